@@ -1,0 +1,1 @@
+# one driver, one file an operation; links libcoll.la only

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# COLL_COMPILER: C11, warnings, --enable-werror, --enable-sanitizers=LIST.
+AC_DEFUN([COLL_COMPILER], [
+  AC_ARG_ENABLE([werror],
+    [AS_HELP_STRING([--enable-werror], [treat warnings as errors (CI does)])],
+    [], [enable_werror=no])
+  AC_ARG_ENABLE([sanitizers],
+    [AS_HELP_STRING([--enable-sanitizers=LIST],
+      [build with sanitizers: address,undefined or thread])],
+    [], [enable_sanitizers=no])
+
+  COLL_CFLAGS="-std=gnu11 -Wall -Wextra -Wshadow -Wundef -Wstrict-prototypes -pthread"
+  AS_IF([test "x$enable_werror" = xyes], [COLL_CFLAGS="$COLL_CFLAGS -Werror"])
+
+  COLL_SANITIZERS=none
+  AS_CASE([$enable_sanitizers],
+    [no], [],
+    [thread|address|undefined|address,undefined|undefined,address], [
+      COLL_SANITIZERS=$enable_sanitizers
+      COLL_SAN_FLAGS="-fsanitize=$enable_sanitizers -fno-sanitize-recover=all -fno-omit-frame-pointer -g"
+      COLL_CFLAGS="$COLL_CFLAGS $COLL_SAN_FLAGS"
+      COLL_LDFLAGS="$COLL_SAN_FLAGS"],
+    [AC_MSG_ERROR([--enable-sanitizers=$enable_sanitizers: it must be address,undefined or thread])])
+
+  AC_SUBST([COLL_CFLAGS])
+  AC_SUBST([COLL_LDFLAGS])
+  AC_SUBST([COLL_SANITIZERS])
+])

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What libcoll is built on.  A library that is asked for and missing is an error
+# that names the Debian package to install.
+
+# COLL_NEED_PKG(VARIABLE, MODULE, DEBIAN-PACKAGE): a required pkg-config module.
+# --with-X=DIR looks below DIR only.
+AC_DEFUN([COLL_NEED_PKG], [
+  PKG_CHECK_MODULES([$1], [$2], [],
+    [AC_MSG_ERROR([$2 was not found; install it (Debian: apt-get install $3)])])
+])
+
+# COLL_PREFIX_DIR(NAME, DESCRIPTION): --with-NAME=DIR puts DIR's pkg-config files
+# in front, for one of the required libraries.
+AC_DEFUN([COLL_PREFIX_DIR], [
+  AC_ARG_WITH([$1], [AS_HELP_STRING([--with-$1=DIR], [$2 below DIR])],
+    [AS_CASE([$withval],
+      [yes], [],
+      [no], [AC_MSG_ERROR([libcoll cannot be built without $1])],
+      [AS_IF([test -d "$withval"], [],
+         [AC_MSG_ERROR([--with-$1=$withval: no such folder])])
+       PKG_CONFIG_PATH="$withval/lib/pkgconfig:$withval/share/pkgconfig:$PKG_CONFIG_PATH"
+       export PKG_CONFIG_PATH])])
+])
+
+AC_DEFUN([COLL_REQUIRED_LIBS], [
+  COLL_PREFIX_DIR([ucx], [UCX >= 1.12])
+  COLL_PREFIX_DIR([hwloc], [hwloc >= 2.5])
+  COLL_NEED_PKG([UCX], [ucx >= 1.12], [libucx-dev])
+  COLL_NEED_PKG([HWLOC], [hwloc >= 2.5], [libhwloc-dev])
+  COLL_NEED_PKG([VERBS], [libibverbs], [libibverbs-dev])
+  COLL_NEED_PKG([JANSSON], [jansson], [libjansson-dev])
+  COLL_NEED_PKG([SODIUM], [libsodium], [libsodium-dev])
+  COLL_NEED_PKG([ZLIB], [zlib], [zlib1g-dev])
+])
+
+# COLL_OPTION(NAME, DESCRIPTION): --with-NAME, --without-NAME, --with-NAME=DIR;
+# sets want_NAME to auto, yes or no and dir_NAME to DIR or nothing.
+AC_DEFUN([COLL_OPTION], [
+  AC_ARG_WITH([$1], [AS_HELP_STRING([--with-$1@<:@=DIR@:>@], [$2 @<:@auto@:>@])],
+    [], [with_$1=auto])
+  dir_$1=
+  AS_CASE([$with_$1],
+    [auto|yes|no], [want_$1=$with_$1],
+    [want_$1=yes
+     dir_$1=$with_$1
+     AS_IF([test -d "$dir_$1"], [],
+       [AC_MSG_ERROR([--with-$1=$dir_$1: no such folder])])])
+])
+
+# COLL_DECIDE(NAME, VARIABLE, DEBIAN-PACKAGE): take have_NAME to the Makefiles and
+# to config.h, or fail when it was asked for and is missing.
+AC_DEFUN([COLL_DECIDE], [
+  AS_IF([test "x$want_$1" = xyes && test "x$have_$1" != xyes],
+    [AC_MSG_ERROR([--with-$1: not found${dir_$1:+ below $dir_$1}; install it (Debian: apt-get install $3)])])
+  AM_CONDITIONAL([HAVE_$2], [test "x$have_$1" = xyes])
+  AS_IF([test "x$have_$1" = xyes],
+    [AC_DEFINE([COLL_HAVE_$2], [1], [1 when $1 was found, else 0])],
+    [AC_DEFINE([COLL_HAVE_$2], [0], [1 when $1 was found, else 0])])
+])
+
+# COLL_TRY_PKG(NAME, VARIABLE, MODULE): an optional pkg-config module.
+AC_DEFUN([COLL_TRY_PKG], [
+  have_$1=no
+  AS_IF([test "x$want_$1" != xno], [
+    AS_IF([test -n "$dir_$1"],
+      [PKG_CONFIG_PATH="$dir_$1/lib/pkgconfig:$PKG_CONFIG_PATH"
+       export PKG_CONFIG_PATH])
+    PKG_CHECK_MODULES([$2], [$3], [have_$1=yes], [have_$1=no])])
+])
+
+AC_DEFUN([COLL_OPTIONAL_LIBS], [
+  COLL_OPTION([cuda], [GPU buffers by CUDA's driver interface])
+  have_cuda=no
+  CUDA_CFLAGS=
+  AS_IF([test "x$want_cuda" != xno], [
+    coll_saved_cppflags=$CPPFLAGS
+    AS_IF([test -n "$dir_cuda"], [CUDA_CFLAGS="-I$dir_cuda/include"],
+      [test -f /usr/local/cuda/include/cuda.h],
+      [CUDA_CFLAGS="-I/usr/local/cuda/include"])
+    CPPFLAGS="$CPPFLAGS $CUDA_CFLAGS"
+    AC_CHECK_HEADER([cuda.h], [have_cuda=yes])
+    CPPFLAGS=$coll_saved_cppflags])
+  AC_SUBST([CUDA_CFLAGS])
+  COLL_DECIDE([cuda], [CUDA], [nvidia-cuda-dev])
+
+  COLL_OPTION([pmix], [start under mpirun and srun --mpi=pmix])
+  COLL_TRY_PKG([pmix], [PMIX], [pmix])
+  COLL_DECIDE([pmix], [PMIX], [libpmix-dev])
+
+  COLL_OPTION([onednn], [the trainer's CPU kernels by oneDNN])
+  have_onednn=no
+  ONEDNN_CFLAGS=
+  ONEDNN_LIBS=
+  AS_IF([test "x$want_onednn" != xno], [
+    coll_saved_cppflags=$CPPFLAGS
+    coll_saved_ldflags=$LDFLAGS
+    coll_saved_libs=$LIBS
+    AS_IF([test -n "$dir_onednn"],
+      [ONEDNN_CFLAGS="-I$dir_onednn/include"
+       ONEDNN_LIBS="-L$dir_onednn/lib -Wl,-rpath,$dir_onednn/lib"])
+    CPPFLAGS="$CPPFLAGS $ONEDNN_CFLAGS"
+    LDFLAGS="$LDFLAGS $ONEDNN_LIBS"
+    AC_CHECK_HEADER([dnnl.h],
+      [AC_CHECK_LIB([dnnl], [dnnl_convolution_forward_desc_init],
+        [have_onednn=yes
+         ONEDNN_LIBS="$ONEDNN_LIBS -ldnnl"])])
+    CPPFLAGS=$coll_saved_cppflags
+    LDFLAGS=$coll_saved_ldflags
+    LIBS=$coll_saved_libs])
+  AC_SUBST([ONEDNN_CFLAGS])
+  AC_SUBST([ONEDNN_LIBS])
+  COLL_DECIDE([onednn], [ONEDNN], [libdnnl-dev])
+
+  COLL_OPTION([check], [the unit tests by Check])
+  COLL_TRY_PKG([check], [CHECK], [check >= 0.15])
+  COLL_DECIDE([check], [CHECK], [check])
+])
+
+AC_DEFUN([COLL_SUMMARY], [
+  AS_ECHO(["
+libcoll $PACKAGE_VERSION
+  compiler     $CC ($CFLAGS)
+  sanitizers   $COLL_SANITIZERS
+  UCX          `$PKG_CONFIG --modversion ucx`
+  hwloc        `$PKG_CONFIG --modversion hwloc`
+  libibverbs   `$PKG_CONFIG --modversion libibverbs`
+  CUDA         $have_cuda
+  PMIx         $have_pmix
+  oneDNN       $have_onednn
+  Check        $have_check
+  prefix       $prefix
+"])
+])

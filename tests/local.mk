@@ -1,0 +1,1 @@
+# Unit tests in Check link libcore.la, so that they see the internals.

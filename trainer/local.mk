@@ -1,0 +1,1 @@
+# coll_train; links libcoll.la only
