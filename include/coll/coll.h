@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll.h - collective operations over a group of ranks; the whole host API.
+ *
+ * Life cycle: coll_comm_create*() once, any number of operations, then
+ * coll_comm_destroy().  Functions return COLL_OK, COLL_IN_PROGRESS or a
+ * negative enum coll_status; coll_last_error() then holds one sentence with
+ * the cause and the remedy.  Sizes are bytes, counts are elements, times are
+ * seconds.  Only names beginning coll_ or COLL_ belong to this API.
+ */
+#ifndef COLL_COLL_H
+#define COLL_COLL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct coll_comm;    /* a group of ranks */
+struct coll_request; /* one operation, started any number of times */
+
+/* X(name, value, text): each line is a code, its ABI value and its message. */
+#define COLL_STATUS_MAP(X)                                                  \
+    X(OK, 0, "success")                                                     \
+    X(IN_PROGRESS, 1, "operation still running")                            \
+    X(ERR_INVALID, -1, "invalid argument")                                  \
+    X(ERR_NOMEM, -2, "out of memory")                                       \
+    X(ERR_SYSTEM, -3, "a system call failed")                               \
+    X(ERR_PEER, -4, "a peer failed or went away")                           \
+    X(ERR_TIMEOUT, -5, "the deadline passed")                               \
+    X(ERR_MISMATCH, -6, "ranks disagree about the operation")               \
+    X(ERR_UNSUPPORTED, -7, "not supported here")                            \
+    X(ERR_ABORTED, -8, "the communicator was aborted")                      \
+    X(ERR_BOOTSTRAP, -9, "the ranks could not find each other")             \
+    X(ERR_TRANSPORT, -10, "a transport failed")                             \
+    X(ERR_INTERNAL, -11, "a bug in libcoll")
+
+enum coll_status {
+#define X(name, value, text) COLL_##name = value,
+    COLL_STATUS_MAP(X)
+#undef X
+};
+
+/* X(name, text, bytes): the element types. */
+#define COLL_TYPE_MAP(X) \
+    X(I8, "i8", 1)       \
+    X(U8, "u8", 1)       \
+    X(I16, "i16", 2)     \
+    X(U16, "u16", 2)     \
+    X(I32, "i32", 4)     \
+    X(U32, "u32", 4)     \
+    X(I64, "i64", 8)     \
+    X(U64, "u64", 8)     \
+    X(F16, "f16", 2)     \
+    X(BF16, "bf16", 2)   \
+    X(F32, "f32", 4)     \
+    X(F64, "f64", 8)
+
+enum coll_type {
+#define X(name, text, bytes) COLL_##name,
+    COLL_TYPE_MAP(X)
+#undef X
+    COLL_N_TYPES
+};
+
+/* X(name, text): the reduction operations.  AVG is the sum over the number of
+ * ranks; for integers the quotient is truncated towards zero. */
+#define COLL_OP_MAP(X) \
+    X(SUM, "sum")      \
+    X(PROD, "prod")    \
+    X(MIN, "min")      \
+    X(MAX, "max")      \
+    X(AVG, "avg")
+
+enum coll_op {
+#define X(name, text) COLL_##name,
+    COLL_OP_MAP(X)
+#undef X
+    COLL_N_OPS
+};
+
+/* X(name, text): the collective operations. */
+#define COLL_COLLECTIVE_MAP(X) \
+    X(ALLREDUCE, "allreduce")  \
+    X(BROADCAST, "broadcast")  \
+    X(ALLGATHER, "allgather")  \
+    X(BARRIER, "barrier")
+
+enum coll_collective {
+#define X(name, text) COLL_##name,
+    COLL_COLLECTIVE_MAP(X)
+#undef X
+    COLL_N_COLLECTIVES
+};
+
+/* ---- the library ------------------------------------------------------ */
+
+/* Return the version as text, "major.minor.patch".
+ *
+ * Ownership: a static string.
+ * Threads:   any.
+ */
+const char *coll_version(void);
+
+/* Return the meaning of a status in a few words.
+ *
+ * Ownership: a static string, also for an unknown code.
+ * Threads:   any.
+ */
+const char *coll_strerror(int status);
+
+/* Return the sentence that explains this thread's last error.
+ *
+ * Result:    cause and remedy, one line; "" when this thread had no error.
+ * Ownership: the library's, valid until this thread's next libcoll call.
+ * Threads:   any; each thread has its own.
+ */
+const char *coll_last_error(void);
+
+/* Return the name, or the element size in bytes, of an enum's value.
+ *
+ * Result:    "?" or 0 for a value that is none of the enum's.
+ * Ownership: static strings.
+ * Threads:   any.
+ */
+const char *coll_type_name(enum coll_type type);
+size_t coll_type_size(enum coll_type type);
+const char *coll_op_name(enum coll_op op);
+const char *coll_collective_name(enum coll_collective collective);
+
+enum coll_log_level {
+    COLL_LOG_ERROR,
+    COLL_LOG_WARN,
+    COLL_LOG_INFO,
+    COLL_LOG_DEBUG,
+    COLL_LOG_TRACE
+};
+
+/* Send log lines to `handler` instead of stderr; NULL restores stderr.
+ *
+ * Shapes:    the handler gets one line, without prefix and newline, and the
+ *            part of the library that speaks ("topo", "ucx").
+ * Ownership: the text is the library's, valid during the call only.
+ * Threads:   any; the handler must take calls from several threads at once.
+ * Cost:      nothing while the level asked for by COLL_LOG is quieter.
+ */
+void coll_set_log_handler(void (*handler)(enum coll_log_level level,
+                                          const char *part, const char *text,
+                                          void *arg),
+                          void *arg);
+
+/* One parameter of the environment, as coll_info --params prints it. */
+struct coll_param {
+    const char *name;     /* "COLL_TIMEOUT" */
+    const char *what;     /* one line */
+    const char *standard; /* its default, as text */
+    const char *value;    /* in force: the environment's or the default */
+    int is_set;           /* 1 when the environment sets it */
+};
+
+/* Fill in the parameter with this index.
+ *
+ * Result:    COLL_OK, or COLL_ERR_INVALID past the last one (no message).
+ * Ownership: strings are static or the environment's.
+ * Threads:   any, while no thread changes the environment.
+ */
+int coll_param_list(size_t index, struct coll_param *param);
+
+/* One thing that this build can or cannot do, as --check-build prints it. */
+struct coll_feature {
+    const char *group;  /* "Bootstraps", "Transports", "Devices" */
+    const char *name;   /* "ucx" */
+    const char *detail; /* version, or why it is missing */
+    int is_built;
+};
+
+/* Fill in the feature with this index; as coll_param_list(). */
+int coll_feature_list(size_t index, struct coll_feature *feature);
+
+/* One transport and whether this machine lets it work. */
+struct coll_transport_info {
+    const char *name;
+    const char *what;
+    int is_allowed; /* by COLL_TRANSPORTS */
+    int is_usable;
+    char why[256]; /* when it is not usable: the reason and the remedy */
+};
+
+/* Fill in the transport with this index, probing it; as coll_param_list(). */
+int coll_transport_list(size_t index, struct coll_transport_info *info);
+
+enum coll_topo_format { COLL_TOPO_TEXT, COLL_TOPO_XML, COLL_TOPO_DOT };
+
+/* Describe this machine as the library sees it.
+ *
+ * Result:    *text = a tree of packages, NUMA nodes, caches, cores and NICs.
+ * Ownership: *text is the caller's, to release by free().
+ * Errors:    COLL_ERR_NOMEM, COLL_ERR_SYSTEM, COLL_ERR_INVALID (format, or a
+ *            COLL_TOPO_FILE that cannot be read).
+ * Threads:   any.
+ */
+int coll_topo_export(enum coll_topo_format format, char **text);
+
+/* ---- communicators ---------------------------------------------------- */
+
+/* Options; zero everywhere means default.  Set size = sizeof(config). */
+struct coll_config {
+    size_t size;
+    double timeout; /* deadline of each wait, s; 0 = COLL_TIMEOUT (300) */
+};
+
+#define COLL_UNIQUE_ID_BYTES 128
+
+/* Names a group that is about to form, and holds its secret: rank 0 makes it
+ * and hands it to the others by any private way. */
+struct coll_unique_id {
+    unsigned char bytes[COLL_UNIQUE_ID_BYTES];
+};
+
+/* Make the id of a new group; call it in the process that becomes rank 0.
+ *
+ * Result:    *id holds this process's address and a fresh secret; a listening
+ *            socket stays open in this process until rank 0 joins.
+ * Errors:    COLL_ERR_SYSTEM (no port free within COLL_NET_PORTS).
+ * Threads:   any.
+ * See:       coll_comm_create().
+ */
+int coll_get_unique_id(struct coll_unique_id *id);
+
+/* Join the group `id` as `rank` of `nranks`; returns when all have joined.
+ *
+ * Shapes:    0 <= rank < nranks; the same nranks and id on every rank.
+ * Result:    *comm is ready for operations.
+ * Ownership: *comm is the caller's, to end by coll_comm_destroy(); config is
+ *            read during the call only and may be NULL.
+ * Errors:    COLL_ERR_INVALID, COLL_ERR_NOMEM, COLL_ERR_BOOTSTRAP (a rank did
+ *            not come within the deadline, or could not prove the secret),
+ *            COLL_ERR_TRANSPORT (no transport joins two of the ranks); *comm
+ *            is untouched.
+ * Threads:   any; several communicators may be made at once.
+ * Cost:      some round trips over TCP; a control thread per process.
+ */
+int coll_comm_create(struct coll_comm **comm, int nranks,
+                     const struct coll_unique_id *id, int rank,
+                     const struct coll_config *config);
+
+/* Join the group that the launcher describes: collrun, mpirun and srun (PMIx),
+ * torchrun's variables, or a single rank when there is none.
+ *
+ * Errors:    as coll_comm_create(); COLL_ERR_BOOTSTRAP also for a set of
+ *            variables that is only half there (RANK without WORLD_SIZE).
+ * See:       COLL_BOOTSTRAP in coll_info --params; coll_comm_create().
+ */
+int coll_comm_create_env(struct coll_comm **comm,
+                         const struct coll_config *config);
+
+/* The caller's own way to exchange a few bytes among the ranks. */
+struct coll_oob {
+    size_t size; /* sizeof(struct coll_oob) */
+    int rank, nranks;
+    /* Gather len bytes from each rank into out[nranks * len], in rank order,
+     * on every rank; return 0, or anything else for failure. */
+    int (*allgather)(void *arg, const void *in, void *out, size_t len);
+    void *arg;
+};
+
+/* Join the group that `oob` connects; its allgather is called from this
+ * function only.  Otherwise as coll_comm_create(). */
+int coll_comm_create_oob(struct coll_comm **comm, const struct coll_oob *oob,
+                         const struct coll_config *config);
+
+/* Return this rank, the number of ranks, and the same within this host; the
+ * host's index in order of lowest rank, and the number of hosts.
+ *
+ * Errors:    comm must not be NULL.
+ * Threads:   any.
+ */
+int coll_comm_rank(const struct coll_comm *comm);
+int coll_comm_size(const struct coll_comm *comm);
+int coll_comm_local_rank(const struct coll_comm *comm);
+int coll_comm_local_size(const struct coll_comm *comm);
+int coll_comm_host(const struct coll_comm *comm);
+int coll_comm_n_hosts(const struct coll_comm *comm);
+
+/* Return the transports that join this rank to the others, "shm,ucx".
+ *
+ * Ownership: the communicator's, valid until it is destroyed.
+ * Threads:   any.
+ */
+const char *coll_comm_transports(const struct coll_comm *comm);
+
+/* Fail every operation of this communicator, running and to come, on every
+ * rank, with COLL_ERR_ABORTED and `why`.
+ *
+ * Ownership: why is copied; it may be NULL.
+ * Threads:   any, also while another thread waits in an operation.
+ */
+int coll_comm_abort(struct coll_comm *comm, const char *why);
+
+/* Return the error that ended this communicator, or COLL_OK while it lives.
+ *
+ * Threads:   any.
+ */
+int coll_comm_async_error(struct coll_comm *comm);
+
+/* Leave the group and free everything that the communicator holds.
+ *
+ * Result:    returns once every rank came here (or the group has failed, or
+ *            the deadline passed), so that no message is cut off.
+ * Ownership: comm is gone, whatever the result; so are its requests' uses.
+ *            NULL is allowed and does nothing.
+ * Errors:    COLL_ERR_INVALID when a request still runs, COLL_ERR_PEER,
+ *            COLL_ERR_TIMEOUT, COLL_ERR_MISMATCH (the ranks made different
+ *            operations); comm is freed all the same.
+ * Threads:   one caller, with no operation running.
+ */
+int coll_comm_destroy(struct coll_comm *comm);
+
+/* ---- operations: these return when this rank's part is done ------------ */
+
+/* Reduce `count` elements across all ranks, leaving the result on each.
+ *
+ * Shapes:    in[count], out[count] of `type`; the same count, type and op on
+ *            every rank.  in == out is in place; other overlap is invalid.
+ * Result:    out = op over every in, combined in an order fixed by p, count,
+ *            type and topology: equal runs give equal bits, and every rank
+ *            gets the same.
+ * Ownership: in and out stay the caller's, untouched by it until completion.
+ * Errors:    COLL_ERR_INVALID (nothing was sent), COLL_ERR_NOMEM,
+ *            COLL_ERR_PEER, COLL_ERR_TIMEOUT, COLL_ERR_MISMATCH,
+ *            COLL_ERR_ABORTED; after all but the first two the communicator
+ *            has failed and only coll_comm_destroy() is of use.
+ * Threads:   one caller at a time per communicator.
+ * Cost:      no allocation or system call once the plan for this shape exists.
+ * See:       lib/algo/allreduce_*.c, each with its cost and its source.
+ */
+int coll_allreduce(const void *in, void *out, size_t count,
+                   enum coll_type type, enum coll_op op,
+                   struct coll_comm *comm, void *stream);
+
+/* Copy `count` elements from the root's `in` to every rank's `out`.
+ *
+ * Shapes:    out[count] of `type`; in[count] is read on the root alone (other
+ *            ranks may pass NULL) and may equal out.
+ * Result:    out = the root's in, on every rank.
+ * Ownership, Errors, Threads, Cost: as coll_allreduce().
+ * See:       lib/algo/broadcast_*.c
+ */
+int coll_broadcast(const void *in, void *out, size_t count,
+                   enum coll_type type, int root, struct coll_comm *comm,
+                   void *stream);
+
+/* Gather `count` elements from each rank into every rank's `out`.
+ *
+ * Shapes:    in[count], out[size * count] of `type`; in place when
+ *            in == out + rank * count, other overlap is invalid.
+ * Result:    out[r * count ...] = rank r's in, on every rank.
+ * Ownership, Errors, Threads, Cost: as coll_allreduce().
+ * See:       lib/algo/allgather_*.c
+ */
+int coll_allgather(const void *in, void *out, size_t count,
+                   enum coll_type type, struct coll_comm *comm, void *stream);
+
+/* Return when every rank has called it.
+ *
+ * Errors, Threads, Cost: as coll_allreduce().
+ * See:       lib/algo/barrier_dissemination.c
+ */
+int coll_barrier(struct coll_comm *comm, void *stream);
+
+/* ---- requests: the same operations, non-blocking and persistent --------- */
+
+/* What to do.  Set size = sizeof(args); fields that the collective has no use
+ * for stay 0. */
+struct coll_args {
+    size_t size;
+    enum coll_collective collective;
+    enum coll_type type;
+    enum coll_op op; /* allreduce */
+    int root;        /* broadcast */
+    const void *in;
+    void *out;
+    size_t count;
+    void *stream; /* NULL for host buffers */
+};
+
+/* Prepare an operation, to be started any number of times.
+ *
+ * Shapes:    as the blocking call of the same name.
+ * Result:    *request, not started; the plan is built and bound.
+ * Ownership: *request is the caller's, to end by coll_request_destroy() before
+ *            its communicator; args is copied, its buffers stay the caller's.
+ * Errors:    COLL_ERR_INVALID, COLL_ERR_NOMEM; nothing remains.
+ * Threads:   as the blocking calls.
+ */
+int coll_request_create(const struct coll_args *args, struct coll_comm *comm,
+                        struct coll_request **request);
+
+/* Start the operation; every rank starts its operations in the same order.
+ *
+ * Result:    COLL_OK at once; progress is made inside test, wait and every
+ *            other operation of the same communicator.
+ * Errors:    COLL_ERR_INVALID when it already runs; the communicator's error.
+ */
+int coll_start(struct coll_request *request);
+
+/* Make progress and say whether the operation is done.
+ *
+ * Result:    COLL_OK when done (or never started), COLL_IN_PROGRESS, or an
+ *            error as from the blocking call.  Never blocks.
+ */
+int coll_test(struct coll_request *request);
+
+/* Wait until the operation is done.
+ *
+ * Shapes:    timeout in seconds; 0 means the communicator's.
+ * Errors:    COLL_ERR_TIMEOUT fails the communicator; otherwise as coll_test().
+ */
+int coll_wait(struct coll_request *request, double timeout);
+
+/* Free the request.
+ *
+ * Errors:    COLL_ERR_INVALID while it runs (it is not freed).  NULL is
+ *            allowed and does nothing.
+ */
+int coll_request_destroy(struct coll_request *request);
+
+/* ---- questions ---------------------------------------------------------- */
+
+/* How an operation would be carried out.  Set size = sizeof(info). */
+struct coll_plan_info {
+    size_t size;
+    char algorithm[32];
+    double seconds;   /* predicted */
+    size_t n_steps;   /* of this rank */
+    size_t tmp_bytes; /* scratch of this rank */
+};
+
+/* Say which plan the library would use for `args` on this rank.
+ *
+ * Shapes:    buffers are not read; in == out chooses the in-place plan.
+ * Errors:    as coll_request_create().
+ * Threads:   as the blocking calls; sends nothing.
+ */
+int coll_plan_query(const struct coll_args *args, struct coll_comm *comm,
+                    struct coll_plan_info *info);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

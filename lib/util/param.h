@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* param.h - every COLL_* variable of the environment, in one table.
+ *
+ * A parameter is read from the environment at each use, never on a hot path;
+ * coll__param_check() judges all of them once, when a communicator is made,
+ * so that the getters below cannot fail.
+ */
+#ifndef COLL_LIB_UTIL_PARAM_H
+#define COLL_LIB_UTIL_PARAM_H
+
+#include <stddef.h>
+
+/* How the text of a parameter is read. */
+enum coll__param_kind {
+    PARAM_TEXT,
+    PARAM_INT,     /* a whole number, 0 or more */
+    PARAM_SECONDS, /* a number above 0, seconds */
+    PARAM_BYTES,   /* a number with K, M or G behind it (powers of 1024) */
+    PARAM_CHOICE   /* one of the words in `standard|word|word` of `words` */
+};
+
+/* X(id, kind, default, words or NULL, what) */
+#define COLL_PARAM_MAP(X)                                                      \
+    X(RANK, PARAM_INT, "", NULL, "this process's rank; collrun sets it")       \
+    X(SIZE, PARAM_INT, "", NULL, "the number of ranks; collrun sets it")       \
+    X(ROOT, PARAM_TEXT, "", NULL,                                              \
+      "rank 0's rendezvous address, HOST:PORT; collrun sets it")               \
+    X(JOB_SECRET, PARAM_TEXT, "", NULL,                                        \
+      "what the ranks of a job prove to each other; collrun sets it")          \
+    X(BOOTSTRAP, PARAM_TEXT, "", NULL,                                         \
+      "use this bootstrap and no other (collrun, pmix, torchrun, single)")     \
+    X(NET_PORTS, PARAM_TEXT, "", NULL,                                         \
+      "listen on a port in this range only, FIRST-LAST")                       \
+    X(NET_INTERFACE, PARAM_TEXT, "", NULL,                                     \
+      "listen on this network interface only")                                 \
+    X(TIMEOUT, PARAM_SECONDS, "300", NULL,                                     \
+      "the deadline of every wait, in seconds")                                \
+    X(TRANSPORTS, PARAM_TEXT, "self,shm,ucx", NULL,                            \
+      "the transports allowed, in order of preference")                        \
+    X(ALGO, PARAM_TEXT, "", NULL,                                              \
+      "force algorithms: NAME or COLLECTIVE:NAME, separated by commas")        \
+    X(CHUNK, PARAM_BYTES, "128K", NULL,                                        \
+      "the pipeline chunk of large messages; 0 sends them whole")              \
+    X(WAIT, PARAM_CHOICE, "auto", "auto|spin|yield|block",                     \
+      "how to wait: auto spins while each rank has a core of its own")         \
+    X(SHM_CELL, PARAM_BYTES, "16K", NULL,                                      \
+      "bytes in each cell of a shared-memory channel")                         \
+    X(SHM_CELLS, PARAM_INT, "16", NULL,                                        \
+      "cells in each shared-memory channel")                                   \
+    X(TOPO_FILE, PARAM_TEXT, "", NULL,                                         \
+      "read the machine from this hwloc XML file instead of discovering it")   \
+    X(LOG, PARAM_TEXT, "", NULL,                                               \
+      "log level (error, warn, info, debug, trace), also per part: "           \
+      "topo:debug,ucx:trace")                                                  \
+    X(DATA, PARAM_TEXT, "", NULL, "where coll_train looks for its data")
+
+enum coll__param {
+#define X(id, kind, standard, words, what) PARAM_##id,
+    COLL_PARAM_MAP(X)
+#undef X
+    N_PARAMS
+};
+
+/* Return the name, "COLL_TIMEOUT". */
+const char *coll__param_name(enum coll__param id);
+
+/* Return the text in force: the environment's, or the default.
+ *
+ * Ownership: the environment's or static.
+ */
+const char *coll__param_text(enum coll__param id);
+
+/* Say whether the environment sets it to something (not empty). */
+int coll__param_is_set(enum coll__param id);
+
+/* Return the value as a number: whole, seconds or bytes. */
+long coll__param_int(enum coll__param id);
+double coll__param_seconds(enum coll__param id);
+size_t coll__param_bytes(enum coll__param id);
+
+/* Read a size such as 64, 4K, 1.5M or 2G (powers of 1024).
+ *
+ * Result:    0 and *bytes, or -1 when the text is no size.
+ */
+int coll__parse_bytes(const char *text, size_t *bytes);
+
+/* Judge every COLL_* variable of the environment.
+ *
+ * Result:    COLL_OK; COLL_ERR_INVALID with a sentence naming the first bad
+ *            value.  An unknown COLL_* name is a warning with the nearest one.
+ */
+int coll__param_check(void);
+
+#endif

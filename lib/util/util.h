@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* util.h - small things that several parts need. */
+#ifndef COLL_LIB_UTIL_UTIL_H
+#define COLL_LIB_UTIL_UTIL_H
+
+#include <stddef.h>
+#include <time.h>
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define CACHE_LINE 64
+
+static inline size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
+static inline size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
+
+/* Round n up to a multiple of the power of two `to`. */
+static inline size_t round_up(size_t n, size_t to)
+{
+    return (n + to - 1) & ~(to - 1);
+}
+
+/* Return the monotonic clock in seconds. */
+static inline double coll__now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Say whether word is one of the words in list, which sep separates. */
+int coll__word_in(const char *word, const char *list, char sep);
+
+/* Return the name nearest to word by edit distance; names ends with NULL and
+ * holds one name at least. */
+const char *coll__nearest(const char *word, const char *const *names);
+
+#endif
