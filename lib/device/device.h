@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* device.h - a memory kind: where buffers live and what works on them there.
+ *
+ * A device is one file and one line in list.c.  The host device executes at
+ * once; a device with ordered queues takes the caller's stream.  A device never
+ * sees a rank or a transport.
+ */
+#ifndef COLL_LIB_DEVICE_DEVICE_H
+#define COLL_LIB_DEVICE_DEVICE_H
+
+#include "include/coll/coll.h"
+#include "transports/transport.h"
+
+/* dst = dst / n_ranks, over len bytes of whole elements. */
+typedef void coll__scale_fn(void *dst, size_t len, int n_ranks);
+
+struct coll__device {
+    const char *name; /* "host" */
+    const char *what; /* one line */
+
+    /* Say whether this machine has it: COLL_OK, or a status and why. */
+    int (*usable)(char *why, size_t len);
+
+    /* Say whether ptr is memory of this kind. */
+    int (*owns)(const void *ptr);
+
+    /* Scratch memory, aligned to a page; NULL when there is none left. */
+    void *(*alloc)(size_t len);
+    void (*free)(void *ptr, size_t len);
+
+    /* Work on memory of this kind, in order on `stream`.  reduce and scale
+     * return the kernel, NULL when the device has none for that pair. */
+    void (*copy)(void *dst, const void *src, size_t len, void *stream);
+    coll__reduce_fn *(*reduce)(enum coll_type type, enum coll_op op);
+    coll__scale_fn *(*scale)(enum coll_type type);
+};
+
+/* All devices, the host last since it owns whatever nobody else does; NULL at
+ * the end. */
+extern const struct coll__device *const coll__devices[];
+
+/* Return the device whose memory ptr is. */
+const struct coll__device *coll__device_of(const void *ptr);
+
+#endif

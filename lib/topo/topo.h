@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* topo.h - what this machine is made of, and which ranks share it.
+ *
+ * hwloc.c finds packages, NUMA nodes, caches and cores; verbs.c the RDMA
+ * devices and their ports; topo.c puts them into one description and groups
+ * the ranks by host; text.c writes it as a tree, XML or dot.
+ */
+#ifndef COLL_LIB_TOPO_TOPO_H
+#define COLL_LIB_TOPO_TOPO_H
+
+#include "include/coll/coll.h"
+#include "transports/transport.h"
+
+/* A network device as libibverbs (or the kernel's list of interfaces) knows
+ * it. */
+struct coll__nic {
+    char name[32];       /* "mlx5_0", "eth0" */
+    char port_state[16]; /* "active", "down", ... */
+    int port;            /* of an RDMA device, from 1; 0 for an interface */
+    int is_rdma;
+    int numa_node;       /* os index, -1 unknown */
+    double gbits;        /* link speed, Gbit/s; 0 unknown */
+};
+
+struct coll__topo; /* this machine */
+
+/* Describe this machine (or what COLL_TOPO_FILE holds).
+ *
+ * Ownership: *topo is the caller's, to end by coll__topo_destroy().
+ * Errors:    COLL_ERR_SYSTEM, COLL_ERR_NOMEM, COLL_ERR_INVALID (the file),
+ *            logged.
+ */
+int coll__topo_create(struct coll__topo **topo);
+void coll__topo_destroy(struct coll__topo *topo);
+
+/* Write it in that format into *text, to be released by free(). */
+int coll__topo_format(const struct coll__topo *topo,
+                      enum coll_topo_format format, char **text);
+
+/* Fill in this process's own entry: host_id (boot id and network namespace),
+ * pid, pid namespace, cores it may run on.  host and local ranks stay 0. */
+void coll__topo_self(struct coll__peer *peer);
+
+/* Given every rank's entry, fill in host, local_rank and local_size of each.
+ * Returns the number of hosts. */
+int coll__topo_group(struct coll__peer *peers, int size);
+
+#endif

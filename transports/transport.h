@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* transport.h - how a span of bytes gets from one rank to another.
+ *
+ * A transport is one file and one line in list.c.  Messages between two ranks
+ * arrive in the order in which they were sent; a receive takes the next
+ * message of its peer.  send() and recv() never block: they start a transfer,
+ * poll() moves everything on, and a transfer is done when its status is no
+ * longer COLL_IN_PROGRESS.  Many transfers may be under way at once, several of
+ * them to the same peer.  A transport never sees a plan or a collective.
+ *
+ * Flow control is the transport's own: a slow receiver holds its senders up and
+ * never costs memory without bound.  All calls on one struct coll__tp come from
+ * one thread at a time.  Every transport passes tests/conform.c.
+ */
+#ifndef COLL_TRANSPORTS_TRANSPORT_H
+#define COLL_TRANSPORTS_TRANSPORT_H
+
+#include "include/coll/coll.h"
+
+/* Names the operation that a message belongs to; travels with each message.
+ * Two ranks whose heads differ disagree about what they do. */
+struct coll__head {
+    uint32_t seq; /* the communicator's operation number */
+    uint8_t collective, type, op, zero;
+    int32_t root;
+    uint32_t zero2;
+    uint64_t count;
+};
+
+/* dst = op(dst, src), over len bytes of whole elements; no alignment beyond
+ * the element's.  dst and src do not overlap. */
+typedef void coll__reduce_fn(void *dst, const void *src, size_t len);
+
+/* One message under way.  The caller's storage, untouched by the caller while
+ * status is COLL_IN_PROGRESS. */
+struct coll__xfer {
+    int status;
+    int peer;
+    void *buf; /* a send only reads it */
+    size_t len;
+    struct coll__head head;  /* a send's stamp; what a receive must match */
+    coll__reduce_fn *reduce; /* a receive's: NULL stores the message instead */
+    struct coll__head got;   /* after COLL_ERR_MISMATCH: what came instead */
+    uint64_t got_len;
+
+    struct coll__xfer *next; /* the transport's while the message is under way */
+    size_t done;
+    void *priv;
+};
+
+/* What joins two ranks: time for n bytes = alpha + n * beta. */
+struct coll__link {
+    double alpha; /* s */
+    double beta;  /* s a byte */
+};
+
+/* One rank as the others see it; the same table on every rank. */
+struct coll__peer {
+    char host_id[64];    /* equal: perhaps the same host, for shm to try */
+    uint64_t pid_ns;     /* its pid namespace; pid means nothing outside it */
+    int32_t pid;
+    int32_t host;        /* index of its host, in order of lowest rank */
+    int32_t local_rank;  /* among the ranks of its host */
+    int32_t local_size;
+    int32_t n_cores;     /* that its process may run on */
+    int32_t zero;
+};
+
+/* What a transport may use while it opens. */
+struct coll__tp_env {
+    int rank, size;
+    const struct coll__peer *peers; /* [size] */
+    /* Gather len bytes from each rank, in rank order; collective over all
+     * ranks.  Every rank calls it equally often, also after an error. */
+    int (*allgather)(void *arg, const void *in, size_t len, void *out);
+    void *arg;
+};
+
+/* The transport's state for one communicator; the first member of its own. */
+struct coll__tp {
+    const struct coll__transport *ops;
+    int rank, size;
+};
+
+struct coll__transport {
+    const char *name; /* "shm" */
+    const char *what; /* one line */
+
+    /* Say whether this machine lets it work: COLL_OK, or a status and why
+     * (reason and remedy, len bytes at most).  Needs no communicator. */
+    int (*usable)(char *why, size_t len);
+
+    /* Join the ranks; collective.  On success *tp is the caller's, to be
+     * closed; on failure (logged) nothing remains. */
+    int (*open)(const struct coll__tp_env *env, struct coll__tp **tp);
+
+    /* Leave.  With is_orderly every rank is known to have come here and all
+     * transfers are done; else drop whatever is under way. */
+    void (*close)(struct coll__tp *tp, int is_orderly);
+
+    /* COLL_OK and the link's cost, or COLL_ERR_PEER: cannot reach that rank. */
+    int (*reaches)(struct coll__tp *tp, int peer, struct coll__link *link);
+
+    void (*send)(struct coll__tp *tp, struct coll__xfer *xfer);
+    void (*recv)(struct coll__tp *tp, struct coll__xfer *xfer);
+
+    /* Move everything on without blocking; the number of transfers that
+     * finished or moved, or a negative status (logged) when it broke. */
+    int (*poll)(struct coll__tp *tp);
+
+    /* Show the head of the next message from peer that has arrived and that no
+     * receive has taken: 1 and *head, or 0.  For diagnosis, not for speed. */
+    int (*peek)(struct coll__tp *tp, int peer, struct coll__head *head);
+};
+
+/* All transports in order of preference, NULL at the end. */
+extern const struct coll__transport *const coll__transports[];
+
+/* Return the transport of that name, or NULL. */
+const struct coll__transport *coll__transport_find(const char *name);
+
+/* Say whether a message with this head and length is what xfer waits for; if
+ * not, record what came in xfer->got. */
+int coll__xfer_fits(struct coll__xfer *xfer, const struct coll__head *head,
+                    uint64_t len);
+
+#endif
