@@ -1,1 +1,10 @@
 # Unit tests in Check link libcore.la, so that they see the internals.
+
+# reduction kernels
+if HAVE_CHECK
+check_PROGRAMS += tests/test_reduce
+tests_test_reduce_SOURCES = %D%/test_reduce.c
+tests_test_reduce_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_test_reduce_LDADD = libcore.la $(CHECK_LIBS)
+TESTS += tests/test_reduce
+endif

@@ -1,0 +1,4 @@
+# reduction kernels, once per instruction set
+libcore_la_SOURCES += %D%/reduce.c %D%/reduce.h %D%/reduce_kernels.h \
+	%D%/number.h %D%/simd.h \
+	%D%/reduce_base.c %D%/reduce_avx2.c %D%/reduce_avx512.c
