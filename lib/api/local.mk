@@ -1,1 +1,1 @@
-libcore_la_SOURCES += %D%/status.c
+libcore_la_SOURCES += %D%/status.c %D%/topo.c
