@@ -41,8 +41,9 @@ int coll__topo_format(const struct coll__topo *topo,
  * pid, pid namespace, cores it may run on.  host and local ranks stay 0. */
 void coll__topo_self(struct coll__peer *peer);
 
-/* Given every rank's entry, fill in host, local_rank and local_size of each.
- * Returns the number of hosts. */
+/* Given every rank's entry, fill in host, local_rank, local_size and
+ * local_cores of each (ranks with equal cpusets share their cores, others have
+ * their own).  Returns the number of hosts. */
 int coll__topo_group(struct coll__peer *peers, int size);
 
 #endif
