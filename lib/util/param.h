@@ -43,6 +43,8 @@ enum coll__param_kind {
       "the pipeline chunk of large messages; 0 sends them whole")              \
     X(WAIT, PARAM_CHOICE, "auto", "auto|spin|yield|block",                     \
       "how to wait: auto spins while each rank has a core of its own")         \
+    X(SIMD, PARAM_CHOICE, "auto", "auto|avx512|avx2|base",                     \
+      "the instruction set of the reductions; auto takes the best one")        \
     X(SHM_CELL, PARAM_BYTES, "16K", NULL,                                      \
       "bytes in each cell of a shared-memory channel")                         \
     X(SHM_CELLS, PARAM_INT, "16", NULL,                                        \
