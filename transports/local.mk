@@ -1,1 +1,5 @@
-libcore_la_SOURCES += %D%/transport.h
+libcore_la_SOURCES += \
+	%D%/list.c \
+	%D%/self.c \
+	%D%/shm.c \
+	%D%/transport.h

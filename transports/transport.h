@@ -63,6 +63,8 @@ struct coll__peer {
     int32_t local_rank;  /* among the ranks of its host */
     int32_t local_size;
     int32_t n_cores;     /* that its process may run on */
+    uint32_t cpuset;     /* a hash of those cores */
+    int32_t local_cores; /* that the ranks of its host may run on together */
     int32_t zero;
 };
 

@@ -1,1 +1,10 @@
-libcore_la_SOURCES += %D%/status.c %D%/topo.c
+libcore_la_SOURCES += \
+	%D%/check.c \
+	%D%/coll.c \
+	%D%/comm.c %D%/comm.h \
+	%D%/fail.c \
+	%D%/feature.c \
+	%D%/links.c \
+	%D%/request.c \
+	%D%/status.c \
+	%D%/topo.c

@@ -147,21 +147,36 @@ static uint64_t namespace_of(const char *path)
     return stat(path, &st) ? 0 : (uint64_t)st.st_ino;
 }
 
-/* More than CPU_SETSIZE processors need a larger set than cpu_set_t. */
-static int count_cores(void)
+/* FNV-1a over the set without its trailing zeros, so that the size of the
+ * buffer does not matter. */
+static uint32_t hash_set(const cpu_set_t *set, size_t len)
 {
-    for (int n = 1024; n <= 1 << 20; n *= 2) {
+    const unsigned char *bytes = (const unsigned char *)set;
+    uint32_t hash = 2166136261u;
+
+    while (len && !bytes[len - 1])
+        len--;
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ bytes[i]) * 16777619u;
+    return hash;
+}
+
+/* More than CPU_SETSIZE processors need a larger set than cpu_set_t. */
+static void find_cores(struct coll__peer *peer)
+{
+    peer->n_cores = 0;
+    for (int n = 1024; n <= 1 << 20 && !peer->n_cores; n *= 2) {
         size_t len = CPU_ALLOC_SIZE(n);
         cpu_set_t *set = CPU_ALLOC(n);
-        int count = 0;
 
-        if (set && !sched_getaffinity(0, len, set))
-            count = CPU_COUNT_S(len, set);
+        if (set && !sched_getaffinity(0, len, set)) {
+            peer->n_cores = CPU_COUNT_S(len, set);
+            peer->cpuset = hash_set(set, len);
+        }
         CPU_FREE(set);
-        if (count)
-            return count;
     }
-    return 1;
+    if (!peer->n_cores)
+        peer->n_cores = 1;
 }
 
 void coll__topo_self(struct coll__peer *peer)
@@ -177,7 +192,7 @@ void coll__topo_self(struct coll__peer *peer)
              (unsigned long long)namespace_of("/proc/self/ns/net"));
     peer->pid = (int32_t)getpid();
     peer->pid_ns = namespace_of("/proc/self/ns/pid");
-    peer->n_cores = count_cores();
+    find_cores(peer);
 }
 
 /* ---- groups -------------------------------------------------------------------- */
@@ -192,14 +207,33 @@ static int by_host(const void *a, const void *b)
     return order ? order : (x > y) - (x < y);
 }
 
+/* The cores of one host's ranks, each set counted once. */
+static int32_t count_cores(struct coll__peer *const *members, int n)
+{
+    int32_t n_cores = 0;
+
+    for (int i = 0; i < n; i++) {
+        int seen = 0;
+
+        while (members[seen]->cpuset != members[i]->cpuset)
+            seen++;
+        if (seen == i)
+            n_cores += members[i]->n_cores;
+    }
+    return n_cores;
+}
+
 /* Fill in the members of one host; host is its lowest rank for now. */
 static void fill_host(struct coll__peer **members, int n,
                       const struct coll__peer *peers)
 {
+    int32_t n_cores = count_cores(members, n);
+
     for (int i = 0; i < n; i++) {
         members[i]->host = (int32_t)(members[0] - peers);
         members[i]->local_rank = i;
         members[i]->local_size = n;
+        members[i]->local_cores = n_cores;
     }
 }
 

@@ -38,11 +38,12 @@ int coll__topo_format(const struct coll__topo *topo,
                       enum coll_topo_format format, char **text);
 
 /* Fill in this process's own entry: host_id (boot id and network namespace),
- * pid, pid namespace, cores it may run on.  host and local ranks stay 0. */
+ * pid, pid namespace, cores it may run on.  host and local_* stay 0. */
 void coll__topo_self(struct coll__peer *peer);
 
-/* Given every rank's entry, fill in host, local_rank and local_size of each.
- * Returns the number of hosts, or COLL_ERR_NOMEM (logged). */
+/* Given every rank's entry, fill in host, local_rank, local_size and
+ * local_cores of each (ranks with equal cpusets share their cores, others have
+ * their own).  Returns the number of hosts, or COLL_ERR_NOMEM (logged). */
 int coll__topo_group(struct coll__peer *peers, int size);
 
 #endif

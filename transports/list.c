@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* list.c - the transports there are, and what all of them share. */
+#include "transports/transport.h"
+
+#include <string.h>
+
+extern const struct coll__transport coll__transport_self;
+extern const struct coll__transport coll__transport_shm;
+
+const struct coll__transport *const coll__transports[] = {
+    &coll__transport_self,
+    &coll__transport_shm,
+    NULL,
+};
+
+const struct coll__transport *coll__transport_find(const char *name)
+{
+    for (int i = 0; coll__transports[i]; i++)
+        if (!strcmp(coll__transports[i]->name, name))
+            return coll__transports[i];
+    return NULL;
+}
+
+int coll__xfer_fits(struct coll__xfer *xfer, const struct coll__head *head,
+                    uint64_t len)
+{
+    if (len == xfer->len && !memcmp(head, &xfer->head, sizeof(*head)))
+        return 1;
+    xfer->got = *head;
+    xfer->got_len = len;
+    return 0;
+}
