@@ -10,7 +10,7 @@
 /* What a later version or another build has and this one has not. */
 static const struct coll_feature missing[] = {
     {"Devices", "cuda",
-     COLL_HAVE_CUDA ? "not in this version (configure found its headers)"
+     COLL_HAVE_CUDA ? "not in this version; configure found its headers"
                     : "not in this version",
      0},
 #if !COLL_HAVE_PMIX
