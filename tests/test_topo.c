@@ -53,7 +53,7 @@ static char *export_file(const char *path, enum coll_topo_format format)
 
 static const char *const machines[] = {"two_sockets", "four_numa"};
 
-/* ---- recorded machines ---------------------------------------------------- */
+/* ---- recorded machines ------------------------------------------------- */
 
 START_TEST(recorded_machine_prints_as_the_tree_beside_it)
 {
@@ -124,7 +124,7 @@ START_TEST(this_machine_has_at_least_a_core)
 }
 END_TEST
 
-/* ---- files that are no machine --------------------------------------------- */
+/* ---- files that are no machine ----------------------------------------- */
 
 static void check_refused(const char *path, const char *why)
 {
@@ -175,7 +175,7 @@ START_TEST(unknown_format_and_missing_place_are_refused)
 }
 END_TEST
 
-/* ---- this process ------------------------------------------------------------ */
+/* ---- this process ------------------------------------------------------ */
 
 START_TEST(processes_of_one_host_agree_on_its_id)
 {
@@ -225,7 +225,7 @@ START_TEST(cores_are_those_that_affinity_allows)
 }
 END_TEST
 
-/* ---- groups -------------------------------------------------------------------- */
+/* ---- groups ------------------------------------------------------------ */
 
 /* Place ranks by the letters of a word, a host a letter. */
 static int group(const char *word, struct coll__peer *peers)

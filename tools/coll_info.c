@@ -30,7 +30,7 @@ static json_t *json_text(const char *text)
     return string;
 }
 
-/* ---- what is built -------------------------------------------------------- */
+/* ---- what is built ----------------------------------------------------- */
 
 /* The layout of horovodrun --check-build. */
 static int print_build(void)
@@ -63,7 +63,7 @@ static json_t *json_build(void)
     return list;
 }
 
-/* ---- transports ------------------------------------------------------------- */
+/* ---- transports -------------------------------------------------------- */
 
 static int print_transports(void)
 {
@@ -91,7 +91,7 @@ static json_t *json_transports(void)
     return list;
 }
 
-/* ---- parameters ----------------------------------------------------------------- */
+/* ---- parameters -------------------------------------------------------- */
 
 /* A secret is in the environment, never in a listing. */
 static const char *shown_value(const struct coll_param *p)
@@ -127,7 +127,7 @@ static json_t *json_params(void)
     return list;
 }
 
-/* ---- topology -------------------------------------------------------------------- */
+/* ---- topology ---------------------------------------------------------- */
 
 static int print_topology_as(enum coll_topo_format format)
 {
@@ -163,7 +163,7 @@ static json_t *json_topology(void)
     return list;
 }
 
-/* ---- sections ---------------------------------------------------------------------- */
+/* ---- sections ---------------------------------------------------------- */
 
 enum { CHECK_BUILD, TRANSPORTS, PARAMS, TOPOLOGY, N_SECTIONS };
 
@@ -237,7 +237,7 @@ static int print_choice(const struct choice *choice)
     return print_sections(choice);
 }
 
-/* ---- command line --------------------------------------------------------------------- */
+/* ---- command line ------------------------------------------------------ */
 
 static const char usage[] =
     "Usage: coll_info [SECTION]... [FORM]\n"

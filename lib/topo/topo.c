@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- the tree ------------------------------------------------------------- */
+/* ---- the tree ---------------------------------------------------------- */
 
 struct coll__part *coll__part_add(struct coll__part *parent,
                                   enum coll__part_kind kind, int index)
@@ -137,7 +137,7 @@ int coll__topo_format(const struct coll__topo *topo,
     return status;
 }
 
-/* ---- this process ----------------------------------------------------------- */
+/* ---- this process ------------------------------------------------------ */
 
 /* The inode of a namespace, 0 where the kernel tells none. */
 static uint64_t namespace_of(const char *path)
@@ -195,7 +195,7 @@ void coll__topo_self(struct coll__peer *peer)
     find_cores(peer);
 }
 
-/* ---- groups -------------------------------------------------------------------- */
+/* ---- groups ------------------------------------------------------------ */
 
 /* By host, then by rank, which is the order in memory. */
 static int by_host(const void *a, const void *b)
