@@ -114,9 +114,9 @@ static int meet(struct coll_comm *comm)
     for (size_t r = 0; r < n; r++)
         comm->peers[r] = cards[r].peer;
     if (rc == COLL_OK)
-        rc = comm->n_hosts = coll__topo_group(comm->peers, comm->size);
+        comm->n_hosts = coll__topo_group(comm->peers, comm->size);
     free(cards);
-    return rc < 0 ? rc : COLL_OK;
+    return comm->n_hosts < 0 ? comm->n_hosts : rc;
 }
 
 static void comm_free(struct coll_comm *comm)
