@@ -34,11 +34,12 @@ EXTRA_DIST += %D%/launch.sh %D%/net/slurm-up %D%/run_all %D%/summary
 TESTS += %D%/mpirun.sh %D%/slurm.sh
 
 # topology
+if HAVE_CHECK
 check_PROGRAMS += tests/test_topo
+tests_test_topo_SOURCES = %D%/test_topo.c
 tests_test_topo_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_test_topo_LDADD = libcore.la $(CHECK_LIBS)
-
+TESTS += tests/test_topo
 endif
 EXTRA_DIST += %D%/topo/two_sockets.xml %D%/topo/two_sockets.txt \
 	%D%/topo/four_numa.xml %D%/topo/four_numa.txt
-TESTS += $(check_PROGRAMS)
