@@ -2,7 +2,7 @@
 /* bench.c - the life of a benchmark: join, measure each size, leave.
  *
  * A size is measured in one window: a barrier, then the iterations back to
- * back.  Each rank times each iteration; the largest time over the ranks is the
+ * back (with a barrier between them where a rank could run ahead).  Each rank times each iteration; the largest time over the ranks is the
  * iteration's.  The results of the window are compared element by element, and
  * once more after a further run with other content, so that a result left over
  * from before cannot pass.  With --vary-buffers every iteration is a window of
@@ -138,7 +138,8 @@ static void prepare(const struct bench *b, const struct bench_case *c, int i)
     memset(b->out[i], POISON, len * (size_t)b->op->n_blocks(c->ranks));
 }
 
-/* Run n times back to back; times may be NULL. */
+/* Run n times, back to back where that says what one costs; times may be
+ * NULL. */
 static int window(const struct bench *b, const struct bench_case *c, long n,
                   double *times)
 {
@@ -148,7 +149,12 @@ static int window(const struct bench *b, const struct bench_case *c, long n,
     for (long i = 0; i < n && !rc; i++) {
         double end;
 
-        rc = b->op->run(c, b->in[0], b->out[0], b->comm);
+        if (b->op->runs_ahead) {
+            rc = coll_barrier(b->comm, NULL);
+            start = now();
+        }
+        if (!rc)
+            rc = b->op->run(c, b->in[0], b->out[0], b->comm);
         end = now();
         if (times)
             times[i] = end - start;

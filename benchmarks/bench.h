@@ -38,6 +38,8 @@ struct bench_op {
     const char *name;
     enum coll_collective collective;
     int has_data, has_op, has_root;
+    int runs_ahead; /* a rank may be done before the others begin, and so go on
+                     * to the next: each iteration gets a barrier */
 
     int (*n_blocks)(int ranks); /* of count elements that out holds */
 

@@ -228,6 +228,15 @@ static void print_help(const struct reader *reader,
            "busbw (GB/s,\n10^9 bytes) are made from the median.\n");
 }
 
+static const char *option_name(int letter)
+{
+    int i = 0;
+
+    while (options[i].val != letter)
+        i++;
+    return options[i].name;
+}
+
 /* Options that the collective has no use for are not accepted. */
 static int is_for(const struct bench_op *op, int letter)
 {
@@ -298,10 +307,7 @@ static int refuse(const struct reader *reader, int letter, const char *word)
 {
     if (letter == ':')
         return bad(reader, "option %s needs a value; see --help", word);
-    if (letter == '?')
-        return bad(reader, "unknown option %s; see --help", word);
-    return bad(reader, "%s has no use for option %s; see --help",
-               reader->op->name, word);
+    return bad(reader, "unknown option %s; see --help", word);
 }
 
 static int check_sizes(const struct reader *reader)
@@ -343,8 +349,10 @@ static int read_options(int argc, char **argv, struct reader *reader,
                 printf("%s (libcoll) %s\n", reader->program, coll_version());
             return -1;
         }
-        rc = is_for(reader->op, letter) ? take(reader, letter, optarg)
-                                        : refuse(reader, 0, argv[optind - 1]);
+        rc = is_for(reader->op, letter)
+                 ? take(reader, letter, optarg)
+                 : bad(reader, "%s has no use for --%s; see --help",
+                       reader->op->name, option_name(letter));
     }
     if (!rc && optind < argc)
         rc = bad(reader, "unexpected argument %s; see --help", argv[optind]);

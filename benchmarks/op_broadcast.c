@@ -37,6 +37,7 @@ const struct bench_op bench_broadcast = {
     .collective = COLL_BROADCAST,
     .has_data = 1,
     .has_root = 1,
+    .runs_ahead = 1,
     .n_blocks = n_blocks,
     .moved = once,
     .traffic = once,

@@ -46,3 +46,13 @@ EXTRA_DIST += %D%/topo/two_sockets.xml %D%/topo/two_sockets.txt \
 
 # With its hooks into mmap UCX does not run under the thread sanitizer.
 AM_TESTS_ENVIRONMENT = UCX_MEM_MMAP_HOOK_MODE=none; export UCX_MEM_MMAP_HOOK_MODE;
+
+# benchmarks: their data, and the programs
+if HAVE_CHECK
+check_PROGRAMS += tests/test_bench
+tests_test_bench_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_test_bench_LDADD = libbench.la libcore.la $(CHECK_LIBS)
+TESTS += tests/test_bench
+endif
+dist_check_SCRIPTS += %D%/bench.sh
+TESTS += %D%/bench.sh
