@@ -62,3 +62,12 @@ tests_test_boot_SOURCES = %D%/test_boot.c %D%/boot_world.c %D%/boot_world.h
 tests_test_boot_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_test_boot_LDADD = libcore.la $(CHECK_LIBS)
 endif
+# benchmarks: their data, and the programs
+if HAVE_CHECK
+check_PROGRAMS += tests/test_bench
+tests_test_bench_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_test_bench_LDADD = libbench.la libcore.la $(CHECK_LIBS)
+TESTS += tests/test_bench
+endif
+dist_check_SCRIPTS += %D%/bench.sh
+TESTS += %D%/bench.sh
