@@ -1,0 +1,11 @@
+libcore_la_SOURCES += \
+	%D%/algo.h \
+	%D%/allgather_bruck.c \
+	%D%/allgather_ring.c \
+	%D%/allreduce_binomial.c \
+	%D%/allreduce_recursive_doubling.c \
+	%D%/allreduce_ring.c \
+	%D%/barrier_dissemination.c \
+	%D%/broadcast_binomial.c \
+	%D%/broadcast_chain.c \
+	%D%/list.c

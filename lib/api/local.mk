@@ -1,1 +1,9 @@
-libcore_la_SOURCES += %D%/status.c
+libcore_la_SOURCES += \
+	%D%/check.c \
+	%D%/coll.c \
+	%D%/comm.c %D%/comm.h \
+	%D%/fail.c \
+	%D%/links.c \
+	%D%/request.c \
+	%D%/status.c \
+	%D%/topo.c

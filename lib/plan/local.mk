@@ -1,0 +1,10 @@
+libcore_la_SOURCES += \
+	%D%/check.c \
+	%D%/flow.c %D%/flow.h \
+	%D%/link.c \
+	%D%/memory.c %D%/memory.h \
+	%D%/pass_fuse.c \
+	%D%/pass_split.c \
+	%D%/plan.c %D%/plan.h \
+	%D%/select.c %D%/select.h \
+	%D%/sets.c %D%/sets.h

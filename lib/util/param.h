@@ -25,6 +25,8 @@ enum coll__param_kind {
     X(SIZE, PARAM_INT, "", NULL, "the number of ranks; collrun sets it")       \
     X(ROOT, PARAM_TEXT, "", NULL,                                              \
       "rank 0's rendezvous address, HOST:PORT; collrun sets it")               \
+    X(ROOT_FD, PARAM_INT, "", NULL,                                            \
+      "rank 0's listening socket, inherited; collrun sets it")                 \
     X(JOB_SECRET, PARAM_TEXT, "", NULL,                                        \
       "what the ranks of a job prove to each other; collrun sets it")          \
     X(BOOTSTRAP, PARAM_TEXT, "", NULL,                                         \
@@ -43,6 +45,8 @@ enum coll__param_kind {
       "the pipeline chunk of large messages; 0 sends them whole")              \
     X(WAIT, PARAM_CHOICE, "auto", "auto|spin|yield|block",                     \
       "how to wait: auto spins while each rank has a core of its own")         \
+    X(SIMD, PARAM_CHOICE, "auto", "auto|avx512|avx2|base",                     \
+      "the instruction set of the reductions; auto takes the best one")        \
     X(SHM_CELL, PARAM_BYTES, "16K", NULL,                                      \
       "bytes in each cell of a shared-memory channel")                         \
     X(SHM_CELLS, PARAM_INT, "16", NULL,                                        \

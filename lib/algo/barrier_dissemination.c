@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Dissemination barrier: in round k tell rank r + 2^k, hear from r - 2^k; after
+ * ceil(log2 p) rounds every rank has heard, over others, from every rank.
+ *
+ * T = ceil(log2 p) alpha, for any p.  The token is one byte, and hearing twice
+ * of the same rank does no harm: its op is max.
+ *
+ *   p = 5: who has been heard of, by rank 0
+ *     round 0: 0 4        round 1: 0 4 3 2        round 2: 0 4 3 2 1
+ *
+ * Source: Hensgen, Finkel and Manber, Int. J. Parallel Program. 17(1), 1988.
+ */
+#include "lib/algo/algo.h"
+
+static int build(const struct coll__problem *pb, struct coll__plan *plan)
+{
+    int p = pb->nranks, r = pb->rank;
+
+    plan_copy(plan, coll__whole(pb, BUF_OUT), coll__whole(pb, BUF_IN));
+    for (int distance = 1; distance < p; distance *= 2) {
+        plan_send(plan, (r + distance) % p, coll__whole(pb, BUF_OUT));
+        plan_recv(plan, (r - distance + p) % p, coll__whole(pb, BUF_TMP));
+        plan_reduce(plan, coll__whole(pb, BUF_OUT), coll__whole(pb, BUF_TMP));
+    }
+    return plan_status(plan);
+}
+
+static double cost(const struct coll__problem *pb, const struct coll__cost *c)
+{
+    return log2_up(pb->nranks) * c->alpha;
+}
+
+const struct coll__algo coll__algo_barrier_dissemination = {
+    .name = "dissemination",
+    .what = "tell r + 2^k, hear from r - 2^k, log2(p) rounds",
+    .collective = COLL_BARRIER,
+    .build = build,
+    .cost = cost,
+};

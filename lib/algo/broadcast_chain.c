@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Chain broadcast: each rank passes the vector on to the next one.
+ *
+ * The pass `split` cuts the vector into k chunks, so all links are busy at
+ * once: T = (p - 2 + k) (alpha + n/k beta), near n beta for large n whatever p.
+ *
+ *   p = 4, root 2, chunks x y z    2 -> 3 -> 0 -> 1
+ *     time 0: 2-x->3      time 1: 2-y->3-x->0      time 2: 2-z->3-y->0-x->1
+ *
+ * Source: Barnett et al., J. Parallel Distrib. Comput. 44(1), 1997 (pipelined
+ * broadcast).
+ */
+#include "lib/algo/algo.h"
+
+static int build(const struct coll__problem *pb, struct coll__plan *plan)
+{
+    int p = pb->nranks, v = (pb->rank - pb->root + p) % p;
+    struct coll__span out = coll__whole(pb, BUF_OUT), from = out;
+
+    if (v)
+        plan_recv(plan, (pb->rank - 1 + p) % p, out);
+    else if (!pb->in_place)
+        from = coll__whole(pb, BUF_IN);
+    if (v + 1 < p)
+        plan_send(plan, (pb->rank + 1) % p, from);
+    if (from.buf == BUF_IN)
+        plan_copy(plan, out, from);
+    return plan_status(plan);
+}
+
+static double cost(const struct coll__problem *pb, const struct coll__cost *c)
+{
+    double n = (double)coll__problem_bytes(pb), k = 1;
+
+    if (c->chunk && n > (double)c->chunk)
+        k = n / (double)c->chunk;
+    return (pb->nranks - 2 + k) * (c->alpha + n / k * c->beta);
+}
+
+const struct coll__algo coll__algo_broadcast_chain = {
+    .name = "chain",
+    .what = "chunks from rank to rank, all links busy",
+    .collective = COLL_BROADCAST,
+    .build = build,
+    .cost = cost,
+};

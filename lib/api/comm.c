@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* comm.c - the life of a communicator.
+ *
+ * Making one: bootstrap (who is there), control connections (the bootstrap is
+ * then done with), one exchange of what each rank is and how it is set,
+ * transports.  A rank that fails on the way aborts, so the others do not wait
+ * for it.  Ending one: all ranks meet once more, then let go.
+ */
+#include "lib/api/comm.h"
+#include "lib/plan/select.h"
+#include "lib/topo/topo.h"
+#include "lib/trace/log.h"
+#include "lib/util/param.h"
+#include "lib/util/util.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What each rank tells the others when it joins. */
+struct card {
+    struct coll__peer peer;
+    struct coll__settings settings;
+};
+
+static void on_failed(void *arg, int status, const char *text)
+{
+    coll__comm_set_failure(arg, status, text);
+}
+
+static void on_where(void *arg, uint64_t *n_started, char text[COLL__TEXT_MAX])
+{
+    struct coll_comm *comm = arg;
+
+    *n_started = atomic_load_explicit(&comm->history.n_started,
+                                      memory_order_acquire);
+    coll__history_where(&comm->history, text, COLL__TEXT_MAX);
+}
+
+static int read_settings(struct coll__settings *settings)
+{
+    const char *algo = coll__param_text(PARAM_ALGO);
+    const char *transports = coll__param_text(PARAM_TRANSPORTS);
+    int rc = coll__param_check();
+
+    if (rc == COLL_OK)
+        rc = coll__algo_check(algo);
+    if (rc)
+        return rc;
+    if (strlen(algo) >= SETTING_BYTES || strlen(transports) >= SETTING_BYTES) {
+        log_error("comm", "COLL_ALGO and COLL_TRANSPORTS may be %d characters "
+                  "long at most", SETTING_BYTES - 1);
+        return COLL_ERR_INVALID;
+    }
+    snprintf(settings->version, sizeof(settings->version), "%s",
+             coll_version());
+    snprintf(settings->algo, sizeof(settings->algo), "%s", algo);
+    snprintf(settings->transports, sizeof(settings->transports), "%s",
+             transports);
+    settings->chunk = coll__param_bytes(PARAM_CHUNK);
+    return COLL_OK;
+}
+
+static int differ(int rank, const char *name, const char *first,
+                  const char *other)
+{
+    log_error("comm", "%s is '%s' on rank 0 and '%s' on rank %d; set it alike "
+              "on all ranks", name, first, other, rank);
+    return COLL_ERR_MISMATCH;
+}
+
+/* Every rank sees the same cards, so every rank finds the same fault. */
+static int compare_settings(const struct card *cards, int size)
+{
+    const struct coll__settings *a = &cards[0].settings;
+
+    for (int r = 1; r < size; r++) {
+        const struct coll__settings *b = &cards[r].settings;
+        char x[24], y[24];
+
+        if (strcmp(a->version, b->version))
+            return differ(r, "libcoll's version", a->version, b->version);
+        if (strcmp(a->algo, b->algo))
+            return differ(r, "COLL_ALGO", a->algo, b->algo);
+        if (strcmp(a->transports, b->transports))
+            return differ(r, "COLL_TRANSPORTS", a->transports, b->transports);
+        snprintf(x, sizeof(x), "%llu", (unsigned long long)a->chunk);
+        snprintf(y, sizeof(y), "%llu", (unsigned long long)b->chunk);
+        if (a->chunk != b->chunk)
+            return differ(r, "COLL_CHUNK", x, y);
+    }
+    return COLL_OK;
+}
+
+/* Exchange cards; afterwards every rank knows all peers. */
+static int meet(struct coll_comm *comm)
+{
+    struct card mine = {.settings = comm->settings}, *cards;
+    size_t n = (size_t)comm->size;
+    int rc;
+
+    cards = calloc(n, sizeof(*cards));
+    comm->peers = calloc(n, sizeof(*comm->peers));
+    if (!cards || !comm->peers) {
+        log_error("comm", "no memory for %d ranks", comm->size);
+        free(cards);
+        return COLL_ERR_NOMEM;
+    }
+    coll__topo_self(&mine.peer);
+    rc = coll__ctrl_allgather(comm->ctrl, &mine, sizeof(mine), cards,
+                              comm->timeout);
+    if (rc == COLL_OK)
+        rc = compare_settings(cards, comm->size);
+    for (size_t r = 0; r < n; r++)
+        comm->peers[r] = cards[r].peer;
+    if (rc == COLL_OK)
+        comm->n_hosts = coll__topo_group(comm->peers, comm->size);
+    free(cards);
+    return comm->n_hosts < 0 ? comm->n_hosts : rc;
+}
+
+static void comm_free(struct coll_comm *comm)
+{
+    coll__comm_forget_requests(comm);
+    coll__comm_links_close(comm, 0);
+    free(comm->routes.to);
+    free(comm->peers);
+    pthread_mutex_destroy(&comm->failure.lock);
+    free(comm);
+}
+
+static struct coll_comm *comm_new(const struct coll__boot *boot)
+{
+    struct coll_comm *comm = calloc(1, sizeof(*comm));
+
+    if (!comm) {
+        log_error("comm", "no memory for a communicator");
+        return NULL;
+    }
+    comm->rank = boot->rank;
+    comm->size = boot->size;
+    comm->timeout = boot->timeout;
+    comm->last = &comm->running;
+    pthread_mutex_init(&comm->failure.lock, NULL);
+    coll__log_set_rank(comm->rank, comm->size);
+    return comm;
+}
+
+/* With the control connections up: meet and open the transports. */
+static int join(struct coll_comm *comm)
+{
+    const struct coll__peer *me;
+    int rc = meet(comm);
+
+    if (rc == COLL_OK)
+        rc = coll__comm_links_open(comm);
+    if (rc)
+        return rc;
+    me = &comm->peers[comm->rank];
+    coll__wait_init(&comm->wait, me->local_size > me->local_cores);
+    log_info("comm", "%d ranks on %d hosts by %s, alpha %.2g us, beta %.2g "
+             "ns/B", comm->size, comm->n_hosts, comm->transports,
+             comm->cost.alpha * 1e6, comm->cost.beta * 1e9);
+    return COLL_OK;
+}
+
+/* Make the communicator over an open bootstrap, and close that. */
+static int comm_open(struct coll__boot *boot,
+                     const struct coll__settings *settings,
+                     struct coll_comm **out)
+{
+    struct coll_comm *comm = comm_new(boot);
+    struct coll__ctrl_events events = {on_failed, on_where, comm};
+    int rc = comm ? COLL_OK : COLL_ERR_NOMEM;
+
+    if (rc == COLL_OK) {
+        comm->settings = *settings;
+        rc = coll__ctrl_open(boot, &events, &comm->ctrl);
+    }
+    coll__boot_close(boot);
+    if (rc)
+        goto fail;
+    rc = join(comm);
+    if (rc)
+        goto fail_ctrl;
+    *out = comm;
+    return COLL_OK;
+
+fail_ctrl:
+    coll__ctrl_abort(comm->ctrl, rc, coll_last_error());
+    coll__ctrl_close(comm->ctrl, 0, comm->timeout);
+fail:
+    if (comm)
+        comm_free(comm);
+    return rc;
+}
+
+/* Take the caller's options, or the defaults. */
+static int take_config(const struct coll_config *config, double *timeout,
+                       struct coll__settings *settings)
+{
+    struct coll_config ours = {0};
+    int rc = COLL_OK;
+
+    *settings = (struct coll__settings){{0}, {0}, {0}, 0};
+    if (config)
+        rc = coll__struct_take(config, &ours, sizeof(ours), "config");
+    if (rc == COLL_OK)
+        rc = read_settings(settings);
+    if (rc)
+        return rc;
+    if (!(ours.timeout >= 0)) {
+        log_error("api", "config.timeout must be 0 or more seconds");
+        return COLL_ERR_INVALID;
+    }
+    *timeout = ours.timeout ? ours.timeout : coll__param_seconds(PARAM_TIMEOUT);
+    return COLL_OK;
+}
+
+int coll_comm_create_env(struct coll_comm **comm,
+                         const struct coll_config *config)
+{
+    struct coll__settings settings;
+    struct coll__boot boot;
+    double timeout;
+    int rc;
+
+    if (!comm) {
+        log_error("api", "coll_comm_create_env: comm is NULL");
+        return COLL_ERR_INVALID;
+    }
+    rc = take_config(config, &timeout, &settings);
+    if (rc == COLL_OK)
+        rc = coll__boot_open_env(&boot, timeout);
+    return rc ? rc : comm_open(&boot, &settings, comm);
+}
+
+int coll_comm_create(struct coll_comm **comm, int nranks,
+                     const struct coll_unique_id *id, int rank,
+                     const struct coll_config *config)
+{
+    struct coll__settings settings;
+    struct coll__boot boot;
+    double timeout;
+    int rc;
+
+    if (!comm || !id || nranks < 1 || rank < 0 || rank >= nranks) {
+        log_error("api", "coll_comm_create: %s",
+                  !comm        ? "comm is NULL"
+                  : !id        ? "id is NULL"
+                  : nranks < 1 ? "nranks must be 1 or more"
+                               : "rank must be within 0 to nranks - 1");
+        return COLL_ERR_INVALID;
+    }
+    rc = take_config(config, &timeout, &settings);
+    if (rc == COLL_OK)
+        rc = coll__boot_open_id(&boot, id, nranks, rank, timeout);
+    return rc ? rc : comm_open(&boot, &settings, comm);
+}
+
+int coll_comm_create_oob(struct coll_comm **comm, const struct coll_oob *theirs,
+                         const struct coll_config *config)
+{
+    struct coll__settings settings;
+    struct coll__boot boot;
+    struct coll_oob oob;
+    double timeout;
+    int rc;
+
+    if (!comm || !theirs) {
+        log_error("api", "coll_comm_create_oob: %s is NULL",
+                  comm ? "oob" : "comm");
+        return COLL_ERR_INVALID;
+    }
+    rc = coll__struct_take(theirs, &oob, sizeof(oob), "oob");
+    if (rc == COLL_OK && (oob.nranks < 1 || oob.rank < 0 ||
+                          oob.rank >= oob.nranks || !oob.allgather)) {
+        log_error("api", "coll_comm_create_oob: it needs 0 <= rank < nranks "
+                  "and an allgather function");
+        rc = COLL_ERR_INVALID;
+    }
+    if (rc == COLL_OK)
+        rc = take_config(config, &timeout, &settings);
+    if (rc == COLL_OK)
+        rc = coll__boot_open_oob(&boot, &oob, timeout);
+    return rc ? rc : comm_open(&boot, &settings, comm);
+}
+
+/* ---- leaving ------------------------------------------------------------------ */
+
+/* What ranks compare when they part: did all call the same operations? */
+struct farewell {
+    uint64_t n_started, hash;
+};
+
+static int part(struct coll_comm *comm)
+{
+    struct farewell mine = {atomic_load(&comm->history.n_started),
+                            comm->history.hash};
+    struct farewell *all = calloc((size_t)comm->size, sizeof(*all));
+    int rc;
+
+    if (!all) {
+        log_error("comm", "no memory for %d ranks", comm->size);
+        return COLL_ERR_NOMEM;
+    }
+    rc = coll__ctrl_allgather(comm->ctrl, &mine, sizeof(mine), all,
+                              comm->timeout);
+    for (int r = 1; r < comm->size && rc == COLL_OK; r++)
+        if (all[r].n_started != all[0].n_started ||
+            all[r].hash != all[0].hash) {
+            log_error("comm", "the ranks disagree: rank %d called %llu "
+                      "operations and rank 0 %llu, not all of them the same; "
+                      "results may be wrong", r,
+                      (unsigned long long)all[r].n_started,
+                      (unsigned long long)all[0].n_started);
+            rc = COLL_ERR_MISMATCH;
+        }
+    free(all);
+    return rc;
+}
+
+int coll_comm_destroy(struct coll_comm *comm)
+{
+    int rc, is_orderly, ended;
+
+    if (!comm)
+        return COLL_OK;
+    rc = coll__comm_status(comm);
+    if (rc == COLL_OK && comm->running) {
+        rc = COLL_ERR_INVALID;
+        coll__comm_fail(comm, COLL_ERR_ABORTED, "rank %d destroyed the "
+                        "communicator while a request was running",
+                        comm->rank);
+    }
+    if (rc == COLL_OK)
+        rc = part(comm);
+    is_orderly = rc == COLL_OK || rc == COLL_ERR_MISMATCH;
+    coll__comm_links_close(comm, is_orderly);
+    ended = coll__ctrl_close(comm->ctrl, is_orderly, comm->timeout);
+    comm_free(comm);
+    return rc ? rc : ended;
+}
+
+/* ---- questions ------------------------------------------------------------------ */
+
+int coll_comm_rank(const struct coll_comm *comm) { return comm->rank; }
+
+int coll_comm_size(const struct coll_comm *comm) { return comm->size; }
+
+int coll_comm_local_rank(const struct coll_comm *comm)
+{
+    return comm->peers[comm->rank].local_rank;
+}
+
+int coll_comm_local_size(const struct coll_comm *comm)
+{
+    return comm->peers[comm->rank].local_size;
+}
+
+int coll_comm_host(const struct coll_comm *comm)
+{
+    return comm->peers[comm->rank].host;
+}
+
+int coll_comm_n_hosts(const struct coll_comm *comm) { return comm->n_hosts; }
+
+const char *coll_comm_transports(const struct coll_comm *comm)
+{
+    return comm->transports;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* comm.h - what a communicator holds.
+ *
+ * Owners: the calling thread (one at a time) has all of it but `failure`, which
+ * the reactor and any aborting thread write too, and `history`, which the
+ * reactor reads.  `failure.status` is stored last, with release; whoever loads
+ * it with acquire may read `failure.text`, which is not written again.
+ */
+#ifndef COLL_LIB_API_COMM_H
+#define COLL_LIB_API_COMM_H
+
+#include "lib/algo/algo.h"
+#include "lib/boot/ctrl.h"
+#include "lib/exec/exec.h"
+#include "lib/exec/wait.h"
+#include "lib/trace/history.h"
+#include "transports/transport.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define MAX_TRANSPORTS 8
+#define SETTING_BYTES 128
+
+/* Parameters that every rank must have alike; compared when they join. */
+struct coll__settings {
+    char version[16];
+    char algo[SETTING_BYTES];
+    char transports[SETTING_BYTES];
+    uint64_t chunk;
+};
+
+struct coll__failure {
+    pthread_mutex_t lock;
+    _Atomic int status; /* COLL_OK while there is none */
+    char text[COLL__TEXT_MAX];
+};
+
+struct coll_comm {
+    int rank, size, n_hosts;
+    double timeout;
+    struct coll__peer *peers; /* [size] */
+    struct coll__settings settings;
+    struct coll__ctrl *ctrl;
+
+    struct coll__tp *tps[MAX_TRANSPORTS];
+    struct coll__routes routes;
+    char transports[64]; /* "self,shm" */
+    struct coll__cost cost;
+
+    struct coll__failure failure;
+    int is_quiet; /* failed, and its transports are closed */
+    struct coll__history history;
+    struct coll__wait wait;
+
+    struct coll_request *running; /* started ones, in order; the first runs */
+    struct coll_request **last;
+    struct coll_request *cached; /* of blocking calls, the latest first */
+    int n_cached;
+    int n_requests; /* the caller's own */
+};
+
+struct coll_request {
+    struct coll_comm *comm;
+    struct coll_args args;
+    struct coll__problem problem;
+    struct coll__head head; /* seq is set at each start */
+    struct coll__prog *prog;
+    int status; /* of the last start; COLL_IN_PROGRESS while it runs */
+    struct coll_request *next;
+};
+
+/* ---- fail.c ------------------------------------------------------------------ */
+
+/* Fail the communicator here and on every other rank; the first failure
+ * stays.  Any thread.  Returns status. */
+int coll__comm_fail(struct coll_comm *comm, int status, const char *format,
+                    ...) __attribute__((format(printf, 3, 4)));
+
+/* The same without telling the others: they know.  Any thread. */
+void coll__comm_set_failure(struct coll_comm *comm, int status,
+                            const char *text);
+
+/* Return the communicator's failure, logged for this thread, or COLL_OK. */
+int coll__comm_status(struct coll_comm *comm);
+
+/* A program failed with this status: find out why, fail, return a status. */
+int coll__comm_prog_failed(struct coll_comm *comm, struct coll__prog *prog,
+                           int status);
+
+/* The deadline of the running operation passed: ask where everybody is, fail,
+ * return a status. */
+int coll__comm_timed_out(struct coll_comm *comm, struct coll_request *request,
+                         double timeout);
+
+/* Nothing moved for a while: look for messages that no rank is going to take,
+ * since the ranks disagree.  COLL_OK or a status. */
+int coll__comm_look_around(struct coll_comm *comm);
+
+/* ---- links.c ----------------------------------------------------------------- */
+
+/* Open transports in order of preference until all ranks reach each other, and
+ * agree on the links' cost.  Collective.  Logged; closed by links_close(). */
+int coll__comm_links_open(struct coll_comm *comm);
+void coll__comm_links_close(struct coll_comm *comm, int is_orderly);
+
+/* ---- request.c --------------------------------------------------------------- */
+
+/* Carry out a blocking call. */
+int coll__comm_call(struct coll_comm *comm, const struct coll_args *args);
+
+/* Free the requests that blocking calls keep. */
+void coll__comm_forget_requests(struct coll_comm *comm);
+
+/* ---- check.c ----------------------------------------------------------------- */
+
+/* Judge the arguments of an operation and turn them into a problem. */
+int coll__args_check(const struct coll_args *args, const struct coll_comm *comm,
+                     struct coll__problem *pb);
+
+/* Judge a caller's struct: its size, and no unknown tail that is not zero.
+ * Copies it into ours[len], the rest zero. */
+int coll__struct_take(const void *theirs, void *ours, size_t len,
+                      const char *name);
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fail.c - how a communicator fails, and the sentence that says why.
+ *
+ * The first failure stays: whoever comes first writes the text and then the
+ * status.  Each later call returns that status and, for its own thread, that
+ * sentence.
+ */
+#include "lib/api/comm.h"
+#include "lib/trace/log.h"
+#include "lib/util/util.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How long a broken connection waits for the control connections to say which
+ * process ended, and an expired deadline for answers. */
+#define NEWS_S 0.5
+
+static int take_failure(struct coll_comm *comm, int status, const char *text)
+{
+    struct coll__failure *f = &comm->failure;
+    int is_first;
+
+    pthread_mutex_lock(&f->lock);
+    is_first = atomic_load_explicit(&f->status, memory_order_relaxed) ==
+               COLL_OK;
+    if (is_first) {
+        snprintf(f->text, sizeof(f->text), "%s", text);
+        atomic_store_explicit(&f->status, status, memory_order_release);
+    }
+    pthread_mutex_unlock(&f->lock);
+    return is_first;
+}
+
+void coll__comm_set_failure(struct coll_comm *comm, int status,
+                            const char *text)
+{
+    if (take_failure(comm, status, text))
+        log_info("comm", "failed: %s", text);
+}
+
+int coll__comm_status(struct coll_comm *comm)
+{
+    int status = atomic_load_explicit(&comm->failure.status,
+                                      memory_order_acquire);
+
+    if (status != COLL_OK)
+        log_error("comm", "%s", comm->failure.text);
+    return status;
+}
+
+int coll__comm_fail(struct coll_comm *comm, int status, const char *format, ...)
+{
+    char text[COLL__TEXT_MAX];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    if (take_failure(comm, status, text))
+        coll__ctrl_abort(comm->ctrl, status, text);
+    return coll__comm_status(comm);
+}
+
+int coll_comm_abort(struct coll_comm *comm, const char *why)
+{
+    if (!comm) {
+        log_error("api", "coll_comm_abort: comm is NULL");
+        return COLL_ERR_INVALID;
+    }
+    coll__comm_fail(comm, COLL_ERR_ABORTED, "rank %d aborted: %s", comm->rank,
+                    why ? why : "no reason given");
+    return COLL_OK;
+}
+
+int coll_comm_async_error(struct coll_comm *comm)
+{
+    return coll__comm_status(comm);
+}
+
+/* Two ranks called different things: say both calls. */
+static int mismatch(struct coll_comm *comm, int peer,
+                    const struct coll__head *theirs)
+{
+    struct coll__head mine = {0};
+    char here[128] = "nothing", there[128];
+
+    coll__head_describe(theirs, there, sizeof(there));
+    if (coll__history_get(&comm->history, theirs->seq, &mine) ||
+        (comm->running &&
+         coll__history_get(&comm->history, comm->running->head.seq, &mine)))
+        coll__head_describe(&mine, here, sizeof(here));
+    return coll__comm_fail(comm, COLL_ERR_MISMATCH,
+                           "the ranks disagree: rank %d called %s where rank "
+                           "%d called %s; all ranks must call the same "
+                           "operations in the same order",
+                           peer, there, comm->rank, here);
+}
+
+/* A connection broke: the control connections know more, in a moment. */
+static int lost(struct coll_comm *comm, int peer)
+{
+    double until = coll__now() + NEWS_S;
+    struct timespec nap = {0, 1000000};
+
+    while (coll__now() < until &&
+           atomic_load_explicit(&comm->failure.status, memory_order_acquire) ==
+               COLL_OK)
+        nanosleep(&nap, NULL);
+    return coll__comm_fail(comm, COLL_ERR_PEER,
+                           "the connection to rank %d broke; see that its "
+                           "process and the network are up", peer);
+}
+
+int coll__comm_prog_failed(struct coll_comm *comm, struct coll__prog *prog,
+                           int status)
+{
+    const struct coll__xfer *xfer = coll__prog_fault(prog);
+
+    if (!xfer)
+        return coll__comm_fail(comm, status, "%s", coll_last_error());
+    if (status == COLL_ERR_PEER)
+        return lost(comm, xfer->peer);
+    if (status != COLL_ERR_MISMATCH)
+        return coll__comm_fail(comm, status,
+                               "the transfer with rank %d failed: %s",
+                               xfer->peer, coll_strerror(status));
+    if (memcmp(&xfer->got, &xfer->head, sizeof(xfer->got)))
+        return mismatch(comm, xfer->peer, &xfer->got);
+    return coll__comm_fail(comm, COLL_ERR_MISMATCH,
+                           "the ranks disagree: rank %d sent %llu bytes where "
+                           "rank %d takes %zu; set the same COLL_* variables "
+                           "on all ranks",
+                           xfer->peer, (unsigned long long)xfer->got_len,
+                           comm->rank, xfer->len);
+}
+
+int coll__comm_look_around(struct coll_comm *comm)
+{
+    const struct coll__head *mine = &comm->running->head;
+    struct coll__head theirs;
+
+    for (int r = 0; r < comm->size; r++) {
+        struct coll__tp *tp = comm->routes.to[r];
+
+        if (!tp->ops->peek(tp, r, &theirs))
+            continue;
+        if (theirs.seq < mine->seq ||
+            (theirs.seq == mine->seq && memcmp(&theirs, mine, sizeof(*mine))))
+            return mismatch(comm, r, &theirs);
+    }
+    return COLL_OK;
+}
+
+/* ---- deadlines ------------------------------------------------------------------ */
+
+/* Append "; label 1, 4, 5" for the ranks whose mark is `which`. */
+static size_t list_ranks(const char *marks, int size, char which,
+                         const char *label, char *text, size_t len, size_t n)
+{
+    const char *before = label;
+
+    for (int r = 0; r < size; r++)
+        if (marks[r] == which && n < len) {
+            n += (size_t)snprintf(text + n, len - n, "%s%d", before, r);
+            before = ", ";
+        }
+    return n < len ? n : len - 1;
+}
+
+/* Say who has not arrived at operation seq: l(ate), s(ilent) or h(ere). */
+static void describe_absent(const struct coll_comm *comm, uint64_t seq,
+                            const struct coll__ctrl_answer *answers,
+                            char *marks, char *text, size_t len)
+{
+    size_t n;
+    int late = -1;
+
+    for (int r = 0; r < comm->size; r++) {
+        marks[r] = !answers[r].has_answered         ? 's'
+                   : answers[r].n_started < seq ? 'l'
+                                                    : 'h';
+        if (marks[r] == 'l' && late < 0)
+            late = r;
+    }
+    n = list_ranks(marks, comm->size, 'l', "; not arrived: rank ", text, len,
+                   0);
+    if (late >= 0 && n < len)
+        n += (size_t)snprintf(text + n, len - n, " (rank %d is %s)", late,
+                              answers[late].text);
+    if (n < len)
+        n = list_ranks(marks, comm->size, 's', "; no answer from rank ", text,
+                       len, n);
+    if (!n)
+        snprintf(text, len, "; all ranks have arrived, the transfer itself is "
+                 "too slow: raise COLL_TIMEOUT");
+}
+
+int coll__comm_timed_out(struct coll_comm *comm, struct coll_request *request,
+                         double timeout)
+{
+    struct coll__ctrl_answer *answers =
+        calloc((size_t)comm->size, sizeof(*answers));
+    char *marks = calloc((size_t)comm->size, 1);
+    char what[128], absent[COLL__TEXT_MAX / 2] = "";
+
+    coll__head_describe(&request->head, what, sizeof(what));
+    if (answers && marks) {
+        coll__ctrl_ask(comm->ctrl, NEWS_S, answers);
+        describe_absent(comm, request->head.seq, answers, marks, absent,
+                        sizeof(absent));
+    }
+    free(answers);
+    free(marks);
+    return coll__comm_fail(comm, COLL_ERR_TIMEOUT,
+                           "%s did not end within %g s on rank %d%s", what,
+                           timeout, comm->rank, absent);
+}

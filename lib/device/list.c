@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* list.c - all devices. */
+#include "lib/device/device.h"
+
+extern const struct coll__device coll__device_host;
+
+const struct coll__device *const coll__devices[] = {
+    &coll__device_host, /* last: it owns whatever nobody else does */
+    NULL,
+};
+
+const struct coll__device *coll__device_of(const void *ptr)
+{
+    int i = 0;
+
+    while (coll__devices[i + 1] && !coll__devices[i]->owns(ptr))
+        i++;
+    return coll__devices[i];
+}

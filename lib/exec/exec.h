@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* exec.h - a program: a plan bound to transports and memory, ready to run.
+ *
+ * A program is made once for a shape and run any number of times; running
+ * allocates nothing.  One thread at a time.
+ */
+#ifndef COLL_LIB_EXEC_EXEC_H
+#define COLL_LIB_EXEC_EXEC_H
+
+#include "lib/device/device.h"
+#include "lib/plan/plan.h"
+#include "transports/transport.h"
+
+/* Which transport joins this rank to each rank. */
+struct coll__routes {
+    struct coll__tp **to; /* [size] */
+    struct coll__tp **all;
+    int n_all;
+};
+
+struct coll__prog;
+
+/* Make a program of a linked plan.
+ *
+ * Ownership: takes over plan's contents, on failure as well; routes must
+ *            outlive the program; *prog is the caller's, to end by
+ *            coll__prog_destroy() while it does not run.
+ * Errors:    COLL_ERR_NOMEM, logged.
+ */
+int coll__prog_create(const struct coll__problem *pb, struct coll__plan *plan,
+                      const struct coll__routes *routes,
+                      const struct coll__device *device,
+                      struct coll__prog **prog);
+
+/* Start a run.  head stamps its messages; in and out stay the caller's until
+ * the run has ended. */
+void coll__prog_start(struct coll__prog *prog, const struct coll__head *head,
+                      const void *in, void *out, void *stream);
+
+/* Do what can be done without blocking.
+ *
+ * Result:    COLL_OK when the run has ended, COLL_IN_PROGRESS, or the status of
+ *            what failed.  *moved says whether anything moved.
+ */
+int coll__prog_run(struct coll__prog *prog, int *moved);
+
+/* After coll__prog_run() failed: the transfer that did, or NULL when it was the
+ * transport as a whole. */
+const struct coll__xfer *coll__prog_fault(const struct coll__prog *prog);
+
+const struct coll__plan *coll__prog_plan(const struct coll__prog *prog);
+
+void coll__prog_destroy(struct coll__prog *prog);
+
+#endif

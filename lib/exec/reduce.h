@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* reduce.h - what host memory is reduced and scaled by.
+ *
+ * Every kernel exists once per instruction set; they give equal bits.  The
+ * best set that the processor has is chosen at run time (COLL_SIMD forces
+ * one).
+ *
+ * Integers wrap.  f16 and bf16 are widened to f32, combined and rounded back
+ * to nearest even.  min and max of floats: a NaN on either side gives a NaN
+ * (the quiet one without payload), and -0 is less than +0, so that the result
+ * does not depend on the order of the operands.
+ */
+#ifndef COLL_LIB_EXEC_REDUCE_H
+#define COLL_LIB_EXEC_REDUCE_H
+
+#include "lib/device/device.h"
+
+/* The kernels of one instruction set. */
+struct coll__kernels {
+    const char *name; /* "avx2", as COLL_SIMD knows it */
+    coll__reduce_fn *reduce[COLL_N_TYPES][COLL_N_OPS]; /* avg is sum */
+    coll__scale_fn *scale[COLL_N_TYPES];
+};
+
+extern const struct coll__kernels coll__kernels_base;
+extern const struct coll__kernels coll__kernels_avx2;
+extern const struct coll__kernels coll__kernels_avx512;
+
+/* Return the kernels with this index that this processor can run, the best
+ * first; NULL past the last one. */
+const struct coll__kernels *coll__kernels_at(int index);
+
+/* Return the kernel of the set in force; NULL for no type or operation. */
+coll__reduce_fn *coll__host_reduce(enum coll_type type, enum coll_op op);
+coll__scale_fn *coll__host_scale(enum coll_type type);
+
+#endif

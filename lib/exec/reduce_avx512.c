@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* reduce_avx512.c - the kernels for x86 with AVX-512 (F, BW, DQ, VL). */
+#include "lib/exec/number.h"
+#include "lib/exec/simd.h"
+
+#if SIMD_X86
+#include <immintrin.h>
+#include <stddef.h>
+
+#define SET avx512
+#define SET_TARGET                                                             \
+    SIMD_VECTORISE                                                             \
+    __attribute__((                                                            \
+        target("avx512f,avx512bw,avx512dq,avx512vl" SIMD_PREFER_512)))
+
+SET_TARGET static void f16_widen_n(float *out, const uint16_t *in, size_t n)
+{
+    size_t i = 0;
+
+    for (; i + 16 <= n; i += 16)
+        _mm512_storeu_ps(out + i, _mm512_cvtph_ps(_mm256_loadu_si256(
+                                      (const __m256i *)(in + i))));
+    for (; i < n; i++)
+        out[i] = f16_widen(in[i]);
+}
+
+SET_TARGET static void f16_narrow_n(uint16_t *out, const float *in, size_t n)
+{
+    size_t i = 0;
+
+    for (; i + 16 <= n; i += 16)
+        _mm256_storeu_si256((__m256i *)(out + i),
+                            _mm512_cvtps_ph(_mm512_loadu_ps(in + i),
+                                            _MM_FROUND_TO_NEAREST_INT));
+    for (; i < n; i++)
+        out[i] = f16_narrow(in[i]);
+}
+
+#include "lib/exec/reduce_kernels.h"
+#endif

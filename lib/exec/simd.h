@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* simd.h - which instruction sets this compiler can make code for. */
+#ifndef COLL_LIB_EXEC_SIMD_H
+#define COLL_LIB_EXEC_SIMD_H
+
+#if defined(__x86_64__)
+#define SIMD_X86 1
+#else
+#define SIMD_X86 0
+#endif
+
+/* gcc vectorises whole loops at -O3 only, clang at -O2. */
+#if defined(__clang__)
+#define SIMD_VECTORISE
+#define SIMD_PREFER_512
+#else
+#define SIMD_PREFER_512 ",prefer-vector-width=512"
+#define SIMD_VECTORISE __attribute__((optimize("O3")))
+#endif
+
+#endif

@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check.c - run all ranks' plans symbolically and judge what comes out.
+ *
+ * Events happen in a random order that keeps each plan's edges and the order of
+ * messages.  A message passes in one event, once the send and the receive are
+ * both ready: no buffering at all, so plans that do not get stuck here do not
+ * get stuck on any transport.  (Which events are possible depends on the past
+ * only through counts that never fall, so if one order gets through, all do.)
+ */
+#include "lib/plan/memory.h"
+#include "lib/plan/plan.h"
+#include "lib/plan/sets.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct rank {
+    const struct coll__plan *plan;
+    struct coll__memory mem[N_BUFS];
+    int *left;      /* [n_steps]: edges still to come */
+    int *next;      /* [n_steps]: the next step on the same lane, -1 last */
+    int *head[2];   /* [p] each: the lane's first step not done, by direction */
+    int n_done;
+};
+
+struct event {
+    int rank, step; /* of a message: the send */
+};
+
+struct checker {
+    const struct coll__problem *pb;
+    int p;
+    struct rank *ranks;
+    struct coll__sets sets;
+    int all; /* the set of all ranks */
+    struct event *events;
+    int n_events, cap_events;
+    uint64_t random;
+    char *why;
+    size_t why_len;
+};
+
+static int fault(struct checker *c, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static int fault(struct checker *c, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(c->why, c->why_len, format, args);
+    va_end(args);
+    return COLL_ERR_INVALID;
+}
+
+static int no_memory(struct checker *c)
+{
+    snprintf(c->why, c->why_len, "no memory to check %d plans", c->p);
+    return COLL_ERR_NOMEM;
+}
+
+/* ---- what a step does to memory ------------------------------------------ */
+
+static int read_span(struct checker *c, int r, int step,
+                     const struct coll__span *span, struct coll__memory *what)
+{
+    int rc = coll__memory_read(&c->ranks[r].mem[span->buf], span->off,
+                               span->len, what);
+
+    if (rc == COLL_ERR_NOMEM)
+        return no_memory(c);
+    return rc ? fault(c, "rank %d step %d reads bytes that nobody wrote", r,
+                      step)
+              : COLL_OK;
+}
+
+static int write_span(struct checker *c, int r, int step,
+                      const struct coll__span *span,
+                      const struct coll__memory *what)
+{
+    if (span->buf == BUF_IN)
+        return fault(c, "rank %d step %d writes to IN", r, step);
+    if (span->buf == BUF_OUT) {
+        struct coll__problem pb = *c->pb;
+
+        pb.rank = r;
+        if (span->off + span->len > coll__problem_len(&pb, BUF_OUT))
+            return fault(c, "rank %d step %d writes behind OUT", r, step);
+    }
+    return coll__memory_write(&c->ranks[r].mem[span->buf], span->off,
+                              span->len, what)
+               ? no_memory(c)
+               : COLL_OK;
+}
+
+/* Combine two pieces that start at the same offset, over the shorter one. */
+static int combine(struct checker *c, int r, int step,
+                   const struct coll__piece *a, const struct coll__piece *b,
+                   struct coll__memory *to)
+{
+    struct coll__piece both = *a;
+
+    if (a->from != b->from)
+        return fault(c, "rank %d step %d combines different elements", r,
+                     step);
+    if (a->is_scaled || b->is_scaled)
+        return fault(c, "rank %d step %d reduces what is already divided", r,
+                     step);
+    if (c->pb->collective != COLL_BARRIER &&
+        coll__sets_meet(&c->sets, a->set, b->set))
+        return fault(c, "rank %d step %d counts a contribution twice", r, step);
+    if (b->len < both.len)
+        both.len = b->len;
+    both.set = coll__sets_union(&c->sets, a->set, b->set);
+    return both.set < 0 || coll__memory_append(to, &both) ? no_memory(c)
+                                                          : COLL_OK;
+}
+
+static void drop_front(struct coll__piece *piece, size_t n)
+{
+    piece->off += n;
+    piece->from += n;
+    piece->len -= n;
+}
+
+/* to = a combined with b, which cover the same bytes. */
+static int combine_all(struct checker *c, int r, int step,
+                       struct coll__memory *a, struct coll__memory *b,
+                       struct coll__memory *to)
+{
+    int i = 0, j = 0, rc = COLL_OK;
+
+    while (rc == COLL_OK && i < a->n && j < b->n) {
+        struct coll__piece *x = &a->pieces[i], *y = &b->pieces[j];
+        size_t n = x->len < y->len ? x->len : y->len;
+
+        rc = combine(c, r, step, x, y, to);
+        drop_front(x, n);
+        drop_front(y, n);
+        i += !x->len;
+        j += !y->len;
+    }
+    return rc;
+}
+
+/* dst = op(dst, what) */
+static int reduce_into(struct checker *c, int r, int step,
+                       const struct coll__span *dst, struct coll__memory *what)
+{
+    struct coll__memory had = {0}, now = {0};
+    int rc = read_span(c, r, step, dst, &had);
+
+    if (rc == COLL_OK)
+        rc = combine_all(c, r, step, &had, what, &now);
+    if (rc == COLL_OK)
+        rc = write_span(c, r, step, dst, &now);
+    coll__memory_fini(&had);
+    coll__memory_fini(&now);
+    return rc;
+}
+
+static int scale(struct checker *c, int r, int step,
+                 const struct coll__span *dst)
+{
+    struct coll__memory what = {0};
+    int rc = read_span(c, r, step, dst, &what);
+
+    for (int i = 0; i < what.n && rc == COLL_OK; i++) {
+        if (what.pieces[i].is_scaled || what.pieces[i].set != c->all)
+            rc = fault(c, "rank %d step %d divides an incomplete sum", r, step);
+        what.pieces[i].is_scaled = 1;
+    }
+    if (rc == COLL_OK)
+        rc = write_span(c, r, step, dst, &what);
+    coll__memory_fini(&what);
+    return rc;
+}
+
+static int run_local(struct checker *c, int r, int i)
+{
+    const struct coll__step *step = &c->ranks[r].plan->steps[i];
+    struct coll__memory what = {0};
+    int rc;
+
+    if (step->kind == STEP_SCALE)
+        return scale(c, r, i, &step->dst);
+    if (step->src.len != step->dst.len)
+        return fault(c, "rank %d step %d: spans differ in length", r, i);
+    rc = read_span(c, r, i, &step->src, &what);
+    if (rc == COLL_OK)
+        rc = step->kind == STEP_COPY ? write_span(c, r, i, &step->dst, &what)
+                                     : reduce_into(c, r, i, &step->dst, &what);
+    coll__memory_fini(&what);
+    return rc;
+}
+
+static int run_message(struct checker *c, int src, int i, int dst, int j)
+{
+    const struct coll__step *send = &c->ranks[src].plan->steps[i];
+    const struct coll__step *recv = &c->ranks[dst].plan->steps[j];
+    struct coll__memory what = {0};
+    int rc;
+
+    if (send->src.len != recv->dst.len)
+        return fault(c, "rank %d step %d sends %zu bytes to rank %d, whose "
+                     "step %d takes %zu", src, i, send->src.len, dst, j,
+                     recv->dst.len);
+    rc = read_span(c, src, i, &send->src, &what);
+    if (rc == COLL_OK)
+        rc = recv->kind == STEP_RECV
+                 ? write_span(c, dst, j, &recv->dst, &what)
+                 : reduce_into(c, dst, j, &recv->dst, &what);
+    coll__memory_fini(&what);
+    return rc;
+}
+
+/* ---- events --------------------------------------------------------------- */
+
+static int add_event(struct checker *c, int rank, int step)
+{
+    if (c->n_events == c->cap_events) {
+        int cap = c->cap_events ? 2 * c->cap_events : 64;
+        struct event *more =
+            realloc(c->events, (size_t)cap * sizeof(*more));
+
+        if (!more)
+            return no_memory(c);
+        c->events = more;
+        c->cap_events = cap;
+    }
+    c->events[c->n_events++] = (struct event){rank, step};
+    return COLL_OK;
+}
+
+static int is_comm(const struct coll__step *step)
+{
+    return step->kind == STEP_SEND || coll__step_is_recv(step->kind);
+}
+
+/* A step's edges are all there, or its lane moved on: make its event if it can
+ * happen now. */
+static int consider(struct checker *c, int r, int i)
+{
+    const struct coll__step *step = &c->ranks[r].plan->steps[i];
+    int dir = coll__step_is_recv(step->kind), other;
+
+    if (c->ranks[r].left[i])
+        return COLL_OK;
+    if (!is_comm(step))
+        return add_event(c, r, i);
+    if (c->ranks[r].head[dir][step->peer] != i)
+        return COLL_OK;
+    other = c->ranks[step->peer].head[!dir][r];
+    if (other < 0 || c->ranks[step->peer].left[other])
+        return COLL_OK;
+    return dir ? add_event(c, step->peer, other) : add_event(c, r, i);
+}
+
+/* Step i of rank r is done: what waited for it may go on. */
+static int finish(struct checker *c, int r, int i)
+{
+    struct rank *rank = &c->ranks[r];
+    int rc = COLL_OK;
+
+    rank->n_done++;
+    for (int e = rank->plan->first_after[i];
+         e < rank->plan->first_after[i + 1] && rc == COLL_OK; e++)
+        if (--rank->left[rank->plan->after[e]] == 0)
+            rc = consider(c, r, rank->plan->after[e]);
+    return rc;
+}
+
+static int advance_lane(struct checker *c, int r, int i)
+{
+    const struct coll__step *step = &c->ranks[r].plan->steps[i];
+    int dir = coll__step_is_recv(step->kind);
+
+    c->ranks[r].head[dir][step->peer] = c->ranks[r].next[i];
+    return COLL_OK;
+}
+
+static int run_event(struct checker *c, struct event ev)
+{
+    const struct coll__step *step = &c->ranks[ev.rank].plan->steps[ev.step];
+    int peer = step->peer, other, rc;
+
+    if (!is_comm(step)) {
+        rc = run_local(c, ev.rank, ev.step);
+        return rc ? rc : finish(c, ev.rank, ev.step);
+    }
+    other = c->ranks[peer].head[1][ev.rank];
+    rc = run_message(c, ev.rank, ev.step, peer, other);
+    if (rc)
+        return rc;
+    /* both lanes move before anything else is considered */
+    advance_lane(c, ev.rank, ev.step);
+    advance_lane(c, peer, other);
+    rc = c->ranks[ev.rank].next[ev.step] >= 0
+             ? consider(c, ev.rank, c->ranks[ev.rank].next[ev.step])
+             : COLL_OK;
+    if (rc == COLL_OK)
+        rc = finish(c, ev.rank, ev.step);
+    return rc ? rc : finish(c, peer, other);
+}
+
+static struct event take_event(struct checker *c)
+{
+    struct event ev;
+    int i;
+
+    c->random = c->random * 6364136223846793005u + 1442695040888963407u;
+    i = (int)((c->random >> 33) % (uint64_t)c->n_events);
+    ev = c->events[i];
+    c->events[i] = c->events[--c->n_events];
+    return ev;
+}
+
+/* ---- the whole run --------------------------------------------------------- */
+
+/* What a rank's buffers hold at the start. */
+static int fill_in(struct checker *c, int r)
+{
+    struct coll__problem pb = *c->pb;
+    struct coll__piece piece = {0};
+    enum coll__buf buf = pb.in_place ? BUF_OUT : BUF_IN;
+
+    pb.rank = r;
+    piece.len = coll__problem_len(&pb, BUF_IN);
+    piece.set = coll__sets_one(&c->sets, r);
+    if (pb.in_place && pb.collective == COLL_ALLGATHER)
+        piece.off = (size_t)r * piece.len;
+    if (piece.set < 0 || coll__memory_append(&c->ranks[r].mem[buf], &piece))
+        return no_memory(c);
+    return COLL_OK;
+}
+
+/* String the steps of each lane together. */
+static int make_lanes(struct checker *c, int r)
+{
+    struct rank *rank = &c->ranks[r];
+
+    for (int dir = 0; dir < 2; dir++)
+        for (int q = 0; q < c->p; q++)
+            rank->head[dir][q] = -1;
+    for (int i = rank->plan->n_steps - 1; i >= 0; i--) {
+        const struct coll__step *step = &rank->plan->steps[i];
+        int dir = coll__step_is_recv(step->kind);
+
+        if (!is_comm(step))
+            continue;
+        if (step->peer < 0 || step->peer >= c->p)
+            return fault(c, "rank %d step %d has no peer %d", r, i, step->peer);
+        rank->next[i] = rank->head[dir][step->peer];
+        rank->head[dir][step->peer] = i;
+    }
+    return COLL_OK;
+}
+
+static int rank_init(struct checker *c, int r, const struct coll__plan *plan)
+{
+    struct rank *rank = &c->ranks[r];
+    size_t n = (size_t)plan->n_steps + 1, p = (size_t)c->p;
+    int rc;
+
+    rank->plan = plan;
+    rank->left = malloc(n * sizeof(int));
+    rank->next = malloc(n * sizeof(int));
+    rank->head[0] = malloc(p * sizeof(int));
+    rank->head[1] = malloc(p * sizeof(int));
+    if (!rank->left || !rank->next || !rank->head[0] || !rank->head[1])
+        return no_memory(c);
+    memcpy(rank->left, plan->n_deps, (n - 1) * sizeof(int));
+    rc = make_lanes(c, r);
+    return rc ? rc : fill_in(c, r);
+}
+
+/* Make the first events.  A message is found from its send only, so that it is
+ * not found twice. */
+static int start(struct checker *c)
+{
+    int rc = COLL_OK;
+
+    for (int r = 0; r < c->p && rc == COLL_OK; r++)
+        for (int i = 0; i < c->ranks[r].plan->n_steps && rc == COLL_OK; i++)
+            if (!coll__step_is_recv(c->ranks[r].plan->steps[i].kind))
+                rc = consider(c, r, i);
+    return rc;
+}
+
+static int stuck(struct checker *c, int r)
+{
+    const struct rank *rank = &c->ranks[r];
+
+    for (int dir = 0; dir < 2; dir++)
+        for (int q = 0; q < c->p; q++)
+            if (rank->head[dir][q] >= 0 && !rank->left[rank->head[dir][q]])
+                return fault(c, "rank %d gets stuck at step %d, %s peer %d", r,
+                             rank->head[dir][q],
+                             dir ? "waiting for" : "sending to", q);
+    return fault(c, "rank %d gets stuck: %d of %d steps done", r, rank->n_done,
+                 rank->plan->n_steps);
+}
+
+/* The set and the source offset that OUT must hold at off. */
+static int is_right(const struct checker *c, const struct coll__piece *piece)
+{
+    const struct coll__problem *pb = c->pb;
+    size_t bytes = coll__problem_bytes(pb), slot;
+    struct coll__sets *sets = (struct coll__sets *)&c->sets;
+
+    switch (pb->collective) {
+    case COLL_ALLREDUCE:
+    case COLL_BARRIER:
+        return piece->set == c->all && piece->from == piece->off &&
+               piece->is_scaled == (pb->collective == COLL_ALLREDUCE &&
+                                    pb->op == COLL_AVG);
+    case COLL_BROADCAST:
+        return piece->set == coll__sets_one(sets, pb->root) &&
+               piece->from == piece->off;
+    case COLL_ALLGATHER:
+        slot = piece->off / bytes;
+        return piece->set == coll__sets_one(sets, (int)slot) &&
+               piece->from == piece->off - slot * bytes &&
+               piece->from + piece->len <= bytes;
+    case COLL_N_COLLECTIVES:
+        break;
+    }
+    return 0;
+}
+
+static int judge(struct checker *c, int r)
+{
+    struct coll__memory out = {0};
+    struct coll__problem pb = *c->pb;
+    int rc;
+
+    pb.rank = r;
+    rc = coll__memory_read(&c->ranks[r].mem[BUF_OUT], 0,
+                           coll__problem_len(&pb, BUF_OUT), &out);
+    if (rc)
+        rc = fault(c, "rank %d leaves a part of OUT unwritten", r);
+    for (int i = 0; i < out.n && rc == COLL_OK; i++)
+        if (!is_right(c, &out.pieces[i]))
+            rc = fault(c, "rank %d: OUT[%zu,%zu) is not what the collective "
+                       "defines", r, out.pieces[i].off,
+                       out.pieces[i].off + out.pieces[i].len);
+    coll__memory_fini(&out);
+    return rc;
+}
+
+static int run(struct checker *c)
+{
+    int rc = start(c);
+
+    while (rc == COLL_OK && c->n_events)
+        rc = run_event(c, take_event(c));
+    for (int r = 0; r < c->p && rc == COLL_OK; r++)
+        if (c->ranks[r].n_done != c->ranks[r].plan->n_steps)
+            rc = stuck(c, r);
+    for (int r = 0; r < c->p && rc == COLL_OK; r++)
+        rc = judge(c, r);
+    return rc;
+}
+
+static void checker_fini(struct checker *c)
+{
+    for (int r = 0; c->ranks && r < c->p; r++) {
+        for (int b = 0; b < N_BUFS; b++)
+            coll__memory_fini(&c->ranks[r].mem[b]);
+        free(c->ranks[r].left);
+        free(c->ranks[r].next);
+        free(c->ranks[r].head[0]);
+        free(c->ranks[r].head[1]);
+    }
+    free(c->ranks);
+    free(c->events);
+    coll__sets_fini(&c->sets);
+}
+
+int coll__plan_check(const struct coll__problem *pb,
+                     const struct coll__plan *plans, unsigned seed, char *why,
+                     size_t len)
+{
+    struct checker c = {.pb = pb, .p = pb->nranks, .why = why, .why_len = len};
+    int rc = COLL_OK;
+
+    c.random = seed * 2654435761u + 1;
+    c.ranks = calloc((size_t)c.p, sizeof(*c.ranks));
+    if (!c.ranks || coll__sets_init(&c.sets, c.p) ||
+        (c.all = coll__sets_all(&c.sets, c.p)) < 0)
+        rc = no_memory(&c);
+    for (int r = 0; r < c.p && rc == COLL_OK; r++)
+        rc = rank_init(&c, r, &plans[r]);
+    if (rc == COLL_OK)
+        rc = run(&c);
+    checker_fini(&c);
+    return rc;
+}

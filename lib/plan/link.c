@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* link.c - infer which step waits for which.
+ *
+ * Walk the steps in order and remember, for each segment, the step that wrote
+ * it last and the steps that have read it since.  A read waits for the writer;
+ * a write waits for the writer and for those readers.  That is every hazard,
+ * so any order of events that keeps the edges gives the result of the list's
+ * own order.
+ */
+#include "lib/plan/flow.h"
+#include "lib/plan/plan.h"
+#include "lib/trace/log.h"
+
+#include <stdlib.h>
+
+struct node { /* one step that reads a segment */
+    int step, next;
+};
+
+struct edge {
+    int from, to;
+};
+
+struct linker {
+    struct coll__flow flow;
+    int *writer, *readers; /* of each segment: a step, a node; -1 none */
+    struct node *nodes;
+    int n_nodes, cap_nodes;
+    struct edge *edges;
+    int n_edges, cap_edges;
+    int *stamp; /* [n_steps]: the last step that was made to wait for it */
+    int status;
+};
+
+/* Make room for one more item in a growing array. */
+static void *grow(struct linker *l, void *items, int n, int *cap, size_t size)
+{
+    void *more;
+
+    if (n < *cap)
+        return items;
+    more = realloc(items, (size_t)(*cap ? 2 * *cap : 64) * size);
+    if (!more) {
+        l->status = COLL_ERR_NOMEM;
+        return items;
+    }
+    *cap = *cap ? 2 * *cap : 64;
+    return more;
+}
+
+static void add_edge(struct linker *l, int from, int to)
+{
+    if (from < 0 || from == to || l->stamp[from] == to)
+        return;
+    l->edges = grow(l, l->edges, l->n_edges, &l->cap_edges, sizeof(*l->edges));
+    if (l->status != COLL_OK)
+        return;
+    l->stamp[from] = to;
+    l->edges[l->n_edges++] = (struct edge){from, to};
+}
+
+static void reads(struct linker *l, int step, const struct coll__span *span)
+{
+    struct coll__segments s = coll__flow_find(&l->flow, span);
+
+    for (int i = s.from; i < s.to; i++) {
+        add_edge(l, l->writer[i], step);
+        l->nodes = grow(l, l->nodes, l->n_nodes, &l->cap_nodes,
+                        sizeof(*l->nodes));
+        if (l->status != COLL_OK)
+            return;
+        l->nodes[l->n_nodes] = (struct node){step, l->readers[i]};
+        l->readers[i] = l->n_nodes++;
+    }
+}
+
+static void writes(struct linker *l, int step, const struct coll__span *span)
+{
+    struct coll__segments s = coll__flow_find(&l->flow, span);
+
+    for (int i = s.from; i < s.to; i++) {
+        add_edge(l, l->writer[i], step);
+        for (int n = l->readers[i]; n >= 0; n = l->nodes[n].next)
+            add_edge(l, l->nodes[n].step, step);
+        l->writer[i] = step;
+        l->readers[i] = -1;
+    }
+}
+
+/* Sort the edges by their first step, into the plan's arrays. */
+static int store(const struct linker *l, struct coll__plan *plan)
+{
+    int n = plan->n_steps;
+
+    plan->n_deps = calloc((size_t)n + 1, sizeof(int));
+    plan->first_after = calloc((size_t)n + 2, sizeof(int));
+    plan->after = malloc(((size_t)l->n_edges + 1) * sizeof(int));
+    if (!plan->n_deps || !plan->first_after || !plan->after)
+        return COLL_ERR_NOMEM;
+    for (int e = 0; e < l->n_edges; e++) {
+        plan->n_deps[l->edges[e].to]++;
+        plan->first_after[l->edges[e].from + 2]++;
+    }
+    for (int i = 1; i <= n; i++)
+        plan->first_after[i + 1] += plan->first_after[i];
+    for (int e = 0; e < l->n_edges; e++)
+        plan->after[plan->first_after[l->edges[e].from + 1]++] = l->edges[e].to;
+    return COLL_OK;
+}
+
+static int linker_init(struct linker *l, const struct coll__plan *plan)
+{
+    size_t n;
+
+    if (coll__flow_init(&l->flow, plan))
+        return COLL_ERR_NOMEM;
+    n = (size_t)coll__flow_size(&l->flow) + 1;
+    l->writer = malloc(n * sizeof(int));
+    l->readers = malloc(n * sizeof(int));
+    l->stamp = malloc(((size_t)plan->n_steps + 1) * sizeof(int));
+    if (!l->writer || !l->readers || !l->stamp)
+        return COLL_ERR_NOMEM;
+    for (size_t i = 0; i < n; i++)
+        l->writer[i] = l->readers[i] = -1;
+    for (int i = 0; i < plan->n_steps; i++)
+        l->stamp[i] = -1;
+    return COLL_OK;
+}
+
+static void linker_fini(struct linker *l)
+{
+    coll__flow_fini(&l->flow);
+    free(l->writer);
+    free(l->readers);
+    free(l->nodes);
+    free(l->edges);
+    free(l->stamp);
+}
+
+int coll__plan_link(struct coll__plan *plan)
+{
+    struct linker l = {.status = COLL_OK};
+
+    l.status = linker_init(&l, plan);
+    for (int i = 0; i < plan->n_steps && l.status == COLL_OK; i++) {
+        const struct coll__step *step = &plan->steps[i];
+
+        if (coll__step_reads_src(step->kind))
+            reads(&l, i, &step->src);
+        if (coll__step_writes_dst(step->kind))
+            writes(&l, i, &step->dst);
+    }
+    if (l.status == COLL_OK)
+        l.status = store(&l, plan);
+    if (l.status != COLL_OK)
+        log_error("plan", "no memory to link %d steps", plan->n_steps);
+    linker_fini(&l);
+    return l.status;
+}

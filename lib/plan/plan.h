@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* plan.h - a plan: what one rank does for one problem, as plain data.
+ *
+ * A plan is a list of steps over byte spans of three symbolic buffers.  It
+ * holds no pointer, clock or communicator, so it can be cached, printed and
+ * checked like any value.  The life of a plan: a builder (lib/algo) writes
+ * naive steps; fuse and split rewrite them; coll__plan_link() infers which step
+ * must wait for which from the spans that they share.
+ *
+ * Order is part of the meaning: the sends to one peer go out, and the receives
+ * from one peer are taken, in the order of the list.
+ */
+#ifndef COLL_LIB_PLAN_PLAN_H
+#define COLL_LIB_PLAN_PLAN_H
+
+#include "include/coll/coll.h"
+
+#include <stdio.h>
+
+/* What is to be done, for one rank. */
+struct coll__problem {
+    enum coll_collective collective;
+    enum coll_type type;
+    enum coll_op op;
+    int root;
+    int nranks, rank;
+    size_t count; /* elements, as in the call */
+    int in_place; /* this rank's; others may differ */
+};
+
+/* BUF_IN is read only, and not mentioned when the problem is in place.
+ * BUF_TMP holds nothing until a step writes it. */
+enum coll__buf { BUF_IN, BUF_OUT, BUF_TMP, N_BUFS };
+
+struct coll__span {
+    enum coll__buf buf;
+    size_t off, len; /* bytes */
+};
+
+/* X(name, text, reads src, writes dst) */
+#define COLL_STEP_MAP(X)                                                    \
+    X(COPY, "copy", 1, 1)               /* dst = src */                     \
+    X(REDUCE, "reduce", 1, 1)           /* dst = op(dst, src) */            \
+    X(SCALE, "scale", 0, 1)             /* dst = dst / nranks, for avg */   \
+    X(SEND, "send", 1, 0)               /* src to peer */                   \
+    X(RECV, "recv", 0, 1)               /* dst from peer */                 \
+    X(RECV_REDUCE, "recv_reduce", 0, 1) /* dst = op(dst, what peer sends) */
+
+enum coll__step_kind {
+#define X(name, text, reads, writes) STEP_##name,
+    COLL_STEP_MAP(X)
+#undef X
+    N_STEP_KINDS
+};
+
+struct coll__step {
+    enum coll__step_kind kind;
+    int peer; /* -1 for a local step */
+    struct coll__span dst, src;
+};
+
+struct coll__plan {
+    struct coll__step *steps;
+    int n_steps, cap_steps;
+    int status;     /* of the building so far */
+    size_t tmp_len; /* bytes of BUF_TMP */
+    const char *algorithm;
+
+    /* After coll__plan_link(): step i waits for n_deps[i] others to finish, and
+     * after[first_after[i] .. first_after[i + 1]) wait for step i. */
+    int *n_deps, *first_after, *after;
+};
+
+/* Bytes of one element, and of the call's whole `count`. */
+size_t coll__problem_bytes(const struct coll__problem *pb);
+
+/* Bytes of BUF_IN and of BUF_OUT on this rank. */
+size_t coll__problem_len(const struct coll__problem *pb, enum coll__buf buf);
+
+/* Append a step.  Without memory the plan's status says so and the step is
+ * dropped; builders return plan_status() at their end. */
+void coll__plan_add(struct coll__plan *plan, const struct coll__step *step);
+
+/* Say whether a kind of step sends or receives; reads its dst; its name. */
+int coll__step_is_recv(enum coll__step_kind kind);
+int coll__step_reads_src(enum coll__step_kind kind);
+int coll__step_writes_dst(enum coll__step_kind kind);
+int coll__step_reads_dst(enum coll__step_kind kind);
+const char *coll__step_name(enum coll__step_kind kind);
+
+/* Turn RECV into scratch and the REDUCE that alone reads it into one
+ * RECV_REDUCE.  Never changes the result.  COLL_OK or COLL_ERR_NOMEM. */
+int coll__pass_fuse(struct coll__plan *plan);
+
+/* Recut steps longer than chunk bytes (a multiple of the element size; 0 leaves
+ * the plan alone) into pieces, so that a piece can go on while the next comes
+ * in.  Both ends of a message are cut alike.  COLL_OK or COLL_ERR_NOMEM. */
+int coll__pass_split(struct coll__plan *plan, size_t chunk);
+
+/* Infer the edges: read after write, write after read, write after write.
+ *
+ * Cost:      O(n log n) for n steps whose spans nest or meet, as blocks do.
+ */
+int coll__plan_link(struct coll__plan *plan);
+
+/* Print a plan, a step a line: 
+ * "3 recv_reduce peer 1 out[0,4096) waits for 2", then those that wait for
+ * it.  */
+void coll__plan_dump(const struct coll__plan *plan, FILE *to);
+
+void coll__plan_fini(struct coll__plan *plan);
+
+/* Prove all ranks' linked plans for one problem.
+ *
+ * Shapes:    plans[pb->nranks]; pb->rank is ignored; in_place says whether
+ *            each rank's buffers are; seed chooses one order of events.
+ * Result:    COLL_OK when no rank gets stuck though no message is buffered,
+ *            sends match receives, nothing unwritten is read, and OUT holds on
+ *            each rank exactly the contributions that the collective defines.
+ * Errors:    COLL_ERR_INVALID with the fault in why[len]; COLL_ERR_NOMEM.
+ */
+int coll__plan_check(const struct coll__problem *pb,
+                     const struct coll__plan *plans, unsigned seed, char *why,
+                     size_t len);
+
+#endif

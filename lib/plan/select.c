@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* select.c - the cheapest algorithm that is allowed, and the way from its
+ * builder to a plan that can run. */
+#include "lib/plan/select.h"
+#include "lib/trace/log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* One item of COLL_ALGO; name and collective are not NUL-terminated. */
+struct item {
+    const char *collective, *name;
+    size_t collective_len, name_len;
+};
+
+/* Cut the next item off *text; 0 at the end. */
+static int next_item(const char **text, struct item *item)
+{
+    size_t len = strcspn(*text, ",");
+    const char *colon = memchr(*text, ':', len);
+
+    if (!**text)
+        return 0;
+    *item = (struct item){*text, *text, 0, len};
+    if (colon) {
+        item->collective_len = (size_t)(colon - *text);
+        item->name = colon + 1;
+        item->name_len = len - item->collective_len - 1;
+    }
+    *text += len + ((*text)[len] == ',');
+    return 1;
+}
+
+static int is_word(const char *text, size_t len, const char *word)
+{
+    return strlen(word) == len && !memcmp(text, word, len);
+}
+
+static int item_names(const struct item *item, const struct coll__algo *algo)
+{
+    return is_word(item->name, item->name_len, algo->name) &&
+           (!item->collective_len ||
+            is_word(item->collective, item->collective_len,
+                    coll_collective_name(algo->collective)));
+}
+
+/* Write the names that the item could have had into text. */
+static void list_names(const struct item *item, char *text, size_t len)
+{
+    size_t n = 0;
+
+    text[0] = '\0';
+    for (int i = 0; coll__algos[i] && n < len; i++) {
+        const struct coll__algo *algo = coll__algos[i];
+        int seen = 0;
+
+        if (item->collective_len &&
+            !is_word(item->collective, item->collective_len,
+                     coll_collective_name(algo->collective)))
+            continue;
+        for (int j = 0; j < i && !item->collective_len; j++)
+            seen |= !strcmp(coll__algos[j]->name, algo->name);
+        if (!seen)
+            n += (size_t)snprintf(text + n, len - n, "%s%s", n ? ", " : "",
+                                  algo->name);
+    }
+    if (!n) /* then it is the collective that is unknown */
+        for (int k = 0; k < COLL_N_COLLECTIVES && n < len; k++)
+            n += (size_t)snprintf(text + n, len - n, "%s%s:NAME",
+                                  k ? ", " : "",
+                                  coll_collective_name(
+                                      (enum coll_collective)k));
+}
+
+int coll__algo_check(const char *forced)
+{
+    struct item item;
+    char names[256];
+
+    while (next_item(&forced, &item)) {
+        int known = 0;
+
+        for (int i = 0; coll__algos[i]; i++)
+            known |= item_names(&item, coll__algos[i]);
+        if (known)
+            continue;
+        list_names(&item, names, sizeof(names));
+        log_error("plan", "COLL_ALGO: there is no algorithm '%.*s'; there are: "
+                  "%s",
+                  (int)(item.name + item.name_len - item.collective),
+                  item.collective, names);
+        return COLL_ERR_INVALID;
+    }
+    return COLL_OK;
+}
+
+static int is_forced(const struct coll__algo *algo, const char *forced)
+{
+    struct item item;
+
+    while (next_item(&forced, &item))
+        if (item_names(&item, algo))
+            return 1;
+    return 0;
+}
+
+/* The cheapest of the collective's algorithms, or of the forced ones alone. */
+static const struct coll__algo *cheapest(const struct coll__problem *pb,
+                                         const struct coll__cost *cost,
+                                         const char *forced, double *seconds)
+{
+    const struct coll__algo *best = NULL;
+
+    for (int i = 0; coll__algos[i]; i++) {
+        const struct coll__algo *algo = coll__algos[i];
+        double time;
+
+        if (algo->collective != pb->collective ||
+            (forced && !is_forced(algo, forced)))
+            continue;
+        time = algo->cost(pb, cost);
+        if (best && time >= *seconds)
+            continue;
+        best = algo;
+        *seconds = time;
+    }
+    return best;
+}
+
+const struct coll__algo *coll__algo_select(const struct coll__problem *pb,
+                                           const struct coll__cost *cost,
+                                           const char *forced, double *seconds)
+{
+    const struct coll__algo *best = NULL;
+
+    if (*forced)
+        best = cheapest(pb, cost, forced, seconds);
+    return best ? best : cheapest(pb, cost, NULL, seconds);
+}
+
+int coll__plan_build(const struct coll__algo *algo,
+                     const struct coll__problem *pb, size_t chunk,
+                     struct coll__plan *plan)
+{
+    int status;
+
+    *plan = (struct coll__plan){.algorithm = algo->name};
+    status = algo->build(pb, plan);
+    if (status == COLL_OK)
+        status = coll__pass_fuse(plan);
+    if (status == COLL_OK)
+        status = coll__pass_split(plan, chunk);
+    if (status == COLL_OK)
+        status = coll__plan_link(plan);
+    if (status != COLL_OK)
+        coll__plan_fini(plan);
+    return status;
+}

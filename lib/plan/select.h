@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* select.h - which algorithm, and its finished plan. */
+#ifndef COLL_LIB_PLAN_SELECT_H
+#define COLL_LIB_PLAN_SELECT_H
+
+#include "lib/algo/algo.h"
+
+/* Judge the text of COLL_ALGO: NAME or COLLECTIVE:NAME, separated by commas.
+ *
+ * Errors:    COLL_ERR_INVALID, logged with the names that there are.
+ */
+int coll__algo_check(const char *forced);
+
+/* Return the cheapest algorithm for the problem among those that `forced`
+ * allows; a forced name that this collective has not leaves all allowed.
+ *
+ * Result:    the same on every rank, whatever pb->rank and pb->in_place.
+ * Shapes:    *seconds is its predicted time; forced has passed
+ *            coll__algo_check().
+ */
+const struct coll__algo *coll__algo_select(const struct coll__problem *pb,
+                                           const struct coll__cost *cost,
+                                           const char *forced,
+                                           double *seconds);
+
+/* Build, fuse, split and link one rank's plan.
+ *
+ * Ownership: *plan is the caller's, to end by coll__plan_fini(); empty on
+ *            failure.
+ * Errors:    COLL_ERR_NOMEM, logged.
+ */
+int coll__plan_build(const struct coll__algo *algo,
+                     const struct coll__problem *pb, size_t chunk,
+                     struct coll__plan *plan);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* history.h - the last operations of a communicator, for error sentences.
+ *
+ * Written by the thread that calls the operations, read by any: words are
+ * relaxed atomics, published by the release store of n_started.  A reader that
+ * is overtaken by 1,024 operations gets a newer entry, never a torn word.
+ */
+#ifndef COLL_LIB_TRACE_HISTORY_H
+#define COLL_LIB_TRACE_HISTORY_H
+
+#include "transports/transport.h"
+
+#include <stdatomic.h>
+
+#define COLL__HISTORY 1024
+
+struct coll__history {
+    _Atomic uint64_t words[COLL__HISTORY][3];
+    _Atomic uint64_t n_started, n_done;
+    uint64_t hash; /* over all heads; the calling thread's */
+};
+
+/* Note the start, or the end, of the next operation. */
+void coll__history_start(struct coll__history *h, const struct coll__head *head);
+void coll__history_end(struct coll__history *h);
+
+/* Fetch the head of operation seq (from 1 on): 1, or 0 when it is too old. */
+int coll__history_get(struct coll__history *h, uint64_t seq,
+                      struct coll__head *head);
+
+/* Describe a head in words: "allreduce #7 (100 f32, sum)". */
+void coll__head_describe(const struct coll__head *head, char *text,
+                         size_t len);
+
+/* Describe where this rank is: "in allreduce #7 (...)". */
+void coll__history_where(struct coll__history *h, char *text, size_t len);
+
+#endif

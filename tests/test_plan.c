@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_plan.c - every algorithm's plans, proven symbolically for all ranks; the
+ * passes; and that the check finds planted faults. */
+#include "lib/plan/select.h"
+#include "lib/util/util.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_RANKS 33
+
+struct group {
+    struct coll__problem pb;
+    struct coll__plan plans[MAX_RANKS];
+};
+
+static void build(struct group *g, const struct coll__algo *algo, size_t chunk)
+{
+    for (int r = 0; r < g->pb.nranks; r++) {
+        g->pb.rank = r;
+        ck_assert_int_eq(
+            coll__plan_build(algo, &g->pb, chunk, &g->plans[r]), COLL_OK);
+    }
+}
+
+static void end(struct group *g)
+{
+    for (int r = 0; r < g->pb.nranks; r++)
+        coll__plan_fini(&g->plans[r]);
+}
+
+static void prove(const struct coll__algo *algo, const struct coll__problem *pb,
+                  size_t chunk, unsigned seed)
+{
+    struct group g = {.pb = *pb};
+    char why[256] = "";
+    int rc;
+
+    build(&g, algo, chunk);
+    rc = coll__plan_check(&g.pb, g.plans, seed, why, sizeof(why));
+    ck_assert_msg(rc == COLL_OK,
+                  "%s %s p %d count %zu root %d in place %d chunk %zu: %s",
+                  coll_collective_name(pb->collective), algo->name, pb->nranks,
+                  pb->count, pb->root, pb->in_place, chunk, why);
+    end(&g);
+}
+
+/* The shapes that tend to break builders. */
+static void prove_all(const struct coll__algo *algo, int p)
+{
+    size_t n = (size_t)p, counts[] = {0, 1, n - 1, n, n + 1, 7, 31, 131};
+    static const size_t chunks[] = {0, 64};
+    struct coll__problem pb = {.collective = algo->collective,
+                               .type = COLL_I32,
+                               .nranks = p};
+
+    for (size_t c = 0; c < ARRAY_LEN(counts); c++)
+        for (int k = 0; k < 8; k++) {
+            pb.count = algo->collective == COLL_BARRIER ? 1 : counts[c];
+            pb.in_place = k & 1 && algo->collective != COLL_BARRIER;
+            pb.op = k & 4 ? COLL_AVG : COLL_SUM;
+            pb.root = algo->collective == COLL_BROADCAST ? k * p / 8 : 0;
+            prove(algo, &pb, chunks[k / 2 % 2], (unsigned)(k + p));
+        }
+}
+
+START_TEST(every_algorithm_is_right_for_any_ranks_and_counts)
+{
+    for (int i = 0; coll__algos[i]; i++)
+        prove_all(coll__algos[i], _i);
+}
+END_TEST
+
+/* ---- the check finds planted faults --------------------------------------- */
+
+static struct coll__problem allreduce(int p, size_t count)
+{
+    return (struct coll__problem){.collective = COLL_ALLREDUCE,
+                                  .type = COLL_I32,
+                                  .nranks = p,
+                                  .count = count};
+}
+
+static const struct coll__algo *algo_of(enum coll_collective collective,
+                                        const char *name)
+{
+    for (int i = 0; coll__algos[i]; i++)
+        if (coll__algos[i]->collective == collective &&
+            !strcmp(coll__algos[i]->name, name))
+            return coll__algos[i];
+    ck_abort_msg("no algorithm %s", name);
+    return NULL;
+}
+
+static int find_step(const struct coll__plan *plan, enum coll__step_kind kind)
+{
+    for (int i = 0; i < plan->n_steps; i++)
+        if (plan->steps[i].kind == kind)
+            return i;
+    ck_abort_msg("the plan has no such step");
+    return -1;
+}
+
+/* Spoil one rank's ring plan by `spoil`, link it again, and expect a fault. */
+static void expect_fault(void (*spoil)(struct coll__plan *plan))
+{
+    struct group g = {.pb = allreduce(3, 12)};
+    char why[256] = "";
+
+    build(&g, algo_of(COLL_ALLREDUCE, "ring"), 0);
+    spoil(&g.plans[1]);
+    free(g.plans[1].n_deps);
+    free(g.plans[1].first_after);
+    free(g.plans[1].after);
+    ck_assert_int_eq(coll__plan_link(&g.plans[1]), COLL_OK);
+    ck_assert_int_eq(coll__plan_check(&g.pb, g.plans, 1, why, sizeof(why)),
+                     COLL_ERR_INVALID);
+    ck_assert_str_ne(why, "");
+    end(&g);
+}
+
+static void remove_step(struct coll__plan *plan, int i)
+{
+    memmove(&plan->steps[i], &plan->steps[i + 1],
+            (size_t)(plan->n_steps - i - 1) * sizeof(plan->steps[0]));
+    plan->n_steps--;
+}
+
+static void lose_a_send(struct coll__plan *plan)
+{
+    remove_step(plan, find_step(plan, STEP_SEND));
+}
+
+static void lose_a_copy(struct coll__plan *plan)
+{
+    remove_step(plan, find_step(plan, STEP_COPY));
+}
+
+static void store_instead_of_reduce(struct coll__plan *plan)
+{
+    plan->steps[find_step(plan, STEP_RECV_REDUCE)].kind = STEP_RECV;
+}
+
+static void reduce_instead_of_store(struct coll__plan *plan)
+{
+    plan->steps[find_step(plan, STEP_RECV)].kind = STEP_RECV_REDUCE;
+}
+
+static void send_to_the_wrong_peer(struct coll__plan *plan)
+{
+    plan->steps[find_step(plan, STEP_SEND)].peer = 0;
+}
+
+static void send_another_block(struct coll__plan *plan)
+{
+    struct coll__span *src = &plan->steps[find_step(plan, STEP_SEND)].src;
+
+    src->off = (src->off + 16) % 48;
+}
+
+static void send_less(struct coll__plan *plan)
+{
+    plan->steps[find_step(plan, STEP_SEND)].src.len -= 4;
+}
+
+static void write_to_in(struct coll__plan *plan)
+{
+    plan->steps[find_step(plan, STEP_RECV)].dst.buf = BUF_IN;
+}
+
+static void read_unwritten_scratch(struct coll__plan *plan)
+{
+    plan->steps[find_step(plan, STEP_SEND)].src.buf = BUF_TMP;
+}
+
+static void write_behind_out(struct coll__plan *plan)
+{
+    plan->steps[find_step(plan, STEP_RECV)].dst.off = 48;
+}
+
+START_TEST(a_spoilt_plan_is_refused)
+{
+    static void (*const faults[])(struct coll__plan *) = {
+        lose_a_send,       lose_a_copy,
+        store_instead_of_reduce, reduce_instead_of_store,
+        send_to_the_wrong_peer,  send_another_block,
+        send_less,         write_to_in,
+        read_unwritten_scratch,  write_behind_out,
+    };
+
+    ck_assert_int_lt(_i, (int)ARRAY_LEN(faults));
+    expect_fault(faults[_i]);
+}
+END_TEST
+
+/* Without an edge some order of events goes wrong. */
+START_TEST(a_missing_edge_is_found_in_some_order)
+{
+    struct group g = {.pb = allreduce(4, 16)};
+    struct coll__plan *plan = &g.plans[2];
+    char why[256] = "";
+    int found = 0, recv;
+
+    build(&g, algo_of(COLL_ALLREDUCE, "ring"), 0);
+    /* the second send must wait for the first receive */
+    recv = find_step(plan, STEP_RECV_REDUCE);
+    for (int e = plan->first_after[recv]; e < plan->first_after[recv + 1]; e++)
+        if (plan->steps[plan->after[e]].kind == STEP_SEND) {
+            plan->n_deps[plan->after[e]]--;
+            plan->after[e] = plan->after[--plan->first_after[plan->n_steps]];
+            for (int i = plan->n_steps - 1; i > recv; i--)
+                plan->first_after[i] = plan->first_after[plan->n_steps];
+            break;
+        }
+    for (unsigned seed = 0; seed < 50; seed++)
+        found += coll__plan_check(&g.pb, g.plans, seed, why, sizeof(why)) !=
+                 COLL_OK;
+    ck_assert_int_gt(found, 0);
+    end(&g);
+}
+END_TEST
+
+START_TEST(everyone_receiving_first_gets_stuck)
+{
+    struct group g = {.pb = {.collective = COLL_ALLGATHER,
+                             .type = COLL_I32,
+                             .nranks = 2,
+                             .count = 4}};
+    char why[256] = "";
+
+    for (int r = 0; r < 2; r++) {
+        struct coll__plan *plan = &g.plans[r];
+
+        g.pb.rank = r;
+        plan_copy(plan, coll__slots(&g.pb, BUF_OUT, r, 1),
+                  coll__whole(&g.pb, BUF_IN));
+        plan_recv(plan, 1 - r, coll__slots(&g.pb, BUF_OUT, 1 - r, 1));
+        /* sends what it got: reads the receive, so both wait for ever */
+        plan_send(plan, 1 - r, coll__slots(&g.pb, BUF_OUT, 1 - r, 1));
+        ck_assert_int_eq(coll__plan_link(plan), COLL_OK);
+    }
+    ck_assert_int_eq(coll__plan_check(&g.pb, g.plans, 0, why, sizeof(why)),
+                     COLL_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(why, "stuck"));
+    end(&g);
+}
+END_TEST
+
+/* ---- passes ----------------------------------------------------------------- */
+
+START_TEST(fuse_leaves_the_ring_without_scratch)
+{
+    struct group g = {.pb = allreduce(5, 100)};
+
+    build(&g, algo_of(COLL_ALLREDUCE, "ring"), 0);
+    for (int r = 0; r < 5; r++) {
+        ck_assert_uint_eq(g.plans[r].tmp_len, 0);
+        for (int i = 0; i < g.plans[r].n_steps; i++)
+            ck_assert_int_ne(g.plans[r].steps[i].kind, STEP_REDUCE);
+    }
+    end(&g);
+}
+END_TEST
+
+START_TEST(fuse_keeps_a_receive_that_two_steps_read)
+{
+    struct coll__plan plan = {0};
+    struct coll__span tmp = {BUF_TMP, 0, 8}, a = {BUF_OUT, 0, 8},
+                      b = {BUF_OUT, 8, 8};
+
+    plan_recv(&plan, 1, tmp);
+    plan_reduce(&plan, a, tmp);
+    plan_reduce(&plan, b, tmp);
+    ck_assert_int_eq(coll__pass_fuse(&plan), COLL_OK);
+    ck_assert_int_eq(plan.n_steps, 3);
+    ck_assert_int_eq(plan.steps[0].kind, STEP_RECV);
+    ck_assert_uint_eq(plan.tmp_len, 8);
+    coll__plan_fini(&plan);
+}
+END_TEST
+
+START_TEST(fuse_keeps_the_order_of_messages)
+{
+    struct coll__plan plan = {0};
+    struct coll__span tmp = {BUF_TMP, 0, 8}, a = {BUF_OUT, 0, 8},
+                      b = {BUF_OUT, 8, 8};
+
+    plan_recv(&plan, 1, tmp);
+    plan_recv(&plan, 1, b);
+    plan_reduce(&plan, a, tmp);
+    ck_assert_int_eq(coll__pass_fuse(&plan), COLL_OK);
+    ck_assert_int_eq(plan.n_steps, 3);
+    coll__plan_fini(&plan);
+}
+END_TEST
+
+START_TEST(fuse_keeps_an_exchange_apart)
+{
+    struct group g = {.pb = allreduce(2, 4)};
+
+    build(&g, algo_of(COLL_ALLREDUCE, "recursive_doubling"), 0);
+    ck_assert_uint_eq(g.plans[0].tmp_len, 16);
+    ck_assert_int_eq(g.plans[0].steps[2].kind, STEP_RECV);
+    ck_assert_int_eq(g.plans[0].n_deps[2], 0);
+    end(&g);
+}
+END_TEST
+
+START_TEST(split_pieces_cover_each_step_once)
+{
+    struct coll__plan plan = {0};
+
+    plan_send(&plan, 1, (struct coll__span){BUF_OUT, 8, 1000});
+    ck_assert_int_eq(coll__pass_split(&plan, 100), COLL_OK);
+    ck_assert_int_eq(plan.n_steps, 8); /* 100 is rounded up to 128 */
+    for (int i = 0; i < plan.n_steps; i++) {
+        ck_assert_uint_eq(plan.steps[i].src.off, 8 + 128 * (size_t)i);
+        ck_assert_uint_eq(plan.steps[i].src.len, i < 7 ? 128 : 104);
+    }
+    coll__plan_fini(&plan);
+}
+END_TEST
+
+START_TEST(link_finds_each_kind_of_hazard)
+{
+    struct coll__plan plan = {0};
+    struct coll__span a = {BUF_OUT, 0, 8}, b = {BUF_OUT, 4, 8},
+                      c = {BUF_OUT, 16, 8};
+
+    plan_recv(&plan, 1, a);    /* 0 */
+    plan_send(&plan, 2, b);    /* 1 reads what 0 wrote */
+    plan_recv(&plan, 1, b);    /* 2 writes what 1 reads and 0 wrote */
+    plan_recv(&plan, 3, c);    /* 3 has nothing to do with the others */
+    ck_assert_int_eq(coll__plan_link(&plan), COLL_OK);
+    ck_assert_int_eq(plan.n_deps[0], 0);
+    ck_assert_int_eq(plan.n_deps[1], 1);
+    ck_assert_int_eq(plan.n_deps[2], 2);
+    ck_assert_int_eq(plan.n_deps[3], 0);
+    coll__plan_fini(&plan);
+}
+END_TEST
+
+START_TEST(dump_names_every_step)
+{
+    struct group g = {.pb = allreduce(2, 4)};
+    char *text = NULL;
+    size_t len;
+    FILE *to = open_memstream(&text, &len);
+
+    build(&g, algo_of(COLL_ALLREDUCE, "recursive_doubling"), 0);
+    coll__plan_dump(&g.plans[0], to);
+    fclose(to);
+    ck_assert_ptr_nonnull(strstr(text, "plan recursive_doubling steps 4"));
+    ck_assert_ptr_nonnull(strstr(text, "0 copy out[0,16) from in[0,16)"));
+    ck_assert_ptr_nonnull(strstr(text, "3 reduce out[0,16) from tmp[0,16)"));
+    ck_assert_ptr_nonnull(strstr(text, "2 recv peer 1 tmp[0,16)"));
+    free(text);
+    end(&g);
+}
+END_TEST
+
+/* ---- choice ------------------------------------------------------------------ */
+
+static const struct coll__cost links = {1e-6, 0.2e-9, 0.1e-9, 131072};
+
+static const char *choice(enum coll_collective collective, size_t bytes,
+                          const char *forced)
+{
+    struct coll__problem pb = {.collective = collective,
+                               .type = COLL_U8,
+                               .nranks = 8,
+                               .count = bytes};
+    double seconds;
+
+    return coll__algo_select(&pb, &links, forced, &seconds)->name;
+}
+
+START_TEST(small_and_large_messages_get_different_algorithms)
+{
+    ck_assert_str_eq(choice(COLL_ALLREDUCE, 8, ""), "recursive_doubling");
+    ck_assert_str_eq(choice(COLL_ALLREDUCE, 1 << 26, ""), "ring");
+    ck_assert_str_eq(choice(COLL_BROADCAST, 8, ""), "binomial");
+    ck_assert_str_eq(choice(COLL_BROADCAST, 1 << 26, ""), "chain");
+    ck_assert_str_eq(choice(COLL_ALLGATHER, 8, ""), "bruck");
+    ck_assert_str_eq(choice(COLL_ALLGATHER, 1 << 26, ""), "ring");
+}
+END_TEST
+
+START_TEST(a_forced_name_wins_where_the_collective_has_it)
+{
+    ck_assert_str_eq(choice(COLL_ALLREDUCE, 8, "ring"), "ring");
+    ck_assert_str_eq(choice(COLL_ALLREDUCE, 8, "chain"), "recursive_doubling");
+    ck_assert_str_eq(choice(COLL_BROADCAST, 8, "ring,broadcast:chain"),
+                     "chain");
+    ck_assert_str_eq(choice(COLL_ALLGATHER, 8, "allreduce:ring"), "bruck");
+}
+END_TEST
+
+START_TEST(an_unknown_name_lists_the_known_ones)
+{
+    ck_assert_int_eq(coll__algo_check("ring,allreduce:binomial"), COLL_OK);
+    ck_assert_int_eq(coll__algo_check("rign"), COLL_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(coll_last_error(), "'rign'"));
+    ck_assert_ptr_nonnull(strstr(coll_last_error(), "recursive_doubling"));
+    ck_assert_ptr_nonnull(strstr(coll_last_error(), "dissemination"));
+    ck_assert_int_eq(coll__algo_check("allgather:chain"), COLL_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(coll_last_error(), "ring, bruck"));
+    ck_assert_int_eq(coll__algo_check("reduce:ring"), COLL_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(coll_last_error(), "allreduce:NAME"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("plan");
+    TCase *proof = tcase_create("proof"), *rest = tcase_create("rest");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_set_timeout(proof, 120);
+    tcase_add_loop_test(proof, every_algorithm_is_right_for_any_ranks_and_counts,
+                        1, MAX_RANKS + 1);
+    tcase_add_loop_test(proof, a_spoilt_plan_is_refused, 0, 10);
+    tcase_add_test(proof, a_missing_edge_is_found_in_some_order);
+    tcase_add_test(proof, everyone_receiving_first_gets_stuck);
+    tcase_add_test(rest, fuse_leaves_the_ring_without_scratch);
+    tcase_add_test(rest, fuse_keeps_a_receive_that_two_steps_read);
+    tcase_add_test(rest, fuse_keeps_the_order_of_messages);
+    tcase_add_test(rest, fuse_keeps_an_exchange_apart);
+    tcase_add_test(rest, split_pieces_cover_each_step_once);
+    tcase_add_test(rest, link_finds_each_kind_of_hazard);
+    tcase_add_test(rest, dump_names_every_step);
+    tcase_add_test(rest, small_and_large_messages_get_different_algorithms);
+    tcase_add_test(rest, a_forced_name_wins_where_the_collective_has_it);
+    tcase_add_test(rest, an_unknown_name_lists_the_known_ones);
+    suite_add_tcase(suite, proof);
+    suite_add_tcase(suite, rest);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
