@@ -1,1 +1,21 @@
-# coll_train; links libcoll.la only
+# coll_train; links libcoll.la only.  libtrainer.la is all of it but main(), for
+# the unit tests.
+if HAVE_ONEDNN
+noinst_LTLIBRARIES += libtrainer.la
+libtrainer_la_CFLAGS = $(AM_CFLAGS) $(ONEDNN_CFLAGS) $(JANSSON_CFLAGS) \
+	$(ZLIB_CFLAGS)
+libtrainer_la_LIBADD = libcoll.la $(ONEDNN_LIBS) $(JANSSON_LIBS) $(ZLIB_LIBS) \
+	-ldl -lm
+libtrainer_la_SOURCES = \
+	%D%/error.c %D%/error.h \
+	%D%/layers.h \
+	%D%/layers_conv.c \
+	%D%/layers_conv_image.c \
+	%D%/layers_dense.c \
+	%D%/layers_dropout.c \
+	%D%/layers_pool.c \
+	%D%/layers_softmax.c \
+	%D%/onednn.c %D%/onednn.h \
+	%D%/rng.h \
+	%D%/simd.h
+endif
