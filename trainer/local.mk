@@ -15,6 +15,7 @@ libtrainer_la_SOURCES = \
 	%D%/layers_dropout.c \
 	%D%/layers_pool.c \
 	%D%/layers_softmax.c \
+	%D%/model.c %D%/model.h \
 	%D%/onednn.c %D%/onednn.h \
 	%D%/rng.h \
 	%D%/simd.h
