@@ -17,6 +17,7 @@ libtrainer_la_SOURCES = \
 	%D%/layers_softmax.c \
 	%D%/model.c %D%/model.h \
 	%D%/onednn.c %D%/onednn.h \
+	%D%/optim.c %D%/optim.h \
 	%D%/rng.h \
 	%D%/simd.h
 endif
