@@ -7,7 +7,9 @@ libtrainer_la_CFLAGS = $(AM_CFLAGS) $(ONEDNN_CFLAGS) $(JANSSON_CFLAGS) \
 libtrainer_la_LIBADD = libcoll.la $(ONEDNN_LIBS) $(JANSSON_LIBS) $(ZLIB_LIBS) \
 	-ldl -lm
 libtrainer_la_SOURCES = \
+	%D%/data.c %D%/data.h \
 	%D%/error.c %D%/error.h \
+	%D%/idx.c \
 	%D%/layers.h \
 	%D%/layers_conv.c \
 	%D%/layers_conv_image.c \
@@ -19,5 +21,7 @@ libtrainer_la_SOURCES = \
 	%D%/onednn.c %D%/onednn.h \
 	%D%/optim.c %D%/optim.h \
 	%D%/rng.h \
-	%D%/simd.h
+	%D%/sampler.c %D%/sampler.h \
+	%D%/simd.h \
+	%D%/synthetic.c
 endif
