@@ -8,6 +8,7 @@ libtrainer_la_LIBADD = libcoll.la $(ONEDNN_LIBS) $(JANSSON_LIBS) $(ZLIB_LIBS) \
 	-ldl -lm
 libtrainer_la_SOURCES = \
 	%D%/data.c %D%/data.h \
+	%D%/ddp.c %D%/ddp.h \
 	%D%/error.c %D%/error.h \
 	%D%/idx.c \
 	%D%/layers.h \
