@@ -7,6 +7,7 @@ libtrainer_la_CFLAGS = $(AM_CFLAGS) $(ONEDNN_CFLAGS) $(JANSSON_CFLAGS) \
 libtrainer_la_LIBADD = libcoll.la $(ONEDNN_LIBS) $(JANSSON_LIBS) $(ZLIB_LIBS) \
 	-ldl -lm
 libtrainer_la_SOURCES = \
+	%D%/checkpoint.c %D%/checkpoint.h \
 	%D%/data.c %D%/data.h \
 	%D%/ddp.c %D%/ddp.h \
 	%D%/error.c %D%/error.h \
