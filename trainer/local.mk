@@ -7,6 +7,7 @@ libtrainer_la_CFLAGS = $(AM_CFLAGS) $(ONEDNN_CFLAGS) $(JANSSON_CFLAGS) \
 libtrainer_la_LIBADD = libcoll.la $(ONEDNN_LIBS) $(JANSSON_LIBS) $(ZLIB_LIBS) \
 	-ldl -lm
 libtrainer_la_SOURCES = \
+	%D%/args.c %D%/args.h \
 	%D%/checkpoint.c %D%/checkpoint.h \
 	%D%/data.c %D%/data.h \
 	%D%/ddp.c %D%/ddp.h \
@@ -22,8 +23,14 @@ libtrainer_la_SOURCES = \
 	%D%/model.c %D%/model.h \
 	%D%/onednn.c %D%/onednn.h \
 	%D%/optim.c %D%/optim.h \
+	%D%/report.c %D%/report.h \
 	%D%/rng.h \
 	%D%/sampler.c %D%/sampler.h \
 	%D%/simd.h \
-	%D%/synthetic.c
+	%D%/synthetic.c \
+	%D%/train.c %D%/train.h
+
+bin_PROGRAMS += coll_train
+coll_train_SOURCES = %D%/main.c
+coll_train_LDADD = libtrainer.la libcoll.la
 endif
