@@ -9,6 +9,12 @@ AC_DEFUN([COLL_NEED_PKG], [
     [AC_MSG_ERROR([$2 was not found; install it (Debian: apt-get install $3)])])
 ])
 
+# COLL_VERSION_OF(VARIABLE, MODULE): its version, for coll_feature_list().
+AC_DEFUN([COLL_VERSION_OF], [
+  AC_DEFINE_UNQUOTED([COLL_$1_VERSION], ["`$PKG_CONFIG --modversion $2`"],
+    [the version of $2 that this was built with])
+])
+
 # COLL_PREFIX_DIR(NAME, DESCRIPTION): --with-NAME=DIR puts DIR's pkg-config files
 # in front, for one of the required libraries.
 AC_DEFUN([COLL_PREFIX_DIR], [
@@ -31,6 +37,9 @@ AC_DEFUN([COLL_REQUIRED_LIBS], [
   COLL_NEED_PKG([JANSSON], [jansson], [libjansson-dev])
   COLL_NEED_PKG([SODIUM], [libsodium], [libsodium-dev])
   COLL_NEED_PKG([ZLIB], [zlib], [zlib1g-dev])
+  COLL_VERSION_OF([UCX], [ucx])
+  COLL_VERSION_OF([HWLOC], [hwloc])
+  COLL_VERSION_OF([VERBS], [libibverbs])
 ])
 
 # COLL_OPTION(NAME, DESCRIPTION): --with-NAME, --without-NAME, --with-NAME=DIR;

@@ -5,11 +5,41 @@ if HAVE_CHECK
 check_PROGRAMS += tests/test_plan
 tests_test_plan_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_test_plan_LDADD = libcore.la $(CHECK_LIBS)
+TESTS += tests/test_plan
 
 # reduction kernels
 check_PROGRAMS += tests/test_reduce
 tests_test_reduce_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_test_reduce_LDADD = libcore.la $(CHECK_LIBS)
+TESTS += tests/test_reduce
+
+# the public operations among processes and threads
+noinst_LTLIBRARIES += libworld.la
+libworld_la_SOURCES = %D%/world.c %D%/world.h %D%/oracle.c %D%/oracle.h
+check_PROGRAMS += tests/test_coll tests/test_fault tests/test_hot
+tests_test_coll_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_test_coll_LDADD = libworld.la libcore.la $(CHECK_LIBS)
+tests_test_fault_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_test_fault_LDADD = libworld.la libcore.la $(CHECK_LIBS)
+tests_test_hot_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_test_hot_LDADD = libworld.la libcore.la $(CHECK_LIBS)
+TESTS += tests/test_coll tests/test_fault tests/test_hot
 
 endif
-TESTS += $(check_PROGRAMS)
+
+# under real launchers
+dist_check_SCRIPTS += %D%/mpirun.sh %D%/slurm.sh
+EXTRA_DIST += %D%/launch.sh %D%/net/slurm-up %D%/run_all %D%/summary
+
+TESTS += %D%/mpirun.sh %D%/slurm.sh
+
+# topology
+if HAVE_CHECK
+check_PROGRAMS += tests/test_topo
+tests_test_topo_SOURCES = %D%/test_topo.c
+tests_test_topo_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_test_topo_LDADD = libcore.la $(CHECK_LIBS)
+TESTS += tests/test_topo
+endif
+EXTRA_DIST += %D%/topo/two_sockets.xml %D%/topo/two_sockets.txt \
+	%D%/topo/four_numa.xml %D%/topo/four_numa.txt

@@ -2,4 +2,9 @@ libcore_la_SOURCES += \
 	%D%/list.c \
 	%D%/self.c \
 	%D%/shm.c \
-	%D%/transport.h
+	%D%/transport.h \
+	%D%/ucx.c \
+	%D%/ucx.h \
+	%D%/ucx_peer.c \
+	%D%/ucx_recv.c \
+	%D%/ucx_send.c

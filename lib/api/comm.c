@@ -116,7 +116,7 @@ static int meet(struct coll_comm *comm)
     if (rc == COLL_OK)
         comm->n_hosts = coll__topo_group(comm->peers, comm->size);
     free(cards);
-    return rc;
+    return comm->n_hosts < 0 ? comm->n_hosts : rc;
 }
 
 static void comm_free(struct coll_comm *comm)

@@ -6,3 +6,4 @@ libcore_la_SOURCES += \
 	%D%/links.c \
 	%D%/request.c \
 	%D%/status.c
+libcore_la_SOURCES += %D%/status.c %D%/topo.c

@@ -1,1 +1,3 @@
-libcore_la_SOURCES += %D%/topo.h
+# what this machine is made of
+libcore_la_SOURCES += %D%/topo.h %D%/machine.h %D%/topo.c %D%/hwloc.c \
+	%D%/verbs.c %D%/net.c %D%/text.c

@@ -18,8 +18,8 @@ struct coll__nic {
     char port_state[16]; /* "active", "down", ... */
     int port;            /* of an RDMA device, from 1; 0 for an interface */
     int is_rdma;
-    int numa_node;       /* os index, -1 unknown */
-    double gbits;        /* link speed, Gbit/s; 0 unknown */
+    int numa_node; /* os index, -1 unknown */
+    double gbits;  /* link speed, Gbit/s; 0 unknown */
 };
 
 struct coll__topo; /* this machine */
@@ -43,7 +43,7 @@ void coll__topo_self(struct coll__peer *peer);
 
 /* Given every rank's entry, fill in host, local_rank, local_size and
  * local_cores of each (ranks with equal cpusets share their cores, others have
- * their own).  Returns the number of hosts. */
+ * their own).  Returns the number of hosts, or COLL_ERR_NOMEM (logged). */
 int coll__topo_group(struct coll__peer *peers, int size);
 
 #endif

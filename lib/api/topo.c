@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* topo.c - coll_topo_export(). */
+#include "lib/topo/topo.h"
+#include "lib/trace/log.h"
+
+int coll_topo_export(enum coll_topo_format format, char **text)
+{
+    struct coll__topo *topo;
+    int status;
+
+    if (!text) {
+        log_error("topo", "coll_topo_export() needs a place for the text; "
+                          "pass the address of a char pointer");
+        return COLL_ERR_INVALID;
+    }
+    status = coll__topo_create(&topo);
+    if (status)
+        return status;
+    status = coll__topo_format(topo, format, text);
+    coll__topo_destroy(topo);
+    return status;
+}

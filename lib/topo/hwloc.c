@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hwloc.c - packages, NUMA nodes, caches, cores and PCI devices by hwloc.
+ *
+ * The only file that includes hwloc.h.  hwloc's tree is copied into ours, which
+ * leaves out what no algorithm asks for (L1, hardware threads, bridges).  A
+ * device hangs below the NUMA node next to it, where there is one.
+ */
+#include "lib/topo/machine.h"
+#include "lib/trace/log.h"
+
+#include <hwloc.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_DEPTH 64 /* of nested parts in a file from outside */
+
+struct coll__hwloc {
+    hwloc_topology_t topology;
+};
+
+static int log_no_memory(void)
+{
+    log_error("topo", "no memory left for the description of this machine; "
+                      "free some memory or start fewer ranks");
+    return COLL_ERR_NOMEM;
+}
+
+/* ---- cores, caches and memory ------------------------------------------- */
+
+/* The kind of part for an object, or -1 for one that we leave out. */
+static int kind_of(hwloc_obj_t obj)
+{
+    switch (obj->type) {
+    case HWLOC_OBJ_PACKAGE:
+        return PART_PACKAGE;
+    case HWLOC_OBJ_DIE:
+    case HWLOC_OBJ_GROUP:
+        return PART_GROUP;
+    case HWLOC_OBJ_NUMANODE:
+        return PART_NUMA;
+    case HWLOC_OBJ_L3CACHE:
+        return PART_L3;
+    case HWLOC_OBJ_L2CACHE:
+        return PART_L2;
+    case HWLOC_OBJ_CORE:
+        return PART_CORE;
+    default:
+        return -1;
+    }
+}
+
+/* A file's names may hold anything; keep what is safe on a terminal and in
+ * dot's quotes. */
+static void copy_name(char *to, size_t len, const char *from)
+{
+    snprintf(to, len, "%s", from ? from : "");
+    for (char *c = to; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 127 || *c == '"' || *c == '\\')
+            *c = '_';
+}
+
+static void set_name(struct coll__part *part, const char *name)
+{
+    copy_name(part->name, sizeof(part->name), name);
+}
+
+static void describe(struct coll__part *part, hwloc_obj_t obj)
+{
+    switch (part->kind) {
+    case PART_PACKAGE:
+        set_name(part, hwloc_obj_get_info_by_name(obj, "CPUModel"));
+        break;
+    case PART_NUMA:
+        part->bytes = obj->attr->numanode.local_memory;
+        break;
+    case PART_L3:
+    case PART_L2:
+        part->bytes = obj->attr->cache.size;
+        break;
+    case PART_CORE:
+        hwloc_bitmap_list_snprintf(part->cpus, sizeof(part->cpus), obj->cpuset);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Copy what lies below obj (memory first, as hwloc prints it). */
+static int copy_below(hwloc_obj_t obj, struct coll__part *part, int depth)
+{
+    hwloc_obj_t lists[] = {obj->memory_first_child, obj->first_child};
+
+    if (depth == MAX_DEPTH)
+        return COLL_OK;
+    for (int i = 0; i < 2; i++)
+        for (hwloc_obj_t child = lists[i]; child; child = child->next_sibling) {
+            int kind = kind_of(child), status;
+            struct coll__part *below = part;
+
+            if (kind >= 0) {
+                below = coll__part_add(part, (enum coll__part_kind)kind,
+                                       (int)child->os_index);
+                if (!below)
+                    return log_no_memory();
+                describe(below, child);
+            }
+            status = copy_below(child, below, depth + 1);
+            if (status)
+                return status;
+        }
+    return COLL_OK;
+}
+
+/* ---- devices -------------------------------------------------------------- */
+
+/* The NUMA node next to a device: the only one of its ancestor's, else -1. */
+static int numa_of(hwloc_topology_t topology, hwloc_obj_t device)
+{
+    hwloc_obj_t near = hwloc_get_non_io_ancestor_obj(topology, device);
+
+    if (!near || !near->nodeset || hwloc_bitmap_weight(near->nodeset) != 1)
+        return -1;
+    return hwloc_bitmap_first(near->nodeset);
+}
+
+static const char *port_state(hwloc_obj_t device)
+{
+    static const char *const names[] = {"no change", "down",   "init",
+                                        "armed",     "active", "deferred"};
+    const char *state = hwloc_obj_get_info_by_name(device, "Port1State");
+    int number = state ? atoi(state) : -1;
+
+    return number >= 0 && number < 6 ? names[number] : "unknown";
+}
+
+static int add_nic(struct coll__topo *topo, hwloc_obj_t device)
+{
+    struct coll__nic nic = {.gbits = 0};
+
+    nic.is_rdma = device->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS;
+    nic.port = nic.is_rdma;
+    nic.numa_node = numa_of(topo->hwloc->topology, device);
+    copy_name(nic.name, sizeof(nic.name), device->name);
+    snprintf(nic.port_state, sizeof(nic.port_state), "%s",
+             nic.is_rdma ? port_state(device) : "unknown");
+    return coll__topo_add_nic(topo, &nic) ? log_no_memory() : COLL_OK;
+}
+
+static int is_nic(hwloc_obj_t device)
+{
+    return device->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK ||
+           device->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS;
+}
+
+static int add_nics(struct coll__topo *topo)
+{
+    hwloc_topology_t t = topo->hwloc->topology;
+    int status = COLL_OK;
+
+    for (hwloc_obj_t d = hwloc_get_next_osdev(t, NULL); d && !status;
+         d = hwloc_get_next_osdev(t, d))
+        if (is_nic(d))
+            status = add_nic(topo, d);
+    return status;
+}
+
+static int add_gpu(struct coll__topo *topo, hwloc_obj_t device)
+{
+    const struct hwloc_pcidev_attr_s *pci = &device->attr->pcidev;
+    int numa = numa_of(topo->hwloc->topology, device);
+    struct coll__part *near = coll__part_numa(topo->machine, numa), *gpu;
+    char name[sizeof(gpu->name)];
+
+    gpu = coll__part_add(near ? near : topo->machine, PART_GPU, -1);
+    if (!gpu)
+        return log_no_memory();
+    snprintf(name, sizeof(name), "%04x:%02x:%02x.%01x%s%s", pci->domain,
+             pci->bus, pci->dev, pci->func, device->name ? " " : "",
+             device->name ? device->name : "");
+    set_name(gpu, name);
+    return COLL_OK;
+}
+
+static int add_gpus(struct coll__topo *topo)
+{
+    hwloc_topology_t t = topo->hwloc->topology;
+    int status = COLL_OK;
+
+    for (hwloc_obj_t d = hwloc_get_next_pcidev(t, NULL); d && !status;
+         d = hwloc_get_next_pcidev(t, d))
+        if (d->attr->pcidev.class_id >> 8 == 0x03) /* display controllers */
+            status = add_gpu(topo, d);
+    return status;
+}
+
+/* ---- loading ---------------------------------------------------------------- */
+
+static int copy_tree(struct coll__topo *topo)
+{
+    hwloc_obj_t root = hwloc_get_root_obj(topo->hwloc->topology);
+
+    topo->machine = coll__part_add(NULL, PART_MACHINE, -1);
+    if (!topo->machine)
+        return log_no_memory();
+    topo->machine->bytes = root->total_memory;
+    set_name(topo->machine, hwloc_obj_get_info_by_name(root, "HostName"));
+    return copy_below(root, topo->machine, 0);
+}
+
+static int bad_file(const char *file, const char *why)
+{
+    log_error("topo",
+              "COLL_TOPO_FILE=%s %s; write one with lstopo FILE.xml or "
+              "coll_info --topology --xml",
+              file, why);
+    return COLL_ERR_INVALID;
+}
+
+/* Without a file hwloc may take the machine from its own environment variables
+ * (HWLOC_SYNTHETIC, HWLOC_XMLFILE). */
+static int load(hwloc_topology_t topology, const char *file)
+{
+    if (file && access(file, R_OK))
+        return bad_file(file,
+                        errno == ENOENT ? "does not exist" : "cannot be read");
+    hwloc_topology_set_io_types_filter(topology,
+                                       HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+    if (file && hwloc_topology_set_xml(topology, file))
+        return bad_file(file, "is no hwloc XML file");
+    if (!hwloc_topology_load(topology))
+        return COLL_OK;
+    if (file)
+        return bad_file(file, "is no hwloc XML file");
+    log_error("topo",
+              "hwloc cannot describe this machine: %s; check that /sys "
+              "is mounted, or set COLL_TOPO_FILE",
+              strerror(errno));
+    return COLL_ERR_SYSTEM;
+}
+
+static int load_hwloc(struct coll__hwloc **hwloc, const char *file)
+{
+    struct coll__hwloc *new = malloc(sizeof(*new));
+    int status;
+
+    if (!new || hwloc_topology_init(&new->topology)) {
+        free(new);
+        return log_no_memory();
+    }
+    status = load(new->topology, file);
+    if (status) {
+        coll__hwloc_free(new);
+        return status;
+    }
+    *hwloc = new;
+    return COLL_OK;
+}
+
+int coll__hwloc_load(struct coll__topo *topo, const char *file)
+{
+    int status = load_hwloc(&topo->hwloc, file);
+
+    if (!status)
+        status = copy_tree(topo);
+    if (!status && file)
+        status = add_nics(topo);
+    if (!status)
+        status = add_gpus(topo);
+    return status;
+}
+
+void coll__hwloc_free(struct coll__hwloc *hwloc)
+{
+    if (hwloc)
+        hwloc_topology_destroy(hwloc->topology);
+    free(hwloc);
+}
+
+int coll__hwloc_xml(const struct coll__hwloc *hwloc, char **text)
+{
+    char *xml;
+    int len;
+
+    if (hwloc_topology_export_xmlbuffer(hwloc->topology, &xml, &len, 0))
+        return log_no_memory();
+    *text = strndup(xml, (size_t)len);
+    hwloc_free_xmlbuffer(hwloc->topology, xml);
+    return *text ? COLL_OK : log_no_memory();
+}

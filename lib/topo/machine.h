@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* machine.h - a machine as a tree of our own: what the sources (hwloc.c,
+ * verbs.c, net.c) fill in and the writers (text.c) read.
+ */
+#ifndef COLL_LIB_TOPO_MACHINE_H
+#define COLL_LIB_TOPO_MACHINE_H
+
+#include "lib/topo/topo.h"
+
+enum coll__part_kind {
+    PART_MACHINE,
+    PART_PACKAGE,
+    PART_GROUP, /* of cores: a die, a cluster */
+    PART_NUMA,
+    PART_L3,
+    PART_L2,
+    PART_CORE,
+    PART_NIC,
+    PART_GPU
+};
+
+/* One part; its parent owns it. */
+struct coll__part {
+    enum coll__part_kind kind;
+    int index;      /* the system's number, -1 none */
+    uint64_t bytes; /* memory or cache; 0 unknown */
+    char name[96];  /* host, processor model, device; "" none */
+    char cpus[64];  /* of a core: "0,64" */
+    struct coll__nic nic;
+    struct coll__part *first, *last, *next; /* children, sibling */
+};
+
+struct coll__hwloc; /* hwloc's own description, kept for the XML */
+
+struct coll__topo {
+    struct coll__part *machine;
+    struct coll__hwloc *hwloc;
+};
+
+/* Hang a new part below parent; NULL parent: a root.  NULL: no memory. */
+struct coll__part *coll__part_add(struct coll__part *parent,
+                                  enum coll__part_kind kind, int index);
+void coll__part_free(struct coll__part *part);
+
+/* Hang a NIC below its NUMA node, or below the machine when that is not
+ * known.  Status, not logged. */
+int coll__topo_add_nic(struct coll__topo *topo, const struct coll__nic *nic);
+
+/* Return the NUMA node with this index below part, or NULL. */
+struct coll__part *coll__part_numa(struct coll__part *part, int index);
+
+/* Fill in topo->hwloc and the tree, from the file or, when it is NULL, from
+ * this machine (GPUs included, NICs from a file only).  Logs its errors. */
+int coll__hwloc_load(struct coll__topo *topo, const char *file);
+void coll__hwloc_free(struct coll__hwloc *hwloc);
+
+/* Write hwloc's XML into *text, to be released by free(). */
+int coll__hwloc_xml(const struct coll__hwloc *hwloc, char **text);
+
+/* Add the RDMA ports, the network interfaces of this machine. */
+int coll__verbs_load(struct coll__topo *topo);
+int coll__net_load(struct coll__topo *topo);
+
+/* Read the first line of DIR/NAME, without its newline; -1 when there is
+ * none. */
+int coll__read_line(const char *dir, const char *name, char *line, size_t len);
+
+/* Read DIR/NAME as a number, or return `otherwise`. */
+long coll__read_number(const char *dir, const char *name, long otherwise);
+
+/* Write the tree as text or dot; status, not logged. */
+int coll__part_text(const struct coll__part *machine, char **text);
+int coll__part_dot(const struct coll__part *machine, char **text);
+
+#endif

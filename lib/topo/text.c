@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* text.c - write the tree for a reader (text) and for graphviz (dot).
+ *
+ * A cache with one thing below it shares its line: "L2 0 (1 MiB) + core 0".
+ */
+#include "lib/topo/machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *const kind_names[] = {
+    [PART_MACHINE] = "machine", [PART_PACKAGE] = "package",
+    [PART_GROUP] = "group",     [PART_NUMA] = "numa",
+    [PART_L3] = "L3",           [PART_L2] = "L2",
+    [PART_CORE] = "core",       [PART_NIC] = "nic",
+    [PART_GPU] = "gpu",
+};
+
+static void put_bytes(FILE *out, uint64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double value = (double)bytes;
+    int unit = 0;
+
+    while (value >= 1024 && unit < 4) {
+        value /= 1024;
+        unit++;
+    }
+    fprintf(out, value < 10 && unit ? " (%.3g %s)" : " (%.0f %s)", value,
+            units[unit]);
+}
+
+static void put_nic(FILE *out, const struct coll__nic *nic)
+{
+    fprintf(out, "%s %s", nic->is_rdma ? "rdma" : "nic", nic->name);
+    if (nic->port)
+        fprintf(out, " port %d", nic->port);
+    fprintf(out, " %s", nic->port_state);
+    if (nic->gbits > 0)
+        fprintf(out, " %g Gbit/s", nic->gbits);
+}
+
+static void put_part(FILE *out, const struct coll__part *part)
+{
+    if (part->kind == PART_NIC) {
+        put_nic(out, &part->nic);
+        return;
+    }
+    fputs(kind_names[part->kind], out);
+    if (part->index >= 0)
+        fprintf(out, " %d", part->index);
+    if (part->name[0])
+        fprintf(out, " %s", part->name);
+    if (part->bytes)
+        put_bytes(out, part->bytes);
+    if (part->cpus[0])
+        fprintf(out, " (cpu %s)", part->cpus);
+}
+
+static int shares_line(const struct coll__part *part)
+{
+    return (part->kind == PART_L3 || part->kind == PART_L2) && part->first &&
+           part->first == part->last;
+}
+
+static void put_lines(FILE *out, const struct coll__part *part, int depth)
+{
+    fprintf(out, "%*s", 2 * depth, "");
+    put_part(out, part);
+    while (shares_line(part)) {
+        part = part->first;
+        fputs(" + ", out);
+        put_part(out, part);
+    }
+    fputc('\n', out);
+    for (const struct coll__part *p = part->first; p; p = p->next)
+        put_lines(out, p, depth + 1);
+}
+
+/* Node names are n1, n2, ... in the order of the tree; returns the last. */
+static int put_node(FILE *out, const struct coll__part *part, int parent,
+                    int number)
+{
+    int me = ++number;
+
+    fprintf(out, "    n%d [label=\"", me);
+    put_part(out, part);
+    fprintf(out, "\"%s];\n",
+            part->kind == PART_NIC || part->kind == PART_GPU ? ", style=rounded"
+                                                             : "");
+    if (parent)
+        fprintf(out, "    n%d -- n%d;\n", parent, me);
+    for (const struct coll__part *p = part->first; p; p = p->next)
+        number = put_node(out, p, me, number);
+    return number;
+}
+
+static int finish(FILE *out, char *written, char **text)
+{
+    int is_bad = ferror(out);
+
+    if (fclose(out) || is_bad) {
+        free(written);
+        return COLL_ERR_NOMEM;
+    }
+    *text = written;
+    return COLL_OK;
+}
+
+int coll__part_text(const struct coll__part *machine, char **text)
+{
+    char *written = NULL;
+    size_t len;
+    FILE *out = open_memstream(&written, &len);
+
+    if (!out)
+        return COLL_ERR_NOMEM;
+    put_lines(out, machine, 0);
+    fflush(out);
+    return finish(out, written, text);
+}
+
+int coll__part_dot(const struct coll__part *machine, char **text)
+{
+    char *written = NULL;
+    size_t len;
+    FILE *out = open_memstream(&written, &len);
+
+    if (!out)
+        return COLL_ERR_NOMEM;
+    fputs("graph machine {\n    node [shape=box];\n", out);
+    put_node(out, machine, 0, 0);
+    fputs("}\n", out);
+    fflush(out);
+    return finish(out, written, text);
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* topo.c - put the sources' findings into one tree; group ranks by host. */
+#include "lib/topo/topo.h"
+#include "lib/topo/machine.h"
+#include "lib/trace/log.h"
+#include "lib/util/param.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- the tree ------------------------------------------------------------- */
+
+struct coll__part *coll__part_add(struct coll__part *parent,
+                                  enum coll__part_kind kind, int index)
+{
+    struct coll__part *part = calloc(1, sizeof(*part));
+
+    if (!part)
+        return NULL;
+    part->kind = kind;
+    part->index = index;
+    if (parent && parent->last)
+        parent->last->next = part;
+    else if (parent)
+        parent->first = part;
+    if (parent)
+        parent->last = part;
+    return part;
+}
+
+void coll__part_free(struct coll__part *part)
+{
+    while (part) {
+        struct coll__part *next = part->next;
+
+        coll__part_free(part->first);
+        free(part);
+        part = next;
+    }
+}
+
+struct coll__part *coll__part_numa(struct coll__part *part, int index)
+{
+    struct coll__part *found = NULL;
+
+    if (index < 0 || (part->kind == PART_NUMA && part->index == index))
+        return index < 0 ? NULL : part;
+    for (struct coll__part *p = part->first; p && !found; p = p->next)
+        found = coll__part_numa(p, index);
+    return found;
+}
+
+int coll__topo_add_nic(struct coll__topo *topo, const struct coll__nic *nic)
+{
+    struct coll__part *near = coll__part_numa(topo->machine, nic->numa_node);
+    struct coll__part *part =
+        coll__part_add(near ? near : topo->machine, PART_NIC, -1);
+
+    if (!part)
+        return COLL_ERR_NOMEM;
+    part->nic = *nic;
+    return COLL_OK;
+}
+
+static int load(struct coll__topo *topo)
+{
+    int is_file = coll__param_is_set(PARAM_TOPO_FILE), status;
+
+    status = coll__hwloc_load(topo, is_file ? coll__param_text(PARAM_TOPO_FILE)
+                                            : NULL);
+    if (status || is_file)
+        return status;
+    status = coll__verbs_load(topo);
+    if (!status)
+        status = coll__net_load(topo);
+    if (status)
+        log_error("topo", "no memory left for the list of network devices; "
+                          "free some memory or start fewer ranks");
+    return status;
+}
+
+int coll__topo_create(struct coll__topo **topo)
+{
+    struct coll__topo *new = calloc(1, sizeof(*new));
+    int status;
+
+    if (!new) {
+        log_error("topo", "no memory left for the description of this "
+                          "machine; free some memory or start fewer ranks");
+        return COLL_ERR_NOMEM;
+    }
+    status = load(new);
+    if (status) {
+        coll__topo_destroy(new);
+        return status;
+    }
+    *topo = new;
+    return COLL_OK;
+}
+
+void coll__topo_destroy(struct coll__topo *topo)
+{
+    if (!topo)
+        return;
+    coll__part_free(topo->machine);
+    coll__hwloc_free(topo->hwloc);
+    free(topo);
+}
+
+int coll__topo_format(const struct coll__topo *topo,
+                      enum coll_topo_format format, char **text)
+{
+    int status = COLL_ERR_INVALID;
+
+    switch (format) {
+    case COLL_TOPO_XML:
+        return coll__hwloc_xml(topo->hwloc, text);
+    case COLL_TOPO_TEXT:
+        status = coll__part_text(topo->machine, text);
+        break;
+    case COLL_TOPO_DOT:
+        status = coll__part_dot(topo->machine, text);
+        break;
+    }
+    if (status == COLL_ERR_INVALID)
+        log_error("topo",
+                  "topology format %d is none of COLL_TOPO_TEXT, "
+                  "COLL_TOPO_XML and COLL_TOPO_DOT",
+                  (int)format);
+    else if (status)
+        log_error("topo", "no memory left to write the topology; free some "
+                          "memory");
+    return status;
+}
+
+/* ---- this process ----------------------------------------------------------- */
+
+/* The inode of a namespace, 0 where the kernel tells none. */
+static uint64_t namespace_of(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) ? 0 : (uint64_t)st.st_ino;
+}
+
+static uint32_t hash(const void *bytes, size_t len)
+{
+    const unsigned char *at = bytes;
+    uint32_t h = 2166136261u;
+
+    for (size_t i = 0; i < len; i++)
+        h = (h ^ at[i]) * 16777619u;
+    return h;
+}
+
+/* Count the cores that this process may run on, and hash their set.  More than
+ * CPU_SETSIZE processors need a larger set than cpu_set_t. */
+static void find_cores(struct coll__peer *peer)
+{
+    peer->n_cores = 0;
+    for (int n = 1024; n <= 1 << 20 && !peer->n_cores; n *= 2) {
+        size_t len = CPU_ALLOC_SIZE(n);
+        cpu_set_t *set = CPU_ALLOC(n);
+
+        if (set && !sched_getaffinity(0, len, set)) {
+            peer->n_cores = CPU_COUNT_S(len, set);
+            peer->cpuset = hash(set, len);
+        }
+        CPU_FREE(set);
+    }
+    if (!peer->n_cores)
+        peer->n_cores = 1;
+}
+
+void coll__topo_self(struct coll__peer *peer)
+{
+    char id[40];
+
+    if (coll__read_line("/proc/sys/kernel/random", "boot_id", id, sizeof(id))) {
+        memset(id, 0, sizeof(id));
+        gethostname(id, sizeof(id) - 1);
+    }
+    memset(peer, 0, sizeof(*peer));
+    snprintf(peer->host_id, sizeof(peer->host_id), "%s/%llu", id,
+             (unsigned long long)namespace_of("/proc/self/ns/net"));
+    peer->pid = (int32_t)getpid();
+    peer->pid_ns = namespace_of("/proc/self/ns/pid");
+    find_cores(peer);
+}
+
+/* ---- groups -------------------------------------------------------------------- */
+
+/* By host, then by rank, which is the order in memory. */
+static int by_host(const void *a, const void *b)
+{
+    const struct coll__peer *x = *(struct coll__peer *const *)a;
+    const struct coll__peer *y = *(struct coll__peer *const *)b;
+    int order = strncmp(x->host_id, y->host_id, sizeof(x->host_id));
+
+    return order ? order : (x > y) - (x < y);
+}
+
+/* Cores of all members: sets that are equal are shared, others taken as apart
+ * (a launcher pins either no rank or each to its own). */
+static int count_together(struct coll__peer **members, int n)
+{
+    int cores = 0;
+
+    for (int i = 0; i < n; i++) {
+        int first = 0;
+
+        while (members[first]->cpuset != members[i]->cpuset)
+            first++;
+        if (first == i)
+            cores += members[i]->n_cores;
+    }
+    return cores;
+}
+
+/* Fill in the members of one host; host is its lowest rank for now. */
+static void fill_host(struct coll__peer **members, int n,
+                      const struct coll__peer *peers)
+{
+    int cores = count_together(members, n);
+
+    for (int i = 0; i < n; i++) {
+        members[i]->local_cores = cores;
+        members[i]->host = (int32_t)(members[0] - peers);
+        members[i]->local_rank = i;
+        members[i]->local_size = n;
+    }
+}
+
+int coll__topo_group(struct coll__peer *peers, int size)
+{
+    struct coll__peer **sorted = malloc((size_t)size * sizeof(*sorted));
+    int n_hosts = 0;
+
+    if (!sorted) {
+        log_error("topo",
+                  "no memory left to group %d ranks by host; free "
+                  "some memory or start fewer ranks",
+                  size);
+        return COLL_ERR_NOMEM;
+    }
+    for (int r = 0; r < size; r++)
+        sorted[r] = &peers[r];
+    qsort(sorted, (size_t)size, sizeof(*sorted), by_host);
+    for (int first = 0, end = 0; first < size; first = end) {
+        while (end < size &&
+               !strncmp(sorted[first]->host_id, sorted[end]->host_id,
+                        sizeof(peers->host_id)))
+            end++;
+        fill_host(sorted + first, end - first, peers);
+    }
+    free(sorted);
+    for (int r = 0; r < size; r++) /* the lowest rank of each comes first */
+        peers[r].host =
+            peers[r].host == r ? n_hosts++ : peers[peers[r].host].host;
+    return n_hosts;
+}

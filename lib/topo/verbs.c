@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* verbs.c - RDMA devices and their ports by libibverbs.
+ *
+ * The only file that includes infiniband/verbs.h.  A kernel without RDMA, or a
+ * device that may not be opened, means no NIC, never an error.
+ */
+#include "lib/topo/machine.h"
+#include "lib/trace/log.h"
+#include "lib/util/util.h"
+
+#include <infiniband/verbs.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Gbit/s of one lane by the bit that active_speed sets (IBTA, PortInfo:
+ * LinkSpeedActive), lanes by the bit of active_width. */
+static const double lane_gbits[] = {2.5,     5,        10,     10,
+                                    14.0625, 25.78125, 53.125, 106.25};
+static const int n_lanes[] = {1, 4, 8, 12, 2};
+
+static int lowest_bit(unsigned bits) { return bits ? __builtin_ctz(bits) : -1; }
+
+static double speed_of(const struct ibv_port_attr *port)
+{
+    int speed = lowest_bit(port->active_speed);
+    int width = lowest_bit(port->active_width);
+
+    if (speed < 0 || width < 0 || width >= (int)ARRAY_LEN(n_lanes))
+        return 0;
+    return lane_gbits[speed] * n_lanes[width];
+}
+
+static const char *state_of(const struct ibv_port_attr *port)
+{
+    static const char *const names[] = {
+        [IBV_PORT_NOP] = "no change", [IBV_PORT_DOWN] = "down",
+        [IBV_PORT_INIT] = "init",     [IBV_PORT_ARMED] = "armed",
+        [IBV_PORT_ACTIVE] = "active", [IBV_PORT_ACTIVE_DEFER] = "deferred",
+    };
+
+    return port->state < ARRAY_LEN(names) ? names[port->state] : "unknown";
+}
+
+static int add_port(struct coll__topo *topo, struct ibv_context *context,
+                    int number)
+{
+    struct coll__nic nic = {.is_rdma = 1, .port = number};
+    struct ibv_port_attr port;
+
+    memset(&port, 0, sizeof(port));
+    if (ibv_query_port(context, (uint8_t)number, &port))
+        return COLL_OK;
+    snprintf(nic.name, sizeof(nic.name), "%.31s", context->device->name);
+    snprintf(nic.port_state, sizeof(nic.port_state), "%s", state_of(&port));
+    nic.gbits = speed_of(&port);
+    nic.numa_node = (int)coll__read_number(context->device->ibdev_path,
+                                           "device/numa_node", -1);
+    return coll__topo_add_nic(topo, &nic);
+}
+
+static int add_device(struct coll__topo *topo, struct ibv_device *device)
+{
+    struct ibv_context *context = ibv_open_device(device);
+    struct ibv_device_attr attr;
+    int status = COLL_OK;
+
+    if (!context) {
+        log_debug("topo", "rdma device %s cannot be opened: %s", device->name,
+                  strerror(errno));
+        return COLL_OK;
+    }
+    if (!ibv_query_device(context, &attr))
+        for (int port = 1; port <= attr.phys_port_cnt && !status; port++)
+            status = add_port(topo, context, port);
+    ibv_close_device(context);
+    return status;
+}
+
+int coll__verbs_load(struct coll__topo *topo)
+{
+    int n = 0, status = COLL_OK;
+    struct ibv_device **devices = ibv_get_device_list(&n);
+
+    if (!devices) { /* ENOSYS: the kernel has no RDMA */
+        log_debug("topo", "no rdma devices: %s", strerror(errno));
+        return COLL_OK;
+    }
+    for (int i = 0; i < n && !status; i++)
+        status = add_device(topo, devices[i]);
+    ibv_free_device_list(devices);
+    return status;
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_fault.c - what goes wrong among ranks ends soon, on every rank, with a
+ * sentence that names the culprit; and nothing is left behind. */
+#include "tests/world.h"
+#include "lib/util/util.h"
+
+#include <check.h>
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define DEADLINE 40
+
+static const char *const transports[] = {"self,shm,ucx", "self,ucx"};
+
+#define EXPECT(me, rc, code, words)                            \
+    do {                                                       \
+        WORLD_CHECK(me, (rc) == (code));                       \
+        WORLD_CHECK(me, strstr(coll_last_error(), words));     \
+    } while (0)
+
+static struct coll_comm *join(struct world_rank *me)
+{
+    struct coll_comm *comm = NULL;
+
+    if (coll_comm_create_oob(&comm, &me->oob, NULL))
+        fprintf(stderr, "rank %d: %s\n", me->rank, coll_last_error());
+    return comm;
+}
+
+/* ---- disagreement ----------------------------------------------------------------- */
+
+static int x[1 << 20], y[1 << 22];
+
+/* Each case: what all ranks do, and what rank 1 does instead. */
+static int disagree_count(struct coll_comm *comm, int is_odd)
+{
+    return coll_allreduce(x, y, is_odd ? 99 : 100, COLL_I32, COLL_SUM, comm,
+                          NULL);
+}
+
+static int disagree_type(struct coll_comm *comm, int is_odd)
+{
+    return coll_allreduce(x, y, 1, is_odd ? COLL_F32 : COLL_I32, COLL_SUM, comm,
+                          NULL);
+}
+
+static int disagree_op(struct coll_comm *comm, int is_odd)
+{
+    return coll_allreduce(x, y, 5000, COLL_I32, is_odd ? COLL_MAX : COLL_SUM,
+                          comm, NULL);
+}
+
+static int disagree_collective(struct coll_comm *comm, int is_odd)
+{
+    return is_odd ? coll_barrier(comm, NULL)
+                  : coll_allreduce(x, y, 10, COLL_I32, COLL_SUM, comm, NULL);
+}
+
+static int disagree_zero(struct coll_comm *comm, int is_odd)
+{
+    return coll_allgather(x, y, is_odd ? 0 : 10, COLL_I32, comm, NULL);
+}
+
+/* Both ends send a message too large to be buffered: only a look around finds
+ * that nobody takes it. */
+static int disagree_root(struct coll_comm *comm, int is_odd)
+{
+    return coll_broadcast(x, y, 1 << 20, COLL_I32, is_odd, comm, NULL);
+}
+
+struct disagreement {
+    int (*call)(struct coll_comm *comm, int is_odd);
+    const char *all, *odd; /* both calls in words */
+};
+
+static const struct disagreement disagreements[] = {
+    {disagree_count, "allreduce #2 (100 i32, sum)", "#2 (99 i32, sum)"},
+    {disagree_type, "allreduce #2 (1 i32, sum)", "#2 (1 f32, sum)"},
+    {disagree_op, "allreduce #2 (5000 i32, sum)", "#2 (5000 i32, max)"},
+    {disagree_collective, "allreduce #2 (10 i32, sum)", "barrier #2"},
+    {disagree_zero, "allgather #2 (10 i32)", "allgather #2 (0 i32)"},
+    {disagree_root, "i32, root 0)", "i32, root 1)"},
+};
+
+static int disagree(struct world_rank *me)
+{
+    const struct disagreement *d = me->arg;
+    struct coll_comm *comm = join(me);
+    int rc;
+
+    WORLD_CHECK(me, comm);
+    WORLD_CHECK(me, coll_barrier(comm, NULL) == COLL_OK);
+    rc = d->call(comm, me->rank == 1);
+    if (rc == COLL_OK) /* it needed nothing from a rank that errs; the next */
+        rc = coll_barrier(comm, NULL);
+    WORLD_CHECK(me, rc == COLL_ERR_MISMATCH);
+    WORLD_CHECK(me, strstr(coll_last_error(), d->all));
+    WORLD_CHECK(me, strstr(coll_last_error(), d->odd));
+    WORLD_CHECK(me, strstr(coll_last_error(), "rank 1"));
+    /* it stays so, and every call says it again */
+    EXPECT(me, coll_barrier(comm, NULL), COLL_ERR_MISMATCH, d->odd);
+    WORLD_CHECK(me, coll_comm_async_error(comm) == COLL_ERR_MISMATCH);
+    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_ERR_MISMATCH);
+    return 0;
+}
+
+START_TEST(a_mismatch_names_both_calls_on_every_rank)
+{
+    for (int t = 0; t < 2; t++) {
+        setenv("COLL_TRANSPORTS", transports[t], 1);
+        ck_assert_int_eq(
+            world_fork(3, disagree, (void *)&disagreements[_i], DEADLINE), 0);
+    }
+}
+END_TEST
+
+/* Different roots, small messages: each rank is done before it could notice. */
+static int part_in_disagreement(struct world_rank *me)
+{
+    struct coll_comm *comm = join(me);
+
+    WORLD_CHECK(me, comm);
+    WORLD_CHECK(me, !coll_broadcast(x, y, 1, COLL_I32, me->rank, comm, NULL));
+    EXPECT(me, coll_comm_destroy(comm), COLL_ERR_MISMATCH, "disagree");
+    return 0;
+}
+
+START_TEST(a_mismatch_nobody_noticed_is_found_when_leaving)
+{
+    ck_assert_int_eq(world_fork(2, part_in_disagreement, NULL, DEADLINE), 0);
+}
+END_TEST
+
+/* ---- deadlines ---------------------------------------------------------------------- */
+
+static int one_is_late(struct world_rank *me)
+{
+    struct coll_comm *comm = join(me);
+
+    WORLD_CHECK(me, comm);
+    WORLD_CHECK(me, coll_barrier(comm, NULL) == COLL_OK);
+    if (me->rank == 2)
+        sleep(3);
+    EXPECT(me, coll_allreduce(x, y, 10, COLL_I32, COLL_SUM, comm, NULL),
+           COLL_ERR_TIMEOUT, "allreduce #2 (10 i32, sum) did not end within 1");
+    WORLD_CHECK(me, strstr(coll_last_error(), "not arrived: rank 2"));
+    WORLD_CHECK(me, strstr(coll_last_error(), "after barrier #1"));
+    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_ERR_TIMEOUT);
+    return 0;
+}
+
+START_TEST(a_deadline_names_the_rank_that_did_not_come)
+{
+    setenv("COLL_TIMEOUT", "1", 1);
+    setenv("COLL_TRANSPORTS", transports[_i], 1);
+    ck_assert_int_eq(world_fork(4, one_is_late, NULL, DEADLINE), 0);
+}
+END_TEST
+
+static int request_deadline(struct world_rank *me)
+{
+    struct coll_args args = {.size = sizeof(args),
+                             .collective = COLL_BARRIER};
+    struct coll_request *request;
+    struct coll_comm *comm = join(me);
+
+    WORLD_CHECK(me, comm);
+    WORLD_CHECK(me, !coll_request_create(&args, comm, &request));
+    if (me->rank == 1) {
+        sleep(2);
+        WORLD_CHECK(me, coll_comm_async_error(comm) == COLL_ERR_TIMEOUT);
+        EXPECT(me, coll_start(request), COLL_ERR_TIMEOUT, "within 0.5 s");
+    } else {
+        WORLD_CHECK(me, coll_start(request) == COLL_OK);
+        EXPECT(me, coll_request_destroy(request), COLL_ERR_INVALID,
+               "still runs");
+        EXPECT(me, coll_wait(request, 0.5), COLL_ERR_TIMEOUT,
+               "not arrived: rank 1");
+    }
+    WORLD_CHECK(me, coll_request_destroy(request) == COLL_OK);
+    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_ERR_TIMEOUT);
+    return 0;
+}
+
+START_TEST(a_request_has_a_deadline_of_its_own)
+{
+    ck_assert_int_eq(world_fork(2, request_deadline, NULL, DEADLINE), 0);
+}
+END_TEST
+
+static int one_is_stopped(struct world_rank *me)
+{
+    struct coll_comm *comm = join(me);
+
+    WORLD_CHECK(me, comm);
+    WORLD_CHECK(me, coll_barrier(comm, NULL) == COLL_OK);
+    if (me->rank == 0) {
+        raise(SIGSTOP);
+        return 0;
+    }
+    EXPECT(me, coll_barrier(comm, NULL), COLL_ERR_TIMEOUT,
+           "no answer from rank 0");
+    if (me->rank == 1) /* let it end, so that the test can */
+        kill(me->pids[0], SIGKILL);
+    return 0;
+}
+
+START_TEST(a_stopped_rank_is_named_as_silent)
+{
+    setenv("COLL_TIMEOUT", "1", 1);
+    ck_assert_int_eq(world_fork(3, one_is_stopped, NULL, DEADLINE), 1);
+}
+END_TEST
+
+/* ---- death ------------------------------------------------------------------------ */
+
+static int shm_entries(void)
+{
+    DIR *dir = opendir("/dev/shm");
+    int n = 0;
+
+    while (dir && readdir(dir))
+        n++;
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+/* Allreduces without end; one rank is killed from another in the middle. */
+static int one_is_killed(struct world_rank *me)
+{
+    int victim = *(int *)me->arg, killer = victim == 0 ? 1 : 0, rc;
+    struct coll_comm *comm = join(me);
+    double begin = coll__now();
+    char words[32];
+
+    WORLD_CHECK(me, comm);
+    do {
+        if (me->rank == killer && coll__now() - begin > 0.3) {
+            kill(me->pids[victim], SIGKILL);
+            begin = coll__now() + 1e6;
+        }
+        rc = coll_allreduce(x, y, 1 << 18, COLL_I32, COLL_SUM, comm, NULL);
+    } while (rc == COLL_OK);
+    begin = me->rank == killer ? begin - 1e6 : coll__now();
+    WORLD_CHECK(me, coll__now() - begin < 1.0);
+    snprintf(words, sizeof(words), "rank %d", victim);
+    EXPECT(me, rc, COLL_ERR_PEER, words);
+    EXPECT(me, coll_barrier(comm, NULL), COLL_ERR_PEER, words);
+    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_ERR_PEER);
+    return 0;
+}
+
+START_TEST(a_killed_rank_is_named_on_every_rank_within_a_second)
+{
+    int before = shm_entries(), victim = _i % 4;
+
+    setenv("COLL_TRANSPORTS", transports[_i / 4], 1);
+    ck_assert_int_eq(world_fork(4, one_is_killed, &victim, DEADLINE), 1);
+    ck_assert_int_eq(shm_entries(), before);
+}
+END_TEST
+
+/* A rank that ends without a word, while others compute. */
+static int one_leaves(struct world_rank *me)
+{
+    struct coll_comm *comm = join(me);
+    double end;
+
+    WORLD_CHECK(me, comm);
+    WORLD_CHECK(me, coll_barrier(comm, NULL) == COLL_OK);
+    if (me->rank == 1)
+        _exit(0);
+    end = coll__now() + 1;
+    while (coll_comm_async_error(comm) == COLL_OK && coll__now() < end)
+        usleep(1000);
+    EXPECT(me, coll_comm_async_error(comm), COLL_ERR_PEER, "rank 1");
+    return 0;
+}
+
+START_TEST(a_rank_that_ends_is_noticed_while_others_compute)
+{
+    ck_assert_int_eq(world_fork(5, one_leaves, NULL, DEADLINE), 0);
+}
+END_TEST
+
+static int abort_all(struct world_rank *me)
+{
+    struct coll_comm *comm = join(me);
+
+    WORLD_CHECK(me, comm);
+    if (me->rank == 2) {
+        usleep(200000);
+        WORLD_CHECK(me, coll_comm_abort(comm, "loss is NaN") == COLL_OK);
+    }
+    EXPECT(me, coll_barrier(comm, NULL), COLL_ERR_ABORTED,
+           "rank 2 aborted: loss is NaN");
+    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_ERR_ABORTED);
+    return 0;
+}
+
+START_TEST(an_abort_ends_every_wait)
+{
+    ck_assert_int_eq(world_fork(4, abort_all, NULL, DEADLINE), 0);
+}
+END_TEST
+
+/* ---- want -------------------------------------------------------------------------- */
+
+static int no_descriptors(struct world_rank *me)
+{
+    struct rlimit limit = {8, 8};
+    struct coll_comm *comm = NULL;
+
+    setrlimit(RLIMIT_NOFILE, &limit);
+    WORLD_CHECK(me, coll_comm_create_oob(&comm, &me->oob, NULL) != COLL_OK);
+    WORLD_CHECK(me, *coll_last_error());
+    WORLD_CHECK(me, comm == NULL);
+    return 0;
+}
+
+START_TEST(without_file_descriptors_there_is_a_sentence)
+{
+    setenv("COLL_TIMEOUT", "5", 1);
+    ck_assert_int_eq(world_fork(3, no_descriptors, NULL, DEADLINE), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("fault");
+    TCase *c = tcase_create("fault");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    setenv("UCX_MEM_MMAP_HOOK_MODE", "none", 0); /* or TSan dies with UCX */
+    tcase_set_timeout(c, 2 * DEADLINE + 20);
+    tcase_add_loop_test(c, a_mismatch_names_both_calls_on_every_rank, 0,
+                        (int)ARRAY_LEN(disagreements));
+    tcase_add_test(c, a_mismatch_nobody_noticed_is_found_when_leaving);
+    tcase_add_loop_test(c, a_deadline_names_the_rank_that_did_not_come, 0, 2);
+    tcase_add_test(c, a_request_has_a_deadline_of_its_own);
+    tcase_add_test(c, a_stopped_rank_is_named_as_silent);
+    tcase_add_loop_test(c, a_killed_rank_is_named_on_every_rank_within_a_second,
+                        0, 8);
+    tcase_add_test(c, a_rank_that_ends_is_noticed_while_others_compute);
+    tcase_add_test(c, an_abort_ends_every_wait);
+    tcase_add_test(c, without_file_descriptors_there_is_a_sentence);
+    suite_add_tcase(suite, c);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

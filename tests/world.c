@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* world.c - ranks by fork or as threads, with one shared board to meet at. */
+#include "tests/world.h"
+#include "lib/util/util.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define BOARD_BYTES (1 << 20)
+
+/* Shared by all ranks: a barrier, and room to lay blocks down. */
+struct board {
+    pthread_barrier_t barrier;
+    unsigned char room[BOARD_BYTES];
+};
+
+struct seat { /* one rank's access to it */
+    struct board *board;
+    struct world_rank me;
+    world_fn *fn;
+    int result;
+};
+
+static int board_allgather(void *arg, const void *in, void *out, size_t len)
+{
+    struct seat *seat = arg;
+    size_t all = len * (size_t)seat->me.size;
+
+    if (all > BOARD_BYTES)
+        return -1;
+    memcpy(seat->board->room + len * (size_t)seat->me.rank, in, len);
+    pthread_barrier_wait(&seat->board->barrier);
+    memcpy(out, seat->board->room, all);
+    pthread_barrier_wait(&seat->board->barrier);
+    return 0;
+}
+
+static struct board *board_new(int size, int shared)
+{
+    pthread_barrierattr_t attr;
+    struct board *board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
+                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (board == MAP_FAILED)
+        return NULL;
+    pthread_barrierattr_init(&attr);
+    pthread_barrierattr_setpshared(&attr, shared);
+    pthread_barrier_init(&board->barrier, &attr, (unsigned)size);
+    pthread_barrierattr_destroy(&attr);
+    return board;
+}
+
+static void seat_init(struct seat *seat, struct board *board, int rank,
+                      int size, world_fn *fn, void *arg)
+{
+    *seat = (struct seat){.board = board, .fn = fn, .result = 1};
+    seat->me = (struct world_rank){.rank = rank, .size = size, .arg = arg};
+    seat->me.oob = (struct coll_oob){.size = sizeof(struct coll_oob),
+                                     .rank = rank,
+                                     .nranks = size,
+                                     .allgather = board_allgather,
+                                     .arg = seat};
+}
+
+/* ---- processes ---------------------------------------------------------------- */
+
+static pid_t start_process(struct board *board, int rank, int size,
+                           world_fn *fn, void *arg, pid_t *pids)
+{
+    pid_t pid = fork();
+    struct seat seat;
+
+    if (pid)
+        return pid;
+    signal(SIGALRM, SIG_DFL);
+    seat_init(&seat, board, rank, size, fn, arg);
+    seat.me.pids = pids;
+    while (!__atomic_load_n(&pids[size - 1], __ATOMIC_ACQUIRE))
+        usleep(100); /* until all have been started */
+    exit(fn(&seat.me));
+}
+
+/* Wait for one process until `end`; 1 when it failed. */
+static int reap(pid_t pid, double end)
+{
+    int status = 0;
+
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        if (coll__now() > end) {
+            fprintf(stderr, "world: process %d is late, killed\n", (int)pid);
+            kill(pid, SIGKILL);
+            waitpid(pid, &status, 0);
+            return 1;
+        }
+        usleep(500);
+    }
+    return !WIFEXITED(status) || WEXITSTATUS(status);
+}
+
+int world_fork(int size, world_fn *fn, void *arg, double deadline)
+{
+    double end = coll__now() + deadline;
+    struct board *board = board_new(size, PTHREAD_PROCESS_SHARED);
+    size_t len = (size_t)size * sizeof(pid_t);
+    pid_t *pids = mmap(NULL, len, PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int failed = 0;
+
+    if (!board || pids == MAP_FAILED)
+        return size;
+    fflush(NULL);
+    for (int r = 0; r < size; r++)
+        __atomic_store_n(&pids[r],
+                         start_process(board, r, size, fn, arg, pids),
+                         __ATOMIC_RELEASE);
+    for (int r = 0; r < size; r++)
+        failed += reap(pids[r], end);
+    munmap(board, sizeof(*board));
+    munmap(pids, len);
+    return failed;
+}
+
+/* ---- threads -------------------------------------------------------------------- */
+
+static void *thread_main(void *arg)
+{
+    struct seat *seat = arg;
+
+    seat->result = seat->fn(&seat->me);
+    return NULL;
+}
+
+int world_threads(int size, world_fn *fn, void *arg, double deadline)
+{
+    struct board *board = board_new(size, PTHREAD_PROCESS_PRIVATE);
+    struct seat *seats = calloc((size_t)size, sizeof(*seats));
+    pthread_t *threads = calloc((size_t)size, sizeof(*threads));
+    int failed = 0;
+
+    if (!board || !seats || !threads)
+        return size;
+    alarm((unsigned)deadline + 1); /* ends the process: SIGALRM's default */
+    for (int r = 0; r < size; r++) {
+        seat_init(&seats[r], board, r, size, fn, arg);
+        pthread_create(&threads[r], NULL, thread_main, &seats[r]);
+    }
+    for (int r = 0; r < size; r++) {
+        pthread_join(threads[r], NULL);
+        failed += seats[r].result != 0;
+    }
+    alarm(0);
+    pthread_barrier_destroy(&board->barrier);
+    munmap(board, sizeof(*board));
+    free(seats);
+    free(threads);
+    return failed;
+}

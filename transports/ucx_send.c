@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ucx_send.c - segments out: credits, hand-over to UCX, acknowledgements. */
+#include "transports/ucx.h"
+#include "lib/trace/log.h"
+#include "lib/util/util.h"
+
+/* The segment's memory is the caller's again. */
+static void segment_sent(struct ucx_out *out, ucs_status_t rc)
+{
+    struct coll__xfer *xfer = out->xfer;
+
+    out->is_busy = 0;
+    if (!xfer)
+        return;
+    out->xfer = NULL;
+    out->peer->ucx->moved++;
+    if (rc != UCS_OK && !out->peer->status)
+        coll__ucx_lose(out->peer, coll__ucx_status(rc, "ucp_am_send_nbx"));
+    coll__ucx_take_back(out->peer, xfer, rc == UCS_OK);
+    if (out->peer->sends.first)
+        coll__ucx_list(out->peer); /* it may have waited for this slot */
+}
+
+static void on_sent(void *request, ucs_status_t rc, void *arg)
+{
+    struct ucx_out *out = arg;
+
+    ucp_request_free(request);
+    out->peer->ucx->n_under_way--;
+    segment_sent(out, rc);
+}
+
+/* Fill the next slot with the next segment of xfer; where its bytes begin. */
+static const void *cut_segment(struct ucx_peer *peer, struct ucx_out *out,
+                               struct coll__xfer *xfer)
+{
+    const unsigned char *from = (const unsigned char *)xfer->buf + xfer->done;
+
+    out->wire = (struct ucx_wire){.kind = UCX_DATA,
+                                  .src = peer->ucx->base.rank,
+                                  .seq = peer->sent++,
+                                  .taken = peer->taken,
+                                  .offset = xfer->done,
+                                  .len = xfer->len,
+                                  .head = xfer->head};
+    out->peer = peer;
+    out->xfer = xfer;
+    out->n = min_size(xfer->len - xfer->done, UCX_SEGMENT);
+    out->is_busy = 1;
+    peer->in_flight += out->n;
+    peer->told = peer->taken;
+    peer->untold = 0;
+    xfer->done += out->n;
+    return from;
+}
+
+static void send_segment(struct ucx_peer *peer, struct coll__xfer *xfer)
+{
+    struct ucx_out *out = &peer->out[peer->sent % UCX_WINDOW];
+    const void *from = cut_segment(peer, out, xfer);
+    ucp_request_param_t param = {
+        .op_attr_mask =
+            UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb.send = on_sent,
+        .user_data = out,
+    };
+    ucs_status_ptr_t request;
+
+    coll__ucx_hand_over(xfer);
+    if (xfer->done == xfer->len)
+        coll__ucx_queue_take(&peer->sends);
+    request = ucp_am_send_nbx(peer->ep, 0, &out->wire, sizeof(out->wire), from,
+                              out->n, &param);
+    if (UCS_PTR_IS_PTR(request))
+        peer->ucx->n_under_way++;
+    else
+        segment_sent(out, UCS_PTR_STATUS(request));
+}
+
+static int has_credit(const struct ucx_peer *peer)
+{
+    return peer->sent - peer->acked < UCX_WINDOW &&
+           peer->in_flight < UCX_CREDIT &&
+           !peer->out[peer->sent % UCX_WINDOW].is_busy;
+}
+
+void coll__ucx_push(struct ucx_peer *peer)
+{
+    while (peer->ep && !peer->status && peer->sends.first && has_credit(peer))
+        send_segment(peer, peer->sends.first);
+}
+
+void coll__ucx_acked(struct ucx_peer *peer, uint64_t taken)
+{
+    if (taken <= peer->acked)
+        return; /* overtaken by a later message */
+    while (peer->acked < taken)
+        peer->in_flight -= peer->out[peer->acked++ % UCX_WINDOW].n;
+    if (peer->sends.first)
+        coll__ucx_list(peer);
+}
+
+/* ---- notes: messages without data --------------------------------------- */
+
+static void on_noted(void *request, ucs_status_t rc, void *arg)
+{
+    struct ucx_peer *peer = arg;
+
+    ucp_request_free(request);
+    peer->ucx->n_under_way--;
+    peer->is_noting = 0;
+    if (rc != UCS_OK && !peer->status && !peer->ucx->is_closing)
+        coll__ucx_lose(peer, coll__ucx_status(rc, "ucp_am_send_nbx"));
+    coll__ucx_list(peer); /* the next note may be due */
+}
+
+static void send_note(struct ucx_peer *peer, enum ucx_kind kind)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask =
+            UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb.send = on_noted,
+        .user_data = peer,
+    };
+    ucs_status_ptr_t request;
+
+    peer->note = (struct ucx_wire){
+        .kind = kind, .src = peer->ucx->base.rank, .taken = peer->taken};
+    peer->told = peer->taken;
+    peer->untold = 0;
+    peer->is_noting = 1;
+    request = ucp_am_send_nbx(peer->ep, 0, &peer->note, sizeof(peer->note),
+                              NULL, 0, &param);
+    if (UCS_PTR_IS_PTR(request)) {
+        peer->ucx->n_under_way++;
+        return;
+    }
+    peer->is_noting = 0;
+    if (UCS_PTR_IS_ERR(request) && !peer->ucx->is_closing)
+        coll__ucx_lose(
+            peer, coll__ucx_status(UCS_PTR_STATUS(request), "ucp_am_send_nbx"));
+}
+
+void coll__ucx_ack(struct ucx_peer *peer)
+{
+    if (peer->ep && !peer->status && !peer->is_noting &&
+        (peer->taken - peer->told >= UCX_WINDOW / 2 ||
+         peer->untold >= UCX_CREDIT / 2))
+        send_note(peer, UCX_ACK);
+}
+
+void coll__ucx_bye(struct ucx_peer *peer)
+{
+    if (peer->is_noting)
+        return;
+    peer->has_said_bye = 1;
+    send_note(peer, UCX_BYE);
+}
