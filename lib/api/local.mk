@@ -5,5 +5,5 @@ libcore_la_SOURCES += \
 	%D%/fail.c \
 	%D%/links.c \
 	%D%/request.c \
-	%D%/status.c
-libcore_la_SOURCES += %D%/status.c %D%/topo.c
+	%D%/status.c \
+	%D%/topo.c

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* list.c - the bootstraps, in order of preference.  A launcher's own variables
+ * go before those that a job script may have exported. */
+#include "lib/boot/boot.h"
+
+extern const struct coll__boot_ops coll__boot_collrun;
+#if COLL_HAVE_PMIX
+extern const struct coll__boot_ops coll__boot_pmix;
+#endif
+extern const struct coll__boot_ops coll__boot_torchrun;
+extern const struct coll__boot_ops coll__boot_single;
+
+const struct coll__boot_ops *const coll__boots[] = {
+    &coll__boot_collrun,
+#if COLL_HAVE_PMIX
+    &coll__boot_pmix,
+#endif
+    &coll__boot_torchrun,
+    &coll__boot_single,
+    NULL,
+};

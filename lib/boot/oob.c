@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* oob.c - the caller's own allgather as a bootstrap. */
+#include "lib/boot/auth.h"
+#include "lib/trace/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int allgather(struct coll__boot *boot, const void *in, size_t len,
+                     void *out)
+{
+    const struct coll_oob *oob = boot->state;
+    int rc = oob->allgather(oob->arg, in, out, len);
+
+    if (!rc)
+        return COLL_OK;
+    log_error("boot", "the caller's allgather of %zu bytes returned %d instead "
+              "of 0", len, rc);
+    return COLL_ERR_BOOTSTRAP;
+}
+
+static void close_oob(struct coll__boot *boot)
+{
+    coll__auth_wipe(boot->secret, sizeof(boot->secret));
+    free(boot->state);
+    boot->state = NULL;
+}
+
+static const struct coll__boot_ops oob_ops = {
+    .name = "oob",
+    .what = "the caller's own allgather",
+    .allgather = allgather,
+    .close = close_oob,
+};
+
+/* Rank 0's random bytes are the secret of all. */
+static int share_secret(struct coll__boot *boot)
+{
+    size_t size = (size_t)boot->size;
+    unsigned char *all = malloc(size * COLL__SECRET_BYTES);
+    int status;
+
+    if (!all) {
+        log_error("boot", "no memory for a group of %zu ranks", size);
+        return COLL_ERR_NOMEM;
+    }
+    coll__auth_random(boot->secret, sizeof(boot->secret));
+    status = coll__boot_allgather(boot, boot->secret, COLL__SECRET_BYTES, all);
+    if (!status)
+        memcpy(boot->secret, all, COLL__SECRET_BYTES);
+    coll__auth_wipe(all, size * COLL__SECRET_BYTES);
+    free(all);
+    return status;
+}
+
+static int is_valid(const struct coll_oob *oob)
+{
+    if (oob->size != sizeof(*oob))
+        log_error("boot", "coll_oob.size is %zu; set it to sizeof(struct "
+                  "coll_oob), %zu", oob->size, sizeof(*oob));
+    else if (oob->nranks < 1 || oob->rank < 0 || oob->rank >= oob->nranks)
+        log_error("boot", "coll_oob: rank %d of %d; a rank must be 0 to size "
+                  "- 1", oob->rank, oob->nranks);
+    else if (!oob->allgather)
+        log_error("boot", "coll_oob.allgather is NULL; give a function");
+    else
+        return 1;
+    return 0;
+}
+
+int coll__boot_open_oob(struct coll__boot *boot, const struct coll_oob *oob,
+                        double timeout)
+{
+    struct coll_oob *copy;
+    int status;
+
+    if (!is_valid(oob))
+        return COLL_ERR_INVALID;
+    copy = malloc(sizeof(*copy));
+    if (!copy) {
+        log_error("boot", "no memory for a group of %d ranks", oob->nranks);
+        return COLL_ERR_NOMEM;
+    }
+    *copy = *oob;
+    *boot = (struct coll__boot){
+        .ops = &oob_ops,
+        .rank = oob->rank,
+        .size = oob->nranks,
+        .timeout = timeout,
+        .state = copy,
+    };
+    status = share_secret(boot);
+    if (status)
+        close_oob(boot);
+    return status;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* pmix.c - ranks that a PMIx launcher started: Open MPI's mpirun, srun
+ * --mpi=pmix.  libpmix is loaded at run time, never linked.
+ *
+ * A block is put under a key of its own, spread by a fence that collects the
+ * data (asking the other ranks for it directly is not reliable where several
+ * daemons share a host), and then got from each rank.  A fence goes before
+ * the end, so that no rank's server stops while another still asks it.
+ */
+#include "lib/boot/auth.h"
+#include "lib/boot/reactor.h"
+#include "lib/trace/log.h"
+#include "lib/util/util.h"
+
+#include <pmix.h>
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* X(field, symbol): what is used of libpmix. */
+#define PMIX_MAP(X)               \
+    X(init, PMIx_Init)            \
+    X(finalize, PMIx_Finalize)    \
+    X(put, PMIx_Put)              \
+    X(commit, PMIx_Commit)        \
+    X(fence_nb, PMIx_Fence_nb)    \
+    X(get, PMIx_Get)              \
+    X(text, PMIx_Error_string)
+
+static struct {
+    void *handle; /* stays open: libpmix has threads of its own */
+#define X(field, symbol) __typeof__(symbol) *field;
+    PMIX_MAP(X)
+#undef X
+    char fault[256]; /* why it is not loaded; "" when it is */
+} lib;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* How many blocks this process has gathered; alike on every rank. */
+static atomic_uint n_gathered;
+
+/* A fence on its way; shared by the caller and libpmix's thread, freed by the
+ * later one. */
+struct fence {
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+    int is_done, n_users;
+    pmix_status_t status;
+};
+
+static void load(void)
+{
+    lib.handle = dlopen("libpmix.so.2", RTLD_NOW | RTLD_LOCAL);
+    if (!lib.handle) {
+        snprintf(lib.fault, sizeof(lib.fault), "%s", dlerror());
+        return;
+    }
+#define X(field, symbol)                                              \
+    lib.field = (__typeof__(symbol) *)dlsym(lib.handle, #symbol);     \
+    if (!lib.field)                                                   \
+        snprintf(lib.fault, sizeof(lib.fault), "it has no " #symbol);
+    PMIX_MAP(X)
+#undef X
+}
+
+/* Log a failed call; COLL_OK for PMIX_SUCCESS. */
+static int pmix_status(pmix_status_t rc, const char *call)
+{
+    if (rc == PMIX_SUCCESS)
+        return COLL_OK;
+    log_error("boot", "%s failed: %s; is the launcher's PMIx server alive?",
+              call, lib.text(rc));
+    return COLL_ERR_BOOTSTRAP;
+}
+
+static int detect(void)
+{
+    const char *text = getenv("PMIX_NAMESPACE");
+
+    return text && *text;
+}
+
+/* ---- fences ------------------------------------------------------------- */
+
+static void fence_put(struct fence *fence)
+{
+    int n_left;
+
+    pthread_mutex_lock(&fence->lock);
+    n_left = --fence->n_users;
+    pthread_mutex_unlock(&fence->lock);
+    if (n_left)
+        return;
+    pthread_cond_destroy(&fence->done);
+    pthread_mutex_destroy(&fence->lock);
+    free(fence);
+}
+
+static void fence_done(pmix_status_t status, void *arg)
+{
+    struct fence *fence = arg;
+
+    pthread_mutex_lock(&fence->lock);
+    fence->is_done = 1;
+    fence->status = status;
+    pthread_cond_signal(&fence->done);
+    pthread_mutex_unlock(&fence->lock);
+    fence_put(fence);
+}
+
+static pmix_status_t fence_wait(struct fence *fence, double timeout)
+{
+    double end = coll__now() + timeout;
+    struct timespec until = {.tv_sec = (time_t)end};
+    pmix_status_t status;
+    int rc = 0;
+
+    until.tv_nsec = (long)((end - (double)until.tv_sec) * 1e9);
+    pthread_mutex_lock(&fence->lock);
+    while (!fence->is_done && !rc)
+        rc = pthread_cond_timedwait(&fence->done, &fence->lock, &until);
+    status = fence->is_done ? fence->status : PMIX_ERR_TIMEOUT;
+    pthread_mutex_unlock(&fence->lock);
+    return status;
+}
+
+/* Wait for all ranks, and spread what they have put. */
+static int fence_all(const struct coll__boot *boot)
+{
+    const pmix_proc_t *self = boot->state;
+    pmix_proc_t all = *self;
+    pmix_info_t info = {.value = {.type = PMIX_BOOL, .data.flag = true}};
+    struct fence *fence = calloc(1, sizeof(*fence));
+    pmix_status_t rc;
+
+    if (!fence) {
+        log_error("boot", "no memory to wait for the other ranks");
+        return COLL_ERR_NOMEM;
+    }
+    pthread_mutex_init(&fence->lock, NULL);
+    coll__reactor_cond_init(&fence->done);
+    fence->n_users = 2;
+    all.rank = PMIX_RANK_WILDCARD;
+    snprintf(info.key, sizeof(info.key), "%s", PMIX_COLLECT_DATA);
+    rc = lib.fence_nb(&all, 1, &info, 1, fence_done, fence);
+    if (rc == PMIX_SUCCESS)
+        rc = fence_wait(fence, boot->timeout);
+    else /* there will be no callback */
+        fence_put(fence);
+    fence_put(fence);
+    if (rc == PMIX_ERR_TIMEOUT) {
+        log_error("boot", "not every rank came to PMIx_Fence within %.3g s; "
+                  "did one end early, or never call coll_comm_create_env()?",
+                  boot->timeout);
+        return COLL_ERR_BOOTSTRAP;
+    }
+    return rc == PMIX_OPERATION_SUCCEEDED ? COLL_OK
+                                          : pmix_status(rc, "PMIx_Fence");
+}
+
+/* ---- blocks ------------------------------------------------------------- */
+
+static int put_block(const char *key, const void *bytes, size_t len)
+{
+    pmix_value_t value = {.type = PMIX_BYTE_OBJECT};
+    int status;
+
+    value.data.bo.bytes = (char *)bytes; /* only read, and copied */
+    value.data.bo.size = len;
+    status = pmix_status(lib.put(PMIX_GLOBAL, key, &value), "PMIx_Put");
+    return status ? status : pmix_status(lib.commit(), "PMIx_Commit");
+}
+
+static int get_block(const pmix_proc_t *from, const char *key, void *bytes,
+                     size_t len)
+{
+    pmix_value_t *value = NULL;
+    int is_right,
+        status = pmix_status(lib.get(from, key, NULL, 0, &value), "PMIx_Get");
+
+    if (status)
+        return status;
+    is_right = value->type == PMIX_BYTE_OBJECT && value->data.bo.size == len;
+    if (is_right)
+        memcpy(bytes, value->data.bo.bytes, len);
+    if (value->type == PMIX_BYTE_OBJECT)
+        free(value->data.bo.bytes);
+    free(value);
+    if (is_right)
+        return COLL_OK;
+    log_error("boot", "rank %u gave a block of another size than %zu bytes; do "
+              "all ranks run the same program with the same libcoll?",
+              from->rank, len);
+    return COLL_ERR_BOOTSTRAP;
+}
+
+static int allgather(struct coll__boot *boot, const void *in, size_t len,
+                     void *out)
+{
+    unsigned n = atomic_fetch_add_explicit(&n_gathered, 1,
+                                           memory_order_relaxed);
+    pmix_proc_t from = *(pmix_proc_t *)boot->state;
+    char key[32];
+    int status;
+
+    memmove((char *)out + len * (size_t)boot->rank, in, len);
+    if (!len)
+        return fence_all(boot);
+    snprintf(key, sizeof(key), "coll.%u", n);
+    status = put_block(key, (char *)out + len * (size_t)boot->rank, len);
+    if (!status)
+        status = fence_all(boot);
+    for (int r = 0; r < boot->size && !status; r++) {
+        from.rank = (pmix_rank_t)r;
+        if (r != boot->rank)
+            status = get_block(&from, key, (char *)out + len * (size_t)r, len);
+    }
+    return status;
+}
+
+/* ---- open and close ----------------------------------------------------- */
+
+static int job_size(const pmix_proc_t *self, int *size)
+{
+    pmix_proc_t all = *self;
+    pmix_value_t *value = NULL;
+    int status;
+
+    all.rank = PMIX_RANK_WILDCARD;
+    status = pmix_status(lib.get(&all, PMIX_JOB_SIZE, NULL, 0, &value),
+                         "PMIx_Get of the job's size");
+    if (status)
+        return status;
+    *size = value->type == PMIX_UINT32 ? (int)value->data.uint32 : 0;
+    free(value);
+    if (*size > 0 && self->rank < (pmix_rank_t)*size)
+        return COLL_OK;
+    log_error("boot", "the PMIx server calls this process rank %u of %d",
+              self->rank, *size);
+    return COLL_ERR_BOOTSTRAP;
+}
+
+/* Rank 0's random bytes are the secret of all; the servers spread them. */
+static int share_secret(struct coll__boot *boot)
+{
+    size_t len = (size_t)boot->size * COLL__SECRET_BYTES;
+    unsigned char mine[COLL__SECRET_BYTES] = {0}, *all = malloc(len);
+    int status;
+
+    if (!all) {
+        log_error("boot", "no memory for a job of %d ranks", boot->size);
+        return COLL_ERR_NOMEM;
+    }
+    if (!boot->rank)
+        coll__auth_random(mine, sizeof(mine));
+    status = allgather(boot, mine, sizeof(mine), all);
+    if (!status)
+        memcpy(boot->secret, all, sizeof(boot->secret));
+    coll__auth_wipe(all, len);
+    coll__auth_wipe(mine, sizeof(mine));
+    free(all);
+    return status;
+}
+
+static int start(struct coll__boot *boot)
+{
+    pmix_proc_t *self = calloc(1, sizeof(*self));
+    pmix_status_t rc;
+
+    if (!self) {
+        log_error("boot", "no memory to start PMIx");
+        return COLL_ERR_NOMEM;
+    }
+    rc = lib.init(self, NULL, 0);
+    if (rc != PMIX_SUCCESS) {
+        log_error("boot", "PMIX_NAMESPACE is set, but PMIx_Init failed: %s; "
+                  "start the ranks by mpirun or srun --mpi=pmix, or unset "
+                  "PMIX_NAMESPACE", lib.text(rc));
+        free(self);
+        return COLL_ERR_BOOTSTRAP;
+    }
+    boot->state = self;
+    return COLL_OK;
+}
+
+static void stop(struct coll__boot *boot)
+{
+    lib.finalize(NULL, 0);
+    free(boot->state);
+    boot->state = NULL;
+}
+
+static int open_pmix(struct coll__boot *boot)
+{
+    int status;
+
+    pthread_once(&once, load);
+    if (lib.fault[0]) {
+        log_error("boot", "a PMIx launcher started this rank, but libpmix "
+                  "cannot be loaded: %s; install it (Debian: apt-get install "
+                  "libpmix2)", lib.fault);
+        return COLL_ERR_BOOTSTRAP;
+    }
+    status = start(boot);
+    if (status)
+        return status;
+    boot->rank = (int)((pmix_proc_t *)boot->state)->rank;
+    status = job_size(boot->state, &boot->size);
+    if (!status)
+        status = share_secret(boot);
+    if (status)
+        stop(boot);
+    return status;
+}
+
+static void close_pmix(struct coll__boot *boot)
+{
+    coll__auth_wipe(boot->secret, sizeof(boot->secret));
+    if (fence_all(boot))
+        log_warn("boot", "the last PMIx fence failed; going on");
+    stop(boot);
+}
+
+const struct coll__boot_ops coll__boot_pmix = {
+    .name = "pmix",
+    .what = "PMIX_NAMESPACE, as mpirun and srun --mpi=pmix set it",
+    .detect = detect,
+    .open = open_pmix,
+    .allgather = allgather,
+    .close = close_pmix,
+};

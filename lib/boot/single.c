@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* single.c - one rank, when no launcher describes more.
+ *
+ * A launcher that libcoll does not understand is an error: to be one rank of
+ * one in each of its processes would be wrong, and look right.
+ */
+#include "lib/boot/auth.h"
+#include "lib/trace/log.h"
+#include "lib/util/param.h"
+#include "lib/util/util.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Variables by which launchers tell a process how many there are. */
+static const struct {
+    const char *size, *launcher, *remedy;
+} others[] = {
+    {"OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun",
+     "build libcoll with PMIx (Debian: apt-get install libpmix-dev)"},
+    {"PMI_SIZE", "a PMI launcher (MPICH's mpiexec, srun --mpi=pmi2)",
+     "start it by collrun, Open MPI's mpirun or srun --mpi=pmix"},
+    {"HOROVOD_SIZE", "horovodrun", "start it by collrun or mpirun"},
+    {"SLURM_STEP_NUM_TASKS", "srun", "add --mpi=pmix to srun's options"},
+};
+
+static int detect(void)
+{
+    int is_forced = coll__param_is_set(PARAM_BOOTSTRAP);
+
+    for (size_t i = 0; i < ARRAY_LEN(others) && !is_forced; i++) {
+        const char *text = getenv(others[i].size);
+
+        if (!text || strtol(text, NULL, 10) <= 1)
+            continue;
+        log_error("boot", "%s=%s: %s started this process as one of several, "
+                  "and libcoll cannot meet the others; %s, or set "
+                  "COLL_BOOTSTRAP=single to run alone", others[i].size, text,
+                  others[i].launcher, others[i].remedy);
+        return COLL_ERR_BOOTSTRAP;
+    }
+    return 1;
+}
+
+static int open_single(struct coll__boot *boot)
+{
+    boot->rank = 0;
+    boot->size = 1;
+    coll__auth_random(boot->secret, sizeof(boot->secret));
+    return COLL_OK;
+}
+
+static int allgather(struct coll__boot *boot, const void *in, size_t len,
+                     void *out)
+{
+    (void)boot;
+    memmove(out, in, len);
+    return COLL_OK;
+}
+
+static void close_single(struct coll__boot *boot)
+{
+    coll__auth_wipe(boot->secret, sizeof(boot->secret));
+}
+
+const struct coll__boot_ops coll__boot_single = {
+    .name = "single",
+    .what = "one rank alone",
+    .detect = detect,
+    .open = open_single,
+    .allgather = allgather,
+    .close = close_single,
+};

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* tcp.h - the rendezvous over TCP that several bootstraps share.
+ *
+ * Rank 0 listens at an address that all know; each other rank connects to it
+ * and both prove that they know the job's secret.  Blocks are gathered by
+ * rank 0 and sent to all: O(size) there, so this is for a few small blocks at
+ * the start only.
+ */
+#ifndef COLL_LIB_BOOT_TCP_H
+#define COLL_LIB_BOOT_TCP_H
+
+#include "lib/boot/boot.h"
+#include "lib/boot/net.h"
+
+#define COLL__MAX_PORTS 64
+
+/* Where and as whom to meet. */
+struct coll__tcp_spec {
+    int rank, size;
+    uint32_t generation; /* how many times before this secret met here */
+    unsigned char secret[COLL__SECRET_BYTES];
+    const char *remedy; /* "is COLL_JOB_SECRET the same on every rank?" */
+    /* Rank 0's addresses, tried in turn; the port and the n_ports - 1 that
+     * follow it are candidates, of which rank 0 takes the first free one. */
+    struct coll__addr addrs[COLL__MAX_ADDRS];
+    int n_addrs, n_ports;
+    int listen_fd; /* rank 0: a socket that listens there already, or -1 */
+};
+
+/* Fill in where the host name (or address) and port lead to.  Rank 0 listens
+ * on every interface, unless the name says that it means this host alone. */
+int coll__tcp_resolve(struct coll__tcp_spec *spec, const char *host,
+                      uint16_t port);
+
+/* Meet the other ranks within boot->timeout.
+ *
+ * Result:    boot->rank, size, state and a fresh boot->secret.
+ * Ownership: spec is read during the call only; listen_fd becomes the door's,
+ *            whatever the status.
+ * Errors:    COLL_ERR_BOOTSTRAP naming the rank that did not come, came twice
+ *            or disagrees; COLL_ERR_SYSTEM, COLL_ERR_NOMEM; all logged.
+ */
+int coll__tcp_open(struct coll__boot *boot, const struct coll__tcp_spec *spec);
+
+/* As struct coll__boot_ops. */
+int coll__tcp_allgather(struct coll__boot *boot, const void *in, size_t len,
+                        void *out);
+void coll__tcp_close(struct coll__boot *boot);
+
+#endif
