@@ -22,10 +22,10 @@ struct dataset {
 };
 
 struct data_config {
-    const char *name;                 /* "fashion-mnist", "mnist", "synthetic" */
-    const char *dir;                  /* --data-dir, or "" */
-    size_t limit_train, limit_test;   /* 0: all */
-    uint64_t seed;                    /* of synthetic */
+    const char *name; /* "fashion-mnist", "mnist" or "synthetic" */
+    const char *dir;  /* --data-dir, or "" */
+    size_t limit_train, limit_test; /* 0: all */
+    uint64_t seed; /* of synthetic */
 };
 
 /* Load both sets.
