@@ -80,3 +80,18 @@ TESTS += tests/test_bench
 endif
 dist_check_SCRIPTS += %D%/bench.sh
 TESTS += %D%/bench.sh
+# the trainer, one rank: layers, data, state
+if HAVE_CHECK
+if HAVE_ONEDNN
+TRAINER_TESTS = tests/test_trainer_layers tests/test_trainer_data \
+	tests/test_trainer_state
+check_PROGRAMS += $(TRAINER_TESTS)
+TESTS += $(TRAINER_TESTS)
+tests_test_trainer_layers_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_test_trainer_layers_LDADD = libtrainer.la $(CHECK_LIBS) -lm
+tests_test_trainer_data_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(ZLIB_CFLAGS)
+tests_test_trainer_data_LDADD = libtrainer.la $(CHECK_LIBS) $(ZLIB_LIBS) -lm
+tests_test_trainer_state_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_test_trainer_state_LDADD = libtrainer.la $(CHECK_LIBS) -lm
+endif
+endif
