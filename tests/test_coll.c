@@ -314,6 +314,7 @@ static int bad_arguments(struct world_rank *me)
     EXPECT(me, coll_start(NULL), COLL_ERR_INVALID, "request is NULL");
     WORLD_CHECK(me, coll_request_destroy(NULL) == COLL_OK);
     WORLD_CHECK(me, coll_comm_destroy(NULL) == COLL_OK);
+    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_OK);
     return 0;
 }
 
