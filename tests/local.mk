@@ -95,3 +95,7 @@ tests_test_trainer_state_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_test_trainer_state_LDADD = libtrainer.la $(CHECK_LIBS) -lm
 endif
 endif
+
+# the program for operators
+dist_check_SCRIPTS += %D%/coll_info.sh
+TESTS += %D%/coll_info.sh
