@@ -118,6 +118,13 @@ int world_n_fds(void) { return count_entries("/proc/self/fd"); }
 
 int world_n_threads(void) { return count_entries("/proc/self/task"); }
 
+int world_settled_threads(int n_threads)
+{
+    for (int i = 0; i < 1000 && world_n_threads() != n_threads; i++)
+        usleep(1000);
+    return world_n_threads();
+}
+
 int world_open(struct world_rank *w, const struct coll__ctrl_events *events,
                double timeout, struct coll__ctrl **ctrl)
 {

@@ -38,6 +38,10 @@ void *world_shared(size_t len);
 int world_n_fds(void);
 int world_n_threads(void);
 
+/* Wait until there are as many threads again (the kernel may still list one
+ * that has been joined); the number in the end. */
+int world_settled_threads(int n_threads);
+
 /* Join by the rank's id and open the control tree. */
 int world_open(struct world_rank *w, const struct coll__ctrl_events *events,
                double timeout, struct coll__ctrl **ctrl);

@@ -555,7 +555,7 @@ START_TEST(no_descriptor_or_thread_is_left)
         free(job);
     }
     ck_assert_int_eq(world_n_fds(), n_fds);
-    ck_assert_int_eq(world_n_threads(), n_threads);
+    ck_assert_int_eq(world_settled_threads(n_threads), n_threads);
 }
 END_TEST
 
