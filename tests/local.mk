@@ -62,14 +62,23 @@ dist_check_SCRIPTS += %D%/collrun.test %D%/boot_launch.test
 TESTS += %D%/collrun.test %D%/boot_launch.test
 tests_boot_probe_LDADD = libcore.la
 if HAVE_CHECK
-check_PROGRAMS += tests/test_ctrl tests/test_boot
-TESTS += tests/test_ctrl tests/test_boot
-tests_test_ctrl_SOURCES = %D%/test_ctrl.c %D%/boot_world.c %D%/boot_world.h
-tests_test_ctrl_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_test_ctrl_LDADD = libcore.la $(CHECK_LIBS)
-tests_test_boot_SOURCES = %D%/test_boot.c %D%/boot_world.c %D%/boot_world.h
+boot_tests = tests/test_boot tests/test_rendezvous tests/test_ctrl \
+	tests/test_death
+boot_world = %D%/boot_world.c %D%/boot_world.h
+check_PROGRAMS += $(boot_tests)
+TESTS += $(boot_tests)
+tests_test_boot_SOURCES = %D%/test_boot.c $(boot_world)
 tests_test_boot_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_test_boot_LDADD = libcore.la $(CHECK_LIBS)
+tests_test_rendezvous_SOURCES = %D%/test_rendezvous.c $(boot_world)
+tests_test_rendezvous_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_test_rendezvous_LDADD = libcore.la $(CHECK_LIBS)
+tests_test_ctrl_SOURCES = %D%/test_ctrl.c $(boot_world)
+tests_test_ctrl_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_test_ctrl_LDADD = libcore.la $(CHECK_LIBS)
+tests_test_death_SOURCES = %D%/test_death.c $(boot_world)
+tests_test_death_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_test_death_LDADD = libcore.la $(CHECK_LIBS)
 endif
 # benchmarks: their data, and the programs
 if HAVE_CHECK
