@@ -1,4 +1,13 @@
 # Unit tests in Check link libcore.la, so that they see the internals.
+
+if HAVE_CHECK
+# transports, all of them
+check_PROGRAMS += tests/conform
+TESTS += tests/conform
+tests_conform_SOURCES = %D%/conform.c %D%/conform.h %D%/conform_world.c
+tests_conform_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_conform_LDADD = libcore.la $(CHECK_LIBS)
+endif
 if HAVE_CHECK
 
 # plans, passes, selection
@@ -45,6 +54,34 @@ EXTRA_DIST += %D%/topo/two_sockets.xml %D%/topo/two_sockets.txt \
 	%D%/topo/four_numa.xml %D%/topo/four_numa.txt
 
 # the trainer: layers, data, state, and several ranks
+# With its hooks into mmap UCX does not run under the thread sanitizer.
+AM_TESTS_ENVIRONMENT = UCX_MEM_MMAP_HOOK_MODE=none; export UCX_MEM_MMAP_HOOK_MODE;
+
+# lib/boot and collrun
+check_PROGRAMS += tests/boot_probe
+dist_check_SCRIPTS += %D%/collrun.test %D%/boot_launch.test
+TESTS += %D%/collrun.test %D%/boot_launch.test
+tests_boot_probe_LDADD = libcore.la
+if HAVE_CHECK
+check_PROGRAMS += tests/test_ctrl tests/test_boot
+TESTS += tests/test_ctrl tests/test_boot
+tests_test_ctrl_SOURCES = %D%/test_ctrl.c %D%/boot_world.c %D%/boot_world.h
+tests_test_ctrl_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_test_ctrl_LDADD = libcore.la $(CHECK_LIBS)
+tests_test_boot_SOURCES = %D%/test_boot.c %D%/boot_world.c %D%/boot_world.h
+tests_test_boot_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_test_boot_LDADD = libcore.la $(CHECK_LIBS)
+endif
+# benchmarks: their data, and the programs
+if HAVE_CHECK
+check_PROGRAMS += tests/test_bench
+tests_test_bench_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_test_bench_LDADD = libbench.la libcore.la $(CHECK_LIBS)
+TESTS += tests/test_bench
+endif
+dist_check_SCRIPTS += %D%/bench.sh
+TESTS += %D%/bench.sh
+# the trainer, one rank: layers, data, state
 if HAVE_CHECK
 if HAVE_ONEDNN
 TRAINER_TESTS = tests/test_trainer_layers tests/test_trainer_data \

@@ -18,7 +18,7 @@ static uint64_t random_bits(uint64_t *state)
     return x ^ x >> 31;
 }
 
-/* ---- half-width floats by exact arithmetic in double --------------------- */
+/* ---- half-width floats by exact arithmetic in double ------------------- */
 
 /* A format of `places` fraction bits and this least exponent. */
 struct format {
@@ -131,7 +131,7 @@ START_TEST(narrowing_agrees_with_exact_rounding_on_random_floats)
 }
 END_TEST
 
-/* ---- the oracle: one element at a time, by type --------------------------- */
+/* ---- the oracle: one element at a time, by type ------------------------ */
 
 static uint64_t wrap(uint64_t a, uint64_t b, enum coll_op op)
 {
@@ -236,7 +236,7 @@ static void (*const oracles[])(void *, const void *, enum coll_op) = {
 #undef X
 };
 
-/* ---- comparison ------------------------------------------------------------ */
+/* ---- comparison -------------------------------------------------------- */
 
 static int is_nan_at(enum coll_type type, const void *p)
 {
@@ -366,7 +366,7 @@ START_TEST(operands_commute_bit_for_bit_for_numbers)
 }
 END_TEST
 
-/* ---- scale ------------------------------------------------------------------ */
+/* ---- scale ------------------------------------------------------------- */
 
 #define SCALE_ORACLE(id, T, W)                                                 \
     static void scale_##id(void *p, int n)                                     \
@@ -439,7 +439,7 @@ START_TEST(scale_divides_and_truncates_towards_zero)
 }
 END_TEST
 
-/* ---- the tables ---------------------------------------------------------------- */
+/* ---- the tables -------------------------------------------------------- */
 
 START_TEST(simd_parameter_forces_a_set)
 {

@@ -20,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define QUIET_SECONDS 0.5  /* for what was sent to go out */
+#define PAUSE_SECONDS 2e-3 /* without any event: nothing will come any more */
 #define CANCEL_SECONDS 1.0 /* for UCX to give up what was under way */
 
 extern const struct coll__transport coll__transport_ucx;
@@ -33,8 +35,9 @@ struct hello {
 /* ---- the process's context ---------------------------------------------- */
 
 static pthread_mutex_t context_lock = PTHREAD_MUTEX_INITIALIZER;
-static ucp_context_h shared_context; /* both under context_lock */
+static ucp_context_h shared_context; /* these are under context_lock */
 static int n_users;
+static struct ucx *parked; /* closed, but never to be destroyed */
 
 /* Say whether there is an RDMA device that is not NVIDIA's. */
 static int has_plain_verbs(void)
@@ -237,6 +240,37 @@ static void destroy(struct ucx *ucx)
     free(ucx);
 }
 
+/* UCX before 1.14 aborts the process when an endpoint goes whose answer to a
+ * peer's connection request is still waiting to be sent (openucx pull request
+ * 8175).  So where the peers do not let this rank come to rest, the worker is
+ * kept to the end of the process instead. */
+static int must_park(void)
+{
+    unsigned major, minor, release;
+
+    ucp_get_version(&major, &minor, &release);
+    return major == 1 && minor < 14;
+}
+
+static void park(struct ucx *ucx)
+{
+    log_info("ucx", "kept an unfinished worker of UCX to the end");
+    pthread_mutex_lock(&context_lock);
+    ucx->next_parked = parked;
+    parked = ucx;
+    pthread_mutex_unlock(&context_lock);
+}
+
+static void hang_up_all(struct ucx *ucx, int is_forced)
+{
+    for (int r = 0; r < ucx->base.size; r++)
+        if (ucx->peers[r])
+            coll__ucx_hang_up(ucx->peers[r],
+                              is_forced || ucx->peers[r]->status);
+    if (!coll__ucx_settle(ucx, coll__now() + CANCEL_SECONDS))
+        log_info("ucx", "UCX still held %d requests", ucx->n_under_way);
+}
+
 static void ucx_close(struct coll__tp *tp, int is_orderly)
 {
     struct ucx *ucx = (struct ucx *)tp;
@@ -245,16 +279,16 @@ static void ucx_close(struct coll__tp *tp, int is_orderly)
     ucx->is_closing = 1;
     if (is_orderly)
         coll__ucx_leave(ucx);
-    is_quiet = is_orderly && !ucx->n_under_way;
     for (int r = 0; r < tp->size; r++)
         if (ucx->peers[r])
             forget(ucx->peers[r]);
-    for (int r = 0; r < tp->size; r++)
-        if (ucx->peers[r])
-            coll__ucx_hang_up(ucx->peers[r],
-                              !is_quiet || ucx->peers[r]->status);
-    if (!coll__ucx_settle(ucx, coll__now() + CANCEL_SECONDS))
-        log_info("ucx", "UCX still held %d requests", ucx->n_under_way);
+    is_quiet = coll__ucx_quieten(ucx, is_orderly ? 0 : PAUSE_SECONDS,
+                                 coll__now() + QUIET_SECONDS);
+    if (!is_quiet && must_park()) {
+        park(ucx);
+        return;
+    }
+    hang_up_all(ucx, !is_orderly || !is_quiet);
     destroy(ucx);
 }
 

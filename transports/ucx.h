@@ -106,6 +106,7 @@ struct ucx_peer {
 
 struct ucx {
     struct coll__tp base;
+    struct ucx *next_parked; /* see ucx.c */
     ucp_context_h context;
     ucp_worker_h worker;
     struct coll__link near, far; /* to ranks of this host, and of others */
@@ -117,6 +118,7 @@ struct ucx {
     void *bounces;           /* free ones, linked through their first word */
     int n_bounces;           /* made */
     int n_under_way;         /* requests that UCX will call back for */
+    int n_flushing;          /* and those of flushing */
     int moved;               /* since the last poll */
     int is_closing;
 };
@@ -159,12 +161,16 @@ void coll__ucx_hang_up(struct ucx_peer *peer, int is_forced);
 /* Let UCX work, and do what is due for the listed peers. */
 void coll__ucx_progress(struct ucx *ucx);
 
+/* Wait until each peer that this rank had to do with has come to its close(),
+ * too, or has failed, or five seconds. */
+void coll__ucx_leave(struct ucx *ucx);
+
+/* Make progress until all endpoints are connected, all that was sent has gone
+ * out, and nothing happens for `pause` seconds: 1, or the deadline: 0. */
+int coll__ucx_quieten(struct ucx *ucx, double pause, double deadline);
+
 /* Make progress until UCX holds no request of ours: 1, or the deadline: 0. */
 int coll__ucx_settle(struct ucx *ucx, double deadline);
-
-/* Wait until each peer that this rank had to do with has come to its close(),
- * too, and all that was sent has gone out. */
-void coll__ucx_leave(struct ucx *ucx);
 
 /* ---- ucx_send.c ---- */
 

@@ -160,20 +160,15 @@ void coll__ucx_connect(struct ucx_peer *peer)
     coll__ucx_lose(peer, coll__ucx_status(rc, "ucp_ep_create"));
 }
 
-/* UCX is through with flushing or closing an endpoint. */
-static void on_quiet(void *request, ucs_status_t rc, void *arg)
+/* UCX is through with flushing or closing an endpoint; arg is the counter.  One
+ * that failed is through with it, too. */
+static void on_through(void *request, ucs_status_t rc, void *arg)
 {
-    struct ucx *ucx = arg;
+    int *n_under_way = arg;
 
-    (void)rc; /* an endpoint that failed is quiet, too */
+    (void)rc;
     ucp_request_free(request);
-    ucx->n_under_way--;
-}
-
-static void count_request(struct ucx *ucx, ucs_status_ptr_t request)
-{
-    if (UCS_PTR_IS_PTR(request))
-        ucx->n_under_way++;
+    --*n_under_way;
 }
 
 void coll__ucx_hang_up(struct ucx_peer *peer, int is_forced)
@@ -182,14 +177,14 @@ void coll__ucx_hang_up(struct ucx_peer *peer, int is_forced)
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
                         UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
         .flags = is_forced ? UCP_EP_CLOSE_FLAG_FORCE : 0,
-        .cb.send = on_quiet,
-        .user_data = peer->ucx,
+        .cb.send = on_through,
+        .user_data = &peer->ucx->n_under_way,
     };
     ucp_ep_h ep = peer->ep;
 
     peer->ep = NULL;
-    if (ep)
-        count_request(peer->ucx, ucp_ep_close_nbx(ep, &param));
+    if (ep && UCS_PTR_IS_PTR(ucp_ep_close_nbx(ep, &param)))
+        peer->ucx->n_under_way++;
 }
 
 static void flush_endpoint(struct ucx_peer *peer)
@@ -197,12 +192,12 @@ static void flush_endpoint(struct ucx_peer *peer)
     ucp_request_param_t param = {
         .op_attr_mask =
             UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-        .cb.send = on_quiet,
-        .user_data = peer->ucx,
+        .cb.send = on_through,
+        .user_data = &peer->ucx->n_flushing,
     };
 
-    if (peer->ep)
-        count_request(peer->ucx, ucp_ep_flush_nbx(peer->ep, &param));
+    if (peer->ep && UCS_PTR_IS_PTR(ucp_ep_flush_nbx(peer->ep, &param)))
+        peer->ucx->n_flushing++;
 }
 
 /* Do what is due for a listed peer. */
@@ -237,17 +232,6 @@ void coll__ucx_progress(struct ucx *ucx)
 
 /* ---- farewell ----------------------------------------------------------- */
 
-int coll__ucx_settle(struct ucx *ucx, double deadline)
-{
-    while (ucx->n_under_way) {
-        if (coll__now() > deadline)
-            return 0;
-        if (!ucp_worker_progress(ucx->worker))
-            sched_yield();
-    }
-    return 1;
-}
-
 /* Say farewell to each connected peer that has not heard it; the number of
  * peers that still have to say or hear it. */
 static int part(struct ucx *ucx)
@@ -280,8 +264,33 @@ void coll__ucx_leave(struct ucx *ucx)
                  "closed without %d peers that did not come within "
                  "%.0f s; they must call coll_comm_destroy() too",
                  n, FAREWELL_SECONDS);
+}
+
+int coll__ucx_quieten(struct ucx *ucx, double pause, double deadline)
+{
+    double last = coll__now(); /* time of the last progress */
+
     for (int r = 0; r < ucx->base.size; r++)
         if (ucx->peers[r])
             flush_endpoint(ucx->peers[r]);
-    coll__ucx_settle(ucx, deadline);
+    while (ucx->n_flushing || coll__now() < last + pause) {
+        if (coll__now() > deadline)
+            return 0;
+        if (ucp_worker_progress(ucx->worker))
+            last = coll__now();
+        else
+            sched_yield();
+    }
+    return 1;
+}
+
+int coll__ucx_settle(struct ucx *ucx, double deadline)
+{
+    while (ucx->n_under_way) {
+        if (coll__now() > deadline)
+            return 0;
+        if (!ucp_worker_progress(ucx->worker))
+            sched_yield();
+    }
+    return 1;
 }

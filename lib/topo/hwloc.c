@@ -29,7 +29,7 @@ static int log_no_memory(void)
     return COLL_ERR_NOMEM;
 }
 
-/* ---- cores, caches and memory ------------------------------------------- */
+/* ---- cores, caches and memory ------------------------------------------ */
 
 /* The kind of part for an object, or -1 for one that we leave out. */
 static int kind_of(hwloc_obj_t obj)
@@ -115,7 +115,7 @@ static int copy_below(hwloc_obj_t obj, struct coll__part *part, int depth)
     return COLL_OK;
 }
 
-/* ---- devices -------------------------------------------------------------- */
+/* ---- devices ----------------------------------------------------------- */
 
 /* The NUMA node next to a device: the only one of its ancestor's, else -1. */
 static int numa_of(hwloc_topology_t topology, hwloc_obj_t device)
@@ -197,7 +197,7 @@ static int add_gpus(struct coll__topo *topo)
     return status;
 }
 
-/* ---- loading ---------------------------------------------------------------- */
+/* ---- loading ----------------------------------------------------------- */
 
 static int copy_tree(struct coll__topo *topo)
 {

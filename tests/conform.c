@@ -1,0 +1,749 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* conform.c - one suite over every transport: what transport.h promises.
+ *
+ * Each case runs over every transport that this machine has, with the ranks as
+ * threads and as processes, for 1, 2, 3 and 5 ranks.  A rank exchanges with all
+ * whom its transport reaches, at once and in both directions.  Payloads are a
+ * function of (source, destination, message), so that a byte in a wrong place
+ * shows.
+ */
+#include "tests/conform.h"
+#include "lib/util/util.h"
+
+#include <check.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+#define MANY 3000
+#define IN_FLIGHT 84
+#define SCRIPT 60 /* messages of a random script */
+
+#ifdef __SANITIZE_THREAD__
+#define IS_THREAD_SANITIZED 1
+#else
+#define IS_THREAD_SANITIZED 0
+#endif
+
+static const size_t sizes[] = {
+    0, 1, 7, 24, 32, 33, 4 * KIB - 1, 64 * KIB + 13, MIB + 1, 5 * MIB};
+static const int n_ranks[] = {1, 2, 3, 5};
+
+/* ---- payloads ----------------------------------------------------------- */
+
+static void *new_payload(size_t len, int src, int dst, unsigned k)
+{
+    unsigned char *bytes = malloc(len + 1);
+    uint32_t word = 0x9e3779b9u * (k + 1) + (uint32_t)(src * 31 + dst);
+
+    ck_assert_ptr_nonnull(bytes);
+    for (size_t i = 0; i < len; i++) {
+        if (i % 3 == 0)
+            word = word * 1664525u + 1013904223u;
+        bytes[i] = (unsigned char)(word >> (8 + 8 * (i % 3)));
+    }
+    return bytes;
+}
+
+static size_t first_difference(const unsigned char *a, const unsigned char *b)
+{
+    size_t i = 0;
+
+    while (a[i] == b[i])
+        i++;
+    return i;
+}
+
+static void expect_payload(struct rank *rank, const struct coll__xfer *xfer,
+                           unsigned k)
+{
+    void *want = new_payload(xfer->len, xfer->peer, rank->me, k);
+
+    EXPECT(rank, xfer->status == COLL_OK, "message %u of %zu bytes: %s", k,
+           xfer->len, coll_strerror(xfer->status));
+    if (memcmp(want, xfer->buf, xfer->len))
+        EXPECT(rank, 0, "message %u of %zu bytes from %d differs at %zu", k,
+               xfer->len, xfer->peer, first_difference(want, xfer->buf));
+    free(want);
+}
+
+static struct coll__head head_of(unsigned k, size_t len)
+{
+    return (struct coll__head){.seq = k, .op = 3, .root = 1, .count = len};
+}
+
+static void post_send(struct rank *rank, struct coll__xfer *xfer, int peer,
+                      unsigned k, size_t len)
+{
+    *xfer = (struct coll__xfer){.peer = peer,
+                                .len = len,
+                                .buf = new_payload(len, rank->me, peer, k),
+                                .head = head_of(k, len)};
+    rank->tp->ops->send(rank->tp, xfer);
+}
+
+static void post_recv(struct rank *rank, struct coll__xfer *xfer, int peer,
+                      unsigned k, size_t len)
+{
+    *xfer = (struct coll__xfer){.peer = peer,
+                                .len = len,
+                                .buf = calloc(1, len + 1),
+                                .head = head_of(k, len)};
+    ck_assert_ptr_nonnull(xfer->buf);
+    rank->tp->ops->recv(rank->tp, xfer);
+}
+
+/* Check and free n sends, and n receives of messages first, first + 1, ... */
+static void finish(struct rank *rank, struct coll__xfer *sends,
+                   struct coll__xfer *recvs, int n, unsigned first)
+{
+    conform_wait(rank, recvs, n);
+    conform_wait(rank, sends, n);
+    for (int i = 0; i < n; i++) {
+        EXPECT(rank, sends[i].status == COLL_OK, "send: %s",
+               coll_strerror(sends[i].status));
+        expect_payload(rank, &recvs[i], first + (unsigned)i);
+        free(sends[i].buf);
+        free(recvs[i].buf);
+    }
+}
+
+/* ---- the cases ---------------------------------------------------------- */
+
+/* A size after the other; the receive first, the send first, or the send so
+ * early that it arrives before the receive. */
+static void exchange_every_size(struct rank *rank)
+{
+    struct coll__xfer sends[MAX_RANKS], recvs[MAX_RANKS];
+    unsigned k = 0;
+
+    for (size_t s = 0; s < ARRAY_LEN(sizes); s++)
+        for (int order = 0; order < 3; order++, k++) {
+            for (int i = 0; order == 0 && i < rank->n_peers; i++)
+                post_recv(rank, &recvs[i], rank->peers[i], k, sizes[s]);
+            for (int i = 0; i < rank->n_peers; i++)
+                post_send(rank, &sends[i], rank->peers[i], k, sizes[s]);
+            if (order == 2)
+                conform_poll_for(rank, 0.005);
+            for (int i = 0; order > 0 && i < rank->n_peers; i++)
+                post_recv(rank, &recvs[i], rank->peers[i], k, sizes[s]);
+            for (int i = 0; i < rank->n_peers; i++)
+                finish(rank, &sends[i], &recvs[i], 1, k);
+        }
+}
+
+/* Small and large ones by turns, all under way at once, with each peer. */
+static void keep_order(struct rank *rank)
+{
+    static const size_t mixed[] = {8, 0, 300 * KIB, 1, 9 * KIB, 70 * KIB, 33};
+    struct coll__xfer(*sends)[IN_FLIGHT] = calloc(MAX_RANKS, sizeof(*sends));
+    struct coll__xfer(*recvs)[IN_FLIGHT] = calloc(MAX_RANKS, sizeof(*recvs));
+
+    for (int i = 0; i < rank->n_peers; i++)
+        for (unsigned k = 0; k < IN_FLIGHT; k++)
+            post_send(rank, &sends[i][k], rank->peers[i], k,
+                      mixed[k % ARRAY_LEN(mixed)]);
+    for (int i = 0; i < rank->n_peers; i++)
+        for (unsigned k = 0; k < IN_FLIGHT; k++)
+            post_recv(rank, &recvs[i][k], rank->peers[i], k,
+                      mixed[k % ARRAY_LEN(mixed)]);
+    for (int i = 0; i < rank->n_peers; i++)
+        finish(rank, sends[i], recvs[i], IN_FLIGHT, 0);
+    free(sends);
+    free(recvs);
+}
+
+static size_t bytes_done(const struct coll__xfer *sends, int n)
+{
+    size_t bytes = 0;
+
+    for (int i = 0; i < n; i++)
+        bytes += sends[i].status == COLL_IN_PROGRESS ? 0 : sends[i].len;
+    return bytes;
+}
+
+static int n_done(const struct coll__xfer *sends, int n)
+{
+    int count = 0;
+
+    for (int i = 0; i < n; i++)
+        count += sends[i].status != COLL_IN_PROGRESS;
+    return count;
+}
+
+/* Nobody receives at first: only so many sends may complete.  Then all do. */
+static void outrun(struct rank *rank, int n, size_t len)
+{
+    struct coll__xfer *sends[MAX_RANKS], *recvs[MAX_RANKS];
+
+    for (int i = 0; i < rank->n_peers; i++) {
+        sends[i] = calloc((size_t)n, sizeof(**sends));
+        recvs[i] = calloc((size_t)n, sizeof(**recvs));
+        for (int k = 0; k < n; k++)
+            post_send(rank, &sends[i][k], rank->peers[i], (unsigned)k,
+                      len ? len : (size_t)k % 41);
+    }
+    conform_poll_for(rank, 0.2);
+    for (int i = 0; i < rank->n_peers; i++) {
+        EXPECT(rank, n_done(sends[i], n) <= 1024,
+               "%d sends completed that nobody received", n_done(sends[i], n));
+        EXPECT(rank, bytes_done(sends[i], n) <= 8 * MIB,
+               "%zu bytes left that nobody received", bytes_done(sends[i], n));
+    }
+    conform_barrier(rank); /* nobody receives before all have counted */
+    for (int i = 0; i < rank->n_peers; i++)
+        for (int k = 0; k < n; k++)
+            post_recv(rank, &recvs[i][k], rank->peers[i], (unsigned)k,
+                      len ? len : (size_t)k % 41);
+    for (int i = 0; i < rank->n_peers; i++) {
+        finish(rank, sends[i], recvs[i], n, 0);
+        free(sends[i]);
+        free(recvs[i]);
+    }
+}
+
+static void outrun_by_messages(struct rank *rank) { outrun(rank, MANY, 0); }
+
+/* With 5 ranks it would take 400 MB, and show nothing new. */
+static void outrun_by_bytes(struct rank *rank)
+{
+    if (rank->size <= 3)
+        outrun(rank, 40, 256 * KIB);
+}
+
+/* ---- reductions --------------------------------------------------------- */
+
+static void sum_i32(void *dst, const void *src, size_t len)
+{
+    for (size_t i = 0; i < len; i += 4) {
+        int32_t a, b;
+
+        memcpy(&a, (char *)dst + i, 4);
+        memcpy(&b, (const char *)src + i, 4);
+        a += b;
+        memcpy((char *)dst + i, &a, 4);
+    }
+}
+
+static void sum_f64(void *dst, const void *src, size_t len)
+{
+    for (size_t i = 0; i < len; i += 8) {
+        double a, b;
+
+        memcpy(&a, (char *)dst + i, 8);
+        memcpy(&b, (const char *)src + i, 8);
+        a += b;
+        memcpy((char *)dst + i, &a, 8);
+    }
+}
+
+/* Element i of what src contributes; small whole numbers, exact in f64. */
+static void put_element(void *buf, size_t i, int src, int is_f64)
+{
+    int32_t whole = (int32_t)(i % 1009) * 3 + src * 7;
+    double real = whole;
+
+    if (is_f64)
+        memcpy((char *)buf + i * 8, &real, 8);
+    else
+        memcpy((char *)buf + i * 4, &whole, 4);
+}
+
+static void *new_elements(size_t count, int src, int is_f64)
+{
+    void *buf = malloc(count * 8 + 1);
+
+    ck_assert_ptr_nonnull(buf);
+    for (size_t i = 0; i < count; i++)
+        put_element(buf, i, src, is_f64);
+    return buf;
+}
+
+/* The receive holds what the peer sent, on top of its own if it reduces. */
+static void expect_elements(struct rank *rank, const struct coll__xfer *xfer,
+                            int is_f64)
+{
+    size_t count = xfer->len / (is_f64 ? 8 : 4);
+    void *want = new_elements(count, xfer->peer, is_f64);
+    void *own = new_elements(count, rank->me, is_f64);
+
+    if (xfer->reduce)
+        xfer->reduce(want, own, xfer->len);
+    EXPECT(rank, xfer->status == COLL_OK, "%s", coll_strerror(xfer->status));
+    EXPECT(rank, !memcmp(want, xfer->buf, xfer->len), "%zu %s are wrong", count,
+           is_f64 ? "f64" : "i32");
+    free(want);
+    free(own);
+}
+
+/* Send, or receive with xfer->reduce, `count` elements as message k. */
+static void post_elements(struct rank *rank, struct coll__xfer *xfer,
+                          size_t count, int is_recv, unsigned k)
+{
+    int is_f64 = xfer->reduce == sum_f64;
+
+    xfer->len = count * (is_f64 ? 8 : 4);
+    xfer->buf = new_elements(count, rank->me, is_f64);
+    xfer->head = head_of(k, xfer->len);
+    (is_recv ? rank->tp->ops->recv : rank->tp->ops->send)(rank->tp, xfer);
+}
+
+static void reduce_once(struct rank *rank, size_t count, int is_f64,
+                        int is_recv_first)
+{
+    struct coll__xfer xfers[2][MAX_RANKS], *sends = xfers[0], *recvs = xfers[1];
+
+    for (int turn = 0; turn < 2; turn++) {
+        int is_recv = turn != is_recv_first;
+
+        for (int i = 0; i < rank->n_peers; i++) {
+            xfers[is_recv][i] = (struct coll__xfer){
+                .peer = rank->peers[i], .reduce = is_f64 ? sum_f64 : sum_i32};
+            post_elements(rank, &xfers[is_recv][i], count, is_recv, 9);
+        }
+        if (turn == 0)
+            conform_poll_for(rank, 0.002);
+    }
+    conform_wait(rank, recvs, rank->n_peers);
+    conform_wait(rank, sends, rank->n_peers);
+    for (int i = 0; i < rank->n_peers; i++) {
+        expect_elements(rank, &recvs[i], is_f64);
+        free(sends[i].buf);
+        free(recvs[i].buf);
+    }
+}
+
+static void reduce_on_receive(struct rank *rank)
+{
+    static const size_t counts[] = {0, 1, 3, 5, 1000, 4097, 70001, 700001};
+
+    for (size_t c = 0; c < ARRAY_LEN(counts); c++)
+        for (int variant = 0; variant < 4; variant++)
+            reduce_once(rank, counts[c], variant & 1, variant >> 1);
+}
+
+/* ---- mismatch, peek, reach ---------------------------------------------- */
+
+/* What is sent, where the receive expects head_of(1, 64) and 64 bytes. */
+static const struct {
+    struct coll__head head;
+    size_t len;
+} wrongs[] = {
+    {{.seq = 2, .op = 3, .root = 1, .count = 64}, 64},
+    {{.seq = 1, .op = 4, .root = 1, .count = 64}, 64},
+    {{.seq = 1, .op = 3, .root = 2, .count = 64}, 64},
+    {{.seq = 1, .op = 3, .root = 1, .count = 65}, 64},
+    {{.seq = 1, .collective = 1, .op = 3, .root = 1, .count = 64}, 64},
+    {{.seq = 1, .op = 3, .root = 1, .count = 64}, 63},
+    {{.seq = 1, .op = 3, .root = 1, .count = 64}, 0},
+    {{.seq = 1, .op = 3, .root = 1, .count = 64}, 100 * KIB},
+    {{.seq = 1, .op = 3, .root = 1, .count = 64}, 3 * MIB},
+};
+
+/* rank->index chooses what is wrong and, by its parity, who comes first. */
+static void disagree(struct rank *rank)
+{
+    const size_t w = (size_t)rank->index / 2;
+    struct coll__xfer sends[MAX_RANKS], recvs[MAX_RANKS];
+
+    for (int i = 0; i < rank->n_peers; i++) {
+        sends[i] = (struct coll__xfer){
+            .peer = rank->peers[i],
+            .len = wrongs[w].len,
+            .buf = new_payload(wrongs[w].len, rank->me, rank->peers[i], 1),
+            .head = wrongs[w].head};
+        if (rank->index % 2)
+            post_recv(rank, &recvs[i], rank->peers[i], 1, 64);
+        rank->tp->ops->send(rank->tp, &sends[i]);
+    }
+    conform_poll_for(rank, 0.005);
+    for (int i = 0; !(rank->index % 2) && i < rank->n_peers; i++)
+        post_recv(rank, &recvs[i], rank->peers[i], 1, 64);
+    conform_wait(rank, recvs, rank->n_peers);
+    for (int i = 0; i < rank->n_peers; i++) {
+        EXPECT(rank, recvs[i].status == COLL_ERR_MISMATCH, "%s",
+               coll_strerror(recvs[i].status));
+        EXPECT(rank, recvs[i].got_len == wrongs[w].len, "%zu came",
+               (size_t)recvs[i].got_len);
+        EXPECT(rank,
+               !memcmp(&recvs[i].got, &wrongs[w].head, sizeof(recvs[i].got)));
+    }
+    conform_poll_for(rank, 0.005);
+    conform_barrier(rank);
+    rank->tp->ops->close(rank->tp, 0); /* as a failed communicator would */
+    conform_barrier(rank);
+    for (int i = 0; i < rank->n_peers; i++) {
+        free(sends[i].buf);
+        free(recvs[i].buf);
+    }
+}
+
+/* What arrived and nobody took shows; what was taken shows no more. */
+static void peek_at_peers(struct rank *rank)
+{
+    struct coll__xfer sends[MAX_RANKS], recvs[MAX_RANKS];
+    struct coll__tp *tp = rank->tp;
+    struct coll__head head, want = head_of(5, 48);
+    double deadline = coll__now() + WAIT_SECONDS;
+
+    for (int i = 0; i < rank->n_peers; i++)
+        EXPECT(rank, !tp->ops->peek(tp, rank->peers[i], &head));
+    conform_barrier(rank);
+    for (int i = 0; i < rank->n_peers; i++)
+        post_send(rank, &sends[i], rank->peers[i], 5, 48);
+    for (int i = 0; i < rank->n_peers; i++) {
+        while (!tp->ops->peek(tp, rank->peers[i], &head)) {
+            EXPECT(rank, coll__now() < deadline, "the message did not show");
+            conform_poll(rank);
+        }
+        EXPECT(rank, !memcmp(&head, &want, sizeof(head)));
+    }
+    for (int i = 0; i < rank->n_peers; i++)
+        post_recv(rank, &recvs[i], rank->peers[i], 5, 48);
+    for (int i = 0; i < rank->n_peers; i++)
+        finish(rank, &sends[i], &recvs[i], 1, 5);
+    for (int i = 0; i < rank->n_peers; i++)
+        EXPECT(rank, !tp->ops->peek(tp, rank->peers[i], &head));
+}
+
+/* Whom the transport is for; a new transport states it here. */
+static int is_for(const char *transport, int me, int peer, int is_same_host)
+{
+    if (!strcmp(transport, "self"))
+        return me == peer;
+    if (!strcmp(transport, "shm"))
+        return me != peer && is_same_host;
+    return me != peer;
+}
+
+static void expect_reach(struct rank *rank, int is_same_host)
+{
+    struct coll__tp *tp = rank->tp;
+
+    for (int r = 0; r < rank->size; r++) {
+        struct coll__link link = {-1, -1};
+        int rc = tp->ops->reaches(tp, r, &link);
+
+        if (!is_for(tp->ops->name, rank->me, r, is_same_host)) {
+            EXPECT(rank, rc == COLL_ERR_PEER, "rank %d is in reach", r);
+            continue;
+        }
+        EXPECT(rank, rc == COLL_OK, "rank %d is out of reach", r);
+        EXPECT(rank, link.alpha > 0 && link.alpha < 1, "%g s", link.alpha);
+        EXPECT(rank, link.beta > 0 && link.beta < 1e-6, "%g s", link.beta);
+    }
+}
+
+static void reach_neighbours(struct rank *rank) { expect_reach(rank, 1); }
+
+static void reach_far(struct rank *rank)
+{
+    struct coll__xfer sends[MAX_RANKS], recvs[MAX_RANKS];
+
+    expect_reach(rank, 0);
+    for (int i = 0; i < rank->n_peers; i++) {
+        post_send(rank, &sends[i], rank->peers[i], 7, 1000);
+        post_recv(rank, &recvs[i], rank->peers[i], 7, 1000);
+    }
+    for (int i = 0; i < rank->n_peers; i++)
+        finish(rank, &sends[i], &recvs[i], 1, 7);
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+/* Close while much is under way, as after an abort.  rank->index varies how far
+ * it comes; in its last value rank 0 posts half, so that others wait in vain. */
+static void abandon(struct rank *rank)
+{
+    struct coll__xfer sends[MAX_RANKS][6], recvs[MAX_RANKS][6];
+    unsigned n = rank->index == 2 && rank->me == 0 ? 3 : 6;
+
+    for (int i = 0; i < rank->n_peers; i++)
+        for (unsigned k = 0; k < n; k++) {
+            post_send(rank, &sends[i][k], rank->peers[i], k, sizes[4 + k]);
+            post_recv(rank, &recvs[i][k], rank->peers[i], k, sizes[4 + k]);
+        }
+    conform_poll_for(rank, rank->index * 0.002);
+    rank->tp->ops->close(rank->tp, 0);
+    conform_barrier(rank); /* a peer may read the buffers until its close */
+    for (int i = 0; i < rank->n_peers; i++)
+        for (unsigned k = 0; k < n; k++) {
+            free(sends[i][k].buf);
+            free(recvs[i][k].buf);
+        }
+}
+
+/* Rank 0 dies; whoever has to do with it learns of it, from UCX at once, with
+ * the other transports from the control connections. */
+static void outlive(struct rank *rank)
+{
+    struct coll__xfer xfers[3], spare;
+
+    if (rank->me == 0) {
+        post_send(rank, &spare, 1, 0, 8);
+        conform_wait(rank, &spare, 1);
+        conform_poll_for(rank, 0.1);
+        kill(getpid(), SIGKILL);
+    }
+    if (rank->me == 1) {
+        post_recv(rank, &spare, 0, 0, 8);
+        conform_wait(rank, &spare, 1);
+        expect_payload(rank, &spare, 0);
+        free(spare.buf);
+    }
+    post_send(rank, &xfers[0], 0, 0, 5 * MIB);
+    post_recv(rank, &xfers[1], 0, rank->me == 1, 8);
+    conform_wait(rank, xfers, 2);
+    post_send(rank, &xfers[2], 0, 0, 8);
+    conform_wait(rank, xfers, 3);
+    for (int i = 0; i < 3; i++) {
+        EXPECT(rank, xfers[i].status == COLL_ERR_PEER, "transfer %d: %s", i,
+               coll_strerror(xfers[i].status));
+        free(xfers[i].buf);
+    }
+    rank->tp->ops->close(rank->tp, 0);
+}
+
+/* UCX fails on rank 1 alone: all must learn of it, none may hang. */
+static void fail_to_open(struct rank *rank)
+{
+    int rc;
+
+    if (rank->me == 1)
+        setenv("UCX_TLS", "no-such-transport", 1);
+    rc = conform_open(rank);
+    EXPECT(rank, rc < 0, "it opened");
+    EXPECT(rank, coll_last_error()[0], "it did not say why");
+}
+
+/* ---- random scripts ----------------------------------------------------- */
+
+/* The k-th message from src to dst: both of them know it by the seed. */
+struct line {
+    size_t count; /* of i32 */
+    int is_sum;
+};
+
+static uint32_t next_random(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+static struct line line_of(unsigned seed, int src, int dst, int k)
+{
+    uint32_t x = seed * 7919u + (uint32_t)((src * 8 + dst) * SCRIPT + k);
+    uint32_t shape;
+
+    next_random(&x);
+    shape = next_random(&x) % 10;
+    return (struct line){.count = next_random(&x) % (shape < 5   ? 20
+                                                     : shape < 9 ? 20000
+                                                                 : 700000),
+                         .is_sum = next_random(&x) % 2};
+}
+
+struct script {
+    struct coll__xfer xfers[SCRIPT];
+    int n_posted;
+};
+
+static void post_line(struct rank *rank, struct script *script, int peer,
+                      int is_recv)
+{
+    int k = script->n_posted++;
+    struct line line = is_recv
+                           ? line_of((unsigned)rank->index, peer, rank->me, k)
+                           : line_of((unsigned)rank->index, rank->me, peer, k);
+
+    script->xfers[k] = (struct coll__xfer){
+        .peer = peer, .reduce = line.is_sum ? sum_i32 : NULL};
+    post_elements(rank, &script->xfers[k], line.count, is_recv, (unsigned)k);
+}
+
+static void finish_script(struct rank *rank, struct script *script, int is_recv)
+{
+    conform_wait(rank, script->xfers, script->n_posted);
+    for (int k = 0; k < script->n_posted; k++) {
+        EXPECT(rank, script->xfers[k].status == COLL_OK, "line %d: %s", k,
+               coll_strerror(script->xfers[k].status));
+        if (is_recv)
+            expect_elements(rank, &script->xfers[k], 0);
+        free(script->xfers[k].buf);
+    }
+}
+
+/* Each rank plays its scripts at its own random pace and in its own order. */
+static void play_scripts(struct rank *rank)
+{
+    struct script *scripts = calloc(2 * MAX_RANKS, sizeof(*scripts));
+    uint32_t random = (uint32_t)(rank->index * 100 + rank->me);
+    int n_left = 2 * rank->n_peers * SCRIPT;
+
+    while (n_left) {
+        uint32_t which = next_random(&random) % (2u * (unsigned)rank->n_peers);
+        uint32_t n = next_random(&random) % 5;
+
+        for (; n && scripts[which].n_posted < SCRIPT; n--, n_left--)
+            post_line(rank, &scripts[which], rank->peers[which / 2], which & 1);
+        if (next_random(&random) % 3)
+            conform_poll(rank);
+    }
+    for (int i = 0; i < 2 * rank->n_peers; i++)
+        finish_script(rank, &scripts[i], i & 1);
+    free(scripts);
+}
+
+/* ---- all cases over all transports -------------------------------------- */
+
+#define STRIDE 1000 /* loop indices of each transport */
+
+/* Decode Check's loop index: the transport, threads or processes, the number of
+ * ranks, and the variant. */
+static void run(int i, struct scenario scenario)
+{
+    int n_sizes = (int)ARRAY_LEN(n_ranks), rest = i % STRIDE;
+
+    scenario.transport = coll__transports[i / STRIDE];
+    scenario.are_processes = rest % 2;
+    scenario.size = n_ranks[rest / 2 % n_sizes];
+    scenario.index = rest / 2 / n_sizes;
+    conform_run(&scenario);
+}
+
+#define CASE(name, ...)                                                        \
+    START_TEST(name)                                                           \
+    {                                                                          \
+        run(_i, (struct scenario){.victim = -1, __VA_ARGS__});                 \
+    }                                                                          \
+    END_TEST
+
+CASE(every_size_arrives_in_any_order_of_posting, .body = exchange_every_size)
+CASE(order_is_kept_with_many_in_flight, .body = keep_order)
+CASE(many_unreceived_messages_hold_the_sender_up, .body = outrun_by_messages)
+CASE(many_unreceived_bytes_hold_the_sender_up, .body = outrun_by_bytes)
+CASE(a_receive_reduces_whatever_the_length, .body = reduce_on_receive)
+CASE(a_mismatch_shows_what_came, .body = disagree, .is_closed_by_body = 1)
+CASE(peek_shows_what_nobody_took, .body = peek_at_peers)
+CASE(neighbours_are_in_reach_or_not, .body = reach_neighbours)
+CASE(other_hosts_are_in_reach_or_not, .body = reach_far, .is_spread = 1)
+CASE(closing_amid_transfers_is_clean, .body = abandon, .is_closed_by_body = 1)
+CASE(closing_unused_is_clean, .body = conform_check)
+CASE(random_scripts_end_well, .body = play_scripts)
+
+/* Check's loop index holds the transport and the number of ranks. */
+static void run_processes_of(int i, struct scenario scenario)
+{
+    scenario.transport = coll__transports[i / STRIDE];
+    scenario.are_processes = 1;
+    scenario.size = i % STRIDE;
+    scenario.is_closed_by_body = 1;
+    conform_run(&scenario);
+}
+
+START_TEST(a_dead_peer_ends_its_transfers)
+{
+    run_processes_of(_i, (struct scenario){.victim = 0, .body = outlive});
+}
+END_TEST
+
+START_TEST(a_failure_to_open_on_one_rank_is_everybodys)
+{
+    run_processes_of(_i, (struct scenario){.victim = -1,
+                                           .is_opened_by_body = 1,
+                                           .body = fail_to_open});
+}
+END_TEST
+
+static void add_case(TCase *tcase, const TTest *test, int transport,
+                     int n_variants)
+{
+    int first = transport * STRIDE;
+
+    tcase_add_loop_test(tcase, test, first,
+                        first + n_variants * 2 * (int)ARRAY_LEN(n_ranks));
+}
+
+static TCase *cases_of(int transport)
+{
+    const char *name = coll__transports[transport]->name;
+    TCase *tcase = tcase_create(name);
+
+    tcase_set_timeout(tcase, 5 * WAIT_SECONDS);
+    add_case(tcase, every_size_arrives_in_any_order_of_posting, transport, 1);
+    add_case(tcase, order_is_kept_with_many_in_flight, transport, 1);
+    add_case(tcase, many_unreceived_messages_hold_the_sender_up, transport, 1);
+    add_case(tcase, many_unreceived_bytes_hold_the_sender_up, transport, 1);
+    add_case(tcase, a_receive_reduces_whatever_the_length, transport, 1);
+    add_case(tcase, a_mismatch_shows_what_came, transport,
+             2 * (int)ARRAY_LEN(wrongs));
+    add_case(tcase, peek_shows_what_nobody_took, transport, 1);
+    add_case(tcase, neighbours_are_in_reach_or_not, transport, 1);
+    add_case(tcase, other_hosts_are_in_reach_or_not, transport, 1);
+    add_case(tcase, closing_amid_transfers_is_clean, transport, 3);
+    add_case(tcase, closing_unused_is_clean, transport, 1);
+    add_case(tcase, random_scripts_end_well, transport, 4);
+    if (strcmp(name, "ucx"))
+        return tcase; /* the others hear of a death from the control tree */
+    for (int size = 2; size <= 3; size++) {
+        int i = transport * STRIDE + size;
+
+        tcase_add_loop_test(tcase, a_dead_peer_ends_its_transfers, i, i + 1);
+        tcase_add_loop_test(tcase, a_failure_to_open_on_one_rank_is_everybodys,
+                            i, i + 1);
+    }
+    return tcase;
+}
+
+/* Ask in a process of its own, since UCX does not survive a fork. */
+static int is_usable(const struct coll__transport *transport)
+{
+    char why[256] = "";
+    int status;
+    pid_t pid;
+
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        status = transport->usable(why, sizeof(why));
+        if (status != COLL_OK)
+            printf("conform: %s left out: %s\n", transport->name, why);
+        exit(status != COLL_OK);
+    }
+    return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
+}
+
+/* UCX's memory hooks run after ThreadSanitizer has let go of an ending thread,
+ * and UCX reads this when it is loaded. */
+static void without_memory_hooks(char **argv)
+{
+    if (getenv("UCX_MEM_MMAP_HOOK_MODE"))
+        return;
+    setenv("UCX_MEM_MMAP_HOOK_MODE", "none", 1);
+    execv("/proc/self/exe", argv);
+    perror("conform: cannot start again");
+    exit(1);
+}
+
+int main(int argc, char **argv)
+{
+    Suite *suite = suite_create("conform");
+    SRunner *runner = srunner_create(suite);
+    int n_failed;
+
+    (void)argc;
+    if (IS_THREAD_SANITIZED)
+        without_memory_hooks(argv);
+    for (int t = 0; coll__transports[t]; t++)
+        if (is_usable(coll__transports[t]))
+            suite_add_tcase(suite, cases_of(t));
+    srunner_run_all(runner, CK_ENV);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed != 0;
+}
