@@ -53,6 +53,7 @@ endif
 EXTRA_DIST += %D%/topo/two_sockets.xml %D%/topo/two_sockets.txt \
 	%D%/topo/four_numa.xml %D%/topo/four_numa.txt
 
+# the trainer: layers, data, state, and several ranks
 # With its hooks into mmap UCX does not run under the thread sanitizer.
 AM_TESTS_ENVIRONMENT = UCX_MEM_MMAP_HOOK_MODE=none; export UCX_MEM_MMAP_HOOK_MODE;
 
@@ -93,7 +94,7 @@ TESTS += %D%/bench.sh
 if HAVE_CHECK
 if HAVE_ONEDNN
 TRAINER_TESTS = tests/test_trainer_layers tests/test_trainer_data \
-	tests/test_trainer_state
+	tests/test_trainer_state tests/test_trainer_ranks
 check_PROGRAMS += $(TRAINER_TESTS)
 TESTS += $(TRAINER_TESTS)
 tests_test_trainer_layers_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -102,5 +103,11 @@ tests_test_trainer_data_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(ZLIB_CFLAGS)
 tests_test_trainer_data_LDADD = libtrainer.la $(CHECK_LIBS) $(ZLIB_LIBS) -lm
 tests_test_trainer_state_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_test_trainer_state_LDADD = libtrainer.la $(CHECK_LIBS) -lm
+tests_test_trainer_ranks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_test_trainer_ranks_LDADD = libworld.la libtrainer.la $(CHECK_LIBS) -lm
 endif
 endif
+
+# coll_train from the outside
+dist_check_SCRIPTS += %D%/trainer.sh %D%/mnist.sh
+TESTS += %D%/trainer.sh %D%/mnist.sh
