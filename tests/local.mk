@@ -37,10 +37,10 @@ TESTS += tests/test_coll tests/test_fault tests/test_hot
 endif
 
 # under real launchers
-dist_check_SCRIPTS += %D%/mpirun.sh %D%/slurm.sh
+dist_check_SCRIPTS += %D%/mpirun.sh %D%/slurm.sh %D%/readme.sh
 EXTRA_DIST += %D%/launch.sh %D%/net/slurm-up %D%/run_all %D%/summary
 
-TESTS += %D%/mpirun.sh %D%/slurm.sh
+TESTS += %D%/mpirun.sh %D%/slurm.sh %D%/readme.sh
 
 # topology
 if HAVE_CHECK
@@ -55,7 +55,8 @@ EXTRA_DIST += %D%/topo/two_sockets.xml %D%/topo/two_sockets.txt \
 
 # the trainer: layers, data, state, and several ranks
 # With its hooks into mmap UCX does not run under the thread sanitizer.
-AM_TESTS_ENVIRONMENT = UCX_MEM_MMAP_HOOK_MODE=none; export UCX_MEM_MMAP_HOOK_MODE;
+AM_TESTS_ENVIRONMENT = UCX_MEM_MMAP_HOOK_MODE=none; export UCX_MEM_MMAP_HOOK_MODE; \
+	CC="$(CC)"; export CC; COLL_LDFLAGS="$(COLL_LDFLAGS)"; export COLL_LDFLAGS;
 
 # lib/boot and collrun
 check_PROGRAMS += tests/boot_probe
