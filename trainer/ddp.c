@@ -28,14 +28,24 @@ static int check(struct ddp *d, int status)
     return train_fail("%s", *why ? why : coll_strerror(status));
 }
 
+void ddp_adopt(struct ddp *d, struct coll_comm *comm)
+{
+    *d = (struct ddp){
+        .comm = comm,
+        .rank = coll_comm_rank(comm),
+        .size = coll_comm_size(comm),
+        .n_hosts = coll_comm_n_hosts(comm),
+    };
+}
+
 int ddp_init(struct ddp *d)
 {
+    struct coll_comm *comm;
+
     *d = (struct ddp){.size = 1, .n_hosts = 1};
-    if (check(d, coll_comm_create_env(&d->comm, NULL)))
+    if (check(d, coll_comm_create_env(&comm, NULL)))
         return -1;
-    d->rank = coll_comm_rank(d->comm);
-    d->size = coll_comm_size(d->comm);
-    d->n_hosts = coll_comm_n_hosts(d->comm);
+    ddp_adopt(d, comm);
     return 0;
 }
 

@@ -41,6 +41,9 @@ struct ddp {
 int ddp_init(struct ddp *d);
 int ddp_fini(struct ddp *d);
 
+/* Be among the ranks of comm, which becomes d's. */
+void ddp_adopt(struct ddp *d, struct coll_comm *comm);
+
 /* Return the transports that join the ranks, "shm". */
 const char *ddp_transports(const struct ddp *d);
 

@@ -30,7 +30,7 @@ libtrainer_la_SOURCES = \
 	%D%/synthetic.c \
 	%D%/train.c %D%/train.h
 
-bin_PROGRAMS += coll_train
-coll_train_SOURCES = %D%/main.c
-coll_train_LDADD = libtrainer.la libcoll.la
+bin_PROGRAMS += %D%/coll_train
+trainer_coll_train_SOURCES = %D%/main.c
+trainer_coll_train_LDADD = libtrainer.la libcoll.la
 endif

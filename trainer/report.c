@@ -130,7 +130,7 @@ void report_start(struct report *r)
     char text[32];
 
     r->start = now();
-    if (!r->is_speaker)
+    if (!r->is_speaker || r->mode == PROGRESS_OFF)
         return;
     printf("libcoll trainer %s  %d proc%s on %d node%s (%s)  model cnn %s "
            "params  %s %zu/%zu  batch %dx%llu  %s lr %.6g",
@@ -142,8 +142,8 @@ void report_start(struct report *r)
            (unsigned long long)a->batch_size, optim_name(t->optim.kind),
            t->optim.lr);
     print_buckets(t->ddp);
-    printf("data %s  scale lr %s  init %s  normalize %s  dropout %s  seed %llu  "
-           "threads %llu  oneDNN %s  algorithm %s\n", t->data.where,
+    printf("data %s  lr scale %s  init %s  normalize %s  dropout %s  "
+           "seed %llu  threads %llu  oneDNN %s  algorithm %s\n", t->data.where,
            scale_words[a->lr_scale], a->init ? "torch" : "glorot",
            a->normalize_meanstd ? "meanstd" : "unit",
            a->dropout_off ? "off" : "on", (unsigned long long)a->seed,

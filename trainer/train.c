@@ -49,7 +49,7 @@ static int load_data(struct trainer *t)
     return 0;
 }
 
-/* Return the images of a pass, so that `batch` needs few passes of like size. */
+/* Return the images of a pass, so that a batch needs few of like size. */
 static int choose_chunk(size_t batch)
 {
     size_t passes = (batch + MAX_CHUNK - 1) / MAX_CHUNK;
