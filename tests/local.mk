@@ -53,13 +53,10 @@ endif
 EXTRA_DIST += %D%/topo/two_sockets.xml %D%/topo/two_sockets.txt \
 	%D%/topo/four_numa.xml %D%/topo/four_numa.txt
 
-# hwloc's pci plugin leaks what libpciaccess gave it.
-# With its hooks into mmap UCX does not run under the thread sanitizer.
+# With its hooks into mmap UCX does not run under the thread sanitizer; hwloc's
+# pci plugin leaks what libpciaccess gave it.
 AM_TESTS_ENVIRONMENT = UCX_MEM_MMAP_HOOK_MODE=none; export UCX_MEM_MMAP_HOOK_MODE; \
-	HWLOC_COMPONENTS=-pci; export HWLOC_COMPONENTS;
-# the trainer: layers, data, state, and several ranks
-# With its hooks into mmap UCX does not run under the thread sanitizer.
-AM_TESTS_ENVIRONMENT = UCX_MEM_MMAP_HOOK_MODE=none; export UCX_MEM_MMAP_HOOK_MODE; \
+	HWLOC_COMPONENTS=-pci; export HWLOC_COMPONENTS; \
 	CC="$(CC)"; export CC; COLL_LDFLAGS="$(COLL_LDFLAGS)"; export COLL_LDFLAGS;
 
 # lib/boot and collrun
