@@ -56,7 +56,7 @@ EXTRA_DIST += %D%/topo/two_sockets.xml %D%/topo/two_sockets.txt \
 # the trainer: layers, data, state, and several ranks
 # With its hooks into mmap UCX does not run under the thread sanitizer.
 AM_TESTS_ENVIRONMENT = UCX_MEM_MMAP_HOOK_MODE=none; export UCX_MEM_MMAP_HOOK_MODE; \
-	CC="$(CC)"; export CC; COLL_LDFLAGS="$(COLL_LDFLAGS)"; export COLL_LDFLAGS;
+	CC="$(CC)"; export CC; TEST_LDFLAGS="$(COLL_LDFLAGS)"; export TEST_LDFLAGS;
 
 # lib/boot and collrun
 check_PROGRAMS += tests/boot_probe
