@@ -552,7 +552,7 @@ static struct line line_of(unsigned seed, int src, int dst, int k)
     shape = next_random(&x) % 10;
     return (struct line){.count = next_random(&x) % (shape < 5   ? 20
                                                      : shape < 9 ? 20000
-                                                                 : 700000),
+                                                                 : 300000),
                          .is_sum = next_random(&x) % 2};
 }
 

@@ -7,7 +7,14 @@ TESTS += tests/conform
 tests_conform_SOURCES = %D%/conform.c %D%/conform.h %D%/conform_world.c
 tests_conform_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_conform_LDADD = libcore.la $(CHECK_LIBS)
+
+# what arrives over UCX
+check_PROGRAMS += tests/test_ucx
+TESTS += tests/test_ucx
+tests_test_ucx_CFLAGS = $(AM_CFLAGS) $(UCX_CFLAGS) $(CHECK_CFLAGS)
+tests_test_ucx_LDADD = libcore.la $(CHECK_LIBS)
 endif
+
 if HAVE_CHECK
 
 # plans, passes, selection
