@@ -53,7 +53,7 @@ static char *export_file(const char *path, enum coll_topo_format format)
 
 static const char *const machines[] = {"two_sockets", "four_numa"};
 
-/* ---- recorded machines ---------------------------------------------------- */
+/* ---- recorded machines ------------------------------------------------- */
 
 START_TEST(recorded_machine_prints_as_the_tree_beside_it)
 {
@@ -124,7 +124,7 @@ START_TEST(this_machine_has_at_least_a_core)
 }
 END_TEST
 
-/* ---- files that are no machine --------------------------------------------- */
+/* ---- files that are no machine ----------------------------------------- */
 
 static void check_refused(const char *path, const char *why)
 {
@@ -163,6 +163,35 @@ START_TEST(truncated_file_is_refused)
 }
 END_TEST
 
+/* Any byte of the file turned into any other: refused or read, and what comes
+ * out is clean text. */
+START_TEST(damaged_file_never_harms)
+{
+    char path[] = "test_topo_XXXXXX", xml[MAX_TEXT], *text;
+    size_t len = read_file(fixture("two_sockets.xml"), xml);
+    int fd = mkstemp(path);
+    uint32_t state = 1;
+
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    setenv("COLL_TOPO_FILE", path, 1);
+    for (int i = 0; i < 300; i++) {
+        size_t at = (state = state * 1664525 + 1013904223) % len;
+        char kept = xml[at];
+
+        xml[at] = (char)(state >> 24);
+        write_file(path, xml, len);
+        if (!coll_topo_export(COLL_TOPO_DOT, &text)) {
+            for (const char *c = text; *c; c++)
+                ck_assert(*c == '\n' || (unsigned char)*c >= ' ');
+            free(text);
+        }
+        xml[at] = kept;
+    }
+    unlink(path);
+}
+END_TEST
+
 START_TEST(unknown_format_and_missing_place_are_refused)
 {
     char *text = NULL;
@@ -175,7 +204,7 @@ START_TEST(unknown_format_and_missing_place_are_refused)
 }
 END_TEST
 
-/* ---- this process ------------------------------------------------------------ */
+/* ---- this process ------------------------------------------------------ */
 
 START_TEST(processes_of_one_host_agree_on_its_id)
 {
@@ -207,6 +236,7 @@ START_TEST(cores_are_those_that_affinity_allows)
 {
     struct coll__peer self;
     cpu_set_t all, one;
+    uint32_t cpuset;
     int cpu = 0;
 
     ck_assert_int_eq(sched_getaffinity(0, sizeof(all), &all), 0);
@@ -214,15 +244,17 @@ START_TEST(cores_are_those_that_affinity_allows)
     ck_assert_int_eq(self.n_cores, CPU_COUNT(&all));
     while (!CPU_ISSET(cpu, &all))
         cpu++;
+    cpuset = self.cpuset;
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
     ck_assert_int_eq(sched_setaffinity(0, sizeof(one), &one), 0);
     coll__topo_self(&self);
     ck_assert_int_eq(self.n_cores, 1);
+    ck_assert_int_eq(self.cpuset == cpuset, CPU_COUNT(&all) == 1);
 }
 END_TEST
 
-/* ---- groups -------------------------------------------------------------------- */
+/* ---- groups ------------------------------------------------------------ */
 
 /* Place ranks by the letters of a word, a host a letter. */
 static int group(const char *word, struct coll__peer *peers)
@@ -266,6 +298,25 @@ START_TEST(one_host_and_all_hosts_are_ordinary)
         ck_assert_int_eq(peers[r].local_rank, 0);
         ck_assert_int_eq(peers[r].local_size, 1);
     }
+}
+END_TEST
+
+/* Bound ranks have a core each, unbound ones share all; a host apart. */
+START_TEST(cores_of_a_host_are_counted_once_a_set)
+{
+    static const int n_cores[] = {1, 2, 1, 4, 2, 4};
+    struct coll__peer peers[6];
+    char ids[] = "aabaab";
+
+    memset(peers, 0, sizeof(peers));
+    for (int r = 0; r < 6; r++) {
+        peers[r].host_id[0] = ids[r];
+        peers[r].n_cores = n_cores[r];
+        peers[r].cpuset = 100 + (uint32_t)n_cores[r];
+    }
+    ck_assert_int_eq(coll__topo_group(peers, 6), 2);
+    for (int r = 0; r < 6; r++)
+        ck_assert_int_eq(peers[r].local_cores, ids[r] == 'a' ? 7 : 5);
 }
 END_TEST
 
@@ -325,6 +376,7 @@ static TCase *file_cases(void)
     tcase_add_test(cases, this_machine_has_at_least_a_core);
     tcase_add_test(cases, file_that_is_missing_or_foreign_is_named);
     tcase_add_test(cases, truncated_file_is_refused);
+    tcase_add_test(cases, damaged_file_never_harms);
     tcase_add_test(cases, unknown_format_and_missing_place_are_refused);
     tcase_set_timeout(cases, 60);
     return cases;
@@ -338,6 +390,7 @@ static TCase *rank_cases(void)
     tcase_add_test(cases, cores_are_those_that_affinity_allows);
     tcase_add_test(cases, hosts_are_numbered_by_their_lowest_rank);
     tcase_add_test(cases, one_host_and_all_hosts_are_ordinary);
+    tcase_add_test(cases, cores_of_a_host_are_counted_once_a_set);
     tcase_add_test(cases, longest_ids_are_told_apart);
     tcase_add_loop_test(cases, random_placements_agree_with_the_definition, 1,
                         65);

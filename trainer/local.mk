@@ -1,1 +1,36 @@
-# coll_train; links libcoll.la only
+# coll_train; links libcoll.la only.  libtrainer.la is all of it but main(), for
+# the unit tests.
+if HAVE_ONEDNN
+noinst_LTLIBRARIES += libtrainer.la
+libtrainer_la_CFLAGS = $(AM_CFLAGS) $(ONEDNN_CFLAGS) $(JANSSON_CFLAGS) \
+	$(ZLIB_CFLAGS)
+libtrainer_la_LIBADD = libcoll.la $(ONEDNN_LIBS) $(JANSSON_LIBS) $(ZLIB_LIBS) \
+	-ldl -lm
+libtrainer_la_SOURCES = \
+	%D%/args.c %D%/args.h \
+	%D%/checkpoint.c %D%/checkpoint.h \
+	%D%/data.c %D%/data.h \
+	%D%/ddp.c %D%/ddp.h \
+	%D%/error.c %D%/error.h \
+	%D%/idx.c \
+	%D%/layers.h \
+	%D%/layers_conv.c \
+	%D%/layers_conv_image.c \
+	%D%/layers_dense.c \
+	%D%/layers_dropout.c \
+	%D%/layers_pool.c \
+	%D%/layers_softmax.c \
+	%D%/model.c %D%/model.h \
+	%D%/onednn.c %D%/onednn.h \
+	%D%/optim.c %D%/optim.h \
+	%D%/report.c %D%/report.h \
+	%D%/rng.h \
+	%D%/sampler.c %D%/sampler.h \
+	%D%/simd.h \
+	%D%/synthetic.c \
+	%D%/train.c %D%/train.h
+
+bin_PROGRAMS += %D%/coll_train
+trainer_coll_train_SOURCES = %D%/main.c
+trainer_coll_train_LDADD = libtrainer.la libcoll.la
+endif

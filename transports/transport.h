@@ -27,8 +27,9 @@ struct coll__head {
     uint64_t count;
 };
 
-/* dst = op(dst, src), over len bytes of whole elements; no alignment beyond
- * the element's.  dst and src do not overlap. */
+/* dst = op(dst, src), over len bytes of whole elements.  dst is aligned to its
+ * elements; src may lie anywhere (it may be a message within a packet).  They
+ * do not overlap. */
 typedef void coll__reduce_fn(void *dst, const void *src, size_t len);
 
 /* One message under way.  The caller's storage, untouched by the caller while

@@ -3,6 +3,7 @@ libcore_la_SOURCES += \
 	%D%/coll.c \
 	%D%/comm.c %D%/comm.h \
 	%D%/fail.c \
+	%D%/feature.c \
 	%D%/links.c \
 	%D%/request.c \
 	%D%/status.c \

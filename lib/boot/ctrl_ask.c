@@ -91,7 +91,7 @@ int coll__ctrl_got_answer(struct coll__ctrl *ctrl,
 static void answer_to(struct coll__ctrl *ctrl, int rank)
 {
     uint32_t id = ctrl->ask_ids[rank];
-    struct answer answer = {0};
+    struct answer answer = {.text = "joining or leaving the group"};
     struct coll__frame frame;
     uint64_t n_started = 0;
 

@@ -14,6 +14,9 @@
 
 #define NUMBER static inline __attribute__((always_inline))
 
+/* Half-width floats at any address. */
+typedef uint16_t __attribute__((aligned(1), may_alias)) half_anywhere;
+
 NUMBER uint32_t f32_bits(float x)
 {
     uint32_t bits;

@@ -10,7 +10,8 @@
 #define SET avx2
 #define SET_TARGET SIMD_VECTORISE __attribute__((target("avx2,f16c")))
 
-SET_TARGET static void f16_widen_n(float *out, const uint16_t *in, size_t n)
+SET_TARGET static void f16_widen_n(float *out, const half_anywhere *in,
+                                   size_t n)
 {
     size_t i = 0;
 

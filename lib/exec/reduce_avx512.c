@@ -13,7 +13,8 @@
     __attribute__((                                                            \
         target("avx512f,avx512bw,avx512dq,avx512vl" SIMD_PREFER_512)))
 
-SET_TARGET static void f16_widen_n(float *out, const uint16_t *in, size_t n)
+SET_TARGET static void f16_widen_n(float *out, const half_anywhere *in,
+                                   size_t n)
 {
     size_t i = 0;
 

@@ -8,7 +8,8 @@
 #define SET base
 #define SET_TARGET SIMD_VECTORISE
 
-SET_TARGET static void f16_widen_n(float *out, const uint16_t *in, size_t n)
+SET_TARGET static void f16_widen_n(float *out, const half_anywhere *in,
+                                   size_t n)
 {
     for (size_t i = 0; i < n; i++)
         out[i] = f16_widen(in[i]);

@@ -19,8 +19,9 @@
 #define REDUCE(name, T, expr)                                                  \
     SET_TARGET static void name(void *dst, const void *src, size_t len)        \
     {                                                                          \
+        typedef T __attribute__((aligned(1), may_alias)) anywhere;             \
         T *restrict d = dst;                                                   \
-        const T *restrict s = src;                                             \
+        const anywhere *restrict s = src;                                      \
                                                                                \
         for (size_t i = 0; i < len / sizeof(T); i++) {                         \
             T a = d[i], b = s[i];                                              \
@@ -78,7 +79,8 @@ FLOAT(F64, double, f64)
 /* Half-width floats pass through blocks of f32 that stay in the L1 cache. */
 #define BLOCK 256
 
-SET_TARGET static void bf16_widen_n(float *out, const uint16_t *in, size_t n)
+SET_TARGET static void bf16_widen_n(float *out, const half_anywhere *in,
+                                    size_t n)
 {
     for (size_t i = 0; i < n; i++)
         out[i] = bf16_widen(in[i]);
@@ -94,7 +96,7 @@ SET_TARGET static void bf16_narrow_n(uint16_t *out, const float *in, size_t n)
     SET_TARGET static void name(void *dst, const void *src, size_t len)        \
     {                                                                          \
         uint16_t *d = dst;                                                     \
-        const uint16_t *s = src;                                               \
+        const half_anywhere *s = src;                                          \
         float a[BLOCK], b[BLOCK];                                              \
                                                                                \
         for (size_t n, left = len / 2; left; left -= n, d += n, s += n) {      \

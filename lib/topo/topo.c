@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- the tree ------------------------------------------------------------- */
+/* ---- the tree ---------------------------------------------------------- */
 
 struct coll__part *coll__part_add(struct coll__part *parent,
                                   enum coll__part_kind kind, int index)
@@ -137,7 +137,7 @@ int coll__topo_format(const struct coll__topo *topo,
     return status;
 }
 
-/* ---- this process ----------------------------------------------------------- */
+/* ---- this process ------------------------------------------------------ */
 
 /* The inode of a namespace, 0 where the kernel tells none. */
 static uint64_t namespace_of(const char *path)
@@ -147,18 +147,21 @@ static uint64_t namespace_of(const char *path)
     return stat(path, &st) ? 0 : (uint64_t)st.st_ino;
 }
 
-static uint32_t hash(const void *bytes, size_t len)
+/* FNV-1a over the set without its trailing zeros, so that the size of the
+ * buffer does not matter. */
+static uint32_t hash_set(const cpu_set_t *set, size_t len)
 {
-    const unsigned char *at = bytes;
-    uint32_t h = 2166136261u;
+    const unsigned char *bytes = (const unsigned char *)set;
+    uint32_t hash = 2166136261u;
 
+    while (len && !bytes[len - 1])
+        len--;
     for (size_t i = 0; i < len; i++)
-        h = (h ^ at[i]) * 16777619u;
-    return h;
+        hash = (hash ^ bytes[i]) * 16777619u;
+    return hash;
 }
 
-/* Count the cores that this process may run on, and hash their set.  More than
- * CPU_SETSIZE processors need a larger set than cpu_set_t. */
+/* More than CPU_SETSIZE processors need a larger set than cpu_set_t. */
 static void find_cores(struct coll__peer *peer)
 {
     peer->n_cores = 0;
@@ -168,7 +171,7 @@ static void find_cores(struct coll__peer *peer)
 
         if (set && !sched_getaffinity(0, len, set)) {
             peer->n_cores = CPU_COUNT_S(len, set);
-            peer->cpuset = hash(set, len);
+            peer->cpuset = hash_set(set, len);
         }
         CPU_FREE(set);
     }
@@ -192,7 +195,7 @@ void coll__topo_self(struct coll__peer *peer)
     find_cores(peer);
 }
 
-/* ---- groups -------------------------------------------------------------------- */
+/* ---- groups ------------------------------------------------------------ */
 
 /* By host, then by rank, which is the order in memory. */
 static int by_host(const void *a, const void *b)
@@ -204,34 +207,33 @@ static int by_host(const void *a, const void *b)
     return order ? order : (x > y) - (x < y);
 }
 
-/* Cores of all members: sets that are equal are shared, others taken as apart
- * (a launcher pins either no rank or each to its own). */
-static int count_together(struct coll__peer **members, int n)
+/* The cores of one host's ranks, each set counted once. */
+static int32_t count_cores(struct coll__peer *const *members, int n)
 {
-    int cores = 0;
+    int32_t n_cores = 0;
 
     for (int i = 0; i < n; i++) {
-        int first = 0;
+        int seen = 0;
 
-        while (members[first]->cpuset != members[i]->cpuset)
-            first++;
-        if (first == i)
-            cores += members[i]->n_cores;
+        while (members[seen]->cpuset != members[i]->cpuset)
+            seen++;
+        if (seen == i)
+            n_cores += members[i]->n_cores;
     }
-    return cores;
+    return n_cores;
 }
 
 /* Fill in the members of one host; host is its lowest rank for now. */
 static void fill_host(struct coll__peer **members, int n,
                       const struct coll__peer *peers)
 {
-    int cores = count_together(members, n);
+    int32_t n_cores = count_cores(members, n);
 
     for (int i = 0; i < n; i++) {
-        members[i]->local_cores = cores;
         members[i]->host = (int32_t)(members[0] - peers);
         members[i]->local_rank = i;
         members[i]->local_size = n;
+        members[i]->local_cores = n_cores;
     }
 }
 

@@ -38,7 +38,7 @@ int coll__topo_format(const struct coll__topo *topo,
                       enum coll_topo_format format, char **text);
 
 /* Fill in this process's own entry: host_id (boot id and network namespace),
- * pid, pid namespace, cores it may run on.  host and local ranks stay 0. */
+ * pid, pid namespace, cores it may run on.  host and local_* stay 0. */
 void coll__topo_self(struct coll__peer *peer);
 
 /* Given every rank's entry, fill in host, local_rank, local_size and

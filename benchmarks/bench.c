@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bench.c - the life of a benchmark: join, measure each size, leave.
+ *
+ * A size is measured in one window: a barrier, then the iterations back to
+ * back.  Each rank times each iteration; the largest time over the ranks is the
+ * iteration's.  The results of the window are compared element by element, and
+ * once more after a further run with other content, so that a result left over
+ * from before cannot pass.  With --vary-buffers every iteration is a window of
+ * its own, with other memory and content.
+ */
+#include "benchmarks/bench.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define N_VARIED 4 /* buffer pairs to go round with --vary-buffers */
+#define NOISY 20   /* p99 / p50 that is worth a warning */
+#define PAGE 4096
+#define POISON 0xa5
+
+struct bench {
+    const struct bench_op *op;
+    const struct bench_mode *mode;
+    struct bench_args args;
+    struct coll_comm *comm;
+    void *in[N_VARIED], *out[N_VARIED];
+    int n_buffers;
+    size_t in_len, out_len;
+    double *times;  /* of each iteration, s */
+    double barrier; /* to subtract from each time, s */
+    uint64_t errors;
+    int has_warned;
+};
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void say(const struct bench *b, const char *text)
+{
+    fprintf(stderr, "%s_%s: %s\n", b->op->name, b->mode->name, text);
+}
+
+/* Pass a status on; a failed operation is explained by the library. */
+static int explain(const struct bench *b, int rc)
+{
+    if (rc)
+        say(b, *coll_last_error() ? coll_last_error() : coll_strerror(rc));
+    return rc;
+}
+
+/* ---- memory ------------------------------------------------------------ */
+
+static size_t elements(const struct bench *b, size_t bytes)
+{
+    size_t count = bytes / coll_type_size(b->args.type);
+
+    return count ? count : 1;
+}
+
+/* Bytes that this machine can still give, as far as it tells. */
+static double available_memory(void)
+{
+    FILE *file = fopen("/proc/meminfo", "re");
+    unsigned long long kib = 0;
+    char line[128];
+
+    while (file && !kib && fgets(line, sizeof(line), file))
+        if (sscanf(line, "MemAvailable: %llu", &kib) != 1)
+            kib = 0;
+    if (file)
+        fclose(file);
+    return kib ? (double)kib * 1024 : 1e30;
+}
+
+/* Ask first: memory that is promised and not there ends in a kill. */
+static int fits(const struct bench *b)
+{
+    double need = (double)b->n_buffers * (double)(b->in_len + b->out_len) *
+                  coll_comm_local_size(b->comm);
+
+    return need < available_memory();
+}
+
+static int allocate(struct bench *b)
+{
+    long n = b->args.iters ? b->args.iters : b->mode->max_iters;
+    int is_short = 0;
+
+    b->times = malloc((size_t)n * sizeof(double));
+    for (int i = 0; i < b->n_buffers; i++)
+        is_short |= posix_memalign(&b->in[i], PAGE, b->in_len) ||
+                    posix_memalign(&b->out[i], PAGE, b->out_len);
+    return is_short || !b->times ? -1 : 0;
+}
+
+static void release(struct bench *b)
+{
+    for (int i = 0; i < b->n_buffers; i++) {
+        free(b->in[i]);
+        free(b->out[i]);
+    }
+    free(b->times);
+}
+
+/* Every rank gets its buffers, or all of them give up. */
+static int get_buffers(struct bench *b)
+{
+    size_t size = coll_type_size(b->args.type);
+    int32_t is_there;
+    int rc;
+
+    b->n_buffers = b->args.varies ? N_VARIED : 1;
+    b->in_len = elements(b, b->op->has_data ? b->args.last : 0) * size;
+    b->out_len = b->in_len * (size_t)b->op->n_blocks(coll_comm_size(b->comm));
+    is_there = fits(b) && !allocate(b);
+    if (!is_there)
+        say(b, "not enough memory for the buffers of all ranks; lower -e, or "
+               "start fewer ranks on this host");
+    rc = explain(b, coll_allreduce(&is_there, &is_there, 1, COLL_I32, COLL_MIN,
+                                   b->comm, NULL));
+    return rc ? rc : is_there ? 0 : COLL_ERR_NOMEM;
+}
+
+/* ---- one size ---------------------------------------------------------- */
+
+static void prepare(const struct bench *b, const struct bench_case *c, int i)
+{
+    size_t len = c->count * coll_type_size(c->type);
+
+    b->op->fill(c, b->in[i]);
+    memset(b->out[i], POISON, len * (size_t)b->op->n_blocks(c->ranks));
+}
+
+static int run_once(const struct bench *b, const struct bench_case *c, int i)
+{
+    int rc = b->op->run(c, b->in[i], b->out[i], b->comm);
+
+    return rc || !b->op->runs_ahead ? rc : coll_barrier(b->comm, NULL);
+}
+
+/* Run n times back to back; times may be NULL. */
+static int window(const struct bench *b, const struct bench_case *c, long n,
+                  double *times)
+{
+    double start = now();
+    int rc = COLL_OK;
+
+    for (long i = 0; i < n && !rc; i++) {
+        double end;
+
+        rc = run_once(b, c, 0);
+        end = now();
+        if (times)
+            times[i] = end - start;
+        start = end;
+    }
+    return rc;
+}
+
+/* Other content, one more run, every element compared. */
+static int run_checked(const struct bench *b, struct bench_case *c, int i,
+                       double *seconds, uint64_t *errors)
+{
+    double start;
+    int rc;
+
+    c->salt++;
+    prepare(b, c, i);
+    rc = coll_barrier(b->comm, NULL);
+    start = now();
+    if (!rc)
+        rc = run_once(b, c, i);
+    *seconds = now() - start;
+    if (!rc && b->args.checks)
+        *errors += b->op->verify(c, b->out[i]);
+    return rc;
+}
+
+static int measure_kept(struct bench *b, struct bench_case *c, long n,
+                        uint64_t *errors)
+{
+    int rc = coll_barrier(b->comm, NULL);
+    double seconds;
+
+    if (!rc)
+        rc = window(b, c, n, b->times);
+    if (!rc && b->args.checks) {
+        *errors += b->op->verify(c, b->out[0]);
+        rc = run_checked(b, c, 0, &seconds, errors);
+    }
+    return rc;
+}
+
+static int measure_varied(struct bench *b, struct bench_case *c, long n,
+                          uint64_t *errors)
+{
+    int rc = COLL_OK;
+
+    for (long i = 0; i < n && !rc; i++)
+        rc = run_checked(b, c, (int)(i % b->n_buffers), &b->times[i], errors);
+    return rc;
+}
+
+/* Warm up, and find out how many iterations take the mode's time: the same
+ * number on every rank. */
+static int warm_up(const struct bench *b, const struct bench_case *c, long *n)
+{
+    long warmup = b->args.warmup ? b->args.warmup : 1;
+    double start = now(), wanted;
+    int rc =
+        b->args.warmup || !b->args.iters ? window(b, c, warmup, NULL) : COLL_OK;
+    double each = (now() - start) / (double)warmup;
+
+    *n = b->args.iters;
+    if (rc || *n)
+        return rc;
+    rc = coll_allreduce(&each, &each, 1, COLL_F64, COLL_MAX, b->comm, NULL);
+    wanted = b->mode->seconds / (each > 1e-9 ? each : 1e-9);
+    *n = wanted < (double)b->mode->min_iters   ? b->mode->min_iters
+         : wanted > (double)b->mode->max_iters ? b->mode->max_iters
+                                               : (long)wanted;
+    return rc;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Take the largest time over the ranks for each of n iterations; sorted. */
+static int gather_times(const struct bench *b, size_t n)
+{
+    int rc = coll_allreduce(b->times, b->times, n, COLL_F64, COLL_MAX, b->comm,
+                            NULL);
+
+    qsort(b->times, n, sizeof(double), by_value);
+    return rc;
+}
+
+static double less(double time, double barrier)
+{
+    return time > barrier ? time - barrier : 0;
+}
+
+/* Times and errors of all ranks into one result. */
+static int gather(const struct bench *b, struct bench_result *result)
+{
+    size_t n = (size_t)result->iters;
+    int rc = gather_times(b, n);
+
+    if (!rc)
+        rc = coll_allreduce(&result->errors, &result->errors, 1, COLL_U64,
+                            COLL_SUM, b->comm, NULL);
+    result->min = less(b->times[0], b->barrier);
+    result->p50 = less(b->times[n / 2], b->barrier);
+    result->p99 = less(b->times[(n * 99 + 99) / 100 - 1], b->barrier);
+    return rc;
+}
+
+/* Find the median time of a barrier, where the operation needs one. */
+static int measure_barrier(struct bench *b)
+{
+    long n = b->args.iters ? b->args.iters : b->mode->max_iters;
+    int rc = coll_barrier(b->comm, NULL);
+
+    for (long i = 0; i < n && !rc; i++) {
+        double start = now();
+
+        rc = coll_barrier(b->comm, NULL);
+        b->times[i] = now() - start;
+    }
+    if (!rc)
+        rc = gather_times(b, (size_t)n);
+    b->barrier = b->times[n / 2];
+    return explain(b, rc);
+}
+
+static void warn_of_noise(struct bench *b, const struct bench_result *r)
+{
+    if (b->has_warned || r->p50 <= 0 || r->p99 <= NOISY * r->p50)
+        return;
+    b->has_warned = 1;
+    fprintf(stderr,
+            "%s_%s: noise: at %zu bytes p99 is %.0f times p50; stop "
+            "other work, use no more ranks than cores, or raise -n\n",
+            b->op->name, b->mode->name, r->bytes, r->p99 / r->p50);
+}
+
+/* Name the algorithm that the library takes for this case. */
+static int query(const struct bench *b, const struct bench_case *c,
+                 struct coll_plan_info *info)
+{
+    struct coll_args args = {
+        .size = sizeof(args),
+        .collective = b->op->collective,
+        .type = c->type,
+        .op = b->op->has_op ? c->op : COLL_SUM,
+        .root = c->root,
+        .in = b->in[0],
+        .out = b->out[0],
+        .count = b->op->has_data ? c->count : 0,
+    };
+
+    info->size = sizeof(*info);
+    return coll_plan_query(&args, b->comm, info);
+}
+
+static int measure(struct bench *b, struct bench_case *c,
+                   struct bench_result *result)
+{
+    int rc;
+
+    prepare(b, c, 0);
+    rc = warm_up(b, c, &result->iters);
+    if (!rc)
+        rc = b->args.varies
+                 ? measure_varied(b, c, result->iters, &result->errors)
+                 : measure_kept(b, c, result->iters, &result->errors);
+    return rc ? rc : gather(b, result);
+}
+
+static int one_size(struct bench *b, size_t count)
+{
+    struct bench_case c = {
+        .type = b->args.type,
+        .op = b->args.op,
+        .root = b->args.root,
+        .rank = coll_comm_rank(b->comm),
+        .ranks = coll_comm_size(b->comm),
+        .count = count,
+        .salt = (unsigned)count,
+    };
+    struct bench_result result = {.count = b->op->has_data ? count : 0};
+    struct coll_plan_info info = {.size = sizeof(info)};
+    int rc = measure(b, &c, &result);
+
+    if (!rc)
+        rc = query(b, &c, &info);
+    if (rc)
+        return explain(b, rc);
+    result.bytes = result.count * coll_type_size(c.type);
+    result.algorithm = info.algorithm;
+    b->errors += result.errors;
+    if (c.rank)
+        return COLL_OK;
+    bench_report_line(b->op, &b->args, b->comm, &result);
+    warn_of_noise(b, &result);
+    return COLL_OK;
+}
+
+/* ---- all sizes --------------------------------------------------------- */
+
+static int all_sizes(struct bench *b)
+{
+    size_t last = 0;
+    int rc = COLL_OK;
+
+    if (!b->op->has_data)
+        return one_size(b, 1);
+    for (double bytes = (double)b->args.first;
+         bytes <= (double)b->args.last && !rc;
+         bytes = bytes < 1 ? 1 : bytes * b->args.factor) {
+        size_t count = elements(b, (size_t)bytes);
+
+        if (count != last)
+            rc = one_size(b, count);
+        last = count;
+    }
+    return rc;
+}
+
+static int check_root(const struct bench *b)
+{
+    if (b->args.root < coll_comm_size(b->comm))
+        return 0;
+    if (!coll_comm_rank(b->comm))
+        fprintf(stderr,
+                "%s_%s: there is no rank %d to be the root; the job "
+                "has ranks 0 to %d\n",
+                b->op->name, b->mode->name, b->args.root,
+                coll_comm_size(b->comm) - 1);
+    return 2;
+}
+
+static int run_all(struct bench *b)
+{
+    int rank = coll_comm_rank(b->comm), rc = get_buffers(b);
+
+    if (!rc && b->op->runs_ahead)
+        rc = measure_barrier(b);
+    if (!rc && !rank)
+        bench_report_start(b->op, b->mode, &b->args, b->comm, b->barrier);
+    if (!rc)
+        rc = all_sizes(b);
+    release(b);
+    if (!rc && b->errors && !rank)
+        fprintf(stderr,
+                "%s_%s: %llu elements were wrong; please report this "
+                "with the output of coll_info\n",
+                b->op->name, b->mode->name, (unsigned long long)b->errors);
+    return rc || b->errors ? 1 : 0;
+}
+
+/* The algorithm is the library's to know; it lists those there are. */
+static int join(struct bench *b)
+{
+    const char *algo = b->args.algo;
+    char text[128];
+    int rc;
+
+    if (algo) {
+        snprintf(text, sizeof(text), "%s:%s", b->op->name, algo);
+        setenv("COLL_ALGO", strchr(algo, ':') ? algo : text, 1);
+    }
+    rc = coll_comm_create_env(&b->comm, NULL);
+    if (!rc)
+        return 0;
+    if (rc != COLL_ERR_INVALID || bench_speaks())
+        explain(b, rc);
+    return rc == COLL_ERR_INVALID ? 2 : 1;
+}
+
+/* Lines may be lost only now, on a full disk. */
+static int finish(const char *program, int status)
+{
+    if (!ferror(stdout) && !fclose(stdout))
+        return status;
+    fprintf(stderr,
+            "%s: cannot write the output: %s; make room or write "
+            "elsewhere\n",
+            program, strerror(errno ? errno : EIO));
+    return 1;
+}
+
+int bench_main(int argc, char **argv, const struct bench_op *op,
+               const struct bench_mode *mode)
+{
+    struct bench b = {.op = op, .mode = mode};
+    int status;
+
+    if (bench_args_read(argc, argv, op, mode, &b.args, &status))
+        return finish(op->name, status);
+    status = join(&b);
+    if (status)
+        return status;
+    status = check_root(&b);
+    if (!status)
+        status = run_all(&b);
+    if (explain(&b, coll_comm_destroy(b.comm)) && !status)
+        status = 1;
+    return finish(op->name, status);
+}
+
+const struct bench_mode bench_bw = {
+    .name = "bw",
+    .first = 4 << 10,
+    .last = 64 << 20,
+    .warmup = 5,
+    .min_iters = 5,
+    .max_iters = 500,
+    .seconds = 0.25,
+};
+
+const struct bench_mode bench_lat = {
+    .name = "lat",
+    .first = 4,
+    .last = 64 << 10,
+    .warmup = 50,
+    .min_iters = 100,
+    .max_iters = 10000,
+    .seconds = 0.25,
+};

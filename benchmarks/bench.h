@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bench.h - one driver for all benchmarks.
+ *
+ * A collective is a struct bench_op, one file each; what is measured (bandwidth
+ * or latency) is a struct bench_mode; a program is one of each.  Rank 0 alone
+ * writes to stdout.
+ */
+#ifndef COLL_BENCHMARKS_BENCH_H
+#define COLL_BENCHMARKS_BENCH_H
+
+#include <coll/coll.h>
+
+enum bench_form { FORM_TEXT, FORM_JSON, FORM_CSV };
+
+struct bench_args {
+    size_t first, last; /* bytes that each rank contributes */
+    double factor;      /* from one size to the next */
+    long iters;         /* timed, 0: as many as fit the mode's time */
+    long warmup;
+    enum coll_type type;
+    enum coll_op op;
+    int root;
+    const char *device, *algo; /* algo NULL: the library chooses */
+    int varies, checks;        /* --vary-buffers, --check */
+    enum bench_form form;
+};
+
+/* One size of one collective, as this rank sees it. */
+struct bench_case {
+    enum coll_type type;
+    enum coll_op op;
+    int root, rank, ranks;
+    size_t count;
+    unsigned salt; /* another one, other content */
+};
+
+struct bench_op {
+    const char *name;
+    enum coll_collective collective;
+    int has_data, has_op, has_root;
+    /* A rank may be done before the others begin.  Its own clock then says
+     * little: a barrier ends each iteration, and its time is subtracted. */
+    int runs_ahead;
+
+    int (*n_blocks)(int ranks); /* of count elements that out holds */
+
+    /* Bytes moved and bytes on the busiest link, each per byte of a rank's
+     * contribution; algbw and busbw are made from them. */
+    double (*moved)(int ranks);
+    double (*traffic)(int ranks);
+
+    /* Write this rank's input; count the elements of out that are wrong. */
+    void (*fill)(const struct bench_case *c, void *in);
+    size_t (*verify)(const struct bench_case *c, const void *out);
+
+    int (*run)(const struct bench_case *c, const void *in, void *out,
+               struct coll_comm *comm);
+};
+
+struct bench_mode {
+    const char *name;
+    size_t first, last;        /* the default sizes */
+    long warmup;               /* the default */
+    long min_iters, max_iters; /* when -n does not fix them */
+    double seconds;            /* that the timed part shall last, about */
+};
+
+extern const struct bench_op bench_allreduce, bench_broadcast, bench_allgather,
+    bench_barrier;
+extern const struct bench_mode bench_bw, bench_lat;
+
+/* The whole program; returns its exit status. */
+int bench_main(int argc, char **argv, const struct bench_op *op,
+               const struct bench_mode *mode);
+
+/* ---- bench_args.c ------------------------------------------------------ */
+
+/* Read the command line; 0 and *args, or 1 when the program has said all there
+ * is to say and ends with *status. */
+int bench_args_read(int argc, char **argv, const struct bench_op *op,
+                    const struct bench_mode *mode, struct bench_args *args,
+                    int *status);
+
+/* Say whether this process is the one of the job to speak before the ranks
+ * know each other, by the launcher's variables. */
+int bench_speaks(void);
+
+/* ---- bench_data.c: whole numbers that every type holds exactly --------- */
+
+/* The value of that rank at that index, and its reduction over all ranks. */
+long bench_value(const struct bench_case *c, int rank, size_t index);
+long bench_reduced(const struct bench_case *c, size_t index);
+
+typedef long bench_value_fn(const struct bench_case *c, int rank, size_t index);
+
+/* Write count values of that rank into buf, or count those that differ from
+ * what buf holds. */
+void bench_put(const struct bench_case *c, bench_value_fn *value, int rank,
+               void *buf);
+size_t bench_differing(const struct bench_case *c, bench_value_fn *value,
+                       int rank, const void *buf);
+
+/* ---- bench_report.c ---------------------------------------------------- */
+
+/* What one size gave; times in seconds. */
+struct bench_result {
+    size_t bytes, count;
+    long iters;
+    double min, p50, p99;
+    const char *algorithm;
+    uint64_t errors;
+};
+
+/* barrier: the seconds that are subtracted from each time, if any. */
+void bench_report_start(const struct bench_op *op,
+                        const struct bench_mode *mode,
+                        const struct bench_args *args,
+                        const struct coll_comm *comm, double barrier);
+void bench_report_line(const struct bench_op *op, const struct bench_args *args,
+                       const struct coll_comm *comm,
+                       const struct bench_result *result);
+
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bench_data.c - what the ranks contribute, and what must come out.
+ *
+ * All values are whole numbers, chosen so that no partial result of any subset
+ * of the ranks leaves the range in which the type is exact: results are equal
+ * bit for bit whatever the order.  The content repeats every PERIOD elements,
+ * a prime, so that blocks and chunks (powers of two, or parts of the count)
+ * that end up in the wrong place show; one period is computed and the rest is
+ * memcpy and memcmp, and so the check of every element costs little.
+ */
+#include "benchmarks/bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PERIOD 8191
+
+/* ---- numbers ----------------------------------------------------------- */
+
+/* X(type, C type): those that a cast makes. */
+#define CAST_MAP(X)                                                            \
+    X(I8, int8_t)                                                              \
+    X(U8, uint8_t)                                                             \
+    X(I16, int16_t) X(U16, uint16_t) X(I32, int32_t) X(U32, uint32_t)          \
+        X(I64, int64_t) X(U64, uint64_t) X(F32, float) X(F64, double)
+
+/* A whole number of at most 2048 as f16. */
+static uint16_t to_f16(long value)
+{
+    long size = labs(value);
+    uint16_t sign = value < 0 ? 0x8000 : 0;
+    int exponent = 0;
+
+    if (!size)
+        return 0;
+    while (size >> (exponent + 1))
+        exponent++;
+    return (uint16_t)(sign | (15 + exponent) << 10 |
+                      ((size << 10 >> exponent) & 0x3ff));
+}
+
+/* A whole number of at most 256 as bf16. */
+static uint16_t to_bf16(long value)
+{
+    float x = (float)value;
+    uint32_t bits;
+
+    memcpy(&bits, &x, sizeof(bits));
+    return (uint16_t)(bits >> 16);
+}
+
+static void store(enum coll_type type, long value, void *to)
+{
+    uint16_t half;
+
+    switch (type) {
+#define X(id, T)                                                               \
+    case COLL_##id: {                                                          \
+        T number = (T)value;                                                   \
+        memcpy(to, &number, sizeof(T));                                        \
+        return;                                                                \
+    }
+        CAST_MAP(X)
+#undef X
+    case COLL_F16:
+    case COLL_BF16:
+        half = type == COLL_F16 ? to_f16(value) : to_bf16(value);
+        memcpy(to, &half, sizeof(half));
+        return;
+    case COLL_N_TYPES:
+        return;
+    }
+}
+
+static int is_unsigned(enum coll_type type)
+{
+    return type == COLL_U8 || type == COLL_U16 || type == COLL_U32 ||
+           type == COLL_U64;
+}
+
+/* Whole numbers up to this, and their sums up to this, are exact. */
+static long exact_limit(enum coll_type type)
+{
+    switch (type) {
+    case COLL_I8:
+        return 127;
+    case COLL_U8:
+        return 255;
+    case COLL_BF16:
+        return 256;
+    case COLL_F16:
+        return 2048;
+    case COLL_I16:
+        return 32767;
+    default:
+        return 65535;
+    }
+}
+
+/* ---- content ----------------------------------------------------------- */
+
+static uint32_t mix(uint32_t a, uint32_t b, uint32_t c)
+{
+    uint32_t x = a * 0x9e3779b1u ^ b * 0x85ebca77u ^ c * 0xc2b2ae3du;
+
+    x = (x ^ x >> 15) * 0x2c1b3c6du;
+    x = (x ^ x >> 12) * 0x297a2d39u;
+    return x ^ x >> 15;
+}
+
+/* In [-limit, limit], or [0, limit] for types without a sign. */
+static long within(const struct bench_case *c, uint32_t random, long limit)
+{
+    if (is_unsigned(c->type))
+        return random % (limit + 1);
+    return (long)(random % (2 * limit + 1)) - limit;
+}
+
+/* With more ranks than the type can count, the later ones add 0. */
+static long sum_value(const struct bench_case *c, int rank, uint32_t at)
+{
+    long limit = exact_limit(c->type) / c->ranks;
+
+    if (!limit && rank >= exact_limit(c->type))
+        return 0;
+    return within(c, mix(at, (uint32_t)rank, c->salt), limit ? limit : 1);
+}
+
+/* 1 and -1, and some 2 from the first six ranks. */
+static long prod_value(const struct bench_case *c, int rank, uint32_t at)
+{
+    uint32_t random = mix(at, (uint32_t)rank, c->salt);
+
+    if (rank < 6 && random & 1)
+        return 2;
+    return random & 2 && !is_unsigned(c->type) ? -1 : 1;
+}
+
+/* A value that is common to the ranks, with pairs of ranks one above and one
+ * below it: the average is whole. */
+static long avg_value(const struct bench_case *c, int rank, uint32_t at)
+{
+    long limit = exact_limit(c->type) / c->ranks - 2;
+    long common = limit > 0 ? within(c, mix(at, ~0u, c->salt), limit) + 1 : 1;
+
+    if (limit < 0)
+        return 0;
+    if ((rank | 1) == c->ranks) /* the last of an odd number: no partner */
+        return common;
+    return mix(at, 1u << 31, c->salt) & 1 ? common + 1 - 2 * (rank & 1)
+                                          : common;
+}
+
+long bench_value(const struct bench_case *c, int rank, size_t index)
+{
+    uint32_t at = (uint32_t)(index % PERIOD);
+
+    if (c->op == COLL_SUM)
+        return sum_value(c, rank, at);
+    if (c->op == COLL_PROD)
+        return prod_value(c, rank, at);
+    if (c->op == COLL_AVG)
+        return avg_value(c, rank, at);
+    return within(c, mix(at, (uint32_t)rank, c->salt), exact_limit(c->type));
+}
+
+static long combine(enum coll_op op, long a, long b)
+{
+    switch (op) {
+    case COLL_PROD:
+        return a * b;
+    case COLL_MIN:
+        return a < b ? a : b;
+    case COLL_MAX:
+        return a > b ? a : b;
+    default:
+        return a + b;
+    }
+}
+
+long bench_reduced(const struct bench_case *c, size_t index)
+{
+    long value = bench_value(c, 0, index);
+
+    for (int r = 1; r < c->ranks; r++)
+        value = combine(c->op, value, bench_value(c, r, index));
+    return c->op == COLL_AVG ? value / c->ranks : value;
+}
+
+/* ---- buffers ----------------------------------------------------------- */
+
+/* One period (or the count, if that is less) of values; *n elements. */
+static char *make_period(const struct bench_case *c, bench_value_fn *value,
+                         int rank, size_t *n)
+{
+    static _Thread_local char period[PERIOD * 8];
+    size_t size = coll_type_size(c->type);
+
+    *n = c->count < PERIOD ? c->count : PERIOD;
+    for (size_t i = 0; i < *n; i++)
+        store(c->type, value(c, rank, i), period + i * size);
+    return period;
+}
+
+void bench_put(const struct bench_case *c, bench_value_fn *value, int rank,
+               void *buf)
+{
+    size_t size = coll_type_size(c->type), n;
+    const char *period = make_period(c, value, rank, &n);
+    char *to = buf;
+
+    for (size_t left = c->count; left; left -= n, to += n * size) {
+        n = left < n ? left : n;
+        memcpy(to, period, n * size);
+    }
+}
+
+static size_t count_differing(const char *a, const char *b, size_t n,
+                              size_t size)
+{
+    size_t differing = 0;
+
+    if (!memcmp(a, b, n * size))
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        differing += memcmp(a + i * size, b + i * size, size) != 0;
+    return differing;
+}
+
+size_t bench_differing(const struct bench_case *c, bench_value_fn *value,
+                       int rank, const void *buf)
+{
+    size_t size = coll_type_size(c->type), differing = 0, n;
+    const char *period = make_period(c, value, rank, &n);
+    const char *from = buf;
+
+    for (size_t left = c->count; left; left -= n, from += n * size) {
+        n = left < n ? left : n;
+        differing += count_differing(from, period, n, size);
+    }
+    return differing;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bench_report.c - what rank 0 prints: a table, JSON lines or CSV. */
+#include "benchmarks/bench.h"
+
+#include <stdio.h>
+
+/* Both take the same arguments. */
+#define JSON_LINE                                                              \
+    "{\"collective\":\"%s\",\"ranks\":%d,\"hosts\":%d,\"bytes\":%zu,"          \
+    "\"count\":%zu,\"type\":\"%s\",\"op\":\"%s\",\"device\":\"%s\","           \
+    "\"algorithm\":\"%s\",\"iters\":%ld,\"lat_us\":{\"min\":%.3f,"             \
+    "\"p50\":%.3f,\"p99\":%.3f},\"algbw_GBps\":%.4f,\"busbw_GBps\":%.4f,"      \
+    "\"errors\":%llu}\n"
+#define CSV_LINE                                                               \
+    "%s,%d,%d,%zu,%zu,%s,%s,%s,%s,%ld,%.3f,%.3f,%.3f,%.4f,%.4f,%llu\n"
+
+static const char *type_of(const struct bench_op *op,
+                           const struct bench_args *args)
+{
+    return op->has_data ? coll_type_name(args->type) : "none";
+}
+
+static const char *op_of(const struct bench_op *op,
+                         const struct bench_args *args)
+{
+    return op->has_op ? coll_op_name(args->op) : "none";
+}
+
+static const char *check_of(const struct bench_op *op,
+                            const struct bench_args *args)
+{
+    if (!op->has_data)
+        return "not needed";
+    return args->checks ? "of every element" : "off";
+}
+
+static void start_text(const struct bench_op *op, const struct bench_mode *mode,
+                       const struct bench_args *args,
+                       const struct coll_comm *comm, double barrier)
+{
+    int ranks = coll_comm_size(comm), hosts = coll_comm_n_hosts(comm);
+
+    printf("# %s_%s, libcoll %s: %d rank%s on %d host%s, transports %s\n",
+           op->name, mode->name, coll_version(), ranks, ranks == 1 ? "" : "s",
+           hosts, hosts == 1 ? "" : "s", coll_comm_transports(comm));
+    printf("# type %s, op %s, device %s, warm-up %ld, iterations ",
+           type_of(op, args), op_of(op, args), args->device, args->warmup);
+    if (args->iters)
+        printf("%ld", args->iters);
+    else
+        printf("%ld to %ld", mode->min_iters, mode->max_iters);
+    printf(", buffers %s, verification %s\n", args->varies ? "varied" : "kept",
+           check_of(op, args));
+    if (op->runs_ahead)
+        printf("# a barrier ends each iteration; its median, %.2f us, is "
+               "subtracted\n",
+               barrier * 1e6);
+    printf("#%11s %11s %5s %11s %11s %11s %11s %11s  %-18s %s\n", "size[B]",
+           "count", "type", "min[us]", "p50[us]", "p99[us]", "algbw[GB/s]",
+           "busbw[GB/s]", "algorithm", "errors");
+}
+
+void bench_report_start(const struct bench_op *op,
+                        const struct bench_mode *mode,
+                        const struct bench_args *args,
+                        const struct coll_comm *comm, double barrier)
+{
+    if (args->form == FORM_TEXT)
+        start_text(op, mode, args, comm, barrier);
+    else if (args->form == FORM_CSV)
+        puts("collective,ranks,hosts,bytes,count,type,op,device,algorithm,"
+             "iters,min_us,p50_us,p99_us,algbw_GBps,busbw_GBps,errors");
+    fflush(stdout);
+}
+
+static void put_row(const struct bench_result *r, const char *type,
+                    double algbw, double busbw)
+{
+    printf(" %11zu %11zu %5s %11.2f %11.2f %11.2f %11.3f %11.3f  %-18s %llu\n",
+           r->bytes, r->count, type, r->min * 1e6, r->p50 * 1e6, r->p99 * 1e6,
+           algbw, busbw, r->algorithm, (unsigned long long)r->errors);
+}
+
+void bench_report_line(const struct bench_op *op, const struct bench_args *args,
+                       const struct coll_comm *comm,
+                       const struct bench_result *r)
+{
+    int ranks = coll_comm_size(comm);
+    double rate = r->p50 > 0 ? (double)r->bytes / r->p50 / 1e9 : 0;
+    double algbw = rate * op->moved(ranks), busbw = rate * op->traffic(ranks);
+
+    if (args->form == FORM_TEXT)
+        put_row(r, type_of(op, args), algbw, busbw);
+    else
+        printf(args->form == FORM_JSON ? JSON_LINE : CSV_LINE, op->name, ranks,
+               coll_comm_n_hosts(comm), r->bytes, r->count, type_of(op, args),
+               op_of(op, args), args->device, r->algorithm, r->iters,
+               r->min * 1e6, r->p50 * 1e6, r->p99 * 1e6, algbw, busbw,
+               (unsigned long long)r->errors);
+    fflush(stdout);
+}

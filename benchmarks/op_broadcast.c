@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* op_broadcast.c - count elements from the root to each rank; the root's link
+ * carries each byte once at least. */
+#include "benchmarks/bench.h"
+
+static int n_blocks(int ranks)
+{
+    (void)ranks;
+    return 1;
+}
+
+static double once(int ranks)
+{
+    (void)ranks;
+    return 1;
+}
+
+/* The other ranks' input must not matter: it is filled as well. */
+static void fill(const struct bench_case *c, void *in)
+{
+    bench_put(c, bench_value, c->rank, in);
+}
+
+static size_t verify(const struct bench_case *c, const void *out)
+{
+    return bench_differing(c, bench_value, c->root, out);
+}
+
+static int run(const struct bench_case *c, const void *in, void *out,
+               struct coll_comm *comm)
+{
+    return coll_broadcast(in, out, c->count, c->type, c->root, comm, NULL);
+}
+
+const struct bench_op bench_broadcast = {
+    .name = "broadcast",
+    .collective = COLL_BROADCAST,
+    .has_data = 1,
+    .has_root = 1,
+    .runs_ahead = 1,
+    .n_blocks = n_blocks,
+    .moved = once,
+    .traffic = once,
+    .fill = fill,
+    .verify = verify,
+    .run = run,
+};

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* feature.c - what this build holds, and which transports work here. */
+#include "include/coll/coll.h"
+#include "lib/boot/boot.h"
+#include "lib/device/device.h"
+#include "lib/util/param.h"
+#include "lib/util/util.h"
+#include "transports/transport.h"
+
+/* What a later version or another build has and this one has not. */
+static const struct coll_feature missing[] = {
+    {"Devices", "cuda",
+     COLL_HAVE_CUDA ? "not in this version; configure found its headers"
+                    : "not in this version",
+     0},
+#if !COLL_HAVE_PMIX
+    {"Bootstraps", "pmix",
+     "not built; install libpmix-dev and configure --with-pmix", 0},
+#endif
+};
+
+static const struct coll_feature libraries[] = {
+    {"Libraries", "ucx", COLL_UCX_VERSION, 1},
+    {"Libraries", "hwloc", COLL_HWLOC_VERSION, 1},
+    {"Libraries", "libibverbs", COLL_VERBS_VERSION, 1},
+};
+
+/* Each list takes the index of a feature of its own, or lowers the index by
+ * its length and returns 0. */
+static int take_device(size_t *index, struct coll_feature *feature)
+{
+    for (int i = 0; coll__devices[i]; i++)
+        if (!(*index)--) {
+            *feature = (struct coll_feature){"Devices", coll__devices[i]->name,
+                                             coll__devices[i]->what, 1};
+            return 1;
+        }
+    return 0;
+}
+
+static int take_boot(size_t *index, struct coll_feature *feature)
+{
+    for (int i = 0; coll__boots[i]; i++)
+        if (!(*index)--) {
+            *feature = (struct coll_feature){"Bootstraps", coll__boots[i]->name,
+                                             coll__boots[i]->what, 1};
+            return 1;
+        }
+    return 0;
+}
+
+static int take_transport(size_t *index, struct coll_feature *feature)
+{
+    for (int i = 0; coll__transports[i]; i++)
+        if (!(*index)--) {
+            *feature =
+                (struct coll_feature){"Transports", coll__transports[i]->name,
+                                      coll__transports[i]->what, 1};
+            return 1;
+        }
+    return 0;
+}
+
+static int take_missing(size_t *index, const char *group,
+                        struct coll_feature *feature)
+{
+    for (size_t i = 0; i < ARRAY_LEN(missing); i++)
+        if (missing[i].group[0] == group[0] && !(*index)--) {
+            *feature = missing[i];
+            return 1;
+        }
+    return 0;
+}
+
+int coll_feature_list(size_t index, struct coll_feature *feature)
+{
+    if (!feature)
+        return COLL_ERR_INVALID;
+    if (take_device(&index, feature) ||
+        take_missing(&index, "Devices", feature) ||
+        take_boot(&index, feature) ||
+        take_missing(&index, "Bootstraps", feature) ||
+        take_transport(&index, feature))
+        return COLL_OK;
+    if (index >= ARRAY_LEN(libraries))
+        return COLL_ERR_INVALID;
+    *feature = libraries[index];
+    return COLL_OK;
+}
+
+int coll_transport_list(size_t index, struct coll_transport_info *info)
+{
+    const struct coll__transport *transport;
+    size_t n = 0;
+
+    while (coll__transports[n])
+        n++;
+    if (index >= n || !info)
+        return COLL_ERR_INVALID;
+    transport = coll__transports[index];
+    *info = (struct coll_transport_info){
+        .name = transport->name,
+        .what = transport->what,
+        .is_allowed = coll__word_in(transport->name,
+                                    coll__param_text(PARAM_TRANSPORTS), ','),
+    };
+    info->is_usable = !transport->usable(info->why, sizeof(info->why));
+    return COLL_OK;
+}

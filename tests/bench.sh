@@ -1,0 +1,150 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# The benchmark programs: what they print, what they refuse, and that 1, 2, 3
+# and 7 ranks get right results for every type, operation and algorithm.
+set -u
+scratch=$(mktemp -d) || exit 1
+pids=
+trap 'for p in $pids; do kill -9 "$p" 2> /dev/null; done; rm -rf "$scratch"' EXIT
+out=$scratch/out
+err=$scratch/err
+n_checks=0
+unset COLL_ALGO COLL_TRANSPORTS COLL_BOOTSTRAP
+
+fail() {
+    echo "FAILED: $*" >&2
+    head -n 30 "$out" "$err"* >&2
+    exit 1
+}
+
+# job RANKS PROGRAM ARGUMENTS...: start the ranks by hand, stdout to $out.
+job() {
+    size=$1
+    shift
+    port=$((20000 + ($$ * 7 + n_checks) % 12000))
+    pids=
+    : > "$out"
+    for rank in $(seq 0 $((size - 1))); do
+        COLL_RANK=$rank COLL_SIZE=$size COLL_ROOT=127.0.0.1:$port \
+            COLL_JOB_SECRET=bench-$$ COLL_TIMEOUT=60 \
+            timeout 120 "benchmarks/$@" >> "$out" 2> "$err.$rank" &
+        pids="$pids $!"
+    done
+    status=0
+    for pid in $pids; do
+        wait "$pid" || status=$?
+    done
+    pids=
+}
+
+# right RANKS LINES PROGRAM ARGUMENTS...: so many lines and no errors in them.
+right() {
+    ranks=$1
+    lines=$2
+    shift 2
+    n_checks=$((n_checks + 1))
+    rm -f "$err".*
+    job "$ranks" "$@" --json
+    # somebody else's port: once more on the next
+    if [ $status != 0 ] && grep -q 'in use' "$err".*; then
+        n_checks=$((n_checks + 100))
+        job "$ranks" "$@" --json
+    fi
+    [ $status = 0 ] || fail "$ranks ranks, $*: exit status $status"
+    [ "$(wc -l < "$out")" = "$lines" ] || fail "$ranks ranks, $*: not $lines lines"
+    [ "$(grep -c "\"ranks\":$ranks,.*\"errors\":0}$" "$out")" = "$lines" ] ||
+        fail "$ranks ranks, $*: errors"
+}
+
+# refused STATUS WORDS PROGRAM ARGUMENTS...: one sentence with the words.
+refused() {
+    wanted=$1
+    words=$2
+    shift 2
+    n_checks=$((n_checks + 1))
+    timeout 60 "benchmarks/$@" > "$out" 2> "$err"
+    status=$?
+    [ $status = "$wanted" ] || fail "$*: exit status $status, not $wanted"
+    [ "$(wc -l < "$err")" = 1 ] || fail "$*: not one line on stderr"
+    grep -q -- "$words" "$err" || fail "$*: nothing of '$words'"
+}
+
+# ---- what is printed
+right 1 1 allreduce_bw -b 64 -e 64 -n 3
+pattern='^{"collective":"allreduce","ranks":1,"hosts":1,"bytes":64,"count":16,'
+pattern=$pattern'"type":"f32","op":"sum","device":"host","algorithm":"[a-z_]*",'
+pattern=$pattern'"iters":3,"lat_us":{"min":[0-9.]*,"p50":[0-9.]*,"p99":[0-9.]*},'
+pattern=$pattern'"algbw_GBps":[0-9.]*,"busbw_GBps":[0-9.]*,"errors":0}$'
+grep -q "$pattern" "$out" || fail "a JSON line without its fields"
+# 3, 6, 12, 24, 48 bytes in whole f64: 1, 1, 1, 3, 6
+right 1 3 allreduce_lat -b 3 -e 70 -t f64 -n 2
+[ "$(sed 's/.*"bytes":\([0-9]*\),.*/\1/' "$out" | tr '\n' ' ')" = "8 24 48 " ] ||
+    fail "sizes that are no whole elements"
+for program in broadcast_bw broadcast_lat allgather_bw allgather_lat allreduce_bw; do
+    right 1 3 $program -b 4K -e 64K -f 4 -n 3 -w 0
+done
+right 1 1 barrier_lat -n 3
+benchmarks/allreduce_bw -b 8 -e 16 -n 2 > "$out" 2> "$err" || fail "a table"
+grep -q '^# .*libcoll.*1 rank on 1 host' "$out" || fail "no word of what is measured"
+[ "$(grep -vc '^#' "$out")" = 2 ] || fail "not two rows in the table"
+benchmarks/allgather_bw -b 8 -e 16 -n 2 --csv > "$out" 2> "$err" || fail "csv"
+[ "$(awk -F, '{print NF}' "$out" | sort -u)" = 16 ] || fail "csv of other columns"
+benchmarks/broadcast_lat --help > "$out" || fail "--help"
+grep -q -- --root "$out" || fail "--help says nothing of --root"
+benchmarks/broadcast_lat --version > "$out" && grep -q libcoll "$out" || fail "--version"
+
+# ---- what is refused
+refused 2 'there are: i8, u8' allreduce_bw -t int
+refused 2 'there are: sum, prod, min, max, avg' allreduce_bw -o and
+refused 2 'there are: .*recursive_doubling' allreduce_bw -a nonsense
+refused 2 'there are: .*chain' broadcast_bw -a nonsense
+refused 2 'not in this version' allreduce_bw -d cuda
+refused 2 'not in this version' allreduce_bw -d emu
+refused 2 'no device' allreduce_bw -d tape
+refused 2 'no size' allreduce_bw -b 4X
+refused 2 'no size' allreduce_bw -e -4
+refused 2 'above the last' allreduce_bw -b 8 -e 4
+refused 2 'must be above 1' allreduce_bw -f 1
+refused 2 'iterations' allreduce_bw -n 0
+refused 2 'on or off' allreduce_bw -c maybe
+refused 2 'needs a value' allreduce_bw -b
+refused 2 'unknown option --frobnicate' allreduce_bw --frobnicate
+refused 2 'unknown option -z' allreduce_bw -z
+refused 2 'unexpected argument' allreduce_bw 4K
+refused 2 'no use for --op' broadcast_bw -o sum
+refused 2 'no use for --root' allreduce_bw -r 0
+refused 2 'no use for --end' barrier_lat -e 8
+refused 2 'no rank 1' broadcast_bw -r 1
+refused 1 'not enough memory' allreduce_bw -b 8T -e 8T -n 1
+if [ -w /dev/full ]; then
+    benchmarks/allreduce_bw -b 8 -e 8 -n 1 > /dev/full 2> "$err"
+    [ $? = 1 ] && grep -q 'cannot write' "$err" || fail "a full disk goes unnoticed"
+fi
+
+# ---- right results
+for type in i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32 f64; do
+    right 2 2 allreduce_bw -t $type -o sum -b 4 -e 40K -f 10000 -n 2 -w 1
+    right 2 2 allgather_bw -t $type -b 4 -e 40K -f 10000 -n 2 -w 1
+done
+for op in sum prod min max avg; do
+    right 3 2 allreduce_lat -t bf16 -o $op -b 4 -e 40K -f 10000 -n 2 -w 1
+    right 3 2 allreduce_lat -t i8 -o $op -b 4 -e 40K -f 10000 -n 2 -w 1
+done
+for ranks in 2 3 7; do
+    for algorithm in ring recursive_doubling binomial; do
+        right $ranks 3 allreduce_bw -b 4 -e 400K -f 300 -n 2 -w 1 -a $algorithm
+        grep -q "\"algorithm\":\"$algorithm\"" "$out" || fail "not by $algorithm"
+    done
+    for algorithm in binomial chain; do
+        right $ranks 3 broadcast_bw -b 4 -e 400K -f 300 -n 2 -w 1 -a $algorithm \
+            -r $((ranks - 1)) --vary-buffers
+        grep -q "\"algorithm\":\"$algorithm\"" "$out" || fail "not by $algorithm"
+    done
+    for algorithm in ring bruck; do
+        right $ranks 3 allgather_bw -b 4 -e 400K -f 300 -n 5 -w 1 -a $algorithm \
+            --vary-buffers
+        grep -q "\"algorithm\":\"$algorithm\"" "$out" || fail "not by $algorithm"
+    done
+    right $ranks 1 barrier_lat -n 20 -a dissemination
+done
+echo "$n_checks checks"

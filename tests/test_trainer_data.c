@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_trainer_data.c - IDX files good and bad, where they are looked for, the
+ * sampler, synthetic images. */
+#include "trainer/data.h"
+#include "trainer/error.h"
+#include "trainer/sampler.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define N 12 /* images in a test file */
+
+static char dir[64]; /* of the running test */
+static char images_path[128], labels_path[128];
+
+/* What a pair of files claims and holds. */
+struct fake {
+    uint32_t magic, n, rows, columns; /* of the images' header */
+    size_t bytes;                     /* of images that follow */
+    uint32_t label_magic, n_labels;
+    size_t label_bytes;
+    int bad_label; /* its index, or -1 */
+    int is_gz;
+};
+
+static const struct fake good = {0x803, N, 28, 28, N * 784, 0x801,
+                                 N,     N, -1, 0};
+
+static void put_word(unsigned char **p, uint32_t w)
+{
+    for (int shift = 24; shift >= 0; shift -= 8)
+        *(*p)++ = (unsigned char)(w >> shift);
+}
+
+/* gzopen in mode "T" writes plainly. */
+static void write_bytes(const char *path, int is_gz, const unsigned char *bytes,
+                        size_t len)
+{
+    gzFile f = gzopen(path, is_gz ? "wb" : "wbT");
+
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(gzwrite(f, bytes, (unsigned)len), (int)len);
+    ck_assert_int_eq(gzclose(f), Z_OK);
+}
+
+/* Pixel i of the file is 7 i mod 256, label i is i mod 10. */
+static void write_fake(const struct fake *k)
+{
+    static unsigned char buffer[16 + (N + 1) * 784];
+    unsigned char *p = buffer;
+
+    put_word(&p, k->magic);
+    put_word(&p, k->n);
+    put_word(&p, k->rows);
+    put_word(&p, k->columns);
+    for (size_t i = 0; i < k->bytes; i++)
+        *p++ = (unsigned char)(i * 7);
+    write_bytes(images_path, k->is_gz, buffer, (size_t)(p - buffer));
+    p = buffer;
+    put_word(&p, k->label_magic);
+    put_word(&p, k->n_labels);
+    for (size_t i = 0; i < k->label_bytes; i++)
+        *p++ = (unsigned char)((int)i == k->bad_label ? 10 : i % 10);
+    write_bytes(labels_path, k->is_gz, buffer, (size_t)(p - buffer));
+}
+
+static void set_up(void)
+{
+    snprintf(dir, sizeof(dir), "/tmp/coll-data-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(images_path, sizeof(images_path), "%s/images", dir);
+    snprintf(labels_path, sizeof(labels_path), "%s/labels", dir);
+    unsetenv("COLL_DATA");
+}
+
+static void tear_down(void)
+{
+    char command[128];
+
+    snprintf(command, sizeof(command), "rm -rf %s", dir);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static void assert_good(const struct images *images)
+{
+    ck_assert_uint_eq(images->n, N);
+    for (size_t i = 0; i < N * 784; i++)
+        ck_assert_uint_eq(images->pixels[i], (unsigned char)(i * 7));
+    for (size_t i = 0; i < N; i++)
+        ck_assert_uint_eq(images->labels[i], i % 10);
+}
+
+/* The files as they are must be refused, with these words and a file's name. */
+static void assert_refused(const char *words, const char *path)
+{
+    struct images images = {(unsigned char *)dir, (unsigned char *)dir, 1};
+
+    ck_assert_int_eq(idx_load(&images, images_path, labels_path), -1);
+    ck_assert_msg(strstr(train_error(), words) && strstr(train_error(), path),
+                  "'%s' has no '%s'", train_error(), words);
+    ck_assert_ptr_null(images.pixels);
+    ck_assert_ptr_null(images.labels);
+}
+
+/* _i: plain, gzipped */
+START_TEST(good_files_are_read)
+{
+    struct fake k = good;
+    struct images images;
+
+    k.is_gz = _i;
+    write_fake(&k);
+    ck_assert_msg(!idx_load(&images, images_path, labels_path), "%s",
+                  train_error());
+    assert_good(&images);
+    images_limit(&images, 0);
+    ck_assert_uint_eq(images.n, N);
+    images_limit(&images, 5);
+    ck_assert_uint_eq(images.n, 5);
+    images_limit(&images, 50);
+    ck_assert_uint_eq(images.n, 5);
+    images_fini(&images);
+}
+END_TEST
+
+START_TEST(a_wrong_header_or_length_is_refused)
+{
+    static const struct {
+        struct fake fake;
+        const char *words;
+        int in_labels;
+    } cases[] = {
+        {{0x802, N, 28, 28, N * 784, 0x801, N, N, -1, 0}, "0x00000802", 0},
+        {{0x803, N, 27, 28, N * 784, 0x801, N, N, -1, 0}, "27 x 28", 0},
+        {{0x803, 0, 28, 28, 0, 0x801, 0, 0, -1, 0}, "no images", 0},
+        {{0x803, N, 28, 28, N * 784 - 1, 0x801, N, N, -1, 0}, "cut off", 0},
+        {{0x803, N, 28, 28, N * 784 + 1, 0x801, N, N, -1, 0}, "more than", 0},
+        {{0x803, ~0u, 28, 28, N * 784, 0x801, N, N, -1, 0}, "cut off", 0},
+        {{0x803, N, 28, 28, N * 784, 0x803, N, N, -1, 0}, "0x00000803", 1},
+        {{0x803, N, 28, 28, N * 784, 0x801, 11, 11, -1, 0}, "11 labels", 1},
+        {{0x803, N, 28, 28, N * 784, 0x801, N, 11, -1, 0}, "cut off", 1},
+        {{0x803, N, 28, 28, N * 784, 0x801, N, N, 3, 0}, "label 3 is 10", 1},
+    };
+
+    for (int gz = 0; gz < 2; gz++)
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+            struct fake k = cases[i].fake;
+
+            k.is_gz = gz;
+            write_fake(&k);
+            assert_refused(cases[i].words,
+                           cases[i].in_labels ? labels_path : images_path);
+        }
+}
+END_TEST
+
+/* Cut the gzipped file at every 7th byte; then damage single bytes. */
+START_TEST(a_gzipped_file_cut_or_damaged_anywhere_is_refused)
+{
+    static unsigned char whole[64 * 1024];
+    struct fake k = good;
+    struct images images;
+    size_t len;
+    FILE *f;
+
+    k.is_gz = 1;
+    write_fake(&k);
+    f = fopen(images_path, "rb");
+    len = fread(whole, 1, sizeof(whole), f);
+    fclose(f);
+    for (size_t cut = 0; cut < len; cut += 7) {
+        f = fopen(images_path, "wb");
+        ck_assert_uint_eq(fwrite(whole, 1, cut, f), cut);
+        fclose(f);
+        ck_assert_int_eq(idx_load(&images, images_path, labels_path), -1);
+    }
+    for (size_t at = len - 8; at < len; at++) { /* its check sum and length */
+        f = fopen(images_path, "wb");
+        whole[at] ^= 0x40;
+        ck_assert_uint_eq(fwrite(whole, 1, len, f), len);
+        whole[at] ^= 0x40;
+        fclose(f);
+        assert_refused("cut off or damaged", images_path);
+    }
+}
+END_TEST
+
+START_TEST(a_missing_file_or_a_folder_is_named)
+{
+    assert_refused("No such file", images_path);
+    write_fake(&good);
+    ck_assert_int_eq(unlink(labels_path), 0);
+    assert_refused("No such file", labels_path);
+    ck_assert_int_eq(mkdir(labels_path, 0700), 0);
+    assert_refused("is not a file", labels_path);
+}
+END_TEST
+
+/* ---- where data sets lie ---- */
+
+static void write_set(const char *where, int is_gz)
+{
+    static const char *const parts[] = {"train", "t10k"};
+    struct fake k = good;
+
+    k.is_gz = is_gz;
+    for (int i = 0; i < 2; i++) {
+        const char *gz = is_gz ? ".gz" : "";
+
+        snprintf(images_path, sizeof(images_path),
+                 "%s/%s-images-idx3-ubyte%s", where, parts[i], gz);
+        snprintf(labels_path, sizeof(labels_path),
+                 "%s/%s-labels-idx1-ubyte%s", where, parts[i], gz);
+        write_fake(&k);
+    }
+}
+
+static void assert_loads(const struct data_config *config, const char *where)
+{
+    struct dataset d;
+
+    ck_assert_msg(!dataset_load(&d, config), "%s", train_error());
+    assert_good(&d.train);
+    assert_good(&d.test);
+    ck_assert_str_eq(d.where, where);
+    dataset_fini(&d);
+}
+
+START_TEST(data_is_found_by_flag_then_by_environment)
+{
+    struct data_config config = {.name = "mnist", .dir = dir};
+    struct data_config by_env = {.name = "mnist", .dir = ""};
+    char below[80];
+
+    write_set(dir, 0);
+    assert_loads(&config, dir);
+    setenv("COLL_DATA", "/nowhere", 1);
+    assert_loads(&config, dir);
+    setenv("COLL_DATA", dir, 1);
+    assert_loads(&by_env, dir);
+
+    tear_down(); /* again, one folder further down and gzipped */
+    snprintf(below, sizeof(below), "%s/mnist", dir);
+    ck_assert_int_eq(mkdir(dir, 0700), 0);
+    ck_assert_int_eq(mkdir(below, 0700), 0);
+    write_set(below, 1);
+    assert_loads(&by_env, dir);
+}
+END_TEST
+
+START_TEST(a_set_that_lacks_a_file_is_refused_by_its_name)
+{
+    struct data_config config = {.name = "fashion-mnist", .dir = dir};
+    char path[160];
+    struct dataset d;
+
+    write_set(dir, 1);
+    snprintf(path, sizeof(path), "%s/t10k-labels-idx1-ubyte", dir);
+    ck_assert_int_eq(unlink(labels_path), 0);
+    ck_assert_int_eq(dataset_load(&d, &config), -1);
+    ck_assert_ptr_nonnull(strstr(train_error(), path));
+    ck_assert_ptr_nonnull(strstr(train_error(), "dataset-fashion-mnist"));
+    ck_assert_ptr_null(d.train.pixels);
+}
+END_TEST
+
+/* ---- batches ---- */
+
+START_TEST(pixels_become_numbers_as_asked)
+{
+    unsigned char pixels[2 * 784] = {0}, seen[2], real[2] = {4, 9};
+    struct images images = {pixels, real, 2};
+    uint32_t index[2] = {1, 0};
+    float out[2 * 784];
+    struct pixel_scale scale;
+    double sum = 0, squares = 0;
+
+    for (int i = 784; i < 2 * 784; i++)
+        pixels[i] = 255;
+    pixel_scale_unit(&scale);
+    images_gather(&images, index, 2, &scale, out, seen);
+    ck_assert_float_eq(out[0], 1);
+    ck_assert_float_eq(out[784], 0);
+    ck_assert_uint_eq(seen[0], 9);
+    ck_assert_uint_eq(seen[1], 4);
+
+    pixels[3] = 100;
+    pixel_scale_meanstd(&scale, &images);
+    images_gather(&images, index, 2, &scale, out, seen);
+    for (int i = 0; i < 2 * 784; i++) {
+        sum += (double)out[i];
+        squares += (double)out[i] * (double)out[i];
+    }
+    ck_assert_double_eq_tol(sum / 1568, 0, 1e-6);
+    ck_assert_double_eq_tol(squares / 1568, 1, 1e-5);
+}
+END_TEST
+
+START_TEST(an_image_of_one_colour_has_no_deviation_to_divide_by)
+{
+    unsigned char pixels[784], label = 0;
+    struct images images = {pixels, &label, 1};
+    struct pixel_scale scale;
+
+    memset(pixels, 17, sizeof(pixels));
+    pixel_scale_meanstd(&scale, &images);
+    ck_assert_float_eq(scale.value[17], 0);
+}
+END_TEST
+
+START_TEST(synthetic_images_are_seeded_and_of_all_classes)
+{
+    struct images a, b, c;
+    int seen[10] = {0};
+
+    ck_assert_int_eq(synthetic_make(&a, 50, 1, 0), 0);
+    ck_assert_int_eq(synthetic_make(&b, 50, 1, 0), 0);
+    ck_assert_int_eq(synthetic_make(&c, 50, 2, 0), 0);
+    ck_assert_mem_eq(a.pixels, b.pixels, 50 * 784);
+    ck_assert_mem_ne(a.pixels, c.pixels, 50 * 784);
+    for (int i = 0; i < 50; i++)
+        seen[a.labels[i]]++;
+    for (int i = 0; i < 10; i++)
+        ck_assert_int_eq(seen[i], 5);
+    images_fini(&a);
+    ck_assert_int_eq(synthetic_make(&a, 50, 1, 50), 0); /* as a test set */
+    ck_assert_mem_ne(a.pixels, b.pixels, 50 * 784);
+    images_fini(&a);
+    images_fini(&b);
+    images_fini(&c);
+}
+END_TEST
+
+/* ---- the sampler ---- */
+
+#define IMAGES 103
+
+static struct sampler sampler_of(int rank, int n_ranks, size_t batch)
+{
+    struct sampler s = {.seed = 3, .n_images = IMAGES, .batch = batch,
+                        .rank = rank, .n_ranks = n_ranks};
+
+    ck_assert_msg(!sampler_init(&s), "%s", train_error());
+    return s;
+}
+
+/* _i: the number of ranks */
+START_TEST(the_ranks_parts_of_an_epoch_are_disjoint_and_fill_its_steps)
+{
+    int seen[IMAGES] = {0};
+    size_t batch = 4, n = 0;
+
+    for (int r = 0; r < _i; r++) {
+        struct sampler s = sampler_of(r, _i, batch);
+
+        ck_assert_uint_eq(s.n_steps, IMAGES / ((size_t)_i * batch));
+        sampler_start_epoch(&s, 2);
+        for (size_t step = 0; step < s.n_steps; step++)
+            for (size_t i = 0; i < batch; i++, n++)
+                ck_assert_int_eq(seen[sampler_step(&s, step)[i]]++, 0);
+        sampler_fini(&s);
+    }
+    ck_assert_uint_eq(n, IMAGES / ((size_t)_i * batch) * (size_t)_i * batch);
+}
+END_TEST
+
+START_TEST(a_step_of_many_ranks_is_a_step_of_one_with_the_whole_batch)
+{
+    struct sampler one = sampler_of(0, 1, (size_t)_i * 3);
+
+    sampler_start_epoch(&one, 5);
+    for (int r = 0; r < _i; r++) {
+        struct sampler s = sampler_of(r, _i, 3);
+
+        sampler_start_epoch(&s, 5);
+        ck_assert_uint_eq(s.n_steps, one.n_steps);
+        for (size_t step = 0; step < s.n_steps; step++)
+            ck_assert_mem_eq(sampler_step(&s, step),
+                             sampler_step(&one, step) + sampler_first(&s),
+                             3 * sizeof(uint32_t));
+        sampler_fini(&s);
+    }
+    sampler_fini(&one);
+}
+END_TEST
+
+START_TEST(each_epoch_has_an_order_of_its_own)
+{
+    struct sampler a = sampler_of(0, 1, 1), b = sampler_of(0, 1, 1);
+    size_t len = IMAGES * sizeof(uint32_t);
+    int seen[IMAGES] = {0};
+
+    sampler_start_epoch(&a, 0);
+    sampler_start_epoch(&b, 1);
+    ck_assert_mem_ne(a.order, b.order, len);
+    sampler_start_epoch(&b, 0);
+    ck_assert_mem_eq(a.order, b.order, len);
+    b.seed++;
+    sampler_start_epoch(&b, 0);
+    ck_assert_mem_ne(a.order, b.order, len);
+    for (int i = 0; i < IMAGES; i++)
+        ck_assert_int_eq(seen[a.order[i]]++, 0);
+    sampler_fini(&a);
+    sampler_fini(&b);
+}
+END_TEST
+
+START_TEST(images_that_do_not_fill_a_step_are_refused)
+{
+    struct sampler s = {.n_images = 7, .batch = 4, .n_ranks = 2};
+
+    ck_assert_int_eq(sampler_init(&s), -1);
+    ck_assert_ptr_nonnull(strstr(train_error(), "lower --batch-size"));
+}
+END_TEST
+
+static Suite *make_suite(void)
+{
+    Suite *suite = suite_create("trainer_data");
+    TCase *files = tcase_create("files"), *batches = tcase_create("batches");
+
+    tcase_add_checked_fixture(files, set_up, tear_down);
+    tcase_set_timeout(files, 60);
+    tcase_add_loop_test(files, good_files_are_read, 0, 2);
+    tcase_add_test(files, a_wrong_header_or_length_is_refused);
+    tcase_add_test(files, a_gzipped_file_cut_or_damaged_anywhere_is_refused);
+    tcase_add_test(files, a_missing_file_or_a_folder_is_named);
+    tcase_add_test(files, data_is_found_by_flag_then_by_environment);
+    tcase_add_test(files, a_set_that_lacks_a_file_is_refused_by_its_name);
+    suite_add_tcase(suite, files);
+
+    tcase_set_timeout(batches, 60);
+    tcase_add_test(batches, pixels_become_numbers_as_asked);
+    tcase_add_test(batches,
+                   an_image_of_one_colour_has_no_deviation_to_divide_by);
+    tcase_add_test(batches, synthetic_images_are_seeded_and_of_all_classes);
+    tcase_add_loop_test(
+        batches, the_ranks_parts_of_an_epoch_are_disjoint_and_fill_its_steps,
+        1, 9);
+    tcase_add_loop_test(
+        batches, a_step_of_many_ranks_is_a_step_of_one_with_the_whole_batch,
+        1, 9);
+    tcase_add_test(batches, each_epoch_has_an_order_of_its_own);
+    tcase_add_test(batches, images_that_do_not_fill_a_step_are_refused);
+    suite_add_tcase(suite, batches);
+    return suite;
+}
+
+int main(void)
+{
+    SRunner *runner = srunner_create(make_suite());
+    int failed;
+
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

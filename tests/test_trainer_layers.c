@@ -1,0 +1,608 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_trainer_layers.c - every layer against plain loops (forward) and finite
+ * differences (backward), then the whole network. */
+#include "trainer/error.h"
+#include "trainer/layers.h"
+#include "trainer/model.h"
+#include "trainer/onednn.h"
+#include "trainer/rng.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK 3
+#define PROBES 60 /* values varied in each array */
+
+/* A layer alone, with all its arrays. */
+struct bench {
+    struct layer layer;
+    float *in, *out, *dout, *din;
+    size_t n_in, n_out;
+    struct pass pass;
+};
+
+static void fill(float *values, size_t n, uint64_t seed)
+{
+    for (size_t i = 0; i < n; i++)
+        values[i] = 2 * rng_unit(seed, i) - 1;
+}
+
+static float *floats(size_t n)
+{
+    float *p = aligned_alloc(64, (n * sizeof(float) + 127) / 64 * 64);
+
+    ck_assert_ptr_nonnull(p);
+    memset(p, 0, n * sizeof(float));
+    return p;
+}
+
+static void bench_init(struct bench *b, const struct layer_spec *spec,
+                       struct shape in)
+{
+    struct layer *l = &b->layer;
+
+    *b = (struct bench){.layer = {.spec = *spec,
+                                  .index = 1,
+                                  .chunk = CHUNK,
+                                  .in = in,
+                                  .out.block = onednn_block(),
+                                  .is_stale = 1},
+                        .pass = {.is_training = 1, .key = 99, .first = 5}};
+    ck_assert_msg(!spec->ops->shape(l), "%s", train_error());
+    b->n_in = CHUNK * shape_len(&l->in);
+    b->n_out = CHUNK * shape_len(&l->out);
+    b->in = floats(b->n_in);
+    b->din = floats(b->n_in);
+    b->out = floats(b->n_out);
+    b->dout = floats(b->n_out);
+    l->weights = floats(l->n_weights + l->n_biases);
+    l->biases = l->weights + l->n_weights;
+    l->dweights = floats(l->n_weights + l->n_biases);
+    l->dbiases = l->dweights + l->n_weights;
+    fill(b->in, b->n_in, 1);
+    fill(b->dout, b->n_out, 2);
+    fill(l->weights, l->n_weights + l->n_biases, 3);
+    ck_assert_msg(!spec->ops->init(l), "%s", train_error());
+}
+
+static void bench_fini(struct bench *b)
+{
+    b->layer.spec.ops->fini(&b->layer);
+    free(b->in);
+    free(b->din);
+    free(b->out);
+    free(b->dout);
+    free(b->layer.weights);
+    free(b->layer.dweights);
+}
+
+/* Return the sum of out * dout: its derivatives are what backward yields. */
+static double bench_value(struct bench *b)
+{
+    double sum = 0;
+
+    b->layer.is_stale = 1;
+    ck_assert_int_eq(b->layer.spec.ops->forward(&b->layer, b->in, b->out,
+                                                &b->pass), 0);
+    for (size_t i = 0; i < b->n_out; i++)
+        sum += (double)b->out[i] * (double)b->dout[i];
+    return sum;
+}
+
+/* Vary values[i] for some i and compare slopes with grads[i].  Where the two
+ * one-sided slopes differ there is a kink (relu, pool): not comparable. */
+static void probe(struct bench *b, float *values, const float *grads, size_t n,
+                  const char *what)
+{
+    size_t step = n / PROBES + 1;
+    int compared = 0, tried = 0;
+    const float h = 0.004f;
+
+    for (size_t i = 0; i < n; i += step) {
+        float was = values[i];
+        double mid = bench_value(b), left, right;
+
+        values[i] = was + h;
+        right = (bench_value(b) - mid) / (double)(values[i] - was);
+        values[i] = was - h;
+        left = (bench_value(b) - mid) / (double)(values[i] - was);
+        values[i] = was;
+        tried++;
+        if (fabs(left - right) > 0.02 * (1 + fabs(left)))
+            continue;
+        compared++;
+        ck_assert_msg(fabs((left + right) / 2 - (double)grads[i]) <
+                          0.01 * (1 + fabs(left)),
+                      "%s %s[%zu]: %g by backward, %g by difference",
+                      b->layer.spec.ops->name, what, i, (double)grads[i],
+                      (left + right) / 2);
+    }
+    ck_assert_int_ge(compared * 10, tried * 6);
+}
+
+/* Backward may spoil dout and, where it says so, in: it gets copies. */
+static void run_backward(struct bench *b, int want_din)
+{
+    const struct layer_ops *ops = b->layer.spec.ops;
+    float *dout = floats(b->n_out), *in = floats(b->n_in);
+    struct layer_io io = {b->in, b->out, dout, want_din ? b->din : NULL};
+    int in_place = want_din && ops->may_overwrite;
+
+    bench_value(b);
+    memcpy(dout, b->dout, b->n_out * sizeof(float));
+    memcpy(in, b->in, b->n_in * sizeof(float));
+    if (in_place)
+        io.din = b->in;
+    ck_assert_int_eq(ops->backward(&b->layer, &io, &b->pass), 0);
+    if (in_place) {
+        memcpy(b->din, b->in, b->n_in * sizeof(float));
+        memcpy(b->in, in, b->n_in * sizeof(float));
+    }
+    free(dout);
+    free(in);
+}
+
+static void check_gradients(struct bench *b, int want_din)
+{
+    struct layer *l = &b->layer;
+
+    run_backward(b, want_din);
+    probe(b, l->weights, l->dweights, l->n_weights, "weights");
+    probe(b, l->biases, l->dbiases, l->n_biases, "biases");
+    if (want_din)
+        probe(b, b->in, b->din, b->n_in, "in");
+}
+
+static size_t place(const struct shape *s, int image, int c, int y, int x)
+{
+    int block = s->block;
+    size_t at = (size_t)(image * (s->channels / block) + c / block);
+
+    return ((at * (size_t)s->height + (size_t)y) * (size_t)s->width +
+            (size_t)x) * (size_t)block + (size_t)(c % block);
+}
+
+/* One output of a 3 x 3 convolution, by the formula. */
+static double conv_at(const struct bench *b, int n, int o, int y, int x)
+{
+    const struct layer *l = &b->layer;
+    double sum = (double)l->biases[o];
+
+    for (int i = 0; i < l->in.channels; i++)
+        for (int k = 0; k < 9; k++) {
+            size_t w = (size_t)((o * l->in.channels + i) * 9 + k);
+
+            sum += (double)l->weights[w] *
+                   (double)b->in[place(&l->in, n, i, y + k / 3, x + k % 3)];
+        }
+    return l->spec.relu && sum < 0 ? 0 : sum;
+}
+
+static void check_conv_forward(struct bench *b)
+{
+    const struct shape *s = &b->layer.out;
+
+    bench_value(b);
+    for (int n = 0; n < CHUNK; n++)
+        for (int c = 0; c < s->channels; c++)
+            for (int y = 0; y < s->height; y++)
+                for (int x = 0; x < s->width; x++)
+                    ck_assert_double_eq_tol(
+                        (double)b->out[place(s, n, c, y, x)],
+                        conv_at(b, n, c, y, x), 1e-4);
+}
+
+static int map_block(int channels)
+{
+    return onednn_block() ? onednn_block() : channels;
+}
+
+/* ---- layers ---- */
+
+START_TEST(the_image_convolution_follows_its_formula_and_slopes)
+{
+    struct layer_spec spec = {.ops = &layer_conv_image, .units = 32,
+                              .relu = _i};
+    struct bench b;
+
+    bench_init(&b, &spec, (struct shape){1, 9, 7, 1});
+    check_conv_forward(&b);
+    check_gradients(&b, 0);
+    bench_fini(&b);
+}
+END_TEST
+
+START_TEST(the_convolution_follows_its_formula_and_slopes)
+{
+    struct layer_spec spec = {.ops = &layer_conv, .units = 64};
+    struct bench b;
+
+    bench_init(&b, &spec, (struct shape){32, 8, 10, map_block(32)});
+    check_conv_forward(&b);
+    check_gradients(&b, 1);
+    bench_fini(&b);
+}
+END_TEST
+
+static double pool_at(const struct bench *b, int n, int c, int y, int x)
+{
+    double best = b->layer.spec.relu ? 0 : -HUGE_VAL;
+
+    for (int k = 0; k < 4; k++)
+        best = fmax(best, (double)b->in[place(&b->layer.in, n, c,
+                                              2 * y + k / 2, 2 * x + k % 2)]);
+    return best;
+}
+
+/* _i: relu or not, in blocks of 8, 16 and all channels. */
+START_TEST(the_pool_takes_the_largest_and_passes_its_slope)
+{
+    static const int blocks[] = {8, 16, 32};
+    struct layer_spec spec = {.ops = &layer_pool, .relu = _i / 3};
+    struct bench b;
+
+    bench_init(&b, &spec, (struct shape){32, 6, 4, blocks[_i % 3]});
+    bench_value(&b);
+    for (int n = 0; n < CHUNK; n++)
+        for (int c = 0; c < 32; c++)
+            for (int y = 0; y < 3; y++)
+                for (int x = 0; x < 2; x++)
+                    ck_assert_double_eq(
+                        (double)b.out[place(&b.layer.out, n, c, y, x)],
+                        pool_at(&b, n, c, y, x));
+    check_gradients(&b, 1);
+    bench_fini(&b);
+}
+END_TEST
+
+START_TEST(equal_values_in_a_window_share_one_slope_not_four)
+{
+    struct layer_spec spec = {.ops = &layer_pool};
+    double in = 0, out = 0;
+    struct bench b;
+
+    bench_init(&b, &spec, (struct shape){8, 4, 4, 8});
+    for (size_t i = 0; i < b.n_in; i++)
+        b.in[i] = 0.5f;
+    run_backward(&b, 1);
+    for (size_t i = 0; i < b.n_in; i++)
+        in += (double)b.din[i];
+    for (size_t i = 0; i < b.n_out; i++)
+        out += (double)b.dout[i];
+    ck_assert_double_eq_tol(in, out, 1e-5);
+    bench_fini(&b);
+}
+END_TEST
+
+START_TEST(the_dense_layer_follows_its_formula_and_slopes)
+{
+    struct layer_spec spec = {.ops = &layer_dense, .units = 19, .relu = _i};
+    struct bench b;
+
+    bench_init(&b, &spec, (struct shape){8, 3, 2, 8});
+    bench_value(&b);
+    for (int n = 0; n < CHUNK; n++)
+        for (int o = 0; o < 19; o++) {
+            double sum = (double)b.layer.biases[o];
+
+            for (int i = 0; i < 48; i++)
+                sum += (double)b.in[n * 48 + i] *
+                       (double)b.layer.weights[i * 19 + o];
+            ck_assert_double_eq_tol((double)b.out[n * 19 + o],
+                                    _i && sum < 0 ? 0 : sum, 1e-5);
+        }
+    check_gradients(&b, 1);
+    bench_fini(&b);
+}
+END_TEST
+
+START_TEST(dropout_drops_its_part_and_keeps_the_mean)
+{
+    struct layer_spec spec = {.ops = &layer_dropout, .rate = 0.25f};
+    size_t dropped = 0;
+    struct bench b;
+
+    bench_init(&b, &spec, (struct shape){32, 24, 24, 32});
+    bench_value(&b);
+    for (size_t i = 0; i < b.n_out; i++) {
+        dropped += b.out[i] == 0;
+        if (b.out[i] != 0)
+            ck_assert_float_eq_tol(b.out[i], b.in[i] / 0.75f, 1e-6);
+    }
+    ck_assert_double_eq_tol((double)dropped / (double)b.n_out, 0.25, 0.01);
+    check_gradients(&b, 1);
+    b.pass.is_training = 0;
+    bench_value(&b);
+    ck_assert_mem_eq(b.out, b.in, b.n_in * sizeof(float));
+    bench_fini(&b);
+}
+END_TEST
+
+/* Image 2 of a pass that begins at 5 is image 0 of one that begins at 7. */
+START_TEST(what_dropout_drops_depends_on_the_place_in_the_batch)
+{
+    struct layer_spec spec = {.ops = &layer_dropout, .rate = 0.5f};
+    float kept[64];
+    struct bench b;
+
+    bench_init(&b, &spec, (struct shape){64, 1, 1, 64});
+    for (size_t i = 0; i < b.n_in; i++)
+        b.in[i] = 1;
+    bench_value(&b);
+    memcpy(kept, b.out + 2 * 64, sizeof(kept));
+    ck_assert_mem_ne(kept, b.out, sizeof(kept));
+    b.pass.first = 7;
+    bench_value(&b);
+    ck_assert_mem_eq(kept, b.out, sizeof(kept));
+    b.pass.key++;
+    bench_value(&b);
+    ck_assert_mem_ne(kept, b.out, sizeof(kept));
+    bench_fini(&b);
+}
+END_TEST
+
+/* ---- the loss ---- */
+
+START_TEST(the_loss_of_equal_scores_is_the_logarithm_of_the_classes)
+{
+    float scores[20] = {0}, slopes[20];
+    unsigned char labels[2] = {3, 0};
+    double loss;
+    int right;
+
+    softmax_loss(scores, labels, 2, 10, 0.5f, slopes, &loss, &right);
+    ck_assert_double_eq_tol(loss, 2 * log(10), 1e-12);
+    ck_assert_int_eq(right, 1); /* the first of equals is taken */
+    ck_assert_float_eq_tol(slopes[3], 0.5f * (0.1f - 1), 1e-7);
+    ck_assert_float_eq_tol(slopes[4], 0.5f * 0.1f, 1e-7);
+}
+END_TEST
+
+START_TEST(the_loss_survives_huge_scores_and_follows_its_slopes)
+{
+    float scores[10], slopes[10], ignored[10];
+    unsigned char label = 7;
+    double mid, up;
+    int right;
+
+    for (int c = 0; c < 10; c++)
+        scores[c] = 1000 + 0.3f * (float)c;
+    softmax_loss(scores, &label, 1, 10, 1, slopes, &mid, &right);
+    ck_assert_int_eq(right, 0);
+    for (int c = 0; c < 10; c++) {
+        float was = scores[c];
+
+        scores[c] = was + 0.0625f;
+        softmax_loss(scores, &label, 1, 10, 1, ignored, &up, &right);
+        scores[c] = was;
+        ck_assert_double_eq_tol((up - mid) / 0.0625, (double)slopes[c], 0.01);
+    }
+}
+END_TEST
+
+START_TEST(a_score_that_is_no_number_is_a_loss_that_is_none)
+{
+    float scores[10] = {0, NAN}, slopes[10];
+    unsigned char label = 2;
+    double loss;
+    int right;
+
+    softmax_loss(scores, &label, 1, 10, 1, slopes, &loss, &right);
+    ck_assert(isnan(loss));
+    ck_assert(isnan(slopes[0]));
+}
+END_TEST
+
+/* ---- the whole network ---- */
+
+/* The cnn in small: every kind of layer, the same order. */
+static const struct layer_spec small_specs[] = {
+    {.ops = &layer_conv_image, .units = 16, .relu = 1},
+    {.ops = &layer_conv, .units = 16},
+    {.ops = &layer_pool, .relu = 1},
+    {.ops = &layer_dropout, .rate = 0.25f},
+    {.ops = &layer_dense, .units = 24, .relu = 1},
+    {.ops = &layer_dropout, .rate = 0.5f},
+    {.ops = &layer_dense, .units = 10},
+};
+
+static struct model *small_model(int chunk)
+{
+    struct model_config config = {"small", small_specs, 7, 12, 10, chunk};
+    struct model *m;
+
+    ck_assert_msg(!model_create(&m, &config), "%s", train_error());
+    model_init_params(m, INIT_TORCH, 5);
+    return m;
+}
+
+static const unsigned char labels[] = {1, 9, 4, 0, 4, 7, 2, 8};
+
+/* Run images first .. first + n through a model of n images or more. */
+static double pass_images(struct model *m, int first, int n, int backward)
+{
+    struct pass pass = {.is_training = 1, .key = 4, .first = (size_t)first};
+    struct model_score score;
+
+    for (int i = 0; i < n; i++)
+        fill(model_input(m) + i * 120, 120, 1000 + (uint64_t)(first + i));
+    ck_assert_int_eq(model_forward(m, &pass), 0);
+    model_loss(m, labels + first, n, 1.0f / 8, &score);
+    if (backward)
+        ck_assert_int_eq(model_backward(m, &pass), 0);
+    return score.loss / 8;
+}
+
+START_TEST(the_network_follows_its_slopes)
+{
+    struct model *m = small_model(8);
+    size_t n = model_n_params(m), step = n / 150 + 1;
+    float *params = model_params(m), *grads = model_gradients(m);
+    int compared = 0, tried = 0;
+    double mid = pass_images(m, 0, 8, 1);
+
+    for (size_t i = 0; i < n; i += step, tried++) {
+        const float h = 0.004f;
+        float was = params[i];
+        double left, right;
+
+        params[i] = was + h;
+        model_changed(m);
+        right = (pass_images(m, 0, 8, 0) - mid) / (double)(params[i] - was);
+        params[i] = was - h;
+        model_changed(m);
+        left = (pass_images(m, 0, 8, 0) - mid) / (double)(params[i] - was);
+        params[i] = was;
+        if (fabs(left - right) > 1e-3)
+            continue;
+        compared++;
+        ck_assert_double_eq_tol((left + right) / 2, (double)grads[i], 1e-3);
+    }
+    ck_assert_int_gt(compared * 10, tried * 8);
+    model_destroy(m);
+}
+END_TEST
+
+static void assert_close(const float *a, const float *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        ck_assert_float_eq_tol(a[i], b[i], 1e-6);
+}
+
+START_TEST(chunks_add_up_to_the_batch)
+{
+    struct model *whole = small_model(8), *part = small_model(3);
+    double loss = pass_images(whole, 0, 8, 1), sum = 0;
+
+    for (int at = 0; at < 8; at += 3)
+        sum += pass_images(part, at, at < 6 ? 3 : 2, 1);
+    ck_assert_double_eq_tol(loss, sum, 1e-6);
+    assert_close(model_gradients(whole), model_gradients(part),
+                 model_n_params(whole));
+    model_destroy(whole);
+    model_destroy(part);
+}
+END_TEST
+
+START_TEST(a_view_scores_like_its_model_and_follows_its_parameters)
+{
+    struct model *m = small_model(4), *view;
+    struct pass pass = {0};
+    struct model_score score, same;
+
+    ck_assert_int_eq(model_create_view(&view, m, 2), 0);
+    for (int i = 0; i < 2; i++) {
+        model_init_params(m, INIT_GLOROT, (uint64_t)i);
+        model_changed(view);
+        fill(model_input(m), 480, 8);
+        fill(model_input(view), 240, 8);
+        ck_assert_int_eq(model_forward(m, &pass), 0);
+        ck_assert_int_eq(model_forward(view, &pass), 0);
+        model_loss(m, labels, 2, 1, &score);
+        model_loss(view, labels, 2, 1, &same);
+        ck_assert_double_eq_tol(score.loss, same.loss, 1e-6);
+    }
+    model_destroy(view);
+    model_destroy(m);
+}
+END_TEST
+
+START_TEST(the_same_seed_gives_the_same_bits)
+{
+    struct model *a = small_model(4), *b = small_model(4);
+    size_t len = model_n_params(a) * sizeof(float);
+
+    ck_assert_mem_eq(model_params(a), model_params(b), len);
+    pass_images(a, 0, 4, 1);
+    pass_images(b, 0, 4, 1);
+    ck_assert_mem_eq(model_gradients(a), model_gradients(b), len);
+    model_init_params(b, INIT_TORCH, 6);
+    ck_assert_mem_ne(model_params(a), model_params(b), len);
+    model_destroy(a);
+    model_destroy(b);
+}
+END_TEST
+
+START_TEST(the_cnn_has_the_classic_number_of_parameters)
+{
+    struct model_config config = model_cnn;
+    struct model *m;
+
+    config.chunk = 2;
+    ck_assert_msg(!model_create(&m, &config), "%s", train_error());
+    ck_assert_uint_eq(model_n_params(m), 1199882);
+    ck_assert_int_eq(model_n_classes(m), 10);
+    ck_assert_ptr_null(strstr(onednn_conv_kernels(model_layer(m, 1)->state),
+                              "ref"));
+    model_destroy(m);
+}
+END_TEST
+
+START_TEST(a_network_that_does_not_fit_is_refused_in_words)
+{
+    struct model_config config = {"bad", small_specs, 7, 11, 10, 1};
+    struct model *m;
+
+    ck_assert_int_eq(model_create(&m, &config), -1); /* 7 x 6 cannot pool */
+    ck_assert_ptr_nonnull(strstr(train_error(), "windows"));
+}
+END_TEST
+
+static void set_up(void)
+{
+    ck_assert_msg(!onednn_init(1), "%s", train_error());
+}
+
+static void tear_down(void) { onednn_fini(); }
+
+static Suite *make_suite(void)
+{
+    Suite *suite = suite_create("trainer_layers");
+    TCase *layers = tcase_create("layers"), *net = tcase_create("network");
+
+    tcase_add_checked_fixture(layers, set_up, tear_down);
+    tcase_set_timeout(layers, 60);
+    tcase_add_loop_test(layers,
+                        the_image_convolution_follows_its_formula_and_slopes,
+                        0, 2);
+    tcase_add_test(layers, the_convolution_follows_its_formula_and_slopes);
+    tcase_add_loop_test(layers, the_pool_takes_the_largest_and_passes_its_slope,
+                        0, 6);
+    tcase_add_test(layers, equal_values_in_a_window_share_one_slope_not_four);
+    tcase_add_loop_test(layers, the_dense_layer_follows_its_formula_and_slopes,
+                        0, 2);
+    tcase_add_test(layers, dropout_drops_its_part_and_keeps_the_mean);
+    tcase_add_test(layers,
+                   what_dropout_drops_depends_on_the_place_in_the_batch);
+    tcase_add_test(layers,
+                   the_loss_of_equal_scores_is_the_logarithm_of_the_classes);
+    tcase_add_test(layers,
+                   the_loss_survives_huge_scores_and_follows_its_slopes);
+    tcase_add_test(layers, a_score_that_is_no_number_is_a_loss_that_is_none);
+    suite_add_tcase(suite, layers);
+
+    tcase_add_checked_fixture(net, set_up, tear_down);
+    tcase_set_timeout(net, 60);
+    tcase_add_test(net, the_network_follows_its_slopes);
+    tcase_add_test(net, chunks_add_up_to_the_batch);
+    tcase_add_test(net,
+                   a_view_scores_like_its_model_and_follows_its_parameters);
+    tcase_add_test(net, the_same_seed_gives_the_same_bits);
+    tcase_add_test(net, the_cnn_has_the_classic_number_of_parameters);
+    tcase_add_test(net, a_network_that_does_not_fit_is_refused_in_words);
+    suite_add_tcase(suite, net);
+    return suite;
+}
+
+int main(void)
+{
+    SRunner *runner = srunner_create(make_suite());
+    int failed;
+
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

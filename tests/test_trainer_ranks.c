@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_trainer_ranks.c - training among ranks that are forked processes.
+ *
+ * What the ranks find goes back through one page that they share.
+ */
+#include "tests/world.h"
+#include "trainer/checkpoint.h"
+#include "trainer/error.h"
+#include "trainer/train.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define N_PARAMS 1199882
+#define DEADLINE 120.0
+
+/* A run, and what its rank 0 leaves here. */
+struct job {
+    struct args args;
+    float params[N_PARAMS], began[N_PARAMS]; /* at the end, at the start */
+    struct epoch_stats stats; /* of the last epoch */
+    uint64_t step;
+    uint32_t crc[8]; /* by rank */
+    char error[8][256];
+};
+
+static struct job *job_new(void)
+{
+    struct job *job = mmap(NULL, sizeof(*job), PROT_READ | PROT_WRITE,
+                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    char *argv[] = {(char *)"coll_train", NULL};
+
+    ck_assert_ptr_ne(job, MAP_FAILED);
+    ck_assert_int_eq(args_parse(&job->args, 1, argv), 0);
+    job->args.dataset = "synthetic";
+    job->args.limit_train = 96;
+    job->args.limit_test = 50;
+    job->args.batch_size = 8;
+    job->args.epochs = 2;
+    job->args.lr_scale = LR_NONE;
+    return job;
+}
+
+static void job_free(struct job *job) { munmap(job, sizeof(*job)); }
+
+/* ---- what a rank does ---- */
+
+static void ignore_progress(void *arg, const struct progress_stats *p)
+{
+    (void)arg;
+    (void)p;
+}
+
+/* Join and prepare; *t and *d are the caller's to end. */
+static int start(struct world_rank *me, struct trainer *t, struct ddp *d)
+{
+    struct job *job = me->arg;
+    struct coll_comm *comm;
+
+    WORLD_CHECK(me, coll_comm_create_oob(&comm, &me->oob, NULL) == COLL_OK);
+    ddp_adopt(d, comm);
+    *t = (struct trainer){.args = &job->args, .ddp = d};
+    if (trainer_init(t)) {
+        fprintf(stderr, "rank %d: %s\n", me->rank, train_error());
+        return 1;
+    }
+    return 0;
+}
+
+static int train_epochs(struct world_rank *me, struct trainer *t)
+{
+    struct job *job = me->arg;
+    struct epoch_stats stats = {0};
+
+    if (me->rank == 0)
+        memcpy(job->began, model_params(t->model), sizeof(job->began));
+    while (t->epoch < job->args.epochs) {
+        WORLD_CHECK(me, !trainer_epoch(t, &stats, ignore_progress, NULL));
+        WORLD_CHECK(me, !trainer_test(t, &stats));
+        WORLD_CHECK(me, !trainer_save(t));
+    }
+    job->crc[me->rank] = t->param_crc;
+    if (me->rank == 0) {
+        job->stats = stats;
+        job->step = t->optim.step;
+        memcpy(job->params, model_params(t->model), sizeof(job->params));
+    }
+    return 0;
+}
+
+static int finish(struct world_rank *me, struct trainer *t, struct ddp *d)
+{
+    trainer_fini(t);
+    WORLD_CHECK(me, !ddp_fini(d));
+    return 0;
+}
+
+static int train(struct world_rank *me)
+{
+    struct trainer t;
+    struct ddp d;
+
+    if (start(me, &t, &d))
+        return 1;
+    WORLD_CHECK(me, !trainer_share(&t));
+    if (train_epochs(me, &t))
+        return 1;
+    return finish(me, &t, &d);
+}
+
+static void run(struct job *job, int ranks)
+{
+    ck_assert_int_eq(world_fork(ranks, train, job, DEADLINE), 0);
+    for (int r = 1; r < ranks; r++)
+        ck_assert_uint_eq(job->crc[r], job->crc[0]);
+}
+
+static double distance(const float *a, const float *b)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < N_PARAMS; i++) {
+        double d = (double)a[i] - (double)b[i];
+
+        sum += d * d;
+    }
+    return sqrt(sum);
+}
+
+/* Two runs that should differ by rounding alone, seen against the way that one
+ * of them went.  Rounding may tip a relu or the winner of a pool, which moves
+ * single parameters by more; a batch that is cut wrongly, or a wrong average,
+ * moves them all by as much as training does. */
+static void assert_same_way(const struct job *a, const struct job *b)
+{
+    double way = distance(a->params, a->began);
+
+    ck_assert_double_eq(distance(a->began, b->began), 0);
+    ck_assert_double_gt(way, 0.001);
+    ck_assert_double_lt(distance(a->params, b->params), 1e-3 * way);
+}
+
+/* ---- the tests ---- */
+
+/* _i: the number of ranks.  Dropout is on: it too follows the global batch.
+ * SGD, because Adam magnifies the rounding of small gradients. */
+START_TEST(one_rank_with_the_whole_batch_equals_many_ranks)
+{
+    struct job *one = job_new(), *many = job_new();
+
+    one->args.opt_sgd = many->args.opt_sgd = 1;
+    one->args.epochs = many->args.epochs = 1;
+    one->args.limit_train = many->args.limit_train = 24 * (uint64_t)_i;
+    one->args.batch_size = 8 * (uint64_t)_i;
+    run(one, 1);
+    run(many, _i);
+    ck_assert_uint_eq(one->step, many->step);
+    ck_assert_uint_eq(one->step, 3);
+    assert_same_way(one, many);
+    ck_assert_double_eq_tol(one->stats.loss, many->stats.loss, 1e-3);
+    ck_assert_double_eq_tol(one->stats.test_loss, many->stats.test_loss, 1e-3);
+    job_free(one);
+    job_free(many);
+}
+END_TEST
+
+START_TEST(the_same_seed_and_ranks_give_the_same_bits)
+{
+    struct job *a = job_new(), *b = job_new(), *c = job_new();
+
+    c->args.seed = 43;
+    run(a, _i);
+    run(b, _i);
+    run(c, _i);
+    ck_assert_mem_eq(a->params, b->params, sizeof(a->params));
+    ck_assert_double_eq(a->stats.loss, b->stats.loss);
+    ck_assert_double_eq(a->stats.test_loss, b->stats.test_loss);
+    ck_assert_mem_ne(a->params, c->params, sizeof(a->params));
+    job_free(a);
+    job_free(b);
+    job_free(c);
+}
+END_TEST
+
+/* _i: adam or sgd */
+START_TEST(a_resumed_run_equals_one_without_interruption)
+{
+    struct job *whole = job_new(), *parts = job_new();
+    char dir[] = "/tmp/coll-resume-XXXXXX", command[64];
+
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    whole->args.opt_sgd = parts->args.opt_sgd = _i;
+    whole->args.epochs = 3;
+    run(whole, 2);
+    parts->args.checkpoint = dir;
+    parts->args.epochs = 1;
+    run(parts, 2);
+    parts->args.resume = "auto";
+    parts->args.epochs = 3;
+    run(parts, 2);
+    snprintf(command, sizeof(command), "rm -rf %s", dir);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_uint_eq(whole->step, parts->step);
+    ck_assert_mem_eq(whole->params, parts->params, sizeof(whole->params));
+    ck_assert_double_eq(whole->stats.loss, parts->stats.loss);
+    job_free(whole);
+    job_free(parts);
+}
+END_TEST
+
+START_TEST(small_buckets_change_nothing_but_rounding)
+{
+    struct job *one = job_new(), *many = job_new();
+
+    one->args.opt_sgd = many->args.opt_sgd = 1;
+    one->args.epochs = many->args.epochs = 1;
+    many->args.bucket_mb = 1e-6;
+    run(one, 2);
+    run(many, 2);
+    assert_same_way(one, many);
+    job_free(one);
+    job_free(many);
+}
+END_TEST
+
+/* Ranks that begin with other parameters take rank 0's. */
+static int share_after_drawing_apart(struct world_rank *me)
+{
+    struct job *job = me->arg;
+    struct trainer t;
+    struct ddp d;
+
+    if (start(me, &t, &d))
+        return 1;
+    model_init_params(t.model, INIT_TORCH, (uint64_t)me->rank);
+    t.epoch = t.optim.step = (uint64_t)me->rank + 5;
+    for (size_t i = 0; i < t.optim.n_state; i++)
+        t.optim.state[i] = (float)me->rank;
+    WORLD_CHECK(me, !trainer_share(&t));
+    WORLD_CHECK(me, t.epoch == 5 && t.optim.step == 5);
+    for (size_t i = 0; i < t.optim.n_state; i++)
+        WORLD_CHECK(me, t.optim.state[i] == 0);
+    if (me->rank == 0)
+        memcpy(job->params, model_params(t.model), sizeof(job->params));
+    WORLD_CHECK(me, coll_barrier(d.comm, NULL) == COLL_OK);
+    WORLD_CHECK(me, !memcmp(job->params, model_params(t.model),
+                            sizeof(job->params)));
+    return finish(me, &t, &d);
+}
+
+START_TEST(every_rank_begins_as_rank_0)
+{
+    struct job *job = job_new();
+
+    ck_assert_int_eq(world_fork(3, share_after_drawing_apart, job, DEADLINE),
+                     0);
+    job_free(job);
+}
+END_TEST
+
+/* One parameter of rank 1 changes behind everybody's back. */
+static int train_with_a_flipped_bit(struct world_rank *me)
+{
+    struct epoch_stats stats = {0};
+    struct trainer t;
+    struct ddp d;
+
+    if (start(me, &t, &d))
+        return 1;
+    WORLD_CHECK(me, !trainer_share(&t));
+    WORLD_CHECK(me, !trainer_epoch(&t, &stats, ignore_progress, NULL));
+    if (me->rank == 1)
+        model_params(t.model)[777] += 1e-3f;
+    WORLD_CHECK(me, trainer_test(&t, &stats) == -1);
+    WORLD_CHECK(me, strstr(train_error(), "different parameters") != NULL);
+    return finish(me, &t, &d);
+}
+
+START_TEST(ranks_that_drift_apart_are_told)
+{
+    struct job *job = job_new();
+
+    ck_assert_int_eq(world_fork(2, train_with_a_flipped_bit, job, DEADLINE),
+                     0);
+    job_free(job);
+}
+END_TEST
+
+/* Ranks 1 and 2 are unwell: everybody learns of 1. */
+static int agree_on_the_lowest(struct world_rank *me)
+{
+    struct coll_comm *comm;
+    struct ddp d;
+    int failed;
+
+    WORLD_CHECK(me, coll_comm_create_oob(&comm, &me->oob, NULL) == COLL_OK);
+    ddp_adopt(&d, comm);
+    WORLD_CHECK(me, !ddp_agree(&d, 0, &failed) && failed == -1);
+    WORLD_CHECK(me, !ddp_agree(&d, me->rank > 0, &failed) && failed == 1);
+    WORLD_CHECK(me, !ddp_fini(&d));
+    return 0;
+}
+
+START_TEST(all_ranks_learn_which_one_is_unwell)
+{
+    ck_assert_int_eq(world_fork(3, agree_on_the_lowest, NULL, DEADLINE), 0);
+}
+END_TEST
+
+/* Rank 1 dies in mid-epoch: rank 0 says so and does not hang. */
+static void die_at_step_3(void *arg, const struct progress_stats *p)
+{
+    struct world_rank *me = arg;
+
+    if (me->rank == 1 && p->step == 3)
+        _exit(7);
+}
+
+static int train_beside_a_dying_rank(struct world_rank *me)
+{
+    struct job *job = me->arg;
+    struct epoch_stats stats;
+    struct trainer t;
+    struct ddp d;
+
+    if (start(me, &t, &d))
+        return 1;
+    WORLD_CHECK(me, !trainer_share(&t));
+    WORLD_CHECK(me, trainer_epoch(&t, &stats, die_at_step_3, me) == -1);
+    WORLD_CHECK(me, d.has_failed);
+    snprintf(job->error[me->rank], sizeof(job->error[0]), "%.255s",
+             train_error());
+    trainer_fini(&t);
+    WORLD_CHECK(me, ddp_fini(&d) == -1);
+    return 0;
+}
+
+START_TEST(a_rank_that_dies_is_named)
+{
+    struct job *job = job_new();
+
+    ck_assert_int_eq(world_fork(2, train_beside_a_dying_rank, job, DEADLINE),
+                     1); /* rank 1 itself */
+    ck_assert_msg(strstr(job->error[0], "rank 1"), "'%s'", job->error[0]);
+    job_free(job);
+}
+END_TEST
+
+START_TEST(synthetic_images_are_learnt)
+{
+    struct job *job = job_new();
+
+    job->args.limit_train = 1280;
+    job->args.limit_test = 200;
+    job->args.batch_size = 16;
+    run(job, 2);
+    ck_assert_double_gt(job->stats.test_accuracy, 0.95);
+    ck_assert_double_lt(job->stats.test_loss, 0.5);
+    job_free(job);
+}
+END_TEST
+
+static Suite *make_suite(void)
+{
+    Suite *suite = suite_create("trainer_ranks");
+    TCase *ranks = tcase_create("ranks");
+
+    tcase_set_timeout(ranks, 4 * DEADLINE);
+    tcase_add_loop_test(ranks, one_rank_with_the_whole_batch_equals_many_ranks,
+                        2, 5);
+    tcase_add_loop_test(ranks, the_same_seed_and_ranks_give_the_same_bits, 1,
+                        4);
+    tcase_add_loop_test(ranks, a_resumed_run_equals_one_without_interruption,
+                        0, 2);
+    tcase_add_test(ranks, small_buckets_change_nothing_but_rounding);
+    tcase_add_test(ranks, every_rank_begins_as_rank_0);
+    tcase_add_test(ranks, ranks_that_drift_apart_are_told);
+    tcase_add_test(ranks, all_ranks_learn_which_one_is_unwell);
+    tcase_add_test(ranks, a_rank_that_dies_is_named);
+    tcase_add_test(ranks, synthetic_images_are_learnt);
+    suite_add_tcase(suite, ranks);
+    return suite;
+}
+
+int main(void)
+{
+    SRunner *runner = srunner_create(make_suite());
+    int failed;
+
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

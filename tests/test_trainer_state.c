@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_trainer_state.c - the command line, the optimizers, checkpoints. */
+#include "trainer/args.h"
+#include "trainer/checkpoint.h"
+#include "trainer/error.h"
+#include "trainer/optim.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- the command line ---- */
+
+/* Parse words, which end with NULL. */
+static int parse(struct args *args, const char *const *words)
+{
+    static char text[16][64];
+    char *argv[16] = {text[0]};
+    int argc = 1;
+
+    for (; words[argc - 1]; argc++) {
+        snprintf(text[argc], sizeof(text[0]), "%s", words[argc - 1]);
+        argv[argc] = text[argc];
+    }
+    return args_parse(args, argc, argv);
+}
+
+#define PARSE(args, ...) parse(args, (const char *const[]){__VA_ARGS__, NULL})
+
+START_TEST(flags_come_with_a_space_or_an_equals_sign_or_an_underscore)
+{
+    struct args a;
+
+    ck_assert_int_eq(PARSE(&a, "--batch_size=256", "--epochs", "7", "--opt=sgd",
+                           "--lr", "1e-2", "--dry_run", "--dataset",
+                           "synthetic", "--lr-scale", "none", "--seed", "0"),
+                     0);
+    ck_assert_uint_eq(a.batch_size, 256);
+    ck_assert_uint_eq(a.epochs, 7);
+    ck_assert_int_eq(a.opt_sgd, 1);
+    ck_assert_double_eq(a.lr, 0.01);
+    ck_assert_int_eq(a.dry_run, 1);
+    ck_assert_str_eq(a.dataset, "synthetic");
+    ck_assert_int_eq(a.lr_scale, LR_NONE);
+    ck_assert_uint_eq(a.seed, 0);
+}
+END_TEST
+
+START_TEST(without_flags_the_defaults_hold)
+{
+    struct args a;
+
+    ck_assert_int_eq(parse(&a, (const char *const[]){NULL}), 0);
+    ck_assert_str_eq(a.dataset, "fashion-mnist");
+    ck_assert_str_eq(a.data_dir, "");
+    ck_assert_uint_eq(a.epochs, 3);
+    ck_assert_uint_eq(a.seed, 42);
+    ck_assert_double_eq(a.momentum, 0.9);
+    ck_assert_int_eq(a.opt_sgd, 0);
+    ck_assert_int_eq(a.dropout_off, 0);
+    ck_assert_int_eq(a.dry_run, 0);
+}
+END_TEST
+
+START_TEST(a_bad_command_line_is_refused_in_one_sentence)
+{
+    static const struct {
+        const char *words[4], *says;
+    } cases[] = {
+        {{"--epoch", "3"}, "--epoch is no option; did you mean --epochs?"},
+        {{"--bach-size", "3"}, "did you mean --batch-size?"},
+        {{"--epochs"}, "--epochs needs a value"},
+        {{"--epochs", "0"}, "1 or more"},
+        {{"--epochs", "-3"}, "1 or more"},
+        {{"--epochs", "3x"}, "1 or more"},
+        {{"--epochs", ""}, "1 or more"},
+        {{"--epochs", "99999999999999999999"}, "1 or more"},
+        {{"--batch-size=3000000000"}, "1 or more"},
+        {{"--limit-train", "x"}, "0 or more"},
+        {{"--seed", "-1"}, "0 or more"},
+        {{"--lr", "0"}, "above 0"},
+        {{"--lr", "nan"}, "a number"},
+        {{"--lr", "inf"}, "a number"},
+        {{"--momentum", "1"}, "below 1"},
+        {{"--opt", "adagrad"}, "adam|sgd"},
+        {{"--dataset", "cifar"}, "fashion-mnist|mnist|synthetic"},
+        {{"--data-dir="}, "DIR"},
+        {{"--dry-run=yes"}, "takes no value"},
+        {{"train"}, "'train' is not understood"},
+        {{"--"}, "'--' is not understood"},
+        {{"-n", "2"}, "'-n' is not understood"},
+        {{"--resume", "auto"}, "--checkpoint DIR"},
+        {{"--aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},
+         "is no option"},
+    };
+    struct args a;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        ck_assert_int_eq(parse(&a, cases[i].words), -1);
+        ck_assert_msg(strstr(train_error(), cases[i].says), "'%s' has no '%s'",
+                      train_error(), cases[i].says);
+        ck_assert_ptr_null(strchr(train_error(), '\n'));
+    }
+}
+END_TEST
+
+/* A name as long as a flag may be, and one that is longer. */
+START_TEST(a_flag_of_any_length_is_survived)
+{
+    char text[300], *argv[] = {text, text, NULL};
+    struct args a;
+
+    memset(text, 'a', sizeof(text));
+    memcpy(text, "--", 2);
+    for (size_t len = 60; len < sizeof(text); len++) {
+        text[len] = '\0';
+        ck_assert_int_eq(args_parse(&a, 2, argv), -1);
+        text[len] = 'a';
+    }
+}
+END_TEST
+
+/* ---- optimizers ---- */
+
+START_TEST(sgd_moves_as_by_hand)
+{
+    struct optim o = {.kind = OPTIM_SGD, .lr = 0.1, .momentum = 0.9f};
+    float p[2] = {1, -2}, g[2] = {0.5f, -1};
+
+    ck_assert_int_eq(optim_init(&o, 2), 0);
+    optim_step(&o, p, g); /* v = .5, -1 */
+    ck_assert_float_eq_tol(p[0], 0.95f, 1e-6);
+    ck_assert_float_eq_tol(p[1], -1.9f, 1e-6);
+    optim_step(&o, p, g); /* v = .95, -1.9 */
+    ck_assert_float_eq_tol(p[0], 0.855f, 1e-6);
+    ck_assert_float_eq_tol(p[1], -1.71f, 1e-6);
+    ck_assert_uint_eq(o.step, 2);
+    optim_fini(&o);
+}
+END_TEST
+
+/* The rule as the paper writes it, in double, over 19 parameters (vectors and
+ * a rest) and 30 steps. */
+START_TEST(adam_moves_as_the_paper_says)
+{
+    struct optim o = {.kind = OPTIM_ADAM, .lr = 0.01, .beta1 = 0.9f,
+                      .beta2 = 0.999f, .epsilon = 1e-7f};
+    double want[19], mean[19] = {0}, square[19] = {0};
+    float p[19], g[19];
+
+    ck_assert_int_eq(optim_init(&o, 19), 0);
+    for (int i = 0; i < 19; i++)
+        want[i] = p[i] = (float)i / 7;
+    for (int t = 1; t <= 30; t++) {
+        for (int i = 0; i < 19; i++) {
+            g[i] = (float)sin(t + i) * (i == 4 ? 1e-4f : 1);
+            mean[i] = 0.9 * mean[i] + 0.1 * (double)g[i];
+            square[i] = 0.999 * square[i] + 0.001 * (double)(g[i] * g[i]);
+            want[i] -= 0.01 * mean[i] / (1 - pow(0.9, t)) /
+                       (sqrt(square[i] / (1 - pow(0.999, t))) + 1e-7);
+        }
+        optim_step(&o, p, g);
+    }
+    for (int i = 0; i < 19; i++)
+        ck_assert_double_eq_tol((double)p[i], want[i], 1e-5);
+    optim_fini(&o);
+}
+END_TEST
+
+/* ---- checkpoints ---- */
+
+#define N_PARAMS 100
+#define N_STATE 200
+
+static char dir[64];
+static float params[N_PARAMS], state[N_STATE];
+
+static struct checkpoint sample(uint64_t epoch)
+{
+    for (int i = 0; i < N_PARAMS; i++)
+        params[i] = (float)(i * 3) + (float)epoch;
+    for (int i = 0; i < N_STATE; i++)
+        state[i] = -(float)i;
+    return (struct checkpoint){.epoch = epoch, .step = 70, .seed = 9,
+                               .n_ranks = 2, .batch = 64, .optim = OPTIM_ADAM,
+                               .params = params, .state = state,
+                               .n_params = N_PARAMS, .n_state = N_STATE};
+}
+
+static void set_up(void)
+{
+    snprintf(dir, sizeof(dir), "/tmp/coll-ckpt-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+}
+
+static void tear_down(void)
+{
+    char command[128];
+
+    snprintf(command, sizeof(command), "rm -rf %s", dir);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static void path_of(char path[CHECKPOINT_PATH], const char *name)
+{
+    snprintf(path, CHECKPOINT_PATH, "%s/%s", dir, name);
+}
+
+START_TEST(what_is_saved_is_what_is_loaded)
+{
+    struct checkpoint c = sample(3), loaded = sample(0);
+    float p[N_PARAMS], s[N_STATE];
+    char path[CHECKPOINT_PATH];
+
+    ck_assert_int_eq(checkpoint_newest(dir, path), 0);
+    c = sample(3);
+    ck_assert_msg(!checkpoint_save(&c, dir, 5), "%s", train_error());
+    loaded.params = p;
+    loaded.state = s;
+    ck_assert_int_eq(checkpoint_newest(dir, path), 1);
+    ck_assert_msg(!checkpoint_load(&loaded, path), "%s", train_error());
+    ck_assert_uint_eq(loaded.epoch, 3);
+    ck_assert_uint_eq(loaded.step, 70);
+    ck_assert_uint_eq(loaded.seed, 9);
+    ck_assert_uint_eq(loaded.n_ranks, 2);
+    ck_assert_uint_eq(loaded.batch, 64);
+    ck_assert_mem_eq(p, params, sizeof(p));
+    ck_assert_mem_eq(s, state, sizeof(s));
+}
+END_TEST
+
+static size_t read_file(const char *path, unsigned char *bytes, size_t most)
+{
+    FILE *f = fopen(path, "rb");
+    size_t n;
+
+    ck_assert_ptr_nonnull(f);
+    n = fread(bytes, 1, most, f);
+    fclose(f);
+    return n;
+}
+
+static void write_file(const char *path, const unsigned char *bytes, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(fwrite(bytes, 1, n, f), n);
+    fclose(f);
+}
+
+/* Loading must fail, name the file, and write nothing. */
+static void assert_refused(const char *path, const char *says)
+{
+    struct checkpoint c = sample(1);
+    float p[N_PARAMS] = {7}, s[N_STATE] = {8};
+
+    c.params = p;
+    c.state = s;
+    ck_assert_int_eq(checkpoint_load(&c, path), -1);
+    ck_assert_msg(strstr(train_error(), path) && strstr(train_error(), says),
+                  "'%s' has no '%s'", train_error(), says);
+    ck_assert_float_eq(p[0], 7);
+    ck_assert_float_eq(s[0], 8);
+    ck_assert_uint_eq(c.epoch, 1);
+}
+
+START_TEST(a_checkpoint_cut_anywhere_is_refused)
+{
+    static unsigned char bytes[4096];
+    struct checkpoint c = sample(1);
+    char path[CHECKPOINT_PATH];
+    size_t n;
+
+    ck_assert_int_eq(checkpoint_save(&c, dir, 5), 0);
+    path_of(path, "epoch-0001.ckpt");
+    n = read_file(path, bytes, sizeof(bytes));
+    for (size_t cut = 0; cut < n; cut++) {
+        write_file(path, bytes, cut);
+        assert_refused(path, cut < 80 ? "" : "cut off");
+    }
+    write_file(path, bytes, n + 1);
+    assert_refused(path, "cut off");
+}
+END_TEST
+
+START_TEST(a_checkpoint_damaged_anywhere_is_refused)
+{
+    static unsigned char bytes[4096];
+    struct checkpoint c = sample(1);
+    char path[CHECKPOINT_PATH];
+    size_t n;
+
+    ck_assert_int_eq(checkpoint_save(&c, dir, 5), 0);
+    path_of(path, "epoch-0001.ckpt");
+    n = read_file(path, bytes, sizeof(bytes));
+    for (size_t at = 0; at < n; at++) {
+        bytes[at] ^= 4;
+        write_file(path, bytes, n);
+        bytes[at] ^= 4;
+        assert_refused(path, at < 40 ? "" : "damaged");
+    }
+}
+END_TEST
+
+START_TEST(a_file_of_another_kind_model_or_optimizer_is_refused)
+{
+    struct checkpoint c = sample(1);
+    char path[CHECKPOINT_PATH];
+
+    path_of(path, "epoch-0001.ckpt");
+    assert_refused(path, "No such file");
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    assert_refused(path, "not a file");
+    ck_assert_int_eq(rmdir(path), 0);
+    write_file(path, (const unsigned char *)"hello", 5);
+    assert_refused(path, "no checkpoint of this coll_train");
+    c.n_params--;
+    ck_assert_int_eq(checkpoint_save(&c, dir, 5), 0);
+    assert_refused(path, "another model");
+    c = sample(1);
+    c.optim = OPTIM_SGD;
+    c.n_state = N_PARAMS;
+    ck_assert_int_eq(checkpoint_save(&c, dir, 5), 0);
+    assert_refused(path, "the same --opt");
+}
+END_TEST
+
+static int exists(const char *name)
+{
+    char path[CHECKPOINT_PATH];
+
+    path_of(path, name);
+    return access(path, F_OK) == 0;
+}
+
+START_TEST(the_newest_checkpoints_are_kept_and_nothing_else_is_touched)
+{
+    char path[CHECKPOINT_PATH];
+
+    path_of(path, "epoch-1.ckpt"); /* not a name that this program gives */
+    write_file(path, (const unsigned char *)"mine", 4);
+    for (uint64_t epoch = 1; epoch <= 12; epoch++) {
+        struct checkpoint c = sample(epoch);
+
+        ck_assert_int_eq(checkpoint_save(&c, dir, epoch < 10 ? 0 : 3), 0);
+    }
+    ck_assert(exists("epoch-0012.ckpt"));
+    ck_assert(exists("epoch-0010.ckpt"));
+    ck_assert(!exists("epoch-0009.ckpt"));
+    ck_assert(!exists("epoch-0001.ckpt"));
+    ck_assert(exists("epoch-1.ckpt"));
+    ck_assert_int_eq(checkpoint_newest(dir, path), 1);
+    ck_assert_ptr_nonnull(strstr(path, "/epoch-0012.ckpt"));
+}
+END_TEST
+
+START_TEST(a_folder_that_cannot_be_written_is_found_out_before)
+{
+    char path[CHECKPOINT_PATH], below[CHECKPOINT_PATH];
+
+    path_of(path, "new");
+    ck_assert_int_eq(checkpoint_probe(path), 0); /* is made */
+    ck_assert(exists("new"));
+    ck_assert_int_eq(rmdir(path), 0); /* and is empty */
+    path_of(path, "file");
+    write_file(path, (const unsigned char *)"x", 1);
+    path_of(below, "file/below");
+    ck_assert_int_eq(checkpoint_probe(path), -1);
+    ck_assert_int_eq(checkpoint_probe(below), -1);
+    ck_assert_ptr_nonnull(strstr(train_error(), "--checkpoint"));
+}
+END_TEST
+
+START_TEST(a_save_that_fails_leaves_the_folder_as_it_was)
+{
+    struct checkpoint c = sample(1);
+    char path[CHECKPOINT_PATH];
+
+    path_of(path, "epoch-0001.ckpt");
+    ck_assert_int_eq(mkdir(path, 0700), 0); /* rename cannot replace it */
+    ck_assert_int_eq(checkpoint_save(&c, dir, 5), -1);
+    ck_assert_ptr_nonnull(strstr(train_error(), path));
+    ck_assert_int_eq(rmdir(path), 0);
+    ck_assert_int_eq(rmdir(dir), 0); /* no draft is left */
+    ck_assert_int_eq(mkdir(dir, 0700), 0);
+}
+END_TEST
+
+static Suite *make_suite(void)
+{
+    Suite *suite = suite_create("trainer_state");
+    TCase *flags = tcase_create("flags"), *optim = tcase_create("optim");
+    TCase *files = tcase_create("checkpoint");
+
+    tcase_add_test(flags,
+                   flags_come_with_a_space_or_an_equals_sign_or_an_underscore);
+    tcase_add_test(flags, without_flags_the_defaults_hold);
+    tcase_add_test(flags, a_bad_command_line_is_refused_in_one_sentence);
+    tcase_add_test(flags, a_flag_of_any_length_is_survived);
+    suite_add_tcase(suite, flags);
+
+    tcase_add_test(optim, sgd_moves_as_by_hand);
+    tcase_add_test(optim, adam_moves_as_the_paper_says);
+    suite_add_tcase(suite, optim);
+
+    tcase_add_checked_fixture(files, set_up, tear_down);
+    tcase_set_timeout(files, 60);
+    tcase_add_test(files, what_is_saved_is_what_is_loaded);
+    tcase_add_test(files, a_checkpoint_cut_anywhere_is_refused);
+    tcase_add_test(files, a_checkpoint_damaged_anywhere_is_refused);
+    tcase_add_test(files,
+                   a_file_of_another_kind_model_or_optimizer_is_refused);
+    tcase_add_test(files,
+                   the_newest_checkpoints_are_kept_and_nothing_else_is_touched);
+    tcase_add_test(files, a_folder_that_cannot_be_written_is_found_out_before);
+    tcase_add_test(files, a_save_that_fails_leaves_the_folder_as_it_was);
+    suite_add_tcase(suite, files);
+    return suite;
+}
+
+int main(void)
+{
+    SRunner *runner = srunner_create(make_suite());
+    int failed;
+
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,139 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# coll_train as its user meets it: sentences and exit codes for what is wrong,
+# files that it writes, and several ranks under collrun.
+set -u
+build=$PWD
+train=$build/trainer/coll_train
+collrun=$build/tools/collrun
+[ -x "$train" ] || { echo "built without oneDNN"; exit 77; }
+[ -x "$collrun" ] || { echo "collrun was not built" >&2; exit 1; }
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+unset COLL_DATA RANK WORLD_SIZE COLL_RANK COLL_SIZE
+
+fail() {
+    echo "FAILED: $*" >&2
+    tail -n 20 out err >&2
+    exit 1
+}
+
+# refuse STATUS WORDS COMMAND...: COMMAND ends with STATUS and says one line on
+# stderr, which holds WORDS; collrun may add which rank ended first.
+refuse() {
+    status=$1 words=$2
+    shift 2
+    timeout 60 "$@" > out 2> err
+    got=$?
+    [ $got = "$status" ] || fail "$*: exit status $got, not $status"
+    [ "$(grep -vc '^collrun: ' err)" = 1 ] || fail "$*: not one line on stderr"
+    grep -q -- "$words" err || fail "$*: does not say '$words'"
+}
+
+# accept COMMAND...: COMMAND ends well and says nothing on stderr.
+accept() {
+    timeout 120 "$@" > out 2> err || fail "$*: exit status $?"
+    [ ! -s err ] || fail "$*: something on stderr"
+}
+
+# says WORDS: the last command printed them.
+says() {
+    grep -q -- "$1" out || fail "no '$1' in the output"
+}
+
+# crc: the parameters' check sum in the last command's JSON.
+crc() {
+    sed -n 's/.*"param_crc32":"\([0-9a-f]*\)".*/\1/p' out
+}
+
+small="--dataset synthetic --limit-train 192 --limit-test 64 --batch-size 16"
+
+usage() {
+    accept "$train" --help
+    says '--checkpoint DIR'
+    accept "$train" --version
+    refuse 2 'did you mean --epochs?' "$train" --epoch 3
+    refuse 2 'adam|sgd' "$train" --opt=lion
+    refuse 2 'needs a value' "$train" --json
+    refuse 1 'WORLD_SIZE' env RANK=0 "$train" --dry-run
+}
+
+data() {
+    mkdir empty foreign
+    refuse 1 'empty/train-images-idx3-ubyte is missing' "$train" --data-dir empty
+    COLL_DATA=empty refuse 1 'empty/train-images-idx3-ubyte is missing' "$train"
+    for f in train-images-idx3 train-labels-idx1 t10k-images-idx3 t10k-labels-idx1; do
+        echo "this is no data" > foreign/$f-ubyte
+    done
+    refuse 1 'foreign/train-images-idx3-ubyte is no IDX file' "$train" --data-dir foreign
+    # shellcheck disable=SC2086
+    refuse 1 'lower --batch-size' "$train" $small --batch-size 193
+}
+
+# shellcheck disable=SC2086
+files() {
+    touch file
+    refuse 1 'file/below' "$train" $small --checkpoint file/below
+    refuse 1 'nowhere/x.json' "$train" $small --json nowhere/x.json
+    refuse 1 'nowhere/x.ckpt' "$train" $small --resume nowhere/x.ckpt
+    refuse 1 '/dev/full' "$train" $small --epochs 1 --json /dev/full
+    refuse 1 'standard output' sh -c "exec $train $small --epochs 1 > /dev/full"
+
+    echo old > r.json
+    accept "$train" $small --dry-run --json r.json
+    says 'dry run: 12 steps per epoch, 3 epochs, 36 steps, lr 0.001'
+    grep -q old r.json || fail "--dry-run wrote to --json"
+    accept "$train" $small --epochs 2 --json r.json
+    [ "$(wc -l < r.json)" = 1 ] || fail "r.json is not one line"
+    for key in '"version":1' '"model":"cnn"' '"dataset":"synthetic"' '"procs":1' \
+        '"steps":24' '"batch_per_proc":16' '"test_acc":' '"images_per_s":' \
+        '"bytes_reduced":115188672' '"max_rss_mib":' '"seed":42' '"threads":1'; do
+        grep -q "$key" r.json || fail "no $key in r.json"
+    done
+    accept "$train" $small --epochs 1 --progress off --json -
+    [ "$(wc -l < out)" = 1 ] || fail "--progress off --json - prints more than JSON"
+}
+
+# shellcheck disable=SC2086
+ranks() {
+    accept "$collrun" -n 2 "$train" --dataset synthetic --batch-size 512 --dry-run
+    says '58 steps per epoch'
+    accept "$collrun" -n 2 "$train" $small --epochs 1
+    [ "$(grep -c 'Test set' out)" = 1 ] || fail "more than rank 0 speaks"
+    says '2 procs on 1 node'
+    refuse 1 'empty/train-images-idx3-ubyte is missing' \
+        "$collrun" -n 3 "$train" --data-dir empty
+    timeout 60 "$collrun" -n 2 "$train" --bogus > out 2> err
+    [ $? = 2 ] || fail "collrun -n 2 coll_train --bogus: exit status is not 2"
+
+    accept "$collrun" -n 3 "$train" $small --json -
+    first=$(crc)
+    accept "$collrun" -n 3 "$train" $small --json -
+    [ "$(crc)" = "$first" ] || fail "two runs of the same seed differ"
+    accept "$collrun" -n 3 "$train" $small --json - --seed 43
+    [ "$(crc)" != "$first" ] || fail "another seed makes no difference"
+}
+
+# shellcheck disable=SC2086
+resume() {
+    accept "$collrun" -n 2 "$train" $small --json -
+    whole=$(crc)
+    accept "$collrun" -n 2 "$train" $small --epochs 2 --checkpoint saved --resume auto
+    accept "$collrun" -n 2 "$train" $small --checkpoint saved --resume auto --json -
+    says 'resumed after epoch 2, step 12'
+    [ "$(crc)" = "$whole" ] || fail "a resumed run differs from a whole one"
+    accept "$train" $small --checkpoint saved --resume auto # nothing is left to do
+    says 'Test set'
+    refuse 1 'made with --seed 42' "$train" $small --resume saved/epoch-0003.ckpt --seed 1
+    refuse 1 'the same --opt' "$train" $small --resume saved/epoch-0003.ckpt --opt sgd
+    head -c 100000 saved/epoch-0003.ckpt > cut.ckpt
+    refuse 1 'cut.ckpt is cut off' "$collrun" -n 2 "$train" $small --resume cut.ckpt
+    refuse 1 'no checkpoint of this coll_train' "$train" $small --resume "$train"
+}
+
+usage
+data
+files
+ranks
+resume

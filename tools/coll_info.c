@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll_info.c - what libcoll is built with, what works on this machine, how it
+ * can be set, and what the machine looks like.
+ *
+ * Uses the public API only.  A section is a name, a writer of text and a maker
+ * of JSON; without a section asked for, all are shown.
+ */
+#include <coll/coll.h>
+
+#include <jansson.h>
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* JSON holds UTF-8 only; the environment may hold anything. */
+static json_t *json_text(const char *text)
+{
+    json_t *string = json_string(text);
+    char *copy = string ? NULL : strdup(text);
+
+    for (char *c = copy; c && *c; c++)
+        if ((unsigned char)*c >= 128)
+            *c = '?';
+    if (copy)
+        string = json_string(copy);
+    free(copy);
+    return string;
+}
+
+/* ---- what is built ----------------------------------------------------- */
+
+/* The layout of horovodrun --check-build. */
+static int print_build(void)
+{
+    struct coll_feature f;
+    const char *group = "";
+
+    printf("libcoll v%s:\n", coll_version());
+    for (size_t i = 0; !coll_feature_list(i, &f); i++) {
+        if (strcmp(group, f.group))
+            printf("\n%s:\n", f.group);
+        group = f.group;
+        printf("    [%c] %s", f.is_built ? 'X' : ' ', f.name);
+        printf(f.is_built && strcmp(group, "Libraries") ? "\n" : " (%s)\n",
+               f.detail);
+    }
+    return 0;
+}
+
+static json_t *json_build(void)
+{
+    struct coll_feature f;
+    json_t *list = json_array();
+
+    for (size_t i = 0; !coll_feature_list(i, &f); i++)
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:b, s:s}", "group",
+                                        f.group, "name", f.name, "is_built",
+                                        f.is_built, "detail", f.detail));
+    return list;
+}
+
+/* ---- transports -------------------------------------------------------- */
+
+static int print_transports(void)
+{
+    struct coll_transport_info t;
+
+    printf("%-10s %-8s %-7s %s\n", "transport", "allowed", "usable", "what");
+    for (size_t i = 0; !coll_transport_list(i, &t); i++)
+        printf("%-10s %-8s %-7s %s%s%s\n", t.name, t.is_allowed ? "yes" : "no",
+               t.is_usable ? "yes" : "no", t.what,
+               t.is_usable ? "" : "; not usable: ", t.is_usable ? "" : t.why);
+    return 0;
+}
+
+static json_t *json_transports(void)
+{
+    struct coll_transport_info t;
+    json_t *list = json_array();
+
+    for (size_t i = 0; !coll_transport_list(i, &t); i++)
+        json_array_append_new(
+            list,
+            json_pack("{s:s, s:s, s:b, s:b, s:o}", "name", t.name, "what",
+                      t.what, "is_allowed", t.is_allowed, "is_usable",
+                      t.is_usable, "why", json_text(t.is_usable ? "" : t.why)));
+    return list;
+}
+
+/* ---- parameters -------------------------------------------------------- */
+
+/* A secret is in the environment, never in a listing. */
+static const char *shown_value(const struct coll_param *p)
+{
+    if (p->is_set && strstr(p->name, "SECRET"))
+        return "(set, not shown)";
+    return p->value;
+}
+
+static int print_params(void)
+{
+    struct coll_param p;
+
+    for (size_t i = 0; !coll_param_list(i, &p); i++) {
+        printf("%s=%s", p.name, shown_value(&p));
+        if (p.is_set && p.standard[0])
+            printf("  (default %s)", p.standard);
+        printf("%s\n    %s\n", p.is_set ? "  (set)" : "", p.what);
+    }
+    return 0;
+}
+
+static json_t *json_params(void)
+{
+    struct coll_param p;
+    json_t *list = json_array();
+
+    for (size_t i = 0; !coll_param_list(i, &p); i++)
+        json_array_append_new(
+            list, json_pack("{s:s, s:o, s:s, s:b, s:s}", "name", p.name,
+                            "value", json_text(shown_value(&p)), "default",
+                            p.standard, "is_set", p.is_set, "what", p.what));
+    return list;
+}
+
+/* ---- topology ---------------------------------------------------------- */
+
+static int print_topology_as(enum coll_topo_format format)
+{
+    char *text;
+
+    if (coll_topo_export(format, &text)) {
+        fprintf(stderr, "coll_info: %s\n", coll_last_error());
+        return -1;
+    }
+    fputs(text, stdout);
+    free(text);
+    return 0;
+}
+
+static int print_topology(void) { return print_topology_as(COLL_TOPO_TEXT); }
+
+/* The lines of the tree; NULL after an error, which is then on stderr. */
+static json_t *json_topology(void)
+{
+    char *text, *rest, *line;
+    json_t *list;
+
+    if (coll_topo_export(COLL_TOPO_TEXT, &text)) {
+        fprintf(stderr, "coll_info: %s\n", coll_last_error());
+        return NULL;
+    }
+    list = json_array();
+    rest = text;
+    while ((line = strsep(&rest, "\n")))
+        if (*line)
+            json_array_append_new(list, json_text(line));
+    free(text);
+    return list;
+}
+
+/* ---- sections ---------------------------------------------------------- */
+
+enum { CHECK_BUILD, TRANSPORTS, PARAMS, TOPOLOGY, N_SECTIONS };
+
+static const struct {
+    const char *title, *key;
+    int (*print)(void);
+    json_t *(*json)(void);
+} sections[N_SECTIONS] = {
+    [CHECK_BUILD] = {"Build", "build", print_build, json_build},
+    [TRANSPORTS] = {"Transports on this machine", "transports",
+                    print_transports, json_transports},
+    [PARAMS] = {"Parameters", "params", print_params, json_params},
+    [TOPOLOGY] = {"Topology", "topology", print_topology, json_topology},
+};
+
+enum form { FORM_TEXT, FORM_JSON, FORM_XML, FORM_DOT };
+
+static const char *const form_flags[] = {"", "--json", "--xml", "--dot"};
+
+struct choice {
+    int wants[N_SECTIONS], n_wanted;
+    enum form form;
+};
+
+static int print_sections(const struct choice *choice)
+{
+    for (int s = 0; s < N_SECTIONS; s++) {
+        if (!choice->wants[s])
+            continue;
+        if (choice->n_wanted > 1 && s != CHECK_BUILD)
+            printf("\n%s:\n", sections[s].title);
+        if (sections[s].print())
+            return 1;
+    }
+    return 0;
+}
+
+static int print_json(const struct choice *choice)
+{
+    json_t *all = json_pack("{s:s}", "version", coll_version());
+    int rc = 0;
+
+    for (int s = 0; s < N_SECTIONS && !rc; s++) {
+        json_t *part = choice->wants[s] ? sections[s].json() : NULL;
+
+        if (part)
+            json_object_set_new(all, sections[s].key, part);
+        else
+            rc = choice->wants[s];
+    }
+    if (!rc) {
+        json_dumpf(all, stdout, JSON_INDENT(2));
+        putchar('\n');
+    }
+    json_decref(all);
+    return rc;
+}
+
+static int print_choice(const struct choice *choice)
+{
+    switch (choice->form) {
+    case FORM_JSON:
+        return print_json(choice);
+    case FORM_XML:
+        return print_topology_as(COLL_TOPO_XML) != 0;
+    case FORM_DOT:
+        return print_topology_as(COLL_TOPO_DOT) != 0;
+    case FORM_TEXT:
+        break;
+    }
+    return print_sections(choice);
+}
+
+/* ---- command line ------------------------------------------------------ */
+
+static const char usage[] =
+    "Usage: coll_info [SECTION]... [FORM]\n"
+    "What libcoll is built with, what works here, and how it can be set.\n"
+    "\n"
+    "Sections (all of them when none is named):\n"
+    "  -c, --check-build  devices, bootstraps, transports, libraries\n"
+    "  -t, --transports   the transports and whether this machine lets them\n"
+    "                     work\n"
+    "  -p, --params       the COLL_* variables, their values and meaning\n"
+    "  -T, --topology     packages, NUMA nodes, caches, cores, NICs, GPUs\n"
+    "\n"
+    "Forms:\n"
+    "      --json         one JSON object\n"
+    "      --xml          the topology as hwloc's XML (for COLL_TOPO_FILE)\n"
+    "      --dot          the topology for graphviz\n"
+    "  -h, --help\n"
+    "  -V, --version\n";
+
+static int bad_usage(const char *text, const char *word)
+{
+    fprintf(stderr, "coll_info: %s%s; see coll_info --help\n", text, word);
+    return 2;
+}
+
+/* Everything may have failed to be written only now, on a full disk. */
+static int finish(int rc)
+{
+    if (ferror(stdout) || fclose(stdout)) {
+        fprintf(stderr,
+                "coll_info: cannot write the output: %s; make room or "
+                "write elsewhere\n",
+                strerror(errno ? errno : EIO));
+        return 1;
+    }
+    return rc;
+}
+
+static int check_choice(struct choice *choice)
+{
+    int is_topology = choice->form == FORM_XML || choice->form == FORM_DOT;
+
+    if (is_topology && choice->n_wanted > choice->wants[TOPOLOGY])
+        return bad_usage(form_flags[choice->form],
+                         " is a form of --topology only");
+    for (int s = 0; s < N_SECTIONS && !choice->n_wanted; s++)
+        choice->wants[s] = 1;
+    if (!choice->n_wanted)
+        choice->n_wanted = N_SECTIONS;
+    return 0;
+}
+
+enum { OPT_JSON = 256, OPT_XML, OPT_DOT };
+
+static const struct option options[] = {
+    {"check-build", no_argument, NULL, 'c'},
+    {"transports", no_argument, NULL, 't'},
+    {"params", no_argument, NULL, 'p'},
+    {"topology", no_argument, NULL, 'T'},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"xml", no_argument, NULL, OPT_XML},
+    {"dot", no_argument, NULL, OPT_DOT},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0},
+};
+
+static void want(struct choice *choice, int section)
+{
+    choice->n_wanted += !choice->wants[section];
+    choice->wants[section] = 1;
+}
+
+static int set_form(struct choice *choice, enum form form)
+{
+    if (choice->form != FORM_TEXT && choice->form != form)
+        return bad_usage("only one of --json, --xml and --dot can be given",
+                         "");
+    choice->form = form;
+    return 0;
+}
+
+static int bad_option(char **argv)
+{
+    char letter[] = {'-', (char)optopt, '\0'};
+    int is_letter = optopt > ' ' && optopt < 127;
+
+    return bad_usage("unknown option ", is_letter ? letter : argv[optind - 1]);
+}
+
+/* Take one option; -1: go on, else the exit status. */
+static int take_option(int letter, char **argv, struct choice *choice)
+{
+    static const char letters[] = "ctpT"; /* in the order of the sections */
+
+    switch (letter) {
+    case 'c':
+    case 't':
+    case 'p':
+    case 'T':
+        want(choice, (int)(strchr(letters, letter) - letters));
+        return -1;
+    case OPT_JSON:
+    case OPT_XML:
+    case OPT_DOT:
+        return set_form(choice, FORM_JSON + (enum form)(letter - OPT_JSON))
+                   ? 2
+                   : -1;
+    case 'h':
+        fputs(usage, stdout);
+        return finish(0);
+    case 'V':
+        printf("coll_info (libcoll) %s\n", coll_version());
+        return finish(0);
+    default:
+        return bad_option(argv);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct choice choice = {.form = FORM_TEXT};
+    int letter, rc;
+
+    opterr = 0;
+    while ((letter = getopt_long(argc, argv, "ctpThV", options, NULL)) != -1) {
+        rc = take_option(letter, argv, &choice);
+        if (rc >= 0)
+            return rc;
+    }
+    if (optind < argc)
+        return bad_usage("unexpected argument ", argv[optind]);
+    rc = check_choice(&choice);
+    return rc ? rc : finish(print_choice(&choice));
+}

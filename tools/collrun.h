@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* collrun.h - what the parts of collrun share.
+ *
+ * collrun has one thread; every error is one line on stderr that begins with
+ * "collrun: ".
+ */
+#ifndef COLL_TOOLS_COLLRUN_H
+#define COLL_TOOLS_COLLRUN_H
+
+#include <sys/types.h>
+
+#define EXIT_USAGE 2
+#define EXIT_LATE 124       /* as timeout(1) */
+#define EXIT_CANNOT_RUN 126 /* as the shell */
+#define EXIT_NOT_FOUND 127
+
+struct options {
+    int n;             /* ranks; 0 before it is known */
+    int is_plain;      /* no prefix */
+    int is_bound;      /* a core for each rank */
+    double timeout;    /* s; 0 for none */
+    const char *hosts; /* "h1:4,h2:4" or NULL */
+    char **command;    /* argv of the program, NULL at its end */
+};
+
+/* Print "collrun: ..." on stderr. */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Run the ranks on this machine; the exit status. */
+int job_run(const struct options *options);
+
+/* Hand over to srun or mpirun; returns only an exit status for failure. */
+int hosts_run(const struct options *options);
+
+/* Bind the calling process to the rank's core, if there is a way. */
+void bind_to_core(int rank);
+
+/* ---- output: lines of the ranks, with "[rank] " once two have spoken ----- */
+
+/* One of the two streams of one rank. */
+struct stream {
+    int fd;           /* the pipe's end, or -1 when it has ended */
+    int rank, target; /* target: STDOUT_FILENO or STDERR_FILENO */
+    size_t n_held;
+    char held[8192]; /* the beginning of a line that has not ended yet */
+};
+
+void output_init(int is_plain);
+
+/* Read what is there and pass on its whole lines; -1 when our own output is
+ * closed, else 0. */
+int stream_pump(struct stream *stream);
+
+/* Pass on a last line without its end, and close. */
+void stream_end(struct stream *stream);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* collrun_hosts.c - ranks on several hosts: hand over to the launcher that is
+ * there, srun inside a Slurm allocation, else Open MPI's mpirun. */
+#include "tools/collrun.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define MAX_HOSTS 4096
+
+extern char **environ;
+
+struct host {
+    char *name;
+    int n;
+};
+
+struct hosts {
+    int n_hosts, n_ranks;
+    struct host host[MAX_HOSTS];
+    char *text; /* that the names lie in */
+};
+
+/* As long as the program, which ends by exec. */
+static struct hosts all_hosts;
+
+/* An argument vector that grows. */
+struct words {
+    char **word;
+    size_t n, room;
+};
+
+static void add(struct words *words, const char *word)
+{
+    if (words->n + 1 >= words->room) {
+        words->room = 2 * words->room + 32;
+        words->word = realloc(words->word, words->room * sizeof(char *));
+        if (!words->word) {
+            complain("out of memory");
+            exit(EXIT_FAILURE);
+        }
+    }
+    words->word[words->n++] = (char *)word; /* exec takes it so, unchanged */
+    words->word[words->n] = NULL;
+}
+
+static char *print(const char *format, const char *text, int n)
+{
+    size_t len = strlen(format) + strlen(text) + 32;
+    char *out = malloc(len);
+
+    if (!out) {
+        complain("out of memory");
+        exit(EXIT_FAILURE);
+    }
+    snprintf(out, len, format, text, n);
+    return out;
+}
+
+/* Read "h1:4,h2:4"; a host alone has one rank. */
+static int parse(char *text, struct hosts *hosts)
+{
+    char *item;
+
+    while ((item = strsep(&text, ","))) {
+        char *colon = strchr(item, ':'), *end = "";
+        long n = colon ? strtol(colon + 1, &end, 10) : 1;
+
+        if (colon)
+            *colon = '\0';
+        if (!*item || *item == '-' || *end || n < 1 || n > 100000 ||
+            hosts->n_hosts == MAX_HOSTS) {
+            complain("--hosts wants HOST:RANKS,HOST:RANKS,..., such as "
+                     "node1:4,node2:4");
+            return -1;
+        }
+        hosts->host[hosts->n_hosts++] = (struct host){item, (int)n};
+        hosts->n_ranks += (int)n;
+    }
+    return 0;
+}
+
+/* Say whether a program is on the PATH. */
+static int is_there(const char *program)
+{
+    const char *path = getenv("PATH");
+    char *list = path ? strdup(path) : NULL, *rest = list, *folder;
+    char file[PATH_MAX];
+    int found = 0;
+
+    while (!found && rest && (folder = strsep(&rest, ":"))) {
+        snprintf(file, sizeof(file), "%s/%s", folder, program);
+        found = !access(file, X_OK);
+    }
+    free(list);
+    return found;
+}
+
+static int is_even(const struct hosts *hosts)
+{
+    for (int i = 1; i < hosts->n_hosts; i++)
+        if (hosts->host[i].n != hosts->host[0].n)
+            return 0;
+    return 1;
+}
+
+/* srun places an uneven list by a file with a host's name for each rank. */
+static int write_hostfile(const struct hosts *hosts)
+{
+    int fd = memfd_create("hosts", 0); /* srun inherits it */
+    char path[64];
+    FILE *file = fd < 0 ? NULL : fdopen(dup(fd), "w");
+
+    if (!file) {
+        complain("cannot write a list of hosts for srun");
+        return -1;
+    }
+    for (int i = 0; i < hosts->n_hosts; i++)
+        for (int r = 0; r < hosts->host[i].n; r++)
+            fprintf(file, "%s\n", hosts->host[i].name);
+    fclose(file);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    setenv("SLURM_HOSTFILE", path, 1);
+    return 0;
+}
+
+static int build_srun(const struct hosts *hosts, struct words *words)
+{
+    char *names = print("%s", hosts->host[0].name, 0);
+
+    for (int i = 1; i < hosts->n_hosts; i++)
+        names = print(print("%s,%%s", names, 0), hosts->host[i].name, 0);
+    add(words, "srun");
+    add(words, "--mpi=pmix");
+    add(words, print("-n%s%d", "", hosts->n_ranks));
+    add(words, print("-N%s%d", "", hosts->n_hosts));
+    if (is_even(hosts)) {
+        add(words, print("--nodelist=%s", names, 0));
+        add(words, print("--ntasks-per-node=%s%d", "", hosts->host[0].n));
+        return 0;
+    }
+    add(words, "--distribution=arbitrary");
+    return write_hostfile(hosts);
+}
+
+/* mpirun carries only those variables to other hosts that it is told. */
+static void build_mpirun(const struct hosts *hosts, struct words *words)
+{
+    char *list = print("%s:%d", hosts->host[0].name, hosts->host[0].n);
+
+    for (int i = 1; i < hosts->n_hosts; i++)
+        list = print(print("%s,%%s:%%d", list, 0), hosts->host[i].name,
+                     hosts->host[i].n);
+    add(words, "mpirun");
+    add(words, "-np");
+    add(words, print("%s%d", "", hosts->n_ranks));
+    add(words, "-H");
+    add(words, list);
+    for (char **e = environ; *e; e++)
+        if (!strncmp(*e, "COLL_", 5) || !strncmp(*e, "UCX_", 4)) {
+            add(words, "-x");
+            add(words, strndup(*e, strcspn(*e, "=")));
+        }
+}
+
+int hosts_run(const struct options *options)
+{
+    struct hosts *hosts = &all_hosts;
+    struct words words = {NULL, 0, 0};
+
+    hosts->text = print("%s", options->hosts, 0);
+    if (parse(hosts->text, hosts))
+        return EXIT_USAGE;
+    if (options->n && options->n != hosts->n_ranks) {
+        complain("-n %d, but --hosts has room for %d ranks; leave -n out",
+                 options->n, hosts->n_ranks);
+        return EXIT_USAGE;
+    }
+    if (getenv("SLURM_JOB_ID") && is_there("srun")) {
+        if (build_srun(hosts, &words))
+            return EXIT_FAILURE;
+    } else if (is_there("mpirun")) {
+        build_mpirun(hosts, &words);
+    } else {
+        complain("ranks on several hosts need srun (inside a Slurm "
+                 "allocation) or mpirun, and neither is there; install Open "
+                 "MPI (Debian: apt-get install openmpi-bin)");
+        return EXIT_FAILURE;
+    }
+    for (char **word = options->command; *word; word++)
+        add(&words, *word);
+    execvp(words.word[0], words.word);
+    complain("cannot run %s", words.word[0]);
+    return EXIT_FAILURE;
+}

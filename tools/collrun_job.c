@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* collrun_job.c - ranks on this machine: start, watch, end.
+ *
+ * A guard process leads the process group that holds all ranks and whatever
+ * they start.  It sleeps on a pipe from collrun: when collrun goes, in any
+ * way, it kills the group; signals for the job go to the group.
+ *
+ * Rank 0 inherits a socket that listens on a free loopback port already
+ * (COLL_ROOT_FD), so that no other program can take the port of COLL_ROOT
+ * between our choice and its use.
+ */
+#include "tools/collrun.h"
+#include "tools/collrun_job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define GRACE 2.0      /* s, to report an error before TERM, then before KILL */
+#define LAST_WORDS 0.1 /* s, for output after the last rank has ended */
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ---- ending ------------------------------------------------------------- */
+
+static void signal_job(const struct job *job, int signal)
+{
+    if (job->group > 0)
+        kill(-job->group, signal);
+    else if (job->ranks[0].pid > 0)
+        kill(job->ranks[0].pid, signal);
+}
+
+/* Begin to end the job: TERM after `grace` seconds, KILL still later. */
+static void begin_end(struct job *job, int status, double grace)
+{
+    if (job->end)
+        return;
+    job->end = ENDING;
+    job->status = status;
+    job->next = now() + grace;
+}
+
+/* The moment for the next step of ending has come. */
+static void go_on_ending(struct job *job)
+{
+    if (job->end == ENDING) {
+        signal_job(job, SIGTERM);
+        job->end = TERMINATED;
+        job->next = now() + GRACE;
+    } else {
+        for (int r = 0; r < job->n; r++)
+            if (job->ranks[r].pid > 0)
+                kill(job->ranks[r].pid, SIGKILL);
+        job->next = now() + GRACE;
+    }
+}
+
+static void take_signal(struct job *job, const struct signalfd_siginfo *info)
+{
+    int signal = (int)info->ssi_signo;
+
+    if (signal == SIGCHLD)
+        return;
+    /* A terminal has sent it to a single rank, in our own group, already. */
+    if (job->group > 0 || info->ssi_code != SI_KERNEL)
+        signal_job(job, signal);
+    if (job->end == TERMINATED) { /* asked twice: do not wait */
+        job->next = now();
+        return;
+    }
+    job->end = TERMINATED;
+    job->status = 128 + signal;
+    job->next = now() + GRACE;
+}
+
+/* ---- ranks that end ----------------------------------------------------- */
+
+static int exit_status(int how)
+{
+    return WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
+}
+
+static void report(const struct job *job, int rank)
+{
+    const struct rank *r = &job->ranks[rank];
+
+    if (WIFSIGNALED(r->how))
+        complain("rank %d (pid %d) was killed by signal %d (%s)", rank,
+                 (int)r->pid, WTERMSIG(r->how), strsignal(WTERMSIG(r->how)));
+    else
+        complain("rank %d (pid %d) exited with status %d", rank, (int)r->pid,
+                 WEXITSTATUS(r->how));
+}
+
+/* Reap who has ended.  Of several, one that a signal killed is the cause: the
+ * others saw it die. */
+static void reap(struct job *job)
+{
+    int culprit = -1;
+
+    for (int r = 0; r < job->n; r++) {
+        struct rank *rank = &job->ranks[r];
+
+        if (rank->has_ended || waitpid(rank->pid, &rank->how, WNOHANG) <= 0)
+            continue;
+        rank->has_ended = 1;
+        job->n_alive--;
+        if (rank->how &&
+            (culprit < 0 ||
+             (WIFSIGNALED(rank->how) && !WIFSIGNALED(job->ranks[culprit].how))))
+            culprit = r;
+    }
+    if (culprit >= 0 && !job->end) {
+        report(job, culprit);
+        begin_end(job, exit_status(job->ranks[culprit].how), GRACE);
+    }
+    for (int r = 0; r < job->n; r++)
+        if (job->ranks[r].has_ended)
+            job->ranks[r].pid = -1; /* the number may be another's now */
+}
+
+/* ---- the loop ----------------------------------------------------------- */
+
+static int time_left(const struct job *job)
+{
+    double next = job->end ? job->next : job->deadline, left;
+
+    if (!job->n_alive)
+        next = job->next;
+    if (next <= 0)
+        return -1;
+    left = next - now();
+    if (left <= 0)
+        return 0;
+    return left > 3600 ? 3600000 : (int)(left * 1000) + 1;
+}
+
+static void act_on_time(struct job *job)
+{
+    double t = now();
+
+    if (job->end && t >= job->next)
+        go_on_ending(job);
+    if (!job->end && job->deadline > 0 && t >= job->deadline) {
+        complain("the job did not end within %g s (--timeout)", job->timeout);
+        begin_end(job, EXIT_LATE, 0);
+    }
+}
+
+/* Wait for something to happen and act on it; the number of open streams. */
+static int turn(struct job *job)
+{
+    struct pollfd *fds = job->fds;
+    struct signalfd_siginfo info;
+    int n_open = 0, n = 1;
+
+    fds[0] = (struct pollfd){.fd = job->signals, .events = POLLIN};
+    for (int i = 0; i < job->n_streams; i++)
+        fds[n++] = (struct pollfd){.fd = job->streams[i].fd, .events = POLLIN};
+    n = poll(fds, (nfds_t)n, time_left(job));
+    if (n < 0 && errno != EINTR)
+        complain("poll: %s", strerror(errno));
+    job->is_idle = n == 0;
+    for (int i = 0; i < job->n_streams; i++) {
+        if (fds[i + 1].revents && stream_pump(&job->streams[i]))
+            begin_end(job, 128 + SIGPIPE, 0); /* nobody reads us any more */
+        n_open += job->streams[i].fd >= 0;
+    }
+    while (read(job->signals, &info, sizeof(info)) == sizeof(info))
+        take_signal(job, &info);
+    return n_open;
+}
+
+static void watch(struct job *job)
+{
+    while (job->n_alive) {
+        turn(job);
+        reap(job);
+        if (job->n_alive)
+            act_on_time(job);
+    }
+    /* What they wrote last is in the pipes; a process that they left behind
+     * and that fled the group may hold these open for ever. */
+    if (job->group > 0)
+        kill(-job->group, SIGKILL);
+    do
+        job->next = now() + LAST_WORDS;
+    while (turn(job) && !job->is_idle);
+    for (int i = 0; i < job->n_streams; i++)
+        stream_end(&job->streams[i]);
+}
+
+static void take_signals(struct job *job)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGQUIT);
+    sigprocmask(SIG_BLOCK, &set, &job->old_mask);
+    signal(SIGPIPE, SIG_IGN);
+    job->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static int allocate(struct job *job)
+{
+    size_t n = (size_t)job->n;
+
+    job->ranks = calloc(n, sizeof(*job->ranks));
+    job->streams = calloc(2 * n, sizeof(*job->streams));
+    job->fds = calloc(2 * n + 1, sizeof(*job->fds));
+    if (job->ranks && job->streams && job->fds)
+        return 0;
+    complain("out of memory");
+    return -1;
+}
+
+int job_run(const struct options *options)
+{
+    struct job job = {.n = options->n, .timeout = options->timeout};
+    int status = EXIT_FAILURE;
+
+    output_init(options->is_plain);
+    if (!allocate(&job)) {
+        take_signals(&job);
+        status = job_start(&job, options);
+    }
+    if (!status) {
+        if (job.timeout > 0)
+            job.deadline = now() + job.timeout;
+        watch(&job);
+        status = job.status;
+    }
+    job_clean(&job);
+    free(job.ranks);
+    free(job.streams);
+    free(job.fds);
+    return status;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* collrun_job.h - the ranks on this machine, for collrun_job.c and _start.c. */
+#ifndef COLL_TOOLS_COLLRUN_JOB_H
+#define COLL_TOOLS_COLLRUN_JOB_H
+
+#include "tools/collrun.h"
+
+#include <poll.h>
+#include <signal.h>
+
+struct rank {
+    pid_t pid; /* -1 once it has been reaped */
+    int how;   /* waitpid()'s status */
+    int has_ended;
+};
+
+struct job {
+    int n, n_alive, n_streams;
+    struct rank *ranks;     /* [n] */
+    struct stream *streams; /* [2 n], none for a single rank */
+    struct pollfd *fds;     /* [2 n + 1], scratch */
+    pid_t group;  /* the guard and the ranks' process group; 0 for none */
+    int guard_fd; /* closes when we end */
+    int signals;  /* signalfd */
+    int is_idle;  /* nothing came in the last turn */
+    sigset_t old_mask;
+
+    enum { RUNNING, ENDING, TERMINATED } end;
+    int status;      /* to exit with */
+    double next;     /* when to take the next step of ending */
+    double deadline; /* of --timeout, or 0 */
+    double timeout;
+};
+
+/* Start every rank; 0, or the exit status (nothing runs then). */
+int job_start(struct job *job, const struct options *options);
+
+/* End whatever is left of the job. */
+void job_clean(struct job *job);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* collrun_start.c - make the processes of a job: the guard, then the ranks with
+ * their variables, pipes and the root's socket. */
+#include "tools/collrun_job.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What every rank is told. */
+struct setting {
+    int root_fd; /* listens at root; for rank 0 */
+    char root[32], secret[65];
+};
+
+/* ---- the guard ---------------------------------------------------------- */
+
+static void guard(int fd)
+{
+    sigset_t all;
+    char byte;
+
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL); /* the job's signals are not for us */
+    dup2(fd, 0);
+    close_range(1, ~0U, 0); /* hold nobody's output or sockets open */
+    while (read(0, &byte, 1) < 0 && errno == EINTR)
+        ;
+    kill(0, SIGKILL); /* the group, ourselves included */
+    _exit(EXIT_FAILURE);
+}
+
+static int start_guard(struct job *job)
+{
+    int ends[2];
+    pid_t pid;
+
+    if (pipe2(ends, O_CLOEXEC))
+        return -1;
+    pid = fork();
+    if (!pid) {
+        setpgid(0, 0);
+        guard(ends[0]);
+    }
+    close(ends[0]);
+    job->guard_fd = ends[1];
+    if (pid < 0)
+        return -1;
+    setpgid(pid, pid); /* as the child does: whichever comes first */
+    job->group = pid;
+    return 0;
+}
+
+/* ---- what the ranks are told -------------------------------------------- */
+
+static int listen_at_loopback(struct setting *setting)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET};
+    socklen_t len = sizeof(at);
+
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    setting->root_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (setting->root_fd < 0 ||
+        bind(setting->root_fd, (struct sockaddr *)&at, sizeof(at)) ||
+        listen(setting->root_fd, 4096) ||
+        getsockname(setting->root_fd, (struct sockaddr *)&at, &len))
+        return -1;
+    snprintf(setting->root, sizeof(setting->root), "127.0.0.1:%d",
+             ntohs(at.sin_port));
+    return 0;
+}
+
+static int make_setting(struct setting *setting)
+{
+    unsigned char bytes[32];
+
+    if (listen_at_loopback(setting) ||
+        getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) {
+        complain("cannot prepare the job: %s", strerror(errno));
+        return -1;
+    }
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        snprintf(setting->secret + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}
+
+static void set_number(const char *name, int value)
+{
+    char text[16];
+
+    snprintf(text, sizeof(text), "%d", value);
+    setenv(name, text, 1);
+}
+
+static void set_variables(const struct setting *setting, int rank, int n)
+{
+    set_number("COLL_RANK", rank);
+    set_number("COLL_SIZE", n);
+    setenv("COLL_ROOT", setting->root, 1);
+    setenv("COLL_JOB_SECRET", setting->secret, 1);
+    unsetenv("COLL_ROOT_FD");
+    if (!rank) {
+        set_number("COLL_ROOT_FD", setting->root_fd);
+        fcntl(setting->root_fd, F_SETFD, 0);
+    }
+}
+
+/* ---- ranks -------------------------------------------------------------- */
+
+/* stdin is rank 0's, unless it is a terminal, which only a process of the
+ * terminal's own group may read. */
+static void set_stdin(int rank, int n)
+{
+    int fd;
+
+    if (n == 1 || (!rank && !isatty(STDIN_FILENO)))
+        return;
+    fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0)
+        dup2(fd, STDIN_FILENO);
+}
+
+/* In the new process; reports through fd only when it cannot run. */
+static void become_rank(const struct job *job, const struct options *options,
+                        const struct setting *setting, int rank, pid_t parent,
+                        const int out[2], int fd)
+{
+    int err;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(EXIT_FAILURE);
+    if (job->group > 0)
+        setpgid(0, job->group);
+    set_stdin(rank, job->n);
+    if (out[0] >= 0) {
+        dup2(out[0], STDOUT_FILENO);
+        dup2(out[1], STDERR_FILENO);
+    }
+    if (options->is_bound)
+        bind_to_core(rank);
+    set_variables(setting, rank, job->n);
+    signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &job->old_mask, NULL);
+    execvp(options->command[0], options->command);
+    err = errno;
+    if (write(fd, &err, sizeof(err)) < 0)
+        _exit(EXIT_CANNOT_RUN);
+    _exit(err == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
+}
+
+/* Make the pipes of a rank's two streams; out gets their writing ends. */
+static int open_streams(struct job *job, int rank, int out[2])
+{
+    out[0] = out[1] = -1;
+    if (job->n == 1)
+        return 0; /* the one rank has our own */
+    for (int i = 0; i < 2; i++) {
+        struct stream *s = &job->streams[job->n_streams];
+        int ends[2];
+
+        if (pipe2(ends, O_CLOEXEC))
+            return -1;
+        fcntl(ends[0], F_SETFL, O_NONBLOCK);
+        s->fd = ends[0];
+        s->rank = rank;
+        s->target = i ? STDERR_FILENO : STDOUT_FILENO;
+        job->n_streams++;
+        out[i] = ends[1];
+    }
+    return 0;
+}
+
+/* Learn whether the program could be run; 0, or the exit status. */
+static int await_exec(int fd, const char *program)
+{
+    int err = 0;
+
+    if (read(fd, &err, sizeof(err)) <= 0)
+        return 0; /* exec has closed it */
+    complain("cannot run %s: %s", program,
+             err == ENOENT ? "there is no such program" : strerror(err));
+    return err == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+}
+
+static int start_rank(struct job *job, const struct options *options,
+                      const struct setting *setting, int rank)
+{
+    pid_t parent = getpid(), pid;
+    int out[2], ends[2], status;
+
+    if (open_streams(job, rank, out) || pipe2(ends, O_CLOEXEC)) {
+        complain("cannot make pipes for rank %d: %s; see ulimit -n", rank,
+                 strerror(errno));
+        return EXIT_FAILURE;
+    }
+    pid = fork();
+    if (!pid)
+        become_rank(job, options, setting, rank, parent, out, ends[1]);
+    close(ends[1]);
+    for (int i = 0; i < 2; i++)
+        if (out[i] >= 0)
+            close(out[i]);
+    if (pid < 0) {
+        complain("cannot start rank %d: %s; see ulimit -u", rank,
+                 strerror(errno));
+        close(ends[0]);
+        return EXIT_FAILURE;
+    }
+    job->ranks[rank].pid = pid;
+    job->n_alive++;
+    status = await_exec(ends[0], options->command[0]);
+    close(ends[0]);
+    return status;
+}
+
+int job_start(struct job *job, const struct options *options)
+{
+    struct setting setting = {.root_fd = -1};
+    int status = EXIT_FAILURE;
+
+    if (job->signals < 0 || make_setting(&setting))
+        return EXIT_FAILURE;
+    if (job->n > 1 && start_guard(job)) {
+        complain("cannot start a process: %s", strerror(errno));
+        close(setting.root_fd);
+        return EXIT_FAILURE;
+    }
+    for (int r = 0; r < job->n; r++) {
+        status = start_rank(job, options, &setting, r);
+        if (status)
+            break;
+        if (!r) { /* the socket is rank 0's alone */
+            close(setting.root_fd);
+            setting.root_fd = -1;
+        }
+    }
+    if (setting.root_fd >= 0)
+        close(setting.root_fd);
+    return status;
+}
+
+void job_clean(struct job *job)
+{
+    if (job->group > 0) { /* also what the ranks have left behind */
+        kill(-job->group, SIGKILL);
+        waitpid(job->group, NULL, 0);
+        close(job->guard_fd);
+    }
+    for (int r = 0; job->ranks && r < job->n; r++)
+        if (job->ranks[r].pid > 0) {
+            kill(job->ranks[r].pid, SIGKILL);
+            waitpid(job->ranks[r].pid, NULL, 0);
+        }
+    if (job->signals > 0)
+        close(job->signals);
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* args.c - one table of flags: reading, checking and --help follow from it. */
+#include "trainer/args.h"
+#include "trainer/error.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_FLAG 64
+
+enum kind {
+    TEXT,
+    WHOLE,    /* uint64_t, from 1 */
+    WHOLE_0,  /* uint64_t, from 0 */
+    POSITIVE, /* double above 0 */
+    SHARE,    /* double in [0, 1) */
+    CHOICE,   /* int, the index of the word */
+    WORD,     /* const char *, one of the words */
+    SWITCH    /* int, 1 when given */
+};
+
+struct flag {
+    const char *name;
+    enum kind kind;
+    size_t at;            /* offset of its field */
+    const char *standard; /* as the user would write it; NULL: none */
+    const char *words;    /* what the value may be, or its name */
+    const char *help;
+};
+
+#define AT(field) offsetof(struct args, field)
+
+static const struct flag flags[] = {
+    {"dataset", WORD, AT(dataset), "fashion-mnist",
+     "fashion-mnist|mnist|synthetic", "what to learn"},
+    {"data-dir", TEXT, AT(data_dir), NULL, "DIR",
+     "where its IDX files lie, plain or .gz; else COLL_DATA, else "
+     "/usr/share/datasets"},
+    {"limit-train", WHOLE_0, AT(limit_train), "0", "N",
+     "train on the first N images only; 0: all"},
+    {"limit-test", WHOLE_0, AT(limit_test), "0", "N",
+     "test on the first N images only; 0: all"},
+    {"normalize", CHOICE, AT(normalize_meanstd), "unit", "unit|meanstd",
+     "pixels in [0, 1], or with mean 0 and deviation 1"},
+    {"init", CHOICE, AT(init), "glorot", "glorot|torch",
+     "how parameters begin: as in Keras or as in PyTorch"},
+    {"dropout", CHOICE, AT(dropout_off), "on", "on|off", "drop values"},
+    {"epochs", WHOLE, AT(epochs), "3", "N",
+     "passes over the training images, resumed ones included"},
+    {"batch-size", WHOLE, AT(batch_size), "64", "N",
+     "images of a rank in a step"},
+    {"test-batch-size", WHOLE, AT(test_batch_size), "64", "N",
+     "images tested at a time"},
+    {"opt", CHOICE, AT(opt_sgd), "adam", "adam|sgd", "optimizer"},
+    {"lr", POSITIVE, AT(lr), NULL, "X",
+     "learning rate of one rank; 0.001 for adam, 0.01 for sgd"},
+    {"lr-scale", CHOICE, AT(lr_scale), "sqrt", "linear|sqrt|none",
+     "multiply it by the ranks, their square root, or not"},
+    {"momentum", SHARE, AT(momentum), "0.9", "X", "of sgd"},
+    {"seed", WHOLE_0, AT(seed), "42", "N",
+     "the same seed and ranks give the same bits"},
+    {"bucket-mb", POSITIVE, AT(bucket_mb), "25", "X",
+     "gradients averaged at once, MiB"},
+    {"threads", WHOLE, AT(threads), "1", "N",
+     "threads of a rank, for oneDNN's kernels"},
+    {"checkpoint", TEXT, AT(checkpoint), NULL, "DIR",
+     "save the state there"},
+    {"checkpoint-every", WHOLE, AT(checkpoint_every), "1", "N",
+     "epochs between two checkpoints"},
+    {"keep", WHOLE_0, AT(keep), "5", "N",
+     "checkpoints kept, the newest; 0: all"},
+    {"resume", TEXT, AT(resume), NULL, "PATH|auto",
+     "go on from this checkpoint, or from the newest in --checkpoint"},
+    {"json", TEXT, AT(json), NULL, "FILE|-",
+     "write the results as one JSON object"},
+    {"progress", CHOICE, AT(progress), "auto", "auto|bar|plain|off",
+     "auto: a bar on a terminal, a line an epoch elsewhere"},
+    {"verbose", SWITCH, AT(verbose), NULL, NULL, "say which kernels are used"},
+    {"dry-run", SWITCH, AT(dry_run), NULL, NULL,
+     "check everything, print the plan, train nothing"},
+    {"help", SWITCH, AT(help), NULL, NULL, "print this"},
+    {"version", SWITCH, AT(version), NULL, NULL, "print the version"},
+};
+
+#define N_FLAGS (sizeof(flags) / sizeof(flags[0]))
+
+/* Return the index of the word in "a|b|c", or -1. */
+static int word_index(const char *word, const char *words)
+{
+    size_t len = strlen(word);
+
+    for (int i = 0;; i++) {
+        size_t n = strcspn(words, "|");
+
+        if (n == len && !memcmp(word, words, n))
+            return i;
+        if (!words[n])
+            return -1;
+        words += n + 1;
+    }
+}
+
+static int bad_value(const struct flag *f, const char *text, const char *wants)
+{
+    return train_fail("--%s %s is not valid: it must be %s", f->name, text,
+                      wants);
+}
+
+static int read_whole(const struct flag *f, const char *text, uint64_t *value)
+{
+    char *end;
+
+    errno = 0;
+    *value = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || errno ||
+        (f->kind == WHOLE && *value == 0) ||
+        *value > (f->at == AT(seed) ? INT64_MAX : INT32_MAX))
+        return bad_value(f, text, f->kind == WHOLE
+                                      ? "a whole number, 1 or more"
+                                      : "a whole number, 0 or more");
+    return 0;
+}
+
+static int read_real(const struct flag *f, const char *text, double *value)
+{
+    char *end;
+
+    *value = strtod(text, &end);
+    if (end == text || *end || !isfinite(*value))
+        return bad_value(f, text, "a number");
+    if (f->kind == POSITIVE && !(*value > 0))
+        return bad_value(f, text, "a number above 0");
+    if (f->kind == SHARE && !(*value >= 0 && *value < 1))
+        return bad_value(f, text, "a number from 0 to below 1");
+    return 0;
+}
+
+static int read_value(struct args *args, const struct flag *f,
+                      const char *text)
+{
+    void *field = (char *)args + f->at;
+    int index;
+
+    switch (f->kind) {
+    case WHOLE:
+    case WHOLE_0:
+        return read_whole(f, text, field);
+    case POSITIVE:
+    case SHARE:
+        return read_real(f, text, field);
+    case CHOICE:
+    case WORD:
+        index = word_index(text, f->words);
+        if (index < 0)
+            return bad_value(f, text, f->words);
+        if (f->kind == CHOICE)
+            *(int *)field = index;
+        else
+            *(const char **)field = text;
+        return 0;
+    case TEXT:
+        if (!*text)
+            return bad_value(f, "''", f->words);
+        *(const char **)field = text;
+        return 0;
+    case SWITCH:
+        break;
+    }
+    *(int *)field = 1;
+    return 0;
+}
+
+/* ---- flags by name ---- */
+
+/* Levenshtein's distance, of words shorter than MAX_FLAG. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t row[MAX_FLAG], n = strlen(b);
+
+    for (size_t j = 0; j <= n; j++)
+        row[j] = j;
+    for (; *a; a++) {
+        size_t diagonal = row[0];
+
+        row[0]++;
+        for (size_t j = 1; j <= n; j++) {
+            size_t best = diagonal + (*a != b[j - 1]);
+
+            diagonal = row[j];
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[n];
+}
+
+static const struct flag *find(const char *name)
+{
+    const struct flag *nearest = &flags[0];
+
+    for (size_t i = 0; i < N_FLAGS; i++) {
+        if (!strcmp(flags[i].name, name))
+            return &flags[i];
+        if (distance(name, flags[i].name) < distance(name, nearest->name))
+            nearest = &flags[i];
+    }
+    train_fail("--%s is no option; did you mean --%s? see coll_train --help",
+               name, nearest->name);
+    return NULL;
+}
+
+/* Copy the name in "--some_name=value" as "some-name". */
+static int read_name(char *name, const char *text)
+{
+    size_t n = strcspn(text, "=");
+
+    if (n >= MAX_FLAG)
+        return train_fail("--%.40s... is no option; see coll_train --help",
+                          text);
+    for (size_t i = 0; i < n; i++)
+        name[i] = text[i] == '_' ? '-' : text[i];
+    name[n] = '\0';
+    return 0;
+}
+
+static int set_defaults(struct args *args)
+{
+    *args = (struct args){.data_dir = "", .checkpoint = "", .resume = "",
+                          .json = ""};
+    for (size_t i = 0; i < N_FLAGS; i++)
+        if (flags[i].standard && read_value(args, &flags[i], flags[i].standard))
+            return -1;
+    return 0;
+}
+
+/* Read argv[i]; returns how many words it took, or -1. */
+static int parse_one(struct args *args, int left, char **argv)
+{
+    const struct flag *f;
+    const char *value;
+    char name[MAX_FLAG];
+
+    if (!strcmp(argv[0], "-h")) {
+        args->help = 1;
+        return 1;
+    }
+    if (strncmp(argv[0], "--", 2) || !argv[0][2])
+        return train_fail("'%s' is not understood: every option begins with "
+                          "--; see coll_train --help", argv[0]);
+    if (read_name(name, argv[0] + 2))
+        return -1;
+    f = find(name);
+    if (!f)
+        return -1;
+    value = strchr(argv[0], '=');
+    if (f->kind == SWITCH)
+        return value ? train_fail("--%s takes no value", f->name)
+                     : read_value(args, f, "") + 1;
+    if (value)
+        return read_value(args, f, value + 1) ? -1 : 1;
+    if (left < 2)
+        return train_fail("--%s needs a value: %s", f->name, f->words);
+    return read_value(args, f, argv[1]) ? -1 : 2;
+}
+
+/* What a flag cannot see by itself. */
+static int judge(const struct args *args)
+{
+    if (!strcmp(args->resume, "auto") && !*args->checkpoint)
+        return train_fail("--resume auto looks in the folder of checkpoints; "
+                          "name it with --checkpoint DIR");
+    return 0;
+}
+
+int args_parse(struct args *args, int argc, char **argv)
+{
+    if (set_defaults(args))
+        return -1;
+    for (int i = 1; i < argc;) {
+        int n = parse_one(args, argc - i, argv + i);
+
+        if (n < 0)
+            return -1;
+        i += n;
+    }
+    return judge(args);
+}
+
+void args_help(FILE *out)
+{
+    fputs("usage: coll_train [OPTIONS]\n"
+          "Train a convolutional network on 28 x 28 images, data-parallel over "
+          "the ranks\nof its launcher: collrun -n 2 coll_train, mpirun, srun, "
+          "torchrun, or none.\n\n", out);
+    for (size_t i = 0; i < N_FLAGS; i++) {
+        char left[MAX_FLAG + 64];
+
+        snprintf(left, sizeof(left), "--%s %s", flags[i].name,
+                 flags[i].words ? flags[i].words : "");
+        fprintf(out, "  %-41s %s", left, flags[i].help);
+        if (flags[i].standard)
+            fprintf(out, " (%s)", flags[i].standard);
+        fputc('\n', out);
+    }
+    fputs("\nExit status: 0 done, 2 bad usage, 1 any other failure.\n", out);
+}

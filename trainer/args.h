@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* args.h - the command line, read into one struct. */
+#ifndef COLL_TRAINER_ARGS_H
+#define COLL_TRAINER_ARGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum lr_scale { LR_LINEAR, LR_SQRT, LR_NONE };
+enum progress { PROGRESS_AUTO, PROGRESS_BAR, PROGRESS_PLAIN, PROGRESS_OFF };
+
+/* Everything that can be asked for.  Words with a fixed choice are the index
+ * of the word in the flag's list. */
+struct args {
+    const char *dataset, *data_dir; /* data_dir "" when not given */
+    uint64_t limit_train, limit_test; /* 0: all */
+    int normalize_meanstd;
+    int init;       /* enum model_init_kind */
+    int dropout_off;
+    uint64_t epochs, batch_size, test_batch_size;
+    int opt_sgd;
+    double lr; /* 0: the optimizer's own */
+    int lr_scale;
+    double momentum;
+    uint64_t seed;
+    double bucket_mb;
+    uint64_t threads;
+    const char *checkpoint, *resume, *json; /* "" when not given */
+    uint64_t checkpoint_every, keep;
+    int progress;
+    int verbose, dry_run, help, version;
+};
+
+/* Read the command line over the defaults.
+ *
+ * Shapes:    argv as main() gets it; '_' in a flag's name counts as '-';
+ *            --flag=value and --flag value are the same.
+ * Result:    0, or -1 with train_error() set, one sentence.
+ * Ownership: texts stay argv's.
+ */
+int args_parse(struct args *args, int argc, char **argv);
+
+/* Print the flags, their defaults and what they do. */
+void args_help(FILE *out);
+
+#endif

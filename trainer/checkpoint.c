@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* checkpoint.c - saves by rename, believes nothing it reads. */
+#include "trainer/checkpoint.h"
+#include "trainer/error.h"
+
+#include <zlib.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAGIC 0x54504b434c4c4f43u /* "COLLCKPT" */
+#define FORMAT 1
+
+enum word {
+    W_MAGIC,
+    W_VERSION,
+    W_N_PARAMS,
+    W_OPTIM,
+    W_N_STATE,
+    W_EPOCH,
+    W_STEP,
+    W_SEED,
+    W_N_RANKS,
+    W_BATCH,
+    N_WORDS
+};
+
+/* The bytes of a checkpoint: words, floats, CRC. */
+struct image {
+    unsigned char *bytes;
+    size_t len;
+};
+
+static size_t image_len(const struct checkpoint *c)
+{
+    return N_WORDS * sizeof(uint64_t) +
+           (c->n_params + c->n_state) * sizeof(float) + sizeof(uint32_t);
+}
+
+static uint32_t image_crc(const struct image *im)
+{
+    return (uint32_t)crc32_z(0, im->bytes, im->len - sizeof(uint32_t));
+}
+
+static uint64_t get_word(const struct image *im, enum word w)
+{
+    uint64_t value;
+
+    memcpy(&value, im->bytes + (size_t)w * sizeof(value), sizeof(value));
+    return value;
+}
+
+static uint32_t get_crc(const struct image *im)
+{
+    uint32_t crc;
+
+    memcpy(&crc, im->bytes + im->len - sizeof(crc), sizeof(crc));
+    return crc;
+}
+
+/* ---- saving ---- */
+
+static int image_make(struct image *im, const struct checkpoint *c)
+{
+    const uint64_t words[N_WORDS] = {
+        [W_MAGIC] = MAGIC,       [W_VERSION] = FORMAT,
+        [W_N_PARAMS] = c->n_params, [W_OPTIM] = c->optim,
+        [W_N_STATE] = c->n_state, [W_EPOCH] = c->epoch,
+        [W_STEP] = c->step,      [W_SEED] = c->seed,
+        [W_N_RANKS] = c->n_ranks, [W_BATCH] = c->batch,
+    };
+    unsigned char *p;
+    uint32_t crc;
+
+    im->len = image_len(c);
+    im->bytes = malloc(im->len);
+    if (!im->bytes)
+        return train_fail("out of memory for a checkpoint of %zu bytes; use "
+                          "fewer ranks on this machine", im->len);
+    p = im->bytes;
+    p = mempcpy(p, words, sizeof(words));
+    p = mempcpy(p, c->params, c->n_params * sizeof(float));
+    p = mempcpy(p, c->state, c->n_state * sizeof(float));
+    crc = image_crc(im);
+    memcpy(p, &crc, sizeof(crc));
+    return 0;
+}
+
+static int write_all(int fd, const unsigned char *bytes, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = write(fd, bytes, len);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        bytes += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+/* Write and sync a new file; errno says why not. */
+static int write_file(const char *path, const struct image *im)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int err = 0;
+
+    if (fd < 0)
+        return -1;
+    if (write_all(fd, im->bytes, im->len) || fsync(fd))
+        err = errno;
+    if (close(fd) && !err)
+        err = errno;
+    errno = err;
+    return err ? -1 : 0;
+}
+
+/* The rename lasts once the folder is on the disk; some file systems cannot
+ * sync a folder, and need not. */
+static void sync_dir(const char *dir)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    fsync(fd);
+    close(fd);
+}
+
+static int cannot_write(const char *path)
+{
+    return train_fail("cannot write checkpoint %s: %s; free the disk or name "
+                      "another folder by --checkpoint", path, strerror(errno));
+}
+
+int checkpoint_probe(const char *dir)
+{
+    char path[CHECKPOINT_PATH];
+    struct image one = {(unsigned char[]){0}, 1};
+
+    if (mkdir(dir, 0777) && errno != EEXIST)
+        return cannot_write(dir);
+    snprintf(path, sizeof(path), "%s/.probe-%d", dir, (int)getpid());
+    if (write_file(path, &one)) {
+        cannot_write(path);
+        unlink(path);
+        return -1;
+    }
+    unlink(path);
+    return 0;
+}
+
+/* ---- the folder ---- */
+
+static void name_file(char *path, const char *dir, uint64_t epoch)
+{
+    snprintf(path, CHECKPOINT_PATH, "%s/epoch-%04llu.ckpt", dir,
+             (unsigned long long)epoch);
+}
+
+/* Return the epoch in a name as name_file() makes it, or 0. */
+static uint64_t epoch_of(const char *name)
+{
+    char path[CHECKPOINT_PATH];
+    unsigned long long epoch;
+
+    if (sscanf(name, "epoch-%llu.ckpt", &epoch) != 1)
+        return 0;
+    name_file(path, "", epoch);
+    return strcmp(path + 1, name) ? 0 : epoch;
+}
+
+/* Return the largest epoch below `below` that has a file, or 0. */
+static uint64_t largest_below(DIR *folder, uint64_t below)
+{
+    uint64_t best = 0;
+    struct dirent *entry;
+
+    rewinddir(folder);
+    while ((entry = readdir(folder))) {
+        uint64_t epoch = epoch_of(entry->d_name);
+
+        if (epoch > best && epoch < below)
+            best = epoch;
+    }
+    return best;
+}
+
+/* Remove what is older than the newest `keep`; what cannot be removed stays. */
+static void prune(const char *dir, uint64_t newest, size_t keep)
+{
+    char path[CHECKPOINT_PATH];
+    uint64_t epoch = newest + 1;
+    DIR *folder = opendir(dir);
+
+    if (!folder)
+        return;
+    for (size_t n = 0; (epoch = largest_below(folder, epoch)); n++) {
+        if (n < keep)
+            continue;
+        name_file(path, dir, epoch);
+        unlink(path);
+    }
+    closedir(folder);
+}
+
+int checkpoint_save(const struct checkpoint *c, const char *dir, size_t keep)
+{
+    char path[CHECKPOINT_PATH], draft[CHECKPOINT_PATH];
+    struct image im;
+    int st = 0;
+
+    if (image_make(&im, c))
+        return -1;
+    name_file(path, dir, c->epoch);
+    snprintf(draft, sizeof(draft), "%s/.draft-%d", dir, (int)getpid());
+    if (write_file(draft, &im) || rename(draft, path)) {
+        st = cannot_write(path);
+        unlink(draft);
+    }
+    free(im.bytes);
+    if (!st)
+        sync_dir(dir);
+    if (!st && keep)
+        prune(dir, c->epoch, keep);
+    return st;
+}
+
+int checkpoint_newest(const char *dir, char path[CHECKPOINT_PATH])
+{
+    DIR *folder = opendir(dir);
+    uint64_t epoch;
+
+    if (!folder && errno == ENOENT)
+        return 0;
+    if (!folder)
+        return train_fail("cannot look for checkpoints in %s: %s; check "
+                          "--checkpoint", dir, strerror(errno));
+    epoch = largest_below(folder, UINT64_MAX);
+    closedir(folder);
+    name_file(path, dir, epoch);
+    return epoch > 0;
+}
+
+/* ---- loading ---- */
+
+static int read_all(int fd, unsigned char *bytes, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = read(fd, bytes, len);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -1;
+        bytes += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+/* Read a whole file of `most` bytes or fewer; a longer one is read up to there,
+ * and `len` tells its true length. */
+static int image_read(struct image *im, const char *path, size_t most,
+                      size_t *len)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+
+    im->bytes = NULL;
+    if (fd < 0 || fstat(fd, &st)) {
+        train_fail("cannot read checkpoint %s: %s; check --resume", path,
+                   strerror(errno));
+        goto fail;
+    }
+    *len = (size_t)st.st_size;
+    im->len = *len < most ? *len : most;
+    im->bytes = calloc(1, im->len + N_WORDS * sizeof(uint64_t));
+    if (!im->bytes || !S_ISREG(st.st_mode) ||
+        read_all(fd, im->bytes, im->len)) {
+        train_fail("cannot read checkpoint %s: it is not a file that can be "
+                   "read whole; check --resume", path);
+        goto fail;
+    }
+    close(fd);
+    return 0;
+
+fail:
+    free(im->bytes);
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* Hold an image against what is expected; `len` is the file's length. */
+static int judge(const struct image *im, const struct checkpoint *c,
+                 const char *path, size_t len)
+{
+    if (get_word(im, W_MAGIC) != MAGIC || get_word(im, W_VERSION) != FORMAT)
+        return train_fail("%s is no checkpoint of this coll_train; name "
+                          "another by --resume", path);
+    if (get_word(im, W_N_PARAMS) != c->n_params)
+        return train_fail("%s holds another model (%llu parameters, not %zu); "
+                          "name another by --resume", path,
+                          (unsigned long long)get_word(im, W_N_PARAMS),
+                          c->n_params);
+    if (get_word(im, W_OPTIM) != c->optim ||
+        get_word(im, W_N_STATE) != c->n_state)
+        return train_fail("%s was made with another optimizer; resume with "
+                          "the same --opt", path);
+    if (len != image_len(c))
+        return train_fail("%s is cut off: it has %zu bytes of %zu; name an "
+                          "older checkpoint by --resume", path, len,
+                          image_len(c));
+    if (get_crc(im) != image_crc(im))
+        return train_fail("%s is damaged: its check sum is wrong; name an "
+                          "older checkpoint by --resume", path);
+    return 0;
+}
+
+static void image_take(const struct image *im, struct checkpoint *c)
+{
+    const unsigned char *p = im->bytes + N_WORDS * sizeof(uint64_t);
+
+    c->epoch = get_word(im, W_EPOCH);
+    c->step = get_word(im, W_STEP);
+    c->seed = get_word(im, W_SEED);
+    c->n_ranks = get_word(im, W_N_RANKS);
+    c->batch = get_word(im, W_BATCH);
+    memcpy(c->params, p, c->n_params * sizeof(float));
+    memcpy(c->state, p + c->n_params * sizeof(float),
+           c->n_state * sizeof(float));
+}
+
+int checkpoint_load(struct checkpoint *c, const char *path)
+{
+    struct image im;
+    size_t len;
+    int st;
+
+    if (image_read(&im, path, image_len(c), &len))
+        return -1;
+    st = judge(&im, c, path, len);
+    if (!st)
+        image_take(&im, c);
+    free(im.bytes);
+    return st;
+}

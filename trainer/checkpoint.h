@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* checkpoint.h - the state of a training run in a file, written by rank 0.
+ *
+ * DIR/epoch-0003.ckpt: a header of 64-bit words, the parameters, the
+ * optimizer's state, and the CRC-32 of all that, in this machine's byte order.
+ * A file appears whole or not at all: it is written under another name, synced
+ * and renamed.
+ */
+#ifndef COLL_TRAINER_CHECKPOINT_H
+#define COLL_TRAINER_CHECKPOINT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CHECKPOINT_PATH 1024
+
+/* What is saved, or where what is loaded goes. */
+struct checkpoint {
+    uint64_t epoch, step, seed; /* epochs and steps done */
+    uint64_t n_ranks, batch;    /* for the record */
+    uint64_t optim;             /* enum optim_kind */
+    float *params, *state;      /* the caller's */
+    size_t n_params, n_state;
+};
+
+/* Check that files can be made in dir, making dir if it is missing.
+ *
+ * Result:    0, or -1 with train_error() set.
+ */
+int checkpoint_probe(const char *dir);
+
+/* Write dir/epoch-NNNN.ckpt and remove all but the newest `keep` up to it (0
+ * removes none).
+ *
+ * Result:    0, or -1 with train_error() set: dir is then as it was.
+ */
+int checkpoint_save(const struct checkpoint *c, const char *dir, size_t keep);
+
+/* Read a checkpoint.
+ *
+ * Shapes:    params, state, their lengths and optim are set, and must fit.
+ * Result:    0 and the other fields; or -1 with train_error() set (no such
+ *            file, cut off, damaged, of another program or model), nothing
+ *            written.
+ */
+int checkpoint_load(struct checkpoint *c, const char *path);
+
+/* Find the newest checkpoint in dir.
+ *
+ * Result:    1 and its path, 0 when there is none, -1 with train_error() set.
+ */
+int checkpoint_newest(const char *dir, char path[CHECKPOINT_PATH]);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* data.h - labelled images in memory, from IDX files or made up. */
+#ifndef COLL_TRAINER_DATA_H
+#define COLL_TRAINER_DATA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define DATA_CLASSES 10
+#define DATA_SIDE 28 /* rows and columns of an image */
+#define DATA_PIXELS (DATA_SIDE * DATA_SIDE)
+
+struct images {
+    unsigned char *pixels; /* [n][DATA_PIXELS] */
+    unsigned char *labels; /* [n], below DATA_CLASSES */
+    size_t n;
+};
+
+struct dataset {
+    char where[512]; /* the folder it was read from, or "made up" */
+    struct images train, test;
+};
+
+struct data_config {
+    const char *name; /* "fashion-mnist", "mnist" or "synthetic" */
+    const char *dir;  /* --data-dir, or "" */
+    size_t limit_train, limit_test; /* 0: all */
+    uint64_t seed; /* of synthetic */
+};
+
+/* Load both sets.
+ *
+ * Result:    0, or -1 with train_error() naming the file that is missing,
+ *            foreign or cut off; *d is then empty.
+ * Ownership: end *d by dataset_fini().
+ * See:       dataset_open_dir() for where it looks.
+ */
+int dataset_load(struct dataset *d, const struct data_config *config);
+void dataset_fini(struct dataset *d);
+
+/* Read n labelled images from two IDX files, plain or gzipped.
+ *
+ * Result:    0, or -1 with train_error() set; *images is then empty.
+ * Ownership: free pixels and labels by images_fini().
+ * Cost:      memory for the images; never more than the files could hold.
+ * Source:    the format is described at the home of MNIST, by LeCun et al.
+ */
+int idx_load(struct images *images, const char *pixels_path,
+             const char *labels_path);
+void images_fini(struct images *images);
+
+/* Keep the first `limit` images; 0 keeps all. */
+void images_limit(struct images *images, size_t limit);
+
+/* Make n images: a prototype for each class, moved, dimmed and noisy.
+ *
+ * Shapes:    `first` counts images over train and test, so that they differ.
+ * Result:    as idx_load(); the same seed gives the same images.
+ */
+int synthetic_make(struct images *images, size_t n, uint64_t seed,
+                   uint64_t first);
+
+/* What each pixel value becomes. */
+struct pixel_scale {
+    float value[256];
+};
+
+/* Set scale to value / 255, or to mean 0 and deviation 1 over the images. */
+void pixel_scale_unit(struct pixel_scale *scale);
+void pixel_scale_meanstd(struct pixel_scale *scale,
+                         const struct images *images);
+
+/* Copy the images with these indices, scaled, and their labels. */
+void images_gather(const struct images *images, const uint32_t *index, int n,
+                   const struct pixel_scale *scale, float *out,
+                   unsigned char *labels);
+
+#endif

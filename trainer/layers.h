@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* layers.h - what a layer is; each kind is one file, layers_<kind>.c.
+ *
+ * A layer maps `chunk` images at a time.  Images of a feature map lie one after
+ * the other; within an image the channels are cut into blocks that lie side by
+ * side: [channels / block][height][width][block].  block == channels is plain
+ * height, width, channel order, which everything but convolutions speaks.
+ */
+#ifndef COLL_TRAINER_LAYERS_H
+#define COLL_TRAINER_LAYERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct shape {
+    int channels, height, width;
+    int block; /* channels that lie side by side */
+};
+
+static inline size_t shape_len(const struct shape *s)
+{
+    return (size_t)s->channels * (size_t)s->height * (size_t)s->width;
+}
+
+struct layer_ops;
+
+/* One line of a model's description. */
+struct layer_spec {
+    const struct layer_ops *ops;
+    int units;  /* channels or features that come out; 0: as many as go in */
+    int relu;   /* 1: negative results become 0 */
+    float rate; /* dropout: the part that is dropped */
+};
+
+struct layer {
+    struct layer_spec spec;
+    int index; /* within the model */
+    int chunk; /* images in one pass */
+    struct shape in, out;
+    int fan_in, fan_out; /* for the initialisation; 0 without weights */
+    size_t n_weights, n_biases;
+    float *weights, *biases;   /* views of the model's parameters */
+    float *dweights, *dbiases; /* views of its gradients; NULL: forward only */
+    int is_stale; /* the weights changed since the layer last looked */
+    void *state;  /* the layer kind's own */
+};
+
+/* What one pass over a chunk is for. */
+struct pass {
+    int is_training;
+    uint64_t key; /* of this step's random numbers */
+    size_t first; /* the chunk's first image, counted in the global batch */
+};
+
+/* A layer's activations and their gradients, whole chunks. */
+struct layer_io {
+    const float *in, *out;
+    float *dout; /* may be spoilt by the layer's backward pass */
+    float *din;  /* NULL when nobody wants it */
+};
+
+/* What a kind of layer can do; every slot is filled.  Functions return 0, or -1
+ * with train_error() set. */
+struct layer_ops {
+    const char *name;
+    int may_overwrite; /* backward may find din == in */
+    int reads_out;     /* backward reads out, so that it must be kept */
+    int (*shape)(struct layer *layer); /* from in and spec: the other fields */
+    int (*init)(struct layer *layer);
+    void (*fini)(struct layer *layer);
+    int (*forward)(struct layer *layer, const float *in, float *out,
+                   const struct pass *pass);
+    /* Adds to dweights and dbiases, writes din. */
+    int (*backward)(struct layer *layer, const struct layer_io *io,
+                    const struct pass *pass);
+};
+
+extern const struct layer_ops layer_conv_image; /* from one channel */
+extern const struct layer_ops layer_conv;
+extern const struct layer_ops layer_pool;
+extern const struct layer_ops layer_dense;
+extern const struct layer_ops layer_dropout;
+
+int layer__no_init(struct layer *layer);
+void layer__no_fini(struct layer *layer);
+
+/* Softmax and cross-entropy of `n` rows of `classes` scores.
+ *
+ * Shapes:    scores[n][classes], labels[n] below classes; dscores[n][classes]
+ *            or NULL.
+ * Result:    *loss = the sum of the rows' losses, *n_right = the rows whose
+ *            largest score is the label's; dscores = scale * d loss / d score.
+ * Cost:      no allocation.
+ */
+void softmax_loss(const float *scores, const unsigned char *labels, int n,
+                  int classes, float scale, float *dscores, double *loss,
+                  int *n_right);
+
+#endif

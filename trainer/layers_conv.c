@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* layers_conv.c - 3 x 3 convolution of a feature map, by oneDNN.
+ *
+ * out[o][y][x] = bias[o] + sum over i, ky, kx of
+ *                weights[o][i][ky][kx] * in[i][y + ky][x + kx]
+ * It has no relu of its own: followed by a max pool, the pool applies it to a
+ * quarter of the values, which is the same, max and relu being monotonic.
+ */
+#include "trainer/error.h"
+#include "trainer/layers.h"
+#include "trainer/onednn.h"
+
+#define KERNEL 3
+
+static int conv_shape(struct layer *l)
+{
+    l->out = (struct shape){l->spec.units, l->in.height - KERNEL + 1,
+                            l->in.width - KERNEL + 1,
+                            l->in.block == l->in.channels ? l->spec.units
+                                                          : l->in.block};
+    if (l->spec.relu || l->out.height < 1 || l->out.width < 1 ||
+        l->spec.units % l->out.block)
+        return train_fail("layer %d: a convolution cannot make %d maps of %d "
+                          "x %d", l->index, l->spec.units, l->out.height,
+                          l->out.width);
+    l->fan_in = l->in.channels * KERNEL * KERNEL;
+    l->fan_out = l->out.channels * KERNEL * KERNEL;
+    l->n_weights = (size_t)l->fan_in * (size_t)l->out.channels;
+    l->n_biases = (size_t)l->out.channels;
+    return 0;
+}
+
+static int conv_init(struct layer *l)
+{
+    struct onednn_conv_config config = {
+        .chunk = l->chunk,
+        .in = l->in,
+        .out = l->out,
+        .kernel = KERNEL,
+        .is_training = l->dweights != NULL,
+    };
+    struct onednn_conv *conv;
+
+    if (onednn_conv_create(&conv, &config))
+        return -1;
+    l->state = conv;
+    return 0;
+}
+
+static void conv_fini(struct layer *l) { onednn_conv_destroy(l->state); }
+
+static int conv_forward(struct layer *l, const float *in, float *out,
+                        const struct pass *pass)
+{
+    (void)pass;
+    if (l->is_stale && onednn_conv_load(l->state, l->weights))
+        return -1;
+    l->is_stale = 0;
+    return onednn_conv_forward(l->state, in, l->biases, out);
+}
+
+static int conv_backward(struct layer *l, const struct layer_io *io,
+                         const struct pass *pass)
+{
+    (void)pass;
+    if (onednn_conv_backward_weights(l->state, io->in, io->dout, l->dweights,
+                                     l->dbiases))
+        return -1;
+    return io->din ? onednn_conv_backward_in(l->state, io->dout, io->din) : 0;
+}
+
+const struct layer_ops layer_conv = {
+    .name = "conv",
+    .may_overwrite = 1, /* in is last read before din is written */
+    .reads_out = 0,
+    .shape = conv_shape,
+    .init = conv_init,
+    .fini = conv_fini,
+    .forward = conv_forward,
+    .backward = conv_backward,
+};

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* main.c - coll_train: arguments, ranks, epochs, report.
+ *
+ * What can fail on one rank alone (a file, memory, a disk) is agreed upon by
+ * all: the lowest such rank says why, and every rank leaves with status 1.
+ * Where a collective fails, each rank says why and leaves at once.
+ */
+#include "coll/coll.h"
+#include "trainer/args.h"
+#include "trainer/ddp.h"
+#include "trainer/error.h"
+#include "trainer/report.h"
+#include "trainer/train.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define EXIT_USAGE 2
+
+static int say_error(void)
+{
+    fprintf(stderr, "coll_train: %s\n", train_error());
+    return -1;
+}
+
+/* Return 0 when every rank's status is 0; else -1, said once. */
+static int all_well(struct ddp *d, int status)
+{
+    int failed;
+
+    if (d->has_failed || ddp_agree(d, status, &failed))
+        return say_error();
+    if (failed < 0)
+        return 0;
+    return failed == d->rank ? say_error() : -1;
+}
+
+static int run_epoch(struct trainer *t, struct report *r)
+{
+    struct epoch_stats stats;
+    int st;
+
+    report_epoch_start(r);
+    st = trainer_epoch(t, &stats, report_progress, r);
+    if (!st)
+        st = trainer_test(t, &stats);
+    if (!st)
+        st = report_epoch(r, &stats) || trainer_save(t) ? -1 : 0;
+    return all_well(t->ddp, st);
+}
+
+/* A resumed run with no epoch left is tested as it is. */
+static int test_only(struct trainer *t, struct report *r)
+{
+    struct epoch_stats stats = {0};
+    int st = trainer_test(t, &stats);
+
+    if (!st)
+        report_test(r, &stats);
+    return all_well(t->ddp, st);
+}
+
+static int finish(struct trainer *t, struct report *r)
+{
+    double max_rss = report_max_rss();
+    int st = trainer_max(t, &max_rss);
+
+    if (!st)
+        st = report_end(r, max_rss);
+    return all_well(t->ddp, st);
+}
+
+static int train(struct trainer *t, struct report *r)
+{
+    if (trainer_share(t))
+        return all_well(t->ddp, -1);
+    report_start(r);
+    if (t->args->dry_run) {
+        report_plan(r);
+        return 0;
+    }
+    if (t->epoch >= t->args->epochs && test_only(t, r))
+        return -1;
+    while (t->epoch < t->args->epochs)
+        if (run_epoch(t, r))
+            return -1;
+    return finish(t, r);
+}
+
+static int run(const struct args *args)
+{
+    struct ddp ddp;
+    struct trainer trainer = {.args = args, .ddp = &ddp};
+    struct report report;
+    int st;
+
+    if (ddp_init(&ddp))
+        return say_error();
+    st = report_init(&report, &trainer) || trainer_init(&trainer) ? -1 : 0;
+    st = all_well(&ddp, st);
+    if (!st)
+        st = train(&trainer, &report);
+    report_fini(&report);
+    trainer_fini(&trainer);
+    if (ddp_fini(&ddp) && !st)
+        st = say_error();
+    return st;
+}
+
+int main(int argc, char **argv)
+{
+    struct args args;
+
+    if (args_parse(&args, argc, argv)) {
+        say_error();
+        return EXIT_USAGE;
+    }
+    if (args.help) {
+        args_help(stdout);
+        return EXIT_SUCCESS;
+    }
+    if (args.version) {
+        printf("coll_train (libcoll) %s\n", coll_version());
+        return EXIT_SUCCESS;
+    }
+    return run(&args) ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* model.h - a sequence of layers over one flat array of parameters.
+ *
+ * A batch goes through in chunks, so that activations stay small: fill
+ * model_input(), then forward, loss and backward add the chunk's gradients.
+ * All buffers are made once; a step allocates nothing.
+ */
+#ifndef COLL_TRAINER_MODEL_H
+#define COLL_TRAINER_MODEL_H
+
+#include "trainer/layers.h"
+
+struct model;
+
+enum model_init_kind { INIT_GLOROT, INIT_TORCH };
+
+struct model_config {
+    const char *name;
+    const struct layer_spec *specs;
+    int n_specs;
+    int rows, columns; /* of an image */
+    int chunk;         /* images in one pass */
+};
+
+/* The classic MNIST network of Keras and PyTorch: 1,199,882 parameters. */
+extern const struct model_config model_cnn;
+
+/* Build the layers.
+ *
+ * Result:    0, or -1 with train_error() set.
+ * Ownership: *model is the caller's, to end by model_destroy(); the config's
+ *            specs stay borrowed.
+ */
+int model_create(struct model **model, const struct model_config *config);
+void model_destroy(struct model *model);
+
+/* Build the forward pass alone, over the parameters of `of`, for `chunk`
+ * images at a time; it must end before `of` does. */
+int model_create_view(struct model **model, struct model *of, int chunk);
+
+/* Return the parameters, and their gradients in the same order.
+ *
+ * Shapes:    model_n_params() floats, layer by layer, weights before biases.
+ * Ownership: the model's.  After writing parameters: model_changed(), also on
+ *            each view.
+ */
+float *model_params(struct model *model);
+float *model_gradients(struct model *model);
+size_t model_n_params(const struct model *model);
+void model_changed(struct model *model);
+
+/* Return the number of layers, or how many parameters layer i has. */
+int model_n_layers(const struct model *model);
+size_t model_layer_params(const struct model *model, int i);
+
+/* Return layer i, for tests and reports. */
+const struct layer *model_layer(const struct model *model, int i);
+
+/* Draw all parameters anew; the same seed gives the same bits. */
+void model_init_params(struct model *model, enum model_init_kind kind,
+                       uint64_t seed);
+
+/* Return where a chunk's images go, [chunk][rows][columns]. */
+float *model_input(struct model *model);
+int model_chunk(const struct model *model);
+int model_n_classes(const struct model *model);
+
+/* Run the layers over the input.  Result: 0, or -1 with train_error() set. */
+int model_forward(struct model *model, const struct pass *pass);
+
+/* What the chunk's scores are worth. */
+struct model_score {
+    double loss; /* summed over the images */
+    int n_right;
+};
+
+/* Judge the first n images of the chunk.
+ *
+ * Result:    *score; and, except for a view, the scores' gradients, each
+ *            image's times `scale` and those beyond n zero.
+ */
+void model_loss(struct model *model, const unsigned char *labels, int n,
+                float scale, struct model_score *score);
+
+/* Return the scores of the last forward pass, [chunk][classes]. */
+const float *model_scores(const struct model *model);
+
+/* Add the chunk's gradients.  Result: 0, or -1 with train_error() set. */
+int model_backward(struct model *model, const struct pass *pass);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* onednn.h - the kernels that the trainer takes from oneDNN.
+ *
+ * onednn.c alone includes dnnl.h, so that its next interface (3.x has no
+ * *_desc_init) touches one file.  One engine and one stream per process.
+ */
+#ifndef COLL_TRAINER_ONEDNN_H
+#define COLL_TRAINER_ONEDNN_H
+
+#include "trainer/layers.h"
+
+struct onednn_conv; /* one 2-D convolution, stride 1, no padding */
+
+struct onednn_conv_config {
+    int chunk; /* images in one pass */
+    struct shape in, out;
+    int kernel;      /* its height and width */
+    int is_training; /* 0: the forward pass alone */
+};
+
+/* Start oneDNN with this many threads.
+ *
+ * Result:    0, or -1 with train_error() set.
+ * Threads:   one.
+ */
+int onednn_init(int threads);
+void onednn_fini(void);
+
+/* Return oneDNN's version as text, "2.6.3". */
+const char *onednn_version(void);
+
+/* Return the channel block that this processor's fast convolutions want.
+ *
+ * Result:    16, 8, or 0 for plain height, width, channel order.
+ */
+int onednn_block(void);
+
+/* Prepare a convolution.
+ *
+ * Result:    0, or -1 with train_error() set: also where oneDNN offers no more
+ *            than its reference kernel, a thousand times slower.
+ * Ownership: *conv is the caller's, to end by onednn_conv_destroy().
+ */
+int onednn_conv_create(struct onednn_conv **conv,
+                       const struct onednn_conv_config *config);
+void onednn_conv_destroy(struct onednn_conv *conv);
+
+/* Take over new weights, [out][in][kernel][kernel]: they are brought into the
+ * orders of the passes once, not at each pass. */
+int onednn_conv_load(struct onednn_conv *conv, const float *weights);
+
+/* The three passes.  weights_add adds to dweights, in load's order, and to
+ * dbiases.  Result: 0, or -1 with train_error() set. */
+int onednn_conv_forward(struct onednn_conv *conv, const float *in,
+                        const float *biases, float *out);
+int onednn_conv_backward_in(struct onednn_conv *conv, const float *dout,
+                            float *din);
+int onednn_conv_backward_weights(struct onednn_conv *conv, const float *in,
+                                 const float *dout, float *dweights,
+                                 float *dbiases);
+
+/* Return the names of the kernels in use, "jit:avx2 jit:avx2 jit:avx2". */
+const char *onednn_conv_kernels(const struct onednn_conv *conv);
+
+/* A matrix product, c = a b + beta c, all row by row.
+ *
+ * Shapes:    c is rows x columns, the inner length is `inner`; a_turned: a is
+ *            stored inner x rows; b_turned: b is stored columns x inner.
+ */
+struct onednn_product {
+    int rows, columns, inner;
+    int a_turned, b_turned;
+    float beta;
+};
+
+int onednn_multiply(const struct onednn_product *p, const float *a,
+                    const float *b, float *c);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* optim.c - the two update rules, over flat arrays. */
+#include "trainer/optim.h"
+#include "trainer/error.h"
+#include "trainer/simd.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+const char *optim_name(enum optim_kind kind)
+{
+    return kind == OPTIM_SGD ? "sgd" : "adam";
+}
+
+int optim_init(struct optim *o, size_t n)
+{
+    o->n = n;
+    o->n_state = o->kind == OPTIM_SGD ? n : 2 * n;
+    o->step = 0;
+    o->state = calloc(o->n_state, sizeof(float));
+    if (!o->state)
+        return train_fail("out of memory for the state of %s; use fewer ranks "
+                          "on this machine", optim_name(o->kind));
+    return 0;
+}
+
+void optim_fini(struct optim *o)
+{
+    free(o->state);
+    o->state = NULL;
+}
+
+static void sgd_step(struct optim *o, float *params, const float *gradients)
+{
+    float lr = (float)o->lr;
+
+    for (size_t i = 0; i < o->n; i++) {
+        o->state[i] = o->momentum * o->state[i] + gradients[i];
+        params[i] -= lr * o->state[i];
+    }
+}
+
+struct adam {
+    float rate, beta1, beta2, epsilon;
+};
+
+SIMD_BODY void adam_body(float *p, const float *g, float *mean, float *square,
+                         size_t n, const struct adam *a)
+{
+    for (size_t i = 0; i < n; i++) {
+        mean[i] = a->beta1 * mean[i] + (1 - a->beta1) * g[i];
+        square[i] = a->beta2 * square[i] + (1 - a->beta2) * g[i] * g[i];
+        p[i] -= a->rate * mean[i] / (sqrtf(square[i]) + a->epsilon);
+    }
+}
+
+SIMD_KERNEL(adam,
+            (float *p, const float *g, float *mean, float *square, size_t n,
+             const struct adam *a),
+            (p, g, mean, square, n, a))
+
+/* The bias corrections of mean and square go into rate and epsilon, so that
+ * m^ / (sqrt(v^) + eps) costs one division an element. */
+static void adam_step(struct optim *o, float *params, const float *gradients)
+{
+    double t = (double)o->step;
+    double of_mean = 1 - pow((double)o->beta1, t);
+    double of_square = sqrt(1 - pow((double)o->beta2, t));
+    struct adam a = {
+        .rate = (float)(o->lr * of_square / of_mean),
+        .beta1 = o->beta1,
+        .beta2 = o->beta2,
+        .epsilon = (float)((double)o->epsilon * of_square),
+    };
+
+    adam(params, gradients, o->state, o->state + o->n, o->n, &a);
+}
+
+void optim_step(struct optim *o, float *params, const float *gradients)
+{
+    o->step++;
+    if (o->kind == OPTIM_SGD)
+        sgd_step(o, params, gradients);
+    else
+        adam_step(o, params, gradients);
+}

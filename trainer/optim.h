@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* optim.h - how gradients move parameters: SGD with momentum, and Adam. */
+#ifndef COLL_TRAINER_OPTIM_H
+#define COLL_TRAINER_OPTIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum optim_kind { OPTIM_SGD, OPTIM_ADAM };
+
+struct optim {
+    enum optim_kind kind;
+    double lr;
+    float momentum;              /* sgd */
+    float beta1, beta2, epsilon; /* adam */
+    uint64_t step;               /* steps made so far */
+    size_t n;                    /* parameters */
+    size_t n_state;
+    float *state; /* sgd: n velocities; adam: n means of the gradients, then n
+                   * of their squares */
+};
+
+/* Set up an optimizer for n parameters, its state zero.
+ *
+ * Shapes:    kind, lr, momentum, beta1, beta2 and epsilon are set already.
+ * Result:    0, or -1 with train_error() set.
+ * Ownership: end it by optim_fini().
+ */
+int optim_init(struct optim *o, size_t n);
+void optim_fini(struct optim *o);
+
+/* Return "sgd" or "adam". */
+const char *optim_name(enum optim_kind kind);
+
+/* Make one step.
+ *
+ * Shapes:    params[n], gradients[n].
+ * Result:    sgd:  v = momentum v + g; p -= lr v
+ *            adam: as Kingma and Ba, with bias correction.
+ * Cost:      no allocation.
+ * Source:    Kingma and Ba, "Adam", ICLR 2015; Sutskever et al., ICML 2013.
+ */
+void optim_step(struct optim *o, float *params, const float *gradients);
+
+#endif

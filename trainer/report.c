@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* report.c - lines in the manner of Keras, and one JSON object at the end. */
+#include "trainer/report.h"
+#include "coll/coll.h"
+#include "trainer/error.h"
+#include "trainer/onednn.h"
+
+#include <jansson.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BAR 30          /* characters */
+#define REDRAW 0.1      /* seconds between two drawings of the bar */
+#define JSON_DIGITS 9
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+double report_max_rss(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)usage.ru_maxrss / 1024; /* Linux counts KiB */
+}
+
+static int cannot_write(const char *what)
+{
+    return train_fail("cannot write %s: %s; free the disk or name another "
+                      "place", what, strerror(errno));
+}
+
+/* ---- life cycle ---- */
+
+static int open_json(struct report *r)
+{
+    const char *path = r->t->args->json;
+    int fd;
+
+    if (!*path)
+        return 0;
+    if (!strcmp(path, "-")) {
+        r->json = stdout;
+        return 0;
+    }
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    r->json = fd < 0 ? NULL : fdopen(fd, "w");
+    return r->json ? 0 : cannot_write(path);
+}
+
+int report_init(struct report *r, const struct trainer *t)
+{
+    *r = (struct report){.t = t,
+                         .is_speaker = t->ddp->rank == 0,
+                         .mode = t->args->progress};
+    if (!r->is_speaker)
+        return 0;
+    if (r->mode == PROGRESS_AUTO)
+        r->mode = isatty(STDOUT_FILENO) ? PROGRESS_BAR : PROGRESS_PLAIN;
+    setvbuf(stdout, NULL, _IOLBF, 0); /* lines come out as they are made */
+    return open_json(r);
+}
+
+void report_fini(struct report *r)
+{
+    if (r->json && r->json != stdout)
+        fclose(r->json);
+    r->json = NULL;
+    free(r->epochs);
+    r->epochs = NULL;
+}
+
+/* ---- lines ---- */
+
+/* Write n with commas, "1,199,882". */
+static const char *with_commas(size_t n, char text[32])
+{
+    char plain[24];
+    int len = snprintf(plain, sizeof(plain), "%zu", n);
+    char *to = text;
+
+    for (int i = 0; i < len; i++) {
+        if (i > 0 && (len - i) % 3 == 0)
+            *to++ = ',';
+        *to++ = plain[i];
+    }
+    *to = '\0';
+    return text;
+}
+
+static const char *const scale_words[] = {"linear", "sqrt", "none"};
+
+static void print_kernels(const struct model *m)
+{
+    for (int i = 0; i < model_n_layers(m); i++) {
+        const struct layer *l = model_layer(m, i);
+
+        printf("layer %d %-10s %dx%dx%d -> %dx%dx%d  %zu params%s%s\n", i,
+               l->spec.ops->name, l->in.channels, l->in.height, l->in.width,
+               l->out.channels, l->out.height, l->out.width,
+               model_layer_params(m, i), l->spec.ops == &layer_conv ? "  " : "",
+               l->spec.ops == &layer_conv ? onednn_conv_kernels(l->state) : "");
+    }
+}
+
+static void print_buckets(const struct ddp *d)
+{
+    printf("  buckets %d:", d->n_buckets);
+    for (int i = 0; i < d->n_buckets; i++)
+        printf(" %.2f", (double)d->buckets[i].count * 4 / 1048576);
+    printf(" MiB\n");
+}
+
+void report_start(struct report *r)
+{
+    const struct trainer *t = r->t;
+    const struct args *a = t->args;
+    char text[32];
+
+    r->start = now();
+    if (!r->is_speaker || r->mode == PROGRESS_OFF)
+        return;
+    printf("libcoll trainer %s  %d proc%s on %d node%s (%s)  model cnn %s "
+           "params  %s %zu/%zu  batch %dx%llu  %s lr %.6g",
+           coll_version(), t->ddp->size, t->ddp->size > 1 ? "s" : "",
+           t->ddp->n_hosts, t->ddp->n_hosts > 1 ? "s" : "",
+           ddp_transports(t->ddp),
+           with_commas(model_n_params(t->model), text), a->dataset,
+           t->data.train.n, t->data.test.n, t->ddp->size,
+           (unsigned long long)a->batch_size, optim_name(t->optim.kind),
+           t->optim.lr);
+    print_buckets(t->ddp);
+    printf("data %s  lr scale %s  init %s  normalize %s  dropout %s  "
+           "seed %llu  threads %llu  oneDNN %s  algorithm %s\n", t->data.where,
+           scale_words[a->lr_scale], a->init ? "torch" : "glorot",
+           a->normalize_meanstd ? "meanstd" : "unit",
+           a->dropout_off ? "off" : "on", (unsigned long long)a->seed,
+           (unsigned long long)a->threads, onednn_version(), t->ddp->algo);
+    if (a->verbose)
+        print_kernels(t->model);
+    if (t->epoch)
+        printf("resumed after epoch %llu, step %llu\n",
+               (unsigned long long)t->epoch,
+               (unsigned long long)t->optim.step);
+}
+
+void report_plan(struct report *r)
+{
+    const struct trainer *t = r->t;
+    uint64_t left = t->args->epochs > t->epoch ? t->args->epochs - t->epoch : 0;
+
+    if (r->is_speaker)
+        printf("dry run: %zu steps per epoch, %llu epochs, %llu steps, "
+               "lr %.6g\n", t->sampler.n_steps, (unsigned long long)left,
+               (unsigned long long)(left * t->sampler.n_steps),
+               t->optim.lr);
+}
+
+void report_epoch_start(struct report *r)
+{
+    r->last_draw = now();
+    if (r->is_speaker && r->mode != PROGRESS_OFF)
+        printf("Epoch %llu/%llu\n", (unsigned long long)r->t->epoch + 1,
+               (unsigned long long)r->t->args->epochs);
+}
+
+/* Print "13/14 [===>...]". */
+static void print_bar(size_t step, size_t n_steps)
+{
+    int width = snprintf(NULL, 0, "%zu", n_steps);
+    size_t full = step * BAR / n_steps;
+
+    printf("%*zu/%zu [", width, step, n_steps);
+    for (size_t i = 0; i < BAR; i++)
+        putchar(i < full ? '=' : i == full ? '>' : '.');
+    putchar(']');
+}
+
+void report_progress(void *arg, const struct progress_stats *p)
+{
+    struct report *r = arg;
+    size_t n = r->t->sampler.n_steps;
+
+    if (!r->is_speaker || r->mode != PROGRESS_BAR ||
+        now() - r->last_draw < REDRAW)
+        return;
+    r->last_draw = now();
+    putchar('\r');
+    print_bar(p->step, n);
+    printf(" - ETA: %.0fs - loss: %.4f - accuracy: %.4f\033[K",
+           p->seconds / (double)p->step * (double)(n - p->step), p->loss,
+           p->accuracy);
+    fflush(stdout);
+}
+
+void report_test(struct report *r, const struct epoch_stats *s)
+{
+    if (r->is_speaker && r->mode != PROGRESS_OFF)
+        printf("Test set: Average loss: %.4f, Accuracy: %.2f%%\n",
+               s->test_loss, s->test_accuracy * 100);
+}
+
+static void print_epoch(struct report *r, const struct epoch_stats *s)
+{
+    size_t n = r->t->sampler.n_steps;
+
+    if (r->mode == PROGRESS_OFF)
+        return;
+    if (r->mode == PROGRESS_BAR)
+        putchar('\r');
+    print_bar(n, n);
+    printf(" - %.0fs %.0fms/step - loss: %.4f - accuracy: %.4f - lr: %.4g - "
+           "%.0f img/s - comm %.1f%%%s\n", s->seconds,
+           s->seconds * 1e3 / (double)n, s->loss, s->accuracy, s->lr,
+           s->images_per_s,
+           s->seconds > 0 ? 100 * s->comm_seconds / s->seconds : 0,
+           r->mode == PROGRESS_BAR ? "\033[K" : "");
+    report_test(r, s);
+}
+
+int report_epoch(struct report *r, const struct epoch_stats *stats)
+{
+    size_t n = r->n_epochs + 1;
+    struct epoch_stats *more = realloc(r->epochs, n * sizeof(*more));
+
+    if (!more)
+        return train_fail("out of memory for the figures of %zu epochs; lower "
+                          "--epochs", n);
+    r->epochs = more;
+    r->epochs[r->n_epochs++] = *stats;
+    r->n_steps += r->t->sampler.n_steps;
+    if (r->n_epochs == 1)
+        r->first_end = now();
+    if (r->is_speaker)
+        print_epoch(r, stats);
+    return 0;
+}
+
+/* ---- JSON ---- */
+
+/* JSON has no NaN and no infinity: they become null. */
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *epoch_object(const struct epoch_stats *s)
+{
+    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                     "epoch", (json_int_t)s->epoch, "loss", number(s->loss),
+                     "acc", number(s->accuracy), "test_loss",
+                     number(s->test_loss), "test_acc",
+                     number(s->test_accuracy), "lr", number(s->lr), "seconds",
+                     number(s->seconds), "images_per_s",
+                     number(s->images_per_s), "comm_exposed_s",
+                     number(s->comm_seconds), "comm_total_s",
+                     number(s->comm_seconds), "data_s",
+                     number(s->data_seconds));
+}
+
+static json_t *epochs_array(const struct report *r)
+{
+    json_t *all = json_array();
+
+    for (size_t i = 0; all && i < r->n_epochs; i++)
+        json_array_append_new(all, epoch_object(&r->epochs[i]));
+    return all;
+}
+
+/* Return the images trained on per second, tests left out. */
+static double images_per_second(const struct report *r)
+{
+    double seconds = 0, images = 0;
+
+    for (size_t i = 0; i < r->n_epochs; i++) {
+        seconds += r->epochs[i].seconds;
+        images += r->epochs[i].seconds * r->epochs[i].images_per_s;
+    }
+    return seconds > 0 ? images / seconds : 0;
+}
+
+static json_t *result_object(const struct report *r, double total,
+                             double but_first, double max_rss)
+{
+    const struct trainer *t = r->t;
+    char crc[16];
+
+    snprintf(crc, sizeof(crc), "%08x", t->param_crc);
+    return json_pack(
+        "{s:i, s:s, s:s, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:o, "
+        "s:s, s:I, s:s, s:I, s:s}",
+        "version", 1, "model", "cnn", "dataset", t->args->dataset, "procs",
+        t->ddp->size, "nodes", t->ddp->n_hosts, "batch_per_proc",
+        (json_int_t)t->args->batch_size, "steps", (json_int_t)r->n_steps,
+        "epochs", epochs_array(r), "total_s", number(total),
+        "total_s_but_first", number(but_first), "images_per_s",
+        number(images_per_second(r)), "bytes_reduced",
+        (json_int_t)t->ddp->bytes, "max_rss_mib", number(max_rss),
+        "param_crc32", crc, "seed", (json_int_t)t->args->seed, "device", "cpu",
+        "threads", (json_int_t)t->args->threads, "algo", t->ddp->algo);
+}
+
+static int write_json(struct report *r, json_t *object)
+{
+    size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(JSON_DIGITS);
+    int st;
+
+    if (!object)
+        return train_fail("out of memory for the JSON object; leave --json "
+                          "out");
+    if (r->json != stdout && ftruncate(fileno(r->json), 0) && errno != EINVAL)
+        return cannot_write(r->t->args->json); /* EINVAL: it is no file */
+    errno = 0;
+    st = json_dumpf(object, r->json, flags) || fputc('\n', r->json) == EOF ||
+         fflush(r->json);
+    return st ? cannot_write(r->t->args->json) : 0;
+}
+
+int report_end(struct report *r, double max_rss)
+{
+    double total = now() - r->start;
+    double but_first = r->n_epochs ? now() - r->first_end : 0;
+    int st = 0;
+
+    if (!r->is_speaker)
+        return 0;
+    if (r->mode != PROGRESS_OFF)
+        printf("Procs %d Total time: %.1f second (first epoch left out: "
+               "%.1f)\n", r->t->ddp->size, total, but_first);
+    if (r->json) {
+        json_t *object = result_object(r, total, but_first, max_rss);
+
+        st = write_json(r, object);
+        json_decref(object);
+    }
+    if (!st && (fflush(stdout) || ferror(stdout)))
+        st = cannot_write("standard output");
+    return st;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* report.h - what rank 0 prints, and the JSON object.  On other ranks every
+ * function does nothing. */
+#ifndef COLL_TRAINER_REPORT_H
+#define COLL_TRAINER_REPORT_H
+
+#include "trainer/train.h"
+
+#include <stdio.h>
+
+struct report {
+    const struct trainer *t; /* borrowed */
+    int is_speaker;          /* rank 0 */
+    int mode;                /* enum progress, AUTO decided */
+    FILE *json;              /* NULL: none wanted */
+    struct epoch_stats *epochs;
+    size_t n_epochs, n_steps;
+    double start, first_end, last_draw; /* on the monotonic clock, s */
+};
+
+/* Open the JSON file, so that one which cannot be written is found out before
+ * the training; what it held stays until then.  t needs its args and ddp now,
+ * and the rest from report_start() on.  Result: 0, or -1 with train_error(). */
+int report_init(struct report *r, const struct trainer *t);
+void report_fini(struct report *r);
+
+/* Print the head lines; --dry-run: also the plan. */
+void report_start(struct report *r);
+void report_plan(struct report *r);
+
+/* Print "Epoch e/n"; redraw the bar (arg is the report); print the figures and
+ * keep them for the JSON object.  Result of report_epoch: 0, or -1. */
+void report_epoch_start(struct report *r);
+void report_progress(void *arg, const struct progress_stats *now);
+int report_epoch(struct report *r, const struct epoch_stats *stats);
+
+/* Print the test's line alone, for a resumed run with nothing left to train. */
+void report_test(struct report *r, const struct epoch_stats *stats);
+
+/* Print the closing line and write the JSON object.
+ *
+ * Shapes:    max_rss: of the largest rank, MiB.
+ * Result:    0, or -1 with train_error() set: the disk is full, or standard
+ *            output is closed.
+ */
+int report_end(struct report *r, double max_rss);
+
+/* Return the most memory that this process ever had, MiB. */
+double report_max_rss(void);
+
+#endif

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* train.c - set-up, the training step, the test.
+ *
+ * A step: gather images, forward, loss, backward, chunk by chunk; average the
+ * gradients over the ranks; move the parameters.  Gradients are scaled by the
+ * rank's own batch, so their average is the global batch's.
+ */
+#include "trainer/train.h"
+#include "trainer/checkpoint.h"
+#include "trainer/error.h"
+#include "trainer/onednn.h"
+#include "trainer/rng.h"
+
+#include <zlib.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define MAX_CHUNK 64 /* larger ones are no faster and take more memory */
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ---- set-up ---- */
+
+static int load_data(struct trainer *t)
+{
+    const struct data_config config = {
+        .name = t->args->dataset,
+        .dir = t->args->data_dir,
+        .limit_train = t->args->limit_train,
+        .limit_test = t->args->limit_test,
+        .seed = t->args->seed,
+    };
+
+    if (dataset_load(&t->data, &config))
+        return -1;
+    if (t->args->normalize_meanstd)
+        pixel_scale_meanstd(&t->scale, &t->data.train);
+    else
+        pixel_scale_unit(&t->scale);
+    return 0;
+}
+
+/* Return the images of a pass, so that a batch needs few of like size. */
+static int choose_chunk(size_t batch)
+{
+    size_t passes = (batch + MAX_CHUNK - 1) / MAX_CHUNK;
+
+    return (int)((batch + passes - 1) / passes);
+}
+
+static int make_models(struct trainer *t)
+{
+    struct model_config config = model_cnn;
+    size_t share = t->data.test.n / (size_t)t->ddp->size + 1;
+    size_t test_chunk = t->args->test_batch_size;
+    size_t largest;
+
+    config.chunk = choose_chunk(t->args->batch_size);
+    if (test_chunk > share)
+        test_chunk = share;
+    if (model_create(&t->model, &config) ||
+        model_create_view(&t->eval, t->model, (int)test_chunk))
+        return -1;
+    largest = (size_t)config.chunk > test_chunk ? (size_t)config.chunk
+                                                : test_chunk;
+    t->test_index = calloc(largest, sizeof(*t->test_index));
+    t->labels = calloc(largest, 1);
+    if (!t->test_index || !t->labels)
+        return train_fail("out of memory for %zu labels; lower "
+                          "--test-batch-size", largest);
+    model_init_params(t->model, (enum model_init_kind)t->args->init,
+                      t->args->seed);
+    return 0;
+}
+
+static double learning_rate(const struct args *args, int n_ranks)
+{
+    double lr = args->lr > 0 ? args->lr : args->opt_sgd ? 0.01 : 0.001;
+
+    if (args->lr_scale == LR_LINEAR)
+        lr *= n_ranks;
+    else if (args->lr_scale == LR_SQRT)
+        lr *= sqrt(n_ranks);
+    return lr;
+}
+
+static int make_optim(struct trainer *t)
+{
+    t->optim = (struct optim){
+        .kind = t->args->opt_sgd ? OPTIM_SGD : OPTIM_ADAM,
+        .lr = learning_rate(t->args, t->ddp->size),
+        .momentum = (float)t->args->momentum,
+        .beta1 = 0.9f,
+        .beta2 = 0.999f,
+        .epsilon = 1e-7f, /* Keras's */
+    };
+    return optim_init(&t->optim, model_n_params(t->model));
+}
+
+static int make_sampler(struct trainer *t)
+{
+    t->sampler = (struct sampler){
+        .seed = t->args->seed,
+        .n_images = t->data.train.n,
+        .batch = t->args->batch_size,
+        .rank = t->ddp->rank,
+        .n_ranks = t->ddp->size,
+    };
+    return sampler_init(&t->sampler);
+}
+
+static struct checkpoint checkpoint_of(struct trainer *t)
+{
+    return (struct checkpoint){
+        .epoch = t->epoch,
+        .step = t->optim.step,
+        .seed = t->args->seed,
+        .n_ranks = (uint64_t)t->ddp->size,
+        .batch = t->args->batch_size,
+        .optim = (uint64_t)t->optim.kind,
+        .params = model_params(t->model),
+        .state = t->optim.state,
+        .n_params = model_n_params(t->model),
+        .n_state = t->optim.n_state,
+    };
+}
+
+static int load_checkpoint(struct trainer *t, const char *path)
+{
+    struct checkpoint c = checkpoint_of(t);
+
+    if (checkpoint_load(&c, path))
+        return -1;
+    if (c.seed != t->args->seed)
+        return train_fail("%s was made with --seed %llu; resume with the same",
+                          path, (unsigned long long)c.seed);
+    t->epoch = c.epoch;
+    t->optim.step = c.step;
+    model_changed(t->model);
+    return 0;
+}
+
+static int resume(struct trainer *t)
+{
+    char path[CHECKPOINT_PATH];
+    int found;
+
+    if (!*t->args->resume)
+        return 0;
+    if (strcmp(t->args->resume, "auto"))
+        return load_checkpoint(t, t->args->resume);
+    found = checkpoint_newest(t->args->checkpoint, path);
+    return found > 0 ? load_checkpoint(t, path) : found;
+}
+
+int trainer_init(struct trainer *t)
+{
+    const struct args *args = t->args;
+
+    if (t->ddp->rank == 0 && *args->checkpoint &&
+        checkpoint_probe(args->checkpoint))
+        return -1;
+    if (onednn_init((int)args->threads) || load_data(t) || make_models(t) ||
+        make_optim(t) || make_sampler(t))
+        return -1;
+    return t->ddp->rank == 0 ? resume(t) : 0;
+}
+
+void trainer_fini(struct trainer *t)
+{
+    sampler_fini(&t->sampler);
+    optim_fini(&t->optim);
+    free(t->test_index);
+    free(t->labels);
+    model_destroy(t->eval);
+    model_destroy(t->model);
+    dataset_fini(&t->data);
+    onednn_fini();
+}
+
+static void params_changed(struct trainer *t)
+{
+    model_changed(t->model);
+    model_changed(t->eval);
+}
+
+int trainer_share(struct trainer *t)
+{
+    size_t bucket = (size_t)(t->args->bucket_mb * 1048576);
+    uint64_t words[] = {t->epoch, t->optim.step};
+
+    if (ddp_share_words(t->ddp, words, 2) ||
+        ddp_share_floats(t->ddp, model_params(t->model),
+                         model_n_params(t->model)) ||
+        ddp_share_floats(t->ddp, t->optim.state, t->optim.n_state))
+        return -1;
+    t->epoch = words[0];
+    t->optim.step = words[1];
+    params_changed(t);
+    ddp_make_buckets(t->ddp, t->model, bucket);
+    return 0;
+}
+
+/* ---- training ---- */
+
+/* Add the gradients of n images of this rank, the first being image `at` of its
+ * batch. */
+static int learn_chunk(struct trainer *t, const uint32_t *index, size_t at,
+                       int n, struct pass *pass, struct model_score *score)
+{
+    float scale = 1 / (float)t->sampler.batch;
+    double start = now();
+
+    images_gather(&t->data.train, index + at, n, &t->scale,
+                  model_input(t->model), t->labels);
+    t->data_seconds += now() - start;
+    pass->first = sampler_first(&t->sampler) + at;
+    if (model_forward(t->model, pass))
+        return -1;
+    model_loss(t->model, t->labels, n, scale, score);
+    return model_backward(t->model, pass);
+}
+
+static int train_step(struct trainer *t, size_t step,
+                      struct model_score *total)
+{
+    size_t batch = t->sampler.batch, chunk = (size_t)model_chunk(t->model);
+    uint64_t key = rng_key(t->args->seed, RNG_DROPOUT);
+    struct pass pass = {.is_training = !t->args->dropout_off,
+                        .key = rng_key(rng_key(key, t->epoch), step)};
+
+    memset(model_gradients(t->model), 0,
+           model_n_params(t->model) * sizeof(float));
+    for (size_t at = 0; at < batch; at += chunk) {
+        size_t n = batch - at < chunk ? batch - at : chunk;
+        struct model_score score;
+
+        if (learn_chunk(t, sampler_step(&t->sampler, step), at, (int)n, &pass,
+                        &score))
+            return -1;
+        total->loss += score.loss;
+        total->n_right += score.n_right;
+    }
+    if (ddp_average(t->ddp))
+        return -1;
+    optim_step(&t->optim, model_params(t->model), model_gradients(t->model));
+    params_changed(t);
+    return 0;
+}
+
+int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
+                  void (*progress)(void *arg, const struct progress_stats *now),
+                  void *arg)
+{
+    double start = now(), comm = t->ddp->seconds, data = t->data_seconds;
+    struct model_score total = {0};
+
+    sampler_start_epoch(&t->sampler, t->epoch);
+    for (size_t step = 0; step < t->sampler.n_steps; step++) {
+        double images = (double)((step + 1) * t->sampler.batch);
+        struct progress_stats p = {.step = step + 1};
+
+        if (train_step(t, step, &total))
+            return -1;
+        p.loss = total.loss / images;
+        p.accuracy = total.n_right / images;
+        p.seconds = now() - start;
+        progress(arg, &p);
+    }
+    t->epoch++;
+    *stats = (struct epoch_stats){
+        .epoch = t->epoch,
+        .loss = total.loss,
+        .accuracy = total.n_right,
+        .lr = t->optim.lr,
+        .seconds = now() - start,
+        .comm_seconds = t->ddp->seconds - comm,
+        .data_seconds = t->data_seconds - data,
+    };
+    return 0;
+}
+
+/* ---- testing ---- */
+
+/* Judge n test images from `first`. */
+static int test_chunk(struct trainer *t, size_t first, int n,
+                      struct model_score *total)
+{
+    struct pass pass = {.is_training = 0};
+    struct model_score score;
+
+    for (int i = 0; i < n; i++)
+        t->test_index[i] = (uint32_t)(first + (size_t)i);
+    images_gather(&t->data.test, t->test_index, n, &t->scale,
+                  model_input(t->eval), t->labels);
+    if (model_forward(t->eval, &pass))
+        return -1;
+    model_loss(t->eval, t->labels, n, 1, &score);
+    total->loss += score.loss;
+    total->n_right += score.n_right;
+    return 0;
+}
+
+static int test_share(struct trainer *t, struct model_score *total)
+{
+    size_t n = t->data.test.n, p = (size_t)t->ddp->size;
+    size_t at = n * (size_t)t->ddp->rank / p;
+    size_t end = n * ((size_t)t->ddp->rank + 1) / p;
+    size_t chunk = (size_t)model_chunk(t->eval);
+
+    for (; at < end; at += chunk) {
+        size_t left = end - at;
+
+        if (test_chunk(t, at, (int)(left < chunk ? left : chunk), total))
+            return -1;
+    }
+    return 0;
+}
+
+/* Every rank must hold the same bits; max of x and of -x tell. */
+static int check_params(struct trainer *t, double *seconds)
+{
+    double crc, ends[3];
+
+    t->param_crc = (uint32_t)crc32_z(
+        0, (const unsigned char *)model_params(t->model),
+        model_n_params(t->model) * sizeof(float));
+    crc = (double)t->param_crc;
+    memcpy(ends, (double[]){crc, -crc, *seconds}, sizeof(ends));
+    if (ddp_max(t->ddp, ends, 3))
+        return -1;
+    *seconds = ends[2];
+    if (ends[0] + ends[1] > 0)
+        return train_fail("after epoch %llu the ranks hold different "
+                          "parameters; run the same program and flags on the "
+                          "same kind of processor everywhere",
+                          (unsigned long long)t->epoch);
+    return 0;
+}
+
+int trainer_test(struct trainer *t, struct epoch_stats *stats)
+{
+    double p = t->ddp->size, n_test = (double)t->data.test.n;
+    double n = p * (double)(t->sampler.n_steps * t->sampler.batch);
+    struct model_score test = {0};
+    double sums[6];
+
+    if (test_share(t, &test))
+        return -1;
+    memcpy(sums, (double[]){stats->loss, stats->accuracy, test.loss,
+                            test.n_right, stats->comm_seconds,
+                            stats->data_seconds}, sizeof(sums));
+    if (ddp_sum(t->ddp, sums, 6) || check_params(t, &stats->seconds))
+        return -1;
+    stats->loss = sums[0] / n;
+    stats->accuracy = sums[1] / n;
+    stats->test_loss = sums[2] / n_test;
+    stats->test_accuracy = sums[3] / n_test;
+    stats->comm_seconds = sums[4] / p;
+    stats->data_seconds = sums[5] / p;
+    stats->images_per_s = stats->seconds > 0 ? n / stats->seconds : 0;
+    return 0;
+}
+
+int trainer_save(struct trainer *t)
+{
+    struct checkpoint c = checkpoint_of(t);
+    int is_turn = t->epoch % t->args->checkpoint_every == 0 ||
+                  t->epoch == t->args->epochs;
+
+    if (t->ddp->rank != 0 || !*t->args->checkpoint || !is_turn)
+        return 0;
+    return checkpoint_save(&c, t->args->checkpoint, t->args->keep);
+}
+
+int trainer_max(struct trainer *t, double *value)
+{
+    return ddp_max(t->ddp, value, 1);
+}

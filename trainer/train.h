@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* train.h - one rank's part of a data-parallel training run. */
+#ifndef COLL_TRAINER_TRAIN_H
+#define COLL_TRAINER_TRAIN_H
+
+#include "trainer/args.h"
+#include "trainer/data.h"
+#include "trainer/ddp.h"
+#include "trainer/model.h"
+#include "trainer/optim.h"
+#include "trainer/sampler.h"
+
+struct trainer {
+    const struct args *args; /* borrowed */
+    struct ddp *ddp;         /* borrowed */
+    struct dataset data;
+    struct pixel_scale scale;
+    struct sampler sampler;
+    struct model *model, *eval; /* eval: a view of model, to test with */
+    struct optim optim;
+    uint64_t epoch;        /* epochs done */
+    uint32_t *test_index;  /* one pass of the test */
+    unsigned char *labels; /* one pass */
+    uint32_t param_crc;    /* after the last epoch; equal on all ranks */
+    double data_seconds;   /* spent gathering batches */
+};
+
+/* An epoch's figures, over all ranks. */
+struct epoch_stats {
+    uint64_t epoch;
+    double loss, accuracy, test_loss, test_accuracy, lr;
+    double seconds; /* of the training steps, on the slowest rank */
+    double images_per_s;
+    double comm_seconds; /* averaging gradients, mean over the ranks */
+    double data_seconds; /* gathering batches, mean over the ranks */
+};
+
+/* Sums over this rank's steps so far, for the progress bar. */
+struct progress_stats {
+    size_t step; /* steps of the epoch done */
+    double loss, accuracy, seconds;
+};
+
+/* Prepare everything that needs no other rank: data, model, optimizer, and on
+ * rank 0 the checkpoint to resume from.
+ *
+ * Shapes:    *t is zero but for args and ddp.
+ * Result:    0, or -1 with train_error() set.
+ * Ownership: end it by trainer_fini() either way.
+ */
+int trainer_init(struct trainer *t);
+void trainer_fini(struct trainer *t);
+
+/* Bring rank 0's epoch, parameters and optimizer state to all ranks.
+ * Result: 0, or -1 with train_error() set. */
+int trainer_share(struct trainer *t);
+
+/* Train one epoch; `progress` is called after each step.
+ *
+ * Result:    0 and *stats without the test's figures, still this rank's own;
+ *            or -1 with train_error() set.
+ */
+int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
+                  void (*progress)(void *arg, const struct progress_stats *now),
+                  void *arg);
+
+/* Test, each rank its share; then make *stats those of all ranks and check
+ * that all ranks hold the same parameters.
+ *
+ * Result:    0, or -1 with train_error() set.
+ */
+int trainer_test(struct trainer *t, struct epoch_stats *stats);
+
+/* Write a checkpoint, if this is rank 0 and this epoch's turn.
+ * Result: 0, or -1 with train_error() set. */
+int trainer_save(struct trainer *t);
+
+/* Return the largest of a value over the ranks, by way of *value. */
+int trainer_max(struct trainer *t, double *value);
+
+#endif
