@@ -21,8 +21,10 @@
 #define IN_FLIGHT 84
 #define SCRIPT 60 /* messages of a random script */
 
-#ifdef __SANITIZE_THREAD__
+#if defined(__SANITIZE_THREAD__) /* gcc */
 #define IS_THREAD_SANITIZED 1
+#elif defined(__has_feature) /* clang */
+#define IS_THREAD_SANITIZED __has_feature(thread_sanitizer)
 #else
 #define IS_THREAD_SANITIZED 0
 #endif
