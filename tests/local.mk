@@ -4,10 +4,18 @@ if HAVE_CHECK
 # transports, all of them
 check_PROGRAMS += tests/conform
 TESTS += tests/conform
-tests_conform_SOURCES = %D%/conform.c %D%/conform.h %D%/conform_world.c
+tests_conform_SOURCES = %D%/conform.c %D%/conform.h %D%/conform_data.c \
+	%D%/conform_end.c %D%/conform_world.c
 tests_conform_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_conform_LDADD = libcore.la $(CHECK_LIBS)
+
+# what arrives over UCX
+check_PROGRAMS += tests/test_ucx
+TESTS += tests/test_ucx
+tests_test_ucx_CFLAGS = $(AM_CFLAGS) $(UCX_CFLAGS) $(CHECK_CFLAGS)
+tests_test_ucx_LDADD = libcore.la $(CHECK_LIBS)
 endif
+
 if HAVE_CHECK
 
 # plans, passes, selection
@@ -58,6 +66,11 @@ EXTRA_DIST += %D%/topo/two_sockets.xml %D%/topo/two_sockets.txt \
 AM_TESTS_ENVIRONMENT = UCX_MEM_MMAP_HOOK_MODE=none; export UCX_MEM_MMAP_HOOK_MODE; \
 	CC="$(CC)"; export CC; TEST_LDFLAGS="$(COLL_LDFLAGS)"; export TEST_LDFLAGS;
 	HWLOC_COMPONENTS=-pci; export HWLOC_COMPONENTS; \
+# the trainer: layers, data, state, and several ranks
+EXTRA_DIST += %D%/tsan.supp
+# With its hooks into mmap UCX does not run under the thread sanitizer.
+AM_TESTS_ENVIRONMENT = UCX_MEM_MMAP_HOOK_MODE=none; export UCX_MEM_MMAP_HOOK_MODE; \
+	TSAN_OPTIONS=suppressions=$(abs_top_srcdir)/tests/tsan.supp; export TSAN_OPTIONS; \
 	CC="$(CC)"; export CC; COLL_LDFLAGS="$(COLL_LDFLAGS)"; export COLL_LDFLAGS;
 
 # lib/boot and collrun
