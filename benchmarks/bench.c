@@ -2,7 +2,7 @@
 /* bench.c - the life of a benchmark: join, measure each size, leave.
  *
  * A size is measured in one window: a barrier, then the iterations back to
- * back (with a barrier between them where a rank could run ahead).  Each rank times each iteration; the largest time over the ranks is the
+ * back.  Each rank times each iteration; the largest time over the ranks is the
  * iteration's.  The results of the window are compared element by element, and
  * once more after a further run with other content, so that a result left over
  * from before cannot pass.  With --vary-buffers every iteration is a window of
@@ -29,7 +29,8 @@ struct bench {
     void *in[N_VARIED], *out[N_VARIED];
     int n_buffers;
     size_t in_len, out_len;
-    double *times; /* of each iteration, s */
+    double *times;  /* of each iteration, s */
+    double barrier; /* to subtract from each time, s */
     uint64_t errors;
     int has_warned;
 };
@@ -138,8 +139,14 @@ static void prepare(const struct bench *b, const struct bench_case *c, int i)
     memset(b->out[i], POISON, len * (size_t)b->op->n_blocks(c->ranks));
 }
 
-/* Run n times, back to back where that says what one costs; times may be
- * NULL. */
+static int run_once(const struct bench *b, const struct bench_case *c, int i)
+{
+    int rc = b->op->run(c, b->in[i], b->out[i], b->comm);
+
+    return rc || !b->op->runs_ahead ? rc : coll_barrier(b->comm, NULL);
+}
+
+/* Run n times back to back; times may be NULL. */
 static int window(const struct bench *b, const struct bench_case *c, long n,
                   double *times)
 {
@@ -149,12 +156,7 @@ static int window(const struct bench *b, const struct bench_case *c, long n,
     for (long i = 0; i < n && !rc; i++) {
         double end;
 
-        if (b->op->runs_ahead) {
-            rc = coll_barrier(b->comm, NULL);
-            start = now();
-        }
-        if (!rc)
-            rc = b->op->run(c, b->in[0], b->out[0], b->comm);
+        rc = run_once(b, c, 0);
         end = now();
         if (times)
             times[i] = end - start;
@@ -175,7 +177,7 @@ static int run_checked(const struct bench *b, struct bench_case *c, int i,
     rc = coll_barrier(b->comm, NULL);
     start = now();
     if (!rc)
-        rc = b->op->run(c, b->in[i], b->out[i], b->comm);
+        rc = run_once(b, c, i);
     *seconds = now() - start;
     if (!rc && b->args.checks)
         *errors += b->op->verify(c, b->out[i]);
@@ -235,26 +237,57 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Take the largest time over the ranks for each of n iterations; sorted. */
+static int gather_times(const struct bench *b, size_t n)
+{
+    int rc = coll_allreduce(b->times, b->times, n, COLL_F64, COLL_MAX, b->comm,
+                            NULL);
+
+    qsort(b->times, n, sizeof(double), by_value);
+    return rc;
+}
+
+static double less(double time, double barrier)
+{
+    return time > barrier ? time - barrier : 0;
+}
+
 /* Times and errors of all ranks into one result. */
 static int gather(const struct bench *b, struct bench_result *result)
 {
     size_t n = (size_t)result->iters;
-    int rc = coll_allreduce(b->times, b->times, n, COLL_F64, COLL_MAX, b->comm,
-                            NULL);
+    int rc = gather_times(b, n);
 
     if (!rc)
         rc = coll_allreduce(&result->errors, &result->errors, 1, COLL_U64,
                             COLL_SUM, b->comm, NULL);
-    qsort(b->times, n, sizeof(double), by_value);
-    result->min = b->times[0];
-    result->p50 = b->times[n / 2];
-    result->p99 = b->times[(n * 99 + 99) / 100 - 1];
+    result->min = less(b->times[0], b->barrier);
+    result->p50 = less(b->times[n / 2], b->barrier);
+    result->p99 = less(b->times[(n * 99 + 99) / 100 - 1], b->barrier);
     return rc;
+}
+
+/* Find the median time of a barrier, where the operation needs one. */
+static int measure_barrier(struct bench *b)
+{
+    long n = b->args.iters ? b->args.iters : b->mode->max_iters;
+    int rc = coll_barrier(b->comm, NULL);
+
+    for (long i = 0; i < n && !rc; i++) {
+        double start = now();
+
+        rc = coll_barrier(b->comm, NULL);
+        b->times[i] = now() - start;
+    }
+    if (!rc)
+        rc = gather_times(b, (size_t)n);
+    b->barrier = b->times[n / 2];
+    return explain(b, rc);
 }
 
 static void warn_of_noise(struct bench *b, const struct bench_result *r)
 {
-    if (b->has_warned || r->p99 <= NOISY * r->p50)
+    if (b->has_warned || r->p50 <= 0 || r->p99 <= NOISY * r->p50)
         return;
     b->has_warned = 1;
     fprintf(stderr,
@@ -363,8 +396,10 @@ static int run_all(struct bench *b)
 {
     int rank = coll_comm_rank(b->comm), rc = get_buffers(b);
 
+    if (!rc && b->op->runs_ahead)
+        rc = measure_barrier(b);
     if (!rc && !rank)
-        bench_report_start(b->op, b->mode, &b->args, b->comm);
+        bench_report_start(b->op, b->mode, &b->args, b->comm, b->barrier);
     if (!rc)
         rc = all_sizes(b);
     release(b);

@@ -38,8 +38,9 @@ struct bench_op {
     const char *name;
     enum coll_collective collective;
     int has_data, has_op, has_root;
-    int runs_ahead; /* a rank may be done before the others begin, and so go on
-                     * to the next: each iteration gets a barrier */
+    /* A rank may be done before the others begin.  Its own clock then says
+     * little: a barrier ends each iteration, and its time is subtracted. */
+    int runs_ahead;
 
     int (*n_blocks)(int ranks); /* of count elements that out holds */
 
@@ -110,10 +111,11 @@ struct bench_result {
     uint64_t errors;
 };
 
+/* barrier: the seconds that are subtracted from each time, if any. */
 void bench_report_start(const struct bench_op *op,
                         const struct bench_mode *mode,
                         const struct bench_args *args,
-                        const struct coll_comm *comm);
+                        const struct coll_comm *comm, double barrier);
 void bench_report_line(const struct bench_op *op, const struct bench_args *args,
                        const struct coll_comm *comm,
                        const struct bench_result *result);

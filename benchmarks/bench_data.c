@@ -20,9 +20,9 @@
 /* X(type, C type): those that a cast makes. */
 #define CAST_MAP(X)                                                            \
     X(I8, int8_t)                                                              \
-    X(U8, uint8_t) X(I16, int16_t) X(U16, uint16_t) X(I32, int32_t)            \
-        X(U32, uint32_t) X(I64, int64_t) X(U64, uint64_t) X(F32, float)        \
-            X(F64, double)
+    X(U8, uint8_t)                                                             \
+    X(I16, int16_t) X(U16, uint16_t) X(I32, int32_t) X(U32, uint32_t)          \
+        X(I64, int64_t) X(U64, uint64_t) X(F32, float) X(F64, double)
 
 /* A whole number of at most 2048 as f16. */
 static uint16_t to_f16(long value)

@@ -36,7 +36,7 @@ static const char *check_of(const struct bench_op *op,
 
 static void start_text(const struct bench_op *op, const struct bench_mode *mode,
                        const struct bench_args *args,
-                       const struct coll_comm *comm)
+                       const struct coll_comm *comm, double barrier)
 {
     int ranks = coll_comm_size(comm), hosts = coll_comm_n_hosts(comm);
 
@@ -51,6 +51,10 @@ static void start_text(const struct bench_op *op, const struct bench_mode *mode,
         printf("%ld to %ld", mode->min_iters, mode->max_iters);
     printf(", buffers %s, verification %s\n", args->varies ? "varied" : "kept",
            check_of(op, args));
+    if (op->runs_ahead)
+        printf("# a barrier ends each iteration; its median, %.2f us, is "
+               "subtracted\n",
+               barrier * 1e6);
     printf("#%11s %11s %5s %11s %11s %11s %11s %11s  %-18s %s\n", "size[B]",
            "count", "type", "min[us]", "p50[us]", "p99[us]", "algbw[GB/s]",
            "busbw[GB/s]", "algorithm", "errors");
@@ -59,10 +63,10 @@ static void start_text(const struct bench_op *op, const struct bench_mode *mode,
 void bench_report_start(const struct bench_op *op,
                         const struct bench_mode *mode,
                         const struct bench_args *args,
-                        const struct coll_comm *comm)
+                        const struct coll_comm *comm, double barrier)
 {
     if (args->form == FORM_TEXT)
-        start_text(op, mode, args, comm);
+        start_text(op, mode, args, comm, barrier);
     else if (args->form == FORM_CSV)
         puts("collective,ranks,hosts,bytes,count,type,op,device,algorithm,"
              "iters,min_us,p50_us,p99_us,algbw_GBps,busbw_GBps,errors");

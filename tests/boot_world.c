@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* boot_world.c - see boot_world.h. */
 #include "tests/boot_world.h"
+#include "lib/util/util.h"
 
 #include <check.h>
 #include <dirent.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -118,16 +121,107 @@ int world_n_fds(void) { return count_entries("/proc/self/fd"); }
 
 int world_n_threads(void) { return count_entries("/proc/self/task"); }
 
+int world_settled_threads(int n_threads)
+{
+    for (int i = 0; i < 1000 && world_n_threads() != n_threads; i++)
+        usleep(1000);
+    return world_n_threads();
+}
+
 int world_open(struct world_rank *w, const struct coll__ctrl_events *events,
                double timeout, struct coll__ctrl **ctrl)
 {
     struct coll__boot boot;
-    int status =
-        coll__boot_open_id(&boot, &w->id, w->size, w->rank, timeout);
+    int status = coll__boot_open_id(&boot, &w->id, w->size, w->rank, timeout);
 
     if (status)
         return status;
     status = coll__ctrl_open(&boot, events, ctrl);
     coll__boot_close(&boot);
     return status;
+}
+
+int world_listen(struct coll__addr *addr)
+{
+    struct coll__addr addrs[COLL__MAX_ADDRS];
+    int fd;
+
+    ck_assert_int_eq(coll__net_listen(REACH_HOST, &fd), COLL_OK);
+    ck_assert_int_eq(coll__net_own_addrs(fd, addrs), 1);
+    ck_assert(coll__net_is_loopback(&addrs[0]));
+    ck_assert_int_eq(coll__net_reach(fd), REACH_HOST);
+    *addr = addrs[0];
+    return fd;
+}
+
+/* ---- events and exchanges ----------------------------------------------- */
+
+static void on_failed(void *arg, int status, const char *text)
+{
+    struct world_notice *notice = arg;
+
+    notice->status = status;
+    notice->when = coll__now();
+    snprintf(notice->text, sizeof(notice->text), "%s", text);
+    atomic_fetch_add_explicit(&notice->n_calls, 1, memory_order_release);
+}
+
+int world_n_calls(struct world_notice *notice)
+{
+    return atomic_load_explicit(&notice->n_calls, memory_order_acquire);
+}
+
+static void on_where(void *arg, uint64_t *n_started, char text[COLL__TEXT_MAX])
+{
+    (void)arg;
+    *n_started = 42;
+    snprintf(text, COLL__TEXT_MAX, "in none");
+}
+
+struct coll__ctrl_events world_events(struct world_notice *notice)
+{
+    return (struct coll__ctrl_events){on_failed, on_where, notice};
+}
+
+void world_nap(double seconds)
+{
+    struct timespec t = {.tv_sec = (time_t)seconds};
+
+    t.tv_nsec = (long)((seconds - (double)t.tv_sec) * 1e9);
+    nanosleep(&t, NULL);
+}
+
+int world_await(struct world_notice *notice, double timeout)
+{
+    double end = coll__now() + timeout;
+
+    while (!world_n_calls(notice) && coll__now() < end)
+        world_nap(0.001);
+    return world_n_calls(notice);
+}
+
+static void fill(unsigned char *block, size_t len, int rank, int round)
+{
+    for (size_t i = 0; i < len; i++)
+        block[i] = (unsigned char)(rank * 31 + round * 7 + (int)i);
+}
+
+int world_exchange(struct coll__ctrl *ctrl, int rank, int size, size_t len,
+                   int round)
+{
+    unsigned char *in = malloc(len + 1), *want = malloc(len + 1);
+    unsigned char *out = malloc(len * (size_t)size + 1);
+    int bad = 0;
+
+    fill(in, len, rank, round);
+    if (coll__ctrl_allgather(ctrl, in, len, out, 20))
+        bad = 1;
+    for (int r = 0; r < size && !bad; r++) {
+        fill(want, len, r, round);
+        bad = memcmp(out + len * (size_t)r, want, len) != 0;
+    }
+    free(in);
+    free(want);
+    free(out);
+    return bad;
 }

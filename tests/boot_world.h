@@ -7,7 +7,9 @@
 #define COLL_TESTS_BOOT_WORLD_H
 
 #include "lib/boot/ctrl.h"
+#include "lib/boot/net.h"
 
+#include <stdatomic.h>
 #include <sys/types.h>
 
 #define WORLD_MAX 64
@@ -38,8 +40,37 @@ void *world_shared(size_t len);
 int world_n_fds(void);
 int world_n_threads(void);
 
+/* Wait until there are as many threads again (the kernel may still list one
+ * that has been joined); the number in the end. */
+int world_settled_threads(int n_threads);
+
+/* Listen on any loopback port; sets *addr. */
+int world_listen(struct coll__addr *addr);
+
 /* Join by the rank's id and open the control tree. */
 int world_open(struct world_rank *w, const struct coll__ctrl_events *events,
                double timeout, struct coll__ctrl **ctrl);
+
+/* What a rank's failed() was told. */
+struct world_notice {
+    atomic_int n_calls; /* release: text and status are there */
+    int status;
+    double when; /* by coll__now() */
+    char text[COLL__TEXT_MAX];
+};
+
+/* Make the events that write the notice, and say "in none", 42 started. */
+struct coll__ctrl_events world_events(struct world_notice *notice);
+
+/* Return how often failed() was called; await it for a while. */
+int world_n_calls(struct world_notice *notice);
+int world_await(struct world_notice *notice, double timeout);
+
+void world_nap(double seconds);
+
+/* Gather len bytes from each rank, made from rank and round, and check them;
+ * 0 when all are right. */
+int world_exchange(struct coll__ctrl *ctrl, int rank, int size, size_t len,
+                   int round);
 
 #endif

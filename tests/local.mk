@@ -37,10 +37,10 @@ TESTS += tests/test_coll tests/test_fault tests/test_hot
 endif
 
 # under real launchers
-dist_check_SCRIPTS += %D%/mpirun.sh %D%/slurm.sh
+dist_check_SCRIPTS += %D%/mpirun.sh %D%/slurm.sh %D%/readme.sh
 EXTRA_DIST += %D%/launch.sh %D%/net/slurm-up %D%/run_all %D%/summary
 
-TESTS += %D%/mpirun.sh %D%/slurm.sh
+TESTS += %D%/mpirun.sh %D%/slurm.sh %D%/readme.sh
 
 # topology
 if HAVE_CHECK
@@ -55,7 +55,8 @@ EXTRA_DIST += %D%/topo/two_sockets.xml %D%/topo/two_sockets.txt \
 
 # the trainer: layers, data, state, and several ranks
 # With its hooks into mmap UCX does not run under the thread sanitizer.
-AM_TESTS_ENVIRONMENT = UCX_MEM_MMAP_HOOK_MODE=none; export UCX_MEM_MMAP_HOOK_MODE;
+AM_TESTS_ENVIRONMENT = UCX_MEM_MMAP_HOOK_MODE=none; export UCX_MEM_MMAP_HOOK_MODE; \
+	CC="$(CC)"; export CC; COLL_LDFLAGS="$(COLL_LDFLAGS)"; export COLL_LDFLAGS;
 
 # lib/boot and collrun
 check_PROGRAMS += tests/boot_probe
@@ -63,14 +64,23 @@ dist_check_SCRIPTS += %D%/collrun.test %D%/boot_launch.test
 TESTS += %D%/collrun.test %D%/boot_launch.test
 tests_boot_probe_LDADD = libcore.la
 if HAVE_CHECK
-check_PROGRAMS += tests/test_ctrl tests/test_boot
-TESTS += tests/test_ctrl tests/test_boot
-tests_test_ctrl_SOURCES = %D%/test_ctrl.c %D%/boot_world.c %D%/boot_world.h
-tests_test_ctrl_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_test_ctrl_LDADD = libcore.la $(CHECK_LIBS)
-tests_test_boot_SOURCES = %D%/test_boot.c %D%/boot_world.c %D%/boot_world.h
+boot_tests = tests/test_boot tests/test_rendezvous tests/test_ctrl \
+	tests/test_death
+boot_world = %D%/boot_world.c %D%/boot_world.h
+check_PROGRAMS += $(boot_tests)
+TESTS += $(boot_tests)
+tests_test_boot_SOURCES = %D%/test_boot.c $(boot_world)
 tests_test_boot_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_test_boot_LDADD = libcore.la $(CHECK_LIBS)
+tests_test_rendezvous_SOURCES = %D%/test_rendezvous.c $(boot_world)
+tests_test_rendezvous_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_test_rendezvous_LDADD = libcore.la $(CHECK_LIBS)
+tests_test_ctrl_SOURCES = %D%/test_ctrl.c $(boot_world)
+tests_test_ctrl_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_test_ctrl_LDADD = libcore.la $(CHECK_LIBS)
+tests_test_death_SOURCES = %D%/test_death.c $(boot_world)
+tests_test_death_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_test_death_LDADD = libcore.la $(CHECK_LIBS)
 endif
 # benchmarks: their data, and the programs
 if HAVE_CHECK

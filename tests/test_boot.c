@@ -1,31 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_boot.c - bootstraps: what the environment says, the rendezvous over TCP,
- * and who is not let in. */
+/* test_boot.c - bootstraps: what the environment says, sockets, ids, and the
+ * caller's own allgather. */
 #include "lib/boot/auth.h"
 #include "lib/boot/net.h"
-#include "lib/boot/reactor.h"
-#include "lib/boot/tcp.h"
 #include "lib/util/util.h"
 #include "tests/boot_world.h"
 
 #include <check.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define TIMEOUT 20.0
-
 static const char *const launcher_variables[] = {
-    "COLL_RANK", "COLL_SIZE", "COLL_ROOT", "COLL_ROOT_FD", "COLL_JOB_SECRET",
-    "COLL_BOOTSTRAP", "COLL_NET_PORTS", "COLL_NET_INTERFACE", "RANK",
-    "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT",
-    "PMIX_NAMESPACE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "HOROVOD_SIZE",
-    "SLURM_STEP_NUM_TASKS"};
+    "COLL_RANK",      "COLL_SIZE",          "COLL_ROOT",
+    "COLL_ROOT_FD",   "COLL_JOB_SECRET",    "COLL_BOOTSTRAP",
+    "COLL_NET_PORTS", "COLL_NET_INTERFACE", "RANK",
+    "WORLD_SIZE",     "LOCAL_RANK",         "MASTER_ADDR",
+    "MASTER_PORT",    "PMIX_NAMESPACE",     "OMPI_COMM_WORLD_SIZE",
+    "PMI_SIZE",       "HOROVOD_SIZE",       "SLURM_STEP_NUM_TASKS"};
 
 static void clean_environment(void)
 {
@@ -35,8 +30,8 @@ static void clean_environment(void)
 
 static void says(const char *text)
 {
-    ck_assert_msg(strstr(coll_last_error(), text) != NULL,
-                  "no '%s' in: %s", text, coll_last_error());
+    ck_assert_msg(strstr(coll_last_error(), text) != NULL, "no '%s' in: %s",
+                  text, coll_last_error());
 }
 
 /* Open by the environment, which must fail so and say so. */
@@ -187,34 +182,20 @@ START_TEST(host_and_port_are_split)
 }
 END_TEST
 
-/* Listen on any loopback port; sets *addr. */
-static int listen_anywhere(struct coll__addr *addr)
-{
-    struct coll__addr addrs[COLL__MAX_ADDRS];
-    int fd;
-
-    ck_assert_int_eq(coll__net_listen(REACH_HOST, &fd), COLL_OK);
-    ck_assert_int_eq(coll__net_own_addrs(fd, addrs), 1);
-    ck_assert(coll__net_is_loopback(&addrs[0]));
-    ck_assert_int_eq(coll__net_reach(fd), REACH_HOST);
-    *addr = addrs[0];
-    return fd;
-}
-
 START_TEST(ports_are_taken_from_the_range)
 {
     struct coll__addr addr;
     char range[32];
     int fd, other, port;
 
-    fd = listen_anywhere(&addr);
+    fd = world_listen(&addr);
     port = coll__net_port(&addr);
     snprintf(range, sizeof(range), "%d-%d", port, port);
     setenv("COLL_NET_PORTS", range, 1);
     ck_assert_int_eq(coll__net_listen(REACH_HOST, &other), COLL_ERR_SYSTEM);
     says("no port is free within COLL_NET_PORTS");
     close(fd);
-    fd = listen_anywhere(&addr);
+    fd = world_listen(&addr);
     ck_assert_int_eq(coll__net_port(&addr), port);
     close(fd);
     setenv("COLL_NET_PORTS", "9-3", 1);
@@ -237,7 +218,7 @@ START_TEST(a_port_in_use_is_said)
 {
     struct coll__addr addr;
     char root[COLL__ADDR_TEXT];
-    int fd = listen_anywhere(&addr);
+    int fd = world_listen(&addr);
 
     coll__net_text(&addr, root);
     set_collrun("0", "2", root);
@@ -252,310 +233,14 @@ START_TEST(reads_and_writes_have_deadlines)
     char byte;
     int fds[2];
 
-    ck_assert_int_eq(
-        socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds),
+                     0);
     ck_assert_int_eq(coll__net_read(fds[0], &byte, 1, end), COLL_ERR_TIMEOUT);
     ck_assert(coll__now() >= end);
     close(fds[1]);
     ck_assert_int_eq(coll__net_read(fds[0], &byte, 1, end + 9), COLL_ERR_PEER);
     ck_assert_int_eq(coll__net_write(fds[0], &byte, 1, end), COLL_ERR_PEER);
     close(fds[0]);
-}
-END_TEST
-
-/* ---- the rendezvous ----------------------------------------------------- */
-
-/* A job of threads; each may be given its own idea of it. */
-struct job {
-    int size;
-    struct coll__tcp_spec spec[WORLD_MAX];
-    int status[WORLD_MAX];
-    char error[WORLD_MAX][512];
-    struct coll__boot boot[WORLD_MAX];
-    double timeout;
-};
-
-struct member {
-    struct job *job;
-    int index;
-};
-
-static void *join(void *arg)
-{
-    struct member *m = arg;
-    struct job *job = m->job;
-    struct coll__boot *boot = &job->boot[m->index];
-    int all[WORLD_MAX];
-
-    *boot = (struct coll__boot){.timeout = job->timeout};
-    job->status[m->index] = coll__tcp_open(boot, &job->spec[m->index]);
-    if (!job->status[m->index])
-        job->status[m->index] =
-            coll__tcp_allgather(boot, &m->index, sizeof(int), all);
-    snprintf(job->error[m->index], sizeof(job->error[0]), "%s",
-             coll_last_error());
-    for (int r = 0; r < boot->size && !job->status[m->index]; r++)
-        if (all[r] != r)
-            job->status[m->index] = COLL_ERR_INTERNAL;
-    return NULL;
-}
-
-/* Prepare a job of `size` ranks whose rank 0 listens already. */
-static struct job *new_job(int size)
-{
-    struct job *job = calloc(1, sizeof(*job));
-    struct coll__addr addr;
-
-    job->size = size;
-    job->timeout = TIMEOUT;
-    for (int r = 0; r < size; r++) {
-        struct coll__tcp_spec *spec = &job->spec[r];
-
-        spec->rank = r;
-        spec->size = size;
-        spec->remedy = "try better";
-        spec->listen_fd = -1;
-        spec->n_addrs = spec->n_ports = 1;
-        memset(spec->secret, 5, sizeof(spec->secret));
-    }
-    job->spec[0].listen_fd = listen_anywhere(&addr);
-    for (int r = 0; r < size; r++)
-        job->spec[r].addrs[0] = addr;
-    return job;
-}
-
-/* Run the first n members, or all. */
-static void run_job(struct job *job, int n)
-{
-    struct member members[WORLD_MAX];
-    pthread_t threads[WORLD_MAX];
-
-    for (int r = 0; r < n; r++) {
-        members[r] = (struct member){job, r};
-        ck_assert_int_eq(pthread_create(&threads[r], NULL, join, &members[r]),
-                         0);
-    }
-    for (int r = 0; r < n; r++)
-        pthread_join(threads[r], NULL);
-    for (int r = 0; r < n; r++)
-        if (!job->status[r])
-            coll__tcp_close(&job->boot[r]);
-}
-
-static void expect(struct job *job, int index, const char *text)
-{
-    ck_assert_int_eq(job->status[index], COLL_ERR_BOOTSTRAP);
-    ck_assert_msg(strstr(job->error[index], text) != NULL, "no '%s' in: %s",
-                  text, job->error[index]);
-}
-
-static const int sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 33};
-
-START_TEST(ranks_meet_and_share_a_fresh_secret)
-{
-    struct job *job = new_job(sizes[_i]);
-    unsigned char secret[COLL__SECRET_BYTES];
-    struct member members[WORLD_MAX];
-    pthread_t threads[WORLD_MAX];
-
-    for (int r = 0; r < job->size; r++) {
-        members[r] = (struct member){job, r};
-        pthread_create(&threads[r], NULL, join, &members[r]);
-    }
-    for (int r = 0; r < job->size; r++)
-        pthread_join(threads[r], NULL);
-    memcpy(secret, job->boot[0].secret, sizeof(secret));
-    for (int r = 0; r < job->size; r++) {
-        ck_assert_msg(!job->status[r], "rank %d: %s", r, job->error[r]);
-        ck_assert_mem_eq(job->boot[r].secret, secret, sizeof(secret));
-        coll__tcp_close(&job->boot[r]);
-    }
-    ck_assert_mem_ne(secret, job->spec[0].secret, sizeof(secret));
-    free(job);
-}
-END_TEST
-
-START_TEST(a_rank_that_does_not_come_is_named)
-{
-    struct job *job = new_job(4);
-
-    job->timeout = 0.5;
-    run_job(job, 3); /* all but rank 3 */
-    for (int r = 0; r < 3; r++)
-        expect(job, r, "rank 3 did not join within 0.5 s");
-    free(job);
-}
-END_TEST
-
-START_TEST(two_processes_of_one_rank_are_an_error)
-{
-    struct job *job = new_job(4);
-
-    job->spec[3].rank = 2;
-    run_job(job, 4);
-    expect(job, 0, "two processes came as rank 2");
-    expect(job, 2, "two processes came as rank 2");
-    expect(job, 3, "two processes came as rank 2");
-    free(job);
-}
-END_TEST
-
-START_TEST(another_size_is_an_error)
-{
-    struct job *job = new_job(3);
-
-    job->spec[2].size = 5;
-    run_job(job, 3);
-    expect(job, 0, "says the job has 5 ranks, rank 0 says 3");
-    expect(job, 2, "says the job has 5 ranks, rank 0 says 3");
-    free(job);
-}
-END_TEST
-
-START_TEST(a_wrong_secret_is_turned_away_and_the_job_forms)
-{
-    struct job *job = new_job(5);
-
-    job->spec[4].rank = 1; /* a stranger who wants to be rank 1 */
-    memset(job->spec[4].secret, 6, COLL__SECRET_BYTES);
-    for (int r = 0; r < 4; r++)
-        job->spec[r].size = 4;
-    run_job(job, 5);
-    for (int r = 0; r < 4; r++)
-        ck_assert_msg(!job->status[r], "rank %d: %s", r, job->error[r]);
-    expect(job, 4, "was not let in");
-    free(job);
-}
-END_TEST
-
-START_TEST(no_rank_0_is_an_error_at_the_deadline)
-{
-    struct job *job = new_job(2);
-
-    job->timeout = 0.4;
-    close(job->spec[0].listen_fd);
-    run_job(job, 0);
-    job->spec[0] = job->spec[1]; /* rank 1 alone */
-    run_job(job, 1);
-    expect(job, 0, "rank 1 could not reach rank 0 within 0.4 s");
-    free(job);
-}
-END_TEST
-
-/* What may arrive at a listening port from anywhere. */
-struct enemy {
-    struct coll__addr at;
-    atomic_int is_over;
-};
-
-static void *attack(void *arg)
-{
-    struct enemy *enemy = arg;
-    unsigned char bytes[600];
-    int held[20], n_held = 0;
-
-    for (unsigned i = 0; !atomic_load(&enemy->is_over); i++) {
-        int fd = coll__net_connect(&enemy->at, coll__now() + 1);
-
-        if (fd < 0)
-            continue;
-        coll__auth_random(bytes, sizeof(bytes));
-        if (i % 4 == 1) /* the right beginning, then a wrong group */
-            memcpy(bytes, "COLLv001", 8);
-        if (i % 4 == 2)
-            memcpy(bytes, "GET / HTTP/1.1\r\n\r\n", 18);
-        if (i % 4 != 3) /* or nothing at all */
-            coll__net_write(fd, bytes, 1 + i * 37 % sizeof(bytes),
-                            coll__now() + 1);
-        if (i % 5 || n_held == 20)
-            close(fd);
-        else
-            held[n_held++] = fd;
-    }
-    while (n_held)
-        close(held[--n_held]);
-    return NULL;
-}
-
-static void ignore_log(enum coll_log_level level, const char *part,
-                       const char *text, void *arg)
-{
-    (void)level, (void)part, (void)text, (void)arg;
-}
-
-START_TEST(hostile_bytes_do_no_harm)
-{
-    struct job *job = new_job(6);
-    struct enemy enemy = {.at = job->spec[0].addrs[0]};
-    pthread_t threads[3];
-
-    coll_set_log_handler(ignore_log, NULL);
-    for (int i = 0; i < 3; i++)
-        pthread_create(&threads[i], NULL, attack, &enemy);
-    usleep(100000);
-    run_job(job, 6);
-    atomic_store(&enemy.is_over, 1);
-    for (int i = 0; i < 3; i++)
-        pthread_join(threads[i], NULL);
-    for (int r = 0; r < 6; r++)
-        ck_assert_msg(!job->status[r], "rank %d: %s", r, job->error[r]);
-    free(job);
-}
-END_TEST
-
-/* A stranger that knows the group's public name, but not its secret. */
-START_TEST(replayed_and_guessed_proofs_are_dropped)
-{
-    struct job *job = new_job(2);
-    unsigned char hello[256] = "COLLv001", answer[68], proof[32];
-    struct coll__addr at = job->spec[0].addrs[0];
-    struct member zero = {job, 0}, one = {job, 1};
-    pthread_t threads[2];
-    int fd;
-
-    coll_set_log_handler(ignore_log, NULL);
-    pthread_create(&threads[0], NULL, join, &zero);
-    fd = coll__net_connect(&at, coll__now() + TIMEOUT);
-    ck_assert_int_ge(fd, 0);
-    coll__auth_group(job->spec[0].secret, hello + 8);
-    hello[28] = 1;  /* from rank 1 */
-    hello[36] = 2;  /* of 2 */
-    ck_assert_int_eq(coll__net_write(fd, hello, 80, coll__now() + TIMEOUT), 0);
-    ck_assert_int_eq(
-        coll__net_read(fd, answer, sizeof(answer), coll__now() + TIMEOUT), 0);
-    ck_assert_int_eq(answer[0], 0); /* "prove it" */
-    memcpy(proof, answer + 36, sizeof(proof)); /* its own proof, sent back */
-    ck_assert_int_eq(coll__net_write(fd, proof, 32, coll__now() + TIMEOUT), 0);
-    ck_assert_int_eq(coll__net_read(fd, answer, 1, coll__now() + TIMEOUT),
-                     COLL_ERR_PEER);
-    close(fd);
-    pthread_create(&threads[1], NULL, join, &one);
-    pthread_join(threads[0], NULL);
-    pthread_join(threads[1], NULL);
-    ck_assert_msg(!job->status[0], "%s", job->error[0]);
-    ck_assert_msg(!job->status[1], "%s", job->error[1]);
-    coll__tcp_close(&job->boot[0]);
-    coll__tcp_close(&job->boot[1]);
-    free(job);
-}
-END_TEST
-
-START_TEST(no_descriptor_or_thread_is_left)
-{
-    int n_fds = world_n_fds(), n_threads = world_n_threads();
-    struct job *job;
-
-    for (int i = 0; i < 5; i++) {
-        job = new_job(5);
-        run_job(job, 5);
-        free(job);
-        job = new_job(4);
-        job->spec[3].rank = 2;
-        run_job(job, 4);
-        free(job);
-    }
-    ck_assert_int_eq(world_n_fds(), n_fds);
-    ck_assert_int_eq(world_n_threads(), n_threads);
 }
 END_TEST
 
@@ -571,14 +256,12 @@ START_TEST(an_id_serves_once_and_only_rank_0s_process)
     ck_assert_int_eq(coll_get_unique_id(NULL), COLL_ERR_INVALID);
     ck_assert_int_eq(coll__boot_open_id(&boot, &id, 1, 0, 1), COLL_OK);
     coll__boot_close(&boot);
-    ck_assert_int_eq(coll__boot_open_id(&boot, &id, 1, 0, 1),
-                     COLL_ERR_INVALID);
+    ck_assert_int_eq(coll__boot_open_id(&boot, &id, 1, 0, 1), COLL_ERR_INVALID);
     says("one group only");
     ck_assert_int_eq(coll__boot_open_id(&boot, &zero, 2, 0, 1),
                      COLL_ERR_INVALID);
     says("no unique id");
-    ck_assert_int_eq(coll__boot_open_id(&boot, &id, 2, 2, 1),
-                     COLL_ERR_INVALID);
+    ck_assert_int_eq(coll__boot_open_id(&boot, &id, 2, 2, 1), COLL_ERR_INVALID);
     says("rank 2 of 2");
 }
 END_TEST
@@ -688,17 +371,6 @@ static Suite *boot_suite(void)
     tcase_add_test(tc, an_unknown_interface_lists_the_known);
     tcase_add_test(tc, a_port_in_use_is_said);
     tcase_add_test(tc, reads_and_writes_have_deadlines);
-    tc = new_case(suite, "rendezvous");
-    tcase_add_loop_test(tc, ranks_meet_and_share_a_fresh_secret, 0,
-                        (int)ARRAY_LEN(sizes));
-    tcase_add_test(tc, a_rank_that_does_not_come_is_named);
-    tcase_add_test(tc, two_processes_of_one_rank_are_an_error);
-    tcase_add_test(tc, another_size_is_an_error);
-    tcase_add_test(tc, a_wrong_secret_is_turned_away_and_the_job_forms);
-    tcase_add_test(tc, no_rank_0_is_an_error_at_the_deadline);
-    tcase_add_test(tc, hostile_bytes_do_no_harm);
-    tcase_add_test(tc, replayed_and_guessed_proofs_are_dropped);
-    tcase_add_test(tc, no_descriptor_or_thread_is_left);
     tc = new_case(suite, "id_and_oob");
     tcase_add_test(tc, an_id_serves_once_and_only_rank_0s_process);
     tcase_add_test(tc, the_callers_allgather_spreads_one_secret);

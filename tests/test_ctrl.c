@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_ctrl.c - the control tree: exchange, leave, deaths, aborts, questions.
+/* test_ctrl.c - the control tree: its shape, exchange, leaving, questions.
  *
  * Ranks are threads where that does, and processes where one of them is to be
- * stopped or killed.
+ * stopped.
  */
 #include "lib/boot/ctrl.h"
 #include "lib/boot/tree.h"
@@ -16,64 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define TIMEOUT 20.0
-
-/* What a rank's failed() was told. */
-struct notice {
-    atomic_int n_calls; /* release: text and status are there */
-    int status;
-    double when;
-    char text[COLL__TEXT_MAX];
-};
-
-static void on_failed(void *arg, int status, const char *text)
-{
-    struct notice *notice = arg;
-
-    notice->status = status;
-    notice->when = coll__now();
-    snprintf(notice->text, sizeof(notice->text), "%s", text);
-    atomic_fetch_add_explicit(&notice->n_calls, 1, memory_order_release);
-}
-
-static int n_calls(struct notice *notice)
-{
-    return atomic_load_explicit(&notice->n_calls, memory_order_acquire);
-}
-
-static void on_where(void *arg, uint64_t *n_started, char text[COLL__TEXT_MAX])
-{
-    (void)arg;
-    *n_started = 42;
-    snprintf(text, COLL__TEXT_MAX, "in none");
-}
-
-static struct coll__ctrl_events events_of(struct notice *notice)
-{
-    return (struct coll__ctrl_events){on_failed, on_where, notice};
-}
-
-static void nap(double seconds)
-{
-    struct timespec t = {.tv_sec = (time_t)seconds};
-
-    t.tv_nsec = (long)((seconds - (double)t.tv_sec) * 1e9);
-    nanosleep(&t, NULL);
-}
-
-static int await(struct notice *notice, double timeout)
-{
-    double end = coll__now() + timeout;
-
-    while (!n_calls(notice) && coll__now() < end)
-        nap(0.001);
-    return n_calls(notice);
-}
 
 /* ---- the tree's shape --------------------------------------------------- */
 
@@ -118,47 +63,21 @@ END_TEST
 
 /* ---- exchange ----------------------------------------------------------- */
 
-static void fill(unsigned char *block, size_t len, int rank, int round)
-{
-    for (size_t i = 0; i < len; i++)
-        block[i] = (unsigned char)(rank * 31 + round * 7 + (int)i);
-}
-
-static int exchange(struct coll__ctrl *ctrl, int rank, int size, size_t len,
-                    int round)
-{
-    unsigned char *in = malloc(len + 1), *want = malloc(len + 1);
-    unsigned char *out = malloc(len * (size_t)size + 1);
-    int bad = 0;
-
-    fill(in, len, rank, round);
-    if (coll__ctrl_allgather(ctrl, in, len, out, TIMEOUT))
-        bad = 1;
-    for (int r = 0; r < size && !bad; r++) {
-        fill(want, len, r, round);
-        bad = memcmp(out + len * (size_t)r, want, len) != 0;
-    }
-    free(in);
-    free(want);
-    free(out);
-    return bad;
-}
-
 static int rank_exchanges(struct world_rank *w)
 {
     static const size_t lens[] = {0, 1, 7, 100, 0, 4096, 60000};
-    struct notice notice = {0};
-    struct coll__ctrl_events events = events_of(&notice);
+    struct world_notice notice = {0};
+    struct coll__ctrl_events events = world_events(&notice);
     struct coll__ctrl *ctrl;
     int bad = 0;
 
     if (world_open(w, &events, TIMEOUT, &ctrl))
         return 1;
     for (int i = 0; i < (int)ARRAY_LEN(lens); i++)
-        bad |= exchange(ctrl, w->rank, w->size, lens[i], i);
+        bad |= world_exchange(ctrl, w->rank, w->size, lens[i], i);
     if (coll__ctrl_close(ctrl, 1, TIMEOUT))
         bad = 1;
-    return bad || n_calls(&notice);
+    return bad || world_n_calls(&notice);
 }
 
 static const int sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 33};
@@ -178,8 +97,8 @@ END_TEST
 /* Ranks say with which length they come: rank 1 another than the others. */
 static int rank_differs(struct world_rank *w)
 {
-    struct notice notice = {0};
-    struct coll__ctrl_events events = events_of(&notice);
+    struct world_notice notice = {0};
+    struct coll__ctrl_events events = world_events(&notice);
     struct coll__ctrl *ctrl;
     char in[8] = "", out[8 * 4];
     int status;
@@ -203,8 +122,8 @@ END_TEST
 /* The last rank does not come; it waits until the others have failed. */
 static int rank_is_late(struct world_rank *w)
 {
-    struct notice notice = {0};
-    struct coll__ctrl_events events = events_of(&notice);
+    struct world_notice notice = {0};
+    struct coll__ctrl_events events = world_events(&notice);
     struct coll__ctrl *ctrl;
     char in = 0, out[8];
     int status, bad;
@@ -212,7 +131,8 @@ static int rank_is_late(struct world_rank *w)
     if (world_open(w, &events, TIMEOUT, &ctrl))
         return 1;
     if (w->rank == w->size - 1) {
-        bad = !await(&notice, TIMEOUT) || notice.status != COLL_ERR_TIMEOUT ||
+        bad = !world_await(&notice, TIMEOUT) ||
+              notice.status != COLL_ERR_TIMEOUT ||
               !strstr(notice.text, "rank 4 did not join");
     } else {
         status = coll__ctrl_allgather(ctrl, &in, 1, out, 0.3);
@@ -234,15 +154,15 @@ END_TEST
 /* _i: the number of ranks.  Processes end as soon as they have left. */
 static int rank_comes_and_goes(struct world_rank *w)
 {
-    struct notice notice = {0};
-    struct coll__ctrl_events events = events_of(&notice);
+    struct world_notice notice = {0};
+    struct coll__ctrl_events events = world_events(&notice);
     struct coll__ctrl *ctrl;
 
     if (world_open(w, &events, TIMEOUT, &ctrl))
         return 1;
     if (coll__ctrl_close(ctrl, 1, TIMEOUT))
         return 2;
-    return n_calls(&notice);
+    return world_n_calls(&notice);
 }
 
 START_TEST(leaving_in_order_alarms_nobody)
@@ -265,32 +185,34 @@ START_TEST(nothing_is_left_of_a_group)
     int n_fds, n_threads;
 
     world_threads(3, rank_comes_and_goes, NULL);
+    world_nap(0.2); /* for the kernel to forget the threads that were joined */
     n_fds = world_n_fds();
     n_threads = world_n_threads();
     for (int i = 0; i < 5; i++)
         ck_assert_int_eq(world_threads(5, rank_exchanges, NULL), 0);
     ck_assert_int_eq(world_threads(4, rank_differs, NULL), 0);
     ck_assert_int_eq(world_n_fds(), n_fds);
-    ck_assert_int_eq(world_n_threads(), n_threads);
+    ck_assert_int_eq(world_settled_threads(n_threads), n_threads);
 }
 END_TEST
 
 static int rank_goes_early(struct world_rank *w)
 {
-    struct notice notice = {0};
-    struct coll__ctrl_events events = events_of(&notice);
+    struct world_notice notice = {0};
+    struct coll__ctrl_events events = world_events(&notice);
     struct coll__ctrl *ctrl;
     int bad;
 
     if (world_open(w, &events, TIMEOUT, &ctrl))
         return 1;
-    bad = exchange(ctrl, w->rank, w->size, 1, 0); /* all are in */
+    bad = world_exchange(ctrl, w->rank, w->size, 1, 0); /* all are in */
     if (w->rank != 1)
-        bad |= !await(&notice, TIMEOUT) || notice.status != COLL_ERR_PEER ||
-              !strstr(notice.text, "rank 1 (pid ") ||
-              !strstr(notice.text, "left the group before the others");
+        bad |= !world_await(&notice, TIMEOUT) ||
+               notice.status != COLL_ERR_PEER ||
+               !strstr(notice.text, "rank 1 (pid ") ||
+               !strstr(notice.text, "left the group before the others");
     coll__ctrl_close(ctrl, 0, TIMEOUT);
-    return bad || (w->rank == 1 && n_calls(&notice));
+    return bad || (w->rank == 1 && world_n_calls(&notice));
 }
 
 START_TEST(an_early_end_is_told_to_the_others)
@@ -302,15 +224,15 @@ END_TEST
 /* Rank 2 stays; the others want to leave. */
 static int rank_stays(struct world_rank *w)
 {
-    struct notice notice = {0};
-    struct coll__ctrl_events events = events_of(&notice);
+    struct world_notice notice = {0};
+    struct coll__ctrl_events events = world_events(&notice);
     struct coll__ctrl *ctrl;
     int status;
 
     if (world_open(w, &events, TIMEOUT, &ctrl))
         return 1;
     if (w->rank == 2) {
-        int bad = !await(&notice, TIMEOUT);
+        int bad = !world_await(&notice, TIMEOUT);
 
         coll__ctrl_close(ctrl, 0, TIMEOUT);
         return bad;
@@ -326,246 +248,19 @@ START_TEST(a_rank_that_stays_is_named)
 }
 END_TEST
 
-/* ---- deaths ------------------------------------------------------------- */
-
-struct scene {
-    int victims[3], n_victims;
-    int holds_sockets; /* the victim has a child that keeps them open */
-    atomic_int n_ready;
-    atomic_int is_over;
-    pid_t holder;
-    struct notice notices[WORLD_MAX];
-};
-
-static int is_victim(const struct scene *scene, int rank)
-{
-    for (int i = 0; i < scene->n_victims; i++)
-        if (scene->victims[i] == rank)
-            return 1;
-    return 0;
-}
-
-/* A child made by the bare system call, past every handler of fork(). */
-static void hold_sockets(struct scene *scene)
-{
-    pid_t pid = (pid_t)syscall(SYS_fork);
-
-    if (!pid) {
-        while (!atomic_load(&scene->is_over))
-            usleep(1000);
-        _exit(0);
-    }
-    scene->holder = pid;
-}
-
-static int rank_waits_for_death(struct world_rank *w)
-{
-    struct scene *scene = w->arg;
-    struct notice *notice = &scene->notices[w->rank];
-    struct coll__ctrl_events events = events_of(notice);
-    struct coll__ctrl *ctrl;
-    int status;
-
-    if (world_open(w, &events, TIMEOUT, &ctrl))
-        return 1;
-    if (is_victim(scene, w->rank) && scene->holds_sockets)
-        hold_sockets(scene);
-    atomic_fetch_add(&scene->n_ready, 1);
-    if (is_victim(scene, w->rank))
-        for (;;)
-            pause();
-    await(notice, TIMEOUT);
-    status = coll__ctrl_close(ctrl, 1, TIMEOUT);
-    return status != COLL_ERR_PEER || notice->status != COLL_ERR_PEER ||
-           n_calls(notice) != 1;
-}
-
-/* Check that the text names a victim and how it went. */
-static int names_victim(const struct scene *scene, const pid_t *pids,
-                        const char *text)
-{
-    char want[64];
-
-    for (int i = 0; i < scene->n_victims; i++) {
-        snprintf(want, sizeof(want), "rank %d (pid %d on ", scene->victims[i],
-                 (int)pids[scene->victims[i]]);
-        if (strstr(text, want) && strstr(text, " died"))
-            return 1;
-    }
-    return 0;
-}
-
-static void kill_and_check(struct scene *scene, int size)
-{
-    pid_t pids[WORLD_MAX];
-    double start, end = coll__now() + TIMEOUT;
-
-    world_start(size, rank_waits_for_death, scene, pids);
-    while (atomic_load(&scene->n_ready) < size) {
-        ck_assert(coll__now() < end);
-        nap(0.001);
-    }
-    start = coll__now();
-    for (int i = 0; i < scene->n_victims; i++)
-        kill(pids[scene->victims[i]], SIGKILL);
-    for (int r = 0; r < size; r++) {
-        if (is_victim(scene, r))
-            continue;
-        ck_assert_int_eq(await(&scene->notices[r], TIMEOUT), 1);
-        ck_assert_msg(names_victim(scene, pids, scene->notices[r].text), "%s",
-                      scene->notices[r].text);
-        ck_assert_msg(scene->notices[r].when - start < 1, "rank %d: %g s", r,
-                      scene->notices[r].when - start);
-    }
-    atomic_store(&scene->is_over, 1);
-    ck_assert_int_eq(world_wait(size, pids), scene->n_victims);
-}
-
-START_TEST(the_death_of_any_rank_is_noticed_by_all)
-{
-    struct scene *scene = world_shared(sizeof(*scene));
-
-    scene->victims[0] = _i;
-    scene->n_victims = 1;
-    kill_and_check(scene, 8);
-}
-END_TEST
-
-START_TEST(the_death_of_several_is_noticed_by_all)
-{
-    struct scene *scene = world_shared(sizeof(*scene));
-
-    *scene = (struct scene){.victims = {0, 4, 6}, .n_victims = 3};
-    kill_and_check(scene, 9);
-}
-END_TEST
-
-START_TEST(a_child_that_holds_the_sockets_hides_no_death)
-{
-    struct scene *scene = world_shared(sizeof(*scene));
-
-    *scene = (struct scene){.victims = {2}, .n_victims = 1};
-    scene->holds_sockets = 1;
-    kill_and_check(scene, 4);
-}
-END_TEST
-
-/* The victim forks in the ordinary way: the child closes what is not its. */
-static int rank_forks_and_dies(struct world_rank *w)
-{
-    struct scene *scene = w->arg;
-    struct notice *notice = &scene->notices[w->rank];
-    struct coll__ctrl_events events = events_of(notice);
-    struct coll__ctrl *ctrl;
-    pid_t child;
-    int bad;
-
-    if (world_open(w, &events, TIMEOUT, &ctrl))
-        return 1;
-    if (w->rank == 1) {
-        child = fork();
-        if (!child) {
-            char in = 0, out[4];
-
-            /* The child may end what it inherited, and no more. */
-            bad = coll__ctrl_allgather(ctrl, &in, 1, out, 1) !=
-                  COLL_ERR_INVALID;
-            bad |= coll__ctrl_close(ctrl, 1, 1) != COLL_OK;
-            _exit(bad);
-        }
-        waitpid(child, &bad, 0);
-        if (bad)
-            return 1;
-    }
-    bad = exchange(ctrl, w->rank, w->size, 8, 0);
-    bad |= coll__ctrl_close(ctrl, 1, TIMEOUT);
-    return bad || n_calls(notice);
-}
-
-START_TEST(a_forked_child_disturbs_nobody)
-{
-    struct scene *scene = world_shared(sizeof(*scene));
-
-    ck_assert_int_eq(world_forks(4, rank_forks_and_dies, scene), 0);
-}
-END_TEST
-
-/* ---- aborts ------------------------------------------------------------- */
-
-static int rank_aborts(struct world_rank *w)
-{
-    struct notice notice = {0};
-    struct coll__ctrl_events events = events_of(&notice);
-    struct coll__ctrl *ctrl;
-    int aborter = *(int *)w->arg, status, bad;
-    char in = 0, out[16];
-
-    if (world_open(w, &events, TIMEOUT, &ctrl))
-        return 1;
-    status = coll__ctrl_allgather(ctrl, &in, 1, out, TIMEOUT); /* all are in */
-    if (w->rank == aborter) {
-        coll__ctrl_abort(ctrl, COLL_ERR_ABORTED, "no more money");
-        coll__ctrl_abort(ctrl, COLL_ERR_ABORTED, "again");
-        bad = 0;
-    } else {
-        if (!status)
-            status = coll__ctrl_allgather(ctrl, &in, 1, out, TIMEOUT);
-        bad = status != COLL_ERR_ABORTED ||
-              strcmp(coll_last_error(), "no more money");
-        await(&notice, TIMEOUT);
-        bad |= n_calls(&notice) != 1 || notice.status != COLL_ERR_ABORTED ||
-               strcmp(notice.text, "no more money");
-    }
-    coll__ctrl_close(ctrl, 1, TIMEOUT);
-    return bad || (w->rank == aborter && n_calls(&notice));
-}
-
-START_TEST(an_abort_reaches_every_other_rank)
-{
-    ck_assert_int_eq(world_threads(7, rank_aborts, &_i), 0);
-}
-END_TEST
-
-/* Who aborts and ends at once is known by what it said, not by its end. */
-static int rank_aborts_and_exits(struct world_rank *w)
-{
-    struct notice notice = {0};
-    struct coll__ctrl_events events = events_of(&notice);
-    struct coll__ctrl *ctrl;
-
-    if (world_open(w, &events, TIMEOUT, &ctrl))
-        return 1;
-    exchange(ctrl, w->rank, w->size, 1, 0); /* all are in */
-    if (w->rank == 2) {
-        coll__ctrl_abort(ctrl, COLL_ERR_ABORTED, "bad loss");
-        coll__ctrl_close(ctrl, 0, TIMEOUT);
-        _exit(0);
-    }
-    await(&notice, TIMEOUT);
-    coll__ctrl_close(ctrl, 0, TIMEOUT);
-    return strcmp(notice.text, "bad loss") != 0;
-}
-
-START_TEST(the_reason_goes_before_the_death)
-{
-    for (int i = 0; i < 10; i++)
-        ck_assert_int_eq(world_forks(6, rank_aborts_and_exits, NULL), 0);
-}
-END_TEST
-
 /* ---- questions ---------------------------------------------------------- */
 
 static int rank_asks(struct world_rank *w)
 {
     struct coll__ctrl_answer answers[WORLD_MAX];
-    struct notice notice = {0};
-    struct coll__ctrl_events events = events_of(&notice);
+    struct world_notice notice = {0};
+    struct coll__ctrl_events events = world_events(&notice);
     struct coll__ctrl *ctrl;
     int bad = 0;
 
     if (world_open(w, &events, TIMEOUT, &ctrl))
         return 1;
-    bad |= exchange(ctrl, w->rank, w->size, 1, 0); /* all are in */
+    bad |= world_exchange(ctrl, w->rank, w->size, 1, 0); /* all are in */
     coll__ctrl_ask(ctrl, TIMEOUT, answers);
     for (int r = 0; r < w->size; r++)
         bad |= !answers[r].has_answered || answers[r].n_started != 42 ||
@@ -580,12 +275,18 @@ START_TEST(every_rank_answers_every_rank)
 }
 END_TEST
 
+/* What the processes of a test share. */
+struct scene {
+    atomic_int n_ready, is_over;
+    struct world_notice notices[WORLD_MAX];
+};
+
 static int rank_asks_the_stopped(struct world_rank *w)
 {
     struct scene *scene = w->arg;
     struct coll__ctrl_answer answers[WORLD_MAX];
-    struct notice *notice = &scene->notices[w->rank];
-    struct coll__ctrl_events events = events_of(notice);
+    struct world_notice *notice = &scene->notices[w->rank];
+    struct coll__ctrl_events events = world_events(notice);
     struct coll__ctrl *ctrl;
     int bad = 0;
 
@@ -596,12 +297,13 @@ static int rank_asks_the_stopped(struct world_rank *w)
         raise(SIGSTOP);
     } else if (!w->rank) {
         while (atomic_load(&scene->n_ready) < 1)
-            nap(0.001);
-        nap(0.2); /* the parent stops counting once it has seen the stop */
+            world_nap(0.001);
+        world_nap(
+            0.2); /* the parent stops counting once it has seen the stop */
         coll__ctrl_ask(ctrl, 0.5, answers);
         for (int r = 0; r < w->size; r++)
             bad |= answers[r].has_answered != (r != 3);
-        bad |= n_calls(notice);
+        bad |= world_n_calls(notice);
         atomic_store(&scene->is_over, 1);
     }
     return coll__ctrl_close(ctrl, 1, TIMEOUT) || bad;
@@ -616,7 +318,7 @@ START_TEST(a_stopped_rank_does_not_answer_and_is_not_dead)
     world_start(5, rank_asks_the_stopped, scene, pids);
     while (!atomic_load(&scene->is_over)) {
         ck_assert(coll__now() < end);
-        nap(0.001);
+        world_nap(0.001);
     }
     kill(pids[3], SIGCONT);
     ck_assert_int_eq(world_wait(5, pids), 0);
@@ -635,8 +337,8 @@ static void *ask_often(void *arg)
 
 static int rank_is_busy(struct world_rank *w)
 {
-    struct notice notice = {0};
-    struct coll__ctrl_events events = events_of(&notice);
+    struct world_notice notice = {0};
+    struct coll__ctrl_events events = world_events(&notice);
     struct coll__ctrl *ctrl;
     pthread_t threads[2];
     void *result;
@@ -648,13 +350,13 @@ static int rank_is_busy(struct world_rank *w)
         if (pthread_create(&threads[i], NULL, ask_often, ctrl))
             return 1;
     for (int i = 0; i < 20; i++)
-        bad |= exchange(ctrl, w->rank, w->size, 64, i);
+        bad |= world_exchange(ctrl, w->rank, w->size, 64, i);
     for (int i = 0; i < 2; i++) {
         pthread_join(threads[i], &result);
         bad |= result != NULL;
     }
-    bad |= exchange(ctrl, w->rank, w->size, 0, 0);
-    return coll__ctrl_close(ctrl, 1, TIMEOUT) || bad || n_calls(&notice);
+    bad |= world_exchange(ctrl, w->rank, w->size, 0, 0);
+    return coll__ctrl_close(ctrl, 1, TIMEOUT) || bad || world_n_calls(&notice);
 }
 
 START_TEST(questions_and_exchanges_mix)
@@ -691,14 +393,6 @@ static Suite *ctrl_suite(void)
     tcase_add_test(tc, nothing_is_left_of_a_group);
     tcase_add_test(tc, an_early_end_is_told_to_the_others);
     tcase_add_test(tc, a_rank_that_stays_is_named);
-    tc = new_case(suite, "death");
-    tcase_add_loop_test(tc, the_death_of_any_rank_is_noticed_by_all, 0, 8);
-    tcase_add_test(tc, the_death_of_several_is_noticed_by_all);
-    tcase_add_test(tc, a_child_that_holds_the_sockets_hides_no_death);
-    tcase_add_test(tc, a_forked_child_disturbs_nobody);
-    tc = new_case(suite, "abort");
-    tcase_add_loop_test(tc, an_abort_reaches_every_other_rank, 0, 7);
-    tcase_add_test(tc, the_reason_goes_before_the_death);
     tc = new_case(suite, "ask");
     tcase_add_loop_test(tc, every_rank_answers_every_rank, 1, 10);
     tcase_add_test(tc, a_stopped_rank_does_not_answer_and_is_not_dead);

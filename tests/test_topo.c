@@ -163,6 +163,35 @@ START_TEST(truncated_file_is_refused)
 }
 END_TEST
 
+/* Any byte of the file turned into any other: refused or read, and what comes
+ * out is clean text. */
+START_TEST(damaged_file_never_harms)
+{
+    char path[] = "test_topo_XXXXXX", xml[MAX_TEXT], *text;
+    size_t len = read_file(fixture("two_sockets.xml"), xml);
+    int fd = mkstemp(path);
+    uint32_t state = 1;
+
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    setenv("COLL_TOPO_FILE", path, 1);
+    for (int i = 0; i < 300; i++) {
+        size_t at = (state = state * 1664525 + 1013904223) % len;
+        char kept = xml[at];
+
+        xml[at] = (char)(state >> 24);
+        write_file(path, xml, len);
+        if (!coll_topo_export(COLL_TOPO_DOT, &text)) {
+            for (const char *c = text; *c; c++)
+                ck_assert(*c == '\n' || (unsigned char)*c >= ' ');
+            free(text);
+        }
+        xml[at] = kept;
+    }
+    unlink(path);
+}
+END_TEST
+
 START_TEST(unknown_format_and_missing_place_are_refused)
 {
     char *text = NULL;
@@ -347,6 +376,7 @@ static TCase *file_cases(void)
     tcase_add_test(cases, this_machine_has_at_least_a_core);
     tcase_add_test(cases, file_that_is_missing_or_foreign_is_named);
     tcase_add_test(cases, truncated_file_is_refused);
+    tcase_add_test(cases, damaged_file_never_harms);
     tcase_add_test(cases, unknown_format_and_missing_place_are_refused);
     tcase_set_timeout(cases, 60);
     return cases;

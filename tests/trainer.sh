@@ -5,7 +5,7 @@
 set -u
 build=$PWD
 train=$build/trainer/coll_train
-collrun=$build/collrun
+collrun=$build/tools/collrun
 [ -x "$train" ] || { echo "built without oneDNN"; exit 77; }
 [ -x "$collrun" ] || { echo "collrun was not built" >&2; exit 1; }
 scratch=$(mktemp -d) || exit 1

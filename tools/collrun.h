@@ -39,7 +39,7 @@ void bind_to_core(int rank);
 
 /* One of the two streams of one rank. */
 struct stream {
-    int fd; /* the pipe's end, or -1 when it has ended */
+    int fd;           /* the pipe's end, or -1 when it has ended */
     int rank, target; /* target: STDOUT_FILENO or STDERR_FILENO */
     size_t n_held;
     char held[8192]; /* the beginning of a line that has not ended yet */

@@ -22,7 +22,11 @@ struct host {
 struct hosts {
     int n_hosts, n_ranks;
     struct host host[MAX_HOSTS];
+    char *text; /* that the names lie in */
 };
+
+/* As long as the program, which ends by exec. */
+static struct hosts all_hosts;
 
 /* An argument vector that grows. */
 struct words {
@@ -165,15 +169,11 @@ static void build_mpirun(const struct hosts *hosts, struct words *words)
 
 int hosts_run(const struct options *options)
 {
-    struct hosts *hosts = calloc(1, sizeof(*hosts));
-    char *text = strdup(options->hosts);
+    struct hosts *hosts = &all_hosts;
     struct words words = {NULL, 0, 0};
 
-    if (!hosts || !text) {
-        complain("out of memory");
-        return EXIT_FAILURE;
-    }
-    if (parse(text, hosts))
+    hosts->text = print("%s", options->hosts, 0);
+    if (parse(hosts->text, hosts))
         return EXIT_USAGE;
     if (options->n && options->n != hosts->n_ranks) {
         complain("-n %d, but --hosts has room for %d ranks; leave -n out",

@@ -120,8 +120,9 @@ static void reap(struct job *job)
             continue;
         rank->has_ended = 1;
         job->n_alive--;
-        if (rank->how && (culprit < 0 || (WIFSIGNALED(rank->how) &&
-                                          !WIFSIGNALED(job->ranks[culprit].how))))
+        if (rank->how &&
+            (culprit < 0 ||
+             (WIFSIGNALED(rank->how) && !WIFSIGNALED(job->ranks[culprit].how))))
             culprit = r;
     }
     if (culprit >= 0 && !job->end) {

@@ -1,11 +1,8 @@
-# coll_info, collrun
-
-bin_PROGRAMS += collrun
-collrun_SOURCES = %D%/collrun.c %D%/collrun.h %D%/collrun_job.c \
-	%D%/collrun_job.h %D%/collrun_start.c %D%/collrun_output.c \
-	%D%/collrun_bind.c %D%/collrun_hosts.c
-collrun_LDADD = libcoll.la -lm
-# programs for users and operators; they link libcoll.la only
-bin_PROGRAMS += tools/coll_info
+# coll_info and collrun: for users and operators; they link libcoll.la only
+bin_PROGRAMS += tools/coll_info tools/collrun
 tools_coll_info_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tools_coll_info_LDADD = libcoll.la $(JANSSON_LIBS)
+tools_collrun_SOURCES = %D%/collrun.c %D%/collrun.h %D%/collrun_job.c \
+	%D%/collrun_job.h %D%/collrun_start.c %D%/collrun_output.c \
+	%D%/collrun_bind.c %D%/collrun_hosts.c
+tools_collrun_LDADD = libcoll.la -lm

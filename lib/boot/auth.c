@@ -15,7 +15,8 @@ static void start(void)
 {
     if (sodium_init() < 0) { /* no source of random numbers: no way on */
         fputs("coll boot: libsodium found no random numbers; is /dev/urandom "
-              "there?\n", stderr);
+              "there?\n",
+              stderr);
         abort();
     }
 }

@@ -30,13 +30,17 @@ static int find_forced(const char *name, const struct coll__boot_ops **ops)
         if (is_there > 0)
             return COLL_OK;
         if (!is_there)
-            log_error("boot", "COLL_BOOTSTRAP=%s, but this process was not "
-                      "started so: %s is missing", name, coll__boots[i]->what);
+            log_error("boot",
+                      "COLL_BOOTSTRAP=%s, but this process was not "
+                      "started so: %s is missing",
+                      name, coll__boots[i]->what);
         return is_there ? is_there : COLL_ERR_BOOTSTRAP;
     }
     list_names(known, sizeof(known));
-    log_error("boot", "COLL_BOOTSTRAP=%s is not known here; it must be one of "
-              "%s", name, known);
+    log_error("boot",
+              "COLL_BOOTSTRAP=%s is not known here; it must be one of "
+              "%s",
+              name, known);
     return COLL_ERR_INVALID;
 }
 

@@ -54,9 +54,8 @@ extern const struct coll__boot_ops *const coll__boots[];
 int coll__boot_open_env(struct coll__boot *boot, double timeout);
 
 /* Open the rendezvous that the unique id names. */
-int coll__boot_open_id(struct coll__boot *boot,
-                       const struct coll_unique_id *id, int nranks, int rank,
-                       double timeout);
+int coll__boot_open_id(struct coll__boot *boot, const struct coll_unique_id *id,
+                       int nranks, int rank, double timeout);
 
 /* Open the caller's own allgather. */
 int coll__boot_open_oob(struct coll__boot *boot, const struct coll_oob *oob,

@@ -310,8 +310,8 @@ int coll__ctrl_close(struct coll__ctrl *ctrl, int is_orderly, double timeout)
         has_reactor = 1;
         if (is_orderly) {
             ctrl->is_leaving = 1;
-            status = coll__ctrl_gather(ctrl, PURPOSE_LEAVE, NULL, 0, NULL,
-                                       timeout);
+            status =
+                coll__ctrl_gather(ctrl, PURPOSE_LEAVE, NULL, 0, NULL, timeout);
         } else {
             quit(ctrl);
         }
@@ -344,7 +344,7 @@ int coll__ctrl_allgather(struct coll__ctrl *ctrl, const void *in, size_t len,
         status = coll__ctrl_gather(ctrl, PURPOSE_GATHER, in, len, out, timeout);
     } else {
         log_error("boot", "this communicator belongs to the parent process; "
-                  "make a new one after fork()");
+                          "make a new one after fork()");
         status = COLL_ERR_INVALID;
     }
     coll__reactor_unlock();

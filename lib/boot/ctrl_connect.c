@@ -130,8 +130,10 @@ static int exchange_places(struct coll__ctrl *ctrl, struct coll__boot *boot,
             char name[COLL__TEXT_MAX];
 
             coll__ctrl_name(ctrl, r, name);
-            log_error("boot", "%s cannot listen for the other ranks; see its "
-                      "own output", name);
+            log_error("boot",
+                      "%s cannot listen for the other ranks; see its "
+                      "own output",
+                      name);
             return COLL_ERR_BOOTSTRAP;
         }
     return COLL_OK;
@@ -182,10 +184,11 @@ static int connect_up(struct coll__ctrl *ctrl, const struct place *place,
         nanosleep(&pause, NULL);
     if (fd < 0) {
         coll__net_text(&place->addrs[0], where);
-        log_error("boot", "rank %d cannot connect to rank %d at %s: %s; is it "
+        log_error("boot",
+                  "rank %d cannot connect to rank %d at %s: %s; is it "
                   "alive, and no firewall between? (COLL_NET_INTERFACE and "
-                  "COLL_NET_PORTS choose where it listens)", ctrl->rank,
-                  ctrl->up.peer, where,
+                  "COLL_NET_PORTS choose where it listens)",
+                  ctrl->rank, ctrl->up.peer, where,
                   fd == -EPROTO ? "it was not let in" : strerror(-fd));
         return COLL_ERR_BOOTSTRAP;
     }
@@ -213,8 +216,10 @@ static int await_children(struct coll__ctrl *ctrl, double deadline,
         while (coll__link_is_up(&ctrl->down[j]))
             j++;
         coll__ctrl_name(ctrl, ctrl->down[j].peer, name);
-        log_error("boot", "%s did not connect to rank %d within %.3g s; can "
-                  "it reach this host?", name, ctrl->rank, timeout);
+        log_error("boot",
+                  "%s did not connect to rank %d within %.3g s; can "
+                  "it reach this host?",
+                  name, ctrl->rank, timeout);
         status = COLL_ERR_BOOTSTRAP;
     } else {
         coll__ctrl_watch(ctrl);

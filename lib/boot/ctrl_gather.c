@@ -62,12 +62,14 @@ static int is_alike(struct coll__ctrl *ctrl, int j)
                  purpose_name(g->up[j].purpose), ctrl->rank,
                  purpose_name(g->purpose));
     else
-        snprintf(text, sizeof(text), "rank %d exchanges %llu bytes while rank "
-                 "%d exchanges %zu; do all ranks run the same program with the "
-                 "same libcoll?", child,
-                 (unsigned long long)(g->up[j].len /
-                                      (uint64_t)child_span(ctrl, j)),
-                 ctrl->rank, g->len);
+        snprintf(
+            text, sizeof(text),
+            "rank %d exchanges %llu bytes while rank "
+            "%d exchanges %zu; do all ranks run the same program with the "
+            "same libcoll?",
+            child,
+            (unsigned long long)(g->up[j].len / (uint64_t)child_span(ctrl, j)),
+            ctrl->rank, g->len);
     coll__ctrl_fail(ctrl, COLL_ERR_MISMATCH, text, NULL, 1);
     return 0;
 }
@@ -164,9 +166,10 @@ static int enter(struct coll__ctrl *ctrl, enum ctrl_purpose purpose,
     size_t span = (size_t)coll__tree_span(ctrl->rank, ctrl->size);
 
     if (len > COLL__FRAME_MAX / (size_t)ctrl->size) {
-        log_error("boot", "cannot exchange %zu bytes per rank among %d ranks: "
-                  "%zu bytes in all is the most", len, ctrl->size,
-                  COLL__FRAME_MAX);
+        log_error("boot",
+                  "cannot exchange %zu bytes per rank among %d ranks: "
+                  "%zu bytes in all is the most",
+                  len, ctrl->size, COLL__FRAME_MAX);
         return COLL_ERR_INVALID;
     }
     g->mine = malloc(len * span + 1);
@@ -240,8 +243,10 @@ static void time_out(struct coll__ctrl *ctrl, double timeout)
     free(n_gathers);
     if (ctrl->gather.is_done)
         return;
-    snprintf(text, sizeof(text), "%s did not %s within %.3g s (rank %d waited);"
-             " see what it does, or raise the timeout (COLL_TIMEOUT)", late,
+    snprintf(text, sizeof(text),
+             "%s did not %s within %.3g s (rank %d waited);"
+             " see what it does, or raise the timeout (COLL_TIMEOUT)",
+             late,
              ctrl->gather.purpose == PURPOSE_LEAVE ? "leave the group"
                                                    : "join the exchange",
              timeout, ctrl->rank);

@@ -80,8 +80,8 @@ struct coll__ctrl {
 
     int failed_status; /* 0 while the group lives */
     char failed_text[COLL__TEXT_MAX];
-    int has_notice;    /* failed() is to be called */
-    uint32_t *ask_ids; /* [size]: the open question of each rank */
+    int has_notice;          /* failed() is to be called */
+    uint32_t *ask_ids;       /* [size]: the open question of each rank */
     unsigned char *is_asked; /* [size] */
     int n_pins;              /* events are being called */
     struct coll__task task;  /* to call them */

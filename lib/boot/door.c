@@ -25,9 +25,9 @@
 #define MAX_PAST 8
 
 struct visitor {
-    struct coll__source source; /* first */
+    struct coll__source source;  /* first */
     struct visitor *prev, *next; /* by age */
-    struct coll__hello hello;   /* as it came */
+    struct coll__hello hello;    /* as it came */
     unsigned char nonce[COLL__NONCE_BYTES];
     struct proof proof;
     size_t n_read;  /* of the hello, then of the proof */

@@ -36,7 +36,8 @@ static int detect(void)
         return 0;
     if (!missing)
         return 1;
-    log_error("boot", "%s is set but %s is not; a rank needs COLL_RANK, "
+    log_error("boot",
+              "%s is set but %s is not; a rank needs COLL_RANK, "
               "COLL_SIZE, COLL_ROOT and COLL_JOB_SECRET: start it by collrun",
               set, missing);
     return COLL_ERR_BOOTSTRAP;
@@ -74,9 +75,10 @@ static int read_spec(struct coll__tcp_spec *spec)
     uint16_t port;
 
     if (size < 1 || size > INT_MAX / 2 || rank < 0 || rank >= size) {
-        log_error("boot", "COLL_RANK=%s of COLL_SIZE=%s: a rank must be 0 to "
-                  "size - 1", coll__param_text(PARAM_RANK),
-                  coll__param_text(PARAM_SIZE));
+        log_error("boot",
+                  "COLL_RANK=%s of COLL_SIZE=%s: a rank must be 0 to "
+                  "size - 1",
+                  coll__param_text(PARAM_RANK), coll__param_text(PARAM_SIZE));
         return COLL_ERR_BOOTSTRAP;
     }
     if (coll__net_split(root, host, sizeof(host), &port)) {
@@ -104,8 +106,8 @@ static int open_env(struct coll__boot *boot)
             close(spec.listen_fd);
         return status;
     }
-    spec.generation = atomic_fetch_add_explicit(&n_opened, 1,
-                                                memory_order_relaxed);
+    spec.generation =
+        atomic_fetch_add_explicit(&n_opened, 1, memory_order_relaxed);
     status = coll__tcp_open(boot, &spec);
     coll__auth_wipe(spec.secret, sizeof(spec.secret));
     return status;

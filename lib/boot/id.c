@@ -118,9 +118,11 @@ static int read_id(const struct coll_unique_id *in, int nranks, int rank,
     memcpy(id, in, sizeof(*id));
     if (memcmp(id->magic, ID_MAGIC, sizeof(id->magic)) || !id->n_addrs ||
         id->n_addrs > COLL__MAX_ADDRS) {
-        log_error("boot", "this is no unique id of this libcoll; rank 0 makes "
+        log_error("boot",
+                  "this is no unique id of this libcoll; rank 0 makes "
                   "one by coll_get_unique_id() and hands all of its %d bytes "
-                  "to the others", COLL_UNIQUE_ID_BYTES);
+                  "to the others",
+                  COLL_UNIQUE_ID_BYTES);
         return COLL_ERR_INVALID;
     }
     if (nranks >= 1 && rank >= 0 && rank < nranks)
@@ -142,7 +144,8 @@ int coll__boot_open_id(struct coll__boot *boot,
         return status;
     spec.listen_fd = take_socket(&id, rank);
     if (!rank && spec.listen_fd < 0) {
-        log_error("boot", "rank 0 must be in the process that called "
+        log_error("boot",
+                  "rank 0 must be in the process that called "
                   "coll_get_unique_id(), and an id serves for one group only; "
                   "make a new one there");
         return COLL_ERR_INVALID;

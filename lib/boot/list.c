@@ -15,7 +15,5 @@ const struct coll__boot_ops *const coll__boots[] = {
 #if COLL_HAVE_PMIX
     &coll__boot_pmix,
 #endif
-    &coll__boot_torchrun,
-    &coll__boot_single,
-    NULL,
+    &coll__boot_torchrun, &coll__boot_single, NULL,
 };

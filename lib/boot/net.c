@@ -128,8 +128,10 @@ int coll__net_resolve(const char *host, uint16_t port,
     int n = 0, rc = getaddrinfo(host, NULL, &hints, &list);
 
     if (rc) {
-        log_error("boot", "cannot find the address of host %s: %s; "
-                  "is the name right on this machine?", host, gai_strerror(rc));
+        log_error("boot",
+                  "cannot find the address of host %s: %s; "
+                  "is the name right on this machine?",
+                  host, gai_strerror(rc));
         return COLL_ERR_BOOTSTRAP;
     }
     for (struct addrinfo *a = list; a && n < COLL__MAX_ADDRS; a = a->ai_next)

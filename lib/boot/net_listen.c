@@ -95,8 +95,10 @@ static int interface_addr(struct coll__addr *addr)
     freeifaddrs(list);
     if (found)
         return COLL_OK;
-    log_error("boot", "COLL_NET_INTERFACE=%s: no such interface with an "
-              "address; there are %s", name, known);
+    log_error("boot",
+              "COLL_NET_INTERFACE=%s: no such interface with an "
+              "address; there are %s",
+              name, known);
     return COLL_ERR_INVALID;
 }
 
@@ -114,8 +116,10 @@ static int port_range(long *first, long *last)
         *last = strtol(end + 1, &end, 10);
     if (!*end && *first >= 1 && *last >= *first && *last <= 65535)
         return COLL_OK;
-    log_error("boot", "COLL_NET_PORTS=%s is not valid: it must be FIRST-LAST, "
-              "such as 5000-5100", text);
+    log_error("boot",
+              "COLL_NET_PORTS=%s is not valid: it must be FIRST-LAST, "
+              "such as 5000-5100",
+              text);
     return COLL_ERR_INVALID;
 }
 
@@ -165,8 +169,10 @@ int coll__net_listen(enum coll__reach reach, int *fd)
             break;
     }
     if (rc == -EADDRINUSE || rc == -EACCES)
-        log_error("boot", "no port is free within COLL_NET_PORTS=%s; give a "
-                  "wider range", coll__param_text(PARAM_NET_PORTS));
+        log_error("boot",
+                  "no port is free within COLL_NET_PORTS=%s; give a "
+                  "wider range",
+                  coll__param_text(PARAM_NET_PORTS));
     else
         log_error("boot", "cannot listen for the other ranks: %s",
                   strerror(-rc));
@@ -191,8 +197,10 @@ int coll__net_listen_at(const struct coll__addr *at, int is_quiet, int *fd)
         return COLL_OK;
     }
     if (rc == -EADDRINUSE && !is_quiet)
-        log_error("boot", "rank 0 cannot listen on port %d: it is in use by "
-                  "another program; choose another port", port);
+        log_error("boot",
+                  "rank 0 cannot listen on port %d: it is in use by "
+                  "another program; choose another port",
+                  port);
     else if (rc != -EADDRINUSE)
         log_error("boot", "rank 0 cannot listen on port %d: %s", port,
                   strerror(-rc));

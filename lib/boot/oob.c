@@ -14,8 +14,10 @@ static int allgather(struct coll__boot *boot, const void *in, size_t len,
 
     if (!rc)
         return COLL_OK;
-    log_error("boot", "the caller's allgather of %zu bytes returned %d instead "
-              "of 0", len, rc);
+    log_error("boot",
+              "the caller's allgather of %zu bytes returned %d instead "
+              "of 0",
+              len, rc);
     return COLL_ERR_BOOTSTRAP;
 }
 
@@ -56,11 +58,15 @@ static int share_secret(struct coll__boot *boot)
 static int is_valid(const struct coll_oob *oob)
 {
     if (oob->size != sizeof(*oob))
-        log_error("boot", "coll_oob.size is %zu; set it to sizeof(struct "
-                  "coll_oob), %zu", oob->size, sizeof(*oob));
+        log_error("boot",
+                  "coll_oob.size is %zu; set it to sizeof(struct "
+                  "coll_oob), %zu",
+                  oob->size, sizeof(*oob));
     else if (oob->nranks < 1 || oob->rank < 0 || oob->rank >= oob->nranks)
-        log_error("boot", "coll_oob: rank %d of %d; a rank must be 0 to size "
-                  "- 1", oob->rank, oob->nranks);
+        log_error("boot",
+                  "coll_oob: rank %d of %d; a rank must be 0 to size "
+                  "- 1",
+                  oob->rank, oob->nranks);
     else if (!oob->allgather)
         log_error("boot", "coll_oob.allgather is NULL; give a function");
     else

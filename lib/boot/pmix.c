@@ -21,13 +21,13 @@
 #include <string.h>
 
 /* X(field, symbol): what is used of libpmix. */
-#define PMIX_MAP(X)               \
-    X(init, PMIx_Init)            \
-    X(finalize, PMIx_Finalize)    \
-    X(put, PMIx_Put)              \
-    X(commit, PMIx_Commit)        \
-    X(fence_nb, PMIx_Fence_nb)    \
-    X(get, PMIx_Get)              \
+#define PMIX_MAP(X)                                                            \
+    X(init, PMIx_Init)                                                         \
+    X(finalize, PMIx_Finalize)                                                 \
+    X(put, PMIx_Put)                                                           \
+    X(commit, PMIx_Commit)                                                     \
+    X(fence_nb, PMIx_Fence_nb)                                                 \
+    X(get, PMIx_Get)                                                           \
     X(text, PMIx_Error_string)
 
 static struct {
@@ -58,9 +58,9 @@ static void load(void)
         snprintf(lib.fault, sizeof(lib.fault), "%s", dlerror());
         return;
     }
-#define X(field, symbol)                                              \
-    lib.field = (__typeof__(symbol) *)dlsym(lib.handle, #symbol);     \
-    if (!lib.field)                                                   \
+#define X(field, symbol)                                                       \
+    lib.field = (__typeof__(symbol) *)dlsym(lib.handle, #symbol);              \
+    if (!lib.field)                                                            \
         snprintf(lib.fault, sizeof(lib.fault), "it has no " #symbol);
     PMIX_MAP(X)
 #undef X
@@ -152,7 +152,8 @@ static int fence_all(const struct coll__boot *boot)
         fence_put(fence);
     fence_put(fence);
     if (rc == PMIX_ERR_TIMEOUT) {
-        log_error("boot", "not every rank came to PMIx_Fence within %.3g s; "
+        log_error("boot",
+                  "not every rank came to PMIx_Fence within %.3g s; "
                   "did one end early, or never call coll_comm_create_env()?",
                   boot->timeout);
         return COLL_ERR_BOOTSTRAP;
@@ -191,7 +192,8 @@ static int get_block(const pmix_proc_t *from, const char *key, void *bytes,
     free(value);
     if (is_right)
         return COLL_OK;
-    log_error("boot", "rank %u gave a block of another size than %zu bytes; do "
+    log_error("boot",
+              "rank %u gave a block of another size than %zu bytes; do "
               "all ranks run the same program with the same libcoll?",
               from->rank, len);
     return COLL_ERR_BOOTSTRAP;
@@ -200,8 +202,8 @@ static int get_block(const pmix_proc_t *from, const char *key, void *bytes,
 static int allgather(struct coll__boot *boot, const void *in, size_t len,
                      void *out)
 {
-    unsigned n = atomic_fetch_add_explicit(&n_gathered, 1,
-                                           memory_order_relaxed);
+    unsigned n =
+        atomic_fetch_add_explicit(&n_gathered, 1, memory_order_relaxed);
     pmix_proc_t from = *(pmix_proc_t *)boot->state;
     char key[32];
     int status;
@@ -276,9 +278,11 @@ static int start(struct coll__boot *boot)
     }
     rc = lib.init(self, NULL, 0);
     if (rc != PMIX_SUCCESS) {
-        log_error("boot", "PMIX_NAMESPACE is set, but PMIx_Init failed: %s; "
+        log_error("boot",
+                  "PMIX_NAMESPACE is set, but PMIx_Init failed: %s; "
                   "start the ranks by mpirun or srun --mpi=pmix, or unset "
-                  "PMIX_NAMESPACE", lib.text(rc));
+                  "PMIX_NAMESPACE",
+                  lib.text(rc));
         free(self);
         return COLL_ERR_BOOTSTRAP;
     }
@@ -299,9 +303,11 @@ static int open_pmix(struct coll__boot *boot)
 
     pthread_once(&once, load);
     if (lib.fault[0]) {
-        log_error("boot", "a PMIx launcher started this rank, but libpmix "
+        log_error("boot",
+                  "a PMIx launcher started this rank, but libpmix "
                   "cannot be loaded: %s; install it (Debian: apt-get install "
-                  "libpmix2)", lib.fault);
+                  "libpmix2)",
+                  lib.fault);
         return COLL_ERR_BOOTSTRAP;
     }
     status = start(boot);

@@ -248,8 +248,7 @@ static void dispatch(const struct epoll_event *event)
     uint64_t count;
 
     if (!serial) { /* somebody woke us: there is a task, or an end */
-        if (read(reactor.wake_fd, &count, sizeof(count)) < 0 &&
-            errno != EAGAIN)
+        if (read(reactor.wake_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
             log_warn("boot", "eventfd: %s", strerror(errno));
         return;
     }
@@ -323,8 +322,10 @@ static int start(void)
     if (!rc)
         return COLL_OK;
     close_fds();
-    log_error("boot", "cannot start the control thread: %s; see ulimit -n and "
-              "ulimit -u", strerror(-rc));
+    log_error("boot",
+              "cannot start the control thread: %s; see ulimit -n and "
+              "ulimit -u",
+              strerror(-rc));
     return COLL_ERR_SYSTEM;
 }
 

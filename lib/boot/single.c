@@ -33,10 +33,11 @@ static int detect(void)
 
         if (!text || strtol(text, NULL, 10) <= 1)
             continue;
-        log_error("boot", "%s=%s: %s started this process as one of several, "
+        log_error("boot",
+                  "%s=%s: %s started this process as one of several, "
                   "and libcoll cannot meet the others; %s, or set "
-                  "COLL_BOOTSTRAP=single to run alone", others[i].size, text,
-                  others[i].launcher, others[i].remedy);
+                  "COLL_BOOTSTRAP=single to run alone",
+                  others[i].size, text, others[i].launcher, others[i].remedy);
         return COLL_ERR_BOOTSTRAP;
     }
     return 1;

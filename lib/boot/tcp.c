@@ -40,11 +40,15 @@ void coll__tcp_tell_all(const int *fds, int n_fds, const char *text)
 static int explain(int status, const char *whom)
 {
     if (status == COLL_ERR_TIMEOUT)
-        log_error("boot", "%s did not answer in time while the job was "
-                  "forming; is it alive?", whom);
+        log_error("boot",
+                  "%s did not answer in time while the job was "
+                  "forming; is it alive?",
+                  whom);
     else if (status)
-        log_error("boot", "%s went away while the job was forming; see its "
-                  "own output", whom);
+        log_error("boot",
+                  "%s went away while the job was forming; see its "
+                  "own output",
+                  whom);
     return status ? COLL_ERR_BOOTSTRAP : COLL_OK;
 }
 
@@ -72,9 +76,10 @@ int coll__tcp_take(int fd, enum tcp_type type, void *bytes, size_t len,
         return COLL_ERR_BOOTSTRAP;
     }
     if (le32toh(head.type) != type || le64toh(head.len) != len) {
-        log_error("boot", "%s sent %llu bytes where %zu were due; do all ranks "
-                  "run the same program with the same libcoll?", whom,
-                  (unsigned long long)le64toh(head.len), len);
+        log_error("boot",
+                  "%s sent %llu bytes where %zu were due; do all ranks "
+                  "run the same program with the same libcoll?",
+                  whom, (unsigned long long)le64toh(head.len), len);
         return COLL_ERR_BOOTSTRAP;
     }
     return explain(coll__net_read(fd, bytes, len, deadline), whom);
@@ -121,7 +126,8 @@ static int welcome(const struct coll__tcp_spec *spec, struct tcp_state *state,
 
     if (spec->rank)
         return coll__tcp_take(state->fds[0], TCP_WELCOME, nonce,
-                              COLL__NONCE_BYTES, "rank 0", deadline + TELL_TIME);
+                              COLL__NONCE_BYTES, "rank 0",
+                              deadline + TELL_TIME);
     coll__auth_random(nonce, COLL__NONCE_BYTES);
     for (int r = 1; r < spec->size; r++) {
         int status = coll__tcp_put(state->fds[r], TCP_WELCOME, nonce,
@@ -197,8 +203,8 @@ static int gather_as_root(struct tcp_state *state, size_t len, char *out,
     }
     for (int r = 1; r < state->n_fds; r++) {
         snprintf(whom, sizeof(whom), "rank %d", r);
-        status = explain(coll__tcp_put(state->fds[r], TCP_ALL, out, all,
-                                       deadline), whom);
+        status = explain(
+            coll__tcp_put(state->fds[r], TCP_ALL, out, all, deadline), whom);
         if (status)
             return status;
     }

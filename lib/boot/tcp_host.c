@@ -34,18 +34,23 @@ static void find_fault(struct host *host, int fd,
 
     coll__net_peer_text(fd, who);
     if (hello->size != (uint32_t)size)
-        snprintf(host->fault, sizeof(host->fault), "rank %u (pid %u at %s) "
+        snprintf(host->fault, sizeof(host->fault),
+                 "rank %u (pid %u at %s) "
                  "says the job has %u ranks, rank 0 says %d; give every rank "
-                 "the same number", hello->from, hello->pid, who, hello->size,
-                 size);
+                 "the same number",
+                 hello->from, hello->pid, who, hello->size, size);
     else if (!hello->from || hello->from >= (uint32_t)size)
-        snprintf(host->fault, sizeof(host->fault), "a second process (pid %u "
+        snprintf(host->fault, sizeof(host->fault),
+                 "a second process (pid %u "
                  "at %s) calls itself rank %u of %d; give every process a rank "
-                 "of its own", hello->pid, who, hello->from, size);
+                 "of its own",
+                 hello->pid, who, hello->from, size);
     else if (host->state->fds[hello->from] >= 0)
-        snprintf(host->fault, sizeof(host->fault), "two processes came as rank "
+        snprintf(host->fault, sizeof(host->fault),
+                 "two processes came as rank "
                  "%u (the second is pid %u at %s); give every process a rank "
-                 "of its own", hello->from, hello->pid, who);
+                 "of its own",
+                 hello->from, hello->pid, who);
 }
 
 static void arrived(struct coll__gate *gate, int fd,
@@ -91,9 +96,10 @@ static void wait_for_all(struct host *host, double deadline, double timeout)
     if (!host->n_missing || host->fault[0])
         return;
     name_missing(host->state, host->n_missing, missing, sizeof(missing));
-    snprintf(host->fault, sizeof(host->fault), "%s did not join within %.3g s; "
-             "were all %d ranks started, and can they reach rank 0?", missing,
-             timeout, host->state->n_fds);
+    snprintf(host->fault, sizeof(host->fault),
+             "%s did not join within %.3g s; "
+             "were all %d ranks started, and can they reach rank 0?",
+             missing, timeout, host->state->n_fds);
 }
 
 /* Have a listening socket at the address that all know. */

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PROBE_TIME 2.0 /* s, for one of several candidate ports */
+#define PROBE_TIME 2.0   /* s, for one of several candidate ports */
 #define CONNECT_TIME 5.0 /* s, for one of several addresses */
 #define FIRST_PAUSE 0.01
 #define LAST_PAUSE 0.25
@@ -22,7 +22,7 @@
 struct search {
     const struct coll__tcp_spec *spec;
     double deadline;
-    int fd;        /* the connection, once it is found */
+    int fd;         /* the connection, once it is found */
     char last[256]; /* why the last attempt failed */
 };
 
@@ -102,8 +102,7 @@ static int try_all(struct search *search)
             struct coll__addr addr = spec->addrs[a];
             int found;
 
-            coll__net_set_port(&addr,
-                               (uint16_t)(coll__net_port(&addr) + p));
+            coll__net_set_port(&addr, (uint16_t)(coll__net_port(&addr) + p));
             found = try_at(search, &addr);
             if (found || coll__now() >= search->deadline)
                 return found;
@@ -128,7 +127,8 @@ static int find_root(struct search *search)
     }
     if (found)
         return found > 0 ? COLL_OK : found;
-    log_error("boot", "rank %d could not reach rank 0 within %.3g s (last: "
+    log_error("boot",
+              "rank %d could not reach rank 0 within %.3g s (last: "
               "%s); is rank 0 running, and its address reachable from here?",
               search->spec->rank, search->deadline - start, search->last);
     return COLL_ERR_BOOTSTRAP;

@@ -41,9 +41,11 @@ static int detect(void)
         return 0;
     for (size_t i = 0; i < ARRAY_LEN(needed); i++)
         if (!*text_of(needed[i])) {
-            log_error("boot", "%s is set but %s is not; a rank of torchrun has "
+            log_error("boot",
+                      "%s is set but %s is not; a rank of torchrun has "
                       "RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT: set them "
-                      "all or none", set, needed[i]);
+                      "all or none",
+                      set, needed[i]);
             return COLL_ERR_BOOTSTRAP;
         }
     return 1;
@@ -72,7 +74,7 @@ static void make_secret(unsigned char secret[COLL__SECRET_BYTES])
     coll__auth_wipe(text, sizeof(text));
     if (!coll__param_is_set(PARAM_JOB_SECRET))
         log_info("boot", "torchrun gives its ranks no secret; set "
-                 "COLL_JOB_SECRET where others share the network");
+                         "COLL_JOB_SECRET where others share the network");
 }
 
 static int open_torchrun(struct coll__boot *boot)
@@ -89,16 +91,16 @@ static int open_torchrun(struct coll__boot *boot)
         return status;
     spec.rank = (int)rank;
     spec.size = (int)size;
-    spec.n_ports = 65535 - port < COLL__MAX_PORTS ? (int)(65535 - port)
-                                                  : COLL__MAX_PORTS;
+    spec.n_ports =
+        65535 - port < COLL__MAX_PORTS ? (int)(65535 - port) : COLL__MAX_PORTS;
     spec.remedy = "is it the same job?";
-    status = coll__tcp_resolve(&spec, text_of("MASTER_ADDR"),
-                               (uint16_t)(port + 1));
+    status =
+        coll__tcp_resolve(&spec, text_of("MASTER_ADDR"), (uint16_t)(port + 1));
     if (status)
         return status;
     make_secret(spec.secret);
-    spec.generation = atomic_fetch_add_explicit(&n_opened, 1,
-                                                memory_order_relaxed);
+    spec.generation =
+        atomic_fetch_add_explicit(&n_opened, 1, memory_order_relaxed);
     return coll__tcp_open(boot, &spec);
 }
 

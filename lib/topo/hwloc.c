@@ -220,20 +220,50 @@ static int bad_file(const char *file, const char *why)
     return COLL_ERR_INVALID;
 }
 
-/* Without a file hwloc may take the machine from its own environment variables
- * (HWLOC_SYNTHETIC, HWLOC_XMLFILE). */
+/* Load from the file, or without one from this machine (hwloc looks at its own
+ * HWLOC_SYNTHETIC and HWLOC_XMLFILE, too).  0, or -1 and errno. */
 static int load(hwloc_topology_t topology, const char *file)
 {
-    if (file && access(file, R_OK))
-        return bad_file(file,
-                        errno == ENOENT ? "does not exist" : "cannot be read");
     hwloc_topology_set_io_types_filter(topology,
                                        HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
     if (file && hwloc_topology_set_xml(topology, file))
-        return bad_file(file, "is no hwloc XML file");
-    if (!hwloc_topology_load(topology))
+        return -1;
+    return hwloc_topology_load(topology);
+}
+
+static int try_file(const char *file)
+{
+    hwloc_topology_t topology;
+
+    return hwloc_topology_init(&topology) || load(topology, file);
+}
+
+static int check_file(const char *file)
+{
+    int survives;
+
+    if (access(file, R_OK))
+        return bad_file(file,
+                        errno == ENOENT ? "does not exist" : "cannot be read");
+    survives = coll__survives(try_file, file);
+    if (survives > 0)
         return COLL_OK;
-    if (file)
+    if (!survives)
+        return bad_file(file, "is no hwloc XML file");
+    log_error("topo",
+              "no child process to read COLL_TOPO_FILE in: %s; raise "
+              "the limits on processes and open files",
+              strerror(errno));
+    return COLL_ERR_SYSTEM;
+}
+
+static int load_checked(hwloc_topology_t topology, const char *file)
+{
+    int status = file ? check_file(file) : COLL_OK;
+
+    if (status || !load(topology, file))
+        return status;
+    if (file) /* changed since */
         return bad_file(file, "is no hwloc XML file");
     log_error("topo",
               "hwloc cannot describe this machine: %s; check that /sys "
@@ -251,7 +281,7 @@ static int load_hwloc(struct coll__hwloc **hwloc, const char *file)
         free(new);
         return log_no_memory();
     }
-    status = load(new->topology, file);
+    status = load_checked(new->topology, file);
     if (status) {
         coll__hwloc_free(new);
         return status;

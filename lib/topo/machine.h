@@ -61,6 +61,10 @@ int coll__hwloc_xml(const struct coll__hwloc *hwloc, char **text);
 int coll__verbs_load(struct coll__topo *topo);
 int coll__net_load(struct coll__topo *topo);
 
+/* Call work(arg) in a child process: 1 when it returned 0, 0 when not or when
+ * it crashed or took long, -1 when there can be no child (errno). */
+int coll__survives(int (*work)(const char *arg), const char *arg);
+
 /* Read the first line of DIR/NAME, without its newline; -1 when there is
  * none. */
 int coll__read_line(const char *dir, const char *name, char *line, size_t len);
