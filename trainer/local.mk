@@ -2,8 +2,8 @@
 # the unit tests.
 if HAVE_ONEDNN
 noinst_LTLIBRARIES += libtrainer.la
-libtrainer_la_CFLAGS = $(AM_CFLAGS) $(ONEDNN_CFLAGS) $(JANSSON_CFLAGS) \
-	$(ZLIB_CFLAGS)
+libtrainer_la_CFLAGS = $(AM_CFLAGS) -fno-math-errno $(ONEDNN_CFLAGS) \
+	$(JANSSON_CFLAGS) $(ZLIB_CFLAGS)
 libtrainer_la_LIBADD = libcoll.la $(ONEDNN_LIBS) $(JANSSON_LIBS) $(ZLIB_LIBS) \
 	-ldl -lm
 libtrainer_la_SOURCES = \

@@ -44,10 +44,30 @@ struct adam {
     float rate, beta1, beta2, epsilon;
 };
 
+/* One vector of parameters: loops of fixed length that compilers unroll. */
+SIMD_BODY void adam_vector(float *p, const float *g, float *mean,
+                           float *square, const struct adam *a)
+{
+    vec8f slope = *(const vec8f *)g;
+    vec8f m = a->beta1 * *(vec8f *)mean + (1 - a->beta1) * slope;
+    vec8f s = a->beta2 * *(vec8f *)square + (1 - a->beta2) * slope * slope;
+    vec8f root;
+
+    for (int k = 0; k < SIMD_WIDTH; k++)
+        root[k] = sqrtf(s[k]);
+    *(vec8f *)mean = m;
+    *(vec8f *)square = s;
+    *(vec8f *)p -= a->rate * m / (root + a->epsilon);
+}
+
 SIMD_BODY void adam_body(float *p, const float *g, float *mean, float *square,
                          size_t n, const struct adam *a)
 {
-    for (size_t i = 0; i < n; i++) {
+    size_t i = 0;
+
+    for (; i + SIMD_WIDTH <= n; i += SIMD_WIDTH)
+        adam_vector(p + i, g + i, mean + i, square + i, a);
+    for (; i < n; i++) {
         mean[i] = a->beta1 * mean[i] + (1 - a->beta1) * g[i];
         square[i] = a->beta2 * square[i] + (1 - a->beta2) * g[i] * g[i];
         p[i] -= a->rate * mean[i] / (sqrtf(square[i]) + a->epsilon);
