@@ -8,7 +8,7 @@ trap 'rm -rf "$scratch"' EXIT
 out=$scratch/out
 err=$scratch/err
 n_checks=0
-unset COLL_ALGO COLL_TRANSPORTS COLL_BOOTSTRAP COLL_LDFLAGS
+unset COLL_ALGO COLL_TRANSPORTS COLL_BOOTSTRAP
 
 fail() {
     echo "FAILED: $*" >&2
