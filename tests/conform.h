@@ -71,4 +71,55 @@ void conform_poll_for(struct rank *rank, double seconds);
 /* Poll until none of the transfers is in progress, within WAIT_SECONDS. */
 void conform_wait(struct rank *rank, const struct coll__xfer *xfers, int n);
 
+/* ---- conform_data.c: payloads are a function of (source, destination, message
+ * k), so that a byte in a wrong place shows ---- */
+
+struct coll__head conform_head_of(unsigned k, size_t len);
+
+/* Return len bytes of the message, to be released by free(). */
+void *conform_new_payload(size_t len, int src, int dst, unsigned k);
+
+/* Start message k to, or from, the peer; its buffer is the test's to free. */
+void conform_post_send(struct rank *rank, struct coll__xfer *xfer, int peer,
+                       unsigned k, size_t len);
+void conform_post_recv(struct rank *rank, struct coll__xfer *xfer, int peer,
+                       unsigned k, size_t len);
+
+/* Wait for n sends, and n receives of the messages first, first + 1, ...; judge
+ * them and free their buffers. */
+void conform_finish(struct rank *rank, struct coll__xfer *sends,
+                    struct coll__xfer *recvs, int n, unsigned first);
+void conform_expect_payload(struct rank *rank, const struct coll__xfer *xfer,
+                            unsigned k);
+
+coll__reduce_fn conform_sum_i32, conform_sum_f64;
+
+/* Start message k of `count` elements, f64 if xfer reduces these, else i32;
+ * a receive has elements of its own in its buffer. */
+void conform_post_elements(struct rank *rank, struct coll__xfer *xfer,
+                           size_t count, int is_recv, unsigned k);
+
+/* The receive holds what the peer sent, on top of its own if it reduces. */
+void conform_expect_elements(struct rank *rank, const struct coll__xfer *xfer,
+                             int is_f64);
+
+/* ---- conform_end.c ---- */
+
+/* Close while much is under way, as after an abort: on all ranks together, or
+ * on rank 0 while the others do not even poll.  rank->index says how. */
+enum conform_abandon {
+    AT_ONCE,
+    SOON,
+    ONE_POSTS_HALF,
+    ONE_LEAVES_FIRST,
+    N_ABANDON
+};
+void conform_abandon(struct rank *rank);
+
+/* Rank 0 dies; the others, which are in touch with it, learn of it. */
+void conform_outlive(struct rank *rank);
+
+/* UCX fails on rank 1 alone: all must learn of it, none may hang. */
+void conform_fail_to_open(struct rank *rank);
+
 #endif

@@ -12,7 +12,7 @@ trap 'rm -rf "$scratch"' EXIT
 sed -n '/^```c$/,/^```$/{/^```/!p}' "$readme" > "$scratch/first.c"
 grep -q coll_allreduce "$scratch/first.c"
 # shellcheck disable=SC2086
-${CC:-cc} -Wall -Wextra -Werror ${COLL_LDFLAGS:-} -I"$header" "$scratch/first.c" \
+${CC:-cc} -Wall -Wextra -Werror ${TEST_LDFLAGS:-} -I"$header" "$scratch/first.c" \
     -L"$build/.libs" -Wl,-rpath,"$build/.libs" -lcoll -o "$scratch/first"
 timeout 60 ./tools/collrun -n 3 "$scratch/first" > "$scratch/out"
 for rank in 0 1 2; do

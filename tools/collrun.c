@@ -24,6 +24,7 @@ static const char usage[] =
     "      --bind WHAT    core: a core for each rank, in turn; none (default)\n"
     "      --no-prefix    pass the lines on as they are\n"
     "      --timeout S    end the job after S seconds, with status 124\n"
+    "  -cb, --check-build print what this build can do and exit\n"
     "  -h, --help         print this and exit\n"
     "  -V, --version      print the version and exit\n"
     "\n"
@@ -77,7 +78,7 @@ static int parse_bind(const char *text, int *is_bound)
     return -1;
 }
 
-enum { OPT_BIND = 256, OPT_PLAIN, OPT_TIMEOUT };
+enum { OPT_BIND = 256, OPT_PLAIN, OPT_TIMEOUT, OPT_CHECK };
 
 static const struct option long_options[] = {
     {"np", required_argument, NULL, 'n'},
@@ -86,6 +87,7 @@ static const struct option long_options[] = {
     {"bind", required_argument, NULL, OPT_BIND},
     {"no-prefix", no_argument, NULL, OPT_PLAIN},
     {"timeout", required_argument, NULL, OPT_TIMEOUT},
+    {"check-build", no_argument, NULL, OPT_CHECK},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0},
@@ -107,6 +109,16 @@ static int take_option(int c, struct options *o)
         return -1;
     case OPT_TIMEOUT:
         return parse_timeout(optarg, &o->timeout) ? EXIT_USAGE : -1;
+    case 'c': /* -cb, which getopt takes for -c with the value b */
+        if (strcmp(optarg, "b")) {
+            complain("unknown option -c%s; see collrun --help", optarg);
+            return EXIT_USAGE;
+        }
+        check_build();
+        return EXIT_SUCCESS;
+    case OPT_CHECK:
+        check_build();
+        return EXIT_SUCCESS;
     case 'h':
         fputs(usage, stdout);
         return EXIT_SUCCESS;
@@ -137,7 +149,7 @@ int main(int argc, char **argv)
     int c, status;
 
     opterr = 0;
-    while ((c = getopt_long(argc, argv, "+:n:H:hV", long_options, NULL)) !=
+    while ((c = getopt_long(argc, argv, "+:n:H:c:hV", long_options, NULL)) !=
            -1) {
         if (c == '?' || c == ':')
             explain_option(c, argv);

@@ -32,6 +32,9 @@ int job_run(const struct options *options);
 /* Hand over to srun or mpirun; returns only an exit status for failure. */
 int hosts_run(const struct options *options);
 
+/* Print what this build can do. */
+void check_build(void);
+
 /* Bind the calling process to the rank's core, if there is a way. */
 void bind_to_core(int rank);
 

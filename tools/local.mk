@@ -4,5 +4,5 @@ tools_coll_info_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tools_coll_info_LDADD = libcoll.la $(JANSSON_LIBS)
 tools_collrun_SOURCES = %D%/collrun.c %D%/collrun.h %D%/collrun_job.c \
 	%D%/collrun_job.h %D%/collrun_start.c %D%/collrun_output.c \
-	%D%/collrun_bind.c %D%/collrun_hosts.c
+	%D%/collrun_bind.c %D%/collrun_check.c %D%/collrun_hosts.c
 tools_collrun_LDADD = libcoll.la -lm

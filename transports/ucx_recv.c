@@ -324,8 +324,9 @@ ucs_status_t coll__ucx_arrived(void *arg, const void *header, size_t header_len,
     struct ucx_wire wire = {0};
     struct ucx_peer *peer;
 
-    memcpy(&wire, header, min_size(header_len, sizeof(wire)));
-    if (header_len != sizeof(wire) || !is_sane(ucx, &wire, len))
+    if (header_len == sizeof(wire))
+        memcpy(&wire, header, sizeof(wire));
+    if (!is_sane(ucx, &wire, len))
         return drop_stray(&wire, len);
     peer = coll__ucx_peer(ucx, wire.src);
     if (!peer || peer->status)

@@ -95,10 +95,31 @@ static int put_node(FILE *out, const struct coll__part *part, int parent,
     return number;
 }
 
-static int finish(FILE *out, char *written, char **text)
+static void put_text(FILE *out, const struct coll__part *machine)
 {
-    int is_bad = ferror(out);
+    put_lines(out, machine, 0);
+}
 
+static void put_dot(FILE *out, const struct coll__part *machine)
+{
+    fputs("graph machine {\n    node [shape=box];\n", out);
+    put_node(out, machine, 0, 0);
+    fputs("}\n", out);
+}
+
+/* The text's place is final only when the stream is closed. */
+static int write_to(void (*put)(FILE *, const struct coll__part *),
+                    const struct coll__part *machine, char **text)
+{
+    char *written = NULL;
+    size_t len;
+    FILE *out = open_memstream(&written, &len);
+    int is_bad;
+
+    if (!out)
+        return COLL_ERR_NOMEM;
+    put(out, machine);
+    is_bad = ferror(out);
     if (fclose(out) || is_bad) {
         free(written);
         return COLL_ERR_NOMEM;
@@ -109,28 +130,10 @@ static int finish(FILE *out, char *written, char **text)
 
 int coll__part_text(const struct coll__part *machine, char **text)
 {
-    char *written = NULL;
-    size_t len;
-    FILE *out = open_memstream(&written, &len);
-
-    if (!out)
-        return COLL_ERR_NOMEM;
-    put_lines(out, machine, 0);
-    fflush(out);
-    return finish(out, written, text);
+    return write_to(put_text, machine, text);
 }
 
 int coll__part_dot(const struct coll__part *machine, char **text)
 {
-    char *written = NULL;
-    size_t len;
-    FILE *out = open_memstream(&written, &len);
-
-    if (!out)
-        return COLL_ERR_NOMEM;
-    fputs("graph machine {\n    node [shape=box];\n", out);
-    put_node(out, machine, 0, 0);
-    fputs("}\n", out);
-    fflush(out);
-    return finish(out, written, text);
+    return write_to(put_dot, machine, text);
 }

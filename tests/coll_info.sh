@@ -1,0 +1,87 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# coll_info: each section and form, and what it refuses.
+set -u
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+out=$scratch/out
+err=$scratch/err
+fixture=${srcdir:-.}/tests/topo/two_sockets
+unset COLL_TOPO_FILE COLL_TRANSPORTS COLL_JOB_SECRET
+
+fail() {
+    echo "FAILED: $*" >&2
+    head -n 40 "$out" "$err" >&2
+    exit 1
+}
+
+# shows WORDS ARGUMENTS...: exit status 0, nothing on stderr, the words.
+shows() {
+    words=$1
+    shift
+    timeout 60 tools/coll_info "$@" > "$out" 2> "$err" || fail "$*: exit status $?"
+    [ ! -s "$err" ] || fail "$*: something on stderr"
+    grep -q -- "$words" "$out" || fail "$*: nothing of '$words'"
+}
+
+# refused STATUS WORDS ARGUMENTS...: one sentence with the words.
+refused() {
+    wanted=$1
+    words=$2
+    shift 2
+    timeout 60 tools/coll_info "$@" > "$out" 2> "$err"
+    status=$?
+    [ $status = "$wanted" ] || fail "$*: exit status $status, not $wanted"
+    [ "$(wc -l < "$err")" = 1 ] || fail "$*: not one line on stderr"
+    grep -q -- "$words" "$err" || fail "$*: nothing of '$words'"
+}
+
+shows '^libcoll v[0-9.]*:$' --check-build
+for line in 'Devices:' '    \[X\] host' '    \[ \] cuda' 'Bootstraps:' \
+    '    \[X\] collrun' '    \[X\] torchrun' 'Transports:' '    \[X\] shm' \
+    'Libraries:' '    \[X\] hwloc (2\.'; do
+    grep -q "^$line" "$out" || fail "--check-build without '$line'"
+done
+box=' '
+grep -q 'define COLL_HAVE_PMIX 1' config.h && box=X
+grep -q "^    \[$box\] pmix" "$out" || fail "pmix is not [$box]"
+
+shows '^shm  *yes' --transports
+COLL_TRANSPORTS=self shows '^shm  *no' --transports
+shows '^COLL_TIMEOUT=300$' --params
+COLL_TIMEOUT=5 shows '^COLL_TIMEOUT=5  (default 300)  (set)$' --params
+COLL_JOB_SECRET=abracadabra shows '^COLL_JOB_SECRET=(set, not shown)' --params
+! grep -q abracadabra "$out" || fail "a secret is shown"
+
+COLL_TOPO_FILE=$fixture.xml shows . --topology
+diff "$fixture.txt" "$out" > "$err" || fail "--topology is not the machine in the file"
+COLL_TOPO_FILE=$fixture.xml shows 'graph machine' --topology --dot
+COLL_TOPO_FILE=$fixture.xml shows '<topology version' --xml
+cp "$out" "$scratch/again.xml"
+COLL_TOPO_FILE=$scratch/again.xml shows . --topology
+diff "$fixture.txt" "$out" > "$err" || fail "--xml gives another machine"
+
+shows '"version"' --json
+for key in build transports params topology; do
+    grep -q "^  \"$key\": \[" "$out" || fail "--json without $key"
+done
+shows '"transports"' --json --transports
+! grep -q '"params"' "$out" || fail "--json --transports shows parameters"
+COLL_DATA=$(printf '\377') shows '"COLL_DATA"' --json --params
+shows '^Topology:'
+shows 'Usage: coll_info' --help
+shows 'libcoll' --version
+
+refused 2 'unknown option --frobnicate' --frobnicate
+refused 2 'unknown option -z' -z
+refused 2 'unexpected argument' more
+refused 2 'only one of' --xml --dot
+refused 2 'form of --topology only' --params --dot
+COLL_TOPO_FILE=/nonexistent refused 1 'does not exist' --topology
+COLL_TOPO_FILE=$fixture.txt refused 1 'no hwloc XML' --json --topology
+if [ -w /dev/full ]; then
+    for form in --params --json --help; do
+        tools/coll_info $form > /dev/full 2> "$err"
+        [ $? = 1 ] && grep -q 'cannot write' "$err" || fail "$form: a full disk goes unnoticed"
+    done
+fi

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* conform_data.c - what the ranks send each other, and whether it arrived. */
+#include "tests/conform.h"
+#include "lib/util/util.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- payloads ----------------------------------------------------------- */
+
+void *conform_new_payload(size_t len, int src, int dst, unsigned k)
+{
+    unsigned char *bytes = malloc(len + 1);
+    uint32_t word = 0x9e3779b9u * (k + 1) + (uint32_t)(src * 31 + dst);
+
+    ck_assert_ptr_nonnull(bytes);
+    for (size_t i = 0; i < len; i++) {
+        if (i % 3 == 0)
+            word = word * 1664525u + 1013904223u;
+        bytes[i] = (unsigned char)(word >> (8 + 8 * (i % 3)));
+    }
+    return bytes;
+}
+
+static size_t first_difference(const unsigned char *a, const unsigned char *b)
+{
+    size_t i = 0;
+
+    while (a[i] == b[i])
+        i++;
+    return i;
+}
+
+void conform_expect_payload(struct rank *rank, const struct coll__xfer *xfer,
+                            unsigned k)
+{
+    void *want = conform_new_payload(xfer->len, xfer->peer, rank->me, k);
+
+    EXPECT(rank, xfer->status == COLL_OK, "message %u of %zu bytes: %s", k,
+           xfer->len, coll_strerror(xfer->status));
+    if (memcmp(want, xfer->buf, xfer->len))
+        EXPECT(rank, 0, "message %u of %zu bytes from %d differs at %zu", k,
+               xfer->len, xfer->peer, first_difference(want, xfer->buf));
+    free(want);
+}
+
+struct coll__head conform_head_of(unsigned k, size_t len)
+{
+    return (struct coll__head){.seq = k, .op = 3, .root = 1, .count = len};
+}
+
+void conform_post_send(struct rank *rank, struct coll__xfer *xfer, int peer,
+                       unsigned k, size_t len)
+{
+    *xfer =
+        (struct coll__xfer){.peer = peer,
+                            .len = len,
+                            .buf = conform_new_payload(len, rank->me, peer, k),
+                            .head = conform_head_of(k, len)};
+    rank->tp->ops->send(rank->tp, xfer);
+}
+
+void conform_post_recv(struct rank *rank, struct coll__xfer *xfer, int peer,
+                       unsigned k, size_t len)
+{
+    *xfer = (struct coll__xfer){.peer = peer,
+                                .len = len,
+                                .buf = calloc(1, len + 1),
+                                .head = conform_head_of(k, len)};
+    ck_assert_ptr_nonnull(xfer->buf);
+    rank->tp->ops->recv(rank->tp, xfer);
+}
+
+void conform_finish(struct rank *rank, struct coll__xfer *sends,
+                    struct coll__xfer *recvs, int n, unsigned first)
+{
+    conform_wait(rank, recvs, n);
+    conform_wait(rank, sends, n);
+    for (int i = 0; i < n; i++) {
+        EXPECT(rank, sends[i].status == COLL_OK, "send: %s",
+               coll_strerror(sends[i].status));
+        conform_expect_payload(rank, &recvs[i], first + (unsigned)i);
+        free(sends[i].buf);
+        free(recvs[i].buf);
+    }
+}
+
+/* ---- reductions --------------------------------------------------------- */
+
+void conform_sum_i32(void *dst, const void *src, size_t len)
+{
+    for (size_t i = 0; i < len; i += 4) {
+        int32_t a, b;
+
+        memcpy(&a, (char *)dst + i, 4);
+        memcpy(&b, (const char *)src + i, 4);
+        a += b;
+        memcpy((char *)dst + i, &a, 4);
+    }
+}
+
+void conform_sum_f64(void *dst, const void *src, size_t len)
+{
+    for (size_t i = 0; i < len; i += 8) {
+        double a, b;
+
+        memcpy(&a, (char *)dst + i, 8);
+        memcpy(&b, (const char *)src + i, 8);
+        a += b;
+        memcpy((char *)dst + i, &a, 8);
+    }
+}
+
+/* Element i of what src contributes; small whole numbers, exact in f64. */
+static void put_element(void *buf, size_t i, int src, int is_f64)
+{
+    int32_t whole = (int32_t)(i % 1009) * 3 + src * 7;
+    double real = whole;
+
+    if (is_f64)
+        memcpy((char *)buf + i * 8, &real, 8);
+    else
+        memcpy((char *)buf + i * 4, &whole, 4);
+}
+
+static void *new_elements(size_t count, int src, int is_f64)
+{
+    void *buf = malloc(count * 8 + 1);
+
+    ck_assert_ptr_nonnull(buf);
+    for (size_t i = 0; i < count; i++)
+        put_element(buf, i, src, is_f64);
+    return buf;
+}
+
+void conform_expect_elements(struct rank *rank, const struct coll__xfer *xfer,
+                             int is_f64)
+{
+    size_t count = xfer->len / (is_f64 ? 8 : 4);
+    void *want = new_elements(count, xfer->peer, is_f64);
+    void *own = new_elements(count, rank->me, is_f64);
+
+    if (xfer->reduce)
+        xfer->reduce(want, own, xfer->len);
+    EXPECT(rank, xfer->status == COLL_OK, "%s", coll_strerror(xfer->status));
+    EXPECT(rank, !memcmp(want, xfer->buf, xfer->len), "%zu %s are wrong", count,
+           is_f64 ? "f64" : "i32");
+    free(want);
+    free(own);
+}
+
+void conform_post_elements(struct rank *rank, struct coll__xfer *xfer,
+                           size_t count, int is_recv, unsigned k)
+{
+    int is_f64 = xfer->reduce == conform_sum_f64;
+
+    xfer->len = count * (is_f64 ? 8 : 4);
+    xfer->buf = new_elements(count, rank->me, is_f64);
+    xfer->head = conform_head_of(k, xfer->len);
+    (is_recv ? rank->tp->ops->recv : rank->tp->ops->send)(rank->tp, xfer);
+}
