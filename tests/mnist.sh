@@ -8,6 +8,7 @@ data=${COLL_TEST_MNIST:-${srcdir:-.}/../shared/data/mnist}
 [ -x trainer/coll_train ] || { echo "built without oneDNN"; exit 77; }
 [ -d "$data" ] || { echo "no MNIST in $data; name it by COLL_TEST_MNIST"; exit 77; }
 [ -z "${COLL_TEST_QUICK:-}" ] || { echo "COLL_TEST_QUICK: it takes minutes"; exit 77; }
+unset COLL_TEST_MNIST COLL_TEST_QUICK # no parameters of the library
 out=$(mktemp) || exit 1
 trap 'rm -f "$out"' EXIT
 timeout 900 "$build/tools/collrun" -n 2 trainer/coll_train --data-dir "$data" --epochs 3 \

@@ -250,7 +250,7 @@ START_TEST(data_is_found_by_flag_then_by_environment)
     ck_assert_int_eq(mkdir(dir, 0700), 0);
     ck_assert_int_eq(mkdir(below, 0700), 0);
     write_set(below, 1);
-    assert_loads(&by_env, dir);
+    assert_loads(&by_env, below);
 }
 END_TEST
 

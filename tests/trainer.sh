@@ -11,7 +11,7 @@ collrun=$build/tools/collrun
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
-unset COLL_DATA RANK WORLD_SIZE COLL_RANK COLL_SIZE
+unset COLL_DATA RANK WORLD_SIZE COLL_RANK COLL_SIZE COLL_TEST_QUICK COLL_TEST_MNIST
 
 fail() {
     echo "FAILED: $*" >&2
@@ -56,13 +56,16 @@ usage() {
     refuse 2 'did you mean --epochs?' "$train" --epoch 3
     refuse 2 'adam|sgd' "$train" --opt=lion
     refuse 2 'needs a value' "$train" --json
+    refuse 1 'more than this machine' "$train" --dry-run --threads 100000
     refuse 1 'WORLD_SIZE' env RANK=0 "$train" --dry-run
 }
 
 data() {
     mkdir empty foreign
     refuse 1 'empty/train-images-idx3-ubyte is missing' "$train" --data-dir empty
-    COLL_DATA=empty refuse 1 'empty/train-images-idx3-ubyte is missing' "$train"
+    [ -d /usr/share/datasets/mnist ] ||
+        refuse 1 'empty/train-images-idx3-ubyte is missing' \
+            env COLL_DATA=empty "$train" --dataset mnist
     for f in train-images-idx3 train-labels-idx1 t10k-images-idx3 t10k-labels-idx1; do
         echo "this is no data" > foreign/$f-ubyte
     done
@@ -91,6 +94,8 @@ files() {
         '"bytes_reduced":115188672' '"max_rss_mib":' '"seed":42' '"threads":1'; do
         grep -q "$key" r.json || fail "no $key in r.json"
     done
+    accept "$train" $small --epochs 1 --opt sgd --lr 1e10 --json r.json
+    grep -q '"loss":null' r.json || fail "a loss that is no number is not null"
     accept "$train" $small --epochs 1 --progress off --json -
     [ "$(wc -l < out)" = 1 ] || fail "--progress off --json - prints more than JSON"
 }

@@ -11,6 +11,8 @@
 
 #define SYSTEM_DIR "/usr/share/datasets"
 #define MAX_PATH 1024
+#define IMAGES "images-idx3"
+#define LABELS "labels-idx1"
 #define SYNTHETIC_TRAIN 60000
 #define SYNTHETIC_TEST 10000
 
@@ -35,57 +37,74 @@ void dataset_fini(struct dataset *d)
 
 /* ---- where the files are ---- */
 
-/* Look for DIR/FILE and DIR/FILE.gz. */
-static int find_in(const char *dir, const char *file, char *path)
+/* Find FOLDER/PART-WHAT-ubyte, plain or .gz. */
+static int find_file(char path[MAX_PATH], const char *folder, const char *part,
+                     const char *what)
 {
-    snprintf(path, MAX_PATH, "%s/%s", dir, file);
-    if (access(path, F_OK) == 0)
-        return 1;
-    snprintf(path, MAX_PATH, "%s/%s.gz", dir, file);
-    return access(path, F_OK) == 0;
+    static const char *const ends[] = {"", ".gz"};
+
+    for (int i = 0; i < 2; i++) {
+        int len = snprintf(path, MAX_PATH, "%s/%s-%s-ubyte%s", folder, part,
+                           what, ends[i]);
+
+        if (len < MAX_PATH && access(path, F_OK) == 0)
+            return 1;
+    }
+    return 0;
 }
 
-/* A set's files lie in its folder, or in a folder of its name there. */
-static int find_file(const char *dir, const char *name, const char *file,
-                     char *path)
+/* Say whether a set lies in dir, or in the folder of its name there. */
+static int find_folder(char folder[MAX_PATH], const char *dir,
+                       const char *name)
 {
-    char below[MAX_PATH];
+    char path[MAX_PATH];
 
-    if (find_in(dir, file, path))
-        return 0;
-    if ((size_t)snprintf(below, sizeof(below), "%s/%s", dir, name) <
-            sizeof(below) - 64 && find_in(below, file, path))
-        return 0;
-    return train_fail("%s/%s is missing, plain and .gz; name the folder of %s "
-                      "by --data-dir or COLL_DATA%s", dir, file, name,
+    snprintf(folder, MAX_PATH, "%s/%s", dir, name);
+    if (find_file(path, folder, "train", IMAGES))
+        return 1;
+    snprintf(folder, MAX_PATH, "%s", dir);
+    return find_file(path, folder, "train", IMAGES);
+}
+
+static int missing(const char *folder, const char *part, const char *what,
+                   const char *name)
+{
+    return train_fail("%s/%s-%s-ubyte is missing, plain and .gz; name the "
+                      "folder of %s by --data-dir or COLL_DATA%s", folder, part,
+                      what, name,
                       strcmp(name, "fashion-mnist")
                           ? ""
                           : ", or install Debian's dataset-fashion-mnist");
 }
 
-/* --data-dir, else COLL_DATA, else the system's.  A folder that the user names
- * is not passed over when it lacks a file: that would train on other data. */
-static const char *data_dir(const struct data_config *config)
+/* --data-dir alone, when it is given: to train on other data than the user
+ * points at would be worse than to stop.  Else COLL_DATA, then the system's. */
+static int choose_folder(char folder[MAX_PATH],
+                         const struct data_config *config)
 {
     const char *env = getenv("COLL_DATA");
+    const char *dirs[] = {env && *env ? env : SYSTEM_DIR, SYSTEM_DIR};
+    int n_dirs = 2;
 
-    if (*config->dir)
-        return config->dir;
-    return env && *env ? env : SYSTEM_DIR;
+    if (*config->dir) {
+        dirs[0] = config->dir;
+        n_dirs = 1;
+    }
+    for (int i = 0; i < n_dirs; i++)
+        if (find_folder(folder, dirs[i], config->name))
+            return 0;
+    return missing(dirs[0], "train", IMAGES, config->name);
 }
 
-static int load_part(struct images *images, const struct data_config *config,
-                     const char *part)
+static int load_part(struct images *images, const char *folder,
+                     const char *part, const char *name)
 {
-    char pixels[MAX_PATH], labels[MAX_PATH], file[64];
-    const char *dir = data_dir(config);
+    char pixels[MAX_PATH], labels[MAX_PATH];
 
-    snprintf(file, sizeof(file), "%s-images-idx3-ubyte", part);
-    if (find_file(dir, config->name, file, pixels))
-        return -1;
-    snprintf(file, sizeof(file), "%s-labels-idx1-ubyte", part);
-    if (find_file(dir, config->name, file, labels))
-        return -1;
+    if (!find_file(pixels, folder, part, IMAGES))
+        return missing(folder, part, IMAGES, name);
+    if (!find_file(labels, folder, part, LABELS))
+        return missing(folder, part, LABELS, name);
     return idx_load(images, pixels, labels);
 }
 
@@ -109,9 +128,13 @@ static int load_synthetic(struct dataset *d, const struct data_config *config)
 
 static int load_files(struct dataset *d, const struct data_config *config)
 {
-    snprintf(d->where, sizeof(d->where), "%s", data_dir(config));
-    if (load_part(&d->train, config, "train") ||
-        load_part(&d->test, config, "t10k"))
+    char folder[MAX_PATH];
+
+    if (choose_folder(folder, config))
+        return -1;
+    snprintf(d->where, sizeof(d->where), "%.511s", folder);
+    if (load_part(&d->train, folder, "train", config->name) ||
+        load_part(&d->test, folder, "t10k", config->name))
         return -1;
     images_limit(&d->train, config->limit_train);
     images_limit(&d->test, config->limit_test);

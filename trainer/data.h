@@ -33,7 +33,7 @@ struct data_config {
  * Result:    0, or -1 with train_error() naming the file that is missing,
  *            foreign or cut off; *d is then empty.
  * Ownership: end *d by dataset_fini().
- * See:       dataset_open_dir() for where it looks.
+ * See:       choose_folder() in data.c for where it looks.
  */
 int dataset_load(struct dataset *d, const struct data_config *config);
 void dataset_fini(struct dataset *d);

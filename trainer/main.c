@@ -28,8 +28,10 @@ static int all_well(struct ddp *d, int status)
 {
     int failed;
 
-    if (d->has_failed || ddp_agree(d, status, &failed))
-        return say_error();
+    if (d->has_failed || ddp_agree(d, status, &failed)) {
+        fprintf(stderr, "coll_train: rank %d: %s\n", d->rank, train_error());
+        return -1;
+    }
     if (failed < 0)
         return 0;
     return failed == d->rank ? say_error() : -1;

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static dnnl_engine_t engine;
 static dnnl_stream_t stream;
@@ -56,9 +57,13 @@ static int check(dnnl_status_t status, const char *call)
  * function up keeps any other build of oneDNN usable. */
 static int set_threads(int threads)
 {
-    void (*set)(int);
+    long most = sysconf(_SC_NPROCESSORS_ONLN);
     void *found = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
+    void (*set)(int);
 
+    if (threads > most)
+        return train_fail("--threads %d is more than this machine's %ld "
+                          "processors; use %ld at most", threads, most, most);
     if (!found)
         return threads == 1 ? 0
                             : train_fail("this oneDNN has no OpenMP, so "

@@ -195,7 +195,7 @@ static void params_changed(struct trainer *t)
 
 int trainer_share(struct trainer *t)
 {
-    size_t bucket = (size_t)(t->args->bucket_mb * 1048576);
+    size_t bucket = (size_t)(fmin(t->args->bucket_mb, 1e6) * 1048576);
     uint64_t words[] = {t->epoch, t->optim.step};
 
     if (ddp_share_words(t->ddp, words, 2) ||
