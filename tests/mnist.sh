@@ -1,14 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Real MNIST, two ranks, the default flags: 98.5 % of the test set within three
-# epochs.  COLL_TEST_MNIST names the folder of its four files.
+# epochs.  TEST_MNIST names the folder of its four files.
 build=$PWD
-data=${COLL_TEST_MNIST:-${srcdir:-.}/../shared/data/mnist}
+data=${TEST_MNIST:-${srcdir:-.}/../shared/data/mnist}
 
 [ -x trainer/coll_train ] || { echo "built without oneDNN"; exit 77; }
-[ -d "$data" ] || { echo "no MNIST in $data; name it by COLL_TEST_MNIST"; exit 77; }
-[ -z "${COLL_TEST_QUICK:-}" ] || { echo "COLL_TEST_QUICK: it takes minutes"; exit 77; }
-unset COLL_TEST_MNIST COLL_TEST_QUICK # no parameters of the library
+[ -d "$data" ] || { echo "no MNIST in $data; name it by TEST_MNIST"; exit 77; }
+[ -z "${TEST_QUICK:-}" ] || { echo "TEST_QUICK: it takes minutes"; exit 77; }
 out=$(mktemp) || exit 1
 trap 'rm -f "$out"' EXIT
 timeout 900 "$build/tools/collrun" -n 2 trainer/coll_train --data-dir "$data" --epochs 3 \

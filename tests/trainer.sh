@@ -11,7 +11,7 @@ collrun=$build/tools/collrun
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
-unset COLL_DATA RANK WORLD_SIZE COLL_RANK COLL_SIZE COLL_TEST_QUICK COLL_TEST_MNIST
+unset COLL_DATA RANK WORLD_SIZE COLL_RANK COLL_SIZE
 
 fail() {
     echo "FAILED: $*" >&2

@@ -28,7 +28,7 @@ void coll__wait_init(struct coll__wait *wait, int is_crowded)
 {
     const char *mode = coll__param_text(PARAM_WAIT);
 
-    *wait = (struct coll__wait){.n_spins = is_crowded ? 16 : 20000,
+    *wait = (struct coll__wait){.n_spins = is_crowded ? 16 : 1000,
                                 .yield_s = is_crowded ? 2e-3 : 20e-3};
     if (!strcmp(mode, "spin"))
         wait->n_spins = ~0u;
