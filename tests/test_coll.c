@@ -96,7 +96,7 @@ static struct coll_args args_of(const struct work *w)
                               .count = w->op.count};
 }
 
-/* ---- random runs -------------------------------------------------------------- */
+/* ---- random runs --------------------------------------------------------- */
 
 static int random_blocking(struct world_rank *me)
 {
@@ -270,7 +270,61 @@ static int two_at_once(struct world_rank *me)
 START_TEST(two_communicators_do_not_mix) { run(two_at_once, 4, _i); }
 END_TEST
 
-/* ---- bad input ------------------------------------------------------------------ */
+/* ---- more than 2^31 elements ---------------------------------------------- */
+
+#define MANY (((size_t)1 << 31) + 12345)
+
+static unsigned char many_of(int rank, size_t i)
+{
+    return (unsigned char)(i * 2654435761u >> 24) % 100 + (unsigned char)rank;
+}
+
+/* One byte each, in place, by the largest rank's value. */
+static int many(struct world_rank *me)
+{
+    struct coll_comm *comm;
+    unsigned char *x = malloc(MANY);
+
+    WORLD_CHECK(me, x && !coll_comm_create_oob(&comm, &me->oob, NULL));
+    for (size_t i = 0; i < MANY; i++)
+        x[i] = many_of(me->rank, i);
+    WORLD_CHECK(me,
+                !coll_allreduce(x, x, MANY, COLL_U8, COLL_MAX, comm, NULL));
+    for (size_t i = 0; i < MANY; i++)
+        if (x[i] != many_of(me->size - 1, i))
+            WORLD_CHECK(me, !"an element is wrong");
+    WORLD_CHECK(me, !coll_broadcast(x, x, MANY, COLL_U8, 1, comm, NULL));
+    WORLD_CHECK(me, x[MANY - 1] == many_of(me->size - 1, MANY - 1));
+    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_OK);
+    free(x);
+    return 0;
+}
+
+static int has_memory(size_t bytes)
+{
+    FILE *file = fopen("/proc/meminfo", "r");
+    unsigned long kib = 0;
+    char line[128];
+
+    while (file && fgets(line, sizeof(line), file))
+        if (sscanf(line, "MemAvailable: %lu", &kib) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return kib > bytes >> 10;
+}
+
+START_TEST(counts_may_pass_2_31)
+{
+    if (!has_memory((size_t)6 << 30)) {
+        printf("counts_may_pass_2_31: skipped, needs 6 GiB of memory\n");
+        return;
+    }
+    ck_assert_int_eq(world_fork(2, many, NULL, DEADLINE), 0);
+}
+END_TEST
+
+/* ---- bad input ----------------------------------------------------------- */
 
 #define EXPECT(me, rc, code, words)                            \
     do {                                                       \
@@ -449,6 +503,8 @@ int main(void)
     tcase_add_test(c, a_request_can_be_started_many_times);
     tcase_add_loop_test(c, ranks_can_be_threads, 1, most);
     tcase_add_loop_test(c, two_communicators_do_not_mix, 0, 2);
+    if (!getenv("TEST_QUICK"))
+        tcase_add_test(c, counts_may_pass_2_31);
     tcase_add_test(c, bad_arguments_get_a_sentence_and_send_nothing);
     tcase_add_test(c, a_struct_with_an_unknown_tail_is_refused);
     tcase_add_loop_test(c, bad_parameters_are_named, 0, 6);

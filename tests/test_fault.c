@@ -41,7 +41,7 @@ static int begin(struct world_rank *me, struct coll_comm *comm)
            me->oob.allgather(me->oob.arg, &mine, all, 1);
 }
 
-/* ---- disagreement ----------------------------------------------------------------- */
+/* ---- disagreement -------------------------------------------------------- */
 
 static int x[1 << 20], y[1 << 22];
 
@@ -145,7 +145,7 @@ START_TEST(a_mismatch_nobody_noticed_is_found_when_leaving)
 }
 END_TEST
 
-/* ---- deadlines ---------------------------------------------------------------------- */
+/* ---- deadlines ----------------------------------------------------------- */
 
 static int one_is_late(struct world_rank *me)
 {
@@ -228,7 +228,7 @@ START_TEST(a_stopped_rank_is_named_as_silent)
 }
 END_TEST
 
-/* ---- death ------------------------------------------------------------------------ */
+/* ---- death --------------------------------------------------------------- */
 
 /* The names in /dev/shm. */
 struct listing {
@@ -360,7 +360,7 @@ START_TEST(an_abort_ends_every_wait)
 }
 END_TEST
 
-/* ---- want -------------------------------------------------------------------------- */
+/* ---- want ---------------------------------------------------------------- */
 
 static int no_descriptors(struct world_rank *me)
 {

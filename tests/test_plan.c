@@ -72,7 +72,7 @@ START_TEST(every_algorithm_is_right_for_any_ranks_and_counts)
 }
 END_TEST
 
-/* ---- the check finds planted faults --------------------------------------- */
+/* ---- the check finds planted faults -------------------------------------- */
 
 static struct coll__problem allreduce(int p, size_t count)
 {
@@ -247,7 +247,7 @@ START_TEST(everyone_receiving_first_gets_stuck)
 }
 END_TEST
 
-/* ---- passes ----------------------------------------------------------------- */
+/* ---- passes -------------------------------------------------------------- */
 
 START_TEST(fuse_leaves_the_ring_without_scratch)
 {
@@ -360,7 +360,7 @@ START_TEST(dump_names_every_step)
 }
 END_TEST
 
-/* ---- choice ------------------------------------------------------------------ */
+/* ---- choice -------------------------------------------------------------- */
 
 static const struct coll__cost links = {1e-6, 0.2e-9, 0.1e-9, 131072};
 
@@ -419,8 +419,9 @@ int main(void)
     int most = getenv("TEST_QUICK") ? 12 : MAX_RANKS, failed;
 
     tcase_set_timeout(proof, 120);
-    tcase_add_loop_test(proof, every_algorithm_is_right_for_any_ranks_and_counts,
-                        1, most + 1);
+    tcase_add_loop_test(proof,
+                        every_algorithm_is_right_for_any_ranks_and_counts, 1,
+                        most + 1);
     tcase_add_loop_test(proof, a_spoilt_plan_is_refused, 0, 10);
     tcase_add_test(proof, a_missing_edge_is_found_in_some_order);
     tcase_add_test(proof, everyone_receiving_first_gets_stuck);

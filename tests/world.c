@@ -69,7 +69,7 @@ static void seat_init(struct seat *seat, struct board *board, int rank,
                                      .arg = seat};
 }
 
-/* ---- processes ---------------------------------------------------------------- */
+/* ---- processes ----------------------------------------------------------- */
 
 static pid_t start_process(struct board *board, int rank, int size,
                            world_fn *fn, void *arg, pid_t *pids)
@@ -127,7 +127,7 @@ int world_fork(int size, world_fn *fn, void *arg, double deadline)
     return failed;
 }
 
-/* ---- threads -------------------------------------------------------------------- */
+/* ---- threads ------------------------------------------------------------- */
 
 static void *thread_main(void *arg)
 {

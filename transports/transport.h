@@ -44,7 +44,7 @@ struct coll__xfer {
     struct coll__head got;   /* after COLL_ERR_MISMATCH: what came instead */
     uint64_t got_len;
 
-    struct coll__xfer *next; /* the transport's while the message is under way */
+    struct coll__xfer *next; /* this and below: the transport's */
     size_t done;
     void *priv;
 };

@@ -286,7 +286,7 @@ int coll_comm_create_oob(struct coll_comm **comm, const struct coll_oob *theirs,
     return rc ? rc : comm_open(&boot, &settings, comm);
 }
 
-/* ---- leaving ------------------------------------------------------------------ */
+/* ---- leaving ------------------------------------------------------------- */
 
 /* What ranks compare when they part: did all call the same operations? */
 struct farewell {
@@ -342,7 +342,7 @@ int coll_comm_destroy(struct coll_comm *comm)
     return rc ? rc : ended;
 }
 
-/* ---- questions ------------------------------------------------------------------ */
+/* ---- questions ----------------------------------------------------------- */
 
 int coll_comm_rank(const struct coll_comm *comm) { return comm->rank; }
 

@@ -70,7 +70,7 @@ struct coll_request {
     struct coll_request *next;
 };
 
-/* ---- fail.c ------------------------------------------------------------------ */
+/* ---- fail.c -------------------------------------------------------------- */
 
 /* Fail the communicator here and on every other rank; the first failure
  * stays.  Any thread.  Returns status. */
@@ -97,14 +97,14 @@ int coll__comm_timed_out(struct coll_comm *comm, struct coll_request *request,
  * since the ranks disagree.  COLL_OK or a status. */
 int coll__comm_look_around(struct coll_comm *comm);
 
-/* ---- links.c ----------------------------------------------------------------- */
+/* ---- links.c ------------------------------------------------------------- */
 
 /* Open transports in order of preference until all ranks reach each other, and
  * agree on the links' cost.  Collective.  Logged; closed by links_close(). */
 int coll__comm_links_open(struct coll_comm *comm);
 void coll__comm_links_close(struct coll_comm *comm, int is_orderly);
 
-/* ---- request.c --------------------------------------------------------------- */
+/* ---- request.c ----------------------------------------------------------- */
 
 /* Carry out a blocking call. */
 int coll__comm_call(struct coll_comm *comm, const struct coll_args *args);
@@ -112,7 +112,7 @@ int coll__comm_call(struct coll_comm *comm, const struct coll_args *args);
 /* Free the requests that blocking calls keep. */
 void coll__comm_forget_requests(struct coll_comm *comm);
 
-/* ---- check.c ----------------------------------------------------------------- */
+/* ---- check.c ------------------------------------------------------------- */
 
 /* Judge the arguments of an operation and turn them into a problem. */
 int coll__args_check(const struct coll_args *args, const struct coll_comm *comm,

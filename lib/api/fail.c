@@ -154,7 +154,7 @@ int coll__comm_look_around(struct coll_comm *comm)
     return COLL_OK;
 }
 
-/* ---- deadlines ------------------------------------------------------------------ */
+/* ---- deadlines ----------------------------------------------------------- */
 
 /* Append "; label 1, 4, 5" for the ranks whose mark is `which`. */
 static size_t list_ranks(const char *marks, int size, char which,

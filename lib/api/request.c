@@ -68,7 +68,7 @@ static void request_free(struct coll_request *request)
     free(request);
 }
 
-/* ---- running ---------------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------- */
 
 static void run_first(struct coll_comm *comm)
 {
@@ -178,7 +178,7 @@ static int start(struct coll_request *request)
     return COLL_OK;
 }
 
-/* ---- blocking calls ----------------------------------------------------------------- */
+/* ---- blocking calls ------------------------------------------------------ */
 
 static int same_problem(const struct coll__problem *a,
                         const struct coll__problem *b)
@@ -249,7 +249,7 @@ void coll__comm_forget_requests(struct coll_comm *comm)
         drop_oldest(comm);
 }
 
-/* ---- the caller's own requests --------------------------------------------------------- */
+/* ---- the caller's own requests ------------------------------------------- */
 
 int coll_request_create(const struct coll_args *theirs, struct coll_comm *comm,
                         struct coll_request **request)

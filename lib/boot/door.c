@@ -38,6 +38,7 @@ static struct {
     struct coll__source *listeners[MAX_LISTENERS];
     struct visitor *oldest, *newest;
     int n_visitors;
+    int has_complained; /* that descriptors ran out */
     struct coll__gate *gates;
     /* Rendezvous that are over: who comes for the next one is early. */
     struct {
@@ -281,8 +282,10 @@ static void listener_ready(struct coll__source *source, uint32_t events)
         admit(fd);
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
                errno == ENOBUFS) {
-        log_warn("boot", "cannot take a connection: %s; see ulimit -n",
-                 strerror(errno));
+        if (!door.has_complained)
+            log_warn("boot", "cannot take a connection: %s; see ulimit -n",
+                     strerror(errno));
+        door.has_complained = 1;
         coll__reactor_change(source, 0);
         coll__reactor_deadline(source, coll__now() + PAUSE);
     }

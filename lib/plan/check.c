@@ -215,7 +215,7 @@ static int run_message(struct checker *c, int src, int i, int dst, int j)
     return rc;
 }
 
-/* ---- events --------------------------------------------------------------- */
+/* ---- events -------------------------------------------------------------- */
 
 static int add_event(struct checker *c, int rank, int step)
 {
@@ -316,7 +316,7 @@ static struct event take_event(struct checker *c)
     return ev;
 }
 
-/* ---- the whole run --------------------------------------------------------- */
+/* ---- the whole run ------------------------------------------------------- */
 
 /* What a rank's buffers hold at the start. */
 static int fill_in(struct checker *c, int r)

@@ -8,7 +8,8 @@
 _Static_assert(sizeof(struct coll__head) == 3 * sizeof(uint64_t),
                "a head is three words");
 
-void coll__history_start(struct coll__history *h, const struct coll__head *head)
+void coll__history_start(struct coll__history *h,
+                         const struct coll__head *head)
 {
     uint64_t words[3];
     uint64_t n = atomic_load_explicit(&h->n_started, memory_order_relaxed);

@@ -21,7 +21,8 @@ struct coll__history {
 };
 
 /* Note the start, or the end, of the next operation. */
-void coll__history_start(struct coll__history *h, const struct coll__head *head);
+void coll__history_start(struct coll__history *h,
+                         const struct coll__head *head);
 void coll__history_end(struct coll__history *h);
 
 /* Fetch the head of operation seq (from 1 on): 1, or 0 when it is too old. */
