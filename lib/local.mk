@@ -8,6 +8,7 @@ libcore_la_CFLAGS = $(AM_CFLAGS) $(UCX_CFLAGS) $(HWLOC_CFLAGS) $(VERBS_CFLAGS) \
 libcore_la_LIBADD = $(UCX_LIBS) $(HWLOC_LIBS) $(VERBS_LIBS) $(JANSSON_LIBS) \
 	$(SODIUM_LIBS) -ldl -lpthread -lm
 libcore_la_SOURCES = \
+	%D%/trace/head.h \
 	%D%/trace/history.c %D%/trace/history.h \
 	%D%/trace/log.c %D%/trace/log.h \
 	%D%/util/param.c %D%/util/param.h \

@@ -23,8 +23,6 @@
 #include "lib/util/param.h"
 #include "lib/util/util.h"
 
-#include <sodium.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -32,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #define TOKEN_BYTES 32
@@ -291,8 +290,9 @@ static void make_segment(const struct shm *shm, struct offer *offer)
     offer->fd = fd;
     offer->cell = shm->cell;
     offer->n_cells = shm->n_cells;
-    randombytes_buf(offer->token, TOKEN_BYTES);
-    if (fd >= 0 && !ftruncate(fd, (off_t)len) &&
+    if (fd >= 0 &&
+        getrandom(offer->token, TOKEN_BYTES, 0) == TOKEN_BYTES &&
+        !ftruncate(fd, (off_t)len) &&
         pwrite(fd, offer->token, TOKEN_BYTES, 0) == TOKEN_BYTES)
         offer->status = COLL_OK;
     else

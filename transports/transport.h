@@ -15,22 +15,9 @@
 #ifndef COLL_TRANSPORTS_TRANSPORT_H
 #define COLL_TRANSPORTS_TRANSPORT_H
 
-#include "include/coll/coll.h"
-
-/* Names the operation that a message belongs to; travels with each message.
- * Two ranks whose heads differ disagree about what they do. */
-struct coll__head {
-    uint32_t seq; /* the communicator's operation number */
-    uint8_t collective, type, op, zero;
-    int32_t root;
-    uint32_t zero2;
-    uint64_t count;
-};
-
-/* dst = op(dst, src), over len bytes of whole elements.  dst is aligned to its
- * elements; src may lie anywhere (it may be a message within a packet).  They
- * do not overlap. */
-typedef void coll__reduce_fn(void *dst, const void *src, size_t len);
+#include "lib/device/kernel.h"
+#include "lib/topo/peer.h"
+#include "lib/trace/head.h"
 
 /* One message under way.  The caller's storage, untouched by the caller while
  * status is COLL_IN_PROGRESS. */
@@ -53,20 +40,6 @@ struct coll__xfer {
 struct coll__link {
     double alpha; /* s */
     double beta;  /* s a byte */
-};
-
-/* One rank as the others see it; the same table on every rank. */
-struct coll__peer {
-    char host_id[64];    /* equal: perhaps the same host, for shm to try */
-    uint64_t pid_ns;     /* its pid namespace; pid means nothing outside it */
-    int32_t pid;
-    int32_t host;        /* index of its host, in order of lowest rank */
-    int32_t local_rank;  /* among the ranks of its host */
-    int32_t local_size;
-    int32_t n_cores;     /* that its process may run on */
-    uint32_t cpuset;     /* a hash of those cores */
-    int32_t local_cores; /* that the ranks of its host may run on together */
-    int32_t zero;
 };
 
 /* What a transport may use while it opens. */

@@ -41,7 +41,7 @@ static int read_settings(struct coll__settings *settings)
 {
     const char *algo = coll__param_text(PARAM_ALGO);
     const char *transports = coll__param_text(PARAM_TRANSPORTS);
-    int rc = coll__param_check();
+    int rc = coll__params_check();
 
     if (rc == COLL_OK)
         rc = coll__algo_check(algo);

@@ -112,6 +112,15 @@ int coll__comm_call(struct coll_comm *comm, const struct coll_args *args);
 /* Free the requests that blocking calls keep. */
 void coll__comm_forget_requests(struct coll_comm *comm);
 
+/* ---- params.c ----------------------------------------------------------- */
+
+/* Judge every COLL_* variable of the environment.
+ *
+ * Result:    COLL_OK; COLL_ERR_INVALID with a sentence naming the first bad
+ *            value.  An unknown COLL_* name is a warning with the nearest one.
+ */
+int coll__params_check(void);
+
 /* ---- check.c ------------------------------------------------------------- */
 
 /* Judge the arguments of an operation and turn them into a problem. */

@@ -5,6 +5,7 @@ libcore_la_SOURCES += \
 	%D%/fail.c \
 	%D%/feature.c \
 	%D%/links.c \
+	%D%/params.c \
 	%D%/request.c \
 	%D%/status.c \
 	%D%/topo.c

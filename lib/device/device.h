@@ -9,10 +9,7 @@
 #define COLL_LIB_DEVICE_DEVICE_H
 
 #include "include/coll/coll.h"
-#include "transports/transport.h"
-
-/* dst = dst / n_ranks, over len bytes of whole elements. */
-typedef void coll__scale_fn(void *dst, size_t len, int n_ranks);
+#include "lib/device/kernel.h"
 
 struct coll__device {
     const char *name; /* "host" */

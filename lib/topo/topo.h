@@ -9,7 +9,7 @@
 #define COLL_LIB_TOPO_TOPO_H
 
 #include "include/coll/coll.h"
-#include "transports/transport.h"
+#include "lib/topo/peer.h"
 
 /* A network device as libibverbs (or the kernel's list of interfaces) knows
  * it. */

@@ -8,7 +8,7 @@
 #ifndef COLL_LIB_TRACE_HISTORY_H
 #define COLL_LIB_TRACE_HISTORY_H
 
-#include "transports/transport.h"
+#include "lib/trace/head.h"
 
 #include <stdatomic.h>
 
@@ -28,10 +28,6 @@ void coll__history_end(struct coll__history *h);
 /* Fetch the head of operation seq (from 1 on): 1, or 0 when it is too old. */
 int coll__history_get(struct coll__history *h, uint64_t seq,
                       struct coll__head *head);
-
-/* Describe a head in words: "allreduce #7 (100 f32, sum)". */
-void coll__head_describe(const struct coll__head *head, char *text,
-                         size_t len);
 
 /* Describe where this rank is: "in allreduce #7 (...)". */
 void coll__history_where(struct coll__history *h, char *text, size_t len);

@@ -2,15 +2,12 @@
 /* param.c - the table of COLL_* variables: read, judge and list them. */
 #include "lib/util/param.h"
 #include "include/coll/coll.h"
-#include "lib/trace/log.h"
 #include "lib/util/util.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-extern char **environ;
 
 static const struct {
     const char *name, *standard, *words, *what;
@@ -103,13 +100,15 @@ size_t coll__param_bytes(enum coll__param id)
     return value;
 }
 
-/* Return what is wrong with the text of parameter id, or NULL. */
-static const char *fault(int id, const char *text)
+const char *coll__param_fault(enum coll__param id)
 {
+    const char *text = coll__param_text(id);
     double seconds;
     size_t bytes;
     long whole;
 
+    if (!coll__param_is_set(id))
+        return NULL;
     switch (table[id].kind) {
     case PARAM_INT:
         return parse_int(text, &whole) ? "a whole number, 0 or more" : NULL;
@@ -126,52 +125,6 @@ static const char *fault(int id, const char *text)
         break;
     }
     return NULL;
-}
-
-static int find(const char *name, size_t len)
-{
-    for (int i = 0; i < N_PARAMS; i++)
-        if (strlen(table[i].name) == len && !strncmp(table[i].name, name, len))
-            return i;
-    return -1;
-}
-
-static void warn_unknown(const char *name, size_t len)
-{
-    const char *names[N_PARAMS + 1] = {NULL};
-    char text[64];
-
-    if (len >= sizeof(text))
-        return;
-    memcpy(text, name, len);
-    text[len] = '\0';
-    for (int i = 0; i < N_PARAMS; i++)
-        names[i] = table[i].name;
-    log_warn("param", "%s is no parameter; did you mean %s? "
-             "see coll_info --params", text, coll__nearest(text, names));
-}
-
-int coll__param_check(void)
-{
-    for (int i = 0; i < N_PARAMS; i++) {
-        const char *wants;
-
-        if (!coll__param_is_set((enum coll__param)i))
-            continue;
-        wants = fault(i, getenv(table[i].name));
-        if (wants) {
-            log_error("param", "%s=%s is not valid: it must be %s",
-                      table[i].name, getenv(table[i].name), wants);
-            return COLL_ERR_INVALID;
-        }
-    }
-    for (char **e = environ; e && *e; e++) {
-        size_t len = strcspn(*e, "=");
-
-        if (!strncmp(*e, "COLL_", 5) && find(*e, len) < 0)
-            warn_unknown(*e, len);
-    }
-    return COLL_OK;
 }
 
 int coll_param_list(size_t index, struct coll_param *param)

@@ -2,7 +2,7 @@
 /* param.h - every COLL_* variable of the environment, in one table.
  *
  * A parameter is read from the environment at each use, never on a hot path;
- * coll__param_check() judges all of them once, when a communicator is made,
+ * coll__params_check() (lib/api) judges all of them once, when a communicator is made,
  * so that the getters below cannot fail.
  */
 #ifndef COLL_LIB_UTIL_PARAM_H
@@ -88,11 +88,8 @@ size_t coll__param_bytes(enum coll__param id);
  */
 int coll__parse_bytes(const char *text, size_t *bytes);
 
-/* Judge every COLL_* variable of the environment.
- *
- * Result:    COLL_OK; COLL_ERR_INVALID with a sentence naming the first bad
- *            value.  An unknown COLL_* name is a warning with the nearest one.
- */
-int coll__param_check(void);
+/* Return what the text that the environment gives it must be ("a size such as
+ * 64K or 1M") when it is not; NULL when all is well. */
+const char *coll__param_fault(enum coll__param id);
 
 #endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* params.c - judge the environment when a communicator is made. */
+#include "lib/api/comm.h"
+#include "lib/trace/log.h"
+#include "lib/util/param.h"
+#include "lib/util/util.h"
+
+#include <string.h>
+
+extern char **environ;
+
+static int is_parameter(const char *name)
+{
+    for (int i = 0; i < N_PARAMS; i++)
+        if (!strcmp(name, coll__param_name((enum coll__param)i)))
+            return 1;
+    return 0;
+}
+
+/* A variable (NAME=VALUE) looks like a parameter: is it one? */
+static void judge_name(const char *variable)
+{
+    const char *names[N_PARAMS + 1] = {NULL};
+    size_t len = strcspn(variable, "=");
+    char name[64];
+
+    if (strncmp(variable, "COLL_", 5) || len >= sizeof(name))
+        return;
+    memcpy(name, variable, len);
+    name[len] = '\0';
+    if (is_parameter(name))
+        return;
+    for (int i = 0; i < N_PARAMS; i++)
+        names[i] = coll__param_name((enum coll__param)i);
+    log_warn("param", "%s is no parameter; did you mean %s? see coll_info "
+             "--params", name, coll__nearest(name, names));
+}
+
+int coll__params_check(void)
+{
+    for (int i = 0; i < N_PARAMS; i++) {
+        enum coll__param id = (enum coll__param)i;
+        const char *wants = coll__param_fault(id);
+
+        if (wants) {
+            log_error("param", "%s=%s is not valid: it must be %s",
+                      coll__param_name(id), coll__param_text(id), wants);
+            return COLL_ERR_INVALID;
+        }
+    }
+    for (char **variable = environ; variable && *variable; variable++)
+        judge_name(*variable);
+    return COLL_OK;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* kernel.h - the functions that work on elements, by their types. */
+#ifndef COLL_LIB_DEVICE_KERNEL_H
+#define COLL_LIB_DEVICE_KERNEL_H
+
+#include <stddef.h>
+
+/* dst = op(dst, src), over len bytes of whole elements.  dst is aligned to its
+ * elements; src may lie anywhere (it may be a message within a packet).  They
+ * do not overlap. */
+typedef void coll__reduce_fn(void *dst, const void *src, size_t len);
+
+/* dst = dst / n_ranks, over len bytes of whole elements. */
+typedef void coll__scale_fn(void *dst, size_t len, int n_ranks);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* peer.h - what every rank knows of every other. */
+#ifndef COLL_LIB_TOPO_PEER_H
+#define COLL_LIB_TOPO_PEER_H
+
+#include <stdint.h>
+
+/* One rank as the others see it; the same table on every rank. */
+struct coll__peer {
+    char host_id[64];    /* equal: perhaps the same host, for shm to try */
+    uint64_t pid_ns;     /* its pid namespace; pid means nothing outside it */
+    int32_t pid;
+    int32_t host;        /* index of its host, in order of lowest rank */
+    int32_t local_rank;  /* among the ranks of its host */
+    int32_t local_size;
+    int32_t n_cores;     /* that its process may run on */
+    uint32_t cpuset;     /* a hash of those cores */
+    int32_t local_cores; /* that the ranks of its host may run on together */
+    int32_t zero;
+};
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* head.h - an operation in a few bytes: what messages are stamped with and error
+ * sentences are made from. */
+#ifndef COLL_LIB_TRACE_HEAD_H
+#define COLL_LIB_TRACE_HEAD_H
+
+#include "include/coll/coll.h"
+
+/* Names the operation that a message belongs to; travels with each message.
+ * Two ranks whose heads differ disagree about what they do. */
+struct coll__head {
+    uint32_t seq; /* the communicator's operation number */
+    uint8_t collective, type, op, zero;
+    int32_t root;
+    uint32_t zero2;
+    uint64_t count;
+};
+
+/* Describe a head in words: "allreduce #7 (100 f32, sum)". */
+void coll__head_describe(const struct coll__head *head, char *text,
+                         size_t len);
+
+#endif
