@@ -15,17 +15,29 @@ AC_DEFUN([COLL_VERSION_OF], [
     [the version of $2 that this was built with])
 ])
 
-# COLL_PREFIX_DIR(NAME, DESCRIPTION): --with-NAME=DIR puts DIR's pkg-config files
-# in front, for one of the required libraries.
+# COLL_PC_BELOW(NAME, MODULE, DIR): let pkg-config find MODULE below DIR first; an
+# error when it is not there.
+AC_DEFUN([COLL_PC_BELOW], [
+  AS_IF([test -d "$3"], [], [AC_MSG_ERROR([--with-$1=$3: no such folder])])
+  coll_pc_dir=
+  for coll_dir in "$3"/lib*/pkgconfig "$3"/lib/*/pkgconfig "$3"/share/pkgconfig; do
+    AS_IF([test -z "$coll_pc_dir" && test -f "$coll_dir/$2.pc"],
+      [coll_pc_dir=$coll_dir])
+  done
+  AS_IF([test -z "$coll_pc_dir"],
+    [AC_MSG_ERROR([--with-$1=$3: no $2.pc in a pkgconfig folder below it])])
+  PKG_CONFIG_PATH="$coll_pc_dir${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}"
+  export PKG_CONFIG_PATH
+])
+
+# COLL_PREFIX_DIR(NAME, DESCRIPTION): --with-NAME=DIR for a required library whose
+# module has the same name.
 AC_DEFUN([COLL_PREFIX_DIR], [
   AC_ARG_WITH([$1], [AS_HELP_STRING([--with-$1=DIR], [$2 below DIR])],
     [AS_CASE([$withval],
       [yes], [],
       [no], [AC_MSG_ERROR([libcoll cannot be built without $1])],
-      [AS_IF([test -d "$withval"], [],
-         [AC_MSG_ERROR([--with-$1=$withval: no such folder])])
-       PKG_CONFIG_PATH="$withval/lib/pkgconfig:$withval/share/pkgconfig:$PKG_CONFIG_PATH"
-       export PKG_CONFIG_PATH])])
+      [COLL_PC_BELOW([$1], [$1], [$withval])])])
 ])
 
 AC_DEFUN([COLL_REQUIRED_LIBS], [
@@ -56,6 +68,13 @@ AC_DEFUN([COLL_OPTION], [
        [AC_MSG_ERROR([--with-$1=$dir_$1: no such folder])])])
 ])
 
+# COLL_HEADER_BELOW(NAME, HEADER): --with-NAME=DIR must hold include/HEADER, or the
+# compiler would take another one.
+AC_DEFUN([COLL_HEADER_BELOW], [
+  AS_IF([test -n "$dir_$1" && test ! -f "$dir_$1/include/$2"],
+    [AC_MSG_ERROR([--with-$1=$dir_$1: no include/$2 below it])])
+])
+
 # COLL_DECIDE(NAME, VARIABLE, DEBIAN-PACKAGE): take have_NAME to the Makefiles and
 # to config.h, or fail when it was asked for and is missing.
 AC_DEFUN([COLL_DECIDE], [
@@ -72,13 +91,13 @@ AC_DEFUN([COLL_TRY_PKG], [
   have_$1=no
   AS_IF([test "x$want_$1" != xno], [
     AS_IF([test -n "$dir_$1"],
-      [PKG_CONFIG_PATH="$dir_$1/lib/pkgconfig:$PKG_CONFIG_PATH"
-       export PKG_CONFIG_PATH])
+      [COLL_PC_BELOW([$1], m4_bpatsubst([$3], [ .*]), [$dir_$1])])
     PKG_CHECK_MODULES([$2], [$3], [have_$1=yes], [have_$1=no])])
 ])
 
 AC_DEFUN([COLL_OPTIONAL_LIBS], [
   COLL_OPTION([cuda], [GPU buffers by CUDA's driver interface])
+  COLL_HEADER_BELOW([cuda], [cuda.h])
   have_cuda=no
   CUDA_CFLAGS=
   AS_IF([test "x$want_cuda" != xno], [
@@ -97,6 +116,7 @@ AC_DEFUN([COLL_OPTIONAL_LIBS], [
   COLL_DECIDE([pmix], [PMIX], [libpmix-dev])
 
   COLL_OPTION([onednn], [the trainer's CPU kernels by oneDNN])
+  COLL_HEADER_BELOW([onednn], [dnnl.h])
   have_onednn=no
   ONEDNN_CFLAGS=
   ONEDNN_LIBS=
@@ -133,7 +153,7 @@ libcoll $PACKAGE_VERSION
   UCX          `$PKG_CONFIG --modversion ucx`
   hwloc        `$PKG_CONFIG --modversion hwloc`
   libibverbs   `$PKG_CONFIG --modversion libibverbs`
-  CUDA         $have_cuda
+  CUDA headers $have_cuda (no device code in this version)
   PMIx         $have_pmix
   oneDNN       $have_onednn
   Check        $have_check
