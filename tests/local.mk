@@ -3,12 +3,16 @@
 # 77 and the reason.
 
 # The environment of every test.  With its hooks into mmap UCX does not run under
-# the thread sanitizer; hwloc's pci plugin leaks what libpciaccess gave it.
+# the thread sanitizer; hwloc's pci plugin leaks what libpciaccess gave it; the leak
+# sanitizer needs whole stacks to know a leak of another library.
 AM_TESTS_ENVIRONMENT = \
 	UCX_MEM_MMAP_HOOK_MODE=none; export UCX_MEM_MMAP_HOOK_MODE; \
 	HWLOC_COMPONENTS=-pci; export HWLOC_COMPONENTS; \
 	TSAN_OPTIONS=suppressions=$(abs_top_srcdir)/tests/tsan.supp; \
 	export TSAN_OPTIONS; \
+	LSAN_OPTIONS=suppressions=$(abs_top_srcdir)/tests/lsan.supp:print_suppressions=0; \
+	export LSAN_OPTIONS; \
+	ASAN_OPTIONS=fast_unwind_on_malloc=0; export ASAN_OPTIONS; \
 	CC="$(CC)"; export CC; \
 	TEST_LDFLAGS="$(COLL_LDFLAGS)"; export TEST_LDFLAGS;
 
@@ -95,6 +99,6 @@ dist_check_SCRIPTS += $(scripts)
 TESTS += $(scripts)
 
 EXTRA_DIST += %D%/launch.sh %D%/net/slurm-up %D%/run_all %D%/summary \
-	%D%/tsan.supp \
+	%D%/lsan.supp %D%/tsan.supp \
 	%D%/topo/two_sockets.xml %D%/topo/two_sockets.txt \
 	%D%/topo/four_numa.xml %D%/topo/four_numa.txt
