@@ -446,7 +446,7 @@ int bench_main(int argc, char **argv, const struct bench_op *op,
                const struct bench_mode *mode)
 {
     struct bench b = {.op = op, .mode = mode};
-    int status;
+    int status, rc;
 
     if (bench_args_read(argc, argv, op, mode, &b.args, &status))
         return finish(op->name, status);
@@ -456,8 +456,9 @@ int bench_main(int argc, char **argv, const struct bench_op *op,
     status = check_root(&b);
     if (!status)
         status = run_all(&b);
-    if (explain(&b, coll_comm_destroy(b.comm)) && !status)
-        status = 1;
+    rc = coll_comm_destroy(b.comm);
+    if (rc && !status) /* else it has been said */
+        status = explain(&b, rc) != COLL_OK;
     return finish(op->name, status);
 }
 

@@ -330,7 +330,10 @@ static int make_worker(struct ucx *ucx)
     rc = ucp_worker_create(ucx->context, &params, &ucx->worker);
     if (rc != UCS_OK) {
         ucx->worker = NULL;
-        return coll__ucx_status(rc, "ucp_worker_create");
+        log_error("ucx", "UCX cannot start a worker: %s; see that /dev/shm "
+                  "and memory have room, or set UCX_TLS=tcp,self",
+                  ucs_status_string(rc));
+        return COLL_ERR_TRANSPORT;
     }
     return coll__ucx_status(
         ucp_worker_set_am_recv_handler(ucx->worker, &handler),
