@@ -8,7 +8,7 @@
 AM_TESTS_ENVIRONMENT = \
 	UCX_MEM_MMAP_HOOK_MODE=none; export UCX_MEM_MMAP_HOOK_MODE; \
 	HWLOC_COMPONENTS=-pci; export HWLOC_COMPONENTS; \
-	TSAN_OPTIONS=suppressions=$(abs_top_srcdir)/tests/tsan.supp; \
+	TSAN_OPTIONS=suppressions=$(abs_top_srcdir)/tests/tsan.supp:atexit_sleep_ms=0; \
 	export TSAN_OPTIONS; \
 	LSAN_OPTIONS=suppressions=$(abs_top_srcdir)/tests/lsan.supp:print_suppressions=0; \
 	export LSAN_OPTIONS; \

@@ -58,6 +58,7 @@ struct coll_comm {
     struct coll_request *cached; /* of blocking calls, the latest first */
     int n_cached;
     int n_requests; /* the caller's own */
+    unsigned char token_in, token_out; /* a barrier's one byte */
 };
 
 struct coll_request {

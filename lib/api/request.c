@@ -17,8 +17,6 @@
 #define MAX_CACHED 64
 #define LOOK_AROUND_S 0.02
 
-static unsigned char token_in, token_out; /* a barrier's one byte; all zero */
-
 static int request_make(struct coll_comm *comm, const struct coll_args *args,
                         const struct coll__problem *pb,
                         struct coll_request **out)
@@ -76,8 +74,8 @@ static void run_first(struct coll_comm *comm)
     int is_barrier = request->problem.collective == COLL_BARRIER;
 
     coll__prog_start(request->prog, &request->head,
-                     is_barrier ? &token_in : request->args.in,
-                     is_barrier ? &token_out : request->args.out,
+                     is_barrier ? &comm->token_in : request->args.in,
+                     is_barrier ? &comm->token_out : request->args.out,
                      request->args.stream);
 }
 
