@@ -324,6 +324,26 @@ START_TEST(counts_may_pass_2_31)
 }
 END_TEST
 
+/* A request that was forgotten is told of. */
+static int forget_request(struct world_rank *me)
+{
+    struct coll_args args = {.size = sizeof(args), .collective = COLL_BARRIER};
+    struct coll_request *request;
+    struct coll_comm *comm;
+
+    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
+    WORLD_CHECK(me, !coll_request_create(&args, comm, &request));
+    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_ERR_INVALID);
+    WORLD_CHECK(me, strstr(coll_last_error(), "still has requests"));
+    return 0;
+}
+
+START_TEST(a_forgotten_request_is_told_of)
+{
+    ck_assert_int_eq(world_fork(2, forget_request, NULL, DEADLINE), 0);
+}
+END_TEST
+
 /* ---- bad input ----------------------------------------------------------- */
 
 #define EXPECT(me, rc, code, words)                            \
@@ -503,6 +523,7 @@ int main(void)
     tcase_add_test(c, a_request_can_be_started_many_times);
     tcase_add_loop_test(c, ranks_can_be_threads, 1, most);
     tcase_add_loop_test(c, two_communicators_do_not_mix, 0, 2);
+    tcase_add_test(c, a_forgotten_request_is_told_of);
     if (!getenv("TEST_QUICK"))
         tcase_add_test(c, counts_may_pass_2_31);
     tcase_add_test(c, bad_arguments_get_a_sentence_and_send_nothing);

@@ -310,9 +310,10 @@ int coll_comm_async_error(struct coll_comm *comm);
  *            the deadline passed), so that no message is cut off.
  * Ownership: comm is gone, whatever the result; so are its requests' uses.
  *            NULL is allowed and does nothing.
- * Errors:    COLL_ERR_INVALID when a request still runs, COLL_ERR_PEER,
- *            COLL_ERR_TIMEOUT, COLL_ERR_MISMATCH (the ranks made different
- *            operations); comm is freed all the same.
+ * Errors:    COLL_ERR_INVALID when a request still runs or was not destroyed
+ *            (it is now), COLL_ERR_PEER, COLL_ERR_TIMEOUT,
+ *            COLL_ERR_MISMATCH (the ranks called different operations); comm
+ *            is freed all the same.
  * Threads:   one caller, with no operation running.
  */
 int coll_comm_destroy(struct coll_comm *comm);

@@ -336,6 +336,11 @@ int coll_comm_destroy(struct coll_comm *comm)
     if (rc == COLL_OK)
         rc = part(comm);
     is_orderly = rc == COLL_OK || rc == COLL_ERR_MISMATCH;
+    if (rc == COLL_OK && comm->own) {
+        log_error("api", "the communicator still has requests; destroy them "
+                  "first");
+        rc = COLL_ERR_INVALID;
+    }
     coll__comm_links_close(comm, is_orderly);
     ended = coll__ctrl_close(comm->ctrl, is_orderly, comm->timeout);
     comm_free(comm);

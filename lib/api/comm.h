@@ -57,7 +57,7 @@ struct coll_comm {
     struct coll_request **last;
     struct coll_request *cached; /* of blocking calls, the latest first */
     int n_cached;
-    int n_requests; /* the caller's own */
+    struct coll_request *own; /* the caller's, not destroyed yet */
     unsigned char token_in, token_out; /* a barrier's one byte */
 };
 
@@ -68,7 +68,8 @@ struct coll_request {
     struct coll__head head; /* seq is set at each start */
     struct coll__prog *prog;
     int status; /* of the last start; COLL_IN_PROGRESS while it runs */
-    struct coll_request *next;
+    struct coll_request *next; /* running after it, or kept after it */
+    struct coll_request *own_next, **own_at; /* among the caller's */
 };
 
 /* ---- fail.c -------------------------------------------------------------- */
@@ -110,7 +111,7 @@ void coll__comm_links_close(struct coll_comm *comm, int is_orderly);
 /* Carry out a blocking call. */
 int coll__comm_call(struct coll_comm *comm, const struct coll_args *args);
 
-/* Free the requests that blocking calls keep. */
+/* Free all requests: those that blocking calls keep, and the caller's. */
 void coll__comm_forget_requests(struct coll_comm *comm);
 
 /* ---- params.c ----------------------------------------------------------- */

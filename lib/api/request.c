@@ -241,13 +241,35 @@ int coll__comm_call(struct coll_comm *comm, const struct coll_args *args)
     return rc;
 }
 
+/* ---- the caller's own requests ------------------------------------------- */
+
+static void own(struct coll_comm *comm, struct coll_request *request)
+{
+    request->own_next = comm->own;
+    request->own_at = &comm->own;
+    if (comm->own)
+        comm->own->own_at = &request->own_next;
+    comm->own = request;
+}
+
+static void disown(struct coll_request *request)
+{
+    *request->own_at = request->own_next;
+    if (request->own_next)
+        request->own_next->own_at = request->own_at;
+}
+
 void coll__comm_forget_requests(struct coll_comm *comm)
 {
     while (comm->n_cached)
         drop_oldest(comm);
-}
+    while (comm->own) {
+        struct coll_request *request = comm->own;
 
-/* ---- the caller's own requests ------------------------------------------- */
+        disown(request);
+        request_free(request);
+    }
+}
 
 int coll_request_create(const struct coll_args *theirs, struct coll_comm *comm,
                         struct coll_request **request)
@@ -269,7 +291,7 @@ int coll_request_create(const struct coll_args *theirs, struct coll_comm *comm,
     if (rc == COLL_OK)
         rc = request_make(comm, &args, &pb, request);
     if (rc == COLL_OK)
-        comm->n_requests++;
+        own(comm, *request);
     return rc;
 }
 
@@ -319,7 +341,7 @@ int coll_request_destroy(struct coll_request *request)
     }
     if (request->status == COLL_IN_PROGRESS)
         quiesce(request->comm);
-    request->comm->n_requests--;
+    disown(request);
     request_free(request);
     return COLL_OK;
 }
