@@ -1,6 +1,7 @@
 # The library: a convenience library that tests link (its internals visible), and
 # libcoll.la, which is the same with only coll_* exported.
-nobase_include_HEADERS = include/coll/coll.h
+collincludedir = $(includedir)/coll
+collinclude_HEADERS = include/coll/coll.h
 
 noinst_LTLIBRARIES += libcore.la
 libcore_la_CFLAGS = $(AM_CFLAGS) $(UCX_CFLAGS) $(HWLOC_CFLAGS) $(VERBS_CFLAGS) \

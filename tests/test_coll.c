@@ -195,7 +195,7 @@ static int persistent(struct world_rank *me)
     return 0;
 }
 
-static const char *const transports[] = {"self,shm,ucx", "self,ucx"};
+static const char *const transports[] = {"self,shm,ucx", "ucx"};
 
 static void run(world_fn *fn, int size, int which)
 {

@@ -101,7 +101,8 @@ int coll_transport_list(size_t index, struct coll_transport_info *info)
     *info = (struct coll_transport_info){
         .name = transport->name,
         .what = transport->what,
-        .is_allowed = coll__word_in(transport->name,
+        .is_allowed = !strcmp(transport->name, "self") ||
+                      coll__word_in(transport->name,
                                     coll__param_text(PARAM_TRANSPORTS), ','),
     };
     info->is_usable = !transport->usable(info->why, sizeof(info->why));

@@ -135,7 +135,7 @@ static int check_names(const char *names)
 
 int coll__comm_links_open(struct coll_comm *comm)
 {
-    char names[SETTING_BYTES], *rest = names, *name;
+    char names[SETTING_BYTES + 8], *rest = names, *name;
     int missing = 0, from = 0, rc = check_names(comm->settings.transports);
 
     comm->routes.all = comm->tps;
@@ -144,7 +144,11 @@ int coll__comm_links_open(struct coll_comm *comm)
         log_error("comm", "no memory for %d ranks", comm->size);
         return COLL_ERR_NOMEM;
     }
-    snprintf(names, sizeof(names), "%s", comm->settings.transports);
+    /* a rank always reaches itself */
+    snprintf(names, sizeof(names), "%s%s",
+             coll__word_in("self", comm->settings.transports, ',') ? ""
+                                                                   : "self,",
+             comm->settings.transports);
     while (rc == COLL_OK && missing >= 0 && (name = strsep(&rest, ",")) &&
            comm->routes.n_all < MAX_TRANSPORTS)
         rc = open_one(comm, name, &missing, &from);

@@ -38,7 +38,7 @@ enum coll__param_kind {
     X(TIMEOUT, PARAM_SECONDS, "300", NULL,                                     \
       "the deadline of every wait, in seconds")                                \
     X(TRANSPORTS, PARAM_TEXT, "self,shm,ucx", NULL,                            \
-      "the transports allowed, in order of preference")                        \
+      "the transports allowed, in order of preference; self always is")         \
     X(ALGO, PARAM_TEXT, "", NULL,                                              \
       "force algorithms: NAME or COLLECTIVE:NAME, separated by commas")        \
     X(CHUNK, PARAM_BYTES, "128K", NULL,                                        \
