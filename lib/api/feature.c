@@ -7,6 +7,8 @@
 #include "lib/util/util.h"
 #include "transports/transport.h"
 
+#include <string.h>
+
 /* What a later version or another build has and this one has not. */
 static const struct coll_feature missing[] = {
     {"Devices", "cuda",
