@@ -4,8 +4,11 @@
  *
  * A block is put under a key of its own, spread by a fence that collects the
  * data (asking the other ranks for it directly is not reliable where several
- * daemons share a host), and then got from each rank.  A fence goes before
- * the end, so that no rank's server stops while another still asks it.
+ * daemons share a host), and then got from each rank.
+ *
+ * The process stays a client until it exits.  To finalize after each group
+ * would not do: the server takes a rank that leaves out of every fence that is
+ * under way, also out of the next group's, which others may have begun.
  */
 #include "lib/boot/auth.h"
 #include "lib/boot/reactor.h"
@@ -38,6 +41,7 @@ static struct {
     char fault[256]; /* why it is not loaded; "" when it is */
 } lib;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t stay_once = PTHREAD_ONCE_INIT;
 
 /* How many blocks this process has gathered; alike on every rank. */
 static atomic_uint n_gathered;
@@ -158,12 +162,8 @@ static int fence_all(const struct coll__boot *boot)
                   boot->timeout);
         return COLL_ERR_BOOTSTRAP;
     }
-    /* a rank that has left its last fence may be gone before the server told
-     * the others, who then hear of a partial success; a block that is missing
-     * all the same is found by PMIx_Get */
-    if (rc == PMIX_OPERATION_SUCCEEDED || rc == PMIX_ERR_PARTIAL_SUCCESS)
-        return COLL_OK;
-    return pmix_status(rc, "PMIx_Fence");
+    return rc == PMIX_OPERATION_SUCCEEDED ? COLL_OK
+                                          : pmix_status(rc, "PMIx_Fence");
 }
 
 /* ---- blocks ------------------------------------------------------------- */
@@ -271,6 +271,17 @@ static int share_secret(struct coll__boot *boot)
     return status;
 }
 
+static void leave(void) { lib.finalize(NULL, 0); }
+
+/* libpmix counts how often it is started: this keeps it until exit(). */
+static void stay(void)
+{
+    pmix_proc_t self;
+
+    if (lib.init(&self, NULL, 0) == PMIX_SUCCESS)
+        atexit(leave);
+}
+
 static int start(struct coll__boot *boot)
 {
     pmix_proc_t *self = calloc(1, sizeof(*self));
@@ -290,6 +301,7 @@ static int start(struct coll__boot *boot)
         free(self);
         return COLL_ERR_BOOTSTRAP;
     }
+    pthread_once(&stay_once, stay);
     boot->state = self;
     return COLL_OK;
 }
@@ -329,8 +341,6 @@ static int open_pmix(struct coll__boot *boot)
 static void close_pmix(struct coll__boot *boot)
 {
     coll__auth_wipe(boot->secret, sizeof(boot->secret));
-    if (fence_all(boot))
-        log_warn("boot", "the last PMIx fence failed; going on");
     stop(boot);
 }
 
