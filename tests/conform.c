@@ -448,6 +448,25 @@ START_TEST(a_dead_peer_ends_its_transfers)
 }
 END_TEST
 
+START_TEST(a_peer_may_die_at_any_moment)
+{
+    conform_run(&(struct scenario){.transport = coll__transports[_i / STRIDE],
+                                   .size = 2,
+                                   .are_processes = 1,
+                                   .index = _i % STRIDE,
+                                   .is_closed_by_body = 1,
+                                   .victim = 0,
+                                   .body = conform_die_young});
+}
+END_TEST
+
+START_TEST(random_scripts_end_well_when_connected_at_first_use)
+{
+    setenv("COLL_UCX_MESH", "0", 1);
+    run(_i, (struct scenario){.victim = -1, .body = play_scripts});
+}
+END_TEST
+
 START_TEST(a_failure_to_open_on_one_rank_is_everybodys)
 {
     run_processes_of(_i, (struct scenario){.victim = -1,
@@ -463,6 +482,23 @@ static void add_case(TCase *tcase, const TTest *test, int transport,
 
     tcase_add_loop_test(tcase, test, first,
                         first + n_variants * 2 * (int)ARRAY_LEN(n_ranks));
+}
+
+/* The other transports hear of a death from the control connections. */
+static void add_ucx_cases(TCase *tcase, int transport, int is_quick)
+{
+    int first = transport * STRIDE;
+
+    for (int size = 2; size <= 3; size++) {
+        tcase_add_loop_test(tcase, a_dead_peer_ends_its_transfers, first + size,
+                            first + size + 1);
+        tcase_add_loop_test(tcase, a_failure_to_open_on_one_rank_is_everybodys,
+                            first + size, first + size + 1);
+    }
+    tcase_add_loop_test(tcase, a_peer_may_die_at_any_moment, first,
+                        first + (is_quick ? 6 : 40));
+    add_case(tcase, random_scripts_end_well_when_connected_at_first_use,
+             transport, 1);
 }
 
 static TCase *cases_of(int transport)
@@ -487,15 +523,8 @@ static TCase *cases_of(int transport)
              is_quick ? 1 : N_ABANDON);
     add_case(tcase, closing_unused_is_clean, transport, 1);
     add_case(tcase, random_scripts_end_well, transport, is_quick ? 1 : 4);
-    if (strcmp(name, "ucx"))
-        return tcase; /* the others hear of a death from the control tree */
-    for (int size = 2; size <= 3; size++) {
-        int i = transport * STRIDE + size;
-
-        tcase_add_loop_test(tcase, a_dead_peer_ends_its_transfers, i, i + 1);
-        tcase_add_loop_test(tcase, a_failure_to_open_on_one_rank_is_everybodys,
-                            i, i + 1);
-    }
+    if (!strcmp(name, "ucx"))
+        add_ucx_cases(tcase, transport, is_quick);
     return tcase;
 }
 

@@ -119,6 +119,9 @@ void conform_abandon(struct rank *rank);
 /* Rank 0 dies; the others, which are in touch with it, learn of it. */
 void conform_outlive(struct rank *rank);
 
+/* Rank 0 of two dies rank->index polls after its first transfers began. */
+void conform_die_young(struct rank *rank);
+
 /* UCX fails on rank 1 alone: all must learn of it, none may hang. */
 void conform_fail_to_open(struct rank *rank);
 

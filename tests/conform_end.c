@@ -67,6 +67,31 @@ void conform_outlive(struct rank *rank)
     rank->tp->ops->close(rank->tp, 0);
 }
 
+void conform_die_young(struct rank *rank)
+{
+    struct coll__xfer xfers[4];
+    static const size_t big[] = {8000, 200000, 5 << 20};
+    size_t len = big[rank->index % 3];
+
+    conform_post_send(rank, &xfers[0], !rank->me, 0, 8);
+    conform_post_send(rank, &xfers[1], !rank->me, 1, len);
+    conform_post_recv(rank, &xfers[2], !rank->me, 0, 8);
+    conform_post_recv(rank, &xfers[3], !rank->me, 1, len);
+    if (rank->me == 0) {
+        for (int i = 0; i < rank->index; i++)
+            conform_poll(rank);
+        kill(getpid(), SIGKILL);
+    }
+    conform_wait(rank, xfers, 4);
+    for (int i = 0; i < 4; i++) {
+        EXPECT(rank,
+               xfers[i].status == COLL_OK || xfers[i].status == COLL_ERR_PEER,
+               "transfer %d: %s", i, coll_strerror(xfers[i].status));
+        free(xfers[i].buf);
+    }
+    rank->tp->ops->close(rank->tp, 0);
+}
+
 void conform_fail_to_open(struct rank *rank)
 {
     int rc;

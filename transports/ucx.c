@@ -9,9 +9,15 @@
  * than SINGLE, since the calls may come from different threads one after the
  * other (the caller's, the progress thread's), but never at the same time: so
  * UCX need not lock either.
+ *
+ * Endpoints: up to COLL_UCX_MESH ranks are connected all at once in open(), so
+ * that nobody has to answer a connection request in the midst of something
+ * else; for more ranks that would cost too much, and they connect at their
+ * first use.
  */
 #include "transports/ucx.h"
 #include "lib/trace/log.h"
+#include "lib/util/param.h"
 #include "lib/util/util.h"
 
 #include <dirent.h>
@@ -37,7 +43,7 @@ struct hello {
 static pthread_mutex_t context_lock = PTHREAD_MUTEX_INITIALIZER;
 static ucp_context_h shared_context; /* these are under context_lock */
 static int n_users;
-static struct ucx *parked; /* closed, but never to be destroyed */
+static struct ucx *parked; /* closed, but not to be destroyed */
 
 /* Say whether there is an RDMA device that is not NVIDIA's. */
 static int has_plain_verbs(void)
@@ -54,10 +60,25 @@ static int has_plain_verbs(void)
     return found;
 }
 
-/* UCX up to 1.18 drops every UD packet of devices whose driver does not report
- * the kind of packet (rxe, irdma), unless told not to look. */
+/* UCX before 1.14, as distributions build it, aborts the process where a peer
+ * dies at the wrong moment: while an endpoint is being connected (its pull
+ * request 8175 mends a part of it), and amid an eager message of several pieces
+ * that are sent from where they lie. */
+static int is_fragile(void)
+{
+    unsigned major, minor, release;
+
+    ucp_get_version(&major, &minor, &release);
+    return major == 1 && minor < 14;
+}
+
+/* Avoid what is known to go wrong; what the user has set stays.  UCX up to 1.18
+ * drops every UD packet of devices whose driver does not report the kind of
+ * packet (rxe, irdma), unless told not to look. */
 static void tune(ucp_config_t *config)
 {
+    if (is_fragile() && !getenv("UCX_ZCOPY_THRESH"))
+        ucp_config_modify(config, "ZCOPY_THRESH", "inf");
     if (!getenv("UCX_UD_ETH_DGID_CHECK") &&
         !getenv("UCX_UD_VERBS_ETH_DGID_CHECK") && has_plain_verbs())
         ucp_config_modify(config, "UD_ETH_DGID_CHECK", "n");
@@ -240,18 +261,7 @@ static void destroy(struct ucx *ucx)
     free(ucx);
 }
 
-/* UCX before 1.14 aborts the process when an endpoint goes whose answer to a
- * peer's connection request is still waiting to be sent (openucx pull request
- * 8175).  So where the peers do not let this rank come to rest, the worker is
- * kept to the end of the process instead. */
-static int must_park(void)
-{
-    unsigned major, minor, release;
-
-    ucp_get_version(&major, &minor, &release);
-    return major == 1 && minor < 14;
-}
-
+/* Keep the worker to the end of the process. */
 static void park(struct ucx *ucx)
 {
     log_info("ucx", "kept an unfinished worker of UCX to the end");
@@ -284,8 +294,8 @@ static void ucx_close(struct coll__tp *tp, int is_orderly)
             forget(ucx->peers[r]);
     is_quiet = coll__ucx_quieten(ucx, is_orderly ? 0 : PAUSE_SECONDS,
                                  coll__now() + QUIET_SECONDS);
-    if (!is_quiet && must_park()) {
-        park(ucx);
+    if (!is_quiet && !ucx->is_meshed && is_fragile()) {
+        park(ucx); /* an endpoint may be half connected */
         return;
     }
     hang_up_all(ucx, !is_orderly || !is_quiet);
@@ -417,6 +427,20 @@ static int exchange(struct ucx *ucx, const struct coll__tp_env *env, int status,
     return rc;
 }
 
+/* Connect all ranks while all of them are here, up to the number that the
+ * parameter names; more than that connect at their first use. */
+static int mesh(struct ucx *ucx, const struct coll__tp_env *env,
+                struct hello *hellos)
+{
+    struct hello mine = {0};
+
+    if (env->size > coll__param_int(PARAM_UCX_MESH))
+        return COLL_OK;
+    ucx->is_meshed = 1;
+    mine.status = coll__ucx_meet(ucx, coll__param_seconds(PARAM_TIMEOUT));
+    return agree(env, &mine, hellos);
+}
+
 /* Without these few bytes a rank cannot even tell the others; they learn of it
  * by the deadline of allgather(). */
 static int ucx_open(const struct coll__tp_env *env, struct coll__tp **tp)
@@ -437,9 +461,13 @@ static int ucx_open(const struct coll__tp_env *env, struct coll__tp **tp)
     if (rc != COLL_OK)
         goto fail;
     estimate(ucx, env);
+    rc = mesh(ucx, env, hellos);
     free(hellos);
-    *tp = &ucx->base;
-    return COLL_OK;
+    if (rc == COLL_OK)
+        *tp = &ucx->base;
+    else
+        ucx_close(&ucx->base, 0);
+    return rc;
 
 fail:
     free(hellos);

@@ -30,7 +30,7 @@
 #define UCX_CREDIT ((size_t)4 << 20)  /* bytes */
 #define UCX_BOUNCES 4                 /* segments that wait to be reduced */
 
-enum ucx_kind { UCX_DATA = 0x636f6c00, UCX_ACK, UCX_BYE };
+enum ucx_kind { UCX_DATA = 0x636f6c00, UCX_ACK, UCX_HELLO, UCX_READY, UCX_BYE };
 
 /* The header of every active message; all hosts have the same byte order. */
 struct ucx_wire {
@@ -100,8 +100,9 @@ struct ucx_peer {
     size_t untold; /* bytes of those between told and taken */
     struct ucx_in in[UCX_WINDOW];
 
-    struct ucx_wire note; /* an acknowledgement or farewell under way */
-    int is_noting, has_said_bye, has_heard_bye;
+    struct ucx_wire note; /* the message without data that is under way */
+    int is_noting;
+    unsigned said, heard; /* bits 1 << (kind - UCX_DATA) */
 };
 
 struct ucx {
@@ -120,8 +121,14 @@ struct ucx {
     int n_under_way;         /* requests that UCX will call back for */
     int n_flushing;          /* and those of flushing */
     int moved;               /* since the last poll */
+    int is_meshed;           /* all endpoints were connected in open() */
     int is_closing;
 };
+
+static inline unsigned ucx_bit(enum ucx_kind kind)
+{
+    return 1u << (kind - UCX_DATA);
+}
 
 /* ---- ucx_peer.c ---- */
 
@@ -161,7 +168,11 @@ void coll__ucx_hang_up(struct ucx_peer *peer, int is_forced);
 /* Let UCX work, and do what is due for the listed peers. */
 void coll__ucx_progress(struct ucx *ucx);
 
-/* Wait until each peer that this rank had to do with has come to its close(),
+/* Connect all ranks, in both directions; all of them call it.  A status,
+ * logged; `timeout` in seconds. */
+int coll__ucx_meet(struct ucx *ucx, double timeout);
+
+/* Wait until each peer that this rank is connected to has come to its close(),
  * too, or has failed, or five seconds. */
 void coll__ucx_leave(struct ucx *ucx);
 
@@ -180,9 +191,11 @@ void coll__ucx_push(struct ucx_peer *peer);
 /* The peer is through with that many segments. */
 void coll__ucx_acked(struct ucx_peer *peer, uint64_t taken);
 
-/* Send an acknowledgement if one is due, or a farewell. */
+/* Send an acknowledgement if one is due. */
 void coll__ucx_ack(struct ucx_peer *peer);
-void coll__ucx_bye(struct ucx_peer *peer);
+
+/* Say hello or farewell, once; waits for its turn after another note. */
+void coll__ucx_say(struct ucx_peer *peer, enum ucx_kind kind);
 
 /* ---- ucx_recv.c ---- */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ucx_peer.c - the other ranks: transfers, endpoints, failure, farewell.
  *
- * Endpoints are made at the first contact, by both sides, so that a receive
- * notices the death of its sender, too.  Error handling by peer is on, which
+ * Endpoints are made by both sides, in open() or at the first contact (see
+ * ucx.c), so that a receive notices the death of its sender, too.  Error handling by peer is on, which
  * confines UCX to the means that notice a dead peer (RDMA, TCP).
  *
  * UCX 1.13 loses what is under way when one side closes early; so ranks that
@@ -134,7 +134,8 @@ static void on_failure(void *arg, ucp_ep_h ep, ucs_status_t rc)
     struct ucx_peer *peer = arg;
 
     (void)ep;
-    if (!peer->ucx->is_closing && !peer->has_heard_bye && !peer->status)
+    if (!peer->ucx->is_closing && !(peer->heard & ucx_bit(UCX_BYE)) &&
+        !peer->status)
         log_error("ucx", "rank %d went away: %s; its own messages say why",
                   peer->rank, ucs_status_string(rc));
     coll__ucx_lose(peer, COLL_ERR_PEER);
@@ -230,11 +231,11 @@ void coll__ucx_progress(struct ucx *ucx)
     }
 }
 
-/* ---- farewell ----------------------------------------------------------- */
+/* ---- greeting and farewell ---------------------------------------------- */
 
-/* Say farewell to each connected peer that has not heard it; the number of
- * peers that still have to say or hear it. */
-static int part(struct ucx *ucx)
+/* Say a word to each connected peer that has not heard it; the number of peers
+ * that still have to say or hear it.  *missing is one of them. */
+static int say_to_all(struct ucx *ucx, enum ucx_kind kind, int *missing)
 {
     int n = 0;
 
@@ -243,27 +244,80 @@ static int part(struct ucx *ucx)
 
         if (!peer || !peer->ep || peer->status)
             continue;
-        if (!peer->has_said_bye)
-            coll__ucx_bye(peer);
-        n += !peer->has_said_bye || !peer->has_heard_bye || peer->is_noting;
+        coll__ucx_say(peer, kind);
+        if (peer->said & peer->heard & ucx_bit(kind) && !peer->is_noting)
+            continue;
+        *missing = r;
+        n++;
     }
     return n;
 }
 
-void coll__ucx_leave(struct ucx *ucx)
+static int say_until(struct ucx *ucx, enum ucx_kind kind, double deadline,
+                     int *missing)
 {
-    double deadline = coll__now() + FAREWELL_SECONDS;
     int n;
 
-    while ((n = part(ucx)) && coll__now() < deadline) {
+    while ((n = say_to_all(ucx, kind, missing)) && coll__now() < deadline) {
         coll__ucx_progress(ucx);
         sched_yield();
     }
+    return n;
+}
+
+static int connect_all(struct ucx *ucx)
+{
+    for (int r = 0; r < ucx->base.size; r++) {
+        struct ucx_peer *peer;
+
+        if (r == ucx->base.rank)
+            continue;
+        peer = coll__ucx_peer(ucx, r);
+        if (!peer)
+            return COLL_ERR_NOMEM;
+        if (!peer->ep && !peer->status)
+            coll__ucx_connect(peer);
+        if (peer->status)
+            return peer->status;
+    }
+    return COLL_OK;
+}
+
+/* A rank that has heard a hello is connected to that peer by one lane; when its
+ * endpoints are flushed, by all.  Peers need this rank's progress for that, so
+ * it goes on until all of them are ready. */
+int coll__ucx_meet(struct ucx *ucx, double timeout)
+{
+    double deadline = coll__now() + timeout;
+    int missing = -1, rc = connect_all(ucx);
+
+    if (rc != COLL_OK)
+        return rc;
+    if (say_until(ucx, UCX_HELLO, deadline, &missing) ||
+        !coll__ucx_quieten(ucx, 0, deadline) ||
+        say_until(ucx, UCX_READY, deadline, &missing)) {
+        log_error("ucx",
+                  "no connection to rank %d within %g s; check that no "
+                  "firewall is between the hosts, or raise COLL_TIMEOUT",
+                  missing, timeout);
+        return COLL_ERR_TIMEOUT;
+    }
+    for (int r = 0; r < ucx->base.size; r++)
+        if (ucx->peers[r] && ucx->peers[r]->status)
+            return ucx->peers[r]->status;
+    return COLL_OK;
+}
+
+void coll__ucx_leave(struct ucx *ucx)
+{
+    int missing = -1;
+    int n = say_until(ucx, UCX_BYE, coll__now() + FAREWELL_SECONDS, &missing);
+
     if (n)
         log_warn("ucx",
-                 "closed without %d peers that did not come within "
-                 "%.0f s; they must call coll_comm_destroy() too",
-                 n, FAREWELL_SECONDS);
+                 "closed without %d peers, rank %d among them, that did not "
+                 "come within %.0f s; they must call coll_comm_destroy() too",
+                 n, missing, FAREWELL_SECONDS);
 }
 
 int coll__ucx_quieten(struct ucx *ucx, double pause, double deadline)

@@ -334,8 +334,7 @@ ucs_status_t coll__ucx_arrived(void *arg, const void *header, size_t header_len,
     if (!is_due(peer, &wire))
         return drop_stray(&wire, len);
     coll__ucx_acked(peer, wire.taken);
-    if (wire.kind == UCX_BYE)
-        peer->has_heard_bye = 1;
+    peer->heard |= ucx_bit(wire.kind);
     if (wire.kind != UCX_DATA || ucx->is_closing)
         return UCS_OK;
     return arrive(peer, &wire, data, len, param->recv_attr);

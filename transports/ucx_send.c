@@ -149,10 +149,10 @@ void coll__ucx_ack(struct ucx_peer *peer)
         send_note(peer, UCX_ACK);
 }
 
-void coll__ucx_bye(struct ucx_peer *peer)
+void coll__ucx_say(struct ucx_peer *peer, enum ucx_kind kind)
 {
-    if (peer->is_noting)
+    if (peer->is_noting || peer->said & ucx_bit(kind))
         return;
-    peer->has_said_bye = 1;
-    send_note(peer, UCX_BYE);
+    peer->said |= ucx_bit(kind);
+    send_note(peer, kind);
 }

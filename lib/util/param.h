@@ -51,6 +51,9 @@ enum coll__param_kind {
       "bytes in each cell of a shared-memory channel")                         \
     X(SHM_CELLS, PARAM_INT, "16", NULL,                                        \
       "cells in each shared-memory channel")                                   \
+    X(UCX_MESH, PARAM_INT, "64", NULL,                                         \
+      "up to this many ranks, UCX connects all of them at once at the start; "  \
+      "more connect at their first use")                                       \
     X(TOPO_FILE, PARAM_TEXT, "", NULL,                                         \
       "read the machine from this hwloc XML file instead of discovering it")   \
     X(LOG, PARAM_TEXT, "", NULL,                                               \
