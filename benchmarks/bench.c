@@ -431,14 +431,14 @@ static int join(struct bench *b)
 }
 
 /* Lines may be lost only now, on a full disk. */
-static int finish(const char *program, int status)
+static int finish(const struct bench *b, int status)
 {
     if (!ferror(stdout) && !fclose(stdout))
         return status;
     fprintf(stderr,
-            "%s: cannot write the output: %s; make room or write "
+            "%s_%s: cannot write the output: %s; make room or write "
             "elsewhere\n",
-            program, strerror(errno ? errno : EIO));
+            b->op->name, b->mode->name, strerror(errno ? errno : EIO));
     return 1;
 }
 
@@ -449,7 +449,7 @@ int bench_main(int argc, char **argv, const struct bench_op *op,
     int status, rc;
 
     if (bench_args_read(argc, argv, op, mode, &b.args, &status))
-        return finish(op->name, status);
+        return finish(&b, status);
     status = join(&b);
     if (status)
         return status;
@@ -459,7 +459,7 @@ int bench_main(int argc, char **argv, const struct bench_op *op,
     rc = coll_comm_destroy(b.comm);
     if (rc && !status) /* else it has been said */
         status = explain(&b, rc) != COLL_OK;
-    return finish(op->name, status);
+    return finish(&b, status);
 }
 
 const struct bench_mode bench_bw = {

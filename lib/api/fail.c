@@ -147,8 +147,9 @@ int coll__comm_look_around(struct coll_comm *comm)
 
         if (!tp->ops->peek(tp, r, &theirs))
             continue;
-        if (theirs.seq < mine->seq ||
-            (theirs.seq == mine->seq && memcmp(&theirs, mine, sizeof(*mine))))
+        if (theirs.seq == mine->seq
+                ? memcmp(&theirs, mine, sizeof(*mine)) != 0
+                : (int32_t)(theirs.seq - mine->seq) < 0) /* numbers wrap */
             return mismatch(comm, r, &theirs);
     }
     return COLL_OK;

@@ -223,7 +223,7 @@ static int32_t count_cores(struct coll__peer *const *members, int n)
     return n_cores;
 }
 
-/* Fill in the members of one host; host is its lowest rank for now. */
+/* Fill in the members of one host; host is its lowest rank at first. */
 static void fill_host(struct coll__peer **members, int n,
                       const struct coll__peer *peers)
 {
