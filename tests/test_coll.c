@@ -450,6 +450,24 @@ START_TEST(bad_parameters_are_named)
 }
 END_TEST
 
+/* One rank alone has a bad parameter: nobody waits for it. */
+static int one_is_badly_set(struct world_rank *me)
+{
+    struct coll_comm *comm;
+
+    if (me->rank == 1)
+        setenv("COLL_ALGO", "rign", 1);
+    EXPECT(me, coll_comm_create_oob(&comm, &me->oob, NULL), COLL_ERR_INVALID,
+           "no algorithm 'rign'");
+    return 0;
+}
+
+START_TEST(a_bad_parameter_on_one_rank_is_told_to_all)
+{
+    ck_assert_int_eq(world_fork(3, one_is_badly_set, NULL, 20), 0);
+}
+END_TEST
+
 /* Ranks that are set differently must not run. */
 static int differently_set(struct world_rank *me)
 {
@@ -529,6 +547,7 @@ int main(void)
     tcase_add_test(c, bad_arguments_get_a_sentence_and_send_nothing);
     tcase_add_test(c, a_struct_with_an_unknown_tail_is_refused);
     tcase_add_loop_test(c, bad_parameters_are_named, 0, 6);
+    tcase_add_test(c, a_bad_parameter_on_one_rank_is_told_to_all);
     tcase_add_test(c, ranks_that_are_set_differently_are_told_so);
     tcase_add_test(c, ranks_without_a_transport_between_them_are_told_so);
     tcase_add_test(c, a_plan_can_be_asked_for);

@@ -82,6 +82,34 @@ static int disagree_root(struct coll_comm *comm, int is_odd)
     return coll_broadcast(x, y, 1 << 20, COLL_I32, is_odd, comm, NULL);
 }
 
+/* Neither end sends: they must ask each other. */
+static int disagree_receivers(struct coll_comm *comm, int is_odd)
+{
+    return coll_broadcast(x, y, 10, COLL_I32, is_odd ? 2 : 1, comm, NULL);
+}
+
+/* The same by coll_test() alone. */
+static int disagree_polling(struct coll_comm *comm, int is_odd)
+{
+    struct coll_args args = {.size = sizeof(args),
+                             .collective = COLL_BROADCAST,
+                             .root = is_odd ? 2 : 1,
+                             .type = COLL_I32,
+                             .in = x,
+                             .out = y,
+                             .count = 10};
+    struct coll_request *request;
+    int rc = coll_request_create(&args, comm, &request);
+
+    if (rc == COLL_OK)
+        rc = coll_start(request);
+    while (rc == COLL_OK || rc == COLL_IN_PROGRESS)
+        if ((rc = coll_test(request)) == COLL_OK)
+            break;
+    coll_request_destroy(request);
+    return rc;
+}
+
 struct disagreement {
     int (*call)(struct coll_comm *comm, int is_odd);
     const char *all, *odd; /* both calls in words */
@@ -94,6 +122,8 @@ static const struct disagreement disagreements[] = {
     {disagree_collective, "allreduce #2 (10 i32, sum)", "barrier #2"},
     {disagree_zero, "allgather #2 (10 i32)", "allgather #2 (0 i32)"},
     {disagree_root, "i32, root 0)", "i32, root 1)"},
+    {disagree_receivers, "i32, root 1)", "i32, root 2)"},
+    {disagree_polling, "i32, root 1)", "i32, root 2)"},
 };
 
 static int disagree(struct world_rank *me)

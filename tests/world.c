@@ -90,9 +90,10 @@ static pid_t start_process(struct board *board, int rank, int size,
 /* Wait for one process until `end`; 1 when it failed. */
 static int reap(pid_t pid, double end)
 {
-    int status = 0;
+    int status = 1;
+    pid_t got;
 
-    while (waitpid(pid, &status, WNOHANG) == 0) {
+    while ((got = waitpid(pid, &status, WNOHANG)) == 0) {
         if (coll__now() > end) {
             fprintf(stderr, "world: process %d is late, killed\n", (int)pid);
             kill(pid, SIGKILL);
@@ -101,7 +102,18 @@ static int reap(pid_t pid, double end)
         }
         usleep(500);
     }
-    return !WIFEXITED(status) || WEXITSTATUS(status);
+    return got < 0 || !WIFEXITED(status) || WEXITSTATUS(status);
+}
+
+/* fork() failed after n ranks: end those, who wait for the others. */
+static int give_up(const pid_t *pids, int n)
+{
+    perror("world: fork");
+    for (int r = 0; r < n; r++) {
+        kill(pids[r], SIGKILL);
+        waitpid(pids[r], NULL, 0);
+    }
+    return n + 1;
 }
 
 int world_fork(int size, world_fn *fn, void *arg, double deadline)
@@ -116,10 +128,13 @@ int world_fork(int size, world_fn *fn, void *arg, double deadline)
     if (!board || pids == MAP_FAILED)
         return size;
     fflush(NULL);
-    for (int r = 0; r < size; r++)
-        __atomic_store_n(&pids[r],
-                         start_process(board, r, size, fn, arg, pids),
-                         __ATOMIC_RELEASE);
+    for (int r = 0; r < size; r++) {
+        pid_t pid = start_process(board, r, size, fn, arg, pids);
+
+        if (pid < 0)
+            return give_up(pids, r);
+        __atomic_store_n(&pids[r], pid, __ATOMIC_RELEASE);
+    }
     for (int r = 0; r < size; r++)
         failed += reap(pids[r], end);
     munmap(board, sizeof(*board));

@@ -34,6 +34,8 @@
 #include <unistd.h>
 
 #define TOKEN_BYTES 32
+#define MAX_CELL ((size_t)16 << 20)
+#define MAX_CELLS 1024
 #define INLINE_BYTES (CACHE_LINE - sizeof(uint64_t) - 8 - 24)
 
 struct line {
@@ -398,9 +400,11 @@ static struct shm *new_shm(const struct coll__tp_env *env)
     /* a line handed from core to core; a yield where ranks share a core; two
      * copies of each byte */
     shm->link = (struct coll__link){crowd > 1 ? 5e-6 * crowd : 0.3e-6, 0.2e-9};
-    shm->cell = round_up(max_size(coll__param_bytes(PARAM_SHM_CELL), 64), 64);
+    shm->cell = coll__param_bytes(PARAM_SHM_CELL);
+    shm->cell = round_up(min_size(max_size(shm->cell, 64), MAX_CELL), 64);
     shm->n_cells = 1;
-    while (shm->n_cells < (size_t)coll__param_int(PARAM_SHM_CELLS))
+    while (shm->n_cells < MAX_CELLS &&
+           shm->n_cells < (size_t)coll__param_int(PARAM_SHM_CELLS))
         shm->n_cells *= 2;
     shm->local_of = malloc((size_t)env->size * sizeof(int));
     if (!shm->local_of) {
@@ -453,10 +457,10 @@ static int shm_open_ranks(const struct coll__tp_env *env, struct coll__tp **tp)
     free(mapped);
     if (rc == COLL_ERR_NOMEM)
         log_error("shm", "no memory for the shm transport of %zu ranks", n);
-    if (rc != COLL_OK && shm)
-        shm_close(&shm->base, 0);
-    else
+    if (rc == COLL_OK)
         *tp = &shm->base;
+    else if (shm)
+        shm_close(&shm->base, 0);
     return rc;
 }
 

@@ -47,7 +47,7 @@ struct coll__tp_env {
     int rank, size;
     const struct coll__peer *peers; /* [size] */
     /* Gather len bytes from each rank, in rank order; collective over all
-     * ranks.  Every rank calls it equally often, also after an error. */
+     * ranks.  Every rank calls it equally often, or fails open(). */
     int (*allgather)(void *arg, const void *in, size_t len, void *out);
     void *arg;
 };

@@ -142,7 +142,8 @@ enum coll_log_level {
  * Shapes:    the handler gets one line, without prefix and newline, and the
  *            part of the library that speaks ("topo", "ucx").
  * Ownership: the text is the library's, valid during the call only.
- * Threads:   any; the handler must take calls from several threads at once.
+ * Threads:   any; the handler must take calls from several threads at once,
+ *            and one may still be under way when this returns.
  * Cost:      nothing while the level asked for by COLL_LOG is quieter.
  */
 void coll_set_log_handler(void (*handler)(enum coll_log_level level,
@@ -326,7 +327,7 @@ int coll_comm_destroy(struct coll_comm *comm);
  *            every rank.  in == out is in place; other overlap is invalid.
  * Result:    out = op over every in, combined in an order fixed by p, count,
  *            type and topology: equal runs give equal bits, and every rank
- *            gets the same.
+ *            gets the same (but for the sign and payload of a NaN).
  * Ownership: in and out stay the caller's, untouched by it until completion.
  * Errors:    COLL_ERR_INVALID (nothing was sent), COLL_ERR_NOMEM,
  *            COLL_ERR_PEER, COLL_ERR_TIMEOUT, COLL_ERR_MISMATCH,
@@ -344,7 +345,9 @@ int coll_allreduce(const void *in, void *out, size_t count,
  *
  * Shapes:    out[count] of `type`; in[count] is read on the root alone (other
  *            ranks may pass NULL) and may equal out.
- * Result:    out = the root's in, on every rank.
+ * Result:    out = the root's in, on every rank.  Ranks that name different
+ *            roots are found out here or, when the messages are small, by the
+ *            next operation or coll_comm_destroy().
  * Ownership, Errors, Threads, Cost: as coll_allreduce().
  * See:       lib/algo/broadcast_*.c
  */
@@ -409,7 +412,8 @@ int coll_start(struct coll_request *request);
 /* Make progress and say whether the operation is done.
  *
  * Result:    COLL_OK when done (or never started), COLL_IN_PROGRESS, or an
- *            error as from the blocking call.  Never blocks.
+ *            error as from the blocking call.  Does not block, but for half a
+ *            second once, to learn why the communicator has failed.
  */
 int coll_test(struct coll_request *request);
 

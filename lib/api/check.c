@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#define MAX_STRUCT 4096 /* bytes; a larger size was never set */
+
 int coll__struct_take(const void *theirs, void *ours, size_t len,
                       const char *name)
 {
@@ -13,7 +15,7 @@ int coll__struct_take(const void *theirs, void *ours, size_t len,
     size_t size;
 
     memcpy(&size, theirs, sizeof(size));
-    if (size < sizeof(size)) {
+    if (size < sizeof(size) || size > MAX_STRUCT) {
         log_error("api", "%s.size is %zu; set it to sizeof(struct coll_%s)",
                   name, size, name);
         return COLL_ERR_INVALID;

@@ -150,8 +150,10 @@ static struct coll_comm *comm_new(const struct coll__boot *boot)
 static int join(struct coll_comm *comm)
 {
     const struct coll__peer *me;
-    int rc = meet(comm);
+    int rc = read_settings(&comm->settings);
 
+    if (rc == COLL_OK)
+        rc = meet(comm);
     if (rc == COLL_OK)
         rc = coll__comm_links_open(comm);
     if (rc)
@@ -165,18 +167,14 @@ static int join(struct coll_comm *comm)
 }
 
 /* Make the communicator over an open bootstrap, and close that. */
-static int comm_open(struct coll__boot *boot,
-                     const struct coll__settings *settings,
-                     struct coll_comm **out)
+static int comm_open(struct coll__boot *boot, struct coll_comm **out)
 {
     struct coll_comm *comm = comm_new(boot);
     struct coll__ctrl_events events = {on_failed, on_where, comm};
     int rc = comm ? COLL_OK : COLL_ERR_NOMEM;
 
-    if (rc == COLL_OK) {
-        comm->settings = *settings;
+    if (rc == COLL_OK)
         rc = coll__ctrl_open(boot, &events, &comm->ctrl);
-    }
     coll__boot_close(boot);
     if (rc)
         goto fail;
@@ -196,21 +194,17 @@ fail:
 }
 
 /* Take the caller's options, or the defaults. */
-static int take_config(const struct coll_config *config, double *timeout,
-                       struct coll__settings *settings)
+static int take_config(const struct coll_config *config, double *timeout)
 {
     struct coll_config ours = {0};
     int rc = COLL_OK;
 
-    *settings = (struct coll__settings){{0}, {0}, {0}, 0};
     if (config)
         rc = coll__struct_take(config, &ours, sizeof(ours), "config");
-    if (rc == COLL_OK)
-        rc = read_settings(settings);
     if (rc)
         return rc;
-    if (!(ours.timeout >= 0)) {
-        log_error("api", "config.timeout must be 0 or more seconds");
+    if (!(ours.timeout >= 0 && ours.timeout <= 1e9)) {
+        log_error("api", "config.timeout must be 0 to 1e9 seconds");
         return COLL_ERR_INVALID;
     }
     *timeout = ours.timeout ? ours.timeout : coll__param_seconds(PARAM_TIMEOUT);
@@ -220,7 +214,6 @@ static int take_config(const struct coll_config *config, double *timeout,
 int coll_comm_create_env(struct coll_comm **comm,
                          const struct coll_config *config)
 {
-    struct coll__settings settings;
     struct coll__boot boot;
     double timeout;
     int rc;
@@ -229,17 +222,16 @@ int coll_comm_create_env(struct coll_comm **comm,
         log_error("api", "coll_comm_create_env: comm is NULL");
         return COLL_ERR_INVALID;
     }
-    rc = take_config(config, &timeout, &settings);
+    rc = take_config(config, &timeout);
     if (rc == COLL_OK)
         rc = coll__boot_open_env(&boot, timeout);
-    return rc ? rc : comm_open(&boot, &settings, comm);
+    return rc ? rc : comm_open(&boot, comm);
 }
 
 int coll_comm_create(struct coll_comm **comm, int nranks,
                      const struct coll_unique_id *id, int rank,
                      const struct coll_config *config)
 {
-    struct coll__settings settings;
     struct coll__boot boot;
     double timeout;
     int rc;
@@ -252,16 +244,15 @@ int coll_comm_create(struct coll_comm **comm, int nranks,
                                : "rank must be within 0 to nranks - 1");
         return COLL_ERR_INVALID;
     }
-    rc = take_config(config, &timeout, &settings);
+    rc = take_config(config, &timeout);
     if (rc == COLL_OK)
         rc = coll__boot_open_id(&boot, id, nranks, rank, timeout);
-    return rc ? rc : comm_open(&boot, &settings, comm);
+    return rc ? rc : comm_open(&boot, comm);
 }
 
 int coll_comm_create_oob(struct coll_comm **comm, const struct coll_oob *theirs,
                          const struct coll_config *config)
 {
-    struct coll__settings settings;
     struct coll__boot boot;
     struct coll_oob oob;
     double timeout;
@@ -280,10 +271,10 @@ int coll_comm_create_oob(struct coll_comm **comm, const struct coll_oob *theirs,
         rc = COLL_ERR_INVALID;
     }
     if (rc == COLL_OK)
-        rc = take_config(config, &timeout, &settings);
+        rc = take_config(config, &timeout);
     if (rc == COLL_OK)
         rc = coll__boot_open_oob(&boot, &oob, timeout);
-    return rc ? rc : comm_open(&boot, &settings, comm);
+    return rc ? rc : comm_open(&boot, comm);
 }
 
 /* ---- leaving ------------------------------------------------------------- */

@@ -36,6 +36,12 @@ struct coll__failure {
     char text[COLL__TEXT_MAX];
 };
 
+/* How long nothing has moved, and what was done about it; times on the clock,
+ * all 0 while things move. */
+struct coll__patience {
+    double begin, looked, ask, pause;
+};
+
 struct coll_comm {
     int rank, size, n_hosts;
     double timeout;
@@ -52,6 +58,8 @@ struct coll_comm {
     int is_quiet; /* failed, and its transports are closed */
     struct coll__history history;
     struct coll__wait wait;
+    struct coll__patience patience; /* of coll_test() */
+    unsigned n_tests_idle;
 
     struct coll_request *running; /* started ones, in order; the first runs */
     struct coll_request **last;
@@ -98,6 +106,10 @@ int coll__comm_timed_out(struct coll_comm *comm, struct coll_request *request,
 /* Nothing moved for a while: look for messages that no rank is going to take,
  * since the ranks disagree.  COLL_OK or a status. */
 int coll__comm_look_around(struct coll_comm *comm);
+
+/* Still nothing: ask the others what they are in, and compare.  COLL_OK or a
+ * status. */
+int coll__comm_ask_around(struct coll_comm *comm);
 
 /* ---- links.c ------------------------------------------------------------- */
 

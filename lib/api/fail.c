@@ -18,6 +18,10 @@
  * process ended, and an expired deadline for answers. */
 #define NEWS_S 0.5
 
+#define DISAGREE                                                   \
+    "the ranks disagree: rank %d called %s where rank %d called %s; " \
+    "all ranks must call the same operations in the same order"
+
 static int take_failure(struct coll_comm *comm, int status, const char *text)
 {
     struct coll__failure *f = &comm->failure;
@@ -93,10 +97,7 @@ static int mismatch(struct coll_comm *comm, int peer,
          coll__history_get(&comm->history, comm->running->head.seq, &mine)))
         coll__head_describe(&mine, here, sizeof(here));
     return coll__comm_fail(comm, COLL_ERR_MISMATCH,
-                           "the ranks disagree: rank %d called %s where rank "
-                           "%d called %s; all ranks must call the same "
-                           "operations in the same order",
-                           peer, there, comm->rank, here);
+                           DISAGREE, peer, there, comm->rank, here);
 }
 
 /* A connection broke: the control connections know more, in a moment. */
@@ -147,9 +148,8 @@ int coll__comm_look_around(struct coll_comm *comm)
 
         if (!tp->ops->peek(tp, r, &theirs))
             continue;
-        if (theirs.seq == mine->seq
-                ? memcmp(&theirs, mine, sizeof(*mine)) != 0
-                : (int32_t)(theirs.seq - mine->seq) < 0) /* numbers wrap */
+        if (theirs.seq < mine->seq ||
+            (theirs.seq == mine->seq && memcmp(&theirs, mine, sizeof(*mine))))
             return mismatch(comm, r, &theirs);
     }
     return COLL_OK;
@@ -195,8 +195,42 @@ static void describe_absent(const struct coll_comm *comm, uint64_t seq,
         n = list_ranks(marks, comm->size, 's', "; no answer from rank ", text,
                        len, n);
     if (!n)
-        snprintf(text, len, "; all ranks have arrived, the transfer itself is "
-                 "too slow: raise COLL_TIMEOUT");
+        snprintf(text, len, "; all ranks have started it: raise COLL_TIMEOUT "
+                 "if one may compute long between coll_start and coll_wait");
+}
+
+/* Does any rank say that its operation of this number is another one? */
+static int compare_answers(struct coll_comm *comm, const char *what,
+                           const struct coll__ctrl_answer *answers)
+{
+    char mine[COLL__TEXT_MAX];
+
+    snprintf(mine, sizeof(mine), "in %s", what);
+    for (int r = 0; r < comm->size; r++)
+        if (answers[r].has_answered &&
+            answers[r].n_started == comm->running->head.seq &&
+            !strncmp(answers[r].text, "in ", 3) &&
+            strcmp(answers[r].text, mine))
+            return coll__comm_fail(comm, COLL_ERR_MISMATCH,
+                                   DISAGREE, r, answers[r].text + 3,
+                                   comm->rank, what);
+    return COLL_OK;
+}
+
+int coll__comm_ask_around(struct coll_comm *comm)
+{
+    struct coll__ctrl_answer *answers =
+        calloc((size_t)comm->size, sizeof(*answers));
+    char what[128];
+    int rc;
+
+    if (!answers)
+        return COLL_OK; /* it is only a question; the deadline stays */
+    coll__head_describe(&comm->running->head, what, sizeof(what));
+    coll__ctrl_ask(comm->ctrl, NEWS_S, answers);
+    rc = compare_answers(comm, what, answers);
+    free(answers);
+    return rc ? rc : coll__comm_status(comm);
 }
 
 int coll__comm_timed_out(struct coll_comm *comm, struct coll_request *request,

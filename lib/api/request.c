@@ -16,6 +16,8 @@
 
 #define MAX_CACHED 64
 #define LOOK_AROUND_S 0.02
+#define ASK_S 1.0         /* and twice as long before each next time */
+#define TESTS_IDLE 0xfffu /* between two looks at the clock in coll_test() */
 
 static int request_make(struct coll_comm *comm, const struct coll_args *args,
                         const struct coll__problem *pb,
@@ -123,26 +125,32 @@ static int progress(struct coll_comm *comm, int *moved)
     return COLL_OK;
 }
 
-/* Nothing moved for some time: is it too long, or is something wrong? */
+/* Nothing moved for some time: is it too long, or is something wrong?  Messages
+ * that nobody takes can be seen here; ranks that all wait must be asked. */
 static int consider(struct coll_comm *comm, struct coll_request *request,
-                    double timeout, double *begin, double *looked)
+                    double timeout, struct coll__patience *p)
 {
     double now = coll__now();
 
-    if (!*begin)
-        *begin = *looked = now;
-    if (now - *begin > timeout)
+    if (!p->begin)
+        *p = (struct coll__patience){now, now, now + ASK_S, ASK_S};
+    if (now - p->begin > timeout)
         return coll__comm_timed_out(comm, request, timeout);
-    if (now - *looked < LOOK_AROUND_S)
+    if (now > p->ask) {
+        p->pause *= 2;
+        p->ask = now + p->pause;
+        return coll__comm_ask_around(comm);
+    }
+    if (now - p->looked < LOOK_AROUND_S)
         return COLL_OK;
-    *looked = now;
+    p->looked = now;
     return coll__comm_look_around(comm);
 }
 
 static int wait_for(struct coll_request *request, double timeout)
 {
     struct coll_comm *comm = request->comm;
-    double begin = 0, looked = 0;
+    struct coll__patience patience = {0};
     int moved;
 
     while (request->status == COLL_IN_PROGRESS) {
@@ -151,7 +159,7 @@ static int wait_for(struct coll_request *request, double timeout)
         if (moved)
             coll__wait_moved(&comm->wait);
         else if (coll__wait_idle(&comm->wait) &&
-                 consider(comm, request, timeout, &begin, &looked))
+                 consider(comm, request, timeout, &patience))
             quiesce(comm);
     }
     return request->status;
@@ -163,9 +171,9 @@ static int start(struct coll_request *request)
     uint64_t seq;
 
     if (atomic_load_explicit(&comm->failure.status, memory_order_relaxed))
-        return quiesce(comm);
+        return request->status = quiesce(comm);
     seq = atomic_load_explicit(&comm->history.n_started, memory_order_relaxed);
-    request->head.seq = (uint32_t)(seq + 1);
+    request->head.seq = seq + 1;
     coll__history_start(&comm->history, &request->head);
     request->status = COLL_IN_PROGRESS;
     request->next = NULL;
@@ -306,23 +314,39 @@ int coll_start(struct coll_request *request)
     return start(request);
 }
 
+/* One round for coll_test(); many of them without effect are a wait as well. */
+static void test_once(struct coll_request *request)
+{
+    struct coll_comm *comm = request->comm;
+    int moved;
+
+    if (progress(comm, &moved))
+        return;
+    if (moved) {
+        comm->patience = (struct coll__patience){0};
+        comm->n_tests_idle = 0;
+    } else if ((++comm->n_tests_idle & TESTS_IDLE) == 0 &&
+               consider(comm, request, comm->timeout, &comm->patience)) {
+        quiesce(comm);
+    }
+}
+
 int coll_test(struct coll_request *request)
 {
-    int moved;
 
     if (!request) {
         log_error("api", "coll_test: request is NULL");
         return COLL_ERR_INVALID;
     }
     if (request->status == COLL_IN_PROGRESS)
-        progress(request->comm, &moved);
+        test_once(request);
     return request->status;
 }
 
 int coll_wait(struct coll_request *request, double timeout)
 {
-    if (!request || !(timeout >= 0)) {
-        log_error("api", request ? "coll_wait: timeout must be 0 or more"
+    if (!request || !(timeout >= 0 && timeout <= 1e9)) {
+        log_error("api", request ? "coll_wait: timeout must be 0 to 1e9 seconds"
                                  : "coll_wait: request is NULL");
         return COLL_ERR_INVALID;
     }
@@ -361,11 +385,14 @@ int coll_plan_query(const struct coll_args *theirs, struct coll_comm *comm,
                   !theirs ? "args" : !comm ? "comm" : "info");
         return COLL_ERR_INVALID;
     }
-    rc = coll__struct_take(theirs, &args, sizeof(args), "args");
+    rc = coll__struct_take(info, &ours, sizeof(ours), "plan_info");
+    if (rc == COLL_OK)
+        rc = coll__struct_take(theirs, &args, sizeof(args), "args");
     if (rc == COLL_OK)
         rc = coll__args_check(&args, comm, &pb);
     if (rc)
         return rc;
+    ours = (struct coll_plan_info){.size = info->size};
     algo = coll__algo_select(&pb, &comm->cost, comm->settings.algo,
                              &ours.seconds);
     rc = coll__plan_build(algo, &pb, comm->settings.chunk, &plan);
@@ -374,7 +401,6 @@ int coll_plan_query(const struct coll_args *theirs, struct coll_comm *comm,
     strncpy(ours.algorithm, algo->name, sizeof(ours.algorithm) - 1);
     ours.n_steps = (size_t)plan.n_steps;
     ours.tmp_bytes = plan.tmp_len;
-    ours.size = info->size;
     coll__plan_fini(&plan);
     memcpy(info, &ours, min_size(info->size, sizeof(ours)));
     return COLL_OK;

@@ -162,6 +162,7 @@ static void destroy(struct coll__ctrl *ctrl, int has_reactor)
     coll__link_close(&ctrl->up);
     for (int j = 0; j < ctrl->n_children; j++)
         coll__link_close(&ctrl->down[j]);
+    coll__reactor_cancel(&ctrl->task); /* nothing can put it there any more */
     coll__reactor_unlock();
     coll__ctrl_gather_free(ctrl);
     coll__auth_wipe(ctrl->gate.secret, COLL__SECRET_BYTES);

@@ -33,9 +33,9 @@ void coll__wait_init(struct coll__wait *wait, int is_crowded)
     if (!strcmp(mode, "spin"))
         wait->n_spins = ~0u;
     else if (!strcmp(mode, "yield"))
-        wait->n_spins = 16, wait->yield_s = 1e9;
+        *wait = (struct coll__wait){.n_spins = 16, .yield_s = 1e9};
     else if (!strcmp(mode, "block"))
-        wait->n_spins = 16, wait->yield_s = 50e-6;
+        *wait = (struct coll__wait){.n_spins = 16, .yield_s = 50e-6};
 }
 
 static void nap(struct coll__wait *wait)

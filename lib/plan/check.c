@@ -271,13 +271,12 @@ static int finish(struct checker *c, int r, int i)
     return rc;
 }
 
-static int advance_lane(struct checker *c, int r, int i)
+static void advance_lane(struct checker *c, int r, int i)
 {
     const struct coll__step *step = &c->ranks[r].plan->steps[i];
     int dir = coll__step_is_recv(step->kind);
 
     c->ranks[r].head[dir][step->peer] = c->ranks[r].next[i];
-    return COLL_OK;
 }
 
 static int run_event(struct checker *c, struct event ev)

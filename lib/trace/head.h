@@ -9,10 +9,9 @@
 /* Names the operation that a message belongs to; travels with each message.
  * Two ranks whose heads differ disagree about what they do. */
 struct coll__head {
-    uint32_t seq; /* the communicator's operation number */
+    uint64_t seq; /* the communicator's operation number, from 1 */
     uint8_t collective, type, op, zero;
     int32_t root;
-    uint32_t zero2;
     uint64_t count;
 };
 

@@ -57,10 +57,11 @@ void coll__head_describe(const struct coll__head *head, char *text, size_t len)
     if (collective == COLL_BROADCAST)
         snprintf(more, sizeof(more), ", root %d", head->root);
     if (collective == COLL_BARRIER)
-        snprintf(text, len, "barrier #%u", head->seq);
+        snprintf(text, len, "barrier #%llu", (unsigned long long)head->seq);
     else
-        snprintf(text, len, "%s #%u (%llu %s%s)",
-                 coll_collective_name(collective), head->seq,
+        snprintf(text, len, "%s #%llu (%llu %s%s)",
+                 coll_collective_name(collective),
+                 (unsigned long long)head->seq,
                  (unsigned long long)head->count,
                  coll_type_name((enum coll_type)head->type), more);
 }

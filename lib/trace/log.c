@@ -95,9 +95,15 @@ static void emit(enum coll_log_level level, const char *part, const char *text)
     char line[MAX_LINE + 64];
     int n;
 
+    void (*call)(enum coll_log_level, const char *, const char *, void *);
+    void *arg;
+
     pthread_mutex_lock(&handler_lock);
-    if (handler) {
-        handler(level, part, text, handler_arg);
+    call = handler;
+    arg = handler_arg;
+    pthread_mutex_unlock(&handler_lock);
+    if (call) { /* without the lock: it may make the library speak */
+        call(level, part, text, arg);
     } else {
         n = who ? snprintf(line, sizeof(line), "coll %d/%d %s: %s\n",
                            (int)(who & 0xffffffff), (int)(who >> 32), part,
@@ -107,7 +113,6 @@ static void emit(enum coll_log_level level, const char *part, const char *text)
                        min_size((size_t)n, sizeof(line) - 1));
         (void)n; /* a closed stderr loses the line */
     }
-    pthread_mutex_unlock(&handler_lock);
 }
 
 void coll__log_write(enum coll_log_level level, const char *part,

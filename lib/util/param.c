@@ -69,7 +69,7 @@ static int parse_seconds(const char *text, double *value)
     char *end;
 
     *value = strtod(text, &end);
-    return end == text || *end || !isfinite(*value) || *value <= 0 ? -1 : 0;
+    return end == text || *end || !(*value > 0 && *value <= 1e9) ? -1 : 0;
 }
 
 long coll__param_int(enum coll__param id)
@@ -113,7 +113,7 @@ const char *coll__param_fault(enum coll__param id)
     case PARAM_INT:
         return parse_int(text, &whole) ? "a whole number, 0 or more" : NULL;
     case PARAM_SECONDS:
-        return parse_seconds(text, &seconds) ? "a number of seconds above 0"
+        return parse_seconds(text, &seconds) ? "a number of seconds above 0, at most 1e9"
                                              : NULL;
     case PARAM_BYTES:
         return coll__parse_bytes(text, &bytes) ? "a size such as 64K or 1M"

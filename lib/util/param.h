@@ -48,9 +48,9 @@ enum coll__param_kind {
     X(SIMD, PARAM_CHOICE, "auto", "auto|avx512|avx2|base",                     \
       "the instruction set of the reductions; auto takes the best one")        \
     X(SHM_CELL, PARAM_BYTES, "16K", NULL,                                      \
-      "bytes in each cell of a shared-memory channel")                         \
+      "bytes in each cell of a shared-memory channel, 64 to 16M")              \
     X(SHM_CELLS, PARAM_INT, "16", NULL,                                        \
-      "cells in each shared-memory channel")                                   \
+      "cells in each shared-memory channel, a power of two to 1024")           \
     X(UCX_MESH, PARAM_INT, "64", NULL,                                         \
       "up to this many ranks, UCX connects all of them at once at the start; "  \
       "more connect at their first use")                                       \
