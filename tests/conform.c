@@ -175,7 +175,7 @@ static void reduce_on_receive(struct rank *rank)
 
 /* ---- mismatch, peek, reach ---------------------------------------------- */
 
-/* What is sent, where the receive expects conform_head_of(1, 64) and 64 bytes. */
+/* What is sent where the receive expects conform_head_of(1, 64) and 64 bytes. */
 static const struct {
     struct coll__head head;
     size_t len;

@@ -270,7 +270,7 @@ static int two_at_once(struct world_rank *me)
 START_TEST(two_communicators_do_not_mix) { run(two_at_once, 4, _i); }
 END_TEST
 
-/* ---- more than 2^31 elements ---------------------------------------------- */
+/* ---- more than 2^31 elements --------------------------------------------- */
 
 #define MANY (((size_t)1 << 31) + 12345)
 

@@ -2,8 +2,9 @@
 /* ucx_peer.c - the other ranks: transfers, endpoints, failure, farewell.
  *
  * Endpoints are made by both sides, in open() or at the first contact (see
- * ucx.c), so that a receive notices the death of its sender, too.  Error handling by peer is on, which
- * confines UCX to the means that notice a dead peer (RDMA, TCP).
+ * ucx.c), so that a receive notices the death of its sender, too.  Error
+ * handling by peer is on, which confines UCX to the means that notice a dead
+ * peer (RDMA, TCP).
  *
  * UCX 1.13 loses what is under way when one side closes early; so ranks that
  * leave in order exchange farewells, and close when they have heard those of

@@ -213,7 +213,7 @@ static int find_lane(struct coll__prog *prog, int peer, int is_recv)
     return l;
 }
 
-/* Count the messages of each lane, give it its part of lane_steps, fill that. */
+/* Count each lane's messages, give it its part of lane_steps, fill that. */
 static void make_lanes(struct coll__prog *prog)
 {
     const struct coll__plan *plan = &prog->plan;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* head.h - an operation in a few bytes: what messages are stamped with and error
- * sentences are made from. */
+/* head.h - an operation in a few bytes: messages are stamped with it, error
+ * sentences are made from it. */
 #ifndef COLL_LIB_TRACE_HEAD_H
 #define COLL_LIB_TRACE_HEAD_H
 

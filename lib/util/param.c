@@ -113,8 +113,9 @@ const char *coll__param_fault(enum coll__param id)
     case PARAM_INT:
         return parse_int(text, &whole) ? "a whole number, 0 or more" : NULL;
     case PARAM_SECONDS:
-        return parse_seconds(text, &seconds) ? "a number of seconds above 0, at most 1e9"
-                                             : NULL;
+        return parse_seconds(text, &seconds)
+                   ? "a number of seconds above 0, at most 1e9"
+                   : NULL;
     case PARAM_BYTES:
         return coll__parse_bytes(text, &bytes) ? "a size such as 64K or 1M"
                                                : NULL;

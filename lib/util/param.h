@@ -2,8 +2,8 @@
 /* param.h - every COLL_* variable of the environment, in one table.
  *
  * A parameter is read from the environment at each use, never on a hot path;
- * coll__params_check() (lib/api) judges all of them once, when a communicator is made,
- * so that the getters below cannot fail.
+ * coll__params_check() (lib/api) judges all of them once, when a communicator
+ * is made, so that the getters below cannot fail.
  */
 #ifndef COLL_LIB_UTIL_PARAM_H
 #define COLL_LIB_UTIL_PARAM_H
