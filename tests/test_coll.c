@@ -346,12 +346,6 @@ END_TEST
 
 /* ---- bad input ----------------------------------------------------------- */
 
-#define EXPECT(me, rc, code, words)                            \
-    do {                                                       \
-        WORLD_CHECK(me, (rc) == (code));                       \
-        WORLD_CHECK(me, strstr(coll_last_error(), words));     \
-    } while (0)
-
 static int bad_arguments(struct world_rank *me)
 {
     struct coll_args args = {.size = sizeof(args), .count = 1};

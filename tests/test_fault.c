@@ -17,12 +17,6 @@
 
 static const char *const transports[] = {"self,shm,ucx", "self,ucx"};
 
-#define EXPECT(me, rc, code, words)                            \
-    do {                                                       \
-        WORLD_CHECK(me, (rc) == (code));                       \
-        WORLD_CHECK(me, strstr(coll_last_error(), words));     \
-    } while (0)
-
 static struct coll_comm *join(struct world_rank *me)
 {
     struct coll_comm *comm = NULL;

@@ -44,4 +44,11 @@ int world_threads(int size, world_fn *fn, void *arg, double deadline);
         }                                                                \
     } while (0)
 
+/* Expect this status, and these words in the sentence that explains it. */
+#define EXPECT(me, rc, code, words)                                      \
+    do {                                                                 \
+        WORLD_CHECK(me, (rc) == (code));                                 \
+        WORLD_CHECK(me, strstr(coll_last_error(), words));               \
+    } while (0)
+
 #endif
