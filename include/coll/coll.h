@@ -65,13 +65,20 @@ enum coll_type {
 };
 
 /* X(name, text): the reduction operations.  AVG is the sum over the number of
- * ranks; for integers the quotient is truncated towards zero. */
+ * ranks; for integers the quotient is truncated towards zero.  BAND, BOR and
+ * BXOR are bitwise, for integer types alone.  LAND and LOR take an element for
+ * true when it is not zero and give 1 or 0. */
 #define COLL_OP_MAP(X) \
     X(SUM, "sum")      \
     X(PROD, "prod")    \
     X(MIN, "min")      \
     X(MAX, "max")      \
-    X(AVG, "avg")
+    X(AVG, "avg")      \
+    X(BAND, "band")    \
+    X(BOR, "bor")      \
+    X(BXOR, "bxor")    \
+    X(LAND, "land")    \
+    X(LOR, "lor")
 
 enum coll_op {
 #define X(name, text) COLL_##name,
@@ -80,12 +87,25 @@ enum coll_op {
     COLL_N_OPS
 };
 
-/* X(name, text): the collective operations. */
-#define COLL_COLLECTIVE_MAP(X) \
-    X(ALLREDUCE, "allreduce")  \
-    X(BROADCAST, "broadcast")  \
-    X(ALLGATHER, "allgather")  \
-    X(BARRIER, "barrier")
+/* X(name, text): the collective operations, and the two that only two ranks
+ * take part in. */
+#define COLL_COLLECTIVE_MAP(X)            \
+    X(ALLREDUCE, "allreduce")             \
+    X(BROADCAST, "broadcast")             \
+    X(REDUCE, "reduce")                   \
+    X(ALLGATHER, "allgather")             \
+    X(ALLGATHERV, "allgatherv")           \
+    X(REDUCE_SCATTER, "reduce_scatter")   \
+    X(REDUCE_SCATTERV, "reduce_scatterv") \
+    X(ALLTOALL, "alltoall")               \
+    X(ALLTOALLV, "alltoallv")             \
+    X(GATHER, "gather")                   \
+    X(GATHERV, "gatherv")                 \
+    X(SCATTER, "scatter")                 \
+    X(SCATTERV, "scatterv")               \
+    X(BARRIER, "barrier")                 \
+    X(SEND, "send")                       \
+    X(RECV, "recv")
 
 enum coll_collective {
 #define X(name, text) COLL_##name,
@@ -209,6 +229,8 @@ int coll_topo_export(enum coll_topo_format format, char **text);
 struct coll_config {
     size_t size;
     double timeout; /* deadline of each wait, s; 0 = COLL_TIMEOUT (300) */
+    int reproducible; /* 1: combine in the same order whatever the size, the
+                       * algorithm and the placement; 0 = COLL_REPRODUCIBLE */
 };
 
 #define COLL_UNIQUE_ID_BYTES 128
@@ -271,6 +293,25 @@ struct coll_oob {
 int coll_comm_create_oob(struct coll_comm **comm, const struct coll_oob *oob,
                          const struct coll_config *config);
 
+/* Divide the ranks into new communicators: one for each color.
+ *
+ * Shapes:    color >= 0, or COLL_NO_COLOR to be in none; within a color ranks
+ *            are numbered by key, then by their rank in comm.  Collective over
+ *            comm, while no operation of it runs.
+ * Result:    *split is this rank's new communicator, independent of comm, with
+ *            comm's configuration; NULL for COLL_NO_COLOR.
+ * Ownership: *split is the caller's, to end by coll_comm_destroy().
+ * Errors:    as coll_comm_create(), and those of comm; *split is untouched.
+ * Threads:   as the operations of comm.
+ * Cost:      two exchanges over comm's control tree and a rendezvous.
+ */
+#define COLL_NO_COLOR (-1)
+int coll_comm_split(struct coll_comm *comm, int color, int key,
+                    struct coll_comm **split);
+
+/* Make a second communicator of the same ranks; as coll_comm_split(). */
+int coll_comm_dup(struct coll_comm *comm, struct coll_comm **dup);
+
 /* Return this rank, the number of ranks, and the same within this host; the
  * host's index in order of lowest rank, and the number of hosts.
  *
@@ -319,6 +360,39 @@ int coll_comm_async_error(struct coll_comm *comm);
  */
 int coll_comm_destroy(struct coll_comm *comm);
 
+/* ---- reduction operations of the caller's own -------------------------- */
+
+/* Combine count > 0 elements: out[i] = left[i] op right[i].  out is left or
+ * right.  Called by the thread that makes progress. */
+typedef void coll_user_fn(const void *left, const void *right, void *out,
+                          size_t count, enum coll_type type, void *arg);
+
+/* Make an operation that multiplies each rank's input by a scalar and sums.
+ *
+ * Shapes:    *scalar is one element of `type`, and each rank has its own.
+ * Result:    *op is to be used with that type alone, wherever an operation is
+ *            asked for, in any communicator of this process.
+ * Ownership: scalar is copied; *op is the caller's, to end by
+ *            coll_op_destroy() when no request uses it.
+ * Errors:    COLL_ERR_INVALID, COLL_ERR_NOMEM (some 1,000 exist already).
+ * Threads:   any.
+ */
+int coll_op_create_premul(const void *scalar, enum coll_type type,
+                          enum coll_op *op);
+
+/* Make an operation of the caller's function, which must be associative.
+ *
+ * Shapes:    commutes: 0 combines strictly in the order of the ranks; 1 leaves
+ *            the order to the library.  Equal on every rank.
+ * Ownership: fn and arg must live until coll_op_destroy().
+ * Otherwise as coll_op_create_premul(); for any type.
+ */
+int coll_op_create_user(coll_user_fn *fn, void *arg, int commutes,
+                        enum coll_op *op);
+
+/* End such an operation.  COLL_ERR_INVALID when op is none. */
+int coll_op_destroy(enum coll_op op);
+
 /* ---- operations: these return when this rank's part is done ------------ */
 
 /* Reduce `count` elements across all ranks, leaving the result on each.
@@ -355,6 +429,18 @@ int coll_broadcast(const void *in, void *out, size_t count,
                    enum coll_type type, int root, struct coll_comm *comm,
                    void *stream);
 
+/* Reduce `count` elements across all ranks, leaving the result on the root.
+ *
+ * Shapes:    in[count]; out[count] on the root alone (others may pass NULL).
+ *            in == out on the root is in place.
+ * Result:    as coll_allreduce(), on the root.
+ * Ownership, Errors, Threads, Cost: as coll_allreduce().
+ * See:       lib/algo/reduce_*.c
+ */
+int coll_reduce(const void *in, void *out, size_t count, enum coll_type type,
+                enum coll_op op, int root, struct coll_comm *comm,
+                void *stream);
+
 /* Gather `count` elements from each rank into every rank's `out`.
  *
  * Shapes:    in[count], out[size * count] of `type`; in place when
@@ -366,12 +452,138 @@ int coll_broadcast(const void *in, void *out, size_t count,
 int coll_allgather(const void *in, void *out, size_t count,
                    enum coll_type type, struct coll_comm *comm, void *stream);
 
+/* Gather counts[r] elements from each rank r into every rank's `out`.
+ *
+ * Shapes:    in[counts[rank]]; rank r's part begins at out[displs[r]]; parts do
+ *            not overlap; displs NULL packs them.  counts and displs are
+ *            elements, [size], the same counts on every rank.  In place when
+ *            in == out + displs[rank].
+ * Ownership: counts and displs are read during the call only.
+ * Otherwise as coll_allgather().
+ */
+int coll_allgatherv(const void *in, void *out, const size_t counts[],
+                    const size_t displs[], enum coll_type type,
+                    struct coll_comm *comm, void *stream);
+
+/* Reduce a vector across all ranks and leave each rank one block of it.
+ *
+ * Shapes:    in[size * count], out[count]; in place when out == in + rank *
+ *            count (the rest of in stays as it was), other overlap is invalid.
+ * Result:    out = op over every rank's in[rank * count ...], where rank is
+ *            the one that gets it.
+ * Ownership, Errors, Threads, Cost: as coll_allreduce().
+ * See:       lib/algo/reduce_scatter_*.c
+ */
+int coll_reduce_scatter(const void *in, void *out, size_t count,
+                        enum coll_type type, enum coll_op op,
+                        struct coll_comm *comm, void *stream);
+
+/* The same with blocks of counts[r] elements, packed in in; [size], the same
+ * on every rank. */
+int coll_reduce_scatterv(const void *in, void *out, const size_t counts[],
+                         enum coll_type type, enum coll_op op,
+                         struct coll_comm *comm, void *stream);
+
+/* Give block q of `in` to rank q, from every rank.
+ *
+ * Shapes:    in[size * count], out[size * count]; in == out is in place.
+ * Result:    out[r * count ...] = block `rank` of rank r's in.
+ * Ownership, Errors, Threads, Cost: as coll_allreduce().
+ * See:       lib/algo/alltoall_*.c
+ */
+int coll_alltoall(const void *in, void *out, size_t count, enum coll_type type,
+                  struct coll_comm *comm, void *stream);
+
+/* The same with blocks of any size: to rank q go in_counts[q] elements from
+ * in[in_displs[q]], and out_counts[r] from rank r come to out[out_displs[r]].
+ *
+ * Shapes:    all in elements, [size]; displs NULL packs; what q gets from r
+ *            must be what r gives q, or it is COLL_ERR_MISMATCH.  Never in
+ *            place.
+ */
+int coll_alltoallv(const void *in, const size_t in_counts[],
+                   const size_t in_displs[], void *out,
+                   const size_t out_counts[], const size_t out_displs[],
+                   enum coll_type type, struct coll_comm *comm, void *stream);
+
+/* Gather `count` elements from each rank into the root's `out`.
+ *
+ * Shapes:    in[count]; out[size * count] on the root alone.  In place when
+ *            the root's in == out + root * count.
+ * Result:    out[r * count ...] = rank r's in, on the root.
+ * Ownership, Errors, Threads, Cost: as coll_allreduce().
+ * See:       lib/algo/gather_*.c
+ */
+int coll_gather(const void *in, void *out, size_t count, enum coll_type type,
+                int root, struct coll_comm *comm, void *stream);
+
+/* The same with `count` elements from this rank, and counts[r] from rank r to
+ * out[displs[r]]; counts and displs are read on the root alone, [size], displs
+ * NULL packs.  counts[r] must be rank r's count, or it is COLL_ERR_MISMATCH. */
+int coll_gatherv(const void *in, size_t count, void *out,
+                 const size_t counts[], const size_t displs[],
+                 enum coll_type type, int root, struct coll_comm *comm,
+                 void *stream);
+
+/* Give block r of the root's `in` to rank r.
+ *
+ * Shapes:    in[size * count] on the root alone; out[count].  In place when
+ *            the root's out == in + root * count.
+ * Ownership, Errors, Threads, Cost: as coll_allreduce().
+ * See:       lib/algo/scatter_*.c
+ */
+int coll_scatter(const void *in, void *out, size_t count, enum coll_type type,
+                 int root, struct coll_comm *comm, void *stream);
+
+/* The same with counts[r] elements from in[displs[r]] for rank r, read on the
+ * root alone; `count` is this rank's own. */
+int coll_scatterv(const void *in, const size_t counts[], const size_t displs[],
+                  void *out, size_t count, enum coll_type type, int root,
+                  struct coll_comm *comm, void *stream);
+
+/* Send `count` elements to `peer`, which receives them by coll_recv() with the
+ * same count and type.
+ *
+ * Shapes:    peer may be this rank itself, from a group or a request.
+ * Result:    messages between two ranks arrive in the order of the calls.  The
+ *            call may return only when the receive has begun: two ranks that
+ *            send to each other do so in a group, or by requests.
+ * Errors:    as coll_allreduce(); COLL_ERR_MISMATCH for other counts or types.
+ */
+int coll_send(const void *in, size_t count, enum coll_type type, int peer,
+              struct coll_comm *comm, void *stream);
+int coll_recv(void *out, size_t count, enum coll_type type, int peer,
+              struct coll_comm *comm, void *stream);
+
 /* Return when every rank has called it.
  *
  * Errors, Threads, Cost: as coll_allreduce().
  * See:       lib/algo/barrier_dissemination.c
  */
 int coll_barrier(struct coll_comm *comm, void *stream);
+
+/* ---- groups: several operations as one ---------------------------------- */
+
+/* Begin a group: the operations that this thread calls from here on only note
+ * what is to be done, in any communicators, and return COLL_OK.
+ *
+ * Result:    groups nest; the outermost coll_group_end() counts.
+ * Errors:    those of the arguments, at each call; the group then does nothing
+ *            and its end returns the same error.
+ * Threads:   each thread has its own group.
+ */
+int coll_group_start(void);
+
+/* Start all operations of the group, and return when all are done.
+ *
+ * Shapes:    every rank of a communicator has the same operations in its
+ *            group, in the same order; but sends and receives, of which those
+ *            that follow each other run side by side, in any order.
+ * Result:    allreduces that follow each other, of one type and operation and
+ *            of no more than COLL_FUSE bytes in all, travel as one.
+ * Errors:    the first error of any of them; COLL_ERR_INVALID without a start.
+ */
+int coll_group_end(void);
 
 /* ---- requests: the same operations, non-blocking and persistent --------- */
 
@@ -381,12 +593,19 @@ struct coll_args {
     size_t size;
     enum coll_collective collective;
     enum coll_type type;
-    enum coll_op op; /* allreduce */
-    int root;        /* broadcast */
+    enum coll_op op;
+    int root; /* or the peer of a send or receive */
     const void *in;
     void *out;
     size_t count;
     void *stream; /* NULL for host buffers */
+    /* Of the collectives whose name ends in v: elements, [size]; displs NULL
+     * packs.  allgatherv and gatherv have out's, reduce_scatterv and scatterv
+     * in's, alltoallv both.  Read while the request is made only. */
+    const size_t *in_counts, *in_displs, *out_counts, *out_displs;
+    /* Use this algorithm instead of choosing one, as COLL_ALGO does; equal on
+     * every rank.  NULL chooses.  Copied. */
+    const char *algo;
 };
 
 /* Prepare an operation, to be started any number of times.
@@ -402,6 +621,7 @@ int coll_request_create(const struct coll_args *args, struct coll_comm *comm,
                         struct coll_request **request);
 
 /* Start the operation; every rank starts its operations in the same order.
+ * Sends and receives that follow each other run side by side.
  *
  * Result:    COLL_OK at once; progress is made inside test, wait and every
  *            other operation of the same communicator.
@@ -450,6 +670,17 @@ struct coll_plan_info {
  */
 int coll_plan_query(const struct coll_args *args, struct coll_comm *comm,
                     struct coll_plan_info *info);
+
+/* Fill in the candidate with this index among the algorithms that could carry
+ * out `args`, the cheapest first; coll_args.algo then asks for it by name.
+ *
+ * Result:    COLL_OK, or COLL_ERR_INVALID past the last one (no message).
+ *            seconds is predicted; n_steps and tmp_bytes are 0 (its plan is
+ *            not built).
+ * Threads:   as coll_plan_query().
+ */
+int coll_plan_candidate(const struct coll_args *args, struct coll_comm *comm,
+                        size_t index, struct coll_plan_info *info);
 
 #ifdef __cplusplus
 }
