@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_plan.c - every algorithm's plans, proven symbolically for all ranks; the
  * passes; and that the check finds planted faults. */
+#include "lib/plan/prove.h"
 #include "lib/plan/select.h"
 #include "lib/util/util.h"
 
@@ -11,16 +12,17 @@
 #define MAX_RANKS 33
 
 struct group {
-    struct coll__problem pb;
+    struct coll__problem pb, pbs[MAX_RANKS];
     struct coll__plan plans[MAX_RANKS];
 };
 
 static void build(struct group *g, const struct coll__algo *algo, size_t chunk)
 {
     for (int r = 0; r < g->pb.nranks; r++) {
-        g->pb.rank = r;
+        g->pbs[r] = g->pb;
+        g->pbs[r].rank = r;
         ck_assert_int_eq(
-            coll__plan_build(algo, &g->pb, chunk, &g->plans[r]), COLL_OK);
+            coll__plan_build(algo, &g->pbs[r], chunk, &g->plans[r]), COLL_OK);
     }
 }
 
@@ -30,45 +32,58 @@ static void end(struct group *g)
         coll__plan_fini(&g->plans[r]);
 }
 
-static void prove(const struct coll__algo *algo, const struct coll__problem *pb,
-                  size_t chunk, unsigned seed)
-{
-    struct group g = {.pb = *pb};
-    char why[256] = "";
-    int rc;
+/* ---- every algorithm is right -------------------------------------------- */
 
-    build(&g, algo, chunk);
-    rc = coll__plan_check(&g.pb, g.plans, seed, why, sizeof(why));
-    ck_assert_msg(rc == COLL_OK,
-                  "%s %s p %d count %zu root %d in place %d chunk %zu: %s",
-                  coll_collective_name(pb->collective), algo->name, pb->nranks,
-                  pb->count, pb->root, pb->in_place, chunk, why);
-    end(&g);
+/* Machines of p ranks: one level; hosts of 4 in turn; hosts of 3 next to each
+ * other, in pairs. */
+static void make_views(struct coll__view views[3], int p)
+{
+    int hosts[MAX_RANKS], pairs[MAX_RANKS];
+
+    for (int r = 0; r < p; r++)
+        hosts[r] = r % ((p + 3) / 4);
+    ck_assert_int_eq(coll__view_init(&views[0], p, 1, NULL), COLL_OK);
+    ck_assert_int_eq(
+        coll__view_init(&views[1], p, 2, (const int *const[]){hosts}),
+        COLL_OK);
+    for (int r = 0; r < p; r++) {
+        hosts[r] = r / 3;
+        pairs[r] = r / 6;
+    }
+    ck_assert_int_eq(
+        coll__view_init(&views[2], p, 3, (const int *const[]){hosts, pairs}),
+        COLL_OK);
 }
 
-/* The shapes that tend to break builders. */
-static void prove_all(const struct coll__algo *algo, int p)
+static void prove_all(const struct coll__algo *algo,
+                      enum coll_collective collective, int p,
+                      const struct coll__view *const *views, int n_views)
 {
-    size_t n = (size_t)p, counts[] = {0, 1, n - 1, n, n + 1, 7, 31, 131};
-    static const size_t chunks[] = {0, 64};
-    struct coll__problem pb = {.collective = algo->collective,
-                               .type = COLL_I32,
-                               .nranks = p};
+    struct coll__trial t;
+    char why[256] = "";
 
-    for (size_t c = 0; c < ARRAY_LEN(counts); c++)
-        for (int k = 0; k < 8; k++) {
-            pb.count = algo->collective == COLL_BARRIER ? 1 : counts[c];
-            pb.in_place = k & 1 && algo->collective != COLL_BARRIER;
-            pb.op = k & 4 ? COLL_AVG : COLL_SUM;
-            pb.root = algo->collective == COLL_BROADCAST ? k * p / 8 : 0;
-            prove(algo, &pb, chunks[k / 2 % 2], (unsigned)(k + p));
-        }
+    for (int i = 0; coll__trial_at(i, collective, p, views, n_views, &t); i++) {
+        int rc = coll__prove(algo, &t, why, sizeof(why));
+
+        ck_assert_msg(rc == COLL_OK || rc == COLL_ERR_UNSUPPORTED,
+                      "%s %s p %d count %zu root %d order %d chunk %zu seed "
+                      "%u: %s", coll_collective_name(collective), algo->name, p,
+                      t.count, t.root, t.order, t.chunk, t.seed, why);
+    }
 }
 
 START_TEST(every_algorithm_is_right_for_any_ranks_and_counts)
 {
+    struct coll__view views[3];
+    const struct coll__view *const all[] = {&views[0], &views[1], &views[2]};
+
+    make_views(views, _i);
     for (int i = 0; coll__algos[i]; i++)
-        prove_all(coll__algos[i], _i);
+        for (int k = 0; k < COLL_N_COLLECTIVES; k++)
+            if (coll__algos[i]->serves & 1u << k)
+                prove_all(coll__algos[i], (enum coll_collective)k, _i, all, 3);
+    for (int v = 0; v < 3; v++)
+        coll__view_fini(&views[v]);
 }
 END_TEST
 
@@ -85,12 +100,10 @@ static struct coll__problem allreduce(int p, size_t count)
 static const struct coll__algo *algo_of(enum coll_collective collective,
                                         const char *name)
 {
-    for (int i = 0; coll__algos[i]; i++)
-        if (coll__algos[i]->collective == collective &&
-            !strcmp(coll__algos[i]->name, name))
-            return coll__algos[i];
-    ck_abort_msg("no algorithm %s", name);
-    return NULL;
+    const struct coll__algo *algo = coll__algo_find(collective, name);
+
+    ck_assert_msg(algo != NULL, "no algorithm %s", name);
+    return algo;
 }
 
 static int find_step(const struct coll__plan *plan, enum coll__step_kind kind)
@@ -114,7 +127,7 @@ static void expect_fault(void (*spoil)(struct coll__plan *plan))
     free(g.plans[1].first_after);
     free(g.plans[1].after);
     ck_assert_int_eq(coll__plan_link(&g.plans[1]), COLL_OK);
-    ck_assert_int_eq(coll__plan_check(&g.pb, g.plans, 1, why, sizeof(why)),
+    ck_assert_int_eq(coll__plan_check(g.pbs, g.plans, 1, why, sizeof(why)),
                      COLL_ERR_INVALID);
     ck_assert_str_ne(why, "");
     end(&g);
@@ -214,7 +227,7 @@ START_TEST(a_missing_edge_is_found_in_some_order)
             break;
         }
     for (unsigned seed = 0; seed < 50; seed++)
-        found += coll__plan_check(&g.pb, g.plans, seed, why, sizeof(why)) !=
+        found += coll__plan_check(g.pbs, g.plans, seed, why, sizeof(why)) !=
                  COLL_OK;
     ck_assert_int_gt(found, 0);
     end(&g);
@@ -232,15 +245,16 @@ START_TEST(everyone_receiving_first_gets_stuck)
     for (int r = 0; r < 2; r++) {
         struct coll__plan *plan = &g.plans[r];
 
-        g.pb.rank = r;
-        plan_copy(plan, coll__slots(&g.pb, BUF_OUT, r, 1),
+        g.pbs[r] = g.pb;
+        g.pbs[r].rank = r;
+        plan_copy(plan, coll__part(&g.pb, BUF_OUT, r),
                   coll__whole(&g.pb, BUF_IN));
-        plan_recv(plan, 1 - r, coll__slots(&g.pb, BUF_OUT, 1 - r, 1));
+        plan_recv(plan, 1 - r, coll__part(&g.pb, BUF_OUT, 1 - r));
         /* sends what it got: reads the receive, so both wait for ever */
-        plan_send(plan, 1 - r, coll__slots(&g.pb, BUF_OUT, 1 - r, 1));
+        plan_send(plan, 1 - r, coll__part(&g.pb, BUF_OUT, 1 - r));
         ck_assert_int_eq(coll__plan_link(plan), COLL_OK);
     }
-    ck_assert_int_eq(coll__plan_check(&g.pb, g.plans, 0, why, sizeof(why)),
+    ck_assert_int_eq(coll__plan_check(g.pbs, g.plans, 0, why, sizeof(why)),
                      COLL_ERR_INVALID);
     ck_assert_ptr_nonnull(strstr(why, "stuck"));
     end(&g);
@@ -362,7 +376,7 @@ END_TEST
 
 /* ---- choice -------------------------------------------------------------- */
 
-static const struct coll__cost links = {1e-6, 0.2e-9, 0.1e-9, 131072};
+static const struct coll__level prices = {.alpha = 1e-6, .beta = 0.2e-9};
 
 static const char *choice(enum coll_collective collective, size_t bytes,
                           const char *forced)
@@ -371,9 +385,12 @@ static const char *choice(enum coll_collective collective, size_t bytes,
                                .type = COLL_U8,
                                .nranks = 8,
                                .count = bytes};
+    struct coll__view view;
     double seconds;
 
-    return coll__algo_select(&pb, &links, forced, &seconds)->name;
+    coll__view_flat(&view, 8, &prices, 0.1e-9, 131072);
+    pb.view = &view;
+    return coll__algo_select(&pb, forced, &seconds)->name;
 }
 
 START_TEST(small_and_large_messages_get_different_algorithms)

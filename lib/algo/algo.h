@@ -4,31 +4,42 @@
  * An algorithm is one file and one line in list.c.  Its builder is a pure
  * function of the problem: it names blocks and peers and leaves dependencies,
  * pipelining and fusion to lib/plan.
+ *
+ * The canonical tree.  With m the largest power of two that is not above p and
+ * e = p - m, the ranks 0 .. 2e-1 combine in pairs (0 1) (2 3) ..., which leaves
+ * m operands in the order of the ranks; these combine in a perfect binary tree,
+ * neighbours first.  Algorithms that promise `is_canonical` combine every
+ * element in this tree, and with plan_reduce_left() where the lower ranks'
+ * operand is the one that comes in; so they all give the same bits, and an
+ * operation that does not commute gets its operands in order.
+ *
+ *   p = 5, e = 1:   ((0 1) 2) (3 4)      p = 3, e = 1:   (0 1) 2
  */
 #ifndef COLL_LIB_ALGO_ALGO_H
 #define COLL_LIB_ALGO_ALGO_H
 
 #include "lib/plan/plan.h"
 
-/* What the cost formulas are made of; the same on every rank. */
-struct coll__cost {
-    double alpha; /* s a message */
-    double beta;  /* s a byte sent */
-    double gamma; /* s a byte reduced or copied */
-    size_t chunk; /* bytes of a pipeline chunk, 0 whole messages */
-};
+/* The bit of a collective in coll__algo.serves. */
+#define COLL_FOR(name) (1u << COLL_##name)
 
 struct coll__algo {
     const char *name; /* "ring"; what COLL_ALGO says */
     const char *what; /* one line */
-    enum coll_collective collective;
+    unsigned serves;  /* COLL_FOR() of its collectives; of one it is the only
+                       * one with its name */
+    int is_canonical; /* see above */
 
     /* Write this rank's steps; returns plan_status(). */
     int (*build)(const struct coll__problem *pb, struct coll__plan *plan);
 
-    /* Predicted time in s for all ranks, the same whichever rank asks. */
-    double (*cost)(const struct coll__problem *pb,
-                   const struct coll__cost *cost);
+    /* Predicted time in s for all ranks, the same whichever rank asks: it may
+     * look at nothing that only one rank knows.  pb->view is there. */
+    double (*cost)(const struct coll__problem *pb);
+
+    /* Say why it cannot serve this problem ("needs hosts of several ranks"),
+     * or return NULL; the same on every rank.  NULL: serves any. */
+    const char *(*refuses)(const struct coll__problem *pb);
 };
 
 /* All algorithms, NULL at the end. */
@@ -48,53 +59,115 @@ static inline struct coll__span coll__whole(const struct coll__problem *pb,
 struct coll__span coll__block(const struct coll__problem *pb,
                               enum coll__buf buf, int b);
 
-/* n slots of `count` elements each, from slot i on: an allgather's blocks. */
-static inline struct coll__span coll__slots(const struct coll__problem *pb,
-                                            enum coll__buf buf, int i, int n)
-{
-    size_t bytes = coll__problem_bytes(pb);
+/* Block b (within 0 to n - 1) of a span, cut into n blocks of whole elements
+ * that differ by one element at most. */
+struct coll__span coll__cut(const struct coll__problem *pb,
+                            struct coll__span span, int n, int b);
 
-    return (struct coll__span){buf, (size_t)i * bytes, (size_t)n * bytes};
-}
+/* Blocks [from, to) of that cut as one span. */
+struct coll__span coll__cuts(const struct coll__problem *pb,
+                             struct coll__span span, int n, int from, int to);
+
+/* Bytes of a part of buf (SHAPE_PARTS on some rank), on the average: for
+ * costs.  0 for alltoallv, gatherv and scatterv, whose counts no rank knows. */
+double coll__mean_part(const struct coll__problem *pb, enum coll__buf buf);
+
+/* Where this rank's own input lies: its part of IN or, in place, of OUT. */
+struct coll__span coll__own_in(const struct coll__problem *pb);
 
 /* ---- steps -------------------------------------------------------------- */
 
+/* dst = src; nothing when they are the same span. */
 static inline void plan_copy(struct coll__plan *plan, struct coll__span dst,
                              struct coll__span src)
 {
-    coll__plan_add(plan, &(struct coll__step){STEP_COPY, -1, dst, src});
+    if (dst.buf != src.buf || dst.off != src.off)
+        coll__plan_add(plan, &(struct coll__step){.kind = STEP_COPY,
+                                                  .peer = -1,
+                                                  .dst = dst,
+                                                  .src = src});
 }
 
+/* dst = op(dst, src) */
 static inline void plan_reduce(struct coll__plan *plan, struct coll__span dst,
                                struct coll__span src)
 {
-    coll__plan_add(plan, &(struct coll__step){STEP_REDUCE, -1, dst, src});
+    coll__plan_add(plan, &(struct coll__step){.kind = STEP_REDUCE,
+                                              .peer = -1,
+                                              .dst = dst,
+                                              .src = src});
+}
+
+/* dst = op(src, dst) */
+static inline void plan_reduce_left(struct coll__plan *plan,
+                                    struct coll__span dst,
+                                    struct coll__span src)
+{
+    coll__plan_add(plan, &(struct coll__step){.kind = STEP_REDUCE,
+                                              .src_first = 1,
+                                              .peer = -1,
+                                              .dst = dst,
+                                              .src = src});
 }
 
 static inline void plan_send(struct coll__plan *plan, int peer,
                              struct coll__span src)
 {
-    coll__plan_add(plan, &(struct coll__step){STEP_SEND, peer, {0}, src});
+    coll__plan_add(plan, &(struct coll__step){.kind = STEP_SEND,
+                                              .peer = peer,
+                                              .src = src});
 }
 
 static inline void plan_recv(struct coll__plan *plan, int peer,
                              struct coll__span dst)
 {
-    coll__plan_add(plan, &(struct coll__step){STEP_RECV, peer, dst, {0}});
+    coll__plan_add(plan, &(struct coll__step){.kind = STEP_RECV,
+                                              .peer = peer,
+                                              .dst = dst});
 }
 
-/* Say that dst now holds the sum over all ranks: for avg, divide it. */
+/* Say that dst now holds the reduction over all ranks: for avg, divide it. */
 static inline void plan_finish(const struct coll__problem *pb,
                                struct coll__plan *plan, struct coll__span dst)
 {
-    if (pb->collective == COLL_ALLREDUCE && pb->op == COLL_AVG)
-        coll__plan_add(plan, &(struct coll__step){STEP_SCALE, -1, dst, {0}});
+    if (pb->op == COLL_AVG)
+        coll__plan_add(plan, &(struct coll__step){.kind = STEP_SCALE,
+                                                  .peer = -1,
+                                                  .dst = dst});
 }
 
 static inline int plan_status(const struct coll__plan *plan)
 {
     return plan->status;
 }
+
+/* ---- algorithms within algorithms ---------------------------------------- */
+
+/* Where a problem within a problem lives. */
+struct coll__frame {
+    const int *ranks;     /* [nranks of the inner]: the outer rank of each */
+    struct coll__span in, out; /* what the inner BUF_IN and BUF_OUT are */
+};
+
+/* Append the steps of another algorithm for an inner problem, whose rank is
+ * this one's place in frame->ranks.  Its scratch lies behind all that the plan
+ * has used so far.
+ *
+ * The inner op must not be AVG (finish outside).  A reduce-scatter whose IN is
+ * of no further use sets spoils_in and in_place, with frame->out this rank's
+ * part of frame->in: its builder then writes to BUF_IN, and leaves the result
+ * in its own part there.
+ */
+int coll__plan_nest(struct coll__plan *plan, const struct coll__algo *algo,
+                    const struct coll__problem *inner,
+                    const struct coll__frame *frame);
+
+/* Return the algorithm of that name for that collective; NULL when there is
+ * none. */
+const struct coll__algo *coll__algo_find(enum coll_collective collective,
+                                         const char *name);
+
+/* ---- small numbers -------------------------------------------------------- */
 
 /* The least k with 2^k >= n. */
 static inline int log2_up(int n)
@@ -104,6 +177,36 @@ static inline int log2_up(int n)
     while (1 << k < n)
         k++;
     return k;
+}
+
+/* The largest power of two that is not above n >= 1. */
+static inline int power2_below(int n)
+{
+    int m = 1;
+
+    while (m <= n / 2)
+        m *= 2;
+    return m;
+}
+
+/* How the canonical tree's first step folds p ranks to m = 2^k of them. */
+struct coll__fold {
+    int m, e;    /* m operands; the first e of them are pairs of ranks */
+    int operand; /* this rank's, 0 .. m-1; -1: folded into the rank before */
+};
+
+static inline struct coll__fold coll__fold_of(int p, int rank)
+{
+    int m = power2_below(p), e = p - m;
+    int operand = rank >= 2 * e ? rank - e : rank % 2 ? -1 : rank / 2;
+
+    return (struct coll__fold){m, e, operand};
+}
+
+/* The rank that holds an operand after the fold. */
+static inline int coll__fold_rank(const struct coll__fold *fold, int operand)
+{
+    return operand < fold->e ? 2 * operand : operand + fold->e;
 }
 
 #endif

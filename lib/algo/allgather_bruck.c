@@ -19,40 +19,58 @@
  */
 #include "lib/algo/algo.h"
 
+/* Bytes of the parts of n ranks from rank `first` on. */
+static size_t parts_len(const struct coll__problem *pb, int first, int n)
+{
+    size_t len = 0;
+
+    for (int i = first; i < first + n; i++)
+        len += coll__part(pb, BUF_OUT, i).len;
+    return len;
+}
+
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
     int p = pb->nranks, r = pb->rank, have = 1;
+    struct coll__span held = {BUF_TMP, 0, parts_len(pb, r, 1)}, part;
 
-    plan_copy(plan, coll__slots(pb, BUF_TMP, 0, 1),
-              pb->in_place ? coll__slots(pb, BUF_OUT, r, 1)
-                           : coll__whole(pb, BUF_IN));
+    plan_copy(plan, held, coll__own_in(pb));
     while (have < p) {
         int n = have < p - have ? have : p - have;
+        struct coll__span give = {BUF_TMP, 0, parts_len(pb, r, n)};
+        struct coll__span get = {BUF_TMP, held.len,
+                                 parts_len(pb, r + have, n)};
 
-        plan_send(plan, (r - have + p) % p, coll__slots(pb, BUF_TMP, 0, n));
-        plan_recv(plan, (r + have) % p, coll__slots(pb, BUF_TMP, have, n));
+        plan_send(plan, (r - have + p) % p, give);
+        plan_recv(plan, (r + have) % p, get);
+        held.len += get.len;
         have += n;
     }
-    plan_copy(plan, coll__slots(pb, BUF_OUT, r, p - r),
-              coll__slots(pb, BUF_TMP, 0, p - r));
-    if (r)
-        plan_copy(plan, coll__slots(pb, BUF_OUT, 0, r),
-                  coll__slots(pb, BUF_TMP, p - r, r));
+    part.buf = BUF_TMP;
+    part.off = 0;
+    for (int i = r; i < r + p; i++, part.off += part.len) {
+        part.len = coll__part(pb, BUF_OUT, i).len;
+        if (i != r || !pb->in_place)
+            plan_copy(plan, coll__part(pb, BUF_OUT, i), part);
+    }
     return plan_status(plan);
 }
 
-static double cost(const struct coll__problem *pb, const struct coll__cost *c)
+static double cost(const struct coll__problem *pb)
 {
-    double n = (double)coll__problem_bytes(pb);
+    double n = coll__mean_part(pb, BUF_OUT), time = 0;
+    int p = pb->nranks;
 
-    return log2_up(pb->nranks) * c->alpha + (pb->nranks - 1) * n * c->beta +
-           (pb->nranks + 1) * n * c->gamma;
+    for (int have = 1; have < p; have *= 2)
+        time += coll__cost_shift(pb->view, have,
+                                 n * (have < p - have ? have : p - have));
+    return time + coll__cost_work(pb->view, (p + 1) * n);
 }
 
 const struct coll__algo coll__algo_allgather_bruck = {
     .name = "bruck",
     .what = "twice the blocks in each of log2(p) rounds",
-    .collective = COLL_ALLGATHER,
+    .serves = COLL_FOR(ALLGATHER) | COLL_FOR(ALLGATHERV),
     .build = build,
     .cost = cost,
 };

@@ -17,30 +17,33 @@
 
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
-    int p = pb->nranks, r = pb->rank;
+    const struct coll__view *view = pb->view;
+    int p = pb->nranks, v = coll__ring_place(view, pb->rank);
 
-    if (!pb->in_place)
-        plan_copy(plan, coll__slots(pb, BUF_OUT, r, 1),
-                  coll__whole(pb, BUF_IN));
+    plan_copy(plan, coll__part(pb, BUF_OUT, pb->rank), coll__own_in(pb));
     for (int s = 0; s < p - 1; s++) {
-        int had = (r - s + p) % p, gets = (r - s - 1 + p) % p;
+        int had = coll__ring_at(view, p, v - s);
+        int gets = coll__ring_at(view, p, v - s - 1);
 
-        plan_send(plan, (r + 1) % p, coll__slots(pb, BUF_OUT, had, 1));
-        plan_recv(plan, (r + p - 1) % p, coll__slots(pb, BUF_OUT, gets, 1));
+        plan_send(plan, coll__ring_at(view, p, v + 1),
+                  coll__part(pb, BUF_OUT, had));
+        plan_recv(plan, coll__ring_at(view, p, v - 1),
+                  coll__part(pb, BUF_OUT, gets));
     }
     return plan_status(plan);
 }
 
-static double cost(const struct coll__problem *pb, const struct coll__cost *c)
+static double cost(const struct coll__problem *pb)
 {
-    return (pb->nranks - 1) *
-           (c->alpha + (double)coll__problem_bytes(pb) * c->beta);
+    double n = (double)coll__mean_part(pb, BUF_OUT);
+
+    return (pb->nranks - 1) * coll__cost_ring(pb->view, n);
 }
 
 const struct coll__algo coll__algo_allgather_ring = {
     .name = "ring",
     .what = "each block once round the ring, p-1 steps",
-    .collective = COLL_ALLGATHER,
+    .serves = COLL_FOR(ALLGATHER) | COLL_FOR(ALLGATHERV),
     .build = build,
     .cost = cost,
 };

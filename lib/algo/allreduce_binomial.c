@@ -3,55 +3,68 @@
  * result down the same tree.
  *
  * T = 2 log2(p) (alpha + n beta) + log2(p) n gamma; p - 1 messages each way,
- * the fewest in all, which pays where ranks share cores or a slow link.
+ * the fewest in all, which pays where ranks share cores or a slow link.  The
+ * tree is the canonical one (algo.h): without a power of two the first ranks
+ * pair up before it.
  *
- *   p = 5           0          up:   1->0 3->2, then 2->0, then 4->0
- *                 / | \        down: 0->4, then 0->2, then 0->1 2->3
- *                1  2  4
- *                   |
- *                   3
+ *   p = 5      (0 1)    2      3    4      up:   1->0, then 2->0 4->3, then 3->0
+ *                 \    /        \  /       down: 0->3, then 0->2 3->4, then 0->1
+ *                   0 --------- 3
  *
  * Source: Thakur, Rabenseifner and Gropp, Int. J. High Perform. Comput. Appl.
  * 19(1), 2005.
  */
 #include "lib/algo/algo.h"
 
+static void absorb(const struct coll__problem *pb, struct coll__plan *plan,
+                   int peer)
+{
+    plan_recv(plan, peer, coll__whole(pb, BUF_TMP));
+    plan_reduce(plan, coll__whole(pb, BUF_OUT), coll__whole(pb, BUF_TMP));
+}
+
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
-    int p = pb->nranks, r = pb->rank, bit = 1;
+    struct coll__fold f = coll__fold_of(pb->nranks, pb->rank);
+    struct coll__span out = coll__whole(pb, BUF_OUT);
+    int bit = 1, has_pair = f.operand >= 0 && f.operand < f.e;
+    int up = pb->rank - 1;
 
-    if (!pb->in_place)
-        plan_copy(plan, coll__whole(pb, BUF_OUT), coll__whole(pb, BUF_IN));
-    for (; bit < p && !(r & bit); bit *= 2) /* children, nearest first */
-        if (r + bit < p) {
-            plan_recv(plan, r + bit, coll__whole(pb, BUF_TMP));
-            plan_reduce(plan, coll__whole(pb, BUF_OUT),
-                        coll__whole(pb, BUF_TMP));
-        }
-    if (r == 0) {
-        plan_finish(pb, plan, coll__whole(pb, BUF_OUT));
+    plan_copy(plan, out, coll__own_in(pb));
+    if (has_pair)
+        absorb(pb, plan, pb->rank + 1);
+    for (; f.operand >= 0 && bit < f.m && !(f.operand & bit); bit *= 2)
+        absorb(pb, plan, coll__fold_rank(&f, f.operand + bit));
+    if (f.operand > 0)
+        up = coll__fold_rank(&f, f.operand - bit);
+    if (pb->rank == 0) {
+        plan_finish(pb, plan, out);
     } else {
-        plan_send(plan, r - bit, coll__whole(pb, BUF_OUT));
-        plan_recv(plan, r - bit, coll__whole(pb, BUF_OUT));
+        plan_send(plan, up, out);
+        plan_recv(plan, up, out);
     }
-    for (bit /= 2; bit; bit /= 2)
-        if (r + bit < p)
-            plan_send(plan, r + bit, coll__whole(pb, BUF_OUT));
+    for (bit /= 2; f.operand >= 0 && bit; bit /= 2)
+        plan_send(plan, coll__fold_rank(&f, f.operand + bit), out);
+    if (has_pair)
+        plan_send(plan, pb->rank + 1, out);
     return plan_status(plan);
 }
 
-static double cost(const struct coll__problem *pb, const struct coll__cost *c)
+static double cost(const struct coll__problem *pb)
 {
-    double n = (double)coll__problem_bytes(pb);
-    int up = log2_up(pb->nranks);
+    double n = (double)coll__problem_bytes(pb), time = 0;
 
-    return 2 * up * (c->alpha + n * c->beta) + up * n * c->gamma;
+    for (int d = 1; d < pb->nranks; d *= 2)
+        time += 2 * coll__cost_exchange(pb->view, d, n) +
+                coll__cost_work(pb->view, n);
+    return time;
 }
 
 const struct coll__algo coll__algo_allreduce_binomial = {
     .name = "binomial",
     .what = "reduce up a binomial tree, broadcast down it",
-    .collective = COLL_ALLREDUCE,
+    .serves = COLL_FOR(ALLREDUCE),
+    .is_canonical = 1,
     .build = build,
     .cost = cost,
 };

@@ -3,16 +3,16 @@
  * distance 1, 2, 4, ...; after k rounds groups of 2^k ranks hold equal sums.
  *
  * T = log2(p) (alpha + n beta + n gamma).  Best for small n.  When p is no
- * power of two, let m be the largest one below p: each of the p - m ranks from
- * m on first gives its vector to rank - m and gets the result at the end, which
- * adds 2 (alpha + n beta) + n gamma.
+ * power of two, let m be the largest one below p: the first 2 (p - m) ranks pair
+ * up, the upper one of each pair gives its vector to the lower one and gets the
+ * result at the end, which adds 2 (alpha + n beta) + n gamma.
  *
  *   p = 5, m = 4      fold        round 0       round 1       unfold
- *     0: a            a+e         a+e b         A             A
- *     1: b            b           a+e b         A             A
- *     2: c            c           c d           A             A
- *     3: d            d           c d           A             A
- *     4: e            -           -             -             A
+ *     0: a            a+b         a+b c         A             A
+ *     1: b            -           -             -             A
+ *     2: c            c           a+b c         A             A
+ *     3: d            d           d e           A             A
+ *     4: e            e           d e           A             A
  *
  * Each pair adds the same two vectors, and addition commutes bit for bit, so
  * all ranks end with equal bits.
@@ -22,55 +22,65 @@
  */
 #include "lib/algo/algo.h"
 
+/* Exchange vectors with the holder of another operand; the lower one's stays
+ * on the left. */
 static void exchange(const struct coll__problem *pb, struct coll__plan *plan,
                      int peer)
 {
-    plan_send(plan, peer, coll__whole(pb, BUF_OUT));
-    plan_recv(plan, peer, coll__whole(pb, BUF_TMP));
-    plan_reduce(plan, coll__whole(pb, BUF_OUT), coll__whole(pb, BUF_TMP));
+    struct coll__span out = coll__whole(pb, BUF_OUT);
+    struct coll__span tmp = coll__whole(pb, BUF_TMP);
+
+    plan_send(plan, peer, out);
+    plan_recv(plan, peer, tmp);
+    if (peer < pb->rank)
+        plan_reduce_left(plan, out, tmp);
+    else
+        plan_reduce(plan, out, tmp);
 }
 
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
-    int p = pb->nranks, r = pb->rank, m = 1;
+    struct coll__fold f = coll__fold_of(pb->nranks, pb->rank);
+    struct coll__span out = coll__whole(pb, BUF_OUT);
+    struct coll__span tmp = coll__whole(pb, BUF_TMP);
 
-    while (2 * m <= p)
-        m *= 2;
-    if (!pb->in_place)
-        plan_copy(plan, coll__whole(pb, BUF_OUT), coll__whole(pb, BUF_IN));
-    if (r >= m) {
-        plan_send(plan, r - m, coll__whole(pb, BUF_OUT));
-        plan_recv(plan, r - m, coll__whole(pb, BUF_OUT));
+    plan_copy(plan, out, coll__own_in(pb));
+    if (f.operand < 0) {
+        plan_send(plan, pb->rank - 1, out);
+        plan_recv(plan, pb->rank - 1, out);
         return plan_status(plan);
     }
-    if (r + m < p) {
-        plan_recv(plan, r + m, coll__whole(pb, BUF_TMP));
-        plan_reduce(plan, coll__whole(pb, BUF_OUT), coll__whole(pb, BUF_TMP));
+    if (f.operand < f.e) {
+        plan_recv(plan, pb->rank + 1, tmp);
+        plan_reduce(plan, out, tmp);
     }
-    for (int distance = 1; distance < m; distance *= 2)
-        exchange(pb, plan, r ^ distance);
-    plan_finish(pb, plan, coll__whole(pb, BUF_OUT));
-    if (r + m < p)
-        plan_send(plan, r + m, coll__whole(pb, BUF_OUT));
+    for (int distance = 1; distance < f.m; distance *= 2)
+        exchange(pb, plan, coll__fold_rank(&f, f.operand ^ distance));
+    plan_finish(pb, plan, out);
+    if (f.operand < f.e)
+        plan_send(plan, pb->rank + 1, out);
     return plan_status(plan);
 }
 
-static double cost(const struct coll__problem *pb, const struct coll__cost *c)
+static double cost(const struct coll__problem *pb)
 {
-    double n = (double)coll__problem_bytes(pb);
-    int up = log2_up(pb->nranks);
-    int is_power = 1 << up == pb->nranks;
-    double round = c->alpha + n * (c->beta + c->gamma);
+    double n = (double)coll__problem_bytes(pb), time = 0;
+    int m = power2_below(pb->nranks);
 
-    return is_power ? up * round
-                    : (up - 1) * round + 2 * (c->alpha + n * c->beta) +
-                          n * c->gamma;
+    for (int distance = 1; distance < m; distance *= 2)
+        time += coll__cost_exchange(pb->view, distance, n) +
+                coll__cost_work(pb->view, n);
+    if (m < pb->nranks)
+        time += 2 * coll__cost_exchange(pb->view, 1, n) +
+                coll__cost_work(pb->view, n);
+    return time;
 }
 
 const struct coll__algo coll__algo_allreduce_recursive_doubling = {
     .name = "recursive_doubling",
     .what = "whole vectors to partners at distance 1, 2, 4, ...",
-    .collective = COLL_ALLREDUCE,
+    .serves = COLL_FOR(ALLREDUCE),
+    .is_canonical = 1,
     .build = build,
     .cost = cost,
 };

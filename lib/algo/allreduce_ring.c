@@ -17,42 +17,39 @@
 
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
-    int p = pb->nranks, r = pb->rank;
-    int left = (r + p - 1) % p, right = (r + 1) % p;
+    int p = pb->nranks, v = coll__ring_place(pb->view, pb->rank);
+    int left = coll__ring_at(pb->view, p, v - 1);
+    int right = coll__ring_at(pb->view, p, v + 1);
 
-    if (!pb->in_place)
-        for (int b = 0; b < p; b++)
-            plan_copy(plan, coll__block(pb, BUF_OUT, r - b),
-                      coll__block(pb, BUF_IN, r - b));
-
+    plan_copy(plan, coll__whole(pb, BUF_OUT), coll__own_in(pb));
     for (int s = 0; s < p - 1; s++) { /* reduce-scatter */
-        struct coll__span tmp = coll__block(pb, BUF_TMP, r - s - 1);
+        struct coll__span tmp = coll__block(pb, BUF_TMP, v - s - 1);
 
-        plan_send(plan, right, coll__block(pb, BUF_OUT, r - s));
+        plan_send(plan, right, coll__block(pb, BUF_OUT, v - s));
         plan_recv(plan, left, tmp);
-        plan_reduce(plan, coll__block(pb, BUF_OUT, r - s - 1), tmp);
+        plan_reduce(plan, coll__block(pb, BUF_OUT, v - s - 1), tmp);
     }
-    plan_finish(pb, plan, coll__block(pb, BUF_OUT, r + 1));
+    plan_finish(pb, plan, coll__block(pb, BUF_OUT, v + 1));
     for (int s = 0; s < p - 1; s++) { /* allgather */
-        plan_send(plan, right, coll__block(pb, BUF_OUT, r + 1 - s));
-        plan_recv(plan, left, coll__block(pb, BUF_OUT, r - s));
+        plan_send(plan, right, coll__block(pb, BUF_OUT, v + 1 - s));
+        plan_recv(plan, left, coll__block(pb, BUF_OUT, v - s));
     }
     return plan_status(plan);
 }
 
-static double cost(const struct coll__problem *pb, const struct coll__cost *c)
+static double cost(const struct coll__problem *pb)
 {
     double rounds = pb->nranks - 1;
     double share = (double)coll__problem_bytes(pb) / pb->nranks;
 
-    return 2 * rounds * (c->alpha + share * c->beta) +
-           rounds * share * c->gamma;
+    return 2 * rounds * coll__cost_ring(pb->view, share) +
+           rounds * coll__cost_work(pb->view, share);
 }
 
 const struct coll__algo coll__algo_allreduce_ring = {
     .name = "ring",
     .what = "bandwidth-optimal ring, 2(p-1) steps",
-    .collective = COLL_ALLREDUCE,
+    .serves = COLL_FOR(ALLREDUCE),
     .build = build,
     .cost = cost,
 };

@@ -25,15 +25,19 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-static double cost(const struct coll__problem *pb, const struct coll__cost *c)
+static double cost(const struct coll__problem *pb)
 {
-    return log2_up(pb->nranks) * c->alpha;
+    double time = 0;
+
+    for (int d = 1; d < pb->nranks; d *= 2)
+        time += coll__cost_shift(pb->view, d, 1);
+    return time;
 }
 
 const struct coll__algo coll__algo_barrier_dissemination = {
     .name = "dissemination",
     .what = "tell r + 2^k, hear from r - 2^k, log2(p) rounds",
-    .collective = COLL_BARRIER,
+    .serves = COLL_FOR(BARRIER),
     .build = build,
     .cost = cost,
 };

@@ -35,16 +35,19 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-static double cost(const struct coll__problem *pb, const struct coll__cost *c)
+static double cost(const struct coll__problem *pb)
 {
-    return log2_up(pb->nranks) *
-           (c->alpha + (double)coll__problem_bytes(pb) * c->beta);
+    double n = (double)coll__problem_bytes(pb), time = 0;
+
+    for (int d = 1; d < pb->nranks; d *= 2)
+        time += coll__cost_exchange(pb->view, d, n);
+    return time;
 }
 
 const struct coll__algo coll__algo_broadcast_binomial = {
     .name = "binomial",
     .what = "whole vector down a binomial tree",
-    .collective = COLL_BROADCAST,
+    .serves = COLL_FOR(BROADCAST),
     .build = build,
     .cost = cost,
 };

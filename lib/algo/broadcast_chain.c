@@ -28,19 +28,22 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-static double cost(const struct coll__problem *pb, const struct coll__cost *c)
+static double cost(const struct coll__problem *pb)
 {
     double n = (double)coll__problem_bytes(pb), k = 1;
+    size_t chunk = pb->view->chunk;
 
-    if (c->chunk && n > (double)c->chunk)
-        k = n / (double)c->chunk;
-    return (pb->nranks - 2 + k) * (c->alpha + n / k * c->beta);
+    if (chunk && n > (double)chunk)
+        k = n / (double)chunk;
+    return pb->nranks > 1
+               ? (pb->nranks - 2 + k) * coll__cost_ring(pb->view, n / k)
+               : 0;
 }
 
 const struct coll__algo coll__algo_broadcast_chain = {
     .name = "chain",
     .what = "chunks from rank to rank, all links busy",
-    .collective = COLL_BROADCAST,
+    .serves = COLL_FOR(BROADCAST),
     .build = build,
     .cost = cost,
 };

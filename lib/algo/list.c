@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* list.c - the algorithms there are, and how a vector is cut into blocks. */
+/* list.c - the algorithms there are. */
 #include "lib/algo/algo.h"
+
+#include <string.h>
 
 #define COLL_ALGO_MAP(X)            \
     X(allreduce_ring)               \
@@ -23,14 +25,12 @@ const struct coll__algo *const coll__algos[] = {
     NULL,
 };
 
-struct coll__span coll__block(const struct coll__problem *pb,
-                              enum coll__buf buf, int b)
+const struct coll__algo *coll__algo_find(enum coll_collective collective,
+                                         const char *name)
 {
-    size_t p = (size_t)pb->nranks, size = coll_type_size(pb->type);
-    size_t i = (size_t)((b % pb->nranks + pb->nranks) % pb->nranks);
-    size_t base = pb->count / p, longer = pb->count % p;
-    size_t first = i * base + (i < longer ? i : longer);
-
-    return (struct coll__span){buf, first * size,
-                               (base + (i < longer)) * size};
+    for (int i = 0; coll__algos[i]; i++)
+        if (coll__algos[i]->serves & 1u << collective &&
+            !strcmp(coll__algos[i]->name, name))
+            return coll__algos[i];
+    return NULL;
 }

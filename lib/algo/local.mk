@@ -8,4 +8,6 @@ libcore_la_SOURCES += \
 	%D%/barrier_dissemination.c \
 	%D%/broadcast_binomial.c \
 	%D%/broadcast_chain.c \
-	%D%/list.c
+	%D%/list.c \
+	%D%/nest.c \
+	%D%/spans.c

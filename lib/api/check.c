@@ -118,8 +118,9 @@ int coll__args_check(const struct coll_args *args, const struct coll_comm *comm,
                                  .type = args->type,
                                  .nranks = comm->size,
                                  .rank = comm->rank,
-                                 .count = args->count};
-    if (args->collective == COLL_ALLREDUCE)
+                                 .count = args->count,
+                                 .view = &comm->view};
+    if (coll__reduces(args->collective))
         pb->op = args->op;
     if (args->collective == COLL_BROADCAST)
         pb->root = args->root;

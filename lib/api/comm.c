@@ -123,6 +123,7 @@ static void comm_free(struct coll_comm *comm)
 {
     coll__comm_forget_requests(comm);
     coll__comm_links_close(comm, 0);
+    coll__view_fini(&comm->view);
     free(comm->routes.to);
     free(comm->peers);
     pthread_mutex_destroy(&comm->failure.lock);
@@ -160,9 +161,12 @@ static int join(struct coll_comm *comm)
         return rc;
     me = &comm->peers[comm->rank];
     coll__wait_init(&comm->wait, me->local_size > me->local_cores);
-    log_info("comm", "%d ranks on %d hosts by %s, alpha %.2g us, beta %.2g "
-             "ns/B", comm->size, comm->n_hosts, comm->transports,
-             comm->cost.alpha * 1e6, comm->cost.beta * 1e9);
+    log_info("comm", "%d ranks on %d hosts by %s", comm->size, comm->n_hosts,
+             comm->transports);
+    for (int l = 0; l < comm->view.n_levels; l++)
+        log_info("comm", "%s: alpha %.2g us, beta %.2g ns/B",
+                 comm->view.levels[l].name, comm->view.levels[l].alpha * 1e6,
+                 comm->view.levels[l].beta * 1e9);
     return COLL_OK;
 }
 

@@ -52,7 +52,8 @@ struct coll_comm {
     struct coll__tp *tps[MAX_TRANSPORTS];
     struct coll__routes routes;
     char transports[64]; /* "self,shm" */
-    struct coll__cost cost;
+    struct coll__link links[2]; /* the dearest within a host, between hosts */
+    struct coll__view view; /* who is near whom, what links cost */
 
     struct coll__failure failure;
     int is_quiet; /* failed, and its transports are closed */

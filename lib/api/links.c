@@ -25,6 +25,19 @@ static int exchange(void *arg, const void *in, size_t len, void *out)
     return coll__ctrl_allgather(comm->ctrl, in, len, out, comm->timeout);
 }
 
+/* Remember the dearest link within this host, and the dearest to others. */
+static void note_link(struct coll_comm *comm, int peer,
+                      const struct coll__link *link)
+{
+    int is_far = comm->peers[peer].host != comm->peers[comm->rank].host;
+    struct coll__link *worst = &comm->links[is_far];
+
+    if (link->alpha > worst->alpha)
+        worst->alpha = link->alpha;
+    if (link->beta > worst->beta)
+        worst->beta = link->beta;
+}
+
 /* Give the ranks that this transport reaches, and no other did, to it; add the
  * dearest link.  Returns 1 when it has got any. */
 static int take_routes(struct coll_comm *comm, struct coll__tp *tp)
@@ -38,12 +51,8 @@ static int take_routes(struct coll_comm *comm, struct coll__tp *tp)
             continue;
         comm->routes.to[r] = tp;
         is_used = 1;
-        if (r == comm->rank)
-            continue;
-        if (link.alpha > comm->cost.alpha)
-            comm->cost.alpha = link.alpha;
-        if (link.beta > comm->cost.beta)
-            comm->cost.beta = link.beta;
+        if (r != comm->rank)
+            note_link(comm, r, &link);
     }
     return is_used;
 }
@@ -94,26 +103,66 @@ static int open_one(struct coll_comm *comm, const char *name, int *missing,
     return rc;
 }
 
-static int agree_on_cost(struct coll_comm *comm)
+/* Take the dearest links of all ranks, so that all choose alike. */
+static int agree_on_links(struct coll_comm *comm)
 {
-    double mine[2] = {comm->cost.alpha, comm->cost.beta};
-    double *all = malloc((size_t)comm->size * sizeof(mine));
+    struct coll__link mine[2] = {comm->links[0], comm->links[1]};
+    struct coll__link(*all)[2] = malloc((size_t)comm->size * sizeof(mine));
     int rc = COLL_ERR_NOMEM;
 
     if (all)
         rc = exchange(comm, mine, sizeof(mine), all);
     else
         log_error("comm", "no memory for %d ranks", comm->size);
-    for (int r = 0; r < comm->size && rc == COLL_OK; r++) {
-        if (all[2 * r] > comm->cost.alpha)
-            comm->cost.alpha = all[2 * r];
-        if (all[2 * r + 1] > comm->cost.beta)
-            comm->cost.beta = all[2 * r + 1];
-    }
-    comm->cost.gamma = GAMMA;
-    comm->cost.chunk = comm->settings.chunk;
+    for (int r = 0; r < comm->size && rc == COLL_OK; r++)
+        for (int far = 0; far < 2; far++) {
+            struct coll__link *worst = &comm->links[far];
+
+            if (all[r][far].alpha > worst->alpha)
+                worst->alpha = all[r][far].alpha;
+            if (all[r][far].beta > worst->beta)
+                worst->beta = all[r][far].beta;
+        }
     free(all);
     return rc;
+}
+
+/* What a level costs over such links, of which the ranks of a group share one
+ * when it leaves the host. */
+static void set_prices(struct coll__level *level, const char *name,
+                       const struct coll__link *link, int is_shared)
+{
+    snprintf(level->name, sizeof(level->name), "%s", name);
+    level->alpha = link->alpha;
+    level->beta = link->beta;
+    level->share = is_shared ? link->beta : 0;
+    level->gap = link->alpha / 4;
+}
+
+/* Groups: the hosts, when some have several ranks; and everybody. */
+static int make_view(struct coll_comm *comm)
+{
+    int is_two = comm->n_hosts > 1 && comm->n_hosts < comm->size, rc;
+    int *hosts = malloc((size_t)comm->size * sizeof(*hosts));
+
+    if (!hosts) {
+        log_error("comm", "no memory for %d ranks", comm->size);
+        return COLL_ERR_NOMEM;
+    }
+    for (int r = 0; r < comm->size; r++)
+        hosts[r] = comm->peers[r].host;
+    rc = coll__view_init(&comm->view, comm->size, is_two ? 2 : 1,
+                         (const int *const[]){hosts});
+    free(hosts);
+    if (rc)
+        return rc;
+    comm->view.gamma = GAMMA;
+    comm->view.chunk = comm->settings.chunk;
+    if (is_two || comm->n_hosts == 1)
+        set_prices(&comm->view.levels[0], "host", &comm->links[0], 0);
+    if (comm->n_hosts > 1)
+        set_prices(&comm->view.levels[is_two], "network", &comm->links[1], 1);
+    return COLL_OK;
 }
 
 static int check_names(const char *names)
@@ -158,7 +207,9 @@ int coll__comm_links_open(struct coll_comm *comm)
                   from, missing, comm->settings.transports);
         rc = COLL_ERR_TRANSPORT;
     }
-    return rc ? rc : agree_on_cost(comm);
+    if (rc == COLL_OK)
+        rc = agree_on_links(comm);
+    return rc ? rc : make_view(comm);
 }
 
 void coll__comm_links_close(struct coll_comm *comm, int is_orderly)

@@ -30,7 +30,7 @@ static int request_make(struct coll_comm *comm, const struct coll_args *args,
     double seconds;
     int rc;
 
-    algo = coll__algo_select(pb, &comm->cost, comm->settings.algo, &seconds);
+    algo = coll__algo_select(pb, comm->settings.algo, &seconds);
     rc = coll__plan_build(algo, pb, comm->settings.chunk, &plan);
     if (rc)
         return rc;
@@ -393,8 +393,7 @@ int coll_plan_query(const struct coll_args *theirs, struct coll_comm *comm,
     if (rc)
         return rc;
     ours = (struct coll_plan_info){.size = info->size};
-    algo = coll__algo_select(&pb, &comm->cost, comm->settings.algo,
-                             &ours.seconds);
+    algo = coll__algo_select(&pb, comm->settings.algo, &ours.seconds);
     rc = coll__plan_build(algo, &pb, comm->settings.chunk, &plan);
     if (rc)
         return rc;

@@ -7,9 +7,11 @@
  * get stuck on any transport.  (Which events are possible depends on the past
  * only through counts that never fall, so if one order gets through, all do.)
  */
+#include "lib/algo/algo.h"
 #include "lib/plan/memory.h"
 #include "lib/plan/plan.h"
 #include "lib/plan/sets.h"
+#include "lib/plan/trees.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -17,6 +19,7 @@
 
 struct rank {
     const struct coll__plan *plan;
+    size_t out_len;
     struct coll__memory mem[N_BUFS];
     int *left;      /* [n_steps]: edges still to come */
     int *next;      /* [n_steps]: the next step on the same lane, -1 last */
@@ -29,11 +32,14 @@ struct event {
 };
 
 struct checker {
-    const struct coll__problem *pb;
-    int p;
+    const struct coll__problem *pbs; /* [p] */
+    int p, adds_up; /* contributions may be counted once only */
     struct rank *ranks;
     struct coll__sets sets;
-    int all; /* the set of all ranks */
+    struct coll__trees trees;
+    int *one;            /* [p]: the set of one rank */
+    int all, canonical;  /* the set of all ranks; the tree asked for, or 0 */
+    struct coll__memory what, had, now; /* of the step that runs */
     struct event *events;
     int n_events, cap_events;
     uint64_t random;
@@ -81,13 +87,9 @@ static int write_span(struct checker *c, int r, int step,
 {
     if (span->buf == BUF_IN)
         return fault(c, "rank %d step %d writes to IN", r, step);
-    if (span->buf == BUF_OUT) {
-        struct coll__problem pb = *c->pb;
-
-        pb.rank = r;
-        if (span->off + span->len > coll__problem_len(&pb, BUF_OUT))
-            return fault(c, "rank %d step %d writes behind OUT", r, step);
-    }
+    if (span->buf == BUF_OUT && span->len &&
+        span->off + span->len > c->ranks[r].out_len)
+        return fault(c, "rank %d step %d writes behind OUT", r, step);
     return coll__memory_write(&c->ranks[r].mem[span->buf], span->off,
                               span->len, what)
                ? no_memory(c)
@@ -107,14 +109,16 @@ static int combine(struct checker *c, int r, int step,
     if (a->is_scaled || b->is_scaled)
         return fault(c, "rank %d step %d reduces what is already divided", r,
                      step);
-    if (c->pb->collective != COLL_BARRIER &&
-        coll__sets_meet(&c->sets, a->set, b->set))
+    if (c->adds_up && coll__sets_meet(&c->sets, a->set, b->set))
         return fault(c, "rank %d step %d counts a contribution twice", r, step);
     if (b->len < both.len)
         both.len = b->len;
     both.set = coll__sets_union(&c->sets, a->set, b->set);
-    return both.set < 0 || coll__memory_append(to, &both) ? no_memory(c)
-                                                          : COLL_OK;
+    if (c->pbs[0].order != ORDER_FREE)
+        both.tree = coll__trees_pair(&c->trees, a->tree, b->tree);
+    return both.set < 0 || both.tree < 0 || coll__memory_append(to, &both)
+               ? no_memory(c)
+               : COLL_OK;
 }
 
 static void drop_front(struct coll__piece *piece, size_t n)
@@ -144,75 +148,67 @@ static int combine_all(struct checker *c, int r, int step,
     return rc;
 }
 
-/* dst = op(dst, what) */
+/* dst = op(dst, what), or op(what, dst) */
 static int reduce_into(struct checker *c, int r, int step,
-                       const struct coll__span *dst, struct coll__memory *what)
+                       const struct coll__span *dst, int what_first)
 {
-    struct coll__memory had = {0}, now = {0};
-    int rc = read_span(c, r, step, dst, &had);
+    int rc = read_span(c, r, step, dst, &c->had);
 
+    c->now.n = 0;
     if (rc == COLL_OK)
-        rc = combine_all(c, r, step, &had, what, &now);
-    if (rc == COLL_OK)
-        rc = write_span(c, r, step, dst, &now);
-    coll__memory_fini(&had);
-    coll__memory_fini(&now);
-    return rc;
+        rc = what_first ? combine_all(c, r, step, &c->what, &c->had, &c->now)
+                        : combine_all(c, r, step, &c->had, &c->what, &c->now);
+    return rc ? rc : write_span(c, r, step, dst, &c->now);
 }
 
 static int scale(struct checker *c, int r, int step,
                  const struct coll__span *dst)
 {
-    struct coll__memory what = {0};
-    int rc = read_span(c, r, step, dst, &what);
+    int rc = read_span(c, r, step, dst, &c->what);
 
-    for (int i = 0; i < what.n && rc == COLL_OK; i++) {
-        if (what.pieces[i].is_scaled || what.pieces[i].set != c->all)
+    for (int i = 0; i < c->what.n && rc == COLL_OK; i++) {
+        struct coll__piece *piece = &c->what.pieces[i];
+
+        if (piece->is_scaled || piece->set != c->all)
             rc = fault(c, "rank %d step %d divides an incomplete sum", r, step);
-        what.pieces[i].is_scaled = 1;
+        piece->is_scaled = 1;
     }
-    if (rc == COLL_OK)
-        rc = write_span(c, r, step, dst, &what);
-    coll__memory_fini(&what);
-    return rc;
+    return rc ? rc : write_span(c, r, step, dst, &c->what);
 }
 
 static int run_local(struct checker *c, int r, int i)
 {
     const struct coll__step *step = &c->ranks[r].plan->steps[i];
-    struct coll__memory what = {0};
     int rc;
 
     if (step->kind == STEP_SCALE)
         return scale(c, r, i, &step->dst);
     if (step->src.len != step->dst.len)
         return fault(c, "rank %d step %d: spans differ in length", r, i);
-    rc = read_span(c, r, i, &step->src, &what);
-    if (rc == COLL_OK)
-        rc = step->kind == STEP_COPY ? write_span(c, r, i, &step->dst, &what)
-                                     : reduce_into(c, r, i, &step->dst, &what);
-    coll__memory_fini(&what);
-    return rc;
+    rc = read_span(c, r, i, &step->src, &c->what);
+    if (rc)
+        return rc;
+    return step->kind == STEP_COPY
+               ? write_span(c, r, i, &step->dst, &c->what)
+               : reduce_into(c, r, i, &step->dst, step->src_first);
 }
 
 static int run_message(struct checker *c, int src, int i, int dst, int j)
 {
     const struct coll__step *send = &c->ranks[src].plan->steps[i];
     const struct coll__step *recv = &c->ranks[dst].plan->steps[j];
-    struct coll__memory what = {0};
     int rc;
 
     if (send->src.len != recv->dst.len)
         return fault(c, "rank %d step %d sends %zu bytes to rank %d, whose "
                      "step %d takes %zu", src, i, send->src.len, dst, j,
                      recv->dst.len);
-    rc = read_span(c, src, i, &send->src, &what);
-    if (rc == COLL_OK)
-        rc = recv->kind == STEP_RECV
-                 ? write_span(c, dst, j, &recv->dst, &what)
-                 : reduce_into(c, dst, j, &recv->dst, &what);
-    coll__memory_fini(&what);
-    return rc;
+    rc = read_span(c, src, i, &send->src, &c->what);
+    if (rc)
+        return rc;
+    return recv->kind == STEP_RECV ? write_span(c, dst, j, &recv->dst, &c->what)
+                                   : reduce_into(c, dst, j, &recv->dst,
+                                                 recv->src_first);
 }
 
 /* ---- events -------------------------------------------------------------- */
@@ -317,21 +313,53 @@ static struct event take_event(struct checker *c)
 
 /* ---- the whole run ------------------------------------------------------- */
 
-/* What a rank's buffers hold at the start. */
-static int fill_in(struct checker *c, int r)
+/* Put rank r's input, from its byte `from` on, into a span. */
+static int put_in(struct checker *c, int r, struct coll__span span, size_t from)
 {
-    struct coll__problem pb = *c->pb;
-    struct coll__piece piece = {0};
-    enum coll__buf buf = pb.in_place ? BUF_OUT : BUF_IN;
+    struct coll__piece piece = {.off = span.off,
+                                .len = span.len,
+                                .from = from,
+                                .set = c->one[r]};
 
-    pb.rank = r;
-    piece.len = coll__problem_len(&pb, BUF_IN);
-    piece.set = coll__sets_one(&c->sets, r);
-    if (pb.in_place && pb.collective == COLL_ALLGATHER)
-        piece.off = (size_t)r * piece.len;
-    if (piece.set < 0 || coll__memory_append(&c->ranks[r].mem[buf], &piece))
+    if (c->pbs[0].order != ORDER_FREE)
+        piece.tree = coll__trees_leaf(&c->trees, r);
+    if (piece.tree < 0)
+        return no_memory(c);
+    c->what.n = 0;
+    piece.off = 0;
+    if (coll__memory_append(&c->what, &piece) ||
+        coll__memory_write(&c->ranks[r].mem[span.buf], span.off, span.len,
+                           &c->what))
         return no_memory(c);
     return COLL_OK;
+}
+
+/* What a rank's buffers hold at the start: `from` counts bytes of the IN that
+ * the rank would have out of place.  In place its own part of that is in OUT
+ * instead: all parts of an alltoall, else one. */
+static int fill_in(struct checker *c, int r)
+{
+    const struct coll__problem *pb = &c->pbs[r];
+    enum coll__shape shape = coll__problem_shape(pb, BUF_IN);
+    int is_exchange = pb->collective == COLL_ALLTOALL ||
+                      pb->collective == COLL_ALLTOALLV;
+    int rc = COLL_OK;
+
+    if (shape == SHAPE_NONE)
+        return COLL_OK;
+    if (shape == SHAPE_WHOLE)
+        return put_in(c, r, coll__own_in(pb), 0);
+    for (int q = 0; q < pb->nranks && rc == COLL_OK; q++) {
+        struct coll__span part = coll__part(pb, BUF_IN, q);
+        size_t from = part.off;
+
+        if (pb->in_place && is_exchange)
+            part = coll__part(pb, BUF_OUT, q);
+        else if (pb->in_place && q == r)
+            part = coll__whole(pb, BUF_OUT);
+        rc = put_in(c, r, part, from);
+    }
+    return rc;
 }
 
 /* String the steps of each lane together. */
@@ -363,6 +391,7 @@ static int rank_init(struct checker *c, int r, const struct coll__plan *plan)
     int rc;
 
     rank->plan = plan;
+    rank->out_len = coll__problem_len(&c->pbs[r], BUF_OUT);
     rank->left = malloc(n * sizeof(int));
     rank->next = malloc(n * sizeof(int));
     rank->head[0] = malloc(p * sizeof(int));
@@ -401,51 +430,76 @@ static int stuck(struct checker *c, int r)
                  rank->plan->n_steps);
 }
 
-/* The set and the source offset that OUT must hold at off. */
-static int is_right(const struct checker *c, const struct coll__piece *piece)
+/* Is [off, off + len) of rank r's OUT wholly of this set, from `from` on? */
+static int judge_span(struct checker *c, int r, struct coll__span span, int set,
+                      size_t from)
 {
-    const struct coll__problem *pb = c->pb;
-    size_t bytes = coll__problem_bytes(pb), slot;
-    struct coll__sets *sets = (struct coll__sets *)&c->sets;
+    const struct coll__problem *pb = &c->pbs[r];
+    int reduces = coll__reduces(pb->collective), rc;
 
-    switch (pb->collective) {
-    case COLL_ALLREDUCE:
-    case COLL_BARRIER:
-        return piece->set == c->all && piece->from == piece->off &&
-               piece->is_scaled == (pb->collective == COLL_ALLREDUCE &&
-                                    pb->op == COLL_AVG);
-    case COLL_BROADCAST:
-        return piece->set == coll__sets_one(sets, pb->root) &&
-               piece->from == piece->off;
-    case COLL_ALLGATHER:
-        slot = piece->off / bytes;
-        return piece->set == coll__sets_one(sets, (int)slot) &&
-               piece->from == piece->off - slot * bytes &&
-               piece->from + piece->len <= bytes;
-    case COLL_N_COLLECTIVES:
-        break;
+    rc = coll__memory_read(&c->ranks[r].mem[BUF_OUT], span.off, span.len,
+                           &c->what);
+    if (rc == COLL_ERR_NOMEM)
+        return no_memory(c);
+    if (rc)
+        return fault(c, "rank %d leaves a part of OUT unwritten", r);
+    for (int i = 0; i < c->what.n; i++) {
+        const struct coll__piece *piece = &c->what.pieces[i];
+        size_t off = span.off + piece->off;
+
+        if (piece->set != set || piece->from != from + piece->off ||
+            piece->is_scaled != (reduces && pb->op == COLL_AVG))
+            return fault(c, "rank %d: OUT[%zu,%zu) is not what the collective "
+                         "defines", r, off, off + piece->len);
+        if (reduces && pb->order != ORDER_FREE && piece->tree != c->canonical)
+            return fault(c, "rank %d: OUT[%zu,%zu) was not combined in the "
+                         "canonical order", r, off, off + piece->len);
     }
-    return 0;
+    return COLL_OK;
+}
+
+/* What each part of OUT must be. */
+static int judge_parts(struct checker *c, int r)
+{
+    const struct coll__problem *pb = &c->pbs[r];
+    int is_exchange = pb->collective == COLL_ALLTOALL ||
+                      pb->collective == COLL_ALLTOALLV;
+    int rc = COLL_OK;
+
+    for (int q = 0; q < c->p && rc == COLL_OK; q++)
+        rc = judge_span(c, r, coll__part(pb, BUF_OUT, q), c->one[q],
+                        is_exchange ? coll__part(&c->pbs[q], BUF_IN, r).off
+                                    : 0);
+    return rc;
 }
 
 static int judge(struct checker *c, int r)
 {
-    struct coll__memory out = {0};
-    struct coll__problem pb = *c->pb;
-    int rc;
+    const struct coll__problem *pb = &c->pbs[r];
+    struct coll__span out = coll__whole(pb, BUF_OUT);
 
-    pb.rank = r;
-    rc = coll__memory_read(&c->ranks[r].mem[BUF_OUT], 0,
-                           coll__problem_len(&pb, BUF_OUT), &out);
-    if (rc)
-        rc = fault(c, "rank %d leaves a part of OUT unwritten", r);
-    for (int i = 0; i < out.n && rc == COLL_OK; i++)
-        if (!is_right(c, &out.pieces[i]))
-            rc = fault(c, "rank %d: OUT[%zu,%zu) is not what the collective "
-                       "defines", r, out.pieces[i].off,
-                       out.pieces[i].off + out.pieces[i].len);
-    coll__memory_fini(&out);
-    return rc;
+    switch (coll__problem_shape(pb, BUF_OUT)) {
+    case SHAPE_NONE:
+        return COLL_OK;
+    case SHAPE_PARTS:
+        return judge_parts(c, r);
+    case SHAPE_WHOLE:
+        break;
+    }
+    switch (pb->collective) {
+    case COLL_BROADCAST:
+    case COLL_RECV:
+        return judge_span(c, r, out, c->one[pb->root], 0);
+    case COLL_SCATTER:
+    case COLL_SCATTERV:
+        return judge_span(c, r, out, c->one[pb->root],
+                          coll__part(&c->pbs[pb->root], BUF_IN, r).off);
+    case COLL_REDUCE_SCATTER:
+    case COLL_REDUCE_SCATTERV:
+        return judge_span(c, r, out, c->all, coll__part(pb, BUF_IN, r).off);
+    default:
+        return judge_span(c, r, out, c->all, 0);
+    }
 }
 
 static int run(struct checker *c)
@@ -474,21 +528,47 @@ static void checker_fini(struct checker *c)
     }
     free(c->ranks);
     free(c->events);
+    free(c->one);
+    coll__memory_fini(&c->what);
+    coll__memory_fini(&c->had);
+    coll__memory_fini(&c->now);
     coll__sets_fini(&c->sets);
+    coll__trees_fini(&c->trees);
 }
 
-int coll__plan_check(const struct coll__problem *pb,
+static int checker_init(struct checker *c)
+{
+    enum coll__order order = c->pbs[0].order;
+
+    c->ranks = calloc((size_t)c->p, sizeof(*c->ranks));
+    c->one = calloc((size_t)c->p, sizeof(*c->one));
+    if (!c->ranks || !c->one || coll__sets_init(&c->sets, c->p) ||
+        (c->all = coll__sets_all(&c->sets, c->p)) < 0)
+        return no_memory(c);
+    for (int r = 0; r < c->p; r++)
+        if ((c->one[r] = coll__sets_one(&c->sets, r)) < 0)
+            return no_memory(c);
+    if (order == ORDER_FREE)
+        return COLL_OK;
+    if (coll__trees_init(&c->trees, order == ORDER_CANONICAL) ||
+        (c->canonical = coll__trees_canonical(&c->trees, c->p)) < 0)
+        return no_memory(c);
+    return COLL_OK;
+}
+
+int coll__plan_check(const struct coll__problem *pbs,
                      const struct coll__plan *plans, unsigned seed, char *why,
                      size_t len)
 {
-    struct checker c = {.pb = pb, .p = pb->nranks, .why = why, .why_len = len};
-    int rc = COLL_OK;
+    struct checker c = {.pbs = pbs,
+                        .p = pbs[0].nranks,
+                        .adds_up = pbs[0].collective != COLL_BARRIER,
+                        .why = why,
+                        .why_len = len};
+    int rc;
 
     c.random = seed * 2654435761u + 1;
-    c.ranks = calloc((size_t)c.p, sizeof(*c.ranks));
-    if (!c.ranks || coll__sets_init(&c.sets, c.p) ||
-        (c.all = coll__sets_all(&c.sets, c.p)) < 0)
-        rc = no_memory(&c);
+    rc = checker_init(&c);
     for (int r = 0; r < c.p && rc == COLL_OK; r++)
         rc = rank_init(&c, r, &plans[r]);
     if (rc == COLL_OK)

@@ -1,5 +1,6 @@
 libcore_la_SOURCES += \
 	%D%/check.c \
+	%D%/cost.c \
 	%D%/flow.c %D%/flow.h \
 	%D%/link.c \
 	%D%/memory.c %D%/memory.h \
@@ -7,4 +8,7 @@ libcore_la_SOURCES += \
 	%D%/pass_split.c \
 	%D%/plan.c %D%/plan.h \
 	%D%/select.c %D%/select.h \
-	%D%/sets.c %D%/sets.h
+	%D%/prove.c %D%/prove.h \
+	%D%/sets.c %D%/sets.h \
+	%D%/trees.c %D%/trees.h \
+	%D%/view.c %D%/view.h

@@ -2,7 +2,7 @@
 /* memory.h - what a buffer holds, symbolically.
  *
  * A piece says: bytes [off, off + len) hold the combination of the inputs, from
- * byte `from` on, of the ranks in set `set`.
+ * byte `from` on, of the ranks in set `set`, combined as tree `tree` says.
  */
 #ifndef COLL_LIB_PLAN_MEMORY_H
 #define COLL_LIB_PLAN_MEMORY_H
@@ -11,7 +11,7 @@
 
 struct coll__piece {
     size_t off, len, from;
-    int set;
+    int set, tree;
     int is_scaled; /* divided by the number of ranks */
 };
 
@@ -21,8 +21,9 @@ struct coll__memory {
     int n, cap;
 };
 
-/* Append what [off, off + len) of mem holds to `to`, with offsets counted from
- * off.  COLL_OK, COLL_ERR_INVALID when a part holds nothing, COLL_ERR_NOMEM. */
+/* Put what [off, off + len) of mem holds into `to`, in place of what that had,
+ * with offsets counted from off.  COLL_OK, COLL_ERR_INVALID when a part holds
+ * nothing, COLL_ERR_NOMEM. */
 int coll__memory_read(const struct coll__memory *mem, size_t off, size_t len,
                       struct coll__memory *to);
 
@@ -31,7 +32,8 @@ int coll__memory_read(const struct coll__memory *mem, size_t off, size_t len,
 int coll__memory_write(struct coll__memory *mem, size_t off, size_t len,
                        const struct coll__memory *what);
 
-/* Append one piece; it must lie behind the last.  COLL_OK or COLL_ERR_NOMEM. */
+/* Append one piece, which must lie behind the last; one that goes on where the
+ * last ends only makes it longer.  COLL_OK or COLL_ERR_NOMEM. */
 int coll__memory_append(struct coll__memory *mem,
                         const struct coll__piece *piece);
 

@@ -42,21 +42,97 @@ const char *coll__step_name(enum coll__step_kind kind)
     return kinds[kind].name;
 }
 
+int coll__reduces(enum coll_collective collective)
+{
+    return collective == COLL_ALLREDUCE || collective == COLL_REDUCE ||
+           collective == COLL_REDUCE_SCATTER ||
+           collective == COLL_REDUCE_SCATTERV;
+}
+
 size_t coll__problem_bytes(const struct coll__problem *pb)
 {
     return pb->count * coll_type_size(pb->type);
 }
 
+enum coll__shape coll__problem_shape(const struct coll__problem *pb,
+                                     enum coll__buf buf)
+{
+    int is_root = pb->rank == pb->root, is_out = buf == BUF_OUT;
+    enum coll__shape of_root = is_root ? SHAPE_WHOLE : SHAPE_NONE;
+
+    switch (pb->collective) {
+    case COLL_ALLREDUCE:
+    case COLL_BARRIER:
+        return SHAPE_WHOLE;
+    case COLL_BROADCAST:
+        return is_out ? SHAPE_WHOLE : of_root;
+    case COLL_REDUCE:
+        return is_out ? of_root : SHAPE_WHOLE;
+    case COLL_ALLGATHER:
+    case COLL_ALLGATHERV:
+        return is_out ? SHAPE_PARTS : SHAPE_WHOLE;
+    case COLL_REDUCE_SCATTER:
+    case COLL_REDUCE_SCATTERV:
+        return is_out ? SHAPE_WHOLE : SHAPE_PARTS;
+    case COLL_ALLTOALL:
+    case COLL_ALLTOALLV:
+        return SHAPE_PARTS;
+    case COLL_GATHER:
+    case COLL_GATHERV:
+        return !is_out ? SHAPE_WHOLE : is_root ? SHAPE_PARTS : SHAPE_NONE;
+    case COLL_SCATTER:
+    case COLL_SCATTERV:
+        return is_out ? SHAPE_WHOLE : is_root ? SHAPE_PARTS : SHAPE_NONE;
+    case COLL_SEND:
+        return is_out ? SHAPE_NONE : SHAPE_WHOLE;
+    case COLL_RECV:
+        return is_out ? SHAPE_WHOLE : SHAPE_NONE;
+    case COLL_N_COLLECTIVES:
+        break;
+    }
+    return SHAPE_NONE;
+}
+
+/* Does IN have the parts of which BUF_TMP is an image? */
+static int has_parts_in(const struct coll__problem *pb)
+{
+    return pb->collective == COLL_REDUCE_SCATTER ||
+           pb->collective == COLL_REDUCE_SCATTERV ||
+           pb->collective == COLL_SCATTER || pb->collective == COLL_SCATTERV ||
+           pb->collective == COLL_ALLTOALL || pb->collective == COLL_ALLTOALLV;
+}
+
+struct coll__span coll__part(const struct coll__problem *pb, enum coll__buf buf,
+                             int r)
+{
+    int is_in = buf == BUF_TMP ? has_parts_in(pb) : buf == BUF_IN;
+    const size_t *counts = is_in ? pb->in_counts : pb->out_counts;
+    const size_t *displs = is_in ? pb->in_displs : pb->out_displs;
+    size_t size = coll_type_size(pb->type);
+    size_t i = (size_t)((r % pb->nranks + pb->nranks) % pb->nranks);
+
+    if (counts)
+        return (struct coll__span){buf, displs[i] * size, counts[i] * size};
+    return (struct coll__span){buf, i * pb->count * size, pb->count * size};
+}
+
 size_t coll__problem_len(const struct coll__problem *pb, enum coll__buf buf)
 {
-    size_t bytes = coll__problem_bytes(pb);
+    enum coll__shape shape = coll__problem_shape(pb, buf);
+    int is_v = (buf == BUF_IN ? pb->in_counts : pb->out_counts) != NULL;
+    size_t len = 0;
 
-    if (buf == BUF_OUT && pb->collective == COLL_ALLGATHER)
-        return bytes * (size_t)pb->nranks;
-    if (buf == BUF_IN && pb->collective == COLL_BROADCAST &&
-        pb->rank != pb->root)
-        return 0;
-    return bytes;
+    if (shape != SHAPE_PARTS)
+        return shape == SHAPE_WHOLE ? coll__problem_bytes(pb) : 0;
+    if (!is_v)
+        return coll__problem_bytes(pb) * (size_t)pb->nranks;
+    for (int r = 0; r < pb->nranks; r++) {
+        struct coll__span part = coll__part(pb, buf, r);
+
+        if (part.len)
+            len = max_size(len, part.off + part.len);
+    }
+    return len;
 }
 
 void coll__plan_add(struct coll__plan *plan, const struct coll__step *step)

@@ -14,22 +14,41 @@
 #define COLL_LIB_PLAN_PLAN_H
 
 #include "include/coll/coll.h"
+#include "lib/plan/view.h"
 
 #include <stdio.h>
+
+/* Which orders of combination a reduction allows. */
+enum coll__order {
+    ORDER_FREE,      /* any: the operation is as good as associative */
+    ORDER_CANONICAL, /* the canonical tree, operands may swap: the same bits
+                      * whatever the algorithm (algo.h says which tree) */
+    ORDER_RANKS      /* the canonical tree, lower ranks on the left: for an
+                      * operation that does not commute */
+};
 
 /* What is to be done, for one rank. */
 struct coll__problem {
     enum coll_collective collective;
     enum coll_type type;
-    enum coll_op op;
-    int root;
+    enum coll_op op; /* SUM for premul-sum, whose scaling is exec's */
+    int is_user_op;  /* the caller's function instead; op is then SUM */
+    enum coll__order order;
+    int root; /* or the peer of a send or receive */
     int nranks, rank;
     size_t count; /* elements, as in the call */
+    /* Of a collective whose name ends in v, as in coll_args but with displs
+     * always there; borrowed.  Of alltoallv, gatherv and scatterv a rank knows
+     * its own alone; `count` is then this rank's too. */
+    const size_t *in_counts, *in_displs, *out_counts, *out_displs;
     int in_place; /* this rank's; others may differ */
+    int spoils_in; /* see coll__plan_nest(); never set by a caller */
+    const struct coll__view *view; /* who is near whom; NULL: nobody knows */
 };
 
-/* BUF_IN is read only, and not mentioned when the problem is in place.
- * BUF_TMP holds nothing until a step writes it. */
+/* BUF_IN is read only.  In place, this rank's own part of it is in BUF_OUT
+ * instead (all of it, but in a reduce-scatter and a scatter) and that part of
+ * BUF_IN is not mentioned.  BUF_TMP holds nothing until a step writes it. */
 enum coll__buf { BUF_IN, BUF_OUT, BUF_TMP, N_BUFS };
 
 struct coll__span {
@@ -54,8 +73,9 @@ enum coll__step_kind {
 };
 
 struct coll__step {
-    enum coll__step_kind kind;
-    int peer; /* -1 for a local step */
+    enum coll__step_kind kind : 16;
+    unsigned src_first : 1; /* of REDUCE: dst = op(src, dst) */
+    int peer;               /* -1 for a local step */
     struct coll__span dst, src;
 };
 
@@ -71,11 +91,31 @@ struct coll__plan {
     int *n_deps, *first_after, *after;
 };
 
-/* Bytes of one element, and of the call's whole `count`. */
+/* Say whether a collective combines elements. */
+int coll__reduces(enum coll_collective collective);
+
+/* Bytes of the call's whole `count`. */
 size_t coll__problem_bytes(const struct coll__problem *pb);
 
-/* Bytes of BUF_IN and of BUF_OUT on this rank. */
+/* Bytes of BUF_IN and of BUF_OUT on this rank, up to the last one that the
+ * collective mentions (parts of a v collective may leave gaps). */
 size_t coll__problem_len(const struct coll__problem *pb, enum coll__buf buf);
+
+/* How a buffer is made up. */
+enum coll__shape {
+    SHAPE_NONE,  /* not there on this rank */
+    SHAPE_WHOLE, /* one vector of `count` elements */
+    SHAPE_PARTS  /* one part for each rank, as in coll__part() */
+};
+enum coll__shape coll__problem_shape(const struct coll__problem *pb,
+                                     enum coll__buf buf);
+
+/* The part of a buffer (SHAPE_PARTS) that belongs to rank r (modulo nranks):
+ * of an allgather's OUT what comes from r, of a reduce-scatter's IN what goes
+ * to r, and so on; for BUF_TMP, where the parts of the buffer of the call that
+ * has them would be, packed or not as they are there. */
+struct coll__span coll__part(const struct coll__problem *pb, enum coll__buf buf,
+                             int r);
 
 /* Append a step.  Without memory the plan's status says so and the step is
  * dropped; builders return plan_status() at their end. */
@@ -112,14 +152,16 @@ void coll__plan_fini(struct coll__plan *plan);
 
 /* Prove all ranks' linked plans for one problem.
  *
- * Shapes:    plans[pb->nranks]; pb->rank is ignored; in_place says whether
- *            each rank's buffers are; seed chooses one order of events.
+ * Shapes:    plans[nranks], pbs[nranks]: the problem as each rank has it; they
+ *            differ in what may differ: rank, in_place, and the counts that a
+ *            rank knows alone.  seed chooses one order of events.
  * Result:    COLL_OK when no rank gets stuck though no message is buffered,
  *            sends match receives, nothing unwritten is read, and OUT holds on
- *            each rank exactly the contributions that the collective defines.
+ *            each rank exactly the contributions that the collective defines,
+ *            combined in the order that the problem asks for.
  * Errors:    COLL_ERR_INVALID with the fault in why[len]; COLL_ERR_NOMEM.
  */
-int coll__plan_check(const struct coll__problem *pb,
+int coll__plan_check(const struct coll__problem *pbs,
                      const struct coll__plan *plans, unsigned seed, char *why,
                      size_t len);
 

@@ -36,12 +36,21 @@ static int is_word(const char *text, size_t len, const char *word)
     return strlen(word) == len && !memcmp(text, word, len);
 }
 
+/* Does the algorithm serve the collective that the item names? */
+static int serves_named(const struct coll__algo *algo, const struct item *item)
+{
+    for (int k = 0; k < COLL_N_COLLECTIVES; k++)
+        if (algo->serves & 1u << k &&
+            is_word(item->collective, item->collective_len,
+                    coll_collective_name((enum coll_collective)k)))
+            return 1;
+    return 0;
+}
+
 static int item_names(const struct item *item, const struct coll__algo *algo)
 {
     return is_word(item->name, item->name_len, algo->name) &&
-           (!item->collective_len ||
-            is_word(item->collective, item->collective_len,
-                    coll_collective_name(algo->collective)));
+           (!item->collective_len || serves_named(algo, item));
 }
 
 /* Write the names that the item could have had into text. */
@@ -54,9 +63,7 @@ static void list_names(const struct item *item, char *text, size_t len)
         const struct coll__algo *algo = coll__algos[i];
         int seen = 0;
 
-        if (item->collective_len &&
-            !is_word(item->collective, item->collective_len,
-                     coll_collective_name(algo->collective)))
+        if (item->collective_len && !serves_named(algo, item))
             continue;
         for (int j = 0; j < i && !item->collective_len; j++)
             seen |= !strcmp(coll__algos[j]->name, algo->name);
@@ -94,19 +101,35 @@ int coll__algo_check(const char *forced)
     return COLL_OK;
 }
 
-static int is_forced(const struct coll__algo *algo, const char *forced)
+static int is_forced(const struct coll__algo *algo, const char *forced,
+                     enum coll_collective collective)
 {
     struct item item;
 
     while (next_item(&forced, &item))
-        if (item_names(&item, algo))
+        if (item_names(&item, algo) &&
+            (!item.collective_len ||
+             is_word(item.collective, item.collective_len,
+                     coll_collective_name(collective))))
             return 1;
     return 0;
 }
 
-/* The cheapest of the collective's algorithms, or of the forced ones alone. */
+const char *coll__algo_refuses(const struct coll__algo *algo,
+                               const struct coll__problem *pb)
+{
+    if (!(algo->serves & 1u << pb->collective))
+        return "serves other collectives";
+    if (pb->order != ORDER_FREE && !algo->is_canonical &&
+        coll__reduces(pb->collective))
+        return pb->order == ORDER_RANKS
+                   ? "does not combine in the order of the ranks"
+                   : "is not reproducible";
+    return algo->refuses ? algo->refuses(pb) : NULL;
+}
+
+/* The cheapest of those that can, or of the forced ones alone. */
 static const struct coll__algo *cheapest(const struct coll__problem *pb,
-                                         const struct coll__cost *cost,
                                          const char *forced, double *seconds)
 {
     const struct coll__algo *best = NULL;
@@ -115,10 +138,10 @@ static const struct coll__algo *cheapest(const struct coll__problem *pb,
         const struct coll__algo *algo = coll__algos[i];
         double time;
 
-        if (algo->collective != pb->collective ||
-            (forced && !is_forced(algo, forced)))
+        if (coll__algo_refuses(algo, pb) ||
+            (forced && !is_forced(algo, forced, pb->collective)))
             continue;
-        time = algo->cost(pb, cost);
+        time = algo->cost(pb);
         if (best && time >= *seconds)
             continue;
         best = algo;
@@ -128,14 +151,13 @@ static const struct coll__algo *cheapest(const struct coll__problem *pb,
 }
 
 const struct coll__algo *coll__algo_select(const struct coll__problem *pb,
-                                           const struct coll__cost *cost,
                                            const char *forced, double *seconds)
 {
     const struct coll__algo *best = NULL;
 
     if (*forced)
-        best = cheapest(pb, cost, forced, seconds);
-    return best ? best : cheapest(pb, cost, NULL, seconds);
+        best = cheapest(pb, forced, seconds);
+    return best ? best : cheapest(pb, NULL, seconds);
 }
 
 int coll__plan_build(const struct coll__algo *algo,
@@ -146,7 +168,7 @@ int coll__plan_build(const struct coll__algo *algo,
 
     *plan = (struct coll__plan){.algorithm = algo->name};
     status = algo->build(pb, plan);
-    if (status == COLL_OK)
+    if (status == COLL_OK && !pb->is_user_op) /* only exec can call it */
         status = coll__pass_fuse(plan);
     if (status == COLL_OK)
         status = coll__pass_split(plan, chunk);

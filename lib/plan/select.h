@@ -12,16 +12,20 @@
 int coll__algo_check(const char *forced);
 
 /* Return the cheapest algorithm for the problem among those that `forced`
- * allows; a forced name that this collective has not leaves all allowed.
+ * allows; forced names that this problem cannot have leave all allowed.
  *
  * Result:    the same on every rank, whatever pb->rank and pb->in_place.
  * Shapes:    *seconds is its predicted time; forced has passed
  *            coll__algo_check().
  */
 const struct coll__algo *coll__algo_select(const struct coll__problem *pb,
-                                           const struct coll__cost *cost,
                                            const char *forced,
                                            double *seconds);
+
+/* Say why an algorithm cannot serve a problem, in words that follow its name;
+ * NULL when it can.  The same on every rank. */
+const char *coll__algo_refuses(const struct coll__algo *algo,
+                               const struct coll__problem *pb);
 
 /* Build, fuse, split and link one rank's plan.
  *

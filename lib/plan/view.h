@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* view.h - what builders and prices know of the machine: who is near whom, and
+ * what the links cost.  The same on every rank; no rank's own position in it.
+ *
+ * The ranks form groups within groups: level 0 is the innermost (ranks that
+ * share a cache, say), each group lies within one of the level above, and the
+ * group of the last level is everybody.
+ */
+#ifndef COLL_LIB_PLAN_VIEW_H
+#define COLL_LIB_PLAN_VIEW_H
+
+#include <stddef.h>
+
+#define COLL__LEVELS 6
+
+/* The groups of one level, and the links that join the groups of the level
+ * below (level 0: the ranks) within one of them. */
+struct coll__level {
+    char name[16]; /* "numa", "host", "network" */
+    int n_groups;
+    const int *first;   /* [n_groups + 1]: into members */
+    const int *members; /* [nranks]: ranks, group by group */
+    const int *group;   /* [nranks]: the group of a rank */
+    const int *index;   /* [nranks]: its place among the group's members */
+    int size_min, size_max; /* of the groups, in ranks */
+
+    /* A message of n bytes alone takes alpha + n beta.  Messages that leave
+     * (or enter) one group of the level below at the same time share `share`:
+     * k of them, of n bytes each, take alpha + n max(beta, k share).  A rank
+     * that sends several messages sends the next one `gap` after the last. */
+    double alpha, beta, share, gap; /* s, s a byte, s a byte, s */
+};
+
+struct coll__view {
+    int nranks, n_levels;
+    struct coll__level levels[COLL__LEVELS];
+
+    /* A ring through all ranks that crosses no link more often than it must,
+     * and each rank's place in it; NULL: the order of the ranks does. */
+    const int *ring, *place;
+    /* The members of every group are consecutive ranks. */
+    int is_contiguous;
+
+    double gamma; /* s a byte reduced or copied */
+    size_t chunk; /* bytes of a pipeline chunk, 0 whole messages */
+};
+
+/* The rank at that place of the ring (modulo nranks), and the place of a rank;
+ * view may be NULL. */
+static inline int coll__ring_at(const struct coll__view *view, int nranks,
+                                int place)
+{
+    int at = (place % nranks + nranks) % nranks;
+
+    return view && view->ring ? view->ring[at] : at;
+}
+
+static inline int coll__ring_place(const struct coll__view *view, int rank)
+{
+    return view && view->place ? view->place[rank] : rank;
+}
+
+/* The groups of one level: which group of each level every rank is in.
+ *
+ * Shapes:    color[level][rank] names the group (any number) of each rank,
+ *            for the levels below the last; the last one is made here.  A
+ *            level whose groups are those of the level below, or single
+ *            ranks, should be left out by the caller.
+ * Result:    groups are in order of their lowest rank, members in order of
+ *            rank; ring visits group after group within group after group, so
+ *            that each is entered and left once.  Prices are 0: the caller's
+ *            to fill in.
+ * Ownership: *view is the caller's, to end by coll__view_fini(); color is
+ *            read during the call only.
+ * Errors:    COLL_ERR_NOMEM, logged.
+ */
+int coll__view_init(struct coll__view *view, int nranks, int n_levels,
+                    const int *const color[]);
+void coll__view_fini(struct coll__view *view);
+
+/* Of a rank's group on a level: its members and their number. */
+static inline const int *coll__view_group(const struct coll__view *view,
+                                          int level, int rank, int *n)
+{
+    const struct coll__level *l = &view->levels[level];
+    int g = l->group[rank];
+
+    *n = l->first[g + 1] - l->first[g];
+    return l->members + l->first[g];
+}
+
+/* A view of n ranks that are all alike, with the prices of one level; nothing
+ * to free. */
+void coll__view_flat(struct coll__view *view, int nranks,
+                     const struct coll__level *prices, double gamma,
+                     size_t chunk);
+
+/* ---- prices: what rounds of messages take, in s ------------------------- */
+
+/* Every rank sends n bytes to rank + distance (modulo nranks), all at once. */
+double coll__cost_shift(const struct coll__view *view, int distance, double n);
+
+/* The same between neighbours in the ring. */
+double coll__cost_ring(const struct coll__view *view, double n);
+
+/* Every rank exchanges n bytes with the rank whose number differs by one bit,
+ * `distance`: pairs stay within groups that are larger. */
+double coll__cost_exchange(const struct coll__view *view, int distance,
+                           double n);
+
+/* One message alone, to a rank `distance` away. */
+double coll__cost_message(const struct coll__view *view, int distance,
+                          double n);
+
+/* One rank sends (or gets) messages of n bytes each to `fan` others, at most
+ * `distance` away. */
+double coll__cost_fan(const struct coll__view *view, int fan, int distance,
+                      double n);
+
+/* Every rank sends n bytes to each of the others, all at once. */
+double coll__cost_all(const struct coll__view *view, double n);
+
+/* Reduce or copy n bytes. */
+static inline double coll__cost_work(const struct coll__view *view, double n)
+{
+    return n * view->gamma;
+}
+
+#endif
