@@ -398,7 +398,7 @@ static int later_structs(struct world_rank *me)
     struct {
         struct coll_config config;
         double later;
-    } ours = {{sizeof(ours), 5}, 0};
+    } ours = {.config = {.size = sizeof(ours), .timeout = 5}};
     struct coll_comm *comm;
 
     WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, &ours.config));

@@ -9,6 +9,7 @@ libcore_la_SOURCES += \
 	%D%/plan.c %D%/plan.h \
 	%D%/select.c %D%/select.h \
 	%D%/prove.c %D%/prove.h \
+	%D%/sim.h \
 	%D%/sets.c %D%/sets.h \
 	%D%/trees.c %D%/trees.h \
 	%D%/view.c %D%/view.h
