@@ -119,6 +119,11 @@ int coll__comm_ask_around(struct coll_comm *comm);
 int coll__comm_links_open(struct coll_comm *comm);
 void coll__comm_links_close(struct coll_comm *comm, int is_orderly);
 
+/* ---- view.c -------------------------------------------------------------- */
+
+/* Group the ranks by what they share, and price the levels by the links. */
+int coll__comm_view_init(struct coll_comm *comm);
+
 /* ---- request.c ----------------------------------------------------------- */
 
 /* Carry out a blocking call. */

@@ -15,9 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Seconds to reduce or copy one byte, from a core's memory bandwidth. */
-#define GAMMA 0.1e-9
-
 static int exchange(void *arg, const void *in, size_t len, void *out)
 {
     struct coll_comm *comm = arg;
@@ -127,44 +124,6 @@ static int agree_on_links(struct coll_comm *comm)
     return rc;
 }
 
-/* What a level costs over such links, of which the ranks of a group share one
- * when it leaves the host. */
-static void set_prices(struct coll__level *level, const char *name,
-                       const struct coll__link *link, int is_shared)
-{
-    snprintf(level->name, sizeof(level->name), "%s", name);
-    level->alpha = link->alpha;
-    level->beta = link->beta;
-    level->share = is_shared ? link->beta : 0;
-    level->gap = link->alpha / 4;
-}
-
-/* Groups: the hosts, when some have several ranks; and everybody. */
-static int make_view(struct coll_comm *comm)
-{
-    int is_two = comm->n_hosts > 1 && comm->n_hosts < comm->size, rc;
-    int *hosts = malloc((size_t)comm->size * sizeof(*hosts));
-
-    if (!hosts) {
-        log_error("comm", "no memory for %d ranks", comm->size);
-        return COLL_ERR_NOMEM;
-    }
-    for (int r = 0; r < comm->size; r++)
-        hosts[r] = comm->peers[r].host;
-    rc = coll__view_init(&comm->view, comm->size, is_two ? 2 : 1,
-                         (const int *const[]){hosts});
-    free(hosts);
-    if (rc)
-        return rc;
-    comm->view.gamma = GAMMA;
-    comm->view.chunk = comm->settings.chunk;
-    if (is_two || comm->n_hosts == 1)
-        set_prices(&comm->view.levels[0], "host", &comm->links[0], 0);
-    if (comm->n_hosts > 1)
-        set_prices(&comm->view.levels[is_two], "network", &comm->links[1], 1);
-    return COLL_OK;
-}
-
 static int check_names(const char *names)
 {
     char text[SETTING_BYTES], known[128] = "", *rest = text, *name;
@@ -209,7 +168,7 @@ int coll__comm_links_open(struct coll_comm *comm)
     }
     if (rc == COLL_OK)
         rc = agree_on_links(comm);
-    return rc ? rc : make_view(comm);
+    return rc ? rc : coll__comm_view_init(comm);
 }
 
 void coll__comm_links_close(struct coll_comm *comm, int is_orderly)

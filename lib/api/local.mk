@@ -8,4 +8,5 @@ libcore_la_SOURCES += \
 	%D%/params.c \
 	%D%/request.c \
 	%D%/status.c \
-	%D%/topo.c
+	%D%/topo.c \
+	%D%/view.c

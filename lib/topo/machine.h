@@ -7,6 +7,8 @@
 
 #include "lib/topo/topo.h"
 
+#include <sched.h>
+
 enum coll__part_kind {
     PART_MACHINE,
     PART_PACKAGE,
@@ -64,6 +66,11 @@ int coll__net_load(struct coll__topo *topo);
 /* Call work(arg) in a child process: 1 when it returned 0, 0 when not or when
  * it crashed or took long, -1 when there can be no child (errno). */
 int coll__survives(int (*work)(const char *arg), const char *arg);
+
+/* Find the parts of this host that hold all processors of a set of len bytes;
+ * -1 where none does. */
+void coll__topo_within(const cpu_set_t *set, size_t len,
+                       int32_t within[COLL__WITHIN]);
 
 /* Read the first line of DIR/NAME, without its newline; -1 when there is
  * none. */

@@ -5,6 +5,9 @@
 
 #include <stdint.h>
 
+/* Parts of a host that a rank may be bound to, from the inside out. */
+enum { WITHIN_CACHE, WITHIN_NUMA, WITHIN_PACKAGE, COLL__WITHIN };
+
 /* One rank as the others see it; the same table on every rank. */
 struct coll__peer {
     char host_id[64];    /* equal: perhaps the same host, for shm to try */
@@ -16,7 +19,8 @@ struct coll__peer {
     int32_t n_cores;     /* that its process may run on */
     uint32_t cpuset;     /* a hash of those cores */
     int32_t local_cores; /* that the ranks of its host may run on together */
-    int32_t zero;
+    int32_t within[COLL__WITHIN]; /* the part that holds all of its cores,
+                                   * -1 when there is none or not known */
 };
 
 #endif

@@ -165,6 +165,8 @@ static uint32_t hash_set(const cpu_set_t *set, size_t len)
 static void find_cores(struct coll__peer *peer)
 {
     peer->n_cores = 0;
+    for (int kind = 0; kind < COLL__WITHIN; kind++)
+        peer->within[kind] = -1;
     for (int n = 1024; n <= 1 << 20 && !peer->n_cores; n *= 2) {
         size_t len = CPU_ALLOC_SIZE(n);
         cpu_set_t *set = CPU_ALLOC(n);
@@ -172,6 +174,7 @@ static void find_cores(struct coll__peer *peer)
         if (set && !sched_getaffinity(0, len, set)) {
             peer->n_cores = CPU_COUNT_S(len, set);
             peer->cpuset = hash_set(set, len);
+            coll__topo_within(set, len, peer->within);
         }
         CPU_FREE(set);
     }
