@@ -68,6 +68,16 @@ struct coll__span coll__cut(const struct coll__problem *pb,
 struct coll__span coll__cuts(const struct coll__problem *pb,
                              struct coll__span span, int n, int from, int to);
 
+/* Parts [from, from + n) of a buffer as one span, where the counts are all the
+ * same and nothing wraps. */
+static inline struct coll__span coll__parts(const struct coll__problem *pb,
+                                            enum coll__buf buf, int from, int n)
+{
+    size_t len = coll__problem_bytes(pb);
+
+    return (struct coll__span){buf, (size_t)from * len, (size_t)n * len};
+}
+
 /* Bytes of a part of buf (SHAPE_PARTS on some rank), on the average: for
  * costs.  0 for alltoallv, gatherv and scatterv, whose counts no rank knows. */
 double coll__mean_part(const struct coll__problem *pb, enum coll__buf buf);

@@ -12,6 +12,12 @@
     X(broadcast_chain)              \
     X(allgather_ring)               \
     X(allgather_bruck)              \
+    X(allgather_direct)             \
+    X(alltoall_direct)              \
+    X(alltoall_pairwise)            \
+    X(gather_direct)                \
+    X(scatter_direct)               \
+    X(p2p_direct)                   \
     X(barrier_dissemination)
 
 #define X(name) extern const struct coll__algo coll__algo_##name;
