@@ -401,8 +401,8 @@ START_TEST(small_and_large_messages_get_different_algorithms)
     ck_assert_str_eq(choice(COLL_ALLREDUCE, 1 << 26, ""), "ring");
     ck_assert_str_eq(choice(COLL_BROADCAST, 8, ""), "binomial");
     ck_assert_str_eq(choice(COLL_BROADCAST, 1 << 26, ""), "chain");
-    ck_assert_str_ne(choice(COLL_ALLGATHER, 8, ""),
-                     choice(COLL_ALLGATHER, 1 << 26, ""));
+    ck_assert_str_eq(choice(COLL_ALLTOALL, 8, ""), "bruck");
+    ck_assert_str_eq(choice(COLL_ALLTOALL, 1 << 26, ""), "direct");
 }
 END_TEST
 
