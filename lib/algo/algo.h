@@ -68,9 +68,27 @@ struct coll__span coll__cut(const struct coll__problem *pb,
 struct coll__span coll__cuts(const struct coll__problem *pb,
                              struct coll__span span, int n, int from, int to);
 
+/* Parts [from, from + n) of a buffer as one span, where the counts are all the
+ * same and nothing wraps. */
+static inline struct coll__span coll__parts(const struct coll__problem *pb,
+                                            enum coll__buf buf, int from, int n)
+{
+    size_t len = coll__problem_bytes(pb);
+
+    return (struct coll__span){buf, (size_t)from * len, (size_t)n * len};
+}
+
+/* Bytes of the parts of n ranks from rank `first` on (modulo nranks). */
+size_t coll__parts_len(const struct coll__problem *pb, enum coll__buf buf,
+                       int first, int n);
+
 /* Bytes of a part of buf (SHAPE_PARTS on some rank), on the average: for
  * costs.  0 for alltoallv, gatherv and scatterv, whose counts no rank knows. */
 double coll__mean_part(const struct coll__problem *pb, enum coll__buf buf);
+
+/* Gather or scatter blocks of n bytes over a binomial tree of p ranks, each
+ * message with all blocks of its subtree, in s. */
+double coll__cost_tree(const struct coll__view *view, int p, double n);
 
 /* Where this rank's own input lies: its part of IN or, in place, of OUT. */
 struct coll__span coll__own_in(const struct coll__problem *pb);
@@ -87,6 +105,16 @@ static inline void plan_copy(struct coll__plan *plan, struct coll__span dst,
                                                   .dst = dst,
                                                   .src = src});
 }
+
+/* dst = the n parts of buf from rank `first` on (modulo nranks), packed. */
+void coll__plan_pack(const struct coll__problem *pb, struct coll__plan *plan,
+                     struct coll__span dst, enum coll__buf buf, int first,
+                     int n);
+
+/* The other way: packed parts to their places; src.len does not matter. */
+void coll__plan_unpack(const struct coll__problem *pb, struct coll__plan *plan,
+                       enum coll__buf buf, int first, int n,
+                       struct coll__span src);
 
 /* dst = op(dst, src) */
 static inline void plan_reduce(struct coll__plan *plan, struct coll__span dst,

@@ -19,40 +19,30 @@
  */
 #include "lib/algo/algo.h"
 
-/* Bytes of the parts of n ranks from rank `first` on. */
-static size_t parts_len(const struct coll__problem *pb, int first, int n)
+/* The n blocks from rank `first` on, collected behind `off` bytes. */
+static struct coll__span held(const struct coll__problem *pb, size_t off,
+                              int first, int n)
 {
-    size_t len = 0;
-
-    for (int i = first; i < first + n; i++)
-        len += coll__part(pb, BUF_OUT, i).len;
-    return len;
+    return (struct coll__span){BUF_TMP, off,
+                               coll__parts_len(pb, BUF_OUT, first, n)};
 }
 
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
     int p = pb->nranks, r = pb->rank, have = 1;
-    struct coll__span held = {BUF_TMP, 0, parts_len(pb, r, 1)}, part;
+    struct coll__span all = held(pb, 0, r, 1);
 
-    plan_copy(plan, held, coll__own_in(pb));
+    plan_copy(plan, all, coll__own_in(pb));
     while (have < p) {
         int n = have < p - have ? have : p - have;
-        struct coll__span give = {BUF_TMP, 0, parts_len(pb, r, n)};
-        struct coll__span get = {BUF_TMP, held.len,
-                                 parts_len(pb, r + have, n)};
+        struct coll__span get = held(pb, all.len, r + have, n);
 
-        plan_send(plan, (r - have + p) % p, give);
+        plan_send(plan, (r - have + p) % p, held(pb, 0, r, n));
         plan_recv(plan, (r + have) % p, get);
-        held.len += get.len;
+        all.len += get.len;
         have += n;
     }
-    part.buf = BUF_TMP;
-    part.off = 0;
-    for (int i = r; i < r + p; i++, part.off += part.len) {
-        part.len = coll__part(pb, BUF_OUT, i).len;
-        if (i != r || !pb->in_place)
-            plan_copy(plan, coll__part(pb, BUF_OUT, i), part);
-    }
+    coll__plan_unpack(pb, plan, BUF_OUT, r, p, all);
     return plan_status(plan);
 }
 

@@ -12,6 +12,16 @@
     X(broadcast_chain)              \
     X(allgather_ring)               \
     X(allgather_bruck)              \
+    X(allgather_recursive_doubling) \
+    X(allgather_direct)             \
+    X(alltoall_direct)              \
+    X(alltoall_pairwise)            \
+    X(alltoall_bruck)               \
+    X(gather_direct)                \
+    X(gather_binomial)              \
+    X(scatter_direct)               \
+    X(scatter_binomial)             \
+    X(p2p_direct)                   \
     X(barrier_dissemination)
 
 #define X(name) extern const struct coll__algo coll__algo_##name;

@@ -81,6 +81,12 @@ static int has_counts(enum coll_collective collective)
            collective == COLL_SCATTERV;
 }
 
+/* A send or a receive takes two ranks; others would have no problem. */
+static int is_message(enum coll_collective collective)
+{
+    return collective == COLL_SEND || collective == COLL_RECV;
+}
+
 /* Only ranks that have both buffers can work in place. */
 static int can_be_in_place(const struct coll__problem *pb)
 {
@@ -102,9 +108,9 @@ static void cast_rank(const struct coll__trial *t, int r,
                                  .rank = r,
                                  .count = t->count,
                                  .view = t->view};
-    if (t->collective == COLL_SEND) { /* the root receives from the next */
+    if (is_message(t->collective)) { /* the root receives from the other */
         pb->collective = r == t->root ? COLL_RECV : COLL_SEND;
-        pb->root = r == t->root ? (r + 1) % t->nranks : t->root;
+        pb->root = 1 - r;
     }
     pb->in_place = can_be_in_place(pb) && mix(t->seed, (uint32_t)r) % 3 == 0;
 }
@@ -181,7 +187,7 @@ int coll__trial_at(int i, enum coll_collective collective, int nranks,
     unsigned seed = mix((uint32_t)i * 31 + (uint32_t)collective,
                         (uint32_t)nranks);
 
-    if (i >= n * (reduces ? 2 : 1))
+    if (i >= n * (reduces ? 2 : 1) || (is_message(collective) && nranks != 2))
         return 0;
     *trial = (struct coll__trial){
         .collective = collective,

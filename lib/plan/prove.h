@@ -5,9 +5,10 @@
 
 #include "lib/algo/algo.h"
 
-/* One shape.  What the seed decides: which ranks work in place, the counts and
- * gaps of the v collectives (about `count` elements a part, some 0), and the
- * order of events. */
+/* One shape.  A send or a receive has two ranks, of which the root receives.
+ * What the seed decides: which ranks work in place, the counts and gaps of the
+ * v collectives (about `count` elements a part, some 0), and the order of
+ * events. */
 struct coll__trial {
     enum coll_collective collective;
     enum coll_type type;

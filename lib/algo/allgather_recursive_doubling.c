@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Recursive doubling allgather: exchange all that one holds with partners at
+ * distance 1, 2, 4, ...
+ *
+ * With n bytes from each rank, T = log2(p) alpha + (p - 1) n beta.  What a rank
+ * holds is always a run of ranks, so equal blocks need no copies: best for
+ * small to medium n.  When p is no power of two, the first ranks pair up as in
+ * algo.h: the upper one gives its block to the lower one and gets the whole
+ * result at the end, which adds 2 alpha + (p + 1) n beta.
+ *
+ *   p = 5, one column a rank
+ *     start        fold         round 0      round 1      unfold
+ *     a . . . .    a a . . .    a . a . .    a . a a a    a a a a a
+ *     . b . . .    b b . . .    b b b . .    b b b b b    b b b b b
+ *     . . c . .    . . c . .    c . c . .    c . c c c    c c c c c
+ *     . . . d .    . . . d .    . . . d d    d . d d d    d d d d d
+ *     . . . . e    . . . . e    . . . e e    e . e e e    e e e e e
+ *
+ * Parts of different lengths are packed in scratch on the way, since they may
+ * lie with gaps, and not the same ones on every rank.
+ *
+ * Source: Thakur, Rabenseifner and Gropp, Int. J. High Perform. Comput. Appl.
+ * 19(1), 2005.
+ */
+#include "lib/algo/algo.h"
+
+/* Where the blocks of ranks [from, to) are collected. */
+static struct coll__span held(const struct coll__problem *pb, int from, int to)
+{
+    if (!pb->out_counts)
+        return coll__parts(pb, BUF_OUT, from, to - from);
+    return (struct coll__span){BUF_TMP, coll__parts_len(pb, BUF_OUT, 0, from),
+                               coll__parts_len(pb, BUF_OUT, from, to - from)};
+}
+
+/* What the holders of operands [from, from + n) have. */
+static struct coll__span operands(const struct coll__problem *pb,
+                                  const struct coll__fold *f, int from, int n)
+{
+    return held(pb, coll__fold_rank(f, from), coll__fold_rank(f, from + n));
+}
+
+static void exchange_all(const struct coll__problem *pb,
+                         struct coll__plan *plan, const struct coll__fold *f)
+{
+    for (int d = 1; d < f->m; d *= 2) {
+        int mine = f->operand & -d, peer = coll__fold_rank(f, f->operand ^ d);
+
+        plan_send(plan, peer, operands(pb, f, mine, d));
+        plan_recv(plan, peer, operands(pb, f, mine ^ d, d));
+    }
+}
+
+static int build(const struct coll__problem *pb, struct coll__plan *plan)
+{
+    int p = pb->nranks, r = pb->rank;
+    struct coll__fold f = coll__fold_of(p, r);
+
+    plan_copy(plan, held(pb, r, r + 1), coll__own_in(pb));
+    if (f.operand < 0) {
+        plan_send(plan, r - 1, held(pb, r, r + 1));
+        plan_recv(plan, r - 1, held(pb, 0, p));
+    } else {
+        if (f.operand < f.e)
+            plan_recv(plan, r + 1, held(pb, r + 1, r + 2));
+        exchange_all(pb, plan, &f);
+        if (f.operand < f.e)
+            plan_send(plan, r + 1, held(pb, 0, p));
+    }
+    if (pb->out_counts)
+        coll__plan_unpack(pb, plan, BUF_OUT, 0, p, held(pb, 0, p));
+    return plan_status(plan);
+}
+
+static double cost(const struct coll__problem *pb)
+{
+    double n = coll__mean_part(pb, BUF_OUT), time = 0;
+    int p = pb->nranks, m = power2_below(p);
+
+    for (int d = 1; d < m; d *= 2) /* the first ones hold pairs */
+        time += coll__cost_exchange(pb->view, d,
+                                    n * (d + (d < p - m ? d : p - m)));
+    if (m < p)
+        time += coll__cost_exchange(pb->view, 1, n) +
+                coll__cost_exchange(pb->view, 1, n * p);
+    if (pb->out_counts)
+        time += coll__cost_work(pb->view, n * (p + 1));
+    return time;
+}
+
+const struct coll__algo coll__algo_allgather_recursive_doubling = {
+    .name = "recursive_doubling",
+    .what = "all that is held to partners at distance 1, 2, 4, ...",
+    .serves = COLL_FOR(ALLGATHER) | COLL_FOR(ALLGATHERV),
+    .build = build,
+    .cost = cost,
+};

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Bruck's alltoall: blocks travel in strides of 1, 2, 4, ..., many in one
+ * message.
+ *
+ * Number the blocks of rank r by how far they go: block j is for rank r - j.
+ * In round k every block with bit k of j set moves 2^k ranks down, so after all
+ * rounds each has moved j, and block j of rank r is the one that comes from
+ * r + j.  With n bytes for each rank,
+ * T = ceil(log2 p) (alpha + p/2 n beta) + (log2(p)/2 + 1) p n gamma.  Best for
+ * small n: log2(p) messages in place of p - 1, each byte sent log2(p)/2 times.
+ *
+ *   p = 4: what rank 0 holds as block j ("a->b": from a, for b)
+ *        start    after round 0 (j odd)    after round 1 (j = 2, 3)
+ *     1  0->3     1->0                     1->0
+ *     2  0->2     0->2                     2->0
+ *     3  0->1     1->2                     3->0
+ *
+ * What a round takes in stays where it arrived until a later round or the end
+ * wants it, so there is no turning of blocks before and after.  Blocks of round
+ * k lie in order of j; those with equal bits above i and bit i as their highest
+ * below k are together in what round i took in, and are copied together.
+ *
+ * Source: Bruck et al., IEEE Trans. Parallel Distrib. Syst. 8(11), 1997.
+ */
+#include "lib/algo/algo.h"
+
+/* Of the numbers below n, those that have bit k. */
+static int count_bit(int n, int k)
+{
+    int rest = (n & ((2 << k) - 1)) - (1 << k);
+
+    return (n >> (k + 1) << k) + (rest > 0 ? rest : 0);
+}
+
+/* n blocks from block j on, in what leaves in round k. */
+static struct coll__span leaving(const struct coll__problem *pb, int k, int j,
+                                 int n)
+{
+    return coll__parts(pb, BUF_TMP, count_bit(j, k), n);
+}
+
+/* The same in what round k took in: behind room for p/2 blocks that leave and
+ * behind the rounds before. */
+static struct coll__span taken(const struct coll__problem *pb, int k, int j,
+                               int n)
+{
+    int from = pb->nranks / 2 + count_bit(j, k);
+
+    for (int i = 0; i < k; i++)
+        from += count_bit(pb->nranks, i);
+    return coll__parts(pb, BUF_TMP, from, n);
+}
+
+static int min_int(int a, int b) { return a < b ? a : b; }
+
+/* Put together the blocks [j, j + 2^k) that leave in round k. */
+static void pack(const struct coll__problem *pb, struct coll__plan *plan, int k,
+                 int j)
+{
+    int p = pb->nranks;
+    enum coll__buf in = pb->in_place ? BUF_OUT : BUF_IN;
+
+    plan_copy(plan, leaving(pb, k, j, 1), coll__part(pb, in, pb->rank - j));
+    for (int i = 0; i < k && j + (1 << i) < p; i++) {
+        int from = j + (1 << i), n = min_int(1 << i, p - from);
+
+        plan_copy(plan, leaving(pb, k, from, n), taken(pb, i, from, n));
+    }
+}
+
+static int build(const struct coll__problem *pb, struct coll__plan *plan)
+{
+    int p = pb->nranks, r = pb->rank;
+
+    for (int k = 0; 1 << k < p; k++) {
+        int n = count_bit(p, k);
+
+        for (int j = 1 << k; j < p; j += 2 << k)
+            pack(pb, plan, k, j);
+        plan_send(plan, (r - (1 << k) + p) % p, leaving(pb, k, 0, n));
+        plan_recv(plan, (r + (1 << k)) % p, taken(pb, k, 0, n));
+    }
+    plan_copy(plan, coll__part(pb, BUF_OUT, r), coll__own_in(pb));
+    for (int k = 0; 1 << k < p; k++) {
+        int n = min_int(1 << k, p - (1 << k));
+
+        coll__plan_unpack(pb, plan, BUF_OUT, r + (1 << k), n,
+                          taken(pb, k, 0, n));
+    }
+    return plan_status(plan);
+}
+
+static double cost(const struct coll__problem *pb)
+{
+    double n = (double)coll__problem_bytes(pb), time = 0;
+    int p = pb->nranks;
+
+    for (int k = 0; 1 << k < p; k++)
+        time += coll__cost_shift(pb->view, 1 << k, n * count_bit(p, k)) +
+                coll__cost_work(pb->view, n * count_bit(p, k));
+    return time + coll__cost_work(pb->view, n * p);
+}
+
+const struct coll__algo coll__algo_alltoall_bruck = {
+    .name = "bruck",
+    .what = "blocks in strides of 2^k, log2(p) messages",
+    .serves = COLL_FOR(ALLTOALL),
+    .build = build,
+    .cost = cost,
+};

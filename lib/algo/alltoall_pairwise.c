@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pairwise alltoall: in round s = 1 .. p-1 send to rank r + s, receive from
+ * rank r - s.
+ *
+ * With n bytes for each rank, T = (p - 1) (alpha + n beta).  Each rank takes in
+ * one block at a time, so no receiver is overrun: best for large n on networks
+ * that suffer when many send to one.
+ *
+ *   p = 4: whom each rank sends to
+ *             round 1    round 2    round 3
+ *     0       1          2          3
+ *     1       2          3          0
+ *     2       3          0          1
+ *     3       0          1          2
+ *
+ * What keeps the rounds apart: before a round its place in OUT gets one element
+ * of the last round's, which makes the receive wait for that one.
+ *
+ * In place, round s would overwrite block r - s, which leaves in round p - s
+ * only: blocks of the first half of the rounds are saved in scratch.
+ *
+ * Source: Thakur, Rabenseifner and Gropp, Int. J. High Perform. Comput. Appl.
+ * 19(1), 2005.
+ */
+#include "lib/algo/algo.h"
+
+/* Where round s's saved block is. */
+static struct coll__span saved(const struct coll__problem *pb, int s)
+{
+    return coll__part(pb, BUF_TMP, s - 1);
+}
+
+/* The block that leaves in round s. */
+static struct coll__span leaving(const struct coll__problem *pb, int s)
+{
+    if (!pb->in_place)
+        return coll__part(pb, BUF_IN, pb->rank + s);
+    return 2 * s < pb->nranks ? coll__part(pb, BUF_OUT, pb->rank + s)
+                              : saved(pb, pb->nranks - s);
+}
+
+/* Make what writes the start of `next` wait for all of `last`. */
+static void pace(const struct coll__problem *pb, struct coll__plan *plan,
+                 struct coll__span last, struct coll__span next)
+{
+    size_t size = coll_type_size(pb->type);
+
+    if (!last.len || !next.len)
+        return;
+    last.off += last.len - size;
+    last.len = next.len = size;
+    plan_copy(plan, next, last);
+}
+
+static int build(const struct coll__problem *pb, struct coll__plan *plan)
+{
+    int p = pb->nranks, r = pb->rank;
+
+    plan_copy(plan, coll__part(pb, BUF_OUT, r), coll__own_in(pb));
+    for (int s = 1; s < p; s++) {
+        struct coll__span out = coll__part(pb, BUF_OUT, r - s);
+
+        if (pb->in_place && 2 * s <= p)
+            plan_copy(plan, saved(pb, s), out);
+        plan_send(plan, (r + s) % p, leaving(pb, s));
+        if (s > 1)
+            pace(pb, plan, coll__part(pb, BUF_OUT, r - s + 1), out);
+        plan_recv(plan, (r - s + p) % p, out);
+    }
+    return plan_status(plan);
+}
+
+static double cost(const struct coll__problem *pb)
+{
+    double n = coll__mean_part(pb, BUF_OUT);
+    double far = coll__cost_shift(pb->view, pb->nranks / 2, n);
+
+    return (pb->nranks - 1) * far + coll__cost_work(pb->view, n);
+}
+
+const struct coll__algo coll__algo_alltoall_pairwise = {
+    .name = "pairwise",
+    .what = "one block to r + s and one from r - s, p-1 rounds",
+    .serves = COLL_FOR(ALLTOALL) | COLL_FOR(ALLTOALLV),
+    .build = build,
+    .cost = cost,
+};

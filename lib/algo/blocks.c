@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* blocks.c - parts of many ranks, packed one after the other in the order of
+ * the ranks (modulo nranks), and the binomial tree that they travel on. */
+#include "lib/algo/algo.h"
+
+size_t coll__parts_len(const struct coll__problem *pb, enum coll__buf buf,
+                       int first, int n)
+{
+    size_t len = 0;
+
+    for (int i = first; i < first + n; i++)
+        len += coll__part(pb, buf, i).len;
+    return len;
+}
+
+/* The longest run of parts from i on, before `end`, that lie packed in buf. */
+static struct coll__span packed_run(const struct coll__problem *pb,
+                                    enum coll__buf buf, int *i, int end)
+{
+    struct coll__span run = coll__part(pb, buf, (*i)++), next;
+
+    for (; *i < end; (*i)++) {
+        next = coll__part(pb, buf, *i);
+        if (next.off != run.off + run.len)
+            break;
+        run.len += next.len;
+    }
+    return run;
+}
+
+void coll__plan_pack(const struct coll__problem *pb, struct coll__plan *plan,
+                     struct coll__span dst, enum coll__buf buf, int first,
+                     int n)
+{
+    for (int i = first; i < first + n; dst.off += dst.len) {
+        struct coll__span run = packed_run(pb, buf, &i, first + n);
+
+        dst.len = run.len;
+        plan_copy(plan, dst, run);
+    }
+}
+
+void coll__plan_unpack(const struct coll__problem *pb, struct coll__plan *plan,
+                       enum coll__buf buf, int first, int n,
+                       struct coll__span src)
+{
+    for (int i = first; i < first + n; src.off += src.len) {
+        struct coll__span run = packed_run(pb, buf, &i, first + n);
+
+        src.len = run.len;
+        plan_copy(plan, run, src);
+    }
+}
+
+/* Over m = 2^k ranks: each message carries all blocks of its subtree. */
+static double even_tree(const struct coll__view *view, int m, double n)
+{
+    double time = 0;
+
+    for (int d = 1; d < m; d *= 2)
+        time += coll__cost_message(view, d, d * n);
+    return time;
+}
+
+double coll__cost_tree(const struct coll__view *view, int p, double n)
+{
+    int m = power2_below(p), rest = p - m;
+    double below, beside;
+
+    if (!rest)
+        return even_tree(view, m, n);
+    /* the highest subtree is the one that is not whole */
+    below = coll__cost_message(view, m, rest * n) +
+            coll__cost_tree(view, rest, n);
+    beside = coll__cost_message(view, m, rest * n) -
+             coll__cost_message(view, m, 0) + even_tree(view, m, n);
+    return below > beside ? below : beside;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Binomial tree gather: each rank collects its subtree's blocks and sends them
+ * on in one message.
+ *
+ * With n bytes from each rank, T = log2(p) alpha + (p - 1) n beta: as many
+ * bytes into the root as a direct gather, in log2(p) messages.  Best for small
+ * n.  A subtree is a run of ranks counted from the root, so its blocks lie
+ * packed; at the root they go straight to their places, but for the one run
+ * that passes the last rank, which goes over scratch.
+ *
+ *   p = 5, ranks counted from the root     1->0: 1      3->2: 3
+ *                 0                        2->0: 2 3
+ *               / | \                      4->0: 4
+ *              1  2  4
+ *                 |
+ *                 3
+ *
+ * Only the root of a gatherv knows the counts, so it cannot be served.
+ *
+ * Source: Chan, Heimlich, Purkayastha and van de Geijn, Concurrency Computat.:
+ * Pract. Exper. 19(13), 2007.
+ */
+#include "lib/algo/algo.h"
+
+/* n blocks in scratch from block i on. */
+static struct coll__span held(const struct coll__problem *pb, int i, int n)
+{
+    return coll__parts(pb, BUF_TMP, i, n);
+}
+
+/* The root takes n blocks in from the rank `child` behind it. */
+static void take_in(const struct coll__problem *pb, struct coll__plan *plan,
+                    int child, int n)
+{
+    int p = pb->nranks, first = (pb->rank + child) % p;
+
+    if (first + n <= p) {
+        plan_recv(plan, first, coll__parts(pb, BUF_OUT, first, n));
+        return;
+    }
+    plan_recv(plan, first, held(pb, 0, n));
+    coll__plan_unpack(pb, plan, BUF_OUT, first, n, held(pb, 0, n));
+}
+
+static int build(const struct coll__problem *pb, struct coll__plan *plan)
+{
+    int p = pb->nranks, v = (pb->rank - pb->root + p) % p, n = p - v;
+    struct coll__span own = held(pb, 0, 1);
+
+    if (v && n > (v & -v))
+        n = v & -v; /* ranks in this one's subtree */
+    if (!v)
+        own = coll__part(pb, BUF_OUT, pb->rank);
+    else if (n == 1)
+        own = coll__own_in(pb);
+    plan_copy(plan, own, coll__own_in(pb));
+    for (int child = 1; child < n; child *= 2) {
+        int under = child < n - child ? child : n - child;
+
+        if (v)
+            plan_recv(plan, (pb->rank + child) % p, held(pb, child, under));
+        else
+            take_in(pb, plan, child, under);
+    }
+    if (v)
+        plan_send(plan, (pb->rank - (v & -v) + p) % p,
+                  n > 1 ? held(pb, 0, n) : own);
+    return plan_status(plan);
+}
+
+static double cost(const struct coll__problem *pb)
+{
+    double n = coll__mean_part(pb, BUF_OUT);
+
+    return coll__cost_tree(pb->view, pb->nranks, n) +
+           coll__cost_work(pb->view, n);
+}
+
+const struct coll__algo coll__algo_gather_binomial = {
+    .name = "binomial",
+    .what = "whole subtrees' blocks up a binomial tree",
+    .serves = COLL_FOR(GATHER),
+    .build = build,
+    .cost = cost,
+};

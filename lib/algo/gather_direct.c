@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Direct gather: every rank sends its part straight to the root.
+ *
+ * With n bytes from each rank, T = alpha + (p - 1) (gap + n beta): the least
+ * bytes, and each to its place.  Best for large n, or few ranks.
+ *
+ *   p = 4, root 1      0   2   3
+ *                       \  |  /
+ *                          1
+ *
+ * Source: Chan, Heimlich, Purkayastha and van de Geijn, Concurrency Computat.:
+ * Pract. Exper. 19(13), 2007.
+ */
+#include "lib/algo/algo.h"
+
+static int build(const struct coll__problem *pb, struct coll__plan *plan)
+{
+    int p = pb->nranks, root = pb->root;
+
+    if (pb->rank != root) {
+        plan_send(plan, root, coll__own_in(pb));
+        return plan_status(plan);
+    }
+    for (int s = 1; s < p; s++)
+        plan_recv(plan, (root + s) % p, coll__part(pb, BUF_OUT, root + s));
+    plan_copy(plan, coll__part(pb, BUF_OUT, root), coll__own_in(pb));
+    return plan_status(plan);
+}
+
+static double cost(const struct coll__problem *pb)
+{
+    double n = coll__mean_part(pb, BUF_OUT);
+
+    return coll__cost_fan(pb->view, pb->nranks - 1, pb->nranks - 1, n);
+}
+
+const struct coll__algo coll__algo_gather_direct = {
+    .name = "direct",
+    .what = "every part straight to the root",
+    .serves = COLL_FOR(GATHER) | COLL_FOR(GATHERV),
+    .build = build,
+    .cost = cost,
+};
