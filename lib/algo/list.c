@@ -13,6 +13,9 @@
     X(reduce_direct)                \
     X(reduce_binomial)              \
     X(reduce_scatter_direct)        \
+    X(reduce_scatter_ring)          \
+    X(reduce_scatter_halving)       \
+    X(reduce_scatter_pat)           \
     X(broadcast_binomial)           \
     X(broadcast_chain)              \
     X(allgather_ring)               \

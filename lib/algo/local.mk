@@ -17,4 +17,7 @@ libcore_la_SOURCES += \
 	%D%/reduce_binomial.c \
 	%D%/reduce_direct.c \
 	%D%/reduce_scatter_direct.c \
+	%D%/reduce_scatter_halving.c \
+	%D%/reduce_scatter_pat.c \
+	%D%/reduce_scatter_ring.c \
 	%D%/spans.c
