@@ -8,6 +8,14 @@
     X(allreduce_ring)               \
     X(allreduce_recursive_doubling) \
     X(allreduce_binomial)           \
+    X(allreduce_one_shot)           \
+    X(allreduce_two_shot)           \
+    X(reduce_direct)                \
+    X(reduce_binomial)              \
+    X(reduce_scatter_direct)        \
+    X(reduce_scatter_ring)          \
+    X(reduce_scatter_halving)       \
+    X(reduce_scatter_pat)           \
     X(broadcast_binomial)           \
     X(broadcast_chain)              \
     X(allgather_ring)               \

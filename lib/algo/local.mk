@@ -5,8 +5,10 @@ libcore_la_SOURCES += \
 	%D%/allgather_recursive_doubling.c \
 	%D%/allgather_ring.c \
 	%D%/allreduce_binomial.c \
+	%D%/allreduce_one_shot.c \
 	%D%/allreduce_recursive_doubling.c \
 	%D%/allreduce_ring.c \
+	%D%/allreduce_two_shot.c \
 	%D%/alltoall_bruck.c \
 	%D%/alltoall_direct.c \
 	%D%/alltoall_pairwise.c \
@@ -14,11 +16,19 @@ libcore_la_SOURCES += \
 	%D%/blocks.c \
 	%D%/broadcast_binomial.c \
 	%D%/broadcast_chain.c \
+	%D%/combine.c \
+	%D%/combine.h \
 	%D%/gather_binomial.c \
 	%D%/gather_direct.c \
 	%D%/list.c \
 	%D%/nest.c \
 	%D%/p2p_direct.c \
+	%D%/reduce_binomial.c \
+	%D%/reduce_direct.c \
+	%D%/reduce_scatter_direct.c \
+	%D%/reduce_scatter_halving.c \
+	%D%/reduce_scatter_pat.c \
+	%D%/reduce_scatter_ring.c \
 	%D%/scatter_binomial.c \
 	%D%/scatter_direct.c \
 	%D%/spans.c

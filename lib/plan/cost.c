@@ -49,6 +49,20 @@ double coll__cost_ring(const struct coll__view *view, double n)
     return time;
 }
 
+double coll__cost_ring_next(const struct coll__view *view, double n)
+{
+    double time = 0;
+
+    for (int l = 0; l < view->n_levels; l++) {
+        const struct coll__level *level = &view->levels[l];
+
+        if (level->size_max > below(view, l))
+            time = max_double(time, level->gap + n * max_double(level->beta,
+                                                                level->share));
+    }
+    return time;
+}
+
 /* The level whose links join ranks that are `distance` apart. */
 static int level_of(const struct coll__view *view, int distance)
 {
@@ -67,6 +81,13 @@ double coll__cost_exchange(const struct coll__view *view, int distance,
     int l = level_of(view, distance);
 
     return level_time(view, l, below(view, l), n);
+}
+
+double coll__cost_tree(const struct coll__view *view, int distance, double n)
+{
+    int l = level_of(view, distance), flows = below(view, l) / (2 * distance);
+
+    return level_time(view, l, flows > 1 ? flows : 1, n);
 }
 
 double coll__cost_message(const struct coll__view *view, int distance,
@@ -101,4 +122,13 @@ double coll__cost_all(const struct coll__view *view, double n)
                                          size * (p - size) * level->share));
     }
     return time;
+}
+
+double coll__pieces(const struct coll__view *view, double n)
+{
+    double chunk = (double)view->chunk;
+
+    if (!view->chunk || n <= chunk)
+        return 1;
+    return n / max_double(chunk, n / COLL__MAX_PIECES);
 }

@@ -2,15 +2,14 @@
 /* pass_split.c - recut long steps into pipeline chunks.
  *
  * A piece's length depends on the step's length alone, so both ends of a
- * message are cut alike.  A step has at most MAX_PIECES pieces: beyond that the
- * pipeline gains nothing and the plan only grows.
+ * message are cut alike.  A step has at most COLL__MAX_PIECES pieces: beyond
+ * that the pipeline gains nothing and the plan only grows.
  */
 #include "lib/plan/plan.h"
 #include "lib/util/util.h"
 
 #include <stdlib.h>
 
-#define MAX_PIECES 256
 #define ALIGN 64 /* a multiple of every element size */
 
 static size_t step_len(const struct coll__step *step)
@@ -22,7 +21,7 @@ static void add_pieces(struct coll__plan *to, const struct coll__step *step,
                        size_t chunk)
 {
     size_t len = step_len(step);
-    size_t piece = round_up(max_size(chunk, len / MAX_PIECES), ALIGN);
+    size_t piece = round_up(max_size(chunk, len / COLL__MAX_PIECES), ALIGN);
     struct coll__step part = *step;
 
     if (len <= piece) {

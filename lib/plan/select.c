@@ -82,7 +82,7 @@ static void list_names(const struct item *item, char *text, size_t len)
 int coll__algo_check(const char *forced)
 {
     struct item item;
-    char names[256];
+    char names[1024];
 
     while (next_item(&forced, &item)) {
         int known = 0;

@@ -103,10 +103,17 @@ double coll__cost_shift(const struct coll__view *view, int distance, double n);
 /* The same between neighbours in the ring. */
 double coll__cost_ring(const struct coll__view *view, double n);
 
+/* Of a stream of messages to that neighbour: from one to the next. */
+double coll__cost_ring_next(const struct coll__view *view, double n);
+
 /* Every rank exchanges n bytes with the rank whose number differs by one bit,
  * `distance`: pairs stay within groups that are larger. */
 double coll__cost_exchange(const struct coll__view *view, int distance,
                            double n);
+
+/* One rank in 2 * distance sends n bytes to the one `distance` away: a round of
+ * a tree. */
+double coll__cost_tree(const struct coll__view *view, int distance, double n);
 
 /* One message alone, to a rank `distance` away. */
 double coll__cost_message(const struct coll__view *view, int distance,
@@ -119,6 +126,11 @@ double coll__cost_fan(const struct coll__view *view, int fan, int distance,
 
 /* Every rank sends n bytes to each of the others, all at once. */
 double coll__cost_all(const struct coll__view *view, double n);
+
+/* The number of pieces that a message of n bytes is cut into (pass_split.c), a
+ * fraction for a shorter last one. */
+#define COLL__MAX_PIECES 256
+double coll__pieces(const struct coll__view *view, double n);
 
 /* Reduce or copy n bytes. */
 static inline double coll__cost_work(const struct coll__view *view, double n)

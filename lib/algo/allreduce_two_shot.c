@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two-shot allreduce: a direct reduce-scatter of p blocks, in which every rank
+ * combines its own block in the canonical tree, then a direct allgather.
+ *
+ * T = 2 (alpha + (p-2) gap + (p-1)/p n beta) + n gamma: the least bytes in two
+ * steps.  Best for middle n where all ranks reach each other directly.
+ *
+ *   p = 3, one column a rank, blocks from the top, X = sum over all ranks
+ *     start        first shot    second shot
+ *     a0 b0 c0     X0 .  .       X0 X0 X0
+ *     a1 b1 c1     .  X1 .       X1 X1 X1
+ *     a2 b2 c2     .  .  X2      X2 X2 X2
+ *
+ * Source: the direct exchanges of Chan et al., Concurr. Comput. Pract. Exp.
+ * 19(13), 2007.
+ */
+#include "lib/algo/combine.h"
+
+static int build(const struct coll__problem *pb, struct coll__plan *plan)
+{
+    int p = pb->nranks, r = pb->rank;
+    enum coll__buf in = pb->in_place ? BUF_OUT : BUF_IN;
+    struct coll__operands all = {p, r, coll__block(pb, BUF_OUT, r)};
+
+    for (int d = 1; d < p; d++)
+        plan_send(plan, (r + d) % p, coll__block(pb, in, r + d));
+    plan_copy(plan, all.own, coll__block(pb, in, r));
+    for (int d = 1; d < p; d++)
+        plan_recv(plan, (r - d + p) % p, coll__operand(&all, (r - d + p) % p));
+    coll__plan_combine(plan, &all);
+    plan_finish(pb, plan, all.own);
+
+    for (int d = 1; d < p; d++)
+        plan_send(plan, (r + d) % p, all.own);
+    for (int d = 1; d < p; d++)
+        plan_recv(plan, (r - d + p) % p, coll__block(pb, BUF_OUT, r - d));
+    return plan_status(plan);
+}
+
+static double cost(const struct coll__problem *pb)
+{
+    double n = (double)coll__problem_bytes(pb);
+
+    return 2 * coll__cost_all(pb->view, n / pb->nranks) +
+           coll__cost_work(pb->view, n);
+}
+
+const struct coll__algo coll__algo_allreduce_two_shot = {
+    .name = "two_shot",
+    .what = "direct reduce-scatter, then direct allgather",
+    .serves = COLL_FOR(ALLREDUCE),
+    .is_canonical = 1,
+    .build = build,
+    .cost = cost,
+};

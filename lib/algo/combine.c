@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* combine.c - the canonical tree over operands that are all on one rank.
+ *
+ * Two operands combine where the left one lies, unless the right one has this
+ * rank's own operand in it; so the result ends where that was.
+ */
+#include "lib/algo/combine.h"
+
+struct coll__span coll__operand(const struct coll__operands *all, int q)
+{
+    size_t place = (size_t)(q < all->rank ? q : q - 1);
+
+    return q == all->rank ? all->own
+                          : coll__scratch(all->own, place * all->own.len);
+}
+
+static struct coll__span join(struct coll__plan *plan,
+                              const struct coll__operands *all,
+                              struct coll__span left, struct coll__span right)
+{
+    if (right.buf == all->own.buf && right.off == all->own.off) {
+        plan_reduce_left(plan, right, left);
+        return right;
+    }
+    plan_reduce(plan, left, right);
+    return left;
+}
+
+/* Combine n (a power of two) operands of the fold; return where. */
+static struct coll__span subtree(struct coll__plan *plan,
+                                 const struct coll__operands *all,
+                                 const struct coll__fold *fold, int first,
+                                 int n)
+{
+    int q = coll__fold_rank(fold, first);
+    struct coll__span left = coll__operand(all, q), right;
+
+    if (n == 1 && first >= fold->e)
+        return left;
+    if (n == 1)
+        return join(plan, all, left, coll__operand(all, q + 1));
+    left = subtree(plan, all, fold, first, n / 2);
+    right = subtree(plan, all, fold, first + n / 2, n / 2);
+    return join(plan, all, left, right);
+}
+
+void coll__plan_combine(struct coll__plan *plan,
+                        const struct coll__operands *all)
+{
+    struct coll__fold fold = coll__fold_of(all->nranks, all->rank);
+
+    subtree(plan, all, &fold, 0, fold.m);
+}

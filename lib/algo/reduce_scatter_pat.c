@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* PAT reduce-scatter: each part has a binomial tree of its own, the same one
+ * turned round, and all trees go up together, in log2(p) rounds.
+ *
+ * Part r - x (modulo p) passes rank r on its way to rank r - lowbit(x), where
+ * lowbit is the lowest bit of x.  So in round k every rank sends to rank r - 2^k
+ * the sums with lowbit(x) = 2^k: half of those it has, most to the nearest.
+ * Scratch holds the sums in the order of x with its bits reversed; then what
+ * is sent, and what it is added to, is contiguous, but for one sum when p is no
+ * power of two.
+ *
+ * With n bytes a part,
+ * T = ceil(log2 p) alpha + (p-1) n (beta + gamma) + (p+1) n gamma to pack.  Best
+ * for small and middle n, the more the dearer the far links are.
+ *
+ *   p = 4, rank 3's sums x: part    0: 3   2: 1   1: 2   3: 0
+ *     round 0: sends x = 1 3 to rank 2, gets from rank 0 what it adds to 0 2
+ *     round 1: sends x = 2 to rank 1, gets from rank 1 what it adds to 0
+ *
+ * Source: Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter
+ * operations at scale", arXiv 2506.20252, 2025 (its fully aggregated form).
+ */
+#include "lib/algo/combine.h"
+
+#define MAX_ROUNDS 31
+
+struct layout {
+    int n_rounds;
+    size_t end[MAX_ROUNDS + 1]; /* of the first 2^i places in scratch */
+    /* What is added to in a round may have a gap: the sum that nothing comes
+     * for, from the last x there is. */
+    struct coll__span gap[MAX_ROUNDS];
+};
+
+static int reversed(int place, int n_bits)
+{
+    int x = 0;
+
+    for (int b = 0; b < n_bits; b++)
+        x |= (place >> b & 1) << (n_bits - 1 - b);
+    return x;
+}
+
+/* Is x among those that round k adds to, without anything coming for it? */
+static int is_gap(int x, int k, int p)
+{
+    return !(x & ((2 << k) - 1)) && x + (1 << k) >= p;
+}
+
+static struct coll__span own_part(const struct coll__problem *pb, int x)
+{
+    return x ? coll__part(pb, BUF_IN, pb->rank - x) : coll__own_in(pb);
+}
+
+/* Copy the own operands into scratch and note where they are. */
+static struct layout pack(const struct coll__problem *pb,
+                          struct coll__plan *plan)
+{
+    struct layout l = {.n_rounds = log2_up(pb->nranks)};
+    size_t at = 0;
+
+    for (int place = 0; place < 1 << l.n_rounds; place++) {
+        int x = reversed(place, l.n_rounds);
+        struct coll__span own, sum;
+
+        if (!(place & (place - 1)))
+            l.end[place ? log2_up(place) : 0] = at;
+        if (x >= pb->nranks)
+            continue;
+        own = own_part(pb, x);
+        sum = coll__scratch(own, at);
+        plan_copy(plan, sum, own);
+        for (int k = 0; k < l.n_rounds; k++)
+            if (is_gap(x, k, pb->nranks))
+                l.gap[k] = sum;
+        at += own.len;
+    }
+    l.end[l.n_rounds] = at;
+    return l;
+}
+
+/* Receive what is added to the first `len` bytes of sums, but for a gap. */
+static void absorb(struct coll__plan *plan, int peer, size_t len,
+                   const struct coll__span *gap, size_t tmp)
+{
+    size_t before = gap->len ? gap->off : len;
+    size_t behind = len - before - gap->len;
+
+    plan_recv(plan, peer, (struct coll__span){BUF_TMP, tmp, before + behind});
+    plan_reduce(plan, (struct coll__span){BUF_TMP, 0, before},
+                (struct coll__span){BUF_TMP, tmp, before});
+    if (behind)
+        plan_reduce(
+            plan, (struct coll__span){BUF_TMP, before + gap->len, behind},
+            (struct coll__span){BUF_TMP, tmp + before, behind});
+}
+
+static int build(const struct coll__problem *pb, struct coll__plan *plan)
+{
+    int p = pb->nranks, r = pb->rank;
+    struct coll__span out = coll__whole(pb, BUF_OUT);
+    struct layout l = pack(pb, plan);
+    size_t tmp = l.end[l.n_rounds];
+
+    for (int k = 0; k < l.n_rounds; k++) {
+        size_t from = l.end[l.n_rounds - k - 1], to = l.end[l.n_rounds - k];
+
+        plan_send(plan, (r - (1 << k) + p) % p,
+                  (struct coll__span){BUF_TMP, from, to - from});
+        absorb(plan, (r + (1 << k)) % p, from, &l.gap[k], tmp);
+    }
+    plan_copy(plan, out, coll__scratch(out, 0));
+    plan_finish(pb, plan, out);
+    return plan_status(plan);
+}
+
+static double cost(const struct coll__problem *pb)
+{
+    double n = coll__mean_part(pb, BUF_IN), time = 0;
+    int p = pb->nranks;
+
+    for (int d = 1; d < p; d *= 2) {
+        double len = n * ((p + d - 1) / (2 * d));
+
+        time += coll__cost_shift(pb->view, d, len) +
+                coll__cost_work(pb->view, len);
+    }
+    return time + coll__cost_work(pb->view, (p + 1) * n);
+}
+
+const struct coll__algo coll__algo_reduce_scatter_pat = {
+    .name = "pat",
+    .what = "a binomial tree for each part, all in log2(p) rounds",
+    .serves = COLL_FOR(REDUCE_SCATTER) | COLL_FOR(REDUCE_SCATTERV),
+    .build = build,
+    .cost = cost,
+};

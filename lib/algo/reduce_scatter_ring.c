@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ring reduce-scatter: the sum of each part goes once round the ring, growing by
+ * one operand a step, and ends at the rank that is to have it.
+ *
+ * With n bytes a part, T = (p-1) (alpha + n beta + n gamma): the least bytes,
+ * only between neighbours.  Best for large n.
+ *
+ *   p = 3, rank r's operand of part q is rq
+ *     step 0: 0-02->1  1-10->2  2-21->0
+ *     step 1: 0-01+21->1  1-12+02->2  2-20+10->0, and each adds its own
+ *
+ * Source: Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009.
+ */
+#include "lib/algo/combine.h"
+
+/* Bytes of the longest part. */
+static size_t longest(const struct coll__problem *pb)
+{
+    size_t len = 0;
+
+    if (!pb->in_counts)
+        return coll__part(pb, BUF_IN, 0).len;
+    for (int q = 0; q < pb->nranks; q++)
+        if (coll__part(pb, BUF_IN, q).len > len)
+            len = coll__part(pb, BUF_IN, q).len;
+    return len;
+}
+
+/* Where the sum of a part grows in step s: in two places of scratch in turn, or
+ * where the own operand is that nobody needs any more. */
+static struct coll__span place(const struct coll__problem *pb, int part, int s,
+                               size_t slot)
+{
+    struct coll__span in = coll__part(pb, BUF_IN, part);
+
+    if (part == pb->rank)
+        return coll__whole(pb, BUF_OUT);
+    return pb->spoils_in ? in : coll__scratch(in, (size_t)(s % 2) * slot);
+}
+
+static int build(const struct coll__problem *pb, struct coll__plan *plan)
+{
+    const struct coll__view *view = pb->view;
+    int p = pb->nranks, v = coll__ring_place(view, pb->rank);
+    int left = coll__ring_at(view, p, v - 1);
+    int right = coll__ring_at(view, p, v + 1);
+    size_t slot = pb->spoils_in ? 0 : longest(pb);
+    struct coll__span sum = coll__part(pb, BUF_IN, left);
+
+    for (int s = 0; s < p - 1; s++) {
+        int part = coll__ring_at(view, p, v - s - 2);
+        struct coll__span own = part == pb->rank ? coll__own_in(pb)
+                                                 : coll__part(pb, BUF_IN, part);
+
+        plan_send(plan, right, sum);
+        sum = place(pb, part, s, slot);
+        plan_absorb(plan, left, 0, sum, own,
+                    coll__scratch(sum, (size_t)(s % 2) * slot));
+    }
+    if (p == 1)
+        plan_copy(plan, coll__whole(pb, BUF_OUT), coll__own_in(pb));
+    plan_finish(pb, plan, coll__whole(pb, BUF_OUT));
+    return plan_status(plan);
+}
+
+static double cost(const struct coll__problem *pb)
+{
+    double n = coll__mean_part(pb, BUF_IN);
+
+    return (pb->nranks - 1) * (coll__cost_ring(pb->view, n) +
+                               coll__cost_work(pb->view, n));
+}
+
+const struct coll__algo coll__algo_reduce_scatter_ring = {
+    .name = "ring",
+    .what = "each part's sum once round the ring, p-1 steps",
+    .serves = COLL_FOR(REDUCE_SCATTER) | COLL_FOR(REDUCE_SCATTERV),
+    .build = build,
+    .cost = cost,
+};
