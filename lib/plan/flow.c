@@ -57,6 +57,16 @@ static int collect(struct cutter *c, const struct coll__span *span,
     return ends->from < 0 || ends->to < 0 ? COLL_ERR_NOMEM : COLL_OK;
 }
 
+/* Does step i read what the step before has just written?  Most do. */
+static int reads_last(const struct coll__plan *plan, int i)
+{
+    const struct coll__step *step = &plan->steps[i], *last = step - 1;
+
+    return i && coll__step_writes_dst(last->kind) &&
+           step->src.buf == last->dst.buf && step->src.off == last->dst.off &&
+           step->src.len == last->dst.len;
+}
+
 /* Number all ends.  Cut 0 is the start of all, for the spans that are empty. */
 static int collect_all(struct cutter *c, const struct coll__plan *plan,
                        struct coll__touch *touches)
@@ -71,8 +81,12 @@ static int collect_all(struct cutter *c, const struct coll__plan *plan,
         touches[i] = (struct coll__touch){{0, 0}, {0, 0}};
         if (coll__step_writes_dst(step->kind))
             rc = collect(c, &step->dst, &touches[i].dst);
-        if (!rc && coll__step_reads_src(step->kind))
-            rc = collect(c, &step->src, &touches[i].src);
+        if (!rc && coll__step_reads_src(step->kind)) {
+            if (reads_last(plan, i))
+                touches[i].src = touches[i - 1].dst;
+            else
+                rc = collect(c, &step->src, &touches[i].src);
+        }
     }
     return rc;
 }

@@ -196,11 +196,22 @@ static void fuser_fini(struct fuser *f)
     free(f->next_recv);
 }
 
+static int has_reduce(const struct coll__plan *plan)
+{
+    for (int i = 0; i < plan->n_steps; i++)
+        if (plan->steps[i].kind == STEP_REDUCE)
+            return 1;
+    return 0;
+}
+
 int coll__pass_fuse(struct coll__plan *plan)
 {
     struct fuser f = {0};
-    int status = fuser_init(&f, plan);
+    int status;
 
+    if (!has_reduce(plan))
+        return COLL_OK;
+    status = fuser_init(&f, plan);
     for (int i = 0; i < plan->n_steps && status == COLL_OK; i++) {
         const struct coll__step *step = &plan->steps[i];
 
