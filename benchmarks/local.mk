@@ -38,3 +38,4 @@ benchmarks_allgather_lat_LDADD = libbench.la libcoll.la
 benchmarks_barrier_lat_SOURCES = %D%/main.c
 benchmarks_barrier_lat_CPPFLAGS = $(AM_CPPFLAGS) -DBENCH_OP=bench_barrier -DBENCH_MODE=bench_lat
 benchmarks_barrier_lat_LDADD = libbench.la libcoll.la
+include %D%/plan/local.mk

@@ -1,91 +1,177 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* flow.c - cut buffers at the ends of all spans: collect, sort, make unique. */
+/* flow.c - cut buffers at the ends of all spans.
+ *
+ * Most ends are those of many spans, so each distinct one is first given a
+ * number; only these are sorted, digit by digit, and their places in the order
+ * become the segments' numbers.
+ */
 #include "lib/plan/flow.h"
+#include "lib/plan/number.h"
 #include "lib/trace/log.h"
 
 #include <stdlib.h>
 
-static int compare(const void *a, const void *b)
-{
-    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+#define DIGIT 8 /* bits */
 
-    return (x > y) - (x < y);
+struct cut {
+    uint64_t key; /* buffers one behind the other */
+    int number;   /* in order of appearance */
+};
+
+struct cutter {
+    struct coll__numbers numbers;
+    struct cut *cuts; /* [cap]; those of number 0, 1 ... */
+    int cap;
+};
+
+/* ---- collect ------------------------------------------------------------- */
+
+/* The number of the cut at an offset; -1 without memory. */
+static int cut_at(struct cutter *c, enum coll__buf buf, size_t off)
+{
+    uint64_t key = (uint64_t)buf << 62 | off;
+    int number = coll__number(&c->numbers, key);
+
+    if (number >= c->cap) {
+        int cap = 2 * c->cap + 64;
+        struct cut *more = realloc(c->cuts, (size_t)cap * sizeof(*more));
+
+        if (!more)
+            return -1;
+        c->cuts = more;
+        c->cap = cap;
+    }
+    if (number >= 0)
+        c->cuts[number] = (struct cut){key, number};
+    return number;
 }
 
-static int collect(const struct coll__span *span, enum coll__buf buf,
-                   size_t *cuts, int n)
+/* Number both ends of a span. */
+static int collect(struct cutter *c, const struct coll__span *span,
+                   struct coll__segments *ends)
 {
-    if (span->buf != buf || !span->len)
-        return n;
-    cuts[n] = span->off;
-    cuts[n + 1] = span->off + span->len;
-    return n + 2;
+    if (!span->len)
+        return COLL_OK;
+    ends->from = cut_at(c, span->buf, span->off);
+    ends->to = cut_at(c, span->buf, span->off + span->len);
+    return ends->from < 0 || ends->to < 0 ? COLL_ERR_NOMEM : COLL_OK;
 }
 
-static int unique(size_t *cuts, int n)
+/* Does step i read what the step before has just written?  Most do. */
+static int reads_last(const struct coll__plan *plan, int i)
 {
-    int kept = 0;
+    const struct coll__step *step = &plan->steps[i], *last = step - 1;
+
+    return i && coll__step_writes_dst(last->kind) &&
+           step->src.buf == last->dst.buf && step->src.off == last->dst.off &&
+           step->src.len == last->dst.len;
+}
+
+/* Number all ends.  Cut 0 is the start of all, for the spans that are empty. */
+static int collect_all(struct cutter *c, const struct coll__plan *plan,
+                       struct coll__touch *touches)
+{
+    int rc = coll__numbers_init(&c->numbers);
+
+    if (!rc && cut_at(c, BUF_IN, 0) < 0)
+        rc = COLL_ERR_NOMEM;
+    for (int i = 0; i < plan->n_steps && !rc; i++) {
+        const struct coll__step *step = &plan->steps[i];
+
+        touches[i] = (struct coll__touch){{0, 0}, {0, 0}};
+        if (coll__step_writes_dst(step->kind))
+            rc = collect(c, &step->dst, &touches[i].dst);
+        if (!rc && coll__step_reads_src(step->kind)) {
+            if (reads_last(plan, i))
+                touches[i].src = touches[i - 1].dst;
+            else
+                rc = collect(c, &step->src, &touches[i].src);
+        }
+    }
+    return rc;
+}
+
+/* ---- sort ---------------------------------------------------------------- */
+
+/* Move n cuts in the order of one digit; equal ones stay in order. */
+static void sort_digit(const struct cut *from, struct cut *to, int n, int shift)
+{
+    int at[(1 << DIGIT) + 1] = {0};
 
     for (int i = 0; i < n; i++)
-        if (!kept || cuts[i] != cuts[kept - 1])
-            cuts[kept++] = cuts[i];
-    return kept;
+        at[(from[i].key >> shift & ((1 << DIGIT) - 1)) + 1]++;
+    for (int d = 0; d < 1 << DIGIT; d++)
+        at[d + 1] += at[d];
+    for (int i = 0; i < n; i++)
+        to[at[from[i].key >> shift & ((1 << DIGIT) - 1)]++] = from[i];
+}
+
+/* Sort the cuts and fill in the place of each number. */
+static int place_all(struct cutter *c, int *places)
+{
+    int n = c->numbers.n;
+    struct cut *other = malloc((size_t)n * sizeof(*other)), *swap;
+    uint64_t differing = 0;
+
+    if (!other)
+        return COLL_ERR_NOMEM;
+    for (int i = 0; i < n; i++)
+        differing |= c->cuts[i].key ^ c->cuts[0].key;
+    for (int shift = 0; shift < 64; shift += DIGIT) {
+        if (!(differing >> shift & ((1 << DIGIT) - 1)))
+            continue;
+        sort_digit(c->cuts, other, n, shift);
+        swap = c->cuts;
+        c->cuts = other;
+        other = swap;
+    }
+    free(other);
+    for (int i = 0; i < n; i++)
+        places[c->cuts[i].number] = i;
+    return COLL_OK;
+}
+
+/* ---- both ---------------------------------------------------------------- */
+
+static void renumber(struct coll__segments *ends, const int *places)
+{
+    *ends = (struct coll__segments){places[ends->from], places[ends->to]};
+}
+
+static int number_all(struct cutter *c, struct coll__touch *touches,
+                      int n_steps)
+{
+    int *places = malloc((size_t)c->numbers.n * sizeof(*places));
+    int rc = places ? place_all(c, places) : COLL_ERR_NOMEM;
+
+    for (int i = 0; i < n_steps && !rc; i++) {
+        renumber(&touches[i].dst, places);
+        renumber(&touches[i].src, places);
+    }
+    free(places);
+    return rc;
 }
 
 int coll__flow_init(struct coll__flow *flow, const struct coll__plan *plan)
 {
-    size_t most = 4 * (size_t)plan->n_steps + 1;
-    int at = 0;
+    struct cutter c = {{0}, NULL, 0};
+    int rc = COLL_ERR_NOMEM, n = plan->n_steps;
 
-    flow->cuts = malloc(most * sizeof(*flow->cuts));
-    if (!flow->cuts) {
-        log_error("plan", "no memory to link %d steps", plan->n_steps);
-        return COLL_ERR_NOMEM;
-    }
-    for (int buf = 0; buf < N_BUFS; buf++) {
-        size_t *cuts = flow->cuts + at;
-        int n = 0;
-
-        flow->first[buf] = at;
-        for (int i = 0; i < plan->n_steps; i++) {
-            const struct coll__step *step = &plan->steps[i];
-
-            if (coll__step_writes_dst(step->kind))
-                n = collect(&step->dst, (enum coll__buf)buf, cuts, n);
-            if (coll__step_reads_src(step->kind))
-                n = collect(&step->src, (enum coll__buf)buf, cuts, n);
-        }
-        qsort(cuts, (size_t)n, sizeof(*cuts), compare);
-        at += unique(cuts, n);
-    }
-    flow->first[N_BUFS] = at;
-    return COLL_OK;
+    flow->touches = malloc(((size_t)n + 1) * sizeof(*flow->touches));
+    if (flow->touches)
+        rc = collect_all(&c, plan, flow->touches);
+    if (!rc)
+        rc = number_all(&c, flow->touches, n);
+    flow->n_segments = c.numbers.n;
+    coll__numbers_fini(&c.numbers);
+    free(c.cuts);
+    if (rc)
+        log_error("plan", "no memory to cut the buffers of %d steps", n);
+    return rc;
 }
 
-/* The number of the segment that begins at off. */
-static int find(const struct coll__flow *flow, enum coll__buf buf, size_t off)
+void coll__flow_fini(struct coll__flow *flow)
 {
-    int low = flow->first[buf], high = flow->first[buf + 1] - 1;
-
-    while (low < high) {
-        int middle = low + (high - low) / 2;
-
-        if (flow->cuts[middle] < off)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    free(flow->touches);
+    flow->touches = NULL;
 }
-
-struct coll__segments coll__flow_find(const struct coll__flow *flow,
-                                      const struct coll__span *span)
-{
-    if (!span->len)
-        return (struct coll__segments){0, 0};
-    return (struct coll__segments){find(flow, span->buf, span->off),
-                                   find(flow, span->buf,
-                                        span->off + span->len)};
-}
-
-void coll__flow_fini(struct coll__flow *flow) { free(flow->cuts); }

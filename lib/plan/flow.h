@@ -10,29 +10,30 @@
 
 #include "lib/plan/plan.h"
 
-struct coll__flow {
-    size_t *cuts;     /* of all buffers in turn, each ascending */
-    int first[N_BUFS + 1]; /* where each buffer's cuts begin in cuts */
-};
-
 /* Segments [from, to), numbered through all buffers. */
 struct coll__segments {
     int from, to;
 };
 
-/* Cut the buffers of a plan.  Cost: O(n log n).  COLL_OK or COLL_ERR_NOMEM. */
+/* What a step writes and reads; none where it does not, or where the span is
+ * empty. */
+struct coll__touch {
+    struct coll__segments dst, src;
+};
+
+struct coll__flow {
+    struct coll__touch *touches; /* [n_steps] */
+    int n_segments;              /* numbers are below it */
+};
+
+/* Cut the buffers of a plan.
+ *
+ * Ownership: *flow is the caller's, to end by coll__flow_fini(), also after an
+ *            error.
+ * Errors:    COLL_ERR_NOMEM, logged.
+ * Cost:      O(n) time and memory for n steps.
+ */
 int coll__flow_init(struct coll__flow *flow, const struct coll__plan *plan);
-
-/* Return the segments of a span of the plan; none for an empty one. */
-struct coll__segments coll__flow_find(const struct coll__flow *flow,
-                                      const struct coll__span *span);
-
-/* The number of segments: numbers are below it. */
-static inline int coll__flow_size(const struct coll__flow *flow)
-{
-    return flow->first[N_BUFS];
-}
-
 void coll__flow_fini(struct coll__flow *flow);
 
 #endif

@@ -59,10 +59,8 @@ static void add_edge(struct linker *l, int from, int to)
     l->edges[l->n_edges++] = (struct edge){from, to};
 }
 
-static void reads(struct linker *l, int step, const struct coll__span *span)
+static void reads(struct linker *l, int step, struct coll__segments s)
 {
-    struct coll__segments s = coll__flow_find(&l->flow, span);
-
     for (int i = s.from; i < s.to; i++) {
         add_edge(l, l->writer[i], step);
         l->nodes = grow(l, l->nodes, l->n_nodes, &l->cap_nodes,
@@ -74,10 +72,8 @@ static void reads(struct linker *l, int step, const struct coll__span *span)
     }
 }
 
-static void writes(struct linker *l, int step, const struct coll__span *span)
+static void writes(struct linker *l, int step, struct coll__segments s)
 {
-    struct coll__segments s = coll__flow_find(&l->flow, span);
-
     for (int i = s.from; i < s.to; i++) {
         add_edge(l, l->writer[i], step);
         for (int n = l->readers[i]; n >= 0; n = l->nodes[n].next)
@@ -114,7 +110,7 @@ static int linker_init(struct linker *l, const struct coll__plan *plan)
 
     if (coll__flow_init(&l->flow, plan))
         return COLL_ERR_NOMEM;
-    n = (size_t)coll__flow_size(&l->flow) + 1;
+    n = (size_t)l->flow.n_segments + 1;
     l->writer = malloc(n * sizeof(int));
     l->readers = malloc(n * sizeof(int));
     l->stamp = malloc(((size_t)plan->n_steps + 1) * sizeof(int));
@@ -143,12 +139,8 @@ int coll__plan_link(struct coll__plan *plan)
 
     l.status = linker_init(&l, plan);
     for (int i = 0; i < plan->n_steps && l.status == COLL_OK; i++) {
-        const struct coll__step *step = &plan->steps[i];
-
-        if (coll__step_reads_src(step->kind))
-            reads(&l, i, &step->src);
-        if (coll__step_writes_dst(step->kind))
-            writes(&l, i, &step->dst);
+        reads(&l, i, l.flow.touches[i].src);
+        writes(&l, i, l.flow.touches[i].dst);
     }
     if (l.status == COLL_OK)
         l.status = store(&l, plan);

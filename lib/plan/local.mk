@@ -4,6 +4,7 @@ libcore_la_SOURCES += \
 	%D%/flow.c %D%/flow.h \
 	%D%/link.c \
 	%D%/memory.c %D%/memory.h \
+	%D%/number.c %D%/number.h \
 	%D%/pass_fuse.c \
 	%D%/pass_split.c \
 	%D%/plan.c %D%/plan.h \

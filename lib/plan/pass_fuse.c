@@ -10,19 +10,22 @@
  * their vectors would wait for each other's receive (without buffering).
  */
 #include "lib/plan/flow.h"
+#include "lib/plan/number.h"
 #include "lib/plan/plan.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 
 #include <stdlib.h>
 
-enum { NOBODY = -1, SEVERAL = -2 };
+enum { NOBODY = -1, SEVERAL = -2 }; /* instead of a step */
+enum { DROPPED = -2 };              /* instead of a peer */
 
 struct fuser {
     struct coll__flow flow;
     int *writer;   /* [segments]: the step that wrote it last, or -1 */
     int *is_sent;  /* [segments]: a SEND has read it since it was written */
     int *consumer; /* [n_steps]: of a RECV: NOBODY, SEVERAL, or a REDUCE */
+    int *next_recv; /* [n_steps]: of a receive, the next from its peer */
 };
 
 static int same_span(const struct coll__span *a, const struct coll__span *b)
@@ -30,12 +33,10 @@ static int same_span(const struct coll__span *a, const struct coll__span *b)
     return a->buf == b->buf && a->off == b->off && a->len == b->len;
 }
 
-/* Step i reads span: note it with each step that wrote there. */
+/* Step i reads segments: note it with each step that wrote there. */
 static void note_read(struct fuser *f, const struct coll__plan *plan, int i,
-                      const struct coll__span *span)
+                      struct coll__segments s)
 {
-    struct coll__segments s = coll__flow_find(&f->flow, span);
-
     for (int g = s.from; g < s.to; g++) {
         int w = f->writer[g];
 
@@ -49,11 +50,12 @@ static void note_read(struct fuser *f, const struct coll__plan *plan, int i,
     }
 }
 
-/* Step i writes span: whoever wrote a part of it before is no longer whole. */
-static void note_write(struct fuser *f, const struct coll__plan *plan, int i,
-                       const struct coll__span *span)
+/* Step i writes its dst: whoever wrote a part of it before is no longer
+ * whole. */
+static void note_write(struct fuser *f, const struct coll__plan *plan, int i)
 {
-    struct coll__segments s = coll__flow_find(&f->flow, span);
+    const struct coll__span *span = &plan->steps[i].dst;
+    struct coll__segments s = f->flow.touches[i].dst;
 
     for (int g = s.from; g < s.to; g++) {
         int w = f->writer[g];
@@ -66,41 +68,33 @@ static void note_write(struct fuser *f, const struct coll__plan *plan, int i,
     }
 }
 
-/* Step i sends span: note it.  Or it reduces into what is being sent: the RECV
- * that feeds it must stay as it is. */
+/* Step i sends its src: note it.  Or it reduces into what is being sent: the
+ * RECV that feeds it must stay as it is. */
 static void note_sends(struct fuser *f, const struct coll__plan *plan, int i)
 {
-    const struct coll__step *step = &plan->steps[i];
-    struct coll__segments s;
+    enum coll__step_kind kind = plan->steps[i].kind;
+    struct coll__segments src = f->flow.touches[i].src;
+    struct coll__segments dst = f->flow.touches[i].dst;
+    int is_sent = 0;
 
-    if (step->kind == STEP_SEND) {
-        s = coll__flow_find(&f->flow, &step->src);
-        for (int g = s.from; g < s.to; g++)
+    if (kind == STEP_SEND) {
+        for (int g = src.from; g < src.to; g++)
             f->is_sent[g] = 1;
-    } else if (step->kind == STEP_REDUCE) {
-        struct coll__segments from = coll__flow_find(&f->flow, &step->src);
-        int is_sent = 0;
-
-        s = coll__flow_find(&f->flow, &step->dst);
-        for (int g = s.from; g < s.to; g++)
+    } else if (kind == STEP_REDUCE) {
+        for (int g = dst.from; g < dst.to; g++)
             is_sent |= f->is_sent[g];
-        for (int g = from.from; g < from.to && is_sent; g++)
+        for (int g = src.from; g < src.to && is_sent; g++)
             if (f->writer[g] >= 0)
                 f->consumer[f->writer[g]] = SEVERAL;
     }
 }
 
-static int can_fuse(const struct coll__plan *plan, const int *consumer, int i)
+static int can_fuse(const struct fuser *f, const struct coll__plan *plan, int i)
 {
     const struct coll__step *recv = &plan->steps[i];
 
-    if (recv->kind != STEP_RECV || recv->dst.buf != BUF_TMP || consumer[i] < 0)
-        return 0;
-    for (int j = i + 1; j < consumer[i]; j++)
-        if (coll__step_is_recv(plan->steps[j].kind) &&
-            plan->steps[j].peer == recv->peer)
-            return 0;
-    return 1;
+    return recv->kind == STEP_RECV && recv->dst.buf == BUF_TMP &&
+           f->consumer[i] >= 0 && f->next_recv[i] >= f->consumer[i];
 }
 
 /* An empty RECV has no segments; its REDUCE is the next step, if any. */
@@ -113,21 +107,54 @@ static void note_empty(struct fuser *f, const struct coll__plan *plan, int i)
         f->consumer[i] = i + 1;
 }
 
-static void rewrite(struct coll__plan *plan, const int *consumer)
+/* Find the next message from the same peer for each receiving step. */
+static int find_next_recvs(struct fuser *f, const struct coll__plan *plan)
+{
+    struct coll__numbers peers;
+    int rc = coll__numbers_init(&peers);
+    int *next = malloc(((size_t)plan->n_steps + 1) * sizeof(int));
+
+    for (int i = plan->n_steps - 1; i >= 0 && next && !rc; i--) {
+        const struct coll__step *step = &plan->steps[i];
+        int n_seen = peers.n, peer;
+
+        if (!coll__step_is_recv(step->kind))
+            continue;
+        peer = coll__number(&peers, (uint64_t)step->peer);
+        if (peer < 0) {
+            rc = COLL_ERR_NOMEM;
+            break;
+        }
+        f->next_recv[i] = peer < n_seen ? next[peer] : plan->n_steps;
+        next[peer] = i;
+    }
+    coll__numbers_fini(&peers);
+    if (!next)
+        rc = COLL_ERR_NOMEM;
+    free(next);
+    return rc;
+}
+
+static void fuse_pairs(const struct fuser *f, struct coll__plan *plan)
+{
+    for (int i = 0; i < plan->n_steps; i++)
+        if (can_fuse(f, plan, i)) {
+            plan->steps[f->consumer[i]].kind = STEP_RECV_REDUCE;
+            plan->steps[f->consumer[i]].peer = plan->steps[i].peer;
+            plan->steps[i].peer = DROPPED;
+        }
+}
+
+/* Close the gaps; the scratch may have become smaller. */
+static void drop_fused(struct coll__plan *plan)
 {
     int kept = 0;
 
-    for (int i = 0; i < plan->n_steps; i++)
-        if (can_fuse(plan, consumer, i)) {
-            plan->steps[consumer[i]].kind = STEP_RECV_REDUCE;
-            plan->steps[consumer[i]].peer = plan->steps[i].peer;
-            plan->steps[i].peer = -2; /* to be dropped */
-        }
     plan->tmp_len = 0;
     for (int i = 0; i < plan->n_steps; i++) {
         const struct coll__step *step = &plan->steps[i];
 
-        if (step->peer == -2)
+        if (step->peer == DROPPED)
             continue;
         if (step->dst.buf == BUF_TMP && coll__step_writes_dst(step->kind))
             plan->tmp_len =
@@ -143,11 +170,13 @@ static int fuser_init(struct fuser *f, const struct coll__plan *plan)
 
     if (coll__flow_init(&f->flow, plan))
         return COLL_ERR_NOMEM;
-    n = coll__flow_size(&f->flow);
+    n = f->flow.n_segments;
     f->writer = malloc(((size_t)n + 1) * sizeof(int));
     f->is_sent = calloc((size_t)n + 1, sizeof(int));
     f->consumer = malloc(((size_t)plan->n_steps + 1) * sizeof(int));
-    if (!f->writer || !f->is_sent || !f->consumer) {
+    f->next_recv = malloc(((size_t)plan->n_steps + 1) * sizeof(int));
+    if (!f->writer || !f->is_sent || !f->consumer || !f->next_recv ||
+        find_next_recvs(f, plan)) {
         log_error("plan", "no memory to fuse %d steps", plan->n_steps);
         return COLL_ERR_NOMEM;
     }
@@ -158,28 +187,45 @@ static int fuser_init(struct fuser *f, const struct coll__plan *plan)
     return COLL_OK;
 }
 
+static void fuser_fini(struct fuser *f)
+{
+    coll__flow_fini(&f->flow);
+    free(f->writer);
+    free(f->is_sent);
+    free(f->consumer);
+    free(f->next_recv);
+}
+
+static int has_reduce(const struct coll__plan *plan)
+{
+    for (int i = 0; i < plan->n_steps; i++)
+        if (plan->steps[i].kind == STEP_REDUCE)
+            return 1;
+    return 0;
+}
+
 int coll__pass_fuse(struct coll__plan *plan)
 {
     struct fuser f = {0};
-    int status = fuser_init(&f, plan);
+    int status;
 
+    if (!has_reduce(plan))
+        return COLL_OK;
+    status = fuser_init(&f, plan);
     for (int i = 0; i < plan->n_steps && status == COLL_OK; i++) {
         const struct coll__step *step = &plan->steps[i];
 
         note_empty(&f, plan, i);
-        if (coll__step_reads_src(step->kind))
-            note_read(&f, plan, i, &step->src);
+        note_read(&f, plan, i, f.flow.touches[i].src);
         if (coll__step_reads_dst(step->kind))
-            note_read(&f, plan, i, &step->dst);
+            note_read(&f, plan, i, f.flow.touches[i].dst);
         note_sends(&f, plan, i);
-        if (coll__step_writes_dst(step->kind))
-            note_write(&f, plan, i, &step->dst);
+        note_write(&f, plan, i);
     }
-    if (status == COLL_OK)
-        rewrite(plan, f.consumer);
-    coll__flow_fini(&f.flow);
-    free(f.writer);
-    free(f.is_sent);
-    free(f.consumer);
+    if (status == COLL_OK) {
+        fuse_pairs(&f, plan);
+        drop_fused(plan);
+    }
+    fuser_fini(&f);
     return status;
 }

@@ -5,6 +5,7 @@
 #include "lib/trace/log.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* One item of COLL_ALGO; name and collective are not NUL-terminated. */
@@ -160,6 +161,18 @@ const struct coll__algo *coll__algo_select(const struct coll__problem *pb,
     return best ? best : cheapest(pb, NULL, seconds);
 }
 
+/* Give back the room for steps that never came. */
+static void trim(struct coll__plan *plan)
+{
+    size_t n = plan->n_steps ? (size_t)plan->n_steps : 1;
+    struct coll__step *steps = realloc(plan->steps, n * sizeof(*steps));
+
+    if (!steps)
+        return;
+    plan->steps = steps;
+    plan->cap_steps = (int)n;
+}
+
 int coll__plan_build(const struct coll__algo *algo,
                      const struct coll__problem *pb, size_t chunk,
                      struct coll__plan *plan)
@@ -174,7 +187,9 @@ int coll__plan_build(const struct coll__algo *algo,
         status = coll__pass_split(plan, chunk);
     if (status == COLL_OK)
         status = coll__plan_link(plan);
-    if (status != COLL_OK)
+    if (status == COLL_OK)
+        trim(plan);
+    else
         coll__plan_fini(plan);
     return status;
 }

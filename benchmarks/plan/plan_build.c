@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* plan_build.c - how long it takes to build one rank's plan, and its memory.
+ *
+ * No rank needs the others to build its plan, so one process shows what a job
+ * of any size would see.  Each row builds the plans of several ranks (the
+ * first, the last and others between them), each once after one that is not
+ * timed: the algorithm's own steps, fused, split and linked.  The machine has
+ * hosts of 8 ranks.  Sizes are those of the whole vector: of an allgather, of
+ * what it gathers.
+ */
+#include "lib/algo/algo.h"
+#include "lib/plan/select.h"
+#include "lib/util/util.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PER_HOST 8
+#define MAX_SHAPES 32      /* numbers of ranks in -r */
+#define MAX_SAMPLES 1000   /* plans in a row */
+#define MOST_STEPS 4000000 /* longer plans only say so */
+
+struct options {
+    int ranks[MAX_SHAPES], n_ranks;
+    const char *collective, *algo; /* NULL: all */
+    size_t bytes, chunk;
+    int n_samples, is_json;
+};
+
+/* One job: its problem for any rank, and what that points to. */
+struct shape {
+    struct coll__problem pb;
+    struct coll__view view;
+    size_t *counts, *displs;
+};
+
+struct row {
+    int steps;                 /* of the longest plan */
+    double median, max;        /* s */
+    double bytes_a_step, most; /* memory of plans; naive steps if too long */
+};
+
+__attribute__((format(printf, 1, 2))) static int bad(const char *format, ...)
+{
+    va_list list;
+
+    fputs("plan_build: ", stderr);
+    va_start(list, format);
+    vfprintf(stderr, format, list);
+    va_end(list);
+    fputc('\n', stderr);
+    return 2;
+}
+
+/* ---- one shape ----------------------------------------------------------- */
+
+/* Has each rank one part of the whole vector? */
+static int has_parts(const struct coll__problem *pb)
+{
+    struct coll__problem root = *pb;
+
+    root.rank = root.root;
+    return coll__problem_shape(&root, BUF_IN) == SHAPE_PARTS ||
+           coll__problem_shape(&root, BUF_OUT) == SHAPE_PARTS;
+}
+
+static void set_count(struct shape *s, size_t bytes)
+{
+    struct coll__problem *pb = &s->pb;
+    size_t count = bytes / coll_type_size(pb->type), p = (size_t)pb->nranks;
+
+    pb->count = has_parts(pb) ? max_size(count / p, 1) : count;
+    for (size_t r = 0; r < p; r++) {
+        s->counts[r] = pb->count;
+        s->displs[r] = r * pb->count;
+    }
+    pb->in_counts = pb->out_counts = NULL;
+    switch (pb->collective) {
+    case COLL_ALLTOALLV:
+        pb->in_counts = pb->out_counts = s->counts;
+        break;
+    case COLL_ALLGATHERV:
+    case COLL_GATHERV:
+        pb->out_counts = s->counts;
+        break;
+    case COLL_REDUCE_SCATTERV:
+    case COLL_SCATTERV:
+        pb->in_counts = s->counts;
+        break;
+    case COLL_BARRIER:
+        pb->count = 0;
+        break;
+    default:
+        break;
+    }
+    pb->in_displs = pb->in_counts ? s->displs : NULL;
+    pb->out_displs = pb->out_counts ? s->displs : NULL;
+}
+
+static int shape_init(struct shape *s, int nranks)
+{
+    size_t n = (size_t)nranks;
+    int *hosts = malloc(n * sizeof(int));
+    int rc = COLL_ERR_NOMEM;
+
+    *s = (struct shape){.pb = {.type = COLL_F32,
+                               .op = COLL_SUM,
+                               .nranks = nranks,
+                               .view = &s->view}};
+    s->counts = malloc(n * sizeof(size_t));
+    s->displs = malloc(n * sizeof(size_t));
+    for (int r = 0; r < nranks && hosts; r++)
+        hosts[r] = r / PER_HOST;
+    if (hosts && s->counts && s->displs)
+        rc = coll__view_init(&s->view, nranks, nranks > PER_HOST ? 2 : 1,
+                             (const int *const[]){hosts});
+    free(hosts);
+    return rc;
+}
+
+static void shape_fini(struct shape *s)
+{
+    coll__view_fini(&s->view);
+    free(s->counts);
+    free(s->displs);
+}
+
+/* ---- one algorithm -------------------------------------------------------- */
+
+static double plan_bytes(const struct coll__plan *plan)
+{
+    double n = plan->n_steps;
+
+    return plan->cap_steps * (double)sizeof(*plan->steps) +
+           (2 * n + 3 + plan->first_after[plan->n_steps]) * sizeof(int);
+}
+
+/* About how many steps the split would leave of the algorithm's own. */
+static double guess_steps(const struct coll__algo *algo,
+                          const struct coll__problem *pb, size_t chunk)
+{
+    struct coll__plan plan = {0};
+    double n = algo->build(pb, &plan) ? 1e30 : 0;
+
+    for (int i = 0; i < plan.n_steps; i++) {
+        size_t len = max_size(plan.steps[i].src.len, plan.steps[i].dst.len);
+
+        n += 1 + (chunk ? (double)min_size(len / chunk, 256) : 0);
+    }
+    coll__plan_fini(&plan);
+    return n;
+}
+
+static int build(const struct coll__algo *algo, const struct coll__problem *pb,
+                 size_t chunk, double *seconds, struct row *row)
+{
+    struct coll__plan plan;
+    double start = coll__now();
+    int rc = coll__plan_build(algo, pb, chunk, &plan);
+
+    *seconds = coll__now() - start;
+    if (rc)
+        return rc;
+    if (plan.n_steps > row->steps) {
+        row->steps = plan.n_steps;
+        row->bytes_a_step = plan_bytes(&plan) / plan.n_steps;
+    }
+    coll__plan_fini(&plan);
+    return COLL_OK;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static int measure(const struct coll__algo *algo, struct coll__problem *pb,
+                   const struct options *o, struct row *row)
+{
+    double seconds[MAX_SAMPLES];
+    int n = o->n_samples < pb->nranks ? o->n_samples : pb->nranks, rc;
+
+    *row = (struct row){0};
+    pb->rank = 0;
+    row->most = guess_steps(algo, pb, o->chunk);
+    if (row->most > MOST_STEPS)
+        return COLL_OK;
+    rc = build(algo, pb, o->chunk, &seconds[0], row);
+    for (int i = 0; i < n && !rc; i++) {
+        pb->rank = n > 1 ? (int)((long)i * (pb->nranks - 1) / (n - 1)) : 0;
+        rc = build(algo, pb, o->chunk, &seconds[i], row);
+    }
+    if (rc)
+        return rc;
+    qsort(seconds, (size_t)n, sizeof(double), by_value);
+    row->median = seconds[n / 2];
+    row->max = seconds[n - 1];
+    return COLL_OK;
+}
+
+/* ---- what is printed ------------------------------------------------------ */
+
+static void print_start(const struct options *o)
+{
+    if (o->is_json)
+        return;
+    printf("# plan_build, libcoll %s: %zu bytes of f32, chunk %zu, hosts of %d "
+           "ranks, plans of %d ranks a row\n",
+           coll_version(), o->bytes, o->chunk, PER_HOST, o->n_samples);
+    printf("#%7s %-15s %-22s %9s %10s %10s %8s\n", "ranks", "collective",
+           "algorithm", "steps", "median[ms]", "max[ms]", "B/step");
+}
+
+static void print_row(const struct options *o, const struct coll__problem *pb,
+                      const char *algo, const struct row *row)
+{
+    const char *collective = coll_collective_name(pb->collective);
+
+    if (row->most > MOST_STEPS && o->is_json)
+        printf("{\"ranks\":%d,\"collective\":\"%s\",\"algorithm\":\"%s\","
+               "\"too_long\":%.0f}\n",
+               pb->nranks, collective, algo, row->most);
+    else if (row->most > MOST_STEPS)
+        printf(" %7d %-15s %-22s some %.0f steps: not built\n", pb->nranks,
+               collective, algo, row->most);
+    else
+        printf(o->is_json
+                   ? "{\"ranks\":%d,\"collective\":\"%s\",\"algorithm\":\"%s\","
+                     "\"steps\":%d,\"median_ms\":%.4f,\"max_ms\":%.4f,"
+                     "\"bytes_per_step\":%.1f}\n"
+                   : " %7d %-15s %-22s %9d %10.3f %10.3f %8.1f\n",
+               pb->nranks, collective, algo, row->steps, row->median * 1e3,
+               row->max * 1e3, row->bytes_a_step);
+    fflush(stdout);
+}
+
+/* ---- all ------------------------------------------------------------------ */
+
+static int is_wanted(const struct options *o, const struct coll__algo *algo,
+                     const struct coll__problem *pb)
+{
+    return (!o->algo || !strcmp(o->algo, algo->name)) &&
+           (!o->collective ||
+            !strcmp(o->collective, coll_collective_name(pb->collective))) &&
+           !coll__algo_refuses(algo, pb);
+}
+
+/* All rows of one number of ranks. */
+static int run_shape(const struct options *o, int nranks, int *n_rows)
+{
+    struct shape s;
+    struct row row;
+    int rc = shape_init(&s, nranks);
+
+    for (int k = 0; k < COLL_N_COLLECTIVES && !rc; k++) {
+        s.pb.collective = (enum coll_collective)k;
+        s.pb.root = k == COLL_SEND || k == COLL_RECV ? nranks - 1 : 0;
+        set_count(&s, o->bytes);
+        for (int a = 0; coll__algos[a] && !rc; a++) {
+            s.pb.rank = 0;
+            if (!is_wanted(o, coll__algos[a], &s.pb))
+                continue;
+            rc = measure(coll__algos[a], &s.pb, o, &row);
+            if (!rc)
+                print_row(o, &s.pb, coll__algos[a]->name, &row);
+            ++*n_rows;
+        }
+    }
+    shape_fini(&s);
+    return rc;
+}
+
+static int run(const struct options *o)
+{
+    int n_rows = 0;
+
+    print_start(o);
+    for (int i = 0; i < o->n_ranks; i++) {
+        int rc = run_shape(o, o->ranks[i], &n_rows);
+
+        if (rc) {
+            bad("%s; lower -r or -b", coll_strerror(rc));
+            return 1;
+        }
+    }
+    return n_rows ? 0
+                  : bad("no algorithm %s of collective %s serves these ranks",
+                        o->algo ? o->algo : "at all",
+                        o->collective ? o->collective : "of any name");
+}
+
+/* ---- command line --------------------------------------------------------- */
+
+static const char usage[] =
+    "Usage: plan_build [OPTION]...\n"
+    "Measure how long one rank's plan takes to build, and its memory.\n\n"
+    "  -r, --ranks N[,N]...    of the jobs (default 64,256,...,65536)\n"
+    "  -c, --collective NAME   only this one (default all)\n"
+    "  -a, --algo NAME         only this algorithm (default all)\n"
+    "  -b, --bytes SIZE        of the whole vector (default 64M)\n"
+    "  -k, --chunk SIZE        of the pipeline, 0 none (default 128K)\n"
+    "  -n, --samples N         ranks whose plans are built (default 7)\n"
+    "      --json              one object a row\n"
+    "  -h, --help\n"
+    "  -V, --version\n";
+
+static int take_bytes(const char *text, size_t *bytes)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    double value = strtod(text, &end);
+    const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
+
+    for (int i = 0; unit && i <= unit - units; i++)
+        value *= 1024;
+    end += unit != NULL;
+    if (end == text || *end || !(value >= 0) || value > 0x1p44)
+        return bad("'%s' is no size; write 8, 4K or 64M", text);
+    *bytes = (size_t)value;
+    return 0;
+}
+
+static int take_number(const char *text, char **end, long most, int *number)
+{
+    long value = strtol(text, end, 10);
+
+    if (*end == text || value < 1 || value > most)
+        return bad("'%s' is no number from 1 to %ld", text, most);
+    *number = (int)value;
+    return 0;
+}
+
+static int take_samples(const char *text, int *number)
+{
+    char *end;
+    int rc = take_number(text, &end, MAX_SAMPLES, number);
+
+    return rc || !*end ? rc : bad("'%s' is no number of ranks", text);
+}
+
+static int take_ranks(const char *text, struct options *o)
+{
+    char *end = NULL;
+
+    for (o->n_ranks = 0; o->n_ranks < MAX_SHAPES; text = end + 1) {
+        int rc = take_number(text, &end, 1 << 20, &o->ranks[o->n_ranks]);
+
+        if (rc)
+            return rc;
+        o->n_ranks++;
+        if (!*end)
+            return 0;
+        if (*end != ',')
+            return bad("'%s' is no list of ranks; write 64,1024", text);
+    }
+    return bad("more than %d numbers of ranks; start plan_build twice",
+               MAX_SHAPES);
+}
+
+static int check_collective(const char *name)
+{
+    for (int k = 0; k < COLL_N_COLLECTIVES; k++)
+        if (!strcmp(name, coll_collective_name((enum coll_collective)k)))
+            return 0;
+    return bad("there is no collective '%s'; allreduce is one", name);
+}
+
+/* Everything may have failed to be written only now, on a full disk. */
+static int finish(int rc)
+{
+    if (!ferror(stdout) && !fclose(stdout))
+        return rc;
+    bad("cannot write the output; make room or write elsewhere");
+    return 1;
+}
+
+enum { OPT_JSON = 256 };
+
+static const struct option long_options[] = {
+    {"ranks", required_argument, NULL, 'r'},
+    {"collective", required_argument, NULL, 'c'},
+    {"algo", required_argument, NULL, 'a'},
+    {"bytes", required_argument, NULL, 'b'},
+    {"chunk", required_argument, NULL, 'k'},
+    {"samples", required_argument, NULL, 'n'},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0},
+};
+
+static int take(int letter, struct options *o)
+{
+    switch (letter) {
+    case 'r':
+        return take_ranks(optarg, o);
+    case 'c':
+        o->collective = optarg;
+        return check_collective(optarg);
+    case 'a':
+        o->algo = optarg;
+        return 0;
+    case 'b':
+        return take_bytes(optarg, &o->bytes);
+    case 'k':
+        return take_bytes(optarg, &o->chunk);
+    case 'n':
+        return take_samples(optarg, &o->n_samples);
+    case OPT_JSON:
+        o->is_json = 1;
+        return 0;
+    default: /* getopt has said what is wrong */
+        fputs("plan_build: see plan_build --help\n", stderr);
+        return 2;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = {.ranks = {64, 256, 1024, 4096, 16384, 65536},
+                        .n_ranks = 6,
+                        .bytes = 64 << 20,
+                        .chunk = 128 << 10,
+                        .n_samples = 7};
+    int letter, rc = 0;
+
+    while (!rc && (letter = getopt_long(argc, argv, "r:c:a:b:k:n:hV",
+                                        long_options, NULL)) != -1) {
+        if (letter == 'h' || letter == 'V') {
+            if (letter == 'h')
+                fputs(usage, stdout);
+            else
+                printf("plan_build (libcoll) %s\n", coll_version());
+            return finish(0);
+        }
+        rc = take(letter, &o);
+    }
+    if (!rc && optind < argc)
+        rc = bad("unexpected argument %s; see --help", argv[optind]);
+    return finish(rc ? rc : run(&o));
+}
