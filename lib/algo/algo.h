@@ -88,7 +88,7 @@ double coll__mean_part(const struct coll__problem *pb, enum coll__buf buf);
 
 /* Gather or scatter blocks of n bytes over a binomial tree of p ranks, each
  * message with all blocks of its subtree, in s. */
-double coll__cost_tree(const struct coll__view *view, int p, double n);
+double coll__cost_gather(const struct coll__view *view, int p, double n);
 
 /* Where this rank's own input lies: its part of IN or, in place, of OUT. */
 struct coll__span coll__own_in(const struct coll__problem *pb);

@@ -62,7 +62,7 @@ static double even_tree(const struct coll__view *view, int m, double n)
     return time;
 }
 
-double coll__cost_tree(const struct coll__view *view, int p, double n)
+double coll__cost_gather(const struct coll__view *view, int p, double n)
 {
     int m = power2_below(p), rest = p - m;
     double below, beside;
@@ -71,7 +71,7 @@ double coll__cost_tree(const struct coll__view *view, int p, double n)
         return even_tree(view, m, n);
     /* the highest subtree is the one that is not whole */
     below = coll__cost_message(view, m, rest * n) +
-            coll__cost_tree(view, rest, n);
+            coll__cost_gather(view, rest, n);
     beside = coll__cost_message(view, m, rest * n) -
              coll__cost_message(view, m, 0) + even_tree(view, m, n);
     return below > beside ? below : beside;

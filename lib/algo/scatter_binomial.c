@@ -71,7 +71,7 @@ static double cost(const struct coll__problem *pb)
 {
     double n = coll__mean_part(pb, BUF_IN);
 
-    return coll__cost_tree(pb->view, pb->nranks, n) +
+    return coll__cost_gather(pb->view, pb->nranks, n) +
            coll__cost_work(pb->view, n);
 }
 
