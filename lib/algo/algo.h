@@ -116,6 +116,16 @@ void coll__plan_unpack(const struct coll__problem *pb, struct coll__plan *plan,
                        enum coll__buf buf, int first, int n,
                        struct coll__span src);
 
+/* Let what uses dst from here on wait until src is there: no data moves. */
+static inline void plan_order(struct coll__plan *plan, struct coll__span dst,
+                              struct coll__span src)
+{
+    coll__plan_add(plan, &(struct coll__step){.kind = STEP_ORDER,
+                                              .peer = -1,
+                                              .dst = dst,
+                                              .src = src});
+}
+
 /* dst = op(dst, src) */
 static inline void plan_reduce(struct coll__plan *plan, struct coll__span dst,
                                struct coll__span src)

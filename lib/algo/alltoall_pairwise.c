@@ -39,19 +39,6 @@ static struct coll__span leaving(const struct coll__problem *pb, int s)
                               : saved(pb, pb->nranks - s);
 }
 
-/* Make what writes the start of `next` wait for all of `last`. */
-static void pace(const struct coll__problem *pb, struct coll__plan *plan,
-                 struct coll__span last, struct coll__span next)
-{
-    size_t size = coll_type_size(pb->type);
-
-    if (!last.len || !next.len)
-        return;
-    last.off += last.len - size;
-    last.len = next.len = size;
-    plan_copy(plan, next, last);
-}
-
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
     int p = pb->nranks, r = pb->rank;
@@ -64,7 +51,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
             plan_copy(plan, saved(pb, s), out);
         plan_send(plan, (r + s) % p, leaving(pb, s));
         if (s > 1)
-            pace(pb, plan, coll__part(pb, BUF_OUT, r - s + 1), out);
+            plan_order(plan, out, coll__part(pb, BUF_OUT, r - s + 1));
         plan_recv(plan, (r - s + p) % p, out);
     }
     return plan_status(plan);

@@ -96,7 +96,7 @@ static void run_local(struct coll__prog *prog, int i)
     const struct coll__step *step = &prog->plan.steps[i];
     void *dst = at(prog, &step->dst), *src = at(prog, &step->src);
 
-    if (!step->dst.len)
+    if (!step->dst.len || step->kind == STEP_ORDER)
         return;
     if (step->kind == STEP_COPY)
         prog->device->copy(dst, src, step->dst.len, prog->stream);

@@ -13,8 +13,11 @@
 
 #define ALIGN 64 /* a multiple of every element size */
 
+/* What a step works on; an ORDER step moves nothing. */
 static size_t step_len(const struct coll__step *step)
 {
+    if (step->kind == STEP_ORDER)
+        return 0;
     return coll__step_writes_dst(step->kind) ? step->dst.len : step->src.len;
 }
 

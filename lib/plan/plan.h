@@ -59,6 +59,7 @@ struct coll__span {
 /* X(name, text, reads src, writes dst) */
 #define COLL_STEP_MAP(X)                                                    \
     X(COPY, "copy", 1, 1)               /* dst = src */                     \
+    X(ORDER, "order", 1, 1) /* nothing: who uses dst waits for src */       \
     X(REDUCE, "reduce", 1, 1)           /* dst = op(dst, src) */            \
     X(SCALE, "scale", 0, 1)             /* dst = dst / nranks, for avg */   \
     X(SEND, "send", 1, 0)               /* src to peer */                   \
