@@ -10,8 +10,10 @@
     X(allreduce_binomial)           \
     X(allreduce_one_shot)           \
     X(allreduce_two_shot)           \
+    X(allreduce_rabenseifner)       \
     X(reduce_direct)                \
     X(reduce_binomial)              \
+    X(reduce_rabenseifner)          \
     X(reduce_scatter_direct)        \
     X(reduce_scatter_ring)          \
     X(reduce_scatter_halving)       \

@@ -4,6 +4,7 @@ libcore_la_SOURCES += \
 	%D%/allgather_ring.c \
 	%D%/allreduce_binomial.c \
 	%D%/allreduce_one_shot.c \
+	%D%/allreduce_rabenseifner.c \
 	%D%/allreduce_recursive_doubling.c \
 	%D%/allreduce_ring.c \
 	%D%/allreduce_two_shot.c \
@@ -12,10 +13,13 @@ libcore_la_SOURCES += \
 	%D%/broadcast_chain.c \
 	%D%/combine.c \
 	%D%/combine.h \
+	%D%/halves.c \
+	%D%/halves.h \
 	%D%/list.c \
 	%D%/nest.c \
 	%D%/reduce_binomial.c \
 	%D%/reduce_direct.c \
+	%D%/reduce_rabenseifner.c \
 	%D%/reduce_scatter_direct.c \
 	%D%/reduce_scatter_halving.c \
 	%D%/reduce_scatter_pat.c \
