@@ -11,15 +11,19 @@
     X(allreduce_one_shot)           \
     X(allreduce_two_shot)           \
     X(allreduce_rabenseifner)       \
+    X(allreduce_knomial)            \
     X(reduce_direct)                \
     X(reduce_binomial)              \
     X(reduce_rabenseifner)          \
+    X(reduce_knomial)               \
+    X(reduce_chain)                 \
     X(reduce_scatter_direct)        \
     X(reduce_scatter_ring)          \
     X(reduce_scatter_halving)       \
     X(reduce_scatter_pat)           \
     X(broadcast_binomial)           \
     X(broadcast_chain)              \
+    X(broadcast_knomial)            \
     X(allgather_ring)               \
     X(allgather_bruck)              \
     X(barrier_dissemination)
