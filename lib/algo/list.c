@@ -12,11 +12,13 @@
     X(allreduce_two_shot)           \
     X(allreduce_rabenseifner)       \
     X(allreduce_knomial)            \
+    X(allreduce_double_tree)        \
     X(reduce_direct)                \
     X(reduce_binomial)              \
     X(reduce_rabenseifner)          \
     X(reduce_knomial)               \
     X(reduce_chain)                 \
+    X(reduce_double_tree)           \
     X(reduce_scatter_direct)        \
     X(reduce_scatter_ring)          \
     X(reduce_scatter_halving)       \
@@ -24,6 +26,7 @@
     X(broadcast_binomial)           \
     X(broadcast_chain)              \
     X(broadcast_knomial)            \
+    X(broadcast_double_tree)        \
     X(allgather_ring)               \
     X(allgather_bruck)              \
     X(barrier_dissemination)

@@ -3,6 +3,7 @@ libcore_la_SOURCES += \
 	%D%/allgather_bruck.c \
 	%D%/allgather_ring.c \
 	%D%/allreduce_binomial.c \
+	%D%/allreduce_double_tree.c \
 	%D%/allreduce_knomial.c \
 	%D%/allreduce_one_shot.c \
 	%D%/allreduce_rabenseifner.c \
@@ -12,9 +13,12 @@ libcore_la_SOURCES += \
 	%D%/barrier_dissemination.c \
 	%D%/broadcast_binomial.c \
 	%D%/broadcast_chain.c \
+	%D%/broadcast_double_tree.c \
 	%D%/broadcast_knomial.c \
 	%D%/combine.c \
 	%D%/combine.h \
+	%D%/double_tree.c \
+	%D%/double_tree.h \
 	%D%/halves.c \
 	%D%/halves.h \
 	%D%/knomial.c \
@@ -24,6 +28,7 @@ libcore_la_SOURCES += \
 	%D%/reduce_binomial.c \
 	%D%/reduce_chain.c \
 	%D%/reduce_direct.c \
+	%D%/reduce_double_tree.c \
 	%D%/reduce_knomial.c \
 	%D%/reduce_rabenseifner.c \
 	%D%/reduce_scatter_direct.c \
