@@ -10,14 +10,23 @@
     X(allreduce_binomial)           \
     X(allreduce_one_shot)           \
     X(allreduce_two_shot)           \
+    X(allreduce_rabenseifner)       \
+    X(allreduce_knomial)            \
+    X(allreduce_double_tree)        \
     X(reduce_direct)                \
     X(reduce_binomial)              \
+    X(reduce_rabenseifner)          \
+    X(reduce_knomial)               \
+    X(reduce_chain)                 \
+    X(reduce_double_tree)           \
     X(reduce_scatter_direct)        \
     X(reduce_scatter_ring)          \
     X(reduce_scatter_halving)       \
     X(reduce_scatter_pat)           \
     X(broadcast_binomial)           \
     X(broadcast_chain)              \
+    X(broadcast_knomial)            \
+    X(broadcast_double_tree)        \
     X(allgather_ring)               \
     X(allgather_bruck)              \
     X(allgather_recursive_doubling) \

@@ -5,7 +5,10 @@ libcore_la_SOURCES += \
 	%D%/allgather_recursive_doubling.c \
 	%D%/allgather_ring.c \
 	%D%/allreduce_binomial.c \
+	%D%/allreduce_double_tree.c \
+	%D%/allreduce_knomial.c \
 	%D%/allreduce_one_shot.c \
+	%D%/allreduce_rabenseifner.c \
 	%D%/allreduce_recursive_doubling.c \
 	%D%/allreduce_ring.c \
 	%D%/allreduce_two_shot.c \
@@ -16,15 +19,27 @@ libcore_la_SOURCES += \
 	%D%/blocks.c \
 	%D%/broadcast_binomial.c \
 	%D%/broadcast_chain.c \
+	%D%/broadcast_double_tree.c \
+	%D%/broadcast_knomial.c \
 	%D%/combine.c \
 	%D%/combine.h \
 	%D%/gather_binomial.c \
 	%D%/gather_direct.c \
+	%D%/double_tree.c \
+	%D%/double_tree.h \
+	%D%/halves.c \
+	%D%/halves.h \
+	%D%/knomial.c \
+	%D%/knomial.h \
 	%D%/list.c \
 	%D%/nest.c \
 	%D%/p2p_direct.c \
 	%D%/reduce_binomial.c \
+	%D%/reduce_chain.c \
 	%D%/reduce_direct.c \
+	%D%/reduce_double_tree.c \
+	%D%/reduce_knomial.c \
+	%D%/reduce_rabenseifner.c \
 	%D%/reduce_scatter_direct.c \
 	%D%/reduce_scatter_halving.c \
 	%D%/reduce_scatter_pat.c \

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* k-nomial tree broadcast, radix 4: every rank that has the vector gives it to
+ * three that have not, in each round.
+ *
+ * T = log4(p) (alpha + 2 gap + 3 n beta).  Best for tiny n where a message's
+ * latency is well above the gap between two of them.
+ *
+ *   p = 5, ranks counted from the root     0->4, then 0->3 0->2 0->1
+ *
+ * Source: the k-nomial trees of Chan et al., Concurr. Comput. Pract. Exp.
+ * 19(13), 2007.
+ */
+#include "lib/algo/knomial.h"
+
+static int build(const struct coll__problem *pb, struct coll__plan *plan)
+{
+    int p = pb->nranks, v = (pb->rank - pb->root + p) % p;
+    int d = coll__knomial_reach(v, p);
+    struct coll__span out = coll__whole(pb, BUF_OUT), from = out;
+
+    if (v)
+        plan_recv(plan, (pb->root + coll__knomial_parent(v, p)) % p, out);
+    else
+        from = coll__own_in(pb);
+    for (d /= COLL__RADIX; d; d /= COLL__RADIX)
+        for (int i = COLL__RADIX - 1; i > 0; i--)
+            if (v + i * d < p)
+                plan_send(plan, (pb->rank + i * d) % p, from);
+    plan_copy(plan, out, from);
+    return plan_status(plan);
+}
+
+static double cost(const struct coll__problem *pb)
+{
+    double n = (double)coll__problem_bytes(pb), time = 0;
+    int p = pb->nranks;
+
+    for (int d = 1; d < p; d *= COLL__RADIX) {
+        int fan = (p - 1) / d < COLL__RADIX ? (p - 1) / d : COLL__RADIX - 1;
+
+        time += coll__cost_fan(pb->view, fan, fan * d, n);
+    }
+    return time;
+}
+
+const struct coll__algo coll__algo_broadcast_knomial = {
+    .name = "knomial",
+    .what = "whole vector down a tree of radix 4",
+    .serves = COLL_FOR(BROADCAST),
+    .build = build,
+    .cost = cost,
+};

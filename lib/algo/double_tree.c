@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* double_tree.c - in-order binary trees by the bits of a node's number.
+ *
+ * Count nodes from 1.  With h the lowest bit of i that is set, the subtree of
+ * node i is i - h + 1 .. i + h - 1, as far as it goes, and h / 2 is how far its
+ * children are away; odd nodes are leaves.
+ */
+#include "lib/algo/double_tree.h"
+
+static int above(int i, int n)
+{
+    int h = i & -i, up = (i ^ h) | 2 * h;
+
+    return up > n ? i ^ h : up; /* 0: it is the top */
+}
+
+/* The tree over 1 .. n. */
+static struct coll__tree_node in_order(int i, int n)
+{
+    struct coll__tree_node node = {.up = above(i, n)};
+    int half = (i & -i) / 2;
+
+    if (half)
+        node.down[node.n_down++] = i - half;
+    while (half && i + half > n)
+        half /= 2;
+    if (half)
+        node.down[node.n_down++] = i + half;
+    return node;
+}
+
+/* Between a node, 0 .. n-1, and its number in a tree, 1 .. n. */
+static int number_of(int node, int n, int which)
+{
+    if (!which)
+        return node + 1;
+    return n % 2 ? (node + n - 1) % n + 1 : n - node;
+}
+
+static int node_of(int i, int n, int which)
+{
+    if (!which)
+        return i - 1;
+    return n % 2 ? i % n : n - i;
+}
+
+struct coll__tree_node coll__double_tree(int n, int which, int node)
+{
+    struct coll__tree_node at = in_order(number_of(node, n, which), n);
+
+    at.up = at.up ? node_of(at.up, n, which) : -1;
+    for (int i = 0; i < at.n_down; i++)
+        at.down[i] = node_of(at.down[i], n, which);
+    return at;
+}
+
+int coll__double_tree_top(int n, int which)
+{
+    return node_of(power2_below(n), n, which);
+}
+
+static int rank_behind_root(const struct coll__problem *pb, int node)
+{
+    int root = coll__ring_place(pb->view, pb->root);
+
+    return coll__ring_at(pb->view, pb->nranks, root + 1 + node);
+}
+
+struct coll__rooted coll__double_tree_rooted(const struct coll__problem *pb,
+                                             int which)
+{
+    int p = pb->nranks, v = coll__ring_place(pb->view, pb->rank) -
+                            coll__ring_place(pb->view, pb->root);
+    struct coll__rooted at = {.up = -1};
+    struct coll__tree_node node;
+
+    if (p == 1)
+        return at;
+    if (!v) {
+        at.down[at.n_down++] =
+            rank_behind_root(pb, coll__double_tree_top(p - 1, which));
+        return at;
+    }
+    node = coll__double_tree(p - 1, which, (v - 1 + p) % p);
+    at.up = node.up < 0 ? pb->root : rank_behind_root(pb, node.up);
+    for (; at.n_down < node.n_down; at.n_down++)
+        at.down[at.n_down] = rank_behind_root(pb, node.down[at.n_down]);
+    return at;
+}
+
+/* Several messages of n bytes one after another, in a stream; of a group of
+ * ranks that are one level's neighbours about twice as many cross its border
+ * as pass a single rank. */
+static double stream(const struct coll__view *view, int n_messages, double n)
+{
+    double time = 0;
+
+    for (int l = 0; l < view->n_levels; l++) {
+        const struct coll__level *level = &view->levels[l];
+        double share = (l ? 2 : 1) * level->share;
+        double beta = level->beta > share ? level->beta : share;
+
+        if (l && level->size_max == view->levels[l - 1].size_max)
+            continue;
+        if (n_messages * (level->gap + n * beta) > time)
+            time = n_messages * (level->gap + n * beta);
+    }
+    return time;
+}
+
+double coll__double_tree_cost(const struct coll__view *view, int hops, double n,
+                              int passes, struct coll__tree_load load)
+{
+    double k = coll__pieces(view, n / 2), piece = n / 2 / k, time = 0;
+    struct coll__view in_order = *view; /* as nodes are counted */
+
+    in_order.is_contiguous = 1;
+    for (int i = 0; i < hops; i++)
+        time += passes * coll__cost_fan(&in_order, 2, 1 << i, piece) +
+                coll__cost_work(view, load.n_reduced * piece);
+    return time + (k - 1) * (stream(view, load.n_messages, piece) +
+                             coll__cost_work(view, load.n_reduced * piece));
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* double_tree.h - two binary trees over the same ranks: who talks to whom.
+ *
+ * A rank that has children in one tree has none in the other (but one rank in
+ * neither, when their number is odd), so with half of the vector in each tree
+ * every rank sends and receives as much as any other, and all links are busy.
+ * Both trees are in-order: a subtree is a run of neighbours.
+ *
+ *   7 nodes, first tree        second tree: the same, turned by one
+ *         4                          5
+ *       /   \                      /   \
+ *      2     6                    3     7
+ *     / \   / \                  / \   / \
+ *    1   3 5   7                2   4 6   1
+ *
+ * For an even number the second tree is the first one's mirror image.
+ *
+ * Source: Sanders, Speck and Traeff, Parallel Comput. 35(12), 2009.
+ */
+#ifndef COLL_LIB_ALGO_DOUBLE_TREE_H
+#define COLL_LIB_ALGO_DOUBLE_TREE_H
+
+#include "lib/algo/algo.h"
+
+struct coll__tree_node {
+    int up, down[2], n_down; /* nodes; up is -1 at the top */
+};
+
+/* The neighbours of a node (0 .. n-1) in tree `which` (0 or 1) of n nodes. */
+struct coll__tree_node coll__double_tree(int n, int which, int node);
+
+/* The top of that tree. */
+int coll__double_tree_top(int n, int which);
+
+/* Of a collective with a root, whose trees span all other ranks: node v of them
+ * is the v-th rank behind the root in the ring. */
+struct coll__rooted {
+    int up, down[2], n_down; /* ranks; the root is above both tops */
+};
+struct coll__rooted coll__double_tree_rooted(const struct coll__problem *pb,
+                                             int which);
+
+/* Of a piece of both halves: the messages that pass the fullest node, in the
+ * fuller direction, and those that are added to what it has. */
+struct coll__tree_load {
+    int n_messages, n_reduced;
+};
+
+/* Predicted time of n bytes, half in each tree, over `hops` hops from a leaf to
+ * the top; passes: 2 when the result comes back. */
+double coll__double_tree_cost(const struct coll__view *view, int hops, double n,
+                              int passes, struct coll__tree_load load);
+
+#endif

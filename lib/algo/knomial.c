@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* knomial.c - sums up a k-nomial tree.
+ *
+ * Radix 4 joins two levels of the canonical tree: a node and its children a, b,
+ * c of one level combine as (node a) (b c).  The tree is one over the operands
+ * of the fold, a power of two, so a level has three children or, the last one,
+ * perhaps one.
+ */
+#include "lib/algo/knomial.h"
+#include "lib/algo/combine.h"
+
+struct climber {
+    struct coll__plan *plan;
+    struct coll__fold fold;
+    int top, p;
+    struct coll__span sum, own, tmp[3]; /* own: IN, or sum once it has begun */
+};
+
+static int rank_of(const struct climber *c, int operand)
+{
+    return (c->top + coll__fold_rank(&c->fold, operand)) % c->p;
+}
+
+/* Add what the children at distance d, 2d, 3d have. */
+static void absorb_level(struct climber *c, int d)
+{
+    int node = c->fold.operand;
+
+    plan_absorb(c->plan, rank_of(c, node + d), 0, c->sum, c->own, c->tmp[0]);
+    c->own = c->sum;
+    if (2 * d >= c->fold.m)
+        return;
+    plan_recv(c->plan, rank_of(c, node + 2 * d), c->tmp[1]);
+    plan_recv(c->plan, rank_of(c, node + 3 * d), c->tmp[2]);
+    plan_reduce(c->plan, c->tmp[1], c->tmp[2]);
+    plan_reduce(c->plan, c->sum, c->tmp[1]);
+}
+
+void coll__knomial_reduce(const struct coll__problem *pb,
+                          struct coll__plan *plan, int top,
+                          struct coll__span sum)
+{
+    int p = pb->nranks, node;
+    size_t free = sum.buf == BUF_TMP ? sum.off + sum.len : 0;
+    struct climber c = {.plan = plan,
+                        .fold = coll__fold_of(p, (pb->rank - top + p) % p),
+                        .top = top,
+                        .p = p,
+                        .sum = sum,
+                        .own = coll__own_in(pb)};
+
+    for (int i = 0; i < 3; i++)
+        c.tmp[i] = coll__scratch(sum, free + (size_t)i * sum.len);
+    node = c.fold.operand;
+    if (node < 0) {
+        plan_send(plan, (pb->rank - 1 + p) % p, c.own);
+        return;
+    }
+    if (node < c.fold.e) {
+        plan_absorb(plan, (pb->rank + 1) % p, 0, sum, c.own, c.tmp[0]);
+        c.own = sum;
+    }
+    for (int d = 1; d < coll__knomial_reach(node, c.fold.m); d *= COLL__RADIX)
+        absorb_level(&c, d);
+    if (node)
+        plan_send(plan, rank_of(&c, coll__knomial_parent(node, c.fold.m)),
+                  c.own);
+    else
+        plan_copy(plan, sum, c.own); /* when it is alone */
+}
+
+/* Messages between a node and its children of one level. */
+static int level_fan(int m, int d) { return 2 * d < m ? COLL__RADIX - 1 : 1; }
+
+double coll__knomial_up_cost(const struct coll__problem *pb)
+{
+    double n = (double)coll__problem_bytes(pb);
+    double time = coll__knomial_down_cost(pb);
+    int m = power2_below(pb->nranks);
+
+    for (int d = 1; d < m; d *= COLL__RADIX)
+        time += coll__cost_work(pb->view, level_fan(m, d) * n);
+    return time + (m < pb->nranks ? coll__cost_work(pb->view, n) : 0);
+}
+
+double coll__knomial_down_cost(const struct coll__problem *pb)
+{
+    double n = (double)coll__problem_bytes(pb), time = 0;
+    int m = power2_below(pb->nranks);
+
+    for (int d = 1; d < m; d *= COLL__RADIX) {
+        int fan = level_fan(m, d);
+
+        time += coll__cost_fan(pb->view, fan, fan * d, n);
+    }
+    return time + (m < pb->nranks ? coll__cost_message(pb->view, 1, n) : 0);
+}
