@@ -10,10 +10,12 @@
     X(allreduce_binomial)           \
     X(broadcast_binomial)           \
     X(broadcast_chain)              \
+    X(broadcast_scatter_allgather)  \
     X(allgather_ring)               \
     X(allgather_bruck)              \
     X(allgather_recursive_doubling) \
     X(allgather_direct)             \
+    X(allgather_pat)                \
     X(alltoall_direct)              \
     X(alltoall_pairwise)            \
     X(alltoall_bruck)               \
@@ -22,7 +24,8 @@
     X(scatter_direct)               \
     X(scatter_binomial)             \
     X(p2p_direct)                   \
-    X(barrier_dissemination)
+    X(barrier_dissemination)        \
+    X(barrier_binomial)
 
 #define X(name) extern const struct coll__algo coll__algo_##name;
 COLL_ALGO_MAP(X)
