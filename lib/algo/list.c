@@ -4,42 +4,45 @@
 
 #include <string.h>
 
-#define COLL_ALGO_MAP(X)            \
-    X(allreduce_ring)               \
-    X(allreduce_recursive_doubling) \
-    X(allreduce_binomial)           \
-    X(allreduce_one_shot)           \
-    X(allreduce_two_shot)           \
-    X(allreduce_rabenseifner)       \
-    X(allreduce_knomial)            \
-    X(allreduce_double_tree)        \
-    X(reduce_direct)                \
-    X(reduce_binomial)              \
-    X(reduce_rabenseifner)          \
-    X(reduce_knomial)               \
-    X(reduce_chain)                 \
-    X(reduce_double_tree)           \
-    X(reduce_scatter_direct)        \
-    X(reduce_scatter_ring)          \
-    X(reduce_scatter_halving)       \
-    X(reduce_scatter_pat)           \
-    X(broadcast_binomial)           \
-    X(broadcast_chain)              \
-    X(broadcast_knomial)            \
-    X(broadcast_double_tree)        \
-    X(allgather_ring)               \
-    X(allgather_bruck)              \
-    X(allgather_recursive_doubling) \
-    X(allgather_direct)             \
-    X(alltoall_direct)              \
-    X(alltoall_pairwise)            \
-    X(alltoall_bruck)               \
-    X(gather_direct)                \
-    X(gather_binomial)              \
-    X(scatter_direct)               \
-    X(scatter_binomial)             \
-    X(p2p_direct)                   \
-    X(barrier_dissemination)
+#define COLL_ALGO_MAP(X)             \
+    X(allreduce_ring)                \
+    X(allreduce_recursive_doubling)  \
+    X(allreduce_binomial)            \
+    X(allreduce_one_shot)            \
+    X(allreduce_two_shot)            \
+    X(allreduce_rabenseifner)        \
+    X(allreduce_knomial)             \
+    X(allreduce_double_tree)         \
+    X(reduce_direct)                 \
+    X(reduce_binomial)               \
+    X(reduce_rabenseifner)           \
+    X(reduce_knomial)                \
+    X(reduce_chain)                  \
+    X(reduce_double_tree)            \
+    X(reduce_scatter_direct)         \
+    X(reduce_scatter_ring)           \
+    X(reduce_scatter_halving)        \
+    X(reduce_scatter_pat)            \
+    X(broadcast_binomial)            \
+    X(broadcast_chain)               \
+    X(broadcast_knomial)             \
+    X(broadcast_double_tree)         \
+    X(broadcast_scatter_allgather)   \
+    X(allgather_ring)                \
+    X(allgather_bruck)               \
+    X(allgather_recursive_doubling)  \
+    X(allgather_direct)              \
+    X(allgather_pat)                 \
+    X(alltoall_direct)               \
+    X(alltoall_pairwise)             \
+    X(alltoall_bruck)                \
+    X(gather_direct)                 \
+    X(gather_binomial)               \
+    X(scatter_direct)                \
+    X(scatter_binomial)              \
+    X(p2p_direct)                    \
+    X(barrier_dissemination)         \
+    X(barrier_binomial)
 
 #define X(name) extern const struct coll__algo coll__algo_##name;
 COLL_ALGO_MAP(X)

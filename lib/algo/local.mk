@@ -2,6 +2,7 @@ libcore_la_SOURCES += \
 	%D%/algo.h \
 	%D%/allgather_bruck.c \
 	%D%/allgather_direct.c \
+	%D%/allgather_pat.c \
 	%D%/allgather_recursive_doubling.c \
 	%D%/allgather_ring.c \
 	%D%/allreduce_binomial.c \
@@ -15,18 +16,20 @@ libcore_la_SOURCES += \
 	%D%/alltoall_bruck.c \
 	%D%/alltoall_direct.c \
 	%D%/alltoall_pairwise.c \
+	%D%/barrier_binomial.c \
 	%D%/barrier_dissemination.c \
 	%D%/blocks.c \
 	%D%/broadcast_binomial.c \
 	%D%/broadcast_chain.c \
 	%D%/broadcast_double_tree.c \
 	%D%/broadcast_knomial.c \
+	%D%/broadcast_scatter_allgather.c \
 	%D%/combine.c \
 	%D%/combine.h \
-	%D%/gather_binomial.c \
-	%D%/gather_direct.c \
 	%D%/double_tree.c \
 	%D%/double_tree.h \
+	%D%/gather_binomial.c \
+	%D%/gather_direct.c \
 	%D%/halves.c \
 	%D%/halves.h \
 	%D%/knomial.c \

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* PAT allgather (parallel aggregated trees): a binomial tree for every block,
+ * the longest way first.
+ *
+ * In round k = K-1 .. 0 (K = ceil(log2 p)) rank r gives rank r + 2^k all blocks
+ * that came from r - j, for the j that are multiples of 2^(k+1): one block over
+ * the longest way, p/2 over the shortest, where Bruck's does the opposite.  With
+ * n bytes from each rank, T = log2(p) alpha + (p - 1) n beta + 2 (p - 1) n gamma
+ * while blocks are small and go many in one message; large ones go one by one,
+ * straight from OUT to OUT: T = alpha + (p - 1) (gap + n beta), or less than
+ * log2(p) alpha more.  Best where far links are narrow.
+ *
+ *   p = 5, one column a rank
+ *     start        k = 2        k = 1        k = 0
+ *     a . . . .    a . . . a    a . a . a    a a a a a
+ *     . b . . .    b b . . .    b b . b .    b b b b b
+ *     . . c . .    . c c . .    . c c . c    c c c c c
+ *     . . . d .    . . d d .    d . d d .    d d d d d
+ *     . . . . e    . . . e e    . e . e e    e e e e e
+ *
+ * Scratch is bounded: a message of several blocks goes through one of two slots
+ * of SLOT bytes at each end.  Within a round the blocks that have been there the
+ * longest leave first (j in order of its bits from the highest down), so that a
+ * long round does not wait for the one before.
+ *
+ * Source: Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter
+ * operations at scale", arXiv 2506.20252, 2025.
+ */
+#include "lib/algo/algo.h"
+
+#define SLOT 16384 /* beyond this, packing costs more than it saves */
+#define MOST 256   /* blocks in one message */
+
+struct pat {
+    const struct coll__problem *pb;
+    struct coll__plan *plan;
+    int at_once; /* blocks in one message, at most */
+    size_t slot; /* bytes */
+    int turn;    /* the pair of slots to use next */
+    int n, j[MOST]; /* the message that is being put together */
+};
+
+static size_t longest_part(const struct coll__problem *pb)
+{
+    size_t longest = coll__part(pb, BUF_OUT, 0).len;
+
+    for (int r = 1; pb->out_counts && r < pb->nranks; r++) {
+        size_t len = coll__part(pb, BUF_OUT, r).len;
+
+        longest = len > longest ? len : longest;
+    }
+    return longest;
+}
+
+static int blocks_at_once(size_t longest)
+{
+    if (longest * MOST <= SLOT)
+        return MOST;
+    return longest < SLOT ? (int)(SLOT / longest) : 1;
+}
+
+/* The i-th j of round k of `rounds`: the bits of i, in reverse, above bit k. */
+static int jump(int rounds, int k, int i)
+{
+    int j = 0;
+
+    for (int bit = rounds - 1; bit > k; bit--, i /= 2)
+        j |= (i & 1) << bit;
+    return j;
+}
+
+/* Exchange several blocks in one message through a pair of slots. */
+static void pass_packed(struct pat *pat, int to, int from)
+{
+    const struct coll__problem *pb = pat->pb;
+    struct coll__span give = {BUF_TMP, 2 * pat->slot * (size_t)pat->turn, 0};
+    struct coll__span get = {BUF_TMP, give.off + pat->slot, 0}, one = give;
+
+    for (int i = 0; i < pat->n; i++) {
+        one.len = coll__part(pb, BUF_OUT, pb->rank - pat->j[i]).len;
+        one.off = give.off + give.len;
+        plan_copy(pat->plan, one,
+                  coll__part(pb, BUF_OUT, pb->rank - pat->j[i]));
+        give.len += one.len;
+        get.len += coll__part(pb, BUF_OUT, from - pat->j[i]).len;
+    }
+    plan_send(pat->plan, to, give);
+    plan_recv(pat->plan, from, get);
+    one.off = get.off;
+    for (int i = 0; i < pat->n; i++, one.off += one.len) {
+        one.len = coll__part(pb, BUF_OUT, from - pat->j[i]).len;
+        plan_copy(pat->plan, coll__part(pb, BUF_OUT, from - pat->j[i]), one);
+    }
+    pat->turn = !pat->turn;
+}
+
+/* Send and receive what has been put together, if anything. */
+static void pass(struct pat *pat, int d)
+{
+    int p = pat->pb->nranks, r = pat->pb->rank;
+    int to = (r + d) % p, from = (r - d + p) % p;
+
+    if (pat->n > 1) {
+        pass_packed(pat, to, from);
+    } else if (pat->n == 1) {
+        plan_send(pat->plan, to, coll__part(pat->pb, BUF_OUT, r - pat->j[0]));
+        plan_recv(pat->plan, from,
+                  coll__part(pat->pb, BUF_OUT, from - pat->j[0]));
+    }
+    pat->n = 0;
+}
+
+static int build(const struct coll__problem *pb, struct coll__plan *plan)
+{
+    struct pat pat = {.pb = pb, .plan = plan};
+    int p = pb->nranks, rounds = log2_up(p);
+    size_t longest = longest_part(pb);
+
+    pat.at_once = blocks_at_once(longest);
+    pat.slot = (size_t)pat.at_once * longest;
+    plan_copy(plan, coll__part(pb, BUF_OUT, pb->rank), coll__own_in(pb));
+    for (int k = rounds - 1; k >= 0; k--) {
+        for (int i = 0; i < 1 << (rounds - 1 - k); i++) {
+            int j = jump(rounds, k, i);
+
+            if (j + (1 << k) >= p)
+                continue; /* r + 2^k has it, or nobody is there */
+            pat.j[pat.n++] = j;
+            if (pat.n == pat.at_once)
+                pass(&pat, 1 << k);
+        }
+        pass(&pat, 1 << k);
+    }
+    return plan_status(plan);
+}
+
+static double max_double(double a, double b) { return a > b ? a : b; }
+
+/* A message leaves when the one before it is out, and the first of a round that
+ * carries what came in the round before also waits for that. */
+static double cost(const struct coll__problem *pb)
+{
+    const struct coll__view *view = pb->view;
+    double n = coll__mean_part(pb, BUF_OUT), time = 0, alpha = 0;
+    int p = pb->nranks, at_once = blocks_at_once(longest_part(pb));
+
+    for (int d = 1 << log2_up(p) >> 1; d; d /= 2) {
+        int blocks = (p - 1 + d) / (2 * d);
+        int messages = (blocks + at_once - 1) / at_once;
+        double gap =
+            coll__cost_fan(view, 2, d, 0) - coll__cost_fan(view, 1, d, 0);
+        double out, packing = at_once > 1 ? 2 * n * blocks : 0;
+
+        alpha = coll__cost_shift(view, d, 0);
+        out = coll__cost_shift(view, d, n * blocks) - alpha;
+        time += max_double(out + (messages - 1) * gap, alpha + out / messages);
+        time += coll__cost_work(view, packing);
+    }
+    return time + alpha;
+}
+
+const struct coll__algo coll__algo_allgather_pat = {
+    .name = "pat",
+    .what = "a binomial tree for every block, the longest way first",
+    .serves = COLL_FOR(ALLGATHER) | COLL_FOR(ALLGATHERV),
+    .build = build,
+    .cost = cost,
+};
