@@ -7,6 +7,7 @@ libcore_la_SOURCES += \
 	%D%/allgather_ring.c \
 	%D%/allreduce_binomial.c \
 	%D%/allreduce_double_tree.c \
+	%D%/allreduce_hierarchical.c \
 	%D%/allreduce_knomial.c \
 	%D%/allreduce_one_shot.c \
 	%D%/allreduce_rabenseifner.c \
@@ -22,6 +23,7 @@ libcore_la_SOURCES += \
 	%D%/broadcast_binomial.c \
 	%D%/broadcast_chain.c \
 	%D%/broadcast_double_tree.c \
+	%D%/broadcast_hierarchical.c \
 	%D%/broadcast_knomial.c \
 	%D%/broadcast_scatter_allgather.c \
 	%D%/combine.c \
@@ -34,6 +36,8 @@ libcore_la_SOURCES += \
 	%D%/halves.h \
 	%D%/knomial.c \
 	%D%/knomial.h \
+	%D%/levels.c \
+	%D%/levels.h \
 	%D%/list.c \
 	%D%/nest.c \
 	%D%/p2p_direct.c \
@@ -41,6 +45,7 @@ libcore_la_SOURCES += \
 	%D%/reduce_chain.c \
 	%D%/reduce_direct.c \
 	%D%/reduce_double_tree.c \
+	%D%/reduce_hierarchical.c \
 	%D%/reduce_knomial.c \
 	%D%/reduce_rabenseifner.c \
 	%D%/reduce_scatter_direct.c \

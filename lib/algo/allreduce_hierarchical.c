@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Hierarchical allreduce: on each level of the machine, from the inside, a
+ * reduce-scatter within the group; then each rank goes on with its shard, among
+ * the ranks that have the same one in the neighbouring groups; on the last level
+ * an allreduce; then allgathers on the way back.
+ *
+ * With g ranks a group only n/g bytes of each rank leave it, by g ways at the
+ * same time: all rails are busy, none carries a byte twice.  The algorithm of
+ * each level is the cheapest one for the problem there, and T is the sum over
+ * the levels.  Best for large n where the levels differ much.
+ *
+ *   p = 4, two hosts of two; n = ab, X = sum over all ranks
+ *     rank  start   within host   between hosts   within host
+ *     0     a b     a0+a1 .       X .             X X
+ *     1     a b     . b0+b1       . X             X X
+ *     2     a b     a2+a3 .       X .             X X
+ *     3     a b     . b2+b3       . X             X X
+ *
+ * Of groups of different sizes only as many ranks have shards as the smallest
+ * group has.
+ *
+ * Source: Cho et al., "BlueConnect", SysML 2019; Jia et al., arXiv 1807.11205,
+ * 2018 (hierarchical all-reduce).
+ */
+#include "lib/algo/levels.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* How a team's vector is cut: [n] each, for the v collectives. */
+struct cut {
+    size_t *counts, *displs;
+};
+
+/* Cut the vector among the first `owners` of n ranks. */
+static int cut_init(const struct coll__problem *pb, struct coll__span vector,
+                    int n, int owners, struct cut *cut)
+{
+    size_t size = coll_type_size(pb->type);
+
+    cut->counts = calloc(2 * (size_t)n, sizeof(size_t));
+    if (!cut->counts)
+        return COLL_ERR_NOMEM;
+    cut->displs = cut->counts + n;
+    for (int i = 0; i < n; i++) {
+        struct coll__span part =
+            coll__cuts(pb, vector, owners, i < owners ? i : owners,
+                       i < owners ? i + 1 : owners);
+
+        cut->counts[i] = part.len / size;
+        cut->displs[i] = (part.off - vector.off) / size;
+    }
+    return COLL_OK;
+}
+
+/* The two problems of a team on a level below the last. */
+static struct coll__problem scatter_of(const struct coll__problem *pb,
+                                       int level, int n, double flows,
+                                       const struct cut *cut,
+                                       struct coll__view *flat)
+{
+    struct coll__problem inner = coll__level_problem(
+        pb, COLL_REDUCE_SCATTERV, level, n, flows, flat);
+
+    inner.in_counts = cut->counts;
+    inner.in_displs = cut->displs;
+    return inner;
+}
+
+static struct coll__problem gather_of(const struct coll__problem *pb,
+                                      int level, int n, double flows,
+                                      const struct cut *cut,
+                                      struct coll__view *flat)
+{
+    struct coll__problem inner = coll__level_problem(pb, COLL_ALLGATHERV,
+                                                     level, n, flows, flat);
+
+    inner.out_counts = cut->counts;
+    inner.out_displs = cut->displs;
+    return inner;
+}
+
+/* Where a climb from level to level has come. */
+struct climb {
+    const struct coll__problem *pb;
+    struct coll__plan *plan;
+    int level;
+    double flows;             /* shards in a group of the level below */
+    struct coll__span vector; /* this rank's shard, in OUT */
+    struct coll__span own;    /* where its operand lies: there, or in IN */
+};
+
+static void climb(struct climb c);
+
+static int is_out(const struct climb *c) { return c->own.buf == BUF_OUT; }
+
+static void allreduce(const struct climb *c, const struct coll__team *team)
+{
+    struct coll__frame frame = {team->ranks, c->own, c->vector};
+    struct coll__view flat;
+    struct coll__problem inner = coll__level_problem(
+        c->pb, COLL_ALLREDUCE, c->level, team->n, c->flows, &flat);
+
+    inner.rank = team->me;
+    inner.count = c->vector.len / coll_type_size(c->pb->type);
+    inner.in_place = is_out(c);
+    coll__plan_cheapest(c->plan, &inner, &frame);
+    plan_finish(c->pb, c->plan, c->vector);
+}
+
+/* Reduce-scatter, go on with the own shard if there is one, allgather. */
+static void between(const struct climb *c, const struct coll__team *team,
+                    const struct cut *cut, int owners)
+{
+    size_t size = coll_type_size(c->pb->type);
+    struct coll__span shard = {BUF_OUT,
+                               c->vector.off + cut->displs[team->me] * size,
+                               cut->counts[team->me] * size};
+    struct coll__frame frame = {team->ranks, c->own, shard};
+    struct coll__view flat;
+    struct coll__problem inner =
+        scatter_of(c->pb, c->level, team->n, c->flows, cut, &flat);
+    struct climb next = *c;
+
+    inner.rank = team->me;
+    inner.count = cut->counts[team->me];
+    inner.in_place = inner.spoils_in = is_out(c);
+    coll__plan_cheapest(c->plan, &inner, &frame);
+    if (team->me < owners) {
+        next.level++;
+        next.flows *= owners;
+        next.vector = next.own = shard;
+        climb(next);
+    }
+    inner = gather_of(c->pb, c->level, team->n, c->flows, cut, &flat);
+    inner.rank = team->me;
+    inner.count = cut->counts[team->me];
+    inner.in_place = 1;
+    frame.out = c->vector;
+    coll__plan_cheapest(c->plan, &inner, &frame);
+}
+
+static void climb(struct climb c)
+{
+    const struct coll__view *view = c.pb->view;
+    int owners = coll__level_fan(view, c.level).least;
+    struct coll__team team;
+    struct cut cut = {0};
+
+    if (coll__team_of_index(view, c.level, c.pb->rank, &team)) {
+        c.plan->status = COLL_ERR_NOMEM;
+        return;
+    }
+    if (c.level == view->n_levels - 1)
+        allreduce(&c, &team);
+    else if (cut_init(c.pb, c.vector, team.n, owners, &cut) == COLL_OK)
+        between(&c, &team, &cut, owners);
+    else
+        c.plan->status = COLL_ERR_NOMEM;
+    free(cut.counts);
+    free(team.ranks);
+}
+
+static int build(const struct coll__problem *pb, struct coll__plan *plan)
+{
+    climb((struct climb){.pb = pb,
+                         .plan = plan,
+                         .flows = 1,
+                         .vector = coll__whole(pb, BUF_OUT),
+                         .own = coll__own_in(pb)});
+    return plan_status(plan);
+}
+
+static double cost(const struct coll__problem *pb)
+{
+    struct coll__span vector = coll__whole(pb, BUF_OUT);
+    double time = 0, flows = 1;
+    struct coll__problem inner;
+    struct coll__view flat;
+    int last = pb->view->n_levels - 1;
+
+    for (int l = 0; l < last; l++) {
+        struct coll__fan fan = coll__level_fan(pb->view, l);
+        struct cut cut;
+
+        if (cut_init(pb, vector, fan.most, fan.least, &cut))
+            return HUGE_VAL;
+        inner = scatter_of(pb, l, fan.most, flows, &cut, &flat);
+        time += coll__cheapest_cost(&inner);
+        inner = gather_of(pb, l, fan.most, flows, &cut, &flat);
+        time += coll__cheapest_cost(&inner);
+        free(cut.counts);
+        flows *= fan.least;
+        vector = coll__cut(pb, vector, fan.least, 0);
+    }
+    inner = coll__level_problem(pb, COLL_ALLREDUCE, last,
+                                coll__level_fan(pb->view, last).most, flows,
+                                &flat);
+    inner.count = vector.len / coll_type_size(pb->type);
+    return time + coll__cheapest_cost(&inner);
+}
+
+const struct coll__algo coll__algo_allreduce_hierarchical = {
+    .name = "hierarchical",
+    .what = "level by level, every rank with a shard of its own",
+    .serves = COLL_FOR(ALLREDUCE),
+    .build = build,
+    .cost = cost,
+    .refuses = coll__level_refuses,
+};
