@@ -32,7 +32,38 @@ static void end(struct group *g)
         coll__plan_fini(&g->plans[r]);
 }
 
+static struct coll__problem allreduce(int p, size_t count)
+{
+    return (struct coll__problem){.collective = COLL_ALLREDUCE,
+                                  .type = COLL_I32,
+                                  .nranks = p,
+                                  .count = count};
+}
+
+static const struct coll__algo *algo_of(enum coll_collective collective,
+                                        const char *name)
+{
+    const struct coll__algo *algo = coll__algo_find(collective, name);
+
+    ck_assert_msg(algo != NULL, "no algorithm %s", name);
+    return algo;
+}
+
 /* ---- every algorithm is right -------------------------------------------- */
+
+/* Prices that lead to other choices for other p. */
+static void set_prices(struct coll__view *view, int p)
+{
+    for (int l = 0; l < view->n_levels; l++) {
+        int kind = (p + l) % 7;
+
+        view->levels[l].alpha = kind % 2 ? 1e-6 : 1e-9;
+        view->levels[l].gap = kind < 4 ? 1e-9 : 0.7e-6;
+        view->levels[l].beta = kind % 3 ? 1e-9 : 1e-8;
+        view->levels[l].share = kind % 3 ? 1e-9 : 0.5e-9;
+    }
+    view->gamma = p % 5 ? 1e-10 : 1e-8;
+}
 
 /* Machines of p ranks: one level; hosts of 4 in turn; hosts of 3 next to each
  * other, in pairs. */
@@ -53,6 +84,8 @@ static void make_views(struct coll__view views[3], int p)
     ck_assert_int_eq(
         coll__view_init(&views[2], p, 3, (const int *const[]){hosts, pairs}),
         COLL_OK);
+    for (int v = 0; v < 3; v++)
+        set_prices(&views[v], p + v);
 }
 
 static void prove_all(const struct coll__algo *algo,
@@ -87,24 +120,64 @@ START_TEST(every_algorithm_is_right_for_any_ranks_and_counts)
 }
 END_TEST
 
+/* An allreduce in place: a reduce-scatter that spoils OUT, then an allgather. */
+static void build_spoiling(struct group *g, const struct coll__algo *scatter,
+                           int r, const size_t *counts, const size_t *displs)
+{
+    int ranks[MAX_RANKS];
+    struct coll__problem *pb = &g->pbs[r], inner = g->pb;
+    struct coll__frame frame = {ranks, coll__whole(pb, BUF_OUT),
+                                {BUF_OUT, displs[r] * 4, counts[r] * 4}};
+
+    for (int q = 0; q < pb->nranks; q++)
+        ranks[q] = q;
+    inner.rank = r;
+    inner.count = counts[r];
+    inner.in_place = inner.spoils_in = 1;
+    inner.collective = COLL_REDUCE_SCATTERV;
+    inner.in_counts = counts;
+    inner.in_displs = displs;
+    coll__plan_nest(&g->plans[r], scatter, &inner, &frame);
+    inner.collective = COLL_ALLGATHERV;
+    inner.out_counts = counts;
+    inner.out_displs = displs;
+    frame.out = frame.in;
+    coll__plan_nest(&g->plans[r], algo_of(COLL_ALLGATHERV, "ring"), &inner,
+                    &frame);
+    ck_assert_int_eq(coll__pass_fuse(&g->plans[r]), COLL_OK);
+    ck_assert_int_eq(coll__plan_link(&g->plans[r]), COLL_OK);
+}
+
+START_TEST(a_reduce_scatter_may_spoil_its_input)
+{
+    size_t counts[MAX_RANKS], displs[MAX_RANKS], count = 0;
+    char why[256] = "";
+
+    for (int r = 0; r < _i; r++) { /* the last rank has nothing */
+        counts[r] = r < _i - 1 ? (size_t)(r * 5 % 4) : 0;
+        displs[r] = count;
+        count += counts[r];
+    }
+    for (int a = 0; coll__algos[a]; a++) {
+        struct group g = {.pb = allreduce(_i, count)};
+
+        if (!(coll__algos[a]->serves & COLL_FOR(REDUCE_SCATTERV)))
+            continue;
+        for (int r = 0; r < _i; r++) {
+            g.pbs[r] = g.pb;
+            g.pbs[r].rank = r;
+            g.pbs[r].in_place = 1;
+            build_spoiling(&g, coll__algos[a], r, counts, displs);
+        }
+        ck_assert_msg(coll__plan_check(g.pbs, g.plans, (unsigned)a, why,
+                                       sizeof(why)) == COLL_OK,
+                      "%s p %d: %s", coll__algos[a]->name, _i, why);
+        end(&g);
+    }
+}
+END_TEST
+
 /* ---- the check finds planted faults -------------------------------------- */
-
-static struct coll__problem allreduce(int p, size_t count)
-{
-    return (struct coll__problem){.collective = COLL_ALLREDUCE,
-                                  .type = COLL_I32,
-                                  .nranks = p,
-                                  .count = count};
-}
-
-static const struct coll__algo *algo_of(enum coll_collective collective,
-                                        const char *name)
-{
-    const struct coll__algo *algo = coll__algo_find(collective, name);
-
-    ck_assert_msg(algo != NULL, "no algorithm %s", name);
-    return algo;
-}
 
 static int find_step(const struct coll__plan *plan, enum coll__step_kind kind)
 {
@@ -450,6 +523,7 @@ int main(void)
     tcase_add_loop_test(proof,
                         every_algorithm_is_right_for_any_ranks_and_counts, 1,
                         most + 1);
+    tcase_add_loop_test(proof, a_reduce_scatter_may_spoil_its_input, 1, 18);
     tcase_add_loop_test(proof, a_spoilt_plan_is_refused, 0, 10);
     tcase_add_test(proof, a_missing_edge_is_found_in_some_order);
     tcase_add_test(proof, everyone_receiving_first_gets_stuck);
