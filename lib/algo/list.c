@@ -14,6 +14,7 @@
     X(allreduce_knomial)            \
     X(allreduce_double_tree)        \
     X(allreduce_hierarchical)       \
+    X(allreduce_pat)                \
     X(reduce_direct)                \
     X(reduce_binomial)              \
     X(reduce_rabenseifner)          \

@@ -10,6 +10,7 @@ libcore_la_SOURCES += \
 	%D%/allreduce_hierarchical.c \
 	%D%/allreduce_knomial.c \
 	%D%/allreduce_one_shot.c \
+	%D%/allreduce_pat.c \
 	%D%/allreduce_rabenseifner.c \
 	%D%/allreduce_recursive_doubling.c \
 	%D%/allreduce_ring.c \

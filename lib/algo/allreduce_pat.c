@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* PAT allreduce: PAT's reduce-scatter of p blocks, then PAT's allgather.
+ *
+ * T is the sum of the two (see their files): 2 log2(p) messages in a row for any
+ * p without a fold, most bytes between neighbours.  Best for middle n where far
+ * links are dear.
+ *
+ *   p = 3, one column a rank, blocks from the top, X = sum over all ranks
+ *     start        reduce-scatter    allgather
+ *     a0 b0 c0     X0 .  .           X0 X0 X0
+ *     a1 b1 c1     .  X1 .           X1 X1 X1
+ *     a2 b2 c2     .  .  X2          X2 X2 X2
+ *
+ * Source: Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter
+ * operations at scale", arXiv 2506.20252, 2025.
+ */
+#include "lib/algo/algo.h"
+
+#include <stdlib.h>
+
+/* The inner problem, without the ends' counts. */
+static struct coll__problem inner_of(const struct coll__problem *pb,
+                                     enum coll_collective collective)
+{
+    struct coll__problem inner = *pb;
+
+    inner.collective = collective;
+    inner.op = pb->op == COLL_AVG ? COLL_SUM : pb->op;
+    return inner;
+}
+
+static int scatter(const struct coll__problem *pb, struct coll__plan *plan,
+                   struct coll__frame frame, const size_t *counts,
+                   const size_t *displs)
+{
+    struct coll__problem inner = inner_of(pb, COLL_REDUCE_SCATTERV);
+
+    inner.count = counts[pb->rank];
+    inner.in_counts = counts;
+    inner.in_displs = displs;
+    inner.spoils_in = pb->in_place;
+    return coll__plan_nest(plan, coll__algo_find(inner.collective, "pat"),
+                           &inner, &frame);
+}
+
+static int gather(const struct coll__problem *pb, struct coll__plan *plan,
+                  struct coll__frame frame, const size_t *counts,
+                  const size_t *displs)
+{
+    struct coll__problem inner = inner_of(pb, COLL_ALLGATHERV);
+
+    inner.count = counts[pb->rank];
+    inner.out_counts = counts;
+    inner.out_displs = displs;
+    inner.in_place = 1;
+    return coll__plan_nest(plan, coll__algo_find(inner.collective, "pat"),
+                           &inner, &frame);
+}
+
+static int build(const struct coll__problem *pb, struct coll__plan *plan)
+{
+    size_t p = (size_t)pb->nranks, size = coll_type_size(pb->type);
+    struct coll__span out = coll__whole(pb, BUF_OUT);
+    struct coll__span mine = coll__block(pb, BUF_OUT, pb->rank);
+    size_t *counts = calloc(2 * p, sizeof(size_t)), *displs = counts + p;
+    int *ranks = calloc(p, sizeof(int)), rc = COLL_ERR_NOMEM;
+
+    for (int q = 0; q < pb->nranks && counts && ranks; q++) {
+        struct coll__span block = coll__block(pb, BUF_OUT, q);
+
+        counts[q] = block.len / size;
+        displs[q] = block.off / size;
+        ranks[q] = q;
+    }
+    if (counts && ranks)
+        rc = scatter(pb, plan,
+                     (struct coll__frame){ranks, coll__own_in(pb), mine},
+                     counts, displs);
+    plan_finish(pb, plan, mine);
+    if (rc == COLL_OK)
+        rc = gather(pb, plan, (struct coll__frame){ranks, mine, out}, counts,
+                    displs);
+    free(counts);
+    free(ranks);
+    return rc;
+}
+
+static double cost(const struct coll__problem *pb)
+{
+    struct coll__problem inner = inner_of(pb, COLL_REDUCE_SCATTER);
+    double time;
+
+    inner.type = COLL_U8; /* blocks may be shorter than an element */
+    inner.count = coll__problem_bytes(pb) / (size_t)pb->nranks;
+    time = coll__algo_find(inner.collective, "pat")->cost(&inner);
+    inner.collective = COLL_ALLGATHER;
+    return time + coll__algo_find(inner.collective, "pat")->cost(&inner);
+}
+
+const struct coll__algo coll__algo_allreduce_pat = {
+    .name = "pat",
+    .what = "PAT's reduce-scatter, then its allgather",
+    .serves = COLL_FOR(ALLREDUCE),
+    .build = build,
+    .cost = cost,
+};
