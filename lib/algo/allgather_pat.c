@@ -19,9 +19,9 @@
  *     . . . . e    . . . e e    . e . e e    e e e e e
  *
  * Scratch is bounded: a message of several blocks goes through one of two slots
- * of SLOT bytes at each end.  Within a round the blocks that have been there the
- * longest leave first (j in order of its bits from the highest down), so that a
- * long round does not wait for the one before.
+ * of SLOT bytes at each end.  Within a round the blocks that have been there
+ * the longest leave first (j in order of its bits from the highest down), so
+ * that a long round does not wait for the one before.
  *
  * Source: Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter
  * operations at scale", arXiv 2506.20252, 2025.

@@ -37,16 +37,19 @@
     X(allgather_recursive_doubling) \
     X(allgather_direct)             \
     X(allgather_pat)                \
+    X(allgather_hierarchical)       \
     X(alltoall_direct)              \
     X(alltoall_pairwise)            \
     X(alltoall_bruck)               \
+    X(alltoall_hierarchical)        \
     X(gather_direct)                \
     X(gather_binomial)              \
     X(scatter_direct)               \
     X(scatter_binomial)             \
     X(p2p_direct)                   \
     X(barrier_dissemination)        \
-    X(barrier_binomial)
+    X(barrier_binomial)             \
+    X(barrier_hierarchical)
 
 #define X(name) extern const struct coll__algo coll__algo_##name;
 COLL_ALGO_MAP(X)

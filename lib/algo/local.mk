@@ -2,6 +2,7 @@ libcore_la_SOURCES += \
 	%D%/algo.h \
 	%D%/allgather_bruck.c \
 	%D%/allgather_direct.c \
+	%D%/allgather_hierarchical.c \
 	%D%/allgather_pat.c \
 	%D%/allgather_recursive_doubling.c \
 	%D%/allgather_ring.c \
@@ -17,9 +18,11 @@ libcore_la_SOURCES += \
 	%D%/allreduce_two_shot.c \
 	%D%/alltoall_bruck.c \
 	%D%/alltoall_direct.c \
+	%D%/alltoall_hierarchical.c \
 	%D%/alltoall_pairwise.c \
 	%D%/barrier_binomial.c \
 	%D%/barrier_dissemination.c \
+	%D%/barrier_hierarchical.c \
 	%D%/blocks.c \
 	%D%/broadcast_binomial.c \
 	%D%/broadcast_chain.c \
@@ -39,6 +42,7 @@ libcore_la_SOURCES += \
 	%D%/knomial.h \
 	%D%/levels.c \
 	%D%/levels.h \
+	%D%/leaders.c \
 	%D%/list.c \
 	%D%/nest.c \
 	%D%/p2p_direct.c \

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Hierarchical allgather: each group's leader collects the group's blocks, level
+ * by level; the leaders of the outermost groups allgather whole groups' blocks;
+ * the result is broadcast down through the leaders.
+ *
+ * With n bytes from each rank, k leaders in a group and h of the outermost
+ * groups, T = sum over inner levels of (alpha + (k - 1) (gap + m n beta)), m
+ * ranks in a group below, + the allgather of p/h n bytes from each of h + the
+ * broadcasts of p n bytes inside.  Which of the flat algorithms does the last
+ * two is decided by their prices.  Best where messages between the outermost
+ * groups are dear: each group sends and gets its bytes there once, in h - 1
+ * messages or fewer.
+ *
+ *   p = 5, hosts 0 1 2 and 3 4, one column a rank
+ *     start        collect      allgather    broadcast
+ *     a . . . .    a . . . .    a . . a .    a a a a a
+ *     . b . . .    b b . . .    b b . b .    b b b b b
+ *     . . c . .    c . c . .    c . c c .    c c c c c
+ *     . . . d .    . . . d .    d . . d .    d d d d d
+ *     . . . . e    . . . e e    e . . e e    e e e e e
+ *
+ * Blocks are kept in the ring's order, in which every group of every level is
+ * one run that begins with its leader.  That is OUT itself where ranks are in
+ * that order and blocks are equal; else it is scratch, which adds p n gamma.
+ *
+ * Source: Karonis et al., "Exploiting hierarchy in parallel computer networks
+ * to optimize collective operation performance", IPDPS 2000.
+ */
+#include "lib/algo/algo.h"
+#include "lib/trace/log.h"
+#include "lib/util/util.h"
+
+#include <stdlib.h>
+
+static const char *const allgathers[] = {"recursive_doubling", "ring", "bruck",
+                                         "direct", NULL};
+static const char *const broadcasts[] = {"binomial", "chain",
+                                         "scatter_allgather", NULL};
+
+struct tree {
+    const struct coll__problem *pb;
+    struct coll__plan *plan;
+    enum coll__buf buf; /* where the blocks are, in the ring's order */
+    size_t *at;         /* [p + 1]: bytes before each place of the ring */
+};
+
+/* ---- where blocks are ----------------------------------------------------- */
+
+static int is_in_place_order(const struct coll__problem *pb)
+{
+    return pb->view->is_contiguous && !pb->out_counts;
+}
+
+static int tree_init(struct tree *tree, const struct coll__problem *pb,
+                     struct coll__plan *plan)
+{
+    int p = pb->nranks;
+
+    *tree = (struct tree){pb, plan, BUF_TMP, NULL};
+    if (is_in_place_order(pb))
+        tree->buf = BUF_OUT;
+    tree->at = malloc(((size_t)p + 1) * sizeof(*tree->at));
+    if (!tree->at) {
+        log_error("algo", "no memory for the places of %d blocks", p);
+        return COLL_ERR_NOMEM;
+    }
+    tree->at[0] = 0;
+    for (int i = 0; i < p; i++)
+        tree->at[i + 1] =
+            tree->at[i] +
+            coll__part(pb, BUF_OUT, coll__ring_at(pb->view, p, i)).len;
+    if (tree->buf == BUF_TMP) /* what is nested must stay behind it */
+        plan->tmp_len = max_size(plan->tmp_len, tree->at[p]);
+    return COLL_OK;
+}
+
+/* The blocks of n places from one on. */
+static struct coll__span places(const struct tree *tree, int place, int n)
+{
+    return (struct coll__span){tree->buf, tree->at[place],
+                               tree->at[place + n] - tree->at[place]};
+}
+
+/* The blocks of the group below `level` that a rank leads. */
+static struct coll__span led_by(const struct tree *tree, int level, int rank)
+{
+    int n = 1, place = coll__ring_place(tree->pb->view, rank);
+
+    if (level)
+        coll__view_group(tree->pb->view, level - 1, rank, &n);
+    return places(tree, place, n);
+}
+
+/* ---- the three parts ------------------------------------------------------ */
+
+static void collect(const struct tree *tree, int level,
+                    const struct coll__leaders *in)
+{
+    if (in->me > 0)
+        plan_send(tree->plan, in->ranks[0],
+                  led_by(tree, level, tree->pb->rank));
+    for (int i = 1; i < in->n && in->me == 0; i++)
+        plan_recv(tree->plan, in->ranks[i], led_by(tree, level, in->ranks[i]));
+}
+
+/* Choose for n ranks of one level by `bytes`, in each block of an allgather(v)
+ * or in all of a broadcast. */
+static const struct coll__algo *
+choose(const struct coll__problem *pb, enum coll_collective collective,
+       int level, int n, double bytes, double *seconds)
+{
+    struct coll__view view;
+    struct coll__problem inner = {.collective = collective,
+                                  .type = COLL_U8,
+                                  .nranks = n,
+                                  .count = (size_t)bytes,
+                                  .view = &view};
+
+    coll__view_inner(&view, pb->view, level, n);
+    return coll__algo_pick(&inner,
+                           collective == COLL_BROADCAST ? broadcasts
+                                                        : allgathers,
+                           seconds);
+}
+
+/* Set the counts of whole groups; 1 when they are all the same. */
+static int count_groups(const struct tree *tree, int level,
+                        const struct coll__leaders *in, size_t *counts,
+                        size_t *displs)
+{
+    size_t size = coll_type_size(tree->pb->type);
+    int is_even = 1;
+
+    for (int i = 0; i < in->n; i++) {
+        struct coll__span span = led_by(tree, level, in->ranks[i]);
+
+        counts[i] = span.len / size;
+        displs[i] = span.off / size;
+        is_even &= counts[i] == counts[0];
+    }
+    return is_even;
+}
+
+static int join(const struct tree *tree, int level,
+                const struct coll__leaders *in)
+{
+    const struct coll__problem *pb = tree->pb;
+    size_t *counts = malloc(2 * (size_t)in->n * sizeof(*counts));
+    struct coll__frame frame = {.ranks = in->ranks,
+                                .out = places(tree, 0, pb->nranks)};
+    struct coll__view view;
+    struct coll__problem inner = {.collective = COLL_ALLGATHER,
+                                  .type = pb->type,
+                                  .nranks = in->n,
+                                  .rank = in->me,
+                                  .in_place = 1,
+                                  .view = &view};
+    double seconds;
+    int rc;
+
+    if (!counts)
+        return COLL_ERR_NOMEM;
+    if (!count_groups(tree, level, in, counts, counts + in->n)) {
+        inner.collective = COLL_ALLGATHERV;
+        inner.out_counts = counts;
+        inner.out_displs = counts + in->n;
+    }
+    inner.count = counts[in->me];
+    coll__view_inner(&view, pb->view, level, in->n);
+    rc = coll__plan_nest(tree->plan,
+                         choose(pb, COLL_ALLGATHER, level, in->n,
+                                (double)frame.out.len / in->n, &seconds),
+                         &inner, &frame);
+    free(counts);
+    return rc;
+}
+
+static int spread(const struct tree *tree, int level,
+                  const struct coll__leaders *in)
+{
+    const struct coll__problem *pb = tree->pb;
+    struct coll__span all = places(tree, 0, pb->nranks);
+    struct coll__frame frame = {.ranks = in->ranks, .in = all, .out = all};
+    struct coll__view view;
+    struct coll__problem inner = {.collective = COLL_BROADCAST,
+                                  .type = pb->type,
+                                  .nranks = in->n,
+                                  .rank = in->me,
+                                  .count = all.len / coll_type_size(pb->type),
+                                  .in_place = in->me == 0,
+                                  .view = &view};
+    double seconds;
+
+    coll__view_inner(&view, pb->view, level, in->n);
+    return coll__plan_nest(tree->plan,
+                           choose(pb, COLL_BROADCAST, level, in->n,
+                                  (double)all.len, &seconds),
+                           &inner, &frame);
+}
+
+/* ---- the whole ------------------------------------------------------------ */
+
+/* The steps of this level, with those of the levels above in the middle. */
+static int climb(const struct tree *tree, int level)
+{
+    const struct coll__view *view = tree->pb->view;
+    struct coll__leaders in;
+    int rc;
+
+    if (!coll__leads(view, level, tree->pb->rank))
+        return COLL_OK;
+    rc = coll__leaders_init(&in, view, level, tree->pb->rank);
+    if (rc)
+        return rc;
+    if (level == view->n_levels - 1) {
+        rc = join(tree, level, &in);
+    } else {
+        collect(tree, level, &in);
+        rc = climb(tree, level + 1);
+        if (rc == COLL_OK)
+            rc = spread(tree, level, &in);
+    }
+    coll__leaders_fini(&in);
+    return rc;
+}
+
+/* From the ring's order to the places in OUT. */
+static void place_all(const struct tree *tree)
+{
+    const struct coll__problem *pb = tree->pb;
+
+    for (int i = 0, n; i < pb->nranks; i += n) {
+        int first = coll__ring_at(pb->view, pb->nranks, i);
+
+        for (n = 1; i + n < pb->nranks; n++)
+            if (coll__ring_at(pb->view, pb->nranks, i + n) != first + n)
+                break;
+        coll__plan_unpack(pb, tree->plan, BUF_OUT, first, n,
+                          places(tree, i, n));
+    }
+}
+
+static int build(const struct coll__problem *pb, struct coll__plan *plan)
+{
+    struct tree tree;
+    int rc = tree_init(&tree, pb, plan);
+
+    if (rc)
+        return rc;
+    plan_copy(plan, led_by(&tree, 0, pb->rank), coll__own_in(pb));
+    rc = climb(&tree, 0);
+    if (tree.buf == BUF_TMP)
+        place_all(&tree);
+    free(tree.at);
+    return rc ? rc : plan_status(plan);
+}
+
+static double cost(const struct coll__problem *pb)
+{
+    const struct coll__view *view = pb->view;
+    double n = coll__mean_part(pb, BUF_OUT), all = n * pb->nranks;
+    double time = 0, seconds = 0;
+    int top = view->n_levels - 1, outer = view->levels[top - 1].n_groups;
+
+    for (int l = 0; l < top; l++) {
+        int k = coll__leaders_max(view, l);
+        int below = l ? view->levels[l - 1].size_max : 1;
+        struct coll__view inner;
+
+        coll__view_inner(&inner, view, l, k);
+        choose(pb, COLL_BROADCAST, l, k, all, &seconds);
+        time += seconds + coll__cost_fan(&inner, k - 1, k - 1, n * below);
+    }
+    choose(pb, COLL_ALLGATHER, top, outer, all / outer, &seconds);
+    time += seconds;
+    return is_in_place_order(pb) ? time
+                                 : time + coll__cost_work(view, all);
+}
+
+const struct coll__algo coll__algo_allgather_hierarchical = {
+    .name = "hierarchical",
+    .what = "leaders collect, exchange whole groups, and broadcast",
+    .serves = COLL_FOR(ALLGATHER) | COLL_FOR(ALLGATHERV),
+    .build = build,
+    .cost = cost,
+    .refuses = coll__needs_groups,
+};

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Hierarchical barrier: in each group everybody reports to the leader, level by
+ * level; the leaders of the outermost groups disseminate; the word to go comes
+ * back down.
+ *
+ * With k leaders in a group and h of the outermost groups,
+ * T = sum over inner levels of 2 (alpha + (k - 1) gap) + ceil(log2 h) alpha of
+ * the outermost.  Best on several hosts: only h log2(h) messages are between
+ * them.
+ *
+ *   p = 5, hosts 0 1 2 and 3 4
+ *     up: 1->0 2->0 4->3      across: 0->3 3->0      down: 0->1 0->2 3->4
+ *
+ * The token is one byte, combined by max.
+ *
+ * Source: Mellor-Crummey and Scott, ACM Trans. Comput. Syst. 9(1), 1991 (trees
+ * that follow the machine); dissemination as in barrier_dissemination.c.
+ */
+#include "lib/algo/algo.h"
+
+static struct coll__span token(int i)
+{
+    return (struct coll__span){BUF_TMP, (size_t)i, 1};
+}
+
+static void report(const struct coll__problem *pb, struct coll__plan *plan,
+                   const struct coll__leaders *in)
+{
+    struct coll__span out = coll__whole(pb, BUF_OUT);
+
+    if (in->me > 0)
+        plan_send(plan, in->ranks[0], out);
+    for (int i = 1; i < in->n && in->me == 0; i++) {
+        plan_recv(plan, in->ranks[i], token(i));
+        plan_reduce(plan, out, token(i));
+    }
+}
+
+static void release(const struct coll__problem *pb, struct coll__plan *plan,
+                    const struct coll__leaders *in)
+{
+    struct coll__span out = coll__whole(pb, BUF_OUT);
+
+    if (in->me > 0)
+        plan_recv(plan, in->ranks[0], out);
+    for (int i = 1; i < in->n && in->me == 0; i++)
+        plan_send(plan, in->ranks[i], out);
+}
+
+static void disseminate(const struct coll__problem *pb,
+                        struct coll__plan *plan, const struct coll__leaders *in)
+{
+    struct coll__span out = coll__whole(pb, BUF_OUT);
+
+    for (int d = 1; d < in->n; d *= 2) {
+        plan_send(plan, in->ranks[(in->me + d) % in->n], out);
+        plan_recv(plan, in->ranks[(in->me - d + in->n) % in->n], token(0));
+        plan_reduce(plan, out, token(0));
+    }
+}
+
+/* The steps of this level, with those of the levels above in the middle. */
+static int climb(const struct coll__problem *pb, struct coll__plan *plan,
+                 int level)
+{
+    struct coll__leaders in;
+    int rc;
+
+    if (!coll__leads(pb->view, level, pb->rank))
+        return COLL_OK;
+    rc = coll__leaders_init(&in, pb->view, level, pb->rank);
+    if (rc)
+        return rc;
+    if (level == pb->view->n_levels - 1) {
+        disseminate(pb, plan, &in);
+    } else {
+        report(pb, plan, &in);
+        rc = climb(pb, plan, level + 1);
+        release(pb, plan, &in);
+    }
+    coll__leaders_fini(&in);
+    return rc;
+}
+
+static int build(const struct coll__problem *pb, struct coll__plan *plan)
+{
+    int rc;
+
+    plan_copy(plan, coll__whole(pb, BUF_OUT), coll__own_in(pb));
+    rc = climb(pb, plan, 0);
+    return rc ? rc : plan_status(plan);
+}
+
+static double cost(const struct coll__problem *pb)
+{
+    const struct coll__view *view = pb->view;
+    int top = view->n_levels - 1, n = view->levels[top - 1].n_groups;
+    struct coll__view inner;
+    double time = 0;
+
+    for (int l = 0; l < top; l++) {
+        int k = coll__leaders_max(view, l);
+
+        coll__view_inner(&inner, view, l, k);
+        time += 2 * coll__cost_fan(&inner, k - 1, k - 1, 1);
+    }
+    coll__view_inner(&inner, view, top, n);
+    return time + log2_up(n) * coll__cost_message(&inner, 1, 1);
+}
+
+const struct coll__algo coll__algo_barrier_hierarchical = {
+    .name = "hierarchical",
+    .what = "report inside each group, disseminate among the leaders",
+    .serves = COLL_FOR(BARRIER),
+    .build = build,
+    .cost = cost,
+    .refuses = coll__needs_groups,
+};
