@@ -304,6 +304,9 @@ int coll_comm_create_oob(struct coll_comm **comm, const struct coll_oob *oob,
  *            comm's configuration; NULL for COLL_NO_COLOR.
  * Ownership: *split is the caller's, to end by coll_comm_destroy().
  * Errors:    as coll_comm_create(), and those of comm; *split is untouched.
+ *            COLL_ERR_INVALID, on every rank, when one passes a wrong color or
+ *            NULL or has an operation running.  A color whose communicator
+ *            cannot be made leaves the others, and comm.
  * Threads:   as the operations of comm.
  * Cost:      two exchanges over comm's control tree and a rendezvous.
  */
