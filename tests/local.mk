@@ -25,7 +25,8 @@ unit_tests = \
 	tests/test_plan tests/test_flow tests/test_reduce tests/test_topo \
 	tests/conform tests/test_ucx \
 	tests/test_boot tests/test_rendezvous tests/test_ctrl tests/test_death \
-	tests/test_coll tests/test_fault tests/test_hot tests/test_bench
+	tests/test_coll tests/test_fault tests/test_hot tests/test_bench \
+	tests/test_op tests/test_repro tests/test_split
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
 
@@ -73,6 +74,13 @@ tests_test_fault_CFLAGS = $(check_cflags)
 tests_test_fault_LDADD = libworld.la $(check_lib)
 tests_test_hot_CFLAGS = $(check_cflags)
 tests_test_hot_LDADD = libworld.la $(check_lib)
+
+tests_test_op_CFLAGS = $(check_cflags)
+tests_test_op_LDADD = libworld.la $(check_lib)
+tests_test_repro_CFLAGS = $(check_cflags)
+tests_test_repro_LDADD = libworld.la $(check_lib)
+tests_test_split_CFLAGS = $(check_cflags)
+tests_test_split_LDADD = libworld.la $(check_lib)
 
 # the benchmarks' data
 tests_test_bench_CFLAGS = $(check_cflags)

@@ -7,6 +7,7 @@ libcore_la_SOURCES += \
 	%D%/links.c \
 	%D%/params.c \
 	%D%/request.c \
+	%D%/split.c \
 	%D%/status.c \
 	%D%/topo.c \
 	%D%/view.c
