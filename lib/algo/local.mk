@@ -40,9 +40,9 @@ libcore_la_SOURCES += \
 	%D%/halves.h \
 	%D%/knomial.c \
 	%D%/knomial.h \
+	%D%/leaders.c \
 	%D%/levels.c \
 	%D%/levels.h \
-	%D%/leaders.c \
 	%D%/list.c \
 	%D%/nest.c \
 	%D%/p2p_direct.c \
