@@ -206,16 +206,25 @@ static void make_view(struct coll__view *view, int p)
         coll__view_init(view, p, 2, (const int *const[]){hosts}), COLL_OK);
 }
 
-/* Does the seed let any rank work in place?  Some plans then copy a rank's own
- * block onto itself within a larger copy. */
-static int is_in_place(const struct coll__trial *trial)
+static int has_empty_part(const struct coll__problem *pb)
+{
+    for (int r = 0; r < pb->nranks; r++)
+        if ((pb->in_counts && !pb->in_counts[r]) ||
+            (pb->out_counts && !pb->out_counts[r]))
+            return 1;
+    return 0;
+}
+
+/* Does the seed let a rank work in place, or have an empty part?  Some plans
+ * then copy a rank's own block onto itself within a larger copy. */
+static int is_special(const struct coll__trial *trial)
 {
     struct coll__cast cast;
     int any = 0;
 
     ck_assert_int_eq(coll__cast_init(&cast, trial), COLL_OK);
     for (int r = 0; r < trial->nranks; r++)
-        any |= cast.pbs[r].in_place;
+        any |= cast.pbs[r].in_place || has_empty_part(&cast.pbs[r]);
     coll__cast_fini(&cast);
     return any;
 }
@@ -230,7 +239,7 @@ static struct coll__trial trial_of(enum coll_collective collective, int p,
                             .count = (size_t)p + 1,
                             .view = view};
 
-    while (is_in_place(&t))
+    while (is_special(&t))
         t.seed++;
     return t;
 }

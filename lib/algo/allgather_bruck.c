@@ -30,9 +30,9 @@ static struct coll__span held(const struct coll__problem *pb, size_t off,
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
     int p = pb->nranks, r = pb->rank, have = 1;
-    struct coll__span all = held(pb, 0, r, 1);
+    struct coll__span own = held(pb, 0, r, 1), all = own;
 
-    plan_copy(plan, all, coll__own_in(pb));
+    plan_copy(plan, own, coll__own_in(pb));
     while (have < p) {
         int n = have < p - have ? have : p - have;
         struct coll__span get = held(pb, all.len, r + have, n);
@@ -42,7 +42,11 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
         all.len += get.len;
         have += n;
     }
-    coll__plan_unpack(pb, plan, BUF_OUT, r, p, all);
+    if (pb->in_place) /* all but its own block */
+        coll__plan_unpack(pb, plan, BUF_OUT, r + 1, p - 1,
+                          (struct coll__span){BUF_TMP, own.len, 0});
+    else
+        coll__plan_unpack(pb, plan, BUF_OUT, r, p, own);
     return plan_status(plan);
 }
 
