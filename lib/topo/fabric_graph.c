@@ -197,6 +197,7 @@ static void relax(const struct graph *graph, struct ways *ways, int at,
         int to = graph->parts[coll__edge_from(graph, link ^ 1)].inner;
         struct reach new = ways->reach[at];
 
+        new.is_done = 0;
         new.n_edges++;
         new.n_links += edge->beta > 0;
         new.beta = edge->beta > new.beta ? edge->beta : new.beta;

@@ -21,8 +21,8 @@
 
 enum graph_kind {
     GRAPH_CACHE, /* from the inside out, as levels go */
-    GRAPH_NUMA,
     GRAPH_SWITCH,
+    GRAPH_NUMA,
     GRAPH_SOCKET,
     GRAPH_SEAT,
     GRAPH_NIC
@@ -151,7 +151,12 @@ struct fabric_place {
 struct fabric_place coll__fabric_place(const struct coll__fabric *fabric,
                                        int seat);
 
-/* A host's first link and NIC; the seats of a host. */
+/* List the ranks in order of their seats: sorted[nranks].  COLL_ERR_INVALID
+ * (logged) when a seat is not there or taken twice, COLL_ERR_NOMEM (logged). */
+int coll__fabric_sort(const struct coll__fabric *fabric, int nranks,
+                      const int *seat, int *sorted);
+
+/* A host's first link and NIC. */
 static inline int coll__host_link(const struct fabric_place *at)
 {
     const struct graph *kind = at->kind;
@@ -206,6 +211,16 @@ int coll__net_group(const struct net *net, int level,
 /* For each seat of a finished graph the nearest active NIC (its number, -1
  * none): fewest links, then quickest; equals are shared out evenly. */
 void coll__order_nic(const struct graph *graph, int *nic);
+
+/* How far the network is from a seat by its NIC; and which of two is nearer:
+ * < 0 a, 0 equal. */
+struct coll__seat_reach {
+    int n_links; /* -1: it has no NIC */
+    double latency, beta;
+};
+struct coll__seat_reach coll__order_reach(const struct graph *graph, int seat);
+int coll__order_compare(const struct coll__seat_reach *a,
+                        const struct coll__seat_reach *b);
 
 /* Which of n seats is nearest to an active NIC: its place in seats[]. */
 int coll__order_root(const struct graph *graph, const int *seats, int n);

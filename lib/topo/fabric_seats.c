@@ -5,7 +5,7 @@
 #include "lib/trace/log.h"
 
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
 struct fabric_place coll__fabric_place(const struct coll__fabric *fabric,
                                        int seat)
@@ -63,6 +63,36 @@ int coll__fabric_seats(const struct coll__fabric *fabric, int nranks,
     else
         for (int r = 0; r < nranks; r++)
             seat[r] = r;
+    return COLL_OK;
+}
+
+int coll__fabric_sort(const struct coll__fabric *fabric, int nranks,
+                      const int *seat, int *sorted)
+{
+    int *rank = malloc((size_t)fabric->n_seats * sizeof(int)), n = 0;
+
+    if (!rank) {
+        log_error("topo", "no memory left for %d seats; free some memory",
+                  fabric->n_seats);
+        return COLL_ERR_NOMEM;
+    }
+    for (int s = 0; s < fabric->n_seats; s++)
+        rank[s] = -1;
+    for (int r = 0; r < nranks; r++) {
+        if (seat[r] < 0 || seat[r] >= fabric->n_seats || rank[seat[r]] >= 0) {
+            log_error("topo",
+                      "rank %d in seat %d of %d, which is not there or "
+                      "taken; give each rank its own",
+                      r, seat[r], fabric->n_seats);
+            free(rank);
+            return COLL_ERR_INVALID;
+        }
+        rank[seat[r]] = r;
+    }
+    for (int s = 0; s < fabric->n_seats; s++)
+        if (rank[s] >= 0)
+            sorted[n++] = rank[s];
+    free(rank);
     return COLL_OK;
 }
 

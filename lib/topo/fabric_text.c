@@ -52,6 +52,11 @@ static int add_edge(struct parser *parser, const struct graph_edge *edge)
     return coll__graph_edge(parser->block, edge) < 0 ? no_memory() : COLL_OK;
 }
 
+static int may_hold(enum graph_kind outer, enum graph_kind inner)
+{
+    return outer <= GRAPH_SOCKET && (inner >= GRAPH_SEAT || inner <= outer);
+}
+
 static int add_part(struct parser *parser, struct part_line *line, int i,
                     int within)
 {
@@ -66,6 +71,11 @@ static int add_part(struct parser *parser, struct part_line *line, int i,
         snprintf(part.name, sizeof(part.name), "%.24s%u", line->name,
                  (unsigned)i % FABRIC_MAX_PARTS);
     part.within = within;
+    if (within >= 0 && !may_hold(parser->block->parts[within].kind, part.kind))
+        return coll__parse_fail(parser, "'%s' in '%s': parts hold seats, nics "
+                                        "and parts of their own kind or before "
+                                        "it in cache, switch, numa, socket",
+                                part.name, parser->block->parts[within].name);
     if (find_part(parser->block, part.name) >= 0)
         return coll__parse_fail(parser, "two parts are called '%s'; rename "
                                         "one",
@@ -240,8 +250,8 @@ static int read_link(struct parser *parser, int is_pairs)
 static int read_block_line(struct parser *parser)
 {
     static const char *const kinds[] = {
-        [GRAPH_CACHE] = "cache",   [GRAPH_NUMA] = "numa",
-        [GRAPH_SWITCH] = "switch", [GRAPH_SOCKET] = "socket",
+        [GRAPH_CACHE] = "cache", [GRAPH_SWITCH] = "switch",
+        [GRAPH_NUMA] = "numa",   [GRAPH_SOCKET] = "socket",
         [GRAPH_SEAT] = "seat",     [GRAPH_NIC] = "nic"};
     int is_net = parser->block == &parser->fabric->net.graph;
     const char *word = parser->words[parser->at++];

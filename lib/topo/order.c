@@ -3,16 +3,10 @@
  * Pure functions of a graph and its paths. */
 #include "lib/topo/fabric_int.h"
 
-/* How far a NIC is from a seat. */
-struct distance {
-    int n_links; /* -1: no path, or its port is down */
-    double latency, beta;
-};
-
-static struct distance measure(const struct graph *graph, int seat, int nic)
+static struct coll__seat_reach measure(const struct graph *graph, int seat, int nic)
 {
     const struct graph_part *part = &graph->parts[graph->nics[nic]];
-    struct distance far = {.n_links = -1};
+    struct coll__seat_reach far = {.n_links = -1};
     int links[FABRIC_MAX_PATH];
 
     if (part->is_down)
@@ -29,8 +23,8 @@ static struct distance measure(const struct graph *graph, int seat, int nic)
     return far;
 }
 
-/* < 0: a is nearer, 0: as near. */
-static int compare(const struct distance *a, const struct distance *b)
+int coll__order_compare(const struct coll__seat_reach *a,
+                        const struct coll__seat_reach *b)
 {
     if (a->n_links < 0 || b->n_links < 0)
         return (a->n_links < 0) - (b->n_links < 0);
@@ -46,12 +40,12 @@ void coll__order_nic(const struct graph *graph, int *nic)
     int load[FABRIC_MAX_PARTS] = {0};
 
     for (int s = 0; s < graph->n_seats; s++) {
-        struct distance best = {.n_links = -1};
+        struct coll__seat_reach best = {.n_links = -1};
 
         nic[s] = -1;
         for (int i = 0; i < graph->n_nics; i++) {
-            struct distance here = measure(graph, s, i);
-            int order = compare(&here, &best);
+            struct coll__seat_reach here = measure(graph, s, i);
+            int order = coll__order_compare(&here, &best);
 
             if (here.n_links < 0 || order > 0 ||
                 (!order && load[i] >= load[nic[s]]))
@@ -64,18 +58,24 @@ void coll__order_nic(const struct graph *graph, int *nic)
     }
 }
 
+struct coll__seat_reach coll__order_reach(const struct graph *graph, int seat)
+{
+    struct coll__seat_reach none = {.n_links = -1};
+
+    return graph->nic[seat] < 0 ? none
+                                : measure(graph, seat, graph->nic[seat]);
+}
+
 int coll__order_root(const struct graph *graph, const int *seats, int n)
 {
-    struct distance best = {.n_links = -1};
+    struct coll__seat_reach best = coll__order_reach(graph, seats[0]);
     int root = 0;
 
-    for (int i = 0; i < n; i++) {
-        struct distance here = {.n_links = -1};
+    for (int i = 1; i < n; i++) {
+        struct coll__seat_reach here = coll__order_reach(graph, seats[i]);
+        int order = coll__order_compare(&here, &best);
 
-        if (graph->nic[seats[i]] >= 0)
-            here = measure(graph, seats[i], graph->nic[seats[i]]);
-        if (compare(&here, &best) < 0 ||
-            (!compare(&here, &best) && seats[i] < seats[root])) {
+        if (order < 0 || (!order && seats[i] < seats[root])) {
             best = here;
             root = i;
         }
