@@ -203,6 +203,7 @@ static void name_after(struct coll__fabric *fabric, const char *path)
 int coll__fabric_load(const char *path, struct coll__fabric **fabric)
 {
     struct coll__fabric *new = calloc(1, sizeof(*new));
+    size_t len = strlen(path);
     int rc;
 
     if (!new)
@@ -210,7 +211,10 @@ int coll__fabric_load(const char *path, struct coll__fabric **fabric)
     *new = (struct coll__fabric){
         .overhead = 500e-9, .gap = 100e-9, .gamma = 1 / 10e9};
     name_after(new, path);
-    rc = load_text(new, path);
+    if (len > 4 && !strcmp(path + len - 4, ".xml"))
+        rc = coll__fabric_of_hwloc(new, path);
+    else
+        rc = load_text(new, path);
     if (rc == COLL_OK)
         rc = finish(new, path);
     if (rc == COLL_OK)

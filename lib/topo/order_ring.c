@@ -91,7 +91,9 @@ static void find_path(struct search *search, int i, int j)
         path->beta = fmax(path->beta, edge->beta);
         path->work += edge->share;
     }
-    if (i != j && i < search->n && j < search->n)
+    if (i == search->n || j == search->n)
+        path->work *= 2; /* of equals, the one that is near the network */
+    else if (i != j)
         search->least_work = fmin(search->least_work, path->work);
 }
 
@@ -139,17 +141,32 @@ static struct score value(struct search *search, const int *order)
     return score;
 }
 
-static void offer(struct search *search, const int *order)
+static void keep(struct search *search, const int *order, struct score score)
 {
-    struct score score = value(search, order);
-
     if (!is_better(&score, &search->best_score))
         return;
     search->best_score = score;
-    memmove(search->best, order, (size_t)search->n * sizeof(int));
+    memcpy(search->best, order, (size_t)search->n * sizeof(int));
+}
+
+static void offer(struct search *search, const int *order)
+{
+    keep(search, order, value(search, order));
 }
 
 /* ---- every order --------------------------------------------------------- */
+
+/* The last message, which closes the ring or leaves the host. */
+static void close_ring(struct search *search, struct score score)
+{
+    int *order = search->order;
+    const struct path *path =
+        into(search, order, search->is_open ? search->n : 0);
+
+    add(search, path, &score);
+    take_away(search, path);
+    keep(search, order, score);
+}
 
 /* Place i and all after it, given what those before it cost. */
 static void try_all(struct search *search, int i, struct score before)
@@ -157,11 +174,11 @@ static void try_all(struct search *search, int i, struct score before)
     int n = search->n;
     struct score bound = before;
 
-    bound.work += (n - i) * search->least_work;
+    bound.work += (n - (i ? i : 1)) * search->least_work;
     if (!is_better(&bound, &search->best_score))
         return;
     if (i == n) {
-        offer(search, search->order);
+        close_ring(search, before);
         return;
     }
     for (int next = 0; next < n; next++) {
