@@ -114,4 +114,6 @@ TESTS += $(scripts)
 EXTRA_DIST += %D%/launch.sh %D%/net/slurm-up %D%/run_all %D%/summary \
 	%D%/lsan.supp %D%/tsan.supp \
 	%D%/topo/two_sockets.xml %D%/topo/two_sockets.txt \
-	%D%/topo/four_numa.xml %D%/topo/four_numa.txt
+	%D%/topo/four_numa.xml %D%/topo/four_numa.txt \
+	%D%/topo/cube_mesh.topo %D%/topo/dgx.topo \
+	%D%/topo/fattree.topo %D%/topo/switch.topo

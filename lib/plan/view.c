@@ -5,6 +5,7 @@
 #include "lib/trace/log.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- one level ----------------------------------------------------------- */
 
@@ -135,6 +136,47 @@ static int make_ring(struct coll__view *view)
     }
     free(sorted);
     return COLL_OK;
+}
+
+/* place[order[i]] = i; -1 when order leaves out a rank. */
+static int invert(const int *order, int n, int *place)
+{
+    for (int r = 0; r < n; r++)
+        place[r] = -1;
+    for (int i = 0; i < n; i++) {
+        if (order[i] < 0 || order[i] >= n || place[order[i]] >= 0)
+            return -1;
+        place[order[i]] = i;
+    }
+    return 0;
+}
+
+int coll__view_set_ring(struct coll__view *view, const int *order)
+{
+    size_t len = (size_t)view->nranks * sizeof(int);
+    int *ring = malloc(len), *place = malloc(len), rc = COLL_ERR_NOMEM;
+
+    if (!ring || !place) {
+        log_error("plan", "no memory for a ring of %d ranks", view->nranks);
+        goto fail;
+    }
+    if (invert(order, view->nranks, place)) {
+        log_error("plan", "a ring of %d ranks does not hold each of them once",
+                  view->nranks);
+        rc = COLL_ERR_INVALID;
+        goto fail;
+    }
+    memcpy(ring, order, len);
+    free((void *)view->ring);
+    free((void *)view->place);
+    view->ring = ring;
+    view->place = place;
+    return COLL_OK;
+
+fail:
+    free(ring);
+    free(place);
+    return rc;
 }
 
 /* ---- the whole ----------------------------------------------------------- */

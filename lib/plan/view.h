@@ -78,6 +78,16 @@ int coll__view_init(struct coll__view *view, int nranks, int n_levels,
                     const int *const color[]);
 void coll__view_fini(struct coll__view *view);
 
+/* Let the ring follow the links: order[nranks] holds each rank once, group
+ * after group on every level whose links are dear (coll__fabric_ring() does
+ * so).
+ *
+ * Ownership: order is copied.
+ * Errors:    COLL_ERR_NOMEM, COLL_ERR_INVALID (a rank twice or none), logged;
+ *            the view is as it was.
+ */
+int coll__view_set_ring(struct coll__view *view, const int *order);
+
 /* Of a rank's group on a level: its members and their number. */
 static inline const int *coll__view_group(const struct coll__view *view,
                                           int level, int rank, int *n)

@@ -214,7 +214,7 @@ static int copy_tree(struct coll__topo *topo)
 static int bad_file(const char *file, const char *why)
 {
     log_error("topo",
-              "COLL_TOPO_FILE=%s %s; write one with lstopo FILE.xml or "
+              "topology file %s %s; write one with lstopo FILE.xml or "
               "coll_info --topology --xml",
               file, why);
     return COLL_ERR_INVALID;
@@ -251,7 +251,7 @@ static int check_file(const char *file)
     if (!survives)
         return bad_file(file, "is no hwloc XML file");
     log_error("topo",
-              "no child process to read COLL_TOPO_FILE in: %s; raise "
+              "no child process to read the topology file in: %s; raise "
               "the limits on processes and open files",
               strerror(errno));
     return COLL_ERR_SYSTEM;
