@@ -32,7 +32,7 @@ most="$base lib/trace"
     may lib/topo $most
     may lib/device $most lib/exec
     may transports $most lib/topo lib/device
-    may lib/algo lib/plan lib/util
+    may lib/algo lib/plan lib/trace lib/util
     may lib/plan $most lib/algo lib/topo
     may lib/exec $most lib/plan lib/device transports
     may lib/api $most lib/algo lib/boot lib/device lib/exec lib/plan lib/topo transports
