@@ -205,7 +205,7 @@ int coll__plan_nest(struct coll__plan *plan, const struct coll__algo *algo,
 const struct coll__algo *coll__algo_find(enum coll_collective collective,
                                          const char *name);
 
-/* ---- levels --------------------------------------------------------------- */
+/* ---- levels -------------------------------------------------------------- */
 
 /* Those who act in one group of a level: the leaders (the lowest ranks) of the
  * groups below; on level 0 all. */
@@ -214,9 +214,10 @@ struct coll__leaders {
     int n, me;  /* the asking rank's place among them, -1: it is none */
 };
 
-/* Those in the group of `rank`.  COLL_ERR_NOMEM, logged. */
+/* Those in the group of `rank`; returns plan_status(). */
 int coll__leaders_init(struct coll__leaders *leaders,
-                       const struct coll__view *view, int level, int rank);
+                       const struct coll__view *view, int level, int rank,
+                       struct coll__plan *plan);
 void coll__leaders_fini(struct coll__leaders *leaders);
 
 /* Does a rank act on this level?  How many do in a group, at most? */

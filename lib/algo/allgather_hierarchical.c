@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hierarchical allgather: each group's leader collects the group's blocks, level
- * by level; the leaders of the outermost groups allgather whole groups' blocks;
- * the result is broadcast down through the leaders.
+/* Hierarchical allgather: each group's leader collects the group's blocks,
+ * level by level; the leaders of the outermost groups allgather whole groups'
+ * blocks; the result is broadcast down through the leaders.
  *
  * With n bytes from each rank, k leaders in a group and h of the outermost
  * groups, T = sum over inner levels of (alpha + (k - 1) (gap + m n beta)), m
@@ -27,7 +27,6 @@
  * to optimize collective operation performance", IPDPS 2000.
  */
 #include "lib/algo/algo.h"
-#include "lib/trace/log.h"
 #include "lib/util/util.h"
 
 #include <stdlib.h>
@@ -44,7 +43,7 @@ struct tree {
     size_t *at;         /* [p + 1]: bytes before each place of the ring */
 };
 
-/* ---- where blocks are ----------------------------------------------------- */
+/* ---- where blocks are ---------------------------------------------------- */
 
 static int is_in_place_order(const struct coll__problem *pb)
 {
@@ -59,12 +58,9 @@ static int tree_init(struct tree *tree, const struct coll__problem *pb,
     *tree = (struct tree){pb, plan, BUF_TMP, NULL};
     if (is_in_place_order(pb))
         tree->buf = BUF_OUT;
-    tree->at = malloc(((size_t)p + 1) * sizeof(*tree->at));
-    if (!tree->at) {
-        log_error("algo", "no memory for the places of %d blocks", p);
-        return COLL_ERR_NOMEM;
-    }
-    tree->at[0] = 0;
+    tree->at = coll__plan_alloc(plan, p + 1, sizeof(*tree->at));
+    if (!tree->at)
+        return plan_status(plan);
     for (int i = 0; i < p; i++)
         tree->at[i + 1] =
             tree->at[i] +
@@ -91,7 +87,7 @@ static struct coll__span led_by(const struct tree *tree, int level, int rank)
     return places(tree, place, n);
 }
 
-/* ---- the three parts ------------------------------------------------------ */
+/* ---- the three parts ----------------------------------------------------- */
 
 static void collect(const struct tree *tree, int level,
                     const struct coll__leaders *in)
@@ -105,9 +101,10 @@ static void collect(const struct tree *tree, int level,
 
 /* Choose for n ranks of one level by `bytes`, in each block of an allgather(v)
  * or in all of a broadcast. */
-static const struct coll__algo *
-choose(const struct coll__problem *pb, enum coll_collective collective,
-       int level, int n, double bytes, double *seconds)
+static const struct coll__algo *choose(const struct coll__problem *pb,
+                                       enum coll_collective collective,
+                                       int level, int n, double bytes,
+                                       double *seconds)
 {
     struct coll__view view;
     struct coll__problem inner = {.collective = collective,
@@ -117,10 +114,9 @@ choose(const struct coll__problem *pb, enum coll_collective collective,
                                   .view = &view};
 
     coll__view_inner(&view, pb->view, level, n);
-    return coll__algo_pick(&inner,
-                           collective == COLL_BROADCAST ? broadcasts
-                                                        : allgathers,
-                           seconds);
+    return coll__algo_pick(
+        &inner, collective == COLL_BROADCAST ? broadcasts : allgathers,
+        seconds);
 }
 
 /* Set the counts of whole groups; 1 when they are all the same. */
@@ -141,11 +137,11 @@ static int count_groups(const struct tree *tree, int level,
     return is_even;
 }
 
-static int join(const struct tree *tree, int level,
-                const struct coll__leaders *in)
+static void join(const struct tree *tree, int level,
+                 const struct coll__leaders *in)
 {
     const struct coll__problem *pb = tree->pb;
-    size_t *counts = malloc(2 * (size_t)in->n * sizeof(*counts));
+    size_t *counts = coll__plan_alloc(tree->plan, 2 * in->n, sizeof(*counts));
     struct coll__frame frame = {.ranks = in->ranks,
                                 .out = places(tree, 0, pb->nranks)};
     struct coll__view view;
@@ -155,11 +151,10 @@ static int join(const struct tree *tree, int level,
                                   .rank = in->me,
                                   .in_place = 1,
                                   .view = &view};
-    double seconds;
-    int rc;
+    double seconds, mean = (double)frame.out.len / in->n;
 
     if (!counts)
-        return COLL_ERR_NOMEM;
+        return;
     if (!count_groups(tree, level, in, counts, counts + in->n)) {
         inner.collective = COLL_ALLGATHERV;
         inner.out_counts = counts;
@@ -167,16 +162,14 @@ static int join(const struct tree *tree, int level,
     }
     inner.count = counts[in->me];
     coll__view_inner(&view, pb->view, level, in->n);
-    rc = coll__plan_nest(tree->plan,
-                         choose(pb, COLL_ALLGATHER, level, in->n,
-                                (double)frame.out.len / in->n, &seconds),
-                         &inner, &frame);
+    coll__plan_nest(tree->plan,
+                    choose(pb, COLL_ALLGATHER, level, in->n, mean, &seconds),
+                    &inner, &frame);
     free(counts);
-    return rc;
 }
 
-static int spread(const struct tree *tree, int level,
-                  const struct coll__leaders *in)
+static void spread(const struct tree *tree, int level,
+                   const struct coll__leaders *in)
 {
     const struct coll__problem *pb = tree->pb;
     struct coll__span all = places(tree, 0, pb->nranks);
@@ -189,39 +182,33 @@ static int spread(const struct tree *tree, int level,
                                   .count = all.len / coll_type_size(pb->type),
                                   .in_place = in->me == 0,
                                   .view = &view};
-    double seconds;
+    double seconds, len = (double)all.len;
 
     coll__view_inner(&view, pb->view, level, in->n);
-    return coll__plan_nest(tree->plan,
-                           choose(pb, COLL_BROADCAST, level, in->n,
-                                  (double)all.len, &seconds),
-                           &inner, &frame);
+    coll__plan_nest(tree->plan,
+                    choose(pb, COLL_BROADCAST, level, in->n, len, &seconds),
+                    &inner, &frame);
 }
 
-/* ---- the whole ------------------------------------------------------------ */
+/* ---- the whole ----------------------------------------------------------- */
 
 /* The steps of this level, with those of the levels above in the middle. */
-static int climb(const struct tree *tree, int level)
+static void climb(const struct tree *tree, int level)
 {
-    const struct coll__view *view = tree->pb->view;
+    const struct coll__problem *pb = tree->pb;
     struct coll__leaders in;
-    int rc;
 
-    if (!coll__leads(view, level, tree->pb->rank))
-        return COLL_OK;
-    rc = coll__leaders_init(&in, view, level, tree->pb->rank);
-    if (rc)
-        return rc;
-    if (level == view->n_levels - 1) {
-        rc = join(tree, level, &in);
+    if (!coll__leads(pb->view, level, pb->rank) ||
+        coll__leaders_init(&in, pb->view, level, pb->rank, tree->plan))
+        return;
+    if (level == pb->view->n_levels - 1) {
+        join(tree, level, &in);
     } else {
         collect(tree, level, &in);
-        rc = climb(tree, level + 1);
-        if (rc == COLL_OK)
-            rc = spread(tree, level, &in);
+        climb(tree, level + 1);
+        spread(tree, level, &in);
     }
     coll__leaders_fini(&in);
-    return rc;
 }
 
 /* From the ring's order to the places in OUT. */
@@ -243,16 +230,15 @@ static void place_all(const struct tree *tree)
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
     struct tree tree;
-    int rc = tree_init(&tree, pb, plan);
 
-    if (rc)
-        return rc;
+    if (tree_init(&tree, pb, plan))
+        return plan_status(plan);
     plan_copy(plan, led_by(&tree, 0, pb->rank), coll__own_in(pb));
-    rc = climb(&tree, 0);
+    climb(&tree, 0);
     if (tree.buf == BUF_TMP)
         place_all(&tree);
     free(tree.at);
-    return rc ? rc : plan_status(plan);
+    return plan_status(plan);
 }
 
 static double cost(const struct coll__problem *pb)
@@ -273,8 +259,7 @@ static double cost(const struct coll__problem *pb)
     }
     choose(pb, COLL_ALLGATHER, top, outer, all / outer, &seconds);
     time += seconds;
-    return is_in_place_order(pb) ? time
-                                 : time + coll__cost_work(view, all);
+    return is_in_place_order(pb) ? time : time + coll__cost_work(view, all);
 }
 
 const struct coll__algo coll__algo_allgather_hierarchical = {

@@ -4,10 +4,10 @@
  *
  * In round k = K-1 .. 0 (K = ceil(log2 p)) rank r gives rank r + 2^k all blocks
  * that came from r - j, for the j that are multiples of 2^(k+1): one block over
- * the longest way, p/2 over the shortest, where Bruck's does the opposite.  With
- * n bytes from each rank, T = log2(p) alpha + (p - 1) n beta + 2 (p - 1) n gamma
- * while blocks are small and go many in one message; large ones go one by one,
- * straight from OUT to OUT: T = alpha + (p - 1) (gap + n beta), or less than
+ * the longest way, p/2 over the shortest, the opposite of Bruck's.  With n bytes
+ * from each rank, T = log2(p) alpha + (p-1) n beta + 2 (p-1) n gamma while
+ * blocks are small and go many in one message; large ones go one by one,
+ * straight from OUT to OUT: T = alpha + (p-1) (gap + n beta), or at most
  * log2(p) alpha more.  Best where far links are narrow.
  *
  *   p = 5, one column a rank
@@ -34,9 +34,9 @@
 struct pat {
     const struct coll__problem *pb;
     struct coll__plan *plan;
-    int at_once; /* blocks in one message, at most */
-    size_t slot; /* bytes */
-    int turn;    /* the pair of slots to use next */
+    int at_once;    /* blocks in one message, at most */
+    size_t slot;    /* bytes */
+    int turn;       /* the pair of slots to use next */
     int n, j[MOST]; /* the message that is being put together */
 };
 

@@ -78,8 +78,8 @@ static double cost(const struct coll__problem *pb)
     int p = pb->nranks, m = power2_below(p);
 
     for (int d = 1; d < m; d *= 2) /* the first ones hold pairs */
-        time += coll__cost_exchange(pb->view, d,
-                                    n * (d + (d < p - m ? d : p - m)));
+        time +=
+            coll__cost_exchange(pb->view, d, n * (d + (d < p - m ? d : p - m)));
     if (m < p)
         time += coll__cost_exchange(pb->view, 1, n) +
                 coll__cost_exchange(pb->view, 1, n * p);

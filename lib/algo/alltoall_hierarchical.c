@@ -28,11 +28,14 @@ struct grid {
 
 static struct grid grid_of(const struct coll__problem *pb)
 {
-    const struct coll__level *hosts =
-        &pb->view->levels[pb->view->n_levels - 2];
+    const struct coll__level *hosts = &pb->view->levels[pb->view->n_levels - 2];
 
-    return (struct grid){pb, hosts, hosts->size_max, hosts->n_groups,
-                         hosts->index[pb->rank], hosts->group[pb->rank]};
+    return (struct grid){pb,
+                         hosts,
+                         hosts->size_max,
+                         hosts->n_groups,
+                         hosts->index[pb->rank],
+                         hosts->group[pb->rank]};
 }
 
 static int rank_at(const struct grid *g, int h, int i)
@@ -143,9 +146,8 @@ static const char *refuses(const struct coll__problem *pb)
     if (coll__needs_groups(pb))
         return coll__needs_groups(pb);
     hosts = &pb->view->levels[pb->view->n_levels - 2];
-    return hosts->size_min == hosts->size_max
-               ? NULL
-               : "needs groups of equal size";
+    return hosts->size_min == hosts->size_max ? NULL
+                                              : "needs groups of equal size";
 }
 
 const struct coll__algo coll__algo_alltoall_hierarchical = {

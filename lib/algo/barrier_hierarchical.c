@@ -47,8 +47,8 @@ static void release(const struct coll__problem *pb, struct coll__plan *plan,
         plan_send(plan, in->ranks[i], out);
 }
 
-static void disseminate(const struct coll__problem *pb,
-                        struct coll__plan *plan, const struct coll__leaders *in)
+static void disseminate(const struct coll__problem *pb, struct coll__plan *plan,
+                        const struct coll__leaders *in)
 {
     struct coll__span out = coll__whole(pb, BUF_OUT);
 
@@ -60,35 +60,29 @@ static void disseminate(const struct coll__problem *pb,
 }
 
 /* The steps of this level, with those of the levels above in the middle. */
-static int climb(const struct coll__problem *pb, struct coll__plan *plan,
-                 int level)
+static void climb(const struct coll__problem *pb, struct coll__plan *plan,
+                  int level)
 {
     struct coll__leaders in;
-    int rc;
 
-    if (!coll__leads(pb->view, level, pb->rank))
-        return COLL_OK;
-    rc = coll__leaders_init(&in, pb->view, level, pb->rank);
-    if (rc)
-        return rc;
+    if (!coll__leads(pb->view, level, pb->rank) ||
+        coll__leaders_init(&in, pb->view, level, pb->rank, plan))
+        return;
     if (level == pb->view->n_levels - 1) {
         disseminate(pb, plan, &in);
     } else {
         report(pb, plan, &in);
-        rc = climb(pb, plan, level + 1);
+        climb(pb, plan, level + 1);
         release(pb, plan, &in);
     }
     coll__leaders_fini(&in);
-    return rc;
 }
 
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
-    int rc;
-
     plan_copy(plan, coll__whole(pb, BUF_OUT), coll__own_in(pb));
-    rc = climb(pb, plan, 0);
-    return rc ? rc : plan_status(plan);
+    climb(pb, plan, 0);
+    return plan_status(plan);
 }
 
 static double cost(const struct coll__problem *pb)

@@ -28,10 +28,7 @@ static int subtree(int p, int v)
 }
 
 /* Has the rank v behind the root block b since the scatter? */
-static int has(int p, int v, int b)
-{
-    return b >= v && b < v + subtree(p, v);
-}
+static int has(int p, int v, int b) { return b >= v && b < v + subtree(p, v); }
 
 static int behind_root(const struct coll__problem *pb, int rank)
 {

@@ -2,7 +2,6 @@
 /* leaders.c - who acts for the groups of a level, and which algorithm is the
  * cheapest among them. */
 #include "lib/algo/algo.h"
-#include "lib/trace/log.h"
 
 #include <stdlib.h>
 
@@ -12,26 +11,22 @@ int coll__leads(const struct coll__view *view, int level, int rank)
 }
 
 int coll__leaders_init(struct coll__leaders *leaders,
-                       const struct coll__view *view, int level, int rank)
+                       const struct coll__view *view, int level, int rank,
+                       struct coll__plan *plan)
 {
     int n;
     const int *members = coll__view_group(view, level, rank, &n);
 
     *leaders = (struct coll__leaders){.me = -1};
-    leaders->ranks = malloc((size_t)n * sizeof(*leaders->ranks));
-    if (!leaders->ranks) {
-        log_error("algo", "no memory to list %d ranks", n);
-        return COLL_ERR_NOMEM;
-    }
-    for (int i = 0; i < n; i++) {
+    leaders->ranks = coll__plan_alloc(plan, n, sizeof(*leaders->ranks));
+    for (int i = 0; i < n && leaders->ranks; i++) {
+        if (!coll__leads(view, level, members[i]))
+            continue;
         if (members[i] == rank)
             leaders->me = leaders->n;
-        if (coll__leads(view, level, members[i]))
-            leaders->ranks[leaders->n++] = members[i];
-        else if (members[i] == rank)
-            leaders->me = -1;
+        leaders->ranks[leaders->n++] = members[i];
     }
-    return COLL_OK;
+    return plan_status(plan);
 }
 
 void coll__leaders_fini(struct coll__leaders *leaders)

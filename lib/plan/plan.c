@@ -157,6 +157,18 @@ void coll__plan_add(struct coll__plan *plan, const struct coll__step *step)
         plan->tmp_len = max_size(plan->tmp_len, step->dst.off + step->dst.len);
 }
 
+void *coll__plan_alloc(struct coll__plan *plan, int n, size_t size)
+{
+    void *items = calloc((size_t)n, size);
+
+    if (!items) {
+        log_error("plan", "no memory to build a plan: %d items of %zu bytes", n,
+                  size);
+        plan->status = COLL_ERR_NOMEM;
+    }
+    return items;
+}
+
 static void dump_span(const char *before, const struct coll__span *span,
                       FILE *to)
 {

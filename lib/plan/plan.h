@@ -122,6 +122,10 @@ struct coll__span coll__part(const struct coll__problem *pb, enum coll__buf buf,
  * dropped; builders return plan_status() at their end. */
 void coll__plan_add(struct coll__plan *plan, const struct coll__step *step);
 
+/* Return memory for n items of a builder's own, to free() at its end; NULL sets
+ * the plan's status (logged). */
+void *coll__plan_alloc(struct coll__plan *plan, int n, size_t size);
+
 /* Say whether a kind of step sends or receives; reads its dst; its name. */
 int coll__step_is_recv(enum coll__step_kind kind);
 int coll__step_reads_src(enum coll__step_kind kind);
