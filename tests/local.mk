@@ -21,8 +21,8 @@ check_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
 
 if HAVE_CHECK
 unit_tests = \
-	tests/test_plan tests/test_mutation tests/test_reduce tests/test_topo \
-	tests/test_plan tests/test_flow tests/test_reduce tests/test_topo \
+	tests/test_plan tests/test_algo tests/test_mutation tests/test_flow \
+	tests/test_reduce tests/test_topo \
 	tests/conform tests/test_ucx \
 	tests/test_boot tests/test_rendezvous tests/test_ctrl tests/test_death \
 	tests/test_coll tests/test_fault tests/test_hot tests/test_bench \
@@ -33,6 +33,8 @@ TESTS += $(unit_tests)
 # plans, kernels, topology
 tests_test_plan_CFLAGS = $(check_cflags)
 tests_test_plan_LDADD = $(check_lib)
+tests_test_algo_CFLAGS = $(check_cflags)
+tests_test_algo_LDADD = $(check_lib)
 tests_test_mutation_CFLAGS = $(check_cflags)
 tests_test_mutation_LDADD = $(check_lib)
 tests_test_flow_CFLAGS = $(check_cflags)
