@@ -4,9 +4,9 @@
  *
  * In round k = K-1 .. 0 (K = ceil(log2 p)) rank r gives rank r + 2^k all blocks
  * that came from r - j, for the j that are multiples of 2^(k+1): one block over
- * the longest way, p/2 over the shortest, the opposite of Bruck's.  With n bytes
- * from each rank, T = log2(p) alpha + (p-1) n beta + 2 (p-1) n gamma while
- * blocks are small and go many in one message; large ones go one by one,
+ * the longest way, p/2 over the shortest, the opposite of Bruck's.  With n
+ * bytes from each rank, T = log2(p) alpha + (p-1) n beta + 2 (p-1) n gamma
+ * while blocks are small and go many in one message; large ones go singly,
  * straight from OUT to OUT: T = alpha + (p-1) (gap + n beta), or at most
  * log2(p) alpha more.  Best where far links are narrow.
  *
