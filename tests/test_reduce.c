@@ -147,7 +147,22 @@ END_TEST
 
 static uint64_t wrap(uint64_t a, uint64_t b, enum coll_op op)
 {
-    return op == COLL_PROD ? a * b : a + b;
+    switch (op) {
+    case COLL_PROD:
+        return a * b;
+    case COLL_BAND:
+        return a & b;
+    case COLL_BOR:
+        return a | b;
+    case COLL_BXOR:
+        return a ^ b;
+    case COLL_LAND:
+        return a && b;
+    case COLL_LOR:
+        return a || b;
+    default:
+        return a + b;
+    }
 }
 
 #define ORACLE_INTEGER(id, T)                                                  \
@@ -193,6 +208,10 @@ static double float_op(double a, double b, enum coll_op op)
         return least_of(a, b);
     case COLL_MAX:
         return -least_of(-a, -b);
+    case COLL_LAND:
+        return isnan(a) ? isnan(b) || b : a && (isnan(b) || b);
+    case COLL_LOR:
+        return isnan(a) || isnan(b) || a || b;
     default:
         return a + b;
     }
@@ -308,13 +327,22 @@ static void fill(enum coll_type type, char *p, size_t count, uint64_t seed)
     }
 }
 
+static int has_no_kernel(enum coll_type type, enum coll_op op)
+{
+    return type >= COLL_F16 && op >= COLL_BAND && op <= COLL_BXOR;
+}
+
 static void check_reduce(const struct coll__kernels *kernels,
                          enum coll_type type, enum coll_op op, size_t count)
 {
     size_t size = coll_type_size(type), len = count * size;
-    char *dst = malloc(len + 3 * size), *src = malloc(len + 3 * size);
-    char *want = malloc(len + 1);
+    char *dst, *src, *want;
 
+    if (has_no_kernel(type, op))
+        return;
+    dst = malloc(len + 3 * size);
+    src = malloc(len + 3 * size);
+    want = malloc(len + 1);
     ck_assert(dst && src && want);
     for (size_t shift = 0; shift < 2; shift++) { /* in elements */
         char *d = dst + shift * size, *s = src + (1 - shift) * size;
@@ -363,6 +391,8 @@ START_TEST(operands_commute_bit_for_bit_for_numbers)
 
     ck_assert(a && b && c && d);
     for (int op = 0; op < COLL_N_OPS; op++) {
+        if (has_no_kernel(type, (enum coll_op)op))
+            continue;
         fill(type, a, count, 5);
         fill(type, b, count, 6);
         memcpy(c, a, count * size);
@@ -451,6 +481,43 @@ START_TEST(scale_divides_and_truncates_towards_zero)
 }
 END_TEST
 
+/* ---- premul ------------------------------------------------------------ */
+
+/* Any scalar, also one that lies anywhere, against the oracle of products. */
+static void check_premul(const struct coll__kernels *kernels,
+                         enum coll_type type, size_t count, uint64_t seed)
+{
+    size_t size = coll_type_size(type), len = count * size;
+    char *in = malloc(len + size + 1), *got = malloc(len + size);
+    char *want = malloc(len + 1), factor[9];
+
+    ck_assert(in && got && want);
+    fill(type, in + 1, count, seed);
+    fill(type, factor + 1, 1, seed + 1);
+    memcpy(want, in + 1, len);
+    for (size_t i = 0; i < count; i++)
+        oracles[type](want + i * size, factor + 1, COLL_PROD);
+    memset(got + len, 0x5a, size);
+    kernels->premul[type](got, in + 1, len, factor + 1);
+    check_equal(type, got, want, count, kernels->name);
+    for (size_t i = 0; i < size; i++)
+        ck_assert_int_eq(got[len + i], 0x5a);
+    free(in);
+    free(got);
+    free(want);
+}
+
+START_TEST(premul_multiplies_into_another_buffer)
+{
+    const struct coll__kernels *kernels;
+
+    for (int k = 0; (kernels = coll__kernels_at(k)); k++)
+        for (size_t c = 0; c < ARRAY_LEN(counts); c++)
+            for (uint64_t seed = 0; seed < 20; seed++)
+                check_premul(kernels, (enum coll_type)_i, counts[c], seed);
+}
+END_TEST
+
 /* ---- the tables -------------------------------------------------------- */
 
 START_TEST(simd_parameter_forces_a_set)
@@ -463,6 +530,8 @@ START_TEST(simd_parameter_forces_a_set)
               coll__kernels_at(0)->reduce[COLL_F32][COLL_SUM]);
     ck_assert(coll__host_scale(COLL_I64) ==
               coll__kernels_at(0)->scale[COLL_I64]);
+    ck_assert(coll__host_premul(COLL_F16) ==
+              coll__kernels_at(0)->premul[COLL_F16]);
 }
 END_TEST
 
@@ -471,6 +540,20 @@ START_TEST(unknown_types_and_operations_have_no_kernel)
     ck_assert(!coll__host_reduce(COLL_N_TYPES, COLL_SUM));
     ck_assert(!coll__host_reduce(COLL_F32, COLL_N_OPS));
     ck_assert(!coll__host_scale(COLL_N_TYPES));
+    ck_assert(!coll__host_premul(COLL_N_TYPES));
+}
+END_TEST
+
+/* _i: the type. */
+START_TEST(only_the_bits_of_integers_combine)
+{
+    const struct coll__kernels *kernels;
+
+    for (int k = 0; (kernels = coll__kernels_at(k)); k++)
+        for (int op = 0; op < COLL_N_OPS; op++)
+            ck_assert_int_eq(!kernels->reduce[_i][op],
+                             has_no_kernel((enum coll_type)_i,
+                                           (enum coll_op)op));
 }
 END_TEST
 
@@ -513,6 +596,10 @@ int main(void)
     tcase_add_loop_test(kernels, operands_commute_bit_for_bit_for_numbers, 0,
                         COLL_N_TYPES);
     tcase_add_loop_test(kernels, scale_divides_and_truncates_towards_zero, 0,
+                        COLL_N_TYPES);
+    tcase_add_loop_test(kernels, premul_multiplies_into_another_buffer, 0,
+                        COLL_N_TYPES);
+    tcase_add_loop_test(kernels, only_the_bits_of_integers_combine, 0,
                         COLL_N_TYPES);
     tcase_add_test(kernels, simd_parameter_forces_a_set);
     tcase_add_test(kernels, unknown_types_and_operations_have_no_kernel);

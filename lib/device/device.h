@@ -25,11 +25,12 @@ struct coll__device {
     void *(*alloc)(size_t len);
     void (*free)(void *ptr, size_t len);
 
-    /* Work on memory of this kind, in order on `stream`.  reduce and scale
-     * return the kernel, NULL when the device has none for that pair. */
+    /* Work on memory of this kind, in order on `stream`.  The last three return
+     * the kernel, NULL when the device has none for that type and operation. */
     void (*copy)(void *dst, const void *src, size_t len, void *stream);
     coll__reduce_fn *(*reduce)(enum coll_type type, enum coll_op op);
     coll__scale_fn *(*scale)(enum coll_type type);
+    coll__premul_fn *(*premul)(enum coll_type type);
 };
 
 /* All devices, the host last since it owns whatever nobody else does; NULL at

@@ -71,4 +71,5 @@ const struct coll__device coll__device_host = {
     .copy = host_copy,
     .reduce = coll__host_reduce,
     .scale = coll__host_scale,
+    .premul = coll__host_premul,
 };

@@ -13,4 +13,9 @@ typedef void coll__reduce_fn(void *dst, const void *src, size_t len);
 /* dst = dst / n_ranks, over len bytes of whole elements. */
 typedef void coll__scale_fn(void *dst, size_t len, int n_ranks);
 
+/* dst = src * *factor, over len bytes of whole elements; dst is aligned, src
+ * and factor may lie anywhere.  They do not overlap. */
+typedef void coll__premul_fn(void *dst, const void *src, size_t len,
+                             const void *factor);
+
 #endif

@@ -76,3 +76,8 @@ coll__scale_fn *coll__host_scale(enum coll_type type)
 {
     return (unsigned)type < COLL_N_TYPES ? in_force()->scale[type] : NULL;
 }
+
+coll__premul_fn *coll__host_premul(enum coll_type type)
+{
+    return (unsigned)type < COLL_N_TYPES ? in_force()->premul[type] : NULL;
+}

@@ -8,7 +8,8 @@
  * Integers wrap.  f16 and bf16 are widened to f32, combined and rounded back
  * to nearest even.  min and max of floats: a NaN on either side gives a NaN
  * (the quiet one without payload), and -0 is less than +0, so that the result
- * does not depend on the order of the operands.
+ * does not depend on the order of the operands.  land and lor: a NaN is true,
+ * -0 is not.
  */
 #ifndef COLL_LIB_EXEC_REDUCE_H
 #define COLL_LIB_EXEC_REDUCE_H
@@ -18,8 +19,10 @@
 /* The kernels of one instruction set. */
 struct coll__kernels {
     const char *name; /* "avx2", as COLL_SIMD knows it */
-    coll__reduce_fn *reduce[COLL_N_TYPES][COLL_N_OPS]; /* avg is sum */
+    /* avg is sum; of floats the bitwise ones are NULL */
+    coll__reduce_fn *reduce[COLL_N_TYPES][COLL_N_OPS];
     coll__scale_fn *scale[COLL_N_TYPES];
+    coll__premul_fn *premul[COLL_N_TYPES];
 };
 
 extern const struct coll__kernels coll__kernels_base;
@@ -33,5 +36,6 @@ const struct coll__kernels *coll__kernels_at(int index);
 /* Return the kernel of the set in force; NULL for no type or operation. */
 coll__reduce_fn *coll__host_reduce(enum coll_type type, enum coll_op op);
 coll__scale_fn *coll__host_scale(enum coll_type type);
+coll__premul_fn *coll__host_premul(enum coll_type type);
 
 #endif

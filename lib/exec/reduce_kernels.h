@@ -42,13 +42,43 @@
         }                                                                      \
     }
 
+/* name: dst[i] = expr of a = src[i] and f = *factor. */
+#define PREMUL(name, T, expr)                                                  \
+    SET_TARGET static void name(void *dst, const void *src, size_t len,        \
+                                const void *factor)                            \
+    {                                                                          \
+        typedef T __attribute__((aligned(1), may_alias)) anywhere;             \
+        T *restrict d = dst;                                                   \
+        const anywhere *restrict s = src;                                      \
+        T f = *(const anywhere *)factor;                                       \
+                                                                               \
+        for (size_t i = 0; i < len / sizeof(T); i++) {                         \
+            T a = s[i];                                                        \
+                                                                               \
+            d[i] = (T)(expr);                                                  \
+        }                                                                      \
+    }
+
+/* Whether a number is true: a NaN is, -0 is not. */
+#define LOGICAL(id, T)                                                         \
+    REDUCE(land_##id, T, (a != 0) & (b != 0))                                  \
+    REDUCE(lor_##id, T, (a != 0) | (b != 0))
+
+#define BITWISE(id, T)                                                         \
+    REDUCE(band_##id, T, a & b)                                                \
+    REDUCE(bor_##id, T, a | b)                                                 \
+    REDUCE(bxor_##id, T, a ^ b)
+
 /* W is unsigned and no narrower than int: sums and products wrap in it. */
 #define INTEGER(id, T, W)                                                      \
     REDUCE(sum_##id, T, (W)a + (W)b)                                           \
     REDUCE(prod_##id, T, (W)a *(W)b)                                           \
     REDUCE(min_##id, T, a < b ? a : b)                                         \
     REDUCE(max_##id, T, a > b ? a : b)                                         \
-    SCALE(scale_##id, T, a / (T)n)
+    SCALE(scale_##id, T, a / (T)n)                                             \
+    PREMUL(premul_##id, T, (W)a *(W)f)                                         \
+    LOGICAL(id, T)                                                             \
+    BITWISE(id, T)
 
 /* n may be more than T holds; int holds every T and n. */
 #define SMALL_INTEGER(id, T)                                                   \
@@ -56,14 +86,19 @@
     REDUCE(prod_##id, T, (uint32_t)a *(uint32_t)b)                             \
     REDUCE(min_##id, T, a < b ? a : b)                                         \
     REDUCE(max_##id, T, a > b ? a : b)                                         \
-    SCALE(scale_##id, T, (int)a / n)
+    SCALE(scale_##id, T, (int)a / n)                                           \
+    PREMUL(premul_##id, T, (uint32_t)a *(uint32_t)f)                           \
+    LOGICAL(id, T)                                                             \
+    BITWISE(id, T)
 
 #define FLOAT(id, T, prefix)                                                   \
     REDUCE(sum_##id, T, a + b)                                                 \
     REDUCE(prod_##id, T, a *b)                                                 \
     REDUCE(min_##id, T, prefix##_min(a, b))                                    \
     REDUCE(max_##id, T, prefix##_max(a, b))                                    \
-    SCALE(scale_##id, T, a / (T)n)
+    SCALE(scale_##id, T, a / (T)n)                                             \
+    PREMUL(premul_##id, T, a *f)                                               \
+    LOGICAL(id, T)
 
 SMALL_INTEGER(I8, int8_t)
 SMALL_INTEGER(U8, uint8_t)
@@ -86,6 +121,9 @@ SET_TARGET static void bf16_widen_n(float *out, const half_anywhere *in,
         out[i] = bf16_widen(in[i]);
 }
 
+/* AVX512_BF16's conversion is of no use here: it takes tiny numbers (below
+ * 2^-126) for 0 whatever the control register says, and every instruction set
+ * must give the same bits. */
 SET_TARGET static void bf16_narrow_n(uint16_t *out, const float *in, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -122,32 +160,62 @@ SET_TARGET static void bf16_narrow_n(uint16_t *out, const float *in, size_t n)
         }                                                                      \
     }
 
+#define HALF_PREMUL(name, half)                                                \
+    SET_TARGET static void name(void *dst, const void *src, size_t len,        \
+                                const void *factor)                            \
+    {                                                                          \
+        uint16_t *d = dst;                                                     \
+        const half_anywhere *s = src;                                          \
+        float a[BLOCK], b[BLOCK], f;                                           \
+                                                                               \
+        half##_widen_n(&f, factor, 1);                                         \
+        for (size_t n, left = len / 2; left; left -= n, d += n, s += n) {      \
+            n = min_size(left, BLOCK);                                         \
+            half##_widen_n(b, s, n);                                           \
+            premul_F32(a, b, n * sizeof(float), &f);                           \
+            half##_narrow_n(d, a, n);                                          \
+        }                                                                      \
+    }
+
 #define HALF(id, half)                                                         \
     HALF_REDUCE(sum_##id, half, sum_F32)                                       \
     HALF_REDUCE(prod_##id, half, prod_F32)                                     \
     HALF_REDUCE(min_##id, half, min_F32)                                       \
     HALF_REDUCE(max_##id, half, max_F32)                                       \
-    HALF_SCALE(scale_##id, half)
+    HALF_SCALE(scale_##id, half)                                               \
+    HALF_REDUCE(land_##id, half, land_F32)                                     \
+    HALF_REDUCE(lor_##id, half, lor_F32)                                       \
+    HALF_PREMUL(premul_##id, half)
 
 HALF(F16, f16)
 HALF(BF16, bf16)
 
+#define NUMBER_OPS(id)                                                         \
+    [COLL_SUM] = sum_##id, [COLL_PROD] = prod_##id, [COLL_MIN] = min_##id,     \
+    [COLL_MAX] = max_##id, [COLL_AVG] = sum_##id, [COLL_LAND] = land_##id,     \
+    [COLL_LOR] = lor_##id
+
+#define BITWISE_OPS(id)                                                        \
+    [COLL_BAND] = band_##id, [COLL_BOR] = bor_##id, [COLL_BXOR] = bxor_##id
+
+#define INTEGER_ROW(id) [COLL_##id] = {NUMBER_OPS(id), BITWISE_OPS(id)}
+#define FLOAT_ROW(id) [COLL_##id] = {NUMBER_OPS(id)} /* bits: NULL */
+
 const struct coll__kernels NAME(coll__kernels_, SET) = {
     .name = TEXT(SET),
-    .reduce =
-        {
-#define X(id, text, bytes)                                                     \
-    [COLL_##id] = {[COLL_SUM] = sum_##id,                                      \
-                   [COLL_PROD] = prod_##id,                                    \
-                   [COLL_MIN] = min_##id,                                      \
-                   [COLL_MAX] = max_##id,                                      \
-                   [COLL_AVG] = sum_##id},
-            COLL_TYPE_MAP(X)
-#undef X
-        },
+    .reduce = {INTEGER_ROW(I8), INTEGER_ROW(U8), INTEGER_ROW(I16),
+               INTEGER_ROW(U16), INTEGER_ROW(I32), INTEGER_ROW(U32),
+               INTEGER_ROW(I64), INTEGER_ROW(U64), FLOAT_ROW(F16),
+               FLOAT_ROW(BF16), FLOAT_ROW(F32), FLOAT_ROW(F64)},
     .scale =
         {
 #define X(id, text, bytes) [COLL_##id] = scale_##id,
+            COLL_TYPE_MAP(X)
+#undef X
+        },
+    .premul =
+        {
+#define X(id, text, bytes) [COLL_##id] = premul_##id,
             COLL_TYPE_MAP(X)
 #undef X
         },
