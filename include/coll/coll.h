@@ -67,7 +67,8 @@ enum coll_type {
 /* X(name, text): the reduction operations.  AVG is the sum over the number of
  * ranks; for integers the quotient is truncated towards zero.  BAND, BOR and
  * BXOR are bitwise, for integer types alone.  LAND and LOR take an element for
- * true when it is not zero and give 1 or 0. */
+ * true when it is not zero (a NaN is true) and give 1 or 0.  A rank that is alone
+ * gets its own elements as they are. */
 #define COLL_OP_MAP(X) \
     X(SUM, "sum")      \
     X(PROD, "prod")    \
@@ -84,7 +85,8 @@ enum coll_op {
 #define X(name, text) COLL_##name,
     COLL_OP_MAP(X)
 #undef X
-    COLL_N_OPS
+    COLL_N_OPS,
+    COLL_OP_LAST = 0x7fffffff /* those that callers make lie between */
 };
 
 /* X(name, text): the collective operations, and the two that only two ranks
@@ -302,6 +304,9 @@ int coll_comm_create_oob(struct coll_comm **comm, const struct coll_oob *oob,
  *            comm's configuration; NULL for COLL_NO_COLOR.
  * Ownership: *split is the caller's, to end by coll_comm_destroy().
  * Errors:    as coll_comm_create(), and those of comm; *split is untouched.
+ *            COLL_ERR_INVALID, on every rank, when one passes a wrong color or
+ *            NULL or has an operation running.  A color whose communicator
+ *            cannot be made leaves the others, and comm.
  * Threads:   as the operations of comm.
  * Cost:      two exchanges over comm's control tree and a rendezvous.
  */
@@ -362,8 +367,13 @@ int coll_comm_destroy(struct coll_comm *comm);
 
 /* ---- reduction operations of the caller's own -------------------------- */
 
-/* Combine count > 0 elements: out[i] = left[i] op right[i].  out is left or
- * right.  Called by the thread that makes progress. */
+/* Combine count > 0 elements: out[i] = left[i] op right[i].
+ *
+ * Shapes:    out is left or right; the other one does not overlap it.  A call
+ *            has any part of the operation's elements, in any order of parts.
+ * Threads:   called by the thread that makes progress, within a call of
+ *            libcoll; it must call nothing of libcoll itself.
+ */
 typedef void coll_user_fn(const void *left, const void *right, void *out,
                           size_t count, enum coll_type type, void *arg);
 
@@ -371,10 +381,14 @@ typedef void coll_user_fn(const void *left, const void *right, void *out,
  *
  * Shapes:    *scalar is one element of `type`, and each rank has its own.
  * Result:    *op is to be used with that type alone, wherever an operation is
- *            asked for, in any communicator of this process.
+ *            asked for, in any communicator of this process.  Products are
+ *            rounded to the type (integers wrap) before they are summed.  in
+ *            is only read, unless out is in.
  * Ownership: scalar is copied; *op is the caller's, to end by
- *            coll_op_destroy() when no request uses it.
- * Errors:    COLL_ERR_INVALID, COLL_ERR_NOMEM (some 1,000 exist already).
+ *            coll_op_destroy() when no call of another thread uses it.
+ *            Requests that were made with it keep what it stands for.
+ * Errors:    COLL_ERR_INVALID, COLL_ERR_NOMEM (1,000 exist already); *op is
+ *            untouched.
  * Threads:   any.
  */
 int coll_op_create_premul(const void *scalar, enum coll_type type,
@@ -384,13 +398,14 @@ int coll_op_create_premul(const void *scalar, enum coll_type type,
  *
  * Shapes:    commutes: 0 combines strictly in the order of the ranks; 1 leaves
  *            the order to the library.  Equal on every rank.
- * Ownership: fn and arg must live until coll_op_destroy().
+ * Ownership: fn and arg must live until coll_op_destroy(), and until the last
+ *            request that was made with the operation is gone.
  * Otherwise as coll_op_create_premul(); for any type.
  */
 int coll_op_create_user(coll_user_fn *fn, void *arg, int commutes,
                         enum coll_op *op);
 
-/* End such an operation.  COLL_ERR_INVALID when op is none. */
+/* End such an operation.  COLL_ERR_INVALID when op is none (any more). */
 int coll_op_destroy(enum coll_op op);
 
 /* ---- operations: these return when this rank's part is done ------------ */

@@ -51,11 +51,6 @@ static int check_kind(const struct coll_args *args,
                   coll_collective_name(args->collective), (int)args->type);
         return COLL_ERR_INVALID;
     }
-    if ((unsigned)args->op >= COLL_N_OPS) {
-        log_error("api", "%s: %d is no operation; see enum coll_op",
-                  coll_collective_name(args->collective), (int)args->op);
-        return COLL_ERR_INVALID;
-    }
     if (args->collective == COLL_BROADCAST &&
         (args->root < 0 || args->root >= comm->size)) {
         log_error("api", "broadcast: root %d is not within 0 to %d", args->root,
@@ -64,6 +59,25 @@ static int check_kind(const struct coll_args *args,
     }
     if (args->stream)
         return wrong(args, "stream must be NULL for host buffers");
+    return COLL_OK;
+}
+
+static int check_op(const struct coll_args *args, struct coll__op *op)
+{
+    if (coll__op_get(args->op, op)) {
+        log_error("api", "%s: %d is no operation; see enum coll_op and "
+                  "coll_op_create_user()",
+                  coll_collective_name(args->collective), (int)args->op);
+        return COLL_ERR_INVALID;
+    }
+    if (!coll__op_takes(op, args->type)) {
+        log_error("api", "%s: %s is not there for %s; %s",
+                  coll_collective_name(args->collective),
+                  coll_op_name(args->op), coll_type_name(args->type),
+                  op->is_premul ? "use the type of its scalar"
+                                : "use an integer type");
+        return COLL_ERR_INVALID;
+    }
     return COLL_OK;
 }
 
@@ -104,9 +118,13 @@ static int check_buffers(const struct coll_args *args,
 int coll__args_check(const struct coll_args *args, const struct coll_comm *comm,
                      struct coll__problem *pb)
 {
+    int rc = check_kind(args, comm), reduces;
+    struct coll__op op;
     size_t size, limit;
-    int rc = check_kind(args, comm);
 
+    reduces = rc == COLL_OK && coll__reduces(args->collective);
+    if (reduces)
+        rc = check_op(args, &op);
     if (rc)
         return rc;
     size = coll_type_size(args->type);
@@ -120,12 +138,14 @@ int coll__args_check(const struct coll_args *args, const struct coll_comm *comm,
                                  .rank = comm->rank,
                                  .count = args->count,
                                  .view = &comm->view};
-    if (coll__reduces(args->collective))
-        pb->op = args->op;
     if (args->collective == COLL_BROADCAST)
         pb->root = args->root;
-    if (args->collective != COLL_BARRIER)
-        return check_buffers(args, pb, &pb->in_place);
+    if (args->collective != COLL_BARRIER) {
+        rc = check_buffers(args, pb, &pb->in_place);
+        if (reduces)
+            coll__op_apply(&op, comm->settings.is_reproducible, pb);
+        return rc;
+    }
     pb->type = COLL_U8;
     pb->op = COLL_MAX;
     pb->count = 1;

@@ -58,6 +58,7 @@ static int read_settings(struct coll__settings *settings)
     snprintf(settings->transports, sizeof(settings->transports), "%s",
              transports);
     settings->chunk = coll__param_bytes(PARAM_CHUNK);
+    settings->is_reproducible = coll__param_int(PARAM_REPRODUCIBLE) != 0;
     return COLL_OK;
 }
 
@@ -88,6 +89,10 @@ static int compare_settings(const struct card *cards, int size)
         snprintf(y, sizeof(y), "%llu", (unsigned long long)b->chunk);
         if (a->chunk != b->chunk)
             return differ(r, "COLL_CHUNK", x, y);
+        if (a->is_reproducible != b->is_reproducible)
+            return differ(r, "reproducible (COLL_REPRODUCIBLE)",
+                          a->is_reproducible ? "1" : "0",
+                          b->is_reproducible ? "1" : "0");
     }
     return COLL_OK;
 }
@@ -148,11 +153,16 @@ static struct coll_comm *comm_new(const struct coll__boot *boot)
 }
 
 /* With the control connections up: meet and open the transports. */
-static int join(struct coll_comm *comm)
+static int join(struct coll_comm *comm, const struct coll__options *options)
 {
     const struct coll__peer *me;
-    int rc = read_settings(&comm->settings);
+    int rc = COLL_OK;
 
+    if (options->settings)
+        comm->settings = *options->settings;
+    else
+        rc = read_settings(&comm->settings);
+    comm->settings.is_reproducible |= options->is_reproducible;
     if (rc == COLL_OK)
         rc = meet(comm);
     if (rc == COLL_OK)
@@ -170,8 +180,9 @@ static int join(struct coll_comm *comm)
     return COLL_OK;
 }
 
-/* Make the communicator over an open bootstrap, and close that. */
-static int comm_open(struct coll__boot *boot, struct coll_comm **out)
+int coll__comm_open(struct coll__boot *boot,
+                    const struct coll__options *options,
+                    struct coll_comm **out)
 {
     struct coll_comm *comm = comm_new(boot);
     struct coll__ctrl_events events = {on_failed, on_where, comm};
@@ -182,7 +193,7 @@ static int comm_open(struct coll__boot *boot, struct coll_comm **out)
     coll__boot_close(boot);
     if (rc)
         goto fail;
-    rc = join(comm);
+    rc = join(comm, options);
     if (rc)
         goto fail_ctrl;
     *out = comm;
@@ -198,7 +209,8 @@ fail:
 }
 
 /* Take the caller's options, or the defaults. */
-static int take_config(const struct coll_config *config, double *timeout)
+static int take_config(const struct coll_config *config,
+                       struct coll__options *options)
 {
     struct coll_config ours = {0};
     int rc = COLL_OK;
@@ -211,7 +223,15 @@ static int take_config(const struct coll_config *config, double *timeout)
         log_error("api", "config.timeout must be 0 to 1e9 seconds");
         return COLL_ERR_INVALID;
     }
-    *timeout = ours.timeout ? ours.timeout : coll__param_seconds(PARAM_TIMEOUT);
+    if (ours.reproducible != 0 && ours.reproducible != 1) {
+        log_error("api", "config.reproducible must be 0 or 1");
+        return COLL_ERR_INVALID;
+    }
+    *options = (struct coll__options){
+        .timeout = ours.timeout ? ours.timeout
+                                : coll__param_seconds(PARAM_TIMEOUT),
+        .is_reproducible = ours.reproducible,
+    };
     return COLL_OK;
 }
 
@@ -219,17 +239,17 @@ int coll_comm_create_env(struct coll_comm **comm,
                          const struct coll_config *config)
 {
     struct coll__boot boot;
-    double timeout;
+    struct coll__options options;
     int rc;
 
     if (!comm) {
         log_error("api", "coll_comm_create_env: comm is NULL");
         return COLL_ERR_INVALID;
     }
-    rc = take_config(config, &timeout);
+    rc = take_config(config, &options);
     if (rc == COLL_OK)
-        rc = coll__boot_open_env(&boot, timeout);
-    return rc ? rc : comm_open(&boot, comm);
+        rc = coll__boot_open_env(&boot, options.timeout);
+    return rc ? rc : coll__comm_open(&boot, &options, comm);
 }
 
 int coll_comm_create(struct coll_comm **comm, int nranks,
@@ -237,7 +257,7 @@ int coll_comm_create(struct coll_comm **comm, int nranks,
                      const struct coll_config *config)
 {
     struct coll__boot boot;
-    double timeout;
+    struct coll__options options;
     int rc;
 
     if (!comm || !id || nranks < 1 || rank < 0 || rank >= nranks) {
@@ -248,10 +268,10 @@ int coll_comm_create(struct coll_comm **comm, int nranks,
                                : "rank must be within 0 to nranks - 1");
         return COLL_ERR_INVALID;
     }
-    rc = take_config(config, &timeout);
+    rc = take_config(config, &options);
     if (rc == COLL_OK)
-        rc = coll__boot_open_id(&boot, id, nranks, rank, timeout);
-    return rc ? rc : comm_open(&boot, comm);
+        rc = coll__boot_open_id(&boot, id, nranks, rank, options.timeout);
+    return rc ? rc : coll__comm_open(&boot, &options, comm);
 }
 
 int coll_comm_create_oob(struct coll_comm **comm, const struct coll_oob *theirs,
@@ -259,7 +279,7 @@ int coll_comm_create_oob(struct coll_comm **comm, const struct coll_oob *theirs,
 {
     struct coll__boot boot;
     struct coll_oob oob;
-    double timeout;
+    struct coll__options options;
     int rc;
 
     if (!comm || !theirs) {
@@ -275,10 +295,10 @@ int coll_comm_create_oob(struct coll_comm **comm, const struct coll_oob *theirs,
         rc = COLL_ERR_INVALID;
     }
     if (rc == COLL_OK)
-        rc = take_config(config, &timeout);
+        rc = take_config(config, &options);
     if (rc == COLL_OK)
-        rc = coll__boot_open_oob(&boot, &oob, timeout);
-    return rc ? rc : comm_open(&boot, comm);
+        rc = coll__boot_open_oob(&boot, &oob, options.timeout);
+    return rc ? rc : coll__comm_open(&boot, &options, comm);
 }
 
 /* ---- leaving ------------------------------------------------------------- */

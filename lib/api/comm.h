@@ -28,6 +28,14 @@ struct coll__settings {
     char algo[SETTING_BYTES];
     char transports[SETTING_BYTES];
     uint64_t chunk;
+    int is_reproducible;
+};
+
+/* How to make a communicator. */
+struct coll__options {
+    double timeout;
+    int is_reproducible;
+    const struct coll__settings *settings; /* NULL: as the environment says */
 };
 
 struct coll__failure {
@@ -80,6 +88,13 @@ struct coll_request {
     struct coll_request *next; /* running after it, or kept after it */
     struct coll_request *own_next, **own_at; /* among the caller's */
 };
+
+/* ---- comm.c -------------------------------------------------------------- */
+
+/* Make a communicator over an open bootstrap, and close that. */
+int coll__comm_open(struct coll__boot *boot,
+                    const struct coll__options *options,
+                    struct coll_comm **comm);
 
 /* ---- fail.c -------------------------------------------------------------- */
 

@@ -7,5 +7,6 @@ libcore_la_SOURCES += \
 	%D%/links.c \
 	%D%/params.c \
 	%D%/request.c \
+	%D%/split.c \
 	%D%/status.c \
 	%D%/topo.c

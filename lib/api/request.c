@@ -23,13 +23,17 @@ static int request_make(struct coll_comm *comm, const struct coll_args *args,
                         const struct coll__problem *pb,
                         struct coll_request **out)
 {
-    const struct coll__device *device = coll__device_of(args->out);
+    struct coll__op op;
+    struct coll__binding to = {&op, &comm->routes, coll__device_of(args->out)};
     struct coll_request *request;
     const struct coll__algo *algo;
     struct coll__plan plan;
     double seconds;
     int rc;
 
+    rc = coll__op_get(coll__reduces(pb->collective) ? args->op : pb->op, &op);
+    if (rc)
+        return rc;
     algo = coll__algo_select(pb, comm->settings.algo, &seconds);
     rc = coll__plan_build(algo, pb, comm->settings.chunk, &plan);
     if (rc)
@@ -40,7 +44,7 @@ static int request_make(struct coll_comm *comm, const struct coll_args *args,
         log_error("api", "no memory for a request");
         return COLL_ERR_NOMEM;
     }
-    rc = coll__prog_create(pb, &plan, &comm->routes, device, &request->prog);
+    rc = coll__prog_create(pb, &plan, &to, &request->prog);
     if (rc) {
         free(request);
         return rc;
@@ -51,7 +55,7 @@ static int request_make(struct coll_comm *comm, const struct coll_args *args,
     request->head = (struct coll__head){
         .collective = (uint8_t)pb->collective,
         .type = (uint8_t)pb->type,
-        .op = (uint8_t)pb->op,
+        .op = coll__op_code(&op),
         .root = pb->root,
         .count = pb->count,
     };
@@ -206,13 +210,21 @@ static void drop_oldest(struct coll_comm *comm)
     comm->n_cached--;
 }
 
+/* Of a reduction the handle, too: one premul has not the scalar of another. */
+static int same_op(const struct coll_request *request,
+                   const struct coll_args *args)
+{
+    return !coll__reduces(request->problem.collective) ||
+           request->args.op == args->op;
+}
+
 /* Take the kept request of this shape off the list, or make one. */
 static int take_cached(struct coll_comm *comm, const struct coll_args *args,
                        const struct coll__problem *pb,
                        struct coll_request **out)
 {
     for (struct coll_request **at = &comm->cached; *at; at = &(*at)->next)
-        if (same_problem(&(*at)->problem, pb)) {
+        if (same_problem(&(*at)->problem, pb) && same_op(*at, args)) {
             *out = *at;
             *at = (*at)->next;
             comm->n_cached--;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* status.c - the names of codes, types, operations and collectives. */
 #include "include/coll/coll.h"
+#include "lib/exec/op.h"
 
 const char *coll_version(void) { return PACKAGE_VERSION; }
 
@@ -44,7 +45,13 @@ const char *coll_op_name(enum coll_op op)
 #undef X
     };
 
-    return (unsigned)op < COLL_N_OPS ? names[op] : "?";
+    struct coll__op own;
+
+    if ((unsigned)op < COLL_N_OPS)
+        return names[op];
+    if (coll__op_get(op, &own))
+        return "?";
+    return own.is_premul ? "premul" : "user";
 }
 
 const char *coll_collective_name(enum coll_collective collective)

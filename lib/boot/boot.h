@@ -57,6 +57,9 @@ int coll__boot_open_env(struct coll__boot *boot, double timeout);
 int coll__boot_open_id(struct coll__boot *boot, const struct coll_unique_id *id,
                        int nranks, int rank, double timeout);
 
+/* Give up an id that this process made and that nobody has joined. */
+void coll__boot_drop_id(const struct coll_unique_id *id);
+
 /* Open the caller's own allgather. */
 int coll__boot_open_oob(struct coll__boot *boot, const struct coll_oob *oob,
                         double timeout);

@@ -105,6 +105,18 @@ int coll_get_unique_id(struct coll_unique_id *out)
     return COLL_OK;
 }
 
+void coll__boot_drop_id(const struct coll_unique_id *unique)
+{
+    struct id id;
+    int fd;
+
+    memcpy(&id, unique, sizeof(id));
+    fd = take_socket(&id, 0);
+    if (fd >= 0)
+        close(fd);
+    coll__auth_wipe(&id, sizeof(id));
+}
+
 static const struct coll__boot_ops id_ops = {
     .name = "id",
     .what = "a unique id",

@@ -6,6 +6,11 @@
  * been issued; it is looked at for completion when all before it are complete.
  * So a round costs time by the number of lanes, not by the number of messages
  * under way.
+ *
+ * The caller's own function is called for REDUCE steps here, never by a
+ * transport: plans of such operations have no RECV_REDUCE.  Premul scales all
+ * of IN into a buffer of the program's own before the first step, and the plan
+ * has that for its IN.
  */
 #include "lib/exec/exec.h"
 #include "lib/trace/log.h"
@@ -24,9 +29,14 @@ struct lane {
 struct coll__prog {
     struct coll__plan plan;
     int nranks;
+    size_t size; /* bytes of an element */
+    enum coll_type type;
+    struct coll__op op;
     const struct coll__device *device;
-    coll__reduce_fn *reduce;
+    coll__reduce_fn *reduce; /* NULL for the caller's function */
     coll__scale_fn *scale;
+    unsigned char *scaled; /* premul: IN times the scalar, or NULL */
+    size_t scaled_len;
     const struct coll__routes *routes;
 
     unsigned char *base[N_BUFS]; /* of this run; TMP is the program's own */
@@ -91,6 +101,17 @@ static void complete(struct coll__prog *prog, int i)
             make_ready(prog, plan->after[e]);
 }
 
+/* dst = op(dst, src), or of the two the other way round */
+static void reduce(const struct coll__prog *prog, void *dst, void *src,
+                   const struct coll__step *step)
+{
+    if (!prog->op.fn)
+        prog->reduce(dst, src, step->dst.len);
+    else
+        prog->op.fn(step->src_first ? src : dst, step->src_first ? dst : src,
+                    dst, step->dst.len / prog->size, prog->type, prog->op.arg);
+}
+
 static void run_local(struct coll__prog *prog, int i)
 {
     const struct coll__step *step = &prog->plan.steps[i];
@@ -101,7 +122,7 @@ static void run_local(struct coll__prog *prog, int i)
     if (step->kind == STEP_COPY)
         prog->device->copy(dst, src, step->dst.len, prog->stream);
     else if (step->kind == STEP_REDUCE)
-        prog->reduce(dst, src, step->dst.len);
+        reduce(prog, dst, src, step);
     else
         prog->scale(dst, step->dst.len, prog->nranks);
 }
@@ -170,7 +191,11 @@ void coll__prog_start(struct coll__prog *prog, const struct coll__head *head,
     const struct coll__plan *plan = &prog->plan;
 
     prog->head = *head;
-    prog->base[BUF_IN] = (unsigned char *)in; /* steps only read it */
+    if (prog->scaled)
+        prog->device->premul(prog->type)(prog->scaled, in, prog->scaled_len,
+                                         prog->op.scalar);
+    /* steps only read it */
+    prog->base[BUF_IN] = prog->scaled ? prog->scaled : (unsigned char *)in;
     prog->base[BUF_OUT] = out;
     prog->stream = stream;
     prog->n_ready = prog->n_taken = prog->n_done = 0;
@@ -256,19 +281,21 @@ static int allocate(struct coll__prog *prog)
     if (!prog->left || !prog->lane_of || !prog->lane_steps || !prog->ready ||
         !prog->xfers || !prog->lanes)
         return COLL_ERR_NOMEM;
-    if (!prog->plan.tmp_len)
-        return COLL_OK;
-    prog->base[BUF_TMP] = prog->device->alloc(prog->plan.tmp_len);
-    return prog->base[BUF_TMP] ? COLL_OK : COLL_ERR_NOMEM;
+    if (prog->plan.tmp_len)
+        prog->base[BUF_TMP] = prog->device->alloc(prog->plan.tmp_len);
+    if (prog->scaled_len)
+        prog->scaled = prog->device->alloc(prog->scaled_len);
+    return (prog->plan.tmp_len && !prog->base[BUF_TMP]) ||
+                   (prog->scaled_len && !prog->scaled)
+               ? COLL_ERR_NOMEM
+               : COLL_OK;
 }
 
 int coll__prog_create(const struct coll__problem *pb, struct coll__plan *plan,
-                      const struct coll__routes *routes,
-                      const struct coll__device *device,
-                      struct coll__prog **out)
+                      const struct coll__binding *to, struct coll__prog **out)
 {
     struct coll__prog *prog = calloc(1, sizeof(*prog));
-    size_t tmp_len = plan->tmp_len;
+    size_t scratch = plan->tmp_len;
 
     if (!prog) {
         coll__plan_fini(plan);
@@ -277,10 +304,17 @@ int coll__prog_create(const struct coll__problem *pb, struct coll__plan *plan,
     prog->plan = *plan;
     *plan = (struct coll__plan){0};
     prog->nranks = pb->nranks;
-    prog->routes = routes;
-    prog->device = device;
-    prog->reduce = device->reduce(pb->type, pb->op);
-    prog->scale = device->scale(pb->type);
+    prog->routes = to->routes;
+    prog->type = pb->type;
+    prog->size = coll_type_size(pb->type);
+    prog->op = *to->op;
+    prog->device = to->device;
+    if (!prog->op.fn)
+        prog->reduce = prog->device->reduce(pb->type, pb->op);
+    prog->scale = prog->device->scale(pb->type);
+    if (prog->op.is_premul)
+        prog->scaled_len = coll__problem_len(pb, BUF_IN);
+    scratch += prog->scaled_len;
     if (allocate(prog)) {
         coll__prog_destroy(prog);
         goto fail;
@@ -291,7 +325,7 @@ int coll__prog_create(const struct coll__problem *pb, struct coll__plan *plan,
 
 fail:
     log_error("exec", "no memory for an operation with %zu bytes of scratch",
-              tmp_len);
+              scratch);
     return COLL_ERR_NOMEM;
 }
 
@@ -301,6 +335,8 @@ void coll__prog_destroy(struct coll__prog *prog)
         return;
     if (prog->base[BUF_TMP])
         prog->device->free(prog->base[BUF_TMP], prog->plan.tmp_len);
+    if (prog->scaled)
+        prog->device->free(prog->scaled, prog->scaled_len);
     coll__plan_fini(&prog->plan);
     free(prog->left);
     free(prog->lane_of);

@@ -8,7 +8,7 @@
 #define COLL_LIB_EXEC_EXEC_H
 
 #include "lib/device/device.h"
-#include "lib/plan/plan.h"
+#include "lib/exec/op.h"
 #include "transports/transport.h"
 
 /* Which transport joins this rank to each rank. */
@@ -20,17 +20,22 @@ struct coll__routes {
 
 struct coll__prog;
 
+/* What a plan is bound to. */
+struct coll__binding {
+    const struct coll__op *op; /* of which pb has but the base */
+    const struct coll__routes *routes;
+    const struct coll__device *device;
+};
+
 /* Make a program of a linked plan.
  *
  * Ownership: takes over plan's contents, on failure as well; routes must
- *            outlive the program; *prog is the caller's, to end by
- *            coll__prog_destroy() while it does not run.
+ *            outlive the program, op is copied; *prog is the caller's, to end
+ *            by coll__prog_destroy() while it does not run.
  * Errors:    COLL_ERR_NOMEM, logged.
  */
 int coll__prog_create(const struct coll__problem *pb, struct coll__plan *plan,
-                      const struct coll__routes *routes,
-                      const struct coll__device *device,
-                      struct coll__prog **prog);
+                      const struct coll__binding *to, struct coll__prog **prog);
 
 /* Start a run.  head stamps its messages; in and out stay the caller's until
  * the run has ended. */

@@ -1,5 +1,6 @@
 libcore_la_SOURCES += \
 	%D%/exec.c %D%/exec.h \
+	%D%/op.c %D%/op.h \
 	%D%/wait.c %D%/wait.h
 # reduction kernels, once per instruction set
 libcore_la_SOURCES += %D%/reduce.c %D%/reduce.h %D%/reduce_kernels.h \

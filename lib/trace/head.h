@@ -15,6 +15,11 @@ struct coll__head {
     uint64_t count;
 };
 
+/* head.op of a caller's own operation: each process has its own handles, but
+ * all ranks must have the same kind. */
+#define COLL__HEAD_PREMUL 0xfe
+#define COLL__HEAD_USER 0xff
+
 /* Describe a head in words: "allreduce #7 (100 f32, sum)". */
 void coll__head_describe(const struct coll__head *head, char *text,
                          size_t len);

@@ -46,14 +46,20 @@ int coll__history_get(struct coll__history *h, uint64_t seq,
     return 1;
 }
 
+static const char *op_name(uint8_t op)
+{
+    if (op == COLL__HEAD_PREMUL)
+        return "premul";
+    return op == COLL__HEAD_USER ? "user" : coll_op_name((enum coll_op)op);
+}
+
 void coll__head_describe(const struct coll__head *head, char *text, size_t len)
 {
     enum coll_collective collective = (enum coll_collective)head->collective;
     char more[32] = "";
 
     if (collective == COLL_ALLREDUCE)
-        snprintf(more, sizeof(more), ", %s",
-                 coll_op_name((enum coll_op)head->op));
+        snprintf(more, sizeof(more), ", %s", op_name(head->op));
     if (collective == COLL_BROADCAST)
         snprintf(more, sizeof(more), ", root %d", head->root);
     if (collective == COLL_BARRIER)

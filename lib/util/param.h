@@ -43,6 +43,9 @@ enum coll__param_kind {
       "force algorithms: NAME or COLLECTIVE:NAME, separated by commas")        \
     X(CHUNK, PARAM_BYTES, "128K", NULL,                                        \
       "the pipeline chunk of large messages; 0 sends them whole")              \
+    X(REPRODUCIBLE, PARAM_CHOICE, "0", "0|1",                                  \
+      "1: float sums give the same bits whatever the size, the algorithm and "  \
+      "the placement of the ranks")                                            \
     X(WAIT, PARAM_CHOICE, "auto", "auto|spin|yield|block",                     \
       "how to wait: auto spins while each rank has a core of its own")         \
     X(SIMD, PARAM_CHOICE, "auto", "auto|avx512|avx2|base",                     \
