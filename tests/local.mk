@@ -25,8 +25,7 @@ unit_tests = \
 	tests/test_reduce tests/test_topo \
 	tests/conform tests/test_ucx \
 	tests/test_boot tests/test_rendezvous tests/test_ctrl tests/test_death \
-	tests/test_coll tests/test_fault tests/test_hot tests/test_bench \
-	tests/test_op tests/test_repro tests/test_split
+	tests/test_coll tests/test_fault tests/test_hot tests/test_bench
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
 
@@ -77,6 +76,8 @@ tests_test_fault_LDADD = libworld.la $(check_lib)
 tests_test_hot_CFLAGS = $(check_cflags)
 tests_test_hot_LDADD = libworld.la $(check_lib)
 
+# operations of the caller's own, the reproducible mode, split
+unit_tests += tests/test_op tests/test_repro tests/test_split
 tests_test_op_CFLAGS = $(check_cflags)
 tests_test_op_LDADD = libworld.la $(check_lib)
 tests_test_repro_CFLAGS = $(check_cflags)

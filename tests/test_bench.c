@@ -48,6 +48,8 @@ START_TEST(expected_results_are_those_of_the_kernels_in_any_order)
             for (int order = 0; order < 2; order++) {
                 struct bench_case c = make_case(_i, op, ranks[r]);
 
+                if (!coll__host_reduce(c.type, c.op)) /* bits of a float */
+                    continue;
                 reduce(&c, order, out, in);
                 ck_assert_msg(!bench_allreduce.verify(&c, out),
                               "%s of %d ranks", coll_op_name(c.op), c.ranks);
