@@ -26,6 +26,13 @@ unit_tests = \
 	tests/conform tests/test_ucx \
 	tests/test_boot tests/test_rendezvous tests/test_ctrl tests/test_death \
 	tests/test_coll tests/test_fault tests/test_hot tests/test_bench
+	tests/test_plan tests/test_mutation tests/test_flow \
+	tests/test_reduce tests/test_topo \
+	tests/conform tests/test_ucx \
+	tests/test_boot tests/test_rendezvous tests/test_ctrl tests/test_death \
+	tests/test_args tests/test_coll tests/test_group tests/test_p2p \
+	tests/test_fault tests/test_hot tests/test_bench \
+	tests/test_op tests/test_repro tests/test_split
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
 
@@ -68,7 +75,14 @@ tests_test_death_LDADD = $(check_lib)
 
 # the public operations among processes and threads
 noinst_LTLIBRARIES += libworld.la
-libworld_la_SOURCES = %D%/world.c %D%/world.h %D%/oracle.c %D%/oracle.h
+libworld_la_SOURCES = %D%/world.c %D%/world.h %D%/oracle.c %D%/oracle.h \
+	%D%/work.c %D%/work.h
+tests_test_args_CFLAGS = $(check_cflags)
+tests_test_args_LDADD = libworld.la $(check_lib)
+tests_test_group_CFLAGS = $(check_cflags)
+tests_test_group_LDADD = libworld.la $(check_lib)
+tests_test_p2p_CFLAGS = $(check_cflags)
+tests_test_p2p_LDADD = libworld.la $(check_lib)
 tests_test_coll_CFLAGS = $(check_cflags)
 tests_test_coll_LDADD = libworld.la $(check_lib)
 tests_test_fault_CFLAGS = $(check_cflags)

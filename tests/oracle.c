@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* oracle.c - inputs and results in plain 64-bit arithmetic. */
+/* oracle.c - inputs and results in 64-bit arithmetic, and where they lie. */
 #include "tests/oracle.h"
 
 #include <string.h>
@@ -10,20 +10,53 @@ unsigned oracle_random(uint64_t *state, unsigned n)
     return (unsigned)(*state >> 33) % n;
 }
 
+static int is_float(enum coll_type type)
+{
+    return type == COLL_F16 || type == COLL_BF16 || type == COLL_F32 ||
+           type == COLL_F64;
+}
+
+static int is_bitwise(enum coll_op op)
+{
+    return op == COLL_BAND || op == COLL_BOR || op == COLL_BXOR;
+}
+
+static int reduces(const struct oracle_op *op)
+{
+    return op->collective == COLL_ALLREDUCE || op->collective == COLL_REDUCE ||
+           op->collective == COLL_REDUCE_SCATTER ||
+           op->collective == COLL_REDUCE_SCATTERV;
+}
+
+static int has_counts(const struct oracle_op *op)
+{
+    return op->collective == COLL_ALLGATHERV ||
+           op->collective == COLL_REDUCE_SCATTERV ||
+           op->collective == COLL_ALLTOALLV ||
+           op->collective == COLL_GATHERV || op->collective == COLL_SCATTERV;
+}
+
 struct oracle_op oracle_draw(uint64_t *state, int size)
 {
     static const unsigned limits[] = {1, 2, 10, 100, 3000, 100000};
     struct oracle_op op = {.size = size};
 
-    op.collective = (enum coll_collective)oracle_random(state,
-                                                        COLL_N_COLLECTIVES);
+    op.collective = (enum coll_collective)oracle_random(state, COLL_SEND);
     op.type = (enum coll_type)oracle_random(state, COLL_N_TYPES);
-    op.op = (enum coll_op)oracle_random(state, COLL_N_OPS);
+    do
+        op.op = (enum coll_op)oracle_random(state, COLL_N_OPS);
+    while (is_bitwise(op.op) && is_float(op.type));
+    if (reduces(&op) && oracle_random(state, 3) == 0)
+        op.own = (enum oracle_own)oracle_random(state, N_OWNS);
     op.root = (int)oracle_random(state, (unsigned)size);
     op.count = oracle_random(state, limits[oracle_random(state, 6)]);
     op.seed = oracle_random(state, 1u << 30);
+    if (op.collective == COLL_BARRIER)
+        op.count = 0;
     return op;
 }
+
+/* ---- elements ------------------------------------------------------------ */
 
 /* Sign, exponent and fraction of a small whole number, for 16-bit floats. */
 static uint16_t small_float(int64_t value, int fraction_bits, int bias)
@@ -78,17 +111,27 @@ static void put(enum coll_type type, void *to, size_t i, int64_t value)
     }
 }
 
-/* Element i of rank's input: 0 to 7, or 1 to 2 for products, or, for averages,
- * numbers whose sum is a multiple of the number of ranks. */
-static int64_t input(const struct oracle_op *op, int rank, size_t i)
+static uint64_t mix(uint64_t h)
 {
-    uint64_t h = op->seed + i * 0x9e3779b97f4a7c15u;
-    int64_t common;
-
     h = (h ^ h >> 31) * 0xbf58476d1ce4e5b9u;
-    common = (int64_t)(h >> 40) % 4;
-    if (op->collective != COLL_ALLREDUCE)
+    h = (h ^ h >> 29) * 0x94d049bb133111ebu;
+    return h ^ h >> 32;
+}
+
+/* Element i of part q of rank's input: 0 to 7, or 1 to 2 for products, or, for
+ * averages, numbers whose sum is a multiple of the number of ranks. */
+static int64_t input(const struct oracle_op *op, int rank, int q, size_t i)
+{
+    uint64_t h = mix(op->seed + i * 0x9e3779b97f4a7c15u + 1000u * (unsigned)q);
+    int64_t common = (int64_t)(h >> 40) % 4;
+
+    if (!reduces(op))
         return (common + rank) % 8;
+    if (op->own == OWN_ORDERED)
+        return is_float(op->type) ? (common + rank) % 3
+                                  : (int64_t)mix(h + (unsigned)rank);
+    if (op->own != OWN_NONE)
+        return (common + 3 * rank) % 8;
     if (op->op == COLL_AVG)
         return 1 + common +
                (rank == op->size - 1 && op->size % 2 ? 0 : rank % 2 ? 1 : -1);
@@ -97,55 +140,290 @@ static int64_t input(const struct oracle_op *op, int rank, size_t i)
     return (common + 3 * rank) % 8;
 }
 
-void oracle_fill(const struct oracle_op *op, int rank, void *in)
+static int64_t scalar_of(int rank) { return 1 + rank % 3; }
+
+/* Two maps x -> a x + b after each other, a and b being the halves of an
+ * integer: it matters which is first.  For floats: the first that is not 0. */
+static uint64_t compose(enum coll_type type, uint64_t left, uint64_t right)
 {
-    for (size_t i = 0; i < op->count; i++)
-        put(op->type, in, i, input(op, rank, i));
+    unsigned half = 4 * (unsigned)coll_type_size(type);
+    uint64_t mask = ((uint64_t)1 << half) - 1;
+    uint64_t a = (left >> half) * (right >> half);
+    uint64_t b = (left >> half) * (right & mask) + (left & mask);
+
+    if (is_float(type))
+        return left ? left : right;
+    return (a & mask) << half | (b & mask);
 }
 
-static int64_t reduced(const struct oracle_op *op, size_t i)
+static int64_t truncate(enum coll_type type, int64_t value)
 {
-    int64_t all = input(op, 0, i);
+    size_t bits = 8 * coll_type_size(type);
 
-    for (int r = 1; r < op->size; r++) {
-        int64_t next = input(op, r, i);
-
-        if (op->op == COLL_SUM || op->op == COLL_AVG)
-            all += next;
-        else if (op->op == COLL_PROD)
-            all *= next;
-        else if ((op->op == COLL_MIN) == (next < all))
-            all = next;
-    }
-    return op->op == COLL_AVG ? all / op->size : all;
+    return bits == 64 || is_float(type)
+               ? value
+               : (int64_t)((uint64_t)value & (((uint64_t)1 << bits) - 1));
 }
 
-static int64_t expected(const struct oracle_op *op, size_t i)
+static int64_t combine_own(const struct oracle_op *op, int64_t all,
+                           int64_t next, int rank)
 {
-    if (op->collective == COLL_ALLREDUCE)
-        return reduced(op, i);
-    if (op->collective == COLL_BROADCAST)
-        return input(op, op->root, i);
-    return input(op, (int)(i / op->count), i % op->count);
+    if (op->own == OWN_PREMUL)
+        return all + scalar_of(rank) * next;
+    if (op->own == OWN_COMMUTES)
+        return next > all ? next : all;
+    return (int64_t)compose(op->type, (uint64_t)all,
+                            (uint64_t)truncate(op->type, next));
 }
 
-size_t oracle_out_count(const struct oracle_op *op)
+static int64_t combine(enum coll_op op, int64_t all, int64_t next)
 {
-    if (op->collective == COLL_BARRIER)
+    switch (op) {
+    case COLL_SUM:
+    case COLL_AVG:
+        return all + next;
+    case COLL_PROD:
+        return all * next;
+    case COLL_MIN:
+        return next < all ? next : all;
+    case COLL_MAX:
+        return next > all ? next : all;
+    case COLL_BAND:
+        return all & next;
+    case COLL_BOR:
+        return all | next;
+    case COLL_BXOR:
+        return all ^ next;
+    case COLL_LAND:
+        return all && next;
+    case COLL_LOR:
+        return all || next;
+    default:
         return 0;
-    return op->collective == COLL_ALLGATHER ? op->count * (size_t)op->size
-                                            : op->count;
+    }
 }
 
-long oracle_verify(const struct oracle_op *op, const void *out)
+static int64_t reduced(const struct oracle_op *op, int q, size_t i)
+{
+    int64_t all = input(op, 0, q, i);
+
+    if (op->own == OWN_PREMUL)
+        all *= scalar_of(0);
+    if (op->own == OWN_ORDERED)
+        all = truncate(op->type, all);
+    for (int r = 1; r < op->size; r++) {
+        int64_t next = input(op, r, q, i);
+
+        all = op->own ? combine_own(op, all, next, r)
+                      : combine(op->op, all, next);
+    }
+    return !op->own && op->op == COLL_AVG ? all / op->size : all;
+}
+
+/* Element i of part q of rank's result. */
+static int64_t expected(const struct oracle_op *op, int rank, int q, size_t i)
+{
+    switch (op->collective) {
+    case COLL_ALLREDUCE:
+    case COLL_REDUCE:
+        return reduced(op, 0, i);
+    case COLL_REDUCE_SCATTER:
+    case COLL_REDUCE_SCATTERV:
+        return reduced(op, rank, i);
+    case COLL_BROADCAST:
+        return input(op, op->root, 0, i);
+    case COLL_ALLTOALL:
+    case COLL_ALLTOALLV:
+        return input(op, q, rank, i);
+    case COLL_SCATTER:
+    case COLL_SCATTERV:
+        return input(op, op->root, rank, i);
+    default:
+        return input(op, q, 0, i);
+    }
+}
+
+/* ---- layouts ------------------------------------------------------------- */
+
+/* What rank r gives to rank q. */
+static size_t given(const struct oracle_op *op, int r, int q)
+{
+    uint64_t h;
+
+    if (!has_counts(op))
+        return op->count;
+    h = mix(op->seed * 31u + (unsigned)r * 257u + (unsigned)q);
+    return h % 3 ? (h >> 8) % (2 * op->count + 1) : 0;
+}
+
+static int n_parts(const struct oracle_op *op, int rank, int is_out)
+{
+    int of_root = rank == op->root;
+
+    switch (op->collective) {
+    case COLL_BARRIER:
+        return 0;
+    case COLL_BROADCAST:
+        return is_out || of_root;
+    case COLL_REDUCE:
+        return !is_out || of_root;
+    case COLL_ALLGATHER:
+    case COLL_ALLGATHERV:
+        return is_out ? op->size : 1;
+    case COLL_REDUCE_SCATTER:
+    case COLL_REDUCE_SCATTERV:
+        return is_out ? 1 : op->size;
+    case COLL_ALLTOALL:
+    case COLL_ALLTOALLV:
+        return op->size;
+    case COLL_GATHER:
+    case COLL_GATHERV:
+        return !is_out ? 1 : of_root ? op->size : 0;
+    case COLL_SCATTER:
+    case COLL_SCATTERV:
+        return is_out ? 1 : of_root ? op->size : 0;
+    default:
+        return 1;
+    }
+}
+
+/* The count of one of n parts: who gives it to whom? */
+static size_t part_count(const struct oracle_op *op, int rank, int is_out,
+                         int n, int q)
+{
+    if (op->collective == COLL_ALLTOALLV)
+        return is_out ? given(op, q, rank) : given(op, rank, q);
+    return given(op, 0, n == 1 ? rank : q);
+}
+
+/* Parts with gaps between them, and sometimes in reverse order. */
+static void place(const struct oracle_op *op, int may_gap,
+                  struct oracle_layout *l)
+{
+    size_t gap = may_gap ? op->seed % 3 : 0;
+    int is_reverse = may_gap && op->seed % 5 == 0;
+
+    l->len = gap;
+    for (int i = 0; i < l->n; i++) {
+        int q = is_reverse ? l->n - 1 - i : i;
+
+        l->displs[q] = l->len;
+        l->len += l->counts[q] + gap;
+    }
+}
+
+void oracle_layout(const struct oracle_op *op, int rank, int is_out,
+                   struct oracle_layout *layout)
+{
+    int n = n_parts(op, rank, is_out);
+
+    layout->n = n;
+    for (int q = 0; q < n; q++)
+        layout->counts[q] = part_count(op, rank, is_out, n, q);
+    place(op, n == op->size && has_counts(op) &&
+                  op->collective != COLL_REDUCE_SCATTERV &&
+                  (n > 1 || op->collective == COLL_ALLTOALLV),
+          layout);
+}
+
+void oracle_fill(const struct oracle_op *op, int rank,
+                 const struct oracle_layout *layout, void *in)
+{
+    for (int q = 0; q < layout->n; q++)
+        for (size_t i = 0; i < layout->counts[q]; i++)
+            put(op->type, in, layout->displs[q] + i, input(op, rank, q, i));
+}
+
+static int differs(const struct oracle_op *op, const void *buf, size_t at,
+                   int64_t value)
 {
     size_t size = coll_type_size(op->type);
     uint64_t element;
 
-    for (size_t i = 0; i < oracle_out_count(op); i++) {
-        put(op->type, &element, 0, expected(op, i));
-        if (memcmp((const char *)out + i * size, &element, size))
-            return (long)i;
-    }
+    put(op->type, &element, 0, value);
+    return memcmp((const char *)buf + at * size, &element, size) != 0;
+}
+
+long oracle_verify(const struct oracle_op *op, int rank,
+                   const struct oracle_layout *layout, const void *out)
+{
+    for (int q = 0; q < layout->n; q++)
+        for (size_t i = 0; i < layout->counts[q]; i++)
+            if (differs(op, out, layout->displs[q] + i,
+                        expected(op, rank, q, i)))
+                return (long)(layout->displs[q] + i);
     return -1;
+}
+
+long oracle_verify_in(const struct oracle_op *op, int rank,
+                      const struct oracle_layout *layout, int skip,
+                      const void *in)
+{
+    for (int q = 0; q < layout->n; q++)
+        for (size_t i = 0; i < layout->counts[q] && q != skip; i++)
+            if (differs(op, in, layout->displs[q] + i, input(op, rank, q, i)))
+                return (long)(layout->displs[q] + i);
+    return -1;
+}
+
+/* ---- operations of our own ----------------------------------------------- */
+
+/* memcpy: elements may lie at any address. */
+static void larger_of(const void *left, const void *right, void *out,
+                      size_t count, enum coll_type type, void *arg)
+{
+    size_t size = coll_type_size(type);
+
+    (void)arg; /* numbers of 0 to 7: their bits are in their order */
+    for (size_t i = 0; i < count; i++) {
+        uint64_t a = 0, b = 0;
+
+        memcpy(&a, (const char *)left + i * size, size);
+        memcpy(&b, (const char *)right + i * size, size);
+        memcpy((char *)out + i * size, a > b ? &a : &b, size);
+    }
+}
+
+static void in_order(const void *left, const void *right, void *out,
+                     size_t count, enum coll_type type, void *arg)
+{
+    size_t size = coll_type_size(type);
+
+    (void)arg;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t a = 0, b = 0;
+
+        memcpy(&a, (const char *)left + i * size, size);
+        memcpy(&b, (const char *)right + i * size, size);
+        a = compose(type, a, b);
+        memcpy((char *)out + i * size, &a, size);
+    }
+}
+
+int oracle_handles_init(struct oracle_handles *handles, int rank)
+{
+    for (int t = 0; t < COLL_N_TYPES; t++) {
+        enum coll_type type = (enum coll_type)t;
+        uint64_t scalar;
+
+        put(type, &scalar, 0, scalar_of(rank));
+        if (coll_op_create_premul(&scalar, type,
+                                  &handles->own[OWN_PREMUL][t]) ||
+            coll_op_create_user(larger_of, NULL, 1,
+                                &handles->own[OWN_COMMUTES][t]) ||
+            coll_op_create_user(in_order, NULL, 0,
+                                &handles->own[OWN_ORDERED][t]))
+            return 1;
+    }
+    return 0;
+}
+
+int oracle_handles_fini(struct oracle_handles *handles)
+{
+    int failed = 0;
+
+    for (int own = OWN_NONE + 1; own < N_OWNS; own++)
+        for (int t = 0; t < COLL_N_TYPES; t++)
+            failed |= coll_op_destroy(handles->own[own][t]) != COLL_OK;
+    return failed;
 }

@@ -69,6 +69,51 @@ static int disagree_zero(struct coll_comm *comm, int is_odd)
     return coll_allgather(x, y, is_odd ? 0 : 10, COLL_I32, comm, NULL);
 }
 
+static int disagree_reduce_root(struct coll_comm *comm, int is_odd)
+{
+    return coll_reduce(x, y, 1 << 18, COLL_I32, COLL_SUM, is_odd ? 2 : 0, comm,
+                       NULL);
+}
+
+static int disagree_counts(struct coll_comm *comm, int is_odd)
+{
+    size_t counts[] = {10, 10, is_odd ? 11 : 12};
+
+    return coll_allgatherv(x, y, counts, NULL, COLL_I32, comm, NULL);
+}
+
+static int disagree_scattered(struct coll_comm *comm, int is_odd)
+{
+    size_t counts[] = {10, is_odd ? 10 : 12, 10};
+
+    return coll_reduce_scatterv(x, y, counts, COLL_I32, COLL_MAX, comm, NULL);
+}
+
+/* Lengths that two ranks alone know: rank 1 gives one more than is taken. */
+static int disagree_gatherv(struct coll_comm *comm, int is_odd)
+{
+    size_t counts[] = {10, 10, 10};
+    int rank = coll_comm_rank(comm);
+
+    return coll_gatherv(x + rank, is_odd ? 11 : 10, y, counts, NULL, COLL_I32,
+                        0, comm, NULL);
+}
+
+static int disagree_scatterv(struct coll_comm *comm, int is_odd)
+{
+    size_t counts[] = {10, 10, 10};
+
+    return coll_scatterv(x, counts, NULL, y, is_odd ? 11 : 10, COLL_I32, 0,
+                         comm, NULL);
+}
+
+static int disagree_alltoallv(struct coll_comm *comm, int is_odd)
+{
+    size_t in[] = {is_odd ? 11 : 10, 10, 10}, out[] = {10, 10, 10};
+
+    return coll_alltoallv(x, in, NULL, y, out, NULL, COLL_I32, comm, NULL);
+}
+
 /* Both ends send a message too large to be buffered: only a look around finds
  * that nobody takes it. */
 static int disagree_root(struct coll_comm *comm, int is_odd)
@@ -118,6 +163,12 @@ static const struct disagreement disagreements[] = {
     {disagree_root, "i32, root 0)", "i32, root 1)"},
     {disagree_receivers, "i32, root 1)", "i32, root 2)"},
     {disagree_polling, "i32, root 1)", "i32, root 2)"},
+    {disagree_reduce_root, "sum, root 0)", "sum, root 2)"},
+    {disagree_counts, "allgatherv #2 (i32, counts with", "digest "},
+    {disagree_scattered, "scatterv #2 (i32, max, counts with", "digest "},
+    {disagree_gatherv, "gatherv #2 (i32, root 0)", "sent 44 bytes"},
+    {disagree_scatterv, "scatterv #2 (i32, root 0)", "takes 44"},
+    {disagree_alltoallv, "alltoallv #2 (i32)", "sent 44 bytes"},
 };
 
 static int disagree(struct world_rank *me)

@@ -50,17 +50,55 @@ void free(void *ptr)
     __libc_free(ptr);
 }
 
+/* Counts of each rank, about n; displacements are left out. */
+static int run_v(struct coll_comm *comm, float *in, float *out, size_t n)
+{
+    int p = coll_comm_size(comm), me = coll_comm_rank(comm);
+    size_t counts[8], even[8];
+
+    for (int r = 0; r < p; r++) {
+        counts[r] = n / 4 + (size_t)r;
+        even[r] = n / 4;
+    }
+    return coll_allgatherv(in, out, counts, NULL, COLL_F32, comm, NULL) ||
+           coll_reduce_scatterv(in, out, counts, COLL_F32, COLL_MAX, comm,
+                                NULL) ||
+           coll_alltoallv(in, even, NULL, out, even, NULL, COLL_F32, comm,
+                          NULL) ||
+           coll_gatherv(in, counts[me], out, counts, NULL, COLL_F32, 0, comm,
+                        NULL) ||
+           coll_scatterv(in, counts, NULL, out, counts[me], COLL_F32, 0, comm,
+                         NULL);
+}
+
+static int pass_round(struct coll_comm *comm, float *in, float *out, size_t n)
+{
+    int p = coll_comm_size(comm), me = coll_comm_rank(comm);
+
+    if (me && coll_recv(out, n, COLL_F32, me - 1, comm, NULL))
+        return 1;
+    return me + 1 < p && coll_send(in, n, COLL_F32, me + 1, comm, NULL);
+}
+
 static int run_all(struct coll_comm *comm, float *in, float *out, size_t n)
 {
+    size_t part = n / (size_t)coll_comm_size(comm);
+
     return coll_allreduce(in, out, n, COLL_F32, COLL_AVG, comm, NULL) ||
            coll_broadcast(in, out, n, COLL_F32, 1, comm, NULL) ||
+           coll_reduce(in, out, n, COLL_F32, COLL_SUM, 1, comm, NULL) ||
            coll_allgather(in, out, n, COLL_F32, comm, NULL) ||
+           coll_reduce_scatter(in, out, part, COLL_F32, COLL_SUM, comm, NULL) ||
+           coll_alltoall(in, out, part, COLL_F32, comm, NULL) ||
+           coll_gather(in, out, n, COLL_F32, 1, comm, NULL) ||
+           coll_scatter(in, out, part, COLL_F32, 1, comm, NULL) ||
+           run_v(comm, in, out, n) || pass_round(comm, in, out, n) ||
            coll_barrier(comm, NULL);
 }
 
 static int count_calls(struct world_rank *me)
 {
-    static float in[50000], out[200000];
+    static float in[60000], out[200000];
     size_t sizes[] = {1, 1000, 50000};
     struct coll_comm *comm;
 

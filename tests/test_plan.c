@@ -498,6 +498,36 @@ START_TEST(a_forced_name_wins_where_the_collective_has_it)
 }
 END_TEST
 
+START_TEST(candidates_are_sorted_and_the_refused_come_last)
+{
+    struct coll__problem pb = {.collective = COLL_ALLREDUCE,
+                               .type = COLL_F32,
+                               .nranks = 8,
+                               .order = ORDER_CANONICAL,
+                               .count = 1000};
+    struct coll__candidate list[16], one;
+    struct coll__view view;
+    int n, n_used = 0;
+
+    coll__view_flat(&view, 8, &prices, 0.1e-9, 131072);
+    pb.view = &view;
+    n = coll__algo_candidates(&pb, "", list, 16);
+    while (n_used < n && !list[n_used].refusal)
+        n_used++;
+    ck_assert_int_gt(n_used, 1);
+    for (int i = 1; i < n_used; i++)
+        ck_assert_double_ge(list[i].seconds, list[i - 1].seconds);
+    for (int i = n_used; i < n; i++)
+        ck_assert_str_eq(list[i].refusal, "is not reproducible");
+    ck_assert_int_eq(coll__algo_candidates(&pb, "", &one, 1), 1);
+    ck_assert_ptr_eq(one.algo, list[0].algo);
+    pb.order = ORDER_FREE;
+    coll__algo_candidates(&pb, "binomial", list, 16);
+    ck_assert_str_eq(list[0].algo->name, "binomial");
+    ck_assert_str_eq(list[1].refusal, "is not allowed by COLL_ALGO");
+}
+END_TEST
+
 START_TEST(an_unknown_name_lists_the_known_ones)
 {
     ck_assert_int_eq(coll__algo_check("ring,allreduce:binomial"), COLL_OK);
@@ -536,6 +566,7 @@ int main(void)
     tcase_add_test(rest, dump_names_every_step);
     tcase_add_test(rest, small_and_large_messages_get_different_algorithms);
     tcase_add_test(rest, a_forced_name_wins_where_the_collective_has_it);
+    tcase_add_test(rest, candidates_are_sorted_and_the_refused_come_last);
     tcase_add_test(rest, an_unknown_name_lists_the_known_ones);
     suite_add_tcase(suite, proof);
     suite_add_tcase(suite, rest);

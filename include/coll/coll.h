@@ -560,10 +560,13 @@ int coll_scatterv(const void *in, const size_t counts[], const size_t displs[],
  * same count and type.
  *
  * Shapes:    peer may be this rank itself, from a group or a request.
- * Result:    messages between two ranks arrive in the order of the calls.  The
- *            call may return only when the receive has begun: two ranks that
- *            send to each other do so in a group, or by requests.
- * Errors:    as coll_allreduce(); COLL_ERR_MISMATCH for other counts or types.
+ * Result:    messages between two ranks arrive in the order of the calls, and
+ *            keep their place among the messages of collectives: where one
+ *            rank sends before a collective, the other receives before it.
+ *            The call may return only when the receive has begun: two ranks
+ *            that send to each other do so in a group, or by requests.
+ * Errors:    as coll_allreduce(); COLL_ERR_MISMATCH for other counts or types,
+ *            also from coll_comm_destroy() for what was never received.
  */
 int coll_send(const void *in, size_t count, enum coll_type type, int peer,
               struct coll_comm *comm, void *stream);
@@ -593,14 +596,22 @@ int coll_group_start(void);
  *
  * Shapes:    every rank of a communicator has the same operations in its
  *            group, in the same order; but sends and receives, of which those
- *            that follow each other run side by side, in any order.
- * Result:    allreduces that follow each other, of one type and operation and
- *            of no more than COLL_FUSE bytes in all, travel as one.
- * Errors:    the first error of any of them; COLL_ERR_INVALID without a start.
+ *            that follow each other run side by side, in any order.  Ranks may
+ *            list several communicators in different orders.  No operation
+ *            uses what another one of the group writes.
+ * Result:    a communicator's allreduces that follow each other, sends and
+ *            receives apart, of one type and operation and of no more than
+ *            COLL_FUSE bytes in all, travel as one, in place of the first.
+ * Errors:    the first error of any of them, when all have ended;
+ *            COLL_ERR_INVALID without a start.
+ * Cost:      allocates; each fused allreduce is copied in and out.
  */
 int coll_group_end(void);
 
-/* ---- requests: the same operations, non-blocking and persistent --------- */
+/* ---- requests: the same operations, non-blocking and persistent --------- *
+ *
+ * A group is of blocking calls: requests that are made, started or waited for
+ * within one run as they would outside of it. */
 
 /* What to do.  Set size = sizeof(args); fields that the collective has no use
  * for stay 0. */
@@ -629,14 +640,17 @@ struct coll_args {
  * Result:    *request, not started; the plan is built and bound.
  * Ownership: *request is the caller's, to end by coll_request_destroy() before
  *            its communicator; args is copied, its buffers stay the caller's.
- * Errors:    COLL_ERR_INVALID, COLL_ERR_NOMEM; nothing remains.
+ * Errors:    COLL_ERR_INVALID (also an algorithm that refuses, and why),
+ *            COLL_ERR_UNSUPPORTED (every algorithm refuses), COLL_ERR_NOMEM;
+ *            nothing remains.
  * Threads:   as the blocking calls.
  */
 int coll_request_create(const struct coll_args *args, struct coll_comm *comm,
                         struct coll_request **request);
 
 /* Start the operation; every rank starts its operations in the same order.
- * Sends and receives that follow each other run side by side.
+ * Sends and receives that follow each other run side by side; a collective
+ * begins when all that was started before it has ended.
  *
  * Result:    COLL_OK at once; progress is made inside test, wait and every
  *            other operation of the same communicator.

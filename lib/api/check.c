@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check.c - judge what callers pass, one sentence for each way to be wrong. */
+/* check.c - judge what callers pass, one sentence for each way to be wrong.
+ *
+ * The problem that comes out borrows the caller's counts; displacements that
+ * the caller left out are written into the communicator's own arrays, so that
+ * a call of a known shape allocates nothing.
+ */
 #include "lib/api/comm.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
@@ -32,15 +37,26 @@ int coll__struct_take(const void *theirs, void *ours, size_t len,
     return COLL_OK;
 }
 
-static int wrong(const struct coll_args *args, const char *what)
+int coll__args_wrong(const struct coll_args *args, const char *what)
 {
     log_error("api", "%s: %s", coll_collective_name(args->collective), what);
     return COLL_ERR_INVALID;
 }
 
+/* ---- what it is ---------------------------------------------------------- */
+
+static int has_root(enum coll_collective collective)
+{
+    return collective == COLL_BROADCAST || collective == COLL_REDUCE ||
+           collective == COLL_GATHER || collective == COLL_GATHERV ||
+           collective == COLL_SCATTER || collective == COLL_SCATTERV;
+}
+
 static int check_kind(const struct coll_args *args,
                       const struct coll_comm *comm)
 {
+    int is_p2p;
+
     if ((unsigned)args->collective >= COLL_N_COLLECTIVES) {
         log_error("api", "%d is no collective; see enum coll_collective",
                   (int)args->collective);
@@ -51,14 +67,17 @@ static int check_kind(const struct coll_args *args,
                   coll_collective_name(args->collective), (int)args->type);
         return COLL_ERR_INVALID;
     }
-    if (args->collective == COLL_BROADCAST &&
+    is_p2p = coll__is_p2p(args->collective);
+    if ((is_p2p || has_root(args->collective)) &&
         (args->root < 0 || args->root >= comm->size)) {
-        log_error("api", "broadcast: root %d is not within 0 to %d", args->root,
-                  comm->size - 1);
+        log_error("api", "%s: %s %d is not within 0 to %d",
+                  coll_collective_name(args->collective),
+                  is_p2p ? "peer" : "root", args->root, comm->size - 1);
         return COLL_ERR_INVALID;
     }
     if (args->stream)
-        return wrong(args, "stream must be NULL for host buffers");
+        return coll__args_wrong(args,
+                                "stream must be NULL for host buffers");
     return COLL_OK;
 }
 
@@ -86,73 +105,194 @@ static int check_op(const struct coll_args *args, struct coll__op *op)
     return COLL_OK;
 }
 
-static int overlap(const void *a, size_t a_len, const void *b, size_t b_len)
-{
-    uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+/* ---- how much ------------------------------------------------------------ */
 
-    return a_len && b_len && x < y + b_len && y < x + a_len;
+/* Of how many parts of `count` elements is the larger buffer made up? */
+static size_t count_parts(const struct coll__problem *pb)
+{
+    return coll__problem_shape(pb, BUF_IN) == SHAPE_PARTS ||
+                   coll__problem_shape(pb, BUF_OUT) == SHAPE_PARTS
+               ? (size_t)pb->nranks
+               : 1;
 }
 
-/* Judge the buffers; *in_place says whether they are one. */
-static int check_buffers(const struct coll_args *args,
-                         const struct coll__problem *pb, int *in_place)
-{
-    size_t in_len = coll__problem_len(pb, BUF_IN);
-    size_t out_len = coll__problem_len(pb, BUF_OUT);
-    const char *own = args->out;
+/* One array of counts and displacements. */
+struct layout {
+    const char *counts_name, *displs_name;
+    const size_t *counts, *displs;
+    size_t *packed; /* where to write displs that the caller left out */
+    int is_out;
+};
 
-    *in_place = 0;
-    if (in_len && !args->in)
-        return wrong(args, "in is NULL");
-    if (out_len && !args->out)
-        return wrong(args, "out is NULL");
-    if (!in_len || !out_len)
+/* Do two parts share elements?  Parts in order cost one look each. */
+static int parts_overlap(const struct layout *l, int n)
+{
+    size_t end = 0;
+    int is_sorted = 1;
+
+    for (int r = 0; r < n && is_sorted; r++) {
+        if (!l->counts[r])
+            continue;
+        is_sorted = l->displs[r] >= end;
+        end = l->displs[r] + l->counts[r];
+    }
+    for (int r = 0; r < n && !is_sorted; r++)
+        for (int q = 0; q < r; q++)
+            if (l->counts[r] && l->counts[q] &&
+                l->displs[r] < l->displs[q] + l->counts[q] &&
+                l->displs[q] < l->displs[r] + l->counts[r])
+                return 1;
+    return 0;
+}
+
+static int wrong_array(const struct coll_args *args, const char *name,
+                       const char *what)
+{
+    log_error("api", "%s: %s %s", coll_collective_name(args->collective), name,
+              what);
+    return COLL_ERR_INVALID;
+}
+
+/* Judge the parts and fill in what was left out. */
+static int check_layout(const struct coll_args *args,
+                        const struct coll_comm *comm, struct layout *l)
+{
+    size_t limit = PTRDIFF_MAX / coll_type_size(args->type), sum = 0;
+
+    if (!l->counts)
+        return wrong_array(args, l->counts_name,
+                           "is NULL; it must hold a count for each rank");
+    for (int r = 0; r < comm->size; r++) {
+        if (l->counts[r] > limit - sum)
+            return wrong_array(args, l->counts_name,
+                               "adds up to more than the address space");
+        if (!l->displs)
+            l->packed[r] = sum;
+        else if (l->counts[r] && l->displs[r] > limit - l->counts[r])
+            return wrong_array(args, l->displs_name,
+                               "reaches beyond the address space");
+        sum += l->counts[r];
+    }
+    if (!l->displs)
+        l->displs = l->packed;
+    else if (l->is_out && parts_overlap(l, comm->size))
+        return wrong_array(args, l->displs_name,
+                           "makes parts of out overlap; keep them apart");
+    return COLL_OK;
+}
+
+static int check_in_layout(const struct coll_args *args,
+                           const struct coll_comm *comm,
+                           struct coll__problem *pb)
+{
+    int is_two = args->collective == COLL_ALLTOALLV, rc;
+    struct layout l = {is_two ? "in_counts" : "counts",
+                       is_two ? "in_displs" : "displs",
+                       args->in_counts,
+                       args->in_displs,
+                       comm->packed,
+                       0};
+
+    if (args->collective == COLL_REDUCE_SCATTERV && args->in_displs)
+        return coll__args_wrong(args, "in_displs must be NULL; the blocks of "
+                                "in are packed");
+    rc = check_layout(args, comm, &l);
+    pb->in_counts = l.counts;
+    pb->in_displs = l.displs;
+    return rc;
+}
+
+static int check_out_layout(const struct coll_args *args,
+                            const struct coll_comm *comm,
+                            struct coll__problem *pb)
+{
+    int is_two = args->collective == COLL_ALLTOALLV, rc;
+    struct layout l = {is_two ? "out_counts" : "counts",
+                       is_two ? "out_displs" : "displs",
+                       args->out_counts,
+                       args->out_displs,
+                       comm->packed + comm->size,
+                       1};
+
+    rc = check_layout(args, comm, &l);
+    pb->out_counts = l.counts;
+    pb->out_displs = l.displs;
+    return rc;
+}
+
+/* The counts of a v collective, as far as this rank has them. */
+static int check_counts(const struct coll_args *args,
+                        const struct coll_comm *comm, struct coll__problem *pb)
+{
+    int has_in = coll__problem_shape(pb, BUF_IN) == SHAPE_PARTS;
+    int has_out = coll__problem_shape(pb, BUF_OUT) == SHAPE_PARTS;
+    int rc = has_in ? check_in_layout(args, comm, pb) : COLL_OK;
+
+    if (rc == COLL_OK && has_out)
+        rc = check_out_layout(args, comm, pb);
+    if (rc || (!has_in && !has_out))
+        return rc;
+    if (args->collective == COLL_ALLTOALLV) {
+        pb->count = 0;
+        if (pb->in_counts[pb->rank] != pb->out_counts[pb->rank])
+            return coll__args_wrong(args, "in_counts[rank] and "
+                                    "out_counts[rank] differ; make them equal");
         return COLL_OK;
-    if (pb->collective == COLL_ALLGATHER)
-        own += (size_t)pb->rank * in_len;
-    *in_place = args->in == own;
-    if (!*in_place && overlap(args->in, in_len, args->out, out_len))
-        return wrong(args, pb->collective == COLL_ALLGATHER
-                               ? "in and out overlap; in place means in == out "
-                                 "+ rank * count, else keep them apart"
-                               : "in and out overlap; pass the same pointer "
-                                 "(in place) or keep them apart");
+    }
+    if (has_root(args->collective) &&
+        (has_in ? pb->in_counts : pb->out_counts)[pb->rank] != pb->count)
+        return coll__args_wrong(args, "counts[root] is not the root's "
+                                "count; make them equal");
+    pb->count = (has_in ? pb->in_counts : pb->out_counts)[pb->rank];
+    return COLL_OK;
+}
+
+static int check_size(const struct coll_args *args,
+                      const struct coll_comm *comm, struct coll__problem *pb)
+{
+    size_t limit = PTRDIFF_MAX / coll_type_size(args->type);
+
+    if (coll__has_counts(args->collective)) {
+        if (args->count > limit)
+            return coll__args_wrong(args,
+                                    "count is larger than the address space");
+        return check_counts(args, comm, pb);
+    }
+    if (args->count > limit / count_parts(pb))
+        return coll__args_wrong(args,
+                                "count is larger than the address space");
     return COLL_OK;
 }
 
 int coll__args_check(const struct coll_args *args, const struct coll_comm *comm,
                      struct coll__problem *pb)
 {
-    int rc = check_kind(args, comm), reduces;
     struct coll__op op;
-    size_t size, limit;
+    int rc = check_kind(args, comm), reduces;
 
-    reduces = rc == COLL_OK && coll__reduces(args->collective);
-    if (reduces)
-        rc = check_op(args, &op);
     if (rc)
         return rc;
-    size = coll_type_size(args->type);
-    limit = PTRDIFF_MAX / size /
-            (args->collective == COLL_ALLGATHER ? (size_t)comm->size : 1);
-    if (args->count > limit)
-        return wrong(args, "count is larger than the address space");
+    reduces = coll__reduces(args->collective);
+    if (reduces && (rc = check_op(args, &op)))
+        return rc;
     *pb = (struct coll__problem){.collective = args->collective,
                                  .type = args->type,
                                  .nranks = comm->size,
                                  .rank = comm->rank,
                                  .count = args->count,
                                  .view = &comm->view};
-    if (args->collective == COLL_BROADCAST)
-        pb->root = args->root;
-    if (args->collective != COLL_BARRIER) {
-        rc = check_buffers(args, pb, &pb->in_place);
-        if (reduces)
-            coll__op_apply(&op, comm->settings.is_reproducible, pb);
-        return rc;
+    if (args->collective == COLL_BARRIER) {
+        pb->type = COLL_U8;
+        pb->op = COLL_MAX;
+        pb->count = 1;
+        return COLL_OK;
     }
-    pb->type = COLL_U8;
-    pb->op = COLL_MAX;
-    pb->count = 1;
-    return COLL_OK;
+    if (has_root(args->collective) || coll__is_p2p(args->collective))
+        pb->root = args->root;
+    rc = check_size(args, comm, pb);
+    if (rc == COLL_OK)
+        rc = coll__buffers_check(args, pb);
+    if (rc == COLL_OK && reduces)
+        coll__op_apply(&op, comm->settings.is_reproducible, pb);
+    return rc;
 }

@@ -58,6 +58,7 @@ static int read_settings(struct coll__settings *settings)
     snprintf(settings->transports, sizeof(settings->transports), "%s",
              transports);
     settings->chunk = coll__param_bytes(PARAM_CHUNK);
+    settings->fuse = coll__param_bytes(PARAM_FUSE);
     settings->is_reproducible = coll__param_int(PARAM_REPRODUCIBLE) != 0;
     return COLL_OK;
 }
@@ -70,6 +71,16 @@ static int differ(int rank, const char *name, const char *first,
     return COLL_ERR_MISMATCH;
 }
 
+static int differ_bytes(int rank, const char *name, uint64_t first,
+                        uint64_t other)
+{
+    char x[24], y[24];
+
+    snprintf(x, sizeof(x), "%llu", (unsigned long long)first);
+    snprintf(y, sizeof(y), "%llu", (unsigned long long)other);
+    return differ(rank, name, x, y);
+}
+
 /* Every rank sees the same cards, so every rank finds the same fault. */
 static int compare_settings(const struct card *cards, int size)
 {
@@ -77,7 +88,6 @@ static int compare_settings(const struct card *cards, int size)
 
     for (int r = 1; r < size; r++) {
         const struct coll__settings *b = &cards[r].settings;
-        char x[24], y[24];
 
         if (strcmp(a->version, b->version))
             return differ(r, "libcoll's version", a->version, b->version);
@@ -85,10 +95,10 @@ static int compare_settings(const struct card *cards, int size)
             return differ(r, "COLL_ALGO", a->algo, b->algo);
         if (strcmp(a->transports, b->transports))
             return differ(r, "COLL_TRANSPORTS", a->transports, b->transports);
-        snprintf(x, sizeof(x), "%llu", (unsigned long long)a->chunk);
-        snprintf(y, sizeof(y), "%llu", (unsigned long long)b->chunk);
         if (a->chunk != b->chunk)
-            return differ(r, "COLL_CHUNK", x, y);
+            return differ_bytes(r, "COLL_CHUNK", a->chunk, b->chunk);
+        if (a->fuse != b->fuse)
+            return differ_bytes(r, "COLL_FUSE", a->fuse, b->fuse);
         if (a->is_reproducible != b->is_reproducible)
             return differ(r, "reproducible (COLL_REPRODUCIBLE)",
                           a->is_reproducible ? "1" : "0",
@@ -126,11 +136,16 @@ static int meet(struct coll_comm *comm)
 
 static void comm_free(struct coll_comm *comm)
 {
-    coll__comm_forget_requests(comm);
+    coll__cache_forget(comm);
+    coll__comm_forget_own(comm);
     coll__comm_links_close(comm, 0);
     coll__view_fini(&comm->view);
     free(comm->routes.to);
     free(comm->peers);
+    free(comm->n_sent);
+    free(comm->n_received);
+    free(comm->packed);
+    free(comm->stage);
     pthread_mutex_destroy(&comm->failure.lock);
     free(comm);
 }
@@ -152,6 +167,19 @@ static struct coll_comm *comm_new(const struct coll__boot *boot)
     return comm;
 }
 
+static int make_arrays(struct coll_comm *comm)
+{
+    size_t n = (size_t)comm->size;
+
+    comm->n_sent = calloc(n, sizeof(*comm->n_sent));
+    comm->n_received = calloc(n, sizeof(*comm->n_received));
+    comm->packed = calloc(2 * n, sizeof(*comm->packed));
+    if (comm->n_sent && comm->n_received && comm->packed)
+        return COLL_OK;
+    log_error("comm", "no memory for %d ranks", comm->size);
+    return COLL_ERR_NOMEM;
+}
+
 /* With the control connections up: meet and open the transports. */
 static int join(struct coll_comm *comm, const struct coll__options *options)
 {
@@ -163,6 +191,8 @@ static int join(struct coll_comm *comm, const struct coll__options *options)
     else
         rc = read_settings(&comm->settings);
     comm->settings.is_reproducible |= options->is_reproducible;
+    if (rc == COLL_OK)
+        rc = make_arrays(comm);
     if (rc == COLL_OK)
         rc = meet(comm);
     if (rc == COLL_OK)
@@ -303,15 +333,40 @@ int coll_comm_create_oob(struct coll_comm **comm, const struct coll_oob *theirs,
 
 /* ---- leaving ------------------------------------------------------------- */
 
-/* What ranks compare when they part: did all call the same operations? */
+/* What ranks compare when they part: did all call the same operations, and has
+ * every message between two ranks been received? */
 struct farewell {
-    uint64_t n_started, hash;
+    uint64_t n_started, hash, n_sent, n_received;
 };
+
+static int compare_farewells(const struct farewell *all, int size)
+{
+    uint64_t n_sent = 0, n_received = 0;
+
+    for (int r = 0; r < size; r++) {
+        n_sent += all[r].n_sent;
+        n_received += all[r].n_received;
+        if (all[r].n_started == all[0].n_started && all[r].hash == all[0].hash)
+            continue;
+        log_error("comm", "the ranks disagree: rank %d called %llu "
+                  "operations and rank 0 %llu, not all of them the same; "
+                  "results may be wrong", r,
+                  (unsigned long long)all[r].n_started,
+                  (unsigned long long)all[0].n_started);
+        return COLL_ERR_MISMATCH;
+    }
+    if (n_sent == n_received)
+        return COLL_OK;
+    log_error("comm", "the ranks disagree: they sent %llu messages and "
+              "received %llu; each coll_send() needs its coll_recv()",
+              (unsigned long long)n_sent, (unsigned long long)n_received);
+    return COLL_ERR_MISMATCH;
+}
 
 static int part(struct coll_comm *comm)
 {
-    struct farewell mine = {atomic_load(&comm->history.n_started),
-                            comm->history.hash};
+    struct farewell mine = {.n_started = atomic_load(&comm->history.n_started),
+                            .hash = comm->history.hash};
     struct farewell *all = calloc((size_t)comm->size, sizeof(*all));
     int rc;
 
@@ -319,18 +374,14 @@ static int part(struct coll_comm *comm)
         log_error("comm", "no memory for %d ranks", comm->size);
         return COLL_ERR_NOMEM;
     }
+    for (int r = 0; r < comm->size; r++) {
+        mine.n_sent += comm->n_sent[r];
+        mine.n_received += comm->n_received[r];
+    }
     rc = coll__ctrl_allgather(comm->ctrl, &mine, sizeof(mine), all,
                               comm->timeout);
-    for (int r = 1; r < comm->size && rc == COLL_OK; r++)
-        if (all[r].n_started != all[0].n_started ||
-            all[r].hash != all[0].hash) {
-            log_error("comm", "the ranks disagree: rank %d called %llu "
-                      "operations and rank 0 %llu, not all of them the same; "
-                      "results may be wrong", r,
-                      (unsigned long long)all[r].n_started,
-                      (unsigned long long)all[0].n_started);
-            rc = COLL_ERR_MISMATCH;
-        }
+    if (rc == COLL_OK)
+        rc = compare_farewells(all, comm->size);
     free(all);
     return rc;
 }
@@ -341,6 +392,7 @@ int coll_comm_destroy(struct coll_comm *comm)
 
     if (!comm)
         return COLL_OK;
+    coll__group_forget(comm);
     rc = coll__comm_status(comm);
     if (rc == COLL_OK && comm->running) {
         rc = COLL_ERR_INVALID;

@@ -27,7 +27,7 @@ struct coll__settings {
     char version[16];
     char algo[SETTING_BYTES];
     char transports[SETTING_BYTES];
-    uint64_t chunk;
+    uint64_t chunk, fuse;
     int is_reproducible;
 };
 
@@ -70,21 +70,39 @@ struct coll_comm {
     struct coll__patience patience; /* of coll_test() */
     unsigned n_tests_idle;
 
-    struct coll_request *running; /* started ones, in order; the first runs */
-    struct coll_request **last;
+    /* Started ones in order: a collective runs alone, sends and receives side
+     * by side; those from `waiting` on have not begun. */
+    struct coll_request *running, **last, *waiting;
+    uint64_t *n_sent, *n_received; /* [size]: messages to and from each rank */
     struct coll_request *cached; /* of blocking calls, the latest first */
     int n_cached;
+    size_t cached_bytes; /* of their scratch */
+    size_t *packed; /* [2 size]: displacements that a caller leaves out */
+    unsigned char *stage; /* allreduces that travel as one */
+    size_t stage_len;
     struct coll_request *own; /* the caller's, not destroyed yet */
     unsigned char token_in, token_out; /* a barrier's one byte */
+};
+
+/* One of several operations that travel as one. */
+struct coll__part {
+    const void *in;
+    void *out;
+    size_t len; /* bytes */
+    struct coll__part *next;
 };
 
 struct coll_request {
     struct coll_comm *comm;
     struct coll_args args;
-    struct coll__problem problem;
+    struct coll__problem problem; /* its counts are in `numbers` */
+    size_t *numbers;
     struct coll__head head; /* seq is set at each start */
     struct coll__prog *prog;
+    size_t tmp_len; /* its scratch */
+    int is_p2p;
     int status; /* of the last start; COLL_IN_PROGRESS while it runs */
+    struct coll__part *parts; /* to be copied to the stage and back, or NULL */
     struct coll_request *next; /* running after it, or kept after it */
     struct coll_request *own_next, **own_at; /* among the caller's */
 };
@@ -110,14 +128,15 @@ void coll__comm_set_failure(struct coll_comm *comm, int status,
 /* Return the communicator's failure, logged for this thread, or COLL_OK. */
 int coll__comm_status(struct coll_comm *comm);
 
-/* A program failed with this status: find out why, fail, return a status. */
-int coll__comm_prog_failed(struct coll_comm *comm, struct coll__prog *prog,
-                           int status);
+/* A request's program failed with this status: find out why, fail, return a
+ * status. */
+int coll__comm_prog_failed(struct coll_comm *comm,
+                           const struct coll_request *request, int status);
 
 /* The deadline of the running operation passed: ask where everybody is, fail,
  * return a status. */
-int coll__comm_timed_out(struct coll_comm *comm, struct coll_request *request,
-                         double timeout);
+int coll__comm_timed_out(struct coll_comm *comm,
+                         const struct coll_request *request, double timeout);
 
 /* Nothing moved for a while: look for messages that no rank is going to take,
  * since the ranks disagree.  COLL_OK or a status. */
@@ -141,11 +160,62 @@ int coll__comm_view_init(struct coll_comm *comm);
 
 /* ---- request.c ----------------------------------------------------------- */
 
-/* Carry out a blocking call. */
+/* Make a request for a problem that coll__args_check() has made of args; the
+ * problem's arrays are copied.  Logged. */
+int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
+                       const struct coll__problem *pb,
+                       struct coll_request **request);
+void coll__request_free(struct coll_request *request);
+
+/* Free the caller's requests that are left. */
+void coll__comm_forget_own(struct coll_comm *comm);
+
+/* ---- progress.c ---------------------------------------------------------- */
+
+/* Queue the request, which does not run, and begin it when it is its turn. */
+int coll__request_start(struct coll_request *request);
+
+/* Move what runs on.  COLL_OK, or the communicator's failure; *moved says
+ * whether anything moved. */
+int coll__comm_progress(struct coll_comm *comm, int *moved);
+
+/* Wait until it is done; its status. */
+int coll__request_wait(struct coll_request *request, double timeout);
+
+/* Nothing moved in a wait for this request, which p is about: is it too long,
+ * or is something wrong?  COLL_OK, or the communicator's failure. */
+int coll__comm_consider(struct coll_comm *comm,
+                        const struct coll_request *request, double timeout,
+                        struct coll__patience *p);
+
+/* The communicator failed: let its transports touch nobody's buffers any more
+ * and end what runs.  Returns the failure. */
+int coll__comm_quiesce(struct coll_comm *comm);
+
+/* ---- cache.c ------------------------------------------------------------- */
+
+/* Carry out a blocking call, or note it for the thread's group. */
 int coll__comm_call(struct coll_comm *comm, const struct coll_args *args);
 
-/* Free all requests: those that blocking calls keep, and the caller's. */
-void coll__comm_forget_requests(struct coll_comm *comm);
+/* Judge args, and take the kept request of that shape or make one; put it back
+ * when it does not run any more. */
+int coll__cache_take(struct coll_comm *comm, const struct coll_args *args,
+                     struct coll_request **request);
+void coll__cache_put(struct coll_request *request);
+
+/* Free all that it keeps. */
+void coll__cache_forget(struct coll_comm *comm);
+
+/* ---- group.c ------------------------------------------------------------- */
+
+/* Is this thread within coll_group_start() and coll_group_end()? */
+int coll__group_is_open(void);
+
+/* Note an operation for the end of the group; args is copied, arrays too. */
+int coll__group_note(struct coll_comm *comm, const struct coll_args *args);
+
+/* The communicator ends: drop what the group has noted for it. */
+void coll__group_forget(const struct coll_comm *comm);
 
 /* ---- params.c ----------------------------------------------------------- */
 
@@ -158,13 +228,22 @@ int coll__params_check(void);
 
 /* ---- check.c ------------------------------------------------------------- */
 
-/* Judge the arguments of an operation and turn them into a problem. */
+/* Judge the arguments of an operation and turn them into a problem, which
+ * borrows the caller's arrays and the communicator's. */
 int coll__args_check(const struct coll_args *args, const struct coll_comm *comm,
                      struct coll__problem *pb);
+
+/* Log what is wrong with them; COLL_ERR_INVALID. */
+int coll__args_wrong(const struct coll_args *args, const char *what);
 
 /* Judge a caller's struct: its size, and no unknown tail that is not zero.
  * Copies it into ours[len], the rest zero. */
 int coll__struct_take(const void *theirs, void *ours, size_t len,
                       const char *name);
+
+/* ---- buffers.c ----------------------------------------------------------- */
+
+/* Judge where the buffers lie; says in pb whether they are one. */
+int coll__buffers_check(const struct coll_args *args, struct coll__problem *pb);
 
 #endif

@@ -84,20 +84,40 @@ int coll_comm_async_error(struct coll_comm *comm)
     return coll__comm_status(comm);
 }
 
-/* Two ranks called different things: say both calls. */
-static int mismatch(struct coll_comm *comm, int peer,
-                    const struct coll__head *theirs)
+/* Two ranks called different things: say both calls.  Of a collective ours is
+ * the one of that number; else the one that is under way. */
+static int mismatch(struct coll_comm *comm, const struct coll__head *ours,
+                    int peer, const struct coll__head *theirs)
 {
-    struct coll__head mine = {0};
-    char here[128] = "nothing", there[128];
+    struct coll__head mine = *ours;
+    char here[128], there[128];
 
+    if (!coll__is_p2p((enum coll_collective)ours->collective) &&
+        !coll__is_p2p((enum coll_collective)theirs->collective))
+        coll__history_get(&comm->history, theirs->seq, &mine);
     coll__head_describe(theirs, there, sizeof(there));
-    if (coll__history_get(&comm->history, theirs->seq, &mine) ||
-        (comm->running &&
-         coll__history_get(&comm->history, comm->running->head.seq, &mine)))
-        coll__head_describe(&mine, here, sizeof(here));
+    coll__head_describe(&mine, here, sizeof(here));
     return coll__comm_fail(comm, COLL_ERR_MISMATCH,
                            DISAGREE, peer, there, comm->rank, here);
+}
+
+/* The heads agree, the lengths do not. */
+static int wrong_length(struct coll_comm *comm,
+                        const struct coll_request *request,
+                        const struct coll__xfer *xfer)
+{
+    char what[128];
+
+    coll__head_describe(&request->head, what, sizeof(what));
+    return coll__comm_fail(
+        comm, COLL_ERR_MISMATCH,
+        "the ranks disagree in %s: rank %d sent %llu bytes where rank %d "
+        "takes %zu; %s",
+        what, xfer->peer, (unsigned long long)xfer->got_len, comm->rank,
+        xfer->len,
+        coll__has_own_counts(request->problem.collective)
+            ? "the counts at both ends must be equal"
+            : "set the same COLL_* variables on all ranks");
 }
 
 /* A connection broke: the control connections know more, in a moment. */
@@ -115,10 +135,10 @@ static int lost(struct coll_comm *comm, int peer)
                            "process and the network are up", peer);
 }
 
-int coll__comm_prog_failed(struct coll_comm *comm, struct coll__prog *prog,
-                           int status)
+int coll__comm_prog_failed(struct coll_comm *comm,
+                           const struct coll_request *request, int status)
 {
-    const struct coll__xfer *xfer = coll__prog_fault(prog);
+    const struct coll__xfer *xfer = coll__prog_fault(request->prog);
 
     if (!xfer)
         return coll__comm_fail(comm, status, "%s", coll_last_error());
@@ -129,28 +149,36 @@ int coll__comm_prog_failed(struct coll_comm *comm, struct coll__prog *prog,
                                "the transfer with rank %d failed: %s",
                                xfer->peer, coll_strerror(status));
     if (memcmp(&xfer->got, &xfer->head, sizeof(xfer->got)))
-        return mismatch(comm, xfer->peer, &xfer->got);
-    return coll__comm_fail(comm, COLL_ERR_MISMATCH,
-                           "the ranks disagree: rank %d sent %llu bytes where "
-                           "rank %d takes %zu; set the same COLL_* variables "
-                           "on all ranks",
-                           xfer->peer, (unsigned long long)xfer->got_len,
-                           comm->rank, xfer->len);
+        return mismatch(comm, &request->head, xfer->peer, &xfer->got);
+    return wrong_length(comm, request, xfer);
+}
+
+/* Can a message with this head, which waits here, still find its receive?  One
+ * of two ranks can whenever this rank comes to it; one of a collective that is
+ * done here, or of another one than runs here, cannot. */
+static int is_lost(const struct coll_comm *comm, const struct coll__head *head)
+{
+    const struct coll_request *first = comm->running;
+    uint64_t n_done = atomic_load_explicit(&comm->history.n_done,
+                                           memory_order_relaxed);
+
+    if (coll__is_p2p((enum coll_collective)head->collective))
+        return 0;
+    if (head->seq <= n_done)
+        return 1;
+    return !first->is_p2p && head->seq == first->head.seq &&
+           memcmp(head, &first->head, sizeof(*head));
 }
 
 int coll__comm_look_around(struct coll_comm *comm)
 {
-    const struct coll__head *mine = &comm->running->head;
     struct coll__head theirs;
 
     for (int r = 0; r < comm->size; r++) {
         struct coll__tp *tp = comm->routes.to[r];
 
-        if (!tp->ops->peek(tp, r, &theirs))
-            continue;
-        if (theirs.seq < mine->seq ||
-            (theirs.seq == mine->seq && memcmp(&theirs, mine, sizeof(*mine))))
-            return mismatch(comm, r, &theirs);
+        if (tp->ops->peek(tp, r, &theirs) && is_lost(comm, &theirs))
+            return mismatch(comm, &comm->running->head, r, &theirs);
     }
     return COLL_OK;
 }
@@ -171,6 +199,13 @@ static size_t list_ranks(const char *marks, int size, char which,
     return n < len ? n : len - 1;
 }
 
+/* Is the rank that answers in a send or receive? */
+static int is_aside(const struct coll__ctrl_answer *answer)
+{
+    return !strncmp(answer->text, "in send ", 8) ||
+           !strncmp(answer->text, "in recv ", 8);
+}
+
 /* Say who has not arrived at operation seq: l(ate), s(ilent) or h(ere). */
 static void describe_absent(const struct coll_comm *comm, uint64_t seq,
                             const struct coll__ctrl_answer *answers,
@@ -180,9 +215,10 @@ static void describe_absent(const struct coll_comm *comm, uint64_t seq,
     int late = -1;
 
     for (int r = 0; r < comm->size; r++) {
-        marks[r] = !answers[r].has_answered         ? 's'
-                   : answers[r].n_started < seq ? 'l'
-                                                    : 'h';
+        marks[r] = !answers[r].has_answered ? 's'
+                   : answers[r].n_started < seq || is_aside(&answers[r])
+                       ? 'l'
+                       : 'h';
         if (marks[r] == 'l' && late < 0)
             late = r;
     }
@@ -209,7 +245,7 @@ static int compare_answers(struct coll_comm *comm, const char *what,
     for (int r = 0; r < comm->size; r++)
         if (answers[r].has_answered &&
             answers[r].n_started == comm->running->head.seq &&
-            !strncmp(answers[r].text, "in ", 3) &&
+            !strncmp(answers[r].text, "in ", 3) && !is_aside(&answers[r]) &&
             strcmp(answers[r].text, mine))
             return coll__comm_fail(comm, COLL_ERR_MISMATCH,
                                    DISAGREE, r, answers[r].text + 3,
@@ -219,11 +255,13 @@ static int compare_answers(struct coll_comm *comm, const char *what,
 
 int coll__comm_ask_around(struct coll_comm *comm)
 {
-    struct coll__ctrl_answer *answers =
-        calloc((size_t)comm->size, sizeof(*answers));
+    struct coll__ctrl_answer *answers;
     char what[128];
     int rc;
 
+    if (comm->running->is_p2p)
+        return COLL_OK; /* there is nothing to compare */
+    answers = calloc((size_t)comm->size, sizeof(*answers));
     if (!answers)
         return COLL_OK; /* it is only a question; the deadline stays */
     coll__head_describe(&comm->running->head, what, sizeof(what));
@@ -233,8 +271,19 @@ int coll__comm_ask_around(struct coll_comm *comm)
     return rc ? rc : coll__comm_status(comm);
 }
 
-int coll__comm_timed_out(struct coll_comm *comm, struct coll_request *request,
-                         double timeout)
+/* Say where the other end of a send or receive is. */
+static void describe_peer(int peer, const struct coll__ctrl_answer *answers,
+                          char *text, size_t len)
+{
+    if (answers[peer].has_answered)
+        snprintf(text, len, "; rank %d is %.200s", peer,
+                 answers[peer].text);
+    else
+        snprintf(text, len, "; no answer from rank %d", peer);
+}
+
+int coll__comm_timed_out(struct coll_comm *comm,
+                         const struct coll_request *request, double timeout)
 {
     struct coll__ctrl_answer *answers =
         calloc((size_t)comm->size, sizeof(*answers));
@@ -244,8 +293,11 @@ int coll__comm_timed_out(struct coll_comm *comm, struct coll_request *request,
     coll__head_describe(&request->head, what, sizeof(what));
     if (answers && marks) {
         coll__ctrl_ask(comm->ctrl, NEWS_S, answers);
-        describe_absent(comm, request->head.seq, answers, marks, absent,
-                        sizeof(absent));
+        if (request->is_p2p)
+            describe_peer(request->head.root, answers, absent, sizeof(absent));
+        else
+            describe_absent(comm, request->head.seq, answers, marks, absent,
+                            sizeof(absent));
     }
     free(answers);
     free(marks);

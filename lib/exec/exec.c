@@ -161,18 +161,25 @@ static int harvest(struct coll__prog *prog, struct lane *lane)
     return lane->n_done - before;
 }
 
-int coll__prog_run(struct coll__prog *prog, int *moved)
+int coll__routes_poll(const struct coll__routes *routes)
 {
-    int n = run_ready(prog);
+    int n = 0;
 
-    for (int t = 0; t < prog->routes->n_all; t++) {
-        struct coll__tp *tp = prog->routes->all[t];
+    for (int t = 0; t < routes->n_all; t++) {
+        struct coll__tp *tp = routes->all[t];
         int rc = tp->ops->poll(tp);
 
         if (rc < 0)
             return rc;
         n += rc;
     }
+    return n;
+}
+
+int coll__prog_advance(struct coll__prog *prog, int *moved)
+{
+    int n = run_ready(prog);
+
     for (int l = 0; l < prog->n_lanes; l++) {
         int rc = harvest(prog, &prog->lanes[l]);
 
@@ -181,8 +188,18 @@ int coll__prog_run(struct coll__prog *prog, int *moved)
         n += rc;
     }
     n += run_ready(prog);
-    *moved = n > 0;
+    *moved |= n > 0;
     return prog->n_done == prog->plan.n_steps ? COLL_OK : COLL_IN_PROGRESS;
+}
+
+int coll__prog_run(struct coll__prog *prog, int *moved)
+{
+    int n = run_ready(prog), rc = coll__routes_poll(prog->routes);
+
+    if (rc < 0)
+        return rc;
+    *moved = n + rc > 0;
+    return coll__prog_advance(prog, moved);
 }
 
 void coll__prog_start(struct coll__prog *prog, const struct coll__head *head,

@@ -49,6 +49,12 @@ void coll__prog_start(struct coll__prog *prog, const struct coll__head *head,
  */
 int coll__prog_run(struct coll__prog *prog, int *moved);
 
+/* The two halves of it, for programs that run side by side: move all transports
+ * on (the number of things that moved, or a negative status), then do what one
+ * program can (*moved is set when it moved, never cleared). */
+int coll__routes_poll(const struct coll__routes *routes);
+int coll__prog_advance(struct coll__prog *prog, int *moved);
+
 /* After coll__prog_run() failed: the transfer that did, or NULL when it was the
  * transport as a whole. */
 const struct coll__xfer *coll__prog_fault(const struct coll__prog *prog);

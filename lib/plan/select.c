@@ -129,36 +129,68 @@ const char *coll__algo_refuses(const struct coll__algo *algo,
     return algo->refuses ? algo->refuses(pb) : NULL;
 }
 
-/* The cheapest of those that can, or of the forced ones alone. */
-static const struct coll__algo *cheapest(const struct coll__problem *pb,
-                                         const char *forced, double *seconds)
+/* Do the forced names leave an algorithm for this problem? */
+static int can_be_forced(const struct coll__problem *pb, const char *forced)
 {
-    const struct coll__algo *best = NULL;
+    for (int i = 0; *forced && coll__algos[i]; i++)
+        if (is_forced(coll__algos[i], forced, pb->collective) &&
+            !coll__algo_refuses(coll__algos[i], pb))
+            return 1;
+    return 0;
+}
+
+static int comes_before(const struct coll__candidate *a,
+                        const struct coll__candidate *b)
+{
+    return !a->refusal && (b->refusal || a->seconds < b->seconds);
+}
+
+/* Insert into the sorted list, which keeps its first `max`; the new length. */
+static int insert(struct coll__candidate *list, int n, int max,
+                  const struct coll__candidate *c)
+{
+    int at = n < max ? n++ : n;
+
+    while (at > 0 && comes_before(c, &list[at - 1])) {
+        if (at < max)
+            list[at] = list[at - 1];
+        at--;
+    }
+    if (at < max)
+        list[at] = *c;
+    return n;
+}
+
+int coll__algo_candidates(const struct coll__problem *pb, const char *forced,
+                          struct coll__candidate *list, int max)
+{
+    int is_narrowed = can_be_forced(pb, forced), n = 0;
 
     for (int i = 0; coll__algos[i]; i++) {
-        const struct coll__algo *algo = coll__algos[i];
-        double time;
+        struct coll__candidate c = {.algo = coll__algos[i]};
 
-        if (coll__algo_refuses(algo, pb) ||
-            (forced && !is_forced(algo, forced, pb->collective)))
+        if (!(c.algo->serves & 1u << pb->collective))
             continue;
-        time = algo->cost(pb);
-        if (best && time >= *seconds)
-            continue;
-        best = algo;
-        *seconds = time;
+        c.refusal = coll__algo_refuses(c.algo, pb);
+        if (!c.refusal && is_narrowed &&
+            !is_forced(c.algo, forced, pb->collective))
+            c.refusal = "is not allowed by COLL_ALGO";
+        if (!c.refusal)
+            c.seconds = c.algo->cost(pb);
+        n = insert(list, n, max, &c);
     }
-    return best;
+    return n;
 }
 
 const struct coll__algo *coll__algo_select(const struct coll__problem *pb,
                                            const char *forced, double *seconds)
 {
-    const struct coll__algo *best = NULL;
+    struct coll__candidate best;
 
-    if (*forced)
-        best = cheapest(pb, forced, seconds);
-    return best ? best : cheapest(pb, NULL, seconds);
+    if (!coll__algo_candidates(pb, forced, &best, 1) || best.refusal)
+        return NULL;
+    *seconds = best.seconds;
+    return best.algo;
 }
 
 /* Give back the room for steps that never came. */

@@ -12,15 +12,39 @@ struct coll__head {
     uint64_t seq; /* the communicator's operation number, from 1 */
     uint8_t collective, type, op, zero;
     int32_t root;
-    uint64_t count;
+    uint64_t count; /* a digest of all counts where all ranks know them (of
+                     * allgatherv, reduce_scatterv), 0 where they do not */
 };
+
+/* A message between two ranks is stamped by both as SEND, root being the one
+ * that receives, seq its number among those from the one to the other.  What a
+ * rank says of itself is SEND or RECV, root being its peer. */
+static inline int coll__is_p2p(enum coll_collective collective)
+{
+    return collective == COLL_SEND || collective == COLL_RECV;
+}
+
+/* Does it have counts of each rank; and does a rank know its own alone? */
+static inline int coll__has_own_counts(enum coll_collective collective)
+{
+    return collective == COLL_ALLTOALLV || collective == COLL_GATHERV ||
+           collective == COLL_SCATTERV;
+}
+
+static inline int coll__has_counts(enum coll_collective collective)
+{
+    return collective == COLL_ALLGATHERV ||
+           collective == COLL_REDUCE_SCATTERV ||
+           coll__has_own_counts(collective);
+}
 
 /* head.op of a caller's own operation: each process has its own handles, but
  * all ranks must have the same kind. */
 #define COLL__HEAD_PREMUL 0xfe
 #define COLL__HEAD_USER 0xff
 
-/* Describe a head in words: "allreduce #7 (100 f32, sum)". */
+/* Describe a head in words: "allreduce #7 (100 f32, sum)", "send #2 to 3 (100
+ * f32)". */
 void coll__head_describe(const struct coll__head *head, char *text,
                          size_t len);
 

@@ -43,6 +43,8 @@ enum coll__param_kind {
       "force algorithms: NAME or COLLECTIVE:NAME, separated by commas")        \
     X(CHUNK, PARAM_BYTES, "128K", NULL,                                        \
       "the pipeline chunk of large messages; 0 sends them whole")              \
+    X(FUSE, PARAM_BYTES, "64K", NULL,                                          \
+      "allreduces of a group that are no larger in all travel as one; 0 never") \
     X(REPRODUCIBLE, PARAM_CHOICE, "0", "0|1",                                  \
       "1: float sums give the same bits whatever the size, the algorithm and "  \
       "the placement of the ranks")                                            \

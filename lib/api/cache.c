@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cache.c - blocking calls: each is a request that the communicator keeps for
+ * the next call of its shape; the hot path is a look-up, a start and the wait.
+ *
+ * The list is in order of use, the latest first, and bounded by number and by
+ * the scratch that the requests hold.
+ */
+#include "lib/api/comm.h"
+#include "lib/trace/log.h"
+
+#include <string.h>
+
+#define MAX_CACHED 64
+#define MAX_BYTES ((size_t)64 << 20)
+
+static int same_array(const size_t *a, const size_t *b, int n)
+{
+    return (!a && !b) || (a && b && !memcmp(a, b, (size_t)n * sizeof(*a)));
+}
+
+static int same_counts(const struct coll__problem *a,
+                       const struct coll__problem *b)
+{
+    return same_array(a->in_counts, b->in_counts, a->nranks) &&
+           same_array(a->out_counts, b->out_counts, a->nranks) &&
+           same_array(a->in_displs, b->in_displs, a->nranks) &&
+           same_array(a->out_displs, b->out_displs, a->nranks);
+}
+
+/* Of a reduction the handle, too: one premul has not the scalar of another. */
+static int fits(const struct coll_request *request,
+                const struct coll_args *args, const struct coll__problem *pb)
+{
+    const struct coll__problem *own = &request->problem;
+
+    return own->count == pb->count && own->collective == pb->collective &&
+           own->type == pb->type && own->op == pb->op &&
+           own->root == pb->root && own->in_place == pb->in_place &&
+           (request->args.op == args->op || !coll__reduces(pb->collective)) &&
+           (!coll__has_counts(pb->collective) || same_counts(own, pb));
+}
+
+/* Drop the request that was used longest ago. */
+static void drop_oldest(struct coll_comm *comm)
+{
+    struct coll_request **at = &comm->cached;
+
+    while ((*at)->next)
+        at = &(*at)->next;
+    comm->cached_bytes -= (*at)->tmp_len;
+    coll__request_free(*at);
+    *at = NULL;
+    comm->n_cached--;
+}
+
+int coll__cache_take(struct coll_comm *comm, const struct coll_args *args,
+                     struct coll_request **request)
+{
+    struct coll__problem pb;
+    int rc = coll__args_check(args, comm, &pb);
+
+    if (rc)
+        return rc;
+    for (struct coll_request **at = &comm->cached; *at; at = &(*at)->next) {
+        struct coll_request *kept = *at;
+
+        if (!fits(kept, args, &pb))
+            continue;
+        *at = kept->next;
+        comm->n_cached--;
+        comm->cached_bytes -= kept->tmp_len;
+        kept->args.in = args->in;
+        kept->args.out = args->out;
+        *request = kept;
+        return COLL_OK;
+    }
+    return coll__request_make(comm, args, &pb, request);
+}
+
+void coll__cache_put(struct coll_request *request)
+{
+    struct coll_comm *comm = request->comm;
+
+    request->parts = NULL;
+    request->next = comm->cached;
+    comm->cached = request;
+    comm->n_cached++;
+    comm->cached_bytes += request->tmp_len;
+    while (comm->n_cached > 1 &&
+           (comm->n_cached > MAX_CACHED || comm->cached_bytes > MAX_BYTES))
+        drop_oldest(comm);
+}
+
+int coll__comm_call(struct coll_comm *comm, const struct coll_args *args)
+{
+    struct coll_request *request;
+    int rc;
+
+    if (!comm) {
+        log_error("api", "%s: comm is NULL",
+                  coll_collective_name(args->collective));
+        return COLL_ERR_INVALID;
+    }
+    if (coll__group_is_open())
+        return coll__group_note(comm, args);
+    rc = coll__cache_take(comm, args, &request);
+    if (rc)
+        return rc;
+    rc = coll__request_start(request);
+    if (rc == COLL_OK)
+        rc = coll__request_wait(request, comm->timeout);
+    coll__cache_put(request);
+    return rc;
+}
+
+void coll__cache_forget(struct coll_comm *comm)
+{
+    while (comm->n_cached)
+        drop_oldest(comm);
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* group.c - several operations as one: noted, then started together.
+ *
+ * A group is the thread's own.  At its end the allreduces of a communicator
+ * that nothing but sends and receives comes between are laid side by side on
+ * the communicator's stage while they are small, and travel as one; then all
+ * requests are started in order, and all communicators are moved on in turn, so
+ * ranks may list their communicators in different orders.  What is fused
+ * depends on nothing but what all ranks of a communicator have in common.
+ */
+#include "lib/api/comm.h"
+#include "lib/trace/log.h"
+#include "lib/util/util.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct note {
+    struct coll_comm *comm;
+    struct coll_args args;
+    size_t *numbers; /* the arrays of args */
+    int is_fused;    /* travels with an earlier one */
+    struct coll__part part;
+    struct coll_request *request; /* NULL for one that is fused */
+};
+
+static _Thread_local struct {
+    int depth;
+    int status; /* of the first call that was wrong */
+    char why[COLL__TEXT_MAX];
+    struct note *notes;
+    size_t n, cap;
+} group;
+
+int coll__group_is_open(void) { return group.depth > 0; }
+
+int coll_group_start(void)
+{
+    group.depth++;
+    return COLL_OK;
+}
+
+/* ---- noting -------------------------------------------------------------- */
+
+/* Remember the first thing that went wrong. */
+static int spoil(int status)
+{
+    if (group.status == COLL_OK) {
+        group.status = status;
+        strncpy(group.why, coll_last_error(), sizeof(group.why) - 1);
+    }
+    return status;
+}
+
+static int no_memory(void)
+{
+    log_error("api", "no memory for a group of %zu operations", group.n + 1);
+    return COLL_ERR_NOMEM;
+}
+
+/* Make room for one more. */
+static int reserve(void)
+{
+    size_t cap = group.cap ? 2 * group.cap : 16;
+    struct note *notes;
+
+    if (group.n < group.cap)
+        return COLL_OK;
+    notes = realloc(group.notes, cap * sizeof(*notes));
+    if (!notes)
+        return no_memory();
+    group.notes = notes;
+    group.cap = cap;
+    return COLL_OK;
+}
+
+/* Give the note arrays of its own. */
+static int copy_numbers(struct note *note)
+{
+    struct coll_args *args = &note->args;
+    const size_t **arrays[] = {&args->in_counts, &args->in_displs,
+                               &args->out_counts, &args->out_displs};
+    size_t n = (size_t)note->comm->size, *to;
+    int is_root = args->root == note->comm->rank ||
+                  args->collective == COLL_ALLTOALLV ||
+                  args->collective == COLL_ALLGATHERV ||
+                  args->collective == COLL_REDUCE_SCATTERV;
+
+    if (!coll__has_counts(args->collective))
+        return COLL_OK;
+    to = note->numbers = malloc(ARRAY_LEN(arrays) * n * sizeof(*to));
+    if (!to)
+        return no_memory();
+    for (size_t i = 0; i < ARRAY_LEN(arrays); i++, to += n) {
+        if (*arrays[i] && is_root) /* of others they need not be arrays */
+            *arrays[i] = memcpy(to, *arrays[i], n * sizeof(*to));
+    }
+    return COLL_OK;
+}
+
+int coll__group_note(struct coll_comm *comm, const struct coll_args *args)
+{
+    struct coll__problem pb;
+    struct note *note;
+    int rc = coll__args_check(args, comm, &pb);
+
+    if (rc == COLL_OK)
+        rc = reserve();
+    if (rc)
+        return spoil(rc);
+    note = &group.notes[group.n];
+    *note = (struct note){.comm = comm, .args = *args};
+    rc = copy_numbers(note);
+    if (rc)
+        return spoil(rc);
+    note->part = (struct coll__part){
+        .in = args->in,
+        .out = args->out,
+        .len = coll__problem_bytes(&pb),
+    };
+    group.n++;
+    return COLL_OK;
+}
+
+void coll__group_forget(const struct coll_comm *comm)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < group.n; i++) {
+        if (group.notes[i].comm == comm)
+            free(group.notes[i].numbers);
+        else
+            group.notes[n++] = group.notes[i];
+    }
+    if (n == group.n)
+        return;
+    group.n = n;
+    log_error("api", "a communicator was destroyed within the group that has "
+              "operations of it; end the group first");
+    spoil(COLL_ERR_INVALID);
+}
+
+/* ---- fusing -------------------------------------------------------------- */
+
+static int can_follow(const struct note *first, const struct note *next,
+                      size_t len)
+{
+    return next->args.collective == COLL_ALLREDUCE &&
+           next->args.type == first->args.type &&
+           next->args.op == first->args.op &&
+           next->part.len <= first->comm->settings.fuse - len;
+}
+
+/* Chain the allreduces that can travel with this one behind it; returns the
+ * bytes of all of them. */
+static size_t fuse(struct note *first)
+{
+    const struct note *end = group.notes + group.n;
+    struct coll__part *last = &first->part;
+    size_t len = first->part.len;
+
+    if (first->args.collective != COLL_ALLREDUCE ||
+        len > first->comm->settings.fuse)
+        return len;
+    for (struct note *next = first + 1; next < end; next++) {
+        if (next->comm != first->comm || coll__is_p2p(next->args.collective))
+            continue;
+        if (!can_follow(first, next, len))
+            break;
+        next->is_fused = 1;
+        last->next = &next->part;
+        last = &next->part;
+        len += next->part.len;
+    }
+    return len;
+}
+
+/* See that the communicator's stage holds len bytes; nothing uses it yet. */
+static int make_stage(struct coll_comm *comm, size_t len)
+{
+    unsigned char *stage;
+
+    if (len <= comm->stage_len)
+        return COLL_OK;
+    stage = malloc(len);
+    if (!stage)
+        return no_memory();
+    free(comm->stage);
+    comm->stage = stage;
+    comm->stage_len = len;
+    return COLL_OK;
+}
+
+/* Turn a note with others behind it into one allreduce on the stage. */
+static int use_stage(struct note *note, size_t len)
+{
+    int rc = make_stage(note->comm, len);
+
+    note->args.count = len / coll_type_size(note->args.type);
+    note->args.in = note->args.out = note->comm->stage;
+    return rc;
+}
+
+/* ---- running ------------------------------------------------------------- */
+
+static int make_requests(void)
+{
+    int rc = COLL_OK;
+
+    for (size_t i = 0; i < group.n && rc == COLL_OK; i++) {
+        struct note *note = &group.notes[i];
+        size_t len = note->is_fused ? 0 : fuse(note);
+
+        if (note->part.next && !note->is_fused)
+            rc = use_stage(note, len);
+    }
+    for (size_t i = 0; i < group.n && rc == COLL_OK; i++) {
+        struct note *note = &group.notes[i];
+
+        if (note->is_fused)
+            continue;
+        if (note->part.next) /* the stage may have grown since */
+            note->args.in = note->args.out = note->comm->stage;
+        rc = coll__cache_take(note->comm, &note->args, &note->request);
+        if (rc == COLL_OK && note->part.next)
+            note->request->parts = &note->part;
+    }
+    return rc;
+}
+
+/* The first operation of that communicator that still runs, from note i on. */
+static struct coll_request *first_running(const struct coll_comm *comm)
+{
+    for (size_t i = 0; i < group.n; i++) {
+        struct coll_request *request = group.notes[i].request;
+
+        if (request && request->comm == comm &&
+            request->status == COLL_IN_PROGRESS)
+            return request;
+    }
+    return NULL;
+}
+
+/* A communicator of the group, and the wait for it. */
+struct member {
+    struct coll_comm *comm;
+    struct coll_request *request; /* the first one that runs, or NULL */
+    struct coll__patience patience;
+};
+
+/* Write the group's communicators into members; how many there are. */
+static size_t list_members(struct member *members)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < group.n; i++) {
+        size_t m = 0;
+
+        while (m < n && members[m].comm != group.notes[i].comm)
+            m++;
+        if (m == n)
+            members[n++] = (struct member){.comm = group.notes[i].comm};
+    }
+    for (size_t m = 0; m < n; m++)
+        members[m].request = first_running(members[m].comm);
+    return n;
+}
+
+/* Move every communicator on once; returns how many still run. */
+static int progress_all(struct member *members, size_t n, int *moved)
+{
+    int n_running = 0;
+
+    *moved = 0;
+    for (size_t m = 0; m < n; m++) {
+        struct member *member = &members[m];
+        int one = 0;
+
+        if (!member->request)
+            continue;
+        coll__comm_progress(member->comm, &one);
+        *moved |= one;
+        if (member->request->status != COLL_IN_PROGRESS)
+            member->request = first_running(member->comm);
+        n_running += member->request != NULL;
+    }
+    return n_running;
+}
+
+static void wait_all(struct member *members, size_t n)
+{
+    struct coll__wait *wait = &members[0].comm->wait;
+    int moved;
+
+    while (progress_all(members, n, &moved)) {
+        if (moved) {
+            coll__wait_moved(wait);
+            continue;
+        }
+        if (!coll__wait_idle(wait))
+            continue;
+        for (size_t m = 0; m < n; m++)
+            if (members[m].request)
+                coll__comm_consider(members[m].comm, members[m].request,
+                                    members[m].comm->timeout,
+                                    &members[m].patience);
+    }
+}
+
+/* The first failure of any of them, its sentence said again. */
+static int gather_status(void)
+{
+    for (size_t i = 0; i < group.n; i++)
+        if (group.notes[i].request &&
+            group.notes[i].request->status != COLL_OK)
+            return coll__comm_status(group.notes[i].comm);
+    return COLL_OK;
+}
+
+static int run_all(void)
+{
+    struct member *members = calloc(group.n + 1, sizeof(*members));
+    int rc = members ? make_requests() : no_memory();
+
+    if (rc == COLL_OK) {
+        size_t n;
+
+        for (size_t i = 0; i < group.n; i++)
+            if (group.notes[i].request)
+                coll__request_start(group.notes[i].request);
+        n = list_members(members);
+        if (n)
+            wait_all(members, n);
+        rc = gather_status();
+    }
+    free(members);
+    return rc;
+}
+
+/* Put the requests back and forget the notes. */
+static void clear(void)
+{
+    for (size_t i = 0; i < group.n; i++) {
+        if (group.notes[i].request)
+            coll__cache_put(group.notes[i].request);
+        free(group.notes[i].numbers);
+    }
+    free(group.notes);
+    group.notes = NULL;
+    group.n = group.cap = 0;
+    group.status = COLL_OK;
+}
+
+int coll_group_end(void)
+{
+    int rc;
+
+    if (!group.depth) {
+        log_error("api", "coll_group_end: there is no group; call "
+                  "coll_group_start() first");
+        return COLL_ERR_INVALID;
+    }
+    if (--group.depth)
+        return COLL_OK;
+    rc = group.status;
+    if (rc)
+        log_error("api", "%s", group.why);
+    else
+        rc = run_all();
+    clear();
+    return rc;
+}

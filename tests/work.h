@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* work.h - one operation on one rank: its buffers, its call, its check. */
+#ifndef COLL_TESTS_WORK_H
+#define COLL_TESTS_WORK_H
+
+#include "tests/oracle.h"
+#include "tests/world.h"
+
+struct work {
+    struct oracle_op op;
+    enum coll_op handle; /* what stands for op.op or op.own */
+    struct oracle_layout in_at, out_at;
+    unsigned char *in, *out, *room; /* room: of both, in place */
+    size_t out_len;                 /* bytes, with the gaps */
+    int is_in_place, are_packed;
+};
+
+/* Make and fill the buffers; in place is this rank's own choice, taken where
+ * the collective can. */
+void work_init(struct work *w, const struct oracle_op *op, int rank,
+               const struct oracle_handles *handles, int is_in_place);
+void work_fini(struct work *w);
+
+/* Carry it out by the blocking call. */
+int work_call(const struct work *w, struct coll_comm *comm);
+
+/* The same as arguments of a request; they point into w. */
+struct coll_args work_args(const struct work *w);
+
+/* Look at the result, the gaps, what lies behind, and that in is as it was;
+ * 1 and a line on stderr when something is wrong. */
+int work_check(const struct work *w, const struct world_rank *me);
+
+#endif
