@@ -22,7 +22,7 @@ check_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
 if HAVE_CHECK
 unit_tests = \
 	tests/test_plan tests/test_mutation tests/test_reduce tests/test_topo \
-	tests/test_plan tests/test_flow tests/test_reduce tests/test_topo \
+	tests/test_plan tests/test_flow tests/test_tune tests/test_reduce tests/test_topo \
 	tests/conform tests/test_ucx \
 	tests/test_boot tests/test_rendezvous tests/test_ctrl tests/test_death \
 	tests/test_coll tests/test_fault tests/test_hot tests/test_bench \
@@ -37,6 +37,8 @@ tests_test_mutation_CFLAGS = $(check_cflags)
 tests_test_mutation_LDADD = $(check_lib)
 tests_test_flow_CFLAGS = $(check_cflags)
 tests_test_flow_LDADD = $(check_lib)
+tests_test_tune_CFLAGS = $(check_cflags)
+tests_test_tune_LDADD = $(check_lib)
 tests_test_reduce_CFLAGS = $(check_cflags)
 tests_test_reduce_LDADD = $(check_lib)
 tests_test_topo_CFLAGS = $(check_cflags)
