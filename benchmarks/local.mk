@@ -44,7 +44,8 @@ bin_PROGRAMS += \
 	benchmarks/p2p_lat \
 	benchmarks/p2p_bw \
 	benchmarks/p2p_bibw \
-	benchmarks/barrier_lat
+	benchmarks/barrier_lat \
+	benchmarks/allreduce_repro
 
 # of all programs that name nothing else
 LDADD = libbench.la libcoll.la
@@ -113,5 +114,6 @@ benchmarks_p2p_bibw_SOURCES = %D%/main.c
 benchmarks_p2p_bibw_CPPFLAGS = $(bench_p2p_bibw) -DBENCH_OP=bench_p2p_both
 benchmarks_barrier_lat_SOURCES = %D%/main.c
 benchmarks_barrier_lat_CPPFLAGS = $(bench_lat) -DBENCH_OP=bench_barrier
+benchmarks_allreduce_repro_SOURCES = %D%/allreduce_repro.c
 
 include %D%/plan/local.mk
