@@ -77,9 +77,11 @@ static void print_table(const struct coll_comm *comm,
 {
     static const char *const where[] = {"within a host", "between hosts"};
 
-    printf("# coll_tune, libcoll %s: %d ranks on %d hosts, transports %s\n",
-           coll_version(), coll_comm_size(comm), coll_comm_n_hosts(comm),
-           coll_comm_transports(comm));
+    int ranks = coll_comm_size(comm), hosts = coll_comm_n_hosts(comm);
+
+    printf("# coll_tune, libcoll %s: %d rank%s on %d host%s, transports %s\n",
+           coll_version(), ranks, ranks == 1 ? "" : "s", hosts,
+           hosts == 1 ? "" : "s", coll_comm_transports(comm));
     for (int l = 0; l < 2; l++)
         if (table->links[l].is_there)
             printf("# %s: alpha %.2f us, beta %.4f ns a byte\n", where[l],

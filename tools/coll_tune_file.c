@@ -131,22 +131,62 @@ static json_t *links_of(const struct tune_table *table)
     return list;
 }
 
-static json_t *content_of(const struct coll_comm *comm,
-                          const struct tune_table *table)
+static json_t *machine_of(const struct coll_comm *comm)
 {
-    int ranks = coll_comm_size(comm), hosts = coll_comm_n_hosts(comm);
-    json_t *entries = json_array();
     char name[64] = "";
 
     gethostname(name, sizeof(name) - 1);
-    for (int i = 0; i < table->n_rows; i++)
-        if (table->rows[i].n)
-            json_array_append_new(entries, entry_of(table, i, ranks, hosts));
-    return json_pack("{s:i, s:{s:s, s:s, s:i, s:i, s:s}, s:o, s:o}", "version",
-                     1, "machine", "libcoll", coll_version(), "host", name,
-                     "ranks", ranks, "hosts", hosts, "transports",
-                     coll_comm_transports(comm), "links", links_of(table),
-                     "entries", entries);
+    return json_pack("{s:s, s:s, s:i, s:i, s:s}", "libcoll", coll_version(),
+                     "host", name, "ranks", coll_comm_size(comm), "hosts",
+                     coll_comm_n_hosts(comm), "transports",
+                     coll_comm_transports(comm));
+}
+
+/* Write a value and let go of it; 0 or -1. */
+static int put(FILE *to, const char *before, json_t *value, const char *behind)
+{
+    int rc = -1;
+
+    if (value && fputs(before, to) >= 0)
+        rc = json_dumpf(value, to, JSON_REAL_PRECISION(6));
+    json_decref(value);
+    return rc || fputs(behind, to) < 0 ? -1 : 0;
+}
+
+/* One entry a line. */
+static int put_all(FILE *to, const struct coll_comm *comm,
+                   const struct tune_table *table)
+{
+    int ranks = coll_comm_size(comm), hosts = coll_comm_n_hosts(comm);
+    const char *before = "  ";
+    int rc = put(to, "{\"version\": 1,\n \"machine\": ", machine_of(comm), ",\n");
+
+    if (!rc)
+        rc = put(to, " \"links\": ", links_of(table), ",\n \"entries\": [\n");
+    for (int i = 0; i < table->n_rows && !rc; i++)
+        if (table->rows[i].n) {
+            rc = put(to, before, entry_of(table, i, ranks, hosts), "");
+            before = ",\n  ";
+        }
+    return rc || fputs("\n]}\n", to) < 0 ? -1 : 0;
+}
+
+/* Put the content on the disk. */
+static int put_file(int fd, const struct coll_comm *comm,
+                    const struct tune_table *table)
+{
+    mode_t mask = umask(0);
+    int copy = dup(fd), rc = -1;
+    FILE *to = copy < 0 ? NULL : fdopen(copy, "w");
+
+    umask(mask);
+    if (to)
+        rc = put_all(to, comm, table);
+    if (!to && copy >= 0)
+        close(copy);
+    if (to && fclose(to))
+        rc = -1;
+    return rc || fchmod(fd, 0666 & ~mask) || fsync(fd) ? -1 : 0;
 }
 
 /* ---- writing ------------------------------------------------------------------ */
@@ -166,25 +206,11 @@ static int put_in_place(const struct tune_file *file)
 int tune_file_write(struct tune_file *file, const struct coll_comm *comm,
                     const struct tune_table *table)
 {
-    json_t *content = content_of(comm, table);
-    mode_t mask = umask(0);
-    int rc = 0;
-
-    umask(mask);
-    if (!content) {
-        fputs("coll_tune: no memory for the file\n", stderr);
+    if (put_file(file->fd, comm, table))
+        return failed(file, "write");
+    if (put_in_place(file))
         return -1;
-    }
-    if (json_dumpfd(content, file->fd, JSON_INDENT(1)) ||
-        write(file->fd, "\n", 1) != 1 || fchmod(file->fd, 0666 & ~mask) ||
-        fsync(file->fd))
-        rc = failed(file, "write");
-    json_decref(content);
-    if (!rc)
-        rc = put_in_place(file);
-    if (!rc) {
-        close(file->fd);
-        file->fd = -1;
-    }
-    return rc;
+    close(file->fd);
+    file->fd = -1;
+    return 0;
 }

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,7 @@ struct link {
 };
 
 struct coll__tune {
+    atomic_int n_owners;
     uint64_t hash;
     size_t n_entries;
     struct entry *entries;
@@ -257,6 +259,7 @@ int coll__tune_parse(const char *path, const char *text, size_t len,
         log_error("tune", "%s: no memory for it", path);
         return COLL_ERR_NOMEM;
     }
+    atomic_init(&tune->n_owners, 1);
     root = json_loadb(text, len, 0, &error);
     if (root) {
         rc = take_all(path, root, tune);
@@ -302,9 +305,16 @@ int coll__tune_load(const char *path, struct coll__tune **tune)
     return rc;
 }
 
+struct coll__tune *coll__tune_share(struct coll__tune *tune)
+{
+    if (tune)
+        atomic_fetch_add(&tune->n_owners, 1);
+    return tune;
+}
+
 void coll__tune_free(struct coll__tune *tune)
 {
-    if (!tune)
+    if (!tune || atomic_fetch_sub(&tune->n_owners, 1) > 1)
         return;
     free(tune->entries);
     free(tune);

@@ -34,7 +34,8 @@ int coll__tune_load(const char *path, struct coll__tune **tune);
 int coll__tune_parse(const char *path, const char *text, size_t len,
                      struct coll__tune **tune);
 
-/* NULL is allowed. */
+/* Own a table together with who owns it now; NULL is allowed in both. */
+struct coll__tune *coll__tune_share(struct coll__tune *tune);
 void coll__tune_free(struct coll__tune *tune);
 
 /* A number that differs between files of different content; 0 for NULL. */
