@@ -21,8 +21,9 @@ check_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
 
 if HAVE_CHECK
 unit_tests = \
-	tests/test_plan tests/test_mutation tests/test_reduce tests/test_topo \
-	tests/test_plan tests/test_flow tests/test_tune tests/test_reduce tests/test_topo \
+	tests/test_plan tests/test_mutation tests/test_flow \
+	tests/test_tune \
+	tests/test_reduce tests/test_topo \
 	tests/conform tests/test_ucx \
 	tests/test_boot tests/test_rendezvous tests/test_ctrl tests/test_death \
 	tests/test_coll tests/test_fault tests/test_hot tests/test_bench \
