@@ -29,6 +29,7 @@ struct bench {
     void *in[N_VARIED], *out[N_VARIED];
     int n_buffers;
     size_t in_len, out_len;
+    size_t *counts; /* [2 * ranks]: in's, then out's, of uneven parts */
     double *times;  /* of each iteration, s */
     double barrier; /* to subtract from each time, s */
     uint64_t errors;
@@ -58,9 +59,34 @@ static int explain(const struct bench *b, int rc)
 
 /* ---- memory ------------------------------------------------------------ */
 
+/* Blocks that this rank's buffer holds, or that anybody's holds. */
+static size_t most_blocks(enum bench_blocks blocks, int ranks)
+{
+    return blocks == BLOCKS_ONE      ? 1
+           : blocks == BLOCKS_WINDOW ? BENCH_WINDOW
+                                     : (size_t)ranks;
+}
+
+static size_t n_blocks(const struct bench *b, enum bench_blocks blocks)
+{
+    int is_root = coll_comm_rank(b->comm) == b->args.root;
+    int is_away = blocks == BLOCKS_ROOT && !is_root;
+
+    /* uneven parts may be half a block more in all */
+    return (is_away ? 1 : most_blocks(blocks, coll_comm_size(b->comm))) +
+           (b->op->has_counts != 0);
+}
+
+/* Blocks that make up a size: of what a rank gives. */
+static size_t blocks_given(const struct bench *b)
+{
+    return most_blocks(b->op->in, coll_comm_size(b->comm));
+}
+
+/* Elements of a block. */
 static size_t elements(const struct bench *b, size_t bytes)
 {
-    size_t count = bytes / coll_type_size(b->args.type);
+    size_t count = bytes / coll_type_size(b->args.type) / blocks_given(b);
 
     return count ? count : 1;
 }
@@ -95,10 +121,11 @@ static int allocate(struct bench *b)
     int is_short = 0;
 
     b->times = malloc((size_t)n * sizeof(double));
+    b->counts = calloc(2 * (size_t)coll_comm_size(b->comm), sizeof(size_t));
     for (int i = 0; i < b->n_buffers; i++)
         is_short |= posix_memalign(&b->in[i], PAGE, b->in_len) ||
                     posix_memalign(&b->out[i], PAGE, b->out_len);
-    return is_short || !b->times ? -1 : 0;
+    return is_short || !b->times || !b->counts ? -1 : 0;
 }
 
 static void release(struct bench *b)
@@ -107,19 +134,21 @@ static void release(struct bench *b)
         free(b->in[i]);
         free(b->out[i]);
     }
+    free(b->counts);
     free(b->times);
 }
 
 /* Every rank gets its buffers, or all of them give up. */
 static int get_buffers(struct bench *b)
 {
-    size_t size = coll_type_size(b->args.type);
+    size_t size = coll_type_size(b->args.type), len;
     int32_t is_there;
     int rc;
 
     b->n_buffers = b->args.varies ? N_VARIED : 1;
-    b->in_len = elements(b, b->op->has_data ? b->args.last : 0) * size;
-    b->out_len = b->in_len * (size_t)b->op->n_blocks(coll_comm_size(b->comm));
+    len = elements(b, b->op->has_data ? b->args.last : 0) * size;
+    b->in_len = len * n_blocks(b, b->op->in);
+    b->out_len = len * n_blocks(b, b->op->out);
     is_there = fits(b) && !allocate(b);
     if (!is_there)
         say(b, "not enough memory for the buffers of all ranks; lower -e, or "
@@ -136,7 +165,7 @@ static void prepare(const struct bench *b, const struct bench_case *c, int i)
     size_t len = c->count * coll_type_size(c->type);
 
     b->op->fill(c, b->in[i]);
-    memset(b->out[i], POISON, len * (size_t)b->op->n_blocks(c->ranks));
+    memset(b->out[i], POISON, len * n_blocks(b, b->op->out));
 }
 
 static int run_once(const struct bench *b, const struct bench_case *c, int i)
@@ -258,6 +287,9 @@ static int gather(const struct bench *b, struct bench_result *result)
     size_t n = (size_t)result->iters;
     int rc = gather_times(b, n);
 
+    for (size_t i = 0; i < n && b->op->trips; i++)
+        b->times[i] /= b->op->trips;
+
     if (!rc)
         rc = coll_allreduce(&result->errors, &result->errors, 1, COLL_U64,
                             COLL_SUM, b->comm, NULL);
@@ -296,6 +328,26 @@ static void warn_of_noise(struct bench *b, const struct bench_result *r)
             b->op->name, b->mode->name, r->bytes, r->p99 / r->p50);
 }
 
+static int gives_parts(const struct bench *b)
+{
+    return b->op->in == BLOCKS_EACH || b->op->in == BLOCKS_ROOT;
+}
+
+static int gets_parts(const struct bench *b)
+{
+    return b->op->out == BLOCKS_EACH || b->op->out == BLOCKS_ROOT;
+}
+
+/* The `count` of this rank's call. */
+static size_t own_count(const struct bench *b, const struct bench_case *c)
+{
+    if (!b->op->has_data)
+        return 0;
+    if (!b->op->has_counts)
+        return c->count;
+    return gives_parts(b) ? c->in_counts[c->rank] : c->out_counts[c->rank];
+}
+
 /* Name the algorithm that the library takes for this case. */
 static int query(const struct bench *b, const struct bench_case *c,
                  struct coll_plan_info *info)
@@ -308,7 +360,9 @@ static int query(const struct bench *b, const struct bench_case *c,
         .root = c->root,
         .in = b->in[0],
         .out = b->out[0],
-        .count = b->op->has_data ? c->count : 0,
+        .count = own_count(b, c),
+        .in_counts = gives_parts(b) ? c->in_counts : NULL,
+        .out_counts = gets_parts(b) ? c->out_counts : NULL,
     };
 
     info->size = sizeof(*info);
@@ -329,6 +383,22 @@ static int measure(struct bench *b, struct bench_case *c,
     return rc ? rc : gather(b, result);
 }
 
+/* What uneven parts rank `rank` gives and gets. */
+static void make_counts(const struct bench *b, struct bench_case *c)
+{
+    size_t *in = b->counts, *out = b->counts + c->ranks;
+    int me = b->op->collective == COLL_ALLTOALLV ? c->rank : 0;
+
+    if (!b->op->has_counts)
+        return;
+    for (int r = 0; r < c->ranks; r++) {
+        in[r] = bench_uneven(c, me, r);
+        out[r] = bench_uneven(c, r, me);
+    }
+    c->in_counts = in;
+    c->out_counts = out;
+}
+
 static int one_size(struct bench *b, size_t count)
 {
     struct bench_case c = {
@@ -342,13 +412,16 @@ static int one_size(struct bench *b, size_t count)
     };
     struct bench_result result = {.count = b->op->has_data ? count : 0};
     struct coll_plan_info info = {.size = sizeof(info)};
-    int rc = measure(b, &c, &result);
+    int rc;
 
+    make_counts(b, &c);
+    rc = measure(b, &c, &result);
     if (!rc)
         rc = query(b, &c, &info);
     if (rc)
         return explain(b, rc);
-    result.bytes = result.count * coll_type_size(c.type);
+    result.bytes =
+        result.count * coll_type_size(c.type) * blocks_given(b);
     result.algorithm = info.algorithm;
     b->errors += result.errors;
     if (c.rank)
@@ -419,7 +492,8 @@ static int join(struct bench *b)
     int rc;
 
     if (algo) {
-        snprintf(text, sizeof(text), "%s:%s", b->op->name, algo);
+        snprintf(text, sizeof(text), "%s:%s",
+                 coll_collective_name(b->op->collective), algo);
         setenv("COLL_ALGO", strchr(algo, ':') ? algo : text, 1);
     }
     rc = coll_comm_create_env(&b->comm, NULL);
@@ -479,5 +553,25 @@ const struct bench_mode bench_lat = {
     .warmup = 50,
     .min_iters = 100,
     .max_iters = 10000,
+    .seconds = 0.25,
+};
+
+const struct bench_mode bench_p2p_bw = {
+    .name = "bw",
+    .first = 4 << 10,
+    .last = 4 << 20,
+    .warmup = 5,
+    .min_iters = 5,
+    .max_iters = 500,
+    .seconds = 0.25,
+};
+
+const struct bench_mode bench_p2p_bibw = {
+    .name = "bibw",
+    .first = 4 << 10,
+    .last = 4 << 20,
+    .warmup = 5,
+    .min_iters = 5,
+    .max_iters = 500,
     .seconds = 0.25,
 };

@@ -31,21 +31,37 @@ struct bench_case {
     enum coll_op op;
     int root, rank, ranks;
     size_t count;
+    /* Of an operation whose name ends in v: what goes to and comes from each
+     * rank; `count` on the average. */
+    const size_t *in_counts, *out_counts;
     unsigned salt; /* another one, other content */
 };
+
+/* How many blocks of count elements a buffer holds. */
+enum bench_blocks {
+    BLOCKS_ONE,
+    BLOCKS_EACH,  /* one for each rank */
+    BLOCKS_ROOT,  /* one for each rank, on the root; others have no use for it */
+    BLOCKS_WINDOW /* BENCH_WINDOW */
+};
+#define BENCH_WINDOW 16 /* messages on their way between two ranks */
 
 struct bench_op {
     const char *name;
     enum coll_collective collective;
+    const char *note; /* a line about what is measured; or NULL */
     int has_data, has_op, has_root;
+    int has_counts; /* its name ends in v */
     /* A rank may be done before the others begin.  Its own clock then says
      * little: a barrier ends each iteration, and its time is subtracted. */
     int runs_ahead;
 
-    int (*n_blocks)(int ranks); /* of count elements that out holds */
+    enum bench_blocks in, out;
+    int trips; /* messages one after the other in an iteration, 0 as 1: its
+                * time is divided by them */
 
-    /* Bytes moved and bytes on the busiest link, each per byte of a rank's
-     * contribution; algbw and busbw are made from them. */
+    /* Bytes moved and bytes on the busiest link, each per byte of a rank's (or
+     * the root's) `in`; algbw and busbw are made from them. */
     double (*moved)(int ranks);
     double (*traffic)(int ranks);
 
@@ -65,9 +81,13 @@ struct bench_mode {
     double seconds;            /* that the timed part shall last, about */
 };
 
-extern const struct bench_op bench_allreduce, bench_broadcast, bench_allgather,
-    bench_barrier;
-extern const struct bench_mode bench_bw, bench_lat;
+extern const struct bench_op bench_allreduce, bench_broadcast, bench_reduce,
+    bench_allgather, bench_allgatherv, bench_reduce_scatter,
+    bench_reduce_scatterv, bench_alltoall, bench_alltoallv, bench_gather,
+    bench_gatherv, bench_scatter, bench_scatterv, bench_barrier;
+extern const struct bench_op bench_p2p_ping, bench_p2p_one, bench_p2p_both;
+extern const struct bench_mode bench_bw, bench_lat, bench_p2p_bw,
+    bench_p2p_bibw;
 
 /* The whole program; returns its exit status. */
 int bench_main(int argc, char **argv, const struct bench_op *op,
@@ -99,6 +119,23 @@ void bench_put(const struct bench_case *c, bench_value_fn *value, int rank,
                void *buf);
 size_t bench_differing(const struct bench_case *c, bench_value_fn *value,
                        int rank, const void *buf);
+
+/* The case of block b alone, of so many elements: its own content. */
+struct bench_case bench_block(const struct bench_case *c, int b, size_t count);
+
+/* What rank `from` gives to rank `to`, when ranks give different amounts:
+ * half as much again as count, and half as much, in turn. */
+size_t bench_uneven(const struct bench_case *c, int from, int to);
+
+/* ---- bench_factor.c: for moved and traffic, of p ranks ------------------ */
+
+double bench_zero(int ranks);
+double bench_one(int ranks);
+double bench_ranks(int ranks);  /* p */
+double bench_others(int ranks); /* p - 1 */
+double bench_share(int ranks);  /* (p - 1) / p */
+double bench_window(int ranks); /* BENCH_WINDOW */
+double bench_windows(int ranks); /* of both directions */
 
 /* ---- bench_report.c ---------------------------------------------------- */
 

@@ -193,6 +193,14 @@ static const struct option options[] = {
     {NULL, 0, NULL, 0},
 };
 
+static void print_ops(void)
+{
+    printf("  -o, --op OP           the reduction (default sum):");
+    for (int i = 0; i < COLL_N_OPS; i++)
+        printf("%s%s", !i ? "\n                        " : ", ", op_name(i));
+    printf("\n");
+}
+
 static void print_help(const struct reader *reader,
                        const struct bench_mode *mode)
 {
@@ -210,7 +218,7 @@ static void print_help(const struct reader *reader,
            reader->program, reader->op->name, mode->min_iters, mode->max_iters,
            mode->seconds, mode->warmup);
     if (reader->op->has_data)
-        printf("\n  -b, --begin SIZE      bytes each rank contributes, first "
+        printf("\n  -b, --begin SIZE      bytes a rank (or the root) gives, first "
                "(default %zu)\n"
                "  -e, --end SIZE        and last (default %zu); 8, 4K, 64M\n"
                "  -f, --factor F        from one size to the next (default 2)\n"
@@ -221,9 +229,12 @@ static void print_help(const struct reader *reader,
                "                        each of them checked\n",
                mode->first, mode->last);
     if (reader->op->has_op)
-        printf("  -o, --op OP           the reduction (default sum)\n");
+        print_ops();
     if (reader->op->has_root)
-        printf("  -r, --root RANK       the sender (default 0)\n");
+        printf("  -r, --root RANK       who gives to all, or gets from all "
+               "(default 0)\n");
+    if (reader->op->note)
+        printf("\n%s.\n", reader->op->note);
     printf("\nThe time of an iteration is that of its slowest rank; algbw and "
            "busbw (GB/s,\n10^9 bytes) are made from the median.\n");
 }

@@ -151,6 +151,16 @@ static long avg_value(const struct bench_case *c, int rank, uint32_t at)
                                           : common;
 }
 
+/* True or false; as 0 and 1 where nothing would make another value a 1. */
+static long truth(const struct bench_case *c, int rank, uint32_t at)
+{
+    uint32_t random = mix(at, (uint32_t)rank, c->salt);
+    uint32_t rare = random % ((uint32_t)c->ranks + 1);
+    int is_true = c->op == COLL_LAND ? rare > 0 : rare == 0;
+
+    return c->ranks == 1 || !is_true ? is_true : 1 + (long)(random >> 8 & 63);
+}
+
 long bench_value(const struct bench_case *c, int rank, size_t index)
 {
     uint32_t at = (uint32_t)(index % PERIOD);
@@ -161,6 +171,8 @@ long bench_value(const struct bench_case *c, int rank, size_t index)
         return prod_value(c, rank, at);
     if (c->op == COLL_AVG)
         return avg_value(c, rank, at);
+    if (c->op == COLL_LAND || c->op == COLL_LOR)
+        return truth(c, rank, at);
     return within(c, mix(at, (uint32_t)rank, c->salt), exact_limit(c->type));
 }
 
@@ -173,6 +185,16 @@ static long combine(enum coll_op op, long a, long b)
         return a < b ? a : b;
     case COLL_MAX:
         return a > b ? a : b;
+    case COLL_BAND:
+        return a & b;
+    case COLL_BOR:
+        return a | b;
+    case COLL_BXOR:
+        return a ^ b;
+    case COLL_LAND:
+        return a && b;
+    case COLL_LOR:
+        return a || b;
     default:
         return a + b;
     }
@@ -185,6 +207,20 @@ long bench_reduced(const struct bench_case *c, size_t index)
     for (int r = 1; r < c->ranks; r++)
         value = combine(c->op, value, bench_value(c, r, index));
     return c->op == COLL_AVG ? value / c->ranks : value;
+}
+
+struct bench_case bench_block(const struct bench_case *c, int b, size_t count)
+{
+    struct bench_case block = *c;
+
+    block.salt = c->salt + (unsigned)b * 0x9e3779b1u;
+    block.count = count;
+    return block;
+}
+
+size_t bench_uneven(const struct bench_case *c, int from, int to)
+{
+    return (from + to) % 2 ? c->count - c->count / 2 : c->count + c->count / 2;
 }
 
 /* ---- buffers ----------------------------------------------------------- */

@@ -55,6 +55,8 @@ static void start_text(const struct bench_op *op, const struct bench_mode *mode,
         printf("# a barrier ends each iteration; its median, %.2f us, is "
                "subtracted\n",
                barrier * 1e6);
+    if (op->note)
+        printf("# %s\n", op->note);
     printf("#%11s %11s %5s %11s %11s %11s %11s %11s  %-18s %s\n", "size[B]",
            "count", "type", "min[us]", "p50[us]", "p99[us]", "algbw[GB/s]",
            "busbw[GB/s]", "algorithm", "errors");

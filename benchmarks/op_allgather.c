@@ -1,27 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* op_allgather.c - count elements from each rank to each rank.
+/* op_allgather.c - count elements from each rank to each rank, and the same
+ * with ranks that give different amounts.
  *
- * p times a rank's bytes are moved to each rank, of which its link carries
- * those of the p - 1 others.
+ * Each rank's link takes in what all others give, p - 1 parts, at least.
  */
 #include "benchmarks/bench.h"
 
-static int n_blocks(int ranks) { return ranks; }
-static double moved(int ranks) { return ranks; }
-static double traffic(int ranks) { return ranks - 1; }
+/* How much rank r gives. */
+static size_t given(const struct bench_case *c, int r)
+{
+    return c->out_counts ? c->out_counts[r] : c->count;
+}
 
 static void fill(const struct bench_case *c, void *in)
 {
-    bench_put(c, bench_value, c->rank, in);
+    struct bench_case part = bench_block(c, 0, given(c, c->rank));
+
+    bench_put(&part, bench_value, c->rank, in);
 }
 
 static size_t verify(const struct bench_case *c, const void *out)
 {
-    size_t len = c->count * coll_type_size(c->type), n = 0;
+    size_t size = coll_type_size(c->type), n = 0;
+    const char *at = out;
 
-    for (int r = 0; r < c->ranks; r++)
-        n += bench_differing(c, bench_value, r,
-                             (const char *)out + (size_t)r * len);
+    for (int r = 0; r < c->ranks; at += given(c, r++) * size) {
+        struct bench_case part = bench_block(c, 0, given(c, r));
+
+        n += bench_differing(&part, bench_value, r, at);
+    }
     return n;
 }
 
@@ -31,14 +38,34 @@ static int run(const struct bench_case *c, const void *in, void *out,
     return coll_allgather(in, out, c->count, c->type, comm, NULL);
 }
 
+static int run_uneven(const struct bench_case *c, const void *in, void *out,
+                      struct coll_comm *comm)
+{
+    return coll_allgatherv(in, out, c->out_counts, NULL, c->type, comm, NULL);
+}
+
 const struct bench_op bench_allgather = {
     .name = "allgather",
     .collective = COLL_ALLGATHER,
     .has_data = 1,
-    .n_blocks = n_blocks,
-    .moved = moved,
-    .traffic = traffic,
+    .out = BLOCKS_EACH,
+    .moved = bench_ranks,
+    .traffic = bench_others,
     .fill = fill,
     .verify = verify,
     .run = run,
+};
+
+const struct bench_op bench_allgatherv = {
+    .name = "allgatherv",
+    .collective = COLL_ALLGATHERV,
+    .note = "Every other rank gives 3/2 of the size, the others 1/2",
+    .has_data = 1,
+    .has_counts = 1,
+    .out = BLOCKS_EACH,
+    .moved = bench_ranks,
+    .traffic = bench_others,
+    .fill = fill,
+    .verify = verify,
+    .run = run_uneven,
 };

@@ -6,18 +6,6 @@
  */
 #include "benchmarks/bench.h"
 
-static int n_blocks(int ranks)
-{
-    (void)ranks;
-    return 1;
-}
-
-static double moved(int ranks)
-{
-    (void)ranks;
-    return 1;
-}
-
 static double traffic(int ranks) { return 2.0 * (ranks - 1) / ranks; }
 
 static long reduced(const struct bench_case *c, int rank, size_t index)
@@ -47,8 +35,7 @@ const struct bench_op bench_allreduce = {
     .collective = COLL_ALLREDUCE,
     .has_data = 1,
     .has_op = 1,
-    .n_blocks = n_blocks,
-    .moved = moved,
+    .moved = bench_one,
     .traffic = traffic,
     .fill = fill,
     .verify = verify,

@@ -2,18 +2,6 @@
 /* op_barrier.c - no data; only the time counts. */
 #include "benchmarks/bench.h"
 
-static int n_blocks(int ranks)
-{
-    (void)ranks;
-    return 1;
-}
-
-static double nothing(int ranks)
-{
-    (void)ranks;
-    return 0;
-}
-
 static void fill(const struct bench_case *c, void *in)
 {
     (void)c;
@@ -39,9 +27,8 @@ static int run(const struct bench_case *c, const void *in, void *out,
 const struct bench_op bench_barrier = {
     .name = "barrier",
     .collective = COLL_BARRIER,
-    .n_blocks = n_blocks,
-    .moved = nothing,
-    .traffic = nothing,
+    .moved = bench_zero,
+    .traffic = bench_zero,
     .fill = fill,
     .verify = verify,
     .run = run,

@@ -3,18 +3,6 @@
  * carries each byte once at least. */
 #include "benchmarks/bench.h"
 
-static int n_blocks(int ranks)
-{
-    (void)ranks;
-    return 1;
-}
-
-static double once(int ranks)
-{
-    (void)ranks;
-    return 1;
-}
-
 /* The other ranks' input must not matter: it is filled as well. */
 static void fill(const struct bench_case *c, void *in)
 {
@@ -38,9 +26,8 @@ const struct bench_op bench_broadcast = {
     .has_data = 1,
     .has_root = 1,
     .runs_ahead = 1,
-    .n_blocks = n_blocks,
-    .moved = once,
-    .traffic = once,
+    .moved = bench_one,
+    .traffic = bench_one,
     .fill = fill,
     .verify = verify,
     .run = run,

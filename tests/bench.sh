@@ -63,6 +63,17 @@ grep -q '^# .*libcoll.*1 rank on 1 host' "$out" || fail "no word of what is meas
 [ "$(grep -vc '^#' "$out")" = 2 ] || fail "not two rows in the table"
 benchmarks/allgather_bw -b 8 -e 16 -n 2 --csv > "$out" 2> "$err" || fail "csv"
 [ "$(awk -F, '{print NF}' "$out" | sort -u)" = 16 ] || fail "csv of other columns"
+benchmarks/reduce_lat --help > "$out" || fail "--help"
+grep -q 'prod, min, max, avg, band' "$out" || fail "--help lacks operations"
+benchmarks/plan/plan_build --help > "$out" || fail "--help of plan_build"
+benchmarks/plan/plan_build -r 1,5,64 --json > "$out" 2> "$err" || fail "plan_build"
+pattern='^{"ranks":64,"collective":"allreduce","algorithm":"ring","steps":[0-9]*,'
+grep -q "$pattern\"median_ms\":[0-9.]*,\"max_ms\":[0-9.]*,\"bytes_per_step\":" "$out" ||
+    fail "plan_build lacks the ring"
+refused 2 'no list of ranks' plan/plan_build -r 5:6
+refused 2 'no number from 1' plan/plan_build -r 0
+refused 2 'no collective' plan/plan_build -c sum
+refused 2 'no algorithm' plan/plan_build -r 4 -a nonsense
 benchmarks/broadcast_lat --help > "$out" || fail "--help"
 grep -q -- --root "$out" || fail "--help says nothing of --root"
 benchmarks/broadcast_lat --version > "$out" && grep -q libcoll "$out" || fail "--version"
@@ -88,7 +99,10 @@ refused 2 'unexpected argument' allreduce_bw 4K
 refused 2 'no use for --op' broadcast_bw -o sum
 refused 2 'no use for --root' allreduce_bw -r 0
 refused 2 'no use for --end' barrier_lat -e 8
+refused 2 'no use for --op' alltoall_bw -o sum
+refused 2 'no use for --root' p2p_bw -r 0
 refused 2 'no rank 1' broadcast_bw -r 1
+refused 2 'there are: .*pairwise' alltoall_bw -a nonsense
 refused 1 'not enough memory' allreduce_bw -b 8T -e 8T -n 1
 if [ -w /dev/full ]; then
     benchmarks/allreduce_bw -b 8 -e 8 -n 1 > /dev/full 2> "$err"
@@ -103,6 +117,24 @@ done
 for op in sum prod min max avg; do
     right 3 2 allreduce_lat -t bf16 -o $op -b 4 -e 40K -f 10000 -n 2 -w 1
     right 3 2 allreduce_lat -t i8 -o $op -b 4 -e 40K -f 10000 -n 2 -w 1
+done
+for op in land lor; do
+    right 3 2 allreduce_lat -t f16 -o $op -b 4 -e 40K -f 10000 -n 2 -w 1
+done
+for op in band bor bxor land lor; do
+    right 3 2 reduce_scatter_lat -t i8 -o $op -b 4 -e 40K -f 10000 -n 2 -w 1
+    right 2 2 reduce_lat -t u32 -o $op -b 4 -e 40K -f 10000 -n 2 -w 1
+done
+for ranks in 1 2 3; do
+    for operation in reduce allgatherv reduce_scatter reduce_scatterv alltoall \
+        alltoallv gather gatherv scatter scatterv p2p; do
+        right $ranks 3 ${operation}_bw -b 4 -e 400K -f 300 -n 2 -w 1
+        right $ranks 2 ${operation}_lat -b 4 -e 40K -f 10000 -n 2 -w 1 --vary-buffers
+    done
+    right $ranks 3 p2p_bibw -b 4 -e 400K -f 300 -n 2 -w 1
+done
+for operation in reduce gather gatherv scatter scatterv; do
+    right 3 1 ${operation}_bw -b 40K -e 40K -n 2 -w 1 -r 2
 done
 for ranks in 2 3 7; do
     for algorithm in ring recursive_doubling binomial; do
@@ -121,6 +153,14 @@ for ranks in 2 3 7; do
     done
     right $ranks 1 barrier_lat -n 20 -a dissemination
 done
+
+right 1 2 allreduce_repro -b 8 -e 40K -f 5000 -n 2 -w 1
+for ranks in 2 3; do
+    right $ranks 3 allreduce_repro -b 8 -e 400K -f 200 -n 2 -w 1
+    grep -q '"ratio":[0-9.]*,"free_algorithm":"[a-z_]*","reproducible_alg' "$out" ||
+        fail "allreduce_repro lacks its ratio"
+done
+refused 2 'no use for --algo' allreduce_repro -a ring
 
 # ---- every rank ends with the same status
 for wrong in '-a nonsense' '-r 3' '-o and'; do

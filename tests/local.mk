@@ -22,6 +22,8 @@ check_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
 if HAVE_CHECK
 unit_tests = \
 	tests/test_plan tests/test_algo tests/test_mutation tests/test_flow \
+	tests/test_plan tests/test_mutation tests/test_flow \
+	tests/test_tune \
 	tests/test_reduce tests/test_topo \
 	tests/conform tests/test_ucx \
 	tests/test_boot tests/test_rendezvous tests/test_ctrl tests/test_death \
@@ -45,6 +47,8 @@ tests_test_mutation_CFLAGS = $(check_cflags)
 tests_test_mutation_LDADD = $(check_lib)
 tests_test_flow_CFLAGS = $(check_cflags)
 tests_test_flow_LDADD = $(check_lib)
+tests_test_tune_CFLAGS = $(check_cflags)
+tests_test_tune_LDADD = $(check_lib)
 tests_test_reduce_CFLAGS = $(check_cflags)
 tests_test_reduce_LDADD = $(check_lib)
 tests_test_topo_CFLAGS = $(check_cflags)
@@ -123,7 +127,7 @@ endif
 # scripts: the programs, real launchers, the README's first program
 check_PROGRAMS += tests/boot_probe
 tests_boot_probe_LDADD = libcore.la
-scripts = %D%/check_layers.sh %D%/collrun.test %D%/boot_launch.test %D%/coll_info.sh %D%/bench.sh \
+scripts = %D%/check_layers.sh %D%/collrun.test %D%/boot_launch.test %D%/coll_info.sh %D%/coll_tune.sh %D%/bench.sh \
 	%D%/readme.sh %D%/mpirun.sh %D%/slurm.sh %D%/trainer.sh %D%/mnist.sh
 dist_check_SCRIPTS += $(scripts)
 TESTS += $(scripts)

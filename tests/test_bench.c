@@ -48,8 +48,8 @@ START_TEST(expected_results_are_those_of_the_kernels_in_any_order)
             for (int order = 0; order < 2; order++) {
                 struct bench_case c = make_case(_i, op, ranks[r]);
 
-                if (!coll__host_reduce(c.type, c.op)) /* bits of a float */
-                    continue;
+                if (!coll__host_reduce(c.type, c.op))
+                    continue; /* floats have no bits */
                 reduce(&c, order, out, in);
                 ck_assert_msg(!bench_allreduce.verify(&c, out),
                               "%s of %d ranks", coll_op_name(c.op), c.ranks);
@@ -119,6 +119,48 @@ START_TEST(gathered_blocks_must_be_in_rank_order)
 }
 END_TEST
 
+/* What one rank says that it gives is what the other one gets. */
+START_TEST(blocks_of_all_ranks_are_told_apart)
+{
+    enum { RANKS = 3, MOST = 300 };
+    size_t size = coll_type_size((enum coll_type)_i), in[RANKS], out[RANKS];
+    struct bench_case c = make_case(_i, COLL_MAX, RANKS);
+    char *all[RANKS], *got = malloc(RANKS * MOST * size);
+
+    ck_assert_ptr_nonnull(got);
+    c.count = 200;
+    for (c.rank = 0; c.rank < RANKS; c.rank++) {
+        for (int r = 0; r < RANKS; r++)
+            in[r] = bench_uneven(&c, c.rank, r);
+        c.in_counts = in;
+        all[c.rank] = calloc(RANKS * MOST, size);
+        ck_assert_ptr_nonnull(all[c.rank]);
+        bench_alltoallv.fill(&c, all[c.rank]);
+    }
+    for (c.rank = 0; c.rank < RANKS; c.rank++) {
+        char *to = got;
+
+        for (int r = 0; r < RANKS; r++) {
+            const char *from = all[r];
+
+            for (int q = 0; q < c.rank; q++)
+                from += bench_uneven(&c, r, q) * size;
+            out[r] = bench_uneven(&c, r, c.rank);
+            memcpy(to, from, out[r] * size);
+            to += out[r] * size;
+        }
+        c.out_counts = out;
+        ck_assert_uint_eq(bench_alltoallv.verify(&c, got), 0);
+        memcpy(got, all[c.rank], out[0] * size); /* not the first's */
+        if (c.rank)
+            ck_assert_uint_gt(bench_alltoallv.verify(&c, got), 20);
+    }
+    for (int r = 0; r < RANKS; r++)
+        free(all[r]);
+    free(got);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("bench");
@@ -133,6 +175,8 @@ int main(void)
     tcase_add_loop_test(cases, content_in_the_wrong_place_is_found, 0,
                         COLL_N_TYPES);
     tcase_add_loop_test(cases, gathered_blocks_must_be_in_rank_order, 0,
+                        COLL_N_TYPES);
+    tcase_add_loop_test(cases, blocks_of_all_ranks_are_told_apart, 0,
                         COLL_N_TYPES);
     tcase_set_timeout(cases, 120);
     suite_add_tcase(suite, cases);

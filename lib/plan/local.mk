@@ -13,4 +13,5 @@ libcore_la_SOURCES += \
 	%D%/sim.h \
 	%D%/sets.c %D%/sets.h \
 	%D%/trees.c %D%/trees.h \
+	%D%/tune.c %D%/tune.h \
 	%D%/view.c %D%/view.h

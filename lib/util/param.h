@@ -48,6 +48,8 @@ enum coll__param_kind {
     X(REPRODUCIBLE, PARAM_CHOICE, "0", "0|1",                                  \
       "1: float sums give the same bits whatever the size, the algorithm and "  \
       "the placement of the ranks")                                            \
+    X(TUNE_FILE, PARAM_TEXT, "", NULL,                                         \
+      "choose algorithms by this file, which coll_tune writes")                \
     X(WAIT, PARAM_CHOICE, "auto", "auto|spin|yield|block",                     \
       "how to wait: auto spins while each rank has a core of its own")         \
     X(SIMD, PARAM_CHOICE, "auto", "auto|avx512|avx2|base",                     \

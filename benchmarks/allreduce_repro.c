@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* allreduce_repro.c - what it costs that an allreduce gives the same bits
+ * whatever the size, the algorithm and the placement.
+ *
+ * One process has two communicators of the same ranks: one chooses freely, the
+ * other is reproducible.  They take turns, A B A B, so that what disturbs the
+ * machine for a while disturbs both.  A turn's time is that of its slowest
+ * rank; medians of the turns are compared.
+ */
+#include "benchmarks/bench.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define TURNS 11 /* of each */
+#define PROGRAM "allreduce_repro"
+
+enum { FREE, REPRODUCIBLE, N_SIDES };
+
+struct duel {
+    struct bench_args args;
+    struct coll_comm *comms[N_SIDES];
+    void *in, *out;
+    uint64_t errors;
+};
+
+/* What one size gave. */
+struct result {
+    size_t count;
+    long iters;
+    double seconds[N_SIDES];
+    struct coll_plan_info info[N_SIDES];
+    uint64_t errors;
+};
+
+static const struct bench_mode mode = {
+    .name = "repro",
+    .first = 8,
+    .last = 16 << 20,
+    .warmup = 5,
+    .min_iters = 2,
+    .max_iters = 1000,
+    .seconds = 0.02,
+};
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int explain(int rc)
+{
+    fprintf(stderr, PROGRAM ": %s\n",
+            *coll_last_error() ? coll_last_error() : coll_strerror(rc));
+    return rc;
+}
+
+/* ---- one size ----------------------------------------------------------- */
+
+static int turn(const struct duel *d, const struct bench_case *c, int side,
+                long n, double *seconds)
+{
+    int rc = coll_barrier(d->comms[FREE], NULL);
+    double start = now();
+
+    for (long i = 0; i < n && !rc; i++)
+        rc = bench_allreduce.run(c, d->in, d->out, d->comms[side]);
+    *seconds = (now() - start) / (double)n;
+    return rc;
+}
+
+static int slowest(const struct duel *d, double *times, size_t n)
+{
+    return coll_allreduce(times, times, n, COLL_F64, COLL_MAX, d->comms[FREE],
+                          NULL);
+}
+
+/* Both warm up; the slower one says how many iterations a turn has. */
+static int warm_up(const struct duel *d, const struct bench_case *c, long *n)
+{
+    double each[N_SIDES], most, wanted;
+    long warmup = d->args.warmup ? d->args.warmup : 1;
+    int rc = COLL_OK;
+
+    for (int side = 0; side < N_SIDES && !rc; side++)
+        rc = turn(d, c, side, warmup, &each[side]);
+    if (!rc)
+        rc = slowest(d, each, N_SIDES);
+    if (rc)
+        return rc;
+    most = each[FREE] > each[REPRODUCIBLE] ? each[FREE] : each[REPRODUCIBLE];
+    wanted = mode.seconds / (most > 1e-9 ? most : 1e-9);
+    *n = d->args.iters                     ? d->args.iters
+         : wanted < (double)mode.min_iters ? mode.min_iters
+         : wanted > (double)mode.max_iters ? mode.max_iters
+                                           : (long)wanted;
+    return COLL_OK;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* A B A B; the medians. */
+static int fight(const struct duel *d, const struct bench_case *c, long n,
+                 double seconds[N_SIDES])
+{
+    double times[N_SIDES][TURNS];
+    int rc = COLL_OK;
+
+    for (int t = 0; t < TURNS && !rc; t++)
+        for (int side = 0; side < N_SIDES && !rc; side++)
+            rc = turn(d, c, side, n, &times[side][t]);
+    if (!rc)
+        rc = slowest(d, times[0], N_SIDES * TURNS);
+    for (int side = 0; side < N_SIDES && !rc; side++) {
+        qsort(times[side], TURNS, sizeof(double), by_value);
+        seconds[side] = times[side][TURNS / 2];
+    }
+    return rc;
+}
+
+/* Once more with other content for each side, every element compared. */
+static int check(const struct duel *d, struct bench_case *c, uint64_t *errors)
+{
+    int rc = COLL_OK;
+
+    for (int side = 0; side < N_SIDES && !rc && d->args.checks; side++) {
+        c->salt++;
+        bench_allreduce.fill(c, d->in);
+        memset(d->out, 0xa5, c->count * coll_type_size(c->type));
+        rc = bench_allreduce.run(c, d->in, d->out, d->comms[side]);
+        if (!rc)
+            *errors += bench_allreduce.verify(c, d->out);
+    }
+    return rc ? rc
+              : coll_allreduce(errors, errors, 1, COLL_U64, COLL_SUM,
+                               d->comms[FREE], NULL);
+}
+
+static int query(const struct duel *d, const struct bench_case *c,
+                 struct coll_plan_info info[N_SIDES])
+{
+    struct coll_args args = {.size = sizeof(args),
+                             .collective = COLL_ALLREDUCE,
+                             .type = c->type,
+                             .op = c->op,
+                             .in = d->in,
+                             .out = d->out,
+                             .count = c->count};
+    int rc = COLL_OK;
+
+    for (int side = 0; side < N_SIDES && !rc; side++) {
+        info[side].size = sizeof(info[side]);
+        rc = coll_plan_query(&args, d->comms[side], &info[side]);
+    }
+    return rc;
+}
+
+static int measure(const struct duel *d, struct result *result)
+{
+    struct bench_case c = {.type = d->args.type,
+                           .op = d->args.op,
+                           .rank = coll_comm_rank(d->comms[FREE]),
+                           .ranks = coll_comm_size(d->comms[FREE]),
+                           .count = result->count,
+                           .salt = (unsigned)result->count};
+    int rc;
+
+    bench_allreduce.fill(&c, d->in);
+    rc = warm_up(d, &c, &result->iters);
+    if (!rc)
+        rc = fight(d, &c, result->iters, result->seconds);
+    if (!rc)
+        rc = check(d, &c, &result->errors);
+    return rc ? rc : query(d, &c, result->info);
+}
+
+/* ---- what is printed ------------------------------------------------------ */
+
+#define JSON_LINE                                                           \
+    "{\"collective\":\"allreduce\",\"ranks\":%d,\"hosts\":%d,\"bytes\":%zu," \
+    "\"count\":%zu,\"type\":\"%s\",\"op\":\"%s\",\"iters\":%ld,"            \
+    "\"free_us\":%.3f,\"reproducible_us\":%.3f,\"ratio\":%.3f,"             \
+    "\"free_algorithm\":\"%s\",\"reproducible_algorithm\":\"%s\","          \
+    "\"errors\":%llu}\n"
+#define CSV_LINE "%d,%d,%zu,%zu,%s,%s,%ld,%.3f,%.3f,%.3f,%s,%s,%llu\n"
+
+static void print_start(const struct duel *d)
+{
+    const struct coll_comm *comm = d->comms[FREE];
+    int ranks = coll_comm_size(comm), hosts = coll_comm_n_hosts(comm);
+
+    if (d->args.form == FORM_CSV)
+        puts("ranks,hosts,bytes,count,type,op,iters,free_us,reproducible_us,"
+             "ratio,free_algorithm,reproducible_algorithm,errors");
+    if (d->args.form != FORM_TEXT)
+        return;
+    printf("# " PROGRAM ", libcoll %s: %d rank%s on %d host%s, transports %s\n",
+           coll_version(), ranks, ranks == 1 ? "" : "s", hosts,
+           hosts == 1 ? "" : "s", coll_comm_transports(comm));
+    printf("# type %s, op %s, %d turns each, verification %s\n",
+           coll_type_name(d->args.type), coll_op_name(d->args.op), TURNS,
+           d->args.checks ? "of every element" : "off");
+    printf("#%11s %11s %11s %11s %6s  %-18s %-18s %s\n", "size[B]", "count",
+           "free[us]", "repro[us]", "ratio", "free algorithm",
+           "repro algorithm", "errors");
+}
+
+static void print_result(const struct duel *d, const struct result *r)
+{
+    const struct coll_comm *comm = d->comms[FREE];
+    size_t bytes = r->count * coll_type_size(d->args.type);
+    double a = r->seconds[FREE] * 1e6, b = r->seconds[REPRODUCIBLE] * 1e6;
+    const char *free_one = r->info[FREE].algorithm;
+    const char *repro = r->info[REPRODUCIBLE].algorithm;
+    double ratio = a > 0 ? b / a : 0;
+
+    if (d->args.form == FORM_TEXT)
+        printf(" %11zu %11zu %11.2f %11.2f %6.2f  %-18s %-18s %llu\n", bytes,
+               r->count, a, b, ratio, free_one, repro,
+               (unsigned long long)r->errors);
+    else
+        printf(d->args.form == FORM_JSON ? JSON_LINE : CSV_LINE,
+               coll_comm_size(comm), coll_comm_n_hosts(comm), bytes, r->count,
+               coll_type_name(d->args.type), coll_op_name(d->args.op),
+               r->iters, a, b, ratio, free_one, repro,
+               (unsigned long long)r->errors);
+    fflush(stdout);
+}
+
+/* ---- all ------------------------------------------------------------------- */
+
+static int all_sizes(struct duel *d)
+{
+    size_t size = coll_type_size(d->args.type), last = 0;
+    int rc = COLL_OK;
+
+    if (!coll_comm_rank(d->comms[FREE]))
+        print_start(d);
+    for (double bytes = (double)d->args.first;
+         bytes <= (double)d->args.last && !rc;
+         bytes = bytes < 1 ? 1 : bytes * d->args.factor) {
+        size_t count = (size_t)bytes / size;
+        struct result result = {.count = count ? count : 1};
+
+        if (result.count == last)
+            continue;
+        last = result.count;
+        rc = measure(d, &result);
+        if (!rc && !coll_comm_rank(d->comms[FREE]))
+            print_result(d, &result);
+        d->errors += result.errors;
+    }
+    return rc;
+}
+
+static int get_buffers(struct duel *d)
+{
+    size_t len = d->args.last + coll_type_size(d->args.type);
+    int32_t is_there;
+    int rc;
+
+    d->in = malloc(len);
+    d->out = malloc(len);
+    is_there = d->in && d->out;
+    rc = coll_allreduce(&is_there, &is_there, 1, COLL_I32, COLL_MIN,
+                        d->comms[FREE], NULL);
+    return rc ? rc : is_there ? COLL_OK : COLL_ERR_NOMEM;
+}
+
+/* The second group meets by an id that the first one passes on. */
+static int join(struct duel *d)
+{
+    struct coll_config config = {.size = sizeof(config), .reproducible = 1};
+    struct coll_comm **comms = d->comms;
+    struct coll_unique_id id = {{0}};
+    int rc = coll_comm_create_env(&comms[FREE], NULL), rank;
+
+    if (rc)
+        return rc;
+    rank = coll_comm_rank(comms[FREE]);
+    if (!rank)
+        rc = coll_get_unique_id(&id);
+    if (!rc)
+        rc = coll_broadcast(&id, &id, sizeof(id), COLL_U8, 0, comms[FREE],
+                            NULL);
+    return rc ? rc
+              : coll_comm_create(&comms[REPRODUCIBLE],
+                                 coll_comm_size(comms[FREE]), &id, rank,
+                                 &config);
+}
+
+static int leave(struct duel *d, int rc)
+{
+    for (int side = N_SIDES - 1; side >= 0; side--) {
+        int ended = coll_comm_destroy(d->comms[side]);
+
+        rc = rc ? rc : ended;
+    }
+    free(d->in);
+    free(d->out);
+    return rc;
+}
+
+static int run(struct duel *d)
+{
+    int rc = join(d), is_bad_setting = rc == COLL_ERR_INVALID;
+
+    if (rc && (!is_bad_setting || bench_speaks()))
+        explain(rc);
+    if (!rc)
+        rc = get_buffers(d);
+    if (!rc)
+        rc = all_sizes(d);
+    if (rc && d->comms[REPRODUCIBLE])
+        explain(rc);
+    if (d->errors && !coll_comm_rank(d->comms[FREE]))
+        fprintf(stderr, PROGRAM ": %llu elements were wrong; please report "
+                                "this with the output of coll_info\n",
+                (unsigned long long)d->errors);
+    rc = leave(d, rc);
+    return is_bad_setting ? 2 : rc || d->errors;
+}
+
+/* Options that make no sense for a comparison. */
+static int refuse(const struct bench_args *args)
+{
+    if (!args->algo && !args->varies)
+        return 0;
+    if (bench_speaks())
+        fprintf(stderr, PROGRAM " has no use for --%s; see --help\n",
+                args->algo ? "algo" : "vary-buffers");
+    return 2;
+}
+
+/* Lines may be lost only now, on a full disk. */
+static int finish(int status)
+{
+    if (!ferror(stdout) && !fclose(stdout))
+        return status;
+    fprintf(stderr, PROGRAM ": cannot write the output: %s; make room or "
+                            "write elsewhere\n",
+            strerror(errno ? errno : EIO));
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    struct duel d = {.errors = 0};
+    int status;
+
+    if (bench_args_read(argc, argv, &bench_allreduce, &mode, &d.args, &status))
+        return finish(status);
+    status = refuse(&d.args);
+    if (!status)
+        unsetenv("COLL_REPRODUCIBLE"); /* one of them must be free */
+    return finish(status ? status : run(&d));
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* op_reduce.c - count elements from each rank, reduced, to the root; the
+ * vector crosses a link of each rank once at least. */
+#include "benchmarks/bench.h"
+
+static long reduced(const struct bench_case *c, int rank, size_t index)
+{
+    (void)rank;
+    return bench_reduced(c, index);
+}
+
+static void fill(const struct bench_case *c, void *in)
+{
+    bench_put(c, bench_value, c->rank, in);
+}
+
+static size_t verify(const struct bench_case *c, const void *out)
+{
+    return c->rank == c->root ? bench_differing(c, reduced, 0, out) : 0;
+}
+
+static int run(const struct bench_case *c, const void *in, void *out,
+               struct coll_comm *comm)
+{
+    return coll_reduce(in, out, c->count, c->type, c->op, c->root, comm, NULL);
+}
+
+const struct bench_op bench_reduce = {
+    .name = "reduce",
+    .collective = COLL_REDUCE,
+    .has_data = 1,
+    .has_op = 1,
+    .has_root = 1,
+    .runs_ahead = 1,
+    .moved = bench_one,
+    .traffic = bench_one,
+    .fill = fill,
+    .verify = verify,
+    .run = run,
+};
