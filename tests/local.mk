@@ -25,6 +25,7 @@ unit_tests = \
 	tests/test_plan tests/test_mutation tests/test_flow \
 	tests/test_tune \
 	tests/test_reduce tests/test_topo \
+	tests/test_plan tests/test_reduce tests/test_topo tests/test_fabric \
 	tests/conform tests/test_ucx \
 	tests/test_boot tests/test_rendezvous tests/test_ctrl tests/test_death \
 	tests/test_coll tests/test_fault tests/test_hot tests/test_bench
@@ -51,6 +52,8 @@ tests_test_tune_CFLAGS = $(check_cflags)
 tests_test_tune_LDADD = $(check_lib)
 tests_test_reduce_CFLAGS = $(check_cflags)
 tests_test_reduce_LDADD = $(check_lib)
+tests_test_fabric_CFLAGS = $(check_cflags)
+tests_test_fabric_LDADD = $(check_lib)
 tests_test_topo_CFLAGS = $(check_cflags)
 tests_test_topo_LDADD = $(check_lib)
 
@@ -134,7 +137,14 @@ TESTS += $(scripts)
 
 EXTRA_DIST += %D%/launch.sh %D%/net/slurm-up %D%/run_all %D%/summary \
 	%D%/lsan.supp %D%/tsan.supp \
-	%D%/topo/two_sockets.xml %D%/topo/two_sockets.txt \
-	%D%/topo/four_numa.xml %D%/topo/four_numa.txt \
-	%D%/topo/cube_mesh.topo %D%/topo/dgx.topo \
-	%D%/topo/fattree.topo %D%/topo/switch.topo
+	%D%/topo/README %D%/topo/cables.expect %D%/topo/cables.topo \
+	%D%/topo/cube_mesh.expect %D%/topo/cube_mesh.topo %D%/topo/dgx.expect \
+	%D%/topo/dgx.topo %D%/topo/dragonfly.expect %D%/topo/dragonfly.topo \
+	%D%/topo/fattree.expect %D%/topo/fattree.topo %D%/topo/four_numa.expect \
+	%D%/topo/four_numa.txt %D%/topo/four_numa.xml %D%/topo/mixed.expect \
+	%D%/topo/mixed.topo %D%/topo/nic_down.expect %D%/topo/nic_down.topo \
+	%D%/topo/numa4.expect %D%/topo/numa4.topo %D%/topo/one_socket.expect \
+	%D%/topo/one_socket.topo %D%/topo/pcie4.expect %D%/topo/pcie4.topo \
+	%D%/topo/rails.expect %D%/topo/rails.topo %D%/topo/switch.expect \
+	%D%/topo/switch.topo %D%/topo/torus.expect %D%/topo/torus.topo \
+	%D%/topo/two_sockets.expect %D%/topo/two_sockets.txt %D%/topo/two_sockets.xml

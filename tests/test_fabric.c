@@ -1,0 +1,698 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_fabric.c - machines that need not exist: fixtures against what a person
+ * expects of them, routes, levels, rings under any placement, and files that
+ * are wrong. */
+#include "include/coll/coll.h"
+#include "lib/plan/view.h"
+#include "lib/topo/fabric.h"
+#include "lib/util/util.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_TEXT (1 << 18)
+
+static const char *const fixtures[] = {
+    "switch.topo",    "one_socket.topo", "numa4.topo",    "pcie4.topo",
+    "dgx.topo",       "cube_mesh.topo",  "mixed.topo",    "nic_down.topo",
+    "cables.topo",    "fattree.topo",    "dragonfly.topo", "torus.topo",
+    "rails.topo",     "two_sockets.xml", "four_numa.xml"};
+#define N_FIXTURES (int)ARRAY_LEN(fixtures)
+
+static const char *path_of(const char *name)
+{
+    static char path[1024];
+    const char *dir = getenv("srcdir");
+
+    snprintf(path, sizeof(path), "%s/tests/topo/%s", dir ? dir : ".", name);
+    return path;
+}
+
+static struct coll__fabric *load(const char *name)
+{
+    struct coll__fabric *fabric = NULL;
+
+    ck_assert_msg(!coll__fabric_load(path_of(name), &fabric), "%s",
+                  coll_last_error());
+    return fabric;
+}
+
+static size_t read_file(const char *name, char *text)
+{
+    FILE *file = fopen(path_of(name), "rb");
+    size_t len;
+
+    ck_assert_msg(file != NULL, "no file %s", name);
+    len = fread(text, 1, MAX_TEXT - 1, file);
+    fclose(file);
+    text[len] = '\0';
+    return len;
+}
+
+/* A small generator of our own: the same numbers everywhere. */
+static unsigned next_random(unsigned *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+static void shuffle(int *items, int n, unsigned seed)
+{
+    for (int i = n - 1; i > 0; i--) {
+        int j = (int)(next_random(&seed) % (unsigned)(i + 1)), item = items[i];
+
+        items[i] = items[j];
+        items[j] = item;
+    }
+}
+
+/* ---- what a person expects ----------------------------------------------- */
+
+static void put_levels(FILE *out, const struct coll__fabric_levels *levels,
+                       int n)
+{
+    for (int l = 0; l < levels->n_levels; l++) {
+        const struct coll__fabric_price *price = &levels->prices[l];
+        int n_groups = levels->color[l] ? 0 : 1;
+
+        for (int r = 0; r < n && levels->color[l]; r++)
+            n_groups += levels->color[l][r] == r;
+        fprintf(out, "level %s: %d\n", price->name, n_groups);
+        fprintf(out, "price %s: %.4g us, %.4g GB/s, %.4g GB/s\n", price->name,
+                price->alpha * 1e6, 1e-9 / price->beta, 1e-9 / price->share);
+    }
+}
+
+/* All seats taken in order: what the .expect files hold, and more. */
+static char *describe(const struct coll__fabric *fabric)
+{
+    int n = coll__fabric_n_seats(fabric);
+    int *seat = calloc((size_t)n, sizeof(int));
+    int *ring = calloc((size_t)n, sizeof(int));
+    struct coll__fabric_levels levels;
+    char *text = NULL;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+
+    ck_assert(seat && ring && out);
+    ck_assert(!coll__fabric_seats(fabric, n, PLACE_BLOCK, seat));
+    ck_assert(!coll__fabric_ring(fabric, n, seat, ring));
+    ck_assert(!coll__fabric_levels_init(fabric, n, seat, &levels));
+    fputs("\nnics", out);
+    for (int r = 0; r < n; r++) {
+        const char *name;
+
+        coll__fabric_nic(fabric, r, &name);
+        fprintf(out, " %s", *name ? name : "-");
+    }
+    fputs("\nring", out);
+    for (int i = 0; i < n; i++)
+        fprintf(out, " %d", ring[i]);
+    fprintf(out, "\nroot %d\n", coll__fabric_root(fabric, seat, seat, n));
+    put_levels(out, &levels, n);
+    fclose(out);
+    coll__fabric_levels_fini(&levels);
+    free(seat);
+    free(ring);
+    return text;
+}
+
+static int count_of(const char *text, const char *word)
+{
+    int n = 0;
+
+    for (const char *at = text; (at = strstr(at, word)); at++)
+        n++;
+    return n;
+}
+
+START_TEST(fixture_is_as_the_file_beside_it_says)
+{
+    struct coll__fabric *fabric = load(fixtures[_i]);
+    char name[64], want[4096], line[4096 + 2], *save = NULL, *got;
+
+    snprintf(name, sizeof(name), "%.*s.expect",
+             (int)strcspn(fixtures[_i], "."), fixtures[_i]);
+    got = describe(fabric);
+    ck_assert_uint_lt(read_file(name, want), sizeof(want));
+    ck_assert_int_eq(count_of(got, "\nlevel "), count_of(want, "\nlevel "));
+    for (char *l = strtok_r(want, "\n", &save); l;
+         l = strtok_r(NULL, "\n", &save)) {
+        snprintf(line, sizeof(line), "\n%s\n", l);
+        ck_assert_msg(*l == '#' || strstr(got, line), "%s: no line '%s' in:%s",
+                      name, l, got);
+    }
+    free(got);
+    coll__fabric_destroy(fabric);
+}
+END_TEST
+
+/* ---- routes -------------------------------------------------------------- */
+
+static void check_route(const struct coll__fabric *fabric, int from, int to)
+{
+    int links[COLL__ROUTE_MAX], back[COLL__ROUTE_MAX];
+    int n = coll__fabric_route(fabric, from, to, links);
+    int other = (from + 1) % coll__fabric_n_seats(fabric);
+
+    if (from == to) {
+        ck_assert_int_eq(n, 0);
+        return;
+    }
+    ck_assert_int_ge(n, 2);
+    ck_assert_int_le(n, COLL__ROUTE_MAX);
+    for (int i = 0; i < n; i++) {
+        struct coll__fabric_link link;
+
+        ck_assert(links[i] >= 0 && links[i] < coll__fabric_n_links(fabric));
+        for (int j = 0; j < i; j++)
+            ck_assert_int_ne(links[i], links[j]);
+        link = coll__fabric_link(fabric, links[i]);
+        ck_assert(link.latency >= 0 && link.beta > 0 && link.share > 0);
+        ck_assert(link.share <= link.beta);
+    }
+    /* the first is the sender's own, whoever the receiver is */
+    if (other != from && other != to) {
+        coll__fabric_route(fabric, from, other, back);
+        ck_assert_int_eq(back[0], links[0]);
+        coll__fabric_route(fabric, other, to, back);
+        ck_assert_int_ne(back[0], links[0]);
+    }
+}
+
+START_TEST(routes_begin_and_end_at_their_seats)
+{
+    struct coll__fabric *fabric = load(fixtures[_i]);
+    unsigned n = (unsigned)coll__fabric_n_seats(fabric), seed = 7;
+
+    for (int i = 0; i < 3000; i++)
+        check_route(fabric, (int)(next_random(&seed) % n),
+                    (int)(next_random(&seed) % n));
+    coll__fabric_destroy(fabric);
+}
+END_TEST
+
+/* Hops between two places of a ring of that size. */
+static int around(int a, int b, int size)
+{
+    int ahead = (b - a + size) % size;
+
+    return ahead < size - ahead ? ahead : size - ahead;
+}
+
+START_TEST(torus_routes_take_the_shorter_way_in_each_dimension)
+{
+    struct coll__fabric *fabric = load("torus.topo");
+    int links[COLL__ROUTE_MAX];
+
+    for (int a = 0; a < 1024; a += 5)
+        for (int b = 0; b < 1024; b += 3)
+            if (a != b)
+                ck_assert_int_eq(coll__fabric_route(fabric, a, b, links),
+                                 6 + around(a % 16, b % 16, 16) +
+                                     around(a / 16 % 8, b / 16 % 8, 8) +
+                                     around(a / 128, b / 128, 8));
+    coll__fabric_destroy(fabric);
+}
+END_TEST
+
+/* Every global cable is some router's, and both sides agree on it: over all
+ * pairs of groups each is used alike. */
+START_TEST(dragonfly_uses_each_global_cable_for_one_pair_of_groups)
+{
+    struct coll__fabric *fabric = load("dragonfly.topo");
+    int n_links = coll__fabric_n_links(fabric), first = n_links - 33 * 32;
+    int *used = calloc((size_t)n_links, sizeof(int)), links[COLL__ROUTE_MAX];
+
+    ck_assert_ptr_nonnull(used);
+    for (int a = 0; a < 33; a++)
+        for (int b = 0; b < 33; b++) {
+            int n = coll__fabric_route(fabric, a * 32 + b % 32, b * 32 + a % 32,
+                                       links);
+
+            ck_assert_int_le(n, 9);
+            for (int i = 0; i < n; i++)
+                used[links[i]]++;
+        }
+    for (int l = first; l < n_links; l++)
+        ck_assert_int_eq(used[l], 1);
+    free(used);
+    coll__fabric_destroy(fabric);
+}
+END_TEST
+
+/* ---- levels -------------------------------------------------------------- */
+
+/* Any seats: groups lie within those above, and differ from them. */
+START_TEST(levels_are_groups_within_groups)
+{
+    struct coll__fabric *fabric = load(fixtures[_i]);
+    int n_seats = coll__fabric_n_seats(fabric);
+    int *seat = malloc((size_t)n_seats * sizeof(int));
+
+    ck_assert_ptr_nonnull(seat);
+    for (unsigned seed = 0; seed < 6; seed++) {
+        int n = 1 + (int)(seed * 7919u % (unsigned)n_seats);
+        struct coll__fabric_levels levels;
+
+        ck_assert(!coll__fabric_seats(fabric, n_seats, PLACE_BLOCK, seat));
+        shuffle(seat, n_seats, seed);
+        ck_assert(!coll__fabric_levels_init(fabric, n, seat, &levels));
+        ck_assert_int_ge(levels.n_levels, 1);
+        ck_assert_ptr_null(levels.color[levels.n_levels - 1]);
+        for (int l = 0; l < levels.n_levels - 1; l++) {
+            const int *in = levels.color[l], *out = levels.color[l + 1];
+
+            for (int r = 0; r < n; r++) {
+                ck_assert_int_eq(in[in[r]], in[r]);
+                if (out)
+                    ck_assert_int_eq(out[in[r]], out[r]);
+            }
+        }
+        for (int l = 0; l < levels.n_levels && n > 1; l++) {
+            ck_assert(levels.prices[l].alpha > 0 && levels.prices[l].beta > 0);
+            ck_assert(levels.prices[l].share > 0);
+        }
+        coll__fabric_levels_fini(&levels);
+    }
+    free(seat);
+    coll__fabric_destroy(fabric);
+}
+END_TEST
+
+START_TEST(seats_that_are_taken_are_refused)
+{
+    struct coll__fabric *fabric = load("dgx.topo");
+    struct coll__fabric_levels levels;
+    int twice[] = {3, 4, 3}, beyond[] = {0, 16}, ring[16];
+
+    ck_assert_int_eq(coll__fabric_levels_init(fabric, 3, twice, &levels),
+                     COLL_ERR_INVALID);
+    ck_assert_int_eq(coll__fabric_ring(fabric, 2, beyond, ring),
+                     COLL_ERR_INVALID);
+    ck_assert_int_eq(coll__fabric_seats(fabric, 17, PLACE_BLOCK, ring),
+                     COLL_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(coll_last_error(), "ask for 1 to 16"));
+    coll__fabric_destroy(fabric);
+}
+END_TEST
+
+START_TEST(cyclic_placement_fills_hosts_in_turns)
+{
+    static const int want[] = {0, 4, 1, 5, 2, 3}; /* 4 and 2 seats */
+    struct coll__fabric *fabric = load("mixed.topo");
+    int seat[6];
+
+    ck_assert(!coll__fabric_seats(fabric, 6, PLACE_CYCLIC, seat));
+    ck_assert_int_eq(memcmp(seat, want, sizeof(want)), 0);
+    coll__fabric_destroy(fabric);
+}
+END_TEST
+
+/* ---- rings --------------------------------------------------------------- */
+
+/* A host's cards on each way carry one message of the ring, at most. */
+static void check_crossings(const struct coll__fabric *fabric, const int *seat,
+                            const struct coll__view *view)
+{
+    int n_hosts = coll__fabric_n_hosts(fabric);
+    int *in = calloc((size_t)n_hosts, sizeof(int));
+    int *out = calloc((size_t)n_hosts, sizeof(int));
+
+    ck_assert(in && out);
+    for (int i = 0; i < view->nranks; i++) {
+        int rank = coll__ring_at(view, view->nranks, i);
+        int next = coll__ring_at(view, view->nranks, i + 1);
+        int from = coll__fabric_host(fabric, seat[rank]);
+        int to = coll__fabric_host(fabric, seat[next]);
+
+        ck_assert_int_eq(coll__ring_place(view, rank), i);
+        out[from] += from != to;
+        in[to] += from != to;
+    }
+    for (int h = 0; h < n_hosts; h++) {
+        ck_assert_int_le(in[h], 1);
+        ck_assert_int_le(out[h], 1);
+    }
+    free(in);
+    free(out);
+}
+
+static void check_rings(const struct coll__fabric *fabric, const int *seat,
+                        int n)
+{
+    struct coll__fabric_levels levels;
+    struct coll__view view;
+    int *ring = malloc((size_t)n * sizeof(int));
+
+    ck_assert_ptr_nonnull(ring);
+    ck_assert(!coll__fabric_levels_init(fabric, n, seat, &levels));
+    ck_assert(!coll__view_init(&view, n, levels.n_levels,
+                               (const int *const *)levels.color));
+    check_crossings(fabric, seat, &view);
+    ck_assert(!coll__fabric_ring(fabric, n, seat, ring));
+    ck_assert(!coll__view_set_ring(&view, ring));
+    check_crossings(fabric, seat, &view);
+    coll__view_fini(&view);
+    coll__fabric_levels_fini(&levels);
+    free(ring);
+}
+
+static struct coll__fabric *load_text(const char *text, size_t len)
+{
+    char path[] = "test_fabric_XXXXXX";
+    struct coll__fabric *fabric = NULL;
+    int fd = mkstemp(path);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert(write(fd, text, len) == (ssize_t)len);
+    close(fd);
+    coll__fabric_load(path, &fabric);
+    unlink(path);
+    return fabric;
+}
+
+/* _i: the number of hosts. */
+START_TEST(scattered_ranks_cost_one_crossing_of_a_host_each_way)
+{
+    char text[512];
+    struct coll__fabric *fabric;
+    int n = 4 * _i, seat[256];
+
+    snprintf(text, sizeof(text),
+             "host node\n socket cpu 2\n link cpu0 cpu1 bandwidth 20GB/s\n"
+             " seat core 4 in cpu* port 10GB/s\n nic eth in cpu1 speed 10Gb/s\n"
+             "end\nhosts %d node\nnetwork switch latency 1us\n",
+             _i);
+    fabric = load_text(text, strlen(text));
+    ck_assert_msg(fabric != NULL, "%s", coll_last_error());
+    ck_assert(!coll__fabric_seats(fabric, n, PLACE_CYCLIC, seat));
+    check_rings(fabric, seat, n);
+    for (unsigned seed = 0; seed < 5; seed++) {
+        shuffle(seat, n, seed);
+        check_rings(fabric, seat, n - (int)seed % n);
+    }
+    coll__fabric_destroy(fabric);
+}
+END_TEST
+
+/* What the slowest link of a ring needs for a byte of each message. */
+static double ring_time(const struct coll__fabric *fabric, const int *seat,
+                        const int *ring, int n)
+{
+    int *load = calloc((size_t)coll__fabric_n_links(fabric), sizeof(int));
+    int links[COLL__ROUTE_MAX];
+    double time = 0;
+
+    ck_assert_ptr_nonnull(load);
+    for (int i = 0; i < n; i++) {
+        int n_links = coll__fabric_route(fabric, seat[ring[i]],
+                                         seat[ring[(i + 1) % n]], links);
+
+        for (int j = 0; j < n_links; j++) {
+            struct coll__fabric_link link = coll__fabric_link(fabric, links[j]);
+            double here = ++load[links[j]] * link.share;
+
+            time = here > time ? here : time;
+            time = link.beta > time ? link.beta : time;
+        }
+    }
+    free(load);
+    return time;
+}
+
+START_TEST(no_random_ring_is_faster)
+{
+    struct coll__fabric *fabric = load(fixtures[_i]);
+    int n = coll__fabric_n_seats(fabric), seat[64], ring[64], other[64];
+    double best;
+
+    n = n < 64 ? n : 64;
+    ck_assert(!coll__fabric_seats(fabric, n, PLACE_BLOCK, seat));
+    ck_assert(!coll__fabric_ring(fabric, n, seat, ring));
+    best = ring_time(fabric, seat, ring, n);
+    memcpy(other, ring, sizeof(other));
+    for (unsigned seed = 0; seed < 500; seed++) {
+        shuffle(other, n, seed);
+        ck_assert(ring_time(fabric, seat, other, n) >= best * (1 - 1e-9));
+    }
+    coll__fabric_destroy(fabric);
+}
+END_TEST
+
+/* 16 GPUs in an unlucky order on NVLinks that form one ring: a ring in order of
+ * numbers would use PCIe. */
+START_TEST(more_seats_than_can_be_tried_still_follow_the_links)
+{
+    char text[4096] = "host box\n switch pcie\n"
+                      " seat gpu 16 in pcie bandwidth 10GB/s port 100GB/s\n";
+    int seat[16], ring[16];
+    struct coll__fabric *fabric;
+
+    for (int i = 0; i < 16; i++)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text),
+                 " link gpu%d gpu%d bandwidth 50GB/s\n", i * 5 % 16,
+                 (i + 1) * 5 % 16);
+    strcat(text, "end\nhosts 1 box\n");
+    fabric = load_text(text, strlen(text));
+    ck_assert_msg(fabric != NULL, "%s", coll_last_error());
+    ck_assert(!coll__fabric_seats(fabric, 16, PLACE_BLOCK, seat));
+    ck_assert(!coll__fabric_ring(fabric, 16, seat, ring));
+    ck_assert(ring_time(fabric, seat, ring, 16) * 50e9 < 1.001);
+    coll__fabric_destroy(fabric);
+}
+END_TEST
+
+START_TEST(a_ring_that_leaves_out_a_rank_is_refused)
+{
+    static const int colors[] = {0, 0, 1, 1};
+    const int *const color[] = {colors};
+    int twice[] = {0, 1, 1, 3}, good[] = {1, 0, 2, 3};
+    struct coll__view view;
+
+    ck_assert(!coll__view_init(&view, 4, 2, color));
+    ck_assert_int_eq(coll__view_set_ring(&view, twice), COLL_ERR_INVALID);
+    ck_assert_int_eq(coll__ring_at(&view, 4, 0), 0);
+    ck_assert_int_eq(coll__view_set_ring(&view, good), COLL_OK);
+    ck_assert_int_eq(coll__ring_at(&view, 4, 0), 1);
+    ck_assert_int_eq(coll__ring_place(&view, 0), 1);
+    coll__view_fini(&view);
+}
+END_TEST
+
+/* ---- files that are wrong ------------------------------------------------ */
+
+#define HOST                                                                   \
+    "host n\n socket s\n seat c in s port 1GB/s\n nic e in s speed 1Gb/s\n"     \
+    "end\n"
+
+static const struct {
+    const char *text, *says;
+} wrong[] = {
+    {"", "no hosts"},
+    {"host n\n seat c port 25GBs\nend\n",
+     ":2: port '25GBs' is not a number with a unit such as 25GB/s"},
+    {"host n\n numa a\n seat c in a port 1GB/s port_latency 5\nend\n",
+     ":3: port_latency '5' is not a time such as 1.5us"},
+    {"host n\n seat c prot 1GB/s\nend\n", ":2: no field is called 'prot' here; "
+                                          "did you mean 'port'?"},
+    {"host n\n seat c port\nend\n", ":2: 'port' has no value"},
+    {"host n\n seat c\nend\n", ":2: 'c' has no 'port'"},
+    {"host n\n seat c in b port 1GB/s\nend\n", ":2: no part is called 'b'"},
+    {"host n\n seat c port 1GB/s\n seat c port 1GB/s\nend\n",
+     ":3: two parts are called 'c'"},
+    {"host n\n seat 4096 port 1GB/s\nend\n", "no hosts"},
+    {"host n\n seat c 99999 port 1GB/s\nend\n",
+     ":2: the number of parts '99999'"},
+    {"host n\n seat c port 1GB/s\n", "no 'end' to what line 1 began"},
+    {"host n\nend\n", "has no seat"},
+    {"host n\n sock c\nend\n", ":2: 'sock' is none of cache"},
+    {"host n\n numa a\n socket b in a\n seat c port 1GB/s\nend\n",
+     ":3: 'b' in 'a'"},
+    {"host n\n seat c 2 port 1GB/s\nend\nhosts 1 n\n", "no path from 'c1'"},
+    {"host n\n seat c port 1GB/s\n link c c bandwidth 1GB/s\n pair c c "
+     "bandwidth 1GB/s\nend\n",
+     ":4: a link from a part to itself"},
+    {HOST "hosts 2 n\n", "no network between them"},
+    {HOST "hosts 2 m\n", ":6: no host is called 'm'"},
+    {HOST "hosts 2000000 n\n", ":6: the number of hosts '2000000'"},
+    {HOST "hosts 1048576 n\nhosts 1048576 n\n", "describe fewer hosts"},
+    {HOST "hosts 2 n\nnetwork star\n", ":7: network 'star' is none of"},
+    {HOST "hosts 2 n\nnetwork fat_tree down 1 latency 1us\n",
+     ":7: 'bandwidth' is missing"},
+    {HOST "hosts 2 n\nnetwork fat_tree down 1,1 bandwidth 1Gb/s\n",
+     ":7: 2 levels 'down' and 0 'up'"},
+    {HOST "hosts 9 n\nnetwork fat_tree down 2,4 up 1 bandwidth 1Gb/s\n",
+     "8 ports for network cards, the hosts need 9"},
+    {HOST "hosts 9 n\nnetwork fat_tree ports 5 levels 2 bandwidth 1Gb/s\n",
+     ":7: 5 ports"},
+    {HOST "hosts 9 n\nnetwork torus x 2 y 2 z 2 bandwidth 1Gb/s\n",
+     "8 places, there are 9 hosts"},
+    {HOST "hosts 9 n\nnetwork torus x 200 bandwidth 1Gb/s\n", "100 hops"},
+    {HOST "hosts 9 n\nnetwork dragonfly groups 5 routers 1 hosts 2 global 2 "
+          "bandwidth 1Gb/s\n",
+     "2 global cables of a group do not reach the 4 other groups"},
+    {HOST "hosts 2 n\nnetwork links\n switch s 2\n attach 0-1 s0\n attach 1 "
+          "s1\nend\n",
+     "no path between the switches 's0' and 's1'"},
+    {HOST "hosts 2 n\nnetwork links\n switch s\n attach 0 s\nend\n",
+     "network card 1, counted over all hosts, is attached to no switch"},
+    {HOST "hosts 2 n\nnetwork links\n switch s\n attach x s\nend\n",
+     ":9: hosts 'x' are no number or range"},
+    {"host n\n socket s\n seat c in s port 1GB/s\n"
+     " nic e in s speed 1Gb/s state down\nend\n"
+     "hosts 2 n\nnetwork switch\n",
+     "'c' reaches no active network card"},
+    {HOST "hosts 1 n\nnetwork switch latency 1e9s\n", ":7: latency '1e9s'"},
+    {"software gamma 0GB/s\n", ":1: gamma '0GB/s'"},
+};
+
+START_TEST(a_wrong_file_is_named_with_its_line_and_the_remedy)
+{
+    struct coll__fabric *fabric =
+        load_text(wrong[_i].text, strlen(wrong[_i].text));
+
+    ck_assert_ptr_null(fabric);
+    ck_assert_msg(strstr(coll_last_error(), wrong[_i].says) != NULL,
+                  "'%s' does not say '%s'", coll_last_error(), wrong[_i].says);
+}
+END_TEST
+
+START_TEST(a_file_that_is_not_there_is_named)
+{
+    struct coll__fabric *fabric = NULL;
+
+    ck_assert(coll__fabric_load("/nonexistent.topo", &fabric));
+    ck_assert_ptr_nonnull(strstr(coll_last_error(), "/nonexistent.topo"));
+    ck_assert(coll__fabric_load("/", &fabric));
+    ck_assert(coll__fabric_load("/nonexistent.xml", &fabric));
+    ck_assert_ptr_null(fabric);
+}
+END_TEST
+
+/* Change a few bytes: any of them, a digit, a copied or missing piece. */
+static size_t mutate(char *text, size_t len, unsigned *seed)
+{
+    unsigned n = 1 + next_random(seed) % 4;
+
+    for (unsigned i = 0; i < n && len > 8; i++) {
+        size_t at = next_random(seed) % (len - 8), size;
+
+        switch (next_random(seed) % 4) {
+        case 0:
+            text[at] = (char)next_random(seed);
+            break;
+        case 1:
+            at += strcspn(text + at, "0123456789");
+            if (at < len)
+                text[at] = (char)('0' + next_random(seed) % 10);
+            break;
+        case 2:
+            size = 1 + next_random(seed) % 7;
+            memmove(text + at, text + at + size, len - at - size + 1);
+            len -= size;
+            break;
+        default:
+            size = 1 + next_random(seed) % 40;
+            size = size < len - at ? size : len - at;
+            memmove(text + at + size, text + at, len - at + 1);
+            len += size;
+        }
+    }
+    return len;
+}
+
+/* Whatever loads can be used. */
+static void use(const struct coll__fabric *fabric, unsigned seed)
+{
+    int n = coll__fabric_n_seats(fabric), seat[33], ring[33];
+    char name[COLL__LINK_NAME];
+    struct coll__fabric_levels levels;
+
+    for (int i = 0; i < 20; i++)
+        check_route(fabric, (int)(next_random(&seed) % (unsigned)n),
+                    (int)(next_random(&seed) % (unsigned)n));
+    for (int i = 0; i < 20; i++)
+        coll__fabric_link_name(
+            fabric,
+            (int)(next_random(&seed) % (unsigned)coll__fabric_n_links(fabric)),
+            name);
+    n = n < 33 ? n : 33;
+    ck_assert(!coll__fabric_seats(fabric, n, PLACE_CYCLIC, seat));
+    ck_assert(!coll__fabric_ring(fabric, n, seat, ring));
+    ck_assert(!coll__fabric_levels_init(fabric, n, seat, &levels));
+    coll__fabric_levels_fini(&levels);
+}
+
+/* _i: a fixture that is text. */
+START_TEST(mutilated_files_are_read_or_refused)
+{
+    static char original[MAX_TEXT], text[MAX_TEXT];
+    size_t len = read_file(fixtures[_i], original);
+    int n_read = 0;
+
+    for (unsigned seed = 1; seed <= 2000; seed++) {
+        unsigned state = seed;
+        struct coll__fabric *fabric;
+        size_t changed;
+
+        memcpy(text, original, len + 1);
+        changed = mutate(text, len, &state);
+        fabric = load_text(text, changed);
+        if (fabric)
+            use(fabric, seed);
+        n_read += fabric != NULL;
+        coll__fabric_destroy(fabric);
+    }
+    ck_assert_int_gt(n_read, 20);
+    ck_assert_int_lt(n_read, 1980);
+}
+END_TEST
+
+static Suite *make_suite(void)
+{
+    Suite *suite = suite_create("fabric");
+    TCase *plain = tcase_create("fabric"), *fuzz = tcase_create("fuzz");
+    int n_texts = N_FIXTURES - 2; /* the last two are XML */
+
+    tcase_set_timeout(plain, 60);
+    tcase_add_loop_test(plain, fixture_is_as_the_file_beside_it_says, 0,
+                        N_FIXTURES);
+    tcase_add_loop_test(plain, routes_begin_and_end_at_their_seats, 0,
+                        N_FIXTURES);
+    tcase_add_test(plain, torus_routes_take_the_shorter_way_in_each_dimension);
+    tcase_add_test(plain,
+                   dragonfly_uses_each_global_cable_for_one_pair_of_groups);
+    tcase_add_loop_test(plain, levels_are_groups_within_groups, 0, N_FIXTURES);
+    tcase_add_test(plain, seats_that_are_taken_are_refused);
+    tcase_add_test(plain, cyclic_placement_fills_hosts_in_turns);
+    tcase_add_loop_test(
+        plain, scattered_ranks_cost_one_crossing_of_a_host_each_way, 1, 65);
+    tcase_add_loop_test(plain, no_random_ring_is_faster, 0, N_FIXTURES);
+    tcase_add_test(plain,
+                   more_seats_than_can_be_tried_still_follow_the_links);
+    tcase_add_test(plain, a_ring_that_leaves_out_a_rank_is_refused);
+    tcase_add_loop_test(plain,
+                        a_wrong_file_is_named_with_its_line_and_the_remedy, 0,
+                        (int)ARRAY_LEN(wrong));
+    tcase_add_test(plain, a_file_that_is_not_there_is_named);
+    suite_add_tcase(suite, plain);
+    tcase_set_timeout(fuzz, 120);
+    tcase_add_loop_test(fuzz, mutilated_files_are_read_or_refused, 0, n_texts);
+    suite_add_tcase(suite, fuzz);
+    return suite;
+}
+
+int main(void)
+{
+    SRunner *runner = srunner_create(make_suite());
+    int n_failed;
+
+    srunner_run_all(runner, CK_ENV);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
