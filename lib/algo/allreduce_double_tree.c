@@ -69,7 +69,7 @@ static double cost(const struct coll__problem *pb)
     int hops = log2_up(pb->nranks / 2 + 1);
 
     return coll__double_tree_cost(pb->view, hops, n, 2,
-                                  (struct coll__tree_load){4, 2});
+                                  (struct coll__tree_load){4, 7, 2, 0.5});
 }
 
 const struct coll__algo coll__algo_allreduce_double_tree = {

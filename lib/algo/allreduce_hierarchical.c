@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Hierarchical allreduce: on each level of the machine, from the inside, a
  * reduce-scatter within the group; then each rank goes on with its shard, among
- * the ranks that have the same one in the neighbouring groups; on the last level
- * an allreduce; then allgathers on the way back.
+ * the ranks that have the same one in the neighbouring groups; on the last
+ * level an allreduce; then allgathers on the way back.
  *
  * With g ranks a group only n/g bytes of each rank leave it, by g ways at the
  * same time: all rails are busy, none carries a byte twice.  The algorithm of
@@ -27,9 +27,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* How a team's vector is cut: [n] each, for the v collectives. */
+/* How a team's vector is cut: [n] each, for the v collectives.  Prices are
+ * those of equal parts as long as the longest: the ranks without one only
+ * wait. */
 struct cut {
-    size_t *counts, *displs;
+    size_t *counts, *displs, *longest;
 };
 
 /* Cut the vector among the first `owners` of n ranks. */
@@ -38,10 +40,11 @@ static int cut_init(const struct coll__problem *pb, struct coll__span vector,
 {
     size_t size = coll_type_size(pb->type);
 
-    cut->counts = calloc(2 * (size_t)n, sizeof(size_t));
+    cut->counts = calloc(3 * (size_t)n, sizeof(size_t));
     if (!cut->counts)
         return COLL_ERR_NOMEM;
     cut->displs = cut->counts + n;
+    cut->longest = cut->displs + n;
     for (int i = 0; i < n; i++) {
         struct coll__span part =
             coll__cuts(pb, vector, owners, i < owners ? i : owners,
@@ -49,11 +52,12 @@ static int cut_init(const struct coll__problem *pb, struct coll__span vector,
 
         cut->counts[i] = part.len / size;
         cut->displs[i] = (part.off - vector.off) / size;
+        cut->longest[i] = cut->counts[0];
     }
     return COLL_OK;
 }
 
-/* The two problems of a team on a level below the last. */
+/* The two problems of a team on a level below the last, as they are priced. */
 static struct coll__problem scatter_of(const struct coll__problem *pb,
                                        int level, int n, double flows,
                                        const struct cut *cut,
@@ -62,7 +66,7 @@ static struct coll__problem scatter_of(const struct coll__problem *pb,
     struct coll__problem inner = coll__level_problem(
         pb, COLL_REDUCE_SCATTERV, level, n, flows, flat);
 
-    inner.in_counts = cut->counts;
+    inner.in_counts = cut->longest;
     inner.in_displs = cut->displs;
     return inner;
 }
@@ -75,7 +79,7 @@ static struct coll__problem gather_of(const struct coll__problem *pb,
     struct coll__problem inner = coll__level_problem(pb, COLL_ALLGATHERV,
                                                      level, n, flows, flat);
 
-    inner.out_counts = cut->counts;
+    inner.out_counts = cut->longest;
     inner.out_displs = cut->displs;
     return inner;
 }
@@ -104,7 +108,7 @@ static void allreduce(const struct climb *c, const struct coll__team *team)
     inner.rank = team->me;
     inner.count = c->vector.len / coll_type_size(c->pb->type);
     inner.in_place = is_out(c);
-    coll__plan_cheapest(c->plan, &inner, &frame);
+    coll__plan_cheapest(c->plan, &inner, &inner, &frame);
     plan_finish(c->pb, c->plan, c->vector);
 }
 
@@ -118,26 +122,30 @@ static void between(const struct climb *c, const struct coll__team *team,
                                cut->counts[team->me] * size};
     struct coll__frame frame = {team->ranks, c->own, shard};
     struct coll__view flat;
-    struct coll__problem inner =
+    struct coll__problem priced =
         scatter_of(c->pb, c->level, team->n, c->flows, cut, &flat);
+    struct coll__problem inner = priced;
     struct climb next = *c;
 
+    inner.in_counts = cut->counts;
     inner.rank = team->me;
     inner.count = cut->counts[team->me];
     inner.in_place = inner.spoils_in = is_out(c);
-    coll__plan_cheapest(c->plan, &inner, &frame);
+    coll__plan_cheapest(c->plan, &inner, &priced, &frame);
     if (team->me < owners) {
         next.level++;
         next.flows *= owners;
         next.vector = next.own = shard;
         climb(next);
     }
-    inner = gather_of(c->pb, c->level, team->n, c->flows, cut, &flat);
+    priced = gather_of(c->pb, c->level, team->n, c->flows, cut, &flat);
+    inner = priced;
+    inner.out_counts = cut->counts;
     inner.rank = team->me;
     inner.count = cut->counts[team->me];
     inner.in_place = 1;
     frame.out = c->vector;
-    coll__plan_cheapest(c->plan, &inner, &frame);
+    coll__plan_cheapest(c->plan, &inner, &priced, &frame);
 }
 
 static void climb(struct climb c)

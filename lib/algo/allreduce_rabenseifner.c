@@ -48,7 +48,7 @@ static double cost(const struct coll__problem *pb)
     int m = power2_below(pb->nranks);
 
     for (int d = 1; d < m; d *= 2)
-        time += coll__cost_exchange(pb->view, d, n / (2 * d));
+        time += coll__halves_exchange(pb, d, n / (2 * d));
     return time + (m < pb->nranks ? coll__cost_exchange(pb->view, 1, n) : 0);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Double binary tree broadcast: half of the vector goes down one tree, the other
- * half down a second one whose inner nodes are the first one's leaves
+/* Double binary tree broadcast: half of the vector goes down one tree, the
+ * other half down a second one whose inner nodes are the first one's leaves
  * (double_tree.h).  The trees span all ranks but the root, which is above both.
  *
  * The pass `split` cuts each half into k pieces; with m = n / 2k bytes,
@@ -38,7 +38,7 @@ static double cost(const struct coll__problem *pb)
     double n = (double)coll__problem_bytes(pb);
 
     return coll__double_tree_cost(pb->view, log2_up(pb->nranks), n, 1,
-                                  (struct coll__tree_load){2, 0});
+                                  (struct coll__tree_load){2, 5, 0, 0});
 }
 
 const struct coll__algo coll__algo_broadcast_double_tree = {

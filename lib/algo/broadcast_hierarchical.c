@@ -3,13 +3,13 @@
  * leader of each group gives the vector to the leaders of the groups in it.
  *
  * Only one message of n bytes enters a group.  The algorithm of each level is
- * the cheapest one for the problem there, and T is the sum over the levels.  The
- * root leads its own groups, else the lowest rank does.
+ * the cheapest one for the problem there, and T is the sum over the levels.
+ * The root leads its own groups, else the lowest rank does.
  *
  *   p = 5, hosts (0 1) (2 3 4), root 3     3->0; then 0->1, 2<-3->4
  *
- * Source: Karonis et al., "Exploiting hierarchy in parallel computer networks to
- * optimize collective operation performance", IPDPS 2000.
+ * Source: Karonis et al., "Exploiting hierarchy in parallel computer networks
+ * to optimize collective operation performance", IPDPS 2000.
  */
 #include "lib/algo/levels.h"
 
@@ -37,7 +37,7 @@ static int spread_level(const struct coll__problem *pb,
     inner.rank = team.me;
     inner.count = pb->count;
     inner.in_place = inner.rank == inner.root && in.buf == BUF_OUT;
-    rc = coll__plan_cheapest(plan, &inner,
+    rc = coll__plan_cheapest(plan, &inner, &inner,
                              &(struct coll__frame){team.ranks, in, out});
     free(team.ranks);
     return rc;

@@ -42,6 +42,13 @@ static inline void plan_absorb(struct coll__plan *plan, int peer, int is_left,
         plan_reduce(plan, sum, is_own ? tmp : own);
 }
 
+/* Predicted time of bytes that come within `come` s and are reduced, `work` s
+ * in all: piece by piece, so that all but one reduction or message overlap. */
+static inline double coll__cost_absorb(double pieces, double come, double work)
+{
+    return come > work ? come + work / pieces : work + come / pieces;
+}
+
 /* Equally long operands of all ranks on one of them. */
 struct coll__operands {
     int nranks, rank;

@@ -88,22 +88,24 @@ struct coll__rooted coll__double_tree_rooted(const struct coll__problem *pb,
     return at;
 }
 
-/* Several messages of n bytes one after another, in a stream; of a group of
- * ranks that are one level's neighbours about twice as many cross its border
- * as pass a single rank. */
-static double stream(const struct coll__view *view, int n_messages, double n)
+static double max_double(double a, double b) { return a > b ? a : b; }
+
+/* From one piece of both halves, n bytes each, to the next. */
+static double next_pieces(const struct coll__view *view, double n,
+                          const struct coll__tree_load *load)
 {
-    double time = 0;
+    double time = coll__cost_work(view, load->n_reduced * n);
 
     for (int l = 0; l < view->n_levels; l++) {
         const struct coll__level *level = &view->levels[l];
-        double share = (l ? 2 : 1) * level->share;
-        double beta = level->beta > share ? level->beta : share;
+        double beta = max_double(load->n_messages * level->beta,
+                                 (l ? load->n_crossing : load->n_messages) *
+                                     level->share);
 
         if (l && level->size_max == view->levels[l - 1].size_max)
             continue;
-        if (n_messages * (level->gap + n * beta) > time)
-            time = n_messages * (level->gap + n * beta);
+        time = max_double(time, n * beta);
+        time = max_double(time, load->n_messages * level->gap);
     }
     return time;
 }
@@ -115,9 +117,12 @@ double coll__double_tree_cost(const struct coll__view *view, int hops, double n,
     struct coll__view in_order = *view; /* as nodes are counted */
 
     in_order.is_contiguous = 1;
-    for (int i = 0; i < hops; i++)
-        time += passes * coll__cost_fan(&in_order, 2, 1 << i, piece) +
+    for (int i = 0; i < hops; i++) {
+        double near = coll__cost_fan(&in_order, 2, 1 << i, piece);
+        double far = coll__cost_fan(&in_order, 2, view->nranks, piece);
+
+        time += passes * (far + load.stays * (near - far)) +
                 coll__cost_work(view, load.n_reduced * piece);
-    return time + (k - 1) * (stream(view, load.n_messages, piece) +
-                             coll__cost_work(view, load.n_reduced * piece));
+    }
+    return time + (k - 1) * next_pieces(view, piece, &load);
 }

@@ -40,10 +40,13 @@ struct coll__rooted {
 struct coll__rooted coll__double_tree_rooted(const struct coll__problem *pb,
                                              int which);
 
-/* Of a piece of both halves: the messages that pass the fullest node, in the
- * fuller direction, and those that are added to what it has. */
+/* Of a piece of both halves: the messages that pass the fullest node, and the
+ * fullest border of a group, in the fuller direction, and those that are added
+ * to what a node has.  stays: of the hops that may stay within a group, on the
+ * longest way, the share that does. */
 struct coll__tree_load {
-    int n_messages, n_reduced;
+    int n_messages, n_crossing, n_reduced;
+    double stays;
 };
 
 /* Predicted time of n bytes, half in each tree, over `hops` hops from a leaf to

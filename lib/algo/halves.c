@@ -99,16 +99,37 @@ void coll__halves_join(struct coll__halves *h, int distance)
         h->to += n;
 }
 
+int coll__halves_far(const struct coll__problem *pb, int distance)
+{
+    return power2_below(pb->nranks) < pb->nranks ? 2 * distance : distance;
+}
+
+double coll__halves_exchange(const struct coll__problem *pb, int distance,
+                             double n)
+{
+    int m = power2_below(pb->nranks), far = coll__halves_far(pb, distance);
+    double all = coll__cost_exchange(pb->view, far, n * m / pb->nranks);
+    double alone = coll__cost_message(pb->view, far, n);
+
+    return all > alone ? all : alone; /* the folded ones send nothing */
+}
+
 double coll__halves_cost(const struct coll__problem *pb)
 {
+    const struct coll__view *view = pb->view;
     double n = (double)coll__problem_bytes(pb), time = 0;
     int m = power2_below(pb->nranks);
 
     if (m < pb->nranks)
-        time += coll__cost_exchange(pb->view, 1, n) +
-                coll__cost_work(pb->view, n);
-    for (int d = 1; d < m; d *= 2)
-        time += coll__cost_exchange(pb->view, d, n / (2 * d)) +
-                coll__cost_work(pb->view, n / (2 * d));
+        time += coll__cost_absorb(coll__pieces(view, n),
+                                  coll__cost_exchange(view, 1, n),
+                                  coll__cost_work(view, n));
+    for (int d = 1; d < m; d *= 2) {
+        double half = n / (2 * d);
+
+        time += coll__cost_absorb(coll__pieces(view, half),
+                                  coll__halves_exchange(pb, d, half),
+                                  coll__cost_work(view, half));
+    }
     return time;
 }

@@ -21,8 +21,8 @@ struct coll__halves {
 /* Write the fold and the halving.
  *
  * Shapes:    sum: this rank's place for a vector; scratch begins behind it when
- *            it is scratch itself.  holder: a rank that must not be folded away,
- *            or -1.
+ *            it is scratch itself.  holder: a rank that must not be folded
+ *            away, or -1.
  */
 void coll__halves_reduce(const struct coll__problem *pb,
                          struct coll__plan *plan, struct coll__span sum,
@@ -41,6 +41,15 @@ struct coll__span coll__halves_other(const struct coll__problem *pb,
 struct coll__span coll__halves_own(const struct coll__problem *pb,
                                    const struct coll__halves *h);
 void coll__halves_join(struct coll__halves *h, int distance);
+
+/* How far apart ranks are whose operands are `distance` apart: folded pairs lie
+ * between them. */
+int coll__halves_far(const struct coll__problem *pb, int distance);
+
+/* Predicted time for all operands to exchange n bytes with those `distance`
+ * away. */
+double coll__halves_exchange(const struct coll__problem *pb, int distance,
+                             double n);
 
 /* Predicted time of the fold and the halving. */
 double coll__halves_cost(const struct coll__problem *pb);

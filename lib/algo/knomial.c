@@ -72,15 +72,27 @@ void coll__knomial_reduce(const struct coll__problem *pb,
 /* Messages between a node and its children of one level. */
 static int level_fan(int m, int d) { return 2 * d < m ? COLL__RADIX - 1 : 1; }
 
+/* One level: messages of n bytes from, or to, the children at that distance. */
+static double level_cost(const struct coll__problem *pb, int m, int d, double n)
+{
+    int fan = level_fan(m, d);
+
+    return coll__cost_fan(pb->view, fan, fan * d, n);
+}
+
 double coll__knomial_up_cost(const struct coll__problem *pb)
 {
-    double n = (double)coll__problem_bytes(pb);
-    double time = coll__knomial_down_cost(pb);
+    const struct coll__view *view = pb->view;
+    double n = (double)coll__problem_bytes(pb), time = 0;
+    double work = coll__cost_work(view, n), k = coll__pieces(view, n);
     int m = power2_below(pb->nranks);
 
     for (int d = 1; d < m; d *= COLL__RADIX)
-        time += coll__cost_work(pb->view, level_fan(m, d) * n);
-    return time + (m < pb->nranks ? coll__cost_work(pb->view, n) : 0);
+        time += coll__cost_absorb(k, level_cost(pb, m, d, n),
+                                  level_fan(m, d) * work);
+    if (m < pb->nranks)
+        time += coll__cost_absorb(k, coll__cost_message(view, 1, n), work);
+    return time;
 }
 
 double coll__knomial_down_cost(const struct coll__problem *pb)
@@ -88,10 +100,7 @@ double coll__knomial_down_cost(const struct coll__problem *pb)
     double n = (double)coll__problem_bytes(pb), time = 0;
     int m = power2_below(pb->nranks);
 
-    for (int d = 1; d < m; d *= COLL__RADIX) {
-        int fan = level_fan(m, d);
-
-        time += coll__cost_fan(pb->view, fan, fan * d, n);
-    }
+    for (int d = 1; d < m; d *= COLL__RADIX)
+        time += level_cost(pb, m, d, n);
     return time + (m < pb->nranks ? coll__cost_message(pb->view, 1, n) : 0);
 }

@@ -155,11 +155,12 @@ struct coll__problem coll__level_problem(const struct coll__problem *pb,
 
 int coll__plan_cheapest(struct coll__plan *plan,
                         const struct coll__problem *inner,
+                        const struct coll__problem *priced,
                         const struct coll__frame *frame)
 {
     double seconds;
 
-    return coll__plan_nest(plan, coll__algo_select(inner, "", &seconds), inner,
+    return coll__plan_nest(plan, coll__algo_select(priced, "", &seconds), inner,
                            frame);
 }
 

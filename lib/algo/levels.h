@@ -61,9 +61,11 @@ struct coll__problem coll__level_problem(const struct coll__problem *pb,
                                          int level, int n, double flows,
                                          struct coll__view *flat);
 
-/* Append the steps of the cheapest algorithm for an inner problem. */
+/* Append the steps of an inner problem, by the algorithm that is the cheapest
+ * one for the problem `priced`: the same, or one like it. */
 int coll__plan_cheapest(struct coll__plan *plan,
                         const struct coll__problem *inner,
+                        const struct coll__problem *priced,
                         const struct coll__frame *frame);
 
 /* Predicted time of that algorithm. */

@@ -3,9 +3,9 @@
  * passes the sum on towards the root.
  *
  * The pass `split` cuts the vector into k pieces, so all links are busy at
- * once: T = (p-1) (alpha + n/k (beta + gamma)) + (k-1) (gap + n/k (beta +
- * gamma)), near n (beta + gamma) for large n whatever p.  The chain is the ring,
- * cut behind the root.
+ * once: T = (p-1) (alpha + n/k (beta + gamma)) + (k-1) n/k max(beta, gamma),
+ * near n max(beta, gamma) for large n whatever p.  The chain is the ring, cut
+ * behind the root.
  *
  *   p = 4, root 2, pieces x y z    1 -> 0 -> 3 -> 2
  *     time 0: 1-x->0      time 1: 1-y->0-x->3      time 2: 1-z->0-y->3-x->2
@@ -43,11 +43,12 @@ static double cost(const struct coll__problem *pb)
     const struct coll__view *view = pb->view;
     double n = (double)coll__problem_bytes(pb), k = coll__pieces(view, n);
     double work = coll__cost_work(view, n / k);
+    double next = coll__cost_ring_next(view, n / k);
 
     if (pb->nranks < 2)
         return 0;
     return (pb->nranks - 1) * (coll__cost_ring(view, n / k) + work) +
-           (k - 1) * (coll__cost_ring_next(view, n / k) + work);
+           (k - 1) * (next > work ? next : work);
 }
 
 const struct coll__algo coll__algo_reduce_chain = {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hierarchical reduce: on each level of the machine, from the inside, each group
- * reduces to its leader, and the leaders go on.
+/* Hierarchical reduce: on each level of the machine, from the inside, each
+ * group reduces to its leader, and the leaders go on.
  *
  * Only one message of n bytes leaves a group.  The algorithm of each level is
- * the cheapest one for the problem there, and T is the sum over the levels.  The
- * root leads its own groups, else the lowest rank does.
+ * the cheapest one for the problem there, and T is the sum over the levels.
+ * The root leads its own groups, else the lowest rank does.
  *
  *   p = 5, hosts (0 1) (2 3 4), root 3     1->0, 2->3<-4; then 0->3
  *
- * Source: Karonis et al., "Exploiting hierarchy in parallel computer networks to
- * optimize collective operation performance", IPDPS 2000.
+ * Source: Karonis et al., "Exploiting hierarchy in parallel computer networks
+ * to optimize collective operation performance", IPDPS 2000.
  */
 #include "lib/algo/levels.h"
 
@@ -37,7 +37,7 @@ static int reduce_level(const struct coll__problem *pb,
     inner.count = pb->count;
     inner.in_place = inner.rank == inner.root && own.buf == sum.buf;
     rc = coll__plan_cheapest(
-        plan, &inner, &(struct coll__frame){team.ranks, own, sum});
+        plan, &inner, &inner, &(struct coll__frame){team.ranks, own, sum});
     free(team.ranks);
     return rc;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rabenseifner's reduce: a reduce-scatter by recursive halving, then a gather to
- * the root up a binomial tree.
+/* Rabenseifner's reduce: a reduce-scatter by recursive halving, then a gather
+ * to the root up a binomial tree.
  *
  * T = 2 log2(p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma; best for large n.
  * Unless p is a power of two, the first ranks fold in pairs, which adds
- * alpha + n beta + n gamma; a root among them is the one of its pair that stays.
+ * alpha + n beta + n gamma; a root among them is the one of its pair that
+ * stays.
  *
  *   p = 4, root 1, blocks of a rank from left to right, X = sum over all ranks
  *     rank  start    distance 1   distance 2   distance 2   distance 1
@@ -55,7 +56,8 @@ static double cost(const struct coll__problem *pb)
     double time = coll__halves_cost(pb);
 
     for (int d = 1; d < power2_below(pb->nranks); d *= 2)
-        time += coll__cost_tree(pb->view, d, n / (2 * d));
+        time += coll__cost_tree(pb->view, coll__halves_far(pb, d),
+                                n / (2 * d));
     return time;
 }
 

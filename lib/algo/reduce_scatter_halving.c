@@ -2,8 +2,8 @@
 /* Recursive halving: a group of ranks parts in two halves; each rank gives its
  * sums for the other half's parts to a partner there, and goes on in its own.
  *
- * With n bytes a part, T = log2(p) alpha + (p-1) n (beta + gamma) for a power of
- * two.  Any p will do: of an odd group the lower half is one larger, and its
+ * With n bytes a part, T = log2(p) alpha + (p-1) n (beta + gamma) for a power
+ * of two.  Any p will do: of an odd group the lower half is one larger, and its
  * last rank, without a partner, gives to the other half's last rank and gets
  * nothing.  Parts stay contiguous; but the farthest partners exchange most.
  * Best for middle n in a flat network.
@@ -111,13 +111,21 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-/* A half of `n_parts` parts from a partner at that distance. */
-static double step(const struct coll__problem *pb, int distance, int n_parts)
+/* A half of `n_parts` parts from a partner at that distance, and once more from
+ * a rank that has none. */
+static double step(const struct coll__problem *pb, int distance, int n_parts,
+                   int is_twice)
 {
+    const struct coll__view *view = pb->view;
+    int p = pb->nranks, is_aligned = p == power2_below(p);
     double n = n_parts * coll__mean_part(pb, BUF_IN);
+    double work = coll__cost_work(view, is_twice ? 2 * n : n);
+    double come = is_aligned ? coll__cost_exchange(view, distance, n)
+                             : coll__cost_shift(view, distance, n);
 
-    return coll__cost_exchange(pb->view, distance, n) +
-           coll__cost_work(pb->view, n);
+    if (is_twice)
+        come += coll__cost_ring_next(view, n);
+    return coll__cost_absorb(coll__pieces(view, n), come, work);
 }
 
 /* Groups of each depth have two sizes, k and k + 1; time[] is what is left to
@@ -132,9 +140,8 @@ static double cost(const struct coll__problem *pb)
 
         for (int n = k < 2 ? 2 : k; n <= k + 1; n++) {
             int longer = (n + 1) / 2, rest = n / 2;
-            double low = step(pb, longer, longer) + time[longer - inner];
-            double up = step(pb, longer, n % 2 ? 2 * rest : rest) +
-                        time[rest - inner];
+            double low = step(pb, longer, longer, 0) + time[longer - inner];
+            double up = step(pb, longer, rest, n % 2) + time[rest - inner];
 
             next[n - k] = low > up ? low : up;
         }

@@ -3,15 +3,15 @@
  * turned round, and all trees go up together, in log2(p) rounds.
  *
  * Part r - x (modulo p) passes rank r on its way to rank r - lowbit(x), where
- * lowbit is the lowest bit of x.  So in round k every rank sends to rank r - 2^k
- * the sums with lowbit(x) = 2^k: half of those it has, most to the nearest.
+ * lowbit is the lowest bit of x.  So in round k every rank sends to rank r -
+ * 2^k the sums with lowbit(x) = 2^k: half of those it has, most to the nearest.
  * Scratch holds the sums in the order of x with its bits reversed; then what
  * is sent, and what it is added to, is contiguous, but for one sum when p is no
  * power of two.
  *
  * With n bytes a part,
- * T = ceil(log2 p) alpha + (p-1) n (beta + gamma) + (p+1) n gamma to pack.  Best
- * for small and middle n, the more the dearer the far links are.
+ * T = ceil(log2 p) alpha + (p-1) n (beta + gamma) + (p+1) n gamma to pack.
+ * Best for small and middle n, the more the dearer the far links are.
  *
  *   p = 4, rank 3's sums x: part    0: 3   2: 1   1: 2   3: 0
  *     round 0: sends x = 1 3 to rank 2, gets from rank 0 what it adds to 0 2
@@ -114,18 +114,28 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
+/* The way of a sum goes down the ranks, p - 1 at most in all, so the short
+ * steps within a group cross its border once. */
 static double cost(const struct coll__problem *pb)
 {
-    double n = coll__mean_part(pb, BUF_IN), time = 0;
+    const struct coll__view *view = pb->view;
+    double n = coll__mean_part(pb, BUF_IN), time;
     int p = pb->nranks;
 
+    if (p < 2)
+        return 0;
+    time = coll__cost_shift(view, 1, 0) - coll__cost_exchange(view, 1, 0) +
+           coll__cost_work(view, (p / 2 + 1) * n);
     for (int d = 1; d < p; d *= 2) {
         double len = n * ((p + d - 1) / (2 * d));
+        double come = coll__cost_shift(view, d, len) -
+                      coll__cost_shift(view, d, 0) +
+                      coll__cost_exchange(view, d, 0);
 
-        time += coll__cost_shift(pb->view, d, len) +
-                coll__cost_work(pb->view, len);
+        time += coll__cost_absorb(coll__pieces(view, len), come,
+                                  coll__cost_work(view, len));
     }
-    return time + coll__cost_work(pb->view, (p + 1) * n);
+    return time;
 }
 
 const struct coll__algo coll__algo_reduce_scatter_pat = {

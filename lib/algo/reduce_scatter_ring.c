@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ring reduce-scatter: the sum of each part goes once round the ring, growing by
- * one operand a step, and ends at the rank that is to have it.
+/* Ring reduce-scatter: the sum of each part goes once round the ring, growing
+ * by one operand a step, and ends at the rank that is to have it.
  *
- * With n bytes a part, T = (p-1) (alpha + n beta + n gamma): the least bytes,
- * only between neighbours.  Best for large n.
+ * With n bytes a part, T = (p-1) (alpha + n beta + n gamma), or, in many
+ * pieces, (p-1) n max(beta, gamma): the least bytes, only between neighbours.
+ * Best for large n.
  *
  *   p = 3, rank r's operand of part q is rq
  *     step 0: 0-02->1  1-10->2  2-21->0
@@ -63,12 +64,24 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
+/* The first piece of a part must come and be reduced before it can go on; the
+ * other ones follow as fast as links and processors let them. */
 static double cost(const struct coll__problem *pb)
 {
-    double n = coll__mean_part(pb, BUF_IN);
+    const struct coll__view *view = pb->view;
+    double n = coll__mean_part(pb, BUF_IN), k = coll__pieces(view, n);
+    double work = coll__cost_work(view, n / k);
+    double first = coll__cost_ring(view, n / k) + work;
+    double next = coll__cost_ring_next(view, n / k);
+    double step = first;
 
-    return (pb->nranks - 1) * (coll__cost_ring(pb->view, n) +
-                               coll__cost_work(pb->view, n));
+    if (pb->nranks < 2)
+        return 0;
+    if (work > next)
+        next = work;
+    if (k > 1 && k * next > step)
+        step = k * next;
+    return (pb->nranks - 2) * step + first + (k - 1) * next;
 }
 
 const struct coll__algo coll__algo_reduce_scatter_ring = {
