@@ -20,62 +20,59 @@ check_lib = libcore.la $(CHECK_LIBS)
 check_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
 
 if HAVE_CHECK
-unit_tests = \
-	tests/test_plan tests/test_algo tests/test_mutation tests/test_flow \
-	tests/test_plan tests/test_mutation tests/test_flow \
-	tests/test_tune \
-	tests/test_reduce tests/test_topo \
-	tests/test_plan tests/test_reduce tests/test_topo tests/test_fabric \
-	tests/conform tests/test_ucx \
-	tests/test_boot tests/test_rendezvous tests/test_ctrl tests/test_death \
-	tests/test_coll tests/test_fault tests/test_hot tests/test_bench
-	tests/test_plan tests/test_mutation tests/test_flow \
-	tests/test_reduce tests/test_topo \
-	tests/conform tests/test_ucx \
-	tests/test_boot tests/test_rendezvous tests/test_ctrl tests/test_death \
-	tests/test_args tests/test_coll tests/test_group tests/test_p2p \
-	tests/test_fault tests/test_hot tests/test_bench \
-	tests/test_op tests/test_repro tests/test_split
-check_PROGRAMS += $(unit_tests)
-TESTS += $(unit_tests)
+unit_tests =
 
 # plans, kernels, topology
+unit_tests += tests/test_plan
 tests_test_plan_CFLAGS = $(check_cflags)
 tests_test_plan_LDADD = $(check_lib)
+unit_tests += tests/test_algo
 tests_test_algo_CFLAGS = $(check_cflags)
 tests_test_algo_LDADD = $(check_lib)
+unit_tests += tests/test_mutation
 tests_test_mutation_CFLAGS = $(check_cflags)
 tests_test_mutation_LDADD = $(check_lib)
+unit_tests += tests/test_flow
 tests_test_flow_CFLAGS = $(check_cflags)
 tests_test_flow_LDADD = $(check_lib)
+unit_tests += tests/test_tune
 tests_test_tune_CFLAGS = $(check_cflags)
 tests_test_tune_LDADD = $(check_lib)
+unit_tests += tests/test_reduce
 tests_test_reduce_CFLAGS = $(check_cflags)
 tests_test_reduce_LDADD = $(check_lib)
+unit_tests += tests/test_fabric
 tests_test_fabric_CFLAGS = $(check_cflags)
 tests_test_fabric_LDADD = $(check_lib)
+unit_tests += tests/test_topo
 tests_test_topo_CFLAGS = $(check_cflags)
 tests_test_topo_LDADD = $(check_lib)
 
 # transports: one suite for all of them, and what arrives over UCX
+unit_tests += tests/conform
 tests_conform_SOURCES = %D%/conform.c %D%/conform.h %D%/conform_data.c \
 	%D%/conform_end.c %D%/conform_world.c
 tests_conform_CFLAGS = $(check_cflags)
 tests_conform_LDADD = $(check_lib)
+unit_tests += tests/test_ucx
 tests_test_ucx_CFLAGS = $(check_cflags) $(UCX_CFLAGS)
 tests_test_ucx_LDADD = $(check_lib)
 
 # bootstraps and the control connections
 boot_world = %D%/boot_world.c %D%/boot_world.h
+unit_tests += tests/test_boot
 tests_test_boot_SOURCES = %D%/test_boot.c $(boot_world)
 tests_test_boot_CFLAGS = $(check_cflags)
 tests_test_boot_LDADD = $(check_lib)
+unit_tests += tests/test_rendezvous
 tests_test_rendezvous_SOURCES = %D%/test_rendezvous.c $(boot_world)
 tests_test_rendezvous_CFLAGS = $(check_cflags)
 tests_test_rendezvous_LDADD = $(check_lib)
+unit_tests += tests/test_ctrl
 tests_test_ctrl_SOURCES = %D%/test_ctrl.c $(boot_world)
 tests_test_ctrl_CFLAGS = $(check_cflags)
 tests_test_ctrl_LDADD = $(check_lib)
+unit_tests += tests/test_death
 tests_test_death_SOURCES = %D%/test_death.c $(boot_world)
 tests_test_death_CFLAGS = $(check_cflags)
 tests_test_death_LDADD = $(check_lib)
@@ -84,31 +81,43 @@ tests_test_death_LDADD = $(check_lib)
 noinst_LTLIBRARIES += libworld.la
 libworld_la_SOURCES = %D%/world.c %D%/world.h %D%/oracle.c %D%/oracle.h \
 	%D%/work.c %D%/work.h
+unit_tests += tests/test_args
 tests_test_args_CFLAGS = $(check_cflags)
 tests_test_args_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_group
 tests_test_group_CFLAGS = $(check_cflags)
 tests_test_group_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_p2p
 tests_test_p2p_CFLAGS = $(check_cflags)
 tests_test_p2p_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_coll
 tests_test_coll_CFLAGS = $(check_cflags)
 tests_test_coll_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_fault
 tests_test_fault_CFLAGS = $(check_cflags)
 tests_test_fault_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_hot
 tests_test_hot_CFLAGS = $(check_cflags)
 tests_test_hot_LDADD = libworld.la $(check_lib)
 
 # operations of the caller's own, the reproducible mode, split
-unit_tests += tests/test_op tests/test_repro tests/test_split
+unit_tests += tests/test_op
 tests_test_op_CFLAGS = $(check_cflags)
 tests_test_op_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_repro
 tests_test_repro_CFLAGS = $(check_cflags)
 tests_test_repro_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_split
 tests_test_split_CFLAGS = $(check_cflags)
 tests_test_split_LDADD = libworld.la $(check_lib)
 
 # the benchmarks' data
+unit_tests += tests/test_bench
 tests_test_bench_CFLAGS = $(check_cflags)
 tests_test_bench_LDADD = libbench.la $(check_lib)
+
+check_PROGRAMS += $(unit_tests)
+TESTS += $(unit_tests)
 
 if HAVE_ONEDNN
 # the trainer: layers, data, state, and several ranks
@@ -130,21 +139,58 @@ endif
 # scripts: the programs, real launchers, the README's first program
 check_PROGRAMS += tests/boot_probe
 tests_boot_probe_LDADD = libcore.la
-scripts = %D%/check_layers.sh %D%/collrun.test %D%/boot_launch.test %D%/coll_info.sh %D%/coll_tune.sh %D%/bench.sh \
-	%D%/readme.sh %D%/mpirun.sh %D%/slurm.sh %D%/trainer.sh %D%/mnist.sh
+scripts = \
+	%D%/check_layers.sh \
+	%D%/collrun.test \
+	%D%/boot_launch.test \
+	%D%/coll_info.sh \
+	%D%/coll_tune.sh \
+	%D%/bench.sh \
+	%D%/readme.sh \
+	%D%/mpirun.sh \
+	%D%/slurm.sh \
+	%D%/trainer.sh \
+	%D%/mnist.sh
 dist_check_SCRIPTS += $(scripts)
 TESTS += $(scripts)
 
-EXTRA_DIST += %D%/launch.sh %D%/net/slurm-up %D%/run_all %D%/summary \
-	%D%/lsan.supp %D%/tsan.supp \
-	%D%/topo/README %D%/topo/cables.expect %D%/topo/cables.topo \
-	%D%/topo/cube_mesh.expect %D%/topo/cube_mesh.topo %D%/topo/dgx.expect \
-	%D%/topo/dgx.topo %D%/topo/dragonfly.expect %D%/topo/dragonfly.topo \
-	%D%/topo/fattree.expect %D%/topo/fattree.topo %D%/topo/four_numa.expect \
-	%D%/topo/four_numa.txt %D%/topo/four_numa.xml %D%/topo/mixed.expect \
-	%D%/topo/mixed.topo %D%/topo/nic_down.expect %D%/topo/nic_down.topo \
-	%D%/topo/numa4.expect %D%/topo/numa4.topo %D%/topo/one_socket.expect \
-	%D%/topo/one_socket.topo %D%/topo/pcie4.expect %D%/topo/pcie4.topo \
-	%D%/topo/rails.expect %D%/topo/rails.topo %D%/topo/switch.expect \
-	%D%/topo/switch.topo %D%/topo/torus.expect %D%/topo/torus.topo \
-	%D%/topo/two_sockets.expect %D%/topo/two_sockets.txt %D%/topo/two_sockets.xml
+EXTRA_DIST += \
+	%D%/launch.sh \
+	%D%/lsan.supp \
+	%D%/net/slurm-up \
+	%D%/run_all \
+	%D%/summary \
+	%D%/topo/README \
+	%D%/topo/cables.expect \
+	%D%/topo/cables.topo \
+	%D%/topo/cube_mesh.expect \
+	%D%/topo/cube_mesh.topo \
+	%D%/topo/dgx.expect \
+	%D%/topo/dgx.topo \
+	%D%/topo/dragonfly.expect \
+	%D%/topo/dragonfly.topo \
+	%D%/topo/fattree.expect \
+	%D%/topo/fattree.topo \
+	%D%/topo/four_numa.expect \
+	%D%/topo/four_numa.txt \
+	%D%/topo/four_numa.xml \
+	%D%/topo/mixed.expect \
+	%D%/topo/mixed.topo \
+	%D%/topo/nic_down.expect \
+	%D%/topo/nic_down.topo \
+	%D%/topo/numa4.expect \
+	%D%/topo/numa4.topo \
+	%D%/topo/one_socket.expect \
+	%D%/topo/one_socket.topo \
+	%D%/topo/pcie4.expect \
+	%D%/topo/pcie4.topo \
+	%D%/topo/rails.expect \
+	%D%/topo/rails.topo \
+	%D%/topo/switch.expect \
+	%D%/topo/switch.topo \
+	%D%/topo/torus.expect \
+	%D%/topo/torus.topo \
+	%D%/topo/two_sockets.expect \
+	%D%/topo/two_sockets.txt \
+	%D%/topo/two_sockets.xml \
+	%D%/tsan.supp
