@@ -23,6 +23,7 @@
  * 2018 (hierarchical all-reduce).
  */
 #include "lib/algo/levels.h"
+#include "lib/trace/log.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -41,8 +42,10 @@ static int cut_init(const struct coll__problem *pb, struct coll__span vector,
     size_t size = coll_type_size(pb->type);
 
     cut->counts = calloc(3 * (size_t)n, sizeof(size_t));
-    if (!cut->counts)
+    if (!cut->counts) {
+        log_error("plan", "no memory to cut a vector for %d ranks", n);
         return COLL_ERR_NOMEM;
+    }
     cut->displs = cut->counts + n;
     cut->longest = cut->displs + n;
     for (int i = 0; i < n; i++) {

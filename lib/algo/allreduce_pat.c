@@ -15,10 +15,11 @@
  * operations at scale", arXiv 2506.20252, 2025.
  */
 #include "lib/algo/algo.h"
+#include "lib/trace/log.h"
 
 #include <stdlib.h>
 
-/* The inner problem, without the ends' counts. */
+/* The inner problem, still without counts. */
 static struct coll__problem inner_of(const struct coll__problem *pb,
                                      enum coll_collective collective)
 {
@@ -62,7 +63,8 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     size_t p = (size_t)pb->nranks, size = coll_type_size(pb->type);
     struct coll__span out = coll__whole(pb, BUF_OUT);
     struct coll__span mine = coll__block(pb, BUF_OUT, pb->rank);
-    size_t *counts = calloc(2 * p, sizeof(size_t)), *displs = counts + p;
+    size_t *counts = calloc(2 * p, sizeof(size_t));
+    size_t *displs = counts ? counts + p : NULL;
     int *ranks = calloc(p, sizeof(int)), rc = COLL_ERR_NOMEM;
 
     for (int q = 0; q < pb->nranks && counts && ranks; q++) {
@@ -72,7 +74,9 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
         displs[q] = block.off / size;
         ranks[q] = q;
     }
-    if (counts && ranks)
+    if (!counts || !ranks)
+        log_error("plan", "no memory to cut a vector for %d ranks", pb->nranks);
+    else
         rc = scatter(pb, plan,
                      (struct coll__frame){ranks, coll__own_in(pb), mine},
                      counts, displs);

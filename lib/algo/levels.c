@@ -3,6 +3,7 @@
  * from group to group. */
 #include "lib/algo/levels.h"
 #include "lib/plan/select.h"
+#include "lib/trace/log.h"
 
 #include <stdlib.h>
 
@@ -78,7 +79,10 @@ static int make_room(const struct coll__view *view, int level, int rank,
     for (int place = *begin; place < *end; team->n++)
         place = skip(view, level, place, 1);
     team->ranks = malloc((size_t)team->n * sizeof(int));
-    return team->ranks ? COLL_OK : COLL_ERR_NOMEM;
+    if (team->ranks)
+        return COLL_OK;
+    log_error("plan", "no memory for a team of %d ranks", team->n);
+    return COLL_ERR_NOMEM;
 }
 
 int coll__team_of_index(const struct coll__view *view, int level, int rank,

@@ -37,7 +37,7 @@ struct coll__team {
  * 0 the whole group.  On those levels each index is below the least fan.
  *
  * Ownership: team->ranks is the caller's, to free().
- * Errors:    COLL_ERR_NOMEM.
+ * Errors:    COLL_ERR_NOMEM, logged.
  */
 int coll__team_of_index(const struct coll__view *view, int level, int rank,
                         struct coll__team *team);
