@@ -399,9 +399,9 @@ START_TEST(scattered_ranks_cost_one_crossing_of_a_host_each_way)
 }
 END_TEST
 
-/* What the slowest link of a ring needs for a byte of each message. */
-static double ring_time(const struct coll__fabric *fabric, const int *seat,
-                        const int *ring, int n)
+/* What n ranks need when each sends a byte to the one `distance` places on. */
+static double shift_time(const struct coll__fabric *fabric, const int *seat,
+                         const int *order, int n, int distance)
 {
     int *load = calloc((size_t)coll__fabric_n_links(fabric), sizeof(int));
     int links[COLL__ROUTE_MAX];
@@ -409,8 +409,9 @@ static double ring_time(const struct coll__fabric *fabric, const int *seat,
 
     ck_assert_ptr_nonnull(load);
     for (int i = 0; i < n; i++) {
-        int n_links = coll__fabric_route(fabric, seat[ring[i]],
-                                         seat[ring[(i + 1) % n]], links);
+        int n_links =
+            coll__fabric_route(fabric, seat[order[i]],
+                               seat[order[(i + distance) % n]], links);
 
         for (int j = 0; j < n_links; j++) {
             struct coll__fabric_link link = coll__fabric_link(fabric, links[j]);
@@ -433,11 +434,11 @@ START_TEST(no_random_ring_is_faster)
     n = n < 64 ? n : 64;
     ck_assert(!coll__fabric_seats(fabric, n, PLACE_BLOCK, seat));
     ck_assert(!coll__fabric_ring(fabric, n, seat, ring));
-    best = ring_time(fabric, seat, ring, n);
+    best = shift_time(fabric, seat, ring, n, 1);
     memcpy(other, ring, sizeof(other));
     for (unsigned seed = 0; seed < 500; seed++) {
         shuffle(other, n, seed);
-        ck_assert(ring_time(fabric, seat, other, n) >= best * (1 - 1e-9));
+        ck_assert(shift_time(fabric, seat, other, n, 1) >= best * (1 - 1e-9));
     }
     coll__fabric_destroy(fabric);
 }
@@ -461,7 +462,7 @@ START_TEST(more_seats_than_can_be_tried_still_follow_the_links)
     ck_assert_msg(fabric != NULL, "%s", coll_last_error());
     ck_assert(!coll__fabric_seats(fabric, 16, PLACE_BLOCK, seat));
     ck_assert(!coll__fabric_ring(fabric, 16, seat, ring));
-    ck_assert(ring_time(fabric, seat, ring, 16) * 50e9 < 1.001);
+    ck_assert(shift_time(fabric, seat, ring, 16, 1) * 50e9 < 1.001);
     coll__fabric_destroy(fabric);
 }
 END_TEST
@@ -480,6 +481,72 @@ START_TEST(a_ring_that_leaves_out_a_rank_is_refused)
     ck_assert_int_eq(coll__ring_at(&view, 4, 0), 1);
     ck_assert_int_eq(coll__ring_place(&view, 0), 1);
     coll__view_fini(&view);
+}
+END_TEST
+
+/* ---- prices -------------------------------------------------------------- */
+
+static void make_view(const struct coll__fabric *fabric, const int *seat, int n,
+                      struct coll__view *view)
+{
+    struct coll__fabric_levels levels;
+    int *ring = malloc((size_t)n * sizeof(int));
+
+    ck_assert_ptr_nonnull(ring);
+    ck_assert(!coll__fabric_levels_init(fabric, n, seat, &levels));
+    ck_assert(!coll__view_init(view, n, levels.n_levels,
+                               (const int *const *)levels.color));
+    for (int l = 0; l < levels.n_levels; l++) {
+        view->levels[l].alpha = levels.prices[l].alpha;
+        view->levels[l].beta = levels.prices[l].beta;
+        view->levels[l].share = levels.prices[l].share;
+        view->levels[l].gap = levels.prices[l].gap;
+    }
+    ck_assert(!coll__fabric_ring(fabric, n, seat, ring));
+    ck_assert(!coll__view_set_ring(view, ring));
+    coll__fabric_levels_fini(&levels);
+    free(ring);
+}
+
+/* Where the groups of a level are no equals, distances cannot be priced: ranks
+ * numbered across groups, two kinds of hosts, NVLinks to some GPUs only, and
+ * distances within a torus' line. */
+static int is_even(const char *name)
+{
+    return !coll__word_in(
+        name, "numa4.topo|pcie4.topo|mixed.topo|cube_mesh.topo|torus.topo",
+        '|');
+}
+
+static void check_near(double got, double want, const char *name, int distance)
+{
+    ck_assert_msg(got > 0.9 * want && got < 1.1 * want,
+                  "%s, distance %d: %g s, the links say %g s", name, distance,
+                  got, want);
+}
+
+/* Long messages round the ring, and from every rank to one some way off. */
+START_TEST(closed_forms_agree_with_the_load_on_the_links)
+{
+    struct coll__fabric *fabric = load(fixtures[_i]);
+    int n = coll__fabric_n_seats(fabric);
+    int *seat = malloc((size_t)n * sizeof(int));
+    struct coll__view view;
+    double bytes = 1e9;
+
+    ck_assert_ptr_nonnull(seat);
+    ck_assert(!coll__fabric_seats(fabric, n, PLACE_BLOCK, seat));
+    make_view(fabric, seat, n, &view);
+    check_near(coll__cost_ring(&view, bytes),
+               bytes * shift_time(fabric, seat, view.ring, n, 1), fixtures[_i],
+               0);
+    for (int distance = 1; distance < n && is_even(fixtures[_i]); distance *= 2)
+        check_near(coll__cost_shift(&view, distance, bytes),
+                   bytes * shift_time(fabric, seat, seat, n, distance),
+                   fixtures[_i], distance);
+    coll__view_fini(&view);
+    coll__fabric_destroy(fabric);
+    free(seat);
 }
 END_TEST
 
@@ -634,7 +701,7 @@ START_TEST(mutilated_files_are_read_or_refused)
     size_t len = read_file(fixtures[_i], original);
     int n_read = 0;
 
-    for (unsigned seed = 1; seed <= 2000; seed++) {
+    for (unsigned seed = 1; seed <= 400; seed++) {
         unsigned state = seed;
         struct coll__fabric *fabric;
         size_t changed;
@@ -647,8 +714,8 @@ START_TEST(mutilated_files_are_read_or_refused)
         n_read += fabric != NULL;
         coll__fabric_destroy(fabric);
     }
-    ck_assert_int_gt(n_read, 20);
-    ck_assert_int_lt(n_read, 1980);
+    ck_assert_int_gt(n_read, 4);
+    ck_assert_int_lt(n_read, 396);
 }
 END_TEST
 
@@ -671,6 +738,8 @@ static Suite *make_suite(void)
     tcase_add_test(plain, cyclic_placement_fills_hosts_in_turns);
     tcase_add_loop_test(
         plain, scattered_ranks_cost_one_crossing_of_a_host_each_way, 1, 65);
+    tcase_add_loop_test(plain, closed_forms_agree_with_the_load_on_the_links,
+                        0, N_FIXTURES);
     tcase_add_loop_test(plain, no_random_ring_is_faster, 0, N_FIXTURES);
     tcase_add_test(plain,
                    more_seats_than_can_be_tried_still_follow_the_links);

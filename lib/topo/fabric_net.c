@@ -5,7 +5,8 @@
  * count as one, and the cables between two levels as one wide link (routing
  * that spreads messages evenly).  Dragonfly: routers of a group all joined, any
  * two groups joined by the same number of cables; a message takes the one that
- * belongs to its sender's router, at most one hop in each group.  Torus: one
+ * belongs to its sender's router, at most one hop in each group.  The cables to
+ * the next group begin at the last router, those from it end at the first.  Torus: one
  * dimension after another, the shorter way round, in + direction when equal.
  */
 #include "lib/topo/fabric_int.h"
@@ -105,8 +106,8 @@ static int dragonfly_route(const struct net *net, const struct net_end *from,
     if (ga == gb)
         return local_hop(net, ga, a, b, links, n);
     cable = a % net->n_between * others;
-    out = (gb - ga - 1 + net->groups) % net->groups + cable;
-    in = (ga - gb - 1 + net->groups) % net->groups + cable;
+    out = (ga - gb - 1 + net->groups) % net->groups + cable;
+    in = (gb - ga - 1 + net->groups) % net->groups + cable;
     n = local_hop(net, ga, a, out / net->globals, links, n);
     links[n++] = global_link(net, ga, out);
     return local_hop(net, gb, in / net->globals, b, links, n);
