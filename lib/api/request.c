@@ -20,8 +20,8 @@ static int choose_named(const char *name, const struct coll__problem *pb,
 
     *algo = coll__algo_find(pb->collective, name);
     if (!*algo) {
-        log_error("api", "%s: there is no algorithm '%s'; see "
-                  "coll_plan_candidate() or coll_info --algorithms",
+        log_error("api", "%s: there is no algorithm '%s'; "
+                  "coll_plan_candidate() names those that there are",
                   collective, name);
         return COLL_ERR_INVALID;
     }
@@ -51,9 +51,9 @@ static int choose(const struct coll_comm *comm, const struct coll_args *args,
     *seconds = first.seconds;
     if (n && !first.refusal)
         return COLL_OK;
-    log_error("api", "%s: no algorithm can do this%s%s%s%s; see coll_info "
-              "--algorithms", coll_collective_name(pb->collective),
-              n ? " (" : "", n ? first.algo->name : "", n ? " " : "",
+    log_error("api", "%s: no algorithm can do this%s%s%s%s; take "
+              "another operation or a newer libcoll", coll_collective_name(pb->collective),
+              n ? ": " : "", n ? first.algo->name : "", n ? " " : "",
               n ? first.refusal : "");
     return COLL_ERR_UNSUPPORTED;
 }
