@@ -22,15 +22,8 @@ check_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
 if HAVE_CHECK
 unit_tests = \
 	tests/test_plan tests/test_algo tests/test_mutation tests/test_flow \
-	tests/test_plan tests/test_mutation tests/test_flow \
 	tests/test_tune \
-	tests/test_reduce tests/test_topo \
-	tests/test_plan tests/test_reduce tests/test_topo tests/test_fabric \
-	tests/conform tests/test_ucx \
-	tests/test_boot tests/test_rendezvous tests/test_ctrl tests/test_death \
-	tests/test_coll tests/test_fault tests/test_hot tests/test_bench
-	tests/test_plan tests/test_mutation tests/test_flow \
-	tests/test_reduce tests/test_topo \
+	tests/test_reduce tests/test_topo tests/test_fabric \
 	tests/conform tests/test_ucx \
 	tests/test_boot tests/test_rendezvous tests/test_ctrl tests/test_death \
 	tests/test_args tests/test_coll tests/test_group tests/test_p2p \
@@ -98,7 +91,6 @@ tests_test_hot_CFLAGS = $(check_cflags)
 tests_test_hot_LDADD = libworld.la $(check_lib)
 
 # operations of the caller's own, the reproducible mode, split
-unit_tests += tests/test_op tests/test_repro tests/test_split
 tests_test_op_CFLAGS = $(check_cflags)
 tests_test_op_LDADD = libworld.la $(check_lib)
 tests_test_repro_CFLAGS = $(check_cflags)
