@@ -63,6 +63,33 @@ static int read_settings(struct coll__settings *settings)
     return COLL_OK;
 }
 
+/* Read the tuning file, if the environment names one. */
+static int read_tune(struct coll_comm *comm)
+{
+    int rc = COLL_OK;
+
+    if (coll__param_is_set(PARAM_TUNE_FILE))
+        rc = coll__tune_load(coll__param_text(PARAM_TUNE_FILE), &comm->tune);
+    comm->settings.tune = coll__tune_hash(comm->tune);
+    return rc;
+}
+
+/* Like the communicator that this one is made from, or as the environment
+ * says. */
+static int take_settings(struct coll_comm *comm,
+                         const struct coll__options *options)
+{
+    int rc;
+
+    if (options->settings) {
+        comm->settings = *options->settings;
+        comm->tune = coll__tune_share(options->tune);
+        return COLL_OK;
+    }
+    rc = read_settings(&comm->settings);
+    return rc ? rc : read_tune(comm);
+}
+
 static int differ(int rank, const char *name, const char *first,
                   const char *other)
 {
@@ -79,6 +106,18 @@ static int differ_bytes(int rank, const char *name, uint64_t first,
     snprintf(x, sizeof(x), "%llu", (unsigned long long)first);
     snprintf(y, sizeof(y), "%llu", (unsigned long long)other);
     return differ(rank, name, x, y);
+}
+
+/* By the files' hashes: their names may differ. */
+static int differ_files(int rank, uint64_t first, uint64_t other)
+{
+    char x[24] = "no file", y[24] = "no file";
+
+    if (first)
+        snprintf(x, sizeof(x), "%016llx", (unsigned long long)first);
+    if (other)
+        snprintf(y, sizeof(y), "%016llx", (unsigned long long)other);
+    return differ(rank, "the content of COLL_TUNE_FILE", x, y);
 }
 
 /* Every rank sees the same cards, so every rank finds the same fault. */
@@ -99,6 +138,8 @@ static int compare_settings(const struct card *cards, int size)
             return differ_bytes(r, "COLL_CHUNK", a->chunk, b->chunk);
         if (a->fuse != b->fuse)
             return differ_bytes(r, "COLL_FUSE", a->fuse, b->fuse);
+        if (a->tune != b->tune)
+            return differ_files(r, a->tune, b->tune);
         if (a->is_reproducible != b->is_reproducible)
             return differ(r, "reproducible (COLL_REPRODUCIBLE)",
                           a->is_reproducible ? "1" : "0",
@@ -140,6 +181,7 @@ static void comm_free(struct coll_comm *comm)
     coll__comm_forget_own(comm);
     coll__comm_links_close(comm, 0);
     coll__view_fini(&comm->view);
+    coll__tune_free(comm->tune);
     free(comm->routes.to);
     free(comm->peers);
     free(comm->n_sent);
@@ -184,12 +226,8 @@ static int make_arrays(struct coll_comm *comm)
 static int join(struct coll_comm *comm, const struct coll__options *options)
 {
     const struct coll__peer *me;
-    int rc = COLL_OK;
+    int rc = take_settings(comm, options);
 
-    if (options->settings)
-        comm->settings = *options->settings;
-    else
-        rc = read_settings(&comm->settings);
     comm->settings.is_reproducible |= options->is_reproducible;
     if (rc == COLL_OK)
         rc = make_arrays(comm);

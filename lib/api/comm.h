@@ -13,6 +13,7 @@
 #include "lib/boot/ctrl.h"
 #include "lib/exec/exec.h"
 #include "lib/exec/wait.h"
+#include "lib/plan/tune.h"
 #include "lib/trace/history.h"
 #include "transports/transport.h"
 
@@ -27,7 +28,7 @@ struct coll__settings {
     char version[16];
     char algo[SETTING_BYTES];
     char transports[SETTING_BYTES];
-    uint64_t chunk, fuse;
+    uint64_t chunk, fuse, tune; /* tune: the hash of the tuning file */
     int is_reproducible;
 };
 
@@ -35,7 +36,9 @@ struct coll__settings {
 struct coll__options {
     double timeout;
     int is_reproducible;
-    const struct coll__settings *settings; /* NULL: as the environment says */
+    /* NULL: as the environment says; else with the tuning file's content */
+    const struct coll__settings *settings;
+    struct coll__tune *tune;
 };
 
 struct coll__failure {
@@ -62,6 +65,7 @@ struct coll_comm {
     char transports[64]; /* "self,shm" */
     struct coll__link links[2]; /* the dearest within a host, between hosts */
     struct coll__view view; /* who is near whom, what links cost */
+    struct coll__tune *tune; /* what was measured, or NULL */
 
     struct coll__failure failure;
     int is_quiet; /* failed, and its transports are closed */

@@ -33,6 +33,17 @@ static int choose_named(const char *name, const struct coll__problem *pb,
     return COLL_ERR_INVALID;
 }
 
+/* The algorithm that COLL_ALGO does not speak against and that was measured to
+ * be the fastest; NULL when nobody knows. */
+static const struct coll__algo *choose_tuned(const struct coll_comm *comm,
+                                             const struct coll__problem *pb,
+                                             const struct coll__algo *cheapest)
+{
+    if (coll__algo_is_forced(cheapest, comm->settings.algo, pb->collective))
+        return NULL;
+    return coll__tune_find(comm->tune, pb, comm->n_hosts);
+}
+
 static int choose(const struct coll_comm *comm, const struct coll_args *args,
                   const struct coll__problem *pb,
                   const struct coll__algo **algo, double *seconds)
@@ -47,13 +58,17 @@ static int choose(const struct coll_comm *comm, const struct coll_args *args,
         return rc;
     }
     n = coll__algo_candidates(pb, comm->settings.algo, &first, 1);
-    *algo = first.algo;
-    *seconds = first.seconds;
-    if (n && !first.refusal)
+    if (n && !first.refusal) {
+        const struct coll__algo *tuned = choose_tuned(comm, pb, first.algo);
+
+        *algo = tuned ? tuned : first.algo;
+        *seconds = tuned ? tuned->cost(pb) : first.seconds;
         return COLL_OK;
-    log_error("api", "%s: no algorithm can do this%s%s%s%s; take "
-              "another operation or a newer libcoll", coll_collective_name(pb->collective),
-              n ? ": " : "", n ? first.algo->name : "", n ? " " : "",
+    }
+    log_error("api", "%s: no algorithm can do this%s%s%s%s; take another "
+              "operation or a newer libcoll",
+              coll_collective_name(pb->collective), n ? ": " : "",
+              n ? first.algo->name : "", n ? " " : "",
               n ? first.refusal : "");
     return COLL_ERR_UNSUPPORTED;
 }

@@ -133,7 +133,8 @@ static int join(struct coll_comm *comm, const struct group *group,
                 struct coll_unique_id *id, struct coll_comm **out)
 {
     struct coll__options options = {.timeout = comm->timeout,
-                                    .settings = &comm->settings};
+                                    .settings = &comm->settings,
+                                    .tune = comm->tune};
     struct coll__boot boot;
     int rc = coll__boot_open_id(&boot, id, group->size, group->rank,
                                 comm->timeout);

@@ -82,6 +82,8 @@ static void set_prices(struct coll_comm *comm, const int *kinds)
         set_price(&view->levels[last], "network", &comm->links[1], 1);
     else
         set_price(&view->levels[last], "host", &comm->links[0], 0);
+    for (int l = 0; l <= last; l++) /* measured ones are better */
+        coll__tune_level(comm->tune, &view->levels[l]);
 }
 
 int coll__comm_view_init(struct coll_comm *comm)

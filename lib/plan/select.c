@@ -102,8 +102,8 @@ int coll__algo_check(const char *forced)
     return COLL_OK;
 }
 
-static int is_forced(const struct coll__algo *algo, const char *forced,
-                     enum coll_collective collective)
+int coll__algo_is_forced(const struct coll__algo *algo, const char *forced,
+                         enum coll_collective collective)
 {
     struct item item;
 
@@ -133,7 +133,7 @@ const char *coll__algo_refuses(const struct coll__algo *algo,
 static int can_be_forced(const struct coll__problem *pb, const char *forced)
 {
     for (int i = 0; *forced && coll__algos[i]; i++)
-        if (is_forced(coll__algos[i], forced, pb->collective) &&
+        if (coll__algo_is_forced(coll__algos[i], forced, pb->collective) &&
             !coll__algo_refuses(coll__algos[i], pb))
             return 1;
     return 0;
@@ -173,7 +173,7 @@ int coll__algo_candidates(const struct coll__problem *pb, const char *forced,
             continue;
         c.refusal = coll__algo_refuses(c.algo, pb);
         if (!c.refusal && is_narrowed &&
-            !is_forced(c.algo, forced, pb->collective))
+            !coll__algo_is_forced(c.algo, forced, pb->collective))
             c.refusal = "is not allowed by COLL_ALGO";
         if (!c.refusal)
             c.seconds = c.algo->cost(pb);

@@ -39,6 +39,11 @@ struct coll__candidate {
 int coll__algo_candidates(const struct coll__problem *pb, const char *forced,
                           struct coll__candidate *list, int max);
 
+/* Is this one of the algorithms that `forced` (not NULL) names for that
+ * collective? */
+int coll__algo_is_forced(const struct coll__algo *algo, const char *forced,
+                         enum coll_collective collective);
+
 /* Say why an algorithm cannot serve a problem, in words that follow its name;
  * NULL when it can.  The same on every rank. */
 const char *coll__algo_refuses(const struct coll__algo *algo,
