@@ -26,6 +26,9 @@ unit_tests = \
 	tests/test_tune \
 	tests/test_reduce tests/test_topo \
 	tests/test_plan tests/test_reduce tests/test_topo tests/test_fabric \
+	tests/test_load \
+	tests/test_plan tests/test_mutation tests/test_reduce tests/test_topo \
+	tests/test_plan tests/test_flow tests/test_reduce tests/test_topo \
 	tests/conform tests/test_ucx \
 	tests/test_boot tests/test_rendezvous tests/test_ctrl tests/test_death \
 	tests/test_coll tests/test_fault tests/test_hot tests/test_bench
@@ -40,6 +43,8 @@ check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
 
 # plans, kernels, topology
+tests_test_load_CFLAGS = $(check_cflags)
+tests_test_load_LDADD = $(check_lib)
 tests_test_plan_CFLAGS = $(check_cflags)
 tests_test_plan_LDADD = $(check_lib)
 tests_test_algo_CFLAGS = $(check_cflags)
