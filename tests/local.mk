@@ -29,6 +29,8 @@ unit_tests = \
 	tests/test_load \
 	tests/test_plan tests/test_mutation tests/test_reduce tests/test_topo \
 	tests/test_plan tests/test_flow tests/test_reduce tests/test_topo \
+	tests/test_book tests/test_load \
+	tests/test_plan tests/test_mutation tests/test_flow tests/test_reduce tests/test_topo \
 	tests/conform tests/test_ucx \
 	tests/test_boot tests/test_rendezvous tests/test_ctrl tests/test_death \
 	tests/test_coll tests/test_fault tests/test_hot tests/test_bench
@@ -97,6 +99,8 @@ tests_test_p2p_CFLAGS = $(check_cflags)
 tests_test_p2p_LDADD = libworld.la $(check_lib)
 tests_test_coll_CFLAGS = $(check_cflags)
 tests_test_coll_LDADD = libworld.la $(check_lib)
+tests_test_book_CFLAGS = $(check_cflags)
+tests_test_book_LDADD = libworld.la $(check_lib)
 tests_test_fault_CFLAGS = $(check_cflags)
 tests_test_fault_LDADD = libworld.la $(check_lib)
 tests_test_hot_CFLAGS = $(check_cflags)
