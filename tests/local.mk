@@ -136,6 +136,13 @@ tests_test_trainer_ranks_LDADD = libworld.la libtrainer.la $(CHECK_LIBS) -lm
 endif
 endif
 
+# fuzzers, for as long as one likes: tests/fuzz_load -max_len=4096 CORPUS
+if HAVE_FUZZERS
+check_PROGRAMS += tests/fuzz_load
+tests_fuzz_load_LDADD = libcore.la
+tests_fuzz_load_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+endif
+
 # scripts: the programs, real launchers, the README's first program
 check_PROGRAMS += tests/boot_probe
 tests_boot_probe_LDADD = libcore.la
