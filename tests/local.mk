@@ -147,6 +147,7 @@ endif
 check_PROGRAMS += tests/boot_probe
 tests_boot_probe_LDADD = libcore.la
 scripts = %D%/check_layers.sh %D%/collrun.test %D%/boot_launch.test %D%/coll_info.sh %D%/coll_tune.sh %D%/bench.sh \
+scripts = %D%/check_layers.sh %D%/collrun.test %D%/boot_launch.test %D%/coll_info.sh %D%/coll_plan.sh %D%/bench.sh \
 	%D%/readme.sh %D%/mpirun.sh %D%/slurm.sh %D%/trainer.sh %D%/mnist.sh
 dist_check_SCRIPTS += $(scripts)
 TESTS += $(scripts)
