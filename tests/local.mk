@@ -21,26 +21,32 @@ check_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
 
 if HAVE_CHECK
 unit_tests = \
-	tests/test_plan tests/test_algo tests/test_mutation tests/test_flow \
-	tests/test_plan tests/test_mutation tests/test_flow \
-	tests/test_tune \
-	tests/test_reduce tests/test_topo \
-	tests/test_plan tests/test_reduce tests/test_topo tests/test_fabric \
+	tests/conform \
+	tests/test_algo \
+	tests/test_args \
+	tests/test_bench \
+	tests/test_book \
+	tests/test_boot \
+	tests/test_coll \
+	tests/test_ctrl \
+	tests/test_death \
+	tests/test_fabric \
+	tests/test_fault \
+	tests/test_flow \
+	tests/test_group \
+	tests/test_hot \
 	tests/test_load \
-	tests/test_plan tests/test_mutation tests/test_reduce tests/test_topo \
-	tests/test_plan tests/test_flow tests/test_reduce tests/test_topo \
-	tests/test_book tests/test_load \
-	tests/test_plan tests/test_mutation tests/test_flow tests/test_reduce tests/test_topo \
-	tests/conform tests/test_ucx \
-	tests/test_boot tests/test_rendezvous tests/test_ctrl tests/test_death \
-	tests/test_coll tests/test_fault tests/test_hot tests/test_bench
-	tests/test_plan tests/test_mutation tests/test_flow \
-	tests/test_reduce tests/test_topo \
-	tests/conform tests/test_ucx \
-	tests/test_boot tests/test_rendezvous tests/test_ctrl tests/test_death \
-	tests/test_args tests/test_coll tests/test_group tests/test_p2p \
-	tests/test_fault tests/test_hot tests/test_bench \
-	tests/test_op tests/test_repro tests/test_split
+	tests/test_mutation \
+	tests/test_op \
+	tests/test_p2p \
+	tests/test_plan \
+	tests/test_reduce \
+	tests/test_rendezvous \
+	tests/test_repro \
+	tests/test_split \
+	tests/test_topo \
+	tests/test_tune \
+	tests/test_ucx
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
 
@@ -146,9 +152,19 @@ endif
 # scripts: the programs, real launchers, the README's first program
 check_PROGRAMS += tests/boot_probe
 tests_boot_probe_LDADD = libcore.la
-scripts = %D%/check_layers.sh %D%/collrun.test %D%/boot_launch.test %D%/coll_info.sh %D%/coll_tune.sh %D%/bench.sh \
-scripts = %D%/check_layers.sh %D%/collrun.test %D%/boot_launch.test %D%/coll_info.sh %D%/coll_plan.sh %D%/bench.sh \
-	%D%/readme.sh %D%/mpirun.sh %D%/slurm.sh %D%/trainer.sh %D%/mnist.sh
+scripts = \
+	%D%/check_layers.sh \
+	%D%/collrun.test \
+	%D%/boot_launch.test \
+	%D%/coll_info.sh \
+	%D%/coll_plan.sh \
+	%D%/coll_tune.sh \
+	%D%/bench.sh \
+	%D%/readme.sh \
+	%D%/mpirun.sh \
+	%D%/slurm.sh \
+	%D%/trainer.sh \
+	%D%/mnist.sh
 dist_check_SCRIPTS += $(scripts)
 TESTS += $(scripts)
 

@@ -20,7 +20,6 @@ libcore_la_SOURCES += \
 	%D%/sets.c %D%/sets.h \
 	%D%/trees.c %D%/trees.h \
 	%D%/tune.c %D%/tune.h \
-	%D%/view.c %D%/view.h
 	%D%/view.c %D%/view.h \
 	%D%/waits.h \
 	%D%/words.h
