@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# COLL_COMPILER: C11, warnings, --enable-werror, --enable-sanitizers=LIST.
+# COLL_COMPILER: C11, warnings, --enable-werror, --enable-sanitizers=LIST,
+# --enable-fuzzers.
 AC_DEFUN([COLL_COMPILER], [
   AC_ARG_ENABLE([werror],
     [AS_HELP_STRING([--enable-werror], [treat warnings as errors (CI does)])],
@@ -21,6 +22,23 @@ AC_DEFUN([COLL_COMPILER], [
       COLL_CFLAGS="$COLL_CFLAGS $COLL_SAN_FLAGS"
       COLL_LDFLAGS="$COLL_SAN_FLAGS"],
     [AC_MSG_ERROR([--enable-sanitizers=$enable_sanitizers: it must be address,undefined or thread])])
+
+  AC_ARG_ENABLE([fuzzers],
+    [AS_HELP_STRING([--enable-fuzzers],
+      [build the fuzzers of tests/ by libFuzzer (CC=clang)])],
+    [], [enable_fuzzers=no])
+  AM_CONDITIONAL([HAVE_FUZZERS], [test "x$enable_fuzzers" = xyes])
+  AS_IF([test "x$enable_fuzzers" = xyes], [
+    coll_saved_cflags=$CFLAGS
+    CFLAGS="$CFLAGS -fsanitize=fuzzer"
+    AC_LINK_IFELSE([AC_LANG_SOURCE([[
+      #include <stddef.h>
+      int LLVMFuzzerTestOneInput(const unsigned char *at, size_t len);
+      int LLVMFuzzerTestOneInput(const unsigned char *at, size_t len)
+      { return at && len > 1000 ? 0 : 0; }]])], [],
+      [AC_MSG_ERROR([--enable-fuzzers needs a compiler with libFuzzer; set CC=clang])])
+    CFLAGS=$coll_saved_cflags
+    COLL_CFLAGS="$COLL_CFLAGS -fsanitize=fuzzer-no-link"])
 
   AC_SUBST([COLL_CFLAGS])
   AC_SUBST([COLL_LDFLAGS])

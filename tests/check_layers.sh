@@ -37,6 +37,7 @@ most="$base lib/trace"
     may lib/exec $most lib/plan lib/device transports
     may lib/api $most lib/algo lib/boot lib/device lib/exec lib/plan lib/topo transports
     may tools include/coll coll
+    may tools/plan $most lib/plan lib/algo lib/topo
     may benchmarks include/coll coll
     may benchmarks/plan include/coll lib/algo lib/plan lib/util
     may trainer include/coll coll

@@ -23,6 +23,9 @@ if HAVE_CHECK
 unit_tests =
 
 # plans, kernels, topology
+unit_tests += tests/test_load
+tests_test_load_CFLAGS = $(check_cflags)
+tests_test_load_LDADD = $(check_lib)
 unit_tests += tests/test_plan
 tests_test_plan_CFLAGS = $(check_cflags)
 tests_test_plan_LDADD = $(check_lib)
@@ -93,6 +96,9 @@ tests_test_p2p_LDADD = libworld.la $(check_lib)
 unit_tests += tests/test_coll
 tests_test_coll_CFLAGS = $(check_cflags)
 tests_test_coll_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_book
+tests_test_book_CFLAGS = $(check_cflags)
+tests_test_book_LDADD = libworld.la $(check_lib)
 unit_tests += tests/test_fault
 tests_test_fault_CFLAGS = $(check_cflags)
 tests_test_fault_LDADD = libworld.la $(check_lib)
@@ -136,6 +142,13 @@ tests_test_trainer_ranks_LDADD = libworld.la libtrainer.la $(CHECK_LIBS) -lm
 endif
 endif
 
+# fuzzers, for as long as one likes: tests/fuzz_load -max_len=4096 CORPUS
+if HAVE_FUZZERS
+check_PROGRAMS += tests/fuzz_load
+tests_fuzz_load_LDADD = libcore.la
+tests_fuzz_load_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+endif
+
 # scripts: the programs, real launchers, the README's first program
 check_PROGRAMS += tests/boot_probe
 tests_boot_probe_LDADD = libcore.la
@@ -144,6 +157,7 @@ scripts = \
 	%D%/collrun.test \
 	%D%/boot_launch.test \
 	%D%/coll_info.sh \
+	%D%/coll_plan.sh \
 	%D%/coll_tune.sh \
 	%D%/bench.sh \
 	%D%/readme.sh \

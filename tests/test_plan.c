@@ -51,43 +51,6 @@ static const struct coll__algo *algo_of(enum coll_collective collective,
 
 /* ---- every algorithm is right -------------------------------------------- */
 
-/* Prices that lead to other choices for other p. */
-static void set_prices(struct coll__view *view, int p)
-{
-    for (int l = 0; l < view->n_levels; l++) {
-        int kind = (p + l) % 7;
-
-        view->levels[l].alpha = kind % 2 ? 1e-6 : 1e-9;
-        view->levels[l].gap = kind < 4 ? 1e-9 : 0.7e-6;
-        view->levels[l].beta = kind % 3 ? 1e-9 : 1e-8;
-        view->levels[l].share = kind % 3 ? 1e-9 : 0.5e-9;
-    }
-    view->gamma = p % 5 ? 1e-10 : 1e-8;
-}
-
-/* Machines of p ranks: one level; hosts of 4 in turn; hosts of 3 next to each
- * other, in pairs. */
-static void make_views(struct coll__view views[3], int p)
-{
-    int hosts[MAX_RANKS], pairs[MAX_RANKS];
-
-    for (int r = 0; r < p; r++)
-        hosts[r] = r % ((p + 3) / 4);
-    ck_assert_int_eq(coll__view_init(&views[0], p, 1, NULL), COLL_OK);
-    ck_assert_int_eq(
-        coll__view_init(&views[1], p, 2, (const int *const[]){hosts}),
-        COLL_OK);
-    for (int r = 0; r < p; r++) {
-        hosts[r] = r / 3;
-        pairs[r] = r / 6;
-    }
-    ck_assert_int_eq(
-        coll__view_init(&views[2], p, 3, (const int *const[]){hosts, pairs}),
-        COLL_OK);
-    for (int v = 0; v < 3; v++)
-        set_prices(&views[v], p + v);
-}
-
 static void prove_all(const struct coll__algo *algo,
                       enum coll_collective collective, int p,
                       const struct coll__view *const *views, int n_views)
@@ -107,16 +70,15 @@ static void prove_all(const struct coll__algo *algo,
 
 START_TEST(every_algorithm_is_right_for_any_ranks_and_counts)
 {
-    struct coll__view views[3];
+    struct coll__view views[COLL__N_VIEWS];
     const struct coll__view *const all[] = {&views[0], &views[1], &views[2]};
 
-    make_views(views, _i);
+    ck_assert_int_eq(coll__views_init(views, _i), COLL_OK);
     for (int i = 0; coll__algos[i]; i++)
         for (int k = 0; k < COLL_N_COLLECTIVES; k++)
             if (coll__algos[i]->serves & 1u << k)
                 prove_all(coll__algos[i], (enum coll_collective)k, _i, all, 3);
-    for (int v = 0; v < 3; v++)
-        coll__view_fini(&views[v]);
+    coll__views_fini(views);
 }
 END_TEST
 

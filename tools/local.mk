@@ -10,3 +10,12 @@ tools_coll_tune_SOURCES = %D%/coll_tune.c %D%/coll_tune.h \
 	%D%/coll_tune_file.c %D%/coll_tune_measure.c
 tools_coll_tune_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tools_coll_tune_LDADD = libcoll.la $(JANSSON_LIBS) -lm
+
+# coll_plan shows the library's internals, so it links libcore.la
+bin_PROGRAMS += tools/coll_plan
+tools_coll_plan_SOURCES = %D%/plan/args.c %D%/plan/check.c \
+	%D%/plan/check_all.c %D%/plan/crossover.c %D%/plan/explain.c \
+	%D%/plan/json.c %D%/plan/machine.c %D%/plan/main.c %D%/plan/show.c \
+	%D%/plan/tool.h
+tools_coll_plan_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tools_coll_plan_LDADD = libcore.la $(JANSSON_LIBS)

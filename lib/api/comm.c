@@ -144,6 +144,9 @@ static int compare_settings(const struct card *cards, int size)
             return differ(r, "reproducible (COLL_REPRODUCIBLE)",
                           a->is_reproducible ? "1" : "0",
                           b->is_reproducible ? "1" : "0");
+        if (a->plans != b->plans)
+            return differ_bytes(r, "the hash of what is in COLL_PLAN_FILE",
+                                a->plans, b->plans);
     }
     return COLL_OK;
 }
@@ -182,6 +185,7 @@ static void comm_free(struct coll_comm *comm)
     coll__comm_links_close(comm, 0);
     coll__view_fini(&comm->view);
     coll__tune_free(comm->tune);
+    coll__book_close(&comm->book);
     free(comm->routes.to);
     free(comm->peers);
     free(comm->n_sent);
@@ -231,6 +235,9 @@ static int join(struct coll_comm *comm, const struct coll__options *options)
     comm->settings.is_reproducible |= options->is_reproducible;
     if (rc == COLL_OK)
         rc = make_arrays(comm);
+    if (rc == COLL_OK)
+        rc = coll__book_open(&comm->book, coll__param_text(PARAM_PLAN_FILE));
+    comm->settings.plans = comm->book.hash;
     if (rc == COLL_OK)
         rc = meet(comm);
     if (rc == COLL_OK)

@@ -13,6 +13,7 @@
 #include "lib/boot/ctrl.h"
 #include "lib/exec/exec.h"
 #include "lib/exec/wait.h"
+#include "lib/plan/book.h"
 #include "lib/plan/tune.h"
 #include "lib/trace/history.h"
 #include "transports/transport.h"
@@ -30,6 +31,7 @@ struct coll__settings {
     char transports[SETTING_BYTES];
     uint64_t chunk, fuse, tune; /* tune: the hash of the tuning file */
     int is_reproducible;
+    uint64_t plans; /* the hash of COLL_PLAN_FILE's contents */
 };
 
 /* How to make a communicator. */
@@ -64,6 +66,7 @@ struct coll_comm {
     struct coll__routes routes;
     char transports[64]; /* "self,shm" */
     struct coll__link links[2]; /* the dearest within a host, between hosts */
+    struct coll__book book; /* COLL_PLAN_FILE's plans */
     struct coll__view view; /* who is near whom, what links cost */
     struct coll__tune *tune; /* what was measured, or NULL */
 

@@ -89,8 +89,14 @@ static int make_plan(const struct coll_comm *comm,
                      double *seconds)
 {
     const struct coll__algo *algo;
-    int rc = choose(comm, args, pb, &algo, seconds);
+    int rc = args->algo && *args->algo
+                 ? COLL_ERR_UNSUPPORTED
+                 : coll__book_plan(&comm->book, pb, plan);
 
+    *seconds = 0; /* of a file's plan nothing is predicted */
+    if (rc != COLL_ERR_UNSUPPORTED)
+        return rc;
+    rc = choose(comm, args, pb, &algo, seconds);
     if (rc)
         return rc;
     rc = coll__plan_build(algo, pb, chunk_of(comm, pb), plan);

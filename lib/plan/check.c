@@ -12,7 +12,9 @@
 #include "lib/plan/plan.h"
 #include "lib/plan/sets.h"
 #include "lib/plan/trees.h"
+#include "lib/util/util.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +45,10 @@ struct checker {
     struct event *events;
     int n_events, cap_events;
     uint64_t random;
+    /* What data is cut into, counted at each read; combinations met.  Plans of
+     * use stay far below: a few parts a step, a rank's parts now and then. */
+    size_t n_pieces, most_pieces;
+    int most_sets;
     char *why;
     size_t why_len;
 };
@@ -76,6 +82,10 @@ static int read_span(struct checker *c, int r, int step,
 
     if (rc == COLL_ERR_NOMEM)
         return no_memory(c);
+    c->n_pieces += (size_t)what->n;
+    if (c->n_pieces > c->most_pieces)
+        return fault(c, "rank %d step %d: the plans cut their data into too "
+                     "many parts", r, step);
     return rc ? fault(c, "rank %d step %d reads bytes that nobody wrote", r,
                       step)
               : COLL_OK;
@@ -113,6 +123,9 @@ static int combine(struct checker *c, int r, int step,
         return fault(c, "rank %d step %d counts a contribution twice", r, step);
     if (b->len < both.len)
         both.len = b->len;
+    if (c->sets.n > c->most_sets || c->trees.n > c->most_sets)
+        return fault(c, "rank %d step %d: the plans combine too many groups of "
+                     "ranks", r, step);
     both.set = coll__sets_union(&c->sets, a->set, b->set);
     if (c->pbs[0].order != ORDER_FREE)
         both.tree = coll__trees_pair(&c->trees, a->tree, b->tree);
@@ -558,6 +571,17 @@ static int checker_init(struct checker *c)
     return COLL_OK;
 }
 
+/* What no plan of use needs keeps a hostile one from taking all memory. */
+static void set_limits(struct checker *c, const struct coll__plan *plans)
+{
+    size_t p = (size_t)c->p, n_steps = 0;
+
+    for (size_t r = 0; r < p; r++)
+        n_steps += (size_t)plans[r].n_steps;
+    c->most_pieces = ((size_t)1 << 18) + 4 * p * n_steps;
+    c->most_sets = (int)min_size(4096 + 8 * (p + n_steps), INT_MAX / 2);
+}
+
 int coll__plan_check(const struct coll__problem *pbs,
                      const struct coll__plan *plans, unsigned seed, char *why,
                      size_t len)
@@ -570,6 +594,7 @@ int coll__plan_check(const struct coll__problem *pbs,
     int rc;
 
     c.random = seed * 2654435761u + 1;
+    set_limits(&c, plans);
     rc = checker_init(&c);
     for (int r = 0; r < c.p && rc == COLL_OK; r++)
         rc = rank_init(&c, r, &plans[r]);

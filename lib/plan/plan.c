@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plan.c - the steps of a plan, and its text. */
+/* plan.c - the steps of a plan, and the buffers of a problem. */
 #include "lib/plan/plan.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
@@ -167,43 +167,6 @@ void *coll__plan_alloc(struct coll__plan *plan, int n, size_t size)
         plan->status = COLL_ERR_NOMEM;
     }
     return items;
-}
-
-static void dump_span(const char *before, const struct coll__span *span,
-                      FILE *to)
-{
-    static const char *const names[N_BUFS] = {"in", "out", "tmp"};
-
-    fprintf(to, "%s %s[%zu,%zu)", before, names[span->buf], span->off,
-            span->off + span->len);
-}
-
-static void dump_step(const struct coll__plan *plan, int i, FILE *to)
-{
-    const struct coll__step *step = &plan->steps[i];
-
-    fprintf(to, "%d %s", i, coll__step_name(step->kind));
-    if (step->peer >= 0)
-        fprintf(to, " peer %d", step->peer);
-    if (coll__step_writes_dst(step->kind))
-        dump_span("", &step->dst, to);
-    if (coll__step_reads_src(step->kind))
-        dump_span(coll__step_writes_dst(step->kind) ? " from" : "", &step->src,
-                  to);
-    fprintf(to, " waits for %d\n", plan->n_deps ? plan->n_deps[i] : 0);
-}
-
-void coll__plan_dump(const struct coll__plan *plan, FILE *to)
-{
-    fprintf(to, "plan %s steps %d tmp %zu\n", plan->algorithm, plan->n_steps,
-            plan->tmp_len);
-    for (int i = 0; i < plan->n_steps; i++) {
-        dump_step(plan, i, to);
-        if (!plan->after)
-            continue;
-        for (int e = plan->first_after[i]; e < plan->first_after[i + 1]; e++)
-            fprintf(to, "  before %d\n", plan->after[e]);
-    }
 }
 
 void coll__plan_fini(struct coll__plan *plan)

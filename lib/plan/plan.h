@@ -148,9 +148,9 @@ int coll__pass_split(struct coll__plan *plan, size_t chunk);
  */
 int coll__plan_link(struct coll__plan *plan);
 
-/* Print a plan, a step a line: 
- * "3 recv_reduce peer 1 out[0,4096) waits for 2", then those that wait for
- * it.  */
+/* Print a plan, a step a line:
+ * "3 recv_reduce peer 1 out[0,4096) waits for 0 2", in the words of a plan
+ * file (load.c). */
 void coll__plan_dump(const struct coll__plan *plan, FILE *to);
 
 void coll__plan_fini(struct coll__plan *plan);

@@ -176,6 +176,57 @@ int coll__prove(const struct coll__algo *algo, const struct coll__trial *trial,
     return rc;
 }
 
+/* ---- the machines --------------------------------------------------------- */
+
+/* Prices that lead to other choices for other p. */
+static void set_prices(struct coll__view *view, int p)
+{
+    for (int l = 0; l < view->n_levels; l++) {
+        int kind = (p + l) % 7;
+
+        view->levels[l].alpha = kind % 2 ? 1e-6 : 1e-9;
+        view->levels[l].gap = kind < 4 ? 1e-9 : 0.7e-6;
+        view->levels[l].beta = kind % 3 ? 1e-9 : 1e-8;
+        view->levels[l].share = kind % 3 ? 1e-9 : 0.5e-9;
+    }
+    view->gamma = p % 5 ? 1e-10 : 1e-8;
+}
+
+int coll__views_init(struct coll__view views[COLL__N_VIEWS], int nranks)
+{
+    int *turns = malloc(3 * (size_t)nranks * sizeof(int)), rc = COLL_ERR_NOMEM;
+    int *hosts = turns ? turns + nranks : NULL;
+    int *pairs = turns ? hosts + nranks : NULL;
+
+    for (int v = 0; v < COLL__N_VIEWS; v++)
+        views[v] = (struct coll__view){0};
+    for (int r = 0; r < nranks && turns; r++) {
+        turns[r] = r % ((nranks + 3) / 4);
+        hosts[r] = r / 3;
+        pairs[r] = r / 6;
+    }
+    if (turns)
+        rc = coll__view_init(&views[0], nranks, 1, NULL);
+    if (rc == COLL_OK)
+        rc = coll__view_init(&views[1], nranks, 2,
+                             (const int *const[]){turns});
+    if (rc == COLL_OK)
+        rc = coll__view_init(&views[2], nranks, 3,
+                             (const int *const[]){hosts, pairs});
+    for (int v = 0; v < COLL__N_VIEWS && rc == COLL_OK; v++)
+        set_prices(&views[v], nranks + v);
+    if (rc)
+        coll__views_fini(views);
+    free(turns);
+    return rc;
+}
+
+void coll__views_fini(struct coll__view views[COLL__N_VIEWS])
+{
+    for (int v = 0; v < COLL__N_VIEWS; v++)
+        coll__view_fini(&views[v]);
+}
+
 /* ---- the shapes ----------------------------------------------------------- */
 
 int coll__trial_at(int i, enum coll_collective collective, int nranks,

@@ -38,6 +38,17 @@ void coll__cast_fini(struct coll__cast *cast);
 int coll__prove(const struct coll__algo *algo, const struct coll__trial *trial,
                 char *why, size_t len);
 
+/* Three machines of nranks ranks for the trials: all alike; hosts of 4 in turn;
+ * hosts of 3 next to each other, in pairs; their prices lead to other choices
+ * for other nranks.
+ *
+ * Ownership: views[] are the caller's, to end by coll__views_fini().
+ * Errors:    COLL_ERR_NOMEM, logged; nothing remains.
+ */
+#define COLL__N_VIEWS 3
+int coll__views_init(struct coll__view views[COLL__N_VIEWS], int nranks);
+void coll__views_fini(struct coll__view views[COLL__N_VIEWS]);
+
 /* Fill in trial number i of those that tend to break builders, for a
  * collective over nranks ranks; 0 past the last one.  Views alternate among
  * views[0 .. n_views), each of nranks ranks. */

@@ -41,6 +41,8 @@ enum coll__param_kind {
       "the transports allowed, in order of preference; self always is")         \
     X(ALGO, PARAM_TEXT, "", NULL,                                              \
       "force algorithms: NAME or COLLECTIVE:NAME, separated by commas")        \
+    X(PLAN_FILE, PARAM_TEXT, "", NULL,                                         \
+      "use the plans in these files (coll_plan --dump), separated by ':'")      \
     X(CHUNK, PARAM_BYTES, "128K", NULL,                                        \
       "the pipeline chunk of large messages; 0 sends them whole")              \
     X(FUSE, PARAM_BYTES, "64K", NULL,                                          \

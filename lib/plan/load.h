@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* load.h - what the parts of the parser of plan files share. */
+#ifndef COLL_LIB_PLAN_LOAD_H
+#define COLL_LIB_PLAN_LOAD_H
+
+#include "lib/plan/plans.h"
+#include "lib/plan/scan.h"
+
+struct coll__loaded_edge {
+    int from, to; /* `to` waits for `from` */
+};
+
+struct coll__loader {
+    struct coll__scan scan;
+    struct coll__plans *plans;
+    struct coll__problem head; /* what all ranks have alike */
+    unsigned seen;             /* a bit for each field of the head, or rank */
+    int rank;                  /* whose part this is; -1 in the head */
+    size_t len[N_BUFS];        /* of this rank's buffers, in bytes */
+    struct coll__loaded_edge *edges; /* of this rank */
+    int n_edges, cap_edges;
+};
+
+/* Read a step's line, whose first word is its number. */
+int coll__load_step(struct coll__loader *loader);
+
+/* Give this rank's plan its edges. */
+int coll__load_edges(struct coll__loader *loader);
+
+#endif

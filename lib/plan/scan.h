@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* scan.h - a text cut into lines and words, for parsers that trust nothing.
+ *
+ * Words are separated by blanks; '#' begins a comment that ends with its line;
+ * lines without a word are skipped.  Every fault names file and line.
+ */
+#ifndef COLL_LIB_PLAN_SCAN_H
+#define COLL_LIB_PLAN_SCAN_H
+
+#include <stddef.h>
+
+struct coll__scan {
+    const char *name;            /* of the file */
+    const char *rest, *end;      /* behind this line; of the text */
+    const char *at, *line_end;   /* what is left of this line */
+    const char *word;            /* the last one, not NUL-terminated */
+    size_t word_len;
+    int line;
+};
+
+void coll__scan_init(struct coll__scan *scan, const char *name,
+                     const char *text, size_t len);
+
+/* Go to the next line that has a word, and take that.  0 at the end. */
+int coll__scan_line(struct coll__scan *scan);
+
+/* Take this line's next word.  0 at the line's end. */
+int coll__scan_word(struct coll__scan *scan);
+
+/* Is it the last word taken? */
+int coll__scan_is(const struct coll__scan *scan, const char *text);
+
+/* Log "FILE:LINE: ..." and return COLL_ERR_INVALID. */
+int coll__scan_fault(const struct coll__scan *scan, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Take the next word, which must be a whole number; what says of what.
+ * COLL_OK or COLL_ERR_INVALID, logged. */
+int coll__scan_size(struct coll__scan *scan, const char *what, size_t *value);
+
+/* The same within low to high. */
+int coll__scan_int(struct coll__scan *scan, const char *what, int low, int high,
+                   int *value);
+
+/* Take the next word, which must be one of names[n]; *value is its index. */
+int coll__scan_name(struct coll__scan *scan, const char *what,
+                    const char *const *names, int n, int *value);
+
+/* The line must have ended. */
+int coll__scan_ended(struct coll__scan *scan);
+
+/* Read digits at *at, before end.  0 and *at behind them, or -1 for none, or
+ * too many for a size_t. */
+int coll__scan_digits(const char **at, const char *end, size_t *value);
+
+#endif

@@ -1,0 +1,125 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# coll_plan: each action, plan files from outside, and what it refuses.
+set -u
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+out=$scratch/out
+err=$scratch/err
+plan=$scratch/a.plan
+unset COLL_LOG
+
+fail() {
+    echo "FAILED: $*" >&2
+    head -n 40 "$out" "$err" >&2
+    exit 1
+}
+
+# shows WORDS ARGUMENTS...: exit status 0, nothing on stderr, the words.
+shows() {
+    words=$1
+    shift
+    timeout 120 tools/coll_plan "$@" > "$out" 2> "$err" || fail "$*: exit status $?"
+    [ ! -s "$err" ] || fail "$*: something on stderr"
+    grep -q -- "$words" "$out" || fail "$*: nothing of '$words'"
+}
+
+# refused STATUS WORDS ARGUMENTS...: one sentence with the words.
+refused() {
+    wanted=$1
+    words=$2
+    shift 2
+    timeout 120 tools/coll_plan "$@" > "$out" 2> "$err"
+    status=$?
+    [ $status = "$wanted" ] || fail "$*: exit status $status, not $wanted"
+    [ "$(wc -l < "$err")" = 1 ] || fail "$*: not one line on stderr"
+    grep -q -- "$words" "$err" || fail "$*: nothing of '$words'"
+}
+
+# spoilt SED-SCRIPT WORDS: the file, changed so, is refused in these words.
+spoilt() {
+    sed "$1" "$plan" > "$scratch/spoilt.plan"
+    refused 1 "$2" --check "$scratch/spoilt.plan"
+}
+
+# explain: candidates, their prices, the winner; quick among many ranks
+shows '^\* ' -c allreduce -n 1024 -b 64M --explain
+[ "$(grep -c ' [mu]*s .*%)$' "$out")" -ge 6 ] || fail "less than six candidates"
+shows ' wins: ' -c allreduce -n 16384 -b 64M --explain
+shows '^\* ring .* 1\.00 ' -c allreduce -n 8 -b 64M --algo ring --explain
+shows '^- ring .*reproducible' -c allreduce -n 8 --order canonical --explain
+shows '"candidates"' -c allreduce -n 16 --explain --json
+
+# dump, and the same file back
+shows '^rank 2 ' -c allreduce -n 3 -b 48 -a ring --dump
+cp "$out" "$plan"
+shows '^proven: allreduce ring of 12 f32 over 3 ranks' --check "$plan"
+shows '"is_proven": true' --check "$plan" --json
+shows '^coll_plan 1$' -c alltoallv -n 5 -b 40 --dump
+cp "$out" "$scratch/v.plan"
+shows '^proven: alltoallv' --check "$scratch/v.plan"
+shows '^rank 77 ' -c allreduce -n 16384 --rank 77 --dump
+[ "$(grep -c '^rank ' "$out")" = 1 ] || fail "--rank shows more than one"
+shows '"waits_for"' -c allreduce -n 3 -b 48 -a ring --dump --json
+shows 'r0_[0-9]* -> r1_[0-9]* .style=bold' -c allreduce -n 3 -b 48 -a ring --dot
+shows 'cluster_9' -c allreduce -n 64 -b 48 --rank 9 --dot
+! grep -q 'cluster_8' "$out" || fail "--rank draws more than one"
+shows '^proven: ' -c reduce_scatter -n 6 -b 1K --in-place --check
+
+# a file from outside
+spoilt 's/^1 send peer 1/1 send peer 9/' "spoilt.plan:[0-9]*: peer 9 is not within 0 to 2"
+spoilt 's/^2 recv_reduce/2 recv/' 'is not what the collective defines'
+spoilt 's/ waits for.*//' 'does not wait for step'
+spoilt 's/^edges listed/edges inferred/' 'waits: the head does not say'
+spoilt 's/^ranks 3/ranks 4/' "rank 3's part is missing"
+spoilt '/^collective/d' 'the head has no collective'
+spoilt '1d' 'this is no plan file'
+sed -e 's/^edges listed/edges inferred/' -e 's/ waits for.*//' "$plan" > "$scratch/b.plan"
+shows '^proven: ' --check "$scratch/b.plan"
+refused 1 'No such file' --check "$scratch/none.plan"
+refused 1 'cannot read the plan file' --check "$scratch"
+
+# every algorithm, all ranks
+shows ' plans proven in .* 0 failures' --check --all --ranks 1:9
+shows '"failures": 0' --check --all --ranks 1:3 --json
+
+# a picture
+if command -v gnuplot > /dev/null; then
+    shows '^from 8 B ' -c allreduce -n 64 --crossover "$scratch/x.svg"
+    grep -q '</svg>' "$scratch/x.svg" || fail "no picture"
+    refused 1 'cannot write' -c allreduce -n 64 --crossover /nonexistent/x.svg
+fi
+program=$(pwd)/tools/coll_plan
+PATH=/nonexistent "$program" -c allreduce -n 64 --crossover "$scratch/z.svg" > "$out" 2> "$err"
+[ $? = 1 ] && grep -q 'gnuplot was not found; install it' "$err" || fail "without gnuplot"
+[ ! -e "$scratch/z.svg" ] || fail "a picture without gnuplot"
+
+# usage
+shows 'Usage: coll_plan' --help
+shows 'libcoll' --version
+refused 2 'name an action' -c allreduce -n 4
+refused 2 'only one action' -c allreduce -n 4 --dump --dot
+refused 2 'name a --collective' -n 4 --explain
+refused 2 'how many --ranks' -c allreduce --explain
+refused 2 "no collective 'allsum'; there are: allreduce, " -c allsum -n 4 --explain
+refused 2 "no type 'f31'; there are: " -c allreduce -n 4 -t f31 --explain
+refused 2 "no op 'plus'; there are: sum" -c allreduce -n 4 -o plus --explain
+refused 2 "no algorithm 'rign'; there are: " -c allreduce -n 4 -a rign --explain
+refused 2 'not a whole number within' -c allreduce -n 0 --explain
+refused 2 'not a size' -c allreduce -n 4 -b lots --explain
+refused 2 'no multiple of the 4 bytes of f32; take 8' -c allreduce -n 4 -b 10 --explain
+refused 2 'root 4 is not within 0 to 3' -c broadcast -n 4 -r 4 --explain
+refused 2 'rank 4 is not within 0 to 3' -c broadcast -n 4 --rank 4 --dump
+refused 2 'add --rank' -c allreduce -n 9 --dot
+refused 2 'add --rank' -c allreduce -n 2048 --dump
+refused 2 'such as 1:65' --check --all
+refused 2 'goes with --check' -c allreduce --all --ranks 1:4 --dump
+refused 2 'goes with --check --all' -c allreduce --ranks 1:4 --dump
+refused 2 'needs a value' -c allreduce -n 4 --explain --bytes
+refused 2 'unknown option --frobnicate' --frobnicate
+refused 2 'unexpected argument more' -c allreduce -n 4 --explain more
+if [ -w /dev/full ]; then
+    tools/coll_plan -c allreduce -n 4 --dump > /dev/full 2> "$err"
+    [ $? = 1 ] && grep -q 'cannot write' "$err" || fail "a full disk goes unnoticed"
+fi
+exit 0

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* tool.h - what the parts of coll_plan share.
+ *
+ * Actions return the exit status: 0, 1 for a failure, 2 for wrong usage, after
+ * one sentence on stderr.
+ */
+#ifndef COLL_TOOLS_PLAN_TOOL_H
+#define COLL_TOOLS_PLAN_TOOL_H
+
+#include "lib/plan/plans.h"
+#include "lib/plan/prove.h"
+#include "lib/plan/select.h"
+#include "lib/topo/fabric.h"
+
+enum action {
+    ACTION_NONE,
+    ACTION_EXPLAIN,
+    ACTION_DUMP,
+    ACTION_DOT,
+    ACTION_CHECK,
+    ACTION_CROSSOVER
+};
+
+/* What the command line asks for. */
+struct job {
+    enum action action;
+    enum coll_collective collective;
+    int has_collective;
+    enum coll_type type;
+    enum coll_op op;
+    enum coll__order order;
+    size_t bytes, chunk;
+    int ranks, ranks_to; /* 0: not given; a range for --all only */
+    int root, in_place, rank; /* rank -1: all */
+    const char *algo, *file, *svg;
+    enum coll__placement placement;
+    int all, json;
+};
+
+/* The machine that plans are made for. */
+struct machine {
+    struct coll__view view;
+    char what[160];
+};
+
+/* All ranks' problems of a job on a machine. */
+struct cast {
+    struct coll__problem *pbs; /* [ranks] */
+    size_t *numbers;           /* counts and displs of the v collectives */
+};
+
+/* Print "coll_plan: ..." on stderr and return status. */
+int say(int status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The library's last error, and 1. */
+int say_last(void);
+
+/* ---- args.c -------------------------------------------------------------- */
+
+/* -1 to go on with the job, else the exit status. */
+int args_take(int argc, char **argv, struct job *job);
+
+/* ---- machine.c ----------------------------------------------------------- */
+
+int machine_init(struct machine *machine, const struct job *job, int ranks);
+void machine_fini(struct machine *machine);
+int cast_init(struct cast *cast, const struct job *job,
+              const struct machine *machine);
+void cast_fini(struct cast *cast);
+
+/* The algorithm that --algo or the prices choose; NULL after a sentence. */
+const struct coll__algo *choose(const struct job *job,
+                                const struct coll__problem *pb);
+
+/* "64 MiB", "12.3 us": into text[24], which is returned. */
+const char *bytes_text(size_t bytes, char text[24]);
+const char *seconds_text(double seconds, char text[24]);
+
+/* ---- actions ------------------------------------------------------------- */
+
+int explain(const struct job *job);
+int dump(const struct job *job);
+int draw(const struct job *job);
+int check(const struct job *job);
+int check_all(const struct job *job);
+int crossover(const struct job *job);
+
+/* ---- json.c -------------------------------------------------------------- */
+
+/* What an algorithm's predicted time is made of, as shares of it. */
+struct parts {
+    double latency, bandwidth, shared, work;
+};
+
+int json_explain(const struct job *job, const struct machine *machine,
+                 const struct coll__candidate *list, int n,
+                 const struct parts *parts);
+int json_dump(const struct coll__plans *plans, int rank);
+int json_check(const struct coll__plans *plans, const char *why);
+int json_check_all(long n_problems, long n_plans, long n_failed,
+                   double seconds);
+
+#endif
