@@ -22,20 +22,12 @@ check_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
 if HAVE_CHECK
 unit_tests = \
 	tests/test_plan tests/test_algo tests/test_mutation tests/test_flow \
-	tests/test_plan tests/test_mutation tests/test_flow \
-	tests/test_tune \
-	tests/test_reduce tests/test_topo \
-	tests/test_plan tests/test_reduce tests/test_topo tests/test_fabric \
-	tests/conform tests/test_ucx \
-	tests/test_boot tests/test_rendezvous tests/test_ctrl tests/test_death \
-	tests/test_coll tests/test_fault tests/test_hot tests/test_bench
-	tests/test_plan tests/test_mutation tests/test_flow \
-	tests/test_reduce tests/test_topo \
-	tests/conform tests/test_ucx \
-	tests/test_boot tests/test_rendezvous tests/test_ctrl tests/test_death \
-	tests/test_args tests/test_coll tests/test_group tests/test_p2p \
-	tests/test_fault tests/test_hot tests/test_bench \
-	tests/test_op tests/test_repro tests/test_split
+	tests/test_tune tests/test_reduce tests/test_topo tests/test_fabric \
+	tests/test_sim tests/conform tests/test_ucx tests/test_boot \
+	tests/test_rendezvous tests/test_ctrl tests/test_death \
+	tests/test_coll tests/test_fault tests/test_hot tests/test_bench \
+	tests/test_args tests/test_group tests/test_p2p tests/test_op \
+	tests/test_repro tests/test_split
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
 
@@ -50,6 +42,8 @@ tests_test_flow_CFLAGS = $(check_cflags)
 tests_test_flow_LDADD = $(check_lib)
 tests_test_tune_CFLAGS = $(check_cflags)
 tests_test_tune_LDADD = $(check_lib)
+tests_test_sim_CFLAGS = $(check_cflags)
+tests_test_sim_LDADD = $(check_lib) -lm
 tests_test_reduce_CFLAGS = $(check_cflags)
 tests_test_reduce_LDADD = $(check_lib)
 tests_test_fabric_CFLAGS = $(check_cflags)
@@ -135,16 +129,19 @@ scripts = %D%/check_layers.sh %D%/collrun.test %D%/boot_launch.test %D%/coll_inf
 dist_check_SCRIPTS += $(scripts)
 TESTS += $(scripts)
 
-EXTRA_DIST += %D%/launch.sh %D%/net/slurm-up %D%/run_all %D%/summary \
-	%D%/lsan.supp %D%/tsan.supp \
-	%D%/topo/README %D%/topo/cables.expect %D%/topo/cables.topo \
-	%D%/topo/cube_mesh.expect %D%/topo/cube_mesh.topo %D%/topo/dgx.expect \
-	%D%/topo/dgx.topo %D%/topo/dragonfly.expect %D%/topo/dragonfly.topo \
-	%D%/topo/fattree.expect %D%/topo/fattree.topo %D%/topo/four_numa.expect \
-	%D%/topo/four_numa.txt %D%/topo/four_numa.xml %D%/topo/mixed.expect \
-	%D%/topo/mixed.topo %D%/topo/nic_down.expect %D%/topo/nic_down.topo \
-	%D%/topo/numa4.expect %D%/topo/numa4.topo %D%/topo/one_socket.expect \
+EXTRA_DIST += \
+	%D%/launch.sh %D%/net/slurm %D%/run_all %D%/summary %D%/lsan.supp \
+	%D%/tsan.supp %D%/topo/README %D%/topo/cables.expect \
+	%D%/topo/cables.topo %D%/topo/cube_mesh.expect \
+	%D%/topo/cube_mesh.topo %D%/topo/dgx.expect %D%/topo/dgx.topo \
+	%D%/topo/dragonfly.expect %D%/topo/dragonfly.topo \
+	%D%/topo/fattree.expect %D%/topo/fattree.topo \
+	%D%/topo/four_numa.expect %D%/topo/four_numa.txt \
+	%D%/topo/four_numa.xml %D%/topo/mixed.expect %D%/topo/mixed.topo \
+	%D%/topo/nic_down.expect %D%/topo/nic_down.topo %D%/topo/numa4.expect \
+	%D%/topo/numa4.topo %D%/topo/one_socket.expect \
 	%D%/topo/one_socket.topo %D%/topo/pcie4.expect %D%/topo/pcie4.topo \
 	%D%/topo/rails.expect %D%/topo/rails.topo %D%/topo/switch.expect \
 	%D%/topo/switch.topo %D%/topo/torus.expect %D%/topo/torus.topo \
-	%D%/topo/two_sockets.expect %D%/topo/two_sockets.txt %D%/topo/two_sockets.xml
+	%D%/topo/two_sockets.expect %D%/topo/two_sockets.txt \
+	%D%/topo/two_sockets.xml %D%/topo/flat.topo %D%/topo/hosts8.topo
