@@ -51,6 +51,19 @@ tests_test_fabric_LDADD = $(check_lib)
 tests_test_topo_CFLAGS = $(check_cflags)
 tests_test_topo_LDADD = $(check_lib)
 
+# simulations: a second opinion by SimGrid
+check_PROGRAMS += tests/test_simgrid
+TESTS += tests/test_simgrid
+if HAVE_SIMGRID
+tests_test_simgrid_SOURCES = %D%/test_simgrid.c %D%/simgrid_replay.cc \
+	%D%/simgrid_replay.h
+tests_test_simgrid_CFLAGS = $(check_cflags)
+tests_test_simgrid_CXXFLAGS = $(AM_CXXFLAGS) $(SIMGRID_CFLAGS)
+tests_test_simgrid_LDADD = $(check_lib) $(SIMGRID_LIBS)
+else
+tests_test_simgrid_SOURCES = %D%/simgrid_missing.c
+endif
+
 # transports: one suite for all of them, and what arrives over UCX
 tests_conform_SOURCES = %D%/conform.c %D%/conform.h %D%/conform_data.c \
 	%D%/conform_end.c %D%/conform_world.c
