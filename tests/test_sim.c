@@ -109,7 +109,7 @@ static const struct exception exceptions[] = {
     {COLL_ALLTOALL, "bruck", 0.50, 0.35},
     {COLL_ALLTOALL, "hierarchical", 0.10, 0.25},
     {COLL_ALLTOALL, "pairwise", 0.10, 0.45},
-    {COLL_BROADCAST, "double_tree", 0.25, 0.30},
+    {COLL_BROADCAST, "double_tree", 0.25, 0.35},
     {COLL_BROADCAST, "hierarchical", 0.10, 0.25},
     {COLL_BROADCAST, "knomial", 0.80, 0.35},
     {COLL_BROADCAST, "scatter_allgather", 0.90, 0.35},
