@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# COLL_COMPILER: C11, warnings, --enable-werror, --enable-sanitizers=LIST,
-# --enable-fuzzers.
+# COLL_COMPILER: C11 (C++17 in tests), warnings, --enable-werror,
+# --enable-sanitizers=LIST, --enable-fuzzers.
 AC_DEFUN([COLL_COMPILER], [
   AC_ARG_ENABLE([werror],
     [AS_HELP_STRING([--enable-werror], [treat warnings as errors (CI does)])],
@@ -11,7 +11,10 @@ AC_DEFUN([COLL_COMPILER], [
     [], [enable_sanitizers=no])
 
   COLL_CFLAGS="-std=gnu11 -Wall -Wextra -Wshadow -Wundef -Wstrict-prototypes -pthread"
-  AS_IF([test "x$enable_werror" = xyes], [COLL_CFLAGS="$COLL_CFLAGS -Werror"])
+  COLL_CXXFLAGS="-std=gnu++17 -Wall -Wextra -Wshadow -pthread"
+  AS_IF([test "x$enable_werror" = xyes], [
+    COLL_CFLAGS="$COLL_CFLAGS -Werror"
+    COLL_CXXFLAGS="$COLL_CXXFLAGS -Werror"])
 
   COLL_SANITIZERS=none
   AS_CASE([$enable_sanitizers],
@@ -20,6 +23,7 @@ AC_DEFUN([COLL_COMPILER], [
       COLL_SANITIZERS=$enable_sanitizers
       COLL_SAN_FLAGS="-fsanitize=$enable_sanitizers -fno-sanitize-recover=all -fno-omit-frame-pointer -g"
       COLL_CFLAGS="$COLL_CFLAGS $COLL_SAN_FLAGS"
+      COLL_CXXFLAGS="$COLL_CXXFLAGS $COLL_SAN_FLAGS"
       COLL_LDFLAGS="$COLL_SAN_FLAGS"],
     [AC_MSG_ERROR([--enable-sanitizers=$enable_sanitizers: it must be address,undefined or thread])])
 
@@ -41,6 +45,7 @@ AC_DEFUN([COLL_COMPILER], [
     COLL_CFLAGS="$COLL_CFLAGS -fsanitize=fuzzer-no-link"])
 
   AC_SUBST([COLL_CFLAGS])
+  AC_SUBST([COLL_CXXFLAGS])
   AC_SUBST([COLL_LDFLAGS])
   AC_SUBST([COLL_SANITIZERS])
 ])

@@ -143,6 +143,17 @@ AC_DEFUN([COLL_OPTIONAL_LIBS], [
   COLL_OPTION([check], [the unit tests by Check])
   COLL_TRY_PKG([check], [CHECK], [check >= 0.15])
   COLL_DECIDE([check], [CHECK], [check])
+
+  COLL_OPTION([simgrid], [a second opinion on simulations by SimGrid, in tests])
+  COLL_TRY_PKG([simgrid], [SIMGRID], [simgrid >= 3.32])
+  AS_IF([test "x$have_simgrid" = xyes], [
+    AC_LANG_PUSH([C++])
+    coll_saved_cppflags=$CPPFLAGS
+    CPPFLAGS="$CPPFLAGS $SIMGRID_CFLAGS"
+    AC_CHECK_HEADER([simgrid/s4u.hpp], [], [have_simgrid=no])
+    CPPFLAGS=$coll_saved_cppflags
+    AC_LANG_POP([C++])])
+  COLL_DECIDE([simgrid], [SIMGRID], [libsimgrid-dev])
 ])
 
 AC_DEFUN([COLL_SUMMARY], [
@@ -157,6 +168,7 @@ libcoll $PACKAGE_VERSION
   PMIx         $have_pmix
   oneDNN       $have_onednn
   Check        $have_check
+  SimGrid      $have_simgrid
   prefix       $prefix
 "])
 ])

@@ -41,6 +41,9 @@ tests_test_flow_LDADD = $(check_lib)
 unit_tests += tests/test_tune
 tests_test_tune_CFLAGS = $(check_cflags)
 tests_test_tune_LDADD = $(check_lib)
+unit_tests += tests/test_sim
+tests_test_sim_CFLAGS = $(check_cflags)
+tests_test_sim_LDADD = $(check_lib) -lm
 unit_tests += tests/test_reduce
 tests_test_reduce_CFLAGS = $(check_cflags)
 tests_test_reduce_LDADD = $(check_lib)
@@ -50,6 +53,19 @@ tests_test_fabric_LDADD = $(check_lib)
 unit_tests += tests/test_topo
 tests_test_topo_CFLAGS = $(check_cflags)
 tests_test_topo_LDADD = $(check_lib)
+
+# simulations: a second opinion by SimGrid
+check_PROGRAMS += tests/test_simgrid
+TESTS += tests/test_simgrid
+if HAVE_SIMGRID
+tests_test_simgrid_SOURCES = %D%/test_simgrid.c %D%/simgrid_replay.cc \
+	%D%/simgrid_replay.h
+tests_test_simgrid_CFLAGS = $(check_cflags)
+tests_test_simgrid_CXXFLAGS = $(AM_CXXFLAGS) $(SIMGRID_CFLAGS)
+tests_test_simgrid_LDADD = $(check_lib) $(SIMGRID_LIBS)
+else
+tests_test_simgrid_SOURCES = %D%/simgrid_missing.c
+endif
 
 # transports: one suite for all of them, and what arrives over UCX
 unit_tests += tests/conform
@@ -185,9 +201,11 @@ EXTRA_DIST += \
 	%D%/topo/dragonfly.topo \
 	%D%/topo/fattree.expect \
 	%D%/topo/fattree.topo \
+	%D%/topo/flat.topo \
 	%D%/topo/four_numa.expect \
 	%D%/topo/four_numa.txt \
 	%D%/topo/four_numa.xml \
+	%D%/topo/hosts8.topo \
 	%D%/topo/mixed.expect \
 	%D%/topo/mixed.topo \
 	%D%/topo/nic_down.expect \

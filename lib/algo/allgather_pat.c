@@ -154,6 +154,8 @@ static double cost(const struct coll__problem *pb)
         alpha = coll__cost_shift(view, d, 0);
         out = coll__cost_shift(view, d, n * blocks) - alpha;
         time += max_double(out + (messages - 1) * gap, alpha + out / messages);
+        if (messages == 1) /* then alpha is in */
+            alpha = 0;
         time += coll__cost_work(view, packing);
     }
     return time + alpha;

@@ -52,12 +52,10 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
 static double cost(const struct coll__problem *pb)
 {
-    double n = (double)coll__problem_bytes(pb), time = 0;
+    double n = (double)coll__problem_bytes(pb);
 
-    for (int d = 1; d < pb->nranks; d *= 2)
-        time += 2 * coll__cost_exchange(pb->view, d, n) +
-                coll__cost_work(pb->view, n);
-    return time;
+    return coll__cost_binomial(pb->view, pb->nranks, n, 1) +
+           coll__cost_binomial(pb->view, pb->nranks, n, 0);
 }
 
 const struct coll__algo coll__algo_allreduce_binomial = {

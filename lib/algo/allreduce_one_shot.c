@@ -34,8 +34,8 @@ static double cost(const struct coll__problem *pb)
 {
     double n = (double)coll__problem_bytes(pb);
 
-    return coll__cost_all(pb->view, n) +
-           coll__cost_work(pb->view, pb->nranks * n);
+    return coll__cost_all_reduced(pb->view, coll__cost_all(pb->view, n),
+                                  coll__cost_work(pb->view, pb->nranks * n));
 }
 
 const struct coll__algo coll__algo_allreduce_one_shot = {

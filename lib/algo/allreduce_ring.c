@@ -42,8 +42,8 @@ static double cost(const struct coll__problem *pb)
     double rounds = pb->nranks - 1;
     double share = (double)coll__problem_bytes(pb) / pb->nranks;
 
-    return 2 * rounds * coll__cost_ring(pb->view, share) +
-           rounds * coll__cost_work(pb->view, share);
+    return rounds * (coll__cost_ring_reduced(pb->view, share) +
+                     coll__cost_ring(pb->view, share));
 }
 
 const struct coll__algo coll__algo_allreduce_ring = {

@@ -41,8 +41,10 @@ static double cost(const struct coll__problem *pb)
 {
     double n = (double)coll__problem_bytes(pb);
 
-    return 2 * coll__cost_all(pb->view, n / pb->nranks) +
-           coll__cost_work(pb->view, n);
+    double all = coll__cost_all(pb->view, n / pb->nranks);
+
+    return coll__cost_all_reduced(pb->view, all, coll__cost_work(pb->view, n)) +
+           all;
 }
 
 const struct coll__algo coll__algo_allreduce_two_shot = {

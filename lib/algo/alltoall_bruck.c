@@ -98,7 +98,7 @@ static double cost(const struct coll__problem *pb)
     for (int k = 0; 1 << k < p; k++)
         time += coll__cost_shift(pb->view, 1 << k, n * count_bit(p, k)) +
                 coll__cost_work(pb->view, n * count_bit(p, k));
-    return time + coll__cost_work(pb->view, n * p);
+    return time + coll__cost_work(pb->view, n * p / 2);
 }
 
 const struct coll__algo coll__algo_alltoall_bruck = {

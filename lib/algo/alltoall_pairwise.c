@@ -60,9 +60,14 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 static double cost(const struct coll__problem *pb)
 {
     double n = coll__mean_part(pb, BUF_OUT);
-    double far = coll__cost_shift(pb->view, pb->nranks / 2, n);
+    /* what leaves at once is not paced */
+    double all = coll__cost_all(pb->view, n);
+    double time = 0;
+    int p = pb->nranks;
 
-    return (pb->nranks - 1) * far + coll__cost_work(pb->view, n);
+    for (int s = 1; s < p; s++)
+        time += coll__cost_shift(pb->view, s <= p / 2 ? s : p - s, n);
+    return n <= COLL__EAGER ? all : time;
 }
 
 const struct coll__algo coll__algo_alltoall_pairwise = {

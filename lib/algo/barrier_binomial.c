@@ -43,7 +43,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
 static double cost(const struct coll__problem *pb)
 {
-    return 2 * coll__cost_tree(pb->view, pb->nranks, 0);
+    return 2 * coll__cost_binomial(pb->view, pb->nranks, 1, 0);
 }
 
 const struct coll__algo coll__algo_barrier_binomial = {

@@ -37,11 +37,8 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
 static double cost(const struct coll__problem *pb)
 {
-    double n = (double)coll__problem_bytes(pb), time = 0;
-
-    for (int d = 1; d < pb->nranks; d *= 2)
-        time += coll__cost_exchange(pb->view, d, n);
-    return time;
+    return coll__cost_binomial(pb->view, pb->nranks,
+                               (double)coll__problem_bytes(pb), 0);
 }
 
 const struct coll__algo coll__algo_broadcast_binomial = {

@@ -30,13 +30,11 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
 static double cost(const struct coll__problem *pb)
 {
-    double n = (double)coll__problem_bytes(pb), k = 1;
-    size_t chunk = pb->view->chunk;
+    double n = (double)coll__problem_bytes(pb), k = coll__pieces(pb->view, n);
 
-    if (chunk && n > (double)chunk)
-        k = n / (double)chunk;
     return pb->nranks > 1
-               ? (pb->nranks - 2 + k) * coll__cost_ring(pb->view, n / k)
+               ? (pb->nranks - 1) * coll__cost_ring(pb->view, n / k) +
+                     (k - 1) * coll__cost_ring_next(pb->view, n / k)
                : 0;
 }
 

@@ -82,7 +82,7 @@ static double cost(const struct coll__problem *pb)
 {
     double share = (double)coll__problem_bytes(pb) / pb->nranks;
 
-    return coll__cost_tree(pb->view, pb->nranks, share) +
+    return coll__cost_gather(pb->view, pb->nranks, share) +
            (pb->nranks - 1) * coll__cost_ring(pb->view, share);
 }
 

@@ -31,7 +31,7 @@ static double cost(const struct coll__problem *pb)
 {
     double n = coll__mean_part(pb, BUF_OUT);
 
-    return coll__cost_fan(pb->view, pb->nranks - 1, pb->nranks - 1, n);
+    return coll__cost_fan_in(pb->view, pb->nranks - 1, pb->nranks - 1, n);
 }
 
 const struct coll__algo coll__algo_gather_direct = {

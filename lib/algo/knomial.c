@@ -80,6 +80,15 @@ static double level_cost(const struct coll__problem *pb, int m, int d, double n)
     return coll__cost_fan(pb->view, fan, fan * d, n);
 }
 
+/* Above a power of two the root has one more message, which costs no latency:
+ * the tree's longest way does not have it. */
+static double odd_cost(const struct coll__problem *pb, double n)
+{
+    return power2_below(pb->nranks) < pb->nranks
+               ? coll__cost_ring_next(pb->view, n)
+               : 0;
+}
+
 double coll__knomial_up_cost(const struct coll__problem *pb)
 {
     const struct coll__view *view = pb->view;
@@ -88,11 +97,11 @@ double coll__knomial_up_cost(const struct coll__problem *pb)
     int m = power2_below(pb->nranks);
 
     for (int d = 1; d < m; d *= COLL__RADIX)
-        time += coll__cost_absorb(k, level_cost(pb, m, d, n),
-                                  level_fan(m, d) * work);
-    if (m < pb->nranks)
-        time += coll__cost_absorb(k, coll__cost_message(view, 1, n), work);
-    return time;
+        time += k > 1 ? coll__cost_absorb(k, level_cost(pb, m, d, n),
+                                          level_fan(m, d) * work)
+                      : coll__cost_all_reduced(view, level_cost(pb, m, d, n),
+                                               level_fan(m, d) * work);
+    return time + odd_cost(pb, n) + (m < pb->nranks ? work : 0);
 }
 
 double coll__knomial_down_cost(const struct coll__problem *pb)
@@ -102,5 +111,5 @@ double coll__knomial_down_cost(const struct coll__problem *pb)
 
     for (int d = 1; d < m; d *= COLL__RADIX)
         time += level_cost(pb, m, d, n);
-    return time + (m < pb->nranks ? coll__cost_message(pb->view, 1, n) : 0);
+    return time + odd_cost(pb, n);
 }

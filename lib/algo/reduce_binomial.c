@@ -52,10 +52,9 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
 static double cost(const struct coll__problem *pb)
 {
-    double n = (double)coll__problem_bytes(pb), time = 0;
+    double n = (double)coll__problem_bytes(pb);
+    double time = coll__cost_binomial(pb->view, pb->nranks, n, 1);
 
-    for (int d = 1; d < pb->nranks; d *= 2)
-        time += coll__cost_tree(pb->view, d, n) + coll__cost_work(pb->view, n);
     if (pb->order != ORDER_FREE && pb->root)
         time += coll__cost_message(pb->view, pb->nranks, n);
     return time;

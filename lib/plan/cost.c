@@ -24,29 +24,76 @@ static double level_time(const struct coll__view *view, int l, double flows,
     return level->alpha + n * max_double(level->beta, flows * level->share);
 }
 
+/* The latency of a round in which all send that far.  Of the rounds of doubling
+ * distances below a group's size, a chain of messages leaves the group in one
+ * at the most: the last one pays for that. */
+static double shift_alpha(const struct coll__view *view, int distance)
+{
+    int l = view->n_levels - 1;
+
+    while (l && view->is_contiguous && 2 * distance < below(view, l))
+        l--;
+    return view->levels[l].alpha;
+}
+
 double coll__cost_shift(const struct coll__view *view, int distance, double n)
 {
     double time = 0;
 
     for (int l = 0; l < view->n_levels; l++) {
+        const struct coll__level *level = &view->levels[l];
         int size = below(view, l), flows = size;
 
         if (view->is_contiguous && distance < size)
             flows = distance;
-        if (view->levels[l].size_max > size)
-            time = max_double(time, level_time(view, l, flows, n));
+        if (level->size_max > size)
+            time = max_double(time, n * max_double(level->beta,
+                                                   flows * level->share));
     }
-    return time;
+    return shift_alpha(view, distance) + time;
+}
+
+/* Edges of the ring that join groups of the level below l: it enters each once,
+ * and those that enter a group of l itself belong to a level above. */
+static int ring_edges(const struct coll__view *view, int l)
+{
+    int n_below = l ? view->levels[l - 1].n_groups : view->nranks;
+
+    return l == view->n_levels - 1 ? n_below
+                                   : n_below - view->levels[l].n_groups;
+}
+
+/* s a byte of a message that has its group's way out to itself. */
+static double alone(const struct coll__level *level)
+{
+    return max_double(level->beta, level->share);
+}
+
+/* A message on the mean edge of the ring. */
+static double mean_edge(const struct coll__view *view, double n)
+{
+    double sum = 0;
+
+    for (int l = 0; l < view->n_levels; l++)
+        sum += ring_edges(view, l) *
+               (view->levels[l].alpha + n * alone(&view->levels[l]));
+    return sum / view->nranks;
 }
 
 double coll__cost_ring(const struct coll__view *view, double n)
 {
-    double time = 0;
+    double k = coll__pieces(view, n);
 
-    for (int l = 0; l < view->n_levels; l++)
-        if (view->levels[l].size_max > below(view, l))
-            time = max_double(time, level_time(view, l, 1, n));
-    return time;
+    return max_double(mean_edge(view, n / k),
+                      k * coll__cost_ring_next(view, n / k));
+}
+
+double coll__cost_ring_reduced(const struct coll__view *view, double n)
+{
+    double k = coll__pieces(view, n), work = coll__cost_work(view, n / k);
+
+    return max_double(mean_edge(view, n / k) + work,
+                      k * max_double(coll__cost_ring_next(view, n / k), work));
 }
 
 double coll__cost_ring_next(const struct coll__view *view, double n)
@@ -56,9 +103,8 @@ double coll__cost_ring_next(const struct coll__view *view, double n)
     for (int l = 0; l < view->n_levels; l++) {
         const struct coll__level *level = &view->levels[l];
 
-        if (level->size_max > below(view, l))
-            time = max_double(time, level->gap + n * max_double(level->beta,
-                                                                level->share));
+        if (ring_edges(view, l))
+            time = max_double(time, max_double(level->gap, n * alone(level)));
     }
     return time;
 }
@@ -90,6 +136,17 @@ double coll__cost_tree(const struct coll__view *view, int distance, double n)
     return level_time(view, l, flows > 1 ? flows : 1, n);
 }
 
+double coll__cost_binomial(const struct coll__view *view, int p, double n,
+                           int is_reduced)
+{
+    double work = is_reduced ? coll__cost_work(view, n) : 0, time = 0;
+    int m = 1;
+
+    for (; m <= p / 2; m *= 2)
+        time += coll__cost_tree(view, m, n) + work;
+    return m < p ? time + coll__cost_ring_next(view, n) + work : time;
+}
+
 double coll__cost_message(const struct coll__view *view, int distance,
                           double n)
 {
@@ -101,27 +158,51 @@ double coll__cost_fan(const struct coll__view *view, int fan, int distance,
 {
     const struct coll__level *level =
         &view->levels[level_of(view, distance)];
+    double each = n * alone(level);
 
     return fan < 1 ? 0
-                   : level->alpha + (fan - 1) * level->gap +
-                         fan * n * max_double(level->beta, level->share);
+                   : level->alpha + each +
+                         (fan - 1) * max_double(level->gap, each);
+}
+
+double coll__cost_fan_in(const struct coll__view *view, int fan, int distance,
+                         double n)
+{
+    const struct coll__level *near = &view->levels[0];
+    double each = n * alone(near);
+
+    if (fan < 1)
+        return 0;
+    return max_double(coll__cost_message(view, distance, n),
+                      near->alpha + each +
+                          (fan - 1) * max_double(near->gap, each));
 }
 
 double coll__cost_all(const struct coll__view *view, double n)
 {
     double p = view->nranks, time = 0;
+    const struct coll__level *last = &view->levels[view->n_levels - 1];
 
     for (int l = 0; l < view->n_levels; l++) {
         const struct coll__level *level = &view->levels[l];
         double size = below(view, l), all = level->size_max;
 
         if (all > size)
-            time = max_double(
-                time, level->alpha + (p - 1) * level->gap +
-                          n * max_double((p - 1) * level->beta,
-                                         size * (p - size) * level->share));
+            time = max_double(time, n * max_double((p - 1) * level->beta,
+                                                   size * (p - size) *
+                                                       level->share));
     }
-    return time;
+    return last->alpha + max_double(time, (p - 2) * last->gap);
+}
+
+double coll__cost_all_reduced(const struct coll__view *view, double come,
+                              double work)
+{
+    double alpha = view->levels[view->n_levels - 1].alpha;
+
+    come -= alpha;
+    return alpha + max_double(come, work) +
+           (come < work ? come : work) / 2;
 }
 
 double coll__pieces(const struct coll__view *view, double n)

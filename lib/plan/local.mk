@@ -16,7 +16,10 @@ libcore_la_SOURCES += \
 	%D%/scan.c %D%/scan.h \
 	%D%/select.c %D%/select.h \
 	%D%/prove.c %D%/prove.h \
-	%D%/sim.h \
+	%D%/sim.c %D%/sim.h \
+	%D%/sim_queue.c %D%/sim_queue.h \
+	%D%/sim_steps.c %D%/sim_steps.h \
+	%D%/view_fabric.c \
 	%D%/sets.c %D%/sets.h \
 	%D%/trees.c %D%/trees.h \
 	%D%/tune.c %D%/tune.h \

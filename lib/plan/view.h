@@ -27,9 +27,13 @@ struct coll__level {
     /* A message of n bytes alone takes alpha + n beta.  Messages that leave
      * (or enter) one group of the level below at the same time share `share`:
      * k of them, of n bytes each, take alpha + n max(beta, k share).  A rank
-     * that sends several messages sends the next one `gap` after the last. */
+     * that sends several messages sends the next one after max(gap, n beta).
+     * sim.c describes the machine behind these numbers. */
     double alpha, beta, share, gap; /* s, s a byte, s a byte, s */
 };
+
+/* Messages up to here leave whether or not the receiver is ready, bytes. */
+#define COLL__EAGER 8192
 
 struct coll__view {
     int nranks, n_levels;
@@ -110,8 +114,12 @@ void coll__view_flat(struct coll__view *view, int nranks,
 /* Every rank sends n bytes to rank + distance (modulo nranks), all at once. */
 double coll__cost_shift(const struct coll__view *view, int distance, double n);
 
-/* The same between neighbours in the ring. */
+/* The same between neighbours in the ring, a round of many: ranks run ahead of
+ * each other, so the mean of the links counts, or the slowest one's bytes. */
 double coll__cost_ring(const struct coll__view *view, double n);
+
+/* The same where each rank reduces what it gets before it passes it on. */
+double coll__cost_ring_reduced(const struct coll__view *view, double n);
 
 /* Of a stream of messages to that neighbour: from one to the next. */
 double coll__cost_ring_next(const struct coll__view *view, double n);
@@ -125,17 +133,32 @@ double coll__cost_exchange(const struct coll__view *view, int distance,
  * a tree. */
 double coll__cost_tree(const struct coll__view *view, int distance, double n);
 
+/* The whole of n bytes down a binomial tree over p ranks (or up it, reduced at
+ * each rank): as many rounds as the next lower power of two has, and one more
+ * message of the root when p is above that. */
+double coll__cost_binomial(const struct coll__view *view, int p, double n,
+                           int is_reduced);
+
 /* One message alone, to a rank `distance` away. */
 double coll__cost_message(const struct coll__view *view, int distance,
                           double n);
 
-/* One rank sends (or gets) messages of n bytes each to `fan` others, at most
+/* One rank sends messages of n bytes each to `fan` others, at most
  * `distance` away. */
 double coll__cost_fan(const struct coll__view *view, int fan, int distance,
                       double n);
 
+/* The same where one rank gets them, all at once: the near ones come first. */
+double coll__cost_fan_in(const struct coll__view *view, int fan, int distance,
+                         double n);
+
 /* Every rank sends n bytes to each of the others, all at once. */
 double coll__cost_all(const struct coll__view *view, double n);
+
+/* All operands have come in `come` s and it takes `work` s to combine them:
+ * about half of the shorter is hidden behind the longer. */
+double coll__cost_all_reduced(const struct coll__view *view, double come,
+                              double work);
 
 /* The number of pieces that a message of n bytes is cut into (pass_split.c), a
  * fraction for a shorter last one. */
