@@ -6,6 +6,7 @@ scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 out=$scratch/out
 err=$scratch/err
+topo=${srcdir:-.}/tests/topo
 plan=$scratch/a.plan
 unset COLL_LOG
 
@@ -49,6 +50,10 @@ shows ' wins: ' -c allreduce -n 16384 -b 64M --explain
 shows '^\* ring .* 1\.00 ' -c allreduce -n 8 -b 64M --algo ring --explain
 shows '^- ring .*reproducible' -c allreduce -n 8 --order canonical --explain
 shows '"candidates"' -c allreduce -n 16 --explain --json
+before=$(date +%s)
+shows 'fat' -c allreduce -n 16384 -b 64M --topology "$topo/fattree.topo" --explain
+[ "$(grep -c ' [mu]*s .*%)$' "$out")" -ge 6 ] || fail "less than six candidates"
+[ $(($(date +%s) - before)) -le 10 ] || fail "16,384 ranks take long to explain"
 
 # dump, and the same file back
 shows '^rank 2 ' -c allreduce -n 3 -b 48 -a ring --dump
@@ -83,10 +88,16 @@ refused 1 'cannot read the plan file' --check "$scratch"
 shows ' plans proven in .* 0 failures' --check --all --ranks 1:9
 shows '"failures": 0' --check --all --ranks 1:3 --json
 
+# on the links of a machine
+shows '^simulated ' -c allreduce -n 64 -b 1M -a ring --topology "$topo/fattree.topo" --simulate
+shows '"simulated_s"' -c broadcast -n 64 --topology "$topo/fattree.topo" --placement cyclic \
+    --simulate --json
+
 # a picture
 if command -v gnuplot > /dev/null; then
     shows '^from 8 B ' -c allreduce -n 64 --crossover "$scratch/x.svg"
     grep -q '</svg>' "$scratch/x.svg" || fail "no picture"
+    shows '^from ' -c allreduce -n 16 --topology "$topo/fattree.topo" --crossover "$scratch/y.svg"
     refused 1 'cannot write' -c allreduce -n 64 --crossover /nonexistent/x.svg
 fi
 program=$(pwd)/tools/coll_plan
@@ -115,9 +126,13 @@ refused 2 'add --rank' -c allreduce -n 2048 --dump
 refused 2 'such as 1:65' --check --all
 refused 2 'goes with --check' -c allreduce --all --ranks 1:4 --dump
 refused 2 'goes with --check --all' -c allreduce --ranks 1:4 --dump
+refused 2 'needs the links' -c allreduce -n 4 --simulate
 refused 2 'needs a value' -c allreduce -n 4 --explain --bytes
 refused 2 'unknown option --frobnicate' --frobnicate
 refused 2 'unexpected argument more' -c allreduce -n 4 --explain more
+refused 1 'nonexistent' -c allreduce -n 4 --topology /nonexistent --explain
+printf 'nonsense\n' > "$scratch/bad.topo"
+refused 1 'bad.topo:1' -c allreduce -n 4 --topology "$scratch/bad.topo" --explain
 if [ -w /dev/full ]; then
     tools/coll_plan -c allreduce -n 4 --dump > /dev/full 2> "$err"
     [ $? = 1 ] && grep -q 'cannot write' "$err" || fail "a full disk goes unnoticed"

@@ -15,7 +15,7 @@ tools_coll_tune_LDADD = libcoll.la $(JANSSON_LIBS) -lm
 bin_PROGRAMS += tools/coll_plan
 tools_coll_plan_SOURCES = %D%/plan/args.c %D%/plan/check.c \
 	%D%/plan/check_all.c %D%/plan/crossover.c %D%/plan/explain.c \
-	%D%/plan/json.c %D%/plan/machine.c %D%/plan/main.c %D%/plan/show.c \
+	%D%/plan/json.c %D%/plan/machine.c %D%/plan/main.c %D%/plan/show.c %D%/plan/simulate.c \
 	%D%/plan/tool.h
 tools_coll_plan_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tools_coll_plan_LDADD = libcore.la $(JANSSON_LIBS)

@@ -24,6 +24,7 @@ static const char usage[] =
     "      --dot             a drawing of the plans for graphviz\n"
     "      --check [FILE]    prove the chosen algorithm's plans, or a file's\n"
     "      --check --all     prove every algorithm over a range of ranks\n"
+    "      --simulate        run all ranks' plans on the links of --topology\n"
     "      --crossover SVG   draw each algorithm's time from 8 B to 1 GiB\n"
     "\n"
     "Options:\n"
@@ -35,11 +36,12 @@ static const char usage[] =
     "      --order ORDER     free, canonical (reproducible) or ranks [free]\n"
     "  -r, --root R          [0]\n"
     "      --in-place\n"
+    "      --topology FILE   the machine; without it one of hosts of 8 ranks\n"
     "      --placement HOW   of ranks on hosts: block or cyclic [block]\n"
     "  -a, --algo NAME       this algorithm instead of the best\n"
     "      --chunk SIZE      of the pipeline; 0 leaves messages whole [128K]\n"
     "      --rank R          dump or draw this rank's plan alone\n"
-    "      --json            for explain, dump and check\n"
+    "      --json            for explain, dump, check and simulate\n"
     "  -h, --help\n"
     "  -V, --version\n"
     "\n"
@@ -68,9 +70,11 @@ enum {
     OPT_DUMP,
     OPT_DOT,
     OPT_CHECK,
+    OPT_SIMULATE,
     OPT_CROSSOVER,
     OPT_ORDER,
     OPT_IN_PLACE,
+    OPT_TOPOLOGY,
     OPT_PLACEMENT,
     OPT_CHUNK,
     OPT_RANK,
@@ -83,6 +87,7 @@ static const struct option options[] = {
     {"dump", no_argument, NULL, OPT_DUMP},
     {"dot", no_argument, NULL, OPT_DOT},
     {"check", no_argument, NULL, OPT_CHECK},
+    {"simulate", no_argument, NULL, OPT_SIMULATE},
     {"crossover", required_argument, NULL, OPT_CROSSOVER},
     {"collective", required_argument, NULL, 'c'},
     {"ranks", required_argument, NULL, 'n'},
@@ -92,6 +97,7 @@ static const struct option options[] = {
     {"order", required_argument, NULL, OPT_ORDER},
     {"root", required_argument, NULL, 'r'},
     {"in-place", no_argument, NULL, OPT_IN_PLACE},
+    {"topology", required_argument, NULL, OPT_TOPOLOGY},
     {"placement", required_argument, NULL, OPT_PLACEMENT},
     {"algo", required_argument, NULL, 'a'},
     {"chunk", required_argument, NULL, OPT_CHUNK},
@@ -238,6 +244,9 @@ static int take_value(int letter, struct job *job)
         return coll__algo_check(optarg)
                    ? say(2, "--algo: %s", strchr(coll_last_error(), ' ') + 1)
                    : 0;
+    case OPT_TOPOLOGY:
+        job->topology = optarg;
+        return 0;
     case OPT_IN_PLACE:
         job->in_place = 1;
         return 0;
@@ -344,7 +353,8 @@ static int check_job(const struct job *job)
         return say(2, "a range of --ranks goes with --check --all alone");
     if (job->json &&
         (job->action == ACTION_DOT || job->action == ACTION_CROSSOVER))
-        return say(2, "--json goes with --explain, --dump and --check");
+        return say(2, "--json goes with --explain, --dump, --check and "
+                   "--simulate");
     return check_sizes(job);
 }
 

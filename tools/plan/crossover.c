@@ -5,6 +5,7 @@
  * pipe and writes the SVG to its standard output, which is the file.
  */
 #include "tools/plan/tool.h"
+#include "lib/util/util.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,10 +19,13 @@
 extern char **environ;
 
 enum { MAX_ALGOS = 256, N_SIZES = 28 }; /* 8 B << 27 = 1 GiB */
+#define MAX_STEPS 1e5 /* messages of a simulation that is still quick */
+#define MAX_SECONDS 5 /* for all simulations */
 
 struct curve {
     const struct coll__algo *algo;
-    double predicted[N_SIZES]; /* s; 0: none */
+    double predicted[N_SIZES], simulated[N_SIZES]; /* s; 0: none */
+    int has_simulated;
 };
 
 struct plot {
@@ -29,6 +33,7 @@ struct plot {
     struct machine machine;
     struct curve curves[MAX_ALGOS];
     int n_curves;
+    double begin;
 };
 
 /* ---- the numbers ---------------------------------------------------------- */
@@ -40,6 +45,25 @@ static struct curve *curve_of(struct plot *plot, const struct coll__algo *algo)
             return &plot->curves[i];
     plot->curves[plot->n_curves].algo = algo;
     return &plot->curves[plot->n_curves++];
+}
+
+/* Simulate where it costs little: some log p messages a rank, or few ranks. */
+static void simulate_point(struct plot *plot, struct curve *curve, int s,
+                           const struct coll__problem *pb)
+{
+    double p = pb->nranks, pieces = 1 + (double)coll__problem_bytes(pb) /
+                                            (double)max_size(plot->job->chunk,
+                                                             4096);
+    struct coll__sim_result result;
+
+    if (!plot->machine.fabric || pb->in_counts || pb->out_counts ||
+        p * (p + pieces) > MAX_STEPS ||
+        coll__now() - plot->begin > MAX_SECONDS ||
+        coll__sim_run(curve->algo, pb, plot->machine.fabric,
+                      plot->job->placement, &result))
+        return;
+    curve->simulated[s] = result.seconds;
+    curve->has_simulated = 1;
 }
 
 static int compute_size(struct plot *plot, int s)
@@ -54,8 +78,12 @@ static int compute_size(struct plot *plot, int s)
     if (rc)
         return rc;
     n = coll__algo_candidates(&cast.pbs[0], job.algo, list, MAX_ALGOS);
-    for (int i = 0; i < n && !list[i].refusal; i++)
-        curve_of(plot, list[i].algo)->predicted[s] = list[i].seconds;
+    for (int i = 0; i < n && !list[i].refusal; i++) {
+        struct curve *curve = curve_of(plot, list[i].algo);
+
+        curve->predicted[s] = list[i].seconds;
+        simulate_point(plot, curve, s, &cast.pbs[0]);
+    }
     cast_fini(&cast);
     return 0;
 }
@@ -96,10 +124,15 @@ static void write_script(const struct plot *plot, FILE *to)
         write_name(plot->curves[i].algo->name, to);
         fputc('"', to);
         separator = ", ";
+        if (plot->curves[i].has_simulated)
+            fprintf(to, ", '-' with points lc %d pt 7 ps 0.4 notitle", i + 1);
     }
     fputc('\n', to);
-    for (int i = 0; i < plot->n_curves; i++)
+    for (int i = 0; i < plot->n_curves; i++) {
         write_points(plot->curves[i].predicted, to);
+        if (plot->curves[i].has_simulated)
+            write_points(plot->curves[i].simulated, to);
+    }
 }
 
 /* Start gnuplot with its input from a pipe and its output to svg; the pipe's
@@ -190,6 +223,7 @@ int crossover(const struct job *job)
     int rc;
 
     plot.job = job;
+    plot.begin = coll__now();
     rc = machine_init(&plot.machine, job, job->ranks);
     if (rc)
         return rc;

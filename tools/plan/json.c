@@ -108,7 +108,7 @@ int json_dump(const struct coll__plans *plans, int rank)
                            number(pb->count), "plans", ranks));
 }
 
-/* ---- check ---------------------------------------------------------------- */
+/* ---- check and simulate --------------------------------------------------- */
 
 int json_check(const struct coll__plans *plans, const char *why)
 {
@@ -126,4 +126,17 @@ int json_check_all(long n_problems, long n_plans, long n_failed,
                            (json_int_t)n_problems, "plans", (json_int_t)n_plans,
                            "failures", (json_int_t)n_failed, "seconds",
                            seconds));
+}
+
+int json_simulate(const struct job *job, const struct machine *machine,
+                  const struct coll__algo *algo, double predicted,
+                  const struct coll__sim_result *result)
+{
+    return print(json_pack(
+        "{s:s, s:s, s:I, s:i, s:s, s:f, s:f, s:I, s:f, s:i}", "collective",
+        coll_collective_name(job->collective), "algorithm", algo->name, "bytes",
+        number(job->bytes), "ranks", job->ranks, "machine", machine->what,
+        "predicted_s", predicted, "simulated_s", result->seconds, "messages",
+        (json_int_t)result->n_messages, "bytes_sent", result->bytes,
+        "last_rank", result->last_rank));
 }

@@ -54,15 +54,36 @@ static int standard_machine(struct machine *m, const struct job *job, int ranks)
     return 0;
 }
 
+static int machine_of_file(struct machine *m, const struct job *job, int ranks)
+{
+    int n_hosts;
+
+    if (coll__fabric_load(job->topology, &m->fabric))
+        return say_last();
+    if (coll__view_of_fabric(&m->view, m->fabric, ranks, job->placement,
+                             job->chunk)) {
+        coll__fabric_destroy(m->fabric);
+        return say_last();
+    }
+    n_hosts = coll__fabric_n_hosts(m->fabric);
+    snprintf(m->what, sizeof(m->what), "%s: %d host%s, seats for %d ranks",
+             coll__fabric_name(m->fabric), n_hosts, n_hosts > 1 ? "s" : "",
+             coll__fabric_n_seats(m->fabric));
+    return 0;
+}
+
 int machine_init(struct machine *m, const struct job *job, int ranks)
 {
     *m = (struct machine){0};
-    return standard_machine(m, job, ranks);
+    return job->topology ? machine_of_file(m, job, ranks)
+                         : standard_machine(m, job, ranks);
 }
 
 void machine_fini(struct machine *m)
 {
     coll__view_fini(&m->view);
+    if (m->fabric)
+        coll__fabric_destroy(m->fabric);
 }
 
 /* ---- the problem ---------------------------------------------------------- */

@@ -33,6 +33,8 @@ static int act(const struct job *job)
         return draw(job);
     case ACTION_CHECK:
         return job->all ? check_all(job) : check(job);
+    case ACTION_SIMULATE:
+        return simulate(job);
     case ACTION_CROSSOVER:
         return crossover(job);
     case ACTION_NONE:

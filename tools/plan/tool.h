@@ -10,7 +10,7 @@
 #include "lib/plan/plans.h"
 #include "lib/plan/prove.h"
 #include "lib/plan/select.h"
-#include "lib/topo/fabric.h"
+#include "lib/plan/sim.h"
 
 enum action {
     ACTION_NONE,
@@ -18,6 +18,7 @@ enum action {
     ACTION_DUMP,
     ACTION_DOT,
     ACTION_CHECK,
+    ACTION_SIMULATE,
     ACTION_CROSSOVER
 };
 
@@ -32,13 +33,14 @@ struct job {
     size_t bytes, chunk;
     int ranks, ranks_to; /* 0: not given; a range for --all only */
     int root, in_place, rank; /* rank -1: all */
-    const char *algo, *file, *svg;
+    const char *topology, *algo, *file, *svg;
     enum coll__placement placement;
     int all, json;
 };
 
 /* The machine that plans are made for. */
 struct machine {
+    struct coll__fabric *fabric; /* NULL: the standard machine */
     struct coll__view view;
     char what[160];
 };
@@ -84,6 +86,7 @@ int dump(const struct job *job);
 int draw(const struct job *job);
 int check(const struct job *job);
 int check_all(const struct job *job);
+int simulate(const struct job *job);
 int crossover(const struct job *job);
 
 /* ---- json.c -------------------------------------------------------------- */
@@ -100,5 +103,8 @@ int json_dump(const struct coll__plans *plans, int rank);
 int json_check(const struct coll__plans *plans, const char *why);
 int json_check_all(long n_problems, long n_plans, long n_failed,
                    double seconds);
+int json_simulate(const struct job *job, const struct machine *machine,
+                  const struct coll__algo *algo, double predicted,
+                  const struct coll__sim_result *result);
 
 #endif

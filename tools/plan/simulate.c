@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* simulate.c - all ranks' plans on the links of a machine, beside the price. */
+#include "tools/plan/tool.h"
+
+#include <stdio.h>
+
+static void print_result(const struct machine *m,
+                         const struct coll__problem *pb,
+                         const struct coll__algo *algo, double predicted,
+                         const struct coll__sim_result *r)
+{
+    char time[24], size[24], name[COLL__LINK_NAME] = "";
+
+    printf("%s %s of %s over %d ranks\nmachine %s\n",
+           coll_collective_name(pb->collective), algo->name,
+           bytes_text(coll__problem_bytes(pb), size), pb->nranks, m->what);
+    printf("simulated  %s\n", seconds_text(r->seconds, time));
+    printf("predicted  %s (%.2f of it)\n", seconds_text(predicted, time),
+           r->seconds > 0 ? predicted / r->seconds : 1);
+    printf("sent       %ld messages, %s\n", r->n_messages,
+           bytes_text((size_t)r->bytes, size));
+    if (r->busiest >= 0) {
+        coll__fabric_link_name(m->fabric, r->busiest, name);
+        printf("busiest    %s, for %s\n", name, seconds_text(r->busy, time));
+    }
+    printf("last       rank %d\n", r->last_rank);
+}
+
+static int simulate_problem(const struct job *job, const struct machine *m,
+                            const struct coll__problem *pb)
+{
+    const struct coll__algo *algo = choose(job, pb);
+    struct coll__sim_result result;
+    double predicted;
+
+    if (!algo)
+        return 1;
+    if (coll__sim_run(algo, pb, m->fabric, job->placement, &result))
+        return say_last();
+    predicted = algo->cost(pb);
+    if (job->json)
+        return json_simulate(job, m, algo, predicted, &result);
+    print_result(m, pb, algo, predicted, &result);
+    return 0;
+}
+
+int simulate(const struct job *job)
+{
+    struct machine m;
+    struct cast cast;
+    int rc;
+
+    if (!job->topology)
+        return say(2, "--simulate needs the links of a --topology FILE");
+    if (coll__has_in_counts(job->collective) ||
+        coll__has_out_counts(job->collective))
+        return say(2, "--simulate takes no collective whose name ends in v; "
+                   "take the one without");
+    rc = machine_init(&m, job, job->ranks);
+    if (rc)
+        return rc;
+    rc = cast_init(&cast, job, &m);
+    if (!rc) {
+        rc = simulate_problem(job, &m, &cast.pbs[0]);
+        cast_fini(&cast);
+    }
+    machine_fini(&m);
+    return rc;
+}
