@@ -116,7 +116,7 @@ static const struct exception exceptions[] = {
     {COLL_GATHER, "binomial", 1.30, 0.10},
     {COLL_REDUCE, "binomial", 0.20, 0.10},
     {COLL_REDUCE, "direct", 0.35, 0.30},
-    {COLL_REDUCE, "double_tree", 0.40, 0.30},
+    {COLL_REDUCE, "double_tree", 0.40, 0.40},
     {COLL_REDUCE, "hierarchical", 0.10, 0.20},
     {COLL_REDUCE, "knomial", 0.30, 0.25},
     {COLL_REDUCE, "rabenseifner", 0.75, 0.65},
