@@ -205,43 +205,6 @@ int coll__plan_nest(struct coll__plan *plan, const struct coll__algo *algo,
 const struct coll__algo *coll__algo_find(enum coll_collective collective,
                                          const char *name);
 
-/* ---- levels -------------------------------------------------------------- */
-
-/* Those who act in one group of a level: the leaders (the lowest ranks) of the
- * groups below; on level 0 all. */
-struct coll__leaders {
-    int *ranks; /* [n], in order; ranks[0] leads this level's group */
-    int n, me;  /* the asking rank's place among them, -1: it is none */
-};
-
-/* Those in the group of `rank`; returns plan_status(). */
-int coll__leaders_init(struct coll__leaders *leaders,
-                       const struct coll__view *view, int level, int rank,
-                       struct coll__plan *plan);
-void coll__leaders_fini(struct coll__leaders *leaders);
-
-/* Does a rank act on this level?  How many do in a group, at most? */
-int coll__leads(const struct coll__view *view, int level, int rank);
-int coll__leaders_max(const struct coll__view *view, int level);
-
-/* n of them with the prices of their level; nothing to free. */
-void coll__view_inner(struct coll__view *inner, const struct coll__view *view,
-                      int level, int n);
-
-/* The cheapest of names[] (NULL at the end, each of which serves it) for an
- * inner problem, and its time. */
-const struct coll__algo *coll__algo_pick(const struct coll__problem *inner,
-                                         const char *const names[],
-                                         double *seconds);
-
-/* The .refuses of algorithms that go by levels. */
-static inline const char *coll__needs_groups(const struct coll__problem *pb)
-{
-    return pb->view && pb->view->n_levels > 1
-               ? NULL
-               : "needs ranks in groups, such as hosts";
-}
-
 /* ---- small numbers -------------------------------------------------------- */
 
 /* The least k with 2^k >= n. */

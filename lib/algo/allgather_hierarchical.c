@@ -26,7 +26,7 @@
  * Source: Karonis et al., "Exploiting hierarchy in parallel computer networks
  * to optimize collective operation performance", IPDPS 2000.
  */
-#include "lib/algo/algo.h"
+#include "lib/algo/levels.h"
 #include "lib/util/util.h"
 
 #include <stdlib.h>
@@ -90,7 +90,7 @@ static struct coll__span led_by(const struct tree *tree, int level, int rank)
 /* ---- the three parts ----------------------------------------------------- */
 
 static void collect(const struct tree *tree, int level,
-                    const struct coll__leaders *in)
+                    const struct coll__team *in)
 {
     if (in->me > 0)
         plan_send(tree->plan, in->ranks[0],
@@ -99,29 +99,24 @@ static void collect(const struct tree *tree, int level,
         plan_recv(tree->plan, in->ranks[i], led_by(tree, level, in->ranks[i]));
 }
 
-/* Choose for n ranks of one level by `bytes`, in each block of an allgather(v)
- * or in all of a broadcast. */
-static const struct coll__algo *choose(const struct coll__problem *pb,
-                                       enum coll_collective collective,
-                                       int level, int n, double bytes,
-                                       double *seconds)
+/* The problem of n ranks of one level as it is priced, by `bytes` in each block
+ * of an allgather(v) or in all of a broadcast. */
+static struct coll__problem priced_of(const struct coll__problem *pb,
+                                      enum coll_collective collective,
+                                      int level, int n, double bytes,
+                                      struct coll__view *flat)
 {
-    struct coll__view view;
-    struct coll__problem inner = {.collective = collective,
-                                  .type = COLL_U8,
-                                  .nranks = n,
-                                  .count = (size_t)bytes,
-                                  .view = &view};
+    struct coll__problem priced =
+        coll__level_problem(pb, collective, level, n, 1, flat);
 
-    coll__view_inner(&view, pb->view, level, n);
-    return coll__algo_pick(
-        &inner, collective == COLL_BROADCAST ? broadcasts : allgathers,
-        seconds);
+    priced.type = COLL_U8; /* a mean may be no whole number of elements */
+    priced.count = (size_t)bytes;
+    return priced;
 }
 
 /* Set the counts of whole groups; 1 when they are all the same. */
 static int count_groups(const struct tree *tree, int level,
-                        const struct coll__leaders *in, size_t *counts,
+                        const struct coll__team *in, size_t *counts,
                         size_t *displs)
 {
     size_t size = coll_type_size(tree->pb->type);
@@ -138,20 +133,17 @@ static int count_groups(const struct tree *tree, int level,
 }
 
 static void join(const struct tree *tree, int level,
-                 const struct coll__leaders *in)
+                 const struct coll__team *in)
 {
     const struct coll__problem *pb = tree->pb;
     size_t *counts = coll__plan_alloc(tree->plan, 2 * in->n, sizeof(*counts));
     struct coll__frame frame = {.ranks = in->ranks,
                                 .out = places(tree, 0, pb->nranks)};
-    struct coll__view view;
-    struct coll__problem inner = {.collective = COLL_ALLGATHER,
-                                  .type = pb->type,
-                                  .nranks = in->n,
-                                  .rank = in->me,
-                                  .in_place = 1,
-                                  .view = &view};
-    double seconds, mean = (double)frame.out.len / in->n;
+    struct coll__view flat;
+    struct coll__problem priced =
+        priced_of(pb, COLL_ALLGATHER, level, in->n,
+                  (double)frame.out.len / in->n, &flat);
+    struct coll__problem inner = priced;
 
     if (!counts)
         return;
@@ -160,34 +152,30 @@ static void join(const struct tree *tree, int level,
         inner.out_counts = counts;
         inner.out_displs = counts + in->n;
     }
+    inner.type = pb->type;
     inner.count = counts[in->me];
-    coll__view_inner(&view, pb->view, level, in->n);
-    coll__plan_nest(tree->plan,
-                    choose(pb, COLL_ALLGATHER, level, in->n, mean, &seconds),
-                    &inner, &frame);
+    inner.rank = in->me;
+    inner.in_place = 1;
+    coll__plan_cheapest(tree->plan, &inner, &priced, allgathers, &frame);
     free(counts);
 }
 
 static void spread(const struct tree *tree, int level,
-                   const struct coll__leaders *in)
+                   const struct coll__team *in)
 {
     const struct coll__problem *pb = tree->pb;
     struct coll__span all = places(tree, 0, pb->nranks);
     struct coll__frame frame = {.ranks = in->ranks, .in = all, .out = all};
-    struct coll__view view;
-    struct coll__problem inner = {.collective = COLL_BROADCAST,
-                                  .type = pb->type,
-                                  .nranks = in->n,
-                                  .rank = in->me,
-                                  .count = all.len / coll_type_size(pb->type),
-                                  .in_place = in->me == 0,
-                                  .view = &view};
-    double seconds, len = (double)all.len;
+    struct coll__view flat;
+    struct coll__problem priced = priced_of(pb, COLL_BROADCAST, level, in->n,
+                                            (double)all.len, &flat);
+    struct coll__problem inner = priced;
 
-    coll__view_inner(&view, pb->view, level, in->n);
-    coll__plan_nest(tree->plan,
-                    choose(pb, COLL_BROADCAST, level, in->n, len, &seconds),
-                    &inner, &frame);
+    inner.type = pb->type;
+    inner.count = all.len / coll_type_size(pb->type);
+    inner.rank = in->me;
+    inner.in_place = in->me == 0;
+    coll__plan_cheapest(tree->plan, &inner, &priced, broadcasts, &frame);
 }
 
 /* ---- the whole ----------------------------------------------------------- */
@@ -196,10 +184,10 @@ static void spread(const struct tree *tree, int level,
 static void climb(const struct tree *tree, int level)
 {
     const struct coll__problem *pb = tree->pb;
-    struct coll__leaders in;
+    struct coll__team in;
 
-    if (!coll__leads(pb->view, level, pb->rank) ||
-        coll__leaders_init(&in, pb->view, level, pb->rank, tree->plan))
+    if (!coll__leads(pb->view, level, pb->rank, COLL__NO_ROOT) ||
+        coll__team_of_leaders(&in, tree->plan, pb, level, COLL__NO_ROOT))
         return;
     if (level == pb->view->n_levels - 1) {
         join(tree, level, &in);
@@ -208,7 +196,7 @@ static void climb(const struct tree *tree, int level)
         climb(tree, level + 1);
         spread(tree, level, &in);
     }
-    coll__leaders_fini(&in);
+    coll__team_fini(&in);
 }
 
 /* From the ring's order to the places in OUT. */
@@ -245,20 +233,21 @@ static double cost(const struct coll__problem *pb)
 {
     const struct coll__view *view = pb->view;
     double n = coll__mean_part(pb, BUF_OUT), all = n * pb->nranks;
-    double time = 0, seconds = 0;
+    double time = 0;
+    struct coll__problem inner;
+    struct coll__view flat;
     int top = view->n_levels - 1, outer = view->levels[top - 1].n_groups;
 
     for (int l = 0; l < top; l++) {
-        int k = coll__leaders_max(view, l);
+        int k = coll__level_fan(view, l).most;
         int below = l ? view->levels[l - 1].size_max : 1;
-        struct coll__view inner;
 
-        coll__view_inner(&inner, view, l, k);
-        choose(pb, COLL_BROADCAST, l, k, all, &seconds);
-        time += seconds + coll__cost_fan(&inner, k - 1, k - 1, n * below);
+        inner = priced_of(pb, COLL_BROADCAST, l, k, all, &flat);
+        time += coll__cheapest_cost(&inner, broadcasts) +
+                coll__cost_fan(&flat, k - 1, k - 1, n * below);
     }
-    choose(pb, COLL_ALLGATHER, top, outer, all / outer, &seconds);
-    time += seconds;
+    inner = priced_of(pb, COLL_ALLGATHER, top, outer, all / outer, &flat);
+    time += coll__cheapest_cost(&inner, allgathers);
     return is_in_place_order(pb) ? time : time + coll__cost_work(view, all);
 }
 
