@@ -19,7 +19,7 @@
  *     . . . d .    . . . d .    d . . d .    d d d d d
  *     . . . . e    . . . e e    e . . e e    e e e e e
  *
- * Blocks are kept in the ring's order, in which every group of every level is
+ * Blocks are kept group after group within group after group, each of which is
  * one run that begins with its leader.  That is OUT itself where ranks are in
  * that order and blocks are equal; else it is scratch, which adds p n gamma.
  *
@@ -39,8 +39,10 @@ static const char *const broadcasts[] = {"binomial", "chain",
 struct tree {
     const struct coll__problem *pb;
     struct coll__plan *plan;
-    enum coll__buf buf; /* where the blocks are, in the ring's order */
-    size_t *at;         /* [p + 1]: bytes before each place of the ring */
+    enum coll__buf buf; /* where the blocks are, group after group */
+    int *order, n;      /* [n = p]: the ranks in that order */
+    int *place;         /* [p]: of a rank in it */
+    size_t *at;         /* [p + 1]: bytes before each place */
 };
 
 /* ---- where blocks are ---------------------------------------------------- */
@@ -50,21 +52,50 @@ static int is_in_place_order(const struct coll__problem *pb)
     return pb->view->is_contiguous && !pb->out_counts;
 }
 
+/* Add the ranks of a rank's group to the order. */
+static void add_group(struct tree *tree, int level, int rank)
+{
+    const struct coll__view *view = tree->pb->view;
+    int n;
+    const int *members = coll__view_group(view, level, rank, &n);
+
+    for (int i = 0; i < n; i++) {
+        if (!coll__leads(view, level, members[i], COLL__NO_ROOT))
+            continue;
+        if (level) {
+            add_group(tree, level - 1, members[i]);
+            continue;
+        }
+        tree->place[members[i]] = tree->n;
+        tree->order[tree->n++] = members[i];
+    }
+}
+
+static void tree_fini(struct tree *tree)
+{
+    free(tree->order);
+    free(tree->at);
+}
+
 static int tree_init(struct tree *tree, const struct coll__problem *pb,
                      struct coll__plan *plan)
 {
     int p = pb->nranks;
 
-    *tree = (struct tree){pb, plan, BUF_TMP, NULL};
+    *tree = (struct tree){.pb = pb, .plan = plan, .buf = BUF_TMP};
     if (is_in_place_order(pb))
         tree->buf = BUF_OUT;
+    tree->order = coll__plan_alloc(plan, 2 * p, sizeof(*tree->order));
     tree->at = coll__plan_alloc(plan, p + 1, sizeof(*tree->at));
-    if (!tree->at)
+    if (!tree->order || !tree->at) {
+        tree_fini(tree);
         return plan_status(plan);
+    }
+    tree->place = tree->order + p;
+    add_group(tree, pb->view->n_levels - 1, 0);
     for (int i = 0; i < p; i++)
         tree->at[i + 1] =
-            tree->at[i] +
-            coll__part(pb, BUF_OUT, coll__ring_at(pb->view, p, i)).len;
+            tree->at[i] + coll__part(pb, BUF_OUT, tree->order[i]).len;
     if (tree->buf == BUF_TMP) /* what is nested must stay behind it */
         plan->tmp_len = max_size(plan->tmp_len, tree->at[p]);
     return COLL_OK;
@@ -80,11 +111,11 @@ static struct coll__span places(const struct tree *tree, int place, int n)
 /* The blocks of the group below `level` that a rank leads. */
 static struct coll__span led_by(const struct tree *tree, int level, int rank)
 {
-    int n = 1, place = coll__ring_place(tree->pb->view, rank);
+    int n = 1;
 
     if (level)
         coll__view_group(tree->pb->view, level - 1, rank, &n);
-    return places(tree, place, n);
+    return places(tree, tree->place[rank], n);
 }
 
 /* ---- the three parts ----------------------------------------------------- */
@@ -199,16 +230,16 @@ static void climb(const struct tree *tree, int level)
     coll__team_fini(&in);
 }
 
-/* From the ring's order to the places in OUT. */
+/* From the order by groups to the places in OUT. */
 static void place_all(const struct tree *tree)
 {
     const struct coll__problem *pb = tree->pb;
 
     for (int i = 0, n; i < pb->nranks; i += n) {
-        int first = coll__ring_at(pb->view, pb->nranks, i);
+        int first = tree->order[i];
 
         for (n = 1; i + n < pb->nranks; n++)
-            if (coll__ring_at(pb->view, pb->nranks, i + n) != first + n)
+            if (tree->order[i + n] != first + n)
                 break;
         coll__plan_unpack(pb, tree->plan, BUF_OUT, first, n,
                           places(tree, i, n));
@@ -225,7 +256,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     climb(&tree, 0);
     if (tree.buf == BUF_TMP)
         place_all(&tree);
-    free(tree.at);
+    tree_fini(&tree);
     return plan_status(plan);
 }
 
