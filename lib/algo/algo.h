@@ -82,6 +82,14 @@ static inline struct coll__span coll__parts(const struct coll__problem *pb,
 size_t coll__parts_len(const struct coll__problem *pb, enum coll__buf buf,
                        int first, int n);
 
+/* Bytes of the longest of them all; the counts must be known here. */
+size_t coll__longest_part(const struct coll__problem *pb, enum coll__buf buf);
+
+/* Cut a span among the first `owners` of n ranks: counts[0 .. n) are how many
+ * elements each has, counts[n .. 2n) where they begin in the span. */
+void coll__cut_counts(const struct coll__problem *pb, struct coll__span span,
+                      int n, int owners, size_t *counts);
+
 /* Bytes of a part of buf (SHAPE_PARTS on some rank), on the average: for
  * costs.  0 for alltoallv, gatherv and scatterv, whose counts no rank knows. */
 double coll__mean_part(const struct coll__problem *pb, enum coll__buf buf);
@@ -205,7 +213,7 @@ int coll__plan_nest(struct coll__plan *plan, const struct coll__algo *algo,
 const struct coll__algo *coll__algo_find(enum coll_collective collective,
                                          const char *name);
 
-/* ---- small numbers -------------------------------------------------------- */
+/* ---- small numbers ------------------------------------------------------ */
 
 /* The least k with 2^k >= n. */
 static inline int log2_up(int n)
@@ -225,6 +233,13 @@ static inline int power2_below(int n)
     while (m <= n / 2)
         m *= 2;
     return m;
+}
+
+/* Nodes in the subtree of node v in a binomial tree of p nodes: v and those
+ * behind it.  The parent of v is v less its lowest bit. */
+static inline int coll__subtree(int p, int v)
+{
+    return v && (v & -v) < p - v ? v & -v : p - v;
 }
 
 /* How the canonical tree's first step folds p ranks to m = 2^k of them. */

@@ -171,9 +171,8 @@ static void join(const struct tree *tree, int level,
     struct coll__frame frame = {.ranks = in->ranks,
                                 .out = places(tree, 0, pb->nranks)};
     struct coll__view flat;
-    struct coll__problem priced =
-        priced_of(pb, COLL_ALLGATHER, level, in->n,
-                  (double)frame.out.len / in->n, &flat);
+    struct coll__problem priced = priced_of(
+        pb, COLL_ALLGATHER, level, in->n, (double)frame.out.len / in->n, &flat);
     struct coll__problem inner = priced;
 
     if (!counts)
@@ -198,8 +197,8 @@ static void spread(const struct tree *tree, int level,
     struct coll__span all = places(tree, 0, pb->nranks);
     struct coll__frame frame = {.ranks = in->ranks, .in = all, .out = all};
     struct coll__view flat;
-    struct coll__problem priced = priced_of(pb, COLL_BROADCAST, level, in->n,
-                                            (double)all.len, &flat);
+    struct coll__problem priced =
+        priced_of(pb, COLL_BROADCAST, level, in->n, (double)all.len, &flat);
     struct coll__problem inner = priced;
 
     inner.type = pb->type;

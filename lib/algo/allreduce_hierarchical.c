@@ -39,8 +39,6 @@ struct cut {
 static int cut_init(const struct coll__problem *pb, struct coll__span vector,
                     int n, int owners, struct cut *cut)
 {
-    size_t size = coll_type_size(pb->type);
-
     cut->counts = calloc(3 * (size_t)n, sizeof(size_t));
     if (!cut->counts) {
         log_error("plan", "no memory to cut a vector for %d ranks", n);
@@ -48,15 +46,9 @@ static int cut_init(const struct coll__problem *pb, struct coll__span vector,
     }
     cut->displs = cut->counts + n;
     cut->longest = cut->displs + n;
-    for (int i = 0; i < n; i++) {
-        struct coll__span part =
-            coll__cuts(pb, vector, owners, i < owners ? i : owners,
-                       i < owners ? i + 1 : owners);
-
-        cut->counts[i] = part.len / size;
-        cut->displs[i] = (part.off - vector.off) / size;
+    coll__cut_counts(pb, vector, n, owners, cut->counts);
+    for (int i = 0; i < n; i++)
         cut->longest[i] = cut->counts[0];
-    }
     return COLL_OK;
 }
 
