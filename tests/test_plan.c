@@ -82,6 +82,29 @@ START_TEST(every_algorithm_is_right_for_any_ranks_and_counts)
 }
 END_TEST
 
+/* The ring may go any way: who is in which group does not depend on it. */
+START_TEST(every_algorithm_is_right_on_any_ring)
+{
+    struct coll__view views[COLL__N_VIEWS];
+    const struct coll__view *const all[] = {&views[0], &views[1], &views[2]};
+    int ring[MAX_RANKS] = {0};
+
+    ck_assert_int_eq(coll__views_init(views, _i), COLL_OK);
+    for (int v = 0; v < COLL__N_VIEWS; v++) {
+        for (int i = 0; i < _i; i++) { /* a shuffle, another for each view */
+            ring[i] = ring[i / (v + 2)];
+            ring[i / (v + 2)] = i;
+        }
+        ck_assert_int_eq(coll__view_set_ring(&views[v], ring), COLL_OK);
+    }
+    for (int i = 0; coll__algos[i]; i++)
+        for (int k = 0; k < COLL_N_COLLECTIVES; k++)
+            if (coll__algos[i]->serves & 1u << k)
+                prove_all(coll__algos[i], (enum coll_collective)k, _i, all, 3);
+    coll__views_fini(views);
+}
+END_TEST
+
 /* An allreduce in place: a reduce-scatter that spoils OUT, then an allgather. */
 static void build_spoiling(struct group *g, const struct coll__algo *scatter,
                            int r, const size_t *counts, const size_t *displs)
@@ -515,6 +538,7 @@ int main(void)
     tcase_add_loop_test(proof,
                         every_algorithm_is_right_for_any_ranks_and_counts, 1,
                         most + 1);
+    tcase_add_loop_test(proof, every_algorithm_is_right_on_any_ring, 1, 18);
     tcase_add_loop_test(proof, a_reduce_scatter_may_spoil_its_input, 1, 18);
     tcase_add_loop_test(proof, a_spoilt_plan_is_refused, 0, 10);
     tcase_add_test(proof, a_missing_edge_is_found_in_some_order);

@@ -82,6 +82,14 @@ static inline struct coll__span coll__parts(const struct coll__problem *pb,
 size_t coll__parts_len(const struct coll__problem *pb, enum coll__buf buf,
                        int first, int n);
 
+/* Bytes of the longest of them all; the counts must be known here. */
+size_t coll__longest_part(const struct coll__problem *pb, enum coll__buf buf);
+
+/* Cut a span among the first `owners` of n ranks: counts[0 .. n) are how many
+ * elements each has, counts[n .. 2n) where they begin in the span. */
+void coll__cut_counts(const struct coll__problem *pb, struct coll__span span,
+                      int n, int owners, size_t *counts);
+
 /* Bytes of a part of buf (SHAPE_PARTS on some rank), on the average: for
  * costs.  0 for alltoallv, gatherv and scatterv, whose counts no rank knows. */
 double coll__mean_part(const struct coll__problem *pb, enum coll__buf buf);
@@ -205,44 +213,7 @@ int coll__plan_nest(struct coll__plan *plan, const struct coll__algo *algo,
 const struct coll__algo *coll__algo_find(enum coll_collective collective,
                                          const char *name);
 
-/* ---- levels -------------------------------------------------------------- */
-
-/* Those who act in one group of a level: the leaders (the lowest ranks) of the
- * groups below; on level 0 all. */
-struct coll__leaders {
-    int *ranks; /* [n], in order; ranks[0] leads this level's group */
-    int n, me;  /* the asking rank's place among them, -1: it is none */
-};
-
-/* Those in the group of `rank`; returns plan_status(). */
-int coll__leaders_init(struct coll__leaders *leaders,
-                       const struct coll__view *view, int level, int rank,
-                       struct coll__plan *plan);
-void coll__leaders_fini(struct coll__leaders *leaders);
-
-/* Does a rank act on this level?  How many do in a group, at most? */
-int coll__leads(const struct coll__view *view, int level, int rank);
-int coll__leaders_max(const struct coll__view *view, int level);
-
-/* n of them with the prices of their level; nothing to free. */
-void coll__view_inner(struct coll__view *inner, const struct coll__view *view,
-                      int level, int n);
-
-/* The cheapest of names[] (NULL at the end, each of which serves it) for an
- * inner problem, and its time. */
-const struct coll__algo *coll__algo_pick(const struct coll__problem *inner,
-                                         const char *const names[],
-                                         double *seconds);
-
-/* The .refuses of algorithms that go by levels. */
-static inline const char *coll__needs_groups(const struct coll__problem *pb)
-{
-    return pb->view && pb->view->n_levels > 1
-               ? NULL
-               : "needs ranks in groups, such as hosts";
-}
-
-/* ---- small numbers -------------------------------------------------------- */
+/* ---- small numbers ------------------------------------------------------ */
 
 /* The least k with 2^k >= n. */
 static inline int log2_up(int n)
@@ -262,6 +233,13 @@ static inline int power2_below(int n)
     while (m <= n / 2)
         m *= 2;
     return m;
+}
+
+/* Nodes in the subtree of node v in a binomial tree of p nodes: v and those
+ * behind it.  The parent of v is v less its lowest bit. */
+static inline int coll__subtree(int p, int v)
+{
+    return v && (v & -v) < p - v ? v & -v : p - v;
 }
 
 /* How the canonical tree's first step folds p ranks to m = 2^k of them. */

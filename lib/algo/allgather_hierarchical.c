@@ -19,14 +19,14 @@
  *     . . . d .    . . . d .    d . . d .    d d d d d
  *     . . . . e    . . . e e    e . . e e    e e e e e
  *
- * Blocks are kept in the ring's order, in which every group of every level is
+ * Blocks are kept group after group within group after group, each of which is
  * one run that begins with its leader.  That is OUT itself where ranks are in
  * that order and blocks are equal; else it is scratch, which adds p n gamma.
  *
  * Source: Karonis et al., "Exploiting hierarchy in parallel computer networks
  * to optimize collective operation performance", IPDPS 2000.
  */
-#include "lib/algo/algo.h"
+#include "lib/algo/levels.h"
 #include "lib/util/util.h"
 
 #include <stdlib.h>
@@ -39,8 +39,10 @@ static const char *const broadcasts[] = {"binomial", "chain",
 struct tree {
     const struct coll__problem *pb;
     struct coll__plan *plan;
-    enum coll__buf buf; /* where the blocks are, in the ring's order */
-    size_t *at;         /* [p + 1]: bytes before each place of the ring */
+    enum coll__buf buf; /* where the blocks are, group after group */
+    int *order, n;      /* [n = p]: the ranks in that order */
+    int *place;         /* [p]: of a rank in it */
+    size_t *at;         /* [p + 1]: bytes before each place */
 };
 
 /* ---- where blocks are ---------------------------------------------------- */
@@ -50,21 +52,50 @@ static int is_in_place_order(const struct coll__problem *pb)
     return pb->view->is_contiguous && !pb->out_counts;
 }
 
+/* Add the ranks of a rank's group to the order. */
+static void add_group(struct tree *tree, int level, int rank)
+{
+    const struct coll__view *view = tree->pb->view;
+    int n;
+    const int *members = coll__view_group(view, level, rank, &n);
+
+    for (int i = 0; i < n; i++) {
+        if (!coll__leads(view, level, members[i], COLL__NO_ROOT))
+            continue;
+        if (level) {
+            add_group(tree, level - 1, members[i]);
+            continue;
+        }
+        tree->place[members[i]] = tree->n;
+        tree->order[tree->n++] = members[i];
+    }
+}
+
+static void tree_fini(struct tree *tree)
+{
+    free(tree->order);
+    free(tree->at);
+}
+
 static int tree_init(struct tree *tree, const struct coll__problem *pb,
                      struct coll__plan *plan)
 {
     int p = pb->nranks;
 
-    *tree = (struct tree){pb, plan, BUF_TMP, NULL};
+    *tree = (struct tree){.pb = pb, .plan = plan, .buf = BUF_TMP};
     if (is_in_place_order(pb))
         tree->buf = BUF_OUT;
+    tree->order = coll__plan_alloc(plan, 2 * p, sizeof(*tree->order));
     tree->at = coll__plan_alloc(plan, p + 1, sizeof(*tree->at));
-    if (!tree->at)
+    if (!tree->order || !tree->at) {
+        tree_fini(tree);
         return plan_status(plan);
+    }
+    tree->place = tree->order + p;
+    add_group(tree, pb->view->n_levels - 1, 0);
     for (int i = 0; i < p; i++)
         tree->at[i + 1] =
-            tree->at[i] +
-            coll__part(pb, BUF_OUT, coll__ring_at(pb->view, p, i)).len;
+            tree->at[i] + coll__part(pb, BUF_OUT, tree->order[i]).len;
     if (tree->buf == BUF_TMP) /* what is nested must stay behind it */
         plan->tmp_len = max_size(plan->tmp_len, tree->at[p]);
     return COLL_OK;
@@ -80,17 +111,17 @@ static struct coll__span places(const struct tree *tree, int place, int n)
 /* The blocks of the group below `level` that a rank leads. */
 static struct coll__span led_by(const struct tree *tree, int level, int rank)
 {
-    int n = 1, place = coll__ring_place(tree->pb->view, rank);
+    int n = 1;
 
     if (level)
         coll__view_group(tree->pb->view, level - 1, rank, &n);
-    return places(tree, place, n);
+    return places(tree, tree->place[rank], n);
 }
 
 /* ---- the three parts ----------------------------------------------------- */
 
 static void collect(const struct tree *tree, int level,
-                    const struct coll__leaders *in)
+                    const struct coll__team *in)
 {
     if (in->me > 0)
         plan_send(tree->plan, in->ranks[0],
@@ -99,29 +130,24 @@ static void collect(const struct tree *tree, int level,
         plan_recv(tree->plan, in->ranks[i], led_by(tree, level, in->ranks[i]));
 }
 
-/* Choose for n ranks of one level by `bytes`, in each block of an allgather(v)
- * or in all of a broadcast. */
-static const struct coll__algo *choose(const struct coll__problem *pb,
-                                       enum coll_collective collective,
-                                       int level, int n, double bytes,
-                                       double *seconds)
+/* The problem of n ranks of one level as it is priced, by `bytes` in each block
+ * of an allgather(v) or in all of a broadcast. */
+static struct coll__problem priced_of(const struct coll__problem *pb,
+                                      enum coll_collective collective,
+                                      int level, int n, double bytes,
+                                      struct coll__view *flat)
 {
-    struct coll__view view;
-    struct coll__problem inner = {.collective = collective,
-                                  .type = COLL_U8,
-                                  .nranks = n,
-                                  .count = (size_t)bytes,
-                                  .view = &view};
+    struct coll__problem priced =
+        coll__level_problem(pb, collective, level, n, 1, flat);
 
-    coll__view_inner(&view, pb->view, level, n);
-    return coll__algo_pick(
-        &inner, collective == COLL_BROADCAST ? broadcasts : allgathers,
-        seconds);
+    priced.type = COLL_U8; /* a mean may be no whole number of elements */
+    priced.count = (size_t)bytes;
+    return priced;
 }
 
 /* Set the counts of whole groups; 1 when they are all the same. */
 static int count_groups(const struct tree *tree, int level,
-                        const struct coll__leaders *in, size_t *counts,
+                        const struct coll__team *in, size_t *counts,
                         size_t *displs)
 {
     size_t size = coll_type_size(tree->pb->type);
@@ -138,20 +164,16 @@ static int count_groups(const struct tree *tree, int level,
 }
 
 static void join(const struct tree *tree, int level,
-                 const struct coll__leaders *in)
+                 const struct coll__team *in)
 {
     const struct coll__problem *pb = tree->pb;
     size_t *counts = coll__plan_alloc(tree->plan, 2 * in->n, sizeof(*counts));
     struct coll__frame frame = {.ranks = in->ranks,
                                 .out = places(tree, 0, pb->nranks)};
-    struct coll__view view;
-    struct coll__problem inner = {.collective = COLL_ALLGATHER,
-                                  .type = pb->type,
-                                  .nranks = in->n,
-                                  .rank = in->me,
-                                  .in_place = 1,
-                                  .view = &view};
-    double seconds, mean = (double)frame.out.len / in->n;
+    struct coll__view flat;
+    struct coll__problem priced = priced_of(
+        pb, COLL_ALLGATHER, level, in->n, (double)frame.out.len / in->n, &flat);
+    struct coll__problem inner = priced;
 
     if (!counts)
         return;
@@ -160,34 +182,30 @@ static void join(const struct tree *tree, int level,
         inner.out_counts = counts;
         inner.out_displs = counts + in->n;
     }
+    inner.type = pb->type;
     inner.count = counts[in->me];
-    coll__view_inner(&view, pb->view, level, in->n);
-    coll__plan_nest(tree->plan,
-                    choose(pb, COLL_ALLGATHER, level, in->n, mean, &seconds),
-                    &inner, &frame);
+    inner.rank = in->me;
+    inner.in_place = 1;
+    coll__plan_cheapest(tree->plan, &inner, &priced, allgathers, &frame);
     free(counts);
 }
 
 static void spread(const struct tree *tree, int level,
-                   const struct coll__leaders *in)
+                   const struct coll__team *in)
 {
     const struct coll__problem *pb = tree->pb;
     struct coll__span all = places(tree, 0, pb->nranks);
     struct coll__frame frame = {.ranks = in->ranks, .in = all, .out = all};
-    struct coll__view view;
-    struct coll__problem inner = {.collective = COLL_BROADCAST,
-                                  .type = pb->type,
-                                  .nranks = in->n,
-                                  .rank = in->me,
-                                  .count = all.len / coll_type_size(pb->type),
-                                  .in_place = in->me == 0,
-                                  .view = &view};
-    double seconds, len = (double)all.len;
+    struct coll__view flat;
+    struct coll__problem priced =
+        priced_of(pb, COLL_BROADCAST, level, in->n, (double)all.len, &flat);
+    struct coll__problem inner = priced;
 
-    coll__view_inner(&view, pb->view, level, in->n);
-    coll__plan_nest(tree->plan,
-                    choose(pb, COLL_BROADCAST, level, in->n, len, &seconds),
-                    &inner, &frame);
+    inner.type = pb->type;
+    inner.count = all.len / coll_type_size(pb->type);
+    inner.rank = in->me;
+    inner.in_place = in->me == 0;
+    coll__plan_cheapest(tree->plan, &inner, &priced, broadcasts, &frame);
 }
 
 /* ---- the whole ----------------------------------------------------------- */
@@ -196,10 +214,10 @@ static void spread(const struct tree *tree, int level,
 static void climb(const struct tree *tree, int level)
 {
     const struct coll__problem *pb = tree->pb;
-    struct coll__leaders in;
+    struct coll__team in;
 
-    if (!coll__leads(pb->view, level, pb->rank) ||
-        coll__leaders_init(&in, pb->view, level, pb->rank, tree->plan))
+    if (!coll__leads(pb->view, level, pb->rank, COLL__NO_ROOT) ||
+        coll__team_of_leaders(&in, tree->plan, pb, level, COLL__NO_ROOT))
         return;
     if (level == pb->view->n_levels - 1) {
         join(tree, level, &in);
@@ -208,19 +226,19 @@ static void climb(const struct tree *tree, int level)
         climb(tree, level + 1);
         spread(tree, level, &in);
     }
-    coll__leaders_fini(&in);
+    coll__team_fini(&in);
 }
 
-/* From the ring's order to the places in OUT. */
+/* From the order by groups to the places in OUT. */
 static void place_all(const struct tree *tree)
 {
     const struct coll__problem *pb = tree->pb;
 
     for (int i = 0, n; i < pb->nranks; i += n) {
-        int first = coll__ring_at(pb->view, pb->nranks, i);
+        int first = tree->order[i];
 
         for (n = 1; i + n < pb->nranks; n++)
-            if (coll__ring_at(pb->view, pb->nranks, i + n) != first + n)
+            if (tree->order[i + n] != first + n)
                 break;
         coll__plan_unpack(pb, tree->plan, BUF_OUT, first, n,
                           places(tree, i, n));
@@ -237,7 +255,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     climb(&tree, 0);
     if (tree.buf == BUF_TMP)
         place_all(&tree);
-    free(tree.at);
+    tree_fini(&tree);
     return plan_status(plan);
 }
 
@@ -245,20 +263,21 @@ static double cost(const struct coll__problem *pb)
 {
     const struct coll__view *view = pb->view;
     double n = coll__mean_part(pb, BUF_OUT), all = n * pb->nranks;
-    double time = 0, seconds = 0;
+    double time = 0;
+    struct coll__problem inner;
+    struct coll__view flat;
     int top = view->n_levels - 1, outer = view->levels[top - 1].n_groups;
 
     for (int l = 0; l < top; l++) {
-        int k = coll__leaders_max(view, l);
+        int k = coll__level_fan(view, l).most;
         int below = l ? view->levels[l - 1].size_max : 1;
-        struct coll__view inner;
 
-        coll__view_inner(&inner, view, l, k);
-        choose(pb, COLL_BROADCAST, l, k, all, &seconds);
-        time += seconds + coll__cost_fan(&inner, k - 1, k - 1, n * below);
+        inner = priced_of(pb, COLL_BROADCAST, l, k, all, &flat);
+        time += coll__cheapest_cost(&inner, broadcasts) +
+                coll__cost_fan(&flat, k - 1, k - 1, n * below);
     }
-    choose(pb, COLL_ALLGATHER, top, outer, all / outer, &seconds);
-    time += seconds;
+    inner = priced_of(pb, COLL_ALLGATHER, top, outer, all / outer, &flat);
+    time += coll__cheapest_cost(&inner, allgathers);
     return is_in_place_order(pb) ? time : time + coll__cost_work(view, all);
 }
 

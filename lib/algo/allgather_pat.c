@@ -27,6 +27,7 @@
  * operations at scale", arXiv 2506.20252, 2025.
  */
 #include "lib/algo/algo.h"
+#include "lib/util/util.h"
 
 #define SLOT 16384 /* beyond this, packing costs more than it saves */
 #define MOST 256   /* blocks in one message */
@@ -39,18 +40,6 @@ struct pat {
     int turn;       /* the pair of slots to use next */
     int n, j[MOST]; /* the message that is being put together */
 };
-
-static size_t longest_part(const struct coll__problem *pb)
-{
-    size_t longest = coll__part(pb, BUF_OUT, 0).len;
-
-    for (int r = 1; pb->out_counts && r < pb->nranks; r++) {
-        size_t len = coll__part(pb, BUF_OUT, r).len;
-
-        longest = len > longest ? len : longest;
-    }
-    return longest;
-}
 
 static int blocks_at_once(size_t longest)
 {
@@ -114,7 +103,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
     struct pat pat = {.pb = pb, .plan = plan};
     int p = pb->nranks, rounds = log2_up(p);
-    size_t longest = longest_part(pb);
+    size_t longest = coll__longest_part(pb, BUF_OUT);
 
     pat.at_once = blocks_at_once(longest);
     pat.slot = (size_t)pat.at_once * longest;
@@ -134,15 +123,14 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-static double max_double(double a, double b) { return a > b ? a : b; }
-
 /* A message leaves when the one before it is out, and the first of a round that
  * carries what came in the round before also waits for that. */
 static double cost(const struct coll__problem *pb)
 {
     const struct coll__view *view = pb->view;
     double n = coll__mean_part(pb, BUF_OUT), time = 0, alpha = 0;
-    int p = pb->nranks, at_once = blocks_at_once(longest_part(pb));
+    size_t longest = coll__longest_part(pb, BUF_OUT);
+    int p = pb->nranks, at_once = blocks_at_once(longest);
 
     for (int d = 1 << log2_up(p) >> 1; d; d /= 2) {
         int blocks = (p - 1 + d) / (2 * d);

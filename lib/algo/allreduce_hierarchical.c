@@ -39,8 +39,6 @@ struct cut {
 static int cut_init(const struct coll__problem *pb, struct coll__span vector,
                     int n, int owners, struct cut *cut)
 {
-    size_t size = coll_type_size(pb->type);
-
     cut->counts = calloc(3 * (size_t)n, sizeof(size_t));
     if (!cut->counts) {
         log_error("plan", "no memory to cut a vector for %d ranks", n);
@@ -48,15 +46,9 @@ static int cut_init(const struct coll__problem *pb, struct coll__span vector,
     }
     cut->displs = cut->counts + n;
     cut->longest = cut->displs + n;
-    for (int i = 0; i < n; i++) {
-        struct coll__span part =
-            coll__cuts(pb, vector, owners, i < owners ? i : owners,
-                       i < owners ? i + 1 : owners);
-
-        cut->counts[i] = part.len / size;
-        cut->displs[i] = (part.off - vector.off) / size;
+    coll__cut_counts(pb, vector, n, owners, cut->counts);
+    for (int i = 0; i < n; i++)
         cut->longest[i] = cut->counts[0];
-    }
     return COLL_OK;
 }
 
@@ -111,7 +103,7 @@ static void allreduce(const struct climb *c, const struct coll__team *team)
     inner.rank = team->me;
     inner.count = c->vector.len / coll_type_size(c->pb->type);
     inner.in_place = is_out(c);
-    coll__plan_cheapest(c->plan, &inner, &inner, &frame);
+    coll__plan_cheapest(c->plan, &inner, &inner, NULL, &frame);
     plan_finish(c->pb, c->plan, c->vector);
 }
 
@@ -134,7 +126,7 @@ static void between(const struct climb *c, const struct coll__team *team,
     inner.rank = team->me;
     inner.count = cut->counts[team->me];
     inner.in_place = inner.spoils_in = is_out(c);
-    coll__plan_cheapest(c->plan, &inner, &priced, &frame);
+    coll__plan_cheapest(c->plan, &inner, &priced, NULL, &frame);
     if (team->me < owners) {
         next.level++;
         next.flows *= owners;
@@ -148,7 +140,7 @@ static void between(const struct climb *c, const struct coll__team *team,
     inner.count = cut->counts[team->me];
     inner.in_place = 1;
     frame.out = c->vector;
-    coll__plan_cheapest(c->plan, &inner, &priced, &frame);
+    coll__plan_cheapest(c->plan, &inner, &priced, NULL, &frame);
 }
 
 static void climb(struct climb c)
@@ -158,10 +150,8 @@ static void climb(struct climb c)
     struct coll__team team;
     struct cut cut = {0};
 
-    if (coll__team_of_index(view, c.level, c.pb->rank, &team)) {
-        c.plan->status = COLL_ERR_NOMEM;
+    if (coll__team_of_index(&team, c.plan, c.pb, c.level))
         return;
-    }
     if (c.level == view->n_levels - 1)
         allreduce(&c, &team);
     else if (cut_init(c.pb, c.vector, team.n, owners, &cut) == COLL_OK)
@@ -169,7 +159,7 @@ static void climb(struct climb c)
     else
         c.plan->status = COLL_ERR_NOMEM;
     free(cut.counts);
-    free(team.ranks);
+    coll__team_fini(&team);
 }
 
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
@@ -197,9 +187,9 @@ static double cost(const struct coll__problem *pb)
         if (cut_init(pb, vector, fan.most, fan.least, &cut))
             return HUGE_VAL;
         inner = scatter_of(pb, l, fan.most, flows, &cut, &flat);
-        time += coll__cheapest_cost(&inner);
+        time += coll__cheapest_cost(&inner, NULL);
         inner = gather_of(pb, l, fan.most, flows, &cut, &flat);
-        time += coll__cheapest_cost(&inner);
+        time += coll__cheapest_cost(&inner, NULL);
         free(cut.counts);
         flows *= fan.least;
         vector = coll__cut(pb, vector, fan.least, 0);
@@ -208,7 +198,7 @@ static double cost(const struct coll__problem *pb)
                                 coll__level_fan(pb->view, last).most, flows,
                                 &flat);
     inner.count = vector.len / coll_type_size(pb->type);
-    return time + coll__cheapest_cost(&inner);
+    return time + coll__cheapest_cost(&inner, NULL);
 }
 
 const struct coll__algo coll__algo_allreduce_hierarchical = {
@@ -217,5 +207,5 @@ const struct coll__algo coll__algo_allreduce_hierarchical = {
     .serves = COLL_FOR(ALLREDUCE),
     .build = build,
     .cost = cost,
-    .refuses = coll__level_refuses,
+    .refuses = coll__needs_groups,
 };

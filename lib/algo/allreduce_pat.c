@@ -15,7 +15,6 @@
  * operations at scale", arXiv 2506.20252, 2025.
  */
 #include "lib/algo/algo.h"
-#include "lib/trace/log.h"
 
 #include <stdlib.h>
 
@@ -30,63 +29,51 @@ static struct coll__problem inner_of(const struct coll__problem *pb,
     return inner;
 }
 
-static int scatter(const struct coll__problem *pb, struct coll__plan *plan,
-                   struct coll__frame frame, const size_t *counts,
-                   const size_t *displs)
+static void scatter(const struct coll__problem *pb, struct coll__plan *plan,
+                    struct coll__frame frame, const size_t *counts)
 {
     struct coll__problem inner = inner_of(pb, COLL_REDUCE_SCATTERV);
 
     inner.count = counts[pb->rank];
     inner.in_counts = counts;
-    inner.in_displs = displs;
+    inner.in_displs = counts + pb->nranks;
     inner.spoils_in = pb->in_place;
-    return coll__plan_nest(plan, coll__algo_find(inner.collective, "pat"),
-                           &inner, &frame);
+    coll__plan_nest(plan, coll__algo_find(inner.collective, "pat"), &inner,
+                    &frame);
 }
 
-static int gather(const struct coll__problem *pb, struct coll__plan *plan,
-                  struct coll__frame frame, const size_t *counts,
-                  const size_t *displs)
+static void gather(const struct coll__problem *pb, struct coll__plan *plan,
+                   struct coll__frame frame, const size_t *counts)
 {
     struct coll__problem inner = inner_of(pb, COLL_ALLGATHERV);
 
     inner.count = counts[pb->rank];
     inner.out_counts = counts;
-    inner.out_displs = displs;
+    inner.out_displs = counts + pb->nranks;
     inner.in_place = 1;
-    return coll__plan_nest(plan, coll__algo_find(inner.collective, "pat"),
-                           &inner, &frame);
+    coll__plan_nest(plan, coll__algo_find(inner.collective, "pat"), &inner,
+                    &frame);
 }
 
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
-    size_t p = (size_t)pb->nranks, size = coll_type_size(pb->type);
+    int p = pb->nranks, *ranks = coll__plan_alloc(plan, p, sizeof(*ranks));
+    size_t *counts = coll__plan_alloc(plan, 2 * p, sizeof(*counts));
     struct coll__span out = coll__whole(pb, BUF_OUT);
     struct coll__span mine = coll__block(pb, BUF_OUT, pb->rank);
-    size_t *counts = calloc(2 * p, sizeof(size_t));
-    size_t *displs = counts ? counts + p : NULL;
-    int *ranks = calloc(p, sizeof(int)), rc = COLL_ERR_NOMEM;
 
-    for (int q = 0; q < pb->nranks && counts && ranks; q++) {
-        struct coll__span block = coll__block(pb, BUF_OUT, q);
-
-        counts[q] = block.len / size;
-        displs[q] = block.off / size;
+    for (int q = 0; q < p && ranks; q++)
         ranks[q] = q;
+    if (ranks && counts) {
+        coll__cut_counts(pb, out, p, p, counts);
+        scatter(pb, plan, (struct coll__frame){ranks, coll__own_in(pb), mine},
+                counts);
+        plan_finish(pb, plan, mine);
+        gather(pb, plan, (struct coll__frame){ranks, mine, out}, counts);
     }
-    if (!counts || !ranks)
-        log_error("plan", "no memory to cut a vector for %d ranks", pb->nranks);
-    else
-        rc = scatter(pb, plan,
-                     (struct coll__frame){ranks, coll__own_in(pb), mine},
-                     counts, displs);
-    plan_finish(pb, plan, mine);
-    if (rc == COLL_OK)
-        rc = gather(pb, plan, (struct coll__frame){ranks, mine, out}, counts,
-                    displs);
-    free(counts);
     free(ranks);
-    return rc;
+    free(counts);
+    return plan_status(plan);
 }
 
 static double cost(const struct coll__problem *pb)

@@ -17,7 +17,7 @@
  * Source: Traff, "Hierarchical gather/scatter algorithms with graceful
  * degradation", IPDPS 2004, for the idea of exchange by index.
  */
-#include "lib/algo/algo.h"
+#include "lib/algo/levels.h"
 
 /* The groups are `size` ranks each; this rank is number i of group h. */
 struct grid {
@@ -133,7 +133,7 @@ static double cost(const struct coll__problem *pb)
 
     if (s * net->share > beta) /* all of a group cross at the same time */
         beta = s * net->share;
-    coll__view_inner(&inner, view, view->n_levels - 2, hosts->size_max);
+    coll__level_view(&inner, view, view->n_levels - 2, hosts->size_max);
     return coll__cost_all(&inner, h * n) + net->alpha +
            (h - 1) * (net->gap + s * n * beta) +
            coll__cost_work(view, 2 * n * pb->nranks);

@@ -16,7 +16,7 @@
  * Source: Mellor-Crummey and Scott, ACM Trans. Comput. Syst. 9(1), 1991 (trees
  * that follow the machine); dissemination as in barrier_dissemination.c.
  */
-#include "lib/algo/algo.h"
+#include "lib/algo/levels.h"
 
 static struct coll__span token(int i)
 {
@@ -24,7 +24,7 @@ static struct coll__span token(int i)
 }
 
 static void report(const struct coll__problem *pb, struct coll__plan *plan,
-                   const struct coll__leaders *in)
+                   const struct coll__team *in)
 {
     struct coll__span out = coll__whole(pb, BUF_OUT);
 
@@ -37,7 +37,7 @@ static void report(const struct coll__problem *pb, struct coll__plan *plan,
 }
 
 static void release(const struct coll__problem *pb, struct coll__plan *plan,
-                    const struct coll__leaders *in)
+                    const struct coll__team *in)
 {
     struct coll__span out = coll__whole(pb, BUF_OUT);
 
@@ -48,7 +48,7 @@ static void release(const struct coll__problem *pb, struct coll__plan *plan,
 }
 
 static void disseminate(const struct coll__problem *pb, struct coll__plan *plan,
-                        const struct coll__leaders *in)
+                        const struct coll__team *in)
 {
     struct coll__span out = coll__whole(pb, BUF_OUT);
 
@@ -63,10 +63,10 @@ static void disseminate(const struct coll__problem *pb, struct coll__plan *plan,
 static void climb(const struct coll__problem *pb, struct coll__plan *plan,
                   int level)
 {
-    struct coll__leaders in;
+    struct coll__team in;
 
-    if (!coll__leads(pb->view, level, pb->rank) ||
-        coll__leaders_init(&in, pb->view, level, pb->rank, plan))
+    if (!coll__leads(pb->view, level, pb->rank, COLL__NO_ROOT) ||
+        coll__team_of_leaders(&in, plan, pb, level, COLL__NO_ROOT))
         return;
     if (level == pb->view->n_levels - 1) {
         disseminate(pb, plan, &in);
@@ -75,7 +75,7 @@ static void climb(const struct coll__problem *pb, struct coll__plan *plan,
         climb(pb, plan, level + 1);
         release(pb, plan, &in);
     }
-    coll__leaders_fini(&in);
+    coll__team_fini(&in);
 }
 
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
@@ -93,12 +93,12 @@ static double cost(const struct coll__problem *pb)
     double time = 0;
 
     for (int l = 0; l < top; l++) {
-        int k = coll__leaders_max(view, l);
+        int k = coll__level_fan(view, l).most;
 
-        coll__view_inner(&inner, view, l, k);
+        coll__level_view(&inner, view, l, k);
         time += 2 * coll__cost_fan(&inner, k - 1, k - 1, 1);
     }
-    coll__view_inner(&inner, view, top, n);
+    coll__level_view(&inner, view, top, n);
     return time + log2_up(n) * coll__cost_message(&inner, 1, 1);
 }
 

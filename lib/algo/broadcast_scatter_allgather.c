@@ -21,14 +21,11 @@
  */
 #include "lib/algo/algo.h"
 
-/* Ranks in the subtree of the rank v behind the root. */
-static int subtree(int p, int v)
-{
-    return v && (v & -v) < p - v ? v & -v : p - v;
-}
-
 /* Has the rank v behind the root block b since the scatter? */
-static int has(int p, int v, int b) { return b >= v && b < v + subtree(p, v); }
+static int has(int p, int v, int b)
+{
+    return b >= v && b < v + coll__subtree(p, v);
+}
 
 static int behind_root(const struct coll__problem *pb, int rank)
 {
@@ -38,7 +35,7 @@ static int behind_root(const struct coll__problem *pb, int rank)
 static void scatter(const struct coll__problem *pb, struct coll__plan *plan,
                     struct coll__span from)
 {
-    int p = pb->nranks, v = behind_root(pb, pb->rank), n = subtree(p, v);
+    int p = pb->nranks, v = behind_root(pb, pb->rank), n = coll__subtree(p, v);
 
     if (v)
         plan_recv(plan, (pb->rank - (v & -v) + p) % p,
@@ -46,7 +43,7 @@ static void scatter(const struct coll__problem *pb, struct coll__plan *plan,
     for (int child = 1 << log2_up(n) >> 1; child; child /= 2)
         plan_send(plan, (pb->rank + child) % p,
                   coll__cuts(pb, from, p, v + child,
-                             v + child + subtree(p, v + child)));
+                             v + child + coll__subtree(p, v + child)));
 }
 
 static void allgather(const struct coll__problem *pb, struct coll__plan *plan,

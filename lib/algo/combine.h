@@ -9,13 +9,6 @@
 
 #include "lib/algo/algo.h"
 
-/* Bytes [off, off + len) of a span. */
-static inline struct coll__span coll__sub(struct coll__span span, size_t off,
-                                          size_t len)
-{
-    return (struct coll__span){span.buf, span.off + off, len};
-}
-
 /* As much of BUF_TMP from off on as span is long. */
 static inline struct coll__span coll__scratch(struct coll__span span,
                                               size_t off)

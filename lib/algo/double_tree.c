@@ -6,6 +6,7 @@
  * children are away; odd nodes are leaves.
  */
 #include "lib/algo/double_tree.h"
+#include "lib/util/util.h"
 
 static int above(int i, int n)
 {
@@ -54,11 +55,6 @@ struct coll__tree_node coll__double_tree(int n, int which, int node)
     return at;
 }
 
-int coll__double_tree_top(int n, int which)
-{
-    return node_of(power2_below(n), n, which);
-}
-
 static int rank_behind_root(const struct coll__problem *pb, int node)
 {
     int root = coll__ring_place(pb->view, pb->root);
@@ -78,7 +74,7 @@ struct coll__rooted coll__double_tree_rooted(const struct coll__problem *pb,
         return at;
     if (!v) {
         at.down[at.n_down++] =
-            rank_behind_root(pb, coll__double_tree_top(p - 1, which));
+            rank_behind_root(pb, node_of(power2_below(p - 1), p - 1, which));
         return at;
     }
     node = coll__double_tree(p - 1, which, (v - 1 + p) % p);
@@ -87,8 +83,6 @@ struct coll__rooted coll__double_tree_rooted(const struct coll__problem *pb,
         at.down[at.n_down] = rank_behind_root(pb, node.down[at.n_down]);
     return at;
 }
-
-static double max_double(double a, double b) { return a > b ? a : b; }
 
 /* From one piece of both halves, n bytes each, to the next. */
 static double next_pieces(const struct coll__view *view, double n,

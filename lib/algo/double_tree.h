@@ -29,9 +29,6 @@ struct coll__tree_node {
 /* The neighbours of a node (0 .. n-1) in tree `which` (0 or 1) of n nodes. */
 struct coll__tree_node coll__double_tree(int n, int which, int node);
 
-/* The top of that tree. */
-int coll__double_tree_top(int n, int which);
-
 /* Of a collective with a root, whose trees span all other ranks: node v of them
  * is the v-th rank behind the root in the ring. */
 struct coll__rooted {

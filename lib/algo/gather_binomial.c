@@ -44,18 +44,17 @@ static void take_in(const struct coll__problem *pb, struct coll__plan *plan,
 
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
-    int p = pb->nranks, v = (pb->rank - pb->root + p) % p, n = p - v;
+    int p = pb->nranks, v = (pb->rank - pb->root + p) % p;
+    int n = coll__subtree(p, v);
     struct coll__span own = held(pb, 0, 1);
 
-    if (v && n > (v & -v))
-        n = v & -v; /* ranks in this one's subtree */
     if (!v)
         own = coll__part(pb, BUF_OUT, pb->rank);
     else if (n == 1)
         own = coll__own_in(pb);
     plan_copy(plan, own, coll__own_in(pb));
     for (int child = 1; child < n; child *= 2) {
-        int under = child < n - child ? child : n - child;
+        int under = coll__subtree(n, child);
 
         if (v)
             plan_recv(plan, (pb->rank + child) % p, held(pb, child, under));

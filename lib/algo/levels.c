@@ -1,142 +1,141 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* levels.c - teams of ranks on the levels of a machine: walks along the ring,
- * from group to group. */
+/* levels.c - teams of ranks on the levels of a machine, found by the heads of
+ * groups: a rank is a head where it comes first among the members. */
 #include "lib/algo/levels.h"
 #include "lib/plan/select.h"
-#include "lib/trace/log.h"
 
 #include <stdlib.h>
 
-/* Ranks in the group of a level that the rank at a place of the ring is in. */
-static int size_at(const struct coll__view *view, int level, int place)
-{
-    const struct coll__level *l = &view->levels[level];
-    int group = l->group[view->ring[place]];
+/* ---- groups of the level below ------------------------------------------- */
 
-    return l->first[group + 1] - l->first[group];
+/* Does a group of the level below begin with this rank? */
+static int is_head(const struct coll__view *view, int level, int rank)
+{
+    return !level || view->levels[level - 1].index[rank] == 0;
 }
 
-/* From a place where a group of `level` begins to where its i-th group of the
- * level below does. */
-static int skip(const struct coll__view *view, int level, int place, int i)
+/* The i-th head within a rank's group of a level. */
+static int head_at(const struct coll__view *view, int level, int rank, int i)
 {
-    if (!level)
-        return place + i;
-    while (i--)
-        place += size_at(view, level - 1, place);
-    return place;
+    int n;
+    const int *member = coll__view_group(view, level, rank, &n);
+
+    while (!is_head(view, level, *member) || i--)
+        member++;
+    return *member;
 }
 
-/* Where a rank's group begins in the ring. */
-static int head_place(const struct coll__view *view, int level, int rank)
+/* The index of a rank's group of the level below within its group. */
+static int index_of(const struct coll__view *view, int level, int rank)
 {
-    int group = view->levels[level].group[rank];
+    int n, i = 0, head = rank;
+    const int *member = coll__view_group(view, level, rank, &n);
 
-    return view->place[coll__group_head(view, level, group)];
+    if (level)
+        head = *coll__view_group(view, level - 1, rank, &n);
+    for (; *member != head; member++)
+        i += is_head(view, level, *member);
+    return i;
 }
 
 struct coll__fan coll__level_fan(const struct coll__view *view, int level)
 {
     const struct coll__level *l = &view->levels[level];
-    struct coll__fan fan = {l->size_min, l->size_max};
-    int place = 0;
+    struct coll__fan fan = {view->nranks, 0};
 
-    if (!level)
-        return fan;
-    fan.least = view->nranks;
-    fan.most = 0;
-    while (place < view->nranks) {
-        int end = place + size_at(view, level, place), n = 0;
+    for (int g = 0; g < l->n_groups; g++) {
+        int n = 0;
 
-        for (; place < end; n++)
-            place = skip(view, level, place, 1);
+        for (int i = l->first[g]; i < l->first[g + 1]; i++)
+            n += is_head(view, level, l->members[i]);
         fan.least = n < fan.least ? n : fan.least;
         fan.most = n > fan.most ? n : fan.most;
     }
     return fan;
 }
 
-/* The index of a rank's group of the level below within its group. */
-static int index_of(const struct coll__view *view, int level, int rank)
-{
-    int place = head_place(view, level, rank), n = 0, mine;
+/* ---- teams --------------------------------------------------------------- */
 
-    if (!level)
-        return view->levels[0].index[rank];
-    mine = head_place(view, level - 1, rank);
-    for (; place < mine; n++)
-        place = skip(view, level, place, 1);
-    return n;
-}
-
-/* Make room for the team of a rank on a level: *begin to *end is its group. */
-static int make_room(const struct coll__view *view, int level, int rank,
-                     int *begin, int *end, struct coll__team *team)
+/* A team of the heads in this rank's group. */
+static int team_of_heads(struct coll__team *team, struct coll__plan *plan,
+                         const struct coll__problem *pb, int level)
 {
-    *begin = head_place(view, level, rank);
-    *end = *begin + size_at(view, level, *begin);
+    int n;
+    const int *members = coll__view_group(pb->view, level, pb->rank, &n);
+
     *team = (struct coll__team){0};
-    for (int place = *begin; place < *end; team->n++)
-        place = skip(view, level, place, 1);
-    team->ranks = malloc((size_t)team->n * sizeof(int));
-    if (team->ranks)
-        return COLL_OK;
-    log_error("plan", "no memory for a team of %d ranks", team->n);
-    return COLL_ERR_NOMEM;
+    team->ranks = coll__plan_alloc(plan, n, sizeof(*team->ranks));
+    for (int i = 0; i < n && team->ranks; i++)
+        if (is_head(pb->view, level, members[i]))
+            team->ranks[team->n++] = members[i];
+    return plan_status(plan);
 }
 
-int coll__team_of_index(const struct coll__view *view, int level, int rank,
-                        struct coll__team *team)
+/* Are two ranks in one group of the level below? */
+static int is_below_with(const struct coll__view *view, int level, int rank,
+                         int other)
 {
-    int index[COLL__LEVELS], place, end, n = 0;
+    const int *group = level ? view->levels[level - 1].group : NULL;
 
-    if (make_room(view, level, rank, &place, &end, team))
-        return COLL_ERR_NOMEM;
+    return group ? group[rank] == group[other] : rank == other;
+}
+
+int coll__leads(const struct coll__view *view, int level, int rank, int root)
+{
+    if (root != COLL__NO_ROOT && is_below_with(view, level, rank, root))
+        return rank == root;
+    return is_head(view, level, rank);
+}
+
+int coll__team_of_leaders(struct coll__team *team, struct coll__plan *plan,
+                          const struct coll__problem *pb, int level, int root)
+{
+    if (team_of_heads(team, plan, pb, level))
+        return plan_status(plan);
+    for (int i = 0; i < team->n; i++) {
+        int *rank = &team->ranks[i];
+
+        if (root != COLL__NO_ROOT &&
+            is_below_with(pb->view, level, *rank, root)) {
+            *rank = root;
+            team->leader = i;
+        }
+        if (*rank == pb->rank)
+            team->me = i;
+    }
+    return COLL_OK;
+}
+
+int coll__team_of_index(struct coll__team *team, struct coll__plan *plan,
+                        const struct coll__problem *pb, int level)
+{
+    int index[COLL__LEVELS];
+
+    if (team_of_heads(team, plan, pb, level))
+        return plan_status(plan);
     for (int l = 0; l < level; l++)
-        index[l] = index_of(view, l, rank);
-    for (; place < end; place = skip(view, level, place, 1)) {
-        int at = place;
-
+        index[l] = index_of(pb->view, l, pb->rank);
+    for (int i = 0; i < team->n; i++) {
         for (int l = level - 1; l >= 0; l--)
-            at = skip(view, l, at, index[l]);
-        if (view->ring[at] == rank)
-            team->me = n;
-        team->ranks[n++] = view->ring[at];
+            team->ranks[i] = head_at(pb->view, l, team->ranks[i], index[l]);
+        if (team->ranks[i] == pb->rank)
+            team->me = i;
     }
     return COLL_OK;
 }
 
-int coll__leads_below(const struct coll__view *view, int level, int rank,
-                      int root)
+void coll__team_fini(struct coll__team *team)
 {
-    int group, of_root;
-
-    if (!level || rank == root)
-        return 1;
-    group = view->levels[level - 1].group[rank];
-    of_root = view->levels[level - 1].group[root];
-    return group != of_root &&
-           coll__group_head(view, level - 1, group) == rank;
+    free(team->ranks);
+    *team = (struct coll__team){0};
 }
 
-int coll__team_of_leaders(const struct coll__view *view, int level, int rank,
-                          int root, struct coll__team *team)
+/* ---- problems of a team -------------------------------------------------- */
+
+void coll__level_view(struct coll__view *flat, const struct coll__view *view,
+                      int level, int n)
 {
-    int place, end, n = 0;
-
-    if (make_room(view, level, rank, &place, &end, team))
-        return COLL_ERR_NOMEM;
-    for (; place < end; place = skip(view, level, place, 1)) {
-        int leader = view->ring[place];
-
-        if (level && view->levels[level - 1].group[leader] ==
-                         view->levels[level - 1].group[root])
-            leader = root;
-        if (leader == rank)
-            team->me = n;
-        team->ranks[n++] = leader;
-    }
-    return COLL_OK;
+    coll__view_flat(flat, n, &view->levels[level], view->gamma, view->chunk);
 }
 
 struct coll__problem coll__level_problem(const struct coll__problem *pb,
@@ -144,41 +143,99 @@ struct coll__problem coll__level_problem(const struct coll__problem *pb,
                                          int level, int n, double flows,
                                          struct coll__view *flat)
 {
-    struct coll__problem inner = {.collective = collective,
+    coll__level_view(flat, pb->view, level, n);
+    flat->levels[0].share *= flows;
+    return (struct coll__problem){.collective = collective,
                                   .type = pb->type,
                                   .op = pb->op == COLL_AVG ? COLL_SUM : pb->op,
                                   .is_user_op = pb->is_user_op,
                                   .nranks = n,
                                   .view = flat};
-    struct coll__level prices = pb->view->levels[level];
+}
 
-    prices.share *= flows;
-    coll__view_flat(flat, n, &prices, pb->view->gamma, pb->view->chunk);
-    return inner;
+static const struct coll__algo *cheapest(const struct coll__problem *priced,
+                                         const char *const among[],
+                                         double *seconds)
+{
+    const struct coll__algo *best = NULL;
+
+    if (!among)
+        return coll__algo_select(priced, "", seconds);
+    for (int i = 0; among[i]; i++) {
+        const struct coll__algo *algo =
+            coll__algo_find(priced->collective, among[i]);
+        double time = algo->cost(priced);
+
+        if (best && time >= *seconds)
+            continue;
+        best = algo;
+        *seconds = time;
+    }
+    return best;
 }
 
 int coll__plan_cheapest(struct coll__plan *plan,
                         const struct coll__problem *inner,
                         const struct coll__problem *priced,
+                        const char *const among[],
                         const struct coll__frame *frame)
 {
     double seconds;
 
-    return coll__plan_nest(plan, coll__algo_select(priced, "", &seconds), inner,
+    return coll__plan_nest(plan, cheapest(priced, among, &seconds), inner,
                            frame);
 }
 
-double coll__cheapest_cost(const struct coll__problem *inner)
+double coll__cheapest_cost(const struct coll__problem *priced,
+                           const char *const among[])
 {
     double seconds;
 
-    coll__algo_select(inner, "", &seconds);
+    cheapest(priced, among, &seconds);
     return seconds;
 }
 
-const char *coll__level_refuses(const struct coll__problem *pb)
+int coll__plan_rooted_level(struct coll__plan *plan,
+                            const struct coll__problem *pb, int level,
+                            struct coll__span own, struct coll__span out)
 {
-    return pb->view && pb->view->n_levels > 1 && pb->view->ring
+    struct coll__team team;
+    struct coll__frame frame;
+    struct coll__problem inner;
+    struct coll__view flat;
+
+    if (coll__team_of_leaders(&team, plan, pb, level, pb->root))
+        return plan_status(plan);
+    frame = (struct coll__frame){team.ranks, own, out};
+    inner = coll__level_problem(pb, pb->collective, level, team.n, 1, &flat);
+    inner.root = team.leader;
+    inner.rank = team.me;
+    inner.count = pb->count;
+    inner.in_place = inner.rank == inner.root && own.buf == out.buf;
+    coll__plan_cheapest(plan, &inner, &inner, NULL, &frame);
+    coll__team_fini(&team);
+    return plan_status(plan);
+}
+
+double coll__rooted_levels_cost(const struct coll__problem *pb)
+{
+    double time = 0;
+
+    for (int l = 0; l < pb->view->n_levels; l++) {
+        int n = coll__level_fan(pb->view, l).most;
+        struct coll__view flat;
+        struct coll__problem inner =
+            coll__level_problem(pb, pb->collective, l, n, 1, &flat);
+
+        inner.count = pb->count;
+        time += coll__cheapest_cost(&inner, NULL);
+    }
+    return time;
+}
+
+const char *coll__needs_groups(const struct coll__problem *pb)
+{
+    return pb->view && pb->view->n_levels > 1
                ? NULL
-               : "needs a machine of two levels";
+               : "needs ranks in groups, such as hosts";
 }

@@ -40,7 +40,6 @@ libcore_la_SOURCES += \
 	%D%/halves.h \
 	%D%/knomial.c \
 	%D%/knomial.h \
-	%D%/leaders.c \
 	%D%/levels.c \
 	%D%/levels.h \
 	%D%/list.c \

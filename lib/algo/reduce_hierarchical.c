@@ -13,35 +13,6 @@
  */
 #include "lib/algo/levels.h"
 
-#include <stdlib.h>
-
-/* One level: the team's vectors to the leader of its group, who finds its sum
- * in `sum`; own: where this rank's lies. */
-static int reduce_level(const struct coll__problem *pb,
-                        struct coll__plan *plan, int level,
-                        struct coll__span own, struct coll__span sum)
-{
-    const struct coll__view *view = pb->view;
-    struct coll__team team;
-    struct coll__view flat;
-    struct coll__problem inner;
-    int rc = coll__team_of_leaders(view, level, pb->rank, pb->root, &team);
-
-    if (rc)
-        return rc;
-    inner = coll__level_problem(pb, COLL_REDUCE, level, team.n, 1, &flat);
-    for (int i = 0; i < team.n; i++)
-        if (coll__leads_below(view, level + 1, team.ranks[i], pb->root))
-            inner.root = i;
-    inner.rank = team.me;
-    inner.count = pb->count;
-    inner.in_place = inner.rank == inner.root && own.buf == sum.buf;
-    rc = coll__plan_cheapest(
-        plan, &inner, &inner, &(struct coll__frame){team.ranks, own, sum});
-    free(team.ranks);
-    return rc;
-}
-
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
     int is_root = pb->rank == pb->root, rc = COLL_OK;
@@ -51,9 +22,9 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     if (!is_root)
         plan->tmp_len = sum.len; /* for the scratch to lie behind it */
     for (int l = 0; l < pb->view->n_levels && rc == COLL_OK; l++) {
-        if (!coll__leads_below(pb->view, l, pb->rank, pb->root))
+        if (!coll__leads(pb->view, l, pb->rank, pb->root))
             break;
-        rc = reduce_level(pb, plan, l, own, sum);
+        rc = coll__plan_rooted_level(plan, pb, l, own, sum);
         own = sum;
     }
     if (is_root)
@@ -61,27 +32,11 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return rc ? rc : plan_status(plan);
 }
 
-static double cost(const struct coll__problem *pb)
-{
-    double time = 0;
-
-    for (int l = 0; l < pb->view->n_levels; l++) {
-        int n = coll__level_fan(pb->view, l).most;
-        struct coll__view flat;
-        struct coll__problem inner =
-            coll__level_problem(pb, COLL_REDUCE, l, n, 1, &flat);
-
-        inner.count = pb->count;
-        time += coll__cheapest_cost(&inner);
-    }
-    return time;
-}
-
 const struct coll__algo coll__algo_reduce_hierarchical = {
     .name = "hierarchical",
     .what = "level by level, to the leader of each group",
     .serves = COLL_FOR(REDUCE),
     .build = build,
-    .cost = cost,
-    .refuses = coll__level_refuses,
+    .cost = coll__rooted_levels_cost,
+    .refuses = coll__needs_groups,
 };

@@ -14,19 +14,6 @@
  */
 #include "lib/algo/combine.h"
 
-/* Bytes of the longest part. */
-static size_t longest(const struct coll__problem *pb)
-{
-    size_t len = 0;
-
-    if (!pb->in_counts)
-        return coll__part(pb, BUF_IN, 0).len;
-    for (int q = 0; q < pb->nranks; q++)
-        if (coll__part(pb, BUF_IN, q).len > len)
-            len = coll__part(pb, BUF_IN, q).len;
-    return len;
-}
-
 /* Where the sum of a part grows in step s: in two places of scratch in turn, or
  * where the own operand is that nobody needs any more. */
 static struct coll__span place(const struct coll__problem *pb, int part, int s,
@@ -45,7 +32,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     int p = pb->nranks, v = coll__ring_place(view, pb->rank);
     int left = coll__ring_at(view, p, v - 1);
     int right = coll__ring_at(view, p, v + 1);
-    size_t slot = pb->spoils_in ? 0 : longest(pb);
+    size_t slot = pb->spoils_in ? 0 : coll__longest_part(pb, BUF_IN);
     struct coll__span sum = coll__part(pb, BUF_IN, left);
 
     for (int s = 0; s < p - 1; s++) {

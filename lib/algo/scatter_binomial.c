@@ -43,11 +43,10 @@ static void give(const struct coll__problem *pb, struct coll__plan *plan,
 
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
-    int p = pb->nranks, v = (pb->rank - pb->root + p) % p, n = p - v;
+    int p = pb->nranks, v = (pb->rank - pb->root + p) % p;
+    int n = coll__subtree(p, v);
     struct coll__span out = coll__whole(pb, BUF_OUT), own = held(pb, 0, 1);
 
-    if (v && n > (v & -v))
-        n = v & -v; /* ranks in this one's subtree */
     if (!v)
         own = coll__own_in(pb);
     else if (n == 1)
@@ -56,7 +55,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
         plan_recv(plan, (pb->rank - (v & -v) + p) % p,
                   n > 1 ? held(pb, 0, n) : out);
     for (int child = 1 << log2_up(n) >> 1; child; child /= 2) {
-        int under = child < n - child ? child : n - child;
+        int under = coll__subtree(n, child);
 
         if (v)
             plan_send(plan, (pb->rank + child) % p, held(pb, child, under));

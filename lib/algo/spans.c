@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* spans.c - how vectors are cut into blocks of whole elements. */
 #include "lib/algo/algo.h"
+#include "lib/util/util.h"
 
 struct coll__span coll__cuts(const struct coll__problem *pb,
                              struct coll__span span, int n, int from, int to)
@@ -27,6 +28,30 @@ struct coll__span coll__block(const struct coll__problem *pb,
     int p = pb->nranks;
 
     return coll__cut(pb, coll__whole(pb, buf), p, (b % p + p) % p);
+}
+
+void coll__cut_counts(const struct coll__problem *pb, struct coll__span span,
+                      int n, int owners, size_t *counts)
+{
+    size_t size = coll_type_size(pb->type);
+
+    for (int i = 0; i < n; i++) {
+        int from = i < owners ? i : owners, to = i < owners ? i + 1 : owners;
+        struct coll__span part = coll__cuts(pb, span, owners, from, to);
+
+        counts[i] = part.len / size;
+        counts[n + i] = (part.off - span.off) / size;
+    }
+}
+
+size_t coll__longest_part(const struct coll__problem *pb, enum coll__buf buf)
+{
+    const size_t *counts = buf == BUF_IN ? pb->in_counts : pb->out_counts;
+    size_t longest = coll__part(pb, buf, 0).len;
+
+    for (int r = 1; counts && r < pb->nranks; r++)
+        longest = max_size(longest, coll__part(pb, buf, r).len);
+    return longest;
 }
 
 double coll__mean_part(const struct coll__problem *pb, enum coll__buf buf)

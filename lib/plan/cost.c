@@ -6,8 +6,7 @@
  * of them, where one alone needs `beta`.
  */
 #include "lib/plan/view.h"
-
-static double max_double(double a, double b) { return a > b ? a : b; }
+#include "lib/util/util.h"
 
 /* Ranks in a group of the level below: those that share a way out. */
 static int below(const struct coll__view *view, int l)

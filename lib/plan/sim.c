@@ -36,6 +36,7 @@
 #include "lib/plan/sim_queue.h"
 #include "lib/plan/sim_steps.h"
 #include "lib/trace/log.h"
+#include "lib/util/util.h"
 
 #include <stdlib.h>
 
@@ -90,8 +91,6 @@ struct sim {
     int n_done, last_step, status;
     struct coll__sim_result *result;
 };
-
-static double max_double(double a, double b) { return a > b ? a : b; }
 
 static void put(struct sim *s, double time, int kind, int at)
 {

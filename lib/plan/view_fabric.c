@@ -17,24 +17,13 @@ static int no_memory(int nranks)
 static int set_ring(struct coll__view *view, const struct coll__fabric *fabric,
                     const int *seat)
 {
-    int n = view->nranks, rc;
-    int *ring = malloc((size_t)n * sizeof(*ring));
-    int *place = malloc((size_t)n * sizeof(*place));
+    int n = view->nranks, *ring = malloc((size_t)n * sizeof(*ring));
+    int rc = ring ? coll__fabric_ring(fabric, n, seat, ring) : no_memory(n);
 
-    rc = ring && place ? coll__fabric_ring(fabric, n, seat, ring)
-                       : no_memory(n);
-    if (rc) {
-        free(ring);
-        free(place);
-        return rc;
-    }
-    for (int i = 0; i < n; i++)
-        place[ring[i]] = i;
-    free((void *)view->ring);
-    free((void *)view->place);
-    view->ring = ring;
-    view->place = place;
-    return COLL_OK;
+    if (rc == COLL_OK)
+        rc = coll__view_set_ring(view, ring);
+    free(ring);
+    return rc;
 }
 
 static void set_prices(struct coll__view *view,

@@ -10,6 +10,7 @@
  */
 #include "lib/topo/fabric_price.h"
 #include "include/coll/coll.h"
+#include "lib/util/util.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -96,8 +97,6 @@ static int route(const struct levels *levels, const struct pieces *pieces,
                               levels->seat[pieces->order[from]],
                               levels->seat[pieces->order[to]], links);
 }
-
-static double max_double(double a, double b) { return a > b ? a : b; }
 
 /* Every rank of a piece to one of the next; share becomes the T above. */
 static void price_group(const struct levels *levels, struct pieces *pieces,
