@@ -2,7 +2,9 @@
 /* crossover.c - each algorithm's time from 8 B to 1 GiB, as a picture.
  *
  * gnuplot draws, as a child process: it reads its script and the numbers from a
- * pipe and writes the SVG to its standard output, which is the file.
+ * pipe and writes the SVG to its standard output, which is memory.  What is
+ * there in the end is copied to the file, since gnuplot says nothing of a full
+ * disk.
  */
 #include "tools/plan/tool.h"
 #include "lib/util/util.h"
@@ -13,6 +15,8 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -182,17 +186,48 @@ static int draw_with_gnuplot(const struct plot *plot, int svg)
                : say(1, "gnuplot failed; its own words are above");
 }
 
+/* Copy everything that `from` holds; 0 or an errno. */
+static int copy_file(int from, int to)
+{
+    char piece[65536];
+    off_t offset = 0;
+    ssize_t n;
+
+    while ((n = pread(from, piece, sizeof(piece), offset)) > 0) {
+        n = write(to, piece, (size_t)n);
+        if (n < 0)
+            break;
+        offset += n;
+    }
+    return n ? errno : 0;
+}
+
+/* Write the picture; half a picture in a file of its own is removed. */
+static int save(const char *path, int picture)
+{
+    int svg = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), err;
+    struct stat st;
+
+    err = svg < 0 ? errno : copy_file(picture, svg);
+    if (svg >= 0 && close(svg) && !err)
+        err = errno;
+    if (!err)
+        return 0;
+    if (svg >= 0 && !stat(path, &st) && S_ISREG(st.st_mode))
+        unlink(path);
+    return say(1, "cannot write %s: %s", path, strerror(err));
+}
+
 static int draw_plot(const struct plot *plot)
 {
-    int svg = open(plot->job->svg, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-                   0666), rc;
+    int picture = memfd_create("svg", MFD_CLOEXEC), rc;
 
-    if (svg < 0)
-        return say(1, "cannot write %s: %s", plot->job->svg, strerror(errno));
-    rc = draw_with_gnuplot(plot, svg);
-    close(svg);
-    if (rc)
-        unlink(plot->job->svg);
+    if (picture < 0)
+        return say(1, "no memory for the picture: %s", strerror(errno));
+    rc = draw_with_gnuplot(plot, picture);
+    if (!rc)
+        rc = save(plot->job->svg, picture);
+    close(picture);
     return rc;
 }
 
