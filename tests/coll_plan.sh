@@ -99,6 +99,8 @@ if command -v gnuplot > /dev/null; then
     grep -q '</svg>' "$scratch/x.svg" || fail "no picture"
     shows '^from ' -c allreduce -n 16 --topology "$topo/fattree.topo" --crossover "$scratch/y.svg"
     refused 1 'cannot write' -c allreduce -n 64 --crossover /nonexistent/x.svg
+    refused 1 'cannot write /dev/full: No space' -c allreduce -n 64 --crossover /dev/full
+    [ -c /dev/full ] || fail "/dev/full was removed"
 fi
 program=$(pwd)/tools/coll_plan
 PATH=/nonexistent "$program" -c allreduce -n 64 --crossover "$scratch/z.svg" > "$out" 2> "$err"
@@ -116,6 +118,7 @@ refused 2 "no collective 'allsum'; there are: allreduce, " -c allsum -n 4 --expl
 refused 2 "no type 'f31'; there are: " -c allreduce -n 4 -t f31 --explain
 refused 2 "no op 'plus'; there are: sum" -c allreduce -n 4 -o plus --explain
 refused 2 "no algorithm 'rign'; there are: " -c allreduce -n 4 -a rign --explain
+refused 2 "no algorithm 'reduce:halving'; there are: " -c reduce -n 4 -a halving --explain
 refused 2 'not a whole number within' -c allreduce -n 0 --explain
 refused 2 'not a size' -c allreduce -n 4 -b lots --explain
 refused 2 'no multiple of the 4 bytes of f32; take 8' -c allreduce -n 4 -b 10 --explain

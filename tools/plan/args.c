@@ -333,8 +333,24 @@ static int check_sizes(const struct job *job)
     return -1;
 }
 
+/* A bare name has to be one of this collective's. */
+static int check_algo(const struct job *job)
+{
+    char text[160];
+
+    if (!*job->algo || strpbrk(job->algo, ":,"))
+        return -1;
+    snprintf(text, sizeof(text), "%s:%s", collective_name(job->collective),
+             job->algo);
+    return coll__algo_check(text)
+               ? say(2, "--algo: %s", strchr(coll_last_error(), ' ') + 1)
+               : -1;
+}
+
 static int check_job(const struct job *job)
 {
+    int rc;
+
     if (job->action == ACTION_NONE)
         return say(2, "name an action, such as --explain; see coll_plan "
                    "--help");
@@ -355,7 +371,8 @@ static int check_job(const struct job *job)
         (job->action == ACTION_DOT || job->action == ACTION_CROSSOVER))
         return say(2, "--json goes with --explain, --dump, --check and "
                    "--simulate");
-    return check_sizes(job);
+    rc = check_algo(job);
+    return rc < 0 ? check_sizes(job) : rc;
 }
 
 int args_take(int argc, char **argv, struct job *job)
