@@ -4,6 +4,7 @@
 
 #include <coll/coll.h>
 
+#include <errno.h>
 #include <getopt.h>
 #include <math.h>
 #include <stdarg.h>
@@ -143,6 +144,16 @@ static void explain_option(int c, char **argv)
         complain("unknown option %s; see collrun --help", word);
 }
 
+/* A full disk shows only now. */
+static int end_output(void)
+{
+    if (!ferror(stdout) && !fclose(stdout))
+        return EXIT_SUCCESS;
+    complain("cannot write the output: %s; make room or write elsewhere",
+             strerror(errno));
+    return EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
     struct options o = {.n = 0};
@@ -155,7 +166,7 @@ int main(int argc, char **argv)
             explain_option(c, argv);
         status = take_option(c, &o);
         if (status >= 0)
-            return status;
+            return status ? status : end_output();
     }
     o.command = argv + optind;
     if (!o.n && !o.hosts) {
