@@ -5,7 +5,7 @@
  * iterations, so that what disturbs the machine for a while disturbs them all.
  * The time of a turn is that of its slowest rank; the median of the rounds
  * counts.  Where ranks may run ahead of each other a barrier ends each
- * iteration, and is subtracted.
+ * iteration; barriers alone take their turn too, and are subtracted.
  */
 #include "tools/coll_tune.h"
 
@@ -24,7 +24,6 @@ struct meter {
     struct coll_comm *comm;
     void *in, *out;
     size_t in_len, out_len;
-    double barrier; /* s */
 };
 
 static double now(void)
@@ -128,6 +127,7 @@ static int runs_ahead(enum coll_collective collective)
            collective == COLL_GATHER || collective == COLL_SCATTER;
 }
 
+/* Without a request there are barriers alone. */
 static int run_turn(const struct meter *m, struct coll_request *request,
                     int is_ahead, long n, double *seconds)
 {
@@ -136,8 +136,9 @@ static int run_turn(const struct meter *m, struct coll_request *request,
 
     start = now();
     for (long i = 0; i < n && !rc; i++) {
-        rc = coll_start(request);
-        if (!rc)
+        if (request)
+            rc = coll_start(request);
+        if (!rc && request)
             rc = coll_wait(request, 0);
         if (!rc && is_ahead)
             rc = coll_barrier(m->comm, NULL);
@@ -160,27 +161,31 @@ static int fit_turn(const struct meter *m, struct coll_request *request,
     return rc;
 }
 
-/* Measure all candidates in turn; times[candidate * rounds + round]. */
+/* Measure all candidates, and the barrier after them where ranks may run ahead,
+ * in turn; times[candidate * rounds + round]. */
 static int run_rounds(const struct meter *m, const struct tune_row *row,
                       struct coll_request **requests, double *times)
 {
     int rounds = m->options->rounds, rc = COLL_OK;
-    int is_ahead = runs_ahead(row->collective);
-    long n[TUNE_MOST];
+    int is_ahead = runs_ahead(row->collective), n_turns = row->n + is_ahead;
+    long n[TUNE_MOST + 1];
 
-    for (int c = 0; c < row->n && !rc; c++)
+    requests[row->n] = NULL;
+    for (int c = 0; c < n_turns && !rc; c++)
         rc = fit_turn(m, requests[c], is_ahead, &n[c]);
     for (int i = 0; i < rounds && !rc; i++)
-        for (int c = 0; c < row->n && !rc; c++)
+        for (int c = 0; c < n_turns && !rc; c++)
             rc = run_turn(m, requests[c], is_ahead, n[c],
                           &times[c * rounds + i]);
-    return rc ? rc : slowest(m, times, (size_t)(row->n * rounds));
+    return rc ? rc : slowest(m, times, (size_t)(n_turns * rounds));
 }
 
 static void judge(const struct meter *m, struct tune_row *row, double *times)
 {
     int rounds = m->options->rounds;
-    double ahead = runs_ahead(row->collective) ? m->barrier : 0;
+    double ahead = runs_ahead(row->collective)
+                       ? median(times + row->n * rounds, rounds)
+                       : 0;
 
     for (int c = 0; c < row->n; c++) {
         double time = median(times + c * rounds, rounds);
@@ -233,8 +238,8 @@ static int make_requests(const struct meter *m, struct tune_row *row,
 
 static int measure_row(const struct meter *m, struct tune_row *row)
 {
-    struct coll_request *requests[TUNE_MOST];
-    double *times = calloc((size_t)(TUNE_MOST * m->options->rounds),
+    struct coll_request *requests[TUNE_MOST + 1];
+    double *times = calloc((size_t)((TUNE_MOST + 1) * m->options->rounds),
                            sizeof(*times));
     int rc = times ? make_requests(m, row, requests) : COLL_ERR_NOMEM;
 
@@ -288,23 +293,6 @@ static int list_rows(const struct meter *m, struct tune_row *rows)
     return n;
 }
 
-static int measure_barrier(struct meter *m)
-{
-    double times[PINGS];
-    int rc = COLL_OK;
-
-    for (int i = 0; i < PINGS && !rc; i++) {
-        double start = now();
-
-        rc = coll_barrier(m->comm, NULL);
-        times[i] = now() - start;
-    }
-    if (!rc)
-        rc = slowest(m, times, PINGS);
-    m->barrier = median(times, PINGS);
-    return rc;
-}
-
 /* Buffers for the whole vector; all ranks have them, or none goes on. */
 static int get_buffers(struct meter *m)
 {
@@ -322,7 +310,7 @@ static int get_buffers(struct meter *m)
 
 static int measure_all(struct meter *m, struct tune_table *table)
 {
-    int rc = measure_barrier(m);
+    int rc = COLL_OK;
 
     for (int far = 0; far < 2 && !rc; far++)
         rc = measure_link(m, far, &table->links[far]);
