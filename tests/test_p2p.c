@@ -237,18 +237,18 @@ static int other_count(struct world_rank *me)
 {
     struct coll_comm *comm = join(me);
     uint32_t x[8] = {0};
-    int rc;
+    int rc = COLL_OK;
 
     WORLD_CHECK(me, comm);
-    if (me->rank == 1) {
+    if (me->rank == 1)
         rc = coll_send(x, 4, COLL_U32, 0, comm, NULL);
-        if (rc == COLL_OK) /* it was small enough to be on its way */
-            rc = coll_barrier(comm, NULL);
-    } else {
+    else if (me->rank == 0)
         rc = coll_recv(x, 8, COLL_U32, 1, comm, NULL);
-    }
+    while (rc == COLL_OK) /* it was small enough to be on its way */
+        rc = coll_comm_async_error(comm);
     EXPECT(me, rc, COLL_ERR_MISMATCH, "rank 1 called send #1 to 0 (4 u32)");
     WORLD_CHECK(me, strstr(coll_last_error(), "recv #1 from 1 (8 u32)"));
+    WORLD_CHECK(me, strstr(coll_last_error(), "the same count and type"));
     WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_ERR_MISMATCH);
     return 0;
 }
@@ -334,6 +334,28 @@ static int late_but_legal(struct world_rank *me)
     return 0;
 }
 
+/* Nothing receives it; with a started receive it is an ordinary message. */
+static int to_itself(struct world_rank *me)
+{
+    struct coll_comm *comm = join(me);
+    uint32_t x[4] = {7}, y[4] = {0};
+    struct coll_args recv = args_of(COLL_RECV, y, 4, me->rank);
+    struct coll_request *request;
+
+    WORLD_CHECK(me, comm);
+    EXPECT(me, coll_send(x, 4, COLL_U32, me->rank, comm, NULL),
+           COLL_ERR_INVALID, "to itself would wait for ever; use a group");
+    EXPECT(me, coll_recv(y, 4, COLL_U32, me->rank, comm, NULL),
+           COLL_ERR_INVALID, "to itself would wait for ever; use a group");
+    WORLD_CHECK(me, !coll_request_create(&recv, comm, &request));
+    WORLD_CHECK(me, !coll_start(request));
+    WORLD_CHECK(me, !coll_send(x, 4, COLL_U32, me->rank, comm, NULL));
+    WORLD_CHECK(me, !coll_wait(request, 0) && y[0] == 7);
+    WORLD_CHECK(me, !coll_request_destroy(request));
+    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_OK);
+    return 0;
+}
+
 static int never_received(struct world_rank *me)
 {
     struct coll_comm *comm = join(me);
@@ -379,6 +401,9 @@ START_TEST(waiting_in_a_recv_while_others_go_ahead_is_legal)
 }
 END_TEST
 
+START_TEST(a_blocking_message_to_itself_is_refused) { run(2, to_itself, _i); }
+END_TEST
+
 START_TEST(a_message_that_nobody_received_is_told_when_leaving)
 {
     run(2, never_received, 0);
@@ -409,6 +434,7 @@ int main(void)
                         2);
     tcase_add_loop_test(c, waiting_in_a_recv_while_others_go_ahead_is_legal, 0,
                         2);
+    tcase_add_loop_test(c, a_blocking_message_to_itself_is_refused, 0, 2);
     tcase_add_test(c, a_message_that_nobody_received_is_told_when_leaving);
     suite_add_tcase(suite, c);
     srunner_run_all(runner, CK_NORMAL);

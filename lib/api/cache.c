@@ -91,6 +91,14 @@ void coll__cache_put(struct coll_request *request)
         drop_oldest(comm);
 }
 
+/* A message to oneself whose other half nothing that runs can be. */
+static int is_endless(const struct coll_comm *comm,
+                      const struct coll_args *args)
+{
+    return coll__is_p2p(args->collective) && args->root == comm->rank &&
+           !comm->running;
+}
+
 int coll__comm_call(struct coll_comm *comm, const struct coll_args *args)
 {
     struct coll_request *request;
@@ -106,7 +114,11 @@ int coll__comm_call(struct coll_comm *comm, const struct coll_args *args)
     rc = coll__cache_take(comm, args, &request);
     if (rc)
         return rc;
-    rc = coll__request_start(request);
+    if (is_endless(comm, args))
+        rc = coll__args_wrong(args, "a message of a rank to itself would wait "
+                              "for ever; use a group or requests");
+    else
+        rc = coll__request_start(request);
     if (rc == COLL_OK)
         rc = coll__request_wait(request, comm->timeout);
     coll__cache_put(request);

@@ -18,9 +18,10 @@
  * process ended, and an expired deadline for answers. */
 #define NEWS_S 0.5
 
-#define DISAGREE                                                   \
-    "the ranks disagree: rank %d called %s where rank %d called %s; " \
-    "all ranks must call the same operations in the same order"
+#define DISAGREE \
+    "the ranks disagree: rank %d called %s where rank %d called %s; %s"
+#define SAME_CALLS "all ranks must call the same operations in the same order"
+#define SAME_SIZE "a send and its receive need the same count and type"
 
 static int take_failure(struct coll_comm *comm, int status, const char *text)
 {
@@ -91,14 +92,16 @@ static int mismatch(struct coll_comm *comm, const struct coll__head *ours,
 {
     struct coll__head mine = *ours;
     char here[128], there[128];
+    int is_ours = coll__is_p2p((enum coll_collective)ours->collective),
+        is_theirs = coll__is_p2p((enum coll_collective)theirs->collective);
 
-    if (!coll__is_p2p((enum coll_collective)ours->collective) &&
-        !coll__is_p2p((enum coll_collective)theirs->collective))
+    if (!is_ours && !is_theirs)
         coll__history_get(&comm->history, theirs->seq, &mine);
     coll__head_describe(theirs, there, sizeof(there));
     coll__head_describe(&mine, here, sizeof(here));
     return coll__comm_fail(comm, COLL_ERR_MISMATCH,
-                           DISAGREE, peer, there, comm->rank, here);
+                           DISAGREE, peer, there, comm->rank, here,
+                           is_ours && is_theirs ? SAME_SIZE : SAME_CALLS);
 }
 
 /* The heads agree, the lengths do not. */
@@ -249,7 +252,7 @@ static int compare_answers(struct coll_comm *comm, const char *what,
             strcmp(answers[r].text, mine))
             return coll__comm_fail(comm, COLL_ERR_MISMATCH,
                                    DISAGREE, r, answers[r].text + 3,
-                                   comm->rank, what);
+                                   comm->rank, what, SAME_CALLS);
     return COLL_OK;
 }
 
