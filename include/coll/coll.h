@@ -358,7 +358,8 @@ int coll_comm_async_error(struct coll_comm *comm);
  * Ownership: comm is gone, whatever the result; so are its requests' uses.
  *            NULL is allowed and does nothing.
  * Errors:    COLL_ERR_INVALID when a request still runs or was not destroyed
- *            (it is now), COLL_ERR_PEER, COLL_ERR_TIMEOUT,
+ *            (it is now) or a group that has operations of it is not ended,
+ *            COLL_ERR_PEER, COLL_ERR_TIMEOUT,
  *            COLL_ERR_MISMATCH (the ranks called different operations); comm
  *            is freed all the same.
  * Threads:   one caller, with no operation running.
@@ -565,7 +566,8 @@ int coll_scatterv(const void *in, const size_t counts[], const size_t displs[],
  *            rank sends before a collective, the other receives before it.
  *            The call may return only when the receive has begun: two ranks
  *            that send to each other do so in a group, or by requests.
- * Errors:    as coll_allreduce(); COLL_ERR_MISMATCH for other counts or types,
+ * Errors:    as coll_allreduce(); COLL_ERR_INVALID for a blocking message to
+ *            itself that nothing can receive; COLL_ERR_MISMATCH for other counts or types,
  *            also from coll_comm_destroy() for what was never received.
  */
 int coll_send(const void *in, size_t count, enum coll_type type, int peer,

@@ -393,10 +393,10 @@ static int compare_farewells(const struct farewell *all, int size)
         n_received += all[r].n_received;
         if (all[r].n_started == all[0].n_started && all[r].hash == all[0].hash)
             continue;
-        log_error("comm", "the ranks disagree: rank %d called %llu "
-                  "operations and rank 0 %llu, not all of them the same; "
-                  "results may be wrong", r,
-                  (unsigned long long)all[r].n_started,
+        log_error("comm", "the ranks disagree: the %llu operations of rank %d "
+                  "were not the %llu of rank 0, so results may be wrong; all "
+                  "ranks must call the same operations with the same root, "
+                  "counts and type", (unsigned long long)all[r].n_started, r,
                   (unsigned long long)all[0].n_started);
         return COLL_ERR_MISMATCH;
     }
@@ -433,11 +433,11 @@ static int part(struct coll_comm *comm)
 
 int coll_comm_destroy(struct coll_comm *comm)
 {
-    int rc, is_orderly, ended;
+    int rc, is_orderly, ended, forgot;
 
     if (!comm)
         return COLL_OK;
-    coll__group_forget(comm);
+    forgot = coll__group_forget(comm);
     rc = coll__comm_status(comm);
     if (rc == COLL_OK && comm->running) {
         rc = COLL_ERR_INVALID;
@@ -456,7 +456,7 @@ int coll_comm_destroy(struct coll_comm *comm)
     coll__comm_links_close(comm, is_orderly);
     ended = coll__ctrl_close(comm->ctrl, is_orderly, comm->timeout);
     comm_free(comm);
-    return rc ? rc : ended;
+    return rc ? rc : ended ? ended : forgot;
 }
 
 /* ---- questions ----------------------------------------------------------- */

@@ -221,8 +221,9 @@ int coll__group_is_open(void);
 /* Note an operation for the end of the group; args is copied, arrays too. */
 int coll__group_note(struct coll_comm *comm, const struct coll_args *args);
 
-/* The communicator ends: drop what the group has noted for it. */
-void coll__group_forget(const struct coll_comm *comm);
+/* The communicator ends: drop what the group has noted for it, if anything;
+ * that is COLL_ERR_INVALID. */
+int coll__group_forget(const struct coll_comm *comm);
 
 /* ---- params.c ----------------------------------------------------------- */
 

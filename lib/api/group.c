@@ -122,7 +122,7 @@ int coll__group_note(struct coll_comm *comm, const struct coll_args *args)
     return COLL_OK;
 }
 
-void coll__group_forget(const struct coll_comm *comm)
+int coll__group_forget(const struct coll_comm *comm)
 {
     size_t n = 0;
 
@@ -133,11 +133,11 @@ void coll__group_forget(const struct coll_comm *comm)
             group.notes[n++] = group.notes[i];
     }
     if (n == group.n)
-        return;
+        return COLL_OK;
     group.n = n;
     log_error("api", "a communicator was destroyed within the group that has "
               "operations of it; end the group first");
-    spoil(COLL_ERR_INVALID);
+    return spoil(COLL_ERR_INVALID);
 }
 
 /* ---- fusing -------------------------------------------------------------- */
