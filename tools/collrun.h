@@ -50,6 +50,10 @@ struct stream {
 
 void output_init(int is_plain);
 
+/* The exit status that writing gives: 0 when all was written, that of SIGPIPE
+ * when nobody reads it, else 1, after a sentence. */
+int output_status(void);
+
 /* Read what is there and pass on its whole lines; -1 when our own output is
  * closed, else 0. */
 int stream_pump(struct stream *stream);

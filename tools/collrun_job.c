@@ -233,6 +233,16 @@ static int allocate(struct job *job)
     return -1;
 }
 
+/* The job's own status counts, unless it ended because we could not write. */
+static int end_status(const struct job *job)
+{
+    int failed = output_status();
+
+    return failed && (!job->status || job->status == 128 + SIGPIPE)
+               ? failed
+               : job->status;
+}
+
 int job_run(const struct options *options)
 {
     struct job job = {.n = options->n, .timeout = options->timeout};
@@ -247,7 +257,7 @@ int job_run(const struct options *options)
         if (job.timeout > 0)
             job.deadline = now() + job.timeout;
         watch(&job);
-        status = job.status;
+        status = end_status(&job);
     }
     job_clean(&job);
     free(job.ranks);

@@ -9,12 +9,15 @@
 #include "tools/collrun.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static struct {
     int is_plain;
+    int err; /* errno of the first write that failed */
     struct {
         int first_rank; /* that spoke, or -1 */
         int is_many;
@@ -28,13 +31,25 @@ void output_init(int is_plain)
         output.target[i].first_rank = -1;
 }
 
+int output_status(void)
+{
+    if (!output.err || output.err == EPIPE)
+        return output.err ? 128 + SIGPIPE : EXIT_SUCCESS;
+    complain("cannot write the output: %s; make room or write elsewhere",
+             strerror(output.err));
+    return EXIT_FAILURE;
+}
+
 static int write_all(int fd, const char *text, size_t len)
 {
     while (len) {
         ssize_t n = write(fd, text, len);
 
-        if (n < 0 && errno != EINTR)
+        if (n < 0 && errno != EINTR) {
+            if (!output.err)
+                output.err = errno;
             return -1;
+        }
         if (n > 0) {
             text += n;
             len -= (size_t)n;
