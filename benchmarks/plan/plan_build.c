@@ -289,9 +289,10 @@ static int run(const struct options *o)
         }
     }
     return n_rows ? 0
-                  : bad("no algorithm %s of collective %s serves these ranks",
+                  : bad("no algorithm %s of %s serves these ranks; coll_plan "
+                        "--explain lists those that there are",
                         o->algo ? o->algo : "at all",
-                        o->collective ? o->collective : "of any name");
+                        o->collective ? o->collective : "any collective");
 }
 
 /* ---- command line --------------------------------------------------------- */
