@@ -186,6 +186,32 @@ START_TEST(a_duplicate_works_beside_its_parent_and_after_it)
 }
 END_TEST
 
+/* Many at once, then one after the other: none leaves anything behind. */
+static int dup_often(struct world_rank *me)
+{
+    enum { AT_ONCE = 20, IN_TURN = 80 };
+    struct coll_comm *comm, *dups[AT_ONCE], *dup;
+
+    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
+    for (int i = 0; i < AT_ONCE; i++)
+        WORLD_CHECK(me, !coll_comm_dup(comm, &dups[i]));
+    for (int i = 0; i < AT_ONCE; i++)
+        WORLD_CHECK(me, !coll_comm_destroy(dups[i]));
+    for (int i = 0; i < IN_TURN; i++) {
+        WORLD_CHECK(me, !coll_comm_dup(comm, &dup));
+        WORLD_CHECK(me, !coll_comm_destroy(dup));
+    }
+    WORLD_CHECK(me, sum(comm, 1) == me->size);
+    WORLD_CHECK(me, !coll_comm_destroy(comm));
+    return 0;
+}
+
+START_TEST(a_communicator_is_duplicated_any_number_of_times)
+{
+    ck_assert_int_eq(world_fork(_i, dup_often, NULL, DEADLINE), 0);
+}
+END_TEST
+
 /* What the environment said when the parent was made holds for the child. */
 static int settings_stay(struct world_rank *me)
 {
@@ -396,6 +422,8 @@ int main(void)
     tcase_add_loop_test(c, splits_of_splits_end_in_any_order, 1, end);
     tcase_add_loop_test(c, a_duplicate_works_beside_its_parent_and_after_it, 1,
                         end);
+    tcase_add_loop_test(c, a_communicator_is_duplicated_any_number_of_times, 1,
+                        4);
     tcase_add_test(c, a_duplicate_is_set_like_its_parent);
     tcase_add_loop_test(c, a_wrong_wish_of_one_rank_is_told_to_all, 1, 4);
     tcase_add_test(c, a_parent_with_running_operations_is_refused);

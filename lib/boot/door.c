@@ -21,7 +21,7 @@
 #define MAX_VISITORS 1024
 #define PATIENCE 10.0 /* s, for one visitor */
 #define PAUSE 0.1     /* s without accept() when descriptors run out */
-#define MAX_LISTENERS 8
+#define MAX_LISTENERS 64
 #define MAX_PAST 8
 
 struct visitor {
@@ -36,6 +36,7 @@ struct visitor {
 
 static struct {
     struct coll__source *listeners[MAX_LISTENERS];
+    int is_spare[MAX_LISTENERS]; /* for one rendezvous: nobody else is told */
     struct visitor *oldest, *newest;
     int n_visitors;
     int has_complained; /* that descriptors ran out */
@@ -304,7 +305,22 @@ static void listener_dropped(struct coll__source *source)
     free(source);
 }
 
-static int adopt(int fd)
+/* A listener that may be told to others, as far as that. */
+static int is_lasting(int i, enum coll__reach reach)
+{
+    return door.listeners[i] && !door.is_spare[i] &&
+           coll__net_reach(door.listeners[i]->fd) >= reach;
+}
+
+static int has_lasting(enum coll__reach reach)
+{
+    for (int i = 0; i < MAX_LISTENERS; i++)
+        if (is_lasting(i, reach))
+            return 1;
+    return 0;
+}
+
+static int adopt(int fd, int is_brief)
 {
     struct coll__source *source = calloc(1, sizeof(*source));
     int i = 0, status;
@@ -331,27 +347,31 @@ static int adopt(int fd)
         close(fd);
         return status;
     }
+    door.is_spare[i] = is_brief && has_lasting(coll__net_reach(fd));
     door.listeners[i] = source;
     return COLL_OK;
 }
 
-int coll__door_adopt(int fd)
+void coll__door_close_spare(int fd)
+{
+    for (int i = 0; i < MAX_LISTENERS; i++) {
+        struct coll__source *source = door.listeners[i];
+
+        if (!source || !door.is_spare[i] || source->fd != fd)
+            continue;
+        coll__reactor_remove(source);
+        listener_dropped(source);
+    }
+}
+
+int coll__door_adopt(int fd, int is_brief)
 {
     int status;
 
     coll__reactor_lock();
-    status = adopt(fd);
+    status = adopt(fd, is_brief);
     coll__reactor_unlock();
     return status;
-}
-
-/* List where the listener is reached, if that is far enough. */
-static int addrs_of(const struct coll__source *source, enum coll__reach reach,
-                    struct coll__addr addrs[COLL__MAX_ADDRS])
-{
-    if (!source || coll__net_reach(source->fd) < reach)
-        return 0;
-    return coll__net_own_addrs(source->fd, addrs);
 }
 
 static int open_any(enum coll__reach reach,
@@ -359,14 +379,18 @@ static int open_any(enum coll__reach reach,
 {
     int fd, n, status;
 
-    for (int i = 0; i < MAX_LISTENERS; i++)
-        if ((n = addrs_of(door.listeners[i], reach, addrs)) > 0)
+    for (int i = 0; i < MAX_LISTENERS; i++) {
+        if (!is_lasting(i, reach))
+            continue;
+        n = coll__net_own_addrs(door.listeners[i]->fd, addrs);
+        if (n > 0)
             return n;
+    }
     status = coll__net_listen(reach, &fd);
     if (status)
         return status;
     n = coll__net_own_addrs(fd, addrs);
-    status = adopt(fd);
+    status = adopt(fd, 0);
     return status ? status : n;
 }
 
@@ -399,7 +423,7 @@ int coll__door_open_at(const struct coll__addr *at, int is_quiet)
             goto out;
     status = coll__net_listen_at(at, is_quiet, &fd);
     if (!status)
-        status = adopt(fd);
+        status = adopt(fd, 0);
 out:
     coll__reactor_unlock();
     return status;

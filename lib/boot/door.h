@@ -60,8 +60,11 @@ int coll__door_open(enum coll__reach reach,
 int coll__door_open_at(const struct coll__addr *at, int is_quiet);
 
 /* Let connections in by this listening socket, which becomes the door's,
- * whatever the status. */
-int coll__door_adopt(int fd);
+ * whatever the status.  A brief one is wanted for one rendezvous, and
+ * coll__door_close_spare() closes it then, the reactor locked, if the door has
+ * another one to go on with. */
+int coll__door_adopt(int fd, int is_brief);
+void coll__door_close_spare(int fd);
 
 /* How knocking ended. */
 enum coll__knock {

@@ -155,6 +155,7 @@ int coll__boot_open_id(struct coll__boot *boot,
     if (status)
         return status;
     spec.listen_fd = take_socket(&id, rank);
+    spec.is_brief = 1;
     if (!rank && spec.listen_fd < 0) {
         log_error("boot",
                   "rank 0 must be in the process that called "

@@ -25,6 +25,7 @@ struct coll__tcp_spec {
     struct coll__addr addrs[COLL__MAX_ADDRS];
     int n_addrs, n_ports;
     int listen_fd; /* rank 0: a socket that listens there already, or -1 */
+    int is_brief;  /* it serves this rendezvous alone */
 };
 
 /* Fill in where the host name (or address) and port lead to.  Rank 0 listens

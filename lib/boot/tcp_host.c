@@ -110,7 +110,7 @@ static int open_door(const struct coll__tcp_spec *spec)
     int status = COLL_ERR_SYSTEM;
 
     if (spec->listen_fd >= 0)
-        return coll__door_adopt(spec->listen_fd);
+        return coll__door_adopt(spec->listen_fd, spec->is_brief);
     for (int i = 0; status && i < spec->n_ports; i++) {
         coll__net_set_port(&at, (uint16_t)(port + i));
         status = coll__door_open_at(&at, i < spec->n_ports - 1);
@@ -132,6 +132,8 @@ static int receive_all(struct host *host, const struct coll__tcp_spec *spec,
     if (!status)
         wait_for_all(host, deadline, timeout);
     coll__gate_remove(&host->gate);
+    if (!status && spec->is_brief)
+        coll__door_close_spare(spec->listen_fd);
     coll__reactor_unlock();
     if (!host->fault[0])
         return status;
