@@ -40,8 +40,10 @@
 
 #include <stdlib.h>
 
-/* A message shares links as finely as this; below SEGMENT_MIN bytes not. */
+/* A message shares links as finely as this, and below SEGMENT_MIN bytes not;
+ * many messages are fine enough by themselves. */
 #define SEGMENTS 8
+#define SEGMENTS_ALL (4 << 20)
 #define SEGMENT_MIN 4096
 
 enum {
@@ -89,6 +91,7 @@ struct sim {
     int n_segments, cap_segments, free_segment;
     double *cpu; /* [nranks]: when the processor is free */
     int n_done, last_step, status;
+    int most_segments; /* of one message */
     struct coll__sim_result *result;
 };
 
@@ -163,11 +166,24 @@ static int new_segment(struct sim *s)
     return s->status == COLL_OK ? s->n_segments++ : -1;
 }
 
-static int segments_of(size_t len)
+static int segments_of(const struct sim *s, size_t len)
 {
-    size_t n = len / SEGMENT_MIN;
+    size_t n = len / SEGMENT_MIN, most = (size_t)s->most_segments;
 
-    return n < 1 ? 1 : n > SEGMENTS ? SEGMENTS : (int)n;
+    return n < 1 ? 1 : n > most ? (int)most : (int)n;
+}
+
+static void set_segments(struct sim *s)
+{
+    int n_sends = 0;
+
+    for (int i = 0; i < s->all.n_steps; i++)
+        n_sends += s->all.steps[i].kind == SIM_SEND;
+    s->most_segments = n_sends ? SEGMENTS_ALL / n_sends : 1;
+    if (s->most_segments < 1)
+        s->most_segments = 1;
+    if (s->most_segments > SEGMENTS)
+        s->most_segments = SEGMENTS;
 }
 
 static void begin_message(struct sim *s, int lane, int send, int recv)
@@ -180,7 +196,8 @@ static void begin_message(struct sim *s, int lane, int send, int recv)
         find_route(s, lane);
     if (s->status != COLL_OK)
         return;
-    s->messages[m] = (struct message){send, recv, lane, segments_of(len)};
+    s->messages[m] = (struct message){send, recv, lane,
+                                       segments_of(s, len)};
     s->result->n_messages++;
     s->result->bytes += (double)len;
     if (s->routes[lane].n)
@@ -233,7 +250,7 @@ static void hop(struct sim *s, int g)
     struct link *link = &s->links[s->hops[route->first + segment->hop]];
     size_t len = s->all.steps[message->send].len;
     double *cable = cable_of(s, link), head = max_double(s->now, *cable);
-    int n = segments_of(len), is_last = segment->hop == route->n - 1;
+    int n = segments_of(s, len), is_last = segment->hop == route->n - 1;
     double busy = (double)len / n * link->beta;
 
     segment->tail = max_double(segment->tail, head + busy) + link->latency;
@@ -414,6 +431,7 @@ static void run(struct sim *s)
 {
     struct coll__sim_event event;
 
+    set_segments(s);
     begin(s);
     while (s->status == COLL_OK && coll__sim_take(&s->queue, &event)) {
         s->now = event.time;
