@@ -92,6 +92,11 @@ shows '"failures": 0' --check --all --ranks 1:3 --json
 
 # on the links of a machine
 shows '^simulated ' -c allreduce -n 64 -b 1M -a ring --topology "$topo/fattree.topo" --simulate
+if [ -z "${TEST_QUICK:-}" ]; then
+    shows '^simulated ' -c allreduce -n 1024 -b 1G -a ring --topology "$topo/fattree.topo" --simulate
+    shows '^simulated ' -c allreduce -n 16384 -b 8 -a recursive_doubling \
+        --topology "$topo/fattree.topo" --simulate
+fi
 shows '"simulated_s"' -c broadcast -n 64 --topology "$topo/fattree.topo" --placement cyclic \
     --simulate --json
 
