@@ -331,6 +331,44 @@ START_TEST(a_request_has_a_deadline_of_its_own)
 }
 END_TEST
 
+/* Rank 0 polls, waits for the rest, and polls the next operation past the
+ * deadline that the first one had; rank 1 comes a little later to each. */
+static int poll_and_wait(struct world_rank *me)
+{
+    struct coll_args args = {.size = sizeof(args),
+                             .collective = COLL_BROADCAST,
+                             .root = 1,
+                             .in = x,
+                             .out = y,
+                             .count = 1};
+    struct coll_request *request;
+    struct coll_comm *comm = join(me);
+    int rc = COLL_IN_PROGRESS;
+
+    WORLD_CHECK(me, comm);
+    WORLD_CHECK(me, !coll_request_create(&args, comm, &request));
+    for (int n = 0; n < 2; n++) {
+        if (me->rank)
+            usleep(500000);
+        WORLD_CHECK(me, !coll_start(request));
+        for (double end = coll__now() + (n ? 5 : 0.2); coll__now() < end;)
+            if ((rc = coll_test(request)) != COLL_IN_PROGRESS)
+                break;
+        WORLD_CHECK(me, n ? rc == COLL_OK : !coll_wait(request, 0));
+        usleep(n ? 0 : 1200000);
+    }
+    WORLD_CHECK(me, !coll_request_destroy(request));
+    WORLD_CHECK(me, !coll_comm_destroy(comm));
+    return 0;
+}
+
+START_TEST(each_polled_operation_has_the_whole_deadline)
+{
+    setenv("COLL_TIMEOUT", "1.5", 1);
+    ck_assert_int_eq(world_fork(2, poll_and_wait, NULL, DEADLINE), 0);
+}
+END_TEST
+
 static int one_is_stopped(struct world_rank *me)
 {
     struct coll_comm *comm = join(me);
@@ -525,6 +563,7 @@ int main(void)
     tcase_add_test(c, a_mismatch_is_found_though_who_errs_has_left);
     tcase_add_loop_test(c, a_deadline_names_the_rank_that_did_not_come, 0, 2);
     tcase_add_test(c, a_request_has_a_deadline_of_its_own);
+    tcase_add_test(c, each_polled_operation_has_the_whole_deadline);
     tcase_add_test(c, a_stopped_rank_is_named_as_silent);
     tcase_add_loop_test(c, a_killed_rank_is_named_on_every_rank_within_a_second,
                         0, 8);
