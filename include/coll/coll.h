@@ -410,7 +410,9 @@ int coll_op_create_user(coll_user_fn *fn, void *arg, int commutes,
 /* End such an operation.  COLL_ERR_INVALID when op is none (any more). */
 int coll_op_destroy(enum coll_op op);
 
-/* ---- operations: these return when this rank's part is done ------------ */
+/* ---- operations: these return when this rank's part is done ------------ *
+ *
+ * Buffers are aligned as their element type asks for. */
 
 /* Reduce `count` elements across all ranks, leaving the result on each.
  *
