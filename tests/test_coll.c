@@ -352,8 +352,15 @@ static int many_shapes(struct world_rank *me)
 {
     static int x[1 << 21], y[1 << 21];
     struct coll_comm *comm;
+    enum coll_op premul;
 
     WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
+    WORLD_CHECK(me, !coll_op_create_premul(&me->size, COLL_I32, &premul));
+    for (size_t i = 0; i < 10; i++) /* 8 MiB for what comes, 8 for in scaled */
+        WORLD_CHECK(me, !coll_allreduce(x, y, ((size_t)1 << 21) - i, COLL_I32,
+                                        premul, comm, NULL));
+    WORLD_CHECK(me, comm->n_cached > 1 && comm->n_cached <= 4);
+    WORLD_CHECK(me, !coll_op_destroy(premul));
     for (size_t i = 0; i < 40; i++) {
         WORLD_CHECK(me, !coll_allreduce(x, y, ((size_t)1 << 21) - i, COLL_I32,
                                         COLL_SUM, comm, NULL));

@@ -203,6 +203,37 @@ START_TEST(a_mismatch_names_both_calls_on_every_rank)
 }
 END_TEST
 
+/* Rank 1 computes while two operations are queued, and rank 0, which is done
+ * with the first one, asks where it is. */
+static int queue_and_compute(struct world_rank *me)
+{
+    struct coll_args args[] = {
+        {.size = sizeof(args[0]), .collective = COLL_BROADCAST, .in = x,
+         .out = y, .count = 1},
+        {.size = sizeof(args[0]), .collective = COLL_BARRIER},
+    };
+    struct coll_request *requests[2];
+    struct coll_comm *comm = join(me);
+
+    WORLD_CHECK(me, comm);
+    for (int i = 0; i < 2; i++)
+        WORLD_CHECK(me, !coll_request_create(&args[i], comm, &requests[i]) &&
+                            !coll_start(requests[i]));
+    if (me->rank)
+        usleep(2500000);
+    for (int i = 0; i < 2; i++)
+        WORLD_CHECK(me, !coll_wait(requests[i], 0) &&
+                            !coll_request_destroy(requests[i]));
+    WORLD_CHECK(me, !coll_comm_destroy(comm));
+    return 0;
+}
+
+START_TEST(ranks_that_are_behind_in_a_queue_do_not_disagree)
+{
+    ck_assert_int_eq(world_fork(2, queue_and_compute, NULL, DEADLINE), 0);
+}
+END_TEST
+
 /* Different roots, small messages: each rank is done before it could notice. */
 static int part_in_disagreement(struct world_rank *me)
 {
@@ -217,6 +248,29 @@ static int part_in_disagreement(struct world_rank *me)
 START_TEST(a_mismatch_nobody_noticed_is_found_when_leaving)
 {
     ck_assert_int_eq(world_fork(2, part_in_disagreement, NULL, DEADLINE), 0);
+}
+END_TEST
+
+/* The rank that errs is done and leaves; the root waits for what it sent to
+ * another one. */
+static int leave_the_root(struct world_rank *me)
+{
+    struct coll_comm *comm = join(me);
+    int root = me->rank == 1 ? 2 : 0;
+
+    WORLD_CHECK(me, comm);
+    if (me->rank)
+        WORLD_CHECK(me, !coll_gather(x, y, 1, COLL_I32, root, comm, NULL));
+    else
+        EXPECT(me, coll_gather(x, y, 1, COLL_I32, root, comm, NULL),
+               COLL_ERR_MISMATCH, "rank 1 called gather #1 (1 i32, root 2)");
+    EXPECT(me, coll_comm_destroy(comm), COLL_ERR_MISMATCH, "i32, root 2)");
+    return 0;
+}
+
+START_TEST(a_mismatch_is_found_though_who_errs_has_left)
+{
+    ck_assert_int_eq(world_fork(3, leave_the_root, NULL, DEADLINE), 0);
 }
 END_TEST
 
@@ -274,6 +328,44 @@ static int request_deadline(struct world_rank *me)
 START_TEST(a_request_has_a_deadline_of_its_own)
 {
     ck_assert_int_eq(world_fork(2, request_deadline, NULL, DEADLINE), 0);
+}
+END_TEST
+
+/* Rank 0 polls, waits for the rest, and polls the next operation past the
+ * deadline that the first one had; rank 1 comes a little later to each. */
+static int poll_and_wait(struct world_rank *me)
+{
+    struct coll_args args = {.size = sizeof(args),
+                             .collective = COLL_BROADCAST,
+                             .root = 1,
+                             .in = x,
+                             .out = y,
+                             .count = 1};
+    struct coll_request *request;
+    struct coll_comm *comm = join(me);
+    int rc = COLL_IN_PROGRESS;
+
+    WORLD_CHECK(me, comm);
+    WORLD_CHECK(me, !coll_request_create(&args, comm, &request));
+    for (int n = 0; n < 2; n++) {
+        if (me->rank)
+            usleep(500000);
+        WORLD_CHECK(me, !coll_start(request));
+        for (double end = coll__now() + (n ? 5 : 0.2); coll__now() < end;)
+            if ((rc = coll_test(request)) != COLL_IN_PROGRESS)
+                break;
+        WORLD_CHECK(me, n ? rc == COLL_OK : !coll_wait(request, 0));
+        usleep(n ? 0 : 1200000);
+    }
+    WORLD_CHECK(me, !coll_request_destroy(request));
+    WORLD_CHECK(me, !coll_comm_destroy(comm));
+    return 0;
+}
+
+START_TEST(each_polled_operation_has_the_whole_deadline)
+{
+    setenv("COLL_TIMEOUT", "1.5", 1);
+    ck_assert_int_eq(world_fork(2, poll_and_wait, NULL, DEADLINE), 0);
 }
 END_TEST
 
@@ -466,9 +558,12 @@ int main(void)
     tcase_set_timeout(c, 2 * DEADLINE + 20);
     tcase_add_loop_test(c, a_mismatch_names_both_calls_on_every_rank, 0,
                         (int)ARRAY_LEN(disagreements));
+    tcase_add_test(c, ranks_that_are_behind_in_a_queue_do_not_disagree);
     tcase_add_test(c, a_mismatch_nobody_noticed_is_found_when_leaving);
+    tcase_add_test(c, a_mismatch_is_found_though_who_errs_has_left);
     tcase_add_loop_test(c, a_deadline_names_the_rank_that_did_not_come, 0, 2);
     tcase_add_test(c, a_request_has_a_deadline_of_its_own);
+    tcase_add_test(c, each_polled_operation_has_the_whole_deadline);
     tcase_add_test(c, a_stopped_rank_is_named_as_silent);
     tcase_add_loop_test(c, a_killed_rank_is_named_on_every_rank_within_a_second,
                         0, 8);

@@ -290,7 +290,7 @@ static int fused_mismatch(struct world_rank *me)
     coll_allreduce(x, y, 4, COLL_I32, COLL_SUM, comm, NULL);
     if (me->rank)
         coll_allreduce(x + 4, y + 4, 4, COLL_I32, COLL_SUM, comm, NULL);
-    EXPECT(me, coll_group_end(), COLL_ERR_MISMATCH, "(8 i32, sum)");
+    EXPECT(me, coll_group_end(), COLL_ERR_MISMATCH, "(8 i32, sum, parts");
     WORLD_CHECK(me, strstr(coll_last_error(), "(4 i32, sum)"));
     coll_comm_destroy(comm);
     return 0;
@@ -299,6 +299,39 @@ static int fused_mismatch(struct world_rank *me)
 START_TEST(a_call_that_one_rank_lacks_is_noticed)
 {
     ck_assert_int_eq(world_fork(3, fused_mismatch, NULL, DEADLINE), 0);
+}
+END_TEST
+
+/* The same number of elements, cut in another way, is another group. */
+static int fused_otherwise(struct world_rank *me)
+{
+    struct coll_comm *comm = join(me);
+    int x[10] = {0}, y[10];
+    size_t n = me->rank == 1 ? 6 : 4;
+    char here = 0, all[3];
+
+    WORLD_CHECK(me, comm);
+    for (int turn = 0; turn < 2; turn++) { /* of one shape, in a call and not */
+        WORLD_CHECK(me, !coll_group_start());
+        coll_allreduce(x, y, 5, COLL_I32, COLL_SUM, comm, NULL);
+        coll_allreduce(x + 5, y + 5, 5, COLL_I32, COLL_SUM, comm, NULL);
+        WORLD_CHECK(me, !coll_group_end());
+        WORLD_CHECK(me, !coll_allreduce(x, y, 10, COLL_I32, COLL_SUM, comm,
+                                        NULL));
+    }
+    me->oob.allgather(me->oob.arg, &here, all, 1); /* all came this far */
+    WORLD_CHECK(me, !coll_group_start());
+    coll_allreduce(x, y, n, COLL_I32, COLL_SUM, comm, NULL);
+    coll_allreduce(x + n, y + n, 10 - n, COLL_I32, COLL_SUM, comm, NULL);
+    EXPECT(me, coll_group_end(), COLL_ERR_MISMATCH,
+           "(10 i32, sum, parts with digest");
+    coll_comm_destroy(comm);
+    return 0;
+}
+
+START_TEST(parts_of_other_lengths_are_noticed)
+{
+    ck_assert_int_eq(world_fork(3, fused_otherwise, NULL, DEADLINE), 0);
 }
 END_TEST
 
@@ -321,6 +354,7 @@ int main(void)
     tcase_add_test(c, a_wrong_call_ends_the_group_with_its_sentence);
     tcase_add_test(c, a_failed_communicator_does_not_stop_the_others);
     tcase_add_test(c, a_call_that_one_rank_lacks_is_noticed);
+    tcase_add_test(c, parts_of_other_lengths_are_noticed);
     suite_add_tcase(suite, c);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

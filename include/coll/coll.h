@@ -386,8 +386,9 @@ typedef void coll_user_fn(const void *left, const void *right, void *out,
  *            rounded to the type (integers wrap) before they are summed.  in
  *            is only read, unless out is in.
  * Ownership: scalar is copied; *op is the caller's, to end by
- *            coll_op_destroy() when no call of another thread uses it.
- *            Requests that were made with it keep what it stands for.
+ *            coll_op_destroy() when no call of another thread and no group
+ *            that has not ended uses it.  Requests that were made with it
+ *            keep what it stands for.
  * Errors:    COLL_ERR_INVALID, COLL_ERR_NOMEM (1,000 exist already); *op is
  *            untouched.
  * Threads:   any.
@@ -409,7 +410,9 @@ int coll_op_create_user(coll_user_fn *fn, void *arg, int commutes,
 /* End such an operation.  COLL_ERR_INVALID when op is none (any more). */
 int coll_op_destroy(enum coll_op op);
 
-/* ---- operations: these return when this rank's part is done ------------ */
+/* ---- operations: these return when this rank's part is done ------------ *
+ *
+ * Buffers are aligned as their element type asks for. */
 
 /* Reduce `count` elements across all ranks, leaving the result on each.
  *
@@ -604,6 +607,8 @@ int coll_group_start(void);
  * Result:    a communicator's allreduces that follow each other, sends and
  *            receives apart, of one type and operation and of no more than
  *            COLL_FUSE bytes in all, travel as one, in place of the first.
+ *            Of operations of the caller's own that means one handle, on
+ *            every rank or on none.
  * Errors:    the first error of any of them, when all have ended;
  *            COLL_ERR_INVALID without a start.
  * Cost:      allocates; each fused allreduce is copied in and out.

@@ -81,7 +81,10 @@ void coll__cache_put(struct coll_request *request)
 {
     struct coll_comm *comm = request->comm;
 
-    request->parts = NULL;
+    if (request->parts) {
+        request->parts = NULL;
+        request->head.root = request->problem.root;
+    }
     request->next = comm->cached;
     comm->cached = request;
     comm->n_cached++;

@@ -238,21 +238,30 @@ static void describe_absent(const struct coll_comm *comm, uint64_t seq,
                  "if one may compute long between coll_start and coll_wait");
 }
 
+/* What the rank calls operation seq, if it is that one that it speaks of; else
+ * NULL.  It may be in an earlier one and have started more. */
+static const char *call_of(const struct coll__ctrl_answer *answer, uint64_t seq)
+{
+    const char *what = strchr(answer->text, ' '); /* behind "in" or "after" */
+    unsigned long long n;
+
+    if (!answer->has_answered || is_aside(answer) || !what ||
+        sscanf(what, " %*s #%llu", &n) != 1 || n != seq)
+        return NULL;
+    return what + 1;
+}
+
 /* Does any rank say that its operation of this number is another one? */
 static int compare_answers(struct coll_comm *comm, const char *what,
                            const struct coll__ctrl_answer *answers)
 {
-    char mine[COLL__TEXT_MAX];
+    for (int r = 0; r < comm->size; r++) {
+        const char *theirs = call_of(&answers[r], comm->running->head.seq);
 
-    snprintf(mine, sizeof(mine), "in %s", what);
-    for (int r = 0; r < comm->size; r++)
-        if (answers[r].has_answered &&
-            answers[r].n_started == comm->running->head.seq &&
-            !strncmp(answers[r].text, "in ", 3) && !is_aside(&answers[r]) &&
-            strcmp(answers[r].text, mine))
-            return coll__comm_fail(comm, COLL_ERR_MISMATCH,
-                                   DISAGREE, r, answers[r].text + 3,
+        if (theirs && strcmp(theirs, what))
+            return coll__comm_fail(comm, COLL_ERR_MISMATCH, DISAGREE, r, theirs,
                                    comm->rank, what, SAME_CALLS);
+    }
     return COLL_OK;
 }
 

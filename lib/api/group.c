@@ -201,6 +201,33 @@ static int use_stage(struct note *note, size_t len)
     return rc;
 }
 
+/* The lengths of what travels as one; not 0, which is a call by itself. */
+static int32_t digest(const struct coll__part *part)
+{
+    uint64_t hash = 0;
+
+    for (; part; part = part->next) {
+        hash = (hash ^ part->len) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 32;
+    }
+    return (int32_t)((uint32_t)hash | 1);
+}
+
+/* Take the request that carries the note out. */
+static int take_request(struct note *note)
+{
+    int is_many = note->part.next != NULL, rc;
+
+    if (is_many) /* the stage may have grown since */
+        note->args.in = note->args.out = note->comm->stage;
+    rc = coll__cache_take(note->comm, &note->args, &note->request);
+    if (rc || !is_many)
+        return rc;
+    note->request->parts = &note->part;
+    note->request->head.root = digest(&note->part);
+    return COLL_OK;
+}
+
 /* ---- running ------------------------------------------------------------- */
 
 static int make_requests(void)
@@ -214,17 +241,9 @@ static int make_requests(void)
         if (note->part.next && !note->is_fused)
             rc = use_stage(note, len);
     }
-    for (size_t i = 0; i < group.n && rc == COLL_OK; i++) {
-        struct note *note = &group.notes[i];
-
-        if (note->is_fused)
-            continue;
-        if (note->part.next) /* the stage may have grown since */
-            note->args.in = note->args.out = note->comm->stage;
-        rc = coll__cache_take(note->comm, &note->args, &note->request);
-        if (rc == COLL_OK && note->part.next)
-            note->request->parts = &note->part;
-    }
+    for (size_t i = 0; i < group.n && rc == COLL_OK; i++)
+        if (!group.notes[i].is_fused)
+            rc = take_request(&group.notes[i]);
     return rc;
 }
 

@@ -68,11 +68,20 @@ static void begin(struct coll_request *request)
 
 /* ---- the queue ----------------------------------------------------------- */
 
+/* coll_test() waits for something else from now on. */
+static void forget_tests(struct coll_comm *comm)
+{
+    comm->patience = (struct coll__patience){0};
+    comm->n_tests_idle = 0;
+}
+
 /* What was begun has ended: begin what comes next, if anything. */
 static void begin_next(struct coll_comm *comm)
 {
     struct coll_request *next = comm->running;
 
+    if (comm->n_tests_idle)
+        forget_tests(comm);
     if (!next) {
         comm->last = &comm->running;
         comm->waiting = NULL;
@@ -178,6 +187,8 @@ static int progress_p2p(struct coll_comm *comm, int *moved)
         if (!request->next)
             comm->last = at;
     }
+    if (*moved && comm->n_tests_idle)
+        forget_tests(comm);
     if (comm->running != first)
         pass_on(comm);
     return COLL_OK;
@@ -272,12 +283,10 @@ static void test_once(struct coll_request *request)
 
     if (coll__comm_progress(comm, &moved))
         return;
-    if (moved) {
-        comm->patience = (struct coll__patience){0};
-        comm->n_tests_idle = 0;
-    } else if ((++comm->n_tests_idle & TESTS_IDLE) == 0) {
+    if (moved)
+        forget_tests(comm);
+    else if ((++comm->n_tests_idle & TESTS_IDLE) == 0)
         coll__comm_consider(comm, request, comm->timeout, &comm->patience);
-    }
 }
 
 int coll_test(struct coll_request *request)

@@ -200,11 +200,11 @@ int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
     rc = make_plan(comm, args, &request->problem, &plan, &seconds);
     if (rc)
         goto fail;
-    request->tmp_len = plan.tmp_len;
     coll__op_get(coll__reduces(pb->collective) ? args->op : pb->op, &op);
     rc = coll__prog_create(&request->problem, &plan, &to, &request->prog);
     if (rc)
         goto fail;
+    request->tmp_len = coll__prog_scratch(request->prog);
     request->head = head_of(&request->problem, &op);
     *out = request;
     return COLL_OK;

@@ -238,6 +238,11 @@ const struct coll__plan *coll__prog_plan(const struct coll__prog *prog)
     return &prog->plan;
 }
 
+size_t coll__prog_scratch(const struct coll__prog *prog)
+{
+    return prog->plan.tmp_len + prog->scaled_len;
+}
+
 /* ---- making it ----------------------------------------------------------- */
 
 static int find_lane(struct coll__prog *prog, int peer, int is_recv)

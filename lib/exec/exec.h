@@ -61,6 +61,9 @@ const struct coll__xfer *coll__prog_fault(const struct coll__prog *prog);
 
 const struct coll__plan *coll__prog_plan(const struct coll__prog *prog);
 
+/* Bytes of memory that it holds beside its steps. */
+size_t coll__prog_scratch(const struct coll__prog *prog);
+
 void coll__prog_destroy(struct coll__prog *prog);
 
 #endif

@@ -11,7 +11,8 @@
 struct coll__head {
     uint64_t seq; /* the communicator's operation number, from 1 */
     uint8_t collective, type, op, zero;
-    int32_t root;
+    int32_t root; /* of allreduces that travel as one a digest of their
+                   * lengths, else 0 where there is no root */
     uint64_t count; /* a digest of all counts where all ranks know them (of
                      * allgatherv, reduce_scatterv), 0 where they do not */
 };

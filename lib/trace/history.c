@@ -61,6 +61,11 @@ static void describe_more(const struct coll__head *head, char *text, size_t len)
     text[0] = '\0';
     switch ((enum coll_collective)head->collective) {
     case COLL_ALLREDUCE:
+        n = (size_t)snprintf(text, len, ", %s", op_name(head->op));
+        if (head->root) /* of several */
+            snprintf(text + n, len - n, ", parts with digest %08x",
+                     (unsigned)head->root);
+        break;
     case COLL_REDUCE_SCATTER:
         snprintf(text, len, ", %s", op_name(head->op));
         break;
