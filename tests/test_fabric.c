@@ -609,6 +609,13 @@ static const struct {
      "network card 1, counted over all hosts, is attached to no switch"},
     {HOST "hosts 2 n\nnetwork links\n switch s\n attach x s\nend\n",
      ":9: hosts 'x' are no number or range"},
+    {HOST "hosts 2 n\nnetwork links\n switch s\n attach 16777216-16777217 "
+          "s\nend\n",
+     ":9: hosts '16777216-16777217' are no number or range"},
+    {HOST "hosts 2 n\nnetwork links\n switch s\n attach -16777216 s\nend\n",
+     ":9: hosts '-16777216' are no number or range"},
+    {HOST "hosts 2 n\nnetwork links\n switch s\n attach 0- s\nend\n",
+     ":9: hosts '0-' are no number or range"},
     {"host n\n socket s\n seat c in s port 1GB/s\n"
      " nic e in s speed 1Gb/s state down\nend\n"
      "hosts 2 n\nnetwork switch\n",
