@@ -39,15 +39,18 @@ static int is_message(const struct coll__step *step)
     return step->kind == STEP_SEND || coll__step_is_recv(step->kind);
 }
 
+/* A rank is its own peer where that is the whole problem, or not at all. */
 static int judge_peer(const struct judge *j, int i)
 {
     const struct coll__step *step = &j->plan->steps[i];
+    int is_pair = j->pb->collective == COLL_SEND ||
+                  j->pb->collective == COLL_RECV;
 
     if (!is_message(step))
         return COLL_OK;
     if (step->peer < 0 || step->peer >= j->pb->nranks)
         return fault(j, i, "has no peer %d", step->peer);
-    if (step->peer == j->pb->rank)
+    if (step->peer == j->pb->rank && !is_pair)
         return fault(j, i, "has the rank itself for a peer");
     return COLL_OK;
 }
