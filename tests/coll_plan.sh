@@ -82,7 +82,7 @@ spoilt '1d' 'this is no plan file'
 sed -e 's/^edges listed/edges inferred/' -e 's/ waits for.*//' "$plan" > "$scratch/b.plan"
 shows '^proven: ' --check "$scratch/b.plan"
 refused 1 'No such file' --check "$scratch/none.plan"
-refused 1 'cannot read the plan file' --check "$scratch"
+refused 1 'is no regular file; give the path' --check "$scratch"
 
 # every algorithm, all ranks
 range=1:65
@@ -113,6 +113,9 @@ program=$(pwd)/tools/coll_plan
 PATH=/nonexistent "$program" -c allreduce -n 64 --crossover "$scratch/z.svg" > "$out" 2> "$err"
 [ $? = 1 ] && grep -q 'gnuplot was not found; install it' "$err" || fail "without gnuplot"
 [ ! -e "$scratch/z.svg" ] || fail "a picture without gnuplot"
+echo mine > "$scratch/z.svg"
+PATH=/nonexistent "$program" -c allreduce -n 64 --crossover "$scratch/z.svg" > "$out" 2> "$err"
+[ "$(cat "$scratch/z.svg")" = mine ] || fail "a file is lost without gnuplot"
 
 # usage
 shows 'Usage: coll_plan' --help
@@ -126,6 +129,8 @@ refused 2 "no type 'f31'; there are: " -c allreduce -n 4 -t f31 --explain
 refused 2 "no op 'plus'; there are: sum" -c allreduce -n 4 -o plus --explain
 refused 2 "no algorithm 'rign'; there are: " -c allreduce -n 4 -a rign --explain
 refused 2 "no algorithm 'reduce:halving'; there are: " -c reduce -n 4 -a halving --explain
+refused 2 'band is for integers alone' -c allreduce -n 4 -o band --explain
+shows '^\* ' -c allreduce -n 4 -o band -t u8 --explain
 refused 2 'not a whole number within' -c allreduce -n 0 --explain
 refused 2 'not a size' -c allreduce -n 4 -b lots --explain
 refused 2 'no multiple of the 4 bytes of f32; take 8' -c allreduce -n 4 -b 10 --explain

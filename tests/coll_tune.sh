@@ -85,6 +85,9 @@ unset COLL_TUNE_FILE
 refused 1 'already there' --quick -o "$file"
 tune 2 --quick -c barrier --force -o "$file" || fail "--force"
 grep -q allreduce "$file" && fail "--force left the old file"
+mkfifo "$scratch/fifo"
+refused 1 'is no regular file' --quick -c barrier --force -o "$scratch/fifo"
+[ -p "$scratch/fifo" ] || fail "--force wrote over what is no file"
 refused 1 'No such file' --quick -o "$scratch/no/where.json"
 refused 2 'cannot be tuned; there are: allreduce' -c sum
 refused 2 'no size' -e 4X

@@ -32,6 +32,9 @@ tests_test_plan_LDADD = $(check_lib)
 unit_tests += tests/test_algo
 tests_test_algo_CFLAGS = $(check_cflags)
 tests_test_algo_LDADD = $(check_lib)
+unit_tests += tests/test_edges
+tests_test_edges_CFLAGS = $(check_cflags)
+tests_test_edges_LDADD = $(check_lib)
 unit_tests += tests/test_mutation
 tests_test_mutation_CFLAGS = $(check_cflags)
 tests_test_mutation_LDADD = $(check_lib)
@@ -191,38 +194,38 @@ EXTRA_DIST += \
 	%D%/run_all \
 	%D%/summary \
 	%D%/topo/README \
-	%D%/topo/cables.expect \
 	%D%/topo/cables.topo \
-	%D%/topo/cube_mesh.expect \
 	%D%/topo/cube_mesh.topo \
-	%D%/topo/dgx.expect \
 	%D%/topo/dgx.topo \
-	%D%/topo/dragonfly.expect \
 	%D%/topo/dragonfly.topo \
-	%D%/topo/fattree.expect \
+	%D%/topo/expect/cables.expect \
+	%D%/topo/expect/cube_mesh.expect \
+	%D%/topo/expect/dgx.expect \
+	%D%/topo/expect/dragonfly.expect \
+	%D%/topo/expect/fattree.expect \
+	%D%/topo/expect/four_numa.expect \
+	%D%/topo/expect/mixed.expect \
+	%D%/topo/expect/nic_down.expect \
+	%D%/topo/expect/numa4.expect \
+	%D%/topo/expect/one_socket.expect \
+	%D%/topo/expect/pcie4.expect \
+	%D%/topo/expect/rails.expect \
+	%D%/topo/expect/switch.expect \
+	%D%/topo/expect/torus.expect \
+	%D%/topo/expect/two_sockets.expect \
 	%D%/topo/fattree.topo \
 	%D%/topo/flat.topo \
-	%D%/topo/four_numa.expect \
 	%D%/topo/four_numa.txt \
 	%D%/topo/four_numa.xml \
 	%D%/topo/hosts8.topo \
-	%D%/topo/mixed.expect \
 	%D%/topo/mixed.topo \
-	%D%/topo/nic_down.expect \
 	%D%/topo/nic_down.topo \
-	%D%/topo/numa4.expect \
 	%D%/topo/numa4.topo \
-	%D%/topo/one_socket.expect \
 	%D%/topo/one_socket.topo \
-	%D%/topo/pcie4.expect \
 	%D%/topo/pcie4.topo \
-	%D%/topo/rails.expect \
 	%D%/topo/rails.topo \
-	%D%/topo/switch.expect \
 	%D%/topo/switch.topo \
-	%D%/topo/torus.expect \
 	%D%/topo/torus.topo \
-	%D%/topo/two_sockets.expect \
 	%D%/topo/two_sockets.txt \
 	%D%/topo/two_sockets.xml \
 	%D%/tsan.supp

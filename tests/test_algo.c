@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_algo.c - what a proof does not say: how many messages and bytes each
- * rank sends, as the head of each algorithm's file promises. */
+ * rank sends, as the head of each algorithm's file promises, and that all ranks
+ * price an algorithm alike. */
+#include "lib/plan/prove.h"
 #include "lib/plan/select.h"
 
 #include <check.h>
@@ -124,9 +126,62 @@ START_TEST(scattered_ranks_cross_hosts_no_more_than_they_must)
 }
 END_TEST
 
+/* ---- what all ranks must agree on ------------------------------------------ */
+
+/* Ranks may differ in place, in their place, and in the counts that each knows
+ * alone. */
+static void compare_ranks(const struct coll__algo *algo,
+                          const struct coll__trial *t)
+{
+    struct coll__cast cast;
+    const char *refusal;
+    double cost = 0;
+
+    ck_assert_int_eq(coll__cast_init(&cast, t), COLL_OK);
+    refusal = coll__algo_refuses(algo, &cast.pbs[0]);
+    if (!refusal)
+        cost = algo->cost(&cast.pbs[0]);
+    ck_assert(cost >= 0 && cost < 1e6);
+    for (int r = 1; r < t->nranks; r++) {
+        ck_assert_ptr_eq(coll__algo_refuses(algo, &cast.pbs[r]), refusal);
+        ck_assert_msg(refusal || memcmp(&cost, &(double){algo->cost(
+                                                   &cast.pbs[r])},
+                                        sizeof(cost)) == 0,
+                      "%s %s, p %d count %zu seed %u: rank %d's price differs",
+                      coll_collective_name(t->collective), algo->name,
+                      t->nranks, t->count, t->seed, r);
+    }
+    coll__cast_fini(&cast);
+}
+
+/* A rank that priced or refused otherwise would choose another algorithm. */
+START_TEST(all_ranks_get_the_same_price_and_the_same_refusal)
+{
+    const struct coll__view *all[COLL__N_VIEWS];
+    struct coll__view views[COLL__N_VIEWS];
+    struct coll__trial t;
+
+    ck_assert_int_eq(coll__views_init(views, _i), COLL_OK);
+    for (int v = 0; v < COLL__N_VIEWS; v++)
+        all[v] = &views[v];
+    for (int a = 0; coll__algos[a]; a++)
+        for (int k = 0; k < COLL_N_COLLECTIVES; k++)
+            for (int i = 0; coll__algos[a]->serves & 1u << k &&
+                            coll__trial_at(i, (enum coll_collective)k, _i, all,
+                                           COLL__N_VIEWS, &t);
+                 i++)
+                for (int v = 0; v < COLL__N_VIEWS; v++) {
+                    t.view = all[v];
+                    compare_ranks(coll__algos[a], &t);
+                }
+    coll__views_fini(views);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("algo");
+    TCase *ranks = tcase_create("ranks");
     TCase *sends = tcase_create("sends");
     SRunner *runner = srunner_create(suite);
     int failed;
@@ -141,7 +196,12 @@ int main(void)
     tcase_add_loop_test(sends,
                         scattered_ranks_cross_hosts_no_more_than_they_must, 2,
                         MAX_RANKS + 1);
+    tcase_set_timeout(ranks, 60);
+    tcase_add_loop_test(ranks,
+                        all_ranks_get_the_same_price_and_the_same_refusal, 1,
+                        MAX_RANKS / 2 + 1);
     suite_add_tcase(suite, sends);
+    suite_add_tcase(suite, ranks);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -86,7 +86,7 @@ static void put_levels(FILE *out, const struct coll__fabric_levels *levels,
     }
 }
 
-/* All seats taken in order: what the .expect files hold, and more. */
+/* All seats taken in order: what the files of expect/ hold, and more. */
 static char *describe(const struct coll__fabric *fabric)
 {
     int n = coll__fabric_n_seats(fabric);
@@ -134,7 +134,7 @@ START_TEST(fixture_is_as_the_file_beside_it_says)
     struct coll__fabric *fabric = load(fixtures[_i]);
     char name[64], want[4096], line[4096 + 2], *save = NULL, *got;
 
-    snprintf(name, sizeof(name), "%.*s.expect",
+    snprintf(name, sizeof(name), "expect/%.*s.expect",
              (int)strcspn(fixtures[_i], "."), fixtures[_i]);
     got = describe(fabric);
     ck_assert_uint_lt(read_file(name, want), sizeof(want));
@@ -609,6 +609,13 @@ static const struct {
      "network card 1, counted over all hosts, is attached to no switch"},
     {HOST "hosts 2 n\nnetwork links\n switch s\n attach x s\nend\n",
      ":9: hosts 'x' are no number or range"},
+    {HOST "hosts 2 n\nnetwork links\n switch s\n attach 16777216-16777217 "
+          "s\nend\n",
+     ":9: hosts '16777216-16777217' are no number or range"},
+    {HOST "hosts 2 n\nnetwork links\n switch s\n attach -16777216 s\nend\n",
+     ":9: hosts '-16777216' are no number or range"},
+    {HOST "hosts 2 n\nnetwork links\n switch s\n attach 0- s\nend\n",
+     ":9: hosts '0-' are no number or range"},
     {"host n\n socket s\n seat c in s port 1GB/s\n"
      " nic e in s speed 1Gb/s state down\nend\n"
      "hosts 2 n\nnetwork switch\n",

@@ -279,6 +279,130 @@ START_TEST(a_spoilt_step_is_caught_wherever_it_is)
 }
 END_TEST
 
+/* ---- what a step may not touch -------------------------------------------- */
+
+/* Faults that leave every element right, each in rank 0's plan of a group. */
+typedef void misuse_fn(struct group *g);
+
+static void take_less_scratch(struct group *g)
+{
+    g->plans[0].tmp_len--;
+}
+
+static void write_between_parts(struct group *g)
+{
+    struct coll__span first = coll__part(&g->cast.pbs[0], BUF_OUT, 0);
+
+    ck_assert_uint_ge(first.off, sizeof(int32_t));
+    plan_copy(&g->plans[0], (struct coll__span){BUF_OUT, 0, sizeof(int32_t)},
+              (struct coll__span){BUF_OUT, first.off, sizeof(int32_t)});
+}
+
+static void write_behind_out(struct group *g)
+{
+    size_t len = coll__problem_len(&g->cast.pbs[0], BUF_OUT);
+
+    plan_copy(&g->plans[0], (struct coll__span){BUF_OUT, len, 4},
+              (struct coll__span){BUF_IN, 0, 4});
+}
+
+static void copy_over_itself(struct group *g)
+{
+    plan_copy(&g->plans[0], (struct coll__span){BUF_TMP, 0, 12},
+              (struct coll__span){BUF_IN, 0, 12});
+    plan_copy(&g->plans[0], (struct coll__span){BUF_TMP, 4, 8},
+              (struct coll__span){BUF_TMP, 0, 8});
+}
+
+static int find_reduce(const struct coll__plan *plan)
+{
+    for (int i = 0; i < plan->n_steps; i++)
+        if (plan->steps[i].kind == STEP_REDUCE)
+            return i;
+    ck_abort_msg("the plan has no such step");
+    return -1;
+}
+
+/* Cut a reduction within an element. */
+static void halve_an_element(struct group *g)
+{
+    struct coll__plan *plan = &g->plans[0];
+    int at = find_reduce(plan);
+    struct coll__step rest = plan->steps[at];
+
+    plan->steps[at].dst.len = plan->steps[at].src.len = 2;
+    rest.dst.off += 2;
+    rest.src.off += 2;
+    rest.dst.len = rest.src.len -= 2;
+    coll__plan_add(plan, &rest);
+    memmove(plan->steps + at + 2, plan->steps + at + 1,
+            (size_t)(plan->n_steps - at - 2) * sizeof(rest));
+    plan->steps[at + 1] = rest;
+}
+
+static void message_itself(struct group *g)
+{
+    plan_send(&g->plans[0], 0, (struct coll__span){BUF_OUT, 0, 4});
+    plan_recv(&g->plans[0], 0, (struct coll__span){BUF_TMP, 0, 4});
+}
+
+static void ask_the_transport_for_a_user_op(struct group *g)
+{
+    for (int r = 0; r < g->p; r++)
+        g->cast.pbs[r].is_user_op = 1;
+}
+
+static const struct {
+    const char *words;
+    enum coll_collective collective;
+    const char *algo;
+    misuse_fn *misuse;
+} misuses[] = {
+    {"behind TMP", COLL_ALLREDUCE, "recursive_doubling", take_less_scratch},
+    {"between the parts", COLL_ALLGATHERV, "ring", write_between_parts},
+    {"behind OUT", COLL_ALLGATHERV, "ring", write_behind_out},
+    {"overlap", COLL_ALLREDUCE, "recursive_doubling", copy_over_itself},
+    {"whole elements", COLL_ALLREDUCE, "recursive_doubling", halve_an_element},
+    {"rank itself", COLL_ALLREDUCE, "recursive_doubling", message_itself},
+    {"a user's operation", COLL_ALLREDUCE, "ring",
+     ask_the_transport_for_a_user_op},
+};
+
+/* With a gap before the first part, of which no part is empty. */
+static struct coll__trial misused_trial(enum coll_collective collective)
+{
+    struct coll__trial t = {.collective = collective,
+                            .type = COLL_I32,
+                            .nranks = 3,
+                            .count = 12};
+
+    while (is_special(&t) || t.seed % 3 == 0)
+        t.seed++;
+    return t;
+}
+
+START_TEST(a_step_touches_what_it_may_alone)
+{
+    const struct coll__algo *algo =
+        coll__algo_find(misuses[_i].collective, misuses[_i].algo);
+    struct coll__trial t = misused_trial(misuses[_i].collective);
+    char why[256] = "";
+    struct group g;
+
+    if (coll__reduces(t.collective) && algo->is_canonical)
+        t.order = ORDER_RANKS; /* a user's operation: nothing is fused */
+    ck_assert(group_init(&g, algo, &t));
+    ck_assert(!is_caught(&g));
+    misuses[_i].misuse(&g);
+    link_again(&g.plans[0]);
+    ck_assert_int_eq(coll__plan_check(g.cast.pbs, g.plans, 1, why, sizeof(why)),
+                     COLL_ERR_INVALID);
+    ck_assert_msg(strstr(why, misuses[_i].words), "'%s' without '%s'", why,
+                  misuses[_i].words);
+    group_fini(&g);
+}
+END_TEST
+
 /* ---- hazards -------------------------------------------------------------- */
 
 enum { READ_AFTER_WRITE = 1, WRITE_AFTER_READ = 2, WRITE_AFTER_WRITE = 4 };
@@ -416,6 +540,8 @@ int main(void)
     tcase_set_timeout(edges, 60);
     tcase_add_loop_test(steps, a_spoilt_step_is_caught_wherever_it_is, 0,
                         (int)ARRAY_LEN(faults));
+    tcase_add_loop_test(steps, a_step_touches_what_it_may_alone, 0,
+                        (int)ARRAY_LEN(misuses));
     tcase_add_test(edges, reads_must_wait_for_writes);
     tcase_add_test(edges, writes_must_wait_for_reads);
     tcase_add_test(edges, writes_must_wait_for_writes);

@@ -35,6 +35,14 @@ static int refuse(const struct tune_file *file)
     return -1;
 }
 
+/* A device or a directory must not give way to a file. */
+static int is_special(const char *path)
+{
+    struct stat info;
+
+    return !stat(path, &info) && !S_ISREG(info.st_mode);
+}
+
 int tune_file_open(struct tune_file *file, const struct tune_options *options)
 {
     size_t len = strlen(options->path) + 16;
@@ -48,6 +56,13 @@ int tune_file_open(struct tune_file *file, const struct tune_options *options)
     }
     if (!file->is_forced && !access(file->path, F_OK))
         return refuse(file);
+    if (is_special(file->path)) {
+        fprintf(stderr,
+                "coll_tune: %s is no regular file; --output takes another "
+                "name\n",
+                file->path);
+        return -1;
+    }
     snprintf(file->temporary, len, "%s.XXXXXX", options->path);
     file->fd = mkstemp(file->temporary);
     return file->fd < 0 ? failed(file, "write") : 0;

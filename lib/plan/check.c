@@ -8,6 +8,8 @@
  * only through counts that never fall, so if one order gets through, all do.)
  */
 #include "lib/algo/algo.h"
+#include "lib/plan/bounds.h"
+#include "lib/plan/judge.h"
 #include "lib/plan/memory.h"
 #include "lib/plan/plan.h"
 #include "lib/plan/sets.h"
@@ -21,7 +23,6 @@
 
 struct rank {
     const struct coll__plan *plan;
-    size_t out_len;
     struct coll__memory mem[N_BUFS];
     int *left;      /* [n_steps]: edges still to come */
     int *next;      /* [n_steps]: the next step on the same lane, -1 last */
@@ -91,15 +92,9 @@ static int read_span(struct checker *c, int r, int step,
               : COLL_OK;
 }
 
-static int write_span(struct checker *c, int r, int step,
-                      const struct coll__span *span,
+static int write_span(struct checker *c, int r, const struct coll__span *span,
                       const struct coll__memory *what)
 {
-    if (span->buf == BUF_IN)
-        return fault(c, "rank %d step %d writes to IN", r, step);
-    if (span->buf == BUF_OUT && span->len &&
-        span->off + span->len > c->ranks[r].out_len)
-        return fault(c, "rank %d step %d writes behind OUT", r, step);
     return coll__memory_write(&c->ranks[r].mem[span->buf], span->off,
                               span->len, what)
                ? no_memory(c)
@@ -171,7 +166,7 @@ static int reduce_into(struct checker *c, int r, int step,
     if (rc == COLL_OK)
         rc = what_first ? combine_all(c, r, step, &c->what, &c->had, &c->now)
                         : combine_all(c, r, step, &c->had, &c->what, &c->now);
-    return rc ? rc : write_span(c, r, step, dst, &c->now);
+    return rc ? rc : write_span(c, r, dst, &c->now);
 }
 
 static int scale(struct checker *c, int r, int step,
@@ -186,7 +181,7 @@ static int scale(struct checker *c, int r, int step,
             rc = fault(c, "rank %d step %d divides an incomplete sum", r, step);
         piece->is_scaled = 1;
     }
-    return rc ? rc : write_span(c, r, step, dst, &c->what);
+    return rc ? rc : write_span(c, r, dst, &c->what);
 }
 
 static int run_local(struct checker *c, int r, int i)
@@ -198,13 +193,11 @@ static int run_local(struct checker *c, int r, int i)
         return COLL_OK;
     if (step->kind == STEP_SCALE)
         return scale(c, r, i, &step->dst);
-    if (step->src.len != step->dst.len)
-        return fault(c, "rank %d step %d: spans differ in length", r, i);
     rc = read_span(c, r, i, &step->src, &c->what);
     if (rc)
         return rc;
     return step->kind == STEP_COPY
-               ? write_span(c, r, i, &step->dst, &c->what)
+               ? write_span(c, r, &step->dst, &c->what)
                : reduce_into(c, r, i, &step->dst, step->src_first);
 }
 
@@ -221,7 +214,7 @@ static int run_message(struct checker *c, int src, int i, int dst, int j)
     rc = read_span(c, src, i, &send->src, &c->what);
     if (rc)
         return rc;
-    return recv->kind == STEP_RECV ? write_span(c, dst, j, &recv->dst, &c->what)
+    return recv->kind == STEP_RECV ? write_span(c, dst, &recv->dst, &c->what)
                                    : reduce_into(c, dst, j, &recv->dst,
                                                  recv->src_first);
 }
@@ -378,7 +371,7 @@ static int fill_in(struct checker *c, int r)
 }
 
 /* String the steps of each lane together. */
-static int make_lanes(struct checker *c, int r)
+static void make_lanes(struct checker *c, int r)
 {
     struct rank *rank = &c->ranks[r];
 
@@ -391,22 +384,17 @@ static int make_lanes(struct checker *c, int r)
 
         if (!is_comm(step))
             continue;
-        if (step->peer < 0 || step->peer >= c->p)
-            return fault(c, "rank %d step %d has no peer %d", r, i, step->peer);
         rank->next[i] = rank->head[dir][step->peer];
         rank->head[dir][step->peer] = i;
     }
-    return COLL_OK;
 }
 
 static int rank_init(struct checker *c, int r, const struct coll__plan *plan)
 {
     struct rank *rank = &c->ranks[r];
     size_t n = (size_t)plan->n_steps + 1, p = (size_t)c->p;
-    int rc;
 
     rank->plan = plan;
-    rank->out_len = coll__problem_len(&c->pbs[r], BUF_OUT);
     rank->left = malloc(n * sizeof(int));
     rank->next = malloc(n * sizeof(int));
     rank->head[0] = malloc(p * sizeof(int));
@@ -414,8 +402,8 @@ static int rank_init(struct checker *c, int r, const struct coll__plan *plan)
     if (!rank->left || !rank->next || !rank->head[0] || !rank->head[1])
         return no_memory(c);
     memcpy(rank->left, plan->n_deps, (n - 1) * sizeof(int));
-    rc = make_lanes(c, r);
-    return rc ? rc : fill_in(c, r);
+    make_lanes(c, r);
+    return fill_in(c, r);
 }
 
 /* Make the first events.  A message is found from its send only, so that it is
@@ -445,76 +433,21 @@ static int stuck(struct checker *c, int r)
                  rank->plan->n_steps);
 }
 
-/* Is [off, off + len) of rank r's OUT wholly of this set, from `from` on? */
-static int judge_span(struct checker *c, int r, struct coll__span span, int set,
-                      size_t from)
-{
-    const struct coll__problem *pb = &c->pbs[r];
-    int reduces = coll__reduces(pb->collective), rc;
-
-    rc = coll__memory_read(&c->ranks[r].mem[BUF_OUT], span.off, span.len,
-                           &c->what);
-    if (rc == COLL_ERR_NOMEM)
-        return no_memory(c);
-    if (rc)
-        return fault(c, "rank %d leaves a part of OUT unwritten", r);
-    for (int i = 0; i < c->what.n; i++) {
-        const struct coll__piece *piece = &c->what.pieces[i];
-        size_t off = span.off + piece->off;
-
-        if (piece->set != set || piece->from != from + piece->off ||
-            piece->is_scaled != (reduces && pb->op == COLL_AVG))
-            return fault(c, "rank %d: OUT[%zu,%zu) is not what the collective "
-                         "defines", r, off, off + piece->len);
-        if (reduces && pb->order != ORDER_FREE && piece->tree != c->canonical)
-            return fault(c, "rank %d: OUT[%zu,%zu) was not combined in the "
-                         "canonical order", r, off, off + piece->len);
-    }
-    return COLL_OK;
-}
-
-/* What each part of OUT must be. */
-static int judge_parts(struct checker *c, int r)
-{
-    const struct coll__problem *pb = &c->pbs[r];
-    int is_exchange = pb->collective == COLL_ALLTOALL ||
-                      pb->collective == COLL_ALLTOALLV;
-    int rc = COLL_OK;
-
-    for (int q = 0; q < c->p && rc == COLL_OK; q++)
-        rc = judge_span(c, r, coll__part(pb, BUF_OUT, q), c->one[q],
-                        is_exchange ? coll__part(&c->pbs[q], BUF_IN, r).off
-                                    : 0);
-    return rc;
-}
-
 static int judge(struct checker *c, int r)
 {
-    const struct coll__problem *pb = &c->pbs[r];
-    struct coll__span out = coll__whole(pb, BUF_OUT);
+    const struct coll__verdict verdict = {
+        .pbs = c->pbs,
+        .rank = r,
+        .out = &c->ranks[r].mem[BUF_OUT],
+        .one = c->one,
+        .all = c->all,
+        .canonical = c->canonical,
+        .scratch = &c->what,
+        .why = c->why,
+        .why_len = c->why_len,
+    };
 
-    switch (coll__problem_shape(pb, BUF_OUT)) {
-    case SHAPE_NONE:
-        return COLL_OK;
-    case SHAPE_PARTS:
-        return judge_parts(c, r);
-    case SHAPE_WHOLE:
-        break;
-    }
-    switch (pb->collective) {
-    case COLL_BROADCAST:
-    case COLL_RECV:
-        return judge_span(c, r, out, c->one[pb->root], 0);
-    case COLL_SCATTER:
-    case COLL_SCATTERV:
-        return judge_span(c, r, out, c->one[pb->root],
-                          coll__part(&c->pbs[pb->root], BUF_IN, r).off);
-    case COLL_REDUCE_SCATTER:
-    case COLL_REDUCE_SCATTERV:
-        return judge_span(c, r, out, c->all, coll__part(pb, BUF_IN, r).off);
-    default:
-        return judge_span(c, r, out, c->all, 0);
-    }
+    return coll__judge_out(&verdict);
 }
 
 static int run(struct checker *c)
@@ -596,6 +529,8 @@ int coll__plan_check(const struct coll__problem *pbs,
     c.random = seed * 2654435761u + 1;
     set_limits(&c, plans);
     rc = checker_init(&c);
+    for (int r = 0; r < c.p && rc == COLL_OK; r++)
+        rc = coll__plan_bounds(&pbs[r], &plans[r], why, len);
     for (int r = 0; r < c.p && rc == COLL_OK; r++)
         rc = rank_init(&c, r, &plans[r]);
     if (rc == COLL_OK)

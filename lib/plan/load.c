@@ -492,7 +492,12 @@ int coll__plans_parse(const char *name, const char *text, size_t len,
 
 static int cannot_read(const char *path, int err)
 {
-    log_error("plan", "cannot read the plan file %s: %s", path, strerror(err));
+    const char *why = err == EINVAL  ? "it is no regular file"
+                      : err == EFBIG ? "it is larger than 64 MiB"
+                                     : strerror(err);
+
+    log_error("plan", "cannot read the plan file %s: %s; give the path of a "
+              "file such as coll_plan --dump writes", path, why);
     return err == ENOMEM ? COLL_ERR_NOMEM : COLL_ERR_SYSTEM;
 }
 

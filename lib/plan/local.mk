@@ -1,9 +1,11 @@
 libcore_la_SOURCES += \
 	%D%/book.c %D%/book.h \
+	%D%/bounds.c %D%/bounds.h \
 	%D%/check.c \
 	%D%/cost.c \
 	%D%/dump.c \
 	%D%/flow.c %D%/flow.h \
+	%D%/judge.c %D%/judge.h \
 	%D%/link.c \
 	%D%/load.c %D%/load.h \
 	%D%/load_step.c \

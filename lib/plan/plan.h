@@ -161,9 +161,11 @@ void coll__plan_fini(struct coll__plan *plan);
  *            differ in what may differ: rank, in_place, and the counts that a
  *            rank knows alone.  seed chooses one order of events.
  * Result:    COLL_OK when no rank gets stuck though no message is buffered,
- *            sends match receives, nothing unwritten is read, and OUT holds on
- *            each rank exactly the contributions that the collective defines,
- *            combined in the order that the problem asks for.
+ *            sends match receives, nothing unwritten is read, no step touches
+ *            what it may not (bounds.h; the gaps between parts are not written
+ *            either), and OUT holds on each rank exactly the contributions that
+ *            the collective defines, combined in the order that the problem
+ *            asks for.
  * Errors:    COLL_ERR_INVALID with the fault in why[len]; COLL_ERR_NOMEM.
  */
 int coll__plan_check(const struct coll__problem *pbs,

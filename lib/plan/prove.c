@@ -233,27 +233,30 @@ int coll__trial_at(int i, enum coll_collective collective, int nranks,
                    const struct coll__view *const *views, int n_views,
                    struct coll__trial *trial)
 {
+    static const enum coll_type types[] = {COLL_I32, COLL_U8, COLL_F64,
+                                           COLL_BF16};
     size_t p = (size_t)nranks, counts[] = {0, 1, p - 1, p, p + 1, 31, 131, 7};
     int n = (int)ARRAY_LEN(counts), reduces = coll__reduces(collective);
     unsigned seed = mix((uint32_t)i * 31 + (uint32_t)collective,
                         (uint32_t)nranks);
+    unsigned die = mix(seed, 1); /* two bits for each choice */
 
     if (i >= n * (reduces ? 2 : 1) || (is_message(collective) && nranks != 2))
         return 0;
     *trial = (struct coll__trial){
         .collective = collective,
-        .type = COLL_I32,
+        .type = types[die % 4],
         .nranks = nranks,
         .root = (int)(seed % p),
         .count = collective == COLL_BARRIER ? 1 : counts[i % n],
-        .chunk = i % 2 ? 64 : 0,
+        .chunk = die / 4 % 2 ? 64 : 0,
         .seed = seed,
         .view = n_views ? views[i % n_views] : NULL,
     };
     if (reduces) { /* the second half in the two strict orders */
-        trial->op = seed / 64 % 2 ? COLL_AVG : COLL_SUM;
+        trial->op = die / 16 % 2 ? COLL_AVG : COLL_SUM;
         if (i >= n)
-            trial->order = i % 2 ? ORDER_CANONICAL : ORDER_RANKS;
+            trial->order = die / 64 % 2 ? ORDER_CANONICAL : ORDER_RANKS;
         if (trial->order == ORDER_RANKS)
             trial->op = COLL_SUM;
     }

@@ -38,6 +38,7 @@
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 /* A message shares links as finely as this, and below SEGMENT_MIN bytes not;
@@ -364,6 +365,8 @@ static int init_links(struct sim *s)
         int n = link.share < link.beta ? (int)(link.beta / link.share + 0.5)
                                        : 1;
 
+        if (n > INT_MAX - 1 - n_cables)
+            return COLL_ERR_NOMEM;
         s->links[i] = (struct link){link.latency, link.beta, 0, n_cables, n};
         n_cables += n;
     }

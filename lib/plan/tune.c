@@ -200,9 +200,15 @@ static int take_list(const char *path, const json_t *root, const char *name,
     const json_t *list = json_object_get(root, name);
     int rc = COLL_OK;
 
-    if ((list && !json_is_array(list)) || json_array_size(list) > most) {
-        log_error("tune", "%s: '%s' must be a list of %zu items at most; let "
-                  "coll_tune write the file anew", path, name, most);
+    if (list && !json_is_array(list)) {
+        log_error("tune", "%s: field '%s' must be a list; correct it, or let "
+                  "coll_tune write the file anew", path, name);
+        return COLL_ERR_INVALID;
+    }
+    if (json_array_size(list) > most) {
+        log_error("tune", "%s: field '%s' must have %zu items at most; remove "
+                  "some, or let coll_tune write the file anew", path, name,
+                  most);
         return COLL_ERR_INVALID;
     }
     for (size_t i = 0; i < json_array_size(list) && !rc; i++) {

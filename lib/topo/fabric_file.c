@@ -117,6 +117,20 @@ static int read_hosts(struct parser *parser)
 
 /* ---- the network --------------------------------------------------------- */
 
+/* A host's number at the start of text, up to any digit behind; -1 none. */
+static int read_host_number(const char *text, const char **end)
+{
+    int number = -1;
+
+    for (; *text >= '0' && *text <= '9'; text++) {
+        number = 10 * (number < 0 ? 0 : number) + (*text - '0');
+        if (number >= FABRIC_MAX_SEATS)
+            break; /* the digit that is too many is no end */
+    }
+    *end = text;
+    return number;
+}
+
 /* attach FIRST[-LAST] SWITCH [nic N]: hosts, counted from 0. */
 int coll__parse_attach(struct parser *parser)
 {
@@ -126,16 +140,15 @@ int coll__parse_attach(struct parser *parser)
                                    {NULL, FIELD_COUNT, NULL}};
     void *items = net->attachs;
     struct attach *attach;
-    char *end;
+    const char *end;
 
     if (parser->n_words < 3)
         return coll__parse_fail(parser, "write 'attach 0-15 SWITCH', or "
                                         "'attach 3 SWITCH nic 1'");
-    first = last = (int)strtoul(parser->words[1], &end, 10) & 0xffffff;
-    if (*end == '-')
-        last = (int)strtoul(end + 1, &end, 10) & 0xffffff;
-    if (*end || end == parser->words[1] || last < first ||
-        strlen(parser->words[1]) > 16)
+    first = last = read_host_number(parser->words[1], &end);
+    if (first >= 0 && *end == '-')
+        last = read_host_number(end + 1, &end);
+    if (*end || first < 0 || last < first)
         return coll__parse_fail(parser, "hosts '%.40s' are no number or range "
                                         "such as 0-15",
                                 parser->words[1]);

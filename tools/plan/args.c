@@ -313,6 +313,19 @@ static int check_all_job(const struct job *job)
     return -1;
 }
 
+static int check_op(const struct job *job)
+{
+    int is_bitwise = job->op == COLL_BAND || job->op == COLL_BOR ||
+                     job->op == COLL_BXOR;
+    int is_float = job->type == COLL_F16 || job->type == COLL_BF16 ||
+                   job->type == COLL_F32 || job->type == COLL_F64;
+
+    if (is_bitwise && is_float && coll__reduces(job->collective))
+        return say(2, "--op %s is for integers alone; add --type u32",
+                   coll_op_name(job->op));
+    return -1;
+}
+
 static int check_sizes(const struct job *job)
 {
     size_t size = coll_type_size(job->type);
@@ -371,7 +384,9 @@ static int check_job(const struct job *job)
         (job->action == ACTION_DOT || job->action == ACTION_CROSSOVER))
         return say(2, "--json goes with --explain, --dump, --check and "
                    "--simulate");
-    rc = check_algo(job);
+    rc = check_op(job);
+    if (rc < 0)
+        rc = check_algo(job);
     return rc < 0 ? check_sizes(job) : rc;
 }
 
