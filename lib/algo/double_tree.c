@@ -104,19 +104,52 @@ static double next_pieces(const struct coll__view *view, double n,
     return time;
 }
 
-double coll__double_tree_cost(const struct coll__view *view, int hops, double n,
-                              int passes, struct coll__tree_load load)
+/* A hop towards the top, from `fan` children.  What the second one sends is
+ * added to what has come from the first one: if it is long, it waits for that.
+ */
+static double hop_up(const struct coll__view *view, int fan, int distance,
+                     double n)
+{
+    double work = coll__cost_work(view, n);
+    double one = coll__cost_fan(view, 1, distance, n), next;
+
+    if (fan == 1)
+        return one + work;
+    if (n > COLL__EAGER)
+        return 2 * (one + work);
+    next = coll__cost_fan(view, 2, distance, n) - one;
+    return one + max_double(next, work) + work;
+}
+
+/* How far away the ranks of a hop over 2^i nodes are on the longest way: across
+ * the border of groups that it may cross.  A tree that is turned by one has
+ * leaves on the other side of a border. */
+static int reach(const struct coll__view *view, int i, int is_turned)
+{
+    if (!i && is_turned)
+        return view->levels[0].size_max;
+    return 2 << i;
+}
+
+double coll__double_tree_cost(const struct coll__view *view, int nodes,
+                              double n, int passes, struct coll__tree_load load)
 {
     double k = coll__pieces(view, n / 2), piece = n / 2 / k, time = 0;
     struct coll__view in_order = *view; /* as nodes are counted */
+    int has_root = nodes < view->nranks, up = load.n_reduced > 0;
 
     in_order.is_contiguous = 1;
-    for (int i = 0; i < hops; i++) {
-        double near = coll__cost_fan(&in_order, 2, 1 << i, piece);
-        double far = coll__cost_fan(&in_order, 2, view->nranks, piece);
+    for (int i = 0; 2 << i <= nodes; i++) {
+        int fan = 2 << i == nodes ? 1 : 2;
+        int distance = reach(view, i, nodes % 2);
 
-        time += passes * (far + load.stays * (near - far)) +
-                coll__cost_work(view, load.n_reduced * piece);
+        if (up)
+            time += hop_up(&in_order, fan, distance, piece);
+        if (passes > up)
+            time += coll__cost_fan(&in_order, fan, distance, piece);
     }
+    if (has_root)
+        time += coll__cost_fan(&in_order, 2, view->nranks, piece) +
+                coll__cost_work(view, load.n_reduced * piece);
     return time + (k - 1) * next_pieces(view, piece, &load);
 }

@@ -114,24 +114,24 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-/* The way of a sum goes down the ranks, p - 1 at most in all, so the short
- * steps within a group cross its border once. */
+/* All is packed before the first message.  A sum makes as many hops as p - 1
+ * numbers have bits set at the most; above a power of two the last round's short
+ * messages leave with the first one's. */
 static double cost(const struct coll__problem *pb)
 {
     const struct coll__view *view = pb->view;
     double n = coll__mean_part(pb, BUF_IN), time;
-    int p = pb->nranks;
+    int p = pb->nranks, m = power2_below(p);
 
     if (p < 2)
         return 0;
-    time = coll__cost_shift(view, 1, 0) - coll__cost_exchange(view, 1, 0) +
-           coll__cost_work(view, (p / 2 + 1) * n);
+    time = coll__cost_work(view, (p + 1) * n);
     for (int d = 1; d < p; d *= 2) {
         double len = n * ((p + d - 1) / (2 * d));
-        double come = coll__cost_shift(view, d, len) -
-                      coll__cost_shift(view, d, 0) +
-                      coll__cost_exchange(view, d, 0);
+        double come = coll__cost_shift(view, d, len);
 
+        if (d == m && len <= COLL__EAGER)
+            come = coll__cost_ring_next(view, len);
         time += coll__cost_absorb(coll__pieces(view, len), come,
                                   coll__cost_work(view, len));
     }

@@ -194,16 +194,6 @@ double coll__cost_all(const struct coll__view *view, double n)
     return last->alpha + max_double(time, (p - 2) * last->gap);
 }
 
-double coll__cost_all_reduced(const struct coll__view *view, double come,
-                              double work)
-{
-    double alpha = view->levels[view->n_levels - 1].alpha;
-
-    come -= alpha;
-    return alpha + max_double(come, work) +
-           (come < work ? come : work) / 2;
-}
-
 double coll__pieces(const struct coll__view *view, double n)
 {
     double chunk = (double)view->chunk;
