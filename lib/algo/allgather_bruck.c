@@ -61,14 +61,14 @@ static double cost(const struct coll__problem *pb)
 
     for (int have = 1; have < p; have *= 2) {
         double come = coll__cost_shift(view, have, n * rest);
+        double bytes = come - coll__cost_shift(view, have, 0);
 
         if (have < rest)
             ready = time + coll__cost_shift(view, have, n * have);
         if (2 * have < p)
             time += coll__cost_shift(view, have, n * have);
         else
-            last = max_double(ready + come,
-                              time + coll__cost_ring_next(view, n * rest));
+            last = max_double(ready + come, time + bytes);
     }
     return last + coll__cost_work(view, (p + 1) * n);
 }

@@ -125,7 +125,8 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
 /* When the last message of the rounds so far has left, and arrived.  A round
  * ends with what the one before brought, if anything: the own block goes in each
- * round.  Half of the blocks that are packed are there early. */
+ * round.  Half of the blocks that are packed are there early.  Of a long packed
+ * message the slot is free again when it has arrived and is unpacked. */
 static double cost(const struct coll__problem *pb)
 {
     const struct coll__view *view = pb->view;
@@ -142,6 +143,9 @@ static double cost(const struct coll__problem *pb)
         if (blocks > 1 && at_once > 1)
             packed = coll__cost_work(view, n * blocks / messages);
         out = max_double(out, gaps);
+        if (messages > 1 && packed > 0 && n * blocks > messages * COLL__EAGER)
+            out = max_double(out, messages * (alpha + 2 * packed) / 2 +
+                                      out / 2);
         left = blocks > 1 ? max_double(left + out,
                                        there + (packed + out) / messages)
                           : left + out;

@@ -80,5 +80,7 @@ double coll__combine_cost(const struct coll__view *view, double n, double come,
     busy = (p - 1) * work + combine_delay(p, n, is_together) *
                                 (come - alpha) / (p - 1);
     last = come - alpha + log2_up(p) * work;
+    if (p > 2 && n > COLL__EAGER)
+        busy += alpha;
     return alpha + (busy > last ? busy : last);
 }

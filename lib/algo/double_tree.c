@@ -104,21 +104,44 @@ static double next_pieces(const struct coll__view *view, double n,
     return time;
 }
 
+/* Two messages of n bytes that are reduced as they come. */
+static double in_turn(const struct coll__view *view, int distance, double n)
+{
+    double work = coll__cost_work(view, n);
+    double one = coll__cost_fan(view, 1, distance, n);
+    double next = coll__cost_fan(view, 2, distance, n) - one;
+
+    return one + max_double(next, work) + work;
+}
+
 /* A hop towards the top, from `fan` children.  What the second one sends is
  * added to what has come from the first one: if it is long, it waits for that.
  */
 static double hop_up(const struct coll__view *view, int fan, int distance,
                      double n)
 {
-    double work = coll__cost_work(view, n);
-    double one = coll__cost_fan(view, 1, distance, n), next;
+    double one = coll__cost_fan(view, 1, distance, n) +
+                 coll__cost_work(view, n);
 
     if (fan == 1)
-        return one + work;
-    if (n > COLL__EAGER)
-        return 2 * (one + work);
-    next = coll__cost_fan(view, 2, distance, n) - one;
-    return one + max_double(next, work) + work;
+        return one;
+    return n > COLL__EAGER ? 2 * one : in_turn(view, distance, n);
+}
+
+/* Between the root and both tops, a half each.  A single top sends one after
+ * the other; of two nodes each one gets both halves at once. */
+static double root_hop(const struct coll__view *view, int nodes, double n,
+                       int is_up)
+{
+    double all = coll__cost_fan(view, 2, view->nranks, n);
+
+    if (is_up && nodes == 1)
+        return in_turn(view, view->nranks, n);
+    if (is_up)
+        return all + coll__cost_work(view, 2 * n);
+    return nodes == 2 && n > COLL__EAGER
+               ? all + coll__cost_ring_next(view, n)
+               : all;
 }
 
 /* How far away the ranks of a hop over 2^i nodes are on the longest way: across
@@ -149,7 +172,6 @@ double coll__double_tree_cost(const struct coll__view *view, int nodes,
             time += coll__cost_fan(&in_order, fan, distance, piece);
     }
     if (has_root)
-        time += coll__cost_fan(&in_order, 2, view->nranks, piece) +
-                coll__cost_work(view, load.n_reduced * piece);
+        time += root_hop(&in_order, nodes, piece, up);
     return time + (k - 1) * next_pieces(view, piece, &load);
 }

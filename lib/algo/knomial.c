@@ -83,7 +83,7 @@ static double level_cost(const struct coll__problem *pb, int m, int d, double n)
 /* Above a power of two the first ranks have one more message.  It is on one of
  * the longest ways if the first of the leaves that are farthest from the root
  * is one of them; else it costs the root no latency. */
-static double odd_cost(const struct coll__problem *pb, double n)
+static double odd_cost(const struct coll__problem *pb, double n, int is_up)
 {
     int m = power2_below(pb->nranks), leaf = 0;
 
@@ -91,8 +91,10 @@ static double odd_cost(const struct coll__problem *pb, double n)
         leaf += d;
     if (m == pb->nranks)
         return 0;
-    return leaf < pb->nranks - m ? coll__cost_message(pb->view, 1, n)
-                                 : coll__cost_ring_next(pb->view, n);
+    /* on the way up, a long vector waits for what it is added to */
+    return leaf < pb->nranks - m || (is_up && n > COLL__EAGER)
+               ? coll__cost_message(pb->view, 1, n)
+               : coll__cost_ring_next(pb->view, n);
 }
 
 /* Up one level, piece by piece or in one.  Of three children, the last one's
@@ -120,7 +122,7 @@ double coll__knomial_up_cost(const struct coll__problem *pb)
 
     for (int d = 1; d < m; d *= COLL__RADIX)
         time += up_cost(pb, m, d, n);
-    return time + odd_cost(pb, n) +
+    return time + odd_cost(pb, n, 1) +
            (m < pb->nranks ? coll__cost_work(pb->view, n) : 0);
 }
 
@@ -131,5 +133,5 @@ double coll__knomial_down_cost(const struct coll__problem *pb)
 
     for (int d = 1; d < m; d *= COLL__RADIX)
         time += level_cost(pb, m, d, n);
-    return time + odd_cost(pb, n);
+    return time + odd_cost(pb, n, 0);
 }
