@@ -108,7 +108,7 @@ static double cost(const struct coll__problem *pb)
 
         if (k && view->n_levels > 1)
             work /= 2;
-        if (1 << k == last && len <= COLL__EAGER) {
+        if (k && 1 << k == last && len <= COLL__EAGER) {
             begun = max_double(ready, begun + view->levels[0].overhead) + work;
             time = max_double(begun + come, time);
             break;

@@ -64,7 +64,7 @@ static double combine_delay(int p, double n, int is_together)
         return most < few ? most : few;
     if (is_together)
         return p / 2 + (p < 16 ? p / 8.0 : 2);
-    waits = most < 7 ? most : 7;
+    waits = most < 7 - 10.0 / p ? most : 7 - 10.0 / p;
     return waits + (p - power2_below(p)) % 2;
 }
 
@@ -72,14 +72,15 @@ double coll__combine_cost(const struct coll__view *view, double n, double come,
                           int is_together)
 {
     double alpha = view->levels[view->n_levels - 1].alpha;
-    double work = coll__cost_work(view, n), busy, last;
+    double work = coll__cost_work(view, n), k = coll__pieces(view, n);
+    double busy, last; /* whoever is: the processor, or the links */
     int p = view->nranks;
 
     if (p < 2)
         return come;
     busy = (p - 1) * work + combine_delay(p, n, is_together) *
-                                (come - alpha) / (p - 1);
-    last = come - alpha + log2_up(p) * work;
+                                (come - alpha) / (p - 1) / k;
+    last = come - alpha + log2_up(p) * work / k;
     if (p > 2 && n > COLL__EAGER)
         busy += alpha;
     return alpha + (busy > last ? busy : last);
