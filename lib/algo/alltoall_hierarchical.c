@@ -127,11 +127,9 @@ static double cost(const struct coll__problem *pb)
     const struct coll__view *view = pb->view;
     const struct coll__level *hosts = &view->levels[view->n_levels - 2];
     double n = (double)coll__problem_bytes(pb);
-    struct coll__view inner;
 
-    coll__level_view(&inner, view, view->n_levels - 2, hosts->size_max);
     /* one of two copies is made while other messages pass */
-    return coll__cost_all(&inner, hosts->n_groups * n) +
+    return coll__cost_within(view, view->n_levels - 2, hosts->n_groups * n) +
            coll__cost_across(view, n) + coll__cost_work(view, n * pb->nranks);
 }
 

@@ -63,7 +63,7 @@ static double combine_delay(int p, double n, int is_together)
     if (n <= COLL__EAGER)
         return most < few ? most : few;
     if (is_together)
-        return p / 2 + (p < 16 ? p / 8.0 : 2);
+        return p / 2 + (p < 8 ? 0 : p < 16 ? p / 8.0 : 2);
     waits = most < 7 - 10.0 / p ? most : 7 - 10.0 / p;
     return waits + (p - power2_below(p)) % 2;
 }

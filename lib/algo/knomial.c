@@ -85,16 +85,18 @@ static double level_cost(const struct coll__problem *pb, int m, int d, double n)
  * is one of them; else it costs the root no latency. */
 static double odd_cost(const struct coll__problem *pb, double n, int is_up)
 {
+    double work = is_up ? coll__cost_work(pb->view, n) : 0;
     int m = power2_below(pb->nranks), leaf = 0;
 
     for (int d = 1; d < m; d *= COLL__RADIX)
         leaf += d;
     if (m == pb->nranks)
         return 0;
-    /* on the way up, a long vector waits for what it is added to */
-    return leaf < pb->nranks - m || (is_up && n > COLL__EAGER)
-               ? coll__cost_message(pb->view, 1, n)
-               : coll__cost_ring_next(pb->view, n);
+    /* a single child's vector waits, if long, for what it is added to; the
+     * work is hidden where others come at the same time */
+    if (leaf < pb->nranks - m || (is_up && m == 2 && n > COLL__EAGER))
+        return coll__cost_message(pb->view, 1, n) + work;
+    return coll__cost_ring_next(pb->view, n);
 }
 
 /* Up one level, piece by piece or in one.  Of three children, the last one's
@@ -122,8 +124,7 @@ double coll__knomial_up_cost(const struct coll__problem *pb)
 
     for (int d = 1; d < m; d *= COLL__RADIX)
         time += up_cost(pb, m, d, n);
-    return time + odd_cost(pb, n, 1) +
-           (m < pb->nranks ? coll__cost_work(pb->view, n) : 0);
+    return time + odd_cost(pb, n, 1);
 }
 
 double coll__knomial_down_cost(const struct coll__problem *pb)

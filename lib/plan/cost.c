@@ -183,12 +183,14 @@ double coll__cost_fan_in(const struct coll__view *view, int fan, int distance,
 }
 
 /* n bytes from every rank to each one outside its group of the level below
- * `from`, all at once. */
-static double all_bytes(const struct coll__view *view, int from, double n)
+ * `from` but in its group of the level `last`, all at once. */
+static double all_bytes(const struct coll__view *view, int from, int last,
+                        double n)
 {
-    double p = view->nranks, outside = p - below(view, from), time = 0;
+    double p = view->levels[last].size_max, time = 0;
+    double outside = p - below(view, from);
 
-    for (int l = from; l < view->n_levels; l++) {
+    for (int l = from; l <= last; l++) {
         const struct coll__level *level = &view->levels[l];
         double size = below(view, l);
 
@@ -200,22 +202,32 @@ static double all_bytes(const struct coll__view *view, int from, double n)
     return time;
 }
 
+/* The same in so many messages of each rank. */
+static double all_messages(const struct coll__view *view, int from, int last,
+                           int n_messages, double n)
+{
+    const struct coll__level *level = &view->levels[last];
+
+    return level->alpha + max_double(all_bytes(view, from, last, n),
+                                     (n_messages - 1) * level->gap);
+}
+
 double coll__cost_all(const struct coll__view *view, double n)
 {
-    const struct coll__level *last = &view->levels[view->n_levels - 1];
+    return all_messages(view, 0, view->n_levels - 1, view->nranks - 1, n);
+}
 
-    return last->alpha + max_double(all_bytes(view, 0, n),
-                                    (view->nranks - 2) * last->gap);
+double coll__cost_within(const struct coll__view *view, int level, double n)
+{
+    return all_messages(view, 0, level, view->levels[level].size_max - 1, n);
 }
 
 double coll__cost_across(const struct coll__view *view, double n)
 {
-    const struct coll__level *last = &view->levels[view->n_levels - 1];
-    int level = view->n_levels - 1, groups;
+    int last = view->n_levels - 1;
+    int groups = last ? view->levels[last - 1].n_groups : view->nranks;
 
-    groups = level ? view->levels[level - 1].n_groups : view->nranks;
-    return last->alpha + max_double(all_bytes(view, level, n),
-                                    (groups - 2) * last->gap);
+    return all_messages(view, last, last, groups - 1, n);
 }
 
 double coll__pieces(const struct coll__view *view, double n)

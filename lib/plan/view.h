@@ -157,6 +157,9 @@ double coll__cost_fan_in(const struct coll__view *view, int fan, int distance,
 /* Every rank sends n bytes to each of the others, all at once. */
 double coll__cost_all(const struct coll__view *view, double n);
 
+/* The same to those within its group of a level only. */
+double coll__cost_within(const struct coll__view *view, int level, double n);
+
 /* The same to those outside its group of the level below the last only, in one
  * message to each of these groups. */
 double coll__cost_across(const struct coll__view *view, double n);
