@@ -78,52 +78,51 @@ static struct coll__sim_result simulate(const struct machine *m,
 
 /* ---- closed forms -------------------------------------------------------- */
 
-/* Where a form is further off than 10 % for some size and number of ranks.  The
- * reasons: below COLL__EAGER rounds overlap that a form counts one by one (most
- * where p is 3 or 5: half of the rounds wait for nothing); what is combined
- * while more comes in; blocks of no bytes, whose work and messages are left out
- * when there are fewer elements than ranks; copies that only some of the ranks
- * have, with p = 2 none; on hosts, the two trees meet on links that each form
- * takes to be its own, and p that is no power of two puts pairs of ranks of one
- * round on both sides of a host's border; the levels of a hierarchy are priced
- * as if ranks of one node did not wait for each other's links. */
+/* Why a form is further off than 10 % for some size and number of ranks. */
+enum reason {
+    OVERLAP, /* messages near COLL__EAGER, or over links of several speeds:
+              * rounds of some ranks overlap with the next ones of others */
+    ODD,     /* 3, 5 or 13 ranks: the one rank without a partner is ahead, or
+              * one message more meets others on its way */
+    MEET,    /* trees and rounds meet on links that each form takes to be its
+              * own, or pass them by */
+    EMPTY,   /* fewer elements than ranks: blocks of no bytes are left out */
+    LEVELS   /* a level begins before the last rank is through the one before,
+              * and its messages share links with those */
+};
+
 struct exception {
     enum coll_collective collective;
     const char *algo;
     double flat, hosts; /* on one level; on hosts of 8 ranks */
+    enum reason reason;
 };
 
 static const struct exception exceptions[] = {
-    {COLL_ALLGATHER, "bruck", 0.90, 0.35},
-    {COLL_ALLGATHER, "hierarchical", 0.10, 0.30},
-    {COLL_ALLGATHER, "pat", 1.05, 0.45},
-    {COLL_ALLGATHER, "recursive_doubling", 0.50, 0.25},
-    {COLL_ALLREDUCE, "binomial", 0.15, 0.10},
-    {COLL_ALLREDUCE, "double_tree", 1.05, 0.20},
-    {COLL_ALLREDUCE, "knomial", 0.30, 0.15},
-    {COLL_ALLREDUCE, "one_shot", 0.35, 0.10},
-    {COLL_ALLREDUCE, "pat", 0.95, 0.40},
-    {COLL_ALLREDUCE, "rabenseifner", 0.50, 0.20},
-    {COLL_ALLREDUCE, "recursive_doubling", 0.35, 0.30},
-    {COLL_ALLREDUCE, "two_shot", 0.30, 0.20},
-    {COLL_ALLTOALL, "bruck", 0.50, 0.35},
-    {COLL_ALLTOALL, "hierarchical", 0.10, 0.25},
-    {COLL_ALLTOALL, "pairwise", 0.10, 0.45},
-    {COLL_BROADCAST, "double_tree", 0.25, 0.35},
-    {COLL_BROADCAST, "hierarchical", 0.10, 0.25},
-    {COLL_BROADCAST, "knomial", 0.80, 0.35},
-    {COLL_BROADCAST, "scatter_allgather", 0.90, 0.35},
-    {COLL_GATHER, "binomial", 1.30, 0.10},
-    {COLL_REDUCE, "binomial", 0.20, 0.10},
-    {COLL_REDUCE, "direct", 0.35, 0.30},
-    {COLL_REDUCE, "double_tree", 0.40, 0.40},
-    {COLL_REDUCE, "hierarchical", 0.10, 0.20},
-    {COLL_REDUCE, "knomial", 0.30, 0.25},
-    {COLL_REDUCE, "rabenseifner", 0.75, 0.65},
-    {COLL_REDUCE_SCATTER, "direct", 0.35, 0.10},
-    {COLL_REDUCE_SCATTER, "halving", 0.50, 0.45},
-    {COLL_REDUCE_SCATTER, "pat", 0.90, 0.35},
-    {COLL_SCATTER, "binomial", 1.30, 0.10},
+    {COLL_ALLGATHER, "bruck", 0.10, 0.20, OVERLAP},
+    {COLL_ALLGATHER, "hierarchical", 0.10, 0.15, LEVELS},
+    {COLL_ALLGATHER, "pat", 0.15, 0.15, OVERLAP},
+    {COLL_ALLGATHER, "recursive_doubling", 0.35, 0.20, OVERLAP},
+    {COLL_ALLREDUCE, "hierarchical", 0.10, 0.20, LEVELS},
+    {COLL_ALLREDUCE, "knomial", 0.15, 0.10, ODD},
+    {COLL_ALLREDUCE, "one_shot", 0.20, 0.10, ODD},
+    {COLL_ALLREDUCE, "pat", 0.30, 0.20, EMPTY},
+    {COLL_ALLREDUCE, "rabenseifner", 0.50, 0.10, EMPTY},
+    {COLL_ALLREDUCE, "recursive_doubling", 0.10, 0.25, OVERLAP},
+    {COLL_ALLREDUCE, "two_shot", 0.20, 0.20, ODD},
+    {COLL_ALLTOALL, "bruck", 0.15, 0.20, OVERLAP},
+    {COLL_ALLTOALL, "hierarchical", 0.10, 0.20, OVERLAP},
+    {COLL_ALLTOALL, "pairwise", 0.10, 0.45, OVERLAP},
+    {COLL_BROADCAST, "double_tree", 0.15, 0.15, MEET},
+    {COLL_GATHER, "binomial", 0.20, 0.10, ODD},
+    {COLL_REDUCE, "direct", 0.20, 0.15, ODD},
+    {COLL_REDUCE, "double_tree", 0.10, 0.15, MEET},
+    {COLL_REDUCE, "hierarchical", 0.10, 0.20, LEVELS},
+    {COLL_REDUCE, "knomial", 0.20, 0.10, ODD},
+    {COLL_REDUCE, "rabenseifner", 0.35, 0.15, EMPTY}, /* hosts: MEET */
+    {COLL_REDUCE_SCATTER, "direct", 0.20, 0.10, ODD},
+    {COLL_REDUCE_SCATTER, "halving", 0.50, 0.25, ODD},
+    {COLL_REDUCE_SCATTER, "pat", 0.10, 0.15, OVERLAP},
 };
 
 static double allowed(enum coll_collective collective, const char *algo,
@@ -189,7 +188,7 @@ static void all_agree(const char *file, int nranks, int is_flat)
                                         is_flat));
             }
     machine_fini(&m);
-    ck_assert_msg(n_good >= 0.7 * n, "%d of %d within 10 %%", n_good, n);
+    ck_assert_msg(n_good >= 0.9 * n, "%d of %d within 10 %%", n_good, n);
 }
 
 static const int flat_ranks[] = {2, 3, 4, 5, 8, 13, 16, 31, 32, 64};

@@ -50,15 +50,27 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
+static double max_double(double a, double b) { return a > b ? a : b; }
+
+/* The last message waits for the rounds that bring what it carries, no more. */
 static double cost(const struct coll__problem *pb)
 {
-    double n = coll__mean_part(pb, BUF_OUT), time = 0;
-    int p = pb->nranks;
+    const struct coll__view *view = pb->view;
+    double n = coll__mean_part(pb, BUF_OUT), time = 0, ready = 0, last = 0;
+    int p = pb->nranks, rest = p - (1 << log2_up(p) >> 1);
 
-    for (int have = 1; have < p; have *= 2)
-        time += coll__cost_shift(pb->view, have,
-                                 n * (have < p - have ? have : p - have));
-    return time + coll__cost_work(pb->view, (p + 1) * n);
+    for (int have = 1; have < p; have *= 2) {
+        double come = coll__cost_shift(view, have, n * rest);
+        double bytes = come - coll__cost_shift(view, have, 0);
+
+        if (have < rest)
+            ready = time + coll__cost_shift(view, have, n * have);
+        if (2 * have < p)
+            time += coll__cost_shift(view, have, n * have);
+        else
+            last = max_double(ready + come, time + bytes);
+    }
+    return last + coll__cost_work(view, (p + 1) * n);
 }
 
 const struct coll__algo coll__algo_allgather_bruck = {

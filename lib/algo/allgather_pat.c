@@ -123,30 +123,35 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-/* A message leaves when the one before it is out, and the first of a round that
- * carries what came in the round before also waits for that. */
+/* When the last message of the rounds so far has left, and arrived.  A round
+ * ends with what the one before brought, if anything: the own block goes in each
+ * round.  Half of the blocks that are packed are there early.  Of a long packed
+ * message the slot is free again when it has arrived and is unpacked. */
 static double cost(const struct coll__problem *pb)
 {
     const struct coll__view *view = pb->view;
-    double n = coll__mean_part(pb, BUF_OUT), time = 0, alpha = 0;
-    size_t longest = coll__longest_part(pb, BUF_OUT);
-    int p = pb->nranks, at_once = blocks_at_once(longest);
+    double n = coll__mean_part(pb, BUF_OUT), left = 0, there = 0;
+    int p = pb->nranks, at_once = blocks_at_once(coll__longest_part(pb, BUF_OUT));
 
     for (int d = 1 << log2_up(p) >> 1; d; d /= 2) {
         int blocks = (p - 1 + d) / (2 * d);
         int messages = (blocks + at_once - 1) / at_once;
-        double gap =
-            coll__cost_fan(view, 2, d, 0) - coll__cost_fan(view, 1, d, 0);
-        double out, packing = at_once > 1 ? 2 * n * blocks : 0;
+        double alpha = coll__cost_shift(view, d, 0);
+        double out = coll__cost_shift(view, d, n * blocks) - alpha;
+        double gaps = messages * coll__cost_ring_next(view, 0), packed = 0;
 
-        alpha = coll__cost_shift(view, d, 0);
-        out = coll__cost_shift(view, d, n * blocks) - alpha;
-        time += max_double(out + (messages - 1) * gap, alpha + out / messages);
-        if (messages == 1) /* then alpha is in */
-            alpha = 0;
-        time += coll__cost_work(view, packing);
+        if (blocks > 1 && at_once > 1)
+            packed = coll__cost_work(view, n * blocks / messages);
+        out = max_double(out, gaps);
+        if (messages > 1 && packed > 0 && n * blocks > messages * COLL__EAGER)
+            out = max_double(out, messages * (alpha + 2 * packed) / 2 +
+                                      out / 2);
+        left = blocks > 1 ? max_double(left + out,
+                                       there + (packed + out) / messages)
+                          : left + out;
+        there = max_double(there, left + alpha + packed);
     }
-    return time + alpha;
+    return there;
 }
 
 const struct coll__algo coll__algo_allgather_pat = {

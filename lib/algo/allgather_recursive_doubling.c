@@ -22,7 +22,8 @@
  * Source: Thakur, Rabenseifner and Gropp, Int. J. High Perform. Comput. Appl.
  * 19(1), 2005.
  */
-#include "lib/algo/algo.h"
+#include "lib/algo/doubling.h"
+#include "lib/algo/halves.h"
 
 /* Where the blocks of ranks [from, to) are collected. */
 static struct coll__span held(const struct coll__problem *pb, int from, int to)
@@ -74,15 +75,24 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
 static double cost(const struct coll__problem *pb)
 {
-    double n = coll__mean_part(pb, BUF_OUT), time = 0;
-    int p = pb->nranks, m = power2_below(p);
+    double n = coll__mean_part(pb, BUF_OUT), time;
+    int p = pb->nranks, m = power2_below(p), e = p - m;
+    struct coll__doubling doubling = {
+        .fold = coll__cost_exchange(pb->view, 1, n),
+        .unfold = coll__cost_exchange(pb->view, 1, n * p)};
 
-    for (int d = 1; d < m; d *= 2) /* the first ones hold pairs */
-        time +=
-            coll__cost_exchange(pb->view, d, n * (d + (d < p - m ? d : p - m)));
-    if (m < p)
-        time += coll__cost_exchange(pb->view, 1, n) +
-                coll__cost_exchange(pb->view, 1, n * p);
+    /* long messages of one rank share its link, which the rounds count; the
+     * last pair's lower rank gets two at once */
+    time = doubling.fold + doubling.unfold;
+    if (e % 2)
+        time += coll__cost_ring_next(pb->view, n);
+    for (int d = 1, k = 0; d < m; d *= 2, k++) { /* the first ones hold pairs */
+        doubling.round[k] =
+            coll__halves_exchange(pb, d, n * (d + (d < e ? d : e)));
+        time += doubling.round[k];
+    }
+    if (n <= COLL__EAGER || !e)
+        time = coll__doubling_cost(p, &doubling);
     if (pb->out_counts)
         time += coll__cost_work(pb->view, n * (p + 1));
     return time;

@@ -66,10 +66,9 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 static double cost(const struct coll__problem *pb)
 {
     double n = (double)coll__problem_bytes(pb);
-    int hops = log2_up(pb->nranks / 2 + 1);
 
-    return coll__double_tree_cost(pb->view, hops, n, 2,
-                                  (struct coll__tree_load){4, 7, 2, 0.5});
+    return coll__double_tree_cost(pb->view, pb->nranks, n, 2,
+                                  (struct coll__tree_load){4, 7, 2});
 }
 
 const struct coll__algo coll__algo_allreduce_double_tree = {

@@ -34,8 +34,7 @@ static double cost(const struct coll__problem *pb)
 {
     double n = (double)coll__problem_bytes(pb);
 
-    return coll__cost_all_reduced(pb->view, coll__cost_all(pb->view, n),
-                                  coll__cost_work(pb->view, pb->nranks * n));
+    return coll__combine_cost(pb->view, n, coll__cost_all(pb->view, n), 0);
 }
 
 const struct coll__algo coll__algo_allreduce_one_shot = {

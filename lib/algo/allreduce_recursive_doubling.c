@@ -20,7 +20,8 @@
  * Source: Thakur, Rabenseifner and Gropp, Int. J. High Perform. Comput. Appl.
  * 19(1), 2005.
  */
-#include "lib/algo/algo.h"
+#include "lib/algo/doubling.h"
+#include "lib/algo/halves.h"
 
 /* Exchange vectors with the holder of another operand; the lower one's stays
  * on the left. */
@@ -64,16 +65,24 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
 static double cost(const struct coll__problem *pb)
 {
-    double n = (double)coll__problem_bytes(pb), time = 0;
-    int m = power2_below(pb->nranks);
+    const struct coll__view *view = pb->view;
+    double n = (double)coll__problem_bytes(pb);
+    int m = power2_below(pb->nranks), is_odd = (pb->nranks - m) % 2;
+    double pair = coll__cost_exchange(view, 1, n);
+    double work = coll__cost_work(view, n), time = 2 * pair + work;
+    struct coll__doubling doubling = {.fold = pair + work,
+                                      .unfold = pair,
+                                      .work = work,
+                                      .held = view->levels[0].overhead};
 
-    for (int distance = 1; distance < m; distance *= 2)
-        time += coll__cost_exchange(pb->view, distance, n) +
-                coll__cost_work(pb->view, n);
-    if (m < pb->nranks)
-        time += 2 * coll__cost_exchange(pb->view, 1, n) +
-                coll__cost_work(pb->view, n);
-    return time;
+    for (int d = 1, k = 0; d < m; d *= 2, k++) {
+        doubling.round[k] = coll__halves_exchange(pb, d, n);
+        time += doubling.round[k] + work;
+    }
+    if (n <= COLL__EAGER || m == pb->nranks)
+        return coll__doubling_cost(pb->nranks, &doubling);
+    /* the last pair's lower rank gets two messages at once */
+    return is_odd ? time + coll__cost_ring_next(view, n) : time;
 }
 
 const struct coll__algo coll__algo_allreduce_recursive_doubling = {

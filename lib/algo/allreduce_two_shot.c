@@ -39,12 +39,10 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
 static double cost(const struct coll__problem *pb)
 {
-    double n = (double)coll__problem_bytes(pb);
+    double block = (double)coll__problem_bytes(pb) / pb->nranks;
+    double all = coll__cost_all(pb->view, block);
 
-    double all = coll__cost_all(pb->view, n / pb->nranks);
-
-    return coll__cost_all_reduced(pb->view, all, coll__cost_work(pb->view, n)) +
-           all;
+    return coll__combine_cost(pb->view, block, all, 0) + all;
 }
 
 const struct coll__algo coll__algo_allreduce_two_shot = {

@@ -90,15 +90,35 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
+static double max_double(double a, double b) { return a > b ? a : b; }
+
+/* The last round, if short, carries only what came in rounds of distances below
+ * the number of blocks that are left, but waits for the buffer that the one
+ * before leaves from.  Where groups share their way out, ranks wait for each
+ * other and pack half of what leaves meanwhile. */
 static double cost(const struct coll__problem *pb)
 {
-    double n = (double)coll__problem_bytes(pb), time = 0;
-    int p = pb->nranks;
+    const struct coll__view *view = pb->view;
+    double n = (double)coll__problem_bytes(pb), time = 0, begun = 0, ready = 0;
+    int p = pb->nranks, last = 1 << log2_up(p) >> 1;
 
-    for (int k = 0; 1 << k < p; k++)
-        time += coll__cost_shift(pb->view, 1 << k, n * count_bit(p, k)) +
-                coll__cost_work(pb->view, n * count_bit(p, k));
-    return time + coll__cost_work(pb->view, n * p / 2);
+    for (int k = 0; 1 << k < p; k++) {
+        double len = n * count_bit(p, k), work = coll__cost_work(view, len);
+        double come = coll__cost_shift(view, 1 << k, len);
+
+        if (k && view->n_levels > 1)
+            work /= 2;
+        if (k && 1 << k == last && len <= COLL__EAGER) {
+            begun = max_double(ready, begun + view->levels[0].overhead) + work;
+            time = max_double(begun + come, time);
+            break;
+        }
+        begun = time + work;
+        time = begun + come;
+        if (1 << k < p - last)
+            ready = time;
+    }
+    return time + coll__cost_work(view, n * p / 2);
 }
 
 const struct coll__algo coll__algo_alltoall_bruck = {

@@ -126,17 +126,11 @@ static double cost(const struct coll__problem *pb)
 {
     const struct coll__view *view = pb->view;
     const struct coll__level *hosts = &view->levels[view->n_levels - 2];
-    const struct coll__level *net = hosts + 1;
-    double n = (double)coll__problem_bytes(pb), s = hosts->size_max;
-    double h = hosts->n_groups, beta = net->beta;
-    struct coll__view inner;
+    double n = (double)coll__problem_bytes(pb);
 
-    if (s * net->share > beta) /* all of a group cross at the same time */
-        beta = s * net->share;
-    coll__level_view(&inner, view, view->n_levels - 2, hosts->size_max);
-    return coll__cost_all(&inner, h * n) + net->alpha +
-           (h - 1) * (net->gap + s * n * beta) +
-           coll__cost_work(view, 2 * n * pb->nranks);
+    /* one of two copies is made while other messages pass */
+    return coll__cost_within(view, view->n_levels - 2, hosts->n_groups * n) +
+           coll__cost_across(view, n) + coll__cost_work(view, n * pb->nranks);
 }
 
 static const char *refuses(const struct coll__problem *pb)

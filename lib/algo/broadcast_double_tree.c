@@ -37,8 +37,8 @@ static double cost(const struct coll__problem *pb)
 {
     double n = (double)coll__problem_bytes(pb);
 
-    return coll__double_tree_cost(pb->view, log2_up(pb->nranks), n, 1,
-                                  (struct coll__tree_load){2, 5, 0, 0});
+    return coll__double_tree_cost(pb->view, pb->nranks - 1, n, 1,
+                                  (struct coll__tree_load){2, 5, 0});
 }
 
 const struct coll__algo coll__algo_broadcast_double_tree = {

@@ -30,17 +30,27 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
+static double max_double(double a, double b) { return a > b ? a : b; }
+
+/* Level by level from the closest: how long a whole subtree takes, and that of
+ * the last node, which ends with rank p - 1.  Its parent sends to it first. */
 static double cost(const struct coll__problem *pb)
 {
-    double n = (double)coll__problem_bytes(pb), time = 0;
-    int p = pb->nranks;
+    const struct coll__view *view = pb->view;
+    double n = (double)coll__problem_bytes(pb), whole = 0, last = 0;
 
-    for (int d = 1; d < p; d *= COLL__RADIX) {
-        int fan = (p - 1) / d < COLL__RADIX ? (p - 1) / d : COLL__RADIX - 1;
+    for (int d = 1; d < pb->nranks; d *= COLL__RADIX) {
+        int fan = (pb->nranks - 1) / d % COLL__RADIX;
+        double all = coll__cost_fan(view, fan, fan * d, n) + whole;
 
-        time += coll__cost_fan(pb->view, fan, fan * d, n);
+        if (fan == 1)
+            all = coll__cost_ring_next(view, n) + whole; /* its parent */
+        if (fan)
+            last = max_double(coll__cost_message(view, fan * d, n) + last, all);
+        whole += coll__cost_fan(view, COLL__RADIX - 1, (COLL__RADIX - 1) * d,
+                                n);
     }
-    return time;
+    return last;
 }
 
 const struct coll__algo coll__algo_broadcast_knomial = {

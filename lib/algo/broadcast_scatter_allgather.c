@@ -75,12 +75,17 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
+/* The root's own block goes all the way round the ring, once the root has sent
+ * off the scatter's messages. */
 static double cost(const struct coll__problem *pb)
 {
-    double share = (double)coll__problem_bytes(pb) / pb->nranks;
+    int p = pb->nranks;
+    double share = (double)coll__problem_bytes(pb) / p;
+    double time = (p - 1) * coll__cost_ring(pb->view, share);
 
-    return coll__cost_gather(pb->view, pb->nranks, share) +
-           (pb->nranks - 1) * coll__cost_ring(pb->view, share);
+    for (int child = 1 << log2_up(p) >> 1; child; child /= 2)
+        time += coll__cost_ring_next(pb->view, share * subtree(p, child));
+    return time;
 }
 
 const struct coll__algo coll__algo_broadcast_scatter_allgather = {

@@ -51,3 +51,37 @@ void coll__plan_combine(struct coll__plan *plan,
 
     subtree(plan, all, &fold, 0, fold.m);
 }
+
+/* Operands that come before the processor is busy for good.  A short one is
+ * received whether or not it can be combined.  A longer one that is added to
+ * another one waits for that: of those that share the way the first half comes
+ * together; of the others, a few pass while the first pairs form. */
+static double combine_delay(int p, double n, int is_together)
+{
+    double most = p - 1, few = is_together ? 2 : 3, waits;
+
+    if (n <= COLL__EAGER)
+        return most < few ? most : few;
+    if (is_together)
+        return p / 2 + (p < 8 ? 0 : p < 16 ? p / 8.0 : 2);
+    waits = most < 7 - 10.0 / p ? most : 7 - 10.0 / p;
+    return waits + (p - power2_below(p)) % 2;
+}
+
+double coll__combine_cost(const struct coll__view *view, double n, double come,
+                          int is_together)
+{
+    double alpha = view->levels[view->n_levels - 1].alpha;
+    double work = coll__cost_work(view, n), k = coll__pieces(view, n);
+    double busy, last; /* whoever is: the processor, or the links */
+    int p = view->nranks;
+
+    if (p < 2)
+        return come;
+    busy = (p - 1) * work + combine_delay(p, n, is_together) *
+                                (come - alpha) / (p - 1) / k;
+    last = come - alpha + log2_up(p) * work / k;
+    if (p > 2 && n > COLL__EAGER)
+        busy += alpha;
+    return alpha + (busy > last ? busy : last);
+}

@@ -56,4 +56,9 @@ struct coll__span coll__operand(const struct coll__operands *all, int q);
 void coll__plan_combine(struct coll__plan *plan,
                         const struct coll__operands *all);
 
+/* Predicted time of operands of n bytes that all come within `come` s and are
+ * combined; is_together: they share the way, else they come one by one. */
+double coll__combine_cost(const struct coll__view *view, double n, double come,
+                          int is_together);
+
 #endif

@@ -104,19 +104,74 @@ static double next_pieces(const struct coll__view *view, double n,
     return time;
 }
 
-double coll__double_tree_cost(const struct coll__view *view, int hops, double n,
-                              int passes, struct coll__tree_load load)
+/* Two messages of n bytes that are reduced as they come. */
+static double in_turn(const struct coll__view *view, int distance, double n)
+{
+    double work = coll__cost_work(view, n);
+    double one = coll__cost_fan(view, 1, distance, n);
+    double next = coll__cost_fan(view, 2, distance, n) - one;
+
+    return one + max_double(next, work) + work;
+}
+
+/* A hop towards the top, from `fan` children.  What the second one sends is
+ * added to what has come from the first one: if it is long, it waits for that.
+ */
+static double hop_up(const struct coll__view *view, int fan, int distance,
+                     double n)
+{
+    double one = coll__cost_fan(view, 1, distance, n) +
+                 coll__cost_work(view, n);
+
+    if (fan == 1)
+        return one;
+    return n > COLL__EAGER ? 2 * one : in_turn(view, distance, n);
+}
+
+/* Between the root and both tops, a half each.  A single top sends one after
+ * the other; of two nodes each one gets both halves at once. */
+static double root_hop(const struct coll__view *view, int nodes, double n,
+                       int is_up)
+{
+    double all = coll__cost_fan(view, 2, view->nranks, n);
+
+    if (is_up && nodes == 1)
+        return in_turn(view, view->nranks, n);
+    if (is_up)
+        return all + coll__cost_work(view, 2 * n);
+    return nodes == 2 && n > COLL__EAGER
+               ? all + coll__cost_ring_next(view, n)
+               : all;
+}
+
+/* How far away the ranks of a hop over 2^i nodes are on the longest way: across
+ * the border of groups that it may cross.  A tree that is turned by one has
+ * leaves on the other side of a border. */
+static int reach(const struct coll__view *view, int i, int is_turned)
+{
+    if (!i && is_turned)
+        return view->levels[0].size_max;
+    return 2 << i;
+}
+
+double coll__double_tree_cost(const struct coll__view *view, int nodes,
+                              double n, int passes, struct coll__tree_load load)
 {
     double k = coll__pieces(view, n / 2), piece = n / 2 / k, time = 0;
     struct coll__view in_order = *view; /* as nodes are counted */
+    int has_root = nodes < view->nranks, up = load.n_reduced > 0;
 
     in_order.is_contiguous = 1;
-    for (int i = 0; i < hops; i++) {
-        double near = coll__cost_fan(&in_order, 2, 1 << i, piece);
-        double far = coll__cost_fan(&in_order, 2, view->nranks, piece);
+    for (int i = 0; 2 << i <= nodes; i++) {
+        int fan = 2 << i == nodes ? 1 : 2;
+        int distance = reach(view, i, nodes % 2);
 
-        time += passes * (far + load.stays * (near - far)) +
-                coll__cost_work(view, load.n_reduced * piece);
+        if (up)
+            time += hop_up(&in_order, fan, distance, piece);
+        if (passes > up)
+            time += coll__cost_fan(&in_order, fan, distance, piece);
     }
+    if (has_root)
+        time += root_hop(&in_order, nodes, piece, up);
     return time + (k - 1) * next_pieces(view, piece, &load);
 }

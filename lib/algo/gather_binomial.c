@@ -69,10 +69,8 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
 static double cost(const struct coll__problem *pb)
 {
-    double n = coll__mean_part(pb, BUF_OUT);
-
-    return coll__cost_gather(pb->view, pb->nranks, n) +
-           coll__cost_work(pb->view, n);
+    return coll__cost_gather(pb->view, pb->nranks,
+                             coll__mean_part(pb, BUF_OUT));
 }
 
 const struct coll__algo coll__algo_gather_binomial = {

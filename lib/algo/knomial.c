@@ -80,28 +80,51 @@ static double level_cost(const struct coll__problem *pb, int m, int d, double n)
     return coll__cost_fan(pb->view, fan, fan * d, n);
 }
 
-/* Above a power of two the root has one more message, which costs no latency:
- * the tree's longest way does not have it. */
-static double odd_cost(const struct coll__problem *pb, double n)
+/* Above a power of two the first ranks have one more message.  It is on one of
+ * the longest ways if the first of the leaves that are farthest from the root
+ * is one of them; else it costs the root no latency. */
+static double odd_cost(const struct coll__problem *pb, double n, int is_up)
 {
-    return power2_below(pb->nranks) < pb->nranks
-               ? coll__cost_ring_next(pb->view, n)
-               : 0;
+    double work = is_up ? coll__cost_work(pb->view, n) : 0;
+    int m = power2_below(pb->nranks), leaf = 0;
+
+    for (int d = 1; d < m; d *= COLL__RADIX)
+        leaf += d;
+    if (m == pb->nranks)
+        return 0;
+    /* a single child's vector waits, if long, for what it is added to; the
+     * work is hidden where others come at the same time */
+    if (leaf < pb->nranks - m || (is_up && m == 2 && n > COLL__EAGER))
+        return coll__cost_message(pb->view, 1, n) + work;
+    return coll__cost_ring_next(pb->view, n);
+}
+
+/* Up one level, piece by piece or in one.  Of three children, the last one's
+ * vector is added to another one's; if it is long, it waits for that. */
+static double up_cost(const struct coll__problem *pb, int m, int d, double n)
+{
+    const struct coll__view *view = pb->view;
+    double work = coll__cost_work(view, n), k = coll__pieces(view, n);
+    double come = level_cost(pb, m, d, n), one, rest;
+    int fan = level_fan(m, d);
+
+    if (k > 1 || fan == 1)
+        return coll__cost_absorb(k, come, fan * work);
+    one = coll__cost_fan(view, 1, 3 * d, n);
+    rest = n > COLL__EAGER ? one : come - one; /* what hides the first work */
+    if (n > COLL__EAGER)
+        come += coll__cost_fan(view, 1, 3 * d, 0);
+    return come + 2 * work + (work > rest ? work - rest : 0);
 }
 
 double coll__knomial_up_cost(const struct coll__problem *pb)
 {
-    const struct coll__view *view = pb->view;
     double n = (double)coll__problem_bytes(pb), time = 0;
-    double work = coll__cost_work(view, n), k = coll__pieces(view, n);
     int m = power2_below(pb->nranks);
 
     for (int d = 1; d < m; d *= COLL__RADIX)
-        time += k > 1 ? coll__cost_absorb(k, level_cost(pb, m, d, n),
-                                          level_fan(m, d) * work)
-                      : coll__cost_all_reduced(view, level_cost(pb, m, d, n),
-                                               level_fan(m, d) * work);
-    return time + odd_cost(pb, n) + (m < pb->nranks ? work : 0);
+        time += up_cost(pb, m, d, n);
+    return time + odd_cost(pb, n, 1);
 }
 
 double coll__knomial_down_cost(const struct coll__problem *pb)
@@ -111,5 +134,5 @@ double coll__knomial_down_cost(const struct coll__problem *pb)
 
     for (int d = 1; d < m; d *= COLL__RADIX)
         time += level_cost(pb, m, d, n);
-    return time + odd_cost(pb, n);
+    return time + odd_cost(pb, n, 0);
 }

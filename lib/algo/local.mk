@@ -34,6 +34,8 @@ libcore_la_SOURCES += \
 	%D%/combine.h \
 	%D%/double_tree.c \
 	%D%/double_tree.h \
+	%D%/doubling.c \
+	%D%/doubling.h \
 	%D%/gather_binomial.c \
 	%D%/gather_direct.c \
 	%D%/halves.c \

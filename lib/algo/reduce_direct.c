@@ -36,9 +36,8 @@ static double cost(const struct coll__problem *pb)
     double n = (double)coll__problem_bytes(pb);
     int p = pb->nranks;
 
-    return coll__cost_all_reduced(
-        pb->view, coll__cost_fan_in(pb->view, p - 1, p - 1, n),
-        coll__cost_work(pb->view, p * n));
+    return coll__combine_cost(
+        pb->view, n, coll__cost_fan_in(pb->view, p - 1, p - 1, n), 1);
 }
 
 const struct coll__algo coll__algo_reduce_direct = {

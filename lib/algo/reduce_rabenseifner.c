@@ -52,12 +52,14 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
 static double cost(const struct coll__problem *pb)
 {
-    double n = (double)coll__problem_bytes(pb);
-    double time = coll__halves_cost(pb);
+    struct coll__halves h = {.fold = coll__fold_of(pb->nranks, pb->root)};
+    double n = (double)coll__problem_bytes(pb), time = coll__halves_cost(pb);
+    int m = h.fold.m, root = root_operand(pb, &h);
 
-    for (int d = 1; d < power2_below(pb->nranks); d *= 2)
-        time += coll__cost_tree(pb->view, coll__halves_far(pb, d),
-                                n / (2 * d));
+    for (int d = 1; d < m; d *= 2) /* fewer elements: the first blocks */
+        if (root & d || (size_t)(m / (2 * d)) < pb->count)
+            time += coll__cost_tree(pb->view, coll__halves_far(pb, d),
+                                    n / (2 * d));
     return time;
 }
 

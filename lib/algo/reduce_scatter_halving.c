@@ -120,9 +120,12 @@ static double step(const struct coll__problem *pb, int distance, int n_parts,
     int p = pb->nranks, is_aligned = p == power2_below(p);
     double n = n_parts * coll__mean_part(pb, BUF_IN);
     double work = coll__cost_work(view, is_twice ? 2 * n : n);
-    double come = is_aligned ? coll__cost_exchange(view, distance, n)
-                             : coll__cost_shift(view, distance, n);
+    double come = coll__cost_exchange(view, distance, n);
 
+    if (!is_aligned) /* then groups of any size cross borders */
+        come = coll__cost_shift(view, distance, n) -
+               coll__cost_shift(view, distance, 0) +
+               coll__cost_message(view, p, 0);
     if (is_twice)
         come += coll__cost_ring_next(view, n);
     return coll__cost_absorb(coll__pieces(view, n), come, work);

@@ -114,26 +114,33 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-/* The way of a sum goes down the ranks, p - 1 at most in all, so the short
- * steps within a group cross its border once. */
+static double max_double(double a, double b) { return a > b ? a : b; }
+
+/* All is packed before the first message.  The last round's one sum, if short,
+ * leaves when all is in that is added to it: of the rounds whose distance is
+ * below the number of sums behind it. */
 static double cost(const struct coll__problem *pb)
 {
     const struct coll__view *view = pb->view;
-    double n = coll__mean_part(pb, BUF_IN), time;
-    int p = pb->nranks;
+    double n = coll__mean_part(pb, BUF_IN), time, ready;
+    int p = pb->nranks, last = 1 << log2_up(p) >> 1;
 
     if (p < 2)
         return 0;
-    time = coll__cost_shift(view, 1, 0) - coll__cost_exchange(view, 1, 0) +
-           coll__cost_work(view, (p / 2 + 1) * n);
+    ready = time = coll__cost_work(view, (p + 1) * n);
     for (int d = 1; d < p; d *= 2) {
         double len = n * ((p + d - 1) / (2 * d));
-        double come = coll__cost_shift(view, d, len) -
-                      coll__cost_shift(view, d, 0) +
-                      coll__cost_exchange(view, d, 0);
+        double work = coll__cost_work(view, len);
+        double all = coll__cost_absorb(coll__pieces(view, len),
+                                       coll__cost_shift(view, d, len), work);
 
-        time += coll__cost_absorb(coll__pieces(view, len), come,
-                                  coll__cost_work(view, len));
+        if (d == last && len <= COLL__EAGER)
+            time = max_double(ready + all,
+                              time + coll__cost_ring_next(view, len) + work);
+        else
+            time += all;
+        if (d < p - last)
+            ready = time;
     }
     return time;
 }

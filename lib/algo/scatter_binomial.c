@@ -68,10 +68,8 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
 static double cost(const struct coll__problem *pb)
 {
-    double n = coll__mean_part(pb, BUF_IN);
-
-    return coll__cost_gather(pb->view, pb->nranks, n) +
-           coll__cost_work(pb->view, n);
+    return coll__cost_gather(pb->view, pb->nranks,
+                             coll__mean_part(pb, BUF_IN));
 }
 
 const struct coll__algo coll__algo_scatter_binomial = {

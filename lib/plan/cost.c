@@ -143,7 +143,12 @@ double coll__cost_binomial(const struct coll__view *view, int p, double n,
 
     for (; m <= p / 2; m *= 2)
         time += coll__cost_tree(view, m, n) + work;
-    return m < p ? time + coll__cost_ring_next(view, n) + work : time;
+    if (m == p)
+        return time;
+    /* a long vector waits for what it is added to */
+    return time + work +
+           (is_reduced && n > COLL__EAGER ? coll__cost_message(view, 1, n)
+                                          : coll__cost_ring_next(view, n));
 }
 
 double coll__cost_message(const struct coll__view *view, int distance,
@@ -177,31 +182,52 @@ double coll__cost_fan_in(const struct coll__view *view, int fan, int distance,
                           (fan - 1) * max_double(near->gap, each));
 }
 
-double coll__cost_all(const struct coll__view *view, double n)
+/* n bytes from every rank to each one outside its group of the level below
+ * `from` but in its group of the level `last`, all at once. */
+static double all_bytes(const struct coll__view *view, int from, int last,
+                        double n)
 {
-    double p = view->nranks, time = 0;
-    const struct coll__level *last = &view->levels[view->n_levels - 1];
+    double p = view->levels[last].size_max, time = 0;
+    double outside = p - below(view, from);
 
-    for (int l = 0; l < view->n_levels; l++) {
+    for (int l = from; l <= last; l++) {
         const struct coll__level *level = &view->levels[l];
-        double size = below(view, l), all = level->size_max;
+        double size = below(view, l);
 
-        if (all > size)
-            time = max_double(time, n * max_double((p - 1) * level->beta,
+        if (level->size_max > size)
+            time = max_double(time, n * max_double(outside * level->beta,
                                                    size * (p - size) *
                                                        level->share));
     }
-    return last->alpha + max_double(time, (p - 2) * last->gap);
+    return time;
 }
 
-double coll__cost_all_reduced(const struct coll__view *view, double come,
-                              double work)
+/* The same in so many messages of each rank. */
+static double all_messages(const struct coll__view *view, int from, int last,
+                           int n_messages, double n)
 {
-    double alpha = view->levels[view->n_levels - 1].alpha;
+    const struct coll__level *level = &view->levels[last];
 
-    come -= alpha;
-    return alpha + max_double(come, work) +
-           (come < work ? come : work) / 2;
+    return level->alpha + max_double(all_bytes(view, from, last, n),
+                                     (n_messages - 1) * level->gap);
+}
+
+double coll__cost_all(const struct coll__view *view, double n)
+{
+    return all_messages(view, 0, view->n_levels - 1, view->nranks - 1, n);
+}
+
+double coll__cost_within(const struct coll__view *view, int level, double n)
+{
+    return all_messages(view, 0, level, view->levels[level].size_max - 1, n);
+}
+
+double coll__cost_across(const struct coll__view *view, double n)
+{
+    int last = view->n_levels - 1;
+    int groups = last ? view->levels[last - 1].n_groups : view->nranks;
+
+    return all_messages(view, last, last, groups - 1, n);
 }
 
 double coll__pieces(const struct coll__view *view, double n)

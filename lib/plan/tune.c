@@ -380,7 +380,7 @@ int coll__tune_level(const struct coll__tune *tune, struct coll__level *level)
 
             level->alpha = tune->links[i].alpha;
             level->beta = tune->links[i].beta;
-            level->gap = level->alpha / 4;
+            level->gap = level->overhead = level->alpha / 4;
             /* a shared link is as much slower or faster */
             if (before > 0)
                 level->share *= level->beta / before;

@@ -28,8 +28,10 @@ struct coll__level {
      * (or enter) one group of the level below at the same time share `share`:
      * k of them, of n bytes each, take alpha + n max(beta, k share).  A rank
      * that sends several messages sends the next one after max(gap, n beta).
+     * A short message (below) has left the sender's buffer after `overhead`.
      * sim.c describes the machine behind these numbers. */
     double alpha, beta, share, gap; /* s, s a byte, s a byte, s */
+    double overhead;                /* s */
 };
 
 /* Messages up to here leave whether or not the receiver is ready, bytes. */
@@ -155,10 +157,12 @@ double coll__cost_fan_in(const struct coll__view *view, int fan, int distance,
 /* Every rank sends n bytes to each of the others, all at once. */
 double coll__cost_all(const struct coll__view *view, double n);
 
-/* All operands have come in `come` s and it takes `work` s to combine them:
- * about half of the shorter is hidden behind the longer. */
-double coll__cost_all_reduced(const struct coll__view *view, double come,
-                              double work);
+/* The same to those within its group of a level only. */
+double coll__cost_within(const struct coll__view *view, int level, double n);
+
+/* The same to those outside its group of the level below the last only, in one
+ * message to each of these groups. */
+double coll__cost_across(const struct coll__view *view, double n);
 
 /* The number of pieces that a message of n bytes is cut into (pass_split.c), a
  * fraction for a shorter last one. */

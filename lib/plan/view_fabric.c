@@ -27,6 +27,7 @@ static int set_ring(struct coll__view *view, const struct coll__fabric *fabric,
 }
 
 static void set_prices(struct coll__view *view,
+                       const struct coll__fabric *fabric,
                        const struct coll__fabric_levels *levels)
 {
     for (int l = 0; l < levels->n_levels; l++) {
@@ -38,6 +39,7 @@ static void set_prices(struct coll__view *view,
         level->beta = price->beta;
         level->share = price->share;
         level->gap = price->gap;
+        level->overhead = coll__fabric_overhead(fabric);
     }
 }
 
@@ -52,7 +54,7 @@ static int make_view(struct coll__view *view, const struct coll__fabric *fabric,
     rc = coll__view_init(view, nranks, levels.n_levels,
                          (const int *const *)levels.color);
     if (rc == COLL_OK)
-        set_prices(view, &levels);
+        set_prices(view, fabric, &levels);
     coll__fabric_levels_fini(&levels);
     return rc;
 }

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* doubling.c - when the ranks of a block of 2^k operands are through round k.
+ *
+ * The first operands are those of pairs.  Blocks of nothing but pairs, and of
+ * nothing but single ranks, all end at the same time; of the one block that
+ * has both, it is known when the last pair and the last single rank end.
+ */
+#include "lib/algo/doubling.h"
+
+struct block {
+    double pairs, singles; /* s; -1: there are none */
+};
+
+static double max_double(double a, double b) { return a > b ? a : b; }
+
+static double last_of(struct block b)
+{
+    return max_double(b.pairs, b.singles);
+}
+
+/* One that is there at `mine` gets a message from one there at `other`. */
+static double get(const struct coll__doubling *c, int k, double mine,
+                  double other)
+{
+    return mine < 0 ? mine
+                    : max_double(mine + c->held, other + c->round[k]) +
+                          c->work;
+}
+
+static struct block join(const struct coll__doubling *c, int k, struct block a,
+                         struct block b)
+{
+    double last_a = last_of(a), last_b = last_of(b);
+
+    return (struct block){max_double(get(c, k, a.pairs, last_b),
+                                     get(c, k, b.pairs, last_a)),
+                          max_double(get(c, k, a.singles, last_b),
+                                     get(c, k, b.singles, last_a))};
+}
+
+double coll__doubling_cost(int p, const struct coll__doubling *doubling)
+{
+    int m = power2_below(p), e = p - m;
+    struct block pairs = {doubling->fold, -1}, singles = {-1, 0}, both = pairs;
+
+    for (int d = 1, k = 0; d < m; d *= 2, k++) {
+        int is_odd = e / d % 2;
+
+        if (e % d)
+            both = join(doubling, k, both, is_odd ? pairs : singles);
+        else if (is_odd)
+            both = join(doubling, k, pairs, singles);
+        pairs = join(doubling, k, pairs, pairs);
+        singles = join(doubling, k, singles, singles);
+    }
+    return e ? max_double(both.singles, both.pairs + doubling->unfold)
+             : singles.singles;
+}
