@@ -18,6 +18,7 @@
  * Source: Bruck et al., IEEE Trans. Parallel Distrib. Syst. 8(11), 1997.
  */
 #include "lib/algo/algo.h"
+#include "lib/util/util.h"
 
 /* The n blocks from rank `first` on, collected behind `off` bytes. */
 static struct coll__span held(const struct coll__problem *pb, size_t off,
@@ -49,8 +50,6 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
         coll__plan_unpack(pb, plan, BUF_OUT, r, p, own);
     return plan_status(plan);
 }
-
-static double max_double(double a, double b) { return a > b ? a : b; }
 
 /* The last message waits for the rounds that bring what it carries, no more. */
 static double cost(const struct coll__problem *pb)

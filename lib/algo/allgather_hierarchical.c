@@ -272,12 +272,12 @@ static double cost(const struct coll__problem *pb)
         int k = coll__level_fan(view, l).most;
         int below = l ? view->levels[l - 1].size_max : 1;
 
-        coll__level_view(&inner, view, l, k);
-        choose(pb, COLL_BROADCAST, l, k, all, &seconds);
-        time += seconds + coll__cost_fan(&inner, k - 1, k - 1, n * below);
+        inner = priced_of(pb, COLL_BROADCAST, l, k, all, &flat);
+        time += coll__cheapest_cost(&inner, broadcasts) +
+                coll__cost_fan(&flat, k - 1, k - 1, n * below);
         /* leaders send inside what they have while the rest comes in */
         if (all > COLL__EAGER)
-            time += coll__cost_ring_next(&inner, all * 3 / 4);
+            time += coll__cost_ring_next(&flat, all * 3 / 4);
     }
     inner = priced_of(pb, COLL_ALLGATHER, top, outer, all / outer, &flat);
     time += coll__cheapest_cost(&inner, allgathers);

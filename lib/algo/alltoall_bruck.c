@@ -23,6 +23,7 @@
  * Source: Bruck et al., IEEE Trans. Parallel Distrib. Syst. 8(11), 1997.
  */
 #include "lib/algo/algo.h"
+#include "lib/util/util.h"
 
 /* Of the numbers below n, those that have bit k. */
 static int count_bit(int n, int k)
@@ -89,8 +90,6 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     }
     return plan_status(plan);
 }
-
-static double max_double(double a, double b) { return a > b ? a : b; }
 
 /* The last round, if short, carries only what came in rounds of distances below
  * the number of blocks that are left, but waits for the buffer that the one

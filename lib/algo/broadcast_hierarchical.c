@@ -31,32 +31,24 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
 /* What leaders pass on among themselves waits for the long messages that they
  * have begun to send inside: half of the vector. */
-static double waiting(const struct coll__problem *pb, int level,
-                      const struct coll__view *inside)
+static double waiting(const struct coll__problem *pb, int level)
 {
     double n = (double)coll__problem_bytes(pb);
-    int is_last = level == pb->view->n_levels - 1;
+    struct coll__view inside;
 
-    if (is_last || coll__level_fan(pb->view, level + 1).most < 3 ||
-        n <= COLL__EAGER)
+    if (coll__level_fan(pb->view, level + 1).most < 3 || n <= COLL__EAGER)
         return 0;
-    return coll__cost_ring_next(inside, n / 2);
+    coll__level_view(&inside, pb->view, level,
+                     coll__level_fan(pb->view, level).most);
+    return coll__cost_ring_next(&inside, n / 2);
 }
 
 static double cost(const struct coll__problem *pb)
 {
-    double time = 0;
+    double time = coll__rooted_levels_cost(pb);
 
-    for (int l = 0; l < pb->view->n_levels; l++) {
-        int n = coll__level_fan(pb->view, l).most;
-        struct coll__view flat;
-        struct coll__problem inner =
-            coll__level_problem(pb, COLL_BROADCAST, l, n, 1, &flat);
-
-        inner.count = pb->count;
-        time += coll__cheapest_cost(&inner);
-        time += waiting(pb, l, &flat);
-    }
+    for (int l = 0; l < pb->view->n_levels - 1; l++)
+        time += waiting(pb, l);
     return time;
 }
 
@@ -65,6 +57,6 @@ const struct coll__algo coll__algo_broadcast_hierarchical = {
     .what = "level by level, from the leader of each group",
     .serves = COLL_FOR(BROADCAST),
     .build = build,
-    .cost = coll__rooted_levels_cost,
+    .cost = cost,
     .refuses = coll__needs_groups,
 };

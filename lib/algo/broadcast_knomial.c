@@ -11,6 +11,7 @@
  * 19(13), 2007.
  */
 #include "lib/algo/knomial.h"
+#include "lib/util/util.h"
 
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
@@ -29,8 +30,6 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     plan_copy(plan, out, from);
     return plan_status(plan);
 }
-
-static double max_double(double a, double b) { return a > b ? a : b; }
 
 /* Level by level from the closest: how long a whole subtree takes, and that of
  * the last node, which ends with rank p - 1.  Its parent sends to it first. */

@@ -6,12 +6,11 @@
  * has both, it is known when the last pair and the last single rank end.
  */
 #include "lib/algo/doubling.h"
+#include "lib/util/util.h"
 
 struct block {
     double pairs, singles; /* s; -1: there are none */
 };
-
-static double max_double(double a, double b) { return a > b ? a : b; }
 
 static double last_of(struct block b)
 {

@@ -21,6 +21,7 @@
  * operations at scale", arXiv 2506.20252, 2025 (its fully aggregated form).
  */
 #include "lib/algo/combine.h"
+#include "lib/util/util.h"
 
 #define MAX_ROUNDS 31
 
@@ -113,8 +114,6 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     plan_finish(pb, plan, out);
     return plan_status(plan);
 }
-
-static double max_double(double a, double b) { return a > b ? a : b; }
 
 /* All is packed before the first message.  The last round's one sum, if short,
  * leaves when all is in that is added to it: of the rounds whose distance is
