@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bounds.c - may each step of a plan touch what it touches?
  *
- * This looks at one step at a time, whatever the others do: at the sizes of the
- * buffers, at whole elements, and at what the kinds of steps can do.  Reads need
- * no limits: nothing lies behind a buffer, so the check of what has been written
- * (check.c) refuses them.
+ * This looks at one step at a time, whatever the others do: at the sizes of
+ * the buffers, at whole elements, and at what the kinds of steps can do.  Reads
+ * need no limits: nothing lies behind a buffer, so the check of what has been
+ * written (check.c) refuses them.
  */
 #include "lib/plan/bounds.h"
 #include "lib/plan/plan.h"
@@ -39,18 +39,15 @@ static int is_message(const struct coll__step *step)
     return step->kind == STEP_SEND || coll__step_is_recv(step->kind);
 }
 
-/* A rank is its own peer where that is the whole problem, or not at all. */
 static int judge_peer(const struct judge *j, int i)
 {
     const struct coll__step *step = &j->plan->steps[i];
-    int is_pair = j->pb->collective == COLL_SEND ||
-                  j->pb->collective == COLL_RECV;
 
     if (!is_message(step))
         return COLL_OK;
     if (step->peer < 0 || step->peer >= j->pb->nranks)
         return fault(j, i, "has no peer %d", step->peer);
-    if (step->peer == j->pb->rank && !is_pair)
+    if (step->peer == j->pb->rank)
         return fault(j, i, "has the rank itself for a peer");
     return COLL_OK;
 }

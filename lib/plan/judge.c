@@ -58,8 +58,8 @@ static int judge_span(const struct coll__verdict *v, struct coll__span span,
     return rc;
 }
 
-/* Parts may leave gaps, which are the caller's: whatever has been written, since
- * nothing is ever taken away, must be the parts' bytes and no more. */
+/* Parts may leave gaps, which are the caller's: whatever has been written,
+ * since nothing is ever taken away, must be the parts' bytes and no more. */
 static int judge_gaps(const struct coll__verdict *v)
 {
     const struct coll__problem *pb = &v->pbs[v->rank];

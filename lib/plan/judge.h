@@ -18,8 +18,8 @@ struct coll__verdict {
     size_t why_len;
 };
 
-/* COLL_OK; COLL_ERR_INVALID with the fault in why[why_len]; COLL_ERR_NOMEM, said
- * there as well. */
+/* COLL_OK; COLL_ERR_INVALID with the fault in why[why_len]; COLL_ERR_NOMEM,
+ * said there as well. */
 int coll__judge_out(const struct coll__verdict *v);
 
 #endif
