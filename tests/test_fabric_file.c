@@ -162,9 +162,9 @@ START_TEST(mutilated_files_are_read_or_refused)
 {
     static char original[MAX_TEXT], text[MAX_TEXT];
     size_t len = read_file(fixtures[_i], original);
-    int n_read = 0;
+    unsigned n = getenv("TEST_QUICK") ? 60 : 400, n_read = 0;
 
-    for (unsigned seed = 1; seed <= 400; seed++) {
+    for (unsigned seed = 1; seed <= n; seed++) {
         unsigned state = seed;
         struct coll__fabric *fabric;
         size_t changed;
@@ -177,8 +177,8 @@ START_TEST(mutilated_files_are_read_or_refused)
         n_read += fabric != NULL;
         coll__fabric_destroy(fabric);
     }
-    ck_assert_int_gt(n_read, 4);
-    ck_assert_int_lt(n_read, 396);
+    ck_assert_uint_gt(n_read, 0);
+    ck_assert_uint_lt(n_read, n);
 }
 END_TEST
 

@@ -510,7 +510,7 @@ static char *valid_text(int a, size_t *len)
 /* _i: the seed. */
 START_TEST(mutated_files_are_refused_or_proven)
 {
-    int n_algos = 0, n_runs = getenv("TEST_QUICK") ? 300 : 3000, n_proven = 0;
+    int n_algos = 0, n_runs = getenv("TEST_QUICK") ? 200 : 3000, n_proven = 0;
     char why[512], *copy;
 
     while (coll__algos[n_algos])
