@@ -233,7 +233,7 @@ static void put_in_order(struct pieces *pieces, const struct levels *levels,
 
 int coll__levels_price(struct levels *levels)
 {
-    struct pieces pieces = {NULL};
+    struct pieces pieces = {0};
     int rc = pieces_init(&pieces, levels);
 
     for (int l = 0; l < levels->n && rc == COLL_OK; l++) {
