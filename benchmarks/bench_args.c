@@ -3,6 +3,7 @@
  * from one process of the job, and exit status 2.
  */
 #include "benchmarks/bench.h"
+#include "tools/common/size.h"
 
 #include <getopt.h>
 #include <stdarg.h>
@@ -110,24 +111,11 @@ static int take_check(struct reader *reader, const char *text)
 
 /* ---- numbers ----------------------------------------------------------- */
 
-/* "8", "4K", "1.5MiB": powers of 1024. */
 static int take_bytes(const struct reader *reader, const char *text,
                       size_t *bytes)
 {
-    static const char units[] = "KMGT";
-    char *end;
-    double value = strtod(text, &end);
-    const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
-
-    for (int i = 0; unit && i <= unit - units; i++)
-        value *= 1024;
-    end += unit != NULL;
-    end += unit && *end == 'i';
-    end += *end == 'B';
-    if (end == text || *end || !(value >= 0) || value > 0x1p44 ||
-        text[0] == '-')
+    if (size_parse(text, bytes))
         return bad(reader, "'%s' is no size; write 8, 4K or 64M", text);
-    *bytes = (size_t)value;
     return 0;
 }
 

@@ -1,7 +1,7 @@
 # One driver, one file an operation; each program is a pair of an operation and
 # a mode.  They link libcoll.la only.
 noinst_LTLIBRARIES += libbench.la
-libbench_la_SOURCES = %D%/bench.h %D%/bench.c %D%/bench_args.c \
+libbench_la_SOURCES = tools/common/size.h %D%/bench.h %D%/bench.c %D%/bench_args.c \
 	%D%/bench_data.c %D%/bench_factor.c %D%/bench_report.c \
 	%D%/op_allgather.c \
 	%D%/op_allreduce.c \

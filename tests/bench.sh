@@ -70,6 +70,7 @@ benchmarks/plan/plan_build -r 1,5,64 --json > "$out" 2> "$err" || fail "plan_bui
 pattern='^{"ranks":64,"collective":"allreduce","algorithm":"ring","steps":[0-9]*,'
 grep -q "$pattern\"median_ms\":[0-9.]*,\"max_ms\":[0-9.]*,\"bytes_per_step\":" "$out" ||
     fail "plan_build lacks the ring"
+refused 2 "'8 ' is no size" allreduce_bw -b '8 '
 refused 2 'no list of ranks' plan/plan_build -r 5:6
 refused 2 'no number from 1' plan/plan_build -r 0
 refused 2 'no collective' plan/plan_build -c sum

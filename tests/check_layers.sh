@@ -36,9 +36,10 @@ most="$base lib/trace"
     may lib/plan $most lib/algo lib/topo
     may lib/exec $most lib/plan lib/device transports
     may lib/api $most lib/algo lib/boot lib/device lib/exec lib/plan lib/topo transports
-    may tools include/coll coll
+    may tools include/coll coll tools/common
+    may tools/common
     may tools/plan $most lib/plan lib/algo lib/topo
-    may benchmarks include/coll coll
+    may benchmarks include/coll coll tools/common
     may benchmarks/plan include/coll lib/algo lib/plan lib/util
     may trainer include/coll coll
 }

@@ -242,6 +242,7 @@ START_TEST(bad_parameters_are_named)
         {"COLL_TIMEOUT", "soon", "COLL_TIMEOUT=soon"},
         {"COLL_TIMEOUT", "-1", "seconds"},
         {"COLL_CHUNK", "12Q", "64K"},
+        {"COLL_CHUNK", "8 ", "64K"},
         {"COLL_FUSE", "some", "64K"},
         {"COLL_WAIT", "sleep", "auto|spin"},
         {"COLL_TRANSPORTS", "self,rdma", "there are: self, shm"},

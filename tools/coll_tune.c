@@ -5,6 +5,7 @@
  * Uses the public API only.  All ranks measure; rank 0 speaks and writes.
  */
 #include "tools/coll_tune.h"
+#include "tools/common/size.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -174,17 +175,8 @@ static const char usage[] =
 
 static int take_bytes(const char *text, size_t *bytes)
 {
-    static const char units[] = "KMGT";
-    char *end;
-    double value = strtod(text, &end);
-    const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
-
-    for (int i = 0; unit && i <= unit - units; i++)
-        value *= 1024;
-    end += unit != NULL;
-    if (end == text || *end || !(value >= 1) || value > 0x1p44)
+    if (size_parse(text, bytes) || !*bytes)
         return bad("'%s' is no size; write 8, 4K or 64M", text);
-    *bytes = (size_t)value;
     return 0;
 }
 

@@ -6,7 +6,7 @@ tools_collrun_SOURCES = %D%/collrun.c %D%/collrun.h %D%/collrun_job.c \
 	%D%/collrun_job.h %D%/collrun_start.c %D%/collrun_output.c \
 	%D%/collrun_bind.c %D%/collrun_check.c %D%/collrun_hosts.c
 tools_collrun_LDADD = libcoll.la -lm
-tools_coll_tune_SOURCES = %D%/coll_tune.c %D%/coll_tune.h \
+tools_coll_tune_SOURCES = %D%/common/size.h %D%/coll_tune.c %D%/coll_tune.h \
 	%D%/coll_tune_file.c %D%/coll_tune_measure.c
 tools_coll_tune_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tools_coll_tune_LDADD = libcoll.la $(JANSSON_LIBS) -lm

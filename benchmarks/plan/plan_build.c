@@ -10,6 +10,7 @@
  */
 #include "lib/algo/algo.h"
 #include "lib/plan/select.h"
+#include "lib/util/param.h"
 #include "lib/util/util.h"
 
 #include <getopt.h>
@@ -312,17 +313,8 @@ static const char usage[] =
 
 static int take_bytes(const char *text, size_t *bytes)
 {
-    static const char units[] = "KMGT";
-    char *end;
-    double value = strtod(text, &end);
-    const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
-
-    for (int i = 0; unit && i <= unit - units; i++)
-        value *= 1024;
-    end += unit != NULL;
-    if (end == text || *end || !(value >= 0) || value > 0x1p44)
+    if (coll__parse_bytes(text, bytes) || *bytes > (size_t)1 << 44)
         return bad("'%s' is no size; write 8, 4K or 64M", text);
-    *bytes = (size_t)value;
     return 0;
 }
 

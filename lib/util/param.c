@@ -44,7 +44,7 @@ int coll__parse_bytes(const char *text, size_t *bytes)
         return -1;
     if (*end) {
         unit = strchr(units, *end & ~0x20);
-        if (!unit || end[1])
+        if (!unit || !*unit || end[1])
             return -1;
         for (int i = 0; i <= unit - units; i++)
             value *= 1024;
