@@ -375,7 +375,7 @@ int main(void)
     tcase_add_test(c, bad_arguments_get_a_sentence_and_send_nothing);
     tcase_add_test(c, an_algorithm_that_refuses_says_why);
     tcase_add_test(c, a_struct_with_an_unknown_tail_is_refused);
-    tcase_add_loop_test(c, bad_parameters_are_named, 0, 7);
+    tcase_add_loop_test(c, bad_parameters_are_named, 0, 8);
     tcase_add_test(c, a_bad_parameter_on_one_rank_is_told_to_all);
     tcase_add_test(c, ranks_that_are_set_differently_are_told_so);
     tcase_add_test(c, ranks_without_a_transport_between_them_are_told_so);
