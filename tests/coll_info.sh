@@ -4,37 +4,11 @@
 set -u
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
-out=$scratch/out
-err=$scratch/err
 fixture=${srcdir:-.}/tests/topo/two_sockets
 unset COLL_TOPO_FILE COLL_TRANSPORTS COLL_JOB_SECRET
 
-fail() {
-    echo "FAILED: $*" >&2
-    head -n 40 "$out" "$err" >&2
-    exit 1
-}
-
-# shows WORDS ARGUMENTS...: exit status 0, nothing on stderr, the words.
-shows() {
-    words=$1
-    shift
-    timeout 60 tools/coll_info "$@" > "$out" 2> "$err" || fail "$*: exit status $?"
-    [ ! -s "$err" ] || fail "$*: something on stderr"
-    grep -q -- "$words" "$out" || fail "$*: nothing of '$words'"
-}
-
-# refused STATUS WORDS ARGUMENTS...: one sentence with the words.
-refused() {
-    wanted=$1
-    words=$2
-    shift 2
-    timeout 60 tools/coll_info "$@" > "$out" 2> "$err"
-    status=$?
-    [ $status = "$wanted" ] || fail "$*: exit status $status, not $wanted"
-    [ "$(wc -l < "$err")" = 1 ] || fail "$*: not one line on stderr"
-    grep -q -- "$words" "$err" || fail "$*: nothing of '$words'"
-}
+program=tools/coll_info
+. "${srcdir:-.}/tests/program.sh"
 
 shows '^libcoll v[0-9.]*:$' --check-build
 for line in 'Devices:' '    \[X\] host' '    \[ \] cuda' 'Bootstraps:' \

@@ -4,38 +4,12 @@
 set -u
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
-out=$scratch/out
-err=$scratch/err
 topo=${srcdir:-.}/tests/topo
 plan=$scratch/a.plan
 unset COLL_LOG
 
-fail() {
-    echo "FAILED: $*" >&2
-    head -n 40 "$out" "$err" >&2
-    exit 1
-}
-
-# shows WORDS ARGUMENTS...: exit status 0, nothing on stderr, the words.
-shows() {
-    words=$1
-    shift
-    timeout 120 tools/coll_plan "$@" > "$out" 2> "$err" || fail "$*: exit status $?"
-    [ ! -s "$err" ] || fail "$*: something on stderr"
-    grep -q -- "$words" "$out" || fail "$*: nothing of '$words'"
-}
-
-# refused STATUS WORDS ARGUMENTS...: one sentence with the words.
-refused() {
-    wanted=$1
-    words=$2
-    shift 2
-    timeout 120 tools/coll_plan "$@" > "$out" 2> "$err"
-    status=$?
-    [ $status = "$wanted" ] || fail "$*: exit status $status, not $wanted"
-    [ "$(wc -l < "$err")" = 1 ] || fail "$*: not one line on stderr"
-    grep -q -- "$words" "$err" || fail "$*: nothing of '$words'"
-}
+program=tools/coll_plan
+. "${srcdir:-.}/tests/program.sh"
 
 # spoilt SED-SCRIPT WORDS: the file, changed so, is refused in these words.
 spoilt() {

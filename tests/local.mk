@@ -195,6 +195,7 @@ TESTS += $(scripts)
 
 EXTRA_DIST += \
 	%D%/launch.sh \
+	%D%/program.sh \
 	%D%/lsan.supp \
 	%D%/net/slurm-up \
 	%D%/run_all \
