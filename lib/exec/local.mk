@@ -1,4 +1,5 @@
 libcore_la_SOURCES += \
+	%D%/copy.c %D%/copy.h \
 	%D%/exec.c %D%/exec.h \
 	%D%/op.c %D%/op.h \
 	%D%/wait.c %D%/wait.h

@@ -55,7 +55,7 @@ const struct coll__kernels *coll__kernels_at(int index)
 }
 
 /* A set that COLL_SIMD names and that is not there leaves the best one. */
-static const struct coll__kernels *in_force(void)
+const struct coll__kernels *coll__kernels_in_force(void)
 {
     const struct coll__kernels *kernels;
 
@@ -69,15 +69,18 @@ coll__reduce_fn *coll__host_reduce(enum coll_type type, enum coll_op op)
 {
     if ((unsigned)type >= COLL_N_TYPES || (unsigned)op >= COLL_N_OPS)
         return NULL;
-    return in_force()->reduce[type][op];
+    return coll__kernels_in_force()->reduce[type][op];
 }
 
 coll__scale_fn *coll__host_scale(enum coll_type type)
 {
-    return (unsigned)type < COLL_N_TYPES ? in_force()->scale[type] : NULL;
+    return (unsigned)type < COLL_N_TYPES ? coll__kernels_in_force()->scale[type]
+                                         : NULL;
 }
 
 coll__premul_fn *coll__host_premul(enum coll_type type)
 {
-    return (unsigned)type < COLL_N_TYPES ? in_force()->premul[type] : NULL;
+    return (unsigned)type < COLL_N_TYPES
+               ? coll__kernels_in_force()->premul[type]
+               : NULL;
 }

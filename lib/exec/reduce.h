@@ -23,6 +23,7 @@ struct coll__kernels {
     coll__reduce_fn *reduce[COLL_N_TYPES][COLL_N_OPS];
     coll__scale_fn *scale[COLL_N_TYPES];
     coll__premul_fn *premul[COLL_N_TYPES];
+    void (*copy_stream)(void *dst, const void *src, size_t len);
 };
 
 extern const struct coll__kernels coll__kernels_base;
@@ -32,6 +33,9 @@ extern const struct coll__kernels coll__kernels_avx512;
 /* Return the kernels with this index that this processor can run, the best
  * first; NULL past the last one. */
 const struct coll__kernels *coll__kernels_at(int index);
+
+/* Return the set in force.  It asks the processor: not for every call. */
+const struct coll__kernels *coll__kernels_in_force(void);
 
 /* Return the kernel of the set in force; NULL for no type or operation. */
 coll__reduce_fn *coll__host_reduce(enum coll_type type, enum coll_op op);

@@ -34,5 +34,18 @@ SET_TARGET static void f16_narrow_n(uint16_t *out, const float *in, size_t n)
         out[i] = f16_narrow(in[i]);
 }
 
+/* Copy n bytes, a multiple of 64, to the beginning of a cache line. */
+SET_TARGET static void stream_lines(char *dst, const char *src, size_t n)
+{
+    for (size_t i = 0; i < n; i += 64) {
+        __m256i low = _mm256_loadu_si256((const __m256i *)(src + i));
+        __m256i high = _mm256_loadu_si256((const __m256i *)(src + i + 32));
+
+        _mm256_stream_si256((__m256i *)(dst + i), low);
+        _mm256_stream_si256((__m256i *)(dst + i + 32), high);
+    }
+    _mm_sfence();
+}
+
 #include "lib/exec/reduce_kernels.h"
 #endif

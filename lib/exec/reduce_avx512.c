@@ -37,5 +37,13 @@ SET_TARGET static void f16_narrow_n(uint16_t *out, const float *in, size_t n)
         out[i] = f16_narrow(in[i]);
 }
 
+/* Copy n bytes, a multiple of 64, to the beginning of a cache line. */
+SET_TARGET static void stream_lines(char *dst, const char *src, size_t n)
+{
+    for (size_t i = 0; i < n; i += 64)
+        _mm512_stream_si512((__m512i *)(dst + i), _mm512_loadu_si512(src + i));
+    _mm_sfence();
+}
+
 #include "lib/exec/reduce_kernels.h"
 #endif

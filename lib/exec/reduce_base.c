@@ -4,6 +4,9 @@
 #include "lib/exec/simd.h"
 
 #include <stddef.h>
+#if SIMD_X86
+#include <immintrin.h>
+#endif
 
 #define SET base
 #define SET_TARGET SIMD_VECTORISE
@@ -20,5 +23,22 @@ SET_TARGET static void f16_narrow_n(uint16_t *out, const float *in, size_t n)
     for (size_t i = 0; i < n; i++)
         out[i] = f16_narrow(in[i]);
 }
+
+/* Copy n bytes, a multiple of 64, to the beginning of a cache line.  SSE2 is
+ * part of every x86-64. */
+#if SIMD_X86
+SET_TARGET static void stream_lines(char *dst, const char *src, size_t n)
+{
+    for (size_t i = 0; i < n; i += 16)
+        _mm_stream_si128((__m128i *)(dst + i),
+                         _mm_loadu_si128((const __m128i *)(src + i)));
+    _mm_sfence();
+}
+#else
+SET_TARGET static void stream_lines(char *dst, const char *src, size_t n)
+{
+    memcpy(dst, src, n);
+}
+#endif
 
 #include "lib/exec/reduce_kernels.h"
