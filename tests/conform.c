@@ -138,9 +138,9 @@ static void outrun_by_bytes(struct rank *rank)
 
 /* ---- reductions --------------------------------------------------------- */
 
-static void reduce_once(struct rank *rank, size_t count, int is_f64,
-                        int is_recv_first)
+static void reduce_once(struct rank *rank, size_t count, int variant)
 {
+    int is_f64 = variant & 1, is_recv_first = variant >> 1 & 1;
     struct coll__xfer xfers[2][MAX_RANKS], *sends = xfers[0], *recvs = xfers[1];
 
     for (int turn = 0; turn < 2; turn++) {
@@ -150,7 +150,8 @@ static void reduce_once(struct rank *rank, size_t count, int is_f64,
             xfers[is_recv][i] = (struct coll__xfer){
                 .peer = rank->peers[i],
                 .reduce = is_f64 ? conform_sum_f64 : conform_sum_i32};
-            conform_post_elements(rank, &xfers[is_recv][i], count, is_recv, 9);
+            conform_post_elements(rank, &xfers[is_recv][i], count, is_recv,
+                                  (unsigned)variant >> 2);
         }
         if (turn == 0)
             conform_poll_for(rank, 0.002);
@@ -169,8 +170,8 @@ static void reduce_on_receive(struct rank *rank)
     static const size_t counts[] = {0, 1, 3, 5, 1000, 4097, 70001, 300001};
 
     for (size_t c = 0; c < ARRAY_LEN(counts); c++)
-        for (int variant = 0; variant < 4; variant++)
-            reduce_once(rank, counts[c], variant & 1, variant >> 1);
+        for (int variant = 0; variant < 8; variant++)
+            reduce_once(rank, counts[c], variant);
 }
 
 /* ---- mismatch, peek, reach ---------------------------------------------- */

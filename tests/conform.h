@@ -95,7 +95,7 @@ void conform_expect_payload(struct rank *rank, const struct coll__xfer *xfer,
 coll__reduce_fn conform_sum_i32, conform_sum_f64;
 
 /* Start message k of `count` elements, f64 if xfer reduces these, else i32;
- * a receive has elements of its own in its buffer. */
+ * a receive has elements of its own in its buffer, of an odd k elsewhere. */
 void conform_post_elements(struct rank *rank, struct coll__xfer *xfer,
                            size_t count, int is_recv, unsigned k);
 

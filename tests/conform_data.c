@@ -88,25 +88,25 @@ void conform_finish(struct rank *rank, struct coll__xfer *sends,
 
 /* ---- reductions --------------------------------------------------------- */
 
-void conform_sum_i32(void *dst, const void *src, size_t len)
+void conform_sum_i32(void *dst, const void *left, const void *right, size_t len)
 {
     for (size_t i = 0; i < len; i += 4) {
         int32_t a, b;
 
-        memcpy(&a, (char *)dst + i, 4);
-        memcpy(&b, (const char *)src + i, 4);
+        memcpy(&a, (const char *)left + i, 4);
+        memcpy(&b, (const char *)right + i, 4);
         a += b;
         memcpy((char *)dst + i, &a, 4);
     }
 }
 
-void conform_sum_f64(void *dst, const void *src, size_t len)
+void conform_sum_f64(void *dst, const void *left, const void *right, size_t len)
 {
     for (size_t i = 0; i < len; i += 8) {
         double a, b;
 
-        memcpy(&a, (char *)dst + i, 8);
-        memcpy(&b, (const char *)src + i, 8);
+        memcpy(&a, (const char *)left + i, 8);
+        memcpy(&b, (const char *)right + i, 8);
         a += b;
         memcpy((char *)dst + i, &a, 8);
     }
@@ -142,10 +142,13 @@ void conform_expect_elements(struct rank *rank, const struct coll__xfer *xfer,
     void *own = new_elements(count, rank->me, is_f64);
 
     if (xfer->reduce)
-        xfer->reduce(want, own, xfer->len);
+        xfer->reduce(want, own, want, xfer->len);
     EXPECT(rank, xfer->status == COLL_OK, "%s", coll_strerror(xfer->status));
     EXPECT(rank, !memcmp(want, xfer->buf, xfer->len), "%zu %s are wrong", count,
            is_f64 ? "f64" : "i32");
+    if (xfer->reduce && xfer->with != xfer->buf)
+        EXPECT(rank, !memcmp(own, xfer->with, xfer->len),
+               "the operand of %zu was written to", count);
     free(want);
     free(own);
 }
@@ -154,9 +157,16 @@ void conform_post_elements(struct rank *rank, struct coll__xfer *xfer,
                            size_t count, int is_recv, unsigned k)
 {
     int is_f64 = xfer->reduce == conform_sum_f64;
+    unsigned char *room = new_elements(2 * count, rank->me, is_f64);
 
     xfer->len = count * (is_f64 ? 8 : 4);
-    xfer->buf = new_elements(count, rank->me, is_f64);
+    xfer->buf = room;
+    xfer->with = room;
+    if (is_recv && xfer->reduce && k % 2) {
+        memmove(room + xfer->len, room, xfer->len);
+        memset(room, 0x5a, xfer->len);
+        xfer->with = room + xfer->len;
+    }
     xfer->head = conform_head_of(k, xfer->len);
     (is_recv ? rank->tp->ops->recv : rank->tp->ops->send)(rank->tp, xfer);
 }

@@ -30,7 +30,7 @@ static void reduce(struct bench_case *c, int order, char *out, char *in)
         c->rank = order ? c->ranks - 1 - i : i;
         bench_allreduce.fill(c, i ? in : out);
         if (i)
-            op(out, in, len);
+            op(out, out, in, len);
     }
     if (c->op == COLL_AVG)
         coll__host_scale(c->type)(out, len, c->ranks);

@@ -65,7 +65,7 @@ static void perfect_tree(coll__reduce_fn *combine, unsigned char **operand,
         return;
     perfect_tree(combine, operand, n / 2, len);
     perfect_tree(combine, operand + n / 2, n / 2, len);
-    combine(operand[0], operand[n / 2], len);
+    combine(operand[0], operand[0], operand[n / 2], len);
 }
 
 /* want = the canonical tree over in[0 .. p). */
@@ -83,7 +83,7 @@ static void oracle_reduce(struct data *d, int p)
     for (int r = 0; r < p; r++, n++) {
         operands[n] = room + (size_t)r * len;
         if (n < p - m) /* a pair of ranks */
-            combine(operands[n], room + (size_t)++r * len, len);
+            combine(operands[n], operands[n], room + (size_t)++r * len, len);
     }
     perfect_tree(combine, operands, m, len);
     if (d->op == COLL_AVG)

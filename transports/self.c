@@ -86,7 +86,7 @@ static void deliver(struct coll__xfer *recv, const struct coll__xfer *send)
         return;
     }
     if (recv->reduce)
-        recv->reduce(recv->buf, send->buf, recv->len);
+        recv->reduce(recv->buf, recv->with, send->buf, recv->len);
     else if (recv->len)
         memmove(recv->buf, send->buf, recv->len);
     recv->status = COLL_OK;

@@ -176,7 +176,8 @@ static int pull_cell(const struct shm *shm, struct end *end,
     from = xfer->len <= INLINE_BYTES ? line->bytes
                                      : end->data + index * shm->cell;
     if (xfer->reduce && n)
-        xfer->reduce(to, from, n);
+        xfer->reduce(to, (const unsigned char *)xfer->with + xfer->done, from,
+                     n);
     else if (n)
         memcpy(to, from, n);
     atomic_store_explicit(&end->channel->tail, ++end->next,

@@ -28,6 +28,8 @@ struct coll__xfer {
     size_t len;
     struct coll__head head;  /* a send's stamp; what a receive must match */
     coll__reduce_fn *reduce; /* a receive's: NULL stores the message instead */
+    const void *with; /* a reducing receive's: buf = reduce(with, message); it
+                       * is buf itself, or does not overlap it */
     struct coll__head got;   /* after COLL_ERR_MISMATCH: what came instead */
     uint64_t got_len;
 

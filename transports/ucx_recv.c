@@ -44,7 +44,7 @@ static void store(const struct coll__xfer *xfer, uint64_t offset,
     unsigned char *to = (unsigned char *)xfer->buf + offset;
 
     if (xfer->reduce && n)
-        xfer->reduce(to, from, n);
+        xfer->reduce(to, (const unsigned char *)xfer->with + offset, from, n);
     else if (n)
         memcpy(to, from, n);
 }

@@ -5,10 +5,11 @@
 
 #include <stddef.h>
 
-/* dst = op(dst, src), over len bytes of whole elements.  dst is aligned to its
- * elements; src may lie anywhere (it may be a message within a packet).  They
- * do not overlap. */
-typedef void coll__reduce_fn(void *dst, const void *src, size_t len);
+/* dst = op(a, b), over len bytes of whole elements.  dst may be a or b itself;
+ * nothing overlaps otherwise.  dst and a are aligned to their elements; b may
+ * lie anywhere (it may be a message within a packet). */
+typedef void coll__reduce_fn(void *dst, const void *a, const void *b,
+                             size_t len);
 
 /* dst = dst / n_ranks, over len bytes of whole elements. */
 typedef void coll__scale_fn(void *dst, size_t len, int n_ranks);

@@ -68,6 +68,7 @@ static void issue(struct coll__prog *prog, const struct lane *lane, int i)
     xfer->buf = at(prog, span);
     xfer->len = span->len;
     xfer->head = prog->head;
+    xfer->with = xfer->buf;
     xfer->reduce = step->kind == STEP_RECV_REDUCE ? prog->reduce : NULL;
     if (lane->is_recv)
         lane->tp->ops->recv(lane->tp, xfer);
@@ -106,7 +107,7 @@ static void reduce(const struct coll__prog *prog, void *dst, void *src,
                    const struct coll__step *step)
 {
     if (!prog->op.fn)
-        prog->reduce(dst, src, step->dst.len);
+        prog->reduce(dst, dst, src, step->dst.len);
     else
         prog->op.fn(step->src_first ? src : dst, step->src_first ? dst : src,
                     dst, step->dst.len / prog->size, prog->type, prog->op.arg);

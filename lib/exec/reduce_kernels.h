@@ -16,16 +16,20 @@
 #define TEXT_2(a) #a
 #define TEXT(a) TEXT_2(a)
 
-/* name: dst[i] = expr of a = dst[i] and b = src[i]. */
+/* name: dst[i] = expr of a = left[i] and b = right[i].  dst may be one of them:
+ * no iteration then reads what another one writes. */
 #define REDUCE(name, T, expr)                                                  \
-    SET_TARGET static void name(void *dst, const void *src, size_t len)        \
+    SET_TARGET static void name(void *dst, const void *left,                   \
+                                const void *right, size_t len)                 \
     {                                                                          \
         typedef T __attribute__((aligned(1), may_alias)) anywhere;             \
-        T *restrict d = dst;                                                   \
-        const anywhere *restrict s = src;                                      \
+        T *d = dst;                                                            \
+        const T *l = left;                                                     \
+        const anywhere *r = right;                                             \
                                                                                \
+        SIMD_INDEPENDENT                                                       \
         for (size_t i = 0; i < len / sizeof(T); i++) {                         \
-            T a = d[i], b = s[i];                                              \
+            T a = l[i], b = r[i];                                              \
                                                                                \
             d[i] = (T)(expr);                                                  \
         }                                                                      \
@@ -132,18 +136,19 @@ SET_TARGET static void bf16_narrow_n(uint16_t *out, const float *in, size_t n)
 }
 
 #define HALF_REDUCE(name, half, f32_kernel)                                    \
-    SET_TARGET static void name(void *dst, const void *src, size_t len)        \
+    SET_TARGET static void name(void *dst, const void *left,                   \
+                                const void *right, size_t len)                 \
     {                                                                          \
         uint16_t *d = dst;                                                     \
-        const half_anywhere *s = src;                                          \
+        const half_anywhere *l = left, *r = right;                             \
         float a[BLOCK], b[BLOCK];                                              \
                                                                                \
-        for (size_t n, left = len / 2; left; left -= n, d += n, s += n) {      \
-            n = min_size(left, BLOCK);                                         \
-            half##_widen_n(a, d, n);                                           \
-            half##_widen_n(b, s, n);                                           \
-            f32_kernel(a, b, n * sizeof(float));                               \
-            half##_narrow_n(d, a, n);                                          \
+        for (size_t n, all = len / 2, i = 0; i < all; i += n) {                \
+            n = min_size(all - i, BLOCK);                                      \
+            half##_widen_n(a, l + i, n);                                       \
+            half##_widen_n(b, r + i, n);                                       \
+            f32_kernel(a, a, b, n * sizeof(float));                            \
+            half##_narrow_n(d + i, a, n);                                      \
         }                                                                      \
     }
 

@@ -9,11 +9,14 @@
 #define SIMD_X86 0
 #endif
 
-/* gcc vectorises whole loops at -O3 only, clang at -O2. */
+/* gcc vectorises whole loops at -O3 only, clang at -O2.  SIMD_INDEPENDENT says
+ * of the loop below it that no iteration reads what another one writes. */
 #if defined(__clang__)
 #define SIMD_VECTORISE
 #define SIMD_PREFER_512
+#define SIMD_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
+#define SIMD_INDEPENDENT _Pragma("GCC ivdep")
 #define SIMD_PREFER_512 ",prefer-vector-width=512"
 #define SIMD_VECTORISE __attribute__((optimize("O3")))
 #endif

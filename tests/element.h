@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* element.h - elements one at a time, in plain C, against which the kernels are
+ * tested; half-width floats by exact arithmetic in double. */
+#ifndef COLL_TESTS_ELEMENT_H
+#define COLL_TESTS_ELEMENT_H
+
+#include "include/coll/coll.h"
+
+uint64_t random_bits(uint64_t *state);
+
+/* A format of `places` fraction bits and this least exponent. */
+struct format {
+    int places, least, bias;
+};
+extern const struct format f16, bf16;
+
+double decode(struct format f, unsigned bits);
+
+/* To the nearest, ties to even, of a value that is no NaN. */
+unsigned encode(struct format f, double x);
+
+int is_nan_bits(struct format f, unsigned bits);
+
+/* By type: *dst = op(*dst, *src), wherever the two lie. */
+extern void (*const oracles[])(void *dst, const void *src, enum coll_op op);
+
+int has_no_kernel(enum coll_type type, enum coll_op op);
+
+/* Assert that the elements are equal in every bit; one NaN equals another. */
+void check_equal(enum coll_type type, const char *got, const char *want,
+                 size_t count, const char *what);
+
+/* Any bits: for floats this gives NaN, infinities and tiny numbers too; every
+ * fourth element is a special one. */
+void fill(enum coll_type type, char *p, size_t count, uint64_t seed);
+
+#endif
