@@ -90,6 +90,10 @@ tests_conform_SOURCES = %D%/conform.c %D%/conform.h %D%/conform_data.c \
 	%D%/conform_end.c %D%/conform_world.c
 tests_conform_CFLAGS = $(check_cflags)
 tests_conform_LDADD = $(check_lib)
+unit_tests += tests/test_cma
+tests_test_cma_SOURCES = %D%/test_cma.c %D%/forbid.c %D%/forbid.h
+tests_test_cma_CFLAGS = $(check_cflags)
+tests_test_cma_LDADD = $(check_lib)
 unit_tests += tests/test_ucx
 tests_test_ucx_CFLAGS = $(check_cflags) $(UCX_CFLAGS)
 tests_test_ucx_LDADD = $(check_lib)
@@ -183,6 +187,8 @@ tests_fuzz_load_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 endif
 
 # scripts: the programs, real launchers, the README's first program
+check_PROGRAMS += tests/without_cma
+tests_without_cma_SOURCES = %D%/without_cma.c %D%/forbid.c %D%/forbid.h
 check_PROGRAMS += tests/boot_probe
 tests_boot_probe_LDADD = libcore.la
 scripts = \

@@ -1,4 +1,6 @@
 libcore_la_SOURCES += \
+	%D%/cma.c \
+	%D%/cma.h \
 	%D%/list.c \
 	%D%/self.c \
 	%D%/shm.c \

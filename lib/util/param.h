@@ -60,6 +60,11 @@ enum coll__param_kind {
       "bytes in each cell of a shared-memory channel, 64 to 16M")              \
     X(SHM_CELLS, PARAM_INT, "16", NULL,                                        \
       "cells in each shared-memory channel, a power of two to 1024")           \
+    X(CMA, PARAM_CHOICE, "auto", "auto|off",                                   \
+      "auto: large messages of a host are read straight from the sender's "    \
+      "memory, where the kernel allows it")                                    \
+    X(CMA_MIN, PARAM_BYTES, "64K", NULL,                                       \
+      "messages of at least this many bytes are read that way")                \
     X(UCX_MESH, PARAM_INT, "64", NULL,                                         \
       "up to this many ranks, UCX connects all of them at once at the start; "  \
       "more connect at their first use")                                       \

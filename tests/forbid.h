@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* forbid.h - take away from a process what some machines do not give it. */
+#ifndef COLL_TESTS_FORBID_H
+#define COLL_TESTS_FORBID_H
+
+/* Forbid process_vm_readv() in the calling thread, and in all threads and
+ * processes that it makes from now on: it fails with EPERM, as in a container
+ * with a strict seccomp profile.  There is no way back.
+ *
+ * Result:    0; -1 and errno where the kernel has no seccomp filters.
+ */
+int forbid_cma(void);
+
+#endif
