@@ -22,6 +22,15 @@ grep -q "^    \[$box\] pmix" "$out" || fail "pmix is not [$box]"
 
 shows '^shm  *yes' --transports
 COLL_TRANSPORTS=self shows '^shm  *no' --transports
+shows ' single copy ' --transports
+COLL_CMA=off shows 'single copy does not work here: COLL_CMA is off' --transports
+COLL_CMA=off shows '"note": "single copy does not work here' --transports --json
+if tests/without_cma true; then
+    program=tests/without_cma
+    shows 'single copy does not work here: .*seccomp' tools/coll_info --transports
+    program=tools/coll_info
+    COLL_CMA_MIN=12345 shows 'single copy works here: .* 12345 bytes' --transports
+fi
 shows '^COLL_TIMEOUT=300$' --params
 COLL_TIMEOUT=5 shows '^COLL_TIMEOUT=5  (default 300)  (set)$' --params
 COLL_JOB_SECRET=abracadabra shows '^COLL_JOB_SECRET=(set, not shown)' --params

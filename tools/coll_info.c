@@ -70,10 +70,13 @@ static int print_transports(void)
     struct coll_transport_info t;
 
     printf("%-10s %-8s %-7s %s\n", "transport", "allowed", "usable", "what");
-    for (size_t i = 0; !coll_transport_list(i, &t); i++)
+    for (size_t i = 0; !coll_transport_list(i, &t); i++) {
         printf("%-10s %-8s %-7s %s%s%s\n", t.name, t.is_allowed ? "yes" : "no",
                t.is_usable ? "yes" : "no", t.what,
                t.is_usable ? "" : "; not usable: ", t.is_usable ? "" : t.why);
+        if (t.note[0])
+            printf("%-27s %s\n", "", t.note);
+    }
     return 0;
 }
 
@@ -85,9 +88,10 @@ static json_t *json_transports(void)
     for (size_t i = 0; !coll_transport_list(i, &t); i++)
         json_array_append_new(
             list,
-            json_pack("{s:s, s:s, s:b, s:b, s:o}", "name", t.name, "what",
+            json_pack("{s:s, s:s, s:b, s:b, s:o, s:o}", "name", t.name, "what",
                       t.what, "is_allowed", t.is_allowed, "is_usable",
-                      t.is_usable, "why", json_text(t.is_usable ? "" : t.why)));
+                      t.is_usable, "why", json_text(t.is_usable ? "" : t.why),
+                      "note", json_text(t.note)));
     return list;
 }
 

@@ -208,6 +208,7 @@ struct coll_transport_info {
     int is_allowed; /* by COLL_TRANSPORTS */
     int is_usable;
     char why[256]; /* when it is not usable: the reason and the remedy */
+    char note[512]; /* "", or what else to know about it on this machine */
 };
 
 /* Fill in the transport with this index, probing it; as coll_param_list(). */

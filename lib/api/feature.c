@@ -5,8 +5,10 @@
 #include "lib/device/device.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
+#include "transports/cma.h"
 #include "transports/transport.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* What a later version or another build has and this one has not. */
@@ -90,6 +92,20 @@ int coll_feature_list(size_t index, struct coll_feature *feature)
     return COLL_OK;
 }
 
+/* Whether the ranks of a host can do with one copy.  Another process may still
+ * be out of reach, which shows when a communicator is made. */
+static void note_single_copy(char *note, size_t len)
+{
+    char why[CMA_WHY_BYTES];
+
+    if (coll__cma_usable(why, sizeof(why)))
+        snprintf(note, len, "single copy does not work here: %s", why);
+    else
+        snprintf(note, len, "single copy works here: messages of %zu bytes and "
+                 "more are read straight from the sender's memory",
+                 coll__param_bytes(PARAM_CMA_MIN));
+}
+
 int coll_transport_list(size_t index, struct coll_transport_info *info)
 {
     const struct coll__transport *transport;
@@ -108,5 +124,7 @@ int coll_transport_list(size_t index, struct coll_transport_info *info)
                                     coll__param_text(PARAM_TRANSPORTS), ','),
     };
     info->is_usable = !transport->usable(info->why, sizeof(info->why));
+    if (transport == coll__transport_find("shm"))
+        note_single_copy(info->note, sizeof(info->note));
     return COLL_OK;
 }
