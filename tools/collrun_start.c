@@ -139,6 +139,9 @@ static void become_rank(const struct job *job, const struct options *options,
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(EXIT_FAILURE);
+    /* for Yama's ptrace scope 1: what collrun started, which is this job, may
+     * read this rank's memory; nobody else may.  Fails where there is no Yama */
+    prctl(PR_SET_PTRACER, parent);
     if (job->group > 0)
         setpgid(0, job->group);
     set_stdin(rank, job->n);
