@@ -183,45 +183,67 @@ static int open_streams(struct job *job, int rank, int out[2])
     return 0;
 }
 
-/* Learn whether the program could be run; 0, or the exit status. */
+/* Learn whether all ranks could run the program, which closes their ends of
+ * the pipe; 0, or the exit status for the first one that could not. */
 static int await_exec(int fd, const char *program)
 {
     int err = 0;
 
     if (read(fd, &err, sizeof(err)) <= 0)
-        return 0; /* exec has closed it */
+        return 0;
     complain("cannot run %s: %s", program,
              err == ENOENT ? "there is no such program" : strerror(err));
     return err == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 
+/* Make one process; it reports through fd. */
 static int start_rank(struct job *job, const struct options *options,
-                      const struct setting *setting, int rank)
+                      const struct setting *setting, int rank, int fd)
 {
     pid_t parent = getpid(), pid;
-    int out[2], ends[2], status;
+    int out[2];
 
-    if (open_streams(job, rank, out) || pipe2(ends, O_CLOEXEC)) {
+    if (open_streams(job, rank, out)) {
         complain("cannot make pipes for rank %d: %s; see ulimit -n", rank,
                  strerror(errno));
         return EXIT_FAILURE;
     }
     pid = fork();
     if (!pid)
-        become_rank(job, options, setting, rank, parent, out, ends[1]);
-    close(ends[1]);
+        become_rank(job, options, setting, rank, parent, out, fd);
     for (int i = 0; i < 2; i++)
         if (out[i] >= 0)
             close(out[i]);
     if (pid < 0) {
         complain("cannot start rank %d: %s; see ulimit -u", rank,
                  strerror(errno));
-        close(ends[0]);
         return EXIT_FAILURE;
     }
     job->ranks[rank].pid = pid;
     job->n_alive++;
-    status = await_exec(ends[0], options->command[0]);
+    return 0;
+}
+
+/* Start them side by side: each takes a while to load its libraries. */
+static int start_ranks(struct job *job, const struct options *options,
+                       struct setting *setting)
+{
+    int ends[2], status = 0;
+
+    if (pipe2(ends, O_CLOEXEC)) {
+        complain("cannot make a pipe: %s; see ulimit -n", strerror(errno));
+        return EXIT_FAILURE;
+    }
+    for (int r = 0; r < job->n && !status; r++) {
+        status = start_rank(job, options, setting, r, ends[1]);
+        if (!r) { /* the socket is rank 0's alone */
+            close(setting->root_fd);
+            setting->root_fd = -1;
+        }
+    }
+    close(ends[1]);
+    if (!status)
+        status = await_exec(ends[0], options->command[0]);
     close(ends[0]);
     return status;
 }
@@ -229,7 +251,7 @@ static int start_rank(struct job *job, const struct options *options,
 int job_start(struct job *job, const struct options *options)
 {
     struct setting setting = {.root_fd = -1};
-    int status = EXIT_FAILURE;
+    int status;
 
     if (job->signals < 0 || make_setting(&setting))
         return EXIT_FAILURE;
@@ -238,15 +260,7 @@ int job_start(struct job *job, const struct options *options)
         close(setting.root_fd);
         return EXIT_FAILURE;
     }
-    for (int r = 0; r < job->n; r++) {
-        status = start_rank(job, options, &setting, r);
-        if (status)
-            break;
-        if (!r) { /* the socket is rank 0's alone */
-            close(setting.root_fd);
-            setting.root_fd = -1;
-        }
-    }
+    status = start_ranks(job, options, &setting);
     if (setting.root_fd >= 0)
         close(setting.root_fd);
     return status;
