@@ -20,11 +20,11 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
     int p = pb->nranks, r = pb->rank;
 
-    for (int s = 1; s < p; s++) {
-        plan_recv(plan, (r - s + p) % p, coll__part(pb, BUF_OUT, r - s));
+    for (int s = 1; s < p; s++)
         plan_send(plan, (r + s) % p, coll__own_in(pb));
-    }
     plan_copy(plan, coll__part(pb, BUF_OUT, r), coll__own_in(pb));
+    for (int s = 1; s < p; s++)
+        plan_recv(plan, (r - s + p) % p, coll__part(pb, BUF_OUT, r - s));
     return plan_status(plan);
 }
 

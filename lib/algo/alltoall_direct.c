@@ -23,11 +23,11 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     if (pb->in_place && p > 1)
         plan_copy(plan, coll__parts(pb, BUF_TMP, 0, p),
                   coll__parts(pb, BUF_OUT, 0, p));
-    for (int s = 1; s < p; s++) {
-        plan_recv(plan, (r - s + p) % p, coll__part(pb, BUF_OUT, r - s));
+    for (int s = 1; s < p; s++)
         plan_send(plan, (r + s) % p, coll__part(pb, from, r + s));
-    }
     plan_copy(plan, coll__part(pb, BUF_OUT, r), coll__own_in(pb));
+    for (int s = 1; s < p; s++)
+        plan_recv(plan, (r - s + p) % p, coll__part(pb, BUF_OUT, r - s));
     return plan_status(plan);
 }
 

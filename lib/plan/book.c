@@ -180,13 +180,16 @@ static int copy_plan(const struct coll__plan *page, struct coll__plan *plan)
     plan->n_deps = malloc((n + 1) * sizeof(int));
     plan->first_after = malloc((n + 2) * sizeof(int));
     plan->after = malloc((n_edges + 1) * sizeof(int));
-    if (plan->status || !plan->n_deps || !plan->first_after || !plan->after) {
+    plan->same = malloc((n + 1) * sizeof(int));
+    if (plan->status || !plan->n_deps || !plan->first_after || !plan->after ||
+        !plan->same) {
         log_error("plan", "no memory for a plan of %zu steps", n);
         return COLL_ERR_NOMEM;
     }
     memcpy(plan->n_deps, page->n_deps, n * sizeof(int));
     memcpy(plan->first_after, page->first_after, (n + 1) * sizeof(int));
     memcpy(plan->after, page->after, n_edges * sizeof(int));
+    memcpy(plan->same, page->same, n * sizeof(int));
     plan->tmp_len = page->tmp_len;
     return COLL_OK;
 }

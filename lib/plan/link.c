@@ -29,6 +29,8 @@ struct linker {
     struct edge *edges;
     int n_edges, cap_edges;
     int *stamp; /* [n_steps]: the last step that was made to wait for it */
+    int *sent;  /* of each segment: the last SEND since it was written, or -1 */
+    int *same;  /* [n_steps]: the plan's */
     int status;
 };
 
@@ -79,12 +81,30 @@ static void writes(struct linker *l, int step, struct coll__segments s)
         for (int n = l->readers[i]; n >= 0; n = l->nodes[n].next)
             add_edge(l, l->nodes[n].step, step);
         l->writer[i] = step;
-        l->readers[i] = -1;
+        l->readers[i] = l->sent[i] = -1;
     }
 }
 
+/* A SEND carries what another one does, if that had the same span and nothing
+ * there was written since. */
+static void sends(struct linker *l, const struct coll__plan *plan, int step)
+{
+    struct coll__segments s = l->flow.touches[step].src;
+    int other = s.from < s.to ? l->sent[s.from] : -1;
+
+    if (other >= 0 &&
+        !coll__span_is(&plan->steps[other].src, &plan->steps[step].src))
+        other = -1;
+    for (int i = s.from; i < s.to; i++) {
+        if (l->sent[i] != other)
+            other = -1;
+        l->sent[i] = step;
+    }
+    l->same[step] = other >= 0 ? l->same[other] : step + 1;
+}
+
 /* Sort the edges by their first step, into the plan's arrays. */
-static int store(const struct linker *l, struct coll__plan *plan)
+static int store(struct linker *l, struct coll__plan *plan)
 {
     int n = plan->n_steps;
 
@@ -101,6 +121,8 @@ static int store(const struct linker *l, struct coll__plan *plan)
         plan->first_after[i + 1] += plan->first_after[i];
     for (int e = 0; e < l->n_edges; e++)
         plan->after[plan->first_after[l->edges[e].from + 1]++] = l->edges[e].to;
+    plan->same = l->same;
+    l->same = NULL;
     return COLL_OK;
 }
 
@@ -113,11 +135,13 @@ static int linker_init(struct linker *l, const struct coll__plan *plan)
     n = (size_t)l->flow.n_segments + 1;
     l->writer = malloc(n * sizeof(int));
     l->readers = malloc(n * sizeof(int));
+    l->sent = malloc(n * sizeof(int));
     l->stamp = malloc(((size_t)plan->n_steps + 1) * sizeof(int));
-    if (!l->writer || !l->readers || !l->stamp)
+    l->same = calloc((size_t)plan->n_steps + 1, sizeof(int));
+    if (!l->writer || !l->readers || !l->sent || !l->stamp || !l->same)
         return COLL_ERR_NOMEM;
     for (size_t i = 0; i < n; i++)
-        l->writer[i] = l->readers[i] = -1;
+        l->writer[i] = l->readers[i] = l->sent[i] = -1;
     for (int i = 0; i < plan->n_steps; i++)
         l->stamp[i] = -1;
     return COLL_OK;
@@ -130,7 +154,9 @@ static void linker_fini(struct linker *l)
     free(l->readers);
     free(l->nodes);
     free(l->edges);
+    free(l->sent);
     free(l->stamp);
+    free(l->same);
 }
 
 int coll__plan_link(struct coll__plan *plan)
@@ -140,6 +166,8 @@ int coll__plan_link(struct coll__plan *plan)
     l.status = linker_init(&l, plan);
     for (int i = 0; i < plan->n_steps && l.status == COLL_OK; i++) {
         reads(&l, i, l.flow.touches[i].src);
+        if (plan->steps[i].kind == STEP_SEND)
+            sends(&l, plan, i);
         writes(&l, i, l.flow.touches[i].dst);
     }
     if (l.status == COLL_OK)

@@ -7,6 +7,7 @@ libcore_la_SOURCES += \
 	%D%/flow.c %D%/flow.h \
 	%D%/judge.c %D%/judge.h \
 	%D%/link.c \
+	%D%/list_order.c \
 	%D%/load.c %D%/load.h \
 	%D%/load_step.c \
 	%D%/memory.c %D%/memory.h \

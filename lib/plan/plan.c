@@ -175,5 +175,6 @@ void coll__plan_fini(struct coll__plan *plan)
     free(plan->n_deps);
     free(plan->first_after);
     free(plan->after);
+    free(plan->same);
     *plan = (struct coll__plan){0};
 }

@@ -87,10 +87,22 @@ struct coll__plan {
     size_t tmp_len; /* bytes of BUF_TMP */
     const char *algorithm;
 
+    /* Of an algorithm: done step by step as listed, with sends that are
+     * buffered, it gets to its end. */
+    int runs_as_listed;
+
     /* After coll__plan_link(): step i waits for n_deps[i] others to finish, and
-     * after[first_after[i] .. first_after[i + 1]) wait for step i. */
-    int *n_deps, *first_after, *after;
+     * after[first_after[i] .. first_after[i + 1]) wait for step i.  same[i]
+     * numbers groups of sends, from 1: those of a group carry the same bytes;
+     * 0 for other steps. */
+    int *n_deps, *first_after, *after, *same;
 };
+
+static inline int coll__span_is(const struct coll__span *a,
+                                const struct coll__span *b)
+{
+    return a->buf == b->buf && a->off == b->off && a->len == b->len;
+}
 
 /* Say whether a collective combines elements. */
 int coll__reduces(enum coll_collective collective);
@@ -171,5 +183,12 @@ void coll__plan_fini(struct coll__plan *plan);
 int coll__plan_check(const struct coll__problem *pbs,
                      const struct coll__plan *plans, unsigned seed, char *why,
                      size_t len);
+
+/* Prove that all ranks' plans run as listed: `why` as above.
+ *
+ * Cost:      O(n) for n steps of all ranks.
+ */
+int coll__plans_run_as_listed(const struct coll__plan *plans, int nranks,
+                              char *why, size_t len);
 
 #endif

@@ -169,6 +169,8 @@ int coll__prove(const struct coll__algo *algo, const struct coll__trial *trial,
     }
     if (rc == COLL_OK)
         rc = coll__plan_check(cast.pbs, plans, trial->seed, why, len);
+    if (rc == COLL_OK)
+        rc = coll__plans_run_as_listed(plans, trial->nranks, why, len);
     for (int r = 0; r < trial->nranks; r++)
         coll__plan_fini(&plans[r]);
     free(plans);

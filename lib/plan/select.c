@@ -211,7 +211,7 @@ int coll__plan_build(const struct coll__algo *algo,
 {
     int status;
 
-    *plan = (struct coll__plan){.algorithm = algo->name};
+    *plan = (struct coll__plan){.algorithm = algo->name, .runs_as_listed = 1};
     status = algo->build(pb, plan);
     if (status == COLL_OK && !pb->is_user_op) /* only exec can call it */
         status = coll__pass_fuse(plan);
