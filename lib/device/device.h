@@ -25,9 +25,11 @@ struct coll__device {
     void *(*alloc)(size_t len);
     void (*free)(void *ptr, size_t len);
 
-    /* Work on memory of this kind, in order on `stream`.  The last three return
-     * the kernel, NULL when the device has none for that type and operation. */
+    /* Work on memory of this kind, in order on `stream`; copy_past() is for
+     * results that exceed the caches.  The last three return the kernel, NULL
+     * when the device has none for that type and operation. */
     void (*copy)(void *dst, const void *src, size_t len, void *stream);
+    void (*copy_past)(void *dst, const void *src, size_t len, void *stream);
     coll__reduce_fn *(*reduce)(enum coll_type type, enum coll_op op);
     coll__scale_fn *(*scale)(enum coll_type type);
     coll__premul_fn *(*premul)(enum coll_type type);

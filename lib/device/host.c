@@ -5,6 +5,7 @@
  * ones where that is worth it.
  */
 #include "lib/device/device.h"
+#include "lib/exec/copy.h"
 #include "lib/exec/reduce.h"
 #include "lib/util/util.h"
 
@@ -61,6 +62,13 @@ static void host_copy(void *dst, const void *src, size_t len, void *stream)
         memcpy(dst, src, len);
 }
 
+static void host_copy_past(void *dst, const void *src, size_t len, void *stream)
+{
+    (void)stream;
+    if (len)
+        coll__copy_stream(dst, src, len);
+}
+
 const struct coll__device coll__device_host = {
     .name = "host",
     .what = "ordinary memory, worked on by the calling thread",
@@ -69,6 +77,7 @@ const struct coll__device coll__device_host = {
     .alloc = host_alloc,
     .free = host_free,
     .copy = host_copy,
+    .copy_past = host_copy_past,
     .reduce = coll__host_reduce,
     .scale = coll__host_scale,
     .premul = coll__host_premul,
