@@ -32,3 +32,17 @@ int coll__xfer_fits(struct coll__xfer *xfer, const struct coll__head *head,
     xfer->got_len = len;
     return 0;
 }
+
+int coll__no_put(struct coll__tp *tp, struct coll__xfer *xfer)
+{
+    (void)tp;
+    (void)xfer;
+    return 0;
+}
+
+int coll__no_take(struct coll__tp *tp, struct coll__xfer *xfer)
+{
+    (void)tp;
+    (void)xfer;
+    return COLL_IN_PROGRESS;
+}

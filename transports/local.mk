@@ -3,7 +3,10 @@ libcore_la_SOURCES += \
 	%D%/cma.h \
 	%D%/list.c \
 	%D%/self.c \
-	%D%/shm.c \
+	%D%/shm.c %D%/shm.h \
+	%D%/shm_in.c \
+	%D%/shm_out.c \
+	%D%/shm_segment.c \
 	%D%/transport.h \
 	%D%/ucx.c \
 	%D%/ucx.h \

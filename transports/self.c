@@ -60,7 +60,9 @@ static int self_open(const struct coll__tp_env *env, struct coll__tp **tp)
         log_error("self", "no memory for the self transport");
         return COLL_ERR_NOMEM;
     }
-    self->base = (struct coll__tp){&coll__transport_self, env->rank, env->size};
+    self->base = (struct coll__tp){.ops = &coll__transport_self,
+                                   .rank = env->rank,
+                                   .size = env->size};
     queue_init(&self->sends);
     queue_init(&self->recvs);
     *tp = &self->base;
@@ -148,6 +150,8 @@ const struct coll__transport coll__transport_self = {
     .reaches = self_reaches,
     .send = self_send,
     .recv = self_recv,
+    .put = coll__no_put,
+    .take = coll__no_take,
     .poll = self_poll,
     .peek = self_peek,
 };

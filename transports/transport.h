@@ -30,6 +30,11 @@ struct coll__xfer {
     coll__reduce_fn *reduce; /* a receive's: NULL stores the message instead */
     const void *with; /* a reducing receive's: buf = reduce(with, message); it
                        * is buf itself, or does not overlap it */
+    uint64_t same; /* a send's: those with the same number, not 0, carry the
+                    * same bytes; so one copy may do for several receivers */
+    uint64_t onward; /* a receive's: what is stored goes out next, in sends of
+                      * that number; 0: not at once */
+    int streams; /* a receive's: nobody reads soon what is stored */
     struct coll__head got;   /* after COLL_ERR_MISMATCH: what came instead */
     uint64_t got_len;
 
@@ -58,6 +63,9 @@ struct coll__tp_env {
 struct coll__tp {
     const struct coll__transport *ops;
     int rank, size;
+    size_t eager; /* put() and take() are for messages up to this length */
+    int ahead; /* and, while no transfer is under way, for so many at a time
+                * between two ranks: then put() needs nobody's help.  0: none */
 };
 
 struct coll__transport {
@@ -82,6 +90,13 @@ struct coll__transport {
     void (*send)(struct coll__tp *tp, struct coll__xfer *xfer);
     void (*recv)(struct coll__tp *tp, struct coll__xfer *xfer);
 
+    /* The same at once or not at all, between ranks that have no other
+     * transfer under way in that direction.  put() returns 1, and the message
+     * is on its way, or 0: nothing happened.  take() returns COLL_OK, xfer is
+     * done; COLL_IN_PROGRESS: nothing happened; or COLL_ERR_MISMATCH. */
+    int (*put)(struct coll__tp *tp, struct coll__xfer *xfer);
+    int (*take)(struct coll__tp *tp, struct coll__xfer *xfer);
+
     /* Move everything on without blocking; the number of transfers that
      * finished or moved, or a negative status (logged) when it broke. */
     int (*poll)(struct coll__tp *tp);
@@ -90,6 +105,10 @@ struct coll__transport {
      * receive has taken: 1 and *head, or 0.  For diagnosis, not for speed. */
     int (*peek)(struct coll__tp *tp, int peer, struct coll__head *head);
 };
+
+/* Of a transport that has no eager messages. */
+int coll__no_put(struct coll__tp *tp, struct coll__xfer *xfer);
+int coll__no_take(struct coll__tp *tp, struct coll__xfer *xfer);
 
 /* All transports in order of preference, NULL at the end. */
 extern const struct coll__transport *const coll__transports[];

@@ -453,7 +453,9 @@ static int ucx_open(const struct coll__tp_env *env, struct coll__tp **tp)
         log_error("ucx", "no memory for a transport; free some");
         goto fail;
     }
-    ucx->base = (struct coll__tp){&coll__transport_ucx, env->rank, env->size};
+    ucx->base = (struct coll__tp){.ops = &coll__transport_ucx,
+                                  .rank = env->rank,
+                                  .size = env->size};
     rc = make_tables(ucx);
     if (rc == COLL_OK)
         rc = make_worker(ucx);
@@ -485,6 +487,8 @@ const struct coll__transport coll__transport_ucx = {
     .reaches = ucx_reaches,
     .send = ucx_send,
     .recv = ucx_recv,
+    .put = coll__no_put,
+    .take = coll__no_take,
     .poll = ucx_poll,
     .peek = ucx_peek,
 };

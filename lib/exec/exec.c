@@ -12,64 +12,39 @@
  * of IN into a buffer of the program's own before the first step, and the plan
  * has that for its IN.
  */
-#include "lib/exec/exec.h"
-#include "lib/trace/log.h"
-#include "lib/util/util.h"
+#include "lib/exec/prog.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-struct lane {
-    struct coll__tp *tp;
-    int peer, is_recv;
-    int *steps; /* [n_steps], in order; within prog->lane_steps */
-    int n_steps, n_issued, n_done;
-};
+#define GROUP_BITS 24 /* of the number of a plan's sends */
 
-struct coll__prog {
-    struct coll__plan plan;
-    int nranks;
-    size_t size; /* bytes of an element */
-    enum coll_type type;
-    struct coll__op op;
-    const struct coll__device *device;
-    coll__reduce_fn *reduce; /* NULL for the caller's function */
-    coll__scale_fn *scale;
-    unsigned char *scaled; /* premul: IN times the scalar, or NULL */
-    size_t scaled_len;
-    const struct coll__routes *routes;
-
-    unsigned char *base[N_BUFS]; /* of this run; TMP is the program's own */
-    void *stream;
-    struct coll__head head;
-
-    int *left;                /* [n_steps]: edges still to come */
-    int *lane_of;             /* [n_steps]: -1 for a local step */
-    struct coll__xfer *xfers; /* [n_steps] */
-    struct lane *lanes;
-    int n_lanes, *lane_steps;
-    int *ready, n_ready, n_taken; /* local steps, in order of readiness */
-    int n_done;
-    const struct coll__xfer *fault;
-};
-
-static void *at(const struct coll__prog *prog, const struct coll__span *span)
+void coll__prog_address(struct coll__prog *prog, int i)
 {
-    return span->len ? prog->base[span->buf] + span->off : NULL;
+    const struct coll__step *step = &prog->plan.steps[i];
+    struct coll__xfer *xfer = &prog->xfers[i];
+
+    xfer->head = prog->head;
+    if (step->kind == STEP_SEND) {
+        xfer->buf = prog_at(prog, &step->src);
+        return;
+    }
+    xfer->buf = prog_at(prog, &step->dst);
+    xfer->with = xfer->buf;
+}
+
+/* A number that no other run's sends have. */
+static uint64_t number_of(const struct coll__prog *prog, int group)
+{
+    return group ? (prog->head.seq << GROUP_BITS) + (uint64_t)group : 0;
 }
 
 static void issue(struct coll__prog *prog, const struct lane *lane, int i)
 {
-    const struct coll__step *step = &prog->plan.steps[i];
-    const struct coll__span *span = lane->is_recv ? &step->dst : &step->src;
     struct coll__xfer *xfer = &prog->xfers[i];
 
-    xfer->peer = step->peer;
-    xfer->buf = at(prog, span);
-    xfer->len = span->len;
-    xfer->head = prog->head;
-    xfer->with = xfer->buf;
-    xfer->reduce = step->kind == STEP_RECV_REDUCE ? prog->reduce : NULL;
+    coll__prog_address(prog, i);
+    xfer->same = number_of(prog, prog->plan.same[i]);
+    xfer->onward = number_of(prog, prog->onward[i]);
     if (lane->is_recv)
         lane->tp->ops->recv(lane->tp, xfer);
     else
@@ -113,15 +88,16 @@ static void reduce(const struct coll__prog *prog, void *dst, void *src,
                     dst, step->dst.len / prog->size, prog->type, prog->op.arg);
 }
 
-static void run_local(struct coll__prog *prog, int i)
+void coll__prog_local(struct coll__prog *prog, int i)
 {
     const struct coll__step *step = &prog->plan.steps[i];
-    void *dst = at(prog, &step->dst), *src = at(prog, &step->src);
+    void *dst = prog_at(prog, &step->dst), *src = prog_at(prog, &step->src);
 
     if (!step->dst.len || step->kind == STEP_ORDER)
         return;
     if (step->kind == STEP_COPY)
-        prog->device->copy(dst, src, step->dst.len, prog->stream);
+        (prog->xfers[i].streams ? prog->device->copy_past : prog->device->copy)(
+            dst, src, step->dst.len, prog->stream);
     else if (step->kind == STEP_REDUCE)
         reduce(prog, dst, src, step);
     else
@@ -135,7 +111,7 @@ static int run_ready(struct coll__prog *prog)
     while (prog->n_taken < prog->n_ready) {
         int i = prog->ready[prog->n_taken++];
 
-        run_local(prog, i);
+        coll__prog_local(prog, i);
         complete(prog, i);
     }
     return prog->n_taken - before;
@@ -195,29 +171,29 @@ int coll__prog_advance(struct coll__prog *prog, int *moved)
 
 int coll__prog_run(struct coll__prog *prog, int *moved)
 {
-    int n = run_ready(prog), rc = coll__routes_poll(prog->routes);
+    int n, rc;
 
+    *moved = 0;
+    if (prog->is_listed) {
+        rc = coll__listed_run(prog, moved);
+        if (rc != COLL_IN_PROGRESS)
+            return rc;
+        n = coll__routes_poll(prog->routes);
+        return n < 0 ? n : rc;
+    }
+    n = run_ready(prog);
+    rc = coll__routes_poll(prog->routes);
     if (rc < 0)
         return rc;
     *moved = n + rc > 0;
     return coll__prog_advance(prog, moved);
 }
 
-void coll__prog_start(struct coll__prog *prog, const struct coll__head *head,
-                      const void *in, void *out, void *stream)
+static void start_lanes(struct coll__prog *prog)
 {
     const struct coll__plan *plan = &prog->plan;
 
-    prog->head = *head;
-    if (prog->scaled)
-        prog->device->premul(prog->type)(prog->scaled, in, prog->scaled_len,
-                                         prog->op.scalar);
-    /* steps only read it */
-    prog->base[BUF_IN] = prog->scaled ? prog->scaled : (unsigned char *)in;
-    prog->base[BUF_OUT] = out;
-    prog->stream = stream;
     prog->n_ready = prog->n_taken = prog->n_done = 0;
-    prog->fault = NULL;
     if (plan->n_steps)
         memcpy(prog->left, plan->n_deps, (size_t)plan->n_steps * sizeof(int));
     for (int l = 0; l < prog->n_lanes; l++)
@@ -229,143 +205,24 @@ void coll__prog_start(struct coll__prog *prog, const struct coll__head *head,
         issue_ready(prog, &prog->lanes[l]);
 }
 
+void coll__prog_start(struct coll__prog *prog, const struct coll__head *head,
+                      const void *in, void *out, void *stream)
+{
+    prog->head = *head;
+    if (prog->scaled)
+        prog->device->premul(prog->type)(prog->scaled, in, prog->scaled_len,
+                                         prog->op.scalar);
+    /* steps only read it */
+    prog->base[BUF_IN] = prog->scaled ? prog->scaled : (unsigned char *)in;
+    prog->base[BUF_OUT] = out;
+    prog->stream = stream;
+    prog->fault = NULL;
+    prog->at = 0;
+    if (!prog->is_listed)
+        start_lanes(prog);
+}
+
 const struct coll__xfer *coll__prog_fault(const struct coll__prog *prog)
 {
     return prog->fault;
-}
-
-const struct coll__plan *coll__prog_plan(const struct coll__prog *prog)
-{
-    return &prog->plan;
-}
-
-size_t coll__prog_scratch(const struct coll__prog *prog)
-{
-    return prog->plan.tmp_len + prog->scaled_len;
-}
-
-/* ---- making it ----------------------------------------------------------- */
-
-static int find_lane(struct coll__prog *prog, int peer, int is_recv)
-{
-    int l = 0;
-
-    while (l < prog->n_lanes && (prog->lanes[l].peer != peer ||
-                                 prog->lanes[l].is_recv != is_recv))
-        l++;
-    if (l == prog->n_lanes)
-        prog->lanes[prog->n_lanes++] =
-            (struct lane){.tp = prog->routes->to[peer],
-                          .peer = peer,
-                          .is_recv = is_recv};
-    return l;
-}
-
-/* Count each lane's messages, give it its part of lane_steps, fill that. */
-static void make_lanes(struct coll__prog *prog)
-{
-    const struct coll__plan *plan = &prog->plan;
-    int *next = prog->lane_steps;
-
-    for (int i = 0; i < plan->n_steps; i++) {
-        const struct coll__step *step = &plan->steps[i];
-        int is_recv = coll__step_is_recv(step->kind);
-
-        prog->lane_of[i] = -1;
-        if (!is_recv && step->kind != STEP_SEND)
-            continue;
-        prog->lane_of[i] = find_lane(prog, step->peer, is_recv);
-        prog->lanes[prog->lane_of[i]].n_steps++;
-    }
-    for (int l = 0; l < prog->n_lanes; l++) {
-        prog->lanes[l].steps = next;
-        next += prog->lanes[l].n_steps;
-        prog->lanes[l].n_steps = 0;
-    }
-    for (int i = 0; i < plan->n_steps; i++)
-        if (prog->lane_of[i] >= 0) {
-            struct lane *lane = &prog->lanes[prog->lane_of[i]];
-
-            lane->steps[lane->n_steps++] = i;
-        }
-}
-
-static int allocate(struct coll__prog *prog)
-{
-    size_t n = (size_t)prog->plan.n_steps + 1;
-
-    prog->left = malloc(n * sizeof(int));
-    prog->lane_of = malloc(n * sizeof(int));
-    prog->lane_steps = malloc(n * sizeof(int));
-    prog->ready = malloc(n * sizeof(int));
-    prog->xfers = calloc(n, sizeof(*prog->xfers));
-    prog->lanes = malloc(min_size(n, 2 * (size_t)prog->nranks) *
-                         sizeof(*prog->lanes));
-    if (!prog->left || !prog->lane_of || !prog->lane_steps || !prog->ready ||
-        !prog->xfers || !prog->lanes)
-        return COLL_ERR_NOMEM;
-    if (prog->plan.tmp_len)
-        prog->base[BUF_TMP] = prog->device->alloc(prog->plan.tmp_len);
-    if (prog->scaled_len)
-        prog->scaled = prog->device->alloc(prog->scaled_len);
-    return (prog->plan.tmp_len && !prog->base[BUF_TMP]) ||
-                   (prog->scaled_len && !prog->scaled)
-               ? COLL_ERR_NOMEM
-               : COLL_OK;
-}
-
-int coll__prog_create(const struct coll__problem *pb, struct coll__plan *plan,
-                      const struct coll__binding *to, struct coll__prog **out)
-{
-    struct coll__prog *prog = calloc(1, sizeof(*prog));
-    size_t scratch = plan->tmp_len;
-
-    if (!prog) {
-        coll__plan_fini(plan);
-        goto fail;
-    }
-    prog->plan = *plan;
-    *plan = (struct coll__plan){0};
-    prog->nranks = pb->nranks;
-    prog->routes = to->routes;
-    prog->type = pb->type;
-    prog->size = coll_type_size(pb->type);
-    prog->op = *to->op;
-    prog->device = to->device;
-    if (!prog->op.fn)
-        prog->reduce = prog->device->reduce(pb->type, pb->op);
-    prog->scale = prog->device->scale(pb->type);
-    if (prog->op.is_premul)
-        prog->scaled_len = coll__problem_len(pb, BUF_IN);
-    scratch += prog->scaled_len;
-    if (allocate(prog)) {
-        coll__prog_destroy(prog);
-        goto fail;
-    }
-    make_lanes(prog);
-    *out = prog;
-    return COLL_OK;
-
-fail:
-    log_error("exec", "no memory for an operation with %zu bytes of scratch",
-              scratch);
-    return COLL_ERR_NOMEM;
-}
-
-void coll__prog_destroy(struct coll__prog *prog)
-{
-    if (!prog)
-        return;
-    if (prog->base[BUF_TMP])
-        prog->device->free(prog->base[BUF_TMP], prog->plan.tmp_len);
-    if (prog->scaled)
-        prog->device->free(prog->scaled, prog->scaled_len);
-    coll__plan_fini(&prog->plan);
-    free(prog->left);
-    free(prog->lane_of);
-    free(prog->lane_steps);
-    free(prog->ready);
-    free(prog->xfers);
-    free(prog->lanes);
-    free(prog);
 }

@@ -1,7 +1,9 @@
 libcore_la_SOURCES += \
 	%D%/copy.c %D%/copy.h \
 	%D%/exec.c %D%/exec.h \
+	%D%/listed.c \
 	%D%/op.c %D%/op.h \
+	%D%/prog.c %D%/prog.h \
 	%D%/wait.c %D%/wait.h
 # reduction kernels, once per instruction set
 libcore_la_SOURCES += %D%/reduce.c %D%/reduce.h %D%/reduce_kernels.h \

@@ -56,15 +56,19 @@ enum coll__param_kind {
       "how to wait: auto spins while each rank has a core of its own")         \
     X(SIMD, PARAM_CHOICE, "auto", "auto|avx512|avx2|base",                     \
       "the instruction set of the reductions; auto takes the best one")        \
-    X(SHM_CELL, PARAM_BYTES, "16K", NULL,                                      \
-      "bytes in each cell of a shared-memory channel, 64 to 16M")              \
-    X(SHM_CELLS, PARAM_INT, "16", NULL,                                        \
-      "cells in each shared-memory channel, a power of two to 1024")           \
+    X(SHM_SLOT, PARAM_BYTES, "4K", NULL,                                       \
+      "messages up to this length lie in the channel of two ranks, 64 to 64K") \
+    X(SHM_CELL, PARAM_BYTES, "128K", NULL,                                     \
+      "bytes in each cell that a rank has for longer ones, 64 to 16M")         \
+    X(SHM_CELLS, PARAM_INT, "0", NULL,                                         \
+      "cells of each rank; 0: 8, or two for each other rank of its host")      \
     X(CMA, PARAM_CHOICE, "auto", "auto|off",                                   \
       "auto: large messages of a host are read straight from the sender's "    \
       "memory, where the kernel allows it")                                    \
     X(CMA_MIN, PARAM_BYTES, "64K", NULL,                                       \
       "messages of at least this many bytes are read that way")                \
+    X(STREAM_MIN, PARAM_BYTES, "8M", NULL,                                     \
+      "results of at least this many bytes are written past the caches")       \
     X(UCX_MESH, PARAM_INT, "64", NULL,                                         \
       "up to this many ranks, UCX connects all of them at once at the start; "  \
       "more connect at their first use")                                       \

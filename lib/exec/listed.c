@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* listed.c - run a plan step by step, as listed.
+ *
+ * Builders' plans allow it: with sends that need nobody's help every rank comes
+ * to its end, whoever is fast (lib/plan/list_order.c proves it).  A transport's
+ * put() is such a send as long as no more messages are under way between two
+ * ranks than it has room for; a plan with more of them, or with larger ones, is
+ * not for this engine.
+ */
+#include "lib/exec/prog.h"
+
+#define MAX_STEPS 256
+#define LOOKS 32 /* for a message that is about to come, before going back */
+
+/* Messages up to step i between the same ranks in the same direction. */
+static int count_alike(const struct coll__plan *plan, int i)
+{
+    const struct coll__step *step = &plan->steps[i];
+    int n = 0;
+
+    for (int j = 0; j <= i; j++)
+        n += plan->steps[j].peer == step->peer &&
+             (plan->steps[j].kind == STEP_SEND) == (step->kind == STEP_SEND);
+    return n;
+}
+
+int coll__listed_serves(const struct coll__plan *plan,
+                        const struct coll__routes *routes)
+{
+    if (!plan->runs_as_listed || plan->n_steps > MAX_STEPS)
+        return 0;
+    for (int i = 0; i < plan->n_steps; i++) {
+        const struct coll__step *step = &plan->steps[i];
+        const struct coll__tp *tp;
+        size_t len = step->kind == STEP_SEND ? step->src.len : step->dst.len;
+
+        if (step->peer < 0)
+            continue;
+        tp = routes->to[step->peer];
+        if (len > tp->eager || count_alike(plan, i) > tp->ahead)
+            return 0;
+    }
+    return 1;
+}
+
+static int put(struct coll__tp *tp, struct coll__xfer *xfer)
+{
+    return tp->ops->put(tp, xfer) ? COLL_OK : COLL_IN_PROGRESS;
+}
+
+static int take(struct coll__prog *prog, struct coll__tp *tp,
+                struct coll__xfer *xfer)
+{
+    int rc = COLL_IN_PROGRESS;
+
+    for (int i = 0; i < LOOKS && rc == COLL_IN_PROGRESS; i++)
+        rc = tp->ops->take(tp, xfer);
+    if (rc < 0)
+        prog->fault = xfer;
+    return rc;
+}
+
+int coll__listed_run(struct coll__prog *prog, int *moved)
+{
+    const struct coll__plan *plan = &prog->plan;
+
+    for (; prog->at < plan->n_steps; prog->at++, *moved = 1) {
+        const struct coll__step *step = &plan->steps[prog->at];
+        struct coll__xfer *xfer = &prog->xfers[prog->at];
+        struct coll__tp *tp;
+        int rc;
+
+        if (step->peer < 0) {
+            coll__prog_local(prog, prog->at);
+            continue;
+        }
+        tp = prog->routes->to[step->peer];
+        coll__prog_address(prog, prog->at);
+        rc = step->kind == STEP_SEND ? put(tp, xfer)
+                                     : take(prog, tp, xfer);
+        if (rc)
+            return rc;
+    }
+    return COLL_OK;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* prog.c - bind a plan to transports and memory: all that is the same in every
+ * run is worked out here. */
+#include "lib/exec/prog.h"
+#include "lib/trace/log.h"
+#include "lib/util/param.h"
+#include "lib/util/util.h"
+
+#include <stdlib.h>
+
+static int find_lane(struct coll__prog *prog, int peer, int is_recv)
+{
+    int l = 0;
+
+    while (l < prog->n_lanes && (prog->lanes[l].peer != peer ||
+                                 prog->lanes[l].is_recv != is_recv))
+        l++;
+    if (l == prog->n_lanes)
+        prog->lanes[prog->n_lanes++] =
+            (struct lane){.tp = prog->routes->to[peer],
+                          .peer = peer,
+                          .is_recv = is_recv};
+    return l;
+}
+
+/* Count each lane's messages, give it its part of lane_steps, fill that. */
+static void make_lanes(struct coll__prog *prog)
+{
+    const struct coll__plan *plan = &prog->plan;
+    int *next = prog->lane_steps;
+
+    for (int i = 0; i < plan->n_steps; i++) {
+        const struct coll__step *step = &plan->steps[i];
+        int is_recv = coll__step_is_recv(step->kind);
+
+        prog->lane_of[i] = -1;
+        if (!is_recv && step->kind != STEP_SEND)
+            continue;
+        prog->lane_of[i] = find_lane(prog, step->peer, is_recv);
+        prog->lanes[prog->lane_of[i]].n_steps++;
+    }
+    for (int l = 0; l < prog->n_lanes; l++) {
+        prog->lanes[l].steps = next;
+        next += prog->lanes[l].n_steps;
+        prog->lanes[l].n_steps = 0;
+    }
+    for (int i = 0; i < plan->n_steps; i++)
+        if (prog->lane_of[i] >= 0) {
+            struct lane *lane = &prog->lanes[prog->lane_of[i]];
+
+            lane->steps[lane->n_steps++] = i;
+        }
+}
+
+/* Of step i, whose result goes out at once in one group of sends: its number;
+ * 0 where that is not so. */
+static int find_onward(const struct coll__plan *plan, int i)
+{
+    for (int e = plan->first_after[i]; e < plan->first_after[i + 1]; e++) {
+        int next = plan->after[e];
+        const struct coll__step *step = &plan->steps[next];
+
+        if (step->kind == STEP_SEND && plan->n_deps[next] == 1 &&
+            coll__span_is(&step->src, &plan->steps[i].dst))
+            return plan->same[next];
+    }
+    return 0;
+}
+
+/* What of a transfer is the same in every run. */
+static void make_xfers(struct coll__prog *prog, size_t out_len)
+{
+    const struct coll__plan *plan = &prog->plan;
+    int is_large = out_len >= coll__param_bytes(PARAM_STREAM_MIN);
+
+    for (int i = 0; i < plan->n_steps; i++) {
+        const struct coll__step *step = &plan->steps[i];
+        struct coll__xfer *xfer = &prog->xfers[i];
+
+        xfer->peer = step->peer;
+        xfer->len = step->kind == STEP_SEND ? step->src.len : step->dst.len;
+        xfer->reduce = step->kind == STEP_RECV_REDUCE ? prog->reduce : NULL;
+        if (prog->is_p2p) /* its seq counts something else */
+            prog->plan.same[i] = 0;
+        xfer->streams = is_large && step->dst.buf == BUF_OUT;
+        if (!coll__step_is_recv(step->kind) && step->kind != STEP_COPY)
+            continue;
+        prog->onward[i] = find_onward(plan, i);
+        if (plan->first_after[i] < plan->first_after[i + 1] &&
+            !prog->onward[i])
+            xfer->streams = 0;
+    }
+}
+
+static int allocate_lanes(struct coll__prog *prog)
+{
+    size_t n = (size_t)prog->plan.n_steps + 1;
+
+    prog->left = malloc(n * sizeof(int));
+    prog->lane_of = malloc(n * sizeof(int));
+    prog->lane_steps = malloc(n * sizeof(int));
+    prog->ready = malloc(n * sizeof(int));
+    prog->lanes = malloc(min_size(n, 2 * (size_t)prog->nranks) *
+                         sizeof(*prog->lanes));
+    return prog->left && prog->lane_of && prog->lane_steps && prog->ready &&
+                   prog->lanes
+               ? COLL_OK
+               : COLL_ERR_NOMEM;
+}
+
+static int allocate(struct coll__prog *prog)
+{
+    size_t n = (size_t)prog->plan.n_steps + 1;
+
+    prog->xfers = calloc(n, sizeof(*prog->xfers));
+    prog->onward = calloc(n, sizeof(int));
+    if (!prog->xfers || !prog->onward ||
+        (!prog->is_listed && allocate_lanes(prog)))
+        return COLL_ERR_NOMEM;
+    if (prog->plan.tmp_len)
+        prog->base[BUF_TMP] = prog->device->alloc(prog->plan.tmp_len);
+    if (prog->scaled_len)
+        prog->scaled = prog->device->alloc(prog->scaled_len);
+    return (prog->plan.tmp_len && !prog->base[BUF_TMP]) ||
+                   (prog->scaled_len && !prog->scaled)
+               ? COLL_ERR_NOMEM
+               : COLL_OK;
+}
+
+int coll__prog_create(const struct coll__problem *pb, struct coll__plan *plan,
+                      const struct coll__binding *to, struct coll__prog **out)
+{
+    struct coll__prog *prog = calloc(1, sizeof(*prog));
+    size_t scratch = plan->tmp_len;
+
+    if (!prog) {
+        coll__plan_fini(plan);
+        goto fail;
+    }
+    prog->plan = *plan;
+    *plan = (struct coll__plan){0};
+    prog->nranks = pb->nranks;
+    prog->routes = to->routes;
+    prog->type = pb->type;
+    prog->size = coll_type_size(pb->type);
+    prog->op = *to->op;
+    prog->device = to->device;
+    if (!prog->op.fn)
+        prog->reduce = prog->device->reduce(pb->type, pb->op);
+    prog->scale = prog->device->scale(pb->type);
+    if (prog->op.is_premul)
+        prog->scaled_len = coll__problem_len(pb, BUF_IN);
+    scratch += prog->scaled_len;
+    prog->is_p2p = coll__is_p2p(pb->collective);
+    prog->is_listed = !prog->is_p2p &&
+                      coll__listed_serves(&prog->plan, to->routes);
+    if (allocate(prog)) {
+        coll__prog_destroy(prog);
+        goto fail;
+    }
+    make_xfers(prog, coll__problem_len(pb, BUF_OUT));
+    if (!prog->is_listed)
+        make_lanes(prog);
+    *out = prog;
+    return COLL_OK;
+
+fail:
+    log_error("exec", "no memory for an operation with %zu bytes of scratch",
+              scratch);
+    return COLL_ERR_NOMEM;
+}
+
+void coll__prog_destroy(struct coll__prog *prog)
+{
+    if (!prog)
+        return;
+    if (prog->base[BUF_TMP])
+        prog->device->free(prog->base[BUF_TMP], prog->plan.tmp_len);
+    if (prog->scaled)
+        prog->device->free(prog->scaled, prog->scaled_len);
+    coll__plan_fini(&prog->plan);
+    free(prog->left);
+    free(prog->lane_of);
+    free(prog->lane_steps);
+    free(prog->ready);
+    free(prog->xfers);
+    free(prog->onward);
+    free(prog->lanes);
+    free(prog);
+}
+
+const struct coll__plan *coll__prog_plan(const struct coll__prog *prog)
+{
+    return &prog->plan;
+}
+
+size_t coll__prog_scratch(const struct coll__prog *prog)
+{
+    return prog->plan.tmp_len + prog->scaled_len;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shm.h - what lies in the shared segment of a host's ranks, and who owns it.
+ *
+ * Each ordered pair of ranks has a channel: a ring of lines, each one cache
+ * line, and a slot of data behind each line.  Each rank has cells besides, for
+ * what does not fit a slot; it alone writes them, whoever it names in a line
+ * reads them.  So bytes that go to several ranks are written once.
+ *
+ *   channel src -> dst:  tail | line 0 .. n-1 | slot 0 .. n-1
+ *   line:                full | what | head | payload, or where it lies
+ *   rank:                cell 0 .. m-1
+ *
+ * A message is one line or several (one for each of its cells), in order.
+ * Line k (counted from 0, for ever) is at k modulo n.  The sender alone writes
+ * lines, slots and cells, the receiver alone writes `tail`:
+ *
+ *   full = k + 1, release      line k, and the bytes that it names, are there;
+ *                              read after an acquire load of it
+ *   tail = k + 1, release      the receiver is done with line k and with the
+ *                              bytes that it names; written again after an
+ *                              acquire load of it
+ *
+ * There is no read-modify-write anywhere, and no counter wraps (64 bits).
+ *
+ * A cell that goes to a rank which holds none is always to be had: every rank
+ * may lack one at a time, and what is beyond these is given to whoever asks.
+ * So a rank that takes nothing never keeps messages from others.
+ */
+#ifndef COLL_TRANSPORTS_SHM_H
+#define COLL_TRANSPORTS_SHM_H
+
+#include "transports/transport.h"
+#include "lib/util/util.h"
+
+#include <stdatomic.h>
+
+#define SHM_INLINE (CACHE_LINE - sizeof(uint64_t) - 8 - 24)
+
+/* Where the bytes of a line are. */
+enum shm_where {
+    SHM_HERE,  /* in the line, or nowhere: there are none */
+    SHM_SLOT,  /* in the slot of the line */
+    SHM_CELL,  /* in a cell of the sender */
+    SHM_THERE, /* in the sender's own memory */
+    SHM_WHERES
+};
+
+struct shm_line {
+    _Atomic uint64_t full;
+    uint64_t what; /* bytes of the message * SHM_WHERES + where */
+    struct coll__head head;
+    union {
+        unsigned char bytes[SHM_INLINE];
+        uint64_t cell;
+        const void *address;
+    };
+};
+
+_Static_assert(sizeof(struct shm_line) == CACHE_LINE, "a line is one line");
+
+struct shm_channel {
+    _Atomic uint64_t tail;
+    unsigned char pad[2 * CACHE_LINE - sizeof(uint64_t)];
+    struct shm_line lines[];
+};
+
+/* The sending end of a channel. */
+struct shm_out {
+    struct shm_channel *channel;
+    unsigned char *slots;
+    uint64_t next;   /* the line to be written next */
+    uint64_t freed;  /* lines below it are free again, as far as we know */
+    int16_t *cell_of; /* [n_lines]: the cell that a line names, or -1 */
+    int n_held;      /* cells that its lines name */
+    struct coll__xfer *first, **last;      /* not written yet */
+    struct coll__xfer *there, **there_last; /* written; the receiver fetches */
+    int is_active;
+};
+
+/* The receiving end. */
+struct shm_in {
+    struct shm_channel *channel;
+    unsigned char *slots, *cells;
+    uint64_t next; /* the line to be read next */
+    int pid;       /* of the sender, for what is in its own memory */
+    struct coll__xfer *first, **last;
+    int is_active;
+};
+
+/* One of this rank's cells, and the bytes in it. */
+struct shm_cell {
+    uint64_t same; /* as in struct coll__xfer */
+    size_t off;    /* within the message */
+    int n_lines;   /* that name it and are not free again */
+};
+
+struct shm {
+    struct coll__tp base;
+    int local_rank, local_size;
+    struct coll__link link;
+    size_t n_lines, slot; /* n_lines is a power of two */
+    size_t cell, n_cells;
+    size_t fetch_min; /* messages from this length on are fetched */
+
+    struct mapping *mapping; /* this process's; NULL: no rank is in reach */
+    unsigned char *map;
+    int *local_of; /* [size]: local rank, -1 where out of reach */
+
+    struct shm_out *out, **active_out; /* [local_size] */
+    struct shm_in *in, **active_in;
+    int n_active_out, n_active_in;
+
+    unsigned char *cells; /* this rank's */
+    struct shm_cell *cell_state; /* [n_cells] */
+    int16_t *cell_of;            /* all channels' */
+    size_t cursor;               /* where to look for a free one */
+    int n_free;
+    int n_without; /* local ranks, this one not, that hold no cell */
+    unsigned char *scratch; /* what is fetched to be reduced, or NULL */
+};
+
+/* ---- shm_segment.c: opening and closing ---------------------------------- */
+
+int shm__open(const struct coll__tp_env *env, struct coll__tp **tp);
+void shm__close(struct coll__tp *tp, int is_orderly);
+int shm__usable(char *why, size_t len);
+
+/* ---- shm_out.c: the sending side ----------------------------------------- */
+
+/* Write as much of a message as can be now; 1 when anything was written. */
+int shm__push(struct shm *shm, struct shm_out *out, struct coll__xfer *xfer);
+
+/* Learn which lines are free again; messages that were fetched are done.
+ * Returns how many lines. */
+int shm__reclaim(struct shm *shm, struct shm_out *out);
+
+/* A message goes onward: return the cell for its next bytes, which a send finds
+ * there if it comes soon; or NULL. */
+unsigned char *shm__cell_for(struct shm *shm, const struct coll__xfer *xfer);
+
+/* Is the message to be fetched by its receiver? */
+int shm__is_offer(const struct shm *shm, const struct coll__xfer *xfer);
+
+/* Take back what is offered: who fetches it notices. */
+void shm__withdraw(const struct shm *shm, struct shm_out *out);
+
+/* ---- shm_in.c: the receiving side ---------------------------------------- */
+
+/* Take the next line of a message, or a part of what it names; 0 while none has
+ * come. */
+int shm__pull(struct shm *shm, struct shm_in *in, struct coll__xfer *xfer);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shm_in.c - the receiving side of shared memory: bytes are stored, or reduced,
+ * from where the line says that they are.  shm.h says who owns what. */
+#include "transports/shm.h"
+#include "lib/exec/copy.h"
+#include "transports/cma.h"
+
+#include <string.h>
+
+#define NEAR_BYTES 4096 /* stay in the first cache */
+
+static int is_there(const struct shm_in *in, const struct shm_line *line)
+{
+    return atomic_load_explicit(&line->full, memory_order_acquire) ==
+           in->next + 1;
+}
+
+/* Let the sender have the line back, with what it names. */
+static void pass_line(struct shm_in *in)
+{
+    atomic_store_explicit(&in->channel->tail, ++in->next,
+                          memory_order_release);
+}
+
+static void put_away(const struct coll__xfer *xfer, unsigned char *to,
+                     const unsigned char *from, size_t n)
+{
+    if (xfer->streams)
+        coll__copy_stream(to, from, n);
+    else
+        memcpy(to, from, n);
+}
+
+/* Combine n bytes at `from` with what is at xfer->done, into dst. */
+static void combine(const struct coll__xfer *xfer, unsigned char *dst,
+                    const unsigned char *from, size_t n)
+{
+    const unsigned char *with = xfer->with;
+
+    if (xfer->reduce)
+        xfer->reduce(dst, with + xfer->done, from, n);
+    else
+        memcpy(dst, from, n);
+}
+
+/* What is stored goes out next: make it in the cell that it goes out by, and
+ * copy from there while it is near. */
+static void store_twice(struct coll__xfer *xfer, unsigned char *cell,
+                        const unsigned char *from, size_t n)
+{
+    unsigned char *to = xfer->buf;
+    size_t done = xfer->done, part;
+
+    for (size_t at = 0; at < n; at += part) {
+        part = min_size(n - at, NEAR_BYTES);
+        combine(xfer, cell + at, from + at, part);
+        put_away(xfer, to + xfer->done, cell + at, part);
+        xfer->done += part;
+    }
+    xfer->done = done;
+}
+
+static void store(struct shm *shm, struct coll__xfer *xfer, const void *from,
+                  size_t n)
+{
+    unsigned char *to = (unsigned char *)xfer->buf + xfer->done;
+    unsigned char *cell = shm__cell_for(shm, xfer);
+
+    if (cell)
+        store_twice(xfer, cell, from, n);
+    else if (xfer->reduce)
+        combine(xfer, to, from, n);
+    else
+        put_away(xfer, to, from, n);
+}
+
+/* Fetch the next n bytes of a message from the sender's memory at `from`. */
+static int fetch(struct shm *shm, const struct shm_in *in,
+                 struct coll__xfer *xfer, const unsigned char *from,
+                 size_t n)
+{
+    unsigned char *to = (unsigned char *)xfer->buf + xfer->done;
+    int rc;
+
+    if (!xfer->reduce)
+        return coll__cma_read(in->pid, to, from + xfer->done, n);
+    rc = coll__cma_read(in->pid, shm->scratch, from + xfer->done, n);
+    if (rc == COLL_OK)
+        store(shm, xfer, shm->scratch, n);
+    return rc;
+}
+
+/* Take the next part of what the sender offers; the line is passed when that
+ * was the last one.  A sender that fails takes its offers back before its
+ * caller may touch the bytes again: what was fetched by then is whole. */
+static int pull_offer(struct shm *shm, struct shm_in *in,
+                      struct coll__xfer *xfer, const struct shm_line *line)
+{
+    const unsigned char *from = line->address;
+    size_t n = xfer->len - xfer->done;
+    int rc;
+
+    if (xfer->reduce)
+        n = min_size(n, shm->cell); /* stays in the cache */
+    rc = fetch(shm, in, xfer, from, n);
+    if (rc == COLL_OK && !is_there(in, line))
+        rc = COLL_ERR_PEER;
+    if (rc) {
+        xfer->status = rc;
+        return 1;
+    }
+    xfer->done += n;
+    if (xfer->done == xfer->len)
+        pass_line(in);
+    return 1;
+}
+
+int shm__pull(struct shm *shm, struct shm_in *in, struct coll__xfer *xfer)
+{
+    uint64_t index = in->next & (shm->n_lines - 1);
+    struct shm_line *line = &in->channel->lines[index];
+    size_t n;
+
+    if (!is_there(in, line))
+        return 0;
+    if (xfer->done == 0 &&
+        !coll__xfer_fits(xfer, &line->head, line->what / SHM_WHERES)) {
+        xfer->status = COLL_ERR_MISMATCH;
+        return 1;
+    }
+    switch ((enum shm_where)(line->what % SHM_WHERES)) {
+    case SHM_THERE:
+        return pull_offer(shm, in, xfer, line);
+    case SHM_CELL:
+        n = min_size(xfer->len - xfer->done, shm->cell);
+        store(shm, xfer, in->cells + line->cell * shm->cell, n);
+        break;
+    case SHM_SLOT:
+        n = xfer->len;
+        store(shm, xfer, in->slots + index * shm->slot, n);
+        break;
+    default:
+        n = xfer->len;
+        if (n)
+            store(shm, xfer, line->bytes, n);
+    }
+    pass_line(in);
+    xfer->done += n;
+    return 1;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shm_out.c - the sending side of shared memory: lines, and the cells that they
+ * name.  shm.h says who owns what. */
+#include "transports/shm.h"
+
+#include <string.h>
+
+/* ---- lines and cells that are free again --------------------------------- */
+
+static void drop_cell(struct shm *shm, struct shm_out *out, int index)
+{
+    if (--shm->cell_state[index].n_lines == 0)
+        shm->n_free++;
+    if (--out->n_held == 0)
+        shm->n_without++;
+}
+
+/* The receiver has fetched what the first lines below `tail` offered. */
+static void end_offers(struct shm_out *out, uint64_t tail)
+{
+    struct coll__xfer *xfer;
+
+    while ((xfer = out->there) && (uintptr_t)xfer->priv < tail) {
+        out->there = xfer->next;
+        if (!out->there)
+            out->there_last = &out->there;
+        xfer->status = COLL_OK;
+    }
+}
+
+int shm__reclaim(struct shm *shm, struct shm_out *out)
+{
+    uint64_t tail = atomic_load_explicit(&out->channel->tail,
+                                         memory_order_acquire);
+    int n = (int)(tail - out->freed);
+
+    for (; out->freed < tail; out->freed++) {
+        int16_t *cell = &out->cell_of[out->freed & (shm->n_lines - 1)];
+
+        if (*cell >= 0)
+            drop_cell(shm, out, *cell);
+        *cell = -1;
+    }
+    end_offers(out, tail);
+    return n;
+}
+
+static void reclaim_all(struct shm *shm)
+{
+    for (int i = 0; i < shm->local_size; i++)
+        if (shm->out[i].n_held)
+            shm__reclaim(shm, &shm->out[i]);
+}
+
+static int has_line(struct shm *shm, struct shm_out *out)
+{
+    if (out->next - out->freed < shm->n_lines)
+        return 1;
+    shm__reclaim(shm, out);
+    return out->next - out->freed < shm->n_lines;
+}
+
+/* May this receiver have one more?  Each of the others that holds none finds
+ * one left. */
+static int may_take(const struct shm *shm, const struct shm_out *out)
+{
+    return shm->n_free > shm->n_without - (out->n_held == 0);
+}
+
+/* ---- which cell ----------------------------------------------------------- */
+
+/* The cell that already holds these bytes of the message, or -1. */
+static int find_same(const struct shm *shm, const struct coll__xfer *xfer)
+{
+    if (!xfer->same)
+        return -1;
+    for (size_t i = 0; i < shm->n_cells; i++)
+        if (shm->cell_state[i].same == xfer->same &&
+            shm->cell_state[i].off == xfer->done)
+            return (int)i;
+    return -1;
+}
+
+/* Find a free cell for these bytes, the one that was filled longest ago; there
+ * is one. */
+static int take_free(struct shm *shm, uint64_t same, size_t off)
+{
+    size_t index;
+
+    do {
+        index = shm->cursor;
+        shm->cursor = (shm->cursor + 1) % shm->n_cells;
+    } while (shm->cell_state[index].n_lines);
+    shm->cell_state[index].same = same;
+    shm->cell_state[index].off = off;
+    return (int)index;
+}
+
+unsigned char *shm__cell_for(struct shm *shm, const struct coll__xfer *xfer)
+{
+    if (!xfer->onward || xfer->len <= shm->slot || shm__is_offer(shm, xfer) ||
+        shm->n_free <= shm->n_without)
+        return NULL;
+    return shm->cells + (size_t)take_free(shm, xfer->onward, xfer->done) *
+                            shm->cell;
+}
+
+/* Let a line of `out` name a cell; n_lines and what is free follow. */
+static void hold_cell(struct shm *shm, struct shm_out *out, int index)
+{
+    if (shm->cell_state[index].n_lines++ == 0)
+        shm->n_free--;
+    if (out->n_held++ == 0)
+        shm->n_without--;
+    out->cell_of[out->next & (shm->n_lines - 1)] = (int16_t)index;
+}
+
+/* Find a cell for the next n bytes of a message, and have them in it: its
+ * index, or -1 while there is none. */
+static int fill_cell(struct shm *shm, struct shm_out *out,
+                     const struct coll__xfer *xfer, size_t n)
+{
+    int index = find_same(shm, xfer);
+
+    if (index >= 0 && shm->cell_state[index].n_lines)
+        return index;
+    if (!may_take(shm, out)) {
+        reclaim_all(shm);
+        if (!may_take(shm, out))
+            return -1;
+    }
+    if (index >= 0)
+        return index;
+    index = take_free(shm, xfer->same, xfer->done);
+    memcpy(shm->cells + (size_t)index * shm->cell,
+           (const unsigned char *)xfer->buf + xfer->done, n);
+    return index;
+}
+
+/* ---- messages ------------------------------------------------------------- */
+
+static void write_line(struct shm_out *out, struct shm_line *line,
+                       const struct coll__xfer *xfer, enum shm_where where)
+{
+    line->what = (uint64_t)xfer->len * SHM_WHERES + where;
+    line->head = xfer->head;
+    atomic_store_explicit(&line->full, ++out->next, memory_order_release);
+}
+
+/* A message that fits the line or its slot. */
+static void push_small(const struct shm *shm, struct shm_out *out,
+                       struct coll__xfer *xfer)
+{
+    uint64_t index = out->next & (shm->n_lines - 1);
+    struct shm_line *line = &out->channel->lines[index];
+    enum shm_where where = xfer->len <= SHM_INLINE ? SHM_HERE : SHM_SLOT;
+
+    if (where == SHM_SLOT)
+        memcpy(out->slots + index * shm->slot, xfer->buf, xfer->len);
+    else if (xfer->len)
+        memcpy(line->bytes, xfer->buf, xfer->len);
+    write_line(out, line, xfer, where);
+    xfer->done = xfer->len;
+}
+
+static void push_offer(const struct shm *shm, struct shm_out *out,
+                       struct coll__xfer *xfer)
+{
+    struct shm_line *line = &out->channel->lines[out->next &
+                                                 (shm->n_lines - 1)];
+
+    line->address = xfer->buf;
+    xfer->priv = (void *)(uintptr_t)out->next;
+    write_line(out, line, xfer, SHM_THERE);
+    xfer->done = xfer->len;
+}
+
+static int push_cell(struct shm *shm, struct shm_out *out,
+                     struct coll__xfer *xfer)
+{
+    struct shm_line *line = &out->channel->lines[out->next &
+                                                 (shm->n_lines - 1)];
+    size_t n = min_size(xfer->len - xfer->done, shm->cell);
+    int index = fill_cell(shm, out, xfer, n);
+
+    if (index < 0)
+        return 0;
+    hold_cell(shm, out, index);
+    line->cell = (uint64_t)index;
+    write_line(out, line, xfer, SHM_CELL);
+    xfer->done += n;
+    return 1;
+}
+
+int shm__is_offer(const struct shm *shm, const struct coll__xfer *xfer)
+{
+    return xfer->len >= shm->fetch_min && xfer->len > shm->slot;
+}
+
+void shm__withdraw(const struct shm *shm, struct shm_out *out)
+{
+    for (; out->there; out->there = out->there->next) {
+        uint64_t index = (uintptr_t)out->there->priv & (shm->n_lines - 1);
+
+        atomic_store_explicit(&out->channel->lines[index].full, 0,
+                              memory_order_release);
+    }
+}
+
+int shm__push(struct shm *shm, struct shm_out *out, struct coll__xfer *xfer)
+{
+    if (!has_line(shm, out))
+        return 0;
+    if (xfer->len <= shm->slot)
+        push_small(shm, out, xfer);
+    else if (shm__is_offer(shm, xfer))
+        push_offer(shm, out, xfer);
+    else
+        return push_cell(shm, out, xfer);
+    return 1;
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shm_segment.c - making, finding and leaving the shared segment.
+ *
+ * The lowest rank of a host makes a memfd; the others open it by its path below
+ * /proc, which is also the test that they can reach it, and it is closed again
+ * before open() returns: there is no name that could be left behind, and the
+ * size of /dev/shm does not matter.  Pages exist once they are touched.
+ *
+ * A process maps a segment once, also when several of its threads are ranks:
+ * they then see each other at the same addresses, as tools that watch the order
+ * of memory accesses need.
+ */
+#include "transports/shm.h"
+#include "lib/trace/log.h"
+#include "lib/util/param.h"
+#include "transports/cma.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define PAGE 4096
+#define TOKEN_BYTES 32
+#define MAX_CELL ((size_t)16 << 20)
+#define MAX_CELLS 1024
+#define MAX_SLOT ((size_t)64 << 10)
+#define MANY_RANKS 16 /* of a host; more of them have shorter channels */
+
+/* What the ranks tell each other while they open. */
+struct offer {
+    int32_t status, fd;
+    uint64_t n_lines, slot, cell, n_cells;
+    unsigned char token[TOKEN_BYTES];
+    struct coll__cma_token cma;
+};
+
+struct answer {
+    int32_t is_mapped, can_fetch;
+};
+
+/* A segment that this process has mapped. */
+struct mapping {
+    unsigned char token[TOKEN_BYTES];
+    unsigned char *map;
+    size_t len;
+    int n_users;
+    struct mapping *next;
+};
+
+static pthread_mutex_t mappings_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct mapping *mappings; /* under the lock */
+
+extern const struct coll__transport coll__transport_shm;
+
+/* ---- where things are ----------------------------------------------------- */
+
+static size_t channel_len(const struct shm *shm)
+{
+    return round_up(sizeof(struct shm_channel) +
+                        shm->n_lines * sizeof(struct shm_line),
+                    PAGE) +
+           shm->n_lines * shm->slot;
+}
+
+static size_t channels_at(const struct shm *shm, int src, int dst)
+{
+    size_t index = (size_t)src * (size_t)shm->local_size + (size_t)dst;
+
+    return PAGE + index * channel_len(shm);
+}
+
+static unsigned char *cells_of(const struct shm *shm, int local_rank)
+{
+    return shm->map + channels_at(shm, shm->local_size, 0) +
+           (size_t)local_rank * shm->n_cells * shm->cell;
+}
+
+static size_t segment_len(const struct shm *shm)
+{
+    size_t n = (size_t)shm->local_size;
+
+    return channels_at(shm, shm->local_size, 0) +
+           n * shm->n_cells * shm->cell;
+}
+
+static struct shm_channel *channel_at(const struct shm *shm, int src, int dst)
+{
+    return (struct shm_channel *)(shm->map + channels_at(shm, src, dst));
+}
+
+static unsigned char *slots_of(const struct shm *shm,
+                               struct shm_channel *channel)
+{
+    return (unsigned char *)channel + channel_len(shm) -
+           shm->n_lines * shm->slot;
+}
+
+/* ---- the segment ---------------------------------------------------------- */
+
+int shm__usable(char *why, size_t len)
+{
+    int fd = memfd_create("coll", MFD_CLOEXEC);
+
+    if (fd < 0) {
+        snprintf(why, len, "memfd_create: %s; a kernel of 3.17 or later is "
+                 "needed, or COLL_TRANSPORTS=self,ucx", strerror(errno));
+        return COLL_ERR_UNSUPPORTED;
+    }
+    close(fd);
+    return COLL_OK;
+}
+
+/* The lowest rank of the host: make the segment, and offer it. */
+static void make_segment(const struct shm *shm, struct offer *offer)
+{
+    size_t len = segment_len(shm);
+    int fd = memfd_create("coll", MFD_CLOEXEC);
+
+    offer->status = COLL_ERR_SYSTEM;
+    offer->fd = fd;
+    offer->n_lines = shm->n_lines;
+    offer->slot = shm->slot;
+    offer->cell = shm->cell;
+    offer->n_cells = shm->n_cells;
+    if (fd >= 0 &&
+        getrandom(offer->token, TOKEN_BYTES, 0) == TOKEN_BYTES &&
+        !ftruncate(fd, (off_t)len) &&
+        pwrite(fd, offer->token, TOKEN_BYTES, 0) == TOKEN_BYTES)
+        offer->status = COLL_OK;
+    else
+        log_warn("shm", "cannot make a shared segment of %zu bytes: %s; the "
+                 "ranks of this host will use the next transport", len,
+                 strerror(errno));
+}
+
+/* Map what is open as fd, if it is what the token says. */
+static unsigned char *map_fd(int fd, const unsigned char *token, size_t len)
+{
+    unsigned char found[TOKEN_BYTES];
+    void *map;
+
+    if (pread(fd, found, TOKEN_BYTES, 0) != TOKEN_BYTES ||
+        memcmp(found, token, TOKEN_BYTES))
+        return NULL;
+    map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    return map == MAP_FAILED ? NULL : map;
+}
+
+static unsigned char *map_first(int pid, const struct offer *offer, size_t len)
+{
+    unsigned char *map = NULL;
+    char path[64];
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, offer->fd);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd >= 0) {
+        map = map_fd(fd, offer->token, len);
+        close(fd); /* the mapping keeps the segment alive */
+    }
+    return map;
+}
+
+/* Find the segment among those of this process, or map it; under the lock. */
+static struct mapping *find_mapping(int pid, const struct offer *offer,
+                                    size_t len)
+{
+    struct mapping *m = mappings;
+
+    while (m && memcmp(m->token, offer->token, TOKEN_BYTES))
+        m = m->next;
+    if (m || !(m = calloc(1, sizeof(*m))))
+        return m;
+    m->map = map_first(pid, offer, len);
+    if (!m->map) {
+        free(m);
+        return NULL;
+    }
+    memcpy(m->token, offer->token, TOKEN_BYTES);
+    m->len = len;
+    m->next = mappings;
+    mappings = m;
+    return m;
+}
+
+/* Map the segment that the host's lowest rank offers, if it is the one. */
+static int map_segment(struct shm *shm, int pid, const struct offer *offer)
+{
+    struct mapping *m;
+
+    shm->n_lines = offer->n_lines;
+    shm->slot = offer->slot;
+    shm->cell = offer->cell;
+    shm->n_cells = offer->n_cells;
+    pthread_mutex_lock(&mappings_lock);
+    m = find_mapping(pid, offer, segment_len(shm));
+    if (m)
+        m->n_users++;
+    pthread_mutex_unlock(&mappings_lock);
+    if (!m) {
+        log_info("shm", "cannot reach the segment of process %d: %s", pid,
+                 strerror(errno));
+        return COLL_ERR_SYSTEM;
+    }
+    shm->mapping = m;
+    shm->map = m->map;
+    return COLL_OK;
+}
+
+static void unmap_segment(struct mapping *m)
+{
+    struct mapping **at = &mappings;
+
+    pthread_mutex_lock(&mappings_lock);
+    if (--m->n_users == 0) {
+        while (*at != m)
+            at = &(*at)->next;
+        *at = m->next;
+        munmap(m->map, m->len);
+        free(m);
+    }
+    pthread_mutex_unlock(&mappings_lock);
+}
+
+/* ---- the ends of the channels --------------------------------------------- */
+
+static void init_out(struct shm *shm, int i)
+{
+    struct shm_out *out = &shm->out[i];
+
+    out->channel = channel_at(shm, shm->local_rank, i);
+    out->slots = slots_of(shm, out->channel);
+    out->cell_of = shm->cell_of + (size_t)i * shm->n_lines;
+    out->last = &out->first;
+    out->there_last = &out->there;
+}
+
+static void init_in(struct shm *shm, int i, int pid)
+{
+    struct shm_in *in = &shm->in[i];
+
+    in->channel = channel_at(shm, i, shm->local_rank);
+    in->slots = slots_of(shm, in->channel);
+    in->cells = cells_of(shm, i);
+    in->last = &in->first;
+    in->pid = pid;
+}
+
+static int make_ends(struct shm *shm, const struct coll__tp_env *env)
+{
+    size_t n = (size_t)shm->local_size;
+
+    shm->out = calloc(n, sizeof(*shm->out));
+    shm->in = calloc(n, sizeof(*shm->in));
+    shm->active_out = calloc(n, sizeof(*shm->active_out));
+    shm->active_in = calloc(n, sizeof(*shm->active_in));
+    shm->cell_of = malloc(n * shm->n_lines * sizeof(*shm->cell_of));
+    shm->cell_state = calloc(shm->n_cells, sizeof(*shm->cell_state));
+    if (!shm->out || !shm->in || !shm->active_out || !shm->active_in ||
+        !shm->cell_of || !shm->cell_state)
+        return COLL_ERR_NOMEM;
+    if (!shm->map)
+        return COLL_OK;
+    for (size_t i = 0; i < n * shm->n_lines; i++)
+        shm->cell_of[i] = -1;
+    for (int r = 0; r < env->size; r++)
+        if (shm->local_of[r] >= 0) {
+            init_out(shm, shm->local_of[r]);
+            init_in(shm, shm->local_of[r], env->peers[r].pid);
+        }
+    shm->cells = cells_of(shm, shm->local_rank);
+    shm->n_free = (int)shm->n_cells;
+    shm->n_without = shm->local_size - 1;
+    shm->base.eager = shm->slot;
+    shm->base.ahead = (int)shm->n_lines / 2; /* of one operation and the next */
+    return COLL_OK;
+}
+
+void shm__close(struct coll__tp *tp, int is_orderly)
+{
+    struct shm *shm = (struct shm *)tp;
+
+    /* what was sent stays in the segment until all unmap */
+    for (int i = 0; !is_orderly && shm->out && i < shm->local_size; i++)
+        shm__withdraw(shm, &shm->out[i]);
+    if (shm->mapping)
+        unmap_segment(shm->mapping);
+    free(shm->out);
+    free(shm->in);
+    free(shm->active_out);
+    free(shm->active_in);
+    free(shm->cell_of);
+    free(shm->cell_state);
+    free(shm->scratch);
+    free(shm->local_of);
+    free(shm);
+}
+
+/* ---- opening --------------------------------------------------------------- */
+
+/* Return the rank of this host's lowest rank. */
+static int leader_of(const struct coll__tp_env *env, int rank)
+{
+    for (int r = 0; r < env->size; r++)
+        if (env->peers[r].host == env->peers[rank].host)
+            return r;
+    return rank;
+}
+
+static size_t power_of_two(size_t at_least)
+{
+    size_t n = 1;
+
+    while (n < at_least)
+        n *= 2;
+    return n;
+}
+
+/* Sizes by the parameters; those of the segment's maker are everybody's. */
+static void choose_sizes(struct shm *shm)
+{
+    size_t n_peers = (size_t)shm->local_size - 1;
+    size_t cell = coll__param_bytes(PARAM_SHM_CELL);
+    size_t slot = coll__param_bytes(PARAM_SHM_SLOT);
+    size_t cells = (size_t)coll__param_int(PARAM_SHM_CELLS);
+
+    shm->slot = round_up(min_size(max_size(slot, CACHE_LINE), MAX_SLOT),
+                         CACHE_LINE);
+    shm->cell = round_up(min_size(max_size(cell, CACHE_LINE), MAX_CELL),
+                         CACHE_LINE);
+    if (!cells)
+        cells = max_size(8, 2 * n_peers);
+    shm->n_cells = min_size(max_size(cells, n_peers + 1), INT16_MAX);
+    shm->n_lines = power_of_two(shm->local_size > MANY_RANKS ? 8 : 32);
+}
+
+static struct shm *new_shm(const struct coll__tp_env *env)
+{
+    const struct coll__peer *me = &env->peers[env->rank];
+    struct shm *shm = calloc(1, sizeof(*shm));
+    double crowd = me->local_cores ? (double)me->local_size / me->local_cores
+                                   : 1;
+
+    if (!shm)
+        return NULL;
+    shm->base = (struct coll__tp){.ops = &coll__transport_shm,
+                                  .rank = env->rank,
+                                  .size = env->size};
+    shm->local_rank = me->local_rank;
+    shm->local_size = me->local_size;
+    /* a line handed from core to core; a yield where ranks share a core; two
+     * copies of each byte */
+    shm->link = (struct coll__link){crowd > 1 ? 5e-6 * crowd : 0.3e-6, 0.2e-9};
+    shm->fetch_min = SIZE_MAX;
+    choose_sizes(shm);
+    shm->local_of = malloc((size_t)env->size * sizeof(int));
+    if (!shm->local_of) {
+        free(shm);
+        return NULL;
+    }
+    return shm;
+}
+
+/* Can this rank read the memory of all others of its host? */
+static int can_fetch(const struct shm *shm, const struct coll__tp_env *env,
+                     const struct offer *offers)
+{
+    int host = env->peers[env->rank].host;
+
+    if (strcmp(coll__param_text(PARAM_CMA), "off") == 0)
+        return 0;
+    for (int r = 0; r < env->size; r++)
+        if (r != env->rank && env->peers[r].host == host &&
+            coll__cma_probe(&offers[r].cma))
+            return 0;
+    return shm->local_size > 1;
+}
+
+/* All of a host's ranks let their messages be fetched, or none. */
+static int may_be_fetched(const struct coll__tp_env *env,
+                          const struct answer *answers)
+{
+    for (int r = 0; r < env->size; r++)
+        if (env->peers[r].host == env->peers[env->rank].host &&
+            !answers[r].can_fetch)
+            return 0;
+    return 1;
+}
+
+/* Offer, map, and learn who else could: two exchanges on every rank. */
+static int join(struct shm *shm, const struct coll__tp_env *env,
+                struct offer *offers, struct answer *answers)
+{
+    struct offer mine = {.status = COLL_ERR_PEER, .fd = -1};
+    int lead = leader_of(env, env->rank);
+    struct answer answer = {0};
+    int rc;
+
+    if (shm->local_size > 1 && lead == env->rank)
+        make_segment(shm, &mine);
+    coll__cma_offer(&mine.cma);
+    rc = env->allgather(env->arg, &mine, sizeof(mine), offers);
+    if (rc == COLL_OK && offers[lead].status == COLL_OK) {
+        answer.is_mapped =
+            map_segment(shm, env->peers[lead].pid, &offers[lead]) == COLL_OK;
+        answer.can_fetch = answer.is_mapped && can_fetch(shm, env, offers);
+    }
+    if (rc == COLL_OK)
+        rc = env->allgather(env->arg, &answer, sizeof(answer), answers);
+    if (mine.fd >= 0)
+        close(mine.fd);
+    for (int r = 0; r < env->size; r++)
+        shm->local_of[r] =
+            rc == COLL_OK && answer.is_mapped && answers[r].is_mapped &&
+                    env->peers[r].host == env->peers[env->rank].host
+                ? env->peers[r].local_rank
+                : -1;
+    return rc;
+}
+
+/* Messages of some length and more are fetched from now on. */
+static int allow_fetching(struct shm *shm)
+{
+    shm->scratch = malloc(shm->cell);
+    if (!shm->scratch)
+        return COLL_ERR_NOMEM;
+    shm->fetch_min = coll__param_bytes(PARAM_CMA_MIN);
+    return COLL_OK;
+}
+
+int shm__open(const struct coll__tp_env *env, struct coll__tp **tp)
+{
+    size_t n = (size_t)env->size;
+    struct offer *offers = calloc(n, sizeof(*offers));
+    struct answer *answers = calloc(n, sizeof(*answers));
+    struct shm *shm = new_shm(env);
+    int rc = COLL_ERR_NOMEM;
+
+    if (offers && answers && shm)
+        rc = join(shm, env, offers, answers);
+    if (rc == COLL_OK)
+        rc = make_ends(shm, env);
+    if (rc == COLL_OK && may_be_fetched(env, answers))
+        rc = allow_fetching(shm);
+    free(offers);
+    free(answers);
+    if (rc == COLL_ERR_NOMEM)
+        log_error("shm", "no memory for the shm transport of %zu ranks", n);
+    if (rc == COLL_OK)
+        *tp = &shm->base;
+    else if (shm)
+        shm__close(&shm->base, 0);
+    return rc;
+}
