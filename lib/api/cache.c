@@ -40,6 +40,25 @@ static int fits(const struct coll_request *request,
            (!coll__has_counts(pb->collective) || same_counts(own, pb));
 }
 
+/* Is this a plain call of the request's shape, with buffers that lie as its
+ * own did: together as they should, or apart as a whole?  Then there is nothing
+ * to judge about it.  Whatever else may be right is for coll__args_check(). */
+static int is_again(const struct coll_request *request,
+                    const struct coll_args *args)
+{
+    uintptr_t in = (uintptr_t)args->in, out = (uintptr_t)args->out;
+    const struct coll_args *own = &request->args;
+
+    if (own->collective != args->collective || own->count != args->count ||
+        own->type != args->type || own->op != args->op ||
+        own->root != args->root || args->stream || !request->is_plain ||
+        (!in && request->in_len) || (!out && request->out_len))
+        return 0;
+    if (request->problem.in_place)
+        return out - in == (uintptr_t)own->out - (uintptr_t)own->in;
+    return out - in >= request->in_len && in - out >= request->out_len;
+}
+
 /* Drop the request that was used longest ago. */
 static void drop_oldest(struct coll_comm *comm)
 {
@@ -53,27 +72,40 @@ static void drop_oldest(struct coll_comm *comm)
     comm->n_cached--;
 }
 
+/* Take a request out of the list, for these buffers. */
+static struct coll_request *take(struct coll_comm *comm,
+                                 struct coll_request **at,
+                                 const struct coll_args *args)
+{
+    struct coll_request *kept = *at;
+
+    *at = kept->next;
+    comm->n_cached--;
+    comm->cached_bytes -= kept->tmp_len;
+    kept->args.in = args->in;
+    kept->args.out = args->out;
+    return kept;
+}
+
 int coll__cache_take(struct coll_comm *comm, const struct coll_args *args,
                      struct coll_request **request)
 {
     struct coll__problem pb;
-    int rc = coll__args_check(args, comm, &pb);
+    int rc;
 
+    for (struct coll_request **at = &comm->cached; *at; at = &(*at)->next)
+        if (is_again(*at, args)) {
+            *request = take(comm, at, args);
+            return COLL_OK;
+        }
+    rc = coll__args_check(args, comm, &pb);
     if (rc)
         return rc;
-    for (struct coll_request **at = &comm->cached; *at; at = &(*at)->next) {
-        struct coll_request *kept = *at;
-
-        if (!fits(kept, args, &pb))
-            continue;
-        *at = kept->next;
-        comm->n_cached--;
-        comm->cached_bytes -= kept->tmp_len;
-        kept->args.in = args->in;
-        kept->args.out = args->out;
-        *request = kept;
-        return COLL_OK;
-    }
+    for (struct coll_request **at = &comm->cached; *at; at = &(*at)->next)
+        if (fits(*at, args, &pb)) {
+            *request = take(comm, at, args);
+            return COLL_OK;
+        }
     return coll__request_make(comm, args, &pb, request);
 }
 

@@ -107,7 +107,10 @@ struct coll_request {
     struct coll__head head; /* seq is set at each start */
     struct coll__prog *prog;
     size_t tmp_len; /* its scratch */
+    size_t in_len, out_len; /* bytes of the buffers */
     int is_p2p;
+    int is_plain; /* all that there is to judge about a call like it is where
+                   * its buffers lie */
     int status; /* of the last start; COLL_IN_PROGRESS while it runs */
     struct coll__part *parts; /* to be copied to the stage and back, or NULL */
     struct coll_request *next; /* running after it, or kept after it */

@@ -171,7 +171,11 @@ static struct coll_request *request_new(struct coll_comm *comm,
         goto fail;
     request->comm = comm;
     request->problem = *pb;
+    request->in_len = coll__problem_len(pb, BUF_IN);
+    request->out_len = coll__problem_len(pb, BUF_OUT);
     request->is_p2p = coll__is_p2p(pb->collective);
+    request->is_plain = !coll__has_counts(pb->collective) &&
+                        (unsigned)args->op < COLL_N_OPS;
     request->args = *args;
     request->args.algo = NULL; /* what the caller may free */
     request->args.in_counts = request->args.in_displs = NULL;
