@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two-shot allreduce: a direct reduce-scatter of p blocks, in which every rank
- * combines its own block in the canonical tree, then a direct allgather.
+ * combines its own block (in the canonical tree, where the order matters), then
+ * a direct allgather.
  *
  * T = 2 (alpha + (p-2) gap + (p-1)/p n beta) + n gamma: the least bytes in two
  * steps.  Best for middle n where all ranks reach each other directly.
@@ -25,9 +26,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     for (int d = 1; d < p; d++)
         plan_send(plan, (r + d) % p, coll__block(pb, in, r + d));
     plan_copy(plan, all.own, coll__block(pb, in, r));
-    for (int d = 1; d < p; d++)
-        plan_recv(plan, (r - d + p) % p, coll__operand(&all, (r - d + p) % p));
-    coll__plan_combine(plan, &all);
+    coll__plan_combine(plan, &all, pb->order);
     plan_finish(pb, plan, all.own);
 
     for (int d = 1; d < p; d++)

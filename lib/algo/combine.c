@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* combine.c - the canonical tree over operands that are all on one rank.
+/* combine.c - operands of all ranks, brought together on one.
  *
- * Two operands combine where the left one lies, unless the right one has this
- * rank's own operand in it; so the result ends where that was.
+ * In any order, each is added as it comes, and needs no place of its own.  In
+ * the canonical tree two operands combine where the left one lies, unless the
+ * right one has this rank's own operand in it; so the result ends where that
+ * was.
  */
 #include "lib/algo/combine.h"
 
@@ -45,11 +47,21 @@ static struct coll__span subtree(struct coll__plan *plan,
 }
 
 void coll__plan_combine(struct coll__plan *plan,
-                        const struct coll__operands *all)
+                        const struct coll__operands *all,
+                        enum coll__order order)
 {
     struct coll__fold fold = coll__fold_of(all->nranks, all->rank);
+    int p = all->nranks;
 
-    subtree(plan, all, &fold, 0, fold.m);
+    for (int d = 1; d < p; d++) {
+        int q = (all->rank - d + p) % p;
+
+        plan_recv(plan, q, coll__operand(all, q));
+        if (order == ORDER_FREE)
+            plan_reduce(plan, all->own, coll__operand(all, q));
+    }
+    if (order != ORDER_FREE)
+        subtree(plan, all, &fold, 0, fold.m);
 }
 
 /* Operands that come before the processor is busy for good.  A short one is

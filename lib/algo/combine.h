@@ -52,9 +52,11 @@ struct coll__operands {
  * BUF_TMP, which has nranks - 1 of them. */
 struct coll__span coll__operand(const struct coll__operands *all, int q);
 
-/* Combine them in the canonical tree into all->own. */
+/* Receive the others' and combine all into all->own: in the canonical tree,
+ * unless any order will do. */
 void coll__plan_combine(struct coll__plan *plan,
-                        const struct coll__operands *all);
+                        const struct coll__operands *all,
+                        enum coll__order order);
 
 /* Predicted time of operands of n bytes that all come within `come` s and are
  * combined; is_together: they share the way, else they come one by one. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Direct reduce: every rank sends its vector to the root, which combines them
- * in the canonical tree.
+ * (in the canonical tree, where the order matters).
  *
  * T = alpha + (p-2) gap + (p-1) n beta + p n gamma.  Best for few ranks, or
  * where the root's links are far faster than a message's latency; scratch of
- * p-1 vectors on the root.
+ * p-1 vectors on the root where the order matters.
  *
  *   p = 4, root 1
- *     0-a->1  2-c->1  3-d->1, then rank 1: (a b) (c d)
+ *     0-a->1  2-c->1  3-d->1, then rank 1: (a b) (c d), or b a d c
  *
  * Source: Chan et al., Concurr. Comput. Pract. Exp. 19(13), 2007 (the linear
  * form).
@@ -24,9 +24,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
         return plan_status(plan);
     }
     plan_copy(plan, all.own, coll__own_in(pb));
-    for (int d = 1; d < p; d++)
-        plan_recv(plan, (r + d) % p, coll__operand(&all, (r + d) % p));
-    coll__plan_combine(plan, &all);
+    coll__plan_combine(plan, &all, pb->order);
     plan_finish(pb, plan, all.own);
     return plan_status(plan);
 }

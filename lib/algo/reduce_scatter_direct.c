@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Direct reduce-scatter: every rank sends each part to the rank that is to have
- * it, which combines the p operands of its own part in the canonical tree.
+ * it, which combines the p operands of its own part (in the canonical tree, where
+ * the order matters).
  *
  * With n bytes a part, T = alpha + (p-2) gap + (p-1) n beta + p n gamma: one
  * step, each byte sent once.  Best for small n among ranks that reach each
- * other directly; scratch of p-1 parts.
+ * other directly; scratch of p-1 parts where the order matters.
  *
  *   p = 3, one column a rank, parts from the top
  *     start       messages              end
@@ -24,9 +25,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     plan_copy(plan, all.own, coll__own_in(pb));
     for (int d = 1; d < p; d++)
         plan_send(plan, (r + d) % p, coll__part(pb, BUF_IN, r + d));
-    for (int d = 1; d < p; d++)
-        plan_recv(plan, (r - d + p) % p, coll__operand(&all, (r - d + p) % p));
-    coll__plan_combine(plan, &all);
+    coll__plan_combine(plan, &all, pb->order);
     plan_finish(pb, plan, all.own);
     return plan_status(plan);
 }
