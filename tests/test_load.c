@@ -183,7 +183,7 @@ static const struct {
     {"<xml/>", "x.plan:1: this is no plan file"},
     {"coll_plan 2\n", "x.plan:1: version 2"},
     {"coll_plan 1\ncollective allsum\n", "x.plan:2: collective: there is no "
-     "'allsum'; there are: allreduce"},
+                                         "'allsum'; there are: allreduce"},
     {"coll_plan 1\ncollective send\n", "x.plan:2: collective: there is no"},
     {"coll_plan 1\ntype f31\n", "x.plan:2: type: there is no 'f31'"},
     {"coll_plan 1\nranks 0\n", "x.plan:2: ranks 0 is not within 1 to 1024"},
@@ -194,9 +194,11 @@ static const struct {
     {"coll_plan 1\ncolour red\n", "x.plan:2: 'colour' is no field"},
     {"coll_plan 1\nranks 2\nrank 0\n", "x.plan:3: the head has no collective"},
     {"coll_plan 1\ncollective allreduce\ntype i32\nranks 2\n"
-     "count 9223372036854775807\nrank 0\n", "larger than the address space"},
+     "count 9223372036854775807\nrank 0\n",
+     "larger than the address space"},
     {"coll_plan 1\ncollective broadcast\ntype i32\nranks 2\nroot 2\n"
-     "count 4\nrank 0\n", "root 2 is not within 0 to 1"},
+     "count 4\nrank 0\n",
+     "root 2 is not within 0 to 1"},
     {HEAD, "rank 0's part is missing"},
     {HEAD RANK(0, 1), "rank 1's part is missing"},
     {HEAD "rank 1\n", "x.plan:7: rank 1 stands where rank 0 must"},
@@ -206,15 +208,15 @@ static const struct {
     {HEAD "rank 0 count 5\n", "same count on every rank"},
     {HEAD "rank 0\nin_counts 1 2\n", "x.plan:8: in_counts: allreduce has none"},
     {HEAD "rank 0\n1 scale out[0,16)\n", "x.plan:8: step 1 stands where step "
-     "0 must"},
+                                         "0 must"},
     {HEAD "rank 0\nx\n", "x.plan:8: 'x' is neither a step's number"},
     {HEAD "rank 0\n0 add out[0,16)\n", "x.plan:8: step: there is no 'add'"},
     {HEAD "rank 0\n0 send peer 9 in[0,16)\n", "x.plan:8: peer 9 is not within "
-     "0 to 1"},
+                                              "0 to 1"},
     {HEAD "rank 0\n0 send peer 0 in[0,16)\n", "peer 0 is this rank itself"},
     {HEAD "rank 0\n0 send in[0,16)\n", "x.plan:8: send: 'peer' must follow"},
     {HEAD "rank 0\n0 send peer 1 in[0,20)\n", "ends behind rank 0's in, which "
-     "has 16 bytes"},
+                                              "has 16 bytes"},
     {HEAD "rank 0\n0 send peer 1 in[0,18446744073709551615)\n", "ends behind"},
     {HEAD "rank 0\n0 send peer 1 in[8,4)\n", "is no span such as"},
     {HEAD "rank 0\n0 send peer 1 in[2,6)\n", "whole elements of 4 bytes"},
@@ -223,22 +225,34 @@ static const struct {
     {HEAD "rank 0\n0 copy out[0,16) in[0,16)\n", "'from' and the source"},
     {HEAD "rank 0\n0 copy out[0,16) from in[0,8)\n", "have 8 and 16 bytes"},
     {HEAD "rank 0\n0 copy out[0,8) from out[4,12)\n", "overlap"},
+    {HEAD "rank 0\n0 recv_reduce peer 1 out[0,16) with\n", "x.plan:8: with: a "
+                                                           "span such as"},
+    {HEAD "rank 0\n0 recv_reduce peer 1 out[0,16) with in[0,8)\n", "have 8 and "
+                                                                   "16 bytes"},
+    {HEAD "rank 0\n0 recv_reduce peer 1 out[0,8) with out[4,12)\n", "overlap"},
+    {HEAD "rank 0\n0 recv peer 1 out[0,8) with in[0,8)\n", "'with' is not "
+                                                           "expected here"},
     {HEAD "rank 0\n0 scale out[0,4) left\n", "'left' is not expected here"},
     {HEAD "rank 0\n0 scale out[0,4) waits for 0\n", "no step before step 0"},
     {HEAD "rank 0\n0 copy out[0,4) from in[0,4)\n"
-     "1 scale out[0,4) waits for 1\n", "x.plan:9: waits for 1 is not within 0 "
+          "1 scale out[0,4) waits for 1\n",
+     "x.plan:9: waits for 1 is not within 0 "
      "to 0"},
     {HEAD "rank 0\n0 copy out[0,4) from in[0,4)\n"
-     "1 scale out[0,4) waits\n", "x.plan:9: waits: 'for' must follow"},
+          "1 scale out[0,4) waits\n",
+     "x.plan:9: waits: 'for' must follow"},
     {"coll_plan 1\ncollective allgatherv\ntype i32\nranks 2\ncount 4\n"
-     "rank 0\n0 copy out[0,4) from in[0,4)\n", "rank 0 has no out_counts"},
+     "rank 0\n0 copy out[0,4) from in[0,4)\n",
+     "rank 0 has no out_counts"},
     {"coll_plan 1\ncollective allgatherv\ntype i32\nranks 2\ncount 4\n"
      "rank 0\nout_counts 1 9223372036854775807\n0 scale out[0,4)\n",
      "larger than the address space"},
     {"coll_plan 1\ncollective allgatherv\ntype i32\nranks 2\ncount 4\n"
-     "rank 0\nout_counts 1\n", "x.plan:7: out_counts: a number is missing"},
+     "rank 0\nout_counts 1\n",
+     "x.plan:7: out_counts: a number is missing"},
     {"coll_plan 1\ncollective allgatherv\ntype i32\nranks 2\ncount 4\n"
-     "rank 0\nout_counts 0 1\nrank 1\nout_counts 1 1\n", "other counts than"},
+     "rank 0\nout_counts 0 1\nrank 1\nout_counts 1 1\n",
+     "other counts than"},
 };
 
 START_TEST(what_is_wrong_is_named)

@@ -120,7 +120,13 @@ static int take_wrong_peer(const struct group *g, int rank,
     return 1;
 }
 
-/* Move a span by one element, within its buffer. */
+/* A span that begins an element elsewhere, within its buffer. */
+static struct coll__span shifted(struct coll__span span, size_t size)
+{
+    span.off = span.off >= size ? span.off - size : span.off + size;
+    return span;
+}
+
 static int take_wrong_block(const struct group *g, int rank,
                             struct coll__plan *plan, int i)
 {
@@ -131,7 +137,36 @@ static int take_wrong_block(const struct group *g, int rank,
 
     if (!span->len || step->kind == STEP_ORDER)
         return 0;
-    span->off = span->off >= size ? span->off - size : span->off + size;
+    if (step->kind == STEP_RECV_REDUCE)
+        step->src = step->dst = shifted(step->dst, size);
+    else
+        *span = shifted(*span, size);
+    return 1;
+}
+
+/* Combine what comes with something else than the rank's own part. */
+static int take_wrong_operand(const struct group *g, int rank,
+                              struct coll__plan *plan, int i)
+{
+    struct coll__step *step = &plan->steps[i];
+
+    if (!step->src.len || step->kind != STEP_RECV_REDUCE)
+        return 0;
+    step->src = shifted(step->src, coll_type_size(g->cast.pbs[rank].type));
+    return 1;
+}
+
+/* Combine in place where the plan does not; then nobody has copied. */
+static int take_operand_in_place(const struct group *g, int rank,
+                                 struct coll__plan *plan, int i)
+{
+    struct coll__step *step = &plan->steps[i];
+
+    (void)g, (void)rank;
+    if (!step->src.len || step->kind != STEP_RECV_REDUCE ||
+        coll__same_span(&step->src, &step->dst))
+        return 0;
+    step->src = step->dst;
     return 1;
 }
 
@@ -167,6 +202,8 @@ static const struct {
     {"without a step", lose},
     {"with a wrong peer", take_wrong_peer},
     {"with a wrong block", take_wrong_block},
+    {"with a wrong operand", take_wrong_operand},
+    {"with an operand in place", take_operand_in_place},
     {"with a missing reduction", store_instead},
     {"with swapped operands", swap_operands},
 };

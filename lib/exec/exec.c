@@ -29,7 +29,7 @@ void coll__prog_address(struct coll__prog *prog, int i)
         return;
     }
     xfer->buf = prog_at(prog, &step->dst);
-    xfer->with = xfer->buf;
+    xfer->with = xfer->reduce ? prog_at(prog, &step->src) : NULL;
 }
 
 /* A number that no other run's sends have. */

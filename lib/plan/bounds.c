@@ -80,6 +80,9 @@ static int judge_both(const struct judge *j, int i)
 
     if (step->src.len != step->dst.len)
         return fault(j, i, "has spans that differ in length");
+    if (step->kind == STEP_RECV_REDUCE &&
+        coll__same_span(&step->src, &step->dst))
+        return COLL_OK;
     if (overlap(&step->src, &step->dst))
         return fault(j, i, "has spans that overlap");
     return COLL_OK;
@@ -97,10 +100,10 @@ static int judge_elements(const struct judge *j, int i)
 {
     const struct coll__step *step = &j->plan->steps[i];
 
-    if (!coll__step_reads_dst(step->kind))
+    if (!coll__step_reads_dst(step->kind) && step->kind != STEP_RECV_REDUCE)
         return COLL_OK;
     if (!is_whole(j, &step->dst) ||
-        (step->kind == STEP_REDUCE && !is_whole(j, &step->src)))
+        (step->kind != STEP_SCALE && !is_whole(j, &step->src)))
         return fault(j, i, "does not work on whole elements of %zu bytes",
                      coll_type_size(j->pb->type));
     if (step->kind == STEP_RECV_REDUCE && j->pb->is_user_op)

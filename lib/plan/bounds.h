@@ -6,8 +6,8 @@
 #include "lib/plan/plan.h"
 
 /* Judge each step of one rank's plan by itself: peers there are, writes within
- * OUT and TMP, spans of one length that do not overlap, whole elements, and no
- * RECV_REDUCE for a user's operation.
+ * OUT and TMP, spans of one length that lie apart or, of a RECV_REDUCE, are the
+ * same, whole elements, and no RECV_REDUCE for a user's operation.
  *
  * Errors:    COLL_ERR_INVALID with the fault in why[len].
  */

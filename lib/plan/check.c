@@ -156,17 +156,20 @@ static int combine_all(struct checker *c, int r, int step,
     return rc;
 }
 
-/* dst = op(dst, what), or op(what, dst) */
-static int reduce_into(struct checker *c, int r, int step,
-                       const struct coll__span *dst, int what_first)
+/* dst = op(operand, what), or op(what, operand); the operand is dst but for a
+ * RECV_REDUCE that names another. */
+static int reduce_into(struct checker *c, int r, int i)
 {
-    int rc = read_span(c, r, step, dst, &c->had);
+    const struct coll__step *step = &c->ranks[r].plan->steps[i];
+    const struct coll__span *operand =
+        step->kind == STEP_RECV_REDUCE ? &step->src : &step->dst;
+    int rc = read_span(c, r, i, operand, &c->had);
 
     c->now.n = 0;
     if (rc == COLL_OK)
-        rc = what_first ? combine_all(c, r, step, &c->what, &c->had, &c->now)
-                        : combine_all(c, r, step, &c->had, &c->what, &c->now);
-    return rc ? rc : write_span(c, r, dst, &c->now);
+        rc = step->src_first ? combine_all(c, r, i, &c->what, &c->had, &c->now)
+                             : combine_all(c, r, i, &c->had, &c->what, &c->now);
+    return rc ? rc : write_span(c, r, &step->dst, &c->now);
 }
 
 static int scale(struct checker *c, int r, int step,
@@ -196,9 +199,8 @@ static int run_local(struct checker *c, int r, int i)
     rc = read_span(c, r, i, &step->src, &c->what);
     if (rc)
         return rc;
-    return step->kind == STEP_COPY
-               ? write_span(c, r, &step->dst, &c->what)
-               : reduce_into(c, r, i, &step->dst, step->src_first);
+    return step->kind == STEP_COPY ? write_span(c, r, &step->dst, &c->what)
+                                   : reduce_into(c, r, i);
 }
 
 static int run_message(struct checker *c, int src, int i, int dst, int j)
@@ -215,8 +217,7 @@ static int run_message(struct checker *c, int src, int i, int dst, int j)
     if (rc)
         return rc;
     return recv->kind == STEP_RECV ? write_span(c, dst, &recv->dst, &c->what)
-                                   : reduce_into(c, dst, j, &recv->dst,
-                                                 recv->src_first);
+                                   : reduce_into(c, dst, j);
 }
 
 /* ---- events -------------------------------------------------------------- */

@@ -23,9 +23,13 @@ static void dump_step(const struct coll__plan *plan, int i,
         fprintf(to, " peer %d", step->peer);
     if (coll__step_writes_dst(step->kind))
         dump_span("", &step->dst, to);
-    if (coll__step_reads_src(step->kind))
+    if (step->kind == STEP_RECV_REDUCE) {
+        if (!coll__same_span(&step->src, &step->dst))
+            dump_span(" with", &step->src, to);
+    } else if (coll__step_reads_src(step->kind)) {
         dump_span(coll__step_writes_dst(step->kind) ? " from" : "", &step->src,
                   to);
+    }
     if (step->src_first)
         fputs(" left", to);
     if (w && w->first[i] < w->first[i + 1]) {

@@ -63,8 +63,14 @@ static int reads_last(const struct coll__plan *plan, int i)
     const struct coll__step *step = &plan->steps[i], *last = step - 1;
 
     return i && coll__step_writes_dst(last->kind) &&
-           step->src.buf == last->dst.buf && step->src.off == last->dst.off &&
-           step->src.len == last->dst.len;
+           coll__same_span(&step->src, &last->dst);
+}
+
+/* Does it combine in place? */
+static int reads_own_dst(const struct coll__step *step)
+{
+    return step->kind == STEP_RECV_REDUCE &&
+           coll__same_span(&step->src, &step->dst);
 }
 
 /* Number all ends.  Cut 0 is the start of all, for the spans that are empty. */
@@ -82,7 +88,9 @@ static int collect_all(struct cutter *c, const struct coll__plan *plan,
         if (coll__step_writes_dst(step->kind))
             rc = collect(c, &step->dst, &touches[i].dst);
         if (!rc && coll__step_reads_src(step->kind)) {
-            if (reads_last(plan, i))
+            if (reads_own_dst(step))
+                touches[i].src = touches[i].dst;
+            else if (reads_last(plan, i))
                 touches[i].src = touches[i - 1].dst;
             else
                 rc = collect(c, &step->src, &touches[i].src);

@@ -29,9 +29,10 @@
  *
  * The kinds are copy DST from SRC, reduce DST from SRC (DST = DST op SRC),
  * scale DST (for avg: divide by the ranks), send peer P SRC, recv peer P DST,
- * recv_reduce peer P DST, and order DST from SRC (moves nothing: what uses DST
- * waits for SRC).  A span is BUFFER[FROM,TO), in bytes, of in, out
- * or tmp.  "left" behind the spans of a reduction makes SRC the left operand.
+ * recv_reduce peer P DST with SRC (DST = SRC op what comes; without "with", SRC
+ * is DST), and order DST from SRC (moves nothing: what uses DST waits for SRC).
+ * A span is BUFFER[FROM,TO), in bytes, of in, out or tmp.  "left" behind the
+ * spans of a reduction makes SRC, or what comes, the left operand.
  * With "edges listed" a step may end in "waits for 0 2": the earlier steps that
  * must have finished.  The sends to one peer go out, and the receives from one
  * peer are taken, in the order of the list.

@@ -70,6 +70,21 @@ static int overlap(const struct coll__span *a, const struct coll__span *b)
            b->off < a->off + a->len && a->len && b->len;
 }
 
+/* What goes from one span to another. */
+static int judge_both(struct coll__loader *l, const struct coll__step *step)
+{
+    if (step->src.len != step->dst.len)
+        return coll__scan_fault(&l->scan,
+                                "source and destination have %zu "
+                                "and %zu bytes",
+                                step->src.len, step->dst.len);
+    if (overlap(&step->src, &step->dst) &&
+        !(step->kind == STEP_RECV_REDUCE &&
+          coll__same_span(&step->src, &step->dst)))
+        return coll__scan_fault(&l->scan, "source and destination overlap");
+    return COLL_OK;
+}
+
 static int read_spans(struct coll__loader *l, struct coll__step *step)
 {
     int writes = coll__step_writes_dst(step->kind), rc = COLL_OK;
@@ -78,7 +93,10 @@ static int read_spans(struct coll__loader *l, struct coll__step *step)
         rc = read_span(l, "destination", &step->dst);
     if (rc == COLL_OK && writes && step->dst.buf == BUF_IN)
         return coll__scan_fault(&l->scan, "destination: IN is read only");
-    if (rc || !coll__step_reads_src(step->kind))
+    if (step->kind == STEP_RECV_REDUCE)
+        step->src = step->dst; /* unless "with" follows */
+    if (rc || step->kind == STEP_RECV_REDUCE ||
+        !coll__step_reads_src(step->kind))
         return rc;
     if (writes && (!coll__scan_word(&l->scan) ||
                    !coll__scan_is(&l->scan, "from")))
@@ -86,12 +104,15 @@ static int read_spans(struct coll__loader *l, struct coll__step *step)
     rc = read_span(l, "source", &step->src);
     if (rc || !writes || step->kind == STEP_ORDER)
         return rc;
-    if (step->src.len != step->dst.len)
-        return coll__scan_fault(&l->scan, "source and destination have %zu "
-                                "and %zu bytes", step->src.len, step->dst.len);
-    if (overlap(&step->src, &step->dst))
-        return coll__scan_fault(&l->scan, "source and destination overlap");
-    return COLL_OK;
+    return judge_both(l, step);
+}
+
+/* The operand of a recv_reduce, behind "with". */
+static int read_operand(struct coll__loader *l, struct coll__step *step)
+{
+    int rc = read_span(l, "with", &step->src);
+
+    return rc ? rc : judge_both(l, step);
 }
 
 /* ---- a step --------------------------------------------------------------- */
@@ -180,8 +201,15 @@ static int read_rest(struct coll__loader *l, struct coll__step *step, int i)
     int is_reduction = step->kind == STEP_REDUCE ||
                        step->kind == STEP_RECV_REDUCE;
 
+    int rc;
+
     if (!coll__scan_word(&l->scan))
         return COLL_OK;
+    if (step->kind == STEP_RECV_REDUCE && coll__scan_is(&l->scan, "with")) {
+        rc = read_operand(l, step);
+        if (rc || !coll__scan_word(&l->scan))
+            return rc;
+    }
     if (is_reduction && coll__scan_is(&l->scan, "left")) {
         step->src_first = 1;
         if (!coll__scan_word(&l->scan))

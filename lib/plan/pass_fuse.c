@@ -13,12 +13,10 @@
 #include "lib/plan/number.h"
 #include "lib/plan/plan.h"
 #include "lib/trace/log.h"
-#include "lib/util/util.h"
 
 #include <stdlib.h>
 
 enum { NOBODY = -1, SEVERAL = -2 }; /* instead of a step */
-enum { DROPPED = -2 };              /* instead of a peer */
 
 struct fuser {
     struct coll__flow flow;
@@ -27,11 +25,6 @@ struct fuser {
     int *consumer; /* [n_steps]: of a RECV: NOBODY, SEVERAL, or a REDUCE */
     int *next_recv; /* [n_steps]: of a receive, the next from its peer */
 };
-
-static int same_span(const struct coll__span *a, const struct coll__span *b)
-{
-    return a->buf == b->buf && a->off == b->off && a->len == b->len;
-}
 
 /* Step i reads segments: note it with each step that wrote there. */
 static void note_read(struct fuser *f, const struct coll__plan *plan, int i,
@@ -43,7 +36,7 @@ static void note_read(struct fuser *f, const struct coll__plan *plan, int i,
         if (w < 0 || f->consumer[w] == i)
             continue;
         if (f->consumer[w] == NOBODY && plan->steps[i].kind == STEP_REDUCE &&
-            same_span(&plan->steps[i].src, &plan->steps[w].dst))
+            coll__same_span(&plan->steps[i].src, &plan->steps[w].dst))
             f->consumer[w] = i;
         else
             f->consumer[w] = SEVERAL;
@@ -61,7 +54,7 @@ static void note_write(struct fuser *f, const struct coll__plan *plan, int i)
         int w = f->writer[g];
 
         if (w >= 0 && f->consumer[w] == NOBODY &&
-            !same_span(span, &plan->steps[w].dst))
+            !coll__same_span(span, &plan->steps[w].dst))
             f->consumer[w] = SEVERAL;
         f->writer[g] = i;
         f->is_sent[g] = 0;
@@ -103,7 +96,7 @@ static void note_empty(struct fuser *f, const struct coll__plan *plan, int i)
     const struct coll__step *recv = &plan->steps[i], *next = recv + 1;
 
     if (recv->kind == STEP_RECV && !recv->dst.len && i + 1 < plan->n_steps &&
-        next->kind == STEP_REDUCE && same_span(&next->src, &recv->dst))
+        next->kind == STEP_REDUCE && coll__same_span(&next->src, &recv->dst))
         f->consumer[i] = i + 1;
 }
 
@@ -139,29 +132,13 @@ static void fuse_pairs(const struct fuser *f, struct coll__plan *plan)
 {
     for (int i = 0; i < plan->n_steps; i++)
         if (can_fuse(f, plan, i)) {
-            plan->steps[f->consumer[i]].kind = STEP_RECV_REDUCE;
-            plan->steps[f->consumer[i]].peer = plan->steps[i].peer;
-            plan->steps[i].peer = DROPPED;
+            struct coll__step *to = &plan->steps[f->consumer[i]];
+
+            to->kind = STEP_RECV_REDUCE;
+            to->peer = plan->steps[i].peer;
+            to->src = to->dst;
+            plan->steps[i].peer = COLL__DROPPED;
         }
-}
-
-/* Close the gaps; the scratch may have become smaller. */
-static void drop_fused(struct coll__plan *plan)
-{
-    int kept = 0;
-
-    plan->tmp_len = 0;
-    for (int i = 0; i < plan->n_steps; i++) {
-        const struct coll__step *step = &plan->steps[i];
-
-        if (step->peer == DROPPED)
-            continue;
-        if (step->dst.buf == BUF_TMP && coll__step_writes_dst(step->kind))
-            plan->tmp_len =
-                max_size(plan->tmp_len, step->dst.off + step->dst.len);
-        plan->steps[kept++] = *step;
-    }
-    plan->n_steps = kept;
 }
 
 static int fuser_init(struct fuser *f, const struct coll__plan *plan)
@@ -224,7 +201,7 @@ int coll__pass_fuse(struct coll__plan *plan)
     }
     if (status == COLL_OK) {
         fuse_pairs(&f, plan);
-        drop_fused(plan);
+        coll__plan_compact(plan);
     }
     fuser_fini(&f);
     return status;

@@ -33,8 +33,7 @@ int coll__step_writes_dst(enum coll__step_kind kind)
 
 int coll__step_reads_dst(enum coll__step_kind kind)
 {
-    return kind == STEP_REDUCE || kind == STEP_SCALE ||
-           kind == STEP_RECV_REDUCE;
+    return kind == STEP_REDUCE || kind == STEP_SCALE;
 }
 
 const char *coll__step_name(enum coll__step_kind kind)
@@ -155,6 +154,24 @@ void coll__plan_add(struct coll__plan *plan, const struct coll__step *step)
     plan->steps[plan->n_steps++] = *step;
     if (step->dst.buf == BUF_TMP)
         plan->tmp_len = max_size(plan->tmp_len, step->dst.off + step->dst.len);
+}
+
+void coll__plan_compact(struct coll__plan *plan)
+{
+    int kept = 0;
+
+    plan->tmp_len = 0;
+    for (int i = 0; i < plan->n_steps; i++) {
+        const struct coll__step *step = &plan->steps[i];
+
+        if (step->peer == COLL__DROPPED)
+            continue;
+        if (step->dst.buf == BUF_TMP && coll__step_writes_dst(step->kind))
+            plan->tmp_len =
+                max_size(plan->tmp_len, step->dst.off + step->dst.len);
+        plan->steps[kept++] = *step;
+    }
+    plan->n_steps = kept;
 }
 
 void *coll__plan_alloc(struct coll__plan *plan, int n, size_t size)

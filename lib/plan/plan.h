@@ -4,8 +4,8 @@
  * A plan is a list of steps over byte spans of three symbolic buffers.  It
  * holds no pointer, clock or communicator, so it can be cached, printed and
  * checked like any value.  The life of a plan: a builder (lib/algo) writes
- * naive steps; fuse and split rewrite them; coll__plan_link() infers which step
- * must wait for which from the spans that they share.
+ * naive steps; fuse and split rewrite them; coll__plan_link() infers
+ * which step must wait for which from the spans that they share.
  *
  * Order is part of the meaning: the sends to one peer go out, and the receives
  * from one peer are taken, in the order of the list.
@@ -56,15 +56,21 @@ struct coll__span {
     size_t off, len; /* bytes */
 };
 
+static inline int coll__same_span(const struct coll__span *a,
+                                  const struct coll__span *b)
+{
+    return a->buf == b->buf && a->off == b->off && a->len == b->len;
+}
+
 /* X(name, text, reads src, writes dst) */
-#define COLL_STEP_MAP(X)                                                    \
-    X(COPY, "copy", 1, 1)               /* dst = src */                     \
-    X(ORDER, "order", 1, 1) /* nothing: who uses dst waits for src */       \
-    X(REDUCE, "reduce", 1, 1)           /* dst = op(dst, src) */            \
-    X(SCALE, "scale", 0, 1)             /* dst = dst / nranks, for avg */   \
-    X(SEND, "send", 1, 0)               /* src to peer */                   \
-    X(RECV, "recv", 0, 1)               /* dst from peer */                 \
-    X(RECV_REDUCE, "recv_reduce", 0, 1) /* dst = op(dst, what peer sends) */
+#define COLL_STEP_MAP(X)                                                       \
+    X(COPY, "copy", 1, 1)     /* dst = src */                                  \
+    X(ORDER, "order", 1, 1)   /* nothing: who uses dst waits for src */        \
+    X(REDUCE, "reduce", 1, 1) /* dst = op(dst, src) */                         \
+    X(SCALE, "scale", 0, 1)   /* dst = dst / nranks, for avg */                \
+    X(SEND, "send", 1, 0)     /* src to peer */                                \
+    X(RECV, "recv", 0, 1)     /* dst from peer */                              \
+    X(RECV_REDUCE, "recv_reduce", 1, 1) /* dst = op(src, what peer sends) */
 
 enum coll__step_kind {
 #define X(name, text, reads, writes) STEP_##name,
@@ -73,9 +79,12 @@ enum coll__step_kind {
     N_STEP_KINDS
 };
 
+/* The spans of a step are equally long and lie apart, but for a RECV_REDUCE
+ * that combines in place: its src may be its dst. */
 struct coll__step {
     enum coll__step_kind kind : 16;
-    unsigned src_first : 1; /* of REDUCE: dst = op(src, dst) */
+    unsigned src_first : 1; /* of REDUCE: dst = op(src, dst); of RECV_REDUCE:
+                             * dst = op(what peer sends, src) */
     int peer;               /* -1 for a local step */
     struct coll__span dst, src;
 };
@@ -137,6 +146,10 @@ void coll__plan_add(struct coll__plan *plan, const struct coll__step *step);
 /* Return memory for n items of a builder's own, to free() at its end; NULL sets
  * the plan's status (logged). */
 void *coll__plan_alloc(struct coll__plan *plan, int n, size_t size);
+
+/* Take out the steps whose peer is COLL__DROPPED; the scratch may shrink. */
+enum { COLL__DROPPED = -2 };
+void coll__plan_compact(struct coll__plan *plan);
 
 /* Say whether a kind of step sends or receives; reads its dst; its name. */
 int coll__step_is_recv(enum coll__step_kind kind);

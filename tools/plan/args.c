@@ -48,9 +48,11 @@ static const char usage[] =
     "A plan file is lines of words; '#' begins a comment.  The head:\n"
     "  coll_plan 1               always the first line\n"
     "  collective allreduce      and type, ranks, count (elements)\n"
-    "  op sum, order free, root 0, algorithm NAME, chunk 0, and edges inferred\n"
+    "  op sum, order free, root 0, algorithm NAME, chunk 0, and edges "
+    "inferred\n"
     "                            or listed, may be left out\n"
-    "then each rank in turn, and its steps, numbered from 0, over bytes of in,\n"
+    "then each rank in turn, and its steps, numbered from 0, over bytes of "
+    "in,\n"
     "out and tmp:\n"
     "  rank 0 tmp 16 in_place    bytes of scratch; in_place where it is so\n"
     "  0 copy out[0,16) from in[0,16)\n"
@@ -59,11 +61,16 @@ static const char usage[] =
     "  3 reduce out[0,16) from tmp[0,16) left waits for 1 2\n"
     "The kinds are copy, reduce, scale (divide, for avg), send, recv,\n"
     "recv_reduce and order (moves nothing; what uses the first span waits for\n"
-    "the second).  'left': what comes is the left operand.  'waits for' goes\n"
-    "with 'edges listed' alone.  Collectives whose name ends in v have lines of\n"
-    "one number a rank behind a rank's line: in_counts, in_displs, out_counts,\n"
-    "out_displs.  The sends to one peer, and the receives from one, keep the\n"
-    "order of the list.\n";
+    "the second).  'recv_reduce peer 1 out[0,16) with in[0,16)': what comes "
+    "is\n"
+    "combined with in, not out.  'left': what comes is the left operand.  "
+    "'waits\n"
+    "for' goes with 'edges listed' alone.  Collectives whose name ends in v "
+    "have\n"
+    "lines of one number a rank behind a rank's line: in_counts, in_displs,\n"
+    "out_counts, out_displs.  The sends to one peer, and the receives from "
+    "one,\n"
+    "keep the order of the list.\n";
 
 enum {
     OPT_EXPLAIN = 256,

@@ -99,7 +99,10 @@ static void draw_step(const struct coll__step *step, int r, int i)
     if (coll__step_writes_dst(step->kind))
         draw_span(&step->dst);
     if (coll__step_reads_src(step->kind)) {
-        fputs(coll__step_writes_dst(step->kind) ? " from " : "", stdout);
+        fputs(step->kind == STEP_RECV_REDUCE      ? " with "
+              : coll__step_writes_dst(step->kind) ? " from "
+                                                  : "",
+              stdout);
         draw_span(&step->src);
     }
     printf("\"%s];\n", step->peer >= 0 ? ", style=filled" : "");
