@@ -378,7 +378,7 @@ static int many_shapes(struct world_rank *me)
 START_TEST(kept_requests_are_bounded_by_number_and_scratch)
 {
     setenv("COLL_ALGO", "recursive_doubling", 1);
-    ck_assert_int_eq(world_fork(2, many_shapes, NULL, DEADLINE), 0);
+    ck_assert_int_eq(world_fork(4, many_shapes, NULL, DEADLINE), 0);
 }
 END_TEST
 

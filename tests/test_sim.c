@@ -106,7 +106,7 @@ static const struct exception exceptions[] = {
     {COLL_ALLREDUCE, "hierarchical", 0.10, 0.20, LEVELS},
     {COLL_ALLREDUCE, "knomial", 0.15, 0.10, ODD},
     {COLL_ALLREDUCE, "one_shot", 0.20, 0.10, ODD},
-    {COLL_ALLREDUCE, "pat", 0.30, 0.20, EMPTY},
+    {COLL_ALLREDUCE, "pat", 0.35, 0.20, EMPTY},
     {COLL_ALLREDUCE, "rabenseifner", 0.50, 0.10, EMPTY},
     {COLL_ALLREDUCE, "recursive_doubling", 0.10, 0.25, OVERLAP},
     {COLL_ALLREDUCE, "two_shot", 0.20, 0.20, ODD},

@@ -5,7 +5,7 @@
  * round k it gets from rank r + 2^k what that one has (as many as are still
  * missing) and gives its own to r - 2^k.  At the end the blocks are turned into
  * place.  With n bytes from each rank,
- * T = ceil(log2 p) alpha + (p-1) n beta + (p+1) n gamma.  Best for small n.
+ * T = ceil(log2 p) alpha + (p-1) n beta + p n gamma.  Best for small n.
  *
  *   p = 5, one column a rank, scratch from the top
  *     start        round 0      round 1      round 2
@@ -51,7 +51,8 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-/* The last message waits for the rounds that bring what it carries, no more. */
+/* The last message waits for the rounds that bring what it carries, no more.
+ * The first one leaves from IN, while the own block goes to scratch. */
 static double cost(const struct coll__problem *pb)
 {
     const struct coll__view *view = pb->view;
@@ -69,7 +70,7 @@ static double cost(const struct coll__problem *pb)
         else
             last = max_double(ready + come, time + bytes);
     }
-    return last + coll__cost_work(view, (p + 1) * n);
+    return last + coll__cost_work(view, p * n);
 }
 
 const struct coll__algo coll__algo_allgather_bruck = {

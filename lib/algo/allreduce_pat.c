@@ -84,6 +84,8 @@ static double cost(const struct coll__problem *pb)
     inner.type = COLL_U8; /* blocks may be shorter than an element */
     inner.count = coll__problem_bytes(pb) / (size_t)pb->nranks;
     time = coll__algo_find(inner.collective, "pat")->cost(&inner);
+    if (pb->nranks > 1) /* the result leaves while it is put into OUT */
+        time -= coll__cost_work(pb->view, (double)inner.count);
     inner.collective = COLL_ALLGATHER;
     return time + coll__algo_find(inner.collective, "pat")->cost(&inner);
 }

@@ -93,8 +93,9 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
 /* The last round, if short, carries only what came in rounds of distances below
  * the number of blocks that are left, but waits for the buffer that the one
- * before leaves from.  Where groups share their way out, ranks wait for each
- * other and pack half of what leaves meanwhile. */
+ * before leaves from.  A block that leaves alone does so from IN, at once.  Where
+ * groups share their way out, ranks wait for each other and pack half of what
+ * leaves meanwhile. */
 static double cost(const struct coll__problem *pb)
 {
     const struct coll__view *view = pb->view;
@@ -102,13 +103,17 @@ static double cost(const struct coll__problem *pb)
     int p = pb->nranks, last = 1 << log2_up(p) >> 1;
 
     for (int k = 0; 1 << k < p; k++) {
-        double len = n * count_bit(p, k), work = coll__cost_work(view, len);
+        int is_alone = count_bit(p, k) == 1;
+        double len = n * count_bit(p, k);
+        double work = is_alone ? 0 : coll__cost_work(view, len);
         double come = coll__cost_shift(view, 1 << k, len);
 
         if (k && view->n_levels > 1)
             work /= 2;
-        if (k && 1 << k == last && len <= COLL__EAGER) {
+        if (k && 1 << k == last && (is_alone || len <= COLL__EAGER)) {
             begun = max_double(ready, begun + view->levels[0].overhead) + work;
+            if (is_alone)
+                begun = coll__cost_ring_next(view, len);
             time = max_double(begun + come, time);
             break;
         }

@@ -10,8 +10,8 @@
  * power of two.
  *
  * With n bytes a part,
- * T = ceil(log2 p) alpha + (p-1) n (beta + gamma) + (p+1) n gamma to pack.
- * Best for small and middle n, the more the dearer the far links are.
+ * T = ceil(log2 p) alpha + (p-1) n (beta + gamma) + (p+1) n gamma to pack, or
+ * n gamma for up to 3 ranks, whose messages are single parts of IN.  Best for small and middle n, the more the dearer the far links are.
  *
  *   p = 4, rank 3's sums x: part    0: 3   2: 1   1: 2   3: 0
  *     round 0: sends x = 1 3 to rank 2, gets from rank 0 what it adds to 0 2
@@ -115,7 +115,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-/* All is packed before the first message.  The last round's one sum, if short,
+/* All is packed before the first message, but for what IN has as one.  The last round's one sum, if short,
  * leaves when all is in that is added to it: of the rounds whose distance is
  * below the number of sums behind it. */
 static double cost(const struct coll__problem *pb)
@@ -126,7 +126,7 @@ static double cost(const struct coll__problem *pb)
 
     if (p < 2)
         return 0;
-    ready = time = coll__cost_work(view, (p + 1) * n);
+    ready = time = coll__cost_work(view, p > 3 ? (p + 1) * n : n);
     for (int d = 1; d < p; d *= 2) {
         double len = n * ((p + d - 1) / (2 * d));
         double work = coll__cost_work(view, len);

@@ -12,6 +12,7 @@ libcore_la_SOURCES += \
 	%D%/load_step.c \
 	%D%/memory.c %D%/memory.h \
 	%D%/number.c %D%/number.h \
+	%D%/pass_forward.c \
 	%D%/pass_fuse.c \
 	%D%/pass_split.c \
 	%D%/plan.c %D%/plan.h \

@@ -4,7 +4,7 @@
  * A plan is a list of steps over byte spans of three symbolic buffers.  It
  * holds no pointer, clock or communicator, so it can be cached, printed and
  * checked like any value.  The life of a plan: a builder (lib/algo) writes
- * naive steps; fuse and split rewrite them; coll__plan_link() infers
+ * naive steps; forward, fuse and split rewrite them; coll__plan_link() infers
  * which step must wait for which from the spans that they share.
  *
  * Order is part of the meaning: the sends to one peer go out, and the receives
@@ -157,6 +157,11 @@ int coll__step_reads_src(enum coll__step_kind kind);
 int coll__step_writes_dst(enum coll__step_kind kind);
 int coll__step_reads_dst(enum coll__step_kind kind);
 const char *coll__step_name(enum coll__step_kind kind);
+
+/* Let steps read the source of a COPY instead of what it wrote, where that
+ * source is not written again, and drop each COPY that then has no reader.
+ * Never changes the result, and adds no wait.  COLL_OK or COLL_ERR_NOMEM. */
+int coll__pass_forward(struct coll__plan *plan);
 
 /* Turn RECV into scratch and the REDUCE that alone reads it into one
  * RECV_REDUCE.  Never changes the result.  COLL_OK or COLL_ERR_NOMEM. */

@@ -213,8 +213,12 @@ int coll__plan_build(const struct coll__algo *algo,
 
     *plan = (struct coll__plan){.algorithm = algo->name, .runs_as_listed = 1};
     status = algo->build(pb, plan);
+    if (status == COLL_OK) /* a send from IN keeps no reduction apart */
+        status = coll__pass_forward(plan);
     if (status == COLL_OK && !pb->is_user_op) /* only exec can call it */
         status = coll__pass_fuse(plan);
+    if (status == COLL_OK && !pb->is_user_op) /* for what fuse has made */
+        status = coll__pass_forward(plan);
     if (status == COLL_OK)
         status = coll__pass_split(plan, chunk);
     if (status == COLL_OK)

@@ -49,7 +49,7 @@ int coll__algo_is_forced(const struct coll__algo *algo, const char *forced,
 const char *coll__algo_refuses(const struct coll__algo *algo,
                                const struct coll__problem *pb);
 
-/* Build, fuse, split and link one rank's plan.
+/* Build, forward, fuse, split and link one rank's plan.
  *
  * Ownership: *plan is the caller's, to end by coll__plan_fini(); empty on
  *            failure.

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* pass_forward.c - read a COPY's source instead of what it wrote.
+ *
+ *   copy out from in                        send in
+ *   send out                          ->    recv_reduce out with in
+ *   recv_reduce out with out
+ *
+ * A step that reads within what a COPY wrote, and which nobody has written
+ * since, reads the same bytes of the COPY's source, provided that no step
+ * behind the COPY writes there: so nobody has to wait for the step who did not
+ * before, and two ranks cannot come to wait for each other.  A COPY is dropped
+ * when nobody reads any more what it wrote, neither a step nor, in OUT, the
+ * caller.  A span that lies partly outside a COPY stays as it is.
+ */
+#include "lib/plan/flow.h"
+#include "lib/plan/plan.h"
+#include "lib/trace/log.h"
+
+#include <stdlib.h>
+
+struct forwarder {
+    struct coll__flow flow;
+    int *writer;   /* [segments]: the step that wrote it last, so far or in
+                    * all; -1 none */
+    char *is_kept; /* [n_steps]: of a COPY: its source is not written again */
+    char *is_read; /* [n_steps]: somebody reads what it wrote */
+};
+
+static int forwarder_init(struct forwarder *f, const struct coll__plan *plan)
+{
+    size_t n = (size_t)plan->n_steps + 1;
+
+    if (coll__flow_init(&f->flow, plan))
+        return COLL_ERR_NOMEM;
+    f->writer = malloc(((size_t)f->flow.n_segments + 1) * sizeof(int));
+    f->is_kept = calloc(n, 1);
+    f->is_read = calloc(n, 1);
+    if (!f->writer || !f->is_kept || !f->is_read) {
+        log_error("plan", "no memory to forward the copies of %d steps",
+                  plan->n_steps);
+        return COLL_ERR_NOMEM;
+    }
+    return COLL_OK;
+}
+
+static void forwarder_fini(struct forwarder *f)
+{
+    coll__flow_fini(&f->flow);
+    free(f->writer);
+    free(f->is_kept);
+    free(f->is_read);
+}
+
+static void forget_writers(struct forwarder *f)
+{
+    for (int g = 0; g < f->flow.n_segments; g++)
+        f->writer[g] = -1;
+}
+
+static void note_write(struct forwarder *f, int i)
+{
+    struct coll__segments s = f->flow.touches[i].dst;
+
+    for (int g = s.from; g < s.to; g++)
+        f->writer[g] = i;
+}
+
+/* Find the copies whose source is not written behind them. */
+static void find_kept(struct forwarder *f, const struct coll__plan *plan)
+{
+    forget_writers(f);
+    for (int i = 0; i < plan->n_steps; i++)
+        note_write(f, i);
+    for (int i = 0; i < plan->n_steps; i++) {
+        struct coll__segments s = f->flow.touches[i].src;
+        int last = -1;
+
+        for (int g = s.from; g < s.to; g++)
+            last = f->writer[g] > last ? f->writer[g] : last;
+        f->is_kept[i] = plan->steps[i].kind == STEP_COPY && last < i;
+    }
+}
+
+/* The step that wrote all of it last; -1 for none or several. */
+static int writer_of(const struct forwarder *f, struct coll__segments s)
+{
+    int writer = s.from < s.to ? f->writer[s.from] : -1;
+
+    for (int g = s.from; g < s.to; g++)
+        if (f->writer[g] != writer)
+            return -1;
+    return writer;
+}
+
+static void note_read(struct forwarder *f, struct coll__segments s)
+{
+    for (int g = s.from; g < s.to; g++)
+        if (f->writer[g] >= 0)
+            f->is_read[f->writer[g]] = 1;
+}
+
+/* Step i reads src: let it read the source of the copy that wrote it. */
+static void forward(struct forwarder *f, struct coll__plan *plan, int i)
+{
+    struct coll__step *step = &plan->steps[i];
+    struct coll__segments s = f->flow.touches[i].src;
+    int w = writer_of(f, s);
+    const struct coll__step *copy = &plan->steps[w < 0 ? 0 : w];
+
+    if (w < 0 || !f->is_kept[w] || step->kind == STEP_ORDER) {
+        note_read(f, s);
+        return;
+    }
+    step->src.buf = copy->src.buf;
+    step->src.off += copy->src.off - copy->dst.off;
+    f->is_kept[i] = step->kind == STEP_COPY;
+}
+
+/* What is in OUT at the end is read by the caller. */
+static void note_results(struct forwarder *f, const struct coll__plan *plan)
+{
+    for (int i = 0; i < plan->n_steps; i++)
+        if (plan->steps[i].dst.buf == BUF_OUT)
+            note_read(f, f->flow.touches[i].dst);
+}
+
+static int has_copy(const struct coll__plan *plan)
+{
+    for (int i = 0; i < plan->n_steps; i++)
+        if (plan->steps[i].kind == STEP_COPY)
+            return 1;
+    return 0;
+}
+
+static void forward_all(struct forwarder *f, struct coll__plan *plan)
+{
+    find_kept(f, plan);
+    forget_writers(f);
+    for (int i = 0; i < plan->n_steps; i++) {
+        enum coll__step_kind kind = plan->steps[i].kind;
+
+        forward(f, plan, i);
+        /* an ORDER leaves what it is said to write, for others to read */
+        if (coll__step_reads_dst(kind) || kind == STEP_ORDER)
+            note_read(f, f->flow.touches[i].dst);
+        note_write(f, i);
+    }
+    note_results(f, plan);
+    for (int i = 0; i < plan->n_steps; i++)
+        if (plan->steps[i].kind == STEP_COPY && !f->is_read[i])
+            plan->steps[i].peer = COLL__DROPPED;
+    coll__plan_compact(plan);
+}
+
+int coll__pass_forward(struct coll__plan *plan)
+{
+    struct forwarder f = {0};
+    int rc;
+
+    if (!has_copy(plan))
+        return COLL_OK;
+    rc = forwarder_init(&f, plan);
+    if (rc == COLL_OK)
+        forward_all(&f, plan);
+    forwarder_fini(&f);
+    return rc;
+}
