@@ -61,7 +61,7 @@ static int find_onward(const struct coll__plan *plan, int i)
         const struct coll__step *step = &plan->steps[next];
 
         if (step->kind == STEP_SEND && plan->n_deps[next] == 1 &&
-            coll__span_is(&step->src, &plan->steps[i].dst))
+            coll__same_span(&step->src, &plan->steps[i].dst))
             return plan->same[next];
     }
     return 0;

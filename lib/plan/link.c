@@ -93,7 +93,7 @@ static void sends(struct linker *l, const struct coll__plan *plan, int step)
     int other = s.from < s.to ? l->sent[s.from] : -1;
 
     if (other >= 0 &&
-        !coll__span_is(&plan->steps[other].src, &plan->steps[step].src))
+        !coll__same_span(&plan->steps[other].src, &plan->steps[step].src))
         other = -1;
     for (int i = s.from; i < s.to; i++) {
         if (l->sent[i] != other)

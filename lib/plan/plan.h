@@ -107,12 +107,6 @@ struct coll__plan {
     int *n_deps, *first_after, *after, *same;
 };
 
-static inline int coll__span_is(const struct coll__span *a,
-                                const struct coll__span *b)
-{
-    return a->buf == b->buf && a->off == b->off && a->len == b->len;
-}
-
 /* Say whether a collective combines elements. */
 int coll__reduces(enum coll_collective collective);
 
