@@ -182,6 +182,13 @@ static inline void plan_finish(const struct coll__problem *pb,
                                                   .dst = dst});
 }
 
+/* What follows may be done piece by piece while what came before is: see
+ * coll__pass_split(). */
+static inline void plan_next_phase(struct coll__plan *plan)
+{
+    plan->phase++;
+}
+
 static inline int plan_status(const struct coll__plan *plan)
 {
     return plan->status;

@@ -29,6 +29,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     coll__plan_combine(plan, &all, pb->order);
     plan_finish(pb, plan, all.own);
 
+    plan_next_phase(plan);
     for (int d = 1; d < p; d++)
         plan_send(plan, (r + d) % p, all.own);
     for (int d = 1; d < p; d++)

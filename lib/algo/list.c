@@ -26,6 +26,7 @@
     X(reduce_scatter_ring)           \
     X(reduce_scatter_halving)        \
     X(reduce_scatter_pat)            \
+    X(broadcast_direct)              \
     X(broadcast_binomial)            \
     X(broadcast_chain)               \
     X(broadcast_knomial)             \

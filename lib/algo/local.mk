@@ -25,6 +25,7 @@ libcore_la_SOURCES += \
 	%D%/barrier_hierarchical.c \
 	%D%/blocks.c \
 	%D%/broadcast_binomial.c \
+	%D%/broadcast_direct.c \
 	%D%/broadcast_chain.c \
 	%D%/broadcast_double_tree.c \
 	%D%/broadcast_hierarchical.c \

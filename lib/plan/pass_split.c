@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #define ALIGN 64 /* a multiple of every element size */
+#define PLACES (2 * COLL__MAX_PIECES) /* more than a step has pieces */
 
 /* What a step works on; an ORDER step moves nothing. */
 static size_t step_len(const struct coll__step *step)
@@ -46,41 +47,71 @@ static struct coll__step piece_of(const struct coll__step *step, size_t chunk,
     return part;
 }
 
-/* From the last step to the first, so that no piece overwrites a step that is
- * still to be cut. */
-static void cut_all(struct coll__plan *plan, size_t chunk, int n_all)
+/* Where piece k of a step stands; without phases, all at one place. */
+static unsigned place_of(const struct coll__plan *plan,
+                         const struct coll__step *step, int k)
 {
-    int to = n_all;
+    return plan->phase ? (unsigned)k + step->phase : 0;
+}
 
-    for (int i = plan->n_steps - 1; i >= 0 && to > i + 1; i--) {
-        struct coll__step step = plan->steps[i];
-        int n = n_pieces(&step, chunk);
+/* How many pieces stand at each place; returns how many there are. */
+static int count_pieces(const struct coll__plan *plan, size_t chunk,
+                        int *n_at)
+{
+    int n_all = 0;
 
-        to -= n;
-        for (int k = 0; k < n; k++)
-            plan->steps[to + k] = n > 1 ? piece_of(&step, chunk, k) : step;
+    for (int i = 0; i < plan->n_steps; i++) {
+        int n = n_pieces(&plan->steps[i], chunk);
+
+        for (int k = 0; k < n && n_at; k++)
+            n_at[place_of(plan, &plan->steps[i], k)]++;
+        n_all += n;
+    }
+    return n_all;
+}
+
+/* Place by place, and at each in the order of the steps. */
+static void cut_all(const struct coll__plan *plan, size_t chunk, int *n_at,
+                    int n_places, struct coll__step *to)
+{
+    for (int place = 0, first = 0, n; place < n_places; place++) {
+        n = n_at[place];
+        n_at[place] = first;
+        first += n;
+    }
+    for (int i = 0; i < plan->n_steps; i++) {
+        const struct coll__step *step = &plan->steps[i];
+        int n = n_pieces(step, chunk);
+
+        for (int k = 0; k < n; k++) {
+            int *at = &n_at[place_of(plan, step, k)];
+
+            to[(*at)++] = n > 1 ? piece_of(step, chunk, k) : *step;
+        }
     }
 }
 
 int coll__pass_split(struct coll__plan *plan, size_t chunk)
 {
+    int n_places = PLACES + (int)plan->phase, *n_at;
+    int n_all = chunk ? count_pieces(plan, chunk, NULL) : plan->n_steps;
     struct coll__step *steps;
-    int n_all = 0;
 
-    if (!chunk)
+    if (n_all == plan->n_steps)
         return COLL_OK;
-    for (int i = 0; i < plan->n_steps; i++)
-        n_all += n_pieces(&plan->steps[i], chunk);
-    if (n_all > plan->cap_steps) {
-        steps = realloc(plan->steps, (size_t)n_all * sizeof(*steps));
-        if (!steps) {
-            log_error("plan", "no memory for a plan of %d steps", n_all);
-            return COLL_ERR_NOMEM;
-        }
-        plan->steps = steps;
-        plan->cap_steps = n_all;
+    n_at = calloc((size_t)n_places, sizeof(*n_at));
+    steps = malloc((size_t)n_all * sizeof(*steps));
+    if (!n_at || !steps) {
+        log_error("plan", "no memory for a plan of %d steps", n_all);
+        free(n_at);
+        free(steps);
+        return COLL_ERR_NOMEM;
     }
-    cut_all(plan, chunk, n_all);
-    plan->n_steps = n_all;
+    count_pieces(plan, chunk, n_at);
+    cut_all(plan, chunk, n_at, n_places, steps);
+    free(n_at);
+    free(plan->steps);
+    plan->steps = steps;
+    plan->n_steps = plan->cap_steps = n_all;
     return COLL_OK;
 }

@@ -85,6 +85,7 @@ struct coll__step {
     enum coll__step_kind kind : 16;
     unsigned src_first : 1; /* of REDUCE: dst = op(src, dst); of RECV_REDUCE:
                              * dst = op(what peer sends, src) */
+    unsigned phase : 15;    /* see coll__pass_split() */
     int peer;               /* -1 for a local step */
     struct coll__span dst, src;
 };
@@ -93,6 +94,7 @@ struct coll__plan {
     struct coll__step *steps;
     int n_steps, cap_steps;
     int status;     /* of the building so far */
+    unsigned phase; /* of the steps that are added */
     size_t tmp_len; /* bytes of BUF_TMP */
     const char *algorithm;
 
@@ -163,7 +165,13 @@ int coll__pass_fuse(struct coll__plan *plan);
 
 /* Recut steps longer than chunk bytes (a multiple of the element size; 0 leaves
  * the plan alone) into pieces, so that a piece can go on while the next comes
- * in.  Both ends of a message are cut alike.  COLL_OK or COLL_ERR_NOMEM. */
+ * in.  Both ends of a message are cut alike.  COLL_OK or COLL_ERR_NOMEM.
+ *
+ * The pieces of a builder's phases are interleaved: piece k of phase f stands
+ * with piece k + 1 of phase f - 1, so that the phases run side by side and what
+ * one leaves is still in the cache when the next needs it.  For that a phase
+ * must use only what earlier ones left in spans of the same lengths, and all
+ * ranks must agree on the phase of a message. */
 int coll__pass_split(struct coll__plan *plan, size_t chunk);
 
 /* Infer the edges: read after write, write after read, write after write.
