@@ -117,3 +117,4 @@ benchmarks_barrier_lat_CPPFLAGS = $(bench_lat) -DBENCH_OP=bench_barrier
 benchmarks_allreduce_repro_SOURCES = %D%/allreduce_repro.c
 
 include %D%/plan/local.mk
+include %D%/rivals/local.mk

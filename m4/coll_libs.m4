@@ -154,6 +154,50 @@ AC_DEFUN([COLL_OPTIONAL_LIBS], [
     CPPFLAGS=$coll_saved_cppflags
     AC_LANG_POP([C++])])
   COLL_DECIDE([simgrid], [SIMGRID], [libsimgrid-dev])
+  COLL_RIVALS
+])
+
+# COLL_RIVAL_PKG(NAME, VARIABLE, MODULE, DEBIAN-PACKAGE): a library to compare with,
+# not under sanitizers: what they find in it is not ours, nor are its figures its own.
+AC_DEFUN([COLL_RIVAL_PKG], [
+  COLL_OPTION([$1], [benchmarks/compare measures it])
+  AS_IF([test "x$COLL_SANITIZERS" != xnone], [want_$1=no])
+  COLL_TRY_PKG([$1], [$2], [$3])
+  COLL_DECIDE([$1], [$2], [$4])
+])
+
+AC_DEFUN([COLL_RIVALS], [
+  COLL_RIVAL_PKG([openmpi], [OPENMPI], [ompi-c], [openmpi-bin libopenmpi-dev])
+  COLL_RIVAL_PKG([mpich], [MPICH], [mpich], [mpich libmpich-dev])
+
+  COLL_OPTION([gloo], [benchmarks/compare measures it])
+  COLL_HEADER_BELOW([gloo], [gloo/context.h])
+  AS_IF([test "x$COLL_SANITIZERS" != xnone], [want_gloo=no])
+  have_gloo=no
+  GLOO_CFLAGS=
+  GLOO_LIBS=
+  AS_IF([test "x$want_gloo" != xno], [
+    AC_LANG_PUSH([C++])
+    coll_saved_cppflags=$CPPFLAGS
+    coll_saved_ldflags=$LDFLAGS
+    coll_saved_libs=$LIBS
+    AS_IF([test -n "$dir_gloo"],
+      [GLOO_CFLAGS="-I$dir_gloo/include"
+       GLOO_LIBS="-L$dir_gloo/lib -Wl,-rpath,$dir_gloo/lib"])
+    GLOO_LIBS="$GLOO_LIBS -lgloo"
+    CPPFLAGS="$CPPFLAGS $GLOO_CFLAGS"
+    LIBS="$LIBS $GLOO_LIBS"
+    AC_MSG_CHECKING([for gloo])
+    AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <gloo/rendezvous/context.h>]],
+      [[gloo::rendezvous::Context context(0, 1);]])], [have_gloo=yes])
+    AC_MSG_RESULT([$have_gloo])
+    CPPFLAGS=$coll_saved_cppflags
+    LDFLAGS=$coll_saved_ldflags
+    LIBS=$coll_saved_libs
+    AC_LANG_POP([C++])])
+  AC_SUBST([GLOO_CFLAGS])
+  AC_SUBST([GLOO_LIBS])
+  COLL_DECIDE([gloo], [GLOO], [libgloo-dev])
 ])
 
 AC_DEFUN([COLL_SUMMARY], [
@@ -169,6 +213,7 @@ libcoll $PACKAGE_VERSION
   oneDNN       $have_onednn
   Check        $have_check
   SimGrid      $have_simgrid
+  rivals       Open MPI $have_openmpi, MPICH $have_mpich, Gloo $have_gloo
   prefix       $prefix
 "])
 ])

@@ -40,6 +40,7 @@ most="$base lib/trace"
     may tools/common
     may tools/plan $most lib/plan lib/algo lib/topo
     may benchmarks include/coll coll tools/common
+    may benchmarks/rivals include/coll coll tools/common
     may benchmarks/plan include/coll lib/algo lib/plan lib/util
     may trainer include/coll coll
 }

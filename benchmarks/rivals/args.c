@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* args.c - the command line.  What is wrong gets one sentence on stderr and exit
+ * status 2.
+ */
+#include "benchmarks/rivals/compare.h"
+#include "tools/common/size.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const op_names[PEER_N_OPS] = {"allreduce",      "broadcast",
+                                          "allgather",      "reduce_scatter",
+                                          "alltoall",       "barrier"};
+
+int say(const char *format, ...)
+{
+    va_list list;
+
+    fprintf(stderr, "%s: ", program_invocation_short_name);
+    va_start(list, format);
+    vfprintf(stderr, format, list);
+    va_end(list);
+    fputc('\n', stderr);
+    return 1;
+}
+
+enum { OPT_WITHIN = 256 };
+
+static const struct option options[] = {
+    {"quick", no_argument, NULL, 'q'},
+    {"gate", required_argument, NULL, 'g'},
+    {"ranks", required_argument, NULL, 'n'},
+    {"collectives", required_argument, NULL, 'c'},
+    {"sizes", required_argument, NULL, 's'},
+    {"only", required_argument, NULL, 'l'},
+    {"rounds", required_argument, NULL, 'r'},
+    {"time", required_argument, NULL, 't'},
+    {"within", required_argument, NULL, OPT_WITHIN},
+    {"json", required_argument, NULL, 'j'},
+    {"plot", required_argument, NULL, 'p'},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0},
+};
+
+static const char help[] =
+    "Measure libcoll and the other libraries of this machine through the same\n"
+    "loop, in turns, and say how many times as long the best of them takes.\n\n"
+    "  -q, --quick           fewer sizes and rounds: under 5 minutes\n"
+    "  -g, --gate RATIO      exit status 1 when a cell is below this ratio\n"
+    "  -n, --ranks LIST      numbers of ranks (default 2,4,8)\n"
+    "  -c, --collectives LIST  of allreduce, broadcast, allgather,\n"
+    "                        reduce_scatter, alltoall, barrier (default all)\n"
+    "  -s, --sizes LIST      bytes (default 8,64,1K,8K,32K,256K,1M,4M,16M,64M;\n"
+    "                        --quick: 8,1K,32K,256K,1M,16M,64M)\n"
+    "  -l, --only LIST       of libcoll, openmpi, openmpi-sm, openmpi-ucx, mpich,\n"
+    "                        gloo; libcoll always takes part (default all)\n"
+    "  -r, --rounds N        rounds a cell, at most 25 (default 7; --quick: 3)\n"
+    "  -t, --time SECONDS    of samples, a library and round (default 0.1;\n"
+    "                        --quick: 0.03)\n"
+    "      --within SECONDS  do with fewer rounds, 2 at least, so that all ends by\n"
+    "                        then (default 1440; --quick: 270)\n"
+    "  -j, --json FILE       write all figures there\n"
+    "  -p, --plot FILE       draw the ratios: .svg or .png, by gnuplot\n"
+    "  -h, --help            print this and exit\n"
+    "  -V, --version         print the version and exit\n\n"
+    "A size is the vector of allreduce and broadcast, the whole output of\n"
+    "allgather, and the whole input of reduce_scatter and alltoall on each rank;\n"
+    "an element a block at least.  Elements are f32, reductions are sums.  Every\n"
+    "rank's buffers are pages of its own; their content is new for each operation\n"
+    "and results are compared element by element.\n"
+    "The ratio is the best rival's time over libcoll's: above 1 libcoll wins.\n"
+    "spread: (largest - smallest round) / median, the larger of libcoll's and the\n"
+    "best rival's.  limit: the share of what the machine could do at best, by the\n"
+    "bytes that must be read and written and the flags that must be seen.\n"
+    "p99: of single 8-byte operations and barriers of libcoll.\n"
+    "Open MPI runs as it is, with --mca coll_sm_priority 100, and with --mca pml\n"
+    "ucx (and pml_ucx_tls any, which shared memory needs).  Ranks are bound to\n"
+    "cores where there are enough, Gloo's are not.\n"
+    "Exit status: 0, 1 when something failed or was wrong or is below the gate,\n"
+    "2 for wrong usage.\n";
+
+/* ---- values ----------------------------------------------------------------- */
+
+__attribute__((format(printf, 1, 2))) static int bad(const char *format, ...)
+{
+    char text[256];
+    va_list list;
+
+    va_start(list, format);
+    vsnprintf(text, sizeof(text), format, list);
+    va_end(list);
+    say("%s", text);
+    return 2;
+}
+
+static int take_number(const char *text, const char *what, double least,
+                       double most, double *number)
+{
+    char *end;
+    double value = strtod(text, &end);
+
+    if (end == text || *end || !(value >= least) || value > most)
+        return bad("'%s' is no %s; it must be %g to %g", text, what, least,
+                   most);
+    *number = value;
+    return 0;
+}
+
+static int take_whole(const char *text, const char *what, int least, int most,
+                      int *number)
+{
+    char *end;
+    long value = strtol(text, &end, 10);
+
+    if (end == text || *end || value < least || value > most)
+        return bad("'%s' is no number of %s; it must be %d to %d", text, what,
+                   least, most);
+    *number = (int)value;
+    return 0;
+}
+
+/* Call take for each word between commas. */
+static int take_list(const char *text, struct args *args,
+                     int (*take)(const char *word, struct args *args))
+{
+    char *copy = strdup(text), *rest = copy, *word;
+    int rc = copy ? 0 : bad("not enough memory");
+
+    while (!rc && (word = strsep(&rest, ",")))
+        rc = take(word, args);
+    free(copy);
+    return rc;
+}
+
+static int take_ranks(const char *word, struct args *args)
+{
+    int n = 0, rc = take_whole(word, "ranks", 2, PEER_MAX_RANKS, &n);
+
+    if (!rc && args->n_ranks == MAX_LIST)
+        return bad("more than %d numbers of ranks; name fewer", MAX_LIST);
+    if (!rc)
+        args->ranks[args->n_ranks++] = n;
+    return rc;
+}
+
+static int take_size(const char *word, struct args *args)
+{
+    size_t bytes = 0;
+
+    if (size_parse(word, &bytes) || bytes < 4 || bytes > 1u << 30)
+        return bad("'%s' is no size; write 8, 4K or 64M, at most 1G", word);
+    if (args->n_sizes == MAX_LIST)
+        return bad("more than %d sizes; name fewer", MAX_LIST);
+    args->sizes[args->n_sizes++] = bytes;
+    return 0;
+}
+
+static int take_op(const char *word, struct args *args)
+{
+    for (int op = 0; op < PEER_N_OPS; op++)
+        if (!strcmp(word, op_names[op]))
+            return args->has_op[op] = 1, 0;
+    return bad("there is no collective '%s'; there are: allreduce, broadcast, "
+               "allgather, reduce_scatter, alltoall, barrier",
+               word);
+}
+
+static int take_form(const char *word, struct args *args)
+{
+    for (int f = 0; f < N_FORMS; f++)
+        if (!strcmp(word, forms[f].name))
+            return args->has_form[f] = 1, 0;
+    return bad("there is no library '%s'; there are: libcoll, openmpi, "
+               "openmpi-sm, openmpi-ucx, mpich, gloo",
+               word);
+}
+
+static int take_plot(const char *path, struct args *args)
+{
+    size_t len = strlen(path);
+
+    if (len < 5 ||
+        (strcmp(path + len - 4, ".svg") && strcmp(path + len - 4, ".png")))
+        return bad("--plot '%s' must end in .svg or .png", path);
+    args->plot = path;
+    return 0;
+}
+
+/* ---- options ----------------------------------------------------------------- */
+
+static int take(int option, struct args *args)
+{
+    switch (option) {
+    case 'q':
+        args->is_quick = 1;
+        return 0;
+    case 'g':
+        return take_number(optarg, "ratio", 0, 1e9, &args->gate);
+    case 'n':
+        return take_list(optarg, args, take_ranks);
+    case 'c':
+        return take_list(optarg, args, take_op);
+    case 's':
+        return take_list(optarg, args, take_size);
+    case 'l':
+        return take_list(optarg, args, take_form);
+    case 'r':
+        return take_whole(optarg, "rounds", 1, MAX_ROUNDS, &args->rounds);
+    case 't':
+        return take_number(optarg, "time in seconds", 0, 60, &args->seconds);
+    case OPT_WITHIN:
+        return take_number(optarg, "time in seconds", 0, 1e6, &args->within);
+    case 'j':
+        args->json = optarg;
+        return 0;
+    default:
+        return take_plot(optarg, args);
+    }
+}
+
+static void fill_in(struct args *args)
+{
+    const char *sizes = args->is_quick ? "8,1K,32K,256K,1M,16M,64M"
+                                       : "8,64,1K,8K,32K,256K,1M,4M,16M,64M";
+    int n_ops = 0, n_forms = 0;
+
+    for (int op = 0; op < PEER_N_OPS; op++)
+        n_ops += args->has_op[op];
+    for (int op = 0; op < PEER_N_OPS && !n_ops; op++)
+        args->has_op[op] = 1;
+    for (int f = 0; f < N_FORMS; f++)
+        n_forms += args->has_form[f];
+    for (int f = 0; f < N_FORMS && !n_forms; f++)
+        args->has_form[f] = 1;
+    args->has_form[0] = 1;
+    if (!args->n_ranks)
+        take_list("2,4,8", args, take_ranks);
+    if (!args->n_sizes)
+        take_list(sizes, args, take_size);
+    if (!args->rounds)
+        args->rounds = args->is_quick ? 3 : 7;
+    if (args->seconds < 0)
+        args->seconds = args->is_quick ? 0.03 : 0.1;
+    if (args->within < 0)
+        args->within = args->is_quick ? 270 : 1440;
+}
+
+static int refuse(int option, char **argv)
+{
+    const char *word = argv[optind - 1];
+
+    if (option == ':')
+        return bad("option %s needs a value; see --help", word);
+    if (!strncmp(word, "--", 2))
+        return bad("unknown option %s; see --help", word);
+    return bad("unknown option -%c; see --help", optopt);
+}
+
+int args_read(int argc, char **argv, struct args *args, int *status)
+{
+    int option;
+
+    memset(args, 0, sizeof(*args));
+    args->seconds = args->within = -1;
+    *status = 0;
+    while ((option = getopt_long(argc, argv, ":qg:n:c:s:l:r:t:j:p:hV", options,
+                                 NULL)) != -1) {
+        if (option == 'h') {
+            printf("Usage: %s [OPTION]...\n%s", program_invocation_short_name,
+                   help);
+            return 1;
+        }
+        if (option == 'V') {
+            printf("%s (libcoll) %s\n", program_invocation_short_name,
+                   PACKAGE_VERSION);
+            return 1;
+        }
+        *status = option == ':' || option == '?' ? refuse(option, argv)
+                                                 : take(option, args);
+        if (*status)
+            return 1;
+    }
+    if (optind < argc)
+        *status = bad("unexpected argument '%s'; see --help", argv[optind]);
+    fill_in(args);
+    return *status != 0;
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* compare.c - the order of everything.
+ *
+ * For each number of ranks one job of every library is started; all are up at
+ * once, asleep but for the one that is measured.  The machine's limits are
+ * measured before each of these stages and after the last.  A library that
+ * dies or hangs is started again, twice a stage, and its cell left out.
+ */
+#include "benchmarks/rivals/compare.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { START_SECONDS = 60, RESTARTS = 2 };
+
+struct run {
+    struct args args;
+    struct result result;
+    char folder[128]; /* of sockets and logs; "" when there is none */
+    struct job jobs[N_FORMS];
+    int n_restarts[N_FORMS];
+    struct limits limits[MAX_LIST + 1];
+    int n_limits, failed; /* libcoll failed, or a result was wrong */
+    double begin;
+};
+
+/* ---- signals and the folder ------------------------------------------------- */
+
+static void catch(int number)
+{
+    caught = number;
+}
+
+static void catch_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = catch};
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+        sigaction(numbers[i], &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static int make_folder(struct run *run)
+{
+    const char *base = getenv("TMPDIR");
+
+    snprintf(run->folder, sizeof(run->folder), "%s/compare.XXXXXX",
+             base && *base ? base : "/tmp");
+    if (mkdtemp(run->folder))
+        return 0;
+    say("cannot make a folder %s: %s; set TMPDIR to one that can be written",
+        run->folder, strerror(errno));
+    run->folder[0] = '\0';
+    return -1;
+}
+
+static int remove_one(const char *path, const struct stat *status, int type,
+                      struct FTW *walk)
+{
+    (void)status;
+    (void)type;
+    (void)walk;
+    remove(path);
+    return 0;
+}
+
+static void remove_folder(const struct run *run)
+{
+    if (run->folder[0])
+        nftw(run->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* ---- jobs ---------------------------------------------------------------- */
+
+static void note_trouble(struct run *run, int f)
+{
+    struct job *job = &run->jobs[f];
+
+    if (!job->why[0] || caught)
+        return;
+    memcpy(run->result.troubles[f], job->why, sizeof(job->why));
+    say("%s with %d ranks: %s", forms[f].name, job->ranks, job->why);
+    job->why[0] = '\0';
+    run->failed |= f == 0;
+}
+
+static void meet(struct run *run, int f)
+{
+    struct job *job = &run->jobs[f];
+
+    if (!job->launcher || job_meet(job, START_SECONDS))
+        note_trouble(run, f);
+    else
+        memcpy(run->result.versions[f], job->version, sizeof(job->version));
+}
+
+static void start_all(struct run *run, int ranks)
+{
+    for (int f = 0; f < N_FORMS; f++) {
+        struct job *job = &run->jobs[f];
+
+        *job = (struct job){.form = &forms[f],
+                            .place = &run->result.places[f],
+                            .folder = run->folder,
+                            .ranks = ranks,
+                            .listener = -1,
+                            .shared = -1};
+        run->n_restarts[f] = 0;
+        for (int r = 0; r < PEER_MAX_RANKS; r++)
+            job->sockets[r] = -1;
+        if (run->args.has_form[f] && !run->result.places[f].why[0] && !caught)
+            job_start(job);
+    }
+    for (int f = 0; f < N_FORMS; f++)
+        if (run->args.has_form[f] && !run->result.places[f].why[0] && !caught)
+            meet(run, f);
+}
+
+/* Whatever fell in the last cell gets up again. */
+static void restart(struct run *run)
+{
+    for (int f = 0; f < N_FORMS && !caught; f++) {
+        struct job *job = &run->jobs[f];
+
+        if (!job->why[0] || job->is_up)
+            continue;
+        note_trouble(run, f);
+        if (run->n_restarts[f]++ < RESTARTS && !job_start(job))
+            meet(run, f);
+    }
+}
+
+static void end_all(struct run *run)
+{
+    for (int f = 0; f < N_FORMS; f++)
+        job_end(&run->jobs[f]);
+}
+
+/* ---- cells ------------------------------------------------------------------ */
+
+/* What a cell's measurement costs, roughly: a fixed part and its bytes. */
+static double weight(const struct args *args, enum peer_op op, size_t bytes,
+                     int ranks)
+{
+    (void)args;
+    return op == PEER_BARRIER ? 1
+                              : 1 + (double)bytes * ranks / (double)(24 << 20);
+}
+
+static void list_cells(struct run *run)
+{
+    const struct args *args = &run->args;
+    struct cell *cells = calloc(
+        (size_t)(args->n_ranks * args->n_sizes * PEER_N_OPS), sizeof(*cells));
+    int n = 0;
+
+    for (int i = 0; i < args->n_ranks && cells; i++)
+        for (int op = 0; op < PEER_N_OPS; op++)
+            for (int s = 0; s < args->n_sizes; s++)
+                if (args->has_op[op] && (op != PEER_BARRIER || !s))
+                    cells[n++] = (struct cell){
+                        .op = (enum peer_op)op,
+                        .bytes = op == PEER_BARRIER ? 0 : args->sizes[s],
+                        .ranks = args->ranks[i]};
+    run->result.cells = cells;
+    run->result.n_cells = cells ? n : 0;
+}
+
+/* The part of the remaining time that this cell may take. */
+static double allowance(const struct run *run, int i)
+{
+    const struct result *r = &run->result;
+    double left = run->args.within - (now_seconds() - run->begin), all = 0;
+
+    for (int k = i; k < r->n_cells; k++)
+        all += weight(&run->args, r->cells[k].op, r->cells[k].bytes,
+                      r->cells[k].ranks);
+    return left > 0 ? left *
+                          weight(&run->args, r->cells[i].op, r->cells[i].bytes,
+                                 r->cells[i].ranks) /
+                          all
+                    : 0;
+}
+
+static void measure_cell(struct run *run, int i)
+{
+    struct cell *cell = &run->result.cells[i];
+
+    cell_measure(cell, run->jobs, &run->args, allowance(run, i));
+    if (caught)
+        return;
+    cell->limit = model_limit(cell, &run->result.limits);
+    text_cell(&run->result, cell);
+    for (int f = 0; f < N_FORMS; f++)
+        if (cell->outcomes[f].wrong) {
+            say("%s of %zu bytes over %d ranks: %s has %llu wrong elements",
+                op_names[cell->op], cell->bytes, cell->ranks, forms[f].name,
+                (unsigned long long)cell->outcomes[f].wrong);
+            run->failed = 1;
+        }
+    restart(run);
+}
+
+static void measure_limits(struct run *run)
+{
+    if (caught || limits_measure(&run->limits[run->n_limits]))
+        return;
+    run->n_limits++;
+    limits_median(run->limits, run->n_limits, &run->result.limits);
+}
+
+static void measure_all(struct run *run)
+{
+    struct result *r = &run->result;
+
+    for (int i = 0; i < r->n_cells && !caught; i++) {
+        int is_first = !i || r->cells[i].ranks != r->cells[i - 1].ranks;
+
+        if (is_first) {
+            end_all(run);
+            start_all(run, r->cells[i].ranks);
+            measure_limits(run);
+            if (!i && run->n_limits)
+                text_limits(&r->limits);
+        }
+        if (!run->jobs[0].is_up && run->failed)
+            break;
+        measure_cell(run, i);
+    }
+    end_all(run);
+    measure_limits(run);
+    for (int i = 0; i < r->n_cells; i++)
+        r->cells[i].limit = model_limit(&r->cells[i], &r->limits);
+    r->seconds = now_seconds() - run->begin;
+}
+
+/* ---- the end ---------------------------------------------------------------- */
+
+static int is_below_gate(const struct run *run)
+{
+    int n = 0;
+
+    for (int i = 0; i < run->result.n_cells; i++)
+        n += run->result.cells[i].ratio > 0 &&
+             run->result.cells[i].ratio < run->args.gate;
+    if (n)
+        say("%d cell%s below the gate of %g", n, n == 1 ? " is" : "s are",
+            run->args.gate);
+    return n > 0;
+}
+
+static int report(struct run *run)
+{
+    int rc = run->failed;
+
+    text_end(&run->result);
+    if (run->args.json)
+        rc |= json_write(&run->result, run->args.json);
+    if (run->args.plot)
+        rc |= plot_write(&run->result, run->args.plot);
+    return rc | is_below_gate(run);
+}
+
+/* Lines may be lost only now, on a full disk. */
+static int finish(int status)
+{
+    if (!ferror(stdout) && !fclose(stdout))
+        return status;
+    say("cannot write the output: %s; make room or write elsewhere",
+        strerror(errno ? errno : EIO));
+    return 1;
+}
+
+static int find_all(struct run *run)
+{
+    for (int f = 0; f < N_FORMS; f++)
+        form_find(&forms[f], &run->result.places[f]);
+    if (run->result.places[0].why[0])
+        return say("%s", run->result.places[0].why);
+    list_cells(run);
+    return run->result.cells ? 0 : say("not enough memory");
+}
+
+int main(int argc, char **argv)
+{
+    static struct run run;
+    int status;
+
+    if (args_read(argc, argv, &run.args, &status))
+        return finish(status);
+    run.begin = now_seconds();
+    run.result.args = &run.args;
+    machine_read(&run.result.machine);
+    if (find_all(&run) || make_folder(&run))
+        return 1;
+    catch_signals();
+    text_head(&run.result);
+    measure_all(&run);
+    remove_folder(&run);
+    if (!caught)
+        status = report(&run);
+    free(run.result.cells);
+    if (caught) {
+        signal(caught, SIG_DFL);
+        raise(caught);
+    }
+    return finish(status);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* compare.h - the driver: libcoll and its rivals through one loop, in turns.
+ *
+ * compare.c       the order of everything, and the end
+ * args.c          the command line
+ * forms.c         the libraries: how each is started, what it takes
+ * job.c           one library's ranks: start, command, answers, end
+ * cell.c          one operation, size and number of ranks, in all libraries
+ * limits.c        what the machine can do; kernels.c has the inner loops
+ * model.c         how fast a cell can be at best, from the limits
+ * machine.c       what the machine is
+ * text.c json.c plot.c   what is said
+ */
+#ifndef COLL_RIVALS_COMPARE_H
+#define COLL_RIVALS_COMPARE_H
+
+#include "benchmarks/rivals/peer.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+enum {
+    N_FORMS = 6,     /* libraries, or settings of one; 0 is libcoll */
+    MAX_LIST = 32,   /* sizes or numbers of ranks */
+    MAX_ROUNDS = 25,
+    N_AREAS = 6,     /* working sets at which bandwidth is measured */
+    MAX_CORES = 64
+};
+
+/* ---- args.c ----------------------------------------------------------------- */
+
+struct args {
+    int is_quick, rounds;
+    double seconds; /* of samples, a library and round */
+    double within;  /* of all, to aim at */
+    double gate;    /* least ratio; 0: none */
+    int ranks[MAX_LIST], n_ranks;
+    size_t sizes[MAX_LIST];
+    int n_sizes;
+    int has_op[PEER_N_OPS], has_form[N_FORMS];
+    const char *json, *plot; /* files, or NULL */
+};
+
+/* 1 and *status when the program is to end at once; what is wrong is said. */
+int args_read(int argc, char **argv, struct args *args, int *status);
+
+/* Say what went wrong, with the program's name; returns 1. */
+int say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+extern const char *const op_names[PEER_N_OPS];
+
+/* ---- forms.c ------------------------------------------------------------------ */
+
+/* One library with one setting. */
+struct form {
+    const char *name;     /* on the command line */
+    const char *title;    /* in words */
+    const char *program;  /* the peer */
+    const char *launchers[3]; /* the first that is found starts it */
+    const char *packages; /* Debian's, that would bring it */
+    const char *settings[7];  /* further arguments of the launcher */
+    const char *bound[3];     /* also, when each rank has a core */
+    const char *crowded[5];   /* also, when not */
+};
+extern const struct form forms[N_FORMS];
+
+/* Where a form's two programs are. */
+struct place {
+    char launcher[512], peer[512];
+    char why[256]; /* it is not there; "" when it is */
+};
+void form_find(const struct form *form, struct place *place);
+
+/* The launcher's line, NULL at the end; words point into place and form. */
+enum { MAX_WORDS = 32 };
+void form_line(const struct form *form, const struct place *place, int ranks,
+               char *ranks_text, const char *line[MAX_WORDS]);
+
+/* ---- job.c ------------------------------------------------------------------ */
+
+/* The ranks of one library.  A job that failed has ended, and says why. */
+struct job {
+    const struct form *form;
+    const struct place *place;
+    const char *folder; /* for its socket and log */
+    int ranks, is_up;
+    pid_t launcher;     /* 0: none */
+    int listener, shared;
+    int sockets[PEER_MAX_RANKS];
+    pid_t pids[PEER_MAX_RANKS];
+    char meet[256]; /* a folder for the ranks to find each other */
+    char version[96], why[400];
+};
+
+/* Begin to start; job_meet() waits for its end.  0, or -1 with why. */
+int job_start(struct job *job);
+int job_meet(struct job *job, double seconds);
+
+/* Seconds for one operation, of each sample: from the first rank's beginning
+ * to the last one's end, by the batch. */
+struct answer {
+    enum peer_status status;
+    int n;
+    uint64_t wrong;
+    double seconds[PEER_MAX_SAMPLES];
+};
+int job_measure(struct job *job, const struct peer_command *command,
+                double deadline, struct answer *answer);
+void job_end(struct job *job);
+
+double now_seconds(void);
+extern volatile sig_atomic_t caught; /* the signal that asks to end, or 0 */
+
+/* ---- limits.c ---------------------------------------------------------------- */
+
+struct limits {
+    int n_cores;
+    double exchange;   /* both cores write a flag and wait for the other's, s */
+    double round_trip; /* of a cache line between two cores, s */
+    double yield;      /* round trip of two processes on one core, s */
+    struct area {
+        size_t bytes;  /* of each buffer of each core */
+        /* Bytes a second, in and out together; [all cores?][past the cache?] */
+        double copy[2][2], sum[2][2];
+    } areas[N_AREAS];
+};
+
+/* Measure; the median over several calls is limits_median()'s. */
+int limits_measure(struct limits *limits);
+void limits_median(const struct limits *runs, int n, struct limits *limits);
+
+/* kernels.c: copy or add whole lines, by plain stores or past the caches. */
+typedef void kernel_fn(float *to, const float *a, const float *b, size_t n);
+kernel_fn *kernel(int is_sum, int is_past);
+
+/* ---- cell.c ----------------------------------------------------------------- */
+
+enum outcome_status { NO_JOB, NO_OPERATION, FAILED, MEASURED };
+
+struct outcome {
+    enum outcome_status status;
+    int is_slow; /* measured once */
+    int batch, n_rounds;
+    uint64_t wrong;
+    double rounds[MAX_ROUNDS]; /* each round's median, s */
+    double median, spread;     /* of the rounds'; s, (max - min) / median */
+    double *single;            /* all samples of single operations */
+    int n_single;
+    double p99;                /* of these, s; 0: none */
+};
+
+struct cell {
+    enum peer_op op;
+    size_t bytes;
+    int ranks, best; /* the fastest rival's form; 0: none */
+    struct outcome outcomes[N_FORMS];
+    double ratio, spread; /* best rival / libcoll; the larger spread of both */
+    double limit;         /* s, filled in when the limits are known */
+};
+
+/* Measure in every job that is up, in about `allowance` seconds. */
+void cell_measure(struct cell *cell, struct job *jobs, const struct args *args,
+                  double allowance);
+double median(double *values, int n); /* sorts them */
+
+/* ---- model.c ----------------------------------------------------------------- */
+
+double model_bytes(enum peer_op op, size_t bytes, int ranks);
+double model_limit(const struct cell *cell, const struct limits *limits);
+
+/* ---- machine.c ---------------------------------------------------------------- */
+
+struct machine {
+    char cpu[128], kernel[128], memory[64], pages[32], date[32];
+    int cores;
+};
+void machine_read(struct machine *machine);
+
+/* ---- what is said ------------------------------------------------------------- */
+
+/* Everything that is known at the end. */
+struct result {
+    const struct args *args;
+    struct machine machine;
+    struct limits limits;
+    struct place places[N_FORMS];
+    char versions[N_FORMS][96];
+    char troubles[N_FORMS][400]; /* what went wrong last, or "" */
+    struct cell *cells;
+    int n_cells;
+    double seconds;
+};
+
+void text_head(const struct result *r);
+void text_limits(const struct limits *limits);
+void text_cell(const struct result *r, const struct cell *cell);
+void text_end(const struct result *r);
+void text_bytes(size_t bytes, char text[16]);
+int json_write(const struct result *r, const char *path);
+int plot_write(const struct result *r, const char *path);
+
+#endif

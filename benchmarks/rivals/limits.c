@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* limits.c - what this machine can do, whatever the library: a flag between two
+ * cores, a switch between two processes of one core, bytes copied and added.
+ *
+ * Helper processes are forked and bound to a core each; what they measure they
+ * leave in shared memory.  Bandwidth is of all cores at once, each with private
+ * buffers, from the first one's beginning to the last one's end.
+ */
+#include "benchmarks/rivals/compare.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { TURNS = 10000, YIELDS = 2000, PARTS = 11, REPEATS = 3, N_WAYS = 4 };
+
+static const size_t area_bytes[N_AREAS] = {
+    32 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20};
+
+struct line {
+    _Alignas(64) uint32_t value;
+};
+
+/* Shared by the helpers of one measurement. */
+struct board {
+    struct line flags[MAX_CORES]; /* flag r: rank r writes */
+    struct peer_shared barrier;
+    double begin[MAX_CORES], end[MAX_CORES], times[PARTS];
+    double streams[N_AREAS][N_WAYS]; /* s, the best */
+};
+
+struct helper {
+    struct board *board;
+    int rank, n;
+};
+
+typedef void helper_fn(const struct helper *helper);
+
+/* ---- helpers ---------------------------------------------------------------- */
+
+static int list_cores(int cores[MAX_CORES])
+{
+    cpu_set_t set;
+    int n = 0;
+
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof(set), &set))
+        return 0;
+    for (int c = 0; c < CPU_SETSIZE && n < MAX_CORES; c++)
+        if (CPU_ISSET(c, &set))
+            cores[n++] = c;
+    return n;
+}
+
+static void bind_to(int core)
+{
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    CPU_SET(core, &set);
+    sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* Run fn in n processes, rank r on cores[r]; 0 when all ended well. */
+static int run(helper_fn *fn, struct helper helper, const int *cores)
+{
+    pid_t pids[MAX_CORES];
+    int failed = 0, status;
+
+    memset(helper.board, 0, sizeof(*helper.board));
+    for (int r = 0; r < helper.n; r++) {
+        pids[r] = fork();
+        if (pids[r] == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            signal(SIGINT, SIG_DFL);
+            signal(SIGTERM, SIG_DFL);
+            bind_to(cores[r]);
+            helper.rank = r;
+            fn(&helper);
+            _exit(0);
+        }
+        failed |= pids[r] < 0;
+    }
+    for (int r = 0; r < helper.n; r++) {
+        if (pids[r] < 0)
+            continue;
+        if (failed) /* the others wait for the one that is missing */
+            kill(pids[r], SIGKILL);
+        while (waitpid(pids[r], &status, 0) < 0 && errno == EINTR)
+            ;
+        failed |= status != 0;
+    }
+    return failed ? -1 : 0;
+}
+
+static uint32_t look(const struct line *line)
+{
+    return __atomic_load_n(&line->value, __ATOMIC_ACQUIRE);
+}
+
+static void write_line(struct line *line, uint32_t value)
+{
+    __atomic_store_n(&line->value, value, __ATOMIC_RELEASE);
+}
+
+/* Both write, both wait for the other's. */
+static void exchange(const struct helper *h)
+{
+    struct line *mine = &h->board->flags[h->rank];
+    struct line *other = &h->board->flags[!h->rank];
+    uint32_t turn = 0;
+
+    for (int part = 0; part < PARTS; part++) {
+        double start = now_seconds();
+
+        for (int i = 0; i < TURNS; i++) {
+            write_line(mine, ++turn);
+            while ((int32_t)(look(other) - turn) < 0)
+                ;
+        }
+        if (!h->rank)
+            h->board->times[part] = (now_seconds() - start) / TURNS;
+    }
+}
+
+/* The one waits before it writes: there and back. */
+static void ping_pong(const struct helper *h)
+{
+    struct line *mine = &h->board->flags[h->rank];
+    struct line *other = &h->board->flags[!h->rank];
+    uint32_t turn = 0;
+
+    for (int part = 0; part < PARTS; part++) {
+        double start = now_seconds();
+
+        for (int i = 0; i < TURNS; i++) {
+            turn++;
+            if (!h->rank)
+                write_line(mine, turn);
+            while (look(other) != turn)
+                ;
+            if (h->rank)
+                write_line(mine, turn);
+        }
+        if (!h->rank)
+            h->board->times[part] = (now_seconds() - start) / TURNS;
+    }
+}
+
+/* The same on one core. */
+static void yield_back(const struct helper *h)
+{
+    struct line *mine = &h->board->flags[h->rank];
+    struct line *other = &h->board->flags[!h->rank];
+    uint32_t turn = 0;
+
+    for (int part = 0; part < PARTS; part++) {
+        double start = now_seconds();
+
+        for (int i = 0; i < YIELDS; i++) {
+            turn++;
+            if (!h->rank)
+                write_line(mine, turn);
+            while (look(other) != turn)
+                sched_yield();
+            if (h->rank)
+                write_line(mine, turn);
+        }
+        if (!h->rank)
+            h->board->times[part] = (now_seconds() - start) / YIELDS;
+    }
+}
+
+/* One kernel on one size, long enough to be measured; the best of a few times,
+ * since a limit is what the machine does when nothing disturbs it. */
+static void stream_one(const struct helper *h, float *buffers, int area, int way)
+{
+    size_t n = area_bytes[area] / sizeof(float);
+    int times = (int)((8u << 20) / area_bytes[area]) + 1;
+    struct board *board = h->board;
+    kernel_fn *run_kernel = kernel(way & 1, way >> 1);
+
+    for (int part = 0; part < REPEATS; part++) {
+        peer_barrier(&board->barrier, h->rank, h->n, 0);
+        board->begin[h->rank] = now_seconds();
+        for (int i = 0; i < times; i++)
+            run_kernel(buffers, buffers + n, buffers + 2 * n, n);
+        board->end[h->rank] = now_seconds();
+        peer_barrier(&board->barrier, h->rank, h->n, 0);
+        if (!h->rank) {
+            double begin = board->begin[0], end = board->end[0];
+            double *best = &board->streams[area][way];
+
+            for (int r = 1; r < h->n; r++) {
+                begin = board->begin[r] < begin ? board->begin[r] : begin;
+                end = board->end[r] > end ? board->end[r] : end;
+            }
+            if (!part || (end - begin) / times < *best)
+                *best = (end - begin) / times;
+        }
+    }
+}
+
+/* All sizes and kernels; way 1 is the sum, way 2 past the caches. */
+static void stream(const struct helper *h)
+{
+    size_t most = area_bytes[N_AREAS - 1];
+    float *buffers = mmap(NULL, 3 * most, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (buffers == MAP_FAILED)
+        _exit(1);
+    for (size_t i = 0; i < 3 * most / sizeof(float); i++)
+        buffers[i] = 1;
+    for (int area = 0; area < N_AREAS; area++)
+        for (int way = 0; way < N_WAYS; way++)
+            stream_one(h, buffers, area, way);
+}
+
+/* ---- all -------------------------------------------------------------------- */
+
+static double latency(helper_fn *fn, struct board *board, const int *cores)
+{
+    struct helper helper = {.board = board, .n = 2};
+    double best;
+
+    if (run(fn, helper, cores))
+        return 0;
+    best = board->times[0];
+    for (int part = 1; part < PARTS; part++)
+        if (board->times[part] < best)
+            best = board->times[part];
+    return best;
+}
+
+/* Bytes a second, in and out, of n cores. */
+static void bandwidth(struct limits *limits, struct board *board,
+                      const int *cores, int n, int is_all)
+{
+    struct helper helper = {.board = board, .n = n};
+
+    if (run(stream, helper, cores))
+        return;
+    for (int a = 0; a < N_AREAS; a++)
+        for (int way = 0; way < N_WAYS; way++) {
+            struct area *area = &limits->areas[a];
+            int is_sum = way & 1, is_past = way >> 1;
+            double moved = (is_sum ? 3 : 2) * (double)area_bytes[a] * n;
+
+            area->bytes = area_bytes[a];
+            (is_sum ? area->sum : area->copy)[is_all][is_past] =
+                moved / board->streams[a][way];
+        }
+}
+
+int limits_measure(struct limits *limits)
+{
+    int cores[MAX_CORES], n = list_cores(cores), same[2];
+    struct board *board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
+                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    memset(limits, 0, sizeof(*limits));
+    if (board == MAP_FAILED || !n)
+        return say("cannot measure the machine: %s", strerror(errno));
+    limits->n_cores = n;
+    same[0] = same[1] = cores[0];
+    if (n > 1) {
+        limits->exchange = latency(exchange, board, cores);
+        limits->round_trip = latency(ping_pong, board, cores);
+    }
+    limits->yield = latency(yield_back, board, same);
+    bandwidth(limits, board, cores, 1, 0);
+    bandwidth(limits, board, cores, n, 1);
+    munmap(board, sizeof(*board));
+    return 0;
+}
+
+/* The median of one number of all runs, which are structs alike. */
+static double middle(const struct limits *runs, int n, size_t offset)
+{
+    double values[MAX_LIST + 1];
+
+    for (int i = 0; i < n; i++)
+        memcpy(&values[i], (const char *)&runs[i] + offset, sizeof(double));
+    return median(values, n);
+}
+
+void limits_median(const struct limits *runs, int n, struct limits *limits)
+{
+    const char *base = (const char *)runs;
+
+    *limits = runs[0];
+#define MIDDLE(field) \
+    limits->field = middle(runs, n, (size_t)((const char *)&runs->field - base))
+    MIDDLE(exchange);
+    MIDDLE(round_trip);
+    MIDDLE(yield);
+    for (int a = 0; a < N_AREAS; a++)
+        for (int i = 0; i < 4; i++) {
+            MIDDLE(areas[a].copy[i & 1][i >> 1]);
+            MIDDLE(areas[a].sum[i & 1][i >> 1]);
+        }
+#undef MIDDLE
+}

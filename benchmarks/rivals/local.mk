@@ -1,0 +1,44 @@
+# benchmarks/compare: a driver, and one program a library, which is the same
+# loop over another backend.  What is missing is said when compare runs.
+compare_driver = %D%/args.c %D%/cell.c %D%/compare.c %D%/compare.h \
+	%D%/forms.c %D%/job.c %D%/json.c %D%/kernels.c %D%/limits.c \
+	%D%/machine.c %D%/model.c %D%/peer.h %D%/peer_barrier.c %D%/plot.c \
+	%D%/text.c
+compare_cppflags = $(AM_CPPFLAGS) -DCOLL_LIBEXEC='"$(pkglibexecdir)"'
+
+# compare is a name that others have, too: it is installed as coll_compare
+noinst_PROGRAMS += benchmarks/compare
+benchmarks_compare_SOURCES = $(compare_driver)
+benchmarks_compare_CPPFLAGS = $(compare_cppflags)
+benchmarks_compare_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+benchmarks_compare_LDADD = $(JANSSON_LIBS) -lm
+bin_PROGRAMS += benchmarks/coll_compare
+benchmarks_coll_compare_SOURCES = $(compare_driver)
+benchmarks_coll_compare_CPPFLAGS = $(compare_cppflags)
+benchmarks_coll_compare_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+benchmarks_coll_compare_LDADD = $(JANSSON_LIBS) -lm
+
+noinst_LTLIBRARIES += libpeer.la
+libpeer_la_SOURCES = %D%/peer.h %D%/peer_barrier.c %D%/peer_data.c %D%/peer_loop.c
+
+pkglibexec_PROGRAMS = benchmarks/compare_coll
+benchmarks_compare_coll_SOURCES = %D%/peer_coll.c
+benchmarks_compare_coll_LDADD = libpeer.la libcoll.la
+if HAVE_OPENMPI
+pkglibexec_PROGRAMS += benchmarks/compare_openmpi
+benchmarks_compare_openmpi_SOURCES = %D%/peer_mpi.c
+benchmarks_compare_openmpi_CFLAGS = $(AM_CFLAGS) $(OPENMPI_CFLAGS)
+benchmarks_compare_openmpi_LDADD = libpeer.la $(OPENMPI_LIBS)
+endif
+if HAVE_MPICH
+pkglibexec_PROGRAMS += benchmarks/compare_mpich
+benchmarks_compare_mpich_SOURCES = %D%/peer_mpi.c
+benchmarks_compare_mpich_CFLAGS = $(AM_CFLAGS) $(MPICH_CFLAGS)
+benchmarks_compare_mpich_LDADD = libpeer.la $(MPICH_LIBS)
+endif
+if HAVE_GLOO
+pkglibexec_PROGRAMS += benchmarks/compare_gloo
+benchmarks_compare_gloo_SOURCES = %D%/peer_gloo.cc
+benchmarks_compare_gloo_CXXFLAGS = $(AM_CXXFLAGS) $(GLOO_CFLAGS)
+benchmarks_compare_gloo_LDADD = libpeer.la $(GLOO_LIBS)
+endif

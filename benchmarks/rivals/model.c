@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* model.c - how fast a cell can be at best on this machine.
+ *
+ * Bytes.  Buffers are private to the ranks, so that whatever the algorithm,
+ * every byte of input is read once and every byte of output written once:
+ *
+ *     allreduce       p n in,  p n out          2 p n
+ *     broadcast       n in,    (p - 1) n out    p n     (in place at the root)
+ *     allgather       n in,    p n out          (p + 1) n   (n: the output)
+ *     reduce_scatter  p n in,  n out            (p + 1) n   (n: the input)
+ *     alltoall        p n in,  p n out          2 p n
+ *
+ * over the bytes that all cores together read and write a second, in the better
+ * of the two ways of storing, when they add (allreduce, reduce_scatter) or copy
+ * buffers of that size.  No transport between processes reaches this: one that
+ * goes through shared memory writes and reads everything once more.
+ *
+ * Latency.  No rank can leave before it has seen the flags of all others, which
+ * takes as long as an exchange of flags between two cores; a broadcast needs
+ * one way only.  With more ranks than cores every rank must run once an
+ * operation: a core has to switch as often as it has ranks.
+ *
+ * The larger of the two is the limit.
+ */
+#include "benchmarks/rivals/compare.h"
+
+#include <math.h>
+
+double model_bytes(enum peer_op op, size_t bytes, int ranks)
+{
+    double n = (double)bytes, p = ranks;
+
+    switch (op) {
+    case PEER_ALLREDUCE:
+    case PEER_ALLTOALL:
+        return 2 * p * n;
+    case PEER_BROADCAST:
+        return p * n;
+    case PEER_ALLGATHER:
+    case PEER_REDUCE_SCATTER:
+        return (p + 1) * n;
+    default:
+        return 0;
+    }
+}
+
+static double best_of(const struct area *area, int is_sum)
+{
+    const double *ways = is_sum ? area->sum[1] : area->copy[1];
+
+    return ways[0] > ways[1] ? ways[0] : ways[1];
+}
+
+/* All cores' bandwidth for buffers of so many bytes a core, between the
+ * measured ones on a logarithmic scale. */
+static double bandwidth_at(const struct limits *limits, int is_sum, double bytes)
+{
+    const struct area *areas = limits->areas;
+    int a = 0;
+    double t, low, high;
+
+    while (a < N_AREAS - 2 && bytes > (double)areas[a + 1].bytes)
+        a++;
+    low = (double)areas[a].bytes;
+    high = (double)areas[a + 1].bytes;
+    t = bytes <= low ? 0 : bytes >= high ? 1 : log(bytes / low) / log(high / low);
+    return best_of(&areas[a], is_sum) * (1 - t) +
+           best_of(&areas[a + 1], is_sum) * t;
+}
+
+static double least_latency(const struct cell *cell, const struct limits *limits)
+{
+    int cores = limits->n_cores;
+
+    if (cell->ranks <= cores)
+        return cell->op == PEER_BROADCAST ? limits->round_trip / 2
+                                          : limits->exchange;
+    return (double)((cell->ranks + cores - 1) / cores) * limits->yield / 2;
+}
+
+double model_limit(const struct cell *cell, const struct limits *limits)
+{
+    int is_sum =
+        cell->op == PEER_ALLREDUCE || cell->op == PEER_REDUCE_SCATTER;
+    double moved = model_bytes(cell->op, cell->bytes, cell->ranks);
+    double buffers = moved / (is_sum ? 3 : 2) / limits->n_cores;
+    double bandwidth = bandwidth_at(limits, is_sum, buffers);
+    double latency = least_latency(cell, limits);
+    double seconds = bandwidth > 0 ? moved / bandwidth : 0;
+
+    return seconds > latency ? seconds : latency;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* peer_coll.c - libcoll, by its public interface alone. */
+#include "benchmarks/rivals/peer.h"
+
+#include <coll/coll.h>
+
+static struct coll_comm *comm;
+
+static int init(int *argc, char ***argv, int *rank, int *ranks)
+{
+    int rc = coll_comm_create_env(&comm, NULL);
+
+    (void)argc;
+    (void)argv;
+    if (rc)
+        return rc;
+    *rank = coll_comm_rank(comm);
+    *ranks = coll_comm_size(comm);
+    return 0;
+}
+
+static void fini(void) { coll_comm_destroy(comm); }
+
+static const char *version(void) { return coll_version(); }
+
+static const char *error(void) { return coll_last_error(); }
+
+static int allreduce(const float *in, float *out, size_t count, int root)
+{
+    (void)root;
+    return coll_allreduce(in, out, count, COLL_F32, COLL_SUM, comm, NULL);
+}
+
+static int broadcast(const float *in, float *out, size_t count, int root)
+{
+    (void)in;
+    return coll_broadcast(out, out, count, COLL_F32, root, comm, NULL);
+}
+
+static int allgather(const float *in, float *out, size_t count, int root)
+{
+    (void)root;
+    return coll_allgather(in, out, count, COLL_F32, comm, NULL);
+}
+
+static int reduce_scatter(const float *in, float *out, size_t count, int root)
+{
+    (void)root;
+    return coll_reduce_scatter(in, out, count, COLL_F32, COLL_SUM, comm, NULL);
+}
+
+static int alltoall(const float *in, float *out, size_t count, int root)
+{
+    (void)root;
+    return coll_alltoall(in, out, count, COLL_F32, comm, NULL);
+}
+
+static int barrier(const float *in, float *out, size_t count, int root)
+{
+    (void)in;
+    (void)out;
+    (void)count;
+    (void)root;
+    return coll_barrier(comm, NULL);
+}
+
+const struct peer_lib peer_lib = {
+    .init = init,
+    .fini = fini,
+    .version = version,
+    .error = error,
+    .run = {allreduce, broadcast, allgather, reduce_scatter, alltoall, barrier},
+};

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* peer_loop.c - what every rank of every library does: the same object code,
+ * linked with one backend.
+ *
+ * A sample is a batch of operations back to back, each with an (in, out) pair
+ * of its own, between two harness barriers.  Before each batch, outside of the
+ * clock, every rank writes content that no earlier batch had, so that no cache
+ * holds a result and nothing left over can pass for one.  The pairs are fresh
+ * anonymous pages of this process, mapped and touched anew for each command:
+ * the luck of one mapping does not last.  The root of a broadcast moves on
+ * from operation to operation, since a fixed one could run ahead of the others.
+ */
+#include "benchmarks/rivals/peer.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LINE 64
+#define PAGE 4096
+
+struct peer {
+    int rank, ranks, is_crowded, socket;
+    struct peer_shared *shared;
+    struct peer_command command;
+    struct peer_case base; /* rank, ranks, op, count */
+    char *memory;          /* of all pairs */
+    size_t in_stride, out_stride;
+    struct peer_sample samples[PEER_MAX_SAMPLES];
+    struct peer_reply reply;
+};
+
+static int64_t now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void barrier(struct peer *p)
+{
+    peer_barrier(p->shared, p->rank, p->ranks, p->is_crowded);
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+/* Small buffers have lines of their own, large ones pages. */
+static size_t stride(size_t len)
+{
+    size_t unit = len < PAGE ? LINE : PAGE;
+
+    return (len + unit - 1) / unit * unit;
+}
+
+static size_t memory_len(const struct peer *p)
+{
+    return (p->in_stride + p->out_stride) * (size_t)p->command.batch + PAGE;
+}
+
+static int map(struct peer *p)
+{
+    size_t len;
+
+    p->in_stride = stride(peer_in_len(&p->base) * sizeof(float));
+    p->out_stride = stride(peer_out_len(&p->base) * sizeof(float));
+    len = memory_len(p);
+    p->memory = mmap(NULL, len, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p->memory == MAP_FAILED)
+        return -1;
+    memset(p->memory, 0x55, len); /* every page is there and this rank's */
+    return 0;
+}
+
+static float *in_of(const struct peer *p, int k)
+{
+    return (float *)(void *)(p->memory + p->in_stride * (size_t)k);
+}
+
+/* Behind all of in, from a page on. */
+static float *out_of(const struct peer *p, int k)
+{
+    size_t ins = p->in_stride * (size_t)p->command.batch;
+
+    return (float *)(void *)(p->memory + (ins + PAGE - 1) / PAGE * PAGE +
+                             p->out_stride * (size_t)k);
+}
+
+/* ---- a sample --------------------------------------------------------------- */
+
+static struct peer_case case_of(const struct peer *p, int sample, int k)
+{
+    struct peer_case c = p->base;
+
+    c.root = (sample + k) % p->ranks;
+    c.salt = p->command.salt + (uint32_t)(sample * p->command.batch + k);
+    return c;
+}
+
+static void fill_batch(struct peer *p, int sample)
+{
+    for (int k = 0; k < p->command.batch; k++) {
+        struct peer_case c = case_of(p, sample, k);
+
+        peer_fill(&c, in_of(p, k), out_of(p, k));
+    }
+}
+
+static uint64_t verify_batch(struct peer *p, int sample)
+{
+    uint64_t wrong = 0;
+
+    for (int k = 0; k < p->command.batch; k++) {
+        struct peer_case c = case_of(p, sample, k);
+
+        wrong += peer_verify(&c, out_of(p, k));
+    }
+    return wrong;
+}
+
+static int run_batch(struct peer *p, int sample, struct peer_sample *times)
+{
+    peer_run *run = peer_lib.run[p->command.op];
+    int rc = 0, root = sample % p->ranks;
+
+    fill_batch(p, sample);
+    barrier(p);
+    times->begin = now();
+    for (int k = 0; k < p->command.batch && !rc; k++) {
+        rc = run(in_of(p, k), out_of(p, k), p->base.count, root);
+        root = root + 1 < p->ranks ? root + 1 : 0;
+    }
+    times->end = now();
+    return rc;
+}
+
+/* Rank 0 has the clock that counts; it says so before the barrier, so that all
+ * make the same number of samples. */
+static int is_over(struct peer *p, int n, int64_t start)
+{
+    const struct peer_command *c = &p->command;
+
+    if (!p->rank) {
+        int is_late = (double)(now() - start) * 1e-9 >= c->seconds;
+
+        __atomic_store_n(&p->shared->is_over.value,
+                         (is_late && n >= c->min_samples) ||
+                             n >= c->max_samples,
+                         __ATOMIC_RELAXED); /* the barrier releases it */
+    }
+    barrier(p);
+    return (int)__atomic_load_n(&p->shared->is_over.value, __ATOMIC_RELAXED);
+}
+
+static int run_samples(struct peer *p)
+{
+    const struct peer_command *c = &p->command;
+    struct peer_sample dropped;
+    int n = -c->warm_up, rc;
+    int64_t start = now();
+
+    do {
+        rc = run_batch(p, n + c->warm_up, n < 0 ? &dropped : &p->samples[n]);
+        if (rc)
+            return rc; /* the others are stuck; the driver ends the job */
+        n++;
+    } while (!is_over(p, n, start));
+    p->reply.n_samples = n;
+    p->reply.wrong = verify_batch(p, n - 1 + c->warm_up);
+    return 0;
+}
+
+/* ---- commands ----------------------------------------------------------- */
+
+static void fail(struct peer *p, const char *what)
+{
+    p->reply.status = PEER_FAILED;
+    p->reply.n_samples = 0;
+    snprintf(p->reply.error, sizeof(p->reply.error), "%s", what);
+}
+
+static void measure(struct peer *p)
+{
+    enum peer_op op = (enum peer_op)p->command.op;
+
+    memset(&p->reply, 0, sizeof(p->reply));
+    if (!peer_lib.run[op]) {
+        p->reply.status = PEER_UNSUPPORTED;
+        return;
+    }
+    p->base = (struct peer_case){
+        .op = op,
+        .rank = p->rank,
+        .ranks = p->ranks,
+        .count = peer_count(op, p->command.bytes, p->ranks)};
+    if (map(p)) {
+        fail(p, "not enough memory; choose smaller --sizes");
+        return;
+    }
+    if (run_samples(p))
+        fail(p, peer_lib.error());
+    munmap(p->memory, memory_len(p));
+}
+
+static int transfer(int fd, void *at, size_t len, int is_write)
+{
+    char *next = at;
+
+    while (len) {
+        ssize_t n = is_write ? send(fd, next, len, MSG_NOSIGNAL)
+                             : read(fd, next, len);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -1;
+        next += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+static int serve(struct peer *p)
+{
+    while (!transfer(p->socket, &p->command, sizeof(p->command), 0)) {
+        if (p->command.verb == PEER_QUIT)
+            return 0;
+        measure(p);
+        if (transfer(p->socket, &p->reply, sizeof(p->reply), 1) ||
+            transfer(p->socket, p->samples,
+                     (size_t)p->reply.n_samples * sizeof(*p->samples), 1))
+            break;
+    }
+    _exit(1); /* the driver is gone: no other rank would take part in an end */
+}
+
+/* ---- the beginning -------------------------------------------------------- */
+
+static int meet_driver(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const char *path = getenv(PEER_SOCKET);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (!path || strlen(path) >= sizeof(address.sun_path)) {
+        fprintf(stderr, "this program is started by compare; run that\n");
+        exit(2);
+    }
+    memcpy(address.sun_path, path, strlen(path));
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address))) {
+        fprintf(stderr, "cannot connect to %s: %s; compare has ended\n", path,
+                strerror(errno));
+        exit(1);
+    }
+    return fd;
+}
+
+/* The driver's answer to hello carries the memory that the ranks share. */
+static struct peer_shared *get_shared(int socket)
+{
+    char byte, control[CMSG_SPACE(sizeof(int))];
+    struct iovec io = {&byte, 1};
+    struct msghdr message = {.msg_iov = &io,
+                             .msg_iovlen = 1,
+                             .msg_control = control,
+                             .msg_controllen = sizeof(control)};
+    struct cmsghdr *head;
+    void *shared;
+    int fd;
+
+    if (recvmsg(socket, &message, 0) <= 0 || !CMSG_FIRSTHDR(&message))
+        return NULL;
+    head = CMSG_FIRSTHDR(&message);
+    memcpy(&fd, CMSG_DATA(head), sizeof(fd));
+    shared = mmap(NULL, sizeof(struct peer_shared), PROT_READ | PROT_WRITE,
+                  MAP_SHARED, fd, 0);
+    close(fd);
+    return shared == MAP_FAILED ? NULL : shared;
+}
+
+static int greet(struct peer *p)
+{
+    struct peer_hello hello = {
+        .magic = PEER_MAGIC, .rank = p->rank, .ranks = p->ranks};
+
+    snprintf(hello.version, sizeof(hello.version), "%s", peer_lib.version());
+    if (transfer(p->socket, &hello, sizeof(hello), 1))
+        return -1;
+    p->shared = get_shared(p->socket);
+    return p->shared ? 0 : -1;
+}
+
+int main(int argc, char **argv)
+{
+    static struct peer p;
+
+    p.socket = meet_driver();
+    if (peer_lib.init(&argc, &argv, &p.rank, &p.ranks)) {
+        fprintf(stderr, "cannot join the job: %s\n", peer_lib.error());
+        return 1;
+    }
+    p.is_crowded = p.ranks > (int)sysconf(_SC_NPROCESSORS_ONLN);
+    if (p.ranks > PEER_MAX_RANKS || greet(&p)) {
+        fprintf(stderr, "compare does not answer\n");
+        return 1;
+    }
+    serve(&p);
+    peer_lib.fini();
+    return 0;
+}

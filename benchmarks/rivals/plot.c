@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* plot.c - the ratios as a picture: a row for each number of ranks, a column for
+ * each collective, in it a line for each rival.
+ *
+ * gnuplot draws, as a child process that reads its script and the numbers from
+ * a pipe.  Above 1 libcoll is faster.
+ */
+#include "benchmarks/rivals/compare.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* Rival f's time over libcoll's; 0 where one of them has none. */
+static double ratio_of(const struct cell *cell, int f)
+{
+    const struct outcome *ours = &cell->outcomes[0];
+    const struct outcome *rival = &cell->outcomes[f];
+
+    return ours->status == MEASURED && rival->status == MEASURED &&
+                   ours->median > 0
+               ? rival->median / ours->median
+               : 0;
+}
+
+static int is_in(const struct cell *cell, int ranks, int op)
+{
+    return cell->ranks == ranks && (int)cell->op == op;
+}
+
+static int has_rival(const struct result *r, int f)
+{
+    for (int i = 0; i < r->n_cells; i++)
+        if (ratio_of(&r->cells[i], f) > 0)
+            return 1;
+    return 0;
+}
+
+static void write_points(const struct result *r, int ranks, int op, int f,
+                         FILE *to)
+{
+    for (int i = 0; i < r->n_cells; i++) {
+        const struct cell *cell = &r->cells[i];
+
+        if (is_in(cell, ranks, op) && ratio_of(cell, f) > 0)
+            fprintf(to, "%g %.6g\n",
+                    op == PEER_BARRIER ? (double)f : (double)cell->bytes,
+                    ratio_of(cell, f));
+    }
+    fputs("e\n", to);
+}
+
+/* One panel; a line without a point is drawn by nothing at all. */
+static void write_panel(const struct result *r, int ranks, int op,
+                        int is_labelled, FILE *to)
+{
+    const char *separator = "plot ";
+
+    fprintf(to, "set title \"%s, %d ranks\" noenhanced\n", op_names[op], ranks);
+    fprintf(to, "set ylabel '%s'\n", is_labelled ? "rival / libcoll" : "");
+    if (op == PEER_BARRIER)
+        fputs("unset logscale x\nset xrange [0:6]\nset format x ''\n", to);
+    else
+        fputs("set logscale x 2\nset xrange [4:*]\nset format x '%.0b%B'\n",
+              to);
+    fprintf(to, "%s1 with lines lc rgb 'black' lw 2 notitle", separator);
+    for (int f = 1; f < N_FORMS; f++)
+        if (has_rival(r, f))
+            fprintf(to, ", '-' with linespoints lc %d pt 7 ps 0.5 title \"%s\"",
+                    f, forms[f].name);
+    fputc('\n', to);
+    for (int f = 1; f < N_FORMS; f++)
+        if (has_rival(r, f))
+            write_points(r, ranks, op, f, to);
+}
+
+static void write_script(const struct result *r, const char *path, FILE *to)
+{
+    const struct args *args = r->args;
+    int n_ops = 0;
+
+    for (int op = 0; op < PEER_N_OPS; op++)
+        n_ops += args->has_op[op];
+    fprintf(to, "set terminal %s size %d,%d background rgb 'white'\n",
+            strcmp(path + strlen(path) - 4, ".svg") ? "pngcairo" : "svg",
+            n_ops * 330 + 40, args->n_ranks * 300 + 80);
+    fprintf(to, "set multiplot layout %d,%d title \"time of a rival / time of "
+                "libcoll; above 1 libcoll is faster (%s, %d cores)\" "
+                "noenhanced\n",
+            args->n_ranks, n_ops, r->machine.cpu, r->machine.cores);
+    fputs("set logscale y\nset grid\nset yrange [*<0.8:1.25<*]\n"
+          "set key top left noenhanced font ',8'\nset xtics rotate by -45\n",
+          to);
+    for (int i = 0; i < args->n_ranks; i++)
+        for (int op = 0, n = 0; op < PEER_N_OPS; op++)
+            if (args->has_op[op])
+                write_panel(r, args->ranks[i], op, !n++, to);
+    fputs("unset multiplot\n", to);
+}
+
+static int start_gnuplot(const char *path, pid_t *pid, FILE **to)
+{
+    static char name[] = "gnuplot";
+    char *argv[] = {name, NULL};
+    posix_spawn_file_actions_t actions;
+    int ends[2], err;
+
+    if (pipe2(ends, O_CLOEXEC))
+        return errno;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, path,
+                                     O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    err = posix_spawnp(pid, name, &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[0]);
+    *to = err ? NULL : fdopen(ends[1], "w");
+    if (!*to)
+        close(ends[1]);
+    return err;
+}
+
+int plot_write(const struct result *r, const char *path)
+{
+    int err, status = 0;
+    FILE *to = NULL;
+    pid_t pid;
+
+    err = start_gnuplot(path, &pid, &to);
+    if (err == ENOENT)
+        return say("gnuplot was not found; install it (Debian: apt-get install "
+                   "gnuplot-nox)");
+    if (err)
+        return say("cannot start gnuplot: %s", strerror(err));
+    if (to) {
+        write_script(r, path, to);
+        fclose(to);
+    }
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return to && WIFEXITED(status) && !WEXITSTATUS(status)
+               ? 0
+               : say("gnuplot could not draw %s; its own words are above", path);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* text.c - the table. */
+#include "benchmarks/rivals/compare.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const heads[N_FORMS] = {"libcoll", "openmpi",  "ompi-sm",
+                                           "ompi-ucx", "mpich",   "gloo"};
+
+void text_bytes(size_t bytes, char text[16])
+{
+    const char *units = "\0KMGT";
+
+    while (bytes >= 1024 && bytes % 1024 == 0 && units[1]) {
+        bytes /= 1024;
+        units++;
+    }
+    snprintf(text, 16, "%zu%.1s", bytes, units);
+}
+
+void text_head(const struct result *r)
+{
+    const struct machine *m = &r->machine;
+
+    printf("# compare: %s, %d core%s, %s, %s, huge pages %s, %s\n", m->cpu,
+           m->cores, m->cores == 1 ? "" : "s", m->memory, m->kernel, m->pages,
+           m->date);
+    for (int f = 0; f < N_FORMS; f++)
+        if (r->args->has_form[f] && r->places[f].why[0])
+            printf("# %s is absent: %s\n", forms[f].name, r->places[f].why);
+    printf("# times in us: the median over rounds of each round's median, for "
+           "one operation\n");
+}
+
+static void print_columns(void)
+{
+    printf("\n%5s %-14s %6s", "ranks", "collective", "bytes");
+    for (int f = 0; f < N_FORMS; f++)
+        printf(" %10s", heads[f]);
+    printf("  %-11s %7s %7s %6s %9s\n", "best rival", "ratio", "spread",
+           "limit", "p99[us]");
+}
+
+void text_limits(const struct limits *limits)
+{
+    printf("# limits: flag exchange %.0f ns, round trip %.0f ns, yield round "
+           "trip %.0f ns\n",
+           limits->exchange * 1e9, limits->round_trip * 1e9,
+           limits->yield * 1e9);
+    printf("# GB/s read and written: %8s %8s %8s %8s %8s %8s %8s %8s\n",
+           "copy/1", "nt/1", "sum/1", "nt/1", "copy/all", "nt/all", "sum/all",
+           "nt/all");
+    for (int a = 0; a < N_AREAS; a++) {
+        const struct area *area = &limits->areas[a];
+        char bytes[16];
+
+        text_bytes(area->bytes, bytes);
+        printf("# %22s", bytes);
+        for (int all = 0; all < 2; all++)
+            printf(" %8.1f %8.1f %8.1f %8.1f", area->copy[all][0] * 1e-9,
+                   area->copy[all][1] * 1e-9, area->sum[all][0] * 1e-9,
+                   area->sum[all][1] * 1e-9);
+        putchar('\n');
+    }
+    print_columns();
+    fflush(stdout);
+}
+
+static void print_outcome(const struct outcome *o)
+{
+    char text[32];
+
+    if (o->status != MEASURED)
+        snprintf(text, sizeof(text), o->status == FAILED ? "failed" : "n/a");
+    else if (o->wrong)
+        snprintf(text, sizeof(text), "WRONG");
+    else
+        snprintf(text, sizeof(text), o->median < 1e-3 ? "%.2f" : "%.0f",
+                 o->median * 1e6);
+    printf(" %10s", text);
+}
+
+void text_cell(const struct result *r, const struct cell *cell)
+{
+    const struct outcome *ours = &cell->outcomes[0];
+    char bytes[16];
+
+    (void)r;
+    text_bytes(cell->bytes, bytes);
+    printf("%5d %-14s %6s", cell->ranks, op_names[cell->op],
+           cell->op == PEER_BARRIER ? "-" : bytes);
+    for (int f = 0; f < N_FORMS; f++)
+        print_outcome(&cell->outcomes[f]);
+    printf("  %-11s", cell->best ? forms[cell->best].name : "none");
+    if (cell->ratio > 0)
+        printf(" %7.2f", cell->ratio);
+    else
+        printf(" %7s", "n/a");
+    printf(" %6.0f%%", cell->spread * 100);
+    if (ours->median > 0)
+        printf(" %5.0f%%", cell->limit / ours->median * 100);
+    else
+        printf(" %6s", "n/a");
+    if (ours->p99 > 0)
+        printf(" %9.1f", ours->p99 * 1e6);
+    putchar('\n');
+    fflush(stdout);
+}
+
+static void print_below(const struct result *r, double gate)
+{
+    int n = 0;
+
+    for (int i = 0; i < r->n_cells; i++) {
+        const struct cell *cell = &r->cells[i];
+        char bytes[16];
+
+        if (!(cell->ratio > 0) || cell->ratio >= gate)
+            continue;
+        if (!n++)
+            printf("\n# below %g:\n", gate);
+        text_bytes(cell->bytes, bytes);
+        printf("#   %d ranks, %s, %s: %.2f by %s\n", cell->ranks,
+               op_names[cell->op], bytes, cell->ratio, forms[cell->best].name);
+    }
+}
+
+void text_end(const struct result *r)
+{
+    double logs = 0;
+    int n = 0, wins = 0;
+
+    print_below(r, r->args->gate > 0 ? r->args->gate : 1);
+    for (int i = 0; i < r->n_cells; i++)
+        if (r->cells[i].ratio > 0) {
+            logs += log(r->cells[i].ratio);
+            wins += r->cells[i].ratio >= 1;
+            n++;
+        }
+    putchar('\n');
+    for (int f = 0; f < N_FORMS; f++)
+        if (r->versions[f][0])
+            printf("# %s: %s\n", forms[f].title, r->versions[f]);
+    for (int f = 0; f < N_FORMS; f++)
+        if (r->troubles[f][0])
+            printf("# %s: %s\n", forms[f].name, r->troubles[f]);
+    if (n)
+        printf("# libcoll wins %d of %d cells; geometric mean of best rival / "
+               "libcoll %.3f; %.0f s\n",
+               wins, n, exp(logs / n), r->seconds);
+    else
+        printf("# no rival to compare with; %.0f s\n", r->seconds);
+}
