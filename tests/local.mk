@@ -162,6 +162,11 @@ unit_tests += tests/test_bench
 tests_test_bench_CFLAGS = $(check_cflags)
 tests_test_bench_LDADD = libbench.la $(check_lib)
 
+# what benchmarks/compare rests on
+unit_tests += tests/test_compare
+tests_test_compare_CFLAGS = $(check_cflags)
+tests_test_compare_LDADD = libpeer.la $(compare_libs) $(CHECK_LIBS)
+
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
 
@@ -194,6 +199,8 @@ check_PROGRAMS += tests/without_cma
 tests_without_cma_SOURCES = %D%/without_cma.c %D%/forbid.c %D%/forbid.h
 check_PROGRAMS += tests/boot_probe
 tests_boot_probe_LDADD = libcore.la
+check_PROGRAMS += tests/compare_fake
+tests_compare_fake_LDADD = libpeer.la
 scripts = \
 	%D%/check_layers.sh \
 	%D%/collrun.test \
@@ -202,6 +209,7 @@ scripts = \
 	%D%/coll_plan.sh \
 	%D%/coll_tune.sh \
 	%D%/bench.sh \
+	%D%/compare.sh \
 	%D%/readme.sh \
 	%D%/mpirun.sh \
 	%D%/slurm.sh \

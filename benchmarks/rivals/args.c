@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const op_names[PEER_N_OPS] = {"allreduce",      "broadcast",
-                                          "allgather",      "reduce_scatter",
-                                          "alltoall",       "barrier"};
+const char *const op_names[PEER_N_OPS] = {"allreduce", "broadcast",
+                                          "allgather", "reduce_scatter",
+                                          "alltoall",  "barrier"};
 
 int say(const char *format, ...)
 {
@@ -27,7 +27,7 @@ int say(const char *format, ...)
     return 1;
 }
 
-enum { OPT_WITHIN = 256 };
+enum { OPT_WITHIN = 256, OPT_PATIENCE };
 
 static const struct option options[] = {
     {"quick", no_argument, NULL, 'q'},
@@ -39,6 +39,7 @@ static const struct option options[] = {
     {"rounds", required_argument, NULL, 'r'},
     {"time", required_argument, NULL, 't'},
     {"within", required_argument, NULL, OPT_WITHIN},
+    {"patience", required_argument, NULL, OPT_PATIENCE},
     {"json", required_argument, NULL, 'j'},
     {"plot", required_argument, NULL, 'p'},
     {"help", no_argument, NULL, 'h'},
@@ -54,33 +55,48 @@ static const char help[] =
     "  -n, --ranks LIST      numbers of ranks (default 2,4,8)\n"
     "  -c, --collectives LIST  of allreduce, broadcast, allgather,\n"
     "                        reduce_scatter, alltoall, barrier (default all)\n"
-    "  -s, --sizes LIST      bytes (default 8,64,1K,8K,32K,256K,1M,4M,16M,64M;\n"
+    "  -s, --sizes LIST      bytes (default "
+    "8,64,1K,8K,32K,256K,1M,4M,16M,64M;\n"
     "                        --quick: 8,1K,32K,256K,1M,16M,64M)\n"
-    "  -l, --only LIST       of libcoll, openmpi, openmpi-sm, openmpi-ucx, mpich,\n"
+    "  -l, --only LIST       of libcoll, openmpi, openmpi-sm, openmpi-ucx, "
+    "mpich,\n"
     "                        gloo; libcoll always takes part (default all)\n"
-    "  -r, --rounds N        rounds a cell, at most 25 (default 7; --quick: 3)\n"
+    "  -r, --rounds N        rounds a cell, at most 25 (default 7; --quick: "
+    "3)\n"
     "  -t, --time SECONDS    of samples, a library and round (default 0.1;\n"
     "                        --quick: 0.03)\n"
-    "      --within SECONDS  do with fewer rounds, 2 at least, so that all ends by\n"
+    "      --within SECONDS  do with fewer rounds, 2 at least, so that all "
+    "ends by\n"
     "                        then (default 1440; --quick: 270)\n"
+    "      --patience SECONDS  give a library up that has not answered for so "
+    "long\n"
+    "                        (default 60; --quick: 20)\n"
     "  -j, --json FILE       write all figures there\n"
     "  -p, --plot FILE       draw the ratios: .svg or .png, by gnuplot\n"
     "  -h, --help            print this and exit\n"
     "  -V, --version         print the version and exit\n\n"
     "A size is the vector of allreduce and broadcast, the whole output of\n"
-    "allgather, and the whole input of reduce_scatter and alltoall on each rank;\n"
-    "an element a block at least.  Elements are f32, reductions are sums.  Every\n"
-    "rank's buffers are pages of its own; their content is new for each operation\n"
+    "allgather, and the whole input of reduce_scatter and alltoall on each "
+    "rank;\n"
+    "an element a block at least.  Elements are f32, reductions are sums.  "
+    "Every\n"
+    "rank's buffers are pages of its own; their content is new for each "
+    "operation\n"
     "and results are compared element by element.\n"
     "The ratio is the best rival's time over libcoll's: above 1 libcoll wins.\n"
-    "spread: (largest - smallest round) / median, the larger of libcoll's and the\n"
-    "best rival's.  limit: the share of what the machine could do at best, by the\n"
+    "spread: (largest - smallest round) / median, the larger of libcoll's and "
+    "the\n"
+    "best rival's.  limit: the share of what the machine could do at best, by "
+    "the\n"
     "bytes that must be read and written and the flags that must be seen.\n"
     "p99: of single 8-byte operations and barriers of libcoll.\n"
-    "Open MPI runs as it is, with --mca coll_sm_priority 100, and with --mca pml\n"
-    "ucx (and pml_ucx_tls any, which shared memory needs).  Ranks are bound to\n"
+    "Open MPI runs as it is, with --mca coll_sm_priority 100, and with --mca "
+    "pml\n"
+    "ucx (and pml_ucx_tls any, which shared memory needs).  Ranks are bound "
+    "to\n"
     "cores where there are enough, Gloo's are not.\n"
-    "Exit status: 0, 1 when something failed or was wrong or is below the gate,\n"
+    "Exit status: 0, 1 when something failed or was wrong or is below the "
+    "gate,\n"
     "2 for wrong usage.\n";
 
 /* ---- values ----------------------------------------------------------------- */
@@ -214,6 +230,9 @@ static int take(int option, struct args *args)
         return take_number(optarg, "time in seconds", 0, 60, &args->seconds);
     case OPT_WITHIN:
         return take_number(optarg, "time in seconds", 0, 1e6, &args->within);
+    case OPT_PATIENCE:
+        return take_number(optarg, "time in seconds", 0.1, 1e6,
+                           &args->patience);
     case 'j':
         args->json = optarg;
         return 0;
@@ -247,6 +266,8 @@ static void fill_in(struct args *args)
         args->seconds = args->is_quick ? 0.03 : 0.1;
     if (args->within < 0)
         args->within = args->is_quick ? 270 : 1440;
+    if (args->patience < 0)
+        args->patience = args->is_quick ? 20 : 60;
 }
 
 static int refuse(int option, char **argv)
@@ -265,7 +286,7 @@ int args_read(int argc, char **argv, struct args *args, int *status)
     int option;
 
     memset(args, 0, sizeof(*args));
-    args->seconds = args->within = -1;
+    args->seconds = args->within = args->patience = -1;
     *status = 0;
     while ((option = getopt_long(argc, argv, ":qg:n:c:s:l:r:t:j:p:hV", options,
                                  NULL)) != -1) {

@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH_SECONDS 100e-6 /* that a batch should take */
+#define BATCH_SECONDS 100e-6  /* that a batch should take */
 #define BATCH_BYTES (1 << 20) /* that its inputs may have */
-#define SLOW 2.0    /* s: an operation that is measured once */
-#define LONG 0.05   /* s: a batch that is made smaller */
-#define HANG 60.0   /* s without an answer */
+#define SLOW 2.0              /* s: an operation that is measured once */
+#define LONG 0.05             /* s: a batch that is made smaller */
+#define HOPELESS 4 /* times the fastest's time, and slow: no larger size */
 
 static int by_value(const void *a, const void *b)
 {
@@ -36,6 +36,7 @@ double median(double *values, int n)
 /* ---- one command ------------------------------------------------------------ */
 
 static struct answer answer; /* of the last command; too large for a stack */
+static double patience;      /* s to wait for one */
 
 /* Content that no earlier command had. */
 static uint32_t next_salt(void)
@@ -53,7 +54,7 @@ static int ask(struct cell *cell, struct job *job, struct outcome *outcome,
     command.bytes = cell->bytes;
     command.salt = next_salt();
     answer.n = 0;
-    if (job_measure(job, &command, now_seconds() + command.seconds + HANG,
+    if (job_measure(job, &command, now_seconds() + command.seconds + patience,
                     &answer)) {
         outcome->status = FAILED;
         return -1;
@@ -74,27 +75,24 @@ static void add_round(struct outcome *outcome)
 
 /* ---- the first visit ---------------------------------------------------------- */
 
-/* One operation warms up, some more tell how long it takes. */
+/* Seconds of one operation; the first of several warms up. */
 static double probe(struct cell *cell, struct job *job, struct outcome *outcome)
 {
-    struct peer_command once = {.batch = 1, .min_samples = 1, .max_samples = 1};
     struct peer_command some = {
-        .batch = 1, .min_samples = 3, .max_samples = 30, .seconds = 0.01};
-    double first;
+        .batch = 1, .min_samples = 1, .max_samples = 30, .seconds = 0.02};
+    int is_first_only;
 
-    if (ask(cell, job, outcome, once))
+    if (ask(cell, job, outcome, some))
         return 0;
     outcome->status = MEASURED;
-    first = answer.seconds[0];
-    if (first > SLOW) {
+    is_first_only = answer.n == 1;
+    if (is_first_only && answer.seconds[0] > SLOW) {
         outcome->is_slow = 1;
         outcome->batch = 1;
         add_round(outcome);
     }
-    if (first > 0.02)
-        return first;
-    return ask(cell, job, outcome, some) ? 0
-                                         : median(answer.seconds, answer.n);
+    return is_first_only ? answer.seconds[0]
+                         : median(answer.seconds + 1, answer.n - 1);
 }
 
 /* Operations a batch: the same for all but the slowest. */
@@ -211,14 +209,32 @@ static void judge(struct cell *cell)
         cell->spread = cell->outcomes[cell->best].spread;
 }
 
-void cell_measure(struct cell *cell, struct job *jobs, const struct args *args,
-                  double allowance)
+/* Did a smaller size take long, and the others not? */
+static int is_hopeless(const struct cell *before, int f)
+{
+    double fastest;
+
+    if (!f || !before || !(before->outcomes[0].median > 0))
+        return 0;
+    fastest = before->outcomes[before->best].median;
+    if (before->outcomes[0].median < fastest)
+        fastest = before->outcomes[0].median;
+    return before->outcomes[f].status == TOO_SLOW ||
+           (before->outcomes[f].is_slow &&
+            before->outcomes[f].median > HOPELESS * fastest);
+}
+
+void cell_measure(struct cell *cell, const struct cell *before,
+                  struct job *jobs, const struct args *args, double allowance)
 {
     double each[N_FORMS] = {0}, end = now_seconds() + allowance;
     double seconds = args->seconds;
 
+    patience = args->patience;
     for (int f = 0; f < N_FORMS && !caught; f++)
-        if (jobs[f].is_up)
+        if (is_hopeless(before, f))
+            cell->outcomes[f].status = TOO_SLOW;
+        else if (jobs[f].is_up)
             each[f] = probe(cell, &jobs[f], &cell->outcomes[f]);
     set_batches(cell, each);
     for (int round = 0; round < args->rounds && !caught; round++) {

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { START_SECONDS = 60, RESTARTS = 2 };
+enum { RESTARTS = 2 };
 
 struct run {
     struct args args;
@@ -30,10 +30,7 @@ struct run {
 
 /* ---- signals and the folder ------------------------------------------------- */
 
-static void catch(int number)
-{
-    caught = number;
-}
+static void catch (int number) { caught = number; }
 
 static void catch_signals(void)
 {
@@ -93,7 +90,7 @@ static void meet(struct run *run, int f)
 {
     struct job *job = &run->jobs[f];
 
-    if (!job->launcher || job_meet(job, START_SECONDS))
+    if (!job->launcher || job_meet(job, run->args.patience))
         note_trouble(run, f);
     else
         memcpy(run->result.versions[f], job->version, sizeof(job->version));
@@ -144,12 +141,9 @@ static void end_all(struct run *run)
 /* ---- cells ------------------------------------------------------------------ */
 
 /* What a cell's measurement costs, roughly: a fixed part and its bytes. */
-static double weight(const struct args *args, enum peer_op op, size_t bytes,
-                     int ranks)
+static double weight(const struct cell *cell)
 {
-    (void)args;
-    return op == PEER_BARRIER ? 1
-                              : 1 + (double)bytes * ranks / (double)(24 << 20);
+    return 1 + (double)cell->bytes * cell->ranks / (double)(24 << 20);
 }
 
 static void list_cells(struct run *run)
@@ -178,20 +172,17 @@ static double allowance(const struct run *run, int i)
     double left = run->args.within - (now_seconds() - run->begin), all = 0;
 
     for (int k = i; k < r->n_cells; k++)
-        all += weight(&run->args, r->cells[k].op, r->cells[k].bytes,
-                      r->cells[k].ranks);
-    return left > 0 ? left *
-                          weight(&run->args, r->cells[i].op, r->cells[i].bytes,
-                                 r->cells[i].ranks) /
-                          all
-                    : 0;
+        all += weight(&r->cells[k]);
+    return left > 0 ? left * weight(&r->cells[i]) / all : 0;
 }
 
 static void measure_cell(struct run *run, int i)
 {
     struct cell *cell = &run->result.cells[i];
+    int is_next = i && cell[-1].op == cell->op && cell[-1].ranks == cell->ranks;
 
-    cell_measure(cell, run->jobs, &run->args, allowance(run, i));
+    cell_measure(cell, is_next ? cell - 1 : NULL, run->jobs, &run->args,
+                 allowance(run, i));
     if (caught)
         return;
     cell->limit = model_limit(cell, &run->result.limits);
@@ -208,7 +199,15 @@ static void measure_cell(struct run *run, int i)
 
 static void measure_limits(struct run *run)
 {
-    if (caught || limits_measure(&run->limits[run->n_limits]))
+    const struct result *r = &run->result;
+    double most = 0;
+
+    for (int i = 0; i < r->n_cells; i++) {
+        double bytes = model_buffers(&r->cells[i], r->machine.cores);
+
+        most = bytes > most ? bytes : most;
+    }
+    if (caught || limits_measure(most, &run->limits[run->n_limits]))
         return;
     run->n_limits++;
     limits_median(run->limits, run->n_limits, &run->result.limits);

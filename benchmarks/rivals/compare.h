@@ -21,10 +21,10 @@
 #include <sys/types.h>
 
 enum {
-    N_FORMS = 6,     /* libraries, or settings of one; 0 is libcoll */
-    MAX_LIST = 32,   /* sizes or numbers of ranks */
+    N_FORMS = 6,   /* libraries, or settings of one; 0 is libcoll */
+    MAX_LIST = 32, /* sizes or numbers of ranks */
     MAX_ROUNDS = 25,
-    N_AREAS = 6,     /* working sets at which bandwidth is measured */
+    N_AREAS = 6, /* working sets at which bandwidth is measured */
     MAX_CORES = 64
 };
 
@@ -32,9 +32,10 @@ enum {
 
 struct args {
     int is_quick, rounds;
-    double seconds; /* of samples, a library and round */
-    double within;  /* of all, to aim at */
-    double gate;    /* least ratio; 0: none */
+    double seconds;  /* of samples, a library and round */
+    double within;   /* of all, to aim at */
+    double patience; /* with a library that does not answer */
+    double gate;     /* least ratio; 0: none */
     int ranks[MAX_LIST], n_ranks;
     size_t sizes[MAX_LIST];
     int n_sizes;
@@ -54,11 +55,11 @@ extern const char *const op_names[PEER_N_OPS];
 
 /* One library with one setting. */
 struct form {
-    const char *name;     /* on the command line */
-    const char *title;    /* in words */
-    const char *program;  /* the peer */
+    const char *name;         /* on the command line */
+    const char *title;        /* in words */
+    const char *program;      /* the peer */
     const char *launchers[3]; /* the first that is found starts it */
-    const char *packages; /* Debian's, that would bring it */
+    const char *packages;     /* Debian's, that would bring it */
     const char *settings[7];  /* further arguments of the launcher */
     const char *bound[3];     /* also, when each rank has a core */
     const char *crowded[5];   /* also, when not */
@@ -85,7 +86,7 @@ struct job {
     const struct place *place;
     const char *folder; /* for its socket and log */
     int ranks, is_up;
-    pid_t launcher;     /* 0: none */
+    pid_t launcher; /* 0: none */
     int listener, shared;
     int sockets[PEER_MAX_RANKS];
     pid_t pids[PEER_MAX_RANKS];
@@ -115,19 +116,20 @@ extern volatile sig_atomic_t caught; /* the signal that asks to end, or 0 */
 /* ---- limits.c ---------------------------------------------------------------- */
 
 struct limits {
-    int n_cores;
+    int n_cores, n_areas;
     double exchange;   /* both cores write a flag and wait for the other's, s */
     double round_trip; /* of a cache line between two cores, s */
     double yield;      /* round trip of two processes on one core, s */
     struct area {
-        size_t bytes;  /* of each buffer of each core */
+        size_t bytes; /* of each buffer of each core */
         /* Bytes a second, in and out together; [all cores?][past the cache?] */
         double copy[2][2], sum[2][2];
     } areas[N_AREAS];
 };
 
-/* Measure; the median over several calls is limits_median()'s. */
-int limits_measure(struct limits *limits);
+/* Measure, bandwidth for buffers of at most so many bytes a core and a little
+ * more; the median over several calls is limits_median()'s. */
+int limits_measure(double most, struct limits *limits);
 void limits_median(const struct limits *runs, int n, struct limits *limits);
 
 /* kernels.c: copy or add whole lines, by plain stores or past the caches. */
@@ -136,7 +138,7 @@ kernel_fn *kernel(int is_sum, int is_past);
 
 /* ---- cell.c ----------------------------------------------------------------- */
 
-enum outcome_status { NO_JOB, NO_OPERATION, FAILED, MEASURED };
+enum outcome_status { NO_JOB, NO_OPERATION, FAILED, TOO_SLOW, MEASURED };
 
 struct outcome {
     enum outcome_status status;
@@ -147,7 +149,7 @@ struct outcome {
     double median, spread;     /* of the rounds'; s, (max - min) / median */
     double *single;            /* all samples of single operations */
     int n_single;
-    double p99;                /* of these, s; 0: none */
+    double p99; /* of these, s; 0: none */
 };
 
 struct cell {
@@ -159,14 +161,16 @@ struct cell {
     double limit;         /* s, filled in when the limits are known */
 };
 
-/* Measure in every job that is up, in about `allowance` seconds. */
-void cell_measure(struct cell *cell, struct job *jobs, const struct args *args,
-                  double allowance);
+/* Measure in every job that is up, in about `allowance` seconds; `before` is
+ * the same cell of the size before, or NULL. */
+void cell_measure(struct cell *cell, const struct cell *before,
+                  struct job *jobs, const struct args *args, double allowance);
 double median(double *values, int n); /* sorts them */
 
 /* ---- model.c ----------------------------------------------------------------- */
 
 double model_bytes(enum peer_op op, size_t bytes, int ranks);
+double model_buffers(const struct cell *cell, int n_cores); /* bytes a core */
 double model_limit(const struct cell *cell, const struct limits *limits);
 
 /* ---- machine.c ---------------------------------------------------------------- */

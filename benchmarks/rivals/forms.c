@@ -13,11 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define OPEN_MPI                                                       \
-    .program = "compare_openmpi",                                      \
-    .launchers = {"mpirun.openmpi", "mpirun"},                         \
-    .packages = "openmpi-bin libopenmpi-dev",                          \
-    .bound = {"--bind-to", "core"},                                    \
+#define OPEN_MPI                                                               \
+    .program = "compare_openmpi", .launchers = {"mpirun.openmpi", "mpirun"},   \
+    .packages = "openmpi-bin libopenmpi-dev", .bound = {"--bind-to", "core"},  \
     .crowded = {"--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"}
 
 const struct form forms[N_FORMS] = {
@@ -64,9 +62,14 @@ const struct form forms[N_FORMS] = {
 };
 
 /* Arguments that an Open MPI launcher gets in any form. */
-static const char *const open_mpi[] = {"--allow-run-as-root", "--oversubscribe",
-                                       "--mca", "oob_tcp_if_include", "lo",
-                                       "--mca", "pml_ucx_devices", "any"};
+static const char *const open_mpi[] = {"--allow-run-as-root",
+                                       "--oversubscribe",
+                                       "--mca",
+                                       "oob_tcp_if_include",
+                                       "lo",
+                                       "--mca",
+                                       "pml_ucx_devices",
+                                       "any"};
 
 /* ---- where the programs are ------------------------------------------------ */
 
@@ -150,7 +153,7 @@ static int add(const char *line[MAX_WORDS], int at, const char *const *words,
     return at;
 }
 
-#define ADD(words) \
+#define ADD(words)                                                             \
     at = add(line, at, words, (int)(sizeof(words) / sizeof(*(words))))
 
 void form_line(const struct form *form, const struct place *place, int ranks,

@@ -68,16 +68,17 @@ static void append_log(struct job *job)
     job->why[at] = '\0';
 }
 
-__attribute__((format(printf, 2, 3))) static int
-fail(struct job *job, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int fail(struct job *job,
+                                                      const char *format, ...)
 {
     va_list list;
 
     va_start(list, format);
     vsnprintf(job->why, sizeof(job->why), format, list);
     va_end(list);
-    append_log(job);
+    job->is_up = 0;
     job_end(job);
+    append_log(job); /* with what the launcher had to say of it */
     return -1;
 }
 
@@ -276,8 +277,8 @@ static int receive(struct job *job, int r, struct round *round)
 {
     struct peer_reply *reply = &round->reply;
 
-    if (get(job->sockets[r], reply, sizeof(*reply)) ||
-        reply->n_samples < 0 || reply->n_samples > PEER_MAX_SAMPLES ||
+    if (get(job->sockets[r], reply, sizeof(*reply)) || reply->n_samples < 0 ||
+        reply->n_samples > PEER_MAX_SAMPLES ||
         get(job->sockets[r], round->samples,
             (size_t)reply->n_samples * sizeof(*round->samples)))
         return fail(job, "rank %d died", r);
@@ -387,31 +388,42 @@ static void ask_to_quit(const struct job *job)
             return; /* it is gone already */
 }
 
-/* First in peace, then by force, the launcher before the ranks so that it can
- * remove what they left. */
+/* End the launcher before the ranks, so that it can remove what they left: in
+ * peace when all is well, else after a moment in which it may notice. */
+static void end_launcher(struct job *job)
+{
+    double seconds = caught || !job->is_up ? 0.5 : 10;
+
+    if (job->launcher <= 0 || !await_end(job, seconds))
+        return;
+    kill(job->launcher, SIGTERM);
+    if (await_end(job, 5)) {
+        kill(-job->launcher, SIGKILL);
+        await_end(job, 5);
+    }
+}
+
+/* A rank that hangs outlives its launcher, but not this: as long as its socket
+ * is open, the number is still its own. */
+static void end_rank(struct job *job, int r)
+{
+    struct pollfd item = {.fd = job->sockets[r], .events = POLLIN};
+
+    if (job->sockets[r] < 0)
+        return;
+    if (!poll(&item, 1, 0) && job->pids[r] > 0)
+        kill(job->pids[r], SIGKILL);
+    close(job->sockets[r]);
+    job->sockets[r] = -1;
+}
+
 void job_end(struct job *job)
 {
-    pid_t launcher = job->launcher;
-
     if (job->is_up)
         ask_to_quit(job);
-    if (launcher > 0 && (!job->is_up || await_end(job, caught ? 1 : 10))) {
-        kill(launcher, SIGTERM);
-        if (await_end(job, 5)) {
-            kill(-launcher, SIGKILL);
-            await_end(job, 5);
-        }
-    }
+    end_launcher(job);
     for (int r = 0; r < job->ranks; r++)
-        if (job->sockets[r] >= 0) {
-            struct pollfd item = {.fd = job->sockets[r], .events = POLLIN};
-
-            /* a rank that hangs outlives its launcher, but not this */
-            if (poll(&item, 1, 0) == 0 && job->pids[r] > 0)
-                kill(job->pids[r], SIGKILL);
-            close(job->sockets[r]);
-            job->sockets[r] = -1;
-        }
+        end_rank(job, r);
     if (job->listener >= 0)
         close(job->listener);
     if (job->shared >= 0)

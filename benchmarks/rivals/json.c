@@ -12,7 +12,7 @@ static json_t *of_limits(const struct limits *limits)
 {
     json_t *areas = json_array();
 
-    for (int a = 0; a < N_AREAS; a++) {
+    for (int a = 0; a < limits->n_areas; a++) {
         const struct area *area = &limits->areas[a];
 
         for (int all = 0; all < 2; all++)
@@ -47,9 +47,9 @@ static json_t *of_libraries(const struct result *r)
         else if (r->places[f].why[0])
             json_object_set_new(one, "absent", json_string(r->places[f].why));
         if (r->troubles[f][0])
-            json_object_set_new(one, "trouble",
-                                json_stringn_nocheck(r->troubles[f],
-                                                     strlen(r->troubles[f])));
+            json_object_set_new(
+                one, "trouble",
+                json_stringn_nocheck(r->troubles[f], strlen(r->troubles[f])));
         json_array_append_new(all, one);
     }
     return all;
@@ -110,8 +110,8 @@ int json_write(const struct result *r, const char *path)
         "kernel", m->kernel, "transparent_huge_pages", m->pages, "date",
         m->date, "seconds", r->seconds, "quick", r->args->is_quick, "libraries",
         of_libraries(r), "limits", of_limits(&r->limits), "cells", cells);
-    is_bad = !root || json_dumpf(root, file, JSON_INDENT(1) |
-                                                 JSON_REAL_PRECISION(6)) ||
+    is_bad = !root ||
+             json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) ||
              fputc('\n', file) == EOF;
     json_decref(root);
     if (fclose(file) || is_bad)

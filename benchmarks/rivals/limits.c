@@ -20,8 +20,8 @@
 
 enum { TURNS = 10000, YIELDS = 2000, PARTS = 11, REPEATS = 3, N_WAYS = 4 };
 
-static const size_t area_bytes[N_AREAS] = {
-    32 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20};
+static const size_t area_bytes[N_AREAS] = {32 << 10, 256 << 10, 1 << 20,
+                                           4 << 20,  16 << 20,  64 << 20};
 
 struct line {
     _Alignas(64) uint32_t value;
@@ -37,7 +37,7 @@ struct board {
 
 struct helper {
     struct board *board;
-    int rank, n;
+    int rank, n, n_areas;
 };
 
 typedef void helper_fn(const struct helper *helper);
@@ -179,7 +179,8 @@ static void yield_back(const struct helper *h)
 
 /* One kernel on one size, long enough to be measured; the best of a few times,
  * since a limit is what the machine does when nothing disturbs it. */
-static void stream_one(const struct helper *h, float *buffers, int area, int way)
+static void stream_one(const struct helper *h, float *buffers, int area,
+                       int way)
 {
     size_t n = area_bytes[area] / sizeof(float);
     int times = (int)((8u << 20) / area_bytes[area]) + 1;
@@ -210,7 +211,7 @@ static void stream_one(const struct helper *h, float *buffers, int area, int way
 /* All sizes and kernels; way 1 is the sum, way 2 past the caches. */
 static void stream(const struct helper *h)
 {
-    size_t most = area_bytes[N_AREAS - 1];
+    size_t most = area_bytes[h->n_areas - 1];
     float *buffers = mmap(NULL, 3 * most, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -218,7 +219,7 @@ static void stream(const struct helper *h)
         _exit(1);
     for (size_t i = 0; i < 3 * most / sizeof(float); i++)
         buffers[i] = 1;
-    for (int area = 0; area < N_AREAS; area++)
+    for (int area = 0; area < h->n_areas; area++)
         for (int way = 0; way < N_WAYS; way++)
             stream_one(h, buffers, area, way);
 }
@@ -243,23 +244,22 @@ static double latency(helper_fn *fn, struct board *board, const int *cores)
 static void bandwidth(struct limits *limits, struct board *board,
                       const int *cores, int n, int is_all)
 {
-    struct helper helper = {.board = board, .n = n};
+    struct helper helper = {.board = board, .n = n, .n_areas = limits->n_areas};
 
     if (run(stream, helper, cores))
         return;
-    for (int a = 0; a < N_AREAS; a++)
+    for (int a = 0; a < limits->n_areas; a++)
         for (int way = 0; way < N_WAYS; way++) {
             struct area *area = &limits->areas[a];
             int is_sum = way & 1, is_past = way >> 1;
             double moved = (is_sum ? 3 : 2) * (double)area_bytes[a] * n;
 
-            area->bytes = area_bytes[a];
             (is_sum ? area->sum : area->copy)[is_all][is_past] =
                 moved / board->streams[a][way];
         }
 }
 
-int limits_measure(struct limits *limits)
+int limits_measure(double most, struct limits *limits)
 {
     int cores[MAX_CORES], n = list_cores(cores), same[2];
     struct board *board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
@@ -269,6 +269,11 @@ int limits_measure(struct limits *limits)
     if (board == MAP_FAILED || !n)
         return say("cannot measure the machine: %s", strerror(errno));
     limits->n_cores = n;
+    for (int a = 0; a < N_AREAS; a++) {
+        limits->areas[a].bytes = area_bytes[a];
+        if (a < 2 || most > (double)area_bytes[a - 1])
+            limits->n_areas = a + 1;
+    }
     same[0] = same[1] = cores[0];
     if (n > 1) {
         limits->exchange = latency(exchange, board, cores);
@@ -296,12 +301,12 @@ void limits_median(const struct limits *runs, int n, struct limits *limits)
     const char *base = (const char *)runs;
 
     *limits = runs[0];
-#define MIDDLE(field) \
+#define MIDDLE(field)                                                          \
     limits->field = middle(runs, n, (size_t)((const char *)&runs->field - base))
     MIDDLE(exchange);
     MIDDLE(round_trip);
     MIDDLE(yield);
-    for (int a = 0; a < N_AREAS; a++)
+    for (int a = 0; a < runs->n_areas; a++)
         for (int i = 0; i < 4; i++) {
             MIDDLE(areas[a].copy[i & 1][i >> 1]);
             MIDDLE(areas[a].sum[i & 1][i >> 1]);

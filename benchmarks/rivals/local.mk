@@ -1,22 +1,21 @@
 # benchmarks/compare: a driver, and one program a library, which is the same
 # loop over another backend.  What is missing is said when compare runs.
-compare_driver = %D%/args.c %D%/cell.c %D%/compare.c %D%/compare.h \
-	%D%/forms.c %D%/job.c %D%/json.c %D%/kernels.c %D%/limits.c \
-	%D%/machine.c %D%/model.c %D%/peer.h %D%/peer_barrier.c %D%/plot.c \
-	%D%/text.c
-compare_cppflags = $(AM_CPPFLAGS) -DCOLL_LIBEXEC='"$(pkglibexecdir)"'
+noinst_LTLIBRARIES += libcompare.la
+libcompare_la_SOURCES = %D%/args.c %D%/cell.c %D%/compare.h %D%/forms.c \
+	%D%/job.c %D%/json.c %D%/kernels.c %D%/limits.c %D%/machine.c \
+	%D%/model.c %D%/peer.h %D%/peer_barrier.c %D%/plot.c %D%/text.c \
+	tools/common/size.h
+libcompare_la_CPPFLAGS = $(AM_CPPFLAGS) -DCOLL_LIBEXEC='"$(pkglibexecdir)"'
+libcompare_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+compare_libs = libcompare.la $(JANSSON_LIBS) -lm
 
 # compare is a name that others have, too: it is installed as coll_compare
 noinst_PROGRAMS += benchmarks/compare
-benchmarks_compare_SOURCES = $(compare_driver)
-benchmarks_compare_CPPFLAGS = $(compare_cppflags)
-benchmarks_compare_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-benchmarks_compare_LDADD = $(JANSSON_LIBS) -lm
+benchmarks_compare_SOURCES = %D%/compare.c
+benchmarks_compare_LDADD = $(compare_libs)
 bin_PROGRAMS += benchmarks/coll_compare
-benchmarks_coll_compare_SOURCES = $(compare_driver)
-benchmarks_coll_compare_CPPFLAGS = $(compare_cppflags)
-benchmarks_coll_compare_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-benchmarks_coll_compare_LDADD = $(JANSSON_LIBS) -lm
+benchmarks_coll_compare_SOURCES = %D%/compare.c
+benchmarks_coll_compare_LDADD = $(compare_libs)
 
 noinst_LTLIBRARIES += libpeer.la
 libpeer_la_SOURCES = %D%/peer.h %D%/peer_barrier.c %D%/peer_data.c %D%/peer_loop.c

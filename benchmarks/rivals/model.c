@@ -44,47 +44,61 @@ double model_bytes(enum peer_op op, size_t bytes, int ranks)
     }
 }
 
-static double best_of(const struct area *area, int is_sum)
+static double best_of(const struct area *area, int sums)
 {
-    const double *ways = is_sum ? area->sum[1] : area->copy[1];
+    const double *ways = sums ? area->sum[1] : area->copy[1];
 
     return ways[0] > ways[1] ? ways[0] : ways[1];
 }
 
 /* All cores' bandwidth for buffers of so many bytes a core, between the
  * measured ones on a logarithmic scale. */
-static double bandwidth_at(const struct limits *limits, int is_sum, double bytes)
+static double bandwidth_at(const struct limits *limits, int sums, double bytes)
 {
     const struct area *areas = limits->areas;
     int a = 0;
     double t, low, high;
 
-    while (a < N_AREAS - 2 && bytes > (double)areas[a + 1].bytes)
+    while (a < limits->n_areas - 2 && bytes > (double)areas[a + 1].bytes)
         a++;
     low = (double)areas[a].bytes;
     high = (double)areas[a + 1].bytes;
-    t = bytes <= low ? 0 : bytes >= high ? 1 : log(bytes / low) / log(high / low);
-    return best_of(&areas[a], is_sum) * (1 - t) +
-           best_of(&areas[a + 1], is_sum) * t;
+    t = bytes <= low    ? 0
+        : bytes >= high ? 1
+                        : log(bytes / low) / log(high / low);
+    return best_of(&areas[a], sums) * (1 - t) +
+           best_of(&areas[a + 1], sums) * t;
 }
 
-static double least_latency(const struct cell *cell, const struct limits *limits)
+static double least_latency(const struct cell *cell,
+                            const struct limits *limits)
 {
     int cores = limits->n_cores;
 
     if (cell->ranks <= cores)
-        return cell->op == PEER_BROADCAST ? limits->round_trip / 2
-                                          : limits->exchange;
+        return cell->op == PEER_BROADCAST &&
+                       limits->round_trip / 2 < limits->exchange
+                   ? limits->round_trip / 2
+                   : limits->exchange;
     return (double)((cell->ranks + cores - 1) / cores) * limits->yield / 2;
+}
+
+static int is_sum(const struct cell *cell)
+{
+    return cell->op == PEER_ALLREDUCE || cell->op == PEER_REDUCE_SCATTER;
+}
+
+double model_buffers(const struct cell *cell, int n_cores)
+{
+    return model_bytes(cell->op, cell->bytes, cell->ranks) /
+           (is_sum(cell) ? 3 : 2) / n_cores;
 }
 
 double model_limit(const struct cell *cell, const struct limits *limits)
 {
-    int is_sum =
-        cell->op == PEER_ALLREDUCE || cell->op == PEER_REDUCE_SCATTER;
     double moved = model_bytes(cell->op, cell->bytes, cell->ranks);
-    double buffers = moved / (is_sum ? 3 : 2) / limits->n_cores;
-    double bandwidth = bandwidth_at(limits, is_sum, buffers);
+    double bandwidth = bandwidth_at(limits, is_sum(cell),
+                                    model_buffers(cell, limits->n_cores));
     double latency = least_latency(cell, limits);
     double seconds = bandwidth > 0 ? moved / bandwidth : 0;
 

@@ -3,19 +3,18 @@
  * way that it has inside of a host.
  *
  * Of the two algorithms that its allreduce offers, the faster one for a count
- * is found by trying both at the first call.  Its reduce_scatter is an object
- * that is bound to a vector, works in place and leaves the block in front: the
- * object is made once a count, and the copies in and out are the operation's.
+ * is found by trying both at the first call.  There is no reduce_scatter: the
+ * only one, an object of the older interface, overwrites what it still sends
+ * when vectors are large, and gives wrong sums.
  */
 #include "benchmarks/rivals/peer.h"
 
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
-#include <vector>
 
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>
@@ -24,7 +23,6 @@
 #include <gloo/broadcast.h>
 #include <gloo/config.h>
 #include <gloo/math.h>
-#include <gloo/reduce_scatter.h>
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/transport/tcp/device.h>
@@ -35,8 +33,8 @@ namespace
 using Options = gloo::AllreduceOptions;
 using Clock = std::chrono::steady_clock;
 
-enum { TRIALS = 3 };               /* of an algorithm */
-const size_t once = 1 << 18;       /* elements from which one has to do */
+enum { TRIALS = 3 };         /* of an algorithm */
+const size_t once = 1 << 18; /* elements from which one has to do */
 
 std::shared_ptr<gloo::rendezvous::Context> context;
 std::map<size_t, Options::Algorithm> best; /* by count */
@@ -79,7 +77,7 @@ int init(int *, char ***, int *rank, int *ranks)
     });
 }
 
-
+void fini() { context.reset(); }
 
 const char *version()
 {
@@ -173,40 +171,6 @@ int allgather(const float *in, float *out, size_t count, int)
     });
 }
 
-struct Scatterer {
-    Scatterer(size_t n, size_t ranks)
-        : count(n), vector(n * ranks),
-          algorithm(context, {vector.data()}, static_cast<int>(vector.size()),
-                    std::vector<int>(ranks, static_cast<int>(n)))
-    {
-    }
-    size_t count;
-    std::vector<float> vector;
-    gloo::ReduceScatterHalvingDoubling<float> algorithm;
-};
-
-std::unique_ptr<Scatterer> scatterer;
-
-int reduce_scatter(const float *in, float *out, size_t count, int)
-{
-    return guarded([&] {
-        size_t ranks = static_cast<size_t>(context->size);
-
-        if (!scatterer || scatterer->count != count)
-            scatterer = std::make_unique<Scatterer>(count, ranks);
-        std::memcpy(scatterer->vector.data(), in,
-                    count * ranks * sizeof(float));
-        scatterer->algorithm.run();
-        std::memcpy(out, scatterer->vector.data(), count * sizeof(float));
-    });
-}
-
-void fini()
-{
-    scatterer.reset();
-    context.reset();
-}
-
 int alltoall(const float *in, float *out, size_t count, int)
 {
     return guarded([&] {
@@ -235,5 +199,5 @@ const struct peer_lib peer_lib = {
     fini,
     version,
     error,
-    {allreduce, broadcast, allgather, reduce_scatter, alltoall, barrier},
+    {allreduce, broadcast, allgather, nullptr, alltoall, barrier},
 };

@@ -196,11 +196,11 @@ static void measure(struct peer *p)
         p->reply.status = PEER_UNSUPPORTED;
         return;
     }
-    p->base = (struct peer_case){
-        .op = op,
-        .rank = p->rank,
-        .ranks = p->ranks,
-        .count = peer_count(op, p->command.bytes, p->ranks)};
+    p->base =
+        (struct peer_case){.op = op,
+                           .rank = p->rank,
+                           .ranks = p->ranks,
+                           .count = peer_count(op, p->command.bytes, p->ranks)};
     if (map(p)) {
         fail(p, "not enough memory; choose smaller --sizes");
         return;
@@ -215,8 +215,8 @@ static int transfer(int fd, void *at, size_t len, int is_write)
     char *next = at;
 
     while (len) {
-        ssize_t n = is_write ? send(fd, next, len, MSG_NOSIGNAL)
-                             : read(fd, next, len);
+        ssize_t n =
+            is_write ? send(fd, next, len, MSG_NOSIGNAL) : read(fd, next, len);
 
         if (n < 0 && errno == EINTR)
             continue;

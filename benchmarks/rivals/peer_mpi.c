@@ -54,8 +54,8 @@ static const char *error(void)
 static int allreduce(const float *in, float *out, size_t count, int root)
 {
     (void)root;
-    return keep(MPI_Allreduce(in, out, (int)count, MPI_FLOAT, MPI_SUM,
-                              MPI_COMM_WORLD));
+    return keep(
+        MPI_Allreduce(in, out, (int)count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD));
 }
 
 static int broadcast(const float *in, float *out, size_t count, int root)

@@ -89,9 +89,10 @@ static void write_script(const struct result *r, const char *path, FILE *to)
     fprintf(to, "set terminal %s size %d,%d background rgb 'white'\n",
             strcmp(path + strlen(path) - 4, ".svg") ? "pngcairo" : "svg",
             n_ops * 330 + 40, args->n_ranks * 300 + 80);
-    fprintf(to, "set multiplot layout %d,%d title \"time of a rival / time of "
-                "libcoll; above 1 libcoll is faster (%s, %d cores)\" "
-                "noenhanced\n",
+    fprintf(to,
+            "set multiplot layout %d,%d title \"time of a rival / time of "
+            "libcoll; above 1 libcoll is faster (%s, %d cores)\" "
+            "noenhanced\n",
             args->n_ranks, n_ops, r->machine.cpu, r->machine.cores);
     fputs("set logscale y\nset grid\nset yrange [*<0.8:1.25<*]\n"
           "set key top left noenhanced font ',8'\nset xtics rotate by -45\n",
@@ -145,5 +146,6 @@ int plot_write(const struct result *r, const char *path)
         ;
     return to && WIFEXITED(status) && !WEXITSTATUS(status)
                ? 0
-               : say("gnuplot could not draw %s; its own words are above", path);
+               : say("gnuplot could not draw %s; its own words are above",
+                     path);
 }

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const heads[N_FORMS] = {"libcoll", "openmpi",  "ompi-sm",
+static const char *const heads[N_FORMS] = {"libcoll",  "openmpi", "ompi-sm",
                                            "ompi-ucx", "mpich",   "gloo"};
 
 void text_bytes(size_t bytes, char text[16])
@@ -51,7 +51,7 @@ void text_limits(const struct limits *limits)
     printf("# GB/s read and written: %8s %8s %8s %8s %8s %8s %8s %8s\n",
            "copy/1", "nt/1", "sum/1", "nt/1", "copy/all", "nt/all", "sum/all",
            "nt/all");
-    for (int a = 0; a < N_AREAS; a++) {
+    for (int a = 0; a < limits->n_areas; a++) {
         const struct area *area = &limits->areas[a];
         char bytes[16];
 
@@ -72,7 +72,10 @@ static void print_outcome(const struct outcome *o)
     char text[32];
 
     if (o->status != MEASURED)
-        snprintf(text, sizeof(text), o->status == FAILED ? "failed" : "n/a");
+        snprintf(text, sizeof(text), "%s",
+                 o->status == FAILED     ? "failed"
+                 : o->status == TOO_SLOW ? "too slow"
+                                         : "n/a");
     else if (o->wrong)
         snprintf(text, sizeof(text), "WRONG");
     else

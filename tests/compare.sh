@@ -1,0 +1,148 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# benchmarks/compare: a table and JSON with whichever rivals are there, without
+# them, and with one that misbehaves; the gate; what is refused; what is left.
+set -u
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+program=benchmarks/compare
+. "${srcdir:-.}/tests/program.sh"
+build=$PWD
+json=$scratch/result.json
+unset COLL_ALGO COLL_TRANSPORTS COLL_BOOTSTRAP
+mkdir "$scratch/tmp"
+TMPDIR=$scratch/tmp
+export TMPDIR
+small="-n 2 -r 1 -t 0.005"
+
+# run STATUS ARGUMENTS...
+run() {
+    wanted=$1
+    shift
+    timeout 120 "$program" "$@" > "$out" 2> "$err"
+    status=$?
+    [ $status = "$wanted" ] || fail "$*: exit status $status, not $wanted"
+    [ -z "$(ls "$TMPDIR")" ] || fail "$*: left in TMPDIR: $(ls "$TMPDIR")"
+}
+
+# a PATH without launchers, so that what is not there is told apart
+mkdir "$scratch/bin" "$scratch/bare"
+for folder in /usr/bin /bin; do
+    ln -sf $folder/* "$scratch/bare/"
+done
+rm -f "$scratch"/bare/mpi* "$scratch"/bare/gnuplot*
+full_path=$PATH
+
+# ---- the table, the JSON, the gate
+run 0 $small -s 8,1K --json "$json" --gate 0
+[ "$(grep -c '"collective":' "$json")" = 11 ] || fail "not 5 x 2 + 1 cells"
+[ "$(grep -c '^    2 [a-z_]* ' "$out")" = 11 ] || fail "not 11 rows"
+grep '"wrong":' "$json" | grep -qv '"wrong": 0,' && fail "wrong results"
+[ "$(grep -c '"libcoll": {' "$json")" = 11 ] || fail "libcoll lacks a cell"
+for key in cpu kernel transparent_huge_pages flag_exchange_ns rounds_us \
+    yield_round_trip_ns copy_nt_GBps share_of_limit single_p99_us version; do
+    grep -q "\"$key\": " "$json" || fail "no $key in the JSON"
+done
+if grep -q '"ratio": [0-9]' "$json"; then
+    run 1 $small -s 8 -c allreduce --gate 1e6
+    grep -q 'below the gate of 1e+06' "$err" || fail "not a word of the gate"
+    grep -q 'allreduce, 8: .* by ' "$out" || fail "the cell is not listed"
+else
+    echo "no rival is installed: the gate is not tried"
+fi
+if command -v gnuplot > /dev/null; then
+    run 0 $small -s 8,1K -c barrier,alltoall --plot "$scratch/plot.svg"
+    grep -q 'alltoall, 2 ranks' "$scratch/plot.svg" || fail "no plot"
+fi
+
+# ---- nothing but libcoll
+PATH=$scratch/bare
+run 0 $small -s 8 -c allreduce --only libcoll,openmpi,openmpi-sm,mpich
+grep -q 'openmpi is absent: mpirun.openmpi was not found (Debian: openmpi-bin' \
+    "$out" || fail "Open MPI is not missed"
+grep -q 'mpich is absent: .*Debian: mpich' "$out" || fail "MPICH is not missed"
+grep -q 'no rival to compare with' "$out" || fail "it has a rival"
+run 1 $small -s 8 -c barrier --only libcoll --plot "$scratch/plot.svg"
+grep -q 'gnuplot was not found' "$err" || fail "gnuplot is not missed"
+
+# ---- a rival that misbehaves, in the place of Open MPI
+printf '#!/bin/sh\nexec "%s" -n 2 "%s"\n' "$build/tools/collrun" \
+    "$build/tests/compare_fake" > "$scratch/bin/mpirun.openmpi"
+printf '#!/bin/sh\n' > "$scratch/bin/compare_openmpi" # where it was not built
+chmod +x "$scratch"/bin/*
+PATH=$scratch/bin:$scratch/bare
+export FAKE
+FAKE=wrong
+run 1 $small -s 1K --only openmpi --json "$json"
+grep -q 'broadcast of 1024 bytes over 2 ranks: openmpi has .* wrong elements' \
+    "$err" || fail "wrong results are not found"
+grep -q '^    2 allreduce .* WRONG ' "$out" || fail "the table shows nothing"
+grep -q '^    2 alltoall .* n/a ' "$out" || fail "alltoall from nowhere"
+FAKE=die
+run 0 $small -s 8 -c allreduce --only openmpi
+grep -q 'openmpi with 2 ranks: rank . died: .*exited with status 3' "$err" ||
+    fail "its last words are lost"
+grep -q '^    2 allreduce .* failed ' "$out" || fail "it did not fail"
+FAKE=refuse
+run 0 $small -s 8 -c allreduce --only openmpi
+grep -q 'rank .: it is out of order' "$err" || fail "its error is lost"
+FAKE=hang
+run 0 $small -s 8 -c barrier --only openmpi --patience 0.5
+grep -q 'openmpi with 2 ranks: it hung' "$err" || fail "it did not hang"
+printf '#!/bin/sh\necho no such luck >&2\nexit 1\n' > "$scratch/bin/mpirun.openmpi"
+run 0 $small -s 8 -c barrier --only openmpi
+grep -q 'it ended while starting: no such luck' "$err" || fail "it started"
+PATH=$full_path
+
+# ---- a signal: nothing stays
+timeout 60 "$program" $small -t 10 > "$out" 2> "$err" &
+child=$!
+while ! grep -q limits "$out"; do
+    kill -0 $child || fail "it ended by itself"
+    sleep 0.1
+done
+kill -TERM $child
+wait $child
+[ $? = 143 ] || fail "not ended by the signal"
+[ -z "$(ls "$TMPDIR")" ] || fail "a signal leaves $(ls "$TMPDIR")"
+for file in /proc/[0-9]*/environ; do
+    pid=${file#/proc/}
+    ! tr '\0' '\n' < "$file" 2> /dev/null | grep -q "^COLL_COMPARE_SOCKET=$scratch" ||
+        fail "process ${pid%/environ} is left"
+done
+
+# ---- what is refused
+shows 'Usage: ' --help
+shows 'libcoll' --version
+refused 2 "'x' is no number of ranks" --ranks 2,x
+refused 2 "'1' is no number of ranks" --ranks 1
+refused 2 "'3x' is no size" --sizes 8,3x
+refused 2 "'2' is no size" --sizes 2
+refused 2 "there is no collective 'gather'" --collectives gather
+refused 2 'there are: libcoll, openmpi' --only lam
+refused 2 'is no ratio' --gate high
+refused 2 'is no number of rounds' --rounds 0
+refused 2 'is no time' --time -1
+refused 2 'must end in .svg or .png' --plot plot.pdf
+refused 2 'needs a value' --json
+refused 2 'unknown option --frobnicate' --frobnicate
+refused 2 'unknown option -z' -z
+refused 2 'unexpected argument' 8
+refused 1 'cannot write /nowhere/x' $small -s 8 -c barrier --only libcoll --json /nowhere/x
+TMPDIR=/nowhere
+refused 1 'set TMPDIR' $small
+TMPDIR=$scratch/tmp
+if [ -w /dev/full ]; then
+    "$program" --help > /dev/full 2> "$err"
+    [ $? = 1 ] && grep -q 'cannot write' "$err" || fail "a full disk goes unnoticed"
+fi
+
+# ---- installed
+env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s install DESTDIR="$scratch/root" \
+    > "$out" 2>&1 || fail "make install"
+prefix=$(sed -n 's/^prefix=//p' libcoll.pc)
+program=$scratch/root$prefix/bin/coll_compare
+LD_LIBRARY_PATH=$scratch/root$prefix/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH
+run 0 $small -s 8 -c barrier
+grep -q '^    2 barrier  *-  *[0-9]' "$out" || fail "no figure when installed"
