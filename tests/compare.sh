@@ -107,7 +107,8 @@ wait $child
 [ -z "$(ls "$TMPDIR")" ] || fail "a signal leaves $(ls "$TMPDIR")"
 for file in /proc/[0-9]*/environ; do
     pid=${file#/proc/}
-    ! tr '\0' '\n' < "$file" 2> /dev/null | grep -q "^COLL_COMPARE_SOCKET=$scratch" ||
+    ! { tr '\0' '\n' < "$file"; } 2> /dev/null |
+        grep -q "^COLL_COMPARE_SOCKET=$scratch" ||
         fail "process ${pid%/environ} is left"
 done
 

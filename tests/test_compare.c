@@ -335,7 +335,7 @@ static int has_word(const char *const *line, const char *word)
 /* _i: the form. */
 START_TEST(a_library_is_bound_only_when_each_rank_has_a_core)
 {
-    int cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    int cores = cores_list(NULL);
     const struct form *form = &forms[_i];
     struct place place = {.launcher = "launcher", .peer = "peer"};
     const char *line[MAX_WORDS];

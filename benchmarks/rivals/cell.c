@@ -52,6 +52,7 @@ static int ask(struct cell *cell, struct job *job, struct outcome *outcome,
     command.verb = PEER_MEASURE;
     command.op = (int)cell->op;
     command.bytes = cell->bytes;
+    command.is_crowded = cell->ranks > cores_list(NULL);
     command.salt = next_salt();
     answer.n = 0;
     if (job_measure(job, &command, now_seconds() + command.seconds + patience,
@@ -241,9 +242,9 @@ void cell_measure(struct cell *cell, const struct cell *before,
         double start = now_seconds();
 
         one_round(cell, jobs, round, seconds);
-        /* at least two, if the time allows no more */
-        if (round && now_seconds() + (now_seconds() - start) > end)
-            break;
+        if (now_seconds() + (now_seconds() - start) > end &&
+            (round || args->is_quick))
+            break; /* the time allows no more */
     }
     judge(cell);
 }

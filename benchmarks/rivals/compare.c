@@ -146,6 +146,20 @@ static double weight(const struct cell *cell)
     return 1 + (double)cell->bytes * cell->ranks / (double)(24 << 20);
 }
 
+/* Would all ranks' buffers, and as much again for the library, fit? */
+static int fits(const struct cell *cell)
+{
+    double need = 2 * model_bytes(cell->op, cell->bytes, cell->ranks);
+    char bytes[16];
+
+    if (need < machine_memory())
+        return 1;
+    text_bytes(cell->bytes, bytes);
+    say("%s of %s over %d ranks needs %.0f GB of memory and is left out",
+        op_names[cell->op], bytes, cell->ranks, need * 1e-9);
+    return 0;
+}
+
 static void list_cells(struct run *run)
 {
     const struct args *args = &run->args;
@@ -156,11 +170,13 @@ static void list_cells(struct run *run)
     for (int i = 0; i < args->n_ranks && cells; i++)
         for (int op = 0; op < PEER_N_OPS; op++)
             for (int s = 0; s < args->n_sizes; s++)
-                if (args->has_op[op] && (op != PEER_BARRIER || !s))
-                    cells[n++] = (struct cell){
+                if (args->has_op[op] && (op != PEER_BARRIER || !s)) {
+                    cells[n] = (struct cell){
                         .op = (enum peer_op)op,
                         .bytes = op == PEER_BARRIER ? 0 : args->sizes[s],
                         .ranks = args->ranks[i]};
+                    n += fits(&cells[n]);
+                }
     run->result.cells = cells;
     run->result.n_cells = cells ? n : 0;
 }

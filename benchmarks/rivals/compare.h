@@ -127,6 +127,10 @@ struct limits {
     } areas[N_AREAS];
 };
 
+/* How many cores this process may use; their numbers too, [MAX_CORES], unless
+ * cores is NULL. */
+int cores_list(int *cores);
+
 /* Measure, bandwidth for buffers of at most so many bytes a core and a little
  * more; the median over several calls is limits_median()'s. */
 int limits_measure(double most, struct limits *limits);
@@ -180,6 +184,7 @@ struct machine {
     int cores;
 };
 void machine_read(struct machine *machine);
+double machine_memory(void); /* bytes that can still be had */
 
 /* ---- what is said ------------------------------------------------------------- */
 
@@ -200,6 +205,13 @@ void text_head(const struct result *r);
 void text_limits(const struct limits *limits);
 void text_cell(const struct result *r, const struct cell *cell);
 void text_end(const struct result *r);
+/* Over all cells that have a ratio: the geometric mean of the ratios, and how
+ * many are not below 1. */
+struct score {
+    double mean;
+    int wins, n;
+};
+struct score text_score(const struct result *r);
 void text_bytes(size_t bytes, char text[16]);
 int json_write(const struct result *r, const char *path);
 int plot_write(const struct result *r, const char *path);

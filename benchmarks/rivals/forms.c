@@ -167,7 +167,7 @@ void form_line(const struct form *form, const struct place *place, int ranks,
     if (!strncmp(form->name, "openmpi", 7))
         ADD(open_mpi);
     ADD(form->settings);
-    if (ranks <= (int)sysconf(_SC_NPROCESSORS_ONLN))
+    if (ranks <= cores_list(NULL))
         ADD(form->bound);
     else
         ADD(form->crowded);

@@ -31,6 +31,28 @@ static json_t *of_limits(const struct limits *limits)
                      limits->yield * 1e9, "bandwidth", areas);
 }
 
+/* How the ranks were started, for each number of them. */
+static json_t *of_commands(const struct result *r, int f)
+{
+    json_t *all = json_array();
+    const char *line[MAX_WORDS];
+    char count[16], text[2048];
+
+    for (int i = 0; i < r->args->n_ranks && !r->places[f].why[0]; i++) {
+        size_t len = 0;
+
+        form_line(&forms[f], &r->places[f], r->args->ranks[i], count, line);
+        for (int w = 0; line[w] && len < sizeof(text); w++) {
+            const char *name = strrchr(line[w], '/');
+
+            len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s",
+                                    w ? " " : "", name ? name + 1 : line[w]);
+        }
+        json_array_append_new(all, json_string(text));
+    }
+    return all;
+}
+
 static json_t *of_libraries(const struct result *r)
 {
     json_t *all = json_array();
@@ -50,6 +72,7 @@ static json_t *of_libraries(const struct result *r)
             json_object_set_new(
                 one, "trouble",
                 json_stringn_nocheck(r->troubles[f], strlen(r->troubles[f])));
+        json_object_set_new(one, "commands", of_commands(r, f));
         json_array_append_new(all, one);
     }
     return all;
@@ -95,6 +118,7 @@ static json_t *of_cell(const struct cell *cell)
 int json_write(const struct result *r, const char *path)
 {
     const struct machine *m = &r->machine;
+    struct score score = text_score(r);
     json_t *cells = json_array(), *root;
     FILE *file = fopen(path, "we");
     int is_bad;
@@ -105,10 +129,13 @@ int json_write(const struct result *r, const char *path)
     for (int i = 0; i < r->n_cells; i++)
         json_array_append_new(cells, of_cell(&r->cells[i]));
     root = json_pack(
-        "{s:{s:s, s:i, s:s, s:s, s:s}, s:s, s:f, s:b, s:o, s:o, s:o}",
+        "{s:{s:s, s:i, s:s, s:s, s:s}, s:s, s:f, s:b, s:i, s:f, s:f, s:i, s:i, "
+        "s:o, s:o, s:o}",
         "machine", "cpu", m->cpu, "cores", m->cores, "memory", m->memory,
         "kernel", m->kernel, "transparent_huge_pages", m->pages, "date",
-        m->date, "seconds", r->seconds, "quick", r->args->is_quick, "libraries",
+        m->date, "seconds", r->seconds, "quick", r->args->is_quick, "rounds",
+        r->args->rounds, "seconds_a_round", r->args->seconds, "geometric_mean",
+        score.mean, "wins", score.wins, "n_ratios", score.n, "libraries",
         of_libraries(r), "limits", of_limits(&r->limits), "cells", cells);
     is_bad = !root ||
              json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) ||

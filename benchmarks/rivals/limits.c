@@ -44,7 +44,7 @@ typedef void helper_fn(const struct helper *helper);
 
 /* ---- helpers ---------------------------------------------------------------- */
 
-static int list_cores(int cores[MAX_CORES])
+int cores_list(int *cores)
 {
     cpu_set_t set;
     int n = 0;
@@ -53,8 +53,11 @@ static int list_cores(int cores[MAX_CORES])
     if (sched_getaffinity(0, sizeof(set), &set))
         return 0;
     for (int c = 0; c < CPU_SETSIZE && n < MAX_CORES; c++)
-        if (CPU_ISSET(c, &set))
-            cores[n++] = c;
+        if (CPU_ISSET(c, &set)) {
+            if (cores)
+                cores[n] = c;
+            n++;
+        }
     return n;
 }
 
@@ -261,7 +264,7 @@ static void bandwidth(struct limits *limits, struct board *board,
 
 int limits_measure(double most, struct limits *limits)
 {
-    int cores[MAX_CORES], n = list_cores(cores), same[2];
+    int cores[MAX_CORES], n = cores_list(cores), same[2];
     struct board *board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
                                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 

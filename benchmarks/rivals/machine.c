@@ -2,10 +2,10 @@
 /* machine.c - what the figures were measured on. */
 #include "benchmarks/rivals/compare.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
-#include <unistd.h>
 
 /* The rest of the first line of `path` that begins with `key`. */
 static void find_line(const char *path, const char *key, char *to, size_t len)
@@ -26,6 +26,14 @@ static void find_line(const char *path, const char *key, char *to, size_t len)
         fclose(file);
 }
 
+double machine_memory(void)
+{
+    char text[64];
+
+    find_line("/proc/meminfo", "MemAvailable", text, sizeof(text));
+    return strtod(text, NULL) * 1024;
+}
+
 void machine_read(struct machine *machine)
 {
     struct utsname system;
@@ -42,7 +50,7 @@ void machine_read(struct machine *machine)
     snprintf(machine->pages, sizeof(machine->pages), "%.*s",
              (int)strcspn(chosen ? chosen + 1 : pages, "]"),
              chosen ? chosen + 1 : pages);
-    machine->cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    machine->cores = cores_list(NULL);
     machine->kernel[0] = '\0';
     if (!uname(&system))
         snprintf(machine->kernel, sizeof(machine->kernel), "%.40s %.60s",

@@ -72,6 +72,7 @@ struct peer_command {
     int32_t verb; /* enum peer_verb */
     int32_t op;   /* enum peer_op */
     uint64_t bytes;
+    int32_t is_crowded;               /* more ranks than cores */
     int32_t batch;                    /* <= PEER_MAX_BATCH */
     int32_t warm_up;                  /* samples that are not reported */
     int32_t min_samples, max_samples; /* <= PEER_MAX_SAMPLES */

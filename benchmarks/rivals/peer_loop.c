@@ -27,7 +27,7 @@
 #define PAGE 4096
 
 struct peer {
-    int rank, ranks, is_crowded, socket;
+    int rank, ranks, socket;
     struct peer_shared *shared;
     struct peer_command command;
     struct peer_case base; /* rank, ranks, op, count */
@@ -47,7 +47,7 @@ static int64_t now(void)
 
 static void barrier(struct peer *p)
 {
-    peer_barrier(p->shared, p->rank, p->ranks, p->is_crowded);
+    peer_barrier(p->shared, p->rank, p->ranks, p->command.is_crowded);
 }
 
 /* ---- memory ------------------------------------------------------------- */
@@ -307,7 +307,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "cannot join the job: %s\n", peer_lib.error());
         return 1;
     }
-    p.is_crowded = p.ranks > (int)sysconf(_SC_NPROCESSORS_ONLN);
     if (p.ranks > PEER_MAX_RANKS || greet(&p)) {
         fprintf(stderr, "compare does not answer\n");
         return 1;

@@ -33,10 +33,11 @@ static int is_in(const struct cell *cell, int ranks, int op)
     return cell->ranks == ranks && (int)cell->op == op;
 }
 
-static int has_rival(const struct result *r, int f)
+/* In a panel; gnuplot complains of a line without points. */
+static int has_rival(const struct result *r, int ranks, int op, int f)
 {
     for (int i = 0; i < r->n_cells; i++)
-        if (ratio_of(&r->cells[i], f) > 0)
+        if (is_in(&r->cells[i], ranks, op) && ratio_of(&r->cells[i], f) > 0)
             return 1;
     return 0;
 }
@@ -55,27 +56,31 @@ static void write_points(const struct result *r, int ranks, int op, int f,
     fputs("e\n", to);
 }
 
-/* One panel; a line without a point is drawn by nothing at all. */
+/* One panel; the first of a row has the words. */
 static void write_panel(const struct result *r, int ranks, int op,
                         int is_labelled, FILE *to)
 {
-    const char *separator = "plot ";
+    static const char *const colors[N_FORMS] = {
+        "black", "#1f77b4", "#2ca02c", "#9467bd", "#d62728", "#8c8c8c"};
 
     fprintf(to, "set title \"%s, %d ranks\" noenhanced\n", op_names[op], ranks);
-    fprintf(to, "set ylabel '%s'\n", is_labelled ? "rival / libcoll" : "");
+    fprintf(to, "set ylabel '%s'\nset key %s\n",
+            is_labelled ? "rival / libcoll" : "", is_labelled ? "on" : "off");
     if (op == PEER_BARRIER)
         fputs("unset logscale x\nset xrange [0:6]\nset format x ''\n", to);
     else
         fputs("set logscale x 2\nset xrange [4:*]\nset format x '%.0b%B'\n",
               to);
-    fprintf(to, "%s1 with lines lc rgb 'black' lw 2 notitle", separator);
+    fputs("plot 1 with lines lc rgb 'black' lw 2 notitle", to);
     for (int f = 1; f < N_FORMS; f++)
-        if (has_rival(r, f))
-            fprintf(to, ", '-' with linespoints lc %d pt 7 ps 0.5 title \"%s\"",
-                    f, forms[f].name);
+        if (has_rival(r, ranks, op, f))
+            fprintf(to,
+                    ", '-' with linespoints lw 1.5 lc rgb '%s' pt 7 ps 0.5 "
+                    "title \"%s\"",
+                    colors[f], forms[f].name);
     fputc('\n', to);
     for (int f = 1; f < N_FORMS; f++)
-        if (has_rival(r, f))
+        if (has_rival(r, ranks, op, f))
             write_points(r, ranks, op, f, to);
 }
 
@@ -91,11 +96,13 @@ static void write_script(const struct result *r, const char *path, FILE *to)
             n_ops * 330 + 40, args->n_ranks * 300 + 80);
     fprintf(to,
             "set multiplot layout %d,%d title \"time of a rival / time of "
-            "libcoll; above 1 libcoll is faster (%s, %d cores)\" "
+            "libcoll; above 1 libcoll is faster, "
+            "above 32 not shown (%s, %d cores)\" "
             "noenhanced\n",
             args->n_ranks, n_ops, r->machine.cpu, r->machine.cores);
-    fputs("set logscale y\nset grid\nset yrange [*<0.8:1.25<*]\n"
-          "set key top left noenhanced font ',8'\nset xtics rotate by -45\n",
+    fputs("set logscale y 2\nset grid\nset yrange [0.125:32]\n"
+          "set key top right opaque noenhanced font ',8'\nset xtics rotate by "
+          "-45\n",
           to);
     for (int i = 0; i < args->n_ranks; i++)
         for (int op = 0, n = 0; op < PEER_N_OPS; op++)

@@ -129,18 +129,25 @@ static void print_below(const struct result *r, double gate)
     }
 }
 
-void text_end(const struct result *r)
+struct score text_score(const struct result *r)
 {
-    double logs = 0;
-    int n = 0, wins = 0;
+    struct score score = {.mean = 0};
 
-    print_below(r, r->args->gate > 0 ? r->args->gate : 1);
     for (int i = 0; i < r->n_cells; i++)
         if (r->cells[i].ratio > 0) {
-            logs += log(r->cells[i].ratio);
-            wins += r->cells[i].ratio >= 1;
-            n++;
+            score.mean += log(r->cells[i].ratio);
+            score.wins += r->cells[i].ratio >= 1;
+            score.n++;
         }
+    score.mean = score.n ? exp(score.mean / score.n) : 0;
+    return score;
+}
+
+void text_end(const struct result *r)
+{
+    struct score score = text_score(r);
+
+    print_below(r, r->args->gate > 0 ? r->args->gate : 1);
     putchar('\n');
     for (int f = 0; f < N_FORMS; f++)
         if (r->versions[f][0])
@@ -148,10 +155,10 @@ void text_end(const struct result *r)
     for (int f = 0; f < N_FORMS; f++)
         if (r->troubles[f][0])
             printf("# %s: %s\n", forms[f].name, r->troubles[f]);
-    if (n)
+    if (score.n)
         printf("# libcoll wins %d of %d cells; geometric mean of best rival / "
                "libcoll %.3f; %.0f s\n",
-               wins, n, exp(logs / n), r->seconds);
+               score.wins, score.n, score.mean, r->seconds);
     else
         printf("# no rival to compare with; %.0f s\n", r->seconds);
 }
