@@ -60,7 +60,7 @@ struct form {
     const char *program;      /* the peer */
     const char *launchers[3]; /* the first that is found starts it */
     const char *packages;     /* Debian's, that would bring it */
-    const char *settings[7];  /* further arguments of the launcher */
+    const char *settings[10]; /* further arguments of the launcher */
     const char *bound[3];     /* also, when each rank has a core */
     const char *crowded[5];   /* also, when not */
 };

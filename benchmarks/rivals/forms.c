@@ -42,7 +42,8 @@ const struct form forms[N_FORMS] = {
         .name = "openmpi-ucx",
         .title = "Open MPI, pml ucx",
         OPEN_MPI,
-        .settings = {"--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any"},
+        .settings = {"--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any",
+                     "--mca", "pml_ucx_devices", "any"},
     },
     {
         .name = "mpich",
@@ -62,14 +63,8 @@ const struct form forms[N_FORMS] = {
 };
 
 /* Arguments that an Open MPI launcher gets in any form. */
-static const char *const open_mpi[] = {"--allow-run-as-root",
-                                       "--oversubscribe",
-                                       "--mca",
-                                       "oob_tcp_if_include",
-                                       "lo",
-                                       "--mca",
-                                       "pml_ucx_devices",
-                                       "any"};
+static const char *const open_mpi[] = {"--allow-run-as-root", "--oversubscribe",
+                                       "--mca", "oob_tcp_if_include", "lo"};
 
 /* ---- where the programs are ------------------------------------------------ */
 

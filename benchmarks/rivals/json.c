@@ -119,13 +119,14 @@ int json_write(const struct result *r, const char *path)
 {
     const struct machine *m = &r->machine;
     struct score score = text_score(r);
-    json_t *cells = json_array(), *root;
+    json_t *cells, *root;
     FILE *file = fopen(path, "we");
     int is_bad;
 
     if (!file)
         return say("cannot write %s: %s; choose another --json", path,
                    strerror(errno));
+    cells = json_array();
     for (int i = 0; i < r->n_cells; i++)
         json_array_append_new(cells, of_cell(&r->cells[i]));
     root = json_pack(
