@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_copy.c - host memory, and the copies that stream. */
-#include "lib/exec/copy.h"
+#include "lib/device/copy.h"
 #include "lib/exec/reduce.h"
 #include "lib/util/util.h"
 

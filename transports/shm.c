@@ -11,6 +11,10 @@
  */
 #include "transports/shm.h"
 
+/* Bytes moved through one end before the caller may look at what has finished:
+ * others wait for what comes of it. */
+#define AT_ONCE ((size_t)64 << 10)
+
 static void activate_out(struct shm *shm, struct shm_out *out)
 {
     if (out->is_active)
@@ -34,16 +38,21 @@ static void append(struct coll__xfer *xfer, struct coll__xfer ***last)
     *last = &xfer->next;
 }
 
-/* Write what can be written of the end's messages; how much was done. */
+/* Write what can be written of the end's messages, or enough of it for once;
+ * how much was done. */
 static int advance_out(struct shm *shm, struct shm_out *out)
 {
     struct coll__xfer *xfer;
     int moved = out->there ? shm__reclaim(shm, out) : 0;
+    size_t bytes = 0;
 
-    while ((xfer = out->first)) {
+    while ((xfer = out->first) && bytes < AT_ONCE) {
+        size_t before = xfer->done;
+
         if (!shm__push(shm, out, xfer))
             break;
         moved++;
+        bytes += xfer->done - before;
         if (xfer->done < xfer->len)
             continue;
         out->first = xfer->next;
@@ -60,12 +69,16 @@ static int advance_out(struct shm *shm, struct shm_out *out)
 static int advance_in(struct shm *shm, struct shm_in *in)
 {
     struct coll__xfer *xfer;
+    size_t bytes = 0;
     int moved = 0;
 
-    while ((xfer = in->first)) {
+    while ((xfer = in->first) && bytes < AT_ONCE) {
+        size_t before = xfer->done;
+
         if (!shm__pull(shm, in, xfer))
             break;
         moved++;
+        bytes += xfer->done - before;
         if (xfer->status == COLL_IN_PROGRESS && xfer->done < xfer->len)
             continue;
         in->first = xfer->next;

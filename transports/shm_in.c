@@ -2,7 +2,7 @@
 /* shm_in.c - the receiving side of shared memory: bytes are stored, or reduced,
  * from where the line says that they are.  shm.h says who owns what. */
 #include "transports/shm.h"
-#include "lib/exec/copy.h"
+#include "lib/device/copy.h"
 #include "transports/cma.h"
 
 #include <string.h>
@@ -72,6 +72,8 @@ static void store(struct shm *shm, struct coll__xfer *xfer, const void *from,
         combine(xfer, to, from, n);
     else
         put_away(xfer, to, from, n);
+    if (xfer->streams)
+        coll__copy_fence();
 }
 
 /* Fetch the next n bytes of a message from the sender's memory at `from`. */

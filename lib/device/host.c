@@ -5,7 +5,7 @@
  * ones where that is worth it.
  */
 #include "lib/device/device.h"
-#include "lib/exec/copy.h"
+#include "lib/device/copy.h"
 #include "lib/exec/reduce.h"
 #include "lib/util/util.h"
 
@@ -65,8 +65,10 @@ static void host_copy(void *dst, const void *src, size_t len, void *stream)
 static void host_copy_past(void *dst, const void *src, size_t len, void *stream)
 {
     (void)stream;
-    if (len)
-        coll__copy_stream(dst, src, len);
+    if (!len)
+        return;
+    coll__copy_stream(dst, src, len);
+    coll__copy_fence();
 }
 
 const struct coll__device coll__device_host = {

@@ -1,5 +1,4 @@
 libcore_la_SOURCES += \
-	%D%/copy.c %D%/copy.h \
 	%D%/exec.c %D%/exec.h \
 	%D%/listed.c \
 	%D%/op.c %D%/op.h \

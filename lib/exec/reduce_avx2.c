@@ -44,7 +44,6 @@ SET_TARGET static void stream_lines(char *dst, const char *src, size_t n)
         _mm256_stream_si256((__m256i *)(dst + i), low);
         _mm256_stream_si256((__m256i *)(dst + i + 32), high);
     }
-    _mm_sfence();
 }
 
 #include "lib/exec/reduce_kernels.h"

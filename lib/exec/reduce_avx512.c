@@ -42,7 +42,6 @@ SET_TARGET static void stream_lines(char *dst, const char *src, size_t n)
 {
     for (size_t i = 0; i < n; i += 64)
         _mm512_stream_si512((__m512i *)(dst + i), _mm512_loadu_si512(src + i));
-    _mm_sfence();
 }
 
 #include "lib/exec/reduce_kernels.h"

@@ -32,7 +32,6 @@ SET_TARGET static void stream_lines(char *dst, const char *src, size_t n)
     for (size_t i = 0; i < n; i += 16)
         _mm_stream_si128((__m128i *)(dst + i),
                          _mm_loadu_si128((const __m128i *)(src + i)));
-    _mm_sfence();
 }
 #else
 SET_TARGET static void stream_lines(char *dst, const char *src, size_t n)

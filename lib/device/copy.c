@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* copy.c - the streaming copy of the instruction set in force. */
-#include "lib/exec/copy.h"
+#include "lib/device/copy.h"
 #include "lib/exec/reduce.h"
 
 #include <stdatomic.h>
