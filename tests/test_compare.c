@@ -191,7 +191,7 @@ START_TEST(sizes_are_those_of_the_larger_side)
 }
 END_TEST
 
-/* ---- the harness barrier ----------------------------------------------------- */
+/* ---- the harness barrier ------------------------------------------------ */
 
 /* _i: the ranks; they count, and none may be ahead of a barrier. */
 START_TEST(nobody_leaves_a_barrier_before_all_have_come)
@@ -224,7 +224,7 @@ START_TEST(nobody_leaves_a_barrier_before_all_have_come)
 }
 END_TEST
 
-/* ---- limits ---------------------------------------------------------------- */
+/* ---- limits ------------------------------------------------------------- */
 
 static struct limits flat_limits(double bytes_a_second)
 {
@@ -322,7 +322,7 @@ START_TEST(medians_of_odd_and_even_numbers)
 }
 END_TEST
 
-/* ---- how the libraries are started --------------------------------------------- */
+/* ---- how the libraries are started -------------------------------------- */
 
 static int has_word(const char *const *line, const char *word)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* args.c - the command line.  What is wrong gets one sentence on stderr and exit
- * status 2.
+/* args.c - the command line.  What is wrong gets one sentence on stderr and
+ * exit status 2.
  */
 #include "benchmarks/rivals/compare.h"
 #include "tools/common/size.h"
@@ -95,7 +95,7 @@ static const char help[] =
     "Exit status: 0; 1 when libcoll failed, a result was wrong, or a cell is\n"
     "below the gate; 2 for wrong usage.\n";
 
-/* ---- values ----------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------- */
 
 __attribute__((format(printf, 1, 2))) static int bad(const char *format, ...)
 {
@@ -202,7 +202,7 @@ static int take_plot(const char *path, struct args *args)
     return 0;
 }
 
-/* ---- options ----------------------------------------------------------------- */
+/* ---- options ------------------------------------------------------------ */
 
 static int take(int option, struct args *args)
 {

@@ -33,7 +33,7 @@ double median(double *values, int n)
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-/* ---- one command ------------------------------------------------------------ */
+/* ---- one command -------------------------------------------------------- */
 
 static struct answer answer; /* of the last command; too large for a stack */
 static double patience;      /* s to wait for one */
@@ -74,7 +74,7 @@ static void add_round(struct outcome *outcome)
         outcome->rounds[outcome->n_rounds++] = median(answer.seconds, answer.n);
 }
 
-/* ---- the first visit ---------------------------------------------------------- */
+/* ---- the first visit ---------------------------------------------------- */
 
 /* Seconds of one operation; the first of several warms up. */
 static double probe(struct cell *cell, struct job *job, struct outcome *outcome)
@@ -118,7 +118,7 @@ static void set_batches(struct cell *cell, const double *each)
     }
 }
 
-/* ---- rounds --------------------------------------------------------------- */
+/* ---- rounds ------------------------------------------------------------- */
 
 static void keep_single(struct outcome *outcome)
 {
@@ -166,7 +166,7 @@ static void one_round(struct cell *cell, struct job *jobs, int round,
     }
 }
 
-/* ---- what comes out ----------------------------------------------------------- */
+/* ---- what comes out ----------------------------------------------------- */
 
 static void summarise(struct outcome *outcome)
 {

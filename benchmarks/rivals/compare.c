@@ -28,7 +28,7 @@ struct run {
     double begin;
 };
 
-/* ---- signals and the folder ------------------------------------------------- */
+/* ---- signals and the folder --------------------------------------------- */
 
 static void catch (int number) { caught = number; }
 
@@ -72,7 +72,7 @@ static void remove_folder(const struct run *run)
         nftw(run->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* ---- jobs ---------------------------------------------------------------- */
+/* ---- jobs --------------------------------------------------------------- */
 
 static void note_trouble(struct run *run, int f)
 {
@@ -138,7 +138,7 @@ static void end_all(struct run *run)
         job_end(&run->jobs[f]);
 }
 
-/* ---- cells ------------------------------------------------------------------ */
+/* ---- cells -------------------------------------------------------------- */
 
 /* What a cell's measurement costs, roughly: a fixed part and its bytes. */
 static double weight(const struct cell *cell)
@@ -254,7 +254,7 @@ static void measure_all(struct run *run)
     r->seconds = now_seconds() - run->begin;
 }
 
-/* ---- the end ---------------------------------------------------------------- */
+/* ---- the end ------------------------------------------------------------ */
 
 static int is_below_gate(const struct run *run)
 {

@@ -28,7 +28,7 @@ enum {
     MAX_CORES = 64
 };
 
-/* ---- args.c ----------------------------------------------------------------- */
+/* ---- args.c ------------------------------------------------------------- */
 
 struct args {
     int is_quick, rounds;
@@ -51,7 +51,7 @@ int say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 extern const char *const op_names[PEER_N_OPS];
 
-/* ---- forms.c ------------------------------------------------------------------ */
+/* ---- forms.c ------------------------------------------------------------ */
 
 /* One library with one setting. */
 struct form {
@@ -78,7 +78,7 @@ enum { MAX_WORDS = 32 };
 void form_line(const struct form *form, const struct place *place, int ranks,
                char *ranks_text, const char *line[MAX_WORDS]);
 
-/* ---- job.c ------------------------------------------------------------------ */
+/* ---- job.c -------------------------------------------------------------- */
 
 /* The ranks of one library.  A job that failed has ended, and says why. */
 struct job {
@@ -113,7 +113,7 @@ void job_end(struct job *job);
 double now_seconds(void);
 extern volatile sig_atomic_t caught; /* the signal that asks to end, or 0 */
 
-/* ---- limits.c ---------------------------------------------------------------- */
+/* ---- limits.c ----------------------------------------------------------- */
 
 struct limits {
     int n_cores, n_areas;
@@ -140,7 +140,7 @@ void limits_median(const struct limits *runs, int n, struct limits *limits);
 typedef void kernel_fn(float *to, const float *a, const float *b, size_t n);
 kernel_fn *kernel(int is_sum, int is_past);
 
-/* ---- cell.c ----------------------------------------------------------------- */
+/* ---- cell.c ------------------------------------------------------------- */
 
 enum outcome_status { NO_JOB, NO_OPERATION, FAILED, TOO_SLOW, MEASURED };
 
@@ -171,13 +171,13 @@ void cell_measure(struct cell *cell, const struct cell *before,
                   struct job *jobs, const struct args *args, double allowance);
 double median(double *values, int n); /* sorts them */
 
-/* ---- model.c ----------------------------------------------------------------- */
+/* ---- model.c ------------------------------------------------------------ */
 
 double model_bytes(enum peer_op op, size_t bytes, int ranks);
 double model_buffers(const struct cell *cell, int n_cores); /* bytes a core */
 double model_limit(const struct cell *cell, const struct limits *limits);
 
-/* ---- machine.c ---------------------------------------------------------------- */
+/* ---- machine.c ---------------------------------------------------------- */
 
 struct machine {
     char cpu[128], kernel[128], memory[64], pages[32], date[32];
@@ -186,7 +186,7 @@ struct machine {
 void machine_read(struct machine *machine);
 double machine_memory(void); /* bytes that can still be had */
 
-/* ---- what is said ------------------------------------------------------------- */
+/* ---- what is said ------------------------------------------------------- */
 
 /* Everything that is known at the end. */
 struct result {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* forms.c - the libraries, each as somebody who knows it would start it.
  *
- * When each rank has a core it is bound to it, as Open MPI does of itself.  With
- * more ranks than cores nothing is bound, and Open MPI is told to yield, as it
- * does of itself where it counts right.  Its UCX form has to be told that
+ * When each rank has a core it is bound to it, as Open MPI does of itself.
+ * With more ranks than cores nothing is bound, and Open MPI is told to yield, as
+ * it does of itself where it counts right.  Its UCX form has to be told that
  * shared memory will do: by default it wants InfiniBand.  Gloo's second thread
  * would share the core with the first, so it is left to the kernel.
  */
@@ -66,7 +66,7 @@ const struct form forms[N_FORMS] = {
 static const char *const open_mpi[] = {"--allow-run-as-root", "--oversubscribe",
                                        "--mca", "oob_tcp_if_include", "lo"};
 
-/* ---- where the programs are ------------------------------------------------ */
+/* ---- where the programs are --------------------------------------------- */
 
 static int take(char to[512], const char *folder, size_t len, const char *tail)
 {
@@ -137,7 +137,7 @@ void form_find(const struct form *form, struct place *place)
                  form->program, form->packages);
 }
 
-/* ---- the line --------------------------------------------------------------- */
+/* ---- the line ----------------------------------------------------------- */
 
 static int add(const char *line[MAX_WORDS], int at, const char *const *words,
                int n)

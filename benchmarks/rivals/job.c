@@ -38,7 +38,7 @@ static void path_of(const struct job *job, const char *suffix, char path[256])
     snprintf(path, 256, "%s/%s.%s", job->folder, job->form->name, suffix);
 }
 
-/* ---- failing -------------------------------------------------------------- */
+/* ---- failing ------------------------------------------------------------ */
 
 /* The end of what the job wrote, on one line. */
 static void append_log(struct job *job)
@@ -91,7 +91,7 @@ static int has_ended(struct job *job)
     return 1;
 }
 
-/* ---- the beginning ---------------------------------------------------------- */
+/* ---- the beginning ------------------------------------------------------ */
 
 static int listen_for(struct job *job)
 {
@@ -266,7 +266,7 @@ int job_meet(struct job *job, double seconds)
     return rc;
 }
 
-/* ---- measuring -------------------------------------------------------------- */
+/* ---- measuring ---------------------------------------------------------- */
 
 struct round {
     struct peer_reply reply;
@@ -364,7 +364,7 @@ int job_measure(struct job *job, const struct peer_command *command,
     return 0;
 }
 
-/* ---- the end ---------------------------------------------------------------- */
+/* ---- the end ------------------------------------------------------------ */
 
 /* Wait for the launcher; 0 when it ended in time. */
 static int await_end(struct job *job, double seconds)

@@ -88,6 +88,8 @@ static json_t *of_outcome(const struct outcome *o)
     json_object_set_new(one, "spread", json_real(o->spread));
     json_object_set_new(one, "batch", json_integer(o->batch));
     json_object_set_new(one, "wrong", json_integer((json_int_t)o->wrong));
+    if (o->is_slow)
+        json_object_set_new(one, "only_once", json_true());
     if (o->n_single)
         json_object_set_new(one, "single_p99_us", us(o->p99));
     json_object_set_new(one, "rounds_us", rounds);

@@ -42,7 +42,7 @@ struct helper {
 
 typedef void helper_fn(const struct helper *helper);
 
-/* ---- helpers ---------------------------------------------------------------- */
+/* ---- helpers ------------------------------------------------------------ */
 
 int cores_list(int *cores)
 {
@@ -227,7 +227,7 @@ static void stream(const struct helper *h)
             stream_one(h, buffers, area, way);
 }
 
-/* ---- all -------------------------------------------------------------------- */
+/* ---- all ---------------------------------------------------------------- */
 
 static double latency(helper_fn *fn, struct board *board, const int *cores)
 {

@@ -56,7 +56,7 @@ struct peer_lib {
 };
 extern const struct peer_lib peer_lib;
 
-/* ---- messages ------------------------------------------------------------- */
+/* ---- messages ----------------------------------------------------------- */
 
 /* A rank's first message. */
 struct peer_hello {
@@ -96,7 +96,7 @@ struct peer_sample {
     int64_t begin, end;
 };
 
-/* ---- the harness barrier (peer_barrier.c) ---------------------------------- */
+/* ---- the harness barrier (peer_barrier.c) ------------------------------- */
 
 /* A cache line that one rank writes. */
 struct peer_line {
@@ -115,7 +115,7 @@ struct peer_shared {
 void peer_barrier(struct peer_shared *shared, int rank, int ranks,
                   int is_crowded);
 
-/* ---- content (peer_data.c) -------------------------------------------------- */
+/* ---- content (peer_data.c) ---------------------------------------------- */
 
 /* What an operation is called with. */
 struct peer_case {

@@ -104,7 +104,7 @@ void sum_by(Options::Algorithm algorithm, const float *in, float *out,
     gloo::allreduce(options);
 }
 
-/* Seconds of the slowest rank, equal on all; a small one is warmed up by a first run. */
+/* Seconds of the slowest rank, equal on all; small ones warm up first. */
 float try_out(Options::Algorithm algorithm, const float *in, float *out,
               size_t count)
 {

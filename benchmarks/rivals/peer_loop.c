@@ -94,7 +94,7 @@ static float *out_of(const struct peer *p, int k)
                              p->out_stride * (size_t)k);
 }
 
-/* ---- a sample --------------------------------------------------------------- */
+/* ---- a sample ----------------------------------------------------------- */
 
 static struct peer_case case_of(const struct peer *p, int sample, int k)
 {
@@ -242,7 +242,7 @@ static int serve(struct peer *p)
     _exit(1); /* the driver is gone: no other rank would take part in an end */
 }
 
-/* ---- the beginning -------------------------------------------------------- */
+/* ---- the beginning ------------------------------------------------------ */
 
 static int meet_driver(void)
 {

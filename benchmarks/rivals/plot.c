@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plot.c - the ratios as a picture: a row for each number of ranks, a column for
- * each collective, in it a line for each rival.
+/* plot.c - the ratios as a picture: a row for each number of ranks, a column
+ * for each collective, in it a line for each rival.
  *
  * gnuplot draws, as a child process that reads its script and the numbers from
  * a pipe.  Above 1 libcoll is faster.

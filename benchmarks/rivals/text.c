@@ -100,7 +100,10 @@ void text_cell(const struct result *r, const struct cell *cell)
         printf(" %7.2f", cell->ratio);
     else
         printf(" %7s", "n/a");
-    printf(" %6.0f%%", cell->spread * 100);
+    if (ours->n_rounds > 1)
+        printf(" %6.0f%%", cell->spread * 100);
+    else
+        printf(" %7s", "-"); /* of one round there is none */
     if (ours->median > 0)
         printf(" %5.0f%%", cell->limit / ours->median * 100);
     else
