@@ -34,7 +34,8 @@
 
 #include <stdatomic.h>
 
-#define SHM_INLINE (CACHE_LINE - sizeof(uint64_t) - 8 - 24)
+#define SHM_LINE 128 /* two cache lines, since processors fetch pairs of them */
+#define SHM_INLINE (SHM_LINE - sizeof(uint64_t) - 8 - sizeof(struct coll__head))
 
 /* Where the bytes of a line are. */
 enum shm_where {
@@ -56,7 +57,7 @@ struct shm_line {
     };
 };
 
-_Static_assert(sizeof(struct shm_line) == CACHE_LINE, "a line is one line");
+_Static_assert(sizeof(struct shm_line) == SHM_LINE, "no gaps");
 
 struct shm_channel {
     _Atomic uint64_t tail;

@@ -10,7 +10,6 @@
 #include "lib/exec/prog.h"
 
 #define MAX_STEPS 256
-#define LOOKS 32 /* for a message that is about to come, before going back */
 
 /* Messages up to step i between the same ranks in the same direction. */
 static int count_alike(const struct coll__plan *plan, int i)
@@ -53,7 +52,7 @@ static int take(struct coll__prog *prog, struct coll__tp *tp,
 {
     int rc = COLL_IN_PROGRESS;
 
-    for (int i = 0; i < LOOKS && rc == COLL_IN_PROGRESS; i++)
+    for (int i = 0; i <= prog->routes->looks && rc == COLL_IN_PROGRESS; i++)
         rc = tp->ops->take(tp, xfer);
     if (rc < 0)
         prog->fault = xfer;
