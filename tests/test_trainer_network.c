@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_trainer_network.c - the whole network: its slopes by finite differences,
+ * in chunks, by another view, by seed. */
+#include "trainer/error.h"
+#include "trainer/layers.h"
+#include "trainer/model.h"
+#include "trainer/onednn.h"
+#include "trainer/rng.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void fill(float *values, size_t n, uint64_t seed)
+{
+    for (size_t i = 0; i < n; i++)
+        values[i] = 2 * rng_unit(seed, i) - 1;
+}
+
+/* The cnn in small: every kind of layer, the same order. */
+static const struct layer_spec small_specs[] = {
+    {.ops = &layer_conv_image, .units = 16, .relu = 1},
+    {.ops = &layer_conv, .units = 16},
+    {.ops = &layer_pool, .relu = 1},
+    {.ops = &layer_dropout, .rate = 0.25f},
+    {.ops = &layer_dense, .units = 24, .relu = 1},
+    {.ops = &layer_dropout, .rate = 0.5f},
+    {.ops = &layer_dense, .units = 10},
+};
+
+static struct model *small_model(int chunk)
+{
+    struct model_config config = {"small", small_specs, 7, 12, 10, chunk};
+    struct model *m;
+
+    ck_assert_msg(!model_create(&m, &config), "%s", train_error());
+    model_init_params(m, INIT_TORCH, 5);
+    return m;
+}
+
+static const unsigned char labels[] = {1, 9, 4, 0, 4, 7, 2, 8};
+
+/* Run images first .. first + n through a model of n images or more. */
+static double pass_images(struct model *m, int first, int n, int backward)
+{
+    struct pass pass = {.is_training = 1, .key = 4, .first = (size_t)first};
+    struct model_score score;
+
+    for (int i = 0; i < n; i++)
+        fill(model_input(m) + i * 120, 120, 1000 + (uint64_t)(first + i));
+    ck_assert_int_eq(model_forward(m, &pass), 0);
+    model_loss(m, labels + first, n, 1.0f / 8, &score);
+    if (backward)
+        ck_assert_int_eq(model_backward(m, &pass), 0);
+    return score.loss / 8;
+}
+
+START_TEST(the_network_follows_its_slopes)
+{
+    struct model *m = small_model(8);
+    size_t n = model_n_params(m), step = n / 150 + 1;
+    float *params = model_params(m), *grads = model_gradients(m);
+    int compared = 0, tried = 0;
+    double mid = pass_images(m, 0, 8, 1);
+
+    for (size_t i = 0; i < n; i += step, tried++) {
+        const float h = 0.004f;
+        float was = params[i];
+        double left, right;
+
+        params[i] = was + h;
+        model_changed(m);
+        right = (pass_images(m, 0, 8, 0) - mid) / (double)(params[i] - was);
+        params[i] = was - h;
+        model_changed(m);
+        left = (pass_images(m, 0, 8, 0) - mid) / (double)(params[i] - was);
+        params[i] = was;
+        if (fabs(left - right) > 1e-3)
+            continue;
+        compared++;
+        ck_assert_double_eq_tol((left + right) / 2, (double)grads[i], 1e-3);
+    }
+    ck_assert_int_gt(compared * 10, tried * 8);
+    model_destroy(m);
+}
+END_TEST
+
+static void assert_close(const float *a, const float *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        ck_assert_float_eq_tol(a[i], b[i], 1e-6);
+}
+
+START_TEST(chunks_add_up_to_the_batch)
+{
+    struct model *whole = small_model(8), *part = small_model(3);
+    double loss = pass_images(whole, 0, 8, 1), sum = 0;
+
+    for (int at = 0; at < 8; at += 3)
+        sum += pass_images(part, at, at < 6 ? 3 : 2, 1);
+    ck_assert_double_eq_tol(loss, sum, 1e-6);
+    assert_close(model_gradients(whole), model_gradients(part),
+                 model_n_params(whole));
+    model_destroy(whole);
+    model_destroy(part);
+}
+END_TEST
+
+START_TEST(a_view_scores_like_its_model_and_follows_its_parameters)
+{
+    struct model *m = small_model(4), *view;
+    struct pass pass = {0};
+    struct model_score score, same;
+
+    ck_assert_int_eq(model_create_view(&view, m, 2), 0);
+    for (int i = 0; i < 2; i++) {
+        model_init_params(m, INIT_GLOROT, (uint64_t)i);
+        model_changed(view);
+        fill(model_input(m), 480, 8);
+        fill(model_input(view), 240, 8);
+        ck_assert_int_eq(model_forward(m, &pass), 0);
+        ck_assert_int_eq(model_forward(view, &pass), 0);
+        model_loss(m, labels, 2, 1, &score);
+        model_loss(view, labels, 2, 1, &same);
+        ck_assert_double_eq_tol(score.loss, same.loss, 1e-6);
+    }
+    model_destroy(view);
+    model_destroy(m);
+}
+END_TEST
+
+START_TEST(the_same_seed_gives_the_same_bits)
+{
+    struct model *a = small_model(4), *b = small_model(4);
+    size_t len = model_n_params(a) * sizeof(float);
+
+    ck_assert_mem_eq(model_params(a), model_params(b), len);
+    pass_images(a, 0, 4, 1);
+    pass_images(b, 0, 4, 1);
+    ck_assert_mem_eq(model_gradients(a), model_gradients(b), len);
+    model_init_params(b, INIT_TORCH, 6);
+    ck_assert_mem_ne(model_params(a), model_params(b), len);
+    model_destroy(a);
+    model_destroy(b);
+}
+END_TEST
+
+START_TEST(the_cnn_has_the_classic_number_of_parameters)
+{
+    struct model_config config = model_cnn;
+    struct model *m;
+
+    config.chunk = 2;
+    ck_assert_msg(!model_create(&m, &config), "%s", train_error());
+    ck_assert_uint_eq(model_n_params(m), 1199882);
+    ck_assert_int_eq(model_n_classes(m), 10);
+    ck_assert_ptr_null(strstr(onednn_conv_kernels(model_layer(m, 1)->state),
+                              "ref"));
+    model_destroy(m);
+}
+END_TEST
+
+START_TEST(a_network_that_does_not_fit_is_refused_in_words)
+{
+    struct model_config config = {"bad", small_specs, 7, 11, 10, 1};
+    struct model *m;
+
+    ck_assert_int_eq(model_create(&m, &config), -1); /* 7 x 6 cannot pool */
+    ck_assert_ptr_nonnull(strstr(train_error(), "windows"));
+}
+END_TEST
+
+static void set_up(void)
+{
+    ck_assert_msg(!onednn_init(1), "%s", train_error());
+}
+
+static void tear_down(void) { onednn_fini(); }
+
+static Suite *make_suite(void)
+{
+    Suite *suite = suite_create("trainer_network");
+    TCase *net = tcase_create("network");
+
+    tcase_add_checked_fixture(net, set_up, tear_down);
+    tcase_set_timeout(net, 60);
+    tcase_add_test(net, the_network_follows_its_slopes);
+    tcase_add_test(net, chunks_add_up_to_the_batch);
+    tcase_add_test(net,
+                   a_view_scores_like_its_model_and_follows_its_parameters);
+    tcase_add_test(net, the_same_seed_gives_the_same_bits);
+    tcase_add_test(net, the_cnn_has_the_classic_number_of_parameters);
+    tcase_add_test(net, a_network_that_does_not_fit_is_refused_in_words);
+    suite_add_tcase(suite, net);
+    return suite;
+}
+
+int main(void)
+{
+    SRunner *runner = srunner_create(make_suite());
+    int failed;
+
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
