@@ -75,6 +75,7 @@ static void expect_equal_plans(const struct coll__plan *a,
         if (coll__step_reads_src(x->kind))
             expect_equal_spans(&x->src, &y->src);
         ck_assert_int_eq(a->n_deps[i], b->n_deps[i]);
+        ck_assert_int_eq(a->same[i], b->same[i]);
         ck_assert_int_eq(a->first_after[i + 1], b->first_after[i + 1]);
     }
     for (int e = 0; e < a->first_after[a->n_steps]; e++)

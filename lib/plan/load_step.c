@@ -278,11 +278,15 @@ static int check_tangle(const struct coll__loader *l,
                                          "them alike", l->rank);
 }
 
-/* Sort the listed edges by the step that others wait for. */
+/* Sort the listed edges by the step that others wait for; they take the place of
+ * the inferred ones. */
 static int store_edges(const struct coll__loader *l, struct coll__plan *plan)
 {
     size_t n = (size_t)plan->n_steps;
 
+    free(plan->n_deps);
+    free(plan->first_after);
+    free(plan->after);
     plan->n_deps = calloc(n + 1, sizeof(int));
     plan->first_after = calloc(n + 2, sizeof(int));
     plan->after = malloc(((size_t)l->n_edges + 1) * sizeof(int));
@@ -306,7 +310,7 @@ int coll__load_edges(struct coll__loader *l)
     struct coll__plan *plan = &l->plans->plans[l->rank];
     int rc = check_tangle(l, plan);
 
-    if (rc)
-        return rc;
-    return l->plans->has_edges ? store_edges(l, plan) : coll__plan_link(plan);
+    if (rc == COLL_OK) /* which also finds the sends that are alike */
+        rc = coll__plan_link(plan);
+    return rc || !l->plans->has_edges ? rc : store_edges(l, plan);
 }
