@@ -144,7 +144,7 @@ int shm__pull(struct shm *shm, struct shm_in *in, struct coll__xfer *xfer)
     default:
         n = xfer->len;
         if (n)
-            store(shm, xfer, line->bytes, n);
+            combine(xfer, xfer->buf, line->bytes, n);
     }
     pass_line(in);
     xfer->done += n;

@@ -134,19 +134,42 @@ static int is_endless(const struct coll_comm *comm,
            !comm->running;
 }
 
-int coll__comm_call(struct coll_comm *comm, const struct coll_args *args)
+/* May the request go ahead without the queue? */
+static int may_dash(const struct coll_comm *comm,
+                    const struct coll_request *request)
 {
-    struct coll_request *request;
+    return !comm->running && coll__prog_is_listed(request->prog) &&
+           !atomic_load_explicit(&comm->failure.status, memory_order_relaxed);
+}
+
+/* A shape once more, and small: it stays in the list, as the latest, if it ends
+ * at once. */
+static int call_again(struct coll_comm *comm, struct coll_request **at,
+                      const struct coll_args *args)
+{
+    struct coll_request *request = *at;
     int rc;
 
-    if (!comm) {
-        log_error("api", "%s: comm is NULL",
-                  coll_collective_name(args->collective));
-        return COLL_ERR_INVALID;
-    }
-    if (coll__group_is_open())
-        return coll__group_note(comm, args);
-    rc = coll__cache_take(comm, args, &request);
+    *at = request->next;
+    request->next = comm->cached;
+    comm->cached = request;
+    request->args.in = args->in;
+    request->args.out = args->out;
+    rc = coll__request_dash(request);
+    if (rc != COLL_IN_PROGRESS)
+        return rc;
+    take(comm, &comm->cached, args);
+    coll__request_join(request);
+    rc = coll__request_wait(request, comm->timeout);
+    coll__cache_put(request);
+    return rc;
+}
+
+static int call(struct coll_comm *comm, const struct coll_args *args)
+{
+    struct coll_request *request;
+    int rc = coll__cache_take(comm, args, &request);
+
     if (rc)
         return rc;
     if (is_endless(comm, args))
@@ -158,6 +181,23 @@ int coll__comm_call(struct coll_comm *comm, const struct coll_args *args)
         rc = coll__request_wait(request, comm->timeout);
     coll__cache_put(request);
     return rc;
+}
+
+int coll__comm_call(struct coll_comm *comm, const struct coll_args *args)
+{
+    struct coll_request **at;
+
+    if (!comm) {
+        log_error("api", "%s: comm is NULL",
+                  coll_collective_name(args->collective));
+        return COLL_ERR_INVALID;
+    }
+    if (coll__group_is_open())
+        return coll__group_note(comm, args);
+    for (at = &comm->cached; *at; at = &(*at)->next)
+        if (is_again(*at, args) && may_dash(comm, *at))
+            return call_again(comm, at, args);
+    return call(comm, args);
 }
 
 void coll__cache_forget(struct coll_comm *comm)

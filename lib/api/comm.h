@@ -185,6 +185,12 @@ void coll__comm_forget_own(struct coll_comm *comm);
 /* Queue the request, which does not run, and begin it when it is its turn. */
 int coll__request_start(struct coll_request *request);
 
+/* Begin a collective that runs as listed while nothing else runs, and carry it
+ * out as far as it goes at once.  Its status; if that is COLL_IN_PROGRESS, it
+ * must join the queue. */
+int coll__request_dash(struct coll_request *request);
+void coll__request_join(struct coll_request *request);
+
 /* Move what runs on.  COLL_OK, or the communicator's failure; *moved says
  * whether anything moved. */
 int coll__comm_progress(struct coll_comm *comm, int *moved);

@@ -40,15 +40,13 @@ static void empty_stage(const struct coll_request *request)
     }
 }
 
-/* What its messages are stamped with: the same at both ends. */
-static struct coll__head stamp(const struct coll_request *request)
+/* A receive's messages are stamped as their sender stamps them. */
+static struct coll__head stamp_of_recv(const struct coll_request *request)
 {
     struct coll__head head = request->head;
 
-    if (head.collective == COLL_RECV) {
-        head.collective = COLL_SEND;
-        head.root = request->comm->rank;
-    }
+    head.collective = COLL_SEND;
+    head.root = request->comm->rank;
     return head;
 }
 
@@ -56,11 +54,16 @@ static void begin(struct coll_request *request)
 {
     struct coll_comm *comm = request->comm;
     int is_barrier = request->problem.collective == COLL_BARRIER;
-    struct coll__head head = stamp(request);
+    const struct coll__head *head = &request->head;
+    struct coll__head other;
 
     if (request->parts)
         fill_stage(request);
-    coll__prog_start(request->prog, &head,
+    if (request->problem.collective == COLL_RECV) {
+        other = stamp_of_recv(request);
+        head = &other;
+    }
+    coll__prog_start(request->prog, head,
                      is_barrier ? &comm->token_in : request->args.in,
                      is_barrier ? &comm->token_out : request->args.out,
                      request->args.stream);
@@ -110,6 +113,14 @@ static void enqueue(struct coll_comm *comm, struct coll_request *request)
         comm->waiting = request;
 }
 
+/* Give a collective its number. */
+static void set_seq(struct coll_request *request)
+{
+    request->head.seq = 1 + atomic_load_explicit(
+                                &request->comm->history.n_started,
+                                memory_order_relaxed);
+}
+
 int coll__request_start(struct coll_request *request)
 {
     struct coll_comm *comm = request->comm;
@@ -117,14 +128,13 @@ int coll__request_start(struct coll_request *request)
 
     if (atomic_load_explicit(&comm->failure.status, memory_order_relaxed))
         return request->status = coll__comm_quiesce(comm);
-    if (request->is_p2p) {
+    if (!request->is_p2p) {
+        set_seq(request);
+        coll__history_start(&comm->history, &request->head);
+    } else {
         request->head.seq = request->problem.collective == COLL_SEND
                                 ? ++comm->n_sent[peer]
                                 : ++comm->n_received[peer];
-    } else {
-        request->head.seq = 1 + atomic_load_explicit(&comm->history.n_started,
-                                                     memory_order_relaxed);
-        coll__history_start(&comm->history, &request->head);
     }
     enqueue(comm, request);
     return COLL_OK;
@@ -148,6 +158,32 @@ static int failed(const struct coll_request *request, int status)
 {
     coll__comm_prog_failed(request->comm, request, status);
     return coll__comm_quiesce(request->comm);
+}
+
+int coll__request_dash(struct coll_request *request)
+{
+    struct coll_comm *comm = request->comm;
+    int rc, moved;
+
+    set_seq(request);
+    begin(request); /* before it is noted: others wait for what it sends */
+    coll__history_start(&comm->history, &request->head);
+    rc = coll__prog_run(request->prog, &moved);
+    if (rc < 0)
+        return failed(request, rc);
+    if (rc == COLL_OK)
+        coll__history_end(&comm->history);
+    return rc;
+}
+
+void coll__request_join(struct coll_request *request)
+{
+    struct coll_comm *comm = request->comm;
+
+    request->status = COLL_IN_PROGRESS;
+    request->next = NULL;
+    comm->running = request;
+    comm->last = &request->next;
 }
 
 /* Sends and receives have left the queue: on to the next, or say which of those

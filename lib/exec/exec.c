@@ -169,24 +169,32 @@ int coll__prog_advance(struct coll__prog *prog, int *moved)
     return prog->n_done == prog->plan.n_steps ? COLL_OK : COLL_IN_PROGRESS;
 }
 
-int coll__prog_run(struct coll__prog *prog, int *moved)
+static int run_lanes(struct coll__prog *prog, int *moved)
 {
-    int n, rc;
+    int n = run_ready(prog), rc = coll__routes_poll(prog->routes);
 
-    *moved = 0;
-    if (prog->is_listed) {
-        rc = coll__listed_run(prog, moved);
-        if (rc != COLL_IN_PROGRESS)
-            return rc;
-        n = coll__routes_poll(prog->routes);
-        return n < 0 ? n : rc;
-    }
-    n = run_ready(prog);
-    rc = coll__routes_poll(prog->routes);
     if (rc < 0)
         return rc;
     *moved = n + rc > 0;
     return coll__prog_advance(prog, moved);
+}
+
+/* Other transports than those of the plan may have something to do. */
+static int poll_others(const struct coll__prog *prog)
+{
+    int n = coll__routes_poll(prog->routes);
+
+    return n < 0 ? n : COLL_IN_PROGRESS;
+}
+
+int coll__prog_run(struct coll__prog *prog, int *moved)
+{
+    int rc;
+
+    if (!prog->is_listed)
+        return run_lanes(prog, moved);
+    rc = coll__listed_run(prog, moved);
+    return rc == COLL_IN_PROGRESS ? poll_others(prog) : rc;
 }
 
 static void start_lanes(struct coll__prog *prog)
@@ -218,7 +226,9 @@ void coll__prog_start(struct coll__prog *prog, const struct coll__head *head,
     prog->stream = stream;
     prog->fault = NULL;
     prog->at = 0;
-    if (!prog->is_listed)
+    if (prog->is_listed)
+        coll__listed_start(prog);
+    else
         start_lanes(prog);
 }
 

@@ -63,6 +63,9 @@ const struct coll__xfer *coll__prog_fault(const struct coll__prog *prog);
 
 const struct coll__plan *coll__prog_plan(const struct coll__prog *prog);
 
+/* Does it run as listed (a small one), so that one coll__prog_run() may do? */
+int coll__prog_is_listed(const struct coll__prog *prog);
+
 /* Bytes of memory that it holds beside its steps. */
 size_t coll__prog_scratch(const struct coll__prog *prog);
 

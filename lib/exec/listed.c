@@ -48,22 +48,22 @@ static int put(struct coll__tp *tp, struct coll__xfer *xfer)
 }
 
 static int take(struct coll__prog *prog, struct coll__tp *tp,
-                struct coll__xfer *xfer)
+                struct coll__xfer *xfer, int looks)
 {
-    int rc = COLL_IN_PROGRESS;
+    int rc = tp->ops->take(tp, xfer);
 
-    for (int i = 0; i <= prog->routes->looks && rc == COLL_IN_PROGRESS; i++)
+    while (rc == COLL_IN_PROGRESS && looks-- > 0)
         rc = tp->ops->take(tp, xfer);
     if (rc < 0)
         prog->fault = xfer;
     return rc;
 }
 
-int coll__listed_run(struct coll__prog *prog, int *moved)
+static int go_on(struct coll__prog *prog, int looks)
 {
     const struct coll__plan *plan = &prog->plan;
 
-    for (; prog->at < plan->n_steps; prog->at++, *moved = 1) {
+    for (; prog->at < plan->n_steps; prog->at++) {
         const struct coll__step *step = &plan->steps[prog->at];
         struct coll__xfer *xfer = &prog->xfers[prog->at];
         struct coll__tp *tp;
@@ -76,9 +76,22 @@ int coll__listed_run(struct coll__prog *prog, int *moved)
         tp = prog->routes->to[step->peer];
         coll__prog_address(prog, prog->at);
         rc = step->kind == STEP_SEND ? put(tp, xfer)
-                                     : take(prog, tp, xfer);
+                                     : take(prog, tp, xfer, looks);
         if (rc)
             return rc;
     }
     return COLL_OK;
+}
+
+void coll__listed_start(struct coll__prog *prog)
+{
+    go_on(prog, 0);
+}
+
+int coll__listed_run(struct coll__prog *prog, int *moved)
+{
+    int before = prog->at, rc = go_on(prog, prog->routes->looks);
+
+    *moved = prog->at > before;
+    return rc;
 }

@@ -198,3 +198,8 @@ size_t coll__prog_scratch(const struct coll__prog *prog)
 {
     return prog->plan.tmp_len + prog->scaled_len;
 }
+
+int coll__prog_is_listed(const struct coll__prog *prog)
+{
+    return prog->is_listed;
+}

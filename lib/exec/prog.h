@@ -67,6 +67,9 @@ void coll__prog_local(struct coll__prog *prog, int i);
 int coll__listed_serves(const struct coll__plan *plan,
                         const struct coll__routes *routes);
 
+/* Go on to where a message is waited for; what fails does so again then. */
+void coll__listed_start(struct coll__prog *prog);
+
 /* Go on; COLL_OK at the end, COLL_IN_PROGRESS, or the status of what failed.
  * *moved is set when it moved. */
 int coll__listed_run(struct coll__prog *prog, int *moved);
