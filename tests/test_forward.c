@@ -72,14 +72,14 @@ static const struct {
     {COLL_ALLREDUCE, "recursive_doubling", 4, 5, 0},
     {COLL_REDUCE_SCATTER, "direct", 3, 4, 0},
     {COLL_REDUCE_SCATTER, "direct", 4, 6, 0},
-};
+}; /* of blocks that are long enough to be added as they come */
 
 START_TEST(no_copy_remains_where_in_will_do)
 {
     struct coll__problem pb = {.collective = algorithms[_i].collective,
                                .type = COLL_I32,
                                .nranks = algorithms[_i].nranks,
-                               .count = 48};
+                               .count = 12 * 16384};
     const struct coll__algo *algo =
         coll__algo_find(pb.collective, algorithms[_i].name);
 

@@ -84,6 +84,8 @@ enum reason {
               * rounds of some ranks overlap with the next ones of others */
     ODD,     /* 3, 5 or 13 ranks: the one rank without a partner is ahead, or
               * one message more meets others on its way */
+    CHAIN,   /* long operands that are added one after the other wait for each
+              * other, and do not share the way as the form has it */
     MEET,    /* trees and rounds meet on links that each form takes to be its
               * own, or pass them by */
     EMPTY,   /* fewer elements than ranks: blocks of no bytes are left out */
@@ -109,18 +111,18 @@ static const struct exception exceptions[] = {
     {COLL_ALLREDUCE, "pat", 0.35, 0.20, EMPTY},
     {COLL_ALLREDUCE, "rabenseifner", 0.50, 0.10, EMPTY},
     {COLL_ALLREDUCE, "recursive_doubling", 0.10, 0.25, OVERLAP},
-    {COLL_ALLREDUCE, "two_shot", 0.20, 0.20, ODD},
+    {COLL_ALLREDUCE, "two_shot", 0.30, 0.25, CHAIN},
     {COLL_ALLTOALL, "bruck", 0.15, 0.20, OVERLAP},
     {COLL_ALLTOALL, "hierarchical", 0.10, 0.20, OVERLAP},
     {COLL_ALLTOALL, "pairwise", 0.10, 0.45, OVERLAP},
     {COLL_BROADCAST, "double_tree", 0.15, 0.15, MEET},
     {COLL_GATHER, "binomial", 0.20, 0.10, ODD},
-    {COLL_REDUCE, "direct", 0.20, 0.15, ODD},
+    {COLL_REDUCE, "direct", 0.25, 0.25, CHAIN},
     {COLL_REDUCE, "double_tree", 0.10, 0.15, MEET},
     {COLL_REDUCE, "hierarchical", 0.10, 0.20, LEVELS},
     {COLL_REDUCE, "knomial", 0.20, 0.10, ODD},
     {COLL_REDUCE, "rabenseifner", 0.35, 0.15, EMPTY}, /* hosts: MEET */
-    {COLL_REDUCE_SCATTER, "direct", 0.20, 0.10, ODD},
+    {COLL_REDUCE_SCATTER, "direct", 0.30, 0.25, CHAIN},
     {COLL_REDUCE_SCATTER, "halving", 0.50, 0.25, ODD},
     {COLL_REDUCE_SCATTER, "pat", 0.10, 0.15, OVERLAP},
 };

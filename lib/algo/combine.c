@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* combine.c - operands of all ranks, brought together on one.
  *
- * In any order, each is added as it comes, and needs no place of its own.  In
- * the canonical tree two operands combine where the left one lies, unless the
- * right one has this rank's own operand in it; so the result ends where that
- * was.
+ * A few long ones, if any order will do, are added one after the other as they
+ * come, and need no places of their own.  Else they come all at once and combine in
+ * the canonical tree: two operands where the left one lies, unless the right
+ * one has this rank's own operand in it; so the result ends where that was.
  */
 #include "lib/algo/combine.h"
 
@@ -53,14 +53,17 @@ void coll__plan_combine(struct coll__plan *plan,
     struct coll__fold fold = coll__fold_of(all->nranks, all->rank);
     int p = all->nranks;
 
+    int is_chain = order == ORDER_FREE && p <= COLL__CHAIN_RANKS &&
+                   all->own.len >= COLL__CHAIN;
+
     for (int d = 1; d < p; d++) {
         int q = (all->rank - d + p) % p;
 
         plan_recv(plan, q, coll__operand(all, q));
-        if (order == ORDER_FREE)
+        if (is_chain)
             plan_reduce(plan, all->own, coll__operand(all, q));
     }
-    if (order != ORDER_FREE)
+    if (!is_chain)
         subtree(plan, all, &fold, 0, fold.m);
 }
 

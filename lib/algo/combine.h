@@ -53,7 +53,10 @@ struct coll__operands {
 struct coll__span coll__operand(const struct coll__operands *all, int q);
 
 /* Receive the others' and combine all into all->own: in the canonical tree,
- * unless any order will do. */
+ * unless any order will do and there are so few that have so many bytes: of
+ * more, the later ones would wait too long for the earlier ones. */
+#define COLL__CHAIN ((size_t)64 << 10)
+#define COLL__CHAIN_RANKS 8
 void coll__plan_combine(struct coll__plan *plan,
                         const struct coll__operands *all,
                         enum coll__order order);
