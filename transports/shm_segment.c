@@ -23,6 +23,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define PAGE 4096
@@ -116,6 +117,19 @@ int shm__usable(char *why, size_t len)
     return COLL_OK;
 }
 
+/* Give the file its length: 0, or -1 and errno.  Beyond the limit of files the
+ * kernel would send a signal instead of saying so. */
+static int set_len(int fd, size_t len)
+{
+    struct rlimit limit;
+
+    if (!getrlimit(RLIMIT_FSIZE, &limit) && len > limit.rlim_cur) {
+        errno = EFBIG;
+        return -1;
+    }
+    return ftruncate(fd, (off_t)len);
+}
+
 /* The lowest rank of the host: make the segment, and offer it. */
 static void make_segment(const struct shm *shm, struct offer *offer)
 {
@@ -130,13 +144,13 @@ static void make_segment(const struct shm *shm, struct offer *offer)
     offer->n_cells = shm->n_cells;
     if (fd >= 0 &&
         getrandom(offer->token, TOKEN_BYTES, 0) == TOKEN_BYTES &&
-        !ftruncate(fd, (off_t)len) &&
+        !set_len(fd, len) &&
         pwrite(fd, offer->token, TOKEN_BYTES, 0) == TOKEN_BYTES)
         offer->status = COLL_OK;
     else
         log_warn("shm", "cannot make a shared segment of %zu bytes: %s; the "
-                 "ranks of this host will use the next transport", len,
-                 strerror(errno));
+                 "ranks of this host will use the next transport%s", len,
+                 strerror(errno), errno == EFBIG ? " (see ulimit -f)" : "");
 }
 
 /* Map what is open as fd, if it is what the token says. */
@@ -149,7 +163,12 @@ static unsigned char *map_fd(int fd, const unsigned char *token, size_t len)
         memcmp(found, token, TOKEN_BYTES))
         return NULL;
     map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    return map == MAP_FAILED ? NULL : map;
+    if (map != MAP_FAILED)
+        return map;
+    log_warn("shm", "cannot map the %zu bytes that the ranks of this host "
+             "share: %s; raise ulimit -v, or lower COLL_SHM_CELL", len,
+             strerror(errno));
+    return NULL;
 }
 
 static unsigned char *map_first(int pid, const struct offer *offer, size_t len)
