@@ -424,6 +424,9 @@ START_TEST(a_mismatch_shows_what_came)
 }
 END_TEST
 
+CASE(the_same_bytes_reach_all_past_one_that_waits, .body = conform_share)
+CASE(what_goes_onward_arrives, .body = conform_onward)
+CASE(what_is_put_ahead_is_taken_in_order, .body = conform_put)
 CASE(peek_shows_what_nobody_took, .body = peek_at_peers)
 CASE(neighbours_are_in_reach_or_not, .body = reach_neighbours)
 CASE(other_hosts_are_in_reach_or_not, .body = reach_far, .is_spread = 1)
@@ -518,6 +521,9 @@ static TCase *cases_of(int transport)
     tcase_add_loop_test(tcase, a_mismatch_shows_what_came, transport * STRIDE,
                         transport * STRIDE +
                             (is_quick ? 1 : 4) * (int)ARRAY_LEN(wrongs));
+    add_case(tcase, the_same_bytes_reach_all_past_one_that_waits, transport, 1);
+    add_case(tcase, what_goes_onward_arrives, transport, 1);
+    add_case(tcase, what_is_put_ahead_is_taken_in_order, transport, 1);
     add_case(tcase, peek_shows_what_nobody_took, transport, 1);
     add_case(tcase, neighbours_are_in_reach_or_not, transport, 1);
     add_case(tcase, other_hosts_are_in_reach_or_not, transport, 1);

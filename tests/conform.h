@@ -103,6 +103,18 @@ void conform_post_elements(struct rank *rank, struct coll__xfer *xfer,
 void conform_expect_elements(struct rank *rank, const struct coll__xfer *xfer,
                              int is_f64);
 
+/* ---- conform_share.c: bodies of tests ---- */
+
+/* All send everybody the same bytes; one takes nothing until the others have
+ * theirs. */
+void conform_share(struct rank *rank);
+
+/* What comes in goes on to the next ranks. */
+void conform_onward(struct rank *rank);
+
+/* put() and take(), as many ahead as there is room for. */
+void conform_put(struct rank *rank);
+
 /* ---- conform_end.c ---- */
 
 /* Close while much is under way, as after an abort: on all ranks together, or

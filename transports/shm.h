@@ -10,7 +10,7 @@
  *   line:                full | what | head | payload, or where it lies
  *   rank:                cell 0 .. m-1
  *
- * A message is one line or several (one for each of its cells), in order.
+ * A message is one line or several (one for each cell or piece), in order.
  * Line k (counted from 0, for ever) is at k modulo n.  The sender alone writes
  * lines, slots and cells, the receiver alone writes `tail`:
  *
@@ -22,9 +22,11 @@
  *
  * There is no read-modify-write anywhere, and no counter wraps (64 bits).
  *
- * A cell that goes to a rank which holds none is always to be had: every rank
- * may lack one at a time, and what is beyond these is given to whoever asks.
- * So a rank that takes nothing never keeps messages from others.
+ * A free cell is kept for every rank that holds none, and what is beyond these
+ * is given to whoever asks.  Only a cell that several ranks hold can make them
+ * too few: one of these gives it back, the others keep it.  What is for a rank
+ * that finds none goes in pieces by the slots then.  So a rank that takes
+ * nothing never keeps messages from others.
  */
 #ifndef COLL_TRANSPORTS_SHM_H
 #define COLL_TRANSPORTS_SHM_H
@@ -40,7 +42,7 @@
 /* Where the bytes of a line are. */
 enum shm_where {
     SHM_HERE,  /* in the line, or nowhere: there are none */
-    SHM_SLOT,  /* in the slot of the line */
+    SHM_SLOT,  /* in the slot of the line; in pieces when it is larger */
     SHM_CELL,  /* in a cell of the sender */
     SHM_THERE, /* in the sender's own memory */
     SHM_WHERES
@@ -73,6 +75,7 @@ struct shm_out {
     uint64_t freed;  /* lines below it are free again, as far as we know */
     int16_t *cell_of; /* [n_lines]: the cell that a line names, or -1 */
     int n_held;      /* cells that its lines name */
+    int n_denied;    /* how often it held none and found none */
     struct coll__xfer *first, **last;      /* not written yet */
     struct coll__xfer *there, **there_last; /* written; the receiver fetches */
     int is_active;
@@ -119,6 +122,19 @@ struct shm {
     int n_without; /* local ranks, this one not, that hold no cell */
     unsigned char *scratch; /* what is fetched to be reduced, or NULL */
 };
+
+/* Bytes that go into a slot next: a small message, or the piece of a larger one
+ * that fits and ends within what its cell would hold. */
+static inline size_t shm_in_slot(const struct shm *shm,
+                                 const struct coll__xfer *xfer)
+{
+    size_t left = xfer->len - xfer->done;
+
+    if (xfer->len <= shm->slot)
+        return left;
+    left = min_size(left, shm->cell - xfer->done % shm->cell);
+    return min_size(left, shm->slot);
+}
 
 /* ---- shm_segment.c: opening and closing ---------------------------------- */
 

@@ -64,8 +64,10 @@ static void store(struct shm *shm, struct coll__xfer *xfer, const void *from,
                   size_t n)
 {
     unsigned char *to = (unsigned char *)xfer->buf + xfer->done;
-    unsigned char *cell = shm__cell_for(shm, xfer);
+    unsigned char *cell = NULL;
 
+    if (n == min_size(xfer->len - xfer->done, shm->cell)) /* not a piece */
+        cell = shm__cell_for(shm, xfer);
     if (cell)
         store_twice(xfer, cell, from, n);
     else if (xfer->reduce)
@@ -138,7 +140,7 @@ int shm__pull(struct shm *shm, struct shm_in *in, struct coll__xfer *xfer)
         store(shm, xfer, in->cells + line->cell * shm->cell, n);
         break;
     case SHM_SLOT:
-        n = xfer->len;
+        n = shm_in_slot(shm, xfer);
         store(shm, xfer, in->slots + index * shm->slot, n);
         break;
     default:

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define PATIENCE 200 /* tries */
+
 /* ---- lines and cells that are free again --------------------------------- */
 
 static void drop_cell(struct shm *shm, struct shm_out *out, int index)
@@ -137,6 +139,13 @@ static int fill_cell(struct shm *shm, struct shm_out *out,
     return index;
 }
 
+/* No cell for a rank that holds none: so others keep all of them, with bytes
+ * that it has got already.  They should be done soon; if not, do without. */
+static int is_kept_out(struct shm_out *out)
+{
+    return out->n_held == 0 && ++out->n_denied > PATIENCE;
+}
+
 /* ---- messages ------------------------------------------------------------- */
 
 static void write_line(struct shm_out *out, struct shm_line *line,
@@ -175,16 +184,36 @@ static void push_offer(const struct shm *shm, struct shm_out *out,
     xfer->done = xfer->len;
 }
 
+/* A piece of a message by the slot. */
+static void push_piece(const struct shm *shm, struct shm_out *out,
+                       struct coll__xfer *xfer)
+{
+    uint64_t index = out->next & (shm->n_lines - 1);
+    size_t n = shm_in_slot(shm, xfer);
+
+    memcpy(out->slots + index * shm->slot,
+           (const unsigned char *)xfer->buf + xfer->done, n);
+    write_line(out, &out->channel->lines[index], xfer, SHM_SLOT);
+    xfer->done += n;
+}
+
+/* What a cell would hold goes by a cell, or in pieces. */
 static int push_cell(struct shm *shm, struct shm_out *out,
                      struct coll__xfer *xfer)
 {
     struct shm_line *line = &out->channel->lines[out->next &
                                                  (shm->n_lines - 1)];
     size_t n = min_size(xfer->len - xfer->done, shm->cell);
-    int index = fill_cell(shm, out, xfer, n);
+    int is_amid = xfer->done % shm->cell != 0;
+    int index = is_amid ? -1 : fill_cell(shm, out, xfer, n);
 
-    if (index < 0)
-        return 0;
+    if (index < 0) {
+        if (!is_amid && !is_kept_out(out))
+            return 0;
+        push_piece(shm, out, xfer);
+        return 1;
+    }
+    out->n_denied = 0;
     hold_cell(shm, out, index);
     line->cell = (uint64_t)index;
     write_line(out, line, xfer, SHM_CELL);

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_shm.c - shared memory with cells, slots and offers of every size, and
+ * what conform.c does not see from the outside.
+ */
+#include "tests/conform.h"
+#include "lib/util/util.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define KIB ((size_t)1 << 10)
+#define SLOT (4 * KIB) /* as the parameters are by default */
+#define CELL (128 * KIB)
+#define FETCH (64 * KIB)
+
+/* ---- sizes of the segment's parts ----------------------------------------- */
+
+static const struct {
+    const char *slot, *cell, *cells, *cma_min;
+} layouts[] = {
+    {"4K", "128K", "0", "64K"}, {"64", "64", "1", "1G"},
+    {"64", "16M", "1", "1G"},   {"64K", "64", "1", "65K"},
+    {"64K", "64K", "3", "1G"},  {"1K", "192", "32767", "100K"},
+    {"64", "1K", "2", "0"},
+};
+
+static size_t longest = 2 * CELL + 1; /* of the messages below */
+
+/* CMA is there or not, by parity. */
+static void set_layout(int i)
+{
+    int l = i / 2;
+
+    if (l > 0)
+        longest = FETCH + 1; /* in many pieces */
+    setenv("COLL_SHM_SLOT", layouts[l].slot, 1);
+    setenv("COLL_SHM_CELL", layouts[l].cell, 1);
+    setenv("COLL_SHM_CELLS", layouts[l].cells, 1);
+    setenv("COLL_CMA_MIN", layouts[l].cma_min, 1);
+    setenv("COLL_CMA", i % 2 ? "off" : "auto", 1);
+}
+
+static void run(int size, int are_processes, void (*body)(struct rank *))
+{
+    conform_run(&(struct scenario){.transport = coll__transport_find("shm"),
+                                   .size = size,
+                                   .are_processes = are_processes,
+                                   .victim = -1,
+                                   .body = body});
+}
+
+/* ---- at the borders ------------------------------------------------------- */
+
+static const size_t borders[] = {
+    0,         1,        23,   24,       25,           63,
+    64,        65,       191,  192,      193,          1023,
+    1024,      SLOT - 1, SLOT, SLOT + 1, FETCH - 1,    FETCH,
+    FETCH + 1, CELL - 1, CELL, CELL + 1, 2 * CELL - 1, 2 * CELL + 1};
+
+/* All sizes under way at once, to and from all. */
+static void exchange_borders(struct rank *rank)
+{
+    unsigned n = 0;
+    struct coll__xfer(*sends)[ARRAY_LEN(borders)] =
+        calloc(MAX_RANKS, sizeof(*sends));
+    struct coll__xfer(*recvs)[ARRAY_LEN(borders)] =
+        calloc(MAX_RANKS, sizeof(*recvs));
+
+    while (n < ARRAY_LEN(borders) && borders[n] <= longest)
+        n++;
+    for (int i = 0; i < rank->n_peers; i++)
+        for (unsigned k = 0; k < n; k++) {
+            conform_post_send(rank, &sends[i][k], rank->peers[i], k,
+                              borders[k]);
+            conform_post_recv(rank, &recvs[i][k], rank->peers[i], k,
+                              borders[k]);
+        }
+    for (int i = 0; i < rank->n_peers; i++)
+        conform_finish(rank, sends[i], recvs[i], (int)n, 0);
+    free(sends);
+    free(recvs);
+}
+
+/* f64 reduced from within a line, a slot, a cell, from elsewhere. */
+static void reduce_borders(struct rank *rank)
+{
+    for (size_t b = 0; b < ARRAY_LEN(borders) && borders[b] <= longest; b++)
+        for (int i = 0; i < rank->n_peers; i++) {
+            struct coll__xfer recv = {.peer = rank->peers[i],
+                                      .reduce = conform_sum_f64};
+            struct coll__xfer send = recv;
+
+            conform_post_elements(rank, &recv, borders[b] / 8, 1, (unsigned)b);
+            conform_post_elements(rank, &send, borders[b] / 8, 0, (unsigned)b);
+            conform_wait(rank, &recv, 1);
+            conform_wait(rank, &send, 1);
+            conform_expect_elements(rank, &recv, 1);
+            free(recv.buf);
+            free(send.buf);
+        }
+}
+
+static void all_bodies(struct rank *rank)
+{
+    exchange_borders(rank);
+    reduce_borders(rank);
+    conform_share(rank);
+    conform_barrier(rank);
+    conform_onward(rank);
+    conform_barrier(rank);
+    conform_put(rank);
+}
+
+START_TEST(any_layout_carries_any_size)
+{
+    set_layout(_i / 2);
+    run(_i % 2 ? 5 : 3, _i % 2, all_bodies);
+}
+END_TEST
+
+/* ---- put and take behind others ------------------------------------------- */
+
+/* With something queued that is larger than all cells. */
+static void put_behind(struct rank *rank)
+{
+    const size_t len = 40 * CELL;
+    int peer = !rank->me;
+    unsigned char byte = 7, got = 0;
+    struct coll__xfer send, recv, one = {.peer = peer, .len = 1, .buf = &byte};
+
+    conform_post_send(rank, &send, peer, 1, len);
+    EXPECT(rank, send.status == COLL_IN_PROGRESS);
+    EXPECT(rank, !rank->tp->ops->put(rank->tp, &one));
+    conform_barrier(rank);
+    conform_post_recv(rank, &recv, peer, 1, len);
+    while (recv.status == COLL_IN_PROGRESS) {
+        struct coll__xfer early = {.peer = peer, .len = 1, .buf = &got};
+
+        EXPECT(rank, rank->tp->ops->take(rank->tp, &early) == COLL_IN_PROGRESS);
+        conform_poll(rank);
+    }
+    conform_finish(rank, &send, &recv, 1, 1);
+    EXPECT(rank, rank->tp->ops->put(rank->tp, &one));
+    one.buf = &got;
+    while (rank->tp->ops->take(rank->tp, &one) == COLL_IN_PROGRESS)
+        conform_poll(rank);
+    EXPECT(rank, one.status == COLL_OK && got == 7);
+}
+
+START_TEST(nothing_is_put_or_taken_before_what_waits)
+{
+    setenv("COLL_CMA", "off", 1);
+    run(2, _i, put_behind);
+}
+END_TEST
+
+/* ---- offers that are taken back ------------------------------------------- */
+
+/* Rank 0 offers, closes and spoils its bytes; rank 1 receives at any time: the
+ * message is whole, or it did not come. */
+static void withdraw(struct rank *rank)
+{
+    const size_t len = 3000 * KIB;
+    struct coll__xfer xfer;
+
+    if (rank->me == 0) {
+        conform_post_send(rank, &xfer, 1, 1, len);
+        conform_barrier(rank);
+        rank->tp->ops->close(rank->tp, 0);
+        memset(xfer.buf, 0, len);
+        conform_barrier(rank);
+        free(xfer.buf);
+        return;
+    }
+    conform_barrier(rank);
+    usleep((unsigned)rank->index * 40);
+    conform_post_recv(rank, &xfer, 0, 1, len);
+    conform_poll_for(rank, 0.002);
+    if (xfer.status == COLL_OK)
+        conform_expect_payload(rank, &xfer, 1);
+    else
+        EXPECT(rank,
+               xfer.status == COLL_IN_PROGRESS || xfer.status == COLL_ERR_PEER,
+               "%s", coll_strerror(xfer.status));
+    conform_barrier(rank);
+    rank->tp->ops->close(rank->tp, 0);
+    free(xfer.buf);
+}
+
+START_TEST(an_offer_taken_back_is_whole_or_not_there)
+{
+    conform_run(&(struct scenario){.transport = coll__transport_find("shm"),
+                                   .size = 2,
+                                   .are_processes = _i % 2,
+                                   .index = _i / 2,
+                                   .is_closed_by_body = 1,
+                                   .victim = -1,
+                                   .body = withdraw});
+}
+END_TEST
+
+/* ---- several segments ------------------------------------------------------ */
+
+#define SEGMENTS 3
+
+/* The same ranks with several segments, in use by turns. */
+static void use_several(struct rank *rank)
+{
+    struct coll__tp *tps[SEGMENTS];
+
+    tps[0] = rank->tp;
+    for (int t = 1; t < SEGMENTS; t++) {
+        EXPECT(rank, conform_open(rank) == COLL_OK, "%s", coll_last_error());
+        tps[t] = rank->tp;
+    }
+    for (int turn = 0; turn < 3 * SEGMENTS; turn++) {
+        rank->tp = tps[turn % SEGMENTS];
+        exchange_borders(rank);
+    }
+    conform_barrier(rank);
+    for (int t = SEGMENTS - 1; t > 0; t--)
+        tps[t]->ops->close(tps[t], 1);
+    rank->tp = tps[0];
+    exchange_borders(rank); /* the others' end did not touch this one */
+}
+
+START_TEST(several_segments_do_not_mix) { run(3, _i, use_several); }
+END_TEST
+
+/* A child that comes and goes takes nothing away. */
+static void fork_amid(struct rank *rank)
+{
+    struct coll__tp *first = rank->tp;
+    int status;
+    pid_t pid;
+
+    exchange_borders(rank);
+    pid = fork();
+    if (pid == 0)
+        _exit(0);
+    EXPECT(rank, pid > 0 && waitpid(pid, &status, 0) == pid && !status);
+    exchange_borders(rank);
+    EXPECT(rank, conform_open(rank) == COLL_OK, "%s", coll_last_error());
+    exchange_borders(rank);
+    conform_barrier(rank);
+    rank->tp->ops->close(rank->tp, 1);
+    rank->tp = first;
+}
+
+START_TEST(a_fork_takes_nothing_away) { run(3, 1, fork_amid); }
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("shm");
+    TCase *c = tcase_create("shm");
+    SRunner *runner = srunner_create(suite);
+    int n_layouts = getenv("TEST_QUICK") ? 2 : (int)ARRAY_LEN(layouts);
+    int n_failed;
+
+    tcase_set_timeout(c, 5 * WAIT_SECONDS);
+    tcase_add_loop_test(c, any_layout_carries_any_size, 0, 4 * n_layouts);
+    tcase_add_loop_test(c, nothing_is_put_or_taken_before_what_waits, 0, 2);
+    tcase_add_loop_test(c, an_offer_taken_back_is_whole_or_not_there, 0, 40);
+    tcase_add_loop_test(c, several_segments_do_not_mix, 0, 2);
+    tcase_add_test(c, a_fork_takes_nothing_away);
+    suite_add_tcase(suite, c);
+    srunner_run_all(runner, CK_ENV);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed != 0;
+}
