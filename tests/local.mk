@@ -217,6 +217,7 @@ scripts = \
 	%D%/coll_tune.sh \
 	%D%/bench.sh \
 	%D%/compare.sh \
+	%D%/shm.sh \
 	%D%/readme.sh \
 	%D%/mpirun.sh \
 	%D%/slurm.sh \
