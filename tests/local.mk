@@ -218,6 +218,7 @@ scripts = \
 	%D%/bench.sh \
 	%D%/compare.sh \
 	%D%/shm.sh \
+	%D%/valgrind.sh \
 	%D%/readme.sh \
 	%D%/mpirun.sh \
 	%D%/slurm.sh \
