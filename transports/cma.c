@@ -211,8 +211,9 @@ static int read_failed(int err, int pid, uint64_t remote, size_t len)
         return COLL_ERR_PEER;
     case EFAULT:
         log_error("cma",
-                  "the %zu bytes at 0x%llx of process %d are gone; keep "
-                  "a buffer until its operation is done",
+                  "the %zu bytes at 0x%llx of process %d are gone, or a "
+                  "device's; keep a buffer until its operation is done, or "
+                  "set COLL_CMA=off",
                   len, (unsigned long long)remote, pid);
         return COLL_ERR_PEER;
     case EPERM:
