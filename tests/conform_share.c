@@ -236,7 +236,8 @@ void conform_onward(struct rank *rank)
 static struct coll__xfer small(struct rank *rank, int peer, unsigned k,
                                void *buf)
 {
-    const size_t lens[] = {0, 1, 24, 25, rank->tp->eager - 1, rank->tp->eager};
+    const size_t most = rank->tp->eager;
+    const size_t lens[] = {0, 1, 24, min_size(89, most), most - 1, most};
     size_t len = lens[k % ARRAY_LEN(lens)];
 
     return (struct coll__xfer){

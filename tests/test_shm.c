@@ -55,10 +55,10 @@ static void run(int size, int are_processes, void (*body)(struct rank *))
 /* ---- at the borders ------------------------------------------------------- */
 
 static const size_t borders[] = {
-    0,         1,        23,   24,       25,           63,
-    64,        65,       191,  192,      193,          1023,
-    1024,      SLOT - 1, SLOT, SLOT + 1, FETCH - 1,    FETCH,
-    FETCH + 1, CELL - 1, CELL, CELL + 1, 2 * CELL - 1, 2 * CELL + 1};
+    0,         1,        23,       24,       25,           63,          64,
+    65,        87,       88,       89,       191,          192,         193,
+    1023,      1024,     SLOT - 1, SLOT,     SLOT + 1,     FETCH - 1,   FETCH,
+    FETCH + 1, CELL - 1, CELL,     CELL + 1, 2 * CELL - 1, 2 * CELL + 1};
 
 /* All sizes under way at once, to and from all. */
 static void exchange_borders(struct rank *rank)
