@@ -373,9 +373,12 @@ static struct shm *new_shm(const struct coll__tp_env *env)
                                   .size = env->size};
     shm->local_rank = me->local_rank;
     shm->local_size = me->local_size;
-    /* a line handed from core to core; a yield where ranks share a core; two
-     * copies of each byte */
-    shm->link = (struct coll__link){crowd > 1 ? 5e-6 * crowd : 0.3e-6, 0.2e-9};
+    /* a line handed from core to core, or a turn of each rank where they share
+     * cores; two copies of each byte, of which receivers share the first */
+    shm->link = (struct coll__link){.alpha = crowd > 1 ? 1.2e-6 * crowd : 0.2e-6,
+                                    .beta = 0.2e-9 * (crowd > 1 ? crowd : 1),
+                                    .gap = 50e-9,
+                                    .once = 0.1e-9 * (crowd > 1 ? crowd : 1)};
     shm->fetch_min = SIZE_MAX;
     choose_sizes(shm);
     shm->local_of = malloc((size_t)env->size * sizeof(int));

@@ -47,6 +47,10 @@ struct coll__xfer {
 struct coll__link {
     double alpha; /* s */
     double beta;  /* s a byte */
+    double gap;   /* s from one message to the next; 0: a part of alpha */
+    /* The part of beta that is spent once for all receivers, where several get
+     * the same bytes; 0: there is none. */
+    double once;
 };
 
 /* What a transport may use while it opens. */

@@ -30,7 +30,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
 static double cost(const struct coll__problem *pb)
 {
-    return coll__cost_all(pb->view, coll__mean_part(pb, BUF_OUT));
+    return coll__cost_all_same(pb->view, coll__mean_part(pb, BUF_OUT));
 }
 
 const struct coll__algo coll__algo_allgather_direct = {

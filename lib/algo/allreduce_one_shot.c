@@ -33,7 +33,8 @@ static double cost(const struct coll__problem *pb)
 {
     double n = (double)coll__problem_bytes(pb);
 
-    return coll__combine_cost(pb->view, n, coll__cost_all(pb->view, n), 0);
+    return coll__combine_cost(pb->view, n,
+                              coll__cost_all_same(pb->view, n), 0);
 }
 
 const struct coll__algo coll__algo_allreduce_one_shot = {

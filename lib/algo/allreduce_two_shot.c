@@ -42,7 +42,8 @@ static double cost(const struct coll__problem *pb)
     double block = (double)coll__problem_bytes(pb) / pb->nranks;
     double all = coll__cost_all(pb->view, block);
 
-    return coll__combine_cost(pb->view, block, all, 0) + all;
+    return coll__combine_cost(pb->view, block, all, 0) +
+           coll__cost_all_same(pb->view, block);
 }
 
 const struct coll__algo coll__algo_allreduce_two_shot = {

@@ -29,8 +29,8 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
 static double cost(const struct coll__problem *pb)
 {
-    return coll__cost_fan(pb->view, pb->nranks - 1, pb->nranks - 1,
-                          (double)coll__problem_bytes(pb));
+    return coll__cost_fan_same(pb->view, pb->nranks - 1,
+                               (double)coll__problem_bytes(pb));
 }
 
 const struct coll__algo coll__algo_broadcast_direct = {

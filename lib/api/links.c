@@ -22,17 +22,26 @@ static int exchange(void *arg, const void *in, size_t len, void *out)
     return coll__ctrl_allgather(comm->ctrl, in, len, out, comm->timeout);
 }
 
+/* Make `worst` as dear as the link; what it has none of yet has alpha 0. */
+static void dearer(struct coll__link *worst, const struct coll__link *link)
+{
+    double once = worst->alpha > 0 && worst->once < link->once ? worst->once
+                                                               : link->once;
+
+    if (link->alpha <= 0) /* nobody has such a link */
+        return;
+    worst->alpha = max_double(worst->alpha, link->alpha);
+    worst->beta = max_double(worst->beta, link->beta);
+    worst->gap = max_double(worst->gap, link->gap);
+    worst->once = once;
+}
+
 /* Remember the dearest link within this host, and the dearest to others. */
 static void note_link(struct coll_comm *comm, int peer,
                       const struct coll__link *link)
 {
     int is_far = comm->peers[peer].host != comm->peers[comm->rank].host;
-    struct coll__link *worst = &comm->links[is_far];
-
-    if (link->alpha > worst->alpha)
-        worst->alpha = link->alpha;
-    if (link->beta > worst->beta)
-        worst->beta = link->beta;
+    dearer(&comm->links[is_far], link);
 }
 
 /* Give the ranks that this transport reaches, and no other did, to it; add the
@@ -112,14 +121,8 @@ static int agree_on_links(struct coll_comm *comm)
     else
         log_error("comm", "no memory for %d ranks", comm->size);
     for (int r = 0; r < comm->size && rc == COLL_OK; r++)
-        for (int far = 0; far < 2; far++) {
-            struct coll__link *worst = &comm->links[far];
-
-            if (all[r][far].alpha > worst->alpha)
-                worst->alpha = all[r][far].alpha;
-            if (all[r][far].beta > worst->beta)
-                worst->beta = all[r][far].beta;
-        }
+        for (int far = 0; far < 2; far++)
+            dearer(&comm->links[far], &all[r][far]);
     free(all);
     return rc;
 }

@@ -65,7 +65,8 @@ static void set_price(struct coll__level *level, const char *name,
     level->alpha = link->alpha;
     level->beta = link->beta;
     level->share = is_shared ? link->beta : 0; /* one way out of the host */
-    level->gap = level->overhead = link->alpha / 4;
+    level->gap = level->overhead = link->gap > 0 ? link->gap : link->alpha / 4;
+    level->once = link->once;
 }
 
 /* kinds[l]: what the groups of level l share. */

@@ -217,6 +217,41 @@ double coll__cost_all(const struct coll__view *view, double n)
     return all_messages(view, 0, view->n_levels - 1, view->nranks - 1, n);
 }
 
+/* Is what goes to several ranks copied once, wherever they are? */
+static double spent_once(const struct coll__view *view)
+{
+    double once = view->levels[0].once;
+
+    for (int l = 1; l < view->n_levels; l++)
+        if (view->levels[l].once < once)
+            once = view->levels[l].once;
+    return once;
+}
+
+double coll__cost_all_same(const struct coll__view *view, double n)
+{
+    const struct coll__level *last = &view->levels[view->n_levels - 1];
+    double once = spent_once(view), others = view->nranks - 1;
+
+    if (once <= 0)
+        return coll__cost_all(view, n);
+    return last->alpha + n * once +
+           max_double(others * n * (last->beta - once),
+                      (others - 1) * last->gap);
+}
+
+double coll__cost_fan_same(const struct coll__view *view, int fan, double n)
+{
+    const struct coll__level *last = &view->levels[view->n_levels - 1];
+    double k = coll__pieces(view, n), once = spent_once(view);
+
+    if (once <= 0 || fan < 1)
+        return coll__cost_fan(view, fan, fan, n);
+    /* while a piece is read, the next one is written */
+    return last->alpha + (fan - 1) * last->gap + n / k * once +
+           n * max_double(once, last->beta - once);
+}
+
 double coll__cost_within(const struct coll__view *view, int level, double n)
 {
     return all_messages(view, 0, level, view->levels[level].size_max - 1, n);

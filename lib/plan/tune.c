@@ -376,14 +376,18 @@ int coll__tune_level(const struct coll__tune *tune, struct coll__level *level)
 {
     for (int i = 0; tune && i < tune->n_links; i++)
         if (!strcmp(tune->links[i].level, level->name)) {
-            double before = level->beta;
+            double before = level->beta, alpha = level->alpha;
 
             level->alpha = tune->links[i].alpha;
             level->beta = tune->links[i].beta;
-            level->gap = level->overhead = level->alpha / 4;
-            /* a shared link is as much slower or faster */
-            if (before > 0)
+            /* the rest is as much slower or faster */
+            if (alpha > 0)
+                level->gap *= level->alpha / alpha;
+            level->overhead = level->gap;
+            if (before > 0) {
                 level->share *= level->beta / before;
+                level->once *= level->beta / before;
+            }
             return 1;
         }
     return 0;

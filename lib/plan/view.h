@@ -32,6 +32,9 @@ struct coll__level {
      * sim.c describes the machine behind these numbers. */
     double alpha, beta, share, gap; /* s, s a byte, s a byte, s */
     double overhead;                /* s */
+    /* The part of beta that is spent once for all receivers of the same bytes,
+     * where ranks share memory; else 0. */
+    double once;
 };
 
 /* Messages up to here leave whether or not the receiver is ready, bytes. */
@@ -150,12 +153,18 @@ double coll__cost_message(const struct coll__view *view, int distance,
 double coll__cost_fan(const struct coll__view *view, int fan, int distance,
                       double n);
 
+/* The same, and they are the same bytes for each of them. */
+double coll__cost_fan_same(const struct coll__view *view, int fan, double n);
+
 /* The same where one rank gets them, all at once: the near ones come first. */
 double coll__cost_fan_in(const struct coll__view *view, int fan, int distance,
                          double n);
 
 /* Every rank sends n bytes to each of the others, all at once. */
 double coll__cost_all(const struct coll__view *view, double n);
+
+/* The same, and they are the same bytes for each of them. */
+double coll__cost_all_same(const struct coll__view *view, double n);
 
 /* The same to those within its group of a level only. */
 double coll__cost_within(const struct coll__view *view, int level, double n);

@@ -62,7 +62,7 @@ enum coll__param_kind {
       "bytes in each cell that a rank has for longer ones, 64 to 16M")         \
     X(SHM_CELLS, PARAM_INT, "0", NULL,                                         \
       "cells of each rank; 0: 8, or two for each other rank of its host")      \
-    X(CMA, PARAM_CHOICE, "auto", "auto|off",                                   \
+    X(CMA, PARAM_CHOICE, "off", "auto|off",                                   \
       "auto: large messages of a host are read straight from the sender's "    \
       "memory, where the kernel allows it")                                    \
     X(CMA_MIN, PARAM_BYTES, "64K", NULL,                                       \
