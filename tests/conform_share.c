@@ -114,7 +114,7 @@ struct lane {
     struct coll__xfer recv, sends[MAX_RANKS];
     int32_t *values;
     size_t count;
-    int is_sum, is_sent;
+    int is_sum;
 };
 
 static int32_t value_of(int rank, size_t i, int round)
@@ -138,7 +138,6 @@ static void start_lane(struct rank *rank, struct lane *lane, int l, int round)
 
     lane->count = counts[(l + round) % LANES];
     lane->is_sum = (l + round) % 2;
-    lane->is_sent = 0;
     for (size_t i = 0; i < lane->count; i++)
         lane->values[i] = value_of(rank->me, i, round);
     lane->recv = (struct coll__xfer){
@@ -170,7 +169,6 @@ static void pass_on(struct rank *rank, struct lane *lane, int round)
                                               .head = lane->recv.head};
         rank->tp->ops->send(rank->tp, &lane->sends[to]);
     }
-    lane->is_sent = 1;
 }
 
 /* From each rank below the one just below: the same bytes as those went to the
@@ -209,22 +207,21 @@ static void finish_lanes(struct rank *rank, struct lane *lanes, int round)
 void conform_onward(struct rank *rank)
 {
     struct lane lanes[LANES];
-    int n_sent;
+    int n_others = 0;
 
-    if (rank->n_peers + 1 < rank->size)
+    for (int i = 0; i < rank->n_peers; i++)
+        n_others += rank->peers[i] != rank->me;
+    if (n_others + 1 < rank->size)
         return; /* no chain */
     for (int l = 0; l < LANES; l++)
         lanes[l].values = calloc(18001, sizeof(int32_t));
     for (int round = 0; round < ROUNDS; round++) {
         for (int l = 0; l < LANES; l++)
             start_lane(rank, &lanes[l], l, round);
-        for (n_sent = 0; n_sent < LANES; conform_poll(rank))
-            for (int l = 0; l < LANES; l++)
-                if (!lanes[l].is_sent &&
-                    lanes[l].recv.status != COLL_IN_PROGRESS) {
-                    pass_on(rank, &lanes[l], round);
-                    n_sent++;
-                }
+        for (int l = 0; l < LANES; l++) { /* in the order of their receives */
+            conform_wait(rank, &lanes[l].recv, 1);
+            pass_on(rank, &lanes[l], round);
+        }
         finish_lanes(rank, lanes, round);
     }
     for (int l = 0; l < LANES; l++)
