@@ -149,6 +149,7 @@ static void reduce_once(struct rank *rank, size_t count, int variant)
         for (int i = 0; i < rank->n_peers; i++) {
             xfers[is_recv][i] = (struct coll__xfer){
                 .peer = rank->peers[i],
+                .may_fetch = 1,
                 .reduce = is_f64 ? conform_sum_f64 : conform_sum_i32};
             conform_post_elements(rank, &xfers[is_recv][i], count, is_recv,
                                   (unsigned)variant >> 2);
@@ -202,6 +203,7 @@ static void disagree(struct rank *rank)
         sends[i] =
             (struct coll__xfer){.peer = rank->peers[i],
                                 .len = wrongs[w].len,
+                                .may_fetch = 1,
                                 .buf = conform_new_payload(
                                     wrongs[w].len, rank->me, rank->peers[i], 1),
                                 .head = wrongs[w].head};
@@ -343,7 +345,9 @@ static void post_line(struct rank *rank, struct script *script, int peer,
                            : line_of((unsigned)rank->index, rank->me, peer, k);
 
     script->xfers[k] = (struct coll__xfer){
-        .peer = peer, .reduce = line.is_sum ? conform_sum_i32 : NULL};
+        .peer = peer,
+        .may_fetch = 1,
+        .reduce = line.is_sum ? conform_sum_i32 : NULL};
     conform_post_elements(rank, &script->xfers[k], line.count, is_recv,
                           (unsigned)k);
 }

@@ -56,6 +56,7 @@ void conform_post_send(struct rank *rank, struct coll__xfer *xfer, int peer,
     *xfer =
         (struct coll__xfer){.peer = peer,
                             .len = len,
+                            .may_fetch = 1,
                             .buf = conform_new_payload(len, rank->me, peer, k),
                             .head = conform_head_of(k, len)};
     rank->tp->ops->send(rank->tp, xfer);

@@ -30,6 +30,7 @@ static void send_shared(struct rank *rank, struct coll__xfer *xfer, int peer,
                                 .len = shared_len(k),
                                 .buf = payload,
                                 .same = number,
+                                .may_fetch = 1,
                                 .head = conform_head_of(k, shared_len(k))};
     rank->tp->ops->send(rank->tp, xfer);
 }
@@ -166,6 +167,7 @@ static void pass_on(struct rank *rank, struct lane *lane, int round)
                                               .len = lane->recv.len,
                                               .buf = lane->values,
                                               .same = lane->recv.onward,
+                                              .may_fetch = 1,
                                               .head = lane->recv.head};
         rank->tp->ops->send(rank->tp, &lane->sends[to]);
     }

@@ -40,6 +40,7 @@ static void set_layout(int i)
     setenv("COLL_SHM_CELL", layouts[l].cell, 1);
     setenv("COLL_SHM_CELLS", layouts[l].cells, 1);
     setenv("COLL_CMA_MIN", layouts[l].cma_min, 1);
+    setenv("COLL_CMA_MAX", "1G", 1);
     setenv("COLL_CMA", i % 2 ? "off" : "auto", 1);
 }
 

@@ -34,6 +34,8 @@ struct coll__xfer {
                     * same bytes; so one copy may do for several receivers */
     uint64_t onward; /* a receive's: what is stored goes out next, in sends of
                       * that number; 0: not at once */
+    int may_fetch; /* a send's: its receiver alone gets these bytes and stores
+                    * them, while this rank does as much for others */
     int streams; /* a receive's: nobody reads soon what is stored */
     struct coll__head got;   /* after COLL_ERR_MISMATCH: what came instead */
     uint64_t got_len;

@@ -48,6 +48,7 @@
     X(scatter_direct)                \
     X(scatter_binomial)              \
     X(p2p_direct)                    \
+    X(barrier_direct)                \
     X(barrier_dissemination)         \
     X(barrier_binomial)              \
     X(barrier_hierarchical)

@@ -21,6 +21,7 @@ libcore_la_SOURCES += \
 	%D%/alltoall_hierarchical.c \
 	%D%/alltoall_pairwise.c \
 	%D%/barrier_binomial.c \
+	%D%/barrier_direct.c \
 	%D%/barrier_dissemination.c \
 	%D%/barrier_hierarchical.c \
 	%D%/blocks.c \

@@ -74,11 +74,13 @@ static int choose(const struct coll_comm *comm, const struct coll_args *args,
 }
 
 /* Messages whose length is known to two ranks alone go whole, so that a length
- * that is not the same at both ends is noticed; nobody passes them on. */
+ * that is not the same at both ends is noticed; nobody passes them on.  The same
+ * is true of an alltoall's, which gain nothing by being cut. */
 static size_t chunk_of(const struct coll_comm *comm,
                        const struct coll__problem *pb)
 {
-    return coll__is_p2p(pb->collective) || coll__has_own_counts(pb->collective)
+    return coll__is_p2p(pb->collective) || coll__is_exchange(pb->collective) ||
+                   coll__has_own_counts(pb->collective)
                ? 0
                : comm->settings.chunk;
 }
@@ -171,8 +173,10 @@ static struct coll_request *request_new(struct coll_comm *comm,
         goto fail;
     request->comm = comm;
     request->problem = *pb;
-    request->in_len = coll__problem_len(pb, BUF_IN);
-    request->out_len = coll__problem_len(pb, BUF_OUT);
+    if (pb->collective != COLL_BARRIER) { /* whose token is the library's */
+        request->in_len = coll__problem_len(pb, BUF_IN);
+        request->out_len = coll__problem_len(pb, BUF_OUT);
+    }
     request->is_p2p = coll__is_p2p(pb->collective);
     request->is_plain = !coll__has_counts(pb->collective) &&
                         (unsigned)args->op < COLL_N_OPS;

@@ -79,6 +79,7 @@ static void make_xfers(struct coll__prog *prog, size_t out_len)
 
         xfer->peer = step->peer;
         xfer->len = step->kind == STEP_SEND ? step->src.len : step->dst.len;
+        xfer->may_fetch = prog->is_exchange;
         xfer->reduce = step->kind == STEP_RECV_REDUCE ? prog->reduce : NULL;
         if (prog->is_p2p) /* its seq counts something else */
             prog->plan.same[i] = 0;
@@ -152,6 +153,7 @@ int coll__prog_create(const struct coll__problem *pb, struct coll__plan *plan,
         prog->scaled_len = coll__problem_len(pb, BUF_IN);
     scratch += prog->scaled_len;
     prog->is_p2p = coll__is_p2p(pb->collective);
+    prog->is_exchange = coll__is_exchange(pb->collective);
     prog->is_listed = !prog->is_p2p &&
                       coll__listed_serves(&prog->plan, to->routes);
     if (allocate(prog)) {

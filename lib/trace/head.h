@@ -32,6 +32,12 @@ static inline int coll__has_own_counts(enum coll_collective collective)
            collective == COLL_SCATTERV;
 }
 
+/* Does each byte go to one rank, and each rank give and get as much? */
+static inline int coll__is_exchange(enum coll_collective collective)
+{
+    return collective == COLL_ALLTOALL || collective == COLL_ALLTOALLV;
+}
+
 static inline int coll__has_counts(enum coll_collective collective)
 {
     return collective == COLL_ALLGATHERV ||

@@ -62,11 +62,13 @@ enum coll__param_kind {
       "bytes in each cell that a rank has for longer ones, 64 to 16M")         \
     X(SHM_CELLS, PARAM_INT, "0", NULL,                                         \
       "cells of each rank; 0: 8, or two for each other rank of its host")      \
-    X(CMA, PARAM_CHOICE, "off", "auto|off",                                   \
-      "auto: large messages of a host are read straight from the sender's "    \
-      "memory, where the kernel allows it")                                    \
+    X(CMA, PARAM_CHOICE, "auto", "auto|off",                                   \
+      "auto: an alltoall's messages within a host are read straight from the " \
+      "sender's memory, where the kernel allows it")                           \
     X(CMA_MIN, PARAM_BYTES, "64K", NULL,                                       \
       "messages of at least this many bytes are read that way")                \
+    X(CMA_MAX, PARAM_BYTES, "2M", NULL,                                        \
+      "messages of at most this many bytes are read that way")                 \
     X(STREAM_MIN, PARAM_BYTES, "8M", NULL,                                     \
       "results of at least this many bytes are written past the caches")       \
     X(UCX_MESH, PARAM_INT, "64", NULL,                                         \
