@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* wait.c - spin, then yield, then nap.
  *
- * A yield costs a rank on the same core about 5 us and gives the core to the
- * rank that it waits for; a wake-up across cores costs ten times that, so naps
- * come late, and they are bounded (1 ms) so that a failure is noticed soon.
+ * A yield takes one to five microseconds and gives the core to the rank that it
+ * waits for, so ranks that share cores hardly spin; a wake-up across cores costs
+ * ten times that, so naps come late, and they are bounded (1 ms) so that a
+ * failure is noticed soon.
  */
 #include "lib/exec/wait.h"
 #include "lib/util/param.h"
@@ -28,7 +29,7 @@ void coll__wait_init(struct coll__wait *wait, int is_crowded)
 {
     const char *mode = coll__param_text(PARAM_WAIT);
 
-    *wait = (struct coll__wait){.n_spins = is_crowded ? 16 : 1000,
+    *wait = (struct coll__wait){.n_spins = is_crowded ? 2 : 1000,
                                 .yield_s = is_crowded ? 2e-3 : 20e-3};
     if (!strcmp(mode, "spin"))
         wait->n_spins = ~0u;
