@@ -86,7 +86,7 @@ START_TEST(measured_links_replace_prices)
                                 .alpha = 1,
                                 .beta = 2e-9,
                                 .share = 2e-9,
-                                .gap = 1};
+                                .gap = 0.5};
     struct coll__tune *tune = parse(good);
 
     ck_assert_int_eq(coll__tune_level(tune, &level), 1);

@@ -381,8 +381,7 @@ int coll__tune_level(const struct coll__tune *tune, struct coll__level *level)
             level->alpha = tune->links[i].alpha;
             level->beta = tune->links[i].beta;
             /* the rest is as much slower or faster */
-            if (alpha > 0)
-                level->gap *= level->alpha / alpha;
+            level->gap *= alpha > 0 ? level->alpha / alpha : 1;
             level->overhead = level->gap;
             if (before > 0) {
                 level->share *= level->beta / before;
