@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shm.h - what lies in the shared segment of a host's ranks, and who owns it.
  *
- * Each ordered pair of ranks has a channel: a ring of lines, each one cache
- * line, and a slot of data behind each line.  Each rank has cells besides, for
+ * Each ordered pair of ranks has a channel: a ring of lines, each a pair of cache
+ * lines, and a slot of data behind each.  Each rank has cells besides, for
  * what does not fit a slot; it alone writes them, whoever it names in a line
  * reads them.  So bytes that go to several ranks are written once.
  *
