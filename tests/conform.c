@@ -276,7 +276,7 @@ static void expect_reach(struct rank *rank, int is_same_host)
     struct coll__tp *tp = rank->tp;
 
     for (int r = 0; r < rank->size; r++) {
-        struct coll__link link = {-1, -1};
+        struct coll__link link = {.alpha = -1, .beta = -1};
         int rc = tp->ops->reaches(tp, r, &link);
 
         if (!is_for(tp->ops->name, rank->me, r, is_same_host)) {
