@@ -60,10 +60,7 @@ static int is_caught(const struct group *g)
 
 static void link_again(struct coll__plan *plan)
 {
-    free(plan->n_deps);
-    free(plan->first_after);
-    free(plan->after);
-    plan->n_deps = plan->first_after = plan->after = NULL;
+    coll__plan_unlink(plan);
     ck_assert_int_eq(coll__plan_link(plan), COLL_OK);
 }
 

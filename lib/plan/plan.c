@@ -187,12 +187,18 @@ void *coll__plan_alloc(struct coll__plan *plan, int n, size_t size)
     return items;
 }
 
-void coll__plan_fini(struct coll__plan *plan)
+void coll__plan_unlink(struct coll__plan *plan)
 {
-    free(plan->steps);
     free(plan->n_deps);
     free(plan->first_after);
     free(plan->after);
     free(plan->same);
+    plan->n_deps = plan->first_after = plan->after = plan->same = NULL;
+}
+
+void coll__plan_fini(struct coll__plan *plan)
+{
+    coll__plan_unlink(plan);
+    free(plan->steps);
     *plan = (struct coll__plan){0};
 }

@@ -185,6 +185,9 @@ int coll__plan_link(struct coll__plan *plan);
  * file (load.c). */
 void coll__plan_dump(const struct coll__plan *plan, FILE *to);
 
+/* Forget what coll__plan_link() inferred, as before a change of steps. */
+void coll__plan_unlink(struct coll__plan *plan);
+
 void coll__plan_fini(struct coll__plan *plan);
 
 /* Prove all ranks' linked plans for one problem.
