@@ -106,6 +106,8 @@ int coll__cache_take(struct coll_comm *comm, const struct coll_args *args,
             *request = take(comm, at, args);
             return COLL_OK;
         }
+    if (atomic_load_explicit(&comm->failure.status, memory_order_relaxed))
+        return coll__comm_quiesce(comm); /* no transport to bind it to */
     return coll__request_make(comm, args, &pb, request);
 }
 
