@@ -132,8 +132,8 @@ static void exchange(const struct helper *h)
     }
 }
 
-/* The one waits before it writes: there and back. */
-static void ping_pong(const struct helper *h)
+/* The one waits before it writes: there and back, so many times a part. */
+static inline void there_and_back(const struct helper *h, int n, int yields)
 {
     struct line *mine = &h->board->flags[h->rank];
     struct line *other = &h->board->flags[!h->rank];
@@ -142,42 +142,27 @@ static void ping_pong(const struct helper *h)
     for (int part = 0; part < PARTS; part++) {
         double start = now_seconds();
 
-        for (int i = 0; i < TURNS; i++) {
+        for (int i = 0; i < n; i++) {
             turn++;
             if (!h->rank)
                 write_line(mine, turn);
             while (look(other) != turn)
-                ;
+                if (yields)
+                    sched_yield();
             if (h->rank)
                 write_line(mine, turn);
         }
         if (!h->rank)
-            h->board->times[part] = (now_seconds() - start) / TURNS;
+            h->board->times[part] = (now_seconds() - start) / n;
     }
 }
+
+static void ping_pong(const struct helper *h) { there_and_back(h, TURNS, 0); }
 
 /* The same on one core. */
 static void yield_back(const struct helper *h)
 {
-    struct line *mine = &h->board->flags[h->rank];
-    struct line *other = &h->board->flags[!h->rank];
-    uint32_t turn = 0;
-
-    for (int part = 0; part < PARTS; part++) {
-        double start = now_seconds();
-
-        for (int i = 0; i < YIELDS; i++) {
-            turn++;
-            if (!h->rank)
-                write_line(mine, turn);
-            while (look(other) != turn)
-                sched_yield();
-            if (h->rank)
-                write_line(mine, turn);
-        }
-        if (!h->rank)
-            h->board->times[part] = (now_seconds() - start) / YIELDS;
-    }
+    there_and_back(h, YIELDS, 1);
 }
 
 /* One kernel on one size, long enough to be measured; the best of a few times,
