@@ -21,7 +21,8 @@ struct note {
     size_t *numbers; /* the arrays of args */
     int is_fused;    /* travels with an earlier one */
     struct coll__part part;
-    struct coll_request *request; /* NULL for one that is fused */
+    struct coll_request *request; /* NULL for one that is fused, and where the
+                                     communicator had failed before */
 };
 
 static _Thread_local struct {
@@ -230,6 +231,14 @@ static int take_request(struct note *note)
 
 /* ---- running ------------------------------------------------------------- */
 
+static int is_failed(const struct coll_comm *comm)
+{
+    return atomic_load_explicit(&comm->failure.status, memory_order_relaxed) !=
+           COLL_OK;
+}
+
+/* What a communicator that has failed lacks, gather_status() says: it does not
+ * stop the others. */
 static int make_requests(void)
 {
     int rc = COLL_OK;
@@ -241,9 +250,14 @@ static int make_requests(void)
         if (note->part.next && !note->is_fused)
             rc = use_stage(note, len);
     }
-    for (size_t i = 0; i < group.n && rc == COLL_OK; i++)
-        if (!group.notes[i].is_fused)
-            rc = take_request(&group.notes[i]);
+    for (size_t i = 0; i < group.n && rc == COLL_OK; i++) {
+        struct note *note = &group.notes[i];
+
+        if (!note->is_fused)
+            rc = take_request(note);
+        if (rc && is_failed(note->comm))
+            rc = COLL_OK;
+    }
     return rc;
 }
 
@@ -329,10 +343,13 @@ static void wait_all(struct member *members, size_t n)
 /* The first failure of any of them, its sentence said again. */
 static int gather_status(void)
 {
-    for (size_t i = 0; i < group.n; i++)
-        if (group.notes[i].request &&
-            group.notes[i].request->status != COLL_OK)
-            return coll__comm_status(group.notes[i].comm);
+    for (size_t i = 0; i < group.n; i++) {
+        const struct note *note = &group.notes[i];
+
+        if (!note->is_fused &&
+            (!note->request || note->request->status != COLL_OK))
+            return coll__comm_status(note->comm);
+    }
     return COLL_OK;
 }
 
