@@ -90,7 +90,8 @@ static const char help[] =
     "Open MPI runs as it is, with --mca coll_sm_priority 100, and with --mca\n"
     "pml ucx (and pml_ucx_tls and _devices any, which shared memory needs).\n"
     "Ranks are bound to cores where there are enough, but not Gloo's, which\n"
-    "have two threads each.\n"
+    "have two threads each; where ranks share cores, rank r of N cores is bound\n"
+    "to core r modulo N.\n"
     "\n"
     "Exit status: 0; 1 when libcoll failed, a result was wrong, or a cell is\n"
     "below the gate; 2 for wrong usage.\n";

@@ -2,8 +2,9 @@
 /* forms.c - the libraries, each as somebody who knows it would start it.
  *
  * When each rank has a core it is bound to it, as Open MPI does of itself.
- * With more ranks than cores nothing is bound, and Open MPI is told to yield, as
- * it does of itself where it counts right.  Its UCX form has to be told that
+ * With more ranks than cores the launchers bind nothing (peer_loop.c does, for all
+ * libraries alike), and Open MPI is told to yield, as it does of itself where it
+ * counts right.  Its UCX form has to be told that
  * shared memory will do: by default it wants InfiniBand.  Gloo's second thread
  * would share the core with the first, so it is left to the kernel.
  */

@@ -35,6 +35,7 @@ struct peer {
     size_t in_stride, out_stride;
     struct peer_sample samples[PEER_MAX_SAMPLES];
     struct peer_reply reply;
+    int is_settled; /* on its core */
 };
 
 static int64_t now(void)
@@ -92,6 +93,29 @@ static float *out_of(const struct peer *p, int k)
 
     return (float *)(void *)(p->memory + (ins + PAGE - 1) / PAGE * PAGE +
                              p->out_stride * (size_t)k);
+}
+
+/* ---- cores -------------------------------------------------------------- */
+
+/* Ranks that share cores: rank r stays on core r modulo their number, so that a
+ * figure tells of the library and not of where the kernel had woken the ranks.
+ * It is done when the library has begun, so threads of its own stay free. */
+static void settle(struct peer *p)
+{
+    cpu_set_t all, mine;
+    int left;
+
+    if (p->is_settled || !p->command.is_crowded)
+        return;
+    p->is_settled = 1;
+    if (sched_getaffinity(0, sizeof(all), &all))
+        return;
+    left = p->rank % CPU_COUNT(&all);
+    CPU_ZERO(&mine);
+    for (int c = 0; c < CPU_SETSIZE; c++)
+        if (CPU_ISSET(c, &all) && left-- == 0)
+            CPU_SET(c, &mine);
+    sched_setaffinity(0, sizeof(mine), &mine);
 }
 
 /* ---- a sample ----------------------------------------------------------- */
@@ -201,6 +225,7 @@ static void measure(struct peer *p)
                            .rank = p->rank,
                            .ranks = p->ranks,
                            .count = peer_count(op, p->command.bytes, p->ranks)};
+    settle(p);
     if (map(p)) {
         fail(p, "not enough memory; choose smaller --sizes");
         return;
