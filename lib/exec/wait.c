@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <string.h>
 
+#define YIELDS 8u /* between two looks at the clock */
 #define NAP_FIRST 50e-6
 #define NAP_LAST 1e-3
 
@@ -29,7 +30,7 @@ void coll__wait_init(struct coll__wait *wait, int is_crowded)
 {
     const char *mode = coll__param_text(PARAM_WAIT);
 
-    *wait = (struct coll__wait){.n_spins = is_crowded ? 2 : 1000,
+    *wait = (struct coll__wait){.n_spins = is_crowded ? 0 : 1000,
                                 .yield_s = is_crowded ? 2e-3 : 20e-3};
     if (!strcmp(mode, "spin"))
         wait->n_spins = ~0u;
@@ -51,20 +52,25 @@ static void nap(struct coll__wait *wait)
 
 int coll__wait_idle(struct coll__wait *wait)
 {
-    double now;
+    unsigned n = wait->n_idle++;
 
-    if (wait->n_idle++ < wait->n_spins) {
+    if (n < wait->n_spins) {
         relax();
-        return (wait->n_idle & 0xfff) == 0;
+        return (n & 0xfff) == 0xfff;
     }
-    if (wait->n_idle == wait->n_spins + 1) {
+    if ((n - wait->n_spins) % YIELDS) {
+        sched_yield();
+        return 0;
+    }
+    if (n == wait->n_spins) {
         wait->idle_since = coll__now();
         wait->nap_s = NAP_FIRST;
-    }
-    now = coll__now();
-    if (now - wait->idle_since < wait->yield_s)
         sched_yield();
-    else
+    } else if (coll__now() - wait->idle_since < wait->yield_s) {
+        sched_yield();
+    } else {
         nap(wait);
+        wait->n_idle = n; /* and nap again */
+    }
     return 1;
 }
