@@ -29,6 +29,7 @@ struct coll__algo {
     unsigned serves;  /* COLL_FOR() of its collectives; of one it is the only
                        * one with its name */
     int is_canonical; /* see above */
+    int goes_whole;   /* messages are not cut: no pipeline gains by it */
 
     /* Write this rank's steps; returns plan_status(). */
     int (*build)(const struct coll__problem *pb, struct coll__plan *plan);

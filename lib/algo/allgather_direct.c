@@ -37,6 +37,7 @@ const struct coll__algo coll__algo_allgather_direct = {
     .name = "direct",
     .what = "each block straight to every rank",
     .serves = COLL_FOR(ALLGATHER) | COLL_FOR(ALLGATHERV),
+    .goes_whole = 1,
     .build = build,
     .cost = cost,
 };

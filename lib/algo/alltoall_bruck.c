@@ -129,6 +129,7 @@ const struct coll__algo coll__algo_alltoall_bruck = {
     .name = "bruck",
     .what = "blocks in strides of 2^k, log2(p) messages",
     .serves = COLL_FOR(ALLTOALL),
+    .goes_whole = 1,
     .build = build,
     .cost = cost,
 };

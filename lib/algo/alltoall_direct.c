@@ -40,6 +40,7 @@ const struct coll__algo coll__algo_alltoall_direct = {
     .name = "direct",
     .what = "all blocks at once, the next rank's first",
     .serves = COLL_FOR(ALLTOALL) | COLL_FOR(ALLTOALLV),
+    .goes_whole = 1,
     .build = build,
     .cost = cost,
 };

@@ -148,6 +148,7 @@ const struct coll__algo coll__algo_alltoall_hierarchical = {
     .name = "hierarchical",
     .what = "inside groups, then whole groups' blocks across",
     .serves = COLL_FOR(ALLTOALL),
+    .goes_whole = 1,
     .build = build,
     .cost = cost,
     .refuses = refuses,

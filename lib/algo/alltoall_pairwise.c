@@ -74,6 +74,7 @@ const struct coll__algo coll__algo_alltoall_pairwise = {
     .name = "pairwise",
     .what = "one block to r + s and one from r - s, p-1 rounds",
     .serves = COLL_FOR(ALLTOALL) | COLL_FOR(ALLTOALLV),
+    .goes_whole = 1,
     .build = build,
     .cost = cost,
 };

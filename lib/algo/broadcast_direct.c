@@ -37,6 +37,7 @@ const struct coll__algo coll__algo_broadcast_direct = {
     .name = "direct",
     .what = "whole vector from the root to every rank",
     .serves = COLL_FOR(BROADCAST),
+    .goes_whole = 1,
     .build = build,
     .cost = cost,
 };

@@ -38,6 +38,7 @@ const struct coll__algo coll__algo_gather_direct = {
     .name = "direct",
     .what = "every part straight to the root",
     .serves = COLL_FOR(GATHER) | COLL_FOR(GATHERV),
+    .goes_whole = 1,
     .build = build,
     .cost = cost,
 };

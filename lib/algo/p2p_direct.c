@@ -31,6 +31,7 @@ const struct coll__algo coll__algo_p2p_direct = {
     .name = "direct",
     .what = "one message",
     .serves = COLL_FOR(SEND) | COLL_FOR(RECV),
+    .goes_whole = 1,
     .build = build,
     .cost = cost,
 };

@@ -38,6 +38,7 @@ const struct coll__algo coll__algo_scatter_direct = {
     .name = "direct",
     .what = "every part straight from the root",
     .serves = COLL_FOR(SCATTER) | COLL_FOR(SCATTERV),
+    .goes_whole = 1,
     .build = build,
     .cost = cost,
 };

@@ -74,15 +74,11 @@ static int choose(const struct coll_comm *comm, const struct coll_args *args,
 }
 
 /* Messages whose length is known to two ranks alone go whole, so that a length
- * that is not the same at both ends is noticed; nobody passes them on.  The same
- * is true of an alltoall's, which gain nothing by being cut. */
+ * that is not the same at both ends is noticed; nobody passes them on. */
 static size_t chunk_of(const struct coll_comm *comm,
                        const struct coll__problem *pb)
 {
-    return coll__is_p2p(pb->collective) || coll__is_exchange(pb->collective) ||
-                   coll__has_own_counts(pb->collective)
-               ? 0
-               : comm->settings.chunk;
+    return coll__has_own_counts(pb->collective) ? 0 : comm->settings.chunk;
 }
 
 static int make_plan(const struct coll_comm *comm,

@@ -220,7 +220,7 @@ int coll__plan_build(const struct coll__algo *algo,
     if (status == COLL_OK && !pb->is_user_op) /* for what fuse has made */
         status = coll__pass_forward(plan);
     if (status == COLL_OK)
-        status = coll__pass_split(plan, chunk);
+        status = coll__pass_split(plan, algo->goes_whole ? 0 : chunk);
     if (status == COLL_OK)
         status = coll__plan_link(plan);
     if (status == COLL_OK)
