@@ -29,7 +29,7 @@ if tests/without_cma true; then
     program=tests/without_cma
     shows 'single copy does not work here: .*seccomp' tools/coll_info --transports
     program=tools/coll_info
-    COLL_CMA_MIN=12345 shows 'single copy works here: .* 12345 to ' --transports
+    COLL_CMA_MIN=12345 shows 'single copy works here: .* 12345 bytes and more' --transports
 fi
 shows '^COLL_TIMEOUT=300$' --params
 COLL_TIMEOUT=5 shows '^COLL_TIMEOUT=5  (default 300)  (set)$' --params

@@ -104,7 +104,7 @@ struct shm {
     struct coll__link link;
     size_t n_lines, slot; /* n_lines is a power of two */
     size_t cell, n_cells;
-    size_t fetch_min, fetch_max; /* lengths of messages that are fetched */
+    size_t fetch_min; /* length of the shortest message that is fetched */
 
     struct mapping *mapping; /* this process's; NULL: no rank is in reach */
     unsigned char *map;

@@ -224,7 +224,7 @@ static int push_cell(struct shm *shm, struct shm_out *out,
 int shm__is_offer(const struct shm *shm, const struct coll__xfer *xfer)
 {
     return xfer->may_fetch && xfer->len >= shm->fetch_min &&
-           xfer->len <= shm->fetch_max && xfer->len > shm->slot;
+           xfer->len > shm->slot;
 }
 
 void shm__withdraw(const struct shm *shm, struct shm_out *out)

@@ -453,7 +453,6 @@ static int allow_fetching(struct shm *shm)
     if (!shm->scratch)
         return COLL_ERR_NOMEM;
     shm->fetch_min = coll__param_bytes(PARAM_CMA_MIN);
-    shm->fetch_max = coll__param_bytes(PARAM_CMA_MAX);
     return COLL_OK;
 }
 

@@ -248,6 +248,7 @@ static int join(struct coll_comm *comm, const struct coll__options *options)
         return rc;
     me = &comm->peers[comm->rank];
     coll__wait_init(&comm->wait, me->local_size > me->local_cores);
+    comm->routes.n_local = me->local_size;
     comm->routes.looks = me->local_size > me->local_cores ? 0 : LOOKS;
     log_info("comm", "%d ranks on %d hosts by %s", comm->size, comm->n_hosts,
              comm->transports);

@@ -101,10 +101,9 @@ static void note_single_copy(char *note, size_t len)
     if (coll__cma_usable(why, sizeof(why)))
         snprintf(note, len, "single copy does not work here: %s", why);
     else
-        snprintf(note, len, "single copy works here: an alltoall's messages of "
-                 "%zu to %zu bytes are read straight from the sender's memory",
-                 coll__param_bytes(PARAM_CMA_MIN),
-                 coll__param_bytes(PARAM_CMA_MAX));
+        snprintf(note, len, "single copy works here: messages of %zu bytes and more "
+                 "that two ranks exchange are read straight from the sender's "
+                 "memory", coll__param_bytes(PARAM_CMA_MIN));
 }
 
 int coll_transport_list(size_t index, struct coll_transport_info *info)

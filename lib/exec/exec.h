@@ -16,6 +16,7 @@ struct coll__routes {
     struct coll__tp **to; /* [size] */
     struct coll__tp **all;
     int n_all;
+    int n_local; /* ranks of this host */
     int looks; /* for a message that is about to come, before anything else: how
                 * many more than one; 0 where ranks share cores */
 };

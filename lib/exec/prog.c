@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+#define TWICE 16 /* times COLL_CMA_MIN: what is copied twice stays in a cache */
+
 static int find_lane(struct coll__prog *prog, int peer, int is_recv)
 {
     int l = 0;
@@ -67,11 +69,43 @@ static int find_onward(const struct coll__plan *plan, int i)
     return 0;
 }
 
+/* Bytes that the ranks of this host read and write of their callers' buffers, as
+ * far as this rank can tell: they compete for the caches. */
+static size_t data_of(const struct coll__prog *prog,
+                      const struct coll__problem *pb)
+{
+    size_t in = coll__problem_len(pb, BUF_IN);
+    size_t out = coll__problem_len(pb, BUF_OUT);
+    int is_pair = prog->is_p2p || pb->collective == COLL_GATHER ||
+                  pb->collective == COLL_GATHERV ||
+                  pb->collective == COLL_SCATTER ||
+                  pb->collective == COLL_SCATTERV;
+    int n = is_pair ? 2 : prog->routes->n_local;
+
+    return (size_t)n * (pb->in_place ? max_size(in, out) : in + out);
+}
+
+/* May the receivers of this rank's messages fetch them?  Where it copies the same
+ * bytes for itself, they are in its cache for a second copy, up to a length. */
+static int may_fetch(const struct coll__problem *pb, size_t data)
+{
+    int is_twice = !pb->in_place && (pb->collective == COLL_ALLGATHER ||
+                                     pb->collective == COLL_ALLGATHERV);
+    size_t least =
+        is_twice ? TWICE * coll__param_bytes(PARAM_CMA_MIN) : 0;
+
+    return coll__is_exchange(pb->collective, pb->nranks) &&
+           coll__problem_len(pb, BUF_IN) >= least &&
+           data <= coll__param_bytes(PARAM_CMA_MAX);
+}
+
 /* What of a transfer is the same in every run. */
-static void make_xfers(struct coll__prog *prog, size_t out_len)
+static void make_xfers(struct coll__prog *prog, const struct coll__problem *pb)
 {
     const struct coll__plan *plan = &prog->plan;
-    int is_large = out_len >= coll__param_bytes(PARAM_STREAM_MIN);
+    size_t data = data_of(prog, pb);
+    int is_large = data >= coll__param_bytes(PARAM_STREAM_MIN);
+    int is_fetched = may_fetch(pb, data);
 
     for (int i = 0; i < plan->n_steps; i++) {
         const struct coll__step *step = &plan->steps[i];
@@ -79,7 +113,7 @@ static void make_xfers(struct coll__prog *prog, size_t out_len)
 
         xfer->peer = step->peer;
         xfer->len = step->kind == STEP_SEND ? step->src.len : step->dst.len;
-        xfer->may_fetch = prog->is_exchange;
+        xfer->may_fetch = is_fetched;
         xfer->reduce = step->kind == STEP_RECV_REDUCE ? prog->reduce : NULL;
         if (prog->is_p2p) /* its seq counts something else */
             prog->plan.same[i] = 0;
@@ -153,14 +187,13 @@ int coll__prog_create(const struct coll__problem *pb, struct coll__plan *plan,
         prog->scaled_len = coll__problem_len(pb, BUF_IN);
     scratch += prog->scaled_len;
     prog->is_p2p = coll__is_p2p(pb->collective);
-    prog->is_exchange = coll__is_exchange(pb->collective);
     prog->is_listed = !prog->is_p2p &&
                       coll__listed_serves(&prog->plan, to->routes);
     if (allocate(prog)) {
         coll__prog_destroy(prog);
         goto fail;
     }
-    make_xfers(prog, coll__problem_len(pb, BUF_OUT));
+    make_xfers(prog, pb);
     if (!prog->is_listed)
         make_lanes(prog);
     *out = prog;

@@ -31,7 +31,7 @@ struct coll__prog {
     size_t scaled_len;
     const struct coll__routes *routes;
     int *onward; /* [n_steps]: the group of sends that a result is for, or 0 */
-    int is_p2p, is_exchange;
+    int is_p2p;
     int is_listed; /* listed.c runs it: then all from `left` on is not there */
 
     unsigned char *base[N_BUFS]; /* of this run; TMP is the program's own */

@@ -33,9 +33,11 @@ static inline int coll__has_own_counts(enum coll_collective collective)
 }
 
 /* Does each byte go to one rank, and each rank give and get as much? */
-static inline int coll__is_exchange(enum coll_collective collective)
+static inline int coll__is_exchange(enum coll_collective collective, int nranks)
 {
-    return collective == COLL_ALLTOALL || collective == COLL_ALLTOALLV;
+    return collective == COLL_ALLTOALL || collective == COLL_ALLTOALLV ||
+           (nranks == 2 && (collective == COLL_ALLGATHER ||
+                            collective == COLL_ALLGATHERV));
 }
 
 static inline int coll__has_counts(enum coll_collective collective)

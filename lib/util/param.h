@@ -63,14 +63,16 @@ enum coll__param_kind {
     X(SHM_CELLS, PARAM_INT, "0", NULL,                                         \
       "cells of each rank; 0: 8, or two for each other rank of its host")      \
     X(CMA, PARAM_CHOICE, "auto", "auto|off",                                   \
-      "auto: an alltoall's messages within a host are read straight from the " \
-      "sender's memory, where the kernel allows it")                           \
+      "auto: messages that two ranks of a host exchange are read straight "    \
+      "from the sender's memory, where the kernel allows it")                  \
     X(CMA_MIN, PARAM_BYTES, "64K", NULL,                                       \
       "messages of at least this many bytes are read that way")                \
-    X(CMA_MAX, PARAM_BYTES, "2M", NULL,                                        \
-      "messages of at most this many bytes are read that way")                 \
-    X(STREAM_MIN, PARAM_BYTES, "8M", NULL,                                     \
-      "results of at least this many bytes are written past the caches")       \
+    X(CMA_MAX, PARAM_BYTES, "64M", NULL,                                       \
+      "up to so many bytes that an operation reads and writes on all ranks of "\
+      "a host, messages are read that way")                                    \
+    X(STREAM_MIN, PARAM_BYTES, "48M", NULL,                                    \
+      "from so many bytes on that an operation reads and writes on all ranks " \
+      "of a host, results are written past the caches")                        \
     X(UCX_MESH, PARAM_INT, "64", NULL,                                         \
       "up to this many ranks, UCX connects all of them at once at the start; "  \
       "more connect at their first use")                                       \
