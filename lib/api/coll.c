@@ -2,121 +2,106 @@
 /* coll.c - the blocking operations: each is a request under another name. */
 #include "lib/api/comm.h"
 
-int coll_allreduce(const void *in, void *out, size_t count,
-                   enum coll_type type, enum coll_op op,
-                   struct coll_comm *comm, void *stream)
+/* What all have; every member is named, which spares the slow way of clearing
+ * those that are not. */
+static inline struct coll_args plain(enum coll_collective collective,
+                                     const void *in, void *out, size_t count,
+                                     enum coll_type type, void *stream)
 {
-    return coll__comm_call(comm, &(struct coll_args){
-                                     .collective = COLL_ALLREDUCE,
-                                     .in = in,
-                                     .out = out,
-                                     .count = count,
-                                     .type = type,
-                                     .op = op,
-                                     .stream = stream,
-                                 });
+    return (struct coll_args){
+        .size = sizeof(struct coll_args),
+        .collective = collective,
+        .type = type,
+        .op = COLL_SUM,
+        .root = 0,
+        .in = in,
+        .out = out,
+        .count = count,
+        .stream = stream,
+        .in_counts = NULL,
+        .in_displs = NULL,
+        .out_counts = NULL,
+        .out_displs = NULL,
+        .algo = NULL,
+    };
 }
 
-int coll_broadcast(const void *in, void *out, size_t count,
-                   enum coll_type type, int root, struct coll_comm *comm,
-                   void *stream)
+int coll_allreduce(const void *in, void *out, size_t count, enum coll_type type,
+                   enum coll_op op, struct coll_comm *comm, void *stream)
 {
-    return coll__comm_call(comm, &(struct coll_args){
-                                     .collective = COLL_BROADCAST,
-                                     .in = in,
-                                     .out = out,
-                                     .count = count,
-                                     .type = type,
-                                     .root = root,
-                                     .stream = stream,
-                                 });
+    struct coll_args args = plain(COLL_ALLREDUCE, in, out, count, type, stream);
+
+    args.op = op;
+    return coll__comm_call(comm, &args);
+}
+
+int coll_broadcast(const void *in, void *out, size_t count, enum coll_type type,
+                   int root, struct coll_comm *comm, void *stream)
+{
+    struct coll_args args = plain(COLL_BROADCAST, in, out, count, type, stream);
+
+    args.root = root;
+    return coll__comm_call(comm, &args);
 }
 
 int coll_reduce(const void *in, void *out, size_t count, enum coll_type type,
-                enum coll_op op, int root, struct coll_comm *comm,
-                void *stream)
+                enum coll_op op, int root, struct coll_comm *comm, void *stream)
 {
-    return coll__comm_call(comm, &(struct coll_args){
-                                     .collective = COLL_REDUCE,
-                                     .in = in,
-                                     .out = out,
-                                     .count = count,
-                                     .type = type,
-                                     .op = op,
-                                     .root = root,
-                                     .stream = stream,
-                                 });
+    struct coll_args args = plain(COLL_REDUCE, in, out, count, type, stream);
+
+    args.op = op;
+    args.root = root;
+    return coll__comm_call(comm, &args);
 }
 
-int coll_allgather(const void *in, void *out, size_t count,
-                   enum coll_type type, struct coll_comm *comm, void *stream)
+int coll_allgather(const void *in, void *out, size_t count, enum coll_type type,
+                   struct coll_comm *comm, void *stream)
 {
-    return coll__comm_call(comm, &(struct coll_args){
-                                     .collective = COLL_ALLGATHER,
-                                     .in = in,
-                                     .out = out,
-                                     .count = count,
-                                     .type = type,
-                                     .stream = stream,
-                                 });
+    struct coll_args args = plain(COLL_ALLGATHER, in, out, count, type, stream);
+
+    return coll__comm_call(comm, &args);
 }
 
 int coll_allgatherv(const void *in, void *out, const size_t counts[],
                     const size_t displs[], enum coll_type type,
                     struct coll_comm *comm, void *stream)
 {
-    return coll__comm_call(comm, &(struct coll_args){
-                                     .collective = COLL_ALLGATHERV,
-                                     .in = in,
-                                     .out = out,
-                                     .out_counts = counts,
-                                     .out_displs = displs,
-                                     .type = type,
-                                     .stream = stream,
-                                 });
+    struct coll_args args = plain(COLL_ALLGATHERV, in, out, 0, type, stream);
+
+    args.out_counts = counts;
+    args.out_displs = displs;
+    return coll__comm_call(comm, &args);
 }
 
 int coll_reduce_scatter(const void *in, void *out, size_t count,
                         enum coll_type type, enum coll_op op,
                         struct coll_comm *comm, void *stream)
 {
-    return coll__comm_call(comm, &(struct coll_args){
-                                     .collective = COLL_REDUCE_SCATTER,
-                                     .in = in,
-                                     .out = out,
-                                     .count = count,
-                                     .type = type,
-                                     .op = op,
-                                     .stream = stream,
-                                 });
+    struct coll_args args =
+        plain(COLL_REDUCE_SCATTER, in, out, count, type, stream);
+
+    args.op = op;
+    return coll__comm_call(comm, &args);
 }
 
 int coll_reduce_scatterv(const void *in, void *out, const size_t counts[],
                          enum coll_type type, enum coll_op op,
                          struct coll_comm *comm, void *stream)
 {
-    return coll__comm_call(comm, &(struct coll_args){
-                                     .collective = COLL_REDUCE_SCATTERV,
-                                     .in = in,
-                                     .out = out,
-                                     .in_counts = counts,
-                                     .type = type,
-                                     .op = op,
-                                     .stream = stream,
-                                 });
+    struct coll_args args =
+        plain(COLL_REDUCE_SCATTERV, in, out, 0, type, stream);
+
+    args.in_counts = counts;
+    args.op = op;
+    return coll__comm_call(comm, &args);
 }
 
 int coll_alltoall(const void *in, void *out, size_t count, enum coll_type type,
                   struct coll_comm *comm, void *stream)
 {
-    return coll__comm_call(comm, &(struct coll_args){
-                                     .collective = COLL_ALLTOALL,
-                                     .in = in,
-                                     .out = out,
-                                     .count = count,
-                                     .type = type,
-                                     .stream = stream,
-                                 });
+    struct coll_args args = plain(COLL_ALLTOALL, in, out, count, type, stream);
+
+    return coll__comm_call(comm, &args);
 }
 
 int coll_alltoallv(const void *in, const size_t in_counts[],
@@ -124,112 +109,78 @@ int coll_alltoallv(const void *in, const size_t in_counts[],
                    const size_t out_counts[], const size_t out_displs[],
                    enum coll_type type, struct coll_comm *comm, void *stream)
 {
-    return coll__comm_call(comm, &(struct coll_args){
-                                     .collective = COLL_ALLTOALLV,
-                                     .in = in,
-                                     .out = out,
-                                     .in_counts = in_counts,
-                                     .in_displs = in_displs,
-                                     .out_counts = out_counts,
-                                     .out_displs = out_displs,
-                                     .type = type,
-                                     .stream = stream,
-                                 });
+    struct coll_args args = plain(COLL_ALLTOALLV, in, out, 0, type, stream);
+
+    args.in_counts = in_counts;
+    args.in_displs = in_displs;
+    args.out_counts = out_counts;
+    args.out_displs = out_displs;
+    return coll__comm_call(comm, &args);
 }
 
 int coll_gather(const void *in, void *out, size_t count, enum coll_type type,
                 int root, struct coll_comm *comm, void *stream)
 {
-    return coll__comm_call(comm, &(struct coll_args){
-                                     .collective = COLL_GATHER,
-                                     .in = in,
-                                     .out = out,
-                                     .count = count,
-                                     .type = type,
-                                     .root = root,
-                                     .stream = stream,
-                                 });
+    struct coll_args args = plain(COLL_GATHER, in, out, count, type, stream);
+
+    args.root = root;
+    return coll__comm_call(comm, &args);
 }
 
-int coll_gatherv(const void *in, size_t count, void *out,
-                 const size_t counts[], const size_t displs[],
-                 enum coll_type type, int root, struct coll_comm *comm,
-                 void *stream)
+int coll_gatherv(const void *in, size_t count, void *out, const size_t counts[],
+                 const size_t displs[], enum coll_type type, int root,
+                 struct coll_comm *comm, void *stream)
 {
-    return coll__comm_call(comm, &(struct coll_args){
-                                     .collective = COLL_GATHERV,
-                                     .in = in,
-                                     .out = out,
-                                     .count = count,
-                                     .out_counts = counts,
-                                     .out_displs = displs,
-                                     .type = type,
-                                     .root = root,
-                                     .stream = stream,
-                                 });
+    struct coll_args args = plain(COLL_GATHERV, in, out, count, type, stream);
+
+    args.out_counts = counts;
+    args.out_displs = displs;
+    args.root = root;
+    return coll__comm_call(comm, &args);
 }
 
 int coll_scatter(const void *in, void *out, size_t count, enum coll_type type,
                  int root, struct coll_comm *comm, void *stream)
 {
-    return coll__comm_call(comm, &(struct coll_args){
-                                     .collective = COLL_SCATTER,
-                                     .in = in,
-                                     .out = out,
-                                     .count = count,
-                                     .type = type,
-                                     .root = root,
-                                     .stream = stream,
-                                 });
+    struct coll_args args = plain(COLL_SCATTER, in, out, count, type, stream);
+
+    args.root = root;
+    return coll__comm_call(comm, &args);
 }
 
 int coll_scatterv(const void *in, const size_t counts[], const size_t displs[],
                   void *out, size_t count, enum coll_type type, int root,
                   struct coll_comm *comm, void *stream)
 {
-    return coll__comm_call(comm, &(struct coll_args){
-                                     .collective = COLL_SCATTERV,
-                                     .in = in,
-                                     .out = out,
-                                     .count = count,
-                                     .in_counts = counts,
-                                     .in_displs = displs,
-                                     .type = type,
-                                     .root = root,
-                                     .stream = stream,
-                                 });
+    struct coll_args args = plain(COLL_SCATTERV, in, out, count, type, stream);
+
+    args.in_counts = counts;
+    args.in_displs = displs;
+    args.root = root;
+    return coll__comm_call(comm, &args);
 }
 
 int coll_send(const void *in, size_t count, enum coll_type type, int peer,
               struct coll_comm *comm, void *stream)
 {
-    return coll__comm_call(comm, &(struct coll_args){
-                                     .collective = COLL_SEND,
-                                     .in = in,
-                                     .count = count,
-                                     .type = type,
-                                     .root = peer,
-                                     .stream = stream,
-                                 });
+    struct coll_args args = plain(COLL_SEND, in, NULL, count, type, stream);
+
+    args.root = peer;
+    return coll__comm_call(comm, &args);
 }
 
 int coll_recv(void *out, size_t count, enum coll_type type, int peer,
               struct coll_comm *comm, void *stream)
 {
-    return coll__comm_call(comm, &(struct coll_args){
-                                     .collective = COLL_RECV,
-                                     .out = out,
-                                     .count = count,
-                                     .type = type,
-                                     .root = peer,
-                                     .stream = stream,
-                                 });
+    struct coll_args args = plain(COLL_RECV, NULL, out, count, type, stream);
+
+    args.root = peer;
+    return coll__comm_call(comm, &args);
 }
 
 int coll_barrier(struct coll_comm *comm, void *stream)
 {
-    return coll__comm_call(comm, &(struct coll_args){
-                                     .collective = COLL_BARRIER,
-                                     .stream = stream,
-                                 });
+    struct coll_args args = plain(COLL_BARRIER, NULL, NULL, 0, COLL_I8, stream);
+
+    return coll__comm_call(comm, &args);
 }

@@ -224,8 +224,17 @@ void coll__cache_forget(struct coll_comm *comm);
 
 /* ---- group.c ------------------------------------------------------------- */
 
+/* How deep in groups this thread is.  Every call asks: so it has a place of its
+ * own among what threads have from the start (four bytes, which programs that
+ * load the library later have room for as well). */
+extern _Thread_local int coll__group_depth
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
 /* Is this thread within coll_group_start() and coll_group_end()? */
-int coll__group_is_open(void);
+static inline int coll__group_is_open(void)
+{
+    return coll__group_depth > 0;
+}
 
 /* Note an operation for the end of the group; args is copied, arrays too. */
 int coll__group_note(struct coll_comm *comm, const struct coll_args *args);

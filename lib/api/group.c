@@ -25,19 +25,18 @@ struct note {
                                      communicator had failed before */
 };
 
+_Thread_local int coll__group_depth;
+
 static _Thread_local struct {
-    int depth;
     int status; /* of the first call that was wrong */
     char why[COLL__TEXT_MAX];
     struct note *notes;
     size_t n, cap;
 } group;
 
-int coll__group_is_open(void) { return group.depth > 0; }
-
 int coll_group_start(void)
 {
-    group.depth++;
+    coll__group_depth++;
     return COLL_OK;
 }
 
@@ -391,12 +390,12 @@ int coll_group_end(void)
 {
     int rc;
 
-    if (!group.depth) {
+    if (!coll__group_depth) {
         log_error("api", "coll_group_end: there is no group; call "
                   "coll_group_start() first");
         return COLL_ERR_INVALID;
     }
-    if (--group.depth)
+    if (--coll__group_depth)
         return COLL_OK;
     rc = group.status;
     if (rc)
