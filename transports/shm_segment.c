@@ -31,6 +31,8 @@
 #define MAX_CELL ((size_t)16 << 20)
 #define MAX_CELLS 1024
 #define MAX_SLOT ((size_t)64 << 10)
+#define SLOT ((size_t)4 << 10)
+#define SLOT_OF_TWO ((size_t)32 << 10) /* no third rank gets the same bytes */
 #define MANY_RANKS 16 /* of a host; more of them have shorter channels */
 
 /* What the ranks tell each other while they open. */
@@ -349,6 +351,8 @@ static void choose_sizes(struct shm *shm)
     size_t slot = coll__param_bytes(PARAM_SHM_SLOT);
     size_t cells = (size_t)coll__param_int(PARAM_SHM_CELLS);
 
+    if (!slot)
+        slot = shm->local_size > 2 ? SLOT : SLOT_OF_TWO;
     shm->slot = round_up(min_size(max_size(slot, CACHE_LINE), MAX_SLOT),
                          CACHE_LINE);
     shm->cell = round_up(min_size(max_size(cell, CACHE_LINE), MAX_CELL),

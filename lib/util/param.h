@@ -56,8 +56,9 @@ enum coll__param_kind {
       "how to wait: auto spins while each rank has a core of its own")         \
     X(SIMD, PARAM_CHOICE, "auto", "auto|avx512|avx2|base",                     \
       "the instruction set of the reductions; auto takes the best one")        \
-    X(SHM_SLOT, PARAM_BYTES, "4K", NULL,                                       \
-      "messages up to this length lie in the channel of two ranks, 64 to 64K") \
+    X(SHM_SLOT, PARAM_BYTES, "0", NULL,                                        \
+      "messages up to this length lie in the channel of two ranks, 64 to 64K; "\
+      "0: 4K, or 32K where a host has but two ranks")                          \
     X(SHM_CELL, PARAM_BYTES, "128K", NULL,                                     \
       "bytes in each cell that a rank has for longer ones, 64 to 16M")         \
     X(SHM_CELLS, PARAM_INT, "0", NULL,                                         \
