@@ -17,9 +17,10 @@
  */
 #include "lib/algo/combine.h"
 
-/* Of the second shot's time, when it follows the first one piece by piece: what
- * it sends is still in the cache. */
+/* Of the second shot's time, when it follows the first one piece by piece, with
+ * many pieces under way: what it sends is still in the cache. */
 #define NEAR 0.9
+#define MANY 4
 
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
@@ -47,7 +48,7 @@ static double cost(const struct coll__problem *pb)
     double all = coll__cost_all(pb->view, block);
 
     return coll__combine_cost(pb->view, block, all, 0) +
-           (coll__pieces(pb->view, block) > 1 ? NEAR : 1) *
+           (coll__pieces(pb->view, block) > MANY ? NEAR : 1) *
                coll__cost_all_same(pb->view, block);
 }
 

@@ -94,7 +94,7 @@ double coll__combine_cost(const struct coll__view *view, double n, double come,
     if (p < 2)
         return come;
     if (view->levels[view->n_levels - 1].once > 0)
-        return come + work / k; /* read and combined in one pass */
+        return come; /* read and combined in one pass */
     busy = (p - 1) * work + combine_delay(p, n, is_together) *
                                 (come - alpha) / (p - 1) / k;
     last = come - alpha + log2_up(p) * work / k;
