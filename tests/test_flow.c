@@ -55,25 +55,65 @@ static int segments_meet(struct coll__segments a, struct coll__segments b)
     return a.from < b.to && b.from < a.to;
 }
 
-START_TEST(segments_meet_where_spans_meet)
+static void check_meetings(const struct coll__plan *plan,
+                           const struct coll__flow *flow)
 {
-    struct coll__plan plan;
-    struct coll__flow flow;
-
-    random_plan(&plan, (unsigned)_i);
-    ck_assert_int_eq(coll__flow_init(&flow, &plan), COLL_OK);
-    for (int i = 0; i < N_STEPS; i++)
-        for (int j = 0; j < N_STEPS; j++) {
-            const struct coll__step *a = &plan.steps[i], *b = &plan.steps[j];
+    for (int i = 0; i < plan->n_steps; i++)
+        for (int j = 0; j < plan->n_steps; j++) {
+            const struct coll__step *a = &plan->steps[i], *b = &plan->steps[j];
 
             if (!coll__step_writes_dst(a->kind) ||
                 !coll__step_reads_src(b->kind))
                 continue;
             ck_assert_int_eq(spans_meet(&a->dst, &b->src),
-                             segments_meet(flow.touches[i].dst,
-                                           flow.touches[j].src));
-            ck_assert_int_le(flow.touches[j].src.to, flow.n_segments);
+                             segments_meet(flow->touches[i].dst,
+                                           flow->touches[j].src));
+            ck_assert_int_le(flow->touches[j].src.to, flow->n_segments);
         }
+}
+
+START_TEST(segments_meet_where_spans_meet)
+{
+    struct coll__plan plan;
+    struct coll__flow flow = {0};
+
+    random_plan(&plan, (unsigned)_i);
+    ck_assert_int_eq(coll__flow_need(&flow, &plan), COLL_OK);
+    check_meetings(&plan, &flow);
+    coll__flow_fini(&flow);
+    coll__plan_fini(&plan);
+}
+END_TEST
+
+/* Copies of blocks, each read whole or, where _i is 1, in part. */
+START_TEST(passes_keep_a_flow_true_or_forget_it)
+{
+    struct coll__plan plan = {0};
+    struct coll__flow flow = {0};
+    size_t part = _i ? 4 : 8;
+
+    for (size_t b = 0; b < 20; b++) {
+        struct coll__span out = {BUF_OUT, 8 * b, 8}, tmp = {BUF_TMP, 8 * b, 8};
+        struct coll__span old = {BUF_OUT, 160 + 8 * b, 8};
+
+        plan_recv(&plan, 1, old);
+        plan_copy(&plan, out, old);
+        plan_send(&plan, 1, (struct coll__span){BUF_OUT, 8 * b, part});
+        plan_recv(&plan, 1, tmp);
+        plan_reduce(&plan, old, tmp);
+        plan_copy(&plan, tmp, old);
+        plan_send(&plan, 1, (struct coll__span){BUF_TMP, 8 * b, part});
+    }
+    for (int round = 0; round < 2; round++) {
+        ck_assert_int_eq(coll__pass_forward(&plan, &flow), COLL_OK);
+        ck_assert_int_eq(flow.touches != NULL, !_i || round);
+        if (flow.touches)
+            check_meetings(&plan, &flow);
+        ck_assert_int_eq(coll__pass_fuse(&plan, &flow), COLL_OK);
+        check_meetings(&plan, &flow);
+    }
+    ck_assert_int_lt(plan.n_steps, 140);
+    ck_assert_int_eq(coll__flow_link(&flow, &plan), COLL_OK);
     coll__flow_fini(&flow);
     coll__plan_fini(&plan);
 }
@@ -129,7 +169,7 @@ START_TEST(numbers_are_given_in_order_of_appearance)
 {
     struct coll__numbers numbers;
 
-    ck_assert_int_eq(coll__numbers_init(&numbers), COLL_OK);
+    ck_assert_int_eq(coll__numbers_init(&numbers, 0), COLL_OK);
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < 5000; i++)
             ck_assert_int_eq(
@@ -138,6 +178,15 @@ START_TEST(numbers_are_given_in_order_of_appearance)
     coll__numbers_fini(&numbers);
 }
 END_TEST
+
+/* The pass alone. */
+static void fuse(struct coll__plan *plan)
+{
+    struct coll__flow flow = {0};
+
+    ck_assert_int_eq(coll__pass_fuse(plan, &flow), COLL_OK);
+    coll__flow_fini(&flow);
+}
 
 /* Receives from all peers first, all reductions then; one peer's two messages
  * stay in order. */
@@ -152,7 +201,7 @@ START_TEST(fuse_looks_past_the_messages_of_other_peers)
     for (int i = 0; i < n; i++)
         plan_reduce(&plan, (struct coll__span){BUF_OUT, (size_t)i * 8, 8},
                     (struct coll__span){BUF_TMP, (size_t)i * 8, 8});
-    ck_assert_int_eq(coll__pass_fuse(&plan), COLL_OK);
+    fuse(&plan);
     for (int i = 0; i < plan.n_steps; i++)
         n_fused += plan.steps[i].kind == STEP_RECV_REDUCE;
     ck_assert_int_eq(plan.n_steps, n + 1); /* peer 0's first stays apart */
@@ -177,7 +226,8 @@ START_TEST(split_keeps_the_order_of_the_steps)
         plan_recv(&plan, i, (struct coll__span){BUF_OUT, off, len});
         off += len;
     }
-    ck_assert_int_eq(coll__pass_split(&plan, 128), COLL_OK);
+    ck_assert_int_eq(coll__pass_split(&plan, &(struct coll__flow){0}, 128),
+                     COLL_OK);
     off = 0;
     for (int i = 0; i < 50; i++)
         for (size_t end = off + lens[i % 7], once = 1; once || off < end; n++) {
@@ -203,6 +253,7 @@ int main(void)
     int n_failed;
 
     tcase_add_loop_test(cases, segments_meet_where_spans_meet, 0, 50);
+    tcase_add_loop_test(cases, passes_keep_a_flow_true_or_forget_it, 0, 2);
     tcase_add_loop_test(cases, edges_are_the_hazards_of_all_pairs, 0, 50);
     tcase_add_test(cases, numbers_are_given_in_order_of_appearance);
     tcase_add_test(cases, fuse_looks_past_the_messages_of_other_peers);

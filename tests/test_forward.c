@@ -3,6 +3,7 @@
  * leave, and that random plans do the same as before and wait for no more.
  */
 #include "lib/algo/algo.h"
+#include "lib/plan/flow.h"
 #include "lib/plan/plans.h"
 #include "lib/plan/select.h"
 #include "lib/util/util.h"
@@ -99,6 +100,15 @@ END_TEST
 
 /* ---- by hand -------------------------------------------------------------- */
 
+/* The pass alone. */
+static void forward(struct coll__plan *plan)
+{
+    struct coll__flow flow = {0};
+
+    ck_assert_int_eq(coll__pass_forward(plan, &flow), COLL_OK);
+    coll__flow_fini(&flow);
+}
+
 START_TEST(parts_of_a_copy_are_read_from_parts_of_its_source)
 {
     struct coll__plan plan = {0};
@@ -107,7 +117,7 @@ START_TEST(parts_of_a_copy_are_read_from_parts_of_its_source)
     plan_send(&plan, 1, tmp(72, 8));
     plan_recv_reduce(&plan, 2, out(0, 16), tmp(80, 16));
     plan_reduce(&plan, out(0, 16), tmp(64, 16));
-    ck_assert_int_eq(coll__pass_forward(&plan), COLL_OK);
+    forward(&plan);
     ck_assert_int_eq(plan.n_steps, 3);
     ck_assert_uint_eq(plan.tmp_len, 0);
     expect_src(&plan, 0, in(16, 8));
@@ -126,7 +136,7 @@ START_TEST(what_lies_partly_outside_a_copy_stays)
     plan_copy(&plan, tmp(16, 8), in(8, 8));
     plan_send(&plan, 1, tmp(0, 16));
     plan_send(&plan, 1, tmp(8, 16)); /* in two copies, though all from IN */
-    ck_assert_int_eq(coll__pass_forward(&plan), COLL_OK);
+    forward(&plan);
     ck_assert_int_eq(plan.n_steps, 5);
     expect_src(&plan, 3, tmp(0, 16));
     expect_src(&plan, 4, tmp(8, 16));
@@ -142,7 +152,7 @@ START_TEST(a_copy_of_what_is_written_again_stays)
     plan_copy(&plan, tmp(0, 8), out(0, 8));
     plan_send(&plan, 1, tmp(0, 8));
     plan_recv(&plan, 1, out(0, 8));
-    ck_assert_int_eq(coll__pass_forward(&plan), COLL_OK);
+    forward(&plan);
     ck_assert_int_eq(plan.n_steps, 3);
     expect_src(&plan, 1, tmp(0, 8));
     coll__plan_fini(&plan);
@@ -157,7 +167,7 @@ START_TEST(what_was_written_over_a_copy_is_read_there)
     plan_recv(&plan, 2, out(4, 4));
     plan_send(&plan, 1, out(0, 8));
     plan_send(&plan, 1, out(8, 8));
-    ck_assert_int_eq(coll__pass_forward(&plan), COLL_OK);
+    forward(&plan);
     ck_assert_int_eq(plan.n_steps, 4); /* the caller reads the rest */
     expect_src(&plan, 2, out(0, 8));
     expect_src(&plan, 3, in(8, 8));
@@ -172,7 +182,7 @@ START_TEST(a_result_that_is_a_copy_stays)
     plan_copy(&plan, tmp(0, 8), in(0, 8));
     plan_copy(&plan, out(0, 8), tmp(0, 8));
     plan_copy(&plan, out(8, 0), in(8, 0)); /* nothing */
-    ck_assert_int_eq(coll__pass_forward(&plan), COLL_OK);
+    forward(&plan);
     ck_assert_int_eq(plan.n_steps, 1);
     expect_src(&plan, 0, in(0, 8));
     ck_assert_int_eq(plan.steps[0].dst.buf, BUF_OUT);
@@ -190,7 +200,7 @@ START_TEST(what_is_combined_or_divided_in_place_is_copied_first)
     coll__plan_add(
         &plan,
         &(struct coll__step){.kind = STEP_SCALE, .peer = -1, .dst = out(8, 8)});
-    ck_assert_int_eq(coll__pass_forward(&plan), COLL_OK);
+    forward(&plan);
     ck_assert_int_eq(plan.n_steps, 4);
     coll__plan_fini(&plan);
 }
@@ -205,7 +215,7 @@ START_TEST(an_order_of_steps_stays)
     plan_copy(&plan, tmp(0, 8), in(0, 8));
     plan_order(&plan, tmp(0, 8), out(0, 8));
     plan_send(&plan, 1, tmp(0, 8));
-    ck_assert_int_eq(coll__pass_forward(&plan), COLL_OK);
+    forward(&plan);
     ck_assert_int_eq(plan.n_steps, 4);
     expect_src(&plan, 3, tmp(0, 8));
     coll__plan_fini(&plan);
@@ -217,7 +227,8 @@ START_TEST(split_cuts_the_operand_too)
     struct coll__plan plan = {0};
 
     plan_recv_reduce(&plan, 1, out(0, 200), in(300, 200));
-    ck_assert_int_eq(coll__pass_split(&plan, 64), COLL_OK);
+    ck_assert_int_eq(coll__pass_split(&plan, &(struct coll__flow){0}, 64),
+                     COLL_OK);
     ck_assert_int_eq(plan.n_steps, 4);
     for (int i = 0; i < 4; i++) {
         size_t len = i < 3 ? 64 : 8;
@@ -411,7 +422,7 @@ START_TEST(random_plans_do_the_same_and_wait_for_no_more)
         run(&same, &want);
         find_waits(&same, before);
         random_plan(&plan, seed + 1000 * (unsigned)_i);
-        ck_assert_int_eq(coll__pass_forward(&plan), COLL_OK);
+        forward(&plan);
         n_dropped += N_STEPS - plan.n_steps;
         run(&plan, &got);
         find_waits(&plan, after);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_plan.c - every algorithm's plans, proven symbolically for all ranks; the
  * passes; and that the check finds planted faults. */
+#include "lib/plan/flow.h"
 #include "lib/plan/prove.h"
 #include "lib/plan/select.h"
 #include "lib/util/util.h"
@@ -103,6 +104,16 @@ START_TEST(every_algorithm_is_right_on_any_ring)
                 prove_all(coll__algos[i], (enum coll_collective)k, _i, all, 3);
     coll__views_fini(views);
 }
+
+/* The pass alone. */
+static void fuse(struct coll__plan *plan)
+{
+    struct coll__flow flow = {0};
+
+    ck_assert_int_eq(coll__pass_fuse(plan, &flow), COLL_OK);
+    coll__flow_fini(&flow);
+}
+
 END_TEST
 
 /* An allreduce in place: a reduce-scatter that spoils OUT, then an allgather. */
@@ -129,7 +140,7 @@ static void build_spoiling(struct group *g, const struct coll__algo *scatter,
     frame.out = frame.in;
     coll__plan_nest(&g->plans[r], algo_of(COLL_ALLGATHERV, "ring"), &inner,
                     &frame);
-    ck_assert_int_eq(coll__pass_fuse(&g->plans[r]), COLL_OK);
+    fuse(&g->plans[r]);
     ck_assert_int_eq(coll__plan_link(&g->plans[r]), COLL_OK);
 }
 
@@ -357,7 +368,7 @@ START_TEST(fuse_keeps_a_receive_that_two_steps_read)
     plan_recv(&plan, 1, tmp);
     plan_reduce(&plan, a, tmp);
     plan_reduce(&plan, b, tmp);
-    ck_assert_int_eq(coll__pass_fuse(&plan), COLL_OK);
+    fuse(&plan);
     ck_assert_int_eq(plan.n_steps, 3);
     ck_assert_int_eq(plan.steps[0].kind, STEP_RECV);
     ck_assert_uint_eq(plan.tmp_len, 8);
@@ -374,7 +385,7 @@ START_TEST(fuse_keeps_the_order_of_messages)
     plan_recv(&plan, 1, tmp);
     plan_recv(&plan, 1, b);
     plan_reduce(&plan, a, tmp);
-    ck_assert_int_eq(coll__pass_fuse(&plan), COLL_OK);
+    fuse(&plan);
     ck_assert_int_eq(plan.n_steps, 3);
     coll__plan_fini(&plan);
 }
@@ -399,7 +410,8 @@ START_TEST(split_pieces_cover_each_step_once)
     struct coll__plan plan = {0};
 
     plan_send(&plan, 1, (struct coll__span){BUF_OUT, 8, 1000});
-    ck_assert_int_eq(coll__pass_split(&plan, 100), COLL_OK);
+    ck_assert_int_eq(coll__pass_split(&plan, &(struct coll__flow){0}, 100),
+                     COLL_OK);
     ck_assert_int_eq(plan.n_steps, 8); /* 100 is rounded up to 128 */
     for (int i = 0; i < plan.n_steps; i++) {
         ck_assert_uint_eq(plan.steps[i].src.off, 8 + 128 * (size_t)i);

@@ -22,6 +22,7 @@ struct cutter {
     struct coll__numbers numbers;
     struct cut *cuts; /* [cap]; those of number 0, 1 ... */
     int cap;
+    const int *is_written; /* the flow's */
 };
 
 /* ---- collect ------------------------------------------------------------- */
@@ -50,7 +51,7 @@ static int cut_at(struct cutter *c, enum coll__buf buf, size_t off)
 static int collect(struct cutter *c, const struct coll__span *span,
                    struct coll__segments *ends)
 {
-    if (!span->len)
+    if (!span->len || !c->is_written[span->buf])
         return COLL_OK;
     ends->from = cut_at(c, span->buf, span->off);
     ends->to = cut_at(c, span->buf, span->off + span->len);
@@ -77,7 +78,8 @@ static int reads_own_dst(const struct coll__step *step)
 static int collect_all(struct cutter *c, const struct coll__plan *plan,
                        struct coll__touch *touches)
 {
-    int rc = coll__numbers_init(&c->numbers);
+    /* blocks meet, and most are touched several times */
+    int rc = coll__numbers_init(&c->numbers, plan->n_steps / 2);
 
     if (!rc && cut_at(c, BUF_IN, 0) < 0)
         rc = COLL_ERR_NOMEM;
@@ -141,6 +143,15 @@ static int place_all(struct cutter *c, int *places)
 
 /* ---- both ---------------------------------------------------------------- */
 
+static void find_written(struct coll__flow *flow, const struct coll__plan *plan)
+{
+    for (int b = 0; b < N_BUFS; b++)
+        flow->is_written[b] = 0;
+    for (int i = 0; i < plan->n_steps; i++)
+        if (coll__step_writes_dst(plan->steps[i].kind))
+            flow->is_written[plan->steps[i].dst.buf] = 1;
+}
+
 static void renumber(struct coll__segments *ends, const int *places)
 {
     *ends = (struct coll__segments){places[ends->from], places[ends->to]};
@@ -160,11 +171,14 @@ static int number_all(struct cutter *c, struct coll__touch *touches,
     return rc;
 }
 
-int coll__flow_init(struct coll__flow *flow, const struct coll__plan *plan)
+int coll__flow_need(struct coll__flow *flow, const struct coll__plan *plan)
 {
-    struct cutter c = {{0}, NULL, 0};
+    struct cutter c = {.is_written = flow->is_written};
     int rc = COLL_ERR_NOMEM, n = plan->n_steps;
 
+    if (flow->touches)
+        return COLL_OK;
+    find_written(flow, plan);
     flow->touches = malloc(((size_t)n + 1) * sizeof(*flow->touches));
     if (flow->touches)
         rc = collect_all(&c, plan, flow->touches);
@@ -173,9 +187,21 @@ int coll__flow_init(struct coll__flow *flow, const struct coll__plan *plan)
     flow->n_segments = c.numbers.n;
     coll__numbers_fini(&c.numbers);
     free(c.cuts);
-    if (rc)
+    if (rc) {
         log_error("plan", "no memory to cut the buffers of %d steps", n);
+        coll__flow_fini(flow);
+    }
     return rc;
+}
+
+void coll__flow_compact(struct coll__flow *flow, struct coll__plan *plan)
+{
+    int kept = 0;
+
+    for (int i = 0; i < plan->n_steps; i++)
+        if (plan->steps[i].peer != COLL__DROPPED)
+            flow->touches[kept++] = flow->touches[i];
+    coll__plan_compact(plan);
 }
 
 void coll__flow_fini(struct coll__flow *flow)

@@ -8,6 +8,7 @@
  * own order.
  */
 #include "lib/plan/flow.h"
+#include "lib/plan/number.h"
 #include "lib/plan/plan.h"
 #include "lib/trace/log.h"
 
@@ -22,7 +23,7 @@ struct edge {
 };
 
 struct linker {
-    struct coll__flow flow;
+    struct coll__flow *flow;
     int *writer, *readers; /* of each segment: a step, a node; -1 none */
     struct node *nodes;
     int n_nodes, cap_nodes;
@@ -30,6 +31,8 @@ struct linker {
     int n_edges, cap_edges;
     int *stamp; /* [n_steps]: the last step that was made to wait for it */
     int *sent;  /* of each segment: the last SEND since it was written, or -1 */
+    struct coll__numbers starts; /* of spans sent that nobody writes */
+    int *last;  /* of each start: the last SEND; room for all steps */
     int *same;  /* [n_steps]: the plan's */
     int status;
 };
@@ -85,12 +88,32 @@ static void writes(struct linker *l, int step, struct coll__segments s)
     }
 }
 
+/* The last SEND of a span that starts at the same place, in a buffer that
+ * nobody writes; -1 none. */
+static int last_from(struct linker *l, const struct coll__span *span, int step)
+{
+    int n_seen = l->starts.n, other = -1, number;
+
+    if (!span->len)
+        return -1;
+    number = coll__number(&l->starts, (uint64_t)span->buf << 62 | span->off);
+    if (number < 0) {
+        l->status = COLL_ERR_NOMEM;
+        return -1;
+    }
+    if (number < n_seen)
+        other = l->last[number];
+    l->last[number] = step;
+    return other;
+}
+
 /* A SEND carries what another one does, if that had the same span and nothing
  * there was written since. */
 static void sends(struct linker *l, const struct coll__plan *plan, int step)
 {
-    struct coll__segments s = l->flow.touches[step].src;
-    int other = s.from < s.to ? l->sent[s.from] : -1;
+    struct coll__segments s = l->flow->touches[step].src;
+    int other = s.from < s.to ? l->sent[s.from]
+                              : last_from(l, &plan->steps[step].src, step);
 
     if (other >= 0 &&
         !coll__same_span(&plan->steps[other].src, &plan->steps[step].src))
@@ -130,15 +153,17 @@ static int linker_init(struct linker *l, const struct coll__plan *plan)
 {
     size_t n;
 
-    if (coll__flow_init(&l->flow, plan))
+    if (coll__flow_need(l->flow, plan))
         return COLL_ERR_NOMEM;
-    n = (size_t)l->flow.n_segments + 1;
+    n = (size_t)l->flow->n_segments + 1;
     l->writer = malloc(n * sizeof(int));
     l->readers = malloc(n * sizeof(int));
     l->sent = malloc(n * sizeof(int));
     l->stamp = malloc(((size_t)plan->n_steps + 1) * sizeof(int));
+    l->last = malloc(((size_t)plan->n_steps + 1) * sizeof(int));
     l->same = calloc((size_t)plan->n_steps + 1, sizeof(int));
-    if (!l->writer || !l->readers || !l->sent || !l->stamp || !l->same)
+    if (!l->writer || !l->readers || !l->sent || !l->stamp || !l->last ||
+        !l->same || coll__numbers_init(&l->starts, 0))
         return COLL_ERR_NOMEM;
     for (size_t i = 0; i < n; i++)
         l->writer[i] = l->readers[i] = l->sent[i] = -1;
@@ -149,26 +174,27 @@ static int linker_init(struct linker *l, const struct coll__plan *plan)
 
 static void linker_fini(struct linker *l)
 {
-    coll__flow_fini(&l->flow);
     free(l->writer);
     free(l->readers);
     free(l->nodes);
     free(l->edges);
     free(l->sent);
     free(l->stamp);
+    free(l->last);
+    coll__numbers_fini(&l->starts);
     free(l->same);
 }
 
-int coll__plan_link(struct coll__plan *plan)
+int coll__flow_link(struct coll__flow *flow, struct coll__plan *plan)
 {
-    struct linker l = {.status = COLL_OK};
+    struct linker l = {.flow = flow};
 
     l.status = linker_init(&l, plan);
     for (int i = 0; i < plan->n_steps && l.status == COLL_OK; i++) {
-        reads(&l, i, l.flow.touches[i].src);
+        reads(&l, i, flow->touches[i].src);
         if (plan->steps[i].kind == STEP_SEND)
             sends(&l, plan, i);
-        writes(&l, i, l.flow.touches[i].dst);
+        writes(&l, i, flow->touches[i].dst);
     }
     if (l.status == COLL_OK)
         l.status = store(&l, plan);
@@ -176,4 +202,13 @@ int coll__plan_link(struct coll__plan *plan)
         log_error("plan", "no memory to link %d steps", plan->n_steps);
     linker_fini(&l);
     return l.status;
+}
+
+int coll__plan_link(struct coll__plan *plan)
+{
+    struct coll__flow flow = {0};
+    int rc = coll__flow_link(&flow, plan);
+
+    coll__flow_fini(&flow);
+    return rc;
 }

@@ -103,7 +103,7 @@ static int walk_init(struct walk *w)
     w->next_waiting = malloc(n * sizeof(int));
     w->todo = malloc(n * sizeof(int));
     if (!w->at || !w->waiting_on || !w->next_waiting || !w->todo ||
-        coll__numbers_init(&w->pairs))
+        coll__numbers_init(&w->pairs, 0))
         return COLL_ERR_NOMEM;
     for (int r = 0; r < w->nranks; r++) {
         w->waiting_on[r] = -1;

@@ -255,23 +255,18 @@ int coll__load_step(struct coll__loader *l)
 /* The pieces that the steps' spans are cut into by each other decide what it
  * costs to link them.  Blocks of ranks stay far below the limit. */
 static int check_tangle(const struct coll__loader *l,
-                        const struct coll__plan *plan)
+                        const struct coll__plan *plan,
+                        const struct coll__flow *flow)
 {
     size_t limit = ((size_t)1 << 18) +
                    4 * (size_t)l->head.nranks * (size_t)plan->n_steps, n = 0;
-    struct coll__flow flow;
 
-    if (coll__flow_init(&flow, plan)) {
-        coll__flow_fini(&flow);
-        return COLL_ERR_NOMEM;
-    }
     for (int i = 0; i < plan->n_steps; i++) {
-        const struct coll__touch *touch = &flow.touches[i];
+        const struct coll__touch *touch = &flow->touches[i];
 
         n += (size_t)(touch->src.to - touch->src.from) +
              (size_t)(touch->dst.to - touch->dst.from);
     }
-    coll__flow_fini(&flow);
     return n <= limit ? COLL_OK
                       : coll__scan_fault(&l->scan, "the spans of rank %d cut "
                                          "each other into too many parts; cut "
@@ -308,9 +303,13 @@ static int store_edges(const struct coll__loader *l, struct coll__plan *plan)
 int coll__load_edges(struct coll__loader *l)
 {
     struct coll__plan *plan = &l->plans->plans[l->rank];
-    int rc = check_tangle(l, plan);
+    struct coll__flow flow = {0};
+    int rc = coll__flow_need(&flow, plan);
 
+    if (rc == COLL_OK)
+        rc = check_tangle(l, plan, &flow);
     if (rc == COLL_OK) /* which also finds the sends that are alike */
-        rc = coll__plan_link(plan);
+        rc = coll__flow_link(&flow, plan);
+    coll__flow_fini(&flow);
     return rc || !l->plans->has_edges ? rc : store_edges(l, plan);
 }

@@ -16,9 +16,13 @@ static struct coll__slot *make_slots(int bits)
     return slots;
 }
 
-int coll__numbers_init(struct coll__numbers *numbers)
+int coll__numbers_init(struct coll__numbers *numbers, int n_expected)
 {
-    *numbers = (struct coll__numbers){make_slots(FIRST_BITS), FIRST_BITS, 0};
+    int bits = FIRST_BITS;
+
+    while (n_expected > 1 << (bits - 1))
+        bits++;
+    *numbers = (struct coll__numbers){make_slots(bits), bits, 0};
     return numbers->slots ? COLL_OK : COLL_ERR_NOMEM;
 }
 

@@ -16,8 +16,9 @@ struct coll__numbers {
     int bits, n;
 };
 
-/* COLL_OK or COLL_ERR_NOMEM (not logged); end both by coll__numbers_fini(). */
-int coll__numbers_init(struct coll__numbers *numbers);
+/* Make room for n_expected keys, or for the first few.  COLL_OK or
+ * COLL_ERR_NOMEM (not logged); end both by coll__numbers_fini(). */
+int coll__numbers_init(struct coll__numbers *numbers, int n_expected);
 void coll__numbers_fini(struct coll__numbers *numbers);
 
 /* Return the key's number; -1 without memory for a new one.

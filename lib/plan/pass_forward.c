@@ -19,20 +19,21 @@
 #include <stdlib.h>
 
 struct forwarder {
-    struct coll__flow flow;
+    struct coll__flow *flow;
     int *writer;   /* [segments]: the step that wrote it last, so far or in
                     * all; -1 none */
     char *is_kept; /* [n_steps]: of a COPY: its source is not written again */
     char *is_read; /* [n_steps]: somebody reads what it wrote */
+    int is_recut;  /* a step reads a part of a source, cut nowhere so far */
 };
 
 static int forwarder_init(struct forwarder *f, const struct coll__plan *plan)
 {
     size_t n = (size_t)plan->n_steps + 1;
 
-    if (coll__flow_init(&f->flow, plan))
+    if (coll__flow_need(f->flow, plan))
         return COLL_ERR_NOMEM;
-    f->writer = malloc(((size_t)f->flow.n_segments + 1) * sizeof(int));
+    f->writer = malloc(((size_t)f->flow->n_segments + 1) * sizeof(int));
     f->is_kept = calloc(n, 1);
     f->is_read = calloc(n, 1);
     if (!f->writer || !f->is_kept || !f->is_read) {
@@ -45,7 +46,6 @@ static int forwarder_init(struct forwarder *f, const struct coll__plan *plan)
 
 static void forwarder_fini(struct forwarder *f)
 {
-    coll__flow_fini(&f->flow);
     free(f->writer);
     free(f->is_kept);
     free(f->is_read);
@@ -53,13 +53,13 @@ static void forwarder_fini(struct forwarder *f)
 
 static void forget_writers(struct forwarder *f)
 {
-    for (int g = 0; g < f->flow.n_segments; g++)
+    for (int g = 0; g < f->flow->n_segments; g++)
         f->writer[g] = -1;
 }
 
 static void note_write(struct forwarder *f, int i)
 {
-    struct coll__segments s = f->flow.touches[i].dst;
+    struct coll__segments s = f->flow->touches[i].dst;
 
     for (int g = s.from; g < s.to; g++)
         f->writer[g] = i;
@@ -72,7 +72,7 @@ static void find_kept(struct forwarder *f, const struct coll__plan *plan)
     for (int i = 0; i < plan->n_steps; i++)
         note_write(f, i);
     for (int i = 0; i < plan->n_steps; i++) {
-        struct coll__segments s = f->flow.touches[i].src;
+        struct coll__segments s = f->flow->touches[i].src;
         int last = -1;
 
         for (int g = s.from; g < s.to; g++)
@@ -103,7 +103,7 @@ static void note_read(struct forwarder *f, struct coll__segments s)
 static void forward(struct forwarder *f, struct coll__plan *plan, int i)
 {
     struct coll__step *step = &plan->steps[i];
-    struct coll__segments s = f->flow.touches[i].src;
+    struct coll__segments s = f->flow->touches[i].src;
     int w = writer_of(f, s);
     const struct coll__step *copy = &plan->steps[w < 0 ? 0 : w];
 
@@ -111,6 +111,11 @@ static void forward(struct forwarder *f, struct coll__plan *plan, int i)
         note_read(f, s);
         return;
     }
+    if (coll__same_span(&step->src, &copy->dst) ||
+        !f->flow->is_written[copy->src.buf])
+        f->flow->touches[i].src = f->flow->touches[w].src;
+    else
+        f->is_recut = 1;
     step->src.buf = copy->src.buf;
     step->src.off += copy->src.off - copy->dst.off;
     f->is_kept[i] = step->kind == STEP_COPY;
@@ -121,7 +126,7 @@ static void note_results(struct forwarder *f, const struct coll__plan *plan)
 {
     for (int i = 0; i < plan->n_steps; i++)
         if (plan->steps[i].dst.buf == BUF_OUT)
-            note_read(f, f->flow.touches[i].dst);
+            note_read(f, f->flow->touches[i].dst);
 }
 
 static int has_copy(const struct coll__plan *plan)
@@ -142,19 +147,24 @@ static void forward_all(struct forwarder *f, struct coll__plan *plan)
         forward(f, plan, i);
         /* an ORDER leaves what it is said to write, for others to read */
         if (coll__step_reads_dst(kind) || kind == STEP_ORDER)
-            note_read(f, f->flow.touches[i].dst);
+            note_read(f, f->flow->touches[i].dst);
         note_write(f, i);
     }
     note_results(f, plan);
     for (int i = 0; i < plan->n_steps; i++)
         if (plan->steps[i].kind == STEP_COPY && !f->is_read[i])
             plan->steps[i].peer = COLL__DROPPED;
-    coll__plan_compact(plan);
+    if (f->is_recut) {
+        coll__flow_fini(f->flow);
+        coll__plan_compact(plan);
+    } else {
+        coll__flow_compact(f->flow, plan);
+    }
 }
 
-int coll__pass_forward(struct coll__plan *plan)
+int coll__pass_forward(struct coll__plan *plan, struct coll__flow *flow)
 {
-    struct forwarder f = {0};
+    struct forwarder f = {.flow = flow};
     int rc;
 
     if (!has_copy(plan))

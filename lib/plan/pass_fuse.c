@@ -19,7 +19,7 @@
 enum { NOBODY = -1, SEVERAL = -2 }; /* instead of a step */
 
 struct fuser {
-    struct coll__flow flow;
+    struct coll__flow *flow;
     int *writer;   /* [segments]: the step that wrote it last, or -1 */
     int *is_sent;  /* [segments]: a SEND has read it since it was written */
     int *consumer; /* [n_steps]: of a RECV: NOBODY, SEVERAL, or a REDUCE */
@@ -48,7 +48,7 @@ static void note_read(struct fuser *f, const struct coll__plan *plan, int i,
 static void note_write(struct fuser *f, const struct coll__plan *plan, int i)
 {
     const struct coll__span *span = &plan->steps[i].dst;
-    struct coll__segments s = f->flow.touches[i].dst;
+    struct coll__segments s = f->flow->touches[i].dst;
 
     for (int g = s.from; g < s.to; g++) {
         int w = f->writer[g];
@@ -66,8 +66,8 @@ static void note_write(struct fuser *f, const struct coll__plan *plan, int i)
 static void note_sends(struct fuser *f, const struct coll__plan *plan, int i)
 {
     enum coll__step_kind kind = plan->steps[i].kind;
-    struct coll__segments src = f->flow.touches[i].src;
-    struct coll__segments dst = f->flow.touches[i].dst;
+    struct coll__segments src = f->flow->touches[i].src;
+    struct coll__segments dst = f->flow->touches[i].dst;
     int is_sent = 0;
 
     if (kind == STEP_SEND) {
@@ -104,7 +104,7 @@ static void note_empty(struct fuser *f, const struct coll__plan *plan, int i)
 static int find_next_recvs(struct fuser *f, const struct coll__plan *plan)
 {
     struct coll__numbers peers;
-    int rc = coll__numbers_init(&peers);
+    int rc = coll__numbers_init(&peers, 0);
     int *next = malloc(((size_t)plan->n_steps + 1) * sizeof(int));
 
     for (int i = plan->n_steps - 1; i >= 0 && next && !rc; i--) {
@@ -128,7 +128,7 @@ static int find_next_recvs(struct fuser *f, const struct coll__plan *plan)
     return rc;
 }
 
-static void fuse_pairs(const struct fuser *f, struct coll__plan *plan)
+static void fuse_pairs(struct fuser *f, struct coll__plan *plan)
 {
     for (int i = 0; i < plan->n_steps; i++)
         if (can_fuse(f, plan, i)) {
@@ -137,6 +137,8 @@ static void fuse_pairs(const struct fuser *f, struct coll__plan *plan)
             to->kind = STEP_RECV_REDUCE;
             to->peer = plan->steps[i].peer;
             to->src = to->dst;
+            f->flow->touches[f->consumer[i]].src =
+                f->flow->touches[f->consumer[i]].dst;
             plan->steps[i].peer = COLL__DROPPED;
         }
 }
@@ -145,9 +147,9 @@ static int fuser_init(struct fuser *f, const struct coll__plan *plan)
 {
     int n;
 
-    if (coll__flow_init(&f->flow, plan))
+    if (coll__flow_need(f->flow, plan))
         return COLL_ERR_NOMEM;
-    n = f->flow.n_segments;
+    n = f->flow->n_segments;
     f->writer = malloc(((size_t)n + 1) * sizeof(int));
     f->is_sent = calloc((size_t)n + 1, sizeof(int));
     f->consumer = malloc(((size_t)plan->n_steps + 1) * sizeof(int));
@@ -166,7 +168,6 @@ static int fuser_init(struct fuser *f, const struct coll__plan *plan)
 
 static void fuser_fini(struct fuser *f)
 {
-    coll__flow_fini(&f->flow);
     free(f->writer);
     free(f->is_sent);
     free(f->consumer);
@@ -181,9 +182,9 @@ static int has_reduce(const struct coll__plan *plan)
     return 0;
 }
 
-int coll__pass_fuse(struct coll__plan *plan)
+int coll__pass_fuse(struct coll__plan *plan, struct coll__flow *flow)
 {
-    struct fuser f = {0};
+    struct fuser f = {.flow = flow};
     int status;
 
     if (!has_reduce(plan))
@@ -193,15 +194,15 @@ int coll__pass_fuse(struct coll__plan *plan)
         const struct coll__step *step = &plan->steps[i];
 
         note_empty(&f, plan, i);
-        note_read(&f, plan, i, f.flow.touches[i].src);
+        note_read(&f, plan, i, flow->touches[i].src);
         if (coll__step_reads_dst(step->kind))
-            note_read(&f, plan, i, f.flow.touches[i].dst);
+            note_read(&f, plan, i, flow->touches[i].dst);
         note_sends(&f, plan, i);
         note_write(&f, plan, i);
     }
     if (status == COLL_OK) {
         fuse_pairs(&f, plan);
-        coll__plan_compact(plan);
+        coll__flow_compact(flow, plan);
     }
     fuser_fini(&f);
     return status;

@@ -5,6 +5,7 @@
  * message are cut alike.  A step has at most COLL__MAX_PIECES pieces: beyond
  * that the pipeline gains nothing and the plan only grows.
  */
+#include "lib/plan/flow.h"
 #include "lib/plan/plan.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
@@ -91,7 +92,8 @@ static void cut_all(const struct coll__plan *plan, size_t chunk, int *n_at,
     }
 }
 
-int coll__pass_split(struct coll__plan *plan, size_t chunk)
+int coll__pass_split(struct coll__plan *plan, struct coll__flow *flow,
+                     size_t chunk)
 {
     int n_places = PLACES + (int)plan->phase, *n_at;
     int n_all = chunk ? count_pieces(plan, chunk, NULL) : plan->n_steps;
@@ -111,6 +113,7 @@ int coll__pass_split(struct coll__plan *plan, size_t chunk)
     cut_all(plan, chunk, n_at, n_places, steps);
     free(n_at);
     free(plan->steps);
+    coll__flow_fini(flow);
     plan->steps = steps;
     plan->n_steps = plan->cap_steps = n_all;
     return COLL_OK;

@@ -154,14 +154,18 @@ int coll__step_writes_dst(enum coll__step_kind kind);
 int coll__step_reads_dst(enum coll__step_kind kind);
 const char *coll__step_name(enum coll__step_kind kind);
 
+/* The passes share a flow of the plan, which each cuts where it needs one and
+ * finds none: {0} at first, ended by their caller with coll__flow_fini(). */
+struct coll__flow;
+
 /* Let steps read the source of a COPY instead of what it wrote, where that
  * source is not written again, and drop each COPY that then has no reader.
  * Never changes the result, and adds no wait.  COLL_OK or COLL_ERR_NOMEM. */
-int coll__pass_forward(struct coll__plan *plan);
+int coll__pass_forward(struct coll__plan *plan, struct coll__flow *flow);
 
 /* Turn RECV into scratch and the REDUCE that alone reads it into one
  * RECV_REDUCE.  Never changes the result.  COLL_OK or COLL_ERR_NOMEM. */
-int coll__pass_fuse(struct coll__plan *plan);
+int coll__pass_fuse(struct coll__plan *plan, struct coll__flow *flow);
 
 /* Recut steps longer than chunk bytes (a multiple of the element size; 0 leaves
  * the plan alone) into pieces, so that a piece can go on while the next comes
@@ -172,7 +176,8 @@ int coll__pass_fuse(struct coll__plan *plan);
  * one leaves is still in the cache when the next needs it.  For that a phase
  * must use only what earlier ones left in spans of the same lengths, and all
  * ranks must agree on the phase of a message. */
-int coll__pass_split(struct coll__plan *plan, size_t chunk);
+int coll__pass_split(struct coll__plan *plan, struct coll__flow *flow,
+                     size_t chunk);
 
 /* Infer the edges: read after write, write after read, write after write.
  *

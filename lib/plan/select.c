@@ -2,6 +2,7 @@
 /* select.c - the cheapest algorithm that is allowed, and the way from its
  * builder to a plan that can run. */
 #include "lib/plan/select.h"
+#include "lib/plan/flow.h"
 #include "lib/trace/log.h"
 
 #include <stdio.h>
@@ -209,20 +210,22 @@ int coll__plan_build(const struct coll__algo *algo,
                      const struct coll__problem *pb, size_t chunk,
                      struct coll__plan *plan)
 {
+    struct coll__flow flow = {0};
     int status;
 
     *plan = (struct coll__plan){.algorithm = algo->name, .runs_as_listed = 1};
     status = algo->build(pb, plan);
     if (status == COLL_OK) /* a send from IN keeps no reduction apart */
-        status = coll__pass_forward(plan);
+        status = coll__pass_forward(plan, &flow);
     if (status == COLL_OK && !pb->is_user_op) /* only exec can call it */
-        status = coll__pass_fuse(plan);
+        status = coll__pass_fuse(plan, &flow);
     if (status == COLL_OK && !pb->is_user_op) /* for what fuse has made */
-        status = coll__pass_forward(plan);
+        status = coll__pass_forward(plan, &flow);
     if (status == COLL_OK)
-        status = coll__pass_split(plan, algo->goes_whole ? 0 : chunk);
+        status = coll__pass_split(plan, &flow, algo->goes_whole ? 0 : chunk);
     if (status == COLL_OK)
-        status = coll__plan_link(plan);
+        status = coll__flow_link(&flow, plan);
+    coll__flow_fini(&flow);
     if (status == COLL_OK)
         trim(plan);
     else
