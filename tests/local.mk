@@ -17,7 +17,7 @@ AM_TESTS_ENVIRONMENT = \
 	TEST_LDFLAGS="$(COLL_LDFLAGS)"; export TEST_LDFLAGS;
 
 check_lib = libcore.la $(CHECK_LIBS)
-check_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS)
+check_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS) -include tests/mark.h
 
 if HAVE_CHECK
 unit_tests =
@@ -234,6 +234,7 @@ EXTRA_DIST += \
 	%D%/launch.sh \
 	%D%/program.sh \
 	%D%/lsan.supp \
+	%D%/mark.h \
 	%D%/net/slurm-up \
 	%D%/run_all \
 	%D%/summary \
