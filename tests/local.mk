@@ -274,3 +274,8 @@ EXTRA_DIST += \
 	%D%/topo/two_sockets.txt \
 	%D%/topo/two_sockets.xml \
 	%D%/tsan.supp
+
+# for run_all, which runs some side by side
+.PHONY: list-tests
+list-tests:
+	@echo $(TESTS)
