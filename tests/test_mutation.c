@@ -573,7 +573,7 @@ int main(void)
     int failed;
 
     tcase_set_timeout(steps, 300);
-    tcase_set_timeout(edges, 60);
+    tcase_set_timeout(edges, 300);
     tcase_add_loop_test(steps, a_spoilt_step_is_caught_wherever_it_is, 0,
                         (int)ARRAY_LEN(faults));
     tcase_add_loop_test(steps, a_step_touches_what_it_may_alone, 0,
