@@ -23,7 +23,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #define PAGE 4096
@@ -119,19 +118,6 @@ int shm__usable(char *why, size_t len)
     return COLL_OK;
 }
 
-/* Give the file its length: 0, or -1 and errno.  Beyond the limit of files the
- * kernel would send a signal instead of saying so. */
-static int set_len(int fd, size_t len)
-{
-    struct rlimit limit;
-
-    if (!getrlimit(RLIMIT_FSIZE, &limit) && len > limit.rlim_cur) {
-        errno = EFBIG;
-        return -1;
-    }
-    return ftruncate(fd, (off_t)len);
-}
-
 /* The lowest rank of the host: make the segment, and offer it. */
 static void make_segment(const struct shm *shm, struct offer *offer)
 {
@@ -146,7 +132,7 @@ static void make_segment(const struct shm *shm, struct offer *offer)
     offer->n_cells = shm->n_cells;
     if (fd >= 0 &&
         getrandom(offer->token, TOKEN_BYTES, 0) == TOKEN_BYTES &&
-        !set_len(fd, len) &&
+        !coll__set_file_len(fd, len) &&
         pwrite(fd, offer->token, TOKEN_BYTES, 0) == TOKEN_BYTES)
         offer->status = COLL_OK;
     else

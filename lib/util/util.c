@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* util.c - words in lists, and the nearest name for a misspelt one. */
+/* util.c - words in lists, the nearest name for a misspelt one, and the length
+ * of a file. */
 #include "lib/util/util.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 int coll__word_in(const char *word, const char *list, char sep)
 {
@@ -51,4 +55,15 @@ const char *coll__nearest(const char *word, const char *const *names)
         if (distance(word, names[i]) < distance(word, best))
             best = names[i];
     return best;
+}
+
+int coll__set_file_len(int fd, size_t len)
+{
+    struct rlimit limit;
+
+    if (!getrlimit(RLIMIT_FSIZE, &limit) && len > limit.rlim_cur) {
+        errno = EFBIG;
+        return -1;
+    }
+    return ftruncate(fd, (off_t)len);
 }

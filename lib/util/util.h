@@ -35,4 +35,8 @@ int coll__word_in(const char *word, const char *list, char sep);
  * holds one name at least. */
 const char *coll__nearest(const char *word, const char *const *names);
 
+/* Give the file its length: 0, or -1 and errno.  Beyond the limit of files the
+ * kernel would send a signal instead of saying so. */
+int coll__set_file_len(int fd, size_t len);
+
 #endif
