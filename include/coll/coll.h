@@ -688,6 +688,41 @@ int coll_wait(struct coll_request *request, double timeout);
  */
 int coll_request_destroy(struct coll_request *request);
 
+/* ---- memory ------------------------------------------------------------- */
+
+/* Allocate a buffer that the other ranks of this host can read in place.
+ *
+ * Shapes:    any number of bytes; 0 gives an address that is no other's, too.
+ * Result:    *ptr = the first of so many zero bytes, aligned to 4096.  Any
+ *            operation takes any part of them wherever it takes other memory.
+ *            A large message that leaves from there is read, or combined, by
+ *            its receiver straight from there, where the ranks of a host can
+ *            open each other's files below /proc; elsewhere it is copied on
+ *            the way as other memory is.
+ * Ownership: *ptr is the caller's, to release by coll_mem_free().  A child made
+ *            by fork() shares it with its parent: both see what either writes.
+ * Errors:    COLL_ERR_INVALID (ptr is NULL), COLL_ERR_NOMEM, COLL_ERR_SYSTEM
+ *            (no file descriptor left); *ptr is untouched.
+ * Threads:   any; no communicator is needed.
+ * Cost:      some system calls, and a file descriptor for as long as it lives,
+ *            so make few and large ones.  Pages exist once they are touched.
+ * See:       COLL_MEM_MIN in coll_info --params; lib/device/area.h.
+ */
+int coll_mem_alloc(void **ptr, size_t bytes);
+
+/* Free such a buffer.
+ *
+ * Shapes:    ptr is what coll_mem_alloc() gave; NULL is allowed and does
+ *            nothing.
+ * Result:    its pages go back at once; the ranks that read there still have
+ *            the addresses until they next read from new memory, or leave.
+ * Errors:    COLL_ERR_INVALID when ptr is not the start of such a buffer (any
+ *            more).
+ * Threads:   any, when every operation that was given a part of it has ended
+ *            on this rank.
+ */
+int coll_mem_free(void *ptr);
+
 /* ---- questions ---------------------------------------------------------- */
 
 /* How an operation would be carried out.  Set size = sizeof(info). */

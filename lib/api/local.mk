@@ -8,6 +8,7 @@ libcore_la_SOURCES += \
 	%D%/feature.c \
 	%D%/group.c \
 	%D%/links.c \
+	%D%/memory.c \
 	%D%/params.c \
 	%D%/progress.c \
 	%D%/request.c \

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* memory.c - buffers that the library makes for the caller. */
+#include "include/coll/coll.h"
+#include "lib/device/area.h"
+#include "lib/trace/log.h"
+
+int coll_mem_alloc(void **ptr, size_t bytes)
+{
+    if (!ptr) {
+        log_error("mem", "coll_mem_alloc: ptr is NULL; pass where the address "
+                  "of the memory shall go");
+        return COLL_ERR_INVALID;
+    }
+    return coll__area_alloc(ptr, bytes);
+}
+
+int coll_mem_free(void *ptr) { return ptr ? coll__area_free(ptr) : COLL_OK; }

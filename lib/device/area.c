@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* area.c - what this process has allocated for others to read in place.
+ *
+ * A table of all areas, sorted by address.  Every large send looks into it, and
+ * takes no lock for that: `changes` is odd while an entry moves, and who finds
+ * it odd, or changed when he has looked, looks again.  Entries are stored with
+ * release after `changes` became odd, and loaded with acquire before it is
+ * compared: who saw a new entry sees that change, too.  A table that became too
+ * small is kept, for those who still look into it.
+ *
+ * A child made by fork() has its parent's areas as it has all memory that is
+ * mapped shared: both see what either writes.  It may free them; what they
+ * hold ends when the one frees it who allocated it.
+ */
+#include "lib/device/area.h"
+#include "include/coll/coll.h"
+#include "lib/trace/log.h"
+#include "lib/util/util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define HUGE_PAGE ((size_t)2 << 20)
+
+struct area {
+    struct coll__area_head *head;
+    size_t len; /* of the file */
+    int fd, pid;
+    unsigned char name[AREA_NAME_BYTES];
+};
+
+struct entry {
+    _Atomic uintptr_t start, end; /* of the user's bytes */
+    _Atomic(struct area *) area;
+};
+
+struct table {
+    struct table *older;
+    size_t cap;
+    atomic_size_t n;
+    struct entry at[];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of who changes it */
+static _Atomic(struct table *) table;
+static _Atomic uint64_t changes;
+
+/* ---- the table ------------------------------------------------------------- */
+
+static void copy_entry(struct entry *to, struct entry *from)
+{
+    atomic_store_explicit(&to->start, atomic_load(&from->start),
+                          memory_order_release);
+    atomic_store_explicit(&to->end, atomic_load(&from->end),
+                          memory_order_release);
+    atomic_store_explicit(&to->area, atomic_load(&from->area),
+                          memory_order_release);
+}
+
+/* The table with room for one more, or NULL; under the lock. */
+static struct table *table_with_room(void)
+{
+    struct table *old = atomic_load(&table), *t;
+    size_t n = old ? atomic_load(&old->n) : 0, cap = old ? 2 * old->cap : 16;
+
+    if (old && n < old->cap)
+        return old;
+    t = calloc(1, sizeof(*t) + cap * sizeof(t->at[0]));
+    if (!t)
+        return NULL;
+    t->older = old;
+    t->cap = cap;
+    for (size_t i = 0; i < n; i++)
+        copy_entry(&t->at[i], &old->at[i]);
+    atomic_init(&t->n, n);
+    atomic_store_explicit(&table, t, memory_order_release);
+    return t;
+}
+
+/* How many entries start at or before p: the last of them is p's. */
+static size_t n_before(struct table *t, uintptr_t p)
+{
+    size_t low = 0;
+    size_t high = atomic_load_explicit(&t->n, memory_order_acquire);
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if (atomic_load_explicit(&t->at[mid].start, memory_order_acquire) <= p)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static int insert(struct area *area, uintptr_t start, uintptr_t end)
+{
+    struct table *t = table_with_room();
+    size_t n, at;
+
+    if (!t)
+        return -1;
+    n = atomic_load(&t->n);
+    at = n_before(t, start);
+    atomic_fetch_add(&changes, 1);
+    for (size_t i = n; i > at; i--)
+        copy_entry(&t->at[i], &t->at[i - 1]);
+    atomic_store_explicit(&t->at[at].start, start, memory_order_release);
+    atomic_store_explicit(&t->at[at].end, end, memory_order_release);
+    atomic_store_explicit(&t->at[at].area, area, memory_order_release);
+    atomic_store_explicit(&t->n, n + 1, memory_order_release);
+    atomic_fetch_add(&changes, 1);
+    return 0;
+}
+
+/* Take out the area that starts at p; NULL when none does. */
+static struct area *take_out(uintptr_t p)
+{
+    struct table *t = atomic_load(&table);
+    size_t at = t ? n_before(t, p) : 0, n;
+    struct area *area;
+
+    if (!at || atomic_load(&t->at[at - 1].start) != p)
+        return NULL;
+    n = atomic_load(&t->n);
+    area = atomic_load(&t->at[at - 1].area);
+    atomic_fetch_add(&changes, 1);
+    for (size_t i = at; i < n; i++)
+        copy_entry(&t->at[i - 1], &t->at[i]);
+    atomic_store_explicit(&t->n, n - 1, memory_order_release);
+    atomic_fetch_add(&changes, 1);
+    return area;
+}
+
+/* The area that holds len bytes at p; what it says is only true if nothing has
+ * changed meanwhile. */
+static struct area *look(struct table *t, uintptr_t p, size_t len)
+{
+    size_t at = n_before(t, p);
+    uintptr_t end;
+
+    if (!at)
+        return NULL;
+    end = atomic_load_explicit(&t->at[at - 1].end, memory_order_acquire);
+    if (p >= end || len > end - p)
+        return NULL;
+    return atomic_load_explicit(&t->at[at - 1].area, memory_order_acquire);
+}
+
+int coll__area_find(const void *ptr, size_t len, struct coll__area_place *place)
+{
+    for (;;) {
+        uint64_t before = atomic_load_explicit(&changes, memory_order_acquire);
+        struct table *t = atomic_load_explicit(&table, memory_order_acquire);
+        struct area *area = t ? look(t, (uintptr_t)ptr, len) : NULL;
+
+        if (before % 2 ||
+            atomic_load_explicit(&changes, memory_order_relaxed) != before) {
+            sched_yield(); /* to who is at it, if he shares this core */
+            continue;
+        }
+        if (!area)
+            return 0;
+        /* the user holds it: nobody frees it now */
+        memcpy(place->name, area->name, sizeof(place->name));
+        place->off = (uintptr_t)ptr - (uintptr_t)area->head;
+        place->fd = area->fd;
+        place->zero = 0;
+        return 1;
+    }
+}
+
+/* ---- areas ----------------------------------------------------------------- */
+
+static int cannot(size_t len, int err)
+{
+    const char *remedy = "allocate it by malloc()";
+
+    if (err == EMFILE || err == ENFILE)
+        remedy = "raise ulimit -n, since each allocation holds a file open, or "
+                 "make fewer and larger ones";
+    else if (err == EFBIG)
+        remedy = "see ulimit -f";
+    else if (err == ENOMEM)
+        remedy = "free some memory, or raise ulimit -v";
+    log_error("mem", "cannot allocate %zu bytes of shared memory: %s; %s", len,
+              strerror(err), remedy);
+    return err == ENOMEM ? COLL_ERR_NOMEM : COLL_ERR_SYSTEM;
+}
+
+/* Make the file and map it; 0, or errno. */
+static int make_file(struct area *area)
+{
+    int err;
+    void *map;
+
+    area->fd = memfd_create("coll-mem", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (area->fd < 0)
+        return errno;
+    /* who maps it need not fear that it shrinks under him */
+    if (coll__set_file_len(area->fd, area->len) ||
+        fcntl(area->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+        goto fail;
+    map = mmap(NULL, area->len, PROT_READ | PROT_WRITE, MAP_SHARED, area->fd,
+               0);
+    if (map == MAP_FAILED)
+        goto fail;
+    if (area->len >= HUGE_PAGE)
+        madvise(map, area->len, MADV_HUGEPAGE); /* advice: failing is fine */
+    area->head = map;
+    return 0;
+
+fail:
+    err = errno;
+    close(area->fd);
+    return err;
+}
+
+static void drop_file(struct area *area)
+{
+    munmap(area->head, area->len);
+    close(area->fd);
+}
+
+/* Make an area of that many bytes; 0, or errno. */
+static int make_area(size_t bytes, struct area **out)
+{
+    struct area *area = calloc(1, sizeof(*area));
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    int err;
+
+    if (!area)
+        return ENOMEM;
+    area->len = round_up(AREA_HEAD + max_size(bytes, 1), page);
+    area->pid = (int)getpid();
+    err = getrandom(area->name, sizeof(area->name), 0) ==
+                  (ssize_t)sizeof(area->name)
+              ? make_file(area)
+              : errno;
+    if (err) {
+        free(area);
+        return err;
+    }
+    memcpy(area->head->name, area->name, sizeof(area->name));
+    *out = area;
+    return 0;
+}
+
+int coll__area_alloc(void **ptr, size_t len)
+{
+    struct area *area;
+    uintptr_t start;
+    int err = len > PTRDIFF_MAX - 2 * HUGE_PAGE ? ENOMEM
+                                                : make_area(len, &area);
+
+    if (err)
+        return cannot(len, err);
+    start = (uintptr_t)area->head + AREA_HEAD;
+    pthread_mutex_lock(&lock);
+    err = insert(area, start, (uintptr_t)area->head + area->len);
+    pthread_mutex_unlock(&lock);
+    if (err) {
+        drop_file(area);
+        free(area);
+        return cannot(len, ENOMEM);
+    }
+    *ptr = (void *)start;
+    return COLL_OK;
+}
+
+int coll__area_free(void *ptr)
+{
+    struct area *area;
+
+    pthread_mutex_lock(&lock);
+    area = take_out((uintptr_t)ptr);
+    pthread_mutex_unlock(&lock);
+    if (!area) {
+        log_error("mem", "coll_mem_free: %p is not the start of an allocation; "
+                  "pass what coll_mem_alloc() gave, once", ptr);
+        return COLL_ERR_INVALID;
+    }
+    if (area->pid == (int)getpid()) {
+        atomic_store_explicit(&area->head->is_gone, 1, memory_order_release);
+        /* at once, although others may still have it mapped */
+        fallocate(area->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                  AREA_HEAD, (off_t)(area->len - AREA_HEAD));
+    }
+    drop_file(area);
+    free(area);
+    return COLL_OK;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* area_map.c - areas that this process reads: each is mapped once, whoever asks
+ * for it, and found again by its name.
+ *
+ * Also an area of this very process is mapped a second time, for those of its
+ * threads that are other ranks: who frees his memory too early then spoils a
+ * result, as between processes, and does not end all of them.
+ */
+#include "lib/device/area.h"
+#include "include/coll/coll.h"
+#include "lib/trace/log.h"
+#include "lib/util/util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct coll__area_map {
+    unsigned char name[AREA_NAME_BYTES];
+    const struct coll__area_head *head;
+    size_t len;
+    int n_users; /* and `next`: under the lock; the rest stays as it is */
+    struct coll__area_map *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct coll__area_map *maps; /* under the lock */
+
+static int cannot_open(int pid, const char *path, int err)
+{
+    if (err == ENOENT || err == ESRCH) {
+        log_error("mem", "process %d has freed memory that was to be read, or "
+                  "ended; keep a buffer until its operation is done", pid);
+        return COLL_ERR_PEER;
+    }
+    log_error("mem", "cannot open %s, memory of process %d: %s; %s", path, pid,
+              strerror(err),
+              err == EMFILE || err == ENFILE
+                  ? "raise ulimit -n"
+                  : "change no user or PR_SET_DUMPABLE after the communicator "
+                    "is made, or set COLL_MEM_MIN=1G");
+    return COLL_ERR_SYSTEM;
+}
+
+static int cannot_map(int pid, size_t len, int err)
+{
+    log_error("mem", "cannot map %zu bytes of process %d: %s; raise ulimit -v, "
+              "or set COLL_MEM_MIN=1G", len, pid, strerror(err));
+    return err == ENOMEM ? COLL_ERR_NOMEM : COLL_ERR_SYSTEM;
+}
+
+/* Map what is open as fd, if it has the name. */
+static int map_fd(int fd, int pid, struct coll__area_map *map)
+{
+    unsigned char found[AREA_NAME_BYTES];
+    struct stat st;
+    void *at;
+
+    if (pread(fd, found, sizeof(found), 0) != (ssize_t)sizeof(found) ||
+        memcmp(found, map->name, sizeof(found)) || fstat(fd, &st))
+        return cannot_open(pid, "", ENOENT);
+    map->len = (size_t)st.st_size;
+    at = mmap(NULL, map->len, PROT_READ, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED)
+        return cannot_map(pid, map->len, errno);
+    map->head = at;
+    return COLL_OK;
+}
+
+static int map_first(int pid, const struct coll__area_place *place,
+                     struct coll__area_map *map)
+{
+    char path[64];
+    int fd, rc;
+
+    memcpy(map->name, place->name, sizeof(map->name));
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, place->fd);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return cannot_open(pid, path, errno);
+    rc = map_fd(fd, pid, map);
+    close(fd);
+    return rc;
+}
+
+/* Find it among those of this process, or map it; under the lock. */
+static int find_or_map(int pid, const struct coll__area_place *place,
+                       struct coll__area_map **out)
+{
+    struct coll__area_map *map = maps;
+    int rc;
+
+    while (map && !coll__area_is(map, place->name))
+        map = map->next;
+    if (!map) {
+        map = calloc(1, sizeof(*map));
+        rc = map ? map_first(pid, place, map) : cannot_map(pid, 0, ENOMEM);
+        if (rc) {
+            free(map);
+            return rc;
+        }
+        map->next = maps;
+        maps = map;
+    }
+    map->n_users++;
+    *out = map;
+    return COLL_OK;
+}
+
+int coll__area_map(int pid, const struct coll__area_place *place,
+                   struct coll__area_map **map)
+{
+    int rc;
+
+    pthread_mutex_lock(&lock);
+    rc = find_or_map(pid, place, map);
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+void coll__area_unmap(struct coll__area_map *map)
+{
+    struct coll__area_map **at = &maps;
+
+    pthread_mutex_lock(&lock);
+    if (--map->n_users == 0) {
+        while (*at != map)
+            at = &(*at)->next;
+        *at = map->next;
+        munmap((void *)map->head, map->len);
+        free(map);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+int coll__area_is(const struct coll__area_map *map, const unsigned char *name)
+{
+    return !memcmp(map->name, name, sizeof(map->name));
+}
+
+int coll__area_is_gone(const struct coll__area_map *map)
+{
+    return atomic_load_explicit(&map->head->is_gone, memory_order_acquire) != 0;
+}
+
+const unsigned char *coll__area_at(const struct coll__area_map *map,
+                                   uint64_t off, size_t len)
+{
+    if (off < AREA_HEAD || off > map->len || len > map->len - off) {
+        log_error("mem", "%zu bytes at %llu are not within the %zu bytes that "
+                  "they were said to be in; this is a bug in libcoll", len,
+                  (unsigned long long)off, map->len);
+        return NULL;
+    }
+    return (const unsigned char *)map->head + off;
+}
