@@ -4,6 +4,7 @@ libcore_la_SOURCES += \
 	%D%/list.c \
 	%D%/self.c \
 	%D%/shm.c %D%/shm.h \
+	%D%/shm_area.c \
 	%D%/shm_in.c \
 	%D%/shm_out.c \
 	%D%/shm_segment.c \

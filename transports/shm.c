@@ -3,8 +3,9 @@
  *
  * Small messages travel within the line that announces them or in the slot
  * behind it; larger ones through cells, in pieces, so that the sender fills one
- * while the receiver empties the one before; the largest the receiver may fetch
- * from the sender's own memory (cma.h).  shm.h says who owns what.
+ * while the receiver empties the one before.  What lies in an area the receiver
+ * reads in place (lib/device/area.h), and some it may fetch from the sender's own
+ * memory (cma.h).  shm.h says who owns what.
  *
  * A rank's transfers wait in a queue for each end of a channel, in order; ends
  * with transfers are in a list, so that polling costs nothing for the others.
@@ -48,8 +49,9 @@ static int advance_out(struct shm *shm, struct shm_out *out)
 
     while ((xfer = out->first) && bytes < AT_ONCE) {
         size_t before = xfer->done;
+        enum shm_pushed pushed = shm__push(shm, out, xfer);
 
-        if (!shm__push(shm, out, xfer))
+        if (pushed == SHM_NOTHING)
             break;
         moved++;
         bytes += xfer->done - before;
@@ -58,7 +60,7 @@ static int advance_out(struct shm *shm, struct shm_out *out)
         out->first = xfer->next;
         if (!out->first)
             out->last = &out->first;
-        if (shm__is_offer(shm, xfer))
+        if (pushed == SHM_OFFERED)
             append(xfer, &out->there_last);
         else
             xfer->status = COLL_OK;
@@ -125,7 +127,7 @@ static int shm_put(struct coll__tp *tp, struct coll__xfer *xfer)
     struct shm_out *out = &shm->out[shm->local_of[xfer->peer]];
 
     xfer->done = 0;
-    return !out->first && shm__push(shm, out, xfer);
+    return !out->first && shm__push(shm, out, xfer) != SHM_NOTHING;
 }
 
 static int shm_take(struct coll__tp *tp, struct coll__xfer *xfer)

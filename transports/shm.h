@@ -32,6 +32,7 @@
 #define COLL_TRANSPORTS_SHM_H
 
 #include "transports/transport.h"
+#include "lib/device/area.h"
 #include "lib/util/util.h"
 
 #include <stdatomic.h>
@@ -45,7 +46,8 @@ enum shm_where {
     SHM_SLOT,  /* in the slot of the line; in pieces when it is larger */
     SHM_CELL,  /* in a cell of the sender */
     SHM_THERE, /* in the sender's own memory */
-    SHM_WHERES
+    SHM_AREA,  /* in the sender's memory that others map, too */
+    SHM_WHERES = 8 /* as many as fit; a power of two */
 };
 
 struct shm_line {
@@ -56,6 +58,7 @@ struct shm_line {
         unsigned char bytes[SHM_INLINE];
         uint64_t cell;
         const void *address;
+        struct coll__area_place area;
     };
 };
 
@@ -77,7 +80,8 @@ struct shm_out {
     int n_held;      /* cells that its lines name */
     int n_denied;    /* how often it held none and found none */
     struct coll__xfer *first, **last;      /* not written yet */
-    struct coll__xfer *there, **there_last; /* written; the receiver fetches */
+    struct coll__xfer *there, **there_last; /* written; for the receiver to
+                                             * read where they are */
     int is_active;
 };
 
@@ -88,6 +92,8 @@ struct shm_in {
     uint64_t next; /* the line to be read next */
     int pid;       /* of the sender, for what is in its own memory */
     struct coll__xfer *first, **last;
+    struct coll__area_map *area; /* where the first one is read from; else NULL */
+    const unsigned char *from;   /* and its first byte there */
     int is_active;
 };
 
@@ -98,6 +104,8 @@ struct shm_cell {
     int n_lines;   /* that name it and are not free again */
 };
 
+#define SHM_AREA_BUCKETS 64
+
 struct shm {
     struct coll__tp base;
     int local_rank, local_size;
@@ -105,6 +113,7 @@ struct shm {
     size_t n_lines, slot; /* n_lines is a power of two */
     size_t cell, n_cells;
     size_t fetch_min; /* length of the shortest message that is fetched */
+    size_t area_min; /* and of those that are read in their area */
 
     struct mapping *mapping; /* this process's; NULL: no rank is in reach */
     unsigned char *map;
@@ -121,6 +130,7 @@ struct shm {
     int n_free;
     int n_without; /* local ranks, this one not, that hold no cell */
     unsigned char *scratch; /* what is fetched to be reduced, or NULL */
+    struct shm_area *areas[SHM_AREA_BUCKETS]; /* that this rank has read */
 };
 
 /* Bytes that go into a slot next: a small message, or the piece of a larger one
@@ -144,8 +154,14 @@ int shm__usable(char *why, size_t len);
 
 /* ---- shm_out.c: the sending side ----------------------------------------- */
 
-/* Write as much of a message as can be now; 1 when anything was written. */
-int shm__push(struct shm *shm, struct shm_out *out, struct coll__xfer *xfer);
+enum shm_pushed {
+    SHM_NOTHING,
+    SHM_WRITTEN, /* some of it, or all */
+    SHM_OFFERED  /* all of it; it is to stay until the receiver has read it */
+};
+
+/* Write as much of a message as can be now. */
+enum shm_pushed shm__push(struct shm *shm, struct shm_out *out, struct coll__xfer *xfer);
 
 /* Learn which lines are free again; messages that were fetched are done.
  * Returns how many lines. */
@@ -155,10 +171,7 @@ int shm__reclaim(struct shm *shm, struct shm_out *out);
  * there if it comes soon; or NULL. */
 unsigned char *shm__cell_for(struct shm *shm, const struct coll__xfer *xfer);
 
-/* Is the message to be fetched by its receiver? */
-int shm__is_offer(const struct shm *shm, const struct coll__xfer *xfer);
-
-/* Take back what is offered: who fetches it notices. */
+/* Take back what is offered: who reads it notices. */
 void shm__withdraw(const struct shm *shm, struct shm_out *out);
 
 /* ---- shm_in.c: the receiving side ---------------------------------------- */
@@ -166,5 +179,13 @@ void shm__withdraw(const struct shm *shm, struct shm_out *out);
 /* Take the next line of a message, or a part of what it names; 0 while none has
  * come. */
 int shm__pull(struct shm *shm, struct shm_in *in, struct coll__xfer *xfer);
+
+/* ---- shm_area.c: reading in place ------------------------------------------ */
+
+/* Let in->from be where a message of len bytes lies, and in->area the area. */
+int shm__find_area(struct shm *shm, struct shm_in *in,
+                   const struct coll__area_place *place, size_t len);
+
+void shm__drop_areas(struct shm *shm);
 
 #endif

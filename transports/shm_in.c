@@ -94,27 +94,41 @@ static int fetch(struct shm *shm, const struct shm_in *in,
     return rc;
 }
 
+/* Take the next part of a message from the sender's area. */
+static int read_in_place(struct shm *shm, struct shm_in *in,
+                         struct coll__xfer *xfer, const struct shm_line *line,
+                         size_t n)
+{
+    int rc = COLL_OK;
+
+    if (!in->area)
+        rc = shm__find_area(shm, in, &line->area, xfer->len);
+    if (rc == COLL_OK)
+        store(shm, xfer, in->from + xfer->done, n);
+    return rc;
+}
+
 /* Take the next part of what the sender offers; the line is passed when that
  * was the last one.  A sender that fails takes its offers back before its
  * caller may touch the bytes again: what was fetched by then is whole. */
 static int pull_offer(struct shm *shm, struct shm_in *in,
                       struct coll__xfer *xfer, const struct shm_line *line)
 {
-    const unsigned char *from = line->address;
+    int is_area = line->what % SHM_WHERES == SHM_AREA, rc;
     size_t n = xfer->len - xfer->done;
-    int rc;
 
-    if (xfer->reduce)
-        n = min_size(n, shm->cell); /* stays in the cache */
-    rc = fetch(shm, in, xfer, from, n);
+    if (xfer->reduce || is_area)
+        n = min_size(n, shm->cell); /* stays in the cache; others go on */
+    rc = is_area ? read_in_place(shm, in, xfer, line, n)
+                 : fetch(shm, in, xfer, line->address, n);
     if (rc == COLL_OK && !is_there(in, line))
         rc = COLL_ERR_PEER;
-    if (rc) {
-        xfer->status = rc;
-        return 1;
-    }
     xfer->done += n;
-    if (xfer->done == xfer->len)
+    if (rc || xfer->done == xfer->len)
+        in->area = NULL;
+    if (rc)
+        xfer->status = rc;
+    else if (xfer->done == xfer->len)
         pass_line(in);
     return 1;
 }
@@ -134,6 +148,7 @@ int shm__pull(struct shm *shm, struct shm_in *in, struct coll__xfer *xfer)
     }
     switch ((enum shm_where)(line->what % SHM_WHERES)) {
     case SHM_THERE:
+    case SHM_AREA:
         return pull_offer(shm, in, xfer, line);
     case SHM_CELL:
         n = min_size(xfer->len - xfer->done, shm->cell);

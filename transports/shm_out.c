@@ -17,7 +17,7 @@ static void drop_cell(struct shm *shm, struct shm_out *out, int index)
         shm->n_without++;
 }
 
-/* The receiver has fetched what the first lines below `tail` offered. */
+/* The receiver has read what the first lines below `tail` offered. */
 static void end_offers(struct shm_out *out, uint64_t tail)
 {
     struct coll__xfer *xfer;
@@ -98,10 +98,27 @@ static int take_free(struct shm *shm, uint64_t same, size_t off)
     return (int)index;
 }
 
+/* Is the message for its receiver to fetch? */
+static int is_fetched(const struct shm *shm, const struct coll__xfer *xfer)
+{
+    return xfer->may_fetch && xfer->len >= shm->fetch_min;
+}
+
+/* Does its receiver read it in place?  Then *place is where. */
+static int is_in_area(const struct shm *shm, const struct coll__xfer *xfer,
+                      struct coll__area_place *place)
+{
+    return xfer->len >= shm->area_min &&
+           coll__area_find(xfer->buf, xfer->len, place);
+}
+
 unsigned char *shm__cell_for(struct shm *shm, const struct coll__xfer *xfer)
 {
-    if (!xfer->onward || xfer->len <= shm->slot || shm__is_offer(shm, xfer) ||
-        shm->n_free <= shm->n_without)
+    struct coll__area_place place;
+
+    if (!xfer->onward || xfer->len <= shm->slot ||
+        shm->n_free <= shm->n_without || is_fetched(shm, xfer) ||
+        is_in_area(shm, xfer, &place))
         return NULL;
     return shm->cells + (size_t)take_free(shm, xfer->onward, xfer->done) *
                             shm->cell;
@@ -172,16 +189,22 @@ static void push_small(const struct shm *shm, struct shm_out *out,
     xfer->done = xfer->len;
 }
 
-static void push_offer(const struct shm *shm, struct shm_out *out,
-                       struct coll__xfer *xfer)
+/* Say where the message is, if its receiver can read it there. */
+static int push_offer(const struct shm *shm, struct shm_out *out,
+                      struct coll__xfer *xfer)
 {
     struct shm_line *line = &out->channel->lines[out->next &
                                                  (shm->n_lines - 1)];
+    int is_area = is_in_area(shm, xfer, &line->area);
 
-    line->address = xfer->buf;
+    if (!is_area && !is_fetched(shm, xfer))
+        return 0;
+    if (!is_area)
+        line->address = xfer->buf;
     xfer->priv = (void *)(uintptr_t)out->next;
-    write_line(out, line, xfer, SHM_THERE);
+    write_line(out, line, xfer, is_area ? SHM_AREA : SHM_THERE);
     xfer->done = xfer->len;
+    return 1;
 }
 
 /* A piece of a message by the slot. */
@@ -198,8 +221,8 @@ static void push_piece(const struct shm *shm, struct shm_out *out,
 }
 
 /* What a cell would hold goes by a cell, or in pieces. */
-static int push_cell(struct shm *shm, struct shm_out *out,
-                     struct coll__xfer *xfer)
+static enum shm_pushed push_cell(struct shm *shm, struct shm_out *out,
+                                 struct coll__xfer *xfer)
 {
     struct shm_line *line = &out->channel->lines[out->next &
                                                  (shm->n_lines - 1)];
@@ -209,22 +232,16 @@ static int push_cell(struct shm *shm, struct shm_out *out,
 
     if (index < 0) {
         if (!is_amid && !is_kept_out(out))
-            return 0;
+            return SHM_NOTHING;
         push_piece(shm, out, xfer);
-        return 1;
+        return SHM_WRITTEN;
     }
     out->n_denied = 0;
     hold_cell(shm, out, index);
     line->cell = (uint64_t)index;
     write_line(out, line, xfer, SHM_CELL);
     xfer->done += n;
-    return 1;
-}
-
-int shm__is_offer(const struct shm *shm, const struct coll__xfer *xfer)
-{
-    return xfer->may_fetch && xfer->len >= shm->fetch_min &&
-           xfer->len > shm->slot;
+    return SHM_WRITTEN;
 }
 
 void shm__withdraw(const struct shm *shm, struct shm_out *out)
@@ -237,15 +254,16 @@ void shm__withdraw(const struct shm *shm, struct shm_out *out)
     }
 }
 
-int shm__push(struct shm *shm, struct shm_out *out, struct coll__xfer *xfer)
+enum shm_pushed shm__push(struct shm *shm, struct shm_out *out,
+                          struct coll__xfer *xfer)
 {
     if (!has_line(shm, out))
-        return 0;
-    if (xfer->len <= shm->slot)
+        return SHM_NOTHING;
+    if (xfer->len <= shm->slot) {
         push_small(shm, out, xfer);
-    else if (shm__is_offer(shm, xfer))
-        push_offer(shm, out, xfer);
-    else
-        return push_cell(shm, out, xfer);
-    return 1;
+        return SHM_WRITTEN;
+    }
+    if (xfer->done == 0 && push_offer(shm, out, xfer))
+        return SHM_OFFERED;
+    return push_cell(shm, out, xfer);
 }

@@ -43,7 +43,9 @@ struct offer {
 };
 
 struct answer {
-    int32_t is_mapped, can_fetch;
+    int32_t is_mapped;
+    int32_t can_fetch; /* from all others' memory */
+    int32_t can_open;  /* all others' files */
 };
 
 /* A segment that this process has mapped. */
@@ -118,22 +120,31 @@ int shm__usable(char *why, size_t len)
     return COLL_OK;
 }
 
-/* The lowest rank of the host: make the segment, and offer it. */
+/* Make a file that holds a token: others see by it whether they can open what
+ * this process has. */
+static void make_file(struct offer *offer)
+{
+    offer->fd = memfd_create("coll", MFD_CLOEXEC);
+    if (offer->fd >= 0 &&
+        (getrandom(offer->token, TOKEN_BYTES, 0) != TOKEN_BYTES ||
+         coll__set_file_len(offer->fd, TOKEN_BYTES) ||
+         pwrite(offer->fd, offer->token, TOKEN_BYTES, 0) != TOKEN_BYTES)) {
+        close(offer->fd);
+        offer->fd = -1;
+    }
+}
+
+/* The lowest rank of the host: make the file the segment, and offer it. */
 static void make_segment(const struct shm *shm, struct offer *offer)
 {
     size_t len = segment_len(shm);
-    int fd = memfd_create("coll", MFD_CLOEXEC);
 
     offer->status = COLL_ERR_SYSTEM;
-    offer->fd = fd;
     offer->n_lines = shm->n_lines;
     offer->slot = shm->slot;
     offer->cell = shm->cell;
     offer->n_cells = shm->n_cells;
-    if (fd >= 0 &&
-        getrandom(offer->token, TOKEN_BYTES, 0) == TOKEN_BYTES &&
-        !coll__set_file_len(fd, len) &&
-        pwrite(fd, offer->token, TOKEN_BYTES, 0) == TOKEN_BYTES)
+    if (offer->fd >= 0 && !coll__set_file_len(offer->fd, len))
         offer->status = COLL_OK;
     else
         log_warn("shm", "cannot make a shared segment of %zu bytes: %s; the "
@@ -141,16 +152,27 @@ static void make_segment(const struct shm *shm, struct offer *offer)
                  strerror(errno), errno == EFBIG ? " (see ulimit -f)" : "");
 }
 
-/* Map what is open as fd, if it is what the token says. */
-static unsigned char *map_fd(int fd, const unsigned char *token, size_t len)
+/* Open the file that process pid offers, if it is what the token says; -1. */
+static int open_file(int pid, const struct offer *offer)
 {
     unsigned char found[TOKEN_BYTES];
-    void *map;
+    char path[64];
+    int fd;
 
-    if (pread(fd, found, TOKEN_BYTES, 0) != TOKEN_BYTES ||
-        memcmp(found, token, TOKEN_BYTES))
-        return NULL;
-    map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, offer->fd);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd >= 0 && (pread(fd, found, TOKEN_BYTES, 0) != TOKEN_BYTES ||
+                    memcmp(found, offer->token, TOKEN_BYTES))) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static unsigned char *map_fd(int fd, size_t len)
+{
+    void *map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
     if (map != MAP_FAILED)
         return map;
     log_warn("shm", "cannot map the %zu bytes that the ranks of this host "
@@ -162,13 +184,10 @@ static unsigned char *map_fd(int fd, const unsigned char *token, size_t len)
 static unsigned char *map_first(int pid, const struct offer *offer, size_t len)
 {
     unsigned char *map = NULL;
-    char path[64];
-    int fd;
+    int fd = open_file(pid, offer);
 
-    snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, offer->fd);
-    fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd >= 0) {
-        map = map_fd(fd, offer->token, len);
+        map = map_fd(fd, len);
         close(fd); /* the mapping keeps the segment alive */
     }
     return map;
@@ -296,6 +315,7 @@ void shm__close(struct coll__tp *tp, int is_orderly)
     /* what was sent stays in the segment until all unmap */
     for (int i = 0; !is_orderly && shm->out && i < shm->local_size; i++)
         shm__withdraw(shm, &shm->out[i]);
+    shm__drop_areas(shm);
     if (shm->mapping)
         unmap_segment(shm->mapping);
     free(shm->out);
@@ -369,7 +389,7 @@ static struct shm *new_shm(const struct coll__tp_env *env)
                                     .beta = 0.2e-9 * (crowd > 1 ? crowd : 1),
                                     .gap = 50e-9,
                                     .once = 0.1e-9 * (crowd > 1 ? crowd : 1)};
-    shm->fetch_min = SIZE_MAX;
+    shm->fetch_min = shm->area_min = SIZE_MAX;
     choose_sizes(shm);
     shm->local_of = malloc((size_t)env->size * sizeof(int));
     if (!shm->local_of) {
@@ -377,6 +397,25 @@ static struct shm *new_shm(const struct coll__tp_env *env)
         return NULL;
     }
     return shm;
+}
+
+/* Can this rank open the files of all others of its host? */
+static int can_open(const struct coll__tp_env *env, const struct offer *offers)
+{
+    int host = env->peers[env->rank].host;
+
+    for (int r = 0; r < env->size; r++)
+        if (r != env->rank && env->peers[r].host == host) {
+            int fd = open_file(env->peers[r].pid, &offers[r]);
+
+            if (fd < 0) {
+                log_info("shm", "no reading in place: cannot open a file of "
+                         "process %d", env->peers[r].pid);
+                return 0;
+            }
+            close(fd);
+        }
+    return 1;
 }
 
 /* Can this rank read the memory of all others of its host? */
@@ -394,15 +433,20 @@ static int can_fetch(const struct shm *shm, const struct coll__tp_env *env,
     return shm->local_size > 1;
 }
 
-/* All of a host's ranks let their messages be fetched, or none. */
-static int may_be_fetched(const struct coll__tp_env *env,
-                          const struct answer *answers)
+/* Find out what all of a host's ranks can. */
+static struct answer find_common(const struct coll__tp_env *env,
+                                 const struct answer *answers)
 {
-    for (int r = 0; r < env->size; r++)
-        if (env->peers[r].host == env->peers[env->rank].host &&
-            !answers[r].can_fetch)
-            return 0;
-    return 1;
+    struct answer all = {.is_mapped = 1, .can_fetch = 1, .can_open = 1};
+
+    for (int r = 0; r < env->size; r++) {
+        if (env->peers[r].host != env->peers[env->rank].host)
+            continue;
+        all.is_mapped &= answers[r].is_mapped;
+        all.can_fetch &= answers[r].can_fetch;
+        all.can_open &= answers[r].can_open;
+    }
+    return all;
 }
 
 /* Offer, map, and learn who else could: two exchanges on every rank. */
@@ -414,6 +458,8 @@ static int join(struct shm *shm, const struct coll__tp_env *env,
     struct answer answer = {0};
     int rc;
 
+    if (shm->local_size > 1)
+        make_file(&mine);
     if (shm->local_size > 1 && lead == env->rank)
         make_segment(shm, &mine);
     coll__cma_offer(&mine.cma);
@@ -422,6 +468,7 @@ static int join(struct shm *shm, const struct coll__tp_env *env,
         answer.is_mapped =
             map_segment(shm, env->peers[lead].pid, &offers[lead]) == COLL_OK;
         answer.can_fetch = answer.is_mapped && can_fetch(shm, env, offers);
+        answer.can_open = answer.is_mapped && can_open(env, offers);
     }
     if (rc == COLL_OK)
         rc = env->allgather(env->arg, &answer, sizeof(answer), answers);
@@ -458,8 +505,10 @@ int shm__open(const struct coll__tp_env *env, struct coll__tp **tp)
         rc = join(shm, env, offers, answers);
     if (rc == COLL_OK)
         rc = make_ends(shm, env);
-    if (rc == COLL_OK && may_be_fetched(env, answers))
+    if (rc == COLL_OK && find_common(env, answers).can_fetch)
         rc = allow_fetching(shm);
+    if (rc == COLL_OK && find_common(env, answers).can_open)
+        shm->area_min = coll__param_bytes(PARAM_MEM_MIN);
     free(offers);
     free(answers);
     if (rc == COLL_ERR_NOMEM)

@@ -71,6 +71,9 @@ enum coll__param_kind {
     X(CMA_MAX, PARAM_BYTES, "64M", NULL,                                       \
       "up to so many bytes that an operation reads and writes on all ranks of "\
       "a host, messages are read that way")                                    \
+    X(MEM_MIN, PARAM_BYTES, "16K", NULL,                                       \
+      "messages of at least this many bytes in memory of coll_mem_alloc() are " \
+      "read in place by ranks of the same host")                               \
     X(STREAM_MIN, PARAM_BYTES, "48M", NULL,                                    \
       "from so many bytes on that an operation reads and writes on all ranks " \
       "of a host, results are written past the caches")                        \
