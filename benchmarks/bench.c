@@ -115,6 +115,20 @@ static int fits(const struct bench *b)
     return need < available_memory();
 }
 
+static int get(const struct bench *b, void **at, size_t len)
+{
+    return b->args.is_shared ? coll_mem_alloc(at, len)
+                             : posix_memalign(at, PAGE, len);
+}
+
+static void put(const struct bench *b, void *at)
+{
+    if (b->args.is_shared)
+        coll_mem_free(at);
+    else
+        free(at);
+}
+
 static int allocate(struct bench *b)
 {
     long n = b->args.iters ? b->args.iters : b->mode->max_iters;
@@ -123,16 +137,16 @@ static int allocate(struct bench *b)
     b->times = malloc((size_t)n * sizeof(double));
     b->counts = calloc(2 * (size_t)coll_comm_size(b->comm), sizeof(size_t));
     for (int i = 0; i < b->n_buffers; i++)
-        is_short |= posix_memalign(&b->in[i], PAGE, b->in_len) ||
-                    posix_memalign(&b->out[i], PAGE, b->out_len);
+        is_short |= get(b, &b->in[i], b->in_len) ||
+                    get(b, &b->out[i], b->out_len);
     return is_short || !b->times || !b->counts ? -1 : 0;
 }
 
 static void release(struct bench *b)
 {
     for (int i = 0; i < b->n_buffers; i++) {
-        free(b->in[i]);
-        free(b->out[i]);
+        put(b, b->in[i]);
+        put(b, b->out[i]);
     }
     free(b->counts);
     free(b->times);

@@ -22,6 +22,7 @@ struct bench_args {
     int root;
     const char *device, *algo; /* algo NULL: the library chooses */
     int varies, checks;        /* --vary-buffers, --check */
+    int is_shared;             /* --mem alloc: buffers by coll_mem_alloc() */
     enum bench_form form;
 };
 

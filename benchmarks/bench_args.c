@@ -109,6 +109,14 @@ static int take_check(struct reader *reader, const char *text)
     return 0;
 }
 
+static int take_memory(struct reader *reader, const char *text)
+{
+    if (strcmp(text, "malloc") && strcmp(text, "alloc"))
+        return bad(reader, "--mem must be malloc or alloc, not '%s'", text);
+    reader->args->is_shared = !strcmp(text, "alloc");
+    return 0;
+}
+
 /* ---- numbers ----------------------------------------------------------- */
 
 static int take_bytes(const struct reader *reader, const char *text,
@@ -159,7 +167,7 @@ static int take_factor(struct reader *reader, const char *text)
 
 /* ---- options ----------------------------------------------------------- */
 
-enum { OPT_VARY = 256, OPT_JSON, OPT_CSV };
+enum { OPT_VARY = 256, OPT_JSON, OPT_CSV, OPT_MEM };
 
 static const struct option options[] = {
     {"begin", required_argument, NULL, 'b'},
@@ -174,6 +182,7 @@ static const struct option options[] = {
     {"algo", required_argument, NULL, 'a'},
     {"check", required_argument, NULL, 'c'},
     {"vary-buffers", no_argument, NULL, OPT_VARY},
+    {"mem", required_argument, NULL, OPT_MEM},
     {"json", no_argument, NULL, OPT_JSON},
     {"csv", no_argument, NULL, OPT_CSV},
     {"help", no_argument, NULL, 'h'},
@@ -212,6 +221,8 @@ static void print_help(const struct reader *reader,
                "  -f, --factor F        from one size to the next (default 2)\n"
                "  -t, --type TYPE       of the elements (default f32)\n"
                "  -c, --check on|off    compare every element (default on)\n"
+               "      --mem malloc|alloc  whose buffers: alloc is coll_mem_alloc() "
+               "(default malloc)\n"
                "      --vary-buffers    other memory and content in each "
                "iteration,\n"
                "                        each of them checked\n",
@@ -290,6 +301,8 @@ static int take(struct reader *reader, int letter, const char *text)
     case OPT_VARY:
         reader->args->varies = 1;
         return 0;
+    case OPT_MEM:
+        return take_memory(reader, text);
     case OPT_JSON:
         reader->args->form = FORM_JSON;
         return 0;

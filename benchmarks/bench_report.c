@@ -49,8 +49,9 @@ static void start_text(const struct bench_op *op, const struct bench_mode *mode,
         printf("%ld", args->iters);
     else
         printf("%ld to %ld", mode->min_iters, mode->max_iters);
-    printf(", buffers %s, verification %s\n", args->varies ? "varied" : "kept",
-           check_of(op, args));
+    printf(", buffers %s%s, verification %s\n",
+           args->is_shared ? "from coll_mem_alloc, " : "",
+           args->varies ? "varied" : "kept", check_of(op, args));
     if (op->runs_ahead)
         printf("# a barrier ends each iteration; its median, %.2f us, is "
                "subtracted\n",
