@@ -161,8 +161,8 @@ static void reduce_once(struct rank *rank, size_t count, int variant)
     conform_wait(rank, sends, rank->n_peers);
     for (int i = 0; i < rank->n_peers; i++) {
         conform_expect_elements(rank, &recvs[i], is_f64);
-        free(sends[i].buf);
-        free(recvs[i].buf);
+        conform_free(sends[i].buf);
+        conform_free(recvs[i].buf);
     }
 }
 
@@ -228,8 +228,8 @@ static void disagree(struct rank *rank)
     rank->tp->ops->close(rank->tp, 0); /* as a failed communicator would */
     conform_barrier(rank);
     for (int i = 0; i < rank->n_peers; i++) {
-        free(sends[i].buf);
-        free(recvs[i].buf);
+        conform_free(sends[i].buf);
+        conform_free(recvs[i].buf);
     }
 }
 
@@ -360,7 +360,7 @@ static void finish_script(struct rank *rank, struct script *script, int is_recv)
                coll_strerror(script->xfers[k].status));
         if (is_recv)
             conform_expect_elements(rank, &script->xfers[k], 0);
-        free(script->xfers[k].buf);
+        conform_free(script->xfers[k].buf);
     }
 }
 
@@ -510,12 +510,21 @@ static void add_ucx_cases(TCase *tcase, int transport, int is_quick)
              transport, 1);
 }
 
-static TCase *cases_of(int transport)
+/* Every buffer in an area, for transports that read there. */
+static void use_areas(void)
+{
+    conform_in_areas = 1;
+    setenv("COLL_MEM_MIN", "0", 1);
+}
+
+static TCase *cases_of(int transport, int are_areas)
 {
     int is_quick = getenv("TEST_QUICK") != NULL;
     const char *name = coll__transports[transport]->name;
-    TCase *tcase = tcase_create(name);
+    TCase *tcase = tcase_create(are_areas ? "areas" : name);
 
+    if (are_areas)
+        tcase_add_checked_fixture(tcase, use_areas, NULL);
     tcase_set_timeout(tcase, 5 * WAIT_SECONDS);
     add_case(tcase, every_size_arrives_in_any_order_of_posting, transport, 1);
     add_case(tcase, order_is_kept_with_many_in_flight, transport, 1);
@@ -580,8 +589,11 @@ int main(int argc, char **argv)
     if (IS_THREAD_SANITIZED)
         without_memory_hooks(argv);
     for (int t = 0; coll__transports[t]; t++)
-        if (is_usable(coll__transports[t]))
-            suite_add_tcase(suite, cases_of(t));
+        if (is_usable(coll__transports[t])) {
+            suite_add_tcase(suite, cases_of(t, 0));
+            if (!strcmp(coll__transports[t]->name, "shm"))
+                suite_add_tcase(suite, cases_of(t, 1));
+        }
     srunner_run_all(runner, CK_ENV);
     n_failed = srunner_ntests_failed(runner);
     srunner_free(runner);

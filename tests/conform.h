@@ -76,7 +76,13 @@ void conform_wait(struct rank *rank, const struct coll__xfer *xfers, int n);
 
 struct coll__head conform_head_of(unsigned k, size_t len);
 
-/* Return len bytes of the message, to be released by free(). */
+/* Buffers of messages: the longer ones by coll_mem_alloc() if in areas, as long
+ * as there is a file descriptor left; zeroed. */
+extern int conform_in_areas;
+void *conform_alloc(size_t len);
+void conform_free(void *bytes);
+
+/* Return len bytes of the message, to be released by conform_free(). */
 void *conform_new_payload(size_t len, int src, int dst, unsigned k);
 
 /* Start message k to, or from, the peer; its buffer is the test's to free. */

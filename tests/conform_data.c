@@ -1,20 +1,52 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* conform_data.c - what the ranks send each other, and whether it arrived. */
 #include "tests/conform.h"
+#include "lib/device/area.h"
 #include "lib/util/util.h"
 
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define SHORT 4000 /* these are copied in any case */
+#define BEFORE 40  /* a buffer begins anywhere */
+
+/* ---- memory ------------------------------------------------------------- */
+
+int conform_in_areas;
+
+void *conform_alloc(size_t len)
+{
+    void *area;
+    unsigned char *bytes;
+
+    if (conform_in_areas && len > SHORT &&
+        coll_mem_alloc(&area, len + BEFORE) == COLL_OK)
+        return (unsigned char *)area + BEFORE;
+    bytes = calloc(1, len + 1);
+    ck_assert_ptr_nonnull(bytes);
+    return bytes;
+}
+
+void conform_free(void *bytes)
+{
+    struct coll__area_place place;
+
+    if (!coll__area_find(bytes, 1, &place)) {
+        free(bytes);
+        return;
+    }
+    ck_assert_int_eq(place.off, AREA_HEAD + BEFORE);
+    ck_assert_int_eq(coll_mem_free((unsigned char *)bytes - BEFORE), COLL_OK);
+}
+
 /* ---- payloads ----------------------------------------------------------- */
 
 void *conform_new_payload(size_t len, int src, int dst, unsigned k)
 {
-    unsigned char *bytes = malloc(len + 1);
+    unsigned char *bytes = conform_alloc(len);
     uint32_t word = 0x9e3779b9u * (k + 1) + (uint32_t)(src * 31 + dst);
 
-    ck_assert_ptr_nonnull(bytes);
     for (size_t i = 0; i < len; i++) {
         if (i % 3 == 0)
             word = word * 1664525u + 1013904223u;
@@ -42,7 +74,7 @@ void conform_expect_payload(struct rank *rank, const struct coll__xfer *xfer,
     if (memcmp(want, xfer->buf, xfer->len))
         EXPECT(rank, 0, "message %u of %zu bytes from %d differs at %zu", k,
                xfer->len, xfer->peer, first_difference(want, xfer->buf));
-    free(want);
+    conform_free(want);
 }
 
 struct coll__head conform_head_of(unsigned k, size_t len)
@@ -67,9 +99,8 @@ void conform_post_recv(struct rank *rank, struct coll__xfer *xfer, int peer,
 {
     *xfer = (struct coll__xfer){.peer = peer,
                                 .len = len,
-                                .buf = calloc(1, len + 1),
+                                .buf = conform_alloc(len),
                                 .head = conform_head_of(k, len)};
-    ck_assert_ptr_nonnull(xfer->buf);
     rank->tp->ops->recv(rank->tp, xfer);
 }
 
@@ -82,8 +113,8 @@ void conform_finish(struct rank *rank, struct coll__xfer *sends,
         EXPECT(rank, sends[i].status == COLL_OK, "send: %s",
                coll_strerror(sends[i].status));
         conform_expect_payload(rank, &recvs[i], first + (unsigned)i);
-        free(sends[i].buf);
-        free(recvs[i].buf);
+        conform_free(sends[i].buf);
+        conform_free(recvs[i].buf);
     }
 }
 
@@ -127,9 +158,8 @@ static void put_element(void *buf, size_t i, int src, int is_f64)
 
 static void *new_elements(size_t count, int src, int is_f64)
 {
-    void *buf = malloc(count * 8 + 1);
+    void *buf = conform_alloc(count * 8);
 
-    ck_assert_ptr_nonnull(buf);
     for (size_t i = 0; i < count; i++)
         put_element(buf, i, src, is_f64);
     return buf;
@@ -150,8 +180,8 @@ void conform_expect_elements(struct rank *rank, const struct coll__xfer *xfer,
     if (xfer->reduce && xfer->with != xfer->buf)
         EXPECT(rank, !memcmp(own, xfer->with, xfer->len),
                "the operand of %zu was written to", count);
-    free(want);
-    free(own);
+    conform_free(want);
+    conform_free(own);
 }
 
 void conform_post_elements(struct rank *rank, struct coll__xfer *xfer,

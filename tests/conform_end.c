@@ -33,8 +33,8 @@ void conform_abandon(struct rank *rank)
     conform_barrier(rank); /* a peer may read the buffers until its close */
     for (int i = 0; i < rank->n_peers; i++)
         for (unsigned k = 0; k < n; k++) {
-            free(sends[i][k].buf);
-            free(recvs[i][k].buf);
+            conform_free(sends[i][k].buf);
+            conform_free(recvs[i][k].buf);
         }
 }
 
@@ -52,7 +52,7 @@ void conform_outlive(struct rank *rank)
         conform_post_recv(rank, &spare, 0, 0, 8);
         conform_wait(rank, &spare, 1);
         conform_expect_payload(rank, &spare, 0);
-        free(spare.buf);
+        conform_free(spare.buf);
     }
     conform_post_send(rank, &xfers[0], 0, 0, 5 << 20);
     conform_post_recv(rank, &xfers[1], 0, rank->me == 1, 8);
@@ -62,7 +62,7 @@ void conform_outlive(struct rank *rank)
     for (int i = 0; i < 3; i++) {
         EXPECT(rank, xfers[i].status == COLL_ERR_PEER, "transfer %d: %s", i,
                coll_strerror(xfers[i].status));
-        free(xfers[i].buf);
+        conform_free(xfers[i].buf);
     }
     rank->tp->ops->close(rank->tp, 0);
 }
@@ -87,7 +87,7 @@ void conform_die_young(struct rank *rank)
         EXPECT(rank,
                xfers[i].status == COLL_OK || xfers[i].status == COLL_ERR_PEER,
                "transfer %d: %s", i, coll_strerror(xfers[i].status));
-        free(xfers[i].buf);
+        conform_free(xfers[i].buf);
     }
     rank->tp->ops->close(rank->tp, 0);
 }

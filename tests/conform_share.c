@@ -68,8 +68,8 @@ static void expect_all(struct rank *rank, struct exchange *with, int sender)
                    coll_strerror(recv->status));
             EXPECT(rank, !memcmp(recv->buf, want, recv->len),
                    "message %u from %d", k, recv->peer);
-            free(want);
-            free(recv->buf);
+            conform_free(want);
+            conform_free(recv->buf);
         }
     }
 }
@@ -103,7 +103,7 @@ void conform_share(struct rank *rank)
     for (int i = 0; rank->me != late && i < rank->n_peers; i++)
         conform_wait(rank, with[i].sends, SHARED);
     for (unsigned k = 0; k < SHARED; k++)
-        free(payloads[k]);
+        conform_free(payloads[k]);
     free(with);
 }
 
@@ -177,7 +177,7 @@ static void pass_on(struct rank *rank, struct lane *lane, int round)
  * rank behind it. */
 static void look(struct rank *rank, struct lane *lane, int l, int round)
 {
-    int32_t *copy = calloc(lane->count, sizeof(*copy));
+    int32_t *copy = conform_alloc(lane->count * sizeof(*copy));
 
     for (int from = 0; from + 1 < rank->me; from++) {
         struct coll__xfer recv = {.peer = from,
@@ -193,7 +193,7 @@ static void look(struct rank *rank, struct lane *lane, int l, int round)
             EXPECT(rank, copy[i] == wanted(lane, from, i, round),
                    "element %zu from %d in round %d", i, from, round);
     }
-    free(copy);
+    conform_free(copy);
 }
 
 static void finish_lanes(struct rank *rank, struct lane *lanes, int round)
@@ -216,7 +216,7 @@ void conform_onward(struct rank *rank)
     if (n_others + 1 < rank->size)
         return; /* no chain */
     for (int l = 0; l < LANES; l++)
-        lanes[l].values = calloc(18001, sizeof(int32_t));
+        lanes[l].values = conform_alloc(18001 * sizeof(int32_t));
     for (int round = 0; round < ROUNDS; round++) {
         for (int l = 0; l < LANES; l++)
             start_lane(rank, &lanes[l], l, round);
@@ -227,7 +227,7 @@ void conform_onward(struct rank *rank)
         finish_lanes(rank, lanes, round);
     }
     for (int l = 0; l < LANES; l++)
-        free(lanes[l].values);
+        conform_free(lanes[l].values);
 }
 
 /* ---- put and take --------------------------------------------------------- */
@@ -251,7 +251,7 @@ static int put(struct rank *rank, int peer, unsigned k)
 
     xfer.buf = conform_new_payload(xfer.len, rank->me, peer, k);
     rc = rank->tp->ops->put(rank->tp, &xfer);
-    free(xfer.buf); /* it is on its way, or nothing happened */
+    conform_free(xfer.buf); /* it is on its way, or nothing happened */
     return rc;
 }
 
@@ -260,13 +260,13 @@ static void take(struct rank *rank, int peer, unsigned k)
     struct coll__xfer xfer = small(rank, peer, k, NULL);
     double deadline = coll__now() + WAIT_SECONDS;
 
-    xfer.buf = calloc(1, xfer.len + 1);
+    xfer.buf = conform_alloc(xfer.len);
     while (rank->tp->ops->take(rank->tp, &xfer) == COLL_IN_PROGRESS) {
         EXPECT(rank, coll__now() < deadline, "message %u did not come", k);
         conform_poll(rank);
     }
     conform_expect_payload(rank, &xfer, k);
-    free(xfer.buf);
+    conform_free(xfer.buf);
 }
 
 /* Without room ahead nothing ever happens. */
@@ -288,7 +288,7 @@ static void take_another(struct rank *rank, unsigned k)
         double deadline = coll__now() + WAIT_SECONDS;
         int rc;
 
-        xfer.buf = calloc(1, xfer.len + 1);
+        xfer.buf = conform_alloc(xfer.len);
         while ((rc = rank->tp->ops->take(rank->tp, &xfer)) ==
                COLL_IN_PROGRESS) {
             EXPECT(rank, coll__now() < deadline, "nothing came");
@@ -296,7 +296,7 @@ static void take_another(struct rank *rank, unsigned k)
         }
         EXPECT(rank, rc == COLL_ERR_MISMATCH && xfer.got.seq == k, "%s",
                coll_strerror(rc));
-        free(xfer.buf);
+        conform_free(xfer.buf);
     }
 }
 

@@ -240,6 +240,19 @@ START_TEST(random_operations_are_right_by_ucx)
 }
 END_TEST
 
+/* Inputs, results or both in memory that is read in place, whatever the length
+ * of what is beyond a slot. */
+START_TEST(random_operations_are_right_in_areas)
+{
+    work_in_areas = _i % 4;
+    setenv("COLL_MEM_MIN", "0", 1);
+    setenv("COLL_SHM_SLOT", "64", 1);
+    run(random_blocking, 2 + _i / 4, 0);
+    run(random_requests, 2 + _i / 4, 0);
+    run(random_groups, 2 + _i / 4, 0);
+}
+END_TEST
+
 START_TEST(each_algorithm_is_right_when_it_is_forced)
 {
     static const char *const names[] = {"ring",  "recursive_doubling",
@@ -250,6 +263,9 @@ START_TEST(each_algorithm_is_right_when_it_is_forced)
     setenv("COLL_CHUNK", "512", 1);
     run(random_blocking, 5, 0);
     run(random_blocking, 4, 1);
+    setenv("COLL_MEM_MIN", "0", 1);
+    work_in_areas = WORK_IN | WORK_OUT;
+    run(random_blocking, 5, 0);
 }
 END_TEST
 
@@ -414,6 +430,9 @@ int main(void)
     tcase_add_loop_test(c, random_operations_are_right_by_shared_memory, 1,
                         most + 1);
     tcase_add_loop_test(c, random_operations_are_right_by_ucx, 1, most + 1);
+    for (int size = 2; size <= (most > 5 ? 4 : 3); size++) /* not 4k: in none */
+        tcase_add_loop_test(c, random_operations_are_right_in_areas,
+                            4 * (size - 2) + 1, 4 * (size - 2) + 4);
     tcase_add_loop_test(c, each_algorithm_is_right_when_it_is_forced, 0, 6);
     tcase_add_test(c, a_request_can_be_started_many_times);
     tcase_add_loop_test(c, ranks_can_be_threads, 1, most);

@@ -27,12 +27,14 @@ static const struct {
     {"64", "1K", "2", "0"},
 };
 
+#define N_WAYS 3
+
 static size_t longest = 2 * CELL + 1; /* of the messages below */
 
-/* CMA is there or not, by parity. */
+/* Single copy by CMA, in areas, or none. */
 static void set_layout(int i)
 {
-    int l = i / 2;
+    int l = i / N_WAYS, way = i % N_WAYS;
 
     if (l > 0)
         longest = FETCH + 1; /* in many pieces */
@@ -41,7 +43,9 @@ static void set_layout(int i)
     setenv("COLL_SHM_CELLS", layouts[l].cells, 1);
     setenv("COLL_CMA_MIN", layouts[l].cma_min, 1);
     setenv("COLL_CMA_MAX", "1G", 1);
-    setenv("COLL_CMA", i % 2 ? "off" : "auto", 1);
+    setenv("COLL_CMA", way == 1 ? "auto" : "off", 1);
+    setenv("COLL_MEM_MIN", "0", 1);
+    conform_in_areas = way == 2;
 }
 
 static void run(int size, int are_processes, void (*body)(struct rank *))
@@ -99,8 +103,8 @@ static void reduce_borders(struct rank *rank)
             conform_wait(rank, &recv, 1);
             conform_wait(rank, &send, 1);
             conform_expect_elements(rank, &recv, 1);
-            free(recv.buf);
-            free(send.buf);
+            conform_free(recv.buf);
+            conform_free(send.buf);
         }
 }
 
@@ -172,8 +176,8 @@ static void withdraw(struct rank *rank)
         conform_barrier(rank);
         rank->tp->ops->close(rank->tp, 0);
         memset(xfer.buf, 0, len);
+        conform_free(xfer.buf);
         conform_barrier(rank);
-        free(xfer.buf);
         return;
     }
     conform_barrier(rank);
@@ -188,15 +192,16 @@ static void withdraw(struct rank *rank)
                "%s", coll_strerror(xfer.status));
     conform_barrier(rank);
     rank->tp->ops->close(rank->tp, 0);
-    free(xfer.buf);
+    conform_free(xfer.buf);
 }
 
 START_TEST(an_offer_taken_back_is_whole_or_not_there)
 {
+    conform_in_areas = _i / 2 % 2;
     conform_run(&(struct scenario){.transport = coll__transport_find("shm"),
                                    .size = 2,
                                    .are_processes = _i % 2,
-                                   .index = _i / 2,
+                                   .index = _i / 4,
                                    .is_closed_by_body = 1,
                                    .victim = -1,
                                    .body = withdraw});
@@ -263,9 +268,10 @@ int main(void)
     int n_failed;
 
     tcase_set_timeout(c, 5 * WAIT_SECONDS);
-    tcase_add_loop_test(c, any_layout_carries_any_size, 0, 4 * n_layouts);
+    tcase_add_loop_test(c, any_layout_carries_any_size, 0,
+                        2 * N_WAYS * n_layouts);
     tcase_add_loop_test(c, nothing_is_put_or_taken_before_what_waits, 0, 2);
-    tcase_add_loop_test(c, an_offer_taken_back_is_whole_or_not_there, 0, 40);
+    tcase_add_loop_test(c, an_offer_taken_back_is_whole_or_not_there, 0, 80);
     tcase_add_loop_test(c, several_segments_do_not_mix, 0, 2);
     tcase_add_test(c, a_fork_takes_nothing_away);
     suite_add_tcase(suite, c);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* work.c - buffers of an operation, with guards, and all entry points. */
 #include "tests/work.h"
+#include "lib/device/area.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,9 @@
 
 #define GUARD 64     /* bytes behind each buffer that nobody may touch */
 #define UNTOUCHED 0xa5
+#define SHIFT 64 /* where a buffer begins in its area */
+
+int work_in_areas;
 
 static int has_parts(const struct oracle_layout *l, const struct oracle_op *op,
                      int is_out)
@@ -28,12 +32,27 @@ static int has_parts(const struct oracle_layout *l, const struct oracle_op *op,
     }
 }
 
-static unsigned char *alloc(size_t len)
+static unsigned char *alloc(size_t len, int is_in_area)
 {
-    unsigned char *buf = malloc(len + GUARD);
+    void *area;
+    unsigned char *buf;
 
+    if (is_in_area && !coll_mem_alloc(&area, SHIFT + len + GUARD))
+        buf = (unsigned char *)area + SHIFT;
+    else
+        buf = malloc(len + GUARD);
     memset(buf, UNTOUCHED, len + GUARD);
     return buf;
+}
+
+static void release(unsigned char *buf)
+{
+    struct coll__area_place place;
+
+    if (coll__area_find(buf, 1, &place))
+        coll_mem_free(buf - SHIFT);
+    else
+        free(buf);
 }
 
 /* One buffer for both: the smaller one is this rank's part of the other. */
@@ -43,7 +62,8 @@ static void init_in_place(struct work *w, int rank)
 
     w->in = w->out = w->room =
         alloc((w->out_at.len > w->in_at.len ? w->out_at.len : w->in_at.len) *
-              size);
+              size,
+              work_in_areas);
     if (has_parts(&w->out_at, &w->op, 1))
         w->in += w->out_at.displs[rank] * size;
     if (has_parts(&w->in_at, &w->op, 0))
@@ -80,8 +100,8 @@ void work_init(struct work *w, const struct oracle_op *op, int rank,
     if (w->is_in_place) {
         init_in_place(w, rank);
     } else {
-        w->in = alloc(w->in_at.len * size);
-        w->out = alloc(w->out_len);
+        w->in = alloc(w->in_at.len * size, work_in_areas & WORK_IN);
+        w->out = alloc(w->out_len, work_in_areas & WORK_OUT);
     }
     oracle_fill(op, rank, &w->in_at, w->in);
 }
@@ -89,11 +109,11 @@ void work_init(struct work *w, const struct oracle_op *op, int rank,
 void work_fini(struct work *w)
 {
     if (w->is_in_place) {
-        free(w->room);
+        release(w->room);
         return;
     }
-    free(w->in);
-    free(w->out);
+    release(w->in);
+    release(w->out);
 }
 
 /* ---- the check ----------------------------------------------------------- */

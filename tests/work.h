@@ -15,6 +15,10 @@ struct work {
     int is_in_place, are_packed;
 };
 
+/* Whose buffers come by coll_mem_alloc(), bits of: */
+enum { WORK_IN = 1, WORK_OUT = 2 };
+extern int work_in_areas;
+
 /* Make and fill the buffers; in place is this rank's own choice, taken where
  * the collective can. */
 void work_init(struct work *w, const struct oracle_op *op, int rank,
