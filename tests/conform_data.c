@@ -4,7 +4,6 @@
 #include "lib/device/area.h"
 #include "lib/util/util.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +23,8 @@ void *conform_alloc(size_t len)
         coll_mem_alloc(&area, len + BEFORE) == COLL_OK)
         return (unsigned char *)area + BEFORE;
     bytes = calloc(1, len + 1);
-    ck_assert_ptr_nonnull(bytes);
+    if (!bytes)
+        abort();
     return bytes;
 }
 
@@ -36,8 +36,9 @@ void conform_free(void *bytes)
         free(bytes);
         return;
     }
-    ck_assert_int_eq(place.off, AREA_HEAD + BEFORE);
-    ck_assert_int_eq(coll_mem_free((unsigned char *)bytes - BEFORE), COLL_OK);
+    if (place.off != AREA_HEAD + BEFORE ||
+        coll_mem_free((unsigned char *)bytes - BEFORE))
+        abort();
 }
 
 /* ---- payloads ----------------------------------------------------------- */
