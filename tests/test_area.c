@@ -104,14 +104,17 @@ END_TEST
 
 START_TEST(a_limit_is_named)
 {
-    struct rlimit few = {3, 3}, small = {64 * KIB, 64 * KIB};
+    struct rlimit few = {.rlim_cur = 3}, small = {64 * KIB, 64 * KIB}, was;
     void *ptr;
 
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &was), 0);
+    few.rlim_max = was.rlim_max;
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
     ck_fails(coll_mem_alloc(&ptr, MIB), COLL_ERR_SYSTEM, "ulimit -f");
     ck_assert_int_eq(n_mapped(), 0);
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
     ck_fails(coll_mem_alloc(&ptr, 1), COLL_ERR_SYSTEM, "ulimit -n");
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &was), 0); /* a sanitizer's end */
 }
 END_TEST
 
