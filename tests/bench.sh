@@ -58,6 +58,8 @@ for program in broadcast_bw broadcast_lat allgather_bw allgather_lat allreduce_b
     right 1 3 $program -b 4K -e 64K -f 4 -n 3 -w 0
 done
 right 1 1 barrier_lat -n 3
+right 3 3 allreduce_bw -b 4K -e 64K -f 4 -n 3 --mem alloc
+right 2 2 broadcast_bw -b 64K -e 256K -f 4 -n 9 --vary-buffers --mem alloc
 benchmarks/allreduce_bw -b 8 -e 16 -n 2 > "$out" 2> "$err" || fail "a table"
 grep -q '^# .*libcoll.*1 rank on 1 host' "$out" || fail "no word of what is measured"
 [ "$(grep -vc '^#' "$out")" = 2 ] || fail "not two rows in the table"
@@ -70,6 +72,7 @@ benchmarks/plan/plan_build -r 1,5,64 --json > "$out" 2> "$err" || fail "plan_bui
 pattern='^{"ranks":64,"collective":"allreduce","algorithm":"ring","steps":[0-9]*,'
 grep -q "$pattern\"median_ms\":[0-9.]*,\"max_ms\":[0-9.]*,\"bytes_per_step\":" "$out" ||
     fail "plan_build lacks the ring"
+refused 2 '--mem must be malloc or alloc' allreduce_bw --mem shared
 refused 2 "'8 ' is no size" allreduce_bw -b '8 '
 refused 2 'no list of ranks' plan/plan_build -r 5:6
 refused 2 'no number from 1' plan/plan_build -r 0

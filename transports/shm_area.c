@@ -23,7 +23,8 @@ static struct shm_area **bucket_of(struct shm *shm, const unsigned char *name)
     return &shm->areas[name[0] % SHM_AREA_BUCKETS];
 }
 
-static int is_being_read(const struct shm *shm, const struct coll__area_map *map)
+static int is_being_read(const struct shm *shm,
+                         const struct coll__area_map *map)
 {
     for (int i = 0; i < shm->local_size; i++)
         if (shm->in[i].area == map)

@@ -8,7 +8,7 @@ int coll_mem_alloc(void **ptr, size_t bytes)
 {
     if (!ptr) {
         log_error("mem", "coll_mem_alloc: ptr is NULL; pass where the address "
-                  "of the memory shall go");
+                         "of the memory shall go");
         return COLL_ERR_INVALID;
     }
     return coll__area_alloc(ptr, bytes);

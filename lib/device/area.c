@@ -209,8 +209,8 @@ static int make_file(struct area *area)
     if (coll__set_file_len(area->fd, area->len) ||
         fcntl(area->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
         goto fail;
-    map = mmap(NULL, area->len, PROT_READ | PROT_WRITE, MAP_SHARED, area->fd,
-               0);
+    map =
+        mmap(NULL, area->len, PROT_READ | PROT_WRITE, MAP_SHARED, area->fd, 0);
     if (map == MAP_FAILED)
         goto fail;
     if (area->len >= HUGE_PAGE)
@@ -258,8 +258,8 @@ int coll__area_alloc(void **ptr, size_t len)
 {
     struct area *area;
     uintptr_t start;
-    int err = len > PTRDIFF_MAX - 2 * HUGE_PAGE ? ENOMEM
-                                                : make_area(len, &area);
+    int err =
+        len > PTRDIFF_MAX - 2 * HUGE_PAGE ? ENOMEM : make_area(len, &area);
 
     if (err)
         return cannot(len, err);
@@ -284,8 +284,10 @@ int coll__area_free(void *ptr)
     area = take_out((uintptr_t)ptr);
     pthread_mutex_unlock(&lock);
     if (!area) {
-        log_error("mem", "coll_mem_free: %p is not the start of an allocation; "
-                  "pass what coll_mem_alloc() gave, once", ptr);
+        log_error("mem",
+                  "coll_mem_free: %p is not the start of an allocation; "
+                  "pass what coll_mem_alloc() gave, once",
+                  ptr);
         return COLL_ERR_INVALID;
     }
     if (area->pid == (int)getpid()) {

@@ -29,8 +29,8 @@ struct coll__area_head {
 /* Where a span lies, for another process; plain bytes. */
 struct coll__area_place {
     unsigned char name[AREA_NAME_BYTES];
-    uint64_t off; /* from the beginning of the file */
-    int32_t fd;   /* in the owner */
+    uint64_t off;  /* from the beginning of the file */
+    int32_t fd;    /* in the owner */
     uint32_t zero; /* so that no byte is unset */
 };
 

@@ -35,8 +35,10 @@ static struct coll__area_map *maps; /* under the lock */
 static int cannot_open(int pid, const char *path, int err)
 {
     if (err == ENOENT || err == ESRCH) {
-        log_error("mem", "process %d has freed memory that was to be read, or "
-                  "ended; keep a buffer until its operation is done", pid);
+        log_error("mem",
+                  "process %d has freed memory that was to be read, or "
+                  "ended; keep a buffer until its operation is done",
+                  pid);
         return COLL_ERR_PEER;
     }
     log_error("mem", "cannot open %s, memory of process %d: %s; %s", path, pid,
@@ -50,8 +52,10 @@ static int cannot_open(int pid, const char *path, int err)
 
 static int cannot_map(int pid, size_t len, int err)
 {
-    log_error("mem", "cannot map %zu bytes of process %d: %s; raise ulimit -v, "
-              "or set COLL_MEM_MIN=1G", len, pid, strerror(err));
+    log_error("mem",
+              "cannot map %zu bytes of process %d: %s; raise ulimit -v, "
+              "or set COLL_MEM_MIN=1G",
+              len, pid, strerror(err));
     return err == ENOMEM ? COLL_ERR_NOMEM : COLL_ERR_SYSTEM;
 }
 
@@ -153,9 +157,10 @@ const unsigned char *coll__area_at(const struct coll__area_map *map,
                                    uint64_t off, size_t len)
 {
     if (off < AREA_HEAD || off > map->len || len > map->len - off) {
-        log_error("mem", "%zu bytes at %llu are not within the %zu bytes that "
-                  "they were said to be in; this is a bug in libcoll", len,
-                  (unsigned long long)off, map->len);
+        log_error("mem",
+                  "%zu bytes at %llu are not within the %zu bytes that "
+                  "they were said to be in; this is a bug in libcoll",
+                  len, (unsigned long long)off, map->len);
         return NULL;
     }
     return (const unsigned char *)map->head + off;
