@@ -37,7 +37,8 @@ static double cost(const struct coll__problem *pb)
 {
     double n = (double)coll__mean_part(pb, BUF_OUT);
 
-    return (pb->nranks - 1) * coll__cost_ring(pb->view, n);
+    return (pb->nranks - 1) * coll__cost_ring(pb->view, n) +
+           coll__cost_ring_fill(pb->view, n);
 }
 
 const struct coll__algo coll__algo_allgather_ring = {

@@ -43,7 +43,8 @@ static double cost(const struct coll__problem *pb)
     double share = (double)coll__problem_bytes(pb) / pb->nranks;
 
     return rounds * (coll__cost_ring_reduced(pb->view, share) +
-                     coll__cost_ring(pb->view, share));
+                     coll__cost_ring(pb->view, share)) +
+           coll__cost_ring_fill(pb->view, share);
 }
 
 const struct coll__algo coll__algo_allreduce_ring = {

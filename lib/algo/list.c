@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* list.c - the algorithms there are. */
+/* list.c - the algorithms there are.  Of those with the same price the first one
+ * is taken: the simpler one. */
 #include "lib/algo/algo.h"
 
 #include <string.h>
 
 #define COLL_ALGO_MAP(X)             \
+    X(allreduce_one_shot)            \
     X(allreduce_ring)                \
     X(allreduce_recursive_doubling)  \
     X(allreduce_binomial)            \
-    X(allreduce_one_shot)            \
     X(allreduce_two_shot)            \
     X(allreduce_rabenseifner)        \
     X(allreduce_knomial)             \
@@ -33,10 +34,10 @@
     X(broadcast_double_tree)         \
     X(broadcast_scatter_allgather)   \
     X(broadcast_hierarchical)        \
+    X(allgather_direct)              \
     X(allgather_ring)                \
     X(allgather_bruck)               \
     X(allgather_recursive_doubling)  \
-    X(allgather_direct)              \
     X(allgather_pat)                 \
     X(allgather_hierarchical)        \
     X(alltoall_direct)               \

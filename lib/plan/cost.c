@@ -87,6 +87,14 @@ double coll__cost_ring(const struct coll__view *view, double n)
                       k * coll__cost_ring_next(view, n / k));
 }
 
+double coll__cost_ring_fill(const struct coll__view *view, double n)
+{
+    double k = coll__pieces(view, n), next = coll__cost_ring_next(view, n / k);
+    double first = mean_edge(view, n / k);
+
+    return k * next > first && first > next ? first - next : 0;
+}
+
 double coll__cost_ring_reduced(const struct coll__view *view, double n)
 {
     double k = coll__pieces(view, n), work = coll__cost_work(view, n / k);

@@ -140,10 +140,12 @@ static int can_be_forced(const struct coll__problem *pb, const char *forced)
     return 0;
 }
 
+/* Prices that differ by their rounding alone are the same. */
 static int comes_before(const struct coll__candidate *a,
                         const struct coll__candidate *b)
 {
-    return !a->refusal && (b->refusal || a->seconds < b->seconds);
+    return !a->refusal &&
+           (b->refusal || a->seconds < b->seconds * (1 - 1e-9));
 }
 
 /* Insert into the sorted list, which keeps its first `max`; the new length. */

@@ -123,6 +123,9 @@ double coll__cost_shift(const struct coll__view *view, int distance, double n);
  * each other, so the mean of the links counts, or the slowest one's bytes. */
 double coll__cost_ring(const struct coll__view *view, double n);
 
+/* And once for all rounds of it: what the first piece takes longer. */
+double coll__cost_ring_fill(const struct coll__view *view, double n);
+
 /* The same where each rank reduces what it gets before it passes it on. */
 double coll__cost_ring_reduced(const struct coll__view *view, double n);
 
