@@ -23,16 +23,6 @@ const struct coll__transport *coll__transport_find(const char *name)
     return NULL;
 }
 
-int coll__xfer_fits(struct coll__xfer *xfer, const struct coll__head *head,
-                    uint64_t len)
-{
-    if (len == xfer->len && !memcmp(head, &xfer->head, sizeof(*head)))
-        return 1;
-    xfer->got = *head;
-    xfer->got_len = len;
-    return 0;
-}
-
 int coll__no_put(struct coll__tp *tp, struct coll__xfer *xfer)
 {
     (void)tp;

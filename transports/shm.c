@@ -120,29 +120,6 @@ static void shm_recv(struct coll__tp *tp, struct coll__xfer *xfer)
         activate_in(shm, in);
 }
 
-/* At once, or not at all: only where nothing is queued before it. */
-static int shm_put(struct coll__tp *tp, struct coll__xfer *xfer)
-{
-    struct shm *shm = (struct shm *)tp;
-    struct shm_out *out = &shm->out[shm->local_of[xfer->peer]];
-
-    xfer->done = 0;
-    return !out->first && shm__push(shm, out, xfer) != SHM_NOTHING;
-}
-
-static int shm_take(struct coll__tp *tp, struct coll__xfer *xfer)
-{
-    struct shm *shm = (struct shm *)tp;
-    struct shm_in *in = &shm->in[shm->local_of[xfer->peer]];
-
-    xfer->done = 0;
-    xfer->status = COLL_IN_PROGRESS;
-    if (!in->first && shm__pull(shm, in, xfer) &&
-        xfer->status == COLL_IN_PROGRESS)
-        xfer->status = COLL_OK;
-    return xfer->status;
-}
-
 static int shm_poll(struct coll__tp *tp)
 {
     struct shm *shm = (struct shm *)tp;
@@ -205,8 +182,8 @@ const struct coll__transport coll__transport_shm = {
     .reaches = shm_reaches,
     .send = shm_send,
     .recv = shm_recv,
-    .put = shm_put,
-    .take = shm_take,
+    .put = shm__put,
+    .take = shm__take,
     .poll = shm_poll,
     .peek = shm_peek,
 };

@@ -36,6 +36,7 @@
 #include "lib/util/util.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 #define SHM_LINE 128 /* two cache lines, since processors fetch pairs of them */
 #define SHM_INLINE (SHM_LINE - sizeof(uint64_t) - 8 - sizeof(struct coll__head))
@@ -146,6 +147,25 @@ static inline size_t shm_in_slot(const struct shm *shm,
     return min_size(left, shm->slot);
 }
 
+/* Copy n bytes, a line's payload at most, without a call. */
+static inline void shm_copy_inline(void *dst, const void *src, size_t n)
+{
+    unsigned char *to = dst;
+    const unsigned char *from = src;
+
+    if (n >= 8) {
+        for (size_t at = 0; at + 8 < n; at += 8)
+            memcpy(to + at, from + at, 8);
+        memcpy(to + n - 8, from + n - 8, 8);
+    } else if (n >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + n - 4, from + n - 4, 4);
+    } else {
+        for (size_t at = 0; at < n; at++)
+            to[at] = from[at];
+    }
+}
+
 /* ---- shm_segment.c: opening and closing ---------------------------------- */
 
 int shm__open(const struct coll__tp_env *env, struct coll__tp **tp);
@@ -163,6 +183,9 @@ enum shm_pushed {
 /* Write as much of a message as can be now. */
 enum shm_pushed shm__push(struct shm *shm, struct shm_out *out, struct coll__xfer *xfer);
 
+/* transport.h's put(), for messages that fit a slot. */
+int shm__put(struct coll__tp *tp, struct coll__xfer *xfer);
+
 /* Learn which lines are free again; messages that were fetched are done.
  * Returns how many lines. */
 int shm__reclaim(struct shm *shm, struct shm_out *out);
@@ -179,6 +202,9 @@ void shm__withdraw(const struct shm *shm, struct shm_out *out);
 /* Take the next line of a message, or a part of what it names; 0 while none has
  * come. */
 int shm__pull(struct shm *shm, struct shm_in *in, struct coll__xfer *xfer);
+
+/* transport.h's take(). */
+int shm__take(struct coll__tp *tp, struct coll__xfer *xfer);
 
 /* ---- shm_area.c: reading in place ------------------------------------------ */
 

@@ -9,6 +9,12 @@
 
 #define NEAR_BYTES 4096 /* stay in the first cache */
 
+/* The line that comes next. */
+static struct shm_line *next_line(const struct shm *shm, const struct shm_in *in)
+{
+    return &in->channel->lines[in->next & (shm->n_lines - 1)];
+}
+
 static int is_there(const struct shm_in *in, const struct shm_line *line)
 {
     return atomic_load_explicit(&line->full, memory_order_acquire) ==
@@ -136,7 +142,7 @@ static int pull_offer(struct shm *shm, struct shm_in *in,
 int shm__pull(struct shm *shm, struct shm_in *in, struct coll__xfer *xfer)
 {
     uint64_t index = in->next & (shm->n_lines - 1);
-    struct shm_line *line = &in->channel->lines[index];
+    struct shm_line *line = next_line(shm, in);
     size_t n;
 
     if (!is_there(in, line))
@@ -160,10 +166,27 @@ int shm__pull(struct shm *shm, struct shm_in *in, struct coll__xfer *xfer)
         break;
     default:
         n = xfer->len;
-        if (n)
-            combine(xfer, xfer->buf, line->bytes, n);
+        if (xfer->reduce && n)
+            xfer->reduce(xfer->buf, xfer->with, line->bytes, n);
+        else
+            shm_copy_inline(xfer->buf, line->bytes, n);
     }
     pass_line(in);
     xfer->done += n;
     return 1;
+}
+
+int shm__take(struct coll__tp *tp, struct coll__xfer *xfer)
+{
+    struct shm *shm = (struct shm *)tp;
+    struct shm_in *in = &shm->in[shm->local_of[xfer->peer]];
+
+    if (in->first || !is_there(in, next_line(shm, in)))
+        return COLL_IN_PROGRESS;
+    xfer->done = 0;
+    xfer->status = COLL_IN_PROGRESS;
+    shm__pull(shm, in, xfer);
+    if (xfer->status == COLL_IN_PROGRESS)
+        xfer->status = COLL_OK;
+    return xfer->status;
 }

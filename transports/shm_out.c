@@ -184,7 +184,7 @@ static void push_small(const struct shm *shm, struct shm_out *out,
     if (where == SHM_SLOT)
         memcpy(out->slots + index * shm->slot, xfer->buf, xfer->len);
     else if (xfer->len)
-        memcpy(line->bytes, xfer->buf, xfer->len);
+        shm_copy_inline(line->bytes, xfer->buf, xfer->len);
     write_line(out, line, xfer, where);
     xfer->done = xfer->len;
 }
@@ -266,4 +266,15 @@ enum shm_pushed shm__push(struct shm *shm, struct shm_out *out,
     if (xfer->done == 0 && push_offer(shm, out, xfer))
         return SHM_OFFERED;
     return push_cell(shm, out, xfer);
+}
+
+int shm__put(struct coll__tp *tp, struct coll__xfer *xfer)
+{
+    struct shm *shm = (struct shm *)tp;
+    struct shm_out *out = &shm->out[shm->local_of[xfer->peer]];
+
+    if (out->first || !has_line(shm, out)) /* nothing may be queued before it */
+        return 0;
+    push_small(shm, out, xfer);
+    return 1;
 }

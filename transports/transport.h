@@ -19,6 +19,8 @@
 #include "lib/topo/peer.h"
 #include "lib/trace/head.h"
 
+#include <string.h>
+
 /* One message under way.  The caller's storage, untouched by the caller while
  * status is COLL_IN_PROGRESS. */
 struct coll__xfer {
@@ -124,7 +126,14 @@ const struct coll__transport *coll__transport_find(const char *name);
 
 /* Say whether a message with this head and length is what xfer waits for; if
  * not, record what came in xfer->got. */
-int coll__xfer_fits(struct coll__xfer *xfer, const struct coll__head *head,
-                    uint64_t len);
+static inline int coll__xfer_fits(struct coll__xfer *xfer,
+                                  const struct coll__head *head, uint64_t len)
+{
+    if (len == xfer->len && !memcmp(head, &xfer->head, sizeof(*head)))
+        return 1;
+    xfer->got = *head;
+    xfer->got_len = len;
+    return 0;
+}
 
 #endif
