@@ -23,6 +23,7 @@ extern "C" {
 
 #define PEER_SOCKET "COLL_COMPARE_SOCKET" /* variable: path of the socket */
 #define PEER_FOLDER "COLL_COMPARE_FOLDER" /* variable: where to meet */
+#define PEER_OWN_MEMORY "--own-memory"    /* argument: buffers by alloc() */
 #define PEER_MAGIC 0x70656572u
 
 enum { PEER_MAX_RANKS = 64, PEER_MAX_SAMPLES = 2000, PEER_MAX_BATCH = 256 };
@@ -53,6 +54,10 @@ struct peer_lib {
     const char *(*version)(void); /* after init */
     const char *(*error)(void);   /* of the last call that failed */
     peer_run *run[PEER_N_OPS];    /* NULL: it has no such operation */
+    /* Memory that the library prefers for buffers, aligned to a page; NULL: it
+     * does not care. */
+    void *(*alloc)(size_t len); /* NULL: error() has the reason */
+    void (*free)(void *memory);
 };
 extern const struct peer_lib peer_lib;
 

@@ -64,10 +64,21 @@ static int barrier(const float *in, float *out, size_t count, int root)
     return coll_barrier(comm, NULL);
 }
 
+static void *alloc(size_t len)
+{
+    void *memory;
+
+    return coll_mem_alloc(&memory, len) ? NULL : memory;
+}
+
+static void free_memory(void *memory) { coll_mem_free(memory); }
+
 const struct peer_lib peer_lib = {
     .init = init,
     .fini = fini,
     .version = version,
     .error = error,
     .run = {allreduce, broadcast, allgather, reduce_scatter, alltoall, barrier},
+    .alloc = alloc,
+    .free = free_memory,
 };

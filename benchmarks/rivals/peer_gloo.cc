@@ -200,4 +200,6 @@ const struct peer_lib peer_lib = {
     version,
     error,
     {allreduce, broadcast, allgather, nullptr, alltoall, barrier},
+    nullptr,
+    nullptr,
 };

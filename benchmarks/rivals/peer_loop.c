@@ -7,7 +7,8 @@
  * clock, every rank writes content that no earlier batch had, so that no cache
  * holds a result and nothing left over can pass for one.  The pairs are fresh
  * anonymous pages of this process, mapped and touched anew for each command:
- * the luck of one mapping does not last.  The root of a broadcast moves on
+ * the luck of one mapping does not last; or, on request, pages of the library's
+ * own allocator, touched as well.  The root of a broadcast moves on
  * from operation to operation, since a fixed one could run ahead of the others.
  */
 #include "benchmarks/rivals/peer.h"
@@ -35,7 +36,8 @@ struct peer {
     size_t in_stride, out_stride;
     struct peer_sample samples[PEER_MAX_SAMPLES];
     struct peer_reply reply;
-    int is_settled; /* on its core */
+    int is_settled;    /* on its core */
+    int is_own_memory; /* the library's allocator gives it */
 };
 
 static int64_t now(void)
@@ -66,6 +68,14 @@ static size_t memory_len(const struct peer *p)
     return (p->in_stride + p->out_stride) * (size_t)p->command.batch + PAGE;
 }
 
+static void *get_pages(size_t len)
+{
+    void *pages = mmap(NULL, len, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    return pages == MAP_FAILED ? NULL : pages;
+}
+
 static int map(struct peer *p)
 {
     size_t len;
@@ -73,12 +83,19 @@ static int map(struct peer *p)
     p->in_stride = stride(peer_in_len(&p->base) * sizeof(float));
     p->out_stride = stride(peer_out_len(&p->base) * sizeof(float));
     len = memory_len(p);
-    p->memory = mmap(NULL, len, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p->memory == MAP_FAILED)
+    p->memory = p->is_own_memory ? peer_lib.alloc(len) : get_pages(len);
+    if (!p->memory)
         return -1;
     memset(p->memory, 0x55, len); /* every page is there and this rank's */
     return 0;
+}
+
+static void unmap(struct peer *p)
+{
+    if (p->is_own_memory)
+        peer_lib.free(p->memory);
+    else
+        munmap(p->memory, memory_len(p));
 }
 
 static float *in_of(const struct peer *p, int k)
@@ -227,12 +244,13 @@ static void measure(struct peer *p)
                            .count = peer_count(op, p->command.bytes, p->ranks)};
     settle(p);
     if (map(p)) {
-        fail(p, "not enough memory; choose smaller --sizes");
+        fail(p, p->is_own_memory ? peer_lib.error()
+                                 : "not enough memory; choose smaller --sizes");
         return;
     }
     if (run_samples(p))
         fail(p, peer_lib.error());
-    munmap(p->memory, memory_len(p));
+    unmap(p);
 }
 
 static int transfer(int fd, void *at, size_t len, int is_write)
@@ -331,6 +349,12 @@ int main(int argc, char **argv)
     if (peer_lib.init(&argc, &argv, &p.rank, &p.ranks)) {
         fprintf(stderr, "cannot join the job: %s\n", peer_lib.error());
         return 1;
+    }
+    p.is_own_memory = argc > 1 && !strcmp(argv[1], PEER_OWN_MEMORY);
+    if (p.is_own_memory && !peer_lib.alloc) {
+        fprintf(stderr, "this library has no allocator; leave out %s\n",
+                PEER_OWN_MEMORY);
+        return 2;
     }
     if (p.ranks > PEER_MAX_RANKS || greet(&p)) {
         fprintf(stderr, "compare does not answer\n");
