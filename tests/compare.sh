@@ -39,6 +39,8 @@ run 0 $small -s 8,1K --json "$json" --gate 0
 [ "$(grep -c '^    2 [a-z_]* ' "$out")" = 11 ] || fail "not 11 rows"
 grep '"wrong":' "$json" | grep -qv '"wrong": 0,' && fail "wrong results"
 [ "$(grep -c '"libcoll": {' "$json")" = 11 ] || fail "libcoll lacks a cell"
+[ "$(grep -c '"coll-mem": {' "$json")" = 11 ] || fail "coll-mem lacks a cell"
+grep '^ranks\|^    2 ' "$out" | grep '.\{150\}' && fail "rows are too wide"
 for key in cpu kernel transparent_huge_pages flag_exchange_ns rounds_us \
     yield_round_trip_ns copy_nt_GBps share_of_limit single_p99_us version; do
     grep -q "\"$key\": " "$json" || fail "no $key in the JSON"
@@ -53,6 +55,7 @@ fi
 if command -v gnuplot > /dev/null; then
     run 0 $small -s 8,1K -c barrier,alltoall --plot "$scratch/plot.svg"
     grep -q 'alltoall, 2 ranks' "$scratch/plot.svg" || fail "no plot"
+    grep -q 'coll-mem' "$scratch/plot.svg" && fail "a rival that is none"
 fi
 
 # ---- nothing but libcoll
@@ -64,6 +67,36 @@ grep -q 'mpich is absent: .*Debian: mpich' "$out" || fail "MPICH is not missed"
 grep -q 'no rival to compare with' "$out" || fail "it has a rival"
 run 1 $small -s 8 -c barrier --only libcoll --plot "$scratch/plot.svg"
 grep -q 'gnuplot was not found' "$err" || fail "gnuplot is not missed"
+
+# ---- libcoll's own memory: no rival, but verified, and libcoll's to answer for
+run 0 $small -s 8,1M --only coll-mem --json "$json" --gate 1e6
+grep -q 'no rival to compare with' "$out" || fail "coll-mem is a rival"
+[ "$(grep -c '"best_rival": null' "$json")" = 11 ] || fail "it is the best one"
+[ "$(grep -c '"coll-mem": {' "$json")" = 11 ] || fail "coll-mem lacks a cell"
+grep -q 'compare_coll --own-memory"' "$json" || fail "it has other memory"
+[ "$(grep -c '"is_rival": false' "$json")" = 2 ] || fail "who is a rival?"
+grep -q '^    2 allreduce .*% *[0-9]*%' "$out" || fail "no share of the limit"
+mkdir "$scratch/own"
+cp "$build/$program" "$scratch/own/"
+printf '#!/bin/sh\nexec "%s" "$@"\n' "$build/tools/collrun" > "$scratch/own/collrun"
+program=$scratch/own/compare
+# own COMMAND: what stands in for compare_coll where it gets an argument
+own() {
+    printf '#!/bin/sh\n[ $# = 0 ] || exec %s\nexec "%s"\n' "$1" \
+        "$build/benchmarks/compare_coll" > "$scratch/own/compare_coll"
+    chmod +x "$scratch"/own/*
+}
+own "$build/tests/compare_fake"
+run 1 $small -s 1K -c allreduce --only coll-mem
+grep -q 'over 2 ranks: coll-mem has .* wrong elements' "$err" ||
+    fail "wrong results in coll-mem are not found"
+own "$build/tests/compare_fake \"\$@\""
+run 1 $small -s 1K -c allreduce --only coll-mem
+grep -q 'coll-mem with 2 ranks: .*this library has no allocator' "$err" ||
+    fail "memory from nowhere"
+grep -q '^    2 allreduce  *1K  *[0-9.]*  *n/a ' "$out" || fail "libcoll is gone"
+run 0 $small -s 1K -c allreduce --only libcoll
+program=benchmarks/compare
 
 # ---- a rival that misbehaves, in the place of Open MPI
 printf '#!/bin/sh\nexec "%s" -n 2 "%s"\n' "$build/tools/collrun" \
@@ -120,7 +153,7 @@ refused 2 "'1' is no number of ranks" --ranks 1
 refused 2 "'3x' is no size" --sizes 8,3x
 refused 2 "'2' is no size" --sizes 2
 refused 2 "there is no collective 'gather'" --collectives gather
-refused 2 'there are: libcoll, openmpi' --only lam
+refused 2 'there are: libcoll, coll-mem, openmpi' --only lam
 refused 2 'is no ratio' --gate high
 refused 2 'is no number of rounds' --rounds 0
 refused 2 'is no time' --time -1

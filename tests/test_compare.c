@@ -349,6 +349,8 @@ START_TEST(a_library_is_bound_only_when_each_rank_has_a_core)
             n++;
         sprintf(wanted, "%d", ranks);
         ck_assert_str_eq(line[0], "launcher");
+        if (form->options[0])
+            ck_assert_str_eq(line[--n], form->options[0]);
         ck_assert_str_eq(line[n - 3], "-n");
         ck_assert_str_eq(line[n - 2], wanted);
         ck_assert_str_eq(line[n - 1], "peer");
@@ -357,6 +359,24 @@ START_TEST(a_library_is_bound_only_when_each_rank_has_a_core)
         for (int i = 0; form->settings[i]; i++)
             ck_assert(has_word(line, form->settings[i]));
     }
+}
+END_TEST
+
+START_TEST(own_memory_is_asked_for_by_libcoll_alone)
+{
+    int n_asking = 0;
+
+    ck_assert(forms[0].is_own && !forms[0].options[0]);
+    for (int f = 0; f < N_FORMS; f++) {
+        int is_asking = forms[f].options[0] &&
+                        !strcmp(forms[f].options[0], PEER_OWN_MEMORY);
+
+        ck_assert_int_eq(forms[f].is_own,
+                         !strcmp(forms[f].program, forms[0].program));
+        ck_assert(forms[f].is_own || !is_asking);
+        n_asking += is_asking;
+    }
+    ck_assert_int_eq(n_asking, 1);
 }
 END_TEST
 
@@ -382,6 +402,7 @@ int main(void)
     tcase_add_test(rest, medians_of_odd_and_even_numbers);
     tcase_add_loop_test(rest, a_library_is_bound_only_when_each_rank_has_a_core,
                         0, N_FORMS);
+    tcase_add_test(rest, own_memory_is_asked_for_by_libcoll_alone);
     tcase_set_timeout(rest, 60);
     suite_add_tcase(suite, data);
     suite_add_tcase(suite, rest);

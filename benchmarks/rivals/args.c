@@ -59,8 +59,9 @@ static const char help[] =
     "                        reduce_scatter, alltoall, barrier (default all)\n"
     "  -s, --sizes LIST      bytes (default 8,64,1K,8K,32K,256K,1M,4M,16M,\n"
     "                        64M; --quick: 8,1K,32K,256K,1M,16M,64M)\n"
-    "  -l, --only LIST       of openmpi, openmpi-sm, openmpi-ucx, mpich and\n"
-    "                        gloo; libcoll always takes part (default all)\n"
+    "  -l, --only LIST       of coll-mem, openmpi, openmpi-sm, openmpi-ucx,\n"
+    "                        mpich and gloo (default all); libcoll takes\n"
+    "                        part always\n"
     "  -r, --rounds N        rounds a cell, 25 at most (default 7; --quick 3)\n"
     "  -t, --time SECONDS    of samples, a library and round (default 0.1;\n"
     "                        --quick: 0.03)\n"
@@ -85,6 +86,9 @@ static const char help[] =
     "and the best rival's.\n"
     "limit: the share of what the machine could do at best, by the bytes that\n"
     "must be read and written and the flags that must be seen.\n"
+    "coll-mem: libcoll again, with buffers from coll_mem_alloc(), not counting\n"
+    "a first sample, in which the ranks map each other's; mem-lim: its share of\n"
+    "the limit.  It is no rival: ratio and gate are of libcoll in private pages.\n"
     "p99: of single 8-byte operations and barriers, of libcoll.\n"
     "\n"
     "Open MPI runs as it is, with --mca coll_sm_priority 100, and with --mca\n"
@@ -187,8 +191,8 @@ static int take_form(const char *word, struct args *args)
     for (int f = 0; f < N_FORMS; f++)
         if (!strcmp(word, forms[f].name))
             return args->has_form[f] = 1, 0;
-    return bad("there is no library '%s'; there are: libcoll, openmpi, "
-               "openmpi-sm, openmpi-ucx, mpich, gloo",
+    return bad("there is no library '%s'; there are: libcoll, coll-mem, "
+               "openmpi, openmpi-sm, openmpi-ucx, mpich, gloo",
                word);
 }
 

@@ -133,12 +133,15 @@ static void keep_single(struct outcome *outcome)
     outcome->n_single = (int)n;
 }
 
-/* Small operations are also timed one by one, for the slowest of them. */
+/* Small operations are also timed one by one, for the slowest of them.  Memory
+ * of the library's own is fresh for each command too, and warmed up at any size:
+ * that the others open and map it is done once in the life of a buffer. */
 static void visit(struct cell *cell, struct job *job, struct outcome *outcome,
                   double seconds)
 {
+    int is_warmed = cell->bytes < 1 << 20 || job->form->options[0];
     struct peer_command batches = {.batch = outcome->batch,
-                                   .warm_up = cell->bytes < 1 << 20,
+                                   .warm_up = is_warmed,
                                    .min_samples = 1,
                                    .max_samples = PEER_MAX_SAMPLES,
                                    .seconds = seconds};
@@ -195,10 +198,10 @@ static void judge(struct cell *cell)
 
     for (int f = 0; f < N_FORMS; f++)
         summarise(&cell->outcomes[f]);
-    for (int f = 1; f < N_FORMS; f++) {
+    for (int f = 0; f < N_FORMS; f++) {
         struct outcome *o = &cell->outcomes[f];
 
-        if (o->status == MEASURED && !o->wrong &&
+        if (!forms[f].is_own && o->status == MEASURED && !o->wrong &&
             (!cell->best || o->median < cell->outcomes[cell->best].median))
             cell->best = f;
     }
@@ -215,7 +218,7 @@ static int is_hopeless(const struct cell *before, int f)
 {
     double fastest;
 
-    if (!f || !before || !(before->outcomes[0].median > 0))
+    if (forms[f].is_own || !before || !(before->outcomes[0].median > 0))
         return 0;
     fastest = before->outcomes[before->best].median;
     if (before->outcomes[0].median < fastest)

@@ -83,7 +83,7 @@ static void note_trouble(struct run *run, int f)
     memcpy(run->result.troubles[f], job->why, sizeof(job->why));
     say("%s with %d ranks: %s", forms[f].name, job->ranks, job->why);
     job->why[0] = '\0';
-    run->failed |= f == 0;
+    run->failed |= forms[f].is_own;
 }
 
 static void meet(struct run *run, int f)

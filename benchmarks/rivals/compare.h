@@ -21,7 +21,7 @@
 #include <sys/types.h>
 
 enum {
-    N_FORMS = 6,   /* libraries, or settings of one; 0 is libcoll */
+    N_FORMS = 7,   /* libraries, or settings of one; 0 is libcoll */
     MAX_LIST = 32, /* sizes or numbers of ranks */
     MAX_ROUNDS = 25,
     N_AREAS = 6, /* working sets at which bandwidth is measured */
@@ -63,6 +63,8 @@ struct form {
     const char *settings[10]; /* further arguments of the launcher */
     const char *bound[3];     /* also, when each rank has a core */
     const char *crowded[5];   /* also, when not */
+    const char *options[1];   /* the peer's */
+    int is_own;               /* libcoll's, no rival */
 };
 extern const struct form forms[N_FORMS];
 
@@ -161,7 +163,7 @@ struct cell {
     size_t bytes;
     int ranks, best; /* the fastest rival's form; 0: none */
     struct outcome outcomes[N_FORMS];
-    double ratio, spread; /* best rival / libcoll; the larger spread of both */
+    double ratio, spread; /* best rival / form 0; the larger spread of both */
     double limit;         /* s, filled in when the limits are known */
 };
 

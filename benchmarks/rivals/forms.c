@@ -14,6 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#define LIBCOLL                                                                \
+    .program = "compare_coll", .launchers = {"collrun"},                       \
+    .packages = "none: run make", .bound = {"--bind", "core"}, .is_own = 1
+
 #define OPEN_MPI                                                               \
     .program = "compare_openmpi", .launchers = {"mpirun.openmpi", "mpirun"},   \
     .packages = "openmpi-bin libopenmpi-dev", .bound = {"--bind-to", "core"},  \
@@ -23,10 +27,13 @@ const struct form forms[N_FORMS] = {
     {
         .name = "libcoll",
         .title = "libcoll",
-        .program = "compare_coll",
-        .launchers = {"collrun"},
-        .packages = "none: run make",
-        .bound = {"--bind", "core"},
+        LIBCOLL,
+    },
+    {
+        .name = "coll-mem",
+        .title = "libcoll, buffers from coll_mem_alloc",
+        LIBCOLL,
+        .options = {PEER_OWN_MEMORY},
     },
     {
         .name = "openmpi",
@@ -168,4 +175,5 @@ void form_line(const struct form *form, const struct place *place, int ranks,
     else
         ADD(form->crowded);
     ADD(end);
+    ADD(form->options);
 }

@@ -58,8 +58,9 @@ static json_t *of_libraries(const struct result *r)
     json_t *all = json_array();
 
     for (int f = 0; f < N_FORMS; f++) {
-        json_t *one = json_pack("{s:s, s:s}", "name", forms[f].name, "title",
-                                forms[f].title);
+        json_t *one =
+            json_pack("{s:s, s:s, s:b}", "name", forms[f].name, "title",
+                      forms[f].title, "is_rival", !forms[f].is_own);
 
         json_object_set_new(one, "version",
                             r->versions[f][0] ? json_string(r->versions[f])

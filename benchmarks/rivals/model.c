@@ -12,8 +12,9 @@
  *
  * over the bytes that all cores together read and write a second, in the better
  * of the two ways of storing, when they add (allreduce, reduce_scatter) or copy
- * buffers of that size.  No transport between processes reaches this: one that
- * goes through shared memory writes and reads everything once more.
+ * buffers of that size.  No transport between processes reaches this with
+ * memory of any kind: one that goes through shared memory writes and reads
+ * everything once more, unless the buffers lie there (coll_mem_alloc).
  *
  * Latency.  No rank can leave before it has seen the flags of all others, which
  * takes as long as an exchange of flags between two cores; a broadcast needs

@@ -60,27 +60,29 @@ static void write_points(const struct result *r, int ranks, int op, int f,
 static void write_panel(const struct result *r, int ranks, int op,
                         int is_labelled, FILE *to)
 {
-    static const char *const colors[N_FORMS] = {
-        "black", "#1f77b4", "#2ca02c", "#9467bd", "#d62728", "#8c8c8c"};
+    static const char *const colors[N_FORMS] = {"black",   "black",   "#1f77b4",
+                                                "#2ca02c", "#9467bd", "#d62728",
+                                                "#8c8c8c"};
 
     fprintf(to, "set title \"%s, %d ranks\" noenhanced\n", op_names[op], ranks);
     fprintf(to, "set ylabel '%s'\nset key %s\n",
             is_labelled ? "rival / libcoll" : "", is_labelled ? "on" : "off");
     if (op == PEER_BARRIER)
-        fputs("unset logscale x\nset xrange [0:6]\nset format x ''\n", to);
+        fprintf(to, "unset logscale x\nset xrange [0:%d]\nset format x ''\n",
+                N_FORMS);
     else
         fputs("set logscale x 2\nset xrange [4:*]\nset format x '%.0b%B'\n",
               to);
     fputs("plot 1 with lines lc rgb 'black' lw 2 notitle", to);
-    for (int f = 1; f < N_FORMS; f++)
-        if (has_rival(r, ranks, op, f))
+    for (int f = 0; f < N_FORMS; f++)
+        if (!forms[f].is_own && has_rival(r, ranks, op, f))
             fprintf(to,
                     ", '-' with linespoints lw 1.5 lc rgb '%s' pt 7 ps 0.5 "
                     "title \"%s\"",
                     colors[f], forms[f].name);
     fputc('\n', to);
-    for (int f = 1; f < N_FORMS; f++)
-        if (has_rival(r, ranks, op, f))
+    for (int f = 0; f < N_FORMS; f++)
+        if (!forms[f].is_own && has_rival(r, ranks, op, f))
             write_points(r, ranks, op, f, to);
 }
 

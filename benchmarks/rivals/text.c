@@ -5,8 +5,13 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const heads[N_FORMS] = {"libcoll",  "openmpi", "ompi-sm",
-                                           "ompi-ucx", "mpich",   "gloo"};
+/* Over a library's time, and over its share of the limit when it is our own. */
+static const struct {
+    const char *time, *limit;
+} heads[N_FORMS] = {{"libcoll", "limit"}, {"coll-mem", "mem-lim"},
+                    {"openmpi", ""},      {"ompi-sm", ""},
+                    {"ompi-ucx", ""},     {"mpich", ""},
+                    {"gloo", ""}};
 
 void text_bytes(size_t bytes, char text[16])
 {
@@ -37,9 +42,12 @@ static void print_columns(void)
 {
     printf("\n%5s %-14s %6s", "ranks", "collective", "bytes");
     for (int f = 0; f < N_FORMS; f++)
-        printf(" %10s", heads[f]);
-    printf("  %-11s %7s %7s %6s %9s\n", "best rival", "ratio", "spread",
-           "limit", "p99[us]");
+        printf(" %8s", heads[f].time);
+    printf("  %-11s %7s %7s", "best rival", "ratio", "spread");
+    for (int f = 0; f < N_FORMS; f++)
+        if (forms[f].is_own)
+            printf(" %7s", heads[f].limit);
+    printf(" %9s\n", "p99[us]");
 }
 
 void text_limits(const struct limits *limits)
@@ -81,7 +89,19 @@ static void print_outcome(const struct outcome *o)
     else
         snprintf(text, sizeof(text), o->median < 1e-3 ? "%.2f" : "%.0f",
                  o->median * 1e6);
-    printf(" %10s", text);
+    printf(" %8s", text);
+}
+
+static void print_shares(const struct cell *cell)
+{
+    for (int f = 0; f < N_FORMS; f++) {
+        double seconds = cell->outcomes[f].median;
+
+        if (forms[f].is_own && seconds > 0)
+            printf(" %6.0f%%", cell->limit / seconds * 100);
+        else if (forms[f].is_own)
+            printf(" %7s", "n/a");
+    }
 }
 
 void text_cell(const struct result *r, const struct cell *cell)
@@ -104,10 +124,7 @@ void text_cell(const struct result *r, const struct cell *cell)
         printf(" %6.0f%%", cell->spread * 100);
     else
         printf(" %7s", "-"); /* of one round there is none */
-    if (ours->median > 0)
-        printf(" %5.0f%%", cell->limit / ours->median * 100);
-    else
-        printf(" %6s", "n/a");
+    print_shares(cell);
     if (ours->p99 > 0)
         printf(" %9.1f", ours->p99 * 1e6);
     putchar('\n');
