@@ -87,7 +87,7 @@ static const char help[] =
     "limit: the share of what the machine could do at best, by the bytes that\n"
     "must be read and written and the flags that must be seen.\n"
     "coll-mem: libcoll again, with buffers from coll_mem_alloc(), not counting\n"
-    "a first sample, in which the ranks map each other's; mem-lim: its share of\n"
+    "the samples in which the ranks map each other's; mem-lim: its share of\n"
     "the limit.  It is no rival: ratio and gate are of libcoll in private pages.\n"
     "p99: of single 8-byte operations and barriers, of libcoll.\n"
     "\n"

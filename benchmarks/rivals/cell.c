@@ -135,13 +135,13 @@ static void keep_single(struct outcome *outcome)
 
 /* Small operations are also timed one by one, for the slowest of them.  Memory
  * of the library's own is fresh for each command too, and warmed up at any size:
- * that the others open and map it is done once in the life of a buffer. */
+ * that the others open and map it is done once in the life of a buffer.  Each
+ * rank's is, when each has been the root of a broadcast. */
 static void visit(struct cell *cell, struct job *job, struct outcome *outcome,
                   double seconds)
 {
-    int is_warmed = cell->bytes < 1 << 20 || job->form->options[0];
     struct peer_command batches = {.batch = outcome->batch,
-                                   .warm_up = is_warmed,
+                                   .warm_up = cell->bytes < 1 << 20,
                                    .min_samples = 1,
                                    .max_samples = PEER_MAX_SAMPLES,
                                    .seconds = seconds};
@@ -150,6 +150,10 @@ static void visit(struct cell *cell, struct job *job, struct outcome *outcome,
                                   .max_samples = PEER_MAX_SAMPLES,
                                   .seconds = seconds};
 
+    if (job->form->options[0])
+        batches.warm_up = cell->op == PEER_BROADCAST
+                              ? (cell->ranks - 1) / outcome->batch + 1
+                              : 1;
     if (ask(cell, job, outcome, batches))
         return;
     add_round(outcome);
