@@ -166,6 +166,18 @@ static inline void shm_copy_inline(void *dst, const void *src, size_t n)
     }
 }
 
+/* What was read and written before stays before what is read and written
+ * after, whatever it is: for offers, whose bytes are plain memory.  x86 keeps
+ * that order by itself, but for a store and a later load. */
+static inline void shm_keep_order(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __asm__ volatile("" ::: "memory");
+#else
+    atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
 /* ---- shm_segment.c: opening and closing ---------------------------------- */
 
 int shm__open(const struct coll__tp_env *env, struct coll__tp **tp);

@@ -76,7 +76,7 @@ static void store(struct shm *shm, struct coll__xfer *xfer, const void *from,
         cell = shm__cell_for(shm, xfer);
     if (cell)
         store_twice(xfer, cell, from, n);
-    else if (xfer->reduce)
+    else if (xfer->reduce || xfer->onward) /* read again, and soon */
         combine(xfer, to, from, n);
     else
         put_away(xfer, to, from, n);
@@ -116,7 +116,8 @@ static int read_in_place(struct shm *shm, struct shm_in *in,
 
 /* Take the next part of what the sender offers; the line is passed when that
  * was the last one.  A sender that fails takes its offers back before its
- * caller may touch the bytes again: what was fetched by then is whole. */
+ * caller may touch the bytes again: what was read by then is whole, and where
+ * there is nothing to be read any more the sender is what failed. */
 static int pull_offer(struct shm *shm, struct shm_in *in,
                       struct coll__xfer *xfer, const struct shm_line *line)
 {
@@ -127,7 +128,8 @@ static int pull_offer(struct shm *shm, struct shm_in *in,
         n = min_size(n, shm->cell); /* stays in the cache; others go on */
     rc = is_area ? read_in_place(shm, in, xfer, line, n)
                  : fetch(shm, in, xfer, line->address, n);
-    if (rc == COLL_OK && !is_there(in, line))
+    shm_keep_order();
+    if (!is_there(in, line))
         rc = COLL_ERR_PEER;
     xfer->done += n;
     if (rc || xfer->done == xfer->len)

@@ -252,6 +252,7 @@ void shm__withdraw(const struct shm *shm, struct shm_out *out)
         atomic_store_explicit(&out->channel->lines[index].full, 0,
                               memory_order_release);
     }
+    shm_keep_order(); /* the caller may touch the bytes now */
 }
 
 enum shm_pushed shm__push(struct shm *shm, struct shm_out *out,
