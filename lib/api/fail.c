@@ -142,7 +142,7 @@ int coll__comm_prog_failed(struct coll_comm *comm,
                            const struct coll_request *request, int status)
 {
     const struct coll__xfer *xfer = coll__prog_fault(request->prog);
-    const char *why = coll_last_error(); /* the transport's, of just now */
+    const char *why = coll_last_error(); /* most likely the transport's */
 
     if (!xfer)
         return coll__comm_fail(comm, status, "%s", coll_last_error());
@@ -150,9 +150,9 @@ int coll__comm_prog_failed(struct coll_comm *comm,
         return lost(comm, xfer->peer);
     if (status != COLL_ERR_MISMATCH)
         return coll__comm_fail(comm, status,
-                               "the transfer with rank %d failed: %s",
-                               xfer->peer,
-                               *why ? why : coll_strerror(status));
+                               "the transfer with rank %d failed: %s%s%s",
+                               xfer->peer, coll_strerror(status),
+                               *why ? "; last error: " : "", why);
     if (memcmp(&xfer->got, &xfer->head, sizeof(xfer->got)))
         return mismatch(comm, &request->head, xfer->peer, &xfer->got);
     return wrong_length(comm, request, xfer);

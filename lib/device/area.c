@@ -52,6 +52,17 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of who changes it */
 static _Atomic(struct table *) table;
 static _Atomic uint64_t changes;
 
+/* Nobody is amid a change while a process forks: the child, which has the thread
+ * alone that forked, could not wait for the others. */
+static void before_fork(void) { pthread_mutex_lock(&lock); }
+
+static void after_fork(void) { pthread_mutex_unlock(&lock); }
+
+static void prepare_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork);
+}
+
 /* ---- the table ------------------------------------------------------------- */
 
 static void copy_entry(struct entry *to, struct entry *from)
@@ -256,6 +267,7 @@ static int make_area(size_t bytes, struct area **out)
 
 int coll__area_alloc(void **ptr, size_t len)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct area *area;
     uintptr_t start;
     int err =
@@ -263,6 +275,7 @@ int coll__area_alloc(void **ptr, size_t len)
 
     if (err)
         return cannot(len, err);
+    pthread_once(&once, prepare_forks);
     start = (uintptr_t)area->head + AREA_HEAD;
     pthread_mutex_lock(&lock);
     err = insert(area, start, (uintptr_t)area->head + area->len);

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,12 +35,16 @@ static struct coll__area_map *maps; /* under the lock */
 
 static int cannot_open(int pid, const char *path, int err)
 {
+    if ((err == ENOENT || err == ESRCH) && kill(pid, 0) && errno == ESRCH) {
+        log_info("mem", "process %d has ended", pid);
+        return COLL_ERR_PEER;
+    }
     if (err == ENOENT || err == ESRCH) {
         log_error("mem",
-                  "process %d has freed memory that was to be read, or "
-                  "ended; keep a buffer until its operation is done",
+                  "process %d has freed memory that was to be read; keep a "
+                  "buffer until its operation is done",
                   pid);
-        return COLL_ERR_PEER;
+        return COLL_ERR_SYSTEM;
     }
     log_error("mem", "cannot open %s, memory of process %d: %s; %s", path, pid,
               strerror(err),
@@ -85,7 +90,7 @@ static int map_first(int pid, const struct coll__area_place *place,
 
     memcpy(map->name, place->name, sizeof(map->name));
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, place->fd);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return cannot_open(pid, path, errno);
     rc = map_fd(fd, pid, map);
