@@ -103,7 +103,9 @@ static void note_single_copy(char *note, size_t len)
     else
         snprintf(note, len, "single copy works here: messages of %zu bytes and more "
                  "that two ranks exchange are read straight from the sender's "
-                 "memory", coll__param_bytes(PARAM_CMA_MIN));
+                 "memory, in operations of %zu bytes at most",
+                 coll__param_bytes(PARAM_CMA_MIN),
+                 coll__param_bytes(PARAM_CMA_MAX));
 }
 
 int coll_transport_list(size_t index, struct coll_transport_info *info)

@@ -67,13 +67,14 @@ enum coll__param_kind {
       "auto: messages that two ranks of a host exchange are read straight "    \
       "from the sender's memory, where the kernel allows it")                  \
     X(CMA_MIN, PARAM_BYTES, "64K", NULL,                                       \
-      "messages of at least this many bytes are read that way")                \
+      "messages of at least this many bytes are read that way; of an "         \
+      "allgather that is not in place, 16 times as many")                      \
     X(CMA_MAX, PARAM_BYTES, "64M", NULL,                                       \
       "up to so many bytes that an operation reads and writes on all ranks of "\
       "a host, messages are read that way")                                    \
     X(MEM_MIN, PARAM_BYTES, "16K", NULL,                                       \
       "messages of at least this many bytes in memory of coll_mem_alloc() are " \
-      "read in place by ranks of the same host")                               \
+      "read in place by ranks of the same host, if they fit no slot")          \
     X(STREAM_MIN, PARAM_BYTES, "48M", NULL,                                    \
       "from so many bytes on that an operation reads and writes on all ranks " \
       "of a host, results are written past the caches")                        \
