@@ -165,8 +165,10 @@ static int get_buffers(struct bench *b)
     b->out_len = len * n_blocks(b, b->op->out);
     is_there = fits(b) && !allocate(b);
     if (!is_there)
-        say(b, "not enough memory for the buffers of all ranks; lower -e, or "
-               "start fewer ranks on this host");
+        say(b, b->args.is_shared && *coll_last_error()
+                   ? coll_last_error()
+                   : "not enough memory for the buffers of all ranks; lower "
+                     "-e, or start fewer ranks on this host");
     rc = explain(b, coll_allreduce(&is_there, &is_there, 1, COLL_I32, COLL_MIN,
                                    b->comm, NULL));
     return rc ? rc : is_there ? 0 : COLL_ERR_NOMEM;
