@@ -28,7 +28,6 @@
 #define PAGE 4096
 #define TOKEN_BYTES 32
 #define MAX_CELL ((size_t)16 << 20)
-#define MAX_CELLS 1024
 #define MAX_SLOT ((size_t)64 << 10)
 #define SLOT ((size_t)4 << 10)
 #define SLOT_OF_TWO ((size_t)32 << 10) /* no third rank gets the same bytes */

@@ -260,7 +260,7 @@ static int make_requests(void)
     return rc;
 }
 
-/* The first operation of that communicator that still runs, from note i on. */
+/* The first operation of that communicator that still runs. */
 static struct coll_request *first_running(const struct coll_comm *comm)
 {
     for (size_t i = 0; i < group.n; i++) {

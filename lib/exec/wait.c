@@ -2,9 +2,9 @@
 /* wait.c - spin, then yield, then nap.
  *
  * A yield takes one to five microseconds and gives the core to the rank that it
- * waits for, so ranks that share cores hardly spin; a wake-up across cores costs
- * ten times that, so naps come late, and they are bounded (1 ms) so that a
- * failure is noticed soon.
+ * waits for, so ranks that share cores do not spin at all, and look at the clock
+ * at every eighth yield; a wake-up across cores costs ten times that, so naps come
+ * late, and they are bounded (1 ms) so that a failure is noticed soon.
  */
 #include "lib/exec/wait.h"
 #include "lib/util/param.h"
