@@ -12,15 +12,17 @@
 #define COLL_TESTS_MARK_H
 
 #include <check.h>
+#include <stdatomic.h>
 
 static inline void mark(const char *file, int line)
 {
-    static char is_marked[1024]; /* a test begins in a fresh process */
+    static atomic_char is_marked[1024]; /* a test begins in a fresh process */
 
     if (line < (int)sizeof(is_marked)) {
-        if (is_marked[line])
+        /* of two threads that come first, both write it */
+        if (atomic_load_explicit(&is_marked[line], memory_order_relaxed))
             return;
-        is_marked[line] = 1;
+        atomic_store_explicit(&is_marked[line], 1, memory_order_relaxed);
     }
     _mark_point(file, line);
 }
