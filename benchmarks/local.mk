@@ -117,9 +117,9 @@ benchmarks_barrier_lat_CPPFLAGS = $(bench_lat) -DBENCH_OP=bench_barrier
 benchmarks_allreduce_repro_SOURCES = %D%/allreduce_repro.c
 
 EXTRA_DIST += %D%/NOTES.md \
-	%D%/results/2026-11-21-xeon-2-cores.json \
-	%D%/results/2026-11-21-xeon-2-cores.svg \
-	%D%/results/2026-11-21-xeon-2-cores.txt
+	%D%/results/2026-11-22-xeon-2-cores.json \
+	%D%/results/2026-11-22-xeon-2-cores.svg \
+	%D%/results/2026-11-22-xeon-2-cores.txt
 
 include %D%/plan/local.mk
 include %D%/rivals/local.mk
