@@ -19,7 +19,6 @@
 #define MIB ((size_t)1 << 20)
 #define MANY 3000
 #define IN_FLIGHT 84
-#define SCRIPT 60 /* messages of a random script */
 
 #if defined(__SANITIZE_THREAD__) /* gcc */
 #define IS_THREAD_SANITIZED 1
@@ -304,87 +303,6 @@ static void reach_far(struct rank *rank)
         conform_finish(rank, &sends[i], &recvs[i], 1, 7);
 }
 
-/* ---- random scripts ----------------------------------------------------- */
-
-/* The k-th message from src to dst: both of them know it by the seed. */
-struct line {
-    size_t count; /* of i32 */
-    int is_sum;
-};
-
-static uint32_t next_random(uint32_t *state)
-{
-    *state = *state * 1664525u + 1013904223u;
-    return *state >> 8;
-}
-
-static struct line line_of(unsigned seed, int src, int dst, int k)
-{
-    uint32_t x = seed * 7919u + (uint32_t)((src * 8 + dst) * SCRIPT + k);
-    uint32_t shape;
-
-    next_random(&x);
-    shape = next_random(&x) % 10;
-    return (struct line){.count = next_random(&x) % (shape < 5   ? 20
-                                                     : shape < 9 ? 20000
-                                                                 : 300000),
-                         .is_sum = next_random(&x) % 2};
-}
-
-struct script {
-    struct coll__xfer xfers[SCRIPT];
-    int n_posted;
-};
-
-static void post_line(struct rank *rank, struct script *script, int peer,
-                      int is_recv)
-{
-    int k = script->n_posted++;
-    struct line line = is_recv
-                           ? line_of((unsigned)rank->index, peer, rank->me, k)
-                           : line_of((unsigned)rank->index, rank->me, peer, k);
-
-    script->xfers[k] = (struct coll__xfer){
-        .peer = peer,
-        .may_fetch = 1,
-        .reduce = line.is_sum ? conform_sum_i32 : NULL};
-    conform_post_elements(rank, &script->xfers[k], line.count, is_recv,
-                          (unsigned)k);
-}
-
-static void finish_script(struct rank *rank, struct script *script, int is_recv)
-{
-    conform_wait(rank, script->xfers, script->n_posted);
-    for (int k = 0; k < script->n_posted; k++) {
-        EXPECT(rank, script->xfers[k].status == COLL_OK, "line %d: %s", k,
-               coll_strerror(script->xfers[k].status));
-        if (is_recv)
-            conform_expect_elements(rank, &script->xfers[k], 0);
-        conform_free(script->xfers[k].buf);
-    }
-}
-
-/* Each rank plays its scripts at its own random pace and in its own order. */
-static void play_scripts(struct rank *rank)
-{
-    struct script *scripts = calloc(2 * MAX_RANKS, sizeof(*scripts));
-    uint32_t random = (uint32_t)(rank->index * 100 + rank->me);
-    int n_left = 2 * rank->n_peers * SCRIPT;
-
-    while (n_left) {
-        uint32_t which = next_random(&random) % (2u * (unsigned)rank->n_peers);
-        uint32_t n = next_random(&random) % 5;
-
-        for (; n && scripts[which].n_posted < SCRIPT; n--, n_left--)
-            post_line(rank, &scripts[which], rank->peers[which / 2], which & 1);
-        if (next_random(&random) % 3)
-            conform_poll(rank);
-    }
-    for (int i = 0; i < 2 * rank->n_peers; i++)
-        finish_script(rank, &scripts[i], i & 1);
-    free(scripts);
-}
-
 /* ---- all cases over all transports -------------------------------------- */
 
 #define STRIDE 1000 /* loop indices of each transport */
@@ -437,7 +355,7 @@ CASE(other_hosts_are_in_reach_or_not, .body = reach_far, .is_spread = 1)
 CASE(closing_amid_transfers_is_clean, .body = conform_abandon,
      .is_closed_by_body = 1)
 CASE(closing_unused_is_clean, .body = conform_check)
-CASE(random_scripts_end_well, .body = play_scripts)
+CASE(random_scripts_end_well, .body = conform_script)
 
 /* Check's loop index holds the transport and the number of ranks. */
 static void run_processes_of(int i, struct scenario scenario)
@@ -471,7 +389,7 @@ END_TEST
 START_TEST(random_scripts_end_well_when_connected_at_first_use)
 {
     setenv("COLL_UCX_MESH", "0", 1);
-    run(_i, (struct scenario){.victim = -1, .body = play_scripts});
+    run(_i, (struct scenario){.victim = -1, .body = conform_script});
 }
 END_TEST
 

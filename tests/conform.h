@@ -121,6 +121,12 @@ void conform_onward(struct rank *rank);
 /* put() and take(), as many ahead as there is room for. */
 void conform_put(struct rank *rank);
 
+/* ---- conform_script.c ---- */
+
+/* Each rank plays its scripts at its own random pace and in its own order;
+ * rank->index is the seed. */
+void conform_script(struct rank *rank);
+
 /* ---- conform_end.c ---- */
 
 /* Close while much is under way, as after an abort: on all ranks together, or
