@@ -155,9 +155,8 @@ static int shm_peek(struct coll__tp *tp, int peer, struct coll__head *head)
     if (shm->local_of[peer] < 0)
         return 0;
     in = &shm->in[shm->local_of[peer]];
-    line = &in->channel->lines[in->next & (shm->n_lines - 1)];
-    if (in->first || atomic_load_explicit(&line->full, memory_order_acquire) !=
-                         in->next + 1)
+    line = shm_next_line(shm, in);
+    if (in->first || !shm_is_there(in, line))
         return 0;
     *head = line->head;
     return 1;

@@ -166,6 +166,21 @@ static inline void shm_copy_inline(void *dst, const void *src, size_t n)
     }
 }
 
+/* The line that a receiver reads next. */
+static inline struct shm_line *shm_next_line(const struct shm *shm,
+                                             const struct shm_in *in)
+{
+    return &in->channel->lines[in->next & (shm->n_lines - 1)];
+}
+
+/* Has it come? */
+static inline int shm_is_there(const struct shm_in *in,
+                               const struct shm_line *line)
+{
+    return atomic_load_explicit(&line->full, memory_order_acquire) ==
+           in->next + 1;
+}
+
 /* What was read and written before stays before what is read and written
  * after, whatever it is: for offers, whose bytes are plain memory.  x86 keeps
  * that order by itself, but for a store and a later load. */

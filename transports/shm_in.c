@@ -9,18 +9,6 @@
 
 #define NEAR_BYTES 4096 /* stay in the first cache */
 
-/* The line that comes next. */
-static struct shm_line *next_line(const struct shm *shm, const struct shm_in *in)
-{
-    return &in->channel->lines[in->next & (shm->n_lines - 1)];
-}
-
-static int is_there(const struct shm_in *in, const struct shm_line *line)
-{
-    return atomic_load_explicit(&line->full, memory_order_acquire) ==
-           in->next + 1;
-}
-
 /* Let the sender have the line back, with what it names. */
 static void pass_line(struct shm_in *in)
 {
@@ -129,7 +117,7 @@ static int pull_offer(struct shm *shm, struct shm_in *in,
     rc = is_area ? read_in_place(shm, in, xfer, line, n)
                  : fetch(shm, in, xfer, line->address, n);
     shm_keep_order();
-    if (!is_there(in, line))
+    if (!shm_is_there(in, line))
         rc = COLL_ERR_PEER;
     xfer->done += n;
     if (rc || xfer->done == xfer->len)
@@ -144,10 +132,10 @@ static int pull_offer(struct shm *shm, struct shm_in *in,
 int shm__pull(struct shm *shm, struct shm_in *in, struct coll__xfer *xfer)
 {
     uint64_t index = in->next & (shm->n_lines - 1);
-    struct shm_line *line = next_line(shm, in);
+    struct shm_line *line = shm_next_line(shm, in);
     size_t n;
 
-    if (!is_there(in, line))
+    if (!shm_is_there(in, line))
         return 0;
     if (xfer->done == 0 &&
         !coll__xfer_fits(xfer, &line->head, line->what / SHM_WHERES)) {
@@ -183,7 +171,7 @@ int shm__take(struct coll__tp *tp, struct coll__xfer *xfer)
     struct shm *shm = (struct shm *)tp;
     struct shm_in *in = &shm->in[shm->local_of[xfer->peer]];
 
-    if (in->first || !is_there(in, next_line(shm, in)))
+    if (in->first || !shm_is_there(in, shm_next_line(shm, in)))
         return COLL_IN_PROGRESS;
     xfer->done = 0;
     xfer->status = COLL_IN_PROGRESS;
