@@ -154,18 +154,8 @@ static void make_segment(const struct shm *shm, struct offer *offer)
 /* Open the file that process pid offers, if it is what the token says; -1. */
 static int open_file(int pid, const struct offer *offer)
 {
-    unsigned char found[TOKEN_BYTES];
-    char path[64];
-    int fd;
-
-    snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, offer->fd);
-    fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd >= 0 && (pread(fd, found, TOKEN_BYTES, 0) != TOKEN_BYTES ||
-                    memcmp(found, offer->token, TOKEN_BYTES))) {
-        close(fd);
-        return -1;
-    }
-    return fd;
+    return coll__open_file_of(pid, offer->fd, O_RDWR, offer->token,
+                              TOKEN_BYTES);
 }
 
 static unsigned char *map_fd(int fd, size_t len)

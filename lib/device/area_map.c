@@ -15,7 +15,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -33,7 +32,7 @@ struct coll__area_map {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct coll__area_map *maps; /* under the lock */
 
-static int cannot_open(int pid, const char *path, int err)
+static int cannot_open(int pid, int fd, int err)
 {
     if ((err == ENOENT || err == ESRCH) && kill(pid, 0) && errno == ESRCH) {
         log_info("mem", "process %d has ended", pid);
@@ -46,8 +45,8 @@ static int cannot_open(int pid, const char *path, int err)
                   pid);
         return COLL_ERR_SYSTEM;
     }
-    log_error("mem", "cannot open %s, memory of process %d: %s; %s", path, pid,
-              strerror(err),
+    log_error("mem", "cannot open /proc/%d/fd/%d, memory of a rank: %s; %s",
+              pid, fd, strerror(err),
               err == EMFILE || err == ENFILE
                   ? "raise ulimit -n"
                   : "change no user or PR_SET_DUMPABLE after the communicator "
@@ -64,16 +63,13 @@ static int cannot_map(int pid, size_t len, int err)
     return err == ENOMEM ? COLL_ERR_NOMEM : COLL_ERR_SYSTEM;
 }
 
-/* Map what is open as fd, if it has the name. */
 static int map_fd(int fd, int pid, struct coll__area_map *map)
 {
-    unsigned char found[AREA_NAME_BYTES];
     struct stat st;
     void *at;
 
-    if (pread(fd, found, sizeof(found), 0) != (ssize_t)sizeof(found) ||
-        memcmp(found, map->name, sizeof(found)) || fstat(fd, &st))
-        return cannot_open(pid, "", ENOENT);
+    if (fstat(fd, &st))
+        return cannot_open(pid, fd, errno);
     map->len = (size_t)st.st_size;
     at = mmap(NULL, map->len, PROT_READ, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED)
@@ -85,14 +81,13 @@ static int map_fd(int fd, int pid, struct coll__area_map *map)
 static int map_first(int pid, const struct coll__area_place *place,
                      struct coll__area_map *map)
 {
-    char path[64];
-    int fd, rc;
+    int fd = coll__open_file_of(pid, place->fd, O_RDONLY, place->name,
+                                AREA_NAME_BYTES);
+    int rc;
 
-    memcpy(map->name, place->name, sizeof(map->name));
-    snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, place->fd);
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return cannot_open(pid, path, errno);
+        return cannot_open(pid, place->fd, errno);
+    memcpy(map->name, place->name, sizeof(map->name));
     rc = map_fd(fd, pid, map);
     close(fd);
     return rc;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* util.c - words in lists, the nearest name for a misspelt one, and the length
- * of a file. */
+/* util.c - words in lists, the nearest name for a misspelt one, and what
+ * files of other processes need. */
 #include "lib/util/util.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -66,4 +68,21 @@ int coll__set_file_len(int fd, size_t len)
         return -1;
     }
     return ftruncate(fd, (off_t)len);
+}
+
+int coll__open_file_of(int pid, int fd, int how, const void *name, size_t len)
+{
+    unsigned char found[64];
+    char path[64];
+    int mine;
+
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+    mine = open(path, how | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (mine >= 0 && (pread(mine, found, len, 0) != (ssize_t)len ||
+                      memcmp(found, name, len))) {
+        close(mine);
+        mine = -1;
+        errno = ENOENT;
+    }
+    return mine;
 }
