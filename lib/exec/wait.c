@@ -53,6 +53,7 @@ static void nap(struct coll__wait *wait)
 int coll__wait_idle(struct coll__wait *wait)
 {
     unsigned n = wait->n_idle++;
+    double now;
 
     if (n < wait->n_spins) {
         relax();
@@ -62,11 +63,12 @@ int coll__wait_idle(struct coll__wait *wait)
         sched_yield();
         return 0;
     }
+    now = coll__now();
     if (n == wait->n_spins) {
-        wait->idle_since = coll__now();
+        wait->idle_since = now;
         wait->nap_s = NAP_FIRST;
-        sched_yield();
-    } else if (coll__now() - wait->idle_since < wait->yield_s) {
+    }
+    if (now - wait->idle_since < wait->yield_s) {
         sched_yield();
     } else {
         nap(wait);
