@@ -9,11 +9,9 @@
  */
 #include "benchmarks/bench.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define TURNS 11 /* of each */
 #define PROGRAM "allreduce_repro"
@@ -44,15 +42,9 @@ static const struct bench_mode mode = {
     .min_iters = 2,
     .max_iters = 1000,
     .seconds = 0.02,
+    .about = "Both communicators take turns, 11 each; a turn's time is that of "
+             "its slowest rank,\nof the turns the median is compared.",
 };
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static int explain(int rc)
 {
@@ -67,18 +59,12 @@ static int turn(const struct duel *d, const struct bench_case *c, int side,
                 long n, double *seconds)
 {
     int rc = coll_barrier(d->comms[FREE], NULL);
-    double start = now();
+    double start = bench_clock(CLOCK_MONOTONIC);
 
     for (long i = 0; i < n && !rc; i++)
         rc = bench_allreduce.run(c, d->in, d->out, d->comms[side]);
-    *seconds = (now() - start) / (double)n;
+    *seconds = (bench_clock(CLOCK_MONOTONIC) - start) / (double)n;
     return rc;
-}
-
-static int slowest(const struct duel *d, double *times, size_t n)
-{
-    return coll_allreduce(times, times, n, COLL_F64, COLL_MAX, d->comms[FREE],
-                          NULL);
 }
 
 /* Both warm up; the slower one says how many iterations a turn has. */
@@ -91,7 +77,7 @@ static int warm_up(const struct duel *d, const struct bench_case *c, long *n)
     for (int side = 0; side < N_SIDES && !rc; side++)
         rc = turn(d, c, side, warmup, &each[side]);
     if (!rc)
-        rc = slowest(d, each, N_SIDES);
+        rc = bench_slowest(d->comms[FREE], each, N_SIDES);
     if (rc)
         return rc;
     most = each[FREE] > each[REPRODUCIBLE] ? each[FREE] : each[REPRODUCIBLE];
@@ -101,13 +87,6 @@ static int warm_up(const struct duel *d, const struct bench_case *c, long *n)
          : wanted > (double)mode.max_iters ? mode.max_iters
                                            : (long)wanted;
     return COLL_OK;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
 }
 
 /* A B A B; the medians. */
@@ -121,11 +100,9 @@ static int fight(const struct duel *d, const struct bench_case *c, long n,
         for (int side = 0; side < N_SIDES && !rc; side++)
             rc = turn(d, c, side, n, &times[side][t]);
     if (!rc)
-        rc = slowest(d, times[0], N_SIDES * TURNS);
-    for (int side = 0; side < N_SIDES && !rc; side++) {
-        qsort(times[side], TURNS, sizeof(double), by_value);
-        seconds[side] = times[side][TURNS / 2];
-    }
+        rc = bench_slowest(d->comms[FREE], times[0], N_SIDES * TURNS);
+    for (int side = 0; side < N_SIDES && !rc; side++)
+        seconds[side] = bench_median(times[side], TURNS);
     return rc;
 }
 
@@ -264,20 +241,6 @@ static int all_sizes(struct duel *d)
     return rc;
 }
 
-static int get_buffers(struct duel *d)
-{
-    size_t len = d->args.last + coll_type_size(d->args.type);
-    int32_t is_there;
-    int rc;
-
-    d->in = malloc(len);
-    d->out = malloc(len);
-    is_there = d->in && d->out;
-    rc = coll_allreduce(&is_there, &is_there, 1, COLL_I32, COLL_MIN,
-                        d->comms[FREE], NULL);
-    return rc ? rc : is_there ? COLL_OK : COLL_ERR_NOMEM;
-}
-
 /* The second group meets by an id that the first one passes on. */
 static int join(struct duel *d)
 {
@@ -319,7 +282,7 @@ static int run(struct duel *d)
     if (rc && (!is_bad_setting || bench_speaks()))
         explain(rc);
     if (!rc)
-        rc = get_buffers(d);
+        rc = bench_get_buffers(d->comms[FREE], &d->args, &d->in, &d->out);
     if (!rc)
         rc = all_sizes(d);
     if (rc && d->comms[REPRODUCIBLE])
@@ -343,26 +306,15 @@ static int refuse(const struct bench_args *args)
     return 2;
 }
 
-/* Lines may be lost only now, on a full disk. */
-static int finish(int status)
-{
-    if (!ferror(stdout) && !fclose(stdout))
-        return status;
-    fprintf(stderr, PROGRAM ": cannot write the output: %s; make room or "
-                            "write elsewhere\n",
-            strerror(errno ? errno : EIO));
-    return 1;
-}
-
 int main(int argc, char **argv)
 {
     struct duel d = {.errors = 0};
     int status;
 
     if (bench_args_read(argc, argv, &bench_allreduce, &mode, &d.args, &status))
-        return finish(status);
+        return bench_finish(PROGRAM, status);
     status = refuse(&d.args);
     if (!status)
         unsetenv("COLL_REPRODUCIBLE"); /* one of them must be free */
-    return finish(status ? status : run(&d));
+    return bench_finish(PROGRAM, status ? status : run(&d));
 }

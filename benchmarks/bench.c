@@ -7,14 +7,16 @@
  * once more after a further run with other content, so that a result left over
  * from before cannot pass.  With --vary-buffers every iteration is a window of
  * its own, with other memory and content.
+ *
+ * With --idle one rank, each in its turn, sleeps before its call, while the others
+ * wait in theirs; a barrier after the call says when all have left it.  The
+ * iteration's time is what the late rank takes for both, less a barrier.
  */
 #include "benchmarks/bench.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define N_VARIED 4 /* buffer pairs to go round with --vary-buffers */
 #define NOISY 20   /* p99 / p50 that is worth a warning */
@@ -32,17 +34,12 @@ struct bench {
     size_t *counts; /* [2 * ranks]: in's, then out's, of uneven parts */
     double *times;  /* of each iteration, s */
     double barrier; /* to subtract from each time, s */
+    double waited, waited_cpu; /* for late ranks, and the CPU time of it, s */
     uint64_t errors;
     int has_warned;
 };
 
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
+static double now(void) { return bench_clock(CLOCK_MONOTONIC); }
 
 static void say(const struct bench *b, const char *text)
 {
@@ -184,11 +181,17 @@ static void prepare(const struct bench *b, const struct bench_case *c, int i)
     memset(b->out[i], POISON, len * n_blocks(b, b->op->out));
 }
 
+/* Does a barrier end each iteration? */
+static int has_barrier(const struct bench *b)
+{
+    return b->op->runs_ahead || b->args.idle > 0;
+}
+
 static int run_once(const struct bench *b, const struct bench_case *c, int i)
 {
     int rc = b->op->run(c, b->in[i], b->out[i], b->comm);
 
-    return rc || !b->op->runs_ahead ? rc : coll_barrier(b->comm, NULL);
+    return rc || !has_barrier(b) ? rc : coll_barrier(b->comm, NULL);
 }
 
 /* Run n times back to back; times may be NULL. */
@@ -206,6 +209,29 @@ static int window(const struct bench *b, const struct bench_case *c, long n,
         if (times)
             times[i] = end - start;
         start = end;
+    }
+    return rc;
+}
+
+/* As window(), with one rank late in each; the time is that one's alone. */
+static int window_idle(struct bench *b, const struct bench_case *c, long n)
+{
+    int rc = COLL_OK;
+
+    for (long i = 0; i < n && !rc; i++) {
+        int is_late = i % c->ranks == c->rank;
+        double start, cpu;
+
+        if (is_late)
+            bench_pause(b->args.idle);
+        start = now();
+        cpu = bench_clock(CLOCK_PROCESS_CPUTIME_ID);
+        rc = run_once(b, c, 0);
+        b->times[i] = is_late ? now() - start : 0;
+        if (is_late)
+            continue;
+        b->waited += now() - start;
+        b->waited_cpu += bench_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu;
     }
     return rc;
 }
@@ -236,7 +262,8 @@ static int measure_kept(struct bench *b, struct bench_case *c, long n,
     double seconds;
 
     if (!rc)
-        rc = window(b, c, n, b->times);
+        rc =
+            b->args.idle > 0 ? window_idle(b, c, n) : window(b, c, n, b->times);
     if (!rc && b->args.checks) {
         *errors += b->op->verify(c, b->out[0]);
         rc = run_checked(b, c, 0, &seconds, errors);
@@ -268,6 +295,7 @@ static int warm_up(const struct bench *b, const struct bench_case *c, long *n)
     if (rc || *n)
         return rc;
     rc = coll_allreduce(&each, &each, 1, COLL_F64, COLL_MAX, b->comm, NULL);
+    each += b->args.idle;
     wanted = b->mode->seconds / (each > 1e-9 ? each : 1e-9);
     *n = wanted < (double)b->mode->min_iters   ? b->mode->min_iters
          : wanted > (double)b->mode->max_iters ? b->mode->max_iters
@@ -297,8 +325,19 @@ static double less(double time, double barrier)
     return time > barrier ? time - barrier : 0;
 }
 
+/* What part of a core the ranks used while they waited for late ones. */
+static int gather_idle(struct bench *b, double *share)
+{
+    double sums[2] = {b->waited, b->waited_cpu};
+    int rc = coll_allreduce(sums, sums, 2, COLL_F64, COLL_SUM, b->comm, NULL);
+
+    *share = sums[0] > 0 ? sums[1] / sums[0] : 0;
+    b->waited = b->waited_cpu = 0;
+    return rc;
+}
+
 /* Times and errors of all ranks into one result. */
-static int gather(const struct bench *b, struct bench_result *result)
+static int gather(struct bench *b, struct bench_result *result)
 {
     size_t n = (size_t)result->iters;
     int rc = gather_times(b, n);
@@ -306,6 +345,8 @@ static int gather(const struct bench *b, struct bench_result *result)
     for (size_t i = 0; i < n && b->op->trips; i++)
         b->times[i] /= b->op->trips;
 
+    if (!rc && b->args.idle > 0)
+        rc = gather_idle(b, &result->idle_cpu);
     if (!rc)
         rc = coll_allreduce(&result->errors, &result->errors, 1, COLL_U64,
                             COLL_SUM, b->comm, NULL);
@@ -485,7 +526,7 @@ static int run_all(struct bench *b)
 {
     int rank = coll_comm_rank(b->comm), rc = get_buffers(b);
 
-    if (!rc && b->op->runs_ahead)
+    if (!rc && has_barrier(b))
         rc = measure_barrier(b);
     if (!rc && !rank)
         bench_report_start(b->op, b->mode, &b->args, b->comm, b->barrier);
@@ -520,16 +561,12 @@ static int join(struct bench *b)
     return rc == COLL_ERR_INVALID ? 2 : 1;
 }
 
-/* Lines may be lost only now, on a full disk. */
 static int finish(const struct bench *b, int status)
 {
-    if (!ferror(stdout) && !fclose(stdout))
-        return status;
-    fprintf(stderr,
-            "%s_%s: cannot write the output: %s; make room or write "
-            "elsewhere\n",
-            b->op->name, b->mode->name, strerror(errno ? errno : EIO));
-    return 1;
+    char program[64];
+
+    snprintf(program, sizeof(program), "%s_%s", b->op->name, b->mode->name);
+    return bench_finish(program, status);
 }
 
 int bench_main(int argc, char **argv, const struct bench_op *op,
@@ -551,43 +588,3 @@ int bench_main(int argc, char **argv, const struct bench_op *op,
         status = explain(&b, rc) != COLL_OK;
     return finish(&b, status);
 }
-
-const struct bench_mode bench_bw = {
-    .name = "bw",
-    .first = 4 << 10,
-    .last = 64 << 20,
-    .warmup = 5,
-    .min_iters = 5,
-    .max_iters = 500,
-    .seconds = 0.25,
-};
-
-const struct bench_mode bench_lat = {
-    .name = "lat",
-    .first = 4,
-    .last = 64 << 10,
-    .warmup = 50,
-    .min_iters = 100,
-    .max_iters = 10000,
-    .seconds = 0.25,
-};
-
-const struct bench_mode bench_p2p_bw = {
-    .name = "bw",
-    .first = 4 << 10,
-    .last = 4 << 20,
-    .warmup = 5,
-    .min_iters = 5,
-    .max_iters = 500,
-    .seconds = 0.25,
-};
-
-const struct bench_mode bench_p2p_bibw = {
-    .name = "bibw",
-    .first = 4 << 10,
-    .last = 4 << 20,
-    .warmup = 5,
-    .min_iters = 5,
-    .max_iters = 500,
-    .seconds = 0.25,
-};

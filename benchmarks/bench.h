@@ -10,6 +10,8 @@
 
 #include <coll/coll.h>
 
+#include <time.h>
+
 enum bench_form { FORM_TEXT, FORM_JSON, FORM_CSV };
 
 struct bench_args {
@@ -23,6 +25,7 @@ struct bench_args {
     const char *device, *algo; /* algo NULL: the library chooses */
     int varies, checks;        /* --vary-buffers, --check */
     int is_shared;             /* --mem alloc: buffers by coll_mem_alloc() */
+    double idle;               /* s, --idle: one rank comes so much later */
     enum bench_form form;
 };
 
@@ -80,6 +83,8 @@ struct bench_mode {
     long warmup;               /* the default */
     long min_iters, max_iters; /* when -n does not fix them */
     double seconds;            /* that the timed part shall last, about */
+    /* Of a program with a way of its own; else NULL. */
+    const char *program, *about; /* its name, the last words of its --help */
 };
 
 extern const struct bench_op bench_allreduce, bench_broadcast, bench_reduce,
@@ -138,6 +143,26 @@ double bench_share(int ranks);  /* (p - 1) / p */
 double bench_window(int ranks); /* BENCH_WINDOW */
 double bench_windows(int ranks); /* of both directions */
 
+/* ---- bench_time.c: in seconds ------------------------------------------- */
+
+double bench_clock(clockid_t clock);
+void bench_pause(double seconds);
+
+/* ---- bench_turns.c: for programs that compare ways --------------------- */
+
+/* Give each time that of the slowest rank; collective. */
+int bench_slowest(struct coll_comm *comm, double *times, size_t n);
+
+/* The median; sorts the values. */
+double bench_median(double *values, size_t n);
+
+/* Allocate for the largest size, on all ranks or on none; collective. */
+int bench_get_buffers(struct coll_comm *comm, const struct bench_args *args,
+                      void **in, void **out);
+
+/* The last step: lines may be lost only now, on a full disk.  The exit status. */
+int bench_finish(const char *program, int status);
+
 /* ---- bench_report.c ---------------------------------------------------- */
 
 /* What one size gave; times in seconds. */
@@ -145,6 +170,7 @@ struct bench_result {
     size_t bytes, count;
     long iters;
     double min, p50, p99;
+    double idle_cpu; /* of a core, that a rank used while it waited */
     const char *algorithm;
     uint64_t errors;
 };

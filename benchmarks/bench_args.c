@@ -151,6 +151,20 @@ static int take_root(struct reader *reader, const char *text)
     return rc;
 }
 
+static int take_idle(struct reader *reader, const char *text)
+{
+    char *end;
+    double ms = strtod(text, &end);
+
+    if (end == text || *end || !(ms > 0) || ms > 1e6)
+        return bad(reader,
+                   "'%s' is no time to be late; it must be above 0, in ms, "
+                   "such as 60",
+                   text);
+    reader->args->idle = ms * 1e-3;
+    return 0;
+}
+
 static int take_factor(struct reader *reader, const char *text)
 {
     char *end;
@@ -167,7 +181,7 @@ static int take_factor(struct reader *reader, const char *text)
 
 /* ---- options ----------------------------------------------------------- */
 
-enum { OPT_VARY = 256, OPT_JSON, OPT_CSV, OPT_MEM };
+enum { OPT_VARY = 256, OPT_JSON, OPT_CSV, OPT_MEM, OPT_IDLE };
 
 static const struct option options[] = {
     {"begin", required_argument, NULL, 'b'},
@@ -183,6 +197,7 @@ static const struct option options[] = {
     {"check", required_argument, NULL, 'c'},
     {"vary-buffers", no_argument, NULL, OPT_VARY},
     {"mem", required_argument, NULL, OPT_MEM},
+    {"idle", required_argument, NULL, OPT_IDLE},
     {"json", no_argument, NULL, OPT_JSON},
     {"csv", no_argument, NULL, OPT_CSV},
     {"help", no_argument, NULL, 'h'},
@@ -201,6 +216,10 @@ static void print_ops(void)
 static void print_help(const struct reader *reader,
                        const struct bench_mode *mode)
 {
+    static const char how[] =
+        "The time of an iteration is that of its slowest rank; algbw and busbw "
+        "(GB/s,\n10^9 bytes) are made from the median.";
+
     printf("Usage: %s [OPTION]...\n"
            "Measure %s over the ranks of a job (collrun, mpirun, srun).\n\n"
            "  -n, --iters N         timed iterations (default: %ld to %ld, as "
@@ -209,6 +228,13 @@ static void print_help(const struct reader *reader,
            "  -d, --device host     where the buffers lie\n"
            "  -a, --algo NAME       this algorithm (default: the library's "
            "choice)\n"
+           "      --idle MS         one rank, each in its turn, comes so much "
+           "later than\n"
+           "                        the others, which wait for it: the time is "
+           "then\n"
+           "                        from its coming until all have left; and "
+           "what the\n"
+           "                        others use of a core while they wait\n"
            "      --json, --csv     one object, one row a size\n"
            "  -h, --help\n"
            "  -V, --version\n",
@@ -234,8 +260,7 @@ static void print_help(const struct reader *reader,
                "(default 0)\n");
     if (reader->op->note)
         printf("\n%s.\n", reader->op->note);
-    printf("\nThe time of an iteration is that of its slowest rank; algbw and "
-           "busbw (GB/s,\n10^9 bytes) are made from the median.\n");
+    printf("\n%s\n", mode->about ? mode->about : how);
 }
 
 static const char *option_name(int letter)
@@ -254,6 +279,8 @@ static int is_for(const struct bench_op *op, int letter)
         return op->has_op;
     if (letter == 'r')
         return op->has_root;
+    if (letter == OPT_IDLE)
+        return !op->trips;
     return op->has_data || letter == OPT_JSON || letter == OPT_CSV ||
            strchr("nwdahV", letter);
 }
@@ -303,6 +330,8 @@ static int take(struct reader *reader, int letter, const char *text)
         return 0;
     case OPT_MEM:
         return take_memory(reader, text);
+    case OPT_IDLE:
+        return take_idle(reader, text);
     case OPT_JSON:
         reader->args->form = FORM_JSON;
         return 0;
@@ -329,6 +358,9 @@ static int check_sizes(const struct reader *reader)
                    "the first size, %zu, is above the last, %zu; set "
                    "both -b and -e",
                    reader->args->first, reader->args->last);
+    if (reader->args->idle > 0 && reader->args->varies)
+        return bad(reader, "--idle and --vary-buffers measure different "
+                           "things; give one of them");
     return 0;
 }
 
@@ -388,8 +420,11 @@ int bench_args_read(int argc, char **argv, const struct bench_op *op,
         .device = "host",
         .checks = 1,
     };
-    snprintf(reader.program, sizeof(reader.program), "%s_%s", op->name,
-             mode->name);
+    if (mode->program)
+        snprintf(reader.program, sizeof(reader.program), "%s", mode->program);
+    else
+        snprintf(reader.program, sizeof(reader.program), "%s_%s", op->name,
+                 mode->name);
     rc = read_options(argc, argv, &reader, mode);
     *status = rc < 0 ? 0 : rc;
     return rc != 0;

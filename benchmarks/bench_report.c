@@ -4,15 +4,17 @@
 
 #include <stdio.h>
 
-/* Both take the same arguments. */
+/* Of each pair, both take the same arguments. */
 #define JSON_LINE                                                              \
     "{\"collective\":\"%s\",\"ranks\":%d,\"hosts\":%d,\"bytes\":%zu,"          \
     "\"count\":%zu,\"type\":\"%s\",\"op\":\"%s\",\"device\":\"%s\","           \
     "\"algorithm\":\"%s\",\"iters\":%ld,\"lat_us\":{\"min\":%.3f,"             \
-    "\"p50\":%.3f,\"p99\":%.3f},\"algbw_GBps\":%.4f,\"busbw_GBps\":%.4f,"      \
-    "\"errors\":%llu}\n"
-#define CSV_LINE                                                               \
-    "%s,%d,%d,%zu,%zu,%s,%s,%s,%s,%ld,%.3f,%.3f,%.3f,%.4f,%.4f,%llu\n"
+    "\"p50\":%.3f,\"p99\":%.3f},\"algbw_GBps\":%.4f,\"busbw_GBps\":%.4f,"
+#define CSV_LINE "%s,%d,%d,%zu,%zu,%s,%s,%s,%s,%ld,%.3f,%.3f,%.3f,%.4f,%.4f,"
+#define JSON_IDLE "\"idle_ms\":%g,\"idle_cpu\":%.5f,"
+#define CSV_IDLE "%g,%.5f,"
+#define JSON_END "\"errors\":%llu}\n"
+#define CSV_END "%llu\n"
 
 static const char *type_of(const struct bench_op *op,
                            const struct bench_args *args)
@@ -52,15 +54,20 @@ static void start_text(const struct bench_op *op, const struct bench_mode *mode,
     printf(", buffers %s%s, verification %s\n",
            args->is_shared ? "from coll_mem_alloc, " : "",
            args->varies ? "varied" : "kept", check_of(op, args));
-    if (op->runs_ahead)
+    if (args->idle > 0)
+        printf("# each time, one rank comes %g ms late; its time until all "
+               "have left\n",
+               args->idle * 1e3);
+    if (op->runs_ahead || args->idle > 0)
         printf("# a barrier ends each iteration; its median, %.2f us, is "
                "subtracted\n",
                barrier * 1e6);
     if (op->note)
         printf("# %s\n", op->note);
-    printf("#%11s %11s %5s %11s %11s %11s %11s %11s  %-18s %s\n", "size[B]",
+    printf("#%11s %11s %5s %11s %11s %11s %11s %11s  %-18s %s%s\n", "size[B]",
            "count", "type", "min[us]", "p50[us]", "p99[us]", "algbw[GB/s]",
-           "busbw[GB/s]", "algorithm", "errors");
+           "busbw[GB/s]", "algorithm", "errors",
+           args->idle > 0 ? "  idle[% of a core]" : "");
 }
 
 void bench_report_start(const struct bench_op *op,
@@ -71,34 +78,42 @@ void bench_report_start(const struct bench_op *op,
     if (args->form == FORM_TEXT)
         start_text(op, mode, args, comm, barrier);
     else if (args->form == FORM_CSV)
-        puts("collective,ranks,hosts,bytes,count,type,op,device,algorithm,"
-             "iters,min_us,p50_us,p99_us,algbw_GBps,busbw_GBps,errors");
+        printf("collective,ranks,hosts,bytes,count,type,op,device,algorithm,"
+               "iters,min_us,p50_us,p99_us,algbw_GBps,busbw_GBps,%serrors\n",
+               args->idle > 0 ? "idle_ms,idle_cpu," : "");
     fflush(stdout);
 }
 
 static void put_row(const struct bench_result *r, const char *type,
-                    double algbw, double busbw)
+                    double algbw, double busbw, int is_idle)
 {
-    printf(" %11zu %11zu %5s %11.2f %11.2f %11.2f %11.3f %11.3f  %-18s %llu\n",
+    printf(" %11zu %11zu %5s %11.2f %11.2f %11.2f %11.3f %11.3f  %-18s %6llu",
            r->bytes, r->count, type, r->min * 1e6, r->p50 * 1e6, r->p99 * 1e6,
            algbw, busbw, r->algorithm, (unsigned long long)r->errors);
+    if (is_idle)
+        printf("  %18.2f", r->idle_cpu * 100);
+    putchar('\n');
 }
 
 void bench_report_line(const struct bench_op *op, const struct bench_args *args,
                        const struct coll_comm *comm,
                        const struct bench_result *r)
 {
-    int ranks = coll_comm_size(comm);
+    int ranks = coll_comm_size(comm), is_json = args->form == FORM_JSON;
     double rate = r->p50 > 0 ? (double)r->bytes / r->p50 / 1e9 : 0;
     double algbw = rate * op->moved(ranks), busbw = rate * op->traffic(ranks);
 
-    if (args->form == FORM_TEXT)
-        put_row(r, type_of(op, args), algbw, busbw);
-    else
-        printf(args->form == FORM_JSON ? JSON_LINE : CSV_LINE, op->name, ranks,
-               coll_comm_n_hosts(comm), r->bytes, r->count, type_of(op, args),
-               op_of(op, args), args->device, r->algorithm, r->iters,
-               r->min * 1e6, r->p50 * 1e6, r->p99 * 1e6, algbw, busbw,
-               (unsigned long long)r->errors);
+    if (args->form == FORM_TEXT) {
+        put_row(r, type_of(op, args), algbw, busbw, args->idle > 0);
+        fflush(stdout);
+        return;
+    }
+    printf(is_json ? JSON_LINE : CSV_LINE, op->name, ranks,
+           coll_comm_n_hosts(comm), r->bytes, r->count, type_of(op, args),
+           op_of(op, args), args->device, r->algorithm, r->iters, r->min * 1e6,
+           r->p50 * 1e6, r->p99 * 1e6, algbw, busbw);
+    if (args->idle > 0)
+        printf(is_json ? JSON_IDLE : CSV_IDLE, args->idle * 1e3, r->idle_cpu);
+    printf(is_json ? JSON_END : CSV_END, (unsigned long long)r->errors);
     fflush(stdout);
 }

@@ -2,7 +2,8 @@
 # a mode.  They link libcoll.la only.
 noinst_LTLIBRARIES += libbench.la
 libbench_la_SOURCES = tools/common/size.h %D%/bench.h %D%/bench.c %D%/bench_args.c \
-	%D%/bench_data.c %D%/bench_factor.c %D%/bench_report.c \
+	%D%/bench_data.c %D%/bench_factor.c %D%/bench_mode.c %D%/bench_report.c \
+	%D%/bench_time.c %D%/bench_turns.c \
 	%D%/op_allgather.c \
 	%D%/op_allreduce.c \
 	%D%/op_alltoall.c \
@@ -45,7 +46,8 @@ bin_PROGRAMS += \
 	benchmarks/p2p_bw \
 	benchmarks/p2p_bibw \
 	benchmarks/barrier_lat \
-	benchmarks/allreduce_repro
+	benchmarks/allreduce_repro \
+	benchmarks/overlap
 
 # of all programs that name nothing else
 LDADD = libbench.la libcoll.la
@@ -115,8 +117,11 @@ benchmarks_p2p_bibw_CPPFLAGS = $(bench_p2p_bibw) -DBENCH_OP=bench_p2p_both
 benchmarks_barrier_lat_SOURCES = %D%/main.c
 benchmarks_barrier_lat_CPPFLAGS = $(bench_lat) -DBENCH_OP=bench_barrier
 benchmarks_allreduce_repro_SOURCES = %D%/allreduce_repro.c
+benchmarks_overlap_SOURCES = %D%/overlap.c
 
 EXTRA_DIST += %D%/NOTES.md \
+	%D%/results/2026-11-22-epyc-2-cores-overlap.txt \
+	%D%/results/2026-11-22-epyc-2-cores-idle.txt \
 	%D%/results/2026-11-22-xeon-2-cores.json \
 	%D%/results/2026-11-22-xeon-2-cores.svg \
 	%D%/results/2026-11-22-xeon-2-cores.txt

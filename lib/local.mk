@@ -1,5 +1,6 @@
 # The library: a convenience library that tests link (its internals visible), and
-# libcoll.la, which is the same with only coll_* exported.
+# libcoll.la, which is the same with only coll_* exported.  libstudy.la holds what
+# tools and tests need beside it: proofs of every algorithm, simulations, dumps.
 collincludedir = $(includedir)/coll
 collinclude_HEADERS = include/coll/coll.h
 
@@ -9,18 +10,36 @@ libcore_la_CFLAGS = $(AM_CFLAGS) $(UCX_CFLAGS) $(HWLOC_CFLAGS) $(VERBS_CFLAGS) \
 libcore_la_LIBADD = $(UCX_LIBS) $(HWLOC_LIBS) $(VERBS_LIBS) $(JANSSON_LIBS) \
 	$(SODIUM_LIBS) -ldl -lpthread -lm
 libcore_la_SOURCES = \
-	%D%/trace/head.h \
 	%D%/trace/history.c %D%/trace/history.h \
-	%D%/trace/log.c %D%/trace/log.h \
+	%D%/trace/log.c %D%/trace/log.h %D%/trace/log_queue.c \
+	%D%/type/head.c %D%/type/head.h \
+	%D%/type/names.c \
+	%D%/type/op.c %D%/type/op.h \
+	%D%/util/fence.c %D%/util/fence.h \
+	%D%/util/files.c %D%/util/files.h \
+	%D%/util/futex.c %D%/util/futex.h \
+	%D%/util/lock.c %D%/util/lock.h \
+	%D%/util/map.c %D%/util/map.h \
 	%D%/util/param.c %D%/util/param.h \
+	%D%/util/stamp.c %D%/util/stamp.h \
+	%D%/util/text.c %D%/util/text.h \
 	%D%/util/util.c %D%/util/util.h
 
 include %D%/api/local.mk
+noinst_LTLIBRARIES += libstudy.la
+libstudy_la_CFLAGS = $(libcore_la_CFLAGS)
+libstudy_la_SOURCES =
+
 include %D%/plan/local.mk
+include %D%/proof/local.mk
+include %D%/price/local.mk
+include %D%/sim/local.mk
 include %D%/algo/local.mk
 include %D%/exec/local.mk
 include %D%/device/local.mk
+include %D%/net/local.mk
 include %D%/boot/local.mk
+include %D%/ctrl/local.mk
 include %D%/topo/local.mk
 
 lib_LTLIBRARIES += libcoll.la

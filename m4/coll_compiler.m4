@@ -16,11 +16,14 @@ AC_DEFUN([COLL_COMPILER], [
     COLL_CFLAGS="$COLL_CFLAGS -Werror"
     COLL_CXXFLAGS="$COLL_CXXFLAGS -Werror"])
 
+  # how many times longer tests may take than on a quiet machine
+  COLL_PATIENCE=4
   COLL_SANITIZERS=none
   AS_CASE([$enable_sanitizers],
     [no], [],
     [thread|address|undefined|address,undefined|undefined,address], [
       COLL_SANITIZERS=$enable_sanitizers
+      COLL_PATIENCE=10
       COLL_SAN_FLAGS="-fsanitize=$enable_sanitizers -fno-sanitize-recover=all -fno-omit-frame-pointer -g"
       COLL_CFLAGS="$COLL_CFLAGS $COLL_SAN_FLAGS"
       COLL_CXXFLAGS="$COLL_CXXFLAGS $COLL_SAN_FLAGS"
@@ -48,4 +51,5 @@ AC_DEFUN([COLL_COMPILER], [
   AC_SUBST([COLL_CXXFLAGS])
   AC_SUBST([COLL_LDFLAGS])
   AC_SUBST([COLL_SANITIZERS])
+  AC_SUBST([COLL_PATIENCE])
 ])

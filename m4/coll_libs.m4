@@ -107,9 +107,18 @@ AC_DEFUN([COLL_OPTIONAL_LIBS], [
       [CUDA_CFLAGS="-I/usr/local/cuda/include"])
     CPPFLAGS="$CPPFLAGS $CUDA_CFLAGS"
     AC_CHECK_HEADER([cuda.h], [have_cuda=yes])
+    AS_IF([test "x$have_cuda" = xyes], [
+      AC_MSG_CHECKING([whether cuda.h is of CUDA 12.0 or later])
+      AC_COMPILE_IFELSE([AC_LANG_SOURCE([[
+        #include <cuda.h>
+        #if CUDA_VERSION < 12000
+        #error too old
+        #endif]])], [], [have_cuda=no])
+      AC_MSG_RESULT([$have_cuda])])
     CPPFLAGS=$coll_saved_cppflags])
   AC_SUBST([CUDA_CFLAGS])
-  COLL_DECIDE([cuda], [CUDA], [nvidia-cuda-dev])
+  COLL_DECIDE([cuda], [CUDA], [nvidia-cuda-dev, CUDA 12.0 or later])
+  COLL_NVCC
 
   COLL_OPTION([pmix], [start under mpirun and srun --mpi=pmix])
   COLL_TRY_PKG([pmix], [PMIX], [pmix])
@@ -155,6 +164,26 @@ AC_DEFUN([COLL_OPTIONAL_LIBS], [
     AC_LANG_POP([C++])])
   COLL_DECIDE([simgrid], [SIMGRID], [libsimgrid-dev])
   COLL_RIVALS
+])
+
+# COLL_NVCC: CUDA's compiler, below --with-cuda=DIR or where it usually is.  Without
+# it, or where it does not take this machine's C++ compiler, device code is left out;
+# with sanitizers too, which do not reach it.
+AC_DEFUN([COLL_NVCC], [
+  AC_ARG_VAR([NVCC], [the CUDA compiler])
+  have_nvcc=no
+  AS_IF([test "x$have_cuda" = xyes && test "x$COLL_SANITIZERS" = xnone], [
+    AS_IF([test -n "$dir_cuda"],
+      [AC_PATH_PROG([NVCC], [nvcc], [], [$dir_cuda/bin])],
+      [AC_PATH_PROG([NVCC], [nvcc], [], [$PATH:/usr/local/cuda/bin])])
+    AS_IF([test -n "$NVCC"], [
+      AC_MSG_CHECKING([whether $NVCC works])
+      echo '__global__ void empty() {}' > conftest.cu
+      AS_IF([$NVCC -fatbin -o conftest.fatbin conftest.cu >&AS_MESSAGE_LOG_FD 2>&1],
+        [have_nvcc=yes])
+      rm -f conftest.cu conftest.fatbin
+      AC_MSG_RESULT([$have_nvcc])])])
+  AM_CONDITIONAL([HAVE_NVCC], [test "x$have_nvcc" = xyes])
 ])
 
 # COLL_RIVAL_PKG(NAME, VARIABLE, MODULE, DEBIAN-PACKAGE): a library to compare with,
@@ -209,6 +238,7 @@ libcoll $PACKAGE_VERSION
   hwloc        `$PKG_CONFIG --modversion hwloc`
   libibverbs   `$PKG_CONFIG --modversion libibverbs`
   CUDA headers $have_cuda (no device code in this version)
+  CUDA nvcc    $have_nvcc (for tests alone in this version)
   PMIx         $have_pmix
   oneDNN       $have_onednn
   Check        $have_check

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The benchmark programs: what they print, what they refuse, and that 1, 2, 3
 # and 7 ranks get right results for every type, operation and algorithm.
+. "${srcdir:-.}/tests/patience.sh"
 set -u
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
@@ -65,6 +66,14 @@ grep -q '^# .*libcoll.*1 rank on 1 host' "$out" || fail "no word of what is meas
 [ "$(grep -vc '^#' "$out")" = 2 ] || fail "not two rows in the table"
 benchmarks/allgather_bw -b 8 -e 16 -n 2 --csv > "$out" 2> "$err" || fail "csv"
 [ "$(awk -F, '{print NF}' "$out" | sort -u)" = 16 ] || fail "csv of other columns"
+right 3 2 allreduce_lat -b 8 -e 16 -n 4 --idle 5
+[ "$(grep -c '"idle_ms":5,"idle_cpu":[0-9.]*,"errors":0}$' "$out")" = 2 ] ||
+    fail "--idle lacks its fields"
+right 2 1 barrier_lat -n 3 --idle 2.5
+benchmarks/allgather_lat -b 8 -e 16 -n 2 --idle 1 --csv > "$out" 2> "$err" || fail "csv"
+[ "$(awk -F, '{print NF}' "$out" | sort -u)" = 18 ] || fail "csv of other columns"
+benchmarks/allreduce_lat -b 8 -e 8 -n 2 --idle 1 > "$out" 2> "$err" || fail "a table"
+grep -q '^# .*1 ms late' "$out" || fail "no word of who is late"
 benchmarks/reduce_lat --help > "$out" || fail "--help"
 grep -q 'prod, min, max, avg, band' "$out" || fail "--help lacks operations"
 benchmarks/plan/plan_build --help > "$out" || fail "--help of plan_build"
@@ -99,6 +108,10 @@ refused 2 'on or off' allreduce_bw -c maybe
 refused 2 'needs a value' allreduce_bw -b
 refused 2 'unknown option --frobnicate' allreduce_bw --frobnicate
 refused 2 'unknown option -z' allreduce_bw -z
+refused 2 'no time to be late' allreduce_lat --idle 0
+refused 2 'no time to be late' allreduce_lat --idle soon
+refused 2 'give one of them' allreduce_lat --idle 5 --vary-buffers
+refused 2 'no use for --idle' p2p_lat --idle 5
 refused 2 'unexpected argument' allreduce_bw 4K
 refused 2 'no use for --op' broadcast_bw -o sum
 refused 2 'no use for --root' allreduce_bw -r 0
@@ -165,6 +178,14 @@ for ranks in 2 3; do
         fail "allreduce_repro lacks its ratio"
 done
 refused 2 'no use for --algo' allreduce_repro -a ring
+
+for ranks in 1 3; do
+    right $ranks 3 overlap -b 8 -e 400K -f 200 -n 2 -w 1
+    grep -q '"hidden":[0-9.]*,"slower":[-0-9.]*,"cpu_us":[-0-9.]*,"errors":0}' "$out" ||
+        fail "overlap lacks its shares"
+done
+refused 2 'no use for --vary-buffers' overlap --vary-buffers
+refused 2 'no use for -n above 21' overlap -n 22
 
 # ---- every rank ends with the same status
 for wrong in '-a nonsense' '-r 3' '-o and'; do

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* boot_probe.c - join by the environment, exchange ranks, leave; twice, so that
  * a second group of the same job is seen to work.  Prints one line. */
-#include "lib/boot/ctrl.h"
+#include "lib/ctrl/ctrl.h"
 #include "lib/util/param.h"
 
 #include <stdio.h>
@@ -15,16 +15,19 @@ static void on_failed(void *arg, int status, const char *text)
     fprintf(stderr, "failed: %s: %s\n", coll_strerror(status), text);
 }
 
-static void on_where(void *arg, uint64_t *n_started, char text[COLL__TEXT_MAX])
+static enum coll__verdict on_call(void *arg, const struct coll__ctrl_call *call,
+                                  int is_gathering, char text[COLL__TEXT_MAX])
 {
     (void)arg;
-    *n_started = 0;
+    (void)call;
+    (void)is_gathering;
     text[0] = '\0';
+    return VERDICT_HERE;
 }
 
 static int probe(struct coll__boot *boot)
 {
-    static const struct coll__ctrl_events events = {on_failed, on_where, NULL};
+    static const struct coll__ctrl_events events = {on_failed, on_call, NULL};
     int ranks[MAX_RANKS], status;
     struct coll__ctrl *ctrl;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* boot_world.c - see boot_world.h. */
 #include "tests/boot_world.h"
+#include "tests/patience.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -70,7 +71,7 @@ void world_start(int size, int (*fn)(struct world_rank *), void *arg,
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent)
             _exit(99);
-        alarm(60);
+        alarm((unsigned)patient(60));
         exit(fn(&w) ? 1 : 0);
     }
 }
@@ -171,16 +172,18 @@ int world_n_calls(struct world_notice *notice)
     return atomic_load_explicit(&notice->n_calls, memory_order_acquire);
 }
 
-static void on_where(void *arg, uint64_t *n_started, char text[COLL__TEXT_MAX])
+static enum coll__verdict on_call(void *arg, const struct coll__ctrl_call *call,
+                                  int is_gathering, char text[COLL__TEXT_MAX])
 {
     (void)arg;
-    *n_started = 42;
+    (void)is_gathering;
     snprintf(text, COLL__TEXT_MAX, "in none");
+    return call->head.seq <= 42 ? VERDICT_HERE : VERDICT_LATE;
 }
 
 struct coll__ctrl_events world_events(struct world_notice *notice)
 {
-    return (struct coll__ctrl_events){on_failed, on_where, notice};
+    return (struct coll__ctrl_events){on_failed, on_call, notice};
 }
 
 void world_nap(double seconds)

@@ -6,8 +6,8 @@
 #ifndef COLL_TESTS_BOOT_WORLD_H
 #define COLL_TESTS_BOOT_WORLD_H
 
-#include "lib/boot/ctrl.h"
-#include "lib/boot/net.h"
+#include "lib/ctrl/ctrl.h"
+#include "lib/net/net.h"
 
 #include <stdatomic.h>
 #include <sys/types.h>

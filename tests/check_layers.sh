@@ -11,7 +11,8 @@ wrong() { echo "$*"; status=1; }
 may() {
     folder=$1
     shift
-    for file in "$folder"/*.[ch]; do
+    for file in "$folder"/*.[ch] "$folder"/*.cu "$folder"/*.cuh; do
+        [ -e "$file" ] || continue
         for header in $(sed -n 's/^#include "\([^"]*\)".*/\1/p' "$file"); do
             allowed=no
             for prefix in "$folder" "$@"; do
@@ -22,26 +23,33 @@ may() {
     done
 }
 
-base="include/coll lib/util"
+base="include/coll lib/util lib/type"
 most="$base lib/trace"
 # shellcheck disable=SC2086
 {
-    may lib/util include/coll
+    may lib/type include/coll
+    may lib/util include/coll lib/type
     may lib/trace $base
-    may lib/boot $most
+    may lib/net $most
+    may lib/boot $most lib/net
+    may lib/ctrl $most lib/net lib/boot
     may lib/topo $most
     may lib/device $most lib/exec
     may transports $most lib/topo lib/device
-    may lib/algo lib/plan lib/trace lib/util
-    may lib/plan $most lib/algo lib/topo
+    may lib/plan $most
+    may lib/algo lib/plan lib/price lib/trace lib/util lib/type
+    may lib/price $most lib/plan lib/algo
+    may lib/proof $most lib/plan lib/price lib/algo
+    may lib/sim $most lib/plan lib/price lib/algo lib/topo
     may lib/exec $most lib/plan lib/device transports
-    may lib/api $most lib/algo lib/boot lib/device lib/exec lib/plan lib/topo transports
+    may lib/api $most lib/algo lib/boot lib/ctrl lib/net lib/device lib/exec lib/plan \
+        lib/price lib/proof lib/topo transports
     may tools include/coll coll tools/common
     may tools/common
-    may tools/plan $most lib/plan lib/algo lib/topo
+    may tools/plan $most lib/plan lib/price lib/proof lib/sim lib/algo lib/topo
     may benchmarks include/coll coll tools/common
     may benchmarks/rivals include/coll coll tools/common
-    may benchmarks/plan include/coll lib/algo lib/plan lib/util
+    may benchmarks/plan include/coll lib/algo lib/plan lib/price lib/util
     may trainer include/coll coll
 }
 
@@ -50,8 +58,16 @@ once() {
     users=$(grep -l "^#include <$1>" lib/*/*.[ch] transports/*.[ch] trainer/*.[ch])
     [ "$(echo "$users" | grep -c .)" -le 1 ] || wrong "<$1> is included by" $users
 }
-for header in hwloc.h infiniband/verbs.h ucp/api/ucp.h sodium.h pmix.h dnnl.h; do
+for header in cuda.h hwloc.h infiniband/verbs.h ucp/api/ucp.h sodium.h pmix.h dnnl.h; do
     once $header
+done
+
+# COLL_LOG knows everybody who speaks.
+for part in $(cat lib/*/*.c transports/*.c | tr -d '\n' |
+    grep -o 'log_\(error\|warn\|info\|debug\|trace\)( *"[a-z_0-9]*"' |
+    sed 's/.*"\(.*\)"/\1/' | sort -u); do
+    grep -q "[ {]\"$part\"," lib/trace/log.c ||
+        wrong "lib/trace/log.c does not list the part $part"
 done
 
 [ $status = 0 ] && echo "all includes point the right way"

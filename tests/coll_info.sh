@@ -25,6 +25,8 @@ COLL_TRANSPORTS=self shows '^shm  *no' --transports
 shows ' single copy ' --transports
 COLL_CMA=off shows 'single copy does not work here: COLL_CMA is off' --transports
 COLL_CMA=off shows '"note": "single copy does not work here' --transports --json
+shows ' to other hosts by .*: a message takes .* us and .* ns a byte' --transports
+UCX_NET_DEVICES=no_such shows 'not known: .*, but a job times two' --transports
 if tests/without_cma true; then
     program=tests/without_cma
     shows 'single copy does not work here: .*seccomp' tools/coll_info --transports

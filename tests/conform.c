@@ -6,6 +6,7 @@
  * whom its transport reaches, at once and in both directions.
  */
 #include "tests/conform.h"
+#include "tests/patience.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -238,7 +239,7 @@ static void peek_at_peers(struct rank *rank)
     struct coll__xfer sends[MAX_RANKS], recvs[MAX_RANKS];
     struct coll__tp *tp = rank->tp;
     struct coll__head head, want = conform_head_of(5, 48);
-    double deadline = coll__now() + WAIT_SECONDS;
+    double deadline = coll__now() + patient(WAIT_SECONDS);
 
     for (int i = 0; i < rank->n_peers; i++)
         EXPECT(rank, !tp->ops->peek(tp, rank->peers[i], &head));

@@ -3,6 +3,7 @@
  * one; and messages that need nobody's help.
  */
 #include "tests/conform.h"
+#include "tests/patience.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -258,7 +259,7 @@ static int put(struct rank *rank, int peer, unsigned k)
 static void take(struct rank *rank, int peer, unsigned k)
 {
     struct coll__xfer xfer = small(rank, peer, k, NULL);
-    double deadline = coll__now() + WAIT_SECONDS;
+    double deadline = coll__now() + patient(WAIT_SECONDS);
 
     xfer.buf = conform_alloc(xfer.len);
     while (rank->tp->ops->take(rank->tp, &xfer) == COLL_IN_PROGRESS) {
@@ -285,7 +286,7 @@ static void take_another(struct rank *rank, unsigned k)
 {
     for (int i = 0; i < rank->n_peers; i++) {
         struct coll__xfer xfer = small(rank, rank->peers[i], k + 1, NULL);
-        double deadline = coll__now() + WAIT_SECONDS;
+        double deadline = coll__now() + patient(WAIT_SECONDS);
         int rc;
 
         xfer.buf = conform_alloc(xfer.len);

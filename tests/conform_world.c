@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* conform_world.c - ranks as threads or as processes, with deadlines. */
 #include "tests/conform.h"
+#include "tests/patience.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -102,7 +103,7 @@ void conform_barrier(struct rank *rank)
     int rc = 0;
 
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)WAIT_SECONDS;
+    until.tv_sec += (time_t)patient(WAIT_SECONDS);
     pthread_mutex_lock(&world->lock);
     round = world->round;
     if (++world->n_came == rank->size) {
@@ -141,10 +142,16 @@ int conform_open(struct rank *rank)
                                .size = rank->size,
                                .peers = rank->world->peers,
                                .allgather = gather,
-                               .arg = rank};
+                               .arg = rank,
+                               .timeout = WAIT_SECONDS};
     struct coll__link link;
+    uint32_t found[MAX_RANKS];
     int rc = ops->open(&env, &rank->tp);
 
+    if (rc == COLL_OK)
+        rc = gather(rank, &rank->tp->found, sizeof(*found), found);
+    if (rc == COLL_OK)
+        rc = ops->settle(rank->tp, found);
     rank->n_peers = 0;
     for (int r = 0; rc == COLL_OK && r < rank->size; r++)
         if (ops->reaches(rank->tp, r, &link) == COLL_OK)
@@ -178,7 +185,7 @@ static int n_in_progress(const struct coll__xfer *xfers, int n)
 
 void conform_wait(struct rank *rank, const struct coll__xfer *xfers, int n)
 {
-    double deadline = coll__now() + WAIT_SECONDS;
+    double deadline = coll__now() + patient(WAIT_SECONDS);
 
     while (n_in_progress(xfers, n)) {
         EXPECT(rank, coll__now() < deadline, "%d of %d transfers hang",
@@ -271,7 +278,7 @@ static void judge(struct world *world, int rank, int status)
  * seconds are killed. */
 static void reap(struct world *world, pid_t *pids, int size)
 {
-    double deadline = coll__now() + 4 * WAIT_SECONDS;
+    double deadline = coll__now() + patient(4 * WAIT_SECONDS);
     int n_left = size, status;
 
     while (n_left) {

@@ -4,8 +4,8 @@
 #include "lib/exec/number.h"
 #include "lib/util/util.h"
 
-#include <check.h>
 #include <math.h>
+#include <string.h>
 
 uint64_t random_bits(uint64_t *state)
 {
@@ -200,17 +200,17 @@ static int is_nan_at(enum coll_type type, const void *p)
     }
 }
 
-void check_equal(enum coll_type type, const char *got, const char *want,
-                 size_t count, const char *what)
+size_t first_difference(enum coll_type type, const void *got, const void *want,
+                        size_t count)
 {
+    const char *a = got, *b = want;
     size_t size = coll_type_size(type), i = 0;
 
-    while (i < count && (!memcmp(got + i * size, want + i * size, size) ||
-                         (is_nan_at(type, got + i * size) &&
-                          is_nan_at(type, want + i * size))))
+    while (i < count &&
+           (!memcmp(a + i * size, b + i * size, size) ||
+            (is_nan_at(type, a + i * size) && is_nan_at(type, b + i * size))))
         i++;
-    ck_assert_msg(i == count, "%s %s: element %zu of %zu", what,
-                  coll_type_name(type), i, count);
+    return i;
 }
 
 void fill(enum coll_type type, char *p, size_t count, uint64_t seed)

@@ -26,9 +26,10 @@ extern void (*const oracles[])(void *dst, const void *src, enum coll_op op);
 
 int has_no_kernel(enum coll_type type, enum coll_op op);
 
-/* Assert that the elements are equal in every bit; one NaN equals another. */
-void check_equal(enum coll_type type, const char *got, const char *want,
-                 size_t count, const char *what);
+/* Return the first element that differs in any bit, count where none does; one
+ * NaN equals another. */
+size_t first_difference(enum coll_type type, const void *got, const void *want,
+                        size_t count);
 
 /* Any bits: for floats this gives NaN, infinities and tiny numbers too; every
  * fourth element is a special one. */

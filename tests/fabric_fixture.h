@@ -3,10 +3,10 @@
 #ifndef COLL_TESTS_FABRIC_FIXTURE_H
 #define COLL_TESTS_FABRIC_FIXTURE_H
 
-#include "lib/topo/fabric.h"
+#include "lib/sim/fabric.h"
 
-#define N_FIXTURES 15
-#define N_TEXT_FIXTURES (N_FIXTURES - 2) /* the last two are XML */
+#define N_FIXTURES 16
+#define N_TEXT_FIXTURES (N_FIXTURES - 3) /* the last ones are XML */
 #define MAX_TEXT (1 << 18)
 
 extern const char *const fixtures[N_FIXTURES];

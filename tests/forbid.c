@@ -14,11 +14,13 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-int forbid_cma(void)
+#define WAITV 449 /* futex_waitv(), of kernel 5.16 */
+
+static int forbid(unsigned number)
 {
     struct sock_filter steps[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
@@ -28,3 +30,9 @@ int forbid_cma(void)
         return -1;
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
+
+int forbid_cma(void) { return forbid(SYS_process_vm_readv); }
+
+int forbid_fences(void) { return forbid(SYS_membarrier); }
+
+int forbid_waitv(void) { return forbid(WAITV); }

@@ -11,4 +11,8 @@
  */
 int forbid_cma(void);
 
+/* The same for membarrier(), and for futex_waitv(). */
+int forbid_fences(void);
+int forbid_waitv(void);
+
 #endif

@@ -4,7 +4,7 @@
  * coll_plan --dump makes a corpus; test_load.c does the same with mutations of
  * its own, where there is no libFuzzer.
  */
-#include "lib/plan/plans.h"
+#include "lib/proof/proof.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *text, size_t len);
 

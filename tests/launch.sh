@@ -2,6 +2,7 @@
 # launch.sh - read by the tests of real launchers: run the benchmark and the
 # trainer under one, and look at what came out.  The launcher is in "$@" of
 # check_launcher, ready for a program behind it.
+. "${srcdir:-.}/tests/patience.sh"
 
 # has_cnn: was the trainer built?
 has_cnn() { [ -x trainer/coll_train ]; }

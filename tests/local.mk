@@ -1,11 +1,14 @@
-# Unit tests in Check link libcore.la, so that they see the internals; scripts
-# try the programs from the outside.  Whatever a machine cannot run exits with
+# Unit tests in Check link libcore.la and libstudy.la, so that they see the internals;
+# scripts try the programs from the outside.  Whatever a machine cannot run exits with
 # 77 and the reason.
 
-# The environment of every test.  With its hooks into mmap UCX does not run under
-# the thread sanitizer; hwloc's pci plugin leaks what libpciaccess gave it; the leak
-# sanitizer needs whole stacks to know a leak of another library.
+# The environment of every test.  Limits of time are multiplied (tests/patience.h).
+# With its hooks into mmap UCX does not run under the thread sanitizer; hwloc's pci
+# plugin leaks what libpciaccess gave it; the leak sanitizer needs whole stacks to
+# know a leak of another library.
 AM_TESTS_ENVIRONMENT = \
+	CK_TIMEOUT_MULTIPLIER=$${CK_TIMEOUT_MULTIPLIER-$(COLL_PATIENCE)}; \
+	export CK_TIMEOUT_MULTIPLIER; \
 	UCX_MEM_MMAP_HOOK_MODE=none; export UCX_MEM_MMAP_HOOK_MODE; \
 	HWLOC_COMPONENTS=-pci; export HWLOC_COMPONENTS; \
 	TSAN_OPTIONS=suppressions=$(abs_top_srcdir)/tests/tsan.supp:atexit_sleep_ms=0; \
@@ -16,7 +19,11 @@ AM_TESTS_ENVIRONMENT = \
 	CC="$(CC)"; export CC; \
 	TEST_LDFLAGS="$(COLL_LDFLAGS)"; export TEST_LDFLAGS;
 
-check_lib = libcore.la $(CHECK_LIBS)
+# each says how long it took
+LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/timed
+TEST_LOG_COMPILER = $(LOG_COMPILER)
+
+check_lib = libstudy.la libcore.la $(CHECK_LIBS)
 check_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS) -include tests/mark.h
 
 if HAVE_CHECK
@@ -26,6 +33,9 @@ unit_tests =
 unit_tests += tests/test_load
 tests_test_load_CFLAGS = $(check_cflags)
 tests_test_load_LDADD = $(check_lib)
+unit_tests += tests/test_page
+tests_test_page_CFLAGS = $(check_cflags)
+tests_test_page_LDADD = $(check_lib)
 unit_tests += tests/test_plan
 tests_test_plan_CFLAGS = $(check_cflags)
 tests_test_plan_LDADD = $(check_lib)
@@ -35,6 +45,9 @@ tests_test_algo_LDADD = $(check_lib)
 unit_tests += tests/test_edges
 tests_test_edges_CFLAGS = $(check_cflags)
 tests_test_edges_LDADD = $(check_lib)
+unit_tests += tests/test_slots
+tests_test_slots_CFLAGS = $(check_cflags)
+tests_test_slots_LDADD = $(check_lib)
 unit_tests += tests/test_mutation
 tests_test_mutation_CFLAGS = $(check_cflags)
 tests_test_mutation_LDADD = $(check_lib)
@@ -47,9 +60,19 @@ tests_test_forward_LDADD = $(check_lib)
 unit_tests += tests/test_tune
 tests_test_tune_CFLAGS = $(check_cflags)
 tests_test_tune_LDADD = $(check_lib)
+sim_fixture = %D%/sim_fixture.c %D%/sim_fixture.h
 unit_tests += tests/test_sim
+tests_test_sim_SOURCES = %D%/test_sim.c $(sim_fixture)
 tests_test_sim_CFLAGS = $(check_cflags)
 tests_test_sim_LDADD = $(check_lib) -lm
+unit_tests += tests/test_choice
+tests_test_choice_SOURCES = %D%/test_choice.c $(sim_fixture)
+tests_test_choice_CFLAGS = $(check_cflags)
+tests_test_choice_LDADD = $(check_lib) -lm
+unit_tests += tests/test_tune_judge
+tests_test_tune_judge_SOURCES = %D%/test_tune_judge.c tools/coll_tune_judge.c
+tests_test_tune_judge_CFLAGS = $(check_cflags)
+tests_test_tune_judge_LDADD = $(check_lib) -lm
 unit_tests += tests/test_copy
 tests_test_copy_CFLAGS = $(check_cflags)
 tests_test_copy_LDADD = $(check_lib)
@@ -57,10 +80,36 @@ unit_tests += tests/test_number
 tests_test_number_SOURCES = %D%/test_number.c %D%/element.c %D%/element.h
 tests_test_number_CFLAGS = $(check_cflags)
 tests_test_number_LDADD = $(check_lib) -lm
+kernel_cases = %D%/kernel_cases.c %D%/kernel_cases.h %D%/element.c \
+	%D%/element.h lib/device/cuda_table.c
 unit_tests += tests/test_reduce
-tests_test_reduce_SOURCES = %D%/test_reduce.c %D%/element.c %D%/element.h
+tests_test_reduce_SOURCES = %D%/test_reduce.c $(kernel_cases)
 tests_test_reduce_CFLAGS = $(check_cflags)
 tests_test_reduce_LDADD = $(check_lib) -lm
+
+# the kernels for device memory: on the host by tests/fake_cuda
+fake_kernels = %D%/fake_cuda/kernels.cc %D%/fake_cuda/kernels.h \
+	%D%/fake_cuda/cuda_shim.h
+unit_tests += tests/test_cuda_kernels
+tests_test_cuda_kernels_SOURCES = %D%/test_cuda_kernels.c $(fake_kernels) \
+	$(kernel_cases)
+tests_test_cuda_kernels_CFLAGS = $(check_cflags)
+tests_test_cuda_kernels_CXXFLAGS = $(AM_CXXFLAGS) -Wno-unknown-pragmas
+tests_test_cuda_kernels_LDADD = $(check_lib) -lm
+if HAVE_CUDA
+unit_tests += tests/test_cuda_driver
+tests_test_cuda_driver_CFLAGS = $(check_cflags) $(CUDA_CFLAGS) \
+	-DFEW='"$(abs_builddir)/%D%/fake_cuda/few/.libs/libcuda.so.1"'
+tests_test_cuda_driver_LDADD = libcudriver.la $(check_lib)
+EXTRA_tests_test_cuda_driver_DEPENDENCIES = tests/fake_cuda/few/libcuda.la
+# libcuda.so.1: a driver of few entries
+check_LTLIBRARIES += tests/fake_cuda/few/libcuda.la
+tests_fake_cuda_few_libcuda_la_SOURCES = %D%/fake_cuda/few.c
+tests_fake_cuda_few_libcuda_la_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
+tests_fake_cuda_few_libcuda_la_LDFLAGS = $(AM_LDFLAGS) -version-info 1:0:0 \
+	-rpath /nowhere
+endif
+
 fabric_fixture = %D%/fabric_fixture.c %D%/fabric_fixture.h
 unit_tests += tests/test_fabric
 tests_test_fabric_SOURCES = %D%/test_fabric.c $(fabric_fixture)
@@ -70,6 +119,24 @@ unit_tests += tests/test_fabric_file
 tests_test_fabric_file_SOURCES = %D%/test_fabric_file.c $(fabric_fixture)
 tests_test_fabric_file_CFLAGS = $(check_cflags)
 tests_test_fabric_file_LDADD = $(check_lib)
+unit_tests += tests/test_spare
+tests_test_spare_CFLAGS = $(check_cflags)
+tests_test_spare_LDADD = libcore.la $(check_lib)
+unit_tests += tests/test_carrier
+tests_test_carrier_CFLAGS = $(check_cflags)
+tests_test_carrier_LDADD = $(check_lib) -lm
+unit_tests += tests/test_prices
+tests_test_prices_CFLAGS = $(check_cflags)
+tests_test_prices_LDADD = $(check_lib) -lm
+unit_tests += tests/test_measure
+tests_test_measure_CFLAGS = $(check_cflags)
+tests_test_measure_LDADD = $(check_lib) -lm
+unit_tests += tests/test_hosts
+tests_test_hosts_CFLAGS = $(check_cflags)
+tests_test_hosts_LDADD = $(check_lib)
+unit_tests += tests/test_quota
+tests_test_quota_CFLAGS = $(check_cflags)
+tests_test_quota_LDADD = $(check_lib)
 unit_tests += tests/test_topo
 tests_test_topo_CFLAGS = $(check_cflags)
 tests_test_topo_LDADD = $(check_lib)
@@ -99,6 +166,11 @@ tests_test_shm_SOURCES = %D%/test_shm.c %D%/conform.h %D%/conform_data.c \
 	%D%/conform_share.c %D%/conform_world.c
 tests_test_shm_CFLAGS = $(check_cflags)
 tests_test_shm_LDADD = $(check_lib)
+unit_tests += tests/test_bell
+tests_test_bell_SOURCES = %D%/test_bell.c %D%/conform.h %D%/conform_data.c \
+	%D%/conform_world.c %D%/forbid.c %D%/forbid.h
+tests_test_bell_CFLAGS = $(check_cflags)
+tests_test_bell_LDADD = $(check_lib)
 unit_tests += tests/test_cma
 tests_test_cma_SOURCES = %D%/test_cma.c %D%/forbid.c %D%/forbid.h
 tests_test_cma_CFLAGS = $(check_cflags)
@@ -117,6 +189,10 @@ unit_tests += tests/test_rendezvous
 tests_test_rendezvous_SOURCES = %D%/test_rendezvous.c $(boot_world)
 tests_test_rendezvous_CFLAGS = $(check_cflags)
 tests_test_rendezvous_LDADD = $(check_lib)
+unit_tests += tests/test_door
+tests_test_door_SOURCES = %D%/test_door.c $(boot_world)
+tests_test_door_CFLAGS = $(check_cflags)
+tests_test_door_LDADD = $(check_lib)
 unit_tests += tests/test_ctrl
 tests_test_ctrl_SOURCES = %D%/test_ctrl.c $(boot_world)
 tests_test_ctrl_CFLAGS = $(check_cflags)
@@ -130,9 +206,24 @@ tests_test_death_LDADD = $(check_lib)
 noinst_LTLIBRARIES += libworld.la
 libworld_la_SOURCES = %D%/world.c %D%/world.h %D%/oracle.c %D%/oracle.h \
 	%D%/work.c %D%/work.h
+unit_tests += tests/test_ucx_open
+tests_test_ucx_open_CFLAGS = $(check_cflags) $(UCX_CFLAGS)
+tests_test_ucx_open_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_ucx_share
+tests_test_ucx_share_CFLAGS = $(check_cflags)
+tests_test_ucx_share_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_ucx_end
+tests_test_ucx_end_CFLAGS = $(check_cflags) $(UCX_CFLAGS)
+tests_test_ucx_end_LDADD = libworld.la $(check_lib)
 unit_tests += tests/test_args
 tests_test_args_CFLAGS = $(check_cflags)
 tests_test_args_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_cache
+tests_test_cache_CFLAGS = $(check_cflags)
+tests_test_cache_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_linear
+tests_test_linear_CFLAGS = $(check_cflags)
+tests_test_linear_LDADD = libworld.la $(check_lib)
 unit_tests += tests/test_group
 tests_test_group_CFLAGS = $(check_cflags)
 tests_test_group_LDADD = libworld.la $(check_lib)
@@ -149,14 +240,85 @@ unit_tests += tests/test_book
 tests_test_book_CFLAGS = $(check_cflags)
 tests_test_book_LDADD = libworld.la $(check_lib)
 unit_tests += tests/test_fault
+tests_test_fault_SOURCES = %D%/test_fault.c %D%/seclude.c %D%/seclude.h
 tests_test_fault_CFLAGS = $(check_cflags)
 tests_test_fault_LDADD = libworld.la $(check_lib)
+fork_child = %D%/fork_child.c %D%/fork_child.h
+unit_tests += tests/test_fork
+tests_test_fork_SOURCES = %D%/test_fork.c $(fork_child)
+tests_test_fork_CFLAGS = $(check_cflags)
+tests_test_fork_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_fork_own
+tests_test_fork_own_SOURCES = %D%/test_fork_own.c $(fork_child)
+tests_test_fork_own_CFLAGS = $(check_cflags)
+tests_test_fork_own_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_nomem
+tests_test_nomem_CFLAGS = $(check_cflags)
+tests_test_nomem_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_background
+tests_test_background_CFLAGS = $(check_cflags)
+tests_test_background_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_late
+tests_test_late_SOURCES = %D%/test_late.c %D%/late_device.c %D%/late_device.h
+tests_test_late_CFLAGS = $(check_cflags)
+tests_test_late_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_sleep
+tests_test_sleep_SOURCES = %D%/test_sleep.c %D%/forbid.c %D%/forbid.h
+tests_test_sleep_CFLAGS = $(check_cflags)
+tests_test_sleep_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_order
+tests_test_order_CFLAGS = $(check_cflags)
+tests_test_order_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_link
+tests_test_link_CFLAGS = $(check_cflags)
+tests_test_link_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_uneven
+tests_test_uneven_CFLAGS = $(check_cflags)
+tests_test_uneven_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_round
+tests_test_round_CFLAGS = $(check_cflags)
+tests_test_round_LDADD = $(check_lib)
+tests_test_round_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=coll__link_send \
+	-Wl,--wrap=clock_gettime -Wl,--wrap=coll__reactor_defer_until \
+	-Wl,--wrap=coll__reactor_cancel
+unit_tests += tests/test_ask
+tests_test_ask_CFLAGS = $(check_cflags)
+tests_test_ask_LDADD = libworld.la $(check_lib)
+tests_test_ask_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=nanosleep \
+	-Wl,--wrap=sched_yield -Wl,--wrap=coll__lock_wait \
+	-Wl,--wrap=coll__reactor_lock -Wl,--wrap=coll__reactor_poll
+unit_tests += tests/test_leave
+tests_test_leave_CFLAGS = $(check_cflags)
+tests_test_leave_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_locale
+tests_test_locale_CFLAGS = $(check_cflags)
+tests_test_locale_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_log
+tests_test_log_CFLAGS = $(check_cflags)
+tests_test_log_LDADD = libworld.la $(check_lib)
 unit_tests += tests/test_memory
 tests_test_memory_CFLAGS = $(check_cflags)
 tests_test_memory_LDADD = libworld.la $(check_lib)
 unit_tests += tests/test_hot
 tests_test_hot_CFLAGS = $(check_cflags)
 tests_test_hot_LDADD = libworld.la $(check_lib)
+
+# random faults among ranks: make check-faults, and some of them in every check
+check_PROGRAMS += tests/check_faults
+tests_check_faults_SOURCES = %D%/faults.c %D%/faults.h %D%/faults_case.c \
+	%D%/faults_judge.c %D%/faults_malloc.c %D%/faults_script.c \
+	%D%/seclude.c %D%/seclude.h
+tests_check_faults_LDADD = libcrash.la libworld.la libcore.la -lm
+noinst_LTLIBRARIES += libcrash.la
+libcrash_la_SOURCES = %D%/faults_crash.c
+libcrash_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
+
+# CHECK_FAULTS="--seed 2 --cases 5000" for others; see tests/check_faults --help
+CHECK_FAULTS =
+CLEANFILES += faults.out faults.err
+check-faults: tests/check_faults
+	@tests/check_faults $(CHECK_FAULTS) > faults.out 2> faults.err; \
+	status=$$?; cat faults.out; exit $$status
 
 # operations of the caller's own, the reproducible mode, split
 unit_tests += tests/test_op
@@ -168,6 +330,15 @@ tests_test_repro_LDADD = libworld.la $(check_lib)
 unit_tests += tests/test_split
 tests_test_split_CFLAGS = $(check_cflags)
 tests_test_split_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_scale
+tests_test_scale_CFLAGS = $(check_cflags)
+tests_test_scale_LDADD = $(check_lib)
+unit_tests += tests/test_join
+tests_test_join_CFLAGS = $(check_cflags)
+tests_test_join_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_many
+tests_test_many_CFLAGS = $(check_cflags)
+tests_test_many_LDADD = libworld.la $(check_lib)
 
 # the benchmarks' data
 unit_tests += tests/test_bench
@@ -185,7 +356,9 @@ TESTS += $(unit_tests)
 if HAVE_ONEDNN
 # the trainer: layers, data, state, and several ranks
 trainer_tests = tests/test_trainer_layers tests/test_trainer_network \
-	tests/test_trainer_data tests/test_trainer_state tests/test_trainer_ranks
+	tests/test_trainer_data tests/test_trainer_state \
+	tests/test_trainer_ranks tests/test_trainer_finite \
+	tests/test_trainer_torch
 check_PROGRAMS += $(trainer_tests)
 TESTS += $(trainer_tests)
 tests_test_trainer_layers_CFLAGS = $(check_cflags)
@@ -194,10 +367,19 @@ tests_test_trainer_network_CFLAGS = $(check_cflags)
 tests_test_trainer_network_LDADD = libtrainer.la $(CHECK_LIBS) -lm
 tests_test_trainer_data_CFLAGS = $(check_cflags) $(ZLIB_CFLAGS)
 tests_test_trainer_data_LDADD = libtrainer.la $(CHECK_LIBS) $(ZLIB_LIBS) -lm
-tests_test_trainer_state_CFLAGS = $(check_cflags)
-tests_test_trainer_state_LDADD = libtrainer.la $(CHECK_LIBS) -lm
+tests_test_trainer_state_CFLAGS = $(check_cflags) $(ZLIB_CFLAGS)
+tests_test_trainer_state_LDADD = libtrainer.la $(CHECK_LIBS) $(ZLIB_LIBS) -lm
+trainer_job = %D%/trainer_job.c %D%/trainer_job.h
+tests_test_trainer_ranks_SOURCES = %D%/test_trainer_ranks.c $(trainer_job)
 tests_test_trainer_ranks_CFLAGS = $(check_cflags)
 tests_test_trainer_ranks_LDADD = libworld.la libtrainer.la $(CHECK_LIBS) -lm
+tests_test_trainer_finite_SOURCES = %D%/test_trainer_finite.c $(trainer_job)
+tests_test_trainer_finite_CFLAGS = $(check_cflags)
+tests_test_trainer_finite_LDADD = libworld.la libtrainer.la $(CHECK_LIBS) -lm
+tests_test_trainer_torch_SOURCES = %D%/test_trainer_torch.c $(trainer_job)
+tests_test_trainer_torch_CFLAGS = $(check_cflags) $(JANSSON_CFLAGS)
+tests_test_trainer_torch_LDADD = libworld.la libtrainer.la $(CHECK_LIBS) \
+	$(JANSSON_LIBS) -lm
 endif
 endif
 
@@ -208,40 +390,116 @@ tests_fuzz_load_LDADD = libcore.la
 tests_fuzz_load_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 endif
 
+# what only a GPU can show: make check-gpu, where there is one; every check only tries
+# the programs without
+if HAVE_CUDA
+gpu_common = %D%/gpu/gpu.c %D%/gpu/gpu.h %D%/gpu/gpu_ptx.c
+check_PROGRAMS += tests/gpu/driver_rules tests/gpu/mechanisms
+tests_gpu_driver_rules_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
+tests_gpu_driver_rules_LDADD = -ldl
+tests_gpu_driver_rules_SOURCES = $(gpu_common) \
+	%D%/gpu/driver_rules.c %D%/gpu/driver_rules.h \
+	%D%/gpu/driver_rules_calls.c %D%/gpu/driver_rules_calls.h \
+	%D%/gpu/driver_rules_capture.c %D%/gpu/driver_rules_context.c \
+	%D%/gpu/driver_rules_copy.c %D%/gpu/driver_rules_fault.c \
+	%D%/gpu/driver_rules_graph.c %D%/gpu/driver_rules_host.c \
+	%D%/gpu/driver_rules_init.c %D%/gpu/driver_rules_ipc.c \
+	%D%/gpu/driver_rules_ipc_more.c %D%/gpu/driver_rules_kernel.c \
+	%D%/gpu/driver_rules_memop.c %D%/gpu/driver_rules_pointer.c \
+	%D%/gpu/driver_rules_pool.c %D%/gpu/driver_rules_queue.c \
+	%D%/gpu/driver_rules_report.c %D%/gpu/driver_rules_report.h \
+	%D%/gpu/driver_rules_stream.c %D%/gpu/driver_rules_tools.c \
+	%D%/gpu/driver_rules_unsafe.c %D%/gpu/driver_rules_vmm.c
+tests_gpu_mechanisms_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
+tests_gpu_mechanisms_LDADD = -ldl
+tests_gpu_mechanisms_SOURCES = $(gpu_common) \
+	%D%/gpu/mechanisms.c %D%/gpu/mechanisms.h \
+	%D%/gpu/mechanisms_copies.c %D%/gpu/mechanisms_costs.c \
+	%D%/gpu/mechanisms_flags.c %D%/gpu/mechanisms_kernels.c \
+	%D%/gpu/mechanisms_rank.c
+gpu_programs = tests/gpu/driver_rules tests/gpu/mechanisms
+if HAVE_NVCC
+check_PROGRAMS += tests/gpu/kernels
+gpu_programs += tests/gpu/kernels
+tests_gpu_kernels_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
+tests_gpu_kernels_LDADD = libcukernels.la libcudriver.la libcore.la -ldl -lm
+tests_gpu_kernels_SOURCES = $(gpu_common) \
+	%D%/gpu/bench.c %D%/gpu/bench.h %D%/gpu/kernels.c \
+	%D%/gpu/kernels_driver.c %D%/gpu/kernels_driver.h \
+	%D%/element.c %D%/element.h %D%/kernel_cases.c %D%/kernel_cases.h
+endif
+gpu_scripts = %D%/gpu.sh
+TESTS += $(gpu_scripts)
+check-gpu: $(gpu_programs)
+	@$(srcdir)/%D%/gpu/check.sh gpu-reports tests/gpu || test $$? = 77
+else
+check-gpu:
+	@echo "check-gpu: skipped: configure found no cuda.h"
+endif
+clean-local:
+	rm -rf gpu-reports
+dist_check_SCRIPTS += %D%/gpu.sh
+EXTRA_DIST += %D%/gpu/README.md %D%/gpu/build.sh %D%/gpu/check.sh \
+	%D%/gpu/refusing_driver.c \
+	%D%/gpu/reports/2026-11-22-h100-driver-580.159-check.json \
+	%D%/gpu/reports/2026-11-22-h100-driver-580.159-kernels.json \
+	%D%/gpu/reports/2026-11-22-h100-driver-580.159-kernels-2.json \
+	%D%/gpu/reports/2026-11-22-h100-driver-580.159-mechanisms.json \
+	%D%/gpu/reports/2026-11-22-h100-driver-580.159-rules.json
+
 # scripts: the programs, real launchers, the README's first program
 check_PROGRAMS += tests/without_cma
 tests_without_cma_SOURCES = %D%/without_cma.c %D%/forbid.c %D%/forbid.h
+check_PROGRAMS += tests/prices_probe
+tests_prices_probe_LDADD = libcoll.la
 check_PROGRAMS += tests/boot_probe
 tests_boot_probe_LDADD = libcore.la
+check_PROGRAMS += tests/host_probe
+tests_host_probe_LDADD = libcore.la
 check_PROGRAMS += tests/compare_fake
 tests_compare_fake_LDADD = libpeer.la
 scripts = \
 	%D%/check_layers.sh \
+	%D%/kinds.sh \
+	%D%/faults.sh \
 	%D%/collrun.test \
 	%D%/boot_launch.test \
+	%D%/hosts.sh \
 	%D%/coll_info.sh \
 	%D%/coll_plan.sh \
 	%D%/coll_tune.sh \
 	%D%/bench.sh \
 	%D%/compare.sh \
+	%D%/prices.sh \
+	%D%/progress.sh \
 	%D%/shm.sh \
 	%D%/valgrind.sh \
+	%D%/quickstart.sh \
 	%D%/readme.sh \
 	%D%/mpirun.sh \
 	%D%/slurm.sh \
-	%D%/trainer.sh \
-	%D%/mnist.sh
+	%D%/trainer.sh
 dist_check_SCRIPTS += $(scripts)
 TESTS += $(scripts)
 
+# what takes minutes each
+long_scripts = %D%/mnist.sh
+dist_check_SCRIPTS += $(long_scripts)
+
 EXTRA_DIST += \
+	%D%/faults.txt \
 	%D%/launch.sh \
+	%D%/README \
+	%D%/patience.h \
+	%D%/patience.sh \
 	%D%/program.sh \
 	%D%/lsan.supp \
 	%D%/mark.h \
 	%D%/net/slurm-up \
+	%D%/kinds \
 	%D%/run_all \
 	%D%/summary \
+	%D%/timed \
 	%D%/topo/README \
 	%D%/topo/cables.topo \
 	%D%/topo/cube_mesh.topo \
@@ -262,11 +520,13 @@ EXTRA_DIST += \
 	%D%/topo/expect/switch.expect \
 	%D%/topo/expect/torus.expect \
 	%D%/topo/expect/two_sockets.expect \
+	%D%/topo/expect/vga192.expect \
 	%D%/topo/fattree.topo \
 	%D%/topo/flat.topo \
 	%D%/topo/four_numa.txt \
 	%D%/topo/four_numa.xml \
 	%D%/topo/hosts8.topo \
+	%D%/topo/ib200.topo \
 	%D%/topo/mixed.topo \
 	%D%/topo/nic_down.topo \
 	%D%/topo/numa4.topo \
@@ -277,9 +537,18 @@ EXTRA_DIST += \
 	%D%/topo/torus.topo \
 	%D%/topo/two_sockets.txt \
 	%D%/topo/two_sockets.xml \
+	%D%/topo/vga192.xml \
+	%D%/trainer/record_torch.py \
+	%D%/trainer/torch.json \
 	%D%/tsan.supp
 
 # for run_all, which runs some side by side
-.PHONY: list-tests
+.PHONY: list-tests check-faults check-gpu check-long
 list-tests:
 	@echo $(TESTS)
+
+# The whole suite with what `make check` shortens, and what takes minutes alone.
+check-long:
+	TEST_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS="$(long_scripts)"
+	$(MAKE) $(AM_MAKEFLAGS) check-faults

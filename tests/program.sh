@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # program.sh - read by tests of one program from the outside; $program is its
 # name in the build folder, $scratch a folder for what it says.
+. "${srcdir:-.}/tests/patience.sh"
 out=$scratch/out
 err=$scratch/err
 

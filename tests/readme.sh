@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The README's first program compiles against what make install gives, links with
 # -lcoll, and prints what it should.
+. "${srcdir:-.}/tests/patience.sh"
 set -eu
 readme=${srcdir:-.}/README.md
 prefix=$(sed -n 's/^prefix=//p' libcoll.pc)

@@ -3,6 +3,7 @@
 # Ranks of one host in the surroundings that users have: too few cores, bound to
 # cores, a small /dev/shm or none, no reading of other processes, huge pages, and
 # limits.  Results are right, or an error says in words what is missing.
+. "${srcdir:-.}/tests/patience.sh"
 set -u
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
@@ -108,6 +109,6 @@ esac
 in_words '-f 100' 'see ulimit -f'
 unset COLL_SHM_CELL
 for files in 64 16 11 8; do
-    in_words "-n $files" 'open files'
+    in_words "-n $files" 'ulimit -n'
 done
 echo "$n_checks checks"

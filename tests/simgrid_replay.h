@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-#include "lib/plan/sim_steps.h"
-#include "lib/plan/view.h"
+#include "lib/sim/sim_steps.h"
+#include "lib/price/view.h"
 
 struct replay_link {
     double latency, beta, share; /* s, s a byte, s a byte */

@@ -13,6 +13,8 @@ done
 grep -q 'define COLL_HAVE_PMIX 1' config.h ||
     { echo "built without PMIx"; exit 77; }
 build=$PWD
+SLURM_UP_LIMIT=$((15 * patience))
+export SLURM_UP_LIMIT
 SLURM_CONF=$("$slurm_up" -n 1 -c 16) || exit 1
 export SLURM_CONF
 scratch=$(mktemp -d) || exit 1

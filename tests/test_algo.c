@@ -2,8 +2,7 @@
 /* test_algo.c - what a proof does not say: how many messages and bytes each
  * rank sends, as the head of each algorithm's file promises, and that all ranks
  * price an algorithm alike. */
-#include "lib/plan/prove.h"
-#include "lib/plan/select.h"
+#include "lib/proof/prove.h"
 
 #include <check.h>
 #include <string.h>

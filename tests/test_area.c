@@ -2,6 +2,7 @@
 /* test_area.c - memory of coll_mem_alloc(): what it is, that peers read it in
  * place and let go of it, and what goes wrong with it.
  */
+#include "tests/patience.h"
 #include "tests/work.h"
 #include "lib/device/area.h"
 #include "lib/util/util.h"
@@ -210,15 +211,6 @@ END_TEST
 
 /* ---- results --------------------------------------------------------------- */
 
-static struct coll_comm *join(struct world_rank *me)
-{
-    struct coll_comm *comm = NULL;
-
-    if (coll_comm_create_oob(&comm, &me->oob, NULL))
-        fprintf(stderr, "rank %d: %s\n", me->rank, coll_last_error());
-    return comm;
-}
-
 static int do_one(struct world_rank *me, struct coll_comm *comm,
                   const struct oracle_op *op, int is_in_place)
 {
@@ -240,7 +232,7 @@ static int every_length(struct world_rank *me)
     static const size_t counts[] = {4095, 4097, 4096, 32769, 32768, 262145};
     size_t n = ARRAY_LEN(counts) - (getenv("TEST_QUICK") ? 3 : 0);
     int first = *(int *)me->arg;
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
 
     WORLD_CHECK(me, comm);
     for (size_t i = 0; i < n; i++)
@@ -280,7 +272,7 @@ END_TEST
 static int renew(struct world_rank *me)
 {
     const size_t count = 70000;
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
     int own = me->rank == 0;
     int *out = malloc(count * sizeof(int));
 
@@ -318,7 +310,7 @@ END_TEST
 static int with_two(struct world_rank *me)
 {
     const size_t count = 70000;
-    struct coll_comm *first = join(me), *second = join(me);
+    struct coll_comm *first = world_join(me), *second = world_join(me);
     void *area = malloc(count);
 
     WORLD_CHECK(me, first && second && area);
@@ -363,7 +355,7 @@ static int hidden(struct world_rank *me)
         WORLD_CHECK(me,
                     !setgroups(0, NULL) && !setgid(NOBODY) && !setuid(NOBODY));
     prctl(PR_SET_DUMPABLE, me->rank != 1);
-    comm = join(me);
+    comm = world_join(me);
     WORLD_CHECK(me, comm && !coll_mem_alloc(&area, count));
     memset(area, me->rank, count);
     WORLD_CHECK(me, !coll_broadcast(area, area, count, COLL_I8, 1, comm, NULL));
@@ -388,14 +380,12 @@ END_TEST
 static int outlive(struct world_rank *me)
 {
     const size_t count = 8 * MIB;
-    struct coll_comm *comm = join(me);
-    char mine = 0, all[3];
+    struct coll_comm *comm = world_join(me);
     void *area;
     int rc;
 
     WORLD_CHECK(me, comm && !coll_mem_alloc(&area, count));
-    WORLD_CHECK(me, !coll_barrier(comm, NULL));
-    WORLD_CHECK(me, !me->oob.allgather(me->oob.arg, &mine, all, 1));
+    WORLD_CHECK(me, !world_barrier(me, comm));
     if (me->rank == 2) {
         usleep(20000);
         raise(SIGKILL);
@@ -429,7 +419,7 @@ static size_t address_space(void)
 static int no_room(struct world_rank *me)
 {
     const size_t count = 64 * MIB;
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
     struct rlimit limit;
     void *area;
     int rc;
@@ -481,7 +471,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    setenv("COLL_TIMEOUT", "30", 1);
+    patient_timeout(30);
     setenv("COLL_TRANSPORTS", "self,shm", 1);
     tcase_add_test(alone, memory_is_zeroed_aligned_and_given_back);
     tcase_add_test(alone, what_is_wrong_is_said);

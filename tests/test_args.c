@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_args.c - what callers can get wrong, what the environment can, and
  * questions about plans. */
+#include "tests/patience.h"
 #include "tests/world.h"
+#include "lib/api/comm.h"
 #include "lib/util/util.h"
 
 #include <check.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -246,12 +249,88 @@ START_TEST(bad_parameters_are_named)
         {"COLL_FUSE", "some", "64K"},
         {"COLL_WAIT", "sleep", "auto|spin"},
         {"COLL_TRANSPORTS", "self,rdma", "there are: self, shm"},
+        {"COLL_LOG", "loud", "'loud' is no level"},
+        {"COLL_LOG", "info,foo:bar", "'foo:bar' is no level"},
+        {"COLL_LOG", "tpo:debug", "'tpo:debug'"},
+        {"COLL_LOG", "topo:", "'topo:'"},
+        {"COLL_TOPO_FILE", "/nonexistent", "/nonexistent does not exist"},
+        {"COLL_TOPO_FILE", "/etc/passwd", "no hwloc XML file"},
     };
 
     ck_assert_int_lt(_i, (int)ARRAY_LEN(cases));
     setenv(cases[_i][0], cases[_i][1], 1);
     ck_assert_int_eq(world_fork(2, expect_create_fails, (void *)cases[_i][2],
                                 DEADLINE), 0);
+}
+END_TEST
+
+/* What was said about parameters. */
+static char said[1024];
+
+static void keep_words(enum coll_log_level level, const char *part,
+                       const char *text, void *arg)
+{
+    (void)level, (void)arg;
+    if (!strcmp(part, "param"))
+        snprintf(said + strlen(said), sizeof(said) - strlen(said), "%s\n",
+                 text);
+}
+
+static int hear_of_names(struct world_rank *me)
+{
+    struct coll_comm *comm;
+
+    coll_set_log_handler(keep_words, NULL);
+    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
+    WORLD_CHECK(me, !coll_comm_destroy(comm));
+    WORLD_CHECK(me, !strncmp(said, "COLL_TIMEOUTS is no parameter; did you "
+                                   "mean COLL_TIMEOUT?", 54));
+    WORLD_CHECK(me, strchr(said, '\n') == strrchr(said, '\n'));
+    return 0;
+}
+
+START_TEST(a_name_like_a_parameters_is_warned_of_but_not_our_own_programs)
+{
+    setenv("COLL_TIMEOUTS", "3", 1);
+    setenv("COLL_COMPARE_SOCKET", "/tmp/x", 1);
+    setenv("COLL_COMPARE_FOLDER", "/tmp", 1);
+    ck_assert_int_eq(world_fork(1, hear_of_names, NULL, DEADLINE), 0);
+}
+END_TEST
+
+/* Four ranks, two on each package that the file has: its jobs see that. */
+static int join_bound(struct world_rank *me)
+{
+    struct coll_comm *comm, *dup;
+    cpu_set_t one;
+
+    CPU_ZERO(&one);
+    CPU_SET((size_t)me->rank % 2, &one);
+    if (sched_setaffinity(0, sizeof(one), &one))
+        return 0;
+    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
+    WORLD_CHECK(me, comm->view.n_levels == 2);
+    WORLD_CHECK(me, comm->peers[1].within[WITHIN_PACKAGE] == 1);
+    WORLD_CHECK(me, !coll_comm_dup(comm, &dup));
+    WORLD_CHECK(me, dup->view.n_levels == 2);
+    WORLD_CHECK(me, !coll_comm_destroy(dup) && !coll_comm_destroy(comm));
+    return 0;
+}
+
+START_TEST(a_job_is_on_the_machine_of_the_file)
+{
+    const char *dir = getenv("srcdir");
+    char path[1024];
+    cpu_set_t all;
+
+    if (sched_getaffinity(0, sizeof(all), &all) || !CPU_ISSET(0, &all) ||
+        !CPU_ISSET(1, &all))
+        return;
+    snprintf(path, sizeof(path), "%s/tests/topo/two_sockets.xml",
+             dir ? dir : ".");
+    setenv("COLL_TOPO_FILE", path, 1);
+    setenv("COLL_TRANSPORTS", "self,shm", 1);
+    ck_assert_int_eq(world_fork(4, join_bound, NULL, 60), 0);
 }
 END_TEST
 
@@ -370,12 +449,15 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    setenv("COLL_TIMEOUT", "30", 1);
+    patient_timeout(30);
     tcase_set_timeout(c, 2 * DEADLINE);
     tcase_add_test(c, bad_arguments_get_a_sentence_and_send_nothing);
     tcase_add_test(c, an_algorithm_that_refuses_says_why);
     tcase_add_test(c, a_struct_with_an_unknown_tail_is_refused);
-    tcase_add_loop_test(c, bad_parameters_are_named, 0, 8);
+    tcase_add_loop_test(c, bad_parameters_are_named, 0, 14);
+    tcase_add_test(
+        c, a_name_like_a_parameters_is_warned_of_but_not_our_own_programs);
+    tcase_add_test(c, a_job_is_on_the_machine_of_the_file);
     tcase_add_test(c, a_bad_parameter_on_one_rank_is_told_to_all);
     tcase_add_test(c, ranks_that_are_set_differently_are_told_so);
     tcase_add_test(c, ranks_without_a_transport_between_them_are_told_so);

@@ -4,9 +4,11 @@
 #include "tests/world.h"
 
 #include <check.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #define DEADLINE 60
@@ -32,25 +34,19 @@ static const char star[] =
     "0 send peer 0 out[0,16)\n"
     "1 recv peer 0 out[0,16)\n";
 
-static char path[64];
+static char path[] = "/tmp/coll-book-XXXXXX"; /* made and removed by main() */
 
 static void write_file(const char *text)
 {
-    int fd;
+    int fd = open(path, O_WRONLY | O_TRUNC);
 
-    snprintf(path, sizeof(path), "/tmp/test_book.XXXXXX");
-    fd = mkstemp(path);
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(write(fd, text, strlen(text)), (int)strlen(text));
     close(fd);
     setenv("COLL_PLAN_FILE", path, 1);
 }
 
-static void end_file(void)
-{
-    unlink(path);
-    unsetenv("COLL_PLAN_FILE");
-}
+static void end_file(void) { unsetenv("COLL_PLAN_FILE"); }
 
 static int which(struct coll_comm *comm, size_t count, char name[32])
 {
@@ -178,21 +174,136 @@ START_TEST(ranks_must_have_the_same_plans)
 }
 END_TEST
 
+/* Rank 1 has none any more when a duplicate is made. */
+static int loses_it(struct world_rank *me)
+{
+    struct coll_comm *comm, *dup;
+
+    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
+    if (me->rank == 1)
+        setenv("COLL_PLAN_FILE", "", 1);
+    EXPECT(me, coll_comm_dup(comm, &dup), COLL_ERR_INVALID, "has changed");
+    WORLD_CHECK(me, !coll_barrier(comm, NULL));
+    WORLD_CHECK(me, !coll_comm_destroy(comm));
+    return 0;
+}
+
+START_TEST(plans_do_not_change_between_communicators)
+{
+    write_file(star);
+    ck_assert_int_eq(world_fork(3, loses_it, NULL, DEADLINE), 0);
+    end_file();
+}
+END_TEST
+
+/* How often any of the files has been opened since the last time. */
+static int n_opened(int watch)
+{
+    struct inotify_event event;
+    int n = 0;
+
+    while (read(watch, &event, sizeof(event)) == (ssize_t)sizeof(event))
+        n++;
+    return n;
+}
+
+/* Communicators of one process: the first one reads, the others do not. */
+static int makes_many(struct world_rank *me)
+{
+    struct coll_comm *comm, *dup;
+    int watch = inotify_init1(IN_NONBLOCK);
+    char name[32];
+
+    WORLD_CHECK(me, inotify_add_watch(watch, path, IN_OPEN) >= 0);
+    WORLD_CHECK(
+        me, inotify_add_watch(watch, getenv("COLL_TOPO_FILE"), IN_OPEN) >= 0);
+    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
+    WORLD_CHECK(me, n_opened(watch) > 0);
+    world_meet(me);
+    n_opened(watch);
+    for (int i = 0; i < 5; i++) {
+        WORLD_CHECK(me, !coll_comm_dup(comm, &dup));
+        WORLD_CHECK(me, !which(dup, 4, name) && !strcmp(name, "star"));
+        WORLD_CHECK(me, !coll_comm_destroy(i % 2 ? comm : dup));
+        comm = i % 2 ? dup : comm;
+    }
+    WORLD_CHECK(me, n_opened(watch) == 0);
+    WORLD_CHECK(me, !which(comm, 4, name) && !strcmp(name, "star"));
+    WORLD_CHECK(me, !coll_comm_destroy(comm));
+    return 0;
+}
+
+START_TEST(a_duplicate_reads_no_file_again)
+{
+    const char *dir = getenv("srcdir");
+    char machine[1024];
+
+    snprintf(machine, sizeof(machine), "%s/tests/topo/two_sockets.xml",
+             dir ? dir : ".");
+    setenv("COLL_TOPO_FILE", machine, 1);
+    write_file(star);
+    ck_assert_int_eq(world_fork(3, makes_many, NULL, DEADLINE), 0);
+    end_file();
+}
+END_TEST
+
+/* The plan has another name, of the same length, when the second is made. */
+static int reads_another(struct world_rank *me)
+{
+    struct coll_comm *comm, *other;
+    char name[32], text[sizeof(star)];
+    FILE *file;
+
+    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
+    world_meet(me);
+    if (!me->rank) {
+        memcpy(text, star, sizeof(star));
+        memcpy(strstr(text, "algorithm star"), "algorithm wars", 14);
+        file = fopen(path, "w");
+        WORLD_CHECK(me, file && fputs(text, file) >= 0 && !fclose(file));
+    }
+    world_meet(me);
+    WORLD_CHECK(me, !coll_comm_create_oob(&other, &me->oob, NULL));
+    WORLD_CHECK(me, !which(other, 4, name) && !strcmp(name, "wars"));
+    WORLD_CHECK(me, !which(comm, 4, name) && !strcmp(name, "star"));
+    WORLD_CHECK(me, !coll_comm_destroy(comm));
+    WORLD_CHECK(me, !which(other, 4, name) && !strcmp(name, "wars"));
+    WORLD_CHECK(me, !coll_comm_destroy(other));
+    return 0;
+}
+
+START_TEST(a_plan_that_has_changed_is_read_again)
+{
+    write_file(star);
+    ck_assert_int_eq(world_fork(3, reads_another, NULL, DEADLINE), 0);
+    end_file();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("book");
     TCase *tcase = tcase_create("book");
     SRunner *runner = srunner_create(suite);
-    int failed;
+    int failed, fd = mkstemp(path);
 
+    if (fd < 0) {
+        perror(path);
+        return EXIT_FAILURE;
+    }
+    close(fd);
     tcase_set_timeout(tcase, 4 * DEADLINE);
     tcase_add_test(tcase, a_plan_by_hand_is_used_and_right);
     tcase_add_test(tcase, a_plan_for_other_ranks_is_left_alone);
     tcase_add_test(tcase, a_spoilt_plan_is_refused);
     tcase_add_test(tcase, ranks_must_have_the_same_plans);
+    tcase_add_test(tcase, plans_do_not_change_between_communicators);
+    tcase_add_test(tcase, a_duplicate_reads_no_file_again);
+    tcase_add_test(tcase, a_plan_that_has_changed_is_read_again);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
+    unlink(path);
     return failed != 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_boot.c - bootstraps: what the environment says, sockets, ids, and the
  * caller's own allgather. */
-#include "lib/boot/auth.h"
-#include "lib/boot/net.h"
+#include "lib/net/auth.h"
+#include "lib/net/net.h"
 #include "lib/util/util.h"
 #include "tests/boot_world.h"
 
@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const char *const launcher_variables[] = {
@@ -54,7 +56,7 @@ START_TEST(no_launcher_is_one_rank)
     ck_assert_int_eq(boot.rank, 0);
     ck_assert_int_eq(boot.size, 1);
     ck_assert_str_eq(boot.ops->name, "single");
-    ck_assert_int_eq(coll__boot_allgather(&boot, &in, sizeof(in), &out), 0);
+    ck_assert_int_eq(coll__boot_places(&boot, &in, sizeof(in), &out), 0);
     ck_assert_int_eq(out, 7);
     coll__boot_close(&boot);
 }
@@ -204,6 +206,36 @@ START_TEST(ports_are_taken_from_the_range)
 }
 END_TEST
 
+START_TEST(a_port_that_is_taken_is_passed_over)
+{
+    struct coll__addr addr, next;
+    char range[32];
+    int fd = world_listen(&addr), other;
+
+    snprintf(range, sizeof(range), "%d-%d", coll__net_port(&addr),
+             coll__net_port(&addr) + 20);
+    setenv("COLL_NET_PORTS", range, 1);
+    other = world_listen(&next);
+    ck_assert_int_gt(coll__net_port(&next), coll__net_port(&addr));
+    ck_assert_int_le(coll__net_port(&next), coll__net_port(&addr) + 20);
+    close(fd);
+    close(other);
+}
+END_TEST
+
+START_TEST(localhost_is_both_loopback_addresses)
+{
+    struct coll__addr addrs[COLL__MAX_ADDRS];
+
+    ck_assert_int_eq(coll__net_resolve("localhost", 7, addrs), 2);
+    for (int i = 0; i < 2; i++) {
+        ck_assert(coll__net_is_loopback(&addrs[i]));
+        ck_assert_int_eq(coll__net_port(&addrs[i]), 7);
+    }
+    ck_assert_int_ne(addrs[0].family, addrs[1].family);
+}
+END_TEST
+
 START_TEST(an_unknown_interface_lists_the_known)
 {
     int fd;
@@ -211,6 +243,23 @@ START_TEST(an_unknown_interface_lists_the_known)
     setenv("COLL_NET_INTERFACE", "ib77", 1);
     ck_assert_int_eq(coll__net_listen(REACH_NET, &fd), COLL_ERR_INVALID);
     says("there are lo");
+}
+END_TEST
+
+/* Of the descriptors that it takes, _i can be had. */
+START_TEST(a_want_of_descriptors_is_told_from_one_of_interfaces)
+{
+    int fd = dup(STDERR_FILENO);
+    struct rlimit before, limit;
+
+    getrlimit(RLIMIT_NOFILE, &before);
+    limit = before;
+    limit.rlim_cur = (rlim_t)(fd + _i);
+    close(fd);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    ck_assert_int_eq(coll__net_listen(REACH_NET, &fd), COLL_ERR_SYSTEM);
+    setrlimit(RLIMIT_NOFILE, &before);
+    says("ulimit -n");
 }
 END_TEST
 
@@ -241,6 +290,68 @@ START_TEST(reads_and_writes_have_deadlines)
     ck_assert_int_eq(coll__net_read(fds[0], &byte, 1, end + 9), COLL_ERR_PEER);
     ck_assert_int_eq(coll__net_write(fds[0], &byte, 1, end), COLL_ERR_PEER);
     close(fds[0]);
+}
+END_TEST
+
+/* ---- torchrun's jobs beside each other ----------------------------------- */
+
+static void set_torchrun(const char *rank, int port)
+{
+    char text[16];
+
+    snprintf(text, sizeof(text), "%d", port);
+    setenv("RANK", rank, 1);
+    setenv("WORLD_SIZE", "2", 1);
+    setenv("MASTER_ADDR", "127.0.0.1", 1);
+    setenv("MASTER_PORT", text, 1);
+    setenv("TORCHELASTIC_RUN_ID", "none", 1); /* as torchrun calls most jobs */
+}
+
+static pid_t start_torchrun(const char *rank, int port, double timeout)
+{
+    struct coll__boot boot;
+    pid_t pid = fork();
+    int status, mine = atoi(rank), all[2];
+
+    if (pid)
+        return pid;
+    alarm(60);
+    set_torchrun(rank, port);
+    if (coll__boot_open_env(&boot, timeout))
+        exit(1);
+    status = coll__boot_places(&boot, &mine, sizeof(mine), all);
+    coll__boot_close(&boot);
+    exit(status || all[0] != 0 || all[mine] != mine ? 2 : 0);
+}
+
+static int end_of(pid_t pid)
+{
+    int status;
+
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* The ports of two jobs overlap: rank 0 of the first listens where the second
+ * looks first, since the store of the second is at the port before. */
+START_TEST(jobs_with_neighbouring_ports_do_not_mix)
+{
+    struct coll__addr store;
+    int fd = world_listen(&store), port = coll__net_port(&store);
+    pid_t first[2], second;
+
+    if (port > 65000) {
+        close(fd);
+        return;
+    }
+    first[0] = start_torchrun("0", port - 1, 30);
+    world_nap(0.3);
+    second = start_torchrun("1", port, 1.5); /* its rank 0 never comes */
+    ck_assert_int_eq(end_of(second), 1);
+    first[1] = start_torchrun("1", port - 1, 30);
+    ck_assert_int_eq(end_of(first[0]), 0);
+    ck_assert_int_eq(end_of(first[1]), 0);
+    close(fd);
 }
 END_TEST
 
@@ -291,7 +402,7 @@ static void *join_oob(void *arg)
     int status = coll__boot_open_oob(boot, &oob, 1);
 
     if (!status)
-        status = coll__boot_allgather(boot, &(char){(char)rank}, 1, all);
+        status = coll__boot_places(boot, &(char){(char)rank}, 1, all);
     for (int r = 0; r < 4 && !status; r++)
         status = all[r] != r;
     return status ? arg : NULL;
@@ -368,9 +479,15 @@ static Suite *boot_suite(void)
     tc = new_case(suite, "net");
     tcase_add_test(tc, host_and_port_are_split);
     tcase_add_test(tc, ports_are_taken_from_the_range);
+    tcase_add_test(tc, a_port_that_is_taken_is_passed_over);
+    tcase_add_test(tc, localhost_is_both_loopback_addresses);
     tcase_add_test(tc, an_unknown_interface_lists_the_known);
+    tcase_add_loop_test(
+        tc, a_want_of_descriptors_is_told_from_one_of_interfaces, 0, 2);
     tcase_add_test(tc, a_port_in_use_is_said);
     tcase_add_test(tc, reads_and_writes_have_deadlines);
+    tc = new_case(suite, "torchrun");
+    tcase_add_test(tc, jobs_with_neighbouring_ports_do_not_mix);
     tc = new_case(suite, "id_and_oob");
     tcase_add_test(tc, an_id_serves_once_and_only_rank_0s_process);
     tcase_add_test(tc, the_callers_allgather_spreads_one_secret);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_coll.c - the public operations among real processes and threads: random
  * shapes, blocking, not, and grouped, every algorithm and transport. */
+#include "tests/patience.h"
 #include "tests/work.h"
 #include "lib/api/comm.h"
 #include "lib/util/util.h"
@@ -362,41 +363,7 @@ START_TEST(counts_may_pass_2_31)
 }
 END_TEST
 
-/* ---- what a communicator keeps ------------------------------------------- */
-
-static int many_shapes(struct world_rank *me)
-{
-    static int x[1 << 21], y[1 << 21];
-    struct coll_comm *comm;
-    enum coll_op premul;
-
-    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
-    WORLD_CHECK(me, !coll_op_create_premul(&me->size, COLL_I32, &premul));
-    for (size_t i = 0; i < 10; i++) /* 8 MiB for what comes, 8 for in scaled */
-        WORLD_CHECK(me, !coll_allreduce(x, y, ((size_t)1 << 21) - i, COLL_I32,
-                                        premul, comm, NULL));
-    WORLD_CHECK(me, comm->n_cached > 1 && comm->n_cached <= 4);
-    WORLD_CHECK(me, !coll_op_destroy(premul));
-    for (size_t i = 0; i < 40; i++) {
-        WORLD_CHECK(me, !coll_allreduce(x, y, ((size_t)1 << 21) - i, COLL_I32,
-                                        COLL_SUM, comm, NULL));
-        WORLD_CHECK(me, comm->cached_bytes <= (size_t)64 << 20);
-    }
-    WORLD_CHECK(me, comm->n_cached > 1 && comm->n_cached < 40);
-    for (size_t i = 0; i < 100; i++)
-        WORLD_CHECK(me, !coll_allreduce(x, y, i, COLL_I32, COLL_SUM, comm,
-                                        NULL));
-    WORLD_CHECK(me, comm->n_cached == 64);
-    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_OK);
-    return 0;
-}
-
-START_TEST(kept_requests_are_bounded_by_number_and_scratch)
-{
-    setenv("COLL_ALGO", "recursive_doubling", 1);
-    ck_assert_int_eq(world_fork(4, many_shapes, NULL, DEADLINE), 0);
-}
-END_TEST
+/* ---- requests ------------------------------------------------------------ */
 
 /* A request that was forgotten is told of. */
 static int forget_request(struct world_rank *me)
@@ -425,7 +392,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int most = getenv("TEST_QUICK") ? 5 : 9, failed;
 
-    setenv("COLL_TIMEOUT", "60", 1);
+    patient_timeout(60);
     tcase_set_timeout(c, 2 * DEADLINE);
     tcase_add_loop_test(c, random_operations_are_right_by_shared_memory, 1,
                         most + 1);
@@ -437,7 +404,6 @@ int main(void)
     tcase_add_test(c, a_request_can_be_started_many_times);
     tcase_add_loop_test(c, ranks_can_be_threads, 1, most);
     tcase_add_loop_test(c, two_communicators_do_not_mix, 0, 2);
-    tcase_add_test(c, kept_requests_are_bounded_by_number_and_scratch);
     tcase_add_test(c, a_forgotten_request_is_told_of);
     if (!getenv("TEST_QUICK"))
         tcase_add_test(c, counts_may_pass_2_31);

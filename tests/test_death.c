@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_death.c - ranks that are killed and groups that are aborted: every other
  * rank hears of it, soon and once. */
-#include "lib/boot/ctrl.h"
+#include "lib/ctrl/ctrl_int.h"
+#include "lib/net/host.h"
 #include "lib/util/util.h"
 #include "tests/boot_world.h"
+#include "tests/patience.h"
 
 #include <check.h>
 #include <signal.h>
@@ -15,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TIMEOUT 20.0
+#define TIMEOUT patient(20)
 
 /* ---- deaths ------------------------------------------------------------- */
 
@@ -105,7 +107,7 @@ static void kill_and_check(struct scene *scene, int size)
         ck_assert_int_eq(world_await(&scene->notices[r], TIMEOUT), 1);
         ck_assert_msg(names_victim(scene, pids, scene->notices[r].text), "%s",
                       scene->notices[r].text);
-        ck_assert_msg(scene->notices[r].when - start < 1, "rank %d: %g s", r,
+        ck_assert_msg(scene->notices[r].when - start < patient(1), "rank %d: %g s", r,
                       scene->notices[r].when - start);
     }
     atomic_store(&scene->is_over, 1);
@@ -245,6 +247,100 @@ START_TEST(the_reason_goes_before_the_death)
 }
 END_TEST
 
+/* Make rank 0 of two, the other one being a process that has ended. */
+static struct coll__ctrl *tree_with_a_gone_peer(struct world_notice *notice)
+{
+    struct coll__ctrl_events events = world_events(notice);
+    struct coll__ctrl *ctrl = coll__ctrl_new(0, 2, &events);
+    struct ctrl_peer *peers = ctrl->peers;
+    pid_t pid = fork();
+
+    if (!pid)
+        _exit(0);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    coll__host_id(peers[0].host);
+    peers[0].pid = (uint64_t)getpid();
+    peers[0].pid_ns = coll__host_inode("/proc/self/ns/pid");
+    peers[1] = peers[0];
+    peers[1].pid = (uint64_t)pid;
+    ck_assert_int_eq(coll__ctrl_begin(ctrl), COLL_OK);
+    ctrl->is_open = 1;
+    return ctrl;
+}
+
+/* Its last words may have come and not been read when its end is noticed. */
+START_TEST(the_reason_goes_before_a_death_that_is_noticed_late)
+{
+    struct ctrl_reason reason = {COLL_ERR_ABORTED, NOBODY, "bad loss"};
+    struct world_notice notice = {0};
+    struct coll__ctrl *ctrl = tree_with_a_gone_peer(&notice);
+
+    coll__reactor_lock();
+    coll__ctrl_watch(ctrl);
+    ck_assert_int_eq(ctrl->failed_status, COLL_OK);
+    coll__ctrl_fail(ctrl, &reason, NULL, 1);
+    coll__reactor_unlock();
+    ck_assert_int_eq(world_await(&notice, TIMEOUT), 1);
+    ck_assert_str_eq(notice.text, "bad loss");
+    coll__ctrl_close(ctrl, 0, TIMEOUT);
+}
+END_TEST
+
+START_TEST(a_death_that_is_noticed_late_is_one)
+{
+    struct world_notice notice = {0};
+    struct coll__ctrl *ctrl = tree_with_a_gone_peer(&notice);
+
+    coll__reactor_lock();
+    coll__ctrl_watch(ctrl);
+    coll__reactor_unlock();
+    ck_assert_int_eq(world_await(&notice, TIMEOUT), 1);
+    ck_assert_int_eq(notice.status, COLL_ERR_PEER);
+    coll__ctrl_close(ctrl, 0, TIMEOUT);
+}
+END_TEST
+
+/* ---- no death ------------------------------------------------------------ */
+
+#define STOPPED 12.0            /* s, longer than a host may be silent */
+#define MUCH ((size_t)16 << 20) /* more than sockets hold */
+
+/* Rank 0 is stopped while the other one has much to say to it. */
+static int rank_stops(struct world_rank *w)
+{
+    struct scene *scene = w->arg;
+    struct coll__ctrl_events events = world_events(&scene->notices[w->rank]);
+    struct coll__ctrl *ctrl;
+    int bad;
+
+    if (world_open(w, &events, 4 * TIMEOUT, &ctrl))
+        return 1;
+    if (!w->rank) {
+        atomic_fetch_add(&scene->n_ready, 1);
+        raise(SIGSTOP);
+    }
+    while (!atomic_load(&scene->n_ready))
+        world_nap(0.001);
+    bad = world_exchange(ctrl, w->rank, w->size, MUCH, 0);
+    bad |= coll__ctrl_close(ctrl, 1, TIMEOUT);
+    return bad || world_n_calls(&scene->notices[w->rank]);
+}
+
+START_TEST(a_stopped_rank_is_not_taken_for_a_silent_host)
+{
+    struct scene *scene = world_shared(sizeof(*scene));
+    double end = coll__now() + TIMEOUT;
+    pid_t pids[WORLD_MAX];
+
+    world_start(2, rank_stops, scene, pids);
+    while (!atomic_load(&scene->n_ready) && coll__now() < end)
+        world_nap(0.001);
+    world_nap(STOPPED);
+    kill(pids[0], SIGCONT);
+    ck_assert_int_eq(world_wait(2, pids), 0);
+}
+END_TEST
+
 static TCase *new_case(Suite *suite, const char *name)
 {
     TCase *tc = tcase_create(name);
@@ -266,6 +362,11 @@ static Suite *death_suite(void)
     tc = new_case(suite, "abort");
     tcase_add_loop_test(tc, an_abort_reaches_every_other_rank, 0, 7);
     tcase_add_test(tc, the_reason_goes_before_the_death);
+    tcase_add_test(tc, the_reason_goes_before_a_death_that_is_noticed_late);
+    tcase_add_test(tc, a_death_that_is_noticed_late_is_one);
+    tc = new_case(suite, "no_death");
+    if (!getenv("TEST_QUICK"))
+        tcase_add_test(tc, a_stopped_rank_is_not_taken_for_a_silent_host);
     return suite;
 }
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_edges.c - no edge of any plan can be lost unseen: not by luck, in some
  * order of events, but because each hazard is looked up. */
-#include "lib/plan/plans.h"
-#include "lib/plan/prove.h"
-#include "lib/plan/select.h"
+#include "lib/proof/proof.h"
+#include "lib/proof/prove.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * expects of them, routes, levels, and rings under any placement. */
 #include "tests/fabric_fixture.h"
 #include "include/coll/coll.h"
-#include "lib/plan/view.h"
-#include "lib/topo/fabric.h"
+#include "lib/price/view.h"
+#include "lib/sim/fabric.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -409,6 +409,7 @@ static void make_view(const struct coll__fabric *fabric, const int *seat, int n,
         view->levels[l].beta = levels.prices[l].beta;
         view->levels[l].share = levels.prices[l].share;
         view->levels[l].gap = levels.prices[l].gap;
+        view->levels[l].spread = levels.prices[l].spread;
     }
     ck_assert(!coll__fabric_ring(fabric, n, seat, ring));
     ck_assert(!coll__view_set_ring(view, ring));
@@ -417,13 +418,11 @@ static void make_view(const struct coll__fabric *fabric, const int *seat, int n,
 }
 
 /* Where the groups of a level are no equals, distances cannot be priced: ranks
- * numbered across groups, two kinds of hosts, NVLinks to some GPUs only, and
- * distances within a torus' line. */
+ * numbered across groups, two kinds of hosts, and NVLinks to some GPUs only. */
 static int is_even(const char *name)
 {
     return !coll__word_in(
-        name, "numa4.topo|pcie4.topo|mixed.topo|cube_mesh.topo|torus.topo",
-        '|');
+        name, "numa4.topo|pcie4.topo|mixed.topo|cube_mesh.topo", '|');
 }
 
 static void check_near(double got, double want, const char *name, int distance)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_fault.c - what goes wrong among ranks ends soon, on every rank, with a
  * sentence that names the culprit; and nothing is left behind. */
+#include "tests/patience.h"
+#include "tests/seclude.h"
 #include "tests/world.h"
+#include "lib/api/comm.h"
 #include "lib/util/util.h"
 
 #include <check.h>
-#include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,22 +20,15 @@
 
 static const char *const transports[] = {"self,shm,ucx", "self,ucx"};
 
-static struct coll_comm *join(struct world_rank *me)
+/* Join, and have so short a deadline from then on: joining takes what it takes,
+ * on a machine that is busy. */
+static struct coll_comm *join_for(const struct world_rank *me, double timeout)
 {
-    struct coll_comm *comm = NULL;
+    struct coll_comm *comm = world_join(me);
 
-    if (coll_comm_create_oob(&comm, &me->oob, NULL))
-        fprintf(stderr, "rank %d: %s\n", me->rank, coll_last_error());
+    if (comm)
+        comm->timeout = timeout;
     return comm;
-}
-
-/* All ranks have done their first operation, and know it. */
-static int begin(struct world_rank *me, struct coll_comm *comm)
-{
-    char mine = 0, all[16];
-
-    return coll_barrier(comm, NULL) ||
-           me->oob.allgather(me->oob.arg, &mine, all, 1);
 }
 
 /* ---- disagreement -------------------------------------------------------- */
@@ -174,11 +170,11 @@ static const struct disagreement disagreements[] = {
 static int disagree(struct world_rank *me)
 {
     const struct disagreement *d = me->arg;
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
     int rc;
 
     WORLD_CHECK(me, comm);
-    WORLD_CHECK(me, begin(me, comm) == COLL_OK);
+    WORLD_CHECK(me, !world_barrier(me, comm));
     rc = d->call(comm, me->rank == 1);
     if (rc == COLL_OK) /* it needed nothing from a rank that errs; the next */
         rc = coll_barrier(comm, NULL);
@@ -213,7 +209,7 @@ static int queue_and_compute(struct world_rank *me)
         {.size = sizeof(args[0]), .collective = COLL_BARRIER},
     };
     struct coll_request *requests[2];
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
 
     WORLD_CHECK(me, comm);
     for (int i = 0; i < 2; i++)
@@ -237,7 +233,7 @@ END_TEST
 /* Different roots, small messages: each rank is done before it could notice. */
 static int part_in_disagreement(struct world_rank *me)
 {
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
 
     WORLD_CHECK(me, comm);
     WORLD_CHECK(me, !coll_broadcast(x, y, 1, COLL_I32, me->rank, comm, NULL));
@@ -255,7 +251,7 @@ END_TEST
  * another one. */
 static int leave_the_root(struct world_rank *me)
 {
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
     int root = me->rank == 1 ? 2 : 0;
 
     WORLD_CHECK(me, comm);
@@ -278,12 +274,12 @@ END_TEST
 
 static int one_is_late(struct world_rank *me)
 {
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = join_for(me, 1);
 
     WORLD_CHECK(me, comm);
-    WORLD_CHECK(me, begin(me, comm) == COLL_OK);
+    WORLD_CHECK(me, !world_barrier(me, comm));
     if (me->rank == 2)
-        sleep(3);
+        world_await_failure(comm, 20);
     EXPECT(me, coll_allreduce(x, y, 10, COLL_I32, COLL_SUM, comm, NULL),
            COLL_ERR_TIMEOUT, "allreduce #2 (10 i32, sum) did not end within 1");
     WORLD_CHECK(me, strstr(coll_last_error(), "not arrived: rank 2"));
@@ -294,7 +290,6 @@ static int one_is_late(struct world_rank *me)
 
 START_TEST(a_deadline_names_the_rank_that_did_not_come)
 {
-    setenv("COLL_TIMEOUT", "1", 1);
     setenv("COLL_TRANSPORTS", transports[_i], 1);
     ck_assert_int_eq(world_fork(4, one_is_late, NULL, DEADLINE), 0);
 }
@@ -305,13 +300,12 @@ static int request_deadline(struct world_rank *me)
     struct coll_args args = {.size = sizeof(args),
                              .collective = COLL_BARRIER};
     struct coll_request *request;
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
 
     WORLD_CHECK(me, comm);
     WORLD_CHECK(me, !coll_request_create(&args, comm, &request));
     if (me->rank == 1) {
-        sleep(2);
-        WORLD_CHECK(me, coll_comm_async_error(comm) == COLL_ERR_TIMEOUT);
+        WORLD_CHECK(me, world_await_failure(comm, 20) == COLL_ERR_TIMEOUT);
         EXPECT(me, coll_start(request), COLL_ERR_TIMEOUT, "within 0.5 s");
     } else {
         WORLD_CHECK(me, coll_start(request) == COLL_OK);
@@ -342,7 +336,7 @@ static int poll_and_wait(struct world_rank *me)
                              .out = y,
                              .count = 1};
     struct coll_request *request;
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = join_for(me, 3);
     int rc = COLL_IN_PROGRESS;
 
     WORLD_CHECK(me, comm);
@@ -355,7 +349,7 @@ static int poll_and_wait(struct world_rank *me)
             if ((rc = coll_test(request)) != COLL_IN_PROGRESS)
                 break;
         WORLD_CHECK(me, n ? rc == COLL_OK : !coll_wait(request, 0));
-        usleep(n ? 0 : 1200000);
+        usleep(n ? 0 : 2700000);
     }
     WORLD_CHECK(me, !coll_request_destroy(request));
     WORLD_CHECK(me, !coll_comm_destroy(comm));
@@ -364,93 +358,43 @@ static int poll_and_wait(struct world_rank *me)
 
 START_TEST(each_polled_operation_has_the_whole_deadline)
 {
-    setenv("COLL_TIMEOUT", "1.5", 1);
     ck_assert_int_eq(world_fork(2, poll_and_wait, NULL, DEADLINE), 0);
 }
 END_TEST
 
 static int one_is_stopped(struct world_rank *me)
 {
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = join_for(me, 1);
 
     WORLD_CHECK(me, comm);
-    WORLD_CHECK(me, begin(me, comm) == COLL_OK);
+    WORLD_CHECK(me, !world_barrier(me, comm));
     if (me->rank == 0) {
         raise(SIGSTOP);
         return 0;
     }
     EXPECT(me, coll_barrier(comm, NULL), COLL_ERR_TIMEOUT,
            "no answer from rank 0");
-    if (me->rank == 1) { /* when rank 2 is through as well, end the test */
-        sleep(2);
-        kill(me->pids[0], SIGKILL);
+    world_through(me);
+    if (me->rank == 1) {
+        world_await_through(me, 2, 20);
+        kill(me->pids[0], SIGKILL); /* it ends the test */
     }
     return 0;
 }
 
 START_TEST(a_stopped_rank_is_named_as_silent)
 {
-    setenv("COLL_TIMEOUT", "1", 1);
     ck_assert_int_eq(world_fork(3, one_is_stopped, NULL, DEADLINE), 1);
 }
 END_TEST
 
 /* ---- death --------------------------------------------------------------- */
 
-/* The names in /dev/shm. */
-struct listing {
-    struct dirent **names;
-    int n;
-};
-
-static struct listing list_shm(void)
-{
-    struct listing l;
-
-    l.n = scandir("/dev/shm", &l.names, NULL, alphasort);
-    return l;
-}
-
-static int holds(const struct listing *l, const char *name)
-{
-    for (int i = 0; i < l->n; i++)
-        if (!strcmp(l->names[i]->d_name, name))
-            return 1;
-    return 0;
-}
-
-static void listing_fini(struct listing *l)
-{
-    for (int i = 0; i < l->n; i++)
-        free(l->names[i]);
-    free(l->names);
-}
-
-/* Expect that whatever came into /dev/shm since `before` goes away: other
- * programs may use it for a moment, a leftover stays. */
-static void expect_no_leftovers(const struct listing *before)
-{
-    double end = coll__now() + 3;
-    char left[256];
-
-    do {
-        struct listing now = list_shm();
-
-        left[0] = '\0';
-        for (int i = 0; i < now.n; i++)
-            if (!holds(before, now.names[i]->d_name))
-                snprintf(left, sizeof(left), "%s", now.names[i]->d_name);
-        listing_fini(&now);
-        usleep(20000);
-    } while (*left && coll__now() < end);
-    ck_assert_str_eq(left, "");
-}
-
 /* Allreduces without end; one rank is killed from another in the middle. */
 static int one_is_killed(struct world_rank *me)
 {
     int victim = *(int *)me->arg, killer = victim == 0 ? 1 : 0, rc;
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
     double begin = coll__now();
     char words[32];
 
@@ -463,7 +407,7 @@ static int one_is_killed(struct world_rank *me)
         rc = coll_allreduce(x, y, 1 << 18, COLL_I32, COLL_SUM, comm, NULL);
     } while (rc == COLL_OK);
     begin = me->rank == killer ? begin - 1e6 : coll__now();
-    WORLD_CHECK(me, coll__now() - begin < 1.0);
+    WORLD_CHECK(me, coll__now() - begin < patient(1));
     snprintf(words, sizeof(words), "rank %d", victim);
     EXPECT(me, rc, COLL_ERR_PEER, words);
     EXPECT(me, coll_barrier(comm, NULL), COLL_ERR_PEER, words);
@@ -473,30 +417,27 @@ static int one_is_killed(struct world_rank *me)
 
 START_TEST(a_killed_rank_is_named_on_every_rank_within_a_second)
 {
-    struct listing before = list_shm();
-    int victim = _i % 4;
+    int victim = _i % 4, is_alone = seclude();
+    char left[300] = "";
 
     setenv("COLL_TRANSPORTS", transports[_i / 4], 1);
     ck_assert_int_eq(world_fork(4, one_is_killed, &victim, DEADLINE), 1);
-    expect_no_leftovers(&before);
-    listing_fini(&before);
+    if (is_alone)
+        secluded_leftover(left, sizeof(left));
+    ck_assert_str_eq(left, "");
 }
 END_TEST
 
 /* A rank that ends without a word, while others compute. */
 static int one_leaves(struct world_rank *me)
 {
-    struct coll_comm *comm = join(me);
-    double end;
+    struct coll_comm *comm = world_join(me);
 
     WORLD_CHECK(me, comm);
-    WORLD_CHECK(me, begin(me, comm) == COLL_OK);
+    WORLD_CHECK(me, !world_barrier(me, comm));
     if (me->rank == 1)
         _exit(0);
-    end = coll__now() + 1;
-    while (coll_comm_async_error(comm) == COLL_OK && coll__now() < end)
-        usleep(1000);
-    EXPECT(me, coll_comm_async_error(comm), COLL_ERR_PEER, "rank 1");
+    EXPECT(me, world_await_failure(comm, 1), COLL_ERR_PEER, "rank 1");
     return 0;
 }
 
@@ -508,7 +449,7 @@ END_TEST
 
 static int abort_all(struct world_rank *me)
 {
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
 
     WORLD_CHECK(me, comm);
     if (me->rank == 2) {
@@ -529,22 +470,99 @@ END_TEST
 
 /* ---- want ---------------------------------------------------------------- */
 
-static int no_descriptors(struct world_rank *me)
-{
-    struct rlimit limit = {8, 8};
-    struct coll_comm *comm = NULL;
+/* Which rank (-1: each) may open how many descriptors more than it has. */
+struct want {
+    int rank, n_more;
+    int is_by_id; /* over a rendezvous, else by the caller's allgather */
+};
 
+static char words[4096]; /* of the first call that failed */
+
+static void allow_more(int n_more)
+{
+    struct rlimit limit;
+    rlim_t n = 0;
+
+    getrlimit(RLIMIT_NOFILE, &limit);
+    for (; n_more > 0 && n < limit.rlim_cur; n++)
+        n_more -= fcntl((int)n, F_GETFD) < 0;
+    limit.rlim_cur = n;
     setrlimit(RLIMIT_NOFILE, &limit);
-    WORLD_CHECK(me, coll_comm_create_oob(&comm, &me->oob, NULL) != COLL_OK);
-    WORLD_CHECK(me, *coll_last_error());
-    WORLD_CHECK(me, comm == NULL);
+}
+
+static int create(struct world_rank *me, struct coll_comm **comm)
+{
+    const struct want *want = me->arg;
+    struct coll_unique_id id = {0}, all[8];
+
+    if (!me->rank && coll_get_unique_id(&id))
+        return COLL_ERR_INTERNAL;
+    me->oob.allgather(me->oob.arg, &id, all, sizeof(id));
+    if (want->rank < 0 || want->rank == me->rank)
+        allow_more(want->n_more);
+    return want->is_by_id
+               ? coll_comm_create(comm, me->size, all, me->rank, NULL)
+               : coll_comm_create_oob(comm, &me->oob, NULL);
+}
+
+/* The communicator works, and others can be made from it, or cannot. */
+static int use(struct coll_comm *comm)
+{
+    struct coll_comm *more[2] = {NULL, NULL};
+    int rc = coll_barrier(comm, NULL);
+
+    if (!rc)
+        rc = coll_comm_dup(comm, &more[0]);
+    if (!rc)
+        rc = coll_comm_split(comm, coll_comm_rank(comm) % 2, 0, &more[1]);
+    for (int i = 0; i < 2 && !rc; i++)
+        rc = coll_barrier(more[i], NULL);
+    if (rc)
+        snprintf(words, sizeof(words), "%s", coll_last_error());
+    for (int i = 1; i >= 0; i--)
+        coll_comm_destroy(more[i]);
+    return rc;
+}
+
+static int wants_descriptors(struct world_rank *me)
+{
+    const struct want *want = me->arg;
+    struct coll_comm *comm = NULL;
+    double begin = coll__now();
+    char mine = 0, all[8];
+    int rc = create(me, &comm), is_made = rc == COLL_OK;
+
+    if (is_made)
+        rc = use(comm);
+    else
+        snprintf(words, sizeof(words), "%s", coll_last_error());
+    WORLD_CHECK(me, coll__now() - begin < patient(8));
+    if (rc && (!is_made || want->rank == me->rank) &&
+        !strstr(words, "ulimit -n")) {
+        fprintf(stderr, "rank %d may open %d more: %s\n", want->rank,
+                want->n_more, words);
+        return 1;
+    }
+    me->oob.allgather(me->oob.arg, &mine, all, 1); /* nobody ends before */
+    coll_comm_destroy(comm);
     return 0;
 }
 
-START_TEST(without_file_descriptors_there_is_a_sentence)
+/* _i: by which way.  From what is enough to tell the others to what is enough
+ * for all that there is to do. */
+START_TEST(who_wants_descriptors_says_so_and_so_do_the_others)
 {
-    setenv("COLL_TIMEOUT", "5", 1);
-    ck_assert_int_eq(world_fork(3, no_descriptors, NULL, DEADLINE), 0);
+    static const int sizes[] = {2, 5};
+    struct want want = {.is_by_id = _i};
+
+    setenv("COLL_TRANSPORTS", "self,shm", 1);
+    patient_timeout(15);
+    for (int i = 0; i < (int)ARRAY_LEN(sizes); i++)
+        for (want.rank = -1; want.rank < sizes[i]; want.rank++)
+            for (want.n_more = want.rank > 0 || !_i ? 1 : 3; want.n_more < 14;
+                 want.n_more += 3)
+                ck_assert(
+                    !world_fork(sizes[i], wants_descriptors, &want, DEADLINE));
 }
 END_TEST
 
@@ -569,7 +587,11 @@ int main(void)
                         0, 8);
     tcase_add_test(c, a_rank_that_ends_is_noticed_while_others_compute);
     tcase_add_test(c, an_abort_ends_every_wait);
-    tcase_add_test(c, without_file_descriptors_there_is_a_sentence);
+    suite_add_tcase(suite, c);
+    c = tcase_create("want");
+    tcase_set_timeout(c, 2 * DEADLINE + 20);
+    tcase_add_loop_test(c, who_wants_descriptors_says_so_and_so_do_the_others,
+                        0, 2);
     suite_add_tcase(suite, c);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

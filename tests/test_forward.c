@@ -4,8 +4,7 @@
  */
 #include "lib/algo/algo.h"
 #include "lib/plan/flow.h"
-#include "lib/plan/plans.h"
-#include "lib/plan/select.h"
+#include "lib/proof/proof.h"
 #include "lib/util/util.h"
 
 #include <check.h>

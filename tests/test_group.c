@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_group.c - groups: what travels as one, several communicators at once,
  * nesting, and errors within. */
+#include "tests/patience.h"
 #include "tests/work.h"
 #include "lib/util/util.h"
 
@@ -12,15 +13,6 @@
 
 #define DEADLINE 40
 #define N 40 /* allreduces in a group */
-
-static struct coll_comm *join(struct world_rank *me)
-{
-    struct coll_comm *comm = NULL;
-
-    if (coll_comm_create_oob(&comm, &me->oob, NULL))
-        fprintf(stderr, "rank %d: %s\n", me->rank, coll_last_error());
-    return comm;
-}
 
 /* Sizes from 0 on; floats, whose sums depend on the order. */
 static void fill(float *x, int k, int rank)
@@ -70,7 +62,7 @@ END_TEST
 static int count_operations(struct world_rank *me)
 {
     static int x[N][100], y[N][100];
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
     char words[64];
 
     WORLD_CHECK(me, comm);
@@ -102,7 +94,7 @@ END_TEST
 /* Types and operations that change, another collective between. */
 static int mixed(struct world_rank *me)
 {
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
     int x[4] = {me->rank, 1, 2, 3}, sum[4], more[4], root[4] = {0};
     int p = me->size, most[4];
     double d = 0.5, all = 0;
@@ -136,7 +128,7 @@ END_TEST
 static int two_orders(struct world_rank *me)
 {
     static int x[200000], y[2][200000], z[2];
-    struct coll_comm *comms[2] = {join(me), join(me)};
+    struct coll_comm *comms[2] = {world_join(me), world_join(me)};
 
     WORLD_CHECK(me, comms[0] && comms[1]);
     for (int i = 0; i < 200000; i++)
@@ -171,7 +163,7 @@ END_TEST
 static int nested(struct world_rank *me)
 {
     struct coll_args args = {.size = sizeof(args), .collective = COLL_BARRIER};
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
     struct coll_request *request;
     int x = 1, a = 0, b = 0;
 
@@ -203,7 +195,7 @@ END_TEST
 static int arrays_copied(struct world_rank *me)
 {
     size_t counts[] = {1, 2, 3}, displs[] = {0, 1, 3};
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
     int in[3] = {me->rank, me->rank, me->rank}, out[6];
 
     WORLD_CHECK(me, comm);
@@ -227,7 +219,7 @@ END_TEST
 /* A wrong call: the group does nothing, and works again afterwards. */
 static int wrong_call(struct world_rank *me)
 {
-    struct coll_comm *comm = join(me), *gone = join(me);
+    struct coll_comm *comm = world_join(me), *gone = world_join(me);
     int x = 1, y = 0;
 
     WORLD_CHECK(me, comm && gone);
@@ -260,7 +252,7 @@ END_TEST
  * rank that hears of it before it begins. */
 static int one_fails(struct world_rank *me)
 {
-    struct coll_comm *bad = join(me), *good = join(me);
+    struct coll_comm *bad = world_join(me), *good = world_join(me);
     int x[9] = {1}, y[9], z = 0;
     size_t n = 8 + (me->rank == 1);
 
@@ -288,7 +280,7 @@ END_TEST
 /* Fused ones disagree as single ones do. */
 static int fused_mismatch(struct world_rank *me)
 {
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
     int x[8] = {0}, y[8];
 
     WORLD_CHECK(me, comm);
@@ -311,10 +303,9 @@ END_TEST
 /* The same number of elements, cut in another way, is another group. */
 static int fused_otherwise(struct world_rank *me)
 {
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
     int x[10] = {0}, y[10];
     size_t n = me->rank == 1 ? 6 : 4;
-    char here = 0, all[3];
 
     WORLD_CHECK(me, comm);
     for (int turn = 0; turn < 2; turn++) { /* of one shape, in a call and not */
@@ -325,7 +316,7 @@ static int fused_otherwise(struct world_rank *me)
         WORLD_CHECK(me, !coll_allreduce(x, y, 10, COLL_I32, COLL_SUM, comm,
                                         NULL));
     }
-    me->oob.allgather(me->oob.arg, &here, all, 1); /* all came this far */
+    world_meet(me); /* all came this far */
     WORLD_CHECK(me, !coll_group_start());
     coll_allreduce(x, y, n, COLL_I32, COLL_SUM, comm, NULL);
     coll_allreduce(x + n, y + n, 10 - n, COLL_I32, COLL_SUM, comm, NULL);
@@ -348,7 +339,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    setenv("COLL_TIMEOUT", "30", 1);
+    patient_timeout(30);
     tcase_set_timeout(c, 2 * DEADLINE);
     tcase_add_loop_test(c, fused_allreduces_give_the_bits_of_single_ones, 0,
                         8);

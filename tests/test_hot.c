@@ -71,6 +71,31 @@ static int run_v(struct coll_comm *comm, float *in, float *out, size_t n)
                          NULL);
 }
 
+/* Parts backwards, and those of in between those of out. */
+static int run_mixed(struct coll_comm *comm, float *in, float *out, size_t n)
+{
+    int p = coll_comm_size(comm);
+    size_t part = n / 16, counts[8], backwards[8], gaps[8];
+
+    for (int r = 0; r < p; r++) {
+        counts[r] = part;
+        backwards[r] = (size_t)(p - 1 - r) * part;
+        gaps[r] = 2 * backwards[r];
+    }
+    return coll_allgatherv(in, out, counts, backwards, COLL_F32, comm, NULL) ||
+           coll_alltoallv(in, counts, gaps, in + part, counts, gaps, COLL_F32,
+                          comm, NULL);
+}
+
+/* More shapes than a list would be gone through for. */
+static int run_many(struct coll_comm *comm, float *in, float *out)
+{
+    for (size_t n = 1; n <= 300; n++)
+        if (coll_allreduce(in, out, n, COLL_F32, COLL_SUM, comm, NULL))
+            return 1;
+    return 0;
+}
+
 static int pass_round(struct coll_comm *comm, float *in, float *out, size_t n)
 {
     int p = coll_comm_size(comm), me = coll_comm_rank(comm);
@@ -92,8 +117,8 @@ static int run_all(struct coll_comm *comm, float *in, float *out, size_t n)
            coll_alltoall(in, out, part, COLL_F32, comm, NULL) ||
            coll_gather(in, out, n, COLL_F32, 1, comm, NULL) ||
            coll_scatter(in, out, part, COLL_F32, 1, comm, NULL) ||
-           run_v(comm, in, out, n) || pass_round(comm, in, out, n) ||
-           coll_barrier(comm, NULL);
+           run_v(comm, in, out, n) || run_mixed(comm, in, out, n) ||
+           pass_round(comm, in, out, n) || coll_barrier(comm, NULL);
 }
 
 static int count_calls(struct world_rank *me)
@@ -105,7 +130,9 @@ static int count_calls(struct world_rank *me)
     WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
     for (int i = 0; i < 3; i++)
         WORLD_CHECK(me, !run_all(comm, in, out, sizes[i]));
+    WORLD_CHECK(me, !run_many(comm, in, out));
     n_calls = 0;
+    WORLD_CHECK(me, !run_many(comm, in, out));
     for (int k = 0; k < 50; k++)
         for (int i = 0; i < 3; i++)
             WORLD_CHECK(me, !run_all(comm, in, out, sizes[i]));

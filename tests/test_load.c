@@ -2,10 +2,8 @@
 /* test_load.c - plan files: what is written can be read back; what is wrong is
  * named by file, line and field; whatever the bytes, a file is refused or
  * proven, never believed. */
-#include "lib/plan/book.h"
-#include "lib/plan/plans.h"
-#include "lib/plan/prove.h"
-#include "lib/plan/select.h"
+#include "lib/proof/proof.h"
+#include "lib/proof/prove.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -145,11 +143,6 @@ END_TEST
     "1 send peer " #peer " in[0,16)\n"                     \
     "2 recv peer " #peer " tmp[0,16)\n"                    \
     "3 reduce out[0,16) from tmp[0,16) waits for 0 2\n"
-
-static int parse(const char *text, struct coll__plans *plans)
-{
-    return coll__plans_parse("x.plan", text, strlen(text), plans);
-}
 
 /* Read it and prove it; the sentence is in why or coll_last_error(). */
 static int judge(const char *text, size_t len, char *why, size_t why_len)
@@ -313,100 +306,6 @@ START_TEST(doubling_copies_do_not_take_all_memory)
 }
 END_TEST
 
-/* ---- a page fits calls in place and out of place --------------------------- */
-
-/* Every rank's plan from a page, for ranks that work in place as they like. */
-static void fits(const struct coll__book *book, struct coll__cast *cast, int p)
-{
-    struct coll__plans got = {.pbs = cast->pbs};
-    char why[256] = "";
-
-    got.plans = calloc((size_t)p, sizeof(*got.plans));
-    for (int r = 0; r < p; r++)
-        ck_assert_int_eq(coll__book_plan(book, &cast->pbs[r], &got.plans[r]),
-                         COLL_OK);
-    ck_assert_msg(coll__plans_check(&got, 2, why, sizeof(why)) == COLL_OK,
-                  "%s: %s", coll_collective_name(cast->pbs[0].collective), why);
-    for (int r = 0; r < p; r++)
-        coll__plan_fini(&got.plans[r]);
-    free(got.plans);
-}
-
-static int is_fixed(enum coll_collective collective)
-{
-    return !coll__has_in_counts(collective) &&
-           !coll__has_out_counts(collective);
-}
-
-/* _i: the collective. */
-START_TEST(a_page_serves_calls_in_place_or_not)
-{
-    enum coll_collective collective = (enum coll_collective)_i;
-    struct coll__view view;
-    int n_fitted = 0, n_served = 0;
-
-    ck_assert_int_eq(coll__view_init(&view, 5, 1, NULL), COLL_OK);
-    for (int a = 0; coll__algos[a] && is_fixed(collective); a++) {
-        struct coll__trial t = {.collective = collective, .type = COLL_I32,
-                                .nranks = 5, .root = 3, .count = 7,
-                                .view = &view};
-
-        if (!(coll__algos[a]->serves & 1u << collective))
-            continue;
-        n_served++;
-        for (t.seed = 1; t.seed < 9; t.seed++) {
-            struct coll__trial other = t;
-            struct coll__cast cast;
-            struct coll__plans page;
-            struct coll__book book = {&page, 1, 0};
-
-            ck_assert_int_eq(coll__cast_init(&cast, &t), COLL_OK);
-            if (coll__plans_build(&page, coll__algos[a], cast.pbs, 0)) {
-                coll__cast_fini(&cast);
-                continue;
-            }
-            coll__cast_fini(&cast);
-            other.seed += 100;
-            ck_assert_int_eq(coll__cast_init(&cast, &other), COLL_OK);
-            fits(&book, &cast, 5);
-            n_fitted++;
-            coll__cast_fini(&cast);
-            coll__plans_fini(&page);
-        }
-    }
-    ck_assert_int_eq(n_fitted > 0, n_served > 0);
-    coll__view_fini(&view);
-}
-END_TEST
-
-START_TEST(a_page_serves_its_own_problem_only)
-{
-    struct coll__plans page;
-    struct coll__book book = {&page, 1, 0};
-    struct coll__problem pb;
-    struct coll__plan plan;
-
-    ck_assert_int_eq(parse(HEAD RANK(0, 1) RANK(1, 0), &page), COLL_OK);
-    pb = page.pbs[1];
-    pb.type = COLL_F32; /* as large */
-    pb.op = COLL_MAX;
-    ck_assert_int_eq(coll__book_plan(&book, &pb, &plan), COLL_OK);
-    coll__plan_fini(&plan);
-    pb.count = 5;
-    ck_assert_int_eq(coll__book_plan(&book, &pb, &plan), COLL_ERR_UNSUPPORTED);
-    pb = page.pbs[1];
-    pb.type = COLL_F64;
-    ck_assert_int_eq(coll__book_plan(&book, &pb, &plan), COLL_ERR_UNSUPPORTED);
-    pb = page.pbs[1];
-    pb.op = COLL_AVG; /* nobody divides */
-    ck_assert_int_eq(coll__book_plan(&book, &pb, &plan), COLL_ERR_UNSUPPORTED);
-    pb = page.pbs[1];
-    pb.order = ORDER_CANONICAL; /* not promised */
-    ck_assert_int_eq(coll__book_plan(&book, &pb, &plan), COLL_ERR_UNSUPPORTED);
-    coll__plans_fini(&page);
-}
-END_TEST
-
 /* ---- mutations ------------------------------------------------------------ */
 
 static uint32_t state;
@@ -525,7 +424,10 @@ static char *valid_text(int a, size_t *len)
 /* _i: the seed. */
 START_TEST(mutated_files_are_refused_or_proven)
 {
-    int n_algos = 0, n_runs = getenv("TEST_QUICK") ? 200 : 3000, n_proven = 0;
+    int n_algos = 0, n_proven = 0;
+    int n_runs = getenv("TEST_LONG")    ? 30000
+                 : getenv("TEST_QUICK") ? 200
+                                        : 3000;
     char why[512], *copy;
 
     while (coll__algos[n_algos])
@@ -555,23 +457,6 @@ START_TEST(mutated_files_are_refused_or_proven)
 }
 END_TEST
 
-/* ---- files ---------------------------------------------------------------- */
-
-START_TEST(a_book_that_cannot_be_read_is_refused)
-{
-    struct coll__book book;
-
-    ck_assert_int_eq(coll__book_open(&book, ""), COLL_OK);
-    ck_assert_uint_eq(book.hash, 0);
-    coll__book_close(&book);
-    ck_assert_int_eq(coll__book_open(&book, "/nonexistent.plan"),
-                     COLL_ERR_SYSTEM);
-    ck_assert_ptr_nonnull(strstr(coll_last_error(), "/nonexistent.plan"));
-    ck_assert_int_eq(coll__book_open(&book, "/"), COLL_ERR_SYSTEM);
-    ck_assert_int_eq(coll__book_open(&book, "/dev/null"), COLL_ERR_SYSTEM);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("load");
@@ -587,11 +472,7 @@ int main(void)
     tcase_add_test(tcase, listed_edges_must_keep_every_hazard);
     tcase_add_test(tcase, edges_may_go_a_longer_way);
     tcase_add_test(tcase, doubling_copies_do_not_take_all_memory);
-    tcase_add_loop_test(tcase, a_page_serves_calls_in_place_or_not, 0,
-                        COLL_SEND);
-    tcase_add_test(tcase, a_page_serves_its_own_problem_only);
     tcase_add_loop_test(tcase, mutated_files_are_refused_or_proven, 0, 4);
-    tcase_add_test(tcase, a_book_that_cannot_be_read_is_refused);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -117,6 +117,36 @@ static int measure(struct world_rank *me)
     return 0;
 }
 
+/* Messages of one cell, one after the other, need no more than a few. */
+static int broadcast_by_cells(struct world_rank *me)
+{
+    const size_t n = CELL / sizeof(float);
+    float *in = calloc(2 * n, sizeof(*in)), *out = in + n;
+    struct coll_comm *comm = world_join(me);
+    size_t before = 0;
+
+    WORLD_CHECK(me, in && comm);
+    for (int k = 0; k < 3 * CELLS; k++) {
+        world_meet(me); /* all have read the one before */
+        if (k == CELLS - 2) /* a few are used before any is used again */
+            before = resident();
+        WORLD_CHECK(me, !coll_broadcast(in, out, n, COLL_F32, 0, comm, NULL));
+    }
+    show(me, "broadcasts");
+    WORLD_CHECK(me, before && resident() < before + CELL);
+    WORLD_CHECK(me, !coll_comm_destroy(comm));
+    free(in);
+    return 0;
+}
+
+START_TEST(few_cells_are_used_again_and_again)
+{
+    setenv("COLL_TRANSPORTS", "self,shm", 1);
+    setenv("COLL_CMA", "off", 1);
+    ck_assert_int_eq(world_fork(RANKS, broadcast_by_cells, NULL, 60), 0);
+}
+END_TEST
+
 /* _i: whether messages are fetched, or go through cells. */
 START_TEST(a_communicator_takes_little_memory)
 {
@@ -135,6 +165,7 @@ int main(void)
 
     tcase_set_timeout(c, 90);
     tcase_add_loop_test(c, a_communicator_takes_little_memory, 0, 2);
+    tcase_add_test(c, few_cells_are_used_again_and_again);
     suite_add_tcase(suite, c);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -4,8 +4,8 @@
  * hazard.  Every algorithm is spoilt in every place, so this also proves that
  * no step of any plan is superfluous.
  */
-#include "lib/plan/prove.h"
-#include "lib/plan/select.h"
+#include "lib/proof/proof.h"
+#include "lib/proof/prove.h"
 #include "lib/util/util.h"
 
 #include <check.h>

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_op.c - the operations: which types they take, and the caller's own:
  * handles, premul, functions that commute or not. */
+#include "tests/patience.h"
 #include "tests/world.h"
-#include "lib/exec/op.h"
+#include "lib/api/op.h"
 #include "lib/util/util.h"
 
 #include <check.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define DEADLINE 60
 #define COUNT 1000
@@ -100,6 +105,52 @@ START_TEST(there_is_room_for_a_thousand)
     for (int i = 0; i < 1000; i++)
         ck_assert_int_eq(coll_op_destroy(ops[i]),
                          i == 500 ? COLL_ERR_INVALID : COLL_OK);
+}
+END_TEST
+
+static atomic_int is_enough;
+
+/* Each thread's own number comes back by each of its handles. */
+static void *make_and_end(void *arg)
+{
+    enum coll_op ops[8];
+    struct coll__op op;
+    size_t n_wrong = 0;
+
+    do {
+        for (int i = 0; i < 8; i++)
+            n_wrong += coll_op_create_user(add, arg, 1, &ops[i]) != COLL_OK;
+        for (int i = 0; i < 8; i++)
+            n_wrong += coll__op_get(ops[i], &op) || op.arg != arg;
+        for (int i = 0; i < 8; i++)
+            n_wrong += coll_op_destroy(ops[i]) != COLL_OK;
+    } while (!atomic_load(&is_enough));
+    return (void *)n_wrong;
+}
+
+START_TEST(threads_and_their_children_make_operations_side_by_side)
+{
+    pthread_t threads[4];
+    int names[4], status;
+    void *n_wrong;
+
+    for (int t = 0; t < 4; t++)
+        ck_assert(!pthread_create(&threads[t], NULL, make_and_end, &names[t]));
+    for (int i = 0; i < 20; i++) {
+        pid_t pid = fork();
+
+        if (!pid) {
+            atomic_store(&is_enough, 1);
+            _exit(make_and_end(&i) != NULL);
+        }
+        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+        ck_assert_int_eq(status, 0);
+    }
+    atomic_store(&is_enough, 1);
+    for (int t = 0; t < 4; t++) {
+        ck_assert(!pthread_join(threads[t], &n_wrong));
+        ck_assert_ptr_null(n_wrong);
+    }
 }
 END_TEST
 
@@ -417,13 +468,14 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int end = getenv("TEST_QUICK") ? 6 : 10, failed;
 
-    setenv("COLL_TIMEOUT", "40", 1);
+    patient_timeout(40);
     tcase_set_timeout(c, 8 * DEADLINE);
     tcase_add_test(c, bitwise_operations_are_for_integers_alone);
     tcase_add_test(c, a_handle_stands_for_what_was_made);
     tcase_add_test(
         c, a_destroyed_handle_is_noticed_though_its_slot_is_used_again);
     tcase_add_test(c, there_is_room_for_a_thousand);
+    tcase_add_test(c, threads_and_their_children_make_operations_side_by_side);
     tcase_add_test(c, bad_arguments_get_a_sentence);
     tcase_add_test(c, a_problem_gets_the_order_that_its_operation_needs);
     tcase_add_loop_test(c, premul_scales_each_input_by_its_ranks_scalar, 1,

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_p2p.c - messages between two ranks: blocking, side by side, to oneself,
  * among collectives; and what goes wrong with them. */
+#include "tests/patience.h"
 #include "tests/world.h"
+#include "lib/api/comm.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -14,15 +16,6 @@
 #define MOST 16 /* ranks */
 
 static const char *const transports[] = {"self,shm,ucx", "self,ucx"};
-
-static struct coll_comm *join(struct world_rank *me)
-{
-    struct coll_comm *comm = NULL;
-
-    if (coll_comm_create_oob(&comm, &me->oob, NULL))
-        fprintf(stderr, "rank %d: %s\n", me->rank, coll_last_error());
-    return comm;
-}
 
 /* Element i of message number n from one rank to another. */
 static uint32_t element(int from, int to, int n, size_t i)
@@ -65,7 +58,7 @@ static int relay(struct world_rank *me)
 {
     static uint32_t x[100003];
     int p = me->size, left = (me->rank + p - 1) % p, right = (me->rank + 1) % p;
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
 
     WORLD_CHECK(me, comm);
     for (int n = 0; n < (int)ARRAY_LEN(counts); n++) {
@@ -91,7 +84,7 @@ static int ring(struct world_rank *me)
 {
     static uint32_t x[3][100003], y[3][100003];
     int p = me->size, left = (me->rank + p - 1) % p, right = (me->rank + 1) % p;
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
 
     WORLD_CHECK(me, comm);
     for (int c = 0; c < (int)ARRAY_LEN(counts); c++) {
@@ -116,7 +109,7 @@ static int ring(struct world_rank *me)
 static int exchange(struct world_rank *me)
 {
     static uint32_t x[MOST][500], y[MOST][500];
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
     int p = me->size, one = 1, sum, sum2;
 
     WORLD_CHECK(me, comm);
@@ -152,7 +145,7 @@ static int both_send(struct world_rank *me)
     struct coll_args send = args_of(COLL_SEND, x, LARGE, peer);
     struct coll_args recv = args_of(COLL_RECV, y, LARGE, peer);
     struct coll_request *requests[2];
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
 
     WORLD_CHECK(me, comm && x && y);
     WORLD_CHECK(me, !coll_request_create(&send, comm, &requests[0]));
@@ -183,7 +176,7 @@ static int self(struct world_rank *me)
                                 .collective = COLL_BARRIER};
     struct coll_args *all[] = {&recv, &send, &barrier};
     struct coll_request *requests[3];
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
 
     WORLD_CHECK(me, comm);
     fill(x, 100, me->rank, me->rank, 0);
@@ -235,7 +228,7 @@ END_TEST
 
 static int other_count(struct world_rank *me)
 {
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
     uint32_t x[8] = {0};
     int rc = COLL_OK;
 
@@ -255,7 +248,7 @@ static int other_count(struct world_rank *me)
 
 static int send_into_collective(struct world_rank *me)
 {
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
     static int x[8], y[8];
     int rc;
 
@@ -275,41 +268,106 @@ static int send_into_collective(struct world_rank *me)
 
 static int nobody_sends(struct world_rank *me)
 {
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
     uint32_t x[4];
-    char mine = 0, all[8];
 
-    WORLD_CHECK(me, comm && !coll_barrier(comm, NULL));
-    me->oob.allgather(me->oob.arg, &mine, all, 1);
+    WORLD_CHECK(me, comm && !world_barrier(me, comm));
+    comm->timeout = 1; /* to join may take longer */
     if (me->rank == 0) {
         EXPECT(me, coll_recv(x, 4, COLL_U32, 1, comm, NULL), COLL_ERR_TIMEOUT,
                "recv #1 from 1 (4 u32) did not end within 1 s on rank 0");
         WORLD_CHECK(me, strstr(coll_last_error(),
                                "rank 1 is after barrier #1"));
     } else {
-        sleep(2);
-        EXPECT(me, coll_comm_async_error(comm), COLL_ERR_TIMEOUT, "recv #1");
+        EXPECT(me, world_await_failure(comm, 20), COLL_ERR_TIMEOUT, "recv #1");
     }
     WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_ERR_TIMEOUT);
     return 0;
 }
 
-/* Who waits in a collective learns that the late one is in a receive; of five
- * ranks the barrier sends nothing from 2 to 0. */
-static int stuck_in_recv(struct world_rank *me)
+/* Rank 0 waits for a message of rank 2, which waits in a collective that takes
+ * rank 0; of five ranks the barrier sends nothing from 2 to 0, so they must ask. */
+static int recv_for_barrier(struct world_rank *me)
 {
-    struct coll_config config = {.size = sizeof(config),
-                                 .timeout = me->rank ? 2 : 20};
-    struct coll_comm *comm;
+    struct coll_comm *comm = world_join(me);
     uint32_t x[4];
     int rc;
 
-    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, &config));
+    WORLD_CHECK(me, comm);
     rc = me->rank ? coll_barrier(comm, NULL)
                   : coll_recv(x, 4, COLL_U32, 2, comm, NULL);
+    EXPECT(me, rc, COLL_ERR_MISMATCH, "rank 2 called barrier #1");
+    WORLD_CHECK(
+        me, strstr(coll_last_error(), "rank 0 called recv #1 from 2 (4 u32)"));
+    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_ERR_MISMATCH);
+    return 0;
+}
+
+/* The same with a send, which may be too large to be on its way. */
+static int send_for_allreduce(struct world_rank *me)
+{
+    struct coll_comm *comm = world_join(me);
+    static int x[1 << 20], y[1 << 20];
+    int rc;
+
+    WORLD_CHECK(me, comm);
+    rc = me->rank ? coll_allreduce(x, y, 10, COLL_I32, COLL_SUM, comm, NULL)
+                  : coll_send(x, 1 << 20, COLL_I32, 2, comm, NULL);
+    while (rc == COLL_OK) /* it was on its way */
+        rc = coll_comm_async_error(comm);
+    EXPECT(me, rc, COLL_ERR_MISMATCH, "allreduce #1 (10 i32, sum)");
+    WORLD_CHECK(me, strstr(coll_last_error(), "rank 0 called send #1 to 2"));
+    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_ERR_MISMATCH);
+    return 0;
+}
+
+/* The same, but that rank 1 does not wait for its collective, it tests it: the
+ * message may still be sent. */
+static int recv_from_tester(struct world_rank *me)
+{
+    struct coll_comm *comm = world_join(me);
+    struct coll_args barrier = {.size = sizeof(barrier),
+                                .collective = COLL_BARRIER};
+    struct coll_request *request;
+    uint32_t x[4];
+    int rc;
+
+    WORLD_CHECK(me, comm);
+    WORLD_CHECK(me, !coll_request_create(&barrier, comm, &request));
+    if (me->rank) {
+        rc = coll_start(request);
+        while (rc == COLL_OK || rc == COLL_IN_PROGRESS)
+            rc = coll_test(request);
+    } else {
+        comm->timeout = 3;
+        rc = coll_recv(x, 4, COLL_U32, 1, comm, NULL);
+    }
+    EXPECT(me, rc, COLL_ERR_TIMEOUT, "recv #1 from 1 (4 u32) did not end");
+    WORLD_CHECK(me, strstr(coll_last_error(), "rank 1 is in barrier #1"));
+    WORLD_CHECK(me, !coll_request_destroy(request));
+    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_ERR_TIMEOUT);
+    return 0;
+}
+
+/* Who waits in a collective learns that the late one is in a receive. */
+static int stuck_in_recv(struct world_rank *me)
+{
+    struct coll_comm *comm = world_join(me);
+    uint32_t x[4];
+    int rc;
+
+    WORLD_CHECK(me, comm);
+    if (me->rank == 2) {
+        rc = world_await_failure(comm, patient(20));
+    } else {
+        comm->timeout = me->rank ? 2 : patient(20);
+        rc = me->rank ? coll_barrier(comm, NULL)
+                      : coll_recv(x, 4, COLL_U32, 2, comm, NULL);
+    }
     EXPECT(me, rc, COLL_ERR_TIMEOUT, "barrier #1 did not end within 2 s");
     WORLD_CHECK(me, strstr(coll_last_error(),
-                           "rank 0 is in recv #1 from 2 (4 u32)"));
+                           "not arrived: rank 0, 2 (rank 0 is in recv #1 from "
+                           "2 (4 u32))"));
     WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_ERR_TIMEOUT);
     return 0;
 }
@@ -318,7 +376,7 @@ static int stuck_in_recv(struct world_rank *me)
  * longer than it takes them to look around and to ask: no false alarm. */
 static int late_but_legal(struct world_rank *me)
 {
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
     static int x[4], y[4];
 
     WORLD_CHECK(me, comm);
@@ -337,7 +395,7 @@ static int late_but_legal(struct world_rank *me)
 /* Nothing receives it; with a started receive it is an ordinary message. */
 static int to_itself(struct world_rank *me)
 {
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
     uint32_t x[4] = {7}, y[4] = {0};
     struct coll_args recv = args_of(COLL_RECV, y, 4, me->rank);
     struct coll_request *request;
@@ -358,7 +416,7 @@ static int to_itself(struct world_rank *me)
 
 static int never_received(struct world_rank *me)
 {
-    struct coll_comm *comm = join(me);
+    struct coll_comm *comm = world_join(me);
     uint32_t x[4] = {0};
 
     WORLD_CHECK(me, comm);
@@ -383,7 +441,6 @@ END_TEST
 
 START_TEST(a_recv_that_nobody_sends_names_its_peer)
 {
-    setenv("COLL_TIMEOUT", "1", 1);
     run(2, nobody_sends, _i);
 }
 END_TEST
@@ -392,6 +449,22 @@ START_TEST(a_collective_names_the_rank_that_waits_in_a_recv)
 {
     setenv("COLL_ALGO", "dissemination", 1);
     run(5, stuck_in_recv, _i);
+}
+END_TEST
+
+START_TEST(a_message_and_a_collective_that_wait_for_each_other_are_told)
+{
+    setenv("COLL_ALGO", "dissemination", 1);
+    run(5, recv_for_barrier, _i);
+    unsetenv("COLL_ALGO");
+    run(3, send_for_allreduce, _i);
+}
+END_TEST
+
+START_TEST(a_collective_that_is_only_tested_keeps_nobody)
+{
+    setenv("COLL_ALGO", "dissemination", 1);
+    run(5, recv_from_tester, _i);
 }
 END_TEST
 
@@ -417,7 +490,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
-    setenv("COLL_TIMEOUT", "30", 1);
+    patient_timeout(30);
     tcase_set_timeout(c, 2 * DEADLINE);
     tcase_add_loop_test(c, a_message_goes_round_rank_by_rank, 0, 8);
     tcase_add_loop_test(c, groups_send_round_a_ring_at_once, 0, 8);
@@ -432,6 +505,9 @@ int main(void)
     tcase_add_loop_test(c, a_recv_that_nobody_sends_names_its_peer, 0, 2);
     tcase_add_loop_test(c, a_collective_names_the_rank_that_waits_in_a_recv, 0,
                         2);
+    tcase_add_loop_test(
+        c, a_message_and_a_collective_that_wait_for_each_other_are_told, 0, 2);
+    tcase_add_loop_test(c, a_collective_that_is_only_tested_keeps_nobody, 0, 2);
     tcase_add_loop_test(c, waiting_in_a_recv_while_others_go_ahead_is_legal, 0,
                         2);
     tcase_add_loop_test(c, a_blocking_message_to_itself_is_refused, 0, 2);

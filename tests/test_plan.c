@@ -2,8 +2,9 @@
 /* test_plan.c - every algorithm's plans, proven symbolically for all ranks; the
  * passes; and that the check finds planted faults. */
 #include "lib/plan/flow.h"
-#include "lib/plan/prove.h"
-#include "lib/plan/select.h"
+#include "lib/proof/proof.h"
+#include "lib/proof/prove.h"
+#include "lib/price/select.h"
 #include "lib/util/util.h"
 
 #include <check.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_reduce.c - each kernel of each instruction set against plain C. */
 #include "tests/element.h"
+#include "tests/kernel_cases.h"
 #include "lib/exec/reduce.h"
 #include "lib/util/util.h"
 
@@ -9,8 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* dst is a buffer of its own, the left operand, or the right one. */
-enum target { ELSEWHERE, LEFT, RIGHT, N_TARGETS };
+static void check_equal(enum coll_type type, const char *got, const char *want,
+                        size_t count, const char *what)
+{
+    size_t i = first_difference(type, got, want, count);
+
+    ck_assert_msg(i == count, "%s %s: element %zu of %zu", what,
+                  coll_type_name(type), i, count);
+}
 
 /* One reduction of count elements; b begins b_at bytes into its buffer. */
 struct reduction {
@@ -18,7 +25,7 @@ struct reduction {
     enum coll_type type;
     enum coll_op op;
     size_t count, b_at;
-    enum target target;
+    enum kernel_target target;
 };
 
 /* The operands and the elements beside the result stay as they were. */
@@ -60,23 +67,21 @@ static void check_reduce(const struct coll__kernels *kernels,
         return;
     for (int target = 0; target < N_TARGETS; target++)
         for (size_t i = 0; i < (target == RIGHT ? 2 : ARRAY_LEN(b_at)); i++)
-            check_reduction(&(struct reduction){kernels, type, op, count,
-                                                b_at[i], (enum target)target});
+            check_reduction(&(struct reduction){
+                kernels, type, op, count, b_at[i], (enum kernel_target)target});
 }
-
-static const size_t counts[] = {0, 1, 7, 31, 257, 1031};
 
 /* _i: the type. */
 START_TEST(every_operation_agrees_with_plain_c_in_every_set)
 {
     const struct coll__kernels *kernels;
     enum coll_type type = (enum coll_type)_i;
-    size_t most = getenv("TEST_QUICK") ? 20011 : 1000003; /* bytes */
+    size_t most = getenv("TEST_LONG") ? 1000003 : 20011; /* bytes */
 
     for (int k = 0; (kernels = coll__kernels_at(k)); k++)
         for (int op = 0; op < COLL_N_OPS; op++) {
-            for (size_t c = 0; c < ARRAY_LEN(counts); c++)
-                check_reduce(kernels, type, (enum coll_op)op, counts[c]);
+            for (size_t c = 0; c < KERNEL_N_COUNTS; c++)
+                check_reduce(kernels, type, (enum coll_op)op, kernel_counts[c]);
             check_reduce(kernels, type, (enum coll_op)op,
                          most / coll_type_size(type));
         }
@@ -176,8 +181,9 @@ START_TEST(scale_divides_and_truncates_towards_zero)
 
     for (int k = 0; (kernels = coll__kernels_at(k)); k++)
         for (size_t r = 0; r < ARRAY_LEN(ranks); r++)
-            for (size_t c = 0; c < ARRAY_LEN(counts); c++)
-                check_scale(kernels, (enum coll_type)_i, counts[c], ranks[r]);
+            for (size_t c = 0; c < KERNEL_N_COUNTS; c++)
+                check_scale(kernels, (enum coll_type)_i, kernel_counts[c],
+                            ranks[r]);
 }
 END_TEST
 
@@ -212,9 +218,10 @@ START_TEST(premul_multiplies_into_another_buffer)
     const struct coll__kernels *kernels;
 
     for (int k = 0; (kernels = coll__kernels_at(k)); k++)
-        for (size_t c = 0; c < ARRAY_LEN(counts); c++)
+        for (size_t c = 0; c < KERNEL_N_COUNTS; c++)
             for (uint64_t seed = 0; seed < 20; seed++)
-                check_premul(kernels, (enum coll_type)_i, counts[c], seed);
+                check_premul(kernels, (enum coll_type)_i, kernel_counts[c],
+                             seed);
 }
 END_TEST
 
@@ -225,6 +232,11 @@ START_TEST(simd_parameter_forces_a_set)
     setenv("COLL_SIMD", "base", 1);
     ck_assert(coll__host_reduce(COLL_F32, COLL_SUM) ==
               coll__kernels_base.reduce[COLL_F32][COLL_SUM]);
+}
+END_TEST
+
+START_TEST(the_best_set_is_taken_without_it)
+{
     setenv("COLL_SIMD", "auto", 1);
     ck_assert(coll__host_reduce(COLL_F32, COLL_SUM) ==
               coll__kernels_at(0)->reduce[COLL_F32][COLL_SUM]);
@@ -232,6 +244,20 @@ START_TEST(simd_parameter_forces_a_set)
               coll__kernels_at(0)->scale[COLL_I64]);
     ck_assert(coll__host_premul(COLL_F16) ==
               coll__kernels_at(0)->premul[COLL_F16]);
+}
+END_TEST
+
+/* Each time costs tens of microseconds in a virtual machine. */
+START_TEST(the_processor_is_asked_once)
+{
+    ck_assert_int_eq(coll__kernels_n_choices(), 0);
+    for (int i = 0; i < 100; i++) {
+        coll__host_reduce(COLL_F32, COLL_SUM);
+        coll__host_scale(COLL_F32);
+        coll__host_premul(COLL_F32);
+        coll__kernels_at(i % 3);
+    }
+    ck_assert_int_eq(coll__kernels_n_choices(), 1);
 }
 END_TEST
 
@@ -276,6 +302,8 @@ int main(void)
     tcase_add_loop_test(kernels, only_the_bits_of_integers_combine, 0,
                         COLL_N_TYPES);
     tcase_add_test(kernels, simd_parameter_forces_a_set);
+    tcase_add_test(kernels, the_best_set_is_taken_without_it);
+    tcase_add_test(kernels, the_processor_is_asked_once);
     tcase_add_test(kernels, unknown_types_and_operations_have_no_kernel);
     tcase_set_timeout(kernels, 120);
     suite_add_tcase(suite, kernels);

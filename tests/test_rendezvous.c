@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_rendezvous.c - ranks meet over TCP; who is missing, double, or not one
  * of them. */
-#include "lib/boot/auth.h"
+#include "lib/net/auth.h"
+#include "lib/net/reactor.h"
+#include "lib/net/tree.h"
 #include "lib/boot/tcp.h"
 #include "lib/util/util.h"
 #include "tests/boot_world.h"
+#include "tests/patience.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -13,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TIMEOUT 20.0
+#define TIMEOUT patient(20)
 
 /* ---- the rendezvous ----------------------------------------------------- */
 
@@ -37,18 +40,17 @@ static void *join(void *arg)
     struct member *m = arg;
     struct job *job = m->job;
     struct coll__boot *boot = &job->boot[m->index];
-    int all[WORLD_MAX];
+    int all[WORLD_MAX], parent = coll__tree_parent(m->index);
 
     *boot = (struct coll__boot){.timeout = job->timeout};
     job->status[m->index] = coll__tcp_open(boot, &job->spec[m->index]);
     if (!job->status[m->index])
         job->status[m->index] =
-            coll__tcp_allgather(boot, &m->index, sizeof(int), all);
+            coll__tcp_places(boot, &m->index, sizeof(int), all);
     snprintf(job->error[m->index], sizeof(job->error[0]), "%s",
              coll_last_error());
-    for (int r = 0; r < boot->size && !job->status[m->index]; r++)
-        if (all[r] != r)
-            job->status[m->index] = COLL_ERR_INTERNAL;
+    if (!job->status[m->index] && all[parent] != parent)
+        job->status[m->index] = COLL_ERR_INTERNAL;
     return NULL;
 }
 
@@ -76,23 +78,33 @@ static struct job *new_job(int size)
     return job;
 }
 
-/* Run the first n members, or all. */
-static void run_job(struct job *job, int n)
+/* Run the first n members, or all; the last but one comes when the last one has
+ * ended, where it is so told. */
+static void run_members(struct job *job, int n, int is_last_first)
 {
     struct member members[WORLD_MAX];
     pthread_t threads[WORLD_MAX];
+    int late = is_last_first ? n - 2 : -1;
 
     for (int r = 0; r < n; r++) {
         members[r] = (struct member){job, r};
-        ck_assert_int_eq(pthread_create(&threads[r], NULL, join, &members[r]),
-                         0);
+        if (r != late)
+            ck_assert_int_eq(
+                pthread_create(&threads[r], NULL, join, &members[r]), 0);
     }
-    for (int r = 0; r < n; r++)
-        pthread_join(threads[r], NULL);
+    if (is_last_first) {
+        pthread_join(threads[n - 1], NULL);
+        join(&members[late]);
+    }
+    for (int r = 0; r < n - is_last_first; r++)
+        if (r != late)
+            pthread_join(threads[r], NULL);
     for (int r = 0; r < n; r++)
         if (!job->status[r])
             coll__tcp_close(&job->boot[r]);
 }
+
+static void run_job(struct job *job, int n) { run_members(job, n, 0); }
 
 static void expect(struct job *job, int index, const char *text)
 {
@@ -127,14 +139,111 @@ START_TEST(ranks_meet_and_share_a_fresh_secret)
 }
 END_TEST
 
+/* Rank 0 sends those away that it has no seat for; they come again. */
+START_TEST(few_seats_are_enough)
+{
+    struct job *job = new_job(sizes[_i]);
+
+    job->spec[0].n_seats = 2;
+    run_job(job, job->size);
+    for (int r = 0; r < job->size; r++)
+        ck_assert_msg(!job->status[r], "rank %d: %s", r, job->error[r]);
+    free(job);
+}
+END_TEST
+
+static atomic_int n_told;
+
+static void told(void *arg, int status, const char *text)
+{
+    (void)arg;
+    atomic_fetch_add(&n_told, status == COLL_ERR_PEER &&
+                                  !strcmp(text, "the bridge is out"));
+}
+
+/* A job of five that has formed, with one seat; the first to tell is noted. */
+static struct job *formed_job(void)
+{
+    struct job *job = new_job(5);
+    struct member members[5];
+    pthread_t threads[5];
+
+    job->spec[0].n_seats = 1;
+    for (int r = 0; r < 5; r++) {
+        members[r] = (struct member){job, r};
+        pthread_create(&threads[r], NULL, join, &members[r]);
+    }
+    for (int r = 0; r < 5; r++)
+        pthread_join(threads[r], NULL);
+    for (int r = 0; r < 5; r++)
+        ck_assert_msg(!job->status[r], "rank %d: %s", r, job->error[r]);
+    coll__reactor_lock();
+    job->boot[0].news.failed = told;
+    coll__reactor_unlock();
+    return job;
+}
+
+static void end_told_job(struct job *job)
+{
+    double end = coll__now() + TIMEOUT;
+
+    while (!n_told && coll__now() < end)
+        usleep(1000);
+    ck_assert_int_eq(n_told, 1);
+    for (int r = 0; r < 5; r++)
+        coll__tcp_close(&job->boot[r]);
+    free(job);
+}
+
+/* While the tree is being connected, with a seat or without. */
+START_TEST(any_rank_can_tell_why_it_cannot_join)
+{
+    struct job *job = formed_job();
+
+    coll__tcp_tell(&job->boot[_i], COLL_ERR_PEER, "the bridge is out");
+    end_told_job(job);
+}
+END_TEST
+
+static void *tell(void *arg)
+{
+    coll__tcp_tell(arg, COLL_ERR_PEER, "the bridge is out");
+    return NULL;
+}
+
+START_TEST(all_ranks_may_tell_at_once)
+{
+    struct job *job = formed_job();
+    pthread_t threads[5];
+
+    for (int r = 0; r < 5; r++)
+        pthread_create(&threads[r], NULL, tell, &job->boot[r]);
+    for (int r = 0; r < 5; r++)
+        pthread_join(threads[r], NULL);
+    end_told_job(job);
+}
+END_TEST
+
+/* What is left of a deadline is no answer: it may be less than nothing. */
+START_TEST(the_deadline_is_said_as_it_was_given)
+{
+    struct job *job = new_job(2);
+
+    job->timeout = 1e-9;
+    run_job(job, 1);
+    expect(job, 0, "rank 1 did not join within 1e-09 s");
+    free(job);
+}
+END_TEST
+
 START_TEST(a_rank_that_does_not_come_is_named)
 {
     struct job *job = new_job(4);
 
-    job->timeout = 0.5;
+    job->timeout = 2;
     run_job(job, 3); /* all but rank 3 */
     for (int r = 0; r < 3; r++)
-        expect(job, r, "rank 3 did not join within 0.5 s");
+        expect(job, r, "rank 3 did not join within 2 s");
     free(job);
 }
 END_TEST
@@ -172,7 +281,7 @@ START_TEST(a_wrong_secret_is_turned_away_and_the_job_forms)
     memset(job->spec[4].secret, 6, COLL__SECRET_BYTES);
     for (int r = 0; r < 4; r++)
         job->spec[r].size = 4;
-    run_job(job, 5);
+    run_members(job, 5, 1); /* a formed job would not be there to refuse it */
     for (int r = 0; r < 4; r++)
         ck_assert_msg(!job->status[r], "rank %d: %s", r, job->error[r]);
     expect(job, 4, "was not let in");
@@ -332,7 +441,11 @@ static Suite *rendezvous_suite(void)
 
     tcase_add_loop_test(tc, ranks_meet_and_share_a_fresh_secret, 0,
                         (int)ARRAY_LEN(sizes));
+    tcase_add_loop_test(tc, few_seats_are_enough, 0, (int)ARRAY_LEN(sizes));
+    tcase_add_loop_test(tc, any_rank_can_tell_why_it_cannot_join, 1, 5);
+    tcase_add_loop_test(tc, all_ranks_may_tell_at_once, 0, 10);
     tcase_add_test(tc, a_rank_that_does_not_come_is_named);
+    tcase_add_test(tc, the_deadline_is_said_as_it_was_given);
     tcase_add_test(tc, two_processes_of_one_rank_are_an_error);
     tcase_add_test(tc, another_size_is_an_error);
     tcase_add_test(tc, a_wrong_secret_is_turned_away_and_the_job_forms);

@@ -4,9 +4,10 @@
  * algorithm, the size, the cut into calls, the chunk and the placement.
  */
 #include "tests/oracle.h"
+#include "tests/patience.h"
 #include "tests/world.h"
 #include "lib/device/device.h"
-#include "lib/plan/prove.h"
+#include "lib/proof/prove.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -454,7 +455,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int end = getenv("TEST_QUICK") ? 8 : MOST + 1, failed;
 
-    setenv("COLL_TIMEOUT", "60", 1);
+    patient_timeout(60);
     tcase_set_timeout(c, 3 * DEADLINE);
     tcase_add_loop_test(c, sums_have_the_canonical_bits_by_every_algorithm, 2,
                         end);

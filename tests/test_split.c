@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_split.c - communicators made of a communicator's ranks: who is in which,
  * that they are independent, and what a failure reaches. */
+#include "tests/patience.h"
 #include "tests/world.h"
 #include "lib/api/comm.h"
 #include "lib/util/util.h"
 
 #include <arpa/inet.h>
 #include <check.h>
+#include <netinet/in.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -370,28 +374,95 @@ START_TEST(a_group_that_cannot_form_leaves_the_others)
 }
 END_TEST
 
+/* Look at this process's listening sockets: how many there are, and whether one
+ * can be reached from other hosts. */
+static int look_around(int *is_wide)
+{
+    int n = 0;
+
+    for (int fd = 0; fd < 256; fd++) {
+        struct sockaddr_in6 at = {0};
+        socklen_t len = sizeof(at), int_len = sizeof(int);
+        struct sockaddr_in *four = (struct sockaddr_in *)&at;
+        int is_listening = 0;
+
+        if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening,
+                       &int_len) ||
+            !is_listening || getsockname(fd, (struct sockaddr *)&at, &len))
+            continue;
+        if (at.sin6_family == AF_INET6)
+            *is_wide |= !IN6_IS_ADDR_LOOPBACK(&at.sin6_addr);
+        else if (at.sin6_family == AF_INET)
+            *is_wide |= ntohl(four->sin_addr.s_addr) >> 24 != 127;
+        else
+            continue; /* a Unix socket */
+        n++;
+    }
+    return n;
+}
+
+struct lookout {
+    atomic_int is_over;
+    int is_wide;
+};
+
+static void *look_out(void *arg)
+{
+    struct lookout *lookout = arg;
+
+    while (!atomic_load(&lookout->is_over))
+        look_around(&lookout->is_wide);
+    return NULL;
+}
+
+static int listens_little(struct world_rank *me)
+{
+    struct lookout lookout = {0};
+    struct coll_comm *comm, *dup;
+    pthread_t thread;
+    int ignored = 0, before = look_around(&ignored);
+
+    setenv("COLL_TRANSPORTS", "self,shm", 1);
+    WORLD_CHECK(me, !pthread_create(&thread, NULL, look_out, &lookout));
+    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
+    for (int i = 0; i < 10; i++) {
+        WORLD_CHECK(me, !coll_comm_dup(comm, &dup));
+        WORLD_CHECK(me, sum(dup, 1) == me->size);
+        WORLD_CHECK(me, look_around(&ignored) == before);
+        WORLD_CHECK(me, !coll_comm_destroy(dup));
+    }
+    atomic_store(&lookout.is_over, 1);
+    pthread_join(thread, NULL);
+    WORLD_CHECK(me, !lookout.is_wide);
+    WORLD_CHECK(me, !coll_comm_destroy(comm));
+    return 0;
+}
+
+START_TEST(a_host_alone_is_not_to_be_reached_from_others)
+{
+    ck_assert_int_eq(world_fork(4, listens_little, NULL, DEADLINE), 0);
+}
+END_TEST
+
 /* Rank 2 dies: its group notices, and so does the parent; the other group goes
  * on, and ends well. */
 static int one_dies(struct world_rank *me)
 {
     struct coll_comm *comm, *split;
     int is_odd = me->rank % 2, rc = COLL_OK;
-    char here = 0, all[MOST];
 
     WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
     WORLD_CHECK(me, !coll_comm_split(comm, is_odd, 0, &split));
-    me->oob.allgather(me->oob.arg, &here, all, 1); /* all came this far */
+    world_meet(me); /* all came this far */
     if (me->rank == 2)
         raise(SIGKILL);
     if (!is_odd) {
         while (rc == COLL_OK)
             rc = coll_barrier(split, NULL);
-        EXPECT(me, rc, COLL_ERR_PEER, "rank 1");
+        EXPECT(me, rc, COLL_ERR_PEER,
+               "in the group of ranks 0 2 4 of 6: rank 1");
     }
-    for (double end = coll__now() + 20;
-         coll_comm_async_error(comm) == COLL_OK && coll__now() < end;)
-        usleep(1000);
-    EXPECT(me, coll_comm_async_error(comm), COLL_ERR_PEER, "rank 2");
+    EXPECT(me, world_await_failure(comm, 20), COLL_ERR_PEER, "rank 2");
     if (is_odd)
         WORLD_CHECK(me, sum(split, 1) == me->size / 2);
     WORLD_CHECK(me, coll_comm_destroy(split) ==
@@ -406,6 +477,54 @@ START_TEST(a_death_fails_its_groups_and_no_other)
 }
 END_TEST
 
+/* Its first rank aborts: how does each begin the sentence? */
+static int aborts_as(struct world_rank *me, struct coll_comm *comm,
+                     const char *sentence)
+{
+
+    if (coll_comm_rank(comm) == 0)
+        coll_comm_abort(comm, "test");
+    EXPECT(me, world_await_failure(comm, 20), COLL_ERR_ABORTED, sentence);
+    WORLD_CHECK(me, !strncmp(coll_last_error(), sentence, strlen(sentence)));
+    world_meet(me);
+    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_ERR_ABORTED);
+    return 0;
+}
+
+/* Groups within groups, of rising and falling numbers. */
+static int groups_have_names(struct world_rank *me)
+{
+    struct coll_comm *comm, *same, *half, *again, *pair;
+    int is_odd = me->rank % 2, bad;
+
+    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
+    WORLD_CHECK(me, !coll_comm_dup(comm, &same));
+    WORLD_CHECK(me, !coll_comm_split(comm, is_odd, -me->rank, &half));
+    WORLD_CHECK(me, !coll_comm_dup(half, &again));
+    WORLD_CHECK(me, !coll_comm_split(half, coll_comm_rank(half) == 3,
+                                     coll_comm_rank(half), &pair));
+    bad = aborts_as(me, same, "rank 0 aborted") ||
+          aborts_as(me, again,
+                    is_odd ? "in the group of ranks 7 5 ... 1 of 8: "
+                           : "in the group of ranks 6 4 ... 0 of 8: "
+                             "rank 0 aborted") ||
+          aborts_as(me, pair,
+                    me->rank == 0   ? "in the group of rank 0 of 8: "
+                    : me->rank == 1 ? "in the group of rank 1 of 8: "
+                    : is_odd        ? "in the group of ranks 7 5 3 of 8: "
+                                    : "in the group of ranks 6 4 2 of 8: ");
+    WORLD_CHECK(me, !bad);
+    WORLD_CHECK(me, !coll_comm_destroy(half));
+    WORLD_CHECK(me, !coll_comm_destroy(comm));
+    return 0;
+}
+
+START_TEST(a_sentence_names_the_group_whose_ranks_it_counts)
+{
+    ck_assert_int_eq(world_fork(8, groups_have_names, NULL, DEADLINE), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("split");
@@ -413,7 +532,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int end = getenv("TEST_QUICK") ? 6 : MOST + 1, failed;
 
-    setenv("COLL_TIMEOUT", "40", 1);
+    patient_timeout(40);
     tcase_set_timeout(c, 2 * DEADLINE);
     tcase_add_loop_test(c, a_color_gathers_its_ranks_in_order, 1, end);
     tcase_add_loop_test(c, ranks_may_be_threads, 1, end);
@@ -429,7 +548,9 @@ int main(void)
     tcase_add_test(c, a_parent_with_running_operations_is_refused);
     tcase_add_test(c, a_failed_parent_cannot_be_split);
     tcase_add_test(c, a_group_that_cannot_form_leaves_the_others);
+    tcase_add_test(c, a_host_alone_is_not_to_be_reached_from_others);
     tcase_add_test(c, a_death_fails_its_groups_and_no_other);
+    tcase_add_test(c, a_sentence_names_the_group_whose_ranks_it_counts);
     suite_add_tcase(suite, c);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

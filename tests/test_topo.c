@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_topo.c - recorded machines replayed, files that are none, and ranks
- * grouped by host. */
+/* test_topo.c - recorded machines replayed, files that are none, and where a
+ * process is. */
+#include "lib/topo/machine.h"
 #include "lib/topo/topo.h"
 #include "lib/util/util.h"
 
 #include <check.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -124,6 +128,80 @@ START_TEST(this_machine_has_at_least_a_core)
 }
 END_TEST
 
+/* ---- GPUs ---------------------------------------------------------------- */
+
+/* What lspci -nn says of them, and whether one computes there. */
+static const struct {
+    struct coll__pci pci;
+    int computes;
+    const char *what;
+} devices[] = {
+    {{0x0300, 0x1a03, 0x2000, 0, 3, 0}, 0, "ASPEED, on board"},
+    {{0x0300, 0x102b, 0x0538, 0, 4, 0}, 0, "Matrox, on board"},
+    {{0x0302, 0x102b, 0x0538, 0, 4, 0}, 0, "a 3D controller of Matrox"},
+    {{0x0300, 0x1002, 0x515e, 0, 1, 0}, 0, "ATI ES1000, on board"},
+    {{0x0300, 0x1234, 0x1111, 0, 2, 0}, 0, "QEMU's screen"},
+    {{0x0380, 0x1af4, 0x1050, 0, 4, 0}, 0, "virtio's screen"},
+    {{0x0300, 0x15ad, 0x0405, 0, 15, 0}, 0, "VMware's screen"},
+    {{0x0300, 0x8086, 0x4680, 0, 0, 2}, 0, "Intel, in the processor"},
+    {{0x0380, 0x8086, 0x4c8a, 0, 0, 2}, 0, "the same without a screen"},
+    {{0x0302, 0x10de, 0x0091, 0, 1, 0}, 0, "GeForce 7800"},
+    {{0x0200, 0x10de, 0x2330, 0, 1, 0}, 0, "NVIDIA, but no display"},
+    {{0x1200, 0x8086, 0x7d1d, 0, 0, 11}, 0, "Intel, an NPU"},
+    {{0x0302, 0x10de, 0x2330, 0, 2, 0}, 1, "H100"},
+    {{0x0300, 0x10de, 0x2684, 0, 1, 0}, 1, "RTX 4090"},
+    {{0x0380, 0x1002, 0x740f, 0, 1, 0}, 1, "Instinct MI210"},
+    {{0x1200, 0x1002, 0x74a1, 0, 1, 0}, 1, "Instinct MI300X"},
+    {{0x0300, 0x1002, 0x744c, 0, 3, 0}, 1, "Radeon 7900"},
+    {{0x0380, 0x8086, 0x0bd5, 0, 41, 0}, 1, "Data Center GPU Max"},
+};
+
+START_TEST(gpus_are_what_one_computes_on)
+{
+    for (size_t i = 0; i < ARRAY_LEN(devices); i++)
+        ck_assert_msg(coll__pci_computes(&devices[i].pci) ==
+                          devices[i].computes,
+                      "%s", devices[i].what);
+}
+END_TEST
+
+START_TEST(a_screen_of_the_board_is_no_gpu)
+{
+    char *text = export_file(fixture("vga192.xml"), COLL_TOPO_TEXT);
+
+    ck_assert_uint_eq(count_of(text, "core "), 192);
+    ck_assert_uint_eq(count_of(text, "gpu "), 0);
+    free(text);
+}
+END_TEST
+
+/* Of an unknown maker, but OpenCL runs on it. */
+START_TEST(what_a_driver_computes_on_is_a_gpu)
+{
+    static const char device[] =
+        "<object type=\"OSDev\" gp_index=\"9\" name=\"opencl0d0\" "
+        "osdev_type=\"5\"/>";
+    static char xml[2 * MAX_TEXT];
+    char path[] = "test_topo_XXXXXX", *text, *at;
+    size_t len = read_file(fixture("vga192.xml"), xml);
+    int fd = mkstemp(path);
+
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    at = strstr(xml, "0302 [102b:");
+    ck_assert_ptr_nonnull(at);
+    at = strchr(at, '>') + 1;
+    memmove(at + sizeof(device) - 1, at, (size_t)(xml + len - at));
+    memcpy(at, device, sizeof(device) - 1);
+    write_file(path, xml, len + sizeof(device) - 1);
+    text = export_file(path, COLL_TOPO_TEXT);
+    unlink(path);
+    ck_assert_uint_eq(count_of(text, "gpu "), 1);
+    ck_assert_ptr_nonnull(strstr(text, "gpu 0000:04:00.0"));
+    free(text);
+}
+END_TEST
+
 /* ---- files that are no machine ----------------------------------------- */
 
 static void check_refused(const char *path, const char *why)
@@ -192,6 +270,23 @@ START_TEST(damaged_file_never_harms)
 }
 END_TEST
 
+static void ignore(int number) { (void)number; }
+
+/* The child that tries the file takes some milliseconds. */
+START_TEST(signals_meanwhile_are_no_fault_of_the_file)
+{
+    struct itimerval often = {{0, 500}, {0, 500}}, never = {{0, 0}, {0, 0}};
+    struct sigaction action = {.sa_handler = ignore};
+
+    ck_assert_int_eq(sigaction(SIGALRM, &action, NULL), 0);
+    ck_assert_int_eq(setitimer(ITIMER_REAL, &often, NULL), 0);
+    for (int i = 0; i < 5; i++)
+        free(export_file(fixture("two_sockets.xml"), COLL_TOPO_TEXT));
+    ck_assert_int_eq(setitimer(ITIMER_REAL, &never, NULL), 0);
+    ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1); /* all are reaped */
+}
+END_TEST
+
 START_TEST(unknown_format_and_missing_place_are_refused)
 {
     char *text = NULL;
@@ -232,6 +327,110 @@ START_TEST(processes_of_one_host_agree_on_its_id)
 }
 END_TEST
 
+/* Processors 0 and 1 are of two packages there, 0 and 2 of one core. */
+START_TEST(a_file_says_where_a_process_is)
+{
+    struct coll__peer here, there;
+    cpu_set_t one;
+
+    CPU_ZERO(&one);
+    CPU_SET(1, &one);
+    if (sched_setaffinity(0, sizeof(one), &one))
+        return; /* no second one here */
+    setenv("COLL_TOPO_FILE", fixture("two_sockets.xml"), 1);
+    ck_assert_int_eq(coll__topo_self(&there), COLL_OK);
+    CPU_ZERO(&one);
+    CPU_SET(0, &one);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof(one), &one), 0);
+    ck_assert_int_eq(coll__topo_self(&here), COLL_OK);
+    for (int kind = 0; kind < COLL__WITHIN; kind++) {
+        ck_assert_int_eq(here.within[kind], 0);
+        ck_assert_int_eq(there.within[kind], 1);
+    }
+    CPU_SET(1, &one);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof(one), &one), 0);
+    ck_assert_int_eq(coll__topo_self(&here), COLL_OK);
+    for (int kind = 0; kind < COLL__WITHIN; kind++)
+        ck_assert_int_eq(here.within[kind], -1);
+    setenv("COLL_TOPO_FILE", "/nonexistent", 1);
+    ck_assert_int_eq(coll__topo_self(&here), COLL_ERR_INVALID);
+    unsetenv("COLL_TOPO_FILE");
+}
+END_TEST
+
+/* How often the file has been opened since the last time. */
+static int n_opened(int watch)
+{
+    struct inotify_event event;
+    int n = 0;
+
+    while (read(watch, &event, sizeof(event)) == (ssize_t)sizeof(event))
+        n++;
+    return n;
+}
+
+static void copy_file(const char *name, const char *to)
+{
+    char text[MAX_TEXT];
+    size_t len = read_file(fixture(name), text);
+
+    write_file(to, text, len);
+}
+
+/* A communicator asks both. */
+static void ask_file(int32_t package, int *n)
+{
+    static int watch = -1;
+    struct coll__inside inside;
+    struct coll__peer self;
+
+    if (watch < 0) {
+        watch = inotify_init1(IN_NONBLOCK);
+        ck_assert_int_ge(watch, 0);
+    }
+    if (inotify_add_watch(watch, getenv("COLL_TOPO_FILE"), IN_OPEN) < 0)
+        ck_abort_msg("no watch");
+    n_opened(watch);
+    ck_assert_int_eq(coll__topo_self(&self), COLL_OK);
+    coll__inside_load(&inside);
+    *n = n_opened(watch);
+    ck_assert_int_eq(self.within[WITHIN_PACKAGE], package);
+}
+
+/* Processor 1 is in another package in one of the two, and not in the other. */
+START_TEST(a_file_is_read_again_when_it_has_changed)
+{
+    char path[] = "test_topo_XXXXXX";
+    int fd = mkstemp(path), n;
+    cpu_set_t one;
+
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    CPU_ZERO(&one);
+    CPU_SET(1, &one);
+    if (sched_setaffinity(0, sizeof(one), &one)) {
+        unlink(path);
+        return; /* no second one here */
+    }
+    copy_file("two_sockets.xml", path);
+    setenv("COLL_TOPO_FILE", path, 1);
+    ask_file(1, &n);
+    ck_assert_int_gt(n, 0);
+    for (int i = 0; i < 10; i++) {
+        ask_file(1, &n);
+        ck_assert_int_eq(n, 0);
+    }
+    copy_file("four_numa.xml", path);
+    ask_file(0, &n);
+    ck_assert_int_gt(n, 0);
+    setenv("COLL_TOPO_FILE", fixture("two_sockets.xml"), 1);
+    ask_file(1, &n);
+    ck_assert_int_gt(n, 0);
+    unsetenv("COLL_TOPO_FILE");
+    unlink(path);
+}
+END_TEST
+
 START_TEST(cores_are_those_that_affinity_allows)
 {
     struct coll__peer self;
@@ -254,116 +453,6 @@ START_TEST(cores_are_those_that_affinity_allows)
 }
 END_TEST
 
-/* ---- groups ------------------------------------------------------------ */
-
-/* Place ranks by the letters of a word, a host a letter. */
-static int group(const char *word, struct coll__peer *peers)
-{
-    int size = (int)strlen(word);
-
-    memset(peers, 0x7f, (size_t)size * sizeof(*peers));
-    for (int r = 0; r < size; r++)
-        snprintf(peers[r].host_id, sizeof(peers[r].host_id), "boot/%c",
-                 word[r]);
-    return coll__topo_group(peers, size);
-}
-
-START_TEST(hosts_are_numbered_by_their_lowest_rank)
-{
-    static const int hosts[] = {0, 1, 0, 2, 1, 0, 2};
-    static const int ranks[] = {0, 0, 1, 0, 1, 2, 1};
-    static const int sizes[] = {3, 2, 3, 2, 2, 3, 2};
-    struct coll__peer peers[7];
-
-    ck_assert_int_eq(group("zazmazm", peers), 3);
-    for (int r = 0; r < 7; r++) {
-        ck_assert_int_eq(peers[r].host, hosts[r]);
-        ck_assert_int_eq(peers[r].local_rank, ranks[r]);
-        ck_assert_int_eq(peers[r].local_size, sizes[r]);
-    }
-}
-END_TEST
-
-START_TEST(one_host_and_all_hosts_are_ordinary)
-{
-    struct coll__peer peers[5];
-
-    ck_assert_int_eq(group("q", peers), 1);
-    ck_assert_int_eq(peers[0].local_size, 1);
-    ck_assert_int_eq(group("qqqqq", peers), 1);
-    ck_assert_int_eq(peers[4].local_rank, 4);
-    ck_assert_int_eq(group("edcba", peers), 5);
-    for (int r = 0; r < 5; r++) {
-        ck_assert_int_eq(peers[r].host, r);
-        ck_assert_int_eq(peers[r].local_rank, 0);
-        ck_assert_int_eq(peers[r].local_size, 1);
-    }
-}
-END_TEST
-
-/* Bound ranks have a core each, unbound ones share all; a host apart. */
-START_TEST(cores_of_a_host_are_counted_once_a_set)
-{
-    static const int n_cores[] = {1, 2, 1, 4, 2, 4};
-    struct coll__peer peers[6];
-    char ids[] = "aabaab";
-
-    memset(peers, 0, sizeof(peers));
-    for (int r = 0; r < 6; r++) {
-        peers[r].host_id[0] = ids[r];
-        peers[r].n_cores = n_cores[r];
-        peers[r].cpuset = 100 + (uint32_t)n_cores[r];
-    }
-    ck_assert_int_eq(coll__topo_group(peers, 6), 2);
-    for (int r = 0; r < 6; r++)
-        ck_assert_int_eq(peers[r].local_cores, ids[r] == 'a' ? 7 : 5);
-}
-END_TEST
-
-/* An id may fill its field to the last byte. */
-START_TEST(longest_ids_are_told_apart)
-{
-    struct coll__peer peers[3];
-
-    memset(peers, 0, sizeof(peers));
-    for (int r = 0; r < 3; r++)
-        memset(peers[r].host_id, 'x', sizeof(peers[r].host_id));
-    peers[1].host_id[sizeof(peers[1].host_id) - 1] = 'y';
-    ck_assert_int_eq(coll__topo_group(peers, 3), 2);
-    ck_assert_int_eq(peers[2].host, 0);
-    ck_assert_int_eq(peers[1].host, 1);
-}
-END_TEST
-
-/* _i: the number of ranks; against the definition, rank by rank. */
-START_TEST(random_placements_agree_with_the_definition)
-{
-    struct coll__peer peers[64];
-    char word[65] = "";
-    uint32_t state = (uint32_t)_i;
-    int n_hosts = 0, n;
-
-    for (int r = 0; r < _i; r++)
-        word[r] = (char)('a' + ((state = state * 1664525 + 1013904223) >> 16) %
-                                   (1 + (uint32_t)_i / 2));
-    n = group(word, peers);
-    for (int r = 0; r < _i; r++) {
-        int before = 0, all = 0, first = (int)(strchr(word, word[r]) - word);
-
-        for (int s = 0; s < _i; s++) {
-            all += word[s] == word[r];
-            before += word[s] == word[r] && s < r;
-        }
-        n_hosts += first == r;
-        ck_assert_int_eq(peers[r].host,
-                         first == r ? n_hosts - 1 : peers[first].host);
-        ck_assert_int_eq(peers[r].local_rank, before);
-        ck_assert_int_eq(peers[r].local_size, all);
-    }
-    ck_assert_int_eq(n, n_hosts);
-}
-END_TEST
-
 static TCase *file_cases(void)
 {
     TCase *cases = tcase_create("files");
@@ -374,26 +463,26 @@ static TCase *file_cases(void)
                         (int)ARRAY_LEN(machines));
     tcase_add_test(cases, dot_is_a_tree_with_one_node_a_part);
     tcase_add_test(cases, this_machine_has_at_least_a_core);
+    tcase_add_test(cases, gpus_are_what_one_computes_on);
+    tcase_add_test(cases, a_screen_of_the_board_is_no_gpu);
+    tcase_add_test(cases, what_a_driver_computes_on_is_a_gpu);
     tcase_add_test(cases, file_that_is_missing_or_foreign_is_named);
     tcase_add_test(cases, truncated_file_is_refused);
     tcase_add_test(cases, damaged_file_never_harms);
+    tcase_add_test(cases, signals_meanwhile_are_no_fault_of_the_file);
     tcase_add_test(cases, unknown_format_and_missing_place_are_refused);
-    tcase_set_timeout(cases, 60);
+    tcase_set_timeout(cases, 90);
     return cases;
 }
 
-static TCase *rank_cases(void)
+static TCase *process_cases(void)
 {
-    TCase *cases = tcase_create("ranks");
+    TCase *cases = tcase_create("processes");
 
     tcase_add_test(cases, processes_of_one_host_agree_on_its_id);
     tcase_add_test(cases, cores_are_those_that_affinity_allows);
-    tcase_add_test(cases, hosts_are_numbered_by_their_lowest_rank);
-    tcase_add_test(cases, one_host_and_all_hosts_are_ordinary);
-    tcase_add_test(cases, cores_of_a_host_are_counted_once_a_set);
-    tcase_add_test(cases, longest_ids_are_told_apart);
-    tcase_add_loop_test(cases, random_placements_agree_with_the_definition, 1,
-                        65);
+    tcase_add_test(cases, a_file_says_where_a_process_is);
+    tcase_add_test(cases, a_file_is_read_again_when_it_has_changed);
     return cases;
 }
 
@@ -404,7 +493,7 @@ int main(void)
     int n_failed;
 
     suite_add_tcase(suite, file_cases());
-    suite_add_tcase(suite, rank_cases());
+    suite_add_tcase(suite, process_cases());
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     n_failed = srunner_ntests_failed(runner);

@@ -114,9 +114,10 @@ static void probe(struct bench *b, float *values, const float *grads, size_t n,
         compared++;
         ck_assert_msg(fabs((left + right) / 2 - (double)grads[i]) <
                           0.01 * (1 + fabs(left)),
-                      "%s %s[%zu]: %g by backward, %g by difference",
-                      b->layer.spec.ops->name, what, i, (double)grads[i],
-                      (left + right) / 2);
+                      "%s (training %d) %s[%zu]: %g by backward, %g by "
+                      "difference",
+                      b->layer.spec.ops->name, b->pass.is_training, what, i,
+                      (double)grads[i], (left + right) / 2);
     }
     ck_assert_int_ge(compared * 10, tried * 6);
 }
@@ -143,15 +144,21 @@ static void run_backward(struct bench *b, int want_din)
     free(in);
 }
 
+/* In training and not, backward is the derivative of what forward did. */
 static void check_gradients(struct bench *b, int want_din)
 {
     struct layer *l = &b->layer;
 
-    run_backward(b, want_din);
-    probe(b, l->weights, l->dweights, l->n_weights, "weights");
-    probe(b, l->biases, l->dbiases, l->n_biases, "biases");
-    if (want_din)
-        probe(b, b->in, b->din, b->n_in, "in");
+    for (b->pass.is_training = 0; b->pass.is_training < 2;
+         b->pass.is_training++) {
+        memset(l->dweights, 0, (l->n_weights + l->n_biases) * sizeof(float));
+        run_backward(b, want_din);
+        probe(b, l->weights, l->dweights, l->n_weights, "weights");
+        probe(b, l->biases, l->dbiases, l->n_biases, "biases");
+        if (want_din)
+            probe(b, b->in, b->din, b->n_in, "in");
+    }
+    b->pass.is_training = 1;
 }
 
 static size_t place(const struct shape *s, int image, int c, int y, int x)
@@ -342,6 +349,64 @@ START_TEST(what_dropout_drops_depends_on_the_place_in_the_batch)
 }
 END_TEST
 
+/* ---- what is no number ---- */
+
+static int has_nan(const float *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (isnan(values[i]))
+            return 1;
+    return 0;
+}
+
+/* Make values[i] NaN for some i: out must tell. */
+static void plant_nan(struct bench *b, float *values, size_t n,
+                      const char *what)
+{
+    for (size_t i = 0; i < n; i += n / PROBES + 1) {
+        float was = values[i];
+
+        values[i] = NAN;
+        bench_value(b);
+        values[i] = was;
+        ck_assert_msg(has_nan(b->out, b->n_out), "%s hides a NaN in %s[%zu]",
+                      b->layer.spec.ops->name, what, i);
+    }
+    bench_value(b);
+    ck_assert(!has_nan(b->out, b->n_out));
+}
+
+/* A relu or a pool that made 0 of it would hide it from the loss. */
+START_TEST(no_layer_hides_what_is_no_number)
+{
+    int block = map_block(32);
+    const struct {
+        struct layer_spec spec;
+        struct shape in;
+    } cases[] = {
+        {{.ops = &layer_conv_image, .units = 32, .relu = 1}, {1, 9, 7, 1}},
+        {{.ops = &layer_conv_image, .units = 32}, {1, 9, 7, 1}},
+        {{.ops = &layer_conv, .units = 64}, {32, 8, 10, block}},
+        {{.ops = &layer_pool, .relu = 1}, {32, 6, 4, 8}},
+        {{.ops = &layer_pool}, {32, 6, 4, 16}},
+        {{.ops = &layer_dense, .units = 19, .relu = 1}, {8, 3, 2, 8}},
+        {{.ops = &layer_dense, .units = 19}, {8, 3, 2, 8}},
+        {{.ops = &layer_dropout, .rate = 0.5f}, {32, 6, 4, 32}},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct bench b;
+
+        bench_init(&b, &cases[i].spec, cases[i].in);
+        b.pass.is_training = 0; /* in training dropout may drop it */
+        plant_nan(&b, b.in, b.n_in, "in");
+        plant_nan(&b, b.layer.weights, b.layer.n_weights, "weights");
+        plant_nan(&b, b.layer.biases, b.layer.n_biases, "biases");
+        bench_fini(&b);
+    }
+}
+END_TEST
+
 /* ---- the loss ---- */
 
 START_TEST(the_loss_of_equal_scores_is_the_logarithm_of_the_classes)
@@ -407,7 +472,7 @@ static Suite *make_suite(void)
     TCase *layers = tcase_create("layers");
 
     tcase_add_checked_fixture(layers, set_up, tear_down);
-    tcase_set_timeout(layers, 60);
+    tcase_set_timeout(layers, 300);
     tcase_add_loop_test(layers,
                         the_image_convolution_follows_its_formula_and_slopes,
                         0, 2);
@@ -420,6 +485,7 @@ static Suite *make_suite(void)
     tcase_add_test(layers, dropout_drops_its_part_and_keeps_the_mean);
     tcase_add_test(layers,
                    what_dropout_drops_depends_on_the_place_in_the_batch);
+    tcase_add_test(layers, no_layer_hides_what_is_no_number);
     tcase_add_test(layers,
                    the_loss_of_equal_scores_is_the_logarithm_of_the_classes);
     tcase_add_test(layers,

@@ -29,6 +29,9 @@ static const struct layer_spec small_specs[] = {
     {.ops = &layer_dense, .units = 10},
 };
 
+/* Whether passes are for training; a loop test sets it. */
+static int is_training = 1;
+
 static struct model *small_model(int chunk)
 {
     struct model_config config = {"small", small_specs, 7, 12, 10, chunk};
@@ -44,7 +47,8 @@ static const unsigned char labels[] = {1, 9, 4, 0, 4, 7, 2, 8};
 /* Run images first .. first + n through a model of n images or more. */
 static double pass_images(struct model *m, int first, int n, int backward)
 {
-    struct pass pass = {.is_training = 1, .key = 4, .first = (size_t)first};
+    struct pass pass = {
+        .is_training = is_training, .key = 4, .first = (size_t)first};
     struct model_score score;
 
     for (int i = 0; i < n; i++)
@@ -56,14 +60,17 @@ static double pass_images(struct model *m, int first, int n, int backward)
     return score.loss / 8;
 }
 
+/* _i: not in training (no dropout), or in training. */
 START_TEST(the_network_follows_its_slopes)
 {
     struct model *m = small_model(8);
     size_t n = model_n_params(m), step = n / 150 + 1;
     float *params = model_params(m), *grads = model_gradients(m);
     int compared = 0, tried = 0;
-    double mid = pass_images(m, 0, 8, 1);
+    double mid;
 
+    is_training = _i;
+    mid = pass_images(m, 0, 8, 1);
     for (size_t i = 0; i < n; i += step, tried++) {
         const float h = 0.004f;
         float was = params[i];
@@ -92,13 +99,18 @@ static void assert_close(const float *a, const float *b, size_t n)
         ck_assert_float_eq_tol(a[i], b[i], 1e-6);
 }
 
+/* _i: chunks of 1, 3 (2 are left for the last) and 5, in training or not. */
 START_TEST(chunks_add_up_to_the_batch)
 {
-    struct model *whole = small_model(8), *part = small_model(3);
-    double loss = pass_images(whole, 0, 8, 1), sum = 0;
+    static const int chunks[] = {1, 3, 5};
+    int chunk = chunks[_i / 2];
+    struct model *whole = small_model(8), *part = small_model(chunk);
+    double loss, sum = 0;
 
-    for (int at = 0; at < 8; at += 3)
-        sum += pass_images(part, at, at < 6 ? 3 : 2, 1);
+    is_training = _i % 2;
+    loss = pass_images(whole, 0, 8, 1);
+    for (int at = 0; at < 8; at += chunk)
+        sum += pass_images(part, at, 8 - at < chunk ? 8 - at : chunk, 1);
     ck_assert_double_eq_tol(loss, sum, 1e-6);
     assert_close(model_gradients(whole), model_gradients(part),
                  model_n_params(whole));
@@ -184,9 +196,9 @@ static Suite *make_suite(void)
     TCase *net = tcase_create("network");
 
     tcase_add_checked_fixture(net, set_up, tear_down);
-    tcase_set_timeout(net, 60);
-    tcase_add_test(net, the_network_follows_its_slopes);
-    tcase_add_test(net, chunks_add_up_to_the_batch);
+    tcase_set_timeout(net, 300);
+    tcase_add_loop_test(net, the_network_follows_its_slopes, 0, 2);
+    tcase_add_loop_test(net, chunks_add_up_to_the_batch, 0, 6);
     tcase_add_test(net,
                    a_view_scores_like_its_model_and_follows_its_parameters);
     tcase_add_test(net, the_same_seed_gives_the_same_bits);

@@ -3,10 +3,9 @@
  *
  * What the ranks find goes back through one page that they share.
  */
-#include "tests/world.h"
+#include "tests/trainer_job.h"
 #include "trainer/checkpoint.h"
 #include "trainer/error.h"
-#include "trainer/train.h"
 
 #include <check.h>
 #include <math.h>
@@ -31,18 +30,9 @@ struct job {
 
 static struct job *job_new(void)
 {
-    struct job *job = mmap(NULL, sizeof(*job), PROT_READ | PROT_WRITE,
-                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    char *argv[] = {(char *)"coll_train", NULL};
+    struct job *job = job_page(sizeof(*job));
 
-    ck_assert_ptr_ne(job, MAP_FAILED);
-    ck_assert_int_eq(args_parse(&job->args, 1, argv), 0);
-    job->args.dataset = "synthetic";
-    job->args.limit_train = 96;
-    job->args.limit_test = 50;
-    job->args.batch_size = 8;
-    job->args.epochs = 2;
-    job->args.lr_scale = LR_NONE;
+    job_args(&job->args);
     return job;
 }
 
@@ -50,26 +40,12 @@ static void job_free(struct job *job) { munmap(job, sizeof(*job)); }
 
 /* ---- what a rank does ---- */
 
-static void ignore_progress(void *arg, const struct progress_stats *p)
-{
-    (void)arg;
-    (void)p;
-}
-
-/* Join and prepare; *t and *d are the caller's to end. */
+/* Join and prepare; *t and *d are the caller's to end by job_end(). */
 static int start(struct world_rank *me, struct trainer *t, struct ddp *d)
 {
     struct job *job = me->arg;
-    struct coll_comm *comm;
 
-    WORLD_CHECK(me, coll_comm_create_oob(&comm, &me->oob, NULL) == COLL_OK);
-    ddp_adopt(d, comm);
-    *t = (struct trainer){.args = &job->args, .ddp = d};
-    if (trainer_init(t)) {
-        fprintf(stderr, "rank %d: %s\n", me->rank, train_error());
-        return 1;
-    }
-    return 0;
+    return job_start(me, &job->args, t, d);
 }
 
 static int train_epochs(struct world_rank *me, struct trainer *t)
@@ -80,7 +56,7 @@ static int train_epochs(struct world_rank *me, struct trainer *t)
     if (me->rank == 0)
         memcpy(job->began, model_params(t->model), sizeof(job->began));
     while (t->epoch < job->args.epochs) {
-        WORLD_CHECK(me, !trainer_epoch(t, &stats, ignore_progress, NULL));
+        WORLD_CHECK(me, !trainer_epoch(t, &stats, job_no_progress, NULL));
         WORLD_CHECK(me, !trainer_test(t, &stats));
         WORLD_CHECK(me, !trainer_save(t));
     }
@@ -90,13 +66,6 @@ static int train_epochs(struct world_rank *me, struct trainer *t)
         job->step = t->optim.step;
         memcpy(job->params, model_params(t->model), sizeof(job->params));
     }
-    return 0;
-}
-
-static int finish(struct world_rank *me, struct trainer *t, struct ddp *d)
-{
-    trainer_fini(t);
-    WORLD_CHECK(me, !ddp_fini(d));
     return 0;
 }
 
@@ -110,7 +79,7 @@ static int train(struct world_rank *me)
     WORLD_CHECK(me, !trainer_share(&t));
     if (train_epochs(me, &t))
         return 1;
-    return finish(me, &t, &d);
+    return job_end(me, &t, &d);
 }
 
 static void run(struct job *job, int ranks)
@@ -250,7 +219,7 @@ static int share_after_drawing_apart(struct world_rank *me)
     WORLD_CHECK(me, coll_barrier(d.comm, NULL) == COLL_OK);
     WORLD_CHECK(me, !memcmp(job->params, model_params(t.model),
                             sizeof(job->params)));
-    return finish(me, &t, &d);
+    return job_end(me, &t, &d);
 }
 
 START_TEST(every_rank_begins_as_rank_0)
@@ -273,12 +242,12 @@ static int train_with_a_flipped_bit(struct world_rank *me)
     if (start(me, &t, &d))
         return 1;
     WORLD_CHECK(me, !trainer_share(&t));
-    WORLD_CHECK(me, !trainer_epoch(&t, &stats, ignore_progress, NULL));
+    WORLD_CHECK(me, !trainer_epoch(&t, &stats, job_no_progress, NULL));
     if (me->rank == 1)
         model_params(t.model)[777] += 1e-3f;
     WORLD_CHECK(me, trainer_test(&t, &stats) == -1);
     WORLD_CHECK(me, strstr(train_error(), "different parameters") != NULL);
-    return finish(me, &t, &d);
+    return job_end(me, &t, &d);
 }
 
 START_TEST(ranks_that_drift_apart_are_told)

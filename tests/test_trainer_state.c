@@ -5,6 +5,8 @@
 #include "trainer/error.h"
 #include "trainer/optim.h"
 
+#include <zlib.h>
+
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -83,8 +85,16 @@ START_TEST(a_bad_command_line_is_refused_in_one_sentence)
         {{"--limit-train", "x"}, "0 or more"},
         {{"--seed", "-1"}, "0 or more"},
         {{"--lr", "0"}, "above 0"},
+        {{"--lr", "-0.1"}, "above 0"},
         {{"--lr", "nan"}, "a number"},
         {{"--lr", "inf"}, "a number"},
+        {{"--lr", "1e400"}, "below 3.4e38"},
+        {{"--lr", "1e39"}, "below 3.4e38"},
+        {{"--lr", "1e-50"}, "above 0"},
+        {{"--lr", "1e"}, "a number"},
+        {{"--bucket-mb", "nan"}, "a number"},
+        {{"--momentum", "nan"}, "below 1"},
+        {{"--momentum", "-0.1"}, "below 1"},
         {{"--momentum", "1"}, "below 1"},
         {{"--opt", "adagrad"}, "adam|sgd"},
         {{"--dataset", "cifar"}, "fashion-mnist|mnist|synthetic"},
@@ -330,6 +340,50 @@ START_TEST(a_file_of_another_kind_model_or_optimizer_is_refused)
 }
 END_TEST
 
+/* Write numbers that are not finite into a good file, and its check sum. */
+static void spoil_file(const char *path, size_t at, float value)
+{
+    static unsigned char bytes[4096];
+    size_t n = read_file(path, bytes, sizeof(bytes));
+    uint32_t crc;
+
+    memcpy(bytes + 80 + at * sizeof(value), &value, sizeof(value));
+    crc = (uint32_t)crc32_z(0, bytes, n - sizeof(crc));
+    memcpy(bytes + n - sizeof(crc), &crc, sizeof(crc));
+    write_file(path, bytes, n);
+}
+
+/* Of the first and last parameter, and of the first and last of the state. */
+START_TEST(what_is_not_finite_is_neither_saved_nor_loaded)
+{
+    static const size_t places[] = {0, N_PARAMS - 1, N_PARAMS,
+                                    N_PARAMS + N_STATE - 1};
+    static const float bad[] = {NAN, INFINITY, -INFINITY, NAN};
+    char good[CHECKPOINT_PATH], path[CHECKPOINT_PATH];
+    struct checkpoint c = sample(1);
+
+    path_of(good, "epoch-0001.ckpt");
+    path_of(path, "epoch-0002.ckpt");
+    ck_assert_int_eq(checkpoint_save(&c, dir, 1), 0);
+    for (int i = 0; i < 4; i++) {
+        size_t at = places[i];
+
+        c = sample(2);
+        *(at < N_PARAMS ? &params[at] : &state[at - N_PARAMS]) = bad[i];
+        ck_assert_int_eq(checkpoint_save(&c, dir, 1), -1);
+        ck_assert_ptr_nonnull(strstr(train_error(), path));
+        ck_assert_ptr_nonnull(strstr(train_error(), "not finite"));
+        ck_assert_int_eq(access(path, F_OK), -1);
+        ck_assert_int_eq(access(good, F_OK), 0); /* --keep 1 kept it */
+        c = sample(2);
+        ck_assert_int_eq(checkpoint_save(&c, dir, 0), 0);
+        spoil_file(path, at, bad[i]);
+        assert_refused(path, "numbers that are not finite");
+        ck_assert_int_eq(unlink(path), 0);
+    }
+}
+END_TEST
+
 static int exists(const char *name)
 {
     char path[CHECKPOINT_PATH];
@@ -409,12 +463,13 @@ static Suite *make_suite(void)
     suite_add_tcase(suite, optim);
 
     tcase_add_checked_fixture(files, set_up, tear_down);
-    tcase_set_timeout(files, 60);
+    tcase_set_timeout(files, 300);
     tcase_add_test(files, what_is_saved_is_what_is_loaded);
     tcase_add_test(files, a_checkpoint_cut_anywhere_is_refused);
     tcase_add_test(files, a_checkpoint_damaged_anywhere_is_refused);
     tcase_add_test(files,
                    a_file_of_another_kind_model_or_optimizer_is_refused);
+    tcase_add_test(files, what_is_not_finite_is_neither_saved_nor_loaded);
     tcase_add_test(files,
                    the_newest_checkpoints_are_kept_and_nothing_else_is_touched);
     tcase_add_test(files, a_folder_that_cannot_be_written_is_found_out_before);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_tune.c - tuning files: what they choose, and that whatever is in them is
  * read, or refused in one sentence. */
-#include "lib/plan/tune.h"
+#include "lib/price/tune.h"
 #include "lib/util/util.h"
 
 #include <check.h>

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # coll_train as its user meets it: sentences and exit codes for what is wrong,
 # files that it writes, and several ranks under collrun.
+. "${srcdir:-.}/tests/patience.sh"
 set -u
 build=$PWD
 train=$build/trainer/coll_train
@@ -24,7 +25,7 @@ fail() {
 refuse() {
     status=$1 words=$2
     shift 2
-    timeout 60 "$@" > out 2> err
+    timeout 300 "$@" > out 2> err
     got=$?
     [ $got = "$status" ] || fail "$*: exit status $got, not $status"
     [ "$(grep -vc '^collrun: ' err)" = 1 ] || fail "$*: not one line on stderr"
@@ -33,7 +34,7 @@ refuse() {
 
 # accept COMMAND...: COMMAND ends well and says nothing on stderr.
 accept() {
-    timeout 120 "$@" > out 2> err || fail "$*: exit status $?"
+    timeout 300 "$@" > out 2> err || fail "$*: exit status $?"
     [ ! -s err ] || fail "$*: something on stderr"
 }
 
@@ -56,6 +57,9 @@ usage() {
     refuse 2 'did you mean --epochs?' "$train" --epoch 3
     refuse 2 'adam|sgd' "$train" --opt=lion
     refuse 2 'needs a value' "$train" --json
+    for lr in nan inf -inf 1e400 1e-400 1e39 1e-50 -1 0 0.1x ''; do
+        refuse 2 'it must be a number above 0' "$train" --lr="$lr"
+    done
     refuse 1 'more than this machine' "$train" --dry-run --threads 100000
     refuse 1 'WORLD_SIZE' env RANK=0 "$train" --dry-run
 }
@@ -94,8 +98,6 @@ files() {
         '"bytes_reduced":115188672' '"max_rss_mib":' '"seed":42' '"threads":1'; do
         grep -q "$key" r.json || fail "no $key in r.json"
     done
-    accept "$train" $small --epochs 1 --opt sgd --lr 1e10 --json r.json
-    grep -q '"loss":null' r.json || fail "a loss that is no number is not null"
     accept "$train" $small --epochs 1 --progress off --json -
     [ "$(wc -l < out)" = 1 ] || fail "--progress off --json - prints more than JSON"
 }
@@ -109,7 +111,7 @@ ranks() {
     says '2 procs on 1 node'
     refuse 1 'empty/train-images-idx3-ubyte is missing' \
         "$collrun" -n 3 "$train" --data-dir empty
-    timeout 60 "$collrun" -n 2 "$train" --bogus > out 2> err
+    timeout 300 "$collrun" -n 2 "$train" --bogus > out 2> err
     [ $? = 2 ] || fail "collrun -n 2 coll_train --bogus: exit status is not 2"
 
     accept "$collrun" -n 3 "$train" $small --json -
@@ -137,8 +139,38 @@ resume() {
     refuse 1 'no checkpoint of this coll_train' "$train" $small --resume "$train"
 }
 
+# A loss that is not finite stops the training, on one rank and on several; good
+# checkpoints stay, and the run goes on from them as if nothing had been.
+# shellcheck disable=SC2086
+not_finite() {
+    echo old > r.json
+    for opt in sgd adam; do
+        refuse 1 'the loss of step 2 in epoch 1 is not finite on rank 0: the first is layer' \
+            "$train" $small --opt $opt --lr 1e30 --checkpoint none --json r.json
+    done
+    [ -z "$(ls none)" ] || fail "a checkpoint was made of what is not finite"
+    grep -q old r.json || fail "--json was written without a result"
+    refuse 1 'of step 2 in epoch 1 is not finite' \
+        "$train" $small --lr 1e30 --dropout off --batch-size 1
+    refuse 1 'of step 2 in epoch 1 is not finite' "$train" --dataset synthetic \
+        --limit-train 768 --batch-size 384 --limit-test 8 --progress bar --lr 1e30
+    [ -z "$(tail -c 1 out)" ] || fail "the sentence stands on the bar's line"
+
+    accept "$collrun" -n 3 "$train" $small --json -
+    whole=$(crc)
+    accept "$collrun" -n 3 "$train" $small --checkpoint good --epochs 2 --keep 1
+    cp good/epoch-0002.ckpt was
+    refuse 1 'of step 2 in epoch 3 .* lower --lr .* by --resume auto' \
+        "$collrun" -n 3 "$train" $small --checkpoint good --keep 1 --lr 1e30 --resume auto
+    [ "$(ls -A good)" = epoch-0002.ckpt ] || fail "checkpoints: $(ls -A good)"
+    cmp good/epoch-0002.ckpt was || fail "a good checkpoint was written over"
+    accept "$collrun" -n 3 "$train" $small --checkpoint good --resume auto --json -
+    [ "$(crc)" = "$whole" ] || fail "a run resumed after a stop differs from a whole one"
+}
+
 usage
 data
 files
 ranks
 resume
+not_finite

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Two ranks under valgrind: no read of what was not written, none beyond an end,
 # nothing lost.  Valgrind knows no AVX-512.  Nothing is suppressed.
+. "${srcdir:-.}/tests/patience.sh"
 set -u
 command -v valgrind > /dev/null || { echo "skipped: no valgrind"; exit 77; }
 scratch=$(mktemp -d) || exit 1
@@ -17,7 +18,7 @@ esac
 clean() {
     program=benchmarks/${1}_bw
     shift
-    env "$@" timeout 120 tools/collrun -n 2 ./libtool --mode=execute \
+    timeout 120 env "$@" tools/collrun -n 2 ./libtool --mode=execute \
         valgrind -q --error-exitcode=9 --leak-check=full \
         --errors-for-leak-kinds=definite \
         "$program" -b 24 -e 130K -f 70 -n 2 -w 1 --json > "$scratch/out" 2> "$scratch/err"

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* world.c - ranks by fork or as threads, with one shared board to meet at. */
 #include "tests/world.h"
+#include "tests/patience.h"
 #include "lib/util/util.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +20,7 @@
 /* Shared by all ranks: a barrier, and room to lay blocks down. */
 struct board {
     pthread_barrier_t barrier;
+    atomic_int n_through;
     unsigned char room[BOARD_BYTES];
 };
 
@@ -69,6 +72,91 @@ static void seat_init(struct seat *seat, struct board *board, int rank,
                                      .arg = seat};
 }
 
+/* ---- what ranks do together ---------------------------------------------- */
+
+struct coll_comm *world_join(const struct world_rank *me)
+{
+    struct coll_comm *comm = NULL;
+
+    if (coll_comm_create_oob(&comm, &me->oob, NULL))
+        fprintf(stderr, "rank %d: %s\n", me->rank, coll_last_error());
+    return comm;
+}
+
+void world_meet(const struct world_rank *me)
+{
+    struct seat *seat = me->oob.arg;
+
+    pthread_barrier_wait(&seat->board->barrier);
+}
+
+int world_barrier(const struct world_rank *me, struct coll_comm *comm)
+{
+    int rc = coll_barrier(comm, NULL);
+
+    world_meet(me);
+    return rc;
+}
+
+int world_divide(const struct world_rank *me, int color, struct coll_comm **all,
+                 struct coll_comm **part)
+{
+    int rc;
+
+    *all = world_join(me);
+    rc = *all ? coll_comm_split(*all, color, 0, part) : COLL_ERR_BOOTSTRAP;
+    return rc ? rc : world_barrier(me, *all);
+}
+
+int world_sum(struct coll_comm *comm, int n)
+{
+    int one = 1, rc = COLL_OK;
+
+    for (int i = 0; i < n && rc == COLL_OK; i++) {
+        int sum = -1;
+
+        rc = coll_allreduce(&one, &sum, 1, COLL_I32, COLL_SUM, comm, NULL);
+        if (rc == COLL_OK && sum != coll_comm_size(comm))
+            rc = COLL_ERR_INTERNAL;
+    }
+    return rc;
+}
+
+int world_sum_until_failure(struct coll_comm *comm)
+{
+    int rc;
+
+    while ((rc = world_sum(comm, 1)) == COLL_OK)
+        ;
+    return rc;
+}
+
+void world_through(const struct world_rank *me)
+{
+    struct seat *seat = me->oob.arg;
+
+    atomic_fetch_add(&seat->board->n_through, 1);
+}
+
+int world_await_through(const struct world_rank *me, int n, double deadline)
+{
+    const struct seat *seat = me->oob.arg;
+    double end = coll__now() + patient(deadline);
+
+    while (atomic_load(&seat->board->n_through) < n && coll__now() < end)
+        usleep(1000);
+    return atomic_load(&seat->board->n_through) >= n;
+}
+
+int world_await_failure(struct coll_comm *comm, double deadline)
+{
+    double end = coll__now() + patient(deadline);
+
+    while (coll_comm_async_error(comm) == COLL_OK && coll__now() < end)
+        usleep(1000);
+    return coll_comm_async_error(comm);
+}
+
 /* ---- processes ----------------------------------------------------------- */
 
 static pid_t start_process(struct board *board, int rank, int size,
@@ -118,7 +206,7 @@ static int give_up(const pid_t *pids, int n)
 
 int world_fork(int size, world_fn *fn, void *arg, double deadline)
 {
-    double end = coll__now() + deadline;
+    double end = coll__now() + patient(deadline);
     struct board *board = board_new(size, PTHREAD_PROCESS_SHARED);
     size_t len = (size_t)size * sizeof(pid_t);
     pid_t *pids = mmap(NULL, len, PROT_READ | PROT_WRITE,
@@ -161,7 +249,7 @@ int world_threads(int size, world_fn *fn, void *arg, double deadline)
 
     if (!board || !seats || !threads)
         return size;
-    alarm((unsigned)deadline + 1); /* ends the process: SIGALRM's default */
+    alarm((unsigned)patient(deadline) + 1); /* ends the process: SIGALRM's default */
     for (int r = 0; r < size; r++) {
         seat_init(&seats[r], board, r, size, fn, arg);
         pthread_create(&threads[r], NULL, thread_main, &seats[r]);

@@ -33,6 +33,35 @@ int world_fork(int size, world_fn *fn, void *arg, double deadline);
  * that passes ends the whole process. */
 int world_threads(int size, world_fn *fn, void *arg, double deadline);
 
+/* Make a communicator of all ranks; NULL when that failed, which is said. */
+struct coll_comm *world_join(const struct world_rank *me);
+
+/* Make one of all ranks and one of those with this color, and leave a barrier of
+ * the first as world_barrier() does; a status. */
+int world_divide(const struct world_rank *me, int color, struct coll_comm **all,
+                 struct coll_comm **part);
+
+/* Sum ones over comm n times, or until it fails: its status, or
+ * COLL_ERR_INTERNAL for a wrong sum. */
+int world_sum(struct coll_comm *comm, int n);
+int world_sum_until_failure(struct coll_comm *comm);
+
+/* Wait until all ranks came here; by processes or threads alone, no message is
+ * sent. */
+void world_meet(const struct world_rank *me);
+
+/* Do a barrier of comm and let no rank go on before all have left it: who dies,
+ * leaves or errs next does so outside of it.  The barrier's status. */
+int world_barrier(const struct world_rank *me, struct coll_comm *comm);
+
+/* Say that this rank is through; wait until n ranks are, up to `deadline` s, and
+ * return whether they are. */
+void world_through(const struct world_rank *me);
+int world_await_through(const struct world_rank *me, int n, double deadline);
+
+/* Wait until the group has failed, up to `deadline` seconds; its status. */
+int world_await_failure(struct coll_comm *comm, double deadline);
+
 /* Print what is not as it should be, and return 1 from the rank's function. */
 #define WORLD_CHECK(me, what)                                            \
     do {                                                                 \

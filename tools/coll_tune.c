@@ -57,19 +57,37 @@ static int explain(int rc)
 
 /* ---- what is shown ------------------------------------------------------------ */
 
+/* A time that is known, or a dash: never a number that says nothing. */
+static const char *measured_text(const struct tune_candidate *candidate,
+                                 char text[2][24])
+{
+    if (candidate->measured <= candidate->error) {
+        strcpy(text[0], "-");
+        strcpy(text[1], "-");
+        return text[0];
+    }
+    snprintf(text[0], 24, "%.2f", candidate->measured * 1e6);
+    snprintf(text[1], 24, "%.2f",
+             candidate->predicted > 0
+                 ? candidate->measured / candidate->predicted
+                 : 0);
+    return text[0];
+}
+
 static void print_row(const struct tune_row *row)
 {
     for (int c = 0; c < row->n; c++) {
         const struct tune_candidate *candidate = &row->candidates[c];
-        double ratio = candidate->predicted > 0
-                           ? candidate->measured / candidate->predicted
-                           : 0;
+        char text[2][24];
 
-        printf(" %-15s %11zu  %-22s %13.2f %12.2f %7.2f%s\n",
+        measured_text(candidate, text);
+        printf(" %-15s %11zu  %-22s %13.2f %12s %7s%s\n",
                coll_collective_name(row->collective), row->bytes,
-               candidate->algorithm, candidate->predicted * 1e6,
-               candidate->measured * 1e6, ratio,
-               c == row->best ? "  best" : "");
+               candidate->algorithm, candidate->predicted * 1e6, text[0],
+               text[1],
+               row->is_noise    ? "  noise"
+               : c == row->best ? "  best"
+                                : "");
     }
 }
 
@@ -84,7 +102,9 @@ static void print_table(const struct coll_comm *comm,
            coll_version(), ranks, ranks == 1 ? "" : "s", hosts,
            hosts == 1 ? "" : "s", coll_comm_transports(comm));
     for (int l = 0; l < 2; l++)
-        if (table->links[l].is_there)
+        if (table->links[l].is_there && table->links[l].is_noise)
+            printf("# %s: noise\n", where[l]);
+        else if (table->links[l].is_there)
             printf("# %s: alpha %.2f us, beta %.4f ns a byte\n", where[l],
                    table->links[l].alpha * 1e6, table->links[l].beta * 1e9);
     printf("#%-15s %11s  %-22s %13s %12s %7s\n", "collective", "size[B]",
@@ -105,12 +125,47 @@ static int share(struct coll_comm *comm, int *status)
     return rc;
 }
 
+/* Say what could not be told; 0 when there was nothing, or it may be left out,
+ * else 1. */
+static int warn_of_noise(const struct tune_options *options,
+                         const struct tune_table *table)
+{
+    const struct tune_row *first = NULL;
+    int n = 0;
+
+    for (int i = table->n_rows - 1; i >= 0; i--)
+        if (table->rows[i].n && table->rows[i].is_noise) {
+            first = &table->rows[i];
+            n++;
+        }
+    for (int l = 0; l < 2; l++)
+        n += table->links[l].is_there && table->links[l].is_noise;
+    if (!n)
+        return 0;
+    fprintf(stderr, "coll_tune: %s%d of %d measurements are noise",
+            options->is_noisy ? "warning: " : "", n,
+            table->n_rows + table->links[0].is_there +
+                table->links[1].is_there);
+    if (first)
+        fprintf(stderr, " (%s of %zu bytes after %d rounds)",
+                coll_collective_name(first->collective), first->bytes,
+                first->rounds);
+    fprintf(stderr, "; %s\n",
+            options->is_noisy
+                ? "the file leaves them to the predictions"
+                : "nothing is written: end what else runs on the machine, take "
+                  "more --rounds, or leave them out by --noisy");
+    return !options->is_noisy;
+}
+
 static void report(const struct tune_options *options, struct coll_comm *comm,
                    const struct tune_table *table, struct tune_file *file,
                    int *status)
 {
     print_table(comm, table);
-    *status = tune_file_write(file, comm, table) ? 1 : 0;
+    fflush(stdout);
+    *status =
+        warn_of_noise(options, table) || tune_file_write(file, comm, table);
     if (!*status)
         printf("# written: %s; to use it set COLL_TUNE_FILE to its path\n",
                options->path);
@@ -168,7 +223,12 @@ static const char usage[] =
     "  -b, --begin SIZE        bytes of the whole vector, first (default 8)\n"
     "  -e, --end SIZE          and last (default 64M)\n"
     "  -f, --factor F          from one size to the next (default 4)\n"
-    "  -n, --rounds N          turns of each algorithm (default 9)\n"
+    "  -n, --rounds N          turns of each algorithm (default 9); up to 8\n"
+    "                          times as many while times are noise\n"
+    "      --tolerance PERCENT of a time (default 25): what is known less "
+    "well\n"
+    "                          is noise, and then no file is written\n"
+    "      --noisy             write one with what is known, and a warning\n"
     "      --quick             up to 64K, 3 short rounds: to try it out\n"
     "  -h, --help\n"
     "  -V, --version\n";
@@ -201,6 +261,19 @@ static int take_rounds(const char *text, int *rounds)
     if (end == text || *end || value < 1 || value > 10000)
         return bad("'%s' is no number of rounds; it must be 1 to 10000", text);
     *rounds = (int)value;
+    return 0;
+}
+
+static int take_tolerance(const char *text, double *tolerance)
+{
+    char *end;
+    double value = strtod(text, &end);
+
+    if (end == text || *end || !(value > 0 && value <= 1000))
+        return bad("'%s' is no tolerance; it must be above 0 and at most 1000 "
+                   "percent",
+                   text);
+    *tolerance = value / 100;
     return 0;
 }
 
@@ -241,7 +314,7 @@ static int take_collectives(const char *text, unsigned *collectives)
     }
 }
 
-enum { OPT_FORCE = 256, OPT_QUICK };
+enum { OPT_FORCE = 256, OPT_QUICK, OPT_TOLERANCE, OPT_NOISY };
 
 static const struct option long_options[] = {
     {"output", required_argument, NULL, 'o'},
@@ -252,6 +325,8 @@ static const struct option long_options[] = {
     {"factor", required_argument, NULL, 'f'},
     {"rounds", required_argument, NULL, 'n'},
     {"quick", no_argument, NULL, OPT_QUICK},
+    {"tolerance", required_argument, NULL, OPT_TOLERANCE},
+    {"noisy", no_argument, NULL, OPT_NOISY},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
     {NULL, 0, NULL, 0},
@@ -286,6 +361,11 @@ static int take(int letter, char **argv, struct tune_options *o)
         return take_factor(optarg, &o->factor);
     case 'n':
         return take_rounds(optarg, &o->rounds);
+    case OPT_TOLERANCE:
+        return take_tolerance(optarg, &o->tolerance);
+    case OPT_NOISY:
+        o->is_noisy = 1;
+        return 0;
     case OPT_QUICK:
         o->last = 64 << 10;
         o->rounds = 3;
@@ -326,6 +406,7 @@ int main(int argc, char **argv)
         .factor = 4,
         .rounds = 9,
         .seconds = 5e-3,
+        .tolerance = 0.25,
         .path = "coll_tune.json",
     };
     int letter, rc = 0;

@@ -13,27 +13,32 @@ struct tune_options {
     double factor;
     int rounds;
     double seconds; /* that one candidate may take in a round, about */
+    double tolerance; /* of a time, as a part of it */
     const char *path;
     int is_forced; /* --force: the file may be there */
+    int is_noisy;  /* --noisy: write what is known, leave out the rest */
 };
 
-/* One algorithm for one problem; times in seconds. */
+/* One algorithm for one problem; times in seconds.  Below its error, measured
+ * says nothing, and may be negative. */
 struct tune_candidate {
     char algorithm[32];
-    double predicted, measured;
+    double predicted, measured, error;
 };
 
 /* One problem; candidates in the order of their prediction. */
 struct tune_row {
     enum coll_collective collective;
     size_t bytes; /* of the call's count */
-    int n, best;
+    int runs_ahead; /* ranks may: barriers are measured, and subtracted */
+    int n, best, rounds;
+    int is_noise; /* the best one is not known */
     struct tune_candidate candidates[TUNE_MOST];
 };
 
 /* What a message between two ranks takes: alpha + n beta. */
 struct tune_link {
-    int is_there;
+    int is_there, is_noise;
     double alpha, beta; /* s, s a byte */
 };
 
@@ -55,6 +60,22 @@ int tune_measure(const struct tune_options *options, struct coll_comm *comm,
 
 /* Has each rank one part of the whole vector? */
 int tune_has_parts(enum coll_collective collective);
+
+/* ---- coll_tune_judge.c: pure ------------------------------------------------ */
+
+/* The median of n times, and how well it is known; sorts them. */
+struct tune_spread {
+    double median, error; /* s */
+};
+struct tune_spread tune_spread_of(double *times, int n);
+
+/* Write what n rounds say into the row: measured, error, best, is_noise.
+ *
+ * Shapes:    times[c * stride + i] of candidate c (row->n: of the barriers, if
+ *            it runs ahead) in round i; sorted by the call.
+ */
+void tune_judge(struct tune_row *row, double *times, int n, int stride,
+                double tolerance);
 
 /* ---- coll_tune_file.c: on rank 0 alone -------------------------------------- */
 

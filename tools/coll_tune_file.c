@@ -2,8 +2,8 @@
 /* coll_tune_file.c - the tuning file: whole and under its name, or not there.
  *
  * It is written beside its place, and moved there when it is on the disk.  For
- * every problem that was measured it has one entry, which reaches half way (by
- * factors) to the sizes before and behind it.
+ * every problem that was measured (noise is left out) it has one entry, which
+ * reaches half way (by factors) to the sizes before and behind it.
  */
 #include "tools/coll_tune.h"
 
@@ -91,13 +91,16 @@ static json_t *candidates_of(const struct tune_row *row)
 {
     json_t *list = json_array();
 
-    for (int c = 0; c < row->n; c++)
-        json_array_append_new(
-            list, json_pack("{s:s, s:f, s:f}", "algorithm",
-                            row->candidates[c].algorithm, "predicted_us",
-                            microseconds(row->candidates[c].predicted),
-                            "measured_us",
-                            microseconds(row->candidates[c].measured)));
+    for (int c = 0; c < row->n; c++) {
+        const struct tune_candidate *of = &row->candidates[c];
+        json_t *item = json_pack("{s:s, s:f}", "algorithm", of->algorithm,
+                                 "predicted_us", microseconds(of->predicted));
+
+        if (of->measured > of->error)
+            json_object_set_new(item, "measured_us",
+                                json_real(microseconds(of->measured)));
+        json_array_append_new(list, item);
+    }
     return list;
 }
 
@@ -137,7 +140,7 @@ static json_t *links_of(const struct tune_table *table)
     json_t *list = json_array();
 
     for (int l = 0; l < 2; l++)
-        if (table->links[l].is_there)
+        if (table->links[l].is_there && !table->links[l].is_noise)
             json_array_append_new(list,
                                   json_pack("{s:s, s:f, s:f}", "level",
                                             names[l], "alpha",
@@ -179,7 +182,7 @@ static int put_all(FILE *to, const struct coll_comm *comm,
     if (!rc)
         rc = put(to, " \"links\": ", links_of(table), ",\n \"entries\": [\n");
     for (int i = 0; i < table->n_rows && !rc; i++)
-        if (table->rows[i].n) {
+        if (table->rows[i].n && !table->rows[i].is_noise) {
             rc = put(to, before, entry_of(table, i, ranks, hosts), "");
             before = ",\n  ";
         }

@@ -5,10 +5,18 @@
  * iterations, so that what disturbs the machine for a while disturbs them all.
  * The time of a turn is that of its slowest rank; the median of the rounds
  * counts.  Where ranks may run ahead of each other a barrier ends each
- * iteration; barriers alone take their turn too, and are subtracted.
+ * iteration; barriers alone take their turn too, and are subtracted.  As long
+ * as that leaves noise (coll_tune_judge.c) there are as many rounds again, up
+ * to MOST_TIMES as many as asked for.
+ *
+ * A rank that waits for a message looks for it all the time, so with a core of
+ * its own it has that core; one that has less than LEAST_CPU of it shares it
+ * with another program, whose time slices are what is measured then, however
+ * alike they are.
  */
 #include "tools/coll_tune.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,34 +26,28 @@
 #define SMALL 8
 #define LARGE (4 << 20)
 #define PINGS 200
+#define LARGE_PINGS 20
+#define MOST_TIMES 8
+#define LEAST_CPU 0.6
 
 struct meter {
     const struct tune_options *options;
     struct coll_comm *comm;
     void *in, *out;
     size_t in_len, out_len;
+    int has_cores;    /* every rank has one, and looks all the time */
+    double wall, cpu; /* of the turns of the problem so far, s */
 };
 
-static double now(void)
+static double read_clock(clockid_t clock)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *times, int n)
-{
-    qsort(times, (size_t)n, sizeof(*times), by_value);
-    return times[n / 2];
-}
+static double now(void) { return read_clock(CLOCK_MONOTONIC); }
 
 /* The largest over the ranks. */
 static int slowest(const struct meter *m, double *times, size_t n)
@@ -53,11 +55,54 @@ static int slowest(const struct meter *m, double *times, size_t n)
     return coll_allreduce(times, times, n, COLL_F64, COLL_MAX, m->comm, NULL);
 }
 
+/* ---- cores ------------------------------------------------------------------ */
+
+/* Has every rank a core, and does it look for messages all the time? */
+static int count_cores(struct meter *m)
+{
+    const char *wait = getenv("COLL_WAIT");
+    int p = coll_comm_size(m->comm), n_here = 0, rc;
+    int32_t mine = coll_comm_host(m->comm), has_core = 0;
+    int32_t *hosts = malloc((size_t)p * sizeof(*hosts));
+    cpu_set_t set;
+
+    if (hosts) {
+        for (int r = 0; r < p; r++)
+            hosts[r] = 0;
+        rc = coll_allgather(&mine, hosts, 1, COLL_I32, m->comm, NULL);
+    } else {
+        rc = COLL_ERR_NOMEM;
+    }
+    for (int r = 0; r < p && !rc; r++)
+        n_here += hosts[r] == mine;
+    free(hosts);
+    CPU_ZERO(&set);
+    if (!sched_getaffinity(0, sizeof(set), &set))
+        has_core = CPU_COUNT(&set) >= n_here;
+    if (wait && !strcmp(wait, "block"))
+        has_core = 0;
+    if (!rc)
+        rc = coll_allreduce(&has_core, &has_core, 1, COLL_I32, COLL_MIN,
+                            m->comm, NULL);
+    m->has_cores = has_core;
+    return rc;
+}
+
+/* Did all ranks have their cores to themselves in the turns so far? */
+static int share_cores(const struct meter *m, int *is_shared)
+{
+    double part = m->wall > 0 ? m->cpu / m->wall : 1;
+    int rc = coll_allreduce(&part, &part, 1, COLL_F64, COLL_MIN, m->comm, NULL);
+
+    *is_shared = m->has_cores && part < LEAST_CPU;
+    return rc;
+}
+
 /* ---- links ------------------------------------------------------------------ */
 
-/* One message there and one back, n times; the median of half of it. */
+/* One message there and one back, n times; half of it. */
 static int ping(const struct meter *m, int peer, int is_first, size_t len,
-                int n, double *seconds)
+                int n, struct tune_spread *spread)
 {
     double times[PINGS];
     int rc = COLL_OK;
@@ -73,7 +118,7 @@ static int ping(const struct meter *m, int peer, int is_first, size_t len,
             rc = coll_send(m->in, len, COLL_U8, peer, m->comm, NULL);
         times[i] = (now() - start) / 2;
     }
-    *seconds = n ? median(times, n) : 0;
+    *spread = tune_spread_of(times, n);
     return rc;
 }
 
@@ -89,26 +134,38 @@ static int find_peer(const struct meter *m, int is_far, int *peer)
     return rc;
 }
 
+/* Judge a link by its short and its long messages. */
+static void judge_link(const struct tune_spread spread[2], double tolerance,
+                       struct tune_link *link)
+{
+    double more = spread[1].median - spread[0].median;
+
+    link->alpha = spread[0].median;
+    link->beta = more / LARGE;
+    link->is_noise = spread[0].error > tolerance * spread[0].median ||
+                     spread[1].error > tolerance * spread[1].median ||
+                     more <= spread[0].error + spread[1].error;
+}
+
 static int measure_link(const struct meter *m, int is_far,
                         struct tune_link *link)
 {
-    double times[2] = {0, 0}; /* small, large */
+    struct tune_spread spread[2] = {{0, 0}, {0, 0}}; /* small, large */
     int rank = coll_comm_rank(m->comm), peer, rc = find_peer(m, is_far, &peer);
 
     link->is_there = peer >= 0;
-    if (rc || peer < 0)
-        return rc;
-    if (!rank || rank == peer) {
+    link->is_noise = 1;
+    for (int i = 0; i < MOST_TIMES && !rc && peer >= 0 && link->is_noise; i++) {
         int other = rank ? 0 : peer;
 
-        rc = ping(m, other, !rank, SMALL, PINGS, &times[0]);
+        if (!rank || rank == peer)
+            rc = ping(m, other, !rank, SMALL, PINGS, &spread[0]);
+        if (!rc && (!rank || rank == peer))
+            rc = ping(m, other, !rank, LARGE, LARGE_PINGS, &spread[1]);
         if (!rc)
-            rc = ping(m, other, !rank, LARGE, PINGS / 10, &times[1]);
+            rc = coll_broadcast(spread, spread, 4, COLL_F64, 0, m->comm, NULL);
+        judge_link(spread, m->options->tolerance, link);
     }
-    if (!rc)
-        rc = coll_broadcast(times, times, 2, COLL_F64, 0, m->comm, NULL);
-    link->alpha = times[0];
-    link->beta = times[1] > times[0] ? (times[1] - times[0]) / LARGE : 0;
     return rc;
 }
 
@@ -127,13 +184,21 @@ static int runs_ahead(enum coll_collective collective)
            collective == COLL_GATHER || collective == COLL_SCATTER;
 }
 
+/* The times of a problem's turns so far. */
+struct rounds {
+    double *times, *fresh; /* [turn * stride + round]; new ones */
+    int n, stride;
+    long iterations[TUNE_MOST + 1];
+};
+
 /* Without a request there are barriers alone. */
-static int run_turn(const struct meter *m, struct coll_request *request,
-                    int is_ahead, long n, double *seconds)
+static int run_turn(struct meter *m, struct coll_request *request, int is_ahead,
+                    long n, double *seconds)
 {
-    double start;
+    double start, cpu;
     int rc = coll_barrier(m->comm, NULL);
 
+    cpu = read_clock(CLOCK_PROCESS_CPUTIME_ID);
     start = now();
     for (long i = 0; i < n && !rc; i++) {
         if (request)
@@ -143,13 +208,16 @@ static int run_turn(const struct meter *m, struct coll_request *request,
         if (!rc && is_ahead)
             rc = coll_barrier(m->comm, NULL);
     }
-    *seconds = (now() - start) / (double)n;
+    *seconds = now() - start;
+    m->wall += *seconds;
+    m->cpu += read_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    *seconds /= (double)n;
     return rc;
 }
 
 /* How many iterations fill a turn: the same number on every rank. */
-static int fit_turn(const struct meter *m, struct coll_request *request,
-                    int is_ahead, long *n)
+static int fit_turn(struct meter *m, struct coll_request *request, int is_ahead,
+                    long *n)
 {
     double each = 0, wanted;
     int rc = run_turn(m, request, is_ahead, 2, &each);
@@ -162,38 +230,51 @@ static int fit_turn(const struct meter *m, struct coll_request *request,
 }
 
 /* Measure all candidates, and the barrier after them where ranks may run ahead,
- * in turn; times[candidate * rounds + round]. */
-static int run_rounds(const struct meter *m, const struct tune_row *row,
-                      struct coll_request **requests, double *times)
+ * in turn, for the rounds from first to end - 1. */
+static int run_rounds(struct meter *m, const struct tune_row *row,
+                      struct coll_request **requests, struct rounds *all,
+                      int end)
 {
-    int rounds = m->options->rounds, rc = COLL_OK;
-    int is_ahead = runs_ahead(row->collective), n_turns = row->n + is_ahead;
-    long n[TUNE_MOST + 1];
+    int n_turns = row->n + row->runs_ahead, rc = COLL_OK;
+    int n_new = end - all->n;
+    double *fresh = all->fresh;
 
-    requests[row->n] = NULL;
-    for (int c = 0; c < n_turns && !rc; c++)
-        rc = fit_turn(m, requests[c], is_ahead, &n[c]);
-    for (int i = 0; i < rounds && !rc; i++)
+    for (int i = 0; i < n_new && !rc; i++)
         for (int c = 0; c < n_turns && !rc; c++)
-            rc = run_turn(m, requests[c], is_ahead, n[c],
-                          &times[c * rounds + i]);
-    return rc ? rc : slowest(m, times, (size_t)(n_turns * rounds));
+            rc = run_turn(m, requests[c], row->runs_ahead, all->iterations[c],
+                          &fresh[c * n_new + i]);
+    if (!rc)
+        rc = slowest(m, fresh, (size_t)(n_turns * n_new));
+    for (int c = 0; c < n_turns && !rc; c++)
+        memcpy(&all->times[c * all->stride + all->n], &fresh[c * n_new],
+               (size_t)n_new * sizeof(*fresh));
+    all->n = rc ? all->n : end;
+    return rc;
 }
 
-static void judge(const struct meter *m, struct tune_row *row, double *times)
+/* As many rounds as it takes.  All ranks see the same times, so they agree. */
+static int run_until_known(struct meter *m, struct tune_row *row,
+                           struct coll_request **requests, struct rounds *all)
 {
-    int rounds = m->options->rounds;
-    double ahead = runs_ahead(row->collective)
-                       ? median(times + row->n * rounds, rounds)
-                       : 0;
+    int n_turns = row->n + row->runs_ahead, end = m->options->rounds;
+    int rc = COLL_OK, is_shared = 0;
 
-    for (int c = 0; c < row->n; c++) {
-        double time = median(times + c * rounds, rounds);
-
-        row->candidates[c].measured = time > ahead ? time - ahead : 0;
-        if (row->candidates[c].measured < row->candidates[row->best].measured)
-            row->best = c;
+    requests[row->n] = NULL;
+    m->wall = m->cpu = 0;
+    for (int c = 0; c < n_turns && !rc; c++)
+        rc = fit_turn(m, requests[c], row->runs_ahead, &all->iterations[c]);
+    row->is_noise = 1;
+    while (!rc && row->is_noise && end <= all->stride) {
+        rc = run_rounds(m, row, requests, all, end);
+        if (!rc)
+            rc = share_cores(m, &is_shared);
+        if (!rc)
+            tune_judge(row, all->times, all->n, all->stride,
+                       m->options->tolerance);
+        row->is_noise |= is_shared;
+        end *= 2;
     }
+    return rc;
 }
 
 /* ---- one problem ------------------------------------------------------------- */
@@ -236,20 +317,22 @@ static int make_requests(const struct meter *m, struct tune_row *row,
     return rc;
 }
 
-static int measure_row(const struct meter *m, struct tune_row *row)
+static int measure_row(struct meter *m, struct tune_row *row)
 {
     struct coll_request *requests[TUNE_MOST + 1];
-    double *times = calloc((size_t)((TUNE_MOST + 1) * m->options->rounds),
-                           sizeof(*times));
-    int rc = times ? make_requests(m, row, requests) : COLL_ERR_NOMEM;
+    struct rounds all = {.stride = m->options->rounds * MOST_TIMES};
+    size_t n = (size_t)((TUNE_MOST + 1) * all.stride);
+    int rc;
 
+    all.times = calloc(2 * n, sizeof(*all.times));
+    all.fresh = all.times + n;
+    rc = all.times ? make_requests(m, row, requests) : COLL_ERR_NOMEM;
+    row->runs_ahead = runs_ahead(row->collective);
     if (!rc && row->n)
-        rc = run_rounds(m, row, requests, times);
-    if (!rc)
-        judge(m, row, times);
+        rc = run_until_known(m, row, requests, &all);
     for (int c = 0; c < row->n; c++) /* after an error the last may still run */
         coll_request_destroy(requests[c]);
-    free(times);
+    free(all.times);
     return rc;
 }
 
@@ -330,6 +413,8 @@ int tune_measure(const struct tune_options *options, struct coll_comm *comm,
     struct meter m = {.options = options, .comm = comm};
     int rc = get_buffers(&m);
 
+    if (!rc)
+        rc = count_cores(&m);
     if (!rc)
         rc = measure_all(&m, table);
     free(m.in);

@@ -62,20 +62,38 @@ static int start_guard(struct job *job)
 
 /* ---- what the ranks are told -------------------------------------------- */
 
+/* Listen at a port of this address, that collrun does not choose. */
+static int listen_at(struct setting *setting, const struct sockaddr *at,
+                     socklen_t len)
+{
+    setting->root_fd = socket(at->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (setting->root_fd < 0)
+        return -1;
+    if (!bind(setting->root_fd, at, len) && !listen(setting->root_fd, 4096))
+        return 0;
+    close(setting->root_fd);
+    setting->root_fd = -1;
+    return -1;
+}
+
+/* IPv4, or IPv6 where there is nothing else. */
 static int listen_at_loopback(struct setting *setting)
 {
-    struct sockaddr_in at = {.sin_family = AF_INET};
-    socklen_t len = sizeof(at);
+    struct sockaddr_in four = {.sin_family = AF_INET};
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6};
+    socklen_t len = sizeof(six);
+    int is_four;
 
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    setting->root_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (setting->root_fd < 0 ||
-        bind(setting->root_fd, (struct sockaddr *)&at, sizeof(at)) ||
-        listen(setting->root_fd, 4096) ||
-        getsockname(setting->root_fd, (struct sockaddr *)&at, &len))
+    four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    six.sin6_addr = in6addr_loopback;
+    is_four = !listen_at(setting, (struct sockaddr *)&four, sizeof(four));
+    if ((!is_four &&
+         listen_at(setting, (struct sockaddr *)&six, sizeof(six))) ||
+        getsockname(setting->root_fd, (struct sockaddr *)&six, &len))
         return -1;
-    snprintf(setting->root, sizeof(setting->root), "127.0.0.1:%d",
-             ntohs(at.sin_port));
+    /* the port is at the same place in both */
+    snprintf(setting->root, sizeof(setting->root), "%s:%d",
+             is_four ? "127.0.0.1" : "[::1]", ntohs(six.sin6_port));
     return 0;
 }
 

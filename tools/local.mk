@@ -7,7 +7,7 @@ tools_collrun_SOURCES = %D%/collrun.c %D%/collrun.h %D%/collrun_job.c \
 	%D%/collrun_bind.c %D%/collrun_check.c %D%/collrun_hosts.c
 tools_collrun_LDADD = libcoll.la -lm
 tools_coll_tune_SOURCES = %D%/common/size.h %D%/coll_tune.c %D%/coll_tune.h \
-	%D%/coll_tune_file.c %D%/coll_tune_measure.c
+	%D%/coll_tune_file.c %D%/coll_tune_judge.c %D%/coll_tune_measure.c
 tools_coll_tune_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tools_coll_tune_LDADD = libcoll.la $(JANSSON_LIBS) -lm
 
@@ -18,4 +18,4 @@ tools_coll_plan_SOURCES = %D%/plan/args.c %D%/plan/check.c \
 	%D%/plan/json.c %D%/plan/machine.c %D%/plan/main.c %D%/plan/show.c %D%/plan/simulate.c \
 	%D%/plan/tool.h
 tools_coll_plan_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-tools_coll_plan_LDADD = libcore.la $(JANSSON_LIBS)
+tools_coll_plan_LDADD = libstudy.la libcore.la $(JANSSON_LIBS)

@@ -4,7 +4,7 @@
 #include "trainer/error.h"
 
 #include <errno.h>
-#include <math.h>
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,20 +53,21 @@ static const struct flag flags[] = {
      "images of a rank in a step"},
     {"test-batch-size", WHOLE, AT(test_batch_size), "64", "N",
      "images tested at a time"},
-    {"opt", CHOICE, AT(opt_sgd), "adam", "adam|sgd", "optimizer"},
+    {"opt", CHOICE, AT(opt_sgd), "adam", "adam|sgd",
+     "optimizer, by PyTorch's rules; Adam with betas 0.9, 0.999, epsilon 1e-7"},
     {"lr", POSITIVE, AT(lr), NULL, "X",
      "learning rate of one rank; 0.001 for adam, 0.01 for sgd"},
     {"lr-scale", CHOICE, AT(lr_scale), "sqrt", "linear|sqrt|none",
      "multiply it by the ranks, their square root, or not"},
-    {"momentum", SHARE, AT(momentum), "0.9", "X", "of sgd"},
+    {"momentum", SHARE, AT(momentum), "0.9", "X",
+     "of sgd: v = momentum v + slope, and the step is lr v"},
     {"seed", WHOLE_0, AT(seed), "42", "N",
      "the same seed and ranks give the same bits"},
     {"bucket-mb", POSITIVE, AT(bucket_mb), "25", "X",
      "gradients averaged at once, MiB"},
     {"threads", WHOLE, AT(threads), "1", "N",
      "threads of a rank, for oneDNN's kernels"},
-    {"checkpoint", TEXT, AT(checkpoint), NULL, "DIR",
-     "save the state there"},
+    {"checkpoint", TEXT, AT(checkpoint), NULL, "DIR", "save the state there"},
     {"checkpoint-every", WHOLE, AT(checkpoint_every), "1", "N",
      "epochs between two checkpoints"},
     {"keep", WHOLE_0, AT(keep), "5", "N",
@@ -123,17 +124,19 @@ static int read_whole(const struct flag *f, const char *text, uint64_t *value)
     return 0;
 }
 
+/* A positive number is refused where a float would make it 0 or infinite. */
 static int read_real(const struct flag *f, const char *text, double *value)
 {
+    double least = f->kind == SHARE ? 0 : (double)FLT_MIN;
+    double most = f->kind == SHARE ? 1 : (double)FLT_MAX;
     char *end;
 
     *value = strtod(text, &end);
-    if (end == text || *end || !isfinite(*value))
-        return bad_value(f, text, "a number");
-    if (f->kind == POSITIVE && !(*value > 0))
-        return bad_value(f, text, "a number above 0");
-    if (f->kind == SHARE && !(*value >= 0 && *value < 1))
-        return bad_value(f, text, "a number from 0 to below 1");
+    if (end == text || *end || !(*value >= least && *value < most))
+        return bad_value(f, text,
+                         f->kind == SHARE
+                             ? "a number from 0 to below 1"
+                             : "a number above 0 and below 3.4e38");
     return 0;
 }
 
@@ -307,5 +310,8 @@ void args_help(FILE *out)
             fprintf(out, " (%s)", flags[i].standard);
         fputc('\n', out);
     }
-    fputs("\nExit status: 0 done, 2 bad usage, 1 any other failure.\n", out);
+    fputs(
+        "\nTraining stops when a loss is not finite, and saves nothing of it.\n"
+        "Exit status: 0 done, 2 bad usage, 1 any other failure.\n",
+        out);
 }

@@ -2,6 +2,7 @@
 /* checkpoint.c - saves by rename, believes nothing it reads. */
 #include "trainer/checkpoint.h"
 #include "trainer/error.h"
+#include "trainer/finite.h"
 
 #include <zlib.h>
 
@@ -54,6 +55,14 @@ static uint64_t get_word(const struct image *im, enum word w)
 
     memcpy(&value, im->bytes + (size_t)w * sizeof(value), sizeof(value));
     return value;
+}
+
+/* Return the parameters, which the state follows. */
+static const float *get_floats(const struct image *im)
+{
+    const void *floats = im->bytes + N_WORDS * sizeof(uint64_t);
+
+    return floats; /* aligned, as the words before them are */
 }
 
 static uint32_t get_crc(const struct image *im)
@@ -212,15 +221,25 @@ static void prune(const char *dir, uint64_t newest, size_t keep)
     closedir(folder);
 }
 
+static int is_finite(const struct checkpoint *c)
+{
+    return finite_len(c->params, c->n_params) == c->n_params &&
+           finite_len(c->state, c->n_state) == c->n_state;
+}
+
 int checkpoint_save(const struct checkpoint *c, const char *dir, size_t keep)
 {
     char path[CHECKPOINT_PATH], draft[CHECKPOINT_PATH];
     struct image im;
     int st = 0;
 
+    name_file(path, dir, c->epoch);
+    if (!is_finite(c))
+        return train_fail("checkpoint %s is not written: it would hold numbers "
+                          "that are not finite; lower --lr",
+                          path);
     if (image_make(&im, c))
         return -1;
-    name_file(path, dir, c->epoch);
     snprintf(draft, sizeof(draft), "%s/.draft-%d", dir, (int)getpid());
     if (write_file(draft, &im) || rename(draft, path)) {
         st = cannot_write(path);
@@ -304,6 +323,8 @@ fail:
 static int judge(const struct image *im, const struct checkpoint *c,
                  const char *path, size_t len)
 {
+    size_t n = c->n_params + c->n_state;
+
     if (get_word(im, W_MAGIC) != MAGIC || get_word(im, W_VERSION) != FORMAT)
         return train_fail("%s is no checkpoint of this coll_train; name "
                           "another by --resume", path);
@@ -323,21 +344,22 @@ static int judge(const struct image *im, const struct checkpoint *c,
     if (get_crc(im) != image_crc(im))
         return train_fail("%s is damaged: its check sum is wrong; name an "
                           "older checkpoint by --resume", path);
+    if (finite_len(get_floats(im), n) < n)
+        return train_fail("%s holds numbers that are not finite; name an "
+                          "older checkpoint by --resume",
+                          path);
     return 0;
 }
 
 static void image_take(const struct image *im, struct checkpoint *c)
 {
-    const unsigned char *p = im->bytes + N_WORDS * sizeof(uint64_t);
-
     c->epoch = get_word(im, W_EPOCH);
     c->step = get_word(im, W_STEP);
     c->seed = get_word(im, W_SEED);
     c->n_ranks = get_word(im, W_N_RANKS);
     c->batch = get_word(im, W_BATCH);
-    memcpy(c->params, p, c->n_params * sizeof(float));
-    memcpy(c->state, p + c->n_params * sizeof(float),
-           c->n_state * sizeof(float));
+    memcpy(c->params, get_floats(im), c->n_params * sizeof(float));
+    memcpy(c->state, get_floats(im) + c->n_params, c->n_state * sizeof(float));
 }
 
 int checkpoint_load(struct checkpoint *c, const char *path)

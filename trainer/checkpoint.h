@@ -32,7 +32,8 @@ int checkpoint_probe(const char *dir);
 /* Write dir/epoch-NNNN.ckpt and remove all but the newest `keep` up to it (0
  * removes none).
  *
- * Result:    0, or -1 with train_error() set: dir is then as it was.
+ * Result:    0, or -1 with train_error() set: dir is then as it was.  What is
+ *            not finite is never written, nor believed when it is read.
  */
 int checkpoint_save(const struct checkpoint *c, const char *dir, size_t keep);
 
@@ -40,8 +41,8 @@ int checkpoint_save(const struct checkpoint *c, const char *dir, size_t keep);
  *
  * Shapes:    params, state, their lengths and optim are set, and must fit.
  * Result:    0 and the other fields; or -1 with train_error() set (no such
- *            file, cut off, damaged, of another program or model), nothing
- *            written.
+ *            file, cut off, damaged, of another program or model, not finite),
+ *            nothing written.
  */
 int checkpoint_load(struct checkpoint *c, const char *path);
 

@@ -68,6 +68,7 @@ struct layer_ops {
     int (*shape)(struct layer *layer); /* from in and spec: the other fields */
     int (*init)(struct layer *layer);
     void (*fini)(struct layer *layer);
+    /* What is no number stays none, so that the loss tells of it. */
     int (*forward)(struct layer *layer, const float *in, float *out,
                    const struct pass *pass);
     /* Adds to dweights and dbiases, writes din. */

@@ -68,7 +68,7 @@ SIMD_BODY void forward_body(const float *in, float *out, const float *w,
                 for (int kx = 0; kx < KERNEL; kx++)
                     sum += weights[ky * KERNEL + kx] * at[ky * in_width + kx];
             if (relu)
-                sum = (vec8f)((vec8i)sum & (sum > 0.0f));
+                sum = (vec8f)((vec8i)sum & ~(sum <= 0.0f)); /* NaN stays */
             *(vec8f *)out = sum;
             out += g->pixel;
         }

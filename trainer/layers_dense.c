@@ -36,7 +36,7 @@ static int dense_forward(struct layer *l, const float *in, float *out,
             float *value = &out[i * l->fan_out + o];
 
             *value += l->biases[o];
-            if (l->spec.relu && !(*value > 0))
+            if (l->spec.relu && *value <= 0) /* NaN stays */
                 *value = 0;
         }
     return 0;

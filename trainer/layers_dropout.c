@@ -70,21 +70,28 @@ static void apply_all(const struct layer *l, const float *in, float *out,
     }
 }
 
+/* What the layer does, either way: it scales each value by a number that does
+ * not depend on it, so slopes take the same way back. */
+static int dropout_pass(const struct layer *l, const float *from, float *to,
+                        const struct pass *pass)
+{
+    if (pass->is_training)
+        apply_all(l, from, to, pass);
+    else
+        memcpy(to, from, (size_t)l->chunk * shape_len(&l->in) * sizeof(*to));
+    return 0;
+}
+
 static int dropout_forward(struct layer *l, const float *in, float *out,
                            const struct pass *pass)
 {
-    if (pass->is_training)
-        apply_all(l, in, out, pass);
-    else
-        memcpy(out, in, (size_t)l->chunk * shape_len(&l->in) * sizeof(*in));
-    return 0;
+    return dropout_pass(l, in, out, pass);
 }
 
 static int dropout_backward(struct layer *l, const struct layer_io *io,
                             const struct pass *pass)
 {
-    apply_all(l, io->dout, io->din, pass);
-    return 0;
+    return dropout_pass(l, io->dout, io->din, pass);
 }
 
 const struct layer_ops layer_dropout = {

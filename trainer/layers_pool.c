@@ -4,7 +4,8 @@
  * It ends the convolutions' layout: whatever the block of `in`, `out` is in
  * plain height, width, channel order.  Backward finds the winner again by
  * comparing with `out` (the first of equals), so nothing is stored, and may
- * write its gradients over `in`: each value is read just before.
+ * write its gradients over `in`: each value is read just before.  Of a window
+ * with a NaN the largest is NaN, so that a loss tells of it.
  */
 #include "trainer/error.h"
 #include "trainer/layers.h"
@@ -35,8 +36,11 @@ static inline __attribute__((always_inline)) const vec8f *at(const float *p)
     return (const vec8f *)p;
 }
 
-#define vec8f_max(a, b)                                       \
-    ((vec8f)(((vec8i)(a) & ((a) >= (b))) | ((vec8i)(b) & ~((a) >= (b)))))
+/* The larger of two, or the one that is no number. */
+#define vec8f_is_first(a, b) (((a) >= (b)) | ((a) != (a)))
+#define vec8f_pick(first, a, b)                                                \
+    ((vec8f)(((first) & (vec8i)(a)) | (~(first) & (vec8i)(b))))
+#define vec8f_max(a, b) vec8f_pick(vec8f_is_first(a, b), a, b)
 
 SIMD_BODY void forward_body(const float *in, float *out, const struct row *r)
 {
@@ -50,7 +54,7 @@ SIMD_BODY void forward_body(const float *in, float *out, const struct row *r)
             d = vec8f_max(d, e);
             a = vec8f_max(a, d);
             if (r->relu)
-                a = (vec8f)((vec8i)a & (a > 0.0f));
+                a = (vec8f)((vec8i)a & ~(a <= 0.0f)); /* NaN stays */
             *(vec8f *)(out + (size_t)x * r->out_pixel + c) = a;
         }
 }

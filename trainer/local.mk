@@ -12,6 +12,7 @@ libtrainer_la_SOURCES = \
 	%D%/data.c %D%/data.h \
 	%D%/ddp.c %D%/ddp.h \
 	%D%/error.c %D%/error.h \
+	%D%/finite.c %D%/finite.h \
 	%D%/idx.c \
 	%D%/layers.h \
 	%D%/layers_conv.c \
@@ -28,7 +29,8 @@ libtrainer_la_SOURCES = \
 	%D%/sampler.c %D%/sampler.h \
 	%D%/simd.h \
 	%D%/synthetic.c \
-	%D%/train.c %D%/train.h
+	%D%/train.c %D%/train.h \
+	%D%/watch.c %D%/watch.h
 
 bin_PROGRAMS += %D%/coll_train
 trainer_coll_train_SOURCES = %D%/main.c

@@ -48,6 +48,8 @@ static int run_epoch(struct trainer *t, struct report *r)
         st = trainer_test(t, &stats);
     if (!st)
         st = report_epoch(r, &stats) || trainer_save(t) ? -1 : 0;
+    if (st)
+        report_epoch_cut(r);
     return all_well(t->ddp, st);
 }
 

@@ -300,10 +300,7 @@ int model_n_classes(const struct model *m)
     return m->layers[m->n_layers - 1].out.channels;
 }
 
-const float *model_scores(const struct model *m)
-{
-    return m->values[m->n_layers];
-}
+const float *model_values(const struct model *m, int i) { return m->values[i]; }
 
 int model_forward(struct model *m, const struct pass *pass)
 {

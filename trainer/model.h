@@ -62,6 +62,10 @@ void model_init_params(struct model *model, enum model_init_kind kind,
 
 /* Return where a chunk's images go, [chunk][rows][columns]. */
 float *model_input(struct model *model);
+
+/* Return what went into layer i in the last forward pass, or what came out of
+ * layer i - 1, [chunk][values of an image]; the backward pass spoils it. */
+const float *model_values(const struct model *model, int i);
 int model_chunk(const struct model *model);
 int model_n_classes(const struct model *model);
 
@@ -81,9 +85,6 @@ struct model_score {
  */
 void model_loss(struct model *model, const unsigned char *labels, int n,
                 float scale, struct model_score *score);
-
-/* Return the scores of the last forward pass, [chunk][classes]. */
-const float *model_scores(const struct model *model);
 
 /* Add the chunk's gradients.  Result: 0, or -1 with train_error() set. */
 int model_backward(struct model *model, const struct pass *pass);

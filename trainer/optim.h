@@ -36,7 +36,9 @@ const char *optim_name(enum optim_kind kind);
  *
  * Shapes:    params[n], gradients[n].
  * Result:    sgd:  v = momentum v + g; p -= lr v
- *            adam: as Kingma and Ba, with bias correction.
+ *            adam: as Kingma and Ba, with bias correction; epsilon is added to
+ *            the corrected root.  Both are PyTorch's rules, with no weight decay
+ *            (tests/test_trainer_torch.c).
  * Cost:      no allocation.
  * Source:    Kingma and Ba, "Adam", ICLR 2015; Sutskever et al., ICML 2013.
  */

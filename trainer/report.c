@@ -197,12 +197,20 @@ void report_progress(void *arg, const struct progress_stats *p)
         now() - r->last_draw < REDRAW)
         return;
     r->last_draw = now();
+    r->is_drawn = 1;
     putchar('\r');
     print_bar(p->step, n);
     printf(" - ETA: %.0fs - loss: %.4f - accuracy: %.4f\033[K",
            p->seconds / (double)p->step * (double)(n - p->step), p->loss,
            p->accuracy);
     fflush(stdout);
+}
+
+void report_epoch_cut(struct report *r)
+{
+    if (r->is_drawn)
+        putchar('\n');
+    r->is_drawn = 0;
 }
 
 void report_test(struct report *r, const struct epoch_stats *s)
@@ -220,6 +228,7 @@ static void print_epoch(struct report *r, const struct epoch_stats *s)
         return;
     if (r->mode == PROGRESS_BAR)
         putchar('\r');
+    r->is_drawn = 0;
     print_bar(n, n);
     printf(" - %.0fs %.0fms/step - loss: %.4f - accuracy: %.4f - lr: %.4g - "
            "%.0f img/s - comm %.1f%%%s\n", s->seconds,

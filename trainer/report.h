@@ -12,6 +12,7 @@ struct report {
     const struct trainer *t; /* borrowed */
     int is_speaker;          /* rank 0 */
     int mode;                /* enum progress, AUTO decided */
+    int is_drawn;            /* a bar stands on the line */
     FILE *json;              /* NULL: none wanted */
     struct epoch_stats *epochs;
     size_t n_epochs, n_steps;
@@ -33,6 +34,9 @@ void report_plan(struct report *r);
 void report_epoch_start(struct report *r);
 void report_progress(void *arg, const struct progress_stats *now);
 int report_epoch(struct report *r, const struct epoch_stats *stats);
+
+/* End the bar's line, for an epoch that ends with a sentence. */
+void report_epoch_cut(struct report *r);
 
 /* Print the test's line alone, for a resumed run with nothing left to train. */
 void report_test(struct report *r, const struct epoch_stats *stats);

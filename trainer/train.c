@@ -10,6 +10,7 @@
 #include "trainer/error.h"
 #include "trainer/onednn.h"
 #include "trainer/rng.h"
+#include "trainer/watch.h"
 
 #include <zlib.h>
 
@@ -101,7 +102,7 @@ static int make_optim(struct trainer *t)
         .momentum = (float)t->args->momentum,
         .beta1 = 0.9f,
         .beta2 = 0.999f,
-        .epsilon = 1e-7f, /* Keras's */
+        .epsilon = 1e-7f, /* Keras's; PyTorch's is 1e-8 */
     };
     return optim_init(&t->optim, model_n_params(t->model));
 }
@@ -227,6 +228,7 @@ static int learn_chunk(struct trainer *t, const uint32_t *index, size_t at,
     if (model_forward(t->model, pass))
         return -1;
     model_loss(t->model, t->labels, n, scale, score);
+    watch_pass(t, t->model, n, score->loss);
     return model_backward(t->model, pass);
 }
 
@@ -237,6 +239,7 @@ static int train_step(struct trainer *t, size_t step,
     uint64_t key = rng_key(t->args->seed, RNG_DROPOUT);
     struct pass pass = {.is_training = !t->args->dropout_off,
                         .key = rng_key(rng_key(key, t->epoch), step)};
+    double loss = 0;
 
     memset(model_gradients(t->model), 0,
            model_n_params(t->model) * sizeof(float));
@@ -247,10 +250,11 @@ static int train_step(struct trainer *t, size_t step,
         if (learn_chunk(t, sampler_step(&t->sampler, step), at, (int)n, &pass,
                         &score))
             return -1;
-        total->loss += score.loss;
+        loss += score.loss;
         total->n_right += score.n_right;
     }
-    if (ddp_average(t->ddp))
+    total->loss += loss;
+    if (watch_average(t, step, loss))
         return -1;
     optim_step(&t->optim, model_params(t->model), model_gradients(t->model));
     params_changed(t);
@@ -305,6 +309,7 @@ static int test_chunk(struct trainer *t, size_t first, int n,
     if (model_forward(t->eval, &pass))
         return -1;
     model_loss(t->eval, t->labels, n, 1, &score);
+    watch_pass(t, t->eval, n, score.loss);
     total->loss += score.loss;
     total->n_right += score.n_right;
     return 0;
@@ -368,7 +373,7 @@ int trainer_test(struct trainer *t, struct epoch_stats *stats)
     stats->comm_seconds = sums[4] / p;
     stats->data_seconds = sums[5] / p;
     stats->images_per_s = stats->seconds > 0 ? n / stats->seconds : 0;
-    return 0;
+    return watch_epoch(t, stats->test_loss);
 }
 
 int trainer_save(struct trainer *t)

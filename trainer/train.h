@@ -23,6 +23,7 @@ struct trainer {
     unsigned char *labels; /* one pass */
     uint32_t param_crc;    /* after the last epoch; equal on all ranks */
     double data_seconds;   /* spent gathering batches */
+    int bad_place; /* where this rank found what is not finite (finite.h), or 0 */
 };
 
 /* An epoch's figures, over all ranks. */
@@ -58,14 +59,17 @@ int trainer_share(struct trainer *t);
 /* Train one epoch; `progress` is called after each step.
  *
  * Result:    0 and *stats without the test's figures, still this rank's own;
- *            or -1 with train_error() set.
+ *            or -1 with train_error() set.  When one rank's loss is not finite,
+ *            all ranks return -1 from the same step with the same sentence,
+ *            and parameters and optimizer are as the step found them.
  */
 int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
                   void (*progress)(void *arg, const struct progress_stats *now),
                   void *arg);
 
 /* Test, each rank its share; then make *stats those of all ranks and check
- * that all ranks hold the same parameters.
+ * that all ranks hold the same parameters and that these, the optimizer's state
+ * and the test's loss are finite.
  *
  * Result:    0, or -1 with train_error() set.
  */

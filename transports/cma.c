@@ -10,11 +10,11 @@
  */
 #include "transports/cma.h"
 #include "lib/trace/log.h"
+#include "lib/util/lock.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,10 +28,10 @@
 /* The secret of process `pid`; the lock guards both while they are made.
  * Readers elsewhere get its address only after that. */
 static struct {
-    pthread_mutex_t lock;
+    struct coll__lock lock;
     int32_t pid;
     unsigned char secret[CMA_SECRET_BYTES];
-} own = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} own = {.lock = COLL__LOCK(NULL)};
 
 /* As read(), from another process. */
 static ssize_t read_some(int pid, void *dst, uint64_t remote, size_t len)
@@ -87,7 +87,7 @@ int coll__cma_offer(struct coll__cma_token *mine)
     memset(mine, 0, sizeof(*mine));
     if (rc)
         return rc;
-    pthread_mutex_lock(&own.lock);
+    coll__lock(&own.lock);
     if (own.pid != pid && getrandom(own.secret, sizeof(own.secret), 0) ==
                               (ssize_t)sizeof(own.secret))
         own.pid = pid;
@@ -96,7 +96,7 @@ int coll__cma_offer(struct coll__cma_token *mine)
         mine->pid = pid;
         memcpy(mine->secret, own.secret, sizeof(mine->secret));
     }
-    pthread_mutex_unlock(&own.lock);
+    coll__unlock(&own.lock);
     return mine->pid ? COLL_OK : COLL_ERR_UNSUPPORTED;
 }
 

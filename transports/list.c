@@ -23,6 +23,13 @@ const struct coll__transport *coll__transport_find(const char *name)
     return NULL;
 }
 
+int coll__no_settle(struct coll__tp *tp, const uint32_t *found)
+{
+    (void)tp;
+    (void)found;
+    return COLL_OK;
+}
+
 int coll__no_put(struct coll__tp *tp, struct coll__xfer *xfer)
 {
     (void)tp;
@@ -35,4 +42,11 @@ int coll__no_take(struct coll__tp *tp, struct coll__xfer *xfer)
     (void)tp;
     (void)xfer;
     return COLL_IN_PROGRESS;
+}
+
+int coll__no_arm(struct coll__tp *tp, struct coll__bell *bell)
+{
+    (void)tp;
+    (void)bell;
+    return 0;
 }

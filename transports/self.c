@@ -6,6 +6,7 @@
  */
 #include "transports/transport.h"
 #include "lib/trace/log.h"
+#include "lib/util/lock.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +63,8 @@ static int self_open(const struct coll__tp_env *env, struct coll__tp **tp)
     }
     self->base = (struct coll__tp){.ops = &coll__transport_self,
                                    .rank = env->rank,
-                                   .size = env->size};
+                                   .size = env->size,
+                                   .generation = coll__generation_now()};
     queue_init(&self->sends);
     queue_init(&self->recvs);
     *tp = &self->base;
@@ -131,6 +133,14 @@ static int self_poll(struct coll__tp *tp)
     return finished;
 }
 
+/* The bell stays as it is: nobody else sends to this rank. */
+static int self_arm(struct coll__tp *tp, struct coll__bell *bell)
+{
+    (void)tp;
+    (void)bell;
+    return 1;
+}
+
 static int self_peek(struct coll__tp *tp, int peer, struct coll__head *head)
 {
     struct self *self = (struct self *)tp;
@@ -146,6 +156,7 @@ const struct coll__transport coll__transport_self = {
     .what = "a rank's messages to itself",
     .usable = self_usable,
     .open = self_open,
+    .settle = coll__no_settle,
     .close = self_close,
     .reaches = self_reaches,
     .send = self_send,
@@ -153,5 +164,6 @@ const struct coll__transport coll__transport_self = {
     .put = coll__no_put,
     .take = coll__no_take,
     .poll = self_poll,
+    .arm = self_arm,
     .peek = self_peek,
 };

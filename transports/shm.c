@@ -177,6 +177,7 @@ const struct coll__transport coll__transport_shm = {
     .what = "shared memory between the ranks of a host",
     .usable = shm__usable,
     .open = shm__open,
+    .settle = shm__settle,
     .close = shm__close,
     .reaches = shm_reaches,
     .send = shm_send,
@@ -184,5 +185,6 @@ const struct coll__transport coll__transport_shm = {
     .put = shm__put,
     .take = shm__take,
     .poll = shm_poll,
+    .arm = shm__arm,
     .peek = shm_peek,
 };

@@ -8,7 +8,7 @@
  *
  *   channel src -> dst:  tail | line 0 .. n-1 | slot 0 .. n-1
  *   line:                full | what | head | payload, or where it lies
- *   rank:                cell 0 .. m-1
+ *   rank:                cell 0 .. m-1, and a bell
  *
  * A message is one line or several (one for each cell or piece), in order.
  * Line k (counted from 0, for ever) is at k modulo n.  The sender alone writes
@@ -20,7 +20,10 @@
  *                              bytes that it names; written again after an
  *                              acquire load of it
  *
- * There is no read-modify-write anywhere, and no counter wraps (64 bits).
+ * There is no read-modify-write in that, and no counter wraps (64 bits).
+ *
+ * A rank that has nothing to do sleeps, and its bell says so: whoever then stores
+ * a `full` or a `tail` for it wakes it (shm_bell.c).
  *
  * A free cell is kept for every rank that holds none, and what is beyond these
  * is given to whoever asks.  Only a cell that several ranks hold can make them
@@ -33,6 +36,7 @@
 
 #include "transports/transport.h"
 #include "lib/device/area.h"
+#include "lib/util/fence.h"
 #include "lib/util/util.h"
 
 #include <stdatomic.h>
@@ -71,10 +75,19 @@ struct shm_channel {
     struct shm_line lines[];
 };
 
+enum { SHM_AWAKE, SHM_ASLEEP };
+
+/* A rank's: ASLEEP is its own to store, AWAKE that of whoever wakes it. */
+struct shm_bell {
+    atomic_int word; /* a futex */
+    unsigned char pad[CACHE_LINE - sizeof(atomic_int)];
+};
+
 /* The sending end of a channel. */
 struct shm_out {
     struct shm_channel *channel;
     unsigned char *slots;
+    struct shm_bell *bell; /* of the receiver */
     uint64_t next;   /* the line to be written next */
     uint64_t freed;  /* lines below it are free again, as far as we know */
     int16_t *cell_of; /* [n_lines]: the cell that a line names, or -1 */
@@ -90,6 +103,7 @@ struct shm_out {
 struct shm_in {
     struct shm_channel *channel;
     unsigned char *slots, *cells;
+    struct shm_bell *bell; /* of the sender */
     uint64_t next; /* the line to be read next */
     int pid;       /* of the sender, for what is in its own memory */
     struct coll__xfer *first, **last;
@@ -103,6 +117,7 @@ struct shm_cell {
     uint64_t same; /* as in struct coll__xfer */
     size_t off;    /* within the message */
     int n_lines;   /* that name it and are not free again */
+    int64_t order; /* when it was freed, or (below 0) kept; 0: never used */
 };
 
 #define SHM_AREA_BUCKETS 64
@@ -119,6 +134,9 @@ struct shm {
     struct mapping *mapping; /* this process's; NULL: no rank is in reach */
     unsigned char *map;
     int *local_of; /* [size]: local rank, -1 where out of reach */
+    int file;      /* the others open it until all have; or -1 */
+    struct shm_bell *bell; /* this rank's */
+    int rings_surely;      /* the others' processes take part in its fences */
 
     struct shm_out *out, **active_out; /* [local_size] */
     struct shm_in *in, **active_in;
@@ -127,8 +145,8 @@ struct shm {
     unsigned char *cells; /* this rank's */
     struct shm_cell *cell_state; /* [n_cells] */
     int16_t *cell_of;            /* all channels' */
-    size_t cursor;               /* where to look for a free one */
-    int n_free;
+    int64_t n_freed, n_kept;     /* how often one was freed; was kept free */
+    int n_free, n_used;          /* now; ever */
     int n_without; /* local ranks, this one not, that hold no cell */
     unsigned char *scratch; /* what is fetched to be reduced, or NULL */
     struct shm_area *areas[SHM_AREA_BUCKETS]; /* that this rank has read */
@@ -193,9 +211,26 @@ static inline void shm_keep_order(void)
 #endif
 }
 
+/* ---- shm_bell.c: sleeping and waking ------------------------------------- */
+
+/* transport.h's arm(). */
+int shm__arm(struct coll__tp *tp, struct coll__bell *bell);
+
+void shm__wake(struct shm *shm, struct shm_bell *bell);
+
+/* Something has been stored for that rank: wake it if it sleeps. */
+static inline void shm_ring(struct shm *shm, struct shm_bell *bell)
+{
+    coll__fence_light();
+    if (__builtin_expect(
+            atomic_load_explicit(&bell->word, memory_order_relaxed), SHM_AWAKE))
+        shm__wake(shm, bell);
+}
+
 /* ---- shm_segment.c: opening and closing ---------------------------------- */
 
 int shm__open(const struct coll__tp_env *env, struct coll__tp **tp);
+int shm__settle(struct coll__tp *tp, const uint32_t *found);
 void shm__close(struct coll__tp *tp, int is_orderly);
 int shm__usable(char *why, size_t len);
 

@@ -10,10 +10,11 @@
 #define NEAR_BYTES 4096 /* stay in the first cache */
 
 /* Let the sender have the line back, with what it names. */
-static void pass_line(struct shm_in *in)
+static void pass_line(struct shm *shm, struct shm_in *in)
 {
     atomic_store_explicit(&in->channel->tail, ++in->next,
                           memory_order_release);
+    shm_ring(shm, in->bell);
 }
 
 static void put_away(const struct coll__xfer *xfer, unsigned char *to,
@@ -125,7 +126,7 @@ static int pull_offer(struct shm *shm, struct shm_in *in,
     if (rc)
         xfer->status = rc;
     else if (xfer->done == xfer->len)
-        pass_line(in);
+        pass_line(shm, in);
     return 1;
 }
 
@@ -161,7 +162,7 @@ int shm__pull(struct shm *shm, struct shm_in *in, struct coll__xfer *xfer)
         else
             shm_copy_inline(xfer->buf, line->bytes, n);
     }
-    pass_line(in);
+    pass_line(shm, in);
     xfer->done += n;
     return 1;
 }

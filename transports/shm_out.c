@@ -6,13 +6,18 @@
 #include <string.h>
 
 #define PATIENCE 200 /* tries */
+#define FEW 8        /* cells that are used in turn */
 
 /* ---- lines and cells that are free again --------------------------------- */
 
 static void drop_cell(struct shm *shm, struct shm_out *out, int index)
 {
-    if (--shm->cell_state[index].n_lines == 0)
+    struct shm_cell *cell = &shm->cell_state[index];
+
+    if (--cell->n_lines == 0) {
+        cell->order = ++shm->n_freed;
         shm->n_free++;
+    }
     if (--out->n_held == 0)
         shm->n_without++;
 }
@@ -83,19 +88,47 @@ static int find_same(const struct shm *shm, const struct coll__xfer *xfer)
     return -1;
 }
 
-/* Find a free cell for these bytes, the one that was filled longest ago; there
- * is one. */
+#define LATE (INT64_MAX / 4) /* behind all that have been used */
+
+/* When a free cell's turn comes: a few are used one after the other, since what a
+ * receiver has just read is dear to write; more only when these are in use, and
+ * what is kept for a send that comes soon last of all. */
+static int64_t turn_of(const struct shm *shm, const struct shm_cell *cell)
+{
+    if (cell->order == 0)
+        return shm->n_used < FEW ? 0 : LATE;
+    return cell->order > 0 ? cell->order : 2 * LATE - cell->order;
+}
+
+/* The free cell to be taken next; there is one. */
+static struct shm_cell *find_free(const struct shm *shm)
+{
+    struct shm_cell *best = NULL;
+
+    for (size_t i = 0; i < shm->n_cells; i++) {
+        struct shm_cell *cell = &shm->cell_state[i];
+
+        if (!cell->n_lines &&
+            (!best || turn_of(shm, cell) < turn_of(shm, best)))
+            best = cell;
+    }
+    return best;
+}
+
+/* Take a free cell for these bytes; there is one.  Before one more is touched, or
+ * one that is kept, it is seen whether any other is free again. */
 static int take_free(struct shm *shm, uint64_t same, size_t off)
 {
-    size_t index;
+    struct shm_cell *cell = find_free(shm);
 
-    do {
-        index = shm->cursor;
-        shm->cursor = (shm->cursor + 1) % shm->n_cells;
-    } while (shm->cell_state[index].n_lines);
-    shm->cell_state[index].same = same;
-    shm->cell_state[index].off = off;
-    return (int)index;
+    if (turn_of(shm, cell) >= LATE) {
+        reclaim_all(shm);
+        cell = find_free(shm);
+    }
+    shm->n_used += cell->order == 0;
+    cell->same = same;
+    cell->off = off;
+    return (int)(cell - shm->cell_state);
 }
 
 /* Is the message for its receiver to fetch? */
@@ -115,13 +148,15 @@ static int is_in_area(const struct shm *shm, const struct coll__xfer *xfer,
 unsigned char *shm__cell_for(struct shm *shm, const struct coll__xfer *xfer)
 {
     struct coll__area_place place;
+    int index;
 
     if (!xfer->onward || xfer->len <= shm->slot ||
         shm->n_free <= shm->n_without || is_fetched(shm, xfer) ||
         is_in_area(shm, xfer, &place))
         return NULL;
-    return shm->cells + (size_t)take_free(shm, xfer->onward, xfer->done) *
-                            shm->cell;
+    index = take_free(shm, xfer->onward, xfer->done);
+    shm->cell_state[index].order = -++shm->n_kept;
+    return shm->cells + (size_t)index * shm->cell;
 }
 
 /* Let a line of `out` name a cell; n_lines and what is free follow. */
@@ -165,16 +200,18 @@ static int is_kept_out(struct shm_out *out)
 
 /* ---- messages ------------------------------------------------------------- */
 
-static void write_line(struct shm_out *out, struct shm_line *line,
-                       const struct coll__xfer *xfer, enum shm_where where)
+static void write_line(struct shm *shm, struct shm_out *out,
+                       struct shm_line *line, const struct coll__xfer *xfer,
+                       enum shm_where where)
 {
     line->what = (uint64_t)xfer->len * SHM_WHERES + where;
     line->head = xfer->head;
     atomic_store_explicit(&line->full, ++out->next, memory_order_release);
+    shm_ring(shm, out->bell);
 }
 
 /* A message that fits the line or its slot. */
-static void push_small(const struct shm *shm, struct shm_out *out,
+static void push_small(struct shm *shm, struct shm_out *out,
                        struct coll__xfer *xfer)
 {
     uint64_t index = out->next & (shm->n_lines - 1);
@@ -185,12 +222,12 @@ static void push_small(const struct shm *shm, struct shm_out *out,
         memcpy(out->slots + index * shm->slot, xfer->buf, xfer->len);
     else if (xfer->len)
         shm_copy_inline(line->bytes, xfer->buf, xfer->len);
-    write_line(out, line, xfer, where);
+    write_line(shm, out, line, xfer, where);
     xfer->done = xfer->len;
 }
 
 /* Say where the message is, if its receiver can read it there. */
-static int push_offer(const struct shm *shm, struct shm_out *out,
+static int push_offer(struct shm *shm, struct shm_out *out,
                       struct coll__xfer *xfer)
 {
     struct shm_line *line = &out->channel->lines[out->next &
@@ -202,13 +239,13 @@ static int push_offer(const struct shm *shm, struct shm_out *out,
     if (!is_area)
         line->address = xfer->buf;
     xfer->priv = (void *)(uintptr_t)out->next;
-    write_line(out, line, xfer, is_area ? SHM_AREA : SHM_THERE);
+    write_line(shm, out, line, xfer, is_area ? SHM_AREA : SHM_THERE);
     xfer->done = xfer->len;
     return 1;
 }
 
 /* A piece of a message by the slot. */
-static void push_piece(const struct shm *shm, struct shm_out *out,
+static void push_piece(struct shm *shm, struct shm_out *out,
                        struct coll__xfer *xfer)
 {
     uint64_t index = out->next & (shm->n_lines - 1);
@@ -216,7 +253,7 @@ static void push_piece(const struct shm *shm, struct shm_out *out,
 
     memcpy(out->slots + index * shm->slot,
            (const unsigned char *)xfer->buf + xfer->done, n);
-    write_line(out, &out->channel->lines[index], xfer, SHM_SLOT);
+    write_line(shm, out, &out->channel->lines[index], xfer, SHM_SLOT);
     xfer->done += n;
 }
 
@@ -239,7 +276,7 @@ static enum shm_pushed push_cell(struct shm *shm, struct shm_out *out,
     out->n_denied = 0;
     hold_cell(shm, out, index);
     line->cell = (uint64_t)index;
-    write_line(out, line, xfer, SHM_CELL);
+    write_line(shm, out, line, xfer, SHM_CELL);
     xfer->done += n;
     return SHM_WRITTEN;
 }

@@ -3,7 +3,7 @@
  *
  * The lowest rank of a host makes a memfd; the others open it by its path below
  * /proc, which is also the test that they can reach it, and it is closed again
- * before open() returns: there is no name that could be left behind, and the
+ * when all have settled: there is no name that could be left behind, and the
  * size of /dev/shm does not matter.  Pages exist once they are touched.
  *
  * A process maps a segment once, also when several of its threads are ranks:
@@ -12,12 +12,13 @@
  */
 #include "transports/shm.h"
 #include "lib/trace/log.h"
+#include "lib/util/files.h"
+#include "lib/util/lock.h"
 #include "lib/util/param.h"
 #include "transports/cma.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,10 +42,12 @@ struct offer {
     struct coll__cma_token cma;
 };
 
-struct answer {
-    int32_t is_mapped;
-    int32_t can_fetch; /* from all others' memory */
-    int32_t can_open;  /* all others' files */
+/* What a rank has found when it has opened. */
+enum found {
+    FOUND_SEGMENT = 1, /* and mapped it */
+    FOUND_MEMORY = 2,  /* of all others, which it can fetch from */
+    FOUND_FILES = 4,   /* of all others, which it can open */
+    FOUND_FENCE = 8    /* its process takes part in the others' */
 };
 
 /* A segment that this process has mapped. */
@@ -56,12 +59,22 @@ struct mapping {
     struct mapping *next;
 };
 
-static pthread_mutex_t mappings_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct coll__lock mappings_lock = COLL__LOCK(NULL);
 static struct mapping *mappings; /* under the lock */
 
 extern const struct coll__transport coll__transport_shm;
 
 /* ---- where things are ----------------------------------------------------- */
+
+static size_t bells_len(const struct shm *shm)
+{
+    return round_up((size_t)shm->local_size * sizeof(struct shm_bell), PAGE);
+}
+
+static struct shm_bell *bell_of(const struct shm *shm, int local_rank)
+{
+    return (struct shm_bell *)shm->map + local_rank;
+}
 
 static size_t channel_len(const struct shm *shm)
 {
@@ -75,7 +88,7 @@ static size_t channels_at(const struct shm *shm, int src, int dst)
 {
     size_t index = (size_t)src * (size_t)shm->local_size + (size_t)dst;
 
-    return PAGE + index * channel_len(shm);
+    return bells_len(shm) + index * channel_len(shm);
 }
 
 static unsigned char *cells_of(const struct shm *shm, int local_rank)
@@ -119,11 +132,24 @@ int shm__usable(char *why, size_t len)
     return COLL_OK;
 }
 
+/* No other transport would do with fewer descriptors. */
+static int lack_files(int rank, int err)
+{
+    log_error(
+        "shm",
+        "rank %d (pid %d) cannot share memory with the ranks of its host: "
+        "%s",
+        rank, (int)getpid(), coll__files_error(err));
+    return COLL_ERR_SYSTEM;
+}
+
 /* Make a file that holds a token: others see by it whether they can open what
  * this process has. */
-static void make_file(struct offer *offer)
+static int make_file(const struct shm *shm, struct offer *offer)
 {
     offer->fd = memfd_create("coll", MFD_CLOEXEC);
+    if (offer->fd < 0 && coll__files_lack(errno))
+        return lack_files(shm->base.rank, errno);
     if (offer->fd >= 0 &&
         (getrandom(offer->token, TOKEN_BYTES, 0) != TOKEN_BYTES ||
          coll__set_file_len(offer->fd, TOKEN_BYTES) ||
@@ -131,6 +157,7 @@ static void make_file(struct offer *offer)
         close(offer->fd);
         offer->fd = -1;
     }
+    return COLL_OK;
 }
 
 /* The lowest rank of the host: make the file the segment, and offer it. */
@@ -173,11 +200,13 @@ static unsigned char *map_fd(int fd, size_t len)
 static unsigned char *map_first(int pid, const struct offer *offer, size_t len)
 {
     unsigned char *map = NULL;
-    int fd = open_file(pid, offer);
+    int fd = open_file(pid, offer), err;
 
     if (fd >= 0) {
         map = map_fd(fd, len);
+        err = errno;
         close(fd); /* the mapping keeps the segment alive */
+        errno = err;
     }
     return map;
 }
@@ -204,24 +233,29 @@ static struct mapping *find_mapping(int pid, const struct offer *offer,
     return m;
 }
 
-/* Map the segment that the host's lowest rank offers, if it is the one. */
+/* Map the segment that the host's lowest rank offers, if it is the one and can
+ * be reached. */
 static int map_segment(struct shm *shm, int pid, const struct offer *offer)
 {
     struct mapping *m;
+    int err;
 
     shm->n_lines = offer->n_lines;
     shm->slot = offer->slot;
     shm->cell = offer->cell;
     shm->n_cells = offer->n_cells;
-    pthread_mutex_lock(&mappings_lock);
+    coll__lock(&mappings_lock);
     m = find_mapping(pid, offer, segment_len(shm));
+    err = errno;
     if (m)
         m->n_users++;
-    pthread_mutex_unlock(&mappings_lock);
+    coll__unlock(&mappings_lock);
+    if (!m && coll__files_lack(err))
+        return lack_files(shm->base.rank, err);
     if (!m) {
         log_info("shm", "cannot reach the segment of process %d: %s", pid,
-                 strerror(errno));
-        return COLL_ERR_SYSTEM;
+                 strerror(err));
+        return COLL_OK;
     }
     shm->mapping = m;
     shm->map = m->map;
@@ -232,7 +266,7 @@ static void unmap_segment(struct mapping *m)
 {
     struct mapping **at = &mappings;
 
-    pthread_mutex_lock(&mappings_lock);
+    coll__lock(&mappings_lock);
     if (--m->n_users == 0) {
         while (*at != m)
             at = &(*at)->next;
@@ -240,7 +274,7 @@ static void unmap_segment(struct mapping *m)
         munmap(m->map, m->len);
         free(m);
     }
-    pthread_mutex_unlock(&mappings_lock);
+    coll__unlock(&mappings_lock);
 }
 
 /* ---- the ends of the channels --------------------------------------------- */
@@ -251,6 +285,7 @@ static void init_out(struct shm *shm, int i)
 
     out->channel = channel_at(shm, shm->local_rank, i);
     out->slots = slots_of(shm, out->channel);
+    out->bell = bell_of(shm, i);
     out->cell_of = shm->cell_of + (size_t)i * shm->n_lines;
     out->last = &out->first;
     out->there_last = &out->there;
@@ -263,6 +298,7 @@ static void init_in(struct shm *shm, int i, int pid)
     in->channel = channel_at(shm, i, shm->local_rank);
     in->slots = slots_of(shm, in->channel);
     in->cells = cells_of(shm, i);
+    in->bell = bell_of(shm, i);
     in->last = &in->first;
     in->pid = pid;
 }
@@ -290,6 +326,7 @@ static int make_ends(struct shm *shm, const struct coll__tp_env *env)
             init_in(shm, shm->local_of[r], env->peers[r].pid);
         }
     shm->cells = cells_of(shm, shm->local_rank);
+    shm->bell = bell_of(shm, shm->local_rank);
     shm->n_free = (int)shm->n_cells;
     shm->n_without = shm->local_size - 1;
     shm->base.eager = shm->slot;
@@ -297,14 +334,23 @@ static int make_ends(struct shm *shm, const struct coll__tp_env *env)
     return COLL_OK;
 }
 
+static void close_file(struct shm *shm)
+{
+    if (shm->file >= 0)
+        close(shm->file);
+    shm->file = -1;
+}
+
 void shm__close(struct coll__tp *tp, int is_orderly)
 {
     struct shm *shm = (struct shm *)tp;
 
     /* what was sent stays in the segment until all unmap */
-    for (int i = 0; !is_orderly && shm->out && i < shm->local_size; i++)
-        shm__withdraw(shm, &shm->out[i]);
+    if (!is_orderly && !coll__is_inherited(tp->generation))
+        for (int i = 0; shm->out && i < shm->local_size; i++)
+            shm__withdraw(shm, &shm->out[i]);
     shm__drop_areas(shm);
+    close_file(shm);
     if (shm->mapping)
         unmap_segment(shm->mapping);
     free(shm->out);
@@ -369,7 +415,9 @@ static struct shm *new_shm(const struct coll__tp_env *env)
         return NULL;
     shm->base = (struct coll__tp){.ops = &coll__transport_shm,
                                   .rank = env->rank,
-                                  .size = env->size};
+                                  .size = env->size,
+                                  .generation = coll__generation_now()};
+    shm->file = -1;
     shm->local_rank = me->local_rank;
     shm->local_size = me->local_size;
     /* a line handed from core to core, or a turn of each rank where they share
@@ -388,28 +436,34 @@ static struct shm *new_shm(const struct coll__tp_env *env)
     return shm;
 }
 
-/* Can this rank open the files of all others of its host? */
-static int can_open(const struct coll__tp_env *env, const struct offer *offers)
+/* Can this rank open the files of all others of its host?  A status, logged. */
+static int can_open(const struct coll__tp_env *env, const struct offer *offers,
+                    int *is_able)
 {
     int host = env->peers[env->rank].host;
 
+    *is_able = 1;
     for (int r = 0; r < env->size; r++)
         if (r != env->rank && env->peers[r].host == host) {
             int fd = open_file(env->peers[r].pid, &offers[r]);
 
-            if (fd < 0) {
-                log_info("shm", "no reading in place: cannot open a file of "
-                         "process %d", env->peers[r].pid);
-                return 0;
+            if (fd >= 0) {
+                close(fd);
+                continue;
             }
-            close(fd);
+            if (coll__files_lack(errno))
+                return lack_files(env->rank, errno);
+            log_info("shm",
+                     "no reading in place: cannot open a file of process %d",
+                     env->peers[r].pid);
+            *is_able = 0;
+            break;
         }
-    return 1;
+    return COLL_OK;
 }
 
 /* Can this rank read the memory of all others of its host? */
-static int can_fetch(const struct shm *shm, const struct coll__tp_env *env,
-                     const struct offer *offers)
+static int can_fetch(const struct coll__tp_env *env, const struct offer *offers)
 {
     int host = env->peers[env->rank].host;
 
@@ -419,54 +473,56 @@ static int can_fetch(const struct shm *shm, const struct coll__tp_env *env,
         if (r != env->rank && env->peers[r].host == host &&
             coll__cma_probe(&offers[r].cma))
             return 0;
-    return shm->local_size > 1;
+    return 1;
 }
 
-/* Find out what all of a host's ranks can. */
-static struct answer find_common(const struct coll__tp_env *env,
-                                 const struct answer *answers)
+/* See what there is for this rank to find; alone it has nothing to look for.  A
+ * status, logged, when it is this rank that lacks something. */
+static int look(struct shm *shm, const struct coll__tp_env *env,
+                const struct offer *offers)
 {
-    struct answer all = {.is_mapped = 1, .can_fetch = 1, .can_open = 1};
+    int lead = leader_of(env, env->rank), is_able, rc;
 
-    for (int r = 0; r < env->size; r++) {
-        if (env->peers[r].host != env->peers[env->rank].host)
-            continue;
-        all.is_mapped &= answers[r].is_mapped;
-        all.can_fetch &= answers[r].can_fetch;
-        all.can_open &= answers[r].can_open;
-    }
-    return all;
+    shm->base.found = FOUND_SEGMENT | FOUND_MEMORY | FOUND_FILES | FOUND_FENCE;
+    if (shm->local_size == 1)
+        return COLL_OK;
+    shm->base.found = 0;
+    if (offers[lead].status)
+        return COLL_OK;
+    rc = map_segment(shm, env->peers[lead].pid, &offers[lead]);
+    if (rc || !shm->map)
+        return rc;
+    shm->base.found = FOUND_SEGMENT;
+    if (!coll__fence_join())
+        shm->base.found |= FOUND_FENCE;
+    if (can_fetch(env, offers))
+        shm->base.found |= FOUND_MEMORY;
+    rc = can_open(env, offers, &is_able);
+    if (rc == COLL_OK && is_able)
+        shm->base.found |= FOUND_FILES;
+    return rc;
 }
 
-/* Offer, map, and learn who else could: two exchanges on every rank. */
+/* Offer, and look at what the others offer: one exchange on every rank that
+ * has what it takes; the others hear why one has not. */
 static int join(struct shm *shm, const struct coll__tp_env *env,
-                struct offer *offers, struct answer *answers)
+                struct offer *offers)
 {
     struct offer mine = {.status = COLL_ERR_PEER, .fd = -1};
-    int lead = leader_of(env, env->rank);
-    struct answer answer = {0};
-    int rc;
+    int rc = shm->local_size > 1 ? make_file(shm, &mine) : COLL_OK;
 
-    if (shm->local_size > 1)
-        make_file(&mine);
-    if (shm->local_size > 1 && lead == env->rank)
+    if (rc)
+        return rc;
+    if (shm->local_size > 1 && leader_of(env, env->rank) == env->rank)
         make_segment(shm, &mine);
+    shm->file = mine.fd;
     coll__cma_offer(&mine.cma);
     rc = env->allgather(env->arg, &mine, sizeof(mine), offers);
-    if (rc == COLL_OK && offers[lead].status == COLL_OK) {
-        answer.is_mapped =
-            map_segment(shm, env->peers[lead].pid, &offers[lead]) == COLL_OK;
-        answer.can_fetch = answer.is_mapped && can_fetch(shm, env, offers);
-        answer.can_open = answer.is_mapped && can_open(env, offers);
-    }
     if (rc == COLL_OK)
-        rc = env->allgather(env->arg, &answer, sizeof(answer), answers);
-    if (mine.fd >= 0)
-        close(mine.fd);
+        rc = look(shm, env, offers);
     for (int r = 0; r < env->size; r++)
         shm->local_of[r] =
-            rc == COLL_OK && answer.is_mapped && answers[r].is_mapped &&
-                    env->peers[r].host == env->peers[env->rank].host
+            shm->map && env->peers[r].host == env->peers[env->rank].host
                 ? env->peers[r].local_rank
                 : -1;
     return rc;
@@ -476,30 +532,45 @@ static int join(struct shm *shm, const struct coll__tp_env *env,
 static int allow_fetching(struct shm *shm)
 {
     shm->scratch = malloc(shm->cell);
-    if (!shm->scratch)
+    if (!shm->scratch) {
+        log_error("shm", "no memory for %zu bytes that are fetched", shm->cell);
         return COLL_ERR_NOMEM;
+    }
     shm->fetch_min = coll__param_bytes(PARAM_CMA_MIN);
     return COLL_OK;
+}
+
+int shm__settle(struct coll__tp *tp, const uint32_t *found)
+{
+    struct shm *shm = (struct shm *)tp;
+    uint32_t by_all = shm->map ? UINT32_MAX : 0;
+
+    close_file(shm);
+    for (int r = 0; r < tp->size; r++) {
+        if (shm->local_of[r] < 0)
+            continue;
+        by_all &= found[r];
+        if (!(found[r] & FOUND_SEGMENT))
+            shm->local_of[r] = -1;
+    }
+    if (by_all & FOUND_FILES)
+        shm->area_min = coll__param_bytes(PARAM_MEM_MIN);
+    shm->rings_surely = (by_all & FOUND_FENCE) != 0;
+    return by_all & FOUND_MEMORY ? allow_fetching(shm) : COLL_OK;
 }
 
 int shm__open(const struct coll__tp_env *env, struct coll__tp **tp)
 {
     size_t n = (size_t)env->size;
     struct offer *offers = calloc(n, sizeof(*offers));
-    struct answer *answers = calloc(n, sizeof(*answers));
     struct shm *shm = new_shm(env);
     int rc = COLL_ERR_NOMEM;
 
-    if (offers && answers && shm)
-        rc = join(shm, env, offers, answers);
+    if (offers && shm)
+        rc = join(shm, env, offers);
     if (rc == COLL_OK)
         rc = make_ends(shm, env);
-    if (rc == COLL_OK && find_common(env, answers).can_fetch)
-        rc = allow_fetching(shm);
-    if (rc == COLL_OK && find_common(env, answers).can_open)
-        shm->area_min = coll__param_bytes(PARAM_MEM_MIN);
     free(offers);
-    free(answers);
     if (rc == COLL_ERR_NOMEM)
         log_error("shm", "no memory for the shm transport of %zu ranks", n);
     if (rc == COLL_OK)

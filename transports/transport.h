@@ -17,8 +17,9 @@
 
 #include "lib/device/kernel.h"
 #include "lib/topo/peer.h"
-#include "lib/trace/head.h"
+#include "lib/type/head.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 /* One message under way.  The caller's storage, untouched by the caller while
@@ -55,6 +56,12 @@ struct coll__link {
     /* The part of beta that is spent once for all receivers, where several get
      * the same bytes; 0: there is none. */
     double once;
+    /* Of a link between hosts: s a byte of all that leaves by its device at
+     * once, 0: beta; the device, and whether these come from what it is rather
+     * than from a guess. */
+    double share;
+    char via[48];
+    int is_known;
 };
 
 /* What a transport may use while it opens. */
@@ -65,15 +72,34 @@ struct coll__tp_env {
      * ranks.  Every rank calls it equally often, or fails open(). */
     int (*allgather)(void *arg, const void *in, size_t len, void *out);
     void *arg;
+    double timeout; /* s, of each wait for the other ranks */
+    /* Not 0 once the communicator has failed, which another thread notices: the
+     * other ranks' messages are not wanted then.  NULL: nobody says so. */
+    const atomic_int *failure;
 };
 
 /* The transport's state for one communicator; the first member of its own. */
 struct coll__tp {
     const struct coll__transport *ops;
     int rank, size;
+    unsigned generation; /* of the process that opened it (lib/util/lock.h) */
     size_t eager; /* put() and take() are for messages up to this length */
     int ahead; /* and, while no transfer is under way, for so many at a time
                 * between two ranks: then put() needs nobody's help.  0: none */
+    uint32_t found; /* what open() found of the others, for settle() */
+    unsigned
+        n_woken; /* ranks that slept and that it has woken, so far: what comes
+                       * of it takes longer than a message */
+};
+
+/* What a rank that has polled in vain for long may sleep on: until the word is
+ * no longer `value`, or the file can be read.  Neither: nothing comes by that
+ * transport but what this rank sends itself. */
+struct coll__bell {
+    atomic_int *word; /* in memory that others share: who changes it wakes who
+                       * sleeps on it (lib/util/futex.h); or NULL */
+    int value;
+    int fd; /* for poll(2) to be read; or -1 */
 };
 
 struct coll__transport {
@@ -85,11 +111,18 @@ struct coll__transport {
     int (*usable)(char *why, size_t len);
 
     /* Join the ranks; collective.  On success *tp is the caller's, to be
-     * closed; on failure (logged) nothing remains. */
+     * closed; on failure (logged) nothing remains.  settle() is to follow. */
     int (*open)(const struct coll__tp_env *env, struct coll__tp **tp);
 
+    /* Hear what each rank has found, found[size], when all have opened: what it
+     * means is the transport's own.  Before that reaches() takes the others to
+     * have found what this rank has, which saves an exchange where it is so;
+     * nothing is sent or received yet. */
+    int (*settle)(struct coll__tp *tp, const uint32_t *found);
+
     /* Leave.  With is_orderly every rank is known to have come here and all
-     * transfers are done; else drop whatever is under way. */
+     * transfers are done; else drop whatever is under way.  In a child of the
+     * process that opened it, free memory and do nothing that others notice. */
     void (*close)(struct coll__tp *tp, int is_orderly);
 
     /* COLL_OK and the link's cost, or COLL_ERR_PEER: cannot reach that rank. */
@@ -109,14 +142,27 @@ struct coll__transport {
      * finished or moved, or a negative status (logged) when it broke. */
     int (*poll)(struct coll__tp *tp);
 
+    /* Say that this rank is about to sleep, and on what: *bell, which is {0} but
+     * for fd -1 before.  What one more poll() does not find then rings it, be it
+     * a message, room for one, or a failure.  Returns 1; or 0: not for sure, or
+     * not at all, so look again within a millisecond.  May be called again,
+     * which costs no system call while it has not rung. */
+    int (*arm)(struct coll__tp *tp, struct coll__bell *bell);
+
     /* Show the head of the next message from peer that has arrived and that no
      * receive has taken: 1 and *head, or 0.  For diagnosis, not for speed. */
     int (*peek)(struct coll__tp *tp, int peer, struct coll__head *head);
 };
 
+/* Of a transport whose ranks know all after open(). */
+int coll__no_settle(struct coll__tp *tp, const uint32_t *found);
+
 /* Of a transport that has no eager messages. */
 int coll__no_put(struct coll__tp *tp, struct coll__xfer *xfer);
 int coll__no_take(struct coll__tp *tp, struct coll__xfer *xfer);
+
+/* Of a transport that rings no bell. */
+int coll__no_arm(struct coll__tp *tp, struct coll__bell *bell);
 
 /* All transports in order of preference, NULL at the end. */
 extern const struct coll__transport *const coll__transports[];

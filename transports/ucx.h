@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ucx.h - what the files of the UCX transport share; no one else includes it.
  *
+ * A process has one worker of UCX, and one endpoint to each worker of another
+ * process, a link, whatever the number of communicators that use them (ranks
+ * that are threads of one process have a worker each).  A message says for
+ * which communicator it is by the number that its receiver gave that one.
+ *
  * A message travels as segments of at most UCX_SEGMENT bytes, each one active
  * message with a struct ucx_wire in front.  Segments of an ordered pair of
  * ranks are numbered from 0.  UCX may deliver active messages of different
@@ -14,9 +19,12 @@
  * am through with, travels on every message, and on one of its own once half of
  * either credit is used up.
  *
- * Threads: the calls on one struct coll__tp come from one thread at a time, and
- * UCX runs its callbacks inside ucp_worker_progress() and the posting calls, so
- * nothing here is shared between threads but the UCP context (see ucx.c).
+ * Threads: each communicator may have a thread of its own, and UCX runs
+ * callbacks for all of them inside the calls of any.  So a worker, and all that
+ * hangs on it, is touched under its lock alone, and `caller` is the communicator
+ * whose thread holds that.  But a transfer's status and buffer are read without
+ * the lock by the thread that started it: so what UCX says of the transfers of
+ * another than the caller waits in that one's lists, until it is the caller.
  */
 #ifndef COLL_TRANSPORTS_UCX_H
 #define COLL_TRANSPORTS_UCX_H
@@ -25,17 +33,28 @@
 
 #include <ucp/api/ucp.h>
 
+#include <pthread.h>
+
 #define UCX_WINDOW 64u                /* segments, a power of two */
 #define UCX_SEGMENT ((size_t)1 << 20) /* bytes; whole elements of any type */
 #define UCX_CREDIT ((size_t)4 << 20)  /* bytes */
 #define UCX_BOUNCES 4                 /* segments that wait to be reduced */
+#define UCX_BUCKETS 256               /* a power of two */
 
-enum ucx_kind { UCX_DATA = 0x636f6c00, UCX_ACK, UCX_HELLO, UCX_READY, UCX_BYE };
+enum ucx_kind {
+    UCX_DATA = 0x636f6c00, /* between ranks of a communicator */
+    UCX_ACK,
+    UCX_HELLO, /* between workers: one lane is connected */
+    UCX_READY, /* all lanes are */
+    UCX_STAY,  /* no communicator joins us any more, but I go on */
+    UCX_BYE    /* this worker ends */
+};
 
 /* The header of every active message; all hosts have the same byte order. */
 struct ucx_wire {
     uint32_t kind;
     int32_t src;
+    uint64_t to;     /* the receiver's number of the communicator */
     uint64_t seq;    /* of this segment */
     uint64_t taken;  /* segments of the receiver's that src is through with */
     uint64_t offset; /* of the segment in its message */
@@ -43,7 +62,23 @@ struct ucx_wire {
     struct coll__head head;
 };
 
-_Static_assert(sizeof(struct ucx_wire) == 64, "no padding on the wire");
+_Static_assert(sizeof(struct ucx_wire) == 72, "no padding on the wire");
+
+/* A worker's name, never given twice. */
+struct ucx_id {
+    uint64_t words[2];
+};
+
+/* Between workers a message has the sender's name, in these two. */
+static inline struct ucx_id ucx_sender(const struct ucx_wire *wire)
+{
+    return (struct ucx_id){{wire->offset, wire->len}};
+}
+
+static inline int ucx_same(const struct ucx_id *a, const struct ucx_id *b)
+{
+    return a->words[0] == b->words[0] && a->words[1] == b->words[1];
+}
 
 /* A segment that was handed to UCX. */
 struct ucx_out {
@@ -51,7 +86,9 @@ struct ucx_out {
     struct ucx_peer *peer;
     struct coll__xfer *xfer; /* NULL: nobody waits for it any more */
     size_t n;
-    int is_busy; /* until UCX has called back */
+    int is_busy;          /* until UCX has called back */
+    ucs_status_t rc;      /* while in ucx->sent */
+    struct ucx_out *next; /* there */
 };
 
 enum ucx_hold {
@@ -74,18 +111,45 @@ struct ucx_in {
     size_t room;
     struct coll__xfer *xfer; /* while moving; NULL: nobody waits any more */
     void *bounce;            /* while moving, to be reduced from */
+    ucs_status_t rc;         /* while in ucx->fetched */
+    struct ucx_in *next;     /* there */
 };
 
 struct ucx_queue {
     struct coll__xfer *first, **last;
 };
 
-/* One other rank; made at the first contact. */
+/* Another worker. */
+struct ucx_link {
+    struct ucx_worker *worker; /* this side's */
+    struct ucx_id id;
+    struct ucx_link *next, *next_work; /* of the worker's links, and of those
+                                        * that are listed */
+    struct ucx_link *next_alike;       /* in the same bucket */
+    void *address;                     /* NULL: heard of before it was told */
+    ucp_ep_h ep;     /* NULL before the first use and after a failure */
+    int status;      /* COLL_OK, or why it cannot be reached any more */
+    ucs_status_t rc; /* in UCX's words */
+    int rank;        /* in the communicator that made it, for messages */
+    int n_users;     /* ranks of communicators that are there */
+    int is_listed;
+    int is_spoiled; /* a communicator of both has not ended in order: so it is
+                     * not known what the other still says */
+
+    struct ucx_wire note; /* the message between workers that is under way */
+    int is_noting;
+    int n_flushing;            /* requests of flushing the endpoint */
+    unsigned said, heard, due; /* bits 1 << (kind - UCX_DATA) */
+};
+
+/* One other rank of a communicator; made at the first contact. */
 struct ucx_peer {
     struct ucx *ucx;
+    struct ucx_link *link; /* NULL until open() has it */
     int rank;
+    uint64_t to; /* the communicator's number there */
     int status;  /* COLL_OK, or why it cannot be reached any more */
-    ucp_ep_h ep; /* NULL before the first use and after a failure */
+    int fault;   /* the same, until the communicator is the caller */
     struct ucx_peer *next_work;
     int is_listed;
 
@@ -102,27 +166,61 @@ struct ucx_peer {
 
     struct ucx_wire note; /* the message without data that is under way */
     int is_noting;
-    unsigned said, heard; /* bits 1 << (kind - UCX_DATA) */
 };
 
+/* What is known of each rank before the first contact. */
+struct ucx_seat {
+    struct ucx_link *link; /* NULL: this rank, and all while open() lasts */
+    uint64_t to;
+};
+
+/* A communicator. */
 struct ucx {
     struct coll__tp base;
-    struct ucx *next_parked; /* see ucx.c */
-    ucp_context_h context;
-    ucp_worker_h worker;
+    struct ucx_worker *worker;
+    struct ucx *next;            /* of the worker's that are closed, but that
+                                  * UCX still holds something of */
+    uint64_t number;             /* by which others send to it */
+    const atomic_int *failure;   /* of struct coll__tp_env */
     struct coll__link near, far; /* to ranks of this host, and of others */
     unsigned char *is_near;      /* [size] */
-    unsigned char *addresses;    /* [size * address_len] */
-    size_t address_len;
-    struct ucx_peer **peers; /* [size], NULL before the first contact */
-    struct ucx_peer *work;   /* those with something to do in poll() */
-    void *bounces;           /* free ones, linked through their first word */
-    int n_bounces;           /* made */
-    int n_under_way;         /* requests that UCX will call back for */
-    int n_flushing;          /* and those of flushing */
-    int moved;               /* since the last poll */
-    int is_meshed;           /* all endpoints were connected in open() */
+    struct ucx_seat *seats;      /* [size] */
+    struct ucx_peer **peers;     /* [size], NULL before the first contact */
+    struct ucx_peer *work;       /* those with something to do in poll() */
+    struct ucx_out *sent;        /* segments that UCX sent, or not, while */
+    struct ucx_in *fetched;      /* another was the caller; and fetched */
+    void *bounces;   /* free ones, linked through their first word */
+    int n_bounces;   /* made */
+    int n_under_way; /* requests that UCX will call back for */
+    int moved;       /* since the last poll */
+    int has_lost;    /* a link failed since the last poll */
+    int has_let_go;  /* of what had come when it failed */
     int is_closing;
+};
+
+struct ucx_worker {
+    pthread_mutex_t lock;
+    struct ucx *caller; /* see above; NULL: a worker's own affairs */
+    struct ucx_worker *next;
+    int index;           /* which of the process's, if threads are ranks */
+    unsigned generation; /* of the process that made it (lib/util/lock.h) */
+    int is_retired;      /* no new communicator may use it */
+    int is_ending;
+    int n_users; /* communicators; under the lock of all workers */
+    struct ucx_id id;
+    ucp_worker_h worker;
+    ucp_address_t *address;
+    size_t address_len;
+
+    struct ucx **comms; /* by the low half of their number, NULL: free */
+    uint32_t n_comms;   /* the room there */
+    uint32_t n_numbers; /* given so far */
+    struct ucx_link *links, *work;
+    struct ucx_link *buckets[UCX_BUCKETS]; /* the links by their names */
+    struct ucx *closed;
+    unsigned n_turns; /* of coll__ucx_work() */
+    int n_under_way; /* requests that UCX will call back for, of all, but for
+                      * those of flushing */
 };
 
 static inline unsigned ucx_bit(enum ucx_kind kind)
@@ -130,10 +228,153 @@ static inline unsigned ucx_bit(enum ucx_kind kind)
     return 1u << (kind - UCX_DATA);
 }
 
-/* ---- ucx_peer.c ---- */
+/* ---- ucx.c, ucx_open.c: of struct coll__transport ---- */
+
+void coll__ucx_close(struct coll__tp *tp, int is_orderly);
+int coll__ucx_open(const struct coll__tp_env *env, struct coll__tp **tp);
+
+/* ---- ucx_context.c ---- */
+
+/* UCX before 1.14, as distributions build it, aborts the process where a peer
+ * dies at the wrong moment: while an endpoint is being connected (its pull
+ * request 8175 mends a part of it), and amid an eager message of several pieces
+ * that are sent from where they lie. */
+int coll__ucx_is_fragile(void);
+
+/* What context_get() returns in a child of a process that has used UCX, whose
+ * threads and connections a fork does not copy; and that in words. */
+#define UCX_AFTER_FORK UCS_ERR_UNSUPPORTED
+#define UCX_AFTER_FORK_TEXT                                                \
+    "this process was made by fork() from one that had used UCX, which a "  \
+    "fork does not copy; fork before the first communicator, run a program " \
+    "of its own (exec), or do without: COLL_TRANSPORTS=self,shm"
+
+/* Begin and end to use the process's context.  Thread-safe. */
+ucs_status_t coll__ucx_context_get(ucp_context_h *context);
+void coll__ucx_context_put(void);
+
+/* ---- ucx_room.c ---- */
+
+/* File descriptors of a process; all ranks learn each other's. */
+struct ucx_room {
+    int32_t n_needed, n_free; /* in all; beyond those that are open, as far as
+                               * they are needed */
+    uint64_t limit;
+};
+
+/* Look what a communicator with that many new links needs. */
+void coll__ucx_room_get(int n_links, int is_meshed, int has_worker,
+                        struct ucx_room *room);
+
+/* COLL_OK, or COLL_ERR_SYSTEM (logged): that rank has not what it needs. */
+int coll__ucx_room_judge(const struct ucx_room *room, int rank);
+
+/* COLL_OK, or COLL_ERR_SYSTEM (logged): UCX would end this process, since its
+ * files are longer than they may be. */
+int coll__ucx_room_for_files(void);
+
+/* ---- ucx_worker.c ---- */
+
+/* Say whether the process has that worker already. */
+int coll__ucx_worker_exists(int index);
+
+/* Give the communicator the process's worker of that index, made if need be,
+ * and a number there.  A status, logged.  Thread-safe. */
+int coll__ucx_worker_get(struct ucx *ucx, int index);
+
+/* No communicator that is opened from now on gets this worker. */
+void coll__ucx_worker_retire(struct ucx_worker *worker);
+
+/* Say whether no other communicator uses it. */
+int coll__ucx_worker_is_last(struct ucx_worker *worker);
+
+/* The communicator has left its worker, which ends with the last one: in order
+ * when all ranks of that one are here, too.  Called without the lock. */
+void coll__ucx_worker_put(struct ucx_worker *worker, int is_orderly);
+
+/* Take the worker for this communicator, and let it go.  _try returns 0 when
+ * another has it. */
+void coll__ucx_enter(struct ucx *ucx);
+int coll__ucx_enter_try(struct ucx *ucx);
+void coll__ucx_exit(struct ucx *ucx);
+
+/* The communicator of that number, or NULL. */
+struct ucx *coll__ucx_find(const struct ucx_worker *worker, uint64_t number);
+
+/* Nobody finds the communicator any more.  Returns 1 when nothing of it is under
+ * way, and it is the caller's to free; else the worker does that. */
+int coll__ucx_forget(struct ucx *ucx);
+
+/* Free a communicator that has left its worker. */
+void coll__ucx_free(struct ucx *ucx);
+
+/* Has the communicator failed? */
+static inline int ucx_has_failed(const struct ucx *ucx)
+{
+    return ucx->failure &&
+           atomic_load_explicit(ucx->failure, memory_order_relaxed);
+}
+
+/* Let UCX work, and do what is due for the links. */
+void coll__ucx_work(struct ucx_worker *worker);
+
+/* ---- ucx_link.c ---- */
 
 /* Translate UCX's code, saying what failed; logged.  COLL_OK for UCS_OK. */
 int coll__ucx_status(ucs_status_t rc, const char *call);
+
+/* Return the link to the worker of that name, made if need be; NULL (logged): no
+ * memory. */
+struct ucx_link *coll__ucx_link(struct ucx_worker *worker,
+                                const struct ucx_id *id);
+
+/* The same, if there is one, else NULL. */
+struct ucx_link *coll__ucx_link_find(const struct ucx_worker *worker,
+                                     const struct ucx_id *id);
+
+/* Free the links that nobody uses and that cannot be used any more; all of them
+ * when the worker has ended. */
+void coll__ucx_links_free(struct ucx_worker *worker);
+
+/* Make the endpoint, unless there is one; a failure breaks the link. */
+void coll__ucx_connect(struct ucx_link *link);
+
+/* The link is of no use any more, nor is any peer beyond it. */
+void coll__ucx_break(struct ucx_link *link, int status, ucs_status_t rc);
+
+/* Begin to close the endpoint, if there is one. */
+void coll__ucx_hang_up(struct ucx_link *link, int is_forced);
+
+/* Say that to the worker, once; after the note that is under way. */
+void coll__ucx_say(struct ucx_link *link, enum ucx_kind kind);
+void coll__ucx_heard(struct ucx_worker *worker, const struct ucx_wire *wire);
+
+/* Do what is due for the listed links. */
+void coll__ucx_serve_links(struct ucx_worker *worker);
+
+/* Connect this rank to all others, in both directions; all of them call it.  A
+ * status, logged but where the communicator has failed; `timeout` in seconds. */
+int coll__ucx_meet(struct ucx *ucx, double timeout);
+
+/* Say farewell to all links, and wait until those that are not spoiled have said
+ * so, too, or that they stay, or have failed, or five seconds. */
+void coll__ucx_part(struct ucx_worker *worker);
+
+/* The requests of flushing that UCX has. */
+int coll__ucx_n_flushing(const struct ucx_worker *worker);
+
+/* Say whether the other worker ends, too: so it works until it has heard all. */
+static inline int ucx_is_parting(const struct ucx_link *link)
+{
+    return (link->heard & ucx_bit(UCX_BYE)) != 0;
+}
+
+/* Make progress until all endpoints are connected, those that end have what was
+ * sent to them, and nothing happens for `pause` seconds: 1, or the deadline: 0.
+ * Nobody else is waited for: a rank may be at anything, and not let UCX work. */
+int coll__ucx_quieten(struct ucx_worker *worker, double pause, double deadline);
+
+/* ---- ucx_peer.c ---- */
 
 void coll__ucx_queue_put(struct ucx_queue *queue, struct coll__xfer *xfer);
 void coll__ucx_queue_take(struct ucx_queue *queue);
@@ -153,35 +394,29 @@ void coll__ucx_spoil(const struct ucx_peer *peer, struct ucx_queue *queue);
 /* Return the state of that rank, made if need be; NULL (logged): no memory. */
 struct ucx_peer *coll__ucx_peer(struct ucx *ucx, int rank);
 
-/* Have coll__ucx_progress() look after this peer. */
+/* Have coll__ucx_serve() look after this peer. */
 void coll__ucx_list(struct ucx_peer *peer);
 
-/* The peer is lost, and its transfers with it.  May run inside a callback. */
+/* The peer is lost, and its transfers with it: now or, of another than the
+ * caller, when that one is. */
 void coll__ucx_lose(struct ucx_peer *peer, int status);
 
-/* Make the endpoint; a failure loses the peer. */
-void coll__ucx_connect(struct ucx_peer *peer);
+/* Connect the peer, unless it is, or lose it if that cannot be. */
+void coll__ucx_reach(struct ucx_peer *peer);
 
-/* Begin to close the endpoint, if there is one. */
-void coll__ucx_hang_up(struct ucx_peer *peer, int is_forced);
+/* Do what is due for the listed peers, the caller's. */
+void coll__ucx_serve(struct ucx *ucx);
 
-/* Let UCX work, and do what is due for the listed peers. */
-void coll__ucx_progress(struct ucx *ucx);
+/* A request of the communicator's begins, and is through. */
+void coll__ucx_begin(struct ucx *ucx);
+void coll__ucx_end(struct ucx *ucx);
 
-/* Connect all ranks, in both directions; all of them call it.  A status,
- * logged; `timeout` in seconds. */
-int coll__ucx_meet(struct ucx *ucx, double timeout);
+/* ---- ucx_price.c ---- */
 
-/* Wait until each peer that this rank is connected to has come to its close(),
- * too, or has failed, or five seconds. */
-void coll__ucx_leave(struct ucx *ucx);
-
-/* Make progress until all endpoints are connected, all that was sent has gone
- * out, and nothing happens for `pause` seconds: 1, or the deadline: 0. */
-int coll__ucx_quieten(struct ucx *ucx, double pause, double deadline);
-
-/* Make progress until UCX holds no request of ours: 1, or the deadline: 0. */
-int coll__ucx_settle(struct ucx *ucx, double deadline);
+/* Price a link to other hosts by the device of an endpoint to one; ep NULL: by
+ * the one that UCX is likely to take for a process of that NUMA node (-1: not
+ * known). */
+void coll__ucx_far(ucp_ep_h ep, int numa_node, struct coll__link *link);
 
 /* ---- ucx_send.c ---- */
 
@@ -194,18 +429,25 @@ void coll__ucx_acked(struct ucx_peer *peer, uint64_t taken);
 /* Send an acknowledgement if one is due. */
 void coll__ucx_ack(struct ucx_peer *peer);
 
-/* Say hello or farewell, once; waits for its turn after another note. */
-void coll__ucx_say(struct ucx_peer *peer, enum ucx_kind kind);
+/* Look at what UCX has sent while another was the caller. */
+void coll__ucx_take_sent(struct ucx *ucx);
 
 /* ---- ucx_recv.c ---- */
 
-/* UCX's callback for each active message; arg is the struct ucx. */
+/* UCX's callback for each active message; arg is the struct ucx_worker. */
 ucs_status_t coll__ucx_arrived(void *arg, const void *header, size_t header_len,
                                void *data, size_t len,
                                const ucp_am_recv_param_t *param);
 
 /* Match what has arrived with the receives, in order. */
 void coll__ucx_pull(struct ucx_peer *peer);
+
+/* Look at what UCX has fetched while another was the caller. */
+void coll__ucx_take_fetched(struct ucx *ucx);
+
+/* Let go of what has arrived from the peer and is not on its way to a buffer: so
+ * its sender has its own buffers back. */
+void coll__ucx_let_go(struct ucx_peer *peer);
 
 /* Forget all that arrived from the peer. */
 void coll__ucx_drop(struct ucx_peer *peer);

@@ -70,7 +70,7 @@ static void taken(struct ucx_in *in)
 static void release(struct ucx_in *in)
 {
     if (in->hold == HOLD_UCX || in->hold == HOLD_RNDV)
-        ucp_am_data_release(in->peer->ucx->worker, in->data);
+        ucp_am_data_release(in->peer->ucx->worker->worker, in->data);
     in->data = NULL;
 }
 
@@ -87,12 +87,19 @@ static void step(struct ucx_peer *peer, struct coll__xfer *xfer, size_t n)
 static void fetched(struct ucx_in *in, ucs_status_t rc)
 {
     struct ucx_peer *peer = in->peer;
+    struct ucx *ucx = peer->ucx;
     struct coll__xfer *xfer = in->xfer;
 
+    if (xfer && ucx->worker->caller != ucx) {
+        in->rc = rc;
+        in->next = ucx->fetched;
+        ucx->fetched = in;
+        return;
+    }
     if (in->bounce && xfer && rc == UCS_OK)
         store(xfer, in->wire.offset, in->bounce, in->n);
     if (in->bounce)
-        bounce_put(peer->ucx, in->bounce);
+        bounce_put(ucx, in->bounce);
     in->bounce = NULL;
     in->xfer = NULL;
     if (rc != UCS_OK && !peer->status && xfer)
@@ -102,13 +109,26 @@ static void fetched(struct ucx_in *in, ucs_status_t rc)
         coll__ucx_take_back(peer, xfer, rc == UCS_OK);
 }
 
+void coll__ucx_take_fetched(struct ucx *ucx)
+{
+    struct ucx_in *in = ucx->fetched;
+
+    ucx->fetched = NULL;
+    while (in) {
+        struct ucx_in *next = in->next;
+
+        fetched(in, in->rc);
+        in = next;
+    }
+}
+
 static void on_fetched(void *request, ucs_status_t rc, size_t len, void *arg)
 {
     struct ucx_in *in = arg;
 
     (void)len;
     ucp_request_free(request);
-    in->peer->ucx->n_under_way--;
+    coll__ucx_end(in->peer->ucx);
     fetched(in, rc);
 }
 
@@ -142,10 +162,10 @@ static int fetch(struct ucx_in *in, struct coll__xfer *xfer)
     in->xfer = xfer;
     in->hold = HOLD_MOVING;
     step(peer, xfer, in->n);
-    request =
-        ucp_am_recv_data_nbx(peer->ucx->worker, in->data, to, in->n, &param);
+    request = ucp_am_recv_data_nbx(peer->ucx->worker->worker, in->data, to,
+                                   in->n, &param);
     if (UCS_PTR_IS_PTR(request))
-        peer->ucx->n_under_way++;
+        coll__ucx_begin(peer->ucx);
     else
         fetched(in, UCS_PTR_STATUS(request));
     return 1;
@@ -201,16 +221,20 @@ void coll__ucx_pull(struct ucx_peer *peer)
             break;
 }
 
-void coll__ucx_drop(struct ucx_peer *peer)
+void coll__ucx_let_go(struct ucx_peer *peer)
 {
     for (unsigned i = 0; i < UCX_WINDOW; i++) {
-        struct ucx_in *in = &peer->in[i];
-
-        release(in);
-        if (in->hold != HOLD_MOVING)
-            in->hold = HOLD_NONE;
-        in->xfer = NULL;
+        release(&peer->in[i]);
+        if (peer->in[i].hold != HOLD_MOVING)
+            peer->in[i].hold = HOLD_NONE;
     }
+}
+
+void coll__ucx_drop(struct ucx_peer *peer)
+{
+    coll__ucx_let_go(peer);
+    for (unsigned i = 0; i < UCX_WINDOW; i++)
+        peer->in[i].xfer = NULL;
 }
 
 /* ---- arrival ------------------------------------------------------------ */
@@ -218,8 +242,8 @@ void coll__ucx_drop(struct ucx_peer *peer)
 /* Say whether a rank of this communicator could have sent this. */
 static int is_sane(const struct ucx *ucx, const struct ucx_wire *wire, size_t n)
 {
-    if (wire->kind < UCX_DATA || wire->kind > UCX_BYE || wire->src < 0 ||
-        wire->src >= ucx->base.size || wire->src == ucx->base.rank)
+    if (wire->src < 0 || wire->src >= ucx->base.size ||
+        wire->src == ucx->base.rank)
         return 0;
     if (wire->kind != UCX_DATA)
         return n == 0;
@@ -308,34 +332,49 @@ static ucs_status_t arrive(struct ucx_peer *peer, const struct ucx_wire *wire,
     in->n = n;
     if (peer->recvs.first || wire->offset)
         coll__ucx_list(peer); /* to fetch it, or to match what follows it */
-    if (peer->recvs.first && wire->seq == peer->matched &&
-        !(attr & UCP_AM_RECV_ATTR_FLAG_RNDV)) {
+    if (peer->ucx->worker->caller == peer->ucx && peer->recvs.first &&
+        wire->seq == peer->matched && !(attr & UCP_AM_RECV_ATTR_FLAG_RNDV)) {
         store_at_once(peer, in, data);
         return UCS_OK;
     }
     return hold(in, data, attr);
 }
 
+/* For a communicator: what has ended wants nothing any more. */
+static ucs_status_t arrive_at(struct ucx *ucx, const struct ucx_wire *wire,
+                              void *data, size_t n, uint64_t attr)
+{
+    struct ucx_peer *peer;
+
+    if (!is_sane(ucx, wire, n))
+        return drop_stray(wire, n);
+    peer = coll__ucx_peer(ucx, wire->src);
+    if (!peer || peer->status)
+        return UCS_OK;
+    if (!is_due(peer, wire))
+        return drop_stray(wire, n);
+    coll__ucx_acked(peer, wire->taken);
+    if (wire->kind != UCX_DATA || ucx->is_closing || ucx_has_failed(ucx))
+        return UCS_OK;
+    return arrive(peer, wire, data, n, attr);
+}
+
 ucs_status_t coll__ucx_arrived(void *arg, const void *header, size_t header_len,
                                void *data, size_t len,
                                const ucp_am_recv_param_t *param)
 {
-    struct ucx *ucx = arg;
+    struct ucx_worker *worker = arg;
     struct ucx_wire wire = {0};
-    struct ucx_peer *peer;
+    struct ucx *ucx;
 
     if (header_len == sizeof(wire))
         memcpy(&wire, header, sizeof(wire));
-    if (!is_sane(ucx, &wire, len))
+    if (wire.kind < UCX_DATA || wire.kind > UCX_BYE)
         return drop_stray(&wire, len);
-    peer = coll__ucx_peer(ucx, wire.src);
-    if (!peer || peer->status)
+    if (wire.kind > UCX_ACK) {
+        coll__ucx_heard(worker, &wire);
         return UCS_OK;
-    if (!is_due(peer, &wire))
-        return drop_stray(&wire, len);
-    coll__ucx_acked(peer, wire.taken);
-    peer->heard |= ucx_bit(wire.kind);
-    if (wire.kind != UCX_DATA || ucx->is_closing)
-        return UCS_OK;
-    return arrive(peer, &wire, data, len, param->recv_attr);
+    }
+    ucx = coll__ucx_find(worker, wire.to);
+    return ucx ? arrive_at(ucx, &wire, data, len, param->recv_attr) : UCS_OK;
 }

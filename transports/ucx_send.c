@@ -8,12 +8,19 @@
 static void segment_sent(struct ucx_out *out, ucs_status_t rc)
 {
     struct coll__xfer *xfer = out->xfer;
+    struct ucx *ucx = out->peer->ucx;
 
+    if (xfer && ucx->worker->caller != ucx) {
+        out->rc = rc;
+        out->next = ucx->sent;
+        ucx->sent = out;
+        return;
+    }
     out->is_busy = 0;
     if (!xfer)
         return;
     out->xfer = NULL;
-    out->peer->ucx->moved++;
+    ucx->moved++;
     if (rc != UCS_OK && !out->peer->status)
         coll__ucx_lose(out->peer, coll__ucx_status(rc, "ucp_am_send_nbx"));
     coll__ucx_take_back(out->peer, xfer, rc == UCS_OK);
@@ -21,12 +28,25 @@ static void segment_sent(struct ucx_out *out, ucs_status_t rc)
         coll__ucx_list(out->peer); /* it may have waited for this slot */
 }
 
+void coll__ucx_take_sent(struct ucx *ucx)
+{
+    struct ucx_out *out = ucx->sent;
+
+    ucx->sent = NULL;
+    while (out) {
+        struct ucx_out *next = out->next;
+
+        segment_sent(out, out->rc);
+        out = next;
+    }
+}
+
 static void on_sent(void *request, ucs_status_t rc, void *arg)
 {
     struct ucx_out *out = arg;
 
     ucp_request_free(request);
-    out->peer->ucx->n_under_way--;
+    coll__ucx_end(out->peer->ucx);
     segment_sent(out, rc);
 }
 
@@ -38,6 +58,7 @@ static const void *cut_segment(struct ucx_peer *peer, struct ucx_out *out,
 
     out->wire = (struct ucx_wire){.kind = UCX_DATA,
                                   .src = peer->ucx->base.rank,
+                                  .to = peer->to,
                                   .seq = peer->sent++,
                                   .taken = peer->taken,
                                   .offset = xfer->done,
@@ -69,10 +90,10 @@ static void send_segment(struct ucx_peer *peer, struct coll__xfer *xfer)
     coll__ucx_hand_over(xfer);
     if (xfer->done == xfer->len)
         coll__ucx_queue_take(&peer->sends);
-    request = ucp_am_send_nbx(peer->ep, 0, &out->wire, sizeof(out->wire), from,
-                              out->n, &param);
+    request = ucp_am_send_nbx(peer->link->ep, 0, &out->wire, sizeof(out->wire),
+                              from, out->n, &param);
     if (UCS_PTR_IS_PTR(request))
-        peer->ucx->n_under_way++;
+        coll__ucx_begin(peer->ucx);
     else
         segment_sent(out, UCS_PTR_STATUS(request));
 }
@@ -84,9 +105,14 @@ static int has_credit(const struct ucx_peer *peer)
            !peer->out[peer->sent % UCX_WINDOW].is_busy;
 }
 
+static int is_open(const struct ucx_peer *peer)
+{
+    return peer->link && peer->link->ep && !peer->status;
+}
+
 void coll__ucx_push(struct ucx_peer *peer)
 {
-    while (peer->ep && !peer->status && peer->sends.first && has_credit(peer))
+    while (is_open(peer) && peer->sends.first && has_credit(peer))
         send_segment(peer, peer->sends.first);
 }
 
@@ -100,21 +126,21 @@ void coll__ucx_acked(struct ucx_peer *peer, uint64_t taken)
         coll__ucx_list(peer);
 }
 
-/* ---- notes: messages without data --------------------------------------- */
+/* ---- acknowledgements --------------------------------------- */
 
 static void on_noted(void *request, ucs_status_t rc, void *arg)
 {
     struct ucx_peer *peer = arg;
 
     ucp_request_free(request);
-    peer->ucx->n_under_way--;
+    coll__ucx_end(peer->ucx);
     peer->is_noting = 0;
     if (rc != UCS_OK && !peer->status && !peer->ucx->is_closing)
         coll__ucx_lose(peer, coll__ucx_status(rc, "ucp_am_send_nbx"));
     coll__ucx_list(peer); /* the next note may be due */
 }
 
-static void send_note(struct ucx_peer *peer, enum ucx_kind kind)
+static void send_note(struct ucx_peer *peer)
 {
     ucp_request_param_t param = {
         .op_attr_mask =
@@ -124,15 +150,17 @@ static void send_note(struct ucx_peer *peer, enum ucx_kind kind)
     };
     ucs_status_ptr_t request;
 
-    peer->note = (struct ucx_wire){
-        .kind = kind, .src = peer->ucx->base.rank, .taken = peer->taken};
+    peer->note = (struct ucx_wire){.kind = UCX_ACK,
+                                   .src = peer->ucx->base.rank,
+                                   .to = peer->to,
+                                   .taken = peer->taken};
     peer->told = peer->taken;
     peer->untold = 0;
     peer->is_noting = 1;
-    request = ucp_am_send_nbx(peer->ep, 0, &peer->note, sizeof(peer->note),
-                              NULL, 0, &param);
+    request = ucp_am_send_nbx(peer->link->ep, 0, &peer->note,
+                              sizeof(peer->note), NULL, 0, &param);
     if (UCS_PTR_IS_PTR(request)) {
-        peer->ucx->n_under_way++;
+        coll__ucx_begin(peer->ucx);
         return;
     }
     peer->is_noting = 0;
@@ -143,16 +171,8 @@ static void send_note(struct ucx_peer *peer, enum ucx_kind kind)
 
 void coll__ucx_ack(struct ucx_peer *peer)
 {
-    if (peer->ep && !peer->status && !peer->is_noting &&
+    if (is_open(peer) && !peer->is_noting &&
         (peer->taken - peer->told >= UCX_WINDOW / 2 ||
          peer->untold >= UCX_CREDIT / 2))
-        send_note(peer, UCX_ACK);
-}
-
-void coll__ucx_say(struct ucx_peer *peer, enum ucx_kind kind)
-{
-    if (peer->is_noting || peer->said & ucx_bit(kind))
-        return;
-    peer->said |= ucx_bit(kind);
-    send_note(peer, kind);
+        send_note(peer);
 }

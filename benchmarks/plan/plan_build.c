@@ -9,7 +9,6 @@
  * what it gathers.
  */
 #include "lib/algo/algo.h"
-#include "lib/plan/select.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
 

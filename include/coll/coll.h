@@ -6,6 +6,18 @@
  * negative enum coll_status; coll_last_error() then holds one sentence with
  * the cause and the remedy.  Sizes are bytes, counts are elements, times are
  * seconds.  Only names beginning coll_ or COLL_ belong to this API.
+ *
+ * Fork: communicators and requests stay with the process that made them.  A
+ * child made by fork(), at any time, also while other threads are in
+ * operations, may free its copies: coll_comm_destroy(),
+ * coll_request_destroy() and coll_mem_free() then do that and no more, and the
+ * parent and its peers do not notice.  coll_comm_rank() and its like still
+ * answer; everything else is COLL_ERR_INVALID.  A child may make communicators
+ * of its own: by coll_comm_create(), coll_comm_create_oob(), and by
+ * coll_comm_create_env() if its parent had not (a launcher's variables describe
+ * one process); without ucx if its parent had used that.  A child that was
+ * forked within a function that the library calls (a coll_user_fn, an
+ * allgather, a log handler) must end there.
  */
 #ifndef COLL_COLL_H
 #define COLL_COLL_H
@@ -164,8 +176,14 @@ enum coll_log_level {
  * Shapes:    the handler gets one line, without prefix and newline, and the
  *            part of the library that speaks ("topo", "ucx").
  * Ownership: the text is the library's, valid during the call only.
- * Threads:   any; the handler must take calls from several threads at once,
- *            and one may still be under way when this returns.
+ * Threads:   any.  The handler is called by threads that call the library, at
+ *            the end of a call (of a group: at its end) or while one waits for
+ *            an operation: it must take several at once, one may still be under
+ *            way when this returns, and it may call the library itself (what it
+ *            makes the library say comes later).  What the library's own thread
+ *            says comes with the next call, and after the last one to stderr.
+ * Errors:    nothing waits for who reads stderr, or for a handler: 128 lines
+ *            that nobody takes are kept, and later ones counted.
  * Cost:      nothing while the level asked for by COLL_LOG is quieter.
  */
 void coll_set_log_handler(void (*handler)(enum coll_log_level level,
@@ -231,9 +249,16 @@ int coll_topo_export(enum coll_topo_format format, char **text);
 /* Options; zero everywhere means default.  Set size = sizeof(config). */
 struct coll_config {
     size_t size;
-    double timeout; /* deadline of each wait, s; 0 = COLL_TIMEOUT (300) */
+    double timeout; /* deadline of each wait, s from its start on, though data
+                     * may move meanwhile; 0 = COLL_TIMEOUT (300) */
     int reproducible; /* 1: combine in the same order whatever the size, the
                        * algorithm and the placement; 0 = COLL_REPRODUCIBLE */
+    int deferred; /* 1: coll_comm_destroy() does not wait for other ranks while
+                   * this process has other communicators; dup and split keep
+                   * it */
+    int progress_thread; /* 1: a thread of the process moves started operations
+                          * while their caller does something else; dup and
+                          * split keep it; 0 = COLL_PROGRESS */
 };
 
 #define COLL_UNIQUE_ID_BYTES 128
@@ -307,9 +332,11 @@ int coll_comm_create_oob(struct coll_comm **comm, const struct coll_oob *oob,
  * Errors:    as coll_comm_create(), and those of comm; *split is untouched.
  *            COLL_ERR_INVALID, on every rank, when one passes a wrong color or
  *            NULL or has an operation running.  A color whose communicator
- *            cannot be made leaves the others, and comm.
+ *            cannot be made leaves the others, and comm.  COLL_ERR_PEER, at
+ *            once, when a rank of comm dies meanwhile, by its number in comm.
  * Threads:   as the operations of comm.
- * Cost:      two exchanges over comm's control tree and a rendezvous.
+ * Cost:      two exchanges over comm's control tree, then what
+ *            coll_comm_create() does once the ranks have met.
  */
 #define COLL_NO_COLOR (-1)
 int coll_comm_split(struct coll_comm *comm, int color, int key,
@@ -354,15 +381,22 @@ int coll_comm_async_error(struct coll_comm *comm);
 
 /* Leave the group and free everything that the communicator holds.
  *
- * Result:    returns once every rank came here (or the group has failed, or
- *            the deadline passed), so that no message is cut off.
+ * Result:    with the last communicator of the process: returns once every rank
+ *            came here and to the end of those that were destroyed before (or
+ *            the group has failed, or the deadline passed), so that no message
+ *            is cut off.  With another one: waits a moment (10 ms; not at all
+ *            with config.deferred) for the ranks that have not come; what is
+ *            left is done by later calls of this function, or when the program
+ *            exits, so ranks may destroy theirs in different orders.
+ *            In a child made by fork(): returns at once.
  * Ownership: comm is gone, whatever the result; so are its requests' uses.
  *            NULL is allowed and does nothing.
  * Errors:    COLL_ERR_INVALID when a request still runs or was not destroyed
  *            (it is now) or a group that has operations of it is not ended,
  *            COLL_ERR_PEER, COLL_ERR_TIMEOUT,
  *            COLL_ERR_MISMATCH (the ranks called different operations); comm
- *            is freed all the same.
+ *            is freed all the same.  Also when that was found meanwhile of a
+ *            communicator that was destroyed before.
  * Threads:   one caller, with no operation running.
  */
 int coll_comm_destroy(struct coll_comm *comm);
@@ -373,8 +407,9 @@ int coll_comm_destroy(struct coll_comm *comm);
  *
  * Shapes:    out is left or right; the other one does not overlap it.  A call
  *            has any part of the operation's elements, in any order of parts.
- * Threads:   called by the thread that makes progress, within a call of
- *            libcoll; it must call nothing of libcoll itself.
+ * Threads:   called by any thread of the process that is within a call of
+ *            libcoll, for one communicator by one at a time; it must call
+ *            nothing of libcoll itself.
  */
 typedef void coll_user_fn(const void *left, const void *right, void *out,
                           size_t count, enum coll_type type, void *arg);
@@ -640,6 +675,10 @@ struct coll_args {
     /* Use this algorithm instead of choosing one, as COLL_ALGO does; equal on
      * every rank.  NULL chooses.  Copied. */
     const char *algo;
+    /* 1: once it is started, a thread of the process moves it on while the
+     * caller does something else, unless COLL_PROGRESS=off.  Each rank may say
+     * what it likes. */
+    int background;
 };
 
 /* Prepare an operation, to be started any number of times.
@@ -661,7 +700,11 @@ int coll_request_create(const struct coll_args *args, struct coll_comm *comm,
  * begins when all that was started before it has ended.
  *
  * Result:    COLL_OK at once; progress is made inside test, wait and every
- *            other operation of the same communicator.
+ *            other call that waits for ranks, of whatever communicator: so ranks
+ *            may wait for those of several communicators in different orders.
+ *            With a progress thread (COLL_PROGRESS, coll_config.progress_thread,
+ *            coll_args.background) it is made at all times; functions of
+ *            coll_op_create_user() are then called by that thread, too.
  * Errors:    COLL_ERR_INVALID when it already runs; the communicator's error.
  */
 int coll_start(struct coll_request *request);
@@ -669,15 +712,20 @@ int coll_start(struct coll_request *request);
 /* Make progress and say whether the operation is done.
  *
  * Result:    COLL_OK when done (or never started), COLL_IN_PROGRESS, or an
- *            error as from the blocking call.  Does not block, but for half a
- *            second once, to learn why the communicator has failed.
+ *            error as from the blocking call.  Does not block.  COLL_ERR_TIMEOUT
+ *            when nothing has moved for the communicator's timeout.
  */
 int coll_test(struct coll_request *request);
 
 /* Wait until the operation is done.
  *
- * Shapes:    timeout in seconds; 0 means the communicator's.
- * Errors:    COLL_ERR_TIMEOUT fails the communicator; otherwise as coll_test().
+ * Shapes:    timeout in seconds, from this call on, though data may move
+ *            meanwhile; 0 means the communicator's.
+ * Errors:    COLL_ERR_TIMEOUT fails the communicator, a moment after the deadline:
+ *            who has not come is asked for; otherwise as coll_test().
+ * Cost:      where nothing moves for a second the ranks are asked whether they
+ *            agree, twice as long later again: O(log p) messages a rank and O(p)
+ *            in all, however many wait; data goes on moving.
  */
 int coll_wait(struct coll_request *request, double timeout);
 

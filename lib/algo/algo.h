@@ -19,6 +19,7 @@
 #define COLL_LIB_ALGO_ALGO_H
 
 #include "lib/plan/plan.h"
+#include "lib/price/view.h"
 
 /* The bit of a collective in coll__algo.serves. */
 #define COLL_FOR(name) (1u << COLL_##name)
@@ -45,6 +46,23 @@ struct coll__algo {
 
 /* All algorithms, NULL at the end. */
 extern const struct coll__algo *const coll__algos[];
+
+/* ---- from a builder to a plan ----------------------------------------------- */
+
+/* Say why an algorithm cannot serve a problem, in words that follow its name;
+ * NULL when it can.  The same on every rank. */
+const char *coll__algo_refuses(const struct coll__algo *algo,
+                               const struct coll__problem *pb);
+
+/* Build, forward, fuse, split and link one rank's plan.
+ *
+ * Ownership: *plan is the caller's, to end by coll__plan_fini(); empty on
+ *            failure.
+ * Errors:    COLL_ERR_NOMEM, logged.
+ */
+int coll__plan_build(const struct coll__algo *algo,
+                     const struct coll__problem *pb, size_t chunk,
+                     struct coll__plan *plan);
 
 /* ---- spans -------------------------------------------------------------- */
 

@@ -65,10 +65,8 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
 static double cost(const struct coll__problem *pb)
 {
-    double n = (double)coll__problem_bytes(pb);
-
-    return coll__double_tree_cost(pb->view, pb->nranks, n, 2,
-                                  (struct coll__tree_load){4, 7, 2});
+    return coll__double_tree_cost(pb, pb->nranks, 2,
+                                  (struct coll__tree_load){4, 2});
 }
 
 const struct coll__algo coll__algo_allreduce_double_tree = {

@@ -33,7 +33,7 @@ static double cost(const struct coll__problem *pb)
 {
     double n = (double)coll__problem_bytes(pb);
 
-    return coll__combine_cost(pb->view, n,
+    return coll__combine_cost(pb->view, ORDER_CANONICAL, n,
                               coll__cost_all_same(pb->view, n), 0);
 }
 

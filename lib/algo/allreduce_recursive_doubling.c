@@ -63,21 +63,31 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
+/* A message and its reduction, piece by piece. */
+static double absorbed(const struct coll__view *view, double come, double n)
+{
+    return coll__cost_absorb(coll__pieces(view, n), come,
+                             coll__cost_work(view, n));
+}
+
 static double cost(const struct coll__problem *pb)
 {
     const struct coll__view *view = pb->view;
     double n = (double)coll__problem_bytes(pb);
     int m = power2_below(pb->nranks), is_odd = (pb->nranks - m) % 2;
     double pair = coll__cost_exchange(view, 1, n);
-    double work = coll__cost_work(view, n), time = 2 * pair + work;
-    struct coll__doubling doubling = {.fold = pair + work,
+    double work = coll__cost_work(view, n);
+    double time = pair + absorbed(view, pair, n);
+    struct coll__doubling doubling = {.fold = absorbed(view, pair, n),
                                       .unfold = pair,
                                       .work = work,
                                       .held = view->levels[0].overhead};
 
     for (int d = 1, k = 0; d < m; d *= 2, k++) {
-        doubling.round[k] = coll__halves_exchange(pb, d, n);
-        time += doubling.round[k] + work;
+        double round = absorbed(view, coll__halves_exchange(pb, d, n), n);
+
+        doubling.round[k] = round - work; /* what is not hidden by it */
+        time += round;
     }
     if (n <= COLL__EAGER || m == pb->nranks)
         return coll__doubling_cost(pb->nranks, &doubling);

@@ -16,6 +16,7 @@
  * 19(13), 2007.
  */
 #include "lib/algo/combine.h"
+#include "lib/util/util.h"
 
 /* Of the second shot's time, when it follows the first one piece by piece, with
  * many pieces under way: what it sends is still in the cache. */
@@ -42,14 +43,25 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
+/* Of the pieces of a block, the third is sent when the first one's sum is: what
+ * goes to one rank goes in order, and both shots go there. */
+static double pieces_in_turn(const struct coll__problem *pb, double block)
+{
+    double k = coll__pieces(pb->view, block);
+
+    return k > 1 ? k / 2 * coll__combine_latency(pb->view, pb->order, block)
+                 : 0;
+}
+
 static double cost(const struct coll__problem *pb)
 {
     double block = (double)coll__problem_bytes(pb) / pb->nranks;
     double all = coll__cost_all(pb->view, block);
+    double both = coll__combine_cost(pb->view, pb->order, block, all, 0) +
+                  (coll__pieces(pb->view, block) > MANY ? NEAR : 1) *
+                      coll__cost_all_same(pb->view, block);
 
-    return coll__combine_cost(pb->view, block, all, 0) +
-           (coll__pieces(pb->view, block) > MANY ? NEAR : 1) *
-               coll__cost_all_same(pb->view, block);
+    return max_double(both, pieces_in_turn(pb, block) + all / 2);
 }
 
 const struct coll__algo coll__algo_allreduce_two_shot = {

@@ -52,8 +52,6 @@ static struct coll__span taken(const struct coll__problem *pb, int k, int j,
     return coll__parts(pb, BUF_TMP, from, n);
 }
 
-static int min_int(int a, int b) { return a < b ? a : b; }
-
 /* Put together the blocks [j, j + 2^k) that leave in round k. */
 static void pack(const struct coll__problem *pb, struct coll__plan *plan, int k,
                  int j)

@@ -3,6 +3,7 @@
  *
  * The pass `split` cuts the vector into k chunks, so all links are busy at
  * once: T = (p - 2 + k) (alpha + n/k beta), near n beta for large n whatever p.
+ * The chain is the ring, cut before the root.
  *
  *   p = 4, root 2, chunks x y z    2 -> 3 -> 0 -> 1
  *     time 0: 2-x->3      time 1: 2-y->3-x->0      time 2: 2-z->3-y->0-x->1
@@ -14,15 +15,17 @@
 
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
-    int p = pb->nranks, v = (pb->rank - pb->root + p) % p;
+    const struct coll__view *view = pb->view;
+    int p = pb->nranks, place = coll__ring_place(view, pb->rank);
+    int v = (place - coll__ring_place(view, pb->root) + p) % p;
     struct coll__span out = coll__whole(pb, BUF_OUT), from = out;
 
     if (v)
-        plan_recv(plan, (pb->rank - 1 + p) % p, out);
+        plan_recv(plan, coll__ring_at(view, p, place - 1), out);
     else if (!pb->in_place)
         from = coll__whole(pb, BUF_IN);
     if (v + 1 < p)
-        plan_send(plan, (pb->rank + 1) % p, from);
+        plan_send(plan, coll__ring_at(view, p, place + 1), from);
     if (from.buf == BUF_IN)
         plan_copy(plan, out, from);
     return plan_status(plan);

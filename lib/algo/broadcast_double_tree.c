@@ -18,6 +18,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
     struct coll__span out = coll__whole(pb, BUF_OUT), from = out;
 
+    plan_next_phase(plan); /* piece by piece: both trees side by side */
     if (pb->rank == pb->root)
         from = coll__own_in(pb);
     for (int t = 0; t < 2; t++) {
@@ -35,10 +36,8 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
 static double cost(const struct coll__problem *pb)
 {
-    double n = (double)coll__problem_bytes(pb);
-
-    return coll__double_tree_cost(pb->view, pb->nranks - 1, n, 1,
-                                  (struct coll__tree_load){2, 5, 0});
+    return coll__double_tree_cost(pb, pb->nranks - 1, 1,
+                                  (struct coll__tree_load){2, 0});
 }
 
 const struct coll__algo coll__algo_broadcast_double_tree = {

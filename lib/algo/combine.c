@@ -7,6 +7,7 @@
  * one has this rank's own operand in it; so the result ends where that was.
  */
 #include "lib/algo/combine.h"
+#include "lib/util/util.h"
 
 struct coll__span coll__operand(const struct coll__operands *all, int q)
 {
@@ -46,24 +47,27 @@ static struct coll__span subtree(struct coll__plan *plan,
     return join(plan, all, left, right);
 }
 
+/* Are they added one after the other, as they come? */
+static int is_chain(int p, double n, enum coll__order order)
+{
+    return order == ORDER_FREE && p <= COLL__CHAIN_RANKS && n >= COLL__CHAIN;
+}
+
 void coll__plan_combine(struct coll__plan *plan,
                         const struct coll__operands *all,
                         enum coll__order order)
 {
     struct coll__fold fold = coll__fold_of(all->nranks, all->rank);
-    int p = all->nranks;
-
-    int is_chain = order == ORDER_FREE && p <= COLL__CHAIN_RANKS &&
-                   all->own.len >= COLL__CHAIN;
+    int p = all->nranks, chain = is_chain(p, (double)all->own.len, order);
 
     for (int d = 1; d < p; d++) {
         int q = (all->rank - d + p) % p;
 
         plan_recv(plan, q, coll__operand(all, q));
-        if (is_chain)
+        if (chain)
             plan_reduce(plan, all->own, coll__operand(all, q));
     }
-    if (!is_chain)
+    if (!chain)
         subtree(plan, all, &fold, 0, fold.m);
 }
 
@@ -83,8 +87,22 @@ static double combine_delay(int p, double n, int is_together)
     return waits + (p - power2_below(p)) % 2;
 }
 
-double coll__combine_cost(const struct coll__view *view, double n, double come,
-                          int is_together)
+/* In a chain a piece is sent when the one before it has been added. */
+double coll__combine_latency(const struct coll__view *view,
+                             enum coll__order order, double n)
+{
+    double piece = n / coll__pieces(view, n);
+    int p = view->nranks;
+
+    if (p < 2 || view->levels[view->n_levels - 1].once > 0 ||
+        !is_chain(p, n, order))
+        return 0;
+    return (p - 1) * (coll__cost_message(view, p - 1, piece) +
+                      coll__cost_work(view, piece));
+}
+
+double coll__combine_cost(const struct coll__view *view, enum coll__order order,
+                          double n, double come, int is_together)
 {
     double alpha = view->levels[view->n_levels - 1].alpha;
     double work = coll__cost_work(view, n), k = coll__pieces(view, n);
@@ -100,5 +118,6 @@ double coll__combine_cost(const struct coll__view *view, double n, double come,
     last = come - alpha + log2_up(p) * work / k;
     if (p > 2 && n > COLL__EAGER)
         busy += alpha;
-    return alpha + (busy > last ? busy : last);
+    return max_double(alpha + (busy > last ? busy : last),
+                      coll__combine_latency(view, order, n));
 }

@@ -35,13 +35,6 @@ static inline void plan_absorb(struct coll__plan *plan, int peer, int is_left,
         plan_reduce(plan, sum, is_own ? tmp : own);
 }
 
-/* Predicted time of bytes that come within `come` s and are reduced, `work` s
- * in all: piece by piece, so that all but one reduction or message overlap. */
-static inline double coll__cost_absorb(double pieces, double come, double work)
-{
-    return come > work ? come + work / pieces : work + come / pieces;
-}
-
 /* Equally long operands of all ranks on one of them. */
 struct coll__operands {
     int nranks, rank;
@@ -61,9 +54,13 @@ void coll__plan_combine(struct coll__plan *plan,
                         const struct coll__operands *all,
                         enum coll__order order);
 
-/* Predicted time of operands of n bytes that all come within `come` s and are
- * combined; is_together: they share the way, else they come one by one. */
-double coll__combine_cost(const struct coll__view *view, double n, double come,
-                          int is_together);
+/* Predicted time of all ranks' operands of n bytes that come within `come` s and
+ * are combined; is_together: they share the way, else they come one by one. */
+double coll__combine_cost(const struct coll__view *view, enum coll__order order,
+                          double n, double come, int is_together);
+
+/* Of that, the time of one piece when nothing else is under way. */
+double coll__combine_latency(const struct coll__view *view,
+                             enum coll__order order, double n);
 
 #endif

@@ -84,22 +84,193 @@ struct coll__rooted coll__double_tree_rooted(const struct coll__problem *pb,
     return at;
 }
 
-/* From one piece of both halves, n bytes each, to the next. */
-static double next_pieces(const struct coll__view *view, double n,
-                          const struct coll__tree_load *load)
+/* ---- what crosses the border of a group ---------------------------------- */
+
+/* Nodes of a group, by their numbers in one tree: a run of neighbours. */
+struct run {
+    int first, last; /* 1 .. n */
+};
+
+/* Edges across its border, towards the tops. */
+struct crossing {
+    int leave, enter;
+};
+
+static int is_within(struct run run, int i)
 {
-    double time = coll__cost_work(view, load->n_reduced * n);
+    return run.first <= i && i <= run.last;
+}
 
-    for (int l = 0; l < view->n_levels; l++) {
+/* Edges of the path from i to the top that cross the low border of the run, or
+ * the high one: from the side that i is on. */
+static int count_path(struct run run, int i, int n, int is_low)
+{
+    int is_in = is_within(run, i), count = 0;
+
+    for (int up = above(i, n); up; i = up, up = above(up, n))
+        if (is_in && is_within(run, i))
+            count += is_low ? up < run.first : up > run.last;
+        else if (!is_in && is_within(run, up))
+            count += is_low ? i < run.first : i > run.last;
+    return count;
+}
+
+/* An edge that crosses a border of the run has its lower end on the path from
+ * the node on that side of the border: subtrees are runs, too. */
+static void count_edges(struct run run, int n, struct crossing *c)
+{
+    c->leave += count_path(run, run.first, n, 1);
+    c->leave += count_path(run, run.last, n, 0);
+    if (run.first > 1)
+        c->enter += count_path(run, run.first - 1, n, 1);
+    if (run.last < n)
+        c->enter += count_path(run, run.last + 1, n, 0);
+}
+
+/* The ring's place of node 0. */
+static int place_of_first(const struct coll__problem *pb, int nodes)
+{
+    return nodes < pb->nranks ? coll__ring_place(pb->view, pb->root) + 1 : 0;
+}
+
+static int group_of(const struct coll__problem *pb, int nodes, int l, int node)
+{
+    int place = place_of_first(pb, nodes) + node;
+
+    return pb->view->levels[l]
+        .group[coll__ring_at(pb->view, pb->nranks, place)];
+}
+
+/* The edges of both trees across the border of a node's group on the level l,
+ * the root's included. */
+static struct crossing count_crossing(const struct coll__problem *pb, int nodes,
+                                      int l, int node)
+{
+    int group = group_of(pb, nodes, l, node), from = node, to = node;
+    int has_root = nodes < pb->nranks, top = power2_below(nodes);
+    struct crossing c = {0, 0};
+
+    while (from > 0 && group_of(pb, nodes, l, from - 1) == group)
+        from--;
+    while (to + 1 < nodes && group_of(pb, nodes, l, to + 1) == group)
+        to++;
+    for (int which = 0; which < 2; which++) {
+        int a = number_of(from, nodes, which), b = number_of(to, nodes, which);
+        int at = group_of(pb, nodes, l, node_of(top, nodes, which));
+        int is_root_in = pb->view->levels[l].group[pb->root] == group;
+
+        if (nodes % 2 && a > b) /* turned by one: number n comes first */
+            a = 1;
+        count_edges(a < b ? (struct run){a, b} : (struct run){b, a}, nodes, &c);
+        if (has_root && (at == group) != is_root_in) {
+            c.leave += at == group;
+            c.enter += is_root_in;
+        }
+    }
+    return c;
+}
+
+/* Messages of a piece of both halves that cross the border of a group of the
+ * level l, in the fuller direction; of some groups, which differ little. */
+static int n_crossing(const struct coll__problem *pb, int nodes, int l,
+                      int passes)
+{
+    int most = 0;
+
+    for (int i = 1; i < 4; i++) {
+        struct crossing c =
+            count_crossing(pb, nodes, l, (int)((long)nodes * i / 4));
+        int n = passes > 1          ? c.leave + c.enter
+                : c.leave > c.enter ? c.leave
+                                    : c.enter;
+
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* ---- cost ---------------------------------------------------------------- */
+
+/* How many levels of nodes with two children there are, about. */
+static int n_inner(int nodes) { return log2_up(nodes + 1) - 1; }
+
+/* Messages of a piece for which a link waits at the beginning of the way up.
+ * What a leaf sends is there from the beginning, so the half that it is a leaf
+ * of goes first, and the other half's sums stand behind it.  When the result
+ * comes back, only the ranks far from the leaves lie idle for that.  Not in
+ * shared memory, where what is sent waits in a few cells (measured: a reduce of
+ * 8 MiB over 8 ranks takes a tenth less of the processors than a chain). */
+static double idle_first(int nodes, int passes)
+{
+    return passes > 1 ? 1 - 2.0 / (1 << n_inner(nodes)) : 1;
+}
+
+/* And how many more because sums are late: long vectors of a second child wait
+ * for those of the first one, piece by piece.  While the first one's take the
+ * share x of the link, the second one's come as fast as these and get x of what
+ * those leave: x = 1 / (1 + x).  So sums leave at 1 - x of the link's speed, and
+ * what is left comes late: (1 - x)^i of it i levels up. */
+static double idle_late(int nodes)
+{
+    const double x = 0.618;
+    double far = 1;
+
+    for (int i = 1; i < n_inner(nodes); i++)
+        far *= 1 - x;
+    return x * (1 - far);
+}
+
+/* s a byte of one of a few messages across a border of level l.  `share` is that
+ * of a message among as many as the largest group has ranks, each from one of
+ * its own; where groups differ, the smallest one's way out carries as many. */
+static double border_share(const struct coll__view *view, int l)
+{
+    const struct coll__level *level = &view->levels[l], *below = level - 1;
+    double share = level->share * below->size_max / below->size_min;
+
+    return below->size_min == below->size_max
+               ? level->share
+               : max_double(level->share,
+                            share < level->beta ? share : level->beta);
+}
+
+/* s a byte where the links of a level are a row: an edge takes all of them
+ * between its ends, and each tree level has one over every place, half of them
+ * in each direction. */
+static double in_a_row(const struct coll__level *level, int nodes, int passes)
+{
+    return level->spread > 1 ? level->share * n_inner(nodes) * passes : 0;
+}
+
+/* From one piece of both halves, n bytes each, to the next. */
+static double next_pieces(const struct coll__problem *pb, int nodes, double n,
+                          int passes, const struct coll__tree_load *load)
+{
+    const struct coll__view *view = pb->view;
+    const struct coll__level *near = &view->levels[0];
+    double idle =
+        load->n_reduced && n > COLL__EAGER ? idle_first(nodes, passes) : 0;
+    double first = near->once > 0 ? 0 : idle;
+    double late = first > 0 ? idle_late(nodes) : 0;
+    double link = max_double(near->beta, near->share);
+    double work = coll__cost_work(view, load->n_reduced * n);
+    double time = max_double(
+        first * n * link + work * (1 + late / 2),
+        n * link * (load->n_messages + first + (passes > 1 ? 0 : late)));
+
+    time = max_double(time, n * in_a_row(near, nodes, passes));
+    time = max_double(time, load->n_messages * near->gap);
+    for (int l = 1; l < view->n_levels; l++) {
         const struct coll__level *level = &view->levels[l];
-        double beta = max_double(load->n_messages * level->beta,
-                                 (l ? load->n_crossing : load->n_messages) *
-                                     level->share);
 
-        if (l && level->size_max == view->levels[l - 1].size_max)
+        if (level->size_max == view->levels[l - 1].size_max)
             continue;
-        time = max_double(time, n * beta);
         time = max_double(time, load->n_messages * level->gap);
+        time = max_double(time, 2 * n * level->beta);
+        time = max_double(time, n * in_a_row(level, nodes, passes));
+        time =
+            max_double(time, n * border_share(view, l) *
+                                 (n_crossing(pb, nodes, l - 1, passes) + idle));
     }
     return time;
 }
@@ -154,9 +325,11 @@ static int reach(const struct coll__view *view, int i, int is_turned)
     return 2 << i;
 }
 
-double coll__double_tree_cost(const struct coll__view *view, int nodes,
-                              double n, int passes, struct coll__tree_load load)
+double coll__double_tree_cost(const struct coll__problem *pb, int nodes,
+                              int passes, struct coll__tree_load load)
 {
+    const struct coll__view *view = pb->view;
+    double n = (double)coll__problem_bytes(pb);
     double k = coll__pieces(view, n / 2), piece = n / 2 / k, time = 0;
     struct coll__view in_order = *view; /* as nodes are counted */
     int has_root = nodes < view->nranks, up = load.n_reduced > 0;
@@ -173,5 +346,7 @@ double coll__double_tree_cost(const struct coll__view *view, int nodes,
     }
     if (has_root)
         time += root_hop(&in_order, nodes, piece, up);
-    return time + (k - 1) * next_pieces(view, piece, &load);
+    if (k <= 1)
+        return time;
+    return time + (k - 1) * next_pieces(pb, nodes, piece, passes, &load);
 }

@@ -37,17 +37,15 @@ struct coll__rooted {
 struct coll__rooted coll__double_tree_rooted(const struct coll__problem *pb,
                                              int which);
 
-/* Of a piece of both halves: the messages that pass the fullest node, and the
- * fullest border of a group, in the fuller direction, and those that are added
- * to what a node has. */
+/* Of a piece of both halves: the messages that pass the fullest node in the
+ * fuller direction, and those that are added to what a node has. */
 struct coll__tree_load {
-    int n_messages, n_crossing, n_reduced;
+    int n_messages, n_reduced;
 };
 
-/* Predicted time of n bytes, half in each tree of so many nodes: all ranks, or
- * all but a root above both; passes: 2 when the result comes back. */
-double coll__double_tree_cost(const struct coll__view *view, int nodes,
-                              double n, int passes,
-                              struct coll__tree_load load);
+/* Predicted time of a problem's vector, half in each tree of so many nodes: all
+ * ranks, or all but a root above both; passes: 2 when the result comes back. */
+double coll__double_tree_cost(const struct coll__problem *pb, int nodes,
+                              int passes, struct coll__tree_load load);
 
 #endif

@@ -2,7 +2,7 @@
 /* levels.c - teams of ranks on the levels of a machine, found by the heads of
  * groups: a rank is a head where it comes first among the members. */
 #include "lib/algo/levels.h"
-#include "lib/plan/select.h"
+#include "lib/price/select.h"
 
 #include <stdlib.h>
 

@@ -32,6 +32,7 @@ libcore_la_SOURCES += \
 	%D%/broadcast_hierarchical.c \
 	%D%/broadcast_knomial.c \
 	%D%/broadcast_scatter_allgather.c \
+	%D%/build.c \
 	%D%/combine.c \
 	%D%/combine.h \
 	%D%/double_tree.c \

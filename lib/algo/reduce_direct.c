@@ -34,8 +34,8 @@ static double cost(const struct coll__problem *pb)
     double n = (double)coll__problem_bytes(pb);
     int p = pb->nranks;
 
-    return coll__combine_cost(
-        pb->view, n, coll__cost_fan_in(pb->view, p - 1, p - 1, n), 1);
+    return coll__combine_cost(pb->view, pb->order, n,
+                              coll__cost_fan_in(pb->view, p - 1, p - 1, n), 1);
 }
 
 const struct coll__algo coll__algo_reduce_direct = {

@@ -44,10 +44,8 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 
 static double cost(const struct coll__problem *pb)
 {
-    double n = (double)coll__problem_bytes(pb);
-
-    return coll__double_tree_cost(pb->view, pb->nranks - 1, n, 1,
-                                  (struct coll__tree_load){2, 5, 2});
+    return coll__double_tree_cost(pb, pb->nranks - 1, 1,
+                                  (struct coll__tree_load){2, 2});
 }
 
 const struct coll__algo coll__algo_reduce_double_tree = {

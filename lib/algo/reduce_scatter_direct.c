@@ -34,7 +34,8 @@ static double cost(const struct coll__problem *pb)
 {
     double n = coll__mean_part(pb, BUF_IN);
 
-    return coll__combine_cost(pb->view, n, coll__cost_all(pb->view, n), 0);
+    return coll__combine_cost(pb->view, pb->order, n,
+                              coll__cost_all(pb->view, n), 0);
 }
 
 const struct coll__algo coll__algo_reduce_scatter_direct = {

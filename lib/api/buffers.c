@@ -8,11 +8,12 @@ struct extent {
     uintptr_t begin, end;
 };
 
-static struct extent extent_of(const void *base, const struct coll__span *span)
+static struct extent extent_of(const struct coll__problem *pb,
+                               enum coll__buf buf, const void *base)
 {
-    uintptr_t begin = (uintptr_t)base + span->off;
+    uintptr_t begin = (uintptr_t)base;
 
-    return (struct extent){begin, begin + span->len};
+    return (struct extent){begin, begin + coll__problem_len(pb, buf)};
 }
 
 static int meet(struct extent a, struct extent b)
@@ -21,38 +22,39 @@ static int meet(struct extent a, struct extent b)
            b.begin < a.end;
 }
 
-/* Piece i of a buffer: a part, or all of it. */
-static struct coll__span piece(const struct coll__problem *pb,
-                               enum coll__buf buf, int i)
+/* The parts of a buffer, or all of it as one. */
+static struct coll__parts parts_of(const struct coll__problem *pb,
+                                   enum coll__buf buf, const void *base)
 {
-    if (coll__problem_shape(pb, buf) == SHAPE_PARTS)
-        return coll__part(pb, buf, i);
-    return (struct coll__span){buf, 0, coll__problem_bytes(pb)};
+    static const size_t nowhere;
+    struct coll__parts parts = {.base = (uintptr_t)base,
+                                .size = coll_type_size(pb->type),
+                                .counts = &pb->count,
+                                .displs = &nowhere,
+                                .n = 1};
+
+    if (coll__problem_shape(pb, buf) == SHAPE_PARTS) {
+        parts.counts = buf == BUF_IN ? pb->in_counts : pb->out_counts;
+        parts.displs = buf == BUF_IN ? pb->in_displs : pb->out_displs;
+        parts.n = pb->nranks;
+    }
+    return parts;
 }
 
-static int n_pieces(const struct coll__problem *pb, enum coll__buf buf)
+/* Do they share bytes that the collective mentions?  Only a v collective leaves
+ * gaps; and in and out that lie apart as a whole need no look at their parts. */
+static int overlap(const struct coll__problem *pb, const void *in,
+                   const void *out, struct coll__sorter *sorter)
 {
-    return coll__problem_shape(pb, buf) == SHAPE_PARTS ? pb->nranks : 1;
-}
+    struct coll__parts of_in, of_out;
 
-/* Do they share bytes that the collective mentions?  in and out that lie apart
- * as a whole need no look at their parts. */
-static int overlap(const struct coll__problem *pb, const void *in, void *out)
-{
-    struct coll__span all_in = {BUF_IN, 0, coll__problem_len(pb, BUF_IN)};
-    struct coll__span all_out = {BUF_OUT, 0, coll__problem_len(pb, BUF_OUT)};
-
-    if (!meet(extent_of(in, &all_in), extent_of(out, &all_out)))
+    if (!meet(extent_of(pb, BUF_IN, in), extent_of(pb, BUF_OUT, out)))
         return 0;
-    for (int i = 0; i < n_pieces(pb, BUF_IN); i++)
-        for (int o = 0; o < n_pieces(pb, BUF_OUT); o++) {
-            struct coll__span from = piece(pb, BUF_IN, i);
-            struct coll__span to = piece(pb, BUF_OUT, o);
-
-            if (meet(extent_of(in, &from), extent_of(out, &to)))
-                return 1;
-        }
-    return 0;
+    if (!coll__has_counts(pb->collective))
+        return 1;
+    of_in = parts_of(pb, BUF_IN, in);
+    of_out = parts_of(pb, BUF_OUT, out);
+    return coll__parts_meet(&of_in, &of_out, sorter);
 }
 
 /* In place means that this rank's own part is where it belongs. */
@@ -99,7 +101,8 @@ static const char *overlap_remedy(enum coll_collective collective)
     }
 }
 
-int coll__buffers_check(const struct coll_args *args, struct coll__problem *pb)
+int coll__buffers_check(const struct coll_args *args,
+                        struct coll__sorter *sorter, struct coll__problem *pb)
 {
     size_t in_len = coll__problem_len(pb, BUF_IN);
     size_t out_len = coll__problem_len(pb, BUF_OUT);
@@ -111,7 +114,7 @@ int coll__buffers_check(const struct coll_args *args, struct coll__problem *pb)
     if (!in_len || !out_len)
         return COLL_OK;
     pb->in_place = is_in_place(pb, args->in, args->out);
-    if (!pb->in_place && overlap(pb, args->in, args->out))
+    if (!pb->in_place && overlap(pb, args->in, args->out, sorter))
         return coll__args_wrong(args, overlap_remedy(pb->collective));
     return COLL_OK;
 }

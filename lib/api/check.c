@@ -6,6 +6,7 @@
  * a call of a known shape allocates nothing.
  */
 #include "lib/api/comm.h"
+#include "lib/api/op.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 
@@ -78,6 +79,8 @@ static int check_kind(const struct coll_args *args,
     if (args->stream)
         return coll__args_wrong(args,
                                 "stream must be NULL for host buffers");
+    if (args->background != 0 && args->background != 1)
+        return coll__args_wrong(args, "background must be 0 or 1");
     return COLL_OK;
 }
 
@@ -124,27 +127,6 @@ struct layout {
     int is_out;
 };
 
-/* Do two parts share elements?  Parts in order cost one look each. */
-static int parts_overlap(const struct layout *l, int n)
-{
-    size_t end = 0;
-    int is_sorted = 1;
-
-    for (int r = 0; r < n && is_sorted; r++) {
-        if (!l->counts[r])
-            continue;
-        is_sorted = l->displs[r] >= end;
-        end = l->displs[r] + l->counts[r];
-    }
-    for (int r = 0; r < n && !is_sorted; r++)
-        for (int q = 0; q < r; q++)
-            if (l->counts[r] && l->counts[q] &&
-                l->displs[r] < l->displs[q] + l->counts[q] &&
-                l->displs[q] < l->displs[r] + l->counts[r])
-                return 1;
-    return 0;
-}
-
 static int wrong_array(const struct coll_args *args, const char *name,
                        const char *what)
 {
@@ -154,9 +136,10 @@ static int wrong_array(const struct coll_args *args, const char *name,
 }
 
 /* Judge the parts and fill in what was left out. */
-static int check_layout(const struct coll_args *args,
-                        const struct coll_comm *comm, struct layout *l)
+static int check_layout(const struct coll_args *args, struct coll_comm *comm,
+                        struct layout *l)
 {
+    struct coll__parts parts = {0, 1, l->counts, l->displs, comm->size};
     size_t limit = PTRDIFF_MAX / coll_type_size(args->type), sum = 0;
 
     if (!l->counts)
@@ -175,14 +158,13 @@ static int check_layout(const struct coll_args *args,
     }
     if (!l->displs)
         l->displs = l->packed;
-    else if (l->is_out && parts_overlap(l, comm->size))
+    else if (l->is_out && coll__parts_overlap(&parts, &comm->sorter))
         return wrong_array(args, l->displs_name,
                            "makes parts of out overlap; keep them apart");
     return COLL_OK;
 }
 
-static int check_in_layout(const struct coll_args *args,
-                           const struct coll_comm *comm,
+static int check_in_layout(const struct coll_args *args, struct coll_comm *comm,
                            struct coll__problem *pb)
 {
     int is_two = args->collective == COLL_ALLTOALLV, rc;
@@ -203,8 +185,7 @@ static int check_in_layout(const struct coll_args *args,
 }
 
 static int check_out_layout(const struct coll_args *args,
-                            const struct coll_comm *comm,
-                            struct coll__problem *pb)
+                            struct coll_comm *comm, struct coll__problem *pb)
 {
     int is_two = args->collective == COLL_ALLTOALLV, rc;
     struct layout l = {is_two ? "out_counts" : "counts",
@@ -221,8 +202,8 @@ static int check_out_layout(const struct coll_args *args,
 }
 
 /* The counts of a v collective, as far as this rank has them. */
-static int check_counts(const struct coll_args *args,
-                        const struct coll_comm *comm, struct coll__problem *pb)
+static int check_counts(const struct coll_args *args, struct coll_comm *comm,
+                        struct coll__problem *pb)
 {
     int has_in = coll__problem_shape(pb, BUF_IN) == SHAPE_PARTS;
     int has_out = coll__problem_shape(pb, BUF_OUT) == SHAPE_PARTS;
@@ -247,8 +228,8 @@ static int check_counts(const struct coll_args *args,
     return COLL_OK;
 }
 
-static int check_size(const struct coll_args *args,
-                      const struct coll_comm *comm, struct coll__problem *pb)
+static int check_size(const struct coll_args *args, struct coll_comm *comm,
+                      struct coll__problem *pb)
 {
     size_t limit = PTRDIFF_MAX / coll_type_size(args->type);
 
@@ -264,7 +245,7 @@ static int check_size(const struct coll_args *args,
     return COLL_OK;
 }
 
-int coll__args_check(const struct coll_args *args, const struct coll_comm *comm,
+int coll__args_check(const struct coll_args *args, struct coll_comm *comm,
                      struct coll__problem *pb)
 {
     struct coll__op op;
@@ -291,7 +272,7 @@ int coll__args_check(const struct coll_args *args, const struct coll_comm *comm,
         pb->root = args->root;
     rc = check_size(args, comm, pb);
     if (rc == COLL_OK)
-        rc = coll__buffers_check(args, pb);
+        rc = coll__buffers_check(args, &comm->sorter, pb);
     if (rc == COLL_OK && reduces)
         coll__op_apply(&op, comm->settings.is_reproducible, pb);
     return rc;

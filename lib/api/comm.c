@@ -4,10 +4,10 @@
  * Making one: bootstrap (who is there), control connections (the bootstrap is
  * then done with), one exchange of what each rank is and how it is set,
  * transports.  A rank that fails on the way aborts, so the others do not wait
- * for it.  Ending one: all ranks meet once more, then let go.
+ * for it.  How one ends: leave.c.
  */
 #include "lib/api/comm.h"
-#include "lib/plan/select.h"
+#include "lib/price/select.h"
 #include "lib/topo/topo.h"
 #include "lib/trace/log.h"
 #include "lib/util/param.h"
@@ -30,13 +30,10 @@ static void on_failed(void *arg, int status, const char *text)
     coll__comm_set_failure(arg, status, text);
 }
 
-static void on_where(void *arg, uint64_t *n_started, char text[COLL__TEXT_MAX])
+static enum coll__verdict on_call(void *arg, const struct coll__ctrl_call *call,
+                                  int is_gathering, char text[COLL__TEXT_MAX])
 {
-    struct coll_comm *comm = arg;
-
-    *n_started = atomic_load_explicit(&comm->history.n_started,
-                                      memory_order_acquire);
-    coll__history_where(&comm->history, text, COLL__TEXT_MAX);
+    return coll__comm_judge(arg, call, is_gathering, text);
 }
 
 static int read_settings(struct coll__settings *settings)
@@ -156,10 +153,12 @@ static int compare_settings(const struct card *cards, int size)
 /* Exchange cards; afterwards every rank knows all peers. */
 static int meet(struct coll_comm *comm)
 {
-    struct card mine = {.settings = comm->settings}, *cards;
+    struct card mine, *cards;
     size_t n = (size_t)comm->size;
     int rc;
 
+    memset(&mine, 0, sizeof(mine)); /* it travels, with its padding */
+    mine.settings = comm->settings;
     cards = calloc(n, sizeof(*cards));
     comm->peers = calloc(n, sizeof(*comm->peers));
     if (!cards || !comm->peers) {
@@ -167,9 +166,10 @@ static int meet(struct coll_comm *comm)
         free(cards);
         return COLL_ERR_NOMEM;
     }
-    coll__topo_self(&mine.peer);
-    rc = coll__ctrl_allgather(comm->ctrl, &mine, sizeof(mine), cards,
-                              comm->timeout);
+    rc = coll__topo_self(&mine.peer);
+    if (rc == COLL_OK)
+        rc = coll__ctrl_allgather(comm->ctrl, &mine, sizeof(mine), cards,
+                                  comm->timeout);
     if (rc == COLL_OK)
         rc = compare_settings(cards, comm->size);
     for (size_t r = 0; r < n; r++)
@@ -180,11 +180,56 @@ static int meet(struct coll_comm *comm)
     return comm->n_hosts < 0 ? comm->n_hosts : rc;
 }
 
-static void comm_free(struct coll_comm *comm)
+/* The ranks of a part met when the whole was made. */
+static int know_peers(struct coll_comm *comm, const struct coll_comm *whole,
+                      const int *ranks)
 {
+    comm->peers = malloc((size_t)comm->size * sizeof(*comm->peers));
+    if (!comm->peers) {
+        log_error("comm", "no memory for %d ranks", comm->size);
+        return COLL_ERR_NOMEM;
+    }
+    for (int r = 0; r < comm->size; r++)
+        comm->peers[r] = whole->peers[ranks[r]];
+    return coll__members_init(comm, whole, ranks);
+}
+
+/* What they compared then is still so, but for what files hold. */
+static int take_over(struct coll_comm *comm,
+                     const struct coll__options *options)
+{
+    if (comm->settings.plans != options->settings->plans) {
+        log_error("comm",
+                  "what is in COLL_PLAN_FILE has changed since the "
+                  "communicator was made that this one is made from; leave it "
+                  "as it is while the job runs");
+        return COLL_ERR_INVALID;
+    }
+    comm->n_hosts = coll__topo_group(comm->peers, comm->size);
+    return comm->n_hosts < 0 ? comm->n_hosts : COLL_OK;
+}
+
+int coll__comm_inherited(const char *who)
+{
+    log_error("api",
+              "%s: this communicator is the parent's: a child made by "
+              "fork() may only free it; make a new one here "
+              "(coll_comm_create)",
+              who);
+    return COLL_ERR_INVALID;
+}
+
+void coll__comm_free(struct coll_comm *comm)
+{
+    int is_inherited = coll__comm_is_inherited(comm);
+
+    if (!is_inherited)
+        coll__comm_drop_thread(comm);
+    coll__leave_count(comm, -1);
     coll__cache_forget(comm);
     coll__comm_forget_own(comm);
     coll__comm_links_close(comm, 0);
+    free(comm->trial);
     coll__view_fini(&comm->view);
     coll__tune_free(comm->tune);
     coll__book_close(&comm->book);
@@ -193,12 +238,16 @@ static void comm_free(struct coll_comm *comm)
     free(comm->n_sent);
     free(comm->n_received);
     free(comm->packed);
+    free(comm->sorter.room);
     free(comm->stage);
-    pthread_mutex_destroy(&comm->failure.lock);
+    free(comm->leave.all);
+    coll__members_fini(comm);
+    if (!is_inherited) /* it may be held by who is gone */
+        pthread_mutex_destroy(&comm->failure.lock);
     free(comm);
 }
 
-static struct coll_comm *comm_new(const struct coll__boot *boot)
+static struct coll_comm *comm_new(int rank, int size, double timeout)
 {
     struct coll_comm *comm = calloc(1, sizeof(*comm));
 
@@ -206,11 +255,13 @@ static struct coll_comm *comm_new(const struct coll__boot *boot)
         log_error("comm", "no memory for a communicator");
         return NULL;
     }
-    comm->rank = boot->rank;
-    comm->size = boot->size;
-    comm->timeout = boot->timeout;
+    comm->generation = coll__generation_now();
+    comm->rank = rank;
+    comm->size = size;
+    comm->timeout = timeout;
     comm->last = &comm->running;
     pthread_mutex_init(&comm->failure.lock, NULL);
+    coll__leave_count(comm, 1);
     coll__log_set_rank(comm->rank, comm->size);
     return comm;
 }
@@ -222,10 +273,19 @@ static int make_arrays(struct coll_comm *comm)
     comm->n_sent = calloc(n, sizeof(*comm->n_sent));
     comm->n_received = calloc(n, sizeof(*comm->n_received));
     comm->packed = calloc(2 * n, sizeof(*comm->packed));
-    if (comm->n_sent && comm->n_received && comm->packed)
+    comm->sorter.room = calloc(3 * n, sizeof(*comm->sorter.room));
+    if (comm->n_sent && comm->n_received && comm->packed && comm->sorter.room)
         return COLL_OK;
     log_error("comm", "no memory for %d ranks", comm->size);
     return COLL_ERR_NOMEM;
+}
+
+/* The progress thread, if it is wanted from the start. */
+static int take_thread(struct coll_comm *comm, int is_wanted)
+{
+    int is_usual = !strcmp(coll__param_text(PARAM_PROGRESS), "thread");
+
+    return is_wanted || is_usual ? coll__comm_take_thread(comm) : COLL_OK;
 }
 
 /* With the control connections up: meet and open the transports. */
@@ -235,44 +295,44 @@ static int join(struct coll_comm *comm, const struct coll__options *options)
     int rc = take_settings(comm, options);
 
     comm->settings.is_reproducible |= options->is_reproducible;
+    comm->is_deferred = options->is_deferred;
+    comm->cache.most = coll__param_bytes(PARAM_CACHE);
     if (rc == COLL_OK)
         rc = make_arrays(comm);
     if (rc == COLL_OK)
         rc = coll__book_open(&comm->book, coll__param_text(PARAM_PLAN_FILE));
     comm->settings.plans = comm->book.hash;
     if (rc == COLL_OK)
-        rc = meet(comm);
+        rc = comm->peers ? take_over(comm, options) : meet(comm);
     if (rc == COLL_OK)
-        rc = coll__comm_links_open(comm);
+        rc = coll__comm_links_open(comm, options);
+    if (rc == COLL_OK)
+        rc = take_thread(comm, options->wants_thread);
     if (rc)
         return rc;
     me = &comm->peers[comm->rank];
-    coll__wait_init(&comm->wait, me->local_size > me->local_cores);
+    coll__wait_init(&comm->wait, me->local_size > me->local_cores,
+                    &comm->routes);
     comm->routes.n_local = me->local_size;
     comm->routes.looks = me->local_size > me->local_cores ? 0 : LOOKS;
     log_info("comm", "%d ranks on %d hosts by %s", comm->size, comm->n_hosts,
              comm->transports);
     for (int l = 0; l < comm->view.n_levels; l++)
-        log_info("comm", "%s: alpha %.2g us, beta %.2g ns/B",
+        log_info("comm", "%s: alpha %.2g us, beta %.2g ns/B, %s",
                  comm->view.levels[l].name, comm->view.levels[l].alpha * 1e6,
-                 comm->view.levels[l].beta * 1e9);
+                 comm->view.levels[l].beta * 1e9, comm->sources[l]);
     return COLL_OK;
 }
 
-int coll__comm_open(struct coll__boot *boot,
-                    const struct coll__options *options,
-                    struct coll_comm **out)
+/* With the control connections up, or a status of why they are not. */
+static int finish(struct coll_comm *comm, int rc,
+                  const struct coll__options *options, struct coll_comm **out)
 {
-    struct coll_comm *comm = comm_new(boot);
-    struct coll__ctrl_events events = {on_failed, on_where, comm};
-    int rc = comm ? COLL_OK : COLL_ERR_NOMEM;
-
-    if (rc == COLL_OK)
-        rc = coll__ctrl_open(boot, &events, &comm->ctrl);
-    coll__boot_close(boot);
     if (rc)
         goto fail;
     rc = join(comm, options);
+    if (rc == COLL_OK)
+        rc = coll__ctrl_settle(comm->ctrl);
     if (rc)
         goto fail_ctrl;
     *out = comm;
@@ -283,8 +343,44 @@ fail_ctrl:
     coll__ctrl_close(comm->ctrl, 0, comm->timeout);
 fail:
     if (comm)
-        comm_free(comm);
+        coll__comm_free(comm);
     return rc;
+}
+
+int coll__comm_open(struct coll__boot *boot,
+                    const struct coll__options *options,
+                    struct coll_comm **out)
+{
+    struct coll_comm *comm = comm_new(boot->rank, boot->size, boot->timeout);
+    struct coll__ctrl_events events = {on_failed, on_call, comm};
+    int rc = comm ? COLL_OK : COLL_ERR_NOMEM;
+
+    if (rc == COLL_OK)
+        rc = coll__ctrl_open(boot, &events, &comm->ctrl);
+    coll__boot_close(boot);
+    return finish(comm, rc, options, out);
+}
+
+int coll__comm_divide(struct coll_comm *whole, struct coll__ctrl_part *part,
+                      int are_along, struct coll_comm **out)
+{
+    struct coll__options options = {.timeout = whole->timeout,
+                                    .is_deferred = whole->is_deferred,
+                                    .wants_thread = whole->has_thread > 0,
+                                    .settings = &whole->settings,
+                                    .tune = whole->tune,
+                                    .measured = &whole->measured};
+    struct coll_comm *comm = comm_new(part->rank, part->size, whole->timeout);
+    struct coll__ctrl_events events = {on_failed, on_call, comm};
+    struct coll__ctrl *ctrl = NULL;
+    int rc;
+
+    part->status = comm ? know_peers(comm, whole, part->ranks) : COLL_ERR_NOMEM;
+    rc = coll__ctrl_divide(whole->ctrl, part, are_along, &events,
+                           whole->timeout, &ctrl);
+    if (comm)
+        comm->ctrl = ctrl;
+    return finish(comm, rc, &options, out);
 }
 
 /* Take the caller's options, or the defaults. */
@@ -306,16 +402,25 @@ static int take_config(const struct coll_config *config,
         log_error("api", "config.reproducible must be 0 or 1");
         return COLL_ERR_INVALID;
     }
+    if (ours.deferred != 0 && ours.deferred != 1) {
+        log_error("api", "config.deferred must be 0 or 1");
+        return COLL_ERR_INVALID;
+    }
+    if (ours.progress_thread != 0 && ours.progress_thread != 1) {
+        log_error("api", "config.progress_thread must be 0 or 1");
+        return COLL_ERR_INVALID;
+    }
     *options = (struct coll__options){
         .timeout = ours.timeout ? ours.timeout
                                 : coll__param_seconds(PARAM_TIMEOUT),
         .is_reproducible = ours.reproducible,
+        .is_deferred = ours.deferred,
+        .wants_thread = ours.progress_thread,
     };
     return COLL_OK;
 }
 
-int coll_comm_create_env(struct coll_comm **comm,
-                         const struct coll_config *config)
+static int create_env(struct coll_comm **comm, const struct coll_config *config)
 {
     struct coll__boot boot;
     struct coll__options options;
@@ -331,9 +436,15 @@ int coll_comm_create_env(struct coll_comm **comm,
     return rc ? rc : coll__comm_open(&boot, &options, comm);
 }
 
-int coll_comm_create(struct coll_comm **comm, int nranks,
-                     const struct coll_unique_id *id, int rank,
-                     const struct coll_config *config)
+int coll_comm_create_env(struct coll_comm **comm,
+                         const struct coll_config *config)
+{
+    return coll__log_done(create_env(comm, config));
+}
+
+static int create(struct coll_comm **comm, int nranks,
+                  const struct coll_unique_id *id, int rank,
+                  const struct coll_config *config)
 {
     struct coll__boot boot;
     struct coll__options options;
@@ -353,8 +464,15 @@ int coll_comm_create(struct coll_comm **comm, int nranks,
     return rc ? rc : coll__comm_open(&boot, &options, comm);
 }
 
-int coll_comm_create_oob(struct coll_comm **comm, const struct coll_oob *theirs,
-                         const struct coll_config *config)
+int coll_comm_create(struct coll_comm **comm, int nranks,
+                     const struct coll_unique_id *id, int rank,
+                     const struct coll_config *config)
+{
+    return coll__log_done(create(comm, nranks, id, rank, config));
+}
+
+static int create_oob(struct coll_comm **comm, const struct coll_oob *theirs,
+                      const struct coll_config *config)
 {
     struct coll__boot boot;
     struct coll_oob oob;
@@ -380,87 +498,10 @@ int coll_comm_create_oob(struct coll_comm **comm, const struct coll_oob *theirs,
     return rc ? rc : coll__comm_open(&boot, &options, comm);
 }
 
-/* ---- leaving ------------------------------------------------------------- */
-
-/* What ranks compare when they part: did all call the same operations, and has
- * every message between two ranks been received? */
-struct farewell {
-    uint64_t n_started, hash, n_sent, n_received;
-};
-
-static int compare_farewells(const struct farewell *all, int size)
+int coll_comm_create_oob(struct coll_comm **comm, const struct coll_oob *theirs,
+                         const struct coll_config *config)
 {
-    uint64_t n_sent = 0, n_received = 0;
-
-    for (int r = 0; r < size; r++) {
-        n_sent += all[r].n_sent;
-        n_received += all[r].n_received;
-        if (all[r].n_started == all[0].n_started && all[r].hash == all[0].hash)
-            continue;
-        log_error("comm", "the ranks disagree: the %llu operations of rank %d "
-                  "were not the %llu of rank 0, so results may be wrong; all "
-                  "ranks must call the same operations with the same root, "
-                  "counts and type", (unsigned long long)all[r].n_started, r,
-                  (unsigned long long)all[0].n_started);
-        return COLL_ERR_MISMATCH;
-    }
-    if (n_sent == n_received)
-        return COLL_OK;
-    log_error("comm", "the ranks disagree: they sent %llu messages and "
-              "received %llu; each coll_send() needs its coll_recv()",
-              (unsigned long long)n_sent, (unsigned long long)n_received);
-    return COLL_ERR_MISMATCH;
-}
-
-static int part(struct coll_comm *comm)
-{
-    struct farewell mine = {.n_started = atomic_load(&comm->history.n_started),
-                            .hash = comm->history.hash};
-    struct farewell *all = calloc((size_t)comm->size, sizeof(*all));
-    int rc;
-
-    if (!all) {
-        log_error("comm", "no memory for %d ranks", comm->size);
-        return COLL_ERR_NOMEM;
-    }
-    for (int r = 0; r < comm->size; r++) {
-        mine.n_sent += comm->n_sent[r];
-        mine.n_received += comm->n_received[r];
-    }
-    rc = coll__ctrl_allgather(comm->ctrl, &mine, sizeof(mine), all,
-                              comm->timeout);
-    if (rc == COLL_OK)
-        rc = compare_farewells(all, comm->size);
-    free(all);
-    return rc;
-}
-
-int coll_comm_destroy(struct coll_comm *comm)
-{
-    int rc, is_orderly, ended, forgot;
-
-    if (!comm)
-        return COLL_OK;
-    forgot = coll__group_forget(comm);
-    rc = coll__comm_status(comm);
-    if (rc == COLL_OK && comm->running) {
-        rc = COLL_ERR_INVALID;
-        coll__comm_fail(comm, COLL_ERR_ABORTED, "rank %d destroyed the "
-                        "communicator while a request was running",
-                        comm->rank);
-    }
-    if (rc == COLL_OK)
-        rc = part(comm);
-    is_orderly = rc == COLL_OK || rc == COLL_ERR_MISMATCH;
-    if (rc == COLL_OK && comm->own) {
-        log_error("api", "the communicator still has requests; destroy them "
-                  "first");
-        rc = COLL_ERR_INVALID;
-    }
-    coll__comm_links_close(comm, is_orderly);
-    ended = coll__ctrl_close(comm->ctrl, is_orderly, comm->timeout);
-    comm_free(comm);
-    return rc ? rc : ended ? ended : forgot;
+    return coll__log_done(create_oob(comm, theirs, config));
 }
 
 /* ---- questions ----------------------------------------------------------- */

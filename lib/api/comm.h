@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* comm.h - what a communicator holds.
  *
- * Owners: the calling thread (one at a time) has all of it but `failure`, which
- * the reactor and any aborting thread write too, and `history`, which the
- * reactor reads.  `failure.status` is stored last, with release; whoever loads
+ * Owners: who has the turn (engine.c) has all of it but `failure`, which the
+ * reactor and any aborting thread write too, and `history`, which the reactor
+ * reads with the few counts that it needs.  `failure.status` is stored last, with release; whoever loads
  * it with acquire may read `failure.text`, which is not written again.
  */
 #ifndef COLL_LIB_API_COMM_H
 #define COLL_LIB_API_COMM_H
 
 #include "lib/algo/algo.h"
-#include "lib/boot/ctrl.h"
+#include "lib/api/cache.h"
+#include "lib/api/parts.h"
+#include "lib/ctrl/ctrl.h"
 #include "lib/exec/exec.h"
 #include "lib/exec/wait.h"
-#include "lib/plan/book.h"
-#include "lib/plan/tune.h"
+#include "lib/proof/book.h"
+#include "lib/price/tune.h"
+#include "lib/topo/inside.h"
 #include "lib/trace/history.h"
+#include "lib/util/lock.h"
 #include "transports/transport.h"
 
 #include <pthread.h>
@@ -37,10 +41,16 @@ struct coll__settings {
 /* How to make a communicator. */
 struct coll__options {
     double timeout;
-    int is_reproducible;
+    int is_reproducible, is_deferred, wants_thread;
     /* NULL: as the environment says; else with the tuning file's content */
     const struct coll__settings *settings;
     struct coll__tune *tune;
+    const struct coll__measured *measured; /* by its parent, or NULL */
+};
+
+/* What two messages between two hosts took; alpha 0: nobody measured. */
+struct coll__measured {
+    double alpha, beta; /* s, s a byte */
 };
 
 struct coll__failure {
@@ -49,14 +59,43 @@ struct coll__failure {
     char text[COLL__TEXT_MAX];
 };
 
-/* How long nothing has moved, and what was done about it; times on the clock,
- * all 0 while things move. */
+/* Since when nothing of a communicator has moved, and what was done about it;
+ * times on the clock, all 0 while things move. */
 struct coll__patience {
-    double begin, looked, ask, pause;
+    double since, looked, asked;
+    double pause; /* s, before it asks again */
+};
+
+/* Whom its rank numbers mean: members.c. */
+struct coll__members {
+    int *first; /* [size]: each rank's in the first communicator; NULL: equal */
+    int n_first; /* ranks of that one */
+};
+
+/* Whose it is to be moved: engine.c. */
+enum coll__turn { TURN_IDLE, TURN_FREE, TURN_TAKEN };
+
+/* How far it has come in leaving: leave.c. */
+struct coll__leave {
+    int is_released; /* all have said farewell; now all go */
+    int rc;          /* what destroying it returns, and why */
+    char why[COLL__TEXT_MAX];
+    double deadline;
+    struct coll__farewell *all; /* [size] */
+    struct coll_comm *next;
 };
 
 struct coll_comm {
     int rank, size, n_hosts;
+    atomic_int turn;
+    atomic_int missed; /* somebody would have moved it, and sleeps now */
+    int is_listed; /* whose turn it is knows */
+    int has_thread; /* the caller's: 1 it has the progress thread, -1 that could
+                     * not be made, 0 nobody has asked */
+    _Atomic(struct coll_request *) submitted; /* the latest first; engine.c */
+    struct coll_comm *next_listed, **listed_at; /* under engine.c's lock */
+    struct coll__members members; /* does not change once it is made */
+    unsigned generation; /* of the process that made it (lib/util/lock.h) */
     double timeout;
     struct coll__peer *peers; /* [size] */
     struct coll__settings settings;
@@ -66,29 +105,45 @@ struct coll_comm {
     struct coll__routes routes;
     char transports[64]; /* "self,shm" */
     struct coll__link links[2]; /* the dearest within a host, between hosts */
+    struct coll__inside inside; /* the farthest ways within any host */
+    struct coll__measured measured;
+    struct coll__trial *trial; /* of measuring; the transports may hold it */
+    char sources[COLL__LEVELS][96]; /* where each level's prices are from */
     struct coll__book book; /* COLL_PLAN_FILE's plans */
     struct coll__view view; /* who is near whom, what links cost */
     struct coll__tune *tune; /* what was measured, or NULL */
 
     struct coll__failure failure;
+    /* Until then there may be news of why the connection to that rank broke, and
+     * nothing moves; 0 while none did. */
+    double lost_until;
+    int lost_peer;
+    /* The call of all ranks that this one came to last, beside the operations:
+     * while it waits there for the others, its numbers stand still. */
+    _Atomic(const char *) apart;
     int is_quiet; /* failed, and its transports are closed */
     struct coll__history history;
     struct coll__wait wait;
-    struct coll__patience patience; /* of coll_test() */
+    struct coll__patience patience;
     unsigned n_tests_idle;
+    /* The collective in which the caller of a wait has been for a while, 0 for
+     * none: until it ends, nothing else is started here.  The reactor reads it. */
+    _Atomic uint64_t stuck_in;
 
     /* Started ones in order: a collective runs alone, sends and receives side
      * by side; those from `waiting` on have not begun. */
     struct coll_request *running, **last, *waiting;
-    uint64_t *n_sent, *n_received; /* [size]: messages to and from each rank */
-    struct coll_request *cached; /* of blocking calls, the latest first */
-    int n_cached;
-    size_t cached_bytes; /* of their scratch */
+    /* [size]: messages to and from each rank, so far; the reactor reads them */
+    _Atomic uint64_t *n_sent, *n_received;
+    struct coll__cache cache; /* of blocking calls */
     size_t *packed; /* [2 size]: displacements that a caller leaves out */
+    struct coll__sorter sorter; /* of parts, when they are judged */
     unsigned char *stage; /* allreduces that travel as one */
     size_t stage_len;
     struct coll_request *own; /* the caller's, not destroyed yet */
     unsigned char token_in, token_out; /* a barrier's one byte */
+    int is_deferred; /* destroying it waits for nobody */
+    struct coll__leave leave;
 };
 
 /* One of several operations that travel as one. */
@@ -106,14 +161,25 @@ struct coll_request {
     size_t *numbers;
     struct coll__head head; /* seq is set at each start */
     struct coll__prog *prog;
-    size_t tmp_len; /* its scratch */
+    size_t tmp_len; /* of scratch, its own or lent */
     size_t in_len, out_len; /* bytes of the buffers */
     int is_p2p;
     int is_plain; /* all that there is to judge about a call like it is where
                    * its buffers lie */
-    int status; /* of the last start; COLL_IN_PROGRESS while it runs */
+    /* Of the last start; COLL_IN_PROGRESS while it runs.  Stored with release
+     * as the last thing that is done about it, by whoever has the turn. */
+    atomic_int status;
+    /* On the clock, 0 before: when the wait for it began, and when its deadline
+     * was seen to have passed. */
+    double waits_since, expired;
     struct coll__part *parts; /* to be copied to the stage and back, or NULL */
-    struct coll_request *next; /* running after it, or kept after it */
+    struct coll_request *next; /* running, submitted or idle after it */
+    /* Of one that is kept (cache.h): what it is found by, its place, whether a
+     * call has taken it, whether it was used again; its scratch then. */
+    uint64_t hash;
+    size_t at, bytes;
+    int is_idle, is_used;
+    struct coll__scratch *scratch;
     struct coll_request *own_next, **own_at; /* among the caller's */
 };
 
@@ -123,6 +189,41 @@ struct coll_request {
 int coll__comm_open(struct coll__boot *boot,
                     const struct coll__options *options,
                     struct coll_comm **comm);
+
+/* Make one of some of the ranks of whole, as coll__ctrl_divide(). */
+int coll__comm_divide(struct coll_comm *whole, struct coll__ctrl_part *part,
+                      int are_along, struct coll_comm **comm);
+
+/* Is this a child of the process that made the communicator?  Then it is none
+ * of its business: every call asks, before anything else. */
+static inline int coll__comm_is_inherited(const struct coll_comm *comm)
+{
+    return coll__is_inherited(comm->generation);
+}
+
+/* Say so, as `who`; COLL_ERR_INVALID. */
+int coll__comm_inherited(const char *who);
+
+/* Free it, also in a child of the process that made it: nothing here is noticed
+ * by anybody else. */
+void coll__comm_free(struct coll_comm *comm);
+
+/* ---- leave.c ------------------------------------------------------------- */
+
+/* One more communicator, or (-1) one less. */
+void coll__leave_count(const struct coll_comm *comm, int change);
+
+/* ---- members.c ----------------------------------------------------------- */
+
+/* Note that the ranks of comm, which is being made, are these ranks[] of whole.
+ * COLL_OK or COLL_ERR_NOMEM, logged; fini() is allowed in any case. */
+int coll__members_init(struct coll_comm *comm, const struct coll_comm *whole,
+                       const int *ranks);
+void coll__members_fini(struct coll_comm *comm);
+
+/* Write "in the group of ranks 1 3 5 of 8: ", or "" where the numbers are those
+ * of the first communicator. */
+void coll__members_text(const struct coll_comm *comm, char *text, size_t len);
 
 /* ---- fail.c -------------------------------------------------------------- */
 
@@ -139,29 +240,109 @@ void coll__comm_set_failure(struct coll_comm *comm, int status,
 int coll__comm_status(struct coll_comm *comm);
 
 /* A request's program failed with this status: find out why, fail, return a
- * status. */
+ * status; or COLL_OK: that takes a moment, and coll__comm_still_lost() goes on. */
 int coll__comm_prog_failed(struct coll_comm *comm,
                            const struct coll_request *request, int status);
 
-/* The deadline of the running operation passed: ask where everybody is, fail,
- * return a status. */
-int coll__comm_timed_out(struct coll_comm *comm,
-                         const struct coll_request *request, double timeout);
+/* The connection to a rank broke, and the control connections know more in a
+ * moment: COLL_OK, also of still_lost() until then, which returns a status after. */
+int coll__comm_lose(struct coll_comm *comm, int peer);
+int coll__comm_still_lost(struct coll_comm *comm);
 
 /* Nothing moved for a while: look for messages that no rank is going to take,
  * since the ranks disagree.  COLL_OK or a status. */
 int coll__comm_look_around(struct coll_comm *comm);
 
-/* Still nothing: ask the others what they are in, and compare.  COLL_OK or a
- * status. */
-int coll__comm_ask_around(struct coll_comm *comm);
+#define COLL__DISAGREE                                                         \
+    "the ranks disagree: rank %d called %s where rank %d called %s; %s"
+#define COLL__SAME_CALLS                                                       \
+    "all ranks must call the same operations in the same order"
+
+/* ---- ask.c --------------------------------------------------------------- */
+
+/* Nothing moved in a wait for the request, with the turn: is it too long, or is
+ * something wrong?  Never waits.
+ *
+ * Shapes:    is_blocked: the caller waits until it ends, and the timeout counts
+ *            from the start of that (coll__wait_begin()); else it tests now and
+ *            then, and the timeout counts from the last movement.
+ * Result:    COLL_OK, or the communicator's failure.
+ */
+int coll__comm_consider(struct coll_request *request, double timeout,
+                        int is_blocked);
+
+/* A wait for the request begins. */
+static inline void coll__wait_begin(struct coll_request *request)
+{
+    request->waits_since = 0;
+}
+
+/* Something of the communicator moved, with the turn. */
+void coll__patience_end(struct coll_comm *comm);
+
+static inline void coll__patience_moved(struct coll_comm *comm)
+{
+    if (comm->patience.since)
+        coll__patience_end(comm);
+}
+
+/* Judge another rank's call, as coll__ctrl_events asks. */
+enum coll__verdict coll__comm_judge(struct coll_comm *comm,
+                                    const struct coll__ctrl_call *call,
+                                    int is_gathering,
+                                    char text[COLL__TEXT_MAX]);
 
 /* ---- links.c ------------------------------------------------------------- */
 
 /* Open transports in order of preference until all ranks reach each other, and
  * agree on the links' cost.  Collective.  Logged; closed by links_close(). */
-int coll__comm_links_open(struct coll_comm *comm);
+int coll__comm_links_open(struct coll_comm *comm,
+                          const struct coll__options *options);
+
+/* Gather len bytes of each rank over the control tree; arg: the communicator. */
+int coll__comm_exchange(void *arg, const void *in, size_t len, void *out);
 void coll__comm_links_close(struct coll_comm *comm, int is_orderly);
+
+/* ---- prices.c ------------------------------------------------------------ */
+
+/* Make `worst` as dear as the link; what it has none of yet has alpha 0. */
+void coll__link_dearer(struct coll__link *worst, const struct coll__link *link);
+
+/* What a rank tells the others of its links. */
+struct coll__offer {
+    double near[4], far[4]; /* alpha, beta, gap, once; ..., gap, share */
+    float numa, package;    /* struct coll__inside */
+    uint32_t via;           /* a digest of the device, 0 none */
+    int32_t is_known;       /* its speed is */
+};
+void coll__comm_offer(const struct coll_comm *comm, struct coll__offer *offer);
+
+/* Take the dearest of all: into links and inside.
+ *
+ * Result:    the first rank whose way to other hosts is of unknown speed, -1
+ *            when there is none; the same on every rank.  COLL_ERR_NOMEM,
+ *            logged.
+ */
+int coll__comm_take_offers(struct coll_comm *comm,
+                           const struct coll__offer *offers);
+
+/* Make all ranks' prices of links one, from offers[size], alike on all.  Where a
+ * way between hosts is of unknown speed, and the tuning file says nothing, it is
+ * measured once, or inherited (inherited may be NULL).  Collective; logged. */
+int coll__comm_prices_agree(struct coll_comm *comm,
+                            const struct coll__offer *offers,
+                            const struct coll__measured *inherited);
+
+/* ---- measure.c ----------------------------------------------------------- */
+
+/* Time two messages from rank a to rank b and back: both call it, and a gets
+ * the result.
+ *
+ * Errors:    COLL_ERR_TIMEOUT, COLL_ERR_NOMEM, the transport's, logged.
+ * Cost:      a few ms; 1 MiB at most at a time.
+ */
+int coll__comm_measure(struct coll_comm *comm, int a, int b,
+                       struct coll__measured *measured);
 
 /* ---- view.c -------------------------------------------------------------- */
 
@@ -171,16 +352,79 @@ int coll__comm_view_init(struct coll_comm *comm);
 /* ---- request.c ----------------------------------------------------------- */
 
 /* Make a request for a problem that coll__args_check() has made of args; the
- * problem's arrays are copied.  Logged. */
+ * problem's arrays are copied.  Scratch is its own, or lent (coll__prog_lend())
+ * before each start.  Logged. */
 int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
-                       const struct coll__problem *pb,
+                       const struct coll__problem *pb, int is_lent_scratch,
                        struct coll_request **request);
 void coll__request_free(struct coll_request *request);
 
-/* Free the caller's requests that are left. */
+/* Free the caller's requests that are left; also in a child. */
 void coll__comm_forget_own(struct coll_comm *comm);
 
-/* ---- progress.c ---------------------------------------------------------- */
+/* ---- engine.c ------------------------------------------------------------ */
+
+/* Take the communicator's turn: as its caller, for whom it is idle or soon given
+ * back; or, try, not where another thread has it (0). */
+void coll__turn_take(struct coll_comm *comm);
+int coll__turn_try(struct coll_comm *comm);
+
+/* Give it back: from now on others move what runs. */
+void coll__turn_give(struct coll_comm *comm);
+
+/* Keep it for ever: the communicator ends. */
+void coll__turn_end(struct coll_comm *comm);
+
+/* Leave the request, which does not run, to whoever has the turn: it is started
+ * after all that was before.  For the communicator's caller, without the turn. */
+void coll__submit(struct coll_request *request);
+
+/* With the turn, before anything else is started: start what was left. */
+void coll__submitted_start_some(struct coll_comm *comm);
+static inline void coll__submitted_start(struct coll_comm *comm)
+{
+    if (__builtin_expect(atomic_load_explicit(&comm->submitted,
+                                              memory_order_relaxed) != NULL,
+                         0))
+        coll__submitted_start_some(comm);
+}
+
+/* Move all communicators on that nobody else does: is there any, and has anything
+ * moved? */
+enum coll__found { FOUND_NONE, FOUND_STILL, FOUND_MOVED };
+enum coll__found coll__engine_move_listed(void);
+
+/* The same for one of them before this thread sleeps, by *sleep: until something
+ * comes for it, or there is another one to be moved. */
+enum coll__found coll__engine_look(struct coll__sleep *sleep);
+
+extern atomic_int coll__engine_n_listed __attribute__((visibility("hidden")));
+
+/* The same, where there are none at no cost; whether anything moved. */
+static inline int coll__engine_move(void)
+{
+    return __builtin_expect(atomic_load_explicit(&coll__engine_n_listed,
+                                                 memory_order_relaxed),
+                            0) &&
+           coll__engine_move_listed() == FOUND_MOVED;
+}
+
+/* With the turn: is there no other communicator to be moved on? */
+static inline int coll__engine_is_alone(const struct coll_comm *comm)
+{
+    return atomic_load_explicit(&coll__engine_n_listed, memory_order_relaxed) ==
+           comm->is_listed;
+}
+
+/* ---- thread.c ------------------------------------------------------------ */
+
+/* Have the process's progress thread, as far as COLL_PROGRESS allows one, until
+ * it is dropped.  COLL_OK, or COLL_ERR_SYSTEM, logged: then the caller moves
+ * everything, and nobody tries again. */
+int coll__comm_take_thread(struct coll_comm *comm);
+void coll__comm_drop_thread(struct coll_comm *comm);
+
+/* ---- progress.c; all with the turn --------------------------------------- */
 
 /* Queue the request, which does not run, and begin it when it is its turn. */
 int coll__request_start(struct coll_request *request);
@@ -195,32 +439,18 @@ void coll__request_join(struct coll_request *request);
  * whether anything moved. */
 int coll__comm_progress(struct coll_comm *comm, int *moved);
 
-/* Wait until it is done; its status. */
+/* Wait until it is done, and move all others meanwhile; its status. */
 int coll__request_wait(struct coll_request *request, double timeout);
 
-/* Nothing moved in a wait for this request, which p is about: is it too long,
- * or is something wrong?  COLL_OK, or the communicator's failure. */
-int coll__comm_consider(struct coll_comm *comm,
-                        const struct coll_request *request, double timeout,
-                        struct coll__patience *p);
+/* Return the request's status; any thread. */
+static inline int coll__request_status(struct coll_request *request)
+{
+    return atomic_load_explicit(&request->status, memory_order_acquire);
+}
 
 /* The communicator failed: let its transports touch nobody's buffers any more
  * and end what runs.  Returns the failure. */
 int coll__comm_quiesce(struct coll_comm *comm);
-
-/* ---- cache.c ------------------------------------------------------------- */
-
-/* Carry out a blocking call, or note it for the thread's group. */
-int coll__comm_call(struct coll_comm *comm, const struct coll_args *args);
-
-/* Judge args, and take the kept request of that shape or make one; put it back
- * when it does not run any more. */
-int coll__cache_take(struct coll_comm *comm, const struct coll_args *args,
-                     struct coll_request **request);
-void coll__cache_put(struct coll_request *request);
-
-/* Free all that it keeps. */
-void coll__cache_forget(struct coll_comm *comm);
 
 /* ---- group.c ------------------------------------------------------------- */
 
@@ -256,7 +486,7 @@ int coll__params_check(void);
 
 /* Judge the arguments of an operation and turn them into a problem, which
  * borrows the caller's arrays and the communicator's. */
-int coll__args_check(const struct coll_args *args, const struct coll_comm *comm,
+int coll__args_check(const struct coll_args *args, struct coll_comm *comm,
                      struct coll__problem *pb);
 
 /* Log what is wrong with them; COLL_ERR_INVALID. */
@@ -270,6 +500,7 @@ int coll__struct_take(const void *theirs, void *ours, size_t len,
 /* ---- buffers.c ----------------------------------------------------------- */
 
 /* Judge where the buffers lie; says in pb whether they are one. */
-int coll__buffers_check(const struct coll_args *args, struct coll__problem *pb);
+int coll__buffers_check(const struct coll_args *args,
+                        struct coll__sorter *sorter, struct coll__problem *pb);
 
 #endif

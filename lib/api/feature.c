@@ -3,9 +3,12 @@
 #include "include/coll/coll.h"
 #include "lib/boot/boot.h"
 #include "lib/device/device.h"
+#include "lib/topo/inside.h"
+#include "lib/trace/log.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
 #include "transports/cma.h"
+#include "transports/ucx_price.h"
 #include "transports/transport.h"
 
 #include <stdio.h>
@@ -108,7 +111,30 @@ static void note_single_copy(char *note, size_t len)
                  coll__param_bytes(PARAM_CMA_MAX));
 }
 
-int coll_transport_list(size_t index, struct coll_transport_info *info)
+/* Append what it takes to go farther than within a cache, where this host has
+ * such places and its firmware says how far they are. */
+static void note_distances(char *note, size_t len)
+{
+    struct coll__inside inside;
+    struct coll__farther numa, package;
+    size_t n = strlen(note);
+
+    coll__inside_load(&inside);
+    numa = coll__inside_price(&inside, LEAVES_NUMA);
+    package = coll__inside_price(&inside, LEAVES_PACKAGE);
+    if (inside.numa > 0)
+        n += (size_t)snprintf(note + n, len - n,
+                              "; to another NUMA node "
+                              "(distance %.2g) a message takes %.2g us longer",
+                              inside.numa, numa.alpha * 1e6);
+    if (inside.package > 0 && n < len)
+        snprintf(note + n, len - n,
+                 "; to another package (distance %.2g) it "
+                 "takes %.2g us longer",
+                 inside.package, package.alpha * 1e6);
+}
+
+static int list_transport(size_t index, struct coll_transport_info *info)
 {
     const struct coll__transport *transport;
     size_t n = 0;
@@ -126,7 +152,16 @@ int coll_transport_list(size_t index, struct coll_transport_info *info)
                                     coll__param_text(PARAM_TRANSPORTS), ','),
     };
     info->is_usable = !transport->usable(info->why, sizeof(info->why));
-    if (transport == coll__transport_find("shm"))
+    if (transport == coll__transport_find("shm")) {
         note_single_copy(info->note, sizeof(info->note));
+        note_distances(info->note, sizeof(info->note));
+    }
+    if (transport == coll__transport_find("ucx"))
+        coll__ucx_note(info->note, sizeof(info->note));
     return COLL_OK;
+}
+
+int coll_transport_list(size_t index, struct coll_transport_info *info)
+{
+    return coll__log_done(list_transport(index, info));
 }

@@ -4,8 +4,8 @@
  * A group is the thread's own.  At its end the allreduces of a communicator
  * that nothing but sends and receives comes between are laid side by side on
  * the communicator's stage while they are small, and travel as one; then all
- * requests are started in order, and all communicators are moved on in turn, so
- * ranks may list their communicators in different orders.  What is fused
+ * requests are started in order, and waited for.  Each wait moves all
+ * communicators, so ranks may list theirs in different orders.  What is fused
  * depends on nothing but what all ranks of a communicator have in common.
  */
 #include "lib/api/comm.h"
@@ -102,7 +102,9 @@ int coll__group_note(struct coll_comm *comm, const struct coll_args *args)
 {
     struct coll__problem pb;
     struct note *note;
-    int rc = coll__args_check(args, comm, &pb);
+    int rc = coll__comm_is_inherited(comm)
+                 ? coll__comm_inherited(coll_collective_name(args->collective))
+                 : coll__args_check(args, comm, &pb);
 
     if (rc == COLL_OK)
         rc = reserve();
@@ -230,6 +232,15 @@ static int take_request(struct note *note)
 
 /* ---- running ------------------------------------------------------------- */
 
+/* A child was forked within the group. */
+static int is_any_inherited(void)
+{
+    for (size_t i = 0; i < group.n; i++)
+        if (coll__comm_is_inherited(group.notes[i].comm))
+            return 1;
+    return 0;
+}
+
 static int is_failed(const struct coll_comm *comm)
 {
     return atomic_load_explicit(&comm->failure.status, memory_order_relaxed) !=
@@ -252,90 +263,42 @@ static int make_requests(void)
     for (size_t i = 0; i < group.n && rc == COLL_OK; i++) {
         struct note *note = &group.notes[i];
 
-        if (!note->is_fused)
+        if (!note->is_fused) {
+            coll__turn_take(note->comm);
             rc = take_request(note);
+            coll__turn_give(note->comm);
+        }
         if (rc && is_failed(note->comm))
             rc = COLL_OK;
     }
     return rc;
 }
 
-/* The first operation of that communicator that still runs. */
-static struct coll_request *first_running(const struct coll_comm *comm)
+/* With the turn of each in turn: each wait moves the communicators of all. */
+static void start_all(void)
 {
     for (size_t i = 0; i < group.n; i++) {
         struct coll_request *request = group.notes[i].request;
 
-        if (request && request->comm == comm &&
-            request->status == COLL_IN_PROGRESS)
-            return request;
+        if (!request)
+            continue;
+        coll__turn_take(request->comm);
+        coll__request_start(request);
+        coll__turn_give(request->comm);
     }
-    return NULL;
 }
 
-/* A communicator of the group, and the wait for it. */
-struct member {
-    struct coll_comm *comm;
-    struct coll_request *request; /* the first one that runs, or NULL */
-    struct coll__patience patience;
-};
-
-/* Write the group's communicators into members; how many there are. */
-static size_t list_members(struct member *members)
+static void wait_all(void)
 {
-    size_t n = 0;
-
     for (size_t i = 0; i < group.n; i++) {
-        size_t m = 0;
+        struct coll_request *request = group.notes[i].request;
 
-        while (m < n && members[m].comm != group.notes[i].comm)
-            m++;
-        if (m == n)
-            members[n++] = (struct member){.comm = group.notes[i].comm};
-    }
-    for (size_t m = 0; m < n; m++)
-        members[m].request = first_running(members[m].comm);
-    return n;
-}
-
-/* Move every communicator on once; returns how many still run. */
-static int progress_all(struct member *members, size_t n, int *moved)
-{
-    int n_running = 0;
-
-    *moved = 0;
-    for (size_t m = 0; m < n; m++) {
-        struct member *member = &members[m];
-        int one = 0;
-
-        if (!member->request)
+        if (!request ||
+            coll__request_status(request) != COLL_IN_PROGRESS)
             continue;
-        coll__comm_progress(member->comm, &one);
-        *moved |= one;
-        if (member->request->status != COLL_IN_PROGRESS)
-            member->request = first_running(member->comm);
-        n_running += member->request != NULL;
-    }
-    return n_running;
-}
-
-static void wait_all(struct member *members, size_t n)
-{
-    struct coll__wait *wait = &members[0].comm->wait;
-    int moved;
-
-    while (progress_all(members, n, &moved)) {
-        if (moved) {
-            coll__wait_moved(wait);
-            continue;
-        }
-        if (!coll__wait_idle(wait))
-            continue;
-        for (size_t m = 0; m < n; m++)
-            if (members[m].request)
-                coll__comm_consider(members[m].comm, members[m].request,
-                                    members[m].comm->timeout,
-                                    &members[m].patience);
+        coll__turn_take(request->comm);
+        coll__request_wait(request, request->comm->timeout);
+        coll__turn_give(request->comm);
     }
 }
 
@@ -346,7 +309,7 @@ static int gather_status(void)
         const struct note *note = &group.notes[i];
 
         if (!note->is_fused &&
-            (!note->request || note->request->status != COLL_OK))
+            (!note->request || coll__request_status(note->request)))
             return coll__comm_status(note->comm);
     }
     return COLL_OK;
@@ -354,30 +317,29 @@ static int gather_status(void)
 
 static int run_all(void)
 {
-    struct member *members = calloc(group.n + 1, sizeof(*members));
-    int rc = members ? make_requests() : no_memory();
+    int rc;
 
-    if (rc == COLL_OK) {
-        size_t n;
-
-        for (size_t i = 0; i < group.n; i++)
-            if (group.notes[i].request)
-                coll__request_start(group.notes[i].request);
-        n = list_members(members);
-        if (n)
-            wait_all(members, n);
-        rc = gather_status();
-    }
-    free(members);
-    return rc;
+    if (is_any_inherited())
+        return coll__comm_inherited("coll_group_end");
+    rc = make_requests();
+    if (rc)
+        return rc;
+    start_all();
+    wait_all();
+    return gather_status();
 }
 
 /* Put the requests back and forget the notes. */
 static void clear(void)
 {
     for (size_t i = 0; i < group.n; i++) {
-        if (group.notes[i].request)
-            coll__cache_put(group.notes[i].request);
+        struct coll_request *request = group.notes[i].request;
+
+        if (request) {
+            coll__turn_take(request->comm);
+            coll__cache_put(request);
+            coll__turn_give(request->comm);
+        }
         free(group.notes[i].numbers);
     }
     free(group.notes);
@@ -393,7 +355,7 @@ int coll_group_end(void)
     if (!coll__group_depth) {
         log_error("api", "coll_group_end: there is no group; call "
                   "coll_group_start() first");
-        return COLL_ERR_INVALID;
+        return coll__log_done(COLL_ERR_INVALID);
     }
     if (--coll__group_depth)
         return COLL_OK;
@@ -403,5 +365,5 @@ int coll_group_end(void)
     else
         rc = run_all();
     clear();
-    return rc;
+    return coll__log_done(rc);
 }

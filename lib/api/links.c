@@ -3,8 +3,8 @@
  *
  * The allowed transports are opened one after the other, in order of
  * preference, and only until every rank reaches every rank: a job within one
- * host never starts the network.  What a link costs is agreed on by taking the
- * dearest one, so that all ranks choose the same algorithms.
+ * host never starts the network.  prices.c makes one price of what they say
+ * their links cost.
  */
 #include "lib/api/comm.h"
 #include "lib/trace/log.h"
@@ -15,25 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int exchange(void *arg, const void *in, size_t len, void *out)
+int coll__comm_exchange(void *arg, const void *in, size_t len, void *out)
 {
     struct coll_comm *comm = arg;
 
     return coll__ctrl_allgather(comm->ctrl, in, len, out, comm->timeout);
-}
-
-/* Make `worst` as dear as the link; what it has none of yet has alpha 0. */
-static void dearer(struct coll__link *worst, const struct coll__link *link)
-{
-    double once = worst->alpha > 0 && worst->once < link->once ? worst->once
-                                                               : link->once;
-
-    if (link->alpha <= 0) /* nobody has such a link */
-        return;
-    worst->alpha = max_double(worst->alpha, link->alpha);
-    worst->beta = max_double(worst->beta, link->beta);
-    worst->gap = max_double(worst->gap, link->gap);
-    worst->once = once;
 }
 
 /* Remember the dearest link within this host, and the dearest to others. */
@@ -41,26 +27,47 @@ static void note_link(struct coll_comm *comm, int peer,
                       const struct coll__link *link)
 {
     int is_far = comm->peers[peer].host != comm->peers[comm->rank].host;
-    dearer(&comm->links[is_far], link);
+
+    coll__link_dearer(&comm->links[is_far], link);
 }
 
 /* Give the ranks that this transport reaches, and no other did, to it; add the
- * dearest link.  Returns 1 when it has got any. */
-static int take_routes(struct coll_comm *comm, struct coll__tp *tp)
+ * dearest link. */
+static void take_routes(struct coll_comm *comm, struct coll__tp *tp)
 {
-    int is_used = 0;
-
     for (int r = 0; r < comm->size; r++) {
         struct coll__link link;
 
         if (comm->routes.to[r] || tp->ops->reaches(tp, r, &link))
             continue;
         comm->routes.to[r] = tp;
-        is_used = 1;
         if (r != comm->rank)
             note_link(comm, r, &link);
     }
-    return is_used;
+}
+
+static void drop_routes(struct coll_comm *comm, const struct coll__tp *tp)
+{
+    for (int r = 0; r < comm->size; r++)
+        if (comm->routes.to[r] == tp)
+            comm->routes.to[r] = NULL;
+}
+
+static int has_routes(const struct coll_comm *comm, const struct coll__tp *tp)
+{
+    for (int r = 0; r < comm->size; r++)
+        if (comm->routes.to[r] == tp)
+            return 1;
+    return 0;
+}
+
+/* Another transport is in use: "self,shm". */
+static void add_name(struct coll_comm *comm, const char *name)
+{
+    size_t n = strlen(comm->transports);
+
+    snprintf(comm->transports + n, sizeof(comm->transports) - n, "%s%s",
+             n ? "," : "", name);
 }
 
 /* The first rank that this one does not reach, or -1. */
@@ -72,58 +79,115 @@ static int first_missing(const struct coll_comm *comm)
     return -1;
 }
 
-/* Open one transport; collective.  *missing: a rank that some rank cannot reach
- * yet, and *from that one, or -1. */
-static int open_one(struct coll_comm *comm, const char *name, int *missing,
-                    int *from)
+/* What each rank says once a transport is open. */
+struct report {
+    struct coll__offer offer; /* of its links so far */
+    int32_t missing;          /* a rank that it cannot reach yet, or -1 */
+    uint32_t found;           /* of the others, by the transport */
+};
+
+/* What all have said. */
+struct coverage {
+    struct report *reports;     /* [size] */
+    struct coll__offer *offers; /* [size] */
+    uint32_t *found;            /* [size] */
+    int missing,
+        from; /* a rank that `from` cannot reach yet; -1: there is none */
+};
+
+static int coverage_init(struct coverage *cover, const struct coll_comm *comm)
+{
+    size_t n = (size_t)comm->size;
+
+    *cover = (struct coverage){malloc(n * sizeof(*cover->reports)),
+                               malloc(n * sizeof(*cover->offers)),
+                               malloc(n * sizeof(*cover->found)), 0, 0};
+    if (cover->reports && cover->offers && cover->found)
+        return COLL_OK;
+    log_error("comm", "no memory for %d ranks", comm->size);
+    return COLL_ERR_NOMEM;
+}
+
+static void coverage_fini(struct coverage *cover)
+{
+    free(cover->reports);
+    free(cover->offers);
+    free(cover->found);
+}
+
+/* Collective. */
+static int report(struct coll_comm *comm, uint32_t found,
+                  struct coverage *cover)
+{
+    struct report mine = {.missing = first_missing(comm), .found = found};
+    int rc;
+
+    coll__comm_offer(comm, &mine.offer);
+    rc = coll__comm_exchange(comm, &mine, sizeof(mine), cover->reports);
+    cover->missing = -1;
+    for (int r = 0; r < comm->size && rc == COLL_OK; r++) {
+        cover->offers[r] = cover->reports[r].offer;
+        cover->found[r] = cover->reports[r].found;
+        if (cover->missing >= 0)
+            continue;
+        cover->missing = cover->reports[r].missing;
+        cover->from = r;
+    }
+    return rc;
+}
+
+/* Have all ranks found alike, as their reports took for granted? */
+static int is_alike(const struct coverage *cover, int size)
+{
+    for (int r = 1; r < size; r++)
+        if (cover->found[r] != cover->found[0])
+            return 0;
+    return 1;
+}
+
+/* Take the routes that tp offers, and see what is missing then; collective.
+ * Where ranks have found different things, it offers others than it did. */
+static int settle(struct coll_comm *comm, struct coll__tp *tp,
+                  struct coverage *cover)
+{
+    struct coll__link before[2] = {comm->links[0], comm->links[1]};
+    int rc;
+
+    take_routes(comm, tp);
+    rc = report(comm, tp->found, cover);
+    if (rc == COLL_OK)
+        rc = tp->ops->settle(tp, cover->found);
+    if (rc || is_alike(cover, comm->size))
+        return rc;
+    drop_routes(comm, tp);
+    memcpy(comm->links, before, sizeof(before));
+    take_routes(comm, tp);
+    return report(comm, tp->found, cover);
+}
+
+/* Open one transport; collective. */
+static int open_one(struct coll_comm *comm, const char *name,
+                    struct coverage *cover)
 {
     const struct coll__transport *ops = coll__transport_find(name);
-    struct coll__tp_env env = {comm->rank, comm->size, comm->peers, exchange,
-                               comm};
+    struct coll__tp_env env = {comm->rank,           comm->size, comm->peers,
+                               coll__comm_exchange,  comm,       comm->timeout,
+                               &comm->failure.status};
     struct coll__tp *tp;
-    int32_t mine, *all;
     int rc = ops->open(&env, &tp);
 
     if (rc)
         return rc;
     comm->tps[comm->routes.n_all++] = tp;
-    if (take_routes(comm, tp)) {
-        size_t n = strlen(comm->transports);
-
-        snprintf(comm->transports + n, sizeof(comm->transports) - n, "%s%s",
-                 n ? "," : "", name);
+    if (comm->size > 1 && !strcmp(name, "self")) { /* all know without asking */
+        take_routes(comm, tp);
+        cover->from = 0;
+        cover->missing = 1;
+    } else {
+        rc = settle(comm, tp, cover);
     }
-    all = malloc((size_t)comm->size * sizeof(*all));
-    if (!all) {
-        log_error("comm", "no memory for %d ranks", comm->size);
-        return COLL_ERR_NOMEM;
-    }
-    mine = first_missing(comm);
-    rc = exchange(comm, &mine, sizeof(mine), all);
-    *missing = -1;
-    for (int r = 0; r < comm->size && rc == COLL_OK && *missing < 0; r++) {
-        *missing = all[r];
-        *from = r;
-    }
-    free(all);
-    return rc;
-}
-
-/* Take the dearest links of all ranks, so that all choose alike. */
-static int agree_on_links(struct coll_comm *comm)
-{
-    struct coll__link mine[2] = {comm->links[0], comm->links[1]};
-    struct coll__link(*all)[2] = malloc((size_t)comm->size * sizeof(mine));
-    int rc = COLL_ERR_NOMEM;
-
-    if (all)
-        rc = exchange(comm, mine, sizeof(mine), all);
-    else
-        log_error("comm", "no memory for %d ranks", comm->size);
-    for (int r = 0; r < comm->size && rc == COLL_OK; r++)
-        for (int far = 0; far < 2; far++)
-            dearer(&comm->links[far], &all[r][far]);
-    free(all);
+    if (rc == COLL_OK && has_routes(comm, tp))
+        add_name(comm, name);
     return rc;
 }
 
@@ -144,10 +208,35 @@ static int check_names(const char *names)
     return COLL_OK;
 }
 
-int coll__comm_links_open(struct coll_comm *comm)
+/* Open them in turn until nobody is missing. */
+static int open_all(struct coll_comm *comm, struct coverage *cover)
 {
     char names[SETTING_BYTES + 8], *rest = names, *name;
-    int missing = 0, from = 0, rc = check_names(comm->settings.transports);
+    int rc = COLL_OK;
+
+    /* a rank always reaches itself */
+    snprintf(names, sizeof(names), "%s%s",
+             coll__word_in("self", comm->settings.transports, ',') ? ""
+                                                                   : "self,",
+             comm->settings.transports);
+    while (rc == COLL_OK && cover->missing >= 0 &&
+           (name = strsep(&rest, ",")) && comm->routes.n_all < MAX_TRANSPORTS)
+        rc = open_one(comm, name, cover);
+    if (rc == COLL_OK && cover->missing >= 0) {
+        log_error("comm",
+                  "rank %d cannot reach rank %d by the transports %s; "
+                  "add ucx to COLL_TRANSPORTS, and see coll_info --transports",
+                  cover->from, cover->missing, comm->settings.transports);
+        rc = COLL_ERR_TRANSPORT;
+    }
+    return rc;
+}
+
+int coll__comm_links_open(struct coll_comm *comm,
+                          const struct coll__options *options)
+{
+    struct coverage cover;
+    int rc = check_names(comm->settings.transports);
 
     comm->routes.all = comm->tps;
     comm->routes.to = calloc((size_t)comm->size, sizeof(struct coll__tp *));
@@ -155,22 +244,15 @@ int coll__comm_links_open(struct coll_comm *comm)
         log_error("comm", "no memory for %d ranks", comm->size);
         return COLL_ERR_NOMEM;
     }
-    /* a rank always reaches itself */
-    snprintf(names, sizeof(names), "%s%s",
-             coll__word_in("self", comm->settings.transports, ',') ? ""
-                                                                   : "self,",
-             comm->settings.transports);
-    while (rc == COLL_OK && missing >= 0 && (name = strsep(&rest, ",")) &&
-           comm->routes.n_all < MAX_TRANSPORTS)
-        rc = open_one(comm, name, &missing, &from);
-    if (rc == COLL_OK && missing >= 0) {
-        log_error("comm", "rank %d cannot reach rank %d by the transports %s; "
-                  "add ucx to COLL_TRANSPORTS, and see coll_info --transports",
-                  from, missing, comm->settings.transports);
-        rc = COLL_ERR_TRANSPORT;
-    }
+    coll__inside_load(&comm->inside);
     if (rc == COLL_OK)
-        rc = agree_on_links(comm);
+        rc = coverage_init(&cover, comm);
+    if (rc)
+        return rc;
+    rc = open_all(comm, &cover);
+    if (rc == COLL_OK)
+        rc = coll__comm_prices_agree(comm, cover.offers, options->measured);
+    coverage_fini(&cover);
     return rc ? rc : coll__comm_view_init(comm);
 }
 

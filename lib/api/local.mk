@@ -1,18 +1,27 @@
 libcore_la_SOURCES += \
+	%D%/ask.c \
 	%D%/buffers.c \
-	%D%/cache.c \
+	%D%/cache.c %D%/cache.h \
 	%D%/check.c \
 	%D%/coll.c \
 	%D%/comm.c %D%/comm.h \
+	%D%/engine.c \
 	%D%/fail.c \
 	%D%/feature.c \
 	%D%/group.c \
+	%D%/leave.c \
 	%D%/links.c \
+	%D%/measure.c \
+	%D%/members.c \
 	%D%/memory.c \
+	%D%/op.c %D%/op.h \
 	%D%/params.c \
+	%D%/parts.c %D%/parts.h \
+	%D%/prices.c \
 	%D%/progress.c \
 	%D%/request.c \
+	%D%/scratch.c %D%/scratch.h \
 	%D%/split.c \
-	%D%/status.c \
+	%D%/thread.c \
 	%D%/topo.c \
 	%D%/view.c

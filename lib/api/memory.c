@@ -4,7 +4,7 @@
 #include "lib/device/area.h"
 #include "lib/trace/log.h"
 
-int coll_mem_alloc(void **ptr, size_t bytes)
+static int alloc(void **ptr, size_t bytes)
 {
     if (!ptr) {
         log_error("mem", "coll_mem_alloc: ptr is NULL; pass where the address "
@@ -14,4 +14,12 @@ int coll_mem_alloc(void **ptr, size_t bytes)
     return coll__area_alloc(ptr, bytes);
 }
 
-int coll_mem_free(void *ptr) { return ptr ? coll__area_free(ptr) : COLL_OK; }
+int coll_mem_alloc(void **ptr, size_t bytes)
+{
+    return coll__log_done(alloc(ptr, bytes));
+}
+
+int coll_mem_free(void *ptr)
+{
+    return ptr ? coll__log_done(coll__area_free(ptr)) : COLL_OK;
+}

@@ -9,8 +9,14 @@
 
 extern char **environ;
 
+/* What programs that come with the library tell each other begins so. */
+static const char *const of_programs[] = {"COLL_COMPARE_"};
+
 static int is_parameter(const char *name)
 {
+    for (size_t i = 0; i < ARRAY_LEN(of_programs); i++)
+        if (!strncmp(name, of_programs[i], strlen(of_programs[i])))
+            return 1;
     for (int i = 0; i < N_PARAMS; i++)
         if (!strcmp(name, coll__param_name((enum coll__param)i)))
             return 1;
@@ -48,6 +54,8 @@ int coll__params_check(void)
             return COLL_ERR_INVALID;
         }
     }
+    if (coll__log_check())
+        return COLL_ERR_INVALID;
     for (char **variable = environ; variable && *variable; variable++)
         judge_name(*variable);
     return COLL_OK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* progress.c - started operations: queued in order, run, waited for.
+/* progress.c - started operations: queued in order, run, waited for.  All of it
+ * is done by who has the communicator's turn.
  *
  * A collective runs alone, to its end before the next one begins, so its
  * messages cannot mix with others.  Sends and receives that follow each other
@@ -12,8 +13,7 @@
 
 #include <string.h>
 
-#define LOOK_AROUND_S 0.02
-#define ASK_S 1.0         /* and twice as long before each next time */
+#define ROUNDS_OF_OTHERS 0xffu /* between two looks at the clock */
 #define TESTS_IDLE 0xfffu /* between two looks at the clock in coll_test() */
 
 /* ---- one operation ------------------------------------------------------- */
@@ -71,20 +71,11 @@ static void begin(struct coll_request *request)
 
 /* ---- the queue ----------------------------------------------------------- */
 
-/* coll_test() waits for something else from now on. */
-static void forget_tests(struct coll_comm *comm)
-{
-    comm->patience = (struct coll__patience){0};
-    comm->n_tests_idle = 0;
-}
-
 /* What was begun has ended: begin what comes next, if anything. */
 static void begin_next(struct coll_comm *comm)
 {
     struct coll_request *next = comm->running;
 
-    if (comm->n_tests_idle)
-        forget_tests(comm);
     if (!next) {
         comm->last = &comm->running;
         comm->waiting = NULL;
@@ -99,9 +90,14 @@ static void begin_next(struct coll_comm *comm)
     comm->waiting = next;
 }
 
+static void set_status(struct coll_request *request, int status)
+{
+    atomic_store_explicit(&request->status, status, memory_order_release);
+}
+
 static void enqueue(struct coll_comm *comm, struct coll_request *request)
 {
-    request->status = COLL_IN_PROGRESS;
+    set_status(request, COLL_IN_PROGRESS);
     request->next = NULL;
     *comm->last = request;
     comm->last = &request->next;
@@ -121,20 +117,31 @@ static void set_seq(struct coll_request *request)
                                 memory_order_relaxed);
 }
 
+/* One more; written by one thread at a time, so no locked instruction. */
+static uint64_t count_up(_Atomic uint64_t *n)
+{
+    uint64_t next = 1 + atomic_load_explicit(n, memory_order_relaxed);
+
+    atomic_store_explicit(n, next, memory_order_relaxed);
+    return next;
+}
+
 int coll__request_start(struct coll_request *request)
 {
     struct coll_comm *comm = request->comm;
     int peer = request->problem.root;
 
-    if (atomic_load_explicit(&comm->failure.status, memory_order_relaxed))
-        return request->status = coll__comm_quiesce(comm);
+    if (atomic_load_explicit(&comm->failure.status, memory_order_relaxed)) {
+        set_status(request, coll__comm_quiesce(comm));
+        return coll__request_status(request);
+    }
     if (!request->is_p2p) {
         set_seq(request);
         coll__history_start(&comm->history, &request->head);
     } else {
-        request->head.seq = request->problem.collective == COLL_SEND
-                                ? ++comm->n_sent[peer]
-                                : ++comm->n_received[peer];
+        request->head.seq = count_up(request->problem.collective == COLL_SEND
+                                         ? &comm->n_sent[peer]
+                                         : &comm->n_received[peer]);
     }
     enqueue(comm, request);
     return COLL_OK;
@@ -147,17 +154,24 @@ int coll__comm_quiesce(struct coll_comm *comm)
     if (!comm->is_quiet)
         coll__comm_links_close(comm, 0);
     comm->is_quiet = 1;
-    for (; comm->running; comm->running = comm->running->next)
-        comm->running->status = status;
+    while (comm->running) {
+        struct coll_request *request = comm->running;
+
+        comm->running = request->next;
+        coll__prog_abandon(request->prog);
+        set_status(request, status);
+    }
     comm->last = &comm->running;
     comm->waiting = NULL;
     return status;
 }
 
+/* Its status, or COLL_OK while that is being found out. */
 static int failed(const struct coll_request *request, int status)
 {
-    coll__comm_prog_failed(request->comm, request, status);
-    return coll__comm_quiesce(request->comm);
+    return coll__comm_prog_failed(request->comm, request, status)
+               ? coll__comm_quiesce(request->comm)
+               : COLL_OK;
 }
 
 int coll__request_dash(struct coll_request *request)
@@ -169,8 +183,10 @@ int coll__request_dash(struct coll_request *request)
     begin(request); /* before it is noted: others wait for what it sends */
     coll__history_start(&comm->history, &request->head);
     rc = coll__prog_run(request->prog, &moved);
-    if (rc < 0)
-        return failed(request, rc);
+    if (rc < 0) {
+        rc = failed(request, rc);
+        return rc ? rc : COLL_IN_PROGRESS;
+    }
     if (rc == COLL_OK)
         coll__history_end(&comm->history);
     return rc;
@@ -180,7 +196,7 @@ void coll__request_join(struct coll_request *request)
 {
     struct coll_comm *comm = request->comm;
 
-    request->status = COLL_IN_PROGRESS;
+    set_status(request, COLL_IN_PROGRESS);
     request->next = NULL;
     comm->running = request;
     comm->last = &request->next;
@@ -218,19 +234,17 @@ static int progress_p2p(struct coll_comm *comm, int *moved)
             continue;
         }
         *moved = 1;
-        request->status = COLL_OK;
         *at = request->next;
         if (!request->next)
             comm->last = at;
+        set_status(request, COLL_OK);
     }
-    if (*moved && comm->n_tests_idle)
-        forget_tests(comm);
     if (comm->running != first)
         pass_on(comm);
     return COLL_OK;
 }
 
-int coll__comm_progress(struct coll_comm *comm, int *moved)
+static int progress(struct coll_comm *comm, int *moved)
 {
     struct coll_request *first = comm->running;
     int rc;
@@ -240,6 +254,8 @@ int coll__comm_progress(struct coll_comm *comm, int *moved)
         return coll__comm_quiesce(comm);
     if (!first)
         return COLL_OK;
+    if (comm->lost_until)
+        return coll__comm_still_lost(comm) ? coll__comm_quiesce(comm) : COLL_OK;
     if (first->is_p2p)
         return progress_p2p(comm, moved);
     rc = coll__prog_run(first->prog, moved);
@@ -250,65 +266,103 @@ int coll__comm_progress(struct coll_comm *comm, int *moved)
     *moved = 1;
     if (first->parts)
         empty_stage(first);
-    first->status = COLL_OK;
     coll__history_end(&comm->history);
     comm->running = first->next;
+    set_status(first, COLL_OK);
     begin_next(comm);
     return COLL_OK;
 }
 
+int coll__comm_progress(struct coll_comm *comm, int *moved)
+{
+    int rc = progress(comm, moved);
+
+    if (*moved)
+        coll__patience_moved(comm);
+    return rc;
+}
+
 /* ---- waiting ------------------------------------------------------------- */
 
-/* Messages that nobody takes can be seen here; ranks that all wait must be
- * asked. */
-int coll__comm_consider(struct coll_comm *comm,
-                        const struct coll_request *request, double timeout,
-                        struct coll__patience *p)
+/* To a handler, which may call operations of the same communicator. */
+static void hand_out_lines(struct coll_comm *comm)
 {
-    double now = coll__now();
-    int rc = COLL_OK;
+    if (!coll__log_is_waiting())
+        return;
+    coll__turn_give(comm);
+    coll__log_done(COLL_OK);
+    coll__turn_take(comm);
+}
 
-    if (!p->begin)
-        *p = (struct coll__patience){now, now, now + ASK_S, ASK_S};
-    if (now - p->begin > timeout) {
-        rc = coll__comm_timed_out(comm, request, timeout);
-    } else if (now > p->ask) {
-        p->pause *= 2;
-        p->ask = now + p->pause;
-        rc = coll__comm_ask_around(comm);
-    } else if (now - p->looked >= LOOK_AROUND_S) {
-        p->looked = now;
-        rc = coll__comm_look_around(comm);
-    }
-    return rc ? coll__comm_quiesce(comm) : COLL_OK;
+/* Its status; another thread may have ended it, and this one's last error has to
+ * say why it failed. */
+static int status_and_why(struct coll_request *request)
+{
+    int status = coll__request_status(request);
+
+    if (status < 0)
+        coll__log_set_error(request->comm->failure.text);
+    return status;
 }
 
 int coll__request_wait(struct coll_request *request, double timeout)
 {
     struct coll_comm *comm = request->comm;
-    struct coll__patience patience = {0};
+    unsigned n_others = 0; /* rounds in which only others moved */
     int moved;
 
-    while (request->status == COLL_IN_PROGRESS) {
+    coll__wait_begin(request);
+    while (coll__request_status(request) == COLL_IN_PROGRESS) {
+        int is_time;
+
         if (coll__comm_progress(comm, &moved))
             break;
-        if (moved)
+        if (moved || coll__engine_move()) {
             coll__wait_moved(&comm->wait);
-        else if (coll__wait_idle(&comm->wait))
-            coll__comm_consider(comm, request, timeout, &patience);
+            is_time = !moved && (++n_others & ROUNDS_OF_OTHERS) == 0;
+        } else {
+            is_time = coll__wait_idle(&comm->wait, coll__engine_is_alone(comm));
+        }
+        if (is_time) {
+            coll__comm_consider(request, timeout, 1);
+            hand_out_lines(comm);
+        }
     }
-    return request->status;
+    return status_and_why(request);
 }
 
-int coll_start(struct coll_request *request)
+/* Is it one of the parent's, in a child? */
+static int is_inherited(const struct coll_request *request)
 {
-    if (!request || request->status == COLL_IN_PROGRESS) {
+    return request && coll__comm_is_inherited(request->comm);
+}
+
+static int start(struct coll_request *request)
+{
+    int rc;
+
+    if (is_inherited(request))
+        return coll__comm_inherited("coll_start");
+    if (!request || coll__request_status(request) == COLL_IN_PROGRESS) {
         log_error("api", request ? "coll_start: the request already runs; wait "
                                    "for it first"
                                  : "coll_start: request is NULL");
         return COLL_ERR_INVALID;
     }
-    return coll__request_start(request);
+    if (!coll__turn_try(request->comm)) { /* another thread moves it */
+        set_status(request, COLL_IN_PROGRESS);
+        coll__submit(request);
+        return COLL_OK;
+    }
+    coll__submitted_start(request->comm);
+    rc = coll__request_start(request);
+    coll__turn_give(request->comm);
+    return rc;
+}
+
+int coll_start(struct coll_request *request)
+{
+    return coll__log_done(start(request));
 }
 
 /* One round for coll_test(); many of them without effect are a wait as well. */
@@ -320,29 +374,58 @@ static void test_once(struct coll_request *request)
     if (coll__comm_progress(comm, &moved))
         return;
     if (moved)
-        forget_tests(comm);
+        comm->n_tests_idle = 0;
     else if ((++comm->n_tests_idle & TESTS_IDLE) == 0)
-        coll__comm_consider(comm, request, comm->timeout, &comm->patience);
+        coll__comm_consider(request, comm->timeout, 0);
 }
 
-int coll_test(struct coll_request *request)
+static int test(struct coll_request *request)
 {
+    struct coll_comm *comm;
+
     if (!request) {
         log_error("api", "coll_test: request is NULL");
         return COLL_ERR_INVALID;
     }
-    if (request->status == COLL_IN_PROGRESS)
-        test_once(request);
-    return request->status;
+    if (is_inherited(request))
+        return coll__comm_inherited("coll_test");
+    comm = request->comm;
+    coll__engine_move();
+    if (coll__request_status(request) != COLL_IN_PROGRESS ||
+        !coll__turn_try(comm)) /* another thread moves it */
+        return status_and_why(request);
+    coll__submitted_start(comm);
+    test_once(request);
+    coll__turn_give(comm);
+    return status_and_why(request);
 }
 
-int coll_wait(struct coll_request *request, double timeout)
+int coll_test(struct coll_request *request)
 {
+    return coll__log_done(test(request));
+}
+
+static int wait_for(struct coll_request *request, double timeout)
+{
+    int rc;
+
     if (!request || !(timeout >= 0 && timeout <= 1e9)) {
         log_error("api", request ? "coll_wait: timeout must be 0 to 1e9 seconds"
                                  : "coll_wait: request is NULL");
         return COLL_ERR_INVALID;
     }
-    return coll__request_wait(request,
-                              timeout ? timeout : request->comm->timeout);
+    if (is_inherited(request))
+        return coll__comm_inherited("coll_wait");
+    if (coll__request_status(request) != COLL_IN_PROGRESS)
+        return status_and_why(request);
+    coll__turn_take(request->comm);
+    rc = coll__request_wait(request,
+                            timeout ? timeout : request->comm->timeout);
+    coll__turn_give(request->comm);
+    return rc;
+}
+
+int coll_wait(struct coll_request *request, double timeout)
+{
+    return coll__log_done(wait_for(request, timeout));
 }

@@ -2,7 +2,7 @@
 /* request.c - operations: made once, started any number of times; and what can
  * be asked about them before they are made. */
 #include "lib/api/comm.h"
-#include "lib/plan/select.h"
+#include "lib/price/select.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 
@@ -174,8 +174,7 @@ static struct coll_request *request_new(struct coll_comm *comm,
         request->out_len = coll__problem_len(pb, BUF_OUT);
     }
     request->is_p2p = coll__is_p2p(pb->collective);
-    request->is_plain = !coll__has_counts(pb->collective) &&
-                        (unsigned)args->op < COLL_N_OPS;
+    request->is_plain = (unsigned)args->op < COLL_N_OPS;
     request->args = *args;
     request->args.algo = NULL; /* what the caller may free */
     request->args.in_counts = request->args.in_displs = NULL;
@@ -188,12 +187,22 @@ fail:
     return NULL;
 }
 
+/* Of all that it holds but scratch. */
+static size_t bytes_of(const struct coll_request *request)
+{
+    size_t numbers = request->numbers ? 4 * (size_t)request->problem.nranks : 0;
+
+    return sizeof(*request) + numbers * sizeof(*request->numbers) +
+           coll__prog_bytes(request->prog);
+}
+
 int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
-                       const struct coll__problem *pb,
+                       const struct coll__problem *pb, int is_lent_scratch,
                        struct coll_request **out)
 {
     struct coll__op op;
-    struct coll__binding to = {&op, &comm->routes, coll__device_of(args->out)};
+    struct coll__binding to = {&op, &comm->routes, coll__device_of(args->out),
+                               is_lent_scratch};
     struct coll_request *request = request_new(comm, args, pb);
     struct coll__plan plan;
     double seconds;
@@ -209,6 +218,7 @@ int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
     if (rc)
         goto fail;
     request->tmp_len = coll__prog_scratch(request->prog);
+    request->bytes = bytes_of(request);
     request->head = head_of(&request->problem, &op);
     *out = request;
     return COLL_OK;
@@ -246,16 +256,17 @@ static void disown(struct coll_request *request)
 
 void coll__comm_forget_own(struct coll_comm *comm)
 {
-    while (comm->own) {
-        struct coll_request *request = comm->own;
+    struct coll_request *next;
 
-        disown(request);
-        coll__request_free(request);
+    for (struct coll_request *at = comm->own; at; at = next) {
+        next = at->own_next;
+        coll__request_free(at);
     }
+    comm->own = NULL;
 }
 
-int coll_request_create(const struct coll_args *theirs, struct coll_comm *comm,
-                        struct coll_request **request)
+static int create(const struct coll_args *theirs, struct coll_comm *comm,
+                  struct coll_request **request)
 {
     struct coll__problem pb;
     struct coll_args args;
@@ -266,33 +277,68 @@ int coll_request_create(const struct coll_args *theirs, struct coll_comm *comm,
                   !theirs ? "args" : !comm ? "comm" : "request");
         return COLL_ERR_INVALID;
     }
+    if (coll__comm_is_inherited(comm))
+        return coll__comm_inherited("coll_request_create");
     rc = coll__struct_take(theirs, &args, sizeof(args), "args");
     if (rc == COLL_OK)
         rc = coll__args_check(&args, comm, &pb);
+    coll__turn_take(comm);
     if (rc == COLL_OK)
         rc = coll__comm_status(comm);
     if (rc == COLL_OK)
-        rc = coll__request_make(comm, &args, &pb, request);
+        rc = coll__request_make(comm, &args, &pb, 0, request);
     if (rc == COLL_OK)
         own(comm, *request);
+    coll__turn_give(comm);
+    if (rc == COLL_OK && args.background)
+        coll__comm_take_thread(comm);
+    return rc;
+}
+
+int coll_request_create(const struct coll_args *theirs, struct coll_comm *comm,
+                        struct coll_request **request)
+{
+    return coll__log_done(create(theirs, comm, request));
+}
+
+/* With the turn. */
+static int destroy_ours(struct coll_request *request)
+{
+    int is_running = coll__request_status(request) == COLL_IN_PROGRESS;
+
+    if (is_running && coll__comm_status(request->comm) == COLL_OK) {
+        log_error("api", "coll_request_destroy: the request still runs; wait "
+                  "for it first");
+        return COLL_ERR_INVALID;
+    }
+    if (is_running)
+        coll__comm_quiesce(request->comm);
+    disown(request);
+    coll__request_free(request);
+    return COLL_OK;
+}
+
+static int destroy(struct coll_request *request)
+{
+    struct coll_comm *comm = request ? request->comm : NULL;
+    int rc;
+
+    if (!request)
+        return COLL_OK;
+    if (coll__comm_is_inherited(comm)) {
+        disown(request);
+        coll__request_free(request);
+        return COLL_OK;
+    }
+    coll__turn_take(comm);
+    rc = destroy_ours(request);
+    coll__turn_give(comm);
     return rc;
 }
 
 int coll_request_destroy(struct coll_request *request)
 {
-    if (!request)
-        return COLL_OK;
-    if (request->status == COLL_IN_PROGRESS &&
-        coll__comm_status(request->comm) == COLL_OK) {
-        log_error("api", "coll_request_destroy: the request still runs; wait "
-                  "for it first");
-        return COLL_ERR_INVALID;
-    }
-    if (request->status == COLL_IN_PROGRESS)
-        coll__comm_quiesce(request->comm);
-    disown(request);
-    coll__request_free(request);
-    return COLL_OK;
+    return coll__log_done(destroy(request));
 }
 
 /* ---- questions ----------------------------------------------------------- */
@@ -310,6 +356,8 @@ static int take_question(const char *who, const struct coll_args *theirs,
                   !theirs ? "args" : !comm ? "comm" : "info");
         return COLL_ERR_INVALID;
     }
+    if (coll__comm_is_inherited(comm))
+        return coll__comm_inherited(who);
     rc = coll__struct_take(info, ours, sizeof(*ours), "plan_info");
     if (rc == COLL_OK)
         rc = coll__struct_take(theirs, args, sizeof(*args), "args");
@@ -326,8 +374,8 @@ static void answer(struct coll_plan_info *ours, const char *algorithm,
     memcpy(info, ours, min_size(ours->size, sizeof(*ours)));
 }
 
-int coll_plan_query(const struct coll_args *theirs, struct coll_comm *comm,
-                    struct coll_plan_info *info)
+static int query(const struct coll_args *theirs, struct coll_comm *comm,
+                 struct coll_plan_info *info)
 {
     struct coll_plan_info ours;
     struct coll__problem pb;
@@ -347,10 +395,16 @@ int coll_plan_query(const struct coll_args *theirs, struct coll_comm *comm,
     return COLL_OK;
 }
 
+int coll_plan_query(const struct coll_args *theirs, struct coll_comm *comm,
+                    struct coll_plan_info *info)
+{
+    return coll__log_done(query(theirs, comm, info));
+}
+
 #define MAX_CANDIDATES 64
 
-int coll_plan_candidate(const struct coll_args *theirs, struct coll_comm *comm,
-                        size_t index, struct coll_plan_info *info)
+static int candidate(const struct coll_args *theirs, struct coll_comm *comm,
+                     size_t index, struct coll_plan_info *info)
 {
     struct coll__candidate list[MAX_CANDIDATES];
     struct coll_plan_info ours;
@@ -367,4 +421,10 @@ int coll_plan_candidate(const struct coll_args *theirs, struct coll_comm *comm,
     ours.seconds = list[index].seconds;
     answer(&ours, list[index].algo->name, info);
     return COLL_OK;
+}
+
+int coll_plan_candidate(const struct coll_args *theirs, struct coll_comm *comm,
+                        size_t index, struct coll_plan_info *info)
+{
+    return coll__log_done(candidate(theirs, comm, index, info));
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* split.c - new communicators of a communicator's ranks.
  *
- * Two exchanges over the parent's control tree: which group every rank wants,
- * and the unique id that each group's rank 0 has made.  What is wrong on one
- * rank travels with its wish, so that all refuse alike and nobody waits.  From
- * there on the groups are on their own: one that fails leaves the others.
+ * One exchange over the parent's control tree tells which group every rank
+ * wants; the groups' own trees are then made through it, and it watches over
+ * that.  What is wrong on one rank travels with its wish, so that all refuse
+ * alike and nobody waits.  From there on the groups are on their own: one that
+ * fails leaves the others.
  */
 #include "lib/api/comm.h"
-#include "lib/boot/auth.h"
+#include "lib/net/auth.h"
 #include "lib/trace/log.h"
 
 #include <stdlib.h>
@@ -21,154 +22,187 @@ static const char *const faults[] = {
     [FAULT_NULL] = "passed NULL for the new communicator",
 };
 
-/* What each rank says, and what it then offers its group. */
+/* What each rank says; the tag is its group's if it becomes rank 0 there. */
 struct wish {
     int32_t fault, color, key;
+    unsigned char tag[COLL__TAG_BYTES];
 };
 
-struct offer {
-    int32_t status; /* of making the id */
-    struct coll_unique_id id;
-};
-
-/* This rank's new group. */
-struct group {
-    int rank, size;
-    int leader; /* the parent's rank of the new rank 0 */
-};
-
-/* Exchange over the parent; an exchange that broke off leaves its control tree
- * of no use. */
-static int exchange(struct coll_comm *comm, const void *mine, size_t len,
-                    void **all)
+/* Fail the parent if its control tree has failed: it is of no use any more. */
+static int judge(struct coll_comm *comm, int rc)
 {
-    int rc;
-
-    *all = malloc((size_t)comm->size * len);
-    if (!*all)
-        return coll__comm_fail(comm, COLL_ERR_NOMEM, "rank %d has no memory "
-                               "to divide %d ranks", comm->rank, comm->size);
-    rc = coll__ctrl_allgather(comm->ctrl, mine, len, *all, comm->timeout);
-    if (rc == COLL_OK)
-        return COLL_OK;
-    free(*all);
-    return coll__comm_fail(comm, rc, "%s", coll_last_error());
+    if (rc != COLL_OK && coll__ctrl_status(comm->ctrl) != COLL_OK)
+        coll__comm_fail(comm, rc, "%s", coll_last_error());
+    return rc;
 }
 
-/* Numbered by key, then by the parent's rank. */
-static struct group find_group(const struct wish *wishes,
-                               const struct coll_comm *comm)
+/* Everybody's wishes, and the ranks by color, key and rank: the groups, one
+ * after the other. */
+struct wishes {
+    struct wish *of; /* [size] */
+    int *ranks;      /* [2 * size]: room to sort, too */
+    int size;
+};
+
+/* Does rank a come before rank b? */
+static int is_before(const struct wish *wishes, int a, int b)
 {
-    const struct wish *mine = &wishes[comm->rank];
-    struct group group = {.leader = comm->rank};
+    if (wishes[a].color != wishes[b].color)
+        return wishes[a].color < wishes[b].color;
+    return wishes[a].key != wishes[b].key ? wishes[a].key < wishes[b].key
+                                          : a < b;
+}
 
-    for (int r = 0; r < comm->size; r++) {
-        const struct wish *first = &wishes[group.leader];
+static void sort(const struct wish *wishes, int *ranks, int *other, int n)
+{
+    int half = n / 2, i = 0, j = half;
 
-        if (wishes[r].color != mine->color)
-            continue;
-        group.size++;
-        if (wishes[r].key < mine->key ||
-            (wishes[r].key == mine->key && r < comm->rank))
-            group.rank++;
-        if (wishes[r].key < first->key ||
-            (wishes[r].key == first->key && r < group.leader))
-            group.leader = r;
+    if (n < 2)
+        return;
+    sort(wishes, ranks, other, half);
+    sort(wishes, ranks + half, other, n - half);
+    for (int k = 0; k < n; k++)
+        other[k] = j == n || (i < half && is_before(wishes, ranks[i], ranks[j]))
+                       ? ranks[i++]
+                       : ranks[j++];
+    memcpy(ranks, other, (size_t)n * sizeof(*ranks));
+}
+
+static void find_groups(struct wishes *wishes)
+{
+    for (int r = 0; r < wishes->size; r++)
+        wishes->ranks[r] = r;
+    sort(wishes->of, wishes->ranks, wishes->ranks + wishes->size, wishes->size);
+}
+
+static int color_at(const struct wishes *wishes, int i)
+{
+    return wishes->of[wishes->ranks[i]].color;
+}
+
+/* Return how many ranks are in the group whose first one is at i. */
+static int group_size(const struct wishes *wishes, int i)
+{
+    int end = i + 1;
+
+    while (end < wishes->size && color_at(wishes, end) == color_at(wishes, i))
+        end++;
+    return end - i;
+}
+
+static int are_along(const struct wishes *wishes)
+{
+    int n;
+
+    for (int i = 0; i < wishes->size; i += n) {
+        n = group_size(wishes, i);
+        if (color_at(wishes, i) != COLL_NO_COLOR &&
+            !coll__ctrl_is_along(wishes->ranks + i, n))
+            return 0;
     }
-    return group;
+    return 1;
 }
 
-/* The first exchange: COLL_ERR_INVALID on all when one's wish cannot be. */
-static int agree(struct coll_comm *comm, const struct wish *mine,
-                 const char *who, struct group *group)
+/* The group of this rank, which wants one. */
+static struct coll__ctrl_part find_group(const struct wishes *wishes, int rank)
 {
-    struct wish *wishes;
-    void *all;
-    int rc = exchange(comm, mine, sizeof(*mine), &all);
+    struct coll__ctrl_part part = {.rank = 0};
+    int i = 0;
 
-    if (rc)
-        return rc;
-    wishes = all;
-    for (int r = 0; r < comm->size && rc == COLL_OK; r++)
+    while (color_at(wishes, i) != wishes->of[rank].color)
+        i++;
+    part.ranks = wishes->ranks + i;
+    part.size = group_size(wishes, i);
+    while (part.ranks[part.rank] != rank)
+        part.rank++;
+    memcpy(part.tag, wishes->of[part.ranks[0]].tag, sizeof(part.tag));
+    return part;
+}
+
+/* COLL_ERR_INVALID on all when one's wish cannot be. */
+static int judge_wishes(const struct wish *wishes, int size, const char *who)
+{
+    for (int r = 0; r < size; r++)
         if (wishes[r].fault) {
             log_error("api", "%s: rank %d %s", who, r,
                       faults[wishes[r].fault]);
-            rc = COLL_ERR_INVALID;
+            return COLL_ERR_INVALID;
         }
+    return COLL_OK;
+}
+
+/* With room for everybody's wishes. */
+static int divide_with(struct coll_comm *comm, const char *who,
+                       const struct wish *mine, struct wishes *wishes,
+                       struct coll_comm **out)
+{
+    struct coll__ctrl_part part;
+    int rc = coll__ctrl_allgather(comm->ctrl, mine, sizeof(*mine), wishes->of,
+                                  comm->timeout);
+
     if (rc == COLL_OK)
-        *group = find_group(wishes, comm);
-    free(all);
-    return rc;
-}
-
-/* The second one: get the id that the group's leader made. */
-static int share_id(struct coll_comm *comm, const struct group *group,
-                    int is_leader, struct coll_unique_id *id)
-{
-    struct offer mine = {0}, *offers;
-    void *all;
-    int rc;
-
-    if (is_leader)
-        mine.status = coll_get_unique_id(&mine.id);
-    rc = exchange(comm, &mine, sizeof(mine), &all);
-    if (rc == COLL_OK) {
-        offers = all;
-        rc = offers[group->leader].status;
-        *id = offers[group->leader].id;
-        if (rc && !is_leader)
-            log_error("api", "rank %d could not open the rendezvous of the new "
-                      "communicator: %s", group->leader, coll_strerror(rc));
-        coll__auth_wipe(all, (size_t)comm->size * sizeof(*offers));
-        free(all);
-    } else if (is_leader && !mine.status) {
-        coll__boot_drop_id(&mine.id);
-    }
-    coll__auth_wipe(&mine, sizeof(mine));
-    return rc;
-}
-
-/* Meet the others of the group. */
-static int join(struct coll_comm *comm, const struct group *group,
-                struct coll_unique_id *id, struct coll_comm **out)
-{
-    struct coll__options options = {.timeout = comm->timeout,
-                                    .settings = &comm->settings,
-                                    .tune = comm->tune};
-    struct coll__boot boot;
-    int rc = coll__boot_open_id(&boot, id, group->size, group->rank,
-                                comm->timeout);
-
-    coll__auth_wipe(id, sizeof(*id));
-    return rc ? rc : coll__comm_open(&boot, &options, out);
-}
-
-static int divide(struct coll_comm *comm, const char *who, struct wish *mine,
-                  struct coll_comm **out)
-{
-    int is_in = mine->color != COLL_NO_COLOR;
-    struct coll_unique_id id;
-    struct group group;
-    int rc = coll__comm_status(comm);
-
-    if (rc)
+        rc = judge_wishes(wishes->of, comm->size, who);
+    if (rc != COLL_OK)
         return rc;
-    if (!out)
-        mine->fault = FAULT_NULL;
-    else if (comm->running)
-        mine->fault = FAULT_RUNNING;
-    rc = agree(comm, mine, who, &group);
-    if (rc == COLL_OK)
-        rc = share_id(comm, &group, is_in && !group.rank, &id);
-    if (rc == COLL_OK && is_in)
-        return join(comm, &group, &id, out);
+    find_groups(wishes);
+    if (mine->color != COLL_NO_COLOR) {
+        part = find_group(wishes, comm->rank);
+        return coll__comm_divide(comm, &part, are_along(wishes), out);
+    }
+    rc = coll__ctrl_divide(comm->ctrl, NULL, are_along(wishes), NULL,
+                           comm->timeout, NULL);
     if (rc == COLL_OK)
         *out = NULL;
     return rc;
 }
 
-int coll_comm_split(struct coll_comm *comm, int color, int key,
-                    struct coll_comm **split)
+/* With the turn. */
+static int divide_alive(struct coll_comm *comm, const char *who,
+                        struct wish *mine, struct coll_comm **out)
+{
+    size_t n = (size_t)comm->size;
+    struct wishes wishes = {.size = comm->size};
+    int rc;
+
+    if (!out)
+        mine->fault = FAULT_NULL;
+    else if (comm->running)
+        mine->fault = FAULT_RUNNING;
+    atomic_store_explicit(&comm->apart, who, memory_order_release);
+    coll__auth_random(mine->tag, sizeof(mine->tag));
+    wishes.of = malloc(n * sizeof(*wishes.of));
+    wishes.ranks = malloc(2 * n * sizeof(*wishes.ranks));
+    coll__ctrl_divide_begin(comm->ctrl);
+    if (wishes.of && wishes.ranks)
+        rc = judge(comm, divide_with(comm, who, mine, &wishes, out));
+    else
+        rc = coll__comm_fail(comm, COLL_ERR_NOMEM,
+                             "rank %d has no memory "
+                             "to divide %d ranks",
+                             comm->rank, comm->size);
+    coll__ctrl_divide_end(comm->ctrl);
+    free(wishes.of);
+    free(wishes.ranks);
+    return rc;
+}
+
+static int divide(struct coll_comm *comm, const char *who, struct wish *mine,
+                  struct coll_comm **out)
+{
+    int rc;
+
+    if (coll__comm_is_inherited(comm))
+        return coll__comm_inherited(who);
+    coll__turn_take(comm);
+    rc = coll__comm_status(comm);
+    if (rc == COLL_OK)
+        rc = divide_alive(comm, who, mine, out);
+    coll__turn_give(comm);
+    return rc;
+}
+
+static int split_comm(struct coll_comm *comm, int color, int key,
+                      struct coll_comm **split)
 {
     struct wish mine = {.color = color, .key = key};
 
@@ -181,7 +215,13 @@ int coll_comm_split(struct coll_comm *comm, int color, int key,
     return divide(comm, "coll_comm_split", &mine, split);
 }
 
-int coll_comm_dup(struct coll_comm *comm, struct coll_comm **dup)
+int coll_comm_split(struct coll_comm *comm, int color, int key,
+                    struct coll_comm **split)
+{
+    return coll__log_done(split_comm(comm, color, key, split));
+}
+
+static int dup_comm(struct coll_comm *comm, struct coll_comm **dup)
 {
     struct wish mine = {.color = 0};
 
@@ -190,4 +230,9 @@ int coll_comm_dup(struct coll_comm *comm, struct coll_comm **dup)
         return COLL_ERR_INVALID;
     }
     return divide(comm, "coll_comm_dup", &mine, dup);
+}
+
+int coll_comm_dup(struct coll_comm *comm, struct coll_comm **dup)
+{
+    return coll__log_done(dup_comm(comm, dup));
 }

@@ -3,7 +3,7 @@
 #include "lib/topo/topo.h"
 #include "lib/trace/log.h"
 
-int coll_topo_export(enum coll_topo_format format, char **text)
+static int export(enum coll_topo_format format, char **text)
 {
     struct coll__topo *topo;
     int status;
@@ -19,4 +19,9 @@ int coll_topo_export(enum coll_topo_format format, char **text)
     status = coll__topo_format(topo, format, text);
     coll__topo_destroy(topo);
     return status;
+}
+
+int coll_topo_export(enum coll_topo_format format, char **text)
+{
+    return coll__log_done(export(format, text));
 }

@@ -7,6 +7,7 @@
  */
 #include "lib/api/comm.h"
 #include "lib/trace/log.h"
+#include "lib/util/map.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,23 +26,29 @@ static int32_t part_of(const struct coll__peer *peer, int kind)
     return kind < COLL__WITHIN ? peer->within[kind] : 0;
 }
 
-/* color[r] = the lowest rank that shares this part with r.  Returns 0 when a
- * rank is in none.  first[host] is the lowest rank of each host. */
-static int color_ranks(const struct coll_comm *comm, int kind,
-                       const int *first, int *color)
+/* color[r] = the lowest rank that shares this part with r.  Returns 1, 0 when a
+ * rank is in none, or COLL_ERR_NOMEM. */
+static int color_ranks(const struct coll_comm *comm, int kind, int *color)
 {
-    for (int r = 0; r < comm->size; r++) {
-        const struct coll__peer *me = &comm->peers[r];
-        int q = first[me->host];
+    struct coll__map lowest; /* of a host and a part of it */
+    int rc = coll__map_init(&lowest, (size_t)comm->size) ? COLL_ERR_NOMEM : 1;
 
-        if (part_of(me, kind) < 0)
-            return 0;
-        while (comm->peers[q].host != me->host ||
-               part_of(&comm->peers[q], kind) != part_of(me, kind))
-            q++;
-        color[r] = q;
+    for (int r = 0; r < comm->size && rc == 1; r++) {
+        const struct coll__peer *me = &comm->peers[r];
+        int32_t part = part_of(me, kind);
+        int *at;
+
+        if (part < 0) {
+            rc = 0;
+            break;
+        }
+        at = coll__map_at(&lowest, (uint64_t)me->host << 32 | (uint32_t)part);
+        if (*at < 0)
+            *at = r;
+        color[r] = *at;
     }
-    return 1;
+    coll__map_fini(&lowest);
+    return rc;
 }
 
 /* Is this level neither single ranks, nor everybody, nor the one below? */
@@ -58,19 +65,85 @@ static int is_level(const int *color, const int *below, int size)
     return !below || memcmp(color, below, (size_t)size * sizeof(*color));
 }
 
-static void set_price(struct coll__level *level, const char *name,
-                      const struct coll__link *link, int is_shared)
+/* What the transport says, and what the way adds to it. */
+static struct coll__level inside_price(const struct coll__link *link,
+                                       const struct coll__farther *more)
 {
-    snprintf(level->name, sizeof(level->name), "%s", name);
-    level->alpha = link->alpha;
-    level->beta = link->beta;
-    level->share = is_shared ? link->beta : 0; /* one way out of the host */
-    level->gap = level->overhead = link->gap > 0 ? link->gap : link->alpha / 4;
-    level->once = link->once;
+    double alone = link->beta - link->once; /* the readers' part */
+
+    return (struct coll__level){.alpha = link->alpha + more->alpha,
+                                .beta = link->once + alone * more->copy,
+                                .share = more->share,
+                                .gap = link->gap,
+                                .once = link->once};
 }
 
-/* kinds[l]: what the groups of level l share. */
-static void set_prices(struct coll_comm *comm, const int *kinds)
+/* One way out of the host for all its ranks. */
+static struct coll__level network_price(const struct coll__link *link)
+{
+    return (struct coll__level){.alpha = link->alpha,
+                                .beta = link->beta,
+                                .share =
+                                    link->share > 0 ? link->share : link->beta,
+                                .gap = link->gap};
+}
+
+static void set_price(struct coll__level *level, const char *name,
+                      const struct coll__level *price)
+{
+    snprintf(level->name, sizeof(level->name), "%s", name);
+    level->alpha = price->alpha;
+    level->beta = price->beta;
+    level->share = price->share;
+    level->gap = level->overhead =
+        price->gap > 0 ? price->gap : price->alpha / 4;
+    level->once = price->once;
+}
+
+/* The largest part that messages leave which stay within groups of a kind. */
+static enum coll__leaves leaves_within(const struct coll_comm *comm, int kind,
+                                       const int *color)
+{
+    for (int part = kind - 1; part >= 0; part--)
+        for (int r = 0; r < comm->size; r++) {
+            int32_t a = part_of(&comm->peers[r], part);
+            int32_t b = part_of(&comm->peers[color ? color[r] : 0], part);
+
+            if (a >= 0 && b >= 0 && a != b)
+                return (enum coll__leaves)(LEAVES_CACHE + part);
+        }
+    return LEAVES_NONE;
+}
+
+static void price_inside(struct coll_comm *comm, int l, int kind,
+                         const int *color)
+{
+    static const char *const words[COLL__N_LEAVES] = {
+        "within a cache", "to another cache", "to another NUMA node",
+        "to another package"};
+    enum coll__leaves leaves = leaves_within(comm, kind, color);
+    struct coll__farther more = coll__inside_price(&comm->inside, leaves);
+    struct coll__level price = inside_price(&comm->links[0], &more);
+
+    set_price(&comm->view.levels[l], names[kind], &price);
+    snprintf(comm->sources[l], sizeof(comm->sources[l]), "%s",
+             leaves ? words[leaves] : "the transport's own");
+}
+
+static void price_network(struct coll_comm *comm, int l)
+{
+    struct coll__level price = network_price(&comm->links[1]);
+    const char *via = comm->links[1].via;
+
+    set_price(&comm->view.levels[l], "network", &price);
+    snprintf(comm->sources[l], sizeof(comm->sources[l]), "%s%s",
+             comm->measured.alpha > 0 ? "measured; " : "",
+             *via ? via : "device not known");
+}
+
+/* kinds[l], color[l]: what the groups of level l share, and who they are. */
+static void set_prices(struct coll_comm *comm, const int *kinds,
+                       const int *const *color)
 {
     struct coll__view *view = &comm->view;
     int last = view->n_levels - 1;
@@ -78,41 +151,53 @@ static void set_prices(struct coll_comm *comm, const int *kinds)
     view->gamma = GAMMA;
     view->chunk = comm->settings.chunk;
     for (int l = 0; l < last; l++)
-        set_price(&view->levels[l], names[kinds[l]], &comm->links[0], 0);
+        price_inside(comm, l, kinds[l], color[l]);
     if (comm->n_hosts > 1)
-        set_price(&view->levels[last], "network", &comm->links[1], 1);
+        price_network(comm, last);
     else
-        set_price(&view->levels[last], "host", &comm->links[0], 0);
+        price_inside(comm, last, COLL__WITHIN, NULL);
     for (int l = 0; l <= last; l++) /* measured ones are better */
-        coll__tune_level(comm->tune, &view->levels[l]);
+        if (coll__tune_level(comm->tune, &view->levels[l]))
+            snprintf(comm->sources[l], sizeof(comm->sources[l]),
+                     "COLL_TUNE_FILE");
 }
 
-int coll__comm_view_init(struct coll_comm *comm)
+/* The kinds of parts that make levels, from the inside out, and their ranks'
+ * colors, of which colors has room for all; the number of levels, or a status. */
+static int find_levels(const struct coll_comm *comm, int *colors, int *kinds,
+                       const int **color)
 {
-    const int *color[N_KINDS];
-    int kinds[N_KINDS], n = 0, rc;
     size_t size = (size_t)comm->size;
-    int *colors = malloc((N_KINDS + 1) * size * sizeof(*colors));
-    int *first = colors + N_KINDS * size;
+    int n = 0;
 
-    if (!colors) {
-        log_error("comm", "no memory for %d ranks", comm->size);
-        return COLL_ERR_NOMEM;
-    }
-    for (int r = comm->size - 1; r >= 0; r--)
-        first[comm->peers[r].host] = r;
     for (int kind = 0; kind < N_KINDS; kind++) {
         int *mine = colors + (size_t)n * size;
+        int rc = color_ranks(comm, kind, mine);
 
-        if (!color_ranks(comm, kind, first, mine) ||
-            !is_level(mine, n ? color[n - 1] : NULL, comm->size))
+        if (rc < 0)
+            return rc;
+        if (!rc || !is_level(mine, n ? color[n - 1] : NULL, comm->size))
             continue;
         kinds[n] = kind;
         color[n++] = mine;
     }
-    rc = coll__view_init(&comm->view, comm->size, n + 1, color);
-    free(colors);
+    return n;
+}
+
+int coll__comm_view_init(struct coll_comm *comm)
+{
+    int *colors = malloc(N_KINDS * (size_t)comm->size * sizeof(*colors));
+    const int *color[N_KINDS];
+    int kinds[N_KINDS];
+    int n = colors ? find_levels(comm, colors, kinds, color) : COLL_ERR_NOMEM;
+    int rc = n;
+
+    if (n < 0)
+        log_error("comm", "no memory for %d ranks", comm->size);
+    else
+        rc = coll__view_init(&comm->view, comm->size, n + 1, color);
     if (rc == COLL_OK)
-        set_prices(comm, kinds);
+        set_prices(comm, kinds, color);
+    free(colors);
     return rc;
 }

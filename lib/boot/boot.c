@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* boot.c - choose the bootstrap that the environment describes. */
 #include "lib/boot/boot.h"
+#include "lib/net/host.h"
 #include "lib/trace/log.h"
+#include "lib/util/lock.h"
 #include "lib/util/param.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void list_names(char *text, size_t len)
@@ -60,6 +64,23 @@ static int find(const struct coll__boot_ops **ops)
     return COLL_ERR_BOOTSTRAP;
 }
 
+/* A launcher counts each process that it started once: a child of one that has
+ * joined is not the rank that its variables speak of. */
+static int claim(const struct coll__boot_ops *ops)
+{
+    static atomic_uint claimed; /* the generation that has, plus 1; 0: none */
+    unsigned mine = coll__generation_now() + 1, none = 0;
+
+    if (!strcmp(ops->name, "single") ||
+        atomic_compare_exchange_strong(&claimed, &none, mine) || none == mine)
+        return COLL_OK;
+    log_error("boot",
+              "%s describes the parent process, which has joined; a "
+              "child made by fork() makes communicators by coll_comm_create()",
+              ops->what);
+    return COLL_ERR_INVALID;
+}
+
 int coll__boot_open_env(struct coll__boot *boot, double timeout)
 {
     const struct coll__boot_ops *ops;
@@ -67,6 +88,8 @@ int coll__boot_open_env(struct coll__boot *boot, double timeout)
                      ? find_forced(coll__param_text(PARAM_BOOTSTRAP), &ops)
                      : find(&ops);
 
+    if (!status)
+        status = claim(ops);
     if (status)
         return status;
     *boot = (struct coll__boot){.ops = ops, .timeout = timeout};
@@ -77,14 +100,52 @@ int coll__boot_open_env(struct coll__boot *boot, double timeout)
     return status;
 }
 
-int coll__boot_allgather(struct coll__boot *boot, const void *in, size_t len,
-                         void *out)
+int coll__boot_places(struct coll__boot *boot, const void *in, size_t len,
+                      void *out)
 {
-    if (boot->size == 1) {
-        memmove(out, in, len);
-        return COLL_OK;
+    return boot->ops->places(boot, in, len, out);
+}
+
+void coll__boot_tell(struct coll__boot *boot, int status, const char *text)
+{
+    boot->ops->tell(boot, status, text);
+}
+
+void coll__boot_tell_nobody(struct coll__boot *boot, int status,
+                            const char *text)
+{
+    (void)boot, (void)status, (void)text;
+}
+
+struct share {
+    unsigned char secret[COLL__SECRET_BYTES], host[COLL__HOST_BYTES];
+};
+
+int coll__boot_share(struct coll__boot *boot,
+                     int (*allgather)(struct coll__boot *boot, const void *in,
+                                      size_t len, void *out))
+{
+    size_t size = (size_t)boot->size;
+    struct share mine = {.secret = {0}}, *all = calloc(size, sizeof(*all));
+    int status;
+
+    if (!all) {
+        log_error("boot", "no memory for a group of %zu ranks", size);
+        return COLL_ERR_NOMEM;
     }
-    return boot->ops->allgather(boot, in, len, out);
+    if (!boot->rank)
+        coll__auth_random(mine.secret, sizeof(mine.secret));
+    coll__host_id(mine.host);
+    status = allgather(boot, &mine, sizeof(mine), all);
+    memcpy(boot->secret, all[0].secret, sizeof(boot->secret));
+    boot->is_one_host = 1;
+    for (size_t r = 1; r < size; r++)
+        boot->is_one_host &=
+            !memcmp(all[r].host, all[0].host, sizeof(mine.host));
+    coll__auth_wipe(all, size * sizeof(*all));
+    coll__auth_wipe(&mine, sizeof(mine));
+    free(all);
+    return status;
 }
 
 void coll__boot_close(struct coll__boot *boot) { boot->ops->close(boot); }

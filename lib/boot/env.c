@@ -5,7 +5,7 @@
  * collrun also hands rank 0 a socket that listens at COLL_ROOT already
  * (COLL_ROOT_FD), so that no other program can take the port meanwhile.
  */
-#include "lib/boot/auth.h"
+#include "lib/net/auth.h"
 #include "lib/boot/tcp.h"
 #include "lib/trace/log.h"
 #include "lib/util/param.h"
@@ -118,6 +118,7 @@ const struct coll__boot_ops coll__boot_collrun = {
     .what = "COLL_RANK, COLL_SIZE, COLL_ROOT and COLL_JOB_SECRET",
     .detect = detect,
     .open = open_env,
-    .allgather = coll__tcp_allgather,
+    .places = coll__tcp_places,
+    .tell = coll__tcp_tell,
     .close = coll__tcp_close,
 };

@@ -5,8 +5,8 @@
  * socket's queue until rank 0 joins in this process (or in a child that it
  * forks), and only then is anything read from them.
  */
-#include "lib/boot/auth.h"
-#include "lib/boot/reactor.h"
+#include "lib/net/auth.h"
+#include "lib/net/reactor.h"
 #include "lib/boot/tcp.h"
 #include "lib/trace/log.h"
 
@@ -79,7 +79,7 @@ static int take_socket(const struct id *id, int rank)
     return fd;
 }
 
-int coll_get_unique_id(struct coll_unique_id *out)
+static int make_id(struct coll_unique_id *out)
 {
     struct id id = {.magic = ""};
     int fd, status;
@@ -105,22 +105,16 @@ int coll_get_unique_id(struct coll_unique_id *out)
     return COLL_OK;
 }
 
-void coll__boot_drop_id(const struct coll_unique_id *unique)
+int coll_get_unique_id(struct coll_unique_id *out)
 {
-    struct id id;
-    int fd;
-
-    memcpy(&id, unique, sizeof(id));
-    fd = take_socket(&id, 0);
-    if (fd >= 0)
-        close(fd);
-    coll__auth_wipe(&id, sizeof(id));
+    return coll__log_done(make_id(out));
 }
 
 static const struct coll__boot_ops id_ops = {
     .name = "id",
     .what = "a unique id",
-    .allgather = coll__tcp_allgather,
+    .places = coll__tcp_places,
+    .tell = coll__tcp_tell,
     .close = coll__tcp_close,
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* oob.c - the caller's own allgather as a bootstrap. */
-#include "lib/boot/auth.h"
+#include "lib/boot/boot.h"
 #include "lib/trace/log.h"
 
 #include <stdlib.h>
@@ -10,7 +10,13 @@ static int allgather(struct coll__boot *boot, const void *in, size_t len,
                      void *out)
 {
     const struct coll_oob *oob = boot->state;
-    int rc = oob->allgather(oob->arg, in, out, len);
+    int rc;
+
+    if (boot->size == 1) {
+        memmove(out, in, len);
+        return COLL_OK;
+    }
+    rc = oob->allgather(oob->arg, in, out, len);
 
     if (!rc)
         return COLL_OK;
@@ -31,29 +37,10 @@ static void close_oob(struct coll__boot *boot)
 static const struct coll__boot_ops oob_ops = {
     .name = "oob",
     .what = "the caller's own allgather",
-    .allgather = allgather,
+    .places = allgather,
+    .tell = coll__boot_tell_nobody,
     .close = close_oob,
 };
-
-/* Rank 0's random bytes are the secret of all. */
-static int share_secret(struct coll__boot *boot)
-{
-    size_t size = (size_t)boot->size;
-    unsigned char *all = malloc(size * COLL__SECRET_BYTES);
-    int status;
-
-    if (!all) {
-        log_error("boot", "no memory for a group of %zu ranks", size);
-        return COLL_ERR_NOMEM;
-    }
-    coll__auth_random(boot->secret, sizeof(boot->secret));
-    status = coll__boot_allgather(boot, boot->secret, COLL__SECRET_BYTES, all);
-    if (!status)
-        memcpy(boot->secret, all, COLL__SECRET_BYTES);
-    coll__auth_wipe(all, size * COLL__SECRET_BYTES);
-    free(all);
-    return status;
-}
 
 static int is_valid(const struct coll_oob *oob)
 {
@@ -95,7 +82,7 @@ int coll__boot_open_oob(struct coll__boot *boot, const struct coll_oob *oob,
         .timeout = timeout,
         .state = copy,
     };
-    status = share_secret(boot);
+    status = coll__boot_share(boot, allgather);
     if (status)
         close_oob(boot);
     return status;

@@ -10,9 +10,10 @@
  * would not do: the server takes a rank that leaves out of every fence that is
  * under way, also out of the next group's, which others may have begun.
  */
-#include "lib/boot/auth.h"
-#include "lib/boot/reactor.h"
+#include "lib/boot/boot.h"
+#include "lib/net/reactor.h"
 #include "lib/trace/log.h"
+#include "lib/util/lock.h"
 #include "lib/util/util.h"
 
 #include <pmix.h>
@@ -249,35 +250,21 @@ static int job_size(const pmix_proc_t *self, int *size)
     return COLL_ERR_BOOTSTRAP;
 }
 
-/* Rank 0's random bytes are the secret of all; the servers spread them. */
-static int share_secret(struct coll__boot *boot)
+static unsigned stays_in; /* the generation of the process that is a client */
+
+/* Not in a child, whose connection to the server is its parent's. */
+static void leave(void)
 {
-    size_t len = (size_t)boot->size * COLL__SECRET_BYTES;
-    unsigned char mine[COLL__SECRET_BYTES] = {0}, *all = malloc(len);
-    int status;
-
-    if (!all) {
-        log_error("boot", "no memory for a job of %d ranks", boot->size);
-        return COLL_ERR_NOMEM;
-    }
-    if (!boot->rank)
-        coll__auth_random(mine, sizeof(mine));
-    status = allgather(boot, mine, sizeof(mine), all);
-    if (!status)
-        memcpy(boot->secret, all, sizeof(boot->secret));
-    coll__auth_wipe(all, len);
-    coll__auth_wipe(mine, sizeof(mine));
-    free(all);
-    return status;
+    if (!coll__is_inherited(stays_in))
+        lib.finalize(NULL, 0);
 }
-
-static void leave(void) { lib.finalize(NULL, 0); }
 
 /* libpmix counts how often it is started: this keeps it until exit(). */
 static void stay(void)
 {
     pmix_proc_t self;
 
+    stays_in = coll__generation_now();
     if (lib.init(&self, NULL, 0) == PMIX_SUCCESS)
         atexit(leave);
 }
@@ -332,7 +319,7 @@ static int open_pmix(struct coll__boot *boot)
     boot->rank = (int)((pmix_proc_t *)boot->state)->rank;
     status = job_size(boot->state, &boot->size);
     if (!status)
-        status = share_secret(boot);
+        status = coll__boot_share(boot, allgather);
     if (status)
         stop(boot);
     return status;
@@ -349,6 +336,7 @@ const struct coll__boot_ops coll__boot_pmix = {
     .what = "PMIX_NAMESPACE, as mpirun and srun --mpi=pmix set it",
     .detect = detect,
     .open = open_pmix,
-    .allgather = allgather,
+    .places = allgather,
+    .tell = coll__boot_tell_nobody,
     .close = close_pmix,
 };

@@ -4,7 +4,7 @@
  * A launcher that libcoll does not understand is an error: to be one rank of
  * one in each of its processes would be wrong, and look right.
  */
-#include "lib/boot/auth.h"
+#include "lib/boot/boot.h"
 #include "lib/trace/log.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
@@ -46,13 +46,13 @@ static int detect(void)
 static int open_single(struct coll__boot *boot)
 {
     boot->rank = 0;
-    boot->size = 1;
+    boot->size = boot->is_one_host = 1;
     coll__auth_random(boot->secret, sizeof(boot->secret));
     return COLL_OK;
 }
 
-static int allgather(struct coll__boot *boot, const void *in, size_t len,
-                     void *out)
+static int places(struct coll__boot *boot, const void *in, size_t len,
+                  void *out)
 {
     (void)boot;
     memmove(out, in, len);
@@ -69,6 +69,7 @@ const struct coll__boot_ops coll__boot_single = {
     .what = "one rank alone",
     .detect = detect,
     .open = open_single,
-    .allgather = allgather,
+    .places = places,
+    .tell = coll__boot_tell_nobody,
     .close = close_single,
 };

@@ -2,15 +2,15 @@
 /* tcp.h - the rendezvous over TCP that several bootstraps share.
  *
  * Rank 0 listens at an address that all know; each other rank connects to it
- * and both prove that they know the job's secret.  Blocks are gathered by
- * rank 0 and sent to all: O(size) there, so this is for a few small blocks at
- * the start only.
+ * and both prove that they know the job's secret.  Rank 0 hands each rank its
+ * parent's block and nothing else: a few hundred bytes a rank, and a bounded
+ * number of sockets (tcp_book.h).  All else goes through the tree.
  */
 #ifndef COLL_LIB_BOOT_TCP_H
 #define COLL_LIB_BOOT_TCP_H
 
 #include "lib/boot/boot.h"
-#include "lib/boot/net.h"
+#include "lib/net/net.h"
 
 #define COLL__MAX_PORTS 64
 
@@ -25,7 +25,8 @@ struct coll__tcp_spec {
     struct coll__addr addrs[COLL__MAX_ADDRS];
     int n_addrs, n_ports;
     int listen_fd; /* rank 0: a socket that listens there already, or -1 */
-    int is_brief;  /* it serves this rendezvous alone */
+    int is_brief;  /* it serves this rendezvous alone, and listens already */
+    int n_seats;   /* ranks that may wait there at a time; 0: as it can */
 };
 
 /* Fill in where the host name (or address) and port lead to.  Rank 0 listens
@@ -44,8 +45,9 @@ int coll__tcp_resolve(struct coll__tcp_spec *spec, const char *host,
 int coll__tcp_open(struct coll__boot *boot, const struct coll__tcp_spec *spec);
 
 /* As struct coll__boot_ops. */
-int coll__tcp_allgather(struct coll__boot *boot, const void *in, size_t len,
-                        void *out);
+int coll__tcp_places(struct coll__boot *boot, const void *in, size_t len,
+                     void *out);
+void coll__tcp_tell(struct coll__boot *boot, int status, const char *text);
 void coll__tcp_close(struct coll__boot *boot);
 
 #endif

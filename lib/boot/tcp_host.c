@@ -1,176 +1,563 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tcp_host.c - rank 0 at the rendezvous: let in who proves the secret, until
- * every rank is there.
+/* tcp_host.c - rank 0 at the rendezvous: let in who proves the secret, hand each
+ * rank its parent's block, and watch over those that are connected until the
+ * tree is.
  *
- * Connections arrive on the reactor's thread, which fills in the state under
- * its lock; the caller waits for them and then owns it alone.
+ * Connections arrive and are served on the reactor's thread, under its lock;
+ * what is said to whom the book decides (tcp_book.h).  The caller waits.
  */
-#include "lib/boot/door.h"
-#include "lib/boot/reactor.h"
+#include "lib/net/door.h"
+#include "lib/net/reactor.h"
+#include "lib/net/room.h"
+#include "lib/net/tree.h"
 #include "lib/boot/tcp.h"
+#include "lib/boot/tcp_book.h"
 #include "lib/boot/tcp_msg.h"
 #include "lib/trace/log.h"
+#include "lib/util/files.h"
+#include "lib/util/text.h"
 #include "lib/util/util.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-struct host {
+#define MIN_SEATS 4
+#define LATE_TIME 1.0 /* s, for those who come when the job has failed */
+
+struct tcp_host {
     struct coll__gate gate; /* first */
-    struct tcp_state *state;
+    struct coll__boot *boot;
+    struct tcp_book book;
+    struct guest **guests; /* [size]: those that are connected */
+    uint32_t *pids;        /* [size]: of those that have come */
+    unsigned char (*blocks)[TCP_BLOCK_MAX]; /* [size] */
+    size_t len;                             /* of each block; 0: not known */
+    int has_gate, brief_fd;                 /* -1: the door stays */
+    struct tcp_welcome welcome;
+    unsigned char host_id[COLL__HOST_BYTES];
     pthread_cond_t changed;
-    int n_missing;
+    int status;           /* of the fault */
     char fault[TCP_TEXT]; /* why the job cannot form; "" while it can */
 };
 
-/* Find what is wrong with who came; writes a sentence, or nothing. */
-static void find_fault(struct host *host, int fd,
-                       const struct coll__hello *hello)
+/* A rank that is connected. */
+struct guest {
+    struct coll__source source; /* first */
+    struct tcp_host *host;
+    int rank;
+    struct tcp_words words;
+};
+
+/* ---- faults --------------------------------------------------------------- */
+
+/* The job cannot form: tell all that are connected; the first reason counts. */
+static void fail(struct tcp_host *host, int status, const char *text)
 {
-    int size = host->state->n_fds;
+    struct coll__boot_news *news = &host->boot->news;
+
+    if (host->fault[0])
+        return;
+    snprintf(host->fault, sizeof(host->fault), "%s", text);
+    host->status = status;
+    for (int r = 1; r < host->book.size; r++)
+        if (host->guests[r])
+            coll__tcp_put_error(host->guests[r]->source.fd, status, text);
+    if (news->failed)
+        news->failed(news->arg, status, host->fault);
+    pthread_cond_broadcast(&host->changed);
+}
+
+/* Find what is wrong with who came; writes a sentence, or nothing. */
+static void find_fault(const struct tcp_host *host, int fd,
+                       const struct coll__hello *hello, char text[TCP_TEXT])
+{
+    int size = host->book.size;
     char who[COLL__ADDR_TEXT];
 
     coll__net_peer_text(fd, who);
     if (hello->size != (uint32_t)size)
-        snprintf(host->fault, sizeof(host->fault),
+        snprintf(text, TCP_TEXT,
                  "rank %u (pid %u at %s) "
                  "says the job has %u ranks, rank 0 says %d; give every rank "
                  "the same number",
                  hello->from, hello->pid, who, hello->size, size);
     else if (!hello->from || hello->from >= (uint32_t)size)
-        snprintf(host->fault, sizeof(host->fault),
+        snprintf(text, TCP_TEXT,
                  "a second process (pid %u "
                  "at %s) calls itself rank %u of %d; give every process a rank "
                  "of its own",
                  hello->pid, who, hello->from, size);
-    else if (host->state->fds[hello->from] >= 0)
-        snprintf(host->fault, sizeof(host->fault),
+    else if (host->guests[hello->from] ||
+             (host->book.marks[hello->from] & MARK_CAME &&
+              host->pids[hello->from] != hello->pid))
+        snprintf(text, TCP_TEXT,
                  "two processes came as rank "
                  "%u (the second is pid %u at %s); give every process a rank "
                  "of its own",
                  hello->from, hello->pid, who);
 }
 
-static void arrived(struct coll__gate *gate, int fd,
-                    const struct coll__hello *hello)
-{
-    struct host *host = (struct host *)gate;
+/* ---- guests ---------------------------------------------------------------- */
 
-    if (!host->fault[0])
-        find_fault(host, fd, hello);
-    if (host->fault[0]) {
-        coll__tcp_tell_all(&fd, 1, host->fault);
-        close(fd);
-    } else {
-        host->state->fds[hello->from] = fd;
-        host->n_missing--;
+static void forget(struct guest *guest)
+{
+    struct tcp_host *host = guest->host;
+
+    host->guests[guest->rank] = NULL;
+    coll__tcp_book_leave(&host->book, guest->rank);
+    host->gate.is_full = coll__tcp_book_is_full(&host->book);
+    free(guest);
+}
+
+static void part_from(struct guest *guest)
+{
+    coll__reactor_remove(&guest->source);
+    forget(guest);
+}
+
+static void guest_died(struct guest *guest)
+{
+    char where[COLL__ADDR_TEXT], text[TCP_TEXT];
+    struct tcp_host *host = guest->host;
+    int rank = guest->rank;
+
+    coll__net_peer_text(guest->source.fd, where);
+    part_from(guest);
+    snprintf(text, sizeof(text),
+             "rank %d (at %s) died while the job was forming", rank, where);
+    fail(host, COLL_ERR_PEER, text);
+}
+
+/* Say what the book decided; a message is shorter than any socket's buffer. */
+static void say(struct tcp_host *host, int rank, enum tcp_say what)
+{
+    struct guest *guest = host->guests[rank];
+    const unsigned char *block = host->blocks[coll__tree_parent(rank)];
+    struct tcp_again again = {htole32(coll__tcp_book_pause(&host->book))};
+    double deadline = coll__now() + TELL_TIME;
+    int fd = guest->source.fd;
+
+    if (what == SAY_WELCOME)
+        coll__tcp_put(fd, TCP_WELCOME, &host->welcome, sizeof(host->welcome),
+                      deadline);
+    else if (what == SAY_PARENT)
+        coll__tcp_put(fd,
+                      coll__tcp_book_may_stay(&host->book) ? TCP_PARENT
+                                                           : TCP_PARENT_GO,
+                      block, host->len, deadline);
+    else if (what == SAY_AGAIN)
+        coll__tcp_put(fd, TCP_AGAIN, &again, sizeof(again), deadline);
+    if (what == SAY_AGAIN)
+        part_from(guest);
+    else
+        coll__tcp_book_said(&host->book, rank, what);
+    if (!host->book.n_unserved)
+        pthread_cond_broadcast(&host->changed);
+}
+
+static void got_here(struct guest *guest)
+{
+    struct tcp_host *host = guest->host;
+    struct tcp_book *book = &host->book;
+    int n_missing = book->n_missing, rank = guest->rank;
+    enum tcp_say what;
+
+    if (memcmp(guest->words.body, host->host_id, sizeof(host->host_id)))
+        host->welcome.is_one_host = 0;
+    what = coll__tcp_book_here(book, rank);
+    if (!n_missing || book->n_missing) {
+        say(host, rank, what);
+        return;
     }
+    for (int r = 1; r < book->size; r++) /* it was the last one */
+        if (book->step[r] == STEP_HERE)
+            say(host, r, SAY_WELCOME);
     pthread_cond_broadcast(&host->changed);
 }
 
-/* Write "rank 3", "ranks 3 and 5" or "ranks 3, 5, 6, ... (9 in all)". */
-static void name_missing(const struct tcp_state *state, int n_missing,
-                         char *text, size_t len)
+/* A rank's block: its children may await it. */
+static void take_block(struct tcp_host *host, int rank, const void *block)
 {
-    int n_named = 0;
-    size_t at = (size_t)snprintf(text, len, n_missing > 1 ? "ranks" : "rank");
+    enum tcp_say what = coll__tcp_book_block(&host->book, rank);
 
-    for (int r = 1; r < state->n_fds && n_named < 8; r++)
-        if (state->fds[r] < 0)
+    memcpy(host->blocks[rank], block, host->len);
+    if (rank)
+        say(host, rank, what);
+    for (int j = 0; j < coll__tree_n_children(rank, host->book.size); j++)
+        if (host->book.step[rank + (1 << j)] == STEP_WAIT)
+            say(host, rank + (1 << j), SAY_PARENT);
+}
+
+static void got_block(struct guest *guest)
+{
+    struct tcp_host *host = guest->host;
+    size_t len = tcp_len(&guest->words);
+    char text[TCP_TEXT];
+
+    if (!host->len)
+        host->len = len;
+    if (len && len <= TCP_BLOCK_MAX && len == host->len) {
+        take_block(host, guest->rank, guest->words.body);
+        return;
+    }
+    snprintf(text, sizeof(text),
+             "rank %d sent %zu bytes where %zu were due; do all ranks run the "
+             "same program with the same libcoll?",
+             guest->rank, len, host->len);
+    fail(host, COLL_ERR_BOOTSTRAP, text);
+}
+
+static void got(struct guest *guest)
+{
+    struct tcp_host *host = guest->host;
+    const struct tcp_words *words = &guest->words;
+    enum tcp_type type = tcp_type(words);
+    enum tcp_step step = (enum tcp_step)host->book.step[guest->rank];
+
+    if (type == TCP_ERROR && tcp_len(words))
+        fail(host, coll__tcp_fault(words), (const char *)words->body);
+    else if (type == TCP_BYE && step == STEP_IN)
+        part_from(guest);
+    else if (host->fault[0])
+        return; /* it will read why */
+    else if (type == TCP_HERE && step == STEP_COME &&
+             tcp_len(words) == COLL__HOST_BYTES)
+        got_here(guest);
+    else if (type == TCP_BLOCK && step == STEP_BLOCK)
+        got_block(guest);
+    else
+        guest_died(guest); /* it talks nonsense */
+}
+
+static void guest_ready(struct coll__source *source, uint32_t events)
+{
+    struct guest *guest = (struct guest *)source;
+    int is_whole = coll__tcp_read(source->fd, &guest->words);
+
+    (void)events;
+    if (is_whole < 0)
+        guest_died(guest);
+    else if (is_whole)
+        got(guest);
+}
+
+static void guest_expired(struct coll__source *source) { (void)source; }
+
+/* In a forked child, where nobody waits. */
+static void guest_dropped(struct coll__source *source)
+{
+    forget((struct guest *)source);
+}
+
+/* Let it in; 0, or a status, logged. */
+static int seat(struct tcp_host *host, int fd, const struct coll__hello *hello)
+{
+    struct guest *guest = calloc(1, sizeof(*guest));
+    int status;
+
+    if (!guest) {
+        log_error("boot", "no memory for rank %u", hello->from);
+        return COLL_ERR_NOMEM;
+    }
+    *guest = (struct guest){.source = {.fd = fd,
+                                       .events = EPOLLIN,
+                                       .ready = guest_ready,
+                                       .expired = guest_expired,
+                                       .dropped = guest_dropped},
+                            .host = host,
+                            .rank = (int)hello->from};
+    status = coll__reactor_add(&guest->source);
+    if (status) {
+        free(guest);
+        return status;
+    }
+    host->guests[guest->rank] = guest;
+    host->pids[guest->rank] = hello->pid;
+    coll__tcp_book_come(&host->book, guest->rank);
+    host->gate.is_full = coll__tcp_book_is_full(&host->book);
+    return COLL_OK;
+}
+
+static void arrived(struct coll__gate *gate, int fd,
+                    const struct coll__hello *hello)
+{
+    struct tcp_host *host = (struct tcp_host *)gate;
+    struct guest *before = hello->from < (uint32_t)host->book.size
+                               ? host->guests[hello->from]
+                               : NULL;
+    char text[TCP_TEXT] = "";
+    int status = COLL_ERR_BOOTSTRAP;
+
+    /* It went with what it needs, and is back to tell why it cannot join. */
+    if (before && host->book.step[hello->from] == STEP_IN &&
+        host->pids[hello->from] == hello->pid)
+        part_from(before);
+    if (!host->fault[0])
+        find_fault(host, fd, hello, text);
+    if (!host->fault[0] && !text[0]) {
+        status = seat(host, fd, hello);
+        if (!status)
+            return;
+        snprintf(text, sizeof(text), "%s", coll_last_error());
+    }
+    fail(host, status, text); /* unless it has */
+    coll__tcp_put_error(fd, host->status, host->fault);
+    close(fd);
+    if (hello->from < (uint32_t)host->book.size)
+        host->pids[hello->from] = hello->pid;
+    pthread_cond_broadcast(&host->changed);
+}
+
+/* ---- the caller's side ----------------------------------------------------- */
+
+/* Write "rank 3", "ranks 3 and 5" or "ranks 3, 5, 6, ... (9 in all)". */
+static void name_missing(const struct tcp_book *book, unsigned mark, char *text,
+                         size_t len)
+{
+    int n_named = 0, n_missing = 0;
+    size_t at;
+
+    for (int r = 1; r < book->size; r++)
+        n_missing += !(book->marks[r] & mark);
+    at = (size_t)snprintf(text, len, n_missing > 1 ? "ranks" : "rank");
+    for (int r = 1; r < book->size && n_named < 8; r++)
+        if (!(book->marks[r] & mark))
             at += (size_t)snprintf(text + at, len - at, "%s %d",
                                    n_named++ ? "," : "", r);
     if (n_missing > n_named)
         snprintf(text + at, len - at, ", ... (%d in all)", n_missing);
 }
 
-/* Wait until all are there; lock held. */
-static void wait_for_all(struct host *host, double deadline, double timeout)
-{
-    char missing[128];
-
-    while (host->n_missing && !host->fault[0])
-        if (coll__reactor_wait(&host->changed, deadline))
-            break;
-    if (!host->n_missing || host->fault[0])
-        return;
-    name_missing(host->state, host->n_missing, missing, sizeof(missing));
-    snprintf(host->fault, sizeof(host->fault),
-             "%s did not join within %.3g s; "
-             "were all %d ranks started, and can they reach rank 0?",
-             missing, timeout, host->state->n_fds);
-}
-
-/* Have a listening socket at the address that all know. */
+/* Have a listening socket at the address that all know; where a name means
+ * several (localhost, IPv4 and IPv6) the first that this host has. */
 static int open_door(const struct coll__tcp_spec *spec)
 {
-    struct coll__addr at = spec->addrs[0];
-    uint16_t port = coll__net_port(&at);
-    int status = COLL_ERR_SYSTEM;
+    int n = spec->n_addrs * spec->n_ports, status = COLL_ERR_SYSTEM;
 
     if (spec->listen_fd >= 0)
         return coll__door_adopt(spec->listen_fd, spec->is_brief);
-    for (int i = 0; status && i < spec->n_ports; i++) {
-        coll__net_set_port(&at, (uint16_t)(port + i));
-        status = coll__door_open_at(&at, i < spec->n_ports - 1);
+    for (int i = 0; status && i < n; i++) {
+        struct coll__addr at = spec->addrs[i / spec->n_ports];
+        int port = coll__net_port(&at) + i % spec->n_ports;
+
+        coll__net_set_port(&at, (uint16_t)port);
+        status = coll__door_open_at(&at, i < n - 1);
     }
     return status;
 }
 
-static int receive_all(struct host *host, const struct coll__tcp_spec *spec,
-                       double deadline)
+/* Wait until *n_left is 0; lock held.  A status, logged. */
+static int wait_for(struct tcp_host *host, const int *n_left, unsigned mark,
+                    double deadline)
 {
-    double timeout = deadline - coll__now();
-    int status;
+    char late[128], text[TCP_TEXT];
 
-    coll__reactor_lock();
-    coll__gate_add(&host->gate);
-    coll__reactor_unlock();
-    status = open_door(spec);
-    coll__reactor_lock();
-    if (!status)
-        wait_for_all(host, deadline, timeout);
-    coll__gate_remove(&host->gate);
-    if (!status && spec->is_brief)
-        coll__door_close_spare(spec->listen_fd);
-    coll__reactor_unlock();
-    if (!host->fault[0])
-        return status;
-    coll__tcp_tell_all(host->state->fds, host->state->n_fds, host->fault);
+    while (*n_left && !host->fault[0])
+        if (coll__reactor_wait(&host->changed, deadline))
+            break;
+    if (!*n_left && !host->fault[0])
+        return COLL_OK;
+    name_missing(&host->book, mark, late, sizeof(late));
+    if (mark == MARK_CAME)
+        coll__print(text, sizeof(text),
+                    "%s did not join within %.3g s; "
+                    "were all %d ranks started, and can they reach rank 0?",
+                    late, host->boot->timeout, host->book.size);
+    else
+        coll__print(text, sizeof(text),
+                    "%s did not answer in time while the job was forming; is "
+                    "it alive?",
+                    late);
+    fail(host, COLL_ERR_BOOTSTRAP, text); /* unless it has */
     log_error("boot", "%s", host->fault);
-    return COLL_ERR_BOOTSTRAP;
+    return host->status;
 }
 
-int coll__tcp_host(const struct coll__tcp_spec *spec, double deadline,
-                   struct tcp_state **state)
+/* Return whether some rank has not been here at all. */
+static int is_any_unseen(const struct tcp_host *host)
 {
+    for (int r = 1; r < host->book.size; r++)
+        if (!host->pids[r])
+            return 1;
+    return 0;
+}
+
+/* The job cannot form: who is on the way here is to hear why; lock held. */
+static void await_late(struct tcp_host *host, double deadline)
+{
+    double until = coll__now() + LATE_TIME;
+
+    while (host->fault[0] && is_any_unseen(host))
+        if (coll__reactor_wait(&host->changed,
+                               until < deadline ? until : deadline))
+            break;
+}
+
+/* Nobody else is to come; lock held. */
+static void shut(struct tcp_host *host)
+{
+    if (host->has_gate)
+        coll__gate_remove(&host->gate);
+    host->has_gate = 0;
+    if (host->brief_fd >= 0)
+        coll__door_close_spare(host->brief_fd);
+    host->brief_fd = -1;
+}
+
+static void destroy(struct tcp_host *host)
+{
+    coll__reactor_lock();
+    shut(host);
+    for (int r = 1; host->guests && r < host->book.size; r++) {
+        if (!host->guests[r])
+            continue;
+        if (!host->fault[0])
+            coll__tcp_put(host->guests[r]->source.fd, TCP_BYE, "", 0,
+                          coll__now() + TELL_TIME);
+        part_from(host->guests[r]);
+    }
+    coll__reactor_unlock();
+    coll__tcp_book_fini(&host->book);
+    pthread_cond_destroy(&host->changed);
+    coll__auth_wipe(host->gate.secret, COLL__SECRET_BYTES);
+    free(host->guests);
+    free(host->pids);
+    free(host->blocks);
+    free(host);
+}
+
+/* How many descriptors this takes before a rank has a seat. */
+static int n_files(const struct coll__tcp_spec *spec)
+{
+    return coll__room_in_tree(0, spec->size) + (spec->listen_fd < 0);
+}
+
+/* How many ranks may wait here at a time: the descriptors are for others. */
+static int n_seats(const struct coll__tcp_spec *spec)
+{
+    int n = min_int(COLL__TCP_SEATS, spec->size - 1), n_left;
+    struct rlimit limit;
+
+    if (spec->n_seats)
+        return spec->n_seats;
+    if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur / 4 < (rlim_t)n)
+        n = (int)(limit.rlim_cur / 4);
+    n_left = coll__files_left(n_files(spec) + n) - n_files(spec);
+    return max_int(min_int(n, n_left), MIN_SEATS);
+}
+
+/* Say whether there are too few descriptors for it and the least of seats. */
+static int lacks_room(const struct coll__tcp_spec *spec)
+{
+    int n = spec->n_seats ? spec->n_seats : MIN_SEATS;
+
+    return coll__room_lacks(0, n_files(spec) + min_int(n, spec->size - 1));
+}
+
+static struct tcp_host *new_host(struct coll__boot *boot,
+                                 const struct coll__tcp_spec *spec)
+{
+    struct tcp_host *host = calloc(1, sizeof(*host));
     size_t n = (size_t)spec->size;
-    struct host host = {.n_missing = spec->size - 1};
+
+    if (!host)
+        return NULL;
+    coll__reactor_cond_init(&host->changed);
+    host->boot = boot;
+    host->brief_fd = -1;
+    host->guests = calloc(n, sizeof(struct guest *));
+    host->pids = calloc(n, sizeof(*host->pids));
+    host->blocks = calloc(n, sizeof(*host->blocks));
+    if (coll__tcp_book_init(&host->book, spec->size, n_seats(spec)) ||
+        !host->guests || !host->pids || !host->blocks) {
+        destroy(host);
+        return NULL;
+    }
+    host->welcome.is_one_host = htole32(1);
+    coll__auth_random(host->welcome.nonce, sizeof(host->welcome.nonce));
+    coll__host_id(host->host_id);
+    host->gate.kind = DOOR_BOOT;
+    host->gate.generation = spec->generation;
+    host->gate.arrived = arrived;
+    memcpy(host->gate.secret, spec->secret, COLL__SECRET_BYTES);
+    return host;
+}
+
+static int receive_all(struct tcp_host *host, const struct coll__tcp_spec *spec)
+{
+    double deadline = coll__now() + host->boot->timeout;
+    int status, is_poor = lacks_room(spec);
+
+    coll__reactor_lock();
+    if (is_poor) /* all who come are told */
+        fail(host, COLL_ERR_SYSTEM, coll_last_error());
+    coll__gate_add(&host->gate);
+    host->has_gate = 1;
+    coll__reactor_unlock();
+    status = open_door(spec);
+    if (status)
+        return status;
+    coll__reactor_lock();
+    if (spec->is_brief)
+        host->brief_fd = spec->listen_fd;
+    status = wait_for(host, &host->book.n_missing, MARK_CAME, deadline);
+    await_late(host, deadline);
+    coll__reactor_unlock();
+    return status;
+}
+
+int coll__tcp_host_open(struct coll__boot *boot,
+                        const struct coll__tcp_spec *spec)
+{
+    struct tcp_host *host = new_host(boot, spec);
     int status;
 
-    host.state = malloc(sizeof(*host.state) + n * sizeof(int));
-    if (!host.state) {
+    if (!host) {
         log_error("boot", "no memory for a job of %d ranks", spec->size);
         if (spec->listen_fd >= 0)
             close(spec->listen_fd);
         return COLL_ERR_NOMEM;
     }
-    host.state->n_fds = spec->size;
-    for (size_t i = 0; i < n; i++)
-        host.state->fds[i] = -1;
-    host.gate.kind = DOOR_BOOT;
-    host.gate.generation = spec->generation;
-    host.gate.arrived = arrived;
-    memcpy(host.gate.secret, spec->secret, COLL__SECRET_BYTES);
-    coll__reactor_cond_init(&host.changed);
+    status = receive_all(host, spec);
+    if (status) {
+        destroy(host);
+        return status;
+    }
+    coll__auth_mac(spec->secret, "session", host->welcome.nonce,
+                   sizeof(host->welcome.nonce), boot->secret);
+    boot->is_one_host = host->welcome.is_one_host != 0;
+    boot->state = host;
+    return COLL_OK;
+}
 
-    status = receive_all(&host, spec, deadline);
-    pthread_cond_destroy(&host.changed);
-    coll__auth_wipe(host.gate.secret, COLL__SECRET_BYTES);
-    if (status)
-        coll__tcp_state_free(host.state);
-    else
-        *state = host.state;
+int coll__tcp_host_places(struct coll__boot *boot, const void *in, size_t len)
+{
+    double deadline = coll__now() + boot->timeout;
+    struct tcp_host *host = boot->state;
+    int status = COLL_OK;
+
+    coll__reactor_lock();
+    if (host->len && host->len != len && !host->fault[0])
+        fail(host, COLL_ERR_BOOTSTRAP,
+             "rank 0 exchanges another number of bytes; do all ranks run the "
+             "same program with the same libcoll?");
+    host->len = len;
+    if (!host->fault[0])
+        take_block(host, 0, in);
+    status = wait_for(host, &host->book.n_unserved, MARK_SERVED, deadline);
+    coll__reactor_unlock();
     return status;
 }
+
+void coll__tcp_host_tell(struct coll__boot *boot, int status, const char *text)
+{
+    coll__reactor_lock();
+    fail(boot->state, status, text);
+    coll__reactor_unlock();
+}
+
+void coll__tcp_host_close(struct coll__boot *boot) { destroy(boot->state); }

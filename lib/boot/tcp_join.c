@@ -1,154 +1,354 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tcp_join.c - every other rank at the rendezvous: find rank 0, prove the
- * secret, and try again until the deadline while it is not up yet. */
-#include "lib/boot/door.h"
+/* tcp_join.c - every other rank at the rendezvous: find rank 0, however many
+ * addresses it may have and whoever else lives there, until the deadline while
+ * it is not up yet; say that we are here, hand in a block, and receive the
+ * parent's.  Where rank 0 has no seat, all of that is begun anew a little later.
+ *
+ * The caller owns the connection until it has the parent's block; from then on
+ * it is the reactor's, which listens for news.
+ */
+#include "lib/net/dial.h"
+#include "lib/net/reactor.h"
+#include "lib/net/room.h"
+#include "lib/net/tree.h"
 #include "lib/boot/tcp.h"
 #include "lib/boot/tcp_msg.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 
-#include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
 
-#define PROBE_TIME 2.0   /* s, for one of several candidate ports */
-#define CONNECT_TIME 5.0 /* s, for one of several addresses */
-#define FIRST_PAUSE 0.01
-#define LAST_PAUSE 0.25
+#define EXCUSE_TIME 3.0 /* s, for rank 0 to come and hear why one does not */
 
-struct search {
-    const struct coll__tcp_spec *spec;
-    double deadline;
-    int fd;         /* the connection, once it is found */
-    char last[256]; /* why the last attempt failed */
+struct tcp_join {
+    struct coll__source source; /* first; fd -1: there is no connection */
+    struct coll__boot *boot;
+    struct coll__tcp_spec spec;
+    struct tcp_words words;
+    int is_watched; /* by the reactor */
+    int is_told;    /* that the job cannot form */
 };
 
-static void pause_for(double seconds)
+static struct coll__dial dial_of(const struct coll__tcp_spec *spec)
 {
-    struct timespec t = {.tv_sec = (time_t)seconds};
-
-    t.tv_nsec = (long)((seconds - (double)t.tv_sec) * 1e9);
-    nanosleep(&t, NULL);
-}
-
-static double sooner(double a, double b) { return a < b ? a : b; }
-
-static const char *meaning(enum coll__knock knock)
-{
-    switch (knock) {
-    case KNOCK_UNKNOWN:
-        return "it knows no such job";
-    case KNOCK_EARLY:
-        return "rank 0 has not come there yet";
-    case KNOCK_FALSE:
-        return "it could not prove the job's secret";
-    case KNOCK_LOST:
-        return "it closed the connection";
-    default:
-        return "it did not answer";
-    }
-}
-
-/* Try one address; 1 found, 0 not (yet), negative when there is no hope. */
-static int try_at(struct search *search, const struct coll__addr *addr)
-{
-    const struct coll__tcp_spec *spec = search->spec;
-    struct coll__hello hello = {
-        .kind = DOOR_BOOT,
-        .from = (uint32_t)spec->rank,
-        .size = (uint32_t)spec->size,
-        .generation = spec->generation,
+    return (struct coll__dial){
+        .addrs = spec->addrs,
+        .n_addrs = spec->n_addrs,
+        .n_ports = spec->n_ports,
+        .secret = spec->secret,
+        .hello = {.kind = DOOR_BOOT,
+                  .from = (uint32_t)spec->rank,
+                  .size = (uint32_t)spec->size,
+                  .generation = spec->generation},
+        .is_patient = !spec->is_brief,
+        .whom = "rank 0",
     };
-    int is_only = spec->n_ports == 1;
-    double now = coll__now(), patience = is_only ? 1e9 : PROBE_TIME;
-    enum coll__knock knock;
-    char where[COLL__ADDR_TEXT];
-    int fd;
+}
 
-    coll__net_text(addr, where);
-    fd = coll__net_connect(addr, sooner(search->deadline, now + CONNECT_TIME));
-    if (fd < 0) {
-        snprintf(search->last, sizeof(search->last), "%s: %s", where,
-                 strerror(-fd));
-        return 0;
-    }
-    knock = coll__door_knock(fd, spec->secret, &hello,
-                             sooner(search->deadline, now + patience));
-    if (knock == KNOCK_IN) {
-        search->fd = fd;
-        return 1;
-    }
-    close(fd);
-    snprintf(search->last, sizeof(search->last), "%s: %s", where,
-             meaning(knock));
-    if (is_only && (knock == KNOCK_UNKNOWN || knock == KNOCK_FALSE)) {
-        log_error("boot", "rank %d was not let in at %s: %s; %s", spec->rank,
-                  where, meaning(knock), spec->remedy);
+/* Connect to rank 0: the socket, or a status, logged. */
+static int find_root(const struct coll__tcp_spec *spec, double timeout,
+                     double deadline)
+{
+    struct coll__dial dial = dial_of(spec);
+    int fd = coll__dial(&dial, deadline);
+
+    if (fd >= 0)
+        return fd;
+    if (fd == COLL_ERR_TIMEOUT)
+        log_error("boot",
+                  "rank %d could not reach rank 0 within %.3g s (%s); is rank "
+                  "0 running, and its address reachable from here?",
+                  spec->rank, timeout, dial.why);
+    else if (fd == COLL_ERR_PEER)
+        log_error("boot", "rank %d was not let in by rank 0 (%s); %s",
+                  spec->rank, dial.why, spec->remedy);
+    else if (spec->is_brief)
+        log_error("boot",
+                  "rank 0 died before rank %d reached it, or has formed the "
+                  "job without it (%s)",
+                  spec->rank, dial.why);
+    else
+        log_error("boot", "rank %d cannot reach rank 0 (%s)", spec->rank,
+                  dial.why);
+    return fd == COLL_ERR_SYSTEM && spec->is_brief ? COLL_ERR_PEER
+                                                   : COLL_ERR_BOOTSTRAP;
+}
+
+static void hang_up(struct tcp_join *join)
+{
+    if (join->source.fd >= 0)
+        close(join->source.fd);
+    join->source.fd = -1;
+}
+
+/* Wait for a message: 0, or a status, logged.  Its type is another one only
+ * where rank 0 sends us away. */
+static int hear(struct tcp_join *join, enum tcp_type type, size_t len,
+                double deadline)
+{
+    struct pollfd pfd = {.fd = join->source.fd, .events = POLLIN};
+    int rc;
+
+    while (!(rc = coll__tcp_read(pfd.fd, &join->words))) {
+        if (coll__now() < deadline) {
+            coll__reactor_poll(&pfd, 1, deadline);
+            continue;
+        }
+        log_error("boot", "rank 0 did not answer in time while the job was "
+                          "forming; is it alive?");
         return COLL_ERR_BOOTSTRAP;
     }
-    return 0;
-}
-
-/* Try every candidate once. */
-static int try_all(struct search *search)
-{
-    const struct coll__tcp_spec *spec = search->spec;
-
-    for (int p = 0; p < spec->n_ports; p++)
-        for (int a = 0; a < spec->n_addrs; a++) {
-            struct coll__addr addr = spec->addrs[a];
-            int found;
-
-            coll__net_set_port(&addr, (uint16_t)(coll__net_port(&addr) + p));
-            found = try_at(search, &addr);
-            if (found || coll__now() >= search->deadline)
-                return found;
-        }
-    return 0;
-}
-
-static int find_root(struct search *search)
-{
-    double start = coll__now(), pause = FIRST_PAUSE;
-    int found;
-
-    for (;;) {
-        double left;
-
-        found = try_all(search);
-        left = search->deadline - coll__now();
-        if (found || left <= 0)
-            break;
-        pause_for(sooner(pause, left));
-        pause = sooner(2 * pause, LAST_PAUSE);
+    if (rc < 0) {
+        log_error("boot", "rank 0 died while the job was forming; see its own "
+                          "output");
+        return COLL_ERR_PEER;
     }
-    if (found)
-        return found > 0 ? COLL_OK : found;
+    if (tcp_type(&join->words) == TCP_ERROR) {
+        log_error("boot", "%s", (char *)join->words.body);
+        return coll__tcp_fault(&join->words);
+    }
+    if (tcp_type(&join->words) == TCP_AGAIN &&
+        tcp_len(&join->words) == sizeof(struct tcp_again))
+        return COLL_OK;
+    if (tcp_type(&join->words) == TCP_PARENT_GO && type == TCP_PARENT)
+        type = TCP_PARENT_GO;
+    if (tcp_type(&join->words) == type && tcp_len(&join->words) == len)
+        return COLL_OK;
     log_error("boot",
-              "rank %d could not reach rank 0 within %.3g s (last: "
-              "%s); is rank 0 running, and its address reachable from here?",
-              search->spec->rank, search->deadline - start, search->last);
+              "rank 0 sent %zu bytes where %zu were due; do all ranks run the "
+              "same program with the same libcoll?",
+              tcp_len(&join->words), len);
     return COLL_ERR_BOOTSTRAP;
 }
 
-int coll__tcp_join(const struct coll__tcp_spec *spec, double deadline,
-                   struct tcp_state **state)
+static int is_sent_away(const struct tcp_join *join)
 {
-    struct search search = {.spec = spec, .deadline = deadline};
-    int status = find_root(&search);
+    return tcp_type(&join->words) == TCP_AGAIN;
+}
 
-    if (status)
-        return status;
-    *state = malloc(sizeof(**state) + sizeof(int));
-    if (!*state) {
+/* Rank 0 says when it will have more room. */
+static void stay_away(struct tcp_join *join)
+{
+    struct tcp_again again;
+    struct timespec pause;
+
+    memcpy(&again, join->words.body, sizeof(again));
+    again.ms = le32toh(again.ms) < 60000 ? le32toh(again.ms) : 60000;
+    pause = (struct timespec){.tv_sec = again.ms / 1000,
+                              .tv_nsec = (long)(again.ms % 1000) * 1000000};
+    hang_up(join);
+    nanosleep(&pause, NULL);
+}
+
+/* Be welcome there. */
+static int come_in(struct tcp_join *join, double deadline)
+{
+    unsigned char host[COLL__HOST_BYTES];
+    int status;
+
+    coll__host_id(host);
+    do {
+        if (join->source.fd < 0)
+            join->source.fd =
+                find_root(&join->spec, join->boot->timeout, deadline);
+        if (join->source.fd < 0)
+            return join->source.fd;
+        coll__tcp_put(join->source.fd, TCP_HERE, host, sizeof(host), deadline);
+        status = hear(join, TCP_WELCOME, sizeof(struct tcp_welcome),
+                      deadline + TELL_TIME);
+        if (!status && is_sent_away(join))
+            stay_away(join);
+    } while (!status && join->source.fd < 0);
+    return status;
+}
+
+static void destroy(struct tcp_join *join)
+{
+    hang_up(join);
+    coll__auth_wipe(join->spec.secret, sizeof(join->spec.secret));
+    free(join);
+}
+
+/* A rank that has no seat comes for it, once more or with nothing else to say;
+ * with time, rank 0 may still have to come. */
+static void come_to_tell(const struct coll__tcp_spec *spec, int status,
+                         const char *text, double time)
+{
+    struct coll__dial dial = dial_of(spec);
+    int fd;
+
+    dial.is_patient = time > TELL_TIME && !spec->is_brief;
+    dial.whom = NULL;
+    fd = coll__dial(&dial, coll__now() + time);
+    if (fd < 0)
+        return;
+    coll__tcp_put_error(fd, status, text);
+    close(fd);
+}
+
+void coll__tcp_join_excuse(const struct coll__tcp_spec *spec, int status)
+{
+    char text[TCP_TEXT];
+
+    snprintf(text, sizeof(text), "rank %d could not join: %.380s", spec->rank,
+             coll_last_error());
+    come_to_tell(spec, status, text, EXCUSE_TIME);
+}
+
+int coll__tcp_join_lacks(const struct coll__tcp_spec *spec)
+{
+    int n_listening = coll__tree_n_children(spec->rank, spec->size) > 0;
+
+    return coll__room_lacks(spec->rank, /* one more to rank 0 */
+                            1 + n_listening +
+                                coll__room_in_tree(spec->rank, spec->size));
+}
+
+int coll__tcp_join_open(struct coll__boot *boot,
+                        const struct coll__tcp_spec *spec)
+{
+    double deadline = coll__now() + boot->timeout;
+    struct tcp_join *join = calloc(1, sizeof(*join));
+    struct tcp_welcome welcome;
+    int status;
+
+    if (!join) {
         log_error("boot", "no memory for a connection to rank 0");
-        close(search.fd);
         return COLL_ERR_NOMEM;
     }
-    (*state)->n_fds = 1;
-    (*state)->fds[0] = search.fd;
+    join->boot = boot;
+    join->spec = *spec;
+    join->source.fd = -1;
+    status = come_in(join, deadline);
+    if (status) {
+        destroy(join);
+        return status;
+    }
+    memcpy(&welcome, join->words.body, sizeof(welcome));
+    coll__auth_mac(spec->secret, "session", welcome.nonce,
+                   sizeof(welcome.nonce), boot->secret);
+    boot->is_one_host = welcome.is_one_host != 0;
+    boot->state = join;
     return COLL_OK;
+}
+
+/* ---- while the tree is being connected -------------------------------------- */
+
+static void news(struct tcp_join *join, int status, const char *text)
+{
+    struct coll__boot_news *to = &join->boot->news;
+
+    join->is_told = 1;
+    if (to->failed)
+        to->failed(to->arg, status, text);
+}
+
+/* Lock held. */
+static void stop_watching(struct tcp_join *join)
+{
+    if (join->is_watched)
+        coll__reactor_remove(&join->source);
+    join->is_watched = 0;
+}
+
+static void root_ready(struct coll__source *source, uint32_t events)
+{
+    struct tcp_join *join = (struct tcp_join *)source;
+    int is_whole = coll__tcp_read(source->fd, &join->words);
+
+    (void)events;
+    if (!is_whole)
+        return;
+    stop_watching(join);
+    if (is_whole < 0)
+        news(join, COLL_ERR_PEER,
+             "rank 0 died while the job was forming; see its own output");
+    else if (tcp_type(&join->words) == TCP_ERROR)
+        news(join, coll__tcp_fault(&join->words), (char *)join->words.body);
+}
+
+static void root_expired(struct coll__source *source) { (void)source; }
+
+static void root_dropped(struct coll__source *source)
+{
+    struct tcp_join *join = (struct tcp_join *)source;
+
+    join->is_watched = 0;
+}
+
+static int watch(struct tcp_join *join)
+{
+    int fd = join->source.fd, status;
+
+    join->source = (struct coll__source){.fd = fd,
+                                         .events = EPOLLIN,
+                                         .ready = root_ready,
+                                         .expired = root_expired,
+                                         .dropped = root_dropped};
+    coll__reactor_lock();
+    status = coll__reactor_add(&join->source);
+    join->is_watched = !status;
+    coll__reactor_unlock();
+    return status;
+}
+
+int coll__tcp_join_places(struct coll__boot *boot, const void *in, size_t len,
+                          void *parent)
+{
+    double deadline = coll__now() + boot->timeout;
+    struct tcp_join *join = boot->state;
+    int status = COLL_OK;
+
+    do {
+        if (join->source.fd < 0)
+            status = come_in(join, deadline);
+        if (status)
+            return status;
+        /* Where rank 0 has ended, what it said last is still to be read. */
+        coll__tcp_put(join->source.fd, TCP_BLOCK, in, len, deadline);
+        status = hear(join, TCP_PARENT, len, deadline + TELL_TIME);
+        if (!status && is_sent_away(join))
+            stay_away(join);
+    } while (!status && join->source.fd < 0);
+    if (status)
+        return status;
+    memcpy(parent, join->words.body, len);
+    if (tcp_type(&join->words) == TCP_PARENT)
+        return watch(join);
+    coll__tcp_put(join->source.fd, TCP_BYE, "", 0, deadline);
+    hang_up(join);
+    return COLL_OK;
+}
+
+void coll__tcp_join_tell(struct coll__boot *boot, int status, const char *text)
+{
+    struct tcp_join *join = boot->state;
+    int is_away;
+
+    coll__reactor_lock(); /* the reactor may be told at this moment */
+    is_away = join->source.fd < 0 && !join->is_told;
+    if (join->source.fd >= 0 && !join->is_told)
+        coll__tcp_put_error(join->source.fd, status, text);
+    join->is_told = 1;
+    coll__reactor_unlock();
+    if (is_away)
+        come_to_tell(&join->spec, status, text, TELL_TIME);
+}
+
+void coll__tcp_join_close(struct coll__boot *boot)
+{
+    struct tcp_join *join = boot->state;
+
+    coll__reactor_lock();
+    if (join->source.fd >= 0 && !join->is_told)
+        coll__tcp_put(join->source.fd, TCP_BYE, "", 0, coll__now() + TELL_TIME);
+    stop_watching(join);
+    coll__reactor_unlock();
+    destroy(join);
 }

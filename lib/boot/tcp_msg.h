@@ -4,45 +4,92 @@
 #define COLL_LIB_BOOT_TCP_MSG_H
 
 #include "lib/boot/boot.h"
+#include "lib/boot/tcp.h"
+#include "lib/net/host.h"
 
-#define TCP_MAX_BYTES ((size_t)64 << 20)
+#include <endian.h>
+
 #define TCP_TEXT 512
+#define TCP_BLOCK_MAX 256
+#define TELL_TIME 0.5 /* s, for the last words to one rank */
 
 enum tcp_type {
-    TCP_WELCOME = 1, /* all are here; a nonce for this group's own secret */
-    TCP_BLOCK,       /* one rank's block */
-    TCP_ALL,         /* every rank's block */
-    TCP_ERROR        /* a sentence: the job cannot form */
+    TCP_HERE = 1,  /* to rank 0: the rank's host */
+    TCP_WELCOME,   /* to a rank: all are here; struct tcp_welcome */
+    TCP_BLOCK,     /* to rank 0: the rank's block */
+    TCP_PARENT,    /* to a rank: its parent's block; keep the connection */
+    TCP_PARENT_GO, /* the same, and end it */
+    TCP_AGAIN,     /* to a rank: struct tcp_again */
+    TCP_BYE,       /* the end of a connection, in order */
+    TCP_ERROR      /* a sentence: the job cannot form */
 };
 
-/* The state of an open rendezvous: rank 0 has a socket for each other rank
- * (fds[0] is -1), another rank has one, fds[0], to rank 0. */
-struct tcp_state {
-    int n_fds;
-    int fds[];
+struct tcp_head {
+    uint32_t type;  /* little-endian, as all that travels */
+    uint32_t fault; /* of an error: -status */
+    uint64_t len;
 };
+
+struct tcp_welcome {
+    unsigned char nonce[COLL__NONCE_BYTES]; /* for this group's own secret */
+    uint32_t is_one_host;
+};
+
+struct tcp_again { /* end the connection, and come again so much later */
+    uint32_t ms;
+};
+
+/* A message that is being read. */
+struct tcp_words {
+    struct tcp_head head;
+    unsigned char body[TCP_TEXT];
+    size_t n_read;
+};
+
+static inline enum tcp_type tcp_type(const struct tcp_words *words)
+{
+    return (enum tcp_type)le32toh(words->head.type);
+}
+
+static inline size_t tcp_len(const struct tcp_words *words)
+{
+    return (size_t)le64toh(words->head.len);
+}
 
 /* Send a message; COLL_ERR_PEER, COLL_ERR_TIMEOUT, not logged. */
 int coll__tcp_put(int fd, enum tcp_type type, const void *bytes, size_t len,
                   double deadline);
 
-/* Receive a message of this type and length from `whom` ("rank 3"), or the
- * sentence of an error.
- *
- * Errors:    COLL_ERR_BOOTSTRAP, logged.
- */
-int coll__tcp_take(int fd, enum tcp_type type, void *bytes, size_t len,
-                   const char *whom, double deadline);
+/* Send the sentence of an error, and its status. */
+void coll__tcp_put_error(int fd, int status, const char *text);
 
-/* Send the sentence to every rank that is connected. */
-void coll__tcp_tell_all(const int *fds, int n_fds, const char *text);
+/* Read on, not waiting: 1 when the message is whole, 0 when there is more to
+ * come, -1 when the other end has gone (or sends no such thing). */
+int coll__tcp_read(int fd, struct tcp_words *words);
 
-/* Rank 0's and the others' part of meeting; *state is theirs to make. */
-struct coll__tcp_spec;
-int coll__tcp_host(const struct coll__tcp_spec *spec, double deadline,
-                   struct tcp_state **state);
-int coll__tcp_join(const struct coll__tcp_spec *spec, double deadline,
-                   struct tcp_state **state);
-void coll__tcp_state_free(struct tcp_state *state);
+/* Return the status of an error, whose sentence is words->body. */
+int coll__tcp_fault(const struct tcp_words *words);
+
+/* Rank 0's and the others' part. */
+struct tcp_host;
+struct tcp_join;
+int coll__tcp_host_open(struct coll__boot *boot,
+                        const struct coll__tcp_spec *spec);
+int coll__tcp_host_places(struct coll__boot *boot, const void *in, size_t len);
+void coll__tcp_host_tell(struct coll__boot *boot, int status, const char *text);
+void coll__tcp_host_close(struct coll__boot *boot);
+
+int coll__tcp_join_open(struct coll__boot *boot,
+                        const struct coll__tcp_spec *spec);
+int coll__tcp_join_places(struct coll__boot *boot, const void *in, size_t len,
+                          void *parent);
+/* Say whether this process lacks descriptors to join; logged. */
+int coll__tcp_join_lacks(const struct coll__tcp_spec *spec);
+
+/* A rank that has not what it takes to join tells rank 0 so, without the
+ * reactor. */
+void coll__tcp_join_excuse(const struct coll__tcp_spec *spec, int status);
+void coll__tcp_join_tell(struct coll__boot *boot, int status, const char *text);
+void coll__tcp_join_close(struct coll__boot *boot);
 
 #endif

@@ -4,10 +4,11 @@
  * MASTER_PORT belongs to torchrun's own store, so rank 0 listens at the first
  * free one of the 64 ports after it and the others try them all.  torchrun
  * gives the ranks no secret: what they prove to each other is made of the
- * job's name, which keeps jobs apart but is no protection on a network that
- * others share, unless COLL_JOB_SECRET is set as well.
+ * job's name and MASTER_PORT (most jobs have the same name, "none"), which
+ * keeps jobs apart but is no protection on a network that others share, unless
+ * COLL_JOB_SECRET is set as well.
  */
-#include "lib/boot/auth.h"
+#include "lib/net/auth.h"
 #include "lib/boot/tcp.h"
 #include "lib/trace/log.h"
 #include "lib/util/param.h"
@@ -67,9 +68,10 @@ static void make_secret(unsigned char secret[COLL__SECRET_BYTES])
 {
     char text[1024];
 
-    snprintf(text, sizeof(text), "torchrun %.500s %.200s %.20s %.20s",
+    snprintf(text, sizeof(text), "torchrun %.500s %.200s %.20s %.20s %.20s",
              coll__param_text(PARAM_JOB_SECRET), text_of("TORCHELASTIC_RUN_ID"),
-             text_of("TORCHELASTIC_RESTART_COUNT"), text_of("WORLD_SIZE"));
+             text_of("TORCHELASTIC_RESTART_COUNT"), text_of("WORLD_SIZE"),
+             text_of("MASTER_PORT"));
     coll__auth_from_text(text, secret);
     coll__auth_wipe(text, sizeof(text));
     if (!coll__param_is_set(PARAM_JOB_SECRET))
@@ -101,7 +103,9 @@ static int open_torchrun(struct coll__boot *boot)
     make_secret(spec.secret);
     spec.generation =
         atomic_fetch_add_explicit(&n_opened, 1, memory_order_relaxed);
-    return coll__tcp_open(boot, &spec);
+    status = coll__tcp_open(boot, &spec);
+    coll__auth_wipe(spec.secret, sizeof(spec.secret));
+    return status;
 }
 
 const struct coll__boot_ops coll__boot_torchrun = {
@@ -109,6 +113,7 @@ const struct coll__boot_ops coll__boot_torchrun = {
     .what = "RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT",
     .detect = detect,
     .open = open_torchrun,
-    .allgather = coll__tcp_allgather,
+    .places = coll__tcp_places,
+    .tell = coll__tcp_tell,
     .close = coll__tcp_close,
 };

@@ -15,11 +15,11 @@
 #include "lib/device/area.h"
 #include "include/coll/coll.h"
 #include "lib/trace/log.h"
+#include "lib/util/lock.h"
 #include "lib/util/util.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,8 @@
 struct area {
     struct coll__area_head *head;
     size_t len; /* of the file */
-    int fd, pid;
+    int fd;
+    unsigned generation; /* of the process that allocated it */
     unsigned char name[AREA_NAME_BYTES];
 };
 
@@ -48,20 +49,9 @@ struct table {
     struct entry at[];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of who changes it */
+static struct coll__lock lock = COLL__LOCK(NULL); /* of who changes it */
 static _Atomic(struct table *) table;
 static _Atomic uint64_t changes;
-
-/* Nobody is amid a change while a process forks: the child, which has the thread
- * alone that forked, could not wait for the others. */
-static void before_fork(void) { pthread_mutex_lock(&lock); }
-
-static void after_fork(void) { pthread_mutex_unlock(&lock); }
-
-static void prepare_forks(void)
-{
-    pthread_atfork(before_fork, after_fork, after_fork);
-}
 
 /* ---- the table ------------------------------------------------------------- */
 
@@ -251,7 +241,7 @@ static int make_area(size_t bytes, struct area **out)
     if (!area)
         return ENOMEM;
     area->len = round_up(AREA_HEAD + max_size(bytes, 1), page);
-    area->pid = (int)getpid();
+    area->generation = coll__generation_now();
     err = getrandom(area->name, sizeof(area->name), 0) ==
                   (ssize_t)sizeof(area->name)
               ? make_file(area)
@@ -267,7 +257,6 @@ static int make_area(size_t bytes, struct area **out)
 
 int coll__area_alloc(void **ptr, size_t len)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct area *area;
     uintptr_t start;
     int err =
@@ -275,11 +264,10 @@ int coll__area_alloc(void **ptr, size_t len)
 
     if (err)
         return cannot(len, err);
-    pthread_once(&once, prepare_forks);
     start = (uintptr_t)area->head + AREA_HEAD;
-    pthread_mutex_lock(&lock);
+    coll__lock(&lock);
     err = insert(area, start, (uintptr_t)area->head + area->len);
-    pthread_mutex_unlock(&lock);
+    coll__unlock(&lock);
     if (err) {
         drop_file(area);
         free(area);
@@ -293,9 +281,9 @@ int coll__area_free(void *ptr)
 {
     struct area *area;
 
-    pthread_mutex_lock(&lock);
+    coll__lock(&lock);
     area = take_out((uintptr_t)ptr);
-    pthread_mutex_unlock(&lock);
+    coll__unlock(&lock);
     if (!area) {
         log_error("mem",
                   "coll_mem_free: %p is not the start of an allocation; "
@@ -303,7 +291,7 @@ int coll__area_free(void *ptr)
                   ptr);
         return COLL_ERR_INVALID;
     }
-    if (area->pid == (int)getpid()) {
+    if (!coll__is_inherited(area->generation)) {
         atomic_store_explicit(&area->head->is_gone, 1, memory_order_release);
         /* at once, although others may still have it mapped */
         fallocate(area->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,

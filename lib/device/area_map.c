@@ -9,11 +9,11 @@
 #include "lib/device/area.h"
 #include "include/coll/coll.h"
 #include "lib/trace/log.h"
+#include "lib/util/lock.h"
 #include "lib/util/util.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ struct coll__area_map {
     struct coll__area_map *next;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct coll__lock lock = COLL__LOCK(NULL);
 static struct coll__area_map *maps; /* under the lock */
 
 static int cannot_open(int pid, int fd, int err)
@@ -122,9 +122,9 @@ int coll__area_map(int pid, const struct coll__area_place *place,
 {
     int rc;
 
-    pthread_mutex_lock(&lock);
+    coll__lock(&lock);
     rc = find_or_map(pid, place, map);
-    pthread_mutex_unlock(&lock);
+    coll__unlock(&lock);
     return rc;
 }
 
@@ -132,7 +132,7 @@ void coll__area_unmap(struct coll__area_map *map)
 {
     struct coll__area_map **at = &maps;
 
-    pthread_mutex_lock(&lock);
+    coll__lock(&lock);
     if (--map->n_users == 0) {
         while (*at != map)
             at = &(*at)->next;
@@ -140,7 +140,7 @@ void coll__area_unmap(struct coll__area_map *map)
         munmap((void *)map->head, map->len);
         free(map);
     }
-    pthread_mutex_unlock(&lock);
+    coll__unlock(&lock);
 }
 
 int coll__area_is(const struct coll__area_map *map, const unsigned char *name)

@@ -11,6 +11,21 @@
 #include "include/coll/coll.h"
 #include "lib/device/kernel.h"
 
+/* What a local step of a plan does, for a device with queues. */
+struct coll__work {
+    enum { WORK_COPY, WORK_REDUCE, WORK_SCALE, WORK_PREMUL } kind;
+    void *dst;
+    const void *src; /* reduce: dst = op(dst, src); premul: dst = src * *scalar */
+    size_t len;      /* bytes, of whole elements */
+    enum coll_type type;
+    enum coll_op op;
+    int nranks; /* scale: dst = dst / nranks */
+    const void *scalar;
+    void *stream;
+    /* COLL_IN_PROGRESS from start() on, until poll() has seen its end. */
+    int status;
+};
+
 struct coll__device {
     const char *name; /* "host" */
     const char *what; /* one line */
@@ -33,6 +48,13 @@ struct coll__device {
     coll__reduce_fn *(*reduce)(enum coll_type type, enum coll_op op);
     coll__scale_fn *(*scale)(enum coll_type type);
     coll__premul_fn *(*premul)(enum coll_type type);
+
+    /* Of a device with queues, else NULL: local steps are begun by start(), not
+     * done by the functions above, behind all that was begun on their stream.
+     * poll() looks what has ended there, in that order; it returns COLL_OK, or a
+     * status (logged) when the device has failed.  Neither blocks. */
+    void (*start)(struct coll__work *work);
+    int (*poll)(void *stream);
 };
 
 /* All devices, the host last since it owns whatever nobody else does; NULL at

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* exec.c - run a plan: local steps from a queue, messages from lanes.
  *
+ * Both are started, and end by a status: on the host a local step has ended when
+ * it is started, on a device with queues when that says so, in the order of the
+ * starts.
+ *
  * A lane holds the messages of one peer and direction in the plan's order.  A
  * message is issued when its edges are there and all before it on its lane have
  * been issued; it is looked at for completion when all before it are complete.
@@ -104,18 +108,108 @@ void coll__prog_local(struct coll__prog *prog, int i)
         prog->scale(dst, step->dst.len, prog->nranks);
 }
 
+/* ---- a device with queues --------------------------------------------------- */
+
+static void start_work(struct coll__prog *prog, int i)
+{
+    const struct coll__step *step = &prog->plan.steps[i];
+    struct coll__work *work = &prog->works[i];
+
+    *work = (struct coll__work){
+        .kind = step->kind == STEP_COPY     ? WORK_COPY
+                : step->kind == STEP_REDUCE ? WORK_REDUCE
+                                            : WORK_SCALE,
+        .dst = prog_at(prog, &step->dst),
+        .src = prog_at(prog, &step->src),
+        .len = step->dst.len,
+        .type = prog->type,
+        .op = prog->op.base,
+        .nranks = prog->nranks,
+        .stream = prog->stream,
+        .status = COLL_OK,
+    };
+    if (!step->dst.len || step->kind == STEP_ORDER)
+        return;
+    work->status = COLL_IN_PROGRESS;
+    prog->device->start(work);
+}
+
+/* Scale all of IN; only then is there anything to send. */
+static void start_premul(struct coll__prog *prog, const void *in)
+{
+    struct coll__work *work = &prog->works[prog->plan.n_steps];
+
+    *work = (struct coll__work){.kind = WORK_PREMUL,
+                                .dst = prog->scaled,
+                                .src = in,
+                                .len = prog->scaled_len,
+                                .type = prog->type,
+                                .scalar = prog->op.scalar,
+                                .stream = prog->stream,
+                                .status = COLL_IN_PROGRESS};
+    prog->is_opening = 1;
+    prog->device->start(work);
+}
+
+static int is_started(const struct coll__prog *prog)
+{
+    return prog->works && (prog->is_opening || prog->n_ended < prog->n_taken);
+}
+
+static void start_lanes(struct coll__prog *prog);
+
+/* See what has ended; COLL_OK or the device's failure. */
+static int poll_works(struct coll__prog *prog)
+{
+    int rc = is_started(prog) ? prog->device->poll(prog->stream) : COLL_OK;
+
+    if (rc == COLL_OK && prog->is_opening &&
+        prog->works[prog->plan.n_steps].status == COLL_OK) {
+        prog->is_opening = 0;
+        start_lanes(prog);
+    }
+    return rc;
+}
+
+void coll__prog_abandon(struct coll__prog *prog)
+{
+    while (is_started(prog) && prog->device->poll(prog->stream) == COLL_OK) {
+        prog->is_opening &=
+            prog->works[prog->plan.n_steps].status == COLL_IN_PROGRESS;
+        while (prog->n_ended < prog->n_taken &&
+               prog->works[prog->ready[prog->n_ended]].status !=
+                   COLL_IN_PROGRESS)
+            prog->n_ended++;
+    }
+}
+
+/* ---- local steps ------------------------------------------------------------- */
+
+static int has_ended(const struct coll__prog *prog, int i)
+{
+    return !prog->works || prog->works[i].status != COLL_IN_PROGRESS;
+}
+
+/* What has ended goes first: messages may wait for it. */
 static int run_ready(struct coll__prog *prog)
 {
-    int before = prog->n_taken;
+    int before = prog->n_taken + prog->n_ended;
 
-    while (prog->n_taken < prog->n_ready) {
-        int i = prog->ready[prog->n_taken++];
-
-        coll__prog_local(prog, i);
-        complete(prog, i);
+    for (;;) {
+        if (prog->n_ended < prog->n_taken &&
+            has_ended(prog, prog->ready[prog->n_ended]))
+            complete(prog, prog->ready[prog->n_ended++]);
+        else if (prog->n_taken == prog->n_ready)
+            break;
+        else if (prog->works)
+            start_work(prog, prog->ready[prog->n_taken++]);
+        else
+            coll__prog_local(prog, prog->ready[prog->n_taken++]);
     }
-    return prog->n_taken - before;
+    return prog->n_taken + prog->n_ended - before;
 }
+
+/* ---- messages ---------------------------------------------------------------- */
 
 /* Complete what has finished on a lane; the number, or a failed status. */
 static int harvest(struct coll__prog *prog, struct lane *lane)
@@ -155,8 +249,11 @@ int coll__routes_poll(const struct coll__routes *routes)
 
 int coll__prog_advance(struct coll__prog *prog, int *moved)
 {
-    int n = run_ready(prog);
+    int n, status = poll_works(prog);
 
+    if (status)
+        return status;
+    n = run_ready(prog);
     for (int l = 0; l < prog->n_lanes; l++) {
         int rc = harvest(prog, &prog->lanes[l]);
 
@@ -166,7 +263,9 @@ int coll__prog_advance(struct coll__prog *prog, int *moved)
     }
     n += run_ready(prog);
     *moved |= n > 0;
-    return prog->n_done == prog->plan.n_steps ? COLL_OK : COLL_IN_PROGRESS;
+    return prog->n_done == prog->plan.n_steps && !prog->is_opening
+               ? COLL_OK
+               : COLL_IN_PROGRESS;
 }
 
 static int run_lanes(struct coll__prog *prog, int *moved)
@@ -201,7 +300,6 @@ static void start_lanes(struct coll__prog *prog)
 {
     const struct coll__plan *plan = &prog->plan;
 
-    prog->n_ready = prog->n_taken = prog->n_done = 0;
     if (plan->n_steps)
         memcpy(prog->left, plan->n_deps, (size_t)plan->n_steps * sizeof(int));
     for (int l = 0; l < prog->n_lanes; l++)
@@ -217,18 +315,21 @@ void coll__prog_start(struct coll__prog *prog, const struct coll__head *head,
                       const void *in, void *out, void *stream)
 {
     prog->head = *head;
-    if (prog->scaled)
+    prog->stream = stream;
+    prog->fault = NULL;
+    prog->at = 0;
+    prog->n_ready = prog->n_taken = prog->n_ended = prog->n_done = 0;
+    if (prog->scaled && prog->works)
+        start_premul(prog, in);
+    else if (prog->scaled)
         prog->device->premul(prog->type)(prog->scaled, in, prog->scaled_len,
                                          prog->op.scalar);
     /* steps only read it */
     prog->base[BUF_IN] = prog->scaled ? prog->scaled : (unsigned char *)in;
     prog->base[BUF_OUT] = out;
-    prog->stream = stream;
-    prog->fault = NULL;
-    prog->at = 0;
     if (prog->is_listed)
         coll__listed_start(prog);
-    else
+    else if (!prog->is_opening)
         start_lanes(prog);
 }
 

@@ -8,7 +8,8 @@
 #define COLL_LIB_EXEC_EXEC_H
 
 #include "lib/device/device.h"
-#include "lib/exec/op.h"
+#include "lib/plan/plan.h"
+#include "lib/type/op.h"
 #include "transports/transport.h"
 
 /* Which transport joins this rank to each rank. */
@@ -28,6 +29,7 @@ struct coll__binding {
     const struct coll__op *op; /* of which pb has but the base */
     const struct coll__routes *routes;
     const struct coll__device *device;
+    int is_lent_scratch; /* by coll__prog_lend(); else it has its own */
 };
 
 /* Make a program of a linked plan.
@@ -39,6 +41,10 @@ struct coll__binding {
  */
 int coll__prog_create(const struct coll__problem *pb, struct coll__plan *plan,
                       const struct coll__binding *to, struct coll__prog **prog);
+
+/* Lend it scratch for the runs to come: as much as coll__prog_scratch() says, on
+ * the device, aligned to a cache line. */
+void coll__prog_lend(struct coll__prog *prog, void *scratch);
 
 /* Start a run.  head stamps its messages; in and out stay the caller's until
  * the run has ended. */
@@ -58,8 +64,12 @@ int coll__prog_run(struct coll__prog *prog, int *moved);
 int coll__routes_poll(const struct coll__routes *routes);
 int coll__prog_advance(struct coll__prog *prog, int *moved);
 
+/* Give up a run that has not ended: wait until the device has done what it was
+ * given, so that nothing is written any more.  Its transports are closed. */
+void coll__prog_abandon(struct coll__prog *prog);
+
 /* After coll__prog_run() failed: the transfer that did, or NULL when it was the
- * transport as a whole. */
+ * transport as a whole, or the device. */
 const struct coll__xfer *coll__prog_fault(const struct coll__prog *prog);
 
 const struct coll__plan *coll__prog_plan(const struct coll__prog *prog);
@@ -67,8 +77,10 @@ const struct coll__plan *coll__prog_plan(const struct coll__prog *prog);
 /* Does it run as listed (a small one), so that one coll__prog_run() may do? */
 int coll__prog_is_listed(const struct coll__prog *prog);
 
-/* Bytes of memory that it holds beside its steps. */
+/* Bytes of memory that its runs need on the device, its own or lent; and bytes of
+ * all that it holds else. */
 size_t coll__prog_scratch(const struct coll__prog *prog);
+size_t coll__prog_bytes(const struct coll__prog *prog);
 
 void coll__prog_destroy(struct coll__prog *prog);
 

@@ -2,7 +2,7 @@
 /* listed.c - run a plan step by step, as listed.
  *
  * Builders' plans allow it: with sends that need nobody's help every rank comes
- * to its end, whoever is fast (lib/plan/list_order.c proves it).  A transport's
+ * to its end, whoever is fast (lib/proof/list_order.c proves it).  A transport's
  * put() is such a send as long as no more messages are under way between two
  * ranks than it has room for; a plan with more of them, or with larger ones, is
  * not for this engine.

@@ -1,8 +1,8 @@
 libcore_la_SOURCES += \
 	%D%/exec.c %D%/exec.h \
 	%D%/listed.c \
-	%D%/op.c %D%/op.h \
 	%D%/prog.c %D%/prog.h \
+	%D%/sleep.c %D%/sleep.h \
 	%D%/wait.c %D%/wait.h
 # reduction kernels, once per instruction set
 libcore_la_SOURCES += %D%/reduce.c %D%/reduce.h %D%/reduce_kernels.h \

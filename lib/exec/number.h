@@ -12,7 +12,10 @@
 #include <stdint.h>
 #include <string.h>
 
+/* How its functions are marked; cuda_number.cuh marks them for a device. */
+#ifndef NUMBER
 #define NUMBER static inline __attribute__((always_inline))
+#endif
 
 /* Half-width floats at any address. */
 typedef uint16_t __attribute__((aligned(1), may_alias)) half_anywhere;

@@ -3,55 +3,70 @@
  * run is worked out here. */
 #include "lib/exec/prog.h"
 #include "lib/trace/log.h"
+#include "lib/util/map.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 
 #define TWICE 16 /* times COLL_CMA_MIN: what is copied twice stays in a cache */
 
-static int find_lane(struct coll__prog *prog, int peer, int is_recv)
+/* There are no more than that. */
+static size_t count_lanes(const struct coll__prog *prog)
 {
-    int l = 0;
+    return min_size((size_t)prog->plan.n_steps + 1, 2 * (size_t)prog->nranks);
+}
 
-    while (l < prog->n_lanes && (prog->lanes[l].peer != peer ||
-                                 prog->lanes[l].is_recv != is_recv))
-        l++;
-    if (l == prog->n_lanes)
+/* Give step i, a message, to the lane of its peer and direction. */
+static void join_lane(struct coll__prog *prog, struct coll__map *lanes, int i)
+{
+    const struct coll__step *step = &prog->plan.steps[i];
+    int is_recv = coll__step_is_recv(step->kind);
+    int *at = coll__map_at(lanes, 2 * (uint64_t)step->peer + (unsigned)is_recv);
+
+    if (*at < 0) {
+        *at = prog->n_lanes;
         prog->lanes[prog->n_lanes++] =
-            (struct lane){.tp = prog->routes->to[peer],
-                          .peer = peer,
+            (struct lane){.tp = prog->routes->to[step->peer],
+                          .peer = step->peer,
                           .is_recv = is_recv};
-    return l;
+    }
+    prog->lane_of[i] = *at;
+    prog->lanes[*at].n_steps++;
+}
+
+static int is_message(enum coll__step_kind kind)
+{
+    return kind == STEP_SEND || coll__step_is_recv(kind);
 }
 
 /* Count each lane's messages, give it its part of lane_steps, fill that. */
-static void make_lanes(struct coll__prog *prog)
+static int make_lanes(struct coll__prog *prog)
 {
     const struct coll__plan *plan = &prog->plan;
     int *next = prog->lane_steps;
+    struct coll__map lanes;
+    int rc = coll__map_init(&lanes, count_lanes(prog));
 
-    for (int i = 0; i < plan->n_steps; i++) {
-        const struct coll__step *step = &plan->steps[i];
-        int is_recv = coll__step_is_recv(step->kind);
-
+    for (int i = 0; i < plan->n_steps && rc == COLL_OK; i++) {
         prog->lane_of[i] = -1;
-        if (!is_recv && step->kind != STEP_SEND)
-            continue;
-        prog->lane_of[i] = find_lane(prog, step->peer, is_recv);
-        prog->lanes[prog->lane_of[i]].n_steps++;
+        if (is_message(plan->steps[i].kind))
+            join_lane(prog, &lanes, i);
     }
+    coll__map_fini(&lanes);
     for (int l = 0; l < prog->n_lanes; l++) {
         prog->lanes[l].steps = next;
         next += prog->lanes[l].n_steps;
         prog->lanes[l].n_steps = 0;
     }
-    for (int i = 0; i < plan->n_steps; i++)
+    for (int i = 0; i < plan->n_steps && rc == COLL_OK; i++)
         if (prog->lane_of[i] >= 0) {
             struct lane *lane = &prog->lanes[prog->lane_of[i]];
 
             lane->steps[lane->n_steps++] = i;
         }
+    return rc;
 }
 
 /* Of step i, whose result goes out at once in one group of sends: its number;
@@ -135,31 +150,69 @@ static int allocate_lanes(struct coll__prog *prog)
     prog->lane_of = malloc(n * sizeof(int));
     prog->lane_steps = malloc(n * sizeof(int));
     prog->ready = malloc(n * sizeof(int));
-    prog->lanes = malloc(min_size(n, 2 * (size_t)prog->nranks) *
-                         sizeof(*prog->lanes));
+    prog->lanes = malloc(count_lanes(prog) * sizeof(*prog->lanes));
     return prog->left && prog->lane_of && prog->lane_steps && prog->ready &&
                    prog->lanes
                ? COLL_OK
                : COLL_ERR_NOMEM;
 }
 
-static int allocate(struct coll__prog *prog)
+/* ---- scratch ------------------------------------------------------------- */
+
+/* What is scaled lies behind TMP. */
+static size_t scaled_at(const struct coll__prog *prog)
+{
+    return round_up(prog->plan.tmp_len, CACHE_LINE);
+}
+
+/* SIZE_MAX, which nobody has, for more than a number can say. */
+size_t coll__prog_scratch(const struct coll__prog *prog)
+{
+    size_t len;
+
+    if (!prog->scaled_len)
+        return prog->plan.tmp_len;
+    if (scaled_at(prog) < prog->plan.tmp_len ||
+        __builtin_add_overflow(scaled_at(prog), prog->scaled_len, &len))
+        return SIZE_MAX;
+    return len;
+}
+
+void coll__prog_lend(struct coll__prog *prog, void *scratch)
+{
+    prog->base[BUF_TMP] = scratch;
+    if (prog->scaled_len)
+        prog->scaled = prog->base[BUF_TMP] + scaled_at(prog);
+}
+
+static int allocate_scratch(struct coll__prog *prog)
+{
+    size_t len = coll__prog_scratch(prog);
+
+    if (!len)
+        return COLL_OK;
+    prog->scratch = prog->device->alloc(len);
+    if (!prog->scratch)
+        return COLL_ERR_NOMEM;
+    coll__prog_lend(prog, prog->scratch);
+    return COLL_OK;
+}
+
+/* ---- the whole ----------------------------------------------------------- */
+
+static int allocate(struct coll__prog *prog, int is_lent_scratch)
 {
     size_t n = (size_t)prog->plan.n_steps + 1;
 
     prog->xfers = calloc(n, sizeof(*prog->xfers));
     prog->onward = calloc(n, sizeof(int));
+    if (prog->device->start)
+        prog->works = calloc(n, sizeof(*prog->works));
     if (!prog->xfers || !prog->onward ||
+        (prog->device->start && !prog->works) ||
         (!prog->is_listed && allocate_lanes(prog)))
         return COLL_ERR_NOMEM;
-    if (prog->plan.tmp_len)
-        prog->base[BUF_TMP] = prog->device->alloc(prog->plan.tmp_len);
-    if (prog->scaled_len)
-        prog->scaled = prog->device->alloc(prog->scaled_len);
-    return (prog->plan.tmp_len && !prog->base[BUF_TMP]) ||
-                   (prog->scaled_len && !prog->scaled)
-               ? COLL_ERR_NOMEM
-               : COLL_OK;
+    return is_lent_scratch ? COLL_OK : allocate_scratch(prog);
 }
 
 int coll__prog_create(const struct coll__problem *pb, struct coll__plan *plan,
@@ -185,17 +238,16 @@ int coll__prog_create(const struct coll__problem *pb, struct coll__plan *plan,
     prog->scale = prog->device->scale(pb->type);
     if (prog->op.is_premul)
         prog->scaled_len = coll__problem_len(pb, BUF_IN);
-    scratch += prog->scaled_len;
+    scratch = coll__prog_scratch(prog);
     prog->is_p2p = coll__is_p2p(pb->collective);
-    prog->is_listed = !prog->is_p2p &&
+    prog->is_listed = !prog->is_p2p && !prog->device->start &&
                       coll__listed_serves(&prog->plan, to->routes);
-    if (allocate(prog)) {
+    if (allocate(prog, to->is_lent_scratch) ||
+        (!prog->is_listed && make_lanes(prog))) {
         coll__prog_destroy(prog);
         goto fail;
     }
     make_xfers(prog, pb);
-    if (!prog->is_listed)
-        make_lanes(prog);
     *out = prog;
     return COLL_OK;
 
@@ -209,10 +261,8 @@ void coll__prog_destroy(struct coll__prog *prog)
 {
     if (!prog)
         return;
-    if (prog->base[BUF_TMP])
-        prog->device->free(prog->base[BUF_TMP], prog->plan.tmp_len);
-    if (prog->scaled)
-        prog->device->free(prog->scaled, prog->scaled_len);
+    if (prog->scratch)
+        prog->device->free(prog->scratch, coll__prog_scratch(prog));
     coll__plan_fini(&prog->plan);
     free(prog->left);
     free(prog->lane_of);
@@ -221,6 +271,7 @@ void coll__prog_destroy(struct coll__prog *prog)
     free(prog->xfers);
     free(prog->onward);
     free(prog->lanes);
+    free(prog->works);
     free(prog);
 }
 
@@ -229,9 +280,17 @@ const struct coll__plan *coll__prog_plan(const struct coll__prog *prog)
     return &prog->plan;
 }
 
-size_t coll__prog_scratch(const struct coll__prog *prog)
+size_t coll__prog_bytes(const struct coll__prog *prog)
 {
-    return prog->plan.tmp_len + prog->scaled_len;
+    size_t n = (size_t)prog->plan.n_steps + 1;
+    size_t bytes = sizeof(*prog) + coll__plan_bytes(&prog->plan) +
+                   n * (sizeof(*prog->xfers) + sizeof(int));
+
+    if (!prog->is_listed)
+        bytes += 4 * n * sizeof(int) + count_lanes(prog) * sizeof(*prog->lanes);
+    if (prog->works)
+        bytes += n * sizeof(*prog->works);
+    return bytes;
 }
 
 int coll__prog_is_listed(const struct coll__prog *prog)

@@ -29,12 +29,13 @@ struct coll__prog {
     coll__scale_fn *scale;
     unsigned char *scaled; /* premul: IN times the scalar, or NULL */
     size_t scaled_len;
+    unsigned char *scratch; /* its own, of TMP and what is scaled; or NULL */
     const struct coll__routes *routes;
     int *onward; /* [n_steps]: the group of sends that a result is for, or 0 */
     int is_p2p;
     int is_listed; /* listed.c runs it: then all from `left` on is not there */
 
-    unsigned char *base[N_BUFS]; /* of this run; TMP is the program's own */
+    unsigned char *base[N_BUFS]; /* of this run */
     void *stream;
     struct coll__head head;
     struct coll__xfer *xfers; /* [n_steps] */
@@ -45,8 +46,13 @@ struct coll__prog {
     int *lane_of; /* [n_steps]: -1 for a local step */
     struct lane *lanes;
     int n_lanes, *lane_steps;
-    int *ready, n_ready, n_taken; /* local steps, in order of readiness */
+    /* Local steps, in order of readiness: those that are started, and of them
+     * those that have ended. */
+    int *ready, n_ready, n_taken, n_ended;
     int n_done;
+    /* [n_steps + 1] of a device with queues, the last for premul; else NULL. */
+    struct coll__work *works;
+    int is_opening; /* premul runs, and nothing else yet */
 };
 
 static inline void *prog_at(const struct coll__prog *prog,

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reduce.c - choose the instruction set, and the kernel from its table. */
+/* reduce.c - choose the instruction set, and the kernel from its table.
+ *
+ * To ask the processor what it can is a CPUID, and in a virtual machine that
+ * is a trap into its host, tens of microseconds long: so it is asked once in a
+ * process's life, and COLL_SIMD with it.
+ */
 #include "lib/exec/reduce.h"
 #include "lib/exec/simd.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
 
+#include <pthread.h>
 #include <string.h>
 #if SIMD_X86
 #include <cpuid.h>
@@ -35,6 +41,7 @@ static int has_avx512(void)
 
 static int has_base(void) { return 1; }
 
+/* All sets, the best first. */
 static const struct {
     const struct coll__kernels *kernels;
     int (*is_there)(void);
@@ -46,24 +53,44 @@ static const struct {
     {&coll__kernels_base, has_base},
 };
 
-const struct coll__kernels *coll__kernels_at(int index)
-{
-    for (size_t i = 0; i < ARRAY_LEN(sets); i++)
-        if (sets[i].is_there() && !index--)
-            return sets[i].kernels;
-    return NULL;
-}
+/* What was found out; written once, under `once`, and read after it. */
+static struct {
+    const struct coll__kernels *there[ARRAY_LEN(sets)]; /* the best first */
+    size_t n_there;
+    const struct coll__kernels *in_force;
+    int n_choices; /* how often the processor was asked */
+} found;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* A set that COLL_SIMD names and that is not there leaves the best one. */
+static void choose(void)
+{
+    const char *wanted = coll__param_text(PARAM_SIMD);
+
+    found.n_choices++;
+    found.n_there = 0; /* a child may have been forked amid this */
+    for (size_t i = 0; i < ARRAY_LEN(sets); i++)
+        if (sets[i].is_there())
+            found.there[found.n_there++] = sets[i].kernels;
+    found.in_force = found.there[0];
+    for (size_t i = 0; i < found.n_there; i++)
+        if (!strcmp(found.there[i]->name, wanted))
+            found.in_force = found.there[i];
+}
+
+const struct coll__kernels *coll__kernels_at(int index)
+{
+    pthread_once(&once, choose);
+    return (size_t)index < found.n_there ? found.there[index] : NULL;
+}
+
 const struct coll__kernels *coll__kernels_in_force(void)
 {
-    const struct coll__kernels *kernels;
-
-    for (int i = 0; (kernels = coll__kernels_at(i)); i++)
-        if (!strcmp(kernels->name, coll__param_text(PARAM_SIMD)))
-            return kernels;
-    return coll__kernels_at(0);
+    pthread_once(&once, choose);
+    return found.in_force;
 }
+
+int coll__kernels_n_choices(void) { return found.n_choices; }
 
 coll__reduce_fn *coll__host_reduce(enum coll_type type, enum coll_op op)
 {

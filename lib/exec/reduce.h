@@ -2,7 +2,7 @@
 /* reduce.h - what host memory is reduced and scaled by.
  *
  * Every kernel exists once per instruction set; they give equal bits.  The
- * best set that the processor has is chosen at run time (COLL_SIMD forces
+ * best set that the processor has is chosen once, at run time (COLL_SIMD forces
  * one).
  *
  * Integers wrap.  f16 and bf16 are widened to f32, combined and rounded back
@@ -34,8 +34,11 @@ extern const struct coll__kernels coll__kernels_avx512;
  * first; NULL past the last one. */
 const struct coll__kernels *coll__kernels_at(int index);
 
-/* Return the set in force.  It asks the processor: not for every call. */
+/* Return the set in force: chosen by the first call, once and for all. */
 const struct coll__kernels *coll__kernels_in_force(void);
+
+/* Return how often the processor was asked what it can: 1 at most. */
+int coll__kernels_n_choices(void);
 
 /* Return the kernel of the set in force; NULL for no type or operation. */
 coll__reduce_fn *coll__host_reduce(enum coll_type type, enum coll_op op);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* wait.c - spin, then yield, then nap.
+/* wait.c - spin, then yield, then sleep.
  *
  * A yield takes one to five microseconds and gives the core to the rank that it
  * waits for, so ranks that share cores do not spin at all, and look at the clock
- * at every eighth yield; a wake-up across cores costs ten times that, so naps come
- * late, and they are bounded (1 ms) so that a failure is noticed soon.
+ * at every eighth yield; a wake-up across cores costs ten times that, so sleep
+ * comes late.  Whatever comes ends it; but deadlines and what else is looked at
+ * by the clock have no bell, so it is bounded, and what may come in silence
+ * bounds it more.
  */
 #include "lib/exec/wait.h"
+#include "lib/exec/exec.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
 
@@ -14,8 +17,8 @@
 #include <string.h>
 
 #define YIELDS 8u /* between two looks at the clock */
-#define NAP_FIRST 50e-6
-#define NAP_LAST 1e-3
+#define SLEEP_FIRST 50e-6
+#define SLEEP_LAST 20e-3
 
 static inline void relax(void)
 {
@@ -26,7 +29,8 @@ static inline void relax(void)
 #endif
 }
 
-void coll__wait_init(struct coll__wait *wait, int is_crowded)
+void coll__wait_init(struct coll__wait *wait, int is_crowded,
+                     const struct coll__routes *routes)
 {
     const char *mode = coll__param_text(PARAM_WAIT);
 
@@ -38,23 +42,62 @@ void coll__wait_init(struct coll__wait *wait, int is_crowded)
         *wait = (struct coll__wait){.n_spins = 16, .yield_s = 1e9};
     else if (!strcmp(mode, "block"))
         *wait = (struct coll__wait){.n_spins = 16, .yield_s = 50e-6};
+    wait->routes = routes;
 }
 
-static void nap(struct coll__wait *wait)
+/* Arm the bells and have the caller look once more; or, when that was in vain,
+ * sleep: 1.  Bells that have been armed for longer serve as well: if one has rung
+ * since, the sleep ends at once. */
+static int rest(struct coll__wait *wait, int is_alone)
 {
-    struct timespec t = {0, (long)(wait->nap_s * 1e9)};
+    const struct coll__routes *routes = wait->routes;
+    double most;
 
-    nanosleep(&t, NULL);
-    wait->nap_s *= 1.5;
-    if (wait->nap_s > NAP_LAST)
-        wait->nap_s = NAP_LAST;
+    if (!wait->is_armed)
+        coll__sleep_arm(&wait->sleep, routes ? routes->all : NULL,
+                        routes ? routes->n_all : 0);
+    wait->is_armed = !wait->is_armed && routes;
+    if (wait->is_armed)
+        return 0;
+    most = routes && is_alone && wait->sleep.is_sure ? SLEEP_LAST : COLL__NAP;
+    coll__sleep(&wait->sleep, min_double(wait->sleep_s, most));
+    wait->sleep_s = min_double(wait->sleep_s * 1.5, SLEEP_LAST);
+    wait->has_slept = 1;
+    return 1;
 }
 
-int coll__wait_idle(struct coll__wait *wait)
+static unsigned count_woken(const struct coll__wait *wait)
+{
+    const struct coll__routes *routes = wait->routes;
+    unsigned n = 0;
+
+    for (int t = 0; routes && t < routes->n_all; t++)
+        n += routes->all[t]->n_woken;
+    return n;
+}
+
+/* A wait begins.  Has one of two ranks that exchange messages slept, then the
+ * kernel may have put both on one core: spinning would keep the other one from
+ * it. */
+static int is_shy(struct coll__wait *wait)
+{
+    unsigned n_woken = count_woken(wait);
+    int is_late = wait->has_slept || n_woken != wait->n_woken;
+
+    wait->has_slept = 0;
+    wait->n_woken = n_woken;
+    return is_late;
+}
+
+int coll__wait_idle(struct coll__wait *wait, int is_alone)
 {
     unsigned n = wait->n_idle++;
     double now;
 
+    if (n == 0 && is_shy(wait)) {
+        n = wait->n_spins;
+        wait->n_idle = n + 1;
+    }
     if (n < wait->n_spins) {
         relax();
         return (n & 0xfff) == 0xfff;
@@ -66,13 +109,12 @@ int coll__wait_idle(struct coll__wait *wait)
     now = coll__now();
     if (n == wait->n_spins) {
         wait->idle_since = now;
-        wait->nap_s = NAP_FIRST;
+        wait->sleep_s = SLEEP_FIRST;
     }
     if (now - wait->idle_since < wait->yield_s) {
         sched_yield();
-    } else {
-        nap(wait);
-        wait->n_idle = n; /* and nap again */
+        return 1;
     }
-    return 1;
+    wait->n_idle = n; /* and here again */
+    return rest(wait, is_alone);
 }

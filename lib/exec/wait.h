@@ -2,23 +2,34 @@
 /* wait.h - what to do while nothing moves.
  *
  * Three stages: spin on the own core, give the core to whoever else wants it,
- * sleep in naps.  COLL_WAIT and the crowd (more ranks on this host than cores)
- * decide how long each stage lasts; something that moves leads back to the
- * first.
+ * sleep until something comes.  COLL_WAIT and the crowd (more ranks on this host
+ * than cores) decide how long each stage lasts; something that moves leads back
+ * to the first.
  */
 #ifndef COLL_LIB_EXEC_WAIT_H
 #define COLL_LIB_EXEC_WAIT_H
 
+#include "lib/exec/sleep.h"
+
+struct coll__routes;
+
 struct coll__wait {
     unsigned n_spins;    /* polls before the first yield */
-    double yield_s;      /* time of yielding before the first nap */
+    double yield_s;      /* time of yielding before the first sleep */
     unsigned n_idle;     /* polls since something moved */
     double idle_since;   /* clock, set at the first yield */
-    double nap_s;        /* the next nap */
+    double sleep_s;      /* the next sleep, at most */
+    int is_armed;        /* sleep next, if nothing moves before */
+    int has_slept;       /* since the last wait that began by spinning */
+    unsigned n_woken;    /* of the others, by this rank: transport.h */
+    const struct coll__routes *routes; /* whose bells wake it, or NULL: none */
+    struct coll__sleep sleep;
 };
 
-/* Prepare by COLL_WAIT; is_crowded: ranks outnumber the cores they share. */
-void coll__wait_init(struct coll__wait *wait, int is_crowded);
+/* Prepare by COLL_WAIT; is_crowded: ranks outnumber the cores they share; routes
+ * (NULL: what is waited for comes in silence) must outlive it. */
+void coll__wait_init(struct coll__wait *wait, int is_crowded,
+                     const struct coll__routes *routes);
 
 /* Something moved. */
 static inline void coll__wait_moved(struct coll__wait *wait)
@@ -26,8 +37,9 @@ static inline void coll__wait_moved(struct coll__wait *wait)
     wait->n_idle = 0;
 }
 
-/* Nothing moved: spin, yield or nap.  Returns 1 when it took long enough (a
- * yield or a nap) that looking at the clock costs nothing, else 0. */
-int coll__wait_idle(struct coll__wait *wait);
+/* Nothing moved: spin, yield or sleep; is_alone: nothing else than the routes is
+ * to be looked at meanwhile.  Returns 1 when it took long enough (a yield or a
+ * sleep) that looking at the clock costs nothing, else 0. */
+int coll__wait_idle(struct coll__wait *wait, int is_alone);
 
 #endif

@@ -196,6 +196,16 @@ void coll__plan_unlink(struct coll__plan *plan)
     plan->n_deps = plan->first_after = plan->after = plan->same = NULL;
 }
 
+size_t coll__plan_bytes(const struct coll__plan *plan)
+{
+    size_t n = (size_t)plan->n_steps;
+    size_t bytes = (size_t)plan->cap_steps * sizeof(*plan->steps);
+
+    if (plan->first_after) /* linked: three arrays, and the edges */
+        bytes += (3 * n + 1 + (size_t)plan->first_after[n]) * sizeof(int);
+    return bytes;
+}
+
 void coll__plan_fini(struct coll__plan *plan)
 {
     coll__plan_unlink(plan);

@@ -14,7 +14,6 @@
 #define COLL_LIB_PLAN_PLAN_H
 
 #include "include/coll/coll.h"
-#include "lib/plan/view.h"
 
 #include <stdio.h>
 
@@ -26,6 +25,8 @@ enum coll__order {
     ORDER_RANKS      /* the canonical tree, lower ranks on the left: for an
                       * operation that does not commute */
 };
+
+struct coll__view; /* lib/price/view.h */
 
 /* What is to be done, for one rank. */
 struct coll__problem {
@@ -167,6 +168,8 @@ int coll__pass_forward(struct coll__plan *plan, struct coll__flow *flow);
  * RECV_REDUCE.  Never changes the result.  COLL_OK or COLL_ERR_NOMEM. */
 int coll__pass_fuse(struct coll__plan *plan, struct coll__flow *flow);
 
+#define COLL__MAX_PIECES 256 /* of one step */
+
 /* Recut steps longer than chunk bytes (a multiple of the element size; 0 leaves
  * the plan alone) into pieces, so that a piece can go on while the next comes
  * in.  Both ends of a message are cut alike.  COLL_OK or COLL_ERR_NOMEM.
@@ -193,30 +196,9 @@ void coll__plan_dump(const struct coll__plan *plan, FILE *to);
 /* Forget what coll__plan_link() inferred, as before a change of steps. */
 void coll__plan_unlink(struct coll__plan *plan);
 
+/* Bytes of memory that it holds. */
+size_t coll__plan_bytes(const struct coll__plan *plan);
+
 void coll__plan_fini(struct coll__plan *plan);
-
-/* Prove all ranks' linked plans for one problem.
- *
- * Shapes:    plans[nranks], pbs[nranks]: the problem as each rank has it; they
- *            differ in what may differ: rank, in_place, and the counts that a
- *            rank knows alone.  seed chooses one order of events.
- * Result:    COLL_OK when no rank gets stuck though no message is buffered,
- *            sends match receives, nothing unwritten is read, no step touches
- *            what it may not (bounds.h; the gaps between parts are not written
- *            either), and OUT holds on each rank exactly the contributions that
- *            the collective defines, combined in the order that the problem
- *            asks for.
- * Errors:    COLL_ERR_INVALID with the fault in why[len]; COLL_ERR_NOMEM.
- */
-int coll__plan_check(const struct coll__problem *pbs,
-                     const struct coll__plan *plans, unsigned seed, char *why,
-                     size_t len);
-
-/* Prove that all ranks' plans run as listed: `why` as above.
- *
- * Cost:      O(n) for n steps of all ranks.
- */
-int coll__plans_run_as_listed(const struct coll__plan *plans, int nranks,
-                              char *why, size_t len);
 
 #endif

@@ -2,7 +2,7 @@
 /* plans.h - all ranks' plans of one problem, and their text: a plan file.
  *
  * load.c describes the text; dump.c writes it.  What was loaded is only known
- * to be well formed; coll__plans_check() proves that it is right.
+ * to be well formed; coll__plans_check() (lib/proof) proves that it is right.
  */
 #ifndef COLL_LIB_PLAN_PLANS_H
 #define COLL_LIB_PLAN_PLANS_H
@@ -10,8 +10,6 @@
 #include "lib/plan/plan.h"
 
 #define COLL__PLANS_RANKS 1024 /* the most that a file may have */
-
-struct coll__algo;
 
 struct coll__plans {
     struct coll__problem *pbs; /* [nranks], each with its rank */
@@ -26,20 +24,10 @@ struct coll__plans {
 int coll__has_in_counts(enum coll_collective collective);
 int coll__has_out_counts(enum coll_collective collective);
 
-/* Build all ranks' plans by an algorithm, for pbs[nranks], whose counts must
- * outlive them.
+/* Read a plan file of at most 64 MiB.
  *
  * Ownership: *plans is the caller's, to end by coll__plans_fini(); empty on
  *            failure.
- * Errors:    COLL_ERR_NOMEM, COLL_ERR_UNSUPPORTED (the algorithm refuses),
- *            logged.
- */
-int coll__plans_build(struct coll__plans *plans, const struct coll__algo *algo,
-                      const struct coll__problem *pbs, size_t chunk);
-
-/* Read a plan file of at most 64 MiB.
- *
- * Ownership: as coll__plans_build().
  * Errors:    COLL_ERR_INVALID (names file, line and field), COLL_ERR_SYSTEM,
  *            COLL_ERR_NOMEM, logged.
  * Cost:      memory in proportion to the file; time nearly so.
@@ -55,14 +43,6 @@ int coll__plans_parse(const char *name, const char *text, size_t len,
  * Ownership: *text is the caller's, to free(); NUL-terminated.
  */
 int coll__plans_read(const char *path, char **text, size_t *len);
-
-/* Prove the plans: their edges order all steps that touch the same bytes, and
- * coll__plan_check() finds no fault in n_seeds orders of events.
- *
- * Errors:    as coll__plan_check().
- */
-int coll__plans_check(const struct coll__plans *plans, int n_seeds, char *why,
-                      size_t len);
 
 /* Print them as a plan file. */
 void coll__plans_dump(const struct coll__plans *plans, FILE *to);

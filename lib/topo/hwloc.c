@@ -7,6 +7,7 @@
  */
 #include "lib/topo/machine.h"
 #include "lib/trace/log.h"
+#include "lib/util/util.h"
 
 #include <hwloc.h>
 
@@ -185,6 +186,35 @@ static int add_gpu(struct coll__topo *topo, hwloc_obj_t device)
     return COLL_OK;
 }
 
+/* Does a driver offer it for computing: CUDA, OpenCL or Level Zero (hwloc's
+ * co-processors), NVML or ROCm's library? */
+static int has_driver(hwloc_obj_t device)
+{
+    for (hwloc_obj_t d = device->io_first_child; d; d = d->next_sibling) {
+        if (d->type != HWLOC_OBJ_OS_DEVICE || !d->name)
+            continue;
+        if (d->attr->osdev.type == HWLOC_OBJ_OSDEV_COPROC ||
+            !strncmp(d->name, "nvml", 4) || !strncmp(d->name, "rsmi", 4))
+            return 1;
+    }
+    return 0;
+}
+
+static int is_gpu(hwloc_obj_t device)
+{
+    const struct hwloc_pcidev_attr_s *pci = &device->attr->pcidev;
+
+    return has_driver(device) ||
+           coll__pci_computes(&(struct coll__pci){
+               .class_id = pci->class_id,
+               .vendor = pci->vendor_id,
+               .device = pci->device_id,
+               .domain = pci->domain,
+               .bus = pci->bus,
+               .slot = pci->dev,
+           });
+}
+
 static int add_gpus(struct coll__topo *topo)
 {
     hwloc_topology_t t = topo->hwloc->topology;
@@ -192,9 +222,50 @@ static int add_gpus(struct coll__topo *topo)
 
     for (hwloc_obj_t d = hwloc_get_next_pcidev(t, NULL); d && !status;
          d = hwloc_get_next_pcidev(t, d))
-        if (d->attr->pcidev.class_id >> 8 == 0x03) /* display controllers */
+        if (is_gpu(d))
             status = add_gpu(topo, d);
     return status;
+}
+
+/* ---- distances --------------------------------------------------------- */
+
+static hwloc_obj_t package_of(hwloc_topology_t topology, hwloc_obj_t node)
+{
+    if (!node->cpuset || hwloc_bitmap_iszero(node->cpuset))
+        return NULL;
+    return hwloc_get_next_obj_covering_cpuset_by_type(topology, node->cpuset,
+                                                      HWLOC_OBJ_PACKAGE, NULL);
+}
+
+static void take_matrix(hwloc_topology_t topology,
+                        const struct hwloc_distances_s *d,
+                        struct coll__inside *inside)
+{
+    for (unsigned i = 0; i < d->nbobjs; i++)
+        for (unsigned j = 0; j < d->nbobjs; j++) {
+            double own = (double)d->values[i * d->nbobjs + i];
+            double far = (double)d->values[i * d->nbobjs + j];
+            hwloc_obj_t a = package_of(topology, d->objs[i]);
+            hwloc_obj_t b = package_of(topology, d->objs[j]);
+            double *most = a == b ? &inside->numa : &inside->package;
+
+            if (i != j && a && b && own > 0 && far / own > *most)
+                *most = far / own;
+        }
+}
+
+void coll__hwloc_inside(const struct coll__hwloc *hwloc,
+                        struct coll__inside *inside)
+{
+    struct hwloc_distances_s *d;
+    unsigned n = 1;
+
+    if (hwloc_distances_get_by_type(hwloc->topology, HWLOC_OBJ_NUMANODE, &n, &d,
+                                    HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) ||
+        !n)
+        return;
+    take_matrix(hwloc->topology, d, inside);
+    hwloc_distances_release(hwloc->topology, d);
 }
 
 /* ---- loading ----------------------------------------------------------- */
@@ -272,7 +343,7 @@ static int load_checked(hwloc_topology_t topology, const char *file)
     return COLL_ERR_SYSTEM;
 }
 
-static int load_hwloc(struct coll__hwloc **hwloc, const char *file)
+int coll__hwloc_open(const char *file, struct coll__hwloc **hwloc)
 {
     struct coll__hwloc *new = malloc(sizeof(*new));
     int status;
@@ -290,9 +361,139 @@ static int load_hwloc(struct coll__hwloc **hwloc, const char *file)
     return COLL_OK;
 }
 
+/* ---- where a process is --------------------------------------------------- */
+
+static int32_t around(hwloc_obj_t object, hwloc_obj_type_t type)
+{
+    while (object && object->type != type)
+        object = object->parent;
+    return object ? (int32_t)object->logical_index : -1;
+}
+
+/* The outermost cache: a fourth level is rare. */
+static int32_t cache_around(hwloc_obj_t object)
+{
+    int32_t cache = around(object, HWLOC_OBJ_L4CACHE);
+
+    return cache < 0 ? around(object, HWLOC_OBJ_L3CACHE) : cache;
+}
+
+static void find_within(hwloc_topology_t topology, hwloc_const_bitmap_t set,
+                        int32_t within[COLL__WITHIN])
+{
+    hwloc_obj_t object = hwloc_get_obj_covering_cpuset(topology, set);
+
+    within[WITHIN_CACHE] = cache_around(object);
+    within[WITHIN_PACKAGE] = around(object, HWLOC_OBJ_PACKAGE);
+    within[WITHIN_NUMA] =
+        object && object->nodeset && hwloc_bitmap_weight(object->nodeset) == 1
+            ? (int32_t)hwloc_bitmap_first(object->nodeset)
+            : -1;
+}
+
+/* Add the processors of a set to bits. */
+static void add_set(hwloc_bitmap_t bits, const cpu_set_t *set, size_t len)
+{
+    for (int cpu = 0; cpu < (int)len * 8; cpu++)
+        if (CPU_ISSET_S((size_t)cpu, len, set))
+            hwloc_bitmap_set(bits, (unsigned)cpu);
+}
+
+int coll__hwloc_within(const struct coll__hwloc *hwloc, const cpu_set_t *set,
+                       size_t len, int32_t within[COLL__WITHIN])
+{
+    hwloc_bitmap_t bits = hwloc_bitmap_alloc();
+
+    if (!bits)
+        return log_no_memory();
+    add_set(bits, set, len);
+    find_within(hwloc->topology, bits, within);
+    hwloc_bitmap_free(bits);
+    return COLL_OK;
+}
+
+/* ---- cores to spare -------------------------------------------------------- */
+
+/* Keep of spare what is in the set too, unless nothing is. */
+static void prefer(hwloc_bitmap_t spare, hwloc_const_bitmap_t set)
+{
+    if (hwloc_bitmap_intersects(spare, set))
+        hwloc_bitmap_and(spare, spare, set);
+}
+
+/* Keep the cores of which no processor is taken, then those that are near. */
+static void prefer_good(hwloc_topology_t topology, hwloc_bitmap_t spare,
+                        hwloc_const_bitmap_t taken, hwloc_const_bitmap_t near)
+{
+    static const hwloc_obj_type_t levels[] = {HWLOC_OBJ_PACKAGE,
+                                              HWLOC_OBJ_NUMANODE};
+    hwloc_bitmap_t whole = hwloc_bitmap_dup(spare);
+    hwloc_obj_t object = NULL;
+
+    if (!whole)
+        return;
+    while ((object = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE,
+                                                object)))
+        if (hwloc_bitmap_intersects(object->cpuset, taken))
+            hwloc_bitmap_andnot(whole, whole, object->cpuset);
+    prefer(spare, whole);
+    hwloc_bitmap_free(whole);
+    for (size_t l = 0; l < ARRAY_LEN(levels); l++)
+        while ((object = hwloc_get_next_obj_by_type(topology, levels[l],
+                                                    object)))
+            if (hwloc_bitmap_isincluded(near, object->cpuset))
+                prefer(spare, object->cpuset);
+}
+
+static int find_spare(hwloc_topology_t topology,
+                      const struct coll__cores *ranks, int n, int me,
+                      struct coll__cores *spare)
+{
+    hwloc_bitmap_t taken = hwloc_bitmap_alloc(), near = hwloc_bitmap_alloc(),
+                   left = hwloc_bitmap_dup(
+                       hwloc_topology_get_allowed_cpuset(topology));
+    int n_left = 0;
+
+    if (taken && near && left) {
+        for (int r = 0; r < n; r++)
+            add_set(taken, ranks[r].set, ranks[r].len);
+        add_set(near, ranks[me].set, ranks[me].len);
+        hwloc_bitmap_andnot(left, left, taken);
+        n_left = hwloc_bitmap_weight(left);
+        prefer_good(topology, left, taken, near);
+        CPU_ZERO_S(spare->len, spare->set);
+        for (int cpu = 0; cpu < (int)spare->len * 8; cpu++)
+            if (hwloc_bitmap_isset(left, (unsigned)cpu))
+                CPU_SET_S((size_t)cpu, spare->len, spare->set);
+    }
+    hwloc_bitmap_free(taken);
+    hwloc_bitmap_free(near);
+    hwloc_bitmap_free(left);
+    return n_left;
+}
+
+int coll__hwloc_spare(const struct coll__cores *ranks, int n, int me,
+                      struct coll__cores *spare)
+{
+    hwloc_topology_t topology;
+    int n_left = 0;
+
+    if (hwloc_topology_init(&topology))
+        return 0;
+    hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
+    hwloc_topology_set_type_filter(topology, HWLOC_OBJ_PACKAGE,
+                                   HWLOC_TYPE_FILTER_KEEP_ALL);
+    hwloc_topology_set_type_filter(topology, HWLOC_OBJ_CORE,
+                                   HWLOC_TYPE_FILTER_KEEP_ALL);
+    if (!hwloc_topology_load(topology))
+        n_left = find_spare(topology, ranks, n, me, spare);
+    hwloc_topology_destroy(topology);
+    return n_left;
+}
+
 int coll__hwloc_load(struct coll__topo *topo, const char *file)
 {
-    int status = load_hwloc(&topo->hwloc, file);
+    int status = coll__hwloc_open(file, &topo->hwloc);
 
     if (!status)
         status = copy_tree(topo);

@@ -16,9 +16,11 @@ struct coll__peer {
     int32_t host;        /* index of its host, in order of lowest rank */
     int32_t local_rank;  /* among the ranks of its host */
     int32_t local_size;
+    double quota; /* cores' worth of time it may use with its group; or 0 */
+    uint32_t quota_group; /* a hash of that control group */
     int32_t n_cores;     /* that its process may run on */
     uint32_t cpuset;     /* a hash of those cores */
-    int32_t local_cores; /* that the ranks of its host may run on together */
+    int32_t local_cores; /* that the ranks of its host may use together */
     int32_t within[COLL__WITHIN]; /* the part that holds all of its cores,
                                    * -1 when there is none or not known */
 };

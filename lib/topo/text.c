@@ -55,6 +55,8 @@ static void put_part(FILE *out, const struct coll__part *part)
         put_bytes(out, part->bytes);
     if (part->cpus[0])
         fprintf(out, " (cpu %s)", part->cpus);
+    if (part->quota > 0)
+        fprintf(out, ", %.3g cores by quota", part->quota);
 }
 
 static int shares_line(const struct coll__part *part)

@@ -2,8 +2,12 @@
 /* topo.c - put the sources' findings into one tree; group ranks by host. */
 #include "lib/topo/topo.h"
 #include "lib/topo/machine.h"
+#include "lib/topo/quota.h"
 #include "lib/trace/log.h"
+#include "lib/util/map.h"
 #include "lib/util/param.h"
+#include "lib/util/text.h"
+#include "lib/util/util.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -83,6 +87,15 @@ static int load(struct coll__topo *topo)
     return status;
 }
 
+/* What this process may use of the machine. */
+static void note_quota(struct coll__topo *topo)
+{
+    struct coll__quota quota;
+
+    coll__quota_load(&quota);
+    topo->machine->quota = quota.cores;
+}
+
 int coll__topo_create(struct coll__topo **topo)
 {
     struct coll__topo *new = calloc(1, sizeof(*new));
@@ -94,6 +107,8 @@ int coll__topo_create(struct coll__topo **topo)
         return COLL_ERR_NOMEM;
     }
     status = load(new);
+    if (!status && !coll__param_is_set(PARAM_TOPO_FILE))
+        note_quota(new);
     if (status) {
         coll__topo_destroy(new);
         return status;
@@ -111,8 +126,8 @@ void coll__topo_destroy(struct coll__topo *topo)
     free(topo);
 }
 
-int coll__topo_format(const struct coll__topo *topo,
-                      enum coll_topo_format format, char **text)
+static int write_as(const struct coll__topo *topo, enum coll_topo_format format,
+                    char **text)
 {
     int status = COLL_ERR_INVALID;
 
@@ -134,6 +149,17 @@ int coll__topo_format(const struct coll__topo *topo,
     else if (status)
         log_error("topo", "no memory left to write the topology; free some "
                           "memory");
+    return status;
+}
+
+/* hwloc's XML and the trees have numbers with points. */
+int coll__topo_format(const struct coll__topo *topo,
+                      enum coll_topo_format format, char **text)
+{
+    locale_t before = coll__points();
+    int status = write_as(topo, format, text);
+
+    coll__points_end(before);
     return status;
 }
 
@@ -161,28 +187,59 @@ static uint32_t hash_set(const cpu_set_t *set, size_t len)
     return hash;
 }
 
-/* More than CPU_SETSIZE processors need a larger set than cpu_set_t. */
-static void find_cores(struct coll__peer *peer)
-{
-    peer->n_cores = 0;
-    for (int kind = 0; kind < COLL__WITHIN; kind++)
-        peer->within[kind] = -1;
-    for (int n = 1024; n <= 1 << 20 && !peer->n_cores; n *= 2) {
-        size_t len = CPU_ALLOC_SIZE(n);
-        cpu_set_t *set = CPU_ALLOC(n);
+struct place {
+    const cpu_set_t *set;
+    size_t len;
+    int32_t *within;
+};
 
-        if (set && !sched_getaffinity(0, len, set)) {
-            peer->n_cores = CPU_COUNT_S(len, set);
-            peer->cpuset = hash_set(set, len);
-            coll__topo_within(set, len, peer->within);
-        }
-        CPU_FREE(set);
-    }
-    if (!peer->n_cores)
-        peer->n_cores = 1;
+static int ask_within(const struct coll__hwloc *hwloc, void *arg)
+{
+    const struct place *place = arg;
+
+    return coll__hwloc_within(hwloc, place->set, place->len, place->within);
 }
 
-void coll__topo_self(struct coll__peer *peer)
+/* Where a process with these processors is, by COLL_TOPO_FILE if that is set. */
+static int find_within(const cpu_set_t *set, size_t len,
+                       int32_t within[COLL__WITHIN])
+{
+    struct place place = {set, len, within};
+
+    if (coll__param_is_set(PARAM_TOPO_FILE))
+        return coll__kept_ask(coll__param_text(PARAM_TOPO_FILE), ask_within,
+                              &place);
+    coll__topo_within(set, len, within);
+    return COLL_OK;
+}
+
+static int find_cores(struct coll__peer *peer)
+{
+    struct coll__cores cores;
+    int status;
+
+    peer->n_cores = 1;
+    for (int kind = 0; kind < COLL__WITHIN; kind++)
+        peer->within[kind] = -1;
+    if (coll__cores_of(0, &cores))
+        return COLL_OK;
+    peer->n_cores = CPU_COUNT_S(cores.len, cores.set);
+    peer->cpuset = hash_set(cores.set, cores.len);
+    status = find_within(cores.set, cores.len, peer->within);
+    CPU_FREE(cores.set);
+    return status;
+}
+
+static void find_quota(struct coll__peer *peer)
+{
+    struct coll__quota quota;
+
+    coll__quota_load(&quota);
+    peer->quota = quota.cores;
+    peer->quota_group = quota.group;
+}
+
+int coll__topo_self(struct coll__peer *peer)
 {
     char id[40];
 
@@ -195,7 +252,8 @@ void coll__topo_self(struct coll__peer *peer)
              (unsigned long long)namespace_of("/proc/self/ns/net"));
     peer->pid = (int32_t)getpid();
     peer->pid_ns = namespace_of("/proc/self/ns/pid");
-    find_cores(peer);
+    find_quota(peer);
+    return find_cores(peer);
 }
 
 /* ---- groups ------------------------------------------------------------ */
@@ -210,61 +268,132 @@ static int by_host(const void *a, const void *b)
     return order ? order : (x > y) - (x < y);
 }
 
-/* The cores of one host's ranks, each set counted once. */
-static int32_t count_cores(struct coll__peer *const *members, int n)
+/* By host, then by quota, then by rank. */
+static int by_quota(const void *a, const void *b)
+{
+    const struct coll__peer *x = *(struct coll__peer *const *)a;
+    const struct coll__peer *y = *(struct coll__peer *const *)b;
+    int order = strncmp(x->host_id, y->host_id, sizeof(x->host_id));
+
+    if (!order)
+        order = (x->quota_group > y->quota_group) -
+                (x->quota_group < y->quota_group);
+    return order ? order : (x > y) - (x < y);
+}
+
+/* Where the ranks of the host of sorted[first] end. */
+static int end_of_host(struct coll__peer *const *sorted, int first, int size)
+{
+    int end = first;
+
+    while (end < size && !strncmp(sorted[first]->host_id, sorted[end]->host_id,
+                                  sizeof(sorted[end]->host_id)))
+        end++;
+    return end;
+}
+
+/* The cores of some ranks, each set counted once; sets[] is by their own number
+ * and the set. */
+static int32_t count_sets(struct coll__peer *const *members, int n,
+                          uint64_t number, struct coll__map *sets)
 {
     int32_t n_cores = 0;
 
     for (int i = 0; i < n; i++) {
-        int seen = 0;
+        int *seen = coll__map_at(sets, number << 32 | members[i]->cpuset);
 
-        while (members[seen]->cpuset != members[i]->cpuset)
-            seen++;
-        if (seen == i)
+        if (*seen < 0)
             n_cores += members[i]->n_cores;
+        *seen = 1;
     }
     return n_cores;
+}
+
+/* The cores that one host's ranks may use, which lie by quota: those of a control
+ * group no more of theirs than its quota.  Of one that ends amid a core the rest
+ * counts for none: no rank has it for itself. */
+static int32_t count_cores(struct coll__peer *const *members, int n,
+                           const struct coll__peer *peers,
+                           struct coll__map *sets)
+{
+    uint64_t number = 2 * (uint64_t)(members[0] - peers) + 1;
+    double all = count_sets(members, n, number, sets), allowed = 0;
+
+    for (int first = 0, end = 0; first < n; first = end) {
+        double quota = members[first]->quota, cores;
+
+        while (end < n &&
+               members[end]->quota_group == members[first]->quota_group)
+            end++;
+        number = 2 * (uint64_t)(members[first] - peers);
+        cores = count_sets(members + first, end - first, number, sets);
+        allowed += quota > 0 ? min_double(cores, quota) : cores;
+    }
+    allowed = min_double(all, allowed);
+    return allowed < 1 ? 1 : (int32_t)allowed;
+}
+
+/* Fill in local_cores of all. */
+static void share_cores(struct coll__peer *peers, struct coll__peer **sorted,
+                        int size, struct coll__map *sets)
+{
+    qsort(sorted, (size_t)size, sizeof(*sorted), by_quota);
+    for (int first = 0, end = 0; first < size; first = end) {
+        int32_t n_cores;
+
+        end = end_of_host(sorted, first, size);
+        n_cores = count_cores(sorted + first, end - first, peers, sets);
+        for (int i = first; i < end; i++)
+            sorted[i]->local_cores = n_cores;
+    }
 }
 
 /* Fill in the members of one host; host is its lowest rank at first. */
 static void fill_host(struct coll__peer **members, int n,
                       const struct coll__peer *peers)
 {
-    int32_t n_cores = count_cores(members, n);
-
     for (int i = 0; i < n; i++) {
         members[i]->host = (int32_t)(members[0] - peers);
         members[i]->local_rank = i;
         members[i]->local_size = n;
-        members[i]->local_cores = n_cores;
     }
+}
+
+/* Find the hosts, and number them by their lowest ranks. */
+static int number_hosts(struct coll__peer *peers, struct coll__peer **sorted,
+                        int size)
+{
+    int n_hosts = 0;
+
+    qsort(sorted, (size_t)size, sizeof(*sorted), by_host);
+    for (int first = 0, end = 0; first < size; first = end) {
+        end = end_of_host(sorted, first, size);
+        fill_host(sorted + first, end - first, peers);
+    }
+    for (int r = 0; r < size; r++) /* the lowest rank of each comes first */
+        peers[r].host =
+            peers[r].host == r ? n_hosts++ : peers[peers[r].host].host;
+    return n_hosts;
 }
 
 int coll__topo_group(struct coll__peer *peers, int size)
 {
     struct coll__peer **sorted = malloc((size_t)size * sizeof(*sorted));
-    int n_hosts = 0;
+    int n_hosts = COLL_ERR_NOMEM;
+    struct coll__map sets;
 
-    if (!sorted) {
+    if (coll__map_init(&sets, 2 * (size_t)size) || !sorted) {
         log_error("topo",
                   "no memory left to group %d ranks by host; free "
                   "some memory or start fewer ranks",
                   size);
-        return COLL_ERR_NOMEM;
+    } else {
+        for (int r = 0; r < size; r++)
+            sorted[r] = &peers[r];
+        share_cores(peers, sorted, size, &sets);
+        n_hosts = number_hosts(peers, sorted, size);
     }
-    for (int r = 0; r < size; r++)
-        sorted[r] = &peers[r];
-    qsort(sorted, (size_t)size, sizeof(*sorted), by_host);
-    for (int first = 0, end = 0; first < size; first = end) {
-        while (end < size &&
-               !strncmp(sorted[first]->host_id, sorted[end]->host_id,
-                        sizeof(peers->host_id)))
-            end++;
-        fill_host(sorted + first, end - first, peers);
-    }
+    coll__map_fini(&sets);
     free(sorted);
-    for (int r = 0; r < size; r++) /* the lowest rank of each comes first */
-        peers[r].host =
-            peers[r].host == r ? n_hosts++ : peers[peers[r].host].host;
     return n_hosts;
 }

@@ -11,6 +11,8 @@
 #include "include/coll/coll.h"
 #include "lib/topo/peer.h"
 
+#include <sched.h>
+
 /* A network device as libibverbs (or the kernel's list of interfaces) knows
  * it. */
 struct coll__nic {
@@ -38,12 +40,33 @@ int coll__topo_format(const struct coll__topo *topo,
                       enum coll_topo_format format, char **text);
 
 /* Fill in this process's own entry: host_id (boot id and network namespace),
- * pid, pid namespace, cores it may run on.  host and local_* stay 0. */
-void coll__topo_self(struct coll__peer *peer);
+ * pid, pid namespace, its quota of the processors' time, cores it may run on, and
+ * what of the machine holds them, by COLL_TOPO_FILE where that is set.  host and local_* stay 0.
+ *
+ * Errors:    as coll__topo_create(), of the file alone.
+ */
+int coll__topo_self(struct coll__peer *peer);
 
 /* Given every rank's entry, fill in host, local_rank, local_size and
  * local_cores of each (ranks with equal cpusets share their cores, others have
- * their own).  Returns the number of hosts, or COLL_ERR_NOMEM (logged). */
+ * their own; a quota is shared by its control group).  Returns the number of hosts, or COLL_ERR_NOMEM (logged). */
 int coll__topo_group(struct coll__peer *peers, int size);
+
+/* Where a thread can sit that serves a rank's process in the background. */
+struct coll__seat {
+    int has_core;    /* there is one for such a thread of each rank of the host */
+    cpu_set_t *spare; /* processors that no rank of the host is bound to; NULL
+                       * where there are none */
+    size_t len;      /* bytes of it */
+};
+
+/* Find a seat for one of this rank's; afterwards free it by CPU_FREE(spare).
+ *
+ * Threads:   any that holds a struct coll__lock: a fork meanwhile would leave
+ *            the child without hwloc.
+ * Cost:      some ms: hwloc looks at the machine.
+ */
+void coll__topo_seat(const struct coll__peer *peers, int size, int rank,
+                     struct coll__seat *seat);
 
 #endif

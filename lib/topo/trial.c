@@ -8,6 +8,7 @@
  */
 #include "lib/topo/machine.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -49,6 +50,7 @@ int coll__survives(int (*work)(const char *arg), const char *arg)
 {
     int pipes[2];
     char answer = 0;
+    ssize_t n;
     pid_t pid;
 
     if (pipe2(pipes, O_CLOEXEC))
@@ -57,10 +59,13 @@ int coll__survives(int (*work)(const char *arg), const char *arg)
     if (!pid)
         try_it(work, arg, pipes[1]);
     close(pipes[1]);
-    if (pid > 0) {
-        if (read(pipes[0], &answer, 1) != 1)
+    if (pid > 0) { /* whatever signals this thread gets meanwhile */
+        while ((n = read(pipes[0], &answer, 1)) < 0 && errno == EINTR)
+            ;
+        if (n != 1)
             answer = 0;
-        waitpid(pid, NULL, 0);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+            ;
     }
     close(pipes[0]);
     return pid < 0 ? -1 : answer;

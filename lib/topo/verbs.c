@@ -14,22 +14,26 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Gbit/s of one lane by the bit that active_speed sets (IBTA, PortInfo:
- * LinkSpeedActive), lanes by the bit of active_width. */
-static const double lane_gbits[] = {2.5,     5,        10,     10,
-                                    14.0625, 25.78125, 53.125, 106.25};
+/* Gbit/s of payload on one lane by the bit that active_speed sets (IBTA,
+ * PortInfo: LinkSpeedActive): SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR, XDR;
+ * lanes by the bit of active_width.  Up to QDR 8 of 10 bits are payload; an
+ * Ethernet card borrows these codes for 2.5 to 10 Gbit/s of payload. */
+static const double lane_gbits[] = {2.5, 5, 10, 10, 13.64, 25, 50, 100, 200};
 static const int n_lanes[] = {1, 4, 8, 12, 2};
+#define LAST_8B10B 2 /* QDR */
 
 static int lowest_bit(unsigned bits) { return bits ? __builtin_ctz(bits) : -1; }
 
-static double speed_of(const struct ibv_port_attr *port)
+double coll__verbs_gbits(unsigned speed, unsigned width, int is_ethernet)
 {
-    int speed = lowest_bit(port->active_speed);
-    int width = lowest_bit(port->active_width);
+    int code = lowest_bit(speed), lanes = lowest_bit(width);
+    double gbits;
 
-    if (speed < 0 || width < 0 || width >= (int)ARRAY_LEN(n_lanes))
+    if (code < 0 || code >= (int)ARRAY_LEN(lane_gbits) || lanes < 0 ||
+        lanes >= (int)ARRAY_LEN(n_lanes))
         return 0;
-    return lane_gbits[speed] * n_lanes[width];
+    gbits = lane_gbits[code] * n_lanes[lanes];
+    return code <= LAST_8B10B && !is_ethernet ? gbits * 0.8 : gbits;
 }
 
 static const char *state_of(const struct ibv_port_attr *port)
@@ -54,7 +58,8 @@ static int add_port(struct coll__topo *topo, struct ibv_context *context,
         return COLL_OK;
     snprintf(nic.name, sizeof(nic.name), "%.31s", context->device->name);
     snprintf(nic.port_state, sizeof(nic.port_state), "%s", state_of(&port));
-    nic.gbits = speed_of(&port);
+    nic.gbits = coll__verbs_gbits(port.active_speed, port.active_width,
+                                  port.link_layer == IBV_LINK_LAYER_ETHERNET);
     nic.numa_node = (int)coll__read_number(context->device->ibdev_path,
                                            "device/numa_node", -1);
     return coll__topo_add_nic(topo, &nic);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* history.c - a ring of operation heads, and operations in words. */
+/* history.c - a ring of operation heads. */
 #include "lib/trace/history.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ void coll__history_start(struct coll__history *h,
     memcpy(words, head, sizeof(words));
     for (int i = 0; i < 3; i++) {
         atomic_store_explicit(&h->words[n % COLL__HISTORY][i], words[i],
-                              memory_order_relaxed);
+                              memory_order_release);
         h->hash = (h->hash ^ words[i]) * 0x9e3779b97f4a7c15u;
         h->hash ^= h->hash >> 32;
     }
@@ -37,80 +37,16 @@ int coll__history_get(struct coll__history *h, uint64_t seq,
     uint64_t n = atomic_load_explicit(&h->n_started, memory_order_acquire);
     uint64_t words[3];
 
-    if (seq < 1 || seq > n || seq + COLL__HISTORY <= n)
+    if (seq < 1 || seq > n)
         return 0;
     for (int i = 0; i < 3; i++)
-        words[i] = atomic_load_explicit(
-            &h->words[(seq - 1) % COLL__HISTORY][i], memory_order_relaxed);
+        words[i] = atomic_load_explicit(&h->words[(seq - 1) % COLL__HISTORY][i],
+                                        memory_order_acquire);
+    n = atomic_load_explicit(&h->n_started, memory_order_relaxed);
+    if (seq + COLL__HISTORY <= n + 1) /* maybe it is being written anew */
+        return 0;
     memcpy(head, words, sizeof(*head));
     return 1;
-}
-
-static const char *op_name(uint8_t op)
-{
-    if (op == COLL__HEAD_PREMUL)
-        return "premul";
-    return op == COLL__HEAD_USER ? "user" : coll_op_name((enum coll_op)op);
-}
-
-/* What a collective has beside its type. */
-static void describe_more(const struct coll__head *head, char *text, size_t len)
-{
-    size_t n = 0;
-
-    text[0] = '\0';
-    switch ((enum coll_collective)head->collective) {
-    case COLL_ALLREDUCE:
-        n = (size_t)snprintf(text, len, ", %s", op_name(head->op));
-        if (head->root) /* of several */
-            snprintf(text + n, len - n, ", parts with digest %08x",
-                     (unsigned)head->root);
-        break;
-    case COLL_REDUCE_SCATTER:
-        snprintf(text, len, ", %s", op_name(head->op));
-        break;
-    case COLL_REDUCE:
-        snprintf(text, len, ", %s, root %d", op_name(head->op), head->root);
-        break;
-    case COLL_REDUCE_SCATTERV:
-        n = (size_t)snprintf(text, len, ", %s", op_name(head->op));
-        /* fall through */
-    case COLL_ALLGATHERV: /* counts */
-        snprintf(text + n, len - n, ", counts with digest %08x",
-                 (unsigned)(head->count >> 32));
-        break;
-    case COLL_BROADCAST:
-    case COLL_GATHER:
-    case COLL_GATHERV:
-    case COLL_SCATTER:
-    case COLL_SCATTERV:
-        snprintf(text, len, ", root %d", head->root);
-        break;
-    default:
-        break;
-    }
-}
-
-void coll__head_describe(const struct coll__head *head, char *text, size_t len)
-{
-    enum coll_collective collective = (enum coll_collective)head->collective;
-    const char *name = coll_collective_name(collective);
-    const char *type = coll_type_name((enum coll_type)head->type);
-    unsigned long long seq = head->seq, count = head->count;
-    char more[64];
-
-    describe_more(head, more, sizeof(more));
-    if (coll__is_p2p(collective))
-        snprintf(text, len, "%s #%llu %s %d (%llu %s)", name, seq,
-                 collective == COLL_SEND ? "to" : "from", head->root, count,
-                 type);
-    else if (collective == COLL_BARRIER)
-        snprintf(text, len, "%s #%llu", name, seq);
-    else if (coll__has_counts(collective))
-        snprintf(text, len, "%s #%llu (%s%s)", name, seq, type, more);
-    else
-        snprintf(text, len, "%s #%llu (%llu %s%s)", name, seq, count, type,
-                 more);
 }
 
 /* ---- where a rank is ----------------------------------------------------- */
@@ -149,6 +85,13 @@ static int get_aside(struct coll__history *h, struct coll__head *head)
                                            memory_order_relaxed));
     memcpy(head, words, sizeof(*head));
     return head->seq != 0;
+}
+
+int coll__history_is_aside(struct coll__history *h)
+{
+    struct coll__head head;
+
+    return get_aside(h, &head);
 }
 
 void coll__history_where(struct coll__history *h, char *text, size_t len)

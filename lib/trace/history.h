@@ -2,13 +2,15 @@
 /* history.h - the last operations of a communicator, for error sentences.
  *
  * Written by the thread that calls the operations, read by any: words are
- * relaxed atomics, published by the release store of n_started.  A reader that
- * is overtaken by 1,024 operations gets a newer entry, never a torn word.
+ * published by the release store of n_started.  Each is itself stored with
+ * release and loaded with acquire: so who has read one of a newer operation, which
+ * takes the same place 1,024 later, finds in n_started that it is overtaken, and
+ * has nothing rather than a mixture of two.
  */
 #ifndef COLL_LIB_TRACE_HISTORY_H
 #define COLL_LIB_TRACE_HISTORY_H
 
-#include "lib/trace/head.h"
+#include "lib/type/head.h"
 
 #include <stdatomic.h>
 
@@ -33,6 +35,9 @@ void coll__history_end(struct coll__history *h);
 /* Note the send or receive that the rank is in from now on; NULL for none. */
 void coll__history_aside(struct coll__history *h,
                          const struct coll__head *head);
+
+/* Is there one?  Any thread. */
+int coll__history_is_aside(struct coll__history *h);
 
 /* Fetch the head of operation seq (from 1 on): 1, or 0 when it is too old. */
 int coll__history_get(struct coll__history *h, uint64_t seq,

@@ -10,6 +10,10 @@
 
 #include "include/coll/coll.h"
 
+#include <stdatomic.h>
+
+#define COLL__LINE_MAX 1024 /* bytes of a line's text, with its NUL */
+
 #define log_at(level, part, ...)                       \
     do {                                               \
         if (coll__log_wants(level, part))              \
@@ -24,6 +28,9 @@
 /* Say whether a line of this level and part would be printed. */
 int coll__log_wants(enum coll_log_level level, const char *part);
 
+/* Judge COLL_LOG: COLL_OK, or COLL_ERR_INVALID, logged. */
+int coll__log_check(void);
+
 /* Print a line, whatever COLL_LOG says. */
 void coll__log_write(enum coll_log_level level, const char *part,
                      const char *format, ...)
@@ -33,7 +40,46 @@ void coll__log_write(enum coll_log_level level, const char *part,
 void log_error(const char *part, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Record it without printing. */
+void coll__log_set_error(const char *text);
+
 /* Tell the log who speaks, for the "3/8" of its lines. */
 void coll__log_set_rank(int rank, int size);
+
+/* Return that: the size in the upper half, the rank in the lower; 0: nobody. */
+uint64_t coll__log_speaker(void);
+
+/* ---- log_queue.c ---------------------------------------------------------- */
+
+/* Put a line into the queue; never waits.  Any thread, under any lock. */
+void coll__log_enqueue(enum coll_log_level level, const char *part,
+                       const char *text);
+
+/* How many lines have not gone out yet. */
+extern atomic_uint coll__log_n_waiting;
+
+static inline int coll__log_is_waiting(void)
+{
+    return atomic_load_explicit(&coll__log_n_waiting, memory_order_relaxed) > 0;
+}
+
+/* Do lines wait for stderr? */
+int coll__log_is_stuck(void);
+
+/* Write to stderr what it takes without waiting, unless there is a handler.
+ * Any thread that holds no lock. */
+void coll__log_flush(void);
+
+/* The same, or hand to the handler what waits: the thread is where it may be
+ * called back, and call any function of the library. */
+void coll__log_deliver(void);
+
+/* A call of the library ends with this status: deliver; returns the status. */
+static inline int coll__log_done(int status)
+{
+    if (__builtin_expect(coll__log_is_waiting(), 0))
+        coll__log_deliver();
+    return status;
+}
 
 #endif

@@ -2,6 +2,7 @@
 /* param.c - the table of COLL_* variables: read, judge and list them. */
 #include "lib/util/param.h"
 #include "include/coll/coll.h"
+#include "lib/util/text.h"
 #include "lib/util/util.h"
 
 #include <errno.h>
@@ -38,7 +39,7 @@ int coll__parse_bytes(const char *text, size_t *bytes)
     static const char units[] = "KMGT";
     const char *unit;
     char *end;
-    double value = strtod(text, &end);
+    double value = coll__strtod(text, &end);
 
     if (end == text || !isfinite(value) || value < 0)
         return -1;
@@ -68,7 +69,7 @@ static int parse_seconds(const char *text, double *value)
 {
     char *end;
 
-    *value = strtod(text, &end);
+    *value = coll__strtod(text, &end);
     return end == text || *end || !(*value > 0 && *value <= 1e9) ? -1 : 0;
 }
 

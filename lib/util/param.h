@@ -47,13 +47,20 @@ enum coll__param_kind {
       "the pipeline chunk of large messages; 0 sends them whole")              \
     X(FUSE, PARAM_BYTES, "64K", NULL,                                          \
       "allreduces of a group that are no larger in all travel as one; 0 never") \
+    X(CACHE, PARAM_BYTES, "32M", NULL,                                         \
+      "memory of the plans that a communicator keeps for its next calls")      \
     X(REPRODUCIBLE, PARAM_CHOICE, "0", "0|1",                                  \
       "1: float sums give the same bits whatever the size, the algorithm and "  \
       "the placement of the ranks")                                            \
     X(TUNE_FILE, PARAM_TEXT, "", NULL,                                         \
       "choose algorithms by this file, which coll_tune writes")                \
     X(WAIT, PARAM_CHOICE, "auto", "auto|spin|yield|block",                     \
-      "how to wait: auto spins while each rank has a core of its own")         \
+      "how to wait: auto spins while each rank has a core of its own (those "  \
+      "that affinity and CPU quotas leave), gives way otherwise, and sleeps "  \
+      "late; spin and yield never sleep, block sleeps soon")                   \
+    X(PROGRESS, PARAM_CHOICE, "auto", "auto|thread|off",                       \
+      "a thread that moves what is started while its caller computes: auto "   \
+      "has it from the first request on that asks for it")                     \
     X(SIMD, PARAM_CHOICE, "auto", "auto|avx512|avx2|base",                     \
       "the instruction set of the reductions; auto takes the best one")        \
     X(SHM_SLOT, PARAM_BYTES, "0", NULL,                                        \
@@ -80,7 +87,7 @@ enum coll__param_kind {
       "of a host, results are written past the caches")                        \
     X(UCX_MESH, PARAM_INT, "64", NULL,                                         \
       "up to this many ranks, UCX connects all of them at once at the start; "  \
-      "more connect at their first use")                                       \
+      "more connect at their first use; the least of all ranks counts")        \
     X(TOPO_FILE, PARAM_TEXT, "", NULL,                                         \
       "read the machine from this hwloc XML file instead of discovering it")   \
     X(LOG, PARAM_TEXT, "", NULL,                                               \

@@ -11,6 +11,9 @@
 
 static inline size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 static inline size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
+static inline int min_int(int a, int b) { return a < b ? a : b; }
+static inline int max_int(int a, int b) { return a > b ? a : b; }
+static inline double min_double(double a, double b) { return a < b ? a : b; }
 static inline double max_double(double a, double b) { return a > b ? a : b; }
 
 /* Round n up to a multiple of the power of two `to`. */

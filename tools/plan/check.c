@@ -13,17 +13,27 @@ static int judge(const struct job *job, const struct coll__plans *plans,
     char why[256] = "";
     int rc = coll__plans_check(plans, N_SEEDS, why, sizeof(why));
     long n_steps = 0;
+    int n_slots = 0; /* none: not in this order */
 
+    if (rc == COLL_OK &&
+        coll__plans_slots(plans->plans, pb->nranks, &n_slots) == COLL_ERR_NOMEM)
+        return say_last();
     for (int r = 0; r < pb->nranks; r++)
         n_steps += plans->plans[r].n_steps;
     if (job->json)
-        json_check(plans, rc ? why : NULL);
+        json_check(plans, rc ? why : NULL, n_slots);
     if (rc)
         return say(1, "%s: %s", name, why);
     if (!job->json)
         printf("proven: %s %s of %zu %s over %d ranks, %ld steps\n",
                coll_collective_name(pb->collective), plans->algorithm,
                pb->count, coll_type_name(pb->type), pb->nranks, n_steps);
+    if (!job->json && n_slots)
+        printf("run as listed, it needs room for %d message%s from one rank "
+               "to another\n",
+               n_slots, n_slots > 1 ? "s" : "");
+    else if (!job->json)
+        puts("it cannot be run as listed, only as its edges allow");
     return 0;
 }
 

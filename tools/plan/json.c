@@ -110,13 +110,13 @@ int json_dump(const struct coll__plans *plans, int rank)
 
 /* ---- check and simulate --------------------------------------------------- */
 
-int json_check(const struct coll__plans *plans, const char *why)
+int json_check(const struct coll__plans *plans, const char *why, int n_slots)
 {
-    return print(json_pack("{s:s, s:s, s:i, s:b, s:s}", "collective",
+    return print(json_pack("{s:s, s:s, s:i, s:b, s:i, s:s}", "collective",
                            coll_collective_name(plans->pbs[0].collective),
                            "algorithm", plans->algorithm, "ranks",
                            plans->pbs[0].nranks, "is_proven", why == NULL,
-                           "fault", why ? why : ""));
+                           "slots", n_slots, "fault", why ? why : ""));
 }
 
 int json_check_all(long n_problems, long n_plans, long n_failed,

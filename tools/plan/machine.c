@@ -63,6 +63,7 @@ static int machine_of_file(struct machine *m, const struct job *job, int ranks)
     if (coll__view_of_fabric(&m->view, m->fabric, ranks, job->placement,
                              job->chunk)) {
         coll__fabric_destroy(m->fabric);
+        m->fabric = NULL;
         return say_last();
     }
     n_hosts = coll__fabric_n_hosts(m->fabric);

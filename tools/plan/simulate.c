@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* simulate.c - all ranks' plans on the links of a machine, beside the price. */
 #include "tools/plan/tool.h"
-#include "lib/plan/select.h"
+#include "lib/algo/algo.h"
 
 #include <stdio.h>
 

@@ -7,10 +7,10 @@
 #ifndef COLL_TOOLS_PLAN_TOOL_H
 #define COLL_TOOLS_PLAN_TOOL_H
 
-#include "lib/plan/plans.h"
-#include "lib/plan/prove.h"
-#include "lib/plan/select.h"
-#include "lib/plan/sim.h"
+#include "lib/proof/proof.h"
+#include "lib/proof/prove.h"
+#include "lib/price/select.h"
+#include "lib/sim/sim.h"
 
 enum action {
     ACTION_NONE,
@@ -100,7 +100,7 @@ int json_explain(const struct job *job, const struct machine *machine,
                  const struct coll__candidate *list, int n,
                  const struct parts *parts);
 int json_dump(const struct coll__plans *plans, int rank);
-int json_check(const struct coll__plans *plans, const char *why);
+int json_check(const struct coll__plans *plans, const char *why, int n_slots);
 int json_check_all(long n_problems, long n_plans, long n_failed,
                    double seconds);
 int json_simulate(const struct job *job, const struct machine *machine,

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* overlap.c - how much of an allreduce hides behind computing.
+ *
+ * For each size three things take turns, so that what disturbs the machine for a
+ * while disturbs all: the allreduce alone, started and waited for; a computation
+ * alone that takes a while longer than that; and both, the computation between
+ * start and wait.  The computation is a chain of multiplications in registers,
+ * the same number of them each time.  Of each turn the slowest rank's time
+ * counts, of the turns the median.
+ *
+ * What start and wait still take in the third is exposed; the rest of what the
+ * allreduce takes alone is hidden.  What moves it meanwhile costs the computing
+ * thread time wherever the two share a core: how much longer the computation
+ * takes stands beside the processors' time that the process spent in addition.
+ */
+#include "benchmarks/bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TURNS 21
+#define PROGRAM "overlap"
+#define LONGER 1.5   /* times the allreduce alone */
+#define LEAST 200e-6 /* s of computing */
+#define TRIES 3      /* to find how much that is */
+
+struct overlap {
+    struct bench_args args;
+    struct coll_comm *comm;
+    void *in, *out;
+    uint64_t errors;
+};
+
+/* Times in seconds, of one turn or as medians. */
+enum { ALONE, COMPUTING, BESIDE, EXPOSED, CPU_ALONE, CPU_BESIDE, N_TIMES };
+
+struct result {
+    size_t count;
+    double times[N_TIMES];
+    uint64_t errors;
+};
+
+static const struct bench_mode mode = {
+    .name = "overlap",
+    .first = 64 << 10,
+    .last = 16 << 20,
+    .warmup = 5,
+    .min_iters = TURNS,
+    .max_iters = TURNS,
+    .program = PROGRAM,
+    .about =
+        "Each size: the allreduce alone, a computation alone (1.5 times as "
+        "long), and the\nallreduce started before and waited for behind "
+        "the computation, in turns.  hidden is\nthe share of the allreduce "
+        "that start and wait do not take any more.  Compare\n"
+        "COLL_PROGRESS=off, thread and auto.",
+};
+
+static double now(void) { return bench_clock(CLOCK_MONOTONIC); }
+
+static int explain(int rc)
+{
+    fprintf(stderr, PROGRAM ": %s\n",
+            *coll_last_error() ? coll_last_error() : coll_strerror(rc));
+    return rc;
+}
+
+/* ---- one turn ------------------------------------------------------------- */
+
+static volatile double kept; /* so that the computation is not left out */
+
+static void compute(long n)
+{
+    double x = 1.000001;
+
+    while (n-- > 0)
+        x = x * 1.0000001 + 1e-9;
+    kept = x;
+}
+
+static int communicate(struct coll_request *request)
+{
+    int rc = coll_start(request);
+
+    return rc ? rc : coll_wait(request, 0);
+}
+
+static int turn_alone(const struct overlap *o, struct coll_request *request,
+                      double *times)
+{
+    int rc = coll_barrier(o->comm, NULL);
+    double start = now();
+
+    if (!rc)
+        rc = communicate(request);
+    times[ALONE] = now() - start;
+    return rc;
+}
+
+static int turn_computing(const struct overlap *o, long n, double *times)
+{
+    int rc = coll_barrier(o->comm, NULL);
+    double cpu = bench_clock(CLOCK_PROCESS_CPUTIME_ID), start = now();
+
+    compute(n);
+    times[COMPUTING] = now() - start;
+    times[CPU_ALONE] = bench_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    return rc;
+}
+
+static int turn_beside(const struct overlap *o, struct coll_request *request,
+                       long n, double *times)
+{
+    int rc = coll_barrier(o->comm, NULL);
+    double cpu = bench_clock(CLOCK_PROCESS_CPUTIME_ID), start, middle, end;
+
+    if (rc)
+        return rc;
+    start = now();
+    rc = coll_start(request);
+    middle = now();
+    compute(n);
+    end = now();
+    if (!rc)
+        rc = coll_wait(request, 0);
+    times[BESIDE] = end - middle;
+    times[EXPOSED] = middle - start + now() - end;
+    times[CPU_BESIDE] = bench_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    return rc;
+}
+
+/* ---- one size --------------------------------------------------------------- */
+
+/* How many multiplications take so many seconds: alike on all ranks. */
+static int calibrate(const struct overlap *o, double seconds, long *n)
+{
+    double times[N_TIMES], number = 1e5;
+    int rc = COLL_OK;
+
+    for (int i = 0; i < TRIES && !rc; i++) {
+        rc = turn_computing(o, (long)number, times);
+        if (!rc)
+            rc = bench_slowest(o->comm, &times[COMPUTING], 1);
+        number *= seconds / (times[COMPUTING] > 1e-9 ? times[COMPUTING] : 1e-9);
+    }
+    *n = number < 1 ? 1 : (long)number;
+    return rc;
+}
+
+static int warm_up(const struct overlap *o, struct coll_request *request,
+                   double *alone)
+{
+    double times[N_TIMES] = {0};
+    long warmup = o->args.warmup > 0 ? o->args.warmup : 1;
+    double seen[TURNS];
+    int rc = COLL_OK;
+
+    for (long i = 0; i < warmup && !rc; i++)
+        rc = turn_alone(o, request, times);
+    for (int i = 0; i < TURNS && !rc; i++) {
+        rc = turn_alone(o, request, times);
+        seen[i] = times[ALONE];
+    }
+    if (!rc)
+        rc = bench_slowest(o->comm, seen, TURNS);
+    if (!rc)
+        *alone = bench_median(seen, TURNS);
+    return rc;
+}
+
+static int take_turns(const struct overlap *o, struct coll_request *request,
+                      long n, double *times)
+{
+    double seen[TURNS][N_TIMES], one[TURNS];
+    int turns =
+        o->args.iters && o->args.iters < TURNS ? (int)o->args.iters : TURNS;
+    int rc = COLL_OK;
+
+    for (int t = 0; t < turns && !rc; t++) {
+        rc = turn_alone(o, request, seen[t]);
+        if (!rc)
+            rc = turn_computing(o, n, seen[t]);
+        if (!rc)
+            rc = turn_beside(o, request, n, seen[t]);
+        if (!rc)
+            rc = bench_slowest(o->comm, seen[t], N_TIMES);
+    }
+    for (int i = 0; i < N_TIMES && !rc; i++) {
+        for (int t = 0; t < turns; t++)
+            one[t] = seen[t][i];
+        times[i] = bench_median(one, (size_t)turns);
+    }
+    return rc;
+}
+
+/* Once more with other content, every element compared. */
+static int check(const struct overlap *o, struct bench_case *c,
+                 struct coll_request *request, long n, uint64_t *errors)
+{
+    double times[N_TIMES];
+    int rc;
+
+    if (!o->args.checks)
+        return COLL_OK;
+    c->salt++;
+    bench_allreduce.fill(c, o->in);
+    memset(o->out, 0xa5, c->count * coll_type_size(c->type));
+    rc = turn_beside(o, request, n, times);
+    if (!rc)
+        *errors = bench_allreduce.verify(c, o->out);
+    return rc ? rc
+              : coll_allreduce(errors, errors, 1, COLL_U64, COLL_SUM, o->comm,
+                               NULL);
+}
+
+static int with_request(const struct overlap *o, struct bench_case *c,
+                        struct coll_request *request, struct result *result)
+{
+    double alone = 0;
+    long n = 0;
+    int rc = warm_up(o, request, &alone);
+
+    if (!rc)
+        rc = calibrate(o, alone * LONGER > LEAST ? alone * LONGER : LEAST, &n);
+    if (!rc)
+        rc = take_turns(o, request, n, result->times);
+    return rc ? rc : check(o, c, request, n, &result->errors);
+}
+
+static int measure(const struct overlap *o, struct result *result)
+{
+    struct bench_case c = {.type = o->args.type,
+                           .op = o->args.op,
+                           .rank = coll_comm_rank(o->comm),
+                           .ranks = coll_comm_size(o->comm),
+                           .count = result->count,
+                           .salt = (unsigned)result->count};
+    struct coll_args args = {.size = sizeof(args),
+                             .collective = COLL_ALLREDUCE,
+                             .type = o->args.type,
+                             .op = o->args.op,
+                             .in = o->in,
+                             .out = o->out,
+                             .count = result->count,
+                             .algo = o->args.algo,
+                             .background = 1};
+    struct coll_request *request;
+    int rc = coll_request_create(&args, o->comm, &request), ended;
+
+    if (rc)
+        return rc;
+    bench_allreduce.fill(&c, o->in);
+    rc = with_request(o, &c, request, result);
+    ended = coll_request_destroy(request);
+    return rc ? rc : ended;
+}
+
+/* ---- what is printed -------------------------------------------------------- */
+
+#define JSON_LINE                                                              \
+    "{\"collective\":\"allreduce\",\"ranks\":%d,\"hosts\":%d,"                 \
+    "\"bytes\":%zu,\"count\":%zu,\"type\":\"%s\",\"op\":\"%s\","               \
+    "\"progress\":\"%s\",\"alone_us\":%.3f,\"computing_us\":%.3f,"             \
+    "\"beside_us\":%.3f,\"exposed_us\":%.3f,\"hidden\":%.3f,"                  \
+    "\"slower\":%.3f,\"cpu_us\":%.3f,\"errors\":%llu}\n"
+#define CSV_LINE                                                               \
+    "%d,%d,%zu,%zu,%s,%s,%s,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%llu\n"
+
+static const char *progress_mode(void)
+{
+    const char *text = getenv("COLL_PROGRESS");
+
+    return text && *text ? text : "auto";
+}
+
+static void print_start(const struct overlap *o)
+{
+    int ranks = coll_comm_size(o->comm), hosts = coll_comm_n_hosts(o->comm);
+
+    if (o->args.form == FORM_CSV)
+        puts("ranks,hosts,bytes,count,type,op,progress,alone_us,computing_us,"
+             "beside_us,exposed_us,hidden,slower,cpu_us,errors");
+    if (o->args.form != FORM_TEXT)
+        return;
+    printf("# " PROGRAM ", libcoll %s: %d rank%s on %d host%s, transports %s, "
+           "COLL_PROGRESS=%s\n",
+           coll_version(), ranks, ranks == 1 ? "" : "s", hosts,
+           hosts == 1 ? "" : "s", coll_comm_transports(o->comm),
+           progress_mode());
+    printf("# type %s, op %s, %d turns, verification %s\n",
+           coll_type_name(o->args.type), coll_op_name(o->args.op), TURNS,
+           o->args.checks ? "of every element" : "off");
+    puts("# alone: the allreduce; compute: the computation, alone and with the "
+         "allreduce beside it;");
+    puts("# exposed: what start and wait still take; cpu: the processors' time "
+         "that comes on top");
+    printf("#%11s %11s %11s %11s %11s %11s %7s %7s %11s  %s\n", "size[B]",
+           "count", "alone[us]", "compute[us]", "beside[us]", "exposed[us]",
+           "hidden", "slower", "cpu[us]", "errors");
+}
+
+static void print_result(const struct overlap *o, const struct result *r)
+{
+    size_t bytes = r->count * coll_type_size(o->args.type);
+    const double *t = r->times;
+    double hidden = t[ALONE] > 0 ? 1 - t[EXPOSED] / t[ALONE] : 0;
+    double slower = t[COMPUTING] > 0 ? t[BESIDE] / t[COMPUTING] - 1 : 0;
+    double cpu = t[CPU_BESIDE] - t[CPU_ALONE];
+
+    hidden = hidden > 0 ? hidden : 0;
+    if (o->args.form == FORM_TEXT)
+        printf(" %11zu %11zu %11.1f %11.1f %11.1f %11.1f %5.0f %% %5.0f %% "
+               "%11.1f  %llu\n",
+               bytes, r->count, t[ALONE] * 1e6, t[COMPUTING] * 1e6,
+               t[BESIDE] * 1e6, t[EXPOSED] * 1e6, hidden * 100, slower * 100,
+               cpu * 1e6, (unsigned long long)r->errors);
+    else
+        printf(o->args.form == FORM_JSON ? JSON_LINE : CSV_LINE,
+               coll_comm_size(o->comm), coll_comm_n_hosts(o->comm), bytes,
+               r->count, coll_type_name(o->args.type), coll_op_name(o->args.op),
+               progress_mode(), t[ALONE] * 1e6, t[COMPUTING] * 1e6,
+               t[BESIDE] * 1e6, t[EXPOSED] * 1e6, hidden, slower, cpu * 1e6,
+               (unsigned long long)r->errors);
+    fflush(stdout);
+}
+
+/* ---- all ---------------------------------------------------------------------- */
+
+static int all_sizes(struct overlap *o)
+{
+    size_t size = coll_type_size(o->args.type), last = 0;
+    int rc = COLL_OK;
+
+    if (!coll_comm_rank(o->comm))
+        print_start(o);
+    for (double bytes = (double)o->args.first;
+         bytes <= (double)o->args.last && !rc;
+         bytes = bytes < 1 ? 1 : bytes * o->args.factor) {
+        size_t count = (size_t)bytes / size;
+        struct result result = {.count = count ? count : 1};
+
+        if (result.count == last)
+            continue;
+        last = result.count;
+        rc = measure(o, &result);
+        if (!rc && !coll_comm_rank(o->comm))
+            print_result(o, &result);
+        o->errors += result.errors;
+    }
+    return rc;
+}
+
+static int run(struct overlap *o)
+{
+    int rc = coll_comm_create_env(&o->comm, NULL), ended;
+
+    if (rc) {
+        if (rc != COLL_ERR_INVALID || bench_speaks())
+            explain(rc);
+        return rc == COLL_ERR_INVALID ? 2 : 1;
+    }
+    rc = bench_get_buffers(o->comm, &o->args, &o->in, &o->out);
+    if (!rc)
+        rc = all_sizes(o);
+    if (rc)
+        explain(rc);
+    if (o->errors && !coll_comm_rank(o->comm))
+        fprintf(stderr,
+                PROGRAM ": %llu elements were wrong; please report "
+                        "this with the output of coll_info\n",
+                (unsigned long long)o->errors);
+    ended = coll_comm_destroy(o->comm);
+    free(o->in);
+    free(o->out);
+    return rc || ended || o->errors;
+}
+
+/* Options that have no use here. */
+static int refuse(const struct bench_args *args)
+{
+    const char *what = args->varies          ? "--vary-buffers"
+                       : args->is_shared     ? "--mem alloc"
+                       : args->iters > TURNS ? "-n above 21"
+                                             : NULL;
+
+    if (what && bench_speaks())
+        fprintf(stderr, PROGRAM " has no use for %s; see --help\n", what);
+    return what ? 2 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct overlap o = {.errors = 0};
+    int status;
+
+    if (bench_args_read(argc, argv, &bench_allreduce, &mode, &o.args, &status))
+        return bench_finish(PROGRAM, status);
+    status = refuse(&o.args);
+    return bench_finish(PROGRAM, status ? status : run(&o));
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* build.c - the way from an algorithm's builder to a plan that can run. */
+#include "lib/algo/algo.h"
+#include "lib/plan/flow.h"
+
+#include <stdlib.h>
+
+const char *coll__algo_refuses(const struct coll__algo *algo,
+                               const struct coll__problem *pb)
+{
+    if (!(algo->serves & 1u << pb->collective))
+        return "serves other collectives";
+    if (pb->order != ORDER_FREE && !algo->is_canonical &&
+        coll__reduces(pb->collective))
+        return pb->order == ORDER_RANKS
+                   ? "does not combine in the order of the ranks"
+                   : "is not reproducible";
+    return algo->refuses ? algo->refuses(pb) : NULL;
+}
+
+/* Give back the room for steps that never came. */
+static void trim(struct coll__plan *plan)
+{
+    size_t n = plan->n_steps ? (size_t)plan->n_steps : 1;
+    struct coll__step *steps = realloc(plan->steps, n * sizeof(*steps));
+
+    if (!steps)
+        return;
+    plan->steps = steps;
+    plan->cap_steps = (int)n;
+}
+
+int coll__plan_build(const struct coll__algo *algo,
+                     const struct coll__problem *pb, size_t chunk,
+                     struct coll__plan *plan)
+{
+    struct coll__flow flow = {0};
+    int status;
+
+    *plan = (struct coll__plan){.algorithm = algo->name, .runs_as_listed = 1};
+    status = algo->build(pb, plan);
+    if (status == COLL_OK) /* a send from IN keeps no reduction apart */
+        status = coll__pass_forward(plan, &flow);
+    if (status == COLL_OK && !pb->is_user_op) /* only exec can call it */
+        status = coll__pass_fuse(plan, &flow);
+    if (status == COLL_OK && !pb->is_user_op) /* for what fuse has made */
+        status = coll__pass_forward(plan, &flow);
+    if (status == COLL_OK)
+        status = coll__pass_split(plan, &flow, algo->goes_whole ? 0 : chunk);
+    if (status == COLL_OK)
+        status = coll__flow_link(&flow, plan);
+    coll__flow_fini(&flow);
+    if (status == COLL_OK)
+        trim(plan);
+    else
+        coll__plan_fini(plan);
+    return status;
+}

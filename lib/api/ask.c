@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ask.c - what is done about a wait that takes long; and how this rank judges
+ * the waits of others.
+ *
+ * Patience is about movement: as long as anything of the communicator moves, no
+ * wait is long, whatever it has taken so far, and nobody is asked anything.  The
+ * deadline is about the caller: it counts from the start of the wait.
+ *
+ *   20 ms without movement   look for messages that no rank is going to take
+ *   1 s, and 2, 4 s later    ask: of a send or receive its peer, else all ranks
+ *   the deadline             ask once more; then say who has not come, and fail
+ *
+ * Nothing here waits.  A question is on its way while data goes on moving; the
+ * asked rank judges by what may be read at any time, on its reactor's thread, and
+ * where the two disagree it fails the communicator everywhere.  So there are no
+ * answers to be compared here, but for the sentence about a deadline.
+ *
+ * Two ranks disagree when the one waits for what the other is never going to do:
+ *  - operations of one number that are not alike;
+ *  - one has come to a call of all ranks beside the operations (it leaves, or
+ *    makes another communicator) without having started what is waited for;
+ *  - one waits for a message of the other, which cannot go on with anything else
+ *    until its collective ends, to which the first has not come.
+ */
+#include "lib/api/comm.h"
+#include "lib/util/util.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LOOK_AROUND_S 0.02
+#define ASK_S 1.0 /* and twice as long before each next time */
+
+/* ---- where a rank is ----------------------------------------------------- */
+
+/* Can that collective end here without rank `other` having started it?  Not
+ * where its result depends on what that rank brings. */
+static int can_end_without(const struct coll_comm *comm,
+                           const struct coll__head *head, int other)
+{
+    switch ((enum coll_collective)head->collective) {
+    case COLL_BARRIER:
+        return 0;
+    case COLL_ALLREDUCE:
+    case COLL_ALLGATHER:
+    case COLL_REDUCE_SCATTER:
+    case COLL_ALLTOALL:
+        return !head->count;
+    case COLL_REDUCE:
+    case COLL_GATHER:
+        return !head->count || head->root != comm->rank;
+    case COLL_BROADCAST:
+    case COLL_SCATTER:
+        return !head->count || head->root != other;
+    default:
+        return 1;
+    }
+}
+
+/* The collective that this rank's caller waits in, and the asker has to come to
+ * first; 0 where there is none.  Once found it stays so: neither goes on. */
+static int is_stuck_before(struct coll_comm *comm,
+                           const struct coll__ctrl_call *call,
+                           struct coll__head *mine)
+{
+    uint64_t seq = atomic_load_explicit(&comm->stuck_in, memory_order_acquire);
+
+    return call->is_blocked && seq > call->n_started &&
+           coll__history_get(&comm->history, seq, mine) &&
+           !can_end_without(comm, mine, call->rank);
+}
+
+/* Both calls in words; `mine` is what this rank called. */
+static enum coll__verdict disagree(const struct coll_comm *comm,
+                                   const struct coll__ctrl_call *call,
+                                   const char *mine, char text[COLL__TEXT_MAX])
+{
+    char theirs[COLL__HEAD_TEXT];
+
+    coll__head_describe(&call->head, theirs, sizeof(theirs));
+    snprintf(text, COLL__TEXT_MAX, COLL__DISAGREE, comm->rank, mine, call->rank,
+             theirs, COLL__SAME_CALLS);
+    return VERDICT_NEVER;
+}
+
+/* A collective: the calls of one number are alike on all ranks. */
+static enum coll__verdict judge_collective(struct coll_comm *comm,
+                                           const struct coll__ctrl_call *call,
+                                           const char *apart,
+                                           char text[COLL__TEXT_MAX])
+{
+    struct coll__head mine;
+    char what[COLL__HEAD_TEXT];
+    uint64_t n =
+        atomic_load_explicit(&comm->history.n_started, memory_order_acquire);
+    uint64_t n_done =
+        atomic_load_explicit(&comm->history.n_done, memory_order_relaxed);
+
+    if (n < call->head.seq)
+        return apart ? disagree(comm, call, apart, text) : VERDICT_LATE;
+    if (!coll__history_get(&comm->history, call->head.seq, &mine) ||
+        !memcmp(&mine, &call->head, sizeof(mine)))
+        return n_done < call->head.seq && coll__history_is_aside(&comm->history)
+                   ? VERDICT_LATE /* it is queued behind a message */
+                   : VERDICT_HERE;
+    coll__head_describe(&mine, what, sizeof(what));
+    return disagree(comm, call, what, text);
+}
+
+/* A send or receive, of which this rank is the other end. */
+static enum coll__verdict judge_message(struct coll_comm *comm,
+                                        const struct coll__ctrl_call *call,
+                                        const char *apart,
+                                        char text[COLL__TEXT_MAX])
+{
+    struct coll__head mine;
+    char what[COLL__HEAD_TEXT];
+    int is_stuck = is_stuck_before(comm, call, &mine); /* before the count */
+    _Atomic uint64_t *n = call->head.collective == COLL_RECV
+                              ? &comm->n_sent[call->rank]
+                              : &comm->n_received[call->rank];
+
+    if (atomic_load_explicit(n, memory_order_relaxed) >= call->head.seq)
+        return VERDICT_HERE;
+    if (apart)
+        return disagree(comm, call, apart, text);
+    if (!is_stuck)
+        return VERDICT_LATE;
+    coll__head_describe(&mine, what, sizeof(what));
+    return disagree(comm, call, what, text);
+}
+
+enum coll__verdict coll__comm_judge(struct coll_comm *comm,
+                                    const struct coll__ctrl_call *call,
+                                    int is_gathering, char text[COLL__TEXT_MAX])
+{
+    const char *apart =
+        is_gathering ? atomic_load_explicit(&comm->apart, memory_order_acquire)
+                     : NULL;
+
+    coll__history_where(&comm->history, text, COLL__TEXT_MAX);
+    return coll__is_p2p((enum coll_collective)call->head.collective)
+               ? judge_message(comm, call, apart, text)
+               : judge_collective(comm, call, apart, text);
+}
+
+/* ---- asking -------------------------------------------------------------- */
+
+static struct coll__ctrl_call call_of(const struct coll_request *request,
+                                      int is_blocked)
+{
+    struct coll_comm *comm = request->comm;
+
+    return (struct coll__ctrl_call){
+        .rank = comm->rank,
+        .peer = request->is_p2p ? request->head.root : -1,
+        .is_blocked = is_blocked,
+        .n_started = atomic_load_explicit(&comm->history.n_started,
+                                          memory_order_relaxed),
+        .head = request->head,
+    };
+}
+
+/* What holds a wait for the request up: it, or what runs before it. */
+static const struct coll_request *
+find_running(const struct coll_comm *comm, const struct coll_request *request)
+{
+    const struct coll_request *r = comm->running;
+
+    while (r && r != request && r != comm->waiting)
+        r = r->next;
+    return r == request && r != comm->waiting ? r : comm->running;
+}
+
+/* Ask, unless all ranks have been asked about it by another meanwhile. */
+static void ask(struct coll_comm *comm, const struct coll_request *running,
+                int is_blocked, double now)
+{
+    struct coll__patience *p = &comm->patience;
+    struct coll__ctrl_call call = call_of(running, is_blocked);
+
+    if (!coll__ctrl_ask(comm->ctrl, &call, running->is_p2p ? now : p->asked))
+        return; /* another thread is busy there: the next time */
+    p->asked = now;
+    p->pause *= 2;
+}
+
+/* ---- the deadline -------------------------------------------------------- */
+
+/* Append "; label 1, 4, ... (5 in all)". */
+static size_t list_ranks(const int *ranks, int n_ranks, const char *label,
+                         char *text, size_t len, size_t n)
+{
+    const char *before = label;
+
+    for (int i = 0; i < n_ranks && i < COLL__NAMED && n < len; i++) {
+        n += (size_t)snprintf(text + n, len - n, "%s%d", before, ranks[i]);
+        before = ", ";
+    }
+    if (n_ranks > COLL__NAMED && n < len)
+        n += (size_t)snprintf(text + n, len - n, ", ... (%d in all)", n_ranks);
+    return n < len ? n : len - 1;
+}
+
+/* Say who has not come to a collective. */
+static void describe_absent(const struct coll__ctrl_roll *roll, char *text,
+                            size_t len)
+{
+    size_t n = list_ranks(roll->late, roll->n_late, "; not arrived: rank ",
+                          text, len, 0);
+
+    if (roll->n_late)
+        n += (size_t)snprintf(text + n, len - n, " (rank %d is %s)",
+                              roll->late[0], roll->text);
+    if (n < len)
+        n = list_ranks(roll->silent, roll->n_silent, "; no answer from rank ",
+                       text, len, n);
+    if (!n)
+        snprintf(text, len,
+                 "; all ranks have started it: raise COLL_TIMEOUT "
+                 "if one may compute long between coll_start and coll_wait");
+}
+
+/* Fail, by what was heard of the others; roll is NULL where nothing was. */
+static int fail_late(const struct coll_request *request, double timeout,
+                     const struct coll__ctrl_roll *roll)
+{
+    struct coll_comm *comm = request->comm;
+    char what[COLL__HEAD_TEXT], absent[COLL__TEXT_MAX / 2];
+
+    coll__head_describe(&request->head, what, sizeof(what));
+    if (request->is_p2p && roll)
+        snprintf(absent, sizeof(absent), "; rank %d is %s", request->head.root,
+                 roll->text);
+    else if (request->is_p2p)
+        snprintf(absent, sizeof(absent), "; no answer from rank %d",
+                 request->head.root);
+    else if (roll)
+        describe_absent(roll, absent, sizeof(absent));
+    else
+        snprintf(absent, sizeof(absent), "; no answer from the other ranks");
+    return coll__comm_fail(comm, COLL_ERR_TIMEOUT,
+                           "%s did not end within %g s on rank %d%s", what,
+                           timeout, comm->rank, absent);
+}
+
+/* The deadline has passed: fail as soon as it is known what to say. */
+static int expire(struct coll_request *request, double timeout, int is_blocked,
+                  double now)
+{
+    struct coll__ctrl *ctrl = request->comm->ctrl;
+    struct coll__ctrl_call call = call_of(request, is_blocked);
+    struct coll__ctrl_roll roll;
+
+    if (!request->expired)
+        request->expired = now;
+    if (coll__ctrl_heard(ctrl, &call, request->expired, &roll))
+        return fail_late(request, timeout, &roll);
+    if (now > request->expired + coll__ctrl_answer_time(ctrl))
+        return fail_late(request, timeout, NULL);
+    coll__ctrl_ask(ctrl, &call, request->expired);
+    return COLL_OK;
+}
+
+/* ---- patience ------------------------------------------------------------ */
+
+/* Look for what is wrong; a status. */
+static int investigate(struct coll_comm *comm,
+                       const struct coll_request *request, int is_blocked,
+                       double now)
+{
+    struct coll__patience *p = &comm->patience;
+    const struct coll_request *running = find_running(comm, request);
+
+    p->looked = now;
+    if (is_blocked && !running->is_p2p)
+        atomic_store_explicit(&comm->stuck_in, running->head.seq,
+                              memory_order_release);
+    if (now > p->asked + p->pause)
+        ask(comm, running, is_blocked, now);
+    return coll__comm_look_around(comm);
+}
+
+int coll__comm_consider(struct coll_request *request, double timeout,
+                        int is_blocked)
+{
+    struct coll_comm *comm = request->comm;
+    struct coll__patience *p = &comm->patience;
+    double now = coll__now(), since;
+    int rc = COLL_OK;
+
+    if (comm->lost_until) /* it is failing */
+        return COLL_OK;
+    if (!p->since)
+        *p = (struct coll__patience){now, now, now, ASK_S};
+    if (is_blocked && !request->waits_since)
+        request->waits_since = now;
+    since = is_blocked ? request->waits_since : p->since;
+    if (now - since <= timeout)
+        request->expired = 0;
+    else
+        rc = expire(request, timeout, is_blocked, now);
+    if (!rc && now - p->looked >= LOOK_AROUND_S)
+        rc = investigate(comm, request, is_blocked, now);
+    return rc ? coll__comm_quiesce(comm) : COLL_OK;
+}
+
+void coll__patience_end(struct coll_comm *comm)
+{
+    comm->patience = (struct coll__patience){0};
+    atomic_store_explicit(&comm->stuck_in, 0, memory_order_relaxed);
+}

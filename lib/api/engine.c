@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* engine.c - whose turn it is to move a communicator, and the list of those
+ * that anybody may move.
+ *
+ * A communicator is used by one thread at a time, its caller's, and what runs on
+ * it is moved by whoever has its turn:
+ *
+ *   IDLE   nothing runs, nobody but the caller knows of it; the caller takes
+ *          the turn by a plain store
+ *   FREE   something runs and no thread is within a call for it: it is listed,
+ *          and every thread of the process that waits for something else moves it
+ *   TAKEN  one thread moves it
+ *
+ * A communicator whose last operation ended in another thread stays FREE, in no
+ * list, until its caller takes the turn again: to and from IDLE it is the caller
+ * alone who goes.
+ *
+ * So operations end while their caller waits for others, in any order; and a
+ * blocking call costs no atomic instruction.  Whoever gives the turn back
+ * stores with release, whoever takes it (or finds it IDLE) loads with acquire:
+ * all of the communicator but its atomics is handed over by that.
+ *
+ * A caller that finds its turn taken does not wait for the end of a round: it
+ * leaves what it starts in `submitted`, and whoever gives the turn back looks
+ * there once more.  Each of the two stores first and then looks at what the other
+ * stores, all of it in one order (seq_cst), so one of them sees it.
+ *
+ * The list is under a lock, by which also a communicator is kept from ending
+ * while another thread has found it there, or is about to give its turn back: its
+ * caller takes the turn and then the lock before it ends it.
+ */
+#include "lib/api/comm.h"
+#include "lib/net/reactor.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+/* in which something moves, before a thread looks at what it waits for */
+#define ROUNDS 64
+
+static void forget_all(void);
+
+static struct coll__lock list_lock = COLL__LOCK(forget_all);
+static struct coll_comm *first, **last = &first; /* under it */
+atomic_int coll__engine_n_listed;
+
+/* In a child none of them is anybody's to move. */
+static void forget_all(void)
+{
+    first = NULL;
+    last = &first;
+    atomic_store_explicit(&coll__engine_n_listed, 0, memory_order_relaxed);
+}
+
+/* ---- the list; locked ------------------------------------------------------ */
+
+static void append(struct coll_comm *comm)
+{
+    comm->next_listed = NULL;
+    comm->listed_at = last;
+    *last = comm;
+    last = &comm->next_listed;
+}
+
+static void take_out(struct coll_comm *comm)
+{
+    *comm->listed_at = comm->next_listed;
+    if (comm->next_listed)
+        comm->next_listed->listed_at = comm->listed_at;
+    else
+        last = comm->listed_at;
+}
+
+static void move_for_waiters(void);
+
+static void be_called(void)
+{
+    coll__reactor_move(&coll__engine_n_listed, move_for_waiters);
+}
+
+/* Be in the list while something runs. */
+static void set_listed(struct coll_comm *comm, int is_listed)
+{
+    if (comm->is_listed == is_listed)
+        return;
+    comm->is_listed = is_listed;
+    if (is_listed)
+        append(comm);
+    else
+        take_out(comm);
+    atomic_fetch_add_explicit(&coll__engine_n_listed, is_listed ? 1 : -1,
+                              memory_order_relaxed);
+}
+
+/* ---- turns ----------------------------------------------------------------- */
+
+/* Of one that was given back: wake those who could not have it, or knew nothing of
+ * it.  Who looks for something to move says so in `missed`, and looks once more;
+ * as with `submitted`, one sees the other. */
+static void tell_sleepers(struct coll_comm *comm, int is_new)
+{
+    if (!is_new && !atomic_load(&comm->missed))
+        return;
+    atomic_store_explicit(&comm->missed, 0, memory_order_relaxed);
+    coll__sleep_news();
+}
+
+/* That of one in the list, or of its caller's. */
+static int take_free(struct coll_comm *comm)
+{
+    int turn = TURN_FREE;
+
+    return atomic_compare_exchange_strong(&comm->turn, &turn, TURN_TAKEN);
+}
+
+int coll__turn_try(struct coll_comm *comm)
+{
+    if (atomic_load_explicit(&comm->turn, memory_order_acquire) != TURN_IDLE)
+        return take_free(comm);
+    atomic_store_explicit(&comm->turn, TURN_TAKEN, memory_order_relaxed);
+    return 1;
+}
+
+void coll__turn_take(struct coll_comm *comm)
+{
+    while (!coll__turn_try(comm)) /* for as long as one round takes */
+        sched_yield();
+    coll__submitted_start(comm);
+}
+
+void coll__turn_give(struct coll_comm *comm)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    int is_busy = comm->running != NULL, is_new = is_busy && !comm->is_listed;
+
+    if (is_busy != comm->is_listed) {
+        pthread_once(&once, be_called);
+        coll__lock(&list_lock);
+        set_listed(comm, is_busy);
+        coll__unlock(&list_lock);
+    }
+    if (!is_busy) {
+        atomic_store_explicit(&comm->turn, TURN_IDLE, memory_order_release);
+        return;
+    }
+    atomic_store(&comm->turn, TURN_FREE);
+    tell_sleepers(comm, is_new);
+}
+
+void coll__turn_end(struct coll_comm *comm)
+{
+    coll__lock(&list_lock);
+    set_listed(comm, 0);
+    coll__unlock(&list_lock);
+}
+
+void coll__submit(struct coll_request *request)
+{
+    struct coll_comm *comm = request->comm;
+    struct coll_request *next =
+        atomic_load_explicit(&comm->submitted, memory_order_relaxed);
+
+    do
+        request->next = next;
+    while (!atomic_compare_exchange_weak(&comm->submitted, &next, request));
+    if (!coll__turn_try(comm)) /* who has it looks again */
+        return;
+    coll__submitted_start(comm);
+    coll__turn_give(comm);
+}
+
+/* In the order in which they came. */
+void coll__submitted_start_some(struct coll_comm *comm)
+{
+    struct coll_request *request =
+        atomic_exchange_explicit(&comm->submitted, NULL, memory_order_acquire);
+    struct coll_request *earliest = NULL, *next;
+
+    for (; request; request = next) {
+        next = request->next;
+        request->next = earliest;
+        earliest = request;
+    }
+    for (; earliest; earliest = next) {
+        next = earliest->next;
+        coll__request_start(earliest);
+    }
+}
+
+/* ---- the others ------------------------------------------------------------ */
+
+/* The same of one that another thread has: if it has given it back meanwhile. */
+static int take_missed(struct coll_comm *comm)
+{
+    atomic_store(&comm->missed, 1);
+    return take_free(comm);
+}
+
+/* The turn of the next one that nobody moves, NULL where all are moved; each
+ * goes to the end of the list. */
+static struct coll_comm *take_next(void)
+{
+    struct coll_comm *comm = NULL;
+    int n, is_taken = 0;
+
+    coll__lock(&list_lock);
+    n = atomic_load_explicit(&coll__engine_n_listed, memory_order_relaxed);
+    while (n-- && !is_taken) {
+        comm = first;
+        take_out(comm);
+        append(comm);
+        is_taken = take_free(comm) || take_missed(comm);
+    }
+    coll__unlock(&list_lock);
+    return is_taken ? comm : NULL;
+}
+
+/* To its caller, or whoever moves next; unless the caller has left something
+ * meanwhile.  Once it is given and the lock is not held, it may be gone. */
+static void give_back(struct coll_comm *comm)
+{
+    coll__lock(&list_lock);
+    for (;;) {
+        set_listed(comm, comm->running != NULL);
+        atomic_store(&comm->turn, TURN_FREE);
+        if (comm->is_listed)
+            tell_sleepers(comm, 0);
+        if (!atomic_load(&comm->submitted) || !take_free(comm))
+            break;
+        coll__unlock(&list_lock);
+        coll__submitted_start(comm);
+        coll__lock(&list_lock);
+    }
+    coll__unlock(&list_lock);
+}
+
+/* Does this thread move some?  User functions may call the library there. */
+static _Thread_local int is_moving;
+
+/* Whose turn this thread has taken. */
+static enum coll__found move(struct coll_comm *comm)
+{
+    int moved;
+
+    coll__submitted_start(comm);
+    coll__comm_progress(comm, &moved);
+    give_back(comm);
+    return moved ? FOUND_MOVED : FOUND_STILL;
+}
+
+enum coll__found coll__engine_move_listed(void)
+{
+    int n = atomic_load_explicit(&coll__engine_n_listed, memory_order_relaxed);
+    enum coll__found found = FOUND_NONE;
+
+    if (is_moving)
+        return FOUND_NONE;
+    is_moving = 1;
+    while (n-- > 0) {
+        struct coll_comm *comm = take_next();
+        enum coll__found one;
+
+        if (!comm)
+            break;
+        one = move(comm);
+        found = one > found ? one : found;
+    }
+    is_moving = 0;
+    return found;
+}
+
+/* News count from before the look on: what comes after it is not missed. */
+enum coll__found coll__engine_look(struct coll__sleep *sleep)
+{
+    enum coll__found found = FOUND_NONE;
+    struct coll_comm *comm;
+    int news;
+
+    is_moving = 1;
+    coll__sleep_arm(sleep, NULL, 0);
+    news = sleep->news;
+    comm = take_next();
+    if (comm) {
+        coll__sleep_arm(sleep, comm->routes.all, comm->routes.n_all);
+        found = move(comm);
+        sleep->news = news;
+        if (atomic_load_explicit(&coll__engine_n_listed, memory_order_relaxed) >
+            1)
+            sleep->is_sure = 0; /* who else is to be moved has no bell here */
+    }
+    is_moving = 0;
+    return found;
+}
+
+/* For a thread that waits for other ranks elsewhere. */
+static void move_for_waiters(void)
+{
+    int n = ROUNDS;
+
+    while (coll__engine_move() && --n)
+        ;
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* leave.c - the end of a communicator.
+ *
+ * All ranks say farewell: what they compare then shows whether all called the
+ * same operations and every message has been taken.  Then the transports close,
+ * and all go at once, so that nobody takes another for dead.  The reactor moves
+ * both exchanges, so a rank has not to wait for them:
+ *
+ * Ranks may destroy their communicators in different orders, and then none can
+ * wait for one communicator until the others have come to it.  While this process
+ * has other communicators, it waits a moment; who has not come by then is waited
+ * for when the next one is destroyed, with the last one, or at the program's exit.
+ * What the ranks disagree in is returned by the call that finds it.
+ */
+#include "lib/api/comm.h"
+#include "lib/trace/log.h"
+#include "lib/util/util.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define GRACE 10e-3 /* s, for ranks that come at about the same time */
+#define SLICE 1e-3  /* s, for one communicator of several */
+
+/* What ranks compare when they part: did all call the same operations, and has
+ * every message between two ranks been received? */
+struct coll__farewell {
+    uint64_t n_started, hash, n_sent, n_received;
+};
+
+static void forget_parents(void);
+
+static struct coll__lock lock = COLL__LOCK(forget_parents);
+
+/* All under the lock. */
+static int n_comms;               /* of this process */
+static int n_left;                /* and of those the ones that leave */
+static struct coll_comm *leaving; /* which no call waits for */
+
+/* The parent's: a child has no use for them, and they are no leak. */
+static struct coll_comm *volatile inherited;
+
+static void forget_parents(void)
+{
+    n_comms = n_left = 0;
+    inherited = leaving;
+    leaving = NULL;
+}
+
+void coll__leave_count(const struct coll_comm *comm, int change)
+{
+    coll__lock(&lock);
+    if (!coll__comm_is_inherited(comm))
+        n_comms += change;
+    coll__unlock(&lock);
+}
+
+/* ---- the two exchanges ----------------------------------------------------- */
+
+static int compare(const struct coll__farewell *all, int size)
+{
+    uint64_t n_sent = 0, n_received = 0;
+
+    for (int r = 0; r < size; r++) {
+        n_sent += all[r].n_sent;
+        n_received += all[r].n_received;
+        if (all[r].n_started == all[0].n_started && all[r].hash == all[0].hash)
+            continue;
+        log_error("comm",
+                  "the ranks disagree: the %llu operations of rank %d "
+                  "were not the %llu of rank 0, so results may be wrong; all "
+                  "ranks must call the same operations with the same root, "
+                  "counts and type",
+                  (unsigned long long)all[r].n_started, r,
+                  (unsigned long long)all[0].n_started);
+        return COLL_ERR_MISMATCH;
+    }
+    if (n_sent == n_received)
+        return COLL_OK;
+    log_error("comm",
+              "the ranks disagree: they sent %llu messages and "
+              "received %llu; each coll_send() needs its coll_recv()",
+              (unsigned long long)n_sent, (unsigned long long)n_received);
+    return COLL_ERR_MISMATCH;
+}
+
+static int say_farewell(struct coll_comm *comm)
+{
+    struct coll__farewell mine = {.n_started =
+                                      atomic_load(&comm->history.n_started),
+                                  .hash = comm->history.hash};
+
+    comm->leave.deadline = coll__now() + comm->timeout;
+    comm->leave.all = calloc((size_t)comm->size, sizeof(*comm->leave.all));
+    if (!comm->leave.all) {
+        log_error("comm", "no memory for %d ranks", comm->size);
+        return COLL_ERR_NOMEM;
+    }
+    for (int r = 0; r < comm->size; r++) {
+        mine.n_sent += comm->n_sent[r];
+        mine.n_received += comm->n_received[r];
+    }
+    atomic_store_explicit(&comm->apart, "coll_comm_destroy",
+                          memory_order_release);
+    return coll__ctrl_exchange_start(comm->ctrl, &mine, sizeof(mine));
+}
+
+/* The first thing that is wrong is what destroying it returns, and tells: maybe
+ * much later. */
+static void note_wrong(struct coll_comm *comm, int rc)
+{
+    if (!rc || comm->leave.rc)
+        return;
+    comm->leave.rc = rc;
+    snprintf(comm->leave.why, sizeof(comm->leave.why), "%s", coll_last_error());
+}
+
+/* Its end; what is not orderly is noticed by the others. */
+static int end(struct coll_comm *comm, int status)
+{
+    int rc = comm->leave.rc ? comm->leave.rc : status;
+
+    if (comm->leave.rc)
+        coll__log_set_error(comm->leave.why);
+    coll__turn_end(comm);
+    coll__comm_free(comm);
+    return rc;
+}
+
+static int end_at_once(struct coll_comm *comm)
+{
+    coll__comm_links_close(comm, 0);
+    return end(comm, coll__ctrl_close(comm->ctrl, 0, comm->timeout));
+}
+
+/* Wait up to that time for the farewells, and begin to go; COLL_IN_PROGRESS, or
+ * what they say. */
+static int hear_farewells(struct coll_comm *comm, double until, double timeout)
+{
+    int rc =
+        coll__ctrl_exchange_end(comm->ctrl, comm->leave.all, until, timeout);
+
+    if (rc == COLL_IN_PROGRESS)
+        return rc;
+    if (rc == COLL_OK)
+        rc = compare(comm->leave.all, comm->size);
+    note_wrong(comm, rc);
+    if (rc && rc != COLL_ERR_MISMATCH)
+        return rc;
+    coll__comm_links_close(comm, 1);
+    rc = coll__ctrl_close_start(comm->ctrl);
+    comm->leave.is_released = rc == COLL_OK;
+    return rc;
+}
+
+/* Go on until that time.  COLL_IN_PROGRESS, or what destroying it returns: it is
+ * gone then.  is_last: the process may exit after it. */
+static int go_on(struct coll_comm *comm, double until, int is_last)
+{
+    int is_due = until >= comm->leave.deadline, rc;
+    double timeout = is_due ? comm->timeout : -1;
+
+    if (!comm->leave.is_released) {
+        rc = hear_farewells(comm, until, timeout);
+        if (rc)
+            return rc == COLL_IN_PROGRESS ? rc : end_at_once(comm);
+    }
+    rc = coll__ctrl_close_end(comm->ctrl, until, timeout, is_last);
+    return rc == COLL_IN_PROGRESS ? rc : end(comm, rc);
+}
+
+/* ---- those that nobody waits for -------------------------------------------- */
+
+static void wait_at_exit(void);
+
+static void put_aside(struct coll_comm *comm)
+{
+    static int is_registered; /* under the lock */
+
+    coll__lock(&lock);
+    comm->leave.next = leaving;
+    leaving = comm;
+    if (!is_registered)
+        atexit(wait_at_exit);
+    is_registered = 1;
+    coll__unlock(&lock);
+}
+
+/* Take all out. */
+static struct coll_comm *take_aside(void)
+{
+    struct coll_comm *all;
+
+    coll__lock(&lock);
+    all = leaving;
+    leaving = NULL;
+    coll__unlock(&lock);
+    return all;
+}
+
+/* One of those that leave has gone. */
+static void count_gone(void)
+{
+    coll__lock(&lock);
+    n_left--;
+    coll__unlock(&lock);
+}
+
+/* Let each go on for a while; returns how many are left.  Where one finds
+ * COLL_ERR_MISMATCH, which makes results wrong, that becomes *rc if nothing was
+ * wrong yet.  That a rank died after this one had left is no matter of the
+ * caller's.  The last error stays that of *rc. */
+static int move_aside(double slice, int is_last, int *rc)
+{
+    char said[COLL__LINE_MAX];
+    struct coll_comm *next;
+    int n = 0;
+
+    snprintf(said, sizeof(said), "%s", coll_last_error());
+    for (struct coll_comm *comm = take_aside(); comm; comm = next) {
+        int one;
+
+        next = comm->leave.next;
+        one = go_on(comm, coll__now() + slice, is_last);
+        if (one == COLL_IN_PROGRESS) {
+            put_aside(comm);
+            n++;
+            continue;
+        }
+        count_gone();
+        if (one != COLL_ERR_MISMATCH || *rc)
+            continue;
+        *rc = one;
+        snprintf(said, sizeof(said), "%s", coll_last_error());
+    }
+    coll__log_set_error(said);
+    return n;
+}
+
+static void wait_at_exit(void)
+{
+    int rc = COLL_OK;
+
+    while (move_aside(SLICE, 1, &rc))
+        ;
+    coll__log_done(rc);
+}
+
+/* ---- destroying ------------------------------------------------------------- */
+
+/* The last one: wait for it and for all others that are under way. */
+static int wait_for_all(struct coll_comm *comm)
+{
+    int rc, wrong = COLL_OK;
+
+    while ((rc = go_on(comm, coll__now() + SLICE, 1)) == COLL_IN_PROGRESS)
+        move_aside(SLICE, 1, &wrong);
+    count_gone();
+    rc = rc ? rc : wrong;
+    while (move_aside(SLICE, 1, &rc))
+        ;
+    return rc;
+}
+
+/* Wait a moment. */
+static int wait_shortly(struct coll_comm *comm)
+{
+    int wrong = COLL_OK, rc;
+
+    move_aside(0, 0, &wrong);
+    rc = go_on(comm, coll__now() + (comm->is_deferred ? 0 : GRACE), 0);
+    if (rc == COLL_IN_PROGRESS) {
+        put_aside(comm);
+        return wrong;
+    }
+    count_gone();
+    return rc ? rc : wrong;
+}
+
+static int leave(struct coll_comm *comm)
+{
+    int is_last, rc = say_farewell(comm);
+
+    if (rc) {
+        note_wrong(comm, rc);
+        return end_at_once(comm);
+    }
+    coll__lock(&lock);
+    is_last = ++n_left == n_comms;
+    coll__unlock(&lock);
+    return is_last ? wait_for_all(comm) : wait_shortly(comm);
+}
+
+/* In a child: free its copy. */
+static void abandon(struct coll_comm *comm)
+{
+    coll__ctrl_close(comm->ctrl, 0, 0);
+    coll__comm_free(comm);
+}
+
+static int destroy(struct coll_comm *comm)
+{
+    int rc, forgot;
+
+    if (!comm)
+        return COLL_OK;
+    forgot = coll__group_forget(comm);
+    if (coll__comm_is_inherited(comm)) {
+        abandon(comm);
+        return forgot;
+    }
+    coll__turn_take(comm);
+    rc = coll__comm_status(comm);
+    if (rc == COLL_OK && comm->running) {
+        rc = COLL_ERR_INVALID;
+        coll__comm_fail(comm, COLL_ERR_ABORTED,
+                        "rank %d destroyed the "
+                        "communicator while a request was running",
+                        comm->rank);
+    }
+    note_wrong(comm, rc);
+    if (rc)
+        return end_at_once(comm);
+    if (comm->own) {
+        log_error("api", "the communicator still has requests; destroy them "
+                         "first");
+        note_wrong(comm, COLL_ERR_INVALID);
+    }
+    rc = leave(comm);
+    return rc ? rc : forgot;
+}
+
+int coll_comm_destroy(struct coll_comm *comm)
+{
+    return coll__log_done(destroy(comm));
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* measure.c - what a message between two hosts takes, by sending some.
+ *
+ * Two ranks do it while their communicator is made, over the transport that
+ * joins them: short messages there and back for the latency, and a long one
+ * with a short answer for the bandwidth.  Rank a decides as it goes, since only
+ * its clock counts: each round begins with an order that says how long the
+ * message behind it is, and -1 ends it.  Of some rounds the quickest counts, as
+ * whatever else the machines do makes rounds longer alone.
+ *
+ * Bounds: rounds of one length end after 4 ms or ten of them, but there are three
+ * unless these take 20 ms (a busy machine holds one up); the longest message is 1
+ * MiB, and only where 64 KiB took less than 0.3 ms.
+ *
+ * The result is rounded to half powers of two, so that equal runs mostly choose
+ * equally; the prices of algorithms that lie closer than that do not matter.
+ */
+#include "lib/api/comm.h"
+#include "lib/trace/log.h"
+#include "lib/util/util.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define ENOUGH_SECONDS 4e-3 /* for rounds of one length */
+#define MOST_SECONDS 20e-3
+#define ENOUGH_ROUNDS 3
+#define MOST_ROUNDS 10
+#define FIRST_LEN ((int64_t)64 << 10)
+#define LAST_LEN ((int64_t)1 << 20)
+#define QUICK 0.3e-3
+
+/* What is under way.  A transport may hold it until it is closed, so the
+ * communicator keeps it as long. */
+struct coll__trial {
+    struct coll__xfer xfer;
+    int64_t order, answer;
+    unsigned char message[];
+};
+
+struct talk {
+    struct coll_comm *comm;
+    struct coll__tp *tp;
+    struct coll__trial *trial;
+    int peer;
+};
+
+/* ---- one message --------------------------------------------------------- */
+
+/* Wait for what has begun; its status, or why nothing will come of it. */
+static int finish(const struct talk *talk)
+{
+    struct coll_comm *comm = talk->comm;
+    const struct coll__peer *me = &comm->peers[comm->rank];
+    struct coll__xfer *xfer = &talk->trial->xfer;
+    double deadline = coll__now() + comm->timeout;
+    struct coll__wait wait;
+    int rc;
+
+    coll__wait_init(&wait, me->local_size > me->local_cores, NULL);
+    while (xfer->status == COLL_IN_PROGRESS) {
+        rc = talk->tp->ops->poll(talk->tp);
+        if (rc > 0)
+            coll__wait_moved(&wait);
+        if (rc >= 0)
+            rc = coll__comm_status(comm);
+        if (rc)
+            return rc;
+        if (coll__wait_idle(&wait, 0) && coll__now() > deadline) {
+            log_error("comm",
+                      "rank %d and rank %d of another host could not "
+                      "exchange a message in %.3g s; see that no firewall is "
+                      "between them, and UCX_NET_DEVICES",
+                      comm->rank, talk->peer, comm->timeout);
+            return COLL_ERR_TIMEOUT;
+        }
+    }
+    if (xfer->status)
+        log_error("comm",
+                  "rank %d could not exchange a message with rank %d: "
+                  "%s",
+                  comm->rank, talk->peer, coll_strerror(xfer->status));
+    return xfer->status;
+}
+
+static int put(const struct talk *talk, void *buf, size_t len)
+{
+    talk->trial->xfer =
+        (struct coll__xfer){.peer = talk->peer, .buf = buf, .len = len};
+    talk->tp->ops->send(talk->tp, &talk->trial->xfer);
+    return finish(talk);
+}
+
+static int take(const struct talk *talk, void *buf, size_t len)
+{
+    talk->trial->xfer =
+        (struct coll__xfer){.peer = talk->peer, .buf = buf, .len = len};
+    talk->tp->ops->recv(talk->tp, &talk->trial->xfer);
+    return finish(talk);
+}
+
+/* ---- rank a: asks and looks at the clock --------------------------------- */
+
+static int round_of(const struct talk *talk, int64_t len, double *seconds)
+{
+    struct coll__trial *trial = talk->trial;
+    double begin = coll__now();
+    int rc;
+
+    *seconds = 0;
+    trial->order = len;
+    rc = put(talk, &trial->order, sizeof(trial->order));
+    if (rc || len < 0)
+        return rc;
+    if (len)
+        rc = put(talk, trial->message, (size_t)len);
+    if (rc == COLL_OK)
+        rc = take(talk, &trial->answer, sizeof(trial->answer));
+    *seconds = coll__now() - begin;
+    return rc;
+}
+
+/* The quickest of some rounds; not the first, which may connect. */
+static int quickest(const struct talk *talk, int64_t len, double *best)
+{
+    double seconds, all = 0;
+    int rc = round_of(talk, len, &seconds);
+
+    *best = 1e9;
+    for (int i = 0; i < MOST_ROUNDS && rc == COLL_OK; i++) {
+        if (all > (i < ENOUGH_ROUNDS ? MOST_SECONDS : ENOUGH_SECONDS))
+            break;
+        rc = round_of(talk, len, &seconds);
+        all += seconds;
+        if (seconds < *best)
+            *best = seconds;
+    }
+    return rc;
+}
+
+/* To the next half power of two, within what a network can be. */
+static double rounded(double value, double least, double most)
+{
+    double step = least;
+
+    while (step * 1.189 < value && step < most) /* the fourth root of 2 */
+        step *= 1.4142135623730951;
+    return step;
+}
+
+static int ask(const struct talk *talk, struct coll__measured *measured)
+{
+    double there_and_back, with_message, none;
+    int64_t len = FIRST_LEN;
+    int rc = quickest(talk, 0, &there_and_back);
+
+    if (rc == COLL_OK)
+        rc = quickest(talk, len, &with_message);
+    if (rc == COLL_OK && with_message < QUICK) {
+        len = LAST_LEN;
+        rc = quickest(talk, len, &with_message);
+    }
+    if (rc == COLL_OK)
+        rc = round_of(talk, -1, &none);
+    if (rc)
+        return rc;
+    measured->alpha = rounded(there_and_back / 2, 0.5e-6, 10e-3);
+    measured->beta = rounded((with_message - there_and_back) / (double)len,
+                             1 / 128e9, 1 / 1e5);
+    log_info("comm",
+             "a message to another host, rank %d, took %.3g us, one of "
+             "%lld bytes %.3g us",
+             talk->peer, there_and_back / 2 * 1e6, (long long)len,
+             with_message * 1e6);
+    return COLL_OK;
+}
+
+/* ---- rank b: does as it is told ------------------------------------------ */
+
+static int serve(const struct talk *talk)
+{
+    struct coll__trial *trial = talk->trial;
+    int rc = COLL_OK;
+
+    while (rc == COLL_OK) {
+        rc = take(talk, &trial->order, sizeof(trial->order));
+        if (rc || trial->order < 0 || trial->order > LAST_LEN)
+            break;
+        if (trial->order)
+            rc = take(talk, trial->message, (size_t)trial->order);
+        if (rc == COLL_OK)
+            rc = put(talk, &trial->answer, sizeof(trial->answer));
+    }
+    return rc;
+}
+
+int coll__comm_measure(struct coll_comm *comm, int a, int b,
+                       struct coll__measured *measured)
+{
+    struct talk talk = {.comm = comm, .peer = comm->rank == a ? b : a};
+    int rc;
+
+    comm->trial = calloc(1, sizeof(*comm->trial) + (size_t)LAST_LEN);
+    if (!comm->trial) {
+        log_error("comm", "no memory for a message of %lld bytes",
+                  (long long)LAST_LEN);
+        return COLL_ERR_NOMEM;
+    }
+    talk.trial = comm->trial;
+    talk.tp = comm->routes.to[talk.peer];
+    rc = comm->rank == a ? ask(&talk, measured) : serve(&talk);
+    if (rc == COLL_OK) { /* nobody holds it any more */
+        free(comm->trial);
+        comm->trial = NULL;
+    }
+    return rc;
+}

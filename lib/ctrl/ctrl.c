@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ctrl.c - the control tree: open, leave, fail, and which frame goes where.
+ *
+ * A group fails once: the first rank that knows (by the end of a connection, a
+ * pidfd, a deadline, an abort) floods the tree with the reason; each rank takes
+ * the first reason that reaches it.  When an inner rank dies, the tree falls
+ * apart, but every part has a neighbour of the dead one, which sees its end.
+ *
+ * Leaving is a gathering of nothing.  What goes down when all have come is the
+ * release: a link that ends after it is in order, one that ends before it
+ * means a death, since nobody closes before the release has passed.
+ */
+#include "lib/ctrl/ctrl_int.h"
+#include "lib/trace/log.h"
+#include "lib/util/lock.h"
+#include "lib/util/util.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINGER_TIME 1.0 /* s, until the neighbours have closed too */
+#define FLUSH_TIME 0.5  /* s, for the last words of a group that failed */
+
+struct coll__frame coll__ctrl_frame(const struct coll__ctrl *ctrl,
+                                    enum ctrl_frame type, uint32_t to,
+                                    uint32_t id, size_t len)
+{
+    return (struct coll__frame){.type = (uint32_t)type,
+                                .from = (uint32_t)ctrl->rank,
+                                .to = to,
+                                .id = id,
+                                .len = len};
+}
+
+void coll__ctrl_flood(struct coll__ctrl *ctrl, const struct coll__frame *frame,
+                      const void *body, const struct coll__link *except)
+{
+    if (&ctrl->up != except)
+        coll__link_send(&ctrl->up, frame, body);
+    for (int j = 0; j < ctrl->n_children; j++)
+        if (&ctrl->down[j] != except)
+            coll__link_send(&ctrl->down[j], frame, body);
+}
+
+void coll__ctrl_name(const struct coll__ctrl *ctrl, int rank,
+                     char text[COLL__TEXT_MAX])
+{
+    const struct ctrl_peer *peer = &ctrl->peers[rank];
+
+    if (!peer->pid) /* not known yet */
+        snprintf(text, COLL__TEXT_MAX, "rank %d",
+                 coll__ctrl_known_as(ctrl, rank));
+    else
+        snprintf(text, COLL__TEXT_MAX, "rank %d (pid %llu on %.*s)",
+             coll__ctrl_known_as(ctrl, rank), (unsigned long long)peer->pid,
+             (int)sizeof(peer->host_name) - 1, peer->host_name);
+}
+
+/* ---- failing ------------------------------------------------------------ */
+
+/* Remember it, as a sentence too. */
+static void note_failure(struct coll__ctrl *ctrl,
+                         const struct ctrl_reason *reason)
+{
+    char name[COLL__TEXT_MAX];
+
+    ctrl->failed_status = reason->status;
+    ctrl->failed_subject = reason->subject;
+    snprintf(ctrl->failed_words, sizeof(ctrl->failed_words), "%s",
+             reason->words);
+    if (reason->subject == NOBODY) {
+        memcpy(ctrl->failed_text, ctrl->failed_words,
+               sizeof(ctrl->failed_text));
+        return;
+    }
+    coll__ctrl_name(ctrl, (int)reason->subject, name);
+    snprintf(ctrl->failed_text, sizeof(ctrl->failed_text), "%.120s %.380s",
+             name, ctrl->failed_words);
+}
+
+static struct coll__frame failure_frame(const struct coll__ctrl *ctrl)
+{
+    return coll__ctrl_frame(ctrl, CTRL_FAILED, ctrl->failed_subject,
+                            (uint32_t)-ctrl->failed_status,
+                            strlen(ctrl->failed_words) + 1);
+}
+
+void coll__ctrl_tell_failure(struct coll__ctrl *ctrl, struct coll__link *link)
+{
+    struct coll__frame frame = failure_frame(ctrl);
+
+    if (ctrl->failed_status)
+        coll__link_send(link, &frame, ctrl->failed_words);
+}
+
+void coll__ctrl_fail(struct coll__ctrl *ctrl, const struct ctrl_reason *reason,
+                     const struct coll__link *from, int is_notice)
+{
+    struct coll__frame frame;
+
+    if (ctrl->failed_status || ctrl->is_released)
+        return;
+    note_failure(ctrl, reason);
+    frame = failure_frame(ctrl);
+    coll__ctrl_flood(ctrl, &frame, ctrl->failed_words, from);
+    coll__ctrl_fail_parts(ctrl, reason);
+    pthread_cond_broadcast(&ctrl->changed);
+    if (is_notice) {
+        ctrl->has_notice = 1;
+        coll__reactor_defer(&ctrl->task);
+    }
+}
+
+/* Give the lock up meanwhile; nothing writes the text any more. */
+static void call_failed(struct coll__ctrl *ctrl)
+{
+    ctrl->has_notice = 0;
+    if (!ctrl->is_open)
+        return;
+    ctrl->n_pins++;
+    coll__reactor_unlock();
+    ctrl->events.failed(ctrl->events.arg, ctrl->failed_status,
+                        ctrl->failed_text);
+    coll__reactor_lock();
+    ctrl->n_pins--;
+    pthread_cond_broadcast(&ctrl->changed);
+}
+
+static void notify(struct coll__task *task)
+{
+    struct coll__ctrl *ctrl =
+        (struct coll__ctrl *)((char *)task - offsetof(struct coll__ctrl, task));
+
+    if (ctrl->has_notice)
+        call_failed(ctrl);
+}
+
+void coll__ctrl_died(struct coll__ctrl *ctrl, int rank,
+                     const struct coll__link *from)
+{
+    struct ctrl_reason reason = {COLL_ERR_PEER, (uint32_t)rank, "died"};
+
+    coll__ctrl_fail(ctrl, &reason, from, 1);
+}
+
+static int got_failed(struct coll__ctrl *ctrl, struct coll__link *link,
+                      const struct coll__frame *frame,
+                      const unsigned char *body)
+{
+    struct ctrl_reason reason = {-(int)frame->id, frame->to,
+                                 (const char *)body};
+
+    if (!frame->len || frame->len > COLL__TEXT_MAX || body[frame->len - 1] ||
+        !frame->id || frame->id > (uint32_t)-COLL_ERR_INTERNAL ||
+        (frame->to >= (uint32_t)ctrl->size && frame->to != NOBODY))
+        return -1;
+    coll__ctrl_fail(ctrl, &reason, link, 1);
+    return 0;
+}
+
+/* ---- links -------------------------------------------------------------- */
+
+static int got(struct coll__link *link, const struct coll__frame *frame,
+               unsigned char *body)
+{
+    struct coll__ctrl *ctrl = link->owner;
+    int rc = -1;
+    int is_for_one = frame->type == CTRL_ASK || frame->type == CTRL_ANSWER;
+
+    if (frame->from >= (uint32_t)ctrl->size ||
+        (is_for_one && frame->to >= (uint32_t)ctrl->size))
+        rc = -1;
+    else if (frame->type == CTRL_UP && link != &ctrl->up)
+        return coll__ctrl_got_up(ctrl, link, frame, body);
+    else if (frame->type == CTRL_DOWN && link == &ctrl->up)
+        return coll__ctrl_got_down(ctrl, frame, body);
+    else if (frame->type == CTRL_FAILED)
+        rc = got_failed(ctrl, link, frame, body);
+    else if (frame->type == CTRL_ASK)
+        rc = coll__ctrl_got_ask(ctrl, frame, body);
+    else if (frame->type == CTRL_ANSWER)
+        rc = coll__ctrl_got_answer(ctrl, frame, body);
+    else if (frame->type == CTRL_CALL)
+        rc = coll__ctrl_got_call(ctrl, link, frame, body);
+    else if (frame->type == CTRL_QUERY)
+        rc = coll__ctrl_got_query(ctrl, link, frame, body);
+    else if (frame->type == CTRL_ROLL)
+        rc = coll__ctrl_got_roll(ctrl, link, frame, body);
+    else if (frame->type == CTRL_RESULT)
+        rc = coll__ctrl_got_result(ctrl, link, frame, body);
+    else if (frame->type == CTRL_APART)
+        rc = coll__ctrl_got_apart(ctrl, link, frame, body);
+    free(body);
+    return rc;
+}
+
+static void answered(struct coll__link *link)
+{
+    struct coll__ctrl *ctrl = link->owner;
+
+    if (coll__link_is_up(link)) {
+        ctrl->n_children_here += link != &ctrl->up;
+        coll__ctrl_tell_failure(ctrl, link);
+    }
+    pthread_cond_broadcast(&ctrl->changed);
+}
+
+/* A host that is switched off, or cut off, says nothing. */
+static void fell_silent(struct coll__ctrl *ctrl, const struct coll__link *link)
+{
+    char words[COLL__TEXT_MAX];
+    struct ctrl_reason reason = {COLL_ERR_PEER, (uint32_t)link->peer, words};
+
+    snprintf(words, sizeof(words),
+             "has fallen silent: its host, or the network to it, has been "
+             "down for %d s",
+             COLL__SILENCE);
+    coll__ctrl_fail(ctrl, &reason, link, 1);
+}
+
+static void broken(struct coll__link *link)
+{
+    struct coll__ctrl *ctrl = link->owner;
+
+    pthread_cond_broadcast(&ctrl->changed);
+    if (ctrl->is_released)
+        return;
+    if (link->is_silent)
+        fell_silent(ctrl, link);
+    else
+        coll__ctrl_died(ctrl, link->peer, link);
+}
+
+static void drained(struct coll__link *link)
+{
+    struct coll__ctrl *ctrl = link->owner;
+
+    pthread_cond_broadcast(&ctrl->changed);
+}
+
+void coll__ctrl_link_init(struct coll__ctrl *ctrl, struct coll__link *link,
+                          int peer)
+{
+    *link = (struct coll__link){
+        .self = ctrl->rank,
+        .peer = peer,
+        .secret = ctrl->gate.secret,
+        .owner = ctrl,
+        .got = got,
+        .answered = answered,
+        .broken = broken,
+        .drained = drained,
+    };
+}
+
+/* ---- open and close ----------------------------------------------------- */
+
+/* Say whether this is the process that opened ctrl, not a forked child of it. */
+static int is_ours(const struct coll__ctrl *ctrl)
+{
+    return !coll__is_inherited(ctrl->generation);
+}
+
+static void destroy(struct coll__ctrl *ctrl, int has_reactor)
+{
+    coll__reactor_lock();
+    coll__ctrl_leave_whole(ctrl);
+    coll__ctrl_forget_news(ctrl);
+    if (ctrl->has_gate)
+        coll__gate_remove(&ctrl->gate);
+    coll__ctrl_unwatch(ctrl);
+    coll__link_close(&ctrl->up);
+    for (int j = 0; j < ctrl->n_children; j++)
+        coll__link_close(&ctrl->down[j]);
+    coll__reactor_cancel(&ctrl->task); /* nothing can put them there any more */
+    coll__reactor_cancel(&ctrl->round.give_up);
+    coll__reactor_unlock();
+    coll__ctrl_gather_free(ctrl);
+    coll__auth_wipe(ctrl->gate.secret, COLL__SECRET_BYTES);
+    if (is_ours(ctrl)) /* in a child it may have waiters, who are gone */
+        pthread_cond_destroy(&ctrl->changed);
+    free(ctrl->watches);
+    free(ctrl->peers);
+    free(ctrl->known_as);
+    free(ctrl);
+    if (has_reactor)
+        coll__reactor_put();
+}
+
+struct coll__ctrl *coll__ctrl_new(int rank, int size,
+                                  const struct coll__ctrl_events *events)
+{
+    struct coll__ctrl *ctrl = calloc(1, sizeof(*ctrl));
+    size_t n = (size_t)size;
+
+    if (!ctrl) {
+        log_error("boot", "no memory for the control connections of %d ranks",
+                  size);
+        return NULL;
+    }
+    ctrl->rank = rank;
+    ctrl->size = size;
+    ctrl->n_children = coll__tree_n_children(rank, size);
+    ctrl->generation = coll__generation_now();
+    ctrl->events = *events;
+    ctrl->task.run = notify;
+    coll__ctrl_round_init(ctrl);
+    coll__reactor_cond_init(&ctrl->changed);
+    coll__ctrl_link_init(ctrl, &ctrl->up, coll__tree_parent(rank));
+    for (int j = 0; j < ctrl->n_children; j++)
+        coll__ctrl_link_init(ctrl, &ctrl->down[j], rank + (1 << j));
+    ctrl->peers = calloc(n, sizeof(*ctrl->peers));
+    ctrl->watches = calloc(n, sizeof(*ctrl->watches));
+    if (ctrl->peers && ctrl->watches)
+        return ctrl;
+    log_error("boot", "no memory for the control connections of %d ranks",
+              size);
+    destroy(ctrl, 0);
+    return NULL;
+}
+
+int coll__ctrl_begin(struct coll__ctrl *ctrl)
+{
+    int status = ctrl->size > 1 ? coll__reactor_get() : COLL_OK;
+
+    if (status || ctrl->size == 1)
+        return status;
+    ctrl->has_reactor = 1;
+    return COLL_OK;
+}
+
+void coll__ctrl_cannot_join(char words[COLL__TEXT_MAX])
+{
+    snprintf(words, COLL__TEXT_MAX, "could not join: %.380s",
+             coll_last_error());
+}
+
+void coll__ctrl_give_up(struct coll__ctrl *ctrl, int status)
+{
+    char words[COLL__TEXT_MAX];
+    struct ctrl_reason reason = {
+        status == COLL_ERR_PEER ? status : COLL_ERR_BOOTSTRAP,
+        (uint32_t)ctrl->rank, words};
+
+    coll__ctrl_cannot_join(words);
+    coll__reactor_lock();
+    coll__ctrl_tell_apart(ctrl, &reason);
+    coll__ctrl_fail(ctrl, &reason, NULL, 0);
+    coll__reactor_unlock();
+    coll__ctrl_close(ctrl, 0, 0);
+}
+
+int coll__ctrl_open(struct coll__boot *boot,
+                    const struct coll__ctrl_events *events,
+                    struct coll__ctrl **out)
+{
+    struct coll__ctrl *ctrl = coll__ctrl_new(boot->rank, boot->size, events);
+    int status;
+
+    if (!ctrl)
+        return COLL_ERR_NOMEM;
+    status = coll__ctrl_begin(ctrl);
+    if (status) {
+        coll__ctrl_excuse(ctrl, boot, status);
+        destroy(ctrl, 0);
+        return status;
+    }
+    if (boot->size > 1)
+        status = coll__ctrl_meet(ctrl, boot);
+    if (status)
+        coll__ctrl_give_up(ctrl, status);
+    else
+        *out = ctrl;
+    return status;
+}
+
+int coll__ctrl_settle(struct coll__ctrl *ctrl)
+{
+    int status = COLL_OK;
+
+    coll__reactor_lock();
+    if (ctrl->failed_status && ctrl->known_as) {
+        status = ctrl->failed_status;
+        log_error("boot", "%s", ctrl->failed_text);
+    } else {
+        coll__ctrl_leave_whole(ctrl);
+        free(ctrl->known_as);
+        ctrl->known_as = NULL;
+    }
+    coll__reactor_unlock();
+    return status;
+}
+
+int coll__ctrl_status(struct coll__ctrl *ctrl)
+{
+    int status;
+
+    coll__reactor_lock();
+    status = ctrl->failed_status;
+    coll__reactor_unlock();
+    return status;
+}
+
+static int is_any_up(const struct coll__ctrl *ctrl)
+{
+    for (int j = 0; j < ctrl->n_children; j++)
+        if (coll__link_is_up(&ctrl->down[j]))
+            return 1;
+    return coll__link_is_up(&ctrl->up);
+}
+
+static size_t n_queued(const struct coll__ctrl *ctrl)
+{
+    size_t n = coll__link_n_queued(&ctrl->up);
+
+    for (int j = 0; j < ctrl->n_children; j++)
+        n += coll__link_n_queued(&ctrl->down[j]);
+    return n;
+}
+
+/* Say that no more comes, and let the neighbours read what did: after a
+ * release until they have closed too (so that no reset overtakes a frame). */
+static void linger(struct coll__ctrl *ctrl)
+{
+    double now = coll__now();
+
+    coll__link_shut(&ctrl->up);
+    for (int j = 0; j < ctrl->n_children; j++)
+        coll__link_shut(&ctrl->down[j]);
+    if (ctrl->is_released)
+        while (is_any_up(ctrl) &&
+               !coll__reactor_wait(&ctrl->changed, now + LINGER_TIME))
+            ;
+    else
+        while (n_queued(ctrl) &&
+               !coll__reactor_wait(&ctrl->changed, now + FLUSH_TIME))
+            ;
+}
+
+static void quit(struct coll__ctrl *ctrl)
+{
+    struct ctrl_reason reason = {COLL_ERR_PEER, (uint32_t)ctrl->rank,
+                                 "left the group before the others"};
+
+    coll__ctrl_fail(ctrl, &reason, NULL, 0);
+}
+
+/* Nobody calls ctrl's owner any more; lock held. */
+static void be_silent(struct coll__ctrl *ctrl)
+{
+    ctrl->is_open = 0;
+    coll__reactor_cancel(&ctrl->task);
+    while (ctrl->n_pins)
+        coll__reactor_wait(&ctrl->changed, coll__now() + 3600);
+    coll__reactor_cancel(&ctrl->task);
+}
+
+int coll__ctrl_close_start(struct coll__ctrl *ctrl)
+{
+    int status = COLL_OK;
+
+    coll__reactor_lock();
+    if (ctrl->has_reactor) {
+        ctrl->is_leaving = 1;
+        status = coll__ctrl_gather_start(ctrl, PURPOSE_LEAVE, NULL, 0);
+    }
+    coll__reactor_unlock();
+    return status;
+}
+
+int coll__ctrl_close_end(struct coll__ctrl *ctrl, double until, double timeout,
+                         int lingers)
+{
+    int status = COLL_OK, has_reactor = ctrl->has_reactor;
+
+    coll__reactor_lock();
+    if (has_reactor) {
+        status = coll__ctrl_gather_end(ctrl, NULL, until, timeout);
+        if (status != COLL_IN_PROGRESS && lingers)
+            linger(ctrl);
+        if (status != COLL_IN_PROGRESS)
+            be_silent(ctrl);
+    }
+    coll__reactor_unlock();
+    if (status != COLL_IN_PROGRESS)
+        destroy(ctrl, has_reactor);
+    return status;
+}
+
+int coll__ctrl_close(struct coll__ctrl *ctrl, int is_orderly, double timeout)
+{
+    int has_reactor = ctrl->has_reactor && is_ours(ctrl), status = COLL_OK;
+
+    if (has_reactor && is_orderly) {
+        status = coll__ctrl_close_start(ctrl);
+        if (!status)
+            return coll__ctrl_close_end(ctrl, coll__now() + timeout, timeout,
+                                        1);
+    }
+    coll__reactor_lock();
+    if (has_reactor) {
+        quit(ctrl);
+        linger(ctrl);
+        be_silent(ctrl);
+    }
+    coll__reactor_unlock();
+    destroy(ctrl, has_reactor);
+    return status;
+}
+
+/* ---- what callers ask for ----------------------------------------------- */
+
+int coll__ctrl_allgather(struct coll__ctrl *ctrl, const void *in, size_t len,
+                         void *out, double timeout)
+{
+    int status;
+
+    if (ctrl->size == 1) {
+        if (len)
+            memmove(out, in, len);
+        return COLL_OK;
+    }
+    coll__reactor_lock();
+    if (is_ours(ctrl)) {
+        status = coll__ctrl_gather(ctrl, PURPOSE_GATHER, in, len, out, timeout);
+    } else {
+        log_error("boot", "this communicator belongs to the parent process; "
+                          "make a new one after fork()");
+        status = COLL_ERR_INVALID;
+    }
+    coll__reactor_unlock();
+    return status;
+}
+
+int coll__ctrl_exchange_start(struct coll__ctrl *ctrl, const void *in,
+                              size_t len)
+{
+    int status;
+
+    coll__reactor_lock();
+    status = coll__ctrl_gather_start(ctrl, PURPOSE_GATHER, in, len);
+    coll__reactor_unlock();
+    return status;
+}
+
+int coll__ctrl_exchange_end(struct coll__ctrl *ctrl, void *out, double until,
+                            double timeout)
+{
+    int status;
+
+    coll__reactor_lock();
+    status = coll__ctrl_gather_end(ctrl, out, until, timeout);
+    coll__reactor_unlock();
+    return status;
+}
+
+void coll__ctrl_abort(struct coll__ctrl *ctrl, int status, const char *text)
+{
+    struct ctrl_reason reason = {status, NOBODY, text};
+
+    if (ctrl->size == 1)
+        return;
+    coll__reactor_lock();
+    if (is_ours(ctrl))
+        coll__ctrl_fail(ctrl, &reason, NULL, 0);
+    coll__reactor_unlock();
+}

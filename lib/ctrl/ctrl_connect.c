@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ctrl_connect.c - build the tree: tell each other who and where we are, then
+ * every rank connects to its parent and awaits its children. */
+#include "lib/ctrl/ctrl_int.h"
+#include "lib/net/host.h"
+#include "lib/net/room.h"
+#include "lib/trace/log.h"
+#include "lib/util/files.h"
+#include "lib/util/util.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NEWS_TIME 1.0 /* s, until others tell why a connection failed */
+
+static void describe_self(struct ctrl_peer *peer)
+{
+    memset(peer, 0, sizeof(*peer));
+    if (gethostname(peer->host_name, sizeof(peer->host_name)))
+        snprintf(peer->host_name, sizeof(peer->host_name), "unknown");
+    peer->host_name[sizeof(peer->host_name) - 1] = '\0';
+    coll__host_id(peer->host);
+    peer->pid = (uint64_t)getpid();
+    peer->pid_ns = coll__host_inode("/proc/self/ns/pid");
+    coll__reactor_lock();
+    coll__wire_self(peer->process);
+    coll__reactor_unlock();
+}
+
+/* A child's process has come; the child opens its link next. */
+static void arrived(struct coll__gate *gate, int fd,
+                    const struct coll__hello *hello)
+{
+    (void)gate, (void)hello;
+    coll__wire_new(fd, NULL);
+}
+
+/* All on this host: others need not be able to connect. */
+static enum coll__reach reach_of(const struct coll__ctrl *ctrl)
+{
+    for (int r = 1; r < ctrl->size; r++)
+        if (memcmp(ctrl->peers[r].host, ctrl->peers[0].host,
+                   sizeof(ctrl->peers[0].host)))
+            return REACH_NET;
+    return REACH_HOST;
+}
+
+void coll__ctrl_expect(struct coll__ctrl *ctrl)
+{
+    for (int j = 0; j < ctrl->n_children; j++)
+        coll__link_expect(&ctrl->down[j]);
+}
+
+void coll__ctrl_offer(struct coll__ctrl *ctrl, struct ctrl_place *place)
+{
+    int n_files = coll__room_in_tree(ctrl->rank, ctrl->size);
+
+    memset(place, 0, sizeof(*place));
+    ctrl->gate.kind = DOOR_CTRL;
+    ctrl->gate.rank = (uint32_t)ctrl->rank;
+    ctrl->gate.arrived = arrived;
+    coll__reactor_lock();
+    coll__gate_add(&ctrl->gate);
+    ctrl->has_gate = 1;
+    coll__ctrl_expect(ctrl);
+    coll__reactor_unlock();
+    if (ctrl->n_children)
+        place->n_addrs = coll__door_open(reach_of(ctrl), place->addrs);
+    if (place->n_addrs < 0) /* not even for that, maybe */
+        place->n_lacking = n_files + 1 - coll__files_left(n_files + 1);
+    else
+        place->n_lacking =
+            coll__room_lacks(coll__ctrl_known_as(ctrl, ctrl->rank), n_files);
+    if (place->n_lacking)
+        place->n_addrs = COLL_ERR_SYSTEM;
+}
+
+/* Wait for news of the group's failure: its status, logged, or COLL_OK. */
+static int await_news(struct coll__ctrl *ctrl, double seconds)
+{
+    double until = coll__now() + seconds;
+    int status;
+
+    coll__reactor_lock();
+    while (!ctrl->failed_status)
+        if (coll__reactor_wait(&ctrl->changed, until))
+            break;
+    status = ctrl->failed_status;
+    if (status)
+        log_error("boot", "%s", ctrl->failed_text);
+    coll__reactor_unlock();
+    return status;
+}
+
+/* Who watches over the group knows more, in a moment. */
+static int not_connected(struct coll__ctrl *ctrl, const char *why)
+{
+    int status = await_news(ctrl, NEWS_TIME);
+
+    if (status)
+        return status;
+    log_error("boot",
+              "rank %d cannot connect to rank %d (%s); is it alive, and no "
+              "firewall between? (COLL_NET_INTERFACE and COLL_NET_PORTS "
+              "choose where it listens)",
+              coll__ctrl_known_as(ctrl, ctrl->rank),
+              coll__ctrl_known_as(ctrl, ctrl->up.peer), why);
+    return COLL_ERR_BOOTSTRAP;
+}
+
+/* It is this process's own affair. */
+static int lack_files(const struct coll__ctrl *ctrl, const char *why)
+{
+    log_error("boot", "rank %d cannot connect to rank %d (%s)",
+              coll__ctrl_known_as(ctrl, ctrl->rank),
+              coll__ctrl_known_as(ctrl, ctrl->up.peer), why);
+    return COLL_ERR_SYSTEM;
+}
+
+static int has_failed(void *arg) { return coll__ctrl_status(arg) != COLL_OK; }
+
+/* Make a wire to the parent's process, which has a place unless it was
+ * connected and went; COLL_OK, or a status. */
+static int call_parent(struct coll__ctrl *ctrl, const struct ctrl_place *place,
+                       double deadline)
+{
+    const unsigned char *process = ctrl->peers[ctrl->up.peer].process;
+    struct coll__dial dial = {
+        .addrs = place ? place->addrs : NULL,
+        .n_addrs = place ? place->n_addrs : 0,
+        .n_ports = 1,
+        .secret = ctrl->gate.secret,
+        .hello = {.kind = DOOR_CTRL,
+                  .from = (uint32_t)ctrl->rank,
+                  .to = (uint32_t)ctrl->up.peer,
+                  .size = (uint32_t)ctrl->size},
+        .is_over = has_failed,
+        .arg = ctrl,
+    };
+    int fd, status = COLL_ERR_NOMEM;
+
+    if (!place)
+        return not_connected(ctrl, "its connection ended");
+    fd = coll__dial(&dial, deadline);
+    if (fd < 0)
+        return dial.is_want ? lack_files(ctrl, dial.why)
+                            : not_connected(ctrl, dial.why);
+    coll__reactor_lock();
+    if (coll__wire_new(fd, process))
+        status = COLL_OK;
+    coll__reactor_unlock();
+    return status;
+}
+
+/* Ask for the link over a wire that is there; *has_wire says whether.  Lock
+ * held. */
+static int ask_parent(struct coll__ctrl *ctrl, int *has_wire, double deadline)
+{
+    const unsigned char *process = ctrl->peers[ctrl->up.peer].process;
+    struct coll__wire *wire = coll__wire_find(process);
+    int status = COLL_OK;
+
+    *has_wire = wire != NULL;
+    if (wire && !ctrl->failed_status) /* else it would look like a death */
+        status = coll__link_ask(&ctrl->up, wire);
+    while (ctrl->up.state == LINK_ASKING && !ctrl->failed_status)
+        if (coll__reactor_wait(&ctrl->changed, deadline))
+            break;
+    return status;
+}
+
+/* A wire may end just when it is asked: then there is another one to make. */
+static int connect_up(struct coll__ctrl *ctrl, const struct ctrl_place *place,
+                      double deadline)
+{
+    enum coll__link_state state;
+    int has_wire, status;
+
+    do {
+        coll__reactor_lock();
+        status = ask_parent(ctrl, &has_wire, deadline);
+        state = ctrl->up.state;
+        coll__reactor_unlock();
+        if (!status)
+            status = await_news(ctrl, 0);
+        if (!status && !has_wire)
+            status = call_parent(ctrl, place, deadline);
+    } while (!status && state == LINK_DOWN && coll__now() < deadline);
+    if (status || state == LINK_UP)
+        return status;
+    return not_connected(ctrl, state == LINK_REFUSED
+                                   ? "it knows no such group"
+                                   : "it takes the connection and says "
+                                     "nothing");
+}
+
+static int await_children(struct coll__ctrl *ctrl, double deadline,
+                          double timeout)
+{
+    int status = COLL_OK, j = 0;
+
+    coll__reactor_lock();
+    while (ctrl->n_children_here < ctrl->n_children && !ctrl->failed_status)
+        if (coll__reactor_wait(&ctrl->changed, deadline))
+            break;
+    if (ctrl->failed_status) {
+        log_error("boot", "%s", ctrl->failed_text);
+        status = ctrl->failed_status;
+    } else if (ctrl->n_children_here < ctrl->n_children) {
+        char name[COLL__TEXT_MAX];
+
+        while (coll__link_is_up(&ctrl->down[j]))
+            j++;
+        coll__ctrl_name(ctrl, ctrl->down[j].peer, name);
+        log_error("boot",
+                  "%s did not connect to rank %d within %.3g s; can "
+                  "it reach this host?",
+                  name, coll__ctrl_known_as(ctrl, ctrl->rank), timeout);
+        status = COLL_ERR_BOOTSTRAP;
+    }
+    if (ctrl->has_gate)
+        coll__gate_remove(&ctrl->gate); /* nobody else is to come */
+    ctrl->has_gate = 0;
+    coll__reactor_unlock();
+    return status;
+}
+
+/* Tell each other who we are, and let nobody go on before all are connected;
+ * lock held. */
+static int introduce(struct coll__ctrl *ctrl, double timeout)
+{
+    struct ctrl_peer self = ctrl->peers[ctrl->rank];
+    int status = coll__ctrl_gather(ctrl, PURPOSE_GATHER, &self, sizeof(self),
+                                   ctrl->peers, timeout);
+
+    for (int r = 0; r < ctrl->size; r++)
+        ctrl->peers[r].host_name[sizeof(self.host_name) - 1] = '\0';
+    if (!status)
+        coll__ctrl_watch(ctrl);
+    return status;
+}
+
+/* While a whole watches over a part, who is in it is known, and its first
+ * exchange may find out whether all are connected. */
+static int finish(struct coll__ctrl *ctrl, double timeout)
+{
+    int status = COLL_OK;
+
+    coll__reactor_lock();
+    if (!ctrl->whole)
+        status = introduce(ctrl, timeout);
+    if (!status && ctrl->failed_status) {
+        log_error("boot", "%s", ctrl->failed_text);
+        status = ctrl->failed_status;
+    }
+    ctrl->is_open = !status;
+    coll__reactor_unlock();
+    return status;
+}
+
+int coll__ctrl_connect(struct coll__ctrl *ctrl, const struct ctrl_place *up,
+                       double timeout)
+{
+    double deadline = coll__now() + timeout;
+    int status = COLL_OK;
+
+    coll__reactor_lock();
+    coll__ctrl_watch(ctrl); /* who dies now would be waited for */
+    coll__reactor_unlock();
+    if (ctrl->rank)
+        status = connect_up(ctrl, up, deadline);
+    if (!status)
+        status = await_children(ctrl, deadline, timeout);
+    if (!status)
+        status = finish(ctrl, timeout);
+    return status;
+}
+
+/* ---- by a bootstrap ----------------------------------------------------- */
+
+/* A rank that this one may have to do without has died, or cannot join; lock
+ * held. */
+static void boot_failed(void *arg, int status, const char *text)
+{
+    struct ctrl_reason reason = {status, NOBODY, text};
+
+    coll__ctrl_fail(arg, &reason, NULL, 0);
+}
+
+static void listen_to(struct coll__boot *boot,
+                      void (*failed)(void *, int, const char *), void *arg)
+{
+    coll__reactor_lock();
+    boot->news = (struct coll__boot_news){failed, arg};
+    coll__reactor_unlock();
+}
+
+/* Where all are on one host, that much is known of everybody. */
+static void make_card(struct coll__ctrl *ctrl, const struct coll__boot *boot,
+                      struct ctrl_card *mine)
+{
+    describe_self(&mine->peer);
+    for (int r = 0; r < ctrl->size && boot->is_one_host; r++)
+        memcpy(ctrl->peers[r].host, mine->peer.host, sizeof(mine->peer.host));
+    ctrl->peers[ctrl->rank] = mine->peer;
+    memcpy(ctrl->gate.secret, boot->secret, COLL__SECRET_BYTES);
+    coll__ctrl_offer(ctrl, &mine->place);
+}
+
+int coll__ctrl_place_status(const struct ctrl_place *place)
+{
+    int n = place->n_addrs;
+
+    if (n >= 0 && n <= COLL__MAX_ADDRS)
+        return COLL_OK;
+    return n < COLL_ERR_INTERNAL || n > 0 ? COLL_ERR_INTERNAL : n;
+}
+
+void coll__ctrl_judge_place(const char *name, const struct ctrl_place *place)
+{
+    if (place->n_lacking > 0)
+        log_error("boot",
+                  "%s lacks %d file descriptors to join; raise `ulimit -n` "
+                  "there",
+                  name, place->n_lacking);
+    else
+        log_error("boot", "%s cannot join: %s; see its own output", name,
+                  coll_strerror(coll__ctrl_place_status(place)));
+}
+
+/* Take over what has been learnt of the others. */
+static int read_cards(struct coll__ctrl *ctrl, const struct ctrl_card *cards)
+{
+    char name[COLL__TEXT_MAX];
+
+    for (int r = 0; r < ctrl->size; r++) {
+        if (!cards[r].peer.pid)
+            continue;
+        ctrl->peers[r] = cards[r].peer;
+        ctrl->peers[r].host_name[sizeof(cards->peer.host_name) - 1] = '\0';
+    }
+    for (int r = 0; r < ctrl->size; r++) {
+        if (coll__ctrl_place_status(&cards[r].place) == COLL_OK)
+            continue;
+        coll__ctrl_name(ctrl, r, name);
+        coll__ctrl_judge_place(name, &cards[r].place);
+        return COLL_ERR_BOOTSTRAP;
+    }
+    return COLL_OK;
+}
+
+static int exchange_cards(struct coll__ctrl *ctrl, struct coll__boot *boot,
+                          struct ctrl_card *cards)
+{
+    char why[COLL__TEXT_MAX];
+    struct ctrl_card mine;
+    int status;
+
+    memset(&mine, 0, sizeof(mine)); /* it travels, with its padding */
+    make_card(ctrl, boot, &mine);
+    snprintf(why, sizeof(why), "%s", coll_last_error());
+    listen_to(boot, boot_failed, ctrl);
+    status = coll__boot_places(boot, &mine, sizeof(mine), cards);
+    if (mine.place.n_addrs < 0) { /* others have said what that means to them */
+        log_error("boot", "%s", why);
+        return mine.place.n_addrs;
+    }
+    return status ? status : read_cards(ctrl, cards);
+}
+
+/* Where all wait for each other, they wait for this rank's card as well. */
+void coll__ctrl_excuse(struct coll__ctrl *ctrl, struct coll__boot *boot,
+                       int status)
+{
+    struct ctrl_card mine, *cards = calloc((size_t)ctrl->size, sizeof(*cards));
+
+    memset(&mine, 0, sizeof(mine));
+    describe_self(&mine.peer);
+    mine.place.n_addrs = status;
+    mine.place.n_lacking =
+        COLL__REACTOR_FILES - coll__files_left(COLL__REACTOR_FILES);
+    if (cards)
+        coll__boot_places(boot, &mine, sizeof(mine), cards);
+    free(cards);
+}
+
+/* It is the group's failure that all are to hear of, if that is why. */
+static void tell_why(struct coll__ctrl *ctrl, struct coll__boot *boot,
+                     int status)
+{
+    char text[COLL__TEXT_MAX];
+
+    coll__reactor_lock();
+    if (ctrl->failed_status)
+        snprintf(text, sizeof(text), "%s", ctrl->failed_text);
+    else
+        snprintf(text, sizeof(text), "rank %d could not join: %.380s",
+                 ctrl->rank, coll_last_error());
+    coll__reactor_unlock();
+    coll__boot_tell(boot, status, text);
+}
+
+int coll__ctrl_meet(struct coll__ctrl *ctrl, struct coll__boot *boot)
+{
+    struct ctrl_card *cards = calloc((size_t)ctrl->size, sizeof(*cards));
+    int status;
+
+    if (!cards) {
+        log_error("boot", "no memory for the addresses of %d ranks",
+                  ctrl->size);
+        return COLL_ERR_NOMEM;
+    }
+    status = exchange_cards(ctrl, boot, cards);
+    if (!status)
+        status = coll__ctrl_connect(ctrl, &cards[ctrl->up.peer].place,
+                                    boot->timeout);
+    listen_to(boot, NULL, NULL);
+    if (status)
+        tell_why(ctrl, boot, status);
+    free(cards);
+    return status;
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ctrl_gather.c - allgather over the tree: blocks go up, all of them come down.
+ *
+ * A rank sends up once it has entered and every child's blocks are there; the
+ * root sends everything down.  The reactor does all of it, whichever comes
+ * last; the caller only waits.  A child can be one gathering ahead, no more,
+ * since it needs what comes down to end the one before.
+ */
+#include "lib/ctrl/ctrl_int.h"
+#include "lib/trace/log.h"
+#include "lib/util/text.h"
+#include "lib/util/util.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_NAMED 8
+
+static const char *purpose_name(enum ctrl_purpose purpose)
+{
+    return purpose == PURPOSE_LEAVE ? "leaves the group" : "stays in it";
+}
+
+static int child_span(const struct coll__ctrl *ctrl, int j)
+{
+    return coll__tree_span(ctrl->rank + (1 << j), ctrl->size);
+}
+
+static void fail_with(struct coll__ctrl *ctrl, int status, const char *text,
+                      int is_notice)
+{
+    struct ctrl_reason reason = {status, NOBODY, text};
+
+    coll__ctrl_fail(ctrl, &reason, NULL, is_notice);
+}
+
+static void fail_nomem(struct coll__ctrl *ctrl)
+{
+    fail_with(ctrl, COLL_ERR_NOMEM, coll_last_error(), 1);
+}
+
+/* The caller's result is there. */
+static void finish(struct coll__ctrl *ctrl, unsigned char *all)
+{
+    struct ctrl_gather *g = &ctrl->gather;
+    struct coll__frame frame =
+        coll__ctrl_frame(ctrl, CTRL_DOWN, g->purpose, ctrl->n_gathers,
+                         g->len * (size_t)ctrl->size);
+
+    for (int j = 0; j < ctrl->n_children; j++)
+        if (coll__link_send(&ctrl->down[j], &frame, all)) {
+            fail_nomem(ctrl);
+            return;
+        }
+    g->all = all;
+    g->is_done = 1;
+    if (g->purpose == PURPOSE_LEAVE)
+        ctrl->is_released = 1;
+    pthread_cond_broadcast(&ctrl->changed);
+}
+
+/* Check that the child takes part in the same gathering. */
+static int is_alike(struct coll__ctrl *ctrl, int j)
+{
+    struct ctrl_gather *g = &ctrl->gather;
+    int me = coll__ctrl_known_as(ctrl, ctrl->rank);
+    int child = coll__ctrl_known_as(ctrl, ctrl->rank + (1 << j));
+    char text[COLL__TEXT_MAX];
+
+    if (g->up[j].purpose == g->purpose &&
+        g->up[j].len == g->len * (size_t)child_span(ctrl, j))
+        return 1;
+    if (g->up[j].purpose != g->purpose)
+        snprintf(text, sizeof(text), "rank %d %s while rank %d %s", child,
+                 purpose_name(g->up[j].purpose), me, purpose_name(g->purpose));
+    else
+        snprintf(
+            text, sizeof(text),
+            "rank %d exchanges %llu bytes while rank "
+            "%d exchanges %zu; do all ranks run the same program with the "
+            "same libcoll?",
+            child,
+            (unsigned long long)(g->up[j].len / (uint64_t)child_span(ctrl, j)),
+            me, g->len);
+    fail_with(ctrl, COLL_ERR_MISMATCH, text, 1);
+    return 0;
+}
+
+/* Put the children's blocks behind this rank's own. */
+static int collect(struct coll__ctrl *ctrl)
+{
+    struct ctrl_gather *g = &ctrl->gather;
+
+    for (int j = 0; j < ctrl->n_children; j++) {
+        if (!is_alike(ctrl, j))
+            return -1;
+        if (g->up[j].len)
+            memcpy(g->mine + (g->len << j), g->up[j].body, g->up[j].len);
+        free(g->up[j].body);
+        g->up[j].body = NULL;
+        g->up[j].is_here = 0;
+    }
+    return 0;
+}
+
+/* Go on, if everything is there that it takes. */
+static void advance(struct coll__ctrl *ctrl)
+{
+    struct ctrl_gather *g = &ctrl->gather;
+    struct coll__frame frame;
+    size_t span = (size_t)coll__tree_span(ctrl->rank, ctrl->size);
+
+    if (!g->is_entered || g->is_sent || ctrl->failed_status)
+        return;
+    for (int j = 0; j < ctrl->n_children; j++)
+        if (!g->up[j].is_here)
+            return;
+    if (collect(ctrl))
+        return;
+    g->is_sent = 1;
+    if (!ctrl->rank) {
+        finish(ctrl, g->mine);
+        return;
+    }
+    frame = coll__ctrl_frame(ctrl, CTRL_UP, g->purpose, ctrl->n_gathers,
+                             g->len * span);
+    if (coll__link_send(&ctrl->up, &frame, g->mine))
+        fail_nomem(ctrl);
+}
+
+int coll__ctrl_got_up(struct coll__ctrl *ctrl, struct coll__link *link,
+                      const struct coll__frame *frame, unsigned char *body)
+{
+    struct ctrl_gather *g = &ctrl->gather;
+    uint32_t due = ctrl->n_gathers + !(g->is_entered && !g->is_sent);
+    int j = (int)(link - ctrl->down);
+
+    if (ctrl->failed_status) { /* this rank may have given it up */
+        free(body);
+        return 0;
+    }
+    if (g->up[j].is_here || frame->id != due || frame->to > PURPOSE_LEAVE) {
+        free(body);
+        return -1;
+    }
+    g->up[j].is_here = 1;
+    g->up[j].purpose = (enum ctrl_purpose)frame->to;
+    g->up[j].len = frame->len;
+    g->up[j].body = body;
+    advance(ctrl);
+    return 0;
+}
+
+int coll__ctrl_got_down(struct coll__ctrl *ctrl,
+                        const struct coll__frame *frame, unsigned char *body)
+{
+    struct ctrl_gather *g = &ctrl->gather;
+
+    if (!g->is_sent || g->is_done || frame->id != ctrl->n_gathers ||
+        frame->to != (uint32_t)g->purpose ||
+        frame->len != g->len * (size_t)ctrl->size) {
+        free(body);
+        /* An answer to a gathering that this rank has given up. */
+        return ctrl->failed_status ? 0 : -1;
+    }
+    finish(ctrl, body);
+    if (!g->is_done)
+        free(body);
+    return 0;
+}
+
+/* ---- the caller's side -------------------------------------------------- */
+
+/* The others would wait for this rank. */
+static int cannot_enter(struct coll__ctrl *ctrl, size_t len)
+{
+    char words[COLL__TEXT_MAX];
+    struct ctrl_reason reason = {COLL_ERR_NOMEM, (uint32_t)ctrl->rank, words};
+
+    snprintf(words, sizeof(words),
+             "has no memory to exchange %zu bytes with each rank", len);
+    coll__ctrl_fail(ctrl, &reason, NULL, 1);
+    log_error("boot", "%s", ctrl->failed_text);
+    return ctrl->failed_status;
+}
+
+static int enter(struct coll__ctrl *ctrl, enum ctrl_purpose purpose,
+                 const void *in, size_t len)
+{
+    struct ctrl_gather *g = &ctrl->gather;
+    size_t span = (size_t)coll__tree_span(ctrl->rank, ctrl->size);
+
+    if (len > COLL__FRAME_MAX / (size_t)ctrl->size) {
+        log_error("boot",
+                  "cannot exchange %zu bytes per rank among %d ranks: "
+                  "%zu bytes in all is the most",
+                  len, ctrl->size, COLL__FRAME_MAX);
+        return COLL_ERR_INVALID;
+    }
+    g->mine = malloc(len * span + 1);
+    if (!g->mine)
+        return cannot_enter(ctrl, len);
+    if (len)
+        memcpy(g->mine, in, len);
+    g->purpose = purpose;
+    g->len = len;
+    g->is_entered = 1;
+    ctrl->n_gathers++;
+    advance(ctrl);
+    return COLL_OK;
+}
+
+static void leave(struct ctrl_gather *g)
+{
+    if (g->all != g->mine)
+        free(g->all);
+    free(g->mine);
+    g->all = g->mine = NULL;
+    g->is_entered = g->is_sent = g->is_done = 0;
+}
+
+void coll__ctrl_gather_free(struct coll__ctrl *ctrl)
+{
+    leave(&ctrl->gather);
+    for (int j = 0; j < ctrl->n_children; j++)
+        free(ctrl->gather.up[j].body);
+}
+
+/* Put the next name behind the others. */
+static size_t name_one(const struct coll__ctrl *ctrl, int rank, char *list,
+                       size_t len, size_t at)
+{
+    return at + (size_t)snprintf(list + at, len - at, "%s %d", at ? "," : "",
+                                 coll__ctrl_known_as(ctrl, rank));
+}
+
+/* Write which ranks have not come: "rank 3", "ranks 3, 5"; those that are silent
+ * are among them. */
+static void name_late(const struct coll__ctrl *ctrl,
+                      const struct coll__ctrl_roll *roll, char *text,
+                      size_t len)
+{
+    int n = roll->n_late + roll->n_silent;
+    int l = 0, s = 0, n_late = roll->n_late, n_silent = roll->n_silent;
+    char list[128];
+    size_t at = 0;
+
+    for (int i = 0; i < n && i < MAX_NAMED; i++)
+        at = name_one(ctrl,
+                      s == n_silent ||
+                              (l < n_late && roll->late[l] < roll->silent[s])
+                          ? roll->late[l++]
+                          : roll->silent[s++],
+                      list, sizeof(list), at);
+    if (n > MAX_NAMED)
+        snprintf(text, len, "ranks%s, ... (%d in all)", list, n);
+    else if (n)
+        snprintf(text, len, n > 1 ? "ranks%s" : "rank%s", list);
+    else
+        snprintf(text, len, "the network");
+}
+
+/* Ask all who has not come; whether there was an answer. */
+static int ask_who(struct coll__ctrl *ctrl, char *late, size_t len)
+{
+    struct ctrl_call call = {
+        SUBJECT_GATHERING,
+        {.rank = ctrl->rank, .peer = -1, .head.seq = ctrl->n_gathers}};
+    double since = coll__now(), until = since + coll__ctrl_answer_time(ctrl);
+    const struct coll__ctrl_roll *roll = NULL;
+
+    while (!roll && !ctrl->gather.is_done && !ctrl->failed_status) {
+        coll__ctrl_raise(ctrl, &call); /* others may have to be first */
+        if (coll__now() >= until || coll__reactor_wait(&ctrl->changed, until))
+            break;
+        roll = coll__ctrl_result(ctrl, &call, since);
+    }
+    if (roll)
+        name_late(ctrl, roll, late, len);
+    return roll != NULL;
+}
+
+/* The deadline passed: ask who is late and fail the group for it. */
+static void time_out(struct coll__ctrl *ctrl, double timeout)
+{
+    char late[160], text[COLL__TEXT_MAX];
+
+    if (!ask_who(ctrl, late, sizeof(late)))
+        snprintf(late, sizeof(late), "a rank");
+    if (ctrl->gather.is_done)
+        return;
+    coll__print(text, sizeof(text),
+                "%s did not %s within %.3g s (rank %d waited);"
+                " see what it does, or raise the timeout (COLL_TIMEOUT)",
+                late,
+                ctrl->gather.purpose == PURPOSE_LEAVE ? "leave the group"
+                                                      : "join the exchange",
+                timeout, coll__ctrl_known_as(ctrl, ctrl->rank));
+    fail_with(ctrl, COLL_ERR_TIMEOUT, text, 0);
+}
+
+int coll__ctrl_gather_start(struct coll__ctrl *ctrl, enum ctrl_purpose purpose,
+                            const void *in, size_t len)
+{
+    return ctrl->failed_status ? COLL_OK : enter(ctrl, purpose, in, len);
+}
+
+int coll__ctrl_gather_end(struct coll__ctrl *ctrl, void *out, double until,
+                          double timeout)
+{
+    struct ctrl_gather *g = &ctrl->gather;
+    int status = COLL_OK;
+
+    while (!g->is_done && !ctrl->failed_status)
+        if (coll__now() >= until ||
+            coll__reactor_wait(&ctrl->changed, until))
+            break;
+    if (!g->is_done && !ctrl->failed_status && timeout < 0)
+        return COLL_IN_PROGRESS;
+    if (!g->is_done && !ctrl->failed_status)
+        time_out(ctrl, timeout);
+    if (g->is_done && g->len)
+        memcpy(out, g->all, g->len * (size_t)ctrl->size);
+    if (!g->is_done) {
+        status = ctrl->failed_status;
+        log_error("boot", "%s", ctrl->failed_text);
+    }
+    leave(g);
+    return status;
+}
+
+int coll__ctrl_gather(struct coll__ctrl *ctrl, enum ctrl_purpose purpose,
+                      const void *in, size_t len, void *out, double timeout)
+{
+    int status = coll__ctrl_gather_start(ctrl, purpose, in, len);
+
+    return status ? status
+                  : coll__ctrl_gather_end(ctrl, out, coll__now() + timeout,
+                                          timeout);
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ctrl_part.c - trees over some of a tree's ranks, made through that one.
+ *
+ * The whole knows every process already and hears at once of one that dies, so
+ * there is no rendezvous: each rank makes its end of the part, one exchange
+ * over the whole says where, and the ends connect.  Where the parts' trees run
+ * along the whole's, as in a duplicate, their processes are connected already,
+ * and that exchange is left out; then a rank may hear of a part that it has not
+ * made yet, and keeps that until it has.
+ *
+ * Until the part is settled, the whole watches over it: what fails the whole
+ * ends the wait, and a rank that gives up tells its part through the whole.
+ */
+#include "lib/ctrl/ctrl_int.h"
+#include "lib/trace/log.h"
+#include "lib/util/util.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct apart { /* as it travels, little-endian but for the bytes */
+    unsigned char tag[COLL__TAG_BYTES];
+    char words[COLL__TEXT_MAX];
+};
+
+/* Of a part that this rank has not made yet. */
+struct ctrl_news {
+    struct ctrl_news *next;
+    struct apart apart;
+    uint32_t rank; /* the whole's number of the rank that gave up */
+    int status;
+};
+
+/* ---- the whole watches over its parts; lock held -------------------------- */
+
+void coll__ctrl_leave_whole(struct coll__ctrl *ctrl)
+{
+    struct coll__ctrl **at;
+
+    if (!ctrl->whole)
+        return;
+    at = &ctrl->whole->parts;
+    while (*at != ctrl)
+        at = &(*at)->next_part;
+    *at = ctrl->next_part;
+    ctrl->whole = NULL;
+}
+
+/* The part's number of the whole's rank, or NOBODY. */
+static uint32_t number_in(const struct coll__ctrl *part, uint32_t rank)
+{
+    for (int r = 0; r < part->size; r++)
+        if ((uint32_t)part->known_as[r] == rank)
+            return (uint32_t)r;
+    return NOBODY;
+}
+
+/* The whole failed by one that is none of the part.  Those of the part that have
+ * settled do not know the whole's numbers any more: what they lose is this rank,
+ * which gives up.  Here the whole's sentence stands as it is. */
+static void fail_with_whole(struct coll__ctrl *part,
+                            const struct coll__ctrl *whole)
+{
+    char words[COLL__TEXT_MAX];
+    struct ctrl_reason mine = {whole->failed_status, (uint32_t)part->rank,
+                               words};
+
+    if (part->failed_status)
+        return;
+    snprintf(words, sizeof(words),
+             "could not finish making the group: of the one that it was made "
+             "from %.300s",
+             whole->failed_text);
+    coll__ctrl_fail(part, &mine, NULL, 1);
+    memcpy(part->failed_text, whole->failed_text, sizeof(part->failed_text));
+}
+
+/* The whole failed, maybe by one of the part. */
+static void fail_part(struct coll__ctrl *part, const struct coll__ctrl *whole,
+                      const struct ctrl_reason *reason)
+{
+    struct ctrl_reason mine = *reason;
+
+    mine.subject = number_in(part, reason->subject);
+    if (mine.subject == NOBODY)
+        fail_with_whole(part, whole);
+    else
+        coll__ctrl_fail(part, &mine, NULL, 1);
+}
+
+void coll__ctrl_fail_parts(struct coll__ctrl *whole,
+                           const struct ctrl_reason *reason)
+{
+    for (struct coll__ctrl *p = whole->parts; p; p = p->next_part)
+        fail_part(p, whole, reason);
+}
+
+/* One of the part's ranks has given it up. */
+static void give_up_part(struct coll__ctrl *part, const struct ctrl_news *news)
+{
+    struct ctrl_reason reason = {news->status, number_in(part, news->rank),
+                                 news->apart.words};
+
+    coll__ctrl_fail(part, &reason, NULL, 1);
+}
+
+/* What has happened before is news here. */
+static void enter_whole(struct coll__ctrl *ctrl, struct coll__ctrl *whole)
+{
+    struct ctrl_reason reason = {whole->failed_status, whole->failed_subject,
+                                 whole->failed_words};
+
+    ctrl->whole = whole;
+    ctrl->next_part = whole->parts;
+    whole->parts = ctrl;
+    for (const struct ctrl_news *n = whole->news; n; n = n->next)
+        if (!memcmp(n->apart.tag, ctrl->tag, sizeof(ctrl->tag)))
+            give_up_part(ctrl, n);
+    if (whole->failed_status)
+        fail_part(ctrl, whole, &reason);
+}
+
+/* Tell all ranks that one of them (by the whole's number) has given up the part
+ * of that name. */
+static void flood_apart(struct coll__ctrl *whole,
+                        const unsigned char tag[COLL__TAG_BYTES], int rank,
+                        int status, const char *words)
+{
+    struct apart body = {.words = ""};
+    struct coll__frame frame;
+
+    memcpy(body.tag, tag, sizeof(body.tag));
+    memcpy(body.words, words, min_size(strlen(words), sizeof(body.words) - 1));
+    frame = coll__ctrl_frame(whole, CTRL_APART, (uint32_t)rank,
+                             (uint32_t)-status, sizeof(body));
+    coll__ctrl_flood(whole, &frame, &body, NULL);
+}
+
+void coll__ctrl_tell_apart(struct coll__ctrl *ctrl,
+                           const struct ctrl_reason *reason)
+{
+    if (ctrl->whole && !ctrl->failed_status)
+        flood_apart(ctrl->whole, ctrl->tag, ctrl->known_as[reason->subject],
+                    reason->status, reason->words);
+}
+
+/* Keep it for the part; without memory, the whole is of no use. */
+static void keep_news(struct coll__ctrl *whole, const struct ctrl_news *news)
+{
+    struct ctrl_reason reason = {COLL_ERR_NOMEM, (uint32_t)whole->rank,
+                                 "has no memory to divide the group"};
+    struct ctrl_news *kept = malloc(sizeof(*kept));
+
+    if (!kept) {
+        coll__ctrl_fail(whole, &reason, NULL, 1);
+        return;
+    }
+    *kept = *news;
+    kept->next = whole->news;
+    whole->news = kept;
+}
+
+int coll__ctrl_got_apart(struct coll__ctrl *whole, struct coll__link *link,
+                         const struct coll__frame *frame,
+                         const unsigned char *body)
+{
+    struct ctrl_news news = {.rank = frame->to, .status = -(int)frame->id};
+    int is_here = 0;
+
+    if (frame->len != sizeof(news.apart) || body[frame->len - 1] ||
+        !frame->id || frame->id > (uint32_t)-COLL_ERR_INTERNAL)
+        return -1;
+    memcpy(&news.apart, body, sizeof(news.apart));
+    coll__ctrl_flood(whole, frame, body, link);
+    for (struct coll__ctrl *p = whole->parts; p; p = p->next_part)
+        if (!memcmp(p->tag, news.apart.tag, sizeof(p->tag))) {
+            give_up_part(p, &news);
+            is_here = 1;
+        }
+    if (!is_here && whole->is_dividing)
+        keep_news(whole, &news);
+    return 0;
+}
+
+void coll__ctrl_forget_news(struct coll__ctrl *whole)
+{
+    while (whole->news) {
+        struct ctrl_news *news = whole->news;
+
+        whole->news = news->next;
+        free(news);
+    }
+}
+
+/* ---- making a part -------------------------------------------------------- */
+
+/* Who is in it, and its secret: the whole's ranks alone can know it. */
+static int take_members(struct coll__ctrl *ctrl, const struct coll__ctrl *whole,
+                        const struct coll__ctrl_part *part)
+{
+    size_t n = (size_t)part->size;
+
+    ctrl->known_as = malloc(n * sizeof(*ctrl->known_as));
+    if (!ctrl->known_as) {
+        log_error("boot", "no memory for a group of %zu ranks", n);
+        return COLL_ERR_NOMEM;
+    }
+    for (size_t r = 0; r < n; r++) {
+        ctrl->known_as[r] = part->ranks[r];
+        ctrl->peers[r] = whole->peers[part->ranks[r]];
+    }
+    memcpy(ctrl->tag, part->tag, sizeof(ctrl->tag));
+    coll__auth_mac(whole->gate.secret, "part", part->tag, sizeof(part->tag),
+                   ctrl->gate.secret);
+    return COLL_OK;
+}
+
+/* This rank's end, which the others can come to: at *place, once they know it;
+ * NULL: by the connections that there are. */
+static int make_end(struct coll__ctrl *whole,
+                    const struct coll__ctrl_part *part,
+                    const struct coll__ctrl_events *events,
+                    struct coll__ctrl **ctrl, struct ctrl_place *place)
+{
+    int status = part->status;
+
+    if (status)
+        return status;
+    *ctrl = coll__ctrl_new(part->rank, part->size, events);
+    status = *ctrl ? take_members(*ctrl, whole, part) : COLL_ERR_NOMEM;
+    if (!status)
+        status = coll__ctrl_begin(*ctrl);
+    if (status || part->size == 1)
+        return status;
+    coll__reactor_lock();
+    enter_whole(*ctrl, whole);
+    if (!place)
+        coll__ctrl_expect(*ctrl);
+    coll__reactor_unlock();
+    if (place)
+        coll__ctrl_offer(*ctrl, place);
+    return place && place->n_addrs < 0 ? place->n_addrs : COLL_OK;
+}
+
+/* Without memory here nobody can go on. */
+static int no_memory(struct coll__ctrl *whole)
+{
+    struct ctrl_reason reason = {COLL_ERR_NOMEM, (uint32_t)whole->rank,
+                                 "has no memory to divide the group"};
+    int status;
+
+    coll__reactor_lock();
+    coll__ctrl_fail(whole, &reason, NULL, 1);
+    log_error("boot", "%s", whole->failed_text);
+    status = whole->failed_status;
+    coll__reactor_unlock();
+    return status;
+}
+
+/* Every rank of the part finds the same fault. */
+static int judge_places(const struct coll__ctrl *whole,
+                        const struct coll__ctrl_part *part,
+                        const struct ctrl_place *places)
+{
+    char name[COLL__TEXT_MAX];
+
+    for (int r = 0; r < part->size; r++) {
+        const struct ctrl_place *place = &places[part->ranks[r]];
+        int status = coll__ctrl_place_status(place);
+
+        if (status == COLL_OK)
+            continue;
+        coll__ctrl_name(whole, part->ranks[r], name);
+        if (r != part->rank) /* which has said it in its own words */
+            coll__ctrl_judge_place(name, place);
+        return status;
+    }
+    return COLL_OK;
+}
+
+/* Tell where each rank is, over the whole, and go there. */
+static int connect_by_places(struct coll__ctrl *whole,
+                             const struct coll__ctrl_part *part,
+                             const struct coll__ctrl_events *events,
+                             double timeout, struct coll__ctrl **ctrl)
+{
+    char why[COLL__TEXT_MAX];
+    struct ctrl_place mine = {0};
+    struct ctrl_place *places = malloc((size_t)whole->size * sizeof(*places));
+    int status = part ? make_end(whole, part, events, ctrl, &mine) : COLL_OK;
+
+    if (!places)
+        return no_memory(whole);
+    snprintf(why, sizeof(why), "%s", coll_last_error());
+    mine.n_addrs = status ? status : mine.n_addrs;
+    status = coll__ctrl_allgather(whole, &mine, sizeof(mine), places, timeout);
+    if (mine.n_addrs < 0) /* others have said what that means to them */
+        coll__log_set_error(why);
+    if (!status && part)
+        status = judge_places(whole, part, places);
+    if (!status && part && part->size > 1)
+        status = coll__ctrl_connect(
+            *ctrl, &places[part->ranks[(*ctrl)->up.peer]], timeout);
+    free(places);
+    return status;
+}
+
+/* Nobody is to wait for this rank's end. */
+static void not_made(struct coll__ctrl *whole,
+                     const struct coll__ctrl_part *part)
+{
+    char words[COLL__TEXT_MAX];
+
+    coll__ctrl_cannot_join(words);
+    coll__reactor_lock();
+    flood_apart(whole, part->tag, whole->rank, COLL_ERR_BOOTSTRAP, words);
+    coll__reactor_unlock();
+}
+
+static int connect_along(struct coll__ctrl *whole,
+                         const struct coll__ctrl_part *part,
+                         const struct coll__ctrl_events *events, double timeout,
+                         struct coll__ctrl **ctrl)
+{
+    int status = make_end(whole, part, events, ctrl, NULL);
+
+    if (status)
+        not_made(whole, part);
+    else if (part->size > 1)
+        status = coll__ctrl_connect(*ctrl, NULL, timeout);
+    return status;
+}
+
+int coll__ctrl_is_along(const int *ranks, int size)
+{
+    for (int r = 1; r < size; r++) {
+        int a = ranks[r], b = ranks[coll__tree_parent(r)];
+
+        if (coll__tree_parent(a) != b && coll__tree_parent(b) != a)
+            return 0;
+    }
+    return 1;
+}
+
+void coll__ctrl_divide_begin(struct coll__ctrl *whole)
+{
+    coll__reactor_lock();
+    whole->is_dividing = 1;
+    coll__link_hold();
+    coll__reactor_unlock();
+}
+
+void coll__ctrl_divide_end(struct coll__ctrl *whole)
+{
+    coll__reactor_lock();
+    whole->is_dividing = 0;
+    coll__ctrl_forget_news(whole);
+    coll__link_unhold();
+    coll__reactor_unlock();
+}
+
+int coll__ctrl_divide(struct coll__ctrl *whole,
+                      const struct coll__ctrl_part *part, int are_along,
+                      const struct coll__ctrl_events *events, double timeout,
+                      struct coll__ctrl **out)
+{
+    struct coll__ctrl *ctrl = NULL;
+    int status = COLL_OK;
+
+    if (!are_along)
+        status = connect_by_places(whole, part, events, timeout, &ctrl);
+    else if (part)
+        status = connect_along(whole, part, events, timeout, &ctrl);
+    if (!status && part)
+        *out = ctrl;
+    else if (ctrl)
+        coll__ctrl_give_up(ctrl, status);
+    return status;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ctrl_watch.c - pidfds: notice that a process of this host ends even when a
+ * child that it forked holds its sockets open.  A process is watched once,
+ * however many trees it is in.
+ *
+ * A pidfd says that a process ended, not why.  What it said last may still be
+ * on its way through the tree, so the pidfd waits a moment before it speaks; so
+ * does what stands for the pidfd of a process that is found to have ended.
+ */
+#include "lib/ctrl/ctrl_int.h"
+#include "lib/net/room.h"
+#include "lib/trace/log.h"
+#include "lib/util/files.h"
+#include "lib/util/util.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define GRACE 0.1 /* s */
+
+/* A process of this host that trees of this process watch. */
+struct ctrl_process {
+    struct coll__source
+        source; /* first; fd -1: it has ended, or nobody looks */
+    uint64_t pid;
+    struct ctrl_watch *first; /* who wants to know */
+    struct ctrl_process *next;
+};
+
+static struct ctrl_process *processes; /* under the reactor's lock */
+
+static void forget(struct ctrl_process *process)
+{
+    struct ctrl_process **at = &processes;
+
+    while (*at != process)
+        at = &(*at)->next;
+    *at = process->next;
+    free(process);
+}
+
+static void process_ready(struct coll__source *source, uint32_t events)
+{
+    (void)events; /* EPOLLONESHOT: not again while it waits */
+    coll__reactor_deadline(source, coll__now() + GRACE);
+}
+
+/* The watches stay until their trees end: the process has no descriptor any
+ * more, so that nobody takes another of the same number for it. */
+static void process_expired(struct coll__source *source)
+{
+    struct ctrl_process *process = (struct ctrl_process *)source;
+
+    coll__reactor_remove(source);
+    for (struct ctrl_watch *w = process->first; w; w = w->next)
+        if (!w->ctrl->is_leaving)
+            coll__ctrl_died(w->ctrl, w->rank, NULL);
+}
+
+/* In a forked child the watches are the parent's, and their trees are of no
+ * use: they find nobody there. */
+static void process_dropped(struct coll__source *source)
+{
+    struct ctrl_process *process = (struct ctrl_process *)source;
+
+    for (struct ctrl_watch *w = process->first; w; w = w->next)
+        w->process = NULL;
+    forget(process);
+}
+
+static int is_watchable(const struct coll__ctrl *ctrl, int rank)
+{
+    const struct ctrl_peer *me = &ctrl->peers[ctrl->rank];
+    const struct ctrl_peer *peer = &ctrl->peers[rank];
+
+    return !memcmp(me->host, peer->host, sizeof(me->host)) && me->pid_ns &&
+           me->pid_ns == peer->pid_ns && me->pid != peer->pid;
+}
+
+/* Say whether a rank before this one is of the same process (as a thread). */
+static int is_watched(const struct coll__ctrl *ctrl, int rank)
+{
+    for (int i = 0; i < ctrl->n_watches; i++) {
+        const struct ctrl_peer *peer = &ctrl->peers[ctrl->watches[i].rank];
+
+        if (peer->pid == ctrl->peers[rank].pid)
+            return 1;
+    }
+    return 0;
+}
+
+/* A process that has ended already has no pidfd: what it gets instead says
+ * nothing before its deadline. */
+static struct coll__source open_source(uint64_t pid)
+{
+    struct coll__source source = {
+        .fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0),
+        .events = EPOLLIN | EPOLLONESHOT,
+        .ready = process_ready,
+        .expired = process_expired,
+        .dropped = process_dropped,
+    };
+
+    if (source.fd < 0 && errno == ESRCH) {
+        source.fd = eventfd(0, EFD_CLOEXEC);
+        source.deadline = coll__now() + GRACE;
+    }
+    return source;
+}
+
+/* Find the process among those that are watched, or begin to watch it with one
+ * of *n_left descriptors; NULL and errno when that cannot be. */
+static struct ctrl_process *find_process(uint64_t pid, int *n_left)
+{
+    struct ctrl_process *process = processes;
+    struct coll__source source;
+
+    while (process && (process->pid != pid || process->source.fd < 0))
+        process = process->next;
+    if (process)
+        return process;
+    if ((*n_left)-- <= 0) {
+        errno = EMFILE;
+        return NULL;
+    }
+    source = open_source(pid);
+    if (source.fd < 0)
+        return NULL;
+    process = calloc(1, sizeof(*process));
+    if (process) {
+        process->source = source;
+        process->pid = pid;
+    }
+    if (!process || coll__reactor_add(&process->source)) {
+        free(process);
+        close(source.fd);
+        errno = ENOMEM;
+        return NULL;
+    }
+    process->next = processes;
+    processes = process;
+    return process;
+}
+
+static void watch_rank(struct coll__ctrl *ctrl, int rank, int *n_left)
+{
+    struct ctrl_watch *watch = &ctrl->watches[ctrl->n_watches];
+    struct ctrl_process *process = find_process(ctrl->peers[rank].pid, n_left);
+
+    if (!process) {
+        log_debug("boot", "cannot watch the process of rank %d: %s", rank,
+                  strerror(errno));
+        return;
+    }
+    *watch = (struct ctrl_watch){.ctrl = ctrl,
+                                 .rank = rank,
+                                 .process = process,
+                                 .next = process->first,
+                                 .at = &process->first};
+    if (watch->next)
+        watch->next->at = &watch->next;
+    process->first = watch;
+    ctrl->n_watches++;
+}
+
+/* The connections come first: by them as well an end is noticed. */
+void coll__ctrl_watch(struct coll__ctrl *ctrl)
+{
+    int room = coll__room_in_tree(ctrl->rank, ctrl->size);
+    int n_left = coll__files_left(room + ctrl->size) - room;
+
+    for (int r = 0; r < ctrl->size; r++)
+        if (is_watchable(ctrl, r) && !is_watched(ctrl, r))
+            watch_rank(ctrl, r, &n_left);
+}
+
+void coll__ctrl_unwatch(struct coll__ctrl *ctrl)
+{
+    for (int i = 0; i < ctrl->n_watches; i++) {
+        struct ctrl_watch *watch = &ctrl->watches[i];
+
+        if (!watch->process)
+            continue;
+        *watch->at = watch->next;
+        if (watch->next)
+            watch->next->at = watch->at;
+        if (watch->process->first)
+            continue;
+        coll__reactor_remove(&watch->process->source);
+        forget(watch->process);
+    }
+    ctrl->n_watches = 0;
+}

@@ -1,0 +1,8 @@
+libcore_la_SOURCES += \
+	%D%/ctrl.c %D%/ctrl.h %D%/ctrl_int.h \
+	%D%/ctrl_ask.c \
+	%D%/ctrl_connect.c \
+	%D%/ctrl_gather.c \
+	%D%/ctrl_part.c \
+	%D%/ctrl_round.c \
+	%D%/ctrl_watch.c

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cuda_kernels.cu - the kernels that work on device memory, one entry each.
+ *
+ * All threads of the grid share the work, however many blocks there are: the
+ * caller chooses how many multiprocessors it takes (coll__cuda_blocks()).  A
+ * block has COLL__CUDA_THREADS threads at most.  `next`, where it is not NULL,
+ * gets the result too: what is received, reduced and forwarded crosses the
+ * memory once.  The names are those of cuda_entries.h.
+ */
+#include "lib/device/cuda_entries.h"
+#include "lib/device/cuda_kernels.h"
+#include "lib/device/cuda_walk.cuh"
+
+#define KERNEL                                                                 \
+    extern "C" __global__ void __launch_bounds__(                              \
+        COLL__CUDA_THREADS, COLL__CUDA_BLOCKS_A_PROCESSOR)
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int8_t i8;
+typedef int16_t i16;
+typedef int32_t i32;
+typedef int64_t i64;
+typedef coll::f16 f16;
+typedef coll::bf16 bf16;
+typedef float f32;
+typedef double f64;
+
+DEVICE struct coll::team whole_grid()
+{
+    struct coll::team team = {(size_t)blockIdx.x * blockDim.x + threadIdx.x,
+                              (size_t)gridDim.x * blockDim.x};
+
+    return team;
+}
+
+KERNEL coll_copy(void *dst, void *next, const void *src, size_t len)
+{
+    coll::change(coll::same(), whole_grid(), dst, next, src, len);
+}
+
+#define REDUCE(op, kind)                                                       \
+    KERNEL coll_##op##_##kind(void *dst, void *next, const void *a,            \
+                              const void *b, size_t len)                       \
+    {                                                                          \
+        coll::reduce<coll::op<kind>>(whole_grid(), dst, next, a, b, len);      \
+    }
+
+#define PREMUL(op, kind)                                                       \
+    KERNEL coll_##op##_##kind(void *dst, const void *src, size_t len,          \
+                              uint64_t factor)                                 \
+    {                                                                          \
+        coll::change(coll::premul<kind>(factor), whole_grid(), dst, NULL, src, \
+                     len);                                                     \
+    }
+
+#define SCALE(op, kind)                                                        \
+    KERNEL coll_##op##_##kind(void *dst, const void *src, size_t len,          \
+                              int n_ranks, uint64_t magic)                     \
+    {                                                                          \
+        coll::divide<kind>(whole_grid(), dst, src, len, n_ranks, magic);       \
+    }
+
+COLL__CUDA_REDUCE_MAP(REDUCE)
+COLL__CUDA_PREMUL_MAP(PREMUL)
+COLL__CUDA_SCALE_MAP(SCALE)

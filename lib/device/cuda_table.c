@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cuda_table.c - which kernel of cuda_kernels.cu is for which type and
+ * operation. */
+#include "lib/device/cuda_kernels.h"
+#include "lib/util/util.h"
+
+#define VECTOR 16 /* bytes that a thread handles at a time */
+
+/* own: the type's kernels; plain: those it shares with its unsigned twin. */
+#define NUMBER_OPS(own, plain)                                                 \
+    [COLL_SUM] = "coll_sum_" #plain, [COLL_PROD] = "coll_prod_" #plain,        \
+    [COLL_MIN] = "coll_min_" #own, [COLL_MAX] = "coll_max_" #own,              \
+    [COLL_AVG] = "coll_sum_" #plain, [COLL_LAND] = "coll_land_" #plain,        \
+    [COLL_LOR] = "coll_lor_" #plain
+
+#define BITWISE_OPS                                                            \
+    [COLL_BAND] = "coll_band_u8", [COLL_BOR] = "coll_bor_u8",                  \
+    [COLL_BXOR] = "coll_bxor_u8"
+
+#define INTEGER_ROW(id, own, plain)                                            \
+    [COLL_##id] = {NUMBER_OPS(own, plain), BITWISE_OPS}
+#define FLOAT_ROW(id, own) [COLL_##id] = {NUMBER_OPS(own, own)}
+
+static const char *const reduce[COLL_N_TYPES][COLL_N_OPS] = {
+    INTEGER_ROW(I8, i8, u8),    INTEGER_ROW(U8, u8, u8),
+    INTEGER_ROW(I16, i16, u16), INTEGER_ROW(U16, u16, u16),
+    INTEGER_ROW(I32, i32, u32), INTEGER_ROW(U32, u32, u32),
+    INTEGER_ROW(I64, i64, u64), INTEGER_ROW(U64, u64, u64),
+    FLOAT_ROW(F16, f16),        FLOAT_ROW(BF16, bf16),
+    FLOAT_ROW(F32, f32),        FLOAT_ROW(F64, f64),
+};
+
+static const char *const scale[COLL_N_TYPES] = {
+#define X(id, text, bytes) [COLL_##id] = "coll_scale_" text,
+    COLL_TYPE_MAP(X)
+#undef X
+};
+
+static const char *const premul[COLL_N_TYPES] = {
+    [COLL_I8] = "coll_premul_u8",   [COLL_U8] = "coll_premul_u8",
+    [COLL_I16] = "coll_premul_u16", [COLL_U16] = "coll_premul_u16",
+    [COLL_I32] = "coll_premul_u32", [COLL_U32] = "coll_premul_u32",
+    [COLL_I64] = "coll_premul_u64", [COLL_U64] = "coll_premul_u64",
+    [COLL_F16] = "coll_premul_f16", [COLL_BF16] = "coll_premul_bf16",
+    [COLL_F32] = "coll_premul_f32", [COLL_F64] = "coll_premul_f64",
+};
+
+const char *coll__cuda_reduce(enum coll_type type, enum coll_op op)
+{
+    if ((unsigned)type >= COLL_N_TYPES || (unsigned)op >= COLL_N_OPS)
+        return NULL;
+    return reduce[type][op];
+}
+
+const char *coll__cuda_scale(enum coll_type type)
+{
+    return (unsigned)type < COLL_N_TYPES ? scale[type] : NULL;
+}
+
+const char *coll__cuda_premul(enum coll_type type)
+{
+    return (unsigned)type < COLL_N_TYPES ? premul[type] : NULL;
+}
+
+/* (2^l - n) 2^64 / n by two steps of 32 bits, since 2^l - n < n < 2^31. */
+uint64_t coll__cuda_magic(int n_ranks)
+{
+    uint64_t n = (uint64_t)n_ranks, power = 1, rest, high;
+
+    while (power < n)
+        power *= 2;
+    rest = (power - n) << 32;
+    high = rest / n;
+    return high << 32 | (rest % n << 32) / n;
+}
+
+unsigned coll__cuda_blocks(size_t len, unsigned most)
+{
+    size_t blocks = len / (COLL__CUDA_THREADS * VECTOR);
+
+    return (unsigned)max_size(1, min_size(blocks, most));
+}

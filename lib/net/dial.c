@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* dial.c - one line per address: a connection that is being made, then proved,
+ * and that is tried anew after a pause when nothing came of it.
+ *
+ * What a line has heard stays as its answer until it hears something else: an
+ * attempt that the deadline cuts short has heard nothing.
+ */
+#include "lib/net/dial.h"
+#include "lib/net/knock.h"
+#include "lib/net/reactor.h"
+#include "lib/trace/log.h"
+#include "lib/util/files.h"
+#include "lib/util/util.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define HEAD_START 0.25  /* s, of an address before the next */
+#define CONNECT_TIME 5.0 /* s, until a connection is tried anew */
+#define PROBE_TIME 2.0   /* s, for one of several candidate ports */
+#define FIRST_PAUSE 0.01
+#define LAST_PAUSE 0.25
+#define FOREIGN_PAUSE 1.0 /* s, where somebody else has answered */
+#define WARN_AFTER 10.0   /* s */
+#define LOOK_EVERY 0.1    /* s, whether it is over */
+
+enum step { STEP_PAUSE, STEP_CONNECT, STEP_ANSWER };
+
+/* What has come of a line; the later, the more it tells. */
+enum heard {
+    HEARD_NOTHING,
+    HEARD_REFUSED,
+    HEARD_ERROR, /* err says which */
+    HEARD_NO_SYN,
+    HEARD_NO_WORD,
+    HEARD_END,
+    HEARD_EARLY,
+    HEARD_FALSE,
+    HEARD_UNKNOWN
+};
+
+struct line {
+    const struct coll__addr *addr;
+    int port; /* which of the n_ports */
+    enum step step;
+    int fd;       /* -1 in a pause */
+    double until; /* the pause's end, or of the patience with this attempt */
+    double pause;
+    enum heard heard;
+    int err;        /* of HEARD_ERROR */
+    int heard_port; /* where that was */
+    struct coll__hello wire;
+    struct challenge challenge;
+    size_t n_read;
+};
+
+struct call {
+    struct coll__dial *dial;
+    struct line lines[COLL__MAX_ADDRS];
+    double warn_at;
+};
+
+/* ---- what has been heard ------------------------------------------------ */
+
+static const char *meaning(const struct line *line)
+{
+    switch (line->heard) {
+    case HEARD_NOTHING:
+        return line->step == STEP_ANSWER ? "it takes the connection and says "
+                                           "nothing"
+                                         : "no answer";
+    case HEARD_REFUSED:
+        return "connection refused";
+    case HEARD_ERROR:
+        return coll__net_error(line->err);
+    case HEARD_NO_SYN:
+        return "no answer";
+    case HEARD_NO_WORD:
+        return "it takes the connection and says nothing";
+    case HEARD_END:
+        return "it closed the connection";
+    case HEARD_EARLY:
+        return "rank 0 has not come there yet, or no room";
+    case HEARD_FALSE:
+        return "it could not prove the job's secret";
+    default:
+        return "it knows no such job";
+    }
+}
+
+static struct coll__addr place(const struct line *line, int port)
+{
+    struct coll__addr addr = *line->addr;
+
+    coll__net_set_port(&addr, (uint16_t)(coll__net_port(&addr) + port));
+    return addr;
+}
+
+/* Write "10.0.0.1:5000: connection refused; [::1]:5000: no answer". */
+static void explain(struct call *call)
+{
+    struct coll__dial *dial = call->dial;
+    size_t at = 0;
+
+    for (int i = 0; i < dial->n_addrs && at < sizeof(dial->why); i++) {
+        const struct line *line = &call->lines[i];
+        struct coll__addr addr = place(line, line->heard_port);
+        char where[COLL__ADDR_TEXT];
+
+        coll__net_text(&addr, where);
+        dial->is_want |=
+            line->heard == HEARD_ERROR && coll__files_lack(line->err);
+        at += (size_t)snprintf(dial->why + at, sizeof(dial->why) - at,
+                               "%s%s: %s", i ? "; " : "", where, meaning(line));
+    }
+}
+
+/* Say whether calling there again can change anything. */
+static int is_hopeless(const struct coll__dial *dial, const struct line *line)
+{
+    switch (line->heard) {
+    case HEARD_UNKNOWN:
+    case HEARD_FALSE:
+        return dial->n_ports == 1;
+    case HEARD_REFUSED:
+        return !dial->is_patient;
+    case HEARD_ERROR: /* a route may come up, but not to this very host */
+        return !dial->is_patient || line->err == ENETDOWN ||
+               coll__files_lack(line->err) || coll__net_is_loopback(line->addr);
+    default:
+        return 0;
+    }
+}
+
+/* Return COLL_IN_PROGRESS while some line may lead there. */
+static int verdict(const struct call *call)
+{
+    int status = COLL_ERR_SYSTEM;
+
+    for (int i = 0; i < call->dial->n_addrs; i++) {
+        const struct line *line = &call->lines[i];
+
+        if (!is_hopeless(call->dial, line))
+            return COLL_IN_PROGRESS;
+        if (line->heard == HEARD_UNKNOWN || line->heard == HEARD_FALSE)
+            status = COLL_ERR_PEER;
+    }
+    return status;
+}
+
+/* ---- one line ----------------------------------------------------------- */
+
+/* This attempt has come to nothing: on to the next port, or pause. */
+static void hang_up(struct call *call, struct line *line, enum heard heard,
+                    int err)
+{
+    double now = coll__now(), pause = 0;
+
+    if (line->fd >= 0)
+        close(line->fd);
+    line->fd = -1;
+    line->step = STEP_PAUSE;
+    if (call->dial->n_ports == 1 || heard >= line->heard) {
+        line->heard = heard;
+        line->err = err;
+        line->heard_port = line->port;
+    }
+    line->port = (line->port + 1) % call->dial->n_ports;
+    if (!line->port) {
+        pause = line->pause;
+        line->pause = 2 * pause < LAST_PAUSE ? 2 * pause : LAST_PAUSE;
+        if (is_hopeless(call->dial, line))
+            pause = FOREIGN_PAUSE;
+    }
+    line->until = now + pause;
+    if (line + 1 < call->lines + call->dial->n_addrs &&
+        line[1].heard == HEARD_NOTHING && line[1].step == STEP_PAUSE)
+        line[1].until = now; /* no head start for one that has failed */
+}
+
+static void fail(struct call *call, struct line *line, int err)
+{
+    hang_up(call, line,
+            err == ECONNREFUSED ? HEARD_REFUSED
+            : err == ETIMEDOUT  ? HEARD_NO_SYN
+                                : HEARD_ERROR,
+            err);
+}
+
+/* The connection is there: say who we are. */
+static void greet(struct call *call, struct line *line)
+{
+    struct coll__dial *dial = call->dial;
+
+    coll__knock_hello(dial->secret, &dial->hello, &line->wire);
+    line->step = STEP_ANSWER;
+    line->n_read = 0;
+    line->until = dial->n_ports > 1 ? coll__now() + PROBE_TIME : 1e300;
+    if (send(line->fd, &line->wire, sizeof(line->wire), MSG_NOSIGNAL) !=
+        (ssize_t)sizeof(line->wire))
+        hang_up(call, line, HEARD_END, 0);
+}
+
+static void begin(struct call *call, struct line *line)
+{
+    struct coll__addr addr = place(line, line->port);
+    double patience = call->dial->n_ports > 1 ? PROBE_TIME : CONNECT_TIME;
+    int fd = coll__net_begin_connect(&addr);
+
+    if (fd < 0) {
+        fail(call, line, -fd);
+        return;
+    }
+    line->fd = fd;
+    line->step = STEP_CONNECT;
+    line->until = coll__now() + patience;
+}
+
+/* The answer is whole: the socket when it is the right one, else -1. */
+static int judge(struct call *call, struct line *line)
+{
+    const unsigned char *secret = call->dial->secret;
+    struct proof proof;
+    int fd = line->fd;
+
+    switch (coll__knock_judge(secret, &line->wire, &line->challenge, &proof)) {
+    case KNOCK_EARLY:
+        hang_up(call, line, HEARD_EARLY, 0);
+        return -1;
+    case KNOCK_UNKNOWN:
+        hang_up(call, line, HEARD_UNKNOWN, 0);
+        return -1;
+    case KNOCK_FALSE:
+        hang_up(call, line, HEARD_FALSE, 0);
+        return -1;
+    case KNOCK_IN:
+        break;
+    }
+    if (send(fd, &proof, sizeof(proof), MSG_NOSIGNAL) !=
+        (ssize_t)sizeof(proof)) {
+        hang_up(call, line, HEARD_END, 0);
+        return -1;
+    }
+    line->fd = -1;
+    return fd;
+}
+
+/* Go on with a line whose socket is ready; the socket when it is the one. */
+static int go_on(struct call *call, struct line *line)
+{
+    ssize_t n;
+    int err;
+
+    if (line->step == STEP_CONNECT) {
+        err = coll__net_end_connect(line->fd);
+        if (err)
+            fail(call, line, -err);
+        else
+            greet(call, line);
+        return -1;
+    }
+    n = recv(line->fd, (char *)&line->challenge + line->n_read,
+             sizeof(line->challenge) - line->n_read, 0);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return -1;
+    if (n <= 0) {
+        hang_up(call, line, HEARD_END, 0);
+        return -1;
+    }
+    line->n_read += (size_t)n;
+    return line->n_read == sizeof(line->challenge) ? judge(call, line) : -1;
+}
+
+/* The pause, or the patience with an attempt, is over. */
+static void expire(struct call *call, struct line *line)
+{
+    if (line->step == STEP_PAUSE)
+        begin(call, line);
+    else
+        hang_up(call, line,
+                line->step == STEP_CONNECT ? HEARD_NO_SYN : HEARD_NO_WORD, 0);
+}
+
+/* ---- all lines ---------------------------------------------------------- */
+
+static void warn(struct call *call)
+{
+    explain(call);
+    log_warn("boot", "still calling %s (%s)", call->dial->whom,
+             call->dial->why);
+    call->warn_at = 1e300;
+}
+
+/* Do what is due, and return when the next thing will be. */
+static double run_due(struct call *call, double deadline)
+{
+    double now = coll__now(), next = deadline;
+
+    for (int i = 0; i < call->dial->n_addrs; i++) {
+        struct line *line = &call->lines[i];
+
+        if (line->until <= now)
+            expire(call, line);
+    }
+    for (int i = 0; i < call->dial->n_addrs; i++)
+        if (call->lines[i].until < next)
+            next = call->lines[i].until;
+    if (now >= call->warn_at)
+        warn(call);
+    return call->warn_at < next ? call->warn_at : next;
+}
+
+/* Sleep until a socket is ready or something is due; the socket of the one that
+ * we look for, or -1. */
+static int await(struct call *call, double until)
+{
+    struct pollfd fds[COLL__MAX_ADDRS];
+    int n = call->dial->n_addrs, found = -1;
+
+    for (int i = 0; i < n; i++) {
+        fds[i].fd = call->lines[i].fd;
+        fds[i].events = call->lines[i].step == STEP_CONNECT ? POLLOUT : POLLIN;
+        fds[i].revents = 0;
+    }
+    if (coll__reactor_poll(fds, n, until) <= 0)
+        return -1;
+    for (int i = 0; i < n && found < 0; i++)
+        if (fds[i].revents)
+            found = go_on(call, &call->lines[i]);
+    return found;
+}
+
+static double sooner(double a, double b) { return a < b ? a : b; }
+
+static int run(struct call *call, double deadline)
+{
+    for (;;) {
+        double next = run_due(call, deadline);
+        int found = verdict(call);
+
+        if (found < 0)
+            return found;
+        if (call->dial->is_over) {
+            if (call->dial->is_over(call->dial->arg))
+                return COLL_ERR_ABORTED;
+            next = sooner(next, coll__now() + LOOK_EVERY);
+        }
+        found = await(call, next);
+        if (found >= 0)
+            return found;
+        if (coll__now() >= deadline)
+            return COLL_ERR_TIMEOUT;
+    }
+}
+
+int coll__dial(struct coll__dial *dial, double deadline)
+{
+    double now = coll__now();
+    struct call call = {.dial = dial, .warn_at = 1e300};
+    int found;
+
+    if (dial->whom)
+        call.warn_at = now + WARN_AFTER;
+    for (int i = 0; i < dial->n_addrs; i++)
+        call.lines[i] = (struct line){.addr = &dial->addrs[i],
+                                      .fd = -1,
+                                      .until = now + i * HEAD_START,
+                                      .pause = FIRST_PAUSE};
+    found = run(&call, deadline);
+    if (found < 0)
+        explain(&call);
+    for (int i = 0; i < dial->n_addrs; i++)
+        if (call.lines[i].fd >= 0)
+            close(call.lines[i].fd);
+    return found;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* dial.h - find the process that awaits us behind one of several addresses.
+ *
+ * All addresses are called side by side, each beginning a little after the one
+ * before it (RFC 8305, "happy eyeballs"), so that one that swallows what it is
+ * sent, or where another job lives, holds up none of the others.  Who proves
+ * the secret first is the one.
+ */
+#ifndef COLL_LIB_NET_DIAL_H
+#define COLL_LIB_NET_DIAL_H
+
+#include "lib/net/door.h"
+
+#define COLL__DIAL_TEXT 400
+
+struct coll__dial {
+    const struct coll__addr *addrs;
+    int n_addrs; /* 1 to COLL__MAX_ADDRS */
+    int n_ports; /* each address's port and those after it are tried in turn */
+    const unsigned char *secret;
+    struct coll__hello hello;  /* kind, from, to, size, generation */
+    int is_patient;            /* who awaits us may not be up yet */
+    const char *whom;          /* "rank 0", for a warning when it takes long */
+    int (*is_over)(void *arg); /* asked now and then: is it of no use any more?
+                                * NULL: never */
+    void *arg;
+    char why[COLL__DIAL_TEXT]; /* set on failure: what came of each address */
+    int is_want;               /* set then: this process lacks descriptors */
+};
+
+/* Connect, and prove the secret to each other.
+ *
+ * Result:    the socket, the caller's.
+ * Errors:    not logged: COLL_ERR_TIMEOUT at the deadline, COLL_ERR_ABORTED
+ *            soon after is_over() says so, and before it when
+ *            there is no hope at any address: COLL_ERR_PEER (others live there,
+ *            who know no such group), COLL_ERR_SYSTEM (the network does not
+ *            lead there, or nobody listens and is_patient is 0).
+ */
+int coll__dial(struct coll__dial *dial, double deadline);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* knock.c - the proof: what both sides compute. */
+#include "lib/net/knock.h"
+
+#include <endian.h>
+#include <string.h>
+#include <unistd.h>
+
+void coll__door_mac(const unsigned char secret[COLL__SECRET_BYTES],
+                    const char *role, const struct coll__hello *hello,
+                    const unsigned char nonce[COLL__NONCE_BYTES],
+                    unsigned char mac[COLL__MAC_BYTES])
+{
+    unsigned char bytes[sizeof(*hello) + COLL__NONCE_BYTES];
+
+    memcpy(bytes, hello, sizeof(*hello));
+    memcpy(bytes + sizeof(*hello), nonce, COLL__NONCE_BYTES);
+    coll__auth_mac(secret, role, bytes, sizeof(bytes), mac);
+}
+
+void coll__knock_hello(const unsigned char secret[COLL__SECRET_BYTES],
+                       const struct coll__hello *in, struct coll__hello *out)
+{
+    memset(out, 0, sizeof(*out));
+    memcpy(out->magic, HELLO_MAGIC, sizeof(out->magic));
+    coll__auth_group(secret, out->group);
+    coll__auth_random(out->nonce, sizeof(out->nonce));
+    out->kind = htole32(in->kind);
+    out->from = htole32(in->from);
+    out->to = htole32(in->to);
+    out->size = htole32(in->size);
+    out->generation = htole32(in->generation);
+    out->pid = htole32((uint32_t)getpid());
+}
+
+enum knock coll__knock_judge(const unsigned char secret[COLL__SECRET_BYTES],
+                             const struct coll__hello *hello,
+                             const struct challenge *challenge,
+                             struct proof *proof)
+{
+    unsigned char mac[COLL__MAC_BYTES];
+
+    if (le32toh(challenge->answer) == ANSWER_EARLY)
+        return KNOCK_EARLY;
+    if (le32toh(challenge->answer) != ANSWER_PROVE)
+        return KNOCK_UNKNOWN;
+    coll__door_mac(secret, "listener", hello, challenge->nonce, mac);
+    if (!coll__auth_equal(mac, challenge->mac))
+        return KNOCK_FALSE;
+    coll__door_mac(secret, "connector", hello, challenge->nonce, proof->mac);
+    return KNOCK_IN;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* knock.h - what travels while a connection is proved; for door.c, dial.c. */
+#ifndef COLL_LIB_NET_KNOCK_H
+#define COLL_LIB_NET_KNOCK_H
+
+#include "lib/net/door.h"
+
+#define HELLO_MAGIC "COLLv001"
+
+enum challenge_answer { ANSWER_PROVE, ANSWER_UNKNOWN, ANSWER_EARLY };
+
+struct challenge {
+    uint32_t answer; /* little-endian */
+    unsigned char nonce[COLL__NONCE_BYTES];
+    unsigned char mac[COLL__MAC_BYTES];
+};
+
+struct proof {
+    unsigned char mac[COLL__MAC_BYTES];
+};
+
+/* Compute the proof that `role` ("listener", "connector") gives. */
+void coll__door_mac(const unsigned char secret[COLL__SECRET_BYTES],
+                    const char *role, const struct coll__hello *hello,
+                    const unsigned char nonce[COLL__NONCE_BYTES],
+                    unsigned char mac[COLL__MAC_BYTES]);
+
+/* Put a hello in the form that travels, with a nonce of its own. */
+void coll__knock_hello(const unsigned char secret[COLL__SECRET_BYTES],
+                       const struct coll__hello *in, struct coll__hello *out);
+
+/* What the listener's answer to a hello says. */
+enum knock {
+    KNOCK_IN,      /* it has proved the secret; send the proof in return */
+    KNOCK_UNKNOWN, /* it knows no such group */
+    KNOCK_EARLY,   /* the group's rendezvous has not begun yet: try again */
+    KNOCK_FALSE    /* it could not prove the secret */
+};
+
+/* Judge the answer; sets *proof for KNOCK_IN. */
+enum knock coll__knock_judge(const unsigned char secret[COLL__SECRET_BYTES],
+                             const struct coll__hello *hello,
+                             const struct challenge *challenge,
+                             struct proof *proof);
+
+#endif

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* net.c - connect, read and write with deadlines; names and addresses. */
+#include "lib/net/net.h"
+#include "lib/trace/log.h"
+#include "lib/util/files.h"
+#include "lib/util/util.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/net/net_addr.h"
+
+uint16_t coll__net_port(const struct coll__addr *addr)
+{
+    return (uint16_t)(addr->port[0] << 8 | addr->port[1]);
+}
+
+void coll__net_set_port(struct coll__addr *addr, uint16_t port)
+{
+    addr->port[0] = (uint8_t)(port >> 8);
+    addr->port[1] = (uint8_t)port;
+}
+
+int coll__net_is_loopback(const struct coll__addr *addr)
+{
+    static const uint8_t one[16] = {[15] = 1};
+
+    return addr->family == 4 ? addr->ip[0] == 127
+                             : !memcmp(addr->ip, one, sizeof(one));
+}
+
+socklen_t coll__addr_to_sock(const struct coll__addr *addr,
+                             struct sockaddr_storage *out)
+{
+    struct sockaddr_in *v4 = (struct sockaddr_in *)out;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)out;
+
+    memset(out, 0, sizeof(*out));
+    if (addr->family == 4) {
+        v4->sin_family = AF_INET;
+        v4->sin_port = htons(coll__net_port(addr));
+        memcpy(&v4->sin_addr, addr->ip, 4);
+        return sizeof(*v4);
+    }
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(coll__net_port(addr));
+    memcpy(&v6->sin6_addr, addr->ip, 16);
+    return sizeof(*v6);
+}
+
+int coll__addr_from_sock(const struct sockaddr *in, struct coll__addr *addr)
+{
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)in;
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)in;
+
+    memset(addr, 0, sizeof(*addr));
+    if (in->sa_family == AF_INET) {
+        addr->family = 4;
+        memcpy(addr->ip, &v4->sin_addr, 4);
+        coll__net_set_port(addr, ntohs(v4->sin_port));
+    } else if (in->sa_family == AF_INET6) {
+        int is_mapped = IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr);
+
+        addr->family = is_mapped ? 4 : 6;
+        memcpy(addr->ip, v6->sin6_addr.s6_addr + (is_mapped ? 12 : 0),
+               is_mapped ? 4 : 16);
+        coll__net_set_port(addr, ntohs(v6->sin6_port));
+    }
+    return addr->family ? 0 : -1;
+}
+
+void coll__net_text(const struct coll__addr *addr, char text[COLL__ADDR_TEXT])
+{
+    char ip[INET6_ADDRSTRLEN] = "?";
+
+    inet_ntop(addr->family == 4 ? AF_INET : AF_INET6, addr->ip, ip, sizeof(ip));
+    snprintf(text, COLL__ADDR_TEXT, addr->family == 4 ? "%s:%d" : "[%s]:%d", ip,
+             coll__net_port(addr));
+}
+
+void coll__net_peer_text(int fd, char text[COLL__ADDR_TEXT])
+{
+    struct sockaddr_storage sock = {0};
+    socklen_t len = sizeof(sock);
+    struct coll__addr addr;
+
+    if (getpeername(fd, (struct sockaddr *)&sock, &len) ||
+        coll__addr_from_sock((struct sockaddr *)&sock, &addr))
+        snprintf(text, COLL__ADDR_TEXT, "an unknown address");
+    else
+        coll__net_text(&addr, text);
+}
+
+int coll__net_split(const char *text, char *host, size_t len, uint16_t *port)
+{
+    const char *colon = strrchr(text, ':'), *from = text, *to = colon;
+    char *end;
+    long value;
+
+    if (!colon || colon == text)
+        return -1;
+    if (*from == '[' && to[-1] == ']')
+        from++, to--;
+    else if (memchr(text, ':', (size_t)(colon - text)))
+        return -1; /* an IPv6 address needs its brackets */
+    value = strtol(colon + 1, &end, 10);
+    if (end == colon + 1 || *end || value < 1 || value > 65535 || to <= from ||
+        (size_t)(to - from) >= len)
+        return -1;
+    memcpy(host, from, (size_t)(to - from));
+    host[to - from] = '\0';
+    *port = (uint16_t)value;
+    return 0;
+}
+
+int coll__net_resolve(const char *host, uint16_t port,
+                      struct coll__addr addrs[COLL__MAX_ADDRS])
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;
+    int n = 0, rc;
+
+    if (!strcmp(host, "localhost")) { /* both, whatever /etc/hosts has */
+        addrs[0] = (struct coll__addr){.ip = {127, 0, 0, 1}, .family = 4};
+        addrs[1] = (struct coll__addr){.ip = {[15] = 1}, .family = 6};
+        coll__net_set_port(&addrs[0], port);
+        coll__net_set_port(&addrs[1], port);
+        return 2;
+    }
+    rc = getaddrinfo(host, NULL, &hints, &list);
+    if (rc) {
+        log_error("boot",
+                  "cannot find the address of host %s: %s; "
+                  "is the name right on this machine?",
+                  host, gai_strerror(rc));
+        return COLL_ERR_BOOTSTRAP;
+    }
+    for (struct addrinfo *a = list; a && n < COLL__MAX_ADDRS; a = a->ai_next)
+        if (!coll__addr_from_sock(a->ai_addr, &addrs[n]))
+            coll__net_set_port(&addrs[n++], port);
+    freeaddrinfo(list);
+    return n;
+}
+
+/* Probes come when nothing is under way, so the kernel has to watch what is on
+ * its way as well. */
+static void watch_silence(int fd, unsigned ms)
+{
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
+}
+
+int coll__net_adopt(int fd)
+{
+    int on = 1, idle = 3, interval = 2;
+    int count = (COLL__SILENCE - idle) / interval;
+
+    if (fcntl(fd, F_SETFD, FD_CLOEXEC) ||
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK))
+        return -errno;
+    /* Best effort: without them things are slower, not wrong. */
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+    watch_silence(fd, COLL__SILENCE * 1000);
+    return 0;
+}
+
+void coll__net_allow_stalls(int fd) { watch_silence(fd, 0); }
+
+int coll__net_is_unheard(int fd, double *silence)
+{
+    struct tcp_info info = {0};
+    socklen_t len = sizeof(info);
+    int n_waiting;
+    unsigned ms;
+
+    if (ioctl(fd, SIOCOUTQ, &n_waiting) || !n_waiting ||
+        getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+        return 0;
+    ms = info.tcpi_last_ack_recv < info.tcpi_last_data_recv
+             ? info.tcpi_last_ack_recv
+             : info.tcpi_last_data_recv;
+    *silence = ms / 1e3;
+    return 1;
+}
+
+/* Wait until fd is ready; 0, or COLL_ERR_TIMEOUT. */
+static int wait_ready(int fd, short events, double deadline)
+{
+    struct pollfd pfd = {.fd = fd, .events = events};
+
+    for (;;) {
+        double left = deadline - coll__now();
+        int ms = left > 3600 ? 3600000 : (int)(left * 1000) + 1;
+        int n;
+
+        if (left <= 0)
+            return COLL_ERR_TIMEOUT;
+        n = poll(&pfd, 1, ms);
+        if (n > 0)
+            return 0;
+        if (n < 0 && errno != EINTR)
+            return COLL_ERR_PEER;
+    }
+}
+
+/* Without it nothing passes between the processes of a host, and no error says
+ * so: what is sent there vanishes. */
+int coll__net_is_loopback_down(int fd)
+{
+    struct ifreq request = {.ifr_name = "lo"};
+
+    return !ioctl(fd, SIOCGIFFLAGS, &request) && !(request.ifr_flags & IFF_UP);
+}
+
+const char *coll__net_error(int err)
+{
+    if (err == ENETDOWN)
+        return "the loopback interface of this host is down; bring it up: ip "
+               "link set lo up";
+    return coll__files_error(err);
+}
+
+int coll__net_end_connect(int fd)
+{
+    int err = 0;
+    socklen_t len = sizeof(err);
+
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len))
+        return -errno;
+    return err ? -err : coll__net_adopt(fd);
+}
+
+int coll__net_begin_connect(const struct coll__addr *addr)
+{
+    struct sockaddr_storage sock;
+    socklen_t len = coll__addr_to_sock(addr, &sock);
+    int fd, rc = 0;
+
+    fd = socket(sock.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    if (coll__net_is_loopback_down(fd) && coll__net_is_own(addr))
+        rc = -ENETDOWN;
+    else if (connect(fd, (struct sockaddr *)&sock, len) &&
+             errno != EINPROGRESS && errno != EINTR)
+        rc = -errno;
+    if (!rc)
+        return fd;
+    close(fd);
+    return rc;
+}
+
+int coll__net_connect(const struct coll__addr *addr, double deadline)
+{
+    int rc, fd = coll__net_begin_connect(addr);
+
+    if (fd < 0)
+        return fd;
+    rc = wait_ready(fd, POLLOUT, deadline) ? -ETIMEDOUT
+                                           : coll__net_end_connect(fd);
+    if (!rc)
+        return fd;
+    close(fd);
+    return rc;
+}
+
+int coll__net_read(int fd, void *bytes, size_t len, double deadline)
+{
+    char *at = bytes;
+
+    while (len) {
+        ssize_t n = recv(fd, at, len, 0);
+
+        if (n > 0) {
+            at += n;
+            len -= (size_t)n;
+        } else if (n < 0 && errno == EAGAIN) {
+            int status = wait_ready(fd, POLLIN, deadline);
+
+            if (status)
+                return status;
+        } else if (!n || errno != EINTR) {
+            return COLL_ERR_PEER;
+        }
+    }
+    return COLL_OK;
+}
+
+int coll__net_write(int fd, const void *bytes, size_t len, double deadline)
+{
+    const char *at = bytes;
+
+    while (len) {
+        ssize_t n = send(fd, at, len, MSG_NOSIGNAL);
+
+        if (n > 0) {
+            at += n;
+            len -= (size_t)n;
+        } else if (n < 0 && errno == EAGAIN) {
+            int status = wait_ready(fd, POLLOUT, deadline);
+
+            if (status)
+                return status;
+        } else if (n < 0 && errno != EINTR) {
+            return COLL_ERR_PEER;
+        }
+    }
+    return COLL_OK;
+}

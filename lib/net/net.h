@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* net.h - TCP sockets with deadlines, IPv4 and IPv6.
+ *
+ * Every socket is non-blocking, close-on-exec and without Nagle's delay.  A
+ * deadline is a time of coll__now().  Functions that say so log their errors;
+ * the others return a status that the caller explains.
+ */
+#ifndef COLL_LIB_NET_NET_H
+#define COLL_LIB_NET_NET_H
+
+#include "include/coll/coll.h"
+
+#define COLL__MAX_ADDRS 4
+#define COLL__ADDR_TEXT 64
+#define COLL__SILENCE 9 /* s, until a silent host is taken for lost */
+
+/* An address and a port, as it travels: no padding, fixed byte order. */
+struct coll__addr {
+    uint8_t ip[16];  /* the first 4 bytes for IPv4 */
+    uint8_t port[2]; /* most significant byte first */
+    uint8_t family;  /* 4 or 6; 0 for none */
+    uint8_t unused;
+};
+
+/* Who must be able to connect. */
+enum coll__reach { REACH_HOST, REACH_NET };
+
+uint16_t coll__net_port(const struct coll__addr *addr);
+void coll__net_set_port(struct coll__addr *addr, uint16_t port);
+int coll__net_is_loopback(const struct coll__addr *addr);
+
+/* Write "127.0.0.1:80" or "[::1]:80". */
+void coll__net_text(const struct coll__addr *addr, char text[COLL__ADDR_TEXT]);
+
+/* Write who is at the other end of fd. */
+void coll__net_peer_text(int fd, char text[COLL__ADDR_TEXT]);
+
+/* Listen on a port of COLL_NET_PORTS (any free one when it is not set), on
+ * COLL_NET_INTERFACE, else on every interface (REACH_NET) or on the loopback
+ * one (REACH_HOST).
+ *
+ * Result:    *fd, the caller's to close.
+ * Errors:    COLL_ERR_INVALID, COLL_ERR_SYSTEM, logged.
+ */
+int coll__net_listen(enum coll__reach reach, int *fd);
+
+/* Listen on just this port; a loopback address keeps it to this host.
+ *
+ * Errors:    COLL_ERR_SYSTEM; logged unless is_quiet.
+ */
+int coll__net_listen_at(const struct coll__addr *at, int is_quiet, int *fd);
+
+/* Have the kernel keep connections to this listening socket to itself until
+ * they have sent something, so that silent ones cost no descriptor. */
+void coll__net_await_words(int fd);
+
+/* List the addresses by which others reach the listening socket fd.
+ *
+ * Result:    their number, at most COLL__MAX_ADDRS.
+ */
+int coll__net_own_addrs(int fd, struct coll__addr addrs[COLL__MAX_ADDRS]);
+
+/* Say whether this is an address of this host. */
+int coll__net_is_own(const struct coll__addr *addr);
+
+/* Say who can connect to the listening socket fd. */
+enum coll__reach coll__net_reach(int fd);
+
+/* Look a host name or address up.
+ *
+ * Result:    the number of addresses; COLL_ERR_BOOTSTRAP, logged.
+ */
+int coll__net_resolve(const char *host, uint16_t port,
+                      struct coll__addr addrs[COLL__MAX_ADDRS]);
+
+/* Split "HOST:PORT" or "[ADDRESS]:PORT".
+ *
+ * Result:    0, or -1 when the text is no such thing.
+ */
+int coll__net_split(const char *text, char *host, size_t len, uint16_t *port);
+
+/* Begin to connect.
+ *
+ * Result:    the socket, the caller's, or -errno, not logged; -ENETDOWN when
+ *            the address is this host's own and its loopback interface is
+ *            down.  Once the socket is ready for writing,
+ *            coll__net_end_connect() says what came of it.
+ */
+int coll__net_begin_connect(const struct coll__addr *addr);
+
+/* Return 0 when the connection is there, else why not: -errno. */
+int coll__net_end_connect(int fd);
+
+/* Say in words what an errno of connecting means, with a remedy where there is
+ * a certain one. */
+const char *coll__net_error(int err);
+
+/* Connect.
+ *
+ * Result:    the socket, or -errno (-ETIMEDOUT at the deadline), not logged.
+ */
+int coll__net_connect(const struct coll__addr *addr, double deadline);
+
+/* Read or write exactly len bytes.
+ *
+ * Errors:    COLL_ERR_PEER (the other end went away), COLL_ERR_TIMEOUT; not
+ *            logged.
+ */
+int coll__net_read(int fd, void *bytes, size_t len, double deadline);
+int coll__net_write(int fd, const void *bytes, size_t len, double deadline);
+
+/* Make a socket that came from elsewhere like all others of ours: its host is
+ * taken for lost, and the connection ends with ETIMEDOUT or EHOSTUNREACH, when
+ * its kernel has sent nothing for COLL__SILENCE seconds though it was asked. */
+int coll__net_adopt(int fd);
+
+/* The kernel takes a process that does not read, because it is stopped or busy,
+ * for a lost host once its buffers are full.  This ends that; what it watches
+ * then is idle connections alone, and coll__net_is_unheard() watches others. */
+void coll__net_allow_stalls(int fd);
+
+/* Say whether something that was written has not been taken by the kernel at
+ * the other end, and for how many seconds that one has not been heard. */
+int coll__net_is_unheard(int fd, double *silence);
+
+#endif

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* net_listen.c - listening sockets: which interface, which port. */
+#include "lib/net/net.h"
+#include "lib/net/net_addr.h"
+#include "lib/trace/log.h"
+#include "lib/util/param.h"
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BACKLOG 4096
+
+static const struct coll__addr any6 = {.family = 6};
+static const struct coll__addr any4 = {.family = 4};
+static const struct coll__addr loop4 = {.ip = {127, 0, 0, 1}, .family = 4};
+static const struct coll__addr loop6 = {.ip = {[15] = 1}, .family = 6};
+
+static int is_any(const struct coll__addr *addr)
+{
+    return !memcmp(addr->ip, any6.ip, sizeof(any6.ip));
+}
+
+void coll__net_await_words(int fd)
+{
+    int seconds = 10;
+
+    /* Best effort: the door has an end to its patience, too. */
+    setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof(seconds));
+}
+
+/* Return a listening socket, or -errno. */
+static int listen_on(const struct coll__addr *addr)
+{
+    struct sockaddr_storage sock;
+    socklen_t len = coll__addr_to_sock(addr, &sock);
+    int fd, rc, on = 1, off = 0;
+
+    fd = socket(sock.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (sock.ss_family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    coll__net_await_words(fd);
+    if (coll__net_is_loopback(addr) && coll__net_is_loopback_down(fd))
+        rc = -ENETDOWN;
+    else if (bind(fd, (struct sockaddr *)&sock, len) || listen(fd, BACKLOG))
+        rc = -errno;
+    else
+        return fd;
+    close(fd);
+    return rc;
+}
+
+/* Listen on any interface: IPv6 takes IPv4 as well, where there is IPv6. */
+static int listen_widest(const struct coll__addr *six,
+                         const struct coll__addr *four, uint16_t port)
+{
+    struct coll__addr addr = *six;
+    int fd;
+
+    coll__net_set_port(&addr, port);
+    fd = listen_on(&addr);
+    if (fd >= 0 || fd == -EADDRINUSE)
+        return fd;
+    addr = *four;
+    coll__net_set_port(&addr, port);
+    return listen_on(&addr);
+}
+
+static void list_interfaces(const struct ifaddrs *list, char *text, size_t len)
+{
+    size_t n = 0;
+
+    text[0] = '\0';
+    for (const struct ifaddrs *i = list; i && n < len; i = i->ifa_next)
+        if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET)
+            n += (size_t)snprintf(text + n, len - n, "%s%s", n ? ", " : "",
+                                  i->ifa_name);
+}
+
+/* Find an address of the interface that COLL_NET_INTERFACE names. */
+static int interface_addr(struct coll__addr *addr)
+{
+    const char *name = coll__param_text(PARAM_NET_INTERFACE);
+    int found = 0;
+    struct ifaddrs *list;
+    char known[256];
+
+    if (getifaddrs(&list)) {
+        log_error("boot", "cannot list the network interfaces: %s",
+                  strerror(errno));
+        return COLL_ERR_SYSTEM;
+    }
+    for (struct ifaddrs *i = list; i && found != 4; i = i->ifa_next)
+        if (i->ifa_addr && !strcmp(i->ifa_name, name) &&
+            (!found || i->ifa_addr->sa_family == AF_INET) &&
+            !coll__addr_from_sock(i->ifa_addr, addr))
+            found = addr->family; /* IPv4 rather than IPv6 */
+    list_interfaces(list, known, sizeof(known));
+    freeifaddrs(list);
+    if (found)
+        return COLL_OK;
+    log_error("boot",
+              "COLL_NET_INTERFACE=%s: no such interface with an "
+              "address; there are %s",
+              name, known);
+    return COLL_ERR_INVALID;
+}
+
+/* Read FIRST-LAST, or one port alone; 0 to 0 when nothing is asked for. */
+static int port_range(long *first, long *last)
+{
+    const char *text = coll__param_text(PARAM_NET_PORTS);
+    char *end;
+
+    *first = *last = 0;
+    if (!*text)
+        return COLL_OK;
+    *first = *last = strtol(text, &end, 10);
+    if (end != text && *end == '-')
+        *last = strtol(end + 1, &end, 10);
+    if (!*end && *first >= 1 && *last >= *first && *last <= 65535)
+        return COLL_OK;
+    log_error("boot",
+              "COLL_NET_PORTS=%s is not valid: it must be FIRST-LAST, "
+              "such as 5000-5100",
+              text);
+    return COLL_ERR_INVALID;
+}
+
+static const char *why_not(int err)
+{
+    return err == EADDRNOTAVAIL ? "no network interface is up; bring one up, "
+                                  "such as: ip link set lo up"
+                                : coll__net_error(err);
+}
+
+static int try_listen(enum coll__reach reach, const struct coll__addr *chosen,
+                      uint16_t port)
+{
+    struct coll__addr addr = *chosen;
+
+    if (chosen->family) {
+        coll__net_set_port(&addr, port);
+        return listen_on(&addr);
+    }
+    if (reach == REACH_NET)
+        return listen_widest(&any6, &any4, port);
+    return listen_widest(&loop4, &loop6, port);
+}
+
+/* Say where, if there is an address by which others could come. */
+static int log_listening(int fd)
+{
+    struct coll__addr addrs[COLL__MAX_ADDRS];
+    char text[COLL__ADDR_TEXT];
+
+    errno = 0;
+    if (coll__net_own_addrs(fd, addrs) < 1)
+        return errno ? -errno : -EADDRNOTAVAIL;
+    coll__net_text(&addrs[0], text);
+    log_info("boot", "listening at %s", text);
+    return 0;
+}
+
+int coll__net_listen(enum coll__reach reach, int *fd)
+{
+    struct coll__addr chosen = {.family = 0};
+    long first, last;
+    int rc = port_range(&first, &last);
+
+    if (!rc && coll__param_is_set(PARAM_NET_INTERFACE))
+        rc = interface_addr(&chosen);
+    if (rc)
+        return rc;
+    for (long port = first; port <= last; port++) {
+        rc = try_listen(reach, &chosen, (uint16_t)port);
+        if (rc >= 0) {
+            *fd = rc;
+            rc = log_listening(*fd);
+            if (!rc)
+                return COLL_OK;
+            close(*fd);
+        }
+        if (rc != -EADDRINUSE && rc != -EACCES)
+            break;
+    }
+    if (rc == -EADDRINUSE || rc == -EACCES)
+        log_error("boot",
+                  "no port is free within COLL_NET_PORTS=%s; give a "
+                  "wider range",
+                  coll__param_text(PARAM_NET_PORTS));
+    else
+        log_error("boot", "cannot listen for the other ranks: %s",
+                  why_not(-rc));
+    return COLL_ERR_SYSTEM;
+}
+
+int coll__net_listen_at(const struct coll__addr *at, int is_quiet, int *fd)
+{
+    struct coll__addr chosen = {.family = 0};
+    uint16_t port = coll__net_port(at);
+    int rc;
+
+    if (coll__net_is_loopback(at))
+        chosen = *at;
+    else if (coll__param_is_set(PARAM_NET_INTERFACE) &&
+             (rc = interface_addr(&chosen)))
+        return rc;
+    rc = try_listen(REACH_NET, &chosen, port);
+    if (rc >= 0) {
+        *fd = rc;
+        log_listening(rc);
+        return COLL_OK;
+    }
+    if (is_quiet)
+        return COLL_ERR_SYSTEM;
+    if (rc == -EADDRINUSE)
+        log_error("boot",
+                  "rank 0 cannot listen on port %d: it is in use by "
+                  "another program; choose another port",
+                  port);
+    else
+        log_error("boot", "rank 0 cannot listen on port %d: %s", port,
+                  coll__net_error(-rc));
+    return COLL_ERR_SYSTEM;
+}
+
+static int is_of_use(const struct ifaddrs *i, const struct coll__addr *addr,
+                     unsigned loopback)
+{
+    int is_link_local = addr->family == 6 && addr->ip[0] == 0xfe;
+
+    return (i->ifa_flags & IFF_UP) &&
+           (i->ifa_flags & IFF_LOOPBACK) == loopback && !is_link_local;
+}
+
+/* List this host's addresses of a family, after the n that are there: those of
+ * the loopback interface, or all others. */
+static int add_family(const struct ifaddrs *list, int family, unsigned loopback,
+                      int n, struct coll__addr addrs[COLL__MAX_ADDRS])
+{
+    struct coll__addr addr;
+
+    for (const struct ifaddrs *i = list; i && n < COLL__MAX_ADDRS;
+         i = i->ifa_next)
+        if (i->ifa_addr && !coll__addr_from_sock(i->ifa_addr, &addr) &&
+            addr.family == family && is_of_use(i, &addr, loopback))
+            addrs[n++] = addr;
+    return n;
+}
+
+int coll__net_is_own(const struct coll__addr *addr)
+{
+    struct coll__addr own;
+    struct ifaddrs *list;
+    int is_own = coll__net_is_loopback(addr);
+
+    if (is_own || getifaddrs(&list))
+        return is_own;
+    for (const struct ifaddrs *i = list; i && !is_own; i = i->ifa_next)
+        is_own = i->ifa_addr && !coll__addr_from_sock(i->ifa_addr, &own) &&
+                 own.family == addr->family &&
+                 !memcmp(own.ip, addr->ip, sizeof(own.ip));
+    freeifaddrs(list);
+    return is_own;
+}
+
+/* Find the address that a socket of ours is bound to; 0 or -1. */
+static int bound_addr(int fd, struct coll__addr *bound)
+{
+    struct sockaddr_storage sock = {0};
+    socklen_t len = sizeof(sock);
+
+    return getsockname(fd, (struct sockaddr *)&sock, &len)
+               ? -1
+               : coll__addr_from_sock((struct sockaddr *)&sock, bound);
+}
+
+enum coll__reach coll__net_reach(int fd)
+{
+    struct coll__addr bound;
+
+    return !bound_addr(fd, &bound) && coll__net_is_loopback(&bound) ? REACH_HOST
+                                                                    : REACH_NET;
+}
+
+int coll__net_own_addrs(int fd, struct coll__addr addrs[COLL__MAX_ADDRS])
+{
+    struct coll__addr bound;
+    struct ifaddrs *list;
+    int n = 0;
+
+    if (bound_addr(fd, &bound))
+        return 0;
+    if (!is_any(&bound)) {
+        addrs[0] = bound;
+        return 1;
+    }
+    if (getifaddrs(&list))
+        return 0;
+    /* a host with no network: its ranks can only be here */
+    for (unsigned loopback = 0; !n && loopback <= IFF_LOOPBACK;
+         loopback += IFF_LOOPBACK) {
+        n = add_family(list, 4, loopback, 0, addrs);
+        if (bound.family == 6)
+            n = add_family(list, 6, loopback, n, addrs);
+    }
+    freeifaddrs(list);
+    for (int i = 0; i < n; i++)
+        coll__net_set_port(&addrs[i], coll__net_port(&bound));
+    return n;
+}

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* wire.c - read whole frames, write queued ones; the table of wires; and notice
+ * a host that has fallen silent: what was sent is looked after until its kernel
+ * has taken it, the kernel's own probes look after a wire on which nothing is
+ * under way.
+ */
+#include "lib/net/wire.h"
+#include "lib/net/auth.h"
+#include "lib/net/net.h"
+#include "lib/trace/log.h"
+#include "lib/util/lock.h"
+#include "lib/util/util.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define REST_TIME 1.0   /* s, without a link */
+#define FIRST_TIME 10.0 /* s, until the first one comes */
+#define LOOK_EVERY 0.5  /* s, after what has been sent */
+
+struct coll__wire_chunk {
+    struct coll__wire_chunk *next;
+    size_t len, n_sent;
+    unsigned char bytes[];
+};
+
+/* All under the reactor's lock; of the process that epoch says. */
+static struct coll__wire *wires;
+static struct coll__wire local = {.source.fd = -1};
+static struct coll__task local_task;
+static unsigned local_generation;
+
+static void drop_output(struct coll__wire *wire)
+{
+    while (wire->first) {
+        struct coll__wire_chunk *chunk = wire->first;
+
+        wire->first = chunk->next;
+        free(chunk);
+    }
+    wire->last = &wire->first;
+    wire->n_queued = 0;
+}
+
+static void forget(struct coll__wire *wire)
+{
+    struct coll__wire **at = &wires;
+
+    while (*at != wire)
+        at = &(*at)->next;
+    *at = wire->next;
+    drop_output(wire);
+    free(wire->body);
+    free(wire);
+}
+
+static void snap(struct coll__wire *wire)
+{
+    coll__reactor_remove(&wire->source);
+    coll__wire_broken(wire, 1);
+    forget(wire);
+}
+
+static struct coll__wire_head swap(const struct coll__wire_head *head)
+{
+    return (struct coll__wire_head){
+        .tag = le64toh(head->tag), /* to and from are the same */
+        .src = le32toh(head->src),
+        .dst = le32toh(head->dst),
+        .frame = {.type = le32toh(head->frame.type),
+                  .from = le32toh(head->frame.from),
+                  .to = le32toh(head->frame.to),
+                  .id = le32toh(head->frame.id),
+                  .len = le64toh(head->frame.len)},
+    };
+}
+
+/* ---- input -------------------------------------------------------------- */
+
+/* The socket has failed: because the other end's host is silent?  The kernel says
+ * so once, to who comes first, whether it writes or reads. */
+static void note_error(struct coll__wire *wire, int err)
+{
+    wire->is_silent |=
+        err == ETIMEDOUT || err == EHOSTUNREACH || err == ENETUNREACH;
+}
+
+/* Read up to want bytes: > 0, 0 for nothing now, -1 at the end. */
+static ssize_t receive(struct coll__wire *wire, void *to, size_t want)
+{
+    for (;;) {
+        ssize_t n = recv(wire->source.fd, to, want, 0);
+
+        if (n > 0) {
+            wire->is_drained = (size_t)n < want;
+            return n;
+        }
+        if (n < 0 && errno == EAGAIN)
+            return 0;
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            note_error(wire, errno);
+        return -1;
+    }
+}
+
+/* The same through the inbox: a small frame takes one call of the kernel. */
+static ssize_t take(struct coll__wire *wire, void *to, size_t want)
+{
+    size_t n = wire->in_end - wire->in_at;
+
+    if (!n && wire->is_drained)
+        return 0;
+    if (!n && want >= sizeof(wire->inbox))
+        return receive(wire, to, want);
+    if (!n) {
+        ssize_t got = receive(wire, wire->inbox, sizeof(wire->inbox));
+
+        if (got <= 0)
+            return got;
+        wire->in_at = 0;
+        wire->in_end = n = (size_t)got;
+    }
+    n = min_size(n, want);
+    memcpy(to, wire->inbox + wire->in_at, n);
+    wire->in_at += n;
+    return (ssize_t)n;
+}
+
+static int deliver(struct coll__wire *wire)
+{
+    unsigned char *body = wire->body;
+    struct coll__wire_head head = wire->head;
+
+    wire->body = NULL;
+    wire->n_head = wire->n_body = 0;
+    coll__wire_got(wire, &head, body);
+    return 1;
+}
+
+/* The head is whole: make room for the body. */
+static int begin_body(struct coll__wire *wire)
+{
+    wire->head = swap(&wire->head);
+    if (!wire->head.frame.len)
+        return deliver(wire);
+    if (wire->head.frame.len > COLL__FRAME_MAX)
+        return -1;
+    wire->body = malloc(wire->head.frame.len);
+    return wire->body ? 1 : -1;
+}
+
+/* Read a piece: 1 go on, 0 nothing now, -1 the wire is to break. */
+static int read_some(struct coll__wire *wire)
+{
+    size_t len = wire->head.frame.len;
+    ssize_t n;
+
+    if (wire->n_head < sizeof(wire->head)) {
+        n = take(wire, (char *)&wire->head + wire->n_head,
+                 sizeof(wire->head) - wire->n_head);
+        if (n <= 0)
+            return (int)n;
+        wire->n_head += (size_t)n;
+        return wire->n_head < sizeof(wire->head) ? 1 : begin_body(wire);
+    }
+    n = take(wire, wire->body + wire->n_body, len - wire->n_body);
+    if (n <= 0)
+        return (int)n;
+    wire->n_body += (size_t)n;
+    return wire->n_body < len ? 1 : deliver(wire);
+}
+
+/* ---- output ------------------------------------------------------------- */
+
+/* Write what the socket takes.  After an error the next read comes to what the
+ * peer had to say, and then to the end. */
+static void flush(struct coll__wire *wire)
+{
+    while (wire->first) {
+        struct coll__wire_chunk *chunk = wire->first;
+        ssize_t n = send(wire->source.fd, chunk->bytes + chunk->n_sent,
+                         chunk->len - chunk->n_sent, MSG_NOSIGNAL);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno != EAGAIN) {
+            note_error(wire, errno);
+            drop_output(wire);
+        }
+        if (n < 0)
+            break;
+        chunk->n_sent += (size_t)n;
+        wire->n_queued -= (size_t)n;
+        if (chunk->n_sent < chunk->len)
+            break;
+        wire->first = chunk->next;
+        if (!wire->first)
+            wire->last = &wire->first;
+        free(chunk);
+    }
+    coll__reactor_change(&wire->source,
+                         wire->first ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+static int enqueue(struct coll__wire *wire, const struct coll__wire_head *head,
+                   const void *body)
+{
+    size_t len = sizeof(*head) + head->frame.len;
+    struct coll__wire_chunk *chunk = malloc(sizeof(*chunk) + len);
+    struct coll__wire_head swapped = swap(head);
+
+    if (!chunk) {
+        log_error("boot", "no memory for a control message of %zu bytes", len);
+        return COLL_ERR_NOMEM;
+    }
+    chunk->next = NULL;
+    chunk->len = len;
+    chunk->n_sent = 0;
+    memcpy(chunk->bytes, &swapped, sizeof(swapped));
+    if (head->frame.len)
+        memcpy(chunk->bytes + sizeof(swapped), body, head->frame.len);
+    *wire->last = chunk;
+    wire->last = &chunk->next;
+    wire->n_queued += len;
+    return COLL_OK;
+}
+
+static void begin_local(void);
+
+int coll__wire_send(struct coll__wire *wire, const struct coll__wire_head *head,
+                    const void *body)
+{
+    double look_at;
+    int status;
+
+    begin_local();
+    if (wire == &local ? !local.links : wire->source.fd < 0)
+        return COLL_OK; /* it is breaking, or was the parent's */
+    status = enqueue(wire, head, body);
+    if (status)
+        return status;
+    if (wire == &local) {
+        coll__reactor_defer(&local_task);
+        return COLL_OK;
+    }
+    flush(wire);
+    look_at = coll__now() + LOOK_EVERY;
+    if (wire->source.deadline <= 0 || wire->source.deadline > look_at)
+        coll__reactor_deadline(&wire->source, look_at);
+    return COLL_OK;
+}
+
+/* ---- the wire to ourselves ---------------------------------------------- */
+
+/* Hand on what was queued; what that brings about is queued behind it. */
+static void run_local(struct coll__task *task)
+{
+    (void)task;
+    while (local.first) {
+        struct coll__wire_chunk *chunk = local.first;
+        struct coll__wire_head head;
+        unsigned char *body = NULL;
+
+        memcpy(&head, chunk->bytes, sizeof(head));
+        head = swap(&head);
+        if (head.frame.len && !(body = malloc(head.frame.len))) {
+            coll__wire_broken(&local, 1);
+            drop_output(&local);
+            return;
+        }
+        if (body)
+            memcpy(body, chunk->bytes + sizeof(head), head.frame.len);
+        local.first = chunk->next;
+        if (!local.first)
+            local.last = &local.first;
+        local.n_queued -= chunk->len;
+        free(chunk);
+        coll__wire_got(&local, &head, body);
+    }
+    coll__wire_drained(&local);
+}
+
+/* A name for this process; in a forked child, where the parent's links are of
+ * no use, all begins anew. */
+static void begin_local(void)
+{
+    if (local.is_known && local_generation == coll__generation_now())
+        return;
+    if (local.is_known)
+        coll__wire_broken(&local, 0);
+    drop_output(&local);
+    coll__auth_random(local.process, sizeof(local.process));
+    local.is_known = 1;
+    local_generation = coll__generation_now();
+    local_task = (struct coll__task){.run = run_local};
+}
+
+void coll__wire_self(unsigned char process[COLL__PROCESS_BYTES])
+{
+    begin_local();
+    memcpy(process, local.process, COLL__PROCESS_BYTES);
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+struct coll__wire *coll__wire_find(const unsigned char *process)
+{
+    struct coll__wire *wire = wires;
+
+    begin_local();
+    if (!memcmp(process, local.process, COLL__PROCESS_BYTES))
+        return &local;
+    while (wire && (!wire->is_known || wire->source.fd < 0 ||
+                    memcmp(process, wire->process, COLL__PROCESS_BYTES)))
+        wire = wire->next;
+    return wire;
+}
+
+int coll__wire_count(void)
+{
+    int n = 0;
+
+    for (struct coll__wire *wire = wires; wire; wire = wire->next)
+        n++;
+    return n;
+}
+
+static void wire_ready(struct coll__source *source, uint32_t events)
+{
+    struct coll__wire *wire = (struct coll__wire *)source;
+    int rc;
+
+    if (events & EPOLLOUT) {
+        flush(wire);
+        if (!wire->first)
+            coll__wire_drained(wire);
+    }
+    if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR | EPOLLRDHUP)))
+        return;
+    wire->is_drained = 0;
+    while ((rc = read_some(wire)) > 0)
+        ;
+    if (rc < 0)
+        snap(wire);
+}
+
+/* It is time to look whether what was sent has been taken, or whether anybody
+ * has a use for it. */
+static void wire_expired(struct coll__source *source)
+{
+    struct coll__wire *wire = (struct coll__wire *)source;
+    double now = coll__now(), silence;
+    int is_unheard = coll__net_is_unheard(source->fd, &silence);
+
+    wire->is_silent |= is_unheard && silence >= COLL__SILENCE;
+    if (wire->is_silent || (!wire->links && now >= wire->rest_at))
+        snap(wire);
+    else if (is_unheard)
+        coll__reactor_deadline(source, now + LOOK_EVERY);
+    else if (!wire->links)
+        coll__reactor_deadline(source, wire->rest_at);
+}
+
+static void wire_dropped(struct coll__source *source)
+{
+    struct coll__wire *wire = (struct coll__wire *)source;
+
+    coll__wire_broken(wire, 0);
+    forget(wire);
+}
+
+struct coll__wire *coll__wire_new(int fd, const unsigned char *process)
+{
+    struct coll__wire *wire = calloc(1, sizeof(*wire));
+
+    if (wire) {
+        wire->source = (struct coll__source){
+            .fd = fd,
+            .events = EPOLLIN,
+            .deadline = coll__now() + FIRST_TIME,
+            .ready = wire_ready,
+            .expired = wire_expired,
+            .dropped = wire_dropped,
+        };
+        wire->rest_at = wire->source.deadline;
+        wire->last = &wire->first;
+        if (process) {
+            memcpy(wire->process, process, COLL__PROCESS_BYTES);
+            wire->is_known = 1;
+        }
+    }
+    if (!wire || coll__reactor_add(&wire->source)) {
+        if (!wire)
+            log_error("boot", "no memory for a connection");
+        free(wire);
+        close(fd);
+        return NULL;
+    }
+    coll__net_allow_stalls(fd);
+    wire->next = wires;
+    wires = wire;
+    return wire;
+}
+
+void coll__wire_rest(struct coll__wire *wire)
+{
+    if (wire == &local || wire->source.fd < 0)
+        return;
+    wire->rest_at = coll__now() + REST_TIME;
+    if (wire->source.deadline <= 0)
+        coll__reactor_deadline(&wire->source, wire->rest_at);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* wire.h - one authenticated connection to another process, for all the links
+ * between the two.
+ *
+ * A wire exists while links run over it and a moment longer; a link that is to
+ * be opened takes the wire that is there.  Ranks of one process (threads) have
+ * a wire without a socket.  All calls are under the reactor's lock, and
+ * callbacks come on its thread.  Output that the socket does not take at once
+ * is queued.
+ */
+#ifndef COLL_LIB_NET_WIRE_H
+#define COLL_LIB_NET_WIRE_H
+
+#include "lib/net/reactor.h"
+
+#include <stddef.h>
+
+#define COLL__FRAME_MAX ((size_t)1 << 30)
+#define COLL__PROCESS_BYTES 16
+
+/* What a link sends before each body. */
+struct coll__frame {
+    uint32_t type, from, to, id;
+    uint64_t len; /* of the body */
+};
+
+/* What stands before each body on a wire; little-endian as it travels. */
+struct coll__wire_head {
+    uint64_t tag; /* the link's group, and its ends there */
+    uint32_t src, dst;
+    struct coll__frame frame;
+};
+
+struct coll__link;
+struct coll__wire_chunk;
+
+struct coll__wire {
+    struct coll__source source; /* first; fd -1 for the wire to ourselves */
+    unsigned char process[COLL__PROCESS_BYTES]; /* at the other end */
+    int is_known;                               /* that */
+    struct coll__link *links;                   /* link.c's */
+    struct coll__wire *next;
+
+    /* The wire's own. */
+    unsigned char inbox[4096]; /* read and not taken yet */
+    size_t in_at, in_end;
+    int is_drained; /* the socket had no more */
+    struct coll__wire_head head;
+    size_t n_head;
+    unsigned char *body;
+    size_t n_body;
+    struct coll__wire_chunk *first, **last;
+    size_t n_queued; /* bytes of output */
+    double rest_at;  /* when it ends, unless a link comes */
+    int is_silent;   /* the other end's host is */
+};
+
+/* Write this process's name: random, another one in a forked child. */
+void coll__wire_self(unsigned char process[COLL__PROCESS_BYTES]);
+
+/* Make a wire of the socket fd, which is the wire's from now on; process is
+ * NULL while it is not known.  NULL, logged, when that cannot be. */
+struct coll__wire *coll__wire_new(int fd, const unsigned char *process);
+
+/* Return a wire to the process, which may be this one, or NULL. */
+struct coll__wire *coll__wire_find(const unsigned char *process);
+
+/* Queue a frame; body is copied.  COLL_ERR_NOMEM, logged. */
+int coll__wire_send(struct coll__wire *wire, const struct coll__wire_head *head,
+                    const void *body);
+
+/* No link runs over it any more: it ends in a moment, if none comes. */
+void coll__wire_rest(struct coll__wire *wire);
+
+/* Return how many wires with a socket there are. */
+int coll__wire_count(void);
+
+/* ---- link.c, for wire.c --------------------------------------------------- */
+
+/* A frame came; body[len] is the callee's to free (NULL when len is 0). */
+void coll__wire_got(struct coll__wire *wire, const struct coll__wire_head *head,
+                    unsigned char *body);
+
+/* The connection ended, and everything before its end was got: let go of it;
+ * is_ours is 0 in a forked child, where nobody is to be told. */
+void coll__wire_broken(struct coll__wire *wire, int is_ours);
+
+/* All output is in the kernel. */
+void coll__wire_drained(struct coll__wire *wire);
+
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost.c - what rounds of messages take on a machine of groups within groups.
+ *
+ * A round's time is that of its slowest level.  Messages that leave a group of
+ * the level below at the same time share its way out: `share` s a byte for all
+ * of them, where one alone needs `beta`.
+ */
+#include "lib/price/view.h"
+#include "lib/plan/plan.h"
+#include "lib/util/util.h"
+
+/* Ranks in a group of the level below: those that share a way out. */
+static int below(const struct coll__view *view, int l)
+{
+    return l ? view->levels[l - 1].size_max : 1;
+}
+
+/* `flows` messages of n bytes leave each group of the level below l. */
+static double level_time(const struct coll__view *view, int l, double flows,
+                         double n)
+{
+    const struct coll__level *level = &view->levels[l];
+
+    return level->alpha + n * max_double(level->beta, flows * level->share);
+}
+
+/* How many times its share a message needs where all go so many groups on. */
+static double crowd(const struct coll__level *level, double groups)
+{
+    double times = level->spread < groups ? level->spread : groups;
+
+    return times > 1 ? times : 1;
+}
+
+/* The latency of a round in which all send that far.  Of the rounds of doubling
+ * distances below a group's size, a chain of messages leaves the group in one
+ * at the most: the last one pays for that. */
+static double shift_alpha(const struct coll__view *view, int distance)
+{
+    int l = view->n_levels - 1;
+
+    while (l && view->is_contiguous && 2 * distance < below(view, l))
+        l--;
+    return view->levels[l].alpha;
+}
+
+double coll__cost_shift(const struct coll__view *view, int distance, double n)
+{
+    int around = view->nranks - distance; /* the other way round */
+    int least = distance < around ? distance : around;
+    double time = 0;
+
+    for (int l = 0; l < view->n_levels; l++) {
+        const struct coll__level *level = &view->levels[l];
+        int size = below(view, l), flows = size;
+        int on = least % level->size_max / size; /* within its groups */
+
+        if (view->is_contiguous && least < size)
+            flows = least;
+        if (level->size_max > size)
+            time = max_double(
+                time, n * max_double(level->beta,
+                                     flows * level->share * crowd(level, on)));
+    }
+    return shift_alpha(view, distance) + time;
+}
+
+/* Edges of the ring that join groups of the level below l: it enters each once,
+ * and those that enter a group of l itself belong to a level above. */
+static int ring_edges(const struct coll__view *view, int l)
+{
+    int n_below = l ? view->levels[l - 1].n_groups : view->nranks;
+
+    return l == view->n_levels - 1 ? n_below
+                                   : n_below - view->levels[l].n_groups;
+}
+
+/* s a byte of a message that has its group's way out to itself. */
+static double alone(const struct coll__level *level)
+{
+    return max_double(level->beta, level->share);
+}
+
+/* A message on the mean edge of the ring. */
+static double mean_edge(const struct coll__view *view, double n)
+{
+    double sum = 0;
+
+    for (int l = 0; l < view->n_levels; l++)
+        sum += ring_edges(view, l) *
+               (view->levels[l].alpha + n * alone(&view->levels[l]));
+    return sum / view->nranks;
+}
+
+double coll__cost_ring(const struct coll__view *view, double n)
+{
+    double k = coll__pieces(view, n);
+
+    return max_double(mean_edge(view, n / k),
+                      k * coll__cost_ring_next(view, n / k));
+}
+
+double coll__cost_ring_fill(const struct coll__view *view, double n)
+{
+    double k = coll__pieces(view, n), next = coll__cost_ring_next(view, n / k);
+    double first = mean_edge(view, n / k);
+
+    return k * next > first && first > next ? first - next : 0;
+}
+
+double coll__cost_ring_reduced(const struct coll__view *view, double n)
+{
+    double k = coll__pieces(view, n), work = coll__cost_work(view, n / k);
+
+    return max_double(mean_edge(view, n / k) + work,
+                      k * max_double(coll__cost_ring_next(view, n / k), work));
+}
+
+double coll__cost_ring_next(const struct coll__view *view, double n)
+{
+    double time = 0;
+
+    for (int l = 0; l < view->n_levels; l++) {
+        const struct coll__level *level = &view->levels[l];
+
+        if (ring_edges(view, l))
+            time = max_double(time, max_double(level->gap, n * alone(level)));
+    }
+    return time;
+}
+
+/* The level whose links join ranks that are `distance` apart. */
+static int level_of(const struct coll__view *view, int distance)
+{
+    int l = 0;
+
+    if (!view->is_contiguous)
+        return view->n_levels - 1;
+    while (l < view->n_levels - 1 && view->levels[l].size_max <= distance)
+        l++;
+    return l;
+}
+
+double coll__cost_exchange(const struct coll__view *view, int distance,
+                           double n)
+{
+    int l = level_of(view, distance), size = below(view, l);
+
+    return level_time(view, l, size * crowd(&view->levels[l], distance / size),
+                      n);
+}
+
+double coll__cost_tree(const struct coll__view *view, int distance, double n)
+{
+    int l = level_of(view, distance), flows = below(view, l) / (2 * distance);
+
+    return level_time(view, l, flows > 1 ? flows : 1, n);
+}
+
+double coll__cost_binomial(const struct coll__view *view, int p, double n,
+                           int is_reduced)
+{
+    double work = is_reduced ? coll__cost_work(view, n) : 0, time = 0;
+    double k = coll__pieces(view, n);
+    int m = 1;
+
+    for (; m <= p / 2; m *= 2)
+        time += coll__cost_absorb(k, coll__cost_tree(view, m, n), work);
+    if (m == p)
+        return time;
+    /* a long vector waits for what it is added to */
+    return time + coll__cost_absorb(k,
+                                    is_reduced && n > COLL__EAGER
+                                        ? coll__cost_message(view, 1, n)
+                                        : coll__cost_ring_next(view, n),
+                                    work);
+}
+
+double coll__cost_message(const struct coll__view *view, int distance,
+                          double n)
+{
+    return level_time(view, level_of(view, distance), 1, n);
+}
+
+double coll__cost_fan(const struct coll__view *view, int fan, int distance,
+                      double n)
+{
+    const struct coll__level *level =
+        &view->levels[level_of(view, distance)];
+    double each = n * alone(level);
+
+    return fan < 1 ? 0
+                   : level->alpha + each +
+                         (fan - 1) * max_double(level->gap, each);
+}
+
+double coll__cost_fan_in(const struct coll__view *view, int fan, int distance,
+                         double n)
+{
+    const struct coll__level *near = &view->levels[0];
+    double each = n * alone(near), time;
+
+    if (fan < 1)
+        return 0;
+    time = max_double(coll__cost_message(view, distance, n),
+                      near->alpha + each +
+                          (fan - 1) * max_double(near->gap, each));
+    for (int l = 1; l < view->n_levels; l++) {
+        const struct coll__level *level = &view->levels[l];
+        int far = (fan < level->size_max ? fan + 1 : level->size_max) -
+                  below(view, l);
+
+        if (far > 0)
+            time = max_double(time, level->alpha + far * n * level->beta);
+    }
+    return time;
+}
+
+/* n bytes from every rank to each one outside its group of the level below
+ * `from` but in its group of the level `last`, all at once. */
+static double all_bytes(const struct coll__view *view, int from, int last,
+                        double n)
+{
+    double p = view->levels[last].size_max, time = 0;
+    double outside = p - below(view, from);
+
+    for (int l = from; l <= last; l++) {
+        const struct coll__level *level = &view->levels[l];
+        double size = below(view, l);
+        double mean = crowd(level, level->spread / 2); /* half way: the most */
+
+        if (level->size_max > size)
+            time = max_double(
+                time, n * max_double(outside * level->beta,
+                                     size * (p - size) * level->share * mean));
+    }
+    return time;
+}
+
+/* The same in so many messages of each rank. */
+static double all_messages(const struct coll__view *view, int from, int last,
+                           int n_messages, double n)
+{
+    const struct coll__level *level = &view->levels[last];
+
+    return level->alpha + max_double(all_bytes(view, from, last, n),
+                                     (n_messages - 1) * level->gap);
+}
+
+double coll__cost_all(const struct coll__view *view, double n)
+{
+    return all_messages(view, 0, view->n_levels - 1, view->nranks - 1, n);
+}
+
+/* Is what goes to several ranks copied once, wherever they are? */
+static double spent_once(const struct coll__view *view)
+{
+    double once = view->levels[0].once;
+
+    for (int l = 1; l < view->n_levels; l++)
+        if (view->levels[l].once < once)
+            once = view->levels[l].once;
+    return once;
+}
+
+double coll__cost_all_same(const struct coll__view *view, double n)
+{
+    const struct coll__level *last = &view->levels[view->n_levels - 1];
+    double once = spent_once(view), others = view->nranks - 1;
+
+    if (once <= 0)
+        return coll__cost_all(view, n);
+    return last->alpha + n * once +
+           max_double(others * n * (last->beta - once),
+                      (others - 1) * last->gap);
+}
+
+double coll__cost_fan_same(const struct coll__view *view, int fan, double n)
+{
+    const struct coll__level *last = &view->levels[view->n_levels - 1];
+    double k = coll__pieces(view, n), once = spent_once(view);
+
+    if (once <= 0 || fan < 1)
+        return coll__cost_fan(view, fan, fan, n);
+    /* while a piece is read, the next one is written */
+    return last->alpha + (fan - 1) * last->gap + n / k * once +
+           n * max_double(once, last->beta - once);
+}
+
+double coll__cost_within(const struct coll__view *view, int level, double n)
+{
+    return all_messages(view, 0, level, view->levels[level].size_max - 1, n);
+}
+
+double coll__cost_across(const struct coll__view *view, double n)
+{
+    int last = view->n_levels - 1;
+    int groups = last ? view->levels[last - 1].n_groups : view->nranks;
+
+    return all_messages(view, last, last, groups - 1, n);
+}
+
+double coll__pieces(const struct coll__view *view, double n)
+{
+    double chunk = (double)view->chunk;
+
+    if (!view->chunk || n <= chunk)
+        return 1;
+    return n / max_double(chunk, n / COLL__MAX_PIECES);
+}

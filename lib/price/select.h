@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* select.h - which algorithm. */
+#ifndef COLL_LIB_PRICE_SELECT_H
+#define COLL_LIB_PRICE_SELECT_H
+
+#include "lib/algo/algo.h"
+
+/* Judge the text of COLL_ALGO: NAME or COLLECTIVE:NAME, separated by commas.
+ *
+ * Errors:    COLL_ERR_INVALID, logged with the names that there are.
+ */
+int coll__algo_check(const char *forced);
+
+/* Return the cheapest algorithm for the problem among those that `forced`
+ * allows; forced names that this problem cannot have leave all allowed.
+ *
+ * Result:    the same on every rank, whatever pb->rank and pb->in_place; NULL
+ *            when every algorithm refuses the problem.
+ * Shapes:    *seconds is its predicted time; forced has passed
+ *            coll__algo_check().
+ */
+const struct coll__algo *coll__algo_select(const struct coll__problem *pb,
+                                           const char *forced,
+                                           double *seconds);
+
+/* An algorithm of the problem's collective, and what speaks for or against. */
+struct coll__candidate {
+    const struct coll__algo *algo;
+    double seconds;      /* predicted, when it can be used */
+    const char *refusal; /* in words that follow its name; NULL: can be used */
+};
+
+/* List the algorithms of the problem's collective: those that can be used, the
+ * cheapest first, then those that cannot.
+ *
+ * Shapes:    list[max] gets the first of them; forced as coll__algo_select().
+ * Result:    how many were written; the same on every rank.
+ */
+int coll__algo_candidates(const struct coll__problem *pb, const char *forced,
+                          struct coll__candidate *list, int max);
+
+/* Is this one of the algorithms that `forced` (not NULL) names for that
+ * collective? */
+int coll__algo_is_forced(const struct coll__algo *algo, const char *forced,
+                         enum coll_collective collective);
+
+#endif

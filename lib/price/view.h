@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* view.h - what builders and prices know of the machine: who is near whom, and
+ * what the links cost.  The same on every rank; no rank's own position in it.
+ *
+ * The ranks form groups within groups: level 0 is the innermost (ranks that
+ * share a cache, say), each group lies within one of the level above, and the
+ * group of the last level is everybody.
+ */
+#ifndef COLL_LIB_PRICE_VIEW_H
+#define COLL_LIB_PRICE_VIEW_H
+
+#include <stddef.h>
+
+#define COLL__LEVELS 6
+
+/* The groups of one level, and the links that join the groups of the level
+ * below (level 0: the ranks) within one of them. */
+struct coll__level {
+    char name[16]; /* "numa", "host", "network" */
+    int n_groups;
+    const int *first;   /* [n_groups + 1]: into members */
+    const int *members; /* [nranks]: ranks, group by group */
+    const int *group;   /* [nranks]: the group of a rank */
+    const int *index;   /* [nranks]: its place among the group's members */
+    int size_min, size_max; /* of the groups, in ranks */
+
+    /* A message of n bytes alone takes alpha + n beta.  Messages that leave
+     * (or enter) one group of the level below at the same time share `share`:
+     * k of them, of n bytes each, take alpha + n max(beta, k share).  A rank
+     * that sends several messages sends the next one after max(gap, n beta).
+     * A short message (below) has left the sender's buffer after `overhead`.
+     * sim.c describes the machine behind these numbers. */
+    double alpha, beta, share, gap; /* s, s a byte, s a byte, s */
+    double overhead;                /* s */
+    /* How many times what they bear when all send to the next group the links
+     * bear when all send half way round: n/2 on a ring of n groups, where
+     * messages share links with those that they pass.  0 is as good as 1. */
+    double spread;
+    /* The part of beta that is spent once for all receivers of the same bytes,
+     * where ranks share memory; else 0. */
+    double once;
+};
+
+/* Messages up to here leave whether or not the receiver is ready, bytes. */
+#define COLL__EAGER 8192
+
+struct coll__view {
+    int nranks, n_levels;
+    struct coll__level levels[COLL__LEVELS];
+
+    /* A ring through all ranks that crosses no link more often than it must,
+     * and each rank's place in it; NULL: the order of the ranks does. */
+    const int *ring, *place;
+    /* The members of every group are consecutive ranks. */
+    int is_contiguous;
+
+    double gamma; /* s a byte reduced or copied */
+    size_t chunk; /* bytes of a pipeline chunk, 0 whole messages */
+};
+
+/* The rank at that place of the ring (modulo nranks), and the place of a rank;
+ * view may be NULL. */
+static inline int coll__ring_at(const struct coll__view *view, int nranks,
+                                int place)
+{
+    int at = (place % nranks + nranks) % nranks;
+
+    return view && view->ring ? view->ring[at] : at;
+}
+
+static inline int coll__ring_place(const struct coll__view *view, int rank)
+{
+    return view && view->place ? view->place[rank] : rank;
+}
+
+/* The groups of one level: which group of each level every rank is in.
+ *
+ * Shapes:    color[level][rank] names the group (any number) of each rank,
+ *            for the levels below the last; the last one is made here.  A
+ *            level whose groups are those of the level below, or single
+ *            ranks, should be left out by the caller.
+ * Result:    groups are in order of their lowest rank, members in order of
+ *            rank; ring visits group after group within group after group, so
+ *            that each is entered and left once.  Prices are 0: the caller's
+ *            to fill in.
+ * Ownership: *view is the caller's, to end by coll__view_fini(); color is
+ *            read during the call only.
+ * Errors:    COLL_ERR_NOMEM, logged.
+ */
+int coll__view_init(struct coll__view *view, int nranks, int n_levels,
+                    const int *const color[]);
+void coll__view_fini(struct coll__view *view);
+
+/* Let the ring follow the links: order[nranks] holds each rank once, group
+ * after group on every level whose links are dear (coll__fabric_ring() does
+ * so).
+ *
+ * Ownership: order is copied.
+ * Errors:    COLL_ERR_NOMEM, COLL_ERR_INVALID (a rank twice or none), logged;
+ *            the view is as it was.
+ */
+int coll__view_set_ring(struct coll__view *view, const int *order);
+
+/* Of a rank's group on a level: its members and their number. */
+static inline const int *coll__view_group(const struct coll__view *view,
+                                          int level, int rank, int *n)
+{
+    const struct coll__level *l = &view->levels[level];
+    int g = l->group[rank];
+
+    *n = l->first[g + 1] - l->first[g];
+    return l->members + l->first[g];
+}
+
+/* A view of n ranks that are all alike, with the prices of one level; nothing
+ * to free. */
+void coll__view_flat(struct coll__view *view, int nranks,
+                     const struct coll__level *prices, double gamma,
+                     size_t chunk);
+
+/* ---- prices: what rounds of messages take, in s ------------------------- */
+
+/* Every rank sends n bytes to rank + distance (modulo nranks), all at once. */
+double coll__cost_shift(const struct coll__view *view, int distance, double n);
+
+/* The same between neighbours in the ring, a round of many: ranks run ahead of
+ * each other, so the mean of the links counts, or the slowest one's bytes. */
+double coll__cost_ring(const struct coll__view *view, double n);
+
+/* And once for all rounds of it: what the first piece takes longer. */
+double coll__cost_ring_fill(const struct coll__view *view, double n);
+
+/* The same where each rank reduces what it gets before it passes it on. */
+double coll__cost_ring_reduced(const struct coll__view *view, double n);
+
+/* Of a stream of messages to that neighbour: from one to the next. */
+double coll__cost_ring_next(const struct coll__view *view, double n);
+
+/* Every rank exchanges n bytes with the rank whose number differs by one bit,
+ * `distance`: pairs stay within groups that are larger. */
+double coll__cost_exchange(const struct coll__view *view, int distance,
+                           double n);
+
+/* One rank in 2 * distance sends n bytes to the one `distance` away: a round of
+ * a tree. */
+double coll__cost_tree(const struct coll__view *view, int distance, double n);
+
+/* The whole of n bytes down a binomial tree over p ranks (or up it, reduced at
+ * each rank): as many rounds as the next lower power of two has, and one more
+ * message of the root when p is above that. */
+double coll__cost_binomial(const struct coll__view *view, int p, double n,
+                           int is_reduced);
+
+/* One message alone, to a rank `distance` away. */
+double coll__cost_message(const struct coll__view *view, int distance,
+                          double n);
+
+/* One rank sends messages of n bytes each to `fan` others, at most
+ * `distance` away. */
+double coll__cost_fan(const struct coll__view *view, int fan, int distance,
+                      double n);
+
+/* The same, and they are the same bytes for each of them. */
+double coll__cost_fan_same(const struct coll__view *view, int fan, double n);
+
+/* The same where one rank gets them, all at once: the near ones come first, and
+ * the far ones share the slower way in. */
+double coll__cost_fan_in(const struct coll__view *view, int fan, int distance,
+                         double n);
+
+/* Every rank sends n bytes to each of the others, all at once. */
+double coll__cost_all(const struct coll__view *view, double n);
+
+/* The same, and they are the same bytes for each of them. */
+double coll__cost_all_same(const struct coll__view *view, double n);
+
+/* The same to those within its group of a level only. */
+double coll__cost_within(const struct coll__view *view, int level, double n);
+
+/* The same to those outside its group of the level below the last only, in one
+ * message to each of these groups. */
+double coll__cost_across(const struct coll__view *view, double n);
+
+/* The number of pieces that a message of n bytes is cut into (pass_split.c), a
+ * fraction for a shorter last one. */
+double coll__pieces(const struct coll__view *view, double n);
+
+/* Reduce or copy n bytes. */
+static inline double coll__cost_work(const struct coll__view *view, double n)
+{
+    return n * view->gamma;
+}
+
+/* Bytes that come within `come` s and are reduced, `work` s in all: piece by
+ * piece, so that all but one reduction or message overlap. */
+static inline double coll__cost_absorb(double pieces, double come, double work)
+{
+    return come > work ? come + work / pieces : work + come / pieces;
+}
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* trees.h - the orders in which contributions were combined, each order kept
+ * once and known by a number: equal trees have equal numbers. */
+#ifndef COLL_LIB_PROOF_TREES_H
+#define COLL_LIB_PROOF_TREES_H
+
+struct coll__tree {
+    int left, right; /* trees; of a leaf: its rank, and -1 */
+};
+
+struct coll__trees {
+    struct coll__tree *trees;
+    int n, cap;
+    int *table; /* hash table of tree numbers, -1 empty */
+    int table_len;
+    int commutes; /* left and right may swap */
+};
+
+int coll__trees_init(struct coll__trees *trees, int commutes);
+
+/* Return a rank's own input, or the combination of two; -1 = no memory. */
+int coll__trees_leaf(struct coll__trees *trees, int rank);
+int coll__trees_pair(struct coll__trees *trees, int left, int right);
+
+/* Return the canonical tree over n ranks (lib/algo/algo.h); -1 = no memory. */
+int coll__trees_canonical(struct coll__trees *trees, int n_ranks);
+
+void coll__trees_fini(struct coll__trees *trees);
+
+#endif

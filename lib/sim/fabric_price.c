@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fabric_price.c - what messages between the groups of a level cost, by sending
+ * some: routes of sampled groups to their neighbours, loads counted.
+ *
+ * Let each of the k ranks of a group send a byte to the next group at once.  The
+ * link that is longest at it needs T s: max over links of load x share.  Then
+ * share = T / k, since k messages of n bytes take n k share = n T; of groups
+ * that differ, the slowest T and the largest k.  One rank's
+ * messages to several others share the links that their routes begin with.
+ * How much worse far messages are than near ones (`spread`) is counted on one
+ * group, all of it.
+ */
+#include "lib/sim/fabric_price.h"
+#include "include/coll/coll.h"
+#include "lib/util/util.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_ROUTES 32768 /* looked at for one level */
+#define MAX_SAMPLES 64
+
+/* The ranks, group beside group on every level, in order of seats (on the
+ * innermost level, where groups are ranks, as the ring goes); and the groups below a level,
+ * as pieces of that list. */
+struct pieces {
+    int *order, *scratch; /* [nranks] */
+    int *first;           /* [n + 1]: where each piece begins */
+    int *parent;          /* [n]: the first piece in the same group */
+    int *piece;           /* [nranks]: where a rank of the list is */
+    int n;
+    int *load; /* [n_links], zeros between uses */
+    int *ring; /* [nranks] */
+};
+
+/* ---- pieces -------------------------------------------------------------- */
+
+/* Gather the ranks of each group, groups and ranks in the order they come. */
+static void gather(struct pieces *pieces, const int *color, int n)
+{
+    int *count = pieces->first, *order = pieces->order, at = 0;
+
+    memset(count, 0, (size_t)n * sizeof(int));
+    for (int i = 0; i < n; i++)
+        count[color[order[i]]]++;
+    for (int i = 0; i < n; i++) { /* a group begins with its first rank */
+        int leader = color[order[i]], size = count[leader];
+
+        if (size > 0) {
+            count[leader] = -1 - at;
+            at += size;
+        }
+        pieces->scratch[-1 - count[leader]--] = order[i];
+    }
+    memcpy(order, pieces->scratch, (size_t)n * sizeof(int));
+}
+
+/* Which pieces level l joins. */
+static void cut(const struct levels *levels, int l, struct pieces *pieces)
+{
+    const int *below = l ? levels->level[l - 1].color : NULL;
+    const int *color = levels->level[l].color;
+
+    pieces->n = 0;
+    for (int i = 0; i < levels->nranks; i++) {
+        int rank = pieces->order[i], before = i ? pieces->order[i - 1] : -1;
+        int p = pieces->n;
+
+        if (i && below && below[rank] == below[before])
+            continue;
+        pieces->first[p] = i;
+        pieces->parent[p] =
+            i && color[rank] == color[before] ? pieces->parent[p - 1] : p;
+        pieces->n++;
+    }
+    pieces->first[pieces->n] = levels->nranks;
+}
+
+/* The pieces of the group that piece p is in. */
+static int siblings(const struct pieces *pieces, int p)
+{
+    int first = pieces->parent[p], end = p;
+
+    while (end < pieces->n && pieces->parent[end] == first)
+        end++;
+    return end - first;
+}
+
+static int size_of(const struct pieces *pieces, int p)
+{
+    return pieces->first[p + 1] - pieces->first[p];
+}
+
+/* ---- routes -------------------------------------------------------------- */
+
+static int route(const struct levels *levels, const struct pieces *pieces,
+                 int from, int to, int *links)
+{
+    return coll__fabric_route(levels->fabric,
+                              levels->seat[pieces->order[from]],
+                              levels->seat[pieces->order[to]], links);
+}
+
+/* Every rank of a piece to one of the next; share becomes the T above. */
+static void price_group(const struct levels *levels, struct pieces *pieces,
+                        int p, int next, struct coll__fabric_price *price)
+{
+    int links[COLL__ROUTE_MAX], k = size_of(pieces, p);
+    double time = 0;
+
+    if (size_of(pieces, next) < k)
+        k = size_of(pieces, next);
+    for (int pass = 0; pass < 2; pass++) /* count, then clear */
+        for (int i = 0; i < k; i++) {
+            int n = route(levels, pieces, pieces->first[p] + i,
+                          pieces->first[next] + i, links);
+
+            for (int j = 0; j < n; j++) {
+                struct coll__fabric_link link =
+                    coll__fabric_link(levels->fabric, links[j]);
+                int *load = &pieces->load[links[j]];
+
+                *load = pass ? 0 : *load + 1;
+                price->beta = max_double(price->beta, link.beta);
+                time = max_double(time, *load * link.share);
+            }
+        }
+    price->share = max_double(price->share, time);
+}
+
+/* One rank to two others: what both routes begin with. */
+static void price_rank(const struct levels *levels, struct pieces *pieces,
+                       int from, int next, int other,
+                       struct coll__fabric_price *price)
+{
+    int a[COLL__ROUTE_MAX], b[COLL__ROUTE_MAX];
+    int n = route(levels, pieces, from, next, a), is_shared = 1;
+    int n_other = route(levels, pieces, from, other, b);
+
+    for (int j = 0; j < n; j++) {
+        struct coll__fabric_link link =
+            coll__fabric_link(levels->fabric, a[j]);
+
+        is_shared &= j < n_other && a[j] == b[j];
+        price->beta = max_double(price->beta, link.beta);
+        if (is_shared)
+            price->share = max_double(price->share, link.share);
+    }
+}
+
+static double alpha_of(const struct levels *levels,
+                       const struct pieces *pieces, int from, int to)
+{
+    int links[COLL__ROUTE_MAX];
+    int n = route(levels, pieces, pieces->first[from], pieces->first[to], links);
+    double alpha = levels->fabric->overhead;
+
+    for (int j = 0; j < n; j++)
+        alpha += coll__fabric_link(levels->fabric, links[j]).latency;
+    return alpha;
+}
+
+/* The longest that a link is at it when each rank of a group's n pieces, the
+ * first one's first, sends a byte to the piece `distance` on. */
+static double shift_time(const struct levels *levels, struct pieces *pieces,
+                         int n, int distance)
+{
+    int links[COLL__ROUTE_MAX];
+    double time = 0;
+
+    for (int pass = 0; pass < 2; pass++) /* count, then clear */
+        for (int i = 0; i < pieces->first[n]; i++) {
+            int p = pieces->piece[i], to = (p + distance) % n, n_links;
+            int at = (i - pieces->first[p]) % size_of(pieces, to);
+
+            n_links = route(levels, pieces, i, pieces->first[to] + at, links);
+            for (int j = 0; j < n_links; j++) {
+                int *load = &pieces->load[links[j]];
+
+                *load = pass ? 0 : *load + 1;
+                time = max_double(
+                    time,
+                    *load * coll__fabric_link(levels->fabric, links[j]).share);
+            }
+        }
+    return time;
+}
+
+/* Of the first group, which is as good as any. */
+static double spread_of(const struct levels *levels, struct pieces *pieces)
+{
+    int n = siblings(pieces, 0);
+    double next, far;
+
+    if (n < 4 || pieces->first[n] > MAX_ROUTES)
+        return 1;
+    for (int p = 0; p < n; p++)
+        for (int i = pieces->first[p]; i < pieces->first[p + 1]; i++)
+            pieces->piece[i] = p;
+    next = shift_time(levels, pieces, n, 1);
+    far = shift_time(levels, pieces, n, n / 2);
+    return far > next ? far / next : 1;
+}
+
+/* ---- a level ------------------------------------------------------------- */
+
+/* One sample: its alphas are added, and their number returned.  largest: the
+ * ranks of the largest piece. */
+static int price_piece(const struct levels *levels, struct pieces *pieces,
+                       int p, int largest, struct coll__fabric_price *price)
+{
+    int n = siblings(pieces, p), first = pieces->parent[p], n_alphas = 0, next;
+
+    if (n < 2)
+        return 0;
+    next = p + 1 < first + n ? p + 1 : p - 1;
+    if (largest > 1)
+        price_group(levels, pieces, p, next, price);
+    else
+        price_rank(levels, pieces, p, next,
+                   n > 2 ? first + (p - first + 2) % n : next, price);
+    for (int far = 1; far < n; far *= 2, n_alphas++)
+        price->alpha +=
+            alpha_of(levels, pieces, p, first + (p - first + far) % n);
+    return n_alphas;
+}
+
+static void price_level(struct levels *levels, int l, struct pieces *pieces)
+{
+    struct coll__fabric_price *price = &levels->level[l].price;
+    int largest = 1, n_alphas = 0, n_samples;
+
+    for (int p = 0; p < pieces->n; p++)
+        largest = max_of(largest, size_of(pieces, p));
+    n_samples = MAX_ROUTES / largest;
+    n_samples = n_samples > MAX_SAMPLES ? MAX_SAMPLES : max_of(n_samples, 2);
+    if (n_samples > pieces->n)
+        n_samples = pieces->n;
+    price->alpha = price->beta = price->share = 0;
+    for (int i = 0; i < n_samples; i++)
+        n_alphas += price_piece(levels, pieces,
+                                (int)((long long)i * pieces->n / n_samples),
+                                largest, price);
+    for (int p = 0; p < pieces->n && !n_alphas; p++) /* only loners so far */
+        n_alphas = price_piece(levels, pieces, p, largest, price);
+    if (n_alphas)
+        price->alpha /= n_alphas;
+    price->share /= largest;
+    price->gap = levels->fabric->gap;
+    price->spread = spread_of(levels, pieces);
+}
+
+/* ---- all ----------------------------------------------------------------- */
+
+static int pieces_init(struct pieces *pieces, const struct levels *levels)
+{
+    size_t n = (size_t)levels->nranks + 1;
+
+    pieces->order = malloc(n * sizeof(int));
+    pieces->scratch = malloc(n * sizeof(int));
+    pieces->first = malloc(n * sizeof(int));
+    pieces->parent = malloc(n * sizeof(int));
+    pieces->piece = malloc(n * sizeof(int));
+    pieces->ring = malloc(n * sizeof(int));
+    pieces->load = calloc((size_t)levels->fabric->n_links + 1, sizeof(int));
+    if (!pieces->order || !pieces->scratch || !pieces->first ||
+        !pieces->parent || !pieces->piece || !pieces->load || !pieces->ring)
+        return COLL_ERR_NOMEM;
+    return coll__fabric_ring(levels->fabric, levels->nranks, levels->seat,
+                             pieces->ring);
+}
+
+static void put_in_order(struct pieces *pieces, const struct levels *levels,
+                         const int *order)
+{
+    memcpy(pieces->order, order, (size_t)levels->nranks * sizeof(int));
+    for (int l = 0; l < levels->n; l++)
+        gather(pieces, levels->level[l].color, levels->nranks);
+}
+
+int coll__levels_price(struct levels *levels)
+{
+    struct pieces pieces = {0};
+    int rc = pieces_init(&pieces, levels);
+
+    for (int l = 0; l < levels->n && rc == COLL_OK; l++) {
+        if (l < 2)
+            put_in_order(&pieces, levels, l ? levels->sorted : pieces.ring);
+        cut(levels, l, &pieces);
+        price_level(levels, l, &pieces);
+    }
+    free(pieces.order);
+    free(pieces.scratch);
+    free(pieces.first);
+    free(pieces.parent);
+    free(pieces.piece);
+    free(pieces.load);
+    free(pieces.ring);
+    return rc;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fabric_ring.c - rings and roots of ranks on a fabric, by the orders of seats
+ * in each of its hosts. */
+#include "include/coll/coll.h"
+#include "lib/sim/fabric_int.h"
+#include "lib/trace/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The seats of one host that ranks have, in order; and the same for the host
+ * before it, with the ring through them: most hosts are alike. */
+struct host_ring {
+    const struct graph *kind;
+    int n, seats[FABRIC_MAX_PARTS], ring[FABRIC_MAX_PARTS];
+};
+
+static int order_host(struct host_ring *host, struct host_ring *last,
+                      int is_open)
+{
+    size_t len = (size_t)host->n * sizeof(int);
+    int rc;
+
+    if (host->kind != last->kind || host->n != last->n ||
+        memcmp(host->seats, last->seats, len)) {
+        memcpy(last, host, sizeof(*host));
+        memcpy(last->ring, host->seats, len);
+        rc = coll__order_ring(host->kind, is_open, last->ring, host->n);
+        if (rc)
+            return rc;
+    }
+    memcpy(host->ring, last->ring, len);
+    return COLL_OK;
+}
+
+/* The ranks of one host, from first on in order of seats; their number. */
+static int read_host(const struct coll__fabric *fabric, int nranks,
+                     const int *seat, const int *sorted, int first,
+                     struct host_ring *host)
+{
+    int number = coll__fabric_host(fabric, seat[sorted[first]]);
+
+    host->n = 0;
+    for (int i = first; i < nranks; i++) {
+        struct fabric_place at = coll__fabric_place(fabric, seat[sorted[i]]);
+
+        if (at.host != number)
+            break;
+        host->kind = at.kind;
+        host->seats[host->n++] = at.local;
+    }
+    return host->n;
+}
+
+static int order_all(const struct coll__fabric *fabric, int nranks,
+                     const int *seat, const int *sorted,
+                     struct host_ring hosts[2], int *ring)
+{
+    int is_open = coll__fabric_host(fabric, seat[sorted[0]]) !=
+                  coll__fabric_host(fabric, seat[sorted[nranks - 1]]);
+    int rc = COLL_OK;
+
+    for (int i = 0; i < nranks && rc == COLL_OK; i += hosts[0].n) {
+        int n = read_host(fabric, nranks, seat, sorted, i, &hosts[0]);
+
+        rc = order_host(&hosts[0], &hosts[1], is_open);
+        for (int j = 0, k = 0; j < n; j++) { /* the rank in that seat */
+            for (k = 0; hosts[0].seats[k] != hosts[0].ring[j];)
+                k++;
+            ring[i + j] = sorted[i + k];
+        }
+    }
+    return rc;
+}
+
+int coll__fabric_ring(const struct coll__fabric *fabric, int nranks,
+                      const int *seat, int *ring)
+{
+    int *sorted = malloc((size_t)nranks * sizeof(int));
+    struct host_ring *hosts = calloc(2, sizeof(*hosts));
+    int rc = COLL_ERR_NOMEM;
+
+    if (sorted && hosts) {
+        rc = coll__fabric_sort(fabric, nranks, seat, sorted);
+        if (rc == COLL_OK)
+            rc = order_all(fabric, nranks, seat, sorted, hosts, ring);
+    }
+    if (rc == COLL_ERR_NOMEM)
+        log_error("topo", "no memory left for a ring of %d ranks; free some "
+                          "memory",
+                  nranks);
+    free(sorted);
+    free(hosts);
+    return rc;
+}
+
+int coll__fabric_root(const struct coll__fabric *fabric, const int *seat,
+                      const int *ranks, int n)
+{
+    int best = 0;
+    struct coll__seat_reach least;
+
+    for (int i = 0; i < n; i++) {
+        struct fabric_place at = coll__fabric_place(fabric, seat[ranks[i]]);
+        struct coll__seat_reach here = coll__order_reach(at.kind, at.local);
+
+        if (!i || coll__order_compare(&here, &least) < 0) {
+            least = here;
+            best = i;
+        }
+    }
+    return n ? ranks[best] : -1;
+}

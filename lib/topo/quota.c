@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* quota.c - from the files of the control groups.
+ *
+ * /proc/self/cgroup says which group this process is in, in each hierarchy;
+ * /proc/self/mountinfo where that hierarchy is mounted, and which of its groups
+ * is at the mount point (in a container this may be its own one).  From the
+ * process's group up to there each may have a limit.
+ */
+#include "lib/topo/quota.h"
+#include "lib/topo/machine.h"
+#include "lib/util/util.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* A hierarchy, as it is mounted here. */
+struct mount {
+    int is_v2;
+    char root[PATH_MAX]; /* the group that is at the mount point */
+    char at[PATH_MAX];
+};
+
+/* ---- limits ------------------------------------------------------------- */
+
+/* The cores that the group in this directory may use, 0 for no limit. */
+static double limit_of(const char *dir, int is_v2)
+{
+    char quota_line[64] = "", period_line[64] = "";
+    long long quota = 0, period = 0;
+
+    if (is_v2) {
+        coll__read_line(dir, "cpu.max", quota_line, sizeof(quota_line));
+        if (sscanf(quota_line, "%lld %lld", &quota, &period) != 2) /* max */
+            return 0;
+    } else {
+        coll__read_line(dir, "cpu.cfs_quota_us", quota_line,
+                        sizeof(quota_line));
+        coll__read_line(dir, "cpu.cfs_period_us", period_line,
+                        sizeof(period_line));
+        if (sscanf(quota_line, "%lld", &quota) != 1 ||
+            sscanf(period_line, "%lld", &period) != 1)
+            return 0;
+    }
+    return quota > 0 && period > 0 ? (double)quota / (double)period : 0;
+}
+
+/* A number for the group in this directory: others see the same one, by whatever
+ * path. */
+static uint32_t number_of(const char *dir)
+{
+    struct stat st;
+    uint64_t mixed;
+
+    if (stat(dir, &st))
+        return 1;
+    mixed =
+        ((uint64_t)st.st_dev << 40 ^ (uint64_t)st.st_ino) * 0x9e3779b97f4a7c15u;
+    return (uint32_t)(mixed >> 32) | 1;
+}
+
+/* Take the limits of the group in dir, and of those up to its first `top`
+ * bytes, where they are tighter. */
+static void take_limits(char *dir, size_t top, int is_v2,
+                        struct coll__quota *quota)
+{
+    for (;;) {
+        double cores = limit_of(dir, is_v2);
+        char *end = strrchr(dir, '/');
+
+        if (cores > 0 && (quota->cores <= 0 || cores < quota->cores))
+            *quota = (struct coll__quota){cores, number_of(dir)};
+        if (!end || end < dir + top)
+            return;
+        *end = '\0';
+    }
+}
+
+/* ---- where a group is ----------------------------------------------------- */
+
+/* Turn the kernel's \040 into what it stands for. */
+static void unescape(char *text)
+{
+    char *to = text;
+
+    for (; *text; text++) {
+        unsigned code;
+
+        if (*text == '\\' && sscanf(text + 1, "%3o", &code) == 1) {
+            *to++ = (char)code;
+            text += 3;
+        } else {
+            *to++ = *text;
+        }
+    }
+    *to = '\0';
+}
+
+/* Does this line of mountinfo tell of a hierarchy with the processors' time? */
+static int read_mount(char *line, struct mount *mount)
+{
+    char *rest = strstr(line, " - "), type[16], options[256];
+
+    if (!rest || sscanf(rest, " - %15s %*s %255s", type, options) != 2)
+        return 0;
+    mount->is_v2 = !strcmp(type, "cgroup2");
+    if (!mount->is_v2 &&
+        (strcmp(type, "cgroup") || !coll__word_in("cpu", options, ',')))
+        return 0;
+    _Static_assert(PATH_MAX == 4096, "as in the format");
+    if (sscanf(line, "%*s %*s %*s %4095s %4095s", mount->root, mount->at) != 2)
+        return 0;
+    unescape(mount->root);
+    unescape(mount->at);
+    return 1;
+}
+
+/* Write this process's group in that hierarchy as /proc/self/cgroup says:
+ * "0::/path", "4:cpu,cpuacct:/path"; 0 when it is in none. */
+static int find_group(const char *root, int is_v2, char group[PATH_MAX])
+{
+    char path[PATH_MAX], *line = NULL, *rest, *names;
+    size_t len = 0;
+    int is_found = 0;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
+    file = fopen(path, "re");
+    while (file && !is_found && getline(&line, &len, file) > 0) {
+        line[strcspn(line, "\n")] = '\0';
+        rest = line;
+        strsep(&rest, ":");
+        names = strsep(&rest, ":");
+        if (!names || !rest)
+            continue;
+        is_found = is_v2 ? !*names : coll__word_in("cpu", names, ',');
+        if (is_found)
+            snprintf(group, PATH_MAX, "%s", rest);
+    }
+    free(line);
+    if (file)
+        fclose(file);
+    return is_found;
+}
+
+/* The part of the group's path below the mount point; "" where the group is
+ * the one there, or is not below it. */
+static const char *below(const struct mount *mount, const char *group)
+{
+    size_t n = strlen(mount->root);
+
+    if (strstr(group, "/.."))
+        return "";
+    if (!strcmp(mount->root, "/"))
+        return strcmp(group, "/") ? group : "";
+    return !strncmp(group, mount->root, n) && group[n] == '/' ? group + n : "";
+}
+
+static void look_at(const char *root, const struct mount *mount,
+                    struct coll__quota *quota)
+{
+    char group[PATH_MAX], dir[3 * PATH_MAX];
+    size_t top = strlen(root) + strlen(mount->at);
+
+    if (!find_group(root, mount->is_v2, group))
+        return;
+    snprintf(dir, sizeof(dir), "%s%s%s", root, mount->at, below(mount, group));
+    take_limits(dir, top, mount->is_v2, quota);
+}
+
+void coll__quota_load_from(const char *root, struct coll__quota *quota)
+{
+    struct mount *mount = malloc(sizeof(*mount));
+    char path[PATH_MAX], *line = NULL;
+    size_t len = 0;
+    FILE *file;
+
+    *quota = (struct coll__quota){0};
+    snprintf(path, sizeof(path), "%s/proc/self/mountinfo", root);
+    file = fopen(path, "re");
+    while (file && mount && getline(&line, &len, file) > 0)
+        if (read_mount(line, mount))
+            look_at(root, mount, quota);
+    free(line);
+    free(mount);
+    if (file)
+        fclose(file);
+}
+
+void coll__quota_load(struct coll__quota *quota)
+{
+    coll__quota_load_from("", quota);
+}

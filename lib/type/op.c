@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* op.c - the caller's own operations: a table of one process.
+ *
+ * A handle names a slot and how often that slot was used before, so that a
+ * destroyed handle is noticed: the same one returns after two million others.
+ * A slot's owner is whoever turns its handle from FREE to CLAIMED, with acquire:
+ * it finds what the one before has left there.  It fills the slot and stores the
+ * new handle, with release; who loads the handle that it looks for, with
+ * acquire, may read the rest.  There is no lock, so a child of a fork has none to
+ * wait for: of a thread that was amid this it keeps a claimed slot, no more.
+ */
+#include "lib/type/op.h"
+#include "lib/type/head.h"
+
+#include <stdatomic.h>
+
+#define N_TURNS ((COLL_OP_LAST - COLL_N_OPS) / COLL__OPS_MAX)
+
+enum { FREE, CLAIMED }; /* in place of a handle, which is COLL_N_OPS at least */
+
+struct slot {
+    _Atomic unsigned handle;
+    unsigned turn; /* of its next use */
+    struct coll__op op;
+};
+
+static struct slot slots[COLL__OPS_MAX];
+static _Atomic unsigned cursor; /* where to look for a free one next: a hint */
+
+static struct slot *slot_of(enum coll_op op)
+{
+    return &slots[((unsigned)op - COLL_N_OPS) % COLL__OPS_MAX];
+}
+
+int coll__op_get(enum coll_op op, struct coll__op *out)
+{
+    struct slot *slot;
+
+    if ((unsigned)op < COLL_N_OPS) {
+        *out = (struct coll__op){.base = op, .commutes = 1};
+        return COLL_OK;
+    }
+    slot = slot_of(op);
+    if (atomic_load_explicit(&slot->handle, memory_order_acquire) !=
+        (unsigned)op)
+        return COLL_ERR_INVALID;
+    *out = slot->op;
+    return COLL_OK;
+}
+
+int coll__type_is_float(enum coll_type type)
+{
+    return type == COLL_F16 || type == COLL_BF16 || type == COLL_F32 ||
+           type == COLL_F64;
+}
+
+int coll__op_takes(const struct coll__op *op, enum coll_type type)
+{
+    if (op->is_premul)
+        return op->type == type;
+    if (op->base == COLL_BAND || op->base == COLL_BOR || op->base == COLL_BXOR)
+        return !coll__type_is_float(type);
+    return 1;
+}
+
+uint8_t coll__op_code(const struct coll__op *op)
+{
+    if (op->is_premul)
+        return COLL__HEAD_PREMUL;
+    return op->fn ? COLL__HEAD_USER : (uint8_t)op->base;
+}
+
+/* ---- making them --------------------------------------------------------- */
+
+/* Take over the next free slot; NULL: there is none. */
+static struct slot *claim(void)
+{
+    unsigned from = atomic_load_explicit(&cursor, memory_order_relaxed);
+
+    for (unsigned i = 0; i < COLL__OPS_MAX; i++) {
+        struct slot *slot = &slots[(from + i) % COLL__OPS_MAX];
+        unsigned handle = FREE;
+
+        if (atomic_compare_exchange_strong_explicit(
+                &slot->handle, &handle, CLAIMED, memory_order_acquire,
+                memory_order_relaxed)) {
+            atomic_store_explicit(&cursor, (unsigned)(slot - slots) + 1,
+                                  memory_order_relaxed);
+            return slot;
+        }
+    }
+    return NULL;
+}
+
+int coll__op_add(const struct coll__op *op, enum coll_op *out)
+{
+    struct slot *slot = claim();
+    unsigned handle;
+
+    if (!slot)
+        return COLL_ERR_NOMEM;
+    handle = COLL_N_OPS + (unsigned)(slot - slots) + COLL__OPS_MAX * slot->turn;
+    slot->turn = (slot->turn + 1) % N_TURNS;
+    slot->op = *op;
+    atomic_store_explicit(&slot->handle, handle, memory_order_release);
+    *out = (enum coll_op)handle;
+    return COLL_OK;
+}
+
+int coll__op_remove(enum coll_op op)
+{
+    unsigned handle = (unsigned)op;
+
+    if (handle < COLL_N_OPS || !atomic_compare_exchange_strong_explicit(
+                                   &slot_of(op)->handle, &handle, FREE,
+                                   memory_order_release, memory_order_relaxed))
+        return COLL_ERR_INVALID;
+    return COLL_OK;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* kernels.cc - the product's kernels, compiled for the host, and a table of
+ * them by name. */
+#include "tests/fake_cuda/kernels.h"
+#include "tests/fake_cuda/cuda_shim.h"
+#include "lib/device/cuda_kernels.cu"
+
+#include <cstring>
+
+namespace
+{
+/* Where a parameter is in an array as cuLaunchKernel() takes it. */
+template <typename T> T at(void **params, int i) { return *(T *)params[i]; }
+
+typedef void *out;
+typedef const void *in;
+
+#define REDUCE_ENTRY(op, kind)                                                 \
+    {"coll_" #op "_" #kind, [](void **p) {                                     \
+         coll_##op##_##kind(at<out>(p, 0), at<out>(p, 1), at<in>(p, 2),        \
+                            at<in>(p, 3), at<size_t>(p, 4));                   \
+     }},
+#define PREMUL_ENTRY(op, kind)                                                 \
+    {"coll_" #op "_" #kind, [](void **p) {                                     \
+         coll_##op##_##kind(at<out>(p, 0), at<in>(p, 1), at<size_t>(p, 2),     \
+                            at<uint64_t>(p, 3));                               \
+     }},
+#define SCALE_ENTRY(op, kind)                                                  \
+    {"coll_" #op "_" #kind, [](void **p) {                                     \
+         coll_##op##_##kind(at<out>(p, 0), at<in>(p, 1), at<size_t>(p, 2),     \
+                            at<int>(p, 3), at<uint64_t>(p, 4));                \
+     }},
+
+const struct {
+    const char *name;
+    void (*run)(void **params);
+} entries[] = {{"coll_copy",
+                [](void **p) {
+                    coll_copy(at<out>(p, 0), at<out>(p, 1), at<in>(p, 2),
+                              at<size_t>(p, 3));
+                }},
+               COLL__CUDA_REDUCE_MAP(REDUCE_ENTRY)
+                   COLL__CUDA_PREMUL_MAP(PREMUL_ENTRY)
+                       COLL__CUDA_SCALE_MAP(SCALE_ENTRY)};
+} // namespace
+
+int fake_kernel_run(const char *entry, unsigned blocks, unsigned threads,
+                    void **params, int is_backwards)
+{
+    unsigned all = blocks * threads;
+
+    gridDim.x = blocks;
+    blockDim.x = threads;
+    for (auto &e : entries) {
+        if (std::strcmp(e.name, entry))
+            continue;
+        for (unsigned i = 0; i < all; i++) {
+            unsigned thread = is_backwards ? all - 1 - i : i;
+
+            blockIdx.x = thread / threads;
+            threadIdx.x = thread % threads;
+            e.run(params);
+        }
+        return 0;
+    }
+    return -1;
+}

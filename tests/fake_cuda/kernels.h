@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* kernels.h - lib/device/cuda_kernels.cu on the host. */
+#ifndef COLL_TESTS_FAKE_KERNELS_H
+#define COLL_TESTS_FAKE_KERNELS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Run an entry as cuLaunchKernel() would, one thread after the other, the last
+ * one first where is_backwards says so.
+ *
+ * Result:    0; -1 when there is no such entry.
+ * Threads:   any.
+ */
+int fake_kernel_run(const char *entry, unsigned blocks, unsigned threads,
+                    void **params, int is_backwards);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,22 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Some of the cases of `make check-faults`; and the program's own command line.
+[ -x tests/check_faults ] || { echo "built without Check"; exit 77; }
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+program=tests/check_faults
+. "${srcdir:-.}/tests/program.sh"
+
+shows '--seed S' --help
+refused 2 "'many' is no number" --cases many
+refused 2 "'0' is no number" --cases 0
+refused 2 "'1000' is no option" 1000
+
+timeout 300 "$program" --seed 20 --cases 40 --soon "$patience" > "$out" 2> "$err"
+status=$?
+cat "$out"
+[ $status = 0 ] || fail "$program: exit status $status"
+head -n 1 "$out" | grep -q '^libcoll [0-9.]*, UCX [0-9.]*, [0-9]* cores$' ||
+    fail "it does not begin with what was tried"
+tail -n 1 "$out" | grep -q '^40 cases, .* 0 hangs, 0 aborted survivors, 0 wrong, 0 leftovers$' ||
+    fail "it ends with other words"

@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# check.sh REPORTS [PROGRAMS]: everything that a GPU can show, in less than nine
+# minutes.  What the parts print and their reports, *.json, go into the folder REPORTS;
+# check.json says how each part ended.  The programs are those in the folder PROGRAMS,
+# or are built (build.sh) in REPORTS.  Each part has a limit, so that one that hangs
+# costs no other.
+#
+# Exits with 0, with 1 when a part failed, with 77 and the reason without a GPU.
+reports=${1:?a folder for the reports}
+is_new=$([ -e "$reports" ] || echo yes)
+mkdir -p "$reports" && reports=$(cd "$reports" && pwd) || exit 1
+programs=${2:-$reports}
+programs=$(cd "$programs" && pwd) || exit 1
+here=$(cd "$(dirname "$0")" && pwd) || exit 1
+is_built=${2:+yes}
+cuda=${CUDA:-/usr/local/cuda}
+status=0
+parts=
+
+skip() {
+    [ -z "$is_new" ] || rm -r "$reports"
+    echo "check.sh: skipped: $*"
+    exit 77
+}
+build() { timeout -k 5 "$1" sh "$here/build.sh" "$programs" $2; }
+
+# part SECONDS NAME COMMAND...: what it prints goes to NAME.txt.
+part() {
+    limit=$1 name=$2 began=$(date +%s)
+    shift 2
+    timeout -k 5 "$limit" "$@" > "$reports/$name.txt" 2>&1
+    rc=$?
+    took=$(($(date +%s) - began))
+    echo "$name: exit status $rc after $took s"
+    [ $rc = 0 ] || { tail -n 5 "$reports/$name.txt" | sed 's/^/    /'; status=1; }
+    note "$name" "\"status\": $rc, \"seconds\": $took"
+}
+
+# left_out NAME REASON
+left_out() {
+    echo "$1: left out: $2"
+    note "$1" "\"left_out\": \"$2\""
+}
+note() { parts="$parts${parts:+,}
+    {\"name\": \"$1\", $2}"; }
+
+if [ -z "$is_built" ]; then
+    [ -f "$cuda/include/cuda.h" ] ||
+        skip "no cuda.h in $cuda/include; set CUDA to the toolkit's folder"
+    build 40 "driver_rules mechanisms" || exit 1
+fi
+found=$("$programs/driver_rules" --probe)
+case $found in G*) ;; *) skip "${found#W}" ;; esac
+if [ -z "$is_built" ] && [ -x "${NVCC:-$cuda/bin/nvcc}" ]; then
+    build 60 kernels || exit 1
+fi
+
+part 70 rules "$programs/driver_rules" -v --jobs 6 --within 60 \
+    --json "$reports/rules.json"
+if [ -x "$programs/kernels" ]; then
+    part 60 kernels "$programs/kernels" check
+    sanitizer=$(command -v "$cuda/bin/compute-sanitizer" || command -v compute-sanitizer)
+    for tool in memcheck racecheck initcheck; do
+        [ -n "$sanitizer" ] || { left_out $tool "no compute-sanitizer"; continue; }
+        limit=20
+        [ $tool != racecheck ] || limit=80
+        part $limit $tool "$sanitizer" --tool $tool --error-exitcode 3 \
+            "$programs/kernels" check --quick i8 f32
+    done
+    part 30 bench "$programs/kernels" bench --json "$reports/kernels.json"
+else
+    left_out kernels "built without nvcc"
+fi
+part 100 mechanisms "$programs/mechanisms" --mps --within 90 \
+    --json "$reports/mechanisms.json"
+
+cat > "$reports/check.json" << END
+{
+  "program": "check", "date": "$(date -u +%Y-%m-%d)", "status": $status,
+  "parts": [$parts
+  ]
+}
+END
+exit $status

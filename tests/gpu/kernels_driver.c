@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* kernels_driver.c - does each entry of the product's table do on a GPU what its
+ * declaration says?  An entry of another version would take other arguments. */
+#include "tests/gpu/kernels_driver.h"
+#include "include/coll/coll.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LEN 4096
+
+static const struct coll__cuda *cuda;
+
+#define MUST(call)                                                             \
+    do {                                                                       \
+        CUresult rc = cuda->call;                                              \
+                                                                               \
+        if (rc) {                                                              \
+            snprintf(why, len, "%s: status %d", #call, (int)rc);               \
+            return -1;                                                         \
+        }                                                                      \
+    } while (0)
+
+#define NEED(what)                                                             \
+    do {                                                                       \
+        if (!(what)) {                                                         \
+            snprintf(why, len, "not so: %s", #what);                           \
+            return -1;                                                         \
+        }                                                                      \
+    } while (0)
+
+static int try_names(char *why, size_t len)
+{
+    const char *name = NULL, *words = NULL;
+    char device_name[128] = "";
+    CUdevice device = -1;
+    int version = 0, n = 0, processors = 0;
+
+    MUST(cuInit(0));
+    MUST(cuDriverGetVersion(&version));
+    NEED(version >= COLL__CUDA_VERSION);
+    MUST(cuDeviceGetCount(&n));
+    NEED(n >= 1);
+    MUST(cuDeviceGet(&device, 0));
+    NEED(device == 0);
+    MUST(cuDeviceGetName(device_name, sizeof(device_name), device));
+    NEED(*device_name);
+    MUST(cuDeviceGetAttribute(
+        &processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
+    NEED(processors > 0);
+    MUST(cuGetErrorName(CUDA_ERROR_INVALID_VALUE, &name));
+    MUST(cuGetErrorString(CUDA_ERROR_INVALID_VALUE, &words));
+    NEED(name && !strcmp(name, "CUDA_ERROR_INVALID_VALUE"));
+    NEED(words && strstr(words, "invalid"));
+    NEED(!coll__cuda_status(CUDA_SUCCESS, "nothing"));
+    NEED(coll__cuda_status(CUDA_ERROR_INVALID_VALUE, "on purpose") ==
+         COLL_ERR_INVALID);
+    return 0;
+}
+
+/* Twice retained, pushed twice, popped and released once. */
+static int try_context(char *why, size_t len)
+{
+    CUcontext one = NULL, two = NULL, popped = NULL;
+    CUdevice device;
+
+    MUST(cuDeviceGet(&device, 0));
+    MUST(cuDevicePrimaryCtxRetain(&one, device));
+    MUST(cuDevicePrimaryCtxRetain(&two, device));
+    NEED(one && one == two);
+    MUST(cuCtxPushCurrent(one));
+    MUST(cuCtxPushCurrent(two));
+    MUST(cuCtxPopCurrent(&popped));
+    NEED(popped == one);
+    MUST(cuDevicePrimaryCtxRelease(device));
+    MUST(cuCtxSynchronize());
+    return 0;
+}
+
+static int try_copies(char *why, size_t len)
+{
+    unsigned char sent[LEN], came[LEN] = {0};
+    CUevent began, ended;
+    CUdeviceptr from = 0, to = 0;
+    CUstream stream;
+    float ms = -1;
+
+    for (size_t i = 0; i < LEN; i++)
+        sent[i] = (unsigned char)(i * 7 + (i >> 8));
+    MUST(cuMemAlloc(&from, LEN));
+    MUST(cuMemAlloc(&to, LEN));
+    NEED(from && to && from != to);
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    MUST(cuEventCreate(&began, CU_EVENT_DEFAULT));
+    MUST(cuEventCreate(&ended, CU_EVENT_DEFAULT));
+    MUST(cuMemcpyHtoD(from, sent, LEN));
+    MUST(cuEventRecord(began, stream));
+    MUST(cuMemcpyDtoDAsync(to, from, LEN, stream));
+    MUST(cuEventRecord(ended, stream));
+    MUST(cuEventSynchronize(ended));
+    MUST(cuStreamSynchronize(stream));
+    MUST(cuEventElapsedTime(&ms, began, ended));
+    NEED(ms > 0 && ms < 10000);
+    MUST(cuMemcpyDtoH(came, to, LEN));
+    NEED(!memcmp(sent, came, LEN));
+    MUST(cuEventDestroy(began));
+    MUST(cuEventDestroy(ended));
+    MUST(cuStreamDestroy(stream));
+    MUST(cuMemFree(from));
+    MUST(cuMemFree(to));
+    return 0;
+}
+
+static int try_module(char *why, size_t len)
+{
+    static const char ptx[] = ".version 7.0\n.target sm_80\n"
+                              ".address_size 64\n"
+                              ".visible .entry nothing(.param .u64 at)\n"
+                              "{ .reg .b64 %a; ld.param.u64 %a, [at];\n"
+                              "st.global.u64 [%a], 77; ret; }\n";
+    CUdeviceptr at = 0;
+    CUmodule module;
+    CUfunction fn;
+    uint64_t came = 0;
+    void *params[] = {&at};
+    int threads = 0;
+
+    MUST(cuModuleLoadData(&module, ptx));
+    MUST(cuModuleGetFunction(&fn, module, "nothing"));
+    MUST(cuFuncGetAttribute(&threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+                            fn));
+    NEED(threads >= 32);
+    MUST(cuMemAlloc(&at, sizeof(came)));
+    MUST(cuLaunchKernel(fn, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+    MUST(cuMemcpyDtoH(&came, at, sizeof(came)));
+    NEED(came == 77);
+    MUST(cuMemFree(at));
+    MUST(cuModuleUnload(module));
+    return 0;
+}
+
+const struct coll__cuda *kernels_driver(char *why, size_t len)
+{
+    cuda = coll__cuda_driver(why, len);
+    if (!cuda || try_names(why, len) || try_context(why, len) ||
+        try_copies(why, len) || try_module(why, len))
+        return NULL;
+    return cuda;
+}

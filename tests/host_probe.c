@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* host_probe.c MODE - a rank for the tests among hosts.
+ *
+ *   idle   join, then wait until the communicator fails, without a word
+ *   busy   join, then reduce until that fails
+ *          (both then end it, which a lost host must not hold up)
+ *   split  join, reduce, dup, split, reduce in each
+ *
+ * Says "up" when all have joined, then what came of it: for a failure its
+ * status, the seconds since the file CUT was written, and the sentence.
+ */
+#include "include/coll/coll.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static int rank = -1;
+
+static int report(const char *what, int status)
+{
+    const char *path = getenv("CUT");
+    struct timespec now;
+    struct stat st;
+    double since = 0;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (path && !stat(path, &st))
+        since = (double)(now.tv_sec - st.st_mtim.tv_sec) +
+                (double)(now.tv_nsec - st.st_mtim.tv_nsec) * 1e-9;
+    printf("rank %d: %s: status %d after %.1f s: %s\n", rank, what, status,
+           since, coll_last_error());
+    fflush(stdout);
+    return EXIT_FAILURE;
+}
+
+static int end(struct coll_comm *comm, const char *what, int status)
+{
+    report(what, status);
+    coll_comm_destroy(comm);
+    return report("end", status);
+}
+
+static int idle(struct coll_comm *comm)
+{
+    int status;
+
+    while (!(status = coll_comm_async_error(comm)))
+        usleep(10000);
+    coll_barrier(comm, NULL); /* says why */
+    return end(comm, "idle", status);
+}
+
+static int busy(struct coll_comm *comm)
+{
+    int one = 1, sum, status;
+
+    while (!(status =
+                 coll_allreduce(&one, &sum, 1, COLL_I32, COLL_SUM, comm, NULL)))
+        usleep(1000);
+    return end(comm, "busy", status);
+}
+
+static int sum_is_right(struct coll_comm *comm)
+{
+    int one = 1, sum = 0;
+
+    return !coll_allreduce(&one, &sum, 1, COLL_I32, COLL_SUM, comm, NULL) &&
+           sum == coll_comm_size(comm);
+}
+
+static int split(struct coll_comm *comm)
+{
+    struct coll_comm *dup, *half;
+
+    if (!sum_is_right(comm) || coll_comm_dup(comm, &dup) ||
+        !sum_is_right(dup) || coll_comm_split(dup, rank % 2, 0, &half) ||
+        !sum_is_right(half) || coll_comm_destroy(half) ||
+        coll_comm_destroy(dup))
+        return report("split", -1);
+    printf("rank %d: all is well\n", rank);
+    return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+    struct coll_comm *comm;
+    int status = coll_comm_create_env(&comm, NULL);
+
+    if (status)
+        return report("join", status);
+    rank = coll_comm_rank(comm);
+    printf("rank %d: up\n", rank);
+    fflush(stdout);
+    if (argc > 1 && !strcmp(argv[1], "idle"))
+        return idle(comm);
+    if (argc > 1 && !strcmp(argv[1], "busy"))
+        return busy(comm);
+    status = split(comm);
+    if (coll_comm_destroy(comm))
+        return report("destroy", -1);
+    return status;
+}

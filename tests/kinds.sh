@@ -1,0 +1,21 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Each test has one kind in tests/kinds, so that no variant forgets it; and what is
+# listed there exists.
+kinds=${srcdir:-.}/tests/kinds
+status=0
+
+listed=$(sed '/^#/d' "$kinds" | awk '{ for (i = 2; i <= NF; i++) print $i }' | sort)
+tests=$(env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s list-tests | tr ' ' '\n' | sort)
+[ -n "$tests" ] || { echo "make list-tests lists nothing"; exit 1; }
+
+for test in $tests; do
+    n=$(echo "$listed" | grep -cx "$test")
+    [ "$n" = 1 ] || { echo "$test has $n kinds in tests/kinds, not one"; status=1; }
+done
+# one that this build leaves out, for want of a library, has its source
+for test in $listed; do
+    [ -f "${srcdir:-.}/$test" ] || [ -f "${srcdir:-.}/$test.c" ] ||
+        { echo "tests/kinds lists $test, which is no test"; status=1; }
+done
+exit $status

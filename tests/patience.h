@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* patience.h - how long to wait for what should come.
+ *
+ * Limits are written down as they would do on a quiet machine, ten times over.
+ * Under a sanitizer, and where others compute as well, everything takes longer:
+ * `make check` sets CK_TIMEOUT_MULTIPLIER, which Check applies to the limits of
+ * its cases, and all other limits are multiplied here.
+ */
+#ifndef COLL_TESTS_PATIENCE_H
+#define COLL_TESTS_PATIENCE_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The limit of so many seconds, here. */
+static inline double patient(double seconds)
+{
+    const char *text = getenv("CK_TIMEOUT_MULTIPLIER");
+    double factor = text ? strtod(text, NULL) : 1;
+
+    return seconds * (factor > 1 ? factor : 1);
+}
+
+/* The same as the deadline of the library's waits, where none should end. */
+static inline void patient_timeout(double seconds)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%.0f", patient(seconds));
+    setenv("COLL_TIMEOUT", text, 1);
+}
+
+#endif

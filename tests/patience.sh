@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# patience.sh - read by scripts: limits of time as on a quiet machine, each taken so
+# many times as CK_TIMEOUT_MULTIPLIER says, for these as for the programs by Check;
+# and an end by a signal, at which dash alone would leave out what EXIT is trapped for.
+patience=${CK_TIMEOUT_MULTIPLIER:-1}
+
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# timeout SECONDS COMMAND...: the program of that name, with patience.
+timeout() {
+    seconds=$(($1 * patience))
+    shift
+    command timeout "$seconds" "$@"
+}

@@ -1,0 +1,24 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# The tests of what is started and waited for, and some faults, once more with a
+# progress thread in every rank.
+[ -x tests/test_order ] || { echo "built without Check"; exit 77; }
+. "${srcdir:-.}/tests/patience.sh"
+export COLL_PROGRESS=thread
+status=0
+
+# with LIMIT PROGRAM...: it succeeds within so many seconds.
+with() {
+    limit=$1
+    shift
+    echo "== $*"
+    timeout "$limit" "$@" && return
+    echo "FAILED: COLL_PROGRESS=thread $*: exit status $?"
+    status=1
+}
+
+for program in test_order test_group test_p2p test_fork; do
+    with 120 tests/$program
+done
+with 120 tests/check_faults --seed 21 --cases 20 --soon "$patience"
+exit $status

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* watch.h - stops a run whose numbers are NaN or infinite, on all ranks alike.
+ *
+ * Each step the loss is looked at, and after each epoch everything that a
+ * checkpoint would hold, so that none is made of what is not finite.
+ */
+#ifndef COLL_TRAINER_WATCH_H
+#define COLL_TRAINER_WATCH_H
+
+#include "trainer/train.h"
+
+/* After a forward pass of m over n images, before the backward pass: if its
+ * loss is not finite, keep the first place that is not. */
+void watch_pass(struct trainer *t, struct model *m, int n, double loss);
+
+/* Average the gradients over the ranks, at the end of step `step` (from 0),
+ * where this rank had this loss.
+ *
+ * Result:    0; or -1 with train_error() set, and where a rank's loss was not
+ *            finite this is the same sentence on every rank.
+ * Cost:      one comparison more than ddp_average().
+ */
+int watch_average(struct trainer *t, size_t step, double loss);
+
+/* After an epoch, hold the test's loss over all ranks, the parameters and the
+ * optimizer's state against being finite.
+ *
+ * Result:    0; or -1 with train_error() set.
+ * Cost:      one pass over parameters and state.
+ */
+int watch_epoch(struct trainer *t, double test_loss);
+
+#endif

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ucx_open.c - how the ranks of a communicator join over UCX.
+ *
+ * They exchange the names of their workers; whoever must not use his (a lower
+ * rank has the same one, a link has failed) takes another, and they exchange once
+ * more.  Addresses are exchanged, and links made, where one is missing: after the
+ * first communicator of the same processes none is.
+ *
+ * Endpoints: up to COLL_UCX_MESH ranks are connected all at once in open(), so
+ * that nobody has to answer a connection request in the midst of something
+ * else; for more ranks that would cost too much, and they connect at their
+ * first use.
+ */
+#include "transports/ucx.h"
+#include "lib/trace/log.h"
+#include "lib/util/lock.h"
+#include "lib/util/param.h"
+#include "lib/util/util.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+extern const struct coll__transport coll__transport_ucx;
+
+/* What the ranks tell each other while they open. */
+struct hello {
+    int32_t status;
+    uint32_t address_len;
+    int32_t mesh;  /* COLL_UCX_MESH there */
+    int32_t n_new; /* links that it has to make */
+    struct ucx_id id;
+    uint64_t number;
+    struct ucx_room room;
+};
+
+/* A message through loopback TCP, copied twice on the way, by estimate, and one
+ * to another host by its network device; where ranks share a core, each message
+ * waits for the peer's time slice. */
+static void estimate(struct ucx *ucx, const struct coll__tp_env *env)
+{
+    const struct coll__peer *me = &env->peers[env->rank];
+    double crowd =
+        me->local_cores ? (double)me->local_size / me->local_cores : 1;
+    double wait = crowd > 1 ? 10e-6 * crowd : 0;
+    int far = -1; /* a rank of another host */
+
+    ucx->near = (struct coll__link){.alpha = 5e-6 + wait, .beta = 1 / 3e9};
+    for (int r = 0; r < env->size; r++) {
+        ucx->is_near[r] = env->peers[r].host == me->host;
+        far = ucx->is_near[r] ? far : r;
+    }
+    if (far < 0)
+        return;
+    coll__ucx_enter(ucx);
+    coll__ucx_far(ucx->seats[far].link->ep, me->within[WITHIN_NUMA], &ucx->far);
+    coll__ucx_exit(ucx);
+    ucx->far.alpha += wait;
+}
+
+static int make_tables(struct ucx *ucx)
+{
+    size_t n = (size_t)ucx->base.size;
+
+    ucx->peers = calloc(n, sizeof(struct ucx_peer *));
+    ucx->seats = calloc(n, sizeof(*ucx->seats));
+    ucx->is_near = calloc(n, 1);
+    if (ucx->peers && ucx->seats && ucx->is_near)
+        return COLL_OK;
+    log_error("ucx", "no memory for a transport of %zu ranks; free some", n);
+    return COLL_ERR_NOMEM;
+}
+
+/* Which of the process's workers: the ranks of one process, its threads, take
+ * one each, in their order. */
+static int own_index(const struct coll__tp_env *env)
+{
+    const struct coll__peer *me = &env->peers[env->rank];
+    int n = 0;
+
+    for (int r = 0; r < env->rank; r++)
+        n += env->peers[r].pid == me->pid &&
+             env->peers[r].pid_ns == me->pid_ns &&
+             env->peers[r].host == me->host;
+    return n;
+}
+
+/* Take a worker.  UCX is started only where it has room. */
+static int take_worker(struct ucx *ucx, int index, struct hello *mine)
+{
+    int size = ucx->base.size, rc = COLL_OK;
+
+    if (!coll__ucx_worker_exists(index)) {
+        coll__ucx_room_get(size - 1, size <= mine->mesh, 0, &mine->room);
+        rc = coll__ucx_room_judge(&mine->room, ucx->base.rank);
+        if (rc == COLL_OK)
+            rc = coll__ucx_room_for_files();
+    }
+    if (rc == COLL_OK)
+        rc = coll__ucx_worker_get(ucx, index);
+    if (rc == COLL_OK) {
+        mine->id = ucx->worker->id;
+        mine->number = ucx->number;
+        mine->address_len = (uint32_t)ucx->worker->address_len;
+    }
+    return rc;
+}
+
+/* Tell each other how it went so far; the first status that is not well. */
+static int agree(const struct coll__tp_env *env, struct hello *mine,
+                 struct hello *hellos)
+{
+    int rc = env->allgather(env->arg, mine, sizeof(*mine), hellos);
+
+    for (int r = 0; rc == COLL_OK && r < env->size; r++) {
+        rc = hellos[r].status;
+        if (rc != COLL_OK && mine->status == COLL_OK &&
+            coll__ucx_room_judge(&hellos[r].room, r) == COLL_OK)
+            log_error("ucx",
+                      "rank %d could not open UCX: %s; see its log, or "
+                      "leave ucx out of COLL_TRANSPORTS",
+                      r, coll_strerror(rc));
+    }
+    return rc;
+}
+
+static int is_meshed(const struct hello *hellos, int size)
+{
+    for (int r = 0; r < size; r++)
+        if (size > hellos[r].mesh)
+            return 0;
+    return 1;
+}
+
+/* Say whether this worker must not be used: a lower rank has the same one, or
+ * a link to one of the others has failed; links are not made a second time. */
+static int is_unfit(struct ucx *ucx, const struct hello *hellos)
+{
+    int is_bad = 0;
+
+    coll__ucx_enter(ucx);
+    for (int r = 0; r < ucx->base.size; r++) {
+        struct ucx_link *link = coll__ucx_link_find(ucx->worker, &hellos[r].id);
+
+        is_bad |=
+            r < ucx->base.rank && ucx_same(&hellos[r].id, &ucx->worker->id);
+        is_bad |= link && link->status;
+    }
+    coll__ucx_exit(ucx);
+    return is_bad;
+}
+
+/* The lower ranks that have the same worker as this one. */
+static int n_before(const struct ucx *ucx, const struct hello *hellos)
+{
+    int n = 0;
+
+    for (int r = 0; r < ucx->base.rank; r++)
+        n += ucx_same(&hellos[r].id, &ucx->worker->id);
+    return n;
+}
+
+/* Take another worker. */
+static int change_worker(struct ucx *ucx, const struct hello *hellos,
+                         struct hello *mine)
+{
+    struct ucx_worker *old = ucx->worker;
+    int n = n_before(ucx, hellos);
+
+    coll__ucx_enter(ucx);
+    coll__ucx_forget(ucx);
+    coll__ucx_exit(ucx);
+    if (!n)
+        coll__ucx_worker_retire(old);
+    ucx->worker = NULL;
+    mine->status = take_worker(ucx, old->index + n, mine);
+    coll__ucx_worker_put(old, 0);
+    return mine->status;
+}
+
+/* The links that are still to be made or, where all are made at once, to be
+ * finished. */
+static int n_new_links(struct ucx *ucx, const struct hello *hellos)
+{
+    unsigned ready = is_meshed(hellos, ucx->base.size) ? ucx_bit(UCX_READY) : 0;
+    int n = 0;
+
+    coll__ucx_enter(ucx);
+    for (int r = 0; r < ucx->base.size; r++) {
+        struct ucx_link *link = coll__ucx_link_find(ucx->worker, &hellos[r].id);
+
+        n += r != ucx->base.rank &&
+             (!link || !link->address ||
+              (link->said & link->heard & ready) != ready);
+    }
+    coll__ucx_exit(ucx);
+    return n;
+}
+
+/* With the others' names: see that this worker will do, and what is missing. */
+static int compare(struct ucx *ucx, const struct coll__tp_env *env,
+                   struct hello *mine, struct hello *hellos)
+{
+    int rc = COLL_OK;
+
+    if (is_unfit(ucx, hellos))
+        rc = change_worker(ucx, hellos, mine);
+    if (rc)
+        return rc;
+    mine->n_new = n_new_links(ucx, hellos);
+    coll__ucx_room_get(mine->n_new, is_meshed(hellos, env->size), 1,
+                       &mine->room);
+    return coll__ucx_room_judge(&mine->room, env->rank);
+}
+
+/* Exchange the workers' addresses. */
+static int exchange(struct ucx *ucx, const struct coll__tp_env *env,
+                    struct hello *mine, struct hello *hellos,
+                    unsigned char **addresses, size_t *len)
+{
+    void *padded = NULL;
+    int rc;
+
+    *len = 0;
+    for (int r = 0; r < env->size; r++)
+        *len = max_size(*len, hellos[r].address_len);
+    *addresses = malloc((size_t)env->size * *len);
+    padded = calloc(1, *len);
+    if (!*addresses || !padded) {
+        log_error("ucx", "no memory for %d addresses of %zu bytes; free some",
+                  env->size, *len);
+        mine->status = COLL_ERR_NOMEM;
+    } else {
+        memcpy(padded, ucx->worker->address, ucx->worker->address_len);
+    }
+    rc = agree(env, mine, hellos);
+    if (rc == COLL_OK)
+        rc = env->allgather(env->arg, padded, *len, *addresses);
+    free(padded);
+    return rc;
+}
+
+/* Find, or make, the link of a rank; 0 when there is no memory for it. */
+static int take_link(struct ucx *ucx, int rank, const struct hello *hello,
+                     const unsigned char *address)
+{
+    struct ucx_link *link = coll__ucx_link(ucx->worker, &hello->id);
+
+    if (!link)
+        return 0;
+    if (!link->address && address) {
+        link->address = malloc(hello->address_len);
+        if (!link->address)
+            return 0;
+        memcpy(link->address, address, hello->address_len);
+    }
+    if (!link->n_users) {
+        link->rank = rank;
+        link->heard &= ~ucx_bit(UCX_STAY);
+        link->said &= ~ucx_bit(UCX_STAY);
+    }
+    link->n_users++;
+    ucx->seats[rank] = (struct ucx_seat){link, hello->number};
+    if (ucx->peers[rank]) { /* heard of already */
+        ucx->peers[rank]->link = link;
+        ucx->peers[rank]->to = hello->number;
+        coll__ucx_list(ucx->peers[rank]);
+    }
+    return 1;
+}
+
+/* addresses: NULL when all links are there. */
+static int take_links(struct ucx *ucx, const struct hello *hellos,
+                      const unsigned char *addresses, size_t len)
+{
+    int is_well = 1;
+
+    coll__ucx_enter(ucx);
+    for (int r = 0; r < ucx->base.size && is_well; r++)
+        if (r != ucx->base.rank)
+            is_well = take_link(ucx, r, &hellos[r],
+                                addresses ? addresses + (size_t)r * len : NULL);
+    coll__ucx_exit(ucx);
+    if (is_well)
+        return COLL_OK;
+    log_error("ucx", "no memory for %d links; free some", ucx->base.size);
+    return COLL_ERR_NOMEM;
+}
+
+static int n_new_of_all(const struct hello *hellos, int size)
+{
+    int n = 0;
+
+    for (int r = 0; r < size; r++)
+        n |= hellos[r].n_new;
+    return n;
+}
+
+/* Join the others.  Every rank comes through the same calls of allgather(),
+ * whatever failed on it: all of them learn of it in the next.  All ranks are
+ * connected while all of them are here, if on none of them they are more than
+ * the parameter names; else they connect at their first use. */
+static int join(struct ucx *ucx, const struct coll__tp_env *env,
+                struct hello *hellos)
+{
+    struct hello mine = {.mesh = coll__param_int(PARAM_UCX_MESH)};
+    unsigned char *addresses = NULL;
+    size_t len = 0;
+    int rc, n_new = 0;
+
+    mine.status = take_worker(ucx, own_index(env), &mine);
+    rc = agree(env, &mine, hellos);
+    if (rc == COLL_OK) {
+        mine.status = compare(ucx, env, &mine, hellos);
+        rc = agree(env, &mine, hellos);
+    }
+    if (rc == COLL_OK) {
+        n_new = n_new_of_all(hellos, env->size);
+        if (n_new)
+            rc = exchange(ucx, env, &mine, hellos, &addresses, &len);
+    }
+    if (rc == COLL_OK)
+        mine.status = take_links(ucx, hellos, addresses, len);
+    free(addresses);
+    if (rc || !n_new)
+        return rc ? rc : mine.status;
+    if (mine.status == COLL_OK && is_meshed(hellos, env->size))
+        mine.status = coll__ucx_meet(ucx, env->timeout);
+    return agree(env, &mine, hellos);
+}
+
+/* Without these few bytes a rank cannot even tell the others; they learn of it
+ * by the deadline of allgather(). */
+int coll__ucx_open(const struct coll__tp_env *env, struct coll__tp **tp)
+{
+    struct hello *hellos = calloc((size_t)env->size, sizeof(*hellos));
+    struct ucx *ucx = calloc(1, sizeof(*ucx));
+    int rc = COLL_ERR_NOMEM;
+
+    if (!hellos || !ucx) {
+        log_error("ucx", "no memory for a transport; free some");
+        free(hellos);
+        free(ucx);
+        return rc;
+    }
+    ucx->base = (struct coll__tp){.ops = &coll__transport_ucx,
+                                  .rank = env->rank,
+                                  .size = env->size,
+                                  .generation = coll__generation_now()};
+    ucx->failure = env->failure;
+    rc = make_tables(ucx);
+    if (rc == COLL_OK)
+        rc = join(ucx, env, hellos);
+    if (rc == COLL_OK)
+        estimate(ucx, env); /* what is connected says by which device */
+    free(hellos);
+    if (rc == COLL_OK)
+        *tp = &ucx->base;
+    else if (ucx->worker)
+        coll__ucx_close(&ucx->base, 0);
+    else
+        coll__ucx_free(ucx);
+    return rc;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ucx_price.c - what a message to another host costs, by the network device that
+ * UCX uses for it.
+ *
+ * UCX chooses the device for each endpoint when it is made (UCX_NET_DEVICES,
+ * UCX_TLS, active ports, nearness).  It tells in ucp_ep_print_info(), whose
+ * lines for the lanes are alike in all releases that we build with:
+ *
+ *     lane[0]:  1:rc_mlx5/mlx5_0:1.0 md[4]   -> addr[0].md[4]/ib/...  am am_bw#0
+ *
+ * Where no endpoint is connected yet (more ranks than COLL_UCX_MESH), the
+ * choice is foreseen by the same rules.
+ */
+#include "transports/ucx_price.h"
+#include "lib/topo/carrier.h"
+#include "transports/ucx.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what UCX says ------------------------------------------------------- */
+
+/* RDMA transports of UCX: rc_verbs, rc_mlx5, dc_mlx5, ud_verbs, ud_mlx5, ... */
+static int is_rdma_name(const char *name)
+{
+    return !strncmp(name, "rc", 2) || !strncmp(name, "dc", 2) ||
+           !strncmp(name, "ud", 2);
+}
+
+/* One line: "lane[0]:  1:tcp/eth0.0 md[1] ...". */
+static int take_lane(const char *line, char device[32], int *is_rdma)
+{
+    const char *lane = strstr(line, "lane["), *colon, *end;
+    char name[32], rest[80];
+    int index;
+
+    if (!lane || !(colon = strchr(lane, ']')) ||
+        sscanf(colon, "]: %d:%31[^/ ]/%79s", &index, name, rest) != 3)
+        return 0;
+    *is_rdma = is_rdma_name(name);
+    if (!*is_rdma && strcmp(name, "tcp") != 0) /* memory, self */
+        return 0;
+    end = strrchr(rest, '.'); /* the path of the device: ".0" */
+    snprintf(device, 32, "%.*s", end ? (int)(end - rest) : (int)strlen(rest),
+             rest);
+    return 1;
+}
+
+int coll__ucx_lane(const char *text, char device[32], int *is_rdma)
+{
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        char copy[256];
+
+        line += *line == '\n';
+        snprintf(copy, sizeof(copy), "%.*s", (int)strcspn(line, "\n"), line);
+        if (take_lane(copy, device, is_rdma))
+            return 1;
+    }
+    return 0;
+}
+
+static int ask(ucp_ep_h ep, char device[32], int *is_rdma)
+{
+    char *text = NULL;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+    int found;
+
+    if (!out)
+        return 0;
+    ucp_ep_print_info(ep, out);
+    found = !fclose(out) && coll__ucx_lane(text, device, is_rdma);
+    free(text);
+    return found;
+}
+
+/* ---- what it would do ---------------------------------------------------- */
+
+/* UCX_TLS leaves RDMA out when it lists others alone, or says so. */
+static int may_rdma(void)
+{
+    static const char *const kinds[] = {"all", "ib", "rc", "dc", "ud"};
+    const char *names = getenv("UCX_TLS");
+
+    if (!names || !*names)
+        return 1;
+    if (*names == '^')
+        return !strstr(names, "ib");
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strstr(names, kinds[i]))
+            return 1;
+    return 0;
+}
+
+static const struct coll__nic *foresee(const struct coll__nic *nics, int n,
+                                       int numa_node, enum coll__wire *wire)
+{
+    char route[32];
+    struct coll__carrier_wish wish = {.devices = getenv("UCX_NET_DEVICES"),
+                                      .interface = route,
+                                      .may_rdma = may_rdma(),
+                                      .numa_node = numa_node};
+
+    coll__carrier_route(route, sizeof(route));
+    return coll__carrier_guess(nics, n, &wish, wire);
+}
+
+/* ---- the price ----------------------------------------------------------- */
+
+static void price(const struct coll__nic *nic, enum coll__wire wire,
+                  const char *device, struct coll__link *link)
+{
+    struct coll__rate rate = coll__carrier_rate(nic, wire);
+
+    *link = (struct coll__link){.alpha = rate.alpha,
+                                .beta = rate.beta,
+                                .gap = rate.gap,
+                                .share = rate.share,
+                                .is_known = rate.is_known};
+    if (nic)
+        coll__carrier_text(nic, link->via, sizeof(link->via));
+    else
+        snprintf(link->via, sizeof(link->via), "%s", device);
+}
+
+void coll__ucx_far(ucp_ep_h ep, int numa_node, struct coll__link *link)
+{
+    const struct coll__nic *nics, *nic;
+    int n = coll__carriers(&nics), is_rdma;
+    enum coll__wire wire;
+    char device[32] = "";
+
+    if (ep && ask(ep, device, &is_rdma)) {
+        wire = is_rdma ? WIRE_RDMA : WIRE_TCP;
+        nic = coll__carrier_named(nics, n, device);
+    } else {
+        nic = foresee(nics, n, numa_node, &wire);
+    }
+    price(nic, wire, device, link);
+}
+
+void coll__ucx_note(char *note, size_t len)
+{
+    const struct coll__nic *nics, *nic;
+    enum coll__wire wire;
+    struct coll__link link;
+    int n = coll__carriers(&nics);
+
+    nic = foresee(nics, n, -1, &wire);
+    price(nic, wire, "", &link);
+    snprintf(note, len,
+             "to other hosts by %s: a message takes %.3g us and "
+             "%.3g ns a byte%s",
+             *link.via ? link.via : "a device that is not known",
+             link.alpha * 1e6, link.beta * 1e9,
+             link.is_known ? "" : ", but a job times two and goes by that");
+}

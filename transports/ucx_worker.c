@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ucx_worker.c - the process's workers, and the communicators at each.
+ *
+ * There is one, which all communicators of the process share; where ranks are
+ * threads each has one of its own, since a worker cannot connect to itself under
+ * error handling.  A worker lives from the first communicator to the last.
+ *
+ * Ending one is where UCX 1.13 is delicate: it aborts the process that destroys
+ * a worker with requests in it.  Requests to a peer that is stopped or slow last
+ * as long as it likes; so a worker that does not come to rest is kept.
+ *
+ * A worker is SERIALIZED rather than SINGLE, since the calls come from different
+ * threads, but never at the same time: so UCX need not lock either.
+ */
+#include "transports/ucx.h"
+#include "lib/trace/log.h"
+#include "lib/util/lock.h"
+#include "lib/util/util.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#define PAUSE_SECONDS 2e-3 /* without any event: nothing will come any more */
+#define TURNS 256          /* of work between two looks for who has failed */
+
+/* For what was sent to go out, and for UCX to give up what was under way; with
+ * those of ucx.c less than a second where the communicator has failed. */
+#define QUIET_SECONDS 0.5
+#define QUIET_FAILED_SECONDS 0.25
+#define CANCEL_SECONDS 0.2
+
+static struct coll__lock workers_lock = COLL__LOCK(NULL);
+static struct ucx_worker *workers; /* these, and what each says of its users, */
+static struct ucx_worker *parked;  /* are under workers_lock */
+
+/* ---- the lock ------------------------------------------------------------ */
+
+void coll__ucx_enter(struct ucx *ucx)
+{
+    while (!coll__ucx_enter_try(ucx))
+        sched_yield();
+}
+
+int coll__ucx_enter_try(struct ucx *ucx)
+{
+    if (pthread_mutex_trylock(&ucx->worker->lock))
+        return 0;
+    ucx->worker->caller = ucx;
+    return 1;
+}
+
+void coll__ucx_exit(struct ucx *ucx)
+{
+    ucx->worker->caller = NULL;
+    pthread_mutex_unlock(&ucx->worker->lock);
+}
+
+/* ---- the communicators of a worker --------------------------------------- */
+
+struct ucx *coll__ucx_find(const struct ucx_worker *worker, uint64_t number)
+{
+    uint32_t at = (uint32_t)number;
+    struct ucx *ucx = at < worker->n_comms ? worker->comms[at] : NULL;
+
+    return ucx && ucx->number == number ? ucx : NULL;
+}
+
+/* Put the communicator into the table.  Its number is its place there and, above
+ * that, a count, so that no number comes twice. */
+static int seat(struct ucx_worker *worker, struct ucx *ucx)
+{
+    uint32_t at = 0, n = worker->n_comms ? 2 * worker->n_comms : 8;
+    struct ucx **comms;
+
+    while (at < worker->n_comms && worker->comms[at])
+        at++;
+    if (at == worker->n_comms) {
+        comms = realloc(worker->comms, n * sizeof(*comms));
+        if (!comms) {
+            log_error("ucx", "no memory for a communicator; free some");
+            return COLL_ERR_NOMEM;
+        }
+        for (uint32_t i = at; i < n; i++)
+            comms[i] = NULL;
+        worker->comms = comms;
+        worker->n_comms = n;
+    }
+    worker->comms[at] = ucx;
+    ucx->number = (uint64_t)++worker->n_numbers << 32 | at;
+    return COLL_OK;
+}
+
+static void destroy_peer(struct ucx_peer *peer)
+{
+    for (unsigned i = 0; i < UCX_WINDOW; i++) {
+        free(peer->in[i].copy);
+        free(peer->in[i].bounce); /* nobody waits for it any more */
+    }
+    free(peer);
+}
+
+void coll__ucx_free(struct ucx *ucx)
+{
+    for (int r = 0; ucx->peers && r < ucx->base.size; r++)
+        if (ucx->peers[r])
+            destroy_peer(ucx->peers[r]);
+    while (ucx->bounces) {
+        void *bounce = ucx->bounces;
+
+        ucx->bounces = *(void **)bounce;
+        free(bounce);
+    }
+    free(ucx->peers);
+    free(ucx->seats);
+    free(ucx->is_near);
+    free(ucx);
+}
+
+/* Free those that have left, when UCX holds nothing of them any more. */
+static void sweep(struct ucx_worker *worker)
+{
+    struct ucx **at = &worker->closed;
+
+    while (*at) {
+        struct ucx *ucx = *at;
+
+        if (ucx->n_under_way) {
+            at = &ucx->next;
+            continue;
+        }
+        *at = ucx->next;
+        coll__ucx_free(ucx);
+    }
+}
+
+int coll__ucx_forget(struct ucx *ucx)
+{
+    struct ucx_worker *worker = ucx->worker;
+
+    if (coll__ucx_find(worker, ucx->number) == ucx)
+        worker->comms[(uint32_t)ucx->number] = NULL;
+    if (!ucx->n_under_way)
+        return 1;
+    ucx->next = worker->closed;
+    worker->closed = ucx;
+    return 0;
+}
+
+/* What has come for communicators that have failed keeps its senders waiting,
+ * though their owners may not look at them for long. */
+static void let_go(struct ucx_worker *worker)
+{
+    for (uint32_t i = 0; i < worker->n_comms; i++) {
+        struct ucx *ucx = worker->comms[i];
+
+        if (!ucx || ucx->has_let_go || !ucx_has_failed(ucx))
+            continue;
+        ucx->has_let_go = 1;
+        for (int r = 0; r < ucx->base.size; r++)
+            if (ucx->peers[r])
+                coll__ucx_let_go(ucx->peers[r]);
+    }
+}
+
+void coll__ucx_work(struct ucx_worker *worker)
+{
+    if (++worker->n_turns % TURNS == 0)
+        let_go(worker);
+    ucp_worker_progress(worker->worker);
+    if (worker->work)
+        coll__ucx_serve_links(worker);
+    if (worker->closed)
+        sweep(worker);
+}
+
+/* ---- begin --------------------------------------------------------------- */
+
+static int start(struct ucx_worker *worker)
+{
+    ucp_worker_params_t params = {
+        .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+        .thread_mode = UCS_THREAD_MODE_SERIALIZED,
+    };
+    ucp_am_handler_param_t handler = {
+        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID |
+                      UCP_AM_HANDLER_PARAM_FIELD_CB |
+                      UCP_AM_HANDLER_PARAM_FIELD_ARG,
+        .cb = coll__ucx_arrived,
+        .arg = worker,
+    };
+    ucp_context_h context;
+    ucs_status_t rc = coll__ucx_context_get(&context);
+
+    if (rc == UCX_AFTER_FORK) {
+        log_error("ucx", "%s", UCX_AFTER_FORK_TEXT);
+        return COLL_ERR_TRANSPORT;
+    }
+    if (rc != UCS_OK)
+        return coll__ucx_status(rc, "ucp_init");
+    rc = ucp_worker_create(context, &params, &worker->worker);
+    if (rc != UCS_OK) {
+        log_error("ucx",
+                  "UCX cannot start a worker: %s; see its own lines, or "
+                  "set UCX_TLS=tcp,self",
+                  ucs_status_string(rc));
+        coll__ucx_context_put();
+        worker->worker = NULL;
+        return COLL_ERR_TRANSPORT;
+    }
+    rc = ucp_worker_set_am_recv_handler(worker->worker, &handler);
+    if (rc == UCS_OK)
+        rc = ucp_worker_get_address(worker->worker, &worker->address,
+                                    &worker->address_len);
+    return coll__ucx_status(rc, "ucp_worker_get_address");
+}
+
+/* Free what there is of it; UCX has to be at rest. */
+static void destroy(struct ucx_worker *worker)
+{
+    if (worker->address)
+        ucp_worker_release_address(worker->worker, worker->address);
+    if (worker->worker) {
+        ucp_worker_destroy(worker->worker);
+        coll__ucx_context_put();
+    }
+    worker->worker = NULL;
+    coll__ucx_links_free(worker);
+    sweep(worker);
+    pthread_mutex_destroy(&worker->lock);
+    free(worker->comms);
+    free(worker);
+}
+
+static struct ucx_worker *make(int index, int *rc)
+{
+    struct ucx_worker *worker = calloc(1, sizeof(*worker));
+
+    *rc = COLL_ERR_NOMEM;
+    if (!worker) {
+        log_error("ucx", "no memory for a worker; free some");
+        return NULL;
+    }
+    worker->index = index;
+    worker->generation = coll__generation_now();
+    pthread_mutex_init(&worker->lock, NULL);
+    if (getrandom(&worker->id, sizeof(worker->id), 0) ==
+        (ssize_t)sizeof(worker->id))
+        *rc = start(worker);
+    if (*rc == COLL_OK)
+        return worker;
+    destroy(worker);
+    return NULL;
+}
+
+static struct ucx_worker *find(int index)
+{
+    struct ucx_worker *worker = workers;
+
+    while (worker && (worker->index != index || worker->is_retired))
+        worker = worker->next;
+    return worker;
+}
+
+int coll__ucx_worker_exists(int index)
+{
+    int exists;
+
+    coll__lock(&workers_lock);
+    exists = find(index) != NULL;
+    coll__unlock(&workers_lock);
+    return exists;
+}
+
+/* Begin to use the worker of that index: the one that there is or, if any, the
+ * new one, which is listed then; NULL: there is none. */
+static struct ucx_worker *use(int index, struct ucx_worker *fresh)
+{
+    struct ucx_worker *worker;
+
+    coll__lock(&workers_lock);
+    worker = find(index);
+    if (!worker && fresh) {
+        worker = fresh;
+        worker->next = workers;
+        workers = worker;
+    }
+    if (worker)
+        worker->n_users++;
+    coll__unlock(&workers_lock);
+    return worker;
+}
+
+/* The same, made if need be: without the lock, since UCX takes its time. */
+static int use_or_make(int index, struct ucx_worker **out)
+{
+    struct ucx_worker *worker = use(index, NULL), *fresh;
+    int rc = COLL_OK;
+
+    if (!worker) {
+        fresh = make(index, &rc);
+        if (rc)
+            return rc;
+        worker = use(index, fresh);
+        if (worker != fresh)
+            destroy(fresh); /* another thread was faster */
+    }
+    *out = worker;
+    return COLL_OK;
+}
+
+int coll__ucx_worker_get(struct ucx *ucx, int index)
+{
+    int rc = use_or_make(index, &ucx->worker);
+
+    if (rc)
+        return rc;
+    if (coll__is_inherited(ucx->worker->generation)) {
+        log_error("ucx", "%s", UCX_AFTER_FORK_TEXT);
+        ucx->worker = NULL;
+        return COLL_ERR_TRANSPORT;
+    }
+    coll__ucx_enter(ucx);
+    rc = seat(ucx->worker, ucx);
+    coll__ucx_exit(ucx);
+    return rc;
+}
+
+/* ---- end ----------------------------------------------------------------- */
+
+void coll__ucx_worker_retire(struct ucx_worker *worker)
+{
+    coll__lock(&workers_lock);
+    worker->is_retired = 1;
+    coll__unlock(&workers_lock);
+}
+
+int coll__ucx_worker_is_last(struct ucx_worker *worker)
+{
+    int is_last;
+
+    coll__lock(&workers_lock);
+    is_last = worker->n_users == 1;
+    coll__unlock(&workers_lock);
+    return is_last;
+}
+
+/* Keep the worker to the end of the process. */
+static void park(struct ucx_worker *worker)
+{
+    log_info("ucx",
+             "kept an unfinished worker of UCX to the end, with %d "
+             "requests",
+             worker->n_under_way + coll__ucx_n_flushing(worker));
+    coll__lock(&workers_lock);
+    worker->next = parked;
+    parked = worker;
+    coll__unlock(&workers_lock);
+}
+
+/* Make progress until UCX holds no request of ours: 1, or the deadline: 0. */
+static int settle(struct ucx_worker *worker, double deadline)
+{
+    while (worker->n_under_way || coll__ucx_n_flushing(worker)) {
+        if (coll__now() > deadline)
+            return 0;
+        if (!ucp_worker_progress(worker->worker))
+            sched_yield();
+    }
+    return 1;
+}
+
+/* Close all endpoints, by force but for those whose other side works on until
+ * that is done; 1 when UCX is through with it, and with all else. */
+static int hang_up_all(struct ucx_worker *worker, int is_forced)
+{
+    for (struct ucx_link *link = worker->links; link; link = link->next)
+        coll__ucx_hang_up(link,
+                          is_forced || link->status || !ucx_is_parting(link));
+    return settle(worker, coll__now() + CANCEL_SECONDS);
+}
+
+/* Say whether each endpoint that is there was connected by open(). */
+static int is_meshed(const struct ucx_worker *worker)
+{
+    for (struct ucx_link *link = worker->links; link; link = link->next)
+        if (link->ep && !(link->said & link->heard & ucx_bit(UCX_READY)))
+            return 0;
+    return 1;
+}
+
+/* The last communicator has left: nobody else knows this worker. */
+static void end(struct ucx_worker *worker, int is_orderly)
+{
+    double quiet = is_orderly ? QUIET_SECONDS : QUIET_FAILED_SECONDS;
+    int is_quiet;
+
+    pthread_mutex_lock(&worker->lock); /* after whoever was the last there */
+    worker->is_ending = 1;
+    if (is_orderly)
+        coll__ucx_part(worker);
+    is_quiet = coll__ucx_quieten(worker, is_orderly ? 0 : PAUSE_SECONDS,
+                                 coll__now() + quiet);
+    if (!is_quiet && !is_meshed(worker) && coll__ucx_is_fragile())
+        is_quiet = -1; /* an endpoint may be half connected */
+    else
+        is_quiet = hang_up_all(worker, !is_orderly || !is_quiet);
+    pthread_mutex_unlock(&worker->lock);
+    if (is_quiet > 0)
+        destroy(worker);
+    else
+        park(worker);
+}
+
+void coll__ucx_worker_put(struct ucx_worker *worker, int is_orderly)
+{
+    struct ucx_worker **at = &workers;
+    int is_last;
+
+    coll__lock(&workers_lock);
+    is_last = !--worker->n_users;
+    while (is_last && *at != worker)
+        at = &(*at)->next;
+    if (is_last)
+        *at = worker->next;
+    coll__unlock(&workers_lock);
+    if (is_last)
+        end(worker, is_orderly);
+}
