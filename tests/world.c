@@ -230,6 +230,19 @@ int world_fork(int size, world_fn *fn, void *arg, double deadline)
     return failed;
 }
 
+int world_expects(const struct world_rank *me, const char *where, int rc,
+                  int code, const char *words)
+{
+    if (rc == code && strstr(coll_last_error(), words))
+        return 1;
+    fprintf(stderr,
+            "rank %d of %d, %s: %d (%s), which should be %d (%s) with "
+            "\"%s\" in: %s\n",
+            me->rank, me->size, where, rc, coll_strerror(rc), code,
+            coll_strerror(code), words, coll_last_error());
+    return 0;
+}
+
 /* ---- threads ------------------------------------------------------------- */
 
 static void *thread_main(void *arg)

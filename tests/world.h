@@ -73,11 +73,20 @@ int world_await_failure(struct coll_comm *comm, double deadline);
         }                                                                \
     } while (0)
 
-/* Expect this status, and these words in the sentence that explains it. */
+/* Is rc that status, and are the words in the sentence that explains it?  Prints
+ * both where they are not. */
+int world_expects(const struct world_rank *me, const char *where, int rc,
+                  int code, const char *words);
+
+/* Return 1 from the rank's function where they are not. */
 #define EXPECT(me, rc, code, words)                                      \
     do {                                                                 \
-        WORLD_CHECK(me, (rc) == (code));                                 \
-        WORLD_CHECK(me, strstr(coll_last_error(), words));               \
+        if (!world_expects(me, WORLD_HERE, rc, code, words))             \
+            return 1;                                                    \
     } while (0)
+
+#define WORLD_HERE WORLD_PLACE(__FILE__, __LINE__)
+#define WORLD_PLACE(file, line) WORLD_PLACE_(file, line)
+#define WORLD_PLACE_(file, line) file ":" #line
 
 #endif

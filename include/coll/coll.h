@@ -603,8 +603,9 @@ int coll_scatterv(const void *in, const size_t counts[], const size_t displs[],
  * Result:    messages between two ranks arrive in the order of the calls, and
  *            keep their place among the messages of collectives: where one
  *            rank sends before a collective, the other receives before it.
- *            The call may return only when the receive has begun: two ranks
- *            that send to each other do so in a group, or by requests.
+ *            COLL_OK says that `in` may be used again, not that the peer has
+ *            received it.  The call may return only when the receive has begun:
+ *            two ranks that send to each other do so in a group, or by requests.
  * Errors:    as coll_allreduce(); COLL_ERR_INVALID for a blocking message to
  *            itself that nothing can receive; COLL_ERR_MISMATCH for other counts or types,
  *            also from coll_comm_destroy() for what was never received.
