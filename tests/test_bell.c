@@ -20,7 +20,7 @@
 
 #define KIB ((size_t)1 << 10)
 #define CELL (128 * KIB)
-#define LINES 32 /* of a channel */
+#define LINES 32 /* of a fifo */
 #define FOR_EVER 1e6
 #define PAUSE 300 /* us */
 

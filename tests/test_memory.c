@@ -58,7 +58,7 @@ static void show(const struct world_rank *me, const char *what)
                status_of("RssAnon") / KIB, status_of("RssShmem") / KIB);
 }
 
-/* What one rank may have touched: its channels, both ways, and all cells. */
+/* What one rank may have touched: its fifos, both ways, and all cells. */
 static size_t segment_max(void)
 {
     return 2 * RANKS * (2 * 4 * KIB + LINES * SLOT) + RANKS * CELLS * CELL;

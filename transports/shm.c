@@ -7,7 +7,7 @@
  * reads in place (lib/device/area.h), and some it may fetch from the sender's own
  * memory (cma.h).  shm.h says who owns what.
  *
- * A rank's transfers wait in a queue for each end of a channel, in order; ends
+ * A rank's transfers wait in a queue for each end of a fifo, in order; ends
  * with transfers are in a list, so that polling costs nothing for the others.
  */
 #include "transports/shm.h"

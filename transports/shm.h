@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shm.h - what lies in the shared segment of a host's ranks, and who owns it.
  *
- * Each ordered pair of ranks has a channel: a ring of lines, each a pair of cache
+ * Each ordered pair of ranks has a fifo: a ring of lines, each a pair of cache
  * lines, and a slot of data behind each.  Each rank has cells besides, for
  * what does not fit a slot; it alone writes them, whoever it names in a line
  * reads them.  So bytes that go to several ranks are written once.
  *
- *   channel src -> dst:  tail | line 0 .. n-1 | slot 0 .. n-1
+ *   fifo src -> dst:  tail | line 0 .. n-1 | slot 0 .. n-1
  *   line:                full | what | head | payload, or where it lies
  *   rank:                cell 0 .. m-1, and a bell
  *
@@ -69,7 +69,7 @@ struct shm_line {
 
 _Static_assert(sizeof(struct shm_line) == SHM_LINE, "no gaps");
 
-struct shm_channel {
+struct shm_fifo {
     _Atomic uint64_t tail;
     unsigned char pad[2 * CACHE_LINE - sizeof(uint64_t)];
     struct shm_line lines[];
@@ -83,9 +83,9 @@ struct shm_bell {
     unsigned char pad[CACHE_LINE - sizeof(atomic_int)];
 };
 
-/* The sending end of a channel. */
+/* The sending end of a fifo. */
 struct shm_out {
-    struct shm_channel *channel;
+    struct shm_fifo *fifo;
     unsigned char *slots;
     struct shm_bell *bell; /* of the receiver */
     uint64_t next;   /* the line to be written next */
@@ -101,7 +101,7 @@ struct shm_out {
 
 /* The receiving end. */
 struct shm_in {
-    struct shm_channel *channel;
+    struct shm_fifo *fifo;
     unsigned char *slots, *cells;
     struct shm_bell *bell; /* of the sender */
     uint64_t next; /* the line to be read next */
@@ -144,7 +144,7 @@ struct shm {
 
     unsigned char *cells; /* this rank's */
     struct shm_cell *cell_state; /* [n_cells] */
-    int16_t *cell_of;            /* all channels' */
+    int16_t *cell_of;            /* all fifos' */
     int64_t n_freed, n_kept;     /* how often one was freed; was kept free */
     int n_free, n_used;          /* now; ever */
     int n_without; /* local ranks, this one not, that hold no cell */
@@ -188,7 +188,7 @@ static inline void shm_copy_inline(void *dst, const void *src, size_t n)
 static inline struct shm_line *shm_next_line(const struct shm *shm,
                                              const struct shm_in *in)
 {
-    return &in->channel->lines[in->next & (shm->n_lines - 1)];
+    return &in->fifo->lines[in->next & (shm->n_lines - 1)];
 }
 
 /* Has it come? */

@@ -12,7 +12,7 @@
 /* Let the sender have the line back, with what it names. */
 static void pass_line(struct shm *shm, struct shm_in *in)
 {
-    atomic_store_explicit(&in->channel->tail, ++in->next,
+    atomic_store_explicit(&in->fifo->tail, ++in->next,
                           memory_order_release);
     shm_ring(shm, in->bell);
 }

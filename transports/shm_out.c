@@ -37,7 +37,7 @@ static void end_offers(struct shm_out *out, uint64_t tail)
 
 int shm__reclaim(struct shm *shm, struct shm_out *out)
 {
-    uint64_t tail = atomic_load_explicit(&out->channel->tail,
+    uint64_t tail = atomic_load_explicit(&out->fifo->tail,
                                          memory_order_acquire);
     int n = (int)(tail - out->freed);
 
@@ -215,7 +215,7 @@ static void push_small(struct shm *shm, struct shm_out *out,
                        struct coll__xfer *xfer)
 {
     uint64_t index = out->next & (shm->n_lines - 1);
-    struct shm_line *line = &out->channel->lines[index];
+    struct shm_line *line = &out->fifo->lines[index];
     enum shm_where where = xfer->len <= SHM_INLINE ? SHM_HERE : SHM_SLOT;
 
     if (where == SHM_SLOT)
@@ -230,7 +230,7 @@ static void push_small(struct shm *shm, struct shm_out *out,
 static int push_offer(struct shm *shm, struct shm_out *out,
                       struct coll__xfer *xfer)
 {
-    struct shm_line *line = &out->channel->lines[out->next &
+    struct shm_line *line = &out->fifo->lines[out->next &
                                                  (shm->n_lines - 1)];
     int is_area = is_in_area(shm, xfer, &line->area);
 
@@ -253,7 +253,7 @@ static void push_piece(struct shm *shm, struct shm_out *out,
 
     memcpy(out->slots + index * shm->slot,
            (const unsigned char *)xfer->buf + xfer->done, n);
-    write_line(shm, out, &out->channel->lines[index], xfer, SHM_SLOT);
+    write_line(shm, out, &out->fifo->lines[index], xfer, SHM_SLOT);
     xfer->done += n;
 }
 
@@ -261,7 +261,7 @@ static void push_piece(struct shm *shm, struct shm_out *out,
 static enum shm_pushed push_cell(struct shm *shm, struct shm_out *out,
                                  struct coll__xfer *xfer)
 {
-    struct shm_line *line = &out->channel->lines[out->next &
+    struct shm_line *line = &out->fifo->lines[out->next &
                                                  (shm->n_lines - 1)];
     size_t n = min_size(xfer->len - xfer->done, shm->cell);
     int is_amid = xfer->done % shm->cell != 0;
@@ -286,7 +286,7 @@ void shm__withdraw(const struct shm *shm, struct shm_out *out)
     for (; out->there; out->there = out->there->next) {
         uint64_t index = (uintptr_t)out->there->priv & (shm->n_lines - 1);
 
-        atomic_store_explicit(&out->channel->lines[index].full, 0,
+        atomic_store_explicit(&out->fifo->lines[index].full, 0,
                               memory_order_release);
     }
     shm_keep_order(); /* the caller may touch the bytes now */

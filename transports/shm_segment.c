@@ -32,7 +32,7 @@
 #define MAX_SLOT ((size_t)64 << 10)
 #define SLOT ((size_t)4 << 10)
 #define SLOT_OF_TWO ((size_t)32 << 10) /* no third rank gets the same bytes */
-#define MANY_RANKS 16 /* of a host; more of them have shorter channels */
+#define MANY_RANKS 16 /* of a host; more of them have shorter fifos */
 
 /* What the ranks tell each other while they open. */
 struct offer {
@@ -76,24 +76,24 @@ static struct shm_bell *bell_of(const struct shm *shm, int local_rank)
     return (struct shm_bell *)shm->map + local_rank;
 }
 
-static size_t channel_len(const struct shm *shm)
+static size_t fifo_len(const struct shm *shm)
 {
-    return round_up(sizeof(struct shm_channel) +
+    return round_up(sizeof(struct shm_fifo) +
                         shm->n_lines * sizeof(struct shm_line),
                     PAGE) +
            shm->n_lines * shm->slot;
 }
 
-static size_t channels_at(const struct shm *shm, int src, int dst)
+static size_t fifos_at(const struct shm *shm, int src, int dst)
 {
     size_t index = (size_t)src * (size_t)shm->local_size + (size_t)dst;
 
-    return bells_len(shm) + index * channel_len(shm);
+    return bells_len(shm) + index * fifo_len(shm);
 }
 
 static unsigned char *cells_of(const struct shm *shm, int local_rank)
 {
-    return shm->map + channels_at(shm, shm->local_size, 0) +
+    return shm->map + fifos_at(shm, shm->local_size, 0) +
            (size_t)local_rank * shm->n_cells * shm->cell;
 }
 
@@ -101,19 +101,19 @@ static size_t segment_len(const struct shm *shm)
 {
     size_t n = (size_t)shm->local_size;
 
-    return channels_at(shm, shm->local_size, 0) +
+    return fifos_at(shm, shm->local_size, 0) +
            n * shm->n_cells * shm->cell;
 }
 
-static struct shm_channel *channel_at(const struct shm *shm, int src, int dst)
+static struct shm_fifo *fifo_at(const struct shm *shm, int src, int dst)
 {
-    return (struct shm_channel *)(shm->map + channels_at(shm, src, dst));
+    return (struct shm_fifo *)(shm->map + fifos_at(shm, src, dst));
 }
 
 static unsigned char *slots_of(const struct shm *shm,
-                               struct shm_channel *channel)
+                               struct shm_fifo *fifo)
 {
-    return (unsigned char *)channel + channel_len(shm) -
+    return (unsigned char *)fifo + fifo_len(shm) -
            shm->n_lines * shm->slot;
 }
 
@@ -277,14 +277,14 @@ static void unmap_segment(struct mapping *m)
     coll__unlock(&mappings_lock);
 }
 
-/* ---- the ends of the channels --------------------------------------------- */
+/* ---- the ends of the fifos --------------------------------------------- */
 
 static void init_out(struct shm *shm, int i)
 {
     struct shm_out *out = &shm->out[i];
 
-    out->channel = channel_at(shm, shm->local_rank, i);
-    out->slots = slots_of(shm, out->channel);
+    out->fifo = fifo_at(shm, shm->local_rank, i);
+    out->slots = slots_of(shm, out->fifo);
     out->bell = bell_of(shm, i);
     out->cell_of = shm->cell_of + (size_t)i * shm->n_lines;
     out->last = &out->first;
@@ -295,8 +295,8 @@ static void init_in(struct shm *shm, int i, int pid)
 {
     struct shm_in *in = &shm->in[i];
 
-    in->channel = channel_at(shm, i, shm->local_rank);
-    in->slots = slots_of(shm, in->channel);
+    in->fifo = fifo_at(shm, i, shm->local_rank);
+    in->slots = slots_of(shm, in->fifo);
     in->cells = cells_of(shm, i);
     in->bell = bell_of(shm, i);
     in->last = &in->first;
