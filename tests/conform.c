@@ -149,6 +149,7 @@ static void reduce_once(struct rank *rank, size_t count, int variant)
         for (int i = 0; i < rank->n_peers; i++) {
             xfers[is_recv][i] = (struct coll__xfer){
                 .peer = rank->peers[i],
+                .channel = rank->channel,
                 .may_fetch = 1,
                 .reduce = is_f64 ? conform_sum_f64 : conform_sum_i32};
             conform_post_elements(rank, &xfers[is_recv][i], count, is_recv,
@@ -202,6 +203,7 @@ static void disagree(struct rank *rank)
     for (int i = 0; i < rank->n_peers; i++) {
         sends[i] =
             (struct coll__xfer){.peer = rank->peers[i],
+                                .channel = rank->channel,
                                 .len = wrongs[w].len,
                                 .may_fetch = 1,
                                 .buf = conform_new_payload(
@@ -242,12 +244,12 @@ static void peek_at_peers(struct rank *rank)
     double deadline = coll__now() + patient(WAIT_SECONDS);
 
     for (int i = 0; i < rank->n_peers; i++)
-        EXPECT(rank, !tp->ops->peek(tp, rank->peers[i], &head));
+        EXPECT(rank, !tp->ops->peek(tp, rank->peers[i], rank->channel, &head));
     conform_barrier(rank);
     for (int i = 0; i < rank->n_peers; i++)
         conform_post_send(rank, &sends[i], rank->peers[i], 5, 48);
     for (int i = 0; i < rank->n_peers; i++) {
-        while (!tp->ops->peek(tp, rank->peers[i], &head)) {
+        while (!tp->ops->peek(tp, rank->peers[i], rank->channel, &head)) {
             EXPECT(rank, coll__now() < deadline, "the message did not show");
             conform_poll(rank);
         }
@@ -258,7 +260,7 @@ static void peek_at_peers(struct rank *rank)
     for (int i = 0; i < rank->n_peers; i++)
         conform_finish(rank, &sends[i], &recvs[i], 1, 5);
     for (int i = 0; i < rank->n_peers; i++)
-        EXPECT(rank, !tp->ops->peek(tp, rank->peers[i], &head));
+        EXPECT(rank, !tp->ops->peek(tp, rank->peers[i], rank->channel, &head));
 }
 
 /* Whom the transport is for; a new transport states it here. */
@@ -356,6 +358,8 @@ CASE(other_hosts_are_in_reach_or_not, .body = reach_far, .is_spread = 1)
 CASE(closing_amid_transfers_is_clean, .body = conform_abandon,
      .is_closed_by_body = 1)
 CASE(closing_unused_is_clean, .body = conform_check)
+CASE(channels_have_orders_of_their_own, .body = conform_channels)
+CASE(what_nobody_takes_holds_up_no_other_channel, .body = conform_pass_by)
 CASE(random_scripts_end_well, .body = conform_script)
 
 /* Check's loop index holds the transport and the number of ranks. */
@@ -462,6 +466,9 @@ static TCase *cases_of(int transport, int are_areas)
     add_case(tcase, closing_amid_transfers_is_clean, transport,
              is_quick ? 1 : N_ABANDON);
     add_case(tcase, closing_unused_is_clean, transport, 1);
+    add_case(tcase, channels_have_orders_of_their_own, transport, 1);
+    add_case(tcase, what_nobody_takes_holds_up_no_other_channel, transport,
+             COLL__CHANNELS);
     add_case(tcase, random_scripts_end_well, transport, is_quick ? 1 : 4);
     if (!strcmp(name, "ucx"))
         add_ucx_cases(tcase, transport, is_quick);

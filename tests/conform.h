@@ -23,6 +23,7 @@ struct rank {
     struct coll__tp *tp;
     int n_peers, peers[MAX_RANKS]; /* whom the transport reaches */
     int index;                     /* of the test's own variation */
+    int channel;                   /* of what it posts */
     int is_process;
 };
 
@@ -120,6 +121,14 @@ void conform_onward(struct rank *rank);
 
 /* put() and take(), as many ahead as there is room for. */
 void conform_put(struct rank *rank);
+
+/* ---- conform_channel.c ---- */
+
+/* Messages of each channel in an order of their own. */
+void conform_channels(struct rank *rank);
+
+/* What nobody takes on one channel holds up none of the others. */
+void conform_pass_by(struct rank *rank);
 
 /* ---- conform_script.c ---- */
 

@@ -88,6 +88,7 @@ void conform_post_send(struct rank *rank, struct coll__xfer *xfer, int peer,
 {
     *xfer =
         (struct coll__xfer){.peer = peer,
+                            .channel = rank->channel,
                             .len = len,
                             .may_fetch = 1,
                             .buf = conform_new_payload(len, rank->me, peer, k),
@@ -99,6 +100,7 @@ void conform_post_recv(struct rank *rank, struct coll__xfer *xfer, int peer,
                        unsigned k, size_t len)
 {
     *xfer = (struct coll__xfer){.peer = peer,
+                                .channel = rank->channel,
                                 .len = len,
                                 .buf = conform_alloc(len),
                                 .head = conform_head_of(k, len)};

@@ -28,6 +28,7 @@ static void send_shared(struct rank *rank, struct coll__xfer *xfer, int peer,
                         unsigned k, void *payload, uint64_t number)
 {
     *xfer = (struct coll__xfer){.peer = peer,
+                                .channel = rank->channel,
                                 .len = shared_len(k),
                                 .buf = payload,
                                 .same = number,
@@ -144,6 +145,7 @@ static void start_lane(struct rank *rank, struct lane *lane, int l, int round)
         lane->values[i] = value_of(rank->me, i, round);
     lane->recv = (struct coll__xfer){
         .peer = rank->me - 1,
+        .channel = rank->channel,
         .len = lane->count * sizeof(int32_t),
         .buf = lane->values,
         .with = lane->values,
@@ -165,6 +167,7 @@ static void pass_on(struct rank *rank, struct lane *lane, int round)
                "element %zu of %zu in round %d", i, lane->count, round);
     for (int to = rank->me + 1; to < rank->size; to++) {
         lane->sends[to] = (struct coll__xfer){.peer = to,
+                                              .channel = rank->channel,
                                               .len = lane->recv.len,
                                               .buf = lane->values,
                                               .same = lane->recv.onward,
@@ -182,6 +185,7 @@ static void look(struct rank *rank, struct lane *lane, int l, int round)
 
     for (int from = 0; from + 1 < rank->me; from++) {
         struct coll__xfer recv = {.peer = from,
+                                  .channel = rank->channel,
                                   .len = lane->recv.len,
                                   .buf = copy,
                                   .streams = l % 2,
@@ -240,8 +244,11 @@ static struct coll__xfer small(struct rank *rank, int peer, unsigned k,
     const size_t lens[] = {0, 1, 24, min_size(89, most), most - 1, most};
     size_t len = lens[k % ARRAY_LEN(lens)];
 
-    return (struct coll__xfer){
-        .peer = peer, .len = len, .buf = buf, .head = conform_head_of(k, len)};
+    return (struct coll__xfer){.peer = peer,
+                               .channel = rank->channel,
+                               .len = len,
+                               .buf = buf,
+                               .head = conform_head_of(k, len)};
 }
 
 /* 1 when the message could be put. */
@@ -274,7 +281,8 @@ static void take(struct rank *rank, int peer, unsigned k)
 static void expect_neither(struct rank *rank)
 {
     for (int i = 0; i < rank->n_peers; i++) {
-        struct coll__xfer xfer = {.peer = rank->peers[i]};
+        struct coll__xfer xfer = {.peer = rank->peers[i],
+                                  .channel = rank->channel};
 
         EXPECT(rank, !rank->tp->ops->put(rank->tp, &xfer));
         EXPECT(rank, rank->tp->ops->take(rank->tp, &xfer) == COLL_IN_PROGRESS);

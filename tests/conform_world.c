@@ -317,7 +317,8 @@ void conform_run(const struct scenario *scenario)
         ranks[r] = (struct rank){.world = world,
                                  .me = r,
                                  .size = scenario->size,
-                                 .index = scenario->index};
+                                 .index = scenario->index,
+                                 .channel = scenario->size % COLL__CHANNELS};
     if (scenario->are_processes)
         run_processes(world, ranks, scenario->size);
     else

@@ -156,8 +156,8 @@ endif
 
 # transports: one suite for all of them, and what arrives over UCX
 unit_tests += tests/conform
-tests_conform_SOURCES = %D%/conform.c %D%/conform.h %D%/conform_data.c \
-	%D%/conform_end.c %D%/conform_script.c %D%/conform_share.c \
+tests_conform_SOURCES = %D%/conform.c %D%/conform.h %D%/conform_channel.c \
+	%D%/conform_data.c %D%/conform_end.c %D%/conform_script.c %D%/conform_share.c \
 	%D%/conform_world.c
 tests_conform_CFLAGS = $(check_cflags)
 tests_conform_LDADD = $(check_lib)

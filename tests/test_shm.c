@@ -95,6 +95,7 @@ static void reduce_borders(struct rank *rank)
     for (size_t b = 0; b < ARRAY_LEN(borders) && borders[b] <= longest; b++)
         for (int i = 0; i < rank->n_peers; i++) {
             struct coll__xfer recv = {.peer = rank->peers[i],
+                                      .channel = rank->channel,
                                       .reduce = conform_sum_f64};
             struct coll__xfer send = recv;
 
@@ -134,7 +135,9 @@ static void put_behind(struct rank *rank)
     const size_t len = 40 * CELL;
     int peer = !rank->me;
     unsigned char byte = 7, got = 0;
-    struct coll__xfer send, recv, one = {.peer = peer, .len = 1, .buf = &byte};
+    struct coll__xfer send, recv;
+    struct coll__xfer one = {
+        .peer = peer, .channel = rank->channel, .len = 1, .buf = &byte};
 
     conform_post_send(rank, &send, peer, 1, len);
     EXPECT(rank, send.status == COLL_IN_PROGRESS);
@@ -142,7 +145,8 @@ static void put_behind(struct rank *rank)
     conform_barrier(rank);
     conform_post_recv(rank, &recv, peer, 1, len);
     while (recv.status == COLL_IN_PROGRESS) {
-        struct coll__xfer early = {.peer = peer, .len = 1, .buf = &got};
+        struct coll__xfer early = {
+            .peer = peer, .channel = rank->channel, .len = 1, .buf = &got};
 
         EXPECT(rank, rank->tp->ops->take(rank->tp, &early) == COLL_IN_PROGRESS);
         conform_poll(rank);

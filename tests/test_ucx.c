@@ -22,7 +22,7 @@ static struct ucx *comms[1];
 static struct ucx_worker worker = {.comms = comms, .n_comms = 1};
 static struct ucx_seat seats[SIZE];
 static struct ucx ucx;
-static struct ucx_peer *peers[SIZE];
+static struct ucx_peer *peers[COLL__CHANNELS * SIZE];
 static int n_warnings;
 
 static void count_warnings(enum coll_log_level level, const char *part,
@@ -47,6 +47,7 @@ static void set_up(void)
                        .worker = &worker,
                        .number = NUMBER,
                        .seats = seats,
+                       .n_lanes = COLL__CHANNELS * SIZE,
                        .peers = peers};
     comms[0] = &ucx;
     worker.caller = &ucx;
@@ -56,7 +57,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    for (int r = 0; r < SIZE; r++) {
+    for (int r = 0; r < COLL__CHANNELS * SIZE; r++) {
         for (unsigned i = 0; peers[r] && i < UCX_WINDOW; i++)
             free(peers[r]->in[i].copy);
         free(peers[r]);
@@ -80,7 +81,7 @@ static void arrive(struct ucx_wire wire, size_t n, int fill)
 static struct ucx_wire data_wire(uint64_t seq, uint64_t len)
 {
     return (struct ucx_wire){
-        .kind = UCX_DATA, .src = PEER, .to = NUMBER, .seq = seq, .len = len};
+        .kind = UCX_DATA, .lane = PEER, .to = NUMBER, .seq = seq, .len = len};
 }
 
 static struct coll__xfer receive(void *buf, size_t len)
@@ -111,16 +112,17 @@ static void expect_delivery(uint64_t seq)
 
 START_TEST(a_message_of_no_other_rank_is_dropped)
 {
-    static const int32_t sources[] = {-1, SIZE, ME, INT_MIN, INT_MAX};
+    static const int32_t sources[] = {
+        -1, COLL__CHANNELS * SIZE, ME, SIZE + ME, INT_MIN, INT_MAX};
 
     for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
         struct ucx_wire wire = data_wire(0, 8);
 
-        wire.src = sources[i];
+        wire.lane = sources[i];
         arrive(wire, 8, 0);
         ck_assert_int_eq(warnings(), (int)i + 1);
     }
-    for (int r = 0; r < SIZE; r++)
+    for (int r = 0; r < COLL__CHANNELS * SIZE; r++)
         ck_assert_ptr_null(peers[r]);
     expect_delivery(0);
 }
@@ -196,7 +198,7 @@ END_TEST
 START_TEST(credit_for_what_was_never_sent_is_refused)
 {
     struct ucx_wire wire = {
-        .kind = UCX_ACK, .src = PEER, .to = NUMBER, .taken = 1};
+        .kind = UCX_ACK, .lane = PEER, .to = NUMBER, .taken = 1};
 
     arrive(wire, 0, 0);
     ck_assert_int_eq(warnings(), 1);
@@ -209,7 +211,7 @@ START_TEST(an_acknowledgement_that_was_overtaken_changes_nothing)
 {
     struct ucx_peer *peer = coll__ucx_peer(&ucx, PEER);
     struct ucx_wire wire = {
-        .kind = UCX_ACK, .src = PEER, .to = NUMBER, .taken = 3};
+        .kind = UCX_ACK, .lane = PEER, .to = NUMBER, .taken = 3};
 
     peer->sent = 4;
     for (int i = 0; i < 4; i++)

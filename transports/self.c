@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* self.c - a rank talking to itself: match the send to the receive and copy.
  *
- * Sends and receives wait in two queues; the heads of both belong together,
- * since messages keep their order.
+ * Sends and receives of a channel wait in two queues; the heads of both belong
+ * together, since messages keep their order.
  */
 #include "transports/transport.h"
 #include "lib/trace/log.h"
@@ -17,9 +17,13 @@ struct queue {
     struct coll__xfer *first, **last;
 };
 
+struct channel {
+    struct queue sends, recvs;
+};
+
 struct self {
     struct coll__tp base;
-    struct queue sends, recvs;
+    struct channel channels[COLL__CHANNELS];
     int finished; /* since the last poll */
 };
 
@@ -65,8 +69,10 @@ static int self_open(const struct coll__tp_env *env, struct coll__tp **tp)
                                    .rank = env->rank,
                                    .size = env->size,
                                    .generation = coll__generation_now()};
-    queue_init(&self->sends);
-    queue_init(&self->recvs);
+    for (int c = 0; c < COLL__CHANNELS; c++) {
+        queue_init(&self->channels[c].sends);
+        queue_init(&self->channels[c].recvs);
+    }
     *tp = &self->base;
     return COLL_OK;
 }
@@ -96,15 +102,13 @@ static void deliver(struct coll__xfer *recv, const struct coll__xfer *send)
     recv->status = COLL_OK;
 }
 
-static void self_post(struct self *self, struct queue *q,
-                      struct coll__xfer *xfer)
+/* Both have come to the heads of their queues. */
+static void match(struct self *self, struct channel *channel)
 {
-    xfer->status = COLL_IN_PROGRESS;
-    queue_put(q, xfer);
-    while (self->sends.first && self->recvs.first) {
-        struct coll__xfer *send = queue_take(&self->sends);
+    while (channel->sends.first && channel->recvs.first) {
+        struct coll__xfer *send = queue_take(&channel->sends);
 
-        deliver(queue_take(&self->recvs), send);
+        deliver(queue_take(&channel->recvs), send);
         send->status = COLL_OK;
         self->finished += 2;
     }
@@ -113,15 +117,21 @@ static void self_post(struct self *self, struct queue *q,
 static void self_send(struct coll__tp *tp, struct coll__xfer *xfer)
 {
     struct self *self = (struct self *)tp;
+    struct channel *channel = &self->channels[xfer->channel];
 
-    self_post(self, &self->sends, xfer);
+    xfer->status = COLL_IN_PROGRESS;
+    queue_put(&channel->sends, xfer);
+    match(self, channel);
 }
 
 static void self_recv(struct coll__tp *tp, struct coll__xfer *xfer)
 {
     struct self *self = (struct self *)tp;
+    struct channel *channel = &self->channels[xfer->channel];
 
-    self_post(self, &self->recvs, xfer);
+    xfer->status = COLL_IN_PROGRESS;
+    queue_put(&channel->recvs, xfer);
+    match(self, channel);
 }
 
 static int self_poll(struct coll__tp *tp)
@@ -141,13 +151,14 @@ static int self_arm(struct coll__tp *tp, struct coll__bell *bell)
     return 1;
 }
 
-static int self_peek(struct coll__tp *tp, int peer, struct coll__head *head)
+static int self_peek(struct coll__tp *tp, int peer, int channel,
+                     struct coll__head *head)
 {
-    struct self *self = (struct self *)tp;
+    const struct queue *sends = &((struct self *)tp)->channels[channel].sends;
 
-    if (peer != tp->rank || !self->sends.first)
+    if (peer != tp->rank || !sends->first)
         return 0;
-    *head = self->sends.first->head;
+    *head = sends->first->head;
     return 1;
 }
 

@@ -8,7 +8,8 @@
  * memory (cma.h).  shm.h says who owns what.
  *
  * A rank's transfers wait in a queue for each end of a fifo, in order; ends
- * with transfers are in a list, so that polling costs nothing for the others.
+ * with transfers are in a list of their channel, so that polling costs nothing for
+ * the others.
  */
 #include "transports/shm.h"
 
@@ -16,20 +17,24 @@
  * others wait for what comes of it. */
 #define AT_ONCE ((size_t)64 << 10)
 
-static void activate_out(struct shm *shm, struct shm_out *out)
+/* And through all ends but those of the first channel, which is looked at again
+ * then. */
+#define A_ROUND ((size_t)256 << 10)
+
+static void activate_out(struct shm_active *active, struct shm_out *out)
 {
     if (out->is_active)
         return;
     out->is_active = 1;
-    shm->active_out[shm->n_active_out++] = out;
+    active->out[active->n_out++] = out;
 }
 
-static void activate_in(struct shm *shm, struct shm_in *in)
+static void activate_in(struct shm_active *active, struct shm_in *in)
 {
     if (in->is_active)
         return;
     in->is_active = 1;
-    shm->active_in[shm->n_active_in++] = in;
+    active->in[active->n_in++] = in;
 }
 
 static void append(struct coll__xfer *xfer, struct coll__xfer ***last)
@@ -39,22 +44,22 @@ static void append(struct coll__xfer *xfer, struct coll__xfer ***last)
     *last = &xfer->next;
 }
 
-/* Write what can be written of the end's messages, or enough of it for once;
- * how much was done. */
-static int advance_out(struct shm *shm, struct shm_out *out)
+/* Write what can be written of the end's messages, or enough of it for once; how
+ * much was done, and *bytes grows by what was moved. */
+static int advance_out(struct shm *shm, struct shm_out *out, size_t *bytes)
 {
     struct coll__xfer *xfer;
     int moved = out->there ? shm__reclaim(shm, out) : 0;
-    size_t bytes = 0;
+    size_t most = *bytes + AT_ONCE;
 
-    while ((xfer = out->first) && bytes < AT_ONCE) {
+    while ((xfer = out->first) && *bytes < most) {
         size_t before = xfer->done;
         enum shm_pushed pushed = shm__push(shm, out, xfer);
 
         if (pushed == SHM_NOTHING)
             break;
         moved++;
-        bytes += xfer->done - before;
+        *bytes += xfer->done - before;
         if (xfer->done < xfer->len)
             continue;
         out->first = xfer->next;
@@ -68,19 +73,19 @@ static int advance_out(struct shm *shm, struct shm_out *out)
     return moved;
 }
 
-static int advance_in(struct shm *shm, struct shm_in *in)
+static int advance_in(struct shm *shm, struct shm_in *in, size_t *bytes)
 {
     struct coll__xfer *xfer;
-    size_t bytes = 0;
+    size_t most = *bytes + AT_ONCE;
     int moved = 0;
 
-    while ((xfer = in->first) && bytes < AT_ONCE) {
+    while ((xfer = in->first) && *bytes < most) {
         size_t before = xfer->done;
 
         if (!shm__pull(shm, in, xfer))
             break;
         moved++;
-        bytes += xfer->done - before;
+        *bytes += xfer->done - before;
         if (xfer->status == COLL_IN_PROGRESS && xfer->done < xfer->len)
             continue;
         in->first = xfer->next;
@@ -95,66 +100,107 @@ static int advance_in(struct shm *shm, struct shm_in *in)
 static void shm_send(struct coll__tp *tp, struct coll__xfer *xfer)
 {
     struct shm *shm = (struct shm *)tp;
-    struct shm_out *out = &shm->out[shm->local_of[xfer->peer]];
+    struct shm_out *out = shm_out_of(shm, xfer);
+    size_t bytes = 0;
 
     xfer->status = COLL_IN_PROGRESS;
     xfer->done = 0;
     append(xfer, &out->last);
     if (out->first == xfer)
-        advance_out(shm, out);
+        advance_out(shm, out, &bytes);
     if (out->first || out->there)
-        activate_out(shm, out);
+        activate_out(&shm->active[xfer->channel], out);
 }
 
 static void shm_recv(struct coll__tp *tp, struct coll__xfer *xfer)
 {
     struct shm *shm = (struct shm *)tp;
-    struct shm_in *in = &shm->in[shm->local_of[xfer->peer]];
+    struct shm_in *in = shm_in_of(shm, xfer);
+    size_t bytes = 0;
 
     xfer->status = COLL_IN_PROGRESS;
     xfer->done = 0;
     append(xfer, &in->last);
     if (in->first == xfer)
-        advance_in(shm, in);
+        advance_in(shm, in, &bytes);
     if (in->first)
-        activate_in(shm, in);
+        activate_in(&shm->active[xfer->channel], in);
+}
+
+/* Move the ends of a channel, from where the last round stopped, until *bytes is
+ * `most`. */
+static int poll_out(struct shm *shm, struct shm_active *active, size_t *bytes,
+                    size_t most)
+{
+    int moved = 0;
+
+    for (int n = active->n_out; n > 0 && *bytes < most; n--) {
+        int *at = &active->next_out;
+        struct shm_out *out;
+
+        if (*at >= active->n_out)
+            *at = 0;
+        out = active->out[*at];
+        moved += advance_out(shm, out, bytes);
+        if (out->first || out->there) {
+            ++*at;
+            continue;
+        }
+        out->is_active = 0;
+        active->out[*at] = active->out[--active->n_out];
+    }
+    return moved;
+}
+
+static int poll_in(struct shm *shm, struct shm_active *active, size_t *bytes,
+                   size_t most)
+{
+    int moved = 0;
+
+    for (int n = active->n_in; n > 0 && *bytes < most; n--) {
+        int *at = &active->next_in;
+        struct shm_in *in;
+
+        if (*at >= active->n_in)
+            *at = 0;
+        in = active->in[*at];
+        moved += advance_in(shm, in, bytes);
+        if (in->first) {
+            ++*at;
+            continue;
+        }
+        in->is_active = 0;
+        active->in[*at] = active->in[--active->n_in];
+    }
+    return moved;
 }
 
 static int shm_poll(struct coll__tp *tp)
 {
     struct shm *shm = (struct shm *)tp;
+    size_t most = SIZE_MAX, bytes = 0;
     int moved = 0;
 
-    for (int i = 0; i < shm->n_active_out; i++) {
-        struct shm_out *out = shm->active_out[i];
-
-        moved += advance_out(shm, out);
-        if (out->first || out->there)
-            continue;
-        out->is_active = 0;
-        shm->active_out[i--] = shm->active_out[--shm->n_active_out];
-    }
-    for (int i = 0; i < shm->n_active_in; i++) {
-        struct shm_in *in = shm->active_in[i];
-
-        moved += advance_in(shm, in);
-        if (in->first)
-            continue;
-        in->is_active = 0;
-        shm->active_in[i--] = shm->active_in[--shm->n_active_in];
+    for (int c = 0; c < COLL__CHANNELS; c++) {
+        moved += poll_out(shm, &shm->active[c], &bytes, most);
+        moved += poll_in(shm, &shm->active[c], &bytes, most);
+        if (c == 0)
+            most = bytes + A_ROUND;
     }
     return moved;
 }
 
-static int shm_peek(struct coll__tp *tp, int peer, struct coll__head *head)
+static int shm_peek(struct coll__tp *tp, int peer, int channel,
+                    struct coll__head *head)
 {
     struct shm *shm = (struct shm *)tp;
+    int local = shm->local_of[peer];
     struct shm_line *line;
     struct shm_in *in;
 
-    if (shm->local_of[peer] < 0)
+    if (local < 0)
         return 0;
-    in = &shm->in[shm->local_of[peer]];
+    in = &shm->in[coll__lane(channel, local, shm->local_size)];
     line = shm_next_line(shm, in);
     if (in->first || !shm_is_there(in, line))
         return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shm.h - what lies in the shared segment of a host's ranks, and who owns it.
  *
- * Each ordered pair of ranks has a fifo: a ring of lines, each a pair of cache
- * lines, and a slot of data behind each.  Each rank has cells besides, for
+ * Each ordered pair of ranks has a fifo for each channel: a ring of lines, each a
+ * pair of cache lines, and a slot of data behind each.  Each rank has cells besides, for
  * what does not fit a slot; it alone writes them, whoever it names in a line
  * reads them.  So bytes that go to several ranks are written once.
  *
@@ -25,11 +25,11 @@
  * A rank that has nothing to do sleeps, and its bell says so: whoever then stores
  * a `full` or a `tail` for it wakes it (shm_bell.c).
  *
- * A free cell is kept for every rank that holds none, and what is beyond these
- * is given to whoever asks.  Only a cell that several ranks hold can make them
- * too few: one of these gives it back, the others keep it.  What is for a rank
- * that finds none goes in pieces by the slots then.  So a rank that takes
- * nothing never keeps messages from others.
+ * A free cell is kept for every fifo that holds none, and what is beyond these
+ * is given to whoever asks.  Only a cell that several fifos hold can make them
+ * too few: one of these gives it back, the others keep it.  What is for a fifo
+ * that finds none goes in pieces by the slots then.  So a rank that takes nothing
+ * of a channel never keeps messages from others, or from other channels.
  */
 #ifndef COLL_TRANSPORTS_SHM_H
 #define COLL_TRANSPORTS_SHM_H
@@ -122,6 +122,14 @@ struct shm_cell {
 
 #define SHM_AREA_BUCKETS 64
 
+/* The ends with transfers, of a channel. */
+struct shm_active {
+    struct shm_out **out;
+    struct shm_in **in;
+    int n_out, n_in;
+    int next_out, next_in; /* where the next round goes on */
+};
+
 struct shm {
     struct coll__tp base;
     int local_rank, local_size;
@@ -138,16 +146,18 @@ struct shm {
     struct shm_bell *bell; /* this rank's */
     int rings_surely;      /* the others' processes take part in its fences */
 
-    struct shm_out *out, **active_out; /* [local_size] */
-    struct shm_in *in, **active_in;
-    int n_active_out, n_active_in;
+    int n_lanes;         /* channels of all local ranks */
+    struct shm_out *out; /* [n_lanes] */
+    struct shm_in *in;
+    struct shm_active active[COLL__CHANNELS];
+    void *active_room;
 
     unsigned char *cells; /* this rank's */
     struct shm_cell *cell_state; /* [n_cells] */
     int16_t *cell_of;            /* all fifos' */
     int64_t n_freed, n_kept;     /* how often one was freed; was kept free */
     int n_free, n_used;          /* now; ever */
-    int n_without; /* local ranks, this one not, that hold no cell */
+    int n_without; /* fifos, none to this rank itself, that hold no cell */
     unsigned char *scratch; /* what is fetched to be reduced, or NULL */
     struct shm_area *areas[SHM_AREA_BUCKETS]; /* that this rank has read */
 };
@@ -182,6 +192,21 @@ static inline void shm_copy_inline(void *dst, const void *src, size_t n)
         for (size_t at = 0; at < n; at++)
             to[at] = from[at];
     }
+}
+
+/* A transfer's end of a fifo. */
+static inline struct shm_out *shm_out_of(const struct shm *shm,
+                                         const struct coll__xfer *xfer)
+{
+    return &shm->out[coll__lane(xfer->channel, shm->local_of[xfer->peer],
+                                shm->local_size)];
+}
+
+static inline struct shm_in *shm_in_of(const struct shm *shm,
+                                       const struct coll__xfer *xfer)
+{
+    return &shm->in[coll__lane(xfer->channel, shm->local_of[xfer->peer],
+                               shm->local_size)];
 }
 
 /* The line that a receiver reads next. */

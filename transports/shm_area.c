@@ -26,7 +26,7 @@ static struct shm_area **bucket_of(struct shm *shm, const unsigned char *name)
 static int is_being_read(const struct shm *shm,
                          const struct coll__area_map *map)
 {
-    for (int i = 0; i < shm->local_size; i++)
+    for (int i = 0; i < shm->n_lanes; i++)
         if (shm->in[i].area == map)
             return 1;
     return 0;

@@ -34,8 +34,8 @@ static int has_shared_cell(const struct shm *shm)
  * that?  After some looks it does without, which nobody announces (shm_out.c). */
 static int is_kept_out(const struct shm *shm)
 {
-    for (int i = 0; i < shm->n_active_out; i++) {
-        const struct shm_out *out = shm->active_out[i];
+    for (int i = 0; i < shm->n_lanes; i++) {
+        const struct shm_out *out = &shm->out[i];
 
         if (out->first && out->first->len > shm->slot &&
             (out->n_denied || has_shared_cell(shm)))

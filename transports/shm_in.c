@@ -170,7 +170,7 @@ int shm__pull(struct shm *shm, struct shm_in *in, struct coll__xfer *xfer)
 int shm__take(struct coll__tp *tp, struct coll__xfer *xfer)
 {
     struct shm *shm = (struct shm *)tp;
-    struct shm_in *in = &shm->in[shm->local_of[xfer->peer]];
+    struct shm_in *in = shm_in_of(shm, xfer);
 
     if (in->first || !shm_is_there(in, shm_next_line(shm, in)))
         return COLL_IN_PROGRESS;

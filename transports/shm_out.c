@@ -54,7 +54,7 @@ int shm__reclaim(struct shm *shm, struct shm_out *out)
 
 static void reclaim_all(struct shm *shm)
 {
-    for (int i = 0; i < shm->local_size; i++)
+    for (int i = 0; i < shm->n_lanes; i++)
         if (shm->out[i].n_held)
             shm__reclaim(shm, &shm->out[i]);
 }
@@ -67,7 +67,7 @@ static int has_line(struct shm *shm, struct shm_out *out)
     return out->next - out->freed < shm->n_lines;
 }
 
-/* May this receiver have one more?  Each of the others that holds none finds
+/* May this fifo have one more?  Each of the others that holds none finds
  * one left. */
 static int may_take(const struct shm *shm, const struct shm_out *out)
 {
@@ -191,7 +191,7 @@ static int fill_cell(struct shm *shm, struct shm_out *out,
     return index;
 }
 
-/* No cell for a rank that holds none: so others keep all of them, with bytes
+/* No cell for a fifo that holds none: so others keep all of them, with bytes
  * that it has got already.  They should be done soon; if not, do without. */
 static int is_kept_out(struct shm_out *out)
 {
@@ -309,7 +309,7 @@ enum shm_pushed shm__push(struct shm *shm, struct shm_out *out,
 int shm__put(struct coll__tp *tp, struct coll__xfer *xfer)
 {
     struct shm *shm = (struct shm *)tp;
-    struct shm_out *out = &shm->out[shm->local_of[xfer->peer]];
+    struct shm_out *out = shm_out_of(shm, xfer);
 
     if (out->first || !has_line(shm, out)) /* nothing may be queued before it */
         return 0;

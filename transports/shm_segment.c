@@ -84,30 +84,29 @@ static size_t fifo_len(const struct shm *shm)
            shm->n_lines * shm->slot;
 }
 
-static size_t fifos_at(const struct shm *shm, int src, int dst)
+/* Those of the first channel lie first. */
+static size_t fifo_at(const struct shm *shm, int channel, int src, int dst)
 {
-    size_t index = (size_t)src * (size_t)shm->local_size + (size_t)dst;
+    size_t n = (size_t)shm->local_size;
+    size_t index = ((size_t)channel * n + (size_t)src) * n + (size_t)dst;
 
     return bells_len(shm) + index * fifo_len(shm);
 }
 
+static size_t cells_at(const struct shm *shm, int local_rank)
+{
+    return fifo_at(shm, COLL__CHANNELS, 0, 0) +
+           (size_t)local_rank * shm->n_cells * shm->cell;
+}
+
 static unsigned char *cells_of(const struct shm *shm, int local_rank)
 {
-    return shm->map + fifos_at(shm, shm->local_size, 0) +
-           (size_t)local_rank * shm->n_cells * shm->cell;
+    return shm->map + cells_at(shm, local_rank);
 }
 
 static size_t segment_len(const struct shm *shm)
 {
-    size_t n = (size_t)shm->local_size;
-
-    return fifos_at(shm, shm->local_size, 0) +
-           n * shm->n_cells * shm->cell;
-}
-
-static struct shm_fifo *fifo_at(const struct shm *shm, int src, int dst)
-{
-    return (struct shm_fifo *)(shm->map + fifos_at(shm, src, dst));
+    return cells_at(shm, shm->local_size);
 }
 
 static unsigned char *slots_of(const struct shm *shm,
@@ -279,56 +278,77 @@ static void unmap_segment(struct mapping *m)
 
 /* ---- the ends of the fifos --------------------------------------------- */
 
-static void init_out(struct shm *shm, int i)
+static struct shm_fifo *fifo_of(const struct shm *shm, int channel, int src,
+                                int dst)
 {
-    struct shm_out *out = &shm->out[i];
+    return (struct shm_fifo *)(shm->map + fifo_at(shm, channel, src, dst));
+}
 
-    out->fifo = fifo_at(shm, shm->local_rank, i);
+static void init_out(struct shm *shm, int channel, int local)
+{
+    int lane = coll__lane(channel, local, shm->local_size);
+    struct shm_out *out = &shm->out[lane];
+
+    out->fifo = fifo_of(shm, channel, shm->local_rank, local);
     out->slots = slots_of(shm, out->fifo);
-    out->bell = bell_of(shm, i);
-    out->cell_of = shm->cell_of + (size_t)i * shm->n_lines;
+    out->bell = bell_of(shm, local);
+    out->cell_of = shm->cell_of + (size_t)lane * shm->n_lines;
     out->last = &out->first;
     out->there_last = &out->there;
 }
 
-static void init_in(struct shm *shm, int i, int pid)
+static void init_in(struct shm *shm, int channel, int local, int pid)
 {
-    struct shm_in *in = &shm->in[i];
+    struct shm_in *in = &shm->in[coll__lane(channel, local, shm->local_size)];
 
-    in->fifo = fifo_at(shm, i, shm->local_rank);
+    in->fifo = fifo_of(shm, channel, local, shm->local_rank);
     in->slots = slots_of(shm, in->fifo);
-    in->cells = cells_of(shm, i);
-    in->bell = bell_of(shm, i);
+    in->cells = cells_of(shm, local);
+    in->bell = bell_of(shm, local);
     in->last = &in->first;
     in->pid = pid;
 }
 
-static int make_ends(struct shm *shm, const struct coll__tp_env *env)
+/* Lists for the ends of each channel, all in one allocation. */
+static int make_active(struct shm *shm)
 {
     size_t n = (size_t)shm->local_size;
+    char *room = calloc(2 * (size_t)shm->n_lanes, sizeof(void *));
+
+    shm->active_room = room;
+    for (int c = 0; room && c < COLL__CHANNELS; c++) {
+        shm->active[c].out = (struct shm_out **)room;
+        shm->active[c].in = (struct shm_in **)(room + n * sizeof(void *));
+        room += 2 * n * sizeof(void *);
+    }
+    return room ? COLL_OK : COLL_ERR_NOMEM;
+}
+
+static int make_ends(struct shm *shm, const struct coll__tp_env *env)
+{
+    size_t n = (size_t)shm->n_lanes;
 
     shm->out = calloc(n, sizeof(*shm->out));
     shm->in = calloc(n, sizeof(*shm->in));
-    shm->active_out = calloc(n, sizeof(*shm->active_out));
-    shm->active_in = calloc(n, sizeof(*shm->active_in));
     shm->cell_of = malloc(n * shm->n_lines * sizeof(*shm->cell_of));
     shm->cell_state = calloc(shm->n_cells, sizeof(*shm->cell_state));
-    if (!shm->out || !shm->in || !shm->active_out || !shm->active_in ||
-        !shm->cell_of || !shm->cell_state)
+    if (!shm->out || !shm->in || !shm->cell_of || !shm->cell_state ||
+        make_active(shm))
         return COLL_ERR_NOMEM;
     if (!shm->map)
         return COLL_OK;
     for (size_t i = 0; i < n * shm->n_lines; i++)
         shm->cell_of[i] = -1;
-    for (int r = 0; r < env->size; r++)
-        if (shm->local_of[r] >= 0) {
-            init_out(shm, shm->local_of[r]);
-            init_in(shm, shm->local_of[r], env->peers[r].pid);
-        }
+    for (int c = 0; c < COLL__CHANNELS; c++)
+        for (int r = 0; r < env->size; r++)
+            if (shm->local_of[r] >= 0) {
+                init_out(shm, c, shm->local_of[r]);
+                init_in(shm, c, shm->local_of[r], env->peers[r].pid);
+            }
     shm->cells = cells_of(shm, shm->local_rank);
     shm->bell = bell_of(shm, shm->local_rank);
     shm->n_free = (int)shm->n_cells;
-    shm->n_without = shm->local_size - 1;
+    shm->n_without = COLL__CHANNELS * (shm->local_size - 1);
     shm->base.eager = shm->slot;
     shm->base.ahead = (int)shm->n_lines / 2; /* of one operation and the next */
     return COLL_OK;
@@ -347,7 +367,7 @@ void shm__close(struct coll__tp *tp, int is_orderly)
 
     /* what was sent stays in the segment until all unmap */
     if (!is_orderly && !coll__is_inherited(tp->generation))
-        for (int i = 0; shm->out && i < shm->local_size; i++)
+        for (int i = 0; shm->out && i < shm->n_lanes; i++)
             shm__withdraw(shm, &shm->out[i]);
     shm__drop_areas(shm);
     close_file(shm);
@@ -355,8 +375,7 @@ void shm__close(struct coll__tp *tp, int is_orderly)
         unmap_segment(shm->mapping);
     free(shm->out);
     free(shm->in);
-    free(shm->active_out);
-    free(shm->active_in);
+    free(shm->active_room);
     free(shm->cell_of);
     free(shm->cell_state);
     free(shm->scratch);
@@ -388,6 +407,7 @@ static size_t power_of_two(size_t at_least)
 static void choose_sizes(struct shm *shm)
 {
     size_t n_peers = (size_t)shm->local_size - 1;
+    size_t n_fifos = COLL__CHANNELS * n_peers;
     size_t cell = coll__param_bytes(PARAM_SHM_CELL);
     size_t slot = coll__param_bytes(PARAM_SHM_SLOT);
     size_t cells = (size_t)coll__param_int(PARAM_SHM_CELLS);
@@ -398,9 +418,9 @@ static void choose_sizes(struct shm *shm)
                          CACHE_LINE);
     shm->cell = round_up(min_size(max_size(cell, CACHE_LINE), MAX_CELL),
                          CACHE_LINE);
-    if (!cells)
-        cells = max_size(8, 2 * n_peers);
-    shm->n_cells = min_size(max_size(cells, n_peers + 1), INT16_MAX);
+    if (!cells) /* one for each fifo, and as many as one channel keeps busy */
+        cells = n_fifos + max_size(8, n_peers);
+    shm->n_cells = min_size(max_size(cells, n_fifos + 1), INT16_MAX);
     shm->n_lines = power_of_two(shm->local_size > MANY_RANKS ? 8 : 32);
 }
 
@@ -420,6 +440,7 @@ static struct shm *new_shm(const struct coll__tp_env *env)
     shm->file = -1;
     shm->local_rank = me->local_rank;
     shm->local_size = me->local_size;
+    shm->n_lanes = COLL__CHANNELS * me->local_size;
     /* a line handed from core to core, or a turn of each rank where they share
      * cores; two copies of each byte, of which receivers share the first */
     shm->link = (struct coll__link){.alpha = crowd > 1 ? 1.2e-6 * crowd : 0.2e-6,

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* transport.h - how a span of bytes gets from one rank to another.
  *
- * A transport is one file and one line in list.c.  Messages between two ranks
- * arrive in the order in which they were sent; a receive takes the next
- * message of its peer.  send() and recv() never block: they start a transfer,
- * poll() moves everything on, and a transfer is done when its status is no
- * longer COLL_IN_PROGRESS.  Many transfers may be under way at once, several of
- * them to the same peer.  A transport never sees a plan or a collective.
+ * A transport is one file and one line in list.c.  Two ranks have some channels
+ * between them, each with an order of its own: messages of one arrive in the order
+ * in which they were sent, a receive takes the next message of its peer and
+ * channel, and what is not taken on one channel holds up none of the others.
+ * send() and recv() never block: they start a transfer, poll() moves everything on,
+ * and a transfer is done when its status is no longer COLL_IN_PROGRESS.  Many
+ * transfers may be under way at once, several of them to the same peer.  A
+ * transport never sees a plan or a collective.
  *
  * Flow control is the transport's own: a slow receiver holds its senders up and
  * never costs memory without bound.  All calls on one struct coll__tp come from
@@ -22,11 +24,15 @@
 #include <stdatomic.h>
 #include <string.h>
 
+/* Between two ranks.  The first goes first: poll() moves all that it can of that
+ * one, and of the others no more than takes some 10 us. */
+#define COLL__CHANNELS 3
+
 /* One message under way.  The caller's storage, untouched by the caller while
  * status is COLL_IN_PROGRESS. */
 struct coll__xfer {
     int status;
-    int peer;
+    int peer, channel;
     void *buf; /* a send only reads it */
     size_t len;
     struct coll__head head;  /* a send's stamp; what a receive must match */
@@ -149,10 +155,18 @@ struct coll__transport {
      * which costs no system call while it has not rung. */
     int (*arm)(struct coll__tp *tp, struct coll__bell *bell);
 
-    /* Show the head of the next message from peer that has arrived and that no
-     * receive has taken: 1 and *head, or 0.  For diagnosis, not for speed. */
-    int (*peek)(struct coll__tp *tp, int peer, struct coll__head *head);
+    /* Show the head of the next message from peer on that channel that has arrived
+     * and that no receive has taken: 1 and *head, or 0.  For diagnosis, not for
+     * speed. */
+    int (*peek)(struct coll__tp *tp, int peer, int channel,
+                struct coll__head *head);
 };
+
+/* The number of a channel to or from a rank, of n ranks. */
+static inline int coll__lane(int channel, int rank, int n)
+{
+    return channel * n + rank;
+}
 
 /* Of a transport whose ranks know all after open(). */
 int coll__no_settle(struct coll__tp *tp, const uint32_t *found);

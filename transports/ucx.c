@@ -59,7 +59,8 @@ static int ucx_poll(struct coll__tp *tp)
 /* Begin a transfer; its peer, or NULL when it has failed already. */
 static struct ucx_peer *begin(struct ucx *ucx, struct coll__xfer *xfer)
 {
-    struct ucx_peer *peer = coll__ucx_peer(ucx, xfer->peer);
+    struct ucx_peer *peer = coll__ucx_peer(
+        ucx, coll__lane(xfer->channel, xfer->peer, ucx->base.size));
 
     xfer->done = 0;
     xfer->priv = NULL;
@@ -117,13 +118,14 @@ static int peek(const struct ucx_peer *peer, struct coll__head *head)
     return 1;
 }
 
-static int ucx_peek(struct coll__tp *tp, int rank, struct coll__head *head)
+static int ucx_peek(struct coll__tp *tp, int rank, int channel,
+                    struct coll__head *head)
 {
     struct ucx *ucx = (struct ucx *)tp;
     int has_come;
 
     coll__ucx_enter(ucx);
-    has_come = peek(ucx->peers[rank], head);
+    has_come = peek(ucx->peers[coll__lane(channel, rank, tp->size)], head);
     coll__ucx_exit(ucx);
     return has_come;
 }
@@ -154,9 +156,9 @@ static void forget_all(struct ucx *ucx)
     ucx->is_closing = 1;
     coll__ucx_take_sent(ucx);
     coll__ucx_take_fetched(ucx);
-    for (int r = 0; r < ucx->base.size; r++)
-        if (ucx->peers[r])
-            forget(ucx->peers[r]);
+    for (int i = 0; i < ucx->n_lanes; i++)
+        if (ucx->peers[i])
+            forget(ucx->peers[i]);
     coll__ucx_exit(ucx);
 }
 
@@ -194,9 +196,9 @@ static int is_shared(struct ucx *ucx)
     int found = 0;
 
     coll__ucx_enter(ucx);
-    for (int r = 0; r < ucx->base.size; r++)
-        found |= holds_buffers(ucx->peers[r]) && !ucx->peers[r]->link->status &&
-                 ucx->peers[r]->link->n_users > 1;
+    for (int i = 0; i < ucx->n_lanes; i++)
+        found |= holds_buffers(ucx->peers[i]) && !ucx->peers[i]->link->status &&
+                 ucx->peers[i]->link->n_users > 1;
     coll__ucx_exit(ucx);
     return found;
 }
@@ -209,11 +211,12 @@ static void break_off(struct ucx *ucx)
     int n = 0;
 
     coll__ucx_enter(ucx);
-    for (int r = 0; r < ucx->base.size; r++) {
-        if (!holds_buffers(ucx->peers[r]))
+    for (int i = 0; i < ucx->n_lanes; i++) {
+        if (!holds_buffers(ucx->peers[i]))
             continue;
-        log_info("ucx", "broke the link to rank %d, which takes nothing", r);
-        coll__ucx_break(ucx->peers[r]->link, COLL_ERR_PEER, UCS_ERR_CANCELED);
+        log_info("ucx", "broke the link to rank %d, which takes nothing",
+                 ucx->peers[i]->rank);
+        coll__ucx_break(ucx->peers[i]->link, COLL_ERR_PEER, UCS_ERR_CANCELED);
         n++;
     }
     coll__ucx_exit(ucx);

@@ -8,14 +8,14 @@
  *
  * A message travels as segments of at most UCX_SEGMENT bytes, each one active
  * message with a struct ucx_wire in front.  Segments of an ordered pair of
- * ranks are numbered from 0.  UCX may deliver active messages of different
+ * ranks and a channel, a lane, are numbered from 0.  UCX may deliver active messages of different
  * protocols out of order, so a segment is kept in slot number % UCX_WINDOW of
  * its peer until its turn comes.
  *
  * Credits: at most UCX_WINDOW segments, and UCX_CREDIT bytes plus one segment,
- * are under way to a peer that has not said that it is through with them; what
- * goes beyond waits in the sender's queue.  So a receiver that does not receive
- * holds no more than that for each peer.  `taken`, how many segments from you I
+ * are under way on a lane whose receiver has not said that it is through with them;
+ * what goes beyond waits in the sender's queue.  So a receiver that does not
+ * receive holds no more than that for each lane.  `taken`, how many segments from you I
  * am through with, travels on every message, and on one of its own once half of
  * either credit is used up.
  *
@@ -53,10 +53,11 @@ enum ucx_kind {
 /* The header of every active message; all hosts have the same byte order. */
 struct ucx_wire {
     uint32_t kind;
-    int32_t src;
+    int32_t lane;    /* channel and sender's rank, by coll__lane() */
     uint64_t to;     /* the receiver's number of the communicator */
     uint64_t seq;    /* of this segment */
-    uint64_t taken;  /* segments of the receiver's that src is through with */
+    uint64_t
+        taken; /* segments of the receiver's that the sender is through with */
     uint64_t offset; /* of the segment in its message */
     uint64_t len;    /* of the message */
     struct coll__head head;
@@ -142,11 +143,11 @@ struct ucx_link {
     unsigned said, heard, due; /* bits 1 << (kind - UCX_DATA) */
 };
 
-/* One other rank of a communicator; made at the first contact. */
+/* One channel of another rank of a communicator; made at the first contact. */
 struct ucx_peer {
     struct ucx *ucx;
     struct ucx_link *link; /* NULL until open() has it */
-    int rank;
+    int rank, channel;
     uint64_t to; /* the communicator's number there */
     int status;  /* COLL_OK, or why it cannot be reached any more */
     int fault;   /* the same, until the communicator is the caller */
@@ -185,8 +186,9 @@ struct ucx {
     struct coll__link near, far; /* to ranks of this host, and of others */
     unsigned char *is_near;      /* [size] */
     struct ucx_seat *seats;      /* [size] */
-    struct ucx_peer **peers;     /* [size], NULL before the first contact */
-    struct ucx_peer *work;       /* those with something to do in poll() */
+    int n_lanes;                 /* channels of all ranks */
+    struct ucx_peer **peers;     /* [n_lanes], NULL before the first contact */
+    struct ucx_peer *work[COLL__CHANNELS]; /* with something to do in poll() */
     struct ucx_out *sent;        /* segments that UCX sent, or not, while */
     struct ucx_in *fetched;      /* another was the caller; and fetched */
     void *bounces;   /* free ones, linked through their first word */
@@ -391,8 +393,8 @@ void coll__ucx_take_back(const struct ucx_peer *peer, struct coll__xfer *xfer,
  * holds their buffers, when UCX lets go of them. */
 void coll__ucx_spoil(const struct ucx_peer *peer, struct ucx_queue *queue);
 
-/* Return the state of that rank, made if need be; NULL (logged): no memory. */
-struct ucx_peer *coll__ucx_peer(struct ucx *ucx, int rank);
+/* Return the state of that lane, made if need be; NULL (logged): no memory. */
+struct ucx_peer *coll__ucx_peer(struct ucx *ucx, int lane);
 
 /* Have coll__ucx_serve() look after this peer. */
 void coll__ucx_list(struct ucx_peer *peer);

@@ -61,7 +61,8 @@ static int make_tables(struct ucx *ucx)
 {
     size_t n = (size_t)ucx->base.size;
 
-    ucx->peers = calloc(n, sizeof(struct ucx_peer *));
+    ucx->n_lanes = COLL__CHANNELS * ucx->base.size;
+    ucx->peers = calloc((size_t)ucx->n_lanes, sizeof(struct ucx_peer *));
     ucx->seats = calloc(n, sizeof(*ucx->seats));
     ucx->is_near = calloc(n, 1);
     if (ucx->peers && ucx->seats && ucx->is_near)
@@ -260,10 +261,14 @@ static int take_link(struct ucx *ucx, int rank, const struct hello *hello,
     }
     link->n_users++;
     ucx->seats[rank] = (struct ucx_seat){link, hello->number};
-    if (ucx->peers[rank]) { /* heard of already */
-        ucx->peers[rank]->link = link;
-        ucx->peers[rank]->to = hello->number;
-        coll__ucx_list(ucx->peers[rank]);
+    for (int c = 0; c < COLL__CHANNELS; c++) {
+        struct ucx_peer *peer = ucx->peers[coll__lane(c, rank, ucx->base.size)];
+
+        if (!peer)
+            continue; /* it was not heard of already */
+        peer->link = link;
+        peer->to = hello->number;
+        coll__ucx_list(peer);
     }
     return 1;
 }

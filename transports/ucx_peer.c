@@ -76,13 +76,14 @@ void coll__ucx_list(struct ucx_peer *peer)
     if (peer->is_listed)
         return;
     peer->is_listed = 1;
-    peer->next_work = peer->ucx->work;
-    peer->ucx->work = peer;
+    peer->next_work = peer->ucx->work[peer->channel];
+    peer->ucx->work[peer->channel] = peer;
 }
 
-struct ucx_peer *coll__ucx_peer(struct ucx *ucx, int rank)
+struct ucx_peer *coll__ucx_peer(struct ucx *ucx, int lane)
 {
-    struct ucx_peer *peer = ucx->peers[rank];
+    struct ucx_peer *peer = ucx->peers[lane];
+    int rank = lane % ucx->base.size;
 
     if (peer)
         return peer;
@@ -93,11 +94,12 @@ struct ucx_peer *coll__ucx_peer(struct ucx *ucx, int rank)
     }
     peer->ucx = ucx;
     peer->rank = rank;
+    peer->channel = lane / ucx->base.size;
     peer->link = ucx->seats[rank].link;
     peer->to = ucx->seats[rank].to;
     peer->sends.last = &peer->sends.first;
     peer->recvs.last = &peer->recvs.first;
-    ucx->peers[rank] = peer;
+    ucx->peers[lane] = peer;
     coll__ucx_list(peer); /* to be connected */
     return peer;
 }
@@ -118,12 +120,26 @@ void coll__ucx_lose(struct ucx_peer *peer, int status)
     coll__ucx_spoil(peer, &peer->recvs);
 }
 
+/* Has another channel of that rank been lost? */
+static int is_known_lost(const struct ucx *ucx, int rank)
+{
+    for (int c = 0; c < COLL__CHANNELS; c++) {
+        const struct ucx_peer *peer =
+            ucx->peers[coll__lane(c, rank, ucx->base.size)];
+
+        if (peer && peer->status)
+            return 1;
+    }
+    return 0;
+}
+
 /* The peer's link has failed.  Each communicator says so, in its own numbers. */
 static void lose_link(struct ucx_peer *peer)
 {
     const struct ucx_link *link = peer->link;
 
-    if (!peer->ucx->is_closing && !(link->heard & ucx_bit(UCX_BYE)))
+    if (!peer->ucx->is_closing && !(link->heard & ucx_bit(UCX_BYE)) &&
+        !is_known_lost(peer->ucx, peer->rank))
         log_error("ucx", "rank %d went away: %s; its own messages say why",
                   peer->rank, ucs_status_string(link->rc));
     coll__ucx_lose(peer, link->status);
@@ -132,8 +148,8 @@ static void lose_link(struct ucx_peer *peer)
 /* Links have failed: so have the peers that they led to. */
 static void lose_all(struct ucx *ucx)
 {
-    for (int r = 0; r < ucx->base.size; r++) {
-        struct ucx_peer *peer = ucx->peers[r];
+    for (int i = 0; i < ucx->n_lanes; i++) {
+        struct ucx_peer *peer = ucx->peers[i];
 
         if (peer && peer->link && peer->link->status && !peer->status)
             lose_link(peer);
@@ -161,10 +177,22 @@ static void serve(struct ucx_peer *peer)
     coll__ucx_ack(peer);
 }
 
+static void serve_channel(struct ucx *ucx, int channel)
+{
+    struct ucx_peer *work = ucx->work[channel];
+
+    ucx->work[channel] = NULL;
+    while (work) {
+        struct ucx_peer *peer = work;
+
+        work = peer->next_work;
+        peer->is_listed = 0;
+        serve(peer);
+    }
+}
+
 void coll__ucx_serve(struct ucx *ucx)
 {
-    struct ucx_peer *work;
-
     if (ucx->has_lost) {
         ucx->has_lost = 0;
         lose_all(ucx);
@@ -173,13 +201,6 @@ void coll__ucx_serve(struct ucx *ucx)
         coll__ucx_take_sent(ucx);
     if (ucx->fetched)
         coll__ucx_take_fetched(ucx);
-    work = ucx->work;
-    ucx->work = NULL;
-    while (work) {
-        struct ucx_peer *peer = work;
-
-        work = peer->next_work;
-        peer->is_listed = 0;
-        serve(peer);
-    }
+    for (int c = 0; c < COLL__CHANNELS; c++)
+        serve_channel(ucx, c);
 }

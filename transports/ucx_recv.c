@@ -242,8 +242,8 @@ void coll__ucx_drop(struct ucx_peer *peer)
 /* Say whether a rank of this communicator could have sent this. */
 static int is_sane(const struct ucx *ucx, const struct ucx_wire *wire, size_t n)
 {
-    if (wire->src < 0 || wire->src >= ucx->base.size ||
-        wire->src == ucx->base.rank)
+    if (wire->lane < 0 || wire->lane >= ucx->n_lanes ||
+        wire->lane % ucx->base.size == ucx->base.rank)
         return 0;
     if (wire->kind != UCX_DATA)
         return n == 0;
@@ -266,9 +266,9 @@ static ucs_status_t drop_stray(const struct ucx_wire *wire, size_t n)
 {
     log_warn("ucx",
              "dropped a message that no rank can have sent (kind %x, "
-             "rank %d, number %llu, %zu of %llu bytes); check that every rank "
+             "lane %d, number %llu, %zu of %llu bytes); check that every rank "
              "runs the same libcoll",
-             (unsigned)wire->kind, (int)wire->src,
+             (unsigned)wire->kind, (int)wire->lane,
              (unsigned long long)wire->seq, n, (unsigned long long)wire->len);
     return UCS_OK;
 }
@@ -348,7 +348,7 @@ static ucs_status_t arrive_at(struct ucx *ucx, const struct ucx_wire *wire,
 
     if (!is_sane(ucx, wire, n))
         return drop_stray(wire, n);
-    peer = coll__ucx_peer(ucx, wire->src);
+    peer = coll__ucx_peer(ucx, wire->lane);
     if (!peer || peer->status)
         return UCS_OK;
     if (!is_due(peer, wire))

@@ -50,6 +50,14 @@ static void on_sent(void *request, ucs_status_t rc, void *arg)
     segment_sent(out, rc);
 }
 
+/* What the peer knows this end as. */
+static int lane_here(const struct ucx_peer *peer)
+{
+    const struct coll__tp *tp = &peer->ucx->base;
+
+    return coll__lane(peer->channel, tp->rank, tp->size);
+}
+
 /* Fill the next slot with the next segment of xfer; where its bytes begin. */
 static const void *cut_segment(struct ucx_peer *peer, struct ucx_out *out,
                                struct coll__xfer *xfer)
@@ -57,7 +65,7 @@ static const void *cut_segment(struct ucx_peer *peer, struct ucx_out *out,
     const unsigned char *from = (const unsigned char *)xfer->buf + xfer->done;
 
     out->wire = (struct ucx_wire){.kind = UCX_DATA,
-                                  .src = peer->ucx->base.rank,
+                                  .lane = lane_here(peer),
                                   .to = peer->to,
                                   .seq = peer->sent++,
                                   .taken = peer->taken,
@@ -151,7 +159,7 @@ static void send_note(struct ucx_peer *peer)
     ucs_status_ptr_t request;
 
     peer->note = (struct ucx_wire){.kind = UCX_ACK,
-                                   .src = peer->ucx->base.rank,
+                                   .lane = lane_here(peer),
                                    .to = peer->to,
                                    .taken = peer->taken};
     peer->told = peer->taken;

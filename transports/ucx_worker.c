@@ -102,9 +102,9 @@ static void destroy_peer(struct ucx_peer *peer)
 
 void coll__ucx_free(struct ucx *ucx)
 {
-    for (int r = 0; ucx->peers && r < ucx->base.size; r++)
-        if (ucx->peers[r])
-            destroy_peer(ucx->peers[r]);
+    for (int i = 0; ucx->peers && i < ucx->n_lanes; i++)
+        if (ucx->peers[i])
+            destroy_peer(ucx->peers[i]);
     while (ucx->bounces) {
         void *bounce = ucx->bounces;
 
@@ -157,9 +157,9 @@ static void let_go(struct ucx_worker *worker)
         if (!ucx || ucx->has_let_go || !ucx_has_failed(ucx))
             continue;
         ucx->has_let_go = 1;
-        for (int r = 0; r < ucx->base.size; r++)
-            if (ucx->peers[r])
-                coll__ucx_let_go(ucx->peers[r]);
+        for (int l = 0; l < ucx->n_lanes; l++)
+            if (ucx->peers[l])
+                coll__ucx_let_go(ucx->peers[l]);
     }
 }
 

@@ -199,7 +199,7 @@ int coll__comm_look_around(struct coll_comm *comm)
     for (int r = 0; r < comm->size; r++) {
         struct coll__tp *tp = comm->routes.to[r];
 
-        if (tp->ops->peek(tp, r, &theirs) && is_lost(comm, &theirs))
+        if (tp->ops->peek(tp, r, 0, &theirs) && is_lost(comm, &theirs))
             return mismatch(comm, &comm->running->head, r, &theirs);
     }
     return COLL_OK;

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* conform_channel.c - channels keep their own order and do not hold each other
+ * up. */
+#include "tests/conform.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ORDERED 12    /* messages of a channel */
+#define LEFT_LYING 10 /* more bytes than a transport takes unasked */
+#define LYING_BYTES ((size_t)640 << 10)
+#define PASSING 40
+
+/* ---- each in an order of its own ------------------------------------------ */
+
+struct pair {
+    struct coll__xfer sends[COLL__CHANNELS][ORDERED];
+    struct coll__xfer recvs[COLL__CHANNELS][ORDERED];
+};
+
+static size_t ordered_len(int channel, unsigned k)
+{
+    static const size_t lens[] = {0, 8, 48, 3000, 70000, 150000};
+
+    return lens[(k + (unsigned)channel) % 6];
+}
+
+/* Message k of a channel differs from all others. */
+static unsigned number_of(int channel, unsigned k)
+{
+    return (unsigned)channel * 100 + k;
+}
+
+static void post_ordered(struct rank *rank, struct pair *pair, int peer,
+                         int channel, int is_recv)
+{
+    rank->channel = channel;
+    for (unsigned k = 0; k < ORDERED; k++)
+        (is_recv ? conform_post_recv : conform_post_send)(
+            rank, is_recv ? &pair->recvs[channel][k] : &pair->sends[channel][k],
+            peer, number_of(channel, k), ordered_len(channel, k));
+}
+
+/* Receives are posted a channel at a time, in another order than the sends. */
+void conform_channels(struct rank *rank)
+{
+    struct pair *pairs = calloc(MAX_RANKS, sizeof(*pairs));
+
+    for (int c = 0; c < COLL__CHANNELS; c++)
+        for (int i = 0; i < rank->n_peers; i++)
+            post_ordered(rank, &pairs[i], rank->peers[i], c, 0);
+    for (int n = 0; n < COLL__CHANNELS; n++) {
+        int c = (rank->index + COLL__CHANNELS - 1 - n) % COLL__CHANNELS;
+
+        for (int i = 0; i < rank->n_peers; i++)
+            post_ordered(rank, &pairs[i], rank->peers[i], c, 1);
+        for (int i = 0; i < rank->n_peers; i++)
+            conform_finish(rank, pairs[i].sends[c], pairs[i].recvs[c], ORDERED,
+                           number_of(c, 0));
+    }
+    free(pairs);
+}
+
+/* ---- past one that nobody takes ------------------------------------------- */
+
+struct traffic {
+    struct coll__xfer lying[LEFT_LYING], taken[LEFT_LYING];
+    struct coll__xfer sends[PASSING], recvs[PASSING];
+};
+
+static void leave_lying(struct rank *rank, struct traffic *traffic)
+{
+    for (int i = 0; i < rank->n_peers; i++)
+        for (unsigned k = 0; k < LEFT_LYING; k++)
+            conform_post_send(rank, &traffic[i].lying[k], rank->peers[i], k,
+                              LYING_BYTES);
+}
+
+/* Small and large ones, one way and the other, are through in the end. */
+static void pass_by(struct rank *rank, struct traffic *traffic)
+{
+    struct coll__head head, want = conform_head_of(0, LYING_BYTES);
+
+    for (unsigned k = 0; k < PASSING; k++)
+        for (int i = 0; i < rank->n_peers; i++) {
+            size_t len = k % 2 ? 8 : 300000;
+
+            conform_post_send(rank, &traffic[i].sends[k], rank->peers[i], k,
+                              len);
+            conform_post_recv(rank, &traffic[i].recvs[k], rank->peers[i], k,
+                              len);
+        }
+    for (int i = 0; i < rank->n_peers; i++) {
+        conform_finish(rank, traffic[i].sends, traffic[i].recvs, PASSING, 0);
+        EXPECT(rank, !rank->tp->ops->peek(rank->tp, rank->peers[i],
+                                          rank->channel, &head));
+        EXPECT(rank, rank->tp->ops->peek(rank->tp, rank->peers[i], rank->index,
+                                         &head));
+        EXPECT(rank, !memcmp(&head, &want, sizeof(head)));
+    }
+}
+
+/* rank->index: the channel whose messages nobody takes for long. */
+void conform_pass_by(struct rank *rank)
+{
+    struct traffic *traffic = calloc(MAX_RANKS, sizeof(*traffic));
+
+    rank->channel = rank->index;
+    leave_lying(rank, traffic);
+    for (int n = 1; n < COLL__CHANNELS; n++) {
+        rank->channel = (rank->index + n) % COLL__CHANNELS;
+        pass_by(rank, traffic);
+        conform_barrier(rank);
+    }
+    rank->channel = rank->index;
+    for (int i = 0; i < rank->n_peers; i++)
+        for (unsigned k = 0; k < LEFT_LYING; k++)
+            conform_post_recv(rank, &traffic[i].taken[k], rank->peers[i], k,
+                              LYING_BYTES);
+    for (int i = 0; i < rank->n_peers; i++)
+        conform_finish(rank, traffic[i].lying, traffic[i].taken, LEFT_LYING, 0);
+    free(traffic);
+}
