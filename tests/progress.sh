@@ -17,7 +17,7 @@ with() {
     status=1
 }
 
-for program in test_order test_group test_p2p test_fork; do
+for program in test_order test_channel test_group test_p2p test_fork; do
     with 120 tests/$program
 done
 with 120 tests/check_faults --seed 21 --cases 20 --soon "$patience"

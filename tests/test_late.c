@@ -90,7 +90,8 @@ static int make(struct stage *s, const struct coll__algo *algo,
     ck_assert_int_eq(
         coll__op_get(coll__reduces(pb.collective) ? op : pb.op, &what),
         COLL_OK);
-    to = (struct coll__binding){&what, &s->comm->routes, device, 0};
+    to = (struct coll__binding){
+        .op = &what, .routes = &s->comm->routes, .device = device};
     ck_assert_int_eq(coll__prog_create(&pb, &plan, &to, prog), COLL_OK);
     ck_assert(device == &coll__device_host || !coll__prog_is_listed(*prog));
     return 0;

@@ -76,7 +76,8 @@ static size_t looks_for_lanes(int p, const char *name)
     struct coll__tp tp = {0}, **to = malloc((size_t)p * sizeof(*to));
     struct coll__routes routes = {.to = to, .n_local = 1};
     struct coll__op op;
-    struct coll__binding binding = {&op, &routes, coll__device_of(NULL), 0};
+    struct coll__binding binding = {
+        .op = &op, .routes = &routes, .device = coll__device_of(NULL)};
     struct coll__plan plan = {0};
     struct coll__prog *prog;
     size_t before = coll__map_looks;

@@ -93,16 +93,12 @@ static enum coll__verdict judge_collective(struct coll_comm *comm,
     char what[COLL__HEAD_TEXT];
     uint64_t n =
         atomic_load_explicit(&comm->history.n_started, memory_order_acquire);
-    uint64_t n_done =
-        atomic_load_explicit(&comm->history.n_done, memory_order_relaxed);
 
     if (n < call->head.seq)
         return apart ? disagree(comm, call, apart, text) : VERDICT_LATE;
     if (!coll__history_get(&comm->history, call->head.seq, &mine) ||
         !memcmp(&mine, &call->head, sizeof(mine)))
-        return n_done < call->head.seq && coll__history_is_aside(&comm->history)
-                   ? VERDICT_LATE /* it is queued behind a message */
-                   : VERDICT_HERE;
+        return VERDICT_HERE;
     coll__head_describe(&mine, what, sizeof(what));
     return disagree(comm, call, what, text);
 }
@@ -165,11 +161,7 @@ static struct coll__ctrl_call call_of(const struct coll_request *request,
 static const struct coll_request *
 find_running(const struct coll_comm *comm, const struct coll_request *request)
 {
-    const struct coll_request *r = comm->running;
-
-    while (r && r != request && r != comm->waiting)
-        r = r->next;
-    return r == request && r != comm->waiting ? r : comm->running;
+    return request->is_p2p ? request : comm->queues[request->channel].first;
 }
 
 /* Ask, unless all ranks have been asked about it by another meanwhile. */

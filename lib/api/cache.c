@@ -417,7 +417,7 @@ static int is_endless(const struct coll_comm *comm,
                       const struct coll_args *args)
 {
     return coll__is_p2p(args->collective) && args->root == comm->rank &&
-           !comm->running;
+           !comm->queues[CHANNEL_P2P].first;
 }
 
 /* May a request go ahead without the queue?  Nothing runs then, and nothing

@@ -58,6 +58,7 @@ static int read_settings(struct coll__settings *settings)
              transports);
     settings->chunk = coll__param_bytes(PARAM_CHUNK);
     settings->fuse = coll__param_bytes(PARAM_FUSE);
+    settings->overtake = coll__param_bytes(PARAM_OVERTAKE);
     settings->is_reproducible = coll__param_int(PARAM_REPRODUCIBLE) != 0;
     return COLL_OK;
 }
@@ -137,6 +138,8 @@ static int compare_settings(const struct card *cards, int size)
             return differ_bytes(r, "COLL_CHUNK", a->chunk, b->chunk);
         if (a->fuse != b->fuse)
             return differ_bytes(r, "COLL_FUSE", a->fuse, b->fuse);
+        if (a->overtake != b->overtake)
+            return differ_bytes(r, "COLL_OVERTAKE", a->overtake, b->overtake);
         if (a->tune != b->tune)
             return differ_files(r, a->tune, b->tune);
         if (a->is_reproducible != b->is_reproducible)
@@ -239,7 +242,8 @@ void coll__comm_free(struct coll_comm *comm)
     free(comm->n_received);
     free(comm->packed);
     free(comm->sorter.room);
-    free(comm->stage);
+    for (int c = 0; c < COLL__CHANNELS; c++)
+        free(comm->queues[c].stage);
     free(comm->leave.all);
     coll__members_fini(comm);
     if (!is_inherited) /* it may be held by who is gone */
@@ -259,7 +263,8 @@ static struct coll_comm *comm_new(int rank, int size, double timeout)
     comm->rank = rank;
     comm->size = size;
     comm->timeout = timeout;
-    comm->last = &comm->running;
+    for (int c = 0; c < COLL__CHANNELS; c++)
+        comm->queues[c].last = &comm->queues[c].first;
     pthread_mutex_init(&comm->failure.lock, NULL);
     coll__leave_count(comm, 1);
     coll__log_set_rank(comm->rank, comm->size);

@@ -33,7 +33,7 @@ struct coll__settings {
     char version[16];
     char algo[SETTING_BYTES];
     char transports[SETTING_BYTES];
-    uint64_t chunk, fuse, tune; /* tune: the hash of the tuning file */
+    uint64_t chunk, fuse, overtake, tune; /* tune: the tuning file's hash */
     int is_reproducible;
     uint64_t plans; /* the hash of COLL_PLAN_FILE's contents */
 };
@@ -85,6 +85,21 @@ struct coll__leave {
     struct coll_comm *next;
 };
 
+/* What travels on which channel: collectives by their bytes, of all ranks together,
+ * so that a small one does not wait for a large one (COLL_OVERTAKE). */
+enum { CHANNEL_SMALL, CHANNEL_LARGE, CHANNEL_P2P };
+
+_Static_assert(CHANNEL_P2P + 1 == COLL__CHANNELS, "each has a use");
+
+/* What has been started on a channel and has not ended, in that order.  Of
+ * collectives the first one runs, alone; sends and receives all run. */
+struct coll__queue {
+    struct coll_request *first, **last;
+    int is_fresh;         /* some were begun since all were looked at */
+    unsigned char *stage; /* allreduces that travel as one */
+    size_t stage_len;
+};
+
 struct coll_comm {
     int rank, size, n_hosts;
     atomic_int turn;
@@ -130,16 +145,13 @@ struct coll_comm {
      * none: until it ends, nothing else is started here.  The reactor reads it. */
     _Atomic uint64_t stuck_in;
 
-    /* Started ones in order: a collective runs alone, sends and receives side
-     * by side; those from `waiting` on have not begun. */
-    struct coll_request *running, **last, *waiting;
+    struct coll__queue queues[COLL__CHANNELS];
+    int n_running; /* in all of them */
     /* [size]: messages to and from each rank, so far; the reactor reads them */
     _Atomic uint64_t *n_sent, *n_received;
     struct coll__cache cache; /* of blocking calls */
     size_t *packed; /* [2 size]: displacements that a caller leaves out */
     struct coll__sorter sorter; /* of parts, when they are judged */
-    unsigned char *stage; /* allreduces that travel as one */
-    size_t stage_len;
     struct coll_request *own; /* the caller's, not destroyed yet */
     unsigned char token_in, token_out; /* a barrier's one byte */
     int is_deferred; /* destroying it waits for nobody */
@@ -163,7 +175,7 @@ struct coll_request {
     struct coll__prog *prog;
     size_t tmp_len; /* of scratch, its own or lent */
     size_t in_len, out_len; /* bytes of the buffers */
-    int is_p2p;
+    int is_p2p, channel;
     int is_plain; /* all that there is to judge about a call like it is where
                    * its buffers lie */
     /* Of the last start; COLL_IN_PROGRESS while it runs.  Stored with release
@@ -173,7 +185,7 @@ struct coll_request {
      * was seen to have passed. */
     double waits_since, expired;
     struct coll__part *parts; /* to be copied to the stage and back, or NULL */
-    struct coll_request *next; /* running, submitted or idle after it */
+    struct coll_request *next; /* started, submitted or idle after it */
     /* Of one that is kept (cache.h): what it is found by, its place, whether a
      * call has taken it, whether it was used again; its scratch then. */
     uint64_t hash;
@@ -425,6 +437,10 @@ int coll__comm_take_thread(struct coll_comm *comm);
 void coll__comm_drop_thread(struct coll_comm *comm);
 
 /* ---- progress.c; all with the turn --------------------------------------- */
+
+/* The channel of a problem's messages, the same on every rank. */
+int coll__channel_of(const struct coll_comm *comm,
+                     const struct coll__problem *pb);
 
 /* Queue the request, which does not run, and begin it when it is its turn. */
 int coll__request_start(struct coll_request *request);

@@ -131,7 +131,7 @@ void coll__turn_take(struct coll_comm *comm)
 void coll__turn_give(struct coll_comm *comm)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    int is_busy = comm->running != NULL, is_new = is_busy && !comm->is_listed;
+    int is_busy = comm->n_running != 0, is_new = is_busy && !comm->is_listed;
 
     if (is_busy != comm->is_listed) {
         pthread_once(&once, be_called);
@@ -221,7 +221,7 @@ static void give_back(struct coll_comm *comm)
 {
     coll__lock(&list_lock);
     for (;;) {
-        set_listed(comm, comm->running != NULL);
+        set_listed(comm, comm->n_running != 0);
         atomic_store(&comm->turn, TURN_FREE);
         if (comm->is_listed)
             tell_sleepers(comm, 0);

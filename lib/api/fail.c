@@ -101,7 +101,7 @@ int coll_comm_async_error(struct coll_comm *comm)
 }
 
 /* Two ranks called different things: say both calls.  Of a collective ours is
- * the one of that number; else the one that is under way. */
+ * the one of that number, as long as that is known; else the one given. */
 static int mismatch(struct coll_comm *comm, const struct coll__head *ours,
                     int peer, const struct coll__head *theirs)
 {
@@ -175,32 +175,40 @@ int coll__comm_prog_failed(struct coll_comm *comm,
     return wrong_length(comm, request, xfer);
 }
 
-/* Can a message with this head, which waits here, still find its receive?  One
- * of two ranks can whenever this rank comes to it; one of a collective that is
- * done here, or of another one than runs here, cannot. */
-static int is_lost(const struct coll_comm *comm, const struct coll__head *head)
+/* Can a message with this head, which waits here on that channel, still find its
+ * receive?  One of a collective to which this rank has not come can; and one that
+ * is under way here on the same channel, and is the same. */
+static int is_lost(const struct coll_comm *comm, int channel,
+                   const struct coll__head *head)
 {
-    const struct coll_request *first = comm->running;
-    uint64_t n_done = atomic_load_explicit(&comm->history.n_done,
-                                           memory_order_relaxed);
+    const struct coll_request *r = comm->queues[channel].first;
 
-    if (coll__is_p2p((enum coll_collective)head->collective))
+    if (head->seq >
+        atomic_load_explicit(&comm->history.n_started, memory_order_relaxed))
         return 0;
-    if (head->seq <= n_done)
-        return 1;
-    return !first->is_p2p && head->seq == first->head.seq &&
-           memcmp(head, &first->head, sizeof(*head));
+    while (r && r->head.seq != head->seq)
+        r = r->next;
+    return !r || memcmp(head, &r->head, sizeof(*head));
+}
+
+/* What came from rank r of collectives. */
+static int look_at(struct coll_comm *comm, int r)
+{
+    struct coll__tp *tp = comm->routes.to[r];
+    struct coll__head theirs;
+
+    for (int c = 0; c < CHANNEL_P2P; c++) {
+        if (tp->ops->peek(tp, r, c, &theirs) && is_lost(comm, c, &theirs))
+            return mismatch(comm, &theirs, r, &theirs);
+    }
+    return COLL_OK;
 }
 
 int coll__comm_look_around(struct coll_comm *comm)
 {
-    struct coll__head theirs;
+    int rc = COLL_OK;
 
-    for (int r = 0; r < comm->size; r++) {
-        struct coll__tp *tp = comm->routes.to[r];
-
-        if (tp->ops->peek(tp, r, 0, &theirs) && is_lost(comm, &theirs))
-            return mismatch(comm, &comm->running->head, r, &theirs);
-    }
-    return COLL_OK;
+    for (int r = 0; r < comm->size && rc == COLL_OK; r++)
+        rc = look_at(comm, r);
+    return rc;
 }

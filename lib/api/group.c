@@ -3,7 +3,7 @@
  *
  * A group is the thread's own.  At its end the allreduces of a communicator
  * that nothing but sends and receives comes between are laid side by side on
- * the communicator's stage while they are small, and travel as one; then all
+ * the stage of their channel while they are small, and travel as one; then all
  * requests are started in order, and waited for.  Each wait moves all
  * communicators, so ranks may list theirs in different orders.  What is fused
  * depends on nothing but what all ranks of a communicator have in common.
@@ -21,6 +21,7 @@ struct note {
     size_t *numbers; /* the arrays of args */
     int is_fused;    /* travels with an earlier one */
     struct coll__part part;
+    struct coll__queue *queue; /* with the stage, of one that carries others */
     struct coll_request *request; /* NULL for one that is fused, and where the
                                      communicator had failed before */
 };
@@ -177,30 +178,32 @@ static size_t fuse(struct note *first)
     return len;
 }
 
-/* See that the communicator's stage holds len bytes; nothing uses it yet. */
-static int make_stage(struct coll_comm *comm, size_t len)
+/* See that the stage holds len bytes; nothing uses it yet. */
+static int make_stage(struct coll__queue *queue, size_t len)
 {
     unsigned char *stage;
 
-    if (len <= comm->stage_len)
+    if (len <= queue->stage_len)
         return COLL_OK;
     stage = malloc(len);
     if (!stage)
         return no_memory();
-    free(comm->stage);
-    comm->stage = stage;
-    comm->stage_len = len;
+    free(queue->stage);
+    queue->stage = stage;
+    queue->stage_len = len;
     return COLL_OK;
 }
 
 /* Turn a note with others behind it into one allreduce on the stage. */
 static int use_stage(struct note *note, size_t len)
 {
-    int rc = make_stage(note->comm, len);
+    struct coll__problem pb = {.collective = note->args.collective,
+                               .type = note->args.type,
+                               .count = len / coll_type_size(note->args.type)};
 
-    note->args.count = len / coll_type_size(note->args.type);
-    note->args.in = note->args.out = note->comm->stage;
-    return rc;
+    note->args.count = pb.count;
+    note->queue = &note->comm->queues[coll__channel_of(note->comm, &pb)];
+    return make_stage(note->queue, len);
 }
 
 /* The lengths of what travels as one; not 0, which is a call by itself. */
@@ -220,8 +223,8 @@ static int take_request(struct note *note)
 {
     int is_many = note->part.next != NULL, rc;
 
-    if (is_many) /* the stage may have grown since */
-        note->args.in = note->args.out = note->comm->stage;
+    if (is_many) /* the stage is as large as it gets */
+        note->args.in = note->args.out = note->queue->stage;
     rc = coll__cache_take(note->comm, &note->args, &note->request);
     if (rc || !is_many)
         return rc;

@@ -311,7 +311,7 @@ static int destroy(struct coll_comm *comm)
     }
     coll__turn_take(comm);
     rc = coll__comm_status(comm);
-    if (rc == COLL_OK && comm->running) {
+    if (rc == COLL_OK && comm->n_running) {
         rc = COLL_ERR_INVALID;
         coll__comm_fail(comm, COLL_ERR_ABORTED,
                         "rank %d destroyed the "

@@ -2,10 +2,11 @@
 /* progress.c - started operations: queued in order, run, waited for.  All of it
  * is done by who has the communicator's turn.
  *
- * A collective runs alone, to its end before the next one begins, so its
- * messages cannot mix with others.  Sends and receives that follow each other
- * in the queue run side by side: messages between two ranks keep the order of
- * the starts, since each takes its place in the transport as it begins.
+ * Each channel has a queue.  Of the collectives of a channel one runs at a time,
+ * to its end before the next one begins, so their messages cannot mix; a small one
+ * and a large one run side by side.  Sends and receives begin at once and all run:
+ * messages between two ranks keep the order of the starts, since each takes its
+ * place in the transport as it begins.
  */
 #include "lib/api/comm.h"
 #include "lib/trace/log.h"
@@ -18,9 +19,14 @@
 
 /* ---- one operation ------------------------------------------------------- */
 
+static unsigned char *stage_of(const struct coll_request *request)
+{
+    return request->comm->queues[request->channel].stage;
+}
+
 static void fill_stage(const struct coll_request *request)
 {
-    unsigned char *to = request->comm->stage;
+    unsigned char *to = stage_of(request);
 
     for (struct coll__part *part = request->parts; part; part = part->next) {
         if (part->len)
@@ -31,7 +37,7 @@ static void fill_stage(const struct coll_request *request)
 
 static void empty_stage(const struct coll_request *request)
 {
-    const unsigned char *from = request->comm->stage;
+    const unsigned char *from = stage_of(request);
 
     for (struct coll__part *part = request->parts; part; part = part->next) {
         if (part->len)
@@ -71,42 +77,42 @@ static void begin(struct coll_request *request)
 
 /* ---- the queue ----------------------------------------------------------- */
 
-/* What was begun has ended: begin what comes next, if anything. */
-static void begin_next(struct coll_comm *comm)
-{
-    struct coll_request *next = comm->running;
-
-    if (!next) {
-        comm->last = &comm->running;
-        comm->waiting = NULL;
-        return;
-    }
-    if (next->is_p2p)
-        coll__history_aside(&comm->history, &next->head);
-    do {
-        begin(next);
-        next = next->next;
-    } while (next && next->is_p2p && comm->running->is_p2p);
-    comm->waiting = next;
-}
-
 static void set_status(struct coll_request *request, int status)
 {
     atomic_store_explicit(&request->status, status, memory_order_release);
 }
 
-static void enqueue(struct coll_comm *comm, struct coll_request *request)
+static void append(struct coll__queue *queue, struct coll_request *request)
 {
     set_status(request, COLL_IN_PROGRESS);
     request->next = NULL;
-    *comm->last = request;
-    comm->last = &request->next;
-    if (comm->running == request)
-        begin_next(comm);
-    else if (!comm->waiting && request->is_p2p && comm->running->is_p2p)
+    *queue->last = request;
+    queue->last = &request->next;
+    request->comm->n_running++;
+}
+
+/* Take out the one at that place, which has ended. */
+static void take_out(struct coll__queue *queue, struct coll_request **at)
+{
+    struct coll_request *request = *at;
+
+    *at = request->next;
+    if (!*at)
+        queue->last = at;
+    request->comm->n_running--;
+}
+
+static void enqueue(struct coll_comm *comm, struct coll_request *request)
+{
+    struct coll__queue *queue = &comm->queues[request->channel];
+    int is_first = !queue->first;
+
+    append(queue, request);
+    if (is_first && request->is_p2p)
+        coll__history_aside(&comm->history, &request->head);
+    if (is_first || request->is_p2p)
         begin(request);
-    else if (!comm->waiting)
-        comm->waiting = request;
+    queue->is_fresh = 1;
 }
 
 /* Give a collective its number. */
@@ -154,15 +160,17 @@ int coll__comm_quiesce(struct coll_comm *comm)
     if (!comm->is_quiet)
         coll__comm_links_close(comm, 0);
     comm->is_quiet = 1;
-    while (comm->running) {
-        struct coll_request *request = comm->running;
+    for (int c = 0; c < COLL__CHANNELS; c++) {
+        struct coll__queue *queue = &comm->queues[c];
 
-        comm->running = request->next;
-        coll__prog_abandon(request->prog);
-        set_status(request, status);
+        while (queue->first) {
+            struct coll_request *request = queue->first;
+
+            take_out(queue, &queue->first);
+            coll__prog_abandon(request->prog);
+            set_status(request, status);
+        }
     }
-    comm->last = &comm->running;
-    comm->waiting = NULL;
     return status;
 }
 
@@ -182,51 +190,83 @@ int coll__request_dash(struct coll_request *request)
     set_seq(request);
     begin(request); /* before it is noted: others wait for what it sends */
     coll__history_start(&comm->history, &request->head);
-    rc = coll__prog_run(request->prog, &moved);
+    rc = coll__prog_look(request->prog, &moved);
     if (rc < 0) {
         rc = failed(request, rc);
         return rc ? rc : COLL_IN_PROGRESS;
     }
     if (rc == COLL_OK)
-        coll__history_end(&comm->history);
+        coll__history_end(&comm->history, request->head.seq);
     return rc;
 }
 
 void coll__request_join(struct coll_request *request)
 {
-    struct coll_comm *comm = request->comm;
-
-    set_status(request, COLL_IN_PROGRESS);
-    request->next = NULL;
-    comm->running = request;
-    comm->last = &request->next;
+    append(&request->comm->queues[request->channel], request);
 }
 
-/* Sends and receives have left the queue: on to the next, or say which of those
- * that are left is the first. */
-static void pass_on(struct coll_comm *comm)
+/* All collectives up to which number have ended? */
+static uint64_t ended_up_to(const struct coll_comm *comm)
 {
-    if (comm->running && comm->running != comm->waiting) {
-        coll__history_aside(&comm->history, &comm->running->head);
-        return;
+    uint64_t seq =
+        atomic_load_explicit(&comm->history.n_started, memory_order_relaxed);
+
+    for (int c = 0; c < CHANNEL_P2P; c++) {
+        const struct coll_request *first = comm->queues[c].first;
+
+        if (first && first->head.seq <= seq)
+            seq = first->head.seq - 1;
     }
-    coll__history_aside(&comm->history, NULL);
-    begin_next(comm);
+    return seq;
 }
 
-/* Move the sends and receives at the head of the queue on. */
-static int progress_p2p(struct coll_comm *comm, int *moved)
+/* The collective that runs on that channel has ended: on to the next. */
+static void end_first(struct coll_comm *comm, struct coll__queue *queue)
 {
-    struct coll_request *first = comm->running, **at = &comm->running;
-    int rc = coll__routes_poll(&comm->routes);
+    struct coll_request *request = queue->first;
 
-    if (rc < 0)
-        return failed(first, rc);
-    *moved = rc > 0;
-    while (*at != comm->waiting) {
+    if (request->parts)
+        empty_stage(request);
+    take_out(queue, &queue->first);
+    coll__history_end(&comm->history, ended_up_to(comm));
+    set_status(request, COLL_OK); /* it is its owner's again */
+    if (queue->first)
+        begin(queue->first);
+}
+
+/* Half a round of the collectives: coll__prog_look() or _advance().  COLL_OK, or
+ * a status. */
+static int step(struct coll_comm *comm,
+                int (*go)(struct coll__prog *prog, int *moved), int *moved)
+{
+    for (int c = 0; c < CHANNEL_P2P; c++) {
+        struct coll__queue *queue = &comm->queues[c];
+        int rc;
+
+        if (!queue->first)
+            continue;
+        rc = go(queue->first->prog, moved);
+        if (rc == COLL_IN_PROGRESS)
+            continue;
+        if (rc < 0)
+            return failed(queue->first, rc);
+        *moved = 1;
+        end_first(comm, queue);
+    }
+    return COLL_OK;
+}
+
+/* Move the sends and receives on. */
+static int step_p2p(struct coll_comm *comm, int *moved)
+{
+    struct coll__queue *queue = &comm->queues[CHANNEL_P2P];
+    struct coll_request *first = queue->first, **at = &queue->first;
+
+    queue->is_fresh = 0;
+    while (*at) {
         struct coll_request *request = *at;
+        int rc = coll__prog_advance(request->prog, moved);
 
-        rc = coll__prog_advance(request->prog, moved);
         if (rc < 0)
             return failed(request, rc);
         if (rc == COLL_IN_PROGRESS) {
@@ -234,43 +274,38 @@ static int progress_p2p(struct coll_comm *comm, int *moved)
             continue;
         }
         *moved = 1;
-        *at = request->next;
-        if (!request->next)
-            comm->last = at;
+        take_out(queue, at);
         set_status(request, COLL_OK);
     }
-    if (comm->running != first)
-        pass_on(comm);
+    if (queue->first != first)
+        coll__history_aside(&comm->history,
+                            queue->first ? &queue->first->head : NULL);
     return COLL_OK;
 }
 
 static int progress(struct coll_comm *comm, int *moved)
 {
-    struct coll_request *first = comm->running;
-    int rc;
+    const struct coll__queue *p2p = &comm->queues[CHANNEL_P2P];
+    int rc, n;
 
     *moved = 0;
     if (atomic_load_explicit(&comm->failure.status, memory_order_relaxed))
         return coll__comm_quiesce(comm);
-    if (!first)
-        return COLL_OK;
     if (comm->lost_until)
         return coll__comm_still_lost(comm) ? coll__comm_quiesce(comm) : COLL_OK;
-    if (first->is_p2p)
-        return progress_p2p(comm, moved);
-    rc = coll__prog_run(first->prog, moved);
-    if (rc == COLL_IN_PROGRESS)
-        return COLL_OK;
-    if (rc < 0)
-        return failed(first, rc);
-    *moved = 1;
-    if (first->parts)
-        empty_stage(first);
-    coll__history_end(&comm->history);
-    comm->running = first->next;
-    set_status(first, COLL_OK);
-    begin_next(comm);
-    return COLL_OK;
+    rc = step(comm, coll__prog_look, moved);
+    if (rc || !comm->n_running || comm->lost_until)
+        return rc;
+    n = coll__routes_poll(&comm->routes);
+    if (n < 0) {
+        coll__comm_fail(comm, n, "%s", coll_last_error());
+        return coll__comm_quiesce(comm);
+    }
+    *moved |= n > 0;
+    rc = step(comm, coll__prog_advance, moved);
+    if (rc || comm->lost_until || !p2p->first || !(n || p2p->is_fresh))
+        return rc;
+    return step_p2p(comm, moved);
 }
 
 int coll__comm_progress(struct coll_comm *comm, int *moved)

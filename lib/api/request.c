@@ -174,6 +174,7 @@ static struct coll_request *request_new(struct coll_comm *comm,
         request->out_len = coll__problem_len(pb, BUF_OUT);
     }
     request->is_p2p = coll__is_p2p(pb->collective);
+    request->channel = coll__channel_of(comm, pb);
     request->is_plain = (unsigned)args->op < COLL_N_OPS;
     request->args = *args;
     request->args.algo = NULL; /* what the caller may free */
@@ -185,6 +186,15 @@ fail:
     log_error("api", "no memory for a request");
     free(request);
     return NULL;
+}
+
+int coll__channel_of(const struct coll_comm *comm,
+                     const struct coll__problem *pb)
+{
+    if (coll__is_p2p(pb->collective))
+        return CHANNEL_P2P;
+    return coll__problem_total(pb) <= comm->settings.overtake ? CHANNEL_SMALL
+                                                              : CHANNEL_LARGE;
 }
 
 /* Of all that it holds but scratch. */
@@ -201,9 +211,9 @@ int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
                        struct coll_request **out)
 {
     struct coll__op op;
-    struct coll__binding to = {&op, &comm->routes, coll__device_of(args->out),
-                               is_lent_scratch};
     struct coll_request *request = request_new(comm, args, pb);
+    struct coll__binding to = {&op, &comm->routes, coll__device_of(args->out),
+                               coll__channel_of(comm, pb), is_lent_scratch};
     struct coll__plan plan;
     double seconds;
     int rc;

@@ -166,7 +166,7 @@ static int divide_alive(struct coll_comm *comm, const char *who,
 
     if (!out)
         mine->fault = FAULT_NULL;
-    else if (comm->running)
+    else if (comm->n_running)
         mine->fault = FAULT_RUNNING;
     atomic_store_explicit(&comm->apart, who, memory_order_release);
     coll__auth_random(mine->tag, sizeof(mine->tag));

@@ -249,8 +249,11 @@ int coll__routes_poll(const struct coll__routes *routes)
 
 int coll__prog_advance(struct coll__prog *prog, int *moved)
 {
-    int n, status = poll_works(prog);
+    int n, status;
 
+    if (prog->is_listed) /* what has come now, the next look finds */
+        return COLL_IN_PROGRESS;
+    status = poll_works(prog);
     if (status)
         return status;
     n = run_ready(prog);
@@ -268,32 +271,25 @@ int coll__prog_advance(struct coll__prog *prog, int *moved)
                : COLL_IN_PROGRESS;
 }
 
-static int run_lanes(struct coll__prog *prog, int *moved)
+int coll__prog_look(struct coll__prog *prog, int *moved)
 {
-    int n = run_ready(prog), rc = coll__routes_poll(prog->routes);
-
-    if (rc < 0)
-        return rc;
-    *moved = n + rc > 0;
-    return coll__prog_advance(prog, moved);
-}
-
-/* Other transports than those of the plan may have something to do. */
-static int poll_others(const struct coll__prog *prog)
-{
-    int n = coll__routes_poll(prog->routes);
-
-    return n < 0 ? n : COLL_IN_PROGRESS;
+    if (prog->is_listed)
+        return coll__listed_run(prog, moved);
+    *moved |= run_ready(prog) > 0;
+    return COLL_IN_PROGRESS;
 }
 
 int coll__prog_run(struct coll__prog *prog, int *moved)
 {
-    int rc;
+    int rc, n;
 
-    if (!prog->is_listed)
-        return run_lanes(prog, moved);
-    rc = coll__listed_run(prog, moved);
-    return rc == COLL_IN_PROGRESS ? poll_others(prog) : rc;
+    *moved = 0;
+    rc = coll__prog_look(prog, moved);
+    if (rc != COLL_IN_PROGRESS)
+        return rc;
+    n = coll__routes_poll(prog->routes);
+    *moved |= n > 0;
+    return n < 0 ? n : coll__prog_advance(prog, moved);
 }
 
 static void start_lanes(struct coll__prog *prog)

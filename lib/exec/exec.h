@@ -29,6 +29,7 @@ struct coll__binding {
     const struct coll__op *op; /* of which pb has but the base */
     const struct coll__routes *routes;
     const struct coll__device *device;
+    int channel;         /* of its messages */
     int is_lent_scratch; /* by coll__prog_lend(); else it has its own */
 };
 
@@ -51,30 +52,33 @@ void coll__prog_lend(struct coll__prog *prog, void *scratch);
 void coll__prog_start(struct coll__prog *prog, const struct coll__head *head,
                       const void *in, void *out, void *stream);
 
-/* Do what can be done without blocking.
+/* Programs of different channels run side by side.  A round: each looks whether
+ * there is something that it can do at once, all transports are moved on, and each
+ * does what has become possible.  Nothing blocks.
  *
- * Result:    COLL_OK when the run has ended, COLL_IN_PROGRESS, or the status of
- *            what failed.  *moved says whether anything moved.
+ * Result:    of look() and advance(): COLL_OK when the run has ended,
+ *            COLL_IN_PROGRESS, or the status of what failed; *moved is set when
+ *            something moved, never cleared.  Of poll(): how much moved, or a
+ *            negative status.
  */
-int coll__prog_run(struct coll__prog *prog, int *moved);
-
-/* The two halves of it, for programs that run side by side: move all transports
- * on (the number of things that moved, or a negative status), then do what one
- * program can (*moved is set when it moved, never cleared). */
+int coll__prog_look(struct coll__prog *prog, int *moved);
 int coll__routes_poll(const struct coll__routes *routes);
 int coll__prog_advance(struct coll__prog *prog, int *moved);
+
+/* A round of one program alone. */
+int coll__prog_run(struct coll__prog *prog, int *moved);
 
 /* Give up a run that has not ended: wait until the device has done what it was
  * given, so that nothing is written any more.  Its transports are closed. */
 void coll__prog_abandon(struct coll__prog *prog);
 
-/* After coll__prog_run() failed: the transfer that did, or NULL when it was the
+/* After a run failed: the transfer that did, or NULL when it was the
  * transport as a whole, or the device. */
 const struct coll__xfer *coll__prog_fault(const struct coll__prog *prog);
 
 const struct coll__plan *coll__prog_plan(const struct coll__prog *prog);
 
-/* Does it run as listed (a small one), so that one coll__prog_run() may do? */
+/* Does it run as listed (a small one), so that one coll__prog_look() may do? */
 int coll__prog_is_listed(const struct coll__prog *prog);
 
 /* Bytes of memory that its runs need on the device, its own or lent; and bytes of

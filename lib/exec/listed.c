@@ -92,6 +92,6 @@ int coll__listed_run(struct coll__prog *prog, int *moved)
 {
     int before = prog->at, rc = go_on(prog, prog->routes->looks);
 
-    *moved = prog->at > before;
+    *moved |= prog->at > before;
     return rc;
 }

@@ -115,7 +115,8 @@ static int may_fetch(const struct coll__problem *pb, size_t data)
 }
 
 /* What of a transfer is the same in every run. */
-static void make_xfers(struct coll__prog *prog, const struct coll__problem *pb)
+static void make_xfers(struct coll__prog *prog, const struct coll__problem *pb,
+                       int channel)
 {
     const struct coll__plan *plan = &prog->plan;
     size_t data = data_of(prog, pb);
@@ -127,6 +128,7 @@ static void make_xfers(struct coll__prog *prog, const struct coll__problem *pb)
         struct coll__xfer *xfer = &prog->xfers[i];
 
         xfer->peer = step->peer;
+        xfer->channel = channel;
         xfer->len = step->kind == STEP_SEND ? step->src.len : step->dst.len;
         xfer->may_fetch = is_fetched;
         xfer->reduce = step->kind == STEP_RECV_REDUCE ? prog->reduce : NULL;
@@ -247,7 +249,7 @@ int coll__prog_create(const struct coll__problem *pb, struct coll__plan *plan,
         coll__prog_destroy(prog);
         goto fail;
     }
-    make_xfers(prog, pb);
+    make_xfers(prog, pb, to->channel);
     *out = prog;
     return COLL_OK;
 

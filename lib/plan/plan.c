@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* plan.c - the steps of a plan, and the buffers of a problem. */
 #include "lib/plan/plan.h"
+#include "lib/type/head.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 
@@ -51,6 +52,28 @@ int coll__reduces(enum coll_collective collective)
 size_t coll__problem_bytes(const struct coll__problem *pb)
 {
     return pb->count * coll_type_size(pb->type);
+}
+
+static int is_of_parts(enum coll_collective collective)
+{
+    return collective == COLL_ALLGATHER || collective == COLL_REDUCE_SCATTER ||
+           collective == COLL_ALLTOALL || collective == COLL_GATHER ||
+           collective == COLL_SCATTER;
+}
+
+size_t coll__problem_total(const struct coll__problem *pb)
+{
+    const size_t *counts = pb->in_counts ? pb->in_counts : pb->out_counts;
+    size_t n = 0;
+
+    if (coll__has_own_counts(pb->collective))
+        return SIZE_MAX;
+    if (!coll__has_counts(pb->collective))
+        return coll__problem_bytes(pb) *
+               (is_of_parts(pb->collective) ? (size_t)pb->nranks : 1);
+    for (int r = 0; r < pb->nranks; r++)
+        n += counts[r];
+    return n * coll_type_size(pb->type);
 }
 
 enum coll__shape coll__problem_shape(const struct coll__problem *pb,

@@ -116,6 +116,10 @@ int coll__reduces(enum coll_collective collective);
 /* Bytes of the call's whole `count`. */
 size_t coll__problem_bytes(const struct coll__problem *pb);
 
+/* Bytes of all ranks' parts together, the same on every rank; SIZE_MAX where a rank
+ * knows its own alone (coll__has_own_counts()). */
+size_t coll__problem_total(const struct coll__problem *pb);
+
 /* Bytes of BUF_IN and of BUF_OUT on this rank, up to the last one that the
  * collective mentions (parts of a v collective may leave gaps). */
 size_t coll__problem_len(const struct coll__problem *pb, enum coll__buf buf);

@@ -24,11 +24,9 @@ void coll__history_start(struct coll__history *h,
     atomic_store_explicit(&h->n_started, n + 1, memory_order_release);
 }
 
-void coll__history_end(struct coll__history *h)
+void coll__history_end(struct coll__history *h, uint64_t seq)
 {
-    uint64_t n = atomic_load_explicit(&h->n_done, memory_order_relaxed);
-
-    atomic_store_explicit(&h->n_done, n + 1, memory_order_relaxed);
+    atomic_store_explicit(&h->n_done, seq, memory_order_relaxed);
 }
 
 int coll__history_get(struct coll__history *h, uint64_t seq,
@@ -85,13 +83,6 @@ static int get_aside(struct coll__history *h, struct coll__head *head)
                                            memory_order_relaxed));
     memcpy(head, words, sizeof(*head));
     return head->seq != 0;
-}
-
-int coll__history_is_aside(struct coll__history *h)
-{
-    struct coll__head head;
-
-    return get_aside(h, &head);
 }
 
 void coll__history_where(struct coll__history *h, char *text, size_t len)

@@ -18,7 +18,7 @@
 
 struct coll__history {
     _Atomic uint64_t words[COLL__HISTORY][3];
-    _Atomic uint64_t n_started, n_done;
+    _Atomic uint64_t n_started, n_done; /* all up to n_done have ended */
     uint64_t hash; /* over all heads; the calling thread's */
 
     /* A send or receive that this rank is in: no part of what ranks compare.
@@ -27,17 +27,14 @@ struct coll__history {
     _Atomic uint64_t aside[3];
 };
 
-/* Note the start, or the end, of the next operation. */
+/* Note the start of the next operation; and that all up to seq have ended. */
 void coll__history_start(struct coll__history *h,
                          const struct coll__head *head);
-void coll__history_end(struct coll__history *h);
+void coll__history_end(struct coll__history *h, uint64_t seq);
 
 /* Note the send or receive that the rank is in from now on; NULL for none. */
 void coll__history_aside(struct coll__history *h,
                          const struct coll__head *head);
-
-/* Is there one?  Any thread. */
-int coll__history_is_aside(struct coll__history *h);
 
 /* Fetch the head of operation seq (from 1 on): 1, or 0 when it is too old. */
 int coll__history_get(struct coll__history *h, uint64_t seq,
