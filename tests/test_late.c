@@ -98,17 +98,28 @@ static int make(struct stage *s, const struct coll__algo *algo,
 }
 
 /* Run it to its end, or to a status; all of its works have ended then. */
+/* A round of one program alone. */
+static int go_round(const struct stage *s, struct coll__prog *prog)
+{
+    int moved = 0, rc = coll__prog_look(prog, &moved);
+
+    if (rc != COLL_IN_PROGRESS)
+        return rc;
+    rc = coll__routes_poll(&s->comm->routes);
+    return rc < 0 ? rc : coll__prog_advance(prog, &moved);
+}
+
 static int run(struct stage *s, struct coll__prog *prog,
                const struct shape *shape)
 {
     struct coll__head head = {.seq = ++s->seq,
                               .collective = (uint8_t)shape->collective};
     double end = coll__now() + patient(DEADLINE / 2);
-    int rc, moved;
+    int rc;
 
     memset(s->out, 0xa5, s->len);
     coll__prog_start(prog, &head, s->in, s->out, NULL);
-    while ((rc = coll__prog_run(prog, &moved)) == COLL_IN_PROGRESS &&
+    while ((rc = go_round(s, prog)) == COLL_IN_PROGRESS &&
            coll__now() < end)
         ;
     return rc;

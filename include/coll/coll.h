@@ -600,9 +600,9 @@ int coll_scatterv(const void *in, const size_t counts[], const size_t displs[],
  * same count and type.
  *
  * Shapes:    peer may be this rank itself, from a group or a request.
- * Result:    messages between two ranks arrive in the order of the calls, and
- *            keep their place among the messages of collectives: where one
- *            rank sends before a collective, the other receives before it.
+ * Result:    messages between two ranks arrive in the order of the calls; they
+ *            have no order with collectives, which neither wait for them nor hold
+ *            them up.
  *            COLL_OK says that `in` may be used again, not that the peer has
  *            received it.  The call may return only when the receive has begun:
  *            two ranks that send to each other do so in a group, or by requests.
@@ -636,11 +636,11 @@ int coll_group_start(void);
 
 /* Start all operations of the group, and return when all are done.
  *
- * Shapes:    every rank of a communicator has the same operations in its
- *            group, in the same order; but sends and receives, of which those
- *            that follow each other run side by side, in any order.  Ranks may
- *            list several communicators in different orders.  No operation
- *            uses what another one of the group writes.
+ * Shapes:    every rank of a communicator has the same collectives in its
+ *            group, in the same order; sends and receives, which run beside
+ *            them, in any order.  Ranks may list several communicators in
+ *            different orders.  No operation uses what another one of the
+ *            group writes.
  * Result:    a communicator's allreduces that follow each other, sends and
  *            receives apart, of one type and operation and of no more than
  *            COLL_FUSE bytes in all, travel as one, in place of the first.
@@ -696,9 +696,12 @@ struct coll_args {
 int coll_request_create(const struct coll_args *args, struct coll_comm *comm,
                         struct coll_request **request);
 
-/* Start the operation; every rank starts its operations in the same order.
- * Sends and receives that follow each other run side by side; a collective
- * begins when all that was started before it has ended.
+/* Start the operation; every rank starts its collectives in the same order.
+ * Sends and receives begin at once, and run beside all else.  A collective begins
+ * when those before it have ended; but one that moves no more than COLL_OVERTAKE
+ * bytes in all (64 KiB) waits for its like alone, and larger ones for theirs: so a
+ * small one overtakes a large one.  What an operation reads is not what another one
+ * that has not ended writes.
  *
  * Result:    COLL_OK at once; progress is made inside test, wait and every
  *            other call that waits for ranks, of whatever communicator: so ranks

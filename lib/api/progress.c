@@ -185,7 +185,7 @@ static int failed(const struct coll_request *request, int status)
 int coll__request_dash(struct coll_request *request)
 {
     struct coll_comm *comm = request->comm;
-    int rc, moved;
+    int rc, moved = 0;
 
     set_seq(request);
     begin(request); /* before it is noted: others wait for what it sends */
@@ -256,7 +256,8 @@ static int step(struct coll_comm *comm,
     return COLL_OK;
 }
 
-/* Move the sends and receives on. */
+/* Move the sends and receives on: they have no local steps, so there is nothing to
+ * be seen unless a transport moved or some were begun. */
 static int step_p2p(struct coll_comm *comm, int *moved)
 {
     struct coll__queue *queue = &comm->queues[CHANNEL_P2P];

@@ -279,19 +279,6 @@ int coll__prog_look(struct coll__prog *prog, int *moved)
     return COLL_IN_PROGRESS;
 }
 
-int coll__prog_run(struct coll__prog *prog, int *moved)
-{
-    int rc, n;
-
-    *moved = 0;
-    rc = coll__prog_look(prog, moved);
-    if (rc != COLL_IN_PROGRESS)
-        return rc;
-    n = coll__routes_poll(prog->routes);
-    *moved |= n > 0;
-    return n < 0 ? n : coll__prog_advance(prog, moved);
-}
-
 static void start_lanes(struct coll__prog *prog)
 {
     const struct coll__plan *plan = &prog->plan;

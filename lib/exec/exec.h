@@ -65,9 +65,6 @@ int coll__prog_look(struct coll__prog *prog, int *moved);
 int coll__routes_poll(const struct coll__routes *routes);
 int coll__prog_advance(struct coll__prog *prog, int *moved);
 
-/* A round of one program alone. */
-int coll__prog_run(struct coll__prog *prog, int *moved);
-
 /* Give up a run that has not ended: wait until the device has done what it was
  * given, so that nothing is written any more.  Its transports are closed. */
 void coll__prog_abandon(struct coll__prog *prog);

@@ -38,23 +38,22 @@ enum coll__param_kind {
     X(TIMEOUT, PARAM_SECONDS, "300", NULL,                                     \
       "the deadline of every wait, in seconds")                                \
     X(TRANSPORTS, PARAM_TEXT, "self,shm,ucx", NULL,                            \
-      "the transports allowed, in order of preference; self always is")        \
+      "the transports allowed, in order of preference; self always is")         \
     X(ALGO, PARAM_TEXT, "", NULL,                                              \
       "force algorithms: NAME or COLLECTIVE:NAME, separated by commas")        \
     X(PLAN_FILE, PARAM_TEXT, "", NULL,                                         \
-      "use the plans in these files (coll_plan --dump), separated by ':'")     \
+      "use the plans in these files (coll_plan --dump), separated by ':'")      \
     X(CHUNK, PARAM_BYTES, "128K", NULL,                                        \
       "the pipeline chunk of large messages; 0 sends them whole")              \
     X(FUSE, PARAM_BYTES, "64K", NULL,                                          \
-      "allreduces of a group that are no larger in all travel as one; 0 "      \
-      "never")                                                                 \
+      "allreduces of a group that are no larger in all travel as one; 0 never") \
     X(OVERTAKE, PARAM_BYTES, "64K", NULL,                                      \
       "collectives that move no more than this in all do not wait for larger " \
       "ones that were started before; 0: none goes ahead")                     \
     X(CACHE, PARAM_BYTES, "32M", NULL,                                         \
       "memory of the plans that a communicator keeps for its next calls")      \
     X(REPRODUCIBLE, PARAM_CHOICE, "0", "0|1",                                  \
-      "1: float sums give the same bits whatever the size, the algorithm and " \
+      "1: float sums give the same bits whatever the size, the algorithm and "  \
       "the placement of the ranks")                                            \
     X(TUNE_FILE, PARAM_TEXT, "", NULL,                                         \
       "choose algorithms by this file, which coll_tune writes")                \
@@ -68,13 +67,13 @@ enum coll__param_kind {
     X(SIMD, PARAM_CHOICE, "auto", "auto|avx512|avx2|base",                     \
       "the instruction set of the reductions; auto takes the best one")        \
     X(SHM_SLOT, PARAM_BYTES, "0", NULL,                                        \
-      "messages up to this length lie in the channel of two ranks, 64 to "     \
-      "64K; "                                                                  \
+      "messages up to this length lie in the fifo of two ranks, 64 to 64K; "   \
       "0: 4K, or 32K where a host has but two ranks")                          \
     X(SHM_CELL, PARAM_BYTES, "128K", NULL,                                     \
       "bytes in each cell that a rank has for longer ones, 64 to 16M")         \
     X(SHM_CELLS, PARAM_INT, "0", NULL,                                         \
-      "cells of each rank; 0: 8, or two for each other rank of its host")      \
+      "cells of each rank; 0: three for each other rank of its host, and 8 or "\
+      "as many as there are of these")                                         \
     X(CMA, PARAM_CHOICE, "auto", "auto|off",                                   \
       "auto: messages that two ranks of a host exchange are read straight "    \
       "from the sender's memory, where the kernel allows it")                  \
@@ -82,18 +81,16 @@ enum coll__param_kind {
       "messages of at least this many bytes are read that way; of an "         \
       "allgather that is not in place, 16 times as many")                      \
     X(CMA_MAX, PARAM_BYTES, "64M", NULL,                                       \
-      "up to so many bytes that an operation reads and writes on all ranks "   \
-      "of "                                                                    \
+      "up to so many bytes that an operation reads and writes on all ranks of "\
       "a host, messages are read that way")                                    \
     X(MEM_MIN, PARAM_BYTES, "16K", NULL,                                       \
-      "messages of at least this many bytes in memory of coll_mem_alloc() "    \
-      "are "                                                                   \
+      "messages of at least this many bytes in memory of coll_mem_alloc() are " \
       "read in place by ranks of the same host, if they fit no slot")          \
     X(STREAM_MIN, PARAM_BYTES, "48M", NULL,                                    \
       "from so many bytes on that an operation reads and writes on all ranks " \
       "of a host, results are written past the caches")                        \
     X(UCX_MESH, PARAM_INT, "64", NULL,                                         \
-      "up to this many ranks, UCX connects all of them at once at the start; " \
+      "up to this many ranks, UCX connects all of them at once at the start; "  \
       "more connect at their first use; the least of all ranks counts")        \
     X(TOPO_FILE, PARAM_TEXT, "", NULL,                                         \
       "read the machine from this hwloc XML file instead of discovering it")   \
