@@ -11,6 +11,9 @@
  * With --idle one rank, each in its turn, sleeps before its call, while the others
  * wait in theirs; a barrier after the call says when all have left it.  The
  * iteration's time is what the late rank takes for both, less a barrier.
+ *
+ * With --beside a large allreduce is started before every few iterations, and waited
+ * for behind them, outside of all times.
  */
 #include "benchmarks/bench.h"
 
@@ -34,6 +37,7 @@ struct bench {
     size_t *counts; /* [2 * ranks]: in's, then out's, of uneven parts */
     double *times;  /* of each iteration, s */
     double barrier; /* to subtract from each time, s */
+    struct bench_beside *beside; /* NULL without --beside */
     double waited, waited_cpu; /* for late ranks, and the CPU time of it, s */
     uint64_t errors;
     int has_warned;
@@ -106,10 +110,10 @@ static double available_memory(void)
 /* Ask first: memory that is promised and not there ends in a kill. */
 static int fits(const struct bench *b)
 {
-    double need = (double)b->n_buffers * (double)(b->in_len + b->out_len) *
-                  coll_comm_local_size(b->comm);
+    double need = (double)b->n_buffers * (double)(b->in_len + b->out_len) +
+                  2 * (double)b->args.beside;
 
-    return need < available_memory();
+    return need * coll_comm_local_size(b->comm) < available_memory();
 }
 
 static int get(const struct bench *b, void **at, size_t len)
@@ -136,11 +140,14 @@ static int allocate(struct bench *b)
     for (int i = 0; i < b->n_buffers; i++)
         is_short |= get(b, &b->in[i], b->in_len) ||
                     get(b, &b->out[i], b->out_len);
+    if (b->args.beside)
+        is_short |= bench_beside_make(b->comm, b->args.beside, &b->beside);
     return is_short || !b->times || !b->counts ? -1 : 0;
 }
 
 static void release(struct bench *b)
 {
+    bench_beside_free(b->beside);
     for (int i = 0; i < b->n_buffers; i++) {
         put(b, b->in[i]);
         put(b, b->out[i]);
@@ -213,6 +220,24 @@ static int window(const struct bench *b, const struct bench_case *c, long n,
     return rc;
 }
 
+/* As window(), a few at a time, while a large allreduce is under way. */
+static int window_beside(const struct bench *b, const struct bench_case *c,
+                         long n)
+{
+    int rc = COLL_OK;
+
+    for (long i = 0; i < n && !rc; i += BENCH_BESIDE) {
+        long some = n - i < BENCH_BESIDE ? n - i : BENCH_BESIDE;
+
+        rc = bench_beside_start(b->beside);
+        if (!rc)
+            rc = window(b, c, some, b->times + i);
+        if (!rc)
+            rc = bench_beside_end(b->beside);
+    }
+    return rc;
+}
+
 /* As window(), with one rank late in each; the time is that one's alone. */
 static int window_idle(struct bench *b, const struct bench_case *c, long n)
 {
@@ -262,8 +287,9 @@ static int measure_kept(struct bench *b, struct bench_case *c, long n,
     double seconds;
 
     if (!rc)
-        rc =
-            b->args.idle > 0 ? window_idle(b, c, n) : window(b, c, n, b->times);
+        rc = b->args.idle > 0 ? window_idle(b, c, n)
+             : b->beside      ? window_beside(b, c, n)
+                              : window(b, c, n, b->times);
     if (!rc && b->args.checks) {
         *errors += b->op->verify(c, b->out[0]);
         rc = run_checked(b, c, 0, &seconds, errors);
@@ -297,6 +323,8 @@ static int warm_up(const struct bench *b, const struct bench_case *c, long *n)
     rc = coll_allreduce(&each, &each, 1, COLL_F64, COLL_MAX, b->comm, NULL);
     each += b->args.idle;
     wanted = b->mode->seconds / (each > 1e-9 ? each : 1e-9);
+    if (b->beside) /* which takes most of the time */
+        wanted = 0;
     *n = wanted < (double)b->mode->min_iters   ? b->mode->min_iters
          : wanted > (double)b->mode->max_iters ? b->mode->max_iters
                                                : (long)wanted;

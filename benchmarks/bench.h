@@ -26,6 +26,7 @@ struct bench_args {
     int varies, checks;        /* --vary-buffers, --check */
     int is_shared;             /* --mem alloc: buffers by coll_mem_alloc() */
     double idle;               /* s, --idle: one rank comes so much later */
+    size_t beside; /* bytes, --beside: of an allreduce that is under way */
     enum bench_form form;
 };
 
@@ -49,6 +50,7 @@ enum bench_blocks {
     BLOCKS_WINDOW /* BENCH_WINDOW */
 };
 #define BENCH_WINDOW 16 /* messages on their way between two ranks */
+#define BENCH_BESIDE 16 /* iterations beside a large allreduce */
 
 struct bench_op {
     const char *name;
@@ -147,6 +149,19 @@ double bench_windows(int ranks); /* of both directions */
 
 double bench_clock(clockid_t clock);
 void bench_pause(double seconds);
+
+/* ---- bench_beside.c: a large allreduce beside what is measured ----------- */
+
+struct bench_beside;
+
+/* A status; *beside is to be freed in any case, on all ranks or on none. */
+int bench_beside_make(struct coll_comm *comm, size_t bytes,
+                      struct bench_beside **beside);
+
+/* NULL: nothing. */
+int bench_beside_start(struct bench_beside *beside);
+int bench_beside_end(struct bench_beside *beside);
+void bench_beside_free(struct bench_beside *beside);
 
 /* ---- bench_turns.c: for programs that compare ways --------------------- */
 

@@ -165,6 +165,16 @@ static int take_idle(struct reader *reader, const char *text)
     return 0;
 }
 
+static int take_beside(const struct reader *reader, const char *text)
+{
+    int rc = take_bytes(reader, text, &reader->args->beside);
+
+    if (!rc && reader->args->beside < sizeof(float))
+        return bad(reader, "--beside must be %zu bytes at least, such as 16M",
+                   sizeof(float));
+    return rc;
+}
+
 static int take_factor(struct reader *reader, const char *text)
 {
     char *end;
@@ -181,7 +191,7 @@ static int take_factor(struct reader *reader, const char *text)
 
 /* ---- options ----------------------------------------------------------- */
 
-enum { OPT_VARY = 256, OPT_JSON, OPT_CSV, OPT_MEM, OPT_IDLE };
+enum { OPT_VARY = 256, OPT_JSON, OPT_CSV, OPT_MEM, OPT_IDLE, OPT_BESIDE };
 
 static const struct option options[] = {
     {"begin", required_argument, NULL, 'b'},
@@ -198,6 +208,7 @@ static const struct option options[] = {
     {"vary-buffers", no_argument, NULL, OPT_VARY},
     {"mem", required_argument, NULL, OPT_MEM},
     {"idle", required_argument, NULL, OPT_IDLE},
+    {"beside", required_argument, NULL, OPT_BESIDE},
     {"json", no_argument, NULL, OPT_JSON},
     {"csv", no_argument, NULL, OPT_CSV},
     {"help", no_argument, NULL, 'h'},
@@ -235,11 +246,14 @@ static void print_help(const struct reader *reader,
            "                        from its coming until all have left; and "
            "what the\n"
            "                        others use of a core while they wait\n"
+           "      --beside SIZE     an allreduce of so many bytes is started "
+           "before each\n"
+           "                        %d iterations, and waited for after them\n"
            "      --json, --csv     one object, one row a size\n"
            "  -h, --help\n"
            "  -V, --version\n",
            reader->program, reader->op->name, mode->min_iters, mode->max_iters,
-           mode->seconds, mode->warmup);
+           mode->seconds, mode->warmup, BENCH_BESIDE);
     if (reader->op->has_data)
         printf("\n  -b, --begin SIZE      bytes a rank (or the root) gives, first "
                "(default %zu)\n"
@@ -279,7 +293,7 @@ static int is_for(const struct bench_op *op, int letter)
         return op->has_op;
     if (letter == 'r')
         return op->has_root;
-    if (letter == OPT_IDLE)
+    if (letter == OPT_IDLE || letter == OPT_BESIDE)
         return !op->trips;
     return op->has_data || letter == OPT_JSON || letter == OPT_CSV ||
            strchr("nwdahV", letter);
@@ -332,6 +346,8 @@ static int take(struct reader *reader, int letter, const char *text)
         return take_memory(reader, text);
     case OPT_IDLE:
         return take_idle(reader, text);
+    case OPT_BESIDE:
+        return take_beside(reader, text);
     case OPT_JSON:
         reader->args->form = FORM_JSON;
         return 0;
@@ -358,9 +374,11 @@ static int check_sizes(const struct reader *reader)
                    "the first size, %zu, is above the last, %zu; set "
                    "both -b and -e",
                    reader->args->first, reader->args->last);
-    if (reader->args->idle > 0 && reader->args->varies)
-        return bad(reader, "--idle and --vary-buffers measure different "
-                           "things; give one of them");
+    if ((reader->args->idle > 0) + (reader->args->beside > 0) +
+            reader->args->varies >
+        1)
+        return bad(reader, "--idle, --beside and --vary-buffers measure "
+                           "different things; give one of them");
     return 0;
 }
 

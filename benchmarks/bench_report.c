@@ -13,6 +13,8 @@
 #define CSV_LINE "%s,%d,%d,%zu,%zu,%s,%s,%s,%s,%ld,%.3f,%.3f,%.3f,%.4f,%.4f,"
 #define JSON_IDLE "\"idle_ms\":%g,\"idle_cpu\":%.5f,"
 #define CSV_IDLE "%g,%.5f,"
+#define JSON_BESIDE "\"beside\":%zu,"
+#define CSV_BESIDE "%zu,"
 #define JSON_END "\"errors\":%llu}\n"
 #define CSV_END "%llu\n"
 
@@ -58,6 +60,10 @@ static void start_text(const struct bench_op *op, const struct bench_mode *mode,
         printf("# each time, one rank comes %g ms late; its time until all "
                "have left\n",
                args->idle * 1e3);
+    if (args->beside)
+        printf("# beside an allreduce of %zu bytes, started before each %d "
+               "iterations\n",
+               args->beside, BENCH_BESIDE);
     if (op->runs_ahead || args->idle > 0)
         printf("# a barrier ends each iteration; its median, %.2f us, is "
                "subtracted\n",
@@ -80,7 +86,9 @@ void bench_report_start(const struct bench_op *op,
     else if (args->form == FORM_CSV)
         printf("collective,ranks,hosts,bytes,count,type,op,device,algorithm,"
                "iters,min_us,p50_us,p99_us,algbw_GBps,busbw_GBps,%serrors\n",
-               args->idle > 0 ? "idle_ms,idle_cpu," : "");
+               args->idle > 0 ? "idle_ms,idle_cpu,"
+               : args->beside ? "beside,"
+                              : "");
     fflush(stdout);
 }
 
@@ -114,6 +122,8 @@ void bench_report_line(const struct bench_op *op, const struct bench_args *args,
            r->p50 * 1e6, r->p99 * 1e6, algbw, busbw);
     if (args->idle > 0)
         printf(is_json ? JSON_IDLE : CSV_IDLE, args->idle * 1e3, r->idle_cpu);
+    if (args->beside)
+        printf(is_json ? JSON_BESIDE : CSV_BESIDE, args->beside);
     printf(is_json ? JSON_END : CSV_END, (unsigned long long)r->errors);
     fflush(stdout);
 }

@@ -2,6 +2,7 @@
 # a mode.  They link libcoll.la only.
 noinst_LTLIBRARIES += libbench.la
 libbench_la_SOURCES = tools/common/size.h %D%/bench.h %D%/bench.c %D%/bench_args.c \
+	%D%/bench_beside.c \
 	%D%/bench_data.c %D%/bench_factor.c %D%/bench_mode.c %D%/bench_report.c \
 	%D%/bench_time.c %D%/bench_turns.c \
 	%D%/op_allgather.c \

@@ -70,6 +70,9 @@ right 3 2 allreduce_lat -b 8 -e 16 -n 4 --idle 5
 [ "$(grep -c '"idle_ms":5,"idle_cpu":[0-9.]*,"errors":0}$' "$out")" = 2 ] ||
     fail "--idle lacks its fields"
 right 2 1 barrier_lat -n 3 --idle 2.5
+right 3 2 allreduce_lat -b 8 -e 16 -n 20 --beside 1M
+[ "$(grep -c '"beside":1048576,"errors":0}$' "$out")" = 2 ] ||
+    fail "--beside lacks its field"
 benchmarks/allgather_lat -b 8 -e 16 -n 2 --idle 1 --csv > "$out" 2> "$err" || fail "csv"
 [ "$(awk -F, '{print NF}' "$out" | sort -u)" = 18 ] || fail "csv of other columns"
 benchmarks/allreduce_lat -b 8 -e 8 -n 2 --idle 1 > "$out" 2> "$err" || fail "a table"
@@ -112,6 +115,8 @@ refused 2 'no time to be late' allreduce_lat --idle 0
 refused 2 'no time to be late' allreduce_lat --idle soon
 refused 2 'give one of them' allreduce_lat --idle 5 --vary-buffers
 refused 2 'no use for --idle' p2p_lat --idle 5
+refused 2 '--beside must be 4 bytes at least' allreduce_lat --beside 0
+refused 2 'give one of them' allreduce_lat --beside 1M --vary-buffers
 refused 2 'unexpected argument' allreduce_bw 4K
 refused 2 'no use for --op' broadcast_bw -o sum
 refused 2 'no use for --root' allreduce_bw -r 0

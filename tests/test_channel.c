@@ -391,14 +391,16 @@ static int die_amid_all(struct world_rank *me)
     struct large large[2];
 
     WORLD_CHECK(me, comm && !world_barrier(me, comm));
-    for (int k = 0; k < 2; k++)
-        WORLD_CHECK(me, !start_large(me, &large[k], comm));
-    if (me->rank == 1)
+    if (me->rank == 1) {
+        WORLD_CHECK(me, world_await_through(me, 3, patient(DEADLINE / 2)));
         kill(getpid(), SIGKILL);
+    }
     for (int k = 0; k < 2; k++) {
+        WORLD_CHECK(me, !start_large(me, &large[k], comm));
         WORLD_CHECK(me, !coll_request_create(&small[k], comm, &requests[k]));
         WORLD_CHECK(me, !coll_start(requests[k]));
     }
+    world_through(me);
     for (int k = 0; k < 2; k++) {
         EXPECT(me, coll_wait(requests[k], 0), COLL_ERR_PEER, "rank 1 ");
         EXPECT(me, coll_wait(large[k].request, 0), COLL_ERR_PEER, "rank 1 ");
