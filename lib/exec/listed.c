@@ -23,10 +23,12 @@ static int count_alike(const struct coll__plan *plan, int i)
     return n;
 }
 
-int coll__listed_serves(const struct coll__plan *plan,
-                        const struct coll__routes *routes)
+static int serves(const struct coll__prog *prog)
 {
-    if (!plan->runs_as_listed || plan->n_steps > MAX_STEPS)
+    const struct coll__plan *plan = &prog->plan;
+
+    if (prog->is_p2p || prog->device->start || !plan->runs_as_listed ||
+        plan->n_steps > MAX_STEPS)
         return 0;
     for (int i = 0; i < plan->n_steps; i++) {
         const struct coll__step *step = &plan->steps[i];
@@ -35,7 +37,7 @@ int coll__listed_serves(const struct coll__plan *plan,
 
         if (step->peer < 0)
             continue;
-        tp = routes->to[step->peer];
+        tp = prog->routes->to[step->peer];
         if (len > tp->eager || count_alike(plan, i) > tp->ahead)
             return 0;
     }
@@ -83,15 +85,52 @@ static int go_on(struct coll__prog *prog, int looks)
     return COLL_OK;
 }
 
-void coll__listed_start(struct coll__prog *prog)
+static void start(struct coll__prog *prog)
 {
+    prog->at = 0;
     go_on(prog, 0);
 }
 
-int coll__listed_run(struct coll__prog *prog, int *moved)
+static int look(struct coll__prog *prog, int *moved)
 {
     int before = prog->at, rc = go_on(prog, prog->routes->looks);
 
     *moved |= prog->at > before;
     return rc;
 }
+
+/* What has come meanwhile, the next look finds. */
+static int advance(struct coll__prog *prog, int *moved)
+{
+    (void)prog;
+    (void)moved;
+    return COLL_IN_PROGRESS;
+}
+
+static int make(struct coll__prog *prog)
+{
+    (void)prog;
+    return COLL_OK;
+}
+
+static void nothing(struct coll__prog *prog)
+{
+    (void)prog;
+}
+
+static size_t bytes(const struct coll__prog *prog)
+{
+    (void)prog;
+    return 0;
+}
+
+const struct coll__engine coll__engine_listed = {
+    .serves = serves,
+    .make = make,
+    .destroy = nothing,
+    .bytes = bytes,
+    .start = start,
+    .look = look,
+    .advance = advance,
+    .abandon = nothing,
+};

@@ -1,6 +1,6 @@
 libcore_la_SOURCES += \
 	%D%/exec.c %D%/exec.h \
-	%D%/listed.c \
+	%D%/lanes.c %D%/listed.c \
 	%D%/prog.c %D%/prog.h \
 	%D%/sleep.c %D%/sleep.h \
 	%D%/wait.c %D%/wait.h

@@ -3,7 +3,6 @@
  * run is worked out here. */
 #include "lib/exec/prog.h"
 #include "lib/trace/log.h"
-#include "lib/util/map.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
 
@@ -11,63 +10,6 @@
 #include <stdlib.h>
 
 #define TWICE 16 /* times COLL_CMA_MIN: what is copied twice stays in a cache */
-
-/* There are no more than that. */
-static size_t count_lanes(const struct coll__prog *prog)
-{
-    return min_size((size_t)prog->plan.n_steps + 1, 2 * (size_t)prog->nranks);
-}
-
-/* Give step i, a message, to the lane of its peer and direction. */
-static void join_lane(struct coll__prog *prog, struct coll__map *lanes, int i)
-{
-    const struct coll__step *step = &prog->plan.steps[i];
-    int is_recv = coll__step_is_recv(step->kind);
-    int *at = coll__map_at(lanes, 2 * (uint64_t)step->peer + (unsigned)is_recv);
-
-    if (*at < 0) {
-        *at = prog->n_lanes;
-        prog->lanes[prog->n_lanes++] =
-            (struct lane){.tp = prog->routes->to[step->peer],
-                          .peer = step->peer,
-                          .is_recv = is_recv};
-    }
-    prog->lane_of[i] = *at;
-    prog->lanes[*at].n_steps++;
-}
-
-static int is_message(enum coll__step_kind kind)
-{
-    return kind == STEP_SEND || coll__step_is_recv(kind);
-}
-
-/* Count each lane's messages, give it its part of lane_steps, fill that. */
-static int make_lanes(struct coll__prog *prog)
-{
-    const struct coll__plan *plan = &prog->plan;
-    int *next = prog->lane_steps;
-    struct coll__map lanes;
-    int rc = coll__map_init(&lanes, count_lanes(prog));
-
-    for (int i = 0; i < plan->n_steps && rc == COLL_OK; i++) {
-        prog->lane_of[i] = -1;
-        if (is_message(plan->steps[i].kind))
-            join_lane(prog, &lanes, i);
-    }
-    coll__map_fini(&lanes);
-    for (int l = 0; l < prog->n_lanes; l++) {
-        prog->lanes[l].steps = next;
-        next += prog->lanes[l].n_steps;
-        prog->lanes[l].n_steps = 0;
-    }
-    for (int i = 0; i < plan->n_steps && rc == COLL_OK; i++)
-        if (prog->lane_of[i] >= 0) {
-            struct lane *lane = &prog->lanes[prog->lane_of[i]];
-
-            lane->steps[lane->n_steps++] = i;
-        }
-    return rc;
-}
 
 /* Of step i, whose result goes out at once in one group of sends: its number;
  * 0 where that is not so. */
@@ -144,21 +86,6 @@ static void make_xfers(struct coll__prog *prog, const struct coll__problem *pb,
     }
 }
 
-static int allocate_lanes(struct coll__prog *prog)
-{
-    size_t n = (size_t)prog->plan.n_steps + 1;
-
-    prog->left = malloc(n * sizeof(int));
-    prog->lane_of = malloc(n * sizeof(int));
-    prog->lane_steps = malloc(n * sizeof(int));
-    prog->ready = malloc(n * sizeof(int));
-    prog->lanes = malloc(count_lanes(prog) * sizeof(*prog->lanes));
-    return prog->left && prog->lane_of && prog->lane_steps && prog->ready &&
-                   prog->lanes
-               ? COLL_OK
-               : COLL_ERR_NOMEM;
-}
-
 /* ---- scratch ------------------------------------------------------------- */
 
 /* What is scaled lies behind TMP. */
@@ -202,17 +129,24 @@ static int allocate_scratch(struct coll__prog *prog)
 
 /* ---- the whole ----------------------------------------------------------- */
 
+static const struct coll__engine *choose_engine(const struct coll__prog *prog)
+{
+    static const struct coll__engine *const engines[] = {&coll__engine_listed,
+                                                         &coll__engine_lanes};
+    size_t i = 0;
+
+    while (!engines[i]->serves(prog)) /* the last one serves all */
+        i++;
+    return engines[i];
+}
+
 static int allocate(struct coll__prog *prog, int is_lent_scratch)
 {
     size_t n = (size_t)prog->plan.n_steps + 1;
 
     prog->xfers = calloc(n, sizeof(*prog->xfers));
     prog->onward = calloc(n, sizeof(int));
-    if (prog->device->start)
-        prog->works = calloc(n, sizeof(*prog->works));
-    if (!prog->xfers || !prog->onward ||
-        (prog->device->start && !prog->works) ||
-        (!prog->is_listed && allocate_lanes(prog)))
+    if (!prog->xfers || !prog->onward || prog->engine->make(prog))
         return COLL_ERR_NOMEM;
     return is_lent_scratch ? COLL_OK : allocate_scratch(prog);
 }
@@ -242,10 +176,8 @@ int coll__prog_create(const struct coll__problem *pb, struct coll__plan *plan,
         prog->scaled_len = coll__problem_len(pb, BUF_IN);
     scratch = coll__prog_scratch(prog);
     prog->is_p2p = coll__is_p2p(pb->collective);
-    prog->is_listed = !prog->is_p2p && !prog->device->start &&
-                      coll__listed_serves(&prog->plan, to->routes);
-    if (allocate(prog, to->is_lent_scratch) ||
-        (!prog->is_listed && make_lanes(prog))) {
+    prog->engine = choose_engine(prog);
+    if (allocate(prog, to->is_lent_scratch)) {
         coll__prog_destroy(prog);
         goto fail;
     }
@@ -266,14 +198,9 @@ void coll__prog_destroy(struct coll__prog *prog)
     if (prog->scratch)
         prog->device->free(prog->scratch, coll__prog_scratch(prog));
     coll__plan_fini(&prog->plan);
-    free(prog->left);
-    free(prog->lane_of);
-    free(prog->lane_steps);
-    free(prog->ready);
+    prog->engine->destroy(prog);
     free(prog->xfers);
     free(prog->onward);
-    free(prog->lanes);
-    free(prog->works);
     free(prog);
 }
 
@@ -285,17 +212,12 @@ const struct coll__plan *coll__prog_plan(const struct coll__prog *prog)
 size_t coll__prog_bytes(const struct coll__prog *prog)
 {
     size_t n = (size_t)prog->plan.n_steps + 1;
-    size_t bytes = sizeof(*prog) + coll__plan_bytes(&prog->plan) +
-                   n * (sizeof(*prog->xfers) + sizeof(int));
 
-    if (!prog->is_listed)
-        bytes += 4 * n * sizeof(int) + count_lanes(prog) * sizeof(*prog->lanes);
-    if (prog->works)
-        bytes += n * sizeof(*prog->works);
-    return bytes;
+    return sizeof(*prog) + coll__plan_bytes(&prog->plan) +
+           n * (sizeof(*prog->xfers) + sizeof(int)) + prog->engine->bytes(prog);
 }
 
 int coll__prog_is_listed(const struct coll__prog *prog)
 {
-    return prog->is_listed;
+    return prog->engine == &coll__engine_listed;
 }

@@ -1,22 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* prog.h - what a program is, for the files that run it.
+/* prog.h - what a program is, and the engines that run it.
  *
- * Two engines run programs.  exec.c keeps lanes and a queue of what is ready:
- * everything that can go on does.  listed.c goes through the steps as they are
- * listed and stops where a message has not come: the least work there is, for
- * small plans whose messages need no flow control.
+ * listed.c goes through the steps as they are listed and stops where a message has
+ * not come: the least work there is, for small plans whose messages need no flow
+ * control.  lanes.c keeps lanes and a queue of what is ready: everything that can
+ * go on does.  The first one that serves a program has it.
  */
 #ifndef COLL_LIB_EXEC_PROG_H
 #define COLL_LIB_EXEC_PROG_H
 
 #include "lib/exec/exec.h"
 
-struct lane {
-    struct coll__tp *tp;
-    int peer, is_recv;
-    int *steps; /* [n_steps], in order; within prog->lane_steps */
-    int n_steps, n_issued, n_done;
+struct coll__prog;
+
+struct coll__engine {
+    /* Can it run the program, whose plan, routes and device are there? */
+    int (*serves)(const struct coll__prog *prog);
+
+    /* Have what runs need, COLL_OK or COLL_ERR_NOMEM; let go of it, also after a
+     * failure; and how many bytes that is. */
+    int (*make)(struct coll__prog *prog);
+    void (*destroy)(struct coll__prog *prog);
+    size_t (*bytes)(const struct coll__prog *prog);
+
+    /* Start a run, whose buffers are in prog->base; what fails does so later.
+     * The others as in exec.h. */
+    void (*start)(struct coll__prog *prog);
+    int (*look)(struct coll__prog *prog, int *moved);
+    int (*advance)(struct coll__prog *prog, int *moved);
+    void (*abandon)(struct coll__prog *prog);
 };
+
+extern const struct coll__engine coll__engine_listed, coll__engine_lanes;
 
 struct coll__prog {
     struct coll__plan plan;
@@ -33,26 +48,17 @@ struct coll__prog {
     const struct coll__routes *routes;
     int *onward; /* [n_steps]: the group of sends that a result is for, or 0 */
     int is_p2p;
-    int is_listed; /* listed.c runs it: then all from `left` on is not there */
+    const struct coll__engine *engine;
+    struct coll__xfer *xfers; /* [n_steps] */
 
-    unsigned char *base[N_BUFS]; /* of this run */
+    const void *in; /* of this run, and below */
+    unsigned char *base[N_BUFS];
     void *stream;
     struct coll__head head;
-    struct coll__xfer *xfers; /* [n_steps] */
     const struct coll__xfer *fault;
-    int at; /* listed.c: the step that is next */
 
-    int *left;    /* [n_steps]: edges still to come */
-    int *lane_of; /* [n_steps]: -1 for a local step */
-    struct lane *lanes;
-    int n_lanes, *lane_steps;
-    /* Local steps, in order of readiness: those that are started, and of them
-     * those that have ended. */
-    int *ready, n_ready, n_taken, n_ended;
-    int n_done;
-    /* [n_steps + 1] of a device with queues, the last for premul; else NULL. */
-    struct coll__work *works;
-    int is_opening; /* premul runs, and nothing else yet */
+    int at;                    /* listed.c: the step that is next */
+    struct coll__lanes *lanes; /* lanes.c's, or NULL */
 };
 
 static inline void *prog_at(const struct coll__prog *prog,
@@ -66,18 +72,5 @@ void coll__prog_address(struct coll__prog *prog, int i);
 
 /* Do a step that is no message. */
 void coll__prog_local(struct coll__prog *prog, int i);
-
-/* ---- listed.c -------------------------------------------------------------- */
-
-/* Can a plan be run as listed, over these routes? */
-int coll__listed_serves(const struct coll__plan *plan,
-                        const struct coll__routes *routes);
-
-/* Go on to where a message is waited for; what fails does so again then. */
-void coll__listed_start(struct coll__prog *prog);
-
-/* Go on; COLL_OK at the end, COLL_IN_PROGRESS, or the status of what failed.
- * *moved is set when it moved. */
-int coll__listed_run(struct coll__prog *prog, int *moved);
 
 #endif

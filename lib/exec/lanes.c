@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* lanes.c - run a plan: local steps from a queue, messages from lanes.
+ *
+ * Both are started, and end by a status: on the host a local step has ended when
+ * it is started, on a device with queues when that says so, in the order of the
+ * starts.
+ *
+ * A lane holds the messages of one peer and direction in the plan's order.  A
+ * message is issued when its edges are there and all before it on its lane have
+ * been issued; it is looked at for completion when all before it are complete.
+ * So a round costs time by the number of lanes, not by the number of messages
+ * under way.
+ */
+#include "lib/exec/prog.h"
+#include "lib/util/map.h"
+#include "lib/util/util.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define GROUP_BITS 24 /* of the number of a plan's sends */
+
+struct lane {
+    struct coll__tp *tp;
+    int peer, is_recv;
+    int *steps; /* [n_steps], in order; within lane_steps */
+    int n_steps, n_issued, n_done;
+};
+
+struct coll__lanes {
+    int *left;    /* [n_steps]: edges still to come */
+    int *lane_of; /* [n_steps]: -1 for a local step */
+    struct lane *lanes;
+    int n_lanes, *lane_steps;
+    /* Local steps, in order of readiness: those that are started, and of them
+     * those that have ended. */
+    int *ready, n_ready, n_taken, n_ended;
+    int n_done;
+    /* [n_steps + 1] of a device with queues, the last for premul; else NULL. */
+    struct coll__work *works;
+    int is_opening; /* premul runs, and nothing else yet */
+};
+
+/* ---- making ------------------------------------------------------------------ */
+
+/* There are no more than that. */
+static size_t count_lanes(const struct coll__prog *prog)
+{
+    return min_size((size_t)prog->plan.n_steps + 1, 2 * (size_t)prog->nranks);
+}
+
+/* Give step i, a message, to the lane of its peer and direction. */
+static void join_lane(struct coll__prog *prog, struct coll__map *map, int i)
+{
+    const struct coll__step *step = &prog->plan.steps[i];
+    struct coll__lanes *lanes = prog->lanes;
+    int is_recv = coll__step_is_recv(step->kind);
+    int *at = coll__map_at(map, 2 * (uint64_t)step->peer + (unsigned)is_recv);
+
+    if (*at < 0) {
+        *at = lanes->n_lanes;
+        lanes->lanes[lanes->n_lanes++] =
+            (struct lane){.tp = prog->routes->to[step->peer],
+                          .peer = step->peer,
+                          .is_recv = is_recv};
+    }
+    lanes->lane_of[i] = *at;
+    lanes->lanes[*at].n_steps++;
+}
+
+static int is_message(enum coll__step_kind kind)
+{
+    return kind == STEP_SEND || coll__step_is_recv(kind);
+}
+
+/* Count each lane's messages, give it its part of lane_steps, fill that. */
+static int fill_lanes(struct coll__prog *prog)
+{
+    const struct coll__plan *plan = &prog->plan;
+    struct coll__lanes *lanes = prog->lanes;
+    int *next = lanes->lane_steps;
+    struct coll__map map;
+    int rc = coll__map_init(&map, count_lanes(prog));
+
+    for (int i = 0; i < plan->n_steps && rc == COLL_OK; i++) {
+        lanes->lane_of[i] = -1;
+        if (is_message(plan->steps[i].kind))
+            join_lane(prog, &map, i);
+    }
+    coll__map_fini(&map);
+    for (int l = 0; l < lanes->n_lanes; l++) {
+        lanes->lanes[l].steps = next;
+        next += lanes->lanes[l].n_steps;
+        lanes->lanes[l].n_steps = 0;
+    }
+    for (int i = 0; i < plan->n_steps && rc == COLL_OK; i++)
+        if (lanes->lane_of[i] >= 0) {
+            struct lane *lane = &lanes->lanes[lanes->lane_of[i]];
+
+            lane->steps[lane->n_steps++] = i;
+        }
+    return rc;
+}
+
+static int make(struct coll__prog *prog)
+{
+    size_t n = (size_t)prog->plan.n_steps + 1;
+    struct coll__lanes *lanes = prog->lanes = calloc(1, sizeof(*lanes));
+
+    if (!lanes)
+        return COLL_ERR_NOMEM;
+    lanes->left = malloc(n * sizeof(int));
+    lanes->lane_of = malloc(n * sizeof(int));
+    lanes->lane_steps = malloc(n * sizeof(int));
+    lanes->ready = malloc(n * sizeof(int));
+    lanes->lanes = malloc(count_lanes(prog) * sizeof(*lanes->lanes));
+    if (prog->device->start)
+        lanes->works = calloc(n, sizeof(*lanes->works));
+    if (!lanes->left || !lanes->lane_of || !lanes->lane_steps ||
+        !lanes->ready || !lanes->lanes ||
+        (prog->device->start && !lanes->works))
+        return COLL_ERR_NOMEM;
+    return fill_lanes(prog);
+}
+
+static void destroy(struct coll__prog *prog)
+{
+    struct coll__lanes *lanes = prog->lanes;
+
+    if (!lanes)
+        return;
+    free(lanes->left);
+    free(lanes->lane_of);
+    free(lanes->lane_steps);
+    free(lanes->ready);
+    free(lanes->lanes);
+    free(lanes->works);
+    free(lanes);
+}
+
+static size_t bytes(const struct coll__prog *prog)
+{
+    size_t n = (size_t)prog->plan.n_steps + 1;
+    const struct coll__lanes *lanes = prog->lanes;
+
+    return sizeof(*lanes) + 4 * n * sizeof(int) +
+           count_lanes(prog) * sizeof(*lanes->lanes) +
+           (lanes->works ? n * sizeof(*lanes->works) : 0);
+}
+
+/* ---- what is ready ----------------------------------------------------------- */
+
+/* A number that no other run's sends have. */
+static uint64_t number_of(const struct coll__prog *prog, int group)
+{
+    return group ? (prog->head.seq << GROUP_BITS) + (uint64_t)group : 0;
+}
+
+static void issue(struct coll__prog *prog, const struct lane *lane, int i)
+{
+    struct coll__xfer *xfer = &prog->xfers[i];
+
+    coll__prog_address(prog, i);
+    xfer->same = number_of(prog, prog->plan.same[i]);
+    xfer->onward = number_of(prog, prog->onward[i]);
+    if (lane->is_recv)
+        lane->tp->ops->recv(lane->tp, xfer);
+    else
+        lane->tp->ops->send(lane->tp, xfer);
+}
+
+static void issue_ready(struct coll__prog *prog, struct lane *lane)
+{
+    while (lane->n_issued < lane->n_steps &&
+           prog->lanes->left[lane->steps[lane->n_issued]] == 0)
+        issue(prog, lane, lane->steps[lane->n_issued++]);
+}
+
+/* All edges of step i are there. */
+static void make_ready(struct coll__prog *prog, int i)
+{
+    struct coll__lanes *lanes = prog->lanes;
+
+    if (lanes->lane_of[i] < 0)
+        lanes->ready[lanes->n_ready++] = i;
+    else
+        issue_ready(prog, &lanes->lanes[lanes->lane_of[i]]);
+}
+
+static void complete(struct coll__prog *prog, int i)
+{
+    const struct coll__plan *plan = &prog->plan;
+    struct coll__lanes *lanes = prog->lanes;
+
+    lanes->n_done++;
+    for (int e = plan->first_after[i]; e < plan->first_after[i + 1]; e++)
+        if (--lanes->left[plan->after[e]] == 0)
+            make_ready(prog, plan->after[e]);
+}
+
+static void start_lanes(struct coll__prog *prog)
+{
+    const struct coll__plan *plan = &prog->plan;
+    struct coll__lanes *lanes = prog->lanes;
+
+    if (plan->n_steps)
+        memcpy(lanes->left, plan->n_deps, (size_t)plan->n_steps * sizeof(int));
+    for (int l = 0; l < lanes->n_lanes; l++)
+        lanes->lanes[l].n_issued = lanes->lanes[l].n_done = 0;
+    for (int i = 0; i < plan->n_steps; i++)
+        if (lanes->lane_of[i] < 0 && !lanes->left[i])
+            lanes->ready[lanes->n_ready++] = i;
+    for (int l = 0; l < lanes->n_lanes; l++)
+        issue_ready(prog, &lanes->lanes[l]);
+}
+
+/* ---- a device with queues ---------------------------------------------------- */
+
+static void start_work(struct coll__prog *prog, int i)
+{
+    const struct coll__step *step = &prog->plan.steps[i];
+    struct coll__work *work = &prog->lanes->works[i];
+
+    *work = (struct coll__work){
+        .kind = step->kind == STEP_COPY     ? WORK_COPY
+                : step->kind == STEP_REDUCE ? WORK_REDUCE
+                                            : WORK_SCALE,
+        .dst = prog_at(prog, &step->dst),
+        .src = prog_at(prog, &step->src),
+        .len = step->dst.len,
+        .type = prog->type,
+        .op = prog->op.base,
+        .nranks = prog->nranks,
+        .stream = prog->stream,
+        .status = COLL_OK,
+    };
+    if (!step->dst.len || step->kind == STEP_ORDER)
+        return;
+    work->status = COLL_IN_PROGRESS;
+    prog->device->start(work);
+}
+
+/* Scale all of IN; only then is there anything to send. */
+static void start_premul(struct coll__prog *prog)
+{
+    struct coll__work *work = &prog->lanes->works[prog->plan.n_steps];
+
+    *work = (struct coll__work){.kind = WORK_PREMUL,
+                                .dst = prog->scaled,
+                                .src = prog->in,
+                                .len = prog->scaled_len,
+                                .type = prog->type,
+                                .scalar = prog->op.scalar,
+                                .stream = prog->stream,
+                                .status = COLL_IN_PROGRESS};
+    prog->lanes->is_opening = 1;
+    prog->device->start(work);
+}
+
+static int is_started(const struct coll__lanes *lanes)
+{
+    return lanes->works &&
+           (lanes->is_opening || lanes->n_ended < lanes->n_taken);
+}
+
+/* See what has ended; COLL_OK or the device's failure. */
+static int poll_works(struct coll__prog *prog)
+{
+    struct coll__lanes *lanes = prog->lanes;
+    int rc = is_started(lanes) ? prog->device->poll(prog->stream) : COLL_OK;
+
+    if (rc == COLL_OK && lanes->is_opening &&
+        lanes->works[prog->plan.n_steps].status == COLL_OK) {
+        lanes->is_opening = 0;
+        start_lanes(prog);
+    }
+    return rc;
+}
+
+static void abandon(struct coll__prog *prog)
+{
+    struct coll__lanes *lanes = prog->lanes;
+
+    while (is_started(lanes) && prog->device->poll(prog->stream) == COLL_OK) {
+        lanes->is_opening &=
+            lanes->works[prog->plan.n_steps].status == COLL_IN_PROGRESS;
+        while (lanes->n_ended < lanes->n_taken &&
+               lanes->works[lanes->ready[lanes->n_ended]].status !=
+                   COLL_IN_PROGRESS)
+            lanes->n_ended++;
+    }
+}
+
+/* ---- local steps ------------------------------------------------------------- */
+
+static int has_ended(const struct coll__lanes *lanes, int i)
+{
+    return !lanes->works || lanes->works[i].status != COLL_IN_PROGRESS;
+}
+
+/* What has ended goes first: messages may wait for it. */
+static int run_ready(struct coll__prog *prog)
+{
+    struct coll__lanes *lanes = prog->lanes;
+    int before = lanes->n_taken + lanes->n_ended;
+
+    for (;;) {
+        if (lanes->n_ended < lanes->n_taken &&
+            has_ended(lanes, lanes->ready[lanes->n_ended]))
+            complete(prog, lanes->ready[lanes->n_ended++]);
+        else if (lanes->n_taken == lanes->n_ready)
+            break;
+        else if (lanes->works)
+            start_work(prog, lanes->ready[lanes->n_taken++]);
+        else
+            coll__prog_local(prog, lanes->ready[lanes->n_taken++]);
+    }
+    return lanes->n_taken + lanes->n_ended - before;
+}
+
+/* ---- rounds ------------------------------------------------------------------ */
+
+/* Complete what has finished on a lane; the number, or a failed status. */
+static int harvest(struct coll__prog *prog, struct lane *lane)
+{
+    int before = lane->n_done;
+
+    while (lane->n_done < lane->n_issued) {
+        int i = lane->steps[lane->n_done];
+        int status = prog->xfers[i].status;
+
+        if (status == COLL_IN_PROGRESS)
+            break;
+        if (status != COLL_OK) {
+            prog->fault = &prog->xfers[i];
+            return status;
+        }
+        lane->n_done++;
+        complete(prog, i);
+    }
+    return lane->n_done - before;
+}
+
+static void start(struct coll__prog *prog)
+{
+    struct coll__lanes *lanes = prog->lanes;
+
+    lanes->n_ready = lanes->n_taken = lanes->n_ended = lanes->n_done = 0;
+    if (prog->scaled && lanes->works)
+        start_premul(prog);
+    else
+        start_lanes(prog);
+}
+
+static int look(struct coll__prog *prog, int *moved)
+{
+    *moved |= run_ready(prog) > 0;
+    return COLL_IN_PROGRESS;
+}
+
+static int advance(struct coll__prog *prog, int *moved)
+{
+    struct coll__lanes *lanes = prog->lanes;
+    int n, rc = poll_works(prog);
+
+    if (rc)
+        return rc;
+    n = run_ready(prog);
+    for (int l = 0; l < lanes->n_lanes; l++) {
+        rc = harvest(prog, &lanes->lanes[l]);
+        if (rc < 0)
+            return rc;
+        n += rc;
+    }
+    n += run_ready(prog);
+    *moved |= n > 0;
+    return lanes->n_done == prog->plan.n_steps && !lanes->is_opening
+               ? COLL_OK
+               : COLL_IN_PROGRESS;
+}
+
+static int serves(const struct coll__prog *prog)
+{
+    (void)prog;
+    return 1;
+}
+
+const struct coll__engine coll__engine_lanes = {
+    .serves = serves,
+    .make = make,
+    .destroy = destroy,
+    .bytes = bytes,
+    .start = start,
+    .look = look,
+    .advance = advance,
+    .abandon = abandon,
+};
