@@ -12,8 +12,8 @@
  * wait in theirs; a barrier after the call says when all have left it.  The
  * iteration's time is what the late rank takes for both, less a barrier.
  *
- * With --beside a large allreduce is started before every few iterations, and waited
- * for behind them, outside of all times.
+ * With --beside a large allreduce is started before each iteration, and waited for
+ * behind it; neither is a part of its time.
  */
 #include "benchmarks/bench.h"
 
@@ -220,18 +220,16 @@ static int window(const struct bench *b, const struct bench_case *c, long n,
     return rc;
 }
 
-/* As window(), a few at a time, while a large allreduce is under way. */
+/* As window(), each one beside a large allreduce that has just been started. */
 static int window_beside(const struct bench *b, const struct bench_case *c,
                          long n)
 {
     int rc = COLL_OK;
 
-    for (long i = 0; i < n && !rc; i += BENCH_BESIDE) {
-        long some = n - i < BENCH_BESIDE ? n - i : BENCH_BESIDE;
-
+    for (long i = 0; i < n && !rc; i++) {
         rc = bench_beside_start(b->beside);
         if (!rc)
-            rc = window(b, c, some, b->times + i);
+            rc = window(b, c, 1, b->times + i);
         if (!rc)
             rc = bench_beside_end(b->beside);
     }

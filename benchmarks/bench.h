@@ -50,7 +50,6 @@ enum bench_blocks {
     BLOCKS_WINDOW /* BENCH_WINDOW */
 };
 #define BENCH_WINDOW 16 /* messages on their way between two ranks */
-#define BENCH_BESIDE 16 /* iterations beside a large allreduce */
 
 struct bench_op {
     const char *name;

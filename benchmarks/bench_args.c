@@ -231,29 +231,32 @@ static void print_help(const struct reader *reader,
         "The time of an iteration is that of its slowest rank; algbw and busbw "
         "(GB/s,\n10^9 bytes) are made from the median.";
 
-    printf("Usage: %s [OPTION]...\n"
-           "Measure %s over the ranks of a job (collrun, mpirun, srun).\n\n"
-           "  -n, --iters N         timed iterations (default: %ld to %ld, as "
-           "fit %g s)\n"
-           "  -w, --warmup N        iterations before them (default %ld)\n"
-           "  -d, --device host     where the buffers lie\n"
-           "  -a, --algo NAME       this algorithm (default: the library's "
-           "choice)\n"
-           "      --idle MS         one rank, each in its turn, comes so much "
-           "later than\n"
-           "                        the others, which wait for it: the time is "
-           "then\n"
-           "                        from its coming until all have left; and "
-           "what the\n"
-           "                        others use of a core while they wait\n"
-           "      --beside SIZE     an allreduce of so many bytes is started "
-           "before each\n"
-           "                        %d iterations, and waited for after them\n"
-           "      --json, --csv     one object, one row a size\n"
-           "  -h, --help\n"
-           "  -V, --version\n",
-           reader->program, reader->op->name, mode->min_iters, mode->max_iters,
-           mode->seconds, mode->warmup, BENCH_BESIDE);
+    printf(
+        "Usage: %s [OPTION]...\n"
+        "Measure %s over the ranks of a job (collrun, mpirun, srun).\n\n"
+        "  -n, --iters N         timed iterations (default: %ld to %ld, as "
+        "fit %g s)\n"
+        "  -w, --warmup N        iterations before them (default %ld)\n"
+        "  -d, --device host     where the buffers lie\n"
+        "  -a, --algo NAME       this algorithm (default: the library's "
+        "choice)\n"
+        "      --idle MS         one rank, each in its turn, comes so much "
+        "later than\n"
+        "                        the others, which wait for it: the time is "
+        "then\n"
+        "                        from its coming until all have left; and "
+        "what the\n"
+        "                        others use of a core while they wait\n"
+        "      --beside SIZE     an allreduce of so many bytes is started "
+        "before each\n"
+        "                        iteration, and waited for behind it, which is "
+        "no part\n"
+        "                        of the time\n"
+        "      --json, --csv     one object, one row a size\n"
+        "  -h, --help\n"
+        "  -V, --version\n",
+        reader->program, reader->op->name, mode->min_iters, mode->max_iters,
+        mode->seconds, mode->warmup);
     if (reader->op->has_data)
         printf("\n  -b, --begin SIZE      bytes a rank (or the root) gives, first "
                "(default %zu)\n"

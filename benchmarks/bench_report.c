@@ -61,9 +61,8 @@ static void start_text(const struct bench_op *op, const struct bench_mode *mode,
                "have left\n",
                args->idle * 1e3);
     if (args->beside)
-        printf("# beside an allreduce of %zu bytes, started before each %d "
-               "iterations\n",
-               args->beside, BENCH_BESIDE);
+        printf("# each beside an allreduce of %zu bytes, started before it\n",
+               args->beside);
     if (op->runs_ahead || args->idle > 0)
         printf("# a barrier ends each iteration; its median, %.2f us, is "
                "subtracted\n",
