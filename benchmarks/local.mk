@@ -122,6 +122,7 @@ benchmarks_overlap_SOURCES = %D%/overlap.c
 
 EXTRA_DIST += %D%/NOTES.md \
 	%D%/results/2026-11-22-epyc-2-cores-overlap.txt \
+	%D%/results/2026-11-22-epyc-2-cores-beside.txt \
 	%D%/results/2026-11-22-epyc-2-cores-idle.txt \
 	%D%/results/2026-11-22-xeon-2-cores.json \
 	%D%/results/2026-11-22-xeon-2-cores.svg \

@@ -6,6 +6,7 @@
  * Check's time is over.
  */
 #include "lib/exec/sleep.h"
+#include "lib/exec/wait.h"
 #include "lib/util/futex.h"
 #include "lib/util/util.h"
 #include "tests/forbid.h"
@@ -404,6 +405,53 @@ START_TEST(a_deadline_ends_sleep)
 }
 END_TEST
 
+/* ---- when not to spin ------------------------------------------------------ */
+
+/* A wait that so many polls end; does it begin by yielding? */
+static int wait_for(struct coll__wait *wait, unsigned n_polls)
+{
+    int is_shy;
+
+    coll__wait_idle(wait, 0);
+    is_shy = wait->n_idle > wait->n_spins;
+    while (wait->n_idle < n_polls)
+        coll__wait_idle(wait, 0);
+    coll__wait_moved(wait);
+    return is_shy;
+}
+
+/* Waits that a yield ends at once: the peer was on this core. */
+START_TEST(who_shares_a_core_with_its_peer_does_not_spin)
+{
+    double end = coll__now() + patient(DEADLINE / 2);
+    struct coll__wait wait;
+    unsigned late, n = 0;
+
+    coll__wait_init(&wait, 0, NULL);
+    late = wait.n_spins + 2;
+    ck_assert(!wait_for(&wait, late)); /* once may be chance */
+    while (
+        !wait_for(&wait, late)) /* on a busy machine a stranger had the core */
+        ck_assert(coll__now() < end);
+    while (wait_for(&wait, late))
+        ck_assert_uint_lt(++n, 1000);
+    ck_assert_uint_gt(n, 10); /* it was worth it, and then one tries again */
+}
+END_TEST
+
+START_TEST(who_need_not_wait_long_spins_on)
+{
+    struct coll__wait wait;
+
+    coll__wait_init(&wait, 0, NULL);
+    for (int i = 0; i < 100; i++) {
+        ck_assert(!wait_for(&wait, 10));
+        ck_assert(!wait_for(&wait, wait.n_spins)); /* just so */
+        ck_assert(!wait_for(&wait, i % 2 ? wait.n_spins + 2 : 1));
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sleep");
@@ -427,6 +475,8 @@ int main(void)
     tcase_add_loop_test(c, two_that_are_waited_for_crosswise_end, 0, 2);
     tcase_add_loop_test(c, a_death_and_an_abort_end_sleep, 0, 2);
     tcase_add_test(c, a_deadline_ends_sleep);
+    tcase_add_test(c, who_shares_a_core_with_its_peer_does_not_spin);
+    tcase_add_test(c, who_need_not_wait_long_spins_on);
     suite_add_tcase(suite, c);
     srunner_run_all(runner, CK_ENV);
     n_failed = srunner_ntests_failed(runner);

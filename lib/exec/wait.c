@@ -17,6 +17,11 @@
 #include <string.h>
 
 #define YIELDS 8u /* between two looks at the clock */
+#define LATE 2    /* waits that spun in vain, and then a yield ended them */
+#define SHY 64u   /* waits that do not spin then, before one tries again */
+#define PEER_S                                                                 \
+    2e-3 /* from a yield to the next wait; a program that computes takes
+                     * longer */
 #define SLEEP_FIRST 50e-6
 #define SLEEP_LAST 20e-3
 
@@ -76,10 +81,9 @@ static unsigned count_woken(const struct coll__wait *wait)
     return n;
 }
 
-/* A wait begins.  Has one of two ranks that exchange messages slept, then the
- * kernel may have put both on one core: spinning would keep the other one from
- * it. */
-static int is_shy(struct coll__wait *wait)
+/* Has one of two ranks that exchange messages slept, then the kernel may have put
+ * both on one core. */
+static int has_slept(struct coll__wait *wait)
 {
     unsigned n_woken = count_woken(wait);
     int is_late = wait->has_slept || n_woken != wait->n_woken;
@@ -89,12 +93,44 @@ static int is_shy(struct coll__wait *wait)
     return is_late;
 }
 
+/* Did the wait before this one spin in vain, and one of the first yields end it?
+ * And was it not a stranger who got the core? */
+static int was_peers_core(const struct coll__wait *wait)
+{
+    unsigned n = wait->n_before;
+
+    return n > wait->n_spins && n <= wait->n_spins + YIELDS &&
+           coll__now() - wait->idle_since < PEER_S;
+}
+
+/* If wait after wait does so, the kernel has put both on one core as well: programs
+ * that nobody told of have the others.  That may pass. */
+static int is_kept_waiting(struct coll__wait *wait)
+{
+    if (wait->n_shy)
+        return --wait->n_shy > 0;
+    wait->n_late = was_peers_core(wait) ? wait->n_late + 1 : 0;
+    if (wait->n_late < LATE)
+        return 0;
+    wait->n_late = LATE - 1; /* the next one that is late will do */
+    wait->n_shy = SHY;
+    return 1;
+}
+
+/* A wait begins: would spinning keep the one from the core that it waits for? */
+static int is_shy(struct coll__wait *wait)
+{
+    int is_late = has_slept(wait);
+
+    return is_kept_waiting(wait) || is_late;
+}
+
 int coll__wait_idle(struct coll__wait *wait, int is_alone)
 {
     unsigned n = wait->n_idle++;
     double now;
 
-    if (n == 0 && is_shy(wait)) {
+    if (n == 0 && wait->n_spins && is_shy(wait)) {
         n = wait->n_spins;
         wait->n_idle = n + 1;
     }

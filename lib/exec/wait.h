@@ -17,6 +17,9 @@ struct coll__wait {
     unsigned n_spins;    /* polls before the first yield */
     double yield_s;      /* time of yielding before the first sleep */
     unsigned n_idle;     /* polls since something moved */
+    unsigned n_before;   /* the same of the wait before this one */
+    unsigned n_late;     /* waits in a row that one of the first yields ended */
+    unsigned n_shy;      /* waits that are still to begin by yielding */
     double idle_since;   /* clock, set at the first yield */
     double sleep_s;      /* the next sleep, at most */
     int is_armed;        /* sleep next, if nothing moves before */
@@ -34,6 +37,7 @@ void coll__wait_init(struct coll__wait *wait, int is_crowded,
 /* Something moved. */
 static inline void coll__wait_moved(struct coll__wait *wait)
 {
+    wait->n_before = wait->n_idle;
     wait->n_idle = 0;
 }
 
