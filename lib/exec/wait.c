@@ -93,13 +93,11 @@ static int has_slept(struct coll__wait *wait)
     return is_late;
 }
 
-/* Did the wait before this one spin in vain, and one of the first yields end it?
- * And was it not a stranger who got the core? */
+/* The wait before this one spun in vain.  Did one of the first yields end it, and
+ * was it not a stranger who got the core? */
 static int was_peers_core(const struct coll__wait *wait)
 {
-    unsigned n = wait->n_before;
-
-    return n > wait->n_spins && n <= wait->n_spins + YIELDS &&
+    return wait->n_before <= wait->n_spins + YIELDS &&
            coll__now() - wait->idle_since < PEER_S;
 }
 
@@ -109,6 +107,10 @@ static int is_kept_waiting(struct coll__wait *wait)
 {
     if (wait->n_shy)
         return --wait->n_shy > 0;
+    if (wait->n_before <= wait->n_spins) { /* as it mostly is */
+        wait->n_late = 0;
+        return 0;
+    }
     wait->n_late = was_peers_core(wait) ? wait->n_late + 1 : 0;
     if (wait->n_late < LATE)
         return 0;
