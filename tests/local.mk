@@ -108,6 +108,23 @@ tests_fake_cuda_few_libcuda_la_SOURCES = %D%/fake_cuda/few.c
 tests_fake_cuda_few_libcuda_la_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
 tests_fake_cuda_few_libcuda_la_LDFLAGS = $(AM_LDFLAGS) -version-info 1:0:0 \
 	-rpath /nowhere
+
+# libcuda.so.1: a driver without a device (tests/fake_cuda/README.md)
+check_LTLIBRARIES += tests/fake_cuda/libcuda.la
+tests_fake_cuda_libcuda_la_SOURCES = $(fake_kernels) %D%/fake_cuda/fake.h \
+	%D%/fake_cuda/block.c %D%/fake_cuda/call.c %D%/fake_cuda/capture.c \
+	%D%/fake_cuda/context.c %D%/fake_cuda/copy.c %D%/fake_cuda/device.c \
+	%D%/fake_cuda/door.c %D%/fake_cuda/entries.c %D%/fake_cuda/errors.c \
+	%D%/fake_cuda/event.c %D%/fake_cuda/fault.c %D%/fake_cuda/graph.c \
+	%D%/fake_cuda/host.c %D%/fake_cuda/ipc.c %D%/fake_cuda/memop.c \
+	%D%/fake_cuda/memory.c %D%/fake_cuda/module.c %D%/fake_cuda/object.c \
+	%D%/fake_cuda/pointer.c %D%/fake_cuda/pool.c %D%/fake_cuda/ptx.c \
+	%D%/fake_cuda/queue.c %D%/fake_cuda/stream.c %D%/fake_cuda/vmm.c \
+	%D%/fake_cuda/work.c
+tests_fake_cuda_libcuda_la_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
+tests_fake_cuda_libcuda_la_CXXFLAGS = $(AM_CXXFLAGS) -Wno-unknown-pragmas
+tests_fake_cuda_libcuda_la_LDFLAGS = $(AM_LDFLAGS) -version-info 1:0:0 \
+	-rpath /nowhere -export-symbols-regex '^cu[A-Z]'
 endif
 
 fabric_fixture = %D%/fabric_fixture.c %D%/fabric_fixture.h
@@ -442,6 +459,7 @@ endif
 clean-local:
 	rm -rf gpu-reports
 dist_check_SCRIPTS += %D%/gpu.sh
+EXTRA_DIST += %D%/fake_cuda/README.md
 EXTRA_DIST += %D%/gpu/README.md %D%/gpu/build.sh %D%/gpu/check.sh \
 	%D%/gpu/refusing_driver.c \
 	%D%/gpu/reports/2026-11-22-h100-driver-580.159-check.json \

@@ -16,25 +16,25 @@ typedef void *out;
 typedef const void *in;
 
 #define REDUCE_ENTRY(op, kind)                                                 \
-    {"coll_" #op "_" #kind, [](void **p) {                                     \
+    {"coll_" #op "_" #kind, "pnppl", [](void **p) {                            \
          coll_##op##_##kind(at<out>(p, 0), at<out>(p, 1), at<in>(p, 2),        \
                             at<in>(p, 3), at<size_t>(p, 4));                   \
      }},
 #define PREMUL_ENTRY(op, kind)                                                 \
-    {"coll_" #op "_" #kind, [](void **p) {                                     \
+    {"coll_" #op "_" #kind, "pplw", [](void **p) {                             \
          coll_##op##_##kind(at<out>(p, 0), at<in>(p, 1), at<size_t>(p, 2),     \
                             at<uint64_t>(p, 3));                               \
      }},
 #define SCALE_ENTRY(op, kind)                                                  \
-    {"coll_" #op "_" #kind, [](void **p) {                                     \
+    {"coll_" #op "_" #kind, "ppluw", [](void **p) {                            \
          coll_##op##_##kind(at<out>(p, 0), at<in>(p, 1), at<size_t>(p, 2),     \
                             at<int>(p, 3), at<uint64_t>(p, 4));                \
      }},
 
 const struct {
-    const char *name;
+    const char *name, *params;
     void (*run)(void **params);
-} entries[] = {{"coll_copy",
+} entries[] = {{"coll_copy", "pnpl",
                 [](void **p) {
                     coll_copy(at<out>(p, 0), at<out>(p, 1), at<in>(p, 2),
                               at<size_t>(p, 3));
@@ -64,4 +64,12 @@ int fake_kernel_run(const char *entry, unsigned blocks, unsigned threads,
         return 0;
     }
     return -1;
+}
+
+const char *fake_kernel_params(const char *entry)
+{
+    for (auto &e : entries)
+        if (!std::strcmp(e.name, entry))
+            return e.params;
+    return nullptr;
 }

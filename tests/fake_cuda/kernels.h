@@ -16,6 +16,10 @@ extern "C" {
 int fake_kernel_run(const char *entry, unsigned blocks, unsigned threads,
                     void **params, int is_backwards);
 
+/* What an entry's parameters are, a letter each: p an address of len bytes, n the
+ * same or NULL, l that len, u 4 bytes, w 8 bytes.  NULL: there is no such entry. */
+const char *fake_kernel_params(const char *entry);
+
 #ifdef __cplusplus
 }
 #endif
