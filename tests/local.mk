@@ -448,7 +448,7 @@ tests_gpu_kernels_SOURCES = $(gpu_common) \
 	%D%/gpu/kernels_driver.c %D%/gpu/kernels_driver.h \
 	%D%/element.c %D%/element.h %D%/kernel_cases.c %D%/kernel_cases.h
 endif
-gpu_scripts = %D%/gpu.sh
+gpu_scripts = %D%/gpu.sh %D%/fake_rules.sh
 TESTS += $(gpu_scripts)
 check-gpu: $(gpu_programs)
 	@$(srcdir)/%D%/gpu/check.sh gpu-reports tests/gpu || test $$? = 77
@@ -458,7 +458,7 @@ check-gpu:
 endif
 clean-local:
 	rm -rf gpu-reports
-dist_check_SCRIPTS += %D%/gpu.sh
+dist_check_SCRIPTS += %D%/gpu.sh %D%/fake_rules.sh
 EXTRA_DIST += %D%/fake_cuda/README.md
 EXTRA_DIST += %D%/gpu/README.md %D%/gpu/build.sh %D%/gpu/check.sh \
 	%D%/gpu/refusing_driver.c \

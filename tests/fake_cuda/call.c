@@ -121,7 +121,9 @@ CUresult fake_enter(const char *entry, unsigned need, struct context **ctx)
     if (rc)
         return rc;
     pthread_mutex_lock(&lock);
-    if (need & NEED_CONTEXT) {
+    if (!(need & IN_ERROR))
+        rc = fake_error(); /* found while this call waited for the lock */
+    if (!rc && need & NEED_CONTEXT) {
         struct context *now = context_current(&rc);
 
         if (ctx)

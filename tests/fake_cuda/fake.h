@@ -40,7 +40,7 @@ enum {
     FAKE_VERSION = 13000,
     MAX_DEVICES = 16,
     MAX_CHANNELS = 32,
-    CHANNEL_ROOM = 1020 /* H100, queue/depth: then the caller waits */
+    CHANNEL_ROOM = 1021 /* H100, queue/depth: 1020 behind a wait, then the caller waits */
 };
 #define GRANULE ((size_t)2 << 20)
 

@@ -87,10 +87,15 @@ static CUresult mem_create(void *arg)
     return rc == CUDA_SUCCESS ? cu.MemRelease(handle) : rc;
 }
 
+/* What was put there before may not have ended yet. */
 static CUresult event_query(void *arg)
 {
+    CUresult rc;
+
     (void)arg;
-    return cu.EventQuery(on.event);
+    while ((rc = cu.EventQuery(on.event)) == CUDA_ERROR_NOT_READY)
+        rest(1);
+    return rc;
 }
 
 static CUresult event_synchronize(void *arg)
@@ -116,8 +121,12 @@ static CUresult event_create(void *arg)
 
 static CUresult stream_query(void *arg)
 {
+    CUresult rc;
+
     (void)arg;
-    return cu.StreamQuery(on.work);
+    while ((rc = cu.StreamQuery(on.work)) == CUDA_ERROR_NOT_READY)
+        rest(1);
+    return rc;
 }
 
 static CUresult stream_synchronize(void *arg)

@@ -164,6 +164,8 @@ static void stream_without(void)
     MUST(cu.CtxSetCurrent(NULL));
     GOOD(cu.StreamQuery(s));
     GOOD(cu.EventRecord(e, s));
+    while (cu.EventQuery(e) == CUDA_ERROR_NOT_READY)
+        rest(1);
     GOOD(cu.EventQuery(e));
     GOOD(cu.StreamWaitEvent(s, e, 0));
     GOOD(cu.StreamWriteValue32(s, w.dev, 1, 0));

@@ -61,7 +61,7 @@ static void stays(CUresult code)
 
 static void illegal_address(void)
 {
-    CUcontext other;
+    CUcontext other = NULL; /* unset on the H100, whose driver died of it below */
     CUdeviceptr at;
 
     prepare();
