@@ -73,9 +73,16 @@ END_TEST
 
 /* ---- memory ------------------------------------------------------------------------- */
 
-static void touch(void)
+/* UCX and the sanitizers have handlers of their own for it. */
+static void start_to_crash(void)
 {
     fake_start();
+    signal(SIGSEGV, SIG_DFL);
+}
+
+static void touch(void)
+{
+    start_to_crash();
     *(volatile char *)fake_memory(64) = 1;
 }
 
@@ -83,7 +90,7 @@ static void read_it(void)
 {
     char byte;
 
-    fake_start();
+    start_to_crash();
     memcpy(&byte, (void *)fake_memory(64), 1);
     _exit(byte != 0);
 }
@@ -92,9 +99,8 @@ START_TEST(host_code_that_touches_device_memory_crashes)
 {
     int written = fake_child(touch), was_read = fake_child(read_it);
 
-    /* the address sanitizer makes a crash an exit */
-    ck_assert(WIFSIGNALED(written) || WEXITSTATUS(written) > 1);
-    ck_assert(WIFSIGNALED(was_read) || WEXITSTATUS(was_read) > 1);
+    ck_assert(WIFSIGNALED(written) && WTERMSIG(written) == SIGSEGV);
+    ck_assert(WIFSIGNALED(was_read) && WTERMSIG(was_read) == SIGSEGV);
 }
 END_TEST
 
