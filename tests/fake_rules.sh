@@ -40,9 +40,11 @@ lines() {
     }' "$1" | grep -v "$not_modelled" | sort
 }
 
-# The rules poll plain words that the driver writes: no matter of the thread sanitizer.
-TSAN_OPTIONS=report_bugs=0${TSAN_OPTIONS:+:$TSAN_OPTIONS}:report_bugs=0
-export TSAN_OPTIONS
+# The rules poll plain words that the driver writes, which is no matter of the thread
+# sanitizer; they crash on purpose, and clean up nothing.
+TSAN_OPTIONS=$TSAN_OPTIONS:report_bugs=0:handle_segv=0
+ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0:handle_segv=0
+export TSAN_OPTIONS ASAN_OPTIONS
 unset CUDA_VISIBLE_DEVICES CUDA_DEVICE_MAX_CONNECTIONS
 LD_LIBRARY_PATH=$driver tests/gpu/driver_rules -j 2 -t 120 --json "$scratch/fake.json" \
     > "$scratch/out"
