@@ -17,7 +17,7 @@
 
 #define EQ CU_STREAM_WAIT_VALUE_EQ
 
-/* ---- entries ------------------------------------------------------------------------ */
+/* ---- entries ------------------------------------------------------------- */
 
 START_TEST(the_product_finds_each_entry_and_it_works)
 {
@@ -71,7 +71,7 @@ START_TEST(an_older_driver_has_fewer_entries)
 }
 END_TEST
 
-/* ---- memory ------------------------------------------------------------------------- */
+/* ---- memory -------------------------------------------------------------- */
 
 /* UCX and the sanitizers have handlers of their own for it. */
 static void start_to_crash(void)
@@ -166,7 +166,7 @@ START_TEST(memory_ends_and_comes_back)
 }
 END_TEST
 
-/* ---- order -------------------------------------------------------------------------- */
+/* ---- order --------------------------------------------------------------- */
 
 START_TEST(what_is_enqueued_happens_late_and_in_order)
 {
@@ -317,7 +317,7 @@ START_TEST(a_caller_waits_when_a_queue_is_full)
 }
 END_TEST
 
-/* ---- errors ------------------------------------------------------------------------- */
+/* ---- errors -------------------------------------------------------------- */
 
 START_TEST(faults_come_when_they_are_asked_for)
 {
@@ -404,7 +404,7 @@ START_TEST(a_forked_child_has_no_driver)
 }
 END_TEST
 
-/* ---- devices ------------------------------------------------------------------------ */
+/* ---- devices ------------------------------------------------------------- */
 
 START_TEST(devices_have_names_and_memory_of_their_own)
 {
@@ -490,7 +490,7 @@ START_TEST(attributes_can_be_overruled)
 }
 END_TEST
 
-/* ---- kernels ------------------------------------------------------------------------- */
+/* ---- kernels ------------------------------------------------------------- */
 
 /* A fat binary as far as the fake driver looks at it. */
 static const uint32_t fat_binary[4] = {0xba55ed50};

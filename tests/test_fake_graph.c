@@ -53,7 +53,7 @@ static void lead(CUstream to, CUstream from)
     OK(cu.EventDestroy(e));
 }
 
-/* ---- replay --------------------------------------------------------------------------- */
+/* ---- replay -------------------------------------------------------------- */
 
 START_TEST(what_is_captured_runs_at_each_launch_and_never_before)
 {
@@ -161,7 +161,7 @@ START_TEST(launches_of_one_graph_follow_each_other)
 }
 END_TEST
 
-/* ---- what a capture forbids ------------------------------------------------------------- */
+/* ---- what a capture forbids ---------------------------------------------- */
 
 static void spoilt(CUstream s)
 {

@@ -115,8 +115,8 @@ START_TEST(an_import_is_mapped_once_and_counted)
     OK(cu.IpcCloseMemHandle(a));
     ck_assert_uint_eq(word_at(a), 0xa);
     OK(cu.IpcCloseMemHandle(a));
-    IS(INVALID_VALUE, cu.PointerGetAttribute(
-                          &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, a));
+    IS(INVALID_VALUE,
+       cu.PointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, a));
     IS(INVALID_VALUE, cu.IpcCloseMemHandle(a));
 }
 END_TEST
@@ -168,13 +168,12 @@ START_TEST(ipc_can_be_forbidden)
 }
 END_TEST
 
-/* ---- flags and events --------------------------------------------------------------- */
+/* ---- flags and events ---------------------------------------------------- */
 
 /* Both ends of a ping-pong in a memfd that both have registered, by streams alone. */
 static _Atomic uint32_t *registered(int fd)
 {
-    void *at =
-        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
     ck_assert_ptr_ne(at, MAP_FAILED);
     OK(cu.MemHostRegister(at, 4096, CU_MEMHOSTREGISTER_PORTABLE));

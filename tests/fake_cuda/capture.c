@@ -15,7 +15,7 @@ struct capture *capture_list(void) { return captures; }
 /* PG, "Invalidation": its streams answer so until the end. */
 void capture_invalidate(struct capture *c) { c->is_invalid = 1; }
 
-/* ---- unsafe calls ------------------------------------------------------------------------ */
+/* ---- unsafe calls -------------------------------------------------------- */
 
 /* DA cuStreamBeginCapture, cuThreadExchangeStreamCaptureMode: a GLOBAL capture
  * forbids them to its own thread and to all whose mode is GLOBAL; a THREAD_LOCAL one
@@ -73,7 +73,7 @@ CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
     return fake_leave(CUDA_SUCCESS);
 }
 
-/* ---- what becomes of calls --------------------------------------------------------------- */
+/* ---- what becomes of calls ----------------------------------------------- */
 
 CUresult capture_put(struct stream *s, struct work *w)
 {
@@ -112,9 +112,8 @@ void capture_record(struct stream *s, struct event *e)
     if (e->capture == s->capture)
         return;
     e->capture = s->capture;
-    e->capture->events =
-        realloc(e->capture->events,
-                (size_t)(e->capture->n_events + 1) * sizeof(e));
+    e->capture->events = realloc(
+        e->capture->events, (size_t)(e->capture->n_events + 1) * sizeof(e));
     e->capture->events[e->capture->n_events++] = e;
 }
 
@@ -162,7 +161,7 @@ CUresult capture_wait(struct stream *s, struct event *e, unsigned flags)
     return CUDA_SUCCESS;
 }
 
-/* ---- begun and ended ------------------------------------------------------------------------ */
+/* ---- begun and ended ----------------------------------------------------- */
 
 /* DA cuStreamBeginCapture: not the legacy stream; a stream that captures is
  * ILLEGAL_STATE (H100, capture/begin). */
@@ -287,7 +286,7 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
     return fake_leave(rc);
 }
 
-/* ---- looked at -------------------------------------------------------------------------------- */
+/* ---- looked at ----------------------------------------------------------- */
 
 static CUstreamCaptureStatus status_of(const struct stream *s)
 {
@@ -346,8 +345,7 @@ static CUresult look(CUstream stream, CUstreamCaptureStatus *status,
     if (n)
         *n = (size_t)s->frontier->n;
     for (int i = 0; i < s->frontier->n && i < 64; i++)
-        nodes[i] =
-            (CUgraphNode)s->capture->graph->nodes[s->frontier->at[i]];
+        nodes[i] = (CUgraphNode)s->capture->graph->nodes[s->frontier->at[i]];
     if (before)
         *before = nodes;
     return fake_leave(CUDA_SUCCESS);
@@ -364,10 +362,10 @@ CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus *status,
 }
 
 /* As it was before 12.3. */
-CUresult v2_cuStreamGetCaptureInfo(CUstream, CUstreamCaptureStatus *,
-                                   cuuint64_t *, CUgraph *,
-                                   const CUgraphNode **,
-                                   size_t *) __asm__("cuStreamGetCaptureInfo_v2");
+CUresult
+v2_cuStreamGetCaptureInfo(CUstream, CUstreamCaptureStatus *, cuuint64_t *,
+                          CUgraph *, const CUgraphNode **,
+                          size_t *) __asm__("cuStreamGetCaptureInfo_v2");
 CUresult v2_cuStreamGetCaptureInfo(CUstream stream,
                                    CUstreamCaptureStatus *status,
                                    cuuint64_t *id, CUgraph *graph,

@@ -72,7 +72,7 @@ void context_end(struct context *ctx)
     ctx->is_live = 0;
 }
 
-/* ---- the thread's stack ---------------------------------------------------------------- */
+/* ---- the thread's stack -------------------------------------------------- */
 
 CUresult cuCtxGetCurrent(CUcontext *out)
 {
@@ -197,7 +197,7 @@ CUresult cuCtxSynchronize_v2(CUcontext handle)
     return fake_leave(synchronize(ctx));
 }
 
-/* ---- made and destroyed ------------------------------------------------------------------ */
+/* ---- made and destroyed -------------------------------------------------- */
 
 CUresult cuCtxCreate(CUcontext *out, CUctxCreateParams *params, unsigned flags,
                      CUdevice device)

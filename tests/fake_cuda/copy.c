@@ -88,20 +88,18 @@ static CUresult async_move(const char *entry, struct move m, CUstream stream)
 
 CUresult cuMemcpyHtoD(CUdeviceptr dst, const void *src, size_t len)
 {
-    return sync_move("cuMemcpyHtoD",
-                     (struct move){.dst = dst,
-                                   .src = (CUdeviceptr)src,
-                                   .len = len,
-                                   .src_may_be_unknown = 1});
+    return sync_move("cuMemcpyHtoD", (struct move){.dst = dst,
+                                                   .src = (CUdeviceptr)src,
+                                                   .len = len,
+                                                   .src_may_be_unknown = 1});
 }
 
 CUresult cuMemcpyDtoH(void *dst, CUdeviceptr src, size_t len)
 {
-    return sync_move("cuMemcpyDtoH",
-                     (struct move){.dst = (CUdeviceptr)dst,
-                                   .src = src,
-                                   .len = len,
-                                   .dst_may_be_unknown = 1});
+    return sync_move("cuMemcpyDtoH", (struct move){.dst = (CUdeviceptr)dst,
+                                                   .src = src,
+                                                   .len = len,
+                                                   .dst_may_be_unknown = 1});
 }
 
 CUresult cuMemcpyDtoD(CUdeviceptr dst, CUdeviceptr src, size_t len)
@@ -169,7 +167,7 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext to, CUdeviceptr src,
                       (struct move){.dst = dst, .src = src, .len = len}, s);
 }
 
-/* ---- fills ------------------------------------------------------------------------------------ */
+/* ---- fills --------------------------------------------------------------- */
 
 /* DA: fills are asynchronous, but a synchronous one of pinned memory. */
 static CUresult fill(struct stream *s, CUdeviceptr dst, unsigned value,

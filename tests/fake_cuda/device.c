@@ -170,7 +170,7 @@ CUresult cuDeviceGetPCIBusId(char *text, int len, CUdevice device)
     return fake_leave(rc);
 }
 
-/* ---- attributes -------------------------------------------------------------------- */
+/* ---- attributes ---------------------------------------------------------- */
 
 #define ATTRIBUTE(name) CU_DEVICE_ATTRIBUTE_##name
 
@@ -266,7 +266,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute name,
     return fake_leave(rc);
 }
 
-/* ---- peers -------------------------------------------------------------------------- */
+/* ---- peers --------------------------------------------------------------- */
 
 /* DA cuDeviceCanAccessPeer; a device is none of its own (H100, init/peers). */
 CUresult cuDeviceCanAccessPeer(int *can, CUdevice from, CUdevice to)

@@ -45,7 +45,7 @@ static uint64_t pid_namespace(void)
     return stat("/proc/self/ns/pid", &st) ? 0 : (uint64_t)st.st_ino;
 }
 
-/* ---- a descriptor through a socket ------------------------------------------------------- */
+/* ---- a descriptor through a socket --------------------------------------- */
 
 union control {
     struct cmsghdr head;
@@ -88,7 +88,7 @@ static int take(int from, int *fd)
     return 1;
 }
 
-/* ---- the owner ------------------------------------------------------------------------------ */
+/* ---- the owner ----------------------------------------------------------- */
 
 static int find(const struct question *q)
 {
@@ -154,7 +154,7 @@ CUresult door_open(struct door_handle *h, enum door_kind kind)
     return listener < 0 ? serve(h) : CUDA_SUCCESS;
 }
 
-/* ---- who asks ---------------------------------------------------------------------------------- */
+/* ---- who asks ------------------------------------------------------------ */
 
 static int ask(const struct door_handle *h, const struct question *q, int *fd)
 {

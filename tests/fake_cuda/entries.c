@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Where cuda.h makes a name another one (cuMemAlloc_v2), that is the entry. */
-#define ENTRIES(X)                                                            \
+#define ENTRIES(X)                                                             \
     X(cuCtxCreate, 12050)                                                      \
     X(cuCtxDestroy, 4000)                                                      \
     X(cuCtxDisablePeerAccess, 4000)                                            \
@@ -158,6 +158,7 @@ OLD(X)
 #undef X
 extern void info_v2(void) __asm__("cuStreamGetCaptureInfo_v2");
 
+/* clang-format off */
 static const struct {
     const char *name;
     int version;
@@ -173,6 +174,7 @@ static const struct {
     {"cuCtxGetDevice", 13000, (void *)cuCtxGetDevice_v2},
     {"cuCtxSynchronize", 13000, (void *)cuCtxSynchronize_v2},
 };
+/* clang-format on */
 
 /* The newest form up to that version; *is_known: there is a newer one. */
 static void *find(const char *name, int version, int *is_known)

@@ -11,7 +11,7 @@ enum { MOST_SHARED = 4096 };
 static struct event *shared[MOST_SHARED];
 static int n_shared;
 
-/* ---- records -------------------------------------------------------------------------- */
+/* ---- records ------------------------------------------------------------- */
 
 static struct record *record_new(struct event *e)
 {
@@ -32,7 +32,8 @@ void record_drop(struct record *r)
 
 int record_is_done(const struct record *r)
 {
-    return r->shared ? atomic_load(&r->shared->n_done) >= r->number : r->is_done;
+    return r->shared ? atomic_load(&r->shared->n_done) >= r->number
+                     : r->is_done;
 }
 
 void record_end(struct record *r)
@@ -69,7 +70,7 @@ static struct record *last_of(struct event *e)
     return r;
 }
 
-/* ---- made and destroyed ------------------------------------------------------------------ */
+/* ---- made and destroyed -------------------------------------------------- */
 
 struct event *event_new(struct context *ctx, unsigned flags)
 {
@@ -154,7 +155,7 @@ CUresult cuEventDestroy(CUevent handle)
     return fake_leave(CUDA_SUCCESS);
 }
 
-/* ---- used ---------------------------------------------------------------------------------- */
+/* ---- used ---------------------------------------------------------------- */
 
 /* DA cuEventRecord: event and stream are of one context, else INVALID_HANDLE. */
 static CUresult record(const char *entry, CUevent handle, CUstream stream)
@@ -259,8 +260,8 @@ CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to)
     if (rc)
         return rc;
     b = object_of(to, EVENT, "cuEventElapsedTime");
-    if (a->flags & CU_EVENT_DISABLE_TIMING || b->flags & CU_EVENT_DISABLE_TIMING ||
-        !a->last || !b->last)
+    if (a->flags & CU_EVENT_DISABLE_TIMING ||
+        b->flags & CU_EVENT_DISABLE_TIMING || !a->last || !b->last)
         return fake_leave(CUDA_ERROR_INVALID_HANDLE);
     if (!record_is_done(a->last) || !record_is_done(b->last))
         return fake_leave(CUDA_ERROR_NOT_READY);
@@ -296,7 +297,7 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned flags)
     return fake_leave(stream_put(s, &w));
 }
 
-/* ---- of other processes ----------------------------------------------------------------------- */
+/* ---- of other processes -------------------------------------------------- */
 
 /* DA cuIpcGetEventHandle: INTERPROCESS events alone. */
 CUresult cuIpcGetEventHandle(CUipcEventHandle *out, CUevent handle)

@@ -40,18 +40,30 @@ enum {
     FAKE_VERSION = 13000,
     MAX_DEVICES = 16,
     MAX_CHANNELS = 32,
-    CHANNEL_ROOM = 1021 /* H100, queue/depth: 1020 behind a wait, then the caller waits */
+    CHANNEL_ROOM =
+        1021 /* H100, queue/depth: 1020 behind a wait, then the caller waits */
 };
 #define GRANULE ((size_t)2 << 20)
 
-/* ---- handles (object.c) ----------------------------------------------------------
+/* ---- handles (object.c) -----------------------------------------------------
  *
  * A handle is a pointer to an object.  Objects are never used again, so that a
  * handle of what was destroyed is known as such; whoever uses one is ended with a
  * sentence, where NVIDIA's driver leaves it open what happens (DA, "undefined"). */
 
-enum kind { CONTEXT, STREAM, EVENT, MODULE, FUNCTION, GRAPH, NODE, EXEC, POOL,
-            USER_OBJECT, PHYSICAL };
+enum kind {
+    CONTEXT,
+    STREAM,
+    EVENT,
+    MODULE,
+    FUNCTION,
+    GRAPH,
+    NODE,
+    EXEC,
+    POOL,
+    USER_OBJECT,
+    PHYSICAL
+};
 
 struct object {
     enum kind kind;
@@ -69,7 +81,7 @@ void *object_find(const void *handle, enum kind kind);
 _Noreturn void fake_misuse(const char *entry, const char *what,
                            const void *handle);
 
-/* ---- contexts (context.c) and devices (device.c) ---------------------------------- */
+/* ---- contexts (context.c) and devices (device.c) ------------------------- */
 
 struct context {
     struct object object;
@@ -105,7 +117,7 @@ void context_drain(struct context *ctx);
 /* The current one; NULL, and why in *rc. */
 struct context *context_current(CUresult *rc);
 
-/* ---- work (work.c) ----------------------------------------------------------------- */
+/* ---- work (work.c) ------------------------------------------------------- */
 
 struct kernel {
     const char *name;
@@ -117,8 +129,19 @@ struct kernel {
     CUresult (*run)(struct stream *s, void **params);
 };
 
-enum work_kind { W_COPY, W_FILL, W_KERNEL, W_MEMOPS, W_HOST, W_CALLBACK, W_RECORD,
-                 W_WAIT, W_LAUNCH, W_ALLOC, W_FREE };
+enum work_kind {
+    W_COPY,
+    W_FILL,
+    W_KERNEL,
+    W_MEMOPS,
+    W_HOST,
+    W_CALLBACK,
+    W_RECORD,
+    W_WAIT,
+    W_LAUNCH,
+    W_ALLOC,
+    W_FREE
+};
 
 /* What an operation does.  Addresses are as the caller gave them. */
 struct work {
@@ -174,7 +197,7 @@ CUresult kernel_run(struct work *w, struct stream *s);
 /* Has its time come?  The lock is held. */
 int work_is_ready(const struct work *w);
 
-/* ---- streams (stream.c, queue.c) ---------------------------------------------------- */
+/* ---- streams (stream.c, queue.c) ----------------------------------------- */
 
 struct op {
     struct op *next, *channel_next;
@@ -192,7 +215,7 @@ struct channel {
 struct stream {
     struct object object;
     struct context *ctx;
-    struct stream *next, *all_next; /* of the context, of the process */
+    struct stream *next, *all_next;         /* of the context, of the process */
     int is_blocking, is_legacy, is_running; /* has a thread */
     int priority;
     struct channel *channel;
@@ -237,7 +260,7 @@ pthread_mutex_t *fake_lock(void);
 unsigned stream_dice(struct stream *s, unsigned n);
 void stream_delay(struct stream *s);
 
-/* ---- events (event.c) ----------------------------------------------------------------- */
+/* ---- events (event.c) ---------------------------------------------------- */
 
 /* Of an interprocess event: in memory that its processes share. */
 struct shared_event {
@@ -259,7 +282,7 @@ struct event {
     uint64_t id;
     struct record *last;
     struct shared_event *shared;
-    uint64_t capture_id;  /* not 0: recorded in that capture */
+    uint64_t capture_id;     /* not 0: recorded in that capture */
     struct capture *capture; /* NULL when it has ended */
     struct set *frontier;
 };
@@ -270,7 +293,7 @@ void record_end(struct record *r);
 struct event *event_new(struct context *ctx, unsigned flags);
 int event_by_id(uint64_t id); /* its file descriptor, -1 */
 
-/* ---- memory (memory.c, block.c) ---------------------------------------------------------- */
+/* ---- memory (memory.c, block.c) ------------------------------------------ */
 
 struct block {
     struct block *next;
@@ -283,8 +306,15 @@ struct block {
     int is_shared_room; /* small allocations lie in it */
 };
 
-enum region_kind { R_DEVICE, R_IMPORT, R_HOST, R_REGISTERED, R_POOL,
-                   R_POOL_IMPORT, R_MAPPED };
+enum region_kind {
+    R_DEVICE,
+    R_IMPORT,
+    R_HOST,
+    R_REGISTERED,
+    R_POOL,
+    R_POOL_IMPORT,
+    R_MAPPED
+};
 
 struct region {
     CUdeviceptr at;
@@ -296,8 +326,9 @@ struct region {
     struct block *block; /* NULL: of the host */
     int n_opened;        /* an import: how often */
     unsigned char handle[64];
-    int is_accessible;     /* cuMemSetAccess */
-    struct stream *freed;  /* cuMemFreeAsync: there until this one has come to it */
+    int is_accessible; /* cuMemSetAccess */
+    struct stream
+        *freed; /* cuMemFreeAsync: there until this one has come to it */
     struct physical *physical; /* of a mapping */
     int is_sync;               /* SYNC_MEMOPS */
     unsigned host_flags;
@@ -342,7 +373,7 @@ struct block *block_each(struct block *b); /* NULL: the first */
 CUresult memory_new(size_t len, int device, struct context *ctx,
                     enum region_kind kind, struct region **r);
 
-/* ---- pools (pool.c), modules (module.c, ptx.c), captures and graphs ----------------------- */
+/* ---- pools (pool.c), modules (module.c, ptx.c), captures and graphs ------ */
 
 struct pool {
     struct object object;
@@ -441,13 +472,14 @@ CUresult capture_allows(void);
 CUresult capture_allows_context(struct context *ctx);
 
 struct graph *graph_new(void);
-struct node *graph_add(struct graph *g, struct work *w, const struct set *before);
+struct node *graph_add(struct graph *g, struct work *w,
+                       const struct set *before);
 struct graph *graph_copy(const struct graph *g);
 void graph_drop(struct graph *g);
 CUresult graph_run(struct graph *g, struct stream *s);
 void run_end(struct run *run); /* with the lock */
 
-/* ---- calls (call.c, fault.c) ---------------------------------------------------------------- */
+/* ---- calls (call.c, fault.c) --------------------------------------------- */
 
 enum need {
     NEED_CONTEXT = 1, /* a current one, alive */
@@ -481,7 +513,7 @@ extern __thread CUstreamCaptureMode fake_capture_mode;
 long fake_setting(const char *name, long value); /* of the environment */
 double fake_now(void);
 
-/* ---- other processes (door.c, ipc.c) --------------------------------------------------------- */
+/* ---- other processes (door.c, ipc.c) ------------------------------------- */
 
 enum door_kind { DOOR_MEMORY = 1, DOOR_EVENT, DOOR_POOL };
 

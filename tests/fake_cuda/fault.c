@@ -57,8 +57,9 @@ static void read_all(void)
 
 static int stays(CUresult rc)
 {
-    return rc == CUDA_ERROR_ILLEGAL_ADDRESS || rc == CUDA_ERROR_LAUNCH_TIMEOUT ||
-           rc == CUDA_ERROR_ASSERT || (rc >= 714 && rc <= 719);
+    return rc == CUDA_ERROR_ILLEGAL_ADDRESS ||
+           rc == CUDA_ERROR_LAUNCH_TIMEOUT || rc == CUDA_ERROR_ASSERT ||
+           (rc >= 714 && rc <= 719);
 }
 
 CUresult fault_of(const char *entry)

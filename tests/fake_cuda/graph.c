@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- sets ------------------------------------------------------------------------------ */
+/* ---- sets ---------------------------------------------------------------- */
 
 struct set *set_new(void) { return calloc(1, sizeof(struct set)); }
 
@@ -35,7 +35,7 @@ void set_free(struct set *s)
     free(s);
 }
 
-/* ---- what graphs hold ------------------------------------------------------------------- */
+/* ---- what graphs hold ---------------------------------------------------- */
 
 struct user_object {
     struct object object;
@@ -81,11 +81,15 @@ static void hold(struct graph *g, struct user_object *o, unsigned n)
     g->held = h;
 }
 
-/* ---- graphs -------------------------------------------------------------------------------- */
+/* ---- graphs -------------------------------------------------------------- */
 
-struct graph *graph_new(void) { return object_new(GRAPH, sizeof(struct graph)); }
+struct graph *graph_new(void)
+{
+    return object_new(GRAPH, sizeof(struct graph));
+}
 
-struct node *graph_add(struct graph *g, struct work *w, const struct set *before)
+struct node *graph_add(struct graph *g, struct work *w,
+                       const struct set *before)
 {
     struct node *node = g->is_plain ? calloc(1, sizeof(*node))
                                     : object_new(NODE, sizeof(*node));
@@ -146,7 +150,7 @@ void graph_drop(struct graph *g)
         free(g);
 }
 
-/* ---- launches ---------------------------------------------------------------------------------- */
+/* ---- launches ------------------------------------------------------------ */
 
 enum state { BEFORE, UNDER_WAY, DONE };
 
@@ -255,7 +259,7 @@ CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream)
     return fake_leave(stream_put(s, &w));
 }
 
-/* ---- entries ---------------------------------------------------------------------------------------- */
+/* ---- entries ------------------------------------------------------------- */
 
 /* An unsafe call (H100, unsafe/global_self). */
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph handle,
@@ -263,8 +267,8 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph handle,
 {
     struct graph *g;
     struct exec *e;
-    CUresult rc = fake_enter("cuGraphInstantiateWithFlags",
-                             NEED_CONTEXT | UNSAFE, NULL);
+    CUresult rc =
+        fake_enter("cuGraphInstantiateWithFlags", NEED_CONTEXT | UNSAFE, NULL);
 
     if (rc)
         return rc;
@@ -370,9 +374,9 @@ CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode handle,
 
 /* DA cuGraphExecBatchMemOpNodeSetParams: addresses, values and the kind of wait; not
  * how many operations, nor which. */
-CUresult cuGraphExecBatchMemOpNodeSetParams(
-    CUgraphExec exec, CUgraphNode handle,
-    const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
+CUresult
+cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode handle,
+                                   const CUDA_BATCH_MEM_OP_NODE_PARAMS *params)
 {
     struct node *node, *mine;
     struct exec *e;
@@ -465,8 +469,8 @@ CUresult cuUserObjectRelease(CUuserObject handle, unsigned n)
 }
 
 /* DA cuGraphRetainUserObject: MOVE takes over what the caller held. */
-CUresult cuGraphRetainUserObject(CUgraph handle, CUuserObject object, unsigned n,
-                                 unsigned flags)
+CUresult cuGraphRetainUserObject(CUgraph handle, CUuserObject object,
+                                 unsigned n, unsigned flags)
 {
     struct user_object *o;
     struct graph *g;

@@ -29,7 +29,7 @@ static CUresult drain_and_remove(struct region *r)
     return CUDA_SUCCESS;
 }
 
-/* ---- allocated ------------------------------------------------------------------------- */
+/* ---- allocated ----------------------------------------------------------- */
 
 /* Nothing was asked for: NULL, and no error (H100, host/bad). */
 static CUresult alloc(const char *entry, void **out, size_t len, unsigned flags)
@@ -79,7 +79,7 @@ CUresult cuMemFreeHost(void *at)
     return fake_leave(drain_and_remove(r));
 }
 
-/* ---- registered --------------------------------------------------------------------------- */
+/* ---- registered ---------------------------------------------------------- */
 
 /* Is all of it mapped, and as it has to be?  DA: read-only pages need READ_ONLY. */
 static int is_mapped(uintptr_t at, size_t len, int may_be_read_only)

@@ -11,7 +11,7 @@
 
 typedef CUstreamBatchMemOpParams params;
 
-/* ---- done -------------------------------------------------------------------------------- */
+/* ---- done ---------------------------------------------------------------- */
 
 static int is_wide(unsigned operation)
 {
@@ -37,7 +37,7 @@ static int passes(uint64_t is, uint64_t value, unsigned how, int wide)
     case CU_STREAM_WAIT_VALUE_AND:
         return wide ? (is & value) != 0 : (uint32_t)(is & value) != 0;
     default: /* NOR */
-        return wide ? ~(is | value) != 0 : (uint32_t)~(is | value) != 0;
+        return wide ? ~(is | value) != 0 : (uint32_t) ~(is | value) != 0;
     }
 }
 
@@ -47,9 +47,8 @@ static int do_one(const params *op, void *at)
     int wide = is_wide(op->operation);
 
     if (is_wait(op->operation)) {
-        uint64_t is =
-            wide ? atomic_load((_Atomic uint64_t *)at)
-                 : (uint64_t)atomic_load((_Atomic uint32_t *)at);
+        uint64_t is = wide ? atomic_load((_Atomic uint64_t *)at)
+                           : (uint64_t)atomic_load((_Atomic uint32_t *)at);
 
         return passes(is, op->waitValue.value64, op->waitValue.flags & 3, wide);
     }
@@ -60,7 +59,8 @@ static int do_one(const params *op, void *at)
     return 1;
 }
 
-int memops_step(struct work *w, unsigned *next, struct context *ctx, CUresult *rc)
+int memops_step(struct work *w, unsigned *next, struct context *ctx,
+                CUresult *rc)
 {
     for (; *next < w->memops.n; (*next)++) {
         const params *op = &w->memops.ops[*next];
@@ -91,7 +91,7 @@ void memops_nap(unsigned *n_naps)
     (*n_naps)++;
 }
 
-/* ---- refused -------------------------------------------------------------------------------- */
+/* ---- refused ------------------------------------------------------------- */
 
 /* Aligned, known to the device, not of a pool (H100, memop/addresses and
  * memory_kinds; DA: managed memory is not supported). */
@@ -140,8 +140,7 @@ static CUresult check_op(const params *op, struct context *ctx)
         return op->memoryBarrier.flags > 1 ? CUDA_ERROR_INVALID_VALUE
                                            : CUDA_SUCCESS;
     case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
-        return device_attribute(
-                   CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES)
+        return device_attribute(CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES)
                    ? CUDA_SUCCESS
                    : CUDA_ERROR_NOT_SUPPORTED;
     default:
@@ -189,15 +188,15 @@ static CUresult one(const char *entry, CUstream stream, unsigned operation,
 CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr at, cuuint32_t value,
                              unsigned flags)
 {
-    return one("cuStreamWaitValue32", stream, CU_STREAM_MEM_OP_WAIT_VALUE_32, at,
-               value, flags);
+    return one("cuStreamWaitValue32", stream, CU_STREAM_MEM_OP_WAIT_VALUE_32,
+               at, value, flags);
 }
 
 CUresult cuStreamWaitValue64(CUstream stream, CUdeviceptr at, cuuint64_t value,
                              unsigned flags)
 {
-    return one("cuStreamWaitValue64", stream, CU_STREAM_MEM_OP_WAIT_VALUE_64, at,
-               value, flags);
+    return one("cuStreamWaitValue64", stream, CU_STREAM_MEM_OP_WAIT_VALUE_64,
+               at, value, flags);
 }
 
 CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr at, cuuint32_t value,
@@ -227,15 +226,15 @@ CUresult cuStreamBatchMemOp(CUstream stream, unsigned n,
     return fake_leave(n ? put(s, ops, n) : CUDA_SUCCESS);
 }
 
-/* ---- the first version ------------------------------------------------------------------------- */
+/* ---- the first version --------------------------------------------------- */
 
-#define V1(name, type)                                                           \
-    CUresult v1_##name(CUstream, CUdeviceptr, type, unsigned) __asm__(#name);    \
-    CUresult v1_##name(CUstream stream, CUdeviceptr at, type value,              \
-                       unsigned flags)                                           \
-    {                                                                            \
-        (void)stream, (void)at, (void)value, (void)flags;                        \
-        return CUDA_ERROR_NOT_SUPPORTED;                                         \
+#define V1(name, type)                                                         \
+    CUresult v1_##name(CUstream, CUdeviceptr, type, unsigned) __asm__(#name);  \
+    CUresult v1_##name(CUstream stream, CUdeviceptr at, type value,            \
+                       unsigned flags)                                         \
+    {                                                                          \
+        (void)stream, (void)at, (void)value, (void)flags;                      \
+        return CUDA_ERROR_NOT_SUPPORTED;                                       \
     }
 
 V1(cuStreamWaitValue32, cuuint32_t)

@@ -11,7 +11,7 @@ static uint64_t last_id;
 
 uint64_t fake_next_id(void) { return ++last_id; }
 
-/* ---- regions -------------------------------------------------------------------------- */
+/* ---- regions ------------------------------------------------------------- */
 
 /* How many begin at or before that address. */
 static int place_of(CUdeviceptr at)
@@ -131,7 +131,7 @@ void *memory_view(CUdeviceptr at, size_t len, struct context *ctx)
     return view;
 }
 
-/* ---- rooms ------------------------------------------------------------------------------- */
+/* ---- rooms --------------------------------------------------------------- */
 
 enum { ALIGNED = 512 }; /* H100, pointer/device: 1000 bytes lie 1024 apart */
 
@@ -193,7 +193,7 @@ CUresult memory_new(size_t len, int device, struct context *ctx,
     return CUDA_SUCCESS;
 }
 
-/* ---- entries -------------------------------------------------------------------------------- */
+/* ---- entries ------------------------------------------------------------- */
 
 CUresult cuMemAlloc(CUdeviceptr *at, size_t len)
 {

@@ -33,7 +33,8 @@ static CUresult kind_of(const void *image, int *is_ptx)
     return ptx_check(image);
 }
 
-static CUresult load(struct context *ctx, const void *image, struct module **out)
+static CUresult load(struct context *ctx, const void *image,
+                     struct module **out)
 {
     struct module *m;
     int is_ptx;
@@ -90,9 +91,8 @@ static const struct kernel *product_kernel(const char *name)
             return &kernels[i];
     if (!params || n == MOST)
         return NULL;
-    kernels[n] = (struct kernel){.name = strdup(name),
-                                 .params = params,
-                                 .max_threads = PRODUCT_THREADS};
+    kernels[n] = (struct kernel){
+        .name = strdup(name), .params = params, .max_threads = PRODUCT_THREADS};
     return &kernels[n++];
 }
 
@@ -118,16 +118,16 @@ CUresult cuModuleGetFunction(CUfunction *out, CUmodule handle, const char *name)
         return rc;
     if (!out || !name)
         return fake_leave(CUDA_ERROR_INVALID_VALUE);
-    return fake_leave(
-        find(object_of(handle, MODULE, "cuModuleGetFunction"), name,
-             (struct function **)out));
+    return fake_leave(find(object_of(handle, MODULE, "cuModuleGetFunction"),
+                           name, (struct function **)out));
 }
 
-/* ---- libraries: modules of no context (DA, "Library Management") ------------------------------ */
+/* ---- libraries: modules of no context (DA, "Library Management") --------- */
 
-CUresult cuLibraryLoadData(CUlibrary *out, const void *image, CUjit_option *names,
-                           void **values, unsigned n, CUlibraryOption *more,
-                           void **more_values, unsigned n_more)
+CUresult cuLibraryLoadData(CUlibrary *out, const void *image,
+                           CUjit_option *names, void **values, unsigned n,
+                           CUlibraryOption *more, void **more_values,
+                           unsigned n_more)
 {
     CUresult rc = fake_enter("cuLibraryLoadData", 0, NULL);
 
@@ -158,8 +158,8 @@ CUresult cuLibraryGetKernel(CUkernel *out, CUlibrary handle, const char *name)
         return rc;
     if (!out || !name)
         return fake_leave(CUDA_ERROR_INVALID_VALUE);
-    return fake_leave(find(object_of(handle, MODULE, "cuLibraryGetKernel"), name,
-                           (struct function **)out));
+    return fake_leave(find(object_of(handle, MODULE, "cuLibraryGetKernel"),
+                           name, (struct function **)out));
 }
 
 /* DA cuKernelGetFunction: of the current context. */
@@ -176,7 +176,7 @@ CUresult cuKernelGetFunction(CUfunction *out, CUkernel handle)
     return fake_leave(CUDA_SUCCESS);
 }
 
-/* ---- launched ------------------------------------------------------------------------------------ */
+/* ---- launched ------------------------------------------------------------ */
 
 CUresult cuFuncGetAttribute(int *value, CUfunction_attribute name,
                             CUfunction handle)
@@ -215,7 +215,8 @@ static unsigned blocks_at_once(unsigned threads)
     return threads ? 2048 / ((threads + 31) / 32 * 32) : 0;
 }
 
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *out, CUfunction handle,
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *out,
+                                                     CUfunction handle,
                                                      int threads, size_t shared)
 {
     CUresult rc =
@@ -323,7 +324,7 @@ CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy,
     return launch("cuLaunchCooperativeKernel", f, &l, s, params);
 }
 
-/* ---- run ------------------------------------------------------------------------------------------ */
+/* ---- run ----------------------------------------------------------------- */
 
 /* Addresses become those at which the driver has the memory.  What a device would
  * not find is a fault: DA CUDA_ERROR_ILLEGAL_ADDRESS. */

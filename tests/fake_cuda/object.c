@@ -53,9 +53,10 @@ void fake_misuse(const char *entry, const char *what, const void *handle)
 void *object_of(const void *handle, enum kind kind, const char *entry)
 {
     static const char *const names[] = {
-        "context", "stream", "event",           "module", "function",
-        "graph",   "node",   "executable graph", "pool",   "user object",
-        "allocation handle"};
+        "context",     "stream",           "event",
+        "module",      "function",         "graph",
+        "node",        "executable graph", "pool",
+        "user object", "allocation handle"};
     struct object *o = object_find(handle, kind);
 
     if (!o || !o->is_alive)

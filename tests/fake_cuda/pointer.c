@@ -7,7 +7,10 @@
 #define ATTRIBUTE(name) CU_POINTER_ATTRIBUTE_##name
 
 /* As wide as the attribute is. */
-static void put_int(void *out, int value) { memcpy(out, &value, sizeof(value)); }
+static void put_int(void *out, int value)
+{
+    memcpy(out, &value, sizeof(value));
+}
 
 static void put_wide(void *out, uint64_t value)
 {
@@ -22,7 +25,8 @@ static CUresult of_region(void *out, CUpointer_attribute name, CUdeviceptr at,
         put_wide(out, (uint64_t)r->ctx);
         break;
     case ATTRIBUTE(MEMORY_TYPE):
-        put_int(out, r->device >= 0 ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST);
+        put_int(out,
+                r->device >= 0 ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST);
         break;
     case ATTRIBUTE(DEVICE_POINTER):
         put_wide(out, at);

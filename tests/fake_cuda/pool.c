@@ -79,7 +79,7 @@ CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *map,
     return fake_leave(map || !n ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
-/* ---- allocated and freed ------------------------------------------------------------------- */
+/* ---- allocated and freed ------------------------------------------------- */
 
 /* What this stream has freed comes back to it at once, under another id (H100,
  * pool/reuse). */
@@ -168,7 +168,7 @@ CUresult cuMemFreeAsync(CUdeviceptr at, CUstream stream)
     return fake_leave(stream_put(s, &w));
 }
 
-/* ---- shared ---------------------------------------------------------------------------------- */
+/* ---- shared -------------------------------------------------------------- */
 
 /* DA cuMemPoolExportToShareableHandle: of a pool that was made for it. */
 CUresult cuMemPoolExportToShareableHandle(void *out, CUmemoryPool handle,

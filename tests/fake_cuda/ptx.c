@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- texts ---------------------------------------------------------------------------- */
+/* ---- texts --------------------------------------------------------------- */
 
 static const char entry_word[] = ".visible .entry ";
 
@@ -58,7 +58,7 @@ CUresult ptx_check(const char *text)
     return CUDA_SUCCESS;
 }
 
-/* ---- kernels ---------------------------------------------------------------------------- */
+/* ---- kernels ------------------------------------------------------------- */
 
 static uint64_t wide(void **params, int i) { return *(uint64_t *)params[i]; }
 static uint32_t word(void **params, int i) { return *(uint32_t *)params[i]; }

@@ -26,7 +26,7 @@ static unsigned n_channels(void)
     return n < 1 ? 1 : n > MAX_CHANNELS ? MAX_CHANNELS : (unsigned)n;
 }
 
-/* ---- delays --------------------------------------------------------------------------- */
+/* ---- delays -------------------------------------------------------------- */
 
 /* FAKE_CUDA_SEED: which delays, 0 for none (1); FAKE_CUDA_DELAY: microseconds at most
  * (60). */
@@ -55,7 +55,7 @@ void stream_delay(struct stream *s)
     }
 }
 
-/* ---- whose turn it is ------------------------------------------------------------------- */
+/* ---- whose turn it is ---------------------------------------------------- */
 
 static int is_before(const struct stream *s, const struct op *op)
 {
@@ -78,9 +78,8 @@ static int is_held_by_legacy(const struct op *op)
 /* After an error nothing is done any more, so there is nothing to wait for. */
 static int may_start(const struct op *op)
 {
-    return fake_error() ||
-           (op->stream->channel->first == op && !is_held_by_legacy(op) &&
-            work_is_ready(&op->work));
+    return fake_error() || (op->stream->channel->first == op &&
+                            !is_held_by_legacy(op) && work_is_ready(&op->work));
 }
 
 void queue_kick(void)
@@ -114,7 +113,7 @@ static int stands_in_channel(const struct op *op)
            (op->work.kind == W_WAIT && op->work.record->shared);
 }
 
-/* ---- a stream's thread ------------------------------------------------------------------- */
+/* ---- a stream's thread --------------------------------------------------- */
 
 static void run(struct stream *s, struct op *op)
 {
@@ -179,7 +178,7 @@ static void start_thread(struct stream *s)
     s->is_running = 1;
 }
 
-/* ---- the callers' side ---------------------------------------------------------------------- */
+/* ---- the callers' side --------------------------------------------------- */
 
 static void add(struct stream *s, uint64_t id)
 {
@@ -235,8 +234,8 @@ struct op *queue_put(struct stream *s, struct work *w, int is_waited_for)
     op->n_waiting = is_waited_for;
     *(s->last ? &s->last->next : &s->first) = op;
     s->last = op;
-    *(s->channel->last ? &s->channel->last->channel_next
-                       : &s->channel->first) = op;
+    *(s->channel->last ? &s->channel->last->channel_next : &s->channel->first) =
+        op;
     s->channel->last = op;
     s->channel->n += op->is_counted;
     if (!s->is_running)

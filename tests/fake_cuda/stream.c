@@ -29,7 +29,7 @@ void stream_destroy(struct stream *s)
         queue_remove(s);
 }
 
-/* ---- handles ------------------------------------------------------------------------- */
+/* ---- handles ------------------------------------------------------------- */
 
 /* A blocking stream for each thread and context: DA, "Stream synchronization
  * behavior", CU_STREAM_PER_THREAD. */
@@ -72,7 +72,7 @@ CUresult stream_of(CUstream handle, const char *entry, struct stream **s)
     return CUDA_SUCCESS;
 }
 
-/* ---- putting ----------------------------------------------------------------------------- */
+/* ---- putting ------------------------------------------------------------- */
 
 /* PG, "Prohibited and Unhandled Operations": while a blocking stream of the context
  * captures, nothing may use the legacy stream. */
@@ -128,7 +128,7 @@ CUresult stream_put_and_wait(struct stream *s, struct work *w)
     return fake_error();
 }
 
-/* ---- entries ------------------------------------------------------------------------------- */
+/* ---- entries ------------------------------------------------------------- */
 
 static CUresult create(const char *entry, CUstream *out, unsigned flags,
                        int priority)
@@ -298,9 +298,8 @@ CUresult cuLaunchHostFunc(CUstream handle, CUhostFn fn, void *arg)
 CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback fn, void *arg,
                              unsigned flags)
 {
-    struct work w = {
-        .kind = W_CALLBACK,
-        .host = {.callback = fn, .stream = handle, .arg = arg}};
+    struct work w = {.kind = W_CALLBACK,
+                     .host = {.callback = fn, .stream = handle, .arg = arg}};
     struct stream *s;
     CUresult rc = fake_enter_stream("cuStreamAddCallback", 0, handle, &s);
 

@@ -23,7 +23,7 @@ struct reservation {
 };
 static struct reservation *reservations;
 
-/* ---- physical memory ---------------------------------------------------------------------- */
+/* ---- physical memory ----------------------------------------------------- */
 
 static struct physical *physical_new(int fd, size_t len, int device,
                                      uint64_t types)
@@ -46,9 +46,9 @@ static void physical_drop(struct physical *p)
     close(p->fd);
 }
 
-CUresult cuMemGetAllocationGranularity(
-    size_t *out, const CUmemAllocationProp *prop,
-    CUmemAllocationGranularity_flags which)
+CUresult cuMemGetAllocationGranularity(size_t *out,
+                                       const CUmemAllocationProp *prop,
+                                       CUmemAllocationGranularity_flags which)
 {
     CUresult rc = fake_enter("cuMemGetAllocationGranularity", 0, NULL);
 
@@ -146,7 +146,7 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *out,
     return fake_leave(CUDA_SUCCESS);
 }
 
-/* ---- addresses ----------------------------------------------------------------------------- */
+/* ---- addresses ----------------------------------------------------------- */
 
 CUresult cuMemAddressReserve(CUdeviceptr *out, size_t len, size_t align,
                              CUdeviceptr wish, unsigned long long flags)

@@ -29,8 +29,8 @@ void work_copy(struct work *to, const struct work *from)
                                                sizeof(*to->kernel.values));
         break;
     case W_MEMOPS:
-        to->memops.ops = duplicate(
-            from->memops.ops, from->memops.n * sizeof(*to->memops.ops));
+        to->memops.ops = duplicate(from->memops.ops,
+                                   from->memops.n * sizeof(*to->memops.ops));
         break;
     case W_RECORD:
     case W_WAIT:
@@ -84,12 +84,13 @@ int work_is_ready(const struct work *w)
     }
 }
 
-/* ---- running ---------------------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------- */
 
 enum { PIECE = 64 << 10 };
 
 /* In pieces, forwards or backwards: no document says in which order. */
-static void copy_pieces(struct stream *s, char *dst, const char *src, size_t len)
+static void copy_pieces(struct stream *s, char *dst, const char *src,
+                        size_t len)
 {
     size_t n = (len + PIECE - 1) / PIECE;
     int is_backwards = stream_dice(s, 2);
@@ -110,8 +111,8 @@ static void *any_view(CUdeviceptr at, size_t len)
 static CUresult run_copy(struct work *w, struct stream *s)
 {
     void *dst = any_view(w->copy.dst, w->copy.len);
-    const void *src = w->copy.staged ? w->copy.staged
-                                     : any_view(w->copy.src, w->copy.len);
+    const void *src =
+        w->copy.staged ? w->copy.staged : any_view(w->copy.src, w->copy.len);
 
     if (!w->copy.len)
         return CUDA_SUCCESS;
