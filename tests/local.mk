@@ -113,8 +113,8 @@ tests_fake_cuda_few_libcuda_la_LDFLAGS = $(AM_LDFLAGS) -version-info 1:0:0 \
 check_LTLIBRARIES += tests/fake_cuda/libcuda.la
 tests_fake_cuda_libcuda_la_SOURCES = $(fake_kernels) %D%/fake_cuda/fake.h \
 	%D%/fake_cuda/block.c %D%/fake_cuda/call.c %D%/fake_cuda/capture.c \
-	%D%/fake_cuda/context.c %D%/fake_cuda/copy.c %D%/fake_cuda/device.c \
-	%D%/fake_cuda/door.c %D%/fake_cuda/entries.c %D%/fake_cuda/errors.c \
+	%D%/fake_cuda/context.c %D%/fake_cuda/copy.c %D%/fake_cuda/counts.c \
+	%D%/fake_cuda/counts.h %D%/fake_cuda/device.c %D%/fake_cuda/door.c %D%/fake_cuda/entries.c %D%/fake_cuda/errors.c \
 	%D%/fake_cuda/event.c %D%/fake_cuda/fault.c %D%/fake_cuda/graph.c \
 	%D%/fake_cuda/host.c %D%/fake_cuda/ipc.c %D%/fake_cuda/memop.c \
 	%D%/fake_cuda/memory.c %D%/fake_cuda/module.c %D%/fake_cuda/object.c \
@@ -124,7 +124,7 @@ tests_fake_cuda_libcuda_la_SOURCES = $(fake_kernels) %D%/fake_cuda/fake.h \
 tests_fake_cuda_libcuda_la_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
 tests_fake_cuda_libcuda_la_CXXFLAGS = $(AM_CXXFLAGS) -Wno-unknown-pragmas
 tests_fake_cuda_libcuda_la_LDFLAGS = $(AM_LDFLAGS) -version-info 1:0:0 \
-	-rpath /nowhere -export-symbols-regex '^cu[A-Z]'
+	-rpath /nowhere -export-symbols-regex '^(cu[A-Z]|fake_cuda_)'
 fake_fixture = %D%/fake_fixture.c %D%/fake_fixture.h %D%/gpu/gpu.c \
 	%D%/gpu/gpu.h %D%/gpu/gpu_ptx.c
 fake_cflags = $(check_cflags) $(CUDA_CFLAGS) \

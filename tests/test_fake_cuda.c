@@ -4,6 +4,7 @@
  * tests/gpu/driver_rules; here is what it would not show. */
 #include "tests/fake_fixture.h"
 #include "lib/device/cuda_driver.h"
+#include "tests/fake_cuda/counts.h"
 #include "tests/gpu/kernels_driver.h"
 
 #include <dlfcn.h>
@@ -527,6 +528,50 @@ START_TEST(the_products_kernels_run_on_device_memory)
 }
 END_TEST
 
+START_TEST(a_kernel_wants_its_elements_aligned)
+{
+    CUdeviceptr at, next = 0;
+    size_t len = 8;
+    CUmodule module;
+    CUfunction sum;
+
+    fake_start();
+    at = fake_memory(64) + 2;
+    OK(cu.ModuleLoadData(&module, fat_binary));
+    OK(cu.ModuleGetFunction(&sum, module, "coll_sum_bf16"));
+    OK(gpu_launch(sum, 1, 1, NULL, (void *[]){&at, &next, &at, &at, &len}));
+    OK(cu.CtxSynchronize());
+    OK(cu.ModuleGetFunction(&sum, module, "coll_sum_f32"));
+    OK(gpu_launch(sum, 1, 1, NULL, (void *[]){&at, &next, &at, &at, &len}));
+    IS(MISALIGNED_ADDRESS, cu.CtxSynchronize());
+}
+END_TEST
+
+START_TEST(what_is_put_into_streams_is_counted)
+{
+    void (*ask)(struct fake_counts *);
+    struct fake_counts before, after;
+    CUdeviceptr at;
+
+    fake_start();
+    ask = (__typeof__(ask))gpu_symbol("fake_cuda_counts");
+    at = fake_memory(4096);
+    ask(&before);
+    OK(cu.MemcpyDtoDAsync(at, at + 2048, 1000, NULL));
+    OK(cu.StreamWriteValue32(NULL, at, 1, 0));
+    OK(cu.StreamWaitValue32(NULL, at, 1, EQ));
+    OK(cu.EventRecord(fake_event(), NULL));
+    OK(cu.CtxSynchronize());
+    ask(&after);
+    ck_assert_uint_eq(after.copies - before.copies, 1);
+    ck_assert_uint_eq(after.copied - before.copied, 1000);
+    ck_assert_uint_eq(after.writes - before.writes, 1);
+    ck_assert_uint_eq(after.waits - before.waits, 1);
+    ck_assert_uint_eq(after.records - before.records, 1);
+    ck_assert_uint_eq(after.kernels, before.kernels);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fake_cuda");
@@ -557,6 +602,8 @@ int main(void)
     tcase_add_test(tc, peer_access_can_be_denied);
     tcase_add_test(tc, attributes_can_be_overruled);
     tcase_add_test(tc, the_products_kernels_run_on_device_memory);
+    tcase_add_test(tc, a_kernel_wants_its_elements_aligned);
+    tcase_add_test(tc, what_is_put_into_streams_is_counted);
     suite_add_tcase(suite, tc);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);

@@ -193,10 +193,12 @@ CUresult cuEventRecord(CUevent handle, CUstream stream)
     return record("cuEventRecord", handle, stream);
 }
 
+/* An external record, a node of a graph, is left out. */
 CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream, unsigned flags)
 {
-    if (flags & ~1u)
-        return CUDA_ERROR_INVALID_VALUE;
+    if (flags)
+        return flags == CU_EVENT_RECORD_EXTERNAL ? CUDA_ERROR_NOT_SUPPORTED
+                                                 : CUDA_ERROR_INVALID_VALUE;
     return record("cuEventRecordWithFlags", handle, stream);
 }
 

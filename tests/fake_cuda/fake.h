@@ -194,6 +194,9 @@ void memops_nap(unsigned *n_naps);
 
 CUresult kernel_run(struct work *w, struct stream *s);
 
+/* For fake_cuda_counts(): what is put into a stream (counts.c). */
+void counts_add(const struct work *w);
+
 /* Has its time come?  The lock is held. */
 int work_is_ready(const struct work *w);
 
@@ -223,6 +226,7 @@ struct stream {
     struct capture *capture;
     struct set *frontier; /* nodes that its next one depends on */
     uint64_t id, dice;
+    unsigned most_delay; /* microseconds */
     pthread_cond_t wake;
 };
 
@@ -350,7 +354,8 @@ uint64_t fake_next_id(void);
 CUresult region_check(CUdeviceptr at, size_t len, struct context *ctx,
                       struct region **r);
 
-/* Where the driver itself finds it; NULL where a device would fault.  Takes the lock. */
+/* Where the driver itself finds it; NULL where a device would fault.  Takes the
+ * lock. */
 void *memory_view(CUdeviceptr at, size_t len, struct context *ctx);
 
 /* The number of the machine's device and what for, from a descriptor's own name; -1

@@ -326,8 +326,24 @@ CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy,
 
 /* ---- run ----------------------------------------------------------------- */
 
+/* Bytes of an element, from the name: coll_sum_bf16; coll_copy has none. */
+static unsigned width_of(const struct kernel *k)
+{
+    static const struct {
+        const char *digits;
+        unsigned width;
+    } widths[] = {{"16", 2}, {"32", 4}, {"64", 8}};
+    size_t len = strlen(k->name);
+
+    for (size_t i = 0; i < 3; i++)
+        if (!strcmp(k->name + len - 2, widths[i].digits))
+            return widths[i].width;
+    return 1;
+}
+
 /* Addresses become those at which the driver has the memory.  What a device would
- * not find is a fault: DA CUDA_ERROR_ILLEGAL_ADDRESS. */
+ * not find, or not at such an address, is a fault: DA CUDA_ERROR_ILLEGAL_ADDRESS,
+ * CUDA_ERROR_MISALIGNED_ADDRESS. */
 static CUresult place(const struct kernel *k, uint64_t *values,
                       struct context *ctx)
 {
@@ -339,6 +355,8 @@ static CUresult place(const struct kernel *k, uint64_t *values,
             continue;
         if (!len || (k->params[i] == 'n' && !values[i]))
             continue;
+        if (values[i] % width_of(k))
+            return CUDA_ERROR_MISALIGNED_ADDRESS;
         values[i] = (uint64_t)memory_view(values[i], len, ctx);
         if (!values[i])
             return CUDA_ERROR_ILLEGAL_ADDRESS;

@@ -42,13 +42,11 @@ unsigned stream_dice(struct stream *s, unsigned n)
 
 void stream_delay(struct stream *s)
 {
-    unsigned most = (unsigned)fake_setting("FAKE_CUDA_DELAY", 60);
-
-    if (!s->dice || !most)
+    if (!s->dice || !s->most_delay)
         return;
     switch (stream_dice(s, 6)) {
     case 0:
-        usleep(stream_dice(s, most));
+        usleep(stream_dice(s, s->most_delay));
         break;
     case 1:
         sched_yield();
@@ -186,6 +184,7 @@ static void add(struct stream *s, uint64_t id)
 
     s->id = id;
     s->dice = seed ? seed * 0x9e3779b97f4a7c15u ^ id << 17 : 0;
+    s->most_delay = (unsigned)fake_setting("FAKE_CUDA_DELAY", 60);
     s->all_next = all;
     all = s;
     pthread_cond_init(&s->wake, NULL);
@@ -228,6 +227,7 @@ struct op *queue_put(struct stream *s, struct work *w, int is_waited_for)
     op->is_counted = w->kind != W_RECORD;
     while (op->is_counted && s->channel->n >= CHANNEL_ROOM && !fake_error())
         fake_wait();
+    counts_add(w);
     op->stream = s;
     op->work = *w;
     op->number = ++n_ops;

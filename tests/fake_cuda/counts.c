@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* counts.c - how much is put into streams: so that a test finds a hidden copy. */
+#include "tests/fake_cuda/counts.h"
+#include "tests/fake_cuda/fake.h"
+
+#include <string.h>
+
+static struct fake_counts counts; /* under the lock */
+
+static void count_kernel(const struct work *w)
+{
+    const char *params = w->kernel.kernel->params, *l = strchr(params, 'l');
+
+    counts.kernels++;
+    counts.kernel_len += l ? w->kernel.values[l - params] : 0;
+}
+
+static void count_memops(const struct work *w)
+{
+    for (unsigned i = 0; i < w->memops.n; i++)
+        switch (w->memops.ops[i].operation) {
+        case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+        case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+            counts.waits++;
+            break;
+        case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+        case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+            counts.writes++;
+            break;
+        default:
+            break;
+        }
+}
+
+void counts_add(const struct work *w)
+{
+    switch (w->kind) {
+    case W_COPY:
+        counts.copies++;
+        counts.copied += w->copy.len;
+        break;
+    case W_FILL:
+        counts.fills++;
+        break;
+    case W_KERNEL:
+        count_kernel(w);
+        break;
+    case W_MEMOPS:
+        count_memops(w);
+        break;
+    case W_HOST:
+    case W_CALLBACK:
+        counts.functions++;
+        break;
+    case W_RECORD:
+        counts.records++;
+        break;
+    case W_WAIT:
+        counts.event_waits++;
+        break;
+    case W_LAUNCH:
+        counts.launches++;
+        for (int i = 0; i < w->run->graph->n; i++)
+            counts_add(&w->run->graph->nodes[i]->work);
+        break;
+    case W_ALLOC:
+    case W_FREE:
+        break;
+    }
+}
+
+void fake_cuda_counts(struct fake_counts *out)
+{
+    pthread_mutex_lock(fake_lock());
+    *out = counts;
+    pthread_mutex_unlock(fake_lock());
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* counts.h - what this process has put into streams of the fake CUDA driver: a test
+ * asks for fake_cuda_counts by dlsym() and compares with what a plan says. */
+#ifndef COLL_TESTS_FAKE_COUNTS_H
+#define COLL_TESTS_FAKE_COUNTS_H
+
+#include <stdint.h>
+
+struct fake_counts {
+    uint64_t copies, copied; /* copied: bytes */
+    uint64_t fills, kernels;
+    uint64_t kernel_len;    /* bytes of result, of the product's kernels */
+    uint64_t writes, waits; /* of values, in all batches */
+    uint64_t records, event_waits;
+    uint64_t functions, launches; /* of the host; of graphs */
+};
+
+/* All since the process began; a graph's nodes count at each launch. */
+void fake_cuda_counts(struct fake_counts *counts);
+
+#endif
