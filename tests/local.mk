@@ -135,6 +135,13 @@ tests_test_fake_cuda_SOURCES = %D%/test_fake_cuda.c $(fake_fixture) \
 tests_test_fake_cuda_CFLAGS = $(fake_cflags)
 tests_test_fake_cuda_LDADD = libcudriver.la $(check_lib) -ldl
 EXTRA_tests_test_fake_cuda_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/test_cuda_device
+tests_test_cuda_device_SOURCES = %D%/test_cuda_device.c $(fake_fixture) \
+	%D%/element.c %D%/element.h lib/device/cuda_table.c
+tests_test_cuda_device_CFLAGS = $(fake_cflags)
+tests_test_cuda_device_LDADD = libcudevice.la libcudriver.la $(check_lib) \
+	-ldl -lm
+EXTRA_tests_test_cuda_device_DEPENDENCIES = tests/fake_cuda/libcuda.la
 tests_test_fake_graph_SOURCES = %D%/test_fake_graph.c $(fake_fixture)
 tests_test_fake_graph_CFLAGS = $(fake_cflags)
 tests_test_fake_graph_LDADD = $(check_lib) -ldl

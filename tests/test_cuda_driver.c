@@ -28,6 +28,8 @@
     X(cuDeviceGetAttribute, 2000)                                              \
     X(cuDevicePrimaryCtxRetain, 7000)                                          \
     X(cuDevicePrimaryCtxRelease, 11000)                                        \
+    X(cuCtxGetDevice, 2000)                                                    \
+    X(cuCtxGetCurrent, 4000)                                                   \
     X(cuCtxPushCurrent, 4000)                                                  \
     X(cuCtxPopCurrent, 4000)                                                   \
     X(cuCtxSynchronize, 2000)                                                  \
@@ -38,14 +40,22 @@
     X(cuLaunchKernel, 4000)                                                    \
     X(cuMemAlloc, 3020)                                                        \
     X(cuMemFree, 3020)                                                         \
+    X(cuMemGetAddressRange, 3020)                                              \
+    X(cuMemcpyAsync, 4000)                                                     \
     X(cuMemcpyHtoD, 3020)                                                      \
     X(cuMemcpyDtoH, 3020)                                                      \
     X(cuMemcpyDtoDAsync, 3020)                                                 \
+    X(cuPointerGetAttributes, 7000)                                            \
+    X(cuIpcGetMemHandle, 4010)                                                 \
+    X(cuIpcOpenMemHandle, 11000)                                               \
+    X(cuIpcCloseMemHandle, 4010)                                               \
     X(cuStreamCreate, 2000)                                                    \
     X(cuStreamDestroy, 4000)                                                   \
+    X(cuStreamGetCtx, 9020)                                                    \
     X(cuStreamSynchronize, 2000)                                               \
     X(cuEventCreate, 2000)                                                     \
     X(cuEventDestroy, 4000)                                                    \
+    X(cuEventQuery, 2000)                                                      \
     X(cuEventRecord, 2000)                                                     \
     X(cuEventSynchronize, 2000)                                                \
     X(cuEventElapsedTime, 2000)

@@ -178,6 +178,16 @@ const struct coll__cuda *coll__cuda_driver(char *why, size_t len)
     return NULL;
 }
 
+const struct coll__cuda *coll__cuda_needed(void)
+{
+    char why[sizeof(driver.why)];
+    const struct coll__cuda *cuda = coll__cuda_driver(why, sizeof(why));
+
+    if (!cuda)
+        log_error("cuda", "%s", why);
+    return cuda;
+}
+
 int coll__cuda_status(CUresult rc, const char *call)
 {
     char text[256];

@@ -29,6 +29,8 @@
     X(cuDeviceGetAttribute)                                                    \
     X(cuDevicePrimaryCtxRetain)                                                \
     X(cuDevicePrimaryCtxRelease)                                               \
+    X(cuCtxGetDevice)                                                          \
+    X(cuCtxGetCurrent)                                                         \
     X(cuCtxPushCurrent)                                                        \
     X(cuCtxPopCurrent)                                                         \
     X(cuCtxSynchronize)                                                        \
@@ -39,14 +41,22 @@
     X(cuLaunchKernel)                                                          \
     X(cuMemAlloc)                                                              \
     X(cuMemFree)                                                               \
+    X(cuMemGetAddressRange)                                                    \
+    X(cuMemcpyAsync)                                                           \
     X(cuMemcpyHtoD)                                                            \
     X(cuMemcpyDtoH)                                                            \
     X(cuMemcpyDtoDAsync)                                                       \
+    X(cuPointerGetAttributes)                                                  \
+    X(cuIpcGetMemHandle)                                                       \
+    X(cuIpcOpenMemHandle)                                                      \
+    X(cuIpcCloseMemHandle)                                                     \
     X(cuStreamCreate)                                                          \
     X(cuStreamDestroy)                                                         \
+    X(cuStreamGetCtx)                                                          \
     X(cuStreamSynchronize)                                                     \
     X(cuEventCreate)                                                           \
     X(cuEventDestroy)                                                          \
+    X(cuEventQuery)                                                            \
     X(cuEventRecord)                                                           \
     X(cuEventSynchronize)                                                      \
     X(cuEventElapsedTime)
@@ -67,6 +77,9 @@ struct coll__cuda {
  * Cost:      after the first call a few loads.
  */
 const struct coll__cuda *coll__cuda_driver(char *why, size_t len);
+
+/* The same for whoever cannot do without: NULL is logged with the remedy. */
+const struct coll__cuda *coll__cuda_needed(void);
 
 /* Load the entries from this file and start the driver: 0, or -1 and why. */
 int coll__cuda_load(const char *file, struct coll__cuda *out, char *why,

@@ -11,18 +11,25 @@ libcore_la_SOURCES += \
 # them yet, so they are a library of their own, which tests link: what the library is
 # will take them from here.
 EXTRA_DIST += \
+	%D%/cuda.c %D%/cuda.h \
 	%D%/cuda_driver.c %D%/cuda_driver.h \
 	%D%/cuda_entries.h \
 	%D%/cuda_image.sh \
 	%D%/cuda_kernels.cu %D%/cuda_kernels.h \
+	%D%/cuda_launch.c \
 	%D%/cuda_number.cuh \
 	%D%/cuda_ops.cuh \
+	%D%/cuda_share.c \
 	%D%/cuda_table.c \
 	%D%/cuda_walk.cuh
 if HAVE_CUDA
 check_LTLIBRARIES += libcudriver.la
 libcudriver_la_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
 libcudriver_la_SOURCES = %D%/cuda_driver.c %D%/cuda_driver.h
+check_LTLIBRARIES += libcudevice.la
+libcudevice_la_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
+libcudevice_la_SOURCES = %D%/cuda.c %D%/cuda.h %D%/cuda_launch.c \
+	%D%/cuda_share.c
 endif
 if HAVE_NVCC
 check_LTLIBRARIES += libcukernels.la

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cuda.h - device memory of CUDA, beyond what device.h asks of every device.
+ *
+ * A queue is a CUstream; NULL is the current context's legacy stream.  Work goes
+ * to the context that the stream belongs to, whatever is current.
+ */
+#ifndef COLL_LIB_DEVICE_CUDA_H
+#define COLL_LIB_DEVICE_CUDA_H
+
+#include "lib/device/device.h"
+
+#include <stdint.h>
+
+extern const struct coll__device coll__device_cuda;
+
+/* Load the kernels into the stream's context, before a stream waits for a peer:
+ * the driver does not load while it does.
+ *
+ * Errors:    COLL_ERR_UNSUPPORTED (no machine code for this GPU),
+ *            COLL_ERR_SYSTEM, COLL_ERR_NOMEM; logged.
+ * Threads:   any.
+ */
+int coll__cuda_prepare(void *stream);
+
+/* Put a step into its stream, and not ask when it has ended: for plans that are
+ * ordered by the stream alone, and for captures.
+ *
+ * Errors:    those of coll__cuda_prepare(), which is called where that was
+ *            forgotten, and COLL_ERR_INVALID (memory the device does not know);
+ *            logged; nothing was enqueued.
+ * Threads:   any.
+ * Cost:      a call of the driver.
+ */
+int coll__cuda_enqueue(const struct coll__work *work);
+
+/* What another process of the host needs to reach memory of ours. */
+struct coll__cuda_memory {
+    unsigned char handle[64];
+    uint64_t offset; /* of the pointer, in the allocation */
+    uint64_t len;    /* of the allocation, from its first byte */
+    uint64_t id;     /* of the allocation; never used again */
+};
+
+/* Name the allocation that ptr lies in.
+ *
+ * Errors:    COLL_ERR_INVALID (no memory of cuMemAlloc), COLL_ERR_UNSUPPORTED
+ *            (no IPC here); logged.
+ * Threads:   any.
+ */
+int coll__cuda_export(const void *ptr, struct coll__cuda_memory *out);
+
+/* Map memory of another process into the current context.
+ *
+ * Result:    the address of what was exported.
+ * Ownership: the caller's, to end by coll__cuda_unimport() as often, before the
+ *            owner frees it.
+ * Errors:    COLL_ERR_INVALID (it is one's own, or the owner has freed it),
+ *            COLL_ERR_UNSUPPORTED; logged.
+ * Threads:   any.
+ * Cost:      hundreds of microseconds: keep it for the allocation's life.
+ */
+int coll__cuda_import(const struct coll__cuda_memory *memory, void **ptr);
+int coll__cuda_unimport(const struct coll__cuda_memory *memory, void *ptr);
+
+#endif

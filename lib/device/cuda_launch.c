@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cuda_launch.c - steps as copies and kernels in a stream.
+ *
+ * Kernels belong to a context: each that is met gets a place with its own, looked
+ * up by name when they are first wanted.  Places are few and stay for good.
+ */
+#include "lib/device/cuda.h"
+#include "lib/device/cuda_driver.h"
+#include "lib/device/cuda_kernels.h"
+#include "lib/trace/log.h"
+#include "lib/util/util.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum { MOST_PLACES = 32 };
+
+struct place {
+    CUcontext ctx;
+    CUmodule module;
+    unsigned most_blocks;
+    CUfunction reduce[COLL_N_TYPES][COLL_N_OPS];
+    CUfunction scale[COLL_N_TYPES], premul[COLL_N_TYPES];
+};
+
+static struct place places[MOST_PLACES];
+static int n_places;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- the kernels of a context ------------------------------------------------ */
+
+/* With that context current. */
+static CUresult load(const struct coll__cuda *cuda, struct place *place)
+{
+    int device = 0, processors = 0;
+    CUresult rc;
+
+    rc = cuda->cuCtxGetDevice(&device);
+    if (!rc)
+        rc = cuda->cuDeviceGetAttribute(
+            &processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+    if (!rc)
+        rc = cuda->cuModuleLoadData(&place->module, coll__cuda_image);
+    place->most_blocks =
+        (unsigned)max_int(1, processors * COLL__CUDA_BLOCKS_A_PROCESSOR);
+    return rc;
+}
+
+static int find_place(const struct coll__cuda *cuda, CUcontext ctx,
+                      struct place **out)
+{
+    struct place *place = places;
+    CUresult rc;
+
+    while (place < places + n_places && place->ctx != ctx)
+        place++;
+    *out = place;
+    if (place < places + n_places)
+        return COLL_OK;
+    if (n_places == MOST_PLACES) {
+        log_error("cuda", "more than %d contexts; use the primary ones",
+                  MOST_PLACES);
+        return COLL_ERR_UNSUPPORTED;
+    }
+    memset(place, 0, sizeof(*place));
+    place->ctx = ctx;
+    rc = cuda->cuCtxPushCurrent(ctx);
+    if (!rc) {
+        rc = load(cuda, place);
+        cuda->cuCtxPopCurrent(&ctx);
+    }
+    n_places += !rc;
+    return coll__cuda_status(rc, "loading the kernels");
+}
+
+/* The place of a stream; the lock is held. */
+static int place_of(const struct coll__cuda *cuda, void *stream,
+                    struct place **place)
+{
+    CUcontext ctx = NULL;
+    CUresult rc = cuda->cuStreamGetCtx(stream, &ctx);
+
+    if (rc)
+        return coll__cuda_status(rc, "cuStreamGetCtx");
+    return find_place(cuda, ctx, place);
+}
+
+int coll__cuda_prepare(void *stream)
+{
+    const struct coll__cuda *cuda = coll__cuda_needed();
+    struct place *place;
+    int status;
+
+    if (!cuda)
+        return COLL_ERR_UNSUPPORTED;
+    pthread_mutex_lock(&lock);
+    status = place_of(cuda, stream, &place);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+/* ---- steps -------------------------------------------------------------------- */
+
+/* Where the kernel of a step is kept, and its name; NULL: there is none. */
+static CUfunction *slot_of(struct place *place, const struct coll__work *work,
+                           const char **name)
+{
+    switch (work->kind) {
+    case WORK_REDUCE:
+        *name = coll__cuda_reduce(work->type, work->op);
+        return *name ? &place->reduce[work->type][work->op] : NULL;
+    case WORK_SCALE:
+        *name = coll__cuda_scale(work->type);
+        return *name ? &place->scale[work->type] : NULL;
+    case WORK_PREMUL:
+        *name = coll__cuda_premul(work->type);
+        return *name ? &place->premul[work->type] : NULL;
+    case WORK_COPY: /* the driver's own */
+        break;
+    }
+    return NULL;
+}
+
+static int find_kernel(const struct coll__cuda *cuda,
+                       const struct coll__work *work, CUfunction *kernel,
+                       unsigned *blocks)
+{
+    struct place *place;
+    const char *name;
+    CUfunction *slot;
+    int status = place_of(cuda, work->stream, &place);
+
+    if (status)
+        return status;
+    slot = slot_of(place, work, &name);
+    if (!slot) {
+        log_error("cuda", "no kernel for type %d and operation %d",
+                  (int)work->type, (int)work->op);
+        return COLL_ERR_UNSUPPORTED;
+    }
+    if (!*slot) {
+        status = coll__cuda_status(
+            cuda->cuModuleGetFunction(slot, place->module, name),
+            "cuModuleGetFunction");
+        if (status)
+            return status;
+    }
+    *kernel = *slot;
+    *blocks = coll__cuda_blocks(work->len, place->most_blocks);
+    return COLL_OK;
+}
+
+static CUresult launch(const struct coll__cuda *cuda,
+                       const struct coll__work *work, CUfunction kernel,
+                       unsigned blocks)
+{
+    const void *dst = work->dst, *src = work->src, *next = NULL;
+    size_t len = work->len;
+    int n_ranks = work->nranks;
+    uint64_t bits = 0;
+    void *reduce[] = {&dst, &next, &dst, &src, &len};
+    void *scale[] = {&dst, &dst, &len, &n_ranks, &bits};
+    void *premul[] = {&dst, &src, &len, &bits};
+    void **params = reduce;
+
+    if (work->kind == WORK_SCALE) {
+        bits = coll__cuda_magic(n_ranks);
+        params = scale;
+    } else if (work->kind == WORK_PREMUL) {
+        memcpy(&bits, work->scalar, coll_type_size(work->type));
+        params = premul;
+    }
+    return cuda->cuLaunchKernel(kernel, blocks, 1, 1, COLL__CUDA_THREADS, 1, 1,
+                                0, work->stream, params, NULL);
+}
+
+int coll__cuda_enqueue(const struct coll__work *work)
+{
+    const struct coll__cuda *cuda = coll__cuda_needed();
+    CUfunction kernel = NULL;
+    unsigned blocks = 0;
+    int status;
+
+    if (!cuda)
+        return COLL_ERR_UNSUPPORTED;
+    if (!work->len)
+        return COLL_OK;
+    if (work->kind == WORK_COPY)
+        return coll__cuda_status(cuda->cuMemcpyAsync((CUdeviceptr)work->dst,
+                                                     (CUdeviceptr)work->src,
+                                                     work->len, work->stream),
+                                 "cuMemcpyAsync");
+    pthread_mutex_lock(&lock);
+    status = find_kernel(cuda, work, &kernel, &blocks);
+    pthread_mutex_unlock(&lock);
+    if (status)
+        return status;
+    return coll__cuda_status(launch(cuda, work, kernel, blocks),
+                             "cuLaunchKernel");
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cuda_share.c - device memory in other processes of the host, by IPC handles.
+ *
+ * A handle names a whole allocation, so the pointer's offset goes beside it.
+ * Source: CUDA Driver API, cuIpcGetMemHandle and following.
+ */
+#include "lib/device/cuda.h"
+#include "lib/device/cuda_driver.h"
+#include "lib/trace/log.h"
+
+#include <string.h>
+
+_Static_assert(sizeof(CUipcMemHandle) ==
+                   sizeof(((struct coll__cuda_memory *)0)->handle),
+               "a handle is 64 bytes");
+
+int coll__cuda_export(const void *ptr, struct coll__cuda_memory *out)
+{
+    CUpointer_attribute name = CU_POINTER_ATTRIBUTE_BUFFER_ID;
+    const struct coll__cuda *cuda = coll__cuda_needed();
+    unsigned long long id = 0;
+    void *value = &id;
+    CUdeviceptr base = 0;
+    CUipcMemHandle handle;
+    size_t len = 0;
+    CUresult rc;
+
+    if (!cuda)
+        return COLL_ERR_UNSUPPORTED;
+    rc = cuda->cuIpcGetMemHandle(&handle, (CUdeviceptr)ptr);
+    if (rc)
+        return coll__cuda_status(rc, "cuIpcGetMemHandle");
+    rc = cuda->cuMemGetAddressRange(&base, &len, (CUdeviceptr)ptr);
+    if (rc)
+        return coll__cuda_status(rc, "cuMemGetAddressRange");
+    rc = cuda->cuPointerGetAttributes(1, &name, &value, (CUdeviceptr)ptr);
+    if (rc)
+        return coll__cuda_status(rc, "cuPointerGetAttributes");
+    memcpy(out->handle, &handle, sizeof(handle));
+    out->offset = (CUdeviceptr)ptr - base;
+    out->len = len;
+    out->id = id;
+    return COLL_OK;
+}
+
+int coll__cuda_import(const struct coll__cuda_memory *memory, void **ptr)
+{
+    const struct coll__cuda *cuda = coll__cuda_needed();
+    CUipcMemHandle handle;
+    CUdeviceptr at = 0;
+    CUresult rc;
+
+    if (!cuda)
+        return COLL_ERR_UNSUPPORTED;
+    if (memory->offset >= memory->len) {
+        log_error("cuda", "a peer's memory ends before it begins");
+        return COLL_ERR_INVALID;
+    }
+    memcpy(&handle, memory->handle, sizeof(handle));
+    rc = cuda->cuIpcOpenMemHandle(&at, handle,
+                                  CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+    if (rc)
+        return coll__cuda_status(rc, "cuIpcOpenMemHandle");
+    *ptr = (void *)(at + memory->offset);
+    return COLL_OK;
+}
+
+int coll__cuda_unimport(const struct coll__cuda_memory *memory, void *ptr)
+{
+    const struct coll__cuda *cuda = coll__cuda_needed();
+
+    if (!cuda)
+        return COLL_ERR_UNSUPPORTED;
+    return coll__cuda_status(
+        cuda->cuIpcCloseMemHandle((CUdeviceptr)ptr - memory->offset),
+        "cuIpcCloseMemHandle");
+}

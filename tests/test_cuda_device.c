@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_cuda_device.c - lib/device/cuda.c over the fake CUDA driver: steps against the
+ * host's kernels, ends seen late and in order, memory of other processes, errors. */
+#include "tests/element.h"
+#include "tests/fake_cuda/counts.h"
+#include "tests/fake_fixture.h"
+#include "lib/device/cuda.h"
+#include "lib/device/cuda_kernels.h"
+#include "lib/exec/reduce.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What the fake driver takes for a fat binary: nvcc need not be there. */
+const unsigned char coll__cuda_image[] = {0x50, 0xed, 0x55, 0xba};
+
+static const struct coll__device *const dev = &coll__device_cuda;
+
+enum { COUNT = 1001, LEN = 8 * COUNT };
+
+static char host_a[LEN], host_b[LEN], got[LEN], wanted[LEN];
+
+static struct coll__work *start(struct coll__work *work, CUstream s)
+{
+    work->stream = s;
+    work->status = COLL_IN_PROGRESS;
+    dev->start(work);
+    return work;
+}
+
+/* Until it has ended; its status. */
+static int finish(struct coll__work *work)
+{
+    while (work->status == COLL_IN_PROGRESS) {
+        int status = dev->poll(work->stream);
+
+        if (status)
+            return status;
+    }
+    return work->status;
+}
+
+static void put(void *at, const char *from, size_t len)
+{
+    OK(cu.MemcpyHtoD((CUdeviceptr)at, from, len));
+}
+
+static void get(char *to, const void *at, size_t len)
+{
+    OK(cu.MemcpyDtoH(to, (CUdeviceptr)at, len));
+}
+
+/* ---- steps -------------------------------------------------------------------- */
+
+static void same(enum coll_type type, const void *at, size_t len)
+{
+    size_t n = len / coll_type_size(type);
+
+    get(got, at, len);
+    ck_assert_uint_eq(first_difference(type, got, wanted, n), n);
+}
+
+/* Two buffers of any bits of that type, on the host and on the device. */
+static size_t fill_both(enum coll_type type, void *a, void *b)
+{
+    size_t len = COUNT * coll_type_size(type);
+
+    fill(type, host_a, COUNT, 1);
+    fill(type, host_b, COUNT, 2);
+    put(a, host_a, len);
+    put(b, host_b, len);
+    return len;
+}
+
+/* _i: the type. */
+START_TEST(steps_give_what_the_host_gives)
+{
+    enum coll_type type = (enum coll_type)_i;
+    struct coll__work work = {.type = type};
+    void *a, *b;
+    CUstream s;
+
+    fake_start();
+    s = fake_stream();
+    a = dev->alloc(LEN);
+    b = dev->alloc(LEN);
+    ck_assert(a && b);
+    work.dst = a;
+    work.src = b;
+    for (int op = 0; op < COLL_N_OPS; op++) {
+        work.len = fill_both(type, a, b);
+        work.kind = WORK_REDUCE;
+        work.op = (enum coll_op)op;
+        if (!coll__cuda_reduce(type, work.op))
+            continue;
+        ck_assert_int_eq(finish(start(&work, s)), COLL_OK);
+        coll__host_reduce(type, work.op)(wanted, host_a, host_b, work.len);
+        same(type, a, work.len);
+    }
+    fill_both(type, a, b);
+    work.kind = WORK_SCALE;
+    work.nranks = 3;
+    ck_assert_int_eq(finish(start(&work, s)), COLL_OK);
+    memcpy(wanted, host_a, work.len);
+    coll__host_scale(type)(wanted, work.len, 3);
+    same(type, a, work.len);
+    work.kind = WORK_PREMUL;
+    work.scalar = host_a;
+    ck_assert_int_eq(finish(start(&work, s)), COLL_OK);
+    coll__host_premul(type)(wanted, host_b, work.len, host_a);
+    same(type, a, work.len);
+    work.kind = WORK_COPY;
+    ck_assert_int_eq(finish(start(&work, s)), COLL_OK);
+    memcpy(wanted, host_b, work.len);
+    same(type, a, work.len);
+    dev->free(a, LEN);
+    dev->free(b, LEN);
+}
+END_TEST
+
+START_TEST(what_has_no_kernel_is_unsupported_and_nothing_is_begun)
+{
+    struct coll__work work = {
+        .kind = WORK_REDUCE, .type = COLL_F32, .op = COLL_BXOR, .len = 4};
+
+    fake_start();
+    work.dst = dev->alloc(64);
+    work.src = work.dst;
+    start(&work, fake_stream());
+    ck_assert_int_eq(work.status, COLL_ERR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(coll_last_error(), "no kernel"));
+    ck_assert_int_eq(dev->poll(work.stream), COLL_OK);
+}
+END_TEST
+
+/* ---- ends ----------------------------------------------------------------------- */
+
+enum { STEPS = 40 };
+
+/* Works in two streams; one of them stands still. */
+START_TEST(a_step_has_ended_when_its_stream_has_come_there)
+{
+    struct coll__work held[STEPS] = {{0}}, others[STEPS] = {{0}};
+    _Atomic uint32_t *gate;
+    CUstream a, b;
+    char *at;
+
+    fake_start();
+    gate = fake_words(1);
+    at = dev->alloc(4096);
+    a = fake_stream();
+    b = fake_stream();
+    fake_hold(a, gate);
+    for (int i = 0; i < STEPS; i++) {
+        held[i].kind = others[i].kind = WORK_COPY;
+        held[i].len = others[i].len = 8;
+        held[i].dst = others[i].dst = at;
+        held[i].src = others[i].src = at + 64;
+        others[i].dst = at + 128;
+        start(&held[i], a);
+        start(&others[i], b);
+    }
+    for (int i = 0; i < STEPS; i++)
+        ck_assert_int_eq(finish(&others[i]), COLL_OK);
+    ck_assert_int_eq(dev->poll(a), COLL_OK);
+    ck_assert_int_eq(held[0].status, COLL_IN_PROGRESS);
+    atomic_store(gate, 1);
+    ck_assert_int_eq(finish(&held[STEPS - 1]), COLL_OK);
+    for (int i = 0; i < STEPS; i++) /* in order, so all before it */
+        ck_assert_int_eq(held[i].status, COLL_OK);
+}
+END_TEST
+
+START_TEST(a_failed_device_says_so_when_it_is_polled)
+{
+    struct coll__work work = {.kind = WORK_REDUCE, .type = COLL_F32, .len = 4};
+
+    fake_start();
+    work.dst = dev->alloc(64);
+    work.src = host_a; /* which no device knows */
+    ck_assert_int_eq(finish(start(&work, fake_stream())), COLL_ERR_SYSTEM);
+    ck_assert_ptr_nonnull(strstr(coll_last_error(), "illegal memory access"));
+}
+END_TEST
+
+/* _i: which call of the driver fails. */
+static const struct {
+    const char *fault;
+    int status;
+} faults[] = {
+    {"cuEventCreate:1:2", COLL_ERR_NOMEM},
+    {"cuModuleLoadData:1:209", COLL_ERR_UNSUPPORTED},
+    {"cuModuleGetFunction:1:500", COLL_ERR_SYSTEM},
+    {"cuLaunchKernel:1:1", COLL_ERR_INVALID},
+    {"cuEventRecord:1:400", COLL_ERR_INVALID},
+};
+
+START_TEST(a_step_that_cannot_begin_says_why_and_the_next_one_can)
+{
+    struct coll__work work = {.kind = WORK_REDUCE, .type = COLL_I32, .len = 8};
+    CUstream s;
+
+    setenv("FAKE_CUDA_FAULT", faults[_i].fault, 1);
+    fake_start();
+    s = fake_stream();
+    work.dst = dev->alloc(64);
+    work.src = (char *)work.dst + 32;
+    ck_assert_int_eq(start(&work, s)->status, faults[_i].status);
+    ck_assert_int_eq(finish(start(&work, s)), COLL_OK);
+}
+END_TEST
+
+START_TEST(a_step_costs_one_call_of_work_and_one_record)
+{
+    struct coll__work work = {.kind = WORK_COPY, .len = 100};
+    void (*ask)(struct fake_counts *);
+    struct fake_counts before, after;
+    CUstream s;
+
+    fake_start();
+    ask = (__typeof__(ask))gpu_symbol("fake_cuda_counts");
+    s = fake_stream();
+    work.dst = dev->alloc(4096);
+    work.src = (char *)work.dst + 1024;
+    ck_assert_int_eq(finish(start(&work, s)), COLL_OK);
+    ask(&before);
+    ck_assert_int_eq(finish(start(&work, s)), COLL_OK);
+    work.kind = WORK_REDUCE;
+    ck_assert_int_eq(finish(start(&work, s)), COLL_OK);
+    ask(&after);
+    ck_assert_uint_eq(after.copied - before.copied, 100);
+    ck_assert_uint_eq(after.kernel_len - before.kernel_len, 100);
+    ck_assert_uint_eq(after.copies - before.copies, 1);
+    ck_assert_uint_eq(after.kernels - before.kernels, 1);
+    ck_assert_uint_eq(after.records - before.records, 2);
+}
+END_TEST
+
+/* A captured step runs at each launch. */
+START_TEST(steps_can_be_captured)
+{
+    struct coll__work work = {.kind = WORK_REDUCE, .type = COLL_U8, .len = 1};
+    CUgraphExec exec;
+    CUgraph graph;
+    CUstream s;
+    char *at;
+
+    fake_start();
+    s = fake_stream();
+    at = dev->alloc(64);
+    put(at, (char[]){1, 2}, 2);
+    ck_assert_int_eq(coll__cuda_prepare(s), COLL_OK);
+    OK(cu.StreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    work.dst = at;
+    work.src = at + 1;
+    work.stream = s;
+    ck_assert_int_eq(coll__cuda_enqueue(&work), COLL_OK);
+    OK(cu.StreamEndCapture(s, &graph));
+    OK(cu.GraphInstantiateWithFlags(&exec, graph, 0));
+    for (int i = 0; i < 10; i++)
+        OK(cu.GraphLaunch(exec, s));
+    OK(cu.StreamSynchronize(s));
+    get(got, at, 1);
+    ck_assert_int_eq(got[0], 21);
+}
+END_TEST
+
+/* ---- contexts and memory ------------------------------------------------------------ */
+
+START_TEST(work_goes_to_the_device_of_its_stream)
+{
+    struct coll__work work = {.kind = WORK_REDUCE, .type = COLL_U8, .len = 1};
+    CUstream s;
+    char *at;
+
+    setenv("FAKE_CUDA_DEVICES", "2", 1);
+    fake_start();
+    fake_device(1);
+    s = fake_stream();
+    at = dev->alloc(64);
+    put(at, (char[]){1, 2}, 2);
+    fake_device(0);
+    work.dst = at;
+    work.src = at + 1;
+    ck_assert_int_eq(finish(start(&work, s)), COLL_OK);
+    get(got, at, 1);
+    ck_assert_int_eq(got[0], 3);
+    OK(cu.CtxSetCurrent(NULL)); /* a progress thread has none */
+    ck_assert_int_eq(finish(start(&work, s)), COLL_OK);
+}
+END_TEST
+
+START_TEST(device_memory_is_owned_and_nothing_else)
+{
+    void *pinned, *at;
+
+    fake_start();
+    at = dev->alloc(0);
+    ck_assert_ptr_nonnull(at);
+    OK(cu.MemHostAlloc(&pinned, 64, 0));
+    ck_assert(dev->owns(at));
+    ck_assert(!dev->owns(pinned));
+    ck_assert(!dev->owns(host_a));
+    ck_assert(!dev->owns(NULL));
+    OK(cu.CtxSetCurrent(NULL));
+    ck_assert(dev->owns(at));
+    dev->free(at, 0);
+    ck_assert(!dev->owns(at));
+    ck_assert_ptr_nonnull(at = dev->alloc(64)); /* on the first device */
+    ck_assert(dev->owns(at));
+}
+END_TEST
+
+/* Whoever asks whose a pointer is must not start CUDA by it. */
+START_TEST(without_cuda_nothing_is_owned_and_nothing_loaded)
+{
+    ck_assert(!dev->owns(host_a));
+    fake_open();
+    ck_assert(!dev->owns(host_a));
+    IS(NOT_INITIALIZED, cu.CtxGetCurrent(&(CUcontext){NULL}));
+}
+END_TEST
+
+START_TEST(no_device_is_a_sentence)
+{
+    char why[512] = "";
+
+    setenv("CUDA_VISIBLE_DEVICES", "", 1);
+    fake_open();
+    ck_assert_int_eq(dev->usable(why, sizeof(why)), COLL_ERR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(why, "no GPU"));
+    ck_assert_ptr_null(dev->alloc(64));
+}
+END_TEST
+
+/* ---- other processes ------------------------------------------------------------------ */
+
+static void owner(int talk)
+{
+    struct coll__cuda_memory memory;
+    char *at;
+
+    fake_start();
+    at = dev->alloc(4096);
+    put(at + 512, "what is here", 13);
+    ck_assert_int_eq(coll__cuda_export(at + 512, &memory), COLL_OK);
+    gpu_tell(talk, &memory, sizeof(memory));
+    fake_hear(talk);
+    get(got, at + 512, 13);
+    fake_tell(talk, !strcmp(got, "what is next"));
+    fake_hear(talk);
+}
+
+START_TEST(memory_of_another_process_is_read_and_written)
+{
+    struct coll__cuda_memory memory, mine;
+    int talk = fake_talk(owner);
+    void *at, *again;
+
+    ck_assert_int_eq(gpu_hear(talk, &memory, sizeof(memory)), 0);
+    fake_start();
+    ck_assert_uint_eq(memory.offset, 512);
+    ck_assert_uint_eq(memory.len, 4096);
+    ck_assert_int_eq(coll__cuda_import(&memory, &at), COLL_OK);
+    ck_assert_int_eq(coll__cuda_import(&memory, &again), COLL_OK);
+    ck_assert_ptr_eq(at, again);
+    get(got, at, 13);
+    ck_assert_str_eq(got, "what is here");
+    put(at, "what is next", 13);
+    fake_tell(talk, 1);
+    ck_assert(fake_hear(talk));
+    ck_assert_int_eq(coll__cuda_unimport(&memory, again), COLL_OK);
+    ck_assert_int_eq(coll__cuda_unimport(&memory, at), COLL_OK);
+    ck_assert_int_eq(coll__cuda_unimport(&memory, at), COLL_ERR_INVALID);
+    ck_assert_int_eq(coll__cuda_export(dev->alloc(64), &mine), COLL_OK);
+    ck_assert_int_eq(coll__cuda_import(&mine, &at), COLL_ERR_INVALID);
+    mine.offset = mine.len;
+    ck_assert_int_eq(coll__cuda_import(&mine, &at), COLL_ERR_INVALID);
+    ck_assert_int_eq(coll__cuda_export(host_a, &mine), COLL_ERR_INVALID);
+}
+END_TEST
+
+START_TEST(where_ipc_is_forbidden_it_is_unsupported)
+{
+    struct coll__cuda_memory mine;
+
+    setenv("FAKE_CUDA_IPC", "0", 1);
+    fake_start();
+    ck_assert_int_eq(coll__cuda_export(dev->alloc(64), &mine),
+                     COLL_ERR_UNSUPPORTED);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cuda_device");
+    TCase *tc = tcase_create("cuda");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, steps_give_what_the_host_gives, 0, COLL_N_TYPES);
+    tcase_add_test(tc, what_has_no_kernel_is_unsupported_and_nothing_is_begun);
+    tcase_add_test(tc, a_step_has_ended_when_its_stream_has_come_there);
+    tcase_add_test(tc, a_failed_device_says_so_when_it_is_polled);
+    tcase_add_loop_test(tc,
+                        a_step_that_cannot_begin_says_why_and_the_next_one_can,
+                        0, (int)(sizeof(faults) / sizeof(*faults)));
+    tcase_add_test(tc, a_step_costs_one_call_of_work_and_one_record);
+    tcase_add_test(tc, steps_can_be_captured);
+    tcase_add_test(tc, work_goes_to_the_device_of_its_stream);
+    tcase_add_test(tc, device_memory_is_owned_and_nothing_else);
+    tcase_add_test(tc, without_cuda_nothing_is_owned_and_nothing_loaded);
+    tcase_add_test(tc, no_device_is_a_sentence);
+    tcase_add_test(tc, memory_of_another_process_is_read_and_written);
+    tcase_add_test(tc, where_ipc_is_forbidden_it_is_unsupported);
+    suite_add_tcase(suite, tc);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
