@@ -46,13 +46,35 @@ TSAN_OPTIONS=$TSAN_OPTIONS:report_bugs=0:handle_segv=0
 ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0:handle_segv=0
 export TSAN_OPTIONS ASAN_OPTIONS
 unset CUDA_VISIBLE_DEVICES CUDA_DEVICE_MAX_CONNECTIONS
-LD_LIBRARY_PATH=$driver tests/gpu/driver_rules -j 2 -t 120 --json "$scratch/fake.json" \
-    > "$scratch/out"
-[ -s "$scratch/fake.json" ] || { cat "$scratch/out"; exit 1; }
+LD_LIBRARY_PATH=$driver${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH
+
+# judge JOBS RULE...: their lines in $scratch/fake; without one, of all rules.
+judge() {
+    rm -f "$scratch/fake.json"
+    tests/gpu/driver_rules -t 120 --json "$scratch/fake.json" -j "$@" > "$scratch/out"
+    [ -s "$scratch/fake.json" ] || { cat "$scratch/out"; exit 1; }
+    lines "$scratch/fake.json" > "$scratch/fake"
+}
+
 lines "$real" > "$scratch/real"
-lines "$scratch/fake.json" > "$scratch/fake"
 [ "$(wc -l < "$scratch/real")" -gt 1000 ] || { echo "the report is cut"; exit 1; }
-diff "$scratch/real" "$scratch/fake" > "$scratch/diff" && exit 0
-echo "< the H100, > the fake driver"
-cat "$scratch/diff"
-exit 1
+judge 2
+if ! diff "$scratch/real" "$scratch/fake" > "$scratch/diff"; then
+    # Some rules measure time, which a busy machine has not: once more, by themselves.
+    again=$(sed -n 's/^[<>] \([a-z]*\/[a-z0-9_]*\)[: ].*/\1/p' "$scratch/diff" | sort -u)
+    # shellcheck disable=SC2086
+    judge 1 $again
+    for rule in $again; do
+        grep "^${rule}[: ]" "$scratch/real"
+    done | sort > "$scratch/some"
+    if ! diff "$scratch/some" "$scratch/fake" > "$scratch/diff"; then
+        echo "< the H100, > the fake driver"
+        cat "$scratch/diff"
+        exit 1
+    fi
+fi
+
+# The product's image as nvcc has made it, and its entries.
+[ ! -x tests/gpu/kernels ] || tests/gpu/kernels check i8 > "$scratch/out" ||
+    { cat "$scratch/out"; exit 1; }

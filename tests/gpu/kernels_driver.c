@@ -63,7 +63,7 @@ static int try_names(char *why, size_t len)
 static int try_context(char *why, size_t len)
 {
     CUcontext one = NULL, two = NULL, popped = NULL;
-    CUdevice device;
+    CUdevice device, current = -1;
 
     MUST(cuDeviceGet(&device, 0));
     MUST(cuDevicePrimaryCtxRetain(&one, device));
@@ -73,6 +73,10 @@ static int try_context(char *why, size_t len)
     MUST(cuCtxPushCurrent(two));
     MUST(cuCtxPopCurrent(&popped));
     NEED(popped == one);
+    MUST(cuCtxGetCurrent(&popped));
+    NEED(popped == one);
+    MUST(cuCtxGetDevice(&current));
+    NEED(current == device);
     MUST(cuDevicePrimaryCtxRelease(device));
     MUST(cuCtxSynchronize());
     return 0;
@@ -112,6 +116,44 @@ static int try_copies(char *why, size_t len)
     return 0;
 }
 
+/* What is known of memory, and of a stream; no process opens its own handle. */
+static int try_known(char *why, size_t len)
+{
+    CUpointer_attribute name = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+    CUdeviceptr at = 0, base = 0, opened = 0;
+    CUcontext current = NULL, of_stream = NULL;
+    CUipcMemHandle handle;
+    unsigned type = 0;
+    void *value = &type;
+    CUstream stream;
+    CUevent event;
+    size_t size = 0;
+
+    MUST(cuMemAlloc(&at, LEN));
+    MUST(cuMemGetAddressRange(&base, &size, at + LEN - 1));
+    NEED(base == at && size == LEN);
+    MUST(cuPointerGetAttributes(1, &name, &value, at));
+    NEED(type == CU_MEMORYTYPE_DEVICE);
+    MUST(cuIpcGetMemHandle(&handle, at));
+    NEED(cuda->cuIpcOpenMemHandle(&opened, handle,
+                                  CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) ==
+         CUDA_ERROR_INVALID_CONTEXT);
+    NEED(cuda->cuIpcCloseMemHandle(at) == CUDA_ERROR_INVALID_VALUE);
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    MUST(cuCtxGetCurrent(&current));
+    MUST(cuStreamGetCtx(stream, &of_stream));
+    NEED(of_stream == current);
+    MUST(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    MUST(cuMemcpyAsync(at, at + LEN / 2, LEN / 2, stream));
+    MUST(cuEventRecord(event, stream));
+    MUST(cuStreamSynchronize(stream));
+    MUST(cuEventQuery(event));
+    MUST(cuEventDestroy(event));
+    MUST(cuStreamDestroy(stream));
+    MUST(cuMemFree(at));
+    return 0;
+}
+
 static int try_module(char *why, size_t len)
 {
     static const char ptx[] = ".version 7.0\n.target sm_80\n"
@@ -144,7 +186,7 @@ const struct coll__cuda *kernels_driver(char *why, size_t len)
 {
     cuda = coll__cuda_driver(why, len);
     if (!cuda || try_names(why, len) || try_context(why, len) ||
-        try_copies(why, len) || try_module(why, len))
+        try_copies(why, len) || try_known(why, len) || try_module(why, len))
         return NULL;
     return cuda;
 }
