@@ -360,6 +360,45 @@ START_TEST(a_fault_of_the_device_stays)
 }
 END_TEST
 
+static void *synchronize(void *stream)
+{
+    return (void *)(uintptr_t)cu.StreamSynchronize(stream);
+}
+
+static atomic_int may_return;
+
+static void until_told(void *arg)
+{
+    (void)arg;
+    while (!atomic_load(&may_return))
+        usleep(1000);
+}
+
+/* The first stream is held by a function, which asks for no error meanwhile. */
+START_TEST(a_fault_lets_go_whoever_waits)
+{
+    CUstream gated, behind;
+    pthread_t thread;
+    CUevent e;
+    void *rc;
+
+    setenv("FAKE_CUDA_FAULT", "cuMemAlloc:1:700", 1);
+    fake_start();
+    gated = fake_stream();
+    behind = fake_stream();
+    e = fake_event();
+    OK(cu.LaunchHostFunc(gated, until_told, NULL));
+    OK(cu.EventRecord(e, gated));
+    OK(cu.StreamWaitEvent(behind, e, 0));
+    ck_assert(!pthread_create(&thread, NULL, synchronize, behind));
+    usleep(20000);
+    IS(ILLEGAL_ADDRESS, cu.MemAlloc(&(CUdeviceptr){0}, 64));
+    ck_assert(!pthread_join(thread, &rc));
+    ck_assert_int_eq((int)(uintptr_t)rc, CUDA_ERROR_ILLEGAL_ADDRESS);
+    atomic_store(&may_return, 1);
+}
+END_TEST
+
 static void store_to(CUdeviceptr at, CUstream s)
 {
     uint32_t value = 1;
@@ -595,6 +634,7 @@ int main(void)
     tcase_add_test(tc, a_caller_waits_when_a_queue_is_full);
     tcase_add_test(tc, faults_come_when_they_are_asked_for);
     tcase_add_test(tc, a_fault_of_the_device_stays);
+    tcase_add_test(tc, a_fault_lets_go_whoever_waits);
     tcase_add_test(tc, a_kernel_that_leaves_its_memory_is_a_fault);
     tcase_add_test(tc, a_forked_child_has_no_driver);
     tcase_add_test(tc, devices_have_names_and_memory_of_their_own);

@@ -109,8 +109,13 @@ static CUresult may_enter(const char *entry, unsigned need)
     if (fake_is_in_host_function && !(need & NO_INIT))
         return CUDA_ERROR_NOT_PERMITTED;
     rc = fault_of(entry);
-    if (rc)
+    if (rc) {
+        pthread_mutex_lock(&lock); /* whoever waits may be lost now */
+        queue_kick();
+        fake_changed();
+        pthread_mutex_unlock(&lock);
         return rc;
+    }
     return need & IN_ERROR ? CUDA_SUCCESS : fake_error();
 }
 

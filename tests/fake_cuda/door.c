@@ -15,6 +15,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -161,8 +162,12 @@ static int ask(const struct door_handle *h, const struct question *q, int *fd)
     struct sockaddr_un name;
     socklen_t len = name_of(h, &name);
     int talk = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), rc = -1;
+    struct timeval limit = {.tv_sec = 20};
 
-    if (talk >= 0 && !connect(talk, (struct sockaddr *)&name, len) &&
+    /* a child of a dead owner may keep its socket, and answers nothing */
+    if (talk >= 0 &&
+        !setsockopt(talk, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) &&
+        !connect(talk, (struct sockaddr *)&name, len) &&
         send(talk, q, sizeof(*q), MSG_NOSIGNAL) == (ssize_t)sizeof(*q))
         rc = take(talk, fd);
     if (talk >= 0)
