@@ -129,7 +129,8 @@ fake_fixture = %D%/fake_fixture.c %D%/fake_fixture.h %D%/gpu/gpu.c \
 	%D%/gpu/gpu.h %D%/gpu/gpu_ptx.c
 fake_cflags = $(check_cflags) $(CUDA_CFLAGS) \
 	-DFAKE_CUDA='"$(abs_builddir)/%D%/fake_cuda/.libs/libcuda.so.1"'
-unit_tests += tests/test_fake_cuda tests/test_fake_graph tests/test_fake_ipc
+unit_tests += tests/test_fake_cuda tests/test_fake_graph tests/test_fake_ipc \
+	tests/test_fake_order
 tests_test_fake_cuda_SOURCES = %D%/test_fake_cuda.c $(fake_fixture) \
 	%D%/gpu/kernels_driver.c %D%/gpu/kernels_driver.h
 tests_test_fake_cuda_CFLAGS = $(fake_cflags)
@@ -146,6 +147,10 @@ tests_test_fake_graph_SOURCES = %D%/test_fake_graph.c $(fake_fixture)
 tests_test_fake_graph_CFLAGS = $(fake_cflags)
 tests_test_fake_graph_LDADD = $(check_lib) -ldl
 EXTRA_tests_test_fake_graph_DEPENDENCIES = tests/fake_cuda/libcuda.la
+tests_test_fake_order_SOURCES = %D%/test_fake_order.c $(fake_fixture)
+tests_test_fake_order_CFLAGS = $(fake_cflags)
+tests_test_fake_order_LDADD = $(check_lib) -ldl
+EXTRA_tests_test_fake_order_DEPENDENCIES = tests/fake_cuda/libcuda.la
 tests_test_fake_ipc_SOURCES = %D%/test_fake_ipc.c $(fake_fixture)
 tests_test_fake_ipc_CFLAGS = $(fake_cflags)
 tests_test_fake_ipc_LDADD = $(check_lib) -ldl
