@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -383,6 +384,73 @@ START_TEST(memory_of_another_process_is_read_and_written)
 }
 END_TEST
 
+static char *mapped(int fd)
+{
+    char *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    ck_assert_ptr_ne(at, MAP_FAILED);
+    return at;
+}
+
+/* The child's stream waits for ours, reads what we have written, and answers. */
+static void answers(int talk)
+{
+    struct coll__work work = {.kind = WORK_COPY, .len = 13};
+    char *segment = mapped(gpu_hear_fd(talk));
+    struct coll__cuda_memory memory;
+    void *at, *source;
+    CUstream s;
+
+    ck_assert_int_eq(gpu_hear(talk, &memory, sizeof(memory)), 0);
+    fake_start();
+    s = fake_stream();
+    ck_assert_int_eq(coll__cuda_register(segment, 4096, &at), COLL_OK);
+    ck_assert_int_eq(coll__cuda_import(&memory, &source), COLL_OK);
+    work.src = source;
+    work.dst = (char *)at + 2048;
+    work.stream = s;
+    ck_assert_int_eq(coll__cuda_wait_flag(s, at, 1), COLL_OK);
+    ck_assert_int_eq(coll__cuda_enqueue(&work), COLL_OK);
+    ck_assert_int_eq(coll__cuda_write_flag(s, (char *)at + 64, 1), COLL_OK);
+    fake_tell(talk, 1);
+    OK(cu.StreamSynchronize(s));
+    ck_assert_int_eq(coll__cuda_unregister(segment), COLL_OK);
+    ck_assert_int_eq(coll__cuda_unimport(&memory, source), COLL_OK);
+    fake_tell(talk, 1);
+}
+
+/* No host waits for the other: the streams do. */
+START_TEST(streams_of_two_processes_hand_over_by_flags)
+{
+    int talk = fake_talk(answers), fd = memfd_create("segment", MFD_CLOEXEC);
+    struct coll__cuda_memory memory;
+    char *segment, *at;
+    void *seen;
+    CUstream s;
+
+    ck_assert_int_eq(ftruncate(fd, 4096), 0);
+    ck_assert_int_eq(gpu_tell_fd(talk, fd), 0);
+    segment = mapped(fd);
+    fake_start();
+    s = fake_stream();
+    at = dev->alloc(64);
+    ck_assert_int_eq(coll__cuda_export(at, &memory), COLL_OK);
+    ck_assert_int_eq(gpu_tell(talk, &memory, sizeof(memory)), 0);
+    ck_assert_int_eq(coll__cuda_register(segment, 4096, &seen), COLL_OK);
+    ck_assert_int_eq(fake_hear(talk), 1); /* its stream waits */
+    OK(cu.MemcpyHtoDAsync((CUdeviceptr)at, "what is here", 13, s));
+    ck_assert_int_eq(coll__cuda_write_flag(s, seen, 1), COLL_OK);
+    ck_assert_int_eq(coll__cuda_wait_flag(s, (char *)seen + 64, 1), COLL_OK);
+    OK(cu.StreamSynchronize(s));
+    ck_assert_str_eq(segment + 2048, "what is here");
+    ck_assert_int_eq(fake_hear(talk), 1);
+    ck_assert_int_eq(coll__cuda_unregister(segment), COLL_OK);
+    ck_assert_int_eq(coll__cuda_unregister(segment), COLL_ERR_SYSTEM);
+    ck_assert_int_eq(coll__cuda_wait_flag(s, seen, 1), COLL_ERR_INVALID);
+    ck_assert_int_eq(coll__cuda_register(at, 64, &seen), COLL_ERR_INVALID);
+}
+END_TEST
+
 START_TEST(where_ipc_is_forbidden_it_is_unsupported)
 {
     struct coll__cuda_memory mine;
@@ -416,6 +484,7 @@ int main(void)
     tcase_add_test(tc, without_cuda_nothing_is_owned_and_nothing_loaded);
     tcase_add_test(tc, no_device_is_a_sentence);
     tcase_add_test(tc, memory_of_another_process_is_read_and_written);
+    tcase_add_test(tc, streams_of_two_processes_hand_over_by_flags);
     tcase_add_test(tc, where_ipc_is_forbidden_it_is_unsupported);
     suite_add_tcase(suite, tc);
     srunner_run_all(runner, CK_ENV);

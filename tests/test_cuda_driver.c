@@ -40,6 +40,9 @@
     X(cuLaunchKernel, 4000)                                                    \
     X(cuMemAlloc, 3020)                                                        \
     X(cuMemFree, 3020)                                                         \
+    X(cuMemHostRegister, 6050)                                                 \
+    X(cuMemHostUnregister, 4000)                                               \
+    X(cuMemHostGetDevicePointer, 3020)                                         \
     X(cuMemGetAddressRange, 3020)                                              \
     X(cuMemcpyAsync, 4000)                                                     \
     X(cuMemcpyHtoD, 3020)                                                      \
@@ -51,6 +54,8 @@
     X(cuIpcCloseMemHandle, 4010)                                               \
     X(cuStreamCreate, 2000)                                                    \
     X(cuStreamDestroy, 4000)                                                   \
+    X(cuStreamWaitValue32, 11070)                                              \
+    X(cuStreamWriteValue32, 11070)                                             \
     X(cuStreamGetCtx, 9020)                                                    \
     X(cuStreamSynchronize, 2000)                                               \
     X(cuEventCreate, 2000)                                                     \

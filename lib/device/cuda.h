@@ -33,6 +33,31 @@ int coll__cuda_prepare(void *stream);
  */
 int coll__cuda_enqueue(const struct coll__work *work);
 
+/* Let the devices use memory of the host, such as a segment that ranks share.
+ *
+ * Shapes:    len bytes of whole pages of one's own; every process registers its
+ *            own mapping, once.
+ * Result:    *at: where the devices see it.
+ * Ownership: the caller's, to end by coll__cuda_unregister() before it unmaps.
+ * Errors:    COLL_ERR_INVALID, COLL_ERR_UNSUPPORTED, COLL_ERR_SYSTEM; logged.
+ * Threads:   any, with a current context.
+ * Cost:      pins the pages.  Unregistering waits for the context's streams.
+ */
+int coll__cuda_register(void *ptr, size_t len, void **at);
+int coll__cuda_unregister(void *ptr);
+
+/* In the order of the stream: write a word, behind all that was before it; or
+ * wait until the word has come to value (by difference, so counters may wrap).
+ *
+ * Shapes:    *flag: 32 bits, aligned, of memory that the device knows.
+ * Errors:    COLL_ERR_INVALID (memory it does not know), COLL_ERR_UNSUPPORTED;
+ *            logged; nothing was enqueued.
+ * Threads:   any.
+ * Cost:      a call of the driver; nothing spins on the device.
+ */
+int coll__cuda_write_flag(void *stream, void *flag, uint32_t value);
+int coll__cuda_wait_flag(void *stream, void *flag, uint32_t value);
+
 /* What another process of the host needs to reach memory of ours. */
 struct coll__cuda_memory {
     unsigned char handle[64];

@@ -41,6 +41,9 @@
     X(cuLaunchKernel)                                                          \
     X(cuMemAlloc)                                                              \
     X(cuMemFree)                                                               \
+    X(cuMemHostRegister)                                                       \
+    X(cuMemHostUnregister)                                                     \
+    X(cuMemHostGetDevicePointer)                                               \
     X(cuMemGetAddressRange)                                                    \
     X(cuMemcpyAsync)                                                           \
     X(cuMemcpyHtoD)                                                            \
@@ -52,6 +55,8 @@
     X(cuIpcCloseMemHandle)                                                     \
     X(cuStreamCreate)                                                          \
     X(cuStreamDestroy)                                                         \
+    X(cuStreamWaitValue32)                                                     \
+    X(cuStreamWriteValue32)                                                    \
     X(cuStreamGetCtx)                                                          \
     X(cuStreamSynchronize)                                                     \
     X(cuEventCreate)                                                           \

@@ -14,6 +14,7 @@ EXTRA_DIST += \
 	%D%/cuda.c %D%/cuda.h \
 	%D%/cuda_driver.c %D%/cuda_driver.h \
 	%D%/cuda_entries.h \
+	%D%/cuda_flag.c \
 	%D%/cuda_image.sh \
 	%D%/cuda_kernels.cu %D%/cuda_kernels.h \
 	%D%/cuda_launch.c \
@@ -28,8 +29,8 @@ libcudriver_la_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
 libcudriver_la_SOURCES = %D%/cuda_driver.c %D%/cuda_driver.h
 check_LTLIBRARIES += libcudevice.la
 libcudevice_la_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
-libcudevice_la_SOURCES = %D%/cuda.c %D%/cuda.h %D%/cuda_launch.c \
-	%D%/cuda_share.c
+libcudevice_la_SOURCES = %D%/cuda.c %D%/cuda.h %D%/cuda_flag.c \
+	%D%/cuda_launch.c %D%/cuda_share.c
 endif
 if HAVE_NVCC
 check_LTLIBRARIES += libcukernels.la

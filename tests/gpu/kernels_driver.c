@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LEN 4096
@@ -154,6 +155,29 @@ static int try_known(char *why, size_t len)
     return 0;
 }
 
+/* A word of the host that the stream waits for and writes. */
+static int try_flags(char *why, size_t len)
+{
+    uint32_t *words = aligned_alloc(4096, 4096);
+    CUdeviceptr at = 0;
+    CUstream stream;
+
+    NEED(words);
+    words[0] = 1;
+    words[1] = 0;
+    MUST(cuMemHostRegister(words, 4096, CU_MEMHOSTREGISTER_PORTABLE));
+    MUST(cuMemHostGetDevicePointer(&at, words, 0));
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    MUST(cuStreamWaitValue32(stream, at, 1, CU_STREAM_WAIT_VALUE_GEQ));
+    MUST(cuStreamWriteValue32(stream, at + 4, 5, 0));
+    MUST(cuStreamSynchronize(stream));
+    NEED(words[1] == 5);
+    MUST(cuStreamDestroy(stream));
+    MUST(cuMemHostUnregister(words));
+    free(words);
+    return 0;
+}
+
 static int try_module(char *why, size_t len)
 {
     static const char ptx[] = ".version 7.0\n.target sm_80\n"
@@ -186,7 +210,8 @@ const struct coll__cuda *kernels_driver(char *why, size_t len)
 {
     cuda = coll__cuda_driver(why, len);
     if (!cuda || try_names(why, len) || try_context(why, len) ||
-        try_copies(why, len) || try_known(why, len) || try_module(why, len))
+        try_copies(why, len) || try_known(why, len) || try_flags(why, len) ||
+        try_module(why, len))
         return NULL;
     return cuda;
 }

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cuda_flag.c - words that streams write and wait for, in memory that several
+ * processes see.
+ *
+ * A stream that waits holds those that share its connection to the device
+ * (CUDA_DEVICE_MAX_CONNECTIONS), and has no limit of time: who gives up writes the
+ * awaited value.  Source: CUDA Driver API, "Stream Memory Operations".
+ */
+#include "lib/device/cuda.h"
+#include "lib/device/cuda_driver.h"
+
+int coll__cuda_register(void *ptr, size_t len, void **at)
+{
+    const struct coll__cuda *cuda = coll__cuda_needed();
+    CUdeviceptr device = 0;
+    CUresult rc;
+
+    if (!cuda)
+        return COLL_ERR_UNSUPPORTED;
+    rc = cuda->cuMemHostRegister(
+        ptr, len, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+    if (rc)
+        return coll__cuda_status(rc, "cuMemHostRegister");
+    rc = cuda->cuMemHostGetDevicePointer(&device, ptr, 0);
+    if (rc) {
+        cuda->cuMemHostUnregister(ptr);
+        return coll__cuda_status(rc, "cuMemHostGetDevicePointer");
+    }
+    *at = (void *)device;
+    return COLL_OK;
+}
+
+int coll__cuda_unregister(void *ptr)
+{
+    const struct coll__cuda *cuda = coll__cuda_needed();
+
+    if (!cuda)
+        return COLL_ERR_UNSUPPORTED;
+    return coll__cuda_status(cuda->cuMemHostUnregister(ptr),
+                             "cuMemHostUnregister");
+}
+
+int coll__cuda_write_flag(void *stream, void *flag, uint32_t value)
+{
+    const struct coll__cuda *cuda = coll__cuda_needed();
+
+    if (!cuda)
+        return COLL_ERR_UNSUPPORTED;
+    return coll__cuda_status(
+        cuda->cuStreamWriteValue32(stream, (CUdeviceptr)flag, value,
+                                   CU_STREAM_WRITE_VALUE_DEFAULT),
+        "cuStreamWriteValue32");
+}
+
+int coll__cuda_wait_flag(void *stream, void *flag, uint32_t value)
+{
+    const struct coll__cuda *cuda = coll__cuda_needed();
+
+    if (!cuda)
+        return COLL_ERR_UNSUPPORTED;
+    return coll__cuda_status(
+        cuda->cuStreamWaitValue32(stream, (CUdeviceptr)flag, value,
+                                  CU_STREAM_WAIT_VALUE_GEQ),
+        "cuStreamWaitValue32");
+}
