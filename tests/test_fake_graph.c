@@ -161,6 +161,36 @@ START_TEST(launches_of_one_graph_follow_each_other)
 }
 END_TEST
 
+START_TEST(an_event_from_outside_is_waited_for_at_each_launch)
+{
+    _Atomic uint32_t *words;
+    CUgraphExec exec;
+    CUstream s, other;
+    CUevent e;
+
+    fake_start();
+    words = fake_words(2);
+    other = fake_stream();
+    e = fake_event();
+    s = capturing(GLOBAL);
+    OK(cu.StreamWaitEvent(s, e, CU_EVENT_WAIT_EXTERNAL));
+    OK(cu.StreamWriteValue32(s, AT(words), 1, 0));
+    exec = finish(s);
+    OK(cu.GraphLaunch(exec, s)); /* never recorded: nothing to wait for */
+    OK(cu.StreamSynchronize(s));
+    for (int i = 0; i < 3; i++) {
+        atomic_store(words, 0);
+        atomic_store(words + 1, 0);
+        fake_hold(other, words + 1);
+        OK(cu.EventRecord(e, other));
+        OK(cu.GraphLaunch(exec, s));
+        ck_assert(fake_stays(words, 0));
+        atomic_store(words + 1, 1);
+        ck_assert(fake_becomes(words, 1));
+    }
+}
+END_TEST
+
 /* ---- what a capture forbids ---------------------------------------------- */
 
 static void spoilt(CUstream s)
@@ -280,6 +310,7 @@ int main(void)
     tcase_add_test(tc, branches_of_a_graph_wait_for_each_other_by_flags);
     tcase_add_test(tc, only_dependencies_order_a_graph);
     tcase_add_test(tc, launches_of_one_graph_follow_each_other);
+    tcase_add_test(tc, an_event_from_outside_is_waited_for_at_each_launch);
     tcase_add_test(tc, unsafe_calls_end_a_capture);
     tcase_add_test(tc, other_threads_are_free_of_a_capture_that_is_not_global);
     tcase_add_test(tc, the_legacy_stream_is_forbidden_beside_a_blocking_one);

@@ -125,18 +125,16 @@ static CUresult spoil(struct stream *s, CUresult rc)
 }
 
 /* DA cuStreamWaitEvent, CU_EVENT_WAIT_EXTERNAL: an event from outside is a node that
- * waits. */
+ * waits for what its last record is then. */
 static CUresult wait_outside(struct stream *s, struct event *e, unsigned flags)
 {
-    struct work w = {.kind = W_WAIT};
+    struct work w = {.kind = W_WAIT, .outside = e};
 
+    if (flags == CU_EVENT_WAIT_EXTERNAL)
+        return capture_put(s, &w);
     if (!e->last && !e->shared) /* H100, capture/isolation: never recorded */
         return CUDA_SUCCESS;
-    if (flags != CU_EVENT_WAIT_EXTERNAL)
-        return spoil(s, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
-    w.record = e->last;
-    w.record->n_users++;
-    return capture_put(s, &w);
+    return spoil(s, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
 }
 
 /* PG, "Cross-stream Dependencies and Events": an event of a capture takes the stream

@@ -33,7 +33,7 @@ void record_drop(struct record *r)
 int record_is_done(const struct record *r)
 {
     return r->shared ? atomic_load(&r->shared->n_done) >= r->number
-                     : r->is_done;
+                     : atomic_load(&r->is_done);
 }
 
 void record_end(struct record *r)
@@ -41,7 +41,7 @@ void record_end(struct record *r)
     uint64_t done;
 
     r->at = fake_now();
-    r->is_done = 1;
+    atomic_store(&r->is_done, 1);
     if (!r->shared)
         return;
     done = atomic_load(&r->shared->n_done);
@@ -67,6 +67,15 @@ static struct record *last_of(struct event *e)
         r->number = atomic_load(&e->shared->n_recorded);
         e->last = r;
     }
+    return r;
+}
+
+struct record *event_last(struct event *e)
+{
+    struct record *r = last_of(e);
+
+    if (r)
+        r->n_users++;
     return r;
 }
 
@@ -292,11 +301,8 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned flags)
         return fake_leave(capture_wait(s, e, flags));
     if (flags)
         return fake_leave(CUDA_ERROR_ILLEGAL_STATE);
-    if (!last_of(e))
-        return fake_leave(CUDA_SUCCESS);
-    w.record = e->last;
-    w.record->n_users++;
-    return fake_leave(stream_put(s, &w));
+    w.record = event_last(e);
+    return fake_leave(w.record ? stream_put(s, &w) : CUDA_SUCCESS);
 }
 
 /* ---- of other processes -------------------------------------------------- */

@@ -146,6 +146,7 @@ enum work_kind {
 /* What an operation does.  Addresses are as the caller gave them. */
 struct work {
     enum work_kind kind;
+    struct event *outside; /* W_WAIT of a graph: waited for at each launch */
     union {
         struct {
             CUdeviceptr dst, src;
@@ -172,7 +173,7 @@ struct work {
             CUstream stream;
             void *arg;
         } host;
-        struct record *record; /* W_RECORD, W_WAIT */
+        struct record *record; /* W_RECORD, W_WAIT; NULL: never recorded */
         struct run *run;       /* W_LAUNCH */
         struct {
             uint64_t id; /* of the region */
@@ -272,7 +273,8 @@ struct shared_event {
 };
 
 struct record {
-    int n_users, is_done;
+    int n_users;
+    atomic_int is_done; /* graphs that run ask without the lock */
     double at; /* seconds */
     struct shared_event *shared;
     uint64_t number; /* of the shared event: done when n_done has come there */
@@ -290,6 +292,9 @@ struct event {
     struct capture *capture; /* NULL when it has ended */
     struct set *frontier;
 };
+
+/* The event's last record, for one more user; NULL when there is none. */
+struct record *event_last(struct event *e);
 
 void record_drop(struct record *r);
 int record_is_done(const struct record *r);
@@ -422,6 +427,7 @@ struct node {
     struct set *before;
 };
 
+struct user_object;
 struct held_object {
     struct held_object *next;
     struct user_object *object;
@@ -462,6 +468,11 @@ struct exec {
     int n_users;
     uint64_t n_launched, n_done;
 };
+
+/* Of user objects: references more, for a graph, and fewer. */
+void held_more(struct user_object *o, unsigned n);
+void held_add(struct graph *g, struct user_object *o, unsigned n);
+void held_let_go(struct user_object *o, unsigned n);
 
 struct capture *capture_list(void);
 void capture_invalidate(struct capture *c);

@@ -35,52 +35,6 @@ void set_free(struct set *s)
     free(s);
 }
 
-/* ---- what graphs hold ---------------------------------------------------- */
-
-struct user_object {
-    struct object object;
-    CUhostFn destroy;
-    void *arg;
-    unsigned n_held;
-};
-
-/* DA cuUserObjectCreate: the destructor is called by an internal thread, and may call
- * nothing of CUDA. */
-static void *destroy(void *arg)
-{
-    struct user_object *o = arg;
-
-    fake_is_in_host_function = 1;
-    o->destroy(o->arg);
-    return NULL;
-}
-
-static void let_go(struct user_object *o, unsigned n)
-{
-    pthread_attr_t attr;
-    pthread_t thread;
-
-    o->n_held -= n;
-    if (o->n_held)
-        return;
-    o->object.is_alive = 0;
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    if (pthread_create(&thread, &attr, destroy, o))
-        abort();
-    pthread_attr_destroy(&attr);
-}
-
-static void hold(struct graph *g, struct user_object *o, unsigned n)
-{
-    struct held_object *h = calloc(1, sizeof(*h));
-
-    h->object = o;
-    h->n = n;
-    h->next = g->held;
-    g->held = h;
-}
-
 /* ---- graphs -------------------------------------------------------------- */
 
 struct graph *graph_new(void)
@@ -119,8 +73,8 @@ struct graph *graph_copy(const struct graph *g)
         graph_add(copy, &w, g->nodes[i]->before);
     }
     for (struct held_object *h = g->held; h; h = h->next) {
-        h->object->n_held += h->n;
-        hold(copy, h->object, h->n);
+        held_more(h->object, h->n);
+        held_add(copy, h->object, h->n);
     }
     return copy;
 }
@@ -143,7 +97,7 @@ void graph_drop(struct graph *g)
         struct held_object *h = g->held;
 
         g->held = h->next;
-        let_go(h->object, h->n);
+        held_let_go(h->object, h->n);
         free(h);
     }
     if (g->is_plain)
@@ -177,8 +131,10 @@ static int go_on(struct node *node, struct progress *p, struct stream *s,
 
     if (w->kind == W_MEMOPS)
         return memops_step(w, &p->next, s->ctx, rc);
-    if (w->kind == W_WAIT && !record_is_done(w->record))
+    if (w->kind == W_WAIT && w->record && !record_is_done(w->record))
         return 0;
+    if (w->kind == W_WAIT)
+        return 1;
     *rc = work_run(w, s);
     return 1;
 }
@@ -231,6 +187,20 @@ void run_end(struct run *run)
     free(run);
 }
 
+/* Events from outside are waited for as they are now. */
+static void look_outside(struct graph *g)
+{
+    for (int i = 0; i < g->n; i++) {
+        struct work *w = &g->nodes[i]->work;
+
+        if (w->kind != W_WAIT)
+            continue;
+        if (!w->outside->object.is_alive)
+            fake_misuse("cuGraphLaunch", "event", w->outside);
+        w->record = event_last(w->outside);
+    }
+}
+
 /* DA cuGraphLaunch: behind the launch before it.  In a capture it is refused (H100,
  * graph/in_capture; documented as a child graph). */
 CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream)
@@ -255,6 +225,7 @@ CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream)
     w.run->exec = e;
     w.run->number = ++e->n_launched;
     w.run->graph = graph_copy(e->graph);
+    look_outside(w.run->graph);
     e->n_users++;
     return fake_leave(stream_put(s, &w));
 }
@@ -432,58 +403,5 @@ CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph handle,
     }
     graph_drop(e->graph);
     e->graph = graph_copy(g);
-    return fake_leave(CUDA_SUCCESS);
-}
-
-CUresult cuUserObjectCreate(CUuserObject *out, void *arg, CUhostFn destructor,
-                            unsigned n, unsigned flags)
-{
-    struct user_object *o;
-    CUresult rc = fake_enter("cuUserObjectCreate", 0, NULL);
-
-    if (rc)
-        return rc;
-    if (!out || !destructor || !n || n > INT32_MAX ||
-        flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC)
-        return fake_leave(CUDA_ERROR_INVALID_VALUE);
-    o = object_new(USER_OBJECT, sizeof(*o));
-    o->destroy = destructor;
-    o->arg = arg;
-    o->n_held = n;
-    *out = (CUuserObject)o;
-    return fake_leave(CUDA_SUCCESS);
-}
-
-CUresult cuUserObjectRelease(CUuserObject handle, unsigned n)
-{
-    struct user_object *o;
-    CUresult rc = fake_enter("cuUserObjectRelease", 0, NULL);
-
-    if (rc)
-        return rc;
-    o = object_of(handle, USER_OBJECT, "cuUserObjectRelease");
-    if (!n || n > o->n_held)
-        return fake_leave(CUDA_ERROR_INVALID_VALUE);
-    let_go(o, n);
-    return fake_leave(CUDA_SUCCESS);
-}
-
-/* DA cuGraphRetainUserObject: MOVE takes over what the caller held. */
-CUresult cuGraphRetainUserObject(CUgraph handle, CUuserObject object,
-                                 unsigned n, unsigned flags)
-{
-    struct user_object *o;
-    struct graph *g;
-    CUresult rc = fake_enter("cuGraphRetainUserObject", 0, NULL);
-
-    if (rc)
-        return rc;
-    g = object_of(handle, GRAPH, "cuGraphRetainUserObject");
-    o = object_of(object, USER_OBJECT, "cuGraphRetainUserObject");
-    if (!n || flags & ~(unsigned)CU_GRAPH_USER_OBJECT_MOVE)
-        return fake_leave(CUDA_ERROR_INVALID_VALUE);
-    if (!(flags & CU_GRAPH_USER_OBJECT_MOVE))
-        o->n_held += n;
-    hold(g, o, n);
     return fake_leave(CUDA_SUCCESS);
 }

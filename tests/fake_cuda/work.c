@@ -34,7 +34,8 @@ void work_copy(struct work *to, const struct work *from)
         break;
     case W_RECORD:
     case W_WAIT:
-        to->record->n_users++;
+        if (to->record)
+            to->record->n_users++;
         break;
     default:
         break;
@@ -58,7 +59,8 @@ void work_fini(struct work *w)
         record_drop(w->record);
         break;
     case W_WAIT:
-        record_drop(w->record);
+        if (w->record)
+            record_drop(w->record);
         break;
     case W_LAUNCH:
         run_end(w->run);
@@ -76,7 +78,7 @@ int work_is_ready(const struct work *w)
 {
     switch (w->kind) {
     case W_WAIT:
-        return w->record->shared || w->record->is_done;
+        return w->record->shared || record_is_done(w->record);
     case W_LAUNCH: /* DA cuGraphLaunch: behind the launch before it */
         return w->run->exec->n_done == w->run->number - 1;
     default:
