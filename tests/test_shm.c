@@ -166,6 +166,86 @@ START_TEST(nothing_is_put_or_taken_before_what_waits)
 }
 END_TEST
 
+/* ---- beside other channels ------------------------------------------------- */
+
+#define BUSY 40 /* messages: more than there are cells and lines */
+
+static int pipes[2][2]; /* to rank 0, to rank 1: go on */
+
+static void let_go(int to)
+{
+    ck_assert_int_eq(write(pipes[to][1], "", 1), 1);
+}
+
+static void await_leave(int me)
+{
+    char byte;
+
+    ck_assert_int_eq(read(pipes[me][0], &byte, 1), 1);
+}
+
+static void post_busy(struct rank *rank, struct coll__xfer *xfers, int is_recv)
+{
+    conform_in_areas = 0;
+    rank->channel = 1;
+    for (unsigned k = 0; k < BUSY; k++)
+        (is_recv ? conform_post_recv : conform_post_send)(rank, &xfers[k],
+                                                          !rank->me, k, CELL);
+}
+
+static void judge(struct rank *rank, struct coll__xfer *xfers, unsigned n)
+{
+    conform_wait(rank, xfers, (int)n);
+    for (unsigned k = 0; k < n; k++) {
+        if (rank->me == 1)
+            conform_expect_payload(rank, &xfers[k], k);
+        conform_free(xfers[k].buf);
+    }
+}
+
+/* Rank 0 has one message in a cell and offers another one on one channel, and
+ * has taken what there is of cells on another.  Looking for a cell it finds that
+ * both messages were taken: poll() says so, since a caller looks then alone. */
+static void find_taken(struct rank *rank)
+{
+    struct coll__xfer aside[2], busy[BUSY];
+    int is_recv = rank->me == 1, is_offered;
+
+    rank->channel = 2;
+    if (is_recv) {
+        await_leave(1);
+        for (unsigned k = 0; k < 2; k++)
+            conform_post_recv(rank, &aside[k], 0, k, CELL);
+        conform_wait(rank, aside, 2);
+        let_go(0);
+    } else {
+        conform_post_send(rank, &aside[0], 1, 0, CELL);
+        conform_in_areas = 1;
+        conform_post_send(rank, &aside[1], 1, 1, CELL);
+        post_busy(rank, busy, 0);
+        conform_poll_for(rank, 0.001);
+        is_offered = aside[1].status == COLL_IN_PROGRESS;
+        let_go(1);
+        await_leave(0);
+        EXPECT(rank, !is_offered || rank->tp->ops->poll(rank->tp) > 0);
+        EXPECT(rank, aside[1].status == COLL_OK);
+    }
+    conform_barrier(rank);
+    if (is_recv)
+        post_busy(rank, busy, 1);
+    judge(rank, aside, 2);
+    judge(rank, busy, BUSY);
+}
+
+START_TEST(what_was_taken_is_said_whoever_finds_it)
+{
+    setenv("COLL_CMA", "off", 1);
+    setenv("COLL_MEM_MIN", "0", 1);
+    ck_assert(!pipe(pipes[0]) && !pipe(pipes[1]));
+    run(2, 1, find_taken);
+}
+END_TEST
+
 /* ---- offers that are taken back ------------------------------------------- */
 
 /* Rank 0 offers, closes and spoils its bytes; rank 1 receives at any time: the
@@ -275,6 +355,7 @@ int main(void)
     tcase_add_loop_test(c, any_layout_carries_any_size, 0,
                         2 * N_WAYS * n_layouts);
     tcase_add_loop_test(c, nothing_is_put_or_taken_before_what_waits, 0, 2);
+    tcase_add_test(c, what_was_taken_is_said_whoever_finds_it);
     tcase_add_loop_test(c, an_offer_taken_back_is_whole_or_not_there, 0, 80);
     tcase_add_loop_test(c, several_segments_do_not_mix, 0, 2);
     tcase_add_test(c, a_fork_takes_nothing_away);

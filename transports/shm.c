@@ -187,6 +187,8 @@ static int shm_poll(struct coll__tp *tp)
         if (c == 0)
             most = bytes + A_ROUND;
     }
+    moved += shm->n_ended;
+    shm->n_ended = 0;
     return moved;
 }
 

@@ -151,6 +151,7 @@ struct shm {
     struct shm_in *in;
     struct shm_active active[COLL__CHANNELS];
     void *active_room;
+    int n_ended; /* offers, since the last poll */
 
     unsigned char *cells; /* this rank's */
     struct shm_cell *cell_state; /* [n_cells] */

@@ -22,8 +22,9 @@ static void drop_cell(struct shm *shm, struct shm_out *out, int index)
         shm->n_without++;
 }
 
-/* The receiver has read what the first lines below `tail` offered. */
-static void end_offers(struct shm_out *out, uint64_t tail)
+/* The receiver has read what the first lines below `tail` offered.  Whoever looks
+ * for a free cell may be the one to notice, so poll() is left a note of it. */
+static void end_offers(struct shm *shm, struct shm_out *out, uint64_t tail)
 {
     struct coll__xfer *xfer;
 
@@ -32,6 +33,7 @@ static void end_offers(struct shm_out *out, uint64_t tail)
         if (!out->there)
             out->there_last = &out->there;
         xfer->status = COLL_OK;
+        shm->n_ended++;
     }
 }
 
@@ -48,7 +50,7 @@ int shm__reclaim(struct shm *shm, struct shm_out *out)
             drop_cell(shm, out, *cell);
         *cell = -1;
     }
-    end_offers(out, tail);
+    end_offers(shm, out, tail);
     return n;
 }
 
