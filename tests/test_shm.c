@@ -48,13 +48,20 @@ static void set_layout(int i)
     conform_in_areas = way == 2;
 }
 
-static void run(int size, int are_processes, void (*body)(struct rank *))
+static void run_as(int size, int are_processes, int index,
+                   void (*body)(struct rank *))
 {
     conform_run(&(struct scenario){.transport = coll__transport_find("shm"),
                                    .size = size,
                                    .are_processes = are_processes,
+                                   .index = index,
                                    .victim = -1,
                                    .body = body});
+}
+
+static void run(int size, int are_processes, void (*body)(struct rank *))
+{
+    run_as(size, are_processes, 0, body);
 }
 
 /* ---- at the borders ------------------------------------------------------- */
@@ -197,7 +204,7 @@ static void judge(struct rank *rank, struct coll__xfer *xfers, unsigned n)
 {
     conform_wait(rank, xfers, (int)n);
     for (unsigned k = 0; k < n; k++) {
-        if (rank->me == 1)
+        if (rank->me)
             conform_expect_payload(rank, &xfers[k], k);
         conform_free(xfers[k].buf);
     }
@@ -243,6 +250,52 @@ START_TEST(what_was_taken_is_said_whoever_finds_it)
     setenv("COLL_MEM_MIN", "0", 1);
     ck_assert(!pipe(pipes[0]) && !pipe(pipes[1]));
     run(2, 1, find_taken);
+}
+END_TEST
+
+#define STREAM 60 /* messages to each of two ranks */
+#define FEW_POLLS 10
+
+/* Rank 0 has much to send to two ranks that take it at once; and there is a
+ * message for it, on the same channel or another one. */
+static void hear_amid(struct rank *rank)
+{
+    struct coll__xfer stream[2][STREAM], one;
+    int n_to = rank->me ? 1 : 2, n_polls = 0;
+
+    rank->channel = 1;
+    for (unsigned k = 0; k < STREAM; k++)
+        for (int i = 0; i < n_to; i++)
+            (rank->me ? conform_post_recv : conform_post_send)(
+                rank, &stream[i][k], rank->me ? 0 : i + 1, k, CELL);
+    rank->channel = rank->index;
+    if (rank->me == 1) {
+        await_leave(1);
+        conform_post_send(rank, &one, 0, 0, 8);
+        let_go(0);
+    } else if (rank->me == 0) {
+        conform_post_recv(rank, &one, 1, 0, 8);
+        let_go(1);
+        await_leave(0);
+        while (one.status == COLL_IN_PROGRESS) {
+            EXPECT(rank, ++n_polls < FEW_POLLS);
+            rank->tp->ops->poll(rank->tp);
+            usleep(5000);
+        }
+        conform_expect_payload(rank, &one, 0);
+    }
+    for (int i = 0; i < n_to; i++)
+        judge(rank, stream[i], STREAM);
+    if (rank->me < 2)
+        conform_free(one.buf);
+}
+
+/* _i: the channel of that message. */
+START_TEST(what_has_come_is_taken_amid_a_stream_of_sends)
+{
+    setenv("COLL_CMA", "off", 1);
+    ck_assert(!pipe(pipes[0]) && !pipe(pipes[1]));
+    run_as(3, 1, _i, hear_amid);
 }
 END_TEST
 
@@ -355,6 +408,8 @@ int main(void)
     tcase_add_loop_test(c, any_layout_carries_any_size, 0,
                         2 * N_WAYS * n_layouts);
     tcase_add_loop_test(c, nothing_is_put_or_taken_before_what_waits, 0, 2);
+    tcase_add_loop_test(c, what_has_come_is_taken_amid_a_stream_of_sends, 0,
+                        COLL__CHANNELS);
     tcase_add_test(c, what_was_taken_is_said_whoever_finds_it);
     tcase_add_loop_test(c, an_offer_taken_back_is_whole_or_not_there, 0, 80);
     tcase_add_loop_test(c, several_segments_do_not_mix, 0, 2);

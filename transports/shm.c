@@ -17,9 +17,9 @@
  * others wait for what comes of it. */
 #define AT_ONCE ((size_t)64 << 10)
 
-/* And through all ends but those of the first channel, which is looked at again
- * then. */
-#define A_ROUND ((size_t)256 << 10)
+/* And through all ends of a channel and a direction, but for the first channel's,
+ * which are looked at again then. */
+#define A_ROUND ((size_t)128 << 10)
 
 static void activate_out(struct shm_active *active, struct shm_out *out)
 {
@@ -127,21 +127,21 @@ static void shm_recv(struct coll__tp *tp, struct coll__xfer *xfer)
         activate_in(&shm->active[xfer->channel], in);
 }
 
-/* Move the ends of a channel, from where the last round stopped, until *bytes is
- * `most`. */
-static int poll_out(struct shm *shm, struct shm_active *active, size_t *bytes,
-                    size_t most)
+/* Move the ends of a channel, from where the last round stopped, until that many
+ * bytes have been moved. */
+static int poll_out(struct shm *shm, struct shm_active *active, size_t most)
 {
+    size_t bytes = 0;
     int moved = 0;
 
-    for (int n = active->n_out; n > 0 && *bytes < most; n--) {
+    for (int n = active->n_out; n > 0 && bytes < most; n--) {
         int *at = &active->next_out;
         struct shm_out *out;
 
         if (*at >= active->n_out)
             *at = 0;
         out = active->out[*at];
-        moved += advance_out(shm, out, bytes);
+        moved += advance_out(shm, out, &bytes);
         if (out->first || out->there) {
             ++*at;
             continue;
@@ -152,19 +152,19 @@ static int poll_out(struct shm *shm, struct shm_active *active, size_t *bytes,
     return moved;
 }
 
-static int poll_in(struct shm *shm, struct shm_active *active, size_t *bytes,
-                   size_t most)
+static int poll_in(struct shm *shm, struct shm_active *active, size_t most)
 {
+    size_t bytes = 0;
     int moved = 0;
 
-    for (int n = active->n_in; n > 0 && *bytes < most; n--) {
+    for (int n = active->n_in; n > 0 && bytes < most; n--) {
         int *at = &active->next_in;
         struct shm_in *in;
 
         if (*at >= active->n_in)
             *at = 0;
         in = active->in[*at];
-        moved += advance_in(shm, in, bytes);
+        moved += advance_in(shm, in, &bytes);
         if (in->first) {
             ++*at;
             continue;
@@ -178,14 +178,13 @@ static int poll_in(struct shm *shm, struct shm_active *active, size_t *bytes,
 static int shm_poll(struct coll__tp *tp)
 {
     struct shm *shm = (struct shm *)tp;
-    size_t most = SIZE_MAX, bytes = 0;
     int moved = 0;
 
     for (int c = 0; c < COLL__CHANNELS; c++) {
-        moved += poll_out(shm, &shm->active[c], &bytes, most);
-        moved += poll_in(shm, &shm->active[c], &bytes, most);
-        if (c == 0)
-            most = bytes + A_ROUND;
+        size_t most = c ? A_ROUND : SIZE_MAX;
+
+        moved += poll_out(shm, &shm->active[c], most);
+        moved += poll_in(shm, &shm->active[c], most);
     }
     moved += shm->n_ended;
     shm->n_ended = 0;

@@ -25,7 +25,8 @@
 #include <string.h>
 
 /* Between two ranks.  The first goes first: poll() moves all that it can of that
- * one, and of the others no more than takes some 10 us. */
+ * one, and of each other one a share that takes no longer than some 10 us each way;
+ * none waits for another one's end. */
 #define COLL__CHANNELS 3
 
 /* One message under way.  The caller's storage, untouched by the caller while
