@@ -368,6 +368,34 @@ static int stuck_in_recv(struct world_rank *me)
     return 0;
 }
 
+/* And that it is in a collective, beside a receive which does not hold it up. */
+static int stuck_beside_recv(struct world_rank *me)
+{
+    struct coll_comm *comm = world_join(me);
+    uint32_t x[4] = {0}, all[12], y[4];
+    struct coll_args recv = args_of(COLL_RECV, y, 4, 2);
+    struct coll_request *request;
+    int rc;
+
+    WORLD_CHECK(me, comm && !coll_request_create(&recv, comm, &request));
+    comm->timeout = me->rank ? 2 : patient(20);
+    if (me->rank == 2) {
+        rc = world_await_failure(comm, patient(20));
+    } else if (me->rank == 1) {
+        WORLD_CHECK(me, !coll_gather(x, all, 4, COLL_U32, 0, comm, NULL));
+        rc = coll_barrier(comm, NULL);
+    } else {
+        WORLD_CHECK(me, !coll_start(request));
+        rc = coll_gather(x, all, 4, COLL_U32, 0, comm, NULL);
+    }
+    EXPECT(me, rc, COLL_ERR_TIMEOUT, "barrier #2 did not end within 2 s");
+    WORLD_CHECK(me, strstr(coll_last_error(), "(rank 0 is in gather #1 "));
+    WORLD_CHECK(me, strstr(coll_last_error(), " and recv #1 from 2 (4 u32))"));
+    WORLD_CHECK(me, !coll_request_destroy(request));
+    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_ERR_TIMEOUT);
+    return 0;
+}
+
 /* A rank waits in a receive while others are in a collective already, for
  * longer than it takes them to look around and to ask: no false alarm. */
 static int late_but_legal(struct world_rank *me)
@@ -448,6 +476,12 @@ START_TEST(a_collective_names_the_rank_that_waits_in_a_recv)
 }
 END_TEST
 
+START_TEST(a_collective_names_all_that_the_late_rank_is_in)
+{
+    run(3, stuck_beside_recv, _i);
+}
+END_TEST
+
 START_TEST(a_message_and_a_collective_that_wait_for_each_other_are_told)
 {
     setenv("COLL_ALGO", "dissemination", 1);
@@ -500,6 +534,8 @@ int main(void)
                         0, 2);
     tcase_add_loop_test(c, a_recv_that_nobody_sends_names_its_peer, 0, 2);
     tcase_add_loop_test(c, a_collective_names_the_rank_that_waits_in_a_recv, 0,
+                        2);
+    tcase_add_loop_test(c, a_collective_names_all_that_the_late_rank_is_in, 0,
                         2);
     tcase_add_loop_test(
         c, a_message_and_a_collective_that_wait_for_each_other_are_told, 0, 2);

@@ -85,22 +85,36 @@ static int get_aside(struct coll__history *h, struct coll__head *head)
     return head->seq != 0;
 }
 
-void coll__history_where(struct coll__history *h, char *text, size_t len)
+/* Describe the first collective that is under way, or else the last one. */
+static int describe_collective(struct coll__history *h, int *is_under_way,
+                               char what[COLL__HEAD_TEXT])
 {
     uint64_t n = atomic_load_explicit(&h->n_started, memory_order_acquire);
     uint64_t done = atomic_load_explicit(&h->n_done, memory_order_relaxed);
     struct coll__head head;
-    char what[128];
+
+    *is_under_way = done < n;
+    if (!n || !coll__history_get(h, done < n ? done + 1 : n, &head))
+        return 0;
+    coll__head_describe(&head, what, COLL__HEAD_TEXT);
+    return 1;
+}
+
+void coll__history_where(struct coll__history *h, char *text, size_t len)
+{
+    struct coll__head head;
+    char what[COLL__HEAD_TEXT], aside[COLL__HEAD_TEXT];
+    int is_in, is_known = describe_collective(h, &is_in, what);
 
     if (get_aside(h, &head)) {
-        coll__head_describe(&head, what, sizeof(what));
-        snprintf(text, len, "in %s", what);
-        return;
-    }
-    if (!n || !coll__history_get(h, done < n ? done + 1 : n, &head)) {
+        coll__head_describe(&head, aside, sizeof(aside));
+        if (is_known && is_in)
+            snprintf(text, len, "in %s and %s", what, aside);
+        else
+            snprintf(text, len, "in %s", aside);
+    } else if (is_known) {
+        snprintf(text, len, "%s %s", is_in ? "in" : "after", what);
+    } else {
         snprintf(text, len, "before its first operation");
-        return;
     }
-    coll__head_describe(&head, what, sizeof(what));
-    snprintf(text, len, "%s %s", done < n ? "in" : "after", what);
 }

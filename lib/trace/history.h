@@ -40,7 +40,8 @@ void coll__history_aside(struct coll__history *h,
 int coll__history_get(struct coll__history *h, uint64_t seq,
                       struct coll__head *head);
 
-/* Describe where this rank is: "in allreduce #7 (...)". */
+/* Describe where this rank is: "in allreduce #7 (...)", and in which send or receive
+ * besides. */
 void coll__history_where(struct coll__history *h, char *text, size_t len);
 
 #endif
