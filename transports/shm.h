@@ -2,9 +2,9 @@
 /* shm.h - what lies in the shared segment of a host's ranks, and who owns it.
  *
  * Each ordered pair of ranks has a fifo for each channel: a ring of lines, each a
- * pair of cache lines, and a slot of data behind each.  Each rank has cells besides, for
- * what does not fit a slot; it alone writes them, whoever it names in a line
- * reads them.  So bytes that go to several ranks are written once.
+ * pair of cache lines, and a slot of data behind each.  Each rank has cells
+ * besides, for what does not fit a slot; it alone writes them, whoever it names in
+ * a line reads them.  So bytes that go to several ranks are written once.
  *
  *   fifo src -> dst:  tail | line 0 .. n-1 | slot 0 .. n-1
  *   line:                full | what | head | payload, or where it lies

@@ -7,17 +7,17 @@
  * which communicator it is by the number that its receiver gave that one.
  *
  * A message travels as segments of at most UCX_SEGMENT bytes, each one active
- * message with a struct ucx_wire in front.  Segments of an ordered pair of
- * ranks and a channel, a lane, are numbered from 0.  UCX may deliver active messages of different
- * protocols out of order, so a segment is kept in slot number % UCX_WINDOW of
- * its peer until its turn comes.
+ * message with a struct ucx_wire in front.  An ordered pair of ranks has a lane
+ * for each channel, whose segments are numbered from 0.  UCX may deliver active
+ * messages of different protocols out of order, so a segment is kept in slot
+ * number % UCX_WINDOW of its lane until its turn comes.
  *
  * Credits: at most UCX_WINDOW segments, and UCX_CREDIT bytes plus one segment,
  * are under way on a lane whose receiver has not said that it is through with them;
  * what goes beyond waits in the sender's queue.  So a receiver that does not
- * receive holds no more than that for each lane.  `taken`, how many segments from you I
- * am through with, travels on every message, and on one of its own once half of
- * either credit is used up.
+ * receive holds no more than that for each lane.  `taken`, how many segments of the
+ * lane from you I am through with, travels on every message of the lane back, and
+ * on one of its own once half of either credit is used up.
  *
  * Threads: each communicator may have a thread of its own, and UCX runs
  * callbacks for all of them inside the calls of any.  So a worker, and all that
@@ -56,8 +56,7 @@ struct ucx_wire {
     int32_t lane;    /* channel and sender's rank, by coll__lane() */
     uint64_t to;     /* the receiver's number of the communicator */
     uint64_t seq;    /* of this segment */
-    uint64_t
-        taken; /* segments of the receiver's that the sender is through with */
+    uint64_t taken;  /* segments of the lane back that it is through with */
     uint64_t offset; /* of the segment in its message */
     uint64_t len;    /* of the message */
     struct coll__head head;

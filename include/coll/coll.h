@@ -607,8 +607,8 @@ int coll_scatterv(const void *in, const size_t counts[], const size_t displs[],
  *            received it.  The call may return only when the receive has begun:
  *            two ranks that send to each other do so in a group, or by requests.
  * Errors:    as coll_allreduce(); COLL_ERR_INVALID for a blocking message to
- *            itself that nothing can receive; COLL_ERR_MISMATCH for other counts or types,
- *            also from coll_comm_destroy() for what was never received.
+ *            itself that nothing can receive; COLL_ERR_MISMATCH for other counts
+ *            or types, also from coll_comm_destroy() for what was never received.
  */
 int coll_send(const void *in, size_t count, enum coll_type type, int peer,
               struct coll_comm *comm, void *stream);
@@ -700,8 +700,9 @@ int coll_request_create(const struct coll_args *args, struct coll_comm *comm,
  * Sends and receives begin at once, and run beside all else.  A collective begins
  * when those before it have ended; but one that moves no more than COLL_OVERTAKE
  * bytes in all (64 KiB) waits for its like alone, and larger ones for theirs: so a
- * small one overtakes a large one.  What an operation reads is not what another one
- * that has not ended writes.
+ * small one overtakes a large one.  Those of which no rank knows all counts
+ * (alltoallv, gatherv, scatterv) are with the large ones.  What an operation reads
+ * is not what another one that has not ended writes.
  *
  * Result:    COLL_OK at once; progress is made inside test, wait and every
  *            other call that waits for ranks, of whatever communicator: so ranks
