@@ -380,6 +380,33 @@ START_TEST(calls_that_differ_in_their_channel_are_told)
 }
 END_TEST
 
+/* A small one is a large one on rank 1, which finds in its place the next one of
+ * rank 0: it is the first that is told. */
+static int differ_first(struct world_rank *me)
+{
+    struct coll_comm *comm = world_join(me);
+    static int x[100000], y[100000];
+    size_t count = me->rank == 1 ? 100000 : 10;
+    int rc;
+
+    WORLD_CHECK(me, comm && !world_barrier(me, comm));
+    rc = coll_broadcast(x, x, count, COLL_I32, 0, comm, NULL);
+    if (me->rank == 0 && rc == COLL_OK)
+        rc = coll_allreduce(x, y, 100000, COLL_I32, COLL_SUM, comm, NULL);
+    EXPECT(me, rc, COLL_ERR_MISMATCH, "broadcast #2 (10 i32, root 0)");
+    WORLD_CHECK(me,
+                strstr(coll_last_error(), "broadcast #2 (100000 i32, root 0)"));
+    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_ERR_MISMATCH);
+    return 0;
+}
+
+START_TEST(the_first_calls_that_differ_are_told)
+{
+    setenv("COLL_TRANSPORTS", transports[_i], 1);
+    ck_assert_int_eq(world_fork(2, differ_first, NULL, DEADLINE), 0);
+}
+END_TEST
+
 /* Two that run at once, and one that waits behind each, when rank 1 dies. */
 static int die_amid_all(struct world_rank *me)
 {
@@ -436,6 +463,7 @@ int main(void)
     tcase_add_loop_test(c, what_is_fused_for_one_channel_leaves_the_other_alone,
                         0, 2);
     tcase_add_loop_test(c, calls_that_differ_in_their_channel_are_told, 0, 4);
+    tcase_add_loop_test(c, the_first_calls_that_differ_are_told, 0, 2);
     tcase_add_loop_test(c, a_death_ends_all_that_is_under_way, 0, 2);
     suite_add_tcase(suite, c);
     srunner_run_all(runner, CK_NORMAL);

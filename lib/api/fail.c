@@ -155,26 +155,6 @@ int coll__comm_still_lost(struct coll_comm *comm)
                            comm->lost_peer);
 }
 
-int coll__comm_prog_failed(struct coll_comm *comm,
-                           const struct coll_request *request, int status)
-{
-    const struct coll__xfer *xfer = coll__prog_fault(request->prog);
-    const char *why = coll_last_error(); /* most likely the transport's */
-
-    if (!xfer)
-        return coll__comm_fail(comm, status, "%s", coll_last_error());
-    if (status == COLL_ERR_PEER)
-        return coll__comm_lose(comm, xfer->peer);
-    if (status != COLL_ERR_MISMATCH)
-        return coll__comm_fail(comm, status,
-                               "the transfer with rank %d failed: %s%s%s",
-                               xfer->peer, coll_strerror(status),
-                               *why ? "; last error: " : "", why);
-    if (memcmp(&xfer->got, &xfer->head, sizeof(xfer->got)))
-        return mismatch(comm, &request->head, xfer->peer, &xfer->got);
-    return wrong_length(comm, request, xfer);
-}
-
 /* Can a message with this head, which waits here on that channel, still find its
  * receive?  One of a collective to which this rank has not come can; and one that
  * is under way here on the same channel, and is the same. */
@@ -202,6 +182,38 @@ static int look_at(struct coll_comm *comm, int r)
             return mismatch(comm, &theirs, r, &theirs);
     }
     return COLL_OK;
+}
+
+/* The heads differ.  Where the peer's call of our number goes by another channel
+ * than ours, what came is of a later one: tell of the earlier one. */
+static int wrong_call(struct coll_comm *comm,
+                      const struct coll_request *request,
+                      const struct coll__xfer *xfer)
+{
+    int rc = request->is_p2p ? COLL_OK : look_at(comm, xfer->peer);
+
+    return rc ? rc
+              : mismatch(comm, &request->head, xfer->peer, &xfer->got);
+}
+
+int coll__comm_prog_failed(struct coll_comm *comm,
+                           const struct coll_request *request, int status)
+{
+    const struct coll__xfer *xfer = coll__prog_fault(request->prog);
+    const char *why = coll_last_error(); /* most likely the transport's */
+
+    if (!xfer)
+        return coll__comm_fail(comm, status, "%s", coll_last_error());
+    if (status == COLL_ERR_PEER)
+        return coll__comm_lose(comm, xfer->peer);
+    if (status != COLL_ERR_MISMATCH)
+        return coll__comm_fail(comm, status,
+                               "the transfer with rank %d failed: %s%s%s",
+                               xfer->peer, coll_strerror(status),
+                               *why ? "; last error: " : "", why);
+    if (memcmp(&xfer->got, &xfer->head, sizeof(xfer->got)))
+        return wrong_call(comm, request, xfer);
+    return wrong_length(comm, request, xfer);
 }
 
 int coll__comm_look_around(struct coll_comm *comm)
