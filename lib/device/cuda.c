@@ -12,9 +12,9 @@
 #include "lib/device/cuda.h"
 #include "lib/device/cuda_driver.h"
 #include "lib/trace/log.h"
+#include "lib/util/lock.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -33,8 +33,16 @@ struct queue {
     struct entry *unused;
 };
 
-static struct queue *queues;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void forget_parents(void);
+
+static struct coll__lock lock = COLL__LOCK(forget_parents);
+static struct queue *queues; /* under the lock */
+
+/* A child can do nothing with CUDA's objects, not even end them. */
+static void forget_parents(void)
+{
+    queues = NULL;
+}
 
 /* ---- under way ---------------------------------------------------------------- */
 
@@ -103,18 +111,19 @@ static void put_back(struct queue *q, struct entry *e)
     q->unused = e;
 }
 
-/* The step, and its event; both or, as far as anyone is told, none. */
-static int begin(const struct coll__cuda *cuda, struct coll__work *work)
+/* An event for a step of that stream. */
+static int reserve(const struct coll__cuda *cuda, CUstream stream,
+                   struct queue **q, struct entry **e)
 {
-    struct entry *e = NULL;
-    struct queue *q;
-    int status = queue_of(cuda, work->stream, &q);
+    int status = queue_of(cuda, stream, q);
 
-    if (!status)
-        status = entry_new(cuda, q, &e);
-    if (status)
-        return status;
-    status = coll__cuda_enqueue(work);
+    return status ? status : entry_new(cuda, *q, e);
+}
+
+/* Put the event behind the step, which is in the stream if status says so. */
+static int follow(const struct coll__cuda *cuda, struct queue *q,
+                  struct entry *e, struct coll__work *work, int status)
+{
     if (!status)
         status = coll__cuda_status(cuda->cuEventRecord(e->event, work->stream),
                                    "cuEventRecord");
@@ -128,16 +137,31 @@ static int begin(const struct coll__cuda *cuda, struct coll__work *work)
     return COLL_OK;
 }
 
+/* The step, and its event; both or, as far as anyone is told, none.  Without the
+ * lock between them: it is no other one's to wait for kernels to be loaded. */
+static int begin(const struct coll__cuda *cuda, struct coll__work *work)
+{
+    struct queue *q = NULL;
+    struct entry *e = NULL;
+    int status;
+
+    coll__lock(&lock);
+    status = reserve(cuda, work->stream, &q, &e);
+    coll__unlock(&lock);
+    if (status)
+        return status;
+    status = coll__cuda_enqueue(work);
+    coll__lock(&lock);
+    status = follow(cuda, q, e, work, status);
+    coll__unlock(&lock);
+    return status;
+}
+
 static void cuda_start(struct coll__work *work)
 {
     const struct coll__cuda *cuda = coll__cuda_driver(NULL, 0);
-    int status = COLL_ERR_UNSUPPORTED;
+    int status = cuda ? begin(cuda, work) : COLL_ERR_UNSUPPORTED;
 
-    if (cuda) {
-        pthread_mutex_lock(&lock);
-        status = begin(cuda, work);
-        pthread_mutex_unlock(&lock);
-    }
     if (status)
         work->status = status;
 }
@@ -169,11 +193,11 @@ static int cuda_poll(void *stream)
 
     if (!cuda)
         return COLL_ERR_UNSUPPORTED;
-    pthread_mutex_lock(&lock);
+    coll__lock(&lock);
     status = queue_of(cuda, stream, &q);
     if (!status)
         status = poll_queue(cuda, q);
-    pthread_mutex_unlock(&lock);
+    coll__unlock(&lock);
     return status;
 }
 

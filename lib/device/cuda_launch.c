@@ -8,9 +8,9 @@
 #include "lib/device/cuda_driver.h"
 #include "lib/device/cuda_kernels.h"
 #include "lib/trace/log.h"
+#include "lib/util/lock.h"
 #include "lib/util/util.h"
 
-#include <pthread.h>
 #include <string.h>
 
 enum { MOST_PLACES = 32 };
@@ -25,7 +25,7 @@ struct place {
 
 static struct place places[MOST_PLACES];
 static int n_places;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct coll__lock lock = COLL__LOCK(NULL);
 
 /* ---- the kernels of a context ------------------------------------------------ */
 
@@ -93,9 +93,9 @@ int coll__cuda_prepare(void *stream)
 
     if (!cuda)
         return COLL_ERR_UNSUPPORTED;
-    pthread_mutex_lock(&lock);
+    coll__lock(&lock);
     status = place_of(cuda, stream, &place);
-    pthread_mutex_unlock(&lock);
+    coll__unlock(&lock);
     return status;
 }
 
@@ -190,9 +190,9 @@ int coll__cuda_enqueue(const struct coll__work *work)
                                                      (CUdeviceptr)work->src,
                                                      work->len, work->stream),
                                  "cuMemcpyAsync");
-    pthread_mutex_lock(&lock);
+    coll__lock(&lock);
     status = find_kernel(cuda, work, &kernel, &blocks);
-    pthread_mutex_unlock(&lock);
+    coll__unlock(&lock);
     if (status)
         return status;
     return coll__cuda_status(launch(cuda, work, kernel, blocks),
