@@ -467,8 +467,7 @@ static TCase *cases_of(int transport, int are_areas)
              is_quick ? 1 : N_ABANDON);
     add_case(tcase, closing_unused_is_clean, transport, 1);
     add_case(tcase, channels_have_orders_of_their_own, transport, 1);
-    add_case(tcase, what_nobody_takes_holds_up_no_other_channel, transport,
-             COLL__CHANNELS);
+    add_case(tcase, what_nobody_takes_holds_up_no_other_channel, transport, 1);
     add_case(tcase, random_scripts_end_well, transport, is_quick ? 1 : 4);
     if (!strcmp(name, "ucx"))
         add_ucx_cases(tcase, transport, is_quick);
