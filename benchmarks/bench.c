@@ -92,28 +92,13 @@ static size_t elements(const struct bench *b, size_t bytes)
     return count ? count : 1;
 }
 
-/* Bytes that this machine can still give, as far as it tells. */
-static double available_memory(void)
-{
-    FILE *file = fopen("/proc/meminfo", "re");
-    unsigned long long kib = 0;
-    char line[128];
-
-    while (file && !kib && fgets(line, sizeof(line), file))
-        if (sscanf(line, "MemAvailable: %llu", &kib) != 1)
-            kib = 0;
-    if (file)
-        fclose(file);
-    return kib ? (double)kib * 1024 : 1e30;
-}
-
 /* Ask first: memory that is promised and not there ends in a kill. */
 static int fits(const struct bench *b)
 {
     double need = (double)b->n_buffers * (double)(b->in_len + b->out_len) +
                   2 * (double)b->args.beside;
 
-    return need * coll_comm_local_size(b->comm) < available_memory();
+    return need * coll_comm_local_size(b->comm) < bench_available_memory();
 }
 
 static int get(const struct bench *b, void **at, size_t len)
@@ -329,20 +314,12 @@ static int warm_up(const struct bench *b, const struct bench_case *c, long *n)
     return rc;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Take the largest time over the ranks for each of n iterations; sorted. */
 static int gather_times(const struct bench *b, size_t n)
 {
-    int rc = coll_allreduce(b->times, b->times, n, COLL_F64, COLL_MAX, b->comm,
-                            NULL);
+    int rc = bench_slowest(b->comm, b->times, n);
 
-    qsort(b->times, n, sizeof(double), by_value);
+    bench_median(b->times, n);
     return rc;
 }
 

@@ -162,6 +162,11 @@ int bench_beside_start(struct bench_beside *beside);
 int bench_beside_end(struct bench_beside *beside);
 void bench_beside_free(struct bench_beside *beside);
 
+/* ---- bench_memory.c ------------------------------------------------------ */
+
+/* Bytes that this machine can still give, as far as it tells. */
+double bench_available_memory(void);
+
 /* ---- bench_turns.c: for programs that compare ways --------------------- */
 
 /* Give each time that of the slowest rank; collective. */

@@ -3,7 +3,7 @@
 noinst_LTLIBRARIES += libbench.la
 libbench_la_SOURCES = tools/common/size.h %D%/bench.h %D%/bench.c %D%/bench_args.c \
 	%D%/bench_beside.c \
-	%D%/bench_data.c %D%/bench_factor.c %D%/bench_mode.c %D%/bench_report.c \
+	%D%/bench_data.c %D%/bench_factor.c %D%/bench_memory.c %D%/bench_mode.c %D%/bench_report.c \
 	%D%/bench_time.c %D%/bench_turns.c \
 	%D%/op_allgather.c \
 	%D%/op_allreduce.c \
