@@ -394,15 +394,6 @@ static int leader_of(const struct coll__tp_env *env, int rank)
     return rank;
 }
 
-static size_t power_of_two(size_t at_least)
-{
-    size_t n = 1;
-
-    while (n < at_least)
-        n *= 2;
-    return n;
-}
-
 /* Sizes by the parameters; those of the segment's maker are everybody's. */
 static void choose_sizes(struct shm *shm)
 {
@@ -421,7 +412,7 @@ static void choose_sizes(struct shm *shm)
     if (!cells) /* one for each fifo, and as many as one channel keeps busy */
         cells = n_fifos + max_size(8, n_peers);
     shm->n_cells = min_size(max_size(cells, n_fifos + 1), INT16_MAX);
-    shm->n_lines = power_of_two(shm->local_size > MANY_RANKS ? 8 : 32);
+    shm->n_lines = shm->local_size > MANY_RANKS ? 8 : 32; /* powers of two */
 }
 
 static struct shm *new_shm(const struct coll__tp_env *env)
