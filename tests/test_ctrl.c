@@ -158,6 +158,51 @@ START_TEST(a_part_that_is_made_differs_in_the_numbers_that_are_known)
 }
 END_TEST
 
+/* Rank 1 gives up a part that it has joined, and rank 0 leaves it for that,
+ * before rank 2 comes to join it: which hears why all the same. */
+static int part_is_given_up(struct world_rank *w)
+{
+    static const int ranks[] = {0, 1, 2};
+    struct coll__ctrl_part part = {
+        .rank = w->rank, .size = 3, .ranks = ranks, .tag = "given up"};
+    struct world_notice notices[2] = {{0}};
+    struct coll__ctrl_events events = world_events(&notices[0]);
+    struct coll__ctrl_events part_events = world_events(&notices[1]);
+    struct coll__ctrl *ctrl, *below = NULL;
+    atomic_int *n_through = w->arg;
+    char in = 0, out[3];
+    int status;
+
+    if (world_open(w, &events, TIMEOUT, &ctrl))
+        return 1;
+    coll__ctrl_divide_begin(ctrl);
+    status = coll__ctrl_allgather(ctrl, &in, 1, out, TIMEOUT);
+    while (!status && w->rank == 2 && atomic_load(n_through) < 2)
+        world_nap(0.001);
+    if (!status)
+        status =
+            coll__ctrl_divide(ctrl, &part, 1, &part_events, TIMEOUT, &below);
+    if (below) {
+        coll__ctrl_abort(below, COLL_ERR_INVALID, "a file has changed");
+        coll__ctrl_close(below, 0, TIMEOUT);
+        status = w->rank == 1 ? COLL_ERR_INVALID : COLL_ERR_INTERNAL;
+    } else if (!strstr(coll_last_error(), "a file has changed")) {
+        status = COLL_ERR_INTERNAL;
+    }
+    atomic_fetch_add(n_through, 1);
+    coll__ctrl_divide_end(ctrl);
+    coll__ctrl_close(ctrl, 1, TIMEOUT);
+    return status != COLL_ERR_INVALID;
+}
+
+START_TEST(a_part_that_is_given_up_says_why_to_those_that_come_later)
+{
+    atomic_int n_through = 0;
+
+    ck_assert_int_eq(world_threads(3, part_is_given_up, &n_through), 0);
+}
+END_TEST
+
 /* The last rank does not come; it waits until the others have failed. */
 static int rank_is_late(struct world_rank *w)
 {
@@ -520,6 +565,8 @@ static Suite *ctrl_suite(void)
     tcase_add_test(tc, another_length_is_an_error_on_every_rank);
     tcase_add_test(tc,
                    a_part_that_is_made_differs_in_the_numbers_that_are_known);
+    tcase_add_test(tc,
+                   a_part_that_is_given_up_says_why_to_those_that_come_later);
     tcase_add_test(tc, a_rank_that_does_not_join_is_named);
     tc = new_case(suite, "leave");
     tcase_add_loop_test(tc, leaving_in_order_alarms_nobody, 2, 9);

@@ -95,7 +95,7 @@ void coll__ctrl_tell_failure(struct coll__ctrl *ctrl, struct coll__link *link)
         coll__link_send(link, &frame, ctrl->failed_words);
 }
 
-void coll__ctrl_fail(struct coll__ctrl *ctrl, const struct ctrl_reason *reason,
+void coll__ctrl_hear(struct coll__ctrl *ctrl, const struct ctrl_reason *reason,
                      const struct coll__link *from, int is_notice)
 {
     struct coll__frame frame;
@@ -111,6 +111,13 @@ void coll__ctrl_fail(struct coll__ctrl *ctrl, const struct ctrl_reason *reason,
         ctrl->has_notice = 1;
         coll__reactor_defer(&ctrl->task);
     }
+}
+
+void coll__ctrl_fail(struct coll__ctrl *ctrl, const struct ctrl_reason *reason,
+                     int is_notice)
+{
+    coll__ctrl_tell_apart(ctrl, reason);
+    coll__ctrl_hear(ctrl, reason, NULL, is_notice);
 }
 
 /* Give the lock up meanwhile; nothing writes the text any more. */
@@ -142,7 +149,7 @@ void coll__ctrl_died(struct coll__ctrl *ctrl, int rank,
 {
     struct ctrl_reason reason = {COLL_ERR_PEER, (uint32_t)rank, "died"};
 
-    coll__ctrl_fail(ctrl, &reason, from, 1);
+    coll__ctrl_hear(ctrl, &reason, from, 1);
 }
 
 static int got_failed(struct coll__ctrl *ctrl, struct coll__link *link,
@@ -156,7 +163,7 @@ static int got_failed(struct coll__ctrl *ctrl, struct coll__link *link,
         !frame->id || frame->id > (uint32_t)-COLL_ERR_INTERNAL ||
         (frame->to >= (uint32_t)ctrl->size && frame->to != NOBODY))
         return -1;
-    coll__ctrl_fail(ctrl, &reason, link, 1);
+    coll__ctrl_hear(ctrl, &reason, link, 1);
     return 0;
 }
 
@@ -217,7 +224,7 @@ static void fell_silent(struct coll__ctrl *ctrl, const struct coll__link *link)
              "has fallen silent: its host, or the network to it, has been "
              "down for %d s",
              COLL__SILENCE);
-    coll__ctrl_fail(ctrl, &reason, link, 1);
+    coll__ctrl_hear(ctrl, &reason, link, 1);
 }
 
 static void broken(struct coll__link *link)
@@ -346,8 +353,7 @@ void coll__ctrl_give_up(struct coll__ctrl *ctrl, int status)
 
     coll__ctrl_cannot_join(words);
     coll__reactor_lock();
-    coll__ctrl_tell_apart(ctrl, &reason);
-    coll__ctrl_fail(ctrl, &reason, NULL, 0);
+    coll__ctrl_fail(ctrl, &reason, 0);
     coll__reactor_unlock();
     coll__ctrl_close(ctrl, 0, 0);
 }
@@ -444,7 +450,7 @@ static void quit(struct coll__ctrl *ctrl)
     struct ctrl_reason reason = {COLL_ERR_PEER, (uint32_t)ctrl->rank,
                                  "left the group before the others"};
 
-    coll__ctrl_fail(ctrl, &reason, NULL, 0);
+    coll__ctrl_fail(ctrl, &reason, 0);
 }
 
 /* Nobody calls ctrl's owner any more; lock held. */
@@ -564,6 +570,6 @@ void coll__ctrl_abort(struct coll__ctrl *ctrl, int status, const char *text)
         return;
     coll__reactor_lock();
     if (is_ours(ctrl))
-        coll__ctrl_fail(ctrl, &reason, NULL, 0);
+        coll__ctrl_fail(ctrl, &reason, 0);
     coll__reactor_unlock();
 }

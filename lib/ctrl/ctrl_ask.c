@@ -94,7 +94,7 @@ enum coll__verdict coll__ctrl_judge(struct coll__ctrl *ctrl,
         verdict =
             ctrl->events.judge(ctrl->events.arg, &call->of, is_gathering, text);
     if (verdict == VERDICT_NEVER)
-        coll__ctrl_fail(ctrl, &reason, NULL, 1);
+        coll__ctrl_fail(ctrl, &reason, 1);
     return verdict;
 }
 

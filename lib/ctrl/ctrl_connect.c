@@ -286,7 +286,7 @@ static void boot_failed(void *arg, int status, const char *text)
 {
     struct ctrl_reason reason = {status, NOBODY, text};
 
-    coll__ctrl_fail(arg, &reason, NULL, 0);
+    coll__ctrl_fail(arg, &reason, 0);
 }
 
 static void listen_to(struct coll__boot *boot,

@@ -32,7 +32,7 @@ static void fail_with(struct coll__ctrl *ctrl, int status, const char *text,
 {
     struct ctrl_reason reason = {status, NOBODY, text};
 
-    coll__ctrl_fail(ctrl, &reason, NULL, is_notice);
+    coll__ctrl_fail(ctrl, &reason, is_notice);
 }
 
 static void fail_nomem(struct coll__ctrl *ctrl)
@@ -180,7 +180,7 @@ static int cannot_enter(struct coll__ctrl *ctrl, size_t len)
 
     snprintf(words, sizeof(words),
              "has no memory to exchange %zu bytes with each rank", len);
-    coll__ctrl_fail(ctrl, &reason, NULL, 1);
+    coll__ctrl_fail(ctrl, &reason, 1);
     log_error("boot", "%s", ctrl->failed_text);
     return ctrl->failed_status;
 }

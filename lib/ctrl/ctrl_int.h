@@ -181,8 +181,13 @@ struct ctrl_reason {
 };
 
 /* The group has failed: remember it, tell the others, wake who waits; and call
- * failed() when is_notice.  from is the link that brought the news, or NULL. */
+ * failed() when is_notice.  The first is for what this rank finds, which a part
+ * that is being made tells through its whole too, since some may not have joined
+ * it yet; the second for what it hears or what the whole sees for itself: from is
+ * the link that brought the news, or NULL. */
 void coll__ctrl_fail(struct coll__ctrl *ctrl, const struct ctrl_reason *reason,
+                     int is_notice);
+void coll__ctrl_hear(struct coll__ctrl *ctrl, const struct ctrl_reason *reason,
                      const struct coll__link *from, int is_notice);
 /* Tell a neighbour that connects after the group has failed. */
 void coll__ctrl_tell_failure(struct coll__ctrl *ctrl, struct coll__link *link);
@@ -315,7 +320,8 @@ int coll__ctrl_meet(struct coll__ctrl *ctrl, struct coll__boot *boot);
 void coll__ctrl_fail_parts(struct coll__ctrl *ctrl,
                            const struct ctrl_reason *reason);
 
-/* This rank gives up a part, another rank did (lock held), or it is made. */
+/* This rank has found that a part fails, another rank did (lock held), or the part
+ * is made. */
 void coll__ctrl_tell_apart(struct coll__ctrl *ctrl,
                            const struct ctrl_reason *reason);
 int coll__ctrl_got_apart(struct coll__ctrl *ctrl, struct coll__link *link,

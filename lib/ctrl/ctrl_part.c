@@ -72,7 +72,7 @@ static void fail_with_whole(struct coll__ctrl *part,
              "could not finish making the group: of the one that it was made "
              "from %.300s",
              whole->failed_text);
-    coll__ctrl_fail(part, &mine, NULL, 1);
+    coll__ctrl_hear(part, &mine, NULL, 1);
     memcpy(part->failed_text, whole->failed_text, sizeof(part->failed_text));
 }
 
@@ -86,7 +86,7 @@ static void fail_part(struct coll__ctrl *part, const struct coll__ctrl *whole,
     if (mine.subject == NOBODY)
         fail_with_whole(part, whole);
     else
-        coll__ctrl_fail(part, &mine, NULL, 1);
+        coll__ctrl_hear(part, &mine, NULL, 1);
 }
 
 void coll__ctrl_fail_parts(struct coll__ctrl *whole,
@@ -102,7 +102,7 @@ static void give_up_part(struct coll__ctrl *part, const struct ctrl_news *news)
     struct ctrl_reason reason = {news->status, number_in(part, news->rank),
                                  news->apart.words};
 
-    coll__ctrl_fail(part, &reason, NULL, 1);
+    coll__ctrl_hear(part, &reason, NULL, 1);
 }
 
 /* What has happened before is news here. */
@@ -121,10 +121,10 @@ static void enter_whole(struct coll__ctrl *ctrl, struct coll__ctrl *whole)
         fail_part(ctrl, whole, &reason);
 }
 
-/* Tell all ranks that one of them (by the whole's number) has given up the part
- * of that name. */
+/* Tell all ranks why the part of that name fails; the rank is by the whole's
+ * number. */
 static void flood_apart(struct coll__ctrl *whole,
-                        const unsigned char tag[COLL__TAG_BYTES], int rank,
+                        const unsigned char tag[COLL__TAG_BYTES], uint32_t rank,
                         int status, const char *words)
 {
     struct apart body = {.words = ""};
@@ -132,17 +132,21 @@ static void flood_apart(struct coll__ctrl *whole,
 
     memcpy(body.tag, tag, sizeof(body.tag));
     memcpy(body.words, words, min_size(strlen(words), sizeof(body.words) - 1));
-    frame = coll__ctrl_frame(whole, CTRL_APART, (uint32_t)rank,
-                             (uint32_t)-status, sizeof(body));
+    frame = coll__ctrl_frame(whole, CTRL_APART, rank, (uint32_t)-status,
+                             sizeof(body));
     coll__ctrl_flood(whole, &frame, &body, NULL);
 }
 
 void coll__ctrl_tell_apart(struct coll__ctrl *ctrl,
                            const struct ctrl_reason *reason)
 {
-    if (ctrl->whole && !ctrl->failed_status)
-        flood_apart(ctrl->whole, ctrl->tag, ctrl->known_as[reason->subject],
-                    reason->status, reason->words);
+    uint32_t subject = reason->subject;
+
+    if (!ctrl->whole || ctrl->failed_status || ctrl->is_released)
+        return;
+    if (subject != NOBODY)
+        subject = (uint32_t)ctrl->known_as[subject];
+    flood_apart(ctrl->whole, ctrl->tag, subject, reason->status, reason->words);
 }
 
 /* Keep it for the part; without memory, the whole is of no use. */
@@ -153,7 +157,7 @@ static void keep_news(struct coll__ctrl *whole, const struct ctrl_news *news)
     struct ctrl_news *kept = malloc(sizeof(*kept));
 
     if (!kept) {
-        coll__ctrl_fail(whole, &reason, NULL, 1);
+        coll__ctrl_fail(whole, &reason, 1);
         return;
     }
     *kept = *news;
@@ -251,7 +255,7 @@ static int no_memory(struct coll__ctrl *whole)
     int status;
 
     coll__reactor_lock();
-    coll__ctrl_fail(whole, &reason, NULL, 1);
+    coll__ctrl_fail(whole, &reason, 1);
     log_error("boot", "%s", whole->failed_text);
     status = whole->failed_status;
     coll__reactor_unlock();
@@ -314,7 +318,8 @@ static void not_made(struct coll__ctrl *whole,
 
     coll__ctrl_cannot_join(words);
     coll__reactor_lock();
-    flood_apart(whole, part->tag, whole->rank, COLL_ERR_BOOTSTRAP, words);
+    flood_apart(whole, part->tag, (uint32_t)whole->rank, COLL_ERR_BOOTSTRAP,
+                words);
     coll__reactor_unlock();
 }
 
