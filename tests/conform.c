@@ -150,7 +150,7 @@ static void reduce_once(struct rank *rank, size_t count, int variant)
             xfers[is_recv][i] = (struct coll__xfer){
                 .peer = rank->peers[i],
                 .channel = rank->channel,
-                .may_fetch = 1,
+                .bytes.is_exchange = 1,
                 .reduce = is_f64 ? conform_sum_f64 : conform_sum_i32};
             conform_post_elements(rank, &xfers[is_recv][i], count, is_recv,
                                   (unsigned)variant >> 2);
@@ -205,7 +205,7 @@ static void disagree(struct rank *rank)
             (struct coll__xfer){.peer = rank->peers[i],
                                 .channel = rank->channel,
                                 .len = wrongs[w].len,
-                                .may_fetch = 1,
+                                .bytes.is_exchange = 1,
                                 .buf = conform_new_payload(
                                     wrongs[w].len, rank->me, rank->peers[i], 1),
                                 .head = wrongs[w].head};

@@ -90,7 +90,7 @@ void conform_post_send(struct rank *rank, struct coll__xfer *xfer, int peer,
         (struct coll__xfer){.peer = peer,
                             .channel = rank->channel,
                             .len = len,
-                            .may_fetch = 1,
+                            .bytes.is_exchange = 1,
                             .buf = conform_new_payload(len, rank->me, peer, k),
                             .head = conform_head_of(k, len)};
     rank->tp->ops->send(rank->tp, xfer);

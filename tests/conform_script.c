@@ -49,7 +49,7 @@ static void post_line(struct rank *rank, struct script *script)
 
     *xfer = (struct coll__xfer){.peer = script->peer,
                                 .channel = script->channel,
-                                .may_fetch = 1,
+                                .bytes.is_exchange = 1,
                                 .reduce = line.is_sum ? conform_sum_i32 : NULL};
     conform_post_elements(rank, xfer, line.count, script->is_recv, number);
 }

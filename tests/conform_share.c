@@ -31,8 +31,7 @@ static void send_shared(struct rank *rank, struct coll__xfer *xfer, int peer,
                                 .channel = rank->channel,
                                 .len = shared_len(k),
                                 .buf = payload,
-                                .same = number,
-                                .may_fetch = 1,
+                                .bytes = {.name = number, .is_exchange = 1},
                                 .head = conform_head_of(k, shared_len(k))};
     rank->tp->ops->send(rank->tp, xfer);
 }
@@ -143,16 +142,18 @@ static void start_lane(struct rank *rank, struct lane *lane, int l, int round)
     lane->is_sum = (l + round) % 2;
     for (size_t i = 0; i < lane->count; i++)
         lane->values[i] = value_of(rank->me, i, round);
-    lane->recv = (struct coll__xfer){
-        .peer = rank->me - 1,
-        .channel = rank->channel,
-        .len = lane->count * sizeof(int32_t),
-        .buf = lane->values,
-        .with = lane->values,
-        .reduce = lane->is_sum ? conform_sum_i32 : NULL,
-        .streams = l % 3 == 0,
-        .onward = (uint64_t)(1000 + round * LANES + l), /* not share()'s */
-        .head = conform_head_of((unsigned)l, lane->count)};
+    lane->recv =
+        (struct coll__xfer){.peer = rank->me - 1,
+                            .channel = rank->channel,
+                            .len = lane->count * sizeof(int32_t),
+                            .buf = lane->values,
+                            .with = lane->values,
+                            .reduce = lane->is_sum ? conform_sum_i32 : NULL,
+                            .bytes = {.name = (uint64_t)(1000 + round * LANES +
+                                                         l), /* not share()'s */
+                                      .beside = SIZE_MAX,
+                                      .is_final = l % 3 == 0},
+                            .head = conform_head_of((unsigned)l, lane->count)};
     if (rank->me)
         rank->tp->ops->recv(rank->tp, &lane->recv);
 }
@@ -166,13 +167,13 @@ static void pass_on(struct rank *rank, struct lane *lane, int round)
         EXPECT(rank, lane->values[i] == wanted(lane, rank->me, i, round),
                "element %zu of %zu in round %d", i, lane->count, round);
     for (int to = rank->me + 1; to < rank->size; to++) {
-        lane->sends[to] = (struct coll__xfer){.peer = to,
-                                              .channel = rank->channel,
-                                              .len = lane->recv.len,
-                                              .buf = lane->values,
-                                              .same = lane->recv.onward,
-                                              .may_fetch = 1,
-                                              .head = lane->recv.head};
+        lane->sends[to] = (struct coll__xfer){
+            .peer = to,
+            .channel = rank->channel,
+            .len = lane->recv.len,
+            .buf = lane->values,
+            .bytes = {.name = lane->recv.bytes.name, .is_exchange = 1},
+            .head = lane->recv.head};
         rank->tp->ops->send(rank->tp, &lane->sends[to]);
     }
 }
@@ -184,12 +185,13 @@ static void look(struct rank *rank, struct lane *lane, int l, int round)
     int32_t *copy = conform_alloc(lane->count * sizeof(*copy));
 
     for (int from = 0; from + 1 < rank->me; from++) {
-        struct coll__xfer recv = {.peer = from,
-                                  .channel = rank->channel,
-                                  .len = lane->recv.len,
-                                  .buf = copy,
-                                  .streams = l % 2,
-                                  .head = lane->recv.head};
+        struct coll__xfer recv = {
+            .peer = from,
+            .channel = rank->channel,
+            .len = lane->recv.len,
+            .buf = copy,
+            .bytes = {.beside = SIZE_MAX, .is_final = (unsigned)l % 2},
+            .head = lane->recv.head};
 
         rank->tp->ops->recv(rank->tp, &recv);
         conform_wait(rank, &recv, 1);

@@ -141,7 +141,7 @@ static void send_same(struct rank *rank, struct coll__xfer *xfer, int to,
 
     *xfer = (struct coll__xfer){.peer = to,
                                 .len = len,
-                                .same = k + 1,
+                                .bytes.name = k + 1,
                                 .buf = conform_new_payload(len, 0, 1, k),
                                 .head = conform_head_of(k, len)};
     rank->tp->ops->send(rank->tp, xfer);

@@ -114,7 +114,7 @@ struct shm_in {
 
 /* One of this rank's cells, and the bytes in it. */
 struct shm_cell {
-    uint64_t same; /* as in struct coll__xfer */
+    uint64_t name; /* as in struct coll__bytes */
     size_t off;    /* within the message */
     int n_lines;   /* that name it and are not free again */
     int64_t order; /* when it was freed, or (below 0) kept; 0: never used */
@@ -136,8 +136,11 @@ struct shm {
     struct coll__link link;
     size_t n_lines, slot; /* n_lines is a power of two */
     size_t cell, n_cells;
-    size_t fetch_min; /* length of the shortest message that is fetched */
+    size_t fetch_min; /* length of the shortest message that is fetched, and how
+                       * much may move beside it */
+    size_t fetch_max;
     size_t area_min; /* and of those that are read in their area */
+    size_t stream_min; /* beside so much, results are stored past the caches */
 
     struct mapping *mapping; /* this process's; NULL: no rank is in reach */
     unsigned char *map;

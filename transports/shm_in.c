@@ -17,10 +17,16 @@ static void pass_line(struct shm *shm, struct shm_in *in)
     shm_ring(shm, in->bell);
 }
 
-static void put_away(const struct coll__xfer *xfer, unsigned char *to,
-                     const unsigned char *from, size_t n)
+/* Is what is stored not to push others out of the caches? */
+static int is_past(const struct shm *shm, const struct coll__xfer *xfer)
 {
-    if (xfer->streams)
+    return xfer->bytes.is_final && xfer->bytes.beside >= shm->stream_min;
+}
+
+static void put_away(const struct shm *shm, const struct coll__xfer *xfer,
+                     unsigned char *to, const unsigned char *from, size_t n)
+{
+    if (is_past(shm, xfer))
         coll__copy_stream(to, from, n);
     else
         memcpy(to, from, n);
@@ -40,8 +46,9 @@ static void combine(const struct coll__xfer *xfer, unsigned char *dst,
 
 /* What is stored goes out next: make it in the cell that it goes out by, and
  * copy from there while it is near. */
-static void store_twice(struct coll__xfer *xfer, unsigned char *cell,
-                        const unsigned char *from, size_t n)
+static void store_twice(const struct shm *shm, struct coll__xfer *xfer,
+                        unsigned char *cell, const unsigned char *from,
+                        size_t n)
 {
     unsigned char *to = xfer->buf;
     size_t done = xfer->done, part;
@@ -49,7 +56,7 @@ static void store_twice(struct coll__xfer *xfer, unsigned char *cell,
     for (size_t at = 0; at < n; at += part) {
         part = min_size(n - at, NEAR_BYTES);
         combine(xfer, cell + at, from + at, part);
-        put_away(xfer, to + xfer->done, cell + at, part);
+        put_away(shm, xfer, to + xfer->done, cell + at, part);
         xfer->done += part;
     }
     xfer->done = done;
@@ -64,12 +71,12 @@ static void store(struct shm *shm, struct coll__xfer *xfer, const void *from,
     if (n == min_size(xfer->len - xfer->done, shm->cell)) /* not a piece */
         cell = shm__cell_for(shm, xfer);
     if (cell)
-        store_twice(xfer, cell, from, n);
-    else if (xfer->reduce || xfer->onward) /* read again, and soon */
+        store_twice(shm, xfer, cell, from, n);
+    else if (xfer->reduce || xfer->bytes.name) /* read again, and soon */
         combine(xfer, to, from, n);
     else
-        put_away(xfer, to, from, n);
-    if (xfer->streams)
+        put_away(shm, xfer, to, from, n);
+    if (is_past(shm, xfer))
         coll__copy_fence();
 }
 

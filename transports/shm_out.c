@@ -7,6 +7,7 @@
 
 #define PATIENCE 200 /* tries */
 #define FEW 8        /* cells that are used in turn */
+#define TWICE 16     /* times fetch_min */
 
 /* ---- lines and cells that are free again --------------------------------- */
 
@@ -81,10 +82,10 @@ static int may_take(const struct shm *shm, const struct shm_out *out)
 /* The cell that already holds these bytes of the message, or -1. */
 static int find_same(const struct shm *shm, const struct coll__xfer *xfer)
 {
-    if (!xfer->same)
+    if (!xfer->bytes.name)
         return -1;
     for (size_t i = 0; i < shm->n_cells; i++)
-        if (shm->cell_state[i].same == xfer->same &&
+        if (shm->cell_state[i].name == xfer->bytes.name &&
             shm->cell_state[i].off == xfer->done)
             return (int)i;
     return -1;
@@ -119,7 +120,7 @@ static struct shm_cell *find_free(const struct shm *shm)
 
 /* Take a free cell for these bytes; there is one.  Before one more is touched, or
  * one that is kept, it is seen whether any other is free again. */
-static int take_free(struct shm *shm, uint64_t same, size_t off)
+static int take_free(struct shm *shm, uint64_t name, size_t off)
 {
     struct shm_cell *cell = find_free(shm);
 
@@ -128,15 +129,19 @@ static int take_free(struct shm *shm, uint64_t same, size_t off)
         cell = find_free(shm);
     }
     shm->n_used += cell->order == 0;
-    cell->same = same;
+    cell->name = name;
     cell->off = off;
     return (int)(cell - shm->cell_state);
 }
 
-/* Is the message for its receiver to fetch? */
+/* Is the message for its receiver to fetch?  What this rank copies for itself is in
+ * its cache for a second copy, up to a length. */
 static int is_fetched(const struct shm *shm, const struct coll__xfer *xfer)
 {
-    return xfer->may_fetch && xfer->len >= shm->fetch_min;
+    size_t times = xfer->bytes.is_copied ? TWICE : 1;
+
+    return xfer->bytes.is_exchange && xfer->len / times >= shm->fetch_min &&
+           xfer->bytes.beside <= shm->fetch_max;
 }
 
 /* Does its receiver read it in place?  Then *place is where. */
@@ -152,11 +157,11 @@ unsigned char *shm__cell_for(struct shm *shm, const struct coll__xfer *xfer)
     struct coll__area_place place;
     int index;
 
-    if (!xfer->onward || xfer->len <= shm->slot ||
+    if (!xfer->bytes.name || xfer->len <= shm->slot ||
         shm->n_free <= shm->n_without || is_fetched(shm, xfer) ||
         is_in_area(shm, xfer, &place))
         return NULL;
-    index = take_free(shm, xfer->onward, xfer->done);
+    index = take_free(shm, xfer->bytes.name, xfer->done);
     shm->cell_state[index].order = -++shm->n_kept;
     return shm->cells + (size_t)index * shm->cell;
 }
@@ -187,7 +192,7 @@ static int fill_cell(struct shm *shm, struct shm_out *out,
     }
     if (index >= 0)
         return index;
-    index = take_free(shm, xfer->same, xfer->done);
+    index = take_free(shm, xfer->bytes.name, xfer->done);
     memcpy(shm->cells + (size_t)index * shm->cell,
            (const unsigned char *)xfer->buf + xfer->done, n);
     return index;

@@ -439,6 +439,7 @@ static struct shm *new_shm(const struct coll__tp_env *env)
                                     .gap = 50e-9,
                                     .once = 0.1e-9 * (crowd > 1 ? crowd : 1)};
     shm->fetch_min = shm->area_min = SIZE_MAX;
+    shm->stream_min = coll__param_bytes(PARAM_STREAM_MIN);
     choose_sizes(shm);
     shm->local_of = malloc((size_t)env->size * sizeof(int));
     if (!shm->local_of) {
@@ -549,6 +550,7 @@ static int allow_fetching(struct shm *shm)
         return COLL_ERR_NOMEM;
     }
     shm->fetch_min = coll__param_bytes(PARAM_CMA_MIN);
+    shm->fetch_max = coll__param_bytes(PARAM_CMA_MAX);
     return COLL_OK;
 }
 

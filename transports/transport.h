@@ -29,6 +29,19 @@
  * none waits for another one's end. */
 #define COLL__CHANNELS 3
 
+/* What the bytes of a message are; how they travel is the transport's choice. */
+struct coll__bytes {
+    /* Those of one name, not 0, are the same ones: what a receive stores goes out
+     * next in the sends of its name, and one copy may do for all of these. */
+    uint64_t name;
+    size_t beside; /* so many the ranks of the host read and write in this call:
+                    * they compete for its caches */
+    /* A send's: its receiver alone gets them and stores them, while every rank
+     * does as much for others; and this rank copies them for itself, too. */
+    unsigned is_exchange : 1, is_copied : 1;
+    unsigned is_final : 1; /* a receive's: it is read no more in this call */
+};
+
 /* One message under way.  The caller's storage, untouched by the caller while
  * status is COLL_IN_PROGRESS. */
 struct coll__xfer {
@@ -40,13 +53,7 @@ struct coll__xfer {
     coll__reduce_fn *reduce; /* a receive's: NULL stores the message instead */
     const void *with; /* a reducing receive's: buf = reduce(with, message); it
                        * is buf itself, or does not overlap it */
-    uint64_t same; /* a send's: those with the same number, not 0, carry the
-                    * same bytes; so one copy may do for several receivers */
-    uint64_t onward; /* a receive's: what is stored goes out next, in sends of
-                      * that number; 0: not at once */
-    int may_fetch; /* a send's: its receiver alone gets these bytes and stores
-                    * them, while this rank does as much for others */
-    int streams; /* a receive's: nobody reads soon what is stored */
+    struct coll__bytes bytes;
     struct coll__head got;   /* after COLL_ERR_MISMATCH: what came instead */
     uint64_t got_len;
 

@@ -29,6 +29,11 @@ static void reduce(const struct coll__prog *prog, void *dst, void *src,
                     dst, step->dst.len / prog->size, prog->type, prog->op.arg);
 }
 
+static int is_past(const struct coll__prog *prog, int i)
+{
+    return prog->is_past && prog->xfers[i].bytes.is_final;
+}
+
 void coll__prog_local(struct coll__prog *prog, int i)
 {
     const struct coll__step *step = &prog->plan.steps[i];
@@ -37,7 +42,7 @@ void coll__prog_local(struct coll__prog *prog, int i)
     if (!step->dst.len || step->kind == STEP_ORDER)
         return;
     if (step->kind == STEP_COPY)
-        (prog->xfers[i].streams ? prog->device->copy_past : prog->device->copy)(
+        (is_past(prog, i) ? prog->device->copy_past : prog->device->copy)(
             dst, src, step->dst.len, prog->stream);
     else if (step->kind == STEP_REDUCE)
         reduce(prog, dst, src, step);

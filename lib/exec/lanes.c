@@ -151,7 +151,7 @@ static size_t bytes(const struct coll__prog *prog)
 /* ---- what is ready ----------------------------------------------------------- */
 
 /* A number that no other run's sends have. */
-static uint64_t number_of(const struct coll__prog *prog, int group)
+static uint64_t name_of(const struct coll__prog *prog, int group)
 {
     return group ? (prog->head.seq << GROUP_BITS) + (uint64_t)group : 0;
 }
@@ -161,8 +161,7 @@ static void issue(struct coll__prog *prog, const struct lane *lane, int i)
     struct coll__xfer *xfer = &prog->xfers[i];
 
     coll__prog_address(prog, i);
-    xfer->same = number_of(prog, prog->plan.same[i]);
-    xfer->onward = number_of(prog, prog->onward[i]);
+    xfer->bytes.name = name_of(prog, prog->groups[i]);
     if (lane->is_recv)
         lane->tp->ops->recv(lane->tp, xfer);
     else

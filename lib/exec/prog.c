@@ -9,19 +9,19 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define TWICE 16 /* times COLL_CMA_MIN: what is copied twice stays in a cache */
-
 /* Of step i, whose result goes out at once in one group of sends: its number;
  * 0 where that is not so. */
-static int find_onward(const struct coll__plan *plan, int i)
+static int find_onward(const struct coll__prog *prog, int i)
 {
+    const struct coll__plan *plan = &prog->plan;
+
     for (int e = plan->first_after[i]; e < plan->first_after[i + 1]; e++) {
         int next = plan->after[e];
         const struct coll__step *step = &plan->steps[next];
 
         if (step->kind == STEP_SEND && plan->n_deps[next] == 1 &&
             coll__same_span(&step->src, &plan->steps[i].dst))
-            return plan->same[next];
+            return prog->is_p2p ? 0 : plan->same[next];
     }
     return 0;
 }
@@ -42,18 +42,28 @@ static size_t data_of(const struct coll__prog *prog,
     return (size_t)n * (pb->in_place ? max_size(in, out) : in + out);
 }
 
-/* May the receivers of this rank's messages fetch them?  Where it copies the same
- * bytes for itself, they are in its cache for a second copy, up to a length. */
-static int may_fetch(const struct coll__problem *pb, size_t data)
+/* What all messages of the problem are. */
+static struct coll__bytes describe(const struct coll__prog *prog,
+                                   const struct coll__problem *pb)
 {
-    int is_twice = !pb->in_place && (pb->collective == COLL_ALLGATHER ||
-                                     pb->collective == COLL_ALLGATHERV);
-    size_t least =
-        is_twice ? TWICE * coll__param_bytes(PARAM_CMA_MIN) : 0;
+    int is_gather =
+        pb->collective == COLL_ALLGATHER || pb->collective == COLL_ALLGATHERV;
 
-    return coll__is_exchange(pb->collective, pb->nranks) &&
-           coll__problem_len(pb, BUF_IN) >= least &&
-           data <= coll__param_bytes(PARAM_CMA_MAX);
+    return (struct coll__bytes){
+        .beside = data_of(prog, pb),
+        .is_exchange = coll__is_exchange(pb->collective, pb->nranks),
+        .is_copied = is_gather && !pb->in_place,
+    };
+}
+
+/* Is what step i stores an end, that nothing reads but what goes out next? */
+static int is_final(const struct coll__prog *prog, int i)
+{
+    const struct coll__plan *plan = &prog->plan;
+
+    return plan->steps[i].dst.buf == BUF_OUT &&
+           (plan->first_after[i] == plan->first_after[i + 1] ||
+            prog->groups[i]);
 }
 
 /* What of a transfer is the same in every run. */
@@ -61,9 +71,7 @@ static void make_xfers(struct coll__prog *prog, const struct coll__problem *pb,
                        int channel)
 {
     const struct coll__plan *plan = &prog->plan;
-    size_t data = data_of(prog, pb);
-    int is_large = data >= coll__param_bytes(PARAM_STREAM_MIN);
-    int is_fetched = may_fetch(pb, data);
+    struct coll__bytes bytes = describe(prog, pb);
 
     for (int i = 0; i < plan->n_steps; i++) {
         const struct coll__step *step = &plan->steps[i];
@@ -72,18 +80,16 @@ static void make_xfers(struct coll__prog *prog, const struct coll__problem *pb,
         xfer->peer = step->peer;
         xfer->channel = channel;
         xfer->len = step->kind == STEP_SEND ? step->src.len : step->dst.len;
-        xfer->may_fetch = is_fetched;
+        xfer->bytes = bytes;
         xfer->reduce = step->kind == STEP_RECV_REDUCE ? prog->reduce : NULL;
-        if (prog->is_p2p) /* its seq counts something else */
-            prog->plan.same[i] = 0;
-        xfer->streams = is_large && step->dst.buf == BUF_OUT;
+        if (step->kind == STEP_SEND && !prog->is_p2p) /* whose seq is another */
+            prog->groups[i] = plan->same[i];
         if (!coll__step_is_recv(step->kind) && step->kind != STEP_COPY)
             continue;
-        prog->onward[i] = find_onward(plan, i);
-        if (plan->first_after[i] < plan->first_after[i + 1] &&
-            !prog->onward[i])
-            xfer->streams = 0;
+        prog->groups[i] = find_onward(prog, i);
+        xfer->bytes.is_final = is_final(prog, i);
     }
+    prog->is_past = bytes.beside >= coll__param_bytes(PARAM_STREAM_MIN);
 }
 
 /* ---- scratch ------------------------------------------------------------- */
@@ -145,8 +151,8 @@ static int allocate(struct coll__prog *prog, int is_lent_scratch)
     size_t n = (size_t)prog->plan.n_steps + 1;
 
     prog->xfers = calloc(n, sizeof(*prog->xfers));
-    prog->onward = calloc(n, sizeof(int));
-    if (!prog->xfers || !prog->onward || prog->engine->make(prog))
+    prog->groups = calloc(n, sizeof(int));
+    if (!prog->xfers || !prog->groups || prog->engine->make(prog))
         return COLL_ERR_NOMEM;
     return is_lent_scratch ? COLL_OK : allocate_scratch(prog);
 }
@@ -200,7 +206,7 @@ void coll__prog_destroy(struct coll__prog *prog)
     coll__plan_fini(&prog->plan);
     prog->engine->destroy(prog);
     free(prog->xfers);
-    free(prog->onward);
+    free(prog->groups);
     free(prog);
 }
 

@@ -46,7 +46,9 @@ struct coll__prog {
     size_t scaled_len;
     unsigned char *scratch; /* its own, of TMP and what is scaled; or NULL */
     const struct coll__routes *routes;
-    int *onward; /* [n_steps]: the group of sends that a result is for, or 0 */
+    int *groups; /* [n_steps]: of sends of the same bytes, which a send is of or
+                  * a result goes out in; 0: none */
+    int is_past; /* the operation's bytes exceed the caches */
     int is_p2p;
     const struct coll__engine *engine;
     struct coll__xfer *xfers; /* [n_steps] */
