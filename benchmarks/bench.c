@@ -21,19 +21,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define N_VARIED 4 /* buffer pairs to go round with --vary-buffers */
-#define NOISY 20   /* p99 / p50 that is worth a warning */
-#define PAGE 4096
-#define POISON 0xa5
+#define NOISY 20 /* p99 / p50 that is worth a warning */
 
 struct bench {
     const struct bench_op *op;
     const struct bench_mode *mode;
     struct bench_args args;
     struct coll_comm *comm;
-    void *in[N_VARIED], *out[N_VARIED];
-    int n_buffers;
-    size_t in_len, out_len;
+    const struct bench_device *device; /* NULL: the host */
+    struct bench_buffers buffers;
     size_t *counts; /* [2 * ranks]: in's, then out's, of uneven parts */
     double *times;  /* of each iteration, s */
     double barrier; /* to subtract from each time, s */
@@ -58,120 +54,7 @@ static int explain(const struct bench *b, int rc)
     return rc;
 }
 
-/* ---- memory ------------------------------------------------------------ */
-
-/* Blocks that this rank's buffer holds, or that anybody's holds. */
-static size_t most_blocks(enum bench_blocks blocks, int ranks)
-{
-    return blocks == BLOCKS_ONE      ? 1
-           : blocks == BLOCKS_WINDOW ? BENCH_WINDOW
-                                     : (size_t)ranks;
-}
-
-static size_t n_blocks(const struct bench *b, enum bench_blocks blocks)
-{
-    int is_root = coll_comm_rank(b->comm) == b->args.root;
-    int is_away = blocks == BLOCKS_ROOT && !is_root;
-
-    /* uneven parts may be half a block more in all */
-    return (is_away ? 1 : most_blocks(blocks, coll_comm_size(b->comm))) +
-           (b->op->has_counts != 0);
-}
-
-/* Blocks that make up a size: of what a rank gives. */
-static size_t blocks_given(const struct bench *b)
-{
-    return most_blocks(b->op->in, coll_comm_size(b->comm));
-}
-
-/* Elements of a block. */
-static size_t elements(const struct bench *b, size_t bytes)
-{
-    size_t count = bytes / coll_type_size(b->args.type) / blocks_given(b);
-
-    return count ? count : 1;
-}
-
-/* Ask first: memory that is promised and not there ends in a kill. */
-static int fits(const struct bench *b)
-{
-    double need = (double)b->n_buffers * (double)(b->in_len + b->out_len) +
-                  2 * (double)b->args.beside;
-
-    return need * coll_comm_local_size(b->comm) < bench_available_memory();
-}
-
-static int get(const struct bench *b, void **at, size_t len)
-{
-    return b->args.is_shared ? coll_mem_alloc(at, len)
-                             : posix_memalign(at, PAGE, len);
-}
-
-static void put(const struct bench *b, void *at)
-{
-    if (b->args.is_shared)
-        coll_mem_free(at);
-    else
-        free(at);
-}
-
-static int allocate(struct bench *b)
-{
-    long n = b->args.iters ? b->args.iters : b->mode->max_iters;
-    int is_short = 0;
-
-    b->times = malloc((size_t)n * sizeof(double));
-    b->counts = calloc(2 * (size_t)coll_comm_size(b->comm), sizeof(size_t));
-    for (int i = 0; i < b->n_buffers; i++)
-        is_short |= get(b, &b->in[i], b->in_len) ||
-                    get(b, &b->out[i], b->out_len);
-    if (b->args.beside)
-        is_short |= bench_beside_make(b->comm, b->args.beside, &b->beside);
-    return is_short || !b->times || !b->counts ? -1 : 0;
-}
-
-static void release(struct bench *b)
-{
-    bench_beside_free(b->beside);
-    for (int i = 0; i < b->n_buffers; i++) {
-        put(b, b->in[i]);
-        put(b, b->out[i]);
-    }
-    free(b->counts);
-    free(b->times);
-}
-
-/* Every rank gets its buffers, or all of them give up. */
-static int get_buffers(struct bench *b)
-{
-    size_t size = coll_type_size(b->args.type), len;
-    int32_t is_there;
-    int rc;
-
-    b->n_buffers = b->args.varies ? N_VARIED : 1;
-    len = elements(b, b->op->has_data ? b->args.last : 0) * size;
-    b->in_len = len * n_blocks(b, b->op->in);
-    b->out_len = len * n_blocks(b, b->op->out);
-    is_there = fits(b) && !allocate(b);
-    if (!is_there)
-        say(b, b->args.is_shared && *coll_last_error()
-                   ? coll_last_error()
-                   : "not enough memory for the buffers of all ranks; lower "
-                     "-e, or start fewer ranks on this host");
-    rc = explain(b, coll_allreduce(&is_there, &is_there, 1, COLL_I32, COLL_MIN,
-                                   b->comm, NULL));
-    return rc ? rc : is_there ? 0 : COLL_ERR_NOMEM;
-}
-
 /* ---- one size ---------------------------------------------------------- */
-
-static void prepare(const struct bench *b, const struct bench_case *c, int i)
-{
-    size_t len = c->count * coll_type_size(c->type);
-
-    b->op->fill(c, b->in[i]);
-    memset(b->out[i], POISON, len * n_blocks(b, b->op->out));
-}
 
 /* Does a barrier end each iteration? */
 static int has_barrier(const struct bench *b)
@@ -181,9 +64,9 @@ static int has_barrier(const struct bench *b)
 
 static int run_once(const struct bench *b, const struct bench_case *c, int i)
 {
-    int rc = b->op->run(c, b->in[i], b->out[i], b->comm);
+    int rc = b->op->run(c, b->buffers.in[i], b->buffers.out[i], b->comm);
 
-    return rc || !has_barrier(b) ? rc : coll_barrier(b->comm, NULL);
+    return rc || !has_barrier(b) ? rc : coll_barrier(b->comm, c->stream);
 }
 
 /* Run n times back to back; times may be NULL. */
@@ -197,11 +80,31 @@ static int window(const struct bench *b, const struct bench_case *c, long n,
         double end;
 
         rc = run_once(b, c, 0);
+        if (!rc && b->device)
+            rc = b->device->wait();
         end = now();
         if (times)
             times[i] = end - start;
         start = end;
     }
+    return rc;
+}
+
+/* The same in a stream, which the host only fills; the times are the stream's. */
+static int window_in_stream(const struct bench *b, const struct bench_case *c,
+                            long n, double *times)
+{
+    int rc = b->device->mark(0);
+
+    for (long i = 0; i < n && !rc; i++) {
+        rc = run_once(b, c, 0);
+        if (!rc)
+            rc = b->device->mark(i + 1);
+    }
+    if (!rc)
+        rc = b->device->wait();
+    for (long i = 0; i < n && !rc; i++)
+        times[i] = b->device->between(i);
     return rc;
 }
 
@@ -252,15 +155,18 @@ static int run_checked(const struct bench *b, struct bench_case *c, int i,
     int rc;
 
     c->salt++;
-    prepare(b, c, i);
-    rc = coll_barrier(b->comm, NULL);
+    rc = bench_buffers_fill(&b->buffers, c, i);
+    if (!rc)
+        rc = coll_barrier(b->comm, NULL);
     start = now();
     if (!rc)
         rc = run_once(b, c, i);
+    if (!rc && b->device)
+        rc = b->device->wait();
     *seconds = now() - start;
-    if (!rc && b->args.checks)
-        *errors += b->op->verify(c, b->out[i]);
-    return rc;
+    return rc || !b->args.checks
+               ? rc
+               : bench_buffers_verify(&b->buffers, c, i, errors);
 }
 
 static int measure_kept(struct bench *b, struct bench_case *c, long n,
@@ -272,11 +178,13 @@ static int measure_kept(struct bench *b, struct bench_case *c, long n,
     if (!rc)
         rc = b->args.idle > 0 ? window_idle(b, c, n)
              : b->beside      ? window_beside(b, c, n)
-                              : window(b, c, n, b->times);
-    if (!rc && b->args.checks) {
-        *errors += b->op->verify(c, b->out[0]);
+             : b->device && !b->args.by_host
+                 ? window_in_stream(b, c, n, b->times)
+                 : window(b, c, n, b->times);
+    if (!rc && b->args.checks)
+        rc = bench_buffers_verify(&b->buffers, c, 0, errors);
+    if (!rc && b->args.checks)
         rc = run_checked(b, c, 0, &seconds, errors);
-    }
     return rc;
 }
 
@@ -286,7 +194,7 @@ static int measure_varied(struct bench *b, struct bench_case *c, long n,
     int rc = COLL_OK;
 
     for (long i = 0; i < n && !rc; i++)
-        rc = run_checked(b, c, (int)(i % b->n_buffers), &b->times[i], errors);
+        rc = run_checked(b, c, (int)(i % b->buffers.n), &b->times[i], errors);
     return rc;
 }
 
@@ -326,6 +234,38 @@ static int gather_times(const struct bench *b, size_t n)
 static double less(double time, double barrier)
 {
     return time > barrier ? time - barrier : 0;
+}
+
+/* Every rank gets its buffers, or all of them give up. */
+static int get_buffers(struct bench *b)
+{
+    long n = b->args.iters ? b->args.iters : b->mode->max_iters;
+    int32_t is_there;
+    int rc;
+
+    b->times = malloc((size_t)n * sizeof(double));
+    b->counts = calloc(2 * (size_t)coll_comm_size(b->comm), sizeof(size_t));
+    is_there =
+        b->times && b->counts &&
+        !bench_buffers_get(b->op, &b->args, b->device, b->comm, &b->buffers) &&
+        (!b->args.beside ||
+         !bench_beside_make(b->comm, b->args.beside, &b->beside));
+    if (!is_there)
+        say(b, b->args.is_shared && *coll_last_error()
+                   ? coll_last_error()
+                   : "not enough memory for the buffers of all ranks; lower "
+                     "-e, or start fewer ranks on this host");
+    rc = explain(b, coll_allreduce(&is_there, &is_there, 1, COLL_I32, COLL_MIN,
+                                   b->comm, NULL));
+    return rc ? rc : is_there ? 0 : COLL_ERR_NOMEM;
+}
+
+static void release(struct bench *b)
+{
+    bench_beside_free(b->beside);
+    bench_buffers_put(&b->buffers);
+    free(b->counts);
+    free(b->times);
 }
 
 /* What part of a core the ranks used while they waited for late ones. */
@@ -418,8 +358,9 @@ static int query(const struct bench *b, const struct bench_case *c,
         .type = c->type,
         .op = b->op->has_op ? c->op : COLL_SUM,
         .root = c->root,
-        .in = b->in[0],
-        .out = b->out[0],
+        .in = b->buffers.in[0],
+        .out = b->buffers.out[0],
+        .stream = c->stream,
         .count = own_count(b, c),
         .in_counts = gives_parts(b) ? c->in_counts : NULL,
         .out_counts = gets_parts(b) ? c->out_counts : NULL,
@@ -434,8 +375,9 @@ static int measure(struct bench *b, struct bench_case *c,
 {
     int rc;
 
-    prepare(b, c, 0);
-    rc = warm_up(b, c, &result->iters);
+    rc = bench_buffers_fill(&b->buffers, c, 0);
+    if (!rc)
+        rc = warm_up(b, c, &result->iters);
     if (!rc)
         rc = b->args.varies
                  ? measure_varied(b, c, result->iters, &result->errors)
@@ -469,6 +411,7 @@ static int one_size(struct bench *b, size_t count)
         .ranks = coll_comm_size(b->comm),
         .count = count,
         .salt = (unsigned)count,
+        .stream = b->device ? b->device->stream() : NULL,
     };
     struct bench_result result = {.count = b->op->has_data ? count : 0};
     struct coll_plan_info info = {.size = sizeof(info)};
@@ -480,8 +423,8 @@ static int one_size(struct bench *b, size_t count)
         rc = query(b, &c, &info);
     if (rc)
         return explain(b, rc);
-    result.bytes =
-        result.count * coll_type_size(c.type) * blocks_given(b);
+    result.bytes = result.count * coll_type_size(c.type) *
+                   bench_blocks_given(b->op, b->comm);
     result.algorithm = info.algorithm;
     b->errors += result.errors;
     if (c.rank)
@@ -503,7 +446,7 @@ static int all_sizes(struct bench *b)
     for (double bytes = (double)b->args.first;
          bytes <= (double)b->args.last && !rc;
          bytes = bytes < 1 ? 1 : bytes * b->args.factor) {
-        size_t count = elements(b, (size_t)bytes);
+        size_t count = bench_elements(b->op, &b->args, b->comm, (size_t)bytes);
 
         if (count != last)
             rc = one_size(b, count);
@@ -544,6 +487,32 @@ static int run_all(struct bench *b)
     return rc || b->errors ? 1 : 0;
 }
 
+/* The ranks of a host share its devices: use this rank's, and make a communicator
+ * anew, as a program does that has chosen its device. */
+static int take_device(struct bench *b)
+{
+    int32_t size = coll_comm_size(b->comm), first = size; /* without one */
+    struct coll_comm *first_comm = b->comm;
+    char why[200];
+    int rc;
+
+    b->device = bench_device_find(b->args.device);
+    b->args.device =
+        b->device->open(coll_comm_local_rank(b->comm), why, sizeof(why));
+    if (!b->args.device)
+        first = coll_comm_rank(b->comm);
+    rc = explain(b, coll_allreduce(&first, &first, 1, COLL_I32, COLL_MIN,
+                                   b->comm, NULL));
+    if (!rc && first == coll_comm_rank(b->comm))
+        say(b, why);
+    if (!rc && first < size)
+        rc = COLL_ERR_SYSTEM;
+    if (!rc)
+        rc = explain(b, coll_comm_dup(b->comm, &b->comm));
+    explain(b, coll_comm_destroy(first_comm));
+    return rc != COLL_OK;
+}
+
 /* The algorithm is the library's to know; it lists those there are. */
 static int join(struct bench *b)
 {
@@ -558,7 +527,7 @@ static int join(struct bench *b)
     }
     rc = coll_comm_create_env(&b->comm, NULL);
     if (!rc)
-        return 0;
+        return strcmp(b->args.device, "host") ? take_device(b) : 0;
     if (rc != COLL_ERR_INVALID || bench_speaks())
         explain(b, rc);
     return rc == COLL_ERR_INVALID ? 2 : 1;
@@ -589,5 +558,7 @@ int bench_main(int argc, char **argv, const struct bench_op *op,
     rc = coll_comm_destroy(b.comm);
     if (rc && !status) /* else it has been said */
         status = explain(&b, rc) != COLL_OK;
+    if (b.device)
+        b.device->close();
     return finish(&b, status);
 }

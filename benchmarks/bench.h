@@ -23,6 +23,7 @@ struct bench_args {
     enum coll_op op;
     int root;
     const char *device, *algo; /* algo NULL: the library chooses */
+    int by_host; /* --clock host: times of a device's operations, too */
     int varies, checks;        /* --vary-buffers, --check */
     int is_shared;             /* --mem alloc: buffers by coll_mem_alloc() */
     double idle;               /* s, --idle: one rank comes so much later */
@@ -40,6 +41,7 @@ struct bench_case {
      * rank; `count` on the average. */
     const size_t *in_counts, *out_counts;
     unsigned salt; /* another one, other content */
+    void *stream;  /* of a device's buffers; else NULL */
 };
 
 /* How many blocks of count elements a buffer holds. */
@@ -161,6 +163,67 @@ int bench_beside_make(struct coll_comm *comm, size_t bytes,
 int bench_beside_start(struct bench_beside *beside);
 int bench_beside_end(struct bench_beside *beside);
 void bench_beside_free(struct bench_beside *beside);
+
+/* ---- bench_device.c: where buffers lie but on the host ------------------- */
+
+/* One of this process.  Statuses are 0 or a COLL_ERR_*, which is said. */
+struct bench_device {
+    const char *name;
+    /* Have this thread use one, of several that which the rank's number on its
+     * host falls to; its name, or NULL and why. */
+    const char *(*open)(int local_rank, char *why, size_t len);
+    void (*close)(void);
+
+    int (*alloc)(void **at, size_t len); /* is not said */
+    void (*free)(void *at);
+    int (*put)(void *to, const void *from, size_t len); /* from the host */
+    int (*get)(void *to, const void *from, size_t len); /* to the host */
+
+    void *(*stream)(void); /* of all operations */
+    int (*wait)(void);     /* for its end */
+    /* Note the time at which the stream comes there, i counting from 0; and the
+     * seconds from mark i to the next, after wait(). */
+    int (*mark)(long i);
+    double (*between)(long i);
+};
+
+extern const struct bench_device bench_cuda;
+
+/* NULL: there is none of that name. */
+const struct bench_device *bench_device_find(const char *name);
+
+/* ---- bench_buffers.c ------------------------------------------------------ */
+
+#define BENCH_VARIED 4 /* buffer pairs to go round with --vary-buffers */
+
+struct bench_buffers {
+    const struct bench_op *op;
+    const struct bench_device *device; /* NULL: the host */
+    int is_shared, n_local;            /* ranks of this host */
+    int n;
+    void *in[BENCH_VARIED], *out[BENCH_VARIED];
+    size_t in_blocks, out_blocks, in_len, out_len;
+    void *image; /* on the host, of one of a device's */
+};
+
+/* Blocks that make up a size: of what a rank gives; elements of a block. */
+size_t bench_blocks_given(const struct bench_op *op,
+                          const struct coll_comm *comm);
+size_t bench_elements(const struct bench_op *op, const struct bench_args *args,
+                      const struct coll_comm *comm, size_t bytes);
+
+/* Get them for the largest size: 0, or -1 without memory; to be put back in either
+ * case. */
+int bench_buffers_get(const struct bench_op *op, const struct bench_args *args,
+                      const struct bench_device *device, struct coll_comm *comm,
+                      struct bench_buffers *buffers);
+void bench_buffers_put(struct bench_buffers *buffers);
+
+/* Write the content of pair i; and add up the wrong elements of its result. */
+int bench_buffers_fill(const struct bench_buffers *buffers,
+                       const struct bench_case *c, int i);
+int bench_buffers_verify(const struct bench_buffers *buffers,
+                         const struct bench_case *c, int i, uint64_t *errors);
 
 /* ---- bench_memory.c ------------------------------------------------------ */
 

@@ -90,14 +90,20 @@ static int take_op(struct reader *reader, const char *text)
 
 static int take_device(struct reader *reader, const char *text)
 {
-    if (!strcmp(text, "cuda") || !strcmp(text, "emu"))
-        return bad(reader,
-                   "device %s is not in this version of libcoll; use "
-                   "-d host",
+    if (!strcmp(text, "cuda") && !bench_device_find(text))
+        return bad(reader, "libcoll was built without CUDA; use -d host");
+    if (strcmp(text, "host") && !bench_device_find(text))
+        return bad(reader, "there is no device '%s'; use -d host or cuda",
                    text);
-    if (strcmp(text, "host"))
-        return bad(reader, "there is no device '%s'; use -d host", text);
-    reader->args->device = "host";
+    reader->args->device = text;
+    return 0;
+}
+
+static int take_clock(struct reader *reader, const char *text)
+{
+    if (strcmp(text, "host") && strcmp(text, "events"))
+        return bad(reader, "--clock must be events or host, not '%s'", text);
+    reader->args->by_host = !strcmp(text, "host");
     return 0;
 }
 
@@ -191,7 +197,15 @@ static int take_factor(struct reader *reader, const char *text)
 
 /* ---- options ----------------------------------------------------------- */
 
-enum { OPT_VARY = 256, OPT_JSON, OPT_CSV, OPT_MEM, OPT_IDLE, OPT_BESIDE };
+enum {
+    OPT_VARY = 256,
+    OPT_JSON,
+    OPT_CSV,
+    OPT_MEM,
+    OPT_IDLE,
+    OPT_BESIDE,
+    OPT_CLOCK
+};
 
 static const struct option options[] = {
     {"begin", required_argument, NULL, 'b'},
@@ -209,6 +223,7 @@ static const struct option options[] = {
     {"mem", required_argument, NULL, OPT_MEM},
     {"idle", required_argument, NULL, OPT_IDLE},
     {"beside", required_argument, NULL, OPT_BESIDE},
+    {"clock", required_argument, NULL, OPT_CLOCK},
     {"json", no_argument, NULL, OPT_JSON},
     {"csv", no_argument, NULL, OPT_CSV},
     {"help", no_argument, NULL, 'h'},
@@ -237,7 +252,12 @@ static void print_help(const struct reader *reader,
         "  -n, --iters N         timed iterations (default: %ld to %ld, as "
         "fit %g s)\n"
         "  -w, --warmup N        iterations before them (default %ld)\n"
-        "  -d, --device host     where the buffers lie\n"
+        "  -d, --device host|cuda  where the buffers lie (default host)\n"
+        "      --clock events|host  who times what runs on a GPU: the GPU, one "
+        "iteration\n"
+        "                        behind the other, or the host, which waits "
+        "for each\n"
+        "                        (default events)\n"
         "  -a, --algo NAME       this algorithm (default: the library's "
         "choice)\n"
         "      --idle MS         one rank, each in its turn, comes so much "
@@ -299,7 +319,7 @@ static int is_for(const struct bench_op *op, int letter)
     if (letter == OPT_IDLE || letter == OPT_BESIDE)
         return !op->trips;
     return op->has_data || letter == OPT_JSON || letter == OPT_CSV ||
-           strchr("nwdahV", letter);
+           letter == OPT_CLOCK || strchr("nwdahV", letter);
 }
 
 static int take_sizes(struct reader *reader, int letter, const char *text)
@@ -351,6 +371,8 @@ static int take(struct reader *reader, int letter, const char *text)
         return take_idle(reader, text);
     case OPT_BESIDE:
         return take_beside(reader, text);
+    case OPT_CLOCK:
+        return take_clock(reader, text);
     case OPT_JSON:
         reader->args->form = FORM_JSON;
         return 0;
@@ -382,6 +404,11 @@ static int check_sizes(const struct reader *reader)
         1)
         return bad(reader, "--idle, --beside and --vary-buffers measure "
                            "different things; give one of them");
+    if (strcmp(reader->args->device, "host") &&
+        (reader->args->idle > 0 || reader->args->beside > 0 ||
+         reader->args->is_shared))
+        return bad(reader, "--idle, --beside and --mem are for buffers on the "
+                           "host; give -d host");
     return 0;
 }
 

@@ -2,7 +2,7 @@
 # a mode.  They link libcoll.la only.
 noinst_LTLIBRARIES += libbench.la
 libbench_la_SOURCES = tools/common/size.h %D%/bench.h %D%/bench.c %D%/bench_args.c \
-	%D%/bench_beside.c \
+	%D%/bench_beside.c %D%/bench_buffers.c %D%/bench_device.c \
 	%D%/bench_data.c %D%/bench_factor.c %D%/bench_memory.c %D%/bench_mode.c %D%/bench_report.c \
 	%D%/bench_time.c %D%/bench_turns.c \
 	%D%/op_allgather.c \
@@ -15,6 +15,11 @@ libbench_la_SOURCES = tools/common/size.h %D%/bench.h %D%/bench.c %D%/bench_args
 	%D%/op_reduce.c \
 	%D%/op_reduce_scatter.c \
 	%D%/op_scatter.c
+
+libbench_la_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
+if HAVE_CUDA
+libbench_la_SOURCES += %D%/bench_cuda.c
+endif
 
 bin_PROGRAMS += \
 	benchmarks/allreduce_bw \

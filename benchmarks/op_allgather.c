@@ -35,13 +35,14 @@ static size_t verify(const struct bench_case *c, const void *out)
 static int run(const struct bench_case *c, const void *in, void *out,
                struct coll_comm *comm)
 {
-    return coll_allgather(in, out, c->count, c->type, comm, NULL);
+    return coll_allgather(in, out, c->count, c->type, comm, c->stream);
 }
 
 static int run_uneven(const struct bench_case *c, const void *in, void *out,
                       struct coll_comm *comm)
 {
-    return coll_allgatherv(in, out, c->out_counts, NULL, c->type, comm, NULL);
+    return coll_allgatherv(in, out, c->out_counts, NULL, c->type, comm,
+                           c->stream);
 }
 
 const struct bench_op bench_allgather = {

@@ -27,7 +27,7 @@ static size_t verify(const struct bench_case *c, const void *out)
 static int run(const struct bench_case *c, const void *in, void *out,
                struct coll_comm *comm)
 {
-    return coll_allreduce(in, out, c->count, c->type, c->op, comm, NULL);
+    return coll_allreduce(in, out, c->count, c->type, c->op, comm, c->stream);
 }
 
 const struct bench_op bench_allreduce = {

@@ -51,14 +51,14 @@ static size_t verify(const struct bench_case *c, const void *out)
 static int run(const struct bench_case *c, const void *in, void *out,
                struct coll_comm *comm)
 {
-    return coll_alltoall(in, out, c->count, c->type, comm, NULL);
+    return coll_alltoall(in, out, c->count, c->type, comm, c->stream);
 }
 
 static int run_uneven(const struct bench_case *c, const void *in, void *out,
                       struct coll_comm *comm)
 {
     return coll_alltoallv(in, c->in_counts, NULL, out, c->out_counts, NULL,
-                          c->type, comm, NULL);
+                          c->type, comm, c->stream);
 }
 
 const struct bench_op bench_alltoall = {

@@ -21,7 +21,7 @@ static int run(const struct bench_case *c, const void *in, void *out,
     (void)c;
     (void)in;
     (void)out;
-    return coll_barrier(comm, NULL);
+    return coll_barrier(comm, c->stream);
 }
 
 const struct bench_op bench_barrier = {

@@ -17,7 +17,7 @@ static size_t verify(const struct bench_case *c, const void *out)
 static int run(const struct bench_case *c, const void *in, void *out,
                struct coll_comm *comm)
 {
-    return coll_broadcast(in, out, c->count, c->type, c->root, comm, NULL);
+    return coll_broadcast(in, out, c->count, c->type, c->root, comm, c->stream);
 }
 
 const struct bench_op bench_broadcast = {

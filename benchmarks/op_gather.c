@@ -35,14 +35,14 @@ static size_t verify(const struct bench_case *c, const void *out)
 static int run(const struct bench_case *c, const void *in, void *out,
                struct coll_comm *comm)
 {
-    return coll_gather(in, out, c->count, c->type, c->root, comm, NULL);
+    return coll_gather(in, out, c->count, c->type, c->root, comm, c->stream);
 }
 
 static int run_uneven(const struct bench_case *c, const void *in, void *out,
                       struct coll_comm *comm)
 {
     return coll_gatherv(in, given(c, c->rank), out, c->out_counts, NULL,
-                        c->type, c->root, comm, NULL);
+                        c->type, c->root, comm, c->stream);
 }
 
 const struct bench_op bench_gather = {

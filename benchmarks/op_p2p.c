@@ -42,13 +42,13 @@ static size_t verify_one(const struct bench_case *c, const void *out)
 static int send(const struct bench_case *c, const void *in,
                 struct coll_comm *comm)
 {
-    return coll_send(in, c->count, c->type, partner(c), comm, NULL);
+    return coll_send(in, c->count, c->type, partner(c), comm, c->stream);
 }
 
 static int receive(const struct bench_case *c, void *out,
                    struct coll_comm *comm)
 {
-    return coll_recv(out, c->count, c->type, partner(c), comm, NULL);
+    return coll_recv(out, c->count, c->type, partner(c), comm, c->stream);
 }
 
 /* A group of n messages to the partner, from it, or both. */
@@ -81,19 +81,24 @@ static int ping(const struct bench_case *c, const void *in, void *out,
     return rc ? rc : receive(c, out, comm);
 }
 
+/* One byte, for which both have room: the sender's `out`, the other one's `in`. */
+static int answer(const struct bench_case *c, const void *in, void *out,
+                  struct coll_comm *comm)
+{
+    if (partner(c) > c->rank)
+        return coll_recv(out, 1, COLL_U8, partner(c), comm, c->stream);
+    return coll_send(in, 1, COLL_U8, partner(c), comm, c->stream);
+}
+
 /* The window, and one byte back when all of it has come. */
 static int one_way(const struct bench_case *c, const void *in, void *out,
                    struct coll_comm *comm)
 {
     int is_sender = partner(c) >= c->rank, is_alone = partner(c) == c->rank;
-    unsigned char done = 0;
     int rc = window(c, is_sender ? in : NULL,
                     is_sender && !is_alone ? NULL : out, BENCH_WINDOW, comm);
 
-    if (rc || is_alone)
-        return rc;
-    return is_sender ? coll_recv(&done, 1, COLL_U8, partner(c), comm, NULL)
-                     : coll_send(&done, 1, COLL_U8, partner(c), comm, NULL);
+    return rc || is_alone ? rc : answer(c, in, out, comm);
 }
 
 static int both_ways(const struct bench_case *c, const void *in, void *out,

@@ -22,7 +22,8 @@ static size_t verify(const struct bench_case *c, const void *out)
 static int run(const struct bench_case *c, const void *in, void *out,
                struct coll_comm *comm)
 {
-    return coll_reduce(in, out, c->count, c->type, c->op, c->root, comm, NULL);
+    return coll_reduce(in, out, c->count, c->type, c->op, c->root, comm,
+                       c->stream);
 }
 
 const struct bench_op bench_reduce = {

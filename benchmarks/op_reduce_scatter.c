@@ -40,14 +40,15 @@ static size_t verify(const struct bench_case *c, const void *out)
 static int run(const struct bench_case *c, const void *in, void *out,
                struct coll_comm *comm)
 {
-    return coll_reduce_scatter(in, out, c->count, c->type, c->op, comm, NULL);
+    return coll_reduce_scatter(in, out, c->count, c->type, c->op, comm,
+                               c->stream);
 }
 
 static int run_uneven(const struct bench_case *c, const void *in, void *out,
                       struct coll_comm *comm)
 {
     return coll_reduce_scatterv(in, out, c->in_counts, c->type, c->op, comm,
-                                NULL);
+                                c->stream);
 }
 
 const struct bench_op bench_reduce_scatter = {

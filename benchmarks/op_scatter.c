@@ -35,14 +35,14 @@ static size_t verify(const struct bench_case *c, const void *out)
 static int run(const struct bench_case *c, const void *in, void *out,
                struct coll_comm *comm)
 {
-    return coll_scatter(in, out, c->count, c->type, c->root, comm, NULL);
+    return coll_scatter(in, out, c->count, c->type, c->root, comm, c->stream);
 }
 
 static int run_uneven(const struct bench_case *c, const void *in, void *out,
                       struct coll_comm *comm)
 {
     return coll_scatterv(in, c->in_counts, NULL, out, given(c, c->rank),
-                         c->type, c->root, comm, NULL);
+                         c->type, c->root, comm, c->stream);
 }
 
 const struct bench_op bench_scatter = {

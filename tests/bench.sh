@@ -99,9 +99,8 @@ refused 2 'there are: i8, u8' allreduce_bw -t int
 refused 2 'there are: sum, prod, min, max, avg' allreduce_bw -o and
 refused 2 'there are: .*recursive_doubling' allreduce_bw -a nonsense
 refused 2 'there are: .*chain' broadcast_bw -a nonsense
-refused 2 'not in this version' allreduce_bw -d cuda
-refused 2 'not in this version' allreduce_bw -d emu
 refused 2 'no device' allreduce_bw -d tape
+refused 2 'must be events or host' allreduce_bw --clock sun
 refused 2 'no size' allreduce_bw -b 4X
 refused 2 'no size' allreduce_bw -e -4
 refused 2 'above the last' allreduce_bw -b 8 -e 4

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bench_cuda.c - buffers on a GPU, and a stream of one's own, as a program has
+ * them that uses CUDA's driver; which is found at run time. */
+#include "benchmarks/bench.h"
+
+#include <cuda.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define ASKED_VERSION 12000
+
+#define ENTRIES(X)                                                             \
+    X(cuInit)                                                                  \
+    X(cuGetErrorString)                                                        \
+    X(cuDeviceGetCount)                                                        \
+    X(cuDeviceGet)                                                             \
+    X(cuDeviceGetName)                                                         \
+    X(cuDevicePrimaryCtxRetain)                                                \
+    X(cuCtxSetCurrent)                                                         \
+    X(cuMemAlloc)                                                              \
+    X(cuMemFree)                                                               \
+    X(cuMemcpyHtoD)                                                            \
+    X(cuMemcpyDtoH)                                                            \
+    X(cuStreamCreate)                                                          \
+    X(cuStreamDestroy)                                                         \
+    X(cuStreamSynchronize)                                                     \
+    X(cuEventCreate)                                                           \
+    X(cuEventDestroy)                                                          \
+    X(cuEventRecord)                                                           \
+    X(cuEventElapsedTime)
+
+struct entries {
+#define X(name) __typeof__(name) *name;
+    ENTRIES(X)
+#undef X
+};
+
+typedef CUresult ask_fn(const char *name, void **fn, int version,
+                        cuuint64_t flags, CUdriverProcAddressQueryResult *how);
+
+static struct entries cu;
+static char what[128];
+static CUstream stream;
+static CUevent *marks;
+static long n_marks;
+
+/* Entries are called as functions and found as data: through a union. */
+static int load(char *why, size_t len)
+{
+    union {
+        struct entries entries;
+        void *found[sizeof(struct entries) / sizeof(void *)];
+    } table = {.found = {NULL}};
+    static const char *const names[] = {
+#define X(name) #name,
+        ENTRIES(X)
+#undef X
+    };
+    void *file = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    union {
+        void *found;
+        ask_fn *fn;
+    } ask = {.found = file ? dlsym(file, "cuGetProcAddress_v2") : NULL};
+
+    if (!ask.found) {
+        snprintf(why, len,
+                 "there is no CUDA driver of version 12 or later "
+                 "(libcuda.so.1); use -d host");
+        return -1;
+    }
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        ask.fn(names[i], &table.found[i], ASKED_VERSION, 0, NULL);
+        if (!table.found[i]) {
+            snprintf(why, len, "the CUDA driver has no %s; update it",
+                     names[i]);
+            return -1;
+        }
+    }
+    cu = table.entries;
+    return 0;
+}
+
+/* What the driver says; 0 or COLL_ERR_SYSTEM, and *why. */
+static int judge(CUresult rc, const char *call, char *why, size_t len)
+{
+    const char *text = NULL;
+
+    if (!rc)
+        return 0;
+    cu.cuGetErrorString(rc, &text);
+    snprintf(why, len, "%s: %s", call, text ? text : "an unknown error");
+    return COLL_ERR_SYSTEM;
+}
+
+/* The same, said at once. */
+static int check(CUresult rc, const char *call)
+{
+    char why[200];
+    int status = judge(rc, call, why, sizeof(why));
+
+    if (status)
+        fprintf(stderr, "%s\n", why);
+    return status;
+}
+
+static int use_device(int local_rank, char *why, size_t len)
+{
+    CUdevice device;
+    CUcontext context;
+    char name[100] = "";
+    int n = 0, rc = judge(cu.cuInit(0), "cuInit", why, len);
+
+    if (!rc)
+        rc = judge(cu.cuDeviceGetCount(&n), "cuDeviceGetCount", why, len);
+    if (!rc && n < 1) {
+        snprintf(why, len, "there is no CUDA device; use -d host");
+        return -1;
+    }
+    if (!rc)
+        rc = judge(cu.cuDeviceGet(&device, local_rank % n), "cuDeviceGet", why,
+                   len);
+    if (!rc)
+        rc = judge(cu.cuDeviceGetName(name, sizeof(name), device),
+                   "cuDeviceGetName", why, len);
+    if (!rc)
+        rc = judge(cu.cuDevicePrimaryCtxRetain(&context, device),
+                   "cuDevicePrimaryCtxRetain", why, len);
+    if (!rc)
+        rc = judge(cu.cuCtxSetCurrent(context), "cuCtxSetCurrent", why, len);
+    if (!rc)
+        rc = judge(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING),
+                   "cuStreamCreate", why, len);
+    snprintf(what, sizeof(what), "cuda (%s)", name);
+    return rc;
+}
+
+static const char *open_cuda(int local_rank, char *why, size_t len)
+{
+    if (load(why, len) || use_device(local_rank, why, len))
+        return NULL;
+    return what;
+}
+
+static void close_cuda(void)
+{
+    for (long i = 0; i < n_marks; i++)
+        cu.cuEventDestroy(marks[i]);
+    free(marks);
+    marks = NULL;
+    n_marks = 0;
+    if (stream)
+        cu.cuStreamDestroy(stream);
+    stream = NULL;
+}
+
+static CUdeviceptr address(const void *at)
+{
+    return (CUdeviceptr)(uintptr_t)at;
+}
+
+static int get_memory(void **at, size_t len)
+{
+    CUdeviceptr ptr = 0;
+
+    if (cu.cuMemAlloc(&ptr, len ? len : 1))
+        return COLL_ERR_NOMEM;
+    *at = (void *)(uintptr_t)ptr;
+    return 0;
+}
+
+static void free_memory(void *at)
+{
+    if (at)
+        check(cu.cuMemFree(address(at)), "cuMemFree");
+}
+
+static int put(void *to, const void *from, size_t len)
+{
+    return len ? check(cu.cuMemcpyHtoD(address(to), from, len), "cuMemcpyHtoD")
+               : 0;
+}
+
+static int get(void *to, const void *from, size_t len)
+{
+    return len ? check(cu.cuMemcpyDtoH(to, address(from), len), "cuMemcpyDtoH")
+               : 0;
+}
+
+static void *the_stream(void) { return stream; }
+
+static int wait_for_stream(void)
+{
+    return check(cu.cuStreamSynchronize(stream), "cuStreamSynchronize");
+}
+
+/* Events are made when they are first needed. */
+static int mark(long i)
+{
+    if (i == n_marks) {
+        CUevent *more = realloc(marks, ((size_t)n_marks + 1) * sizeof(*marks));
+        int rc;
+
+        if (!more)
+            return COLL_ERR_NOMEM;
+        marks = more;
+        rc = check(cu.cuEventCreate(&marks[i], CU_EVENT_DEFAULT),
+                   "cuEventCreate");
+        if (rc)
+            return rc;
+        n_marks++;
+    }
+    return check(cu.cuEventRecord(marks[i], stream), "cuEventRecord");
+}
+
+static double between(long i)
+{
+    float ms = 0;
+
+    check(cu.cuEventElapsedTime(&ms, marks[i], marks[i + 1]),
+          "cuEventElapsedTime");
+    return (double)ms / 1e3;
+}
+
+const struct bench_device bench_cuda = {
+    .name = "cuda",
+    .open = open_cuda,
+    .close = close_cuda,
+    .alloc = get_memory,
+    .free = free_memory,
+    .put = put,
+    .get = get,
+    .stream = the_stream,
+    .wait = wait_for_stream,
+    .mark = mark,
+    .between = between,
+};
