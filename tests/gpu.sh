@@ -33,6 +33,14 @@ for program in tests/gpu/driver_rules tests/gpu/mechanisms; do
     refused 2 '--time is at least 1' --time 0
     refused 2 '--within is at least 1' --within 0
 done
+program=tests/gpu/ranks
+ends 77 '^ranks: skipped: .*no CUDA driver'
+shows '^Usage: ranks' --help
+shows '^replay' --list
+refused 2 'no part nonsense' nonsense
+refused 2 'no list of 1 to 16 ranks' --ranks 2,
+refused 2 'no list of 1 to 16 ranks' --ranks 17
+refused 2 '--rounds is at least 1' --rounds 0
 program=tests/gpu/kernels
 if [ -x $program ]; then # else built without nvcc
     ends 77 '^kernels: skipped: ' check

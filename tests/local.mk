@@ -468,7 +468,11 @@ tests_gpu_mechanisms_SOURCES = $(gpu_common) \
 	%D%/gpu/mechanisms_copies.c %D%/gpu/mechanisms_costs.c \
 	%D%/gpu/mechanisms_flags.c %D%/gpu/mechanisms_kernels.c \
 	%D%/gpu/mechanisms_rank.c
-gpu_programs = tests/gpu/driver_rules tests/gpu/mechanisms
+check_PROGRAMS += tests/gpu/ranks
+tests_gpu_ranks_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
+tests_gpu_ranks_LDADD = libworld.la libcore.la -ldl -lm
+tests_gpu_ranks_SOURCES = $(gpu_common) %D%/gpu/ranks.c
+gpu_programs = tests/gpu/driver_rules tests/gpu/mechanisms tests/gpu/ranks
 if HAVE_NVCC
 check_PROGRAMS += tests/gpu/kernels
 gpu_programs += tests/gpu/kernels

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GUARD 64     /* bytes behind each buffer that nobody may touch */
 #define UNTOUCHED 0xa5
 #define SHIFT 64 /* where a buffer begins in its area */
 
@@ -37,11 +36,11 @@ static unsigned char *alloc(size_t len, int is_in_area)
     void *area;
     unsigned char *buf;
 
-    if (is_in_area && !coll_mem_alloc(&area, SHIFT + len + GUARD))
+    if (is_in_area && !coll_mem_alloc(&area, SHIFT + len + WORK_GUARD))
         buf = (unsigned char *)area + SHIFT;
     else
-        buf = malloc(len + GUARD);
-    memset(buf, UNTOUCHED, len + GUARD);
+        buf = malloc(len + WORK_GUARD);
+    memset(buf, UNTOUCHED, len + WORK_GUARD);
     return buf;
 }
 
@@ -153,7 +152,7 @@ static long find_touched(const struct work *w)
     for (size_t i = 0; i < w->out_len && sum < w->out_len; i++)
         if (w->out[i] != UNTOUCHED && !is_within(w, i))
             return (long)i;
-    for (size_t i = 0; i < GUARD; i++)
+    for (size_t i = 0; i < WORK_GUARD; i++)
         if (w->out[w->out_len + i] != UNTOUCHED)
             return (long)(w->out_len + i);
     return -1;
@@ -224,50 +223,59 @@ static int call_v(const struct coll_args *a, struct coll_comm *comm)
     switch (a->collective) {
     case COLL_ALLGATHERV:
         return coll_allgatherv(a->in, a->out, a->out_counts, a->out_displs,
-                               a->type, comm, NULL);
+                               a->type, comm, a->stream);
     case COLL_REDUCE_SCATTERV:
-        return coll_reduce_scatterv(a->in, a->out, a->in_counts, a->type,
-                                    a->op, comm, NULL);
+        return coll_reduce_scatterv(a->in, a->out, a->in_counts, a->type, a->op,
+                                    comm, a->stream);
     case COLL_ALLTOALLV:
         return coll_alltoallv(a->in, a->in_counts, a->in_displs, a->out,
                               a->out_counts, a->out_displs, a->type, comm,
-                              NULL);
+                              a->stream);
     case COLL_GATHERV:
         return coll_gatherv(a->in, a->count, a->out, a->out_counts,
-                            a->out_displs, a->type, a->root, comm, NULL);
+                            a->out_displs, a->type, a->root, comm, a->stream);
     case COLL_SCATTERV:
         return coll_scatterv(a->in, a->in_counts, a->in_displs, a->out,
-                             a->count, a->type, a->root, comm, NULL);
+                             a->count, a->type, a->root, comm, a->stream);
     default:
-        return coll_barrier(comm, NULL);
+        return coll_barrier(comm, a->stream);
+    }
+}
+
+int work_call_with(const struct coll_args *a, struct coll_comm *comm)
+{
+    switch (a->collective) {
+    case COLL_ALLREDUCE:
+        return coll_allreduce(a->in, a->out, a->count, a->type, a->op, comm,
+                              a->stream);
+    case COLL_BROADCAST:
+        return coll_broadcast(a->in, a->out, a->count, a->type, a->root, comm,
+                              a->stream);
+    case COLL_REDUCE:
+        return coll_reduce(a->in, a->out, a->count, a->type, a->op, a->root,
+                           comm, a->stream);
+    case COLL_ALLGATHER:
+        return coll_allgather(a->in, a->out, a->count, a->type, comm,
+                              a->stream);
+    case COLL_REDUCE_SCATTER:
+        return coll_reduce_scatter(a->in, a->out, a->count, a->type, a->op,
+                                   comm, a->stream);
+    case COLL_ALLTOALL:
+        return coll_alltoall(a->in, a->out, a->count, a->type, comm, a->stream);
+    case COLL_GATHER:
+        return coll_gather(a->in, a->out, a->count, a->type, a->root, comm,
+                           a->stream);
+    case COLL_SCATTER:
+        return coll_scatter(a->in, a->out, a->count, a->type, a->root, comm,
+                            a->stream);
+    default:
+        return call_v(a, comm);
     }
 }
 
 int work_call(const struct work *w, struct coll_comm *comm)
 {
-    struct coll_args a = work_args(w);
+    struct coll_args args = work_args(w);
 
-    switch (a.collective) {
-    case COLL_ALLREDUCE:
-        return coll_allreduce(a.in, a.out, a.count, a.type, a.op, comm, NULL);
-    case COLL_BROADCAST:
-        return coll_broadcast(a.in, a.out, a.count, a.type, a.root, comm,
-                              NULL);
-    case COLL_REDUCE:
-        return coll_reduce(a.in, a.out, a.count, a.type, a.op, a.root, comm,
-                           NULL);
-    case COLL_ALLGATHER:
-        return coll_allgather(a.in, a.out, a.count, a.type, comm, NULL);
-    case COLL_REDUCE_SCATTER:
-        return coll_reduce_scatter(a.in, a.out, a.count, a.type, a.op, comm,
-                                   NULL);
-    case COLL_ALLTOALL:
-        return coll_alltoall(a.in, a.out, a.count, a.type, comm, NULL);
-    case COLL_GATHER:
-        return coll_gather(a.in, a.out, a.count, a.type, a.root, comm, NULL);
-    case COLL_SCATTER:
-        return coll_scatter(a.in, a.out, a.count, a.type, a.root, comm, NULL);
-    default:
-        return call_v(&a, comm);
-    }
+    return work_call_with(&args, comm);
 }

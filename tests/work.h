@@ -15,6 +15,8 @@ struct work {
     int is_in_place, are_packed;
 };
 
+#define WORK_GUARD 64 /* bytes behind each buffer that nobody may touch */
+
 /* Whose buffers come by coll_mem_alloc(), bits of: */
 enum { WORK_IN = 1, WORK_OUT = 2 };
 extern int work_in_areas;
@@ -28,8 +30,10 @@ void work_fini(struct work *w);
 /* Carry it out by the blocking call. */
 int work_call(const struct work *w, struct coll_comm *comm);
 
-/* The same as arguments of a request; they point into w. */
+/* The same as arguments of a request; they point into w.  And the blocking call with
+ * them, or with other buffers and a stream. */
 struct coll_args work_args(const struct work *w);
+int work_call_with(const struct coll_args *args, struct coll_comm *comm);
 
 /* Look at the result, the gaps, what lies behind, and that in is as it was;
  * 1 and a line on stderr when something is wrong. */
