@@ -371,6 +371,19 @@ check-faults: tests/check_faults
 	@tests/check_faults $(CHECK_FAULTS) > faults.out 2> faults.err; \
 	status=$$?; cat faults.out; exit $$status
 
+# tests whose calls of libc come late at random, as on a busy machine:
+# make check-jitter CHECK_JITTER="-s '4 5 6' tests/test_fault"; see tests/jitter/run
+check_LTLIBRARIES += tests/jitter/libjitter.la
+tests_jitter_libjitter_la_SOURCES = %D%/jitter/jitter.c
+tests_jitter_libjitter_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
+tests_jitter_libjitter_la_LDFLAGS = -module -avoid-version -rpath /nowhere
+tests_jitter_libjitter_la_LIBADD = -ldl
+EXTRA_DIST += %D%/jitter/run
+CHECK_JITTER =
+check-jitter:
+	@$(MAKE) $(AM_MAKEFLAGS) -s check TESTS=
+	@$(AM_TESTS_ENVIRONMENT) srcdir=$(srcdir) $(srcdir)/%D%/jitter/run $(CHECK_JITTER)
+
 # operations of the caller's own, the reproducible mode, split
 unit_tests += tests/test_op
 tests_test_op_CFLAGS = $(check_cflags)
@@ -492,7 +505,7 @@ check-gpu:
 	@echo "check-gpu: skipped: configure found no cuda.h"
 endif
 clean-local:
-	rm -rf gpu-reports
+	rm -rf gpu-reports jitter
 dist_check_SCRIPTS += %D%/gpu.sh %D%/fake_rules.sh
 EXTRA_DIST += %D%/fake_cuda/README.md
 EXTRA_DIST += %D%/gpu/README.md %D%/gpu/build.sh %D%/gpu/check.sh \
@@ -599,7 +612,7 @@ EXTRA_DIST += \
 	%D%/tsan.supp
 
 # for run_all, which runs some side by side
-.PHONY: list-tests check-faults check-gpu check-long
+.PHONY: list-tests check-faults check-gpu check-jitter check-long
 list-tests:
 	@echo $(TESTS)
 
@@ -608,3 +621,4 @@ check-long:
 	TEST_LONG=1 $(MAKE) $(AM_MAKEFLAGS) check
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS="$(long_scripts)"
 	$(MAKE) $(AM_MAKEFLAGS) check-faults
+	$(MAKE) $(AM_MAKEFLAGS) check-jitter
