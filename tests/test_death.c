@@ -247,22 +247,25 @@ START_TEST(the_reason_goes_before_the_death)
 }
 END_TEST
 
-/* Make rank 0 of two, the other one being a process that has ended. */
-static struct coll__ctrl *tree_with_a_gone_peer(struct world_notice *notice)
+/* Make one rank of a tree, with the others to be processes that have ended. */
+static struct coll__ctrl *tree_of_gone_peers(int rank, int size,
+                                             struct world_notice *notice)
 {
     struct coll__ctrl_events events = world_events(notice);
-    struct coll__ctrl *ctrl = coll__ctrl_new(0, 2, &events);
-    struct ctrl_peer *peers = ctrl->peers;
-    pid_t pid = fork();
+    struct coll__ctrl *ctrl = coll__ctrl_new(rank, size, &events);
+    struct ctrl_peer self = {.pid = (uint64_t)getpid()};
 
-    if (!pid)
-        _exit(0);
-    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-    coll__host_id(peers[0].host);
-    peers[0].pid = (uint64_t)getpid();
-    peers[0].pid_ns = coll__host_inode("/proc/self/ns/pid");
-    peers[1] = peers[0];
-    peers[1].pid = (uint64_t)pid;
+    coll__host_id(self.host);
+    self.pid_ns = coll__host_inode("/proc/self/ns/pid");
+    for (int r = 0; r < size; r++) {
+        pid_t pid = r == rank ? getpid() : fork();
+
+        if (!pid)
+            _exit(0);
+        ck_assert(r == rank || waitpid(pid, NULL, 0) == pid);
+        ctrl->peers[r] = self;
+        ctrl->peers[r].pid = (uint64_t)pid;
+    }
     ck_assert_int_eq(coll__ctrl_begin(ctrl), COLL_OK);
     ctrl->is_open = 1;
     return ctrl;
@@ -273,7 +276,7 @@ START_TEST(the_reason_goes_before_a_death_that_is_noticed_late)
 {
     struct ctrl_reason reason = {COLL_ERR_ABORTED, NOBODY, "bad loss"};
     struct world_notice notice = {0};
-    struct coll__ctrl *ctrl = tree_with_a_gone_peer(&notice);
+    struct coll__ctrl *ctrl = tree_of_gone_peers(0, 2, &notice);
 
     coll__reactor_lock();
     coll__ctrl_watch(ctrl);
@@ -289,13 +292,45 @@ END_TEST
 START_TEST(a_death_that_is_noticed_late_is_one)
 {
     struct world_notice notice = {0};
-    struct coll__ctrl *ctrl = tree_with_a_gone_peer(&notice);
+    struct coll__ctrl *ctrl = tree_of_gone_peers(0, 2, &notice);
 
     coll__reactor_lock();
     coll__ctrl_watch(ctrl);
     coll__reactor_unlock();
     ck_assert_int_eq(world_await(&notice, TIMEOUT), 1);
     ck_assert_int_eq(notice.status, COLL_ERR_PEER);
+    coll__ctrl_close(ctrl, 0, TIMEOUT);
+}
+END_TEST
+
+/* Of what ranks that are no neighbours said last, their neighbours tell. */
+START_TEST(a_neighbour_speaks_first_of_deaths)
+{
+    struct world_notice notice = {0};
+    struct coll__ctrl *ctrl = tree_of_gone_peers(3, 4, &notice);
+
+    coll__reactor_lock();
+    coll__ctrl_watch(
+        ctrl); /* 0, 1, and then 2, through which it hears of them */
+    coll__reactor_unlock();
+    ck_assert_int_eq(world_await(&notice, TIMEOUT), 1);
+    ck_assert_ptr_ne(strstr(notice.text, "rank 2 "), NULL);
+    coll__ctrl_close(ctrl, 0, TIMEOUT);
+}
+END_TEST
+
+START_TEST(a_death_is_told_where_no_neighbour_tells)
+{
+    struct world_notice notice = {0};
+    struct coll__ctrl *ctrl = tree_of_gone_peers(3, 4, &notice);
+
+    coll__reactor_lock();
+    ctrl->peers[2].pid =
+        (uint64_t)getpid(); /* it says nothing, as if stopped */
+    coll__ctrl_watch(ctrl);
+    coll__reactor_unlock();
+    ck_assert_int_eq(world_await(&notice, TIMEOUT), 1);
+    ck_assert_ptr_ne(strstr(notice.text, "rank 0 "), NULL);
     coll__ctrl_close(ctrl, 0, TIMEOUT);
 }
 END_TEST
@@ -364,6 +399,8 @@ static Suite *death_suite(void)
     tcase_add_test(tc, the_reason_goes_before_the_death);
     tcase_add_test(tc, the_reason_goes_before_a_death_that_is_noticed_late);
     tcase_add_test(tc, a_death_that_is_noticed_late_is_one);
+    tcase_add_test(tc, a_neighbour_speaks_first_of_deaths);
+    tcase_add_test(tc, a_death_is_told_where_no_neighbour_tells);
     tc = new_case(suite, "no_death");
     if (!getenv("TEST_QUICK"))
         tcase_add_test(tc, a_stopped_rank_is_not_taken_for_a_silent_host);

@@ -4,8 +4,12 @@
  * however many trees it is in.
  *
  * A pidfd says that a process ended, not why.  What it said last may still be
- * on its way through the tree, so the pidfd waits a moment before it speaks; so
- * does what stands for the pidfd of a process that is found to have ended.
+ * on its way, so the pidfd waits a moment before it speaks; so does what stands
+ * for the pidfd of a process that is found to have ended.  To a neighbour in the
+ * tree that is on its way through a socket, which the reactor reads meanwhile.
+ * To the others it comes through ranks that may be slow: they leave it to the
+ * neighbours to tell why, or that there is no reason, and speak themselves only
+ * where by then nobody has told, as a rank in between is stopped.
  */
 #include "lib/ctrl/ctrl_int.h"
 #include "lib/net/room.h"
@@ -21,13 +25,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define GRACE 0.1 /* s */
+#define GRACE 0.1     /* s, of a neighbour */
+#define FAR_GRACE 0.6 /* s, of others: by a second at the latest all know */
 
 /* A process of this host that trees of this process watch. */
 struct ctrl_process {
     struct coll__source
         source; /* first; fd -1: it has ended, or nobody looks */
     uint64_t pid;
+    int is_told;              /* its neighbours have spoken */
     struct ctrl_watch *first; /* who wants to know */
     struct ctrl_process *next;
 };
@@ -50,16 +56,29 @@ static void process_ready(struct coll__source *source, uint32_t events)
     coll__reactor_deadline(source, coll__now() + GRACE);
 }
 
+static int is_neighbour(const struct ctrl_watch *watch)
+{
+    const struct coll__ctrl *ctrl = watch->ctrl;
+
+    return coll__tree_parent(watch->rank) == ctrl->rank ||
+           coll__tree_parent(ctrl->rank) == watch->rank;
+}
+
 /* The watches stay until their trees end: the process has no descriptor any
  * more, so that nobody takes another of the same number for it. */
 static void process_expired(struct coll__source *source)
 {
     struct ctrl_process *process = (struct ctrl_process *)source;
+    int is_late = process->is_told;
 
-    coll__reactor_remove(source);
+    process->is_told = 1;
     for (struct ctrl_watch *w = process->first; w; w = w->next)
-        if (!w->ctrl->is_leaving)
+        if (!w->ctrl->is_leaving && (is_late || is_neighbour(w)))
             coll__ctrl_died(w->ctrl, w->rank, NULL);
+    if (is_late)
+        coll__reactor_remove(source);
+    else
+        coll__reactor_deadline(source, coll__now() + FAR_GRACE - GRACE);
 }
 
 /* In a forked child the watches are the parent's, and their trees are of no
