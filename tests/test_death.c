@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -335,6 +336,51 @@ START_TEST(a_death_is_told_where_no_neighbour_tells)
 }
 END_TEST
 
+/* ---- a late reactor ------------------------------------------------------- */
+
+static atomic_int n_ready, n_expired;
+
+static void is_ready(struct coll__source *source, uint32_t events)
+{
+    (void)events;
+    atomic_fetch_add(&n_ready, 1);
+    coll__reactor_remove(source);
+}
+
+static void has_expired(struct coll__source *source)
+{
+    atomic_fetch_add(&n_expired, 1);
+    coll__reactor_remove(source);
+}
+
+/* The thread has been woken, and waits for the lock, when the deadline passes and
+ * the byte comes. */
+START_TEST(a_late_reactor_looks_what_came_before_it_gives_up)
+{
+    struct coll__source source = {
+        .events = EPOLLIN, .ready = is_ready, .expired = has_expired};
+    double end = coll__now() + TIMEOUT;
+    int ends[2];
+
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert_int_eq(coll__reactor_get(), COLL_OK);
+    world_nap(0.1); /* until it sleeps */
+    coll__reactor_lock();
+    source.fd = ends[0];
+    source.deadline = coll__now() + 0.1;
+    ck_assert_int_eq(coll__reactor_add(&source), COLL_OK);
+    world_nap(0.2);
+    ck_assert_int_eq(write(ends[1], "", 1), 1);
+    coll__reactor_unlock();
+    while (!atomic_load(&n_ready) && !atomic_load(&n_expired) &&
+           coll__now() < end)
+        world_nap(0.001);
+    ck_assert_int_eq(atomic_load(&n_ready), 1);
+    ck_assert_int_eq(atomic_load(&n_expired), 0);
+    coll__reactor_put();
+}
+END_TEST
+
 /* ---- no death ------------------------------------------------------------ */
 
 #define STOPPED 12.0            /* s, longer than a host may be silent */
@@ -401,6 +447,7 @@ static Suite *death_suite(void)
     tcase_add_test(tc, a_death_that_is_noticed_late_is_one);
     tcase_add_test(tc, a_neighbour_speaks_first_of_deaths);
     tcase_add_test(tc, a_death_is_told_where_no_neighbour_tells);
+    tcase_add_test(tc, a_late_reactor_looks_what_came_before_it_gives_up);
     tc = new_case(suite, "no_death");
     if (!getenv("TEST_QUICK"))
         tcase_add_test(tc, a_stopped_rank_is_not_taken_for_a_silent_host);

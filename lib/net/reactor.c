@@ -259,23 +259,22 @@ void coll__reactor_cancel(struct coll__task *task)
     task->is_queued = 0;
 }
 
-/* The task that is next, of those that are due; or NULL. */
-static struct coll__task *find_due(double now)
+/* The task that is next, of those that were due then; or NULL. */
+static struct coll__task *find_due(double then)
 {
     struct coll__task *due = reactor.first;
 
     for (struct coll__task *task = reactor.later; task; task = task->next)
-        if (task->when <= now && (!due || task->when < due->when))
+        if (task->when <= then && (!due || task->when < due->when))
             due = task;
     return due;
 }
 
-static void run_tasks(void)
+static void run_tasks(double looked)
 {
-    double now = coll__now();
     struct coll__task *task;
 
-    while ((task = find_due(now))) {
+    while ((task = find_due(looked))) {
         coll__reactor_cancel(task);
         task->run(task);
     }
@@ -325,12 +324,11 @@ static struct coll__source *find_expired(double now)
 
 /* In the order of their deadlines, however late: of two processes that ended,
  * the first may be why the second did. */
-static void run_expired(void)
+static void run_expired(double looked)
 {
-    double now = coll__now();
     struct coll__source *source;
 
-    while ((source = find_expired(now))) {
+    while ((source = find_expired(looked))) {
         source->deadline = 0;
         source->expired(source);
     }
@@ -353,9 +351,12 @@ static void dispatch(const struct epoll_event *event)
         source->ready(source, event->events);
 }
 
+/* A deadline has passed if it had before the thread looked what has come: where it
+ * is late itself, what was waited for may have come meanwhile. */
 static void *run(void *arg)
 {
     struct epoll_event events[MAX_EVENTS];
+    double looked;
     int epoll_fd, ms;
 
     (void)arg;
@@ -366,12 +367,13 @@ static void *run(void *arg)
         ms = time_left();
         epoll_fd = reactor.epoll_fd;
         coll__reactor_unlock();
+        looked = coll__now();
         n = epoll_wait(epoll_fd, events, MAX_EVENTS, ms);
         coll__reactor_lock();
         for (int i = 0; i < n; i++)
             dispatch(&events[i]);
-        run_expired();
-        run_tasks();
+        run_expired(looked);
+        run_tasks(looked);
     }
     coll__reactor_unlock();
     return NULL;
