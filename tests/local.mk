@@ -498,17 +498,25 @@ tests_gpu_kernels_SOURCES = $(gpu_common) \
 endif
 gpu_scripts = %D%/gpu.sh %D%/fake_rules.sh
 TESTS += $(gpu_scripts)
+# does the bundle for bare machines build?
+check-bundle:
+	@dir=$$(mktemp -d) && $(srcdir)/%D%/gpu/bundle.sh $$dir/bundle.tar && \
+	env -i PATH="$$PATH" $(srcdir)/%D%/gpu/library.sh $$dir/bundle.tar $$dir/library \
+		> $$dir/log 2>&1 && $$dir/library/run $$dir/library/build/tests/gpu/ranks --list \
+		> /dev/null && echo "PASS: check-bundle"; status=$$?; \
+	test $$status = 0 || tail $$dir/log; rm -rf $$dir; exit $$status
 check-gpu: $(gpu_programs)
 	@$(srcdir)/%D%/gpu/check.sh gpu-reports tests/gpu || test $$? = 77
 else
-check-gpu:
-	@echo "check-gpu: skipped: configure found no cuda.h"
+check-gpu check-bundle:
+	@echo "$@: skipped: configure found no cuda.h"
 endif
 clean-local:
 	rm -rf gpu-reports jitter
 dist_check_SCRIPTS += %D%/gpu.sh %D%/fake_rules.sh
 EXTRA_DIST += %D%/fake_cuda/README.md
-EXTRA_DIST += %D%/gpu/README.md %D%/gpu/build.sh %D%/gpu/check.sh \
+EXTRA_DIST += %D%/gpu/README.md %D%/gpu/build.sh %D%/gpu/bundle.sh \
+	%D%/gpu/check.sh %D%/gpu/library.sh \
 	%D%/gpu/refusing_driver.c \
 	%D%/gpu/reports/2026-11-22-h100-driver-580.159-check.json \
 	%D%/gpu/reports/2026-11-22-h100-driver-580.159-kernels.json \
@@ -612,7 +620,7 @@ EXTRA_DIST += \
 	%D%/tsan.supp
 
 # for run_all, which runs some side by side
-.PHONY: list-tests check-faults check-gpu check-jitter check-long
+.PHONY: list-tests check-bundle check-faults check-gpu check-jitter check-long
 list-tests:
 	@echo $(TESTS)
 
@@ -622,3 +630,4 @@ check-long:
 	$(MAKE) $(AM_MAKEFLAGS) check TESTS="$(long_scripts)"
 	$(MAKE) $(AM_MAKEFLAGS) check-faults
 	$(MAKE) $(AM_MAKEFLAGS) check-jitter
+	$(MAKE) $(AM_MAKEFLAGS) check-bundle

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # check.sh REPORTS [PROGRAMS]: everything that a GPU can show, in less than nine
 # minutes.  What the parts print and their reports, *.json, go into the folder REPORTS;
-# check.json says how each part ended.  The programs are those in the folder PROGRAMS,
-# or are built (build.sh) in REPORTS.  Each part has a limit, so that one that hangs
-# costs no other.
+# check.json says how each part ended.  The programs are those in the folder PROGRAMS
+# (tests/gpu of a build folder), or are built (build.sh) in REPORTS; there libcoll itself
+# needs BUNDLE=FILE, what bundle.sh has made, and is left out without.  Each part has a
+# limit, so that one that hangs costs no other.
 #
 # Exits with 0, with 1 when a part failed, with 77 and the reason without a GPU.
 reports=${1:?a folder for the reports}
@@ -17,6 +18,9 @@ is_built=${2:+yes}
 cuda=${CUDA:-/usr/local/cuda}
 status=0
 parts=
+run=
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
 
 skip() {
     [ -z "$is_new" ] || rm -r "$reports"
@@ -74,6 +78,23 @@ else
 fi
 part 100 mechanisms "$programs/mechanisms" --mps --within 90 \
     --json "$reports/mechanisms.json"
+
+if [ -n "$is_built" ]; then
+    library=$programs/../..
+elif [ -n "${BUNDLE:-}" ]; then
+    library=$scratch/build run=$scratch/run
+    part 120 library sh "$here/library.sh" "$BUNDLE" "$scratch"
+else
+    left_out library "no BUNDLE=FILE, see bundle.sh"
+fi
+if [ -x "${library:-}/tests/gpu/ranks" ]; then
+    part 110 ranks $run "$library/tests/gpu/ranks" --within 90 \
+        --json "$reports/ranks.json"
+    for n in 2 4 8; do
+        part 25 "allreduce_$n" $run "$library/tools/collrun" -n $n \
+            "$library/benchmarks/allreduce_bw" -d cuda -b 8 -e 256M -f 32 --json
+    done
+fi
 
 cat > "$reports/check.json" << END
 {
