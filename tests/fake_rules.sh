@@ -11,6 +11,11 @@ driver=$PWD/tests/fake_cuda/.libs
 
 [ -x tests/gpu/driver_rules ] || { echo "configure found no cuda.h"; exit 77; }
 
+# Names of its own would take the place of others of the process.
+others=$(nm -D --defined-only "$driver/libcuda.so.1" |
+    awk '$3 !~ /^(cu[A-Z]|fake_cuda_)/ {print $3}')
+[ -z "$others" ] || { echo "the driver exports" $others; exit 1; }
+
 # What is not modelled, and why:
 #   host/unmapped_first   private pages cannot be mapped a second time, so a write to
 #                         a registration whose mapping has gone hits the new mapping

@@ -125,7 +125,9 @@ tests_fake_cuda_libcuda_la_SOURCES = $(fake_kernels) %D%/fake_cuda/fake.h \
 tests_fake_cuda_libcuda_la_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
 tests_fake_cuda_libcuda_la_CXXFLAGS = $(AM_CXXFLAGS) -Wno-unknown-pragmas
 tests_fake_cuda_libcuda_la_LDFLAGS = $(AM_LDFLAGS) -version-info 1:0:0 \
-	-rpath /nowhere -export-symbols-regex '^(cu[A-Z]|fake_cuda_)'
+	-rpath /nowhere -Wl,--version-script=$(srcdir)/%D%/fake_cuda/exports.map
+EXTRA_tests_fake_cuda_libcuda_la_DEPENDENCIES = %D%/fake_cuda/exports.map
+EXTRA_DIST += %D%/fake_cuda/exports.map
 fake_fixture = %D%/fake_fixture.c %D%/fake_fixture.h %D%/gpu/gpu.c \
 	%D%/gpu/gpu.h %D%/gpu/gpu_ptx.c
 fake_cflags = $(check_cflags) $(CUDA_CFLAGS) \
