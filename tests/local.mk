@@ -384,7 +384,8 @@ EXTRA_DIST += %D%/jitter/run
 CHECK_JITTER =
 check-jitter:
 	@$(MAKE) $(AM_MAKEFLAGS) -s check TESTS=
-	@$(AM_TESTS_ENVIRONMENT) srcdir=$(srcdir) $(srcdir)/%D%/jitter/run $(CHECK_JITTER)
+	@CK_TIMEOUT_MULTIPLIER=$${CK_TIMEOUT_MULTIPLIER-10}; $(AM_TESTS_ENVIRONMENT) \
+		srcdir=$(srcdir) $(srcdir)/%D%/jitter/run $(CHECK_JITTER)
 
 # operations of the caller's own, the reproducible mode, split
 unit_tests += tests/test_op

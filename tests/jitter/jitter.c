@@ -66,8 +66,19 @@ static __thread struct {
     int is_slow, is_inside;
 } mine __attribute__((tls_model("initial-exec")));
 
-/* The next one of that name, libc's or a sanitizer's; of several versions the one
- * that programs are linked with. */
+/* The next one of that name: a sanitizer's, or libc's, and of several versions
+ * there the one that programs are linked with, which dlsym() does not find. */
+static void *find_next(const char *name, const char *version)
+{
+    void *any = dlsym(RTLD_NEXT, name);
+    void *fn = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
+    Dl_info of_any, of_fn;
+
+    if (!any || !fn || !dladdr(any, &of_any) || !dladdr(fn, &of_fn))
+        return any ? any : fn;
+    return of_any.dli_fbase == of_fn.dli_fbase ? fn : any;
+}
+
 static void *next_of(const char *name, const char *version,
                      _Atomic(void *) *known)
 {
@@ -75,9 +86,7 @@ static void *next_of(const char *name, const char *version,
 
     if (!fn) {
         mine.is_inside++;
-        fn = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
-        if (!fn)
-            fn = dlsym(RTLD_NEXT, name);
+        fn = find_next(name, version);
         mine.is_inside--;
         atomic_store_explicit(known, fn, memory_order_release);
     }
@@ -213,6 +222,8 @@ static void preempt_begin(void)
 
     if (!sigaltstack(NULL, &now) && now.ss_flags & SS_DISABLE)
         sigaltstack(&stack, NULL);
+    if (dlsym(RTLD_DEFAULT, "__tsan_init"))
+        return; /* it keeps signals back until the next call of libc */
     event._sigev_un._tid = gettid();
     sigaction(PREEMPT_SIGNAL, &action, NULL);
     if (!timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &mine.timer))
