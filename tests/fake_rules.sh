@@ -4,6 +4,7 @@
 # verdict, and each status that the rule expects something of, has to be what a real
 # H100 answered (tests/gpu/reports).
 srcdir=${srcdir:-.}
+. "$srcdir/tests/patience.sh"
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 real=$srcdir/tests/gpu/reports/2026-11-22-h100-driver-580.159-rules.json
@@ -57,7 +58,7 @@ export LD_LIBRARY_PATH
 # judge JOBS RULE...: their lines in $scratch/fake; without one, of all rules.
 judge() {
     rm -f "$scratch/fake.json"
-    tests/gpu/driver_rules -t 120 --json "$scratch/fake.json" -j "$@" > "$scratch/out"
+    tests/gpu/driver_rules -t $((30 * patience)) --json "$scratch/fake.json" -j "$@" > "$scratch/out"
     [ -s "$scratch/fake.json" ] || { cat "$scratch/out"; exit 1; }
     lines "$scratch/fake.json" > "$scratch/fake"
 }
