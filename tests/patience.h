@@ -11,6 +11,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 /* The limit of so many seconds, here. */
 static inline double patient(double seconds)
@@ -28,6 +30,24 @@ static inline void patient_timeout(double seconds)
 
     snprintf(text, sizeof(text), "%.0f", patient(seconds));
     setenv("COLL_TIMEOUT", text, 1);
+}
+
+/* Wait until a process, which is going to be stopped, has been. */
+static inline void patient_stop(long pid)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    char path[32], line[128], *name_end = NULL;
+
+    snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
+    while (!name_end || strncmp(name_end, ") T", 3) != 0) {
+        FILE *file = fopen(path, "r");
+
+        if (!file)
+            return; /* it has ended */
+        name_end = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
+        fclose(file);
+        nanosleep(&pause, NULL);
+    }
 }
 
 #endif

@@ -379,10 +379,12 @@ static int one_is_stopped(struct world_rank *me)
 
     WORLD_CHECK(me, comm && !world_barrier(me, comm));
     comm->timeout = 1.5;
+    coll__ctrl_answer_within(comm->ctrl, patient(0.2));
     if (me->rank == stopped) {
         raise(SIGSTOP);
         return 0;
     }
+    patient_stop(me->pids[stopped]);
     snprintf(words, sizeof(words), "no answer from rank %d", stopped);
     if (me->rank < 8) {
         EXPECT(me, coll_barrier(comm, NULL), COLL_ERR_TIMEOUT, words);

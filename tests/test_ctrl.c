@@ -373,6 +373,7 @@ static int rank_asks(struct world_rank *w)
 
     if (world_open(w, &events, TIMEOUT, &ctrl))
         return 1;
+    coll__ctrl_answer_within(ctrl, patient(0.2));
     bad |= world_exchange(ctrl, w->rank, w->size, 1, 0); /* all are in */
     for (int r = 0; r < w->size; r++) {
         call = call_of(w->rank, r, N_STARTED);
@@ -400,7 +401,7 @@ END_TEST
 /* What the processes of a test share. */
 struct scene {
     int stopped, asker, n_silent, first; /* what the asker hears of */
-    atomic_int n_ready, is_over;
+    atomic_int is_over, pid;             /* of the one that is stopped */
     atomic_ullong n_questions;
     double since;
     struct world_notice notices[WORLD_MAX];
@@ -420,15 +421,15 @@ static int rank_asks_the_stopped(struct world_rank *w)
 
     if (world_open(w, &events, TIMEOUT, &ctrl))
         return 1;
+    coll__ctrl_answer_within(ctrl, patient(0.2));
     bad |= world_exchange(ctrl, w->rank, w->size, 1, 0);
     if (w->rank == scene->stopped) {
-        atomic_fetch_add(&scene->n_ready, 1);
+        atomic_store(&scene->pid, getpid());
         raise(SIGSTOP);
     } else if (w->rank == scene->asker) {
-        while (atomic_load(&scene->n_ready) < 1)
+        while (!atomic_load(&scene->pid))
             world_nap(0.001);
-        world_nap(
-            0.2); /* the parent stops counting once it has seen the stop */
+        patient_stop(atomic_load(&scene->pid));
         bad |= hear(ctrl, &call, coll__now(), &roll);
         bad |= roll.n_late || roll.n_silent != scene->n_silent;
         for (int i = 0; i < scene->n_silent; i++)

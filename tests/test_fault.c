@@ -372,6 +372,7 @@ static int one_is_stopped(struct world_rank *me)
         raise(SIGSTOP);
         return 0;
     }
+    patient_stop(me->pids[0]);
     EXPECT(me, coll_barrier(comm, NULL), COLL_ERR_TIMEOUT,
            "no answer from rank 0");
     world_through(me);

@@ -165,6 +165,10 @@ int coll__ctrl_heard(struct coll__ctrl *ctrl,
                      const struct coll__ctrl_call *call, double since,
                      struct coll__ctrl_roll *roll);
 
+/* Give ranks so long, in s, for each level of the tree to answer; 0.1 s unless it is
+ * called.  The same on all ranks, before one asks. */
+void coll__ctrl_answer_within(struct coll__ctrl *ctrl, double level_time);
+
 /* How long ranks may take to answer, s; who is silent then is given up. */
 double coll__ctrl_answer_time(const struct coll__ctrl *ctrl);
 

@@ -27,8 +27,6 @@ enum ctrl_frame {
 
 #define NOBODY UINT32_MAX
 
-#define COLL__LEVEL_TIME 0.1 /* s, for each level of the tree to answer */
-
 enum ctrl_purpose { PURPOSE_GATHER, PURPOSE_LEAVE };
 
 /* A process of the group, as ranks tell each other at the start. */
@@ -95,6 +93,7 @@ struct ctrl_question {
 
 /* The round of questions to all ranks: one at a time. */
 struct ctrl_round {
+    double level_time; /* s, for each level of the tree to answer */
     uint32_t id;
     int is_open;                 /* the result is not here yet */
     int is_head;                 /* it is about this rank and those below it */

@@ -29,6 +29,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LEVEL_TIME 0.1 /* s */
+
 struct roll { /* as it travels, little-endian; text ends with its NUL */
     uint32_t n_late, n_silent, late[COLL__NAMED], silent[COLL__NAMED];
     char text[COLL__WHERE_MAX];
@@ -140,7 +142,7 @@ static void await_parent(struct coll__ctrl *ctrl)
     int n = n_levels(ctrl) + 1 + __builtin_popcount((unsigned)ctrl->rank);
 
     coll__reactor_defer_until(&ctrl->round.give_up,
-                              coll__now() + n * COLL__LEVEL_TIME);
+                              coll__now() + n * ctrl->round.level_time);
 }
 
 static void begin(struct coll__ctrl *ctrl, const struct ctrl_call *call,
@@ -263,15 +265,24 @@ static void begin(struct coll__ctrl *ctrl, const struct ctrl_call *about,
     round->roll = judge(ctrl, &round->call);
     if (is_head && ctrl->rank)
         add_silent(&round->roll, coll__tree_parent(ctrl->rank), 1);
-    coll__reactor_defer_until(
-        &round->give_up, coll__now() + COLL__LEVEL_TIME * ctrl->n_children);
+    coll__reactor_defer_until(&round->give_up,
+                              coll__now() +
+                                  ctrl->round.level_time * ctrl->n_children);
     if (!round->missing)
         hand_in(ctrl);
 }
 
 void coll__ctrl_round_init(struct coll__ctrl *ctrl)
 {
+    ctrl->round.level_time = LEVEL_TIME;
     ctrl->round.give_up.run = give_up;
+}
+
+void coll__ctrl_answer_within(struct coll__ctrl *ctrl, double level_time)
+{
+    coll__reactor_lock();
+    ctrl->round.level_time = level_time;
+    coll__reactor_unlock();
 }
 
 void coll__ctrl_raise(struct coll__ctrl *ctrl, const struct ctrl_call *call)
