@@ -27,7 +27,7 @@
 /* Between two ranks.  The first goes first: poll() moves all that it can of that
  * one, and of each other one a share that takes no longer than some 10 us each way;
  * none waits for another one's end. */
-#define COLL__CHANNELS 3
+#define COLL__CHANNELS 5
 
 /* What the bytes of a message are; how they travel is the transport's choice. */
 struct coll__bytes {

@@ -66,7 +66,7 @@ static int is_stuck_before(struct coll_comm *comm,
     uint64_t seq = atomic_load_explicit(&comm->stuck_in, memory_order_acquire);
 
     return call->is_blocked && seq > call->n_started &&
-           coll__history_get(&comm->history, seq, mine) &&
+           coll__history_get(&comm->history[SERIES_HOST], seq, mine) &&
            !can_end_without(comm, mine, call->rank);
 }
 
@@ -89,14 +89,15 @@ static enum coll__verdict judge_collective(struct coll_comm *comm,
                                            const char *apart,
                                            char text[COLL__TEXT_MAX])
 {
+    struct coll__history *history = coll__history_of(comm, &call->head);
     struct coll__head mine;
     char what[COLL__HEAD_TEXT];
     uint64_t n =
-        atomic_load_explicit(&comm->history.n_started, memory_order_acquire);
+        atomic_load_explicit(&history->n_started, memory_order_acquire);
 
     if (n < call->head.seq)
         return apart ? disagree(comm, call, apart, text) : VERDICT_LATE;
-    if (!coll__history_get(&comm->history, call->head.seq, &mine) ||
+    if (!coll__history_get(history, call->head.seq, &mine) ||
         !memcmp(&mine, &call->head, sizeof(mine)))
         return VERDICT_HERE;
     coll__head_describe(&mine, what, sizeof(what));
@@ -112,9 +113,10 @@ static enum coll__verdict judge_message(struct coll_comm *comm,
     struct coll__head mine;
     char what[COLL__HEAD_TEXT];
     int is_stuck = is_stuck_before(comm, call, &mine); /* before the count */
+    int at = call->head.series * comm->size + call->rank;
     _Atomic uint64_t *n = call->head.collective == COLL_RECV
-                              ? &comm->n_sent[call->rank]
-                              : &comm->n_received[call->rank];
+                              ? &comm->n_sent[at]
+                              : &comm->n_received[at];
 
     if (atomic_load_explicit(n, memory_order_relaxed) >= call->head.seq)
         return VERDICT_HERE;
@@ -134,7 +136,8 @@ enum coll__verdict coll__comm_judge(struct coll_comm *comm,
         is_gathering ? atomic_load_explicit(&comm->apart, memory_order_acquire)
                      : NULL;
 
-    coll__history_where(&comm->history, text, COLL__TEXT_MAX);
+    coll__history_where(coll__history_of(comm, &call->head), text,
+                        COLL__TEXT_MAX);
     return coll__is_p2p((enum coll_collective)call->head.collective)
                ? judge_message(comm, call, apart, text)
                : judge_collective(comm, call, apart, text);
@@ -151,7 +154,7 @@ static struct coll__ctrl_call call_of(const struct coll_request *request,
         .rank = comm->rank,
         .peer = request->is_p2p ? request->head.root : -1,
         .is_blocked = is_blocked,
-        .n_started = atomic_load_explicit(&comm->history.n_started,
+        .n_started = atomic_load_explicit(&comm->history[SERIES_HOST].n_started,
                                           memory_order_relaxed),
         .head = request->head,
     };

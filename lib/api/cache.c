@@ -90,7 +90,8 @@ static int fits(const struct coll_request *request,
 {
     const struct coll__problem *own = &request->problem;
 
-    return own->count == pb->count && own->collective == pb->collective &&
+    return coll__series_of(&request->args) == coll__series_of(args) &&
+           own->count == pb->count && own->collective == pb->collective &&
            own->type == pb->type && own->op == pb->op &&
            own->root == pb->root && own->in_place == pb->in_place &&
            (request->args.op == args->op || !coll__reduces(pb->collective)) &&

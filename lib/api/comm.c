@@ -275,8 +275,8 @@ static int make_arrays(struct coll_comm *comm)
 {
     size_t n = (size_t)comm->size;
 
-    comm->n_sent = calloc(n, sizeof(*comm->n_sent));
-    comm->n_received = calloc(n, sizeof(*comm->n_received));
+    comm->n_sent = calloc(N_SERIES * n, sizeof(*comm->n_sent));
+    comm->n_received = calloc(N_SERIES * n, sizeof(*comm->n_received));
     comm->packed = calloc(2 * n, sizeof(*comm->packed));
     comm->sorter.room = calloc(3 * n, sizeof(*comm->sorter.room));
     if (comm->n_sent && comm->n_received && comm->packed && comm->sorter.room)

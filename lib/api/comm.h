@@ -86,10 +86,18 @@ struct coll__leave {
 };
 
 /* What travels on which channel: collectives by their bytes, of all ranks together,
- * so that a small one does not wait for a large one (COLL_OVERTAKE). */
-enum { CHANNEL_SMALL, CHANNEL_LARGE, CHANNEL_P2P };
+ * so that a small one does not wait for a large one (COLL_OVERTAKE); what streams
+ * come to by itself, so that neither it nor the rest waits for the other; and sends
+ * and receives from CHANNEL_P2P on. */
+enum {
+    CHANNEL_SMALL,
+    CHANNEL_LARGE,
+    CHANNEL_STREAM,
+    CHANNEL_P2P,
+    CHANNEL_P2P_STREAM
+};
 
-_Static_assert(CHANNEL_P2P + 1 == COLL__CHANNELS, "each has a use");
+_Static_assert(CHANNEL_P2P_STREAM + 1 == COLL__CHANNELS, "each has a use");
 
 /* What has been started on a channel and has not ended, in that order.  Of
  * collectives the first one runs, alone; sends and receives all run. */
@@ -137,7 +145,7 @@ struct coll_comm {
      * while it waits there for the others, its numbers stand still. */
     _Atomic(const char *) apart;
     int is_quiet; /* failed, and its transports are closed */
-    struct coll__history history;
+    struct coll__history history[N_SERIES];
     struct coll__wait wait;
     struct coll__patience patience;
     unsigned n_tests_idle;
@@ -147,7 +155,8 @@ struct coll_comm {
 
     struct coll__queue queues[COLL__CHANNELS];
     int n_running; /* in all of them */
-    /* [size]: messages to and from each rank, so far; the reactor reads them */
+    /* [N_SERIES * size]: messages to and from each rank, so far; the reactor reads
+     * them */
     _Atomic uint64_t *n_sent, *n_received;
     struct coll__cache cache; /* of blocking calls */
     size_t *packed; /* [2 size]: displacements that a caller leaves out */
@@ -157,6 +166,19 @@ struct coll_comm {
     int is_deferred; /* destroying it waits for nobody */
     struct coll__leave leave;
 };
+
+/* Of a call; what a stream comes to names it, be it the legacy one (stream.h). */
+static inline enum coll__series coll__series_of(const struct coll_args *args)
+{
+    return args->stream ? SERIES_STREAM : SERIES_HOST;
+}
+
+/* The operations among which that one counts. */
+static inline struct coll__history *
+coll__history_of(struct coll_comm *comm, const struct coll__head *head)
+{
+    return &comm->history[head->series == SERIES_STREAM];
+}
 
 /* One of several operations that travel as one. */
 struct coll__part {
@@ -440,7 +462,7 @@ void coll__comm_drop_thread(struct coll_comm *comm);
 
 /* The channel of a problem's messages, the same on every rank. */
 int coll__channel_of(const struct coll_comm *comm,
-                     const struct coll__problem *pb);
+                     const struct coll__problem *pb, enum coll__series series);
 
 /* Queue the request, which does not run, and begin it when it is its turn. */
 int coll__request_start(struct coll_request *request);

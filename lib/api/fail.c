@@ -111,7 +111,7 @@ static int mismatch(struct coll_comm *comm, const struct coll__head *ours,
         is_theirs = coll__is_p2p((enum coll_collective)theirs->collective);
 
     if (!is_ours && !is_theirs)
-        coll__history_get(&comm->history, theirs->seq, &mine);
+        coll__history_get(coll__history_of(comm, theirs), theirs->seq, &mine);
     coll__head_describe(theirs, there, sizeof(there));
     coll__head_describe(&mine, here, sizeof(here));
     return coll__comm_fail(comm, COLL_ERR_MISMATCH, COLL__DISAGREE, peer, there,
@@ -158,13 +158,14 @@ int coll__comm_still_lost(struct coll_comm *comm)
 /* Can a message with this head, which waits here on that channel, still find its
  * receive?  One of a collective to which this rank has not come can; and one that
  * is under way here on the same channel, and is the same. */
-static int is_lost(const struct coll_comm *comm, int channel,
+static int is_lost(struct coll_comm *comm, int channel,
                    const struct coll__head *head)
 {
     const struct coll_request *r = comm->queues[channel].first;
 
     if (head->seq >
-        atomic_load_explicit(&comm->history.n_started, memory_order_relaxed))
+        atomic_load_explicit(&coll__history_of(comm, head)->n_started,
+                             memory_order_relaxed))
         return 0;
     while (r && r->head.seq != head->seq)
         r = r->next;

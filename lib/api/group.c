@@ -202,7 +202,8 @@ static int use_stage(struct note *note, size_t len)
                                .count = len / coll_type_size(note->args.type)};
 
     note->args.count = pb.count;
-    note->queue = &note->comm->queues[coll__channel_of(note->comm, &pb)];
+    note->queue =
+        &note->comm->queues[coll__channel_of(note->comm, &pb, SERIES_HOST)];
     return make_stage(note->queue, len);
 }
 

@@ -86,9 +86,7 @@ static int compare(const struct coll__farewell *all, int size)
 
 static int say_farewell(struct coll_comm *comm)
 {
-    struct coll__farewell mine = {.n_started =
-                                      atomic_load(&comm->history.n_started),
-                                  .hash = comm->history.hash};
+    struct coll__farewell mine = {0};
 
     comm->leave.deadline = coll__now() + comm->timeout;
     comm->leave.all = calloc((size_t)comm->size, sizeof(*comm->leave.all));
@@ -96,9 +94,13 @@ static int say_farewell(struct coll_comm *comm)
         log_error("comm", "no memory for %d ranks", comm->size);
         return COLL_ERR_NOMEM;
     }
-    for (int r = 0; r < comm->size; r++) {
-        mine.n_sent += comm->n_sent[r];
-        mine.n_received += comm->n_received[r];
+    for (int s = 0; s < N_SERIES; s++) {
+        mine.n_started += atomic_load(&comm->history[s].n_started);
+        mine.hash = mine.hash * 3 + comm->history[s].hash;
+    }
+    for (int i = 0; i < N_SERIES * comm->size; i++) {
+        mine.n_sent += comm->n_sent[i];
+        mine.n_received += comm->n_received[i];
     }
     atomic_store_explicit(&comm->apart, "coll_comm_destroy",
                           memory_order_release);

@@ -109,18 +109,25 @@ static void enqueue(struct coll_comm *comm, struct coll_request *request)
 
     append(queue, request);
     if (is_first && request->is_p2p)
-        coll__history_aside(&comm->history, &request->head);
+        coll__history_aside(coll__history_of(comm, &request->head),
+                            &request->head);
     if (is_first || request->is_p2p)
         begin(request);
     queue->is_fresh = 1;
 }
 
+/* The operations that a request counts among. */
+static struct coll__history *history_of(const struct coll_request *request)
+{
+    return coll__history_of(request->comm, &request->head);
+}
+
 /* Give a collective its number. */
 static void set_seq(struct coll_request *request)
 {
-    request->head.seq = 1 + atomic_load_explicit(
-                                &request->comm->history.n_started,
-                                memory_order_relaxed);
+    request->head.seq =
+        1 + atomic_load_explicit(&history_of(request)->n_started,
+                                 memory_order_relaxed);
 }
 
 /* One more; written by one thread at a time, so no locked instruction. */
@@ -135,7 +142,7 @@ static uint64_t count_up(_Atomic uint64_t *n)
 int coll__request_start(struct coll_request *request)
 {
     struct coll_comm *comm = request->comm;
-    int peer = request->problem.root;
+    int at = request->head.series * comm->size + request->problem.root;
 
     if (atomic_load_explicit(&comm->failure.status, memory_order_relaxed)) {
         set_status(request, coll__comm_quiesce(comm));
@@ -143,11 +150,11 @@ int coll__request_start(struct coll_request *request)
     }
     if (!request->is_p2p) {
         set_seq(request);
-        coll__history_start(&comm->history, &request->head);
+        coll__history_start(history_of(request), &request->head);
     } else {
         request->head.seq = count_up(request->problem.collective == COLL_SEND
-                                         ? &comm->n_sent[peer]
-                                         : &comm->n_received[peer]);
+                                         ? &comm->n_sent[at]
+                                         : &comm->n_received[at]);
     }
     enqueue(comm, request);
     return COLL_OK;
@@ -184,19 +191,18 @@ static int failed(const struct coll_request *request, int status)
 
 int coll__request_dash(struct coll_request *request)
 {
-    struct coll_comm *comm = request->comm;
     int rc, moved = 0;
 
     set_seq(request);
     begin(request); /* before it is noted: others wait for what it sends */
-    coll__history_start(&comm->history, &request->head);
+    coll__history_start(history_of(request), &request->head);
     rc = coll__prog_look(request->prog, &moved);
     if (rc < 0) {
         rc = failed(request, rc);
         return rc ? rc : COLL_IN_PROGRESS;
     }
     if (rc == COLL_OK)
-        coll__history_end(&comm->history, request->head.seq);
+        coll__history_end(history_of(request), request->head.seq);
     return rc;
 }
 
@@ -205,16 +211,16 @@ void coll__request_join(struct coll_request *request)
     append(&request->comm->queues[request->channel], request);
 }
 
-/* All collectives up to which number have ended? */
-static uint64_t ended_up_to(const struct coll_comm *comm)
+/* All collectives of a series up to which number have ended? */
+static uint64_t ended_up_to(const struct coll_comm *comm, int series)
 {
-    uint64_t seq =
-        atomic_load_explicit(&comm->history.n_started, memory_order_relaxed);
+    uint64_t seq = atomic_load_explicit(&comm->history[series].n_started,
+                                        memory_order_relaxed);
 
     for (int c = 0; c < CHANNEL_P2P; c++) {
         const struct coll_request *first = comm->queues[c].first;
 
-        if (first && first->head.seq <= seq)
+        if (first && first->head.series == series && first->head.seq <= seq)
             seq = first->head.seq - 1;
     }
     return seq;
@@ -228,7 +234,8 @@ static void end_first(struct coll_comm *comm, struct coll__queue *queue)
     if (request->parts)
         empty_stage(request);
     take_out(queue, &queue->first);
-    coll__history_end(&comm->history, ended_up_to(comm));
+    coll__history_end(history_of(request),
+                      ended_up_to(comm, request->head.series));
     set_status(request, COLL_OK); /* it is its owner's again */
     if (queue->first)
         begin(queue->first);
@@ -258,10 +265,10 @@ static int step(struct coll_comm *comm,
 
 /* Move the sends and receives on: they have no local steps, so there is nothing to
  * be seen unless a transport moved or some were begun. */
-static int step_p2p(struct coll_comm *comm, int *moved)
+static int step_p2p(struct coll__queue *queue, int *moved)
 {
-    struct coll__queue *queue = &comm->queues[CHANNEL_P2P];
     struct coll_request *first = queue->first, **at = &queue->first;
+    struct coll__history *history = first ? history_of(first) : NULL;
 
     queue->is_fresh = 0;
     while (*at) {
@@ -279,14 +286,12 @@ static int step_p2p(struct coll_comm *comm, int *moved)
         set_status(request, COLL_OK);
     }
     if (queue->first != first)
-        coll__history_aside(&comm->history,
-                            queue->first ? &queue->first->head : NULL);
+        coll__history_aside(history, queue->first ? &queue->first->head : NULL);
     return COLL_OK;
 }
 
 static int progress(struct coll_comm *comm, int *moved)
 {
-    const struct coll__queue *p2p = &comm->queues[CHANNEL_P2P];
     int rc, n;
 
     *moved = 0;
@@ -304,9 +309,14 @@ static int progress(struct coll_comm *comm, int *moved)
     }
     *moved |= n > 0;
     rc = step(comm, coll__prog_advance, moved);
-    if (rc || comm->lost_until || !p2p->first || !(n || p2p->is_fresh))
-        return rc;
-    return step_p2p(comm, moved);
+    for (int c = CHANNEL_P2P; !rc && !comm->lost_until && c < COLL__CHANNELS;
+         c++) {
+        struct coll__queue *p2p = &comm->queues[c];
+
+        if (p2p->first && (n || p2p->is_fresh))
+            rc = step_p2p(p2p, moved);
+    }
+    return rc;
 }
 
 int coll__comm_progress(struct coll_comm *comm, int *moved)

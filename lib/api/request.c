@@ -119,12 +119,14 @@ static uint64_t digest(const size_t *counts, int n)
 }
 
 static struct coll__head head_of(const struct coll__problem *pb,
-                                 const struct coll__op *op)
+                                 const struct coll__op *op,
+                                 enum coll__series series)
 {
     struct coll__head head = {
         .collective = (uint8_t)pb->collective,
         .type = (uint8_t)pb->type,
         .op = coll__op_code(op),
+        .series = (uint8_t)series,
         .root = pb->root,
         .count = pb->count,
     };
@@ -174,8 +176,8 @@ static struct coll_request *request_new(struct coll_comm *comm,
         request->out_len = coll__problem_len(pb, BUF_OUT);
     }
     request->is_p2p = coll__is_p2p(pb->collective);
-    request->channel = coll__channel_of(comm, pb);
-    request->is_plain = (unsigned)args->op < COLL_N_OPS;
+    request->channel = coll__channel_of(comm, pb, coll__series_of(args));
+    request->is_plain = (unsigned)args->op < COLL_N_OPS && !args->stream;
     request->args = *args;
     request->args.algo = NULL; /* what the caller may free */
     request->args.in_counts = request->args.in_displs = NULL;
@@ -189,8 +191,11 @@ fail:
 }
 
 int coll__channel_of(const struct coll_comm *comm,
-                     const struct coll__problem *pb)
+                     const struct coll__problem *pb, enum coll__series series)
 {
+    if (series == SERIES_STREAM)
+        return coll__is_p2p(pb->collective) ? CHANNEL_P2P_STREAM
+                                            : CHANNEL_STREAM;
     if (coll__is_p2p(pb->collective))
         return CHANNEL_P2P;
     return coll__problem_total(pb) <= comm->settings.overtake ? CHANNEL_SMALL
@@ -213,7 +218,7 @@ int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
     struct coll__op op;
     struct coll_request *request = request_new(comm, args, pb);
     struct coll__binding to = {&op, &comm->routes, coll__device_of(args->out),
-                               coll__channel_of(comm, pb), is_lent_scratch};
+                               request ? request->channel : 0, is_lent_scratch};
     struct coll__plan plan;
     double seconds;
     int rc;
@@ -229,7 +234,7 @@ int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
         goto fail;
     request->tmp_len = coll__prog_scratch(request->prog);
     request->bytes = bytes_of(request);
-    request->head = head_of(&request->problem, &op);
+    request->head = head_of(&request->problem, &op, coll__series_of(args));
     *out = request;
     return COLL_OK;
 

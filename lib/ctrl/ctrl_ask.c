@@ -43,7 +43,7 @@ void coll__ctrl_pack_call(const struct ctrl_call *call,
         .collective = head->collective,
         .type = head->type,
         .op = head->op,
-        .zero = head->zero,
+        .series = head->series,
     };
 }
 
@@ -67,13 +67,13 @@ int coll__ctrl_take_call(const struct coll__ctrl *ctrl,
                                         .collective = wire.collective,
                                         .type = wire.type,
                                         .op = wire.op,
-                                        .zero = wire.zero,
+                                        .series = wire.series,
                                         .root = (int32_t)le32toh(wire.root),
                                         .count = le64toh(wire.count)},
                            }};
     if (call->of.rank < 0 || call->of.rank >= ctrl->size ||
         call->of.peer < -1 || call->of.peer >= ctrl->size ||
-        le32toh(wire.subject) > SUBJECT_GATHERING)
+        le32toh(wire.subject) > SUBJECT_GATHERING || wire.series >= N_SERIES)
         return -1;
     return 0;
 }

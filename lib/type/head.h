@@ -6,11 +6,16 @@
 
 #include "include/coll/coll.h"
 
+/* Operations of a communicator are numbered in the order of their calls: those of
+ * buffers of the host, and by themselves those that streams of a device come to,
+ * whose order among the others no two ranks have alike. */
+enum coll__series { SERIES_HOST, SERIES_STREAM, N_SERIES };
+
 /* Names the operation that a message belongs to; travels with each message.
  * Two ranks whose heads differ disagree about what they do. */
 struct coll__head {
-    uint64_t seq; /* the communicator's operation number, from 1 */
-    uint8_t collective, type, op, zero;
+    uint64_t seq; /* the operation's number in its series, from 1 */
+    uint8_t collective, type, op, series;
     int32_t root; /* of allreduces that travel as one a digest of their
                    * lengths, else 0 where there is no root */
     uint64_t count; /* a digest of all counts where all ranks know them (of
