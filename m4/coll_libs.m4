@@ -237,8 +237,8 @@ libcoll $PACKAGE_VERSION
   UCX          `$PKG_CONFIG --modversion ucx`
   hwloc        `$PKG_CONFIG --modversion hwloc`
   libibverbs   `$PKG_CONFIG --modversion libibverbs`
-  CUDA headers $have_cuda (no device code in this version)
-  CUDA nvcc    $have_nvcc (for tests alone in this version)
+  CUDA headers $have_cuda
+  CUDA nvcc    $have_nvcc
   PMIx         $have_pmix
   oneDNN       $have_onednn
   Check        $have_check

@@ -11,7 +11,7 @@ program=tools/coll_info
 . "${srcdir:-.}/tests/program.sh"
 
 shows '^libcoll v[0-9.]*:$' --check-build
-for line in 'Devices:' '    \[X\] host' '    \[ \] cuda' 'Bootstraps:' \
+for line in 'Devices:' '    \[X\] host' '    \[[X ]\] cuda' 'Bootstraps:' \
     '    \[X\] collrun' '    \[X\] torchrun' 'Transports:' '    \[X\] shm' \
     'Libraries:' '    \[X\] hwloc (2\.'; do
     grep -q "^$line" "$out" || fail "--check-build without '$line'"

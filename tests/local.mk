@@ -100,7 +100,7 @@ if HAVE_CUDA
 unit_tests += tests/test_cuda_driver
 tests_test_cuda_driver_CFLAGS = $(check_cflags) $(CUDA_CFLAGS) \
 	-DFEW='"$(abs_builddir)/%D%/fake_cuda/few/.libs/libcuda.so.1"'
-tests_test_cuda_driver_LDADD = libcudriver.la $(check_lib)
+tests_test_cuda_driver_LDADD = $(check_lib)
 EXTRA_tests_test_cuda_driver_DEPENDENCIES = tests/fake_cuda/few/libcuda.la
 # libcuda.so.1: a driver of few entries
 check_LTLIBRARIES += tests/fake_cuda/few/libcuda.la
@@ -137,13 +137,13 @@ unit_tests += tests/test_fake_cuda tests/test_fake_graph tests/test_fake_ipc \
 tests_test_fake_cuda_SOURCES = %D%/test_fake_cuda.c $(fake_fixture) \
 	%D%/gpu/kernels_driver.c %D%/gpu/kernels_driver.h
 tests_test_fake_cuda_CFLAGS = $(fake_cflags)
-tests_test_fake_cuda_LDADD = libcudriver.la $(check_lib) -ldl
+tests_test_fake_cuda_LDADD = $(check_lib) -ldl
 EXTRA_tests_test_fake_cuda_DEPENDENCIES = tests/fake_cuda/libcuda.la
 unit_tests += tests/test_cuda_device
 tests_test_cuda_device_SOURCES = %D%/test_cuda_device.c $(fake_fixture) \
-	%D%/element.c %D%/element.h lib/device/cuda_table.c
+	%D%/element.c %D%/element.h
 tests_test_cuda_device_CFLAGS = $(fake_cflags)
-tests_test_cuda_device_LDADD = libcudevice.la libcudriver.la $(check_lib) \
+tests_test_cuda_device_LDADD = $(check_lib) \
 	-ldl -lm
 EXTRA_tests_test_cuda_device_DEPENDENCIES = tests/fake_cuda/libcuda.la
 tests_test_fake_graph_SOURCES = %D%/test_fake_graph.c $(fake_fixture)
@@ -493,7 +493,7 @@ if HAVE_NVCC
 check_PROGRAMS += tests/gpu/kernels
 gpu_programs += tests/gpu/kernels
 tests_gpu_kernels_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
-tests_gpu_kernels_LDADD = libcukernels.la libcudriver.la libcore.la -ldl -lm
+tests_gpu_kernels_LDADD = libcore.la -ldl -lm
 tests_gpu_kernels_SOURCES = $(gpu_common) \
 	%D%/gpu/bench.c %D%/gpu/bench.h %D%/gpu/kernels.c \
 	%D%/gpu/kernels_driver.c %D%/gpu/kernels_driver.h \

@@ -57,7 +57,9 @@
     X(cuStreamWaitValue32, 11070)                                              \
     X(cuStreamWriteValue32, 11070)                                             \
     X(cuStreamGetCtx, 9020)                                                    \
+    X(cuStreamIsCapturing, 10000)                                              \
     X(cuStreamSynchronize, 2000)                                               \
+    X(cuThreadExchangeStreamCaptureMode, 10010)                                \
     X(cuEventCreate, 2000)                                                     \
     X(cuEventDestroy, 4000)                                                    \
     X(cuEventQuery, 2000)                                                      \

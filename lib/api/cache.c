@@ -305,8 +305,7 @@ static int borrow(struct coll_request *request)
 
     if (!request->tmp_len)
         return COLL_OK;
-    rc = coll__scratch_take(&request->comm->cache.pool,
-                            coll__device_of(request->args.out),
+    rc = coll__scratch_take(&request->comm->cache.pool, &coll__device_host,
                             request->tmp_len, &request->scratch);
     if (rc == COLL_OK)
         coll__prog_lend(request->prog, request->scratch->base);

@@ -11,19 +11,23 @@
 #include "transports/ucx_price.h"
 #include "transports/transport.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 /* What a later version or another build has and this one has not. */
 static const struct coll_feature missing[] = {
+#if !COLL_HAVE_CUDA
     {"Devices", "cuda",
-     COLL_HAVE_CUDA ? "not in this version; configure found its headers"
-                    : "not in this version",
+     "not built; install nvidia-cuda-dev (CUDA 12.0 or later) and configure "
+     "--with-cuda",
      0},
+#endif
 #if !COLL_HAVE_PMIX
     {"Bootstraps", "pmix",
      "not built; install libpmix-dev and configure --with-pmix", 0},
 #endif
+    {NULL, NULL, NULL, 0},
 };
 
 static const struct coll_feature libraries[] = {
@@ -32,14 +36,36 @@ static const struct coll_feature libraries[] = {
     {"Libraries", "libibverbs", COLL_VERBS_VERSION, 1},
 };
 
+/* What a device is, and why it cannot be used here: found out once, since that
+ * starts its driver. */
+enum { MOST_DEVICES = 4, WHY_BYTES = 512 };
+static char device_texts[MOST_DEVICES][WHY_BYTES];
+
+static void describe_devices(void)
+{
+    for (int i = 0; coll__devices[i] && i < MOST_DEVICES; i++) {
+        const struct coll__device *device = coll__devices[i];
+        char why[WHY_BYTES / 2] = "";
+
+        if (device->usable(why, sizeof(why)))
+            snprintf(device_texts[i], WHY_BYTES, "%s; not usable here: %s",
+                     device->what, why);
+        else
+            snprintf(device_texts[i], WHY_BYTES, "%s", device->what);
+    }
+}
+
 /* Each list takes the index of a feature of its own, or lowers the index by
  * its length and returns 0. */
 static int take_device(size_t *index, struct coll_feature *feature)
 {
-    for (int i = 0; coll__devices[i]; i++)
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    for (int i = 0; coll__devices[i] && i < MOST_DEVICES; i++)
         if (!(*index)--) {
+            pthread_once(&once, describe_devices);
             *feature = (struct coll_feature){"Devices", coll__devices[i]->name,
-                                             coll__devices[i]->what, 1};
+                                             device_texts[i], 1};
             return 1;
         }
     return 0;
@@ -71,7 +97,7 @@ static int take_transport(size_t *index, struct coll_feature *feature)
 static int take_missing(size_t *index, const char *group,
                         struct coll_feature *feature)
 {
-    for (size_t i = 0; i < ARRAY_LEN(missing); i++)
+    for (size_t i = 0; missing[i].group; i++)
         if (missing[i].group[0] == group[0] && !(*index)--) {
             *feature = missing[i];
             return 1;

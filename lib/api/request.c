@@ -217,7 +217,7 @@ int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
 {
     struct coll__op op;
     struct coll_request *request = request_new(comm, args, pb);
-    struct coll__binding to = {&op, &comm->routes, coll__device_of(args->out),
+    struct coll__binding to = {&op, &comm->routes, &coll__device_host,
                                request ? request->channel : 0, is_lent_scratch};
     struct coll__plan plan;
     double seconds;

@@ -11,11 +11,10 @@
  */
 #include "lib/device/cuda.h"
 #include "lib/device/cuda_driver.h"
+#include "lib/device/cuda_stream.h"
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
 
-#include <dlfcn.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 struct entry {
@@ -208,36 +207,12 @@ static int cuda_usable(char *why, size_t len)
     return coll__cuda_driver(why, len) ? COLL_OK : COLL_ERR_UNSUPPORTED;
 }
 
-/* Once it is there it stays: a library of threads is not unloaded.  It has one form
- * since 7.0. */
-static __typeof__(cuPointerGetAttributes) *find_ask(void)
-{
-    static _Atomic(void *) found;
-    union {
-        void *found;
-        __typeof__(cuPointerGetAttributes) *fn;
-    } ask = {.found = atomic_load(&found)};
-
-    if (!ask.found) {
-        void *library =
-            dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-
-        ask.found = library ? dlsym(library, "cuPointerGetAttributes") : NULL;
-        atomic_store(&found, ask.found);
-    }
-    return ask.fn;
-}
-
 /* A driver that has not been started says so: then nothing is its own. */
 static int cuda_owns(const void *ptr)
 {
-    __typeof__(cuPointerGetAttributes) *ask = ptr ? find_ask() : NULL;
-    CUpointer_attribute name = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
-    unsigned type = 0;
-    void *out = &type;
+    int device;
 
-    return ask && !ask(1, &name, &out, (CUdeviceptr)ptr) &&
-           type == CU_MEMORYTYPE_DEVICE;
+    return coll__cuda_whose(ptr, &device) == WHOSE_DEVICES;
 }
 
 /* ---- scratch ------------------------------------------------------------------- */

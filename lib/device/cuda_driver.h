@@ -58,7 +58,9 @@
     X(cuStreamWaitValue32)                                                     \
     X(cuStreamWriteValue32)                                                    \
     X(cuStreamGetCtx)                                                          \
+    X(cuStreamIsCapturing)                                                     \
     X(cuStreamSynchronize)                                                     \
+    X(cuThreadExchangeStreamCaptureMode)                                       \
     X(cuEventCreate)                                                           \
     X(cuEventDestroy)                                                          \
     X(cuEventQuery)                                                            \

@@ -29,6 +29,17 @@ static struct coll__lock lock = COLL__LOCK(NULL);
 
 /* ---- the kernels of a context ------------------------------------------------ */
 
+/* An image of nothing is that of a build without nvcc (cuda_no_image.c). */
+static int has_kernels(void)
+{
+    if (coll__cuda_image[0])
+        return 1;
+    log_error("cuda",
+              "this libcoll was built without nvcc, so it has no kernels "
+              "for GPUs; install CUDA's compiler and configure again");
+    return 0;
+}
+
 /* With that context current. */
 static CUresult load(const struct coll__cuda *cuda, struct place *place)
 {
@@ -62,6 +73,8 @@ static int find_place(const struct coll__cuda *cuda, CUcontext ctx,
                   MOST_PLACES);
         return COLL_ERR_UNSUPPORTED;
     }
+    if (!has_kernels())
+        return COLL_ERR_UNSUPPORTED;
     memset(place, 0, sizeof(*place));
     place->ctx = ctx;
     rc = cuda->cuCtxPushCurrent(ctx);

@@ -11,6 +11,8 @@
 #include "include/coll/coll.h"
 #include "lib/device/kernel.h"
 
+#include <stdatomic.h>
+
 /* What a local step of a plan does, for a device with queues. */
 struct coll__work {
     enum { WORK_COPY, WORK_REDUCE, WORK_SCALE, WORK_PREMUL } kind;
@@ -60,6 +62,11 @@ struct coll__device {
 /* All devices, the host last since it owns whatever nobody else does; NULL at
  * the end. */
 extern const struct coll__device *const coll__devices[];
+
+extern const struct coll__device coll__device_host;
+
+/* May a pointer be another device's?  0 as long as nobody has found a driver. */
+extern atomic_int coll__device_is_here __attribute__((visibility("hidden")));
 
 /* Return the device whose memory ptr is. */
 const struct coll__device *coll__device_of(const void *ptr);

@@ -2,12 +2,19 @@
 /* list.c - all devices. */
 #include "lib/device/device.h"
 
-extern const struct coll__device coll__device_host;
+#if COLL_HAVE_CUDA
+extern const struct coll__device coll__device_cuda;
+#endif
 
 const struct coll__device *const coll__devices[] = {
+#if COLL_HAVE_CUDA
+    &coll__device_cuda,
+#endif
     &coll__device_host, /* last: it owns whatever nobody else does */
     NULL,
 };
+
+atomic_int coll__device_is_here;
 
 const struct coll__device *coll__device_of(const void *ptr)
 {

@@ -7,9 +7,8 @@ libcore_la_SOURCES += \
 	%D%/kernel.h \
 	%D%/list.c
 
-# The driver's table and the kernels for device memory.  Nothing in the library uses
-# them yet, so they are a library of their own, which tests link: what the library is
-# will take them from here.
+# Device memory of CUDA, where configure found its headers; the kernels where it
+# found nvcc as well.
 EXTRA_DIST += \
 	%D%/cuda.c %D%/cuda.h \
 	%D%/cuda_driver.c %D%/cuda_driver.h \
@@ -18,28 +17,36 @@ EXTRA_DIST += \
 	%D%/cuda_image.sh \
 	%D%/cuda_kernels.cu %D%/cuda_kernels.h \
 	%D%/cuda_launch.c \
+	%D%/cuda_no_image.c \
 	%D%/cuda_number.cuh \
 	%D%/cuda_ops.cuh \
 	%D%/cuda_share.c \
+	%D%/cuda_stage.c %D%/cuda_stage.h \
+	%D%/cuda_stream.c %D%/cuda_stream.h \
 	%D%/cuda_table.c \
 	%D%/cuda_walk.cuh
 if HAVE_CUDA
-check_LTLIBRARIES += libcudriver.la
-libcudriver_la_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
-libcudriver_la_SOURCES = %D%/cuda_driver.c %D%/cuda_driver.h
-check_LTLIBRARIES += libcudevice.la
+noinst_LTLIBRARIES += libcudevice.la
+libcore_la_LIBADD += libcudevice.la
 libcudevice_la_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
-libcudevice_la_SOURCES = %D%/cuda.c %D%/cuda.h %D%/cuda_flag.c \
-	%D%/cuda_launch.c %D%/cuda_share.c
-endif
+libcudevice_la_SOURCES = %D%/cuda.c %D%/cuda.h \
+	%D%/cuda_driver.c %D%/cuda_driver.h \
+	%D%/cuda_flag.c \
+	%D%/cuda_kernels.h \
+	%D%/cuda_launch.c \
+	%D%/cuda_share.c \
+	%D%/cuda_stage.c %D%/cuda_stage.h \
+	%D%/cuda_stream.c %D%/cuda_stream.h \
+	%D%/cuda_table.c
 if HAVE_NVCC
-check_LTLIBRARIES += libcukernels.la
-libcukernels_la_SOURCES = %D%/cuda_table.c %D%/cuda_kernels.h
-nodist_libcukernels_la_SOURCES = %D%/cuda_image.c
+nodist_libcudevice_la_SOURCES = %D%/cuda_image.c
 CLEANFILES += %D%/cuda_image.c
 %D%/cuda_image.c: %D%/cuda_image.sh %D%/cuda_kernels.cu %D%/cuda_kernels.h \
 		%D%/cuda_entries.h %D%/cuda_number.cuh %D%/cuda_ops.cuh \
 		%D%/cuda_walk.cuh lib/exec/number.h
 	$(AM_V_GEN)$(MKDIR_P) %D% && \
 	    $(SHELL) $(top_srcdir)/%D%/cuda_image.sh $(NVCC) $@
+else
+libcudevice_la_SOURCES += %D%/cuda_no_image.c
+endif
 endif

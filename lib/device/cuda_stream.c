@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cuda_stream.c - what is to be known of a stream and of buffers before anything is
+ * put there. */
+#include "lib/device/cuda_stream.h"
+#include "lib/device/cuda_driver.h"
+#include "lib/trace/log.h"
+
+#include <dlfcn.h>
+
+/* ---- whose memory ------------------------------------------------------------- */
+
+typedef __typeof__(cuPointerGetAttributes) ask_fn;
+
+/* The same entry as by cuGetProcAddress(): it has one form since 7.0.  Once it is
+ * there it stays: a library of threads is not unloaded. */
+static ask_fn *find_ask(void)
+{
+    static _Atomic(void *) found;
+    union {
+        void *found;
+        ask_fn *fn;
+    } ask = {.found = atomic_load(&found)};
+
+    if (!ask.found) {
+        void *library =
+            dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+
+        ask.found = library ? dlsym(library, "cuPointerGetAttributes") : NULL;
+        atomic_store(&found, ask.found);
+        atomic_store(&coll__device_is_here, ask.found != NULL);
+    }
+    return ask.fn;
+}
+
+void coll__cuda_look(void) { find_ask(); }
+
+/* DA, cuPointerGetAttributes: no error for what is unknown, but zeros. */
+enum coll__whose coll__cuda_whose(const void *ptr, int *device)
+{
+    CUpointer_attribute names[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                   CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+    ask_fn *ask = ptr ? find_ask() : NULL;
+    unsigned type = 0;
+    int ordinal = -1;
+    void *out[] = {&type, &ordinal};
+
+    if (!ask || ask(2, names, out, (CUdeviceptr)ptr))
+        return WHOSE_NOBODYS;
+    *device = ordinal;
+    return type == CU_MEMORYTYPE_DEVICE ? WHOSE_DEVICES
+           : type == CU_MEMORYTYPE_HOST ? WHOSE_HOSTS
+                                        : WHOSE_NOBODYS;
+}
+
+/* ---- streams ------------------------------------------------------------------- */
+
+/* Of the legacy stream, and of each thread's own, it is the current one. */
+static CUresult context_of(const struct coll__cuda *cuda, CUstream stream,
+                           CUcontext *ctx)
+{
+    if (stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD)
+        return cuda->cuCtxGetCurrent(ctx);
+    return cuda->cuStreamGetCtx(stream, ctx);
+}
+
+/* With the context current.  A capture that forbids all use of the legacy stream
+ * is answered as one of it. */
+static int describe(const struct coll__cuda *cuda, CUstream stream,
+                    struct coll__cuda_place *place)
+{
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUresult rc = cuda->cuCtxGetDevice(&place->device);
+
+    if (rc)
+        return coll__cuda_status(rc, "cuCtxGetDevice");
+    rc = cuda->cuStreamIsCapturing(stream, &capture);
+    place->is_captured = rc == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT ||
+                         capture != CU_STREAM_CAPTURE_STATUS_NONE;
+    if (rc && rc != CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
+        return coll__cuda_status(rc, "cuStreamIsCapturing");
+    return COLL_OK;
+}
+
+int coll__cuda_enter(void *stream, struct coll__cuda_place *place)
+{
+    const struct coll__cuda *cuda = coll__cuda_needed();
+    CUcontext ctx = NULL;
+    CUresult rc;
+    int status;
+
+    if (!cuda)
+        return COLL_ERR_UNSUPPORTED;
+    rc = context_of(cuda, stream, &ctx);
+    if (rc)
+        return coll__cuda_status(rc, "the stream's context");
+    if (!ctx) {
+        log_error("cuda",
+                  "the thread has no current CUDA context, of which the "
+                  "legacy stream would be; call cudaSetDevice() or "
+                  "cuCtxSetCurrent() first, or pass a stream");
+        return COLL_ERR_INVALID;
+    }
+    rc = cuda->cuCtxPushCurrent(ctx);
+    if (rc)
+        return coll__cuda_status(rc, "cuCtxPushCurrent");
+    place->ctx = ctx;
+    status = describe(cuda, stream, place);
+    if (status)
+        coll__cuda_leave();
+    return status;
+}
+
+void coll__cuda_leave(void)
+{
+    const struct coll__cuda *cuda = coll__cuda_driver(NULL, 0);
+    CUcontext ctx;
+
+    if (cuda)
+        cuda->cuCtxPopCurrent(&ctx);
+}
