@@ -251,6 +251,7 @@ static int grow(struct coll__cache *cache)
 static void add(struct coll__cache *cache, struct coll_request *request)
 {
     request->at = cache->n;
+    request->is_kept = 1;
     cache->all[cache->n] = request;
     atomic_signal_fence(memory_order_release);
     cache->n++;
@@ -350,7 +351,7 @@ static int make(struct coll_comm *comm, const struct coll_args *args,
     struct coll_request *new;
 
     if (rc == COLL_OK)
-        rc = coll__request_make(comm, args, pb, 1, &new);
+        rc = coll__request_make(comm, args, pb, 1, NULL, &new);
     if (rc)
         return rc;
     new->hash = hash;
@@ -364,26 +365,31 @@ static int make(struct coll_comm *comm, const struct coll_args *args,
     return COLL_OK;
 }
 
-/* Of a call of which there is none that find_again() finds. */
-static int take_judged(struct coll_comm *comm, const struct coll_args *args,
-                       struct coll_request **request)
+int coll__cache_take_judged(struct coll_comm *comm,
+                            const struct coll_args *args,
+                            const struct coll__problem *pb,
+                            struct coll_request **request)
 {
-    struct coll_request *kept;
-    struct coll__problem pb;
-    uint64_t hash;
-    int rc;
+    uint64_t hash = hash_of(comm, args);
+    struct coll_request *kept = find_fit(comm, args, pb, hash);
 
-    comm->cache.n_judged++;
-    rc = coll__args_check(args, comm, &pb);
-    if (rc)
-        return rc;
-    hash = hash_of(comm, args);
-    kept = find_fit(comm, args, &pb, hash);
     if (kept)
         return take(comm, kept, args, request);
     if (atomic_load_explicit(&comm->failure.status, memory_order_relaxed))
         return coll__comm_quiesce(comm); /* no transport to bind it to */
-    return make(comm, args, &pb, hash, request);
+    return make(comm, args, pb, hash, request);
+}
+
+/* A call of which there is none that find_again() finds. */
+static int judge_and_take(struct coll_comm *comm, const struct coll_args *args,
+                          struct coll_request **request)
+{
+    struct coll__problem pb;
+    int rc;
+
+    comm->cache.n_judged++;
+    rc = coll__args_check(args, comm, &pb);
+    return rc ? rc : coll__cache_take_judged(comm, args, &pb, request);
 }
 
 int coll__cache_take(struct coll_comm *comm, const struct coll_args *args,
@@ -392,7 +398,7 @@ int coll__cache_take(struct coll_comm *comm, const struct coll_args *args,
     struct coll_request *kept = find_again(comm, args);
 
     return kept ? take(comm, kept, args, request)
-                : take_judged(comm, args, request);
+                : judge_and_take(comm, args, request);
 }
 
 void coll__cache_put(struct coll_request *request)
@@ -490,10 +496,16 @@ int coll__comm_call(struct coll_comm *comm, const struct coll_args *args)
     if (coll__comm_is_inherited(comm))
         return coll__log_done(
             coll__comm_inherited(coll_collective_name(args->collective)));
+    if (coll__stream_takes(args))
+        return coll__log_done(coll__stream_call(comm, args));
     if (may_dash(comm)) {
         again = find_again(comm, args);
         if (again && coll__prog_is_listed(again->prog))
             return call_again(comm, again, args);
+        if (!again)
+            coll__stream_look_for_devices();
+        if (!again && coll__stream_takes(args))
+            return coll__log_done(coll__stream_call(comm, args));
     }
     coll__turn_take(comm);
     rc = call(comm, args);

@@ -6,6 +6,7 @@
 
 #include "lib/api/scratch.h"
 
+struct coll__problem;
 struct coll_args;
 struct coll_comm;
 struct coll_request;
@@ -31,6 +32,12 @@ int coll__comm_call(struct coll_comm *comm, const struct coll_args *args);
 int coll__cache_take(struct coll_comm *comm, const struct coll_args *args,
                      struct coll_request **request);
 void coll__cache_put(struct coll_request *request);
+
+/* The same for args that were judged, and the problem that they make. */
+int coll__cache_take_judged(struct coll_comm *comm,
+                            const struct coll_args *args,
+                            const struct coll__problem *pb,
+                            struct coll_request **request);
 
 /* Free all that it keeps; also in a child. */
 void coll__cache_forget(struct coll_comm *comm);

@@ -10,6 +10,7 @@
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_STRUCT 4096 /* bytes; a larger size was never set */
@@ -44,6 +45,32 @@ int coll__args_wrong(const struct coll_args *args, const char *what)
     return COLL_ERR_INVALID;
 }
 
+int coll__args_keep(struct coll_args *args, const struct coll_comm *comm,
+                    size_t **numbers)
+{
+    const size_t **arrays[] = {&args->in_counts, &args->in_displs,
+                               &args->out_counts, &args->out_displs};
+    size_t n = (size_t)comm->size, *to;
+    int is_root = args->root == comm->rank ||
+                  args->collective == COLL_ALLTOALLV ||
+                  args->collective == COLL_ALLGATHERV ||
+                  args->collective == COLL_REDUCE_SCATTERV;
+
+    *numbers = NULL;
+    if (!coll__has_counts(args->collective))
+        return COLL_OK;
+    to = *numbers = malloc(ARRAY_LEN(arrays) * n * sizeof(*to));
+    if (!to) {
+        log_error("api", "no memory for the counts of %d ranks", comm->size);
+        return COLL_ERR_NOMEM;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(arrays); i++, to += n) {
+        if (*arrays[i] && is_root) /* of others they need not be arrays */
+            *arrays[i] = memcpy(to, *arrays[i], n * sizeof(*to));
+    }
+    return COLL_OK;
+}
+
 /* ---- what it is ---------------------------------------------------------- */
 
 static int has_root(enum coll_collective collective)
@@ -76,9 +103,6 @@ static int check_kind(const struct coll_args *args,
                   is_p2p ? "peer" : "root", args->root, comm->size - 1);
         return COLL_ERR_INVALID;
     }
-    if (args->stream)
-        return coll__args_wrong(args,
-                                "stream must be NULL for host buffers");
     if (args->background != 0 && args->background != 1)
         return coll__args_wrong(args, "background must be 0 or 1");
     return COLL_OK;

@@ -59,6 +59,7 @@ static int read_settings(struct coll__settings *settings)
     settings->chunk = coll__param_bytes(PARAM_CHUNK);
     settings->fuse = coll__param_bytes(PARAM_FUSE);
     settings->overtake = coll__param_bytes(PARAM_OVERTAKE);
+    settings->stage = coll__param_bytes(PARAM_CUDA_STAGE);
     settings->is_reproducible = coll__param_int(PARAM_REPRODUCIBLE) != 0;
     return COLL_OK;
 }
@@ -140,6 +141,8 @@ static int compare_settings(const struct card *cards, int size)
             return differ_bytes(r, "COLL_FUSE", a->fuse, b->fuse);
         if (a->overtake != b->overtake)
             return differ_bytes(r, "COLL_OVERTAKE", a->overtake, b->overtake);
+        if (a->stage != b->stage)
+            return differ_bytes(r, "COLL_CUDA_STAGE", a->stage, b->stage);
         if (a->tune != b->tune)
             return differ_files(r, a->tune, b->tune);
         if (a->is_reproducible != b->is_reproducible)
@@ -229,6 +232,7 @@ void coll__comm_free(struct coll_comm *comm)
     if (!is_inherited)
         coll__comm_drop_thread(comm);
     coll__leave_count(comm, -1);
+    coll__stream_free(comm);
     coll__cache_forget(comm);
     coll__comm_forget_own(comm);
     coll__comm_links_close(comm, 0);
@@ -302,6 +306,7 @@ static int join(struct coll_comm *comm, const struct coll__options *options)
     comm->settings.is_reproducible |= options->is_reproducible;
     comm->is_deferred = options->is_deferred;
     comm->cache.most = coll__param_bytes(PARAM_CACHE);
+    coll__stream_look_for_devices();
     if (rc == COLL_OK)
         rc = make_arrays(comm);
     if (rc == COLL_OK)

@@ -12,6 +12,7 @@
 #include "lib/algo/algo.h"
 #include "lib/api/cache.h"
 #include "lib/api/parts.h"
+#include "lib/api/stream.h"
 #include "lib/ctrl/ctrl.h"
 #include "lib/exec/exec.h"
 #include "lib/exec/wait.h"
@@ -33,7 +34,8 @@ struct coll__settings {
     char version[16];
     char algo[SETTING_BYTES];
     char transports[SETTING_BYTES];
-    uint64_t chunk, fuse, overtake, tune; /* tune: the tuning file's hash */
+    uint64_t chunk, fuse, overtake, stage,
+        tune; /* tune: the tuning file's hash */
     int is_reproducible;
     uint64_t plans; /* the hash of COLL_PLAN_FILE's contents */
 };
@@ -154,7 +156,9 @@ struct coll_comm {
     _Atomic uint64_t stuck_in;
 
     struct coll__queue queues[COLL__CHANNELS];
-    int n_running; /* in all of them */
+    struct coll__streams *streams; /* from the first call for one on */
+    int n_streaming;               /* of its batches: under way on the host */
+    int n_running;                 /* in all queues, and those */
     /* [N_SERIES * size]: messages to and from each rank, so far; the reactor reads
      * them */
     _Atomic uint64_t *n_sent, *n_received;
@@ -212,8 +216,12 @@ struct coll_request {
      * call has taken it, whether it was used again; its scratch then. */
     uint64_t hash;
     size_t at, bytes;
-    int is_idle, is_used;
+    int is_kept, is_idle, is_used;
     struct coll__scratch *scratch;
+    /* Of a stream's: what started it, and by which ticket it is asked for. */
+    int is_streams;
+    const struct coll__path *path;
+    uint32_t ticket;
     struct coll_request *own_next, **own_at; /* among the caller's */
 };
 
@@ -387,9 +395,11 @@ int coll__comm_view_init(struct coll_comm *comm);
 
 /* Make a request for a problem that coll__args_check() has made of args; the
  * problem's arrays are copied.  Scratch is its own, or lent (coll__prog_lend())
- * before each start.  Logged. */
+ * before each start.  op: what args->op was, if it may be that no more; or NULL.
+ * Logged. */
 int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
                        const struct coll__problem *pb, int is_lent_scratch,
+                       const struct coll__op *op,
                        struct coll_request **request);
 void coll__request_free(struct coll_request *request);
 
@@ -443,11 +453,13 @@ static inline int coll__engine_move(void)
            coll__engine_move_listed() == FOUND_MOVED;
 }
 
-/* With the turn: is there no other communicator to be moved on? */
+/* With the turn: is there no other communicator to be moved on, and no stream that
+ * comes in silence? */
 static inline int coll__engine_is_alone(const struct coll_comm *comm)
 {
     return atomic_load_explicit(&coll__engine_n_listed, memory_order_relaxed) ==
-           comm->is_listed;
+               comm->is_listed &&
+           !comm->n_streaming;
 }
 
 /* ---- thread.c ------------------------------------------------------------ */
@@ -456,6 +468,10 @@ static inline int coll__engine_is_alone(const struct coll_comm *comm)
  * it is dropped.  COLL_OK, or COLL_ERR_SYSTEM, logged: then the caller moves
  * everything, and nobody tries again. */
 int coll__comm_take_thread(struct coll_comm *comm);
+
+/* The same for what nobody else would move, also of one rank: COLL_OK, or
+ * COLL_ERR_INVALID, COLL_ERR_SYSTEM, logged for `what`, where there is none. */
+int coll__comm_need_thread(struct coll_comm *comm, const char *what);
 void coll__comm_drop_thread(struct coll_comm *comm);
 
 /* ---- progress.c; all with the turn --------------------------------------- */
@@ -526,6 +542,11 @@ int coll__params_check(void);
  * borrows the caller's arrays and the communicator's. */
 int coll__args_check(const struct coll_args *args, struct coll_comm *comm,
                      struct coll__problem *pb);
+
+/* Give args arrays of their own in *numbers, for the caller to free(); NULL where
+ * the collective has none.  COLL_OK, or COLL_ERR_NOMEM, logged. */
+int coll__args_keep(struct coll_args *args, const struct coll_comm *comm,
+                    size_t **numbers);
 
 /* Log what is wrong with them; COLL_ERR_INVALID. */
 int coll__args_wrong(const struct coll_args *args, const char *what);

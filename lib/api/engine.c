@@ -281,12 +281,15 @@ enum coll__found coll__engine_look(struct coll__sleep *sleep)
     news = sleep->news;
     comm = take_next();
     if (comm) {
+        int has_streams = comm->n_streaming != 0;
+
         coll__sleep_arm(sleep, comm->routes.all, comm->routes.n_all);
         found = move(comm);
         sleep->news = news;
-        if (atomic_load_explicit(&coll__engine_n_listed, memory_order_relaxed) >
-            1)
-            sleep->is_sure = 0; /* who else is to be moved has no bell here */
+        if (has_streams || atomic_load_explicit(&coll__engine_n_listed,
+                                                memory_order_relaxed) > 1)
+            sleep->is_sure = 0; /* who else is to be moved has no bell here, nor
+                                 * has a stream */
     }
     is_moving = 0;
     return found;

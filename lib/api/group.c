@@ -20,6 +20,7 @@ struct note {
     struct coll_args args;
     size_t *numbers; /* the arrays of args */
     int is_fused;    /* travels with an earlier one */
+    int is_streams;  /* for a stream; or it was, and has been put there */
     struct coll__part part;
     struct coll__queue *queue; /* with the stage, of one that carries others */
     struct coll_request *request; /* NULL for one that is fused, and where the
@@ -75,37 +76,23 @@ static int reserve(void)
     return COLL_OK;
 }
 
-/* Give the note arrays of its own. */
-static int copy_numbers(struct note *note)
+static int judge(struct coll_comm *comm, const struct coll_args *args,
+                 struct coll__problem *pb, int *is_streams)
 {
-    struct coll_args *args = &note->args;
-    const size_t **arrays[] = {&args->in_counts, &args->in_displs,
-                               &args->out_counts, &args->out_displs};
-    size_t n = (size_t)note->comm->size, *to;
-    int is_root = args->root == note->comm->rank ||
-                  args->collective == COLL_ALLTOALLV ||
-                  args->collective == COLL_ALLGATHERV ||
-                  args->collective == COLL_REDUCE_SCATTERV;
-
-    if (!coll__has_counts(args->collective))
-        return COLL_OK;
-    to = note->numbers = malloc(ARRAY_LEN(arrays) * n * sizeof(*to));
-    if (!to)
-        return no_memory();
-    for (size_t i = 0; i < ARRAY_LEN(arrays); i++, to += n) {
-        if (*arrays[i] && is_root) /* of others they need not be arrays */
-            *arrays[i] = memcpy(to, *arrays[i], n * sizeof(*to));
-    }
-    return COLL_OK;
+    *is_streams = 0;
+    if (coll__comm_is_inherited(comm))
+        return coll__comm_inherited(coll_collective_name(args->collective));
+    coll__stream_look_for_devices();
+    *is_streams = coll__stream_takes(args);
+    return *is_streams ? coll__stream_check(comm, args)
+                       : coll__args_check(args, comm, pb);
 }
 
 int coll__group_note(struct coll_comm *comm, const struct coll_args *args)
 {
-    struct coll__problem pb;
+    struct coll__problem pb = {0};
     struct note *note;
-    int rc = coll__comm_is_inherited(comm)
-                 ? coll__comm_inherited(coll_collective_name(args->collective))
-                 : coll__args_check(args, comm, &pb);
+    int is_streams, rc = judge(comm, args, &pb, &is_streams);
 
     if (rc == COLL_OK)
         rc = reserve();
@@ -113,7 +100,8 @@ int coll__group_note(struct coll_comm *comm, const struct coll_args *args)
         return spoil(rc);
     note = &group.notes[group.n];
     *note = (struct note){.comm = comm, .args = *args};
-    rc = copy_numbers(note);
+    note->is_streams = is_streams;
+    rc = coll__args_keep(&note->args, comm, &note->numbers);
     if (rc)
         return spoil(rc);
     note->part = (struct coll__part){
@@ -166,7 +154,8 @@ static size_t fuse(struct note *first)
         len > first->comm->settings.fuse)
         return len;
     for (struct note *next = first + 1; next < end; next++) {
-        if (next->comm != first->comm || coll__is_p2p(next->args.collective))
+        if (next->comm != first->comm || next->is_streams ||
+            coll__is_p2p(next->args.collective))
             continue;
         if (!can_follow(first, next, len))
             break;
@@ -259,7 +248,8 @@ static int make_requests(void)
 
     for (size_t i = 0; i < group.n && rc == COLL_OK; i++) {
         struct note *note = &group.notes[i];
-        size_t len = note->is_fused ? 0 : fuse(note);
+        int is_alone = note->is_fused || note->is_streams;
+        size_t len = is_alone ? 0 : fuse(note);
 
         if (note->part.next && !note->is_fused)
             rc = use_stage(note, len);
@@ -267,7 +257,7 @@ static int make_requests(void)
     for (size_t i = 0; i < group.n && rc == COLL_OK; i++) {
         struct note *note = &group.notes[i];
 
-        if (!note->is_fused) {
+        if (!note->is_fused && !note->is_streams) {
             coll__turn_take(note->comm);
             rc = take_request(note);
             coll__turn_give(note->comm);
@@ -312,11 +302,47 @@ static int gather_status(void)
     for (size_t i = 0; i < group.n; i++) {
         const struct note *note = &group.notes[i];
 
-        if (!note->is_fused &&
+        if (!note->is_fused && !note->is_streams &&
             (!note->request || coll__request_status(note->request)))
             return coll__comm_status(note->comm);
     }
     return COLL_OK;
+}
+
+/* Put what one communicator has for streams there, from its first note on. */
+static int run_streams_of(size_t first, const struct coll_args **calls)
+{
+    struct coll_comm *comm = group.notes[first].comm;
+    int n = 0;
+
+    for (size_t i = first; i < group.n; i++)
+        if (group.notes[i].is_streams && group.notes[i].comm == comm)
+            calls[n++] = &group.notes[i].args;
+    return coll__stream_run(comm, calls, n);
+}
+
+static int is_first_for_streams(size_t i)
+{
+    if (!group.notes[i].is_streams)
+        return 0;
+    for (size_t j = 0; j < i; j++)
+        if (group.notes[j].is_streams &&
+            group.notes[j].comm == group.notes[i].comm)
+            return 0;
+    return 1;
+}
+
+/* All that is for streams, which waits for nothing. */
+static int run_streams(void)
+{
+    const struct coll_args **calls = malloc((group.n + 1) * sizeof(*calls));
+    int rc = calls ? COLL_OK : no_memory();
+
+    for (size_t i = 0; i < group.n && rc == COLL_OK; i++)
+        if (is_first_for_streams(i))
+            rc = run_streams_of(i, calls);
+    free(calls);
+    return rc;
 }
 
 static int run_all(void)
@@ -326,6 +352,8 @@ static int run_all(void)
     if (is_any_inherited())
         return coll__comm_inherited("coll_group_end");
     rc = make_requests();
+    if (rc == COLL_OK)
+        rc = run_streams();
     if (rc)
         return rc;
     start_all();

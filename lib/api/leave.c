@@ -313,6 +313,8 @@ static int destroy(struct coll_comm *comm)
     }
     coll__turn_take(comm);
     rc = coll__comm_status(comm);
+    if (rc == COLL_OK && comm->n_streaming)
+        rc = coll__stream_drain(comm);
     if (rc == COLL_OK && comm->n_running) {
         rc = COLL_ERR_INVALID;
         coll__comm_fail(comm, COLL_ERR_ABORTED,

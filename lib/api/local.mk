@@ -22,6 +22,16 @@ libcore_la_SOURCES += \
 	%D%/request.c \
 	%D%/scratch.c %D%/scratch.h \
 	%D%/split.c \
+	%D%/stream.h \
 	%D%/thread.c \
 	%D%/topo.c \
 	%D%/view.c
+if HAVE_CUDA
+libcore_la_SOURCES += %D%/cut.c %D%/cut.h %D%/staged.c %D%/staged.h \
+	%D%/staged_enqueue.c %D%/stream.c
+EXTRA_DIST += %D%/stream_none.c
+else
+libcore_la_SOURCES += %D%/stream_none.c
+EXTRA_DIST += %D%/cut.c %D%/cut.h %D%/staged.c %D%/staged.h \
+	%D%/staged_enqueue.c %D%/stream.c
+endif

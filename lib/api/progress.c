@@ -178,6 +178,8 @@ int coll__comm_quiesce(struct coll_comm *comm)
             set_status(request, status);
         }
     }
+    if (comm->streams)
+        coll__stream_release(comm);
     return status;
 }
 
@@ -316,7 +318,9 @@ static int progress(struct coll_comm *comm, int *moved)
         if (p2p->first && (n || p2p->is_fresh))
             rc = step_p2p(p2p, moved);
     }
-    return rc;
+    return rc || comm->lost_until || !comm->streams
+               ? rc
+               : coll__stream_move(comm, moved);
 }
 
 int coll__comm_progress(struct coll_comm *comm, int *moved)
@@ -389,6 +393,8 @@ static int start(struct coll_request *request)
 
     if (is_inherited(request))
         return coll__comm_inherited("coll_start");
+    if (request && request->is_streams)
+        return coll__stream_start(request);
     if (!request || coll__request_status(request) == COLL_IN_PROGRESS) {
         log_error("api", request ? "coll_start: the request already runs; wait "
                                    "for it first"
@@ -437,6 +443,10 @@ static int test(struct coll_request *request)
         return coll__comm_inherited("coll_test");
     comm = request->comm;
     coll__engine_move();
+    if (request->is_streams) {
+        coll__stream_look(request);
+        return status_and_why(request);
+    }
     if (coll__request_status(request) != COLL_IN_PROGRESS ||
         !coll__turn_try(comm)) /* another thread moves it */
         return status_and_why(request);
@@ -464,6 +474,10 @@ static int wait_for(struct coll_request *request, double timeout)
         return coll__comm_inherited("coll_wait");
     if (coll__request_status(request) != COLL_IN_PROGRESS)
         return status_and_why(request);
+    if (request->is_streams) {
+        coll__stream_wait(request, timeout ? timeout : request->comm->timeout);
+        return status_and_why(request);
+    }
     coll__turn_take(request->comm);
     rc = coll__request_wait(request,
                             timeout ? timeout : request->comm->timeout);

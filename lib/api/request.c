@@ -213,7 +213,7 @@ static size_t bytes_of(const struct coll_request *request)
 
 int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
                        const struct coll__problem *pb, int is_lent_scratch,
-                       struct coll_request **out)
+                       const struct coll__op *given, struct coll_request **out)
 {
     struct coll__op op;
     struct coll_request *request = request_new(comm, args, pb);
@@ -228,7 +228,10 @@ int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
     rc = make_plan(comm, args, &request->problem, &plan, &seconds);
     if (rc)
         goto fail;
-    coll__op_get(coll__reduces(pb->collective) ? args->op : pb->op, &op);
+    if (given)
+        op = *given;
+    else
+        coll__op_get(coll__reduces(pb->collective) ? args->op : pb->op, &op);
     rc = coll__prog_create(&request->problem, &plan, &to, &request->prog);
     if (rc)
         goto fail;
@@ -285,7 +288,7 @@ static int create(const struct coll_args *theirs, struct coll_comm *comm,
 {
     struct coll__problem pb;
     struct coll_args args;
-    int rc;
+    int rc, is_streams;
 
     if (!theirs || !comm || !request) {
         log_error("api", "coll_request_create: %s is NULL",
@@ -295,13 +298,17 @@ static int create(const struct coll_args *theirs, struct coll_comm *comm,
     if (coll__comm_is_inherited(comm))
         return coll__comm_inherited("coll_request_create");
     rc = coll__struct_take(theirs, &args, sizeof(args), "args");
-    if (rc == COLL_OK)
+    coll__stream_look_for_devices();
+    is_streams = rc == COLL_OK && coll__stream_takes(&args);
+    if (rc == COLL_OK && !is_streams)
         rc = coll__args_check(&args, comm, &pb);
     coll__turn_take(comm);
     if (rc == COLL_OK)
         rc = coll__comm_status(comm);
     if (rc == COLL_OK)
-        rc = coll__request_make(comm, &args, &pb, 0, request);
+        rc = is_streams
+                 ? coll__stream_request(comm, &args, request)
+                 : coll__request_make(comm, &args, &pb, 0, NULL, request);
     if (rc == COLL_OK)
         own(comm, *request);
     coll__turn_give(comm);
@@ -319,8 +326,11 @@ int coll_request_create(const struct coll_args *theirs, struct coll_comm *comm,
 /* With the turn. */
 static int destroy_ours(struct coll_request *request)
 {
-    int is_running = coll__request_status(request) == COLL_IN_PROGRESS;
+    int is_running;
 
+    if (request->is_streams)
+        coll__stream_look(request);
+    is_running = coll__request_status(request) == COLL_IN_PROGRESS;
     if (is_running && coll__comm_status(request->comm) == COLL_OK) {
         log_error("api", "coll_request_destroy: the request still runs; wait "
                   "for it first");

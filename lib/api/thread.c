@@ -232,6 +232,28 @@ int coll__comm_take_thread(struct coll_comm *comm)
     return rc;
 }
 
+int coll__comm_need_thread(struct coll_comm *comm, const char *what)
+{
+    if (comm->has_thread > 0)
+        return COLL_OK;
+    if (!strcmp(coll__param_text(PARAM_PROGRESS), "off")) {
+        log_error("api",
+                  "%s: operations of a stream need the progress thread, "
+                  "which COLL_PROGRESS=off forbids; unset it",
+                  what);
+        return COLL_ERR_INVALID;
+    }
+    if (!comm->has_thread)
+        comm->has_thread = get(comm) == COLL_OK ? 1 : -1;
+    if (comm->has_thread > 0)
+        return COLL_OK;
+    log_error("api",
+              "%s: there is no progress thread, which operations of a "
+              "stream need; see ulimit -u",
+              what);
+    return COLL_ERR_SYSTEM;
+}
+
 void coll__comm_drop_thread(struct coll_comm *comm)
 {
     if (comm->has_thread > 0)

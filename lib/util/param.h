@@ -92,6 +92,9 @@ enum coll__param_kind {
     X(UCX_MESH, PARAM_INT, "64", NULL,                                         \
       "up to this many ranks, UCX connects all of them at once at the start; "  \
       "more connect at their first use; the least of all ranks counts")        \
+    X(CUDA_STAGE, PARAM_BYTES, "16M", NULL,                                    \
+      "pinned memory through which a communicator's operations on GPU buffers " \
+      "pass, in two halves by turns")                                          \
     X(TOPO_FILE, PARAM_TEXT, "", NULL,                                         \
       "read the machine from this hwloc XML file instead of discovering it")   \
     X(LOG, PARAM_TEXT, "", NULL,                                               \

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* staged.h - what stream.c, staged.c and staged_enqueue.c share. */
+#ifndef COLL_LIB_API_STAGED_H
+#define COLL_LIB_API_STAGED_H
+
+#include "lib/api/comm.h"
+#include "lib/api/cut.h"
+#include "lib/api/stream.h"
+#include "lib/device/cuda_stage.h"
+#include "lib/device/cuda_stream.h"
+
+/* A call that was judged; its arrays are the caller's, or the communicator's. */
+struct coll__stream_call {
+    struct coll_args args;
+    struct coll__problem pb;
+    struct coll__op op;          /* of a reduction */
+    int is_in_host, is_out_host; /* pinned, and no device's */
+    struct coll__cut cut;        /* staged.c's */
+};
+
+/* A batch on the host. */
+struct coll__job {
+    struct coll__job *next;
+    struct coll__stream_call *calls; /* [n_calls], of a piece's buffers */
+    int n_calls;
+    uint32_t first, n; /* pieces of this rank, by their numbers on the stage */
+    uint32_t k, n_all; /* the piece that is next; of all ranks' the most */
+    int asks;          /* whether n_all is still to be found out */
+    uint64_t most[2];  /* what is said of it, and heard */
+    struct coll_request **running; /* [room] */
+    int n_running, room;           /* that many are under way */
+    atomic_int n_users; /* the host, and the caller while it puts it in */
+};
+
+/* Of one communicator, from its first such call on. */
+struct coll__streams {
+    void *ctx; /* of all its streams */
+    int device;
+    struct coll__stage *stage;
+    size_t slot_len; /* the stage has two */
+    /* With the turn. */
+    struct coll__job *first, **last; /* under way, in the order of the calls */
+    struct coll__job *ended;         /* with a failure; freed at the end */
+    uint32_t published;              /* the last number of those */
+    double looked;
+};
+
+/* Where the piece of that number lies. */
+static inline unsigned char *coll__slot_of(const struct coll__streams *s,
+                                           uint32_t number)
+{
+    return s->stage->base + (number % 2) * s->slot_len;
+}
+
+/* One user of the job less; or free it, of which nobody else knows. */
+void coll__job_drop(struct coll__job *job);
+void coll__job_free(struct coll__job *job);
+
+/* Free the jobs, and put the stage back. */
+void coll__staged_free(struct coll__streams *streams);
+
+#endif

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stream.c - calls for a device's stream: judged, one sentence for each way to be
+ * wrong, and given to a path.
+ */
+#include "lib/api/staged.h"
+#include "lib/trace/log.h"
+#include "lib/util/util.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define KNOWN 256 /* addresses of the host that are remembered */
+
+/* In order of preference; the last one serves all. */
+static const struct coll__path *const paths[] = {&coll__path_staged};
+
+static const struct coll__path *choose(const struct coll_comm *comm,
+                                       const struct coll__batch *batch)
+{
+    size_t i = 0;
+
+    while (!paths[i]->serves(comm, batch))
+        i++;
+    return paths[i];
+}
+
+/* ---- whose buffers --------------------------------------------------------- */
+
+void coll__stream_look_for_devices(void)
+{
+    if (!atomic_load_explicit(&coll__device_is_here, memory_order_relaxed))
+        coll__cuda_look();
+}
+
+/* To ask the driver costs some 100 ns, so addresses of plain memory are remembered.
+ * Those of devices are asked for each time. */
+static int is_devices(const void *ptr)
+{
+    static atomic_uintptr_t known[KNOWN];
+    atomic_uintptr_t *at = &known[((uintptr_t)ptr >> 6) % KNOWN];
+    int device;
+
+    if (!ptr ||
+        atomic_load_explicit(at, memory_order_relaxed) == (uintptr_t)ptr)
+        return 0;
+    if (coll__cuda_whose(ptr, &device) == WHOSE_DEVICES)
+        return 1;
+    atomic_store_explicit(at, (uintptr_t)ptr, memory_order_relaxed);
+    return 0;
+}
+
+int coll__stream_owns(const struct coll_args *args)
+{
+    return is_devices(args->in) || is_devices(args->out);
+}
+
+/* ---- judging ---------------------------------------------------------------- */
+
+static const char *name_of(const struct coll_args *args)
+{
+    return coll_collective_name(args->collective);
+}
+
+/* A buffer of len bytes: the stream's device's, or pinned memory of the host. */
+static int check_buffer(const struct coll_args *args, const char *which,
+                        const void *ptr, size_t len,
+                        const struct coll__cuda_place *place, int *is_host)
+{
+    enum coll__whose whose = WHOSE_NOBODYS;
+    int device = 0;
+
+    *is_host = 0;
+    if (!len)
+        return COLL_OK;
+    whose = coll__cuda_whose(ptr, &device);
+    *is_host = whose == WHOSE_HOSTS;
+    if (whose == WHOSE_NOBODYS) {
+        log_error(
+            "api",
+            "%s: %s is no memory that CUDA knows: it was freed, or it "
+            "is the host's and not pinned; with a stream pass memory of its "
+            "GPU, or pin it (cudaHostRegister)",
+            name_of(args), which);
+        return COLL_ERR_INVALID;
+    }
+    if (whose == WHOSE_DEVICES && device != place->device) {
+        log_error("api",
+                  "%s: %s is memory of GPU %d and the stream is of GPU %d; "
+                  "pass a stream of the buffer's GPU%s",
+                  name_of(args), which, device, place->device,
+                  args->stream == COLL__LEGACY_STREAM
+                      ? " (NULL is of the current one: cudaSetDevice)"
+                      : "");
+        return COLL_ERR_INVALID;
+    }
+    return COLL_OK;
+}
+
+static int check_place(const struct coll_comm *comm,
+                       const struct coll_args *args,
+                       const struct coll__cuda_place *place)
+{
+    const struct coll__streams *s = comm->streams;
+
+    if (place->is_captured) {
+        log_error("api",
+                  "%s: the stream is being captured into a graph, of which "
+                  "an operation that passes through the host cannot be a part; "
+                  "call it outside of the capture",
+                  name_of(args));
+        return COLL_ERR_UNSUPPORTED;
+    }
+    if (s && s->device != place->device) {
+        log_error("api",
+                  "%s: the stream is of GPU %d and the communicator's "
+                  "operations are on GPU %d; make a communicator for each GPU",
+                  name_of(args), place->device, s->device);
+        return COLL_ERR_INVALID;
+    }
+    if (s && s->ctx != place->ctx) {
+        log_error(
+            "api",
+            "%s: the stream is of another CUDA context than the "
+            "communicator's operations; use the device's primary one, and "
+            "make a new communicator after a reset",
+            name_of(args));
+        return COLL_ERR_INVALID;
+    }
+    return COLL_OK;
+}
+
+/* With the stream's context current. */
+static int judge_entered(struct coll_comm *comm, struct coll__stream_call *call,
+                         const struct coll__cuda_place *place)
+{
+    const struct coll_args *args = &call->args;
+    int rc = check_place(comm, args, place), has_buffers;
+
+    if (rc == COLL_OK)
+        rc = coll__args_check(args, comm, &call->pb);
+    if (rc)
+        return rc;
+    has_buffers = args->collective != COLL_BARRIER;
+    if (coll__reduces(args->collective))
+        coll__op_get(args->op, &call->op);
+    rc = check_buffer(args, "in", args->in,
+                      has_buffers * coll__problem_len(&call->pb, BUF_IN), place,
+                      &call->is_in_host);
+    return rc ? rc
+              : check_buffer(args, "out", args->out,
+                             has_buffers *
+                                 coll__problem_len(&call->pb, BUF_OUT),
+                             place, &call->is_out_host);
+}
+
+static void *stream_of(const struct coll_args *args)
+{
+    return args->stream ? args->stream : COLL__LEGACY_STREAM;
+}
+
+int coll__stream_check(struct coll_comm *comm, const struct coll_args *args)
+{
+    struct coll__stream_call call = {.args = *args};
+    struct coll__cuda_place place;
+    int rc;
+
+    call.args.stream = stream_of(args);
+    rc = coll__cuda_enter(call.args.stream, &place);
+    if (rc)
+        return rc;
+    rc = judge_entered(comm, &call, &place);
+    coll__cuda_leave();
+    return rc;
+}
+
+/* ---- the communicator's part -------------------------------------------------- */
+
+/* From its first call on; the stage is there before anything waits for it. */
+static int have_streams(struct coll_comm *comm, const char *what,
+                        const struct coll__cuda_place *place)
+{
+    size_t page = 4096, slot = comm->settings.stage / 2 / page * page;
+    struct coll__streams *s;
+    int rc = coll__comm_need_thread(comm, what);
+
+    if (rc || comm->streams)
+        return rc;
+    s = calloc(1, sizeof(*s));
+    if (!s) {
+        log_error("api", "%s: no memory for a communicator's streams", what);
+        return COLL_ERR_NOMEM;
+    }
+    s->ctx = place->ctx;
+    s->device = place->device;
+    s->last = &s->first;
+    s->slot_len = max_size(slot, page);
+    rc = coll__stage_take(place->ctx, 2 * s->slot_len, &s->stage);
+    if (rc) {
+        free(s);
+        return rc;
+    }
+    s->published = s->stage->last;
+    coll__turn_take(comm);
+    comm->streams = s;
+    coll__turn_give(comm);
+    return COLL_OK;
+}
+
+void coll__stream_free(struct coll_comm *comm)
+{
+    /* A child cannot tell what another thread was about: it is no leak. */
+    static struct coll__streams *volatile inherited;
+    struct coll__streams *s = comm->streams;
+
+    comm->streams = NULL;
+    if (coll__comm_is_inherited(comm)) {
+        inherited = s;
+        (void)inherited;
+    } else if (s) {
+        coll__staged_free(s);
+        free(s);
+    }
+}
+
+int coll__stream_drain(struct coll_comm *comm)
+{
+    double since = coll__now();
+    int moved, rc = COLL_OK;
+
+    while (rc == COLL_OK && comm->n_streaming) {
+        rc = coll__comm_progress(comm, &moved);
+        if (moved || coll__engine_move()) {
+            coll__wait_moved(&comm->wait);
+            since = moved ? coll__now() : since;
+        } else {
+            coll__wait_idle(&comm->wait, 0);
+        }
+        if (rc == COLL_OK && coll__now() - since > comm->timeout) {
+            coll__comm_fail(comm, COLL_ERR_TIMEOUT,
+                            "rank %d's streams did not come to %d operations "
+                            "within %g s; see what they wait for",
+                            comm->rank, comm->n_streaming, comm->timeout);
+            rc = coll__comm_quiesce(comm);
+        }
+    }
+    return rc;
+}
+
+/* ---- calls -------------------------------------------------------------------- */
+
+/* A message to oneself has its other half in the same batch. */
+static int is_endless(const struct coll_comm *comm,
+                      const struct coll__batch *batch)
+{
+    const struct coll_args *args = &batch->calls[0].args;
+
+    return batch->n == 1 && coll__is_p2p(args->collective) &&
+           args->root == comm->rank;
+}
+
+static int enqueue(struct coll_comm *comm, struct coll__batch *batch,
+                   const struct coll__path **path)
+{
+    struct coll_args *args = &batch->calls[0].args;
+    struct coll__cuda_place place;
+    int rc = coll__comm_status(comm);
+
+    if (rc == COLL_OK)
+        rc = coll__cuda_enter(batch->stream, &place);
+    if (rc)
+        return rc;
+    for (int i = 0; i < batch->n && rc == COLL_OK; i++)
+        rc = judge_entered(comm, &batch->calls[i], &place);
+    if (rc == COLL_OK && is_endless(comm, batch))
+        rc = coll__args_wrong(
+            args, "a message of a rank to itself would wait "
+                  "for ever; call its other half in the same group");
+    if (rc == COLL_OK)
+        rc = have_streams(comm, name_of(args), &place);
+    if (rc == COLL_OK) {
+        *path = choose(comm, batch);
+        rc = (*path)->enqueue(comm, batch);
+    }
+    coll__cuda_leave();
+    return rc;
+}
+
+static int enqueue_one(struct coll_comm *comm, const struct coll_args *args,
+                       uint32_t *ticket, const struct coll__path **path)
+{
+    struct coll__stream_call call = {.args = *args};
+    struct coll__batch batch = {&call, 1, stream_of(args), 0};
+    int rc;
+
+    call.args.stream = batch.stream;
+    rc = enqueue(comm, &batch, path);
+    *ticket = batch.ticket;
+    return rc;
+}
+
+int coll__stream_call(struct coll_comm *comm, const struct coll_args *args)
+{
+    const struct coll__path *path;
+    uint32_t ticket;
+
+    return enqueue_one(comm, args, &ticket, &path);
+}
+
+/* ---- groups --------------------------------------------------------------------- */
+
+static int add_message(struct coll__batch *batch, const struct coll_args *args)
+{
+    struct coll__stream_call *call = &batch->calls[batch->n];
+
+    if (batch->n && batch->stream != stream_of(args))
+        return coll__args_wrong(args,
+                                "the sends and receives of a group need one "
+                                "stream for all of a communicator");
+    *call = (struct coll__stream_call){.args = *args};
+    call->args.stream = batch->stream = stream_of(args);
+    batch->n++;
+    return COLL_OK;
+}
+
+static int run_messages(struct coll_comm *comm,
+                        const struct coll_args *const calls[], int n)
+{
+    struct coll__batch batch = {malloc((size_t)n * sizeof(*batch.calls)), 0,
+                                NULL, 0};
+    const struct coll__path *path;
+    int rc = COLL_OK;
+
+    if (!batch.calls) {
+        log_error("api", "no memory for a group of %d operations", n);
+        return COLL_ERR_NOMEM;
+    }
+    for (int i = 0; i < n && rc == COLL_OK; i++)
+        if (coll__is_p2p(calls[i]->collective))
+            rc = add_message(&batch, calls[i]);
+    if (rc == COLL_OK && batch.n)
+        rc = enqueue(comm, &batch, &path);
+    free(batch.calls);
+    return rc;
+}
+
+int coll__stream_run(struct coll_comm *comm,
+                     const struct coll_args *const calls[], int n)
+{
+    int rc = run_messages(comm, calls, n);
+
+    for (int i = 0; i < n && rc == COLL_OK; i++)
+        if (!coll__is_p2p(calls[i]->collective))
+            rc = coll__stream_call(comm, calls[i]);
+    return rc;
+}
+
+/* ---- requests --------------------------------------------------------------------- */
+
+/* What the request reads at each start, of its own. */
+static int keep(struct coll_request *request, const struct coll_args *args)
+{
+    const struct coll__algo *algo;
+
+    request->args = *args;
+    if (args->algo && *args->algo) {
+        algo = coll__algo_find(args->collective, args->algo);
+        if (!algo)
+            return coll__args_wrong(args,
+                                    "there is no such algorithm; "
+                                    "coll_plan_candidate() names those that "
+                                    "there are");
+        request->args.algo = algo->name;
+    }
+    request->args.stream = stream_of(args);
+    return coll__args_keep(&request->args, request->comm, &request->numbers);
+}
+
+int coll__stream_request(struct coll_comm *comm, const struct coll_args *args,
+                         struct coll_request **out)
+{
+    struct coll_request *request;
+    int rc = coll__stream_check(comm, args);
+
+    if (rc)
+        return rc;
+    request = calloc(1, sizeof(*request));
+    if (!request) {
+        log_error("api", "no memory for a request");
+        return COLL_ERR_NOMEM;
+    }
+    request->comm = comm;
+    request->is_streams = 1;
+    rc = keep(request, args);
+    if (rc) {
+        free(request);
+        return rc;
+    }
+    *out = request;
+    return COLL_OK;
+}
+
+static void set_status(struct coll_request *request, int status)
+{
+    atomic_store_explicit(&request->status, status, memory_order_release);
+}
+
+int coll__stream_start(struct coll_request *request)
+{
+    int rc;
+
+    coll__stream_look(request);
+    if (coll__request_status(request) == COLL_IN_PROGRESS)
+        return coll__args_wrong(&request->args,
+                                "the request already runs; wait "
+                                "for it first");
+    rc = enqueue_one(request->comm, &request->args, &request->ticket,
+                     &request->path);
+    set_status(request, rc == COLL_OK ? COLL_IN_PROGRESS : rc);
+    return rc;
+}
+
+void coll__stream_look(struct coll_request *request)
+{
+    struct coll_comm *comm = request->comm;
+    int failure =
+        atomic_load_explicit(&comm->failure.status, memory_order_acquire);
+
+    if (coll__request_status(request) != COLL_IN_PROGRESS)
+        return;
+    if (failure)
+        set_status(request, failure);
+    else if (request->path->has_finished(comm, request->ticket))
+        set_status(request, COLL_OK);
+}
+
+void coll__stream_wait(struct coll_request *request, double timeout)
+{
+    struct coll_comm *comm = request->comm;
+    double until = coll__now() + timeout;
+    struct coll__wait wait;
+
+    coll__wait_init(&wait, 0, NULL);
+    coll__stream_look(request);
+    while (coll__request_status(request) == COLL_IN_PROGRESS) {
+        if (coll__engine_move())
+            coll__wait_moved(&wait);
+        else if (coll__wait_idle(&wait, 0) && coll__now() > until)
+            coll__comm_fail(
+                comm, COLL_ERR_TIMEOUT,
+                "%s did not end on its stream within %g s on rank "
+                "%d; see what the stream waits for, and whether all "
+                "ranks have called it",
+                name_of(&request->args), timeout, comm->rank);
+        coll__stream_look(request);
+    }
+}

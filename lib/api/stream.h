@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stream.h - operations that a device's stream comes to.
+ *
+ * Such a call puts what it takes into the stream and returns; the operation is
+ * done when the stream has passed it.  stream.c judges the call and chooses a
+ * path, the way by which it is carried out.  Operations of one communicator go in
+ * the order of their calls, whatever their streams; they match among themselves,
+ * by a series and channels of their own.
+ *
+ * In here a call always has a stream: NULL, the legacy one, has another name then
+ * (lib/device/cuda_stream.h).
+ */
+#ifndef COLL_LIB_API_STREAM_H
+#define COLL_LIB_API_STREAM_H
+
+#include "lib/device/device.h"
+
+#include <stdatomic.h>
+
+struct coll_args;
+struct coll_comm;
+struct coll_request;
+
+/* What the caller's thread puts into a stream at once: a collective, or messages
+ * that travel side by side. */
+struct coll__batch {
+    struct coll__stream_call *calls; /* [n] */
+    int n;
+    void *stream;
+    uint32_t ticket; /* by which it is asked for: has_finished() */
+};
+
+/* One way to carry them out. */
+struct coll__path {
+    const char *name;
+
+    /* Can it?  The last one of all can. */
+    int (*serves)(const struct coll_comm *comm,
+                  const struct coll__batch *batch);
+
+    /* Put it into the stream, whose context is current.  COLL_OK and its ticket;
+     * or a status, logged: nothing was put there, or the communicator failed. */
+    int (*enqueue)(struct coll_comm *comm, struct coll__batch *batch);
+
+    /* Has the stream passed the batch of that ticket?  Any thread. */
+    int (*has_finished)(const struct coll_comm *comm, uint32_t ticket);
+};
+
+extern const struct coll__path coll__path_staged;
+
+/* See whether there may be devices, where nobody has found any so far: before a
+ * call that is like none before.  Costs about a microsecond then. */
+void coll__stream_look_for_devices(void);
+
+/* Does a buffer of the call lie on a device? */
+int coll__stream_owns(const struct coll_args *args);
+
+/* Is the call for a stream?  Where no driver is in the process this is a look at
+ * one word. */
+#define coll__stream_takes(args)                                               \
+    ((args)->stream ||                                                         \
+     (__builtin_expect(                                                        \
+          atomic_load_explicit(&coll__device_is_here, memory_order_relaxed),   \
+          0) &&                                                                \
+      coll__stream_owns(args)))
+
+/* Carry out a call, of no group; or judge it alone; or all that a group has for
+ * one communicator: the messages first, since they go beside the collectives.
+ * Statuses, logged. */
+int coll__stream_call(struct coll_comm *comm, const struct coll_args *args);
+int coll__stream_check(struct coll_comm *comm, const struct coll_args *args);
+int coll__stream_run(struct coll_comm *comm,
+                     const struct coll_args *const calls[], int n);
+
+/* A request for such a call: made, to be freed as others are; started; waited for,
+ * by its status, which look() brings up to date. */
+int coll__stream_request(struct coll_comm *comm, const struct coll_args *args,
+                         struct coll_request **request);
+int coll__stream_start(struct coll_request *request);
+void coll__stream_look(struct coll_request *request);
+void coll__stream_wait(struct coll_request *request, double timeout);
+
+/* With the turn: move on what the streams have come to.  COLL_OK, or the
+ * communicator's failure. */
+int coll__stream_move(struct coll_comm *comm, int *moved);
+
+/* With the turn, the communicator has failed: let streams that wait go on. */
+void coll__stream_release(struct coll_comm *comm);
+
+/* With the turn: wait until the host has done its part of all that the streams
+ * have been given.  COLL_OK, or the communicator's failure. */
+int coll__stream_drain(struct coll_comm *comm);
+
+/* Free all of it, the communicator ends; also in a child. */
+void coll__stream_free(struct coll_comm *comm);
+
+#endif

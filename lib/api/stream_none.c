@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stream_none.c - in place of stream.c, where configure found no CUDA. */
+#include "lib/api/comm.h"
+#include "lib/trace/log.h"
+
+void coll__stream_look_for_devices(void) {}
+
+int coll__stream_owns(const struct coll_args *args)
+{
+    (void)args;
+    return 0;
+}
+
+int coll__stream_check(struct coll_comm *comm, const struct coll_args *args)
+{
+    (void)comm;
+    log_error("api",
+              "%s: stream must be NULL, this libcoll was built without "
+              "CUDA; install its headers (nvidia-cuda-dev) and configure again",
+              coll_collective_name(args->collective));
+    return COLL_ERR_UNSUPPORTED;
+}
+
+int coll__stream_call(struct coll_comm *comm, const struct coll_args *args)
+{
+    return coll__stream_check(comm, args);
+}
+
+int coll__stream_run(struct coll_comm *comm,
+                     const struct coll_args *const calls[], int n)
+{
+    (void)n;
+    return coll__stream_check(comm, calls[0]);
+}
+
+int coll__stream_request(struct coll_comm *comm, const struct coll_args *args,
+                         struct coll_request **request)
+{
+    (void)request;
+    return coll__stream_check(comm, args);
+}
+
+/* Nobody has made a request, nor anything else, that comes here. */
+int coll__stream_start(struct coll_request *request)
+{
+    (void)request;
+    return COLL_ERR_INTERNAL;
+}
+
+void coll__stream_look(struct coll_request *request) { (void)request; }
+
+void coll__stream_wait(struct coll_request *request, double timeout)
+{
+    (void)request;
+    (void)timeout;
+}
+
+int coll__stream_move(struct coll_comm *comm, int *moved)
+{
+    (void)comm;
+    (void)moved;
+    return COLL_OK;
+}
+
+void coll__stream_release(struct coll_comm *comm) { (void)comm; }
+
+int coll__stream_drain(struct coll_comm *comm)
+{
+    (void)comm;
+    return COLL_OK;
+}
+
+void coll__stream_free(struct coll_comm *comm) { (void)comm; }
