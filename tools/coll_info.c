@@ -44,7 +44,10 @@ static int print_build(void)
             printf("\n%s:\n", f.group);
         group = f.group;
         printf("    [%c] %s", f.is_built ? 'X' : ' ', f.name);
-        printf(f.is_built && strcmp(group, "Libraries") ? "\n" : " (%s)\n",
+        printf(f.is_built && strcmp(group, "Libraries") &&
+                       strcmp(group, "Devices")
+                   ? "\n"
+                   : " (%s)\n",
                f.detail);
     }
     return 0;

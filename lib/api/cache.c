@@ -361,6 +361,7 @@ static int make(struct coll_comm *comm, const struct coll_args *args,
         return rc;
     }
     add(cache, new);
+    cache->n_made++;
     *request = new;
     return COLL_OK;
 }
@@ -462,14 +463,26 @@ static int call_again(struct coll_comm *comm, struct coll_request *request,
     return coll__log_done(rc);
 }
 
-/* With the turn. */
+/* Of a shape that was not met before: a driver may have come meanwhile. */
+static int is_streams_after_all(const struct coll_args *args)
+{
+    coll__stream_look_for_devices();
+    return coll__stream_takes(args);
+}
+
+/* With the turn; COLL_IN_PROGRESS: it was for a stream, and nothing was done. */
 static int call(struct coll_comm *comm, const struct coll_args *args)
 {
     struct coll_request *request;
+    uint64_t n_made = comm->cache.n_made;
     int rc = coll__cache_take(comm, args, &request);
 
     if (rc)
         return rc;
+    if (n_made < comm->cache.n_made && is_streams_after_all(args)) {
+        coll__cache_put(request);
+        return COLL_IN_PROGRESS;
+    }
     if (is_endless(comm, args))
         rc = coll__args_wrong(args, "a message of a rank to itself would wait "
                               "for ever; use a group or requests");
@@ -502,14 +515,12 @@ int coll__comm_call(struct coll_comm *comm, const struct coll_args *args)
         again = find_again(comm, args);
         if (again && coll__prog_is_listed(again->prog))
             return call_again(comm, again, args);
-        if (!again)
-            coll__stream_look_for_devices();
-        if (!again && coll__stream_takes(args))
-            return coll__log_done(coll__stream_call(comm, args));
     }
     coll__turn_take(comm);
     rc = call(comm, args);
     coll__turn_give(comm);
+    if (rc == COLL_IN_PROGRESS)
+        return coll__log_done(coll__stream_call(comm, args));
     coll__engine_move();
     return coll__log_done(rc);
 }

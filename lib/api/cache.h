@@ -20,6 +20,7 @@ struct coll__cache {
     struct coll_request **idle;  /* [room], a power of two: lists by shape */
     struct coll_request *latest; /* of the idle ones, or NULL */
     uint64_t dice;
+    uint64_t n_made;   /* requests */
     uint64_t n_judged; /* calls that were looked at in full */
     struct coll__pool pool;
 };

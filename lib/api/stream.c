@@ -258,6 +258,14 @@ static int is_endless(const struct coll_comm *comm,
            args->root == comm->rank;
 }
 
+/* A device that fails does so for good, and the other ranks are to know. */
+static int device_status(struct coll_comm *comm, int rc)
+{
+    return rc == COLL_ERR_SYSTEM
+               ? coll__comm_fail(comm, rc, "%s", coll_last_error())
+               : rc;
+}
+
 static int enqueue(struct coll_comm *comm, struct coll__batch *batch,
                    const struct coll__path **path)
 {
@@ -266,7 +274,7 @@ static int enqueue(struct coll_comm *comm, struct coll__batch *batch,
     int rc = coll__comm_status(comm);
 
     if (rc == COLL_OK)
-        rc = coll__cuda_enter(batch->stream, &place);
+        rc = device_status(comm, coll__cuda_enter(batch->stream, &place));
     if (rc)
         return rc;
     for (int i = 0; i < batch->n && rc == COLL_OK; i++)
@@ -279,7 +287,7 @@ static int enqueue(struct coll_comm *comm, struct coll__batch *batch,
         rc = have_streams(comm, name_of(args), &place);
     if (rc == COLL_OK) {
         *path = choose(comm, batch);
-        rc = (*path)->enqueue(comm, batch);
+        rc = device_status(comm, (*path)->enqueue(comm, batch));
     }
     coll__cuda_leave();
     return rc;
