@@ -274,6 +274,26 @@ only_six() {
 }
 only_six
 
+# ---- GPU buffers, by way of the hosts' memory: two ranks on one host share a GPU
+
+device_buffers() {
+    driver=$(cd "$top/tests/fake_cuda/.libs" 2> /dev/null && pwd) ||
+        { echo "left out: device buffers, configure found no cuda.h"; return; }
+    for r in 0 1 2; do
+        rank $((r / 2 + 1)) "$dir/cuda" $r 3 198.18.0.1:6300 \
+            env LD_LIBRARY_PATH="$driver" "$top/benchmarks/allreduce_bw" \
+            -d cuda -b 4 -e 256K -f 256 -n 5
+    done
+    if await 60 has_lines 3 ' [a-z_]* *0$' cuda &&
+        has_lines 1 '3 ranks on 2 hosts' cuda &&
+        has_lines 1 'device cuda (fake_cuda 0)' cuda; then
+        ok "device buffers on two hosts"
+    else
+        fail "device buffers on two hosts" "$dir"/cuda.?
+    fi
+}
+device_buffers
+
 # down NAME COMMAND...: fails at once, and says what to do.
 down() {
     name=$1

@@ -511,7 +511,7 @@ tests_gpu_kernels_SOURCES = $(gpu_common) \
 	%D%/gpu/kernels_driver.c %D%/gpu/kernels_driver.h \
 	%D%/element.c %D%/element.h %D%/kernel_cases.c %D%/kernel_cases.h
 endif
-gpu_scripts = %D%/gpu.sh %D%/fake_rules.sh
+gpu_scripts = %D%/cuda.sh %D%/gpu.sh %D%/fake_rules.sh
 TESTS += $(gpu_scripts)
 # does the bundle for bare machines build?
 check-bundle:
@@ -528,7 +528,7 @@ check-gpu check-bundle:
 endif
 clean-local:
 	rm -rf gpu-reports jitter
-dist_check_SCRIPTS += %D%/gpu.sh %D%/fake_rules.sh
+dist_check_SCRIPTS += %D%/cuda.sh %D%/gpu.sh %D%/fake_rules.sh
 EXTRA_DIST += %D%/fake_cuda/README.md
 EXTRA_DIST += %D%/gpu/README.md %D%/gpu/build.sh %D%/gpu/bundle.sh \
 	%D%/gpu/check.sh %D%/gpu/library.sh \
