@@ -18,6 +18,7 @@
 #ifndef COLL_LIB_ALGO_ALGO_H
 #define COLL_LIB_ALGO_ALGO_H
 
+#include "lib/plan/order.h"
 #include "lib/plan/plan.h"
 #include "lib/price/view.h"
 
@@ -63,6 +64,22 @@ const char *coll__algo_refuses(const struct coll__algo *algo,
 int coll__plan_build(const struct coll__algo *algo,
                      const struct coll__problem *pb, size_t chunk,
                      struct coll__plan *plan);
+
+/* The same for ranks that do one thing after the other, as listed, with no more
+ * room between two of them than that.
+ *
+ * Every rank has the others' plans built, too, all as if they were in place where
+ * they may be: that adds to what messages wait for and takes nothing from it, so
+ * the order suits those that are not.
+ *
+ * Errors:    COLL_ERR_NOMEM, COLL_ERR_INVALID (there is no such order: the
+ *            algorithm is wrong), logged.
+ * Cost:      that of coll__plan_build() for each rank, and of running them.
+ */
+int coll__plan_build_in_turns(const struct coll__algo *algo,
+                              const struct coll__problem *pb,
+                              const struct coll__room *room,
+                              struct coll__plan *plan);
 
 /* ---- spans -------------------------------------------------------------- */
 

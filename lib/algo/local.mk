@@ -43,6 +43,7 @@ libcore_la_SOURCES += \
 	%D%/gather_direct.c \
 	%D%/halves.c \
 	%D%/halves.h \
+	%D%/in_turns.c \
 	%D%/knomial.c \
 	%D%/knomial.h \
 	%D%/levels.c \

@@ -4,11 +4,14 @@ libcore_la_SOURCES += \
 	%D%/load.c %D%/load.h \
 	%D%/load_step.c \
 	%D%/number.c %D%/number.h \
+	%D%/order.c %D%/order.h \
+	%D%/pass_fit.c \
 	%D%/pass_forward.c \
 	%D%/pass_fuse.c \
 	%D%/pass_split.c \
 	%D%/plan.c %D%/plan.h \
 	%D%/plans.c %D%/plans.h \
+	%D%/reorder.c \
 	%D%/scan.c %D%/scan.h \
 	%D%/waits.c %D%/waits.h \
 	%D%/words.h

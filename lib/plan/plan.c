@@ -115,6 +115,13 @@ enum coll__shape coll__problem_shape(const struct coll__problem *pb,
     return SHAPE_NONE;
 }
 
+int coll__problem_may_be_in_place(const struct coll__problem *pb)
+{
+    return pb->collective != COLL_ALLTOALLV && pb->collective != COLL_BARRIER &&
+           coll__problem_shape(pb, BUF_IN) != SHAPE_NONE &&
+           coll__problem_shape(pb, BUF_OUT) != SHAPE_NONE;
+}
+
 /* Does IN have the parts of which BUF_TMP is an image? */
 static int has_parts_in(const struct coll__problem *pb)
 {

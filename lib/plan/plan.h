@@ -103,6 +103,10 @@ struct coll__plan {
      * buffered, it gets to its end. */
     int runs_as_listed;
 
+    /* After coll__plan_in_turns(): so it does with so many slots between two
+     * ranks; 0: nobody knows. */
+    int n_slots;
+
     /* After coll__plan_link(): step i waits for n_deps[i] others to finish, and
      * after[first_after[i] .. first_after[i + 1]) wait for step i.  same[i]
      * numbers groups of sends, from 1: those of a group carry the same bytes;
@@ -132,6 +136,9 @@ enum coll__shape {
 };
 enum coll__shape coll__problem_shape(const struct coll__problem *pb,
                                      enum coll__buf buf);
+
+/* Can this rank work in place?  Only those that have both buffers. */
+int coll__problem_may_be_in_place(const struct coll__problem *pb);
 
 /* The part of a buffer (SHAPE_PARTS) that belongs to rank r (modulo nranks):
  * of an allgather's OUT what comes from r, of a reduce-scatter's IN what goes

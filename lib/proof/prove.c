@@ -87,14 +87,6 @@ static int is_message(enum coll_collective collective)
     return collective == COLL_SEND || collective == COLL_RECV;
 }
 
-/* Only ranks that have both buffers can work in place. */
-static int can_be_in_place(const struct coll__problem *pb)
-{
-    return pb->collective != COLL_ALLTOALLV && pb->collective != COLL_BARRIER &&
-           coll__problem_shape(pb, BUF_IN) != SHAPE_NONE &&
-           coll__problem_shape(pb, BUF_OUT) != SHAPE_NONE;
-}
-
 static void cast_rank(const struct coll__trial *t, int r,
                       struct coll__problem *pb)
 {
@@ -112,7 +104,8 @@ static void cast_rank(const struct coll__trial *t, int r,
         pb->collective = r == t->root ? COLL_RECV : COLL_SEND;
         pb->root = 1 - r;
     }
-    pb->in_place = can_be_in_place(pb) && mix(t->seed, (uint32_t)r) % 3 == 0;
+    pb->in_place =
+        coll__problem_may_be_in_place(pb) && mix(t->seed, (uint32_t)r) % 3 == 0;
 }
 
 int coll__cast_init(struct coll__cast *cast, const struct coll__trial *trial)

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* in_turns.c - plans for ranks that do one thing after the other.
+ *
+ * A rank knows how others were called but for two things: whether they work in
+ * place, and the counts that each knows alone.
+ */
+#include "lib/algo/algo.h"
+#include "lib/trace/log.h"
+#include "lib/type/head.h"
+
+#include <stdlib.h>
+
+static int build_fit(const struct coll__algo *algo,
+                     const struct coll__problem *pb, size_t slot,
+                     struct coll__plan *plan)
+{
+    int rc = coll__plan_build(algo, pb, slot, plan);
+
+    if (rc == COLL_OK && (rc = coll__plan_fit(plan, slot)))
+        coll__plan_fini(plan);
+    return rc;
+}
+
+/* The problem as rank r may have it. */
+static struct coll__problem of_rank(const struct coll__problem *pb, int r)
+{
+    struct coll__problem its = *pb;
+
+    its.rank = r;
+    its.in_place = coll__problem_may_be_in_place(&its);
+    if (pb->collective == COLL_ALLGATHERV)
+        its.count = pb->out_counts[r];
+    else if (pb->collective == COLL_REDUCE_SCATTERV)
+        its.count = pb->in_counts[r];
+    return its;
+}
+
+/* This rank's turns in a run of all. */
+static int turns_of_all(const struct coll__algo *algo,
+                        const struct coll__problem *pb,
+                        const struct coll__room *room,
+                        struct coll__turns *turns)
+{
+    struct coll__plan *plans = calloc((size_t)pb->nranks, sizeof(*plans));
+    int rc = plans ? COLL_OK : COLL_ERR_NOMEM;
+
+    if (rc)
+        log_error("plan", "no memory for %d plans", pb->nranks);
+    for (int r = 0; r < pb->nranks && rc == COLL_OK; r++) {
+        struct coll__problem its = of_rank(pb, r);
+
+        rc = build_fit(algo, &its, room->slot, &plans[r]);
+    }
+    if (rc == COLL_OK)
+        rc = coll__plans_turns(plans, pb->nranks, room->n_slots, pb->rank,
+                               turns);
+    for (int r = 0; plans && r < pb->nranks; r++)
+        coll__plan_fini(&plans[r]);
+    free(plans);
+    return rc;
+}
+
+int coll__plan_build_in_turns(const struct coll__algo *algo,
+                              const struct coll__problem *pb,
+                              const struct coll__room *room,
+                              struct coll__plan *plan)
+{
+    int is_alone =
+        coll__is_p2p(pb->collective) || coll__has_own_counts(pb->collective);
+    struct coll__turns turns = {0};
+    int rc = build_fit(algo, pb, room->slot, plan);
+
+    if (rc)
+        return rc;
+    rc = is_alone ? coll__plan_turns_alone(plan, pb->nranks, room->n_slots,
+                                           pb->rank, &turns)
+                  : turns_of_all(algo, pb, room, &turns);
+    if (rc == COLL_OK)
+        rc = coll__plan_in_turns(plan, &turns);
+    free(turns.lanes);
+    if (rc)
+        coll__plan_fini(plan);
+    return rc;
+}

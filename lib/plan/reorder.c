@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* reorder.c - a plan's steps in the order of its messages' turns.
+ *
+ * Where a local step stands does not matter for who gets to an end, as long as it
+ * is before what waits for it: just before a send that does, and else before the
+ * next receive, for which the rank may have to wait.
+ */
+#include "lib/plan/order.h"
+#include "lib/plan/waits.h"
+#include "lib/trace/log.h"
+
+#include <stdlib.h>
+
+static int is_recv(const struct coll__step *step)
+{
+    return coll__step_is_recv(step->kind);
+}
+
+static int is_message(const struct coll__step *step)
+{
+    return step->kind == STEP_SEND || coll__step_is_recv(step->kind);
+}
+
+struct sorter {
+    const struct coll__plan *plan;
+    struct coll__waits waits;
+    int *room;                        /* of all that follows */
+    int *left;                        /* [n_steps]: edges still to come */
+    int *order, n;                    /* the steps that have their place */
+    int *ready, first_ready, n_ready; /* local steps that could have one */
+    int *todo;                        /* [n_steps] */
+    int *next, *head;                 /* lanes as above; [n_steps], [n_lanes] */
+    unsigned char *has_place;         /* [n_steps]; 2: it is about to get one */
+    int n_lanes;
+};
+
+static void place(struct sorter *s, int i)
+{
+    const struct coll__plan *plan = s->plan;
+
+    s->has_place[i] = 1;
+    s->order[s->n++] = i;
+    for (int e = plan->first_after[i]; e < plan->first_after[i + 1]; e++)
+        if (--s->left[plan->after[e]] == 0 &&
+            !is_message(&plan->steps[plan->after[e]]))
+            s->ready[s->n_ready++] = plan->after[e];
+}
+
+static void place_ready(struct sorter *s)
+{
+    while (s->first_ready < s->n_ready) {
+        int i = s->ready[s->first_ready++];
+
+        if (!s->has_place[i])
+            place(s, i);
+    }
+}
+
+static int ascending(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Place the local steps that step i waits for, and it.  0: it waits for a message
+ * that has no place yet. */
+static int place_needed(struct sorter *s, int i)
+{
+    int n = 0, looked = 0;
+
+    s->todo[n++] = i;
+    for (; looked < n; looked++)
+        for (int e = s->waits.first[s->todo[looked]];
+             e < s->waits.first[s->todo[looked] + 1]; e++) {
+            int before = s->waits.steps[e];
+
+            if (s->has_place[before])
+                continue;
+            if (is_message(&s->plan->steps[before]))
+                return 0;
+            s->has_place[before] = 2;
+            s->todo[n++] = before;
+        }
+    qsort(s->todo, (size_t)n, sizeof(int), ascending);
+    for (int k = 0; k < n; k++)
+        place(s, s->todo[k]);
+    return 1;
+}
+
+static int take_turn(struct sorter *s, int lane)
+{
+    int i = lane < s->n_lanes ? s->head[lane] : -1;
+
+    if (i < 0)
+        return 0;
+    s->head[lane] = s->next[i];
+    if (lane % 2) /* it may have to wait: time for what can be done */
+        place_ready(s);
+    return place_needed(s, i);
+}
+
+static void make_lanes(struct sorter *s)
+{
+    const struct coll__plan *plan = s->plan;
+
+    for (int l = 0; l < s->n_lanes; l++)
+        s->head[l] = -1;
+    for (int i = plan->n_steps - 1; i >= 0; i--) {
+        const struct coll__step *step = &plan->steps[i];
+        int lane = 2 * step->peer + is_recv(step);
+
+        s->left[i] = plan->n_deps[i];
+        if (!is_message(step))
+            continue;
+        s->next[i] = s->head[lane];
+        s->head[lane] = i;
+    }
+    for (int i = 0; i < plan->n_steps; i++)
+        if (!s->left[i] && !is_message(&plan->steps[i]))
+            s->ready[s->n_ready++] = i;
+}
+
+static int sorter_init(struct sorter *s, const struct coll__plan *plan)
+{
+    size_t n = (size_t)plan->n_steps;
+    int rc = coll__waits_init(&s->waits, plan);
+
+    s->plan = plan;
+    for (int i = 0; i < plan->n_steps; i++)
+        if (2 * plan->steps[i].peer + 2 > s->n_lanes)
+            s->n_lanes = 2 * plan->steps[i].peer + 2;
+    s->room = malloc((5 * n + (size_t)s->n_lanes + 1) * sizeof(int));
+    s->has_place = calloc(n + 1, 1);
+    if (rc || !s->room || !s->has_place)
+        return COLL_ERR_NOMEM;
+    s->left = s->room;
+    s->order = s->room + n;
+    s->ready = s->room + 2 * n;
+    s->todo = s->room + 3 * n;
+    s->next = s->room + 4 * n;
+    s->head = s->room + 5 * n;
+    make_lanes(s);
+    return COLL_OK;
+}
+
+static int sort(struct sorter *s, const struct coll__turns *turns)
+{
+    for (int t = 0; t < turns->n; t++)
+        if (!take_turn(s, turns->lanes[t])) {
+            log_error("plan", "turn %d is not that of a message that could go",
+                      t);
+            return COLL_ERR_INVALID;
+        }
+    place_ready(s);
+    if (s->n == s->plan->n_steps)
+        return COLL_OK;
+    log_error("plan", "%d of %d steps have no turn", s->plan->n_steps - s->n,
+              s->plan->n_steps);
+    return COLL_ERR_INVALID;
+}
+
+/* The steps in their new order, linked anew. */
+static int rewrite(struct coll__plan *plan, const int *order)
+{
+    struct coll__plan sorted = *plan;
+    int rc;
+
+    sorted.steps = malloc(((size_t)plan->n_steps + 1) * sizeof(*plan->steps));
+    sorted.n_deps = sorted.first_after = sorted.after = sorted.same = NULL;
+    if (!sorted.steps)
+        return COLL_ERR_NOMEM;
+    for (int i = 0; i < plan->n_steps; i++)
+        sorted.steps[i] = plan->steps[order[i]];
+    sorted.cap_steps = plan->n_steps;
+    rc = coll__plan_link(&sorted);
+    if (rc) {
+        coll__plan_fini(&sorted);
+        return rc;
+    }
+    coll__plan_fini(plan);
+    *plan = sorted;
+    return COLL_OK;
+}
+
+int coll__plan_in_turns(struct coll__plan *plan,
+                        const struct coll__turns *turns)
+{
+    struct sorter s = {0};
+    int rc = sorter_init(&s, plan);
+
+    if (rc == COLL_OK)
+        rc = sort(&s, turns);
+    if (rc == COLL_OK)
+        rc = rewrite(plan, s.order);
+    if (rc == COLL_OK)
+        plan->n_slots = turns->n_slots;
+    if (rc == COLL_ERR_NOMEM)
+        log_error("plan", "no memory to put %d steps in order", plan->n_steps);
+    coll__waits_fini(&s.waits);
+    free(s.room);
+    free(s.has_place);
+    return rc;
+}

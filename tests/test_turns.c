@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_turns.c - plans of ranks that do one thing after the other: with one slot
+ * between two ranks, two or three, every algorithm's come to their ends as listed,
+ * move what they moved before, and are right. */
+#include "lib/proof/proof.h"
+#include "lib/proof/prove.h"
+#include "lib/util/util.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST 9 /* ranks */
+#define SLOTS 3
+
+/* Messages and their bytes, local steps and theirs. */
+struct work {
+    int n_sent, n_received, n_local;
+    size_t sent, received, local, longest;
+};
+
+static struct work work_of(const struct coll__plan *plan)
+{
+    struct work work = {0};
+
+    for (int i = 0; i < plan->n_steps; i++) {
+        const struct coll__step *step = &plan->steps[i];
+        int is_send = step->kind == STEP_SEND;
+        size_t len = is_send ? step->src.len : step->dst.len;
+
+        if (is_send || coll__step_is_recv(step->kind)) {
+            *(is_send ? &work.n_sent : &work.n_received) += 1;
+            *(is_send ? &work.sent : &work.received) += len;
+            work.longest = max_size(work.longest, len);
+        } else {
+            work.n_local++;
+            work.local += len;
+        }
+    }
+    return work;
+}
+
+/* What a rank does is what the builder says, in another order. */
+static void same_work(const struct coll__algo *algo,
+                      const struct coll__problem *pb,
+                      const struct coll__room *room,
+                      const struct coll__plan *plan)
+{
+    struct coll__plan built;
+    struct work a, b = work_of(plan);
+
+    ck_assert_int_eq(coll__plan_build(algo, pb, room->slot, &built), COLL_OK);
+    a = work_of(&built);
+    ck_assert_uint_eq(a.sent, b.sent);
+    ck_assert_uint_eq(a.received, b.received);
+    ck_assert_uint_eq(a.local, b.local);
+    ck_assert_int_eq(a.n_local, b.n_local);
+    ck_assert_int_ge(b.n_sent, a.n_sent);
+    ck_assert_uint_le(b.longest, room->slot);
+    ck_assert_uint_eq(plan->tmp_len, built.tmp_len);
+    coll__plan_fini(&built);
+}
+
+static void try_room(const struct coll__algo *algo,
+                     const struct coll__cast *cast, const struct coll__trial *t,
+                     const struct coll__room *room)
+{
+    struct coll__plan plans[MOST];
+    char why[256] = "";
+    int rc;
+
+    for (int r = 0; r < t->nranks; r++) {
+        rc = coll__plan_build_in_turns(algo, &cast->pbs[r], room, &plans[r]);
+        ck_assert_msg(rc == COLL_OK, "%s %s of %d ranks: %s",
+                      coll_collective_name(t->collective), algo->name,
+                      t->nranks, coll_last_error());
+        ck_assert_int_eq(plans[r].n_slots, room->n_slots);
+        same_work(algo, &cast->pbs[r], room, &plans[r]);
+    }
+    rc = coll__plans_run_as_listed(plans, t->nranks, room->n_slots, why,
+                                   sizeof(why));
+    if (rc == COLL_OK)
+        rc = coll__plan_check(cast->pbs, plans, t->seed, why, sizeof(why));
+    ck_assert_msg(rc == COLL_OK,
+                  "%s %s of %d ranks, root %d, count %zu, seed %u, %d slots of "
+                  "%zu: %s",
+                  coll_collective_name(t->collective), algo->name, t->nranks,
+                  t->root, t->count, t->seed, room->n_slots, room->slot, why);
+    for (int r = 0; r < t->nranks; r++)
+        coll__plan_fini(&plans[r]);
+}
+
+/* Ranks are in place or not as the trial's seed has it. */
+static void try_trials(const struct coll__algo *algo,
+                       enum coll_collective collective, int nranks)
+{
+    struct coll__view views[COLL__N_VIEWS];
+    const struct coll__view *at[COLL__N_VIEWS];
+    struct coll__trial trial;
+
+    ck_assert_int_eq(coll__views_init(views, nranks), COLL_OK);
+    for (int v = 0; v < COLL__N_VIEWS; v++)
+        at[v] = &views[v];
+    for (int i = 0;
+         coll__trial_at(i, collective, nranks, at, COLL__N_VIEWS, &trial);
+         i++) {
+        struct coll__room room = {.n_slots = 1 + i % SLOTS,
+                                  .slot = i / SLOTS % 2 ? 64 : 256};
+        struct coll__cast cast;
+
+        ck_assert_int_eq(coll__cast_init(&cast, &trial), COLL_OK);
+        if (!coll__algo_refuses(algo, &cast.pbs[0]))
+            try_room(algo, &cast, &trial, &room);
+        coll__cast_fini(&cast);
+    }
+    coll__views_fini(views);
+}
+
+/* _i: the algorithm. */
+START_TEST(every_plan_runs_in_turns)
+{
+    for (int c = 0; c < COLL_N_COLLECTIVES; c++)
+        for (int p = 1; p <= MOST; p++)
+            if (coll__algos[_i]->serves & (1u << c))
+                try_trials(coll__algos[_i], (enum coll_collective)c, p);
+}
+END_TEST
+
+/* ---- what is refused ------------------------------------------------------------- */
+
+/* Two ranks that wait for each other. */
+START_TEST(plans_without_an_order_are_refused)
+{
+    struct coll__plan plans[2] = {{0}};
+    struct coll__turns turns;
+
+    for (int r = 0; r < 2; r++) {
+        struct coll__span span = {BUF_OUT, 0, 4};
+
+        plan_recv(&plans[r], 1 - r, span);
+        plan_send(&plans[r], 1 - r, span);
+        ck_assert_int_eq(coll__plan_link(&plans[r]), COLL_OK);
+    }
+    ck_assert_int_eq(coll__plans_turns(plans, 2, 3, 0, &turns),
+                     COLL_ERR_INVALID);
+    ck_assert_ptr_nonnull(strstr(coll_last_error(), "get stuck"));
+    ck_assert_ptr_null(turns.lanes);
+    for (int r = 0; r < 2; r++)
+        coll__plan_fini(&plans[r]);
+}
+END_TEST
+
+/* One that receives and passes on cannot do so the other way round. */
+START_TEST(turns_that_are_not_the_plan_s_are_refused)
+{
+    static int wrong[][3] = {{2, 1}, {1, 1}, {1, 4}, {1}};
+    static const int n[] = {2, 2, 2, 1};
+    struct coll__span span = {BUF_OUT, 0, 4};
+    struct coll__plan plan = {0};
+    int right[] = {1, 2};
+
+    plan_recv(&plan, 0, span);
+    plan_send(&plan, 1, span);
+    ck_assert_int_eq(coll__plan_link(&plan), COLL_OK);
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        ck_assert_int_eq(coll__plan_in_turns(
+                             &plan, &(struct coll__turns){wrong[i], n[i], 1}),
+                         COLL_ERR_INVALID);
+        ck_assert_int_eq(plan.n_slots, 0);
+        ck_assert_int_eq(plan.steps[0].kind, STEP_RECV);
+    }
+    ck_assert_int_eq(
+        coll__plan_in_turns(&plan, &(struct coll__turns){right, 2, 1}),
+        COLL_OK);
+    coll__plan_fini(&plan);
+}
+END_TEST
+
+/* ---- what the order is for --------------------------------------------------------- */
+
+/* A relay passes each piece on before it takes the one behind the next. */
+START_TEST(a_chain_is_a_pipeline)
+{
+    const struct coll__algo *algo = coll__algo_find(COLL_BROADCAST, "chain");
+    struct coll__problem pb = {.collective = COLL_BROADCAST,
+                               .type = COLL_U8,
+                               .nranks = 4,
+                               .rank = 1,
+                               .count = 1000 * 64};
+    struct coll__room room = {2, 64};
+    struct coll__plan plan;
+    int held = 0;
+
+    ck_assert_int_eq(coll__plan_build_in_turns(algo, &pb, &room, &plan),
+                     COLL_OK);
+    ck_assert_int_eq(plan.n_steps, 2000);
+    for (int i = 0; i < plan.n_steps; i++) {
+        held += plan.steps[i].kind == STEP_SEND ? -1 : 1;
+        ck_assert_int_le(held, 2);
+    }
+    coll__plan_fini(&plan);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("turns");
+    TCase *c = tcase_create("turns");
+    SRunner *runner = srunner_create(suite);
+    int failed, n = 0;
+
+    while (coll__algos[n])
+        n++;
+    tcase_set_timeout(c, 60);
+    tcase_add_loop_test(c, every_plan_runs_in_turns, 0, n);
+    tcase_add_test(c, plans_without_an_order_are_refused);
+    tcase_add_test(c, turns_that_are_not_the_plan_s_are_refused);
+    tcase_add_test(c, a_chain_is_a_pipeline);
+    suite_add_tcase(suite, c);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
