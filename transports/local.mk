@@ -2,6 +2,7 @@ libcore_la_SOURCES += \
 	%D%/cma.c \
 	%D%/cma.h \
 	%D%/list.c \
+	%D%/segment.c %D%/segment.h \
 	%D%/self.c \
 	%D%/shm.c %D%/shm.h \
 	%D%/shm_area.c \

@@ -142,7 +142,7 @@ struct shm {
     size_t area_min; /* and of those that are read in their area */
     size_t stream_min; /* beside so much, results are stored past the caches */
 
-    struct mapping *mapping; /* this process's; NULL: no rank is in reach */
+    struct coll__segment *segment; /* NULL: no rank is in reach */
     unsigned char *map;
     int *local_of; /* [size]: local rank, -1 where out of reach */
     int file;      /* the others open it until all have; or -1 */

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shm_segment.c - making, finding and leaving the shared segment.
  *
- * The lowest rank of a host makes a memfd; the others open it by its path below
- * /proc, which is also the test that they can reach it, and it is closed again
- * when all have settled: there is no name that could be left behind, and the
- * size of /dev/shm does not matter.  Pages exist once they are touched.
- *
- * A process maps a segment once, also when several of its threads are ranks:
- * they then see each other at the same addresses, as tools that watch the order
- * of memory accesses need.
+ * The lowest rank of a host makes it and offers it to the others (segment.h), who
+ * say whether they could map it.
  */
 #include "transports/shm.h"
 #include "lib/trace/log.h"
@@ -16,18 +10,16 @@
 #include "lib/util/lock.h"
 #include "lib/util/param.h"
 #include "transports/cma.h"
+#include "transports/segment.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #define PAGE 4096
-#define TOKEN_BYTES 32
 #define MAX_CELL ((size_t)16 << 20)
 #define MAX_SLOT ((size_t)64 << 10)
 #define SLOT ((size_t)4 << 10)
@@ -36,9 +28,9 @@
 
 /* What the ranks tell each other while they open. */
 struct offer {
-    int32_t status, fd;
+    struct coll__segment_offer file;
+    int32_t status;
     uint64_t n_lines, slot, cell, n_cells;
-    unsigned char token[TOKEN_BYTES];
     struct coll__cma_token cma;
 };
 
@@ -49,18 +41,6 @@ enum found {
     FOUND_FILES = 4,   /* of all others, which it can open */
     FOUND_FENCE = 8    /* its process takes part in the others' */
 };
-
-/* A segment that this process has mapped. */
-struct mapping {
-    unsigned char token[TOKEN_BYTES];
-    unsigned char *map;
-    size_t len;
-    int n_users;
-    struct mapping *next;
-};
-
-static struct coll__lock mappings_lock = COLL__LOCK(NULL);
-static struct mapping *mappings; /* under the lock */
 
 extern const struct coll__transport coll__transport_shm;
 
@@ -142,21 +122,12 @@ static int lack_files(int rank, int err)
     return COLL_ERR_SYSTEM;
 }
 
-/* Make a file that holds a token: others see by it whether they can open what
- * this process has. */
+/* Others see by it whether they can open what this process has. */
 static int make_file(const struct shm *shm, struct offer *offer)
 {
-    offer->fd = memfd_create("coll", MFD_CLOEXEC);
-    if (offer->fd < 0 && coll__files_lack(errno))
-        return lack_files(shm->base.rank, errno);
-    if (offer->fd >= 0 &&
-        (getrandom(offer->token, TOKEN_BYTES, 0) != TOKEN_BYTES ||
-         coll__set_file_len(offer->fd, TOKEN_BYTES) ||
-         pwrite(offer->fd, offer->token, TOKEN_BYTES, 0) != TOKEN_BYTES)) {
-        close(offer->fd);
-        offer->fd = -1;
-    }
-    return COLL_OK;
+    int err = coll__segment_offer(&offer->file);
+
+    return coll__files_lack(err) ? lack_files(shm->base.rank, err) : COLL_OK;
 }
 
 /* The lowest rank of the host: make the file the segment, and offer it. */
@@ -169,7 +140,7 @@ static void make_segment(const struct shm *shm, struct offer *offer)
     offer->slot = shm->slot;
     offer->cell = shm->cell;
     offer->n_cells = shm->n_cells;
-    if (offer->fd >= 0 && !coll__set_file_len(offer->fd, len))
+    if (offer->file.fd >= 0 && !coll__set_file_len(offer->file.fd, len))
         offer->status = COLL_OK;
     else
         log_warn("shm", "cannot make a shared segment of %zu bytes: %s; the "
@@ -177,103 +148,31 @@ static void make_segment(const struct shm *shm, struct offer *offer)
                  strerror(errno), errno == EFBIG ? " (see ulimit -f)" : "");
 }
 
-/* Open the file that process pid offers, if it is what the token says; -1. */
-static int open_file(int pid, const struct offer *offer)
-{
-    return coll__open_file_of(pid, offer->fd, O_RDWR, offer->token,
-                              TOKEN_BYTES);
-}
-
-static unsigned char *map_fd(int fd, size_t len)
-{
-    void *map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-    if (map != MAP_FAILED)
-        return map;
-    log_warn("shm", "cannot map the %zu bytes that the ranks of this host "
-             "share: %s; raise ulimit -v, or lower COLL_SHM_CELL", len,
-             strerror(errno));
-    return NULL;
-}
-
-static unsigned char *map_first(int pid, const struct offer *offer, size_t len)
-{
-    unsigned char *map = NULL;
-    int fd = open_file(pid, offer), err;
-
-    if (fd >= 0) {
-        map = map_fd(fd, len);
-        err = errno;
-        close(fd); /* the mapping keeps the segment alive */
-        errno = err;
-    }
-    return map;
-}
-
-/* Find the segment among those of this process, or map it; under the lock. */
-static struct mapping *find_mapping(int pid, const struct offer *offer,
-                                    size_t len)
-{
-    struct mapping *m = mappings;
-
-    while (m && memcmp(m->token, offer->token, TOKEN_BYTES))
-        m = m->next;
-    if (m || !(m = calloc(1, sizeof(*m))))
-        return m;
-    m->map = map_first(pid, offer, len);
-    if (!m->map) {
-        free(m);
-        return NULL;
-    }
-    memcpy(m->token, offer->token, TOKEN_BYTES);
-    m->len = len;
-    m->next = mappings;
-    mappings = m;
-    return m;
-}
-
 /* Map the segment that the host's lowest rank offers, if it is the one and can
  * be reached. */
 static int map_segment(struct shm *shm, int pid, const struct offer *offer)
 {
-    struct mapping *m;
-    int err;
+    size_t len;
 
     shm->n_lines = offer->n_lines;
     shm->slot = offer->slot;
     shm->cell = offer->cell;
     shm->n_cells = offer->n_cells;
-    coll__lock(&mappings_lock);
-    m = find_mapping(pid, offer, segment_len(shm));
-    err = errno;
-    if (m)
-        m->n_users++;
-    coll__unlock(&mappings_lock);
-    if (!m && coll__files_lack(err))
-        return lack_files(shm->base.rank, err);
-    if (!m) {
+    len = segment_len(shm);
+    shm->segment = coll__segment_map(pid, &offer->file, len);
+    if (shm->segment)
+        shm->map = coll__segment_at(shm->segment);
+    else if (coll__files_lack(errno))
+        return lack_files(shm->base.rank, errno);
+    else if (errno == ENOMEM)
+        log_warn("shm",
+                 "cannot map the %zu bytes that the ranks of this host "
+                 "share: %s; raise ulimit -v, or lower COLL_SHM_CELL",
+                 len, strerror(errno));
+    else
         log_info("shm", "cannot reach the segment of process %d: %s", pid,
-                 strerror(err));
-        return COLL_OK;
-    }
-    shm->mapping = m;
-    shm->map = m->map;
+                 strerror(errno));
     return COLL_OK;
-}
-
-static void unmap_segment(struct mapping *m)
-{
-    struct mapping **at = &mappings;
-
-    coll__lock(&mappings_lock);
-    if (--m->n_users == 0) {
-        while (*at != m)
-            at = &(*at)->next;
-        *at = m->next;
-        munmap(m->map, m->len);
-        free(m);
-    }
-    coll__unlock(&mappings_lock);
 }
 
 /* ---- the ends of the fifos --------------------------------------------- */
@@ -371,8 +270,8 @@ void shm__close(struct coll__tp *tp, int is_orderly)
             shm__withdraw(shm, &shm->out[i]);
     shm__drop_areas(shm);
     close_file(shm);
-    if (shm->mapping)
-        unmap_segment(shm->mapping);
+    if (shm->segment)
+        coll__segment_unmap(shm->segment);
     free(shm->out);
     free(shm->in);
     free(shm->active_room);
@@ -458,7 +357,7 @@ static int can_open(const struct coll__tp_env *env, const struct offer *offers,
     *is_able = 1;
     for (int r = 0; r < env->size; r++)
         if (r != env->rank && env->peers[r].host == host) {
-            int fd = open_file(env->peers[r].pid, &offers[r]);
+            int fd = coll__segment_open(env->peers[r].pid, &offers[r].file);
 
             if (fd >= 0) {
                 close(fd);
@@ -521,14 +420,14 @@ static int look(struct shm *shm, const struct coll__tp_env *env,
 static int join(struct shm *shm, const struct coll__tp_env *env,
                 struct offer *offers)
 {
-    struct offer mine = {.status = COLL_ERR_PEER, .fd = -1};
+    struct offer mine = {.file = {.fd = -1}, .status = COLL_ERR_PEER};
     int rc = shm->local_size > 1 ? make_file(shm, &mine) : COLL_OK;
 
     if (rc)
         return rc;
     if (shm->local_size > 1 && leader_of(env, env->rank) == env->rank)
         make_segment(shm, &mine);
-    shm->file = mine.fd;
+    shm->file = mine.file.fd;
     coll__cma_offer(&mine.cma);
     rc = env->allgather(env->arg, &mine, sizeof(mine), offers);
     if (rc == COLL_OK)
