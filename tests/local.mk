@@ -161,6 +161,14 @@ tests_test_cuda_wrong_SOURCES = %D%/test_cuda_wrong.c %D%/staged_world.c \
 tests_test_cuda_wrong_CFLAGS = $(fake_cflags)
 tests_test_cuda_wrong_LDADD = libworld.la $(check_lib) -ldl
 EXTRA_tests_test_cuda_wrong_DEPENDENCIES = tests/fake_cuda/libcuda.la
+stream_fixture = $(fake_fixture) %D%/stream_fixture.c %D%/stream_fixture.h \
+	%D%/element.c %D%/element.h
+stream_lib = libworld.la $(check_lib) -ldl -lm
+unit_tests += tests/test_cuda_ipc
+tests_test_cuda_ipc_SOURCES = %D%/test_cuda_ipc.c $(stream_fixture)
+tests_test_cuda_ipc_CFLAGS = $(fake_cflags)
+tests_test_cuda_ipc_LDADD = $(stream_lib)
+EXTRA_tests_test_cuda_ipc_DEPENDENCIES = tests/fake_cuda/libcuda.la
 tests_test_fake_graph_SOURCES = %D%/test_fake_graph.c $(fake_fixture)
 tests_test_fake_graph_CFLAGS = $(fake_cflags)
 tests_test_fake_graph_LDADD = $(check_lib) -ldl

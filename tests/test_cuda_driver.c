@@ -26,12 +26,15 @@
     X(cuDeviceGet, 2000)                                                       \
     X(cuDeviceGetName, 2000)                                                   \
     X(cuDeviceGetAttribute, 2000)                                              \
+    X(cuDeviceGetUuid, 11040)                                                  \
+    X(cuDeviceCanAccessPeer, 4000)                                             \
     X(cuDevicePrimaryCtxRetain, 7000)                                          \
     X(cuDevicePrimaryCtxRelease, 11000)                                        \
     X(cuCtxGetDevice, 2000)                                                    \
     X(cuCtxGetCurrent, 4000)                                                   \
     X(cuCtxPushCurrent, 4000)                                                  \
     X(cuCtxPopCurrent, 4000)                                                   \
+    X(cuCtxEnablePeerAccess, 4000)                                             \
     X(cuCtxSynchronize, 2000)                                                  \
     X(cuModuleLoadData, 2000)                                                  \
     X(cuModuleUnload, 2000)                                                    \

@@ -10,6 +10,7 @@ libcore_la_SOURCES += \
 	%D%/shm_in.c \
 	%D%/shm_out.c \
 	%D%/shm_segment.c \
+	%D%/stream.h \
 	%D%/transport.h \
 	%D%/ucx.c \
 	%D%/ucx_context.c \
@@ -22,3 +23,14 @@ libcore_la_SOURCES += \
 	%D%/ucx_room.c \
 	%D%/ucx_send.c \
 	%D%/ucx_worker.c
+
+# Messages between streams of GPUs, where configure found CUDA's headers.
+EXTRA_DIST += \
+	%D%/cuda_ipc.c %D%/cuda_ipc.h \
+	%D%/cuda_ipc_close.c %D%/cuda_ipc_open.c %D%/cuda_ipc_shared.c
+if HAVE_CUDA
+noinst_LTLIBRARIES += libcudaipc.la
+libcore_la_LIBADD += libcudaipc.la
+libcudaipc_la_SOURCES = %D%/cuda_ipc.c %D%/cuda_ipc.h \
+	%D%/cuda_ipc_close.c %D%/cuda_ipc_open.c %D%/cuda_ipc_shared.c
+endif

@@ -304,4 +304,5 @@ const struct coll__device coll__device_cuda = {
     .premul = no_premul,
     .start = cuda_start,
     .poll = cuda_poll,
+    .streams = &coll__cuda_streams,
 };

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 extern const struct coll__device coll__device_cuda;
+extern const struct coll__stream_ops coll__cuda_streams;
 
 /* Load the kernels into the stream's context, before a stream waits for a peer:
  * the driver does not load while it does.
@@ -47,7 +48,8 @@ int coll__cuda_register(void *ptr, size_t len, void **at);
 int coll__cuda_unregister(void *ptr);
 
 /* In the order of the stream: write a word, behind all that was before it; or
- * wait until the word has come to value (by difference, so counters may wrap).
+ * wait until the word has come to value (by difference, so counters may wrap), or
+ * until it has the bit.
  *
  * Shapes:    *flag: 32 bits, aligned, of memory that the device knows.
  * Errors:    COLL_ERR_INVALID (memory it does not know), COLL_ERR_UNSUPPORTED;
@@ -57,6 +59,7 @@ int coll__cuda_unregister(void *ptr);
  */
 int coll__cuda_write_flag(void *stream, void *flag, uint32_t value);
 int coll__cuda_wait_flag(void *stream, void *flag, uint32_t value);
+int coll__cuda_wait_bit(void *stream, void *flag, uint32_t bit);
 
 /* What another process of the host needs to reach memory of ours. */
 struct coll__cuda_memory {
@@ -74,6 +77,10 @@ struct coll__cuda_memory {
  */
 int coll__cuda_export(const void *ptr, struct coll__cuda_memory *out);
 
+/* The same, but nothing is logged: the sentence goes to why[why_len]. */
+int coll__cuda_try_export(const void *ptr, struct coll__cuda_memory *out,
+                          char *why, size_t why_len);
+
 /* Map memory of another process into the current context.
  *
  * Result:    the address of what was exported.
@@ -85,6 +92,47 @@ int coll__cuda_export(const void *ptr, struct coll__cuda_memory *out);
  * Cost:      hundreds of microseconds: keep it for the allocation's life.
  */
 int coll__cuda_import(const struct coll__cuda_memory *memory, void **ptr);
+int coll__cuda_try_import(const struct coll__cuda_memory *memory, void **ptr,
+                          char *why, size_t why_len);
 int coll__cuda_unimport(const struct coll__cuda_memory *memory, void *ptr);
+
+/* Where a rank's device memory is: a context, and its GPU. */
+struct coll__cuda_home {
+    void *ctx;
+    unsigned char uuid[16]; /* of the GPU; its number is each process's own */
+    int device;
+};
+
+/* Find out where a context is; the current one for NULL.
+ *
+ * Errors:    COLL_ERR_INVALID (there is no current context), COLL_ERR_SYSTEM;
+ *            logged.
+ * Threads:   any.
+ */
+int coll__cuda_home_of(void *ctx, struct coll__cuda_home *out);
+
+/* Make it the current context, for calls that are no part of a capture that this
+ * process may have under way, until the same thread goes out; *was is for that. */
+int coll__cuda_go_in(const struct coll__cuda_home *home, int *was);
+void coll__cuda_go_out(int was);
+
+/* Wait until all streams of the current context have done what they were given; a
+ * status, logged. */
+int coll__cuda_drain(void);
+
+/* Can a context of this process use memory of that GPU?  COLL_OK, or a status and
+ * why (len bytes at most). */
+int coll__cuda_can_reach(const struct coll__cuda_home *from,
+                         const unsigned char uuid[16], char *why, size_t len);
+
+/* Let the current context use the memory of another of this process, of another
+ * GPU.  A status and why, as above. */
+int coll__cuda_reach(void *ctx, char *why, size_t len);
+
+/* A stream of the library's own, in the current context, that waits for no other;
+ * wait until it has done all.  A status, logged. */
+int coll__cuda_stream_create(void **stream);
+int coll__cuda_stream_wait(void *stream);
+void coll__cuda_stream_destroy(void *stream);
 
 #endif

@@ -188,7 +188,7 @@ const struct coll__cuda *coll__cuda_needed(void)
     return cuda;
 }
 
-int coll__cuda_status(CUresult rc, const char *call)
+int coll__cuda_verdict(CUresult rc, const char *call, char *why, size_t len)
 {
     char text[256];
 
@@ -197,7 +197,7 @@ int coll__cuda_status(CUresult rc, const char *call)
     if (rc == CUDA_ERROR_NOT_READY)
         return COLL_IN_PROGRESS;
     say(coll__cuda_driver(NULL, 0), rc, text, sizeof(text));
-    log_error("cuda", "%s: %s", call, text);
+    snprintf(why, len, "%s: %s", call, text);
     switch (rc) {
     case CUDA_ERROR_OUT_OF_MEMORY:
         return COLL_ERR_NOMEM;
@@ -212,4 +212,14 @@ int coll__cuda_status(CUresult rc, const char *call)
     default:
         return COLL_ERR_SYSTEM;
     }
+}
+
+int coll__cuda_status(CUresult rc, const char *call)
+{
+    char why[512];
+    int status = coll__cuda_verdict(rc, call, why, sizeof(why));
+
+    if (status < 0)
+        log_error("cuda", "%s", why);
+    return status;
 }

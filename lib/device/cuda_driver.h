@@ -27,12 +27,15 @@
     X(cuDeviceGet)                                                             \
     X(cuDeviceGetName)                                                         \
     X(cuDeviceGetAttribute)                                                    \
+    X(cuDeviceGetUuid)                                                         \
+    X(cuDeviceCanAccessPeer)                                                   \
     X(cuDevicePrimaryCtxRetain)                                                \
     X(cuDevicePrimaryCtxRelease)                                               \
     X(cuCtxGetDevice)                                                          \
     X(cuCtxGetCurrent)                                                         \
     X(cuCtxPushCurrent)                                                        \
     X(cuCtxPopCurrent)                                                         \
+    X(cuCtxEnablePeerAccess)                                                   \
     X(cuCtxSynchronize)                                                        \
     X(cuModuleLoadData)                                                        \
     X(cuModuleUnload)                                                          \
@@ -101,5 +104,8 @@ int coll__cuda_load(const char *file, struct coll__cuda *out, char *why,
  * Threads:   any.
  */
 int coll__cuda_status(CUresult rc, const char *call);
+
+/* The same, but nothing is logged: the sentence goes to why[len]. */
+int coll__cuda_verdict(CUresult rc, const char *call, char *why, size_t len);
 
 #endif

@@ -63,3 +63,15 @@ int coll__cuda_wait_flag(void *stream, void *flag, uint32_t value)
                                   CU_STREAM_WAIT_VALUE_GEQ),
         "cuStreamWaitValue32");
 }
+
+int coll__cuda_wait_bit(void *stream, void *flag, uint32_t bit)
+{
+    const struct coll__cuda *cuda = coll__cuda_needed();
+
+    if (!cuda)
+        return COLL_ERR_UNSUPPORTED;
+    return coll__cuda_status(
+        cuda->cuStreamWaitValue32(stream, (CUdeviceptr)flag, bit,
+                                  CU_STREAM_WAIT_VALUE_AND),
+        "cuStreamWaitValue32");
+}

@@ -168,10 +168,11 @@ static CUresult launch(const struct coll__cuda *cuda,
                        unsigned blocks)
 {
     const void *dst = work->dst, *src = work->src, *next = NULL;
+    const void *with = work->with ? work->with : dst;
     size_t len = work->len;
     int n_ranks = work->nranks;
     uint64_t bits = 0;
-    void *reduce[] = {&dst, &next, &dst, &src, &len};
+    void *reduce[] = {&dst, &next, &with, &src, &len};
     void *scale[] = {&dst, &dst, &len, &n_ranks, &bits};
     void *premul[] = {&dst, &src, &len, &bits};
     void **params = reduce;

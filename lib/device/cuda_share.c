@@ -8,16 +8,18 @@
 #include "lib/device/cuda_driver.h"
 #include "lib/trace/log.h"
 
+#include <stdio.h>
 #include <string.h>
 
 _Static_assert(sizeof(CUipcMemHandle) ==
                    sizeof(((struct coll__cuda_memory *)0)->handle),
                "a handle is 64 bytes");
 
-int coll__cuda_export(const void *ptr, struct coll__cuda_memory *out)
+int coll__cuda_try_export(const void *ptr, struct coll__cuda_memory *out,
+                          char *why, size_t why_len)
 {
     CUpointer_attribute name = CU_POINTER_ATTRIBUTE_BUFFER_ID;
-    const struct coll__cuda *cuda = coll__cuda_needed();
+    const struct coll__cuda *cuda = coll__cuda_driver(why, why_len);
     unsigned long long id = 0;
     void *value = &id;
     CUdeviceptr base = 0;
@@ -29,13 +31,13 @@ int coll__cuda_export(const void *ptr, struct coll__cuda_memory *out)
         return COLL_ERR_UNSUPPORTED;
     rc = cuda->cuIpcGetMemHandle(&handle, (CUdeviceptr)ptr);
     if (rc)
-        return coll__cuda_status(rc, "cuIpcGetMemHandle");
+        return coll__cuda_verdict(rc, "cuIpcGetMemHandle", why, why_len);
     rc = cuda->cuMemGetAddressRange(&base, &len, (CUdeviceptr)ptr);
     if (rc)
-        return coll__cuda_status(rc, "cuMemGetAddressRange");
+        return coll__cuda_verdict(rc, "cuMemGetAddressRange", why, why_len);
     rc = cuda->cuPointerGetAttributes(1, &name, &value, (CUdeviceptr)ptr);
     if (rc)
-        return coll__cuda_status(rc, "cuPointerGetAttributes");
+        return coll__cuda_verdict(rc, "cuPointerGetAttributes", why, why_len);
     memcpy(out->handle, &handle, sizeof(handle));
     out->offset = (CUdeviceptr)ptr - base;
     out->len = len;
@@ -43,9 +45,10 @@ int coll__cuda_export(const void *ptr, struct coll__cuda_memory *out)
     return COLL_OK;
 }
 
-int coll__cuda_import(const struct coll__cuda_memory *memory, void **ptr)
+int coll__cuda_try_import(const struct coll__cuda_memory *memory, void **ptr,
+                          char *why, size_t why_len)
 {
-    const struct coll__cuda *cuda = coll__cuda_needed();
+    const struct coll__cuda *cuda = coll__cuda_driver(why, why_len);
     CUipcMemHandle handle;
     CUdeviceptr at = 0;
     CUresult rc;
@@ -53,16 +56,37 @@ int coll__cuda_import(const struct coll__cuda_memory *memory, void **ptr)
     if (!cuda)
         return COLL_ERR_UNSUPPORTED;
     if (memory->offset >= memory->len) {
-        log_error("cuda", "a peer's memory ends before it begins");
+        snprintf(why, why_len, "a peer's memory ends before it begins");
         return COLL_ERR_INVALID;
     }
     memcpy(&handle, memory->handle, sizeof(handle));
     rc = cuda->cuIpcOpenMemHandle(&at, handle,
                                   CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
     if (rc)
-        return coll__cuda_status(rc, "cuIpcOpenMemHandle");
+        return coll__cuda_verdict(rc, "cuIpcOpenMemHandle", why, why_len);
     *ptr = (void *)(at + memory->offset);
     return COLL_OK;
+}
+
+static int say(int status, const char *why)
+{
+    if (status)
+        log_error("cuda", "%s", why);
+    return status;
+}
+
+int coll__cuda_export(const void *ptr, struct coll__cuda_memory *out)
+{
+    char why[512];
+
+    return say(coll__cuda_try_export(ptr, out, why, sizeof(why)), why);
+}
+
+int coll__cuda_import(const struct coll__cuda_memory *memory, void **ptr)
+{
+    char why[512];
+
+    return say(coll__cuda_try_import(memory, ptr, why, sizeof(why)), why);
 }
 
 int coll__cuda_unimport(const struct coll__cuda_memory *memory, void *ptr)

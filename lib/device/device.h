@@ -18,6 +18,8 @@ struct coll__work {
     enum { WORK_COPY, WORK_REDUCE, WORK_SCALE, WORK_PREMUL } kind;
     void *dst;
     const void *src; /* reduce: dst = op(dst, src); premul: dst = src * *scalar */
+    const void
+        *with; /* reduce by a device's streams: dst = op(with, src); or NULL */
     size_t len;      /* bytes, of whole elements */
     enum coll_type type;
     enum coll_op op;
@@ -26,6 +28,22 @@ struct coll__work {
     void *stream;
     /* COLL_IN_PROGRESS from start() on, until poll() has seen its end. */
     int status;
+};
+
+/* Steps that nobody asks about: ordered by their stream alone, in captures too.  All
+ * return a status, logged; nothing blocks but by a queue that is full. */
+struct coll__stream_ops {
+    /* Have what steps need there; before a stream waits for another rank. */
+    int (*prepare)(void *stream);
+
+    int (*enqueue)(const struct coll__work *work);
+
+    /* Put a mark behind all that was enqueued; *mark is NULL before the first one,
+     * and the caller's, to end by unmark().  Has the stream come there?  COLL_OK, or
+     * COLL_IN_PROGRESS; what is captured never asks, and counts as reached. */
+    int (*mark)(void *stream, void **mark);
+    int (*reached)(void *mark);
+    void (*unmark)(void *mark);
 };
 
 struct coll__device {
@@ -57,6 +75,9 @@ struct coll__device {
      * status (logged) when the device has failed.  Neither blocks. */
     void (*start)(struct coll__work *work);
     int (*poll)(void *stream);
+
+    /* Of a device with queues that need no host, else NULL. */
+    const struct coll__stream_ops *streams;
 };
 
 /* All devices, the host last since it owns whatever nobody else does; NULL at

@@ -14,9 +14,11 @@ EXTRA_DIST += \
 	%D%/cuda_driver.c %D%/cuda_driver.h \
 	%D%/cuda_entries.h \
 	%D%/cuda_flag.c \
+	%D%/cuda_home.c \
 	%D%/cuda_image.sh \
 	%D%/cuda_kernels.cu %D%/cuda_kernels.h \
 	%D%/cuda_launch.c \
+	%D%/cuda_mark.c \
 	%D%/cuda_no_image.c \
 	%D%/cuda_number.cuh \
 	%D%/cuda_ops.cuh \
@@ -32,8 +34,10 @@ libcudevice_la_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
 libcudevice_la_SOURCES = %D%/cuda.c %D%/cuda.h \
 	%D%/cuda_driver.c %D%/cuda_driver.h \
 	%D%/cuda_flag.c \
+	%D%/cuda_home.c \
 	%D%/cuda_kernels.h \
 	%D%/cuda_launch.c \
+	%D%/cuda_mark.c \
 	%D%/cuda_share.c \
 	%D%/cuda_stage.c %D%/cuda_stage.h \
 	%D%/cuda_stream.c %D%/cuda_stream.h \

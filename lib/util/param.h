@@ -86,6 +86,11 @@ enum coll__param_kind {
     X(MEM_MIN, PARAM_BYTES, "16K", NULL,                                       \
       "messages of at least this many bytes in memory of coll_mem_alloc() are " \
       "read in place by ranks of the same host, if they fit no slot")          \
+    X(CUDA_SLOT, PARAM_BYTES, "0", NULL,                                       \
+      "bytes of a slot between two GPUs, a multiple of 64; 0: as many as "      \
+      "64M of a rank's device memory give, 16M at most")                       \
+    X(CUDA_SLOTS, PARAM_INT, "2", NULL,                                        \
+      "slots from one rank's GPU to another's, 1 to 64")                       \
     X(STREAM_MIN, PARAM_BYTES, "48M", NULL,                                    \
       "from so many bytes on that an operation reads and writes on all ranks " \
       "of a host, results are written past the caches")                        \

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cuda_ipc.c - messages between streams of GPUs of a host.
+ *
+ * Nothing here waits, and nothing but the driver's calls is done: a send is a wait,
+ * a copy into the peer's inbox and a flag; a receive a wait, a copy or a reduction
+ * out of one's own, and a flag.  No more than that touches the data.
+ */
+#include "transports/cuda_ipc.h"
+#include "lib/device/cuda_stream.h"
+#include "lib/trace/log.h"
+
+#include <stdio.h>
+
+static struct cuda_ipc *of(const struct coll__stream_tp *tp)
+{
+    return (struct cuda_ipc *)tp;
+}
+
+static int reaches(const struct coll__stream_tp *base, int peer, char *why,
+                   size_t len)
+{
+    const struct cuda_ipc *tp = of(base);
+    int local = tp->local_of[peer];
+
+    if (local >= 0 && tp->peers[local].reached)
+        return COLL_OK;
+    snprintf(why, len, "%s",
+             local < 0 ? "it is on another host" : tp->peers[local].why);
+    return COLL_ERR_PEER;
+}
+
+static int state(const struct coll__stream_tp *base)
+{
+    const struct cuda_ipc *tp = of(base);
+    int failure = atomic_load(&tp->failure);
+
+    return failure || !tp->map ? failure : atomic_load(cuda_ipc_state(tp));
+}
+
+static int takes(struct coll__stream_tp *base, void *stream)
+{
+    const struct cuda_ipc *tp = of(base);
+    struct coll__cuda_place place;
+    int status = coll__cuda_enter(stream, &place);
+
+    if (status)
+        return status;
+    coll__cuda_leave();
+    if (place.ctx == tp->home.ctx)
+        return COLL_OK;
+    if (place.device != tp->home.device)
+        log_error("cuda",
+                  "the stream is of GPU %d and the communicator of GPU "
+                  "%d; give it a stream of the GPU that was current when it was "
+                  "made",
+                  place.device, tp->home.device);
+    else
+        log_error("cuda",
+                  "the stream is of another context of GPU %d than the "
+                  "communicator; let both be of the primary one",
+                  place.device);
+    return COLL_ERR_INVALID;
+}
+
+/* A flag as devices see it. */
+static void *flag_of(const struct cuda_ipc *tp, int from, int to, int slot)
+{
+    return tp->seen + cuda_ipc_flag_at(tp, from, to, slot);
+}
+
+static int send_one(struct coll__stream_tp *base, void *stream, int peer, int n,
+                    const void *src, size_t len)
+{
+    const struct cuda_ipc *tp = of(base);
+    int to = tp->local_of[peer], slot = n % base->n_slots;
+    void *flag = flag_of(tp, tp->local_rank, to, slot);
+    struct coll__work work = {.kind = WORK_COPY,
+                              .dst = tp->peers[to].slots +
+                                     (size_t)slot * base->slot,
+                              .src = src,
+                              .len = len,
+                              .stream = stream};
+    int status = state(base);
+
+    if (status == COLL_OK)
+        status = coll__cuda_wait_bit(stream, flag, CUDA_IPC_EMPTY);
+    if (status == COLL_OK)
+        status = coll__cuda_enqueue(&work);
+    if (status == COLL_OK)
+        status = coll__cuda_write_flag(stream, flag, CUDA_IPC_FULL);
+    return status;
+}
+
+static int recv_one(struct coll__stream_tp *base, void *stream, int peer, int n,
+                    const struct coll__work *work)
+{
+    const struct cuda_ipc *tp = of(base);
+    int from = tp->local_of[peer], slot = n % base->n_slots;
+    void *flag = flag_of(tp, from, tp->local_rank, slot);
+    struct coll__work take = *work;
+    int status = state(base);
+
+    take.src = tp->inbox + cuda_ipc_slots_at(tp, tp->local_rank, from) +
+               (size_t)slot * base->slot;
+    take.stream = stream;
+    if (status == COLL_OK)
+        status = coll__cuda_wait_bit(stream, flag, CUDA_IPC_FULL);
+    if (status == COLL_OK)
+        status = coll__cuda_enqueue(&take);
+    if (status == COLL_OK)
+        status = coll__cuda_write_flag(stream, flag, CUDA_IPC_EMPTY);
+    return status;
+}
+
+static size_t bytes(const struct coll__stream_tp *base, size_t *host)
+{
+    const struct cuda_ipc *tp = of(base);
+
+    *host = tp->segment ? cuda_ipc_segment_len(tp) : 0;
+    return tp->inbox ? cuda_ipc_inbox_len(tp) : 0;
+}
+
+const struct coll__stream_transport coll__stream_cuda_ipc = {
+    .name = "cuda_ipc",
+    .what =
+        "slots in the memory of the host's GPUs, flags that streams wait for",
+    .open = cuda_ipc__open,
+    .close = cuda_ipc__close,
+    .reaches = reaches,
+    .takes = takes,
+    .send = send_one,
+    .recv = recv_one,
+    .release = cuda_ipc__release,
+    .state = state,
+    .bytes = bytes,
+};

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cuda_ipc.h - slots in device memory, flags in memory of the host.
+ *
+ * Each rank has an inbox in its GPU's memory, slots for each other rank of the host,
+ * which the others' processes have mapped by CUDA IPC; ranks of the same process use
+ * its address as it is.  Flags lie in a segment that the host's ranks share and that
+ * each process has registered:
+ *
+ *   inbox of a rank:   from its first peer: slot 0 .. k-1 | from its second: ...
+ *   segment:           token, state | from, to: flag 0 .. k-1 | ... | notes | patterns
+ *
+ * A flag is EMPTY or FULL, and each has a bit that the other end waits for; the
+ * sender alone writes FULL, the receiver alone EMPTY, each by its stream.  RELEASED
+ * has both bits: whoever waits, for what, goes on.  It is written by the host, again
+ * and again, since streams that go on write their flags as ever.
+ */
+#ifndef COLL_TRANSPORTS_CUDA_IPC_H
+#define COLL_TRANSPORTS_CUDA_IPC_H
+
+#include "lib/device/cuda.h"
+#include "lib/util/util.h"
+#include "transports/segment.h"
+#include "transports/stream.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { CUDA_IPC_FULL = 1, CUDA_IPC_EMPTY = 2, CUDA_IPC_RELEASED = 3 };
+
+#define CUDA_IPC_PATTERN 64 /* bytes that a probe writes */
+#define CUDA_IPC_WHY 160
+
+/* What one rank of the host notes of another; the noter's to write. */
+struct cuda_ipc_note {
+    atomic_int has_written; /* the pattern, into its inbox */
+    atomic_int has_read;    /* the pattern, in its own */
+    atomic_int has_mapped;  /* its inbox, into another process */
+};
+
+/* Another rank of the host. */
+struct cuda_ipc_peer {
+    int rank, pid;
+    struct coll__cuda_memory memory;
+    unsigned char *inbox;  /* here; NULL: it cannot be mapped */
+    unsigned char *slots;  /* for this rank, in it */
+    int is_mapped;        /* by IPC; else it is held */
+    int reached;
+    char why[CUDA_IPC_WHY]; /* if it is not */
+};
+
+struct cuda_ipc {
+    struct coll__stream_tp base;
+    int local_rank, local_size;
+    int *local_of; /* [size]: -1 on another host */
+    struct coll__cuda_home home;
+    struct cuda_ipc_peer *peers; /* [local_size] */
+
+    unsigned char *inbox; /* this rank's; or NULL */
+    struct coll__segment *segment;
+    unsigned char *map, *seen; /* the segment, here and by devices; or NULL */
+    int file;                  /* the others open it until all have; or -1 */
+
+    atomic_int failure;   /* what release() was told */
+    pthread_mutex_t lock; /* of this and below */
+    pthread_t sweeper;
+    int sweeps;
+    atomic_int may_stop;
+};
+
+/* ---- where things are in the segment ------------------------------------------- */
+
+static inline size_t cuda_ipc_flag_at(const struct cuda_ipc *tp, int from,
+                                      int to, int slot)
+{
+    size_t pair = (size_t)from * (size_t)tp->local_size + (size_t)to;
+
+    return CACHE_LINE * (2 + pair * (size_t)tp->base.n_slots + (size_t)slot);
+}
+
+static inline size_t cuda_ipc_note_at(const struct cuda_ipc *tp, int by, int of)
+{
+    size_t pair = (size_t)by * (size_t)tp->local_size + (size_t)of;
+
+    return cuda_ipc_flag_at(tp, tp->local_size, 0, 0) +
+           pair * sizeof(struct cuda_ipc_note);
+}
+
+/* Two for each pair: what is written from there, and what was read back. */
+static inline size_t cuda_ipc_pattern_at(const struct cuda_ipc *tp, int by,
+                                         int of)
+{
+    size_t pair = (size_t)by * (size_t)tp->local_size + (size_t)of;
+
+    return round_up(cuda_ipc_note_at(tp, tp->local_size, 0), CACHE_LINE) +
+           2 * pair * CUDA_IPC_PATTERN;
+}
+
+static inline size_t cuda_ipc_segment_len(const struct cuda_ipc *tp)
+{
+    return round_up(cuda_ipc_pattern_at(tp, tp->local_size, 0), 4096);
+}
+
+static inline struct cuda_ipc_note *cuda_ipc_note(const struct cuda_ipc *tp,
+                                                  int by, int of)
+{
+    return (struct cuda_ipc_note *)(tp->map + cuda_ipc_note_at(tp, by, of));
+}
+
+/* A flag as the host sees it. */
+static inline _Atomic uint32_t *cuda_ipc_flag(const struct cuda_ipc *tp,
+                                              int from, int to, int slot)
+{
+    return (_Atomic uint32_t *)(tp->map + cuda_ipc_flag_at(tp, from, to, slot));
+}
+
+/* The host's state, behind the token that the file begins with. */
+static inline atomic_int *cuda_ipc_state(const struct cuda_ipc *tp)
+{
+    return (atomic_int *)(tp->map + CACHE_LINE);
+}
+
+/* Bytes of a rank's inbox; where in it are the slots of another rank. */
+static inline size_t cuda_ipc_inbox_len(const struct cuda_ipc *tp)
+{
+    return (size_t)(tp->local_size - 1) * (size_t)tp->base.n_slots *
+           tp->base.slot;
+}
+
+static inline size_t cuda_ipc_slots_at(const struct cuda_ipc *tp, int owner,
+                                       int from)
+{
+    return (size_t)(from < owner ? from : from - 1) * (size_t)tp->base.n_slots *
+           tp->base.slot;
+}
+
+/* ---- cuda_ipc_open.c ------------------------------------------------------------ */
+
+int cuda_ipc__open(const struct coll__tp_env *env, void *context,
+                   struct coll__stream_tp **tp);
+
+/* ---- cuda_ipc_close.c ----------------------------------------------------------- */
+
+void cuda_ipc__close(struct coll__stream_tp *tp, int is_orderly);
+void cuda_ipc__release(struct coll__stream_tp *tp, int status);
+
+/* ---- cuda_ipc_shared.c ---------------------------------------------------------- */
+
+/* Register the segment for this process's devices, or find that done: its address
+ * there.  A status, logged. */
+int cuda_ipc__register(struct coll__segment *segment, size_t len,
+                       unsigned char **seen);
+void cuda_ipc__unregister(struct coll__segment *segment);
+
+/* Make an inbox in the current context: its owner's, to drop.  Other ranks of the
+ * process hold it while their streams may write there.  A status, logged. */
+int cuda_ipc__make_inbox(size_t len, unsigned char **at);
+void cuda_ipc__hold(void *at);
+void cuda_ipc__drop(void *at);
+
+#endif

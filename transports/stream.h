@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stream.h - how bytes get from a rank's stream to another rank's, and no host waits.
+ *
+ * Both ends put their part into streams of their devices and are done: send() has the
+ * stream wait for an empty slot of the peer, write it, and say that it is full;
+ * recv() has it wait for that, take what is in it, and say that it is empty.  Two
+ * ranks have few slots between them, each way: whoever lists sends and receives so
+ * that they come to an end with so many (lib/plan/order.h) comes to an end.
+ *
+ * Message n of a run, from one rank to another, goes by slot n modulo their number.
+ * Each run begins with 0 again, and when it has ended all slots are empty.  So what
+ * was captured may run again and again, before or behind any other run, as long as
+ * all ranks have the same order of runs.  A communicator's runs must follow each
+ * other, whatever streams they are in.
+ */
+#ifndef COLL_TRANSPORTS_STREAM_H
+#define COLL_TRANSPORTS_STREAM_H
+
+#include "lib/device/device.h"
+#include "transports/transport.h"
+
+/* A communicator's state; the first member of the transport's own. */
+struct coll__stream_tp {
+    const struct coll__stream_transport *ops;
+    int rank, size;
+    unsigned generation; /* of the process that opened it (lib/util/lock.h) */
+    int n_slots; /* between two ranks, each way; the same on all of a host */
+    size_t slot; /* bytes; a multiple of 64 */
+};
+
+struct coll__stream_transport {
+    const char *name; /* "cuda_ipc" */
+    const char *what; /* one line */
+
+    /* Join the ranks; collective, with what each has: a context (NULL: the current
+     * one; none at all, and the others hear of it).  All that runs need is made
+     * here: memory, mappings, kernels.
+     *
+     * Ownership: *tp is the caller's, to be closed; nothing remains on failure.
+     * Errors:    COLL_ERR_NOMEM, or those of env->allgather; logged.  That a rank is
+     *            out of reach is none: reaches() says so.
+     */
+    int (*open)(const struct coll__tp_env *env, void *context,
+                struct coll__stream_tp **tp);
+
+    /* Leave, as struct coll__transport has it.  Unless is_orderly, streams that wait
+     * are released first. */
+    void (*close)(struct coll__stream_tp *tp, int is_orderly);
+
+    /* COLL_OK, the same on both ranks; or COLL_ERR_PEER, and the reason in why. */
+    int (*reaches)(const struct coll__stream_tp *tp, int peer, char *why,
+                   size_t len);
+
+    /* Can its sends and receives be put into this stream?  COLL_ERR_INVALID is logged
+     * with the remedy. */
+    int (*takes)(struct coll__stream_tp *tp, void *stream);
+
+    /* Message n of the run to, or from, a peer within reach, of slot bytes at most.
+     * A receive does `work`, of which src is what came: a copy, or a reduction.
+     * Returns a status, logged; after release() it is that one, and nothing is put
+     * into the stream. */
+    int (*send)(struct coll__stream_tp *tp, void *stream, int peer, int n,
+                const void *src, size_t len);
+    int (*recv)(struct coll__stream_tp *tp, void *stream, int peer, int n,
+                const struct coll__work *work);
+
+    /* From any thread: the communicator has failed, so let no stream of this rank
+     * wait for another, now or later; all ranks of the host see by state() that what
+     * has come since is worth nothing. */
+    void (*release)(struct coll__stream_tp *tp, int status);
+
+    /* COLL_OK, or what release() was told, here or by another rank of the host.  When
+     * a stream has come to its end after a release, it says so. */
+    int (*state)(const struct coll__stream_tp *tp);
+
+    /* Bytes of device memory, and of shared memory of the host, that it holds. */
+    size_t (*bytes)(const struct coll__stream_tp *tp, size_t *host);
+};
+
+extern const struct coll__stream_transport coll__stream_cuda_ipc;
+
+#endif
