@@ -65,6 +65,16 @@ static int record(const struct coll__cuda *cuda, void *stream, void *ctx,
     return status;
 }
 
+/* Where that cannot be told, as if it were. */
+static int is_captured(void *stream)
+{
+    struct coll__cuda_place place = {.is_captured = 1};
+
+    if (!coll__cuda_enter(stream, &place))
+        coll__cuda_leave();
+    return place.is_captured;
+}
+
 static int set_mark(void *stream, void **mark)
 {
     const struct coll__cuda *cuda = coll__cuda_needed();
@@ -106,4 +116,5 @@ const struct coll__stream_ops coll__cuda_streams = {
     .mark = set_mark,
     .reached = has_reached,
     .unmark = drop,
+    .is_captured = is_captured,
 };

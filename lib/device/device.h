@@ -44,6 +44,9 @@ struct coll__stream_ops {
     int (*mark)(void *stream, void **mark);
     int (*reached)(void *mark);
     void (*unmark)(void *mark);
+
+    /* Is what is put there captured?  1 or 0. */
+    int (*is_captured)(void *stream);
 };
 
 struct coll__device {

@@ -12,12 +12,16 @@
 #include "lib/type/op.h"
 #include "transports/transport.h"
 
+struct coll__stream_tp; /* transports/stream.h */
+
 /* Which transport joins this rank to each rank. */
 struct coll__routes {
     struct coll__tp **to; /* [size] */
     struct coll__tp **all;
     int n_all;
     int n_local; /* ranks of this host */
+    struct coll__stream_tp
+        *streams; /* joins those of ranks' devices; or NULL */
     int looks; /* for a message that is about to come, before anything else: how
                 * many more than one; 0 where ranks share cores */
 };
@@ -64,6 +68,12 @@ void coll__prog_start(struct coll__prog *prog, const struct coll__head *head,
 int coll__prog_look(struct coll__prog *prog, int *moved);
 int coll__routes_poll(const struct coll__routes *routes);
 int coll__prog_advance(struct coll__prog *prog, int *moved);
+
+/* Does it put its runs into the stream?  Then they end for look() when all is there.
+ * Has the stream come to the end of the last one?  COLL_OK, COLL_IN_PROGRESS, or what
+ * failed; a run that was captured is not asked for, and counts as reached. */
+int coll__prog_is_queued(const struct coll__prog *prog);
+int coll__prog_reached(struct coll__prog *prog);
 
 /* Give up a run that has not ended: wait until the device has done what it was
  * given, so that nothing is written any more.  Its transports are closed. */

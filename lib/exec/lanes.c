@@ -392,5 +392,6 @@ const struct coll__engine coll__engine_lanes = {
     .start = start,
     .look = look,
     .advance = advance,
+    .reached = coll__no_reached,
     .abandon = abandon,
 };

@@ -132,5 +132,6 @@ const struct coll__engine coll__engine_listed = {
     .start = start,
     .look = look,
     .advance = advance,
+    .reached = coll__no_reached,
     .abandon = nothing,
 };

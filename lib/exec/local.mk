@@ -2,6 +2,7 @@ libcore_la_SOURCES += \
 	%D%/exec.c %D%/exec.h \
 	%D%/lanes.c %D%/listed.c \
 	%D%/prog.c %D%/prog.h \
+	%D%/queued.c \
 	%D%/sleep.c %D%/sleep.h \
 	%D%/wait.c %D%/wait.h
 # reduction kernels, once per instruction set

@@ -137,8 +137,8 @@ static int allocate_scratch(struct coll__prog *prog)
 
 static const struct coll__engine *choose_engine(const struct coll__prog *prog)
 {
-    static const struct coll__engine *const engines[] = {&coll__engine_listed,
-                                                         &coll__engine_lanes};
+    static const struct coll__engine *const engines[] = {
+        &coll__engine_queued, &coll__engine_listed, &coll__engine_lanes};
     size_t i = 0;
 
     while (!engines[i]->serves(prog)) /* the last one serves all */
@@ -226,4 +226,9 @@ size_t coll__prog_bytes(const struct coll__prog *prog)
 int coll__prog_is_listed(const struct coll__prog *prog)
 {
     return prog->engine == &coll__engine_listed;
+}
+
+int coll__prog_is_queued(const struct coll__prog *prog)
+{
+    return prog->engine == &coll__engine_queued;
 }

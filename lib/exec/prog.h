@@ -4,7 +4,8 @@
  * listed.c goes through the steps as they are listed and stops where a message has
  * not come: the least work there is, for small plans whose messages need no flow
  * control.  lanes.c keeps lanes and a queue of what is ready: everything that can
- * go on does.  The first one that serves a program has it.
+ * go on does.  queued.c puts all steps into a stream of a device.  The first one
+ * that serves a program has it.
  */
 #ifndef COLL_LIB_EXEC_PROG_H
 #define COLL_LIB_EXEC_PROG_H
@@ -28,10 +29,15 @@ struct coll__engine {
     void (*start)(struct coll__prog *prog);
     int (*look)(struct coll__prog *prog, int *moved);
     int (*advance)(struct coll__prog *prog, int *moved);
+    int (*reached)(struct coll__prog *prog);
     void (*abandon)(struct coll__prog *prog);
 };
 
-extern const struct coll__engine coll__engine_listed, coll__engine_lanes;
+/* Of engines whose runs have ended when they say so. */
+int coll__no_reached(struct coll__prog *prog);
+
+extern const struct coll__engine coll__engine_queued, coll__engine_listed,
+    coll__engine_lanes;
 
 struct coll__prog {
     struct coll__plan plan;
@@ -61,6 +67,7 @@ struct coll__prog {
 
     int at;                    /* listed.c: the step that is next */
     struct coll__lanes *lanes; /* lanes.c's, or NULL */
+    struct coll__queued *queued; /* queued.c's, or NULL */
 };
 
 static inline void *prog_at(const struct coll__prog *prog,

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* queued.c - put a whole plan into a stream of a device, and be done.
+ *
+ * Steps go in as they are listed, local ones by the device, messages by a transport
+ * between streams.  The plan must have been put into an order that comes to its end
+ * with the slots that there are (coll__plan_build_in_turns()): a stream cannot go
+ * on with something else while it waits.
+ *
+ * For the host a run ends when all is in the stream; whoever wants to know when the
+ * stream has come to its end asks coll__prog_reached().  What is put there depends
+ * on nothing that changes from run to run but the buffers, so it may be captured.
+ * A long plan fills the stream's queue, and the start then waits for room there.
+ */
+#include "lib/exec/prog.h"
+#include "transports/stream.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define NAP_US 200
+
+struct coll__queued {
+    int *number; /* [n_steps]: of a message, among those on its lane */
+    void *mark;  /* behind the last run; NULL before the first one */
+    int status;  /* of the last start */
+};
+
+static int is_message(const struct coll__step *step)
+{
+    return step->kind == STEP_SEND || coll__step_is_recv(step->kind);
+}
+
+static int serves(const struct coll__prog *prog)
+{
+    const struct coll__stream_tp *tp = prog->routes->streams;
+    const struct coll__plan *plan = &prog->plan;
+    char why[256];
+
+    if (!prog->device->streams || !tp || prog->op.fn || !plan->n_slots ||
+        plan->n_slots > tp->n_slots)
+        return 0;
+    for (int i = 0; i < plan->n_steps; i++) {
+        const struct coll__step *step = &plan->steps[i];
+        size_t len = step->kind == STEP_SEND ? step->src.len : step->dst.len;
+
+        if (is_message(step) &&
+            (len > tp->slot ||
+             tp->ops->reaches(tp, step->peer, why, sizeof(why))))
+            return 0;
+    }
+    return 1;
+}
+
+/* ---- making ------------------------------------------------------------------ */
+
+static int number_messages(struct coll__prog *prog)
+{
+    const struct coll__plan *plan = &prog->plan;
+    int *n_on = calloc(2 * (size_t)prog->nranks, sizeof(int));
+
+    if (!n_on)
+        return COLL_ERR_NOMEM;
+    for (int i = 0; i < plan->n_steps; i++) {
+        const struct coll__step *step = &plan->steps[i];
+
+        if (is_message(step))
+            prog->queued->number[i] =
+                n_on[2 * step->peer + (step->kind == STEP_SEND)]++;
+    }
+    free(n_on);
+    return COLL_OK;
+}
+
+static int make(struct coll__prog *prog)
+{
+    prog->queued = calloc(1, sizeof(*prog->queued));
+    if (!prog->queued)
+        return COLL_ERR_NOMEM;
+    prog->queued->number = calloc((size_t)prog->plan.n_steps + 1, sizeof(int));
+    return prog->queued->number ? number_messages(prog) : COLL_ERR_NOMEM;
+}
+
+static void destroy(struct coll__prog *prog)
+{
+    if (!prog->queued)
+        return;
+    prog->device->streams->unmark(prog->queued->mark);
+    free(prog->queued->number);
+    free(prog->queued);
+}
+
+static size_t bytes(const struct coll__prog *prog)
+{
+    return sizeof(*prog->queued) +
+           ((size_t)prog->plan.n_steps + 1) * sizeof(int);
+}
+
+/* ---- running ----------------------------------------------------------------- */
+
+/* What a step does here, but for what a message brings. */
+static struct coll__work work_of(const struct coll__prog *prog, int i)
+{
+    const struct coll__step *step = &prog->plan.steps[i];
+    int reduces = step->kind == STEP_REDUCE || step->kind == STEP_RECV_REDUCE;
+
+    return (struct coll__work){
+        .kind = reduces                    ? WORK_REDUCE
+                : step->kind == STEP_SCALE ? WORK_SCALE
+                                           : WORK_COPY,
+        .dst = prog_at(prog, &step->dst),
+        .src = prog_at(prog, &step->src),
+        .with =
+            step->kind == STEP_RECV_REDUCE ? prog_at(prog, &step->src) : NULL,
+        .len = step->dst.len,
+        .type = prog->type,
+        .op = prog->op.base,
+        .nranks = prog->nranks,
+        .stream = prog->stream,
+    };
+}
+
+static int put_step(struct coll__prog *prog, int i)
+{
+    const struct coll__step *step = &prog->plan.steps[i];
+    struct coll__stream_tp *tp = prog->routes->streams;
+    int n = prog->queued->number[i];
+    struct coll__work work;
+
+    if (step->kind == STEP_SEND)
+        return tp->ops->send(tp, prog->stream, step->peer, n,
+                             prog_at(prog, &step->src), step->src.len);
+    work = work_of(prog, i);
+    if (is_message(step))
+        return tp->ops->recv(tp, prog->stream, step->peer, n, &work);
+    if (step->kind == STEP_ORDER)
+        return COLL_OK;
+    return prog->device->streams->enqueue(&work);
+}
+
+/* Scale all of IN first. */
+static int put_premul(struct coll__prog *prog)
+{
+    struct coll__work work = {.kind = WORK_PREMUL,
+                              .dst = prog->scaled,
+                              .src = prog->in,
+                              .len = prog->scaled_len,
+                              .type = prog->type,
+                              .scalar = prog->op.scalar,
+                              .stream = prog->stream};
+
+    return prog->device->streams->enqueue(&work);
+}
+
+static int put_all(struct coll__prog *prog)
+{
+    int rc = prog->scaled ? put_premul(prog) : COLL_OK;
+
+    for (int i = 0; i < prog->plan.n_steps && rc == COLL_OK; i++)
+        rc = put_step(prog, i);
+    if (rc == COLL_OK)
+        rc = prog->device->streams->mark(prog->stream, &prog->queued->mark);
+    return rc;
+}
+
+/* A part of a run in a stream is worse than none: the others wait for the rest, so
+ * they are told.  Of what was being captured nothing has run. */
+static void start(struct coll__prog *prog)
+{
+    struct coll__stream_tp *tp = prog->routes->streams;
+    int rc = tp->ops->takes(tp, prog->stream);
+
+    prog->queued->status = rc ? rc : put_all(prog);
+    if (!rc && prog->queued->status &&
+        !prog->device->streams->is_captured(prog->stream))
+        tp->ops->release(tp, prog->queued->status);
+}
+
+static int look(struct coll__prog *prog, int *moved)
+{
+    *moved = 1;
+    return prog->queued->status;
+}
+
+static int advance(struct coll__prog *prog, int *moved)
+{
+    return look(prog, moved);
+}
+
+/* In that order: what lets a stream go on by a release has said so before. */
+static int reached(struct coll__prog *prog)
+{
+    const struct coll__stream_tp *tp = prog->routes->streams;
+    int rc = prog->queued->status, state;
+
+    if (rc == COLL_OK)
+        rc = prog->device->streams->reached(prog->queued->mark);
+    state = tp->ops->state(tp);
+    return rc < 0 || state == COLL_OK ? rc : state;
+}
+
+/* The transport has released it. */
+static void abandon(struct coll__prog *prog)
+{
+    const struct coll__stream_ops *streams = prog->device->streams;
+
+    while (streams->reached(prog->queued->mark) == COLL_IN_PROGRESS)
+        usleep(NAP_US);
+}
+
+const struct coll__engine coll__engine_queued = {
+    .serves = serves,
+    .make = make,
+    .destroy = destroy,
+    .bytes = bytes,
+    .start = start,
+    .look = look,
+    .advance = advance,
+    .reached = reached,
+    .abandon = abandon,
+};
