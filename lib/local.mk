@@ -2,7 +2,7 @@
 # libcoll.la, which is the same with only coll_* exported.  libstudy.la holds what
 # tools and tests need beside it: proofs of every algorithm, simulations, dumps.
 collincludedir = $(includedir)/coll
-collinclude_HEADERS = include/coll/coll.h
+collinclude_HEADERS = include/coll/coll.h include/coll/cuda.h
 
 noinst_LTLIBRARIES += libcore.la
 libcore_la_CFLAGS = $(AM_CFLAGS) $(UCX_CFLAGS) $(HWLOC_CFLAGS) $(VERBS_CFLAGS) \

@@ -155,6 +155,9 @@ tests_test_cuda_staged_SOURCES = %D%/test_cuda_staged.c %D%/staged_world.c \
 tests_test_cuda_staged_CFLAGS = $(fake_cflags)
 tests_test_cuda_staged_LDADD = libworld.la $(check_lib) -ldl
 EXTRA_tests_test_cuda_staged_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/test_cut
+tests_test_cut_CFLAGS = $(check_cflags)
+tests_test_cut_LDADD = $(check_lib)
 unit_tests += tests/test_cuda_wrong
 tests_test_cuda_wrong_SOURCES = %D%/test_cuda_wrong.c %D%/staged_world.c \
 	%D%/staged_world.h $(fake_fixture)

@@ -3,6 +3,10 @@
  * for each, and no stream that waits for ever. */
 #include "tests/staged_world.h"
 
+#if __has_include(<cuda_runtime_api.h>)
+#include "include/coll/cuda.h"
+#endif
+
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,6 +169,21 @@ START_TEST(without_a_driver_a_stream_is_refused)
     ck_assert_int_eq(world_fork(2, without_driver, NULL, patient(60)), 0);
 }
 END_TEST
+
+#if __has_include(<cuda_runtime_api.h>)
+START_TEST(a_stream_of_the_runtime_is_one)
+{
+    ck_assert_ptr_eq(coll_cuda_stream(NULL), CU_STREAM_LEGACY);
+    ck_assert_ptr_eq(coll_cuda_stream(cudaStreamPerThread),
+                     CU_STREAM_PER_THREAD);
+    ck_assert_int_eq(coll_cuda_type(CUDA_R_16BF), COLL_BF16);
+    ck_assert_int_eq(coll_cuda_type(CUDA_C_64F), COLL_N_TYPES);
+}
+END_TEST
+#define add_runtime(tc) tcase_add_test(tc, a_stream_of_the_runtime_is_one)
+#else
+#define add_runtime(tc) (void)(tc)
+#endif
 
 /* ---- failures ----------------------------------------------------------------- */
 
@@ -344,6 +363,7 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, each_wrong_use_has_a_sentence_and_harms_nothing);
     tcase_add_test(tc, a_wrong_group_does_nothing);
+    add_runtime(tc);
     tcase_add_test(tc, a_stage_that_is_too_small_says_so);
     tcase_add_test(tc, without_the_progress_thread_there_are_none);
     tcase_add_test(tc, without_a_driver_a_stream_is_refused);

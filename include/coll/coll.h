@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll.h - collective operations over a group of ranks; the whole host API.
+/* coll.h - collective operations over a group of ranks; the whole API.
  *
  * Life cycle: coll_comm_create*() once, any number of operations, then
  * coll_comm_destroy().  Functions return COLL_OK, COLL_IN_PROGRESS or a
@@ -375,6 +375,7 @@ int coll_comm_abort(struct coll_comm *comm, const char *why);
 
 /* Return the error that ended this communicator, or COLL_OK while it lives.
  *
+ *            A device's failure comes with the driver's own words.
  * Threads:   any.
  */
 int coll_comm_async_error(struct coll_comm *comm);
@@ -388,6 +389,7 @@ int coll_comm_async_error(struct coll_comm *comm);
  *            with config.deferred) for the ranks that have not come; what is
  *            left is done by later calls of this function, or when the program
  *            exits, so ranks may destroy theirs in different orders.
+ *            Waits until streams have come to all that was called for them.
  *            In a child made by fork(): returns at once.
  * Ownership: comm is gone, whatever the result; so are its requests' uses.
  *            NULL is allowed and does nothing.
@@ -408,8 +410,9 @@ int coll_comm_destroy(struct coll_comm *comm);
  * Shapes:    out is left or right; the other one does not overlap it.  A call
  *            has any part of the operation's elements, in any order of parts.
  * Threads:   called by any thread of the process that is within a call of
- *            libcoll, for one communicator by one at a time; it must call
- *            nothing of libcoll itself.
+ *            libcoll, or by its own, for one communicator by one at a time; it
+ *            must call nothing of libcoll itself.  The buffers are the host's,
+ *            also in operations on a GPU's.
  */
 typedef void coll_user_fn(const void *left, const void *right, void *out,
                           size_t count, enum coll_type type, void *arg);
@@ -437,7 +440,8 @@ int coll_op_create_premul(const void *scalar, enum coll_type type,
  * Shapes:    commutes: 0 combines strictly in the order of the ranks; 1 leaves
  *            the order to the library.  Equal on every rank.
  * Ownership: fn and arg must live until coll_op_destroy(), and until the last
- *            request that was made with the operation is gone.
+ *            request that was made with the operation is gone and streams have
+ *            passed all calls with it.
  * Otherwise as coll_op_create_premul(); for any type.
  */
 int coll_op_create_user(coll_user_fn *fn, void *arg, int commutes,
@@ -446,9 +450,41 @@ int coll_op_create_user(coll_user_fn *fn, void *arg, int commutes,
 /* End such an operation.  COLL_ERR_INVALID when op is none (any more). */
 int coll_op_destroy(enum coll_op op);
 
-/* ---- operations: these return when this rank's part is done ------------ *
+/* ---- operations ---------------------------------------------------------- *
  *
- * Buffers are aligned as their element type asks for. */
+ * Buffers are aligned as their element type asks for.
+ *
+ * With stream NULL and buffers of the host these return when this rank's part is
+ * done.  With buffers of a GPU, or with a stream (a CUstream or cudaStream_t of the
+ * buffers' GPU; NULL is the legacy stream then), the call puts the operation into
+ * the stream and returns:
+ *
+ * Result:    out is there for what comes behind in the stream.  Operations of one
+ *            communicator go in the order of their calls, whatever their streams,
+ *            and wait for no operation on host buffers, nor the reverse.  COLL_OK
+ *            says that the call was right; what fails later is told by
+ *            coll_comm_async_error() and by all later calls, and streams that wait
+ *            go on then, with results that are void.
+ * Shapes:    in and out are memory of the stream's GPU or pinned memory of the host
+ *            (cudaHostRegister, cudaMallocHost), each as it likes.  All ranks call
+ *            an operation for a stream, or none; a rank that has no buffer in it
+ *            passes a stream that is not NULL.  All of a communicator's streams are
+ *            of one GPU, which several ranks may share.  A stream is not being
+ *            captured.
+ * Ownership: buffers stay the caller's, untouched until the stream has passed the
+ *            operation; so do pinned ones, by the host as well.
+ * Errors:    COLL_ERR_INVALID: memory that CUDA does not know (freed, or the host's
+ *            and not pinned), of another GPU than the stream's, or no current
+ *            context for NULL.  COLL_ERR_UNSUPPORTED: no CUDA driver, or a build
+ *            without; a stream that is captured; a COLL_CUDA_STAGE that is too
+ *            small.  Nothing was put into the stream.
+ * Threads:   the progress thread carries it out, and is started for it.
+ * Cost:      pinned memory (COLL_CUDA_STAGE) from the first such call of the
+ *            communicator on, kept for later ones at its end; a call of the driver
+ *            for each copy and hand-over.  To free device memory waits for all
+ *            streams of the context: where ranks are threads, or the next call of
+ *            this rank is what another one's stream waits for, free later.
+ */
 
 /* Reduce `count` elements across all ranks, leaving the result on each.
  *
@@ -639,8 +675,10 @@ int coll_group_start(void);
  * Shapes:    every rank of a communicator has the same collectives in its
  *            group, in the same order; sends and receives, which run beside
  *            them, in any order.  Ranks may list several communicators in
- *            different orders.  No operation uses what another one of the
- *            group writes.
+ *            different orders, but for those of one stream.  No operation uses
+ *            what another one of the group writes.  Sends and receives on streams
+ *            have one stream for each communicator, and come before collectives
+ *            there; the end does not wait for them.
  * Result:    a communicator's allreduces that follow each other, sends and
  *            receives apart, of one type and operation and of no more than
  *            COLL_FUSE bytes in all, travel as one, in place of the first.
@@ -668,7 +706,7 @@ struct coll_args {
     const void *in;
     void *out;
     size_t count;
-    void *stream; /* NULL for host buffers */
+    void *stream; /* NULL for host buffers, or the legacy stream; see above */
     /* Of the collectives whose name ends in v: elements, [size]; displs NULL
      * packs.  allgatherv and gatherv have out's, reduce_scatterv and scatterv
      * in's, alltoallv both.  Read while the request is made only. */
@@ -703,6 +741,9 @@ int coll_request_create(const struct coll_args *args, struct coll_comm *comm,
  * small one overtakes a large one.  Those of which no rank knows all counts
  * (alltoallv, gatherv, scatterv) are with the large ones.  What an operation reads
  * is not what another one that has not ended writes.
+ *
+ * With a stream it begins when the stream comes to it, in the order of the calls
+ * on streams, and has ended when the stream has passed it.
  *
  * Result:    COLL_OK at once; progress is made inside test, wait and every
  *            other call that waits for ranks, of whatever communicator: so ranks

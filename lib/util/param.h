@@ -72,7 +72,7 @@ enum coll__param_kind {
     X(SHM_CELL, PARAM_BYTES, "128K", NULL,                                     \
       "bytes in each cell that a rank has for longer ones, 64 to 16M")         \
     X(SHM_CELLS, PARAM_INT, "0", NULL,                                         \
-      "cells of each rank; 0: three for each other rank of its host, and 8 or "\
+      "cells of each rank; 0: five for each other rank of its host, and 8 or "\
       "as many as there are of these")                                         \
     X(CMA, PARAM_CHOICE, "auto", "auto|off",                                   \
       "auto: messages that two ranks of a host exchange are read straight "    \
