@@ -242,6 +242,30 @@ START_TEST(streams_that_wait_go_on_when_a_rank_fails)
 }
 END_TEST
 
+/* An abort, and the end right behind it. */
+static int ends_at_once(struct world_rank *me)
+{
+    struct staged_rank r;
+    char *at;
+
+    WORLD_CHECK(me, !staged_join(&r, me));
+    at = (char *)fake_memory(LEN);
+    WORLD_CHECK(me, me->rank || !sum(&r, at, at, r.stream));
+    world_meet(me);
+    WORLD_CHECK(me, !coll_comm_abort(r.comm, "enough"));
+    WORLD_CHECK(me, coll_comm_destroy(r.comm) == COLL_ERR_ABORTED);
+    OK(cu.StreamSynchronize(r.stream));
+    return 0;
+}
+
+START_TEST(the_end_of_a_failed_communicator_lets_streams_go)
+{
+    patient_timeout(30);
+    for (int i = 0; i < 10; i++)
+        ck_assert_int_eq(world_fork(2, ends_at_once, NULL, patient(60)), 0);
+}
+END_TEST
+
 /* The device fails after a call, to which its stream does not come then: the host
  * asks now and then. */
 static int device_fails(struct world_rank *me)
@@ -368,6 +392,7 @@ int main(void)
     tcase_add_test(tc, without_the_progress_thread_there_are_none);
     tcase_add_test(tc, without_a_driver_a_stream_is_refused);
     tcase_add_loop_test(tc, streams_that_wait_go_on_when_a_rank_fails, 0, 3);
+    tcase_add_test(tc, the_end_of_a_failed_communicator_lets_streams_go);
     tcase_add_test(tc, a_device_that_fails_is_told_of_in_its_own_words);
     tcase_add_test(tc, a_rank_that_never_comes_is_named);
     tcase_add_test(tc, ranks_that_disagree_are_told);

@@ -212,14 +212,15 @@ void coll__stream_free(struct coll_comm *comm)
     static struct coll__streams *volatile inherited;
     struct coll__streams *s = comm->streams;
 
-    comm->streams = NULL;
     if (coll__comm_is_inherited(comm)) {
         inherited = s;
         (void)inherited;
     } else if (s) {
+        coll__stream_release(comm); /* of one that failed a moment ago */
         coll__staged_free(s);
         free(s);
     }
+    comm->streams = NULL;
 }
 
 int coll__stream_drain(struct coll_comm *comm)
