@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- in the stream --------------------------------- */
+/* ---- in the stream ----------------------------------------------------------- */
 
 /* The device's parts of piece k, into the slot or out of it. */
 static int copy_in_stream(const struct coll__streams *s, struct coll__job *job,

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KNOWN 256 /* addresses of the host that are remembered */
+#define KNOWN 256   /* addresses of the host that are remembered */
+#define ALIGNED 256 /* bytes: where memory of a device begins */
 
 /* In order of preference; the last one serves all. */
 static const struct coll__path *const paths[] = {&coll__path_staged};
@@ -32,8 +33,9 @@ void coll__stream_look_for_devices(void)
         coll__cuda_look();
 }
 
-/* To ask the driver costs some 100 ns, so addresses of plain memory are remembered.
- * Those of devices are asked for each time. */
+/* To ask the driver costs some 100 ns, so addresses of plain memory are remembered;
+ * but for those with which a device's memory may begin (cuMemAlloc aligns to 256
+ * bytes), since it may come to lie where pages of the host were. */
 static int is_devices(const void *ptr)
 {
     static atomic_uintptr_t known[KNOWN];
@@ -45,7 +47,8 @@ static int is_devices(const void *ptr)
         return 0;
     if (coll__cuda_whose(ptr, &device) == WHOSE_DEVICES)
         return 1;
-    atomic_store_explicit(at, (uintptr_t)ptr, memory_order_relaxed);
+    if ((uintptr_t)ptr % ALIGNED)
+        atomic_store_explicit(at, (uintptr_t)ptr, memory_order_relaxed);
     return 0;
 }
 
