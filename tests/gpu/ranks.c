@@ -122,7 +122,7 @@ static void *on_device(const struct job *job, const unsigned char *host)
     for (int i = 0; i < job->n_images; i++) {
         const struct image *image = &job->images[i];
 
-        if (host >= image->host && host <= image->host + image->len)
+        if (host >= image->host && host < image->host + image->len)
             return (void *)(uintptr_t)(image->at +
                                        (size_t)(host - image->host));
     }
