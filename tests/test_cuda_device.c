@@ -240,6 +240,36 @@ START_TEST(a_step_costs_one_call_of_work_and_one_record)
 }
 END_TEST
 
+/* Then none is loaded any more, which would wait for the context's streams. */
+START_TEST(what_is_prepared_asks_for_no_kernel)
+{
+    struct coll__work work = {.kind = WORK_REDUCE, .len = 8};
+    char fault[64];
+    int n = 1;
+    CUstream s;
+
+    for (int type = 0; type < COLL_N_TYPES; type++) {
+        n += coll__cuda_scale((enum coll_type)type) != NULL;
+        n += coll__cuda_premul((enum coll_type)type) != NULL;
+        for (int op = 0; op < COLL_N_OPS; op++)
+            n += coll__cuda_reduce((enum coll_type)type, (enum coll_op)op) !=
+                 NULL;
+    }
+    snprintf(fault, sizeof(fault), "cuModuleGetFunction:%d+:500", n);
+    setenv("FAKE_CUDA_FAULT", fault, 1);
+    fake_start();
+    s = fake_stream();
+    ck_assert_int_eq(coll__cuda_prepare(s), COLL_OK);
+    ck_assert_int_eq(coll__cuda_prepare(s), COLL_OK);
+    work.dst = dev->alloc(64);
+    work.src = (char *)work.dst + 32;
+    for (int type = 0; type < COLL_N_TYPES; type++) {
+        work.type = (enum coll_type)type;
+        ck_assert_int_eq(finish(start(&work, s)), COLL_OK);
+    }
+}
+END_TEST
+
 /* A captured step runs at each launch. */
 START_TEST(steps_can_be_captured)
 {
@@ -478,6 +508,7 @@ int main(void)
                         a_step_that_cannot_begin_says_why_and_the_next_one_can,
                         0, (int)(sizeof(faults) / sizeof(*faults)));
     tcase_add_test(tc, a_step_costs_one_call_of_work_and_one_record);
+    tcase_add_test(tc, what_is_prepared_asks_for_no_kernel);
     tcase_add_test(tc, steps_can_be_captured);
     tcase_add_test(tc, work_goes_to_the_device_of_its_stream);
     tcase_add_test(tc, device_memory_is_owned_and_nothing_else);

@@ -19,6 +19,7 @@ struct place {
     CUcontext ctx;
     CUmodule module;
     unsigned most_blocks;
+    int has_all; /* kernels were asked for */
     CUfunction reduce[COLL_N_TYPES][COLL_N_OPS];
     CUfunction scale[COLL_N_TYPES], premul[COLL_N_TYPES];
 };
@@ -98,20 +99,6 @@ static int place_of(const struct coll__cuda *cuda, void *stream,
     return find_place(cuda, ctx, place);
 }
 
-int coll__cuda_prepare(void *stream)
-{
-    const struct coll__cuda *cuda = coll__cuda_needed();
-    struct place *place;
-    int status;
-
-    if (!cuda)
-        return COLL_ERR_UNSUPPORTED;
-    coll__lock(&lock);
-    status = place_of(cuda, stream, &place);
-    coll__unlock(&lock);
-    return status;
-}
-
 /* ---- steps -------------------------------------------------------------------- */
 
 /* Where the kernel of a step is kept, and its name; NULL: there is none. */
@@ -134,33 +121,80 @@ static CUfunction *slot_of(struct place *place, const struct coll__work *work,
     return NULL;
 }
 
+/* The kernel of a step; NULL: there is none. */
+static int get_kernel(const struct coll__cuda *cuda, struct place *place,
+                      const struct coll__work *work, CUfunction *kernel)
+{
+    const char *name;
+    CUfunction *slot = slot_of(place, work, &name);
+    int status = COLL_OK;
+
+    if (slot && !*slot)
+        status = coll__cuda_status(
+            cuda->cuModuleGetFunction(slot, place->module, name),
+            "cuModuleGetFunction");
+    *kernel = slot ? *slot : NULL;
+    return status;
+}
+
 static int find_kernel(const struct coll__cuda *cuda,
                        const struct coll__work *work, CUfunction *kernel,
                        unsigned *blocks)
 {
     struct place *place;
-    const char *name;
-    CUfunction *slot;
     int status = place_of(cuda, work->stream, &place);
 
+    if (status == COLL_OK)
+        status = get_kernel(cuda, place, work, kernel);
     if (status)
         return status;
-    slot = slot_of(place, work, &name);
-    if (!slot) {
+    if (!*kernel) {
         log_error("cuda", "no kernel for type %d and operation %d",
                   (int)work->type, (int)work->op);
         return COLL_ERR_UNSUPPORTED;
     }
-    if (!*slot) {
-        status = coll__cuda_status(
-            cuda->cuModuleGetFunction(slot, place->module, name),
-            "cuModuleGetFunction");
-        if (status)
-            return status;
-    }
-    *kernel = *slot;
     *blocks = coll__cuda_blocks(work->len, place->most_blocks);
     return COLL_OK;
+}
+
+/* Those of a type. */
+static int get_kernels(const struct coll__cuda *cuda, struct place *place,
+                       enum coll_type type)
+{
+    struct coll__work work = {.kind = WORK_SCALE, .type = type};
+    CUfunction kernel;
+    int status = get_kernel(cuda, place, &work, &kernel);
+
+    work.kind = WORK_PREMUL;
+    if (status == COLL_OK)
+        status = get_kernel(cuda, place, &work, &kernel);
+    work.kind = WORK_REDUCE;
+    for (int op = 0; op < COLL_N_OPS && status == COLL_OK; op++) {
+        work.op = (enum coll_op)op;
+        status = get_kernel(cuda, place, &work, &kernel);
+    }
+    return status;
+}
+
+/* A kernel may be loaded when it is first asked for, and the driver then waits for
+ * the context's streams (Programming Guide, "Lazy Loading"): so ask for all. */
+int coll__cuda_prepare(void *stream)
+{
+    const struct coll__cuda *cuda = coll__cuda_needed();
+    struct place *place;
+    int status;
+
+    if (!cuda)
+        return COLL_ERR_UNSUPPORTED;
+    coll__lock(&lock);
+    status = place_of(cuda, stream, &place);
+    if (status == COLL_OK && !place->has_all) {
+        for (int type = 0; type < COLL_N_TYPES && status == COLL_OK; type++)
+            status = get_kernels(cuda, place, (enum coll_type)type);
+        place->has_all = !status;
+    }
+    coll__unlock(&lock);
+    return status;
 }
 
 static CUresult launch(const struct coll__cuda *cuda,
