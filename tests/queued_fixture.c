@@ -35,7 +35,7 @@ void queued_stage_free(struct world_rank *me, struct stage *s)
     free(s);
 }
 
-/* ---- one operation ----------------------------------------------------------- */
+/* ---- one operation ------------------------------------------------------- */
 
 static void set_shape(struct deed *d, int rank, int in_place)
 {

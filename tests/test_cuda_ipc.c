@@ -22,7 +22,7 @@ const unsigned char coll__cuda_image[] = {0x50, 0xed, 0x55, 0xba};
 
 enum { SLOT = 2048, MESSAGES = 14, RUNS = 3 };
 
-/* ---- many messages ----------------------------------------------------------------- */
+/* ---- many messages ------------------------------------------------------- */
 
 /* Message i from one rank to another: its bytes, of whole elements of any type. */
 static size_t len_of(int i, int from, int to)
@@ -201,7 +201,7 @@ START_TEST(messages_come_as_they_were_sent)
 }
 END_TEST
 
-/* ---- what it costs -------------------------------------------------------------------- */
+/* ---- what it costs ------------------------------------------------------- */
 
 static int count(struct world_rank *me)
 {
@@ -271,7 +271,7 @@ START_TEST(memory_is_bounded_and_given_back)
 }
 END_TEST
 
-/* ---- captured ---------------------------------------------------------------------------- */
+/* ---- captured ------------------------------------------------------------ */
 
 /* Each adds the other's number to its own, again and again; what is in the graph is
  * run outside of it, too, and has another number of messages. */
@@ -321,7 +321,7 @@ START_TEST(what_is_captured_runs_again)
 }
 END_TEST
 
-/* ---- failures ------------------------------------------------------------------------------ */
+/* ---- failures ------------------------------------------------------------ */
 
 /* Rank 0 waits for what nobody sends, many times; and sends more than is taken. */
 static int wait_for_nobody(struct stream_rank *rank, CUdeviceptr at)
@@ -418,7 +418,7 @@ START_TEST(what_still_waits_does_not_keep_a_rank_from_leaving)
 }
 END_TEST
 
-/* ---- out of reach --------------------------------------------------------------------------- */
+/* ---- out of reach -------------------------------------------------------- */
 
 /* Do the ranks reach each other, and what do they say else? */
 static int look(struct world_rank *me)

@@ -11,7 +11,7 @@
 
 enum { DRAWS = 2 }; /* of each algorithm and collective */
 
-/* ---- what it cost ----------------------------------------------------------------- */
+/* ---- what it cost -------------------------------------------------------- */
 
 /* What the driver was given is what the plan has, and no more. */
 static int costs_as_planned(const struct world_rank *me,
@@ -47,7 +47,7 @@ static int costs_as_planned(const struct world_rank *me,
     return 0;
 }
 
-/* ---- every algorithm ------------------------------------------------------------- */
+/* ---- every algorithm ----------------------------------------------------- */
 
 /* Threads share the driver's counts: those of processes are looked at. */
 static int try_deed(struct world_rank *me, const struct coll__algo *algo,
@@ -155,7 +155,7 @@ START_TEST(every_algorithm_gives_what_the_host_gives)
 }
 END_TEST
 
-/* ---- captured ------------------------------------------------------------------------- */
+/* ---- captured ------------------------------------------------------------ */
 
 static CUgraphExec capture(struct coll__prog *prog, struct stage *s)
 {
@@ -222,7 +222,7 @@ START_TEST(a_graph_runs_a_thousand_times)
 }
 END_TEST
 
-/* ---- ends ----------------------------------------------------------------------------- */
+/* ---- ends ---------------------------------------------------------------- */
 
 /* The others come late: to be enqueued is not to be there. */
 static int come_late(struct world_rank *me)
@@ -374,7 +374,7 @@ START_TEST(a_stream_of_another_device_does_no_harm)
 }
 END_TEST
 
-/* ---- who serves --------------------------------------------------------------------------- */
+/* ---- who serves ---------------------------------------------------------- */
 
 /* Plans in any order, for more slots, of longer messages, are not put into streams. */
 static int serve(struct world_rank *me)

@@ -126,7 +126,7 @@ START_TEST(every_plan_runs_in_turns)
 }
 END_TEST
 
-/* ---- what is refused ------------------------------------------------------------- */
+/* ---- what is refused ----------------------------------------------------- */
 
 /* Two ranks that wait for each other. */
 START_TEST(plans_without_an_order_are_refused)
@@ -176,7 +176,7 @@ START_TEST(turns_that_are_not_the_plan_s_are_refused)
 }
 END_TEST
 
-/* ---- what the order is for --------------------------------------------------------- */
+/* ---- what the order is for ----------------------------------------------- */
 
 /* A relay passes each piece on before it takes the one behind the next. */
 START_TEST(a_chain_is_a_pipeline)

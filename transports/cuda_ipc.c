@@ -49,11 +49,12 @@ static int takes(struct coll__stream_tp *base, void *stream)
     if (place.ctx == tp->home.ctx)
         return COLL_OK;
     if (place.device != tp->home.device)
-        log_error("cuda",
-                  "the stream is of GPU %d and the communicator of GPU "
-                  "%d; give it a stream of the GPU that was current when it was "
-                  "made",
-                  place.device, tp->home.device);
+        log_error(
+            "cuda",
+            "the stream is of GPU %d and the communicator of GPU "
+            "%d; give it a stream of the GPU that was current when it was "
+            "made",
+            place.device, tp->home.device);
     else
         log_error("cuda",
                   "the stream is of another context of GPU %d than the "

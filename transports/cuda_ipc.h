@@ -41,8 +41,8 @@ struct cuda_ipc_note {
 struct cuda_ipc_peer {
     int rank, pid;
     struct coll__cuda_memory memory;
-    unsigned char *inbox;  /* here; NULL: it cannot be mapped */
-    unsigned char *slots;  /* for this rank, in it */
+    unsigned char *inbox; /* here; NULL: it cannot be mapped */
+    unsigned char *slots; /* for this rank, in it */
     int is_mapped;        /* by IPC; else it is held */
     int reached;
     char why[CUDA_IPC_WHY]; /* if it is not */
@@ -67,7 +67,7 @@ struct cuda_ipc {
     atomic_int may_stop;
 };
 
-/* ---- where things are in the segment ------------------------------------------- */
+/* ---- where things are in the segment ------------------------------------- */
 
 static inline size_t cuda_ipc_flag_at(const struct cuda_ipc *tp, int from,
                                       int to, int slot)
@@ -133,17 +133,17 @@ static inline size_t cuda_ipc_slots_at(const struct cuda_ipc *tp, int owner,
            tp->base.slot;
 }
 
-/* ---- cuda_ipc_open.c ------------------------------------------------------------ */
+/* ---- cuda_ipc_open.c ----------------------------------------------------- */
 
 int cuda_ipc__open(const struct coll__tp_env *env, void *context,
                    struct coll__stream_tp **tp);
 
-/* ---- cuda_ipc_close.c ----------------------------------------------------------- */
+/* ---- cuda_ipc_close.c ---------------------------------------------------- */
 
 void cuda_ipc__close(struct coll__stream_tp *tp, int is_orderly);
 void cuda_ipc__release(struct coll__stream_tp *tp, int status);
 
-/* ---- cuda_ipc_shared.c ---------------------------------------------------------- */
+/* ---- cuda_ipc_shared.c --------------------------------------------------- */
 
 /* Register the segment for this process's devices, or find that done: its address
  * there.  A status, logged. */

@@ -22,7 +22,7 @@
 #define UNMAP_SECONDS 1.0 /* for others to let go of an inbox */
 #define SWEEP_US 200
 
-/* ---- releasing ------------------------------------------------------------------- */
+/* ---- releasing ----------------------------------------------------------- */
 
 /* All that this rank's streams may wait for. */
 static void sweep(const struct cuda_ipc *tp)
@@ -90,7 +90,7 @@ static void stop_sweeper(struct cuda_ipc *tp)
         pthread_join(tp->sweeper, NULL);
 }
 
-/* ---- closing ------------------------------------------------------------------------ */
+/* ---- closing ------------------------------------------------------------- */
 
 /* What this rank's streams still do there ends first. */
 static void leave_peers(struct cuda_ipc *tp)

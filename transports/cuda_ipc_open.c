@@ -62,7 +62,7 @@ static int is_of_this_process(const struct opening *o, int rank)
            peer->pid_ns == o->env->peers[o->env->rank].pid_ns;
 }
 
-/* ---- what this rank has ------------------------------------------------------------ */
+/* ---- what this rank has -------------------------------------------------- */
 
 /* The lowest rank's are those of its host. */
 static void choose_sizes(struct cuda_ipc *tp, struct offer *offer)
@@ -98,7 +98,7 @@ static int look(struct opening *o, void *context)
     o->offer.ctx = (uint64_t)tp->home.ctx;
     memcpy(o->offer.uuid, tp->home.uuid, 16);
     choose_sizes(tp, &o->offer);
-    if (tp->local_rank)
+    if (tp->local_rank || tp->local_size == 1)
         return COLL_OK;
     tp->base.n_slots = o->offer.n_slots;
     err = coll__segment_offer(&o->offer.file);
@@ -227,7 +227,7 @@ static int make_all(struct opening *o)
     return status;
 }
 
-/* ---- the others ------------------------------------------------------------------------ */
+/* ---- the others ---------------------------------------------------------- */
 
 /* Of a rank of this process its address is enough, once its GPU is in reach. */
 static int find_own(const struct opening *o, int rank,
@@ -298,7 +298,7 @@ static int find_inbox(struct opening *o, int rank)
     return COLL_OK;
 }
 
-/* ---- trying ------------------------------------------------------------------------------ */
+/* ---- trying -------------------------------------------------------------- */
 
 static void make_pattern(const struct cuda_ipc *tp, int by, int of,
                          unsigned char pattern[CUDA_IPC_PATTERN])
@@ -390,7 +390,7 @@ static void for_peers(struct opening *o, int writes)
     coll__cuda_go_out(was);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/* ---- all of it ----------------------------------------------------------- */
 
 static int gather(const struct opening *o, const void *in, size_t len,
                   void *out)

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* ---- segments ------------------------------------------------------------------- */
+/* ---- segments ------------------------------------------------------------ */
 
 struct registered {
     struct coll__segment *segment;
@@ -103,7 +103,7 @@ void cuda_ipc__unregister(struct coll__segment *segment)
     free(last);
 }
 
-/* ---- inboxes ---------------------------------------------------------------------- */
+/* ---- inboxes ------------------------------------------------------------- */
 
 int cuda_ipc__make_inbox(size_t len, unsigned char **at)
 {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 static int home_of(const struct coll__cuda *cuda, CUcontext ctx,
-                    struct coll__cuda_home *out)
+                   struct coll__cuda_home *out)
 {
     CUresult rc = cuda->cuCtxPushCurrent(ctx);
     CUdevice device = 0;
@@ -90,7 +90,7 @@ int coll__cuda_drain(void)
     return coll__cuda_status(cuda->cuCtxSynchronize(), "cuCtxSynchronize");
 }
 
-/* ---- other GPUs ------------------------------------------------------------------ */
+/* ---- other GPUs ---------------------------------------------------------- */
 
 /* This process's number of a GPU; -1: it does not see it. */
 static int number_of(const struct coll__cuda *cuda,
@@ -149,7 +149,7 @@ int coll__cuda_reach(void *ctx, char *why, size_t len)
     return coll__cuda_verdict(rc, "cuCtxEnablePeerAccess", why, len);
 }
 
-/* ---- streams of one's own -------------------------------------------------------- */
+/* ---- streams of one's own ------------------------------------------------ */
 
 int coll__cuda_stream_create(void **stream)
 {

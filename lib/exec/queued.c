@@ -51,7 +51,7 @@ static int serves(const struct coll__prog *prog)
     return 1;
 }
 
-/* ---- making ------------------------------------------------------------------ */
+/* ---- making -------------------------------------------------------------- */
 
 static int number_messages(struct coll__prog *prog)
 {
@@ -95,7 +95,7 @@ static size_t bytes(const struct coll__prog *prog)
            ((size_t)prog->plan.n_steps + 1) * sizeof(int);
 }
 
-/* ---- running ----------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------- */
 
 /* What a step does here, but for what a message brings. */
 static struct coll__work work_of(const struct coll__prog *prog, int i)

@@ -20,7 +20,7 @@ static int is_message(const struct coll__step *step)
     return step->kind == STEP_SEND || coll__step_is_recv(step->kind);
 }
 
-/* ---- a run of all ranks ------------------------------------------------------ */
+/* ---- a run of all ranks -------------------------------------------------- */
 
 /* Steps that can go on, the first one first. */
 struct line {
@@ -199,7 +199,7 @@ static int run_all(struct run *run)
     return COLL_OK;
 }
 
-/* ---- whose turn it is ----------------------------------------------------------- */
+/* ---- whose turn it is ---------------------------------------------------- */
 
 static int count_messages(const struct coll__plan *plan)
 {
