@@ -493,6 +493,36 @@ START_TEST(a_stream_of_another_device_is_refused)
 }
 END_TEST
 
+/* It is one for all ranks of a context, so that one waits for the other there. */
+static int give_legacy_stream(struct world_rank *me)
+{
+    struct stream_rank *rank = me->arg;
+    void *legacy[] = {NULL, CU_STREAM_LEGACY};
+
+    for (int i = 0; i < 2; i++)
+        if (rank->scene->are_processes || rank->scene->n_devices > 1)
+            WORLD_CHECK(me, !rank->tp->ops->takes(rank->tp, legacy[i]));
+        else
+            EXPECT(me, rank->tp->ops->takes(rank->tp, legacy[i]),
+                   COLL_ERR_INVALID, "give each a stream of its own");
+    return 0;
+}
+
+/* _i: threads of one context; of two; processes. */
+START_TEST(ranks_of_a_context_do_not_share_the_legacy_stream)
+{
+    struct stream_scene scene = {.size = 2,
+                                 .n_devices = _i == 1 ? 2 : 1,
+                                 .are_processes = _i == 2,
+                                 .seed = 3,
+                                 .n_slots = 2,
+                                 .slot = SLOT,
+                                 .body = give_legacy_stream};
+
+    ck_assert_int_eq(stream_run(&scene), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda_ipc");
@@ -512,6 +542,8 @@ int main(void)
     tcase_add_loop_test(tc, who_is_out_of_reach_and_why, 0,
                         (int)ARRAY_LEN(reaches));
     tcase_add_test(tc, a_stream_of_another_device_is_refused);
+    tcase_add_loop_test(tc, ranks_of_a_context_do_not_share_the_legacy_stream,
+                        0, 3);
     suite_add_tcase(suite, tc);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -37,6 +37,11 @@ static int state(const struct coll__stream_tp *base)
     return failure || !tp->map ? failure : atomic_load(cuda_ipc_state(tp));
 }
 
+static int is_legacy(const void *stream)
+{
+    return !stream || stream == COLL__LEGACY_STREAM;
+}
+
 static int takes(struct coll__stream_tp *base, void *stream)
 {
     const struct cuda_ipc *tp = of(base);
@@ -46,6 +51,13 @@ static int takes(struct coll__stream_tp *base, void *stream)
     if (status)
         return status;
     coll__cuda_leave();
+    if (is_legacy(stream) && tp->shares_context) {
+        log_error("cuda",
+                  "ranks of one process would wait for each other in the "
+                  "legacy stream, which is one; give each a stream of its own "
+                  "(cudaStreamCreateWithFlags(), cudaStreamNonBlocking)");
+        return COLL_ERR_INVALID;
+    }
     if (place.ctx == tp->home.ctx)
         return COLL_OK;
     if (place.device != tp->home.device)

@@ -53,6 +53,7 @@ struct cuda_ipc {
     int local_rank, local_size;
     int *local_of; /* [size]: -1 on another host */
     struct coll__cuda_home home;
+    int shares_context;          /* with another rank of its process */
     struct cuda_ipc_peer *peers; /* [local_size] */
 
     unsigned char *inbox; /* this rank's; or NULL */

@@ -177,9 +177,13 @@ static int are_too_many(struct opening *o)
     const char *text = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
     int n = 0, most = text && atoi(text) > 0 ? atoi(text) : 8;
 
-    for (int r = 0; r < o->env->size; r++)
-        n += is_local(o, r) && is_of_this_process(o, r) &&
-             !memcmp(o->offers[r].uuid, o->offer.uuid, 16);
+    for (int r = 0; r < o->env->size; r++) {
+        if (!is_local(o, r) || !is_of_this_process(o, r))
+            continue;
+        n += !memcmp(o->offers[r].uuid, o->offer.uuid, 16);
+        o->tp->shares_context |=
+            r != o->env->rank && o->offers[r].ctx == o->offer.ctx;
+    }
     if (n <= most)
         return 0;
     snprintf(
