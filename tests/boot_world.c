@@ -194,6 +194,15 @@ void world_nap(double seconds)
     nanosleep(&t, NULL);
 }
 
+void world_gather(int n)
+{
+    static atomic_int n_here;
+
+    atomic_fetch_add(&n_here, 1);
+    while (atomic_load(&n_here) < n)
+        world_nap(0.001);
+}
+
 int world_await(struct world_notice *notice, double timeout)
 {
     double end = coll__now() + timeout;

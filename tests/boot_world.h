@@ -66,6 +66,9 @@ struct coll__ctrl_events world_events(struct world_notice *notice);
 int world_n_calls(struct world_notice *notice);
 int world_await(struct world_notice *notice, double timeout);
 
+/* Wait until n threads of this process have come here; once in a test. */
+void world_gather(int n);
+
 void world_nap(double seconds);
 
 /* Gather len bytes from each rank, made from rank and round, and check them;

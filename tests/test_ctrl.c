@@ -219,9 +219,11 @@ static int rank_is_late(struct world_rank *w)
               notice.status != COLL_ERR_TIMEOUT ||
               !strstr(notice.text, "rank 4 did not join");
     } else {
-        status = coll__ctrl_allgather(ctrl, &in, 1, out, 0.3);
-        bad = status != COLL_ERR_TIMEOUT ||
-              !strstr(coll_last_error(), "rank 4 did not join");
+        bad = coll__ctrl_exchange_start(ctrl, &in, 1);
+        world_gather(w->size - 1);
+        status = coll__ctrl_exchange_end(ctrl, out, coll__now() + 0.3, 0.3);
+        bad |= status != COLL_ERR_TIMEOUT ||
+               !strstr(coll_last_error(), "rank 4 did not join");
     }
     coll__ctrl_close(ctrl, 0, TIMEOUT);
     return bad;
@@ -321,7 +323,9 @@ static int rank_stays(struct world_rank *w)
         coll__ctrl_close(ctrl, 0, TIMEOUT);
         return bad;
     }
-    status = coll__ctrl_close(ctrl, 1, 0.3);
+    coll__ctrl_close_start(ctrl);
+    world_gather(w->size - 1);
+    status = coll__ctrl_close_end(ctrl, coll__now() + 0.3, 0.3, 1);
     return status != COLL_ERR_TIMEOUT ||
            !strstr(coll_last_error(), "rank 2 did not leave the group");
 }
