@@ -88,6 +88,29 @@ static int becomes(const struct end *end, enum coll__link_state state,
     return end->link.state == state;
 }
 
+static int is_handed_on;
+
+static void note(struct coll__task *task)
+{
+    (void)task;
+    is_handed_on = 1;
+}
+
+/* Let all that was sent over the wire to this process itself come to its ends; lock
+ * held.  The reactor does that in one task, of which this one comes behind. */
+static void hand_on(void)
+{
+    struct coll__task behind = {.run = note};
+
+    is_handed_on = 0;
+    coll__reactor_defer(&behind);
+    while (!is_handed_on) {
+        coll__reactor_unlock();
+        usleep(100);
+        coll__reactor_lock();
+    }
+}
+
 static void set_up(void)
 {
     ck_assert_int_eq(coll__reactor_get(), 0);
@@ -169,7 +192,8 @@ START_TEST(who_comes_early_waits_while_it_may_be_expected)
     set_up();
     coll__link_hold();
     ask(&a);
-    ck_assert(!becomes(&a, LINK_REFUSED, 0.05));
+    hand_on();
+    ck_assert(a.link.state != LINK_REFUSED);
     ck_assert(a.link.state == LINK_ASKING);
     coll__link_expect(&b.link);
     ck_assert(coll__link_is_up(&b.link));
@@ -178,7 +202,8 @@ START_TEST(who_comes_early_waits_while_it_may_be_expected)
     ck_assert_int_eq(coll__link_send(&a.link, &frame, NULL), 0);
     ck_assert_int_eq(coll__link_send(&b.link, &frame, NULL), 0);
     coll__link_unhold();
-    ck_assert(!becomes(&a, LINK_DOWN, 0.05));
+    hand_on();
+    ck_assert(a.link.state != LINK_DOWN);
     ck_assert_int_eq(a.n_got, 1);
     ck_assert_int_eq(b.n_got, 1);
     tear_down(&a, &b);
@@ -195,7 +220,8 @@ START_TEST(who_waits_is_refused_when_nobody_expects_it_any_more)
     ask(&a);
     coll__link_expect(&b.link); /* another one */
     coll__link_unhold();
-    ck_assert(!becomes(&a, LINK_REFUSED, 0.05));
+    hand_on();
+    ck_assert(a.link.state != LINK_REFUSED);
     coll__link_unhold();
     ck_assert(becomes(&a, LINK_REFUSED, patient(10)));
     ck_assert(b.link.state == LINK_EXPECTED);
@@ -212,7 +238,8 @@ START_TEST(who_waits_has_to_prove_the_secret)
     set_up();
     coll__link_hold();
     ask(&a);
-    ck_assert(!becomes(&a, LINK_REFUSED, 0.05));
+    hand_on();
+    ck_assert(a.link.state != LINK_REFUSED);
     coll__link_expect(&b.link);
     ck_assert(b.link.state == LINK_EXPECTED);
     ask(&c);
@@ -233,9 +260,11 @@ START_TEST(who_came_early_and_went_is_forgotten)
     coll__link_hold();
     ask(&a);
     ask(&c);
-    ck_assert(!becomes(&a, LINK_REFUSED, 0.05));
+    hand_on();
+    ck_assert(a.link.state != LINK_REFUSED);
     coll__link_close(&a.link);
-    ck_assert(!becomes(&b, LINK_UP, 0.05)); /* the end arrives */
+    hand_on(); /* the end arrives */
+    ck_assert(b.link.state != LINK_UP);
     coll__link_expect(&b.link);
     ck_assert(b.link.state == LINK_EXPECTED);
     ck_assert(c.link.state == LINK_ASKING);
