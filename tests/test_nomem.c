@@ -133,7 +133,7 @@ static int make_all(struct world_rank *me)
 START_TEST(a_rank_without_memory_is_told_to_all)
 {
     setenv("COLL_TRANSPORTS", "self,shm", 1);
-    setenv("COLL_TIMEOUT", "5", 1);
+    patient_timeout(5);
     ck_assert_int_eq(world_fork(4, make_all, &_i, DEADLINE), 0);
 }
 END_TEST
