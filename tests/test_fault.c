@@ -396,10 +396,12 @@ static int one_is_killed(struct world_rank *me)
 {
     int victim = *(int *)me->arg, killer = victim == 0 ? 1 : 0, rc;
     struct coll_comm *comm = world_join(me);
-    double begin = coll__now();
+    double begin;
     char words[32];
 
     WORLD_CHECK(me, comm);
+    world_meet(me); /* who still joins would fail to */
+    begin = coll__now();
     do {
         if (me->rank == killer && coll__now() - begin > 0.3) {
             kill(me->pids[victim], SIGKILL);
@@ -453,6 +455,7 @@ static int abort_all(struct world_rank *me)
     struct coll_comm *comm = world_join(me);
 
     WORLD_CHECK(me, comm);
+    world_meet(me);
     if (me->rank == 2) {
         usleep(200000);
         WORLD_CHECK(me, coll_comm_abort(comm, "loss is NaN") == COLL_OK);

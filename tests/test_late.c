@@ -257,6 +257,7 @@ static int give_up(struct world_rank *me)
     coll__prog_abandon(prog);
     WORLD_CHECK(me, !late_n_waiting());
     coll__prog_destroy(prog);
+    world_meet(me); /* who still joins would fail to */
     coll_comm_abort(s.comm, "it is given up");
     return tear_down(me, &s, COLL_ERR_ABORTED);
 }

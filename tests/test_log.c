@@ -182,6 +182,7 @@ static int say_into_full_pipe(struct world_rank *me)
 
     in = fill_stderr(*(int *)me->arg);
     rc = coll_comm_create_oob(&comm, &me->oob, NULL);
+    world_meet(me); /* who still joins would fail to */
     begin = coll__now();
     if (!rc && me->rank == 1)
         kill(getpid(), SIGKILL);

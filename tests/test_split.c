@@ -305,6 +305,7 @@ static int after_failure(struct world_rank *me)
     struct coll_comm *comm, *split = NULL;
 
     WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
+    world_meet(me); /* who still joins would fail to */
     if (me->rank == 1)
         coll_comm_abort(comm, "enough of it");
     EXPECT(me, coll_comm_split(comm, 0, 0, &split), COLL_ERR_ABORTED,
