@@ -140,6 +140,7 @@ static void send_same(struct rank *rank, struct coll__xfer *xfer, int to,
     const size_t len = 4 * KIB;
 
     *xfer = (struct coll__xfer){.peer = to,
+                                .channel = rank->channel,
                                 .len = len,
                                 .bytes.name = k + 1,
                                 .buf = conform_new_payload(len, 0, 1, k),
