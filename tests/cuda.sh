@@ -24,9 +24,13 @@ FAKE_CUDA_DEVICES=3 FAKE_CUDA_SEED=7 right --ranks 4,8 --rounds 30 --seed 2 rand
 FAKE_CUDA_DEVICES=2 FAKE_CUDA_PEERS=0 right --ranks 3 --rounds 30 --seed 3 random
 FAKE_CUDA_IPC=0 right --ranks 3 --rounds 30 --seed 4 random
 CUDA_DEVICE_MAX_CONNECTIONS=1 right --ranks 2 --rounds 30 --seed 5 random
-COLL_CUDA_STAGE=64K FAKE_CUDA_SEED=8 right --ranks 3,8 --rounds 30 --seed 7 random
-COLL_TRANSPORTS=self,ucx right --ranks 3 --rounds 20 --seed 6 random
+COLL_CUDA_ENGINE=staged right --ranks 1,2,5 --rounds 60 --seed 8 random
+COLL_CUDA_SLOT=192 COLL_CUDA_SLOTS=1 right --ranks 3,5 --rounds 40 --seed 9 random
+COLL_CUDA_ENGINE=staged COLL_CUDA_STAGE=64K FAKE_CUDA_SEED=8 right --ranks 3,8 --rounds 30 --seed 7 random
+COLL_CUDA_ENGINE=staged COLL_TRANSPORTS=self,ucx right --ranks 3 --rounds 20 --seed 6 random
+right --ranks 1,2,4 replay
 right --ranks 2,4 abort death
+COLL_CUDA_ENGINE=staged right --ranks 2,4 abort death
 
 # table COMMAND...: of a benchmark, which says where it was made, and no errors.
 table() {

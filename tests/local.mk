@@ -521,6 +521,10 @@ check_PROGRAMS += tests/gpu/ranks
 tests_gpu_ranks_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
 tests_gpu_ranks_LDADD = libworld.la libcore.la -ldl -lm
 tests_gpu_ranks_SOURCES = $(gpu_common) %D%/gpu/ranks.c
+if !HAVE_NVCC
+tests_gpu_ranks_SOURCES += %D%/fake_cuda/image.c
+endif
+EXTRA_DIST += %D%/fake_cuda/image.c
 gpu_programs = tests/gpu/driver_rules tests/gpu/mechanisms tests/gpu/ranks
 if HAVE_NVCC
 check_PROGRAMS += tests/gpu/kernels

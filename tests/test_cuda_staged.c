@@ -312,6 +312,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
+    setenv("COLL_CUDA_ENGINE", "staged", 0);
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, every_collective_gives_what_the_host_gives, 1, 5);
     tcase_add_loop_test(tc, what_exceeds_the_stage_goes_in_pieces, 1, 5);

@@ -384,6 +384,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     int failed;
 
+    setenv("COLL_CUDA_ENGINE", "staged", 0);
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, each_wrong_use_has_a_sentence_and_harms_nothing);
     tcase_add_test(tc, a_wrong_group_does_nothing);

@@ -469,19 +469,25 @@ int coll_op_destroy(enum coll_op op);
  *            (cudaHostRegister, cudaMallocHost), each as it likes.  All ranks call
  *            an operation for a stream, or none; a rank that has no buffer in it
  *            passes a stream that is not NULL.  All of a communicator's streams are
- *            of one GPU, which several ranks may share.  A stream is not being
- *            captured.
+ *            of one GPU, which several ranks may share.  A collective whose ranks
+ *            are on one host, each with a current context when the communicator was
+ *            made, may be captured, on all ranks or none; what was captured is
+ *            launched in the same order on all.
  * Ownership: buffers stay the caller's, untouched until the stream has passed the
  *            operation; so do pinned ones, by the host as well.
  * Errors:    COLL_ERR_INVALID: memory that CUDA does not know (freed, or the host's
  *            and not pinned), of another GPU than the stream's, or no current
  *            context for NULL.  COLL_ERR_UNSUPPORTED: no CUDA driver, or a build
- *            without; a stream that is captured; a COLL_CUDA_STAGE that is too
- *            small.  Nothing was put into the stream.
- * Threads:   the progress thread carries it out, and is started for it.
- * Cost:      pinned memory (COLL_CUDA_STAGE) from the first such call of the
- *            communicator on, kept for later ones at its end; a call of the driver
- *            for each copy and hand-over.  To free device memory waits for all
+ *            without; a stream that is captured, of what passes through the host;
+ *            a COLL_CUDA_STAGE that is too small.  Nothing was put into the
+ *            stream.  Whether the ranks' calls fit each other is only seen where
+ *            they pass through the host (COLL_CUDA_ENGINE=staged).
+ * Threads:   the progress thread carries it out, or watches, and is started for it.
+ * Cost:      device memory (COLL_CUDA_SLOT, 64 MiB a rank at most) from the
+ *            communicator's making on, where its ranks' GPUs are joined; pinned
+ *            memory (COLL_CUDA_STAGE) from the first such call of the communicator
+ *            on, kept for later ones at its end; a call of the driver for each copy
+ *            and hand-over.  To free device memory waits for all
  *            streams of the context: where ranks are threads, or the next call of
  *            this rank is what another one's stream waits for, free later.
  */

@@ -157,6 +157,8 @@ struct coll_comm {
 
     struct coll__queue queues[COLL__CHANNELS];
     struct coll__streams *streams; /* from the first call for one on */
+    struct coll__queued_list *queued; /* programs for streams (queued.c) */
+    char no_streams[200]; /* why its ranks' devices are not joined */
     int n_streaming;               /* of its batches: under way on the host */
     int n_running;                 /* in all queues, and those */
     /* [N_SERIES * size]: messages to and from each rank, so far; the reactor reads
@@ -392,6 +394,12 @@ int coll__comm_measure(struct coll_comm *comm, int a, int b,
 int coll__comm_view_init(struct coll_comm *comm);
 
 /* ---- request.c ----------------------------------------------------------- */
+
+/* The algorithm for a call; a status, logged. */
+int coll__request_choose(const struct coll_comm *comm,
+                         const struct coll_args *args,
+                         const struct coll__problem *pb,
+                         const struct coll__algo **algo);
 
 /* Make a request for a problem that coll__args_check() has made of args; the
  * problem's arrays are copied.  Scratch is its own, or lent (coll__prog_lend())

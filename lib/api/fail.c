@@ -33,6 +33,7 @@ static int take_failure(struct coll_comm *comm, int status, const char *text)
     if (is_first) {
         snprintf(f->text, sizeof(f->text), "%s%s", group, text);
         atomic_store_explicit(&f->status, status, memory_order_release);
+        coll__stream_fail(comm, status);
     }
     pthread_mutex_unlock(&f->lock);
     if (is_first)

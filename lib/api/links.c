@@ -84,6 +84,7 @@ struct report {
     struct coll__offer offer; /* of its links so far */
     int32_t missing;          /* a rank that it cannot reach yet, or -1 */
     uint32_t found;           /* of the others, by the transport */
+    int32_t has_device;       /* current to its thread */
 };
 
 /* What all have said. */
@@ -91,6 +92,7 @@ struct coverage {
     struct report *reports;     /* [size] */
     struct coll__offer *offers; /* [size] */
     uint32_t *found;            /* [size] */
+    int no_device;              /* a rank that has none, or -1 */
     int missing,
         from; /* a rank that `from` cannot reach yet; -1: there is none */
 };
@@ -101,7 +103,10 @@ static int coverage_init(struct coverage *cover, const struct coll_comm *comm)
 
     *cover = (struct coverage){malloc(n * sizeof(*cover->reports)),
                                malloc(n * sizeof(*cover->offers)),
-                               malloc(n * sizeof(*cover->found)), 0, 0};
+                               malloc(n * sizeof(*cover->found)),
+                               0,
+                               0,
+                               0};
     if (cover->reports && cover->offers && cover->found)
         return COLL_OK;
     log_error("comm", "no memory for %d ranks", comm->size);
@@ -119,13 +124,17 @@ static void coverage_fini(struct coverage *cover)
 static int report(struct coll_comm *comm, uint32_t found,
                   struct coverage *cover)
 {
-    struct report mine = {.missing = first_missing(comm), .found = found};
+    struct report mine = {.missing = first_missing(comm),
+                          .found = found,
+                          .has_device = coll__stream_has_device()};
     int rc;
 
     coll__comm_offer(comm, &mine.offer);
     rc = coll__comm_exchange(comm, &mine, sizeof(mine), cover->reports);
-    cover->missing = -1;
+    cover->missing = cover->no_device = -1;
     for (int r = 0; r < comm->size && rc == COLL_OK; r++) {
+        if (!cover->reports[r].has_device && cover->no_device < 0)
+            cover->no_device = r;
         cover->offers[r] = cover->reports[r].offer;
         cover->found[r] = cover->reports[r].found;
         if (cover->missing >= 0)
@@ -232,6 +241,22 @@ static int open_all(struct coll_comm *comm, struct coverage *cover)
     return rc;
 }
 
+/* Where all of one host's ranks have devices, these are joined, too. */
+static int join_devices(struct coll_comm *comm, const struct coverage *cover)
+{
+    if (comm->n_hosts == 1 && cover->no_device < 0)
+        return coll__stream_join(comm);
+    if (comm->n_hosts > 1)
+        snprintf(comm->no_streams, sizeof(comm->no_streams),
+                 "there are several hosts");
+    else
+        snprintf(comm->no_streams, sizeof(comm->no_streams),
+                 "rank %d had no current CUDA context when the communicator "
+                 "was made, or has COLL_CUDA_ENGINE=staged or no kernels",
+                 cover->no_device);
+    return COLL_OK;
+}
+
 int coll__comm_links_open(struct coll_comm *comm,
                           const struct coll__options *options)
 {
@@ -252,6 +277,8 @@ int coll__comm_links_open(struct coll_comm *comm,
     rc = open_all(comm, &cover);
     if (rc == COLL_OK)
         rc = coll__comm_prices_agree(comm, cover.offers, options->measured);
+    if (rc == COLL_OK)
+        rc = join_devices(comm, &cover);
     coverage_fini(&cover);
     return rc ? rc : coll__comm_view_init(comm);
 }

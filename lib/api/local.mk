@@ -28,10 +28,10 @@ libcore_la_SOURCES += \
 	%D%/view.c
 if HAVE_CUDA
 libcore_la_SOURCES += %D%/cut.c %D%/cut.h %D%/staged.c %D%/staged.h \
-	%D%/staged_enqueue.c %D%/stream.c
+	%D%/staged_enqueue.c %D%/stream.c %D%/queued.c %D%/queued.h
 EXTRA_DIST += %D%/stream_none.c
 else
 libcore_la_SOURCES += %D%/stream_none.c
 EXTRA_DIST += %D%/cut.c %D%/cut.h %D%/staged.c %D%/staged.h \
-	%D%/staged_enqueue.c %D%/stream.c
+	%D%/staged_enqueue.c %D%/stream.c %D%/queued.c %D%/queued.h
 endif

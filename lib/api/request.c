@@ -73,6 +73,16 @@ static int choose(const struct coll_comm *comm, const struct coll_args *args,
     return COLL_ERR_UNSUPPORTED;
 }
 
+int coll__request_choose(const struct coll_comm *comm,
+                         const struct coll_args *args,
+                         const struct coll__problem *pb,
+                         const struct coll__algo **algo)
+{
+    double seconds;
+
+    return choose(comm, args, pb, algo, &seconds);
+}
+
 /* Messages whose length is known to two ranks alone go whole, so that a length
  * that is not the same at both ends is noticed; nobody passes them on. */
 static size_t chunk_of(const struct coll_comm *comm,

@@ -293,19 +293,37 @@ static int look_after(struct coll_comm *comm)
         coll__comm_fail(comm, rc, "%s", coll_last_error());
         return coll__comm_quiesce(comm);
     }
-    return s->first->n_running
+    return s->first && s->first->n_running
                ? coll__comm_consider(s->first->running[0], comm->timeout, 0)
                : COLL_OK;
+}
+
+/* Streams that need no host are looked at all the same: a device may fail. */
+static int watch(struct coll_comm *comm, int *moved)
+{
+    struct coll__streams *s = comm->streams;
+
+    if (!s->is_watched)
+        return COLL_OK;
+    if (!coll__stage_is_at(s->stage, STAGE_FINISHED, s->watched))
+        return look_after(comm);
+    *moved = 1;
+    s->is_watched = 0;
+    comm->n_running--;
+    comm->n_streaming--;
+    return COLL_OK;
 }
 
 int coll__stream_move(struct coll_comm *comm, int *moved)
 {
     struct coll__streams *s = comm->streams;
     struct coll__job *job;
+    int rc = watch(comm, moved);
+
+    if (rc)
+        return rc;
 
     while ((job = s->first)) {
-        int rc;
-
         if (job->n_running) {
             if (!reap(job))
                 break;
@@ -328,6 +346,9 @@ void coll__stream_release(struct coll_comm *comm)
 {
     struct coll__streams *s = comm->streams;
 
+    comm->n_running -= s->is_watched;
+    comm->n_streaming -= s->is_watched;
+    s->is_watched = 0;
     while (s->first) {
         struct coll__job *job = s->first;
 

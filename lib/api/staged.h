@@ -42,6 +42,8 @@ struct coll__streams {
     struct coll__job *first, **last; /* under way, in the order of the calls */
     struct coll__job *ended;         /* with a failure; freed at the end */
     uint32_t published;              /* the last number of those */
+    int is_watched; /* a stream is at runs that need no host, up to: */
+    uint32_t watched;
     double looked;
 };
 
@@ -51,6 +53,14 @@ static inline unsigned char *coll__slot_of(const struct coll__streams *s,
 {
     return s->stage->base + (number % 2) * s->slot_len;
 }
+
+/* Put a batch behind the one before, if that is still in a stream: a stream of that
+ * handle may be another one than it was.  And say that the stream has passed it, of
+ * which `number` is the last on the stage. */
+int coll__stage_follow(const struct coll__streams *s, uint32_t before,
+                       void *stream);
+int coll__stage_finish(const struct coll__streams *s, uint32_t number,
+                       void *stream);
 
 /* One user of the job less; or free it, of which nobody else knows. */
 void coll__job_drop(struct coll__job *job);

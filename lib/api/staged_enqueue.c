@@ -61,26 +61,34 @@ static int take_out(const struct coll__streams *s, struct coll__job *job,
     return rc ? rc : copy_in_stream(s, job, k, BUF_OUT, stream);
 }
 
-/* Behind the batch before, if that is still in a stream; a stream of that handle
- * may be another one than it was. */
+int coll__stage_follow(const struct coll__streams *s, uint32_t before,
+                       void *stream)
+{
+    if (coll__stage_is_at(s->stage, STAGE_FINISHED, before))
+        return COLL_OK;
+    return coll__cuda_wait_flag(
+        stream, coll__stage_flag(s->stage, STAGE_FINISHED), before);
+}
+
+int coll__stage_finish(const struct coll__streams *s, uint32_t number,
+                       void *stream)
+{
+    return coll__cuda_write_flag(
+        stream, coll__stage_flag(s->stage, STAGE_FINISHED), number);
+}
+
 static int begin_in_stream(const struct coll__streams *s, struct coll__job *job,
                            void *stream)
 {
-    uint32_t before = job->first - 1;
-    int rc = COLL_OK;
+    int rc = coll__stage_follow(s, job->first - 1, stream);
 
-    if (!coll__stage_is_at(s->stage, STAGE_FINISHED, before))
-        rc = coll__cuda_wait_flag(
-            stream, coll__stage_flag(s->stage, STAGE_FINISHED), before);
     return rc ? rc : put_in(s, job, 0, stream);
 }
 
 static int finish_in_stream(const struct coll__streams *s,
                             const struct coll__job *job, void *stream)
 {
-    return coll__cuda_write_flag(stream,
-                                 coll__stage_flag(s->stage, STAGE_FINISHED),
-                                 job->first + job->n - 1);
+    return coll__stage_finish(s, job->first + job->n - 1, stream);
 }
 
 static int go_on_in_stream(const struct coll__streams *s, struct coll__job *job,

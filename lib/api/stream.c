@@ -2,6 +2,7 @@
 /* stream.c - calls for a device's stream: judged, one sentence for each way to be
  * wrong, and given to a path.
  */
+#include "lib/api/queued.h"
 #include "lib/api/staged.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
@@ -13,7 +14,8 @@
 #define ALIGNED 256 /* bytes: where memory of a device begins */
 
 /* In order of preference; the last one serves all. */
-static const struct coll__path *const paths[] = {&coll__path_staged};
+static const struct coll__path *const paths[] = {&coll__path_queued,
+                                                 &coll__path_staged};
 
 static const struct coll__path *choose(const struct coll_comm *comm,
                                        const struct coll__batch *batch)
@@ -105,14 +107,6 @@ static int check_place(const struct coll_comm *comm,
 {
     const struct coll__streams *s = comm->streams;
 
-    if (place->is_captured) {
-        log_error("api",
-                  "%s: the stream is being captured into a graph, of which "
-                  "an operation that passes through the host cannot be a part; "
-                  "call it outside of the capture",
-                  name_of(args));
-        return COLL_ERR_UNSUPPORTED;
-    }
     if (s && s->device != place->device) {
         log_error("api",
                   "%s: the stream is of GPU %d and the communicator's "
@@ -215,6 +209,7 @@ void coll__stream_free(struct coll_comm *comm)
     static struct coll__streams *volatile inherited;
     struct coll__streams *s = comm->streams;
 
+    coll__queued_free(comm);
     if (coll__comm_is_inherited(comm)) {
         inherited = s;
         (void)inherited;
@@ -270,6 +265,18 @@ static int device_status(struct coll_comm *comm, int rc)
                : rc;
 }
 
+static int no_capture(const struct coll_comm *comm,
+                      const struct coll_args *args)
+{
+    log_error("api",
+              "%s: the stream is being captured into a graph, of which an "
+              "operation that passes through the host cannot be a part (%s); "
+              "call it outside of the capture",
+              name_of(args),
+              comm->routes.streams ? "as this one does" : comm->no_streams);
+    return COLL_ERR_UNSUPPORTED;
+}
+
 static int enqueue(struct coll_comm *comm, struct coll__batch *batch,
                    const struct coll__path **path)
 {
@@ -289,9 +296,12 @@ static int enqueue(struct coll_comm *comm, struct coll__batch *batch,
                   "for ever; call its other half in the same group");
     if (rc == COLL_OK)
         rc = have_streams(comm, name_of(args), &place);
+    batch->is_captured = place.is_captured;
     if (rc == COLL_OK) {
         *path = choose(comm, batch);
-        rc = device_status(comm, (*path)->enqueue(comm, batch));
+        rc = place.is_captured && !(*path)->can_be_captured
+                 ? no_capture(comm, args)
+                 : device_status(comm, (*path)->enqueue(comm, batch));
     }
     coll__cuda_leave();
     return rc;
@@ -301,7 +311,8 @@ static int enqueue_one(struct coll_comm *comm, const struct coll_args *args,
                        uint32_t *ticket, const struct coll__path **path)
 {
     struct coll__stream_call call = {.args = *args};
-    struct coll__batch batch = {&call, 1, stream_of(args), 0};
+    struct coll__batch batch = {
+        .calls = &call, .n = 1, .stream = stream_of(args)};
     int rc;
 
     call.args.stream = batch.stream;
@@ -337,8 +348,8 @@ static int add_message(struct coll__batch *batch, const struct coll_args *args)
 static int run_messages(struct coll_comm *comm,
                         const struct coll_args *const calls[], int n)
 {
-    struct coll__batch batch = {malloc((size_t)n * sizeof(*batch.calls)), 0,
-                                NULL, 0};
+    struct coll__batch batch = {.calls =
+                                    malloc((size_t)n * sizeof(*batch.calls))};
     const struct coll__path *path;
     int rc = COLL_OK;
 

@@ -27,14 +27,16 @@ struct coll__batch {
     struct coll__stream_call *calls; /* [n] */
     int n;
     void *stream;
+    int is_captured; /* what is put there becomes a part of a graph */
     uint32_t ticket; /* by which it is asked for: has_finished() */
 };
 
 /* One way to carry them out. */
 struct coll__path {
     const char *name;
+    int can_be_captured;
 
-    /* Can it?  The last one of all can. */
+    /* Can it?  The last one of all can.  All ranks come to the same answer. */
     int (*serves)(const struct coll_comm *comm,
                   const struct coll__batch *batch);
 
@@ -46,7 +48,12 @@ struct coll__path {
     int (*has_finished)(const struct coll_comm *comm, uint32_t ticket);
 };
 
-extern const struct coll__path coll__path_staged;
+extern const struct coll__path coll__path_queued, coll__path_staged;
+
+/* While the communicator is made: does this rank's thread have a device?  Then, where
+ * all ranks of one host do, join these; collective.  A status, logged. */
+int coll__stream_has_device(void);
+int coll__stream_join(struct coll_comm *comm);
 
 /* See whether there may be devices, where nobody has found any so far: before a
  * call that is like none before.  Costs about a microsecond then. */
@@ -83,6 +90,10 @@ void coll__stream_wait(struct coll_request *request, double timeout);
 /* With the turn: move on what the streams have come to.  COLL_OK, or the
  * communicator's failure. */
 int coll__stream_move(struct coll_comm *comm, int *moved);
+
+/* From any thread, with failure.lock: the communicator fails, and no stream of this
+ * rank is to wait for another one's, be it in a graph that was captured. */
+void coll__stream_fail(struct coll_comm *comm, int status);
 
 /* With the turn, the communicator has failed: let streams that wait go on. */
 void coll__stream_release(struct coll_comm *comm);

@@ -239,15 +239,21 @@ static CUresult alloc_somewhere(const struct coll__cuda *cuda, size_t len,
     return rc;
 }
 
+/* It is no part of what a stream captures. */
 static void *cuda_alloc(size_t len)
 {
     const struct coll__cuda *cuda = coll__cuda_driver(NULL, 0);
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     CUdeviceptr at = 0;
+    int status;
 
-    if (!cuda || coll__cuda_status(alloc_somewhere(cuda, len ? len : 1, &at),
-                                   "cuMemAlloc"))
+    if (!cuda)
         return NULL;
-    return (void *)at;
+    cuda->cuThreadExchangeStreamCaptureMode(&mode);
+    status = coll__cuda_status(alloc_somewhere(cuda, len ? len : 1, &at),
+                               "cuMemAlloc");
+    cuda->cuThreadExchangeStreamCaptureMode(&mode);
+    return status ? NULL : (void *)at;
 }
 
 /* The driver waits for what the context's streams still do. */

@@ -34,6 +34,21 @@ static ask_fn *find_ask(void)
 
 void coll__cuda_look(void) { find_ask(); }
 
+int coll__cuda_has_context(void)
+{
+    union {
+        void *found;
+        __typeof__(cuCtxGetCurrent) *fn;
+    } current = {.found = NULL};
+    CUcontext ctx = NULL;
+
+    if (find_ask())
+        current.found =
+            dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD),
+                  "cuCtxGetCurrent");
+    return current.found && !current.fn(&ctx) && ctx;
+}
+
 /* DA, cuPointerGetAttributes: no error for what is unknown, but zeros. */
 enum coll__whose coll__cuda_whose(const void *ptr, int *device)
 {

@@ -17,6 +17,10 @@
  * has device memory has one.  Costs about a microsecond while there is none. */
 void coll__cuda_look(void);
 
+/* Has the thread a current context?  Where there is no driver, or none that was
+ * started, it has none; no driver is started to find out. */
+int coll__cuda_has_context(void);
+
 /* What the driver knows of an address: nothing, of memory of the host that it has
  * pinned, or of a device's.
  *

@@ -97,6 +97,11 @@ enum coll__param_kind {
     X(UCX_MESH, PARAM_INT, "64", NULL,                                         \
       "up to this many ranks, UCX connects all of them at once at the start; "  \
       "more connect at their first use; the least of all ranks counts")        \
+    X(CUDA_ENGINE, PARAM_TEXT, "auto", "auto|queued|staged",                   \
+      "how collectives on GPU buffers are carried out: by streams alone, from " \
+      "GPU to GPU (queued), or through pinned memory of the host, where each "  \
+      "call is compared with the other ranks' (staged); auto: queued where "    \
+      "all ranks of a host can")                                               \
     X(CUDA_STAGE, PARAM_BYTES, "16M", NULL,                                    \
       "pinned memory through which a communicator's operations on GPU buffers " \
       "pass, in two halves by turns")                                          \
