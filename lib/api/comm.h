@@ -395,6 +395,10 @@ int coll__comm_view_init(struct coll_comm *comm);
 
 /* ---- request.c ----------------------------------------------------------- */
 
+/* Give a problem arrays of its own, in *numbers, the caller's to free; none where it
+ * has none.  COLL_OK or COLL_ERR_NOMEM, not logged. */
+int coll__request_numbers(struct coll__problem *pb, size_t **numbers);
+
 /* The algorithm for a call; a status, logged. */
 int coll__request_choose(const struct coll_comm *comm,
                          const struct coll_args *args,

@@ -165,25 +165,6 @@ static int is_for(const struct program *program,
            are_alike(a->out_displs, b->out_displs, n);
 }
 
-/* Give the program arrays of its own. */
-static int copy_numbers(struct program *program)
-{
-    struct coll__problem *pb = &program->pb;
-    const size_t **arrays[] = {&pb->in_counts, &pb->in_displs, &pb->out_counts,
-                               &pb->out_displs};
-    size_t n = (size_t)pb->nranks, *to;
-
-    to = program->numbers = malloc(4 * n * sizeof(*to));
-    if (!to)
-        return COLL_ERR_NOMEM;
-    for (size_t i = 0; i < ARRAY_LEN(arrays); i++, to += n)
-        if (*arrays[i]) {
-            memcpy(to, *arrays[i], n * sizeof(*to));
-            *arrays[i] = to;
-        }
-    return COLL_OK;
-}
-
 static int program_new(struct coll_comm *comm,
                        const struct coll__stream_call *call,
                        const struct coll__algo *algo, struct program **out)
@@ -200,7 +181,7 @@ static int program_new(struct coll_comm *comm,
         program->pb = call->pb;
         program->op = call->op;
         program->algo = algo;
-        rc = copy_numbers(program);
+        rc = coll__request_numbers(&program->pb, &program->numbers);
     }
     if (rc)
         log_error("api", "no memory for an operation of a stream");

@@ -149,10 +149,8 @@ static struct coll__head head_of(const struct coll__problem *pb,
     return head;
 }
 
-/* Give the request arrays of its own. */
-static int copy_numbers(struct coll_request *request)
+int coll__request_numbers(struct coll__problem *pb, size_t **numbers)
 {
-    struct coll__problem *pb = &request->problem;
     const size_t **arrays[] = {&pb->in_counts, &pb->in_displs,
                                &pb->out_counts, &pb->out_displs};
     size_t n = (size_t)pb->nranks;
@@ -160,7 +158,7 @@ static int copy_numbers(struct coll_request *request)
 
     if (!pb->in_counts && !pb->out_counts)
         return COLL_OK;
-    to = request->numbers = malloc(4 * n * sizeof(*to));
+    to = *numbers = malloc(4 * n * sizeof(*to));
     if (!to)
         return COLL_ERR_NOMEM;
     for (size_t i = 0; i < ARRAY_LEN(arrays); i++, to += n)
@@ -192,7 +190,7 @@ static struct coll_request *request_new(struct coll_comm *comm,
     request->args.algo = NULL; /* what the caller may free */
     request->args.in_counts = request->args.in_displs = NULL;
     request->args.out_counts = request->args.out_displs = NULL;
-    if (copy_numbers(request) == COLL_OK)
+    if (coll__request_numbers(&request->problem, &request->numbers) == COLL_OK)
         return request;
 fail:
     log_error("api", "no memory for a request");
