@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* staged_world.c - a call twice: on buffers of the host and of the device. */
 #include "tests/staged_world.h"
+#include "tests/work.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -303,53 +304,9 @@ void staged_free(const struct staged_rank *r, struct staged_call *call)
 
 int staged_do(const struct coll_args *a, struct coll_comm *comm)
 {
-    switch (a->collective) {
-    case COLL_ALLREDUCE:
-        return coll_allreduce(a->in, a->out, a->count, a->type, a->op, comm,
-                              a->stream);
-    case COLL_BROADCAST:
-        return coll_broadcast(a->in, a->out, a->count, a->type, a->root, comm,
-                              a->stream);
-    case COLL_REDUCE:
-        return coll_reduce(a->in, a->out, a->count, a->type, a->op, a->root,
-                           comm, a->stream);
-    case COLL_ALLGATHER:
-        return coll_allgather(a->in, a->out, a->count, a->type, comm,
-                              a->stream);
-    case COLL_ALLGATHERV:
-        return coll_allgatherv(a->in, a->out, a->out_counts, a->out_displs,
-                               a->type, comm, a->stream);
-    case COLL_REDUCE_SCATTER:
-        return coll_reduce_scatter(a->in, a->out, a->count, a->type, a->op,
-                                   comm, a->stream);
-    case COLL_REDUCE_SCATTERV:
-        return coll_reduce_scatterv(a->in, a->out, a->in_counts, a->type, a->op,
-                                    comm, a->stream);
-    case COLL_ALLTOALL:
-        return coll_alltoall(a->in, a->out, a->count, a->type, comm, a->stream);
-    case COLL_ALLTOALLV:
-        return coll_alltoallv(a->in, a->in_counts, a->in_displs, a->out,
-                              a->out_counts, a->out_displs, a->type, comm,
-                              a->stream);
-    case COLL_GATHER:
-        return coll_gather(a->in, a->out, a->count, a->type, a->root, comm,
-                           a->stream);
-    case COLL_GATHERV:
-        return coll_gatherv(a->in, a->count, a->out, a->out_counts,
-                            a->out_displs, a->type, a->root, comm, a->stream);
-    case COLL_SCATTER:
-        return coll_scatter(a->in, a->out, a->count, a->type, a->root, comm,
-                            a->stream);
-    case COLL_SCATTERV:
-        return coll_scatterv(a->in, a->in_counts, a->in_displs, a->out,
-                             a->count, a->type, a->root, comm, a->stream);
-    case COLL_BARRIER:
-        return coll_barrier(comm, a->stream);
-    case COLL_SEND:
+    if (a->collective == COLL_SEND)
         return coll_send(a->in, a->count, a->type, a->root, comm, a->stream);
-    case COLL_RECV:
+    if (a->collective == COLL_RECV)
         return coll_recv(a->out, a->count, a->type, a->root, comm, a->stream);
-    default:
-        return COLL_ERR_INVALID;
-    }
+    return work_call_with(a, comm);
 }
