@@ -130,6 +130,7 @@ EXTRA_DIST += %D%/NOTES.md \
 	%D%/results/2026-11-22-epyc-2-cores-beside.txt \
 	%D%/results/2026-11-22-epyc-2-cores-idle.txt \
 	%D%/results/2026-11-22-epyc-2-cores-quick.txt \
+	%D%/results/2026-11-23-epyc-2-cores-quick.txt \
 	%D%/results/2026-11-22-xeon-2-cores.json \
 	%D%/results/2026-11-22-xeon-2-cores.svg \
 	%D%/results/2026-11-22-xeon-2-cores.txt
