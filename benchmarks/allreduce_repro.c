@@ -298,12 +298,14 @@ static int run(struct duel *d)
 /* Options that make no sense for a comparison. */
 static int refuse(const struct bench_args *args)
 {
-    if (!args->algo && !args->varies)
-        return 0;
-    if (bench_speaks())
-        fprintf(stderr, PROGRAM " has no use for --%s; see --help\n",
-                args->algo ? "algo" : "vary-buffers");
-    return 2;
+    const char *what = args->algo                     ? "--algo"
+                       : args->varies                 ? "--vary-buffers"
+                       : strcmp(args->device, "host") ? "--device cuda"
+                                                      : NULL;
+
+    if (what && bench_speaks())
+        fprintf(stderr, PROGRAM " has no use for %s; see --help\n", what);
+    return what ? 2 : 0;
 }
 
 int main(int argc, char **argv)

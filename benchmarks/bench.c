@@ -12,32 +12,19 @@
  * wait in theirs; a barrier after the call says when all have left it.  The
  * iteration's time is what the late rank takes for both, less a barrier.
  *
+ * With --graph an iteration is a launch of a graph of as many calls, and its time
+ * is divided by them.
+ *
  * With --beside a large allreduce is started before each iteration, and waited for
  * behind it; neither is a part of its time.
  */
-#include "benchmarks/bench.h"
+#include "benchmarks/bench_run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define NOISY 20 /* p99 / p50 that is worth a warning */
-
-struct bench {
-    const struct bench_op *op;
-    const struct bench_mode *mode;
-    struct bench_args args;
-    struct coll_comm *comm;
-    const struct bench_device *device; /* NULL: the host */
-    struct bench_buffers buffers;
-    size_t *counts; /* [2 * ranks]: in's, then out's, of uneven parts */
-    double *times;  /* of each iteration, s */
-    double barrier; /* to subtract from each time, s */
-    struct bench_beside *beside; /* NULL without --beside */
-    double waited, waited_cpu; /* for late ranks, and the CPU time of it, s */
-    uint64_t errors;
-    int has_warned;
-};
 
 static double now(void) { return bench_clock(CLOCK_MONOTONIC); }
 
@@ -56,156 +43,15 @@ static int explain(const struct bench *b, int rc)
 
 /* ---- one size ---------------------------------------------------------- */
 
-/* Does a barrier end each iteration? */
-static int has_barrier(const struct bench *b)
-{
-    return b->op->runs_ahead || b->args.idle > 0;
-}
-
-static int run_once(const struct bench *b, const struct bench_case *c, int i)
-{
-    int rc = b->op->run(c, b->buffers.in[i], b->buffers.out[i], b->comm);
-
-    return rc || !has_barrier(b) ? rc : coll_barrier(b->comm, c->stream);
-}
-
-/* Run n times back to back; times may be NULL. */
-static int window(const struct bench *b, const struct bench_case *c, long n,
-                  double *times)
-{
-    double start = now();
-    int rc = COLL_OK;
-
-    for (long i = 0; i < n && !rc; i++) {
-        double end;
-
-        rc = run_once(b, c, 0);
-        if (!rc && b->device)
-            rc = b->device->wait();
-        end = now();
-        if (times)
-            times[i] = end - start;
-        start = end;
-    }
-    return rc;
-}
-
-/* The same in a stream, which the host only fills; the times are the stream's. */
-static int window_in_stream(const struct bench *b, const struct bench_case *c,
-                            long n, double *times)
-{
-    int rc = b->device->mark(0);
-
-    for (long i = 0; i < n && !rc; i++) {
-        rc = run_once(b, c, 0);
-        if (!rc)
-            rc = b->device->mark(i + 1);
-    }
-    if (!rc)
-        rc = b->device->wait();
-    for (long i = 0; i < n && !rc; i++)
-        times[i] = b->device->between(i);
-    return rc;
-}
-
-/* As window(), each one beside a large allreduce that has just been started. */
-static int window_beside(const struct bench *b, const struct bench_case *c,
-                         long n)
-{
-    int rc = COLL_OK;
-
-    for (long i = 0; i < n && !rc; i++) {
-        rc = bench_beside_start(b->beside);
-        if (!rc)
-            rc = window(b, c, 1, b->times + i);
-        if (!rc)
-            rc = bench_beside_end(b->beside);
-    }
-    return rc;
-}
-
-/* As window(), with one rank late in each; the time is that one's alone. */
-static int window_idle(struct bench *b, const struct bench_case *c, long n)
-{
-    int rc = COLL_OK;
-
-    for (long i = 0; i < n && !rc; i++) {
-        int is_late = i % c->ranks == c->rank;
-        double start, cpu;
-
-        if (is_late)
-            bench_pause(b->args.idle);
-        start = now();
-        cpu = bench_clock(CLOCK_PROCESS_CPUTIME_ID);
-        rc = run_once(b, c, 0);
-        b->times[i] = is_late ? now() - start : 0;
-        if (is_late)
-            continue;
-        b->waited += now() - start;
-        b->waited_cpu += bench_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-    }
-    return rc;
-}
-
-/* Other content, one more run, every element compared. */
-static int run_checked(const struct bench *b, struct bench_case *c, int i,
-                       double *seconds, uint64_t *errors)
-{
-    double start;
-    int rc;
-
-    c->salt++;
-    rc = bench_buffers_fill(&b->buffers, c, i);
-    if (!rc)
-        rc = coll_barrier(b->comm, NULL);
-    start = now();
-    if (!rc)
-        rc = run_once(b, c, i);
-    if (!rc && b->device)
-        rc = b->device->wait();
-    *seconds = now() - start;
-    return rc || !b->args.checks
-               ? rc
-               : bench_buffers_verify(&b->buffers, c, i, errors);
-}
-
-static int measure_kept(struct bench *b, struct bench_case *c, long n,
-                        uint64_t *errors)
-{
-    int rc = coll_barrier(b->comm, NULL);
-    double seconds;
-
-    if (!rc)
-        rc = b->args.idle > 0 ? window_idle(b, c, n)
-             : b->beside      ? window_beside(b, c, n)
-             : b->device && !b->args.by_host
-                 ? window_in_stream(b, c, n, b->times)
-                 : window(b, c, n, b->times);
-    if (!rc && b->args.checks)
-        rc = bench_buffers_verify(&b->buffers, c, 0, errors);
-    if (!rc && b->args.checks)
-        rc = run_checked(b, c, 0, &seconds, errors);
-    return rc;
-}
-
-static int measure_varied(struct bench *b, struct bench_case *c, long n,
-                          uint64_t *errors)
-{
-    int rc = COLL_OK;
-
-    for (long i = 0; i < n && !rc; i++)
-        rc = run_checked(b, c, (int)(i % b->buffers.n), &b->times[i], errors);
-    return rc;
-}
-
 /* Warm up, and find out how many iterations take the mode's time: the same
  * number on every rank. */
 static int warm_up(const struct bench *b, const struct bench_case *c, long *n)
 {
     long warmup = b->args.warmup ? b->args.warmup : 1;
     double start = now(), wanted;
-    int rc =
-        b->args.warmup || !b->args.iters ? window(b, c, warmup, NULL) : COLL_OK;
+    int rc = b->args.warmup || !b->args.iters
+                 ? bench_iterate(b, c, warmup, NULL)
+                 : COLL_OK;
     double each = (now() - start) / (double)warmup;
 
     *n = b->args.iters;
@@ -279,14 +125,15 @@ static int gather_idle(struct bench *b, double *share)
     return rc;
 }
 
-/* Times and errors of all ranks into one result. */
-static int gather(struct bench *b, struct bench_result *result)
+/* Times and errors of all ranks into one result; a time is of as many calls. */
+static int gather(struct bench *b, int calls, struct bench_result *result)
 {
-    size_t n = (size_t)result->iters;
-    int rc = gather_times(b, n);
+    size_t n = (size_t)(result->iters / calls);
+    int rc = gather_times(b, n),
+        parts = calls * (b->op->trips ? b->op->trips : 1);
 
-    for (size_t i = 0; i < n && b->op->trips; i++)
-        b->times[i] /= b->op->trips;
+    for (size_t i = 0; i < n; i++)
+        b->times[i] /= parts;
 
     if (!rc && b->args.idle > 0)
         rc = gather_idle(b, &result->idle_cpu);
@@ -297,24 +144,6 @@ static int gather(struct bench *b, struct bench_result *result)
     result->p50 = less(b->times[n / 2], b->barrier);
     result->p99 = less(b->times[(n * 99 + 99) / 100 - 1], b->barrier);
     return rc;
-}
-
-/* Find the median time of a barrier, where the operation needs one. */
-static int measure_barrier(struct bench *b)
-{
-    long n = b->args.iters ? b->args.iters : b->mode->max_iters;
-    int rc = coll_barrier(b->comm, NULL);
-
-    for (long i = 0; i < n && !rc; i++) {
-        double start = now();
-
-        rc = coll_barrier(b->comm, NULL);
-        b->times[i] = now() - start;
-    }
-    if (!rc)
-        rc = gather_times(b, (size_t)n);
-    b->barrier = b->times[n / 2];
-    return explain(b, rc);
 }
 
 static void warn_of_noise(struct bench *b, const struct bench_result *r)
@@ -373,16 +202,43 @@ static int query(const struct bench *b, const struct bench_case *c,
 static int measure(struct bench *b, struct bench_case *c,
                    struct bench_result *result)
 {
-    int rc;
+    int calls = b->args.graph ? b->args.graph : 1, rc;
+    long n;
 
+    b->n_captured = 0;
     rc = bench_buffers_fill(&b->buffers, c, 0);
     if (!rc)
         rc = warm_up(b, c, &result->iters);
-    if (!rc)
-        rc = b->args.varies
-                 ? measure_varied(b, c, result->iters, &result->errors)
-                 : measure_kept(b, c, result->iters, &result->errors);
-    return rc ? rc : gather(b, result);
+    if (!rc && b->args.graph)
+        rc = bench_capture(b, c);
+    if (rc)
+        return rc;
+    n = (result->iters + calls - 1) / calls;
+    result->iters = n * calls;
+    rc = b->args.varies ? bench_measure_varied(b, c, n, &result->errors)
+                        : bench_measure_kept(b, c, n, &result->errors);
+    if (!rc && b->args.overlaps)
+        rc = bench_overlap(b, c, result);
+    return rc ? rc : gather(b, calls, result);
+}
+
+/* Find the median time of a barrier, where the operation needs one. */
+static int measure_barrier(struct bench *b)
+{
+    struct bench only = *b;
+    struct bench_case c = {.rank = coll_comm_rank(b->comm),
+                           .ranks = coll_comm_size(b->comm),
+                           .stream = b->device ? b->device->stream() : NULL};
+    struct bench_result result = {.count = 0};
+    int rc;
+
+    only.op = only.buffers.op = &bench_barrier;
+    only.beside = NULL;
+    only.args.idle = 0;
+    only.args.varies = only.args.checks = only.args.overlaps = 0;
+    rc = measure(&only, &c, &result);
+    b->barrier = result.p50;
+    return explain(b, rc);
 }
 
 /* What uneven parts rank `rank` gives and gets. */
@@ -472,7 +328,7 @@ static int run_all(struct bench *b)
 {
     int rank = coll_comm_rank(b->comm), rc = get_buffers(b);
 
-    if (!rc && has_barrier(b))
+    if (!rc && bench_has_barrier(b))
         rc = measure_barrier(b);
     if (!rc && !rank)
         bench_report_start(b->op, b->mode, &b->args, b->comm, b->barrier);

@@ -24,6 +24,8 @@ struct bench_args {
     int root;
     const char *device, *algo; /* algo NULL: the library chooses */
     int by_host; /* --clock host: times of a device's operations, too */
+    int overlaps; /* --stream-overlap */
+    int graph;   /* --graph: calls of one, which is launched; 0: calls */
     int varies, checks;        /* --vary-buffers, --check */
     int is_shared;             /* --mem alloc: buffers by coll_mem_alloc() */
     double idle;               /* s, --idle: one rank comes so much later */
@@ -173,6 +175,7 @@ struct bench_device {
      * host falls to; its name, or NULL and why. */
     const char *(*open)(int local_rank, char *why, size_t len);
     void (*close)(void);
+    int (*count)(void); /* of those that there are, after open() */
 
     int (*alloc)(void **at, size_t len); /* is not said */
     void (*free)(void *at);
@@ -180,14 +183,29 @@ struct bench_device {
     int (*get)(void *to, const void *from, size_t len); /* to the host */
 
     void *(*stream)(void); /* of all operations */
+    int (*copy)(void *to, const void *from, size_t len); /* in it */
     int (*wait)(void);     /* for its end */
     /* Note the time at which the stream comes there, i counting from 0; and the
      * seconds from mark i to the next, after wait(). */
     int (*mark)(long i);
     double (*between)(long i);
+
+    /* What is put into the stream between the two does not run, but becomes a
+     * graph, in the place of the one before; and run it once. */
+    int (*capture)(void);
+    int (*capture_end)(void);
+    int (*launch)(void);
+
+    /* Begin a computation of so much work in a stream of its own, when `stream` comes
+     * here; and have `stream` wait for its end. */
+    int (*fork)(uint64_t work);
+    int (*join)(void);
 };
 
 extern const struct bench_device bench_cuda;
+
+/* bench_kernel.cu for the driver; its first byte is 0 in a build without nvcc. */
+extern const unsigned char bench_kernel_image[];
 
 /* NULL: there is none of that name. */
 const struct bench_device *bench_device_find(const char *name);
@@ -253,6 +271,7 @@ struct bench_result {
     long iters;
     double min, p50, p99;
     double idle_cpu; /* of a core, that a rank used while it waited */
+    double alone, kernel, both, hidden; /* --stream-overlap: s; of 1 */
     const char *algorithm;
     uint64_t errors;
 };

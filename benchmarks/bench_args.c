@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define GRAPH_CALLS 10 /* of --graph alone */
+#define GRAPH_MOST 1000
+
 /* What the functions below work on. */
 struct reader {
     struct bench_args *args;
@@ -181,6 +184,21 @@ static int take_beside(const struct reader *reader, const char *text)
     return rc;
 }
 
+/* text may be NULL. */
+static int take_graph(struct reader *reader, const char *text)
+{
+    char *end = NULL;
+    long n = text ? strtol(text, &end, 10) : GRAPH_CALLS;
+
+    if (text && (end == text || *end || n < 1 || n > GRAPH_MOST))
+        return bad(reader,
+                   "'%s' is no number of calls of a graph; it must be 1 to %d, "
+                   "such as --graph=%d",
+                   text, GRAPH_MOST, GRAPH_CALLS);
+    reader->args->graph = (int)n;
+    return 0;
+}
+
 static int take_factor(struct reader *reader, const char *text)
 {
     char *end;
@@ -204,7 +222,9 @@ enum {
     OPT_MEM,
     OPT_IDLE,
     OPT_BESIDE,
-    OPT_CLOCK
+    OPT_CLOCK,
+    OPT_GRAPH,
+    OPT_OVERLAP
 };
 
 static const struct option options[] = {
@@ -224,6 +244,8 @@ static const struct option options[] = {
     {"idle", required_argument, NULL, OPT_IDLE},
     {"beside", required_argument, NULL, OPT_BESIDE},
     {"clock", required_argument, NULL, OPT_CLOCK},
+    {"graph", optional_argument, NULL, OPT_GRAPH},
+    {"stream-overlap", no_argument, NULL, OPT_OVERLAP},
     {"json", no_argument, NULL, OPT_JSON},
     {"csv", no_argument, NULL, OPT_CSV},
     {"help", no_argument, NULL, 'h'},
@@ -258,6 +280,13 @@ static void print_help(const struct reader *reader,
         "                        behind the other, or the host, which waits "
         "for each\n"
         "                        (default events)\n"
+        "      --graph[=N]       N calls (default %d) are captured into a "
+        "graph, and an\n"
+        "                        iteration is its launch: times are of a "
+        "call; for -d cuda\n"
+        "      --stream-overlap  also: how much of it hides behind a kernel "
+        "that takes 1.5\n"
+        "                        times as long in another stream; for -d cuda\n"
         "  -a, --algo NAME       this algorithm (default: the library's "
         "choice)\n"
         "      --idle MS         one rank, each in its turn, comes so much "
@@ -276,7 +305,7 @@ static void print_help(const struct reader *reader,
         "  -h, --help\n"
         "  -V, --version\n",
         reader->program, reader->op->name, mode->min_iters, mode->max_iters,
-        mode->seconds, mode->warmup);
+        mode->seconds, mode->warmup, GRAPH_CALLS);
     if (reader->op->has_data)
         printf("\n  -b, --begin SIZE      bytes a rank (or the root) gives, first "
                "(default %zu)\n"
@@ -319,7 +348,8 @@ static int is_for(const struct bench_op *op, int letter)
     if (letter == OPT_IDLE || letter == OPT_BESIDE)
         return !op->trips;
     return op->has_data || letter == OPT_JSON || letter == OPT_CSV ||
-           letter == OPT_CLOCK || strchr("nwdahV", letter);
+           letter == OPT_CLOCK || letter == OPT_GRAPH ||
+           letter == OPT_OVERLAP || strchr("nwdahV", letter);
 }
 
 static int take_sizes(struct reader *reader, int letter, const char *text)
@@ -373,6 +403,11 @@ static int take(struct reader *reader, int letter, const char *text)
         return take_beside(reader, text);
     case OPT_CLOCK:
         return take_clock(reader, text);
+    case OPT_GRAPH:
+        return take_graph(reader, text);
+    case OPT_OVERLAP:
+        reader->args->overlaps = 1;
+        return 0;
     case OPT_JSON:
         reader->args->form = FORM_JSON;
         return 0;
@@ -392,6 +427,24 @@ static int refuse(const struct reader *reader, int letter, const char *word)
     return bad(reader, "unknown option %s; see --help", word);
 }
 
+/* What is for devices alone, and what for hosts. */
+static int check_device(const struct reader *reader)
+{
+    const struct bench_args *args = reader->args;
+
+    if (strcmp(args->device, "host") &&
+        (args->idle > 0 || args->beside > 0 || args->is_shared))
+        return bad(reader, "--idle, --beside and --mem are for buffers on the "
+                           "host; give -d host");
+    if (!strcmp(args->device, "host") && (args->graph || args->overlaps))
+        return bad(reader, "%s is for buffers on a GPU; give -d cuda",
+                   args->graph ? "--graph" : "--stream-overlap");
+    if ((args->graph > 0) + args->overlaps + args->varies > 1)
+        return bad(reader, "--graph, --stream-overlap and --vary-buffers "
+                           "measure different things; give one of them");
+    return 0;
+}
+
 static int check_sizes(const struct reader *reader)
 {
     if (reader->args->first > reader->args->last)
@@ -404,12 +457,7 @@ static int check_sizes(const struct reader *reader)
         1)
         return bad(reader, "--idle, --beside and --vary-buffers measure "
                            "different things; give one of them");
-    if (strcmp(reader->args->device, "host") &&
-        (reader->args->idle > 0 || reader->args->beside > 0 ||
-         reader->args->is_shared))
-        return bad(reader, "--idle, --beside and --mem are for buffers on the "
-                           "host; give -d host");
-    return 0;
+    return check_device(reader);
 }
 
 /* Name the option that getopt has just refused. */

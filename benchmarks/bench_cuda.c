@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ASKED_VERSION 12000
 
@@ -22,13 +23,27 @@
     X(cuMemFree)                                                               \
     X(cuMemcpyHtoD)                                                            \
     X(cuMemcpyDtoH)                                                            \
+    X(cuMemcpyAsync)                                                           \
     X(cuStreamCreate)                                                          \
     X(cuStreamDestroy)                                                         \
     X(cuStreamSynchronize)                                                     \
     X(cuEventCreate)                                                           \
     X(cuEventDestroy)                                                          \
     X(cuEventRecord)                                                           \
-    X(cuEventElapsedTime)
+    X(cuEventElapsedTime)                                                      \
+    X(cuStreamBeginCapture)                                                    \
+    X(cuStreamEndCapture)                                                      \
+    X(cuGraphInstantiateWithFlags)                                             \
+    X(cuGraphDestroy)                                                          \
+    X(cuGraphExecDestroy)                                                      \
+    X(cuGraphLaunch)                                                           \
+    X(cuDeviceGetAttribute)                                                    \
+    X(cuCtxGetDevice)                                                          \
+    X(cuModuleLoadData)                                                        \
+    X(cuModuleUnload)                                                          \
+    X(cuModuleGetFunction)                                                     \
+    X(cuLaunchKernel)                                                          \
+    X(cuStreamWaitEvent)
 
 struct entries {
 #define X(name) __typeof__(name) *name;
@@ -41,9 +56,23 @@ typedef CUresult ask_fn(const char *name, void **fn, int version,
 
 static struct entries cu;
 static char what[128];
+static int n_devices;
 static CUstream stream;
 static CUevent *marks;
 static long n_marks;
+static CUgraphExec graph;
+
+/* What runs beside the stream, from the first fork() on. */
+static struct {
+    CUmodule module;
+    CUfunction kernel;
+    CUstream stream;
+    CUevent begins, ends;
+    CUdeviceptr out;
+    unsigned blocks; /* one on each multiprocessor */
+} beside;
+
+enum { THREADS = 256 }; /* of a block */
 
 /* Entries are called as functions and found as data: through a union. */
 static int load(char *why, size_t len)
@@ -132,6 +161,7 @@ static int use_device(int local_rank, char *why, size_t len)
         rc = judge(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING),
                    "cuStreamCreate", why, len);
     snprintf(what, sizeof(what), "cuda (%s)", name);
+    n_devices = n;
     return rc;
 }
 
@@ -142,6 +172,28 @@ static const char *open_cuda(int local_rank, char *why, size_t len)
     return what;
 }
 
+static void drop_graph(void)
+{
+    if (graph)
+        cu.cuGraphExecDestroy(graph);
+    graph = NULL;
+}
+
+static void drop_beside(void)
+{
+    if (beside.begins)
+        cu.cuEventDestroy(beside.begins);
+    if (beside.ends)
+        cu.cuEventDestroy(beside.ends);
+    if (beside.stream)
+        cu.cuStreamDestroy(beside.stream);
+    if (beside.out)
+        cu.cuMemFree(beside.out);
+    if (beside.module)
+        cu.cuModuleUnload(beside.module);
+    memset(&beside, 0, sizeof(beside));
+}
+
 static void close_cuda(void)
 {
     for (long i = 0; i < n_marks; i++)
@@ -149,6 +201,8 @@ static void close_cuda(void)
     free(marks);
     marks = NULL;
     n_marks = 0;
+    drop_graph();
+    drop_beside();
     if (stream)
         cu.cuStreamDestroy(stream);
     stream = NULL;
@@ -187,7 +241,15 @@ static int get(void *to, const void *from, size_t len)
                : 0;
 }
 
+static int count(void) { return n_devices; }
+
 static void *the_stream(void) { return stream; }
+
+static int copy(void *to, const void *from, size_t len)
+{
+    return check(cu.cuMemcpyAsync(address(to), address(from), len, stream),
+                 "cuMemcpyAsync");
+}
 
 static int wait_for_stream(void)
 {
@@ -222,16 +284,132 @@ static double between(long i)
     return (double)ms / 1e3;
 }
 
+/* Other threads, such as the library's, may go on. */
+static int capture(void)
+{
+    drop_graph();
+    return check(
+        cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+        "cuStreamBeginCapture");
+}
+
+static int capture_end(void)
+{
+    CUgraph captured = NULL;
+    int rc =
+        check(cu.cuStreamEndCapture(stream, &captured), "cuStreamEndCapture");
+
+    if (!rc)
+        rc = check(cu.cuGraphInstantiateWithFlags(&graph, captured, 0),
+                   "cuGraphInstantiateWithFlags");
+    if (captured)
+        cu.cuGraphDestroy(captured);
+    return rc;
+}
+
+static int launch(void)
+{
+    return check(cu.cuGraphLaunch(graph, stream), "cuGraphLaunch");
+}
+
+/* ---- a computation beside ------------------------------------------------ */
+
+static size_t results_len(void)
+{
+    return (size_t)beside.blocks * THREADS * sizeof(float);
+}
+
+static int load_kernel(void)
+{
+    CUdevice device = 0;
+    int processors = 0, rc;
+
+    if (!bench_kernel_image[0]) {
+        fprintf(
+            stderr,
+            "this program was built without nvcc, so it has no kernel "
+            "to hide behind; install CUDA's compiler, and configure again\n");
+        return COLL_ERR_UNSUPPORTED;
+    }
+    rc = check(cu.cuCtxGetDevice(&device), "cuCtxGetDevice");
+    if (!rc)
+        rc = check(
+            cu.cuDeviceGetAttribute(
+                &processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device),
+            "cuDeviceGetAttribute");
+    if (!rc)
+        rc = check(cu.cuModuleLoadData(&beside.module, bench_kernel_image),
+                   "cuModuleLoadData");
+    if (!rc)
+        rc = check(cu.cuModuleGetFunction(&beside.kernel, beside.module,
+                                          "bench_compute"),
+                   "cuModuleGetFunction");
+    beside.blocks = (unsigned)processors;
+    return rc;
+}
+
+static int make_beside(void)
+{
+    int rc = load_kernel();
+
+    if (!rc)
+        rc = check(cu.cuMemAlloc(&beside.out, results_len()), "cuMemAlloc");
+    if (!rc)
+        rc = check(cu.cuEventCreate(&beside.begins, CU_EVENT_DISABLE_TIMING),
+                   "cuEventCreate");
+    if (!rc)
+        rc = check(cu.cuEventCreate(&beside.ends, CU_EVENT_DISABLE_TIMING),
+                   "cuEventCreate");
+    return rc ? rc
+              : check(cu.cuStreamCreate(&beside.stream, CU_STREAM_NON_BLOCKING),
+                      "cuStreamCreate");
+}
+
+static int fork_beside(uint64_t work)
+{
+    size_t len;
+    void *params[] = {&beside.out, &len, &work};
+    int rc = beside.stream ? 0 : make_beside();
+
+    len = results_len();
+    if (!rc)
+        rc = check(cu.cuEventRecord(beside.begins, stream), "cuEventRecord");
+    if (!rc)
+        rc = check(cu.cuStreamWaitEvent(beside.stream, beside.begins, 0),
+                   "cuStreamWaitEvent");
+    if (!rc)
+        rc =
+            check(cu.cuLaunchKernel(beside.kernel, beside.blocks, 1, 1, THREADS,
+                                    1, 1, 0, beside.stream, params, NULL),
+                  "cuLaunchKernel");
+    return rc ? rc
+              : check(cu.cuEventRecord(beside.ends, beside.stream),
+                      "cuEventRecord");
+}
+
+static int join_beside(void)
+{
+    return check(cu.cuStreamWaitEvent(stream, beside.ends, 0),
+                 "cuStreamWaitEvent");
+}
+
 const struct bench_device bench_cuda = {
     .name = "cuda",
     .open = open_cuda,
     .close = close_cuda,
+    .count = count,
     .alloc = get_memory,
     .free = free_memory,
     .put = put,
     .get = get,
     .stream = the_stream,
+    .copy = copy,
     .wait = wait_for_stream,
     .mark = mark,
     .between = between,
+    .capture = capture,
+    .capture_end = capture_end,
+    .launch = launch,
+    .fork = fork_beside,
+    .join = join_beside,
 };

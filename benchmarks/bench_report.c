@@ -15,6 +15,11 @@
 #define CSV_IDLE "%g,%.5f,"
 #define JSON_BESIDE "\"beside\":%zu,"
 #define CSV_BESIDE "%zu,"
+#define JSON_OVERLAP                                                           \
+    "\"alone_us\":%.3f,\"kernel_us\":%.3f,\"both_us\":%.3f,\"hidden\":%.3f,"
+#define CSV_OVERLAP "%.3f,%.3f,%.3f,%.3f,"
+#define JSON_GRAPH "\"graph\":%d,"
+#define CSV_GRAPH "%d,"
 #define JSON_END "\"errors\":%llu}\n"
 #define CSV_END "%llu\n"
 
@@ -63,6 +68,14 @@ static void start_text(const struct bench_op *op, const struct bench_mode *mode,
     if (args->beside)
         printf("# each beside an allreduce of %zu bytes, started before it\n",
                args->beside);
+    if (args->graph)
+        printf("# launches of a graph of %d calls each; their times divided by "
+               "that\n",
+               args->graph);
+    if (args->overlaps)
+        puts("# alone, a kernel of another stream, and both begun together; "
+             "hidden is the share of\n# alone that both do not take more than "
+             "the kernel");
     if (op->runs_ahead || args->idle > 0)
         printf("# a barrier ends each iteration; its median, %.2f us, is "
                "subtracted\n",
@@ -72,7 +85,9 @@ static void start_text(const struct bench_op *op, const struct bench_mode *mode,
     printf("#%11s %11s %5s %11s %11s %11s %11s %11s  %-18s %s%s\n", "size[B]",
            "count", "type", "min[us]", "p50[us]", "p99[us]", "algbw[GB/s]",
            "busbw[GB/s]", "algorithm", "errors",
-           args->idle > 0 ? "  idle[% of a core]" : "");
+           args->idle > 0   ? "  idle[% of a core]"
+           : args->overlaps ? "   alone[us]  kernel[us]    both[us]  hidden"
+                            : "");
 }
 
 void bench_report_start(const struct bench_op *op,
@@ -85,20 +100,25 @@ void bench_report_start(const struct bench_op *op,
     else if (args->form == FORM_CSV)
         printf("collective,ranks,hosts,bytes,count,type,op,device,algorithm,"
                "iters,min_us,p50_us,p99_us,algbw_GBps,busbw_GBps,%serrors\n",
-               args->idle > 0 ? "idle_ms,idle_cpu,"
-               : args->beside ? "beside,"
-                              : "");
+               args->idle > 0   ? "idle_ms,idle_cpu,"
+               : args->beside   ? "beside,"
+               : args->graph    ? "graph,"
+               : args->overlaps ? "alone_us,kernel_us,both_us,hidden,"
+                                : "");
     fflush(stdout);
 }
 
-static void put_row(const struct bench_result *r, const char *type,
-                    double algbw, double busbw, int is_idle)
+static void put_row(const struct bench_args *args, const struct bench_result *r,
+                    const char *type, double algbw, double busbw)
 {
     printf(" %11zu %11zu %5s %11.2f %11.2f %11.2f %11.3f %11.3f  %-18s %6llu",
            r->bytes, r->count, type, r->min * 1e6, r->p50 * 1e6, r->p99 * 1e6,
            algbw, busbw, r->algorithm, (unsigned long long)r->errors);
-    if (is_idle)
+    if (args->idle > 0)
         printf("  %18.2f", r->idle_cpu * 100);
+    if (args->overlaps)
+        printf("  %10.2f %11.2f %11.2f %5.0f %%", r->alone * 1e6,
+               r->kernel * 1e6, r->both * 1e6, r->hidden * 100);
     putchar('\n');
 }
 
@@ -111,7 +131,7 @@ void bench_report_line(const struct bench_op *op, const struct bench_args *args,
     double algbw = rate * op->moved(ranks), busbw = rate * op->traffic(ranks);
 
     if (args->form == FORM_TEXT) {
-        put_row(r, type_of(op, args), algbw, busbw, args->idle > 0);
+        put_row(args, r, type_of(op, args), algbw, busbw);
         fflush(stdout);
         return;
     }
@@ -123,6 +143,11 @@ void bench_report_line(const struct bench_op *op, const struct bench_args *args,
         printf(is_json ? JSON_IDLE : CSV_IDLE, args->idle * 1e3, r->idle_cpu);
     if (args->beside)
         printf(is_json ? JSON_BESIDE : CSV_BESIDE, args->beside);
+    if (args->overlaps)
+        printf(is_json ? JSON_OVERLAP : CSV_OVERLAP, r->alone * 1e6,
+               r->kernel * 1e6, r->both * 1e6, r->hidden);
+    if (args->graph)
+        printf(is_json ? JSON_GRAPH : CSV_GRAPH, args->graph);
     printf(is_json ? JSON_END : CSV_END, (unsigned long long)r->errors);
     fflush(stdout);
 }

@@ -2,9 +2,9 @@
 # a mode.  They link libcoll.la only.
 noinst_LTLIBRARIES += libbench.la
 libbench_la_SOURCES = tools/common/size.h %D%/bench.h %D%/bench.c %D%/bench_args.c \
-	%D%/bench_beside.c %D%/bench_buffers.c %D%/bench_device.c \
-	%D%/bench_data.c %D%/bench_factor.c %D%/bench_memory.c %D%/bench_mode.c %D%/bench_report.c \
-	%D%/bench_time.c %D%/bench_turns.c \
+	%D%/bench_beside.c %D%/bench_buffers.c \
+	%D%/bench_data.c %D%/bench_factor.c %D%/bench_memory.c %D%/bench_mode.c %D%/bench_overlap.c %D%/bench_report.c \
+	%D%/bench_run.h %D%/bench_time.c %D%/bench_turns.c %D%/bench_window.c \
 	%D%/op_allgather.c \
 	%D%/op_allreduce.c \
 	%D%/op_alltoall.c \
@@ -16,10 +16,26 @@ libbench_la_SOURCES = tools/common/size.h %D%/bench.h %D%/bench.c %D%/bench_args
 	%D%/op_reduce_scatter.c \
 	%D%/op_scatter.c
 
-libbench_la_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
+libbench_la_LIBADD = libbenchdevice.la
+
+# where buffers lie but on the host; benchmarks/rivals needs nothing else of these
+noinst_LTLIBRARIES += libbenchdevice.la
+libbenchdevice_la_SOURCES = %D%/bench_device.c
+libbenchdevice_la_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
 if HAVE_CUDA
-libbench_la_SOURCES += %D%/bench_cuda.c
+libbenchdevice_la_SOURCES += %D%/bench_cuda.c
+if HAVE_NVCC
+nodist_libbenchdevice_la_SOURCES = %D%/bench_kernel.c
+CLEANFILES += %D%/bench_kernel.c
+%D%/bench_kernel.c: lib/device/cuda_image.sh %D%/bench_kernel.cu
+	$(AM_V_GEN)$(MKDIR_P) %D% && \
+	    $(SHELL) $(top_srcdir)/lib/device/cuda_image.sh $(NVCC) $@ \
+	    $(top_srcdir)/%D%/bench_kernel.cu benchmarks/bench.h bench_kernel_image
+else
+libbenchdevice_la_SOURCES += %D%/bench_no_kernel.c
 endif
+endif
+EXTRA_DIST += %D%/bench_cuda.c %D%/bench_kernel.cu %D%/bench_no_kernel.c
 
 bin_PROGRAMS += \
 	benchmarks/allreduce_bw \

@@ -384,6 +384,12 @@ static int refuse(const struct bench_args *args)
                        : args->iters > TURNS ? "-n above 21"
                                              : NULL;
 
+    if (strcmp(args->device, "host")) {
+        if (bench_speaks())
+            fprintf(stderr, PROGRAM " computes on the host; for a GPU start "
+                                    "allreduce_bw -d cuda --stream-overlap\n");
+        return 2;
+    }
     if (what && bench_speaks())
         fprintf(stderr, PROGRAM " has no use for %s; see --help\n", what);
     return what ? 2 : 0;

@@ -227,6 +227,22 @@ AC_DEFUN([COLL_RIVALS], [
   AC_SUBST([GLOO_CFLAGS])
   AC_SUBST([GLOO_LIBS])
   COLL_DECIDE([gloo], [GLOO], [libgloo-dev])
+
+  COLL_OPTION([nccl], [benchmarks/compare measures it])
+  COLL_HEADER_BELOW([nccl], [nccl.h])
+  AS_IF([test "x$COLL_SANITIZERS" != xnone || test "x$have_cuda" != xyes],
+    [want_nccl=no])
+  have_nccl=no
+  # -isystem: its declarations are not ours to warn of
+  NCCL_CFLAGS=`AS_ECHO(["$CUDA_CFLAGS"]) | sed 's/-I/-isystem /g'`
+  AS_IF([test "x$want_nccl" != xno], [
+    AS_IF([test -n "$dir_nccl"], [NCCL_CFLAGS="-isystem $dir_nccl/include $NCCL_CFLAGS"])
+    coll_saved_cppflags=$CPPFLAGS
+    CPPFLAGS="$CPPFLAGS $NCCL_CFLAGS"
+    AC_CHECK_HEADER([nccl.h], [have_nccl=yes])
+    CPPFLAGS=$coll_saved_cppflags])
+  AC_SUBST([NCCL_CFLAGS])
+  COLL_DECIDE([nccl], [NCCL], [libnccl-dev, of NVIDIA's repository])
 ])
 
 AC_DEFUN([COLL_SUMMARY], [
@@ -243,7 +259,7 @@ libcoll $PACKAGE_VERSION
   oneDNN       $have_onednn
   Check        $have_check
   SimGrid      $have_simgrid
-  rivals       Open MPI $have_openmpi, MPICH $have_mpich, Gloo $have_gloo
+  rivals       Open MPI $have_openmpi, MPICH $have_mpich, Gloo $have_gloo, NCCL $have_nccl
   prefix       $prefix
 "])
 ])

@@ -35,7 +35,7 @@ most="$base lib/trace"
     may lib/ctrl $most lib/net lib/boot
     may lib/topo $most
     may lib/device $most lib/exec
-    may transports $most lib/topo lib/device
+    may transports $most lib/net lib/topo lib/device
     may lib/plan $most
     may lib/algo lib/plan lib/price lib/trace lib/util lib/type
     may lib/price $most lib/plan lib/algo
@@ -48,7 +48,7 @@ most="$base lib/trace"
     may tools/common
     may tools/plan $most lib/plan lib/price lib/proof lib/sim lib/algo lib/topo
     may benchmarks include/coll coll tools/common
-    may benchmarks/rivals include/coll coll tools/common
+    may benchmarks/rivals include/coll coll tools/common benchmarks
     may benchmarks/plan include/coll lib/algo lib/plan lib/price lib/util
     may trainer include/coll coll
 }

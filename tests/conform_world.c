@@ -137,13 +137,15 @@ static int gather(void *arg, const void *in, size_t len, void *out)
 
 int conform_open(struct rank *rank)
 {
+    static const unsigned char secret[32] = {1, 2, 3};
     const struct coll__transport *ops = rank->world->scenario.transport;
     struct coll__tp_env env = {.rank = rank->me,
                                .size = rank->size,
                                .peers = rank->world->peers,
                                .allgather = gather,
                                .arg = rank,
-                               .timeout = WAIT_SECONDS};
+                               .timeout = WAIT_SECONDS,
+                               .secret = secret};
     struct coll__link link;
     uint32_t found[MAX_RANKS];
     int rc = ops->open(&env, &rank->tp);

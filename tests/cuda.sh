@@ -28,8 +28,42 @@ COLL_CUDA_ENGINE=staged right --ranks 1,2,5 --rounds 60 --seed 8 random
 COLL_CUDA_SLOT=192 COLL_CUDA_SLOTS=1 right --ranks 3,5 --rounds 40 --seed 9 random
 COLL_CUDA_ENGINE=staged COLL_CUDA_STAGE=64K FAKE_CUDA_SEED=8 right --ranks 3,8 --rounds 30 --seed 7 random
 COLL_CUDA_ENGINE=staged COLL_TRANSPORTS=self,ucx right --ranks 3 --rounds 20 --seed 6 random
+# GPUs of a machine that a file describes, and ranks that are not in their order
+machine=$srcdir/tests/topo/gpus_pcie.xml
+FAKE_CUDA_DEVICES=8 CUDA_VISIBLE_DEVICES=0,4,2,6,1,5,3,7 COLL_TOPO_FILE=$machine COLL_LOG=comm:info \
+    right --ranks 8 --rounds 30 --seed 10 random
+if [ -f benchmarks/bench_kernel.c ]; then # else there are no kernels to join GPUs
+    grep -q 'comm: GPUs: ring 0 4 2 6 1 5 3 7$' "$err" || fail "a ring by rank"
+    grep -q 'comm: GPUs, switch (4): ' "$err" || fail "no switches"
+    grep -q 'comm: GPUs, socket (2): ' "$err" || fail "no sockets"
+fi
+FAKE_CUDA_DEVICES=8 COLL_TOPO_FILE=$srcdir/tests/topo/gpus_nvswitch.xml right --ranks 5 --rounds 20 \
+    --seed 11 random
+program=tools/coll_info
+FAKE_CUDA_DEVICES=2 FAKE_CUDA_NVLINK=1 shows \
+    'gpu ffff:01:00.0 fake_cuda 1, GPU-66616b65-5f63-7564-612d-2d2d2d2d2d02, nvlink 400 GB/s to 1 GPU' \
+    --topology
+FAKE_CUDA_DEVICES=2 FAKE_CUDA_NVLINK=1 shows 'label="nvlink 400 GB/s"' --topology --dot
+FAKE_CUDA_DEVICES=2 shows 'gpu ffff:00:00.0 fake_cuda 0, GPU-' --topology
+! grep -q nvlink "$out" || fail "NVLink from nowhere"
+COLL_CHECK=1 right --ranks 1,2,5 --rounds 40 --seed 10 random
 right --ranks 1,2,4 replay
+COLL_CHECK=1 right --ranks 3 replay
 right --ranks 2,4 abort death
+
+# as one kernel: small ones where each rank has a GPU, or all; processes that share one
+# run at once under MPS, threads anyway
+FAKE_CUDA_DEVICES=4 COLL_CUDA_KERNEL_MAX=8K right --ranks 2,4 --rounds 40 --seed 10
+COLL_CUDA_ENGINE=kernel
+export COLL_CUDA_ENGINE
+FAKE_CUDA_ATTRIBUTES=133=1 right --ranks 1,2,5,8 --rounds 40 --seed 11 random
+FAKE_CUDA_ATTRIBUTES=133=1 COLL_CUDA_KERNEL_BLOCKS=3 COLL_CUDA_SLOT=4K COLL_CUDA_SLOTS=1 \
+    right --ranks 3,5 --rounds 30 --seed 12 random
+FAKE_CUDA_DEVICES=3 FAKE_CUDA_SEED=12 FAKE_CUDA_ATTRIBUTES=133=1 right --ranks 4,8 \
+    --rounds 30 --seed 13 random
+FAKE_CUDA_DEVICES=4 COLL_CUDA_KERNEL_BLOCKS=2 right --ranks 2,4 replay abort death
+right --threads --ranks 2,4 --rounds 40 --seed 14
+unset COLL_CUDA_ENGINE
 COLL_CUDA_ENGINE=staged right --ranks 2,4 abort death
 
 # table COMMAND...: of a benchmark, which says where it was made, and no errors.
@@ -50,6 +84,66 @@ sizes="-b 4 -e 256K -f 256 -n 5"
             --mca btl_tcp_if_include lo -np 3 benchmarks/allreduce_bw -d cuda $sizes
     fi
 }
+# graphs: the same loop, launched; what ends with a barrier, too.  Without kernels all
+# passes through the host.
+# shellcheck disable=SC2086
+if [ -f benchmarks/bench_kernel.c ]; then
+    table tools/collrun -n 3 benchmarks/allreduce_bw -d cuda --graph $sizes
+    grep -q '^# launches of a graph of 10 calls' "$out" || fail "no word of the graph"
+    table tools/collrun -n 2 benchmarks/broadcast_lat -d cuda --graph=3 --clock host $sizes
+    grep -q '^# launches of a graph of 3 calls' "$out" || fail "no word of 3 calls"
+    tools/collrun -n 2 benchmarks/allgatherv_bw -d cuda --graph=4 --json $sizes > "$out" \
+        2> "$err" || fail "JSON of graphs: status $?"
+    [ "$(grep -c '"iters":8,.*"graph":4,"errors":0}$' "$out")" = 3 ] || fail "JSON of graphs"
+    tools/collrun -n 2 benchmarks/barrier_lat -d cuda --graph -n 30 --csv > "$out" 2> "$err" ||
+        fail "CSV of graphs: status $?"
+    [ "$(awk -F, '{print NF}' "$out" | sort -u)" = 17 ] || fail "CSV of other columns"
+fi
+# shellcheck disable=SC2086
+{
+    COLL_CUDA_ENGINE=staged tools/collrun -n 2 benchmarks/allreduce_bw -d cuda --graph $sizes \
+        > "$out" 2> "$err" && fail "a graph of what passes through the host"
+    grep -q 'allreduce_bw: .* being captured into a graph' "$err" || fail "no word of why"
+}
+# what hides behind a kernel in another stream
+# shellcheck disable=SC2086
+if [ -f benchmarks/bench_kernel.c ]; then
+    tools/collrun -n 3 benchmarks/allreduce_bw -d cuda --stream-overlap $sizes > "$out" \
+        2> "$err" || fail "overlap: status $?"
+    [ "$(grep -c ' 0 .* %$' "$out")" = 3 ] || fail "no share that is hidden"
+    tools/collrun -n 2 benchmarks/p2p_bw -d cuda --stream-overlap --json $sizes > "$out" \
+        2> "$err" || fail "JSON of overlap: status $?"
+    shares='"alone_us":[0-9.]*,"kernel_us":[0-9.]*,"both_us":[0-9.]*,"hidden":[01][0-9.]*'
+    [ "$(grep -c "$shares,\"errors\":0}\$" "$out")" = 3 ] || fail "JSON of overlap"
+else
+    tools/collrun -n 1 benchmarks/allreduce_bw -d cuda --stream-overlap $sizes > "$out" \
+        2> "$err" && fail "an overlap without a kernel"
+    grep -q 'built without nvcc, so it has no kernel to hide behind' "$err" || fail "no word of nvcc"
+fi
+# compare: copies of the same run as the limit; NCCL shares no GPU
+json=$scratch/compare.json
+benchmarks/compare -d cuda -n 2 -r 1 -t 0.005 -s 8,64K --json "$json" > "$out" 2> "$err" ||
+    fail "compare: status $?"
+grep -q '^# limits of cuda (fake_cuda 0), 1 GPU: a copy of 8 bytes' "$out" || fail "no limit"
+grep -q '^# GB/s read and written by cuMemcpyAsync' "$out" || fail "no copies"
+[ "$(grep -c '^    2 [a-z_]* .* [0-9]*%' "$out")" = 11 ] || fail "not 11 rows with a limit"
+grep -q '^# nccl: left out with 2 ranks: it takes no two ranks on a GPU, and this machine has 1' \
+    "$out" || grep -q '^# nccl is absent: ' "$out" || fail "no word of NCCL"
+[ "$(grep -c '"wrong": 0,' "$json")" = 11 ] || fail "wrong results"
+grep -q '"copy_GBps"' "$json" || fail "JSON without copies"
+program=benchmarks/compare
+refused 2 "no device 'gpu'; use -d host or cuda" -d gpu
+CUDA_VISIBLE_DEVICES='' refused 1 'cannot measure the GPU: .*no CUDA-capable device' -d cuda
+program=benchmarks/allreduce_bw
+refused 2 'is for buffers on a GPU; give -d cuda' --graph
+refused 2 'different things; give one' -d cuda --graph --vary-buffers
+refused 2 'different things; give one' -d cuda --graph --stream-overlap
+refused 2 '--stream-overlap is for buffers on a GPU' --stream-overlap
+refused 2 "'0' is no number of calls" -d cuda --graph=0
+program=benchmarks/overlap
+refused 2 'start allreduce_bw -d cuda --stream-overlap' -d cuda
+program=benchmarks/allreduce_repro
+refused 2 'no use for --device cuda' -d cuda
 program=benchmarks/allreduce_bw
 refused 2 'are for buffers on the host' -d cuda --idle 5
 CUDA_VISIBLE_DEVICES='' refused 1 'no CUDA-capable device' -d cuda

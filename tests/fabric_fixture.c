@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 const char *const fixtures[N_FIXTURES] = {
-    "switch.topo",    "one_socket.topo", "numa4.topo",    "pcie4.topo",
-    "dgx.topo",       "cube_mesh.topo",  "mixed.topo",    "nic_down.topo",
-    "cables.topo",    "fattree.topo",    "dragonfly.topo", "torus.topo",
-    "rails.topo",     "two_sockets.xml", "four_numa.xml",
-    "vga192.xml"};
+    "switch.topo", "one_socket.topo",   "numa4.topo",      "pcie4.topo",
+    "dgx.topo",    "cube_mesh.topo",    "mixed.topo",      "nic_down.topo",
+    "cables.topo", "fattree.topo",      "dragonfly.topo",  "torus.topo",
+    "rails.topo",  "gpu_pairs.topo",    "two_sockets.xml", "four_numa.xml",
+    "vga192.xml",  "gpus_nvswitch.xml", "gpus_pcie.xml"};
 
 static const char *path_of(const char *name)
 {

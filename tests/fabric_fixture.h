@@ -5,8 +5,8 @@
 
 #include "lib/sim/fabric.h"
 
-#define N_FIXTURES 16
-#define N_TEXT_FIXTURES (N_FIXTURES - 3) /* the last ones are XML */
+#define N_FIXTURES 19
+#define N_TEXT_FIXTURES (N_FIXTURES - 5) /* the last ones are XML */
 #define MAX_TEXT (1 << 18)
 
 extern const char *const fixtures[N_FIXTURES];

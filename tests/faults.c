@@ -153,14 +153,11 @@ static void print_table(const struct options *o, const struct result *results,
 
 static int kind_of(const struct fault_case *c) { return (int)c->fault.kind; }
 
-static const char *const transport_names[] = {"self,shm", "self,ucx",
-                                              "self,shm,ucx"};
-
 static int transport_of(const struct fault_case *c)
 {
     int t = 0;
 
-    while (strcmp(transport_names[t], c->transports) != 0)
+    while (strcmp(faults_transports[t], c->transports) != 0)
         t++;
     return t;
 }
@@ -222,7 +219,8 @@ static int report(const struct options *o, const struct result *results,
            o->seed, o->n, o->first, FAULTS_RANKS, o->soon, seconds);
     print_table(o, results, "fault", kind_names, N_FAULT_KINDS, kind_of);
     puts("");
-    print_table(o, results, "transports", transport_names, 3, transport_of);
+    print_table(o, results, "transports", faults_transports, FAULTS_TRANSPORTS,
+                transport_of);
     puts("");
     print_table(o, results, "during", step_names, N_STEP_KINDS, step_of);
     puts("");

@@ -98,6 +98,10 @@ struct fault {
     int how;       /* the signal, or 0 for an exit (CRASH); the status (EXIT) */
 };
 
+/* That a case goes by. */
+#define FAULTS_TRANSPORTS 5
+extern const char *const faults_transports[FAULTS_TRANSPORTS];
+
 struct fault_case {
     unsigned seed, number;
     const char *transports;

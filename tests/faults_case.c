@@ -73,11 +73,12 @@ static void draw_fault(struct fault *f, const struct script *s, uint64_t *state)
                  : (int)oracle_random(state, 4);
 }
 
+const char *const faults_transports[FAULTS_TRANSPORTS] = {
+    "self,shm", "self,ucx", "self,shm,ucx", "self,tcp", "self,shm,tcp"};
+
 void case_draw(struct fault_case *c, unsigned seed, unsigned number,
                double soon)
 {
-    static const char *const transports[] = {"self,shm", "self,ucx",
-                                             "self,shm,ucx"};
     uint64_t state = ((uint64_t)seed << 32 ^ number) * 0x9e3779b97f4a7c15u;
     int size;
 
@@ -85,7 +86,7 @@ void case_draw(struct fault_case *c, unsigned seed, unsigned number,
         oracle_random(&state, 2);
     *c = (struct fault_case){
         .seed = seed, .number = number, .soon = soon, .timeout = 5 + 3 * soon};
-    c->transports = transports[oracle_random(&state, 3)];
+    c->transports = faults_transports[oracle_random(&state, FAULTS_TRANSPORTS)];
     size = 2 + (int)oracle_random(&state, FAULTS_RANKS - 1);
     script_draw(&c->script, size, &state);
     draw_fault(&c->fault, &c->script, &state);

@@ -7,8 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-const char *const transports[2] = {"self,shm", "self,ucx"};
-
 int in[COUNT], out[COUNT];
 
 void fill(int value)

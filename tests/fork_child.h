@@ -11,9 +11,6 @@
 #define DEADLINE 60
 #define COUNT 300000
 
-/* "self,shm" and the like. */
-extern const char *const transports[2];
-
 /* What is summed, COUNT elements. */
 extern int in[COUNT], out[COUNT];
 

@@ -220,6 +220,42 @@ several_addresses() {
 }
 several_addresses
 
+# ---- bridges as containers have them: the same address on both hosts, addresses
+# that lead nowhere, and more of them than a rank tells
+
+bridges() {
+    for h in 1 2; do
+        for b in 0 1 2 3 4; do
+            on $h ip -batch - << END
+link add a$b type bridge
+address add 172.$((17 + b)).0.1/16 dev a$b
+link set a$b up
+END
+        done
+        # it has the main interface's traffic in its hands, and swallows it
+        on $h ip link add b9 type veth peer name c9
+        on $h ip address add 10.$h.0.1/16 dev b9
+        on $h ip link set b9 up
+        on $h ip link set c9 up
+        on $h ip route add 10.0.0.0/8 dev b9
+    done
+    for r in 0 1 2; do
+        rank $((r / 2 + 1)) "$dir/bridges" $r 3 198.18.0.1:6150 \
+            env COLL_LOG=tcp:info "$probe" split
+    done
+    if await 60 has_lines 3 'all is well' bridges &&
+        [ "$(n_lines 'rank 2 is at .*198.18.0.2:.*, by eth0' "$dir"/bridges.0)" -gt 0 ]
+    then
+        ok "bridges and dead ends are passed over"
+    else
+        fail "bridges and dead ends" "$dir"/bridges.?
+    fi
+    for h in 1 2; do
+        for b in a0 a1 a2 a3 a4 b9; do on $h ip link del $b; done
+    done
+}
+bridges
+
 # ---- an interface that goes away while a job is on it: an error, not silence
 
 interface_goes() {
@@ -273,6 +309,33 @@ only_six() {
     fi
 }
 only_six
+
+one_family() {
+    for family in ip4 ip6; do
+        [ $family = ip4 ] || grep -q "^0*1 " /proc/net/if_inet6 2> /dev/null ||
+            { echo "left out: no IPv6 here"; continue; }
+        COLL_NET_FAMILY=$family COLL_TRANSPORTS=self,tcp COLL_LOG=tcp:info \
+            timeout 60 "$top/tools/collrun" -n 2 "$probe" split \
+            > "$dir/$family.0" 2>&1
+        at=127.0.0.1:
+        [ $family = ip4 ] || at='\[::1\]:'
+        if has_lines 2 'all is well' $family &&
+            has_lines 0 'not at' $family &&
+            [ "$(n_lines "rank 1 is at $at" "$dir/$family.0")" -gt 0 ]; then
+            ok "COLL_NET_FAMILY=$family"
+        else
+            fail "COLL_NET_FAMILY=$family" "$dir/$family.0"
+        fi
+    done
+    COLL_NET_FAMILY=ip5 timeout 60 "$top/tools/collrun" -n 2 "$probe" split \
+        > "$dir/five.0" 2>&1
+    if has_lines 0 'all is well' five && ! has_lines 0 'COLL_NET_FAMILY' five; then
+        ok "COLL_NET_FAMILY=ip5 is an error"
+    else
+        fail "COLL_NET_FAMILY=ip5" "$dir"/five.0
+    fi
+}
+one_family
 
 # ---- GPU buffers, by way of the hosts' memory: two ranks on one host share a GPU
 

@@ -150,6 +150,58 @@ static void work_here(const struct kernel_case *c, struct scene *s)
         memcpy(s->here[NEXT], s->here[DST], s->len);
 }
 
+/* ---- as steps of a plan ---------------------------------------------------- */
+
+static uint64_t number(void *param) { return *(uint64_t *)param; }
+
+static struct coll__cuda_step copy_step(uint64_t dst, uint64_t src,
+                                        uint64_t len)
+{
+    return (struct coll__cuda_step){.what = COLL__CUDA_DO_COPY,
+                                    .dst_in = COLL__CUDA_HERE,
+                                    .dst = dst,
+                                    .src_in = COLL__CUDA_HERE,
+                                    .src = src,
+                                    .with_in = COLL__CUDA_NONE,
+                                    .len = len};
+}
+
+/* Parameters as cuda_kernels.h has them; names that are none become another step. */
+static struct coll__cuda_step step_of(const char *entry, void **params)
+{
+    int is_scale = !strncmp(entry, "coll_scale", 10);
+    struct coll__cuda_step step =
+        copy_step(number(params[0]), number(params[1]), number(params[2]));
+
+    step.what = (uint8_t)coll__cuda_doing(entry);
+    if (is_scale || !strncmp(entry, "coll_premul", 11)) {
+        step.number =
+            is_scale ? (uint64_t) * (int *)params[3] : number(params[3]);
+        step.with = is_scale ? number(params[4]) : 0;
+    } else if (!strcmp(entry, "coll_copy")) {
+        step.src = number(params[2]);
+        step.len = number(params[3]);
+    } else {
+        step.with_in = COLL__CUDA_HERE;
+        step.with = number(params[2]);
+        step.src = number(params[3]);
+        step.len = number(params[4]);
+    }
+    return step;
+}
+
+unsigned kernel_steps(const char *entry, void **params,
+                      struct coll__cuda_step steps[2])
+{
+    int has_next = strncmp(entry, "coll_scale", 10) &&
+                   strncmp(entry, "coll_premul", 11) && number(params[1]);
+
+    steps[0] = step_of(entry, params);
+    steps[1] = copy_step(number(params[1]), steps[0].dst, steps[0].len);
+    steps[1].flags = COLL__CUDA_BEHIND;
+    return 1 + (unsigned)has_next;
+}
+
 /* ---- comparison ------------------------------------------------------------ */
 
 static void describe(const struct kernel_case *c, const char *what, char *why,

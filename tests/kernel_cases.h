@@ -7,6 +7,7 @@
 #define COLL_TESTS_KERNEL_CASES_H
 
 #include "include/coll/coll.h"
+#include "lib/device/cuda_plan.h"
 
 /* Numbers of elements around vectors of 16 to 64 bytes, several of them, and
  * rounds of 3 x 32 threads. */
@@ -50,6 +51,11 @@ struct kernel_case {
  */
 int kernel_check(struct machine *m, const struct kernel_case *c, char *why,
                  size_t len);
+
+/* What launch() is asked for as steps of coll_plan, 1 or 2 of them: returns how many.
+ * What goes to `next` is copied there, behind the first. */
+unsigned kernel_steps(const char *entry, void **params,
+                      struct coll__cuda_step steps[2]);
 
 /* Run every case of a type: each operation, in place and not, many alignments
  * and lengths.

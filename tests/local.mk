@@ -91,14 +91,20 @@ tests_test_reduce_CFLAGS = $(check_cflags)
 tests_test_reduce_LDADD = $(check_lib) -lm
 
 # the kernels for device memory: on the host by tests/fake_cuda
-fake_kernels = %D%/fake_cuda/kernels.cc %D%/fake_cuda/kernels.h \
-	%D%/fake_cuda/cuda_shim.h
+fake_kernels = benchmarks/bench_kernel.cu %D%/fake_cuda/kernels.cc %D%/fake_cuda/kernels.h \
+	%D%/fake_cuda/cuda_shim.h %D%/fake_cuda/grid.c %D%/fake_cuda/grid.h
 unit_tests += tests/test_cuda_kernels
 tests_test_cuda_kernels_SOURCES = %D%/test_cuda_kernels.c $(fake_kernels) \
 	$(kernel_cases)
 tests_test_cuda_kernels_CFLAGS = $(check_cflags)
 tests_test_cuda_kernels_CXXFLAGS = $(AM_CXXFLAGS) -Wno-unknown-pragmas
 tests_test_cuda_kernels_LDADD = $(check_lib) -lm
+unit_tests += tests/test_cuda_plan
+tests_test_cuda_plan_SOURCES = %D%/test_cuda_plan.c $(fake_kernels) \
+	$(kernel_cases)
+tests_test_cuda_plan_CFLAGS = $(check_cflags)
+tests_test_cuda_plan_CXXFLAGS = $(AM_CXXFLAGS) -Wno-unknown-pragmas
+tests_test_cuda_plan_LDADD = $(check_lib) -lm
 if HAVE_CUDA
 unit_tests += tests/test_cuda_driver
 tests_test_cuda_driver_CFLAGS = $(check_cflags) $(CUDA_CFLAGS) \
@@ -112,6 +118,10 @@ tests_fake_cuda_few_libcuda_la_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
 tests_fake_cuda_few_libcuda_la_LDFLAGS = $(AM_LDFLAGS) -version-info 1:0:0 \
 	-rpath /nowhere
 
+# what stands for the kernels where there is no nvcc
+if !HAVE_NVCC
+fake_image = %D%/fake_cuda/image.c
+endif
 # libcuda.so.1: a driver without a device (tests/fake_cuda/README.md)
 check_LTLIBRARIES += tests/fake_cuda/libcuda.la
 tests_fake_cuda_libcuda_la_SOURCES = $(fake_kernels) %D%/fake_cuda/fake.h \
@@ -160,10 +170,46 @@ tests_test_cut_CFLAGS = $(check_cflags)
 tests_test_cut_LDADD = $(check_lib)
 unit_tests += tests/test_cuda_wrong
 tests_test_cuda_wrong_SOURCES = %D%/test_cuda_wrong.c %D%/staged_world.c \
-	%D%/staged_world.h $(fake_fixture)
+	%D%/staged_world.h $(fake_fixture) $(fake_image)
 tests_test_cuda_wrong_CFLAGS = $(fake_cflags)
 tests_test_cuda_wrong_LDADD = libworld.la $(check_lib) -ldl
 EXTRA_tests_test_cuda_wrong_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/test_cuda_kernel
+tests_test_cuda_kernel_SOURCES = %D%/test_cuda_kernel.c %D%/staged_world.c \
+	%D%/staged_world.h $(fake_fixture) $(fake_image)
+tests_test_cuda_kernel_CFLAGS = $(fake_cflags)
+tests_test_cuda_kernel_LDADD = libworld.la $(check_lib) -ldl
+EXTRA_tests_test_cuda_kernel_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/test_cuda_check
+tests_test_cuda_check_SOURCES = %D%/test_cuda_check.c %D%/staged_world.c \
+	%D%/staged_world.h $(fake_fixture) $(fake_image)
+tests_test_cuda_check_CFLAGS = $(fake_cflags)
+tests_test_cuda_check_LDADD = libworld.la $(check_lib) -ldl
+EXTRA_tests_test_cuda_check_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/test_cuda_watch
+tests_test_cuda_watch_SOURCES = %D%/test_cuda_watch.c %D%/staged_world.c \
+	%D%/staged_world.h $(fake_fixture) $(fake_image)
+tests_test_cuda_watch_CFLAGS = $(fake_cflags)
+tests_test_cuda_watch_LDADD = libworld.la $(check_lib) -ldl
+EXTRA_tests_test_cuda_watch_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/test_cuda_memory
+tests_test_cuda_memory_SOURCES = %D%/test_cuda_memory.c %D%/staged_world.c \
+	%D%/staged_world.h $(fake_fixture) $(fake_image)
+tests_test_cuda_memory_CFLAGS = $(fake_cflags)
+tests_test_cuda_memory_LDADD = libworld.la $(check_lib) -ldl
+EXTRA_tests_test_cuda_memory_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/test_cuda_apart
+tests_test_cuda_apart_SOURCES = %D%/test_cuda_apart.c %D%/staged_world.c \
+	%D%/staged_world.h $(fake_fixture) $(fake_image)
+tests_test_cuda_apart_CFLAGS = $(fake_cflags)
+tests_test_cuda_apart_LDADD = libworld.la $(check_lib) -ldl
+EXTRA_tests_test_cuda_apart_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/test_cuda_messages
+tests_test_cuda_messages_SOURCES = %D%/test_cuda_messages.c \
+	%D%/staged_world.c %D%/staged_world.h $(fake_fixture) $(fake_image)
+tests_test_cuda_messages_CFLAGS = $(fake_cflags)
+tests_test_cuda_messages_LDADD = libworld.la $(check_lib) -ldl
+EXTRA_tests_test_cuda_messages_DEPENDENCIES = tests/fake_cuda/libcuda.la
 stream_fixture = $(fake_fixture) %D%/stream_fixture.c %D%/stream_fixture.h \
 	%D%/element.c %D%/element.h
 stream_lib = libworld.la $(check_lib) -ldl -lm
@@ -219,6 +265,9 @@ tests_test_hosts_LDADD = $(check_lib)
 unit_tests += tests/test_quota
 tests_test_quota_CFLAGS = $(check_cflags)
 tests_test_quota_LDADD = $(check_lib)
+unit_tests += tests/test_gpus
+tests_test_gpus_CFLAGS = $(check_cflags)
+tests_test_gpus_LDADD = $(check_lib)
 unit_tests += tests/test_topo
 tests_test_topo_CFLAGS = $(check_cflags)
 tests_test_topo_LDADD = $(check_lib)
@@ -271,6 +320,12 @@ unit_tests += tests/test_rendezvous
 tests_test_rendezvous_SOURCES = %D%/test_rendezvous.c $(boot_world)
 tests_test_rendezvous_CFLAGS = $(check_cflags)
 tests_test_rendezvous_LDADD = $(check_lib)
+unit_tests += tests/test_launch
+tests_test_launch_CFLAGS = $(check_cflags)
+tests_test_launch_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_seal
+tests_test_seal_CFLAGS = $(check_cflags)
+tests_test_seal_LDADD = libworld.la $(check_lib)
 unit_tests += tests/test_door
 tests_test_door_SOURCES = %D%/test_door.c $(boot_world)
 tests_test_door_CFLAGS = $(check_cflags)
@@ -321,6 +376,9 @@ tests_test_area_LDADD = libworld.la $(check_lib)
 unit_tests += tests/test_book
 tests_test_book_CFLAGS = $(check_cflags)
 tests_test_book_LDADD = libworld.la $(check_lib)
+unit_tests += tests/test_mismatch
+tests_test_mismatch_CFLAGS = $(check_cflags)
+tests_test_mismatch_LDADD = libworld.la $(check_lib)
 unit_tests += tests/test_fault
 tests_test_fault_SOURCES = %D%/test_fault.c %D%/seclude.c %D%/seclude.h
 tests_test_fault_CFLAGS = $(check_cflags)
@@ -520,10 +578,8 @@ tests_gpu_mechanisms_SOURCES = $(gpu_common) \
 check_PROGRAMS += tests/gpu/ranks
 tests_gpu_ranks_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
 tests_gpu_ranks_LDADD = libworld.la libcore.la -ldl -lm
-tests_gpu_ranks_SOURCES = $(gpu_common) %D%/gpu/ranks.c
-if !HAVE_NVCC
-tests_gpu_ranks_SOURCES += %D%/fake_cuda/image.c
-endif
+tests_gpu_ranks_SOURCES = $(gpu_common) %D%/gpu/ranks.c \
+	%D%/gpu/ranks.h %D%/gpu/ranks_random.c $(fake_image)
 EXTRA_DIST += %D%/fake_cuda/image.c
 gpu_programs = tests/gpu/driver_rules tests/gpu/mechanisms tests/gpu/ranks
 if HAVE_NVCC
@@ -593,7 +649,9 @@ scripts = \
 	%D%/valgrind.sh \
 	%D%/quickstart.sh \
 	%D%/readme.sh \
+	%D%/hydra.sh \
 	%D%/mpirun.sh \
+	%D%/net.sh \
 	%D%/slurm.sh \
 	%D%/trainer.sh
 dist_check_SCRIPTS += $(scripts)
@@ -612,6 +670,7 @@ EXTRA_DIST += \
 	%D%/program.sh \
 	%D%/lsan.supp \
 	%D%/mark.h \
+	%D%/net/hosts %D%/net/rsh %D%/net/run \
 	%D%/net/slurm-up \
 	%D%/kinds \
 	%D%/run_all \
@@ -628,6 +687,9 @@ EXTRA_DIST += \
 	%D%/topo/expect/dragonfly.expect \
 	%D%/topo/expect/fattree.expect \
 	%D%/topo/expect/four_numa.expect \
+	%D%/topo/expect/gpu_pairs.expect \
+	%D%/topo/expect/gpus_nvswitch.expect \
+	%D%/topo/expect/gpus_pcie.expect \
 	%D%/topo/expect/mixed.expect \
 	%D%/topo/expect/nic_down.expect \
 	%D%/topo/expect/numa4.expect \
@@ -642,6 +704,11 @@ EXTRA_DIST += \
 	%D%/topo/flat.topo \
 	%D%/topo/four_numa.txt \
 	%D%/topo/four_numa.xml \
+	%D%/topo/gpu_pairs.topo \
+	%D%/topo/gpus_nvswitch.txt \
+	%D%/topo/gpus_nvswitch.xml \
+	%D%/topo/gpus_pcie.txt \
+	%D%/topo/gpus_pcie.xml \
 	%D%/topo/hosts8.topo \
 	%D%/topo/ib200.topo \
 	%D%/topo/mixed.topo \

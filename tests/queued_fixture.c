@@ -121,12 +121,16 @@ void queued_fill(const struct deed *d, struct stage *s)
 int queued_make(const struct coll__algo *algo, const struct deed *d,
                 struct stage *s, struct coll__prog **prog)
 {
-    const struct coll__room room = {s->rank->tp->n_slots, s->rank->tp->slot};
+    const struct coll__stream_tp *tp = s->rank->tp;
+    int by_kernel = tp->kernel.most == SIZE_MAX;
+    const struct coll__room room = {tp->n_slots,
+                                    by_kernel ? tp->kernel.slot : tp->slot};
     struct coll__op op = {.base = d->pb.op};
     struct coll__binding to = {.op = &op,
                                .routes = &s->routes,
                                .device = &coll__device_cuda,
-                               .is_lent_scratch = 1};
+                               .is_lent_scratch = 1,
+                               .by_kernel = by_kernel};
     struct coll__plan plan;
     int rc = coll__plan_build_in_turns(algo, &d->pb, &room, &plan);
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+int stream_kernel_blocks;
+
 static int gather(void *arg, const void *in, size_t len, void *out)
 {
     const struct world_rank *me = arg;
@@ -71,6 +73,13 @@ int stream_run(const struct stream_scene *scene)
     setenv("COLL_CUDA_SLOTS", text, 1);
     snprintf(text, sizeof(text), "%zu", scene->slot);
     setenv("COLL_CUDA_SLOT", text, 1);
+    /* the fake driver's processes run at once, as with MPS */
+    if (stream_kernel_blocks) {
+        snprintf(text, sizeof(text), "%d", stream_kernel_blocks);
+        setenv("COLL_CUDA_KERNEL_BLOCKS", text, 1);
+        setenv("COLL_CUDA_ENGINE", "kernel", 1);
+        setenv("FAKE_CUDA_ATTRIBUTES", "133=1", 1);
+    }
     if (scene->are_processes)
         return world_fork(scene->size, run_rank, &copy, 50);
     fake_start();

@@ -17,6 +17,9 @@ struct stream_scene {
     void *arg;
 };
 
+/* All operations of the scenes to come are one kernel of so many blocks; 0: none is. */
+extern int stream_kernel_blocks;
+
 struct stream_rank {
     const struct world_rank *me;
     const struct stream_scene *scene;

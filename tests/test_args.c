@@ -9,6 +9,7 @@
 #include <check.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -411,6 +412,54 @@ static int candidates(struct world_rank *me)
     return 0;
 }
 
+/* Of a communicator that has done nothing, and one that has. */
+static int memory(struct world_rank *me)
+{
+    struct coll_mem_stats old = {.size =
+                                     offsetof(struct coll_mem_stats, pinned),
+                                 .pinned = 77},
+                          stats = {.size = sizeof(stats)}, wrong = {.size = 1};
+    struct coll_request *request;
+    struct coll_comm *comm;
+    float x[1000] = {0};
+    struct coll_args args = {.size = sizeof(args),
+                             .type = COLL_F32,
+                             .in = x,
+                             .out = x,
+                             .count = 1000};
+
+    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
+    WORLD_CHECK(me, !coll_comm_mem_stats(comm, &stats));
+    WORLD_CHECK(me, !stats.plans && !stats.scratch && !stats.pinned);
+    WORLD_CHECK(me, !stats.device && !stats.mapped);
+    WORLD_CHECK(me, (stats.shared > 0) == (me->size > 1));
+    WORLD_CHECK(me, stats.shared < (size_t)64 << 20);
+    WORLD_CHECK(me, !coll_request_create(&args, comm, &request));
+    WORLD_CHECK(me, !coll_comm_mem_stats(comm, &stats));
+    WORLD_CHECK(me, stats.plans > 0 && stats.plans < 100000);
+    WORLD_CHECK(me, stats.scratch < 10 * sizeof(x));
+    WORLD_CHECK(me, !coll_request_destroy(request));
+    WORLD_CHECK(me, !coll_comm_mem_stats(comm, &stats) && !stats.plans);
+    WORLD_CHECK(me, !coll_comm_mem_stats(comm, &old));
+    WORLD_CHECK(me, old.shared == stats.shared && old.pinned == 77);
+    EXPECT(me, coll_comm_mem_stats(comm, &wrong), COLL_ERR_INVALID,
+           "sizeof(struct coll_mem_stats)");
+    EXPECT(me, coll_comm_mem_stats(comm, NULL), COLL_ERR_INVALID,
+           "stats is NULL");
+    EXPECT(me, coll_comm_mem_stats(NULL, &stats), COLL_ERR_INVALID,
+           "comm is NULL");
+    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_OK);
+    return 0;
+}
+
+/* _i: ranks */
+START_TEST(a_communicator_tells_what_it_holds)
+{
+    setenv("COLL_TRANSPORTS", "self,shm", 1);
+    ck_assert_int_eq(world_fork(_i, memory, NULL, DEADLINE), 0);
+}
+END_TEST
+
 /* COLL_ALGO says one thing and the caller another: the caller wins. */
 START_TEST(candidates_come_cheapest_first)
 {
@@ -455,6 +504,7 @@ int main(void)
     tcase_add_test(c, bad_arguments_get_a_sentence_and_send_nothing);
     tcase_add_test(c, an_algorithm_that_refuses_says_why);
     tcase_add_test(c, a_struct_with_an_unknown_tail_is_refused);
+    tcase_add_loop_test(c, a_communicator_tells_what_it_holds, 1, 4);
     tcase_add_loop_test(c, bad_parameters_are_named, 0, 14);
     tcase_add_test(
         c, a_name_like_a_parameters_is_warned_of_but_not_our_own_programs);

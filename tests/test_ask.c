@@ -22,8 +22,6 @@
 #define DEADLINE 60
 #define MANY 64
 
-static const char *const transports[] = {"self,shm", "self,ucx"};
-
 /* What the ranks of a test share. */
 struct scene {
     int kind;
@@ -213,7 +211,7 @@ static int move_slowly(struct world_rank *me)
  * try shows more. */
 START_TEST(nobody_is_asked_while_data_moves)
 {
-    setenv("COLL_TRANSPORTS", transports[0], 1);
+    setenv("COLL_TRANSPORTS", world_transports(0), 1);
     setenv("COLL_CMA", "off", 1);
     for (int n = 0; n < 10; n++) {
         struct scene *scene = new_scene(0);
@@ -264,7 +262,7 @@ START_TEST(a_test_never_waits_for_answers)
 {
     struct scene *scene = new_scene(0);
 
-    setenv("COLL_TRANSPORTS", transports[_i], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i), 1);
     ck_assert_int_eq(world_fork(3, test_for_silent, scene, DEADLINE), 0);
     ck_assert_uint_gt(atomic_load(&scene->n_questions), 0);
 }
@@ -325,7 +323,7 @@ static int test_for_broken(struct world_rank *me)
 
 START_TEST(a_test_never_waits_for_news)
 {
-    setenv("COLL_TRANSPORTS", transports[_i], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i), 1);
     ck_assert_int_eq(world_fork(3, test_for_dead, NULL, DEADLINE), 1);
     ck_assert_int_eq(world_fork(2, test_for_broken, NULL, DEADLINE), 0);
 }
@@ -364,7 +362,7 @@ static int disagree(struct world_rank *me)
 
 START_TEST(nine_ranks_learn_who_disagrees)
 {
-    setenv("COLL_TRANSPORTS", transports[_i % 2], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
     setenv("COLL_ALGO", "dissemination", 1);
     ck_assert_int_eq(world_fork(9, disagree, new_scene(_i / 2), DEADLINE), 0);
 }
@@ -423,7 +421,7 @@ static int one_dies(struct world_rank *me)
 
 START_TEST(a_rank_may_die_while_it_is_asked)
 {
-    setenv("COLL_TRANSPORTS", transports[_i % 2], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
     ck_assert_int_eq(world_fork(9, one_dies, new_scene(_i), DEADLINE), 1);
 }
 END_TEST

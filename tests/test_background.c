@@ -21,8 +21,6 @@
 #define MOST 300000 /* elements: more than fits a slot, or a cell */
 #define ROUNDS 20
 
-static const char *const transports[] = {"self,shm", "self,ucx"};
-
 /* How many threads of this process have that name? */
 static int count_threads(const char *name)
 {
@@ -136,7 +134,7 @@ START_TEST(what_is_started_ends_while_its_caller_computes)
 {
     struct way way = ways[_i / 2];
 
-    setenv("COLL_TRANSPORTS", transports[_i % 2], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
     setenv("COLL_PROGRESS", way.mode, 1);
     ck_assert_int_eq(world_fork(3, compute_beside, &way, DEADLINE), 0);
 }
@@ -231,7 +229,7 @@ static int start_many(struct world_rank *me)
 
 START_TEST(many_are_started_while_it_is_at_work)
 {
-    setenv("COLL_TRANSPORTS", transports[_i % 2], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
     ck_assert_int_eq(world_fork(2 + 3 * (_i / 2), start_many, NULL, DEADLINE),
                      0);
 }
@@ -239,7 +237,7 @@ END_TEST
 
 START_TEST(ranks_that_are_threads_share_it)
 {
-    setenv("COLL_TRANSPORTS", transports[_i], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i), 1);
     ck_assert_int_eq(world_threads(3, start_many, NULL, DEADLINE), 0);
 }
 END_TEST
@@ -292,7 +290,7 @@ static int leave_all(struct world_rank *me)
 
 START_TEST(a_program_exits_beside_it)
 {
-    setenv("COLL_TRANSPORTS", transports[_i], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i), 1);
     ck_assert_int_eq(world_fork(3, leave_all, NULL, DEADLINE), 0);
 }
 END_TEST
@@ -334,7 +332,7 @@ static int fork_beside(struct world_rank *me)
 
 START_TEST(children_are_made_beside_it)
 {
-    setenv("COLL_TRANSPORTS", transports[0], 1);
+    setenv("COLL_TRANSPORTS", world_transports(0), 1);
     ck_assert_int_eq(world_fork(2, fork_beside, NULL, DEADLINE), 0);
 }
 END_TEST
@@ -370,7 +368,7 @@ static int lose_a_rank(struct world_rank *me)
 
 START_TEST(its_failures_are_told_by_the_next_call)
 {
-    setenv("COLL_TRANSPORTS", transports[_i], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i), 1);
     ck_assert_int_eq(world_fork(3, lose_a_rank, NULL, DEADLINE), 1);
 }
 END_TEST

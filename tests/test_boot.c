@@ -22,7 +22,8 @@ static const char *const launcher_variables[] = {
     "COLL_NET_PORTS", "COLL_NET_INTERFACE", "RANK",
     "WORLD_SIZE",     "LOCAL_RANK",         "MASTER_ADDR",
     "MASTER_PORT",    "PMIX_NAMESPACE",     "OMPI_COMM_WORLD_SIZE",
-    "PMI_SIZE",       "HOROVOD_SIZE",       "SLURM_STEP_NUM_TASKS"};
+    "PMI_SIZE",       "HOROVOD_SIZE",       "PMI_FD",
+    "HOROVOD_RANK",   "SLURM_STEP_ID"};
 
 static void clean_environment(void)
 {
@@ -117,7 +118,7 @@ START_TEST(an_unknown_bootstrap_lists_the_known)
 {
     setenv("COLL_BOOTSTRAP", "pigeon", 1);
     fails(COLL_ERR_INVALID, "it must be one of collrun, ");
-    says("torchrun, single");
+    says("torchrun, horovod, slurm, single");
 }
 END_TEST
 

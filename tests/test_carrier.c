@@ -159,6 +159,33 @@ START_TEST(interfaces_are_listed_without_the_loopback)
 }
 END_TEST
 
+START_TEST(an_interface_hangs_below_the_switch_of_its_card)
+{
+    struct coll__topo topo = {NULL, NULL};
+    struct coll__part *gpu;
+    char names[64], path[1024];
+
+    snprintf(path, sizeof(path), "%s/tests/topo/gpus_pcie.xml",
+             getenv("srcdir") ? getenv("srcdir") : ".");
+    ck_assert_int_eq(coll__hwloc_load(&topo, path), COLL_OK);
+    put("net/eth7/type", "1\n");
+    put("net/eth7/operstate", "up\n");
+    ck_assert_int_eq(
+        symlink("../../../0000:33:00.0", in_root("net/eth7/device")), 0);
+    ck_assert_int_eq(coll__net_load_from(&topo, in_root("net")), COLL_OK);
+    gpu = coll__part_gpu(topo.machine, "0000:34:00.0");
+    ck_assert_ptr_nonnull(gpu);
+    /* its switch has an interface now, but those of RDMA are nearest for messages */
+    coll__part_near(topo.machine, gpu, names, sizeof(names));
+    ck_assert_str_eq(names, "mlx5_0");
+    ck_assert_ptr_nonnull(gpu->next);
+    ck_assert_str_eq(gpu->next->nic.name, "eth7");
+    ck_assert_str_eq(gpu->next->nic.bus, "0000:33:00.0");
+    coll__part_free(topo.machine);
+    coll__hwloc_free(topo.hwloc);
+}
+END_TEST
+
 START_TEST(the_default_route_names_an_interface)
 {
     char name[32];
@@ -177,11 +204,13 @@ END_TEST
 
 /* ---- which card ---------------------------------------------------------- */
 
-static const struct coll__nic cards[] = {
-    {"mlx5_0", "active", 1, 1, 0, 200}, {"mlx5_0", "down", 2, 1, 0, 0},
-    {"mlx5_1", "active", 1, 1, 1, 200}, {"mlx5_2", "active", 1, 1, 1, 25},
-    {"eth0", "up", 0, 0, 0, 25},        {"eth1", "up", 0, 0, 1, 100},
-    {"eth2", "down", 0, 0, 1, 400}};
+static const struct coll__nic cards[] = {{"mlx5_0", "active", 1, 1, 0, 200, ""},
+                                         {"mlx5_0", "down", 2, 1, 0, 0, ""},
+                                         {"mlx5_1", "active", 1, 1, 1, 200, ""},
+                                         {"mlx5_2", "active", 1, 1, 1, 25, ""},
+                                         {"eth0", "up", 0, 0, 0, 25, ""},
+                                         {"eth1", "up", 0, 0, 1, 100, ""},
+                                         {"eth2", "down", 0, 0, 1, 400, ""}};
 
 static const struct {
     const char *devices, *interface;
@@ -420,6 +449,7 @@ static TCase *card_cases(void)
                         (int)ARRAY_LEN(ports));
     tcase_add_test(tc, an_interface_has_the_speed_of_its_cards);
     tcase_add_test(tc, interfaces_are_listed_without_the_loopback);
+    tcase_add_test(tc, an_interface_hangs_below_the_switch_of_its_card);
     tcase_add_test(tc, the_default_route_names_an_interface);
     tcase_add_loop_test(tc, the_card_is_the_one_that_ucx_would_take, 0,
                         (int)ARRAY_LEN(wishes));

@@ -18,8 +18,6 @@
 #define SMALL 10
 #define N_SMALL 5
 
-static const char *const transports[] = {"self,shm", "self,ucx"};
-
 static struct coll_args sum_of(const int *in, int *out, size_t count)
 {
     return (struct coll_args){.size = sizeof(struct coll_args),
@@ -105,7 +103,7 @@ START_TEST(a_small_one_does_not_wait_for_a_large_one)
 {
     int is_in_order = 0;
 
-    setenv("COLL_TRANSPORTS", transports[_i % 2], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
     ck_assert_int_eq(world_fork(2 + _i / 2, pass, &is_in_order, DEADLINE), 0);
 }
 END_TEST
@@ -114,7 +112,7 @@ START_TEST(none_overtakes_where_that_is_not_wanted)
 {
     int is_in_order = 1;
 
-    setenv("COLL_TRANSPORTS", transports[_i % 2], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
     setenv("COLL_OVERTAKE", "0", 1);
     ck_assert_int_eq(world_fork(2 + _i / 2, pass, &is_in_order, DEADLINE), 0);
 }
@@ -173,7 +171,7 @@ static int send_beside(struct world_rank *me)
 
 START_TEST(messages_of_two_ranks_go_beside_collectives)
 {
-    setenv("COLL_TRANSPORTS", transports[_i], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i), 1);
     ck_assert_int_eq(world_fork(2, send_beside, NULL, DEADLINE), 0);
 }
 END_TEST
@@ -299,7 +297,7 @@ START_TEST(random_operations_end_well_in_any_order)
     static const int sizes[] = {2, 3, 4, 9};
     unsigned seed = (unsigned)_i / 8;
 
-    setenv("COLL_TRANSPORTS", transports[_i % 2], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
     ck_assert_int_eq(
         world_fork(sizes[_i / 2 % 4], random_orders, &seed, 2 * DEADLINE), 0);
 }
@@ -349,7 +347,7 @@ static int two_stages(struct world_rank *me)
 
 START_TEST(what_is_fused_for_one_channel_leaves_the_other_alone)
 {
-    setenv("COLL_TRANSPORTS", transports[_i], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i), 1);
     setenv("COLL_FUSE", "1M", 1);
     ck_assert_int_eq(world_fork(3, two_stages, NULL, DEADLINE), 0);
 }
@@ -375,7 +373,7 @@ static int differ(struct world_rank *me)
 
 START_TEST(calls_that_differ_in_their_channel_are_told)
 {
-    setenv("COLL_TRANSPORTS", transports[_i % 2], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
     ck_assert_int_eq(world_fork(2 + _i / 2, differ, NULL, DEADLINE), 0);
 }
 END_TEST
@@ -402,7 +400,7 @@ static int differ_first(struct world_rank *me)
 
 START_TEST(the_first_calls_that_differ_are_told)
 {
-    setenv("COLL_TRANSPORTS", transports[_i], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i), 1);
     ck_assert_int_eq(world_fork(2, differ_first, NULL, DEADLINE), 0);
 }
 END_TEST
@@ -440,7 +438,7 @@ static int die_amid_all(struct world_rank *me)
 
 START_TEST(a_death_ends_all_that_is_under_way)
 {
-    setenv("COLL_TRANSPORTS", transports[_i], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i), 1);
     ck_assert_int_eq(world_fork(4, die_amid_all, NULL, DEADLINE), 1);
 }
 END_TEST

@@ -215,13 +215,11 @@ static int persistent(struct world_rank *me)
     return player_fini(&p);
 }
 
-static const char *const transports[] = {"self,shm,ucx", "ucx"};
-
 static void run(world_fn *fn, int size, int which)
 {
     int seed = 11 * size + which;
 
-    setenv("COLL_TRANSPORTS", transports[which], 1);
+    setenv("COLL_TRANSPORTS", world_net(which ? "" : "self,shm,"), 1);
     ck_assert_int_eq(world_fork(size, fn, &seed, DEADLINE), 0);
 }
 

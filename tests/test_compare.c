@@ -275,6 +275,23 @@ START_TEST(small_operations_are_bound_by_latency)
 }
 END_TEST
 
+START_TEST(gpus_share_the_bytes_and_copy_as_fast_as_measured)
+{
+    struct limits l = flat_limits(1e12);
+    struct cell c = {.op = PEER_ALLREDUCE, .bytes = 1000000, .ranks = 4};
+
+    l.n_gpus = 1;
+    l.gpu_small = 5e-6;
+    ck_assert_double_eq_tol(model_limit(&c, &l), 8e-6, 1e-9);
+    l.n_gpus = 2; /* two ranks each */
+    ck_assert_double_eq_tol(model_limit(&c, &l), 5e-6, 1e-9);
+    l.gpu_small = 1e-6;
+    ck_assert_double_eq_tol(model_limit(&c, &l), 4e-6, 1e-9);
+    l.n_gpus = 8; /* four of them have a rank */
+    ck_assert_double_eq_tol(model_limit(&c, &l), 2e-6, 1e-9);
+}
+END_TEST
+
 START_TEST(bandwidth_is_that_of_the_size_and_the_better_store)
 {
     struct limits l = flat_limits(1e9);
@@ -397,6 +414,7 @@ int main(void)
                         6);
     tcase_add_test(rest, limits_are_bytes_over_bandwidth);
     tcase_add_test(rest, small_operations_are_bound_by_latency);
+    tcase_add_test(rest, gpus_share_the_bytes_and_copy_as_fast_as_measured);
     tcase_add_test(rest, bandwidth_is_that_of_the_size_and_the_better_store);
     tcase_add_test(rest, kernels_copy_and_add);
     tcase_add_test(rest, medians_of_odd_and_even_numbers);

@@ -245,7 +245,7 @@ START_TEST(what_is_prepared_asks_for_no_kernel)
 {
     struct coll__work work = {.kind = WORK_REDUCE, .len = 8};
     char fault[64];
-    int n = 1;
+    int n = 2; /* coll_plan, and the one that is too much */
     CUstream s;
 
     for (int type = 0; type < COLL_N_TYPES; type++) {

@@ -28,6 +28,7 @@
     X(cuDeviceGetAttribute, 2000)                                              \
     X(cuDeviceGetUuid, 11040)                                                  \
     X(cuDeviceCanAccessPeer, 4000)                                             \
+    X(cuDeviceGetP2PAttribute, 8000)                                           \
     X(cuDevicePrimaryCtxRetain, 7000)                                          \
     X(cuDevicePrimaryCtxRelease, 11000)                                        \
     X(cuCtxGetDevice, 2000)                                                    \
@@ -41,6 +42,7 @@
     X(cuModuleGetFunction, 2000)                                               \
     X(cuFuncGetAttribute, 2020)                                                \
     X(cuLaunchKernel, 4000)                                                    \
+    X(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050)                       \
     X(cuMemAlloc, 3020)                                                        \
     X(cuMemFree, 3020)                                                         \
     X(cuMemHostRegister, 6050)                                                 \
@@ -51,6 +53,7 @@
     X(cuMemcpyHtoD, 3020)                                                      \
     X(cuMemcpyDtoH, 3020)                                                      \
     X(cuMemcpyDtoDAsync, 3020)                                                 \
+    X(cuMemsetD32Async, 3020)                                                  \
     X(cuPointerGetAttributes, 7000)                                            \
     X(cuIpcGetMemHandle, 4010)                                                 \
     X(cuIpcOpenMemHandle, 11000)                                               \

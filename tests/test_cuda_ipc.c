@@ -212,7 +212,7 @@ static int count(struct world_rank *me)
     struct coll__work work = {.kind = WORK_REDUCE, .len = 8, .type = COLL_I32};
     int peer = 1 - me->rank;
     CUdeviceptr at = fake_memory(64);
-    size_t host;
+    size_t host, mapped;
 
     work.dst = (void *)at;
     ask(&before);
@@ -227,8 +227,8 @@ static int count(struct world_rank *me)
     WORLD_CHECK(me, after.kernel_len - before.kernel_len == 8);
     WORLD_CHECK(me, after.waits - before.waits == 2);
     WORLD_CHECK(me, after.writes - before.writes == 2);
-    WORLD_CHECK(me, rank->tp->ops->bytes(rank->tp, &host) == 2 * SLOT);
-    WORLD_CHECK(me, host == 4096);
+    WORLD_CHECK(me, rank->tp->ops->bytes(rank->tp, &host, &mapped) == 4 * SLOT);
+    WORLD_CHECK(me, host == 4096 && mapped == 4 * SLOT);
     return 0;
 }
 
@@ -251,8 +251,8 @@ static size_t free_memory(void)
 static int close_it(struct world_rank *me)
 {
     struct stream_rank *rank = me->arg;
-    size_t host, before = free_memory();
-    size_t inbox = rank->tp->ops->bytes(rank->tp, &host);
+    size_t host, mapped, before = free_memory();
+    size_t inbox = rank->tp->ops->bytes(rank->tp, &host, &mapped);
 
     world_meet(me);
     rank->is_open = 0;

@@ -21,6 +21,30 @@ static int sum(const struct staged_rank *r, const void *in, void *out,
     return coll_allreduce(in, out, COUNT, COLL_I32, COLL_SUM, r->comm, stream);
 }
 
+static void add(const void *left, const void *right, void *out, size_t count,
+                enum coll_type type, void *arg)
+{
+    (void)left, (void)right, (void)out, (void)count, (void)type, (void)arg;
+}
+
+/* By an operation of one's own, which takes the host on all ways. */
+static int own_sum(const struct staged_rank *r, void *at)
+{
+    enum coll_op op;
+    int rc = coll_op_create_user(add, NULL, 1, &op);
+
+    rc = rc ? rc
+            : coll_allreduce(at, at, COUNT, COLL_I32, op, r->comm, r->stream);
+    coll_op_destroy(op);
+    return rc;
+}
+
+/* Whether GPUs are joined or not. */
+static void take_engine(int is_staged)
+{
+    setenv("COLL_CUDA_ENGINE", is_staged ? "staged" : "auto", 1);
+}
+
 /* ---- wrong uses --------------------------------------------------------------- */
 
 static int wrong_uses(struct world_rank *me)
@@ -59,8 +83,7 @@ static int wrong_uses(struct world_rank *me)
     EXPECT(me, sum(&r, (void *)far, (void *)far, other), COLL_ERR_INVALID,
            "make a communicator for each GPU");
     OK(cu.StreamBeginCapture(r.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-    EXPECT(me, sum(&r, at, at, r.stream), COLL_ERR_UNSUPPORTED,
-           "outside of the capture");
+    EXPECT(me, own_sum(&r, at), COLL_ERR_UNSUPPORTED, "outside of the capture");
     OK(cu.StreamEndCapture(r.stream, &graph));
     OK(cu.CtxSetCurrent(NULL));
     EXPECT(me, sum(&r, at, at, NULL), COLL_ERR_INVALID, "cudaSetDevice()");
@@ -73,11 +96,52 @@ static int wrong_uses(struct world_rank *me)
     return staged_leave(&r);
 }
 
+/* _i: whether by way of the host, as below */
 START_TEST(each_wrong_use_has_a_sentence_and_harms_nothing)
 {
+    take_engine(_i);
     setenv("FAKE_CUDA_DEVICES", "2", 1);
     patient_timeout(30);
     ck_assert_int_eq(world_threads(1, wrong_uses, NULL, patient(60)), 0);
+}
+END_TEST
+
+/* All that the communicator had on the device is gone; a new one has it. */
+static int reset(struct world_rank *me)
+{
+    struct staged_rank r;
+    CUcontext ctx;
+    char *at;
+
+    WORLD_CHECK(me, !staged_join(&r, me));
+    at = (char *)fake_memory(LEN);
+    for (int i = 0; i < me->size; i++) /* also before the first call */
+        WORLD_CHECK(me, me->arg || !sum(&r, at, at, r.stream));
+    OK(cu.StreamSynchronize(r.stream));
+    world_meet(me);
+    OK(cu.DevicePrimaryCtxReset(me->rank % 2));
+    OK(cu.DevicePrimaryCtxRetain(&ctx, me->rank % 2));
+    OK(cu.CtxSetCurrent(ctx));
+    r.stream = fake_stream();
+    at = (char *)fake_memory(LEN);
+    EXPECT(me, sum(&r, at, at, r.stream), COLL_ERR_INVALID,
+           "make a new communicator after a reset");
+    world_meet(me);
+    coll_comm_destroy(r.comm);
+    r.comm = world_join(me);
+    WORLD_CHECK(me, r.comm && !sum(&r, at, at, r.stream));
+    OK(cu.StreamSynchronize(r.stream));
+    return staged_leave(&r);
+}
+
+START_TEST(a_device_that_was_reset_is_told)
+{
+    take_engine(_i);
+    setenv("FAKE_CUDA_DEVICES", "2", 1);
+    patient_timeout(30);
+    ck_assert_int_eq(world_fork(2, reset, NULL, patient(60)), 0);
+    if (!_i)
+        ck_assert_int_eq(world_fork(2, reset, "", patient(60)), 0);
 }
 END_TEST
 
@@ -386,7 +450,9 @@ int main(void)
 
     setenv("COLL_CUDA_ENGINE", "staged", 0);
     tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, each_wrong_use_has_a_sentence_and_harms_nothing);
+    tcase_add_loop_test(tc, each_wrong_use_has_a_sentence_and_harms_nothing, 0,
+                        2);
+    tcase_add_loop_test(tc, a_device_that_was_reset_is_told, 0, 2);
     tcase_add_test(tc, a_wrong_group_does_nothing);
     add_runtime(tc);
     tcase_add_test(tc, a_stage_that_is_too_small_says_so);

@@ -35,11 +35,12 @@ struct post {
 };
 
 static void arrived(struct coll__gate *gate, int fd,
-                    const struct coll__hello *hello)
+                    const struct coll__hello *hello,
+                    const unsigned char *session)
 {
     struct post *post = (struct post *)gate;
 
-    (void)hello;
+    (void)hello, (void)session;
     close(fd);
     atomic_fetch_add(&post->n_arrived, 1);
 }

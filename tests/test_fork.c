@@ -64,6 +64,7 @@ static int operations_are_refused(struct coll_comm *comm)
 static int questions_are_refused(struct coll_comm *comm)
 {
     struct coll_plan_info info = {.size = sizeof(info)};
+    struct coll_mem_stats stats = {.size = sizeof(stats)};
     struct coll_args args = sum_of(1);
     struct coll_request *request;
     struct coll_comm *other;
@@ -71,6 +72,7 @@ static int questions_are_refused(struct coll_comm *comm)
     REFUSED(coll_request_create(&args, comm, &request));
     REFUSED(coll_plan_query(&args, comm, &info));
     REFUSED(coll_plan_candidate(&args, comm, 0, &info));
+    REFUSED(coll_comm_mem_stats(comm, &stats));
     REFUSED(coll_comm_split(comm, 0, 0, &other));
     REFUSED(coll_comm_dup(comm, &other));
     REFUSED(coll_comm_async_error(comm));
@@ -133,7 +135,7 @@ START_TEST(a_child_may_free_and_nothing_else)
 {
     int by_exit = _i / 2;
 
-    setenv("COLL_TRANSPORTS", transports[_i % 2], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
     ck_assert_int_eq(world_fork(2, fork_between, &by_exit, DEADLINE), 0);
     ck_assert_int_eq(world_fork(3, fork_between, &by_exit, DEADLINE), 0);
 }
@@ -171,7 +173,7 @@ static int fork_amid_request(struct world_rank *me)
 
 START_TEST(a_child_leaves_requests_in_flight_alone)
 {
-    setenv("COLL_TRANSPORTS", transports[_i], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i), 1);
     ck_assert_int_eq(world_fork(2, fork_amid_request, NULL, DEADLINE), 0);
     ck_assert_int_eq(world_fork(3, fork_amid_request, NULL, DEADLINE), 0);
 }
@@ -211,7 +213,7 @@ static int fork_beside_operations(struct world_rank *me)
 
 START_TEST(a_thread_may_fork_beside_operations)
 {
-    setenv("COLL_TRANSPORTS", transports[_i], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i), 1);
     ck_assert_int_eq(world_fork(3, fork_beside_operations, NULL, DEADLINE), 0);
 }
 END_TEST
@@ -250,7 +252,7 @@ static int fork_beside_destroy(struct world_rank *me)
 
 START_TEST(a_thread_may_fork_beside_control_traffic)
 {
-    setenv("COLL_TRANSPORTS", transports[_i], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i), 1);
     ck_assert_int_eq(world_fork(2, fork_beside_destroy, NULL, DEADLINE), 0);
 }
 END_TEST
@@ -277,7 +279,7 @@ static int fork_amid_group(struct world_rank *me)
 
 START_TEST(a_group_that_was_begun_is_the_parents)
 {
-    setenv("COLL_TRANSPORTS", transports[_i], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i), 1);
     ck_assert_int_eq(world_fork(2, fork_amid_group, NULL, DEADLINE), 0);
 }
 END_TEST
@@ -311,7 +313,7 @@ static int fork_with_memory(struct world_rank *me)
 
 START_TEST(memory_outlives_a_child_that_frees_it)
 {
-    setenv("COLL_TRANSPORTS", transports[_i], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i), 1);
     ck_assert_int_eq(world_fork(2, fork_with_memory, NULL, DEADLINE), 0);
 }
 END_TEST

@@ -31,7 +31,7 @@ static int fork_and_exec(struct world_rank *me)
 
 START_TEST(a_child_may_run_another_program)
 {
-    setenv("COLL_TRANSPORTS", transports[_i], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i), 1);
     ck_assert_int_eq(world_fork(2, fork_and_exec, NULL, DEADLINE), 0);
 }
 END_TEST

@@ -19,8 +19,6 @@
 
 extern const struct coll__device coll__device_host;
 
-static const char *const transports[] = {"self,shm", "self,ucx"};
-
 struct shape {
     enum coll_collective collective;
     enum coll_op op;
@@ -172,7 +170,7 @@ START_TEST(late_steps_give_the_same_bytes)
 {
     int size = 2 + _i / 2 * 3;
 
-    setenv("COLL_TRANSPORTS", transports[_i % 2], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
     ck_assert_int_eq(world_fork(size, all_algorithms, NULL, DEADLINE), 0);
 }
 END_TEST
@@ -197,7 +195,7 @@ static int premul(struct world_rank *me)
 
 START_TEST(what_is_scaled_late_is_sent_later)
 {
-    setenv("COLL_TRANSPORTS", transports[_i], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i), 1);
     ck_assert_int_eq(world_fork(3, premul, NULL, DEADLINE), 0);
 }
 END_TEST
@@ -234,7 +232,7 @@ static int fail_late(struct world_rank *me)
 
 START_TEST(a_device_that_fails_ends_the_run)
 {
-    setenv("COLL_TRANSPORTS", transports[_i], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i), 1);
     ck_assert_int_eq(world_fork(2, fail_late, NULL, DEADLINE), 0);
 }
 END_TEST
@@ -264,7 +262,7 @@ static int give_up(struct world_rank *me)
 
 START_TEST(what_is_given_up_writes_no_more)
 {
-    setenv("COLL_TRANSPORTS", transports[_i], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i), 1);
     ck_assert_int_eq(world_fork(2, give_up, NULL, DEADLINE), 0);
 }
 END_TEST

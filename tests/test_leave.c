@@ -12,8 +12,6 @@
 
 #define DEADLINE 60 /* s; COLL_TIMEOUT is 300 */
 
-static const char *const transports[] = {"self,shm", "self,ucx"};
-
 static int x[1 << 20], y[1 << 20];
 
 /* Rank 1 leaves, or makes another communicator, where the others operate.  A send
@@ -62,7 +60,7 @@ START_TEST(who_leaves_where_others_operate_is_found)
 {
     int kind = _i / 2;
 
-    setenv("COLL_TRANSPORTS", transports[_i % 2], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
     ck_assert_int_eq(world_fork(3, leave_instead, &kind, DEADLINE), 0);
 }
 END_TEST
@@ -112,7 +110,7 @@ static int destroy_two(struct world_rank *me)
 
 START_TEST(the_last_error_is_of_the_communicator_destroyed)
 {
-    setenv("COLL_TRANSPORTS", transports[_i], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i), 1);
     ck_assert_int_eq(world_fork(5, destroy_two, NULL, DEADLINE), 1);
 }
 END_TEST

@@ -154,7 +154,7 @@ START_TEST(silence_that_a_write_has_found_is_not_forgotten)
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends),
                      0);
     set_up();
-    wire = coll__wire_new(ends[0], process);
+    wire = coll__wire_new(ends[0], process, NULL, "");
     ck_assert_ptr_nonnull(wire);
     ck_assert_int_eq(coll__link_ask(&a.link, wire), 0);
     send_error = _i ? EPIPE : ETIMEDOUT;

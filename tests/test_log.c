@@ -21,8 +21,6 @@
 #define DEADLINE 60
 #define SOON 10.0 /* s; it takes one, on a machine with nothing else to do */
 
-static const char *const transports[] = {"self,shm", "self,ucx"};
-
 /* ---- handlers that call the library -------------------------------------------- */
 
 static struct {
@@ -74,7 +72,7 @@ static int sum_from_handler(struct world_rank *me)
 START_TEST(a_handler_may_call_operations)
 {
     setenv("COLL_LOG", "plan:debug", 1);
-    setenv("COLL_TRANSPORTS", transports[_i], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i), 1);
     ck_assert_int_eq(world_fork(3, sum_from_handler, NULL, DEADLINE), 0);
 }
 END_TEST
@@ -124,7 +122,7 @@ static int abort_from_handler(struct world_rank *me)
 START_TEST(a_handler_may_abort_and_make_communicators)
 {
     setenv("COLL_LOG", "debug", 1);
-    setenv("COLL_TRANSPORTS", transports[_i], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i), 1);
     ck_assert_int_eq(world_fork(3, abort_from_handler, NULL, DEADLINE), 0);
 }
 END_TEST
@@ -202,7 +200,7 @@ START_TEST(a_death_is_noticed_though_nobody_reads_stderr)
     int is_socket = _i / 2;
 
     setenv("COLL_LOG", "trace", 1);
-    setenv("COLL_TRANSPORTS", transports[_i % 2], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
     ck_assert_int_eq(world_fork(3, say_into_full_pipe, &is_socket, DEADLINE),
                      1);
 }

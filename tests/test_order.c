@@ -15,8 +15,6 @@
 #define MOST 60000 /* elements: some wait for their receiver, some do not */
 #define ROUNDS 12
 
-static const char *const transports[] = {"self,shm", "self,ucx"};
-
 /* What a rank has under way on one of its communicators. */
 struct work {
     struct coll_comm *comm;
@@ -215,7 +213,7 @@ static world_fn *const orders[] = {cross_waits, call_between, test_the_other,
 
 START_TEST(two_orders_end)
 {
-    setenv("COLL_TRANSPORTS", transports[_i % 2], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
     for (int size = 2; size <= 9; size += size < 4 ? 1 : 5)
         ck_assert_int_eq(world_fork(size, orders[_i / 2], NULL, DEADLINE), 0);
 }
@@ -223,7 +221,7 @@ END_TEST
 
 START_TEST(two_orders_of_threads_end)
 {
-    setenv("COLL_TRANSPORTS", transports[_i % 2], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
     ck_assert_int_eq(world_threads(3, orders[_i / 2], NULL, DEADLINE), 0);
 }
 END_TEST
@@ -280,7 +278,7 @@ static int any_order(struct world_rank *me)
 
 START_TEST(random_orders_end)
 {
-    setenv("COLL_TRANSPORTS", transports[_i % 2], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
     ck_assert_int_eq(world_fork(2 + _i / 2, any_order, NULL, 2 * DEADLINE), 0);
 }
 END_TEST
@@ -311,7 +309,7 @@ static int end_in_any_order(struct world_rank *me)
 
 START_TEST(communicators_end_in_any_order)
 {
-    setenv("COLL_TRANSPORTS", transports[_i % 2], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
     ck_assert_int_eq(world_fork(2 + _i / 2, end_in_any_order, NULL, DEADLINE),
                      0);
 }
@@ -338,7 +336,7 @@ static int end_late(struct world_rank *me)
 
 START_TEST(a_rank_that_leaves_need_not_wait)
 {
-    setenv("COLL_TRANSPORTS", transports[_i % 2], 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
     ck_assert_int_eq(world_fork(4, end_late, NULL, DEADLINE), 0);
 }
 END_TEST

@@ -2,6 +2,7 @@
 /* test_topo.c - recorded machines replayed, files that are none, and where a
  * process is. */
 #include "lib/topo/machine.h"
+#include "lib/topo/gpus.h"
 #include "lib/topo/topo.h"
 #include "lib/util/util.h"
 
@@ -55,7 +56,8 @@ static char *export_file(const char *path, enum coll_topo_format format)
     return text;
 }
 
-static const char *const machines[] = {"two_sockets", "four_numa"};
+static const char *const machines[] = {"two_sockets", "four_numa",
+                                       "gpus_nvswitch", "gpus_pcie"};
 
 /* ---- recorded machines ------------------------------------------------- */
 
@@ -113,6 +115,61 @@ START_TEST(dot_is_a_tree_with_one_node_a_part)
     ck_assert(!strncmp(dot, "graph machine {\n", 16));
     ck_assert_str_eq(dot + strlen(dot) - 2, "}\n");
     free(dot);
+}
+END_TEST
+
+START_TEST(dot_joins_gpus_by_nvlink_once)
+{
+    char *dot = export_file(fixture("gpus_nvswitch.xml"), COLL_TOPO_DOT);
+
+    ck_assert_uint_eq(count_of(dot, "nvlink 450 GB/s\"];"), 8 * 7 / 2);
+    ck_assert_uint_eq(count_of(dot, "[label=\"switch 0000:"), 4);
+    free(dot);
+    dot = export_file(fixture("gpus_pcie.xml"), COLL_TOPO_DOT);
+    ck_assert_uint_eq(count_of(dot, "nvlink"), 0);
+    free(dot);
+}
+END_TEST
+
+static void write_as(const char *path, struct coll__topo *topo)
+{
+    char *xml = NULL;
+
+    ck_assert(!coll__topo_format(topo, COLL_TOPO_XML, &xml));
+    write_file(path, xml, strlen(xml));
+    free(xml);
+}
+
+/* Names and numbers as a driver has them, on a machine of which hwloc knows the PCI
+ * devices alone. */
+START_TEST(what_a_driver_says_is_in_the_xml_too)
+{
+    static const struct coll__gpu_seen gpus[] = {
+        {"0000:02:00.0", "H1", {1, 2}, 400e9},
+        {"0000:82:00.0", "H2", {3}, 300e9}};
+    static const unsigned char nvlink[] = {0, 1, 1, 0};
+    struct coll__topo *topo;
+    char path[] = "test_topo_XXXXXX", *text;
+    int fd = mkstemp(path);
+
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    setenv("COLL_TOPO_FILE", fixture("two_sockets.xml"), 1);
+    ck_assert(!coll__topo_create(&topo));
+    ck_assert(!coll__topo_add_gpus(topo, gpus, 2, nvlink));
+    ck_assert(!coll__topo_format(topo, COLL_TOPO_TEXT, &text));
+    ck_assert_ptr_nonnull(strstr(
+        text, "gpu 0000:02:00.0 H1, GPU-01020000-0000-0000-0000-000000000000, "
+              "nvlink 300 GB/s to 1 GPU, near mlx5_0\n"));
+    free(text);
+    write_as(path, topo);
+    coll__topo_destroy(topo);
+    text = export_file(path, COLL_TOPO_TEXT);
+    ck_assert_ptr_nonnull(strstr(
+        text, "gpu 0000:82:00.0, GPU-03000000-0000-0000-0000-000000000000, "
+              "nvlink 300 GB/s to 1 GPU, near mlx5_1\n"));
+    free(text);
+    unlink(path);
 }
 END_TEST
 
@@ -245,8 +302,9 @@ END_TEST
  * out is clean text. */
 START_TEST(damaged_file_never_harms)
 {
+    static const char *const files[] = {"two_sockets.xml", "gpus_nvswitch.xml"};
     char path[] = "test_topo_XXXXXX", xml[MAX_TEXT], *text;
-    size_t len = read_file(fixture("two_sockets.xml"), xml);
+    size_t len = read_file(fixture(files[_i]), xml);
     int fd = mkstemp(path);
     uint32_t state = 1;
 
@@ -462,13 +520,15 @@ static TCase *file_cases(void)
     tcase_add_loop_test(cases, exported_xml_describes_the_same_machine, 0,
                         (int)ARRAY_LEN(machines));
     tcase_add_test(cases, dot_is_a_tree_with_one_node_a_part);
+    tcase_add_test(cases, dot_joins_gpus_by_nvlink_once);
+    tcase_add_test(cases, what_a_driver_says_is_in_the_xml_too);
     tcase_add_test(cases, this_machine_has_at_least_a_core);
     tcase_add_test(cases, gpus_are_what_one_computes_on);
     tcase_add_test(cases, a_screen_of_the_board_is_no_gpu);
     tcase_add_test(cases, what_a_driver_computes_on_is_a_gpu);
     tcase_add_test(cases, file_that_is_missing_or_foreign_is_named);
     tcase_add_test(cases, truncated_file_is_refused);
-    tcase_add_test(cases, damaged_file_never_harms);
+    tcase_add_loop_test(cases, damaged_file_never_harms, 0, 2);
     tcase_add_test(cases, signals_meanwhile_are_no_fault_of_the_file);
     tcase_add_test(cases, unknown_format_and_missing_place_are_refused);
     tcase_set_timeout(cases, 90);

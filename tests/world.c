@@ -31,6 +31,20 @@ struct seat { /* one rank's access to it */
     int result;
 };
 
+const char *world_net(const char *prefix)
+{
+    static _Thread_local char names[64];
+    const char *net = getenv("TEST_NET");
+
+    snprintf(names, sizeof(names), "%s%s", prefix, net ? net : "tcp");
+    return names;
+}
+
+const char *world_transports(int which)
+{
+    return which ? world_net("self,") : "self,shm";
+}
+
 static int board_allgather(void *arg, const void *in, void *out, size_t len)
 {
     struct seat *seat = arg;

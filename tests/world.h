@@ -11,6 +11,12 @@
 
 #include <sys/types.h>
 
+/* The network that tests use between the ranks of this machine: TEST_NET, ucx or tcp,
+ * or tcp.  world_net() returns its name behind a prefix, "self,tcp", until the next
+ * call; world_transports() "self,shm" for 0, and "self,tcp" for 1. */
+const char *world_net(const char *prefix);
+const char *world_transports(int which);
+
 struct world_rank {
     int rank, size;
     struct coll_oob oob; /* to join with, any number of times */

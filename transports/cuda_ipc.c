@@ -46,16 +46,29 @@ static int takes(struct coll__stream_tp *base, void *stream)
 {
     const struct cuda_ipc *tp = of(base);
     struct coll__cuda_place place;
+    int device;
     int status = coll__cuda_enter(stream, &place);
 
     if (status)
         return status;
     coll__cuda_leave();
+    if (tp->base.kernel.why[0]) {
+        log_error("cuda", "%s", tp->base.kernel.why);
+        return COLL_ERR_UNSUPPORTED;
+    }
     if (is_legacy(stream) && tp->shares_context) {
         log_error("cuda",
                   "ranks of one process would wait for each other in the "
                   "legacy stream, which is one; give each a stream of its own "
                   "(cudaStreamCreateWithFlags(), cudaStreamNonBlocking)");
+        return COLL_ERR_INVALID;
+    }
+    if (place.ctx == tp->home.ctx && tp->map &&
+        coll__cuda_whose(tp->map, &device) != WHOSE_HOSTS) {
+        log_error("cuda",
+                  "GPU %d was reset since the communicator was made; make a "
+                  "new communicator after a reset",
+                  place.device);
         return COLL_ERR_INVALID;
     }
     if (place.ctx == tp->home.ctx)
@@ -85,7 +98,7 @@ static int send_one(struct coll__stream_tp *base, void *stream, int peer, int n,
                     const void *src, size_t len)
 {
     const struct cuda_ipc *tp = of(base);
-    int to = tp->local_of[peer], slot = n % base->n_slots;
+    int to = tp->local_of[peer], slot = cuda_ipc_slot_of(tp, n);
     void *flag = flag_of(tp, tp->local_rank, to, slot);
     struct coll__work work = {.kind = WORK_COPY,
                               .dst = tp->peers[to].slots +
@@ -108,7 +121,7 @@ static int recv_one(struct coll__stream_tp *base, void *stream, int peer, int n,
                     const struct coll__work *work)
 {
     const struct cuda_ipc *tp = of(base);
-    int from = tp->local_of[peer], slot = n % base->n_slots;
+    int from = tp->local_of[peer], slot = cuda_ipc_slot_of(tp, n);
     void *flag = flag_of(tp, from, tp->local_rank, slot);
     struct coll__work take = *work;
     int status = state(base);
@@ -125,9 +138,33 @@ static int recv_one(struct coll__stream_tp *base, void *stream, int peer, int n,
     return status;
 }
 
-static size_t bytes(const struct coll__stream_tp *base, size_t *host)
+static uint64_t held(const struct coll__stream_tp *base, int *peer)
 {
     const struct cuda_ipc *tp = of(base);
+    int me = tp->local_rank;
+    uint64_t digest = 0;
+
+    *peer = -1;
+    for (int r = 0; tp->map && r < tp->local_size; r++)
+        for (int s = 0; s < cuda_ipc_n_slots(tp) && r != me; s++) {
+            uint32_t sent = atomic_load(cuda_ipc_flag(tp, me, r, s));
+            uint32_t came = atomic_load(cuda_ipc_flag(tp, r, me, s));
+
+            digest = (digest ^ (sent << 2 | came)) * 0x9e3779b97f4a7c15u;
+            if (sent == CUDA_IPC_FULL)
+                *peer = tp->peers[r].rank;
+        }
+    return digest;
+}
+
+static size_t bytes(const struct coll__stream_tp *base, size_t *host,
+                    size_t *mapped)
+{
+    const struct cuda_ipc *tp = of(base);
+
+    *mapped = 0;
+    for (int r = 0; r < tp->local_size; r++)
+        *mapped += tp->peers[r].is_mapped ? cuda_ipc_inbox_len(tp) : 0;
 
     *host = tp->segment ? cuda_ipc_segment_len(tp) : 0;
     return tp->inbox ? cuda_ipc_inbox_len(tp) : 0;
@@ -143,7 +180,9 @@ const struct coll__stream_transport coll__stream_cuda_ipc = {
     .takes = takes,
     .send = send_one,
     .recv = recv_one,
+    .slot = cuda_ipc__slot,
     .release = cuda_ipc__release,
     .state = state,
+    .held = held,
     .bytes = bytes,
 };

@@ -6,8 +6,9 @@
  * its address as it is.  Flags lie in a segment that the host's ranks share and that
  * each process has registered:
  *
- *   inbox of a rank:   from its first peer: slot 0 .. k-1 | from its second: ...
- *   segment:           token, state | from, to: flag 0 .. k-1 | ... | notes | patterns
+ *   inbox of a rank:   from its first peer: slot 0 .. 2k-1 | from its second: ...
+ *   behind that:       with its first peer: words 0 .. k-1 | ... | kernels' slots
+ *   segment:           token, state | from, to: flag 0 .. 2k-1 | ... | notes | patterns
  *
  * A flag is EMPTY or FULL, and each has a bit that the other end waits for; the
  * sender alone writes FULL, the receiver alone EMPTY, each by its stream.  RELEASED
@@ -28,7 +29,8 @@
 enum { CUDA_IPC_FULL = 1, CUDA_IPC_EMPTY = 2, CUDA_IPC_RELEASED = 3 };
 
 #define CUDA_IPC_PATTERN 64 /* bytes that a probe writes */
-#define CUDA_IPC_WHY 160
+#define CUDA_IPC_WORD ((size_t)64) /* bytes apart; two for each slot */
+#define CUDA_IPC_WHY 192
 
 /* What one rank of the host notes of another; the noter's to write. */
 struct cuda_ipc_note {
@@ -43,6 +45,7 @@ struct cuda_ipc_peer {
     struct coll__cuda_memory memory;
     unsigned char *inbox; /* here; NULL: it cannot be mapped */
     unsigned char *slots; /* for this rank, in it */
+    unsigned char *words, *kernel_slots; /* likewise; or NULL */
     int is_mapped;        /* by IPC; else it is held */
     int reached;
     char why[CUDA_IPC_WHY]; /* if it is not */
@@ -68,6 +71,20 @@ struct cuda_ipc {
     atomic_int may_stop;
 };
 
+/* Slots from one rank to another, with those for what goes aside; which one is of
+ * message n. */
+static inline int cuda_ipc_n_slots(const struct cuda_ipc *tp)
+{
+    return 2 * tp->base.n_slots;
+}
+
+static inline int cuda_ipc_slot_of(const struct cuda_ipc *tp, int n)
+{
+    return n < COLL__ASIDE
+               ? n % tp->base.n_slots
+               : tp->base.n_slots + (n - COLL__ASIDE) % tp->base.n_slots;
+}
+
 /* ---- where things are in the segment ------------------------------------- */
 
 static inline size_t cuda_ipc_flag_at(const struct cuda_ipc *tp, int from,
@@ -75,7 +92,8 @@ static inline size_t cuda_ipc_flag_at(const struct cuda_ipc *tp, int from,
 {
     size_t pair = (size_t)from * (size_t)tp->local_size + (size_t)to;
 
-    return CACHE_LINE * (2 + pair * (size_t)tp->base.n_slots + (size_t)slot);
+    return CACHE_LINE *
+           (2 + pair * (size_t)cuda_ipc_n_slots(tp) + (size_t)slot);
 }
 
 static inline size_t cuda_ipc_note_at(const struct cuda_ipc *tp, int by, int of)
@@ -120,24 +138,72 @@ static inline atomic_int *cuda_ipc_state(const struct cuda_ipc *tp)
     return (atomic_int *)(tp->map + CACHE_LINE);
 }
 
-/* Bytes of a rank's inbox; where in it are the slots of another rank. */
-static inline size_t cuda_ipc_inbox_len(const struct cuda_ipc *tp)
-{
-    return (size_t)(tp->local_size - 1) * (size_t)tp->base.n_slots *
-           tp->base.slot;
-}
-
+/* Where in a rank's inbox the slots of another rank are; and of kernels, with that
+ * one, the words and the slots. */
 static inline size_t cuda_ipc_slots_at(const struct cuda_ipc *tp, int owner,
                                        int from)
 {
-    return (size_t)(from < owner ? from : from - 1) * (size_t)tp->base.n_slots *
-           tp->base.slot;
+    return (size_t)(from < owner ? from : from - 1) *
+           (size_t)cuda_ipc_n_slots(tp) * tp->base.slot;
+}
+
+static inline size_t cuda_ipc_words_at(const struct cuda_ipc *tp, int owner,
+                                       int from)
+{
+    return cuda_ipc_slots_at(tp, 0, tp->local_size) +
+           (size_t)(from < owner ? from : from - 1) * (size_t)tp->base.n_slots *
+               2 * CUDA_IPC_WORD;
+}
+
+static inline size_t cuda_ipc_kernel_slots_at(const struct cuda_ipc *tp,
+                                              int owner, int from)
+{
+    if (tp->base.kernel.most == SIZE_MAX)
+        return cuda_ipc_slots_at(tp, owner, from);
+    return cuda_ipc_words_at(tp, 0, tp->local_size) +
+           (size_t)(from < owner ? from : from - 1) * (size_t)tp->base.n_slots *
+               tp->base.kernel.slot;
+}
+
+/* Its bytes. */
+static inline size_t cuda_ipc_inbox_len(const struct cuda_ipc *tp)
+{
+    if (!tp->base.kernel.most)
+        return cuda_ipc_slots_at(tp, 0, tp->local_size);
+    if (tp->base.kernel.most == SIZE_MAX)
+        return cuda_ipc_words_at(tp, 0, tp->local_size);
+    return cuda_ipc_kernel_slots_at(tp, 0, tp->local_size);
 }
 
 /* ---- cuda_ipc_open.c ----------------------------------------------------- */
 
 int cuda_ipc__open(const struct coll__tp_env *env, void *context,
                    struct coll__stream_tp **tp);
+
+/* ---- cuda_ipc_kernel.c ----------------------------------------------------- */
+
+/* What a rank says of operations that are one kernel. */
+struct cuda_ipc_wish {
+    int32_t engine;  /* CUDA_IPC_AUTO, ... */
+    int32_t has_mps; /* kernels of several processes run at once on its GPU */
+    int32_t pid;     /* and pid_ns: of its process */
+    int32_t may_shrink; /* the slots are as large as there is room */
+    uint64_t most, pid_ns;
+    unsigned char uuid[16];
+};
+enum { CUDA_IPC_AUTO, CUDA_IPC_QUEUED, CUDA_IPC_KERNEL };
+
+void cuda_ipc__wish(const struct cuda_ipc *tp, struct cuda_ipc_wish *out);
+
+/* From the wishes of the host's ranks, [local_size]: base.kernel, but for its stop
+ * word; the same on all.  Slots may shrink, so that all keeps within its bound. */
+void cuda_ipc__decide(struct cuda_ipc *tp, const struct cuda_ipc_wish *wishes);
+
+/* All words 0, before anybody knows of the inbox; a status, logged. */
+int cuda_ipc__clear_words(const struct cuda_ipc *tp, void *stream);
+
+void cuda_ipc__slot(const struct coll__stream_tp *tp, int peer, int is_send,
+                    int n, struct coll__slot *out);
 
 /* ---- cuda_ipc_close.c ---------------------------------------------------- */
 

@@ -28,7 +28,7 @@
 static void sweep(const struct cuda_ipc *tp)
 {
     for (int r = 0; r < tp->local_size; r++)
-        for (int s = 0; s < tp->base.n_slots && r != tp->local_rank; s++) {
+        for (int s = 0; s < cuda_ipc_n_slots(tp) && r != tp->local_rank; s++) {
             atomic_store(cuda_ipc_flag(tp, tp->local_rank, r, s),
                          CUDA_IPC_RELEASED);
             atomic_store(cuda_ipc_flag(tp, r, tp->local_rank, s),

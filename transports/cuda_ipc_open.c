@@ -30,6 +30,7 @@ struct offer {
     uint64_t slot;
     uint64_t ctx; /* for ranks of its process */
     unsigned char uuid[16];
+    struct cuda_ipc_wish wish;
     char why[CUDA_IPC_WHY];
 };
 
@@ -73,7 +74,7 @@ static void choose_sizes(struct cuda_ipc *tp, struct offer *offer)
 
     n = min_size(max_size(n, 1), MOST_SLOTS);
     if (!slot)
-        slot = min_size(MOST_INBOX / n / n_peers, MOST_SLOT);
+        slot = min_size(MOST_INBOX / (2 * n) / n_peers, MOST_SLOT);
     offer->n_slots = (int)n;
     offer->slot = max_size(slot / LEAST_SLOT, 1) * LEAST_SLOT;
 }
@@ -98,6 +99,8 @@ static int look(struct opening *o, void *context)
     o->offer.ctx = (uint64_t)tp->home.ctx;
     memcpy(o->offer.uuid, tp->home.uuid, 16);
     choose_sizes(tp, &o->offer);
+    cuda_ipc__wish(tp, &o->offer.wish);
+    o->offer.wish.pid_ns = o->env->peers[o->env->rank].pid_ns;
     if (tp->local_rank || tp->local_size == 1)
         return COLL_OK;
     tp->base.n_slots = o->offer.n_slots;
@@ -149,7 +152,7 @@ static int map_segment(struct opening *o, const struct offer *leader)
 static void clear_flags(const struct cuda_ipc *tp)
 {
     for (int r = 0; r < tp->local_size; r++)
-        for (int s = 0; s < tp->base.n_slots; s++)
+        for (int s = 0; s < cuda_ipc_n_slots(tp); s++)
             atomic_store(cuda_ipc_flag(tp, r, tp->local_rank, s),
                          CUDA_IPC_EMPTY);
 }
@@ -166,7 +169,27 @@ static int make_inbox(struct opening *o)
     o->inbox.can_export =
         !coll__cuda_try_export(tp->inbox, &o->inbox.memory, why, sizeof(why));
     if (!o->inbox.can_export)
-        snprintf(o->inbox.why, CUDA_IPC_WHY, "no CUDA IPC: %.120s", why);
+        snprintf(o->inbox.why, CUDA_IPC_WHY, "no CUDA IPC: %.170s", why);
+    return COLL_OK;
+}
+
+/* All ranks know all wishes, and decide alike. */
+static int decide(struct opening *o)
+{
+    struct cuda_ipc *tp = o->tp;
+    struct cuda_ipc_wish *wishes =
+        calloc((size_t)tp->local_size, sizeof(*wishes));
+
+    if (!wishes) {
+        snprintf(o->inbox.why, CUDA_IPC_WHY, "no memory for %d ranks",
+                 tp->local_size);
+        return COLL_ERR_NOMEM;
+    }
+    for (int r = 0; r < o->env->size; r++)
+        if (is_local(o, r))
+            wishes[tp->local_of[r]] = o->offers[r].wish;
+    cuda_ipc__decide(tp, wishes);
+    free(wishes);
     return COLL_OK;
 }
 
@@ -207,8 +230,9 @@ static int make_all(struct opening *o)
         memcpy(o->inbox.why, o->offer.why, CUDA_IPC_WHY);
         return status;
     }
-    if (tp->local_size == 1)
-        return COLL_OK;
+    status = decide(o);
+    if (status || tp->local_size == 1)
+        return status;
     if (are_too_many(o))
         return COLL_ERR_UNSUPPORTED;
     status = map_segment(o, leader);
@@ -227,6 +251,10 @@ static int make_all(struct opening *o)
         status = lacks(o->inbox.why, coll__cuda_stream_create(&o->stream));
     if (status == COLL_OK)
         status = lacks(o->inbox.why, coll__cuda_prepare(o->stream));
+    if (status == COLL_OK && tp->base.kernel.most)
+        status = lacks(o->inbox.why, cuda_ipc__clear_words(tp, o->stream));
+    if (tp->seen)
+        tp->base.kernel.stop = tp->seen + CACHE_LINE; /* cuda_ipc_state() */
     coll__cuda_go_out(was);
     return status;
 }
@@ -297,6 +325,9 @@ static int find_inbox(struct opening *o, int rank)
     if (status)
         return status;
     peer->slots = peer->inbox + cuda_ipc_slots_at(tp, local, tp->local_rank);
+    peer->words = peer->inbox + cuda_ipc_words_at(tp, local, tp->local_rank);
+    peer->kernel_slots =
+        peer->inbox + cuda_ipc_kernel_slots_at(tp, local, tp->local_rank);
     if (!is_own)
         atomic_store(&cuda_ipc_note(tp, tp->local_rank, local)->has_mapped, 1);
     return COLL_OK;

@@ -6,12 +6,14 @@
 
 extern const struct coll__transport coll__transport_self;
 extern const struct coll__transport coll__transport_shm;
+extern const struct coll__transport coll__transport_tcp;
 extern const struct coll__transport coll__transport_ucx;
 
 const struct coll__transport *const coll__transports[] = {
     &coll__transport_self,
     &coll__transport_shm,
     &coll__transport_ucx,
+    &coll__transport_tcp,
     NULL,
 };
 

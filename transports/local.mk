@@ -3,6 +3,7 @@ libcore_la_SOURCES += \
 	%D%/cma.h \
 	%D%/list.c \
 	%D%/segment.c %D%/segment.h \
+	%D%/price.c %D%/price.h \
 	%D%/self.c \
 	%D%/shm.c %D%/shm.h \
 	%D%/shm_area.c \
@@ -11,6 +12,12 @@ libcore_la_SOURCES += \
 	%D%/shm_out.c \
 	%D%/shm_segment.c \
 	%D%/stream.h \
+	%D%/tcp.c %D%/tcp.h \
+	%D%/tcp_lane.c \
+	%D%/tcp_open.c \
+	%D%/tcp_recv.c \
+	%D%/tcp_seal.c \
+	%D%/tcp_send.c \
 	%D%/transport.h \
 	%D%/ucx.c \
 	%D%/ucx_context.c \
@@ -27,10 +34,12 @@ libcore_la_SOURCES += \
 # Messages between streams of GPUs, where configure found CUDA's headers.
 EXTRA_DIST += \
 	%D%/cuda_ipc.c %D%/cuda_ipc.h \
-	%D%/cuda_ipc_close.c %D%/cuda_ipc_open.c %D%/cuda_ipc_shared.c
+	%D%/cuda_ipc_close.c %D%/cuda_ipc_kernel.c \
+	%D%/cuda_ipc_open.c %D%/cuda_ipc_shared.c
 if HAVE_CUDA
 noinst_LTLIBRARIES += libcudaipc.la
 libcore_la_LIBADD += libcudaipc.la
 libcudaipc_la_SOURCES = %D%/cuda_ipc.c %D%/cuda_ipc.h \
-	%D%/cuda_ipc_close.c %D%/cuda_ipc_open.c %D%/cuda_ipc_shared.c
+	%D%/cuda_ipc_close.c %D%/cuda_ipc_kernel.c \
+	%D%/cuda_ipc_open.c %D%/cuda_ipc_shared.c
 endif

@@ -160,6 +160,7 @@ static int map_segment(struct shm *shm, int pid, const struct offer *offer)
     shm->n_cells = offer->n_cells;
     len = segment_len(shm);
     shm->segment = coll__segment_map(pid, &offer->file, len);
+    shm->base.shared = shm->segment ? len : 0;
     if (shm->segment)
         shm->map = coll__segment_at(shm->segment);
     else if (coll__files_lack(errno))

@@ -7,7 +7,9 @@
  * ranks have few slots between them, each way: whoever lists sends and receives so
  * that they come to an end with so many (lib/plan/order.h) comes to an end.
  *
- * Message n of a run, from one rank to another, goes by slot n modulo their number.
+ * Message n of a run, from one rank to another, goes by slot n modulo their number;
+ * those of COLL__ASIDE + n by as many other slots, which a run may leave full: so a
+ * caller's sends are not in the way of what follows (lib/api/queued_messages.c).
  * Each run begins with 0 again, and when it has ended all slots are empty.  So what
  * was captured may run again and again, before or behind any other run, as long as
  * all ranks have the same order of runs.  A communicator's runs must follow each
@@ -19,6 +21,24 @@
 #include "lib/device/device.h"
 #include "transports/transport.h"
 
+/* For operations that are one kernel, which does what send() and recv() do by slots and
+ * words of its own.  most and slot are the same on all ranks of a host. */
+struct coll__stream_kernel {
+    size_t most;      /* bytes of all parts, up to which they are; 0: none */
+    size_t slot;      /* bytes, as below; there are n_slots of them, too */
+    int n_sharing;    /* ranks whose kernels run on this one's GPU at once */
+    const void *stop; /* the word that tells them to stop, as the GPU sees it */
+    char why[200];    /* it was asked for, and cannot be */
+};
+
+/* Where a kernel's message lies on its way, and the words of its slot: of this rank and
+ * of the other one (lib/device/cuda_plan.h).  All as this rank's GPU sees it. */
+struct coll__slot {
+    void *at, *own, *theirs;
+};
+
+#define COLL__ASIDE (1 << 30)
+
 /* A communicator's state; the first member of the transport's own. */
 struct coll__stream_tp {
     const struct coll__stream_transport *ops;
@@ -26,6 +46,7 @@ struct coll__stream_tp {
     unsigned generation; /* of the process that opened it (lib/util/lock.h) */
     int n_slots; /* between two ranks, each way; the same on all of a host */
     size_t slot; /* bytes; a multiple of 64 */
+    struct coll__stream_kernel kernel;
 };
 
 struct coll__stream_transport {
@@ -64,6 +85,11 @@ struct coll__stream_transport {
     int (*recv)(struct coll__stream_tp *tp, void *stream, int peer, int n,
                 const struct coll__work *work);
 
+    /* By which slot a kernel has message n of the run to, or from, a peer within
+     * reach. */
+    void (*slot)(const struct coll__stream_tp *tp, int peer, int is_send, int n,
+                 struct coll__slot *out);
+
     /* From any thread: the communicator has failed, so let no stream of this rank
      * wait for another, now or later; all ranks of the host see by state() that what
      * has come since is worth nothing. */
@@ -73,8 +99,15 @@ struct coll__stream_transport {
      * a stream has come to its end after a release, it says so. */
     int (*state)(const struct coll__stream_tp *tp);
 
-    /* Bytes of device memory, and of shared memory of the host, that it holds. */
-    size_t (*bytes)(const struct coll__stream_tp *tp, size_t *host);
+    /* A digest of what lies in slots to and from this rank, which changes while data
+     * move; *peer becomes a rank that has not taken what this one sent, or -1.  Any
+     * thread; nothing of the device's. */
+    uint64_t (*held)(const struct coll__stream_tp *tp, int *peer);
+
+    /* Bytes of device memory, of memory that the host's ranks have together, and of
+     * others' device memory as it is mapped into this process. */
+    size_t (*bytes)(const struct coll__stream_tp *tp, size_t *host,
+                    size_t *mapped);
 };
 
 extern const struct coll__stream_transport coll__stream_cuda_ipc;

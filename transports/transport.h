@@ -90,6 +90,9 @@ struct coll__tp_env {
     /* Not 0 once the communicator has failed, which another thread notices: the
      * other ranks' messages are not wanted then.  NULL: nobody says so. */
     const atomic_int *failure;
+    int is_rdma_alone;           /* other ways are for another transport */
+    const unsigned char *secret; /* [32] of the communicator: its ranks alone
+                                  * know it, and no two transports have one */
 };
 
 /* The transport's state for one communicator; the first member of its own. */
@@ -100,6 +103,7 @@ struct coll__tp {
     size_t eager; /* put() and take() are for messages up to this length */
     int ahead; /* and, while no transfer is under way, for so many at a time
                 * between two ranks: then put() needs nobody's help.  0: none */
+    size_t shared;  /* bytes that the ranks of a host have together */
     uint32_t found; /* what open() found of the others, for settle() */
     unsigned
         n_woken; /* ranks that slept and that it has woken, so far: what comes

@@ -134,7 +134,8 @@ static int ucx_reaches(struct coll__tp *tp, int rank, struct coll__link *link)
 {
     const struct ucx *ucx = (const struct ucx *)tp;
 
-    if (rank == tp->rank || rank < 0 || rank >= tp->size)
+    if (rank == tp->rank || rank < 0 || rank >= tp->size ||
+        !ucx->is_reached[rank])
         return COLL_ERR_PEER;
     *link = ucx->is_near[rank] ? ucx->near : ucx->far;
     return COLL_OK;

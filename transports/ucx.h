@@ -184,6 +184,7 @@ struct ucx {
     const atomic_int *failure;   /* of struct coll__tp_env */
     struct coll__link near, far; /* to ranks of this host, and of others */
     unsigned char *is_near;      /* [size] */
+    unsigned char *is_reached;   /* [size]: else it is another transport's */
     struct ucx_seat *seats;      /* [size] */
     int n_lanes;                 /* channels of all ranks */
     struct ucx_peer **peers;     /* [n_lanes], NULL before the first contact */

@@ -12,6 +12,7 @@
  * first use.
  */
 #include "transports/ucx.h"
+#include "transports/price.h"
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
 #include "lib/util/param.h"
@@ -33,19 +34,16 @@ struct hello {
     struct ucx_room room;
 };
 
-/* A message through loopback TCP, copied twice on the way, by estimate, and one
- * to another host by its network device; where ranks share a core, each message
- * waits for the peer's time slice. */
+/* The way to another host is that of its network device. */
 static void estimate(struct ucx *ucx, const struct coll__tp_env *env)
 {
     const struct coll__peer *me = &env->peers[env->rank];
-    double crowd =
-        me->local_cores ? (double)me->local_size / me->local_cores : 1;
-    double wait = crowd > 1 ? 10e-6 * crowd : 0;
     int far = -1; /* a rank of another host */
 
-    ucx->near = (struct coll__link){.alpha = 5e-6 + wait, .beta = 1 / 3e9};
+    coll__price_loopback(env, &ucx->near);
     for (int r = 0; r < env->size; r++) {
+        ucx->is_reached[r] =
+            !env->is_rdma_alone || (me->has_rdma && env->peers[r].has_rdma);
         ucx->is_near[r] = env->peers[r].host == me->host;
         far = ucx->is_near[r] ? far : r;
     }
@@ -54,7 +52,7 @@ static void estimate(struct ucx *ucx, const struct coll__tp_env *env)
     coll__ucx_enter(ucx);
     coll__ucx_far(ucx->seats[far].link->ep, me->within[WITHIN_NUMA], &ucx->far);
     coll__ucx_exit(ucx);
-    ucx->far.alpha += wait;
+    ucx->far.alpha += coll__price_crowd(env);
 }
 
 static int make_tables(struct ucx *ucx)
@@ -65,7 +63,8 @@ static int make_tables(struct ucx *ucx)
     ucx->peers = calloc((size_t)ucx->n_lanes, sizeof(struct ucx_peer *));
     ucx->seats = calloc(n, sizeof(*ucx->seats));
     ucx->is_near = calloc(n, 1);
-    if (ucx->peers && ucx->seats && ucx->is_near)
+    ucx->is_reached = calloc(n, 1);
+    if (ucx->peers && ucx->seats && ucx->is_near && ucx->is_reached)
         return COLL_OK;
     log_error("ucx", "no memory for a transport of %zu ranks; free some", n);
     return COLL_ERR_NOMEM;

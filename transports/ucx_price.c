@@ -12,12 +12,13 @@
  * choice is foreseen by the same rules.
  */
 #include "transports/ucx_price.h"
-#include "lib/topo/carrier.h"
+#include "transports/price.h"
 #include "transports/ucx.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- what UCX says ------------------------------------------------------- */
 
@@ -108,22 +109,6 @@ static const struct coll__nic *foresee(const struct coll__nic *nics, int n,
 
 /* ---- the price ----------------------------------------------------------- */
 
-static void price(const struct coll__nic *nic, enum coll__wire wire,
-                  const char *device, struct coll__link *link)
-{
-    struct coll__rate rate = coll__carrier_rate(nic, wire);
-
-    *link = (struct coll__link){.alpha = rate.alpha,
-                                .beta = rate.beta,
-                                .gap = rate.gap,
-                                .share = rate.share,
-                                .is_known = rate.is_known};
-    if (nic)
-        coll__carrier_text(nic, link->via, sizeof(link->via));
-    else
-        snprintf(link->via, sizeof(link->via), "%s", device);
-}
-
 void coll__ucx_far(ucp_ep_h ep, int numa_node, struct coll__link *link)
 {
     const struct coll__nic *nics, *nic;
@@ -137,7 +122,21 @@ void coll__ucx_far(ucp_ep_h ep, int numa_node, struct coll__link *link)
     } else {
         nic = foresee(nics, n, numa_node, &wire);
     }
-    price(nic, wire, device, link);
+    coll__price_device(nic, wire, device, link);
+}
+
+/* Where the kernel knows of no such device nobody need look further. */
+int coll__ucx_has_rdma(void)
+{
+    const struct coll__nic *nics;
+    enum coll__wire wire;
+    int n;
+
+    if (access("/sys/class/infiniband", F_OK))
+        return 0;
+    n = coll__carriers(&nics);
+    foresee(nics, n, -1, &wire);
+    return wire == WIRE_RDMA;
 }
 
 void coll__ucx_note(char *note, size_t len)
@@ -148,11 +147,6 @@ void coll__ucx_note(char *note, size_t len)
     int n = coll__carriers(&nics);
 
     nic = foresee(nics, n, -1, &wire);
-    price(nic, wire, "", &link);
-    snprintf(note, len,
-             "to other hosts by %s: a message takes %.3g us and "
-             "%.3g ns a byte%s",
-             *link.via ? link.via : "a device that is not known",
-             link.alpha * 1e6, link.beta * 1e9,
-             link.is_known ? "" : ", but a job times two and goes by that");
+    coll__price_device(nic, wire, "", &link);
+    coll__price_note(&link, note, len);
 }

@@ -9,6 +9,9 @@
  * the first lane which leaves the host.  1, or 0: there is none. */
 int coll__ucx_lane(const char *text, char device[32], int *is_rdma);
 
+/* Say whether UCX, if it is used here, goes by RDMA to other hosts. */
+int coll__ucx_has_rdma(void);
+
 /* Say which device a job is likely to use on this machine, and its price. */
 void coll__ucx_note(char *note, size_t len);
 

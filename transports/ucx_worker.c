@@ -114,6 +114,7 @@ void coll__ucx_free(struct ucx *ucx)
     free(ucx->peers);
     free(ucx->seats);
     free(ucx->is_near);
+    free(ucx->is_reached);
     free(ucx);
 }
 

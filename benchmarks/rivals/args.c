@@ -3,6 +3,7 @@
  * exit status 2.
  */
 #include "benchmarks/rivals/compare.h"
+#include "benchmarks/bench.h"
 #include "tools/common/size.h"
 
 #include <errno.h>
@@ -32,6 +33,7 @@ enum { OPT_WITHIN = 256, OPT_PATIENCE };
 static const struct option options[] = {
     {"quick", no_argument, NULL, 'q'},
     {"gate", required_argument, NULL, 'g'},
+    {"device", required_argument, NULL, 'd'},
     {"ranks", required_argument, NULL, 'n'},
     {"collectives", required_argument, NULL, 'c'},
     {"sizes", required_argument, NULL, 's'},
@@ -54,14 +56,15 @@ static const char help[] =
     "\n"
     "  -q, --quick           fewer sizes and rounds: under 5 minutes\n"
     "  -g, --gate RATIO      exit status 1 when a cell is below this ratio\n"
+    "  -d, --device host|cuda  where the buffers lie (default host)\n"
     "  -n, --ranks LIST      numbers of ranks (default 2,4,8)\n"
     "  -c, --collectives LIST  of allreduce, broadcast, allgather,\n"
     "                        reduce_scatter, alltoall, barrier (default all)\n"
     "  -s, --sizes LIST      bytes (default 8,64,1K,8K,32K,256K,1M,4M,16M,\n"
     "                        64M; --quick: 8,1K,32K,256K,1M,16M,64M)\n"
     "  -l, --only LIST       of coll-mem, openmpi, openmpi-sm, openmpi-ucx,\n"
-    "                        mpich and gloo (default all); libcoll takes\n"
-    "                        part always\n"
+    "                        mpich and gloo, or nccl with -d cuda (default\n"
+    "                        all); libcoll takes part always\n"
     "  -r, --rounds N        rounds a cell, 25 at most (default 7; --quick 3)\n"
     "  -t, --time SECONDS    of samples, a library and round (default 0.1;\n"
     "                        --quick: 0.03)\n"
@@ -86,15 +89,21 @@ static const char help[] =
     "and the best rival's.\n"
     "limit: the share of what the machine could do at best, by the bytes that\n"
     "must be read and written and the flags that must be seen.\n"
-    "coll-mem: libcoll again, with buffers from coll_mem_alloc(), not counting\n"
+    "coll-mem: libcoll again, with buffers from coll_mem_alloc(), not "
+    "counting\n"
     "the samples in which the ranks map each other's; mem-lim: its share of\n"
-    "the limit.  It is no rival: ratio and gate are of libcoll in private pages.\n"
+    "the limit.  It is no rival: ratio and gate are of libcoll in private "
+    "pages.\n"
+    "With -d cuda the rivals are NCCL, where each rank has a GPU of its own, "
+    "and\n"
+    "the limit is what cuMemcpyAsync copies in the same run.\n"
     "p99: of single 8-byte operations and barriers, of libcoll.\n"
     "\n"
     "Open MPI runs as it is, with --mca coll_sm_priority 100, and with --mca\n"
     "pml ucx (and pml_ucx_tls and _devices any, which shared memory needs).\n"
     "Ranks are bound to cores where there are enough, but not Gloo's, which\n"
-    "have two threads each; where ranks share cores, rank r of N cores is bound\n"
+    "have two threads each; where ranks share cores, rank r of N cores is "
+    "bound\n"
     "to core r modulo N.\n"
     "\n"
     "Exit status: 0; 1 when libcoll failed, a result was wrong, or a cell is\n"
@@ -192,8 +201,18 @@ static int take_form(const char *word, struct args *args)
         if (!strcmp(word, forms[f].name))
             return args->has_form[f] = 1, 0;
     return bad("there is no library '%s'; there are: libcoll, coll-mem, "
-               "openmpi, openmpi-sm, openmpi-ucx, mpich, gloo",
+               "openmpi, openmpi-sm, openmpi-ucx, mpich, gloo, nccl",
                word);
+}
+
+static int take_device(const char *word, struct args *args)
+{
+    args->on_gpu = !strcmp(word, "cuda");
+    if (!args->on_gpu && strcmp(word, "host"))
+        return bad("there is no device '%s'; use -d host or cuda", word);
+    if (args->on_gpu && !bench_device_find(word))
+        return bad("libcoll was built without CUDA; use -d host");
+    return 0;
 }
 
 static int take_plot(const char *path, struct args *args)
@@ -215,6 +234,8 @@ static int take(int option, struct args *args)
     case 'q':
         args->is_quick = 1;
         return 0;
+    case 'd':
+        return take_device(optarg, args);
     case 'g':
         return take_number(optarg, "ratio", 0, 1e9, &args->gate);
     case 'n':
@@ -255,7 +276,8 @@ static void fill_in(struct args *args)
     for (int f = 0; f < N_FORMS; f++)
         n_forms += args->has_form[f];
     for (int f = 0; f < N_FORMS && !n_forms; f++)
-        args->has_form[f] = 1;
+        args->has_form[f] =
+            args->on_gpu ? forms[f].is_for_gpu : forms[f].is_for_host;
     args->has_form[0] = 1;
     if (!args->n_ranks)
         take_list("2,4,8", args, take_ranks);
@@ -289,8 +311,8 @@ int args_read(int argc, char **argv, struct args *args, int *status)
     memset(args, 0, sizeof(*args));
     args->seconds = args->within = args->patience = -1;
     *status = 0;
-    while ((option = getopt_long(argc, argv, ":qg:n:c:s:l:r:t:j:p:hV", options,
-                                 NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, ":qd:g:n:c:s:l:r:t:j:p:hV",
+                                 options, NULL)) != -1) {
         if (option == 'h') {
             printf("Usage: %s [OPTION]...\n%s", program_invocation_short_name,
                    help);

@@ -96,6 +96,23 @@ static void meet(struct run *run, int f)
         memcpy(run->result.versions[f], job->version, sizeof(job->version));
 }
 
+/* May form f be started with so many ranks?  If not, that is noted. */
+static int may_start(struct run *run, int f, int ranks)
+{
+    char *trouble = run->result.troubles[f];
+    int n = run->result.n_gpus;
+
+    if (!run->args.has_form[f] || run->result.places[f].why[0] || caught)
+        return 0;
+    if (!forms[f].is_alone || ranks <= n)
+        return 1;
+    snprintf(trouble, sizeof(run->result.troubles[f]),
+             "left out with %d ranks: it takes no two ranks on a GPU, and this "
+             "machine has %d",
+             ranks, n);
+    return 0;
+}
+
 static void start_all(struct run *run, int ranks)
 {
     for (int f = 0; f < N_FORMS; f++) {
@@ -110,11 +127,11 @@ static void start_all(struct run *run, int ranks)
         run->n_restarts[f] = 0;
         for (int r = 0; r < PEER_MAX_RANKS; r++)
             job->sockets[r] = -1;
-        if (run->args.has_form[f] && !run->result.places[f].why[0] && !caught)
+        if (may_start(run, f, ranks))
             job_start(job);
     }
     for (int f = 0; f < N_FORMS; f++)
-        if (run->args.has_form[f] && !run->result.places[f].why[0] && !caught)
+        if (may_start(run, f, ranks))
             meet(run, f);
 }
 
@@ -219,11 +236,17 @@ static void measure_limits(struct run *run)
     double most = 0;
 
     for (int i = 0; i < r->n_cells; i++) {
-        double bytes = model_buffers(&r->cells[i], r->machine.cores);
+        double bytes = run->args.on_gpu
+                           ? model_bytes(r->cells[i].op, r->cells[i].bytes,
+                                         r->cells[i].ranks) /
+                                 2
+                           : model_buffers(&r->cells[i], r->machine.cores);
 
         most = bytes > most ? bytes : most;
     }
-    if (caught || limits_measure(most, &run->limits[run->n_limits]))
+    if (caught || (run->args.on_gpu
+                       ? limits_measure_gpu(most, &run->limits[run->n_limits])
+                       : limits_measure(most, &run->limits[run->n_limits])))
         return;
     run->n_limits++;
     limits_median(run->limits, run->n_limits, &run->result.limits);
@@ -241,7 +264,7 @@ static void measure_all(struct run *run)
             start_all(run, r->cells[i].ranks);
             measure_limits(run);
             if (!i && run->n_limits)
-                text_limits(&r->limits);
+                text_limits(r);
         }
         if (!run->jobs[0].is_up && run->failed)
             break;
@@ -294,7 +317,7 @@ static int finish(int status)
 static int find_all(struct run *run)
 {
     for (int f = 0; f < N_FORMS; f++)
-        form_find(&forms[f], &run->result.places[f]);
+        form_find(&forms[f], run->args.on_gpu, &run->result.places[f]);
     if (run->result.places[0].why[0])
         return say("%s", run->result.places[0].why);
     list_cells(run);
@@ -311,6 +334,8 @@ int main(int argc, char **argv)
     run.begin = now_seconds();
     run.result.args = &run.args;
     machine_read(&run.result.machine);
+    if (run.args.on_gpu && limits_find_gpu(&run.result.n_gpus, run.result.gpu))
+        return 1;
     if (find_all(&run) || make_folder(&run))
         return 1;
     catch_signals();

@@ -7,6 +7,7 @@
  * job.c           one library's ranks: start, command, answers, end
  * cell.c          one operation, size and number of ranks, in all libraries
  * limits.c        what the machine can do; kernels.c has the inner loops
+ * limits_gpu.c    what its GPUs can do
  * model.c         how fast a cell can be at best, from the limits
  * machine.c       what the machine is
  * text.c json.c plot.c   what is said
@@ -21,7 +22,7 @@
 #include <sys/types.h>
 
 enum {
-    N_FORMS = 7,   /* libraries, or settings of one; 0 is libcoll */
+    N_FORMS = 8,   /* libraries, or settings of one; 0 is libcoll */
     MAX_LIST = 32, /* sizes or numbers of ranks */
     MAX_ROUNDS = 25,
     N_AREAS = 6, /* working sets at which bandwidth is measured */
@@ -32,6 +33,7 @@ enum {
 
 struct args {
     int is_quick, rounds;
+    int on_gpu;      /* -d cuda */
     double seconds;  /* of samples, a library and round */
     double within;   /* of all, to aim at */
     double patience; /* with a library that does not answer */
@@ -65,6 +67,8 @@ struct form {
     const char *crowded[5];   /* also, when not */
     const char *options[1];   /* the peer's */
     int is_own;               /* libcoll's, no rival */
+    int is_for_host, is_for_gpu; /* buffers that it takes */
+    int is_alone;                /* on its GPU must each of its ranks be */
 };
 extern const struct form forms[N_FORMS];
 
@@ -72,8 +76,9 @@ extern const struct form forms[N_FORMS];
 struct place {
     char launcher[512], peer[512];
     char why[256]; /* it is not there; "" when it is */
+    int on_gpu;
 };
-void form_find(const struct form *form, struct place *place);
+void form_find(const struct form *form, int on_gpu, struct place *place);
 
 /* The launcher's line, NULL at the end; words point into place and form. */
 enum { MAX_WORDS = 32 };
@@ -127,6 +132,9 @@ struct limits {
         /* Bytes a second, in and out together; [all cores?][past the cache?] */
         double copy[2][2], sum[2][2];
     } areas[N_AREAS];
+    int n_gpus; /* 0: all above is of the host; else areas' bytes are of a */
+    double
+        gpu_small; /* copy's buffers, all its numbers the same; s, of 8 bytes */
 };
 
 /* How many cores this process may use; their numbers too, [MAX_CORES], unless
@@ -137,6 +145,12 @@ int cores_list(int *cores);
  * more; the median over several calls is limits_median()'s. */
 int limits_measure(double most, struct limits *limits);
 void limits_median(const struct limits *runs, int n, struct limits *limits);
+
+/* limits_gpu.c: the same of copies inside of a GPU, by the driver's own; on which
+ * areas are measured.  And how many GPUs there are, the name of the first; 0, or 1
+ * and what is missing is said. */
+int limits_measure_gpu(double most, struct limits *limits);
+int limits_find_gpu(int *n, char name[128]);
 
 /* kernels.c: copy or add whole lines, by plain stores or past the caches. */
 typedef void kernel_fn(float *to, const float *a, const float *b, size_t n);
@@ -197,6 +211,8 @@ struct result {
     struct limits limits;
     struct place places[N_FORMS];
     char versions[N_FORMS][96];
+    char gpu[128]; /* the first one's name, with -d cuda */
+    int n_gpus;
     char troubles[N_FORMS][400]; /* what went wrong last, or "" */
     struct cell *cells;
     int n_cells;
@@ -204,7 +220,7 @@ struct result {
 };
 
 void text_head(const struct result *r);
-void text_limits(const struct limits *limits);
+void text_limits(const struct result *r);
 void text_cell(const struct result *r, const struct cell *cell);
 void text_end(const struct result *r);
 /* Over all cells that have a ratio: the geometric mean of the ratios, and how

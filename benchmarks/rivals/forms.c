@@ -16,18 +16,21 @@
 
 #define LIBCOLL                                                                \
     .program = "compare_coll", .launchers = {"collrun"},                       \
-    .packages = "none: run make", .bound = {"--bind", "core"}, .is_own = 1
+    .packages = "none: run make", .bound = {"--bind", "core"}, .is_own = 1,    \
+    .is_for_host = 1
 
 #define OPEN_MPI                                                               \
     .program = "compare_openmpi", .launchers = {"mpirun.openmpi", "mpirun"},   \
     .packages = "openmpi-bin libopenmpi-dev", .bound = {"--bind-to", "core"},  \
-    .crowded = {"--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"}
+    .crowded = {"--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"},     \
+    .is_for_host = 1
 
 const struct form forms[N_FORMS] = {
     {
         .name = "libcoll",
         .title = "libcoll",
         LIBCOLL,
+        .is_for_gpu = 1,
     },
     {
         .name = "coll-mem",
@@ -60,6 +63,7 @@ const struct form forms[N_FORMS] = {
         .launchers = {"mpiexec.mpich", "mpiexec.hydra"},
         .packages = "mpich libmpich-dev",
         .bound = {"-bind-to", "core"},
+        .is_for_host = 1,
     },
     {
         .name = "gloo",
@@ -67,6 +71,16 @@ const struct form forms[N_FORMS] = {
         .program = "compare_gloo",
         .launchers = {"collrun"},
         .packages = "libgloo-dev",
+        .is_for_host = 1,
+    },
+    {
+        .name = "nccl",
+        .title = "NCCL",
+        .program = "compare_nccl",
+        .launchers = {"collrun"},
+        .packages = "libnccl-dev, of NVIDIA's repository",
+        .is_for_gpu = 1,
+        .is_alone = 1,
     },
 };
 
@@ -126,11 +140,18 @@ static int find_ours(char to[512], const char *name)
            find_in_path(to, name);
 }
 
-void form_find(const struct form *form, struct place *place)
+void form_find(const struct form *form, int on_gpu, struct place *place)
 {
     int is_there = 0;
 
     memset(place, 0, sizeof(*place));
+    place->on_gpu = on_gpu;
+    if (!(on_gpu ? form->is_for_gpu : form->is_for_host)) {
+        snprintf(place->why, sizeof(place->why),
+                 "it is not measured with buffers on the %s; see -d",
+                 on_gpu ? "GPU" : "host");
+        return;
+    }
     for (int i = 0; form->launchers[i] && !is_there; i++)
         is_there = strcmp(form->launchers[i], "collrun")
                        ? find_in_path(place->launcher, form->launchers[i])
@@ -163,6 +184,7 @@ void form_line(const struct form *form, const struct place *place, int ranks,
                char *ranks_text, const char *line[MAX_WORDS])
 {
     const char *const end[] = {"-n", ranks_text, place->peer};
+    const char *const gpu[] = {PEER_ON_GPU};
     int at = 0;
 
     sprintf(ranks_text, "%d", ranks);
@@ -176,4 +198,6 @@ void form_line(const struct form *form, const struct place *place, int ranks,
         ADD(form->crowded);
     ADD(end);
     ADD(form->options);
+    if (place->on_gpu)
+        ADD(gpu);
 }

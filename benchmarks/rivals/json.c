@@ -8,10 +8,26 @@
 
 static json_t *us(double seconds) { return json_real(seconds * 1e6); }
 
-static json_t *of_limits(const struct limits *limits)
+static json_t *of_gpu_limits(const struct limits *limits)
 {
     json_t *areas = json_array();
 
+    for (int a = 0; a < limits->n_areas; a++)
+        json_array_append_new(
+            areas,
+            json_pack("{s:I, s:f}", "bytes", (json_int_t)limits->areas[a].bytes,
+                      "copy_GBps", limits->areas[a].copy[1][0] * 1e-9));
+    return json_pack("{s:i, s:f, s:o}", "gpus", limits->n_gpus, "small_copy_us",
+                     limits->gpu_small * 1e6, "bandwidth", areas);
+}
+
+static json_t *of_limits(const struct limits *limits)
+{
+    json_t *areas;
+
+    if (limits->n_gpus)
+        return of_gpu_limits(limits);
+    areas = json_array();
     for (int a = 0; a < limits->n_areas; a++) {
         const struct area *area = &limits->areas[a];
 
@@ -133,14 +149,16 @@ int json_write(const struct result *r, const char *path)
     for (int i = 0; i < r->n_cells; i++)
         json_array_append_new(cells, of_cell(&r->cells[i]));
     root = json_pack(
-        "{s:{s:s, s:i, s:s, s:s, s:s}, s:s, s:f, s:b, s:i, s:f, s:f, s:i, s:i, "
+        "{s:{s:s, s:i, s:s, s:s, s:s}, s:s, s:s, s:f, s:b, s:i, s:f, s:f, s:i, "
+        "s:i, "
         "s:o, s:o, s:o}",
         "machine", "cpu", m->cpu, "cores", m->cores, "memory", m->memory,
         "kernel", m->kernel, "transparent_huge_pages", m->pages, "date",
-        m->date, "seconds", r->seconds, "quick", r->args->is_quick, "rounds",
-        r->args->rounds, "seconds_a_round", r->args->seconds, "geometric_mean",
-        score.mean, "wins", score.wins, "n_ratios", score.n, "libraries",
-        of_libraries(r), "limits", of_limits(&r->limits), "cells", cells);
+        m->date, "device", r->args->on_gpu ? r->gpu : "host", "seconds",
+        r->seconds, "quick", r->args->is_quick, "rounds", r->args->rounds,
+        "seconds_a_round", r->args->seconds, "geometric_mean", score.mean,
+        "wins", score.wins, "n_ratios", score.n, "libraries", of_libraries(r),
+        "limits", of_limits(&r->limits), "cells", cells);
     is_bad = !root ||
              json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) ||
              fputc('\n', file) == EOF;

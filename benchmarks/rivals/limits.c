@@ -294,6 +294,7 @@ void limits_median(const struct limits *runs, int n, struct limits *limits)
     MIDDLE(exchange);
     MIDDLE(round_trip);
     MIDDLE(yield);
+    MIDDLE(gpu_small);
     for (int a = 0; a < runs->n_areas; a++)
         for (int i = 0; i < 4; i++) {
             MIDDLE(areas[a].copy[i & 1][i >> 1]);

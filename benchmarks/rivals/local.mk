@@ -2,11 +2,13 @@
 # loop over another backend.  What is missing is said when compare runs.
 noinst_LTLIBRARIES += libcompare.la
 libcompare_la_SOURCES = %D%/args.c %D%/cell.c %D%/compare.h %D%/forms.c \
-	%D%/job.c %D%/json.c %D%/kernels.c %D%/limits.c %D%/machine.c \
+	%D%/job.c %D%/json.c %D%/kernels.c %D%/limits.c %D%/limits_gpu.c \
+	%D%/machine.c \
 	%D%/model.c %D%/peer.h %D%/peer_barrier.c %D%/plot.c %D%/text.c \
 	tools/common/size.h
 libcompare_la_CPPFLAGS = $(AM_CPPFLAGS) -DCOLL_LIBEXEC='"$(pkglibexecdir)"'
 libcompare_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+libcompare_la_LIBADD = libbenchdevice.la
 compare_libs = libcompare.la $(JANSSON_LIBS) -lm
 
 # compare is a name that others have, too: it is installed as coll_compare
@@ -19,6 +21,7 @@ benchmarks_coll_compare_LDADD = $(compare_libs)
 
 noinst_LTLIBRARIES += libpeer.la
 libpeer_la_SOURCES = %D%/peer.h %D%/peer_barrier.c %D%/peer_data.c %D%/peer_loop.c
+libpeer_la_LIBADD = libbenchdevice.la
 
 pkglibexec_PROGRAMS = benchmarks/compare_coll
 benchmarks_compare_coll_SOURCES = %D%/peer_coll.c
@@ -40,4 +43,10 @@ pkglibexec_PROGRAMS += benchmarks/compare_gloo
 benchmarks_compare_gloo_SOURCES = %D%/peer_gloo.cc
 benchmarks_compare_gloo_CXXFLAGS = $(AM_CXXFLAGS) $(GLOO_CFLAGS)
 benchmarks_compare_gloo_LDADD = libpeer.la $(GLOO_LIBS)
+endif
+if HAVE_NCCL
+pkglibexec_PROGRAMS += benchmarks/compare_nccl
+benchmarks_compare_nccl_SOURCES = %D%/peer_nccl.c
+benchmarks_compare_nccl_CFLAGS = $(AM_CFLAGS) $(NCCL_CFLAGS)
+benchmarks_compare_nccl_LDADD = libpeer.la
 endif

@@ -22,6 +22,9 @@
  * operation: a core has to switch as often as it has ranks.
  *
  * The larger of the two is the limit.
+ *
+ * On GPUs the bytes are those, each GPU's part of them over what its copies read and
+ * write a second; and no operation is done sooner than a copy of 8 bytes.
  */
 #include "benchmarks/rivals/compare.h"
 
@@ -95,7 +98,17 @@ double model_buffers(const struct cell *cell, int n_cores)
            (is_sum(cell) ? 3 : 2) / n_cores;
 }
 
-double model_limit(const struct cell *cell, const struct limits *limits)
+static double on_gpus(const struct cell *cell, const struct limits *limits)
+{
+    int n = cell->ranks < limits->n_gpus ? cell->ranks : limits->n_gpus;
+    double moved = model_bytes(cell->op, cell->bytes, cell->ranks) / n;
+    double bandwidth = bandwidth_at(limits, 0, moved / 2);
+    double seconds = bandwidth > 0 ? moved / bandwidth : 0;
+
+    return seconds > limits->gpu_small ? seconds : limits->gpu_small;
+}
+
+static double on_host(const struct cell *cell, const struct limits *limits)
 {
     double moved = model_bytes(cell->op, cell->bytes, cell->ranks);
     double bandwidth = bandwidth_at(limits, is_sum(cell),
@@ -104,4 +117,11 @@ double model_limit(const struct cell *cell, const struct limits *limits)
     double seconds = bandwidth > 0 ? moved / bandwidth : 0;
 
     return seconds > latency ? seconds : latency;
+}
+
+double model_limit(const struct cell *cell, const struct limits *limits)
+{
+    if (limits->n_gpus)
+        return on_gpus(cell, limits);
+    return on_host(cell, limits);
 }

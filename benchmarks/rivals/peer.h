@@ -24,6 +24,7 @@ extern "C" {
 #define PEER_SOCKET "COLL_COMPARE_SOCKET" /* variable: path of the socket */
 #define PEER_FOLDER "COLL_COMPARE_FOLDER" /* variable: where to meet */
 #define PEER_OWN_MEMORY "--own-memory"    /* argument: buffers by alloc() */
+#define PEER_ON_GPU "--on-gpu"            /* argument: buffers on a GPU */
 #define PEER_MAGIC 0x70656572u
 
 enum { PEER_MAX_RANKS = 64, PEER_MAX_SAMPLES = 2000, PEER_MAX_BATCH = 256 };
@@ -58,8 +59,12 @@ struct peer_lib {
      * does not care. */
     void *(*alloc)(size_t len); /* NULL: error() has the reason */
     void (*free)(void *memory);
+    int takes_gpus; /* run takes buffers on a GPU, and works in peer_stream */
 };
 extern const struct peer_lib peer_lib;
+
+/* Of the GPU's buffers, a CUstream, from before init() on; NULL with the host's. */
+extern void *peer_stream;
 
 /* ---- messages ----------------------------------------------------------- */
 

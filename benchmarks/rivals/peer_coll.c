@@ -28,31 +28,33 @@ static const char *error(void) { return coll_last_error(); }
 static int allreduce(const float *in, float *out, size_t count, int root)
 {
     (void)root;
-    return coll_allreduce(in, out, count, COLL_F32, COLL_SUM, comm, NULL);
+    return coll_allreduce(in, out, count, COLL_F32, COLL_SUM, comm,
+                          peer_stream);
 }
 
 static int broadcast(const float *in, float *out, size_t count, int root)
 {
     (void)in;
-    return coll_broadcast(out, out, count, COLL_F32, root, comm, NULL);
+    return coll_broadcast(out, out, count, COLL_F32, root, comm, peer_stream);
 }
 
 static int allgather(const float *in, float *out, size_t count, int root)
 {
     (void)root;
-    return coll_allgather(in, out, count, COLL_F32, comm, NULL);
+    return coll_allgather(in, out, count, COLL_F32, comm, peer_stream);
 }
 
 static int reduce_scatter(const float *in, float *out, size_t count, int root)
 {
     (void)root;
-    return coll_reduce_scatter(in, out, count, COLL_F32, COLL_SUM, comm, NULL);
+    return coll_reduce_scatter(in, out, count, COLL_F32, COLL_SUM, comm,
+                               peer_stream);
 }
 
 static int alltoall(const float *in, float *out, size_t count, int root)
 {
     (void)root;
-    return coll_alltoall(in, out, count, COLL_F32, comm, NULL);
+    return coll_alltoall(in, out, count, COLL_F32, comm, peer_stream);
 }
 
 static int barrier(const float *in, float *out, size_t count, int root)
@@ -61,7 +63,7 @@ static int barrier(const float *in, float *out, size_t count, int root)
     (void)out;
     (void)count;
     (void)root;
-    return coll_barrier(comm, NULL);
+    return coll_barrier(comm, peer_stream);
 }
 
 static void *alloc(size_t len)
@@ -81,4 +83,5 @@ const struct peer_lib peer_lib = {
     .run = {allreduce, broadcast, allgather, reduce_scatter, alltoall, barrier},
     .alloc = alloc,
     .free = free_memory,
+    .takes_gpus = 1,
 };

@@ -202,4 +202,5 @@ const struct peer_lib peer_lib = {
     {allreduce, broadcast, allgather, nullptr, alltoall, barrier},
     nullptr,
     nullptr,
+    0,
 };

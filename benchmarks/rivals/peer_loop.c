@@ -8,10 +8,12 @@
  * holds a result and nothing left over can pass for one.  The pairs are fresh
  * anonymous pages of this process, mapped and touched anew for each command:
  * the luck of one mapping does not last; or, on request, pages of the library's
- * own allocator, touched as well.  The root of a broadcast moves on
+ * own allocator, touched as well; or lie on a GPU, where content comes from the
+ * host, and a sample ends when the stream has come to its end.  The root of a broadcast moves on
  * from operation to operation, since a fixed one could run ahead of the others.
  */
 #include "benchmarks/rivals/peer.h"
+#include "benchmarks/bench.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -38,7 +40,11 @@ struct peer {
     struct peer_reply reply;
     int is_settled;    /* on its core */
     int is_own_memory; /* the library's allocator gives it */
+    const struct bench_device *device; /* NULL: the host */
+    char *image; /* of one pair of a device, on the host */
 };
+
+void *peer_stream;
 
 static int64_t now(void)
 {
@@ -63,6 +69,16 @@ static size_t stride(size_t len)
     return (len + unit - 1) / unit * unit;
 }
 
+static size_t in_len(const struct peer *p)
+{
+    return peer_in_len(&p->base) * sizeof(float);
+}
+
+static size_t out_len(const struct peer *p)
+{
+    return peer_out_len(&p->base) * sizeof(float);
+}
+
 static size_t memory_len(const struct peer *p)
 {
     return (p->in_stride + p->out_stride) * (size_t)p->command.batch + PAGE;
@@ -76,13 +92,28 @@ static void *get_pages(size_t len)
     return pages == MAP_FAILED ? NULL : pages;
 }
 
+static int map_device(struct peer *p, size_t len)
+{
+    void *memory = NULL;
+
+    p->image = malloc(p->in_stride + p->out_stride + 1);
+    if (!p->image || p->device->alloc(&memory, len)) {
+        free(p->image);
+        return -1;
+    }
+    p->memory = memory;
+    return 0;
+}
+
 static int map(struct peer *p)
 {
     size_t len;
 
-    p->in_stride = stride(peer_in_len(&p->base) * sizeof(float));
-    p->out_stride = stride(peer_out_len(&p->base) * sizeof(float));
+    p->in_stride = stride(in_len(p));
+    p->out_stride = stride(out_len(p));
     len = memory_len(p);
+    if (p->device)
+        return map_device(p, len);
     p->memory = p->is_own_memory ? peer_lib.alloc(len) : get_pages(len);
     if (!p->memory)
         return -1;
@@ -92,7 +123,10 @@ static int map(struct peer *p)
 
 static void unmap(struct peer *p)
 {
-    if (p->is_own_memory)
+    if (p->device) {
+        p->device->free(p->memory);
+        free(p->image);
+    } else if (p->is_own_memory)
         peer_lib.free(p->memory);
     else
         munmap(p->memory, memory_len(p));
@@ -146,13 +180,32 @@ static struct peer_case case_of(const struct peer *p, int sample, int k)
     return c;
 }
 
-static void fill_batch(struct peer *p, int sample)
+/* Where pair k is written and read by the host. */
+static float *host_in(const struct peer *p, int k)
 {
-    for (int k = 0; k < p->command.batch; k++) {
+    return p->device ? (float *)(void *)p->image : in_of(p, k);
+}
+
+static float *host_out(const struct peer *p, int k)
+{
+    return p->device ? (float *)(void *)(p->image + p->in_stride)
+                     : out_of(p, k);
+}
+
+static int fill_batch(struct peer *p, int sample)
+{
+    int rc = 0;
+
+    for (int k = 0; k < p->command.batch && !rc; k++) {
         struct peer_case c = case_of(p, sample, k);
 
-        peer_fill(&c, in_of(p, k), out_of(p, k));
+        peer_fill(&c, host_in(p, k), host_out(p, k));
+        if (p->device)
+            rc = p->device->put(in_of(p, k), host_in(p, k), in_len(p));
+        if (p->device && !rc)
+            rc = p->device->put(out_of(p, k), host_out(p, k), out_len(p));
     }
+    return rc;
 }
 
 static uint64_t verify_batch(struct peer *p, int sample)
@@ -162,7 +215,10 @@ static uint64_t verify_batch(struct peer *p, int sample)
     for (int k = 0; k < p->command.batch; k++) {
         struct peer_case c = case_of(p, sample, k);
 
-        wrong += peer_verify(&c, out_of(p, k));
+        if (p->device &&
+            p->device->get(host_out(p, k), out_of(p, k), out_len(p)))
+            wrong++;
+        wrong += peer_verify(&c, host_out(p, k));
     }
     return wrong;
 }
@@ -170,15 +226,16 @@ static uint64_t verify_batch(struct peer *p, int sample)
 static int run_batch(struct peer *p, int sample, struct peer_sample *times)
 {
     peer_run *run = peer_lib.run[p->command.op];
-    int rc = 0, root = sample % p->ranks;
+    int rc = fill_batch(p, sample), root = sample % p->ranks;
 
-    fill_batch(p, sample);
     barrier(p);
     times->begin = now();
     for (int k = 0; k < p->command.batch && !rc; k++) {
         rc = run(in_of(p, k), out_of(p, k), p->base.count, root);
         root = root + 1 < p->ranks ? root + 1 : 0;
     }
+    if (p->device && !rc)
+        rc = p->device->wait();
     times->end = now();
     return rc;
 }
@@ -341,11 +398,34 @@ static int greet(struct peer *p)
     return p->shared ? 0 : -1;
 }
 
+/* The library is to find the GPU that is this rank's. */
+static int use_gpu(struct peer *p)
+{
+    const char *rank = getenv("COLL_RANK");
+    char why[200] = "this program was built without CUDA";
+
+    if (!peer_lib.takes_gpus) {
+        fprintf(stderr, "this library takes no buffers on GPUs; leave out %s\n",
+                PEER_ON_GPU);
+        return -1;
+    }
+    p->device = bench_device_find("cuda");
+    if (!p->device ||
+        !p->device->open(rank ? atoi(rank) : 0, why, sizeof(why))) {
+        fprintf(stderr, "%s\n", why);
+        return -1;
+    }
+    peer_stream = p->device->stream();
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static struct peer p;
 
     p.socket = meet_driver();
+    if (argc > 1 && !strcmp(argv[1], PEER_ON_GPU) && use_gpu(&p))
+        return 2;
     if (peer_lib.init(&argc, &argv, &p.rank, &p.ranks)) {
         fprintf(stderr, "cannot join the job: %s\n", peer_lib.error());
         return 1;

@@ -62,7 +62,7 @@ static void write_panel(const struct result *r, int ranks, int op,
 {
     static const char *const colors[N_FORMS] = {"black",   "black",   "#1f77b4",
                                                 "#2ca02c", "#9467bd", "#d62728",
-                                                "#8c8c8c"};
+                                                "#8c8c8c", "#ff7f0e"};
 
     fprintf(to, "set title \"%s, %d ranks\" noenhanced\n", op_names[op], ranks);
     fprintf(to, "set ylabel '%s'\nset key %s\n",

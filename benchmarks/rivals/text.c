@@ -11,7 +11,13 @@ static const struct {
 } heads[N_FORMS] = {{"libcoll", "limit"}, {"coll-mem", "mem-lim"},
                     {"openmpi", ""},      {"ompi-sm", ""},
                     {"ompi-ucx", ""},     {"mpich", ""},
-                    {"gloo", ""}};
+                    {"gloo", ""},         {"nccl", ""}};
+
+/* Has it a column? */
+static int is_shown(const struct result *r, int f)
+{
+    return r->args->on_gpu ? forms[f].is_for_gpu : forms[f].is_for_host;
+}
 
 void text_bytes(size_t bytes, char text[16])
 {
@@ -38,19 +44,36 @@ void text_head(const struct result *r)
            "one operation\n");
 }
 
-static void print_columns(void)
+static void print_columns(const struct result *r)
 {
     printf("\n%5s %-14s %6s", "ranks", "collective", "bytes");
     for (int f = 0; f < N_FORMS; f++)
-        printf(" %8s", heads[f].time);
+        if (is_shown(r, f))
+            printf(" %8s", heads[f].time);
     printf("  %-11s %7s %7s", "best rival", "ratio", "spread");
     for (int f = 0; f < N_FORMS; f++)
-        if (forms[f].is_own)
+        if (forms[f].is_own && is_shown(r, f))
             printf(" %7s", heads[f].limit);
     printf(" %9s\n", "p99[us]");
 }
 
-void text_limits(const struct limits *limits)
+static void print_gpu_limits(const struct result *r)
+{
+    const struct limits *limits = &r->limits;
+
+    printf("# limits of %s, %d GPU%s: a copy of 8 bytes %.2f us\n", r->gpu,
+           limits->n_gpus, limits->n_gpus == 1 ? "" : "s",
+           limits->gpu_small * 1e6);
+    printf("# GB/s read and written by cuMemcpyAsync, inside of a GPU\n");
+    for (int a = 0; a < limits->n_areas; a++) {
+        char bytes[16];
+
+        text_bytes(limits->areas[a].bytes, bytes);
+        printf("# %22s %8.1f\n", bytes, limits->areas[a].copy[1][0] * 1e-9);
+    }
+}
+
+static void print_host_limits(const struct limits *limits)
 {
     printf("# limits: flag exchange %.0f ns, round trip %.0f ns, yield round "
            "trip %.0f ns\n",
@@ -71,7 +94,15 @@ void text_limits(const struct limits *limits)
                    area->sum[all][1] * 1e-9);
         putchar('\n');
     }
-    print_columns();
+}
+
+void text_limits(const struct result *r)
+{
+    if (r->limits.n_gpus)
+        print_gpu_limits(r);
+    else
+        print_host_limits(&r->limits);
+    print_columns(r);
     fflush(stdout);
 }
 
@@ -92,11 +123,13 @@ static void print_outcome(const struct outcome *o)
     printf(" %8s", text);
 }
 
-static void print_shares(const struct cell *cell)
+static void print_shares(const struct result *r, const struct cell *cell)
 {
     for (int f = 0; f < N_FORMS; f++) {
         double seconds = cell->outcomes[f].median;
 
+        if (!is_shown(r, f))
+            continue;
         if (forms[f].is_own && seconds > 0)
             printf(" %6.0f%%", cell->limit / seconds * 100);
         else if (forms[f].is_own)
@@ -109,12 +142,12 @@ void text_cell(const struct result *r, const struct cell *cell)
     const struct outcome *ours = &cell->outcomes[0];
     char bytes[16];
 
-    (void)r;
     text_bytes(cell->bytes, bytes);
     printf("%5d %-14s %6s", cell->ranks, op_names[cell->op],
            cell->op == PEER_BARRIER ? "-" : bytes);
     for (int f = 0; f < N_FORMS; f++)
-        print_outcome(&cell->outcomes[f]);
+        if (is_shown(r, f))
+            print_outcome(&cell->outcomes[f]);
     printf("  %-11s", cell->best ? forms[cell->best].name : "none");
     if (cell->ratio > 0)
         printf(" %7.2f", cell->ratio);
@@ -124,7 +157,7 @@ void text_cell(const struct result *r, const struct cell *cell)
         printf(" %6.0f%%", cell->spread * 100);
     else
         printf(" %7s", "-"); /* of one round there is none */
-    print_shares(cell);
+    print_shares(r, cell);
     if (ours->p99 > 0)
         printf(" %9.1f", ours->p99 * 1e6);
     putchar('\n');

@@ -297,7 +297,8 @@ int coll_comm_create(struct coll_comm **comm, int nranks,
                      const struct coll_config *config);
 
 /* Join the group that the launcher describes: collrun, mpirun and srun (PMIx),
- * torchrun's variables, or a single rank when there is none.
+ * mpiexec of MPICH and Intel MPI, and srun (PMI), torchrun, horovodrun, srun alone,
+ * or a single rank when there is none.
  *
  * Errors:    as coll_comm_create(); COLL_ERR_BOOTSTRAP also for a set of
  *            variables that is only half there (RANK without WORLD_SIZE).
@@ -358,7 +359,7 @@ int coll_comm_local_size(const struct coll_comm *comm);
 int coll_comm_host(const struct coll_comm *comm);
 int coll_comm_n_hosts(const struct coll_comm *comm);
 
-/* Return the transports that join this rank to the others, "shm,ucx".
+/* Return the transports that join this rank to the others, "shm,tcp".
  *
  * Ownership: the communicator's, valid until it is destroyed.
  * Threads:   any.
@@ -469,7 +470,7 @@ int coll_op_destroy(enum coll_op op);
  *            (cudaHostRegister, cudaMallocHost), each as it likes.  All ranks call
  *            an operation for a stream, or none; a rank that has no buffer in it
  *            passes a stream that is not NULL.  All of a communicator's streams are
- *            of one GPU, which several ranks may share.  A collective whose ranks
+ *            of one GPU, which several ranks may share.  Operations of ranks that
  *            are on one host, each with a current context when the communicator was
  *            made, may be captured, on all ranks or none; what was captured is
  *            launched in the same order on all.
@@ -480,8 +481,9 @@ int coll_op_destroy(enum coll_op op);
  *            context for NULL.  COLL_ERR_UNSUPPORTED: no CUDA driver, or a build
  *            without; a stream that is captured, of what passes through the host;
  *            a COLL_CUDA_STAGE that is too small.  Nothing was put into the
- *            stream.  Whether the ranks' calls fit each other is only seen where
- *            they pass through the host (COLL_CUDA_ENGINE=staged).
+ *            stream.  Whether the ranks' calls fit each other is seen where they
+ *            pass through the host, with COLL_CHECK=1, and when a stream stands
+ *            still (COLL_ERR_MISMATCH, COLL_ERR_TIMEOUT by coll_comm_async_error).
  * Threads:   the progress thread carries it out, or watches, and is started for it.
  * Cost:      device memory (COLL_CUDA_SLOT, 64 MiB a rank at most) from the
  *            communicator's making on, where its ranks' GPUs are joined; pinned
@@ -853,6 +855,37 @@ int coll_plan_query(const struct coll_args *args, struct coll_comm *comm,
  */
 int coll_plan_candidate(const struct coll_args *args, struct coll_comm *comm,
                         size_t index, struct coll_plan_info *info);
+
+/* What a communicator holds of memory, in bytes, beside some 100 KiB.  Set size =
+ * sizeof(stats). */
+struct coll_mem_stats {
+    size_t size;
+    size_t plans; /* operations as prepared; COLL_CACHE bounds those of calls */
+    size_t scratch; /* of the host: what operations hold between their steps */
+    size_t shared;  /* of the host: what its ranks have together, messages pass
+                     * through it; each of them counts all of it */
+    size_t pinned; /* of the host: GPU buffers pass through it; it stays for the
+                     * next communicator (COLL_CUDA_STAGE) */
+    size_t device; /* of this rank's GPU: slots that other ranks write to, and
+                     * scratch of operations that streams carry out alone */
+    size_t mapped; /* of other ranks' GPUs, mapped into this process */
+};
+
+/* Say what the communicator holds of memory on this rank.
+ *
+ * Shapes:    as the library has asked for it: pages of the host exist once they are
+ *            touched.
+ * Result:    *stats.  device is 0 until GPU buffers can go from GPU to GPU, and
+ *            where there is one rank, whose premul operations alone have scratch;
+ *            else 64 MiB of slots at most (COLL_CUDA_SLOT times twice
+ *            COLL_CUDA_SLOTS for each other rank of the host), and four times the
+ *            scratch that the largest operation so far has needed.  Memory of UCX
+ *            and of CUDA's contexts is not known.
+ * Errors:    COLL_ERR_INVALID (NULL, a size that is not known); *stats is untouched.
+ * Threads:   as the blocking calls; sends nothing.
+ * Cost:      a look at each plan that is kept.
+ */
+int coll_comm_mem_stats(struct coll_comm *comm, struct coll_mem_stats *stats);
 
 #ifdef __cplusplus
 }

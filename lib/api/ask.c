@@ -38,6 +38,8 @@
 static int can_end_without(const struct coll_comm *comm,
                            const struct coll__head *head, int other)
 {
+    if (head->series == SERIES_COMPARED)
+        return 0;
     switch ((enum coll_collective)head->collective) {
     case COLL_BARRIER:
         return 0;
@@ -168,13 +170,13 @@ find_running(const struct coll_comm *comm, const struct coll_request *request)
 }
 
 /* Ask, unless all ranks have been asked about it by another meanwhile. */
-static void ask(struct coll_comm *comm, const struct coll_request *running,
+static void ask(struct coll__patience *p, const struct coll_request *running,
                 int is_blocked, double now)
 {
-    struct coll__patience *p = &comm->patience;
+    struct coll__ctrl *ctrl = running->comm->ctrl;
     struct coll__ctrl_call call = call_of(running, is_blocked);
 
-    if (!coll__ctrl_ask(comm->ctrl, &call, running->is_p2p ? now : p->asked))
+    if (!coll__ctrl_ask(ctrl, &call, running->is_p2p ? now : p->asked))
         return; /* another thread is busy there: the next time */
     p->asked = now;
     p->pause *= 2;
@@ -198,9 +200,14 @@ static size_t list_ranks(const int *ranks, int n_ranks, const char *label,
 }
 
 /* Say who has not come to a collective. */
-static void describe_absent(const struct coll__ctrl_roll *roll, char *text,
+static void describe_absent(const struct coll__head *head,
+                            const struct coll__ctrl_roll *roll, char *text,
                             size_t len)
 {
+    const char *where = head->series == SERIES_QUEUED
+                            ? "a stream may be at other work for so long"
+                            : "one may compute long between coll_start and "
+                              "coll_wait";
     size_t n = list_ranks(roll->late, roll->n_late, "; not arrived: rank ",
                           text, len, 0);
 
@@ -212,8 +219,8 @@ static void describe_absent(const struct coll__ctrl_roll *roll, char *text,
                        text, len, n);
     if (!n)
         snprintf(text, len,
-                 "; all ranks have started it: raise COLL_TIMEOUT "
-                 "if one may compute long between coll_start and coll_wait");
+                 "; all ranks have started it: raise COLL_TIMEOUT if %s",
+                 where);
 }
 
 /* Fail, by what was heard of the others; roll is NULL where nothing was. */
@@ -231,7 +238,7 @@ static int fail_late(const struct coll_request *request, double timeout,
         snprintf(absent, sizeof(absent), "; no answer from rank %d",
                  request->head.root);
     else if (roll)
-        describe_absent(roll, absent, sizeof(absent));
+        describe_absent(&request->head, roll, absent, sizeof(absent));
     else
         snprintf(absent, sizeof(absent), "; no answer from the other ranks");
     return coll__comm_fail(comm, COLL_ERR_TIMEOUT,
@@ -272,7 +279,7 @@ static int investigate(struct coll_comm *comm,
         atomic_store_explicit(&comm->stuck_in, running->head.seq,
                               memory_order_release);
     if (now > p->asked + p->pause)
-        ask(comm, running, is_blocked, now);
+        ask(p, running, is_blocked, now);
     return coll__comm_look_around(comm);
 }
 
@@ -298,6 +305,22 @@ int coll__comm_consider(struct coll_request *request, double timeout,
     if (!rc && now - p->looked >= LOOK_AROUND_S)
         rc = investigate(comm, request, is_blocked, now);
     return rc ? coll__comm_quiesce(comm) : COLL_OK;
+}
+
+int coll__comm_consider_stream(struct coll_request *standing,
+                               struct coll__patience *p)
+{
+    struct coll_comm *comm = standing->comm;
+    double now = coll__now();
+
+    if (!p->since)
+        *p = (struct coll__patience){now, now, now, ASK_S};
+    if (now - p->since > comm->timeout)
+        return expire(standing, comm->timeout, 0, now);
+    standing->expired = 0;
+    if (now > p->asked + p->pause)
+        ask(p, standing, 0, now);
+    return COLL_OK;
 }
 
 void coll__patience_end(struct coll_comm *comm)

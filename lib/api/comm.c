@@ -12,6 +12,7 @@
 #include "lib/trace/log.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
+#include "transports/ucx_price.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +62,7 @@ static int read_settings(struct coll__settings *settings)
     settings->overtake = coll__param_bytes(PARAM_OVERTAKE);
     settings->stage = coll__param_bytes(PARAM_CUDA_STAGE);
     settings->is_reproducible = coll__param_int(PARAM_REPRODUCIBLE) != 0;
+    settings->is_checked = coll__param_int(PARAM_CHECK) != 0;
     return COLL_OK;
 }
 
@@ -149,6 +151,9 @@ static int compare_settings(const struct card *cards, int size)
             return differ(r, "reproducible (COLL_REPRODUCIBLE)",
                           a->is_reproducible ? "1" : "0",
                           b->is_reproducible ? "1" : "0");
+        if (a->is_checked != b->is_checked)
+            return differ_bytes(r, "COLL_CHECK", (uint64_t)a->is_checked,
+                                (uint64_t)b->is_checked);
         if (a->plans != b->plans)
             return differ_bytes(r, "the hash of what is in COLL_PLAN_FILE",
                                 a->plans, b->plans);
@@ -173,6 +178,7 @@ static int meet(struct coll_comm *comm)
         return COLL_ERR_NOMEM;
     }
     rc = coll__topo_self(&mine.peer);
+    mine.peer.has_rdma = coll__ucx_has_rdma();
     if (rc == COLL_OK)
         rc = coll__ctrl_allgather(comm->ctrl, &mine, sizeof(mine), cards,
                                   comm->timeout);
@@ -238,6 +244,7 @@ void coll__comm_free(struct coll_comm *comm)
     coll__comm_links_close(comm, 0);
     free(comm->trial);
     coll__view_fini(&comm->view);
+    coll__view_fini(&comm->gpu_view);
     coll__tune_free(comm->tune);
     coll__book_close(&comm->book);
     free(comm->routes.to);

@@ -37,6 +37,7 @@ struct coll__settings {
     uint64_t chunk, fuse, overtake, stage,
         tune; /* tune: the tuning file's hash */
     int is_reproducible;
+    int is_checked; /* calls for streams are compared (COLL_CHECK) */
     uint64_t plans; /* the hash of COLL_PLAN_FILE's contents */
 };
 
@@ -136,6 +137,8 @@ struct coll_comm {
     char sources[COLL__LEVELS][96]; /* where each level's prices are from */
     struct coll__book book; /* COLL_PLAN_FILE's plans */
     struct coll__view view; /* who is near whom, what links cost */
+    struct coll__view gpu_view; /* the same of their GPUs, for plans of streams;
+                                 * nranks 0: these are not joined */
     struct coll__tune *tune; /* what was measured, or NULL */
 
     struct coll__failure failure;
@@ -147,7 +150,7 @@ struct coll_comm {
      * while it waits there for the others, its numbers stand still. */
     _Atomic(const char *) apart;
     int is_quiet; /* failed, and its transports are closed */
-    struct coll__history history[N_SERIES];
+    struct coll__history history[N_HISTORIES];
     struct coll__wait wait;
     struct coll__patience patience;
     unsigned n_tests_idle;
@@ -158,7 +161,7 @@ struct coll_comm {
     struct coll__queue queues[COLL__CHANNELS];
     struct coll__streams *streams; /* from the first call for one on */
     struct coll__queued_list *queued; /* programs for streams (queued.c) */
-    char no_streams[200]; /* why its ranks' devices are not joined */
+    char no_streams[256];          /* why its ranks' devices are not joined */
     int n_streaming;               /* of its batches: under way on the host */
     int n_running;                 /* in all queues, and those */
     /* [N_SERIES * size]: messages to and from each rank, so far; the reactor reads
@@ -183,7 +186,8 @@ static inline enum coll__series coll__series_of(const struct coll_args *args)
 static inline struct coll__history *
 coll__history_of(struct coll_comm *comm, const struct coll__head *head)
 {
-    return &comm->history[head->series == SERIES_STREAM];
+    return &comm->history[head->series == SERIES_COMPARED ? SERIES_HOST
+                                                          : head->series];
 }
 
 /* One of several operations that travel as one. */
@@ -315,6 +319,12 @@ int coll__comm_look_around(struct coll_comm *comm);
 int coll__comm_consider(struct coll_request *request, double timeout,
                         int is_blocked);
 
+/* A stream stands still in a collective, of which the request has the head; any
+ * thread, without the turn, with a patience of its own that is 0 when things move.
+ * COLL_OK, or the communicator's failure. */
+int coll__comm_consider_stream(struct coll_request *standing,
+                               struct coll__patience *patience);
+
 /* A wait for the request begins. */
 static inline void coll__wait_begin(struct coll_request *request)
 {
@@ -399,6 +409,11 @@ int coll__comm_view_init(struct coll_comm *comm);
  * has none.  COLL_OK or COLL_ERR_NOMEM, not logged. */
 int coll__request_numbers(struct coll__problem *pb, size_t **numbers);
 
+/* What names the problem's operation, but for its number. */
+struct coll__head coll__request_head(const struct coll__problem *pb,
+                                     const struct coll__op *op,
+                                     enum coll__series series);
+
 /* The algorithm for a call; a status, logged. */
 int coll__request_choose(const struct coll_comm *comm,
                          const struct coll_args *args,
@@ -417,6 +432,20 @@ void coll__request_free(struct coll_request *request);
 
 /* Free the caller's requests that are left; also in a child. */
 void coll__comm_forget_own(struct coll_comm *comm);
+
+/* ---- compare.c ----------------------------------------------------------- */
+
+/* Take a request by which the ranks compare a call for a stream: all have it
+ * started, and it ends when all have called the same.  To be put back.  Statuses,
+ * logged; with the turn. */
+int coll__compare_take(struct coll_comm *comm, const struct coll__problem *pb,
+                       const struct coll__op *op,
+                       struct coll_request **request);
+void coll__compare_put(struct coll_request *request);
+
+/* All of that, without the turn: returns when all ranks have called the same. */
+int coll__compare_call(struct coll_comm *comm, const struct coll__problem *pb,
+                       const struct coll__op *op);
 
 /* ---- engine.c ------------------------------------------------------------ */
 

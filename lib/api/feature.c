@@ -8,6 +8,7 @@
 #include "lib/util/param.h"
 #include "lib/util/util.h"
 #include "transports/cma.h"
+#include "transports/price.h"
 #include "transports/ucx_price.h"
 #include "transports/transport.h"
 
@@ -160,6 +161,14 @@ static void note_distances(char *note, size_t len)
                  inside.package, package.alpha * 1e6);
 }
 
+static void note_tcp(char *note, size_t len)
+{
+    struct coll__link link;
+
+    coll__price_way_out(&link);
+    coll__price_note(&link, note, len);
+}
+
 static int list_transport(size_t index, struct coll_transport_info *info)
 {
     const struct coll__transport *transport;
@@ -184,6 +193,8 @@ static int list_transport(size_t index, struct coll_transport_info *info)
     }
     if (transport == coll__transport_find("ucx"))
         coll__ucx_note(info->note, sizeof(info->note));
+    if (transport == coll__transport_find("tcp"))
+        note_tcp(info->note, sizeof(info->note));
     return COLL_OK;
 }
 

@@ -20,11 +20,12 @@ struct note {
     struct coll_args args;
     size_t *numbers; /* the arrays of args */
     int is_fused;    /* travels with an earlier one */
-    int is_streams;  /* for a stream; or it was, and has been put there */
+    int is_streams;  /* for a stream */
     struct coll__part part;
     struct coll__queue *queue; /* with the stage, of one that carries others */
     struct coll_request *request; /* NULL for one that is fused, and where the
-                                     communicator had failed before */
+                                     communicator had failed before; of one for a
+                                     stream what compares it, or NULL */
 };
 
 _Thread_local int coll__group_depth;
@@ -257,9 +258,11 @@ static int make_requests(void)
     for (size_t i = 0; i < group.n && rc == COLL_OK; i++) {
         struct note *note = &group.notes[i];
 
-        if (!note->is_fused && !note->is_streams) {
+        if (!note->is_fused) {
             coll__turn_take(note->comm);
-            rc = take_request(note);
+            rc = note->is_streams ? coll__stream_compare(
+                                        note->comm, &note->args, &note->request)
+                                  : take_request(note);
             coll__turn_give(note->comm);
         }
         if (rc && is_failed(note->comm))
@@ -268,13 +271,14 @@ static int make_requests(void)
     return rc;
 }
 
-/* With the turn of each in turn: each wait moves the communicators of all. */
-static void start_all(void)
+/* Those of one kind, with the turn of each in turn: each wait moves the
+ * communicators of all. */
+static void start_all(int is_streams)
 {
     for (size_t i = 0; i < group.n; i++) {
         struct coll_request *request = group.notes[i].request;
 
-        if (!request)
+        if (!request || group.notes[i].is_streams != is_streams)
             continue;
         coll__turn_take(request->comm);
         coll__request_start(request);
@@ -282,12 +286,12 @@ static void start_all(void)
     }
 }
 
-static void wait_all(void)
+static void wait_all(int is_streams)
 {
     for (size_t i = 0; i < group.n; i++) {
         struct coll_request *request = group.notes[i].request;
 
-        if (!request ||
+        if (!request || group.notes[i].is_streams != is_streams ||
             coll__request_status(request) != COLL_IN_PROGRESS)
             continue;
         coll__turn_take(request->comm);
@@ -297,16 +301,26 @@ static void wait_all(void)
 }
 
 /* The first failure of any of them, its sentence said again. */
-static int gather_status(void)
+static int gather_status(int is_streams)
 {
     for (size_t i = 0; i < group.n; i++) {
         const struct note *note = &group.notes[i];
+        int is_missing = !note->request && !is_streams && !note->is_fused;
 
-        if (!note->is_fused && !note->is_streams &&
-            (!note->request || coll__request_status(note->request)))
+        if (note->is_streams == is_streams &&
+            (is_missing ||
+             (note->request && coll__request_status(note->request))))
             return coll__comm_status(note->comm);
     }
     return COLL_OK;
+}
+
+/* Carry out the requests of one kind. */
+static int run_requests(int is_streams)
+{
+    start_all(is_streams);
+    wait_all(is_streams);
+    return gather_status(is_streams);
 }
 
 /* Put what one communicator has for streams there, from its first note on. */
@@ -332,7 +346,7 @@ static int is_first_for_streams(size_t i)
     return 1;
 }
 
-/* All that is for streams, which waits for nothing. */
+/* All that is for streams, which waits for nothing more. */
 static int run_streams(void)
 {
     const struct coll_args **calls = malloc((group.n + 1) * sizeof(*calls));
@@ -353,12 +367,10 @@ static int run_all(void)
         return coll__comm_inherited("coll_group_end");
     rc = make_requests();
     if (rc == COLL_OK)
+        rc = run_requests(1);
+    if (rc == COLL_OK)
         rc = run_streams();
-    if (rc)
-        return rc;
-    start_all();
-    wait_all();
-    return gather_status();
+    return rc ? rc : run_requests(0);
 }
 
 /* Put the requests back and forget the notes. */
@@ -369,7 +381,10 @@ static void clear(void)
 
         if (request) {
             coll__turn_take(request->comm);
-            coll__cache_put(request);
+            if (group.notes[i].is_streams)
+                coll__compare_put(request);
+            else
+                coll__cache_put(request);
             coll__turn_give(request->comm);
         }
         free(group.notes[i].numbers);

@@ -94,7 +94,7 @@ static int say_farewell(struct coll_comm *comm)
         log_error("comm", "no memory for %d ranks", comm->size);
         return COLL_ERR_NOMEM;
     }
-    for (int s = 0; s < N_SERIES; s++) {
+    for (int s = 0; s < N_HISTORIES; s++) {
         mine.n_started += atomic_load(&comm->history[s].n_started);
         mine.hash = mine.hash * 3 + comm->history[s].hash;
     }
@@ -313,8 +313,9 @@ static int destroy(struct coll_comm *comm)
     }
     coll__turn_take(comm);
     rc = coll__comm_status(comm);
-    if (rc == COLL_OK && comm->n_streaming)
+    if (rc == COLL_OK)
         rc = coll__stream_drain(comm);
+    coll__stream_leave(comm);
     if (rc == COLL_OK && comm->n_running) {
         rc = COLL_ERR_INVALID;
         coll__comm_fail(comm, COLL_ERR_ABORTED,

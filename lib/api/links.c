@@ -84,7 +84,7 @@ struct report {
     struct coll__offer offer; /* of its links so far */
     int32_t missing;          /* a rank that it cannot reach yet, or -1 */
     uint32_t found;           /* of the others, by the transport */
-    int32_t has_device;       /* current to its thread */
+    int32_t lack;             /* enum coll__lack */
 };
 
 /* What all have said. */
@@ -92,7 +92,9 @@ struct coverage {
     struct report *reports;     /* [size] */
     struct coll__offer *offers; /* [size] */
     uint32_t *found;            /* [size] */
-    int no_device;              /* a rank that has none, or -1 */
+    enum coll__lack lack;       /* of this rank; the same throughout */
+    int no_device;              /* a rank that lacks something, or -1 */
+    int has_device;             /* does any rank have one? */
     int missing,
         from; /* a rank that `from` cannot reach yet; -1: there is none */
 };
@@ -101,12 +103,10 @@ static int coverage_init(struct coverage *cover, const struct coll_comm *comm)
 {
     size_t n = (size_t)comm->size;
 
-    *cover = (struct coverage){malloc(n * sizeof(*cover->reports)),
-                               malloc(n * sizeof(*cover->offers)),
-                               malloc(n * sizeof(*cover->found)),
-                               0,
-                               0,
-                               0};
+    *cover = (struct coverage){.reports = malloc(n * sizeof(*cover->reports)),
+                               .offers = malloc(n * sizeof(*cover->offers)),
+                               .found = malloc(n * sizeof(*cover->found)),
+                               .lack = coll__stream_lacks()};
     if (cover->reports && cover->offers && cover->found)
         return COLL_OK;
     log_error("comm", "no memory for %d ranks", comm->size);
@@ -126,15 +126,18 @@ static int report(struct coll_comm *comm, uint32_t found,
 {
     struct report mine = {.missing = first_missing(comm),
                           .found = found,
-                          .has_device = coll__stream_has_device()};
+                          .lack = cover->lack};
     int rc;
 
     coll__comm_offer(comm, &mine.offer);
     rc = coll__comm_exchange(comm, &mine, sizeof(mine), cover->reports);
     cover->missing = cover->no_device = -1;
     for (int r = 0; r < comm->size && rc == COLL_OK; r++) {
-        if (!cover->reports[r].has_device && cover->no_device < 0)
+        int32_t lack = cover->reports[r].lack;
+
+        if (lack != LACKS_NOTHING && cover->no_device < 0)
             cover->no_device = r;
+        cover->has_device |= lack != LACKS_DRIVER && lack != LACKS_BUILD;
         cover->offers[r] = cover->reports[r].offer;
         cover->found[r] = cover->reports[r].found;
         if (cover->missing >= 0)
@@ -174,16 +177,60 @@ static int settle(struct coll_comm *comm, struct coll__tp *tp,
     return report(comm, tp->found, cover);
 }
 
+/* Is this one for ranks alone that have RDMA?  UCX goes by TCP as well, but tcp is
+ * better at that. */
+static int is_for_rdma(const struct coll_comm *comm, const char *name)
+{
+    return !strcmp(name, "ucx") &&
+           coll__word_in("tcp", comm->settings.transports, ',');
+}
+
+/* What goes between hosts is to be sealed, which UCX does not do. */
+static int is_encrypted(void)
+{
+    return !strcmp(coll__param_text(PARAM_NET_ENCRYPT), "1");
+}
+
+/* Is it of use to anybody? */
+static int is_wanted(const struct coll_comm *comm, const char *name)
+{
+    int host = -1;
+
+    if (!strcmp(name, "ucx") && is_encrypted())
+        return 0;
+    if (!is_for_rdma(comm, name))
+        return 1;
+    for (int r = 0; r < comm->size; r++) {
+        if (!comm->peers[r].has_rdma)
+            continue;
+        if (host >= 0 && comm->peers[r].host != host)
+            return 1;
+        host = comm->peers[r].host;
+    }
+    return 0;
+}
+
 /* Open one transport; collective. */
 static int open_one(struct coll_comm *comm, const char *name,
                     struct coverage *cover)
 {
     const struct coll__transport *ops = coll__transport_find(name);
-    struct coll__tp_env env = {comm->rank,           comm->size, comm->peers,
-                               coll__comm_exchange,  comm,       comm->timeout,
-                               &comm->failure.status};
+    unsigned char secret[COLL__SECRET_BYTES];
+    struct coll__tp_env env = {.rank = comm->rank,
+                               .size = comm->size,
+                               .peers = comm->peers,
+                               .allgather = coll__comm_exchange,
+                               .arg = comm,
+                               .timeout = comm->timeout,
+                               .failure = &comm->failure.status,
+                               .is_rdma_alone = is_for_rdma(comm, name),
+                               .secret = secret};
     struct coll__tp *tp;
-    int rc = ops->open(&env, &tp);
+    int rc;
+
+    coll__ctrl_secret(comm->ctrl, name, secret);
+    rc = ops->open(&env, &tp);
+    coll__auth_wipe(secret, sizeof(secret));
 
     if (rc)
         return rc;
@@ -230,31 +277,58 @@ static int open_all(struct coll_comm *comm, struct coverage *cover)
              comm->settings.transports);
     while (rc == COLL_OK && cover->missing >= 0 &&
            (name = strsep(&rest, ",")) && comm->routes.n_all < MAX_TRANSPORTS)
-        rc = open_one(comm, name, cover);
+        if (is_wanted(comm, name))
+            rc = open_one(comm, name, cover);
     if (rc == COLL_OK && cover->missing >= 0) {
         log_error("comm",
-                  "rank %d cannot reach rank %d by the transports %s; "
-                  "add ucx to COLL_TRANSPORTS, and see coll_info --transports",
-                  cover->from, cover->missing, comm->settings.transports);
+                  "rank %d cannot reach rank %d by the transports %s%s; "
+                  "add tcp to COLL_TRANSPORTS, and see coll_info --transports",
+                  cover->from, cover->missing, comm->settings.transports,
+                  is_encrypted() ? ", of which ucx does not encrypt" : "");
         rc = COLL_ERR_TRANSPORT;
     }
     return rc;
 }
 
+/* "Rank 3 ...". */
+static const char *describe(int32_t lack)
+{
+    static const char *const texts[N_LACKS] = {
+        [LACKS_BUILD] = "has a libcoll without CUDA; install its headers "
+                        "(nvidia-cuda-dev) and configure again",
+        [LACKS_KERNELS] = "has a libcoll without CUDA kernels; configure again "
+                          "where there is nvcc",
+        [LACKS_WISH] = "has COLL_CUDA_ENGINE=staged",
+        [LACKS_DRIVER] = "had no CUDA driver in its process when the "
+                         "communicator was made; call cudaSetDevice() before",
+        [LACKS_START] = "has a CUDA driver that cannot be used; see coll_info "
+                        "--check-build",
+        [LACKS_CONTEXT] = "had no current CUDA context when the communicator "
+                          "was made; call cudaSetDevice() before",
+    };
+
+    return lack > 0 && lack < N_LACKS ? texts[lack] : "is of another version";
+}
+
 /* Where all of one host's ranks have devices, these are joined, too. */
 static int join_devices(struct coll_comm *comm, const struct coverage *cover)
 {
-    if (comm->n_hosts == 1 && cover->no_device < 0)
-        return coll__stream_join(comm);
+    int r = cover->no_device, rc = COLL_OK;
+
     if (comm->n_hosts > 1)
         snprintf(comm->no_streams, sizeof(comm->no_streams),
                  "there are several hosts");
+    else if (r >= 0)
+        snprintf(comm->no_streams, sizeof(comm->no_streams), "rank %d %s", r,
+                 describe(cover->reports[r].lack));
     else
-        snprintf(comm->no_streams, sizeof(comm->no_streams),
-                 "rank %d had no current CUDA context when the communicator "
-                 "was made, or has COLL_CUDA_ENGINE=staged or no kernels",
-                 cover->no_device);
-    return COLL_OK;
+        rc = coll__stream_join(comm);
+    if (rc == COLL_OK && cover->has_device && comm->routes.streams)
+        log_info("comm", "GPU buffers go from GPU to GPU");
+    else if (rc == COLL_OK && cover->has_device)
+        log_info("comm", "GPU buffers pass through the host: %s",
+                 comm->no_streams);
+    return rc;
 }
 
 int coll__comm_links_open(struct coll_comm *comm,

@@ -5,6 +5,7 @@ libcore_la_SOURCES += \
 	%D%/check.c \
 	%D%/coll.c \
 	%D%/comm.c %D%/comm.h \
+	%D%/compare.c \
 	%D%/engine.c \
 	%D%/fail.c \
 	%D%/feature.c \
@@ -12,6 +13,7 @@ libcore_la_SOURCES += \
 	%D%/leave.c \
 	%D%/links.c \
 	%D%/measure.c \
+	%D%/mem_stats.c \
 	%D%/members.c \
 	%D%/memory.c \
 	%D%/op.c %D%/op.h \
@@ -28,10 +30,12 @@ libcore_la_SOURCES += \
 	%D%/view.c
 if HAVE_CUDA
 libcore_la_SOURCES += %D%/cut.c %D%/cut.h %D%/staged.c %D%/staged.h \
-	%D%/staged_enqueue.c %D%/stream.c %D%/queued.c %D%/queued.h
+	%D%/staged_enqueue.c %D%/stream.c %D%/queued.c %D%/queued.h \
+	%D%/gpus.c %D%/gpus.h %D%/queued_messages.c %D%/watch.c %D%/watch.h
 EXTRA_DIST += %D%/stream_none.c
 else
 libcore_la_SOURCES += %D%/stream_none.c
 EXTRA_DIST += %D%/cut.c %D%/cut.h %D%/staged.c %D%/staged.h \
-	%D%/staged_enqueue.c %D%/stream.c %D%/queued.c %D%/queued.h
+	%D%/staged_enqueue.c %D%/stream.c %D%/queued.c %D%/queued.h \
+	%D%/gpus.c %D%/gpus.h %D%/queued_messages.c %D%/watch.c %D%/watch.h
 endif

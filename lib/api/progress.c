@@ -213,16 +213,18 @@ void coll__request_join(struct coll_request *request)
     append(&request->comm->queues[request->channel], request);
 }
 
-/* All collectives of a series up to which number have ended? */
-static uint64_t ended_up_to(const struct coll_comm *comm, int series)
+/* All collectives of a history up to which number have ended? */
+static uint64_t ended_up_to(struct coll_comm *comm,
+                            const struct coll__history *history)
 {
-    uint64_t seq = atomic_load_explicit(&comm->history[series].n_started,
-                                        memory_order_relaxed);
+    uint64_t seq =
+        atomic_load_explicit(&history->n_started, memory_order_relaxed);
 
     for (int c = 0; c < CHANNEL_P2P; c++) {
         const struct coll_request *first = comm->queues[c].first;
 
-        if (first && first->head.series == series && first->head.seq <= seq)
+        if (first && coll__history_of(comm, &first->head) == history &&
+            first->head.seq <= seq)
             seq = first->head.seq - 1;
     }
     return seq;
@@ -232,12 +234,12 @@ static uint64_t ended_up_to(const struct coll_comm *comm, int series)
 static void end_first(struct coll_comm *comm, struct coll__queue *queue)
 {
     struct coll_request *request = queue->first;
+    struct coll__history *history = history_of(request);
 
     if (request->parts)
         empty_stage(request);
     take_out(queue, &queue->first);
-    coll__history_end(history_of(request),
-                      ended_up_to(comm, request->head.series));
+    coll__history_end(history, ended_up_to(comm, history));
     set_status(request, COLL_OK); /* it is its owner's again */
     if (queue->first)
         begin(queue->first);

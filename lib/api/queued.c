@@ -10,10 +10,13 @@
  * nothing is numbered: it may be launched any number of times, in the order that the
  * caller sees to.
  *
- * Nobody compares what the ranks call: that takes a host (COLL_CUDA_ENGINE=staged).
+ * Nobody compares what the ranks call, unless COLL_CHECK says so (compare.c); a
+ * stream that stands still is noticed all the same (watch.h).
  */
 #include "lib/api/queued.h"
+#include "lib/api/gpus.h"
 #include "lib/api/staged.h"
+#include "lib/api/watch.h"
 #include "lib/device/cuda_kernels.h"
 #include "lib/price/select.h"
 #include "lib/trace/log.h"
@@ -50,26 +53,41 @@ struct coll__queued_list {
     struct program *programs; /* the one used last is first */
     int n_programs;
     struct scratch *scratch; /* the largest is first */
+    struct coll__watch *watch; /* from the first call on */
 };
 
 /* ---- joining ----------------------------------------------------------------- */
 
-int coll__stream_has_device(void)
+enum coll__lack coll__stream_lacks(void)
 {
-    return coll__cuda_image[0] && /* else there are no kernels */
-           strcmp(coll__param_text(PARAM_CUDA_ENGINE), "staged") &&
-           coll__cuda_has_context();
+    char why[512];
+
+    if (!strcmp(coll__param_text(PARAM_CUDA_ENGINE), "staged"))
+        return LACKS_WISH;
+    if (!coll__cuda_has_context())
+        return atomic_load(&coll__device_is_here) ? LACKS_CONTEXT
+                                                  : LACKS_DRIVER;
+    if (coll__device_cuda.usable(why, sizeof(why)))
+        return LACKS_START;
+    return coll__cuda_image[0] ? LACKS_NOTHING : LACKS_KERNELS;
 }
 
-/* The first rank that this one does not reach; or -1. */
-static int first_missing(struct coll_comm *comm, char *why, size_t len)
+/* What a rank says of the others. */
+struct reach {
+    int32_t missing; /* the first one that it does not reach, or -1 */
+    char why[192];
+};
+
+static struct reach reach_of(const struct coll_comm *comm)
 {
     const struct coll__stream_tp *tp = comm->routes.streams;
+    struct reach reach = {.missing = -1};
 
-    for (int r = 0; r < comm->size; r++)
-        if (r != comm->rank && tp->ops->reaches(tp, r, why, len))
-            return r;
-    return -1;
+    for (int r = 0; r < comm->size && reach.missing < 0; r++)
+        if (r != comm->rank &&
+            tp->ops->reaches(tp, r, reach.why, sizeof(reach.why)))
+            reach.missing = r;
+    return reach;
 }
 
 /* Others find out that the communicator has failed, and let its streams go. */
@@ -89,23 +107,20 @@ static void set_streams(struct coll_comm *comm, struct coll__stream_tp *tp)
 static int agree(struct coll_comm *comm)
 {
     struct coll__stream_tp *tp = comm->routes.streams;
-    char why[160] = "";
-    int32_t mine = first_missing(comm, why, sizeof(why)), from = 0;
-    int32_t *all = malloc((size_t)comm->size * sizeof(*all));
-    int rc = all ? COLL_OK : COLL_ERR_NOMEM;
+    struct reach mine = reach_of(comm);
+    struct reach *all = malloc((size_t)comm->size * sizeof(*all));
+    int rc = all ? COLL_OK : COLL_ERR_NOMEM, from = 0;
 
     if (rc)
         log_error("comm", "no memory for %d ranks", comm->size);
     else
         rc = coll__comm_exchange(comm, &mine, sizeof(mine), all);
-    while (rc == COLL_OK && from < comm->size && all[from] < 0)
+    while (rc == COLL_OK && from < comm->size && all[from].missing < 0)
         from++;
     if (rc == COLL_OK && from < comm->size) {
         snprintf(comm->no_streams, sizeof(comm->no_streams),
-                 "rank %d's GPU does not reach rank %d's%s%s", from, all[from],
-                 *why ? ": here, " : "", why);
-        log_info("comm", "GPU buffers pass through the host: %s",
-                 comm->no_streams);
+                 "rank %d's GPU does not reach rank %d's: %.*s", from,
+                 all[from].missing, (int)sizeof(mine.why) - 1, all[from].why);
         set_streams(comm, NULL);
         tp->ops->close(tp, 1);
     }
@@ -115,9 +130,13 @@ static int agree(struct coll_comm *comm)
 
 int coll__stream_join(struct coll_comm *comm)
 {
-    struct coll__tp_env env = {comm->rank,           comm->size, comm->peers,
-                               coll__comm_exchange,  comm,       comm->timeout,
-                               &comm->failure.status};
+    struct coll__tp_env env = {.rank = comm->rank,
+                               .size = comm->size,
+                               .peers = comm->peers,
+                               .allgather = coll__comm_exchange,
+                               .arg = comm,
+                               .timeout = comm->timeout,
+                               .failure = &comm->failure.status};
     struct coll__stream_tp *tp;
     int rc = coll__stream_cuda_ipc.open(&env, NULL, &tp);
 
@@ -129,7 +148,8 @@ int coll__stream_join(struct coll_comm *comm)
         log_error("comm", "no memory for a communicator's streams");
         return COLL_ERR_NOMEM;
     }
-    return agree(comm);
+    rc = agree(comm);
+    return rc || !comm->routes.streams ? rc : coll__comm_gpus_meet(comm);
 }
 
 /* ---- programs ---------------------------------------------------------------- */
@@ -165,15 +185,27 @@ static int is_for(const struct program *program,
            are_alike(a->out_displs, b->out_displs, n);
 }
 
+/* What all ranks know alike decides: kernels wait for kernels. */
+static int is_one_kernel(const struct coll__stream_tp *tp,
+                         const struct coll__problem *pb)
+{
+    return tp->kernel.most && coll__problem_total(pb) <= tp->kernel.most;
+}
+
 static int program_new(struct coll_comm *comm,
                        const struct coll__stream_call *call,
                        const struct coll__algo *algo, struct program **out)
 {
     const struct coll__stream_tp *tp = comm->routes.streams;
-    struct coll__room room = {tp->n_slots, tp->slot};
+    int by_kernel = is_one_kernel(tp, &call->pb);
+    struct coll__room room = {tp->n_slots,
+                              by_kernel ? tp->kernel.slot : tp->slot};
     struct program *program = calloc(1, sizeof(*program));
-    struct coll__binding to = {program ? &program->op : NULL, &comm->routes,
-                               &coll__device_cuda, 0, 1};
+    struct coll__binding to = {.op = program ? &program->op : NULL,
+                               .routes = &comm->routes,
+                               .device = &coll__device_cuda,
+                               .is_lent_scratch = 1,
+                               .by_kernel = by_kernel};
     struct coll__plan plan;
     int rc = COLL_ERR_NOMEM;
 
@@ -202,16 +234,26 @@ static int program_new(struct coll_comm *comm,
     return rc;
 }
 
-/* The one used longest ago goes; its streams need nothing of it any more. */
+static void forget(struct coll__queued_list *list, struct program **at)
+{
+    struct program *program = *at;
+
+    *at = program->next;
+    program_free(program);
+    list->n_programs--;
+}
+
+/* The one used longest ago goes, of those that no stream nor graph needs; if there is
+ * one but for the first. */
 static void forget_last(struct coll__queued_list *list)
 {
-    struct program **at = &list->programs;
+    struct program **last = NULL;
 
-    while ((*at)->next)
-        at = &(*at)->next;
-    program_free(*at);
-    *at = NULL;
-    list->n_programs--;
+    for (struct program **at = &list->programs->next; *at; at = &(*at)->next)
+        if (coll__prog_may_go((*at)->prog))
+            last = at;
+    if (last)
+        forget(list, last);
 }
 
 /* Find the call's program, or make it; it becomes the first. */
@@ -266,78 +308,152 @@ static int have_scratch(struct coll__queued_list *list, size_t len)
 
 /* ---- calls ------------------------------------------------------------------- */
 
-/* What is left to the staged path: messages, which two ranks alone know of, functions
- * of the caller, plans from files, and what the communicator cannot do. */
+/* What is left to the staged path: functions of the caller, plans from files, and what
+ * the communicator cannot do. */
 static int queued_serves(const struct coll_comm *comm,
                          const struct coll__batch *batch)
 {
     const struct coll__stream_call *call = &batch->calls[0];
 
-    return comm->routes.streams && !comm->settings.plans &&
-           !coll__is_p2p(call->pb.collective) && !call->op.fn;
+    return comm->routes.streams && !comm->settings.plans && !call->op.fn;
 }
 
 /* A barrier's token lies behind its scratch. */
-static int put(struct coll_comm *comm, const struct coll__stream_call *call,
-               void *stream)
+static size_t scratch_len(const struct coll__prog *prog)
 {
-    struct coll__prog *prog = comm->queued->programs->prog;
-    size_t scratch = round_up(coll__prog_scratch(prog), CACHE_LINE);
-    int is_barrier = call->pb.collective == COLL_BARRIER, moved;
-    int rc =
-        have_scratch(comm->queued, scratch + (is_barrier ? CACHE_LINE : 0));
-    struct coll__head head = {.seq = 0};
-    const void *in = call->args.in;
-    void *out = call->args.out;
-
-    if (rc)
-        return rc;
-    if (scratch)
-        coll__prog_lend(prog, comm->queued->scratch->at);
-    if (is_barrier)
-        in = out = (unsigned char *)comm->queued->scratch->at + scratch;
-    coll__prog_start(prog, &head, in, out, stream);
-    return coll__prog_look(prog, &moved);
+    return round_up(coll__prog_scratch(prog), CACHE_LINE);
 }
 
-/* From here on the communicator has something under way, until the stream has passed
- * that number. */
-static void have_watched(struct coll_comm *comm, uint32_t number)
+/* Nothing is to be done. */
+static int is_void(const struct coll__stream_call *call)
 {
-    struct coll__streams *s = comm->streams;
-
-    coll__turn_take(comm);
-    if (!s->is_watched && !comm->is_quiet) {
-        s->is_watched = 1;
-        comm->n_running++;
-        comm->n_streaming++;
-    }
-    s->watched = number;
-    coll__turn_give(comm);
-    coll__sleep_news();
+    return call->pb.collective == COLL_BARRIER && call->pb.nranks == 1;
 }
 
-static int queued_enqueue(struct coll_comm *comm, struct coll__batch *batch)
+static size_t token_len(const struct coll__stream_call *call)
 {
-    const struct coll__stream_call *call = &batch->calls[0];
-    struct coll__streams *s = comm->streams;
+    return call->pb.collective == COLL_BARRIER && !is_void(call) ? CACHE_LINE
+                                                                 : 0;
+}
+
+static int have_all(struct coll_comm *comm,
+                    const struct coll__stream_call *call)
+{
+    struct coll__queued_list *list = comm->queued;
     const struct coll__algo *algo;
-    uint32_t number = s->stage->last + 1;
     int rc = coll__request_choose(comm, &call->args, &call->pb, &algo);
 
     if (rc == COLL_OK)
         rc = have_program(comm, call, algo);
-    if (rc == COLL_OK && !batch->is_captured)
-        rc = coll__stage_follow(s, number - 1, batch->stream);
-    if (rc == COLL_OK)
-        rc = put(comm, call, batch->stream);
-    batch->ticket = s->stage->last;
-    if (rc || batch->is_captured)
-        return rc;
-    batch->ticket = s->stage->last = number;
-    rc = coll__stage_finish(s, number, batch->stream);
-    have_watched(comm, number);
+    return rc ? rc
+              : have_scratch(list, scratch_len(list->programs->prog) +
+                                       token_len(call));
+}
+
+static int are_messages(const struct coll__batch *batch)
+{
+    return coll__is_p2p(batch->calls[0].pb.collective);
+}
+
+/* All that may fail without anything in the stream. */
+static int prepare(struct coll_comm *comm, const struct coll__batch *batch)
+{
+    struct coll__queued_list *list = comm->queued;
+    int rc;
+
+    if (are_messages(batch)) {
+        rc = coll__messages_check(comm, batch);
+        if (rc == COLL_OK)
+            rc = have_scratch(list, coll__messages_bounce(comm, batch));
+    } else {
+        rc = have_all(comm, &batch->calls[0]);
+    }
+    if (rc == COLL_OK && !list->watch)
+        rc = coll__watch_begin(comm, comm->streams->stage, &list->watch);
     return rc;
+}
+
+static int put(struct coll_comm *comm, const struct coll__stream_call *call,
+               void *stream)
+{
+    const struct coll__queued_list *list = comm->queued;
+    struct coll__prog *prog = list->programs->prog;
+    struct coll__head head = {.seq = 0};
+    const void *in = call->args.in;
+    void *out = call->args.out;
+    int moved;
+
+    if (is_void(call))
+        return COLL_OK;
+    if (scratch_len(prog))
+        coll__prog_lend(prog, list->scratch->at);
+    if (token_len(call))
+        in = out = (unsigned char *)list->scratch->at + scratch_len(prog);
+    coll__prog_start(prog, &head, in, out, stream);
+    return coll__prog_look(prog, &moved);
+}
+
+/* What failed with a part of it in the stream, where others wait for the rest, has let
+ * all streams go: then the communicator has failed. */
+static int put_all(struct coll_comm *comm, const struct coll__stream_call *call,
+                   void *stream)
+{
+    const struct coll__stream_tp *tp = comm->routes.streams;
+    int was = tp->ops->state(tp), rc = put(comm, call, stream);
+
+    if (rc && was == COLL_OK && tp->ops->state(tp) != COLL_OK)
+        return coll__comm_fail(comm, rc, "%s", coll_last_error());
+    return rc;
+}
+
+static int put_batch(struct coll_comm *comm, const struct coll__batch *batch)
+{
+    const struct scratch *scratch = comm->queued->scratch;
+
+    return are_messages(batch)
+               ? coll__messages_put(comm, batch, scratch ? scratch->at : NULL)
+               : put_all(comm, &batch->calls[0], batch->stream);
+}
+
+/* It is noted before: the driver may hold the caller until the stream has moved. */
+static int put_numbered(struct coll_comm *comm, struct coll__batch *batch)
+{
+    struct coll__watch *watch = comm->queued->watch;
+    struct coll__streams *s = comm->streams;
+    uint32_t number = s->stage->last + 1;
+    int rc = coll__stage_follow(s, number - 1, batch->stream);
+
+    if (rc)
+        return rc;
+    for (int i = 0; i < batch->n; i++)
+        coll__watch_note(watch,
+                         coll__request_head(&batch->calls[i].pb,
+                                            &batch->calls[i].op, SERIES_QUEUED),
+                         number);
+    rc = put_batch(comm, batch);
+    if (rc) {
+        coll__watch_drop(watch, batch->n, number - 1);
+        return rc;
+    }
+    batch->ticket = s->stage->last = number;
+    return coll__stage_finish(s, number, batch->stream);
+}
+
+static int queued_enqueue(struct coll_comm *comm, struct coll__batch *batch)
+{
+    int rc;
+
+    batch->calls[0].pb.view = &comm->gpu_view;
+    rc = prepare(comm, batch);
+    batch->ticket = comm->streams->stage->last;
+    if (rc)
+        return rc;
+    if (!batch->is_captured)
+        return put_numbered(comm, batch);
+    if (!are_messages(batch))
+        coll__prog_keep(comm->queued->programs->prog);
+    coll__watch_capture(comm->queued->watch, batch->calls[0].pb.collective);
+    return put_batch(comm, batch);
 }
 
 static int queued_has_finished(const struct coll_comm *comm, uint32_t ticket)
@@ -348,12 +464,43 @@ static int queued_has_finished(const struct coll_comm *comm, uint32_t ticket)
 const struct coll__path coll__path_queued = {
     .name = "queued",
     .can_be_captured = 1,
+    .is_watched = 1,
     .serves = queued_serves,
     .enqueue = queued_enqueue,
     .has_finished = queued_has_finished,
 };
 
+void coll__queued_bytes(const struct coll_comm *comm,
+                        struct coll_mem_stats *stats)
+{
+    const struct coll__stream_tp *tp = comm->routes.streams;
+    const struct coll__queued_list *list = comm->queued;
+    size_t host = 0, mapped = 0;
+
+    if (tp)
+        stats->device += tp->ops->bytes(tp, &host, &mapped);
+    stats->shared += host;
+    stats->mapped += mapped;
+    for (struct program *p = list ? list->programs : NULL; p; p = p->next)
+        stats->plans += sizeof(*p) + coll__prog_bytes(p->prog);
+    for (struct scratch *s = list ? list->scratch : NULL; s; s = s->next)
+        stats->device += s->len;
+}
+
 /* ---- the end ----------------------------------------------------------------- */
+
+int coll__queued_is_behind(const struct coll_comm *comm)
+{
+    const struct coll__queued_list *list = comm->queued;
+
+    return list && list->watch && coll__watch_is_behind(list->watch);
+}
+
+void coll__stream_leave(struct coll_comm *comm)
+{
+    if (comm->queued && comm->queued->watch)
+        coll__watch_end(comm->queued->watch);
+}
 
 void coll__stream_fail(struct coll_comm *comm, int status)
 {
@@ -373,7 +520,7 @@ void coll__queued_free(struct coll_comm *comm)
         tp->ops->close(tp, coll__comm_status(comm) == COLL_OK);
     }
     while (list && list->programs)
-        forget_last(list);
+        forget(list, &list->programs);
     while (list && list->scratch) {
         struct scratch *scratch = list->scratch;
 
@@ -381,6 +528,8 @@ void coll__queued_free(struct coll_comm *comm)
         coll__device_cuda.free(scratch->at, scratch->len);
         free(scratch);
     }
+    if (list)
+        free(list->watch);
     free(list);
     comm->queued = NULL;
 }

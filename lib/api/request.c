@@ -128,9 +128,9 @@ static uint64_t digest(const size_t *counts, int n)
     return hash;
 }
 
-static struct coll__head head_of(const struct coll__problem *pb,
-                                 const struct coll__op *op,
-                                 enum coll__series series)
+struct coll__head coll__request_head(const struct coll__problem *pb,
+                                     const struct coll__op *op,
+                                     enum coll__series series)
 {
     struct coll__head head = {
         .collective = (uint8_t)pb->collective,
@@ -225,8 +225,11 @@ int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
 {
     struct coll__op op;
     struct coll_request *request = request_new(comm, args, pb);
-    struct coll__binding to = {&op, &comm->routes, &coll__device_host,
-                               request ? request->channel : 0, is_lent_scratch};
+    struct coll__binding to = {.op = &op,
+                               .routes = &comm->routes,
+                               .device = &coll__device_host,
+                               .channel = request ? request->channel : 0,
+                               .is_lent_scratch = is_lent_scratch};
     struct coll__plan plan;
     double seconds;
     int rc;
@@ -245,7 +248,8 @@ int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
         goto fail;
     request->tmp_len = coll__prog_scratch(request->prog);
     request->bytes = bytes_of(request);
-    request->head = head_of(&request->problem, &op, coll__series_of(args));
+    request->head =
+        coll__request_head(&request->problem, &op, coll__series_of(args));
     *out = request;
     return COLL_OK;
 
@@ -396,6 +400,8 @@ static int take_question(const char *who, const struct coll_args *theirs,
         rc = coll__struct_take(theirs, args, sizeof(*args), "args");
     if (rc == COLL_OK)
         rc = coll__args_check(args, comm, pb);
+    if (rc == COLL_OK && comm->gpu_view.nranks && coll__stream_takes(args))
+        pb->view = &comm->gpu_view;
     *ours = (struct coll_plan_info){.size = ours->size};
     return rc;
 }

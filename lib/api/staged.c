@@ -298,30 +298,11 @@ static int look_after(struct coll_comm *comm)
                : COLL_OK;
 }
 
-/* Streams that need no host are looked at all the same: a device may fail. */
-static int watch(struct coll_comm *comm, int *moved)
-{
-    struct coll__streams *s = comm->streams;
-
-    if (!s->is_watched)
-        return COLL_OK;
-    if (!coll__stage_is_at(s->stage, STAGE_FINISHED, s->watched))
-        return look_after(comm);
-    *moved = 1;
-    s->is_watched = 0;
-    comm->n_running--;
-    comm->n_streaming--;
-    return COLL_OK;
-}
-
 int coll__stream_move(struct coll_comm *comm, int *moved)
 {
     struct coll__streams *s = comm->streams;
     struct coll__job *job;
-    int rc = watch(comm, moved);
-
-    if (rc)
-        return rc;
+    int rc;
 
     while ((job = s->first)) {
         if (job->n_running) {
@@ -346,9 +327,6 @@ void coll__stream_release(struct coll_comm *comm)
 {
     struct coll__streams *s = comm->streams;
 
-    comm->n_running -= s->is_watched;
-    comm->n_streaming -= s->is_watched;
-    s->is_watched = 0;
     while (s->first) {
         struct coll__job *job = s->first;
 

@@ -42,8 +42,6 @@ struct coll__streams {
     struct coll__job *first, **last; /* under way, in the order of the calls */
     struct coll__job *ended;         /* with a failure; freed at the end */
     uint32_t published;              /* the last number of those */
-    int is_watched; /* a stream is at runs that need no host, up to: */
-    uint32_t watched;
     double looked;
 };
 

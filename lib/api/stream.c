@@ -101,6 +101,14 @@ static int check_buffer(const struct coll_args *args, const char *which,
     return COLL_OK;
 }
 
+/* Nothing is pinned then, though the context has its old name. */
+static int was_reset(const struct coll__streams *s)
+{
+    int device;
+
+    return coll__cuda_whose(s->stage->base, &device) != WHOSE_HOSTS;
+}
+
 static int check_place(const struct coll_comm *comm,
                        const struct coll_args *args,
                        const struct coll__cuda_place *place)
@@ -114,7 +122,7 @@ static int check_place(const struct coll_comm *comm,
                   name_of(args), place->device, s->device);
         return COLL_ERR_INVALID;
     }
-    if (s && s->ctx != place->ctx) {
+    if (s && (s->ctx != place->ctx || was_reset(s))) {
         log_error(
             "api",
             "%s: the stream is of another CUDA context than the "
@@ -138,6 +146,7 @@ static int judge_entered(struct coll_comm *comm, struct coll__stream_call *call,
     if (rc)
         return rc;
     has_buffers = args->collective != COLL_BARRIER;
+    call->op.base = call->pb.op;
     if (coll__reduces(args->collective))
         coll__op_get(args->op, &call->op);
     rc = check_buffer(args, "in", args->in,
@@ -155,19 +164,61 @@ static void *stream_of(const struct coll_args *args)
     return args->stream ? args->stream : COLL__LEGACY_STREAM;
 }
 
-int coll__stream_check(struct coll_comm *comm, const struct coll_args *args)
+static int judge(struct coll_comm *comm, struct coll__stream_call *call)
 {
-    struct coll__stream_call call = {.args = *args};
     struct coll__cuda_place place;
     int rc;
 
-    call.args.stream = stream_of(args);
-    rc = coll__cuda_enter(call.args.stream, &place);
+    call->args.stream = stream_of(&call->args);
+    rc = coll__cuda_enter(call->args.stream, &place);
     if (rc)
         return rc;
-    rc = judge_entered(comm, &call, &place);
+    rc = judge_entered(comm, call, &place);
     coll__cuda_leave();
     return rc;
+}
+
+int coll__stream_check(struct coll_comm *comm, const struct coll_args *args)
+{
+    struct coll__stream_call call = {.args = *args};
+
+    return judge(comm, &call);
+}
+
+/* ---- comparing -------------------------------------------------------------- */
+
+/* What passes through the host is compared there; but where one rank's call may go
+ * from GPU to GPU, all are compared here. */
+static int is_compared(const struct coll_comm *comm,
+                       const struct coll_args *args)
+{
+    return comm->settings.is_checked && comm->routes.streams &&
+           comm->size > 1 && !coll__is_p2p(args->collective);
+}
+
+int coll__stream_compare(struct coll_comm *comm, const struct coll_args *args,
+                         struct coll_request **request)
+{
+    struct coll__stream_call call = {.args = *args};
+    int rc;
+
+    *request = NULL;
+    if (!is_compared(comm, args))
+        return COLL_OK;
+    rc = judge(comm, &call);
+    return rc ? rc : coll__compare_take(comm, &call.pb, &call.op, request);
+}
+
+/* The same of a call that is in no group; and wait for it. */
+static int compare(struct coll_comm *comm, const struct coll_args *args)
+{
+    struct coll__stream_call call = {.args = *args};
+    int rc;
+
+    if (!is_compared(comm, args))
+        return COLL_OK;
+    rc = judge(comm, &call);
+    return rc ? rc : coll__compare_call(comm, &call.pb, &call.op);
 }
 
 /* ---- the communicator's part -------------------------------------------------- */
@@ -203,6 +254,14 @@ static int have_streams(struct coll_comm *comm, const char *what,
     return COLL_OK;
 }
 
+void coll__stream_bytes(const struct coll_comm *comm,
+                        struct coll_mem_stats *stats)
+{
+    coll__queued_bytes(comm, stats);
+    if (comm->streams)
+        stats->pinned += comm->streams->stage->len;
+}
+
 void coll__stream_free(struct coll_comm *comm)
 {
     /* A child cannot tell what another thread was about: it is no leak. */
@@ -226,7 +285,8 @@ int coll__stream_drain(struct coll_comm *comm)
     double since = coll__now();
     int moved, rc = COLL_OK;
 
-    while (rc == COLL_OK && comm->n_streaming) {
+    while (rc == COLL_OK &&
+           (comm->n_streaming || coll__queued_is_behind(comm))) {
         rc = coll__comm_progress(comm, &moved);
         if (moved || coll__engine_move()) {
             coll__wait_moved(&comm->wait);
@@ -234,7 +294,8 @@ int coll__stream_drain(struct coll_comm *comm)
         } else {
             coll__wait_idle(&comm->wait, 0);
         }
-        if (rc == COLL_OK && coll__now() - since > comm->timeout) {
+        if (comm->n_streaming && rc == COLL_OK &&
+            coll__now() - since > comm->timeout) {
             coll__comm_fail(comm, COLL_ERR_TIMEOUT,
                             "rank %d's streams did not come to %d operations "
                             "within %g s; see what they wait for",
@@ -242,7 +303,7 @@ int coll__stream_drain(struct coll_comm *comm)
             rc = coll__comm_quiesce(comm);
         }
     }
-    return rc;
+    return rc ? rc : coll__comm_status(comm); /* which may have released them */
 }
 
 /* ---- calls -------------------------------------------------------------------- */
@@ -325,8 +386,9 @@ int coll__stream_call(struct coll_comm *comm, const struct coll_args *args)
 {
     const struct coll__path *path;
     uint32_t ticket;
+    int rc = compare(comm, args);
 
-    return enqueue_one(comm, args, &ticket, &path);
+    return rc ? rc : enqueue_one(comm, args, &ticket, &path);
 }
 
 /* ---- groups --------------------------------------------------------------------- */
@@ -369,11 +431,13 @@ static int run_messages(struct coll_comm *comm,
 int coll__stream_run(struct coll_comm *comm,
                      const struct coll_args *const calls[], int n)
 {
+    const struct coll__path *path;
+    uint32_t ticket;
     int rc = run_messages(comm, calls, n);
 
     for (int i = 0; i < n && rc == COLL_OK; i++)
         if (!coll__is_p2p(calls[i]->collective))
-            rc = coll__stream_call(comm, calls[i]);
+            rc = enqueue_one(comm, calls[i], &ticket, &path);
     return rc;
 }
 
@@ -436,8 +500,10 @@ int coll__stream_start(struct coll_request *request)
         return coll__args_wrong(&request->args,
                                 "the request already runs; wait "
                                 "for it first");
-    rc = enqueue_one(request->comm, &request->args, &request->ticket,
-                     &request->path);
+    rc = compare(request->comm, &request->args);
+    if (rc == COLL_OK)
+        rc = enqueue_one(request->comm, &request->args, &request->ticket,
+                         &request->path);
     set_status(request, rc == COLL_OK ? COLL_IN_PROGRESS : rc);
     return rc;
 }
@@ -456,6 +522,12 @@ void coll__stream_look(struct coll_request *request)
         set_status(request, COLL_OK);
 }
 
+/* Who watches knows whom it waits for. */
+static int is_ours_to_fail(const struct coll_request *request, double timeout)
+{
+    return !request->path->is_watched || timeout < request->comm->timeout;
+}
+
 void coll__stream_wait(struct coll_request *request, double timeout)
 {
     struct coll_comm *comm = request->comm;
@@ -467,7 +539,8 @@ void coll__stream_wait(struct coll_request *request, double timeout)
     while (coll__request_status(request) == COLL_IN_PROGRESS) {
         if (coll__engine_move())
             coll__wait_moved(&wait);
-        else if (coll__wait_idle(&wait, 0) && coll__now() > until)
+        else if (coll__wait_idle(&wait, 0) && coll__now() > until &&
+                 is_ours_to_fail(request, timeout))
             coll__comm_fail(
                 comm, COLL_ERR_TIMEOUT,
                 "%s did not end on its stream within %g s on rank "

@@ -19,6 +19,7 @@
 
 struct coll_args;
 struct coll_comm;
+struct coll_mem_stats;
 struct coll_request;
 
 /* What the caller's thread puts into a stream at once: a collective, or messages
@@ -35,6 +36,7 @@ struct coll__batch {
 struct coll__path {
     const char *name;
     int can_be_captured;
+    int is_watched; /* deadlines of the communicator's are kept (watch.h) */
 
     /* Can it?  The last one of all can.  All ranks come to the same answer. */
     int (*serves)(const struct coll_comm *comm,
@@ -50,9 +52,21 @@ struct coll__path {
 
 extern const struct coll__path coll__path_queued, coll__path_staged;
 
-/* While the communicator is made: does this rank's thread have a device?  Then, where
- * all ranks of one host do, join these; collective.  A status, logged. */
-int coll__stream_has_device(void);
+/* What a rank lacks to have its device joined with the other ranks'. */
+enum coll__lack {
+    LACKS_NOTHING,
+    LACKS_BUILD,   /* this libcoll has no CUDA */
+    LACKS_KERNELS, /* nor kernels */
+    LACKS_WISH,    /* COLL_CUDA_ENGINE=staged */
+    LACKS_DRIVER,
+    LACKS_START, /* it is too old, or did not start */
+    LACKS_CONTEXT,
+    N_LACKS
+};
+
+/* While the communicator is made: what does this rank's thread lack?  Then, where no
+ * rank of one host lacks anything, join their devices; collective.  A status, logged. */
+enum coll__lack coll__stream_lacks(void);
 int coll__stream_join(struct coll_comm *comm);
 
 /* See whether there may be devices, where nobody has found any so far: before a
@@ -72,12 +86,18 @@ int coll__stream_owns(const struct coll_args *args);
       coll__stream_owns(args)))
 
 /* Carry out a call, of no group; or judge it alone; or all that a group has for
- * one communicator: the messages first, since they go beside the collectives.
- * Statuses, logged. */
+ * one communicator, compared before: the messages first, since they go beside the
+ * collectives.  Statuses, logged. */
 int coll__stream_call(struct coll_comm *comm, const struct coll_args *args);
 int coll__stream_check(struct coll_comm *comm, const struct coll_args *args);
 int coll__stream_run(struct coll_comm *comm,
                      const struct coll_args *const calls[], int n);
+
+/* Of a call of a group, before it is run: the request by which the ranks compare it,
+ * to be started, waited for and put back (compare.c); or NULL, they do not.  With
+ * the turn. */
+int coll__stream_compare(struct coll_comm *comm, const struct coll_args *args,
+                         struct coll_request **request);
 
 /* A request for such a call: made, to be freed as others are; started; waited for,
  * by its status, which look() brings up to date. */
@@ -99,8 +119,28 @@ void coll__stream_fail(struct coll_comm *comm, int status);
 void coll__stream_release(struct coll_comm *comm);
 
 /* With the turn: wait until the host has done its part of all that the streams
- * have been given.  COLL_OK, or the communicator's failure. */
+ * have been given, and they theirs of what they carry out alone.  COLL_OK, or the
+ * communicator's failure. */
 int coll__stream_drain(struct coll_comm *comm);
+
+/* The communicator is going to leave: nobody looks at its streams any more.
+ * Idempotent. */
+void coll__stream_leave(struct coll_comm *comm);
+
+/* On the progress thread: look at streams that stand still, if it is time. */
+void coll__watch_look(void);
+
+extern atomic_int coll__watch_n __attribute__((visibility("hidden")));
+
+static inline void coll__stream_watch(void)
+{
+    if (atomic_load_explicit(&coll__watch_n, memory_order_relaxed))
+        coll__watch_look();
+}
+
+/* Add what it holds for streams. */
+void coll__stream_bytes(const struct coll_comm *comm,
+                        struct coll_mem_stats *stats);
 
 /* Free all of it, the communicator ends; also in a child. */
 void coll__stream_free(struct coll_comm *comm);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stream_none.c - in place of stream.c, where configure found no CUDA. */
 #include "lib/api/comm.h"
+#include "lib/api/gpus.h"
 #include "lib/trace/log.h"
 
 void coll__stream_look_for_devices(void) {}
@@ -23,6 +24,13 @@ int coll__stream_check(struct coll_comm *comm, const struct coll_args *args)
 
 int coll__stream_call(struct coll_comm *comm, const struct coll_args *args)
 {
+    return coll__stream_check(comm, args);
+}
+
+int coll__stream_compare(struct coll_comm *comm, const struct coll_args *args,
+                         struct coll_request **request)
+{
+    *request = NULL;
     return coll__stream_check(comm, args);
 }
 
@@ -55,7 +63,7 @@ void coll__stream_wait(struct coll_request *request, double timeout)
     (void)timeout;
 }
 
-int coll__stream_has_device(void) { return 0; }
+enum coll__lack coll__stream_lacks(void) { return LACKS_BUILD; }
 
 int coll__stream_join(struct coll_comm *comm)
 {
@@ -83,4 +91,23 @@ int coll__stream_drain(struct coll_comm *comm)
     return COLL_OK;
 }
 
+void coll__stream_leave(struct coll_comm *comm) { (void)comm; }
+
+void coll__watch_look(void) {}
+
+atomic_int coll__watch_n;
+
+void coll__stream_bytes(const struct coll_comm *comm,
+                        struct coll_mem_stats *stats)
+{
+    (void)comm;
+    (void)stats;
+}
+
 void coll__stream_free(struct coll_comm *comm) { (void)comm; }
+
+int coll__gpus_describe(struct coll__topo *topo)
+{
+    (void)topo;
+    return COLL_OK;
+}

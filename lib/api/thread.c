@@ -98,6 +98,7 @@ static void *run(void *arg)
     while (!is_stopping()) {
         enum coll__found found = coll__engine_move_listed();
 
+        coll__stream_watch();
         if (found == FOUND_STILL && coll__now() < until) {
             coll__wait_idle(&wait, 0);
         } else if (found == FOUND_MOVED || doze(&nap)) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* topo.c - coll_topo_export(). */
+#include "lib/api/gpus.h"
 #include "lib/topo/topo.h"
 #include "lib/trace/log.h"
+#include "lib/util/param.h"
 
 static int export(enum coll_topo_format format, char **text)
 {
@@ -16,7 +18,10 @@ static int export(enum coll_topo_format format, char **text)
     status = coll__topo_create(&topo);
     if (status)
         return status;
-    status = coll__topo_format(topo, format, text);
+    if (!coll__param_is_set(PARAM_TOPO_FILE))
+        status = coll__gpus_describe(topo);
+    if (!status)
+        status = coll__topo_format(topo, format, text);
     coll__topo_destroy(topo);
     return status;
 }

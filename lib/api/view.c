@@ -51,20 +51,6 @@ static int color_ranks(const struct coll_comm *comm, int kind, int *color)
     return rc;
 }
 
-/* Is this level neither single ranks, nor everybody, nor the one below? */
-static int is_level(const int *color, const int *below, int size)
-{
-    int pairs = 0, n_groups = 0;
-
-    for (int r = 0; r < size; r++) {
-        pairs |= color[r] != r;
-        n_groups += color[r] == r;
-    }
-    if (!pairs || n_groups == 1)
-        return 0;
-    return !below || memcmp(color, below, (size_t)size * sizeof(*color));
-}
-
 /* What the transport says, and what the way adds to it. */
 static struct coll__level inside_price(const struct coll__link *link,
                                        const struct coll__farther *more)
@@ -176,7 +162,8 @@ static int find_levels(const struct coll_comm *comm, int *colors, int *kinds,
 
         if (rc < 0)
             return rc;
-        if (!rc || !is_level(mine, n ? color[n - 1] : NULL, comm->size))
+        if (!rc ||
+            !coll__view_is_level(mine, n ? color[n - 1] : NULL, comm->size))
             continue;
         kinds[n] = kind;
         color[n++] = mine;

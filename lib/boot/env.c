@@ -106,11 +106,7 @@ static int open_env(struct coll__boot *boot)
             close(spec.listen_fd);
         return status;
     }
-    spec.generation =
-        atomic_fetch_add_explicit(&n_opened, 1, memory_order_relaxed);
-    status = coll__tcp_open(boot, &spec);
-    coll__auth_wipe(spec.secret, sizeof(spec.secret));
-    return status;
+    return coll__tcp_meet_again(boot, &spec, &n_opened);
 }
 
 const struct coll__boot_ops coll__boot_collrun = {

@@ -7,7 +7,11 @@ extern const struct coll__boot_ops coll__boot_collrun;
 #if COLL_HAVE_PMIX
 extern const struct coll__boot_ops coll__boot_pmix;
 #endif
+extern const struct coll__boot_ops coll__boot_pmi;
+extern const struct coll__boot_ops coll__boot_ompi;
 extern const struct coll__boot_ops coll__boot_torchrun;
+extern const struct coll__boot_ops coll__boot_horovod;
+extern const struct coll__boot_ops coll__boot_slurm;
 extern const struct coll__boot_ops coll__boot_single;
 
 const struct coll__boot_ops *const coll__boots[] = {
@@ -15,5 +19,11 @@ const struct coll__boot_ops *const coll__boots[] = {
 #if COLL_HAVE_PMIX
     &coll__boot_pmix,
 #endif
-    &coll__boot_torchrun, &coll__boot_single, NULL,
+    &coll__boot_pmi,
+    &coll__boot_ompi,
+    &coll__boot_torchrun,
+    &coll__boot_horovod,
+    &coll__boot_slurm,
+    &coll__boot_single,
+    NULL,
 };

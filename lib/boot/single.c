@@ -16,12 +16,9 @@
 static const struct {
     const char *size, *launcher, *remedy;
 } others[] = {
-    {"OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun",
-     "build libcoll with PMIx (Debian: apt-get install libpmix-dev)"},
-    {"PMI_SIZE", "a PMI launcher (MPICH's mpiexec, srun --mpi=pmi2)",
-     "start it by collrun, Open MPI's mpirun or srun --mpi=pmix"},
-    {"HOROVOD_SIZE", "horovodrun", "start it by collrun or mpirun"},
-    {"SLURM_STEP_NUM_TASKS", "srun", "add --mpi=pmix to srun's options"},
+    {"PMI_SIZE", "a PMI launcher",
+     "have it keep PMI_FD open, or start the ranks by collrun or mpirun"},
+    {"HOROVOD_SIZE", "horovodrun", "keep its variables"},
 };
 
 static int detect(void)

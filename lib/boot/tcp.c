@@ -75,10 +75,20 @@ int coll__tcp_fault(const struct tcp_words *words)
                                                           : COLL_ERR_BOOTSTRAP;
 }
 
-static int is_this_host(const char *host)
+int coll__tcp_is_this_host(const char *host)
 {
     return !strncmp(host, "127.", 4) || !strcmp(host, "::1") ||
            !strcmp(host, "localhost");
+}
+
+/* FNV-1a; above what servers have, with room for COLL__MAX_PORTS. */
+uint16_t coll__tcp_port_of(const char *words)
+{
+    uint32_t hash = 2166136261u;
+
+    for (const char *c = words; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 16777619u;
+    return (uint16_t)(20000 + hash % 40000);
 }
 
 int coll__tcp_resolve(struct coll__tcp_spec *spec, const char *host,
@@ -86,7 +96,7 @@ int coll__tcp_resolve(struct coll__tcp_spec *spec, const char *host,
 {
     int n;
 
-    if (!spec->rank && !is_this_host(host)) {
+    if (!spec->rank && !coll__tcp_is_this_host(host)) {
         spec->addrs[0] = (struct coll__addr){.family = 6};
         coll__net_set_port(&spec->addrs[0], port);
         spec->n_addrs = 1;
@@ -136,6 +146,18 @@ int coll__tcp_open(struct coll__boot *boot, const struct coll__tcp_spec *spec)
                         : coll__tcp_host_open(boot, spec);
     if (status)
         coll__reactor_put();
+    return status;
+}
+
+int coll__tcp_meet_again(struct coll__boot *boot, struct coll__tcp_spec *spec,
+                         atomic_uint *n_opened)
+{
+    int status;
+
+    spec->generation =
+        atomic_fetch_add_explicit(n_opened, 1, memory_order_relaxed);
+    status = coll__tcp_open(boot, spec);
+    coll__auth_wipe(spec->secret, sizeof(spec->secret));
     return status;
 }
 

@@ -12,6 +12,8 @@
 #include "lib/boot/boot.h"
 #include "lib/net/net.h"
 
+#include <stdatomic.h>
+
 #define COLL__MAX_PORTS 64
 
 /* Where and as whom to meet. */
@@ -29,6 +31,12 @@ struct coll__tcp_spec {
     int n_seats;   /* ranks that may wait there at a time; 0: as it can */
 };
 
+/* Does the host's name say that all ranks are here? */
+int coll__tcp_is_this_host(const char *host);
+
+/* The port of a rendezvous that these words name. */
+uint16_t coll__tcp_port_of(const char *words);
+
 /* Fill in where the host name (or address) and port lead to.  Rank 0 listens
  * on every interface, unless the name says that it means this host alone. */
 int coll__tcp_resolve(struct coll__tcp_spec *spec, const char *host,
@@ -43,6 +51,11 @@ int coll__tcp_resolve(struct coll__tcp_spec *spec, const char *host,
  *            or disagrees; COLL_ERR_SYSTEM, COLL_ERR_NOMEM; all logged.
  */
 int coll__tcp_open(struct coll__boot *boot, const struct coll__tcp_spec *spec);
+
+/* The same for the how-many-eth group of a job, which *n_opened counts, alike on every
+ * rank; the secret in spec is wiped. */
+int coll__tcp_meet_again(struct coll__boot *boot, struct coll__tcp_spec *spec,
+                         atomic_uint *n_opened);
 
 /* As struct coll__boot_ops. */
 int coll__tcp_places(struct coll__boot *boot, const void *in, size_t len,

@@ -283,7 +283,8 @@ static int seat(struct tcp_host *host, int fd, const struct coll__hello *hello)
 }
 
 static void arrived(struct coll__gate *gate, int fd,
-                    const struct coll__hello *hello)
+                    const struct coll__hello *hello,
+                    const unsigned char *session)
 {
     struct tcp_host *host = (struct tcp_host *)gate;
     struct guest *before = hello->from < (uint32_t)host->book.size
@@ -292,6 +293,7 @@ static void arrived(struct coll__gate *gate, int fd,
     char text[TCP_TEXT] = "";
     int status = COLL_ERR_BOOTSTRAP;
 
+    (void)session; /* addresses are no secret */
     /* It went with what it needs, and is back to tell why it cannot join. */
     if (before && host->book.step[hello->from] == STEP_IN &&
         host->pids[hello->from] == hello->pid)

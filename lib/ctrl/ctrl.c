@@ -262,6 +262,12 @@ void coll__ctrl_link_init(struct coll__ctrl *ctrl, struct coll__link *link,
     };
 }
 
+void coll__ctrl_secret(const struct coll__ctrl *ctrl, const char *use,
+                       unsigned char secret[COLL__SECRET_BYTES])
+{
+    coll__auth_mac(ctrl->gate.secret, use, NULL, 0, secret);
+}
+
 /* ---- open and close ----------------------------------------------------- */
 
 /* Say whether this is the process that opened ctrl, not a forked child of it. */

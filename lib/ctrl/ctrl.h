@@ -75,6 +75,10 @@ int coll__ctrl_open(struct coll__boot *boot,
                     const struct coll__ctrl_events *events,
                     struct coll__ctrl **ctrl);
 
+/* Make a secret that the group's ranks alone know, for the use of that name. */
+void coll__ctrl_secret(const struct coll__ctrl *ctrl, const char *use,
+                       unsigned char secret[COLL__SECRET_BYTES]);
+
 #define COLL__TAG_BYTES 16
 
 /* This rank's part of a tree that is to be divided. */

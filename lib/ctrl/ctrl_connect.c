@@ -31,10 +31,11 @@ static void describe_self(struct ctrl_peer *peer)
 
 /* A child's process has come; the child opens its link next. */
 static void arrived(struct coll__gate *gate, int fd,
-                    const struct coll__hello *hello)
+                    const struct coll__hello *hello,
+                    const unsigned char *session)
 {
     (void)gate, (void)hello;
-    coll__wire_new(fd, NULL);
+    coll__wire_new(fd, NULL, session, "listener");
 }
 
 /* All on this host: others need not be able to connect. */
@@ -148,7 +149,8 @@ static int call_parent(struct coll__ctrl *ctrl, const struct ctrl_place *place,
         return dial.is_want ? lack_files(ctrl, dial.why)
                             : not_connected(ctrl, dial.why);
     coll__reactor_lock();
-    if (coll__wire_new(fd, process))
+    if (coll__wire_new(fd, process, dial.is_sealed ? dial.session : NULL,
+                       "connector"))
         status = COLL_OK;
     coll__reactor_unlock();
     return status;

@@ -111,10 +111,32 @@ struct coll__cuda_home {
  */
 int coll__cuda_home_of(void *ctx, struct coll__cuda_home *out);
 
+/* Say what the driver knows of a GPU by this process's number; a status, logged. */
+struct coll__cuda_gpu {
+    unsigned char uuid[16];
+    char bus[16], name[64]; /* "0000:41:00.0", "NVIDIA H100 80GB HBM3" */
+    int major;              /* of its compute capability */
+};
+int coll__cuda_describe(int device, struct coll__cuda_gpu *out);
+
+/* Does NVLink join two GPUs?  0 also when nothing can be said. */
+int coll__cuda_has_nvlink(int from, int to);
+
+/* How many GPUs this process sees; its number of one, or -1. */
+int coll__cuda_count(void);
+int coll__cuda_number_of(const unsigned char uuid[16]);
+
 /* Make it the current context, for calls that are no part of a capture that this
  * process may have under way, until the same thread goes out; *was is for that. */
 int coll__cuda_go_in(const struct coll__cuda_home *home, int *was);
 void coll__cuda_go_out(int was);
+
+/* Do kernels of several processes run on that GPU at once?  0 where nobody knows. */
+int coll__cuda_has_mps(int device);
+
+/* Make len bytes of device memory 0, a multiple of 4, in the order of the stream; a
+ * status, logged. */
+int coll__cuda_clear(void *stream, void *at, size_t len);
 
 /* Wait until all streams of the current context have done what they were given; a
  * status, logged. */

@@ -29,6 +29,7 @@
     X(cuDeviceGetAttribute)                                                    \
     X(cuDeviceGetUuid)                                                         \
     X(cuDeviceCanAccessPeer)                                                   \
+    X(cuDeviceGetP2PAttribute)                                                 \
     X(cuDevicePrimaryCtxRetain)                                                \
     X(cuDevicePrimaryCtxRelease)                                               \
     X(cuCtxGetDevice)                                                          \
@@ -42,6 +43,7 @@
     X(cuModuleGetFunction)                                                     \
     X(cuFuncGetAttribute)                                                      \
     X(cuLaunchKernel)                                                          \
+    X(cuOccupancyMaxActiveBlocksPerMultiprocessor)                             \
     X(cuMemAlloc)                                                              \
     X(cuMemFree)                                                               \
     X(cuMemHostRegister)                                                       \
@@ -52,6 +54,7 @@
     X(cuMemcpyHtoD)                                                            \
     X(cuMemcpyDtoH)                                                            \
     X(cuMemcpyDtoDAsync)                                                       \
+    X(cuMemsetD32Async)                                                        \
     X(cuPointerGetAttributes)                                                  \
     X(cuIpcGetMemHandle)                                                       \
     X(cuIpcOpenMemHandle)                                                      \

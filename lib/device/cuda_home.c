@@ -81,6 +81,30 @@ void coll__cuda_go_out(int was)
     cuda->cuCtxPopCurrent(&ctx);
 }
 
+/* CU_DEVICE_ATTRIBUTE_MPS_ENABLED, which headers have from 13.0 on, and drivers that
+ * do not know it refuse. */
+int coll__cuda_has_mps(int device)
+{
+    const struct coll__cuda *cuda = coll__cuda_driver(NULL, 0);
+    const CUdevice_attribute mps_enabled = (CUdevice_attribute)133;
+    int has = 0;
+
+    if (!cuda || cuda->cuDeviceGetAttribute(&has, mps_enabled, device))
+        return 0;
+    return has;
+}
+
+int coll__cuda_clear(void *stream, void *at, size_t len)
+{
+    const struct coll__cuda *cuda = coll__cuda_needed();
+
+    if (!cuda)
+        return COLL_ERR_UNSUPPORTED;
+    return coll__cuda_status(
+        cuda->cuMemsetD32Async((CUdeviceptr)at, 0, len / 4, stream),
+        "cuMemsetD32Async");
+}
+
 int coll__cuda_drain(void)
 {
     const struct coll__cuda *cuda = coll__cuda_needed();
@@ -92,14 +116,12 @@ int coll__cuda_drain(void)
 
 /* ---- other GPUs ---------------------------------------------------------- */
 
-/* This process's number of a GPU; -1: it does not see it. */
-static int number_of(const struct coll__cuda *cuda,
-                     const unsigned char uuid[16])
+int coll__cuda_number_of(const unsigned char uuid[16])
 {
+    const struct coll__cuda *cuda = coll__cuda_driver(NULL, 0);
     CUuuid its;
-    int n = 0;
+    int n = coll__cuda_count();
 
-    cuda->cuDeviceGetCount(&n);
     for (int d = 0; d < n; d++)
         if (!cuda->cuDeviceGetUuid(&its, d) && !memcmp(its.bytes, uuid, 16))
             return d;
@@ -117,7 +139,7 @@ int coll__cuda_can_reach(const struct coll__cuda_home *from,
         return COLL_ERR_UNSUPPORTED;
     if (!memcmp(from->uuid, uuid, 16))
         return COLL_OK;
-    device = number_of(cuda, uuid);
+    device = coll__cuda_number_of(uuid);
     if (device < 0) {
         snprintf(why, len,
                  "this process does not see its GPU; let "

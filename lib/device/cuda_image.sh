@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# cuda_image.sh NVCC OUT.c: compile cuda_kernels.cu for the architectures below, as
-# far as this nvcc knows them, with PTX of the first for all later ones; and write
-# the image as an array in C.  NVCCFLAGS comes last.
+# cuda_image.sh NVCC OUT.c [SOURCE.cu HEADER ARRAY]: compile cuda_kernels.cu, or that
+# source, for the architectures below, as far as this nvcc knows them, with PTX of the
+# first for all later ones; and write the image as an array in C, which the header
+# declares.  NVCCFLAGS comes last.
 #
 # od and sed are everywhere, and need no toolkit's bin2c nor an assembler's .incbin.
 nvcc=${1:?nvcc}
@@ -10,6 +11,9 @@ out=${2:?the file to write}
 here=$(dirname "$0")
 top=$here/../..
 image=$out.fatbin
+source=${3:-$here/cuda_kernels.cu}
+header=${4:-lib/device/cuda_kernels.h}
+array=${5:-coll__cuda_image}
 
 known=$($nvcc --list-gpu-code) || exit 1
 targets=
@@ -24,12 +28,12 @@ done
 ! $nvcc --help | grep -q -e --compress-mode || targets="$targets --compress-mode=size"
 
 # shellcheck disable=SC2086
-$nvcc -fatbin -O3 -std=c++17 -fmad=false -I "$top" $targets $NVCCFLAGS \
-    -o "$image" "$here/cuda_kernels.cu" || exit 1
+$nvcc -fatbin --threads 2 -O3 -std=c++17 -fmad=false -I "$top" $targets $NVCCFLAGS \
+    -o "$image" "$source" || exit 1
 {
     echo '/* made by lib/device/cuda_image.sh */'
-    echo '#include "lib/device/cuda_kernels.h"'
-    echo 'const unsigned char coll__cuda_image[] __attribute__((aligned(64))) = {'
+    echo "#include \"$header\""
+    echo "const unsigned char ${array}[] __attribute__((aligned(64))) = {"
     od -An -v -tu1 "$image" | sed 's/[0-9][0-9]*/&,/g'
     echo '};'
 } > "$out.new" && mv "$out.new" "$out"

@@ -9,24 +9,11 @@
  */
 #include "lib/device/cuda_entries.h"
 #include "lib/device/cuda_kernels.h"
-#include "lib/device/cuda_walk.cuh"
+#include "lib/device/cuda_plan.cuh"
 
 #define KERNEL                                                                 \
     extern "C" __global__ void __launch_bounds__(                              \
         COLL__CUDA_THREADS, COLL__CUDA_BLOCKS_A_PROCESSOR)
-
-typedef uint8_t u8;
-typedef uint16_t u16;
-typedef uint32_t u32;
-typedef uint64_t u64;
-typedef int8_t i8;
-typedef int16_t i16;
-typedef int32_t i32;
-typedef int64_t i64;
-typedef coll::f16 f16;
-typedef coll::bf16 bf16;
-typedef float f32;
-typedef double f64;
 
 DEVICE struct coll::team whole_grid()
 {
@@ -45,24 +32,42 @@ KERNEL coll_copy(void *dst, void *next, const void *src, size_t len)
     KERNEL coll_##op##_##kind(void *dst, void *next, const void *a,            \
                               const void *b, size_t len)                       \
     {                                                                          \
-        coll::reduce<coll::op<kind>>(whole_grid(), dst, next, a, b, len);      \
+        coll::reduce<coll::op<coll::kind>>(whole_grid(), dst, next, a, b,      \
+                                           len);                               \
     }
 
 #define PREMUL(op, kind)                                                       \
     KERNEL coll_##op##_##kind(void *dst, const void *src, size_t len,          \
                               uint64_t factor)                                 \
     {                                                                          \
-        coll::change(coll::premul<kind>(factor), whole_grid(), dst, NULL, src, \
-                     len);                                                     \
+        coll::change(coll::premul<coll::kind>(factor), whole_grid(), dst,      \
+                     NULL, src, len);                                          \
     }
 
 #define SCALE(op, kind)                                                        \
     KERNEL coll_##op##_##kind(void *dst, const void *src, size_t len,          \
                               int n_ranks, uint64_t magic)                     \
     {                                                                          \
-        coll::divide<kind>(whole_grid(), dst, src, len, n_ranks, magic);       \
+        coll::divide<coll::kind>(whole_grid(), dst, src, len, n_ranks, magic); \
     }
 
 COLL__CUDA_REDUCE_MAP(REDUCE)
 COLL__CUDA_PREMUL_MAP(PREMUL)
 COLL__CUDA_SCALE_MAP(SCALE)
+
+/* A whole plan: cuda_plan.h. */
+KERNEL coll_plan(const struct coll__cuda_step *steps, uint32_t n_steps,
+                 uint32_t *state, const uint32_t *stop, void *in, void *out,
+                 void *tmp)
+{
+    coll::crew crew = {
+        coll::reach<uint32_t>((uint64_t)state,
+                              4 * COLL__CUDA_STATE_WORDS(n_steps)),
+        stop ? coll::reach<const uint32_t>((uint64_t)stop, 4) : NULL};
+    coll::bases bases = {{(uint64_t)in, (uint64_t)out, (uint64_t)tmp}};
+
+    coll::run_plan(crew,
+                   coll::reach<const struct coll__cuda_step>(
+                       (uint64_t)steps, n_steps * sizeof(*steps)),
+                   n_steps, bases);
+}

@@ -35,6 +35,10 @@ const char *coll__cuda_reduce(enum coll_type type, enum coll_op op);
 const char *coll__cuda_scale(enum coll_type type);
 const char *coll__cuda_premul(enum coll_type type);
 
+/* Return what a step of coll_plan is that does what the entry of that name does, one
+ * of enum coll__cuda_doing; -1 for no such name. */
+int coll__cuda_doing(const char *name);
+
 /* Return what the scale kernels want for this number of ranks, 1 or more:
  * 2^64 (2^l - n) / n rounded down, for the least 2^l that n does not exceed. */
 uint64_t coll__cuda_magic(int n_ranks);

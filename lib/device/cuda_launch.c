@@ -2,24 +2,33 @@
 /* cuda_launch.c - steps as copies and kernels in a stream.
  *
  * Kernels belong to a context: each that is met gets a place with its own, looked
- * up by name when they are first wanted.  Places are few and stay for good.
+ * up by name when they are first wanted.  Places are few and stay for good, but for
+ * those of devices that were reset.
  */
 #include "lib/device/cuda.h"
 #include "lib/device/cuda_driver.h"
 #include "lib/device/cuda_kernels.h"
+#include "lib/device/cuda_plan.h"
+#include "lib/device/cuda_plan_host.h"
+#include "lib/device/cuda_stream.h"
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
 #include "lib/util/util.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PLACES = 32 };
+enum { MOST_PLACES = 32, PINNED = 4096 };
 
 struct place {
     CUcontext ctx;
     CUmodule module;
     unsigned most_blocks;
     int has_all; /* kernels were asked for */
+    void
+        *pinned; /* it is so no more once the device was reset, which leaves the
+                   * context its name and nothing else */
+    struct coll__cuda_plan_entry plan;
     CUfunction reduce[COLL_N_TYPES][COLL_N_OPS];
     CUfunction scale[COLL_N_TYPES], premul[COLL_N_TYPES];
 };
@@ -53,6 +62,12 @@ static CUresult load(const struct coll__cuda *cuda, struct place *place)
             &processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
     if (!rc)
         rc = cuda->cuModuleLoadData(&place->module, coll__cuda_image);
+    if (!rc)
+        place->pinned = aligned_alloc(PINNED, PINNED);
+    if (!rc && !place->pinned)
+        rc = CUDA_ERROR_OUT_OF_MEMORY;
+    if (!rc)
+        rc = cuda->cuMemHostRegister(place->pinned, PINNED, 0);
     place->most_blocks =
         (unsigned)max_int(1, processors * COLL__CUDA_BLOCKS_A_PROCESSOR);
     return rc;
@@ -176,9 +191,104 @@ static int get_kernels(const struct coll__cuda *cuda, struct place *place,
     return status;
 }
 
+/* The kernel of plans, of which so many blocks run at once, and a stream for what it
+ * reads; with the context current. */
+static CUresult get_plan_kernel(const struct coll__cuda *cuda,
+                                struct place *place)
+{
+    struct coll__cuda_plan_entry *plan = &place->plan;
+    int device = 0, processors = 0, blocks = 0;
+    CUresult rc = cuda->cuModuleGetFunction(&plan->kernel, place->module,
+                                            COLL__CUDA_PLAN);
+
+    if (!rc)
+        rc = cuda->cuCtxGetDevice(&device);
+    if (!rc)
+        rc = cuda->cuDeviceGetAttribute(
+            &processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+    if (!rc)
+        rc = cuda->cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            &blocks, plan->kernel, COLL__CUDA_THREADS, 0);
+    if (!rc && !plan->uploads)
+        rc = cuda->cuStreamCreate(&plan->uploads, CU_STREAM_NON_BLOCKING);
+    plan->ctx = place->ctx;
+    plan->most_blocks = (unsigned)max_int(1, processors * blocks);
+    return rc;
+}
+
+static int have_plan_kernel(const struct coll__cuda *cuda, struct place *place)
+{
+    CUcontext ctx;
+    CUresult rc = cuda->cuCtxPushCurrent(place->ctx);
+
+    if (!rc) {
+        rc = get_plan_kernel(cuda, place);
+        cuda->cuCtxPopCurrent(&ctx);
+    }
+    return coll__cuda_status(rc, "loading the kernel of plans");
+}
+
+static int get_all(const struct coll__cuda *cuda, struct place *place)
+{
+    int status = have_plan_kernel(cuda, place);
+
+    for (int type = 0; type < COLL_N_TYPES && status == COLL_OK; type++)
+        status = get_kernels(cuda, place, (enum coll_type)type);
+    place->has_all = !status;
+    return status;
+}
+
+/* Forget a place whose device was reset, if it was: its context, or NULL.  The lock is
+ * held. */
+static CUcontext forget_stale(struct place *place)
+{
+    CUcontext ctx = place->ctx;
+    int device;
+
+    if (coll__cuda_whose(place->pinned, &device) == WHOSE_HOSTS)
+        return NULL;
+    free(place->pinned);
+    *place = places[--n_places];
+    return ctx;
+}
+
+/* The place of a stream, and all kernels there; *stale: it was of a device before that
+ * was reset, and is forgotten. */
+static int prepare(const struct coll__cuda *cuda, void *stream,
+                   CUcontext *stale)
+{
+    struct place *place;
+    int status;
+
+    *stale = NULL;
+    coll__lock(&lock);
+    status = place_of(cuda, stream, &place);
+    if (status == COLL_OK && place->has_all)
+        *stale = forget_stale(place);
+    else if (status == COLL_OK)
+        status = get_all(cuda, place);
+    coll__unlock(&lock);
+    return status;
+}
+
 /* A kernel may be loaded when it is first asked for, and the driver then waits for
  * the context's streams (Programming Guide, "Lazy Loading"): so ask for all. */
 int coll__cuda_prepare(void *stream)
+{
+    const struct coll__cuda *cuda = coll__cuda_needed();
+    CUcontext stale;
+    int status;
+
+    if (!cuda)
+        return COLL_ERR_UNSUPPORTED;
+    status = prepare(cuda, stream, &stale);
+    if (status || !stale)
+        return status;
+    coll__cuda_forget_rooms(stale);
+    return prepare(cuda, stream, &stale);
+}
+
+int coll__cuda_plan_entry_of(void *stream, struct coll__cuda_plan_entry *out)
 {
     const struct coll__cuda *cuda = coll__cuda_needed();
     struct place *place;
@@ -188,11 +298,10 @@ int coll__cuda_prepare(void *stream)
         return COLL_ERR_UNSUPPORTED;
     coll__lock(&lock);
     status = place_of(cuda, stream, &place);
-    if (status == COLL_OK && !place->has_all) {
-        for (int type = 0; type < COLL_N_TYPES && status == COLL_OK; type++)
-            status = get_kernels(cuda, place, (enum coll_type)type);
-        place->has_all = !status;
-    }
+    if (status == COLL_OK && !place->has_all)
+        status = get_all(cuda, place);
+    if (status == COLL_OK)
+        *out = place->plan;
     coll__unlock(&lock);
     return status;
 }

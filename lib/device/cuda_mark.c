@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cuda_mark.c - marks in streams: events, which a capture must not be asked for. */
 #include "lib/device/cuda_driver.h"
+#include "lib/device/cuda_plan_host.h"
 #include "lib/device/cuda_stream.h"
 #include "lib/trace/log.h"
 
@@ -117,4 +118,7 @@ const struct coll__stream_ops coll__cuda_streams = {
     .reached = has_reached,
     .unmark = drop,
     .is_captured = is_captured,
+    .load = coll__cuda_load_plan,
+    .launch = coll__cuda_launch_plan,
+    .unload = coll__cuda_unload,
 };

@@ -40,6 +40,18 @@ template <> struct size_of<bf16> {
     static const size_t value = 2;
 };
 
+/* What cuda_entries.h calls them; f16 and bf16 are those above. */
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int8_t i8;
+typedef int16_t i16;
+typedef int32_t i32;
+typedef int64_t i64;
+typedef float f32;
+typedef double f64;
+
 /* What every operation on elements of type T has. */
 template <typename T> struct on {
     static const size_t size = size_of<T>::value;

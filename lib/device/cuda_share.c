@@ -15,6 +15,18 @@ _Static_assert(sizeof(CUipcMemHandle) ==
                    sizeof(((struct coll__cuda_memory *)0)->handle),
                "a handle is 64 bytes");
 
+/* Mostly this is so for all memory. */
+static int refused(CUresult rc, const char *call, char *why, size_t len)
+{
+    int status = coll__cuda_verdict(rc, call, why, len);
+    size_t n = strlen(why);
+
+    snprintf(why + n, len - n,
+             "; containers need --ipc=host --pid=host for CUDA IPC, and MIG "
+             "has none");
+    return status;
+}
+
 int coll__cuda_try_export(const void *ptr, struct coll__cuda_memory *out,
                           char *why, size_t why_len)
 {
@@ -31,7 +43,7 @@ int coll__cuda_try_export(const void *ptr, struct coll__cuda_memory *out,
         return COLL_ERR_UNSUPPORTED;
     rc = cuda->cuIpcGetMemHandle(&handle, (CUdeviceptr)ptr);
     if (rc)
-        return coll__cuda_verdict(rc, "cuIpcGetMemHandle", why, why_len);
+        return refused(rc, "cuIpcGetMemHandle", why, why_len);
     rc = cuda->cuMemGetAddressRange(&base, &len, (CUdeviceptr)ptr);
     if (rc)
         return coll__cuda_verdict(rc, "cuMemGetAddressRange", why, why_len);
@@ -63,7 +75,7 @@ int coll__cuda_try_import(const struct coll__cuda_memory *memory, void **ptr,
     rc = cuda->cuIpcOpenMemHandle(&at, handle,
                                   CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
     if (rc)
-        return coll__cuda_verdict(rc, "cuIpcOpenMemHandle", why, why_len);
+        return refused(rc, "cuIpcOpenMemHandle", why, why_len);
     *ptr = (void *)(at + memory->offset);
     return COLL_OK;
 }

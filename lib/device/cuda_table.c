@@ -2,7 +2,10 @@
 /* cuda_table.c - which kernel of cuda_kernels.cu is for which type and
  * operation. */
 #include "lib/device/cuda_kernels.h"
+#include "lib/device/cuda_plan.h"
 #include "lib/util/util.h"
+
+#include <string.h>
 
 #define VECTOR 16 /* bytes that a thread handles at a time */
 
@@ -60,6 +63,20 @@ const char *coll__cuda_scale(enum coll_type type)
 const char *coll__cuda_premul(enum coll_type type)
 {
     return (unsigned)type < COLL_N_TYPES ? premul[type] : NULL;
+}
+
+int coll__cuda_doing(const char *name)
+{
+    static const char *const names[] = {"coll_copy",
+#define X(op, kind) "coll_" #op "_" #kind,
+                                        COLL__CUDA_DOING_MAP(X)
+#undef X
+    };
+    size_t i = 0;
+
+    while (i < ARRAY_LEN(names) && strcmp(names[i], name))
+        i++;
+    return i < ARRAY_LEN(names) ? (int)i : -1;
 }
 
 /* (2^l - n) 2^64 / n by two steps of 32 bits, since 2^l - n < n < 2^31. */

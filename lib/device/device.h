@@ -12,6 +12,7 @@
 #include "lib/device/kernel.h"
 
 #include <stdatomic.h>
+#include <stdint.h>
 
 /* What a local step of a plan does, for a device with queues. */
 struct coll__work {
@@ -28,6 +29,35 @@ struct coll__work {
     void *stream;
     /* COLL_IN_PROGRESS from start() on, until poll() has seen its end. */
     int status;
+};
+
+/* A step of a plan that a kernel goes through by itself.  Operands count from the
+ * buffers of a run, or are addresses. */
+struct coll__operand {
+    enum coll__place { PLACE_IN, PLACE_OUT, PLACE_TMP, PLACE_HERE } in;
+    uint64_t at;
+};
+
+struct coll__planned {
+    int kind; /* WORK_ of struct coll__work, whose names the others are */
+    struct coll__operand dst, src, with; /* reduce: dst = op(with, src) */
+    size_t len;
+    enum coll_type type;
+    enum coll_op op;
+    int nranks;
+    const void *scalar; /* of load()'s reading */
+    int is_behind;      /* all steps listed before have to be done */
+
+    /* A message's slot: the step waits for this end's word, and writes both. */
+    int is_send, is_recv;
+    void *own, *theirs;
+};
+
+/* Where a run of it works; the word that is not 0 when it has to stop, or NULL. */
+struct coll__planned_run {
+    void *in, *out, *tmp;
+    const void *stop;
+    void *stream;
 };
 
 /* Steps that nobody asks about: ordered by their stream alone, in captures too.  All
@@ -47,6 +77,15 @@ struct coll__stream_ops {
 
     /* Is what is put there captured?  1 or 0. */
     int (*is_captured)(void *stream);
+
+    /* Write a plan's steps into memory of the device, for runs in streams of that
+     * one's context; of n_sharing ranks whose kernels must run at once there.
+     * Nothing is captured, and it waits for no other stream.  *plan is the caller's,
+     * to give back when no run of it is in a stream, nor in a graph. */
+    int (*load)(const struct coll__planned *steps, int n, int n_sharing,
+                void *stream, void **plan);
+    int (*launch)(void *plan, const struct coll__planned_run *run);
+    void (*unload)(void *plan);
 };
 
 struct coll__device {

@@ -19,9 +19,12 @@ EXTRA_DIST += \
 	%D%/cuda_kernels.cu %D%/cuda_kernels.h \
 	%D%/cuda_launch.c \
 	%D%/cuda_mark.c \
+	%D%/cuda_near.c \
 	%D%/cuda_no_image.c \
 	%D%/cuda_number.cuh \
 	%D%/cuda_ops.cuh \
+	%D%/cuda_plan.c %D%/cuda_plan.cuh %D%/cuda_plan.h \
+	%D%/cuda_plan_host.h \
 	%D%/cuda_share.c \
 	%D%/cuda_stage.c %D%/cuda_stage.h \
 	%D%/cuda_stream.c %D%/cuda_stream.h \
@@ -38,6 +41,8 @@ libcudevice_la_SOURCES = %D%/cuda.c %D%/cuda.h \
 	%D%/cuda_kernels.h \
 	%D%/cuda_launch.c \
 	%D%/cuda_mark.c \
+	%D%/cuda_near.c \
+	%D%/cuda_plan.c %D%/cuda_plan.h %D%/cuda_plan_host.h \
 	%D%/cuda_share.c \
 	%D%/cuda_stage.c %D%/cuda_stage.h \
 	%D%/cuda_stream.c %D%/cuda_stream.h \
@@ -47,7 +52,8 @@ nodist_libcudevice_la_SOURCES = %D%/cuda_image.c
 CLEANFILES += %D%/cuda_image.c
 %D%/cuda_image.c: %D%/cuda_image.sh %D%/cuda_kernels.cu %D%/cuda_kernels.h \
 		%D%/cuda_entries.h %D%/cuda_number.cuh %D%/cuda_ops.cuh \
-		%D%/cuda_walk.cuh lib/exec/number.h
+		%D%/cuda_plan.cuh %D%/cuda_plan.h %D%/cuda_walk.cuh \
+		lib/exec/number.h
 	$(AM_V_GEN)$(MKDIR_P) %D% && \
 	    $(SHELL) $(top_srcdir)/%D%/cuda_image.sh $(NVCC) $@
 else

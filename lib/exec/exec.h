@@ -35,6 +35,7 @@ struct coll__binding {
     const struct coll__device *device;
     int channel;         /* of its messages */
     int is_lent_scratch; /* by coll__prog_lend(); else it has its own */
+    int by_kernel; /* where it is queued: as one kernel, and what fits its slots */
 };
 
 /* Make a program of a linked plan.
@@ -74,6 +75,12 @@ int coll__prog_advance(struct coll__prog *prog, int *moved);
  * failed; a run that was captured is not asked for, and counts as reached. */
 int coll__prog_is_queued(const struct coll__prog *prog);
 int coll__prog_reached(struct coll__prog *prog);
+
+/* A graph has a run of it from here on, and may launch that at any time.  Is there no
+ * such, and has the stream come past all others, so that what it has on the device is
+ * needed no more? */
+void coll__prog_keep(struct coll__prog *prog);
+int coll__prog_may_go(struct coll__prog *prog);
 
 /* Give up a run that has not ended: wait until the device has done what it was
  * given, so that nothing is written any more.  Its transports are closed. */

@@ -1,7 +1,7 @@
 libcore_la_SOURCES += \
 	%D%/exec.c %D%/exec.h \
 	%D%/lanes.c %D%/listed.c \
-	%D%/prog.c %D%/prog.h \
+	%D%/planned.c %D%/prog.c %D%/prog.h \
 	%D%/queued.c \
 	%D%/sleep.c %D%/sleep.h \
 	%D%/wait.c %D%/wait.h

@@ -182,6 +182,7 @@ int coll__prog_create(const struct coll__problem *pb, struct coll__plan *plan,
         prog->scaled_len = coll__problem_len(pb, BUF_IN);
     scratch = coll__prog_scratch(prog);
     prog->is_p2p = coll__is_p2p(pb->collective);
+    prog->by_kernel = to->by_kernel;
     prog->engine = choose_engine(prog);
     if (allocate(prog, to->is_lent_scratch)) {
         coll__prog_destroy(prog);

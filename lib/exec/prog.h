@@ -4,8 +4,8 @@
  * listed.c goes through the steps as they are listed and stops where a message has
  * not come: the least work there is, for small plans whose messages need no flow
  * control.  lanes.c keeps lanes and a queue of what is ready: everything that can
- * go on does.  queued.c puts all steps into a stream of a device.  The first one
- * that serves a program has it.
+ * go on does.  queued.c puts all steps into a stream of a device, one by one or as one
+ * kernel (planned.c).  The first one that serves a program has it.
  */
 #ifndef COLL_LIB_EXEC_PROG_H
 #define COLL_LIB_EXEC_PROG_H
@@ -56,6 +56,8 @@ struct coll__prog {
                   * a result goes out in; 0: none */
     int is_past; /* the operation's bytes exceed the caches */
     int is_p2p;
+    int by_kernel; /* queued.c: all steps as one kernel */
+    int is_kept;   /* see coll__prog_keep() */
     const struct coll__engine *engine;
     struct coll__xfer *xfers; /* [n_steps] */
 
@@ -75,6 +77,33 @@ static inline void *prog_at(const struct coll__prog *prog,
 {
     return span->len ? prog->base[span->buf] + span->off : NULL;
 }
+
+/* What a step does, of struct coll__work, but for what a message brings. */
+static inline int prog_work(const struct coll__step *step)
+{
+    switch (step->kind) {
+    case STEP_REDUCE:
+    case STEP_RECV_REDUCE:
+        return WORK_REDUCE;
+    case STEP_SCALE:
+        return WORK_SCALE;
+    default:
+        return WORK_COPY;
+    }
+}
+
+/* planned.c: a queued plan as steps for one kernel.  *steps is the caller's, to end by
+ * free(); COLL_ERR_NOMEM is logged. */
+int coll__prog_planned(const struct coll__prog *prog,
+                       struct coll__planned **steps, int *n);
+
+/* queued.c's. */
+struct coll__queued {
+    int *number; /* [n_steps]: of a message, among those on its lane */
+    void *mark;  /* behind the last run; NULL before the first one */
+    void *plan;  /* by_kernel: on the device, from the first run on */
+    int status;  /* of the last start */
+};
 
 /* Fill in what changes from run to run of a message's transfer. */
 void coll__prog_address(struct coll__prog *prog, int i);

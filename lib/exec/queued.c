@@ -2,7 +2,7 @@
 /* queued.c - put a whole plan into a stream of a device, and be done.
  *
  * Steps go in as they are listed, local ones by the device, messages by a transport
- * between streams.  The plan must have been put into an order that comes to its end
+ * between streams; or all as one kernel, which the device goes through by itself.  The plan must have been put into an order that comes to its end
  * with the slots that there are (coll__plan_build_in_turns()): a stream cannot go
  * on with something else while it waits.
  *
@@ -19,12 +19,6 @@
 
 #define NAP_US 200
 
-struct coll__queued {
-    int *number; /* [n_steps]: of a message, among those on its lane */
-    void *mark;  /* behind the last run; NULL before the first one */
-    int status;  /* of the last start */
-};
-
 static int is_message(const struct coll__step *step)
 {
     return step->kind == STEP_SEND || coll__step_is_recv(step->kind);
@@ -34,18 +28,19 @@ static int serves(const struct coll__prog *prog)
 {
     const struct coll__stream_tp *tp = prog->routes->streams;
     const struct coll__plan *plan = &prog->plan;
+    size_t slot;
     char why[256];
 
     if (!prog->device->streams || !tp || prog->op.fn || !plan->n_slots ||
         plan->n_slots > tp->n_slots)
         return 0;
+    slot = prog->by_kernel ? tp->kernel.slot : tp->slot;
     for (int i = 0; i < plan->n_steps; i++) {
         const struct coll__step *step = &plan->steps[i];
         size_t len = step->kind == STEP_SEND ? step->src.len : step->dst.len;
 
         if (is_message(step) &&
-            (len > tp->slot ||
-             tp->ops->reaches(tp, step->peer, why, sizeof(why))))
+            (len > slot || tp->ops->reaches(tp, step->peer, why, sizeof(why))))
             return 0;
     }
     return 1;
@@ -85,6 +80,7 @@ static void destroy(struct coll__prog *prog)
     if (!prog->queued)
         return;
     prog->device->streams->unmark(prog->queued->mark);
+    prog->device->streams->unload(prog->queued->plan);
     free(prog->queued->number);
     free(prog->queued);
 }
@@ -101,12 +97,9 @@ static size_t bytes(const struct coll__prog *prog)
 static struct coll__work work_of(const struct coll__prog *prog, int i)
 {
     const struct coll__step *step = &prog->plan.steps[i];
-    int reduces = step->kind == STEP_REDUCE || step->kind == STEP_RECV_REDUCE;
 
     return (struct coll__work){
-        .kind = reduces                    ? WORK_REDUCE
-                : step->kind == STEP_SCALE ? WORK_SCALE
-                                           : WORK_COPY,
+        .kind = prog_work(step),
         .dst = prog_at(prog, &step->dst),
         .src = prog_at(prog, &step->src),
         .with =
@@ -151,12 +144,49 @@ static int put_premul(struct coll__prog *prog)
     return prog->device->streams->enqueue(&work);
 }
 
-static int put_all(struct coll__prog *prog)
+static int put_steps(struct coll__prog *prog)
 {
     int rc = prog->scaled ? put_premul(prog) : COLL_OK;
 
     for (int i = 0; i < prog->plan.n_steps && rc == COLL_OK; i++)
         rc = put_step(prog, i);
+    return rc;
+}
+
+/* Where streams have what they wait for and where scratch begins is known by then. */
+static int load(struct coll__prog *prog)
+{
+    const struct coll__stream_tp *tp = prog->routes->streams;
+    struct coll__planned *steps;
+    int n, rc = coll__prog_planned(prog, &steps, &n);
+
+    if (rc)
+        return rc;
+    rc = prog->device->streams->load(steps, n, tp->kernel.n_sharing,
+                                     prog->stream, &prog->queued->plan);
+    free(steps);
+    return rc;
+}
+
+static int put_kernel(struct coll__prog *prog)
+{
+    const struct coll__stream_tp *tp = prog->routes->streams;
+    struct coll__planned_run run = {.in = (void *)prog->in,
+                                    .out = prog->base[BUF_OUT],
+                                    .tmp = prog->base[BUF_TMP],
+                                    .stop = tp->kernel.stop,
+                                    .stream = prog->stream};
+    int rc = tp->ops->state(tp);
+
+    if (rc == COLL_OK && !prog->queued->plan)
+        rc = load(prog);
+    return rc ? rc : prog->device->streams->launch(prog->queued->plan, &run);
+}
+
+static int put_all(struct coll__prog *prog)
+{
+    int rc = prog->by_kernel ? put_kernel(prog) : put_steps(prog);
+
     if (rc == COLL_OK)
         rc = prog->device->streams->mark(prog->stream, &prog->queued->mark);
     return rc;
@@ -205,6 +235,16 @@ static void abandon(struct coll__prog *prog)
 
     while (streams->reached(prog->queued->mark) == COLL_IN_PROGRESS)
         usleep(NAP_US);
+}
+
+void coll__prog_keep(struct coll__prog *prog) { prog->is_kept = 1; }
+
+int coll__prog_may_go(struct coll__prog *prog)
+{
+    if (prog->engine != &coll__engine_queued || !prog->queued->plan)
+        return 1;
+    return !prog->is_kept &&
+           prog->device->streams->reached(prog->queued->mark) == COLL_OK;
 }
 
 const struct coll__engine coll__engine_queued = {

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -41,6 +42,7 @@ enum heard {
     HEARD_END,
     HEARD_EARLY,
     HEARD_FALSE,
+    HEARD_OTHERWISE,
     HEARD_UNKNOWN
 };
 
@@ -59,7 +61,7 @@ struct line {
     size_t n_read;
 };
 
-struct call {
+struct coll__call {
     struct coll__dial *dial;
     struct line lines[COLL__MAX_ADDRS];
     double warn_at;
@@ -71,9 +73,10 @@ static const char *meaning(const struct line *line)
 {
     switch (line->heard) {
     case HEARD_NOTHING:
-        return line->step == STEP_ANSWER ? "it takes the connection and says "
-                                           "nothing"
-                                         : "no answer";
+        return line->step == STEP_ANSWER  ? "it takes the connection and says "
+                                            "nothing"
+               : line->step == STEP_PAUSE ? "not tried"
+                                          : "no answer";
     case HEARD_REFUSED:
         return "connection refused";
     case HEARD_ERROR:
@@ -88,6 +91,8 @@ static const char *meaning(const struct line *line)
         return "rank 0 has not come there yet, or no room";
     case HEARD_FALSE:
         return "it could not prove the job's secret";
+    case HEARD_OTHERWISE:
+        return "it has another COLL_NET_ENCRYPT; set it alike on all ranks";
     default:
         return "it knows no such job";
     }
@@ -102,21 +107,25 @@ static struct coll__addr place(const struct line *line, int port)
 }
 
 /* Write "10.0.0.1:5000: connection refused; [::1]:5000: no answer". */
-static void explain(struct call *call)
+static void explain(struct coll__call *call)
 {
     struct coll__dial *dial = call->dial;
     size_t at = 0;
 
+    dial->why[0] = '\0';
     for (int i = 0; i < dial->n_addrs && at < sizeof(dial->why); i++) {
         const struct line *line = &call->lines[i];
         struct coll__addr addr = place(line, line->heard_port);
         char where[COLL__ADDR_TEXT];
 
+        if (i == dial->at)
+            continue;
         coll__net_text(&addr, where);
         dial->is_want |=
             line->heard == HEARD_ERROR && coll__files_lack(line->err);
-        at += (size_t)snprintf(dial->why + at, sizeof(dial->why) - at,
-                               "%s%s: %s", i ? "; " : "", where, meaning(line));
+        at +=
+            (size_t)snprintf(dial->why + at, sizeof(dial->why) - at, "%s%s: %s",
+                             at ? "; " : "", where, meaning(line));
     }
 }
 
@@ -125,6 +134,7 @@ static int is_hopeless(const struct coll__dial *dial, const struct line *line)
 {
     switch (line->heard) {
     case HEARD_UNKNOWN:
+    case HEARD_OTHERWISE:
     case HEARD_FALSE:
         return dial->n_ports == 1;
     case HEARD_REFUSED:
@@ -138,7 +148,7 @@ static int is_hopeless(const struct coll__dial *dial, const struct line *line)
 }
 
 /* Return COLL_IN_PROGRESS while some line may lead there. */
-static int verdict(const struct call *call)
+static int verdict(const struct coll__call *call)
 {
     int status = COLL_ERR_SYSTEM;
 
@@ -147,7 +157,7 @@ static int verdict(const struct call *call)
 
         if (!is_hopeless(call->dial, line))
             return COLL_IN_PROGRESS;
-        if (line->heard == HEARD_UNKNOWN || line->heard == HEARD_FALSE)
+        if (line->heard >= HEARD_FALSE)
             status = COLL_ERR_PEER;
     }
     return status;
@@ -156,8 +166,8 @@ static int verdict(const struct call *call)
 /* ---- one line ----------------------------------------------------------- */
 
 /* This attempt has come to nothing: on to the next port, or pause. */
-static void hang_up(struct call *call, struct line *line, enum heard heard,
-                    int err)
+static void hang_up(struct coll__call *call, struct line *line,
+                    enum heard heard, int err)
 {
     double now = coll__now(), pause = 0;
 
@@ -183,7 +193,7 @@ static void hang_up(struct call *call, struct line *line, enum heard heard,
         line[1].until = now; /* no head start for one that has failed */
 }
 
-static void fail(struct call *call, struct line *line, int err)
+static void fail(struct coll__call *call, struct line *line, int err)
 {
     hang_up(call, line,
             err == ECONNREFUSED ? HEARD_REFUSED
@@ -193,7 +203,7 @@ static void fail(struct call *call, struct line *line, int err)
 }
 
 /* The connection is there: say who we are. */
-static void greet(struct call *call, struct line *line)
+static void greet(struct coll__call *call, struct line *line)
 {
     struct coll__dial *dial = call->dial;
 
@@ -206,7 +216,7 @@ static void greet(struct call *call, struct line *line)
         hang_up(call, line, HEARD_END, 0);
 }
 
-static void begin(struct call *call, struct line *line)
+static void begin(struct coll__call *call, struct line *line)
 {
     struct coll__addr addr = place(line, line->port);
     double patience = call->dial->n_ports > 1 ? PROBE_TIME : CONNECT_TIME;
@@ -222,7 +232,7 @@ static void begin(struct call *call, struct line *line)
 }
 
 /* The answer is whole: the socket when it is the right one, else -1. */
-static int judge(struct call *call, struct line *line)
+static int judge(struct coll__call *call, struct line *line)
 {
     const unsigned char *secret = call->dial->secret;
     struct proof proof;
@@ -231,6 +241,9 @@ static int judge(struct call *call, struct line *line)
     switch (coll__knock_judge(secret, &line->wire, &line->challenge, &proof)) {
     case KNOCK_EARLY:
         hang_up(call, line, HEARD_EARLY, 0);
+        return -1;
+    case KNOCK_OTHERWISE:
+        hang_up(call, line, HEARD_OTHERWISE, 0);
         return -1;
     case KNOCK_UNKNOWN:
         hang_up(call, line, HEARD_UNKNOWN, 0);
@@ -246,12 +259,16 @@ static int judge(struct call *call, struct line *line)
         hang_up(call, line, HEARD_END, 0);
         return -1;
     }
+    call->dial->at = (int)(line - call->lines);
+    call->dial->is_sealed = coll__knock_seals();
+    coll__knock_session(secret, &line->wire, line->challenge.nonce,
+                        call->dial->session);
     line->fd = -1;
     return fd;
 }
 
 /* Go on with a line whose socket is ready; the socket when it is the one. */
-static int go_on(struct call *call, struct line *line)
+static int go_on(struct coll__call *call, struct line *line)
 {
     ssize_t n;
     int err;
@@ -277,7 +294,7 @@ static int go_on(struct call *call, struct line *line)
 }
 
 /* The pause, or the patience with an attempt, is over. */
-static void expire(struct call *call, struct line *line)
+static void expire(struct coll__call *call, struct line *line)
 {
     if (line->step == STEP_PAUSE)
         begin(call, line);
@@ -288,7 +305,7 @@ static void expire(struct call *call, struct line *line)
 
 /* ---- all lines ---------------------------------------------------------- */
 
-static void warn(struct call *call)
+static void warn(struct coll__call *call)
 {
     explain(call);
     log_warn("boot", "still calling %s (%s)", call->dial->whom,
@@ -297,7 +314,7 @@ static void warn(struct call *call)
 }
 
 /* Do what is due, and return when the next thing will be. */
-static double run_due(struct call *call, double deadline)
+static double run_due(struct coll__call *call, double deadline)
 {
     double now = coll__now(), next = deadline;
 
@@ -315,29 +332,42 @@ static double run_due(struct call *call, double deadline)
     return call->warn_at < next ? call->warn_at : next;
 }
 
-/* Sleep until a socket is ready or something is due; the socket of the one that
- * we look for, or -1. */
-static int await(struct call *call, double until)
+/* List the sockets; their number. */
+static int list_files(const struct coll__call *call,
+                      struct pollfd fds[COLL__MAX_ADDRS])
 {
-    struct pollfd fds[COLL__MAX_ADDRS];
-    int n = call->dial->n_addrs, found = -1;
+    int n = call->dial->n_addrs;
 
-    for (int i = 0; i < n; i++) {
-        fds[i].fd = call->lines[i].fd;
-        fds[i].events = call->lines[i].step == STEP_CONNECT ? POLLOUT : POLLIN;
-        fds[i].revents = 0;
-    }
-    if (coll__reactor_poll(fds, n, until) <= 0)
-        return -1;
-    for (int i = 0; i < n && found < 0; i++)
+    for (int i = 0; i < n; i++)
+        fds[i] = (struct pollfd){
+            call->lines[i].fd,
+            call->lines[i].step == STEP_CONNECT ? POLLOUT : POLLIN, 0};
+    return n;
+}
+
+/* Go on with what is ready; the socket of the one that we look for, or -1. */
+static int take_ready(struct coll__call *call, const struct pollfd *fds)
+{
+    int found = -1;
+
+    for (int i = 0; i < call->dial->n_addrs && found < 0; i++)
         if (fds[i].revents)
             found = go_on(call, &call->lines[i]);
     return found;
 }
 
+/* The same once something is ready or due. */
+static int await(struct coll__call *call, double until)
+{
+    struct pollfd fds[COLL__MAX_ADDRS];
+    int n = list_files(call, fds);
+
+    return coll__reactor_poll(fds, n, until) > 0 ? take_ready(call, fds) : -1;
+}
+
 static double sooner(double a, double b) { return a < b ? a : b; }
 
-static int run(struct call *call, double deadline)
+static int run(struct coll__call *call, double deadline)
 {
     for (;;) {
         double next = run_due(call, deadline);
@@ -358,24 +388,69 @@ static int run(struct call *call, double deadline)
     }
 }
 
-int coll__dial(struct coll__dial *dial, double deadline)
+static void begin_call(struct coll__call *call, struct coll__dial *dial)
 {
     double now = coll__now();
-    struct call call = {.dial = dial, .warn_at = 1e300};
+
+    *call = (struct coll__call){.dial = dial, .warn_at = 1e300};
+    dial->at = -1;
+    if (dial->whom)
+        call->warn_at = now + WARN_AFTER;
+    for (int i = 0; i < dial->n_addrs; i++)
+        call->lines[i] = (struct line){.addr = &dial->addrs[i],
+                                       .fd = -1,
+                                       .until = now + i * HEAD_START,
+                                       .pause = FIRST_PAUSE};
+}
+
+static void end_call(struct coll__call *call)
+{
+    for (int i = 0; i < call->dial->n_addrs; i++)
+        if (call->lines[i].fd >= 0)
+            close(call->lines[i].fd);
+}
+
+int coll__dial(struct coll__dial *dial, double deadline)
+{
+    struct coll__call call;
     int found;
 
-    if (dial->whom)
-        call.warn_at = now + WARN_AFTER;
-    for (int i = 0; i < dial->n_addrs; i++)
-        call.lines[i] = (struct line){.addr = &dial->addrs[i],
-                                      .fd = -1,
-                                      .until = now + i * HEAD_START,
-                                      .pause = FIRST_PAUSE};
+    begin_call(&call, dial);
     found = run(&call, deadline);
     if (found < 0)
         explain(&call);
-    for (int i = 0; i < dial->n_addrs; i++)
-        if (call.lines[i].fd >= 0)
-            close(call.lines[i].fd);
+    end_call(&call);
     return found;
+}
+
+/* ---- without waiting ----------------------------------------------------- */
+
+struct coll__call *coll__dial_begin(struct coll__dial *dial)
+{
+    struct coll__call *call = malloc(sizeof(*call));
+
+    if (call)
+        begin_call(call, dial);
+    return call;
+}
+
+int coll__dial_step(struct coll__call *call, int *fd)
+{
+    struct pollfd fds[COLL__MAX_ADDRS];
+    int n, rc;
+
+    run_due(call, 1e300);
+    rc = verdict(call);
+    if (rc != COLL_IN_PROGRESS)
+        return rc;
+    n = list_files(call, fds);
+    *fd = poll(fds, (nfds_t)n, 0) > 0 ? take_ready(call, fds) : -1;
+    return *fd < 0 ? COLL_IN_PROGRESS : COLL_OK;
+}
+
+void coll__dial_end(struct coll__call *call)
+{
+    explain(call);
+    end_call(call);
+    free(call);
 }

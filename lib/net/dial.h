@@ -24,7 +24,12 @@ struct coll__dial {
     int (*is_over)(void *arg); /* asked now and then: is it of no use any more?
                                 * NULL: never */
     void *arg;
-    char why[COLL__DIAL_TEXT]; /* set on failure: what came of each address */
+    int is_sealed; /* set on success: the connection has a secret of its own */
+    unsigned char session[COLL__SECRET_BYTES]; /* this */
+    int at; /* set on success: which address */
+    char why
+        [COLL__DIAL_TEXT]; /* set at the end: what came of the others, or of each
+                                * address */
     int is_want;               /* set then: this process lacks descriptors */
 };
 
@@ -38,5 +43,14 @@ struct coll__dial {
  *            lead there, or nobody listens and is_patient is 0).
  */
 int coll__dial(struct coll__dial *dial, double deadline);
+
+/* The same without waiting: begin (NULL: no memory), step until that returns
+ * something else than COLL_IN_PROGRESS (COLL_OK: *fd is the caller's socket), and
+ * end, which sets why, whatever came of it.  is_over is not asked, and the deadline
+ * is the caller's to watch; dial is used until the end.  One thread at a time. */
+struct coll__call;
+struct coll__call *coll__dial_begin(struct coll__dial *dial);
+int coll__dial_step(struct coll__call *call, int *fd);
+void coll__dial_end(struct coll__call *call);
 
 #endif

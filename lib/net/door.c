@@ -45,12 +45,13 @@ static struct {
     int n_visitors;
     int is_crowded; /* somebody waits for a seat */
     struct coll__gate *gates;
-    /* Rendezvous that are over: who comes for the next one is early. */
-    struct {
+    /* Rendezvous that are over: who comes for the next one is early; and
+     * communicators that are, whose ranks may still call: no strangers. */
+    struct past {
         unsigned char group[COLL__GROUP_BYTES];
         uint32_t generation;
-    } past[MAX_PAST];
-    int n_past;
+    } past[MAX_PAST], left[MAX_PAST];
+    int n_past, n_left;
     struct { /* strangers since the last line on them */
         unsigned n;
         double told; /* when that line was written */
@@ -67,6 +68,12 @@ void coll__gate_add(struct coll__gate *gate)
     door.gates = gate;
 }
 
+static void remember(struct past *past, const struct coll__gate *gate)
+{
+    memcpy(past->group, gate->group, COLL__GROUP_BYTES);
+    past->generation = gate->generation;
+}
+
 void coll__gate_remove(struct coll__gate *gate)
 {
     struct coll__gate **at = &door.gates;
@@ -76,21 +83,29 @@ void coll__gate_remove(struct coll__gate *gate)
     if (!*at)
         return;
     *at = gate->next;
-    if (gate->kind == DOOR_BOOT) {
-        int i = door.n_past++ % MAX_PAST;
-
-        memcpy(door.past[i].group, gate->group, COLL__GROUP_BYTES);
-        door.past[i].generation = gate->generation;
-    }
+    if (gate->kind == DOOR_BOOT)
+        remember(&door.past[door.n_past++ % MAX_PAST], gate);
+    else if (gate->kind == DOOR_DATA && gate->generation == 0)
+        remember(&door.left[door.n_left++ % MAX_PAST], gate);
     if (!door.gates)
         coll__door_close();
+}
+
+static uint32_t kind_of(const struct coll__hello *hello)
+{
+    return le32toh(hello->kind) & ~HELLO_IS_SEALED;
+}
+
+static int is_sealed(const struct coll__hello *hello)
+{
+    return (le32toh(hello->kind) & HELLO_IS_SEALED) != 0;
 }
 
 static struct coll__gate *find_gate(const struct coll__hello *hello)
 {
     for (struct coll__gate *g = door.gates; g; g = g->next)
         if (!memcmp(g->group, hello->group, COLL__GROUP_BYTES) &&
-            g->kind == le32toh(hello->kind) && g->rank == le32toh(hello->to) &&
+            g->kind == kind_of(hello) && g->rank == le32toh(hello->to) &&
             g->generation == le32toh(hello->generation))
             return g;
     return NULL;
@@ -101,7 +116,7 @@ static int is_early(const struct coll__hello *hello)
 {
     uint32_t generation = le32toh(hello->generation);
 
-    if (le32toh(hello->kind) != DOOR_BOOT)
+    if (kind_of(hello) != DOOR_BOOT)
         return 0;
     for (struct coll__gate *g = door.gates; g; g = g->next)
         if (!memcmp(g->group, hello->group, COLL__GROUP_BYTES) &&
@@ -110,6 +125,16 @@ static int is_early(const struct coll__hello *hello)
     for (int i = 0; i < MAX_PAST && i < door.n_past; i++)
         if (!memcmp(door.past[i].group, hello->group, COLL__GROUP_BYTES) &&
             generation > door.past[i].generation)
+            return 1;
+    return 0;
+}
+
+/* Say whether the hello is for a communicator that this process has left. */
+static int is_late(const struct coll__hello *hello)
+{
+    for (int i = 0; i < MAX_PAST && i < door.n_left; i++)
+        if (kind_of(hello) == DOOR_DATA &&
+            !memcmp(door.left[i].group, hello->group, COLL__GROUP_BYTES))
             return 1;
     return 0;
 }
@@ -186,13 +211,14 @@ static void refuse(struct visitor *v, enum challenge_answer answer)
 {
     struct challenge no = {.answer = htole32((uint32_t)answer)};
 
-    if (answer == ANSWER_EARLY) { /* an ordinary thing: it will come again */
-        say(v, &no, sizeof(no));
-        dismiss(v);
-        return;
-    }
     say(v, &no, sizeof(no));
-    turn_away(v, "it does not belong to this job");
+    if (answer == ANSWER_EARLY || is_late(&v->hello)) /* ordinary things */
+        dismiss(v);
+    else
+        turn_away(v, answer == ANSWER_OTHERWISE
+                         ? "it has another COLL_NET_ENCRYPT; set it alike on "
+                           "all ranks"
+                         : "it does not belong to this job");
 }
 
 static void greet(struct visitor *v)
@@ -202,6 +228,10 @@ static void greet(struct visitor *v)
 
     if (!gate || gate->is_full) {
         refuse(v, gate || is_early(&v->hello) ? ANSWER_EARLY : ANSWER_UNKNOWN);
+        return;
+    }
+    if (is_sealed(&v->hello) != coll__knock_seals()) {
+        refuse(v, ANSWER_OTHERWISE);
         return;
     }
     coll__auth_random(v->nonce, sizeof(v->nonce));
@@ -218,7 +248,7 @@ static struct coll__hello to_host(const struct coll__hello *wire)
 {
     struct coll__hello hello = *wire;
 
-    hello.kind = le32toh(wire->kind);
+    hello.kind = kind_of(wire);
     hello.from = le32toh(wire->from);
     hello.to = le32toh(wire->to);
     hello.size = le32toh(wire->size);
@@ -231,9 +261,13 @@ static void judge(struct visitor *v)
 {
     struct coll__gate *gate = find_gate(&v->hello);
     struct coll__hello hello = to_host(&v->hello);
-    unsigned char mac[COLL__MAC_BYTES];
-    int fd;
+    unsigned char mac[COLL__MAC_BYTES], session[COLL__SECRET_BYTES];
+    int fd, seals = is_sealed(&v->hello);
 
+    if (!gate && is_late(&v->hello)) {
+        dismiss(v);
+        return;
+    }
     if (!gate) {
         turn_away(v, "its group has gone");
         return;
@@ -243,9 +277,11 @@ static void judge(struct visitor *v)
         turn_away(v, "it could not prove this job's secret");
         return;
     }
+    coll__knock_session(gate->secret, &v->hello, v->nonce, session);
     fd = coll__reactor_release(&v->source);
     forget(v);
-    gate->arrived(gate, fd, &hello);
+    gate->arrived(gate, fd, &hello, seals ? session : NULL);
+    coll__auth_wipe(session, sizeof(session));
 }
 
 /* Read towards want bytes at to: 1 when they are there, 0 for later, -1 when

@@ -19,7 +19,7 @@
 #include "lib/net/auth.h"
 #include "lib/net/net.h"
 
-enum coll__door_kind { DOOR_BOOT, DOOR_CTRL }; /* what a connection is for */
+enum coll__door_kind { DOOR_BOOT, DOOR_CTRL, DOOR_DATA }; /* what it is for */
 
 /* The connector's first words, as they travel; integers little-endian. */
 struct coll__hello {
@@ -27,7 +27,8 @@ struct coll__hello {
     unsigned char group[COLL__GROUP_BYTES];
     uint32_t kind; /* enum coll__door_kind */
     uint32_t from, to, size;
-    uint32_t generation; /* the how-many-eth rendezvous by this secret */
+    uint32_t generation; /* the how-many-eth rendezvous by this secret; of
+                          * DOOR_DATA the channel */
     uint32_t pid;
     unsigned char nonce[COLL__NONCE_BYTES];
 };
@@ -38,10 +39,13 @@ struct coll__gate {
     unsigned char secret[COLL__SECRET_BYTES];
     uint32_t kind, rank, generation;
     int is_full; /* who comes is to come again, a little later */
-    /* An authenticated connection; fd is the callee's.  On the reactor's
+    /* An authenticated connection; fd is the callee's, session[COLL__SECRET_BYTES]
+     * the connection's own secret, or NULL where nothing is sealed.  On the reactor's
      * thread, lock held. */
     void (*arrived)(struct coll__gate *gate, int fd,
-                    const struct coll__hello *hello);
+                    const struct coll__hello *hello,
+                    const unsigned char *session);
+    void *owner;             /* whose gate it is; for arrived() */
     struct coll__gate *next; /* the door's */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* knock.c - the proof: what both sides compute. */
 #include "lib/net/knock.h"
+#include "lib/util/param.h"
 
 #include <endian.h>
 #include <string.h>
@@ -18,6 +19,19 @@ void coll__door_mac(const unsigned char secret[COLL__SECRET_BYTES],
     coll__auth_mac(secret, role, bytes, sizeof(bytes), mac);
 }
 
+int coll__knock_seals(void)
+{
+    return !strcmp(coll__param_text(PARAM_NET_ENCRYPT), "1");
+}
+
+void coll__knock_session(const unsigned char secret[COLL__SECRET_BYTES],
+                         const struct coll__hello *hello,
+                         const unsigned char nonce[COLL__NONCE_BYTES],
+                         unsigned char session[COLL__SECRET_BYTES])
+{
+    coll__door_mac(secret, "session", hello, nonce, session);
+}
+
 void coll__knock_hello(const unsigned char secret[COLL__SECRET_BYTES],
                        const struct coll__hello *in, struct coll__hello *out)
 {
@@ -25,7 +39,7 @@ void coll__knock_hello(const unsigned char secret[COLL__SECRET_BYTES],
     memcpy(out->magic, HELLO_MAGIC, sizeof(out->magic));
     coll__auth_group(secret, out->group);
     coll__auth_random(out->nonce, sizeof(out->nonce));
-    out->kind = htole32(in->kind);
+    out->kind = htole32(in->kind | (coll__knock_seals() ? HELLO_IS_SEALED : 0));
     out->from = htole32(in->from);
     out->to = htole32(in->to);
     out->size = htole32(in->size);
@@ -42,6 +56,8 @@ enum knock coll__knock_judge(const unsigned char secret[COLL__SECRET_BYTES],
 
     if (le32toh(challenge->answer) == ANSWER_EARLY)
         return KNOCK_EARLY;
+    if (le32toh(challenge->answer) == ANSWER_OTHERWISE)
+        return KNOCK_OTHERWISE;
     if (le32toh(challenge->answer) != ANSWER_PROVE)
         return KNOCK_UNKNOWN;
     coll__door_mac(secret, "listener", hello, challenge->nonce, mac);

@@ -7,7 +7,15 @@
 
 #define HELLO_MAGIC "COLLv001"
 
-enum challenge_answer { ANSWER_PROVE, ANSWER_UNKNOWN, ANSWER_EARLY };
+/* In a hello's kind: what follows the proof is sealed (COLL_NET_ENCRYPT). */
+#define HELLO_IS_SEALED 0x100u
+
+enum challenge_answer {
+    ANSWER_PROVE,
+    ANSWER_UNKNOWN,
+    ANSWER_EARLY,
+    ANSWER_OTHERWISE /* sealed or not, as the hello was not */
+};
 
 struct challenge {
     uint32_t answer; /* little-endian */
@@ -29,12 +37,22 @@ void coll__door_mac(const unsigned char secret[COLL__SECRET_BYTES],
 void coll__knock_hello(const unsigned char secret[COLL__SECRET_BYTES],
                        const struct coll__hello *in, struct coll__hello *out);
 
+/* Does this process seal what it sends? */
+int coll__knock_seals(void);
+
+/* Make the connection's own secret, which both sides know then. */
+void coll__knock_session(const unsigned char secret[COLL__SECRET_BYTES],
+                         const struct coll__hello *hello,
+                         const unsigned char nonce[COLL__NONCE_BYTES],
+                         unsigned char session[COLL__SECRET_BYTES]);
+
 /* What the listener's answer to a hello says. */
 enum knock {
-    KNOCK_IN,      /* it has proved the secret; send the proof in return */
-    KNOCK_UNKNOWN, /* it knows no such group */
-    KNOCK_EARLY,   /* the group's rendezvous has not begun yet: try again */
-    KNOCK_FALSE    /* it could not prove the secret */
+    KNOCK_IN,        /* it has proved the secret; send the proof in return */
+    KNOCK_UNKNOWN,   /* it knows no such group */
+    KNOCK_OTHERWISE, /* it seals and we do not, or the other way round */
+    KNOCK_EARLY,     /* the group's rendezvous has not begun yet: try again */
+    KNOCK_FALSE      /* it could not prove the secret */
 };
 
 /* Judge the answer; sets *proof for KNOCK_IN. */

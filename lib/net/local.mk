@@ -8,6 +8,7 @@ libcore_la_SOURCES += \
 	%D%/link.c %D%/link.h \
 	%D%/net.c %D%/net.h %D%/net_addr.h \
 	%D%/net_listen.c \
+	%D%/net_own.c \
 	%D%/reactor.c %D%/reactor.h \
 	%D%/room.c %D%/room.h \
 	%D%/tree.h \

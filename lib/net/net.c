@@ -125,19 +125,44 @@ int coll__net_split(const char *text, char *host, size_t len, uint16_t *port)
     return 0;
 }
 
+/* Add those of the list that COLL_NET_FAMILY allows, or all. */
+static int take_addrs(const struct addrinfo *list, int is_any, uint16_t port,
+                      struct coll__addr addrs[COLL__MAX_ADDRS])
+{
+    int n = 0;
+
+    for (const struct addrinfo *a = list; a && n < COLL__MAX_ADDRS;
+         a = a->ai_next)
+        if (!coll__addr_from_sock(a->ai_addr, &addrs[n]) &&
+            (is_any || coll__net_wants(addrs[n].family)))
+            coll__net_set_port(&addrs[n++], port);
+    return n;
+}
+
+/* Both, whatever /etc/hosts has. */
+static int local_addrs(uint16_t port, struct coll__addr addrs[COLL__MAX_ADDRS])
+{
+    static const struct coll__addr both[] = {
+        {.ip = {127, 0, 0, 1}, .family = 4}, {.ip = {[15] = 1}, .family = 6}};
+    int n = 0;
+
+    for (int i = 0; i < 2; i++)
+        if (coll__net_wants(both[i].family)) {
+            addrs[n] = both[i];
+            coll__net_set_port(&addrs[n++], port);
+        }
+    return n;
+}
+
+/* Who has an address of the other family alone is told so for a reason. */
 int coll__net_resolve(const char *host, uint16_t port,
                       struct coll__addr addrs[COLL__MAX_ADDRS])
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;
-    int n = 0, rc;
+    int n, rc;
 
-    if (!strcmp(host, "localhost")) { /* both, whatever /etc/hosts has */
-        addrs[0] = (struct coll__addr){.ip = {127, 0, 0, 1}, .family = 4};
-        addrs[1] = (struct coll__addr){.ip = {[15] = 1}, .family = 6};
-        coll__net_set_port(&addrs[0], port);
-        coll__net_set_port(&addrs[1], port);
-        return 2;
-    }
+    if (!strcmp(host, "localhost"))
+        return local_addrs(port, addrs);
     rc = getaddrinfo(host, NULL, &hints, &list);
     if (rc) {
         log_error("boot",
@@ -146,9 +171,9 @@ int coll__net_resolve(const char *host, uint16_t port,
                   host, gai_strerror(rc));
         return COLL_ERR_BOOTSTRAP;
     }
-    for (struct addrinfo *a = list; a && n < COLL__MAX_ADDRS; a = a->ai_next)
-        if (!coll__addr_from_sock(a->ai_addr, &addrs[n]))
-            coll__net_set_port(&addrs[n++], port);
+    n = take_addrs(list, 0, port, addrs);
+    if (!n)
+        n = take_addrs(list, 1, port, addrs);
     freeaddrinfo(list);
     return n;
 }

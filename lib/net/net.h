@@ -25,6 +25,9 @@ struct coll__addr {
 /* Who must be able to connect. */
 enum coll__reach { REACH_HOST, REACH_NET };
 
+/* Does COLL_NET_FAMILY allow it: 4 or 6? */
+int coll__net_wants(int family);
+
 uint16_t coll__net_port(const struct coll__addr *addr);
 void coll__net_set_port(struct coll__addr *addr, uint16_t port);
 int coll__net_is_loopback(const struct coll__addr *addr);
@@ -62,6 +65,13 @@ int coll__net_own_addrs(int fd, struct coll__addr addrs[COLL__MAX_ADDRS]);
 
 /* Say whether this is an address of this host. */
 int coll__net_is_own(const struct coll__addr *addr);
+
+#define COLL__INTERFACE_NAME 16 /* bytes, with the NUL: IF_NAMESIZE */
+
+/* Write the interface by which packets to that address leave this host; "" where
+ * none does.  Nothing is sent. */
+void coll__net_way(const struct coll__addr *to,
+                     char name[COLL__INTERFACE_NAME]);
 
 /* Say who can connect to the listening socket fd. */
 enum coll__reach coll__net_reach(int fd);

@@ -22,11 +22,6 @@ static const struct coll__addr any4 = {.family = 4};
 static const struct coll__addr loop4 = {.ip = {127, 0, 0, 1}, .family = 4};
 static const struct coll__addr loop6 = {.ip = {[15] = 1}, .family = 6};
 
-static int is_any(const struct coll__addr *addr)
-{
-    return !memcmp(addr->ip, any6.ip, sizeof(any6.ip));
-}
-
 void coll__net_await_words(int fd)
 {
     int seconds = 10;
@@ -40,14 +35,14 @@ static int listen_on(const struct coll__addr *addr)
 {
     struct sockaddr_storage sock;
     socklen_t len = coll__addr_to_sock(addr, &sock);
-    int fd, rc, on = 1, off = 0;
+    int fd, rc, on = 1, is_alone = !coll__net_wants(4);
 
     fd = socket(sock.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     if (sock.ss_family == AF_INET6)
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &is_alone, sizeof(is_alone));
     coll__net_await_words(fd);
     if (coll__net_is_loopback(addr) && coll__net_is_loopback_down(fd))
         rc = -ENETDOWN;
@@ -59,18 +54,19 @@ static int listen_on(const struct coll__addr *addr)
     return rc;
 }
 
-/* Listen on any interface: IPv6 takes IPv4 as well, where there is IPv6. */
-static int listen_widest(const struct coll__addr *six,
-                         const struct coll__addr *four, uint16_t port)
+/* Listen there, or at the second place; any IPv6 interface takes IPv4 as well. */
+static int listen_at_one(const struct coll__addr *first,
+                         const struct coll__addr *second, uint16_t port)
 {
-    struct coll__addr addr = *six;
-    int fd;
+    struct coll__addr addr = *first;
+    int fd = -EADDRNOTAVAIL;
 
     coll__net_set_port(&addr, port);
-    fd = listen_on(&addr);
-    if (fd >= 0 || fd == -EADDRINUSE)
+    if (coll__net_wants(first->family))
+        fd = listen_on(&addr);
+    if (fd >= 0 || fd == -EADDRINUSE || !coll__net_wants(second->family))
         return fd;
-    addr = *four;
+    addr = *second;
     coll__net_set_port(&addr, port);
     return listen_on(&addr);
 }
@@ -91,6 +87,7 @@ static int interface_addr(struct coll__addr *addr)
 {
     const char *name = coll__param_text(PARAM_NET_INTERFACE);
     int found = 0;
+    struct coll__addr its;
     struct ifaddrs *list;
     char known[256];
 
@@ -101,17 +98,21 @@ static int interface_addr(struct coll__addr *addr)
     }
     for (struct ifaddrs *i = list; i && found != 4; i = i->ifa_next)
         if (i->ifa_addr && !strcmp(i->ifa_name, name) &&
-            (!found || i->ifa_addr->sa_family == AF_INET) &&
-            !coll__addr_from_sock(i->ifa_addr, addr))
-            found = addr->family; /* IPv4 rather than IPv6 */
+            !coll__addr_from_sock(i->ifa_addr, &its) &&
+            coll__net_wants(its.family) && (!found || its.family == 4)) {
+            *addr = its;
+            found = its.family; /* IPv4 rather than IPv6 */
+        }
     list_interfaces(list, known, sizeof(known));
     freeifaddrs(list);
     if (found)
         return COLL_OK;
     log_error("boot",
               "COLL_NET_INTERFACE=%s: no such interface with an "
-              "address; there are %s",
-              name, known);
+              "address%s; there are %s",
+              name,
+              coll__param_is_set(PARAM_NET_FAMILY) ? " of COLL_NET_FAMILY" : "",
+              known);
     return COLL_ERR_INVALID;
 }
 
@@ -153,8 +154,8 @@ static int try_listen(enum coll__reach reach, const struct coll__addr *chosen,
         return listen_on(&addr);
     }
     if (reach == REACH_NET)
-        return listen_widest(&any6, &any4, port);
-    return listen_widest(&loop4, &loop6, port);
+        return listen_at_one(&any6, &any4, port);
+    return listen_at_one(&loop4, &loop6, port);
 }
 
 /* Say where, if there is an address by which others could come. */
@@ -232,90 +233,4 @@ int coll__net_listen_at(const struct coll__addr *at, int is_quiet, int *fd)
         log_error("boot", "rank 0 cannot listen on port %d: %s", port,
                   coll__net_error(-rc));
     return COLL_ERR_SYSTEM;
-}
-
-static int is_of_use(const struct ifaddrs *i, const struct coll__addr *addr,
-                     unsigned loopback)
-{
-    int is_link_local = addr->family == 6 && addr->ip[0] == 0xfe;
-
-    return (i->ifa_flags & IFF_UP) &&
-           (i->ifa_flags & IFF_LOOPBACK) == loopback && !is_link_local;
-}
-
-/* List this host's addresses of a family, after the n that are there: those of
- * the loopback interface, or all others. */
-static int add_family(const struct ifaddrs *list, int family, unsigned loopback,
-                      int n, struct coll__addr addrs[COLL__MAX_ADDRS])
-{
-    struct coll__addr addr;
-
-    for (const struct ifaddrs *i = list; i && n < COLL__MAX_ADDRS;
-         i = i->ifa_next)
-        if (i->ifa_addr && !coll__addr_from_sock(i->ifa_addr, &addr) &&
-            addr.family == family && is_of_use(i, &addr, loopback))
-            addrs[n++] = addr;
-    return n;
-}
-
-int coll__net_is_own(const struct coll__addr *addr)
-{
-    struct coll__addr own;
-    struct ifaddrs *list;
-    int is_own = coll__net_is_loopback(addr);
-
-    if (is_own || getifaddrs(&list))
-        return is_own;
-    for (const struct ifaddrs *i = list; i && !is_own; i = i->ifa_next)
-        is_own = i->ifa_addr && !coll__addr_from_sock(i->ifa_addr, &own) &&
-                 own.family == addr->family &&
-                 !memcmp(own.ip, addr->ip, sizeof(own.ip));
-    freeifaddrs(list);
-    return is_own;
-}
-
-/* Find the address that a socket of ours is bound to; 0 or -1. */
-static int bound_addr(int fd, struct coll__addr *bound)
-{
-    struct sockaddr_storage sock = {0};
-    socklen_t len = sizeof(sock);
-
-    return getsockname(fd, (struct sockaddr *)&sock, &len)
-               ? -1
-               : coll__addr_from_sock((struct sockaddr *)&sock, bound);
-}
-
-enum coll__reach coll__net_reach(int fd)
-{
-    struct coll__addr bound;
-
-    return !bound_addr(fd, &bound) && coll__net_is_loopback(&bound) ? REACH_HOST
-                                                                    : REACH_NET;
-}
-
-int coll__net_own_addrs(int fd, struct coll__addr addrs[COLL__MAX_ADDRS])
-{
-    struct coll__addr bound;
-    struct ifaddrs *list;
-    int n = 0;
-
-    if (bound_addr(fd, &bound))
-        return 0;
-    if (!is_any(&bound)) {
-        addrs[0] = bound;
-        return 1;
-    }
-    if (getifaddrs(&list))
-        return 0;
-    /* a host with no network: its ranks can only be here */
-    for (unsigned loopback = 0; !n && loopback <= IFF_LOOPBACK;
-         loopback += IFF_LOOPBACK) {
-        n = add_family(list, 4, loopback, 0, addrs);
-        if (bound.family == 6)
-            n = add_family(list, 6, loopback, n, addrs);
-    }
-    freeifaddrs(list);
-    for (int i = 0; i < n; i++)
-        coll__net_set_port(&addrs[i], coll__net_port(&bound));
-    return n;
 }

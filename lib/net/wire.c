@@ -29,6 +29,13 @@ struct coll__wire_chunk {
     unsigned char bytes[];
 };
 
+/* Head and body travel as records, the body as several if it is long. */
+struct coll__wire_crypt {
+    struct coll__seal in, out;
+    unsigned char record[COLL__SEAL_RECORD + COLL__SEAL_BYTES]; /* that comes */
+    size_t n_record;
+};
+
 /* All under the reactor's lock; of the process that epoch says. */
 static struct coll__wire *wires;
 static struct coll__wire local = {.source.fd = -1};
@@ -47,6 +54,13 @@ static void drop_output(struct coll__wire *wire)
     wire->n_queued = 0;
 }
 
+static void free_crypt(struct coll__wire_crypt *crypt)
+{
+    if (crypt)
+        coll__auth_wipe(crypt, sizeof(*crypt));
+    free(crypt);
+}
+
 static void forget(struct coll__wire *wire)
 {
     struct coll__wire **at = &wires;
@@ -55,6 +69,7 @@ static void forget(struct coll__wire *wire)
         at = &(*at)->next;
     *at = wire->next;
     drop_output(wire);
+    free_crypt(wire->crypt);
     free(wire->body);
     free(wire);
 }
@@ -133,6 +148,33 @@ static ssize_t take(struct coll__wire *wire, void *to, size_t want)
     return (ssize_t)n;
 }
 
+/* The same of what is sealed: a whole record, or nothing yet. */
+static ssize_t take_record(struct coll__wire *wire, void *to, size_t want)
+{
+    struct coll__wire_crypt *crypt = wire->crypt;
+    size_t len = min_size(want, COLL__SEAL_RECORD);
+
+    while (crypt->n_record < len + COLL__SEAL_BYTES) {
+        ssize_t n = take(wire, crypt->record + crypt->n_record,
+                         len + COLL__SEAL_BYTES - crypt->n_record);
+
+        if (n <= 0)
+            return n;
+        crypt->n_record += (size_t)n;
+    }
+    crypt->n_record = 0;
+    if (!coll__seal_take(&crypt->in, to, crypt->record, len))
+        return (ssize_t)len;
+    log_error("boot", "a control message is not what its rank has sent: "
+                      "somebody on the way has changed it");
+    return -1;
+}
+
+static ssize_t take_part(struct coll__wire *wire, void *to, size_t want)
+{
+    return wire->crypt ? take_record(wire, to, want) : take(wire, to, want);
+}
+
 static int deliver(struct coll__wire *wire)
 {
     unsigned char *body = wire->body;
@@ -163,14 +205,14 @@ static int read_some(struct coll__wire *wire)
     ssize_t n;
 
     if (wire->n_head < sizeof(wire->head)) {
-        n = take(wire, (char *)&wire->head + wire->n_head,
-                 sizeof(wire->head) - wire->n_head);
+        n = take_part(wire, (char *)&wire->head + wire->n_head,
+                      sizeof(wire->head) - wire->n_head);
         if (n <= 0)
             return (int)n;
         wire->n_head += (size_t)n;
         return wire->n_head < sizeof(wire->head) ? 1 : begin_body(wire);
     }
-    n = take(wire, wire->body + wire->n_body, len - wire->n_body);
+    n = take_part(wire, wire->body + wire->n_body, len - wire->n_body);
     if (n <= 0)
         return (int)n;
     wire->n_body += (size_t)n;
@@ -209,12 +251,34 @@ static void flush(struct coll__wire *wire)
                          wire->first ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
+/* Write a part of a frame as it travels; behind its end. */
+static unsigned char *put_part(struct coll__wire *wire, unsigned char *to,
+                               const void *from, size_t len)
+{
+    if (!wire->crypt) {
+        memcpy(to, from, len);
+        return to + len;
+    }
+    for (size_t at = 0, n; at < len; at += n) {
+        n = min_size(len - at, COLL__SEAL_RECORD);
+        coll__seal_put(&wire->crypt->out, to, (const char *)from + at, n);
+        to += n + COLL__SEAL_BYTES;
+    }
+    return to;
+}
+
+static size_t len_of(const struct coll__wire *wire, size_t len)
+{
+    return wire->crypt ? coll__sealed_len(len) : len;
+}
+
 static int enqueue(struct coll__wire *wire, const struct coll__wire_head *head,
                    const void *body)
 {
-    size_t len = sizeof(*head) + head->frame.len;
+    size_t len = len_of(wire, sizeof(*head)) + len_of(wire, head->frame.len);
     struct coll__wire_chunk *chunk = malloc(sizeof(*chunk) + len);
     struct coll__wire_head swapped = swap(head);
+    unsigned char *at;
 
     if (!chunk) {
         log_error("boot", "no memory for a control message of %zu bytes", len);
@@ -223,9 +287,9 @@ static int enqueue(struct coll__wire *wire, const struct coll__wire_head *head,
     chunk->next = NULL;
     chunk->len = len;
     chunk->n_sent = 0;
-    memcpy(chunk->bytes, &swapped, sizeof(swapped));
+    at = put_part(wire, chunk->bytes, &swapped, sizeof(swapped));
     if (head->frame.len)
-        memcpy(chunk->bytes + sizeof(swapped), body, head->frame.len);
+        put_part(wire, at, body, head->frame.len);
     *wire->last = chunk;
     wire->last = &chunk->next;
     wire->n_queued += len;
@@ -376,29 +440,59 @@ static void wire_dropped(struct coll__source *source)
     forget(wire);
 }
 
-struct coll__wire *coll__wire_new(int fd, const unsigned char *process)
+/* The two directions have keys of their own, named by who sends. */
+static struct coll__wire_crypt *new_crypt(const unsigned char *session,
+                                          const char *role)
+{
+    int is_listener = !strcmp(role, "listener");
+    struct coll__wire_crypt *crypt = calloc(1, sizeof(*crypt));
+
+    if (!crypt)
+        return NULL;
+    coll__seal_init(&crypt->out, session, role);
+    coll__seal_init(&crypt->in, session,
+                    is_listener ? "connector" : "listener");
+    return crypt;
+}
+
+static struct coll__wire *make(int fd, const unsigned char *process,
+                               const unsigned char *session, const char *role)
 {
     struct coll__wire *wire = calloc(1, sizeof(*wire));
 
-    if (wire) {
-        wire->source = (struct coll__source){
-            .fd = fd,
-            .events = EPOLLIN,
-            .deadline = coll__now() + FIRST_TIME,
-            .ready = wire_ready,
-            .expired = wire_expired,
-            .dropped = wire_dropped,
-        };
-        wire->rest_at = wire->source.deadline;
-        wire->last = &wire->first;
-        if (process) {
-            memcpy(wire->process, process, COLL__PROCESS_BYTES);
-            wire->is_known = 1;
-        }
+    if (wire && session)
+        wire->crypt = new_crypt(session, role);
+    if (!wire || (session && !wire->crypt)) {
+        log_error("boot", "no memory for a connection");
+        free(wire);
+        return NULL;
     }
+    wire->source = (struct coll__source){
+        .fd = fd,
+        .events = EPOLLIN,
+        .deadline = coll__now() + FIRST_TIME,
+        .ready = wire_ready,
+        .expired = wire_expired,
+        .dropped = wire_dropped,
+    };
+    wire->rest_at = wire->source.deadline;
+    wire->last = &wire->first;
+    if (process) {
+        memcpy(wire->process, process, COLL__PROCESS_BYTES);
+        wire->is_known = 1;
+    }
+    return wire;
+}
+
+struct coll__wire *coll__wire_new(int fd, const unsigned char *process,
+                                  const unsigned char *session,
+                                  const char *role)
+{
+    struct coll__wire *wire = make(fd, process, session, role);
+
     if (!wire || coll__reactor_add(&wire->source)) {
-        if (!wire)
-            log_error("boot", "no memory for a connection");
+        if (wire)
+            free_crypt(wire->crypt);
         free(wire);
         close(fd);
         return NULL;

@@ -33,6 +33,7 @@ struct coll__wire_head {
 
 struct coll__link;
 struct coll__wire_chunk;
+struct coll__wire_crypt;
 
 struct coll__wire {
     struct coll__source source; /* first; fd -1 for the wire to ourselves */
@@ -53,14 +54,19 @@ struct coll__wire {
     size_t n_queued; /* bytes of output */
     double rest_at;  /* when it ends, unless a link comes */
     int is_silent;   /* the other end's host is */
+    struct coll__wire_crypt *crypt; /* NULL: nothing is sealed */
 };
 
 /* Write this process's name: random, another one in a forked child. */
 void coll__wire_self(unsigned char process[COLL__PROCESS_BYTES]);
 
 /* Make a wire of the socket fd, which is the wire's from now on; process is
- * NULL while it is not known.  NULL, logged, when that cannot be. */
-struct coll__wire *coll__wire_new(int fd, const unsigned char *process);
+ * NULL while it is not known, session the connection's own secret, or NULL: nothing
+ * is sealed; role this end's, "connector" or "listener".  NULL, logged, when that
+ * cannot be. */
+struct coll__wire *coll__wire_new(int fd, const unsigned char *process,
+                                  const unsigned char *session,
+                                  const char *role);
 
 /* Return a wire to the process, which may be this one, or NULL. */
 struct coll__wire *coll__wire_find(const unsigned char *process);

@@ -2,8 +2,10 @@
 /* pass_fit.c - cut messages that fit no slot.
  *
  * A message's pieces depend on its length alone, so both ends cut alike.  Unlike
- * coll__pass_split() it makes as many of them as it takes, and leaves local steps
- * whole: these need no slot.
+ * coll__pass_split() it makes as many of them as it takes.  Local steps need no slot,
+ * but one between two messages would have each piece of the second wait for all pieces
+ * of the first, on this rank alone, which others do not know of (a rank that does not
+ * work in place where they take it to): these are cut alike.
  */
 #include "lib/plan/order.h"
 #include "lib/trace/log.h"
@@ -20,9 +22,19 @@ static size_t len_of(const struct coll__step *step)
     return step->kind == STEP_SEND ? step->src.len : step->dst.len;
 }
 
-static int n_pieces(const struct coll__step *step, size_t slot)
+/* Does it wait for something, and something for it? */
+static int is_between(const struct coll__plan *plan, int i)
 {
-    size_t len = is_message(step) ? len_of(step) : 0;
+    return plan->n_deps[i] > 0 &&
+           plan->first_after[i + 1] > plan->first_after[i];
+}
+
+static int n_pieces(const struct coll__plan *plan, int i, size_t slot)
+{
+    const struct coll__step *step = &plan->steps[i];
+    int is_cut =
+        is_message(step) || (step->kind != STEP_ORDER && is_between(plan, i));
+    size_t len = is_cut ? len_of(step) : 0;
 
     return len <= slot ? 1 : (int)((len + slot - 1) / slot);
 }
@@ -45,7 +57,7 @@ int coll__plan_fit(struct coll__plan *plan, size_t slot)
     int n = 0;
 
     for (int i = 0; i < plan->n_steps; i++)
-        n += n_pieces(&plan->steps[i], slot);
+        n += n_pieces(plan, i, slot);
     if (n == plan->n_steps)
         return COLL_OK;
     steps = malloc((size_t)n * sizeof(*steps));
@@ -55,7 +67,7 @@ int coll__plan_fit(struct coll__plan *plan, size_t slot)
     }
     n = 0;
     for (int i = 0; i < plan->n_steps; i++) {
-        int pieces = n_pieces(&plan->steps[i], slot);
+        int pieces = n_pieces(plan, i, slot);
 
         for (int k = 0; k < pieces; k++)
             steps[n++] = pieces > 1 ? piece_of(&plan->steps[i], slot, k)

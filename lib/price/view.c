@@ -93,6 +93,19 @@ static int level_init(struct coll__level *level, int n, const int *color)
     return COLL_OK;
 }
 
+int coll__view_is_level(const int *color, const int *below, int size)
+{
+    int pairs = 0, n_groups = 0;
+
+    for (int r = 0; r < size; r++) {
+        pairs |= color[r] != r;
+        n_groups += color[r] == r;
+    }
+    if (!pairs || n_groups == 1)
+        return 0;
+    return !below || memcmp(color, below, (size_t)size * sizeof(*color));
+}
+
 /* ---- the ring ------------------------------------------------------------ */
 
 struct placed {

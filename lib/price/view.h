@@ -91,6 +91,10 @@ int coll__view_init(struct coll__view *view, int nranks, int n_levels,
                     const int *const color[]);
 void coll__view_fini(struct coll__view *view);
 
+/* Would this level be neither single ranks, nor everybody, nor the one below (NULL:
+ * none)?  color[r]: the lowest rank of r's group. */
+int coll__view_is_level(const int *color, const int *below, int nranks);
+
 /* Let the ring follow the links: order[nranks] holds each rank once, group
  * after group on every level whose links are dear (coll__fabric_ring() does
  * so).

@@ -2,14 +2,16 @@
 /* fabric_hwloc.c - one host from hwloc's description of it.
  *
  * Packages become sockets, groups and further NUMA nodes NUMA nodes, L3 caches
- * caches; the seats are the GPUs, or the cores where there are none.  hwloc
- * tells what is inside what and no speeds, so those below are plausible ones of
- * a server of the 2020s: good for orders, not for times.
+ * caches, PCIe's switches switches; the seats are the GPUs, or the cores where there
+ * are none.  NVLink joins pairs of GPUs, or all of them by a switch.  hwloc
+ * tells what is inside what and no speeds but NVLink's, so those below are plausible
+ * ones of a server of the 2020s: good for orders, not for times.
  */
 #include "include/coll/coll.h"
 #include "lib/sim/fabric_int.h"
 #include "lib/topo/machine.h"
 #include "lib/trace/log.h"
+#include "lib/util/util.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,13 +23,14 @@
 struct price {
     double latency, beta;
 };
-static const struct price to_outer[] = {
-    [GRAPH_CACHE] = {40e-9, GB_S(40)},
-    [GRAPH_NUMA] = {60e-9, GB_S(60)},
-    [GRAPH_NIC] = {200e-9, GB_S(25)}};
+static const struct price to_outer[] = {[GRAPH_CACHE] = {40e-9, GB_S(40)},
+                                        [GRAPH_SWITCH] = {200e-9, GB_S(25)},
+                                        [GRAPH_NUMA] = {60e-9, GB_S(60)},
+                                        [GRAPH_NIC] = {200e-9, GB_S(25)}};
 static const struct price gpu_link = {400e-9, GB_S(25)};
 static const struct price gpu_port = {100e-9, GB_S(300)};
 static const struct price core_port = {60e-9, GB_S(12)};
+#define NVLINK_LATENCY 250e-9
 static const struct price between_sockets = {120e-9, GB_S(30)};
 #define RDMA_GBITS 100
 #define ETHERNET_GBITS 10
@@ -36,6 +39,11 @@ struct reading {
     struct graph *graph;
     int has_gpus, has_rdma;
     int n_named[GRAPH_NIC + 1]; /* parts of each kind so far */
+    struct seat_of {
+        const struct coll__part *gpu;
+        int part; /* of the graph */
+    } gpus[FABRIC_MAX_PARTS];
+    int n_gpus;
 };
 
 static int count_parts(const struct coll__part *part, enum coll__part_kind kind,
@@ -108,6 +116,20 @@ static int add_seat(struct reading *reading, const char *name,
     return add(reading, &part, within, link);
 }
 
+static int add_gpu(struct reading *reading, const struct coll__part *gpu,
+                   int within)
+{
+    struct price port = gpu_port;
+    int part;
+
+    for (int l = 0; l < gpu->n_links; l++)
+        port.beta = min_double(port.beta, GB_S(gpu->links[l].gbytes));
+    part = add_seat(reading, "gpu", &port, within, &gpu_link);
+    if (part >= 0) /* there is room for as many as the graph has parts */
+        reading->gpus[reading->n_gpus++] = (struct seat_of){gpu, part};
+    return part;
+}
+
 /* Where there are RDMA devices, the interfaces are left out: most of them are
  * the same cards again. */
 static int add_nic(struct reading *reading, const struct coll__nic *nic,
@@ -146,8 +168,10 @@ static int add_one(struct reading *reading, const struct coll__part *parent,
         return reading->has_gpus
                    ? within
                    : add_seat(reading, "core", &core_port, within, NULL);
+    case PART_SWITCH:
+        return add_holder(reading, GRAPH_SWITCH, within);
     case PART_GPU:
-        return add_seat(reading, "gpu", &gpu_port, within, &gpu_link);
+        return add_gpu(reading, part, within);
     case PART_NIC:
         return add_nic(reading, &part->nic, within);
     case PART_MACHINE:
@@ -203,6 +227,56 @@ static int read_packages(struct reading *reading, const struct coll__part *part)
     return 0;
 }
 
+/* ---- NVLink -------------------------------------------------------------- */
+
+static int add_cable(struct reading *reading, int a, int b, double gbytes)
+{
+    struct graph_edge edge = {.a = a,
+                              .b = b,
+                              .latency = NVLINK_LATENCY,
+                              .beta = GB_S(gbytes),
+                              .share = GB_S(gbytes)};
+
+    return coll__graph_edge(reading->graph, &edge) < 0 ? -1 : 0;
+}
+
+/* Is each GPU joined to each, as only a switch does for more than a few? */
+static int has_nvswitch(const struct reading *reading)
+{
+    for (int i = 0; i < reading->n_gpus; i++)
+        if (reading->gpus[i].gpu->n_links != reading->n_gpus - 1)
+            return 0;
+    return reading->n_gpus > 4;
+}
+
+static int join_by_switch(struct reading *reading)
+{
+    struct graph_part part = {.kind = GRAPH_SWITCH, .name = "nvswitch"};
+    int at = add(reading, &part, -1, NULL);
+
+    for (int i = 0; i < reading->n_gpus && at >= 0; i++)
+        if (add_cable(reading, reading->gpus[i].part, at,
+                      reading->gpus[i].gpu->links[0].gbytes))
+            return -1;
+    return at < 0 ? -1 : 0;
+}
+
+static int join_pairs(struct reading *reading)
+{
+    for (int i = 0; i < reading->n_gpus; i++)
+        for (int l = 0; l < reading->gpus[i].gpu->n_links; l++) {
+            const struct coll__part_link *link =
+                &reading->gpus[i].gpu->links[l];
+
+            for (int j = 0; j < i; j++)
+                if (reading->gpus[j].gpu == link->to &&
+                    add_cable(reading, reading->gpus[i].part,
+                              reading->gpus[j].part, link->gbytes))
+                    return -1;
+        }
+    return 0;
+}
+
 static int read_machine(struct reading *reading,
                         const struct coll__part *machine)
 {
@@ -212,7 +286,10 @@ static int read_machine(struct reading *reading,
         return -1;
     if (!reading->graph->n_parts)
         first = add_holder(reading, GRAPH_SOCKET, -1);
-    return first < 0 ? -1 : read_below(reading, machine, first);
+    if (first < 0 || read_below(reading, machine, first))
+        return -1;
+    return has_nvswitch(reading) ? join_by_switch(reading)
+                                 : join_pairs(reading);
 }
 
 static int make_fabric(struct coll__fabric *fabric,

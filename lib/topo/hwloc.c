@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hwloc.c - packages, NUMA nodes, caches, cores and PCI devices by hwloc.
+/* hwloc.c - packages, NUMA nodes, caches and cores by hwloc.
  *
- * The only file that includes hwloc.h.  hwloc's tree is copied into ours, which
- * leaves out what no algorithm asks for (L1, hardware threads, bridges).  A
- * device hangs below the NUMA node next to it, where there is one.
+ * hwloc's tree is copied into ours, which leaves out what no algorithm asks for (L1,
+ * hardware threads).
  */
-#include "lib/topo/machine.h"
+#include "lib/topo/hwloc_int.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
-
-#include <hwloc.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,15 +16,19 @@
 
 #define MAX_DEPTH 64 /* of nested parts in a file from outside */
 
-struct coll__hwloc {
-    hwloc_topology_t topology;
-};
-
-static int log_no_memory(void)
+int coll__hwloc_no_memory(void)
 {
     log_error("topo", "no memory left for the description of this machine; "
                       "free some memory or start fewer ranks");
     return COLL_ERR_NOMEM;
+}
+
+void coll__hwloc_name(char *to, size_t len, const char *from)
+{
+    snprintf(to, len, "%s", from ? from : "");
+    for (char *c = to; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 127 || *c == '"' || *c == '\\')
+            *c = '_';
 }
 
 /* ---- cores, caches and memory ------------------------------------------ */
@@ -54,19 +55,9 @@ static int kind_of(hwloc_obj_t obj)
     }
 }
 
-/* A file's names may hold anything; keep what is safe on a terminal and in
- * dot's quotes. */
-static void copy_name(char *to, size_t len, const char *from)
-{
-    snprintf(to, len, "%s", from ? from : "");
-    for (char *c = to; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 127 || *c == '"' || *c == '\\')
-            *c = '_';
-}
-
 static void set_name(struct coll__part *part, const char *name)
 {
-    copy_name(part->name, sizeof(part->name), name);
+    coll__hwloc_name(part->name, sizeof(part->name), name);
 }
 
 static void describe(struct coll__part *part, hwloc_obj_t obj)
@@ -106,7 +97,7 @@ static int copy_below(hwloc_obj_t obj, struct coll__part *part, int depth)
                 below = coll__part_add(part, (enum coll__part_kind)kind,
                                        (int)child->os_index);
                 if (!below)
-                    return log_no_memory();
+                    return coll__hwloc_no_memory();
                 describe(below, child);
             }
             status = copy_below(child, below, depth + 1);
@@ -114,117 +105,6 @@ static int copy_below(hwloc_obj_t obj, struct coll__part *part, int depth)
                 return status;
         }
     return COLL_OK;
-}
-
-/* ---- devices ----------------------------------------------------------- */
-
-/* The NUMA node next to a device: the only one of its ancestor's, else -1. */
-static int numa_of(hwloc_topology_t topology, hwloc_obj_t device)
-{
-    hwloc_obj_t near = hwloc_get_non_io_ancestor_obj(topology, device);
-
-    if (!near || !near->nodeset || hwloc_bitmap_weight(near->nodeset) != 1)
-        return -1;
-    return hwloc_bitmap_first(near->nodeset);
-}
-
-static const char *port_state(hwloc_obj_t device)
-{
-    static const char *const names[] = {"no change", "down",   "init",
-                                        "armed",     "active", "deferred"};
-    const char *state = hwloc_obj_get_info_by_name(device, "Port1State");
-    int number = state ? atoi(state) : -1;
-
-    return number >= 0 && number < 6 ? names[number] : "unknown";
-}
-
-static int add_nic(struct coll__topo *topo, hwloc_obj_t device)
-{
-    struct coll__nic nic = {.gbits = 0};
-
-    nic.is_rdma = device->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS;
-    nic.port = nic.is_rdma;
-    nic.numa_node = numa_of(topo->hwloc->topology, device);
-    copy_name(nic.name, sizeof(nic.name), device->name);
-    snprintf(nic.port_state, sizeof(nic.port_state), "%s",
-             nic.is_rdma ? port_state(device) : "unknown");
-    return coll__topo_add_nic(topo, &nic) ? log_no_memory() : COLL_OK;
-}
-
-static int is_nic(hwloc_obj_t device)
-{
-    return device->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK ||
-           device->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS;
-}
-
-static int add_nics(struct coll__topo *topo)
-{
-    hwloc_topology_t t = topo->hwloc->topology;
-    int status = COLL_OK;
-
-    for (hwloc_obj_t d = hwloc_get_next_osdev(t, NULL); d && !status;
-         d = hwloc_get_next_osdev(t, d))
-        if (is_nic(d))
-            status = add_nic(topo, d);
-    return status;
-}
-
-static int add_gpu(struct coll__topo *topo, hwloc_obj_t device)
-{
-    const struct hwloc_pcidev_attr_s *pci = &device->attr->pcidev;
-    int numa = numa_of(topo->hwloc->topology, device);
-    struct coll__part *near = coll__part_numa(topo->machine, numa), *gpu;
-    char name[sizeof(gpu->name)];
-
-    gpu = coll__part_add(near ? near : topo->machine, PART_GPU, -1);
-    if (!gpu)
-        return log_no_memory();
-    snprintf(name, sizeof(name), "%04x:%02x:%02x.%01x%s%s", pci->domain,
-             pci->bus, pci->dev, pci->func, device->name ? " " : "",
-             device->name ? device->name : "");
-    set_name(gpu, name);
-    return COLL_OK;
-}
-
-/* Does a driver offer it for computing: CUDA, OpenCL or Level Zero (hwloc's
- * co-processors), NVML or ROCm's library? */
-static int has_driver(hwloc_obj_t device)
-{
-    for (hwloc_obj_t d = device->io_first_child; d; d = d->next_sibling) {
-        if (d->type != HWLOC_OBJ_OS_DEVICE || !d->name)
-            continue;
-        if (d->attr->osdev.type == HWLOC_OBJ_OSDEV_COPROC ||
-            !strncmp(d->name, "nvml", 4) || !strncmp(d->name, "rsmi", 4))
-            return 1;
-    }
-    return 0;
-}
-
-static int is_gpu(hwloc_obj_t device)
-{
-    const struct hwloc_pcidev_attr_s *pci = &device->attr->pcidev;
-
-    return has_driver(device) ||
-           coll__pci_computes(&(struct coll__pci){
-               .class_id = pci->class_id,
-               .vendor = pci->vendor_id,
-               .device = pci->device_id,
-               .domain = pci->domain,
-               .bus = pci->bus,
-               .slot = pci->dev,
-           });
-}
-
-static int add_gpus(struct coll__topo *topo)
-{
-    hwloc_topology_t t = topo->hwloc->topology;
-    int status = COLL_OK;
-
-    for (hwloc_obj_t d = hwloc_get_next_pcidev(t, NULL); d && !status;
-         d = hwloc_get_next_pcidev(t, d))
-        if (is_gpu(d))
-            status = add_gpu(topo, d);
-    return status;
 }
 
 /* ---- distances --------------------------------------------------------- */
@@ -276,7 +156,7 @@ static int copy_tree(struct coll__topo *topo)
 
     topo->machine = coll__part_add(NULL, PART_MACHINE, -1);
     if (!topo->machine)
-        return log_no_memory();
+        return coll__hwloc_no_memory();
     topo->machine->bytes = root->total_memory;
     set_name(topo->machine, hwloc_obj_get_info_by_name(root, "HostName"));
     return copy_below(root, topo->machine, 0);
@@ -350,7 +230,7 @@ int coll__hwloc_open(const char *file, struct coll__hwloc **hwloc)
 
     if (!new || hwloc_topology_init(&new->topology)) {
         free(new);
-        return log_no_memory();
+        return coll__hwloc_no_memory();
     }
     status = load_checked(new->topology, file);
     if (status) {
@@ -405,7 +285,7 @@ int coll__hwloc_within(const struct coll__hwloc *hwloc, const cpu_set_t *set,
     hwloc_bitmap_t bits = hwloc_bitmap_alloc();
 
     if (!bits)
-        return log_no_memory();
+        return coll__hwloc_no_memory();
     add_set(bits, set, len);
     find_within(hwloc->topology, bits, within);
     hwloc_bitmap_free(bits);
@@ -491,16 +371,29 @@ int coll__hwloc_spare(const struct coll__cores *ranks, int n, int me,
     return n_left;
 }
 
+/* What is asked for changes nothing of hwloc's. */
+int coll__hwloc_tree(const struct coll__hwloc *hwloc, struct coll__topo *topo)
+{
+    struct coll__topo with = {NULL, (struct coll__hwloc *)hwloc};
+    int status = copy_tree(&with);
+
+    if (!status)
+        status = coll__hwloc_devices(&with, 1);
+    if (status)
+        coll__part_free(with.machine);
+    else
+        topo->machine = with.machine;
+    return status;
+}
+
 int coll__hwloc_load(struct coll__topo *topo, const char *file)
 {
     int status = coll__hwloc_open(file, &topo->hwloc);
 
     if (!status)
         status = copy_tree(topo);
-    if (!status && file)
-        status = add_nics(topo);
     if (!status)
-        status = add_gpus(topo);
+        status = coll__hwloc_devices(topo, file != NULL);
     return status;
 }
 
@@ -517,8 +410,8 @@ int coll__hwloc_xml(const struct coll__hwloc *hwloc, char **text)
     int len;
 
     if (hwloc_topology_export_xmlbuffer(hwloc->topology, &xml, &len, 0))
-        return log_no_memory();
+        return coll__hwloc_no_memory();
     *text = strndup(xml, (size_t)len);
     hwloc_free_xmlbuffer(hwloc->topology, xml);
-    return *text ? COLL_OK : log_no_memory();
+    return *text ? COLL_OK : coll__hwloc_no_memory();
 }

@@ -2,11 +2,16 @@
 libcore_la_SOURCES += \
 	%D%/carrier.c %D%/carrier.h \
 	%D%/gpu.c \
-	%D%/hwloc.c \
+	%D%/gpus.c %D%/gpus.h \
+	%D%/gpus_read.c \
+	%D%/hwloc.c %D%/hwloc_int.h \
+	%D%/hwloc_gpus.c \
+	%D%/hwloc_io.c \
 	%D%/inside.c %D%/inside.h \
 	%D%/kept.c \
 	%D%/machine.h \
 	%D%/net.c \
+	%D%/part.c \
 	%D%/peer.h \
 	%D%/quota.c %D%/quota.h \
 	%D%/spare.c \

@@ -18,8 +18,15 @@ enum coll__part_kind {
     PART_L3,
     PART_L2,
     PART_CORE,
+    PART_SWITCH, /* of PCIe */
     PART_NIC,
     PART_GPU
+};
+
+/* NVLink to another GPU. */
+struct coll__part_link {
+    const struct coll__part *to;
+    double gbytes; /* GB/s */
 };
 
 /* One part; its parent owns it. */
@@ -31,6 +38,10 @@ struct coll__part {
     char cpus[64];  /* of a core: "0,64" */
     double quota;   /* of a machine: cores' worth of time, 0 all */
     struct coll__nic nic;
+    char uuid[48];                 /* of a GPU, "" unknown */
+    struct coll__part_link *links; /* of a GPU, its own */
+    int n_links;
+    const void *source;                     /* of a switch: hwloc's object */
     struct coll__part *first, *last, *next; /* children, sibling */
 };
 
@@ -46,8 +57,19 @@ struct coll__part *coll__part_add(struct coll__part *parent,
                                   enum coll__part_kind kind, int index);
 void coll__part_free(struct coll__part *part);
 
-/* Hang a NIC below its NUMA node, or below the machine when that is not
- * known.  Status, not logged. */
+/* Join two GPUs by NVLink; 0, or -1 without memory. */
+int coll__part_join(struct coll__part *a, struct coll__part *b, double gbytes);
+
+/* Return the GPU at that place on PCI below part, or NULL. */
+struct coll__part *coll__part_gpu(struct coll__part *part, const char *bus);
+
+/* Name the NICs next to a GPU, those of RDMA where there are, with commas; "" when
+ * none is nearer than the others. */
+void coll__part_near(const struct coll__part *machine,
+                     const struct coll__part *gpu, char *names, size_t len);
+
+/* Hang a NIC below its PCIe switch, else its NUMA node, or below the machine when
+ * neither is known.  Status, not logged. */
 int coll__topo_add_nic(struct coll__topo *topo, const struct coll__nic *nic);
 
 /* Return the NUMA node with this index below part, or NULL. */
@@ -57,9 +79,17 @@ struct coll__part *coll__part_numa(struct coll__part *part, int index);
  * this machine (GPUs included, NICs from a file only).  Logs its errors. */
 int coll__hwloc_load(struct coll__topo *topo, const char *file);
 
+/* Fill in topo->machine alone, NICs included, of a file that has been read; to be
+ * freed by coll__part_free().  A status, logged. */
+int coll__hwloc_tree(const struct coll__hwloc *hwloc, struct coll__topo *topo);
+
 /* hwloc's part of that alone. */
 int coll__hwloc_open(const char *file, struct coll__hwloc **hwloc);
 void coll__hwloc_free(struct coll__hwloc *hwloc);
+
+/* Find the part where a device at that place on PCI hangs: its switch, its NUMA node,
+ * the machine.  NULL: hwloc does not know it, or no memory. */
+struct coll__part *coll__hwloc_holder(struct coll__topo *topo, const char *bus);
 
 /* Find how far apart the NUMA nodes are, by hwloc's matrix of latencies. */
 void coll__hwloc_inside(const struct coll__hwloc *hwloc,
@@ -134,6 +164,9 @@ void coll__topo_within(const cpu_set_t *set, size_t len,
 /* Read the first line of DIR/NAME, without its newline; -1 when there is
  * none. */
 int coll__read_line(const char *dir, const char *name, char *line, size_t len);
+
+/* Write the place on PCI of the device behind DIR/device; "" when it is on none. */
+void coll__read_bus(const char *dir, char bus[16]);
 
 /* Read DIR/NAME as a number, or return `otherwise`. */
 long coll__read_number(const char *dir, const char *name, long otherwise);

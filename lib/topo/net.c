@@ -44,6 +44,22 @@ int coll__read_line(const char *dir, const char *name, char *line, size_t len)
     return 0;
 }
 
+void coll__read_bus(const char *dir, char bus[16])
+{
+    char path[PATH_MAX], to[PATH_MAX], *name;
+    unsigned domain, number, slot, function;
+    ssize_t n = -1;
+
+    *bus = '\0';
+    if (snprintf(path, sizeof(path), "%s/device", dir) < (int)sizeof(path))
+        n = readlink(path, to, sizeof(to) - 1);
+    to[n > 0 ? n : 0] = '\0';
+    name = strrchr(to, '/');
+    if (name && sscanf(name, "/%4x:%2x:%2x.%1x", &domain, &number, &slot,
+                       &function) == 4)
+        snprintf(bus, 16, "%.15s", name + 1);
+}
+
 long coll__read_number(const char *dir, const char *name, long otherwise)
 {
     char line[64], *end;
@@ -128,6 +144,7 @@ static int add_interface(struct coll__topo *topo, const char *net_dir,
     snprintf(nic.port_state, sizeof(nic.port_state), "%s", state);
     nic.gbits = coll__net_gbits(net_dir, name);
     nic.numa_node = (int)coll__read_number(dir, "device/numa_node", -1);
+    coll__read_bus(dir, nic.bus);
     return coll__topo_add_nic(topo, &nic);
 }
 

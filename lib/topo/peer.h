@@ -21,6 +21,7 @@ struct coll__peer {
     int32_t n_cores;     /* that its process may run on */
     uint32_t cpuset;     /* a hash of those cores */
     int32_t local_cores; /* that the ranks of its host may use together */
+    int32_t has_rdma;    /* a port that is up, and UCX may use it */
     int32_t within[COLL__WITHIN]; /* the part that holds all of its cores,
                                    * -1 when there is none or not known */
 };

@@ -42,6 +42,7 @@ void coll__part_free(struct coll__part *part)
         struct coll__part *next = part->next;
 
         coll__part_free(part->first);
+        free(part->links);
         free(part);
         part = next;
     }
@@ -60,10 +61,13 @@ struct coll__part *coll__part_numa(struct coll__part *part, int index)
 
 int coll__topo_add_nic(struct coll__topo *topo, const struct coll__nic *nic)
 {
-    struct coll__part *near = coll__part_numa(topo->machine, nic->numa_node);
-    struct coll__part *part =
-        coll__part_add(near ? near : topo->machine, PART_NIC, -1);
+    struct coll__part *near =
+        *nic->bus ? coll__hwloc_holder(topo, nic->bus) : NULL;
+    struct coll__part *part;
 
+    if (!near || near->kind != PART_SWITCH)
+        near = coll__part_numa(topo->machine, nic->numa_node);
+    part = coll__part_add(near ? near : topo->machine, PART_NIC, -1);
     if (!part)
         return COLL_ERR_NOMEM;
     part->nic = *nic;

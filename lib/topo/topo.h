@@ -22,6 +22,7 @@ struct coll__nic {
     int is_rdma;
     int numa_node; /* os index, -1 unknown */
     double gbits;  /* link speed, Gbit/s; 0 unknown */
+    char bus[16];  /* its place on PCI, "0000:41:00.0"; "" none */
 };
 
 struct coll__topo; /* this machine */

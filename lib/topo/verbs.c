@@ -62,6 +62,7 @@ static int add_port(struct coll__topo *topo, struct ibv_context *context,
                                   port.link_layer == IBV_LINK_LAYER_ETHERNET);
     nic.numa_node = (int)coll__read_number(context->device->ibdev_path,
                                            "device/numa_node", -1);
+    coll__read_bus(context->device->ibdev_path, nic.bus);
     return coll__topo_add_nic(topo, &nic);
 }
 

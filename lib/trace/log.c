@@ -35,8 +35,8 @@ static _Thread_local char last_error[COLL__LINE_MAX];
 
 /* Who speaks; tests/check_layers.sh sees that nobody is missing. */
 static const char *const parts[] = {
-    "api", "boot",  "cma",  "comm", "cuda", "exec", "log",  "mem",
-    "op",  "param", "plan", "self", "shm",  "topo", "tune", "ucx", NULL};
+    "api",   "boot", "cma",  "comm", "cuda", "exec", "log",  "mem", "op",
+    "param", "plan", "self", "shm",  "tcp",  "topo", "tune", "ucx", NULL};
 
 static int index_of(const char *word, const char *const *words)
 {
@@ -82,7 +82,7 @@ int coll__log_check(void)
         log_error("param",
                   "COLL_LOG=%s is not valid: '%s' is no level (error, warn, "
                   "info, debug, trace), nor PART:LEVEL with a part such as "
-                  "comm, boot, topo, plan, shm, ucx, %d of them at most",
+                  "comm, boot, topo, plan, shm, tcp, ucx, %d of them at most",
                   all, item, MAX_RULES);
         return COLL_ERR_INVALID;
     }

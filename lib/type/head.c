@@ -55,18 +55,19 @@ void coll__head_describe(const struct coll__head *head, char *text, size_t len)
     const char *name = coll_collective_name(collective);
     const char *type = coll_type_name((enum coll_type)head->type);
     unsigned long long seq = head->seq, count = head->count;
+    const char *where = head->series == SERIES_HOST ? "" : " on a stream";
     char more[64];
 
     describe_more(head, more, sizeof(more));
     if (coll__is_p2p(collective))
-        snprintf(text, len, "%s #%llu %s %d (%llu %s)", name, seq,
+        snprintf(text, len, "%s #%llu %s %d (%llu %s)%s", name, seq,
                  collective == COLL_SEND ? "to" : "from", head->root, count,
-                 type);
+                 type, where);
     else if (collective == COLL_BARRIER)
-        snprintf(text, len, "%s #%llu", name, seq);
+        snprintf(text, len, "%s #%llu%s", name, seq, where);
     else if (coll__has_counts(collective))
-        snprintf(text, len, "%s #%llu (%s%s)", name, seq, type, more);
+        snprintf(text, len, "%s #%llu (%s%s)%s", name, seq, type, more, where);
     else
-        snprintf(text, len, "%s #%llu (%llu %s%s)", name, seq, count, type,
-                 more);
+        snprintf(text, len, "%s #%llu (%llu %s%s)%s", name, seq, count, type,
+                 more, where);
 }

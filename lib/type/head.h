@@ -7,9 +7,18 @@
 #include "include/coll/coll.h"
 
 /* Operations of a communicator are numbered in the order of their calls: those of
- * buffers of the host, and by themselves those that streams of a device come to,
- * whose order among the others no two ranks have alike. */
-enum coll__series { SERIES_HOST, SERIES_STREAM, N_SERIES };
+ * buffers of the host; by themselves those that streams of a device come to, whose
+ * order among the others no two ranks have alike; and those that streams carry out
+ * alone.  Where calls for streams are compared (COLL_CHECK) that is done as they are
+ * made, so these comparisons count among the host's. */
+enum coll__series {
+    SERIES_HOST,
+    SERIES_STREAM,
+    SERIES_QUEUED,
+    N_HISTORIES,
+    SERIES_COMPARED = N_HISTORIES,
+    N_SERIES
+};
 
 /* Names the operation that a message belongs to; travels with each message.
  * Two ranks whose heads differ disagree about what they do. */
@@ -60,7 +69,7 @@ static inline int coll__has_counts(enum coll_collective collective)
 #define COLL__HEAD_TEXT 128 /* bytes that it takes at most */
 
 /* Describe a head in words: "allreduce #7 (100 f32, sum)", "send #2 to 3 (100
- * f32)". */
+ * f32)", "barrier #3 on a stream". */
 void coll__head_describe(const struct coll__head *head, char *text,
                          size_t len);
 

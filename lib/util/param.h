@@ -29,15 +29,24 @@ enum coll__param_kind {
       "rank 0's listening socket, inherited; collrun sets it")                 \
     X(JOB_SECRET, PARAM_TEXT, "", NULL,                                        \
       "what the ranks of a job prove to each other; collrun sets it")          \
+    X(JOB_SECRET_FILE, PARAM_TEXT, "", NULL,                                   \
+      "a file of mode 0600 whose first line is that secret, for launchers that "  \
+      "give none")                                                             \
     X(BOOTSTRAP, PARAM_TEXT, "", NULL,                                         \
-      "use this bootstrap and no other (collrun, pmix, torchrun, single)")     \
+      "use this bootstrap and no other (collrun, pmix, pmi, ompi, torchrun, "    \
+      "horovod, slurm, single)")                                               \
     X(NET_PORTS, PARAM_TEXT, "", NULL,                                         \
       "listen on a port in this range only, FIRST-LAST")                       \
     X(NET_INTERFACE, PARAM_TEXT, "", NULL,                                     \
       "listen on this network interface only")                                 \
+    X(NET_FAMILY, PARAM_CHOICE, "any", "any|ip4|ip6",                          \
+      "which addresses are used between processes")                            \
+    X(NET_ENCRYPT, PARAM_CHOICE, "0", "0|1",                                   \
+      "1: encrypt and authenticate all that goes between processes by tcp; ucx "  \
+      "is not used then")                                                      \
     X(TIMEOUT, PARAM_SECONDS, "300", NULL,                                     \
       "the deadline of every wait, in seconds")                                \
-    X(TRANSPORTS, PARAM_TEXT, "self,shm,ucx", NULL,                            \
+    X(TRANSPORTS, PARAM_TEXT, "self,shm,ucx,tcp", NULL,                        \
       "the transports allowed, in order of preference; self always is")         \
     X(ALGO, PARAM_TEXT, "", NULL,                                              \
       "force algorithms: NAME or COLLECTIVE:NAME, separated by commas")        \
@@ -90,18 +99,34 @@ enum coll__param_kind {
       "bytes of a slot between two GPUs, a multiple of 64; 0: as many as "      \
       "64M of a rank's device memory give, 16M at most")                       \
     X(CUDA_SLOTS, PARAM_INT, "2", NULL,                                        \
-      "slots from one rank's GPU to another's, 1 to 64")                       \
+      "slots from one rank's GPU to another's, 1 to 64, and as many for sends " \
+      "and receives")                                                          \
     X(STREAM_MIN, PARAM_BYTES, "48M", NULL,                                    \
       "from so many bytes on that an operation reads and writes on all ranks " \
       "of a host, results are written past the caches")                        \
     X(UCX_MESH, PARAM_INT, "64", NULL,                                         \
       "up to this many ranks, UCX connects all of them at once at the start; "  \
       "more connect at their first use; the least of all ranks counts")        \
-    X(CUDA_ENGINE, PARAM_TEXT, "auto", "auto|queued|staged",                   \
-      "how collectives on GPU buffers are carried out: by streams alone, from " \
-      "GPU to GPU (queued), or through pinned memory of the host, where each "  \
-      "call is compared with the other ranks' (staged); auto: queued where "    \
-      "all ranks of a host can")                                               \
+    X(CUDA_ENGINE, PARAM_TEXT, "auto", "auto|queued|kernel|staged",            \
+      "how operations on GPU buffers are carried out: by streams alone, from "  \
+      "GPU to GPU, as operations of the stream (queued) or by one kernel that " \
+      "waits for the other ranks' (kernel), or through pinned memory of the "   \
+      "host, where each call is compared with the other ranks' (staged); auto: "\
+      "by streams alone where all ranks of a host can, by a kernel up to "      \
+      "COLL_CUDA_KERNEL_MAX")                                                  \
+    X(CUDA_KERNEL_MAX, PARAM_BYTES, "256K", NULL,                              \
+      "up to so many bytes of all ranks' parts together, an operation on GPU "  \
+      "buffers is one kernel that goes through all of its steps, where each "   \
+      "rank has a GPU of its own: the time is that of launches then, of which " \
+      "streams need three a message; above, copies by streams are faster")      \
+    X(CUDA_KERNEL_BLOCKS, PARAM_INT, "0", NULL,                                \
+      "blocks of that kernel; 0: one for each 16K of its longest step, 16 at "  \
+      "most.  No more than half of what the GPU runs at once, by all ranks "    \
+      "that share it")                                                         \
+    X(CHECK, PARAM_CHOICE, "0", "0|1",                                         \
+      "1: collectives that would go from GPU to GPU are compared between the " \
+      "ranks as they are called, which waits for all of them; 0: only what "   \
+      "passes through the host is")                                            \
     X(CUDA_STAGE, PARAM_BYTES, "16M", NULL,                                    \
       "pinned memory through which a communicator's operations on GPU buffers " \
       "pass, in two halves by turns")                                          \

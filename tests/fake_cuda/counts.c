@@ -2,6 +2,7 @@
 /* counts.c - how much is put into streams: so that a test finds a hidden copy. */
 #include "tests/fake_cuda/counts.h"
 #include "tests/fake_cuda/fake.h"
+#include "lib/device/cuda_plan.h"
 
 #include <string.h>
 
@@ -67,6 +68,22 @@ void counts_add(const struct work *w)
     case W_FREE:
         break;
     }
+}
+
+/* What its steps leave, once they run. */
+int counts_add_plan(const uint64_t *params, struct context *ctx)
+{
+    uint32_t n = (uint32_t)params[1];
+    const struct coll__cuda_step *steps =
+        memory_view(params[0], n * sizeof(*steps), ctx);
+
+    if (!steps && n)
+        return -1;
+    pthread_mutex_lock(fake_lock());
+    for (uint32_t i = 0; i < n; i++)
+        counts.plan_len += steps[i].len;
+    pthread_mutex_unlock(fake_lock());
+    return 0;
 }
 
 void fake_cuda_counts(struct fake_counts *out)

@@ -10,6 +10,7 @@ struct fake_counts {
     uint64_t copies, copied; /* copied: bytes */
     uint64_t fills, kernels;
     uint64_t kernel_len;    /* bytes of result, of the product's kernels */
+    uint64_t plan_len;      /* of the steps of its plans that have run */
     uint64_t writes, waits; /* of values, in all batches */
     uint64_t records, event_waits;
     uint64_t functions, launches; /* of the host; of graphs */

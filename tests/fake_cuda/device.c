@@ -223,6 +223,7 @@ static const struct {
     {ATTRIBUTE(IPC_EVENT_SUPPORTED), 1},
     {ATTRIBUTE(HANDLE_TYPE_FABRIC_SUPPORTED), 0},
     {ATTRIBUTE(MULTICAST_SUPPORTED), 0},
+    {133, 0}, /* MPS_ENABLED */
 };
 
 static int overruled(int name, int value)
@@ -303,7 +304,10 @@ CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute name,
     case CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED:
         *value = device_peers(from, to);
         break;
-    case CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED:
+    case CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED: /* as on NVLink */
+        *value =
+            device_peers(from, to) && fake_setting("FAKE_CUDA_NVLINK", 0) != 0;
+        break;
     case CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED:
         *value = 0;
         break;

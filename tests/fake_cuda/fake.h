@@ -198,6 +198,9 @@ CUresult kernel_run(struct work *w, struct stream *s);
 /* For fake_cuda_counts(): what is put into a stream (counts.c). */
 void counts_add(const struct work *w);
 
+/* The same when a kernel goes through a plan, which it finds in memory: 0, or -1. */
+int counts_add_plan(const uint64_t *params, struct context *ctx);
+
 /* Has its time come?  The lock is held. */
 int work_is_ready(const struct work *w);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* kernels.cc - the product's kernels, compiled for the host, and a table of
- * them by name. */
+/* kernels.cc - the product's kernels and the benchmarks' one, compiled for the host,
+ * and a table of them by name. */
 #include "tests/fake_cuda/kernels.h"
 #include "tests/fake_cuda/cuda_shim.h"
+#include "benchmarks/bench_kernel.cu"
 #include "lib/device/cuda_kernels.cu"
 
 #include <cstring>
@@ -34,10 +35,22 @@ typedef const void *in;
 const struct {
     const char *name, *params;
     void (*run)(void **params);
-} entries[] = {{"coll_copy", "pnpl",
+} entries[] = {{COLL__CUDA_PLAN, "auaaaaa",
+                [](void **p) {
+                    coll_plan(at<const coll__cuda_step *>(p, 0),
+                              at<uint32_t>(p, 1), at<uint32_t *>(p, 2),
+                              at<const uint32_t *>(p, 3), at<out>(p, 4),
+                              at<out>(p, 5), at<out>(p, 6));
+                }},
+               {"coll_copy", "pnpl",
                 [](void **p) {
                     coll_copy(at<out>(p, 0), at<out>(p, 1), at<in>(p, 2),
                               at<size_t>(p, 3));
+                }},
+               {"bench_compute", "plw",
+                [](void **p) {
+                    bench_compute(at<out>(p, 0), at<size_t>(p, 1),
+                                  at<uint64_t>(p, 2));
                 }},
                COLL__CUDA_REDUCE_MAP(REDUCE_ENTRY)
                    COLL__CUDA_PREMUL_MAP(PREMUL_ENTRY)
@@ -63,6 +76,21 @@ int fake_kernel_run(const char *entry, unsigned blocks, unsigned threads,
         }
         return 0;
     }
+    return -1;
+}
+
+int fake_kernel_thread(const char *entry, void **params, unsigned blocks,
+                       unsigned block, unsigned threads, unsigned thread)
+{
+    gridDim.x = blocks;
+    blockDim.x = threads;
+    blockIdx.x = block;
+    threadIdx.x = thread;
+    for (auto &e : entries)
+        if (!std::strcmp(e.name, entry)) {
+            e.run(params);
+            return 0;
+        }
     return -1;
 }
 

@@ -7,12 +7,20 @@
  * ptx.c knows.
  */
 #include "tests/fake_cuda/fake.h"
+#include "tests/fake_cuda/grid.h"
 #include "tests/fake_cuda/kernels.h"
+#include "lib/device/cuda_plan.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { FATBIN = 0xba55ed50, WRAPPED = 0x466243b1, PRODUCT_THREADS = 512 };
+enum {
+    FATBIN = 0xba55ed50,
+    WRAPPED = 0x466243b1,
+    PRODUCT_THREADS = 512,
+    PLAN_REGISTERS = 64
+};
 
 static CUresult kind_of(const void *image, int *is_ptx)
 {
@@ -209,26 +217,32 @@ CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute name,
                           : CUDA_SUCCESS);
 }
 
-/* H100, kernel/cooperative: 2112 blocks of 128 threads. */
-static unsigned blocks_at_once(unsigned threads)
+/* H100, kernel/cooperative: 2112 blocks of 128 threads.  PLAN_REGISTERS: as nvcc gives
+ * them to coll_plan, of 65536 a processor. */
+static unsigned blocks_at_once(const struct kernel *k, unsigned threads)
 {
-    return threads ? 2048 / ((threads + 31) / 32 * 32) : 0;
+    unsigned all = threads ? 2048 / ((threads + 31) / 32 * 32) : 0;
+    unsigned most = threads ? 65536 / PLAN_REGISTERS / threads : 0;
+
+    return !strcmp(k->name, COLL__CUDA_PLAN) && all > most ? most : all;
 }
 
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *out,
                                                      CUfunction handle,
                                                      int threads, size_t shared)
 {
+    struct function *f;
     CUresult rc =
         fake_enter("cuOccupancyMaxActiveBlocksPerMultiprocessor", 0, NULL);
 
     (void)shared;
     if (rc)
         return rc;
-    object_of(handle, FUNCTION, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+    f = object_of(handle, FUNCTION,
+                  "cuOccupancyMaxActiveBlocksPerMultiprocessor");
     if (!out || threads <= 0)
         return fake_leave(CUDA_ERROR_INVALID_VALUE);
-    *out = (int)blocks_at_once((unsigned)threads);
+    *out = (int)blocks_at_once(f->kernel, (unsigned)threads);
     return fake_leave(CUDA_SUCCESS);
 }
 
@@ -252,7 +266,7 @@ static CUresult check(const struct function *f, const struct launch *l)
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     if (l->is_cooperative &&
         (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] >
-            (uint64_t)blocks_at_once(threads) *
+            (uint64_t)blocks_at_once(f->kernel, threads) *
                 (unsigned)device_attribute(
                     CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT))
         return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
@@ -364,6 +378,77 @@ static CUresult place(const struct kernel *k, uint64_t *values,
     return CUDA_SUCCESS;
 }
 
+/* ---- a plan's kernel: threads that wait for each other (grid.h) ---------- */
+
+struct visit {
+    struct stream *stream;
+    unsigned most; /* blocks on the device at once */
+};
+
+/* Of this process: what another one runs at the same time is another's turn (H100,
+ * time_slices). */
+static unsigned n_blocks[MAX_DEVICES];
+
+static void enter_device(void *arg)
+{
+    const struct visit *v = arg;
+    unsigned *n = &n_blocks[v->stream->ctx->device];
+
+    pthread_mutex_lock(fake_lock());
+    while (*n >= v->most && !fake_error())
+        fake_nap();
+    ++*n;
+    pthread_mutex_unlock(fake_lock());
+}
+
+static void leave_device(void *arg)
+{
+    const struct visit *v = arg;
+
+    pthread_mutex_lock(fake_lock());
+    n_blocks[v->stream->ctx->device]--;
+    pthread_mutex_unlock(fake_lock());
+}
+
+static void *reach(void *arg, uint64_t at, size_t len)
+{
+    const struct visit *v = arg;
+
+    return memory_view(at, len, v->stream->ctx);
+}
+
+static int is_lost(void *arg)
+{
+    (void)arg;
+    return fake_error() != CUDA_SUCCESS;
+}
+
+/* Few threads play a block's: none may rely on how many there are. */
+static CUresult run_grid(struct work *w, struct stream *s, void **params)
+{
+    const struct kernel *k = w->kernel.kernel;
+    unsigned seed = stream_dice(s, 1u << 30);
+    struct visit v = {s, blocks_at_once(k, w->kernel.threads) *
+                             (unsigned)device_attribute(
+                                 CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)};
+    struct fake_grid grid = {.entry = k->name,
+                             .params = params,
+                             .blocks = w->kernel.blocks,
+                             .threads = 1 + seed % 3,
+                             .seed = seed,
+                             .reach = reach,
+                             .is_lost = is_lost,
+                             .enter = enter_device,
+                             .leave = leave_device,
+                             .arg = &v};
+    int rc;
+
+    rc = counts_add_plan(w->kernel.values, s->ctx);
+    if (!rc)
+        rc = fake_grid_run(&grid);
+    return rc ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_SUCCESS;
+}
+
 CUresult kernel_run(struct work *w, struct stream *s)
 {
     const struct kernel *k = w->kernel.kernel;
@@ -377,6 +462,8 @@ CUresult kernel_run(struct work *w, struct stream *s)
     }
     if (k->run)
         return k->run(s, params);
+    if (!strcmp(k->name, COLL__CUDA_PLAN))
+        return run_grid(w, s, params);
     rc = place(k, values, s->ctx);
     if (!rc)
         fake_kernel_run(k->name, w->kernel.blocks, w->kernel.threads, params,

@@ -4,7 +4,7 @@
  * PG, "Streams": what one stream has is done in the order of the calls; of two
  * streams nothing is promised.  DA, "Stream synchronization behavior": the legacy
  * stream waits for the blocking streams of its context, and they for it.  PG, "CUDA
- * Environment Variables": CUDA_DEVICE_MAX_CONNECTIONS; streams beyond them share
+ * Environment Variables": CUDA_DEVICE_MAX_CONNECTIONS "to each device"; streams beyond them share
  * one, and what cannot start holds up whoever is behind it there (H100,
  * queue/many_wait; kernel/one_connection: what has started does not).
  */
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static struct channel channels[MAX_CHANNELS];
+static struct channel channels[MAX_DEVICES][MAX_CHANNELS];
 static struct stream *all;
 static uint64_t n_ops;
 static unsigned n_streams, n_legacy;
@@ -193,7 +193,7 @@ static void add(struct stream *s, uint64_t id)
 void queue_add(struct stream *s)
 {
     add(s, ++n_streams);
-    s->channel = &channels[(s->id - 1) % n_channels()];
+    s->channel = &channels[s->ctx->device][(s->id - 1) % n_channels()];
 }
 
 /* It has a channel of its own. */

@@ -64,6 +64,7 @@ part 70 rules "$programs/driver_rules" -v --jobs 6 --within 60 \
     --json "$reports/rules.json"
 if [ -x "$programs/kernels" ]; then
     part 60 kernels "$programs/kernels" check
+    part 60 plan "$programs/kernels" check --plan
     sanitizer=$(command -v "$cuda/bin/compute-sanitizer" || command -v compute-sanitizer)
     for tool in memcheck racecheck initcheck; do
         [ -n "$sanitizer" ] || { left_out $tool "no compute-sanitizer"; continue; }
@@ -71,6 +72,8 @@ if [ -x "$programs/kernels" ]; then
         [ $tool != racecheck ] || limit=80
         part $limit $tool "$sanitizer" --tool $tool --error-exitcode 3 \
             "$programs/kernels" check --quick i8 f32
+        part 30 "${tool}_plan" "$sanitizer" --tool $tool --error-exitcode 3 \
+            "$programs/kernels" check --quick --plan u16
     done
     part 30 bench "$programs/kernels" bench --json "$reports/kernels.json"
 else
@@ -90,10 +93,20 @@ fi
 if [ -x "${library:-}/tests/gpu/ranks" ]; then
     part 110 ranks $run "$library/tests/gpu/ranks" --within 90 \
         --json "$reports/ranks.json"
+    # operations as one kernel: threads may share a GPU so
+    part 60 kernel env COLL_CUDA_ENGINE=kernel $run "$library/tests/gpu/ranks" --threads \
+        --within 50 --json "$reports/ranks_kernel.json"
     for n in 2 4 8; do
         part 25 "allreduce_$n" $run "$library/tools/collrun" -n $n \
             "$library/benchmarks/allreduce_bw" -d cuda -b 8 -e 256M -f 32 --json
     done
+    part 25 graph $run "$library/tools/collrun" -n 2 \
+        "$library/benchmarks/allreduce_lat" -d cuda --graph -b 8 -e 64K -f 8 --json
+    part 25 overlap $run "$library/tools/collrun" -n 2 \
+        "$library/benchmarks/allreduce_bw" -d cuda --stream-overlap -b 1M -e 64M -f 8 --json
+    part 60 compare $run "$library/benchmarks/compare" -d cuda --quick -r 1 -n 2,4 \
+        -s 8,64K,1M,64M --json "$reports/compare.json"
+    part 10 topology $run "$library/tools/coll_info" --topology
 fi
 
 cat > "$reports/check.json" << END

@@ -11,21 +11,23 @@
 #include "tests/kernel_cases.h"
 
 #include <getopt.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char usage[] =
-    "Usage: kernels check [--quick] [TYPE]...\n"
+    "Usage: kernels check [--quick] [--plan] [TYPE]...\n"
     "       kernels bench [--quick] [--json FILE]\n"
     "Tries libcoll's kernels on device 0, or measures them against its copy.\n"
     "      --quick        fewer bytes, fewer numbers of blocks\n"
+    "      --plan         check each as a step of the kernel that runs plans\n"
     "      --json FILE    where bench writes its report (kernels.json)\n"
     "  -h, --help         this text\n"
     "Exits with 0, with 1 when a kernel is wrong, 2 for wrong arguments, 77\n"
     "without a driver or a device.\n";
 
 struct options {
-    int is_bench, is_quick;
+    int is_bench, is_quick, is_plan;
     const char *json;
     char **types;
 };
@@ -104,6 +106,35 @@ static void device_launch(const char *entry, unsigned blocks, unsigned threads,
     gpu_must(driver->cuCtxSynchronize(), entry);
 }
 
+/* Steps and their state in memory that is made for them, once. */
+static void plan_launch(const char *entry, unsigned blocks, unsigned threads,
+                        void **params)
+{
+    static CUdeviceptr memory;
+    static CUfunction kernel;
+    struct image {
+        struct coll__cuda_step steps[2];
+        uint32_t state[COLL__CUDA_STATE_WORDS(2)];
+    } image = {.state = {0}};
+    uint32_t n = kernel_steps(entry, params, image.steps);
+    CUdeviceptr state, none = 0;
+    void *args[] = {&memory, &n, &state, &none, &none, &none, &none};
+
+    if (!memory) {
+        gpu_must(driver->cuMemAlloc(&memory, sizeof(image)), "cuMemAlloc");
+        kernel = kernels_entry(&kernels, COLL__CUDA_PLAN);
+    }
+    if (blocks > (unsigned)kernels.processors) /* all wait for all */
+        blocks = (unsigned)kernels.processors;
+    state = memory + offsetof(struct image, state);
+    gpu_must(driver->cuMemcpyHtoD(memory, &image, sizeof(image)),
+             "cuMemcpyHtoD");
+    gpu_must(driver->cuLaunchKernel(kernel, blocks, 1, 1, threads, 1, 1, 0,
+                                    NULL, args, NULL),
+             entry);
+    gpu_must(driver->cuCtxSynchronize(), entry);
+}
+
 static struct machine device = {.alloc = device_alloc,
                                 .release = device_release,
                                 .put = device_put,
@@ -115,9 +146,9 @@ static struct machine device = {.alloc = device_alloc,
 static void show_resources(void)
 {
     static const char *const some[] = {
-        "coll_copy",       "coll_sum_f32", "coll_sum_f16", "coll_sum_bf16",
-        "coll_sum_f64",    "coll_sum_u8",  "coll_max_i8",  "coll_scale_f32",
-        "coll_scale_bf16", "coll_scale_i8"};
+        "coll_copy",       "coll_sum_f32",  "coll_sum_f16", "coll_sum_bf16",
+        "coll_sum_f64",    "coll_sum_u8",   "coll_max_i8",  "coll_scale_f32",
+        "coll_scale_bf16", "coll_scale_i8", COLL__CUDA_PLAN};
 
     for (size_t i = 0; i < ARRAY_LEN(some); i++) {
         CUfunction fn = kernels_entry(&kernels, some[i]);
@@ -187,6 +218,7 @@ static int is_type(const char *name)
 static int parse(int argc, char **argv, struct options *o)
 {
     static const struct option longs[] = {{"quick", 0, 0, 'q'},
+                                          {"plan", 0, 0, 'p'},
                                           {"json", 1, 0, 'J'},
                                           {"help", 0, 0, 'h'},
                                           {NULL, 0, NULL, 0}};
@@ -196,6 +228,8 @@ static int parse(int argc, char **argv, struct options *o)
     while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
         if (c == 'q')
             o->is_quick = 1;
+        else if (c == 'p')
+            o->is_plan = 1;
         else if (c == 'J')
             o->json = optarg;
         else if (c == 'h')
@@ -239,6 +273,8 @@ int main(int argc, char **argv)
         return bench(&kernels, o.is_quick, o.json);
     if (o.is_quick)
         device.large = 20011;
+    if (o.is_plan)
+        device.launch = plan_launch;
     show_resources();
     return check(o.types);
 }

@@ -109,6 +109,10 @@ static int try_copies(char *why, size_t len)
     NEED(ms > 0 && ms < 10000);
     MUST(cuMemcpyDtoH(came, to, LEN));
     NEED(!memcmp(sent, came, LEN));
+    MUST(cuMemsetD32Async(to, 0x01010101, LEN / 4, stream));
+    MUST(cuStreamSynchronize(stream));
+    MUST(cuMemcpyDtoH(came, to, LEN));
+    NEED(came[0] == 1 && came[LEN - 1] == 1);
     MUST(cuEventDestroy(began));
     MUST(cuEventDestroy(ended));
     MUST(cuStreamDestroy(stream));
@@ -190,13 +194,15 @@ static int try_module(char *why, size_t len)
     CUfunction fn;
     uint64_t came = 0;
     void *params[] = {&at};
-    int threads = 0;
+    int threads = 0, blocks = 0;
 
     MUST(cuModuleLoadData(&module, ptx));
     MUST(cuModuleGetFunction(&fn, module, "nothing"));
     MUST(cuFuncGetAttribute(&threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
                             fn));
     NEED(threads >= 32);
+    MUST(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, fn, 32, 0));
+    NEED(blocks >= 1);
     MUST(cuMemAlloc(&at, sizeof(came)));
     MUST(cuLaunchKernel(fn, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
     MUST(cuMemcpyDtoH(&came, at, sizeof(came)));

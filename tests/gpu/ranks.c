@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ranks.c - libcoll's collectives on device buffers: ranks are processes that share a
- * GPU, or take turns on several.
+/* ranks.c - libcoll's collectives on device buffers: ranks are processes, or threads of
+ * one, that share a GPU, or take turns on several.
  *
  * random   operations at random, by blocking calls, requests and groups, on two
  *          streams, every byte of the results and around them compared
@@ -8,12 +8,10 @@
  * abort    a rank aborts while the streams of the others wait for it
  * death    a rank is killed instead
  */
-#include "tests/gpu/gpu.h"
+#include "tests/gpu/ranks.h"
 #include "tests/patience.h"
-#include "tests/work.h"
 
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -26,6 +24,7 @@ static const char usage[] =
     "Usage: ranks [OPTION]... [random|replay|abort|death]...\n"
     "Tries libcoll on device buffers, by ranks that are processes.\n"
     "  -l, --list         the parts\n"
+    "      --threads      ranks are threads of one, which none is killed of\n"
     "      --ranks LIST   how many ranks (1,2,4,8)\n"
     "      --rounds N     operations at random, for each of these (200)\n"
     "      --seed N       which (1)\n"
@@ -38,38 +37,24 @@ static const char usage[] =
     "without a\n"
     "driver or a device.\n";
 
-/* What all ranks of a run are told, and tell. */
-struct run {
-    int rounds;
-    uint64_t seed;
-    struct shared {
-        atomic_int n_done; /* operations, of rank 0 */
-        atomic_int n_left; /* microseconds, the most it took to be let go */
-    } * shared;
+struct options {
+    const char *ranks, *rounds, *seed;
+    int are_threads;
 };
-
-struct gpu_rank {
-    struct world_rank *me;
-    struct run *run;
-    struct coll_comm *comm;
-    CUcontext context;
-    CUstream streams[2];
-    struct oracle_handles handles;
-};
-
-#define MUST(call) gpu_must(cu.call, #call)
+static struct options asked = {"1,2,4,8", "200", "1", 0};
 
 /* ---- a rank ----------------------------------------------------------------- */
 
-static int begin(struct gpu_rank *g, struct world_rank *me)
+int gpu_rank_begin(struct gpu_rank *g, struct world_rank *me)
 {
-    const char *why = gpu_open();
+    const char *why = asked.are_threads ? NULL : gpu_open();
     CUdevice device;
     int n = 0;
 
     *g = (struct gpu_rank){.me = me, .run = me->arg};
     WORLD_CHECK(me, !why);
-    MUST(Init(0));
+    if (!asked.are_threads)
+        MUST(Init(0));
     MUST(DeviceGetCount(&n));
     MUST(DeviceGet(&device, me->rank % n));
     MUST(DevicePrimaryCtxRetain(&g->context, device));
@@ -82,177 +67,17 @@ static int begin(struct gpu_rank *g, struct world_rank *me)
     return 0;
 }
 
-static int end(struct gpu_rank *g)
+int gpu_rank_end(struct gpu_rank *g)
 {
     WORLD_CHECK(g->me, !coll_comm_destroy(g->comm));
     WORLD_CHECK(g->me, !oracle_handles_fini(&g->handles));
+    world_meet(g->me);
     for (int i = 0; i < 2; i++)
         MUST(StreamDestroy(g->streams[i]));
+    for (int i = 0; i < 2 * MOST_JOBS; i++)
+        if (g->rooms[i].at)
+            MUST(MemFree(g->rooms[i].at));
     return 0;
-}
-
-/* ---- random ----------------------------------------------------------------- */
-
-/* What the device has of a buffer of the host. */
-struct image {
-    unsigned char *host;
-    CUdeviceptr at;
-    size_t len;
-};
-
-/* An operation under way on a stream. */
-struct job {
-    struct work work;
-    struct image images[2];
-    int n_images;
-    CUstream stream;
-    struct coll_args args;
-};
-
-static struct image image_of(unsigned char *host, size_t len)
-{
-    struct image image = {.host = host, .len = len + WORK_GUARD};
-
-    MUST(MemAlloc(&image.at, image.len));
-    return image;
-}
-
-static void *on_device(const struct job *job, const unsigned char *host)
-{
-    for (int i = 0; i < job->n_images; i++) {
-        const struct image *image = &job->images[i];
-
-        if (host >= image->host && host < image->host + image->len)
-            return (void *)(uintptr_t)(image->at +
-                                       (size_t)(host - image->host));
-    }
-    return NULL;
-}
-
-/* Buffers, and their content on its way to the device. */
-static void prepare(struct job *job, const struct gpu_rank *g,
-                    const struct oracle_op *op, int is_in_place, int s)
-{
-    size_t size = coll_type_size(op->type), in, out;
-    struct work *w = &job->work;
-
-    work_init(w, op, g->me->rank, &g->handles, is_in_place);
-    in = w->in_at.len * size;
-    out = w->out_at.len * size;
-    job->stream = g->streams[s];
-    job->n_images = w->is_in_place ? 1 : 2;
-    if (w->is_in_place) {
-        job->images[0] = image_of(w->room, in > out ? in : out);
-    } else {
-        job->images[0] = image_of(w->in, in);
-        job->images[1] = image_of(w->out, out);
-    }
-    for (int i = 0; i < job->n_images; i++)
-        MUST(MemcpyHtoDAsync(job->images[i].at, job->images[i].host,
-                             job->images[i].len, job->stream));
-    job->args = work_args(w);
-    job->args.in = on_device(job, w->in);
-    job->args.out = on_device(job, w->out);
-    job->args.stream = job->stream;
-}
-
-/* The content on its way back, behind the operation. */
-static void fetch(const struct job *job)
-{
-    for (int i = 0; i < job->n_images; i++)
-        MUST(MemcpyDtoHAsync(job->images[i].host, job->images[i].at,
-                             job->images[i].len, job->stream));
-}
-
-static int judge(struct job *job, const struct gpu_rank *g)
-{
-    int is_wrong;
-
-    MUST(StreamSynchronize(job->stream));
-    is_wrong = work_check(&job->work, g->me);
-    for (int i = 0; i < job->n_images; i++)
-        MUST(MemFree(job->images[i].at));
-    work_fini(&job->work);
-    return is_wrong;
-}
-
-static int by_request(const struct coll_args *args, struct coll_comm *comm)
-{
-    struct coll_request *request;
-    int rc = coll_request_create(args, comm, &request), end;
-
-    if (rc)
-        return rc;
-    rc = coll_start(request);
-    if (!rc)
-        rc = coll_wait(request, 0);
-    end = coll_request_destroy(request);
-    return rc ? rc : end;
-}
-
-static int by_group(struct job *jobs, int n, struct coll_comm *comm)
-{
-    int rc = coll_group_start(), end;
-
-    for (int i = 0; i < n && !rc; i++)
-        rc = work_call_with(&jobs[i].args, comm);
-    end = coll_group_end();
-    return rc ? rc : end;
-}
-
-/* A function of the caller's runs on the host alone. */
-static struct oracle_op draw(uint64_t *state, int size)
-{
-    struct oracle_op op = oracle_draw(state, size);
-
-    while (op.own == OWN_COMMUTES || op.own == OWN_ORDERED)
-        op = oracle_draw(state, size);
-    return op;
-}
-
-/* One to three operations, of one way to call them, which all ranks choose alike as
- * they must for groups; in place and the stream are each rank's own choice. */
-static int do_round(struct gpu_rank *g, uint64_t *alike, uint64_t *own)
-{
-    int way = (int)oracle_random(alike, 4), n = way == 3 ? 3 : 1, rc = 0;
-    int s = (int)oracle_random(own, 2), n_wrong = 0;
-    struct job jobs[3];
-
-    for (int i = 0; i < n; i++) {
-        struct oracle_op op = draw(alike, g->me->size);
-
-        prepare(&jobs[i], g, &op, (int)oracle_random(own, 3) == 0, s);
-    }
-    if (way == 3)
-        rc = by_group(jobs, n, g->comm);
-    else if (way == 2)
-        rc = by_request(&jobs[0].args, g->comm);
-    else
-        rc = work_call_with(&jobs[0].args, g->comm);
-    if (rc)
-        fprintf(stderr, "rank %d of %d: %s: %s\n", g->me->rank, g->me->size,
-                coll_collective_name(jobs[0].args.collective),
-                coll_last_error());
-    for (int i = 0; i < n && !rc; i++)
-        fetch(&jobs[i]);
-    for (int i = 0; i < n && !rc; i++)
-        n_wrong += judge(&jobs[i], g);
-    if (g->me->rank == 0 && !rc)
-        atomic_fetch_add(&g->run->shared->n_done, n);
-    return rc ? 1 : n_wrong;
-}
-
-static int rank_random(struct world_rank *me)
-{
-    struct gpu_rank g;
-    uint64_t alike, own;
-    int n_wrong = begin(&g, me);
-
-    alike = g.run->seed * 1000003u + (unsigned)me->size;
-    own = alike + 1 + (unsigned)me->rank;
-    for (int i = 0; i < g.run->rounds && !n_wrong; i++)
-        n_wrong = do_round(&g, &alike, &own);
-    return n_wrong || end(&g);
 }
 
 /* ---- replay ----------------------------------------------------------------- */
@@ -290,7 +115,7 @@ static int rank_replay(struct world_rank *me)
     CUgraph graph;
     CUgraphExec exec;
 
-    if (begin(&g, me))
+    if (gpu_rank_begin(&g, me))
         return 1;
     MUST(MemAlloc(&in, n * sizeof(uint32_t)));
     MUST(MemAlloc(&out, n * sizeof(uint32_t)));
@@ -306,7 +131,7 @@ static int rank_replay(struct world_rank *me)
     MUST(GraphDestroy(graph));
     MUST(MemFree(in));
     MUST(MemFree(out));
-    return end(&g);
+    return gpu_rank_end(&g);
 }
 
 /* ---- abort, death ------------------------------------------------------------ */
@@ -321,7 +146,7 @@ static int rank_is_left(struct world_rank *me, void (*leave)(struct gpu_rank *),
     double began;
     int left;
 
-    if (begin(&g, me))
+    if (gpu_rank_begin(&g, me))
         return 1;
     MUST(MemAlloc(&buf, 4096));
     WORLD_CHECK(me, !world_barrier(me, g.comm));
@@ -377,22 +202,22 @@ static const struct part {
     int least;    /* ranks */
     int n_killed; /* which world_fork() counts */
 } parts[] = {
-    {"random", rank_random, 1, 0},
+    {"random", gpu_rank_random, 1, 0},
     {"replay", rank_replay, 1, 0},
     {"abort", rank_aborts, 2, 0},
     {"death", rank_dies, 2, 1},
 };
 #define N_PARTS (int)(sizeof(parts) / sizeof(parts[0]))
 
-struct options {
-    const char *ranks, *rounds, *seed;
-};
-static struct options own = {"1,2,4,8", "200", "1"};
-
 static void take(struct gpu_options *o, int c, const char *value)
 {
     (void)o;
-    *(c == 'R' ? &own.ranks : c == 'n' ? &own.rounds : &own.seed) = value;
+    if (c == 'T')
+        asked.are_threads = 1;
+    else
+        *(c == 'R'   ? &asked.ranks
+          : c == 'n' ? &asked.rounds
+                     : &asked.seed) = value;
 }
 
 /* How one part went with so many ranks. */
@@ -415,6 +240,34 @@ static void note(FILE *json, const struct part *part, int size, int is_right,
                 seen->n_done, seen->n_left);
 }
 
+/* Ranks as threads, in a process of their own: whoever forks calls no driver. */
+struct threads {
+    const struct part *part;
+    struct run *run;
+    int size;
+    double seconds;
+};
+
+static int run_threads(struct world_rank *me)
+{
+    struct threads *t = me->arg;
+
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1); /* two streams each */
+    if (gpu_open())
+        return 1;
+    MUST(Init(0));
+    return world_threads(t->size, t->part->run, t->run, t->seconds);
+}
+
+static int run_part(const struct part *part, int size, struct run *run,
+                    double seconds)
+{
+    struct threads t = {part, run, size, seconds};
+
+    return asked.are_threads ? world_fork(1, run_threads, &t, seconds + 5)
+                             : world_fork(size, part->run, run, seconds);
+}
+
 static int try_part(const struct gpu_options *o, const struct part *part,
                     int size, struct run *run, FILE *json)
 {
@@ -423,7 +276,7 @@ static int try_part(const struct gpu_options *o, const struct part *part,
 
     atomic_store(&run->shared->n_done, 0);
     atomic_store(&run->shared->n_left, 0);
-    n_bad = world_fork(size, part->run, run, patient(o->seconds));
+    n_bad = run_part(part, size, run, patient(o->seconds));
     note(json, part, size, n_bad == part->n_killed, gpu_now() - began,
          run->shared);
     return n_bad != part->n_killed;
@@ -435,11 +288,13 @@ static int try_all(const struct gpu_options *o, struct run *run, FILE *json)
     int n_wrong = 0;
 
     for (int i = 0; i < N_PARTS; i++) {
-        const char *at = own.ranks;
+        const char *at = asked.ranks;
 
         while (*at && gpu_is_chosen(o, parts[i].name, NULL)) {
             int size = (int)strtol(at, (char **)&at, 10);
 
+            if (asked.are_threads && parts[i].n_killed)
+                break;
             if (size >= parts[i].least && gpu_now() < o->until)
                 n_wrong += try_part(o, &parts[i], size, run, json);
             at += *at == ',';
@@ -475,9 +330,9 @@ static int check(const struct gpu_options *o)
         if (k == N_PARTS)
             return gpu_wrong(o, "no part ", o->names[i]);
     }
-    if (!is_list(own.ranks))
-        return gpu_wrong(o, "no list of 1 to 16 ranks: ", own.ranks);
-    if (atoi(own.rounds) < 1)
+    if (!is_list(asked.ranks))
+        return gpu_wrong(o, "no list of 1 to 16 ranks: ", asked.ranks);
+    if (atoi(asked.rounds) < 1)
         return gpu_wrong(o, "--rounds is at least 1", "");
     return 0;
 }
@@ -504,7 +359,7 @@ static int report(const struct gpu_options *o, struct run *run,
     if (json)
         gpu_put_head(json, "ranks", found);
     if (json)
-        fprintf(json, "  \"seed\": %s, \"runs\": [\n", own.seed);
+        fprintf(json, "  \"seed\": %s, \"runs\": [\n", asked.seed);
     n_wrong = try_all(o, run, json);
     if (json) {
         fprintf(json, "    null], \"wrong\": %d\n}\n", n_wrong);
@@ -521,6 +376,7 @@ int main(int argc, char **argv)
     static const struct option longs[] = {{"ranks", 1, 0, 'R'},
                                           {"rounds", 1, 0, 'n'},
                                           {"seed", 1, 0, 's'},
+                                          {"threads", 0, 0, 'T'},
                                           {NULL, 0, 0, 0}};
     struct gpu_options o = {.program = "ranks",
                             .usage = usage,
@@ -546,8 +402,8 @@ int main(int argc, char **argv)
         printf("ranks: skipped: %s\n", found.why);
         return 77;
     }
-    run.rounds = atoi(own.rounds);
-    run.seed = strtoull(own.seed, NULL, 10);
+    run.rounds = atoi(asked.rounds);
+    run.seed = strtoull(asked.seed, NULL, 10);
     run.shared = mmap(NULL, sizeof(*run.shared), PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (run.shared == MAP_FAILED)

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* compare.c - COLL_CHECK=1: calls for streams are compared before they are put there.
+ *
+ * A barrier of the host goes before each collective (not before sends and receives, of
+ * which two ranks alone know), whose messages are stamped as
+ * the call's would be: sequence, collective, type, op, root, counts.  So all that
+ * notices, among operations on buffers of the host, that ranks disagree or that one
+ * does not come, notices it here.  No byte of the call's own has moved until all ranks
+ * have called the same.  Nothing is put into a stream, so it may be done while one is
+ * being captured.
+ */
+#include "lib/api/comm.h"
+
+int coll__compare_take(struct coll_comm *comm, const struct coll__problem *pb,
+                       const struct coll__op *op, struct coll_request **request)
+{
+    struct coll_args args = {.size = sizeof(args), .collective = COLL_BARRIER};
+    int rc = coll__cache_take(comm, &args, request);
+
+    if (rc == COLL_OK)
+        (*request)->head = coll__request_head(pb, op, SERIES_COMPARED);
+    return rc;
+}
+
+void coll__compare_put(struct coll_request *request)
+{
+    struct coll__op none = {.base = request->problem.op};
+
+    request->head = coll__request_head(&request->problem, &none, SERIES_HOST);
+    coll__cache_put(request);
+}
+
+int coll__compare_call(struct coll_comm *comm, const struct coll__problem *pb,
+                       const struct coll__op *op)
+{
+    struct coll_request *request;
+    int rc;
+
+    coll__turn_take(comm);
+    rc = coll__compare_take(comm, pb, op, &request);
+    if (rc == COLL_OK) {
+        rc = coll__request_start(request);
+        if (rc == COLL_OK)
+            rc = coll__request_wait(request, comm->timeout);
+        coll__compare_put(request);
+    }
+    coll__turn_give(comm);
+    return rc;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* horovod.c - ranks that horovodrun started: its variables say who there is, and its
+ * rendezvous server keeps what one rank lays down for the others, by HTTP.  Rank 0
+ * lays down a unique id, by which they meet.
+ *
+ * What that server keeps anybody may read who reaches it: the job is as open to
+ * strangers as Horovod's own.
+ */
+#include "lib/boot/boot.h"
+#include "lib/boot/tcp.h"
+#include "lib/boot/word.h"
+#include "lib/net/net.h"
+#include "lib/trace/log.h"
+#include "lib/util/util.h"
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ANSWER 2048    /* bytes of an answer that are looked at */
+#define PAUSE_US 50000 /* until rank 0 is asked for again */
+#define TALK_TIME 5.0  /* s, for a question that begins before the deadline */
+
+extern const struct coll__boot_ops coll__boot_horovod;
+
+static atomic_uint n_opened; /* alike on every rank */
+
+static int detect(void)
+{
+    static const char *const needed[] = {"HOROVOD_SIZE",
+                                         "HOROVOD_GLOO_RENDEZVOUS_ADDR",
+                                         "HOROVOD_GLOO_RENDEZVOUS_PORT"};
+
+    if (!*coll__word_of("HOROVOD_RANK"))
+        return 0;
+    for (size_t i = 0; i < ARRAY_LEN(needed); i++)
+        if (!*coll__word_of(needed[i])) {
+            log_error("boot",
+                      "HOROVOD_RANK is set but %s is not; start the ranks by "
+                      "horovodrun --gloo, mpirun or collrun",
+                      needed[i]);
+            return COLL_ERR_BOOTSTRAP;
+        }
+    return 1;
+}
+
+/* ---- its server ---------------------------------------------------------- */
+
+static int no_server(const char *why)
+{
+    log_error("boot",
+              "horovodrun's rendezvous server at %s:%s %s; is horovodrun "
+              "still there?",
+              coll__word_of("HOROVOD_GLOO_RENDEZVOUS_ADDR"),
+              coll__word_of("HOROVOD_GLOO_RENDEZVOUS_PORT"), why);
+    return COLL_ERR_BOOTSTRAP;
+}
+
+static int call_server(double deadline)
+{
+    struct coll__addr addrs[COLL__MAX_ADDRS];
+    long port;
+    int n, fd = -1,
+           status = coll__word_number("HOROVOD_GLOO_RENDEZVOUS_PORT", 1, 65535,
+                                      &port);
+
+    if (status)
+        return status;
+    n = coll__net_resolve(coll__word_of("HOROVOD_GLOO_RENDEZVOUS_ADDR"),
+                          (uint16_t)port, addrs);
+    if (n < 0)
+        return n;
+    for (int i = 0; i < n && fd < 0; i++)
+        fd = coll__net_connect(&addrs[i], deadline);
+    return fd >= 0 ? fd : no_server("cannot be reached");
+}
+
+/* Read what comes until the server closes the connection, or as much as counts. */
+static void read_answer(int fd, char answer[ANSWER], double deadline)
+{
+    size_t n = 0;
+
+    while (n < ANSWER - 1 &&
+           coll__net_read(fd, answer + n, 1, deadline) == COLL_OK)
+        n++;
+    answer[n] = '\0';
+}
+
+/* Say a request; the code of the answer and what it holds, or a status, logged. */
+static int talk(const char *request, char answer[ANSWER], double deadline)
+{
+    int fd = call_server(deadline), code = 0, status;
+
+    if (fd < 0)
+        return fd;
+    status = coll__net_write(fd, request, strlen(request), deadline);
+    if (!status)
+        read_answer(fd, answer, deadline);
+    close(fd);
+    if (status || sscanf(answer, "HTTP/%*d.%*d %d", &code) != 1 || code < 1)
+        return no_server("does not answer as an HTTP server");
+    return code;
+}
+
+static int lay_down(const char *key, const char *text, double deadline)
+{
+    char request[ANSWER], answer[ANSWER];
+    int code;
+
+    snprintf(request, sizeof(request),
+             "PUT /coll/%s HTTP/1.0\r\nContent-Length: %zu\r\n\r\n%.1024s", key,
+             strlen(text), text);
+    code = talk(request, answer, deadline);
+    if (code < 0)
+        return code;
+    return code == 200 ? COLL_OK : no_server("does not keep what it is given");
+}
+
+static int pick_up(const char *key, char text[ANSWER], double deadline)
+{
+    char request[256], answer[ANSWER];
+    const char *body;
+    int code;
+
+    snprintf(request, sizeof(request), "GET /coll/%s HTTP/1.0\r\n\r\n", key);
+    while ((code = talk(request, answer, deadline + TALK_TIME)) == 404 &&
+           coll__now() < deadline)
+        usleep(PAUSE_US);
+    if (code < 0)
+        return code;
+    body = strstr(answer, "\r\n\r\n");
+    if (code == 200 && body) {
+        snprintf(text, ANSWER, "%s", body + 4);
+        return COLL_OK;
+    }
+    if (code != 404)
+        return no_server("does not give what rank 0 has laid down");
+    log_error("boot", "rank 0 did not come to horovodrun's rendezvous server "
+                      "in time; did it end early, or never call "
+                      "coll_comm_create_env()?");
+    return COLL_ERR_BOOTSTRAP;
+}
+
+/* ---- meeting ------------------------------------------------------------- */
+
+static int share_id(int rank, struct coll_unique_id *id, double timeout)
+{
+    unsigned n = atomic_fetch_add_explicit(&n_opened, 1, memory_order_relaxed);
+    char key[32], text[ANSWER] = "none";
+    double deadline = coll__now() + timeout;
+    int status = COLL_OK, rc;
+
+    snprintf(key, sizeof(key), "id.%u", n);
+    if (!rank) {
+        status = coll_get_unique_id(id);
+        if (!status)
+            coll__auth_hex(id->bytes, sizeof(id->bytes), text);
+        rc = lay_down(key, text, deadline);
+        return status ? status : rc;
+    }
+    status = pick_up(key, text, deadline);
+    if (status || !coll__auth_unhex(text, id->bytes, sizeof(id->bytes)))
+        return status;
+    log_error("boot", "rank 0 could not listen for the others; see its own "
+                      "messages");
+    return COLL_ERR_BOOTSTRAP;
+}
+
+static int open_horovod(struct coll__boot *boot)
+{
+    struct coll_unique_id id;
+    long rank, size;
+    int status = coll__word_number("HOROVOD_SIZE", 1, INT_MAX / 2, &size);
+
+    if (!status)
+        status = coll__word_number("HOROVOD_RANK", 0, size - 1, &rank);
+    if (!status)
+        status = share_id((int)rank, &id, boot->timeout);
+    if (!status)
+        status =
+            coll__boot_open_id(boot, &id, (int)size, (int)rank, boot->timeout);
+    boot->ops = &coll__boot_horovod;
+    coll__auth_wipe(&id, sizeof(id));
+    return status;
+}
+
+const struct coll__boot_ops coll__boot_horovod = {
+    .name = "horovod",
+    .what = "HOROVOD_RANK, HOROVOD_SIZE and horovodrun's other variables",
+    .detect = detect,
+    .open = open_horovod,
+    .places = coll__tcp_places,
+    .tell = coll__tcp_tell,
+    .close = coll__tcp_close,
+};

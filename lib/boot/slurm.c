@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* slurm.c - ranks that srun started without PMI: Slurm's variables say who there
+ * is, and the rest is a rendezvous at the first host of the step's list.
+ *
+ * The port is made of the job's and the step's numbers: rank 0 listens at the first
+ * free one of 64, and the others try them all.  Slurm's variables never go before
+ * those of another launcher, which ranks in an allocation have beside them, and
+ * SLURM_STEP_ID alone means that srun has started this very process.
+ */
+#include "lib/boot/hostlist.h"
+#include "lib/boot/tcp.h"
+#include "lib/boot/word.h"
+#include "lib/trace/log.h"
+#include "lib/util/util.h"
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+static atomic_uint n_opened; /* as in env.c */
+
+static int detect(void)
+{
+    static const char *const needed[] = {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
+                                         "SLURM_STEP_NODELIST", "SLURM_JOB_ID"};
+
+    if (!*coll__word_of("SLURM_STEP_ID"))
+        return 0;
+    for (size_t i = 0; i < ARRAY_LEN(needed); i++)
+        if (!*coll__word_of(needed[i])) {
+            log_error("boot",
+                      "SLURM_STEP_ID is set but %s is not; start the ranks by "
+                      "srun and keep its variables, or set "
+                      "COLL_BOOTSTRAP=single to run alone",
+                      needed[i]);
+            return COLL_ERR_BOOTSTRAP;
+        }
+    return 1;
+}
+
+/* Where rank 0 is: in a step of one host nobody need look it up. */
+static int find_root(char host[COLL__HOST_NAME])
+{
+    const char *list = coll__word_of("SLURM_STEP_NODELIST");
+
+    if (!strcmp(coll__word_of("SLURM_STEP_NUM_NODES"), "1")) {
+        snprintf(host, COLL__HOST_NAME, "localhost");
+        return COLL_OK;
+    }
+    if (!coll__hostlist_first(list, host, COLL__HOST_NAME))
+        return COLL_OK;
+    log_error("boot", "SLURM_STEP_NODELIST=%.200s is no list of hosts", list);
+    return COLL_ERR_BOOTSTRAP;
+}
+
+static int fill_in(struct coll__tcp_spec *spec)
+{
+    char host[COLL__HOST_NAME], words[200];
+    int status = find_root(host);
+
+    if (status)
+        return status;
+    snprintf(words, sizeof(words), "slurm %.40s.%.40s %d",
+             coll__word_of("SLURM_JOB_ID"), coll__word_of("SLURM_STEP_ID"),
+             spec->size);
+    spec->n_ports = COLL__MAX_PORTS;
+    spec->remedy = "is it the same job?";
+    status = coll__tcp_resolve(spec, host, coll__tcp_port_of(words));
+    if (status)
+        return status;
+    return coll__word_secret(words, "srun",
+                             !spec->rank && spec->size > 1 &&
+                                 !coll__tcp_is_this_host(host),
+                             spec->secret);
+}
+
+static int open_slurm(struct coll__boot *boot)
+{
+    struct coll__tcp_spec spec = {.listen_fd = -1};
+    long rank, size;
+    int status =
+        coll__word_number("SLURM_STEP_NUM_TASKS", 1, INT_MAX / 2, &size);
+
+    if (!status)
+        status = coll__word_number("SLURM_PROCID", 0, size - 1, &rank);
+    if (status)
+        return status;
+    spec.rank = (int)rank;
+    spec.size = (int)size;
+    status = fill_in(&spec);
+    if (status)
+        return status;
+    return coll__tcp_meet_again(boot, &spec, &n_opened);
+}
+
+const struct coll__boot_ops coll__boot_slurm = {
+    .name = "slurm",
+    .what = "SLURM_STEP_ID and srun's other variables",
+    .detect = detect,
+    .open = open_slurm,
+    .places = coll__tcp_places,
+    .tell = coll__tcp_tell,
+    .close = coll__tcp_close,
+};

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* word.c - what launchers say in the environment, and secrets of jobs. */
+#include "lib/boot/word.h"
+#include "include/coll/coll.h"
+#include "lib/trace/log.h"
+#include "lib/util/param.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_MAX 4096 /* bytes of a secret that count */
+
+const char *coll__word_of(const char *name)
+{
+    const char *text = getenv(name);
+
+    return text ? text : "";
+}
+
+int coll__word_number(const char *name, long least, long most, long *value)
+{
+    const char *text = coll__word_of(name);
+    char *end;
+
+    errno = 0;
+    *value = strtol(text, &end, 10);
+    if (end != text && !*end && !errno && *value >= least && *value <= most)
+        return COLL_OK;
+    log_error("boot", "%s=%s is not valid: it must be %ld to %ld", name, text,
+              least, most);
+    return COLL_ERR_BOOTSTRAP;
+}
+
+int coll__word_has_secret(void)
+{
+    return coll__param_is_set(PARAM_JOB_SECRET) ||
+           coll__param_is_set(PARAM_JOB_SECRET_FILE);
+}
+
+/* Why the file is none that keeps a secret; NULL: it is one. */
+static const char *judge(int fd)
+{
+    struct stat st;
+
+    if (fstat(fd, &st))
+        return strerror(errno);
+    if (!S_ISREG(st.st_mode))
+        return "it is no regular file";
+    if (st.st_uid != geteuid() && st.st_uid != 0)
+        return "it belongs to somebody else";
+    if (st.st_mode & 077)
+        return "others may read it; chmod 600 it";
+    return st.st_size ? NULL : "it is empty";
+}
+
+/* Read it into text[FILE_MAX + 1]. */
+static int read_file(const char *path, char *text)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const char *why = fd < 0 ? strerror(errno) : judge(fd);
+    ssize_t n = why ? 0 : read(fd, text, FILE_MAX);
+
+    if (!why && n < 0)
+        why = strerror(errno);
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    if (!why && !*text)
+        why = "its first line is empty";
+    if (!why)
+        return COLL_OK;
+    log_error("boot", "COLL_JOB_SECRET_FILE=%s: %s", path, why);
+    return COLL_ERR_INVALID;
+}
+
+int coll__word_secret(const char *words, const char *launcher, int says_so,
+                      unsigned char secret[COLL__SECRET_BYTES])
+{
+    char text[FILE_MAX + 1], all[FILE_MAX + 1024];
+    int status = COLL_OK;
+
+    snprintf(text, sizeof(text), "%s", coll__param_text(PARAM_JOB_SECRET));
+    if (!coll__param_is_set(PARAM_JOB_SECRET) &&
+        coll__param_is_set(PARAM_JOB_SECRET_FILE))
+        status = read_file(coll__param_text(PARAM_JOB_SECRET_FILE), text);
+    if (status)
+        return status;
+    snprintf(all, sizeof(all), "%.900s %s", words, text);
+    coll__auth_from_text(all, secret);
+    coll__auth_wipe(all, sizeof(all));
+    coll__auth_wipe(text, sizeof(text));
+    if (says_so && !coll__word_has_secret())
+        log_warn("boot",
+                 "%s gives its ranks no secret, so whoever knows the job's "
+                 "name could join it; where others share the network, set "
+                 "COLL_JOB_SECRET or COLL_JOB_SECRET_FILE on all ranks",
+                 launcher);
+    return COLL_OK;
+}

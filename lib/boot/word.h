@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* word.h - variables that launchers set, and what the ranks of a job prove to each
+ * other where their launcher gives them no secret. */
+#ifndef COLL_LIB_BOOT_WORD_H
+#define COLL_LIB_BOOT_WORD_H
+
+#include "lib/net/auth.h"
+
+/* The variable's text, "" when it is not set. */
+const char *coll__word_of(const char *name);
+
+/* Read a variable as a number.
+ *
+ * Errors:    COLL_ERR_BOOTSTRAP, logged, with the bounds.
+ */
+int coll__word_number(const char *name, long least, long most, long *value);
+
+/* Is COLL_JOB_SECRET set, or COLL_JOB_SECRET_FILE? */
+int coll__word_has_secret(void);
+
+/* Make a secret of these words, which keep jobs apart, and of COLL_JOB_SECRET or what
+ * COLL_JOB_SECRET_FILE holds, which keep strangers out; a rank that is to say so says
+ * that there is neither.
+ *
+ * Errors:    COLL_ERR_INVALID, logged: the file cannot be read, is empty, or others
+ *            may read it.
+ */
+int coll__word_secret(const char *words, const char *launcher, int says_so,
+                      unsigned char secret[COLL__SECRET_BYTES]);
+
+#endif

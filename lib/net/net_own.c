@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* net_own.c - this host's addresses, the likeliest way in first.
+ *
+ * Many hosts have addresses that lead nowhere, or to the same bridge on each of
+ * them (172.17.0.1 of docker0).  All that there is room for are told, since only
+ * trying shows; but first that of the default route, then those of cards, of what is
+ * built upon cards, and of bridges.
+ */
+#include "lib/net/net.h"
+#include "lib/net/net_addr.h"
+#include "lib/util/param.h"
+
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_OWN 64 /* addresses that are looked at */
+
+int coll__net_wants(int family)
+{
+    const char *wish = coll__param_text(PARAM_NET_FAMILY);
+
+    return !strcmp(wish, "any") || wish[2] == '0' + family; /* "ip4", "ip6" */
+}
+
+/* ---- interfaces ---------------------------------------------------------- */
+
+/* Find the address that a socket of ours is bound to; 0 or -1. */
+static int bound_addr(int fd, struct coll__addr *bound)
+{
+    struct sockaddr_storage sock = {0};
+    socklen_t len = sizeof(sock);
+
+    return getsockname(fd, (struct sockaddr *)&sock, &len)
+               ? -1
+               : coll__addr_from_sock((struct sockaddr *)&sock, bound);
+}
+
+static int is_same(const struct coll__addr *a, const struct coll__addr *b)
+{
+    return a->family == b->family && !memcmp(a->ip, b->ip, sizeof(a->ip));
+}
+
+/* The interface that has the address; "" none. */
+static void name_of(const struct coll__addr *addr,
+                    char name[COLL__INTERFACE_NAME])
+{
+    struct coll__addr own;
+    struct ifaddrs *list;
+
+    if (getifaddrs(&list))
+        return;
+    for (const struct ifaddrs *i = list; i && !*name; i = i->ifa_next)
+        if (i->ifa_addr && !coll__addr_from_sock(i->ifa_addr, &own) &&
+            is_same(&own, addr))
+            snprintf(name, COLL__INTERFACE_NAME, "%s", i->ifa_name);
+    freeifaddrs(list);
+}
+
+/* A datagram socket that is connected knows the way. */
+void coll__net_way(const struct coll__addr *to, char name[COLL__INTERFACE_NAME])
+{
+    struct sockaddr_storage sock;
+    socklen_t len = coll__addr_to_sock(to, &sock);
+    int fd = socket(sock.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct coll__addr from;
+
+    *name = '\0';
+    if (fd < 0)
+        return;
+    if (!connect(fd, (struct sockaddr *)&sock, len) && !bound_addr(fd, &from))
+        name_of(&from, name);
+    close(fd);
+}
+
+static int has(const char *name, const char *what)
+{
+    char path[64 + COLL__INTERFACE_NAME];
+
+    snprintf(path, sizeof(path), "/sys/class/net/%s/%s", name, what);
+    return !access(path, F_OK);
+}
+
+/* The less, the likelier others come in by it. */
+static int rank_of(const char *name, const char *default_route)
+{
+    if (!strcmp(name, default_route))
+        return 0;
+    if (has(name, "device"))
+        return 1;
+    return has(name, "bridge") ? 3 : 2;
+}
+
+/* ---- addresses ----------------------------------------------------------- */
+
+struct own {
+    struct coll__addr addr;
+    int rank, order;
+};
+
+static int is_of_use(const struct ifaddrs *i, const struct coll__addr *addr,
+                     unsigned loopback)
+{
+    int is_link_local = addr->family == 6 && addr->ip[0] == 0xfe;
+
+    return (i->ifa_flags & IFF_UP) &&
+           (i->ifa_flags & IFF_LOOPBACK) == loopback && !is_link_local &&
+           coll__net_wants(addr->family);
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct own *x = a, *y = b;
+
+    if (x->addr.family != y->addr.family)
+        return x->addr.family - y->addr.family;
+    return x->rank != y->rank ? x->rank - y->rank : x->order - y->order;
+}
+
+/* List those of the loopback interface, or all others, IPv4 first. */
+static int list_own(const struct ifaddrs *list, unsigned loopback, int has_six,
+                    struct own own[MAX_OWN])
+{
+    static const struct coll__addr somewhere = {.ip = {8, 8, 8, 8},
+                                                .family = 4};
+    char route[COLL__INTERFACE_NAME];
+    int n = 0;
+
+    coll__net_way(&somewhere, route);
+    for (const struct ifaddrs *i = list; i && n < MAX_OWN; i = i->ifa_next) {
+        struct coll__addr addr;
+
+        if (!i->ifa_addr || coll__addr_from_sock(i->ifa_addr, &addr) ||
+            !is_of_use(i, &addr, loopback) || (addr.family == 6 && !has_six))
+            continue;
+        coll__net_set_port(&addr, 0);
+        own[n] = (struct own){addr, rank_of(i->ifa_name, route), n};
+        n++;
+    }
+    qsort(own, (size_t)n, sizeof(*own), by_rank);
+    return n;
+}
+
+int coll__net_is_own(const struct coll__addr *addr)
+{
+    struct coll__addr own;
+    struct ifaddrs *list;
+    int is_own = coll__net_is_loopback(addr);
+
+    if (is_own || getifaddrs(&list))
+        return is_own;
+    for (const struct ifaddrs *i = list; i && !is_own; i = i->ifa_next)
+        is_own = i->ifa_addr && !coll__addr_from_sock(i->ifa_addr, &own) &&
+                 is_same(&own, addr);
+    freeifaddrs(list);
+    return is_own;
+}
+
+enum coll__reach coll__net_reach(int fd)
+{
+    struct coll__addr bound;
+
+    return !bound_addr(fd, &bound) && coll__net_is_loopback(&bound) ? REACH_HOST
+                                                                    : REACH_NET;
+}
+
+int coll__net_own_addrs(int fd, struct coll__addr addrs[COLL__MAX_ADDRS])
+{
+    static const struct coll__addr any = {0};
+    struct own own[MAX_OWN];
+    struct coll__addr bound;
+    struct ifaddrs *list;
+    int n = 0;
+
+    if (bound_addr(fd, &bound))
+        return 0;
+    if (memcmp(bound.ip, any.ip, sizeof(any.ip)) != 0) {
+        addrs[0] = bound;
+        return 1;
+    }
+    if (getifaddrs(&list))
+        return 0;
+    /* a host with no network: its ranks can only be here */
+    for (unsigned loopback = 0; !n && loopback <= IFF_LOOPBACK;
+         loopback += IFF_LOOPBACK)
+        n = list_own(list, loopback, bound.family == 6, own);
+    freeifaddrs(list);
+    n = n < COLL__MAX_ADDRS ? n : COLL__MAX_ADDRS;
+    for (int i = 0; i < n; i++) {
+        addrs[i] = own[i].addr;
+        coll__net_set_port(&addrs[i], coll__net_port(&bound));
+    }
+    return n;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* price.c - links through sockets, and those of devices. */
+#include "transports/price.h"
+
+#include <stdio.h>
+
+#define CROWD_S 10e-6 /* s, for each other rank of a core */
+
+double coll__price_crowd(const struct coll__tp_env *env)
+{
+    const struct coll__peer *me = &env->peers[env->rank];
+    double crowd =
+        me->local_cores ? (double)me->local_size / me->local_cores : 1;
+
+    return crowd > 1 ? CROWD_S * crowd : 0;
+}
+
+/* It is copied twice on the way. */
+void coll__price_loopback(const struct coll__tp_env *env,
+                          struct coll__link *link)
+{
+    *link = (struct coll__link){.alpha = 5e-6 + coll__price_crowd(env),
+                                .beta = 1 / 3e9};
+}
+
+void coll__price_device(const struct coll__nic *nic, enum coll__wire wire,
+                        const char *device, struct coll__link *link)
+{
+    struct coll__rate rate = coll__carrier_rate(nic, wire);
+
+    *link = (struct coll__link){.alpha = rate.alpha,
+                                .beta = rate.beta,
+                                .gap = rate.gap,
+                                .share = rate.share,
+                                .is_known = rate.is_known};
+    if (nic)
+        coll__carrier_text(nic, link->via, sizeof(link->via));
+    else
+        snprintf(link->via, sizeof(link->via), "%s", device);
+}
+
+static void price_interface(const char *name, struct coll__link *link)
+{
+    const struct coll__nic *nics;
+    int n = coll__carriers(&nics);
+
+    coll__price_device(coll__carrier_named(nics, n, name), WIRE_TCP, name,
+                       link);
+}
+
+void coll__price_tcp(const struct coll__addr *to, struct coll__link *link)
+{
+    char name[COLL__INTERFACE_NAME];
+
+    coll__net_way(to, name);
+    price_interface(name, link);
+}
+
+void coll__price_way_out(struct coll__link *link)
+{
+    char name[COLL__INTERFACE_NAME];
+
+    coll__carrier_route(name, sizeof(name));
+    price_interface(name, link);
+}
+
+void coll__price_note(const struct coll__link *link, char *note, size_t len)
+{
+    snprintf(note, len,
+             "to other hosts by %s: a message takes %.3g us and "
+             "%.3g ns a byte%s",
+             *link->via ? link->via : "a device that is not known",
+             link->alpha * 1e6, link->beta * 1e9,
+             link->is_known ? "" : ", but a job times two and goes by that");
+}

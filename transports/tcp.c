@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* tcp.c - ranks of different hosts over sockets, where there is nothing better.
+ *
+ * Lanes that have transfers are in a list of their channel and direction, so that
+ * polling costs nothing for the others.  A few are tried at each poll; of many the
+ * kernel is asked first which of them can go on.
+ */
+#include "transports/tcp.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#define FEW 4 /* lanes that are tried, without asking */
+
+/* Bytes moved through one lane before others have their turn, and through all of
+ * a channel and a direction in a round, but for the first channel's. */
+#define AT_ONCE ((size_t)512 << 10)
+#define A_ROUND ((size_t)64 << 10)
+
+static int tcp_usable(char *why, size_t len)
+{
+    (void)why;
+    (void)len;
+    return COLL_OK;
+}
+
+static int tcp_reaches(struct coll__tp *tp, int peer, struct coll__link *link)
+{
+    const struct tcp *tcp = (const struct tcp *)tp;
+
+    if (peer == tp->rank)
+        return COLL_ERR_PEER;
+    *link = tcp->is_near[peer] ? tcp->near : tcp->far;
+    return COLL_OK;
+}
+
+/* ---- transfers ----------------------------------------------------------- */
+
+static void activate(struct tcp *tcp, struct tcp_active *active,
+                     struct tcp_lane *lane)
+{
+    if (lane->is_active)
+        return;
+    lane->is_active = 1;
+    active->lanes[active->n++] = lane;
+    tcp->n_active++;
+}
+
+/* Take the transfer into its lane; 0: it has ended. */
+static int enlist(struct tcp *tcp, struct tcp_lane **lanes,
+                  struct tcp_active *active, struct coll__xfer *xfer)
+{
+    struct tcp_lane *lane = tcp__lane(tcp, lanes, xfer->peer, xfer->channel);
+
+    xfer->status = !lane          ? COLL_ERR_NOMEM
+                   : lane->status ? lane->status
+                                  : COLL_IN_PROGRESS;
+    xfer->done = 0;
+    xfer->next = NULL;
+    if (xfer->status != COLL_IN_PROGRESS)
+        return 0;
+    *lane->last = xfer;
+    lane->last = &xfer->next;
+    activate(tcp, active, lane);
+    return lane->first == xfer;
+}
+
+static void tcp_send(struct coll__tp *tp, struct coll__xfer *xfer)
+{
+    struct tcp *tcp = (struct tcp *)tp;
+    struct tcp_lane *out;
+    size_t bytes = 0;
+
+    if (!enlist(tcp, tcp->out, &tcp->sending[xfer->channel], xfer))
+        return;
+    out = tcp->out[coll__lane(xfer->channel, xfer->peer, tp->size)];
+    if (out->fd < 0)
+        tcp__connect(tcp, out);
+    else
+        tcp__push(tcp, out, AT_ONCE, &bytes);
+}
+
+static void tcp_recv(struct coll__tp *tp, struct coll__xfer *xfer)
+{
+    struct tcp *tcp = (struct tcp *)tp;
+
+    enlist(tcp, tcp->in, &tcp->receiving[xfer->channel], xfer);
+}
+
+/* ---- polling ------------------------------------------------------------- */
+
+/* Move one lane; is there something left of it? */
+static int advance(struct tcp *tcp, struct tcp_lane *lane, int is_out,
+                   int *moved, size_t *bytes)
+{
+    if (is_out && lane->fd < 0 && !lane->status)
+        *moved += tcp__connect(tcp, lane);
+    if (lane->fd >= 0)
+        *moved += is_out ? tcp__push(tcp, lane, AT_ONCE, bytes)
+                         : tcp__pull(tcp, lane, AT_ONCE, bytes);
+    return lane->first != NULL;
+}
+
+/* Move the lanes, from where the last round stopped, up to so many bytes. */
+static int round_of(struct tcp *tcp, struct tcp_active *active, int is_out,
+                    size_t most)
+{
+    size_t bytes = 0;
+    int moved = 0;
+
+    for (int n = active->n; n > 0 && bytes < most; n--) {
+        struct tcp_lane *lane;
+
+        if (active->next >= active->n)
+            active->next = 0;
+        lane = active->lanes[active->next];
+        if (advance(tcp, lane, is_out, &moved, &bytes)) {
+            active->next++;
+            continue;
+        }
+        lane->is_active = 0;
+        active->lanes[active->next] = active->lanes[--active->n];
+        tcp->n_active--;
+        moved++;
+    }
+    return moved;
+}
+
+/* Few lanes are as good as ready. */
+static void trust(struct tcp_active *active)
+{
+    for (int i = 0; i < active->n; i++)
+        active->lanes[i]->is_ready = 1;
+}
+
+/* Who is about to sleep on what the kernel has to say hears all of it before, also of
+ * lanes that nothing is wanted from yet: else it would be woken by that for ever. */
+static void learn_who_is_ready(struct tcp *tcp)
+{
+    if (tcp->n_active > FEW || tcp->is_armed) {
+        tcp__hear(tcp);
+        tcp->is_armed = 0;
+        return;
+    }
+    if (atomic_load_explicit(&tcp->arrived, memory_order_relaxed))
+        tcp__take_arrivals(tcp);
+    for (int c = 0; c < COLL__CHANNELS; c++) {
+        trust(&tcp->sending[c]);
+        trust(&tcp->receiving[c]);
+    }
+}
+
+/* What comes is read before anything is written: it may be what others wait for
+ * who are to read this. */
+static int tcp_poll(struct coll__tp *tp)
+{
+    struct tcp *tcp = (struct tcp *)tp;
+    int moved = 0;
+
+    if (!tcp->n_active && !tcp->is_armed)
+        return 0;
+    learn_who_is_ready(tcp);
+    for (int c = 0; c < COLL__CHANNELS; c++) {
+        size_t most = c ? A_ROUND : SIZE_MAX;
+
+        moved += round_of(tcp, &tcp->receiving[c], 0, most);
+        moved += round_of(tcp, &tcp->sending[c], 1, most);
+    }
+    if (!moved)
+        tcp__look(tcp);
+    return moved;
+}
+
+/* A connection that is being made has its sockets elsewhere. */
+static int tcp_arm(struct coll__tp *tp, struct coll__bell *bell)
+{
+    struct tcp *tcp = (struct tcp *)tp;
+
+    if (tcp->n_calling)
+        return 0;
+    tcp->is_armed = 1;
+    bell->fd = tcp->events;
+    return 1;
+}
+
+static int tcp_peek(struct coll__tp *tp, int peer, int channel,
+                    struct coll__head *head)
+{
+    struct tcp *tcp = (struct tcp *)tp;
+    struct tcp_lane *in;
+    unsigned char bytes[TCP_HEAD_RECORD];
+    struct tcp_wire wire;
+    size_t len;
+
+    tcp__take_arrivals(tcp);
+    in = tcp->in[coll__lane(channel, peer, tp->size)];
+    if (!in || in->fd < 0 || in->first || in->status)
+        return 0;
+    len = in->crypt ? sizeof(bytes) : sizeof(wire);
+    if (recv(in->fd, bytes, len, MSG_PEEK | MSG_DONTWAIT) != (ssize_t)len)
+        return 0;
+    if (!in->crypt)
+        memcpy(&wire, bytes, sizeof(wire));
+    else if (!tcp__peek_sealed(in, bytes, &wire))
+        return 0;
+    *head = wire.head;
+    return 1;
+}
+
+const struct coll__transport coll__transport_tcp = {
+    .name = "tcp",
+    .what = "sockets between hosts, through the process's own door",
+    .usable = tcp_usable,
+    .open = tcp__open,
+    .settle = coll__no_settle,
+    .close = tcp__close,
+    .reaches = tcp_reaches,
+    .send = tcp_send,
+    .recv = tcp_recv,
+    .put = coll__no_put,
+    .take = coll__no_take,
+    .poll = tcp_poll,
+    .arm = tcp_arm,
+    .peek = tcp_peek,
+};

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* tcp.h - what the files of the TCP transport share; no one else includes it.
+ *
+ * A lane, from one rank to another on one channel, is a connection of its own,
+ * that its sender makes when it first has something to send.  So TCP keeps the
+ * order, holds a sender up whose receiver takes nothing, and lets no channel wait
+ * for another one: there are no credits, no rendezvous, and nothing is read that no
+ * receive has been posted for, but straight to where that wants it.
+ *
+ * A message is a struct tcp_wire and the bytes.  Both ranks know its length, so that
+ * they are read by one call; another length, or another head, is a mismatch, after
+ * which the lane is of no use.
+ *
+ *   sender                                    receiver
+ *   coll__dial() to its door ............... the reactor hands the socket to the
+ *                                            communicator's list of arrivals
+ *   sendmsg(head, bytes of messages) ....... readv(head, the receive's buffer)
+ *
+ * Threads: the communicator's own touches everything but `arrived`, which the
+ * reactor's adds to and the other takes away, all at once (release, acquire).
+ */
+#ifndef COLL_TRANSPORTS_TCP_H
+#define COLL_TRANSPORTS_TCP_H
+
+#include "lib/net/dial.h"
+#include "transports/transport.h"
+
+#include <stdatomic.h>
+
+#define TCP_BOUNCE ((size_t)128 << 10) /* bytes; stays in a core's cache */
+#define TCP_GRAIN 16u                  /* bytes; whole elements of any type */
+
+struct tcp_wire {
+    struct coll__head head;
+    uint64_t len;
+};
+
+_Static_assert(sizeof(struct tcp_wire) == 32, "no padding on the wire");
+
+/* What a rank tells the others. */
+struct tcp_card {
+    int32_t status; /* of its open() */
+    int32_t n_addrs;
+    uint32_t order; /* TCP_ORDER, as this host writes it */
+    struct coll__addr addrs[COLL__MAX_ADDRS];
+};
+
+#define TCP_ORDER 0x01020304u
+
+/* Of a lane that is sealed (COLL_NET_ENCRYPT): the head is a record, and the bytes
+ * are as many as it takes; both ranks know how long they are. */
+#define TCP_HEAD_RECORD (sizeof(struct tcp_wire) + COLL__SEAL_BYTES)
+#define TCP_RECORD (COLL__SEAL_RECORD + COLL__SEAL_BYTES)
+
+struct tcp_crypt {
+    struct coll__seal seal;
+    size_t at,
+        end;     /* of `records`: sent up to there, or where the bytes' record
+                     * begins; filled up to there */
+    int n_whole; /* messages whose last record is there */
+    unsigned char records[TCP_HEAD_RECORD + 2 * TCP_RECORD];
+};
+
+/* One end of a lane. */
+struct tcp_lane {
+    int rank, channel; /* of the other end */
+    int fd;            /* -1: not connected */
+    int status;        /* COLL_OK, or why it is of no use any more */
+    int is_active;     /* transfers wait: it is in a list */
+    int is_ready;      /* the kernel has not said yet that it must wait */
+    struct coll__xfer *first, **last;
+    struct tcp_wire wire; /* of the first one */
+    size_t n_wire;        /* bytes of that, sent or read */
+    struct tcp_crypt *crypt; /* or NULL */
+
+    /* A receiver's: the beginning of an element that is to be reduced. */
+    unsigned char part[TCP_GRAIN];
+    size_t n_part;
+
+    /* A sender's, while it connects. */
+    struct coll__dial dial;
+    struct coll__call *call;
+    double deadline;
+};
+
+/* A connection that a sender has made. */
+struct tcp_arrival {
+    struct tcp_arrival *next;
+    int fd, rank, channel, is_sealed;
+    unsigned char session[COLL__SECRET_BYTES];
+};
+
+/* Lanes of a channel and a direction that have transfers. */
+struct tcp_active {
+    struct tcp_lane **lanes; /* [size] */
+    int n, next;
+};
+
+struct tcp {
+    struct coll__tp base;
+    double timeout;              /* s, to connect */
+    const atomic_int *failure;   /* of struct coll__tp_env */
+    struct coll__link near, far; /* to ranks of this host, and of others */
+    unsigned char *is_near;      /* [size] */
+    int *lost;                   /* [size]: a status, once it is lost */
+    struct tcp_card *cards;      /* [size] */
+    unsigned char secret[COLL__SECRET_BYTES];
+    struct coll__gate gates[COLL__CHANNELS];
+    int has_reactor, has_gates;
+    int events; /* an epoll of all connections, edge-triggered */
+
+    struct tcp_lane **out, **in; /* [COLL__CHANNELS * size], NULL until used */
+    struct tcp_active sending[COLL__CHANNELS], receiving[COLL__CHANNELS];
+    int n_active;          /* in all of these */
+    int n_calling;         /* lanes that connect */
+    int is_armed;          /* the next poll() asks the kernel what is new */
+    double look_at;        /* when to look for silent hosts */
+    unsigned char *bounce; /* [TCP_BOUNCE]; or NULL before the first use */
+    _Atomic(struct tcp_arrival *) arrived;
+};
+
+/* ---- tcp_open.c ---------------------------------------------------------- */
+
+int tcp__open(const struct coll__tp_env *env, struct coll__tp **tp);
+void tcp__close(struct coll__tp *tp, int is_orderly);
+
+/* ---- tcp_lane.c ---------------------------------------------------------- */
+
+/* Return the lane, made if need be; NULL (logged): no memory. */
+struct tcp_lane *tcp__lane(struct tcp *tcp, struct tcp_lane **lanes, int rank,
+                           int channel);
+
+/* Begin to connect, or go on with it; how much was done.  A failure loses it. */
+int tcp__connect(struct tcp *tcp, struct tcp_lane *out);
+
+/* Take over what has arrived. */
+void tcp__take_arrivals(struct tcp *tcp);
+
+/* The reactor's: a connection has come to that gate. */
+void tcp__arrived(struct coll__gate *gate, int fd,
+                  const struct coll__hello *hello,
+                  const unsigned char *session);
+
+/* Ask the kernel which lanes need not wait any more. */
+void tcp__hear(struct tcp *tcp);
+
+/* The lane's rank is lost, logged as "rank 3" and why: all its transfers end, and
+ * others will at once. */
+void tcp__lose(struct tcp *tcp, const struct tcp_lane *lane, int status,
+               const char *why);
+
+/* The same of a connection that has ended, by an errno, or 0. */
+void tcp__broken(struct tcp *tcp, const struct tcp_lane *lane, int err);
+
+/* Now and then: lose ranks whose processes have ended, or whose hosts have fallen
+ * silent. */
+void tcp__look(struct tcp *tcp);
+
+/* ---- tcp_send.c, tcp_recv.c ---------------------------------------------- */
+
+/* Move what the kernel takes or has, up to `most` bytes or a little more; how much
+ * was done, and *bytes grows. */
+int tcp__push(struct tcp *tcp, struct tcp_lane *out, size_t most,
+              size_t *bytes);
+int tcp__pull(struct tcp *tcp, struct tcp_lane *in, size_t most, size_t *bytes);
+
+/* The bytes of a message have come to tcp->bounce, behind in->n_part of them that
+ * in->part has: reduce what is whole. */
+void tcp__reduce(struct tcp *tcp, struct tcp_lane *in, size_t n);
+
+/* Have tcp->bounce, if the first receive reduces; 0: the lane is lost. */
+int tcp__has_bounce(struct tcp *tcp, struct tcp_lane *in);
+
+/* ---- tcp_seal.c ---------------------------------------------------------- */
+
+/* Make what a sealed lane needs: NULL, no memory. */
+struct tcp_crypt *tcp__new_crypt(const unsigned char *session, int is_out);
+void tcp__free_crypt(struct tcp_crypt *crypt);
+
+/* As tcp__push() and tcp__pull(). */
+int tcp__push_sealed(struct tcp *tcp, struct tcp_lane *out, size_t most,
+                     size_t *bytes);
+int tcp__pull_sealed(struct tcp *tcp, struct tcp_lane *in, size_t most,
+                     size_t *bytes);
+
+/* Show the head of the message that begins with these bytes: 1 and *wire, or 0. */
+int tcp__peek_sealed(const struct tcp_lane *in,
+                     const unsigned char record[TCP_HEAD_RECORD],
+                     struct tcp_wire *wire);
+
+/* The first of a lane's transfers has ended. */
+static inline void tcp_end_first(struct tcp_lane *lane, int status)
+{
+    struct coll__xfer *xfer = lane->first;
+
+    lane->first = xfer->next;
+    if (!lane->first)
+        lane->last = &lane->first;
+    lane->n_wire = 0;
+    xfer->status = status;
+}
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* tcp_open.c - the ranks tell each other where their doors are, and have gates
+ * there; connections come with the first messages.  And the end of all that. */
+#include "lib/net/reactor.h"
+#include "lib/trace/log.h"
+#include "lib/util/files.h"
+#include "lib/util/lock.h"
+#include "transports/price.h"
+#include "transports/tcp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+extern const struct coll__transport coll__transport_tcp;
+
+static int make_active(struct tcp_active *active, int size)
+{
+    active->lanes = calloc((size_t)size, sizeof(*active->lanes));
+    return active->lanes != NULL;
+}
+
+static int make_tables(struct tcp *tcp)
+{
+    size_t n = (size_t)tcp->base.size;
+    int is_well;
+
+    tcp->is_near = calloc(n, 1);
+    tcp->lost = calloc(n, sizeof(*tcp->lost));
+    tcp->cards = calloc(n, sizeof(*tcp->cards));
+    tcp->out = calloc(n * COLL__CHANNELS, sizeof(*tcp->out));
+    tcp->in = calloc(n * COLL__CHANNELS, sizeof(*tcp->in));
+    is_well = tcp->is_near && tcp->lost && tcp->cards && tcp->out && tcp->in;
+    for (int c = 0; c < COLL__CHANNELS; c++)
+        is_well = is_well && make_active(&tcp->sending[c], (int)n) &&
+                  make_active(&tcp->receiving[c], (int)n);
+    if (is_well)
+        return COLL_OK;
+    log_error("tcp", "no memory for a transport of %zu ranks; free some", n);
+    return COLL_ERR_NOMEM;
+}
+
+static int make_events(struct tcp *tcp)
+{
+    tcp->events = epoll_create1(EPOLL_CLOEXEC);
+    if (tcp->events >= 0)
+        return COLL_OK;
+    log_error("tcp", "no epoll: %s", coll__files_error(errno));
+    return COLL_ERR_SYSTEM;
+}
+
+/* Whoever proves the secret comes in from now on. */
+static void open_gates(struct tcp *tcp)
+{
+    coll__reactor_lock();
+    for (int c = 0; c < COLL__CHANNELS; c++) {
+        struct coll__gate *gate = &tcp->gates[c];
+
+        *gate = (struct coll__gate){.kind = DOOR_DATA,
+                                    .rank = (uint32_t)tcp->base.rank,
+                                    .generation = (uint32_t)c,
+                                    .arrived = tcp__arrived,
+                                    .owner = tcp};
+        memcpy(gate->secret, tcp->secret, sizeof(gate->secret));
+        coll__gate_add(gate);
+    }
+    tcp->has_gates = 1;
+    coll__reactor_unlock();
+}
+
+static int open_door(struct tcp *tcp, const struct coll__tp_env *env,
+                     struct tcp_card *mine)
+{
+    enum coll__reach reach = REACH_HOST;
+    int rc = coll__reactor_get();
+
+    if (rc)
+        return rc;
+    tcp->has_reactor = 1;
+    open_gates(tcp);
+    for (int r = 0; r < env->size; r++)
+        if (!tcp->is_near[r])
+            reach = REACH_NET;
+    mine->n_addrs = coll__door_open(reach, mine->addrs);
+    if (mine->n_addrs > 0)
+        return COLL_OK;
+    if (mine->n_addrs == 0)
+        log_error("tcp", "this host has no address by which others could come; "
+                         "bring up its network, or leave tcp out of "
+                         "COLL_TRANSPORTS");
+    return mine->n_addrs ? mine->n_addrs : COLL_ERR_SYSTEM;
+}
+
+static int prepare(struct tcp *tcp, const struct coll__tp_env *env,
+                   struct tcp_card *mine)
+{
+    int rc = make_events(tcp);
+
+    if (rc == COLL_OK)
+        rc = open_door(tcp, env, mine);
+    return rc;
+}
+
+/* What the others' cards say: is anything wrong with one? */
+static int judge(const struct tcp *tcp, int own_status)
+{
+    for (int r = 0; r < tcp->base.size; r++) {
+        const struct tcp_card *card = &tcp->cards[r];
+
+        if (card->order != TCP_ORDER) {
+            log_error("tcp",
+                      "rank %d is on a machine of another byte order, "
+                      "which libcoll does not serve; use hosts of one "
+                      "kind",
+                      r);
+            return COLL_ERR_TRANSPORT;
+        }
+        if (card->status && !own_status)
+            log_error("tcp",
+                      "rank %d cannot be connected: %s; see its own "
+                      "messages",
+                      r, coll_strerror(card->status));
+        if (card->status || card->n_addrs < 0 ||
+            card->n_addrs > COLL__MAX_ADDRS)
+            return card->status ? card->status : COLL_ERR_INTERNAL;
+    }
+    return COLL_OK;
+}
+
+/* Every rank comes to the exchange, whatever has failed on it. */
+static int join(struct tcp *tcp, const struct coll__tp_env *env)
+{
+    struct tcp_card mine = {.order = TCP_ORDER};
+    int rc;
+
+    mine.status = prepare(tcp, env, &mine);
+    rc = env->allgather(env->arg, &mine, sizeof(mine), tcp->cards);
+    return rc ? rc : judge(tcp, mine.status);
+}
+
+static void estimate(struct tcp *tcp, const struct coll__tp_env *env)
+{
+    int far = -1;
+
+    for (int r = 0; r < env->size; r++)
+        if (!tcp->is_near[r] && tcp->cards[r].n_addrs)
+            far = r;
+    coll__price_loopback(env, &tcp->near);
+    if (far < 0)
+        return;
+    coll__price_tcp(&tcp->cards[far].addrs[0], &tcp->far);
+    tcp->far.alpha += coll__price_crowd(env);
+}
+
+int tcp__open(const struct coll__tp_env *env, struct coll__tp **tp)
+{
+    struct tcp *tcp = calloc(1, sizeof(*tcp));
+    int rc;
+
+    if (!tcp) {
+        log_error("tcp", "no memory for a transport; free some");
+        return COLL_ERR_NOMEM;
+    }
+    tcp->base = (struct coll__tp){.ops = &coll__transport_tcp,
+                                  .rank = env->rank,
+                                  .size = env->size,
+                                  .generation = coll__generation_now()};
+    tcp->failure = env->failure;
+    tcp->timeout = env->timeout;
+    tcp->events = -1;
+    memcpy(tcp->secret, env->secret, sizeof(tcp->secret));
+    rc = make_tables(tcp);
+    for (int r = 0; r < env->size && rc == COLL_OK; r++)
+        tcp->is_near[r] = env->peers[r].host == env->peers[env->rank].host;
+    if (rc == COLL_OK)
+        rc = join(tcp, env);
+    if (rc == COLL_OK)
+        estimate(tcp, env);
+    if (rc == COLL_OK)
+        *tp = &tcp->base;
+    else
+        tcp__close(&tcp->base, 0);
+    return rc;
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+/* A forked child has no reactor to give back. */
+static void close_gates(struct tcp *tcp)
+{
+    if (!tcp->has_reactor)
+        return;
+    coll__reactor_lock();
+    for (int c = 0; c < COLL__CHANNELS && tcp->has_gates; c++) {
+        coll__gate_remove(&tcp->gates[c]);
+        coll__auth_wipe(tcp->gates[c].secret, COLL__SECRET_BYTES);
+    }
+    coll__reactor_unlock();
+    if (!coll__is_inherited(tcp->base.generation))
+        coll__reactor_put();
+}
+
+static void free_lanes(struct tcp *tcp, struct tcp_lane **lanes)
+{
+    for (int i = 0; lanes && i < COLL__CHANNELS * tcp->base.size; i++) {
+        if (!lanes[i])
+            continue;
+        if (lanes[i]->call)
+            coll__dial_end(lanes[i]->call);
+        if (lanes[i]->fd >= 0)
+            close(lanes[i]->fd);
+        tcp__free_crypt(lanes[i]->crypt);
+        free(lanes[i]);
+    }
+    free(lanes);
+}
+
+static void free_arrivals(struct tcp *tcp)
+{
+    struct tcp_arrival *next, *list = atomic_load(&tcp->arrived);
+
+    for (; list; list = next) {
+        next = list->next;
+        close(list->fd);
+        free(list);
+    }
+}
+
+void tcp__close(struct coll__tp *tp, int is_orderly)
+{
+    struct tcp *tcp = (struct tcp *)tp;
+
+    (void)is_orderly; /* what was sent is the kernel's */
+    close_gates(tcp);
+    free_arrivals(tcp);
+    free_lanes(tcp, tcp->out);
+    free_lanes(tcp, tcp->in);
+    if (tcp->events >= 0)
+        close(tcp->events);
+    for (int c = 0; c < COLL__CHANNELS; c++) {
+        free(tcp->sending[c].lanes);
+        free(tcp->receiving[c].lanes);
+    }
+    coll__auth_wipe(tcp->secret, sizeof(tcp->secret));
+    free(tcp->bounce);
+    free(tcp->cards);
+    free(tcp->lost);
+    free(tcp->is_near);
+    free(tcp);
+}
