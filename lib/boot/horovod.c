@@ -13,7 +13,6 @@
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 
-#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -171,16 +170,13 @@ static int share_id(int rank, struct coll_unique_id *id, double timeout)
 static int open_horovod(struct coll__boot *boot)
 {
     struct coll_unique_id id;
-    long rank, size;
-    int status = coll__word_number("HOROVOD_SIZE", 1, INT_MAX / 2, &size);
+    int rank, size,
+        status = coll__word_place("HOROVOD_RANK", "HOROVOD_SIZE", &rank, &size);
 
     if (!status)
-        status = coll__word_number("HOROVOD_RANK", 0, size - 1, &rank);
+        status = share_id(rank, &id, boot->timeout);
     if (!status)
-        status = share_id((int)rank, &id, boot->timeout);
-    if (!status)
-        status =
-            coll__boot_open_id(boot, &id, (int)size, (int)rank, boot->timeout);
+        status = coll__boot_open_id(boot, &id, size, rank, boot->timeout);
     boot->ops = &coll__boot_horovod;
     coll__auth_wipe(&id, sizeof(id));
     return status;

@@ -7,7 +7,6 @@
 #include "lib/boot/word.h"
 #include "lib/trace/log.h"
 
-#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -15,7 +14,7 @@ static atomic_uint n_opened; /* as in env.c */
 
 static int detect(void) { return *coll__word_of("OMPI_COMM_WORLD_SIZE") != 0; }
 
-static int check_hosts(long size)
+static int check_hosts(int size)
 {
     long local;
     int status =
@@ -24,7 +23,7 @@ static int check_hosts(long size)
     if (status || local == size)
         return status;
     log_error("boot",
-              "Open MPI's mpirun started %ld of %ld ranks on this host, and a "
+              "Open MPI's mpirun started %ld of %d ranks on this host, and a "
               "libcoll without PMIx cannot find the others; build it with PMIx "
               "(Debian: apt-get install libpmix-dev)",
               local, size);
@@ -51,22 +50,14 @@ static int fill_in(struct coll__tcp_spec *spec)
 static int open_ompi(struct coll__boot *boot)
 {
     struct coll__tcp_spec spec = {.listen_fd = -1};
-    long rank, size;
-    int status =
-        coll__word_number("OMPI_COMM_WORLD_SIZE", 1, INT_MAX / 2, &size);
+    int status = coll__word_place(
+        "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", &spec.rank, &spec.size);
 
     if (!status)
-        status = coll__word_number("OMPI_COMM_WORLD_RANK", 0, size - 1, &rank);
+        status = check_hosts(spec.size);
     if (!status)
-        status = check_hosts(size);
-    if (status)
-        return status;
-    spec.rank = (int)rank;
-    spec.size = (int)size;
-    status = fill_in(&spec);
-    if (status)
-        return status;
-    return coll__tcp_meet_again(boot, &spec, &n_opened);
+        status = fill_in(&spec);
+    return status ? status : coll__tcp_meet_again(boot, &spec, &n_opened);
 }
 
 const struct coll__boot_ops coll__boot_ompi = {

@@ -21,7 +21,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -281,16 +280,13 @@ static int share_id(int rank, struct coll_unique_id *id, double timeout)
 static int open_pmi(struct coll__boot *boot)
 {
     struct coll_unique_id id;
-    long rank, size;
-    int status = coll__word_number("PMI_SIZE", 1, INT_MAX / 2, &size);
+    int rank, size,
+        status = coll__word_place("PMI_RANK", "PMI_SIZE", &rank, &size);
 
     if (!status)
-        status = coll__word_number("PMI_RANK", 0, size - 1, &rank);
+        status = share_id(rank, &id, boot->timeout);
     if (!status)
-        status = share_id((int)rank, &id, boot->timeout);
-    if (!status)
-        status =
-            coll__boot_open_id(boot, &id, (int)size, (int)rank, boot->timeout);
+        status = coll__boot_open_id(boot, &id, size, rank, boot->timeout);
     boot->ops = &coll__boot_pmi;
     coll__auth_wipe(&id, sizeof(id));
     return status;

@@ -13,7 +13,6 @@
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 
-#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -78,20 +77,12 @@ static int fill_in(struct coll__tcp_spec *spec)
 static int open_slurm(struct coll__boot *boot)
 {
     struct coll__tcp_spec spec = {.listen_fd = -1};
-    long rank, size;
-    int status =
-        coll__word_number("SLURM_STEP_NUM_TASKS", 1, INT_MAX / 2, &size);
+    int status = coll__word_place("SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
+                                  &spec.rank, &spec.size);
 
     if (!status)
-        status = coll__word_number("SLURM_PROCID", 0, size - 1, &rank);
-    if (status)
-        return status;
-    spec.rank = (int)rank;
-    spec.size = (int)size;
-    status = fill_in(&spec);
-    if (status)
-        return status;
-    return coll__tcp_meet_again(boot, &spec, &n_opened);
+        status = fill_in(&spec);
+    return status ? status : coll__tcp_meet_again(boot, &spec, &n_opened);
 }
 
 const struct coll__boot_ops coll__boot_slurm = {

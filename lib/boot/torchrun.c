@@ -13,7 +13,6 @@
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 
-#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -57,17 +56,13 @@ static int make_secret(int says_so, unsigned char secret[COLL__SECRET_BYTES])
 static int open_torchrun(struct coll__boot *boot)
 {
     struct coll__tcp_spec spec = {.listen_fd = -1};
-    long rank, size, port;
-    int status = coll__word_number("WORLD_SIZE", 1, INT_MAX / 2, &size);
+    long port;
+    int status = coll__word_place("RANK", "WORLD_SIZE", &spec.rank, &spec.size);
 
-    if (!status)
-        status = coll__word_number("RANK", 0, size - 1, &rank);
     if (!status)
         status = coll__word_number("MASTER_PORT", 1, 65534, &port);
     if (status)
         return status;
-    spec.rank = (int)rank;
-    spec.size = (int)size;
     spec.n_ports =
         65535 - port < COLL__MAX_PORTS ? (int)(65535 - port) : COLL__MAX_PORTS;
     spec.remedy = "is it the same job?";
@@ -76,7 +71,7 @@ static int open_torchrun(struct coll__boot *boot)
     if (status)
         return status;
     status = make_secret(
-        !rank && !coll__tcp_is_this_host(coll__word_of("MASTER_ADDR")),
+        !spec.rank && !coll__tcp_is_this_host(coll__word_of("MASTER_ADDR")),
         spec.secret);
     if (status)
         return status;

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,21 @@ int coll__word_number(const char *name, long least, long most, long *value)
     log_error("boot", "%s=%s is not valid: it must be %ld to %ld", name, text,
               least, most);
     return COLL_ERR_BOOTSTRAP;
+}
+
+int coll__word_place(const char *rank_name, const char *size_name, int *rank,
+                     int *size)
+{
+    long me, all;
+    int status = coll__word_number(size_name, 1, INT_MAX / 2, &all);
+
+    if (!status)
+        status = coll__word_number(rank_name, 0, all - 1, &me);
+    if (status)
+        return status;
+    *rank = (int)me;
+    *size = (int)all;
+    return COLL_OK;
 }
 
 int coll__word_has_secret(void)

@@ -15,6 +15,13 @@ const char *coll__word_of(const char *name);
  */
 int coll__word_number(const char *name, long least, long most, long *value);
 
+/* Read which of how many ranks this is, from the variables of these names.
+ *
+ * Errors:    COLL_ERR_BOOTSTRAP, logged, with the bounds.
+ */
+int coll__word_place(const char *rank_name, const char *size_name, int *rank,
+                     int *size);
+
 /* Is COLL_JOB_SECRET set, or COLL_JOB_SECRET_FILE? */
 int coll__word_has_secret(void);
 
