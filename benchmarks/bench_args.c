@@ -261,6 +261,22 @@ static void print_ops(void)
     printf("\n");
 }
 
+static void print_data_options(const struct bench_mode *mode)
+{
+    printf("\n  -b, --begin SIZE      bytes a rank (or the root) gives, first "
+           "(default %zu)\n"
+           "  -e, --end SIZE        and last (default %zu); 8, 4K, 64M\n"
+           "  -f, --factor F        from one size to the next (default 2)\n"
+           "  -t, --type TYPE       of the elements (default f32)\n"
+           "  -c, --check on|off    compare every element (default on)\n"
+           "      --mem malloc|alloc  whose buffers: alloc is coll_mem_alloc() "
+           "(default malloc)\n"
+           "      --vary-buffers    other memory and content in each "
+           "iteration,\n"
+           "                        each of them checked\n",
+           mode->first, mode->last);
+}
+
 static void print_help(const struct reader *reader,
                        const struct bench_mode *mode)
 {
@@ -307,18 +323,7 @@ static void print_help(const struct reader *reader,
         reader->program, reader->op->name, mode->min_iters, mode->max_iters,
         mode->seconds, mode->warmup, GRAPH_CALLS);
     if (reader->op->has_data)
-        printf("\n  -b, --begin SIZE      bytes a rank (or the root) gives, first "
-               "(default %zu)\n"
-               "  -e, --end SIZE        and last (default %zu); 8, 4K, 64M\n"
-               "  -f, --factor F        from one size to the next (default 2)\n"
-               "  -t, --type TYPE       of the elements (default f32)\n"
-               "  -c, --check on|off    compare every element (default on)\n"
-               "      --mem malloc|alloc  whose buffers: alloc is coll_mem_alloc() "
-               "(default malloc)\n"
-               "      --vary-buffers    other memory and content in each "
-               "iteration,\n"
-               "                        each of them checked\n",
-               mode->first, mode->last);
+        print_data_options(mode);
     if (reader->op->has_op)
         print_ops();
     if (reader->op->has_root)
