@@ -112,6 +112,46 @@ START_TEST(a_seat_is_where_there_is_room)
 }
 END_TEST
 
+/* Two ranks, of one control group or of one each, with so many cores' time. */
+static const struct {
+    double quota;
+    uint32_t groups[2];
+    int has_core;
+} shares[] = {
+    {0, {0, 0}, 1}, /* no limit */
+    {4, {7, 7}, 1}, {3.9, {7, 7}, 0}, {2, {7, 7}, 0},
+    {2, {7, 9}, 1}, {1.5, {7, 9}, 0}, {0.5, {7, 9}, 0},
+};
+
+/* Cores that nobody is bound to, or that ranks of other groups may use as well, are
+ * of no use without the time to run there. */
+START_TEST(no_core_is_to_spare_beyond_the_quota)
+{
+    struct coll__peer peers[3] = {{.local_size = 2, .local_cores = 2},
+                                  {.local_size = 2, .local_cores = 2},
+                                  {.host = 1, .local_size = 1}};
+    struct coll__seat seat;
+    char machine[32];
+
+    for (int r = 0; r < 3; r++) {
+        peers[r].pid = (int32_t)getpid();
+        peers[r].quota = shares[_i].quota;
+        peers[r].quota_group = shares[_i].groups[r % 2];
+    }
+    snprintf(machine, sizeof(machine), "core:%d pu:1",
+             4 * (int)sysconf(_SC_NPROCESSORS_CONF));
+    unsetenv("HWLOC_COMPONENTS");
+    setenv("HWLOC_SYNTHETIC", machine, 1);
+    for (int r = 0; r < 2; r++) {
+        peers[r].local_cores = r ? 64 : 2;
+        coll__topo_seat(peers, 3, r, &seat);
+        ck_assert_int_eq(seat.has_core, shares[_i].has_core);
+        ck_assert_ptr_nonnull(seat.spare); /* where it does least harm */
+        CPU_FREE(seat.spare);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("spare");
@@ -122,6 +162,8 @@ int main(void)
     tcase_add_loop_test(c, what_nobody_is_bound_to_is_found, 0,
                         (int)ARRAY_LEN(scenes));
     tcase_add_test(c, a_seat_is_where_there_is_room);
+    tcase_add_loop_test(c, no_core_is_to_spare_beyond_the_quota, 0,
+                        (int)ARRAY_LEN(shares));
     suite_add_tcase(suite, c);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

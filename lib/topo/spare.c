@@ -3,7 +3,9 @@
  *
  * Ranks that are bound leave some cores of their host to nobody, or none.  Ranks
  * that are not bound share all of them: the kernel finds the idle ones by itself
- * then, and what is to be known is whether there are enough.
+ * then, and what is to be known is whether there are enough.  Cores are of use as
+ * far as there is time to run on them: the control group's quota, where it has one,
+ * is shared by its ranks and the thread of each.
  */
 #include "lib/topo/machine.h"
 
@@ -56,6 +58,18 @@ static int find_spare(const struct coll__cores *ranks, int n,
     return n_spare;
 }
 
+/* Has this rank's control group time for a thread beside each of its ranks? */
+static int has_time(const struct coll__peer *peers, int size, int rank)
+{
+    const struct coll__peer *me = &peers[rank];
+    int n = 0;
+
+    for (int r = 0; r < size; r++)
+        n += peers[r].host == me->host &&
+             peers[r].quota_group == me->quota_group;
+    return me->quota <= 0 || me->quota >= 2 * n;
+}
+
 void coll__topo_seat(const struct coll__peer *peers, int size, int rank,
                      struct coll__seat *seat)
 {
@@ -69,7 +83,8 @@ void coll__topo_seat(const struct coll__peer *peers, int size, int rank,
     if (n)
         n_spare = find_spare(ranks, n, seat);
     seat->has_core =
-        n_spare >= me->local_size || me->local_cores >= 2 * me->local_size;
+        (n_spare >= me->local_size || me->local_cores >= 2 * me->local_size) &&
+        has_time(peers, size, rank);
     for (int i = 0; i < n; i++)
         CPU_FREE(ranks[i].set);
     free(ranks);

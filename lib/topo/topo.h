@@ -55,7 +55,8 @@ int coll__topo_group(struct coll__peer *peers, int size);
 
 /* Where a thread can sit that serves a rank's process in the background. */
 struct coll__seat {
-    int has_core;    /* there is one for such a thread of each rank of the host */
+    int has_core; /* there is one for such a thread of each rank of the host, and
+                   * its control group has the time */
     cpu_set_t *spare; /* processors that no rank of the host is bound to; NULL
                        * where there are none */
     size_t len;      /* bytes of it */
