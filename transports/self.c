@@ -92,14 +92,14 @@ static int self_reaches(struct coll__tp *tp, int peer, struct coll__link *link)
 static void deliver(struct coll__xfer *recv, const struct coll__xfer *send)
 {
     if (!coll__xfer_fits(recv, &send->head, send->len)) {
-        recv->status = COLL_ERR_MISMATCH;
+        coll__xfer_end(recv, COLL_ERR_MISMATCH);
         return;
     }
     if (recv->reduce)
         recv->reduce(recv->buf, recv->with, send->buf, recv->len);
     else if (recv->len)
         memmove(recv->buf, send->buf, recv->len);
-    recv->status = COLL_OK;
+    coll__xfer_end(recv, COLL_OK);
 }
 
 /* Both have come to the heads of their queues. */
@@ -109,7 +109,7 @@ static void match(struct self *self, struct channel *channel)
         struct coll__xfer *send = queue_take(&channel->sends);
 
         deliver(queue_take(&channel->recvs), send);
-        send->status = COLL_OK;
+        coll__xfer_end(send, COLL_OK);
         self->finished += 2;
     }
 }

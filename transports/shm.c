@@ -68,7 +68,7 @@ static int advance_out(struct shm *shm, struct shm_out *out, size_t *bytes)
         if (pushed == SHM_OFFERED)
             append(xfer, &out->there_last);
         else
-            xfer->status = COLL_OK;
+            coll__xfer_end(xfer, COLL_OK);
     }
     return moved;
 }
@@ -91,8 +91,8 @@ static int advance_in(struct shm *shm, struct shm_in *in, size_t *bytes)
         in->first = xfer->next;
         if (!in->first)
             in->last = &in->first;
-        if (xfer->status == COLL_IN_PROGRESS)
-            xfer->status = COLL_OK;
+        coll__xfer_end(xfer, xfer->status == COLL_IN_PROGRESS ? COLL_OK
+                                                              : xfer->status);
     }
     return moved;
 }

@@ -33,7 +33,7 @@ static void end_offers(struct shm *shm, struct shm_out *out, uint64_t tail)
         out->there = xfer->next;
         if (!out->there)
             out->there_last = &out->there;
-        xfer->status = COLL_OK;
+        coll__xfer_end(xfer, COLL_OK);
         shm->n_ended++;
     }
 }

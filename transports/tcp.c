@@ -52,13 +52,13 @@ static int enlist(struct tcp *tcp, struct tcp_lane **lanes,
 {
     struct tcp_lane *lane = tcp__lane(tcp, lanes, xfer->peer, xfer->channel);
 
-    xfer->status = !lane          ? COLL_ERR_NOMEM
-                   : lane->status ? lane->status
-                                  : COLL_IN_PROGRESS;
+    xfer->status = COLL_IN_PROGRESS;
     xfer->done = 0;
     xfer->next = NULL;
-    if (xfer->status != COLL_IN_PROGRESS)
+    if (!lane || lane->status) {
+        coll__xfer_end(xfer, lane ? lane->status : COLL_ERR_NOMEM);
         return 0;
+    }
     *lane->last = xfer;
     lane->last = &xfer->next;
     activate(tcp, active, lane);

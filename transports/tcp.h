@@ -197,7 +197,7 @@ static inline void tcp_end_first(struct tcp_lane *lane, int status)
     if (!lane->first)
         lane->last = &lane->first;
     lane->n_wire = 0;
-    xfer->status = status;
+    coll__xfer_end(xfer, status);
 }
 
 #endif

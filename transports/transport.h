@@ -6,7 +6,8 @@
  * in which they were sent, a receive takes the next message of its peer and
  * channel, and what is not taken on one channel holds up none of the others.
  * send() and recv() never block: they start a transfer, poll() moves everything on,
- * and a transfer is done when its status is no longer COLL_IN_PROGRESS.  Many
+ * and a transfer is done when its status is no longer COLL_IN_PROGRESS, as
+ * coll__xfer_end() says within one of these calls.  Many
  * transfers may be under way at once, several of them to the same peer.  A
  * transport never sees a plan or a collective.
  *
@@ -42,8 +43,14 @@ struct coll__bytes {
     unsigned is_final : 1; /* a receive's: it is read no more in this call */
 };
 
+/* Transfers that have ended, the earliest first, for whoever started them to
+ * collect: so its work is by what has ended, not by what is under way. */
+struct coll__ended {
+    struct coll__xfer *first, **last;
+};
+
 /* One message under way.  The caller's storage, untouched by the caller while
- * status is COLL_IN_PROGRESS. */
+ * status is COLL_IN_PROGRESS, and while it is among those that have ended. */
 struct coll__xfer {
     int status;
     int peer, channel;
@@ -54,6 +61,10 @@ struct coll__xfer {
     const void *with; /* a reducing receive's: buf = reduce(with, message); it
                        * is buf itself, or does not overlap it */
     struct coll__bytes bytes;
+    struct coll__ended *ended; /* that it joins when it has ended; NULL: who
+                                * started it looks at the status */
+    struct coll__xfer *next_ended;
+    void *owner;             /* the caller's */
     struct coll__head got;   /* after COLL_ERR_MISMATCH: what came instead */
     uint64_t got_len;
 
@@ -195,6 +206,37 @@ extern const struct coll__transport *const coll__transports[];
 
 /* Return the transport of that name, or NULL. */
 const struct coll__transport *coll__transport_find(const char *name);
+
+static inline void coll__ended_init(struct coll__ended *ended)
+{
+    ended->first = NULL;
+    ended->last = &ended->first;
+}
+
+/* Take the earliest out, or NULL. */
+static inline struct coll__xfer *coll__ended_take(struct coll__ended *ended)
+{
+    struct coll__xfer *xfer = ended->first;
+
+    if (!xfer)
+        return NULL;
+    ended->first = xfer->next_ended;
+    if (!ended->first)
+        ended->last = &ended->first;
+    return xfer;
+}
+
+/* The transfer has ended: it is its caller's again, so the transport has let go
+ * of it, or does before it returns. */
+static inline void coll__xfer_end(struct coll__xfer *xfer, int status)
+{
+    xfer->status = status;
+    if (!xfer->ended)
+        return;
+    xfer->next_ended = NULL;
+    *xfer->ended->last = xfer;
+    xfer->ended->last = &xfer->next_ended;
+}
 
 /* Say whether a message with this head and length is what xfer waits for; if
  * not, record what came in xfer->got. */

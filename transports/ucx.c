@@ -66,7 +66,7 @@ static struct ucx_peer *begin(struct ucx *ucx, struct coll__xfer *xfer)
     xfer->priv = NULL;
     xfer->status = COLL_IN_PROGRESS;
     if (!peer)
-        xfer->status = COLL_ERR_NOMEM;
+        coll__xfer_end(xfer, COLL_ERR_NOMEM);
     else
         coll__ucx_reach(peer);
     return peer;

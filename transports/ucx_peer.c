@@ -40,9 +40,9 @@ void coll__ucx_take_back(const struct ucx_peer *peer, struct coll__xfer *xfer,
     if (!is_well)
         xfer->done = SPOILED;
     if (!n_held && xfer->done == SPOILED)
-        xfer->status = peer->status;
+        coll__xfer_end(xfer, peer->status);
     else if (!n_held && xfer->done == xfer->len)
-        xfer->status = COLL_OK;
+        coll__xfer_end(xfer, COLL_OK);
 }
 
 void coll__ucx_spoil(const struct ucx_peer *peer, struct ucx_queue *queue)
@@ -53,7 +53,7 @@ void coll__ucx_spoil(const struct ucx_peer *peer, struct ucx_queue *queue)
         coll__ucx_queue_take(queue);
         xfer->done = SPOILED;
         if (!xfer->priv)
-            xfer->status = peer->status;
+            coll__xfer_end(xfer, peer->status);
     }
 }
 

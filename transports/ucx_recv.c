@@ -183,7 +183,7 @@ static int belongs(struct ucx_peer *peer, const struct ucx_wire *wire)
     if (wire->offset || coll__xfer_fits(xfer, &wire->head, wire->len))
         return 1;
     coll__ucx_queue_take(&peer->recvs);
-    xfer->status = COLL_ERR_MISMATCH;
+    coll__xfer_end(xfer, COLL_ERR_MISMATCH);
     return 0;
 }
 
