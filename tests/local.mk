@@ -367,6 +367,7 @@ tests_test_group_LDADD = libworld.la $(check_lib)
 unit_tests += tests/test_p2p
 tests_test_p2p_CFLAGS = $(check_cflags)
 tests_test_p2p_LDADD = libworld.la $(check_lib)
+tests_test_p2p_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=coll__prog_advance
 unit_tests += tests/test_coll
 tests_test_coll_CFLAGS = $(check_cflags)
 tests_test_coll_LDADD = libworld.la $(check_lib)

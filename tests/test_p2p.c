@@ -47,6 +47,19 @@ static struct coll_args args_of(enum coll_collective kind, uint32_t *x,
                               .count = count};
 }
 
+/* ---- how much work it is --------------------------------------------------- */
+
+static int n_advances;
+
+int __real_coll__prog_advance(struct coll__prog *prog, int *moved);
+int __wrap_coll__prog_advance(struct coll__prog *prog, int *moved);
+
+int __wrap_coll__prog_advance(struct coll__prog *prog, int *moved)
+{
+    n_advances++;
+    return __real_coll__prog_advance(prog, moved);
+}
+
 /* ---- that it works ------------------------------------------------------- */
 
 static const size_t counts[] = {0, 1, 7, 1000, 100003};
@@ -220,6 +233,73 @@ START_TEST(two_ranks_that_both_send_first_go_on) { run(2, both_send, _i); }
 END_TEST
 
 START_TEST(a_rank_can_send_to_itself) { run(3, self, _i); }
+END_TEST
+
+#define N_OUTSTANDING 400
+#define N_LONG 3000 /* elements of every eighth */
+
+static size_t count_of(int n) { return n % 8 ? 1 : N_LONG; }
+
+/* Send them one by one, each when the one before it has been answered. */
+static int send_in_turn(struct world_rank *me, struct coll_comm *comm)
+{
+    static uint32_t x[N_LONG];
+    uint32_t answer;
+
+    for (int n = 0; n < N_OUTSTANDING; n++) {
+        fill(x, count_of(n), 1, 0, n);
+        WORLD_CHECK(me, !coll_send(x, count_of(n), COLL_U32, 0, comm, NULL));
+        WORLD_CHECK(me, !coll_recv(&answer, 1, COLL_U32, 0, comm, NULL));
+    }
+    return 0;
+}
+
+static int receive_in_turn(struct world_rank *me, struct coll_comm *comm,
+                           struct coll_request **requests,
+                           uint32_t (*x)[N_LONG])
+{
+    uint32_t answer = 0;
+
+    for (int n = 0; n < N_OUTSTANDING; n++)
+        WORLD_CHECK(me, !coll_start(requests[n]));
+    for (int n = 0; n < N_OUTSTANDING; n++) {
+        WORLD_CHECK(me, !coll_wait(requests[n], 0));
+        WORLD_CHECK(me, is_right(x[n], count_of(n), 1, 0, n));
+        WORLD_CHECK(me, !coll_send(&answer, 1, COLL_U32, 1, comm, NULL));
+    }
+    return 0;
+}
+
+/* Each message is looked at when it has come, not whenever one of the others has:
+ * that would be half the square of their number. */
+static int many_outstanding(struct world_rank *me)
+{
+    static uint32_t x[N_OUTSTANDING][N_LONG];
+    static struct coll_request *requests[N_OUTSTANDING];
+    struct coll_comm *comm = world_join(me);
+    int before = n_advances;
+
+    WORLD_CHECK(me, comm);
+    for (int n = 0; me->rank == 0 && n < N_OUTSTANDING; n++) {
+        struct coll_args args = args_of(COLL_RECV, x[n], count_of(n), 1);
+
+        WORLD_CHECK(me, !coll_request_create(&args, comm, &requests[n]));
+    }
+    for (int turn = 0; turn < 2; turn++)
+        if (me->rank ? send_in_turn(me, comm)
+                     : receive_in_turn(me, comm, requests, x))
+            return 1;
+    WORLD_CHECK(me, n_advances - before <= 4 * 2 * N_OUTSTANDING);
+    for (int n = 0; n < N_OUTSTANDING; n++)
+        WORLD_CHECK(me, me->rank || !coll_request_destroy(requests[n]));
+    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_OK);
+    return 0;
+}
+
+START_TEST(a_message_costs_the_same_however_many_are_outstanding)
+{
+    run(2, many_outstanding, _i);
+}
 END_TEST
 
 /* ---- that it fails with words -------------------------------------------- */
@@ -526,6 +606,8 @@ int main(void)
                         10);
     tcase_add_loop_test(c, two_ranks_that_both_send_first_go_on, 0, 2);
     tcase_add_loop_test(c, a_rank_can_send_to_itself, 0, 2);
+    tcase_add_loop_test(
+        c, a_message_costs_the_same_however_many_are_outstanding, 0, 2);
     tcase_add_loop_test(c, another_count_at_the_other_end_is_told_to_both, 0,
                         2);
     tcase_add_loop_test(c, a_message_may_be_received_after_a_later_collective,

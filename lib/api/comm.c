@@ -276,6 +276,7 @@ static struct coll_comm *comm_new(int rank, int size, double timeout)
     comm->timeout = timeout;
     for (int c = 0; c < COLL__CHANNELS; c++)
         comm->queues[c].last = &comm->queues[c].first;
+    coll__ended_init(&comm->ended);
     pthread_mutex_init(&comm->failure.lock, NULL);
     coll__leave_count(comm, 1);
     coll__log_set_rank(comm->rank, comm->size);

@@ -106,7 +106,6 @@ _Static_assert(CHANNEL_P2P_STREAM + 1 == COLL__CHANNELS, "each has a use");
  * collectives the first one runs, alone; sends and receives all run. */
 struct coll__queue {
     struct coll_request *first, **last;
-    int is_fresh;         /* some were begun since all were looked at */
     unsigned char *stage; /* allreduces that travel as one */
     size_t stage_len;
 };
@@ -159,6 +158,7 @@ struct coll_comm {
     _Atomic uint64_t stuck_in;
 
     struct coll__queue queues[COLL__CHANNELS];
+    struct coll__ended ended; /* of sends and receives, by their requests */
     struct coll__streams *streams; /* from the first call for one on */
     struct coll__queued_list *queued; /* programs for streams (queued.c) */
     char no_streams[256];          /* why its ranks' devices are not joined */
@@ -218,6 +218,7 @@ struct coll_request {
     double waits_since, expired;
     struct coll__part *parts; /* to be copied to the stage and back, or NULL */
     struct coll_request *next; /* started, submitted or idle after it */
+    struct coll_request **queued_at; /* in its queue, while it runs */
     /* Of one that is kept (cache.h): what it is found by, its place, whether a
      * call has taken it, whether it was used again; its scratch then. */
     uint64_t hash;

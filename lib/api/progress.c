@@ -86,19 +86,22 @@ static void append(struct coll__queue *queue, struct coll_request *request)
 {
     set_status(request, COLL_IN_PROGRESS);
     request->next = NULL;
+    request->queued_at = queue->last;
     *queue->last = request;
     queue->last = &request->next;
     request->comm->n_running++;
 }
 
-/* Take out the one at that place, which has ended. */
-static void take_out(struct coll__queue *queue, struct coll_request **at)
+/* Take out one that has ended. */
+static void take_out(struct coll_request *request)
 {
-    struct coll_request *request = *at;
+    struct coll__queue *queue = &request->comm->queues[request->channel];
 
-    *at = request->next;
-    if (!*at)
-        queue->last = at;
+    *request->queued_at = request->next;
+    if (request->next)
+        request->next->queued_at = request->queued_at;
+    else
+        queue->last = request->queued_at;
     request->comm->n_running--;
 }
 
@@ -113,7 +116,6 @@ static void enqueue(struct coll_comm *comm, struct coll_request *request)
                             &request->head);
     if (is_first || request->is_p2p)
         begin(request);
-    queue->is_fresh = 1;
 }
 
 /* The operations that a request counts among. */
@@ -173,11 +175,12 @@ int coll__comm_quiesce(struct coll_comm *comm)
         while (queue->first) {
             struct coll_request *request = queue->first;
 
-            take_out(queue, &queue->first);
+            take_out(request);
             coll__prog_abandon(request->prog);
             set_status(request, status);
         }
     }
+    coll__ended_init(&comm->ended);
     if (comm->streams)
         coll__stream_release(comm);
     return status;
@@ -238,7 +241,7 @@ static void end_first(struct coll_comm *comm, struct coll__queue *queue)
 
     if (request->parts)
         empty_stage(request);
-    take_out(queue, &queue->first);
+    take_out(request);
     coll__history_end(history, ended_up_to(comm, history));
     set_status(request, COLL_OK); /* it is its owner's again */
     if (queue->first)
@@ -267,30 +270,34 @@ static int step(struct coll_comm *comm,
     return COLL_OK;
 }
 
-/* Move the sends and receives on: they have no local steps, so there is nothing to
- * be seen unless a transport moved or some were begun. */
-static int step_p2p(struct coll__queue *queue, int *moved)
+/* A send or receive has ended. */
+static void end_message(struct coll_request *request)
 {
-    struct coll_request *first = queue->first, **at = &queue->first;
-    struct coll__history *history = first ? history_of(first) : NULL;
+    struct coll__queue *queue = &request->comm->queues[request->channel];
+    int was_first = queue->first == request;
 
-    queue->is_fresh = 0;
-    while (*at) {
-        struct coll_request *request = *at;
+    take_out(request);
+    if (was_first)
+        coll__history_aside(history_of(request),
+                            queue->first ? &queue->first->head : NULL);
+    set_status(request, COLL_OK);
+}
+
+/* Move the sends and receives on of which messages have ended, be it as they
+ * began: they have no local steps, so there is nothing to be seen of the
+ * others, however many these are. */
+static int step_p2p(struct coll_comm *comm, int *moved)
+{
+    struct coll__xfer *xfer;
+
+    while (!comm->lost_until && (xfer = coll__ended_take(&comm->ended))) {
+        struct coll_request *request = xfer->owner;
         int rc = coll__prog_advance(request->prog, moved);
 
         if (rc < 0)
             return failed(request, rc);
-        if (rc == COLL_IN_PROGRESS) {
-            at = &request->next;
-            continue;
-        }
-        *moved = 1;
-        take_out(queue, at);
-        set_status(request, COLL_OK);
+        end_message(request);
     }
-    if (queue->first != first)
-        coll__history_aside(history, queue->first ? &queue->first->head : NULL);
     return COLL_OK;
 }
 
@@ -313,13 +320,8 @@ static int progress(struct coll_comm *comm, int *moved)
     }
     *moved |= n > 0;
     rc = step(comm, coll__prog_advance, moved);
-    for (int c = CHANNEL_P2P; !rc && !comm->lost_until && c < COLL__CHANNELS;
-         c++) {
-        struct coll__queue *p2p = &comm->queues[c];
-
-        if (p2p->first && (n || p2p->is_fresh))
-            rc = step_p2p(p2p, moved);
-    }
+    if (!rc)
+        rc = step_p2p(comm, moved);
     return rc || comm->lost_until || !comm->streams
                ? rc
                : coll__stream_move(comm, moved);

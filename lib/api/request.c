@@ -229,13 +229,16 @@ int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
                                .routes = &comm->routes,
                                .device = &coll__device_host,
                                .channel = request ? request->channel : 0,
-                               .is_lent_scratch = is_lent_scratch};
+                               .is_lent_scratch = is_lent_scratch,
+                               .owner = request};
     struct coll__plan plan;
     double seconds;
     int rc;
 
     if (!request)
         return COLL_ERR_NOMEM;
+    if (request->is_p2p)
+        to.ended = &comm->ended;
     rc = make_plan(comm, args, &request->problem, &plan, &seconds);
     if (rc)
         goto fail;

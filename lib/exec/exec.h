@@ -35,6 +35,10 @@ struct coll__binding {
     const struct coll__device *device;
     int channel;         /* of its messages */
     int is_lent_scratch; /* by coll__prog_lend(); else it has its own */
+    /* Of a plan that is one message: what that joins when it has ended, with its
+     * owner, so that only then there is something to advance.  Else NULL. */
+    struct coll__ended *ended;
+    void *owner;
     int by_kernel; /* where it is queued: as one kernel, and what fits its slots */
 };
 

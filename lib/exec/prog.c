@@ -6,6 +6,7 @@
 #include "lib/util/param.h"
 #include "lib/util/util.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -68,17 +69,20 @@ static int is_final(const struct coll__prog *prog, int i)
 
 /* What of a transfer is the same in every run. */
 static void make_xfers(struct coll__prog *prog, const struct coll__problem *pb,
-                       int channel)
+                       const struct coll__binding *to)
 {
     const struct coll__plan *plan = &prog->plan;
     struct coll__bytes bytes = describe(prog, pb);
 
+    assert(!to->ended || plan->n_steps == 1);
     for (int i = 0; i < plan->n_steps; i++) {
         const struct coll__step *step = &plan->steps[i];
         struct coll__xfer *xfer = &prog->xfers[i];
 
         xfer->peer = step->peer;
-        xfer->channel = channel;
+        xfer->channel = to->channel;
+        xfer->ended = to->ended;
+        xfer->owner = to->owner;
         xfer->len = step->kind == STEP_SEND ? step->src.len : step->dst.len;
         xfer->bytes = bytes;
         xfer->reduce = step->kind == STEP_RECV_REDUCE ? prog->reduce : NULL;
@@ -188,7 +192,7 @@ int coll__prog_create(const struct coll__problem *pb, struct coll__plan *plan,
         coll__prog_destroy(prog);
         goto fail;
     }
-    make_xfers(prog, pb, to->channel);
+    make_xfers(prog, pb, to);
     *out = prog;
     return COLL_OK;
 
