@@ -253,6 +253,56 @@ START_TEST(a_mismatch_is_found_though_who_errs_has_left)
 }
 END_TEST
 
+/* Between the call that differs and the wait that finds it lie more calls than a
+ * rank remembers.  *arg: do those that differ still run, since their messages are
+ * too large to go without the other? */
+static int disagree_long_ago(struct world_rank *me)
+{
+    int still_run = *(int *)me->arg, one = 1, sum, rc = COLL_OK;
+    struct coll_args args = {.size = sizeof(args),
+                             .collective =
+                                 still_run ? COLL_BROADCAST : COLL_REDUCE,
+                             .root = still_run ? me->rank : !me->rank,
+                             .type = COLL_I32,
+                             .op = COLL_SUM,
+                             .in = y,
+                             .out = y,
+                             .count = still_run ? 1 << 22 : 1000};
+    struct coll_request *request;
+    struct coll_comm *comm = world_join(me);
+    const char *said;
+
+    WORLD_CHECK(me, comm && !coll_request_create(&args, comm, &request));
+    WORLD_CHECK(me, !coll_start(request));
+    for (int i = 0; i < 1100 && rc == COLL_OK; i++)
+        rc = coll_allreduce(&one, &sum, 1, COLL_I32, COLL_SUM, comm, NULL);
+    if (rc == COLL_OK)
+        rc = coll_wait(request, 0);
+    for (int n = 0; n < 50 && rc == COLL_OK; n++) { /* rank 0 has to wait */
+        if (me->rank)
+            usleep(200000);
+        rc = coll_barrier(comm, NULL);
+    }
+    WORLD_CHECK(me, rc == COLL_ERR_MISMATCH);
+    said = coll_last_error(); /* a rank that has to wait may find it earlier */
+    WORLD_CHECK(me, (strstr(said, "root 0)") && strstr(said, "root 1)")) ||
+                        (!still_run && strstr(said, " called something else as "
+                                                    "its #1, more than 1024 "
+                                                    "calls ago")));
+    WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_ERR_MISMATCH);
+    return 0;
+}
+
+START_TEST(a_mismatch_of_long_ago_names_no_call_for_another)
+{
+    int still_run = _i / 2;
+
+    setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
+    setenv("COLL_OVERTAKE", "1000", 1); /* those that follow */
+    ck_assert_int_eq(world_fork(2, disagree_long_ago, &still_run, DEADLINE), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("mismatch");
@@ -266,6 +316,8 @@ int main(void)
     tcase_add_test(c, ranks_that_are_behind_in_a_queue_do_not_disagree);
     tcase_add_test(c, a_mismatch_nobody_noticed_is_found_when_leaving);
     tcase_add_test(c, a_mismatch_is_found_though_who_errs_has_left);
+    tcase_add_loop_test(c, a_mismatch_of_long_ago_names_no_call_for_another, 0,
+                        4);
     suite_add_tcase(suite, c);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

@@ -101,23 +101,53 @@ int coll_comm_async_error(struct coll_comm *comm)
     return coll__log_done(async_error(comm));
 }
 
-/* Two ranks called different things: say both calls.  Of a collective ours is
- * the one of that number, as long as that is known; else the one given. */
+static int is_message(const struct coll__head *head)
+{
+    return coll__is_p2p((enum coll_collective)head->collective);
+}
+
+/* Has this rank started the collective of that number? */
+static int has_come_to(struct coll_comm *comm, const struct coll__head *head)
+{
+    return head->seq <=
+           atomic_load_explicit(&coll__history_of(comm, head)->n_started,
+                                memory_order_relaxed);
+}
+
+/* Say what this rank called where another one called theirs.  Of a collective it is
+ * the one of that number, or, where this rank has not come to that, the one given.
+ * Long afterwards that is not known any more, unless it still runs. */
+static void describe_ours(struct coll_comm *comm, const struct coll__head *ours,
+                          const struct coll__head *theirs,
+                          char text[COLL__HEAD_TEXT])
+{
+    struct coll__history *history = coll__history_of(comm, theirs);
+    struct coll__head mine;
+
+    if (ours && (ours->seq == theirs->seq || is_message(ours) ||
+                 is_message(theirs) || !has_come_to(comm, theirs)))
+        coll__head_describe(ours, text, COLL__HEAD_TEXT);
+    else if (coll__history_get(history, theirs->seq, &mine))
+        coll__head_describe(&mine, text, COLL__HEAD_TEXT);
+    else
+        snprintf(text, COLL__HEAD_TEXT,
+                 "something else as its #%llu, more than %d calls ago",
+                 (unsigned long long)theirs->seq, COLL__HISTORY);
+}
+
+/* Two ranks called different things: say both calls.  ours is what came upon
+ * theirs, or NULL where nothing of that number runs here. */
 static int mismatch(struct coll_comm *comm, const struct coll__head *ours,
                     int peer, const struct coll__head *theirs)
 {
-    struct coll__head mine = *ours;
     char here[COLL__HEAD_TEXT], there[COLL__HEAD_TEXT];
-    int is_ours = coll__is_p2p((enum coll_collective)ours->collective),
-        is_theirs = coll__is_p2p((enum coll_collective)theirs->collective);
+    int are_messages = ours && is_message(ours) && is_message(theirs);
 
-    if (!is_ours && !is_theirs)
-        coll__history_get(coll__history_of(comm, theirs), theirs->seq, &mine);
+    describe_ours(comm, ours, theirs, here);
     coll__head_describe(theirs, there, sizeof(there));
-    coll__head_describe(&mine, here, sizeof(here));
     return coll__comm_fail(comm, COLL_ERR_MISMATCH, COLL__DISAGREE, peer, there,
                            comm->rank, here,
-                           is_ours && is_theirs ? SAME_SIZE : COLL__SAME_CALLS);
+                           are_messages ? SAME_SIZE : COLL__SAME_CALLS);
 }
 
 /* The heads agree, the lengths do not. */
@@ -156,32 +186,33 @@ int coll__comm_still_lost(struct coll_comm *comm)
                            comm->lost_peer);
 }
 
-/* Can a message with this head, which waits here on that channel, still find its
- * receive?  One of a collective to which this rank has not come can; and one that
- * is under way here on the same channel, and is the same. */
-static int is_lost(struct coll_comm *comm, int channel,
-                   const struct coll__head *head)
+/* What of that number runs here on that channel, or waits for its turn; or NULL. */
+static const struct coll__head *find_ours(const struct coll_comm *comm,
+                                          int channel, uint64_t seq)
 {
     const struct coll_request *r = comm->queues[channel].first;
 
-    if (head->seq >
-        atomic_load_explicit(&coll__history_of(comm, head)->n_started,
-                             memory_order_relaxed))
-        return 0;
-    while (r && r->head.seq != head->seq)
+    while (r && r->head.seq != seq)
         r = r->next;
-    return !r || memcmp(head, &r->head, sizeof(*head));
+    return r ? &r->head : NULL;
 }
 
-/* What came from rank r of collectives. */
+/* What came from rank r of collectives.  A message that waits here on a channel can
+ * still find its receive if it is of a collective to which this rank has not come,
+ * or of the same one that is under way on that channel. */
 static int look_at(struct coll_comm *comm, int r)
 {
     struct coll__tp *tp = comm->routes.to[r];
     struct coll__head theirs;
 
     for (int c = 0; c < CHANNEL_P2P; c++) {
-        if (tp->ops->peek(tp, r, c, &theirs) && is_lost(comm, c, &theirs))
-            return mismatch(comm, &theirs, r, &theirs);
+        const struct coll__head *ours;
+
+        if (!tp->ops->peek(tp, r, c, &theirs) || !has_come_to(comm, &theirs))
+            continue;
+        ours = find_ours(comm, c, theirs.seq);
+        if (!ours || memcmp(&theirs, ours, sizeof(theirs)))
+            return mismatch(comm, ours, r, &theirs);
     }
     return COLL_OK;
 }
