@@ -399,6 +399,7 @@ CASE(closing_amid_transfers_is_clean, .body = conform_abandon,
 CASE(closing_unused_is_clean, .body = conform_check)
 CASE(channels_have_orders_of_their_own, .body = conform_channels)
 CASE(what_nobody_takes_holds_up_no_other_channel, .body = conform_pass_by)
+CASE(what_takes_long_is_passed_on_the_first_channel, .body = conform_overtake)
 CASE(random_scripts_end_well, .body = conform_script)
 
 /* Check's loop index holds the transport and the number of ranks. */
@@ -516,6 +517,8 @@ static TCase *cases_of(int transport, const char *case_name,
     add_case(tcase, closing_unused_is_clean, transport, 1);
     add_case(tcase, channels_have_orders_of_their_own, transport, 1);
     add_case(tcase, what_nobody_takes_holds_up_no_other_channel, transport, 1);
+    add_case(tcase, what_takes_long_is_passed_on_the_first_channel, transport,
+             1);
     add_case(tcase, random_scripts_end_well, transport, is_quick ? 1 : 4);
     if (!strcmp(name, "ucx") || !strcmp(name, "tcp"))
         add_death_cases(tcase, transport, is_quick);

@@ -130,6 +130,9 @@ void conform_channels(struct rank *rank);
 /* What nobody takes on one channel holds up none of the others. */
 void conform_pass_by(struct rank *rank);
 
+/* What takes long on one channel keeps nothing short on the first one waiting. */
+void conform_overtake(struct rank *rank);
+
 /* ---- conform_script.c ---- */
 
 /* Each rank plays its scripts at its own random pace and in its own order;

@@ -7,6 +7,10 @@
 
 #include <string.h>
 
+/* Bytes of a message that one call of the kernel fetches: some 20 us, to which the
+ * call adds less than one. */
+#define FETCH_MOST ((size_t)256 << 10)
+
 #define NEAR_BYTES 4096 /* stay in the first cache */
 
 /* Let the sender have the line back, with what it names. */
@@ -120,8 +124,8 @@ static int pull_offer(struct shm *shm, struct shm_in *in,
     int is_area = line->what % SHM_WHERES == SHM_AREA, rc;
     size_t n = xfer->len - xfer->done;
 
-    if (xfer->reduce || is_area)
-        n = min_size(n, shm->cell); /* stays in the cache; others go on */
+    /* others go on; and what is read here stays in the cache */
+    n = min_size(n, xfer->reduce || is_area ? shm->cell : FETCH_MOST);
     rc = is_area ? read_in_place(shm, in, xfer, line, n)
                  : fetch(shm, in, xfer, line->address, n);
     shm_keep_order();

@@ -177,6 +177,12 @@ static void serve(struct ucx_peer *peer)
     coll__ucx_ack(peer);
 }
 
+/* There is no budget of bytes a round, as shm and tcp have one for all channels but
+ * the first: it would change nothing.  What takes long, UCX does in its own progress,
+ * a few fragments of each endpoint at a time and in an order of its own; to hand a
+ * segment over, and to match one, is a few steps.  What keeps a small message from
+ * waiting for large ones are the credits: at most UCX_CREDIT and a segment of each
+ * channel lie before it. */
 static void serve_channel(struct ucx *ucx, int channel)
 {
     struct ucx_peer *work = ucx->work[channel];
