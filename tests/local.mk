@@ -186,6 +186,12 @@ tests_test_cuda_check_SOURCES = %D%/test_cuda_check.c %D%/staged_world.c \
 tests_test_cuda_check_CFLAGS = $(fake_cflags)
 tests_test_cuda_check_LDADD = libworld.la $(check_lib) -ldl
 EXTRA_tests_test_cuda_check_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/test_cuda_check_messages
+tests_test_cuda_check_messages_SOURCES = %D%/test_cuda_check_messages.c \
+	%D%/staged_world.c %D%/staged_world.h $(fake_fixture) $(fake_image)
+tests_test_cuda_check_messages_CFLAGS = $(fake_cflags)
+tests_test_cuda_check_messages_LDADD = libworld.la $(check_lib) -ldl
+EXTRA_tests_test_cuda_check_messages_DEPENDENCIES = tests/fake_cuda/libcuda.la
 unit_tests += tests/test_cuda_watch
 tests_test_cuda_watch_SOURCES = %D%/test_cuda_watch.c %D%/staged_world.c \
 	%D%/staged_world.h $(fake_fixture) $(fake_image)

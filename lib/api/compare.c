@@ -1,20 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* compare.c - COLL_CHECK=1: calls for streams are compared before they are put there.
  *
- * A barrier of the host goes before each collective (not before sends and receives, of
- * which two ranks alone know), whose messages are stamped as
+ * A barrier of the host goes before each collective, and an empty message before each
+ * message, from its sender to its receiver.  These are stamped as
  * the call's would be: sequence, collective, type, op, root, counts.  So all that
  * notices, among operations on buffers of the host, that ranks disagree or that one
  * does not come, notices it here.  No byte of the call's own has moved until all ranks
- * have called the same.  Nothing is put into a stream, so it may be done while one is
- * being captured.
+ * have called the same, or of a message until its receiver knows that its sender has.
+ * Nothing is put into a stream, so it may be done while one is being captured.
+ *
+ * The empty messages go by the channel of messages that pass through the host for
+ * streams, of which there are none then: so they keep an order of their own, whatever
+ * the caller sends between buffers of the host.
  */
 #include "lib/api/comm.h"
+#include "lib/device/cuda_stream.h"
+
+/* A sender goes on without its receiver, as its stream may. */
+static struct coll_args args_of(const struct coll__problem *pb)
+{
+    struct coll_args args = {.size = sizeof(args), .collective = COLL_BARRIER};
+
+    if (coll__is_p2p(pb->collective)) {
+        args.collective = pb->collective;
+        args.root = pb->root;
+        args.stream = COLL__LEGACY_STREAM; /* whichever: it has that channel */
+    }
+    return args;
+}
 
 int coll__compare_take(struct coll_comm *comm, const struct coll__problem *pb,
                        const struct coll__op *op, struct coll_request **request)
 {
-    struct coll_args args = {.size = sizeof(args), .collective = COLL_BARRIER};
+    struct coll_args args = args_of(pb);
     int rc = coll__cache_take(comm, &args, request);
 
     if (rc == COLL_OK)
@@ -26,7 +44,8 @@ void coll__compare_put(struct coll_request *request)
 {
     struct coll__op none = {.base = request->problem.op};
 
-    request->head = coll__request_head(&request->problem, &none, SERIES_HOST);
+    request->head = coll__request_head(&request->problem, &none,
+                                       coll__series_of(&request->args));
     coll__cache_put(request);
 }
 

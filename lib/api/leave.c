@@ -84,6 +84,15 @@ static int compare(const struct coll__farewell *all, int size)
     return COLL_ERR_MISMATCH;
 }
 
+static void count_messages(const struct coll_comm *comm, int series,
+                           struct coll__farewell *mine)
+{
+    for (int r = 0; r < comm->size; r++) {
+        mine->n_sent += comm->n_sent[series * comm->size + r];
+        mine->n_received += comm->n_received[series * comm->size + r];
+    }
+}
+
 static int say_farewell(struct coll_comm *comm)
 {
     struct coll__farewell mine = {0};
@@ -98,10 +107,9 @@ static int say_farewell(struct coll_comm *comm)
         mine.n_started += atomic_load(&comm->history[s].n_started);
         mine.hash = mine.hash * 3 + comm->history[s].hash;
     }
-    for (int i = 0; i < N_SERIES * comm->size; i++) {
-        mine.n_sent += comm->n_sent[i];
-        mine.n_received += comm->n_received[i];
-    }
+    for (int s = 0; s < N_SERIES; s++)
+        if (!comm->settings.is_checked || s != SERIES_QUEUED)
+            count_messages(comm, s, &mine); /* else as they were compared */
     atomic_store_explicit(&comm->apart, "coll_comm_destroy",
                           memory_order_release);
     return coll__ctrl_exchange_start(comm->ctrl, &mine, sizeof(mine));

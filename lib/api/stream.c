@@ -188,12 +188,15 @@ int coll__stream_check(struct coll_comm *comm, const struct coll_args *args)
 /* ---- comparing -------------------------------------------------------------- */
 
 /* What passes through the host is compared there; but where one rank's call may go
- * from GPU to GPU, all are compared here. */
+ * from GPU to GPU, all are compared here.  Both halves of a message of a rank to
+ * itself are in one batch, which is judged as a whole. */
 static int is_compared(const struct coll_comm *comm,
                        const struct coll_args *args)
 {
     return comm->settings.is_checked && comm->routes.streams &&
-           comm->size > 1 && !coll__is_p2p(args->collective);
+           comm->size > 1 &&
+           (!coll__is_p2p(args->collective) ||
+            (args->root != comm->rank && !comm->settings.plans));
 }
 
 int coll__stream_compare(struct coll_comm *comm, const struct coll_args *args,

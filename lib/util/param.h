@@ -124,9 +124,9 @@ enum coll__param_kind {
       "most.  No more than half of what the GPU runs at once, by all ranks "    \
       "that share it")                                                         \
     X(CHECK, PARAM_CHOICE, "0", "0|1",                                         \
-      "1: collectives that would go from GPU to GPU are compared between the " \
-      "ranks as they are called, which waits for all of them; 0: only what "   \
-      "passes through the host is")                                            \
+      "1: calls that would go from GPU to GPU are compared between the ranks " \
+      "as they are made: a collective waits for all of them, a receive for "   \
+      "its sender; 0: only what passes through the host is compared")          \
     X(CUDA_STAGE, PARAM_BYTES, "16M", NULL,                                    \
       "pinned memory through which a communicator's operations on GPU buffers " \
       "pass, in two halves by turns")                                          \
