@@ -101,6 +101,53 @@ START_TEST(slots_take_no_more_than_64_mib)
 }
 END_TEST
 
+static size_t on_device(const struct staged_rank *r)
+{
+    struct coll_mem_stats stats = {.size = sizeof(stats)};
+
+    return coll_comm_mem_stats(r->comm, &stats) ? 0 : stats.device;
+}
+
+/* Broadcasts need no scratch: what comes are steps, 4 KiB of them for each shape that
+ * has few; the 128 used last stay. */
+static int hold_steps(struct world_rank *me)
+{
+    size_t before, steps;
+    struct staged_rank r;
+    char *at;
+
+    WORLD_CHECK(me, !staged_join(&r, me));
+    at = (char *)fake_memory(MOST);
+    before = on_device(&r);
+    for (size_t n = 1; n <= 200; n++) {
+        for (int twice = 0; twice < 2; twice++)
+            WORLD_CHECK(
+                me, !coll_broadcast(at, at, n, COLL_I8, 0, r.comm, r.stream));
+        OK(cu.StreamSynchronize(r.stream));
+        steps = on_device(&r) - before;
+        WORLD_CHECK(me, steps >= 4096 * (n < 128 ? n : 128));
+        WORLD_CHECK(me, steps <= 4096 * (n < 129 ? n : 129));
+    }
+    before = on_device(&r);
+    WORLD_CHECK(me, !coll_broadcast(at, at, (size_t)1 << 20, COLL_I8, 0, r.comm,
+                                    r.stream));
+    OK(cu.StreamSynchronize(r.stream));
+    steps = on_device(&r) - before + 4096; /* another one has gone */
+    WORLD_CHECK(me, steps >= 64 * 68 && !(steps & (steps - 1)));
+    return staged_leave(&r);
+}
+
+/* _i: ranks */
+START_TEST(steps_on_the_gpu_are_counted)
+{
+    setenv("COLL_CUDA_ENGINE", "kernel", 1);
+    setenv("COLL_CUDA_SLOT", "16K", 1);
+    setenv("FAKE_CUDA_DEVICES", "4", 1);
+    patient_timeout(30);
+    ck_assert_int_eq(world_fork(_i, hold_steps, NULL, patient(60)), 0);
+}
+END_TEST
+
 /* By way of the host there is none. */
 static int hold_pinned(struct world_rank *me)
 {
@@ -138,6 +185,7 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, a_communicator_holds_what_it_says, 1, 6);
     tcase_add_loop_test(tc, slots_take_no_more_than_64_mib, 1, 9);
+    tcase_add_loop_test(tc, steps_on_the_gpu_are_counted, 2, 5);
     tcase_add_test(tc, the_way_through_the_host_takes_pinned_memory_alone);
     suite_add_tcase(suite, tc);
     srunner_run_all(runner, CK_ENV);

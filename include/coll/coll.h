@@ -867,7 +867,8 @@ struct coll_mem_stats {
     size_t pinned; /* of the host: GPU buffers pass through it; it stays for the
                      * next communicator (COLL_CUDA_STAGE) */
     size_t device; /* of this rank's GPU: slots that other ranks write to, and
-                     * scratch of operations that streams carry out alone */
+                     * scratch of operations that streams carry out alone, and
+                     * the steps of those that are one kernel */
     size_t mapped; /* of other ranks' GPUs, mapped into this process */
 };
 
@@ -879,7 +880,9 @@ struct coll_mem_stats {
  *            where there is one rank, whose premul operations alone have scratch;
  *            else 64 MiB of slots at most (COLL_CUDA_SLOT times twice
  *            COLL_CUDA_SLOTS for each other rank of the host), and four times the
- *            scratch that the largest operation so far has needed.  Memory of UCX
+ *            scratch that the largest operation so far has needed; and for each
+ *            shape of operation that is one kernel, the 128 used last, 68 bytes a
+ *            step, of which there is a power of two from 4 KiB on.  Memory of UCX
  *            and of CUDA's contexts is not known.
  * Errors:    COLL_ERR_INVALID (NULL, a size that is not known); *stats is untouched.
  * Threads:   as the blocking calls; sends nothing.

@@ -481,8 +481,10 @@ void coll__queued_bytes(const struct coll_comm *comm,
         stats->device += tp->ops->bytes(tp, &host, &mapped);
     stats->shared += host;
     stats->mapped += mapped;
-    for (struct program *p = list ? list->programs : NULL; p; p = p->next)
+    for (struct program *p = list ? list->programs : NULL; p; p = p->next) {
         stats->plans += sizeof(*p) + coll__prog_bytes(p->prog);
+        stats->device += coll__prog_on_device(p->prog);
+    }
     for (struct scratch *s = list ? list->scratch : NULL; s; s = s->next)
         stats->device += s->len;
 }

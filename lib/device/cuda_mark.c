@@ -121,4 +121,5 @@ const struct coll__stream_ops coll__cuda_streams = {
     .load = coll__cuda_load_plan,
     .launch = coll__cuda_launch_plan,
     .unload = coll__cuda_unload,
+    .taken = coll__cuda_taken,
 };

@@ -237,6 +237,13 @@ void coll__cuda_unload(void *ptr)
     free(plan);
 }
 
+size_t coll__cuda_taken(const void *ptr)
+{
+    const struct plan *plan = ptr;
+
+    return plan ? plan->room->len : 0;
+}
+
 int coll__cuda_load_plan(const struct coll__planned *steps, int n,
                          int n_sharing, void *stream, void **out)
 {

@@ -24,6 +24,7 @@ int coll__cuda_load_plan(const struct coll__planned *steps, int n,
                          int n_sharing, void *stream, void **plan);
 int coll__cuda_launch_plan(void *plan, const struct coll__planned_run *run);
 void coll__cuda_unload(void *plan);
+size_t coll__cuda_taken(const void *plan);
 
 /* The context's device was reset: rooms for plans are there no more. */
 void coll__cuda_forget_rooms(CUcontext ctx);

@@ -86,6 +86,9 @@ struct coll__stream_ops {
                 void *stream, void **plan);
     int (*launch)(void *plan, const struct coll__planned_run *run);
     void (*unload)(void *plan);
+
+    /* Bytes of the device's memory that it takes; 0 for NULL. */
+    size_t (*taken)(const void *plan);
 };
 
 struct coll__device {

@@ -100,6 +100,12 @@ int coll__no_reached(struct coll__prog *prog)
     return COLL_OK;
 }
 
+size_t coll__no_on_device(const struct coll__prog *prog)
+{
+    (void)prog;
+    return 0;
+}
+
 int coll__prog_reached(struct coll__prog *prog)
 {
     return prog->engine->reached(prog);

@@ -100,9 +100,10 @@ const struct coll__plan *coll__prog_plan(const struct coll__prog *prog);
 int coll__prog_is_listed(const struct coll__prog *prog);
 
 /* Bytes of memory that its runs need on the device, its own or lent; and bytes of
- * all that it holds else. */
+ * all that it holds else, of the host and of the device. */
 size_t coll__prog_scratch(const struct coll__prog *prog);
 size_t coll__prog_bytes(const struct coll__prog *prog);
+size_t coll__prog_on_device(const struct coll__prog *prog);
 
 void coll__prog_destroy(struct coll__prog *prog);
 

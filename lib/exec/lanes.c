@@ -389,6 +389,7 @@ const struct coll__engine coll__engine_lanes = {
     .make = make,
     .destroy = destroy,
     .bytes = bytes,
+    .on_device = coll__no_on_device,
     .start = start,
     .look = look,
     .advance = advance,

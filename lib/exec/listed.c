@@ -129,6 +129,7 @@ const struct coll__engine coll__engine_listed = {
     .make = make,
     .destroy = nothing,
     .bytes = bytes,
+    .on_device = coll__no_on_device,
     .start = start,
     .look = look,
     .advance = advance,

@@ -228,6 +228,11 @@ size_t coll__prog_bytes(const struct coll__prog *prog)
            n * (sizeof(*prog->xfers) + sizeof(int)) + prog->engine->bytes(prog);
 }
 
+size_t coll__prog_on_device(const struct coll__prog *prog)
+{
+    return prog->engine->on_device(prog);
+}
+
 int coll__prog_is_listed(const struct coll__prog *prog)
 {
     return prog->engine == &coll__engine_listed;

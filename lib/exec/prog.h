@@ -24,6 +24,9 @@ struct coll__engine {
     void (*destroy)(struct coll__prog *prog);
     size_t (*bytes)(const struct coll__prog *prog);
 
+    /* And of the device's memory, but for scratch. */
+    size_t (*on_device)(const struct coll__prog *prog);
+
     /* Start a run, whose buffers are in prog->base; what fails does so later.
      * The others as in exec.h. */
     void (*start)(struct coll__prog *prog);
@@ -35,6 +38,9 @@ struct coll__engine {
 
 /* Of engines whose runs have ended when they say so. */
 int coll__no_reached(struct coll__prog *prog);
+
+/* Of those that hold nothing on a device. */
+size_t coll__no_on_device(const struct coll__prog *prog);
 
 extern const struct coll__engine coll__engine_queued, coll__engine_listed,
     coll__engine_lanes;

@@ -91,6 +91,11 @@ static size_t bytes(const struct coll__prog *prog)
            ((size_t)prog->plan.n_steps + 1) * sizeof(int);
 }
 
+static size_t on_device(const struct coll__prog *prog)
+{
+    return prog->device->streams->taken(prog->queued->plan);
+}
+
 /* ---- running ------------------------------------------------------------- */
 
 /* What a step does here, but for what a message brings. */
@@ -252,6 +257,7 @@ const struct coll__engine coll__engine_queued = {
     .make = make,
     .destroy = destroy,
     .bytes = bytes,
+    .on_device = on_device,
     .start = start,
     .look = look,
     .advance = advance,
