@@ -81,6 +81,27 @@ int coll__plan_build_in_turns(const struct coll__algo *algo,
                               const struct coll__room *room,
                               struct coll__plan *plan);
 
+/* The buffers, as bits 1 << BUF_..., of which ranks may read each other's in place:
+ * those that lie alike on all ranks, if the callers' do.  Others work in place where
+ * this rank does. */
+unsigned coll__problem_readable(const struct coll__problem *pb);
+
+/* Find the messages of such a plan that may be read where they lie on their sender
+ * until its run ends: it writes nothing there any more.
+ *
+ * Shapes:    bufs: of the readable ones those that are to be read.
+ * Result:    (*lying)[i] for step i: what a send takes, or what a receive's sender
+ *            takes; len 0 of other steps.  Both ends find alike.
+ * Ownership: *lying is the caller's, to end by free().
+ * Errors:    COLL_ERR_NOMEM, COLL_ERR_INTERNAL; logged.
+ * Cost:      that of coll__plan_build() for each rank that it receives from.
+ */
+int coll__plan_lying(const struct coll__algo *algo,
+                     const struct coll__problem *pb,
+                     const struct coll__room *room,
+                     const struct coll__plan *plan, unsigned bufs,
+                     struct coll__span **lying);
+
 /* ---- spans -------------------------------------------------------------- */
 
 /* The whole of the call's `count` elements at the start of buf. */

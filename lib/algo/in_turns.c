@@ -4,15 +4,15 @@
  * A rank knows how others were called but for two things: whether they work in
  * place, and the counts that each knows alone.
  */
-#include "lib/algo/algo.h"
+#include "lib/algo/in_turns.h"
 #include "lib/trace/log.h"
 #include "lib/type/head.h"
 
 #include <stdlib.h>
 
-static int build_fit(const struct coll__algo *algo,
-                     const struct coll__problem *pb, size_t slot,
-                     struct coll__plan *plan)
+int coll__plan_build_fit(const struct coll__algo *algo,
+                         const struct coll__problem *pb, size_t slot,
+                         struct coll__plan *plan)
 {
     int rc = coll__plan_build(algo, pb, slot, plan);
 
@@ -21,13 +21,11 @@ static int build_fit(const struct coll__algo *algo,
     return rc;
 }
 
-/* The problem as rank r may have it. */
-static struct coll__problem of_rank(const struct coll__problem *pb, int r)
+struct coll__problem coll__problem_of(const struct coll__problem *pb, int r)
 {
     struct coll__problem its = *pb;
 
     its.rank = r;
-    its.in_place = coll__problem_may_be_in_place(&its);
     if (pb->collective == COLL_ALLGATHERV)
         its.count = pb->out_counts[r];
     else if (pb->collective == COLL_REDUCE_SCATTERV)
@@ -47,9 +45,10 @@ static int turns_of_all(const struct coll__algo *algo,
     if (rc)
         log_error("plan", "no memory for %d plans", pb->nranks);
     for (int r = 0; r < pb->nranks && rc == COLL_OK; r++) {
-        struct coll__problem its = of_rank(pb, r);
+        struct coll__problem its = coll__problem_of(pb, r);
 
-        rc = build_fit(algo, &its, room->slot, &plans[r]);
+        its.in_place = coll__problem_may_be_in_place(&its);
+        rc = coll__plan_build_fit(algo, &its, room->slot, &plans[r]);
     }
     if (rc == COLL_OK)
         rc = coll__plans_turns(plans, pb->nranks, room->n_slots, pb->rank,
@@ -68,7 +67,7 @@ int coll__plan_build_in_turns(const struct coll__algo *algo,
     int is_alone =
         coll__is_p2p(pb->collective) || coll__has_own_counts(pb->collective);
     struct coll__turns turns = {0};
-    int rc = build_fit(algo, pb, room->slot, plan);
+    int rc = coll__plan_build_fit(algo, pb, room->slot, plan);
 
     if (rc)
         return rc;
