@@ -192,6 +192,12 @@ tests_test_cuda_check_messages_SOURCES = %D%/test_cuda_check_messages.c \
 tests_test_cuda_check_messages_CFLAGS = $(fake_cflags)
 tests_test_cuda_check_messages_LDADD = libworld.la $(check_lib) -ldl
 EXTRA_tests_test_cuda_check_messages_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/test_cuda_register
+tests_test_cuda_register_SOURCES = %D%/test_cuda_register.c %D%/staged_world.c \
+	%D%/staged_world.h $(fake_fixture) $(fake_image)
+tests_test_cuda_register_CFLAGS = $(fake_cflags)
+tests_test_cuda_register_LDADD = libworld.la $(check_lib) -ldl
+EXTRA_tests_test_cuda_register_DEPENDENCIES = tests/fake_cuda/libcuda.la
 unit_tests += tests/test_cuda_watch
 tests_test_cuda_watch_SOURCES = %D%/test_cuda_watch.c %D%/staged_world.c \
 	%D%/staged_world.h $(fake_fixture) $(fake_image)
@@ -586,7 +592,8 @@ check_PROGRAMS += tests/gpu/ranks
 tests_gpu_ranks_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
 tests_gpu_ranks_LDADD = libworld.la libcore.la -ldl -lm
 tests_gpu_ranks_SOURCES = $(gpu_common) %D%/gpu/ranks.c \
-	%D%/gpu/ranks.h %D%/gpu/ranks_random.c $(fake_image)
+	%D%/gpu/ranks.h %D%/gpu/ranks_random.c \
+	%D%/gpu/ranks_register.c $(fake_image)
 EXTRA_DIST += %D%/fake_cuda/image.c
 gpu_programs = tests/gpu/driver_rules tests/gpu/mechanisms tests/gpu/ranks
 if HAVE_NVCC

@@ -9,6 +9,33 @@
 /* What the fake driver takes for a fat binary: nvcc need not be there. */
 const unsigned char coll__cuda_image[] = {0x50, 0xed, 0x55, 0xba};
 
+int queued_registers;
+
+static int gather(void *arg, const void *in, size_t len, void *out)
+{
+    const struct world_rank *me = arg;
+
+    return me->oob.allgather(me->oob.arg, in, out, len);
+}
+
+static void register_all(struct world_rank *me, const struct stage *s)
+{
+    struct coll__stream_tp *tp = s->rank->tp;
+    struct coll__tp_env env = {.allgather = gather, .arg = me};
+
+    ck_assert(!tp->ops->enroll(tp, &env, (void *)s->in, MOST));
+    ck_assert(!tp->ops->enroll(tp, &env, (void *)s->out, MOST));
+}
+
+static void deregister_all(struct world_rank *me, const struct stage *s)
+{
+    struct coll__stream_tp *tp = s->rank->tp;
+    struct coll__tp_env env = {.allgather = gather, .arg = me};
+
+    ck_assert(!tp->ops->dismiss(tp, &env, (void *)s->in));
+    ck_assert(!tp->ops->dismiss(tp, &env, (void *)s->out));
+}
+
 /* Freeing waits for all streams of the context, those of other ranks too: once. */
 struct stage *queued_stage_new(struct world_rank *me)
 {
@@ -22,6 +49,8 @@ struct stage *queued_stage_new(struct world_rank *me)
     s->routes =
         (struct coll__routes){.n_local = me->size, .streams = s->rank->tp};
     s->ask = (__typeof__(s->ask))gpu_symbol("fake_cuda_counts");
+    if (queued_registers)
+        register_all(me, s);
     return s;
 }
 
@@ -29,6 +58,8 @@ void queued_stage_free(struct world_rank *me, struct stage *s)
 {
     OK(cu.StreamSynchronize(s->rank->s));
     world_meet(me);
+    if (queued_registers)
+        deregister_all(me, s);
     OK(cu.MemFree(s->in));
     OK(cu.MemFree(s->out));
     OK(cu.MemFree(s->scratch));
@@ -118,6 +149,28 @@ void queued_fill(const struct deed *d, struct stage *s)
     OK(cu.MemcpyHtoD(s->out, s->host_out, MOST));
 }
 
+static int read_in_place(const struct coll__algo *algo, const struct deed *d,
+                         const struct coll__room *room, const struct stage *s,
+                         struct coll__prog *prog)
+{
+    const struct coll__stream_tp *tp = s->rank->tp;
+    unsigned bufs = 1u << BUF_OUT;
+    struct coll__span *lying;
+    int rc;
+
+    if (d->op.own != OWN_PREMUL)
+        bufs |= 1u << BUF_IN;
+    rc = coll__plan_lying(algo, &d->pb, room, coll__prog_plan(prog), bufs,
+                          &lying);
+    if (rc)
+        return rc;
+    coll__prog_lies(prog, BUF_IN, coll__stream_area_of(tp, (void *)s->in, MOST),
+                    0);
+    coll__prog_lies(prog, BUF_OUT,
+                    coll__stream_area_of(tp, (void *)s->out, MOST), 0);
+    return coll__prog_read_in_place(prog, lying);
+}
+
 int queued_make(const struct coll__algo *algo, const struct deed *d,
                 struct stage *s, struct coll__prog **prog)
 {
@@ -149,6 +202,8 @@ int queued_make(const struct coll__algo *algo, const struct deed *d,
         ck_assert_uint_le(coll__prog_scratch(*prog), 4 * MOST);
         coll__prog_lend(*prog, (void *)s->scratch);
     }
+    if (rc == COLL_OK && queued_registers && !by_kernel)
+        rc = read_in_place(algo, d, &room, s, *prog);
     return rc;
 }
 

@@ -13,6 +13,9 @@
 
 enum { SLOT = 512, MOST = 1 << 16 /* bytes of a buffer */ };
 
+/* Are the buffers of the scenes to come registered, to be read in place? */
+extern int queued_registers;
+
 /* A rank's memory on its device, and what it is compared with. */
 struct stage {
     struct stream_rank *rank;

@@ -94,6 +94,12 @@ static void *flag_of(const struct cuda_ipc *tp, int from, int to, int slot)
     return tp->seen + cuda_ipc_flag_at(tp, from, to, slot);
 }
 
+/* What the words of a message's slot say of it. */
+static uint32_t word_of(int n)
+{
+    return n & COLL__LYING ? CUDA_IPC_LYING : CUDA_IPC_FULL;
+}
+
 static int send_one(struct coll__stream_tp *base, void *stream, int peer, int n,
                     const void *src, size_t len)
 {
@@ -110,10 +116,10 @@ static int send_one(struct coll__stream_tp *base, void *stream, int peer, int n,
 
     if (status == COLL_OK)
         status = coll__cuda_wait_bit(stream, flag, CUDA_IPC_EMPTY);
-    if (status == COLL_OK)
+    if (status == COLL_OK && !(n & COLL__LYING))
         status = coll__cuda_enqueue(&work);
     if (status == COLL_OK)
-        status = coll__cuda_write_flag(stream, flag, CUDA_IPC_FULL);
+        status = coll__cuda_write_flag(stream, flag, word_of(n));
     return status;
 }
 
@@ -126,16 +132,29 @@ static int recv_one(struct coll__stream_tp *base, void *stream, int peer, int n,
     struct coll__work take = *work;
     int status = state(base);
 
-    take.src = tp->inbox + cuda_ipc_slots_at(tp, tp->local_rank, from) +
-               (size_t)slot * base->slot;
+    if (!(n & COLL__LYING))
+        take.src = tp->inbox + cuda_ipc_slots_at(tp, tp->local_rank, from) +
+                   (size_t)slot * base->slot;
     take.stream = stream;
     if (status == COLL_OK)
-        status = coll__cuda_wait_bit(stream, flag, CUDA_IPC_FULL);
+        status = coll__cuda_wait_bit(stream, flag, word_of(n));
     if (status == COLL_OK)
         status = coll__cuda_enqueue(&take);
     if (status == COLL_OK)
         status = coll__cuda_write_flag(stream, flag, CUDA_IPC_EMPTY);
     return status;
+}
+
+static int settle(struct coll__stream_tp *base, void *stream, int peer, int n)
+{
+    const struct cuda_ipc *tp = of(base);
+    int to = tp->local_of[peer], slot = cuda_ipc_slot_of(tp, n);
+    int status = state(base);
+
+    return status ? status
+                  : coll__cuda_wait_bit(stream,
+                                        flag_of(tp, tp->local_rank, to, slot),
+                                        CUDA_IPC_EMPTY);
 }
 
 static uint64_t held(const struct coll__stream_tp *base, int *peer)
@@ -150,8 +169,8 @@ static uint64_t held(const struct coll__stream_tp *base, int *peer)
             uint32_t sent = atomic_load(cuda_ipc_flag(tp, me, r, s));
             uint32_t came = atomic_load(cuda_ipc_flag(tp, r, me, s));
 
-            digest = (digest ^ (sent << 2 | came)) * 0x9e3779b97f4a7c15u;
-            if (sent == CUDA_IPC_FULL)
+            digest = (digest ^ (sent << 3 | came)) * 0x9e3779b97f4a7c15u;
+            if (sent == CUDA_IPC_FULL || sent == CUDA_IPC_LYING)
                 *peer = tp->peers[r].rank;
         }
     return digest;
@@ -162,10 +181,9 @@ static size_t bytes(const struct coll__stream_tp *base, size_t *host,
 {
     const struct cuda_ipc *tp = of(base);
 
-    *mapped = 0;
+    *mapped = cuda_ipc__mapped_areas(tp);
     for (int r = 0; r < tp->local_size; r++)
         *mapped += tp->peers[r].is_mapped ? cuda_ipc_inbox_len(tp) : 0;
-
     *host = tp->segment ? cuda_ipc_segment_len(tp) : 0;
     return tp->inbox ? cuda_ipc_inbox_len(tp) : 0;
 }
@@ -180,6 +198,9 @@ const struct coll__stream_transport coll__stream_cuda_ipc = {
     .takes = takes,
     .send = send_one,
     .recv = recv_one,
+    .settle = settle,
+    .enroll = cuda_ipc__enroll,
+    .dismiss = cuda_ipc__dismiss,
     .slot = cuda_ipc__slot,
     .release = cuda_ipc__release,
     .state = state,

@@ -10,9 +10,10 @@
  *   behind that:       with its first peer: words 0 .. k-1 | ... | kernels' slots
  *   segment:           token, state | from, to: flag 0 .. 2k-1 | ... | notes | patterns
  *
- * A flag is EMPTY or FULL, and each has a bit that the other end waits for; the
- * sender alone writes FULL, the receiver alone EMPTY, each by its stream.  RELEASED
- * has both bits: whoever waits, for what, goes on.  It is written by the host, again
+ * A flag is EMPTY or FULL, or LYING: then what is sent lies where it was, in memory
+ * that the ranks have registered.  Each has a bit that the other end waits for; the
+ * sender alone writes FULL and LYING, the receiver alone EMPTY, each by its stream.
+ * RELEASED has all bits: whoever waits, for what, goes on.  It is written by the host, again
  * and again, since streams that go on write their flags as ever.
  */
 #ifndef COLL_TRANSPORTS_CUDA_IPC_H
@@ -26,7 +27,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { CUDA_IPC_FULL = 1, CUDA_IPC_EMPTY = 2, CUDA_IPC_RELEASED = 3 };
+enum {
+    CUDA_IPC_FULL = 1,
+    CUDA_IPC_EMPTY = 2,
+    CUDA_IPC_LYING = 4,
+    CUDA_IPC_RELEASED = 7
+};
 
 #define CUDA_IPC_PATTERN 64 /* bytes that a probe writes */
 #define CUDA_IPC_WORD ((size_t)64) /* bytes apart; two for each slot */
@@ -80,6 +86,7 @@ static inline int cuda_ipc_n_slots(const struct cuda_ipc *tp)
 
 static inline int cuda_ipc_slot_of(const struct cuda_ipc *tp, int n)
 {
+    n &= ~COLL__LYING;
     return n < COLL__ASIDE
                ? n % tp->base.n_slots
                : tp->base.n_slots + (n - COLL__ASIDE) % tp->base.n_slots;
@@ -204,6 +211,20 @@ int cuda_ipc__clear_words(const struct cuda_ipc *tp, void *stream);
 
 void cuda_ipc__slot(const struct coll__stream_tp *tp, int peer, int is_send,
                     int n, struct coll__slot *out);
+
+/* ---- cuda_ipc_area.c ------------------------------------------------------ */
+
+int cuda_ipc__enroll(struct coll__stream_tp *tp, const struct coll__tp_env *env,
+                     void *ptr, size_t len);
+int cuda_ipc__dismiss(struct coll__stream_tp *tp,
+                      const struct coll__tp_env *env, void *ptr);
+
+/* Let go of the others' parts, in the place, when no stream is there; forget all. */
+void cuda_ipc__leave_areas(struct cuda_ipc *tp);
+void cuda_ipc__forget_areas(struct cuda_ipc *tp);
+
+/* Bytes of the others' device memory that is mapped for it. */
+size_t cuda_ipc__mapped_areas(const struct cuda_ipc *tp);
 
 /* ---- cuda_ipc_close.c ---------------------------------------------------- */
 

@@ -96,6 +96,7 @@ static void stop_sweeper(struct cuda_ipc *tp)
 static void leave_peers(struct cuda_ipc *tp)
 {
     coll__cuda_drain();
+    cuda_ipc__leave_areas(tp);
     for (int r = 0; r < tp->local_size; r++) {
         struct cuda_ipc_peer *peer = &tp->peers[r];
 
@@ -170,6 +171,7 @@ void cuda_ipc__close(struct coll__stream_tp *base, int is_orderly)
         stop_sweeper(tp);
         pthread_mutex_destroy(&tp->lock);
     }
+    cuda_ipc__forget_areas(tp);
     if (tp->file >= 0)
         close(tp->file);
     if (tp->segment)

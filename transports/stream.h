@@ -39,6 +39,20 @@ struct coll__slot {
 
 #define COLL__ASIDE (1 << 30)
 
+/* Added to the number of a message that lies in no slot: its sender says that it may be
+ * read, and its receiver that it has read it, by the words of its slot. */
+#define COLL__LYING (1 << 29)
+
+/* Memory that each rank of a communicator has registered, as much as the others: these
+ * may read it in place. */
+struct coll__stream_area {
+    struct coll__stream_area *next;
+    unsigned char *base; /* of this rank's */
+    size_t len;
+    uint64_t id;        /* of its allocation; never used again */
+    unsigned char **at; /* [size]: each rank's, as this one's GPU sees it */
+};
+
 /* A communicator's state; the first member of the transport's own. */
 struct coll__stream_tp {
     const struct coll__stream_transport *ops;
@@ -47,7 +61,24 @@ struct coll__stream_tp {
     int n_slots; /* between two ranks, each way; the same on all of a host */
     size_t slot; /* bytes; a multiple of 64 */
     struct coll__stream_kernel kernel;
+    struct coll__stream_area
+        *areas; /* alike on all ranks, the last one first */
 };
+
+/* Where len bytes at ptr lie wholly; or NULL. */
+static inline const struct coll__stream_area *
+coll__stream_area_of(const struct coll__stream_tp *tp, const void *ptr,
+                     size_t len)
+{
+    const struct coll__stream_area *area = tp->areas;
+
+    while (
+        area &&
+        ((const unsigned char *)ptr < area->base || len > area->len ||
+         (size_t)((const unsigned char *)ptr - area->base) > area->len - len))
+        area = area->next;
+    return area;
+}
 
 struct coll__stream_transport {
     const char *name; /* "cuda_ipc" */
@@ -78,12 +109,30 @@ struct coll__stream_transport {
 
     /* Message n of the run to, or from, a peer within reach, of slot bytes at most.
      * A receive does `work`, of which src is what came: a copy, or a reduction.
+     * With COLL__LYING a send takes nothing from src, and a receive does with
+     * work->src as it is; settle() has the stream of the sender wait until what has
+     * that slot was taken, and nothing may change before.
      * Returns a status, logged; after release() it is that one, and nothing is put
      * into the stream. */
     int (*send)(struct coll__stream_tp *tp, void *stream, int peer, int n,
                 const void *src, size_t len);
     int (*recv)(struct coll__stream_tp *tp, void *stream, int peer, int n,
                 const struct coll__work *work);
+    int (*settle)(struct coll__stream_tp *tp, void *stream, int peer, int n);
+
+    /* Register len bytes of device memory, or forget those that begin at ptr;
+     * collective, with env's exchanges alone, all ranks reach each other.
+     *
+     * Errors:    COLL_ERR_INVALID (no memory of this GPU, registered already or
+     *            not), COLL_ERR_MISMATCH (of another length on another rank, or
+     *            other memory), COLL_ERR_UNSUPPORTED (it cannot be mapped),
+     *            COLL_ERR_NOMEM: all ranks have the same one, logged, and nothing
+     *            has changed; or that of an exchange.
+     */
+    int (*enroll)(struct coll__stream_tp *tp, const struct coll__tp_env *env,
+                  void *ptr, size_t len);
+    int (*dismiss)(struct coll__stream_tp *tp, const struct coll__tp_env *env,
+                   void *ptr);
 
     /* By which slot a kernel has message n of the run to, or from, a peer within
      * reach. */

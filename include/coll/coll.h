@@ -825,6 +825,42 @@ int coll_mem_alloc(void **ptr, size_t bytes);
  */
 int coll_mem_free(void *ptr);
 
+/* Have the other ranks read a buffer in GPU memory in place.
+ *
+ * Shapes:    `bytes` at ptr, anywhere in one allocation of this rank's GPU; as many
+ *            on every rank.  Areas lie apart.
+ * Result:    an allreduce, allgather, reduce_scatter or alltoall of which `in`, `out`
+ *            or both lie in it: the other ranks read there, and a copy of each such
+ *            message falls away.  All ranks pass buffers at the same place of it, or
+ *            none does, and all work in place or none; but of an allgather in place
+ *            that is asked of `out`, and of a reduce_scatter of `in`.  What differs
+ *            gives wrong data or streams that wait; COLL_CHECK compares it.
+ *            Operations that are one kernel go by slots as ever.  Where GPU buffers
+ *            pass through the host, nothing changes.
+ * Ownership: the memory stays the caller's, not to be freed before
+ *            coll_mem_deregister() or the communicator's end.
+ * Errors:    COLL_ERR_INVALID (no memory of the communicator's GPU, a part of it is
+ *            registered), COLL_ERR_MISMATCH (of another length on another rank),
+ *            COLL_ERR_UNSUPPORTED (memory that other processes cannot map, as that
+ *            of pools), COLL_ERR_NOMEM: alike on all ranks, and nothing has changed.
+ * Threads:   as the blocking calls; all ranks call it, in the same order among their
+ *            operations.  It waits for those of streams.
+ * Cost:      two exchanges; the driver maps each allocation of other processes, some
+ *            hundred us.  An operation on registered memory ends on the stream when
+ *            the others have read it.
+ */
+int coll_mem_register(struct coll_comm *comm, void *ptr, size_t bytes);
+
+/* Have them do so no more, of what was registered at ptr.
+ *
+ * Ownership: then the memory may be freed.  No graph that has it is launched again.
+ * Errors:    COLL_ERR_INVALID (nothing is registered at ptr), COLL_ERR_MISMATCH
+ *            (another area on another rank): alike on all ranks, and nothing has
+ *            changed.
+ * Threads:   as coll_mem_register().
+ */
+int coll_mem_deregister(struct coll_comm *comm, void *ptr);
+
 /* ---- questions ---------------------------------------------------------- */
 
 /* How an operation would be carried out.  Set size = sizeof(info). */

@@ -21,6 +21,7 @@ libcore_la_SOURCES += \
 	%D%/parts.c %D%/parts.h \
 	%D%/prices.c \
 	%D%/progress.c \
+	%D%/register.c \
 	%D%/request.c \
 	%D%/scratch.c %D%/scratch.h \
 	%D%/split.c \
@@ -31,11 +32,13 @@ libcore_la_SOURCES += \
 if HAVE_CUDA
 libcore_la_SOURCES += %D%/cut.c %D%/cut.h %D%/staged.c %D%/staged.h \
 	%D%/staged_enqueue.c %D%/stream.c %D%/queued.c %D%/queued.h \
-	%D%/gpus.c %D%/gpus.h %D%/queued_messages.c %D%/watch.c %D%/watch.h
+	%D%/gpus.c %D%/gpus.h %D%/queued_areas.c %D%/queued_messages.c \
+	%D%/watch.c %D%/watch.h
 EXTRA_DIST += %D%/stream_none.c
 else
 libcore_la_SOURCES += %D%/stream_none.c
 EXTRA_DIST += %D%/cut.c %D%/cut.h %D%/staged.c %D%/staged.h \
 	%D%/staged_enqueue.c %D%/stream.c %D%/queued.c %D%/queued.h \
-	%D%/gpus.c %D%/gpus.h %D%/queued_messages.c %D%/watch.c %D%/watch.h
+	%D%/gpus.c %D%/gpus.h %D%/queued_areas.c %D%/queued_messages.c \
+	%D%/watch.c %D%/watch.h
 endif

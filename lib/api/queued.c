@@ -37,6 +37,7 @@ struct program {
     struct coll__problem pb; /* its arrays are `numbers` */
     struct coll__op op;
     const struct coll__algo *algo;
+    unsigned lying; /* buffers that are read in place, as bits 1 << BUF_... */
     size_t *numbers;
     struct coll__prog *prog;
 };
@@ -54,6 +55,8 @@ struct coll__queued_list {
     int n_programs;
     struct scratch *scratch; /* the largest is first */
     struct coll__watch *watch; /* from the first call on */
+    struct coll__spot
+        spots[N_BUFS]; /* of the call that is put into its stream */
 };
 
 /* ---- joining ----------------------------------------------------------------- */
@@ -168,16 +171,17 @@ static int are_alike(const size_t *a, const size_t *b, int n)
 
 static int is_for(const struct program *program,
                   const struct coll__stream_call *call,
-                  const struct coll__algo *algo)
+                  const struct coll__algo *algo, unsigned lying)
 {
     const struct coll__problem *a = &program->pb, *b = &call->pb;
     const struct coll__op *op = &program->op;
     int n = b->nranks;
 
-    return program->algo == algo && a->collective == b->collective &&
-           a->type == b->type && a->op == b->op && a->root == b->root &&
-           a->count == b->count && a->in_place == b->in_place &&
-           op->base == call->op.base && op->is_premul == call->op.is_premul &&
+    return program->algo == algo && program->lying == lying &&
+           a->collective == b->collective && a->type == b->type &&
+           a->op == b->op && a->root == b->root && a->count == b->count &&
+           a->in_place == b->in_place && op->base == call->op.base &&
+           op->is_premul == call->op.is_premul &&
            !memcmp(op->scalar, call->op.scalar, sizeof(op->scalar)) &&
            are_alike(a->in_counts, b->in_counts, n) &&
            are_alike(a->in_displs, b->in_displs, n) &&
@@ -185,19 +189,25 @@ static int is_for(const struct program *program,
            are_alike(a->out_displs, b->out_displs, n);
 }
 
-/* What all ranks know alike decides: kernels wait for kernels. */
-static int is_one_kernel(const struct coll__stream_tp *tp,
-                         const struct coll__problem *pb)
+static int read_in_place(struct program *program,
+                         const struct coll__problem *pb,
+                         const struct coll__room *room)
 {
-    return tp->kernel.most && coll__problem_total(pb) <= tp->kernel.most;
+    struct coll__span *lying;
+    int rc = coll__plan_lying(program->algo, pb, room,
+                              coll__prog_plan(program->prog), program->lying,
+                              &lying);
+
+    return rc ? rc : coll__prog_read_in_place(program->prog, lying);
 }
 
 static int program_new(struct coll_comm *comm,
                        const struct coll__stream_call *call,
-                       const struct coll__algo *algo, struct program **out)
+                       const struct coll__algo *algo, unsigned lying,
+                       struct program **out)
 {
     const struct coll__stream_tp *tp = comm->routes.streams;
-    int by_kernel = is_one_kernel(tp, &call->pb);
+    int by_kernel = coll__is_one_kernel(tp, &call->pb);
     struct coll__room room = {tp->n_slots,
                               by_kernel ? tp->kernel.slot : tp->slot};
     struct program *program = calloc(1, sizeof(*program));
@@ -213,6 +223,7 @@ static int program_new(struct coll_comm *comm,
         program->pb = call->pb;
         program->op = call->op;
         program->algo = algo;
+        program->lying = lying;
         rc = coll__request_numbers(&program->pb, &program->numbers);
     }
     if (rc)
@@ -226,6 +237,8 @@ static int program_new(struct coll_comm *comm,
                   coll_collective_name(call->pb.collective), algo->name);
         rc = COLL_ERR_INTERNAL;
     }
+    if (rc == COLL_OK && lying)
+        rc = read_in_place(program, &call->pb, &room);
     if (rc == COLL_OK) {
         *out = program;
     } else if (program) {
@@ -259,19 +272,19 @@ static void forget_last(struct coll__queued_list *list)
 /* Find the call's program, or make it; it becomes the first. */
 static int have_program(struct coll_comm *comm,
                         const struct coll__stream_call *call,
-                        const struct coll__algo *algo)
+                        const struct coll__algo *algo, unsigned lying)
 {
     struct coll__queued_list *list = comm->queued;
     struct program **at = &list->programs, *program;
     int rc;
 
-    while (*at && !is_for(*at, call, algo))
+    while (*at && !is_for(*at, call, algo, lying))
         at = &(*at)->next;
     program = *at;
     if (program) {
         *at = program->next;
     } else {
-        rc = program_new(comm, call, algo, &program);
+        rc = program_new(comm, call, algo, lying, &program);
         if (rc)
             return rc;
         list->n_programs++;
@@ -341,10 +354,13 @@ static int have_all(struct coll_comm *comm,
 {
     struct coll__queued_list *list = comm->queued;
     const struct coll__algo *algo;
+    unsigned lying;
     int rc = coll__request_choose(comm, &call->args, &call->pb, &algo);
 
     if (rc == COLL_OK)
-        rc = have_program(comm, call, algo);
+        rc = coll__find_spots(comm, call, list->spots, &lying);
+    if (rc == COLL_OK)
+        rc = have_program(comm, call, algo, lying);
     return rc ? rc
               : have_scratch(list, scratch_len(list->programs->prog) +
                                        token_len(call));
@@ -387,6 +403,9 @@ static int put(struct coll_comm *comm, const struct coll__stream_call *call,
         return COLL_OK;
     if (scratch_len(prog))
         coll__prog_lend(prog, list->scratch->at);
+    for (int b = BUF_IN; b <= BUF_OUT && list->programs->lying; b++)
+        coll__prog_lies(prog, (enum coll__buf)b, list->spots[b].area,
+                        list->spots[b].off);
     if (token_len(call))
         in = out = (unsigned char *)list->scratch->at + scratch_len(prog);
     coll__prog_start(prog, &head, in, out, stream);

@@ -4,10 +4,11 @@
 #ifndef COLL_LIB_API_QUEUED_H
 #define COLL_LIB_API_QUEUED_H
 
-#include <stddef.h>
+#include "lib/api/comm.h"
+#include "transports/stream.h"
 
 struct coll__batch;
-struct coll_comm;
+struct coll__stream_call;
 struct coll_mem_stats;
 
 /* Is a stream still to come to what it carries out by itself, of no capture? */
@@ -20,6 +21,33 @@ void coll__queued_bytes(const struct coll_comm *comm,
 /* Free the programs and leave the other ranks' devices; streams have passed what
  * they were given, or the communicator has failed. */
 void coll__queued_free(struct coll_comm *comm);
+
+/* Is an operation one kernel?  What all ranks know alike decides: kernels wait for
+ * kernels. */
+static inline int coll__is_one_kernel(const struct coll__stream_tp *tp,
+                                      const struct coll__problem *pb)
+{
+    return tp->kernel.most && coll__problem_total(pb) <= tp->kernel.most;
+}
+
+/* ---- queued_areas.c ------------------------------------------------------- */
+
+/* Where a call's buffer lies among what is registered. */
+struct coll__spot {
+    const struct coll__stream_area *area; /* or NULL */
+    size_t off;
+};
+
+/* Find those of a call's buffers that others are to read: their bits, 1 << BUF_..., in
+ * *lying.  COLL_ERR_INVALID, logged: the memory was freed meanwhile. */
+int coll__find_spots(const struct coll_comm *comm,
+                     const struct coll__stream_call *call,
+                     struct coll__spot spots[N_BUFS], unsigned *lying);
+
+/* Say where a call's buffers lie among what is registered, as a digest that all ranks
+ * should have alike; 0: nowhere.  A status, logged. */
+int coll__queued_digest(const struct coll_comm *comm,
+                        const struct coll__stream_call *call, int32_t *digest);
 
 /* ---- queued_messages.c ---------------------------------------------------- */
 

@@ -199,6 +199,21 @@ static int is_compared(const struct coll_comm *comm,
             (args->root != comm->rank && !comm->settings.plans));
 }
 
+/* Where its buffers are registered, the digest of that takes the place of the root,
+ * which such calls do not have. */
+static int judge_to_compare(struct coll_comm *comm,
+                            struct coll__stream_call *call)
+{
+    int32_t digest = 0;
+    int rc = judge(comm, call);
+
+    if (rc == COLL_OK && !coll__is_p2p(call->pb.collective))
+        rc = coll__queued_digest(comm, call, &digest);
+    if (digest)
+        call->pb.root = digest;
+    return rc;
+}
+
 int coll__stream_compare(struct coll_comm *comm, const struct coll_args *args,
                          struct coll_request **request)
 {
@@ -208,7 +223,7 @@ int coll__stream_compare(struct coll_comm *comm, const struct coll_args *args,
     *request = NULL;
     if (!is_compared(comm, args))
         return COLL_OK;
-    rc = judge(comm, &call);
+    rc = judge_to_compare(comm, &call);
     return rc ? rc : coll__compare_take(comm, &call.pb, &call.op, request);
 }
 
@@ -220,7 +235,7 @@ static int compare(struct coll_comm *comm, const struct coll_args *args)
 
     if (!is_compared(comm, args))
         return COLL_OK;
-    rc = judge(comm, &call);
+    rc = judge_to_compare(comm, &call);
     return rc ? rc : coll__compare_call(comm, &call.pb, &call.op);
 }
 

@@ -81,6 +81,10 @@ int coll__cuda_export(const void *ptr, struct coll__cuda_memory *out);
 int coll__cuda_try_export(const void *ptr, struct coll__cuda_memory *out,
                           char *why, size_t why_len);
 
+/* Find the allocation that ptr lies in: all of *out but its handle; likewise. */
+int coll__cuda_find(const void *ptr, struct coll__cuda_memory *out, char *why,
+                    size_t why_len);
+
 /* Map memory of another process into the current context.
  *
  * Result:    the address of what was exported.

@@ -27,16 +27,36 @@ static int refused(CUresult rc, const char *call, char *why, size_t len)
     return status;
 }
 
-int coll__cuda_try_export(const void *ptr, struct coll__cuda_memory *out,
-                          char *why, size_t why_len)
+int coll__cuda_find(const void *ptr, struct coll__cuda_memory *out, char *why,
+                    size_t why_len)
 {
     CUpointer_attribute name = CU_POINTER_ATTRIBUTE_BUFFER_ID;
     const struct coll__cuda *cuda = coll__cuda_driver(why, why_len);
     unsigned long long id = 0;
     void *value = &id;
     CUdeviceptr base = 0;
-    CUipcMemHandle handle;
     size_t len = 0;
+    CUresult rc;
+
+    if (!cuda)
+        return COLL_ERR_UNSUPPORTED;
+    rc = cuda->cuMemGetAddressRange(&base, &len, (CUdeviceptr)ptr);
+    if (rc)
+        return coll__cuda_verdict(rc, "cuMemGetAddressRange", why, why_len);
+    rc = cuda->cuPointerGetAttributes(1, &name, &value, (CUdeviceptr)ptr);
+    if (rc)
+        return coll__cuda_verdict(rc, "cuPointerGetAttributes", why, why_len);
+    out->offset = (CUdeviceptr)ptr - base;
+    out->len = len;
+    out->id = id;
+    return COLL_OK;
+}
+
+int coll__cuda_try_export(const void *ptr, struct coll__cuda_memory *out,
+                          char *why, size_t why_len)
+{
+    const struct coll__cuda *cuda = coll__cuda_driver(why, why_len);
+    CUipcMemHandle handle;
     CUresult rc;
 
     if (!cuda)
@@ -44,17 +64,8 @@ int coll__cuda_try_export(const void *ptr, struct coll__cuda_memory *out,
     rc = cuda->cuIpcGetMemHandle(&handle, (CUdeviceptr)ptr);
     if (rc)
         return refused(rc, "cuIpcGetMemHandle", why, why_len);
-    rc = cuda->cuMemGetAddressRange(&base, &len, (CUdeviceptr)ptr);
-    if (rc)
-        return coll__cuda_verdict(rc, "cuMemGetAddressRange", why, why_len);
-    rc = cuda->cuPointerGetAttributes(1, &name, &value, (CUdeviceptr)ptr);
-    if (rc)
-        return coll__cuda_verdict(rc, "cuPointerGetAttributes", why, why_len);
     memcpy(out->handle, &handle, sizeof(handle));
-    out->offset = (CUdeviceptr)ptr - base;
-    out->len = len;
-    out->id = id;
-    return COLL_OK;
+    return coll__cuda_find(ptr, out, why, why_len);
 }
 
 int coll__cuda_try_import(const struct coll__cuda_memory *memory, void **ptr,

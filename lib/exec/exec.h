@@ -13,6 +13,7 @@
 #include "transports/transport.h"
 
 struct coll__stream_tp; /* transports/stream.h */
+struct coll__stream_area;
 
 /* Which transport joins this rank to each rank. */
 struct coll__routes {
@@ -85,6 +86,13 @@ int coll__prog_reached(struct coll__prog *prog);
  * needed no more? */
 void coll__prog_keep(struct coll__prog *prog);
 int coll__prog_may_go(struct coll__prog *prog);
+
+/* Of a queued program that is no kernel: have its messages read where they lie, as
+ * coll__plan_lying() found; takes over `lying`.  COLL_OK or COLL_ERR_NOMEM, logged.
+ * Then say for the runs to come where each of the buffers is that were meant there. */
+int coll__prog_read_in_place(struct coll__prog *prog, struct coll__span *lying);
+void coll__prog_lies(struct coll__prog *prog, enum coll__buf buf,
+                     const struct coll__stream_area *area, size_t off);
 
 /* Give up a run that has not ended: wait until the device has done what it was
  * given, so that nothing is written any more.  Its transports are closed. */

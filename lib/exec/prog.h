@@ -109,6 +109,13 @@ struct coll__queued {
     void *mark;  /* behind the last run; NULL before the first one */
     void *plan;  /* by_kernel: on the device, from the first run on */
     int status;  /* of the last start */
+
+    /* [n_steps], of messages that lie in no slot: where, len 0 of the others; NULL:
+     * there are none.  Of its sends those that are the last ones in their slots. */
+    struct coll__span *lying;
+    int *last, n_last;
+    const struct coll__stream_area *area[N_BUFS]; /* of the runs to come */
+    size_t off[N_BUFS];
 };
 
 /* Fill in what changes from run to run of a message's transfer. */

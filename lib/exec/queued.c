@@ -6,12 +6,16 @@
  * with the slots that there are (coll__plan_build_in_turns()): a stream cannot go
  * on with something else while it waits.
  *
+ * What ranks may read from each other's buffers is not copied on its way: the receiver
+ * works on it where it lies, and the sender's run ends when all of that has been taken.
+ *
  * For the host a run ends when all is in the stream; whoever wants to know when the
  * stream has come to its end asks coll__prog_reached().  What is put there depends
  * on nothing that changes from run to run but the buffers, so it may be captured.
  * A long plan fills the stream's queue, and the start then waits for room there.
  */
 #include "lib/exec/prog.h"
+#include "lib/trace/log.h"
 #include "transports/stream.h"
 
 #include <stdlib.h>
@@ -82,18 +86,82 @@ static void destroy(struct coll__prog *prog)
     prog->device->streams->unmark(prog->queued->mark);
     prog->device->streams->unload(prog->queued->plan);
     free(prog->queued->number);
+    free(prog->queued->lying);
+    free(prog->queued->last);
     free(prog->queued);
 }
 
 static size_t bytes(const struct coll__prog *prog)
 {
-    return sizeof(*prog->queued) +
-           ((size_t)prog->plan.n_steps + 1) * sizeof(int);
+    const struct coll__queued *q = prog->queued;
+    size_t n = (size_t)prog->plan.n_steps + 1;
+    size_t of_lying = q->lying ? sizeof(*q->lying) + sizeof(*q->last) : 0;
+
+    return sizeof(*q) + n * (sizeof(*q->number) + of_lying);
 }
 
 static size_t on_device(const struct coll__prog *prog)
 {
     return prog->device->streams->taken(prog->queued->plan);
+}
+
+/* ---- what lies where it was ------------------------------------------------ */
+
+static int lies(const struct coll__prog *prog, int i)
+{
+    return prog->queued->lying && prog->queued->lying[i].len;
+}
+
+/* Find the sends that settle what lies in their slots: from the end, each slot's
+ * first.  What else has gone by a slot before was taken by then. */
+static void find_last(struct coll__prog *prog, unsigned char *is_found)
+{
+    const struct coll__stream_tp *tp = prog->routes->streams;
+    struct coll__queued *q = prog->queued;
+
+    for (int i = prog->plan.n_steps - 1; i >= 0; i--) {
+        const struct coll__step *step = &prog->plan.steps[i];
+        int slot = step->peer * tp->n_slots + q->number[i] % tp->n_slots;
+
+        if (step->kind != STEP_SEND || !lies(prog, i) || is_found[slot])
+            continue;
+        is_found[slot] = 1;
+        q->last[q->n_last++] = i;
+    }
+}
+
+int coll__prog_read_in_place(struct coll__prog *prog, struct coll__span *lying)
+{
+    const struct coll__stream_tp *tp = prog->routes->streams;
+    struct coll__queued *q = prog->queued;
+    unsigned char *is_found = calloc((size_t)prog->nranks, (size_t)tp->n_slots);
+
+    q->lying = lying;
+    q->last = calloc((size_t)prog->plan.n_steps + 1, sizeof(*q->last));
+    if (is_found && q->last)
+        find_last(prog, is_found);
+    free(is_found);
+    if (is_found && q->last)
+        return COLL_OK;
+    log_error("exec", "no memory for a plan of %d steps", prog->plan.n_steps);
+    return COLL_ERR_NOMEM;
+}
+
+void coll__prog_lies(struct coll__prog *prog, enum coll__buf buf,
+                     const struct coll__stream_area *area, size_t off)
+{
+    prog->queued->area[buf] = area;
+    prog->queued->off[buf] = off;
+}
+
+/* What a receive gets, on its sender. */
+static const void *at_sender(const struct coll__prog *prog, int i)
+{
+    const struct coll__queued *q = prog->queued;
+    const struct coll__span *span = &q->lying[i];
+    int peer = prog->plan.steps[i].peer;
+
+    return q->area[span->buf]->at[peer] + q->off[span->buf] + span->off;
 }
 
 /* ---- running ------------------------------------------------------------- */
@@ -121,13 +189,15 @@ static int put_step(struct coll__prog *prog, int i)
 {
     const struct coll__step *step = &prog->plan.steps[i];
     struct coll__stream_tp *tp = prog->routes->streams;
-    int n = prog->queued->number[i];
+    int n = prog->queued->number[i] + (lies(prog, i) ? COLL__LYING : 0);
     struct coll__work work;
 
     if (step->kind == STEP_SEND)
         return tp->ops->send(tp, prog->stream, step->peer, n,
                              prog_at(prog, &step->src), step->src.len);
     work = work_of(prog, i);
+    if (lies(prog, i))
+        work.src = at_sender(prog, i);
     if (is_message(step))
         return tp->ops->recv(tp, prog->stream, step->peer, n, &work);
     if (step->kind == STEP_ORDER)
@@ -155,6 +225,19 @@ static int put_steps(struct coll__prog *prog)
 
     for (int i = 0; i < prog->plan.n_steps && rc == COLL_OK; i++)
         rc = put_step(prog, i);
+    return rc;
+}
+
+static int put_settling(struct coll__prog *prog)
+{
+    const struct coll__queued *q = prog->queued;
+    struct coll__stream_tp *tp = prog->routes->streams;
+    int rc = COLL_OK;
+
+    for (int k = 0; k < q->n_last && rc == COLL_OK; k++)
+        rc =
+            tp->ops->settle(tp, prog->stream, prog->plan.steps[q->last[k]].peer,
+                            q->number[q->last[k]]);
     return rc;
 }
 
@@ -192,6 +275,8 @@ static int put_all(struct coll__prog *prog)
 {
     int rc = prog->by_kernel ? put_kernel(prog) : put_steps(prog);
 
+    if (rc == COLL_OK)
+        rc = put_settling(prog);
     if (rc == COLL_OK)
         rc = prog->device->streams->mark(prog->stream, &prog->queued->mark);
     return rc;

@@ -11,6 +11,17 @@ static const char *op_name(uint8_t op)
     return op == COLL__HEAD_USER ? "user" : coll_op_name((enum coll_op)op);
 }
 
+/* What its root is a digest of. */
+static void describe_places(const struct coll__head *head, char *text,
+                            size_t len)
+{
+    if (head->root)
+        snprintf(text, len, ", %s with digest %08x",
+                 head->series == SERIES_COMPARED ? "registered buffers"
+                                                 : "parts",
+                 (unsigned)head->root);
+}
+
 /* What a collective has beside its type. */
 static void describe_more(const struct coll__head *head, char *text, size_t len)
 {
@@ -20,12 +31,15 @@ static void describe_more(const struct coll__head *head, char *text, size_t len)
     switch ((enum coll_collective)head->collective) {
     case COLL_ALLREDUCE:
         n = (size_t)snprintf(text, len, ", %s", op_name(head->op));
-        if (head->root) /* of several */
-            snprintf(text + n, len - n, ", parts with digest %08x",
-                     (unsigned)head->root);
+        describe_places(head, text + n, len - n);
         break;
     case COLL_REDUCE_SCATTER:
-        snprintf(text, len, ", %s", op_name(head->op));
+        n = (size_t)snprintf(text, len, ", %s", op_name(head->op));
+        describe_places(head, text + n, len - n);
+        break;
+    case COLL_ALLGATHER:
+    case COLL_ALLTOALL:
+        describe_places(head, text, len);
         break;
     case COLL_REDUCE:
         snprintf(text, len, ", %s, root %d", op_name(head->op), head->root);

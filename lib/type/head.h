@@ -26,7 +26,8 @@ struct coll__head {
     uint64_t seq; /* the operation's number in its series, from 1 */
     uint8_t collective, type, op, series;
     int32_t root; /* of allreduces that travel as one a digest of their
-                   * lengths, else 0 where there is no root */
+                   * lengths, of calls that are compared one of where registered
+                   * buffers lie, else 0 where there is no root */
     uint64_t count; /* a digest of all counts where all ranks know them (of
                      * allgatherv, reduce_scatterv), 0 where they do not */
 };

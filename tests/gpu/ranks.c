@@ -5,6 +5,7 @@
  * random   operations at random, by blocking calls, requests and groups, on two
  *          streams, every byte of the results and around them compared
  * replay   a captured allreduce, launched 1,000 times
+ * register operations on registered buffers, each of other numbers
  * abort    a rank aborts while the streams of the others wait for it
  * death    a rank is killed instead
  */
@@ -21,7 +22,7 @@
 #define SLOW 1.0 /* s, until streams must have been let go */
 
 static const char usage[] =
-    "Usage: ranks [OPTION]... [random|replay|abort|death]...\n"
+    "Usage: ranks [OPTION]... [random|replay|register|abort|death]...\n"
     "Tries libcoll on device buffers, by ranks that are processes.\n"
     "  -l, --list         the parts\n"
     "      --threads      ranks are threads of one, which none is killed of\n"
@@ -204,6 +205,7 @@ static const struct part {
 } parts[] = {
     {"random", gpu_rank_random, 1, 0},
     {"replay", rank_replay, 1, 0},
+    {"register", gpu_rank_register, 1, 0},
     {"abort", rank_aborts, 2, 0},
     {"death", rank_dies, 2, 1},
 };
@@ -224,7 +226,7 @@ static void take(struct gpu_options *o, int c, const char *value)
 static void note(FILE *json, const struct part *part, int size, int is_right,
                  double seconds, const struct shared *seen)
 {
-    printf("%-7s %d rank%s: %s, %.1f s", part->name, size, size > 1 ? "s" : "",
+    printf("%-8s %d rank%s: %s, %.1f s", part->name, size, size > 1 ? "s" : "",
            is_right ? "right" : "wrong", seconds);
     if (seen->n_done)
         printf(", %d operations", seen->n_done);

@@ -48,4 +48,7 @@ int gpu_rank_end(struct gpu_rank *g);
 /* ranks_random.c: operations at random. */
 int gpu_rank_random(struct world_rank *me);
 
+/* ranks_register.c: operations on registered buffers. */
+int gpu_rank_register(struct world_rank *me);
+
 #endif

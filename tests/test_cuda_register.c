@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_cuda_register.c - registered GPU buffers, over the fake CUDA driver: they give
+ * what others give, with fewer copies; what is wrong on one rank all are told; and what
+ * happens where one rank passes others. */
+#include "tests/fake_cuda/counts.h"
+#include "tests/staged_world.h"
+#include "lib/util/util.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { COUNT = 3000, MOST = 8 * COUNT * (int)sizeof(int32_t), AT = 256 };
+
+struct rank {
+    struct staged_rank r;
+    char *in, *out;     /* registered: MOST bytes from there */
+    char *in_2, *out_2; /* not */
+    int32_t host[MOST / 4];
+};
+
+static struct coll_args args_of(const struct rank *k,
+                                enum coll_collective collective, size_t count,
+                                char *in, char *out)
+{
+    return (struct coll_args){.size = sizeof(struct coll_args),
+                              .collective = collective,
+                              .in = in,
+                              .out = out,
+                              .count = count,
+                              .type = COLL_I32,
+                              .op = COLL_SUM,
+                              .stream = k->r.stream};
+}
+
+static int join(struct rank *k, struct world_rank *me)
+{
+    if (staged_join(&k->r, me))
+        return 1;
+    k->in = (char *)fake_memory(MOST + 1024);
+    k->out = (char *)fake_memory(MOST + 1024);
+    k->in_2 = (char *)fake_memory(MOST + 1024);
+    k->out_2 = (char *)fake_memory(MOST + 1024);
+    return 0;
+}
+
+static int enroll(const struct rank *k)
+{
+    int rc = coll_mem_register(k->r.comm, k->in, MOST + 512);
+
+    return rc ? rc : coll_mem_register(k->r.comm, k->out, MOST + 512);
+}
+
+static int dismiss(const struct rank *k)
+{
+    int rc = coll_mem_deregister(k->r.comm, k->out);
+
+    return rc ? rc : coll_mem_deregister(k->r.comm, k->in);
+}
+
+static int leave(struct rank *k)
+{
+    int rc = staged_leave(&k->r);
+
+    OK(cu.MemFree((CUdeviceptr)k->in));
+    OK(cu.MemFree((CUdeviceptr)k->out));
+    OK(cu.MemFree((CUdeviceptr)k->in_2));
+    OK(cu.MemFree((CUdeviceptr)k->out_2));
+    return rc;
+}
+
+static int32_t value(int rank, int round, int i)
+{
+    return 1000 * round + 7 * rank + i;
+}
+
+static void fill(struct rank *k, char *at, int round)
+{
+    for (int i = 0; i < MOST / 4; i++)
+        k->host[i] = value(k->r.me->rank, round, i);
+    OK(cu.MemcpyHtoD((CUdeviceptr)at, k->host, MOST));
+}
+
+/* Element i of a result of COUNT elements, or as many of each rank. */
+static int32_t wanted(enum coll_collective c, const struct world_rank *me,
+                      int round, int i)
+{
+    int from = i / COUNT, sum = 0, at = i;
+
+    switch (c) {
+    case COLL_ALLGATHER:
+        return value(from, round, i % COUNT);
+    case COLL_ALLTOALL:
+        return value(from, round, me->rank * COUNT + i % COUNT);
+    case COLL_BROADCAST:
+        return value(0, round, i);
+    case COLL_REDUCE_SCATTER:
+        at = me->rank * COUNT + i;
+        break;
+    default:
+        break;
+    }
+    for (int r = 0; r < me->size; r++)
+        sum += value(r, round, at);
+    return sum;
+}
+
+static int is_right(struct rank *k, enum coll_collective c, const char *out,
+                    int round)
+{
+    int is_all = c == COLL_ALLGATHER || c == COLL_ALLTOALL;
+    int n = is_all ? COUNT * k->r.me->size : COUNT;
+
+    OK(cu.StreamSynchronize(k->r.stream));
+    OK(cu.MemcpyDtoH(k->host, (CUdeviceptr)out, MOST));
+    for (int i = 0; i < n; i++)
+        if (k->host[i] != wanted(c, k->r.me, round, i))
+            return 0;
+    return 1;
+}
+
+static uint64_t copied(void)
+{
+    void (*ask)(struct fake_counts *) =
+        (__typeof__(ask))gpu_symbol("fake_cuda_counts");
+    struct fake_counts counts;
+
+    ask(&counts);
+    return counts.copied + counts.kernel_len;
+}
+
+static const enum coll_collective kinds[] = {COLL_ALLREDUCE, COLL_ALLGATHER,
+                                             COLL_REDUCE_SCATTER, COLL_ALLTOALL,
+                                             COLL_BROADCAST};
+
+/* Bytes that a call moved on this rank; its result is right. */
+static int call(struct rank *k, enum coll_collective c, char *in, char *out,
+                int round, uint64_t *moved)
+{
+    struct coll_args args = args_of(k, c, COUNT, in, out);
+    uint64_t before;
+
+    fill(k, in, round);
+    OK(cu.MemsetD8Async((CUdeviceptr)out, 0xa5, MOST, k->r.stream));
+    OK(cu.StreamSynchronize(k->r.stream));
+    world_meet(k->r.me);
+    before = copied();
+    WORLD_CHECK(k->r.me, !staged_do(&args, k->r.comm));
+    OK(cu.StreamSynchronize(k->r.stream));
+    *moved = copied() - before;
+    WORLD_CHECK(k->r.me, is_right(k, c, out, round));
+    return 0;
+}
+
+/* What was not read in place was copied twice: by as much as this rank sends from there
+ * is less moved.  Several rounds, since what is read too late has changed by then. */
+static int use(struct world_rank *me)
+{
+    struct rank *k = calloc(1, sizeof(*k));
+    int is_counted = !me->arg;
+    uint64_t part = COUNT * sizeof(int32_t), p = (uint64_t)me->size;
+
+    WORLD_CHECK(me, k && !join(k, me) && !enroll(k));
+    for (int i = 0; i < 4 * (int)ARRAY_LEN(kinds); i++) {
+        enum coll_collective c = kinds[i % (int)ARRAY_LEN(kinds)];
+        uint64_t moved, less;
+
+        WORLD_CHECK(me, !call(k, c, k->in_2, k->out_2, i, &moved));
+        WORLD_CHECK(me, !call(k, c, k->in + AT, k->out + AT, i, &less));
+        if (is_counted && c == COLL_ALLTOALL)
+            WORLD_CHECK(me, less == p * part && moved == less + (p - 1) * part);
+        else if (is_counted && c != COLL_BROADCAST && p > 1)
+            WORLD_CHECK(me, less < moved);
+        else if (is_counted)
+            WORLD_CHECK(me, less == moved);
+    }
+    WORLD_CHECK(me, !dismiss(k));
+    WORLD_CHECK(me, !leave(k));
+    free(k);
+    return 0;
+}
+
+/* _i: ranks */
+START_TEST(registered_buffers_save_copies)
+{
+    patient_timeout(30);
+    ck_assert_int_eq(world_fork(_i, use, NULL, patient(60)), 0);
+}
+END_TEST
+
+/* Over two devices, and one. */
+START_TEST(ranks_may_be_threads)
+{
+    setenv("FAKE_CUDA_DEVICES", _i ? "2" : "1", 1);
+    setenv("COLL_CUDA_KERNEL_MAX", "0", 1);
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
+    patient_timeout(30);
+    ck_assert_int_eq(world_threads(3, use, "", patient(60)), 0);
+}
+END_TEST
+
+/* In place, and in a graph that is launched again and again. */
+static int replay(struct world_rank *me)
+{
+    struct rank *k = calloc(1, sizeof(*k));
+    struct coll_args sum, gather;
+    CUgraphExec exec;
+    CUgraph graph;
+
+    WORLD_CHECK(me, k && !join(k, me) && !enroll(k));
+    sum = args_of(k, COLL_ALLREDUCE, COUNT, k->in, k->in);
+    gather = args_of(k, COLL_ALLTOALL, COUNT, k->in, k->out);
+    OK(cu.StreamBeginCapture(k->r.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    WORLD_CHECK(me, !staged_do(&gather, k->r.comm));
+    WORLD_CHECK(me, !staged_do(&sum, k->r.comm));
+    OK(cu.StreamEndCapture(k->r.stream, &graph));
+    OK(cu.GraphInstantiateWithFlags(&exec, graph, 0));
+    for (int round = 0; round < 50; round++) {
+        fill(k, k->in, round);
+        OK(cu.GraphLaunch(exec, k->r.stream));
+        WORLD_CHECK(me, is_right(k, COLL_ALLREDUCE, k->in, round));
+        WORLD_CHECK(me, is_right(k, COLL_ALLTOALL, k->out, round));
+    }
+    OK(cu.GraphExecDestroy(exec));
+    WORLD_CHECK(me, !dismiss(k));
+    WORLD_CHECK(me, !leave(k));
+    free(k);
+    return 0;
+}
+
+/* _i: ranks */
+START_TEST(graphs_have_registered_buffers)
+{
+    patient_timeout(30);
+    ck_assert_int_eq(world_fork(_i, replay, NULL, patient(60)), 0);
+}
+END_TEST
+
+/* What the last rank has is wrong: all hear the same, and nothing is registered; what
+ * is right may be, then. */
+static int wrong(struct world_rank *me)
+{
+    static int32_t host[64];
+    int is_last = me->rank == me->size - 1;
+    struct rank *k = calloc(1, sizeof(*k));
+    struct coll_comm *comm;
+    uint64_t moved;
+
+    WORLD_CHECK(me, k && !join(k, me));
+    comm = k->r.comm;
+    EXPECT(me, coll_mem_register(comm, is_last ? (char *)host : k->in, 64),
+           COLL_ERR_INVALID, "it is no memory of GPU 0");
+    EXPECT(me, coll_mem_register(comm, is_last ? NULL : k->in, 64),
+           COLL_ERR_INVALID, "it is no memory of GPU 0");
+    EXPECT(me, coll_mem_register(comm, k->in, 64 - 64 * (size_t)is_last),
+           COLL_ERR_INVALID, "it is no memory of GPU 0");
+    EXPECT(me, coll_mem_register(comm, k->in, MOST + 4096), COLL_ERR_INVALID,
+           "its allocation ends before it does");
+    EXPECT(me, coll_mem_register(comm, k->in, 64 + (size_t)is_last),
+           COLL_ERR_MISMATCH, "the ranks disagree: rank");
+    EXPECT(me, coll_mem_deregister(comm, k->in), COLL_ERR_INVALID,
+           "nothing that begins there is registered");
+    WORLD_CHECK(me, !enroll(k));
+    EXPECT(me, coll_mem_register(comm, k->in + 512, MOST), COLL_ERR_INVALID,
+           "a part of it is registered already");
+    EXPECT(me, coll_mem_deregister(comm, is_last ? k->in : k->out),
+           COLL_ERR_MISMATCH, "the ranks disagree: rank");
+    EXPECT(me, coll_mem_register(NULL, k->in, 64), COLL_ERR_INVALID,
+           "comm is NULL");
+    WORLD_CHECK(me, !call(k, COLL_ALLGATHER, k->in, k->out, 1, &moved));
+    WORLD_CHECK(me, !dismiss(k) && !leave(k));
+    free(k);
+    return 0;
+}
+
+/* _i: ranks */
+START_TEST(what_is_wrong_on_one_rank_all_are_told)
+{
+    patient_timeout(30);
+    ck_assert_int_eq(world_fork(_i, wrong, NULL, patient(60)), 0);
+}
+END_TEST
+
+/* Other ranks' memory is mapped, and counted, until it is given back; a communicator
+ * that ends gives back what is left. */
+static int hold(struct world_rank *me)
+{
+    struct coll_mem_stats before = {.size = sizeof(before)}, with = before,
+                          after = before;
+    size_t others = (size_t)me->size - 1;
+    struct rank *k = calloc(1, sizeof(*k));
+
+    WORLD_CHECK(me, k && !join(k, me));
+    WORLD_CHECK(me, !coll_comm_mem_stats(k->r.comm, &before) && !enroll(k));
+    WORLD_CHECK(me, !coll_comm_mem_stats(k->r.comm, &with));
+    WORLD_CHECK(me, with.mapped == before.mapped + 2 * others * (MOST + 1024));
+    WORLD_CHECK(me, with.device == before.device);
+    WORLD_CHECK(me, !dismiss(k));
+    WORLD_CHECK(me, !coll_comm_mem_stats(k->r.comm, &after));
+    WORLD_CHECK(me, after.mapped == before.mapped);
+    WORLD_CHECK(me, !enroll(k) && !leave(k));
+    free(k);
+    return 0;
+}
+
+/* _i: ranks */
+START_TEST(mapped_memory_is_counted_and_given_back)
+{
+    patient_timeout(30);
+    ck_assert_int_eq(world_fork(_i, hold, NULL, patient(60)), 0);
+}
+END_TEST
+
+/* Freed, and allocated again at the same address: that is other memory.  Ranks are
+ * threads, who map nothing. */
+static int go_stale(struct world_rank *me)
+{
+    struct rank *k = calloc(1, sizeof(*k));
+    struct coll_args args;
+    uint64_t moved;
+
+    WORLD_CHECK(me, k && !join(k, me) && !enroll(k));
+    world_meet(me);
+    OK(cu.MemFree((CUdeviceptr)k->in));
+    world_meet(me);
+    if (!me->rank)
+        for (int i = 0; i < 2; i++)
+            fake_memory(MOST + 1024);
+    world_meet(me);
+    args = args_of(k, COLL_ALLGATHER, COUNT, k->in, k->out);
+    WORLD_CHECK(me, staged_do(&args, k->r.comm) == COLL_ERR_INVALID);
+    WORLD_CHECK(me, strstr(coll_last_error(), "freed"));
+    WORLD_CHECK(me, !dismiss(k));
+    k->in = (char *)fake_memory(MOST + 1024);
+    WORLD_CHECK(me, !enroll(k));
+    WORLD_CHECK(me, !call(k, COLL_ALLGATHER, k->in, k->out, 1, &moved));
+    WORLD_CHECK(me, !dismiss(k));
+    coll_comm_destroy(k->r.comm);
+    free(k);
+    return 0;
+}
+
+START_TEST(freed_memory_is_not_taken_for_what_was_registered)
+{
+    setenv("COLL_CUDA_KERNEL_MAX", "0", 1);
+    patient_timeout(30);
+    ck_assert_int_eq(world_threads(2, go_stale, NULL, patient(60)), 0);
+}
+END_TEST
+
+/* The last rank passes other memory, or another place of it: compared, that is told;
+ * else streams stand still where words say that it lies otherwise. */
+static int differ(struct world_rank *me)
+{
+    int is_last = me->rank == me->size - 1, is_checked = me->arg != NULL;
+    struct rank *k = calloc(1, sizeof(*k));
+    struct coll_args args;
+    int rc;
+
+    WORLD_CHECK(me, k && !join(k, me) && !enroll(k));
+    args = args_of(k, COLL_ALLGATHER, COUNT, k->in, k->out);
+    WORLD_CHECK(me, !staged_do(&args, k->r.comm));
+    world_meet(me);
+    if (is_last && is_checked && *(const char *)me->arg)
+        args.in = k->in + AT;
+    else if (is_last)
+        args.in = k->in_2;
+    rc = staged_do(&args, k->r.comm);
+    if (is_checked)
+        EXPECT(me, rc, COLL_ERR_MISMATCH, "registered buffers with digest");
+    OK(cu.StreamSynchronize(k->r.stream));
+    WORLD_CHECK(me, is_checked || world_await_failure(k->r.comm, patient(20)) ==
+                                      COLL_ERR_TIMEOUT);
+    coll_comm_destroy(k->r.comm);
+    free(k);
+    return 0;
+}
+
+START_TEST(where_one_rank_passes_others_it_is_told)
+{
+    static const char *const ways[] = {NULL, "", "other place"};
+
+    if (ways[_i])
+        setenv("COLL_CHECK", "1", 1);
+    patient_timeout(_i ? 30 : 1);
+    ck_assert_int_eq(world_fork(3, differ, (void *)ways[_i], patient(60)), 0);
+}
+END_TEST
+
+/* By way of the host there is nothing to do. */
+START_TEST(where_buffers_pass_through_the_host_nothing_changes)
+{
+    setenv("COLL_CUDA_ENGINE", "staged", 1);
+    patient_timeout(30);
+    ck_assert_int_eq(world_fork(2, use, "", patient(60)), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cuda_register");
+    TCase *tc = tcase_create("cuda_register");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    setenv("COLL_CUDA_SLOT", "4K", 1);
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, registered_buffers_save_copies, 1, 6);
+    tcase_add_loop_test(tc, ranks_may_be_threads, 0, 2);
+    tcase_add_loop_test(tc, graphs_have_registered_buffers, 2, 5);
+    tcase_add_loop_test(tc, what_is_wrong_on_one_rank_all_are_told, 2, 5);
+    tcase_add_loop_test(tc, mapped_memory_is_counted_and_given_back, 1, 5);
+    tcase_add_test(tc, freed_memory_is_not_taken_for_what_was_registered);
+    tcase_add_loop_test(tc, where_one_rank_passes_others_it_is_told, 0, 3);
+    tcase_add_test(tc, where_buffers_pass_through_the_host_nothing_changes);
+    suite_add_tcase(suite, tc);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
