@@ -13,7 +13,10 @@
  * Graphs are launched without the library, which sees of them no more than what lies
  * in the slots: that a rank has sent, and the peer does not take it.  That is wrong
  * unless a rank may be through with the operation then (broadcasts, ...); and a rank
- * whose graph has sent nothing yet is not noticed.
+ * whose graph has sent nothing yet is not noticed: empty slots look like those between
+ * two launches.  To tell them apart each operation of a graph would have to write words
+ * of the host when it begins and when it ends, three more entries in a stream (or
+ * nodes beside the one of a kernel), as long as a small operation takes.
  */
 #ifndef COLL_LIB_API_WATCH_H
 #define COLL_LIB_API_WATCH_H
