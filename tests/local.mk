@@ -198,6 +198,12 @@ tests_test_cuda_register_SOURCES = %D%/test_cuda_register.c %D%/staged_world.c \
 tests_test_cuda_register_CFLAGS = $(fake_cflags)
 tests_test_cuda_register_LDADD = libworld.la $(check_lib) -ldl
 EXTRA_tests_test_cuda_register_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/test_cuda_orders
+tests_test_cuda_orders_SOURCES = %D%/test_cuda_orders.c %D%/staged_world.c \
+	%D%/staged_world.h $(fake_fixture) $(fake_image)
+tests_test_cuda_orders_CFLAGS = $(fake_cflags)
+tests_test_cuda_orders_LDADD = libworld.la $(check_lib) -ldl
+EXTRA_tests_test_cuda_orders_DEPENDENCIES = tests/fake_cuda/libcuda.la
 unit_tests += tests/test_cuda_watch
 tests_test_cuda_watch_SOURCES = %D%/test_cuda_watch.c %D%/staged_world.c \
 	%D%/staged_world.h $(fake_fixture) $(fake_image)
