@@ -6,6 +6,7 @@
 #include "tests/staged_world.h"
 #include "lib/util/util.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -386,6 +387,41 @@ START_TEST(where_one_rank_passes_others_it_is_told)
 }
 END_TEST
 
+/* The last rank has called once less, and is killed, or aborts: the others' streams,
+ * which wait for what it has, or for it to take what they have, go on. */
+static int fall_out(struct world_rank *me)
+{
+    int is_last = me->rank == me->size - 1, is_killed = me->arg != NULL;
+    struct rank *k = calloc(1, sizeof(*k));
+    struct coll_args args;
+
+    WORLD_CHECK(me, k && !join(k, me) && !enroll(k));
+    args = args_of(k, COLL_ALLTOALL, COUNT, k->in, k->out);
+    for (int i = 0; i < 3 + !is_last; i++)
+        WORLD_CHECK(me, !staged_do(&args, k->r.comm));
+    if (is_last)
+        OK(cu.StreamSynchronize(k->r.stream));
+    world_meet(me);
+    if (is_last && is_killed)
+        raise(SIGKILL);
+    if (is_last)
+        coll_comm_abort(k->r.comm, "enough");
+    OK(cu.StreamSynchronize(k->r.stream));
+    WORLD_CHECK(me, world_await_failure(k->r.comm, patient(20)) ==
+                        (is_killed ? COLL_ERR_PEER : COLL_ERR_ABORTED));
+    coll_comm_destroy(k->r.comm);
+    OK(cu.MemFree((CUdeviceptr)k->in));
+    free(k);
+    return 0;
+}
+
+START_TEST(streams_go_on_when_a_rank_fails)
+{
+    patient_timeout(30);
+    ck_assert_int_eq(world_fork(3, fall_out, _i ? "" : NULL, patient(60)), _i);
+}
+END_TEST
+
 /* By way of the host there is nothing to do. */
 START_TEST(where_buffers_pass_through_the_host_nothing_changes)
 {
@@ -411,6 +447,7 @@ int main(void)
     tcase_add_loop_test(tc, mapped_memory_is_counted_and_given_back, 1, 5);
     tcase_add_test(tc, freed_memory_is_not_taken_for_what_was_registered);
     tcase_add_loop_test(tc, where_one_rank_passes_others_it_is_told, 0, 3);
+    tcase_add_loop_test(tc, streams_go_on_when_a_rank_fails, 0, 2);
     tcase_add_test(tc, where_buffers_pass_through_the_host_nothing_changes);
     suite_add_tcase(suite, tc);
     srunner_run_all(runner, CK_ENV);
