@@ -14,17 +14,36 @@
 #define EXIT_CANNOT_RUN 126 /* as the shell */
 #define EXIT_NOT_FOUND 127
 
+#define MAX_VARIABLES 256
+
 struct options {
     int n;             /* ranks; 0 before it is known */
+    int n_nodes;       /* hosts, 0: as many as are named */
+    int per_node;      /* ranks of each, 0: as they say */
     int is_plain;      /* no prefix */
     int is_bound;      /* a core for each rank */
+    int max_restarts;
     double timeout;    /* s; 0 for none */
+    const char *run_id; /* of the user's, or NULL */
     const char *hosts; /* "h1:4,h2:4" or NULL */
+    const char *hostfile;
+    const char *scaling, *csv; /* "1,2,4" or NULL; where the table goes too */
+    int n_rounds;              /* of scaling; 0: one */
+    const char *variables[MAX_VARIABLES]; /* names, for other hosts' ranks */
+    int n_variables;
     char **command;    /* argv of the program, NULL at its end */
+    enum { ONLY_NOTHING, ONLY_HELP, ONLY_VERSION, ONLY_CHECK } only;
 };
+
+/* Read the command line; 0, or the exit status, and why has been said. */
+int options_parse(struct options *options, int argc, char **argv);
 
 /* Print "collrun: ..." on stderr. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Run the program with several numbers of ranks and print a table; the exit
+ * status. */
+int scaling_run(const struct options *options);
 
 /* Run the ranks on this machine; the exit status. */
 int job_run(const struct options *options);
@@ -48,7 +67,8 @@ struct stream {
     char held[8192]; /* the beginning of a line that has not ended yet */
 };
 
-void output_init(int is_plain);
+/* A job of n ranks begins. */
+void output_init(int is_plain, int n);
 
 /* The exit status that writing gives: 0 when all was written, that of SIGPIPE
  * when nobody reads it, else 1, after a sentence. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* collrun_hosts.c - ranks on several hosts: hand over to the launcher that is
  * there, srun inside a Slurm allocation, else Open MPI's mpirun. */
-#include "tools/collrun.h"
+#include "tools/collrun_hosts.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -10,20 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MAX_HOSTS 4096
-
 extern char **environ;
-
-struct host {
-    char *name;
-    int n;
-};
-
-struct hosts {
-    int n_hosts, n_ranks;
-    struct host host[MAX_HOSTS];
-    char *text; /* that the names lie in */
-};
 
 /* As long as the program, which ends by exec. */
 static struct hosts all_hosts;
@@ -59,29 +46,6 @@ static char *print(const char *format, const char *text, int n)
     }
     snprintf(out, len, format, text, n);
     return out;
-}
-
-/* Read "h1:4,h2:4"; a host alone has one rank. */
-static int parse(char *text, struct hosts *hosts)
-{
-    char *item;
-
-    while ((item = strsep(&text, ","))) {
-        char *colon = strchr(item, ':'), *end = "";
-        long n = colon ? strtol(colon + 1, &end, 10) : 1;
-
-        if (colon)
-            *colon = '\0';
-        if (!*item || *item == '-' || *end || n < 1 || n > 100000 ||
-            hosts->n_hosts == MAX_HOSTS) {
-            complain("--hosts wants HOST:RANKS,HOST:RANKS,..., such as "
-                     "node1:4,node2:4");
-            return -1;
-        }
-        hosts->host[hosts->n_hosts++] = (struct host){item, (int)n};
-        hosts->n_ranks += (int)n;
-    }
-    return 0;
 }
 
 /* Say whether a program is on the PATH. */
@@ -148,7 +112,8 @@ static int build_srun(const struct hosts *hosts, struct words *words)
 }
 
 /* mpirun carries only those variables to other hosts that it is told. */
-static void build_mpirun(const struct hosts *hosts, struct words *words)
+static void build_mpirun(const struct options *options,
+                         const struct hosts *hosts, struct words *words)
 {
     char *list = print("%s:%d", hosts->host[0].name, hosts->host[0].n);
 
@@ -165,6 +130,19 @@ static void build_mpirun(const struct hosts *hosts, struct words *words)
             add(words, "-x");
             add(words, strndup(*e, strcspn(*e, "=")));
         }
+    for (int i = 0; i < options->n_variables; i++)
+        if (strncmp(options->variables[i], "COLL_", 5) &&
+            strncmp(options->variables[i], "UCX_", 4)) {
+            add(words, "-x");
+            add(words, options->variables[i]);
+        }
+}
+
+static int is_set(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value && *value;
 }
 
 int hosts_run(const struct options *options)
@@ -172,19 +150,16 @@ int hosts_run(const struct options *options)
     struct hosts *hosts = &all_hosts;
     struct words words = {NULL, 0, 0};
 
-    hosts->text = print("%s", options->hosts, 0);
-    if (parse(hosts->text, hosts))
+    if (hosts_read(options, hosts))
         return EXIT_USAGE;
-    if (options->n && options->n != hosts->n_ranks) {
-        complain("-n %d, but --hosts has room for %d ranks; leave -n out",
-                 options->n, hosts->n_ranks);
-        return EXIT_USAGE;
-    }
-    if (getenv("SLURM_JOB_ID") && is_there("srun")) {
+    if (options->max_restarts || options->timeout > 0 || options->is_bound)
+        complain("--max-restarts, --timeout and --bind hold for ranks on this "
+                 "machine only; srun and mpirun have options of their own");
+    if (is_set("SLURM_JOB_ID") && is_there("srun")) {
         if (build_srun(hosts, &words))
             return EXIT_FAILURE;
     } else if (is_there("mpirun")) {
-        build_mpirun(hosts, &words);
+        build_mpirun(options, hosts, &words);
     } else {
         complain("ranks on several hosts need srun (inside a Slurm "
                  "allocation) or mpirun, and neither is there; install Open "

@@ -19,12 +19,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define GRACE 2.0      /* s, to report an error before TERM, then before KILL */
+#define PATIENCE 10.0 /* s, from a TERM to collrun until KILL: ranks may save */
 #define LAST_WORDS 0.1 /* s, for output after the last rank has ended */
 
 static double now(void)
@@ -79,13 +81,18 @@ static void take_signal(struct job *job, const struct signalfd_siginfo *info)
     /* A terminal has sent it to a single rank, in our own group, already. */
     if (job->group > 0 || info->ssi_code != SI_KERNEL)
         signal_job(job, signal);
+    if (signal == SIGUSR1) { /* what follows from it is the ranks' affair */
+        job->max_restarts = 0;
+        return;
+    }
     if (job->end == TERMINATED) { /* asked twice: do not wait */
         job->next = now();
         return;
     }
     job->end = TERMINATED;
+    job->has_failed = 0; /* whatever was before: it is to end */
     job->status = 128 + signal;
-    job->next = now() + GRACE;
+    job->next = now() + (signal == SIGTERM ? PATIENCE : GRACE);
 }
 
 /* ---- ranks that end ----------------------------------------------------- */
@@ -127,6 +134,7 @@ static void reap(struct job *job)
     }
     if (culprit >= 0 && !job->end) {
         report(job, culprit);
+        job->has_failed = 1;
         begin_end(job, exit_status(job->ranks[culprit].how), GRACE);
     }
     for (int r = 0; r < job->n; r++)
@@ -205,11 +213,13 @@ static void watch(struct job *job)
         stream_end(&job->streams[i]);
 }
 
+/* SIGUSR1 is the batch system's word that time runs out: ranks save and exit. */
 static void take_signals(struct job *job)
 {
     sigset_t set;
 
     sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
     sigaddset(&set, SIGCHLD);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
@@ -243,25 +253,88 @@ static int end_status(const struct job *job)
                : job->status;
 }
 
-int job_run(const struct options *options)
+/* Start the ranks and see them to their end; the job's status. */
+static int run_once(struct job *job, const struct options *options)
 {
-    struct job job = {.n = options->n, .timeout = options->timeout};
     int status = EXIT_FAILURE;
 
-    output_init(options->is_plain);
-    if (!allocate(&job)) {
-        take_signals(&job);
-        status = job_start(&job, options);
-    }
+    output_init(options->is_plain, job->n);
+    if (!allocate(job))
+        status = job_start(job, options);
     if (!status) {
-        if (job.timeout > 0)
-            job.deadline = now() + job.timeout;
-        watch(&job);
-        status = end_status(&job);
+        watch(job);
+        status = end_status(job);
     }
-    job_clean(&job);
-    free(job.ranks);
-    free(job.streams);
-    free(job.fds);
+    job_clean(job);
+    free(job->ranks);
+    free(job->streams);
+    free(job->fds);
+    return status;
+}
+
+/* What the first run was told, without what it has left. */
+static struct job again(const struct job *job)
+{
+    return (struct job){
+        .n = job->n,
+        .timeout = job->timeout,
+        .deadline = job->deadline,
+        .run_id = job->run_id,
+        .signals = job->signals,
+        .old_mask = job->old_mask,
+        .max_restarts = job->max_restarts,
+        .n_restarts = job->n_restarts + 1,
+    };
+}
+
+/* Usage is as wrong the next time; a signal to us means that it is to end. */
+static int may_restart(const struct job *job, int status)
+{
+    return status && status != EXIT_USAGE && job->has_failed &&
+           job->n_restarts < job->max_restarts;
+}
+
+/* The user's name for the run, or one that no other has. */
+static int name_run(const char *given, char *name, size_t len)
+{
+    unsigned char bytes[8];
+
+    if (given) {
+        snprintf(name, len, "%s", given);
+        return 0;
+    }
+    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) {
+        complain("cannot prepare the job: %s", strerror(errno));
+        return -1;
+    }
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        snprintf(name + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}
+
+int job_run(const struct options *options)
+{
+    char run_id[33];
+    struct job job = {.n = options->n,
+                      .timeout = options->timeout,
+                      .run_id = run_id,
+                      .max_restarts = options->max_restarts};
+    int status;
+
+    if (name_run(options->run_id, run_id, sizeof(run_id)))
+        return EXIT_FAILURE;
+    if (job.timeout > 0)
+        job.deadline = now() + job.timeout;
+    take_signals(&job);
+    for (;;) {
+        status = run_once(&job, options);
+        if (!may_restart(&job, status))
+            break;
+        job = again(&job);
+        complain("starting all %d ranks again (restart %d of %d)", job.n,
+                 job.n_restarts, job.max_restarts);
+    }
+    if (job.signals >= 0)
+        close(job.signals);
     return status;
 }

@@ -30,6 +30,9 @@ struct job {
     double next;     /* when to take the next step of ending */
     double deadline; /* of --timeout, or 0 */
     double timeout;
+    const char *run_id; /* the run's name, the same after a restart */
+    int n_restarts, max_restarts;
+    int has_failed; /* a rank has, so the job may be started again */
 };
 
 /* Start every rank; 0, or the exit status (nothing runs then). */

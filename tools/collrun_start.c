@@ -19,7 +19,8 @@
 /* What every rank is told. */
 struct setting {
     int root_fd; /* listens at root; for rank 0 */
-    char root[32], secret[65];
+    int port;    /* free a moment ago, for programs that meet at MASTER_PORT */
+    char root[32], secret[65], run_id[33];
 };
 
 /* ---- the guard ---------------------------------------------------------- */
@@ -97,9 +98,29 @@ static int listen_at_loopback(struct setting *setting)
     return 0;
 }
 
-static int make_setting(struct setting *setting)
+/* Ask for a port and give it back: another program may take it in between, as
+ * with every launcher that names one. */
+static int free_port(void)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET};
+    socklen_t len = sizeof(at);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), port = 0;
+
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (fd >= 0 && !bind(fd, (struct sockaddr *)&at, len) &&
+        !getsockname(fd, (struct sockaddr *)&at, &len))
+        port = ntohs(at.sin_port);
+    if (fd >= 0)
+        close(fd);
+    return port;
+}
+
+static int make_setting(struct setting *setting, const struct job *job)
 {
     unsigned char bytes[32];
+
+    setting->port = free_port();
+    snprintf(setting->run_id, sizeof(setting->run_id), "%s", job->run_id);
 
     if (listen_at_loopback(setting) ||
         getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) {
@@ -119,8 +140,39 @@ static void set_number(const char *name, int value)
     setenv(name, text, 1);
 }
 
-static void set_variables(const struct setting *setting, int rank, int n)
+/* What torchrun and horovodrun tell theirs: programs made for these start here,
+ * each in its own way of the three. */
+static void set_for_others(const struct setting *setting, const struct job *job,
+                           int rank)
 {
+    static const char *const one_node[] = {"GROUP_RANK", "NODE_RANK",
+                                           "CROSS_RANK", NULL};
+    static const char *const ranks[] = {"RANK", "LOCAL_RANK", "ROLE_RANK",
+                                        NULL};
+    static const char *const sizes[] = {"WORLD_SIZE", "LOCAL_WORLD_SIZE",
+                                        "LOCAL_SIZE", "ROLE_WORLD_SIZE", NULL};
+
+    for (int i = 0; one_node[i]; i++)
+        set_number(one_node[i], 0);
+    for (int i = 0; ranks[i]; i++)
+        set_number(ranks[i], rank);
+    for (int i = 0; sizes[i]; i++)
+        set_number(sizes[i], job->n);
+    set_number("GROUP_WORLD_SIZE", 1);
+    set_number("CROSS_SIZE", 1);
+    setenv("MASTER_ADDR", "127.0.0.1", 1);
+    set_number("MASTER_PORT", setting->port);
+    setenv("TORCHELASTIC_RUN_ID", setting->run_id, 1);
+    set_number("TORCHELASTIC_RESTART_COUNT", job->n_restarts);
+    set_number("TORCHELASTIC_MAX_RESTARTS", job->max_restarts);
+}
+
+static void set_variables(const struct setting *setting, const struct job *job,
+                          int rank)
+{
+    int n = job->n;
+
+    set_for_others(setting, job, rank);
     set_number("COLL_RANK", rank);
     set_number("COLL_SIZE", n);
     setenv("COLL_ROOT", setting->root, 1);
@@ -147,6 +199,10 @@ static void set_stdin(int rank, int n)
         dup2(fd, STDIN_FILENO);
 }
 
+/* Rank 0 has a terminal at our stdout itself: it may draw there, and asks its
+ * width.  Others' lines come through us, in between. */
+static int has_terminal(int rank) { return !rank && isatty(STDOUT_FILENO); }
+
 /* In the new process; reports through fd only when it cannot run. */
 static void become_rank(const struct job *job, const struct options *options,
                         const struct setting *setting, int rank, pid_t parent,
@@ -164,12 +220,13 @@ static void become_rank(const struct job *job, const struct options *options,
         setpgid(0, job->group);
     set_stdin(rank, job->n);
     if (out[0] >= 0) {
-        dup2(out[0], STDOUT_FILENO);
+        if (!has_terminal(rank))
+            dup2(out[0], STDOUT_FILENO);
         dup2(out[1], STDERR_FILENO);
     }
     if (options->is_bound)
         bind_to_core(rank);
-    set_variables(setting, rank, job->n);
+    set_variables(setting, job, rank);
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, &job->old_mask, NULL);
     execvp(options->command[0], options->command);
@@ -271,7 +328,7 @@ int job_start(struct job *job, const struct options *options)
     struct setting setting = {.root_fd = -1};
     int status;
 
-    if (job->signals < 0 || make_setting(&setting))
+    if (job->signals < 0 || make_setting(&setting, job))
         return EXIT_FAILURE;
     if (job->n > 1 && start_guard(job)) {
         complain("cannot start a process: %s", strerror(errno));
@@ -296,6 +353,4 @@ void job_clean(struct job *job)
             kill(job->ranks[r].pid, SIGKILL);
             waitpid(job->ranks[r].pid, NULL, 0);
         }
-    if (job->signals > 0)
-        close(job->signals);
 }

@@ -2,10 +2,13 @@
 bin_PROGRAMS += tools/coll_info tools/coll_tune tools/collrun
 tools_coll_info_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tools_coll_info_LDADD = libcoll.la $(JANSSON_LIBS)
-tools_collrun_SOURCES = %D%/collrun.c %D%/collrun.h %D%/collrun_job.c \
+tools_collrun_SOURCES = %D%/collrun.c %D%/collrun.h %D%/collrun_args.c \
+	%D%/common/near.h %D%/collrun_job.c \
 	%D%/collrun_job.h %D%/collrun_start.c %D%/collrun_output.c \
-	%D%/collrun_bind.c %D%/collrun_check.c %D%/collrun_hosts.c
-tools_collrun_LDADD = libcoll.la -lm
+	%D%/collrun_scaling.c %D%/collrun_bind.c %D%/collrun_check.c %D%/collrun_hosts.c \
+	%D%/collrun_hosts.h %D%/collrun_hostlist.c
+tools_collrun_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tools_collrun_LDADD = libcoll.la $(JANSSON_LIBS) -lm
 tools_coll_tune_SOURCES = %D%/common/size.h %D%/coll_tune.c %D%/coll_tune.h \
 	%D%/coll_tune_file.c %D%/coll_tune_judge.c %D%/coll_tune_measure.c
 tools_coll_tune_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* collrun_args.c - collrun's options.
+ *
+ * They have the names that people type for horovodrun, torchrun and mpirun.  A
+ * name may be written with _ for -, and after a single -: "-np 2" is np, and
+ * not n with the value "p".
+ */
+#include "tools/collrun.h"
+#include "tools/common/near.h"
+
+#include <dirent.h>
+#include <getopt.h>
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_RANKS 4096
+#define NEAR 3 /* letters that a name may be wrong in, for a hint */
+
+enum {
+    OPT_BIND = 256,
+    OPT_PLAIN,
+    OPT_TIMEOUT,
+    OPT_CHECK,
+    OPT_PER_NODE,
+    OPT_NODES,
+    OPT_HOSTFILE,
+    OPT_RESTARTS,
+    OPT_RUN_ID,
+    OPT_ENDPOINT,
+    OPT_SCALING,
+    OPT_REPEAT,
+    OPT_CSV,
+    OPT_NO_MATTER
+};
+
+static const struct option long_options[] = {
+    {"n", required_argument, NULL, 'n'},
+    {"np", required_argument, NULL, 'n'},
+    {"num-proc", required_argument, NULL, 'n'},
+    {"nproc-per-node", required_argument, NULL, OPT_PER_NODE},
+    {"npernode", required_argument, NULL, OPT_PER_NODE},
+    {"ntasks-per-node", required_argument, NULL, OPT_PER_NODE},
+    {"ppn", required_argument, NULL, OPT_PER_NODE},
+    {"nnodes", required_argument, NULL, OPT_NODES},
+    {"num-nodes", required_argument, NULL, OPT_NODES},
+    {"hosts", required_argument, NULL, 'H'},
+    {"host", required_argument, NULL, 'H'},
+    {"hostfile", required_argument, NULL, OPT_HOSTFILE},
+    {"machinefile", required_argument, NULL, OPT_HOSTFILE},
+    {"bind", required_argument, NULL, OPT_BIND},
+    {"no-prefix", no_argument, NULL, OPT_PLAIN},
+    {"timeout", required_argument, NULL, OPT_TIMEOUT},
+    {"max-restarts", required_argument, NULL, OPT_RESTARTS},
+    {"scaling", required_argument, NULL, OPT_SCALING},
+    {"repeat", required_argument, NULL, OPT_REPEAT},
+    {"csv", required_argument, NULL, OPT_CSV},
+    {"rdzv-id", required_argument, NULL, OPT_RUN_ID},
+    {"rdzv-backend", required_argument, NULL, OPT_NO_MATTER},
+    {"rdzv-endpoint", required_argument, NULL, OPT_ENDPOINT},
+    {"standalone", no_argument, NULL, OPT_NO_MATTER},
+    {"no-python", no_argument, NULL, OPT_NO_MATTER},
+    {"oversubscribe", no_argument, NULL, OPT_NO_MATTER},
+    {"allow-run-as-root", no_argument, NULL, OPT_NO_MATTER},
+    {"gloo", no_argument, NULL, OPT_NO_MATTER},
+    {"cb", no_argument, NULL, OPT_CHECK},
+    {"check-build", no_argument, NULL, OPT_CHECK},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0},
+};
+
+/* What other launchers have, and what to do instead. */
+static const struct {
+    const char *name, *instead;
+} foreign[] = {
+    {"mpi", "it is for horovodrun; start PROGRAM by mpirun itself"},
+    {"bind-to", "say --bind core or --bind none"},
+    {"map-by", "ranks come in order; say --hosts HOST:RANKS,..."},
+    {"mca", "it is Open MPI's; set libcoll's variables by -x COLL_..."},
+    {"verbose", "say -x COLL_LOG=info"},
+    {"log-level", "say -x COLL_LOG=info"},
+    {"timeline-filename", "say -x COLL_TIMELINE=FILE"},
+    {"fusion-threshold-mb", "give the program coll_train --bucket-mb"},
+    {"cycle-time-ms", "libcoll has no cycle: nothing waits for one"},
+    {"cache-capacity", "libcoll does not negotiate, so it caches nothing of "
+                       "that"},
+    {"disable-cache", "libcoll does not negotiate, so it caches nothing of "
+                      "that"},
+    {"autotune", "run coll_tune once, then say -x COLL_TUNE_FILE=..."},
+    {"network-interfaces", "say -x COLL_NET_INTERFACE=..."},
+    {"network-interface", "say -x COLL_NET_INTERFACE=..."},
+    {"start-timeout", "say -x COLL_TIMEOUT=..."},
+    {"min-np", "the number of ranks is fixed; see --max-restarts"},
+    {"max-np", "the number of ranks is fixed; see --max-restarts"},
+    {"host-discovery-script", "the hosts are fixed; see --hosts"},
+    {"node-rank", "one collrun starts all hosts' ranks; see --hosts"},
+    {"master-addr", "one collrun starts all hosts' ranks; see --hosts"},
+    {"master-port", "collrun takes a free port by itself"},
+    {"ssh-port", "hosts are reached by srun or mpirun; see --hosts"},
+    {"tee", "redirect collrun's own output"},
+    {"redirects", "redirect collrun's own output"},
+    {"log-dir", "redirect collrun's own output"},
+    {"output-filename", "redirect collrun's own output"},
+    {"num-gpus", "say --nproc-per-node gpu"},
+    {"include", "say --hosts HOST:RANKS,..."},
+    {"exclude", "say --hosts HOST:RANKS,..."},
+};
+
+/* ---- values --------------------------------------------------------------- */
+
+static int parse_count(const char *option, const char *text, long most, int *n)
+{
+    char *end;
+    long value = strtol(text, &end, 10);
+
+    if (end == text || *end || value < 1 || value > most) {
+        complain("%s %s: the number must be 1 to %ld", option, text, most);
+        return -1;
+    }
+    *n = (int)value;
+    return 0;
+}
+
+static int parse_restarts(const char *text, int *n)
+{
+    char *end;
+    long value = strtol(text, &end, 10);
+
+    if (end != text && !*end && value >= 0 && value <= 1000000) {
+        *n = (int)value;
+        return 0;
+    }
+    complain("--max-restarts %s: it must be a whole number, 0 or more", text);
+    return -1;
+}
+
+static int parse_timeout(const char *text, double *seconds)
+{
+    char *end;
+
+    *seconds = strtod(text, &end);
+    if (end != text && !*end && isfinite(*seconds) && *seconds > 0)
+        return 0;
+    complain("--timeout %s: it must be a number of seconds above 0", text);
+    return -1;
+}
+
+static int parse_bind(const char *text, int *is_bound)
+{
+    *is_bound = !strcmp(text, "core");
+    if (*is_bound || !strcmp(text, "none"))
+        return 0;
+    complain("--bind %s: it must be core or none", text);
+    return -1;
+}
+
+/* Return how many GPUs the driver has made devices for. */
+static int count_gpus(void)
+{
+    DIR *folder = opendir("/proc/driver/nvidia/gpus");
+    struct dirent *entry;
+    int n = 0;
+
+    if (!folder)
+        return 0;
+    while ((entry = readdir(folder)))
+        n += entry->d_name[0] != '.';
+    closedir(folder);
+    return n;
+}
+
+static int count_cpus(void)
+{
+    cpu_set_t allowed;
+
+    return sched_getaffinity(0, sizeof(allowed), &allowed)
+               ? 1
+               : CPU_COUNT(&allowed);
+}
+
+/* As torchrun reads it: a number, or what to count. */
+static int parse_per_node(const char *text, int *n)
+{
+    int is_auto = !strcmp(text, "auto");
+
+    if (is_auto || !strcmp(text, "gpu"))
+        *n = count_gpus();
+    else if (strcmp(text, "cpu"))
+        return parse_count("--nproc-per-node", text, MAX_RANKS, n);
+    if (!strcmp(text, "cpu") || (is_auto && !*n))
+        *n = count_cpus();
+    if (*n)
+        return 0;
+    complain("--nproc-per-node gpu: there is no GPU here; say a number, or "
+             "cpu");
+    return -1;
+}
+
+/* "2", or torchrun's "1:4" where it may grow. */
+static int parse_nodes(const char *text, int *n)
+{
+    if (!strchr(text, ':'))
+        return parse_count("--nnodes", text, MAX_RANKS, n);
+    complain("--nnodes %s: the number of hosts is fixed; name one", text);
+    return -1;
+}
+
+/* A name alone is for other hosts: ranks here have our environment. */
+static int parse_variable(struct options *o, const char *text)
+{
+    size_t len = strcspn(text, "=");
+    char *name = strndup(text, len);
+
+    if (!len || !name || o->n_variables == MAX_VARIABLES ||
+        (text[len] && setenv(name, text + len + 1, 1))) {
+        complain("-x %s: it must be VAR or VAR=VALUE, %d times at most", text,
+                 MAX_VARIABLES);
+        free(name);
+        return -1;
+    }
+    o->variables[o->n_variables++] = name; /* until the program ends */
+    return 0;
+}
+
+static int ask_only(struct options *o, int what)
+{
+    o->only = what;
+    return 0;
+}
+
+/* Act on one option: 0, or -1 when it is wrong, and why has been said. */
+static int take_option(int c, struct options *o)
+{
+    switch (c) {
+    case 'n':
+        return parse_count("-n", optarg, MAX_RANKS, &o->n);
+    case OPT_PER_NODE:
+        return parse_per_node(optarg, &o->per_node);
+    case OPT_NODES:
+        return parse_nodes(optarg, &o->n_nodes);
+    case 'H':
+        o->hosts = optarg;
+        return 0;
+    case OPT_HOSTFILE:
+        o->hostfile = optarg;
+        return 0;
+    case 'x':
+        return parse_variable(o, optarg);
+    case OPT_BIND:
+        return parse_bind(optarg, &o->is_bound);
+    case OPT_PLAIN:
+        o->is_plain = 1;
+        return 0;
+    case OPT_TIMEOUT:
+        return parse_timeout(optarg, &o->timeout);
+    case OPT_RESTARTS:
+        return parse_restarts(optarg, &o->max_restarts);
+    case OPT_SCALING:
+        o->scaling = optarg;
+        return 0;
+    case OPT_REPEAT:
+        return parse_count("--repeat", optarg, 99, &o->n_rounds);
+    case OPT_CSV:
+        o->csv = optarg;
+        return 0;
+    case OPT_RUN_ID:
+        o->run_id = optarg;
+        return 0;
+    case OPT_CHECK:
+        return ask_only(o, ONLY_CHECK);
+    case 'h':
+        return ask_only(o, ONLY_HELP);
+    case 'V':
+        return ask_only(o, ONLY_VERSION);
+    default: /* what one collrun on one machine knows by itself */
+        return 0;
+    }
+}
+
+/* ---- what is wrong -------------------------------------------------------- */
+
+/* Return the option's name nearest to this one, or NULL. */
+static const char *nearest(const char *name)
+{
+    const char *best = NULL;
+    size_t least = NEAR;
+
+    for (const struct option *o = long_options; o->name; o++) {
+        size_t d = near_distance(name, o->name);
+
+        if (d < least && 2 * d < strlen(name)) {
+            least = d;
+            best = o->name;
+        }
+    }
+    return best;
+}
+
+/* getopt speaks by itself, but not with a remedy. */
+static void explain_option(int c, const char *word)
+{
+    size_t dashes = strspn(word, "-");
+    char name[64];
+    const char *near;
+
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + dashes, "="),
+             word + dashes);
+    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
+        if (!strcmp(foreign[i].name, name)) {
+            complain("collrun has no --%s: %s", name, foreign[i].instead);
+            return;
+        }
+    near = nearest(name);
+    if (c == ':')
+        complain("option %s wants a value; see collrun --help", word);
+    else if (near)
+        complain("unknown option %s; did you mean --%s? see collrun --help",
+                 word, near);
+    else
+        complain("unknown option %s; see collrun --help", word);
+}
+
+/* What no option can see by itself. */
+static int judge(struct options *o)
+{
+    int is_far = o->hosts || o->hostfile;
+
+    if (o->hosts && o->hostfile) {
+        complain("--hosts and --hostfile say the same; leave one out");
+        return -1;
+    }
+    if (o->n_nodes > 1 && !is_far) {
+        complain("--nnodes %d, but which ones? name them by --hosts or "
+                 "--hostfile",
+                 o->n_nodes);
+        return -1;
+    }
+    if (!is_far && o->per_node) {
+        if (o->n && o->n != o->per_node) {
+            complain("-n %d, but --nproc-per-node %d on one machine; leave "
+                     "one out",
+                     o->n, o->per_node);
+            return -1;
+        }
+        o->n = o->per_node;
+    }
+    if (o->scaling && (o->n || is_far)) {
+        complain("--scaling says how many ranks, on this machine; leave %s out",
+                 o->n ? "-n" : "--hosts");
+        return -1;
+    }
+    if ((o->csv || o->n_rounds) && !o->scaling) {
+        complain("--repeat and --csv belong to --scaling");
+        return -1;
+    }
+    if (!o->n && !is_far && !o->scaling) {
+        complain("how many ranks? say collrun -n 4 PROGRAM; see collrun "
+                 "--help");
+        return -1;
+    }
+    if (!*o->command) {
+        complain("no program to run; say collrun -n 4 PROGRAM ARGUMENTS");
+        return -1;
+    }
+    return 0;
+}
+
+/* "--max_restarts=3" becomes "--max-restarts=3". */
+static void spell(char *word)
+{
+    if (word && word[0] == '-')
+        for (char *c = word; *c && *c != '='; c++)
+            if (*c == '_')
+                *c = '-';
+}
+
+int options_parse(struct options *o, int argc, char **argv)
+{
+    char *word;
+    int c;
+
+    opterr = 0;
+    for (;;) {
+        int at = optind;
+
+        word = at < argc ? argv[at] : NULL;
+        spell(word);
+        c = getopt_long_only(argc, argv, "+:n:H:x:hV", long_options, NULL);
+        if (c == -1)
+            break;
+        if (c == '?' || c == ':') {
+            explain_option(c, word);
+            return EXIT_USAGE;
+        }
+        if (take_option(c, o))
+            return EXIT_USAGE;
+        if (o->only)
+            return 0;
+    }
+    o->command = argv + optind;
+    return judge(o) ? EXIT_USAGE : 0;
+}

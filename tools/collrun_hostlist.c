@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* collrun_hostlist.c - which hosts, and how many ranks on each: from --hosts or
+ * a file as mpirun, horovodrun and DeepSpeed read it. */
+#include "tools/collrun_hosts.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_OF_ONE 100000
+
+/* Read a whole number from 1; 0 where it is none. */
+static int number(const char *text)
+{
+    char *end;
+    long n = strtol(text, &end, 10);
+
+    return end == text || *end || n < 1 || n > MOST_OF_ONE ? 0 : (int)n;
+}
+
+/* Add a host with n ranks; n 0: as many as --npernode says, else one. */
+static int add(struct hosts *hosts, char *name, int n,
+               const struct options *options)
+{
+    if (!*name || *name == '-' || hosts->n_hosts == MAX_HOSTS)
+        return -1;
+    for (int i = 0; i < hosts->n_hosts; i++)
+        if (!strcmp(hosts->host[i].name, name))
+            return -1;
+    if (options->per_node)
+        n = options->per_node;
+    hosts->host[hosts->n_hosts++] = (struct host){name, n ? n : 1};
+    return 0;
+}
+
+/* Read "h1:4,h2:4"; a host alone has one rank. */
+static int read_list(char *text, struct hosts *hosts,
+                     const struct options *options)
+{
+    char *item;
+
+    while ((item = strsep(&text, ","))) {
+        char *colon = strchr(item, ':');
+        int n = colon ? number(colon + 1) : 0;
+
+        if (colon)
+            *colon = '\0';
+        if ((colon && !n) || add(hosts, item, n, options)) {
+            complain("--hosts wants HOST:RANKS,HOST:RANKS,..., such as "
+                     "node1:4,node2:4, each host once");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Read "host", "host:4" or "host slots=4 max_slots=8"; 0 also for an empty
+ * line. */
+static int read_line(char *line, struct hosts *hosts,
+                     const struct options *options)
+{
+    char *word, *name, *colon;
+    int n = 0;
+
+    line[strcspn(line, "#\n")] = '\0';
+    name = strtok_r(line, " \t\r", &word);
+    if (!name)
+        return 0;
+    colon = strchr(name, ':');
+    if (colon) {
+        *colon = '\0';
+        n = number(colon + 1);
+        if (!n)
+            return -1;
+    }
+    for (char *w; (w = strtok_r(NULL, " \t\r", &word));) {
+        if (!strncmp(w, "slots=", 6))
+            n = number(w + 6);
+        if (strncmp(w, "max_slots=", 10) && strncmp(w, "max-slots=", 10) &&
+            (strncmp(w, "slots=", 6) || !n))
+            return -1;
+    }
+    name = strdup(name); /* until the program ends */
+    return name ? add(hosts, name, n, options) : -1;
+}
+
+static int read_file(const char *path, struct hosts *hosts,
+                     const struct options *options)
+{
+    FILE *file = fopen(path, "re");
+    char *line = NULL;
+    size_t room = 0;
+    int rc = 0, n = 0;
+
+    if (!file) {
+        complain("cannot read --hostfile %s: %s", path, strerror(errno));
+        return -1;
+    }
+    while (!rc && getline(&line, &room, file) >= 0) {
+        n++;
+        rc = read_line(line, hosts, options);
+    }
+    if (rc)
+        complain("%s, line %d: it must be HOST, HOST:N or HOST slots=N, each "
+                 "host once",
+                 path, n);
+    free(line);
+    fclose(file);
+    return rc;
+}
+
+/* Keep the first n ranks: those of the last host, and the hosts after it, go. */
+static void cut(struct hosts *hosts, int n)
+{
+    int left = n, i = 0;
+
+    for (; i < hosts->n_hosts && left > 0; i++) {
+        if (hosts->host[i].n > left)
+            hosts->host[i].n = left;
+        left -= hosts->host[i].n;
+    }
+    hosts->n_hosts = i;
+    hosts->n_ranks = n;
+}
+
+static int judge(struct hosts *hosts, const struct options *options)
+{
+    const char *which = options->hosts ? "--hosts" : "--hostfile";
+
+    if (!hosts->n_hosts) {
+        complain("%s names no host", which);
+        return -1;
+    }
+    if (options->n_nodes > hosts->n_hosts) {
+        complain("--nnodes %d, but %s names %d", options->n_nodes, which,
+                 hosts->n_hosts);
+        return -1;
+    }
+    if (options->n_nodes)
+        hosts->n_hosts = options->n_nodes;
+    for (int i = 0; i < hosts->n_hosts; i++)
+        hosts->n_ranks += hosts->host[i].n;
+    if (options->n > hosts->n_ranks) {
+        complain("-n %d, but %s has room for %d ranks; leave -n out, or give "
+                 "the hosts more",
+                 options->n, which, hosts->n_ranks);
+        return -1;
+    }
+    if (options->n)
+        cut(hosts, options->n);
+    return 0;
+}
+
+int hosts_read(const struct options *options, struct hosts *hosts)
+{
+    int rc;
+
+    if (options->hostfile) {
+        rc = read_file(options->hostfile, hosts, options);
+    } else {
+        hosts->text = strdup(options->hosts);
+        rc = hosts->text ? read_list(hosts->text, hosts, options) : -1;
+    }
+    return rc ? rc : judge(hosts, options);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* collrun_scaling.c - collrun --scaling 1,2,4: the same program with several
+ * numbers of ranks, and a table of what more of them bring.
+ *
+ * The program writes coll_train's JSON object to the file that --json names.
+ * Rounds go through all numbers by turns, so that a machine that grows slower
+ * does so for all; the table has the medians.
+ */
+#include "tools/collrun.h"
+
+#include <jansson.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MAX_SIZES 32
+#define MAX_ROUNDS 99
+
+extern char **environ;
+
+enum figure { TOTAL, EPOCH, RATE, EXPOSED, ACCURACY, N_FIGURES };
+
+struct size {
+    int n;
+    double figures[N_FIGURES][MAX_ROUNDS];
+    double median[N_FIGURES];
+};
+
+/* As long as the program. */
+static struct {
+    int n_sizes, n_rounds;
+    struct size sizes[MAX_SIZES];
+} table;
+
+/* ---- reading ---------------------------------------------------------------- */
+
+static int read_sizes(const char *text)
+{
+    char *end;
+
+    for (;;) {
+        long n = strtol(text, &end, 10);
+
+        if (end == text || n < 1 || n > 4096 || (*end && *end != ',') ||
+            table.n_sizes == MAX_SIZES)
+            break;
+        table.sizes[table.n_sizes++].n = (int)n;
+        if (!*end)
+            return 0;
+        text = end + 1;
+    }
+    complain("--scaling %s: it must be numbers of ranks, such as 1,2,4; %d at "
+             "most",
+             text, MAX_SIZES);
+    return -1;
+}
+
+static double real(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+/* The figures of a run: coll_train's JSON object. */
+static void take(const json_t *result, struct size *size, int round)
+{
+    const json_t *epochs = json_object_get(result, "epochs"), *epoch;
+    double seconds = 0, exposed = 0, accuracy = 0;
+    size_t i, n = json_array_size(epochs);
+
+    json_array_foreach(epochs, i, epoch)
+    {
+        seconds += real(epoch, "seconds");
+        exposed += real(epoch, "comm_exposed_s");
+        accuracy = real(epoch, "test_acc");
+    }
+    size->figures[TOTAL][round] = real(result, "total_s");
+    size->figures[EPOCH][round] = n ? seconds / (double)n : 0;
+    size->figures[RATE][round] = real(result, "images_per_s");
+    size->figures[EXPOSED][round] = seconds > 0 ? exposed / seconds : 0;
+    size->figures[ACCURACY][round] = accuracy;
+}
+
+static int read_result(const char *path, struct size *size, int round)
+{
+    json_error_t error;
+    json_t *result = json_load_file(path, 0, &error);
+
+    if (!result || !json_object_get(result, "images_per_s")) {
+        complain("--scaling: the program wrote no result; it must take --json "
+                 "FILE, as coll_train does");
+        json_decref(result);
+        return -1;
+    }
+    take(result, size, round);
+    json_decref(result);
+    return 0;
+}
+
+/* ---- running ---------------------------------------------------------------- */
+
+/* collrun -n N PROGRAM ARGUMENTS --json PATH; what it prints goes to stderr,
+ * since stdout is the table's. */
+static int start(const struct options *o, int n, char *path, int *how)
+{
+    static char self[] = "/proc/self/exe", bind[] = "--bind", core[] = "core",
+                end[] = "--", ranks[] = "-n", json[] = "--json";
+    posix_spawn_file_actions_t actions;
+    char number[16], *argv[1024] = {self, ranks, number};
+    int at = 3, err;
+    pid_t pid;
+
+    snprintf(number, sizeof(number), "%d", n);
+    if (o->is_bound) {
+        argv[at++] = bind;
+        argv[at++] = core;
+    }
+    argv[at++] = end;
+    for (char **word = o->command; *word && at < 1020; word++)
+        argv[at++] = *word;
+    argv[at++] = json;
+    argv[at++] = path;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+    err = posix_spawn(&pid, self, &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    while (!err && waitpid(pid, how, 0) < 0)
+        err = errno == EINTR ? 0 : errno;
+    if (err)
+        complain("cannot start a run: %s", strerror(err));
+    return err ? -1 : 0;
+}
+
+/* One number of ranks in one round; 0, or the exit status. */
+static int measure(const struct options *o, struct size *size, int round)
+{
+    char path[] = "/tmp/collrun-XXXXXX";
+    int fd = mkstemp(path), how = 0, status = EXIT_FAILURE;
+
+    if (fd < 0) {
+        complain("cannot write to /tmp: %s", strerror(errno));
+        return EXIT_FAILURE;
+    }
+    close(fd);
+    if (!start(o, size->n, path, &how))
+        status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+    if (status)
+        complain("--scaling: the run of %d ranks ended with status %d", size->n,
+                 status);
+    else if (read_result(path, size, round))
+        status = EXIT_FAILURE;
+    unlink(path);
+    return status;
+}
+
+/* ---- the table --------------------------------------------------------------- */
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median_of(double *values, int n)
+{
+    qsort(values, (size_t)n, sizeof(*values), compare);
+    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+static double speed_up(const struct size *size)
+{
+    double first = table.sizes[0].median[RATE];
+
+    return first > 0 ? size->median[RATE] / first : 0;
+}
+
+/* Against the first number of ranks, which need not be 1. */
+static double efficiency(const struct size *size)
+{
+    return speed_up(size) * table.sizes[0].n / size->n;
+}
+
+static void print_table(void)
+{
+    puts("procs   total [s]   s/epoch   images/s   speed-up   efficiency   "
+         "comm exposed   accuracy");
+    for (int i = 0; i < table.n_sizes; i++) {
+        const struct size *s = &table.sizes[i];
+
+        printf("%5d%12.1f%10.1f%11.0f%11.2f%12.1f%%%14.1f%%%11.4f\n", s->n,
+               s->median[TOTAL], s->median[EPOCH], s->median[RATE], speed_up(s),
+               100 * efficiency(s), 100 * s->median[EXPOSED],
+               s->median[ACCURACY]);
+    }
+}
+
+static int write_csv(const char *path)
+{
+    FILE *to = fopen(path, "we");
+    int is_bad = !to;
+
+    if (to) {
+        fputs("procs,total_s,s_per_epoch,images_per_s,speed_up,efficiency,"
+              "comm_exposed,accuracy\n",
+              to);
+        for (int i = 0; i < table.n_sizes; i++) {
+            const struct size *s = &table.sizes[i];
+
+            fprintf(to, "%d,%.6g,%.6g,%.6g,%.4f,%.4f,%.4f,%.4f\n", s->n,
+                    s->median[TOTAL], s->median[EPOCH], s->median[RATE],
+                    speed_up(s), efficiency(s), s->median[EXPOSED],
+                    s->median[ACCURACY]);
+        }
+        is_bad = ferror(to);
+        is_bad |= fclose(to);
+    }
+    if (is_bad)
+        complain("cannot write %s: %s", path, strerror(errno));
+    return is_bad ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int scaling_run(const struct options *options)
+{
+    int status = 0;
+
+    table.n_rounds = options->n_rounds ? options->n_rounds : 1;
+    if (read_sizes(options->scaling))
+        return EXIT_USAGE;
+    for (int round = 0; round < table.n_rounds; round++)
+        for (int i = 0; i < table.n_sizes && !status; i++)
+            status = measure(options, &table.sizes[i], round);
+    if (status)
+        return status;
+    for (int i = 0; i < table.n_sizes; i++)
+        for (int f = 0; f < N_FIGURES; f++)
+            table.sizes[i].median[f] =
+                median_of(table.sizes[i].figures[f], table.n_rounds);
+    print_table();
+    return options->csv ? write_csv(options->csv) : EXIT_SUCCESS;
+}
