@@ -12,6 +12,8 @@ libcore_la_LIBADD = $(UCX_LIBS) $(HWLOC_LIBS) $(VERBS_LIBS) $(JANSSON_LIBS) \
 libcore_la_SOURCES = \
 	%D%/trace/history.c %D%/trace/history.h \
 	%D%/trace/log.c %D%/trace/log.h %D%/trace/log_queue.c \
+	%D%/trace/profile.c %D%/trace/timeline.c %D%/trace/trace.c \
+	%D%/trace/trace.h \
 	%D%/type/head.c %D%/type/head.h \
 	%D%/type/names.c \
 	%D%/type/op.c %D%/type/op.h \

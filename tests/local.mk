@@ -647,6 +647,9 @@ check_PROGRAMS += tests/prices_probe
 tests_prices_probe_LDADD = libcoll.la
 check_PROGRAMS += tests/boot_probe
 tests_boot_probe_LDADD = libcore.la
+check_PROGRAMS += tests/trace_probe
+tests_trace_probe_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tests_trace_probe_LDADD = libcoll.la $(JANSSON_LIBS)
 check_PROGRAMS += tests/host_probe
 tests_host_probe_LDADD = libcore.la
 check_PROGRAMS += tests/compare_fake
@@ -666,6 +669,7 @@ scripts = \
 	%D%/prices.sh \
 	%D%/progress.sh \
 	%D%/shm.sh \
+	%D%/trace.sh \
 	%D%/valgrind.sh \
 	%D%/quickstart.sh \
 	%D%/readme.sh \

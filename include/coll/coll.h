@@ -232,6 +232,24 @@ struct coll_transport_info {
 /* Fill in the transport with this index, probing it; as coll_param_list(). */
 int coll_transport_list(size_t index, struct coll_transport_info *info);
 
+/* Mark a span of the caller's own work in the file of COLL_TIMELINE, so that it
+ * stands beside the operations: FORWARD, BACKWARD.
+ *
+ *     double t = coll_timeline_begin();
+ *     forward();
+ *     coll_timeline_end("FORWARD", "layer 1", t);
+ *
+ * Shapes:    row: the row of the picture; what: the name of the span in it; up
+ *            to 80 letters of ASCII each, others become '_'; begin: what
+ *            coll_timeline_begin() returned.  256 rows at most.
+ * Result:    begin: a moment of the monotonic clock, s; 0 while there is no
+ *            timeline, and then end does nothing.
+ * Threads:   any, also at once: spans that overlap in a row get rows of their own.
+ * Cost:      a load and a branch without a timeline, else a lock and a write.
+ */
+double coll_timeline_begin(void);
+void coll_timeline_end(const char *row, const char *what, double begin);
+
 enum coll_topo_format { COLL_TOPO_TEXT, COLL_TOPO_XML, COLL_TOPO_DOT };
 
 /* Describe this machine as the library sees it.

@@ -10,6 +10,7 @@
 #include "lib/price/select.h"
 #include "lib/topo/topo.h"
 #include "lib/trace/log.h"
+#include "lib/trace/trace.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
 #include "transports/ucx_price.h"
@@ -235,8 +236,10 @@ void coll__comm_free(struct coll_comm *comm)
 {
     int is_inherited = coll__comm_is_inherited(comm);
 
-    if (!is_inherited)
+    if (!is_inherited) {
         coll__comm_drop_thread(comm);
+        coll__trace_write();
+    }
     coll__leave_count(comm, -1);
     coll__stream_free(comm);
     coll__cache_forget(comm);
@@ -315,6 +318,8 @@ static int join(struct coll_comm *comm, const struct coll__options *options)
     comm->is_deferred = options->is_deferred;
     comm->cache.most = coll__param_bytes(PARAM_CACHE);
     coll__stream_look_for_devices();
+    if (rc == COLL_OK && !options->settings)
+        rc = coll__trace_open(comm->rank, comm->size);
     if (rc == COLL_OK)
         rc = make_arrays(comm);
     if (rc == COLL_OK)

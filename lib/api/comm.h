@@ -221,6 +221,8 @@ struct coll_request {
     struct coll_request **queued_at; /* in its queue, while it runs */
     /* Of one that is kept (cache.h): what it is found by, its place, whether a
      * call has taken it, whether it was used again; its scratch then. */
+    const char *algorithm; /* the plan's; and when it was started, and began: */
+    double called, begun;  /* on the clock, while something is traced */
     uint64_t hash;
     size_t at, bytes;
     int is_kept, is_idle, is_used;

@@ -10,6 +10,7 @@
  */
 #include "lib/api/comm.h"
 #include "lib/trace/log.h"
+#include "lib/trace/trace.h"
 #include "lib/util/util.h"
 
 #include <string.h>
@@ -56,6 +57,30 @@ static struct coll__head stamp_of_recv(const struct coll_request *request)
     return head;
 }
 
+/* What is traced of a request that has ended; nothing where it was begun before
+ * anything was. */
+static void trace(const struct coll_request *request)
+{
+    const struct coll_comm *comm = request->comm;
+    struct coll__traced op = {
+        .collective = request->problem.collective,
+        .type = request->problem.type,
+        .count = request->problem.count,
+        .bytes = request->problem.collective == COLL_BARRIER
+                     ? 0 /* its token is nobody's */
+                     : coll__problem_bytes(&request->problem),
+        .n_ranks = comm->size,
+        .algorithm = request->algorithm,
+        .transports = comm->transports,
+        .called = request->called,
+        .begun = request->begun,
+        .ended = coll__now(),
+    };
+
+    if (request->called && request->head.series != SERIES_COMPARED)
+        coll__trace_note(&op);
+}
+
 static void begin(struct coll_request *request)
 {
     struct coll_comm *comm = request->comm;
@@ -63,6 +88,8 @@ static void begin(struct coll_request *request)
     const struct coll__head *head = &request->head;
     struct coll__head other;
 
+    if (coll__trace_is_on())
+        request->begun = coll__now();
     if (request->parts)
         fill_stage(request);
     if (request->problem.collective == COLL_RECV) {
@@ -146,6 +173,8 @@ int coll__request_start(struct coll_request *request)
     struct coll_comm *comm = request->comm;
     int at = request->head.series * comm->size + request->problem.root;
 
+    if (coll__trace_is_on())
+        request->called = coll__now();
     if (atomic_load_explicit(&comm->failure.status, memory_order_relaxed)) {
         set_status(request, coll__comm_quiesce(comm));
         return coll__request_status(request);
@@ -243,6 +272,8 @@ static void end_first(struct coll_comm *comm, struct coll__queue *queue)
         empty_stage(request);
     take_out(request);
     coll__history_end(history, ended_up_to(comm, history));
+    if (coll__trace_is_on())
+        trace(request);
     set_status(request, COLL_OK); /* it is its owner's again */
     if (queue->first)
         begin(queue->first);
@@ -280,6 +311,8 @@ static void end_message(struct coll_request *request)
     if (was_first)
         coll__history_aside(history_of(request),
                             queue->first ? &queue->first->head : NULL);
+    if (coll__trace_is_on())
+        trace(request);
     set_status(request, COLL_OK);
 }
 
@@ -363,6 +396,7 @@ int coll__request_wait(struct coll_request *request, double timeout)
 {
     struct coll_comm *comm = request->comm;
     unsigned n_others = 0; /* rounds in which only others moved */
+    double since = coll__trace_is_on() ? coll__now() : 0;
     int moved;
 
     coll__wait_begin(request);
@@ -382,6 +416,8 @@ int coll__request_wait(struct coll_request *request, double timeout)
             hand_out_lines(comm);
         }
     }
+    if (since)
+        coll__trace_waited(coll__now() - since);
     return status_and_why(request);
 }
 

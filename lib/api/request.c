@@ -232,6 +232,7 @@ int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
                                .is_lent_scratch = is_lent_scratch,
                                .owner = request};
     struct coll__plan plan;
+    const char *algorithm;
     double seconds;
     int rc;
 
@@ -242,6 +243,7 @@ int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
     rc = make_plan(comm, args, &request->problem, &plan, &seconds);
     if (rc)
         goto fail;
+    algorithm = plan.algorithm;
     if (given)
         op = *given;
     else
@@ -249,6 +251,7 @@ int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
     rc = coll__prog_create(&request->problem, &plan, &to, &request->prog);
     if (rc)
         goto fail;
+    request->algorithm = algorithm;
     request->tmp_len = coll__prog_scratch(request->prog);
     request->bytes = bytes_of(request);
     request->head =

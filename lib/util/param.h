@@ -135,6 +135,13 @@ enum coll__param_kind {
     X(LOG, PARAM_TEXT, "", NULL,                                               \
       "log level (error, warn, info, debug, trace), also per part: "           \
       "topo:debug,ucx:trace")                                                  \
+    X(PROFILE, PARAM_TEXT, "", NULL,                                           \
+      "write a table of each rank's operations to coll_profile.RANK (1), or to " \
+      "PREFIX.RANK, as the program ends")                                      \
+    X(TIMELINE, PARAM_TEXT, "", NULL,                                          \
+      "write rank 0's operations to this file, for chrome://tracing and "      \
+      "Perfetto; with %r in its name, each rank's to its own.  "               \
+      "HOROVOD_TIMELINE does the same")                                        \
     X(DATA, PARAM_TEXT, "", NULL, "where coll_train looks for its data")
 
 enum coll__param {

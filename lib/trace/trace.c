@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* trace.c - whether something is traced, and the lock around it. */
+#include "lib/trace/trace.h"
+#include "lib/trace/log.h"
+#include "lib/util/lock.h"
+#include "lib/util/param.h"
+#include "lib/util/util.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+atomic_int coll__trace_flags;
+
+static void forget(void);
+
+static struct coll__lock lock = COLL__LOCK(forget);
+static int is_open; /* under it: the environment was read */
+
+/* A child's operations are not its parent's, and its files are. */
+static void forget(void)
+{
+    atomic_store_explicit(&coll__trace_flags, 0, memory_order_relaxed);
+}
+
+static void add_flag(int flag)
+{
+    atomic_fetch_or_explicit(&coll__trace_flags, flag, memory_order_relaxed);
+}
+
+static int has(int flag)
+{
+    return atomic_load_explicit(&coll__trace_flags, memory_order_relaxed) &
+           flag;
+}
+
+/* Locked: no more of this, since its file takes none. */
+static void stop(int flag, const char *name, int err)
+{
+    atomic_fetch_and_explicit(&coll__trace_flags, ~flag, memory_order_relaxed);
+    log_warn("trace",
+             "the file of %s ends here: %s; make room, or name "
+             "another place",
+             name, strerror(err));
+}
+
+/* ---- opening ---------------------------------------------------------------- */
+
+static int cannot_open(const char *name, const char *path, int err)
+{
+    log_error("trace", "%s: cannot write %s: %s; name another file", name, path,
+              strerror(err));
+    return COLL_ERR_INVALID;
+}
+
+/* COLL_PROFILE=1 is coll_profile.RANK, another word is put in its place. */
+static int open_profile(int rank, int n_ranks)
+{
+    const char *prefix = coll__param_text(PARAM_PROFILE);
+    char path[PATH_MAX];
+
+    if (!*prefix || !strcmp(prefix, "0"))
+        return COLL_OK;
+    if (!strcmp(prefix, "1"))
+        prefix = "coll_profile";
+    snprintf(path, sizeof(path), "%s.%d", prefix, rank);
+    if (coll__profile_open(path, rank, n_ranks))
+        return cannot_open("COLL_PROFILE", path, errno);
+    add_flag(TRACE_PROFILE);
+    return COLL_OK;
+}
+
+/* Put the rank's number in the place of the first "%r": 1, or 0 without one. */
+static int name_by_rank(const char *text, int rank, char path[PATH_MAX])
+{
+    const char *mark = strstr(text, "%r");
+
+    if (mark)
+        snprintf(path, PATH_MAX, "%.*s%d%s", (int)(mark - text), text, rank,
+                 mark + 2);
+    else
+        snprintf(path, PATH_MAX, "%s", text);
+    return mark != NULL;
+}
+
+/* Rank 0's alone, as Horovod's, unless each has a file of its own. */
+static int open_timeline(int rank)
+{
+    int is_ours = coll__param_is_set(PARAM_TIMELINE);
+    const char *name = is_ours ? "COLL_TIMELINE" : "HOROVOD_TIMELINE";
+    const char *text = getenv(name);
+    char path[PATH_MAX];
+
+    if (!text || !*text || (!name_by_rank(text, rank, path) && rank))
+        return COLL_OK;
+    if (coll__timeline_open(path))
+        return cannot_open(name, path, errno);
+    add_flag(TRACE_TIMELINE);
+    return COLL_OK;
+}
+
+int coll__trace_open(int rank, int n_ranks)
+{
+    int rc = COLL_OK;
+
+    coll__lock(&lock);
+    if (!is_open) {
+        is_open = 1;
+        rc = open_profile(rank, n_ranks);
+        if (rc == COLL_OK)
+            rc = open_timeline(rank);
+        if (has(TRACE_PROFILE))
+            atexit(coll__trace_write);
+        is_open = rc == COLL_OK;
+    }
+    coll__unlock(&lock);
+    return rc;
+}
+
+/* ---- noting ----------------------------------------------------------------- */
+
+void coll__trace_note(const struct coll__traced *op)
+{
+    coll__lock(&lock);
+    if (has(TRACE_PROFILE))
+        coll__profile_note(op);
+    if (has(TRACE_TIMELINE) && coll__timeline_note(op))
+        stop(TRACE_TIMELINE, "COLL_TIMELINE", errno);
+    coll__unlock(&lock);
+}
+
+void coll__trace_waited(double seconds)
+{
+    coll__lock(&lock);
+    coll__profile_waited(seconds);
+    coll__unlock(&lock);
+}
+
+void coll__trace_write(void)
+{
+    coll__lock(&lock);
+    if (has(TRACE_PROFILE) && coll__profile_write())
+        stop(TRACE_PROFILE, "COLL_PROFILE", errno);
+    coll__unlock(&lock);
+}
+
+/* ---- the caller's own rows --------------------------------------------------- */
+
+double coll_timeline_begin(void)
+{
+    return has(TRACE_TIMELINE) ? coll__now() : 0;
+}
+
+void coll_timeline_end(const char *row, const char *what, double begin)
+{
+    double end;
+
+    if (!begin || !has(TRACE_TIMELINE) || !row || !what)
+        return;
+    end = coll__now();
+    coll__lock(&lock);
+    if (has(TRACE_TIMELINE) && coll__timeline_span(row, what, begin, end))
+        stop(TRACE_TIMELINE, "COLL_TIMELINE", errno);
+    coll__unlock(&lock);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* trace_probe.c - for trace.sh: a program whose operations are traced, and the
+ * judge of the timeline that came of it.
+ *
+ *   trace_probe run N      N allreduces and what else there is, of any rank
+ *   trace_probe endless    the same until it is killed; "." when it has begun
+ *   trace_probe check FILE whole JSON, B and E in pairs, time forward; prints
+ *                          the number of ALLREDUCE and their time
+ */
+#include "include/coll/coll.h"
+#include "lib/util/util.h"
+
+#include <jansson.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define N 1000
+#define MAX_ROWS 300
+#define MAX_DEPTH 8
+
+static float in[2][N], out[2][N];
+
+static int must(int rc)
+{
+    if (rc >= 0)
+        return rc;
+    fprintf(stderr, "%s\n", coll_last_error());
+    exit(EXIT_FAILURE);
+}
+
+/* Two of a shape at once. */
+static void overlap(struct coll_comm *comm)
+{
+    struct coll_request *requests[2];
+
+    for (int i = 0; i < 2; i++) {
+        struct coll_args args = {.size = sizeof(args),
+                                 .collective = COLL_ALLGATHER,
+                                 .type = COLL_F32,
+                                 .in = in[i],
+                                 .out = out[i],
+                                 .count = 10};
+
+        must(coll_request_create(&args, comm, &requests[i]));
+        must(coll_start(requests[i]));
+    }
+    for (int i = 0; i < 2; i++) {
+        must(coll_wait(requests[i], 0));
+        must(coll_request_destroy(requests[i]));
+    }
+}
+
+static void messages(struct coll_comm *comm)
+{
+    int size = coll_comm_size(comm), rank = coll_comm_rank(comm);
+
+    must(coll_group_start());
+    must(coll_send(in[0], 5, COLL_F32, (rank + 1) % size, comm, NULL));
+    must(coll_recv(out[0], 5, COLL_F32, (rank + size - 1) % size, comm, NULL));
+    must(coll_group_end());
+}
+
+static void *mark(void *name)
+{
+    for (int i = 0; i < 20; i++) {
+        double t = coll_timeline_begin();
+
+        coll_timeline_end("SHARED \"row\"\n", name, t);
+    }
+    return NULL;
+}
+
+static void one_round(struct coll_comm *comm)
+{
+    double t = coll_timeline_begin();
+
+    must(coll_allreduce(in[0], out[0], N, COLL_F32, COLL_SUM, comm, NULL));
+    coll_timeline_end("FORWARD", "FORWARD", t);
+}
+
+/* A child's calls are its own affair: nothing of them comes into the file. */
+static void fork_once(void)
+{
+    pid_t pid;
+
+    fflush(stdout); /* the child would write it once more */
+    pid = fork();
+    if (!pid) {
+        coll_timeline_end("CHILD", "CHILD", coll_timeline_begin());
+        exit(EXIT_SUCCESS); /* with what the library does at the exit */
+    }
+    waitpid(pid, NULL, 0);
+}
+
+static void run(long n)
+{
+    struct coll_comm *comm;
+    pthread_t threads[2];
+    double start = 0;
+
+    must(coll_comm_create_env(&comm, NULL));
+    start = coll__now();
+    one_round(comm);
+    for (long i = 1; n < 0 || i < n; i++) {
+        if (i == 1 && n < 0 && coll_comm_rank(comm) == 0 &&
+            write(STDOUT_FILENO, ".\n", 2) < 0)
+            exit(EXIT_FAILURE);
+        one_round(comm);
+    }
+    if (coll_comm_rank(comm) == 0)
+        printf("outside %.9f\n", coll__now() - start);
+    overlap(comm);
+    messages(comm);
+    must(coll_barrier(comm, NULL));
+    for (size_t i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, mark, i ? "b" : "a");
+    for (size_t i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    fork_once();
+    must(coll_comm_destroy(comm));
+}
+
+/* ---- the judge ------------------------------------------------------------ */
+
+static struct {
+    int depth, n_allreduce;
+    json_int_t ts[MAX_DEPTH], last;
+    const char *name[MAX_DEPTH];
+    int is_named;
+} rows[MAX_ROWS];
+
+static int n_allreduce, n_nested;
+static double allreduce_us;
+
+static void judge(int holds, const char *what, size_t i)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "event %zu: %s\n", i, what);
+    exit(EXIT_FAILURE);
+}
+
+static void take_begin(const json_t *event, json_int_t pid, json_int_t ts)
+{
+    int d = rows[pid].depth++;
+
+    rows[pid].ts[d] = ts;
+    rows[pid].name[d] = json_string_value(json_object_get(event, "name"));
+    n_nested += d > 0;
+}
+
+static void take_end(json_int_t pid, json_int_t ts)
+{
+    int d = --rows[pid].depth;
+
+    if (strcmp(rows[pid].name[d], "ALLREDUCE"))
+        return;
+    n_allreduce++;
+    allreduce_us += (double)(ts - rows[pid].ts[d]);
+}
+
+static void take(const json_t *event, size_t i)
+{
+    const char *ph = json_string_value(json_object_get(event, "ph"));
+    json_int_t pid = json_integer_value(json_object_get(event, "pid"));
+    json_int_t ts = json_integer_value(json_object_get(event, "ts"));
+
+    judge(ph && strlen(ph) == 1 && pid >= 0 && pid < MAX_ROWS, "no event", i);
+    if (*ph == 'M') {
+        rows[pid].is_named = 1;
+        return;
+    }
+    judge(*ph == 'B' || *ph == 'E', "neither B nor E", i);
+    judge(rows[pid].is_named, "a row without a name", i);
+    judge(ts >= rows[pid].last, "time goes backward in a row", i);
+    rows[pid].last = ts;
+    judge(*ph == 'B' ? rows[pid].depth < MAX_DEPTH : rows[pid].depth > 0,
+          "an E without its B", i);
+    if (*ph == 'B')
+        take_begin(event, pid, ts);
+    else
+        take_end(pid, ts);
+}
+
+static void check(const char *path)
+{
+    json_error_t error;
+    json_t *all = json_load_file(path, 0, &error), *event;
+    size_t i;
+
+    if (!all) {
+        fprintf(stderr, "%s:%d: %s\n", path, error.line, error.text);
+        exit(EXIT_FAILURE);
+    }
+    json_array_foreach(all, i, event) take(event, i);
+    for (i = 0; i < MAX_ROWS; i++)
+        judge(!rows[i].depth, "a B without its E", i);
+    judge(n_nested > 0, "nothing lies within an operation", 0);
+    printf("allreduces %d seconds %.6f\n", n_allreduce, allreduce_us * 1e-6);
+    json_decref(all);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && !strcmp(argv[1], "check"))
+        check(argv[2]);
+    else
+        run(argc == 3 ? atol(argv[2]) : -1);
+    return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+}
