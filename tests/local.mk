@@ -677,7 +677,8 @@ scripts = \
 	%D%/mpirun.sh \
 	%D%/net.sh \
 	%D%/slurm.sh \
-	%D%/trainer.sh
+	%D%/trainer.sh \
+	%D%/trainer_run.sh
 dist_check_SCRIPTS += $(scripts)
 TESTS += $(scripts)
 

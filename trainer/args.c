@@ -2,6 +2,8 @@
 /* args.c - one table of flags: reading, checking and --help follow from it. */
 #include "trainer/args.h"
 #include "trainer/error.h"
+#include "trainer/hints.h"
+#include "trainer/threads.h"
 
 #include <errno.h>
 #include <float.h>
@@ -9,6 +11,7 @@
 #include <string.h>
 
 #define MAX_FLAG 64
+#define NEAR 3 /* letters that a name may be wrong in, for a hint */
 
 enum kind {
     TEXT,
@@ -65,8 +68,9 @@ static const struct flag flags[] = {
      "the same seed and ranks give the same bits"},
     {"bucket-mb", POSITIVE, AT(bucket_mb), "25", "X",
      "gradients averaged at once, MiB"},
-    {"threads", WHOLE, AT(threads), "1", "N",
-     "threads of a rank, for oneDNN's kernels"},
+    {"threads", WHOLE, AT(threads), NULL, "N",
+     "threads of a rank, for oneDNN's kernels; else OMP_NUM_THREADS, "
+     "SLURM_CPUS_PER_TASK, or 1"},
     {"checkpoint", TEXT, AT(checkpoint), NULL, "DIR", "save the state there"},
     {"checkpoint-every", WHOLE, AT(checkpoint_every), "1", "N",
      "epochs between two checkpoints"},
@@ -78,9 +82,13 @@ static const struct flag flags[] = {
      "write the results as one JSON object"},
     {"progress", CHOICE, AT(progress), "auto", "auto|bar|plain|off",
      "auto: a bar on a terminal, a line an epoch elsewhere"},
+    {"breakdown", SWITCH, AT(breakdown), NULL, NULL,
+     "after each epoch, where rank 0's time went"},
     {"verbose", SWITCH, AT(verbose), NULL, NULL, "say which kernels are used"},
     {"dry-run", SWITCH, AT(dry_run), NULL, NULL,
      "check everything, print the plan, train nothing"},
+    {"check-build", SWITCH, AT(check_build), NULL, NULL,
+     "print what this build can do"},
     {"help", SWITCH, AT(help), NULL, NULL, "print this"},
     {"version", SWITCH, AT(version), NULL, NULL, "print the version"},
 };
@@ -202,18 +210,40 @@ static size_t distance(const char *a, const char *b)
     return row[n];
 }
 
-static const struct flag *find(const char *name)
+/* Return the flag whose name this one is meant to be, or NULL. */
+static const struct flag *nearest(const char *name)
 {
-    const struct flag *nearest = &flags[0];
+    const struct flag *best = NULL;
+    size_t least = NEAR;
 
     for (size_t i = 0; i < N_FLAGS; i++) {
+        size_t d = distance(name, flags[i].name);
+
+        if (d < least && 2 * d < strlen(name)) {
+            least = d;
+            best = &flags[i];
+        }
+    }
+    return best;
+}
+
+static const struct flag *find(const char *name)
+{
+    const char *instead = hint_for_flag(name);
+    const struct flag *near;
+
+    for (size_t i = 0; i < N_FLAGS; i++)
         if (!strcmp(flags[i].name, name))
             return &flags[i];
-        if (distance(name, flags[i].name) < distance(name, nearest->name))
-            nearest = &flags[i];
-    }
-    train_fail("--%s is no option; did you mean --%s? see coll_train --help",
-               name, nearest->name);
+    near = nearest(name);
+    if (instead)
+        train_fail("--%s is no option of coll_train: %s", name, instead);
+    else if (near)
+        train_fail("--%s is no option; did you mean --%s? see coll_train "
+                   "--help",
+                   name, near->name);
+    else
+        train_fail("--%s is no option; see coll_train --help", name);
     return NULL;
 }
 
@@ -271,9 +301,39 @@ static int parse_one(struct args *args, int left, char **argv)
     return read_value(args, f, argv[1]) ? -1 : 2;
 }
 
-/* What a flag cannot see by itself. */
-static int judge(const struct args *args)
+/* Return the dataset that the folder is called after, or NULL. */
+static const char *dataset_of(const char *dir)
 {
+    const struct flag *f = find("dataset");
+    size_t len = strlen(dir), from;
+    static char name[MAX_FLAG];
+
+    while (len && dir[len - 1] == '/')
+        len--;
+    for (from = len; from && dir[from - 1] != '/';)
+        from--;
+    if (len - from >= MAX_FLAG)
+        return NULL;
+    memcpy(name, dir + from, len - from);
+    name[len - from] = '\0';
+    return word_index(name, f->words) < 0 ? NULL : name;
+}
+
+/* A folder named mnist holds mnist, unless --dataset says something else. */
+static void guess_dataset(struct args *args)
+{
+    const char *name = dataset_of(args->data_dir);
+
+    if (name && args->dataset == find("dataset")->standard)
+        args->dataset = name;
+}
+
+/* What a flag cannot see by itself. */
+static int judge(struct args *args)
+{
+    guess_dataset(args);
+    if (!args->threads)
+        args->threads = threads_by_environment();
     if (!strcmp(args->resume, "auto") && !*args->checkpoint)
         return train_fail("--resume auto looks in the folder of checkpoints; "
                           "name it with --checkpoint DIR");

@@ -29,7 +29,7 @@ struct args {
     const char *checkpoint, *resume, *json; /* "" when not given */
     uint64_t checkpoint_every, keep;
     int progress;
-    int verbose, dry_run, help, version;
+    int breakdown, verbose, dry_run, check_build, help, version;
 };
 
 /* Read the command line over the defaults.

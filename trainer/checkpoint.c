@@ -169,25 +169,43 @@ int checkpoint_probe(const char *dir)
 
 /* ---- the folder ---- */
 
-static void name_file(char *path, const char *dir, uint64_t epoch)
+#define SKIP_BITS 32
+
+/* How far a run has come, epochs above the steps of the next one, as one number;
+ * 0 stands for nothing. */
+static uint64_t place_of(const struct checkpoint *c)
 {
-    snprintf(path, CHECKPOINT_PATH, "%s/epoch-%04llu.ckpt", dir,
-             (unsigned long long)epoch);
+    return c->epoch << SKIP_BITS | c->skip;
 }
 
-/* Return the epoch in a name as name_file() makes it, or 0. */
-static uint64_t epoch_of(const char *name)
+static void name_file(char *path, const char *dir, uint64_t place)
+{
+    unsigned long long epoch = place >> SKIP_BITS;
+    unsigned long long skip = place & (((uint64_t)1 << SKIP_BITS) - 1);
+
+    if (skip)
+        snprintf(path, CHECKPOINT_PATH, "%s/epoch-%04llu+%06llu.ckpt", dir,
+                 epoch, skip);
+    else
+        snprintf(path, CHECKPOINT_PATH, "%s/epoch-%04llu.ckpt", dir, epoch);
+}
+
+/* Return the place in a name as name_file() makes it, or 0. */
+static uint64_t place_in(const char *name)
 {
     char path[CHECKPOINT_PATH];
-    unsigned long long epoch;
+    unsigned long long epoch, skip = 0;
+    uint64_t place;
 
-    if (sscanf(name, "epoch-%llu.ckpt", &epoch) != 1)
+    if (sscanf(name, "epoch-%llu+%llu.ckpt", &epoch, &skip) < 1 ||
+        epoch > UINT32_MAX || skip > UINT32_MAX)
         return 0;
-    name_file(path, "", epoch);
-    return strcmp(path + 1, name) ? 0 : epoch;
+    place = (uint64_t)epoch << SKIP_BITS | skip;
+    name_file(path, "", place);
+    return strcmp(path + 1, name) ? 0 : place;
 }
 
-/* Return the largest epoch below `below` that has a file, or 0. */
+/* Return the largest place below `below` that has a file, or 0. */
 static uint64_t largest_below(DIR *folder, uint64_t below)
 {
     uint64_t best = 0;
@@ -195,10 +213,10 @@ static uint64_t largest_below(DIR *folder, uint64_t below)
 
     rewinddir(folder);
     while ((entry = readdir(folder))) {
-        uint64_t epoch = epoch_of(entry->d_name);
+        uint64_t place = place_in(entry->d_name);
 
-        if (epoch > best && epoch < below)
-            best = epoch;
+        if (place > best && place < below)
+            best = place;
     }
     return best;
 }
@@ -207,15 +225,15 @@ static uint64_t largest_below(DIR *folder, uint64_t below)
 static void prune(const char *dir, uint64_t newest, size_t keep)
 {
     char path[CHECKPOINT_PATH];
-    uint64_t epoch = newest + 1;
+    uint64_t place = newest + 1;
     DIR *folder = opendir(dir);
 
     if (!folder)
         return;
-    for (size_t n = 0; (epoch = largest_below(folder, epoch)); n++) {
+    for (size_t n = 0; (place = largest_below(folder, place)); n++) {
         if (n < keep)
             continue;
-        name_file(path, dir, epoch);
+        name_file(path, dir, place);
         unlink(path);
     }
     closedir(folder);
@@ -233,7 +251,7 @@ int checkpoint_save(const struct checkpoint *c, const char *dir, size_t keep)
     struct image im;
     int st = 0;
 
-    name_file(path, dir, c->epoch);
+    name_file(path, dir, place_of(c));
     if (!is_finite(c))
         return train_fail("checkpoint %s is not written: it would hold numbers "
                           "that are not finite; lower --lr",
@@ -249,24 +267,24 @@ int checkpoint_save(const struct checkpoint *c, const char *dir, size_t keep)
     if (!st)
         sync_dir(dir);
     if (!st && keep)
-        prune(dir, c->epoch, keep);
+        prune(dir, place_of(c), keep);
     return st;
 }
 
 int checkpoint_newest(const char *dir, char path[CHECKPOINT_PATH])
 {
     DIR *folder = opendir(dir);
-    uint64_t epoch;
+    uint64_t place;
 
     if (!folder && errno == ENOENT)
         return 0;
     if (!folder)
         return train_fail("cannot look for checkpoints in %s: %s; check "
                           "--checkpoint", dir, strerror(errno));
-    epoch = largest_below(folder, UINT64_MAX);
+    place = largest_below(folder, UINT64_MAX);
     closedir(folder);
-    name_file(path, dir, epoch);
-    return epoch > 0;
+    name_file(path, dir, place);
+    return place > 0;
 }
 
 /* ---- loading ---- */
@@ -371,8 +389,10 @@ int checkpoint_load(struct checkpoint *c, const char *path)
     if (image_read(&im, path, image_len(c), &len))
         return -1;
     st = judge(&im, c, path, len);
-    if (!st)
+    if (!st) {
         image_take(&im, c);
+        c->skip = place_in(basename(path)) & UINT32_MAX;
+    }
     free(im.bytes);
     return st;
 }

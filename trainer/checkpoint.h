@@ -17,6 +17,8 @@
 /* What is saved, or where what is loaded goes. */
 struct checkpoint {
     uint64_t epoch, step, seed; /* epochs and steps done */
+    uint64_t skip; /* of these steps, those of an epoch that is not done; in the
+                    * file's name, epoch-0003+000120.ckpt */
     uint64_t n_ranks, batch;    /* for the record */
     uint64_t optim;             /* enum optim_kind */
     float *params, *state;      /* the caller's */

@@ -8,11 +8,14 @@ libtrainer_la_LIBADD = libcoll.la $(ONEDNN_LIBS) $(JANSSON_LIBS) $(ZLIB_LIBS) \
 	-ldl -lm
 libtrainer_la_SOURCES = \
 	%D%/args.c %D%/args.h \
+	%D%/build.c %D%/build.h \
 	%D%/checkpoint.c %D%/checkpoint.h \
 	%D%/data.c %D%/data.h \
 	%D%/ddp.c %D%/ddp.h \
 	%D%/error.c %D%/error.h \
 	%D%/finite.c %D%/finite.h \
+	%D%/folder.c %D%/folder.h \
+	%D%/hints.c %D%/hints.h \
 	%D%/idx.c \
 	%D%/layers.h \
 	%D%/layers_conv.c \
@@ -24,11 +27,14 @@ libtrainer_la_SOURCES = \
 	%D%/model.c %D%/model.h \
 	%D%/onednn.c %D%/onednn.h \
 	%D%/optim.c %D%/optim.h \
+	%D%/phase.c %D%/phase.h \
 	%D%/report.c %D%/report.h \
 	%D%/rng.h \
 	%D%/sampler.c %D%/sampler.h \
 	%D%/simd.h \
+	%D%/stop.c %D%/stop.h \
 	%D%/synthetic.c \
+	%D%/threads.c %D%/threads.h \
 	%D%/train.c %D%/train.h \
 	%D%/watch.c %D%/watch.h
 
@@ -36,3 +42,11 @@ bin_PROGRAMS += %D%/coll_train
 trainer_coll_train_SOURCES = %D%/main.c
 trainer_coll_train_LDADD = libtrainer.la libcoll.la
 endif
+
+# pictures of what the trainer, collrun and a timeline leave behind
+dist_doc_DATA = %D%/slurm.sbatch
+bin_PROGRAMS += %D%/coll_plot
+trainer_coll_plot_SOURCES = %D%/plot.c %D%/plot.h %D%/plot_curves.c \
+	%D%/plot_timeline.c
+trainer_coll_plot_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+trainer_coll_plot_LDADD = libcoll.la $(JANSSON_LIBS)

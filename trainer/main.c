@@ -7,11 +7,15 @@
  */
 #include "coll/coll.h"
 #include "trainer/args.h"
+#include "trainer/build.h"
 #include "trainer/ddp.h"
 #include "trainer/error.h"
+#include "trainer/hints.h"
 #include "trainer/report.h"
+#include "trainer/stop.h"
 #include "trainer/train.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -37,6 +41,15 @@ static int all_well(struct ddp *d, int status)
     return failed == d->rank ? say_error() : -1;
 }
 
+/* A signal ended the epoch before its time. */
+static int end_early(struct trainer *t, struct report *r)
+{
+    int st = t->stop == SIGUSR1 ? trainer_save_now(t) : 0;
+
+    report_epoch_cut(r);
+    return all_well(t->ddp, st);
+}
+
 static int run_epoch(struct trainer *t, struct report *r)
 {
     struct epoch_stats stats;
@@ -44,6 +57,8 @@ static int run_epoch(struct trainer *t, struct report *r)
 
     report_epoch_start(r);
     st = trainer_epoch(t, &stats, report_progress, r);
+    if (st > 0)
+        return end_early(t, r);
     if (!st)
         st = trainer_test(t, &stats);
     if (!st)
@@ -85,10 +100,26 @@ static int train(struct trainer *t, struct report *r)
     }
     if (t->epoch >= t->args->epochs && test_only(t, r))
         return -1;
-    while (t->epoch < t->args->epochs)
+    stop_catch();
+    while (t->epoch < t->args->epochs && !t->stop)
         if (run_epoch(t, r))
             return -1;
-    return finish(t, r);
+    stop_release();
+    if (!t->stop || t->epoch >= t->args->epochs)
+        return finish(t, r);
+    report_stopped(r);
+    return 0;
+}
+
+/* The exit status: after a signal to end it is as if that had ended it; time that
+ * runs out is foreseen. */
+static int status_of(const struct trainer *t, int st)
+{
+    if (st)
+        return EXIT_FAILURE;
+    return t->stop && t->stop != SIGUSR1 && t->epoch < t->args->epochs
+               ? 128 + t->stop
+               : EXIT_SUCCESS;
 }
 
 static int run(const struct args *args)
@@ -98,8 +129,12 @@ static int run(const struct args *args)
     struct report report;
     int st;
 
-    if (ddp_init(&ddp))
-        return say_error();
+    if (ddp_init(&ddp)) {
+        say_error();
+        return EXIT_FAILURE;
+    }
+    if (ddp.rank == 0)
+        hint_environment(stderr);
     st = report_init(&report, &trainer) || trainer_init(&trainer) ? -1 : 0;
     st = all_well(&ddp, st);
     if (!st)
@@ -108,7 +143,7 @@ static int run(const struct args *args)
     trainer_fini(&trainer);
     if (ddp_fini(&ddp) && !st)
         st = say_error();
-    return st;
+    return status_of(&trainer, st);
 }
 
 int main(int argc, char **argv)
@@ -123,9 +158,13 @@ int main(int argc, char **argv)
         args_help(stdout);
         return EXIT_SUCCESS;
     }
+    if (args.check_build) {
+        build_print();
+        return EXIT_SUCCESS;
+    }
     if (args.version) {
         printf("coll_train (libcoll) %s\n", coll_version());
         return EXIT_SUCCESS;
     }
-    return run(&args) ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run(&args);
 }

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -60,6 +61,13 @@ static int open_json(struct report *r)
     return r->json ? 0 : cannot_write(path);
 }
 
+/* Is a person there to see a bar?  mpirun gives its ranks a terminal of its own
+ * making, whatever its output goes to. */
+static int is_watched(void)
+{
+    return isatty(STDOUT_FILENO) && !getenv("OMPI_COMM_WORLD_SIZE");
+}
+
 int report_init(struct report *r, const struct trainer *t)
 {
     *r = (struct report){.t = t,
@@ -68,7 +76,7 @@ int report_init(struct report *r, const struct trainer *t)
     if (!r->is_speaker)
         return 0;
     if (r->mode == PROGRESS_AUTO)
-        r->mode = isatty(STDOUT_FILENO) ? PROGRESS_BAR : PROGRESS_PLAIN;
+        r->mode = is_watched() ? PROGRESS_BAR : PROGRESS_PLAIN;
     setvbuf(stdout, NULL, _IOLBF, 0); /* lines come out as they are made */
     return open_json(r);
 }
@@ -123,6 +131,21 @@ static void print_buckets(const struct ddp *d)
     printf(" MiB\n");
 }
 
+/* Whose state it is, and where that of others went. */
+static void print_run(const struct trainer *t)
+{
+    if (t->epoch || t->skip)
+        printf("resumed after epoch %llu, step %llu\n",
+               (unsigned long long)t->epoch, (unsigned long long)t->optim.step);
+    if (t->saved_ranks && t->saved_ranks != (uint64_t)t->ddp->size)
+        printf("saved by %llu ranks, resumed by %d: batches and learning rate "
+               "are those of %d\n",
+               (unsigned long long)t->saved_ranks, t->ddp->size, t->ddp->size);
+    if (*t->folder.moved)
+        printf("checkpoints of an earlier run are in %s/%s now\n",
+               t->folder.dir, t->folder.moved);
+}
+
 void report_start(struct report *r)
 {
     const struct trainer *t = r->t;
@@ -150,10 +173,7 @@ void report_start(struct report *r)
            (unsigned long long)a->threads, onednn_version(), t->ddp->algo);
     if (a->verbose)
         print_kernels(t->model);
-    if (t->epoch)
-        printf("resumed after epoch %llu, step %llu\n",
-               (unsigned long long)t->epoch,
-               (unsigned long long)t->optim.step);
+    print_run(t);
 }
 
 void report_plan(struct report *r)
@@ -206,6 +226,22 @@ void report_progress(void *arg, const struct progress_stats *p)
     fflush(stdout);
 }
 
+void report_stopped(struct report *r)
+{
+    const struct trainer *t = r->t;
+    const char *name = t->stop == SIGUSR1   ? "SIGUSR1"
+                       : t->stop == SIGTERM ? "SIGTERM"
+                                            : "SIGINT";
+
+    if (r->is_speaker)
+        printf("stopped by %s after step %zu of epoch %llu%s\n", name, t->skip,
+               (unsigned long long)t->epoch + 1,
+               t->stop != SIGUSR1 ? ""
+               : *t->args->checkpoint
+                   ? ", saved"
+                   : ", not saved: there is no --checkpoint");
+}
+
 void report_epoch_cut(struct report *r)
 {
     if (r->is_drawn)
@@ -218,6 +254,18 @@ void report_test(struct report *r, const struct epoch_stats *s)
     if (r->is_speaker && r->mode != PROGRESS_OFF)
         printf("Test set: Average loss: %.4f, Accuracy: %.2f%%\n",
                s->test_loss, s->test_accuracy * 100);
+}
+
+/* Milliseconds of a step. */
+static void print_breakdown(const struct epoch_stats *s)
+{
+    double ms = s->n_steps ? 1e3 / (double)s->n_steps : 0;
+
+    printf("breakdown of rank 0, ms/step:");
+    for (int i = 0; i < N_PHASES; i++)
+        printf(" %s %.2f", phase_name((enum phase)i),
+               s->phases.seconds[i] * ms);
+    printf(" COMM %.2f all %.2f\n", s->comm_seconds * ms, s->seconds * ms);
 }
 
 static void print_epoch(struct report *r, const struct epoch_stats *s)
@@ -236,6 +284,8 @@ static void print_epoch(struct report *r, const struct epoch_stats *s)
            s->images_per_s,
            s->seconds > 0 ? 100 * s->comm_seconds / s->seconds : 0,
            r->mode == PROGRESS_BAR ? "\033[K" : "");
+    if (r->t->args->breakdown)
+        print_breakdown(s);
     report_test(r, s);
 }
 

@@ -35,6 +35,9 @@ void report_epoch_start(struct report *r);
 void report_progress(void *arg, const struct progress_stats *now);
 int report_epoch(struct report *r, const struct epoch_stats *stats);
 
+/* Say that a signal ended the run. */
+void report_stopped(struct report *r);
+
 /* End the bar's line, for an epoch that ends with a sentence. */
 void report_epoch_cut(struct report *r);
 

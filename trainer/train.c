@@ -10,11 +10,13 @@
 #include "trainer/error.h"
 #include "trainer/onednn.h"
 #include "trainer/rng.h"
+#include "trainer/stop.h"
 #include "trainer/watch.h"
 
 #include <zlib.h>
 
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -123,6 +125,7 @@ static struct checkpoint checkpoint_of(struct trainer *t)
 {
     return (struct checkpoint){
         .epoch = t->epoch,
+        .skip = t->skip,
         .step = t->optim.step,
         .seed = t->args->seed,
         .n_ranks = (uint64_t)t->ddp->size,
@@ -145,22 +148,37 @@ static int load_checkpoint(struct trainer *t, const char *path)
         return train_fail("%s was made with --seed %llu; resume with the same",
                           path, (unsigned long long)c.seed);
     t->epoch = c.epoch;
+    t->saved_ranks = c.n_ranks;
+    if (c.n_ranks == (uint64_t)t->ddp->size && c.batch == t->args->batch_size)
+        t->skip = c.skip; /* else its steps are not ours */
     t->optim.step = c.step;
     model_changed(t->model);
     return 0;
 }
 
-static int resume(struct trainer *t)
+/* Go on from the newest checkpoint of this run: 1 where there is one, else 0; or
+ * -1 with train_error() set. */
+static int resume_newest(struct trainer *t)
 {
     char path[CHECKPOINT_PATH];
-    int found;
+    int found = checkpoint_newest(t->args->checkpoint, path);
 
-    if (!*t->args->resume)
-        return 0;
-    if (strcmp(t->args->resume, "auto"))
-        return load_checkpoint(t, t->args->resume);
-    found = checkpoint_newest(t->args->checkpoint, path);
-    return found > 0 ? load_checkpoint(t, path) : found;
+    return found > 0 && load_checkpoint(t, path) ? -1 : found;
+}
+
+/* A job that was started again goes on by itself. */
+static int resume(struct trainer *t)
+{
+    const char *from = t->args->resume;
+    int goes_on = 0, st = 0;
+
+    if (!strcmp(from, "auto") || folder_is_restart(&t->folder))
+        goes_on = resume_newest(t);
+    else if (*from)
+        st = load_checkpoint(t, from);
+    if (goes_on < 0 || st || !*t->args->checkpoint || t->args->dry_run)
+        return goes_on < 0 ? -1 : st;
+    return folder_begin(&t->folder, goes_on);
 }
 
 int trainer_init(struct trainer *t)
@@ -168,7 +186,8 @@ int trainer_init(struct trainer *t)
     const struct args *args = t->args;
 
     if (t->ddp->rank == 0 && *args->checkpoint &&
-        checkpoint_probe(args->checkpoint))
+        (checkpoint_probe(args->checkpoint) ||
+         (!args->dry_run && folder_init(&t->folder, args->checkpoint))))
         return -1;
     if (onednn_init((int)args->threads) || load_data(t) || make_models(t) ||
         make_optim(t) || make_sampler(t))
@@ -178,6 +197,7 @@ int trainer_init(struct trainer *t)
 
 void trainer_fini(struct trainer *t)
 {
+    folder_fini(&t->folder);
     sampler_fini(&t->sampler);
     optim_fini(&t->optim);
     free(t->test_index);
@@ -197,15 +217,16 @@ static void params_changed(struct trainer *t)
 int trainer_share(struct trainer *t)
 {
     size_t bucket = (size_t)(fmin(t->args->bucket_mb, 1e6) * 1048576);
-    uint64_t words[] = {t->epoch, t->optim.step};
+    uint64_t words[] = {t->epoch, t->optim.step, t->skip};
 
-    if (ddp_share_words(t->ddp, words, 2) ||
+    if (ddp_share_words(t->ddp, words, 3) ||
         ddp_share_floats(t->ddp, model_params(t->model),
                          model_n_params(t->model)) ||
         ddp_share_floats(t->ddp, t->optim.state, t->optim.n_state))
         return -1;
     t->epoch = words[0];
     t->optim.step = words[1];
+    t->skip = (size_t)words[2];
     params_changed(t);
     ddp_make_buckets(t->ddp, t->model, bucket);
     return 0;
@@ -219,17 +240,24 @@ static int learn_chunk(struct trainer *t, const uint32_t *index, size_t at,
                        int n, struct pass *pass, struct model_score *score)
 {
     float scale = 1 / (float)t->sampler.batch;
-    double start = now();
+    double start = now(), span = phase_begin();
+    int st;
 
     images_gather(&t->data.train, index + at, n, &t->scale,
                   model_input(t->model), t->labels);
     t->data_seconds += now() - start;
+    phase_end(&t->phases, PHASE_DATA, span);
+    span = phase_begin();
     pass->first = sampler_first(&t->sampler) + at;
     if (model_forward(t->model, pass))
         return -1;
     model_loss(t->model, t->labels, n, scale, score);
     watch_pass(t, t->model, n, score->loss);
-    return model_backward(t->model, pass);
+    phase_end(&t->phases, PHASE_FORWARD, span);
+    span = phase_begin();
+    st = model_backward(t->model, pass);
+    phase_end(&t->phases, PHASE_BACKWARD, span);
+    return st;
 }
 
 static int train_step(struct trainer *t, size_t step,
@@ -239,7 +267,7 @@ static int train_step(struct trainer *t, size_t step,
     uint64_t key = rng_key(t->args->seed, RNG_DROPOUT);
     struct pass pass = {.is_training = !t->args->dropout_off,
                         .key = rng_key(rng_key(key, t->epoch), step)};
-    double loss = 0;
+    double loss = 0, span;
 
     memset(model_gradients(t->model), 0,
            model_n_params(t->model) * sizeof(float));
@@ -256,8 +284,10 @@ static int train_step(struct trainer *t, size_t step,
     total->loss += loss;
     if (watch_average(t, step, loss))
         return -1;
+    span = phase_begin();
     optim_step(&t->optim, model_params(t->model), model_gradients(t->model));
     params_changed(t);
+    phase_end(&t->phases, PHASE_OPTIMIZER, span);
     return 0;
 }
 
@@ -267,22 +297,29 @@ int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
 {
     double start = now(), comm = t->ddp->seconds, data = t->data_seconds;
     struct model_score total = {0};
+    struct phases before = t->phases;
+    size_t first = t->skip;
 
     sampler_start_epoch(&t->sampler, t->epoch);
-    for (size_t step = 0; step < t->sampler.n_steps; step++) {
-        double images = (double)((step + 1) * t->sampler.batch);
+    for (size_t step = first; step < t->sampler.n_steps; step++) {
+        double images = (double)((step + 1 - first) * t->sampler.batch);
         struct progress_stats p = {.step = step + 1};
 
-        if (train_step(t, step, &total))
+        if (train_step(t, step, &total) || stop_asked(t->ddp, &t->stop))
             return -1;
+        t->skip = step + 1;
+        if (t->stop && t->skip < t->sampler.n_steps)
+            return 1;
         p.loss = total.loss / images;
         p.accuracy = total.n_right / images;
         p.seconds = now() - start;
         progress(arg, &p);
     }
     t->epoch++;
+    t->skip = 0;
     *stats = (struct epoch_stats){
         .epoch = t->epoch,
+        .n_steps = t->sampler.n_steps - first,
         .loss = total.loss,
         .accuracy = total.n_right,
         .lr = t->optim.lr,
@@ -290,6 +327,8 @@ int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
         .comm_seconds = t->ddp->seconds - comm,
         .data_seconds = t->data_seconds - data,
     };
+    for (int i = 0; i < N_PHASES; i++)
+        stats->phases.seconds[i] = t->phases.seconds[i] - before.seconds[i];
     return 0;
 }
 
@@ -355,7 +394,7 @@ static int check_params(struct trainer *t, double *seconds)
 int trainer_test(struct trainer *t, struct epoch_stats *stats)
 {
     double p = t->ddp->size, n_test = (double)t->data.test.n;
-    double n = p * (double)(t->sampler.n_steps * t->sampler.batch);
+    double n = p * (double)(stats->n_steps * t->sampler.batch);
     struct model_score test = {0};
     double sums[6];
 
@@ -366,8 +405,8 @@ int trainer_test(struct trainer *t, struct epoch_stats *stats)
                             stats->data_seconds}, sizeof(sums));
     if (ddp_sum(t->ddp, sums, 6) || check_params(t, &stats->seconds))
         return -1;
-    stats->loss = sums[0] / n;
-    stats->accuracy = sums[1] / n;
+    stats->loss = n > 0 ? sums[0] / n : 0;
+    stats->accuracy = n > 0 ? sums[1] / n : 0;
     stats->test_loss = sums[2] / n_test;
     stats->test_accuracy = sums[3] / n_test;
     stats->comm_seconds = sums[4] / p;
@@ -376,15 +415,21 @@ int trainer_test(struct trainer *t, struct epoch_stats *stats)
     return watch_epoch(t, stats->test_loss);
 }
 
-int trainer_save(struct trainer *t)
+int trainer_save_now(struct trainer *t)
 {
     struct checkpoint c = checkpoint_of(t);
-    int is_turn = t->epoch % t->args->checkpoint_every == 0 ||
-                  t->epoch == t->args->epochs;
 
-    if (t->ddp->rank != 0 || !*t->args->checkpoint || !is_turn)
+    if (t->ddp->rank != 0 || !*t->args->checkpoint)
         return 0;
     return checkpoint_save(&c, t->args->checkpoint, t->args->keep);
+}
+
+int trainer_save(struct trainer *t)
+{
+    int is_turn = t->epoch % t->args->checkpoint_every == 0 ||
+                  t->epoch == t->args->epochs || t->stop == SIGUSR1;
+
+    return is_turn ? trainer_save_now(t) : 0;
 }
 
 int trainer_max(struct trainer *t, double *value)

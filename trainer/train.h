@@ -6,8 +6,10 @@
 #include "trainer/args.h"
 #include "trainer/data.h"
 #include "trainer/ddp.h"
+#include "trainer/folder.h"
 #include "trainer/model.h"
 #include "trainer/optim.h"
+#include "trainer/phase.h"
 #include "trainer/sampler.h"
 
 struct trainer {
@@ -19,21 +21,28 @@ struct trainer {
     struct model *model, *eval; /* eval: a view of model, to test with */
     struct optim optim;
     uint64_t epoch;        /* epochs done */
+    size_t skip;           /* steps of the next one done */
+    uint64_t saved_ranks;  /* of the run that is resumed; 0: none is */
+    int stop;              /* the signal that ended it, 0 none */
+    struct folder folder;  /* rank 0's, of its checkpoints */
     uint32_t *test_index;  /* one pass of the test */
     unsigned char *labels; /* one pass */
     uint32_t param_crc;    /* after the last epoch; equal on all ranks */
     double data_seconds;   /* spent gathering batches */
+    struct phases phases;  /* of all steps so far */
     int bad_place; /* where this rank found what is not finite (finite.h), or 0 */
 };
 
 /* An epoch's figures, over all ranks. */
 struct epoch_stats {
     uint64_t epoch;
+    size_t n_steps; /* of this process: fewer where it was resumed within it */
     double loss, accuracy, test_loss, test_accuracy, lr;
     double seconds; /* of the training steps, on the slowest rank */
     double images_per_s;
     double comm_seconds; /* averaging gradients, mean over the ranks */
     double data_seconds; /* gathering batches, mean over the ranks */
+    struct phases phases; /* of this rank */
 };
 
 /* Sums over this rank's steps so far, for the progress bar. */
@@ -61,7 +70,9 @@ int trainer_share(struct trainer *t);
  * Result:    0 and *stats without the test's figures, still this rank's own;
  *            or -1 with train_error() set.  When one rank's loss is not finite,
  *            all ranks return -1 from the same step with the same sentence,
- *            and parameters and optimizer are as the step found them.
+ *            and parameters and optimizer are as the step found them.  Or 1, on
+ *            every rank after the same step: a signal says to stop, t->stop and
+ *            t->skip are set, *stats is not.
  */
 int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
                   void (*progress)(void *arg, const struct progress_stats *now),
@@ -75,9 +86,10 @@ int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
  */
 int trainer_test(struct trainer *t, struct epoch_stats *stats);
 
-/* Write a checkpoint, if this is rank 0 and this epoch's turn.
+/* Write a checkpoint, if this is rank 0 and this epoch's turn; or in any case.
  * Result: 0, or -1 with train_error() set. */
 int trainer_save(struct trainer *t);
+int trainer_save_now(struct trainer *t);
 
 /* Return the largest of a value over the ranks, by way of *value. */
 int trainer_max(struct trainer *t, double *value);

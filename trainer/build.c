@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* build.c - laid out as horovodrun --check-build. */
+#include "trainer/build.h"
+#include "coll/coll.h"
+#include "trainer/onednn.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void print_feature(const struct coll_feature *feature)
+{
+    printf("    [%c] %s", feature->is_built ? 'X' : ' ', feature->name);
+    if (feature->detail && *feature->detail)
+        printf(" (%s)", feature->detail);
+    putchar('\n');
+}
+
+void build_print(void)
+{
+    const struct coll_feature kernels = {"Trainer kernels", "oneDNN",
+                                         onednn_version(), 1};
+    struct coll_feature feature;
+    const char *group = "";
+
+    printf("libcoll v%s:\n", coll_version());
+    for (size_t i = 0; !coll_feature_list(i, &feature); i++) {
+        if (strcmp(feature.group, group))
+            printf("\nAvailable %s:\n", feature.group);
+        group = feature.group;
+        print_feature(&feature);
+    }
+    printf("\nAvailable %s:\n", kernels.group);
+    print_feature(&kernels);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hints.c - tutorials' flags and variables, and what they are here. */
+#include "trainer/hints.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct hint {
+    const char *name, *instead;
+};
+
+static const struct hint flags[] = {
+    {"no-cuda", "coll_train computes on processors unless told otherwise; "
+                "leave it out"},
+    {"cuda", "this coll_train computes on processors; leave it out"},
+    {"backend", "transports are chosen by what is there; COLL_TRANSPORTS "
+                "forces one"},
+    {"dist-backend", "transports are chosen by what is there; "
+                     "COLL_TRANSPORTS forces one"},
+    {"fp16-allreduce", "gradients travel as 32-bit floats; leave it out"},
+    {"use-adasum", "gradients are averaged; leave it out"},
+    {"use-mixed-precision", "numbers are 32-bit floats; leave it out"},
+    {"gradient-predivide-factor", "the average divides once, at the end; "
+                                  "leave it out"},
+    {"batches-per-allreduce", "each step averages its gradients; raise "
+                              "--batch-size"},
+    {"local-rank", "ranks learn their numbers from the launcher; leave it "
+                   "out"},
+    {"world-size", "the launcher says how many ranks there are: collrun -n"},
+    {"workers", "images lie in memory, no worker loads them; leave it out"},
+    {"num-workers", "images lie in memory, no worker loads them; leave it "
+                    "out"},
+    {"dist-url", "ranks meet by the launcher; leave it out"},
+    {"deepspeed", "there is no file to read; give its values as flags"},
+    {"deepspeed-config", "there is no file to read; give its values as flags"},
+    {"checkpoint-format", "name the folder by --checkpoint DIR"},
+    {"checkpoint-dir", "name the folder by --checkpoint DIR"},
+    {"base-lr", "give --lr"},
+    {"learning-rate", "give --lr"},
+    {"wd", "give --weight-decay, where --help lists it"},
+    {"log-dir", "redirect the output, or give --json FILE"},
+    {"train-dir", "give --data-dir DIR"},
+    {"val-dir", "give --data-dir DIR"},
+    {"data", "give --data-dir DIR"},
+    {"timeline", "set COLL_TIMELINE=FILE"},
+    {"timeline-filename", "set COLL_TIMELINE=FILE"},
+    {"profile", "set COLL_PROFILE=1"},
+};
+
+static const struct hint variables[] = {
+    {"HOROVOD_FUSION_THRESHOLD", "give --bucket-mb"},
+    {"HOROVOD_CYCLE_TIME", "there is no cycle: nothing waits for one"},
+    {"HOROVOD_CACHE_CAPACITY", "nothing is negotiated, so nothing is cached"},
+    {"HOROVOD_AUTOTUNE", "run coll_tune once and set COLL_TUNE_FILE"},
+    {"HOROVOD_AUTOTUNE_LOG", "run coll_tune once and set COLL_TUNE_FILE"},
+    {"HOROVOD_HIERARCHICAL_ALLREDUCE", "set COLL_ALGO=allreduce:hierarchical"},
+    {"HOROVOD_TIMELINE_MARK_CYCLES", "there is no cycle to be marked"},
+    {"HOROVOD_STALL_CHECK_TIME_SECONDS", "set COLL_TIMEOUT"},
+    {"HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", "set COLL_TIMEOUT"},
+    {"HOROVOD_STALL_CHECK_DISABLE", "set COLL_TIMEOUT"},
+    {"HOROVOD_LOG_LEVEL", "set COLL_LOG"},
+    {"HOROVOD_THREAD_AFFINITY", "start it by collrun --bind core"},
+    {"HOROVOD_GPU_ALLREDUCE", "transports are chosen by what is there"},
+    {"HOROVOD_CPU_OPERATIONS", "transports are chosen by what is there"},
+    {"NCCL_DEBUG", "set COLL_LOG"},
+    {"NCCL_ALGO", "set COLL_ALGO"},
+    {"NCCL_SOCKET_IFNAME", "set COLL_NET_INTERFACE"},
+    {"GLOO_SOCKET_IFNAME", "set COLL_NET_INTERFACE"},
+    {"TORCH_DISTRIBUTED_DEBUG", "set COLL_LOG"},
+};
+
+#define N_FLAGS (sizeof(flags) / sizeof(flags[0]))
+#define N_VARIABLES (sizeof(variables) / sizeof(variables[0]))
+
+const char *hint_for_flag(const char *name)
+{
+    for (size_t i = 0; i < N_FLAGS; i++)
+        if (!strcmp(flags[i].name, name))
+            return flags[i].instead;
+    return NULL;
+}
+
+void hint_environment(FILE *to)
+{
+    for (size_t i = 0; i < N_VARIABLES; i++) {
+        const char *value = getenv(variables[i].name);
+
+        if (value && *value)
+            fprintf(to, "coll_train: %s has no effect here: %s\n",
+                    variables[i].name, variables[i].instead);
+    }
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* phase.c - two looks at the clock a phase, and a word to libcoll. */
+#include "trainer/phase.h"
+#include "coll/coll.h"
+
+#include <time.h>
+
+static const char *const names[N_PHASES] = {"DATA", "FORWARD", "BACKWARD",
+                                            "OPTIMIZER"};
+
+double phase_begin(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+void phase_end(struct phases *p, enum phase phase, double begin)
+{
+    p->seconds[phase] += phase_begin() - begin;
+    coll_timeline_end(names[phase], names[phase], begin);
+}
+
+const char *phase_name(enum phase phase) { return names[phase]; }

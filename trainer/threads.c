@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* threads.c - the batch system's word for it. */
+#include "trainer/threads.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+/* A whole number from 1, or 0; of OpenMP's list for nested levels the first. */
+static uint64_t number_of(const char *name)
+{
+    const char *text = getenv(name);
+    char *end;
+    long n = text ? strtol(text, &end, 10) : 0;
+
+    return n > 0 && (!*end || *end == ',') ? (uint64_t)n : 0;
+}
+
+uint64_t threads_by_environment(void)
+{
+    uint64_t n = number_of("OMP_NUM_THREADS"), most = 1;
+    cpu_set_t allowed;
+
+    if (!n)
+        n = number_of("SLURM_CPUS_PER_TASK");
+    if (!sched_getaffinity(0, sizeof(allowed), &allowed))
+        most = (uint64_t)CPU_COUNT(&allowed);
+    return !n ? 1 : n < most ? n : most;
+}
