@@ -69,9 +69,9 @@ row13_progress() {
     ! grep -q "[$escape$return]" out || fail "codes of a terminal in a file"
     says '^6/6 \[==============================\] - [0-9]*s [0-9]*ms/step - loss: [0-9.]* - accuracy: [0-9.]* - lr: '
     if command -v script > /dev/null; then
-        script -qec "$collrun -n 2 $train $small --limit-train 4096 --epochs 1" \
+        script -qec "$collrun -n 2 $train $small --limit-train 1024 --epochs 1" \
             /dev/null > out 2> err < /dev/null || fail "on a terminal"
-        grep -q "${return} *[0-9]*/128 \[=*>.*ETA" out ||
+        grep -q "${return} *[0-9]*/32 \[=*>.*ETA" out ||
             fail "no bar on a terminal"
     fi
     if command -v mpirun > /dev/null; then
@@ -116,7 +116,7 @@ row09_folder() {
 # A rank is killed in the second epoch: the same lines as of a run that was not.
 # shellcheck disable=SC2086
 row09_restart() {
-    long="--dataset synthetic --limit-train 1024 --limit-test 64 --batch-size 16"
+    long="--dataset synthetic --limit-train 512 --limit-test 64 --batch-size 16"
     accept "$collrun" -n 2 "$train" $long --json -
     whole=$(crc)
     grep 'Average loss' out > lines
@@ -148,7 +148,7 @@ await() {
 
 # shellcheck disable=SC2086
 row26_signals() {
-    long="--dataset synthetic --limit-train 4096 --limit-test 64 --batch-size 16"
+    long="--dataset synthetic --limit-train 2048 --limit-test 64 --batch-size 16"
     accept "$collrun" -n 2 "$train" $long --epochs 2 --json -
     whole=$(crc)
     "$collrun" -n 2 "$train" $long --epochs 2 --checkpoint ck3 > out 2> err &
