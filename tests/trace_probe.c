@@ -189,14 +189,15 @@ static void take(const json_t *event, size_t i)
 static void check(const char *path)
 {
     json_error_t error;
-    json_t *all = json_load_file(path, 0, &error), *event;
+    json_t *all = json_load_file(path, 0, &error);
     size_t i;
 
     if (!all) {
         fprintf(stderr, "%s:%d: %s\n", path, error.line, error.text);
         exit(EXIT_FAILURE);
     }
-    json_array_foreach(all, i, event) take(event, i);
+    for (i = 0; i < json_array_size(all); i++)
+        take(json_array_get(all, i), i);
     for (i = 0; i < MAX_ROWS; i++)
         judge(!rows[i].depth, "a B without its E", i);
     judge(n_nested > 0, "nothing lies within an operation", 0);

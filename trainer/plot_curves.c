@@ -8,9 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MARKS 15 /* epochs that have their number below */
+
 /* ---- over epochs ------------------------------------------------------------------ */
 
-/* Write the two curves of a file as gnuplot's data block $dN. */
+/* Write the two curves of a file as gnuplot's data block $dN; the number of its
+ * epochs, or -1, and why has been said. */
 static int write_epochs(const char *path, int n, const char *first,
                         const char *second, FILE *to)
 {
@@ -23,16 +26,19 @@ static int write_epochs(const char *path, int n, const char *first,
     epochs = json_object_get(result, "epochs");
     n_epochs = json_array_size(epochs);
     fprintf(to, "$d%d << END\n", n);
-    json_array_foreach(epochs, i, epoch) fprintf(
-        to, "%g %g %g\n", json_number_value(json_object_get(epoch, "epoch")),
-        json_number_value(json_object_get(epoch, first)),
-        json_number_value(json_object_get(epoch, second)));
+    for (i = 0; i < n_epochs; i++) {
+        epoch = json_array_get(epochs, i);
+        fprintf(to, "%g %g %g\n",
+                json_number_value(json_object_get(epoch, "epoch")),
+                json_number_value(json_object_get(epoch, first)),
+                json_number_value(json_object_get(epoch, second)));
+    }
     fputs("END\n", to);
     json_decref(result);
-    return n_epochs ? 0
-                    : plot_fail("%s holds no epochs; it must come from "
-                                "coll_train --json",
-                                path);
+    if (n_epochs)
+        return (int)n_epochs;
+    return plot_fail("%s holds no epochs; it must come from coll_train --json",
+                     path);
 }
 
 /* The file's name without its folder and its end. */
@@ -48,13 +54,19 @@ static void print_title(const char *path, FILE *to)
 static int plot_epochs(const struct plot *p, const char *first,
                        const char *second, const char *what, FILE *to)
 {
-    for (int i = 0; i < p->n_files; i++)
-        if (write_epochs(p->files[i], i, first, second, to))
+    int most = 0;
+
+    for (int i = 0; i < p->n_files; i++) {
+        int n = write_epochs(p->files[i], i, first, second, to);
+
+        if (n < 0)
             return -1;
+        most = n > most ? n : most;
+    }
     fprintf(to,
             "set xlabel 'epoch'\nset ylabel '%s'\nset autoscale xfix\n"
-            "set offsets 0.3, 0.3, 0, 0\nplot ",
-            what);
+            "set xtics %d\nset offsets 0.3, 0.3, 0, 0\nplot ",
+            what, (most + MARKS - 1) / MARKS);
     for (int i = 0; i < p->n_files; i++) {
         fprintf(to,
                 "%s$d%d using 1:2 with linespoints lt %d dt 2 pt 6 title "

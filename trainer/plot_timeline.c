@@ -81,7 +81,8 @@ static void write_boxes(const json_t *all, FILE *to)
             name_row(event);
     }
     fputs("$boxes << END\n", to);
-    json_array_foreach(all, i, event) take(event, to);
+    for (i = 0; i < json_array_size(all); i++)
+        take(json_array_get(all, i), to);
     fputs("END\n", to);
 }
 
