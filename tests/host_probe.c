@@ -3,7 +3,9 @@
  *
  *   idle   join, then wait until the communicator fails, without a word
  *   busy   join, then reduce until that fails
- *          (both then end it, which a lost host must not hold up)
+ *   late   join, wait for the file CUT, then as busy: its connections are made only
+ *          then
+ *          (all of them then end it, which a lost host must not hold up)
  *   split  join, reduce, dup, split, reduce in each
  *
  * Says "up" when all have joined, then what came of it: for a failure its
@@ -54,14 +56,21 @@ static int idle(struct coll_comm *comm)
     return end(comm, "idle", status);
 }
 
-static int busy(struct coll_comm *comm)
+static int busy(struct coll_comm *comm, const char *what)
 {
     int one = 1, sum, status;
 
     while (!(status =
                  coll_allreduce(&one, &sum, 1, COLL_I32, COLL_SUM, comm, NULL)))
         usleep(1000);
-    return end(comm, "busy", status);
+    return end(comm, what, status);
+}
+
+static int late(struct coll_comm *comm)
+{
+    while (access(getenv("CUT"), F_OK))
+        usleep(10000);
+    return busy(comm, "late");
 }
 
 static int sum_is_right(struct coll_comm *comm)
@@ -98,7 +107,9 @@ int main(int argc, char **argv)
     if (argc > 1 && !strcmp(argv[1], "idle"))
         return idle(comm);
     if (argc > 1 && !strcmp(argv[1], "busy"))
-        return busy(comm);
+        return busy(comm, "busy");
+    if (argc > 1 && !strcmp(argv[1], "late"))
+        return late(comm);
     status = split(comm);
     if (coll_comm_destroy(comm))
         return report("destroy", -1);

@@ -676,6 +676,7 @@ scripts = \
 	%D%/hydra.sh \
 	%D%/mpirun.sh \
 	%D%/net.sh \
+	%D%/net/vanish.sh \
 	%D%/slurm.sh \
 	%D%/trainer.sh \
 	%D%/trainer_run.sh
@@ -696,7 +697,7 @@ EXTRA_DIST += \
 	%D%/lsan.supp \
 	%D%/mark.h \
 	%D%/net/hosts %D%/net/rsh %D%/net/run \
-	%D%/net/slurm-up \
+	%D%/net/slurm-up %D%/net/world.sh \
 	%D%/kinds \
 	%D%/run_all \
 	%D%/summary \

@@ -151,7 +151,10 @@ static void unreachable(struct tcp *tcp, struct tcp_lane *out)
 {
     char why[COLL__DIAL_TEXT + 200];
 
-    snprintf(why, sizeof(why), "cannot be reached (%s)%s", out->dial.why,
+    snprintf(why, sizeof(why), "%s (%s)%s",
+             out->dial.is_silent ? "is on a host that has fallen silent"
+                                 : "cannot be reached",
+             out->dial.why,
              out->dial.is_want
                  ? ""
                  : "; is no firewall between? (COLL_NET_INTERFACE and "
@@ -186,7 +189,7 @@ void tcp__broken(struct tcp *tcp, const struct tcp_lane *lane, int err)
 {
     char why[160];
 
-    if (err == ETIMEDOUT || err == EHOSTUNREACH || err == ENETUNREACH)
+    if (coll__net_is_silence(err))
         snprintf(why, sizeof(why), "is on a host that has fallen silent");
     else
         snprintf(why, sizeof(why), "went away: %s; its own messages say why",

@@ -9,6 +9,7 @@
 #include "lib/util/util.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -57,6 +58,7 @@ int coll__tcp_read(int fd, struct tcp_words *words)
         n = recv(fd, (char *)words + words->n_read, want - words->n_read, 0);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return 0;
+        words->err = n < 0 ? errno : 0;
         if (n <= 0)
             return -1;
         words->n_read += (size_t)n;
@@ -65,6 +67,15 @@ int coll__tcp_read(int fd, struct tcp_words *words)
     if (tcp_type(words) == TCP_ERROR)
         words->body[sizeof(words->body) - 1] = '\0';
     return 1;
+}
+
+void coll__tcp_lost(int rank, const char *where, const struct tcp_words *words,
+                    char text[TCP_TEXT])
+{
+    snprintf(text, TCP_TEXT, "rank %d (at %s) %s", rank, where,
+             coll__net_is_silence(words->err)
+                 ? COLL__SILENT_TEXT
+                 : "died while the job was forming; see its own output");
 }
 
 int coll__tcp_fault(const struct tcp_words *words)

@@ -49,6 +49,7 @@ struct guest {
     struct coll__source source; /* first */
     struct tcp_host *host;
     int rank;
+    char where[COLL__ADDR_TEXT];
     struct tcp_words words;
 };
 
@@ -121,14 +122,11 @@ static void part_from(struct guest *guest)
 
 static void guest_died(struct guest *guest)
 {
-    char where[COLL__ADDR_TEXT], text[TCP_TEXT];
     struct tcp_host *host = guest->host;
-    int rank = guest->rank;
+    char text[TCP_TEXT];
 
-    coll__net_peer_text(guest->source.fd, where);
+    coll__tcp_lost(guest->rank, guest->where, &guest->words, text);
     part_from(guest);
-    snprintf(text, sizeof(text),
-             "rank %d (at %s) died while the job was forming", rank, where);
     fail(host, COLL_ERR_PEER, text);
 }
 
@@ -270,6 +268,7 @@ static int seat(struct tcp_host *host, int fd, const struct coll__hello *hello)
                                        .dropped = guest_dropped},
                             .host = host,
                             .rank = (int)hello->from};
+    coll__net_peer_text(fd, guest->where);
     status = coll__reactor_add(&guest->source);
     if (status) {
         free(guest);

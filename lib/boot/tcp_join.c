@@ -31,6 +31,7 @@ struct tcp_join {
     struct coll__boot *boot;
     struct coll__tcp_spec spec;
     struct tcp_words words;
+    char where[COLL__ADDR_TEXT]; /* rank 0 is */
     int is_watched; /* by the reactor */
     int is_told;    /* that the job cannot form */
 };
@@ -60,7 +61,13 @@ static int find_root(const struct coll__tcp_spec *spec, double timeout,
 
     if (fd >= 0)
         return fd;
-    if (fd == COLL_ERR_TIMEOUT)
+    if (dial.is_silent)
+        log_error("boot",
+                  "rank 0 (%s) " COLL__SILENT_TEXT
+                  "; is its address right, and "
+                  "no firewall between?",
+                  dial.why);
+    else if (fd == COLL_ERR_TIMEOUT)
         log_error("boot",
                   "rank %d could not reach rank 0 within %.3g s (%s); is rank "
                   "0 running, and its address reachable from here?",
@@ -76,8 +83,9 @@ static int find_root(const struct coll__tcp_spec *spec, double timeout,
     else
         log_error("boot", "rank %d cannot reach rank 0 (%s)", spec->rank,
                   dial.why);
-    return fd == COLL_ERR_SYSTEM && spec->is_brief ? COLL_ERR_PEER
-                                                   : COLL_ERR_BOOTSTRAP;
+    return dial.is_silent || (fd == COLL_ERR_SYSTEM && spec->is_brief)
+               ? COLL_ERR_PEER
+               : COLL_ERR_BOOTSTRAP;
 }
 
 static void hang_up(struct tcp_join *join)
@@ -93,6 +101,7 @@ static int hear(struct tcp_join *join, enum tcp_type type, size_t len,
                 double deadline)
 {
     struct pollfd pfd = {.fd = join->source.fd, .events = POLLIN};
+    char text[TCP_TEXT];
     int rc;
 
     while (!(rc = coll__tcp_read(pfd.fd, &join->words))) {
@@ -105,8 +114,8 @@ static int hear(struct tcp_join *join, enum tcp_type type, size_t len,
         return COLL_ERR_BOOTSTRAP;
     }
     if (rc < 0) {
-        log_error("boot", "rank 0 died while the job was forming; see its own "
-                          "output");
+        coll__tcp_lost(0, join->where, &join->words, text);
+        log_error("boot", "%s", text);
         return COLL_ERR_PEER;
     }
     if (tcp_type(&join->words) == TCP_ERROR) {
@@ -159,6 +168,7 @@ static int come_in(struct tcp_join *join, double deadline)
                 find_root(&join->spec, join->boot->timeout, deadline);
         if (join->source.fd < 0)
             return join->source.fd;
+        coll__net_peer_text(join->source.fd, join->where);
         coll__tcp_put(join->source.fd, TCP_HERE, host, sizeof(host), deadline);
         status = hear(join, TCP_WELCOME, sizeof(struct tcp_welcome),
                       deadline + TELL_TIME);
@@ -261,15 +271,16 @@ static void root_ready(struct coll__source *source, uint32_t events)
 {
     struct tcp_join *join = (struct tcp_join *)source;
     int is_whole = coll__tcp_read(source->fd, &join->words);
+    char text[TCP_TEXT];
 
     (void)events;
     if (!is_whole)
         return;
     stop_watching(join);
-    if (is_whole < 0)
-        news(join, COLL_ERR_PEER,
-             "rank 0 died while the job was forming; see its own output");
-    else if (tcp_type(&join->words) == TCP_ERROR)
+    if (is_whole < 0) {
+        coll__tcp_lost(0, join->where, &join->words, text);
+        news(join, COLL_ERR_PEER, text);
+    } else if (tcp_type(&join->words) == TCP_ERROR)
         news(join, coll__tcp_fault(&join->words), (char *)join->words.body);
 }
 

@@ -44,6 +44,7 @@ struct tcp_words {
     struct tcp_head head;
     unsigned char body[TCP_TEXT];
     size_t n_read;
+    int err; /* the connection has ended: an errno, or 0 */
 };
 
 static inline enum tcp_type tcp_type(const struct tcp_words *words)
@@ -66,6 +67,10 @@ void coll__tcp_put_error(int fd, int status, const char *text);
 /* Read on, not waiting: 1 when the message is whole, 0 when there is more to
  * come, -1 when the other end has gone (or sends no such thing). */
 int coll__tcp_read(int fd, struct tcp_words *words);
+
+/* Write what is to be said of a rank whose connection has ended so; where it was. */
+void coll__tcp_lost(int rank, const char *where, const struct tcp_words *words,
+                    char text[TCP_TEXT]);
 
 /* Return the status of an error, whose sentence is words->body. */
 int coll__tcp_fault(const struct tcp_words *words);

@@ -217,13 +217,9 @@ static void answered(struct coll__link *link)
 /* A host that is switched off, or cut off, says nothing. */
 static void fell_silent(struct coll__ctrl *ctrl, const struct coll__link *link)
 {
-    char words[COLL__TEXT_MAX];
-    struct ctrl_reason reason = {COLL_ERR_PEER, (uint32_t)link->peer, words};
+    struct ctrl_reason reason = {COLL_ERR_PEER, (uint32_t)link->peer,
+                                 COLL__SILENT_TEXT};
 
-    snprintf(words, sizeof(words),
-             "has fallen silent: its host, or the network to it, has been "
-             "down for %d s",
-             COLL__SILENCE);
     coll__ctrl_hear(ctrl, &reason, link, 1);
 }
 

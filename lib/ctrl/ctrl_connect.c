@@ -111,6 +111,19 @@ static int not_connected(struct coll__ctrl *ctrl, const char *why)
     return COLL_ERR_BOOTSTRAP;
 }
 
+/* Its host has fallen silent since it told where it is. */
+static int no_answer(struct coll__ctrl *ctrl, const char *why)
+{
+    int status = await_news(ctrl, 0);
+    char name[COLL__TEXT_MAX];
+
+    if (status)
+        return status;
+    coll__ctrl_name(ctrl, ctrl->up.peer, name);
+    log_error("boot", "%s " COLL__SILENT_TEXT " (%s)", name, why);
+    return COLL_ERR_PEER;
+}
+
 /* It is this process's own affair. */
 static int lack_files(const struct coll__ctrl *ctrl, const char *why)
 {
@@ -145,6 +158,8 @@ static int call_parent(struct coll__ctrl *ctrl, const struct ctrl_place *place,
     if (!place)
         return not_connected(ctrl, "its connection ended");
     fd = coll__dial(&dial, deadline);
+    if (fd < 0 && dial.is_silent)
+        return no_answer(ctrl, dial.why);
     if (fd < 0)
         return dial.is_want ? lack_files(ctrl, dial.why)
                             : not_connected(ctrl, dial.why);

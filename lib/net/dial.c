@@ -22,7 +22,8 @@
 #include <unistd.h>
 
 #define HEAD_START 0.25  /* s, of an address before the next */
-#define CONNECT_TIME 5.0 /* s, until a connection is tried anew */
+#define CONNECT_TIME (COLL__SILENCE / 2.0) /* s, until it is tried anew */
+#define UNHEARD 2        /* times that, and COLL__SILENCE: the host is silent */
 #define PROBE_TIME 2.0   /* s, for one of several candidate ports */
 #define FIRST_PAUSE 0.01
 #define LAST_PAUSE 0.25
@@ -51,11 +52,14 @@ struct line {
     int port; /* which of the n_ports */
     enum step step;
     int fd;       /* -1 in a pause */
+    double begun; /* this attempt was */
     double until; /* the pause's end, or of the patience with this attempt */
     double pause;
     enum heard heard;
     int err;        /* of HEARD_ERROR */
     int heard_port; /* where that was */
+    int n_unheard;  /* attempts in a row to which its host has said nothing */
+    double unheard_since;
     struct coll__hello wire;
     struct challenge challenge;
     size_t n_read;
@@ -129,9 +133,19 @@ static void explain(struct coll__call *call)
     }
 }
 
+/* Its host may be down, or what is sent there be dropped.  A line that was not
+ * looked after for long has had no two attempts. */
+static int is_silent(const struct line *line)
+{
+    return line->n_unheard >= UNHEARD &&
+           coll__now() - line->unheard_since >= COLL__SILENCE;
+}
+
 /* Say whether calling there again can change anything. */
 static int is_hopeless(const struct coll__dial *dial, const struct line *line)
 {
+    if (is_silent(line))
+        return 1;
     switch (line->heard) {
     case HEARD_UNKNOWN:
     case HEARD_OTHERWISE:
@@ -150,7 +164,7 @@ static int is_hopeless(const struct coll__dial *dial, const struct line *line)
 /* Return COLL_IN_PROGRESS while some line may lead there. */
 static int verdict(const struct coll__call *call)
 {
-    int status = COLL_ERR_SYSTEM;
+    int status = COLL_ERR_SYSTEM, n_silent = 0;
 
     for (int i = 0; i < call->dial->n_addrs; i++) {
         const struct line *line = &call->lines[i];
@@ -159,11 +173,22 @@ static int verdict(const struct coll__call *call)
             return COLL_IN_PROGRESS;
         if (line->heard >= HEARD_FALSE)
             status = COLL_ERR_PEER;
+        n_silent += is_silent(line);
     }
-    return status;
+    call->dial->is_silent = n_silent == call->dial->n_addrs;
+    return call->dial->is_silent ? COLL_ERR_PEER : status;
 }
 
 /* ---- one line ----------------------------------------------------------- */
+
+/* Has its host said anything this time? */
+static void count_silence(struct line *line, enum heard heard, int err)
+{
+    if (heard != HEARD_NO_SYN && !(heard == HEARD_ERROR && err == EHOSTUNREACH))
+        line->n_unheard = 0;
+    else if (!line->n_unheard++)
+        line->unheard_since = line->begun;
+}
 
 /* This attempt has come to nothing: on to the next port, or pause. */
 static void hang_up(struct coll__call *call, struct line *line,
@@ -175,6 +200,7 @@ static void hang_up(struct coll__call *call, struct line *line,
         close(line->fd);
     line->fd = -1;
     line->step = STEP_PAUSE;
+    count_silence(line, heard, err);
     if (call->dial->n_ports == 1 || heard >= line->heard) {
         line->heard = heard;
         line->err = err;
@@ -220,15 +246,17 @@ static void begin(struct coll__call *call, struct line *line)
 {
     struct coll__addr addr = place(line, line->port);
     double patience = call->dial->n_ports > 1 ? PROBE_TIME : CONNECT_TIME;
-    int fd = coll__net_begin_connect(&addr);
+    int fd;
 
+    line->begun = coll__now();
+    fd = coll__net_begin_connect(&addr);
     if (fd < 0) {
         fail(call, line, -fd);
         return;
     }
     line->fd = fd;
     line->step = STEP_CONNECT;
-    line->until = coll__now() + patience;
+    line->until = line->begun + patience;
 }
 
 /* The answer is whole: the socket when it is the right one, else -1. */

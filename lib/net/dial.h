@@ -31,6 +31,8 @@ struct coll__dial {
         [COLL__DIAL_TEXT]; /* set at the end: what came of the others, or of each
                                 * address */
     int is_want;               /* set then: this process lacks descriptors */
+    int is_silent; /* set then: no host has answered at any address for
+                    * COLL__SILENCE seconds */
 };
 
 /* Connect, and prove the secret to each other.
@@ -39,8 +41,8 @@ struct coll__dial {
  * Errors:    not logged: COLL_ERR_TIMEOUT at the deadline, COLL_ERR_ABORTED
  *            soon after is_over() says so, and before it when
  *            there is no hope at any address: COLL_ERR_PEER (others live there,
- *            who know no such group), COLL_ERR_SYSTEM (the network does not
- *            lead there, or nobody listens and is_patient is 0).
+ *            who know no such group, or is_silent), COLL_ERR_SYSTEM (the network
+ *            does not lead there, or nobody listens and is_patient is 0).
  */
 int coll__dial(struct coll__dial *dial, double deadline);
 

@@ -205,6 +205,11 @@ int coll__net_adopt(int fd)
 
 void coll__net_allow_stalls(int fd) { watch_silence(fd, 0); }
 
+int coll__net_is_silence(int err)
+{
+    return err == ETIMEDOUT || err == EHOSTUNREACH || err == ENETUNREACH;
+}
+
 int coll__net_is_unheard(int fd, double *silence)
 {
     struct tcp_info info = {0};

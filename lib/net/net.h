@@ -9,10 +9,16 @@
 #define COLL_LIB_NET_NET_H
 
 #include "include/coll/coll.h"
+#include "lib/util/util.h"
 
 #define COLL__MAX_ADDRS 4
 #define COLL__ADDR_TEXT 64
 #define COLL__SILENCE 9 /* s, until a silent host is taken for lost */
+
+/* What is said of a rank there, behind its name. */
+#define COLL__SILENT_TEXT                                                      \
+    "has fallen silent: its host, or the network to it, has been down "        \
+    "for " STRING_OF(COLL__SILENCE) " s"
 
 /* An address and a port, as it travels: no padding, fixed byte order. */
 struct coll__addr {
@@ -128,6 +134,10 @@ int coll__net_adopt(int fd);
  * for a lost host once its buffers are full.  This ends that; what it watches
  * then is idle connections alone, and coll__net_is_unheard() watches others. */
 void coll__net_allow_stalls(int fd);
+
+/* Say whether a connection that ended with this errno did so because the host at
+ * the other end, or the network to it, has fallen silent. */
+int coll__net_is_silence(int err);
 
 /* Say whether something that was written has not been taken by the kernel at
  * the other end, and for how many seconds that one has not been heard. */

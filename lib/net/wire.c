@@ -101,8 +101,7 @@ static struct coll__wire_head swap(const struct coll__wire_head *head)
  * so once, to who comes first, whether it writes or reads. */
 static void note_error(struct coll__wire *wire, int err)
 {
-    wire->is_silent |=
-        err == ETIMEDOUT || err == EHOSTUNREACH || err == ENETUNREACH;
+    wire->is_silent |= coll__net_is_silence(err);
 }
 
 /* Read up to want bytes: > 0, 0 for nothing now, -1 at the end. */

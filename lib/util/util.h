@@ -8,6 +8,8 @@
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define CACHE_LINE 64
+#define STRING_OF(macro) STRING_OF_TEXT(macro) /* what it stands for */
+#define STRING_OF_TEXT(text) #text
 
 static inline size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 static inline size_t max_size(size_t a, size_t b) { return a > b ? a : b; }

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# world.sh - read by the tests here, in a build folder: hosts (see `hosts`), ranks on them
+# in the background, and what they have said.  $dir is a folder for that.
+set -u
+. "${srcdir:-.}/tests/patience.sh"
+net=$(cd "${srcdir:-.}/tests/net" && pwd) || exit 99
+probe=$PWD/tests/host_probe
+n_bad=0
+folder=
+
+skip() {
+    echo "skipped: $*"
+    exit 77
+}
+
+[ "$(id -u)" = 0 ] || skip "hosts from namespaces want root"
+for program in ip nsenter unshare; do
+    command -v $program > /dev/null || skip "no $program (Debian: iproute2 util-linux)"
+done
+dir=$(mktemp -d) || exit 99
+finish() {
+    [ -z "$folder" ] || "$net/hosts" down "$folder"
+    rm -rf "$dir"
+}
+trap finish EXIT
+
+unset COLL_RANK COLL_SIZE COLL_ROOT COLL_BOOTSTRAP COLL_NET_PORTS COLL_NET_FAMILY
+unset COLL_NET_INTERFACE COLL_NET_ENCRYPT COLL_LOG COLL_TRANSPORTS RANK WORLD_SIZE LOCAL_RANK
+COLL_TIMEOUT=100 COLL_JOB_SECRET=hosts UCX_LOG_LEVEL=fatal CUT=$dir/cut
+export COLL_TIMEOUT COLL_JOB_SECRET UCX_LOG_LEVEL CUT
+
+# hosts_up N
+hosts_up() { folder=$("$net/hosts" up "$1") || skip "no namespaces here"; }
+
+on() {
+    host=$1
+    shift
+    "$net/hosts" exec "$folder" "$host" "$@"
+}
+
+# in_switch COMMAND...: where the hosts' cables meet.
+in_switch() { nsenter --target="$(cat "$folder/switch")" --net -- "$@"; }
+
+ok() { echo "ok   $*"; }
+
+fail() {
+    echo "FAIL $1"
+    shift
+    [ $# = 0 ] || head -n 30 "$@"
+    n_bad=$((n_bad + 1))
+}
+
+# await SECONDS COMMAND...: until the command is content, with patience.
+await() {
+    i=$(($1 * 10 * patience))
+    shift
+    until "$@"; do
+        [ $i -gt 0 ] || return 1
+        i=$((i - 1))
+        sleep 0.1
+    done
+}
+
+# rank HOST JOB RANK SIZE ROOT COMMAND...: in the background; it says $dir/JOB.RANK.
+rank() {
+    "$net/hosts" exec "$folder" "$1" env COLL_RANK="$3" COLL_SIZE="$4" COLL_ROOT="$5" \
+        sh -c 'shift 5; exec "$@"' sh "$@" > "$dir/$2.$3" 2>&1 &
+}
+
+# n_lines PATTERN FILE...: how often is it there?
+n_lines() {
+    pattern=$1
+    shift
+    cat "$@" 2> /dev/null | grep -c -- "$pattern"
+}
+
+# has_lines N PATTERN JOB: say the job's ranks so, taken together?
+has_lines() { [ "$(n_lines "$2" "$dir/$3".*)" = "$1" ]; }
+
+has_line() { [ "$(n_lines "$1" "$dir/$2".*)" -gt 0 ]; }
+
+# the_end: of the test.
+the_end() {
+    if [ $n_bad -gt 0 ]; then
+        echo "$n_bad checks failed"
+        exit 1
+    fi
+    echo "all checks passed"
+}
