@@ -6,6 +6,8 @@
  *   late   join, wait for the file CUT, then as busy: its connections are made only
  *          then
  *          (all of them then end it, which a lost host must not hold up)
+ *   work   join, then reduce this and that, with the sums looked at, until the file
+ *          CUT.end is there; tells how many a second, before CUT was there and after
  *   split  join, reduce, dup, split, reduce in each
  *
  * Says "up" when all have joined, then what came of it: for a failure its
@@ -73,6 +75,65 @@ static int late(struct coll_comm *comm)
     return busy(comm, "late");
 }
 
+/* Rank 0 says in the first element how far the test is. */
+static int phase_now(void)
+{
+    char end[512];
+
+    snprintf(end, sizeof(end), "%s.end", getenv("CUT"));
+    return rank ? 0 : !access(end, F_OK) ? 2 : !access(getenv("CUT"), F_OK);
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+#define MOST (1 << 18) /* elements */
+
+/* Reduce so many elements; the phase, or -1 and *status. */
+static int reduce(struct coll_comm *comm, int n, int *status, unsigned *n_wrong)
+{
+    static int in[MOST], out[MOST];
+    int size = coll_comm_size(comm);
+
+    in[0] = phase_now();
+    for (int i = 1; i < n; i++)
+        in[i] = i + rank;
+    *status =
+        coll_allreduce(in, out, (size_t)n, COLL_I32, COLL_SUM, comm, NULL);
+    if (*status)
+        return -1;
+    for (int i = 1; i < n; i++)
+        *n_wrong += out[i] != i * size + size * (size - 1) / 2;
+    return out[0];
+}
+
+static int work(struct coll_comm *comm)
+{
+    static const int counts[] = {2, 300, MOST, 2, 17, 20000};
+    double began[3] = {seconds(), 0, 0};
+    unsigned n[3] = {0}, n_wrong = 0;
+    int status, phase = 0;
+
+    for (int i = 0; phase < 2; i++) {
+        int then = reduce(comm, counts[i % 6], &status, &n_wrong);
+
+        if (then < 0)
+            return end(comm, "work", status);
+        if (then > phase)
+            began[then] = seconds();
+        phase = then;
+        n[phase]++;
+    }
+    printf("rank %d: work: %.0f a second, then %.0f, %u wrong\n", rank,
+           n[0] / (began[1] - began[0]), n[1] / (began[2] - began[1]), n_wrong);
+    return n_wrong ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 static int sum_is_right(struct coll_comm *comm)
 {
     int one = 1, sum = 0;
@@ -110,7 +171,7 @@ int main(int argc, char **argv)
         return busy(comm, "busy");
     if (argc > 1 && !strcmp(argv[1], "late"))
         return late(comm);
-    status = split(comm);
+    status = argc > 1 && !strcmp(argv[1], "work") ? work(comm) : split(comm);
     if (coll_comm_destroy(comm))
         return report("destroy", -1);
     return status;

@@ -261,6 +261,9 @@ const char *coll__net_error(int err)
     if (err == ENETDOWN)
         return "the loopback interface of this host is down; bring it up: ip "
                "link set lo up";
+    if (err == EADDRNOTAVAIL)
+        return "this host has no port left, or no address, to connect from; "
+               "widen net.ipv4.ip_local_port_range";
     return coll__files_error(err);
 }
 

@@ -137,6 +137,19 @@ static int port_range(long *first, long *last)
     return COLL_ERR_INVALID;
 }
 
+static void log_taken(void)
+{
+    if (coll__param_is_set(PARAM_NET_PORTS))
+        log_error("boot",
+                  "no port is free within COLL_NET_PORTS=%s; give a "
+                  "wider range",
+                  coll__param_text(PARAM_NET_PORTS));
+    else
+        log_error("boot",
+                  "this host has no port left to listen at; widen "
+                  "net.ipv4.ip_local_port_range, or set COLL_NET_PORTS");
+}
+
 static const char *why_not(int err)
 {
     return err == EADDRNOTAVAIL ? "no network interface is up; bring one up, "
@@ -195,10 +208,7 @@ int coll__net_listen(enum coll__reach reach, int *fd)
             break;
     }
     if (rc == -EADDRINUSE || rc == -EACCES)
-        log_error("boot",
-                  "no port is free within COLL_NET_PORTS=%s; give a "
-                  "wider range",
-                  coll__param_text(PARAM_NET_PORTS));
+        log_taken();
     else
         log_error("boot", "cannot listen for the other ranks: %s",
                   why_not(-rc));

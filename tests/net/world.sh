@@ -38,9 +38,6 @@ on() {
     "$net/hosts" exec "$folder" "$host" "$@"
 }
 
-# in_switch COMMAND...: where the hosts' cables meet.
-in_switch() { nsenter --target="$(cat "$folder/switch")" --net -- "$@"; }
-
 ok() { echo "ok   $*"; }
 
 fail() {
