@@ -677,7 +677,7 @@ scripts = \
 	%D%/hydra.sh \
 	%D%/mpirun.sh \
 	%D%/net.sh \
-	%D%/net/ports.sh %D%/net/vanish.sh \
+	%D%/net/collrun.sh %D%/net/ports.sh %D%/net/vanish.sh \
 	%D%/net/strangers.sh \
 	%D%/slurm.sh \
 	%D%/trainer.sh \

@@ -64,15 +64,7 @@ static int is_there(const char *program)
     return found;
 }
 
-static int is_even(const struct hosts *hosts)
-{
-    for (int i = 1; i < hosts->n_hosts; i++)
-        if (hosts->host[i].n != hosts->host[0].n)
-            return 0;
-    return 1;
-}
-
-/* srun places an uneven list by a file with a host's name for each rank. */
+/* srun sorts a list of nodes; it keeps to a file with a host's name for each rank. */
 static int write_hostfile(const struct hosts *hosts)
 {
     int fd = memfd_create("hosts", 0); /* srun inherits it */
@@ -94,45 +86,57 @@ static int write_hostfile(const struct hosts *hosts)
 
 static int build_srun(const struct hosts *hosts, struct words *words)
 {
-    char *names = print("%s", hosts->host[0].name, 0);
-
-    for (int i = 1; i < hosts->n_hosts; i++)
-        names = print(print("%s,%%s", names, 0), hosts->host[i].name, 0);
     add(words, "srun");
     add(words, "--mpi=pmix");
     add(words, print("-n%s%d", "", hosts->n_ranks));
     add(words, print("-N%s%d", "", hosts->n_hosts));
-    if (is_even(hosts)) {
-        add(words, print("--nodelist=%s", names, 0));
-        add(words, print("--ntasks-per-node=%s%d", "", hosts->host[0].n));
-        return 0;
-    }
     add(words, "--distribution=arbitrary");
     return write_hostfile(hosts);
 }
 
-/* mpirun carries only those variables to other hosts that it is told. */
+/* A name for each rank: mpirun, too, would sort hosts that have room for some. */
+static char *list_hosts(const struct hosts *hosts)
+{
+    char *list = NULL;
+    size_t len;
+    FILE *file = open_memstream(&list, &len);
+
+    for (int i = 0; file && i < hosts->n_hosts; i++)
+        for (int r = 0; r < hosts->host[i].n; r++)
+            fprintf(file, "%s%s", i || r ? "," : "", hosts->host[i].name);
+    if (!file || fclose(file) || !list) {
+        complain("out of memory");
+        exit(EXIT_FAILURE);
+    }
+    return list;
+}
+
+/* Of a variable, be it NAME=VALUE or NAME. */
+static int goes_along(const char *variable)
+{
+    return !strncmp(variable, "COLL_", 5) || !strncmp(variable, "UCX_", 4) ||
+           !strncmp(variable, "PATH=", 5) || !strcmp(variable, "PATH");
+}
+
+/* mpirun carries only those variables to other hosts that it is told; by PATH a
+ * program is found there whose name is all that is given. */
 static void build_mpirun(const struct options *options,
                          const struct hosts *hosts, struct words *words)
 {
-    char *list = print("%s:%d", hosts->host[0].name, hosts->host[0].n);
-
-    for (int i = 1; i < hosts->n_hosts; i++)
-        list = print(print("%s,%%s:%%d", list, 0), hosts->host[i].name,
-                     hosts->host[i].n);
     add(words, "mpirun");
     add(words, "-np");
     add(words, print("%s%d", "", hosts->n_ranks));
     add(words, "-H");
-    add(words, list);
+    add(words, list_hosts(hosts));
+    add(words, "--map-by");
+    add(words, "seq");
     for (char **e = environ; *e; e++)
-        if (!strncmp(*e, "COLL_", 5) || !strncmp(*e, "UCX_", 4)) {
+        if (goes_along(*e)) {
             add(words, "-x");
             add(words, strndup(*e, strcspn(*e, "=")));
         }
     for (int i = 0; i < options->n_variables; i++)
-        if (strncmp(options->variables[i], "COLL_", 5) &&
-            strncmp(options->variables[i], "UCX_", 4)) {
+        if (!goes_along(options->variables[i])) {
             add(words, "-x");
             add(words, options->variables[i]);
         }
