@@ -652,7 +652,7 @@ tests_trace_probe_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_trace_probe_LDADD = libcoll.la $(JANSSON_LIBS)
 check_PROGRAMS += tests/host_probe
 tests_host_probe_LDADD = libcore.la
-check_PROGRAMS += tests/net/enemy
+check_PROGRAMS += tests/net/enemy tests/net/wire
 check_PROGRAMS += tests/compare_fake
 tests_compare_fake_LDADD = libpeer.la
 scripts = \
@@ -677,7 +677,7 @@ scripts = \
 	%D%/hydra.sh \
 	%D%/mpirun.sh \
 	%D%/net.sh \
-	%D%/net/collrun.sh %D%/net/ports.sh %D%/net/vanish.sh \
+	%D%/net/collrun.sh %D%/net/links.sh %D%/net/ports.sh %D%/net/vanish.sh \
 	%D%/net/strangers.sh \
 	%D%/slurm.sh \
 	%D%/trainer.sh \

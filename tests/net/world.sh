@@ -6,7 +6,7 @@ set -u
 net=$(cd "${srcdir:-.}/tests/net" && pwd) || exit 99
 probe=$PWD/tests/host_probe
 n_bad=0
-folder=
+folder= ranks=
 
 skip() {
     echo "skipped: $*"
@@ -62,6 +62,15 @@ await() {
 rank() {
     "$net/hosts" exec "$folder" "$1" env COLL_RANK="$3" COLL_SIZE="$4" COLL_ROOT="$5" \
         sh -c 'shift 5; exec "$@"' sh "$@" > "$dir/$2.$3" 2>&1 &
+    ranks="$ranks $!"
+}
+
+# have_ended: wait for all ranks since the last time; did none end badly?
+have_ended() {
+    n=0
+    for pid in $ranks; do wait "$pid" || n=$((n + 1)); done
+    ranks=
+    [ $n = 0 ]
 }
 
 # n_lines PATTERN FILE...: how often is it there?

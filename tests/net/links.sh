@@ -1,0 +1,103 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# links.sh - links between two hosts that are slow (100 Mbit, 1 Gbit), far (20 ms), that
+# lose packets (1 %), and that are down for a while: all sums are right, and nobody is
+# taken for lost.
+. "${srcdir:-.}/tests/net/world.sh"
+bench=$PWD/benchmarks/allreduce_bw
+hosts_up 2
+in_switch() { nsenter --target="$(cat "$folder/switch")" --net -- "$@"; }
+
+# measure NAME RANKS OPTION...: allreduces of that many ranks on two hosts, each checked.
+port=6000
+measure() {
+    name=$1 size=$2
+    shift 2
+    port=$((port + 1)) job=bench-$port
+    for r in $(seq 0 $((size - 1))); do
+        rank h$((r * 2 / size + 1)) $job "$r" "$size" 198.18.0.1:$port "$bench" "$@"
+    done
+    if await 90 has_line '^ *[0-9].* 0$' $job && have_ended &&
+        has_line "$size ranks on 2 hosts" $job && ! has_line 'status -\|lost\|silent' $job
+    then
+        ok "$name: $(tail -n 1 "$dir/$job.0" | awk '{ print $1 " bytes in " $5 " us" }')"
+    else
+        fail "$name" "$dir/$job".?
+    fi
+}
+
+slow() {
+    for rate in 1gbit 100mbit; do
+        for host in h1 h2; do
+            "$net/hosts" rate "$folder" $host $rate 2> "$dir/rate" ||
+                { echo "left out: slow links, no tbf here"; cat "$dir/rate"; return; }
+        done
+        measure "$rate" 2 -b 8 -e 2M -f 64 -n 3 -w 1
+        measure "$rate, 2 ranks a host" 4 -b 8 -e 2M -f 512 -n 2 -w 1
+    done
+    for host in h1 h2; do "$net/hosts" rate "$folder" $host none; done
+}
+
+# Between h2 and the switch: by the kernel, where it can, else by a cable of our own.
+far() {
+    delay=$1 loss=$2
+    cable=
+    if in_switch tc qdisc add dev p2 root netem delay "${delay}ms" loss "$loss%" 2> "$dir/netem" &&
+        on h2 tc qdisc add dev eth0 root netem delay "${delay}ms" loss "$loss%"; then
+        by=netem
+    else
+        by=wire
+        in_switch ip link set p2 nomaster
+        in_switch ip link add w2 type veth peer name w2b
+        in_switch ip link set w2b master br0 up
+        in_switch ip link set w2 up
+        nsenter --target="$(cat "$folder/switch")" --net -- "$PWD/tests/net/wire" p2 w2 \
+            $((delay * 1000)) "$loss" > "$dir/cable.0" 2>&1 &
+        cable=$!
+        await 10 has_line up cable || { fail "no cable" "$dir"/cable.?; return 1; }
+    fi
+}
+
+near() {
+    if [ "$by" = netem ]; then
+        in_switch tc qdisc del dev p2 root
+        on h2 tc qdisc del dev eth0 root
+        return
+    fi
+    kill "$cable"
+    wait "$cable"
+    echo "     the cable: $(tail -n 1 "$dir/cable.0")"
+    in_switch ip link del w2
+    in_switch ip link set p2 master br0
+}
+
+delayed() {
+    far 20 1 || return
+    measure "20 ms and 1 % lost, by $by" 2 -b 8 -e 128K -f 128 -n 5 -w 1
+    near
+}
+
+# A link that is down for 3 s while the ranks reduce: they wait, and go on.
+down_and_up() {
+    for r in 0 1 2 3; do
+        rank h$((r / 2 + 1)) work $r 4 198.18.0.1:6100 "$probe" work
+    done
+    await 60 has_lines 4 ': up$' work || fail "the job does not form" "$dir"/work.?
+    sleep 1
+    "$net/hosts" link "$folder" h2 down
+    sleep 3
+    "$net/hosts" link "$folder" h2 up
+    : > "$CUT"
+    sleep 1
+    : > "$CUT.end"
+    if await 60 has_lines 4 ': work: .*, 0 wrong$' work && have_ended; then
+        ok "a link that is down for 3 s: $(sed -n 's/.*work: //p' "$dir/work.0")"
+    else
+        fail "a link that is down for 3 s" "$dir"/work.?
+    fi
+}
+
+down_and_up
+slow
+delayed
+the_end
