@@ -70,6 +70,48 @@ START_TEST(cores_of_a_host_are_counted_once_a_set)
 }
 END_TEST
 
+/* Four ranks in two containers of a machine that has two cores for all; one bound to
+ * a third core; and another machine's. */
+START_TEST(containers_of_a_machine_share_its_cores)
+{
+    static const char *const ids[] = {"m/1",  "m/2", "m/2",
+                                      "mm/1", "m/1", "m/3"};
+    struct coll__peer peers[6];
+
+    memset(peers, 0, sizeof(peers));
+    for (int r = 0; r < 6; r++) {
+        memcpy(peers[r].host_id, ids[r], strlen(ids[r]));
+        peers[r].n_cores = r < 5 ? 2 : 1;
+        peers[r].cpuset = r < 5 ? 7 : 8;
+    }
+    ck_assert_int_eq(coll__topo_group(peers, 6), 4);
+    for (int r = 0; r < 6; r++) {
+        ck_assert_int_eq(peers[r].n_sharers, r == 3 ? 1 : 5);
+        ck_assert_int_eq(peers[r].local_cores, r == 3 ? 2 : 3);
+    }
+    ck_assert_int_eq(peers[0].local_size, 2);
+}
+END_TEST
+
+/* Each container's control group is "/" to it, with a quota of its own. */
+START_TEST(containers_have_quotas_of_their_own)
+{
+    struct coll__peer peers[4];
+
+    memset(peers, 0, sizeof(peers));
+    for (int r = 0; r < 4; r++) {
+        memcpy(peers[r].host_id, r % 2 ? "m/1" : "m/2", 3);
+        peers[r].n_cores = 8;
+        peers[r].cpuset = 7;
+        peers[r].quota = 2;
+        peers[r].quota_group = 1;
+    }
+    ck_assert_int_eq(coll__topo_group(peers, 4), 2);
+    for (int r = 0; r < 4; r++)
+        ck_assert_int_eq(peers[r].local_cores, 4);
+}
+END_TEST
+
 /* An id may fill its field to the last byte. */
 START_TEST(longest_ids_are_told_apart)
 {
@@ -124,6 +166,8 @@ int main(void)
     tcase_add_test(cases, hosts_are_numbered_by_their_lowest_rank);
     tcase_add_test(cases, one_host_and_all_hosts_are_ordinary);
     tcase_add_test(cases, cores_of_a_host_are_counted_once_a_set);
+    tcase_add_test(cases, containers_of_a_machine_share_its_cores);
+    tcase_add_test(cases, containers_have_quotas_of_their_own);
     tcase_add_test(cases, longest_ids_are_told_apart);
     tcase_add_loop_test(cases, random_placements_agree_with_the_definition, 1,
                         65);

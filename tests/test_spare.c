@@ -83,8 +83,9 @@ END_TEST
  * processors than it may use: there a thread has room. */
 START_TEST(a_seat_is_where_there_is_room)
 {
-    struct coll__peer peers[2] = {{.local_size = 2, .local_cores = 2},
-                                  {.local_size = 2, .local_cores = 2}};
+    struct coll__peer peers[2] = {
+        {.local_size = 2, .n_sharers = 2, .local_cores = 2},
+        {.local_size = 2, .n_sharers = 2, .local_cores = 2}};
     struct coll__seat seat;
     char machine[32];
     int n = 2 * (int)sysconf(_SC_NPROCESSORS_CONF);

@@ -334,10 +334,10 @@ static int join(struct coll_comm *comm, const struct coll__options *options)
     if (rc)
         return rc;
     me = &comm->peers[comm->rank];
-    coll__wait_init(&comm->wait, me->local_size > me->local_cores,
+    coll__wait_init(&comm->wait, me->n_sharers > me->local_cores,
                     &comm->routes);
     comm->routes.n_local = me->local_size;
-    comm->routes.looks = me->local_size > me->local_cores ? 0 : LOOKS;
+    comm->routes.looks = me->n_sharers > me->local_cores ? 0 : LOOKS;
     log_info("comm", "%d ranks on %d hosts by %s", comm->size, comm->n_hosts,
              comm->transports);
     for (int l = 0; l < comm->view.n_levels; l++)

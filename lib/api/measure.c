@@ -57,7 +57,7 @@ static int finish(const struct talk *talk)
     struct coll__wait wait;
     int rc;
 
-    coll__wait_init(&wait, me->local_size > me->local_cores, NULL);
+    coll__wait_init(&wait, me->n_sharers > me->local_cores, NULL);
     while (xfer->status == COLL_IN_PROGRESS) {
         rc = talk->tp->ops->poll(talk->tp);
         if (rc > 0)

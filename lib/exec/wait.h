@@ -2,9 +2,9 @@
 /* wait.h - what to do while nothing moves.
  *
  * Three stages: spin on the own core, give the core to whoever else wants it,
- * sleep until something comes.  COLL_WAIT and the crowd (more ranks on this host
- * than cores) decide how long each stage lasts; something that moves leads back
- * to the first.
+ * sleep until something comes.  COLL_WAIT and the crowd (more ranks on this machine
+ * than cores) decide how long each stage lasts; something that moves leads back to
+ * the first.
  */
 #ifndef COLL_LIB_EXEC_WAIT_H
 #define COLL_LIB_EXEC_WAIT_H

@@ -10,7 +10,8 @@ enum { WITHIN_CACHE, WITHIN_NUMA, WITHIN_PACKAGE, COLL__WITHIN };
 
 /* One rank as the others see it; the same table on every rank. */
 struct coll__peer {
-    char host_id[64];    /* equal: perhaps the same host, for shm to try */
+    char host_id[64];    /* equal: perhaps the same host, for shm to try;
+                          * up to a slash: the machine's */
     uint64_t pid_ns;     /* its pid namespace; pid means nothing outside it */
     int32_t pid;
     int32_t host;        /* index of its host, in order of lowest rank */
@@ -20,7 +21,9 @@ struct coll__peer {
     uint32_t quota_group; /* a hash of that control group */
     int32_t n_cores;     /* that its process may run on */
     uint32_t cpuset;     /* a hash of those cores */
-    int32_t local_cores; /* that the ranks of its host may use together */
+    int32_t n_sharers; /* ranks of its machine: its host's, and those of others
+                          * that are containers of the same kernel */
+    int32_t local_cores; /* that those may use together */
     int32_t has_rdma;    /* a port that is up, and UCX may use it */
     int32_t within[COLL__WITHIN]; /* the part that holds all of its cores,
                                    * -1 when there is none or not known */

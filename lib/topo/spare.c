@@ -83,7 +83,7 @@ void coll__topo_seat(const struct coll__peer *peers, int size, int rank,
     if (n)
         n_spare = find_spare(ranks, n, seat);
     seat->has_core =
-        (n_spare >= me->local_size || me->local_cores >= 2 * me->local_size) &&
+        (n_spare >= me->local_size || me->local_cores >= 2 * me->n_sharers) &&
         has_time(peers, size, rank);
     for (int i = 0; i < n; i++)
         CPU_FREE(ranks[i].set);

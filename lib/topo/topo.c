@@ -285,13 +285,27 @@ static int by_quota(const void *a, const void *b)
     return order ? order : (x > y) - (x < y);
 }
 
+/* Containers of one machine are hosts of their own, but run on the same cores. */
+static int are_one_machine(const struct coll__peer *x,
+                           const struct coll__peer *y)
+{
+    const char *slash = memchr(x->host_id, '/', sizeof(x->host_id));
+    size_t len = slash ? (size_t)(slash + 1 - x->host_id) : sizeof(x->host_id);
+
+    return !strncmp(x->host_id, y->host_id, len);
+}
+
+static int is_same_host(const struct coll__peer *x, const struct coll__peer *y)
+{
+    return !strncmp(x->host_id, y->host_id, sizeof(x->host_id));
+}
+
 /* Where the ranks of the host of sorted[first] end. */
 static int end_of_host(struct coll__peer *const *sorted, int first, int size)
 {
     int end = first;
 
-    while (end < size && !strncmp(sorted[first]->host_id, sorted[end]->host_id,
-                                  sizeof(sorted[end]->host_id)))
+    while (end < size && is_same_host(sorted[first], sorted[end]))
         end++;
     return end;
 }
@@ -313,8 +327,9 @@ static int32_t count_sets(struct coll__peer *const *members, int n,
     return n_cores;
 }
 
-/* The cores that one host's ranks may use, which lie by quota: those of a control
- * group no more of theirs than its quota.  Of one that ends amid a core the rest
+/* The cores that one machine's ranks may use, which lie by host and quota: those of
+ * a control group no more of theirs than its quota; it has its name in its container
+ * alone.  Of one that ends amid a core the rest
  * counts for none: no rank has it for itself. */
 static int32_t count_cores(struct coll__peer *const *members, int n,
                            const struct coll__peer *peers,
@@ -326,7 +341,7 @@ static int32_t count_cores(struct coll__peer *const *members, int n,
     for (int first = 0, end = 0; first < n; first = end) {
         double quota = members[first]->quota, cores;
 
-        while (end < n &&
+        while (end < n && is_same_host(members[end], members[first]) &&
                members[end]->quota_group == members[first]->quota_group)
             end++;
         number = 2 * (uint64_t)(members[first] - peers);
@@ -337,7 +352,8 @@ static int32_t count_cores(struct coll__peer *const *members, int n,
     return allowed < 1 ? 1 : (int32_t)allowed;
 }
 
-/* Fill in local_cores of all. */
+/* Fill in n_sharers and local_cores of all; the hosts of a machine lie side by side,
+ * since their ids begin alike. */
 static void share_cores(struct coll__peer *peers, struct coll__peer **sorted,
                         int size, struct coll__map *sets)
 {
@@ -345,10 +361,13 @@ static void share_cores(struct coll__peer *peers, struct coll__peer **sorted,
     for (int first = 0, end = 0; first < size; first = end) {
         int32_t n_cores;
 
-        end = end_of_host(sorted, first, size);
+        while (end < size && are_one_machine(sorted[first], sorted[end]))
+            end++;
         n_cores = count_cores(sorted + first, end - first, peers, sets);
-        for (int i = first; i < end; i++)
+        for (int i = first; i < end; i++) {
+            sorted[i]->n_sharers = end - first;
             sorted[i]->local_cores = n_cores;
+        }
     }
 }
 
