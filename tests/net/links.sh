@@ -33,7 +33,8 @@ slow() {
                 { echo "left out: slow links, no tbf here"; cat "$dir/rate"; return; }
         done
         measure "$rate" 2 -b 8 -e 2M -f 64 -n 3 -w 1
-        measure "$rate, 2 ranks a host" 4 -b 8 -e 2M -f 512 -n 2 -w 1
+        [ -z "${TEST_LONG:-}" ] ||
+            measure "$rate, 2 ranks a host" 4 -b 8 -e 16M -f 128 -n 5 -w 1
     done
     for host in h1 h2; do "$net/hosts" rate "$folder" $host none; done
 }

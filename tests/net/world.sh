@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh disable=SC2034,SC2154
 # world.sh - read by the tests here, in a build folder: hosts (see `hosts`), ranks on them
 # in the background, and what they have said.  $dir is a folder for that.
 set -u
@@ -6,7 +7,8 @@ set -u
 net=$(cd "${srcdir:-.}/tests/net" && pwd) || exit 99
 probe=$PWD/tests/host_probe
 n_bad=0
-folder= ranks=
+folder=
+ranks=
 
 skip() {
     echo "skipped: $*"
