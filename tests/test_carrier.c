@@ -204,13 +204,14 @@ END_TEST
 
 /* ---- which card ---------------------------------------------------------- */
 
-static const struct coll__nic cards[] = {{"mlx5_0", "active", 1, 1, 0, 200, ""},
-                                         {"mlx5_0", "down", 2, 1, 0, 0, ""},
-                                         {"mlx5_1", "active", 1, 1, 1, 200, ""},
-                                         {"mlx5_2", "active", 1, 1, 1, 25, ""},
-                                         {"eth0", "up", 0, 0, 0, 25, ""},
-                                         {"eth1", "up", 0, 0, 1, 100, ""},
-                                         {"eth2", "down", 0, 0, 1, 400, ""}};
+static const struct coll__nic cards[] = {
+    {"mlx5_0", "active", 1, 1, 0, 200, "", ""},
+    {"mlx5_0", "down", 2, 1, 0, 0, "", ""},
+    {"mlx5_1", "active", 1, 1, 1, 200, "", ""},
+    {"mlx5_2", "active", 1, 1, 1, 25, "", ""},
+    {"eth0", "up", 0, 0, 0, 25, "", ""},
+    {"eth1", "up", 0, 0, 1, 100, "", ""},
+    {"eth2", "down", 0, 0, 1, 400, "", ""}};
 
 static const struct {
     const char *devices, *interface;

@@ -24,8 +24,9 @@ static void is_about(const char *what, double a, double b)
 
 #define near_to(a, b) is_about(#a, a, b)
 
-static const struct coll__nic cards[] = {{"mlx5_0", "active", 1, 1, 0, 200, ""},
-                                         {"mlx5_2", "active", 1, 1, 1, 25, ""}};
+static const struct coll__nic cards[] = {
+    {"mlx5_0", "active", 1, 1, 0, 200, "", ""},
+    {"mlx5_2", "active", 1, 1, 1, 25, "", ""}};
 
 /* ---- a job --------------------------------------------------------------- */
 

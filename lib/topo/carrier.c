@@ -86,7 +86,7 @@ const struct coll__nic *coll__carrier_named(const struct coll__nic *nics, int n,
     return NULL;
 }
 
-static int is_listed(const struct coll__nic *nic, const char *devices)
+int coll__carrier_is_listed(const struct coll__nic *nic, const char *devices)
 {
     char copy[256], *rest = copy, *name;
 
@@ -99,15 +99,15 @@ static int is_listed(const struct coll__nic *nic, const char *devices)
     return 0;
 }
 
-static int is_up(const struct coll__nic *nic)
+int coll__carrier_is_up(const struct coll__nic *nic)
 {
     return nic->is_rdma ? !strcmp(nic->port_state, "active")
                         : strcmp(nic->port_state, "down") != 0;
 }
 
-/* Is a the better choice? */
-static int is_better(const struct coll__nic *a, const struct coll__nic *b,
-                     const struct coll__carrier_wish *wish)
+int coll__carrier_is_better(const struct coll__nic *a,
+                            const struct coll__nic *b,
+                            const struct coll__carrier_wish *wish)
 {
     const char *way = wish->interface ? wish->interface : "";
     int near_a = a->numa_node == wish->numa_node;
@@ -130,9 +130,10 @@ coll__carrier_guess(const struct coll__nic *nics, int n,
     const struct coll__nic *best = NULL;
 
     for (int i = 0; i < n; i++)
-        if (is_up(&nics[i]) && (wish->may_rdma || !nics[i].is_rdma) &&
-            is_listed(&nics[i], wish->devices) &&
-            (!best || is_better(&nics[i], best, wish)))
+        if (coll__carrier_is_up(&nics[i]) &&
+            (wish->may_rdma || !nics[i].is_rdma) &&
+            coll__carrier_is_listed(&nics[i], wish->devices) &&
+            (!best || coll__carrier_is_better(&nics[i], best, wish)))
             best = &nics[i];
     *wire = best && best->is_rdma ? WIRE_RDMA : WIRE_TCP;
     return best;

@@ -44,6 +44,14 @@ coll__carrier_guess(const struct coll__nic *nics, int n,
                     const struct coll__carrier_wish *wish,
                     enum coll__wire *wire);
 
+/* The same in parts: is a device up, among those named (NULL or "all": any), and
+ * a better choice than another one? */
+int coll__carrier_is_up(const struct coll__nic *nic);
+int coll__carrier_is_listed(const struct coll__nic *nic, const char *devices);
+int coll__carrier_is_better(const struct coll__nic *a,
+                            const struct coll__nic *b,
+                            const struct coll__carrier_wish *wish);
+
 /* Return the device of that name, "eth0", "mlx5_0" or "mlx5_0:1", or NULL. */
 const struct coll__nic *coll__carrier_named(const struct coll__nic *nics, int n,
                                             const char *name);

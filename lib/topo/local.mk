@@ -12,8 +12,10 @@ libcore_la_SOURCES += \
 	%D%/machine.h \
 	%D%/net.c \
 	%D%/part.c \
+	%D%/port.c \
 	%D%/peer.h \
 	%D%/quota.c %D%/quota.h \
+	%D%/rails.c %D%/rails.h \
 	%D%/spare.c \
 	%D%/text.c \
 	%D%/topo.c \

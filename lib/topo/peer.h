@@ -8,6 +8,8 @@
 /* Parts of a host that a rank may be bound to, from the inside out. */
 enum { WITHIN_CACHE, WITHIN_NUMA, WITHIN_PACKAGE, COLL__WITHIN };
 
+#define COLL__FABRICS 4 /* RDMA networks of a rank, at most */
+
 /* One rank as the others see it; the same table on every rank. */
 struct coll__peer {
     char host_id[64];    /* equal: perhaps the same host, for shm to try;
@@ -25,6 +27,9 @@ struct coll__peer {
                           * that are containers of the same kernel */
     int32_t local_cores; /* that those may use together */
     int32_t has_rdma;    /* a port that is up, and UCX may use it */
+    uint32_t fabrics[COLL__FABRICS]; /* the RDMA networks on which it has a port
+                                      * that UCX may use (lib/topo/rails.h),
+                                      * the best first, 0: no more */
     int32_t within[COLL__WITHIN]; /* the part that holds all of its cores,
                                    * -1 when there is none or not known */
 };

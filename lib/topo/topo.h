@@ -13,6 +13,8 @@
 
 #include <sched.h>
 
+#define COLL__FABRIC 56 /* bytes of a network's name */
+
 /* A network device as libibverbs (or the kernel's list of interfaces) knows
  * it. */
 struct coll__nic {
@@ -23,6 +25,8 @@ struct coll__nic {
     int numa_node; /* os index, -1 unknown */
     double gbits;  /* link speed, Gbit/s; 0 unknown */
     char bus[16];  /* its place on PCI, "0000:41:00.0"; "" none */
+    char fabric[COLL__FABRIC]; /* the network that an RDMA port is on
+                                * (lib/topo/rails.h); "" not known */
 };
 
 struct coll__topo; /* this machine */

@@ -5,6 +5,7 @@
  * device that may not be opened, means no NIC, never an error.
  */
 #include "lib/topo/machine.h"
+#include "lib/topo/rails.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 
@@ -48,7 +49,7 @@ static const char *state_of(const struct ibv_port_attr *port)
 }
 
 static int add_port(struct coll__topo *topo, struct ibv_context *context,
-                    int number)
+                    int number, const struct ifaddrs *all)
 {
     struct coll__nic nic = {.is_rdma = 1, .port = number};
     struct ibv_port_attr port;
@@ -63,10 +64,12 @@ static int add_port(struct coll__topo *topo, struct ibv_context *context,
     nic.numa_node = (int)coll__read_number(context->device->ibdev_path,
                                            "device/numa_node", -1);
     coll__read_bus(context->device->ibdev_path, nic.bus);
+    coll__port_fabric(context->device->ibdev_path, number, all, nic.fabric);
     return coll__topo_add_nic(topo, &nic);
 }
 
-static int add_device(struct coll__topo *topo, struct ibv_device *device)
+static int add_device(struct coll__topo *topo, struct ibv_device *device,
+                      const struct ifaddrs *all)
 {
     struct ibv_context *context = ibv_open_device(device);
     struct ibv_device_attr attr;
@@ -79,7 +82,7 @@ static int add_device(struct coll__topo *topo, struct ibv_device *device)
     }
     if (!ibv_query_device(context, &attr))
         for (int port = 1; port <= attr.phys_port_cnt && !status; port++)
-            status = add_port(topo, context, port);
+            status = add_port(topo, context, port, all);
     ibv_close_device(context);
     return status;
 }
@@ -88,13 +91,18 @@ int coll__verbs_load(struct coll__topo *topo)
 {
     int n = 0, status = COLL_OK;
     struct ibv_device **devices = ibv_get_device_list(&n);
+    struct ifaddrs *all = NULL;
 
     if (!devices) { /* ENOSYS: the kernel has no RDMA */
         log_debug("topo", "no rdma devices: %s", strerror(errno));
         return COLL_OK;
     }
+    if (n && getifaddrs(&all))
+        all = NULL;
     for (int i = 0; i < n && !status; i++)
-        status = add_device(topo, devices[i]);
+        status = add_device(topo, devices[i], all);
+    if (all)
+        freeifaddrs(all);
     ibv_free_device_list(devices);
     return status;
 }
