@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ucx.c - ranks anywhere, through UCX: RDMA where the hosts have it, TCP where
- * not.  The transport's calls; communicators are opened in ucx_open.c.  The
+/* ucx.c - ranks anywhere, through UCX: RDMA where the hosts have it or, where tcp
+ * is not allowed, UCX's own TCP.  The transport's calls; communicators are opened in ucx_open.c.  The
  * process's workers are in ucx_worker.c, their endpoints in ucx_link.c; the other
  * ranks are in ucx_peer.c, segments go out in ucx_send.c and come in in
  * ucx_recv.c, and ucx.h says how they travel.
@@ -24,11 +24,12 @@
 
 static int ucx_usable(char *why, size_t len)
 {
-    ucp_context_h context;
-    ucs_status_t rc = coll__ucx_context_get(&context);
+    const struct coll__rails any = {.n = 0};
+    struct ucx_context *context;
+    ucs_status_t rc = coll__ucx_context_get(&any, &context);
 
     if (rc == UCS_OK) {
-        coll__ucx_context_put();
+        coll__ucx_context_put(context);
         return COLL_OK;
     }
     if (rc == UCX_AFTER_FORK)
@@ -46,7 +47,7 @@ static int ucx_poll(struct coll__tp *tp)
     struct ucx *ucx = (struct ucx *)tp;
     int moved;
 
-    if (!coll__ucx_enter_try(ucx))
+    if (!ucx->worker || !coll__ucx_enter_try(ucx))
         return 0; /* another lets UCX work */
     coll__ucx_work(ucx->worker);
     coll__ucx_serve(ucx);
@@ -124,6 +125,8 @@ static int ucx_peek(struct coll__tp *tp, int rank, int channel,
     struct ucx *ucx = (struct ucx *)tp;
     int has_come;
 
+    if (!ucx->worker)
+        return 0;
     coll__ucx_enter(ucx);
     has_come = peek(ucx->peers[coll__lane(channel, rank, tp->size)], head);
     coll__ucx_exit(ucx);
@@ -251,7 +254,7 @@ void coll__ucx_close(struct coll__tp *tp, int is_orderly)
     double quiet = is_orderly ? QUIET_SECONDS : QUIET_FAILED_SECONDS;
     int is_free;
 
-    if (coll__is_inherited(tp->generation)) {
+    if (!worker || coll__is_inherited(tp->generation)) {
         coll__ucx_free(ucx); /* worker and links are the parent's */
         return;
     }

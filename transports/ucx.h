@@ -29,6 +29,7 @@
 #ifndef COLL_TRANSPORTS_UCX_H
 #define COLL_TRANSPORTS_UCX_H
 
+#include "lib/topo/rails.h"
 #include "transports/transport.h"
 
 #include <ucp/api/ucp.h>
@@ -177,7 +178,9 @@ struct ucx_seat {
 /* A communicator. */
 struct ucx {
     struct coll__tp base;
-    struct ucx_worker *worker;
+    struct ucx_worker *worker; /* NULL: on a network of RDMA that this rank is
+                                  * not on */
+    const struct coll__rails *rails; /* while open() lasts */
     struct ucx *next;            /* of the worker's that are closed, but that
                                   * UCX still holds something of */
     uint64_t number;             /* by which others send to it */
@@ -205,6 +208,7 @@ struct ucx_worker {
     struct ucx *caller; /* see above; NULL: a worker's own affairs */
     struct ucx_worker *next;
     int index;           /* which of the process's, if threads are ranks */
+    struct ucx_context *context;
     unsigned generation; /* of the process that made it (lib/util/lock.h) */
     int is_retired;      /* no new communicator may use it */
     int is_ending;
@@ -251,9 +255,19 @@ int coll__ucx_is_fragile(void);
     "fork does not copy; fork before the first communicator, run a program " \
     "of its own (exec), or do without: COLL_TRANSPORTS=self,shm"
 
-/* Begin and end to use the process's context.  Thread-safe. */
-ucs_status_t coll__ucx_context_get(ucp_context_h *context);
-void coll__ucx_context_put(void);
+/* One of the process's contexts: for RDMA by certain devices, or for all ways that
+ * UCX has. */
+struct ucx_context {
+    ucp_context_h ucp;
+    char devices[COLL__RAILS * 40]; /* "": all ways, TCP among them */
+    int n_users;
+    struct ucx_context *next;
+};
+
+/* Begin and end to use the process's context for these devices.  Thread-safe. */
+ucs_status_t coll__ucx_context_get(const struct coll__rails *rails,
+                                   struct ucx_context **context);
+void coll__ucx_context_put(struct ucx_context *context);
 
 /* ---- ucx_room.c ---- */
 
@@ -277,11 +291,11 @@ int coll__ucx_room_for_files(void);
 
 /* ---- ucx_worker.c ---- */
 
-/* Say whether the process has that worker already. */
-int coll__ucx_worker_exists(int index);
+/* Say whether the process has that worker for these devices already. */
+int coll__ucx_worker_exists(int index, const char *devices);
 
-/* Give the communicator the process's worker of that index, made if need be,
- * and a number there.  A status, logged.  Thread-safe. */
+/* Give the communicator the process's worker of that index for its rails, made if
+ * need be, and a number there.  A status, logged.  Thread-safe. */
 int coll__ucx_worker_get(struct ucx *ucx, int index);
 
 /* No communicator that is opened from now on gets this worker. */

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ucx_context.c - the process's UCP context: made for the first worker, with
- * what is known to go wrong avoided; ended with the last one.
+/* ucx_context.c - the process's UCP contexts, one for each set of devices: made for
+ * the first worker, with what is known to go wrong avoided; ended with the last.
+ *
+ * One for certain devices goes by RDMA alone: UCX then opens no TCP port, which
+ * would answer whoever comes.
  */
 #include "transports/ucx.h"
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
+#include "lib/util/util.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -12,8 +16,7 @@
 #include <string.h>
 
 static struct coll__lock context_lock = COLL__LOCK(NULL);
-static ucp_context_h shared_context; /* these are under context_lock */
-static int n_users;
+static struct ucx_context *contexts; /* these are under context_lock */
 static int was_used;     /* ever, by this process or its parents */
 static unsigned used_by; /* the generation of who did */
 
@@ -57,20 +60,104 @@ static void avoid_names(ucp_config_t *config)
                  tls);
 }
 
-/* Avoid what is known to go wrong; what the user has set stays.  UCX up to 1.18
- * drops every UD packet of devices whose driver does not report the kind of
- * packet (rxe, irdma), unless told not to look. */
-static void tune(ucp_config_t *config)
+/* A setting, and the names by which the user may have set it in part. */
+struct setting {
+    const char *name, *value, *aliases[4];
+};
+
+static int is_users(const char *name)
 {
-    avoid_names(config);
-    if (coll__ucx_is_fragile() && !getenv("UCX_ZCOPY_THRESH"))
-        ucp_config_modify(config, "ZCOPY_THRESH", "inf");
-    if (!getenv("UCX_UD_ETH_DGID_CHECK") &&
-        !getenv("UCX_UD_VERBS_ETH_DGID_CHECK") && has_plain_verbs())
-        ucp_config_modify(config, "UD_ETH_DGID_CHECK", "n");
+    char variable[64];
+
+    snprintf(variable, sizeof(variable), "UCX_%s", name);
+    return getenv(variable) != NULL;
 }
 
-static ucs_status_t make_context(ucp_context_h *context)
+static void set(ucp_config_t *config, const struct setting *setting)
+{
+    int is_free = !is_users(setting->name);
+
+    for (size_t i = 0; i < ARRAY_LEN(setting->aliases); i++)
+        if (setting->aliases[i] && is_users(setting->aliases[i]))
+            is_free = 0;
+    if (is_free)
+        ucp_config_modify(config, setting->name, setting->value);
+}
+
+/* UCX up to 1.18 drops every UD packet of devices whose driver does not report the
+ * kind of packet (rxe, irdma), unless told not to look. */
+static void tune_others(ucp_config_t *config)
+{
+    static const struct setting check = {
+        "UD_ETH_DGID_CHECK", "n", {"UD_VERBS_ETH_DGID_CHECK"}};
+
+    set(config, &check);
+}
+
+/* Soft-RoCE takes the usual count of 7 repeats for endless, and pins the usual 4096
+ * buffers of 8 KiB of each queue page by page, for seconds. */
+static void tune_soft(ucp_config_t *config)
+{
+    static const struct setting repeats = {
+        "RC_RETRY_COUNT", "6", {"RC_VERBS_RETRY_COUNT"}};
+    static const struct setting queues = {
+        "IB_RX_QUEUE_LEN",
+        "512",
+        {"RC_RX_QUEUE_LEN", "RC_VERBS_RX_QUEUE_LEN", "UD_RX_QUEUE_LEN",
+         "UD_VERBS_RX_QUEUE_LEN"}};
+
+    set(config, &repeats);
+    set(config, &queues);
+}
+
+/* Go by these devices, over all of which UCX spreads what is large.  From 32 KiB on
+ * it is to go by rendezvous, from memory to memory that is registered once:
+ * where UCX reckons by itself it never does so on some (soft-RoCE). */
+static void tune_rails(ucp_config_t *config, const struct coll__rails *rails)
+{
+    static const struct setting ways = {"TLS", "ib", {NULL}};
+    static const struct setting large = {
+        "RNDV_THRESH", "32768", {"RNDV_INTER_THRESH"}};
+    char n[16];
+    const struct setting spread = {"MAX_RNDV_RAILS", n, {"MAX_RNDV_LANES"}};
+
+    snprintf(n, sizeof(n), "%d", rails->n);
+    set(config, &ways);
+    set(config, &large);
+    ucp_config_modify(config, "NET_DEVICES", rails->devices);
+    if (rails->n > 1)
+        set(config, &spread);
+    if (rails->is_others)
+        tune_others(config);
+    if (rails->is_soft)
+        tune_soft(config);
+}
+
+/* All ways that UCX has. */
+static void tune_any(ucp_config_t *config)
+{
+    avoid_names(config);
+    if (has_plain_verbs())
+        tune_others(config);
+}
+
+/* Avoid what is known to go wrong; what the user has set stays.  An old UCX is kept
+ * from sending eagerly from where the bytes lie, which is no matter to a
+ * rendezvous. */
+static void tune(ucp_config_t *config, const struct coll__rails *rails)
+{
+    static const struct setting copies = {"ZCOPY_THRESH", "inf", {NULL}};
+
+    if (rails->n)
+        tune_rails(config, rails);
+    else
+        tune_any(config);
+    if (coll__ucx_is_fragile())
+        set(config, &copies);
+}
+
+static ucs_status_t make_ucp(const struct coll__rails *rails,
+                             ucp_context_h *context)
 {
     ucp_params_t params = {
         .field_mask = UCP_PARAM_FIELD_FEATURES |
@@ -84,13 +171,40 @@ static ucs_status_t make_context(ucp_context_h *context)
 
     if (rc != UCS_OK)
         return rc;
-    tune(config);
+    tune(config, rails);
     rc = ucp_init(&params, config, context);
     ucp_config_release(config);
     return rc;
 }
 
-ucs_status_t coll__ucx_context_get(ucp_context_h *context)
+/* The one for these devices, made if need be. */
+static ucs_status_t find(const struct coll__rails *rails,
+                         struct ucx_context **out)
+{
+    struct ucx_context *context = contexts;
+    ucs_status_t rc;
+
+    while (context && strcmp(context->devices, rails->devices) != 0)
+        context = context->next;
+    *out = context;
+    if (context)
+        return UCS_OK;
+    context = calloc(1, sizeof(*context));
+    if (!context)
+        return UCS_ERR_NO_MEMORY;
+    rc = make_ucp(rails, &context->ucp);
+    if (rc != UCS_OK) {
+        free(context);
+        return rc;
+    }
+    snprintf(context->devices, sizeof(context->devices), "%s", rails->devices);
+    context->next = contexts;
+    *out = contexts = context;
+    return UCS_OK;
+}
+
+ucs_status_t coll__ucx_context_get(const struct coll__rails *rails,
+                                   struct ucx_context **context)
 {
     ucs_status_t rc = UCS_OK;
 
@@ -98,22 +212,27 @@ ucs_status_t coll__ucx_context_get(ucp_context_h *context)
     if (was_used && coll__is_inherited(used_by))
         rc = UCX_AFTER_FORK;
     was_used = 1;
-    if (rc == UCS_OK)
-        used_by = coll__generation;
-    if (rc == UCS_OK && !n_users)
-        rc = make_context(&shared_context);
     if (rc == UCS_OK) {
-        n_users++;
-        *context = shared_context;
+        used_by = coll__generation;
+        rc = find(rails, context);
     }
+    if (rc == UCS_OK)
+        (*context)->n_users++;
     coll__unlock(&context_lock);
     return rc;
 }
 
-void coll__ucx_context_put(void)
+void coll__ucx_context_put(struct ucx_context *context)
 {
+    struct ucx_context **at = &contexts;
+
     coll__lock(&context_lock);
-    if (!--n_users)
-        ucp_cleanup(shared_context);
+    if (!--context->n_users) {
+        while (*at != context)
+            at = &(*at)->next;
+        *at = context->next;
+        ucp_cleanup(context->ucp);
+        free(context);
+    }
     coll__unlock(&context_lock);
 }

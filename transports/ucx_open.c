@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ucx_open.c - how the ranks of a communicator join over UCX.
  *
+ * Where it is for RDMA alone, they are those that have a port on the network which
+ * joins the most hosts, and a UCX that can use it; the others only listen to what
+ * is exchanged, and leave their ranks to another transport.
+ *
  * They exchange the names of their workers; whoever must not use his (a lower
  * rank has the same one, a link has failed) takes another, and they exchange once
  * more.  Addresses are exchanged, and links made, where one is missing: after the
@@ -13,6 +17,7 @@
  */
 #include "transports/ucx.h"
 #include "transports/price.h"
+#include "transports/ucx_price.h"
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
 #include "lib/util/param.h"
@@ -28,6 +33,7 @@ struct hello {
     int32_t status;
     uint32_t address_len;
     int32_t mesh;  /* COLL_UCX_MESH there */
+    int32_t is_in; /* it can be reached */
     int32_t n_new; /* links that it has to make */
     struct ucx_id id;
     uint64_t number;
@@ -35,17 +41,17 @@ struct hello {
 };
 
 /* The way to another host is that of its network device. */
-static void estimate(struct ucx *ucx, const struct coll__tp_env *env)
+static void estimate(struct ucx *ucx, const struct coll__tp_env *env,
+                     const struct hello *hellos)
 {
     const struct coll__peer *me = &env->peers[env->rank];
     int far = -1; /* a rank of another host */
 
     coll__price_loopback(env, &ucx->near);
     for (int r = 0; r < env->size; r++) {
-        ucx->is_reached[r] =
-            !env->is_rdma_alone || (me->has_rdma && env->peers[r].has_rdma);
+        ucx->is_reached[r] = ucx->worker && hellos[r].is_in;
         ucx->is_near[r] = env->peers[r].host == me->host;
-        far = ucx->is_near[r] ? far : r;
+        far = ucx->is_near[r] || !ucx->is_reached[r] ? far : r;
     }
     if (far < 0)
         return;
@@ -89,7 +95,9 @@ static int take_worker(struct ucx *ucx, int index, struct hello *mine)
 {
     int size = ucx->base.size, rc = COLL_OK;
 
-    if (!coll__ucx_worker_exists(index)) {
+    if (!coll__ucx_worker_exists(index, ucx->rails->devices)) {
+        if (ucx->rails->n)
+            log_info("ucx", "%s", ucx->rails->why);
         coll__ucx_room_get(size - 1, size <= mine->mesh, 0, &mine->room);
         rc = coll__ucx_room_judge(&mine->room, ucx->base.rank);
         if (rc == COLL_OK)
@@ -103,6 +111,37 @@ static int take_worker(struct ucx *ucx, int index, struct hello *mine)
         mine->address_len = (uint32_t)ucx->worker->address_len;
     }
     return rc;
+}
+
+/* Take a worker where this rank has a use for one.  For RDMA alone it does without
+ * where that fails: there is another transport. */
+static void come_in(struct ucx *ucx, const struct coll__tp_env *env,
+                    struct hello *mine)
+{
+    mine->is_in = !env->is_rdma_alone || ucx->rails->n;
+    if (!mine->is_in) {
+        log_info("ucx", "%s", ucx->rails->why);
+        return;
+    }
+    mine->status = take_worker(ucx, own_index(env), mine);
+    if (!mine->status || !env->is_rdma_alone)
+        return;
+    log_warn("ucx",
+             "not by RDMA, but by the next of COLL_TRANSPORTS, since UCX could "
+             "not use %s, as it says; install a UCX with verbs, or allow more "
+             "(ulimit -l, /dev/infiniband)",
+             ucx->rails->devices);
+    if (ucx->worker)
+        coll__ucx_worker_put(ucx->worker, 0);
+    ucx->worker = NULL;
+    *mine = (struct hello){.mesh = mine->mesh};
+}
+
+/* Is there to be a link to that rank? */
+static int is_linked(const struct ucx *ucx, const struct hello *hellos,
+                     int rank)
+{
+    return rank != ucx->base.rank && hellos[rank].is_in;
 }
 
 /* Tell each other how it went so far; the first status that is not well. */
@@ -188,7 +227,7 @@ static int n_new_links(struct ucx *ucx, const struct hello *hellos)
     for (int r = 0; r < ucx->base.size; r++) {
         struct ucx_link *link = coll__ucx_link_find(ucx->worker, &hellos[r].id);
 
-        n += r != ucx->base.rank &&
+        n += is_linked(ucx, hellos, r) &&
              (!link || !link->address ||
               (link->said & link->heard & ready) != ready);
     }
@@ -202,6 +241,8 @@ static int compare(struct ucx *ucx, const struct coll__tp_env *env,
 {
     int rc = COLL_OK;
 
+    if (!ucx->worker)
+        return COLL_OK;
     if (is_unfit(ucx, hellos))
         rc = change_worker(ucx, hellos, mine);
     if (rc)
@@ -229,7 +270,7 @@ static int exchange(struct ucx *ucx, const struct coll__tp_env *env,
         log_error("ucx", "no memory for %d addresses of %zu bytes; free some",
                   env->size, *len);
         mine->status = COLL_ERR_NOMEM;
-    } else {
+    } else if (ucx->worker) {
         memcpy(padded, ucx->worker->address, ucx->worker->address_len);
     }
     rc = agree(env, mine, hellos);
@@ -278,9 +319,11 @@ static int take_links(struct ucx *ucx, const struct hello *hellos,
 {
     int is_well = 1;
 
+    if (!ucx->worker)
+        return COLL_OK;
     coll__ucx_enter(ucx);
     for (int r = 0; r < ucx->base.size && is_well; r++)
-        if (r != ucx->base.rank)
+        if (is_linked(ucx, hellos, r))
             is_well = take_link(ucx, r, &hellos[r],
                                 addresses ? addresses + (size_t)r * len : NULL);
     coll__ucx_exit(ucx);
@@ -311,7 +354,7 @@ static int join(struct ucx *ucx, const struct coll__tp_env *env,
     size_t len = 0;
     int rc, n_new = 0;
 
-    mine.status = take_worker(ucx, own_index(env), &mine);
+    come_in(ucx, env, &mine);
     rc = agree(env, &mine, hellos);
     if (rc == COLL_OK) {
         mine.status = compare(ucx, env, &mine, hellos);
@@ -327,15 +370,24 @@ static int join(struct ucx *ucx, const struct coll__tp_env *env,
     free(addresses);
     if (rc || !n_new)
         return rc ? rc : mine.status;
-    if (mine.status == COLL_OK && is_meshed(hellos, env->size))
+    if (mine.status == COLL_OK && ucx->worker && is_meshed(hellos, env->size))
         mine.status = coll__ucx_meet(ucx, env->timeout);
     return agree(env, &mine, hellos);
+}
+
+static void choose(const struct coll__tp_env *env, struct coll__rails *rails)
+{
+    int n_hosts;
+    uint32_t fabric = coll__rails_common(env->peers, env->size, &n_hosts);
+
+    coll__ucx_rails(env->peers[env->rank].within[WITHIN_NUMA], fabric, rails);
 }
 
 /* Without these few bytes a rank cannot even tell the others; they learn of it
  * by the deadline of allgather(). */
 int coll__ucx_open(const struct coll__tp_env *env, struct coll__tp **tp)
 {
+    struct coll__rails rails = {.n = 0};
     struct hello *hellos = calloc((size_t)env->size, sizeof(*hellos));
     struct ucx *ucx = calloc(1, sizeof(*ucx));
     int rc = COLL_ERR_NOMEM;
@@ -351,11 +403,15 @@ int coll__ucx_open(const struct coll__tp_env *env, struct coll__tp **tp)
                                   .size = env->size,
                                   .generation = coll__generation_now()};
     ucx->failure = env->failure;
+    ucx->rails = &rails;
+    if (env->is_rdma_alone)
+        choose(env, &rails);
     rc = make_tables(ucx);
     if (rc == COLL_OK)
         rc = join(ucx, env, hellos);
     if (rc == COLL_OK)
-        estimate(ucx, env); /* what is connected says by which device */
+        estimate(ucx, env, hellos); /* what is connected says by which device */
+    ucx->rails = NULL;
     free(hellos);
     if (rc == COLL_OK)
         *tp = &ucx->base;

@@ -94,16 +94,21 @@ static int may_rdma(void)
     return 0;
 }
 
+static struct coll__carrier_wish wish_of(int numa_node)
+{
+    return (struct coll__carrier_wish){.devices = getenv("UCX_NET_DEVICES"),
+                                       .may_rdma = may_rdma(),
+                                       .numa_node = numa_node};
+}
+
 static const struct coll__nic *foresee(const struct coll__nic *nics, int n,
                                        int numa_node, enum coll__wire *wire)
 {
+    struct coll__carrier_wish wish = wish_of(numa_node);
     char route[32];
-    struct coll__carrier_wish wish = {.devices = getenv("UCX_NET_DEVICES"),
-                                      .interface = route,
-                                      .may_rdma = may_rdma(),
-                                      .numa_node = numa_node};
 
     coll__carrier_route(route, sizeof(route));
+    wish.interface = route;
     return coll__carrier_guess(nics, n, &wish, wire);
 }
 
@@ -126,17 +131,24 @@ void coll__ucx_far(ucp_ep_h ep, int numa_node, struct coll__link *link)
 }
 
 /* Where the kernel knows of no such device nobody need look further. */
-int coll__ucx_has_rdma(void)
+void coll__ucx_fabrics(int numa_node, uint32_t fabrics[COLL__FABRICS])
 {
-    const struct coll__nic *nics;
-    enum coll__wire wire;
-    int n;
+    struct coll__carrier_wish wish = wish_of(numa_node);
+    const struct coll__nic *nics = NULL;
+    int n = 0;
 
-    if (access("/sys/class/infiniband", F_OK))
-        return 0;
-    n = coll__carriers(&nics);
-    foresee(nics, n, -1, &wire);
-    return wire == WIRE_RDMA;
+    if (!access("/sys/class/infiniband", F_OK))
+        n = coll__carriers(&nics);
+    coll__rails_fabrics(nics, n, &wish, fabrics);
+}
+
+void coll__ucx_rails(int numa_node, uint32_t fabric, struct coll__rails *rails)
+{
+    struct coll__carrier_wish wish = wish_of(numa_node);
+    const struct coll__nic *nics;
+    int n = coll__carriers(&nics);
+
+    coll__rails_choose(nics, n, &wish, fabric, rails);
 }
 
 void coll__ucx_note(char *note, size_t len)

@@ -3,14 +3,20 @@
 #ifndef COLL_TRANSPORTS_UCX_PRICE_H
 #define COLL_TRANSPORTS_UCX_PRICE_H
 
+#include "lib/topo/rails.h"
+
 #include <stddef.h>
 
 /* Find the device in what ucp_ep_print_info() writes of an endpoint: that of
  * the first lane which leaves the host.  1, or 0: there is none. */
 int coll__ucx_lane(const char *text, char device[32], int *is_rdma);
 
-/* Say whether UCX, if it is used here, goes by RDMA to other hosts. */
-int coll__ucx_has_rdma(void);
+/* Fill in the RDMA networks by which UCX, if it is used here, can go to other hosts,
+ * for a process of that NUMA node (-1: not known). */
+void coll__ucx_fabrics(int numa_node, uint32_t fabrics[COLL__FABRICS]);
+
+/* Choose its ports on one of them. */
+void coll__ucx_rails(int numa_node, uint32_t fabric, struct coll__rails *rails);
 
 /* Say which device a job is likely to use on this machine, and its price. */
 void coll__ucx_note(char *note, size_t len);

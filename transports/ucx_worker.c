@@ -19,6 +19,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #define PAUSE_SECONDS 2e-3 /* without any event: nothing will come any more */
@@ -177,7 +178,7 @@ void coll__ucx_work(struct ucx_worker *worker)
 
 /* ---- begin --------------------------------------------------------------- */
 
-static int start(struct ucx_worker *worker)
+static int start(struct ucx_worker *worker, const struct coll__rails *rails)
 {
     ucp_worker_params_t params = {
         .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
@@ -190,8 +191,7 @@ static int start(struct ucx_worker *worker)
         .cb = coll__ucx_arrived,
         .arg = worker,
     };
-    ucp_context_h context;
-    ucs_status_t rc = coll__ucx_context_get(&context);
+    ucs_status_t rc = coll__ucx_context_get(rails, &worker->context);
 
     if (rc == UCX_AFTER_FORK) {
         log_error("ucx", "%s", UCX_AFTER_FORK_TEXT);
@@ -199,13 +199,13 @@ static int start(struct ucx_worker *worker)
     }
     if (rc != UCS_OK)
         return coll__ucx_status(rc, "ucp_init");
-    rc = ucp_worker_create(context, &params, &worker->worker);
+    rc = ucp_worker_create(worker->context->ucp, &params, &worker->worker);
     if (rc != UCS_OK) {
         log_error("ucx",
                   "UCX cannot start a worker: %s; see its own lines, or "
                   "set UCX_TLS=tcp,self",
                   ucs_status_string(rc));
-        coll__ucx_context_put();
+        coll__ucx_context_put(worker->context);
         worker->worker = NULL;
         return COLL_ERR_TRANSPORT;
     }
@@ -223,7 +223,7 @@ static void destroy(struct ucx_worker *worker)
         ucp_worker_release_address(worker->worker, worker->address);
     if (worker->worker) {
         ucp_worker_destroy(worker->worker);
-        coll__ucx_context_put();
+        coll__ucx_context_put(worker->context);
     }
     worker->worker = NULL;
     coll__ucx_links_free(worker);
@@ -233,7 +233,8 @@ static void destroy(struct ucx_worker *worker)
     free(worker);
 }
 
-static struct ucx_worker *make(int index, int *rc)
+static struct ucx_worker *make(int index, const struct coll__rails *rails,
+                               int *rc)
 {
     struct ucx_worker *worker = calloc(1, sizeof(*worker));
 
@@ -247,40 +248,42 @@ static struct ucx_worker *make(int index, int *rc)
     pthread_mutex_init(&worker->lock, NULL);
     if (getrandom(&worker->id, sizeof(worker->id), 0) ==
         (ssize_t)sizeof(worker->id))
-        *rc = start(worker);
+        *rc = start(worker, rails);
     if (*rc == COLL_OK)
         return worker;
     destroy(worker);
     return NULL;
 }
 
-static struct ucx_worker *find(int index)
+static struct ucx_worker *find(int index, const char *devices)
 {
     struct ucx_worker *worker = workers;
 
-    while (worker && (worker->index != index || worker->is_retired))
+    while (worker && (worker->index != index || worker->is_retired ||
+                      strcmp(worker->context->devices, devices)))
         worker = worker->next;
     return worker;
 }
 
-int coll__ucx_worker_exists(int index)
+int coll__ucx_worker_exists(int index, const char *devices)
 {
     int exists;
 
     coll__lock(&workers_lock);
-    exists = find(index) != NULL;
+    exists = find(index, devices) != NULL;
     coll__unlock(&workers_lock);
     return exists;
 }
 
 /* Begin to use the worker of that index: the one that there is or, if any, the
  * new one, which is listed then; NULL: there is none. */
-static struct ucx_worker *use(int index, struct ucx_worker *fresh)
+static struct ucx_worker *use(int index, const char *devices,
+                              struct ucx_worker *fresh)
 {
     struct ucx_worker *worker;
 
     coll__lock(&workers_lock);
-    worker = find(index);
+    worker = find(index, devices);
     if (!worker && fresh) {
         worker = fresh;
         worker->next = workers;
@@ -293,16 +296,17 @@ static struct ucx_worker *use(int index, struct ucx_worker *fresh)
 }
 
 /* The same, made if need be: without the lock, since UCX takes its time. */
-static int use_or_make(int index, struct ucx_worker **out)
+static int use_or_make(int index, const struct coll__rails *rails,
+                       struct ucx_worker **out)
 {
-    struct ucx_worker *worker = use(index, NULL), *fresh;
+    struct ucx_worker *worker = use(index, rails->devices, NULL), *fresh;
     int rc = COLL_OK;
 
     if (!worker) {
-        fresh = make(index, &rc);
+        fresh = make(index, rails, &rc);
         if (rc)
             return rc;
-        worker = use(index, fresh);
+        worker = use(index, rails->devices, fresh);
         if (worker != fresh)
             destroy(fresh); /* another thread was faster */
     }
@@ -312,7 +316,7 @@ static int use_or_make(int index, struct ucx_worker **out)
 
 int coll__ucx_worker_get(struct ucx *ucx, int index)
 {
-    int rc = use_or_make(index, &ucx->worker);
+    int rc = use_or_make(index, ucx->rails, &ucx->worker);
 
     if (rc)
         return rc;

@@ -179,7 +179,7 @@ static int meet(struct coll_comm *comm)
         return COLL_ERR_NOMEM;
     }
     rc = coll__topo_self(&mine.peer);
-    mine.peer.has_rdma = coll__ucx_has_rdma();
+    coll__ucx_fabrics(mine.peer.within[WITHIN_NUMA], mine.peer.fabrics);
     if (rc == COLL_OK)
         rc = coll__ctrl_allgather(comm->ctrl, &mine, sizeof(mine), cards,
                                   comm->timeout);

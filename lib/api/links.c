@@ -7,6 +7,7 @@
  * their links cost.
  */
 #include "lib/api/comm.h"
+#include "lib/topo/rails.h"
 #include "lib/trace/log.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
@@ -194,20 +195,14 @@ static int is_encrypted(void)
 /* Is it of use to anybody? */
 static int is_wanted(const struct coll_comm *comm, const char *name)
 {
-    int host = -1;
+    int n_hosts;
 
     if (!strcmp(name, "ucx") && is_encrypted())
         return 0;
     if (!is_for_rdma(comm, name))
         return 1;
-    for (int r = 0; r < comm->size; r++) {
-        if (!comm->peers[r].has_rdma)
-            continue;
-        if (host >= 0 && comm->peers[r].host != host)
-            return 1;
-        host = comm->peers[r].host;
-    }
-    return 0;
+    coll__rails_common(comm->peers, comm->size, &n_hosts);
+    return n_hosts > 1;
 }
 
 /* Open one transport; collective. */

@@ -26,7 +26,6 @@ struct coll__peer {
     int32_t n_sharers; /* ranks of its machine: its host's, and those of others
                           * that are containers of the same kernel */
     int32_t local_cores; /* that those may use together */
-    int32_t has_rdma;    /* a port that is up, and UCX may use it */
     uint32_t fabrics[COLL__FABRICS]; /* the RDMA networks on which it has a port
                                       * that UCX may use (lib/topo/rails.h),
                                       * the best first, 0: no more */
