@@ -643,6 +643,20 @@ EXTRA_DIST += %D%/gpu/README.md %D%/gpu/build.sh %D%/gpu/bundle.sh \
 	%D%/gpu/reports/2026-11-22-h100-driver-580.159-mechanisms.json \
 	%D%/gpu/reports/2026-11-22-h100-driver-580.159-rules.json
 
+# RDMA between emulated machines: make check-rdma
+if HAVE_CHECK
+check_PROGRAMS += tests/rdma/ranks tests/rdma/tsc_khz
+tests_rdma_ranks_SOURCES = %D%/rdma/ranks.c
+tests_rdma_ranks_LDADD = libworld.la libcore.la
+check-rdma: all tests/rdma/ranks tests/rdma/tsc_khz
+	@srcdir=$(srcdir) $(srcdir)/%D%/rdma/run
+else
+check-rdma:
+	@echo "$@: skipped: configure found no Check"
+endif
+EXTRA_DIST += %D%/rdma/guests %D%/rdma/job %D%/rdma/run \
+	%D%/rdma/reports/last.txt
+
 # scripts: the programs, real launchers, the README's first program
 check_PROGRAMS += tests/without_cma
 tests_without_cma_SOURCES = %D%/without_cma.c %D%/forbid.c %D%/forbid.h
@@ -759,6 +773,7 @@ EXTRA_DIST += \
 
 # for run_all, which runs some side by side
 .PHONY: list-tests check-bundle check-faults check-gpu check-jitter check-long
+.PHONY: check-rdma
 list-tests:
 	@echo $(TESTS)
 
