@@ -58,7 +58,7 @@ static double even_tree(const struct coll__view *view, int m, double n)
     double time = 0;
 
     for (int d = 1; d < m; d *= 2)
-        time += coll__cost_message(view, d, d * n);
+        time += coll__cost_tree(view, d, d * n);
     return time;
 }
 

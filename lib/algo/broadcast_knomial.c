@@ -40,14 +40,13 @@ static double cost(const struct coll__problem *pb)
 
     for (int d = 1; d < pb->nranks; d *= COLL__RADIX) {
         int fan = (pb->nranks - 1) / d % COLL__RADIX;
-        double all = coll__cost_fan(view, fan, fan * d, n) + whole;
+        double all = coll__cost_fan_tree(view, fan, d, COLL__RADIX, n) + whole;
 
         if (fan == 1)
             all = coll__cost_ring_next(view, n) + whole; /* its parent */
         if (fan)
             last = max_double(coll__cost_message(view, fan * d, n) + last, all);
-        whole += coll__cost_fan(view, COLL__RADIX - 1, (COLL__RADIX - 1) * d,
-                                n);
+        whole += coll__cost_fan_tree(view, COLL__RADIX - 1, d, COLL__RADIX, n);
     }
     return last;
 }

@@ -8,6 +8,7 @@
  */
 #include "lib/algo/knomial.h"
 #include "lib/algo/combine.h"
+#include "lib/algo/halves.h"
 
 struct climber {
     struct coll__plan *plan;
@@ -77,7 +78,8 @@ static double level_cost(const struct coll__problem *pb, int m, int d, double n)
 {
     int fan = level_fan(m, d);
 
-    return coll__cost_fan(pb->view, fan, fan * d, n);
+    return coll__cost_fan_tree(pb->view, fan, coll__halves_far(pb, d),
+                               COLL__RADIX, n);
 }
 
 /* Above a power of two the first ranks have one more message.  It is on one of

@@ -15,6 +15,11 @@ static int below(const struct coll__view *view, int l)
     return l ? view->levels[l - 1].size_max : 1;
 }
 
+static int least_below(const struct coll__view *view, int l)
+{
+    return l ? view->levels[l - 1].size_min : 1;
+}
+
 /* `flows` messages of n bytes leave each group of the level below l. */
 static double level_time(const struct coll__view *view, int l, double flows,
                          double n)
@@ -39,7 +44,7 @@ static double shift_alpha(const struct coll__view *view, int distance)
 {
     int l = view->n_levels - 1;
 
-    while (l && view->is_contiguous && 2 * distance < below(view, l))
+    while (l && view->is_contiguous && 2 * distance < least_below(view, l))
         l--;
     return view->levels[l].alpha;
 }
@@ -129,15 +134,23 @@ double coll__cost_ring_next(const struct coll__view *view, double n)
     return time;
 }
 
-/* The level whose links join ranks that are `distance` apart. */
+/* The k of the largest 2^k up to a distance. */
+static int power_of(int distance)
+{
+    return distance > 1 ? 31 - __builtin_clz((unsigned)distance) : 0;
+}
+
+/* The level whose links join ranks that are `distance` apart: of groups that are
+ * not alike, the highest that any two such ranks need. */
 static int level_of(const struct coll__view *view, int distance)
 {
-    int l = 0;
+    int last = view->n_levels - 1, k = power_of(distance), l = 0;
 
-    if (!view->is_contiguous)
-        return view->n_levels - 1;
-    while (l < view->n_levels - 1 && view->levels[l].size_max <= distance)
+    while (l < last && view->levels[l].size_max <= distance)
         l++;
+    for (int above = last; above > l && !view->is_even; above--)
+        if (view->levels[above].exchanged[k])
+            return above;
     return l;
 }
 
@@ -145,16 +158,37 @@ double coll__cost_exchange(const struct coll__view *view, int distance,
                            double n)
 {
     int l = level_of(view, distance), size = below(view, l);
+    double time = 0;
 
-    return level_time(view, l, size * crowd(&view->levels[l], distance / size),
-                      n);
+    if (view->is_even)
+        return level_time(view, l,
+                          size * crowd(&view->levels[l], distance / size), n);
+    for (l = 0; l < view->n_levels; l++) {
+        const struct coll__level *level = &view->levels[l];
+        int flows = level->exchanged[power_of(distance)];
+
+        size = below(view, l);
+        if (flows)
+            time = max_double(
+                time,
+                level_time(view, l, flows * crowd(level, distance / size), n));
+    }
+    return time;
 }
 
 double coll__cost_tree(const struct coll__view *view, int distance, double n)
 {
     int l = level_of(view, distance), flows = below(view, l) / (2 * distance);
+    double time = 0;
 
-    return level_time(view, l, flows > 1 ? flows : 1, n);
+    if (view->is_even)
+        return level_time(view, l, flows > 1 ? flows : 1, n);
+    for (l = 0; l < view->n_levels; l++) {
+        flows = view->levels[l].sent[power_of(distance)];
+        if (flows)
+            time = max_double(time, level_time(view, l, flows, n));
+    }
+    return time;
 }
 
 double coll__cost_binomial(const struct coll__view *view, int p, double n,
@@ -164,8 +198,12 @@ double coll__cost_binomial(const struct coll__view *view, int p, double n,
     double k = coll__pieces(view, n);
     int m = 1;
 
+    for (int l = 0; l < view->n_levels && !view->is_even; l++)
+        time += view->levels[l].hops *
+                coll__cost_absorb(k, level_time(view, l, 1, n), work);
     for (; m <= p / 2; m *= 2)
-        time += coll__cost_absorb(k, coll__cost_tree(view, m, n), work);
+        if (view->is_even)
+            time += coll__cost_absorb(k, coll__cost_tree(view, m, n), work);
     if (m == p)
         return time;
     /* a long vector waits for what it is added to */
@@ -180,6 +218,46 @@ double coll__cost_message(const struct coll__view *view, int distance,
                           double n)
 {
     return level_time(view, level_of(view, distance), 1, n);
+}
+
+/* One rank's to `fan` others, `step` apart from each other and from it: those of a
+ * level go one after the other, and beside those of the other levels. */
+static double fan_of(const struct coll__view *view, int rank, int fan, int step,
+                     double n)
+{
+    int count[COLL__LEVELS] = {0};
+    double time = 0;
+
+    for (int i = 1; i <= fan && rank + i * step < view->nranks; i++) {
+        int l = 0;
+
+        while (view->levels[l].group[rank] !=
+               view->levels[l].group[rank + i * step])
+            l++;
+        count[l]++;
+    }
+    for (int l = 0; l < view->n_levels; l++) {
+        const struct coll__level *level = &view->levels[l];
+        double each = n * alone(level);
+
+        if (count[l])
+            time = max_double(time, level->alpha + each +
+                                        (count[l] - 1) *
+                                            max_double(level->gap, each));
+    }
+    return time + (fan - 1) * view->levels[0].gap;
+}
+
+double coll__cost_fan_tree(const struct coll__view *view, int fan, int step,
+                           int radix, double n)
+{
+    double time = 0;
+
+    if (view->is_even)
+        return coll__cost_fan(view, fan, fan * step, n);
+    for (int r = 0; r < view->nranks && fan > 0; r += radix * step)
+        time = max_double(time, fan_of(view, r, fan, step, n));
+    return time;
 }
 
 double coll__cost_fan(const struct coll__view *view, int fan, int distance,
@@ -222,17 +300,18 @@ static double all_bytes(const struct coll__view *view, int from, int last,
                         double n)
 {
     double p = view->levels[last].size_max, time = 0;
-    double outside = p - below(view, from);
+    double outside = p - least_below(view, from);
 
     for (int l = from; l <= last; l++) {
         const struct coll__level *level = &view->levels[l];
-        double size = below(view, l);
+        double size = below(view, l), least = least_below(view, l);
+        double flows = max_double(size * (p - size), least * (p - least));
         double mean = crowd(level, level->spread / 2); /* half way: the most */
 
         if (level->size_max > size)
-            time = max_double(
-                time, n * max_double(outside * level->beta,
-                                     size * (p - size) * level->share * mean));
+            time =
+                max_double(time, n * max_double(outside * level->beta,
+                                                flows * level->share * mean));
     }
     return time;
 }

@@ -192,6 +192,111 @@ fail:
     return rc;
 }
 
+/* ---- who leaves a group --------------------------------------------------- */
+
+/* The lowest level with both ranks in a group. */
+static int joined_at(const struct coll__view *view, int a, int b)
+{
+    int l = 0;
+
+    while (view->levels[l].group[a] != view->levels[l].group[b])
+        l++;
+    return l;
+}
+
+/* One more message from a rank's group below level l; counts[l] has them, from
+ * where the groups of that level begin. */
+static void count_one(struct coll__view *view, int *const counts[], int l,
+                      int rank, int *most)
+{
+    int n = ++counts[l][l ? view->levels[l - 1].group[rank] : rank];
+
+    *most = n > *most ? n : *most;
+}
+
+static void count_distance(struct coll__view *view, int *const counts[], int k)
+{
+    int distance = 1 << k;
+    size_t len = (size_t)view->nranks * sizeof(int);
+
+    for (int is_tree = 0; is_tree < 2; is_tree++) {
+        for (int l = 0; l < view->n_levels; l++)
+            memset(counts[l], 0, len);
+        for (int r = 0; r < view->nranks; r++) {
+            int peer = r ^ distance, l;
+
+            if (peer >= view->nranks || (is_tree && r % (2 * distance)))
+                continue;
+            l = joined_at(view, r, peer);
+            count_one(view, counts, l, r,
+                      is_tree ? &view->levels[l].sent[k]
+                              : &view->levels[l].exchanged[k]);
+        }
+    }
+}
+
+/* Is way a longer than b? */
+static int is_longer(const unsigned char *a, const unsigned char *b, int n)
+{
+    while (--n > 0 && a[n] == b[n])
+        ;
+    return a[n] > b[n];
+}
+
+/* Down to each rank from the one that lacks its lowest bit. */
+static int count_hops(struct coll__view *view)
+{
+    unsigned char(*ways)[COLL__LEVELS] =
+        calloc((size_t)view->nranks, sizeof(*ways));
+    int longest = 0;
+
+    if (!ways)
+        return COLL_ERR_NOMEM;
+    for (int r = 1; r < view->nranks; r++) {
+        int parent = r & (r - 1);
+
+        memcpy(ways[r], ways[parent], sizeof(*ways));
+        ways[r][joined_at(view, r, parent)]++;
+        if (is_longer(ways[r], ways[longest], view->n_levels))
+            longest = r;
+    }
+    for (int l = 0; l < view->n_levels; l++)
+        view->levels[l].hops = ways[longest][l];
+    free(ways);
+    return COLL_OK;
+}
+
+/* Groups of a power of two, all alike, need no counts. */
+static int is_even(const struct coll__view *view)
+{
+    for (int l = 0; l < view->n_levels - 1; l++) {
+        int size = view->levels[l].size_max;
+
+        if (size != view->levels[l].size_min || (size & (size - 1)))
+            return 0;
+    }
+    return view->is_contiguous;
+}
+
+static int count_leaving(struct coll__view *view)
+{
+    size_t len = (size_t)view->nranks;
+    int *all = NULL, *counts[COLL__LEVELS];
+
+    view->is_even = is_even(view);
+    if (view->is_even)
+        return COLL_OK;
+    all = malloc((size_t)view->n_levels * len * sizeof(*all));
+    if (!all)
+        return COLL_ERR_NOMEM;
+    for (int l = 0; l < view->n_levels; l++)
+        counts[l] = all + (size_t)l * len;
+    for (int k = 0; k < COLL__DISTANCES && 1 << k < view->nranks; k++)
+        count_distance(view, counts, k);
+    free(all);
+    return count_hops(view);
+}
+
 /* ---- the whole ----------------------------------------------------------- */
 
 int coll__view_init(struct coll__view *view, int nranks, int n_levels,
@@ -205,6 +310,8 @@ int coll__view_init(struct coll__view *view, int nranks, int n_levels,
                         l < n_levels - 1 ? color[l] : NULL);
     if (rc == COLL_OK)
         rc = make_ring(view);
+    if (rc == COLL_OK)
+        rc = count_leaving(view);
     if (rc) {
         log_error("plan", "no memory for a view of %d ranks", nranks);
         coll__view_fini(view);
@@ -219,6 +326,7 @@ void coll__view_flat(struct coll__view *view, int nranks,
     *view = (struct coll__view){.nranks = nranks,
                                 .n_levels = 1,
                                 .is_contiguous = 1,
+                                .is_even = 1,
                                 .gamma = gamma,
                                 .chunk = chunk};
     view->levels[0] = *prices;

@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #define COLL__LEVELS 6
+#define COLL__DISTANCES 31 /* powers of two that an int holds */
 
 /* The groups of one level, and the links that join the groups of the level
  * below (level 0: the ranks) within one of them. */
@@ -23,6 +24,12 @@ struct coll__level {
     const int *group;   /* [nranks]: the group of a rank */
     const int *index;   /* [nranks]: its place among the group's members */
     int size_min, size_max; /* of the groups, in ranks */
+    /* The most messages that leave one group of the level below for others of its
+     * group of this one, when each rank exchanges with the one whose number differs
+     * by 2^k, and when each 2^(k+1)-th sends to the one 2^k on. */
+    int exchanged[COLL__DISTANCES], sent[COLL__DISTANCES];
+    int hops; /* of this level on the way from rank 0 down a binomial tree that has
+               * most of the higher levels' */
 
     /* A message of n bytes alone takes alpha + n beta.  Messages that leave
      * (or enter) one group of the level below at the same time share `share`:
@@ -53,6 +60,10 @@ struct coll__view {
     const int *ring, *place;
     /* The members of every group are consecutive ranks. */
     int is_contiguous;
+    /* And the groups of a level are as large as each other, a power of two below the
+     * last one: distances alone say what leaves them, and the counts of such messages
+     * are not there. */
+    int is_even;
 
     double gamma; /* s a byte reduced or copied */
     size_t chunk; /* bytes of a pipeline chunk, 0 whole messages */
@@ -164,7 +175,12 @@ double coll__cost_message(const struct coll__view *view, int distance,
 double coll__cost_fan(const struct coll__view *view, int fan, int distance,
                       double n);
 
-/* The same, and they are the same bytes for each of them. */
+/* A round of a tree: one rank in radix * step sends to `fan` others, at distances of
+ * step, 2 * step, ...; the slowest of them. */
+double coll__cost_fan_tree(const struct coll__view *view, int fan, int step,
+                           int radix, double n);
+
+/* As coll__cost_fan(), and they are the same bytes for each of them. */
 double coll__cost_fan_same(const struct coll__view *view, int fan, double n);
 
 /* The same where one rank gets them, all at once: the near ones come first, and

@@ -101,19 +101,19 @@ static int route(const struct levels *levels, const struct pieces *pieces,
                               levels->seat[pieces->order[to]], links);
 }
 
-/* Every rank of a piece to one of the next; share becomes the T above. */
+/* Every rank of a piece to one of the next; share becomes the T above over their
+ * number. */
 static void price_group(const struct levels *levels, struct pieces *pieces,
                         int p, int next, struct coll__fabric_price *price)
 {
     int links[COLL__ROUTE_MAX], k = size_of(pieces, p);
     double time = 0;
 
-    if (size_of(pieces, next) < k)
-        k = size_of(pieces, next);
     for (int pass = 0; pass < 2; pass++) /* count, then clear */
         for (int i = 0; i < k; i++) {
-            int n = route(levels, pieces, pieces->first[p] + i,
-                          pieces->first[next] + i, links);
+            int n =
+                route(levels, pieces, pieces->first[p] + i,
+                      pieces->first[next] + i % size_of(pieces, next), links);
 
             for (int j = 0; j < n; j++) {
                 struct coll__fabric_link link =
@@ -125,7 +125,7 @@ static void price_group(const struct levels *levels, struct pieces *pieces,
                 time = max_double(time, *load * link.share);
             }
         }
-    price->share = max_double(price->share, time);
+    price->share = max_double(price->share, time / k);
 }
 
 /* One rank to two others: what both routes begin with. */
@@ -245,7 +245,6 @@ static void price_level(struct levels *levels, int l, struct pieces *pieces)
         n_alphas = price_piece(levels, pieces, p, largest, price);
     if (n_alphas)
         price->alpha /= n_alphas;
-    price->share /= largest;
     price->gap = levels->fabric->gap;
     price->spread = spread_of(levels, pieces);
 }
