@@ -163,6 +163,7 @@ int tcp__open(const struct coll__tp_env *env, struct coll__tp **tp)
         return COLL_ERR_NOMEM;
     }
     tcp->base = (struct coll__tp){.ops = &coll__transport_tcp,
+                                  .asks_kernel = 1,
                                   .rank = env->rank,
                                   .size = env->size,
                                   .generation = coll__generation_now()};

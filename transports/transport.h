@@ -116,6 +116,7 @@ struct coll__tp {
                 * between two ranks: then put() needs nobody's help.  0: none */
     size_t shared;  /* bytes that the ranks of a host have together */
     uint32_t found; /* what open() found of the others, for settle() */
+    int asks_kernel; /* a look at a peer is a system call, as dear as a yield */
     unsigned
         n_woken; /* ranks that slept and that it has woken, so far: what comes
                        * of it takes longer than a message */

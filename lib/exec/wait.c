@@ -16,6 +16,8 @@
 #include <sched.h>
 #include <string.h>
 
+#define SPINS 1000u
+#define SPINS_ASKING 32u /* where each look asks the kernel: some 40 us */
 #define YIELDS 8u /* between two looks at the clock */
 #define LATE 2    /* waits that spun in vain, and then a yield ended them */
 #define SHY 64u   /* waits that do not spin then, before one tries again */
@@ -34,12 +36,24 @@ static inline void relax(void)
 #endif
 }
 
+/* Does the kernel have a part in each look?  Then a yield costs no more, and may give
+ * the core to the rank that is waited for: on a host of its own, but on this machine. */
+static int asks_kernel(const struct coll__routes *routes)
+{
+    for (int t = 0; routes && t < routes->n_all; t++)
+        if (routes->all[t]->asks_kernel)
+            return 1;
+    return 0;
+}
+
 void coll__wait_init(struct coll__wait *wait, int is_crowded,
                      const struct coll__routes *routes)
 {
     const char *mode = coll__param_text(PARAM_WAIT);
 
-    *wait = (struct coll__wait){.n_spins = is_crowded ? 0 : 1000,
+    *wait = (struct coll__wait){.n_spins = is_crowded            ? 0
+                                           : asks_kernel(routes) ? SPINS_ASKING
+                                                                 : SPINS,
                                 .yield_s = is_crowded ? 2e-3 : 20e-3};
     if (!strcmp(mode, "spin"))
         wait->n_spins = ~0u;
