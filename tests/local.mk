@@ -667,6 +667,8 @@ tests_boot_probe_LDADD = libcore.la
 check_PROGRAMS += tests/trace_probe
 tests_trace_probe_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_trace_probe_LDADD = libcoll.la $(JANSSON_LIBS)
+check_PROGRAMS += tests/test_crossing
+tests_test_crossing_LDADD = libcoll.la
 check_PROGRAMS += tests/host_probe
 tests_host_probe_LDADD = libcore.la
 check_PROGRAMS += tests/net/enemy tests/net/wire
@@ -684,6 +686,7 @@ scripts = \
 	%D%/coll_tune.sh \
 	%D%/bench.sh \
 	%D%/compare.sh \
+	%D%/crossing.sh \
 	%D%/prices.sh \
 	%D%/progress.sh \
 	%D%/shm.sh \
@@ -754,6 +757,7 @@ EXTRA_DIST += \
 	%D%/topo/gpus_nvswitch.xml \
 	%D%/topo/gpus_pcie.txt \
 	%D%/topo/gpus_pcie.xml \
+	%D%/topo/hosts31.topo %D%/topo/hosts43.topo %D%/topo/hosts5111.topo \
 	%D%/topo/hosts8.topo \
 	%D%/topo/ib200.topo \
 	%D%/topo/mixed.topo \
