@@ -686,6 +686,7 @@ scripts = \
 	%D%/coll_tune.sh \
 	%D%/bench.sh \
 	%D%/compare.sh \
+	%D%/compare_hosts.sh \
 	%D%/crossing.sh \
 	%D%/prices.sh \
 	%D%/progress.sh \

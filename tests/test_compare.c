@@ -356,12 +356,13 @@ START_TEST(a_library_is_bound_only_when_each_rank_has_a_core)
     const struct form *form = &forms[_i];
     struct place place = {.launcher = "launcher", .peer = "peer"};
     const char *line[MAX_WORDS];
-    char count[16], wanted[16];
+    struct texts texts;
+    char wanted[16];
 
     for (int ranks = 1; ranks <= 2 * cores; ranks++) {
         int n = 0;
 
-        form_line(form, &place, ranks, count, line);
+        form_line(form, &place, ranks, &texts, line);
         while (line[n])
             n++;
         sprintf(wanted, "%d", ranks);

@@ -28,12 +28,14 @@ int say(const char *format, ...)
     return 1;
 }
 
-enum { OPT_WITHIN = 256, OPT_PATIENCE };
+enum { OPT_WITHIN = 256, OPT_PATIENCE, OPT_RATE };
 
 static const struct option options[] = {
     {"quick", no_argument, NULL, 'q'},
     {"gate", required_argument, NULL, 'g'},
     {"device", required_argument, NULL, 'd'},
+    {"hosts", required_argument, NULL, 'H'},
+    {"rate", required_argument, NULL, OPT_RATE},
     {"ranks", required_argument, NULL, 'n'},
     {"collectives", required_argument, NULL, 'c'},
     {"sizes", required_argument, NULL, 's'},
@@ -57,14 +59,21 @@ static const char help[] =
     "  -q, --quick           fewer sizes and rounds: under 5 minutes\n"
     "  -g, --gate RATIO      exit status 1 when a cell is below this ratio\n"
     "  -d, --device host|cuda  where the buffers lie (default host)\n"
-    "  -n, --ranks LIST      numbers of ranks (default 2,4,8)\n"
+    "  -H, --hosts N|A+B...  over N hosts made of this one by network\n"
+    "                        namespaces, or with A ranks on the first, ...\n"
+    "      --rate RATE       of each host's link: 1gbit, 100mbit (default: as\n"
+    "                        fast as it goes)\n"
+    "  -n, --ranks LIST      numbers of ranks (default 2,4,8; with --hosts "
+    "one\n"
+    "                        and two on each)\n"
     "  -c, --collectives LIST  of allreduce, broadcast, allgather,\n"
     "                        reduce_scatter, alltoall, barrier (default all)\n"
     "  -s, --sizes LIST      bytes (default 8,64,1K,8K,32K,256K,1M,4M,16M,\n"
     "                        64M; --quick: 8,1K,32K,256K,1M,16M,64M)\n"
     "  -l, --only LIST       of coll-mem, openmpi, openmpi-sm, openmpi-ucx,\n"
-    "                        mpich and gloo, or nccl with -d cuda (default\n"
-    "                        all); libcoll takes part always\n"
+    "                        mpich and gloo, or nccl with -d cuda, or encrypt\n"
+    "                        and sockets with --hosts (default all); libcoll\n"
+    "                        takes part always\n"
     "  -r, --rounds N        rounds a cell, 25 at most (default 7; --quick 3)\n"
     "  -t, --time SECONDS    of samples, a library and round (default 0.1;\n"
     "                        --quick: 0.03)\n"
@@ -97,6 +106,12 @@ static const char help[] =
     "With -d cuda the rivals are NCCL, where each rank has a GPU of its own, "
     "and\n"
     "the limit is what cuMemcpyAsync copies in the same run.\n"
+    "With --hosts the link is the limit: its rate, in packets of 1,514 bytes\n"
+    "with headers, for the bytes that must cross a host's; a link lets "
+    "through\n"
+    "256 KiB at once after a pause.  Without --rate it is what plain sockets\n"
+    "take: sockets, a program of this folder, and no rival.  encrypt: libcoll\n"
+    "with COLL_NET_ENCRYPT=1; cost: how many times libcoll's time it takes.\n"
     "p99: of single 8-byte operations and barriers, of libcoll.\n"
     "\n"
     "Open MPI runs as it is, with --mca coll_sm_priority 100, and with --mca\n"
@@ -104,7 +119,7 @@ static const char help[] =
     "Ranks are bound to cores where there are enough, but not Gloo's, which\n"
     "have two threads each; where ranks share cores, rank r of N cores is "
     "bound\n"
-    "to core r modulo N.\n"
+    "to core r modulo N, as all ranks are with --hosts.\n"
     "\n"
     "Exit status: 0; 1 when libcoll failed, a result was wrong, or a cell is\n"
     "below the gate; 2 for wrong usage.\n";
@@ -201,7 +216,8 @@ static int take_form(const char *word, struct args *args)
         if (!strcmp(word, forms[f].name))
             return args->has_form[f] = 1, 0;
     return bad("there is no library '%s'; there are: libcoll, coll-mem, "
-               "openmpi, openmpi-sm, openmpi-ucx, mpich, gloo, nccl",
+               "openmpi, openmpi-sm, openmpi-ucx, mpich, gloo, nccl, encrypt, "
+               "sockets",
                word);
 }
 
@@ -212,6 +228,22 @@ static int take_device(const char *word, struct args *args)
         return bad("there is no device '%s'; use -d host or cuda", word);
     if (args->on_gpu && !bench_device_find(word))
         return bad("libcoll was built without CUDA; use -d host");
+    return 0;
+}
+
+static int take_hosts(const char *word, struct args *args)
+{
+    if (hosts_parse(word, &args->hosts))
+        return bad("'%s' is no hosts; write 2, or the ranks on each: 3+1; at "
+                   "most %d hosts",
+                   word, MAX_HOSTS);
+    return 0;
+}
+
+static int take_rate(const char *word, struct args *args)
+{
+    if (hosts_parse_rate(word, &args->hosts))
+        return bad("'%s' is no rate; write 1gbit, 100mbit or 500kbit", word);
     return 0;
 }
 
@@ -250,6 +282,10 @@ static int take(int option, struct args *args)
         return take_whole(optarg, "rounds", 1, MAX_ROUNDS, &args->rounds);
     case 't':
         return take_number(optarg, "time in seconds", 0, 60, &args->seconds);
+    case 'H':
+        return take_hosts(optarg, args);
+    case OPT_RATE:
+        return take_rate(optarg, args);
     case OPT_WITHIN:
         return take_number(optarg, "time in seconds", 0, 1e6, &args->within);
     case OPT_PATIENCE:
@@ -261,6 +297,51 @@ static int take(int option, struct args *args)
     default:
         return take_plot(optarg, args);
     }
+}
+
+static void fill_in_ranks(struct args *args)
+{
+    const struct hosts *hosts = &args->hosts;
+    int placed = 0;
+
+    if (args->n_ranks)
+        return;
+    for (int h = 0; h < hosts->n; h++)
+        placed += hosts->placed[h];
+    if (placed) {
+        args->ranks[args->n_ranks++] = placed;
+    } else if (hosts->n) {
+        args->ranks[args->n_ranks++] = hosts->n;
+        args->ranks[args->n_ranks++] = 2 * hosts->n;
+    } else {
+        take_list("2,4,8", args, take_ranks);
+    }
+}
+
+/* What each option means alone, but not with the others. */
+static int check_hosts(const struct args *args)
+{
+    const struct hosts *hosts = &args->hosts;
+    int each[MAX_HOSTS];
+
+    if (hosts->rate && !hosts->n)
+        return bad("--rate is of hosts' links; give --hosts too");
+    if (hosts->n && args->on_gpu)
+        return bad("--hosts goes with buffers on the host; leave out -d cuda");
+    for (int i = 0; i < args->n_ranks && hosts->n; i++) {
+        if (args->ranks[i] > PEER_MAX_RANKS)
+            return bad("%d ranks are too many; at most %d", args->ranks[i],
+                       PEER_MAX_RANKS);
+        if (hosts_place(hosts, args->ranks[i], each))
+            continue;
+        return hosts->placed[0]
+                   ? bad("--ranks %d is not what --hosts places; leave it out",
+                         args->ranks[i])
+                   : bad("%d ranks are not as many on each of %d hosts; say "
+                         "which are where: --hosts 3+1",
+                         args->ranks[i], hosts->n);
+    }
+    return 0;
 }
 
 static void fill_in(struct args *args)
@@ -276,11 +357,9 @@ static void fill_in(struct args *args)
     for (int f = 0; f < N_FORMS; f++)
         n_forms += args->has_form[f];
     for (int f = 0; f < N_FORMS && !n_forms; f++)
-        args->has_form[f] =
-            args->on_gpu ? forms[f].is_for_gpu : forms[f].is_for_host;
+        args->has_form[f] = form_is_for(&forms[f], args);
     args->has_form[0] = 1;
-    if (!args->n_ranks)
-        take_list("2,4,8", args, take_ranks);
+    fill_in_ranks(args);
     if (!args->n_sizes)
         take_list(sizes, args, take_size);
     if (!args->rounds)
@@ -311,7 +390,7 @@ int args_read(int argc, char **argv, struct args *args, int *status)
     memset(args, 0, sizeof(*args));
     args->seconds = args->within = args->patience = -1;
     *status = 0;
-    while ((option = getopt_long(argc, argv, ":qd:g:n:c:s:l:r:t:j:p:hV",
+    while ((option = getopt_long(argc, argv, ":qd:g:H:n:c:s:l:r:t:j:p:hV",
                                  options, NULL)) != -1) {
         if (option == 'h') {
             printf("Usage: %s [OPTION]...\n%s", program_invocation_short_name,
@@ -331,5 +410,7 @@ int args_read(int argc, char **argv, struct args *args, int *status)
     if (optind < argc)
         *status = bad("unexpected argument '%s'; see --help", argv[optind]);
     fill_in(args);
+    if (!*status)
+        *status = check_hosts(args);
     return *status != 0;
 }

@@ -53,6 +53,7 @@ static int ask(struct cell *cell, struct job *job, struct outcome *outcome,
     command.op = (int)cell->op;
     command.bytes = cell->bytes;
     command.is_crowded = cell->ranks > cores_list(NULL);
+    command.is_bound = command.is_crowded || job->place->hosts;
     command.salt = next_salt();
     answer.n = 0;
     if (job_measure(job, &command, now_seconds() + command.seconds + patience,
@@ -205,7 +206,8 @@ static void judge(struct cell *cell)
     for (int f = 0; f < N_FORMS; f++) {
         struct outcome *o = &cell->outcomes[f];
 
-        if (!forms[f].is_own && o->status == MEASURED && !o->wrong &&
+        if (!forms[f].is_own && !forms[f].is_measure && o->status == MEASURED &&
+            !o->wrong &&
             (!cell->best || o->median < cell->outcomes[cell->best].median))
             cell->best = f;
     }

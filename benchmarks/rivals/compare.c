@@ -209,6 +209,12 @@ static double allowance(const struct run *run, int i)
     return left > 0 ? left * weight(&r->cells[i]) / all : 0;
 }
 
+static double limit_of(const struct run *run, const struct cell *cell)
+{
+    return run->args.hosts.n ? model_link(cell, &run->args.hosts)
+                             : model_limit(cell, &run->result.limits);
+}
+
 static void measure_cell(struct run *run, int i)
 {
     struct cell *cell = &run->result.cells[i];
@@ -218,7 +224,7 @@ static void measure_cell(struct run *run, int i)
                  allowance(run, i));
     if (caught)
         return;
-    cell->limit = model_limit(cell, &run->result.limits);
+    cell->limit = limit_of(run, cell);
     text_cell(&run->result, cell);
     for (int f = 0; f < N_FORMS; f++)
         if (cell->outcomes[f].wrong) {
@@ -235,6 +241,8 @@ static void measure_limits(struct run *run)
     const struct result *r = &run->result;
     double most = 0;
 
+    if (run->args.hosts.n)
+        return; /* the link is the limit */
     for (int i = 0; i < r->n_cells; i++) {
         double bytes = run->args.on_gpu
                            ? model_bytes(r->cells[i].op, r->cells[i].bytes,
@@ -263,7 +271,7 @@ static void measure_all(struct run *run)
             end_all(run);
             start_all(run, r->cells[i].ranks);
             measure_limits(run);
-            if (!i && run->n_limits)
+            if (!i && (run->n_limits || run->args.hosts.n))
                 text_limits(r);
         }
         if (!run->jobs[0].is_up && run->failed)
@@ -273,7 +281,7 @@ static void measure_all(struct run *run)
     end_all(run);
     measure_limits(run);
     for (int i = 0; i < r->n_cells; i++)
-        r->cells[i].limit = model_limit(&r->cells[i], &r->limits);
+        r->cells[i].limit = limit_of(run, &r->cells[i]);
     r->seconds = now_seconds() - run->begin;
 }
 
@@ -317,7 +325,7 @@ static int finish(int status)
 static int find_all(struct run *run)
 {
     for (int f = 0; f < N_FORMS; f++)
-        form_find(&forms[f], run->args.on_gpu, &run->result.places[f]);
+        form_find(&forms[f], &run->args, &run->result.places[f]);
     if (run->result.places[0].why[0])
         return say("%s", run->result.places[0].why);
     list_cells(run);
@@ -339,8 +347,13 @@ int main(int argc, char **argv)
     if (find_all(&run) || make_folder(&run))
         return 1;
     catch_signals();
+    if (run.args.hosts.n && hosts_up(&run.args.hosts)) {
+        remove_folder(&run);
+        return 1;
+    }
     text_head(&run.result);
     measure_all(&run);
+    hosts_down(&run.args.hosts);
     remove_folder(&run);
     if (!caught)
         status = report(&run);

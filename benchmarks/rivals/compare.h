@@ -4,6 +4,7 @@
  * compare.c       the order of everything, and the end
  * args.c          the command line
  * forms.c         the libraries: how each is started, what it takes
+ * hosts.c         several hosts, made of this one: which rank is where
  * job.c           one library's ranks: start, command, answers, end
  * cell.c          one operation, size and number of ranks, in all libraries
  * limits.c        what the machine can do; kernels.c has the inner loops
@@ -22,12 +23,43 @@
 #include <sys/types.h>
 
 enum {
-    N_FORMS = 8,   /* libraries, or settings of one; 0 is libcoll */
+    N_FORMS = 10,  /* libraries, or settings of one; 0 is libcoll */
     MAX_LIST = 32, /* sizes or numbers of ranks */
     MAX_ROUNDS = 25,
     N_AREAS = 6, /* working sets at which bandwidth is measured */
-    MAX_CORES = 64
+    MAX_CORES = 64,
+    MAX_HOSTS = 16
 };
+
+/* ---- hosts.c ------------------------------------------------------------ */
+
+/* Hosts from namespaces, and the ranks on each. */
+struct hosts {
+    int n; /* 0: all ranks are on this host, and no more holds */
+    int placed[MAX_HOSTS]; /* ranks on each; 0s: any number, evenly */
+    const char *rate;      /* of each host's link, as tc says it, or NULL */
+    double bytes_a_second; /* the same */
+    char script[512], rsh[512]; /* tests/net/hosts and what stands in for ssh */
+    char folder[64];            /* of the hosts that are up, or were */
+    int is_up;
+};
+
+/* Read "2" or "3+1", and a rate such as "1gbit" or "100mbit": 0, or -1. */
+int hosts_parse(const char *text, struct hosts *hosts);
+int hosts_parse_rate(const char *text, struct hosts *hosts);
+
+/* Make them: 0, or 1 and what is missing is said.  And end them, if there are any. */
+int hosts_up(struct hosts *hosts);
+void hosts_down(struct hosts *hosts);
+
+/* The ranks on each host, of so many in all, which come host by host; 0 when
+ * that number does not go with the hosts. */
+int hosts_place(const struct hosts *hosts, int ranks, int each[MAX_HOSTS]);
+
+/* The bytes that must at least go in, or come out, of one of the hosts: the most of
+ * any; `bytes` is the cell's size. */
+double hosts_crossing(const struct hosts *hosts, enum peer_op op, size_t bytes,
+                      int ranks);
 
 /* ---- args.c ------------------------------------------------------------- */
 
@@ -38,6 +70,7 @@ struct args {
     double within;   /* of all, to aim at */
     double patience; /* with a library that does not answer */
     double gate;     /* least ratio; 0: none */
+    struct hosts hosts;
     int ranks[MAX_LIST], n_ranks;
     size_t sizes[MAX_LIST];
     int n_sizes;
@@ -63,27 +96,48 @@ struct form {
     const char *launchers[3]; /* the first that is found starts it */
     const char *packages;     /* Debian's, that would bring it */
     const char *settings[10]; /* further arguments of the launcher */
-    const char *bound[3];     /* also, when each rank has a core */
-    const char *crowded[5];   /* also, when not */
+    const char *together[3];  /* also, on one host */
+    const char *across[10];   /* also, on several: RANKS_THERE, RSH_THERE */
+    const char *bound[3];     /* also, when it is to bind each rank to a core */
+    const char *unbound[2];   /* also, when it is to bind none */
+    const char *crowded[3];   /* also, when ranks share cores */
     const char *options[1];   /* the peer's */
+    const char *variable;     /* to be set to 1, or NULL */
     int is_own;               /* libcoll's, no rival */
-    int is_for_host, is_for_gpu; /* buffers that it takes */
-    int is_alone;                /* on its GPU must each of its ranks be */
+    int is_measure; /* what others are held against, no rival either */
+    int is_for_host, is_for_hosts, is_for_gpu; /* where it is measured */
+    int is_alone; /* on its GPU must each of its ranks be */
 };
 extern const struct form forms[N_FORMS];
+
+/* Is it measured with these arguments at all? */
+int form_is_for(const struct form *form, const struct args *args);
+
+/* A program beside this one, in the build tree, or where they are installed: 1 when
+ * it is there. */
+int find_ours(char to[512], const char *name);
+
+/* Words of `across` that stand for others: h1:2,h2:2, and the path of rsh. */
+#define RANKS_THERE "@ranks"
+#define RSH_THERE "@rsh"
 
 /* Where a form's two programs are. */
 struct place {
     char launcher[512], peer[512];
     char why[256]; /* it is not there; "" when it is */
     int on_gpu;
+    const struct hosts *hosts; /* NULL: this one alone */
 };
-void form_find(const struct form *form, int on_gpu, struct place *place);
+void form_find(const struct form *form, const struct args *args,
+               struct place *place);
 
-/* The launcher's line, NULL at the end; words point into place and form. */
-enum { MAX_WORDS = 32 };
+/* The launcher's line, NULL at the end; words point into texts, place and form. */
+enum { MAX_WORDS = 48 };
+struct texts {
+    char ranks[16], each[64], there[192]; /* 4, 2+2, h1:2,h2:2 */
+};
 void form_line(const struct form *form, const struct place *place, int ranks,
-               char *ranks_text, const char *line[MAX_WORDS]);
+               struct texts *texts, const char *line[MAX_WORDS]);
 
 /* ---- job.c -------------------------------------------------------------- */
 
@@ -192,6 +246,9 @@ double median(double *values, int n); /* sorts them */
 double model_bytes(enum peer_op op, size_t bytes, int ranks);
 double model_buffers(const struct cell *cell, int n_cores); /* bytes a core */
 double model_limit(const struct cell *cell, const struct limits *limits);
+/* On several hosts: what the link takes for the bytes that must cross it, or
+ * without a rate what plain sockets took; 0 when unknown. */
+double model_link(const struct cell *cell, const struct hosts *hosts);
 
 /* ---- machine.c ---------------------------------------------------------- */
 

@@ -7,6 +7,10 @@
  * counts right.  Its UCX form has to be told that
  * shared memory will do: by default it wants InfiniBand.  Gloo's second thread
  * would share the core with the first, so it is left to the kernel.
+ *
+ * On several hosts a library with a launcher of its own is started by that on the
+ * first of them, any other by tests/net/hosts, and no launcher binds: each would
+ * take all cores for its host's.
  */
 #include "benchmarks/rivals/compare.h"
 
@@ -21,15 +25,20 @@
 
 #define OPEN_MPI                                                               \
     .program = "compare_openmpi", .launchers = {"mpirun.openmpi", "mpirun"},   \
-    .packages = "openmpi-bin libopenmpi-dev", .bound = {"--bind-to", "core"},  \
-    .crowded = {"--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"},     \
-    .is_for_host = 1
+    .packages = "openmpi-bin libopenmpi-dev",                                  \
+    .together = {"--mca", "oob_tcp_if_include", "lo"},                         \
+    .across = {"--mca", "oob_tcp_if_include", "eth0",                          \
+               "--mca", "plm_rsh_agent",      RSH_THERE,                       \
+               "-H",    RANKS_THERE},                                          \
+    .bound = {"--bind-to", "core"}, .unbound = {"--bind-to", "none"},          \
+    .crowded = {"--mca", "mpi_yield_when_idle", "1"}, .is_for_host = 1
 
 const struct form forms[N_FORMS] = {
     {
         .name = "libcoll",
         .title = "libcoll",
         LIBCOLL,
+        .is_for_hosts = 1,
         .is_for_gpu = 1,
     },
     {
@@ -42,6 +51,7 @@ const struct form forms[N_FORMS] = {
         .name = "openmpi",
         .title = "Open MPI",
         OPEN_MPI,
+        .is_for_hosts = 1,
     },
     {
         .name = "openmpi-sm",
@@ -55,6 +65,7 @@ const struct form forms[N_FORMS] = {
         OPEN_MPI,
         .settings = {"--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any",
                      "--mca", "pml_ucx_devices", "any"},
+        .is_for_hosts = 1,
     },
     {
         .name = "mpich",
@@ -62,8 +73,11 @@ const struct form forms[N_FORMS] = {
         .program = "compare_mpich",
         .launchers = {"mpiexec.mpich", "mpiexec.hydra"},
         .packages = "mpich libmpich-dev",
+        .across = {"-launcher", "ssh", "-launcher-exec", RSH_THERE, "-iface",
+                   "eth0", "-hosts", RANKS_THERE},
         .bound = {"-bind-to", "core"},
         .is_for_host = 1,
+        .is_for_hosts = 1,
     },
     {
         .name = "gloo",
@@ -72,6 +86,7 @@ const struct form forms[N_FORMS] = {
         .launchers = {"collrun"},
         .packages = "libgloo-dev",
         .is_for_host = 1,
+        .is_for_hosts = 1,
     },
     {
         .name = "nccl",
@@ -82,11 +97,37 @@ const struct form forms[N_FORMS] = {
         .is_for_gpu = 1,
         .is_alone = 1,
     },
+    {
+        .name = "encrypt",
+        .title = "libcoll, COLL_NET_ENCRYPT=1",
+        .program = "compare_coll",
+        .launchers = {"collrun"},
+        .packages = "none: run make",
+        .variable = "COLL_NET_ENCRYPT",
+        .is_own = 1,
+        .is_for_hosts = 1,
+    },
+    {
+        .name = "sockets",
+        .title = "plain sockets",
+        .program = "compare_sockets",
+        .launchers = {"collrun"},
+        .packages = "none: run make",
+        .is_measure = 1,
+        .is_for_hosts = 1,
+    },
 };
 
 /* Arguments that an Open MPI launcher gets in any form. */
-static const char *const open_mpi[] = {"--allow-run-as-root", "--oversubscribe",
-                                       "--mca", "oob_tcp_if_include", "lo"};
+static const char *const open_mpi[] = {"--allow-run-as-root",
+                                       "--oversubscribe"};
+
+int form_is_for(const struct form *form, const struct args *args)
+{
+    return args->on_gpu    ? form->is_for_gpu
+           : args->hosts.n ? form->is_for_hosts
+                           : form->is_for_host;
+}
 
 /* ---- where the programs are --------------------------------------------- */
 
@@ -124,10 +165,10 @@ static int find_in_path(char to[512], const char *name)
     return 0;
 }
 
-/* Beside this program, in the build tree, or where they are installed. */
-static int find_ours(char to[512], const char *name)
+int find_ours(char to[512], const char *name)
 {
-    static const char *const ways[] = {".", "../tools", "../libexec/libcoll"};
+    static const char *const ways[] = {".", "../tools", "../tests/net",
+                                       "../libexec/libcoll"};
     char folder[512], tail[128];
 
     own_folder(folder);
@@ -140,16 +181,27 @@ static int find_ours(char to[512], const char *name)
            find_in_path(to, name);
 }
 
-void form_find(const struct form *form, int on_gpu, struct place *place)
+/* Why this library is not measured so. */
+static void say_where(const struct args *args, char why[256])
+{
+    if (args->hosts.n)
+        snprintf(why, 256, "it is not measured on several hosts; see --hosts");
+    else
+        snprintf(why, 256, "it is not measured with buffers on %s",
+                 args->on_gpu ? "the GPU; see -d"
+                              : "one host; see -d, --hosts");
+}
+
+void form_find(const struct form *form, const struct args *args,
+               struct place *place)
 {
     int is_there = 0;
 
     memset(place, 0, sizeof(*place));
-    place->on_gpu = on_gpu;
-    if (!(on_gpu ? form->is_for_gpu : form->is_for_host)) {
-        snprintf(place->why, sizeof(place->why),
-                 "it is not measured with buffers on the %s; see -d",
-                 on_gpu ? "GPU" : "host");
+    place->on_gpu = args->on_gpu;
+    place->hosts = args->hosts.n ? &args->hosts : NULL;
+    if (!form_is_for(form, args)) {
+        say_where(args, place->why);
         return;
     }
     for (int i = 0; form->launchers[i] && !is_there; i++)
@@ -180,23 +232,82 @@ static int add(const char *line[MAX_WORDS], int at, const char *const *words,
 #define ADD(words)                                                             \
     at = add(line, at, words, (int)(sizeof(words) / sizeof(*(words))))
 
-void form_line(const struct form *form, const struct place *place, int ranks,
-               char *ranks_text, const char *line[MAX_WORDS])
+static void write_texts(const struct hosts *hosts, int ranks,
+                        struct texts *texts)
 {
-    const char *const end[] = {"-n", ranks_text, place->peer};
-    const char *const gpu[] = {PEER_ON_GPU};
+    int each[MAX_HOSTS], n_each = 0, n_there = 0;
+
+    memset(texts, 0, sizeof(*texts));
+    sprintf(texts->ranks, "%d", ranks);
+    if (!hosts || !hosts_place(hosts, ranks, each))
+        return;
+    for (int h = 0; h < hosts->n; h++) {
+        n_each += sprintf(texts->each + n_each, "%s%d", h ? "+" : "", each[h]);
+        n_there += sprintf(texts->there + n_there, "%sh%d:%d", h ? "," : "",
+                           h + 1, each[h]);
+    }
+}
+
+/* What starts the ranks on several hosts, up to the peer. */
+static int add_across(const char *line[MAX_WORDS], const struct form *form,
+                      const struct place *place, const struct texts *texts)
+{
+    const struct hosts *hosts = place->hosts;
+    const char *const ours[] = {hosts->script, "ranks", hosts->folder,
+                                texts->each};
+    const char *const theirs[] = {hosts->script, "exec", hosts->folder, "h1",
+                                  place->launcher};
     int at = 0;
 
-    sprintf(ranks_text, "%d", ranks);
+    if (!form->across[0]) {
+        ADD(ours);
+        return at;
+    }
+    ADD(theirs);
+    if (!strncmp(form->name, "openmpi", 7))
+        ADD(open_mpi);
+    ADD(form->settings);
+    ADD(form->across);
+    for (int i = 0; i < at; i++)
+        line[i] = !strcmp(line[i], RANKS_THERE) ? texts->there
+                  : !strcmp(line[i], RSH_THERE) ? hosts->rsh
+                                                : line[i];
+    return at;
+}
+
+static int add_together(const char *line[MAX_WORDS], const struct form *form,
+                        const struct place *place, int is_crowded)
+{
+    int at = 0;
+
     line[at++] = place->launcher;
     if (!strncmp(form->name, "openmpi", 7))
         ADD(open_mpi);
     ADD(form->settings);
-    if (ranks <= cores_list(NULL))
+    ADD(form->together);
+    if (!is_crowded)
         ADD(form->bound);
-    else
+    return at;
+}
+
+void form_line(const struct form *form, const struct place *place, int ranks,
+               struct texts *texts, const char *line[MAX_WORDS])
+{
+    const char *const count[] = {"-n", texts->ranks};
+    const char *const peer[] = {place->peer};
+    const char *const gpu[] = {PEER_ON_GPU};
+    int is_crowded = ranks > cores_list(NULL), at;
+
+    write_texts(place->hosts, ranks, texts);
+    at = place->hosts ? add_across(line, form, place, texts)
+                      : add_together(line, form, place, is_crowded);
+    if (is_crowded || (place->hosts && form->across[0]))
+        ADD(form->unbound);
+    if (is_crowded)
         ADD(form->crowded);
-    ADD(end);
+    if (!place->hosts || form->across[0])
+        ADD(count);
+    ADD(peer);
     ADD(form->options);
     if (place->on_gpu)
         ADD(gpu);

@@ -118,7 +118,8 @@ static int listen_for(struct job *job)
 static void become(const struct job *job)
 {
     const char *line[MAX_WORDS];
-    char path[256], count[16];
+    struct texts texts;
+    char path[256];
     int null = open("/dev/null", O_RDONLY), log;
 
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -132,7 +133,11 @@ static void become(const struct job *job)
     setenv(PEER_SOCKET, path, 1);
     setenv(PEER_FOLDER, job->meet, 1);
     setenv("TMPDIR", job->folder, 1); /* what is left over goes with it */
-    form_line(job->form, job->place, job->ranks, count, line);
+    if (job->place->hosts)
+        setenv(PEER_INTERFACE, "eth0", 1);
+    if (job->form->variable)
+        setenv(job->form->variable, "1", 1);
+    form_line(job->form, job->place, job->ranks, &texts, line);
     execv(line[0], (char **)line);
     fprintf(stderr, "cannot run %s: %s", line[0], strerror(errno));
     _exit(127);

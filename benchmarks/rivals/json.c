@@ -25,6 +25,8 @@ static json_t *of_limits(const struct limits *limits)
 {
     json_t *areas;
 
+    if (!limits->n_areas) /* the link is the limit */
+        return json_null();
     if (limits->n_gpus)
         return of_gpu_limits(limits);
     areas = json_array();
@@ -52,12 +54,13 @@ static json_t *of_commands(const struct result *r, int f)
 {
     json_t *all = json_array();
     const char *line[MAX_WORDS];
-    char count[16], text[2048];
+    struct texts texts;
+    char text[2048];
 
     for (int i = 0; i < r->args->n_ranks && !r->places[f].why[0]; i++) {
         size_t len = 0;
 
-        form_line(&forms[f], &r->places[f], r->args->ranks[i], count, line);
+        form_line(&forms[f], &r->places[f], r->args->ranks[i], &texts, line);
         for (int w = 0; line[w] && len < sizeof(text); w++) {
             const char *name = strrchr(line[w], '/');
 
@@ -74,9 +77,9 @@ static json_t *of_libraries(const struct result *r)
     json_t *all = json_array();
 
     for (int f = 0; f < N_FORMS; f++) {
-        json_t *one =
-            json_pack("{s:s, s:s, s:b}", "name", forms[f].name, "title",
-                      forms[f].title, "is_rival", !forms[f].is_own);
+        json_t *one = json_pack("{s:s, s:s, s:b}", "name", forms[f].name,
+                                "title", forms[f].title, "is_rival",
+                                !forms[f].is_own && !forms[f].is_measure);
 
         json_object_set_new(one, "version",
                             r->versions[f][0] ? json_string(r->versions[f])
@@ -148,17 +151,20 @@ int json_write(const struct result *r, const char *path)
     cells = json_array();
     for (int i = 0; i < r->n_cells; i++)
         json_array_append_new(cells, of_cell(&r->cells[i]));
-    root = json_pack(
-        "{s:{s:s, s:i, s:s, s:s, s:s}, s:s, s:s, s:f, s:b, s:i, s:f, s:f, s:i, "
-        "s:i, "
-        "s:o, s:o, s:o}",
-        "machine", "cpu", m->cpu, "cores", m->cores, "memory", m->memory,
-        "kernel", m->kernel, "transparent_huge_pages", m->pages, "date",
-        m->date, "device", r->args->on_gpu ? r->gpu : "host", "seconds",
-        r->seconds, "quick", r->args->is_quick, "rounds", r->args->rounds,
-        "seconds_a_round", r->args->seconds, "geometric_mean", score.mean,
-        "wins", score.wins, "n_ratios", score.n, "libraries", of_libraries(r),
-        "limits", of_limits(&r->limits), "cells", cells);
+    root = json_pack("{s:{s:s, s:i, s:s, s:s, s:s}, s:i, s:s?, s:s, s:s, s:f, "
+                     "s:b, s:i, s:f, s:f, s:i, "
+                     "s:i, "
+                     "s:o, s:o, s:o}",
+                     "machine", "cpu", m->cpu, "cores", m->cores, "memory",
+                     m->memory, "kernel", m->kernel, "transparent_huge_pages",
+                     m->pages, "hosts", r->args->hosts.n ? r->args->hosts.n : 1,
+                     "link_rate", r->args->hosts.rate, "date", m->date,
+                     "device", r->args->on_gpu ? r->gpu : "host", "seconds",
+                     r->seconds, "quick", r->args->is_quick, "rounds",
+                     r->args->rounds, "seconds_a_round", r->args->seconds,
+                     "geometric_mean", score.mean, "wins", score.wins,
+                     "n_ratios", score.n, "libraries", of_libraries(r),
+                     "limits", of_limits(&r->limits), "cells", cells);
     is_bad = !root ||
              json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) ||
              fputc('\n', file) == EOF;

@@ -2,7 +2,7 @@
 # loop over another backend.  What is missing is said when compare runs.
 noinst_LTLIBRARIES += libcompare.la
 libcompare_la_SOURCES = %D%/args.c %D%/cell.c %D%/compare.h %D%/forms.c \
-	%D%/job.c %D%/json.c %D%/kernels.c %D%/limits.c %D%/limits_gpu.c \
+	%D%/hosts.c %D%/job.c %D%/json.c %D%/kernels.c %D%/limits.c %D%/limits_gpu.c \
 	%D%/machine.c \
 	%D%/model.c %D%/peer.h %D%/peer_barrier.c %D%/plot.c %D%/text.c \
 	tools/common/size.h
@@ -26,6 +26,10 @@ libpeer_la_LIBADD = libbenchdevice.la
 pkglibexec_PROGRAMS = benchmarks/compare_coll
 benchmarks_compare_coll_SOURCES = %D%/peer_coll.c
 benchmarks_compare_coll_LDADD = libpeer.la libcoll.la
+pkglibexec_PROGRAMS += benchmarks/compare_sockets
+benchmarks_compare_sockets_SOURCES = %D%/peer_sockets.c
+benchmarks_compare_sockets_LDADD = libpeer.la
+dist_pkglibexec_SCRIPTS = tests/net/hosts tests/net/rsh
 if HAVE_OPENMPI
 pkglibexec_PROGRAMS += benchmarks/compare_openmpi
 benchmarks_compare_openmpi_SOURCES = %D%/peer_mpi.c

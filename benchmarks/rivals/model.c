@@ -23,6 +23,11 @@
  *
  * The larger of the two is the limit.
  *
+ * On several hosts the limit is the link's alone: the bytes that must go through the
+ * busiest one (hosts.c) over its rate, of which a packet of 1,514 bytes, with its
+ * headers, leaves 1,448 for them.  On a link without a rate, as long as plain sockets
+ * took.
+ *
  * On GPUs the bytes are those, each GPU's part of them over what its copies read and
  * write a second; and no operation is done sooner than a copy of 8 bytes.
  */
@@ -124,4 +129,15 @@ double model_limit(const struct cell *cell, const struct limits *limits)
     if (limits->n_gpus)
         return on_gpus(cell, limits);
     return on_host(cell, limits);
+}
+
+double model_link(const struct cell *cell, const struct hosts *hosts)
+{
+    if (hosts->rate)
+        return hosts_crossing(hosts, cell->op, cell->bytes, cell->ranks) /
+               (hosts->bytes_a_second * 1448 / 1514);
+    for (int f = 0; f < N_FORMS; f++)
+        if (forms[f].is_measure && cell->outcomes[f].status == MEASURED)
+            return cell->outcomes[f].median;
+    return 0;
 }

@@ -3,7 +3,7 @@
  *
  * A peer is the same loop (peer_loop.c: buffers, content, harness barrier,
  * clock, verification) over one backend (peer_coll.c, peer_mpi.c,
- * peer_gloo.cc).  The driver starts the ranks of a job by the library's own
+ * peer_gloo.cc, peer_sockets.c).  The driver starts the ranks of a job by the library's own
  * launcher; each connects to the driver's unix socket, says hello, gets the
  * mapping of the job's harness barrier, and then sleeps in read() until it is
  * told to measure.  A peer ends when the socket does.
@@ -23,6 +23,8 @@ extern "C" {
 
 #define PEER_SOCKET "COLL_COMPARE_SOCKET" /* variable: path of the socket */
 #define PEER_FOLDER "COLL_COMPARE_FOLDER" /* variable: where to meet */
+#define PEER_INTERFACE                                                         \
+    "COLL_COMPARE_INTERFACE"              /* variable: of the hosts, or none */
 #define PEER_OWN_MEMORY "--own-memory"    /* argument: buffers by alloc() */
 #define PEER_ON_GPU "--on-gpu"            /* argument: buffers on a GPU */
 #define PEER_MAGIC 0x70656572u
@@ -83,6 +85,7 @@ struct peer_command {
     int32_t op;   /* enum peer_op */
     uint64_t bytes;
     int32_t is_crowded;               /* more ranks than cores */
+    int32_t is_bound;                 /* rank r stays on a core of its number */
     int32_t batch;                    /* <= PEER_MAX_BATCH */
     int32_t warm_up;                  /* samples that are not reported */
     int32_t min_samples, max_samples; /* <= PEER_MAX_SAMPLES */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* peer_gloo.cc - Gloo over its TCP transport on the loopback device, the one
- * way that it has inside of a host.
+/* peer_gloo.cc - Gloo over its TCP transport: on the loopback device, the one
+ * way that it has inside of a host, or between hosts.
  *
  * Of the two algorithms that its allreduce offers, the faster one for a count
  * is found by trying both at the first call.  There is no reduce_scatter: the
@@ -65,7 +65,10 @@ int init(int *, char ***, int *rank, int *ranks)
 {
     return guarded([&] {
         const char *folder = std::getenv(PEER_FOLDER);
-        gloo::transport::tcp::attr attr("127.0.0.1");
+        const char *interface = std::getenv(PEER_INTERFACE);
+        gloo::transport::tcp::attr attr(interface ? "" : "127.0.0.1");
+        if (interface)
+            attr.iface = interface;
         auto device = gloo::transport::tcp::CreateDevice(attr);
 
         *rank = from_environment("COLL_RANK");

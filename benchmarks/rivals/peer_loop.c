@@ -148,7 +148,8 @@ static float *out_of(const struct peer *p, int k)
 
 /* ---- cores -------------------------------------------------------------- */
 
-/* Ranks that share cores: rank r stays on core r modulo their number, so that a
+/* Ranks that share cores, or are on hosts whose launchers know nothing of each
+ * other's: rank r stays on core r modulo their number, so that a
  * figure tells of the library and not of where the kernel had woken the ranks.
  * It is done when the library has begun, so threads of its own stay free. */
 static void settle(struct peer *p)
@@ -156,7 +157,7 @@ static void settle(struct peer *p)
     cpu_set_t all, mine;
     int left;
 
-    if (p->is_settled || !p->command.is_crowded)
+    if (p->is_settled || !p->command.is_bound)
         return;
     p->is_settled = 1;
     if (sched_getaffinity(0, sizeof(all), &all))

@@ -11,12 +11,13 @@ static const struct {
 } heads[N_FORMS] = {{"libcoll", "limit"}, {"coll-mem", "mem-lim"},
                     {"openmpi", ""},      {"ompi-sm", ""},
                     {"ompi-ucx", ""},     {"mpich", ""},
-                    {"gloo", ""},         {"nccl", ""}};
+                    {"gloo", ""},         {"nccl", ""},
+                    {"encrypt", "cost"},  {"sockets", ""}};
 
 /* Has it a column? */
 static int is_shown(const struct result *r, int f)
 {
-    return r->args->on_gpu ? forms[f].is_for_gpu : forms[f].is_for_host;
+    return form_is_for(&forms[f], r->args);
 }
 
 void text_bytes(size_t bytes, char text[16])
@@ -40,6 +41,11 @@ void text_head(const struct result *r)
     for (int f = 0; f < N_FORMS; f++)
         if (r->args->has_form[f] && r->places[f].why[0])
             printf("# %s is absent: %s\n", forms[f].name, r->places[f].why);
+    if (r->args->hosts.n)
+        printf(
+            "# %d hosts, network namespaces of this one; each one's link %s\n",
+            r->args->hosts.n,
+            r->args->hosts.rate ? r->args->hosts.rate : "as fast as it goes");
     printf("# times in us: the median over rounds of each round's median, for "
            "one operation\n");
 }
@@ -100,7 +106,7 @@ void text_limits(const struct result *r)
 {
     if (r->limits.n_gpus)
         print_gpu_limits(r);
-    else
+    else if (!r->args->hosts.n)
         print_host_limits(&r->limits);
     print_columns(r);
     fflush(stdout);
@@ -130,7 +136,9 @@ static void print_shares(const struct result *r, const struct cell *cell)
 
         if (!is_shown(r, f))
             continue;
-        if (forms[f].is_own && seconds > 0)
+        if (forms[f].variable && seconds > 0)
+            printf(" %7.2f", seconds / cell->outcomes[0].median);
+        else if (forms[f].is_own && seconds > 0)
             printf(" %6.0f%%", cell->limit / seconds * 100);
         else if (forms[f].is_own)
             printf(" %7s", "n/a");
