@@ -26,8 +26,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MOST_PROGRAMS 128
+#define NEWS_S 0.5 /* for another rank's words to come */
 
 extern const struct coll__device coll__device_cuda;
 
@@ -412,6 +414,22 @@ static int put(struct coll_comm *comm, const struct coll__stream_call *call,
     return coll__prog_look(prog, &moved);
 }
 
+/* Where another rank has let the streams go, its words are on their way. */
+int coll__queued_failed(struct coll_comm *comm, int rc)
+{
+    const struct coll__stream_tp *tp = comm->routes.streams;
+    double until = coll__now() + NEWS_S;
+    char why[COLL__TEXT_MAX];
+
+    snprintf(why, sizeof(why), "%s", coll_last_error());
+    while (tp->ops->state(tp) == rc && coll__now() < until &&
+           !atomic_load_explicit(&comm->failure.status, memory_order_acquire))
+        usleep(200);
+    return coll__comm_fail(comm, rc, "%s",
+                           *why ? why
+                                : "another rank has failed; see what it says");
+}
+
 /* What failed with a part of it in the stream, where others wait for the rest, has let
  * all streams go: then the communicator has failed. */
 static int put_all(struct coll_comm *comm, const struct coll__stream_call *call,
@@ -421,7 +439,7 @@ static int put_all(struct coll_comm *comm, const struct coll__stream_call *call,
     int was = tp->ops->state(tp), rc = put(comm, call, stream);
 
     if (rc && was == COLL_OK && tp->ops->state(tp) != COLL_OK)
-        return coll__comm_fail(comm, rc, "%s", coll_last_error());
+        return coll__queued_failed(comm, rc);
     return rc;
 }
 

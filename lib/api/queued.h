@@ -22,6 +22,10 @@ void coll__queued_bytes(const struct coll_comm *comm,
  * they were given, or the communicator has failed. */
 void coll__queued_free(struct coll_comm *comm);
 
+/* What was put into a stream has failed with rc: the communicator has, with the words
+ * of whoever failed first.  Returns rc. */
+int coll__queued_failed(struct coll_comm *comm, int rc);
+
 /* Is an operation one kernel?  What all ranks know alike decides: kernels wait for
  * kernels. */
 static inline int coll__is_one_kernel(const struct coll__stream_tp *tp,

@@ -228,7 +228,5 @@ int coll__messages_put(struct coll_comm *comm, const struct coll__batch *batch,
     }
     rc = put_all(comm, batch, first, lay_out(comm, batch, first), bounce);
     free(first);
-    return rc && !batch->is_captured
-               ? coll__comm_fail(comm, rc, "%s", coll_last_error())
-               : rc;
+    return rc && !batch->is_captured ? coll__queued_failed(comm, rc) : rc;
 }
