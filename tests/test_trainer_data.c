@@ -99,7 +99,8 @@ static void assert_good(const struct images *images)
 /* The files as they are must be refused, with these words and a file's name. */
 static void assert_refused(const char *words, const char *path)
 {
-    struct images images = {(unsigned char *)dir, (unsigned char *)dir, 1};
+    struct images images = {
+        (unsigned char *)dir, (unsigned char *)dir, 1, 1, 28, 28};
 
     ck_assert_int_eq(idx_load(&images, images_path, labels_path), -1);
     ck_assert_msg(strstr(train_error(), words) && strstr(train_error(), path),
@@ -137,7 +138,9 @@ START_TEST(a_wrong_header_or_length_is_refused)
         int in_labels;
     } cases[] = {
         {{0x802, N, 28, 28, N * 784, 0x801, N, N, -1, 0}, "0x00000802", 0},
-        {{0x803, N, 27, 28, N * 784, 0x801, N, N, -1, 0}, "27 x 28", 0},
+        {{0x803, N, 0, 28, N * 784, 0x801, N, N, -1, 0}, "0 x 28", 0},
+        {{0x803, N, 28, 1025, N * 784, 0x801, N, N, -1, 0}, "28 x 1025", 0},
+        {{0x803, N, 27, 28, N * 784, 0x801, N, N, -1, 0}, "more than", 0},
         {{0x803, 0, 28, 28, 0, 0x801, 0, 0, -1, 0}, "no images", 0},
         {{0x803, N, 28, 28, N * 784 - 1, 0x801, N, N, -1, 0}, "cut off", 0},
         {{0x803, N, 28, 28, N * 784 + 1, 0x801, N, N, -1, 0}, "more than", 0},
@@ -275,7 +278,7 @@ END_TEST
 START_TEST(pixels_become_numbers_as_asked)
 {
     unsigned char pixels[2 * 784] = {0}, seen[2], real[2] = {4, 9};
-    struct images images = {pixels, real, 2};
+    struct images images = {pixels, real, 2, 1, 28, 28};
     uint32_t index[2] = {1, 0};
     float out[2 * 784];
     struct pixel_scale scale;
@@ -305,7 +308,7 @@ END_TEST
 START_TEST(an_image_of_one_colour_has_no_deviation_to_divide_by)
 {
     unsigned char pixels[784], label = 0;
-    struct images images = {pixels, &label, 1};
+    struct images images = {pixels, &label, 1, 1, 28, 28};
     struct pixel_scale scale;
 
     memset(pixels, 17, sizeof(pixels));
@@ -316,7 +319,8 @@ END_TEST
 
 START_TEST(synthetic_images_are_seeded_and_of_all_classes)
 {
-    struct images a, b, c;
+    const struct images shape = {.channels = 1, .height = 28, .width = 28};
+    struct images a = shape, b = shape, c = shape;
     int seen[10] = {0};
 
     ck_assert_int_eq(synthetic_make(&a, 50, 1, 0), 0);
@@ -329,6 +333,7 @@ START_TEST(synthetic_images_are_seeded_and_of_all_classes)
     for (int i = 0; i < 10; i++)
         ck_assert_int_eq(seen[i], 5);
     images_fini(&a);
+    a = shape;
     ck_assert_int_eq(synthetic_make(&a, 50, 1, 50), 0); /* as a test set */
     ck_assert_mem_ne(a.pixels, b.pixels, 50 * 784);
     images_fini(&a);

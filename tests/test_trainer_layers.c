@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_trainer_layers.c - every layer against plain loops (forward) and finite
  * differences (backward), and the loss. */
+#include "trainer/device.h"
 #include "trainer/error.h"
 #include "trainer/layers.h"
 #include "trainer/onednn.h"
@@ -49,7 +50,8 @@ static void bench_init(struct bench *b, const struct layer_spec *spec,
                                   .out.block = onednn_block(),
                                   .is_stale = 1},
                         .pass = {.is_training = 1, .key = 99, .first = 5}};
-    ck_assert_msg(!spec->ops->shape(l), "%s", train_error());
+    l->ops = device_cpu.layer(spec, &in);
+    ck_assert_msg(!l->ops->shape(l), "%s", train_error());
     b->n_in = CHUNK * shape_len(&l->in);
     b->n_out = CHUNK * shape_len(&l->out);
     b->in = floats(b->n_in);
@@ -63,12 +65,12 @@ static void bench_init(struct bench *b, const struct layer_spec *spec,
     fill(b->in, b->n_in, 1);
     fill(b->dout, b->n_out, 2);
     fill(l->weights, l->n_weights + l->n_biases, 3);
-    ck_assert_msg(!spec->ops->init(l), "%s", train_error());
+    ck_assert_msg(!l->ops->init(l), "%s", train_error());
 }
 
 static void bench_fini(struct bench *b)
 {
-    b->layer.spec.ops->fini(&b->layer);
+    b->layer.ops->fini(&b->layer);
     free(b->in);
     free(b->din);
     free(b->out);
@@ -80,11 +82,11 @@ static void bench_fini(struct bench *b)
 /* Return the sum of out * dout: its derivatives are what backward yields. */
 static double bench_value(struct bench *b)
 {
+    struct layer_io io = {.in = b->in, .out = b->out};
     double sum = 0;
 
     b->layer.is_stale = 1;
-    ck_assert_int_eq(b->layer.spec.ops->forward(&b->layer, b->in, b->out,
-                                                &b->pass), 0);
+    ck_assert_int_eq(b->layer.ops->forward(&b->layer, &io, &b->pass), 0);
     for (size_t i = 0; i < b->n_out; i++)
         sum += (double)b->out[i] * (double)b->dout[i];
     return sum;
@@ -116,7 +118,7 @@ static void probe(struct bench *b, float *values, const float *grads, size_t n,
                           0.01 * (1 + fabs(left)),
                       "%s (training %d) %s[%zu]: %g by backward, %g by "
                       "difference",
-                      b->layer.spec.ops->name, b->pass.is_training, what, i,
+                      b->layer.ops->name, b->pass.is_training, what, i,
                       (double)grads[i], (left + right) / 2);
     }
     ck_assert_int_ge(compared * 10, tried * 6);
@@ -125,9 +127,12 @@ static void probe(struct bench *b, float *values, const float *grads, size_t n,
 /* Backward may spoil dout and, where it says so, in: it gets copies. */
 static void run_backward(struct bench *b, int want_din)
 {
-    const struct layer_ops *ops = b->layer.spec.ops;
+    const struct layer_ops *ops = b->layer.ops;
     float *dout = floats(b->n_out), *in = floats(b->n_in);
-    struct layer_io io = {b->in, b->out, dout, want_din ? b->din : NULL};
+    struct layer_io io = {.in = b->in,
+                          .out = b->out,
+                          .dout = dout,
+                          .din = want_din ? b->din : NULL};
     int in_place = want_din && ops->may_overwrite;
 
     bench_value(b);
@@ -209,8 +214,8 @@ static int map_block(int channels)
 
 START_TEST(the_image_convolution_follows_its_formula_and_slopes)
 {
-    struct layer_spec spec = {.ops = &layer_conv_image, .units = 32,
-                              .relu = _i};
+    struct layer_spec spec = {
+        .kind = LAYER_CONV, .kernel = 3, .units = 32, .relu = _i};
     struct bench b;
 
     bench_init(&b, &spec, (struct shape){1, 9, 7, 1});
@@ -222,7 +227,7 @@ END_TEST
 
 START_TEST(the_convolution_follows_its_formula_and_slopes)
 {
-    struct layer_spec spec = {.ops = &layer_conv, .units = 64};
+    struct layer_spec spec = {.kind = LAYER_CONV, .kernel = 3, .units = 64};
     struct bench b;
 
     bench_init(&b, &spec, (struct shape){32, 8, 10, map_block(32)});
@@ -246,7 +251,8 @@ static double pool_at(const struct bench *b, int n, int c, int y, int x)
 START_TEST(the_pool_takes_the_largest_and_passes_its_slope)
 {
     static const int blocks[] = {8, 16, 32};
-    struct layer_spec spec = {.ops = &layer_pool, .relu = _i / 3};
+    struct layer_spec spec = {
+        .kind = LAYER_MAX_POOL, .kernel = 2, .relu = _i / 3};
     struct bench b;
 
     bench_init(&b, &spec, (struct shape){32, 6, 4, blocks[_i % 3]});
@@ -265,7 +271,7 @@ END_TEST
 
 START_TEST(equal_values_in_a_window_share_one_slope_not_four)
 {
-    struct layer_spec spec = {.ops = &layer_pool};
+    struct layer_spec spec = {.kind = LAYER_MAX_POOL, .kernel = 2};
     double in = 0, out = 0;
     struct bench b;
 
@@ -284,7 +290,7 @@ END_TEST
 
 START_TEST(the_dense_layer_follows_its_formula_and_slopes)
 {
-    struct layer_spec spec = {.ops = &layer_dense, .units = 19, .relu = _i};
+    struct layer_spec spec = {.kind = LAYER_DENSE, .units = 19, .relu = _i};
     struct bench b;
 
     bench_init(&b, &spec, (struct shape){8, 3, 2, 8});
@@ -306,7 +312,7 @@ END_TEST
 
 START_TEST(dropout_drops_its_part_and_keeps_the_mean)
 {
-    struct layer_spec spec = {.ops = &layer_dropout, .rate = 0.25f};
+    struct layer_spec spec = {.kind = LAYER_DROPOUT, .rate = 0.25f};
     size_t dropped = 0;
     struct bench b;
 
@@ -329,7 +335,7 @@ END_TEST
 /* Image 2 of a pass that begins at 5 is image 0 of one that begins at 7. */
 START_TEST(what_dropout_drops_depends_on_the_place_in_the_batch)
 {
-    struct layer_spec spec = {.ops = &layer_dropout, .rate = 0.5f};
+    struct layer_spec spec = {.kind = LAYER_DROPOUT, .rate = 0.5f};
     float kept[64];
     struct bench b;
 
@@ -370,7 +376,7 @@ static void plant_nan(struct bench *b, float *values, size_t n,
         bench_value(b);
         values[i] = was;
         ck_assert_msg(has_nan(b->out, b->n_out), "%s hides a NaN in %s[%zu]",
-                      b->layer.spec.ops->name, what, i);
+                      b->layer.ops->name, what, i);
     }
     bench_value(b);
     ck_assert(!has_nan(b->out, b->n_out));
@@ -384,14 +390,15 @@ START_TEST(no_layer_hides_what_is_no_number)
         struct layer_spec spec;
         struct shape in;
     } cases[] = {
-        {{.ops = &layer_conv_image, .units = 32, .relu = 1}, {1, 9, 7, 1}},
-        {{.ops = &layer_conv_image, .units = 32}, {1, 9, 7, 1}},
-        {{.ops = &layer_conv, .units = 64}, {32, 8, 10, block}},
-        {{.ops = &layer_pool, .relu = 1}, {32, 6, 4, 8}},
-        {{.ops = &layer_pool}, {32, 6, 4, 16}},
-        {{.ops = &layer_dense, .units = 19, .relu = 1}, {8, 3, 2, 8}},
-        {{.ops = &layer_dense, .units = 19}, {8, 3, 2, 8}},
-        {{.ops = &layer_dropout, .rate = 0.5f}, {32, 6, 4, 32}},
+        {{.kind = LAYER_CONV, .kernel = 3, .units = 32, .relu = 1},
+         {1, 9, 7, 1}},
+        {{.kind = LAYER_CONV, .kernel = 3, .units = 32}, {1, 9, 7, 1}},
+        {{.kind = LAYER_CONV, .kernel = 3, .units = 64}, {32, 8, 10, block}},
+        {{.kind = LAYER_MAX_POOL, .kernel = 2, .relu = 1}, {32, 6, 4, 8}},
+        {{.kind = LAYER_MAX_POOL, .kernel = 2}, {32, 6, 4, 16}},
+        {{.kind = LAYER_DENSE, .units = 19, .relu = 1}, {8, 3, 2, 8}},
+        {{.kind = LAYER_DENSE, .units = 19}, {8, 3, 2, 8}},
+        {{.kind = LAYER_DROPOUT, .rate = 0.5f}, {32, 6, 4, 32}},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

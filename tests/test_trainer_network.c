@@ -20,21 +20,28 @@ static void fill(float *values, size_t n, uint64_t seed)
 
 /* The cnn in small: every kind of layer, the same order. */
 static const struct layer_spec small_specs[] = {
-    {.ops = &layer_conv_image, .units = 16, .relu = 1},
-    {.ops = &layer_conv, .units = 16},
-    {.ops = &layer_pool, .relu = 1},
-    {.ops = &layer_dropout, .rate = 0.25f},
-    {.ops = &layer_dense, .units = 24, .relu = 1},
-    {.ops = &layer_dropout, .rate = 0.5f},
-    {.ops = &layer_dense, .units = 10},
+    {.kind = LAYER_CONV, .kernel = 3, .units = 16, .relu = 1},
+    {.kind = LAYER_CONV, .kernel = 3, .units = 16},
+    {.kind = LAYER_MAX_POOL, .kernel = 2, .relu = 1},
+    {.kind = LAYER_DROPOUT, .rate = 0.25f},
+    {.kind = LAYER_DENSE, .units = 24, .relu = 1},
+    {.kind = LAYER_DROPOUT, .rate = 0.5f},
+    {.kind = LAYER_DENSE, .units = 10},
 };
+
+static const struct model_desc small = {
+    .name = "small", .specs = small_specs, .n_specs = 7};
 
 /* Whether passes are for training; a loop test sets it. */
 static int is_training = 1;
 
 static struct model *small_model(int chunk)
 {
-    struct model_config config = {"small", small_specs, 7, 12, 10, chunk};
+    struct model_config config = {.desc = &small,
+                                  .channels = 1,
+                                  .height = 12,
+                                  .width = 10,
+                                  .chunk = chunk};
     struct model *m;
 
     ck_assert_msg(!model_create(&m, &config), "%s", train_error());
@@ -160,10 +167,13 @@ END_TEST
 
 START_TEST(the_cnn_has_the_classic_number_of_parameters)
 {
-    struct model_config config = model_cnn;
+    struct model_config config = {.desc = &model_cnn,
+                                  .channels = 1,
+                                  .height = 28,
+                                  .width = 28,
+                                  .chunk = 2};
     struct model *m;
 
-    config.chunk = 2;
     ck_assert_msg(!model_create(&m, &config), "%s", train_error());
     ck_assert_uint_eq(model_n_params(m), 1199882);
     ck_assert_int_eq(model_n_classes(m), 10);
@@ -175,7 +185,8 @@ END_TEST
 
 START_TEST(a_network_that_does_not_fit_is_refused_in_words)
 {
-    struct model_config config = {"bad", small_specs, 7, 11, 10, 1};
+    struct model_config config = {
+        .desc = &small, .channels = 1, .height = 11, .width = 10, .chunk = 1};
     struct model *m;
 
     ck_assert_int_eq(model_create(&m, &config), -1); /* 7 x 6 cannot pool */

@@ -2,6 +2,7 @@
 /* test_trainer_state.c - the command line, the optimizers, checkpoints. */
 #include "trainer/args.h"
 #include "trainer/checkpoint.h"
+#include "trainer/device.h"
 #include "trainer/error.h"
 #include "trainer/optim.h"
 
@@ -142,10 +143,10 @@ START_TEST(sgd_moves_as_by_hand)
     float p[2] = {1, -2}, g[2] = {0.5f, -1};
 
     ck_assert_int_eq(optim_init(&o, 2), 0);
-    optim_step(&o, p, g); /* v = .5, -1 */
+    optim_step(&o, &device_cpu, p, g); /* v = .5, -1 */
     ck_assert_float_eq_tol(p[0], 0.95f, 1e-6);
     ck_assert_float_eq_tol(p[1], -1.9f, 1e-6);
-    optim_step(&o, p, g); /* v = .95, -1.9 */
+    optim_step(&o, &device_cpu, p, g); /* v = .95, -1.9 */
     ck_assert_float_eq_tol(p[0], 0.855f, 1e-6);
     ck_assert_float_eq_tol(p[1], -1.71f, 1e-6);
     ck_assert_uint_eq(o.step, 2);
@@ -173,7 +174,7 @@ START_TEST(adam_moves_as_the_paper_says)
             want[i] -= 0.01 * mean[i] / (1 - pow(0.9, t)) /
                        (sqrt(square[i] / (1 - pow(0.999, t))) + 1e-7);
         }
-        optim_step(&o, p, g);
+        optim_step(&o, &device_cpu, p, g);
     }
     for (int i = 0; i < 19; i++)
         ck_assert_double_eq_tol((double)p[i], want[i], 1e-5);

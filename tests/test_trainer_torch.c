@@ -176,7 +176,7 @@ static double compare(const struct model *m, const json_t *want,
             struct digest is, recorded_one;
             char name[64];
 
-            snprintf(name, sizeof(name), "%d %s %s", i, l->spec.ops->name,
+            snprintf(name, sizeof(name), "%d %s %s", i, l->ops->name,
                      k ? "biases" : "weights");
             digest_make(&is, flat, n[k]);
             digest_read(&recorded_one, json_object_get(want, name));

@@ -44,6 +44,7 @@ static const struct flag flags[] = {
      "test on the first N images only; 0: all"},
     {"normalize", CHOICE, AT(normalize_meanstd), "unit", "unit|meanstd",
      "pixels in [0, 1], or with mean 0 and deviation 1"},
+    {"model", WORD, AT(model), "cnn", "cnn", "the network"},
     {"init", CHOICE, AT(init), "glorot", "glorot|torch",
      "how parameters begin: as in Keras or as in PyTorch"},
     {"dropout", CHOICE, AT(dropout_off), "on", "on|off", "drop values"},

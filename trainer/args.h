@@ -16,6 +16,7 @@ struct args {
     const char *dataset, *data_dir; /* data_dir "" when not given */
     uint64_t limit_train, limit_test; /* 0: all */
     int normalize_meanstd;
+    const char *model;
     int init;       /* enum model_init_kind */
     int dropout_off;
     uint64_t epochs, batch_size, test_batch_size;

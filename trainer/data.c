@@ -119,6 +119,9 @@ static int load_synthetic(struct dataset *d, const struct data_config *config)
     size_t n_test = limited(SYNTHETIC_TEST, config->limit_test);
 
     snprintf(d->where, sizeof(d->where), "made up");
+    d->train = d->test = (struct images){.channels = config->channels,
+                                         .height = config->height,
+                                         .width = config->width};
     return synthetic_make(&d->train, n, config->seed, 0) ||
                    synthetic_make(&d->test, n_test, config->seed,
                                   SYNTHETIC_TRAIN)
@@ -136,6 +139,11 @@ static int load_files(struct dataset *d, const struct data_config *config)
     if (load_part(&d->train, folder, "train", config->name) ||
         load_part(&d->test, folder, "t10k", config->name))
         return -1;
+    if (d->test.height != d->train.height || d->test.width != d->train.width)
+        return train_fail("%s holds training images of %d x %d and test "
+                          "images of %d x %d; they do not belong together",
+                          folder, d->train.height, d->train.width,
+                          d->test.height, d->test.width);
     images_limit(&d->train, config->limit_train);
     images_limit(&d->test, config->limit_test);
     return 0;
@@ -165,10 +173,11 @@ void pixel_scale_meanstd(struct pixel_scale *scale,
                          const struct images *images)
 {
     uint64_t count[256] = {0};
-    double n = (double)images->n * DATA_PIXELS, sum = 0, squares = 0;
+    size_t n_pixels = images->n * images_len(images);
+    double n = (double)n_pixels, sum = 0, squares = 0;
     double mean, deviation;
 
-    for (size_t i = 0; i < images->n * DATA_PIXELS; i++)
+    for (size_t i = 0; i < n_pixels; i++)
         count[images->pixels[i]]++;
     for (int v = 0; v < 256; v++) {
         sum += (double)count[v] * v;
@@ -184,12 +193,15 @@ void images_gather(const struct images *images, const uint32_t *index, int n,
                    const struct pixel_scale *scale, float *out,
                    unsigned char *labels)
 {
-    for (int i = 0; i < n; i++) {
-        const unsigned char *from =
-            images->pixels + (size_t)index[i] * DATA_PIXELS;
+    size_t plane = (size_t)images->height * (size_t)images->width;
+    size_t len = images_len(images);
 
-        for (int p = 0; p < DATA_PIXELS; p++)
-            *out++ = scale->value[from[p]];
+    for (int i = 0; i < n; i++) {
+        const unsigned char *from = images->pixels + (size_t)index[i] * len;
+
+        for (size_t p = 0; p < plane; p++)
+            for (size_t c = 0; c < len; c += plane)
+                *out++ = scale->value[from[c + p]];
         labels[i] = images->labels[index[i]];
     }
 }

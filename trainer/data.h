@@ -7,14 +7,20 @@
 #include <stdint.h>
 
 #define DATA_CLASSES 10
-#define DATA_SIDE 28 /* rows and columns of an image */
-#define DATA_PIXELS (DATA_SIDE * DATA_SIDE)
 
 struct images {
-    unsigned char *pixels; /* [n][DATA_PIXELS] */
+    unsigned char *pixels; /* [n][channels][height][width] */
     unsigned char *labels; /* [n], below DATA_CLASSES */
     size_t n;
+    int channels, height, width;
 };
+
+/* Return the bytes of one image. */
+static inline size_t images_len(const struct images *images)
+{
+    return (size_t)images->channels * (size_t)images->height *
+           (size_t)images->width;
+}
 
 struct dataset {
     char where[512]; /* the folder it was read from, or "made up" */
@@ -25,7 +31,8 @@ struct data_config {
     const char *name; /* "fashion-mnist", "mnist" or "synthetic" */
     const char *dir;  /* --data-dir, or "" */
     size_t limit_train, limit_test; /* 0: all */
-    uint64_t seed; /* of synthetic */
+    uint64_t seed;                  /* of synthetic */
+    int channels, height, width;    /* of synthetic */
 };
 
 /* Load both sets.
@@ -52,9 +59,10 @@ void images_fini(struct images *images);
 /* Keep the first `limit` images; 0 keeps all. */
 void images_limit(struct images *images, size_t limit);
 
-/* Make n images: a prototype for each class, moved, dimmed and noisy.
+/* Make images of images->channels, height and width: a prototype for each class,
+ * moved, dimmed and noisy.
  *
- * Shapes:    `first` counts images over train and test, so that they differ.
+ * Shapes:    n images; `first` counts images over train and test, so that they differ.
  * Result:    as idx_load(); the same seed gives the same images.
  */
 int synthetic_make(struct images *images, size_t n, uint64_t seed,
@@ -70,7 +78,8 @@ void pixel_scale_unit(struct pixel_scale *scale);
 void pixel_scale_meanstd(struct pixel_scale *scale,
                          const struct images *images);
 
-/* Copy the images with these indices, scaled, and their labels. */
+/* Copy the images with these indices, scaled, as [height][width][channels], and
+ * their labels. */
 void images_gather(const struct images *images, const uint32_t *index, int n,
                    const struct pixel_scale *scale, float *out,
                    unsigned char *labels);

@@ -16,6 +16,7 @@
 
 #define MAGIC_IMAGES 0x803 /* bytes, three dimensions */
 #define MAGIC_LABELS 0x801 /* bytes, one dimension */
+#define MAX_SIDE 1024      /* of an image */
 #define MAX_INFLATION 1032 /* of deflate, by its format */
 
 struct idx {
@@ -105,7 +106,7 @@ static int idx_magic(struct idx *f, uint32_t wanted, const char *what)
 /* Read n records of `each` bytes into memory of their own. */
 static int idx_body(struct idx *f, size_t n, size_t each, unsigned char **body)
 {
-    size_t len = n * each; /* n < 2^32, each < 2^10 */
+    size_t len = n * each; /* n < 2^32, each <= MAX_SIDE^2 */
     unsigned char *p;
 
     if (n == 0)
@@ -131,11 +132,15 @@ static int read_images(struct idx *f, struct images *images)
     if (idx_magic(f, MAGIC_IMAGES, "images") || idx_number(f, &n) ||
         idx_number(f, &rows) || idx_number(f, &columns))
         return -1;
-    if (rows != DATA_SIDE || columns != DATA_SIDE)
-        return train_fail("%s holds images of %u x %u; the network takes "
-                          "28 x 28", f->path, rows, columns);
+    if (rows < 1 || columns < 1 || rows > MAX_SIDE || columns > MAX_SIDE)
+        return train_fail("%s holds images of %u x %u; sides of 1 to %d are "
+                          "usable",
+                          f->path, rows, columns, MAX_SIDE);
     images->n = n;
-    return idx_body(f, n, DATA_PIXELS, &images->pixels);
+    images->channels = 1;
+    images->height = (int)rows;
+    images->width = (int)columns;
+    return idx_body(f, n, images_len(images), &images->pixels);
 }
 
 static int read_labels(struct idx *f, struct images *images)

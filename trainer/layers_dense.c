@@ -21,7 +21,7 @@ static int dense_shape(struct layer *l)
     return 0;
 }
 
-static int dense_forward(struct layer *l, const float *in, float *out,
+static int dense_forward(struct layer *l, const struct layer_io *io,
                          const struct pass *pass)
 {
     struct onednn_product product = {.rows = l->chunk,
@@ -29,11 +29,11 @@ static int dense_forward(struct layer *l, const float *in, float *out,
                                      .inner = l->fan_in};
 
     (void)pass;
-    if (onednn_multiply(&product, in, l->weights, out))
+    if (onednn_multiply(&product, io->in, l->weights, io->out))
         return -1;
     for (int i = 0; i < l->chunk; i++)
         for (int o = 0; o < l->fan_out; o++) {
-            float *value = &out[i * l->fan_out + o];
+            float *value = &io->out[i * l->fan_out + o];
 
             *value += l->biases[o];
             if (l->spec.relu && *value <= 0) /* NaN stays */

@@ -82,10 +82,10 @@ static int dropout_pass(const struct layer *l, const float *from, float *to,
     return 0;
 }
 
-static int dropout_forward(struct layer *l, const float *in, float *out,
+static int dropout_forward(struct layer *l, const struct layer_io *io,
                            const struct pass *pass)
 {
-    return dropout_pass(l, in, out, pass);
+    return dropout_pass(l, io->in, io->out, pass);
 }
 
 static int dropout_backward(struct layer *l, const struct layer_io *io,

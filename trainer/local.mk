@@ -11,6 +11,8 @@ libtrainer_la_SOURCES = \
 	%D%/checkpoint.c %D%/checkpoint.h \
 	%D%/data.c %D%/data.h \
 	%D%/ddp.c %D%/ddp.h \
+	%D%/device.c %D%/device.h \
+	%D%/device_cpu.c \
 	%D%/error.c %D%/error.h \
 	%D%/finite.c %D%/finite.h \
 	%D%/idx.c \
@@ -22,12 +24,14 @@ libtrainer_la_SOURCES = \
 	%D%/layers_pool.c \
 	%D%/layers_softmax.c \
 	%D%/model.c %D%/model.h \
+	%D%/models.c %D%/models.h \
 	%D%/onednn.c %D%/onednn.h \
 	%D%/optim.c %D%/optim.h \
 	%D%/report.c %D%/report.h \
 	%D%/rng.h \
 	%D%/sampler.c %D%/sampler.h \
 	%D%/simd.h \
+	%D%/slopes.c %D%/slopes.h \
 	%D%/synthetic.c \
 	%D%/train.c %D%/train.h \
 	%D%/watch.c %D%/watch.h

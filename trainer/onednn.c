@@ -134,7 +134,8 @@ static void describe(struct onednn_conv *c)
 
 static dnnl_status_t make_desc(struct onednn_conv *c, int pass)
 {
-    static const dnnl_dims_t ones = {1, 1}, none = {0, 0};
+    const struct onednn_conv_config *g = &c->config;
+    const dnnl_dims_t steps = {g->stride, g->stride}, rim = {g->pad, g->pad};
     dnnl_memory_desc_t any = c->weights_desc;
     dnnl_convolution_desc_t desc;
     dnnl_status_t st;
@@ -143,15 +144,15 @@ static dnnl_status_t make_desc(struct onednn_conv *c, int pass)
     if (pass == FORWARD)
         st = dnnl_convolution_forward_desc_init(
             &desc, dnnl_forward_training, dnnl_convolution_direct, &c->in_desc,
-            &any, &c->biases_desc, &c->out_desc, ones, none, none);
+            &any, &c->biases_desc, &c->out_desc, steps, rim, rim);
     else if (pass == BACKWARD_IN)
         st = dnnl_convolution_backward_data_desc_init(
             &desc, dnnl_convolution_direct, &c->in_desc, &any, &c->out_desc,
-            ones, none, none);
+            steps, rim, rim);
     else
         st = dnnl_convolution_backward_weights_desc_init(
             &desc, dnnl_convolution_direct, &c->in_desc, &any, &c->biases_desc,
-            &c->out_desc, ones, none, none);
+            &c->out_desc, steps, rim, rim);
     if (st != dnnl_success)
         return st;
     return dnnl_primitive_desc_create(&c->passes[pass].desc, &desc, NULL,
@@ -314,6 +315,7 @@ int onednn_block(void)
             .in = {32, 8, 8, blocks[i]},
             .out = {64, 6, 6, blocks[i]},
             .kernel = 3,
+            .stride = 1,
             .is_training = 1,
         };
         struct onednn_conv *c;

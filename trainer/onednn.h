@@ -9,12 +9,12 @@
 
 #include "trainer/layers.h"
 
-struct onednn_conv; /* one 2-D convolution, stride 1, no padding */
+struct onednn_conv; /* one 2-D convolution */
 
 struct onednn_conv_config {
     int chunk; /* images in one pass */
     struct shape in, out;
-    int kernel;      /* its height and width */
+    int kernel, stride, pad; /* in both directions */
     int is_training; /* 0: the forward pass alone */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* optim.c - the two update rules, over flat arrays. */
 #include "trainer/optim.h"
+#include "trainer/device.h"
 #include "trainer/error.h"
 #include "trainer/simd.h"
 
@@ -96,11 +97,17 @@ static void adam_step(struct optim *o, float *params, const float *gradients)
     adam(params, gradients, o->state, o->state + o->n, o->n, &a);
 }
 
-void optim_step(struct optim *o, float *params, const float *gradients)
+void optim_move(struct optim *o, float *params, const float *gradients)
 {
-    o->step++;
     if (o->kind == OPTIM_SGD)
         sgd_step(o, params, gradients);
     else
         adam_step(o, params, gradients);
+}
+
+void optim_step(struct optim *o, const struct device *device, float *params,
+                const float *gradients)
+{
+    o->step++;
+    device->step(o, params, gradients);
 }

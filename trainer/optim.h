@@ -32,7 +32,9 @@ void optim_fini(struct optim *o);
 /* Return "sgd" or "adam". */
 const char *optim_name(enum optim_kind kind);
 
-/* Make one step.
+struct device;
+
+/* Make one step, on this device.
  *
  * Shapes:    params[n], gradients[n].
  * Result:    sgd:  v = momentum v + g; p -= lr v
@@ -42,6 +44,10 @@ const char *optim_name(enum optim_kind kind);
  * Cost:      no allocation.
  * Source:    Kingma and Ba, "Adam", ICLR 2015; Sutskever et al., ICML 2013.
  */
-void optim_step(struct optim *o, float *params, const float *gradients);
+void optim_step(struct optim *o, const struct device *device, float *params,
+                const float *gradients);
+
+/* A processor's part of it: o->step already counts this step. */
+void optim_move(struct optim *o, float *params, const float *gradients);
 
 #endif

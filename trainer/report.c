@@ -108,10 +108,10 @@ static void print_kernels(const struct model *m)
         const struct layer *l = model_layer(m, i);
 
         printf("layer %d %-10s %dx%dx%d -> %dx%dx%d  %zu params%s%s\n", i,
-               l->spec.ops->name, l->in.channels, l->in.height, l->in.width,
+               l->ops->name, l->in.channels, l->in.height, l->in.width,
                l->out.channels, l->out.height, l->out.width,
-               model_layer_params(m, i), l->spec.ops == &layer_conv ? "  " : "",
-               l->spec.ops == &layer_conv ? onednn_conv_kernels(l->state) : "");
+               model_layer_params(m, i), l->ops == &layer_conv ? "  " : "",
+               l->ops == &layer_conv ? onednn_conv_kernels(l->state) : "");
     }
 }
 
@@ -132,11 +132,11 @@ void report_start(struct report *r)
     r->start = now();
     if (!r->is_speaker || r->mode == PROGRESS_OFF)
         return;
-    printf("libcoll trainer %s  %d proc%s on %d node%s (%s)  model cnn %s "
+    printf("libcoll trainer %s  %d proc%s on %d node%s (%s)  model %s %s "
            "params  %s %zu/%zu  batch %dx%llu  %s lr %.6g",
            coll_version(), t->ddp->size, t->ddp->size > 1 ? "s" : "",
            t->ddp->n_hosts, t->ddp->n_hosts > 1 ? "s" : "",
-           ddp_transports(t->ddp),
+           ddp_transports(t->ddp), a->model,
            with_commas(model_n_params(t->model), text), a->dataset,
            t->data.train.n, t->data.test.n, t->ddp->size,
            (unsigned long long)a->batch_size, optim_name(t->optim.kind),
@@ -310,8 +310,8 @@ static json_t *result_object(const struct report *r, double total,
     return json_pack(
         "{s:i, s:s, s:s, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:o, "
         "s:s, s:I, s:s, s:I, s:s}",
-        "version", 1, "model", "cnn", "dataset", t->args->dataset, "procs",
-        t->ddp->size, "nodes", t->ddp->n_hosts, "batch_per_proc",
+        "version", 1, "model", t->args->model, "dataset", t->args->dataset,
+        "procs", t->ddp->size, "nodes", t->ddp->n_hosts, "batch_per_proc",
         (json_int_t)t->args->batch_size, "steps", (json_int_t)r->n_steps,
         "epochs", epochs_array(r), "total_s", number(total),
         "total_s_but_first", number(but_first), "images_per_s",

@@ -8,7 +8,6 @@
 #include "trainer/train.h"
 #include "trainer/checkpoint.h"
 #include "trainer/error.h"
-#include "trainer/onednn.h"
 #include "trainer/rng.h"
 #include "trainer/watch.h"
 
@@ -39,6 +38,9 @@ static int load_data(struct trainer *t)
         .limit_train = t->args->limit_train,
         .limit_test = t->args->limit_test,
         .seed = t->args->seed,
+        .channels = t->desc->in.channels,
+        .height = t->desc->in.height,
+        .width = t->desc->in.width,
     };
 
     if (dataset_load(&t->data, &config))
@@ -60,12 +62,18 @@ static int choose_chunk(size_t batch)
 
 static int make_models(struct trainer *t)
 {
-    struct model_config config = model_cnn;
+    struct model_config config = {
+        .desc = t->desc,
+        .device = t->device,
+        .channels = t->data.train.channels,
+        .height = t->data.train.height,
+        .width = t->data.train.width,
+        .chunk = choose_chunk(t->args->batch_size),
+    };
     size_t share = t->data.test.n / (size_t)t->ddp->size + 1;
     size_t test_chunk = t->args->test_batch_size;
     size_t largest;
 
-    config.chunk = choose_chunk(t->args->batch_size);
     if (test_chunk > share)
         test_chunk = share;
     if (model_create(&t->model, &config) ||
@@ -167,10 +175,12 @@ int trainer_init(struct trainer *t)
 {
     const struct args *args = t->args;
 
+    t->device = device_find("cpu");
+    t->desc = model_find(args->model);
     if (t->ddp->rank == 0 && *args->checkpoint &&
         checkpoint_probe(args->checkpoint))
         return -1;
-    if (onednn_init((int)args->threads) || load_data(t) || make_models(t) ||
+    if (t->device->init((int)args->threads) || load_data(t) || make_models(t) ||
         make_optim(t) || make_sampler(t))
         return -1;
     return t->ddp->rank == 0 ? resume(t) : 0;
@@ -185,7 +195,7 @@ void trainer_fini(struct trainer *t)
     model_destroy(t->eval);
     model_destroy(t->model);
     dataset_fini(&t->data);
-    onednn_fini();
+    t->device->fini();
 }
 
 static void params_changed(struct trainer *t)
@@ -221,8 +231,8 @@ static int learn_chunk(struct trainer *t, const uint32_t *index, size_t at,
     float scale = 1 / (float)t->sampler.batch;
     double start = now();
 
-    images_gather(&t->data.train, index + at, n, &t->scale,
-                  model_input(t->model), t->labels);
+    t->device->gather(&t->data.train, index + at, n, &t->scale,
+                      model_input(t->model), t->labels);
     t->data_seconds += now() - start;
     pass->first = sampler_first(&t->sampler) + at;
     if (model_forward(t->model, pass))
@@ -241,8 +251,7 @@ static int train_step(struct trainer *t, size_t step,
                         .key = rng_key(rng_key(key, t->epoch), step)};
     double loss = 0;
 
-    memset(model_gradients(t->model), 0,
-           model_n_params(t->model) * sizeof(float));
+    t->device->zero(model_gradients(t->model), model_n_params(t->model));
     for (size_t at = 0; at < batch; at += chunk) {
         size_t n = batch - at < chunk ? batch - at : chunk;
         struct model_score score;
@@ -256,7 +265,8 @@ static int train_step(struct trainer *t, size_t step,
     total->loss += loss;
     if (watch_average(t, step, loss))
         return -1;
-    optim_step(&t->optim, model_params(t->model), model_gradients(t->model));
+    optim_step(&t->optim, t->device, model_params(t->model),
+               model_gradients(t->model));
     params_changed(t);
     return 0;
 }
@@ -304,8 +314,8 @@ static int test_chunk(struct trainer *t, size_t first, int n,
 
     for (int i = 0; i < n; i++)
         t->test_index[i] = (uint32_t)(first + (size_t)i);
-    images_gather(&t->data.test, t->test_index, n, &t->scale,
-                  model_input(t->eval), t->labels);
+    t->device->gather(&t->data.test, t->test_index, n, &t->scale,
+                      model_input(t->eval), t->labels);
     if (model_forward(t->eval, &pass))
         return -1;
     model_loss(t->eval, t->labels, n, 1, &score);

@@ -13,6 +13,8 @@
 struct trainer {
     const struct args *args; /* borrowed */
     struct ddp *ddp;         /* borrowed */
+    const struct device *device;
+    const struct model_desc *desc;
     struct dataset data;
     struct pixel_scale scale;
     struct sampler sampler;
