@@ -34,9 +34,9 @@ struct flag {
 
 static const struct flag flags[] = {
     {"dataset", WORD, AT(dataset), "fashion-mnist",
-     "fashion-mnist|mnist|synthetic", "what to learn"},
+     "fashion-mnist|mnist|cifar10|synthetic", "what to learn"},
     {"data-dir", TEXT, AT(data_dir), NULL, "DIR",
-     "where its IDX files lie, plain or .gz; else COLL_DATA, then "
+     "where its files lie, plain or .gz; else COLL_DATA, then "
      "/usr/share/datasets"},
     {"limit-train", WHOLE_0, AT(limit_train), "0", "N",
      "train on the first N images only; 0: all"},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* data.h - labelled images in memory, from IDX files or made up. */
+/* data.h - labelled images in memory, from files or made up. */
 #ifndef COLL_TRAINER_DATA_H
 #define COLL_TRAINER_DATA_H
 
@@ -28,7 +28,7 @@ struct dataset {
 };
 
 struct data_config {
-    const char *name; /* "fashion-mnist", "mnist" or "synthetic" */
+    const char *name; /* as --dataset has it */
     const char *dir;  /* --data-dir, or "" */
     size_t limit_train, limit_test; /* 0: all */
     uint64_t seed;                  /* of synthetic */
@@ -54,6 +54,13 @@ void dataset_fini(struct dataset *d);
  */
 int idx_load(struct images *images, const char *pixels_path,
              const char *labels_path);
+/* Read labelled images from CIFAR-10's binary files, one after the other.
+ *
+ * Result:    as idx_load().
+ * Source:    the format is described at the home of CIFAR-10, A. Krizhevsky.
+ */
+int cifar_load(struct images *images, const char *const *paths, int n_paths);
+
 void images_fini(struct images *images);
 
 /* Keep the first `limit` images; 0 keeps all. */

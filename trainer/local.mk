@@ -9,7 +9,9 @@ libtrainer_la_LIBADD = libcoll.la $(ONEDNN_LIBS) $(JANSSON_LIBS) $(ZLIB_LIBS) \
 libtrainer_la_SOURCES = \
 	%D%/args.c %D%/args.h \
 	%D%/checkpoint.c %D%/checkpoint.h \
+	%D%/cifar.c \
 	%D%/data.c %D%/data.h \
+	%D%/data_file.c %D%/data_file.h \
 	%D%/ddp.c %D%/ddp.h \
 	%D%/device.c %D%/device.h \
 	%D%/device_cpu.c \
