@@ -16,18 +16,32 @@ static int is_for_conv_image(const struct layer_spec *s, const struct shape *in)
            s->pad == 0 && s->units % SIMD_WIDTH == 0;
 }
 
+/* Say whether the own kernel for windows of 2 x 2 can do it; what is blocked
+ * can be done by no other. */
+static int is_for_pool(const struct layer_spec *s, const struct shape *in)
+{
+    return in->block != in->channels ||
+           (s->kernel == 2 && s->stride % 2 == 0 && s->stride <= 2 &&
+            s->pad == 0 && in->height % 2 == 0 && in->width % 2 == 0 &&
+            in->block % SIMD_WIDTH == 0);
+}
+
 static const struct layer_ops *cpu_layer(const struct layer_spec *spec,
                                          const struct shape *in)
 {
     static const struct layer_ops *const kinds[N_LAYER_KINDS] = {
         [LAYER_CONV] = &layer_conv,
-        [LAYER_MAX_POOL] = &layer_pool,
+        [LAYER_MAX_POOL] = &layer_pool_any,
+        [LAYER_MEAN_POOL] = &layer_mean,
+        [LAYER_NORM] = &layer_norm,
         [LAYER_DENSE] = &layer_dense,
         [LAYER_DROPOUT] = &layer_dropout,
     };
 
     if (spec->kind == LAYER_CONV && is_for_conv_image(spec, in))
         return &layer_conv_image;
+    if (spec->kind == LAYER_MAX_POOL && is_for_pool(spec, in))
+        return &layer_pool;
     return kinds[spec->kind];
 }
 

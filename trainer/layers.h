@@ -26,6 +26,8 @@ static inline size_t shape_len(const struct shape *s)
 enum layer_kind {
     LAYER_CONV,
     LAYER_MAX_POOL,
+    LAYER_MEAN_POOL, /* the mean of each whole map */
+    LAYER_NORM,      /* batch normalization */
     LAYER_DENSE,
     LAYER_DROPOUT,
     N_LAYER_KINDS
@@ -39,7 +41,9 @@ struct layer_spec {
     int units; /* channels or features that come out; 0: as many as go in */
     int kernel, stride, pad; /* a window's side, step and rim; stride 0: 1 for a
                               * convolution, the kernel for a pool */
-    int relu;   /* 1: negative results become 0 */
+    int relu;    /* 1: negative results become 0 */
+    int no_bias; /* of a convolution */
+    int of_maps; /* of dropout: whole maps are dropped, not single values */
     float rate; /* dropout: the part that is dropped */
     int from;   /* what goes in left the layer so many before the last one */
     int plus;   /* where not 0: so does what is added to the result */
@@ -53,8 +57,10 @@ struct layer {
     int index; /* within the model */
     int chunk; /* images in one pass */
     struct shape in, out;
-    int fan_in, fan_out; /* for the initialisation; 0 without weights */
+    int fan_in, fan_out; /* for the initialisation; 0: weights begin as 1 */
     size_t n_weights, n_biases;
+    size_t n_running;        /* statistics of past batches */
+    float *running;          /* a view of the model's; or NULL */
     float *weights, *biases;   /* views of the model's parameters */
     float *dweights, *dbiases; /* views of its gradients; NULL: forward only */
     int is_stale; /* the weights changed since the layer last looked */
@@ -78,7 +84,8 @@ static inline int layer_windows(const struct layer *l, int side)
 
 /* What one pass over a chunk is for. */
 struct pass {
-    int is_training;
+    int is_training; /* 0: a test; batches are normalized by past ones */
+    int keeps_all;   /* 1: nothing is dropped in training, either */
     uint64_t key; /* of this step's random numbers */
     size_t first; /* the chunk's first image, counted in the global batch */
 };
@@ -112,9 +119,18 @@ struct layer_ops {
 /* The kinds by oneDNN and by own kernels; see device_cpu.c. */
 extern const struct layer_ops layer_conv_image; /* from one channel */
 extern const struct layer_ops layer_conv;
-extern const struct layer_ops layer_pool;
+extern const struct layer_ops layer_pool;     /* 2 x 2, step 2, of blocks */
+extern const struct layer_ops layer_pool_any; /* of plain order */
+extern const struct layer_ops layer_mean;
+extern const struct layer_ops layer_norm;
 extern const struct layer_ops layer_dense;
 extern const struct layer_ops layer_dropout;
+
+/* Make 0 of what is negative; what is no number stays. */
+void layer__relu(float *values, size_t n);
+
+/* Clear the gradients of those values that relu made 0. */
+void layer__relu_back(const float *values, float *slopes, size_t n);
 
 int layer__no_init(struct layer *layer);
 void layer__no_fini(struct layer *layer);

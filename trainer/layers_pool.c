@@ -24,7 +24,8 @@ static int pool_shape(struct layer *l)
 {
     l->out = (struct shape){l->in.channels, l->in.height / 2, l->in.width / 2,
                             l->in.channels};
-    if (l->in.height % 2 || l->in.width % 2 || l->in.block % SIMD_WIDTH)
+    if (l->spec.kernel != 2 || layer_stride(l) != 2 || l->spec.pad ||
+        l->in.height % 2 || l->in.width % 2 || l->in.block % SIMD_WIDTH)
         return train_fail("layer %d: maps of %d x %d cannot be cut into "
                           "windows of 2 x 2", l->index, l->in.height,
                           l->in.width);

@@ -23,7 +23,11 @@ libtrainer_la_SOURCES = \
 	%D%/layers_conv_image.c \
 	%D%/layers_dense.c \
 	%D%/layers_dropout.c \
+	%D%/layers_mean.c \
+	%D%/layers_norm.c \
 	%D%/layers_pool.c \
+	%D%/layers_pool_any.c \
+	%D%/layers_relu.c \
 	%D%/layers_softmax.c \
 	%D%/model.c %D%/model.h \
 	%D%/models.c %D%/models.h \

@@ -23,8 +23,8 @@ struct model {
     float **values;  /* [n_specs + 1] */
     float **buffers; /* [slopes.n_buffers] */
     struct slopes slopes;
-    float *params, *gradients;
-    size_t n_params;
+    float *params, *gradients, *running;
+    size_t n_params, n_running;
 };
 
 /* ---- building ---- */
@@ -72,6 +72,7 @@ static int build_layer(struct model *m, int i, int block)
         memcmp(value_shape(m, slopes_plus(l)), &l->out, sizeof(l->out)))
         return bad_source(l);
     m->n_params += l->n_weights + l->n_biases;
+    m->n_running += l->n_running;
     return 0;
 }
 
@@ -91,11 +92,13 @@ static int build_shapes(struct model *m)
 /* Point every layer at its part of the flat arrays. */
 static void share_params(struct model *m)
 {
-    size_t at = 0;
+    size_t at = 0, running = 0;
 
     for (int i = 0; i < n_specs(m); i++) {
         struct layer *l = &m->layers[i];
 
+        l->running = m->running + running;
+        running += l->n_running;
         l->weights = m->params + at;
         l->biases = l->weights + l->n_weights;
         if (!m->is_view) {
@@ -137,11 +140,13 @@ static int alloc_all(struct model *m, struct model *of)
         return -1;
     if (of) {
         m->params = of->params;
+        m->running = of->running;
         return 0;
     }
     m->params = m->device->alloc(m->n_params);
     m->gradients = m->device->alloc(m->n_params);
-    return m->params && m->gradients ? alloc_slopes(m) : -1;
+    m->running = m->device->alloc(m->n_running);
+    return m->params && m->gradients && m->running ? alloc_slopes(m) : -1;
 }
 
 static int init_layers(struct model *m)
@@ -235,8 +240,10 @@ void model_destroy(struct model *m)
     release_all(m, m->values, n_specs(m) + 1);
     release_all(m, m->buffers, m->slopes.n_buffers);
     slopes_fini(&m->slopes);
-    if (!m->is_view)
+    if (!m->is_view) {
         m->device->release(m->params);
+        m->device->release(m->running);
+    }
     m->device->release(m->gradients);
     free(m->layers);
     free(m);
@@ -249,6 +256,10 @@ float *model_params(struct model *m) { return m->params; }
 float *model_gradients(struct model *m) { return m->gradients; }
 
 size_t model_n_params(const struct model *m) { return m->n_params; }
+
+float *model_running(struct model *m) { return m->running; }
+
+size_t model_n_running(const struct model *m) { return m->n_running; }
 
 int model_n_layers(const struct model *m) { return m->n_layers; }
 
@@ -274,6 +285,21 @@ static void draw(float *values, size_t n, float limit, uint64_t key)
         values[i] = limit * (2 * rng_unit(key, i) - 1);
 }
 
+static void fill(float *values, size_t n, float value)
+{
+    for (size_t i = 0; i < n; i++)
+        values[i] = value;
+}
+
+/* Begin as what changes nothing: weight 1, bias 0, mean 0, variance 1. */
+static void init_norm(struct layer *l)
+{
+    fill(l->weights, l->n_weights, 1);
+    fill(l->biases, l->n_biases, 0);
+    fill(l->running, l->n_running / 2, 0);
+    fill(l->running + l->n_running / 2, l->n_running / 2, 1);
+}
+
 /* Glorot: weights within sqrt(6 / (fan_in + fan_out)), biases 0, as Keras.
  * Torch: both within 1 / sqrt(fan_in), as PyTorch's Linear and Conv2d. */
 void model_init_params(struct model *m, enum model_init_kind kind,
@@ -287,6 +313,10 @@ void model_init_params(struct model *m, enum model_init_kind kind,
 
         if (l->n_weights == 0)
             continue;
+        if (l->fan_in == 0) {
+            init_norm(l);
+            continue;
+        }
         limit = kind == INIT_TORCH
                     ? 1 / sqrtf((float)l->fan_in)
                     : sqrtf(6 / ((float)l->fan_in + (float)l->fan_out));

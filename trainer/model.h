@@ -47,6 +47,11 @@ float *model_gradients(struct model *model);
 size_t model_n_params(const struct model *model);
 void model_changed(struct model *model);
 
+/* Return what layers remember of past batches, of which training makes them
+ * (batch normalization's means and variances); a view has its model's. */
+float *model_running(struct model *model);
+size_t model_n_running(const struct model *model);
+
 /* Return the number of layers, or how many parameters layer i has. */
 int model_n_layers(const struct model *model);
 size_t model_layer_params(const struct model *model, int i);

@@ -16,6 +16,9 @@ struct model_desc {
 /* The classic MNIST network of Keras and PyTorch: 1,199,882 parameters. */
 extern const struct model_desc model_cnn;
 
+/* Say whether its layers must see a step's images at once. */
+int model_needs_batch(const struct model_desc *desc);
+
 /* Return the network of this name, or NULL; the networks in order, then NULL. */
 const struct model_desc *model_find(const char *name);
 const struct model_desc *model_at(int i);

@@ -68,7 +68,9 @@ static int make_models(struct trainer *t)
         .channels = t->data.train.channels,
         .height = t->data.train.height,
         .width = t->data.train.width,
-        .chunk = choose_chunk(t->args->batch_size),
+        .chunk = model_needs_batch(t->desc)
+                     ? (int)t->args->batch_size
+                     : choose_chunk(t->args->batch_size),
     };
     size_t share = t->data.test.n / (size_t)t->ddp->size + 1;
     size_t test_chunk = t->args->test_batch_size;
@@ -247,7 +249,8 @@ static int train_step(struct trainer *t, size_t step,
 {
     size_t batch = t->sampler.batch, chunk = (size_t)model_chunk(t->model);
     uint64_t key = rng_key(t->args->seed, RNG_DROPOUT);
-    struct pass pass = {.is_training = !t->args->dropout_off,
+    struct pass pass = {.is_training = 1,
+                        .keeps_all = t->args->dropout_off,
                         .key = rng_key(rng_key(key, t->epoch), step)};
     double loss = 0;
 
