@@ -312,12 +312,12 @@ static int train_with_a_bad_last_step(struct world_rank *me, struct trainer *t)
     return 0;
 }
 
-/* _i: adam or sgd */
+/* _i: sgd or adam */
 START_TEST(a_last_step_that_spoils_the_parameters_is_found_out)
 {
     struct job *job = job_new(0, train_with_a_bad_last_step);
 
-    job->args.opt_sgd = _i;
+    job->args.opt = _i;
     assert_all_say(job,
                    "the test loss after epoch 1 is not finite on rank 0: the "
                    "first is layer 0 (conv_image), its parameters");

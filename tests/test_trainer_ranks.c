@@ -122,7 +122,7 @@ START_TEST(one_rank_with_the_whole_batch_equals_many_ranks)
 {
     struct job *one = job_new(), *many = job_new();
 
-    one->args.opt_sgd = many->args.opt_sgd = 1;
+    one->args.opt = many->args.opt = OPTIM_SGD;
     one->args.epochs = many->args.epochs = 1;
     one->args.limit_train = many->args.limit_train = 24 * (uint64_t)_i;
     one->args.batch_size = 8 * (uint64_t)_i;
@@ -156,14 +156,14 @@ START_TEST(the_same_seed_and_ranks_give_the_same_bits)
 }
 END_TEST
 
-/* _i: adam or sgd */
+/* _i: sgd, adam or adagrad */
 START_TEST(a_resumed_run_equals_one_without_interruption)
 {
     struct job *whole = job_new(), *parts = job_new();
     char dir[] = "/tmp/coll-resume-XXXXXX", command[64];
 
     ck_assert_ptr_nonnull(mkdtemp(dir));
-    whole->args.opt_sgd = parts->args.opt_sgd = _i;
+    whole->args.opt = parts->args.opt = _i;
     whole->args.epochs = 3;
     run(whole, 2);
     parts->args.checkpoint = dir;
@@ -182,11 +182,68 @@ START_TEST(a_resumed_run_equals_one_without_interruption)
 }
 END_TEST
 
+/* Row 21: batches in parts make the same steps as whole ones. */
+START_TEST(row21_accumulated_batches_equal_a_larger_one)
+{
+    struct job *whole = job_new(), *parts = job_new();
+
+    whole->args.opt = parts->args.opt = OPTIM_SGD;
+    whole->args.epochs = parts->args.epochs = 1;
+    parts->args.batch_size = 2;
+    parts->args.accum = 4;
+    run(whole, 2);
+    run(parts, 2);
+    ck_assert_uint_eq(whole->step, parts->step);
+    assert_same_way(whole, parts);
+    job_free(whole);
+    job_free(parts);
+}
+END_TEST
+
+/* Without momentum the first step's way is the rate times the gradient. */
+START_TEST(row21_clipped_gradients_go_no_further_than_the_norm)
+{
+    struct job *job = job_new();
+
+    job->args.opt = OPTIM_SGD;
+    job->args.momentum = 0;
+    job->args.lr = 0.5;
+    job->args.clip_norm = 0.01;
+    job->args.epochs = 1;
+    job->args.limit_train = 16;
+    run(job, 2);
+    ck_assert_uint_eq(job->step, 1);
+    ck_assert_double_eq_tol(distance(job->params, job->began), 0.005, 1e-5);
+    job_free(job);
+}
+END_TEST
+
+/* Row 16: 8 ranks, three epochs of warm-up; the rate of each step. */
+START_TEST(row16_warm_up_follows_horovods_rule)
+{
+    struct job *job = job_new();
+
+    job->args.opt = OPTIM_SGD;
+    job->args.lr = 0.01;
+    job->args.lr_scale = LR_LINEAR;
+    job->args.batch_size = 4;
+    job->args.warmup_epochs = 3;
+    for (uint64_t e = 1; e <= 4; e++) {
+        static const double rates[] = {0.0333333, 0.0566667, 0.08, 0.08};
+
+        job->args.epochs = e;
+        run(job, 8);
+        ck_assert_double_eq_tol(job->stats.lr, rates[e - 1], 1e-6);
+    }
+    job_free(job);
+}
+END_TEST
+
 START_TEST(small_buckets_change_nothing_but_rounding)
 {
     struct job *one = job_new(), *many = job_new();
 
-    one->args.opt_sgd = many->args.opt_sgd = 1;
+    one->args.opt = many->args.opt = OPTIM_SGD;
     one->args.epochs = many->args.epochs = 1;
     many->args.bucket_mb = 1e-6;
     run(one, 2);
@@ -344,8 +401,11 @@ static Suite *make_suite(void)
                         2, 5);
     tcase_add_loop_test(ranks, the_same_seed_and_ranks_give_the_same_bits, 1,
                         4);
-    tcase_add_loop_test(ranks, a_resumed_run_equals_one_without_interruption,
-                        0, 2);
+    tcase_add_loop_test(ranks, a_resumed_run_equals_one_without_interruption, 0,
+                        3);
+    tcase_add_test(ranks, row21_accumulated_batches_equal_a_larger_one);
+    tcase_add_test(ranks, row21_clipped_gradients_go_no_further_than_the_norm);
+    tcase_add_test(ranks, row16_warm_up_follows_horovods_rule);
     tcase_add_test(ranks, small_buckets_change_nothing_but_rounding);
     tcase_add_test(ranks, every_rank_begins_as_rank_0);
     tcase_add_test(ranks, ranks_that_drift_apart_are_told);

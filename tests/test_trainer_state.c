@@ -44,7 +44,7 @@ START_TEST(flags_come_with_a_space_or_an_equals_sign_or_an_underscore)
                      0);
     ck_assert_uint_eq(a.batch_size, 256);
     ck_assert_uint_eq(a.epochs, 7);
-    ck_assert_int_eq(a.opt_sgd, 1);
+    ck_assert_int_eq(a.opt, OPTIM_SGD);
     ck_assert_double_eq(a.lr, 0.01);
     ck_assert_int_eq(a.dry_run, 1);
     ck_assert_str_eq(a.dataset, "synthetic");
@@ -63,7 +63,7 @@ START_TEST(without_flags_the_defaults_hold)
     ck_assert_uint_eq(a.epochs, 3);
     ck_assert_uint_eq(a.seed, 42);
     ck_assert_double_eq(a.momentum, 0.9);
-    ck_assert_int_eq(a.opt_sgd, 0);
+    ck_assert_int_eq(a.opt, OPTIM_ADAM);
     ck_assert_int_eq(a.dropout_off, 0);
     ck_assert_int_eq(a.dry_run, 0);
 }
@@ -97,8 +97,9 @@ START_TEST(a_bad_command_line_is_refused_in_one_sentence)
         {{"--momentum", "nan"}, "below 1"},
         {{"--momentum", "-0.1"}, "below 1"},
         {{"--momentum", "1"}, "below 1"},
-        {{"--opt", "adagrad"}, "adam|sgd"},
-        {{"--dataset", "cifar"}, "fashion-mnist|mnist|synthetic"},
+        {{"--opt", "lion"}, "sgd|adam|adagrad"},
+        {{"--warmup-steps", "3", "--warmup-epochs=1"}, "give one of them"},
+        {{"--dataset", "cifar"}, "fashion-mnist|mnist|cifar10|synthetic"},
         {{"--data-dir="}, "DIR"},
         {{"--dry-run=yes"}, "takes no value"},
         {{"train"}, "'train' is not understood"},
@@ -182,13 +183,33 @@ START_TEST(adam_moves_as_the_paper_says)
 }
 END_TEST
 
+/* Against PyTorch 1.13's torch.optim.Adagrad(lr=0.1, weight_decay=0.5). */
+START_TEST(adagrad_with_weight_decay_goes_the_way_of_torch)
+{
+    const float g[2] = {0.5f, -3};
+    float p[2] = {1, 2};
+    struct optim o = {.kind = OPTIM_ADAGRAD,
+                      .lr = 0.1,
+                      .epsilon = 1e-10f,
+                      .weight_decay = 0.5f};
+
+    ck_assert_int_eq(optim_init(&o, 2), 0);
+    for (int i = 0; i < 3; i++)
+        optim_step(&o, &device_cpu, p, g);
+    ck_assert_double_eq_tol((double)p[0], 0.775821515, 1e-6);
+    ck_assert_double_eq_tol((double)p[1], 2.226356670, 1e-6);
+    optim_fini(&o);
+}
+END_TEST
+
 /* ---- checkpoints ---- */
 
 #define N_PARAMS 100
 #define N_STATE 200
+#define N_RUNNING 30
 
 static char dir[64];
-static float params[N_PARAMS], state[N_STATE];
+static float params[N_PARAMS], state[N_STATE], running[N_RUNNING];
 
 static struct checkpoint sample(uint64_t epoch)
 {
@@ -196,10 +217,20 @@ static struct checkpoint sample(uint64_t epoch)
         params[i] = (float)(i * 3) + (float)epoch;
     for (int i = 0; i < N_STATE; i++)
         state[i] = -(float)i;
-    return (struct checkpoint){.epoch = epoch, .step = 70, .seed = 9,
-                               .n_ranks = 2, .batch = 64, .optim = OPTIM_ADAM,
-                               .params = params, .state = state,
-                               .n_params = N_PARAMS, .n_state = N_STATE};
+    for (int i = 0; i < N_RUNNING; i++)
+        running[i] = 0.5f + (float)i;
+    return (struct checkpoint){.epoch = epoch,
+                               .step = 70,
+                               .seed = 9,
+                               .n_ranks = 2,
+                               .batch = 64,
+                               .optim = OPTIM_ADAM,
+                               .params = params,
+                               .state = state,
+                               .n_params = N_PARAMS,
+                               .n_state = N_STATE,
+                               .running = running,
+                               .n_running = N_RUNNING};
 }
 
 static void set_up(void)
@@ -221,10 +252,30 @@ static void path_of(char path[CHECKPOINT_PATH], const char *name)
     snprintf(path, CHECKPOINT_PATH, "%s/%s", dir, name);
 }
 
+/* A folder has one writer, and one run's checkpoints. */
+START_TEST(two_runs_do_not_share_a_folder)
+{
+    struct checkpoint c = sample(3);
+    int mine, other;
+
+    ck_assert_int_eq(checkpoint_claim(dir, &mine), 0);
+    ck_assert_int_eq(checkpoint_claim(dir, &other), -1);
+    ck_assert_ptr_nonnull(strstr(train_error(), "another job"));
+    close(mine);
+    ck_assert_int_eq(checkpoint_claim(dir, &other), 0);
+    close(other);
+    ck_assert_int_eq(checkpoint_refuse_later(dir, 0), 0);
+    ck_assert_int_eq(checkpoint_save(&c, dir, 5), 0);
+    ck_assert_int_eq(checkpoint_refuse_later(dir, 3), 0);
+    ck_assert_int_eq(checkpoint_refuse_later(dir, 2), -1);
+    ck_assert_ptr_nonnull(strstr(train_error(), "epoch 3"));
+}
+END_TEST
+
 START_TEST(what_is_saved_is_what_is_loaded)
 {
     struct checkpoint c = sample(3), loaded = sample(0);
-    float p[N_PARAMS], s[N_STATE];
+    float p[N_PARAMS], s[N_STATE], r[N_RUNNING];
     char path[CHECKPOINT_PATH];
 
     ck_assert_int_eq(checkpoint_newest(dir, path), 0);
@@ -232,6 +283,7 @@ START_TEST(what_is_saved_is_what_is_loaded)
     ck_assert_msg(!checkpoint_save(&c, dir, 5), "%s", train_error());
     loaded.params = p;
     loaded.state = s;
+    loaded.running = r;
     ck_assert_int_eq(checkpoint_newest(dir, path), 1);
     ck_assert_msg(!checkpoint_load(&loaded, path), "%s", train_error());
     ck_assert_uint_eq(loaded.epoch, 3);
@@ -241,6 +293,7 @@ START_TEST(what_is_saved_is_what_is_loaded)
     ck_assert_uint_eq(loaded.batch, 64);
     ck_assert_mem_eq(p, params, sizeof(p));
     ck_assert_mem_eq(s, state, sizeof(s));
+    ck_assert_mem_eq(r, running, sizeof(r));
 }
 END_TEST
 
@@ -465,6 +518,8 @@ static Suite *make_suite(void)
 
     tcase_add_checked_fixture(files, set_up, tear_down);
     tcase_set_timeout(files, 300);
+    tcase_add_test(files, adagrad_with_weight_decay_goes_the_way_of_torch);
+    tcase_add_test(files, two_runs_do_not_share_a_folder);
     tcase_add_test(files, what_is_saved_is_what_is_loaded);
     tcase_add_test(files, a_checkpoint_cut_anywhere_is_refused);
     tcase_add_test(files, a_checkpoint_damaged_anywhere_is_refused);

@@ -239,7 +239,7 @@ static struct job *job_new(const json_t *run, int ranks)
     a->data_dir = dir;
     a->init = INIT_TORCH;
     a->epochs = 1;
-    a->opt_sgd = !strcmp(text(run, "opt"), "sgd");
+    a->opt = strcmp(text(run, "opt"), "sgd") ? OPTIM_ADAM : OPTIM_SGD;
     a->dropout_off = !strcmp(text(run, "dropout"), "off");
     a->momentum = number(run, "momentum");
     a->lr = number(run, "lr");

@@ -55,14 +55,27 @@ static const struct flag flags[] = {
      "images of a rank in a step"},
     {"test-batch-size", WHOLE, AT(test_batch_size), "64", "N",
      "images tested at a time"},
-    {"opt", CHOICE, AT(opt_sgd), "adam", "adam|sgd",
-     "optimizer, by PyTorch's rules; Adam with betas 0.9, 0.999, epsilon 1e-7"},
+    {"accum", WHOLE, AT(accum), "1", "N",
+     "batches of a rank whose gradients are summed before a step"},
+    {"opt", CHOICE, AT(opt), "adam", "sgd|adam|adagrad",
+     "optimizer, by PyTorch's rules"},
     {"lr", POSITIVE, AT(lr), NULL, "X",
-     "learning rate of one rank; 0.001 for adam, 0.01 for sgd"},
-    {"lr-scale", CHOICE, AT(lr_scale), "sqrt", "linear|sqrt|none",
+     "learning rate of one rank; 0.001 for adam, else 0.01"},
+    {"lr-scale", CHOICE, AT(lr_scale), "linear", "linear|sqrt|none",
      "multiply it by the ranks, their square root, or not"},
+    {"warmup-epochs", WHOLE_0, AT(warmup_epochs), "0", "N",
+     "come to that scale step by step, as Horovod does, in N epochs"},
+    {"warmup-steps", WHOLE_0, AT(warmup_steps), "0", "N", "or in N steps"},
     {"momentum", SHARE, AT(momentum), "0.9", "X",
      "of sgd: v = momentum v + slope, and the step is lr v"},
+    {"beta1", SHARE, AT(beta1), "0.9", "X", "of adam's mean"},
+    {"beta2", SHARE, AT(beta2), "0.999", "X", "of adam's mean of squares"},
+    {"eps", POSITIVE, AT(epsilon), NULL, "X",
+     "added to the root; 1e-7 for adam as in Keras, 1e-10 for adagrad"},
+    {"weight-decay", SHARE, AT(weight_decay), "0", "X",
+     "add X times the parameter to its slope"},
+    {"clip-norm", POSITIVE, AT(clip_norm), NULL, "X",
+     "shorten the gradients of a step to the length X"},
     {"seed", WHOLE_0, AT(seed), "42", "N",
      "the same seed and ranks give the same bits"},
     {"bucket-mb", POSITIVE, AT(bucket_mb), "25", "X",
@@ -276,6 +289,9 @@ static int parse_one(struct args *args, int left, char **argv)
 /* What a flag cannot see by itself. */
 static int judge(const struct args *args)
 {
+    if (args->warmup_epochs && args->warmup_steps)
+        return train_fail("--warmup-epochs and --warmup-steps say the same "
+                          "thing; give one of them");
     if (!strcmp(args->resume, "auto") && !*args->checkpoint)
         return train_fail("--resume auto looks in the folder of checkpoints; "
                           "name it with --checkpoint DIR");

@@ -20,10 +20,15 @@ struct args {
     int init;       /* enum model_init_kind */
     int dropout_off;
     uint64_t epochs, batch_size, test_batch_size;
-    int opt_sgd;
+    int opt;   /* enum optim_kind */
     double lr; /* 0: the optimizer's own */
     int lr_scale;
-    double momentum;
+    uint64_t warmup_epochs, warmup_steps; /* 0: none */
+    double momentum, beta1, beta2;
+    double epsilon;      /* 0: the optimizer's own */
+    double weight_decay; /* 0: none */
+    double clip_norm;    /* 0: none */
+    uint64_t accum;      /* batches of a rank in a step */
     uint64_t seed;
     double bucket_mb;
     uint64_t threads;

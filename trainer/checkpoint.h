@@ -2,7 +2,7 @@
 /* checkpoint.h - the state of a training run in a file, written by rank 0.
  *
  * DIR/epoch-0003.ckpt: a header of 64-bit words, the parameters, the
- * optimizer's state, and the CRC-32 of all that, in this machine's byte order.
+ * optimizer's state, the layers' running statistics, and the CRC-32 of all that, in this machine's byte order.
  * A file appears whole or not at all: it is written under another name, synced
  * and renamed.
  */
@@ -19,8 +19,8 @@ struct checkpoint {
     uint64_t epoch, step, seed; /* epochs and steps done */
     uint64_t n_ranks, batch;    /* for the record */
     uint64_t optim;             /* enum optim_kind */
-    float *params, *state;      /* the caller's */
-    size_t n_params, n_state;
+    float *params, *state, *running; /* the caller's */
+    size_t n_params, n_state, n_running;
 };
 
 /* Check that files can be made in dir, making dir if it is missing.
@@ -28,6 +28,18 @@ struct checkpoint {
  * Result:    0, or -1 with train_error() set.
  */
 int checkpoint_probe(const char *dir);
+
+/* Claim dir for this process until it ends.
+ *
+ * Result:    0 and *fd; or -1 with train_error() set: another training job has
+ *            it.  Where the file system knows no locks, dir is not claimed.
+ * Ownership: *fd is the caller's, to close() when it is done with dir.
+ */
+int checkpoint_claim(const char *dir, int *fd);
+
+/* Refuse a dir with checkpoints of later epochs than `epoch`: two runs would mix
+ * there.  Result: 0, or -1 with train_error() set. */
+int checkpoint_refuse_later(const char *dir, uint64_t epoch);
 
 /* Write dir/epoch-NNNN.ckpt and remove all but the newest `keep` up to it (0
  * removes none).
@@ -39,7 +51,7 @@ int checkpoint_save(const struct checkpoint *c, const char *dir, size_t keep);
 
 /* Read a checkpoint.
  *
- * Shapes:    params, state, their lengths and optim are set, and must fit.
+ * Shapes:    params, state, running, their lengths and optim are set, and must fit.
  * Result:    0 and the other fields; or -1 with train_error() set (no such
  *            file, cut off, damaged, of another program or model, not finite),
  *            nothing written.

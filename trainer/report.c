@@ -123,6 +123,19 @@ static void print_buckets(const struct ddp *d)
     printf(" MiB\n");
 }
 
+static void print_resumed(const struct trainer *t)
+{
+    printf("resumed after epoch %llu, step %llu\n",
+           (unsigned long long)t->epoch, (unsigned long long)t->optim.step);
+    if (t->saved_ranks != (uint64_t)t->ddp->size ||
+        t->saved_batch != t->args->batch_size)
+        printf("that was with %llu ranks of %llu images a step; from here on "
+               "%d of %llu\n",
+               (unsigned long long)t->saved_ranks,
+               (unsigned long long)t->saved_batch, t->ddp->size,
+               (unsigned long long)t->args->batch_size);
+}
+
 void report_start(struct report *r)
 {
     const struct trainer *t = r->t;
@@ -151,9 +164,7 @@ void report_start(struct report *r)
     if (a->verbose)
         print_kernels(t->model);
     if (t->epoch)
-        printf("resumed after epoch %llu, step %llu\n",
-               (unsigned long long)t->epoch,
-               (unsigned long long)t->optim.step);
+        print_resumed(t);
 }
 
 void report_plan(struct report *r)
@@ -236,6 +247,9 @@ static void print_epoch(struct report *r, const struct epoch_stats *s)
            s->images_per_s,
            s->seconds > 0 ? 100 * s->comm_seconds / s->seconds : 0,
            r->mode == PROGRESS_BAR ? "\033[K" : "");
+    if (r->t->args->warmup_epochs == s->epoch)
+        printf("Epoch %llu: finished gradual learning rate warmup to %.6g.\n",
+               (unsigned long long)s->epoch, s->lr);
     report_test(r, s);
 }
 

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define MAX_CHUNK 64 /* larger ones are no faster and take more memory */
 
@@ -93,26 +94,52 @@ static int make_models(struct trainer *t)
     return 0;
 }
 
-static double learning_rate(const struct args *args, int n_ranks)
+/* Return what --lr-scale makes of this number of ranks. */
+static double rate_factor(const struct args *args, int n_ranks)
 {
-    double lr = args->lr > 0 ? args->lr : args->opt_sgd ? 0.01 : 0.001;
+    return args->lr_scale == LR_LINEAR ? n_ranks
+           : args->lr_scale == LR_SQRT ? sqrt(n_ranks)
+                                       : 1;
+}
 
-    if (args->lr_scale == LR_LINEAR)
-        lr *= n_ranks;
-    else if (args->lr_scale == LR_SQRT)
-        lr *= sqrt(n_ranks);
-    return lr;
+static double base_rate(const struct args *args)
+{
+    return args->lr > 0 ? args->lr : args->opt == OPTIM_ADAM ? 0.001 : 0.01;
+}
+
+static uint64_t warmup_steps(const struct trainer *t)
+{
+    return t->args->warmup_steps
+               ? t->args->warmup_steps
+               : t->args->warmup_epochs * (uint64_t)t->sampler.n_steps;
+}
+
+/* Horovod's rule: after part w of the warm-up the rate is that of one rank times
+ * w (factor - 1) + 1; of `step` steps, the last is about to be made. */
+static double rate_at(const struct trainer *t, uint64_t step)
+{
+    double factor = rate_factor(t->args, t->ddp->size);
+    uint64_t steps = warmup_steps(t);
+    double part = step < steps ? (double)step / (double)steps : 1;
+
+    return base_rate(t->args) * (part * (factor - 1) + 1);
 }
 
 static int make_optim(struct trainer *t)
 {
+    const struct args *a = t->args;
+
     t->optim = (struct optim){
-        .kind = t->args->opt_sgd ? OPTIM_SGD : OPTIM_ADAM,
-        .lr = learning_rate(t->args, t->ddp->size),
-        .momentum = (float)t->args->momentum,
-        .beta1 = 0.9f,
-        .beta2 = 0.999f,
-        .epsilon = 1e-7f, /* Keras's; PyTorch's is 1e-8 */
+        .kind = (enum optim_kind)a->opt,
+        .lr = base_rate(a) * rate_factor(a, t->ddp->size),
+        .momentum = (float)a->momentum,
+        .beta1 = (float)a->beta1,
+        .beta2 = (float)a->beta2,
+        /* of adam Keras's; PyTorch's is 1e-8 */
+        .epsilon = (float)(a->epsilon > 0         ? a->epsilon
+                           : a->opt == OPTIM_ADAM ? 1e-7
+                                                  : 1e-10),
+        .weight_decay = (float)a->weight_decay,
     };
     return optim_init(&t->optim, model_n_params(t->model));
 }
@@ -122,7 +149,7 @@ static int make_sampler(struct trainer *t)
     t->sampler = (struct sampler){
         .seed = t->args->seed,
         .n_images = t->data.train.n,
-        .batch = t->args->batch_size,
+        .batch = t->args->batch_size * t->args->accum,
         .rank = t->ddp->rank,
         .n_ranks = t->ddp->size,
     };
@@ -142,6 +169,8 @@ static struct checkpoint checkpoint_of(struct trainer *t)
         .state = t->optim.state,
         .n_params = model_n_params(t->model),
         .n_state = t->optim.n_state,
+        .running = model_running(t->model),
+        .n_running = model_n_running(t->model),
     };
 }
 
@@ -156,6 +185,8 @@ static int load_checkpoint(struct trainer *t, const char *path)
                           path, (unsigned long long)c.seed);
     t->epoch = c.epoch;
     t->optim.step = c.step;
+    t->saved_ranks = c.n_ranks;
+    t->saved_batch = c.batch;
     model_changed(t->model);
     return 0;
 }
@@ -173,6 +204,19 @@ static int resume(struct trainer *t)
     return found > 0 ? load_checkpoint(t, path) : found;
 }
 
+/* Let nobody else write there, and mix with no other run's checkpoints. */
+static int claim_folder(struct trainer *t)
+{
+    const char *dir = t->args->checkpoint;
+
+    if (!*dir || t->args->dry_run)
+        return 0;
+    return checkpoint_claim(dir, &t->folder) ||
+                   checkpoint_refuse_later(dir, t->epoch)
+               ? -1
+               : 0;
+}
+
 int trainer_init(struct trainer *t)
 {
     const struct args *args = t->args;
@@ -185,11 +229,13 @@ int trainer_init(struct trainer *t)
     if (t->device->init((int)args->threads) || load_data(t) || make_models(t) ||
         make_optim(t) || make_sampler(t))
         return -1;
-    return t->ddp->rank == 0 ? resume(t) : 0;
+    return t->ddp->rank == 0 ? resume(t) || claim_folder(t) : 0;
 }
 
 void trainer_fini(struct trainer *t)
 {
+    if (t->folder > 0)
+        close(t->folder);
     sampler_fini(&t->sampler);
     optim_fini(&t->optim);
     free(t->test_index);
@@ -197,7 +243,8 @@ void trainer_fini(struct trainer *t)
     model_destroy(t->eval);
     model_destroy(t->model);
     dataset_fini(&t->data);
-    t->device->fini();
+    if (t->device) /* else trainer_init() was never called */
+        t->device->fini();
 }
 
 static void params_changed(struct trainer *t)
@@ -206,12 +253,22 @@ static void params_changed(struct trainer *t)
     model_changed(t->eval);
 }
 
+/* Each rank's statistics are of its own images; those of rank 0 are the
+ * model's, as in PyTorch, where they are sent before each step.  No step of
+ * training reads them, so that before a test or a checkpoint is soon enough. */
+static int share_running(struct trainer *t)
+{
+    size_t n = model_n_running(t->model);
+
+    return n ? ddp_share_floats(t->ddp, model_running(t->model), n) : 0;
+}
+
 int trainer_share(struct trainer *t)
 {
     size_t bucket = (size_t)(fmin(t->args->bucket_mb, 1e6) * 1048576);
     uint64_t words[] = {t->epoch, t->optim.step};
 
-    if (ddp_share_words(t->ddp, words, 2) ||
+    if (ddp_share_words(t->ddp, words, 2) || share_running(t) ||
         ddp_share_floats(t->ddp, model_params(t->model),
                          model_n_params(t->model)) ||
         ddp_share_floats(t->ddp, t->optim.state, t->optim.n_state))
@@ -244,6 +301,22 @@ static int learn_chunk(struct trainer *t, const uint32_t *index, size_t at,
     return model_backward(t->model, pass);
 }
 
+/* Shorten the averaged gradients to --clip-norm, by PyTorch's rule. */
+static void clip(struct trainer *t)
+{
+    float *g = model_gradients(t->model), factor;
+    size_t n = model_n_params(t->model);
+    double squares = 0, most = t->args->clip_norm;
+
+    for (size_t i = 0; i < n; i++)
+        squares += (double)g[i] * (double)g[i];
+    if (sqrt(squares) <= most)
+        return;
+    factor = (float)(most / (sqrt(squares) + 1e-6));
+    for (size_t i = 0; i < n; i++)
+        g[i] *= factor;
+}
+
 static int train_step(struct trainer *t, size_t step,
                       struct model_score *total)
 {
@@ -268,6 +341,10 @@ static int train_step(struct trainer *t, size_t step,
     total->loss += loss;
     if (watch_average(t, step, loss))
         return -1;
+    if (t->args->clip_norm > 0)
+        clip(t);
+    if (warmup_steps(t))
+        t->optim.lr = rate_at(t, t->optim.step + 1);
     optim_step(&t->optim, t->device, model_params(t->model),
                model_gradients(t->model));
     params_changed(t);
@@ -372,7 +449,7 @@ int trainer_test(struct trainer *t, struct epoch_stats *stats)
     struct model_score test = {0};
     double sums[6];
 
-    if (test_share(t, &test))
+    if (share_running(t) || test_share(t, &test))
         return -1;
     memcpy(sums, (double[]){stats->loss, stats->accuracy, test.loss,
                             test.n_right, stats->comm_seconds,

@@ -21,6 +21,9 @@ struct trainer {
     struct model *model, *eval; /* eval: a view of model, to test with */
     struct optim optim;
     uint64_t epoch;        /* epochs done */
+    uint64_t saved_ranks,
+        saved_batch;       /* of the checkpoint resumed from, or 0 */
+    int folder;            /* a claim on the folder of checkpoints, or 0 */
     uint32_t *test_index;  /* one pass of the test */
     unsigned char *labels; /* one pass */
     uint32_t param_crc;    /* after the last epoch; equal on all ranks */
