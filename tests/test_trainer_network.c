@@ -92,7 +92,7 @@ static double pass_images(struct model *m, int first, int n, int backward)
     ck_assert_int_eq(model_forward(m, &pass), 0);
     model_loss(m, labels + first, n, 1.0f / 8, &score);
     if (backward)
-        ck_assert_int_eq(model_backward(m, &pass), 0);
+        ck_assert_int_eq(model_backward(m, &pass, NULL, NULL), 0);
     return score.loss / 8;
 }
 

@@ -23,7 +23,7 @@ struct job {
     struct args args;
     float params[N_PARAMS], began[N_PARAMS]; /* at the end, at the start */
     struct epoch_stats stats; /* of the last epoch */
-    uint64_t step;
+    uint64_t step, bytes;
     uint32_t crc[8]; /* by rank */
     char error[8][256];
 };
@@ -64,6 +64,7 @@ static int train_epochs(struct world_rank *me, struct trainer *t)
     if (me->rank == 0) {
         job->stats = stats;
         job->step = t->optim.step;
+        job->bytes = t->ddp->bytes;
         memcpy(job->params, model_params(t->model), sizeof(job->params));
     }
     return 0;
@@ -179,6 +180,162 @@ START_TEST(a_resumed_run_equals_one_without_interruption)
     ck_assert_double_eq(whole->stats.loss, parts->stats.loss);
     job_free(whole);
     job_free(parts);
+}
+END_TEST
+
+/* _i: the number of ranks.  A bucket that sets out early, or is moved by
+ * another thread, sums the same. */
+START_TEST(row7_overlap_changes_no_bit)
+{
+    struct job *on = job_new(), *off = job_new();
+
+    on->args.bucket_mb = off->args.bucket_mb = 0.001;
+    off->args.overlap_off = 1;
+    run(on, _i);
+    run(off, _i);
+    ck_assert_mem_eq(on->params, off->params, sizeof(on->params));
+    ck_assert_uint_eq(on->bytes, off->bytes);
+    job_free(on);
+    job_free(off);
+}
+END_TEST
+
+/* _i: the number of ranks */
+START_TEST(row7_deterministic_runs_do_not_depend_on_buckets)
+{
+    static const double sizes[] = {1e-6, 0.5, 25};
+    struct job *jobs[3];
+
+    for (int i = 0; i < 3; i++) {
+        jobs[i] = job_new();
+        jobs[i]->args.deterministic = 1;
+        jobs[i]->args.bucket_mb = sizes[i];
+        jobs[i]->args.overlap_off = i == 1;
+        run(jobs[i], _i);
+        ck_assert_mem_eq(jobs[i]->params, jobs[0]->params,
+                         sizeof(jobs[0]->params));
+    }
+    for (int i = 0; i < 3; i++)
+        job_free(jobs[i]);
+}
+END_TEST
+
+/* _i: f16 or bf16; half the bytes, and about the same way. */
+START_TEST(row22_gradients_travel_in_16_bits)
+{
+    struct job *wide = job_new(), *narrow = job_new();
+    double way;
+
+    wide->args.opt = narrow->args.opt = OPTIM_SGD;
+    narrow->args.fp16_allreduce = !_i;
+    narrow->args.bf16_allreduce = _i;
+    run(wide, 3);
+    run(narrow, 3);
+    ck_assert_uint_eq(wide->bytes, 2 * narrow->bytes);
+    ck_assert_uint_eq(wide->bytes, wide->step * N_PARAMS * 4);
+    way = distance(wide->params, wide->began);
+    ck_assert_double_gt(distance(wide->params, narrow->params), 0);
+    ck_assert_double_lt(distance(wide->params, narrow->params), 0.05 * way);
+    ck_assert_double_eq_tol(wide->stats.test_loss, narrow->stats.test_loss,
+                            0.02);
+    job_free(wide);
+    job_free(narrow);
+}
+END_TEST
+
+/* Find the images' file among this process's mappings. */
+static int maps_the_images(const struct dataset *d)
+{
+    char line[512], start[32];
+    FILE *f = fopen("/proc/self/maps", "r");
+    int found = 0;
+
+    snprintf(start, sizeof(start), "%lx-", (unsigned long)(uintptr_t)d->map);
+    while (f && fgets(line, sizeof(line), f))
+        found |= !strncmp(line, start, strlen(start)) &&
+                 strstr(line, "coll_train images");
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* One file is mapped, by nobody for writing. */
+static int look_at_images(struct world_rank *me)
+{
+    struct images want = {.channels = 1, .height = 28, .width = 28}, *images;
+    struct trainer t;
+    struct ddp d;
+
+    if (start(me, &t, &d))
+        return 1;
+    images = &t.data.train;
+    WORLD_CHECK(me, maps_the_images(&t.data));
+    WORLD_CHECK(me, images->n == 96 && t.data.test.n == 50);
+    WORLD_CHECK(me, !synthetic_make(&want, 96, 42, 0));
+    WORLD_CHECK(me, !memcmp(want.pixels, images->pixels, 96 * 784));
+    WORLD_CHECK(me, !memcmp(want.labels, images->labels, 96));
+    images->pixels[0] = (unsigned char)(want.pixels[0] + 1 + me->rank);
+    WORLD_CHECK(me, coll_barrier(d.comm, NULL) == COLL_OK);
+    WORLD_CHECK(me, images->pixels[0] ==
+                        (unsigned char)(want.pixels[0] + 1 + me->rank));
+    images_fini(&want);
+    return job_end(me, &t, &d);
+}
+
+START_TEST(row10_ranks_of_a_host_have_one_copy_of_the_images)
+{
+    struct job *job = job_new();
+
+    ck_assert_int_eq(world_fork(3, look_at_images, job, DEADLINE), 0);
+    job_free(job);
+}
+END_TEST
+
+/* Rank 1 was started with another network. */
+static int share_another_model(struct world_rank *me)
+{
+    struct job *job = me->arg;
+    struct args args = job->args; /* job's are all ranks' */
+    struct trainer t;
+    struct ddp d;
+
+    if (me->rank == 1)
+        args.model = "net";
+    if (job_start(me, &args, &t, &d))
+        return 1;
+    WORLD_CHECK(me, trainer_share(&t) == -1);
+    snprintf(job->error[me->rank], sizeof(job->error[0]), "%.255s",
+             train_error());
+    return job_end(me, &t, &d);
+}
+
+static int share_another_layer(struct world_rank *me)
+{
+    struct job *job = me->arg;
+    struct layer *layer;
+    struct trainer t;
+    struct ddp d;
+
+    if (start(me, &t, &d))
+        return 1;
+    layer = (struct layer *)(uintptr_t)model_layer(t.model, 4);
+    layer->out.channels += me->rank == 2;
+    WORLD_CHECK(me, ddp_check_model(&d, t.model) == -1);
+    snprintf(job->error[me->rank], sizeof(job->error[0]), "%.255s",
+             train_error());
+    return job_end(me, &t, &d);
+}
+
+START_TEST(the_first_layer_that_differs_is_named_on_all_ranks)
+{
+    struct job *job = job_new();
+
+    ck_assert_int_eq(world_fork(2, share_another_model, job, DEADLINE), 0);
+    ck_assert_ptr_nonnull(strstr(job->error[0], "numbers of layers"));
+    ck_assert_int_eq(world_fork(3, share_another_layer, job, DEADLINE), 0);
+    for (int r = 0; r < 3; r++)
+        ck_assert_ptr_nonnull(strstr(job->error[r], "layer 4 (dense)"));
+    job_free(job);
 }
 END_TEST
 
@@ -403,6 +560,12 @@ static Suite *make_suite(void)
                         4);
     tcase_add_loop_test(ranks, a_resumed_run_equals_one_without_interruption, 0,
                         3);
+    tcase_add_loop_test(ranks, row7_overlap_changes_no_bit, 2, 4);
+    tcase_add_loop_test(ranks, row7_deterministic_runs_do_not_depend_on_buckets,
+                        2, 4);
+    tcase_add_loop_test(ranks, row22_gradients_travel_in_16_bits, 0, 2);
+    tcase_add_test(ranks, row10_ranks_of_a_host_have_one_copy_of_the_images);
+    tcase_add_test(ranks, the_first_layer_that_differs_is_named_on_all_ranks);
     tcase_add_test(ranks, row21_accumulated_batches_equal_a_larger_one);
     tcase_add_test(ranks, row21_clipped_gradients_go_no_further_than_the_norm);
     tcase_add_test(ranks, row16_warm_up_follows_horovods_rule);

@@ -118,7 +118,7 @@ static void compare_pass(struct model *m, const char *which, int is_training)
     ck_assert_int_eq(model_forward(m, &pass), 0);
     model_loss(m, labels, N, 1.0f / N, &score);
     ck_assert_double_eq_tol(score.loss / N, loss, LOSS * loss);
-    ck_assert_int_eq(model_backward(m, &pass), 0);
+    ck_assert_int_eq(model_backward(m, &pass, NULL, NULL), 0);
     for (int i = 0; i < model_n_layers(m); i++)
         compare_slopes(model_layer(m, i), json_object_get(want, "slopes"));
 }

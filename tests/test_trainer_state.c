@@ -5,6 +5,7 @@
 #include "trainer/device.h"
 #include "trainer/error.h"
 #include "trainer/optim.h"
+#include "trainer/wire.h"
 
 #include <zlib.h>
 
@@ -199,6 +200,71 @@ START_TEST(adagrad_with_weight_decay_goes_the_way_of_torch)
     ck_assert_double_eq_tol((double)p[0], 0.775821515, 1e-6);
     ck_assert_double_eq_tol((double)p[1], 2.226356670, 1e-6);
     optim_fini(&o);
+}
+END_TEST
+
+/* ---- 16 bits ---- */
+
+/* All numbers of 16 bits are what they are after a way there and back; and what
+ * lies between two goes to the nearer one, from a place in the list at which
+ * the processor's conversion and ours take turns. */
+START_TEST(row22_numbers_of_16_bits_keep_their_bits)
+{
+    for (int w = WIRE_F16; w <= WIRE_BF16; w++)
+        for (unsigned h = 0; h < 65536; h++) {
+            uint16_t one[9], back[9];
+            float x[9];
+
+            for (int i = 0; i < 9; i++)
+                one[i] = (uint16_t)h;
+            wire_unpack((enum wire)w, one, x, 9);
+            wire_pack((enum wire)w, x, back, 9);
+            if (isnan(x[0])) {
+                ck_assert(isnan(x[8]));
+                wire_unpack((enum wire)w, back, x, 9);
+                ck_assert(isnan(x[0]) && isnan(x[8]));
+                continue;
+            }
+            ck_assert_float_eq(x[0], x[8]);
+            ck_assert_uint_eq(back[0], h);
+            ck_assert_uint_eq(back[8], h);
+        }
+}
+END_TEST
+
+START_TEST(row22_rounding_goes_to_the_nearest)
+{
+    static const struct {
+        float from, f16, bf16;
+    } cases[] = {
+        {1.0f + 0x1p-11f, 1, 1},                /* a tie, to even */
+        {1.0f + 0x1.8p-10f, 1.0f + 0x1p-9f, 1}, /* the same, upwards */
+        {1.0f + 0x1p-8f, 1.0f + 0x1p-8f, 1},
+        {1.0f + 0x1.8p-7f, 1.0f + 0x1.8p-7f, 1.0f + 0x1p-6f},
+        {65519, 65504, 65536},
+        {65520, INFINITY, 65536},
+        {-1e30f, -INFINITY, -0x1.94p99f},
+        {0x1p-24f, 0x1p-24f, 0x1p-24f},
+        {0x1p-25f, 0, 0x1p-25f},
+        {0x1.8p-25f, 0x1p-24f, 0x1.8p-25f},
+        {-0x1.001p-14f, -0x1p-14f, -0x1p-14f},
+        {3.4e38f, INFINITY, INFINITY},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        for (int w = WIRE_F16; w <= WIRE_BF16; w++) {
+            float x[9];
+            uint16_t h[9];
+
+            for (int k = 0; k < 9; k++)
+                x[k] = cases[i].from;
+            wire_pack((enum wire)w, x, h, 9);
+            wire_unpack((enum wire)w, h, x, 9);
+            for (int k = 0; k < 9; k += 8)
+                ck_assert_msg(
+                    x[k] == (w == WIRE_F16 ? cases[i].f16 : cases[i].bf16),
+                    "case %zu, type %d, place %d: %a", i, w, k, (double)x[k]);
+        }
 }
 END_TEST
 
@@ -519,6 +585,8 @@ static Suite *make_suite(void)
     tcase_add_checked_fixture(files, set_up, tear_down);
     tcase_set_timeout(files, 300);
     tcase_add_test(files, adagrad_with_weight_decay_goes_the_way_of_torch);
+    tcase_add_test(files, row22_numbers_of_16_bits_keep_their_bits);
+    tcase_add_test(files, row22_rounding_goes_to_the_nearest);
     tcase_add_test(files, two_runs_do_not_share_a_folder);
     tcase_add_test(files, what_is_saved_is_what_is_loaded);
     tcase_add_test(files, a_checkpoint_cut_anywhere_is_refused);

@@ -80,6 +80,16 @@ static const struct flag flags[] = {
      "the same seed and ranks give the same bits"},
     {"bucket-mb", POSITIVE, AT(bucket_mb), "25", "X",
      "gradients averaged at once, MiB"},
+    {"first-bucket-mb", POSITIVE, AT(first_bucket_mb), "1", "X",
+     "those that are ready first"},
+    {"overlap", CHOICE, AT(overlap_off), "on", "on|off",
+     "average a bucket beside the rest of the backward pass"},
+    {"fp16-allreduce", SWITCH, AT(fp16_allreduce), NULL, NULL,
+     "send gradients in 16 bits, IEEE half precision; sums are of 32"},
+    {"bf16-allreduce", SWITCH, AT(bf16_allreduce), NULL, NULL,
+     "the same in bfloat16, which has the range of 32 bits"},
+    {"deterministic", SWITCH, AT(deterministic), NULL, NULL,
+     "the same bits for any bucket size, algorithm and transport"},
     {"threads", WHOLE, AT(threads), "1", "N",
      "threads of a rank, for oneDNN's kernels"},
     {"checkpoint", TEXT, AT(checkpoint), NULL, "DIR", "save the state there"},
@@ -289,6 +299,9 @@ static int parse_one(struct args *args, int left, char **argv)
 /* What a flag cannot see by itself. */
 static int judge(const struct args *args)
 {
+    if (args->fp16_allreduce && args->bf16_allreduce)
+        return train_fail("--fp16-allreduce and --bf16-allreduce exclude each "
+                          "other; give one of them");
     if (args->warmup_epochs && args->warmup_steps)
         return train_fail("--warmup-epochs and --warmup-steps say the same "
                           "thing; give one of them");

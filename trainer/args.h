@@ -30,7 +30,10 @@ struct args {
     double clip_norm;    /* 0: none */
     uint64_t accum;      /* batches of a rank in a step */
     uint64_t seed;
-    double bucket_mb;
+    double bucket_mb, first_bucket_mb;
+    int overlap_off;
+    int fp16_allreduce, bf16_allreduce;
+    int deterministic;
     uint64_t threads;
     const char *checkpoint, *resume, *json; /* "" when not given */
     uint64_t checkpoint_every, keep;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define SYSTEM_DIR "/usr/share/datasets"
@@ -30,6 +31,11 @@ void images_limit(struct images *images, size_t limit)
 
 void dataset_fini(struct dataset *d)
 {
+    if (d->map) {
+        munmap(d->map, d->map_len);
+        d->map = NULL;
+        d->train = d->test = (struct images){0};
+    }
     images_fini(&d->train);
     images_fini(&d->test);
 }

@@ -25,6 +25,8 @@ static inline size_t images_len(const struct images *images)
 struct dataset {
     char where[512]; /* the folder it was read from, or "made up" */
     struct images train, test;
+    void *map; /* what both lie in, or NULL: they are allocated one by one */
+    size_t map_len;
 };
 
 struct data_config {
@@ -43,6 +45,17 @@ struct data_config {
  * See:       choose_folder() in data.c for where it looks.
  */
 int dataset_load(struct dataset *d, const struct data_config *config);
+/* The same on all ranks at once, with one copy for the ranks of a host.
+ *
+ * Shapes:    status: not 0 when this rank has failed already, and only wants to
+ *            keep the others from waiting.
+ * Result:    0, or -1 with train_error() set; a rank that says so because the
+ *            first one of its host has failed comes after that one.
+ */
+struct ddp;
+int dataset_load_shared(struct dataset *d, const struct data_config *config,
+                        struct ddp *ddp, int status);
+
 void dataset_fini(struct dataset *d);
 
 /* Read n labelled images from two IDX files, plain or gzipped.

@@ -12,6 +12,7 @@ libtrainer_la_SOURCES = \
 	%D%/cifar.c \
 	%D%/data.c %D%/data.h \
 	%D%/data_file.c %D%/data_file.h \
+	%D%/data_share.c \
 	%D%/ddp.c %D%/ddp.h \
 	%D%/device.c %D%/device.h \
 	%D%/device_cpu.c \
@@ -40,7 +41,8 @@ libtrainer_la_SOURCES = \
 	%D%/slopes.c %D%/slopes.h \
 	%D%/synthetic.c \
 	%D%/train.c %D%/train.h \
-	%D%/watch.c %D%/watch.h
+	%D%/watch.c %D%/watch.h \
+	%D%/wire.c %D%/wire.h
 
 bin_PROGRAMS += %D%/coll_train
 trainer_coll_train_SOURCES = %D%/main.c

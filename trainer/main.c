@@ -98,10 +98,11 @@ static int run(const struct args *args)
     struct report report;
     int st;
 
-    if (ddp_init(&ddp))
+    if (ddp_init(&ddp, args->deterministic))
         return say_error();
-    st = report_init(&report, &trainer) || trainer_init(&trainer) ? -1 : 0;
-    st = all_well(&ddp, st);
+    st = all_well(&ddp, report_init(&report, &trainer));
+    if (!st)
+        st = all_well(&ddp, trainer_init(&trainer));
     if (!st)
         st = train(&trainer, &report);
     report_fini(&report);

@@ -413,10 +413,11 @@ static int backward_layer(struct model *m, int i, const struct pass *pass)
     return 0;
 }
 
-int model_backward(struct model *m, const struct pass *pass)
+int model_backward(struct model *m, const struct pass *pass,
+                   int (*done)(void *arg, int layer), void *arg)
 {
     for (int i = m->n_layers; i-- > 0;)
-        if (backward_layer(m, i, pass))
+        if (backward_layer(m, i, pass) || (done && done(arg, i)))
             return -1;
     return 0;
 }

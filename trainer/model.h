@@ -83,7 +83,14 @@ int model_forward(struct model *model, const struct pass *pass);
 void model_loss(struct model *model, const unsigned char *labels, int n,
                 float scale, struct model_score *score);
 
-/* Add the chunk's gradients.  Result: 0, or -1 with train_error() set. */
-int model_backward(struct model *model, const struct pass *pass);
+/* Add the chunk's gradients.
+ *
+ * Shapes:    unless `done` is NULL it is called after each layer, the last one
+ *            first: nothing of this pass will touch that layer's gradients any
+ *            more, nor those of the layers behind it.
+ * Result:    0, or -1 with train_error() set, also when done() returned that.
+ */
+int model_backward(struct model *model, const struct pass *pass,
+                   int (*done)(void *arg, int layer), void *arg);
 
 #endif

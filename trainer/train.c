@@ -31,7 +31,7 @@ static double now(void)
 
 /* ---- set-up ---- */
 
-static int load_data(struct trainer *t)
+static int load_data(struct trainer *t, int status)
 {
     const struct data_config config = {
         .name = t->args->dataset,
@@ -44,7 +44,7 @@ static int load_data(struct trainer *t)
         .width = t->desc->in.width,
     };
 
-    if (dataset_load(&t->data, &config))
+    if (dataset_load_shared(&t->data, &config, t->ddp, status))
         return -1;
     if (t->args->normalize_meanstd)
         pixel_scale_meanstd(&t->scale, &t->data.train);
@@ -220,20 +220,22 @@ static int claim_folder(struct trainer *t)
 int trainer_init(struct trainer *t)
 {
     const struct args *args = t->args;
+    int st = 0;
 
     t->device = device_find("cpu");
     t->desc = model_find(args->model);
-    if (t->ddp->rank == 0 && *args->checkpoint &&
-        checkpoint_probe(args->checkpoint))
-        return -1;
-    if (t->device->init((int)args->threads) || load_data(t) || make_models(t) ||
-        make_optim(t) || make_sampler(t))
+    if (t->ddp->rank == 0 && *args->checkpoint)
+        st = checkpoint_probe(args->checkpoint);
+    if (!st)
+        st = t->device->init((int)args->threads);
+    if (load_data(t, st) || make_models(t) || make_optim(t) || make_sampler(t))
         return -1;
     return t->ddp->rank == 0 ? resume(t) || claim_folder(t) : 0;
 }
 
 void trainer_fini(struct trainer *t)
 {
+    ddp_drop_buckets(t->ddp);
     if (t->folder > 0)
         close(t->folder);
     sampler_fini(&t->sampler);
@@ -263,12 +265,32 @@ static int share_running(struct trainer *t)
     return n ? ddp_share_floats(t->ddp, model_running(t->model), n) : 0;
 }
 
+static size_t bytes_of(double mib)
+{
+    return (size_t)(fmin(mib, 1e6) * 1048576);
+}
+
+static int make_buckets(struct trainer *t)
+{
+    const struct args *a = t->args;
+    struct ddp_config config = {
+        .bucket_bytes = bytes_of(a->bucket_mb),
+        .first_bytes = bytes_of(fmin(a->first_bucket_mb, a->bucket_mb)),
+        .overlap = !a->overlap_off,
+        .wire = a->fp16_allreduce   ? WIRE_F16
+                : a->bf16_allreduce ? WIRE_BF16
+                                    : WIRE_F32,
+    };
+
+    return ddp_make_buckets(t->ddp, t->model, &config);
+}
+
 int trainer_share(struct trainer *t)
 {
-    size_t bucket = (size_t)(fmin(t->args->bucket_mb, 1e6) * 1048576);
     uint64_t words[] = {t->epoch, t->optim.step};
 
-    if (ddp_share_words(t->ddp, words, 2) || share_running(t) ||
+    if (ddp_check_model(t->ddp, t->model) ||
+        ddp_share_words(t->ddp, words, 2) || share_running(t) ||
         ddp_share_floats(t->ddp, model_params(t->model),
                          model_n_params(t->model)) ||
         ddp_share_floats(t->ddp, t->optim.state, t->optim.n_state))
@@ -276,17 +298,25 @@ int trainer_share(struct trainer *t)
     t->epoch = words[0];
     t->optim.step = words[1];
     params_changed(t);
-    ddp_make_buckets(t->ddp, t->model, bucket);
-    return 0;
+    return make_buckets(t);
 }
 
 /* ---- training ---- */
 
-/* Add the gradients of n images of this rank, the first being image `at` of its
- * batch. */
-static int learn_chunk(struct trainer *t, const uint32_t *index, size_t at,
-                       int n, struct pass *pass, struct model_score *score)
+static int layer_done(void *ddp, int layer)
 {
+    return ddp_layer_done(ddp, layer);
+}
+
+/* Add the gradients of n images of this rank, the first being image `at` of its
+ * batch.  After the last of them gradients set out on their way, so that a loss
+ * that is not finite must be known before: see watch_average(). */
+static int learn_chunk(struct trainer *t, const uint32_t *index, size_t at,
+                       int n, struct pass *pass, struct model_score *score,
+                       double loss)
+{
+    int is_last = at + (size_t)n == t->sampler.batch;
+
     float scale = 1 / (float)t->sampler.batch;
     double start = now();
 
@@ -298,7 +328,9 @@ static int learn_chunk(struct trainer *t, const uint32_t *index, size_t at,
         return -1;
     model_loss(t->model, t->labels, n, scale, score);
     watch_pass(t, t->model, n, score->loss);
-    return model_backward(t->model, pass);
+    if (is_last && !isfinite(loss + score->loss))
+        return model_backward(t->model, pass, NULL, NULL);
+    return model_backward(t->model, pass, is_last ? layer_done : NULL, t->ddp);
 }
 
 /* Shorten the averaged gradients to --clip-norm, by PyTorch's rule. */
@@ -333,7 +365,7 @@ static int train_step(struct trainer *t, size_t step,
         struct model_score score;
 
         if (learn_chunk(t, sampler_step(&t->sampler, step), at, (int)n, &pass,
-                        &score))
+                        &score, loss))
             return -1;
         loss += score.loss;
         total->n_right += score.n_right;

@@ -47,8 +47,8 @@ struct progress_stats {
     double loss, accuracy, seconds;
 };
 
-/* Prepare everything that needs no other rank: data, model, optimizer, and on
- * rank 0 the checkpoint to resume from.
+/* Prepare data, model, optimizer, and on rank 0 the checkpoint to resume from.
+ * All ranks call it, and meet once, to share the data of their host.
  *
  * Shapes:    *t is zero but for args and ddp.
  * Result:    0, or -1 with train_error() set.
