@@ -328,9 +328,10 @@ int args_parse(struct args *args, int argc, char **argv)
 void args_help(FILE *out)
 {
     fputs("usage: coll_train [OPTIONS]\n"
-          "Train a convolutional network on 28 x 28 images, data-parallel over "
+          "Train a convolutional network on small images, data-parallel over "
           "the ranks\nof its launcher: collrun -n 2 coll_train, mpirun, srun, "
-          "torchrun, or none.\n\n", out);
+          "torchrun, or none.\n\n",
+          out);
     for (size_t i = 0; i < N_FLAGS; i++) {
         char left[MAX_FLAG + 64];
 
