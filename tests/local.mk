@@ -541,7 +541,7 @@ if HAVE_ONEDNN
 trainer_tests = tests/test_trainer_layers tests/test_trainer_network \
 	tests/test_trainer_data tests/test_trainer_state \
 	tests/test_trainer_ranks tests/test_trainer_finite \
-	tests/test_trainer_torch
+	tests/test_trainer_torch tests/test_trainer_resnet
 check_PROGRAMS += $(trainer_tests)
 TESTS += $(trainer_tests)
 tests_test_trainer_layers_CFLAGS = $(check_cflags)
@@ -559,7 +559,12 @@ tests_test_trainer_ranks_LDADD = libworld.la libtrainer.la $(CHECK_LIBS) -lm
 tests_test_trainer_finite_SOURCES = %D%/test_trainer_finite.c $(trainer_job)
 tests_test_trainer_finite_CFLAGS = $(check_cflags)
 tests_test_trainer_finite_LDADD = libworld.la libtrainer.la $(CHECK_LIBS) -lm
-tests_test_trainer_torch_SOURCES = %D%/test_trainer_torch.c $(trainer_job)
+trainer_digest = %D%/trainer_digest.c %D%/trainer_digest.h
+tests_test_trainer_resnet_SOURCES = %D%/test_trainer_resnet.c $(trainer_digest)
+tests_test_trainer_resnet_CFLAGS = $(check_cflags) $(JANSSON_CFLAGS)
+tests_test_trainer_resnet_LDADD = libtrainer.la $(CHECK_LIBS) $(JANSSON_LIBS) -lm
+tests_test_trainer_torch_SOURCES = %D%/test_trainer_torch.c $(trainer_job) \
+	$(trainer_digest)
 tests_test_trainer_torch_CFLAGS = $(check_cflags) $(JANSSON_CFLAGS)
 tests_test_trainer_torch_LDADD = libworld.la libtrainer.la $(CHECK_LIBS) \
 	$(JANSSON_LIBS) -lm
@@ -775,7 +780,9 @@ EXTRA_DIST += \
 	%D%/topo/two_sockets.txt \
 	%D%/topo/two_sockets.xml \
 	%D%/topo/vga192.xml \
+	%D%/trainer/record_resnet.py \
 	%D%/trainer/record_torch.py \
+	%D%/trainer/resnet.json \
 	%D%/trainer/torch.json \
 	%D%/tsan.supp
 

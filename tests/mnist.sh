@@ -10,7 +10,7 @@ data=${TEST_MNIST:-${srcdir:-.}/../shared/data/mnist}
 [ -d "$data" ] || { echo "no MNIST in $data; name it by TEST_MNIST"; exit 77; }
 out=$(mktemp) || exit 1
 trap 'rm -f "$out"' EXIT
-timeout 900 "$build/tools/collrun" -n 2 trainer/coll_train --data-dir "$data" --epochs 3 \
+timeout 900 "$build/tools/collrun" -n 2 trainer/coll_train --data-dir "$data" --lr-scale sqrt --epochs 3 \
     --progress off --json - > "$out" || { cat "$out"; exit 1; }
 best=$(grep -o '"test_acc":[0-9.]*' "$out" | cut -d: -f2 | sort -n | tail -n 1)
 echo "best test accuracy $best"

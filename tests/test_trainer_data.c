@@ -99,7 +99,8 @@ static void assert_good(const struct images *images)
 /* The files as they are must be refused, with these words and a file's name. */
 static void assert_refused(const char *words, const char *path)
 {
-    struct images images = {(unsigned char *)dir, (unsigned char *)dir, 1};
+    struct images images = {
+        (unsigned char *)dir, (unsigned char *)dir, 1, 1, 28, 28};
 
     ck_assert_int_eq(idx_load(&images, images_path, labels_path), -1);
     ck_assert_msg(strstr(train_error(), words) && strstr(train_error(), path),
@@ -137,7 +138,9 @@ START_TEST(a_wrong_header_or_length_is_refused)
         int in_labels;
     } cases[] = {
         {{0x802, N, 28, 28, N * 784, 0x801, N, N, -1, 0}, "0x00000802", 0},
-        {{0x803, N, 27, 28, N * 784, 0x801, N, N, -1, 0}, "27 x 28", 0},
+        {{0x803, N, 0, 28, N * 784, 0x801, N, N, -1, 0}, "0 x 28", 0},
+        {{0x803, N, 28, 1025, N * 784, 0x801, N, N, -1, 0}, "28 x 1025", 0},
+        {{0x803, N, 27, 28, N * 784, 0x801, N, N, -1, 0}, "more than", 0},
         {{0x803, 0, 28, 28, 0, 0x801, 0, 0, -1, 0}, "no images", 0},
         {{0x803, N, 28, 28, N * 784 - 1, 0x801, N, N, -1, 0}, "cut off", 0},
         {{0x803, N, 28, 28, N * 784 + 1, 0x801, N, N, -1, 0}, "more than", 0},
@@ -188,6 +191,96 @@ START_TEST(a_gzipped_file_cut_or_damaged_anywhere_is_refused)
         fclose(f);
         assert_refused("cut off or damaged", images_path);
     }
+}
+END_TEST
+
+/* ---- CIFAR-10 ---- */
+
+#define RECORD 3073
+
+/* Write n records, the first being image `first`: pixel p of image i is
+ * i + 3 p mod 256, its label i mod 10. */
+static void write_cifar(const char *name, int is_gz, int first, int n,
+                        size_t cut)
+{
+    static unsigned char buffer[N * RECORD];
+    unsigned char *p = buffer;
+    char path[128];
+
+    for (int i = first; i < first + n; i++) {
+        *p++ = (unsigned char)(i % 10);
+        for (int k = 0; k < RECORD - 1; k++)
+            *p++ = (unsigned char)(i + 3 * k);
+    }
+    snprintf(path, sizeof(path), "%s/%s%s", dir, name, is_gz ? ".gz" : "");
+    write_bytes(path, is_gz, buffer, (size_t)(p - buffer) - cut);
+}
+
+static void assert_cifar(const struct images *images, size_t n)
+{
+    ck_assert_uint_eq(images->n, n);
+    ck_assert_uint_eq(images_len(images), RECORD - 1);
+    for (size_t i = 0; i < n; i++) {
+        ck_assert_uint_eq(images->labels[i], i % 10);
+        for (size_t k = 0; k < RECORD - 1; k++)
+            ck_assert_uint_eq(images->pixels[i * (RECORD - 1) + k],
+                              (unsigned char)(i + 3 * k));
+    }
+}
+
+/* _i: plain, gzipped; three of five batches are there */
+START_TEST(row30_cifar_batches_follow_each_other)
+{
+    struct data_config config = {.name = "cifar10", .dir = dir};
+    struct pixel_scale scale;
+    unsigned char label;
+    uint32_t index = 7;
+    struct dataset d;
+    float *out;
+
+    write_cifar("data_batch_1.bin", _i, 0, 5, 0);
+    write_cifar("data_batch_2.bin", !_i, 5, 4, 0);
+    write_cifar("data_batch_3.bin", _i, 9, 1, 0);
+    write_cifar("test_batch.bin", _i, 0, 3, 0);
+    ck_assert_msg(!dataset_load(&d, &config), "%s", train_error());
+    assert_cifar(&d.train, 10);
+    assert_cifar(&d.test, 3);
+    pixel_scale_unit(&scale);
+    out = calloc(RECORD, sizeof(*out));
+    images_gather(&d.train, &index, 1, &scale, out, &label);
+    ck_assert_uint_eq(label, 7);
+    for (int p = 0; p < 1024; p++) /* channels lie side by side */
+        for (int c = 0; c < 3; c++)
+            ck_assert_float_eq(out[3 * p + c],
+                               (float)(unsigned char)(7 + 3 * (1024 * c + p)) /
+                                   255);
+    free(out);
+    dataset_fini(&d);
+}
+END_TEST
+
+START_TEST(a_bad_cifar_file_is_refused)
+{
+    struct data_config config = {.name = "cifar10", .dir = dir};
+    char path[128];
+    struct dataset d;
+
+    write_cifar("data_batch_1.bin", 0, 0, 5, 0);
+    ck_assert_int_eq(dataset_load(&d, &config), -1);
+    ck_assert_ptr_nonnull(strstr(train_error(), "test_batch.bin is missing"));
+    for (size_t cut = 1; cut < RECORD; cut += 1024) {
+        write_cifar("test_batch.bin", 0, 0, 2, cut);
+        ck_assert_int_eq(dataset_load(&d, &config), -1);
+        ck_assert_ptr_nonnull(strstr(train_error(), "cut off"));
+    }
+    write_cifar("test_batch.bin", 0, 0, 0, 0);
+    ck_assert_int_eq(dataset_load(&d, &config), -1);
+    ck_assert_ptr_nonnull(strstr(train_error(), "no images"));
+    snprintf(path, sizeof(path), "%s/test_batch.bin", dir);
+    write_bytes(path, 0, (const unsigned char *)"\x0b", 1);
+    ck_assert_int_eq(truncate(path, RECORD), 0);
+    ck_assert_int_eq(dataset_load(&d, &config), -1);
+    ck_assert_ptr_nonnull(strstr(train_error(), "label 0 is 11"));
 }
 END_TEST
 
@@ -275,7 +368,7 @@ END_TEST
 START_TEST(pixels_become_numbers_as_asked)
 {
     unsigned char pixels[2 * 784] = {0}, seen[2], real[2] = {4, 9};
-    struct images images = {pixels, real, 2};
+    struct images images = {pixels, real, 2, 1, 28, 28};
     uint32_t index[2] = {1, 0};
     float out[2 * 784];
     struct pixel_scale scale;
@@ -305,7 +398,7 @@ END_TEST
 START_TEST(an_image_of_one_colour_has_no_deviation_to_divide_by)
 {
     unsigned char pixels[784], label = 0;
-    struct images images = {pixels, &label, 1};
+    struct images images = {pixels, &label, 1, 1, 28, 28};
     struct pixel_scale scale;
 
     memset(pixels, 17, sizeof(pixels));
@@ -316,7 +409,8 @@ END_TEST
 
 START_TEST(synthetic_images_are_seeded_and_of_all_classes)
 {
-    struct images a, b, c;
+    const struct images shape = {.channels = 1, .height = 28, .width = 28};
+    struct images a = shape, b = shape, c = shape;
     int seen[10] = {0};
 
     ck_assert_int_eq(synthetic_make(&a, 50, 1, 0), 0);
@@ -329,6 +423,7 @@ START_TEST(synthetic_images_are_seeded_and_of_all_classes)
     for (int i = 0; i < 10; i++)
         ck_assert_int_eq(seen[i], 5);
     images_fini(&a);
+    a = shape;
     ck_assert_int_eq(synthetic_make(&a, 50, 1, 50), 0); /* as a test set */
     ck_assert_mem_ne(a.pixels, b.pixels, 50 * 784);
     images_fini(&a);
@@ -430,6 +525,8 @@ static Suite *make_suite(void)
     tcase_add_loop_test(files, good_files_are_read, 0, 2);
     tcase_add_test(files, a_wrong_header_or_length_is_refused);
     tcase_add_test(files, a_gzipped_file_cut_or_damaged_anywhere_is_refused);
+    tcase_add_loop_test(files, row30_cifar_batches_follow_each_other, 0, 2);
+    tcase_add_test(files, a_bad_cifar_file_is_refused);
     tcase_add_test(files, a_missing_file_or_a_folder_is_named);
     tcase_add_test(files, data_is_found_by_flag_then_by_environment);
     tcase_add_test(files, a_set_that_lacks_a_file_is_refused_by_its_name);

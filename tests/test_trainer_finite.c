@@ -76,7 +76,8 @@ static void plant(struct model *m, float *value, float bad, const char *name)
 
 START_TEST(each_place_of_a_pass_is_named)
 {
-    struct model_config config = model_cnn;
+    struct model_config config = {
+        .desc = &model_cnn, .channels = 1, .height = 28, .width = 28};
     struct pass pass = {0};
     struct model *m;
     float *p;
@@ -107,7 +108,8 @@ END_TEST
 /* Image 2 of a chunk of 3 is no part of a pass of 2. */
 START_TEST(what_lies_beyond_the_last_image_does_not_count)
 {
-    struct model_config config = model_cnn;
+    struct model_config config = {
+        .desc = &model_cnn, .channels = 1, .height = 28, .width = 28};
     struct pass pass = {0};
     struct model *m;
 
@@ -238,11 +240,12 @@ static int train_on_a_bad_first_chunk(struct world_rank *me, struct trainer *t)
     sampler_start_epoch(&t->sampler, 0);
     if (is_astray(me)) { /* one pixel value, in one image alone */
         const uint32_t *index = sampler_step(&t->sampler, 0);
+        size_t len = images_len(&t->data.train);
 
-        for (size_t i = 0; i < t->data.train.n * DATA_PIXELS; i++)
+        for (size_t i = 0; i < t->data.train.n * len; i++)
             if (t->data.train.pixels[i] == 255)
                 t->data.train.pixels[i] = 254;
-        t->data.train.pixels[index[1] * DATA_PIXELS] = 255;
+        t->data.train.pixels[index[1] * len] = 255;
         t->scale.value[255] = INFINITY;
     }
     WORLD_CHECK(me, trainer_epoch(t, &stats, job_no_progress, NULL) == -1);
@@ -309,12 +312,12 @@ static int train_with_a_bad_last_step(struct world_rank *me, struct trainer *t)
     return 0;
 }
 
-/* _i: adam or sgd */
+/* _i: sgd or adam */
 START_TEST(a_last_step_that_spoils_the_parameters_is_found_out)
 {
     struct job *job = job_new(0, train_with_a_bad_last_step);
 
-    job->args.opt_sgd = _i;
+    job->args.opt = _i;
     assert_all_say(job,
                    "the test loss after epoch 1 is not finite on rank 0: the "
                    "first is layer 0 (conv_image), its parameters");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_trainer_layers.c - every layer against plain loops (forward) and finite
  * differences (backward), and the loss. */
+#include "trainer/device.h"
 #include "trainer/error.h"
 #include "trainer/layers.h"
 #include "trainer/onednn.h"
@@ -17,7 +18,7 @@
 /* A layer alone, with all its arrays. */
 struct bench {
     struct layer layer;
-    float *in, *out, *dout, *din;
+    float *in, *plus, *out, *dout, *din, *dplus;
     size_t n_in, n_out;
     struct pass pass;
 };
@@ -49,12 +50,15 @@ static void bench_init(struct bench *b, const struct layer_spec *spec,
                                   .out.block = onednn_block(),
                                   .is_stale = 1},
                         .pass = {.is_training = 1, .key = 99, .first = 5}};
-    ck_assert_msg(!spec->ops->shape(l), "%s", train_error());
+    l->ops = device_cpu.layer(spec, &in);
+    ck_assert_msg(!l->ops->shape(l), "%s", train_error());
     b->n_in = CHUNK * shape_len(&l->in);
     b->n_out = CHUNK * shape_len(&l->out);
     b->in = floats(b->n_in);
     b->din = floats(b->n_in);
     b->out = floats(b->n_out);
+    b->plus = floats(b->n_out);
+    b->dplus = floats(b->n_out);
     b->dout = floats(b->n_out);
     l->weights = floats(l->n_weights + l->n_biases);
     l->biases = l->weights + l->n_weights;
@@ -62,15 +66,22 @@ static void bench_init(struct bench *b, const struct layer_spec *spec,
     l->dbiases = l->dweights + l->n_weights;
     fill(b->in, b->n_in, 1);
     fill(b->dout, b->n_out, 2);
+    fill(b->plus, b->n_out, 4);
+    l->running = floats(l->n_running);
+    for (size_t i = 0; i < l->n_running; i++) /* variances are positive */
+        l->running[i] = 0.5f + rng_unit(5, i);
     fill(l->weights, l->n_weights + l->n_biases, 3);
-    ck_assert_msg(!spec->ops->init(l), "%s", train_error());
+    ck_assert_msg(!l->ops->init(l), "%s", train_error());
 }
 
 static void bench_fini(struct bench *b)
 {
-    b->layer.spec.ops->fini(&b->layer);
+    b->layer.ops->fini(&b->layer);
     free(b->in);
     free(b->din);
+    free(b->plus);
+    free(b->dplus);
+    free(b->layer.running);
     free(b->out);
     free(b->dout);
     free(b->layer.weights);
@@ -80,11 +91,13 @@ static void bench_fini(struct bench *b)
 /* Return the sum of out * dout: its derivatives are what backward yields. */
 static double bench_value(struct bench *b)
 {
+    struct layer_io io = {.in = b->in, .out = b->out};
+    int has_plus = b->layer.spec.plus != 0;
     double sum = 0;
 
     b->layer.is_stale = 1;
-    ck_assert_int_eq(b->layer.spec.ops->forward(&b->layer, b->in, b->out,
-                                                &b->pass), 0);
+    io.plus = has_plus ? b->plus : NULL;
+    ck_assert_int_eq(b->layer.ops->forward(&b->layer, &io, &b->pass), 0);
     for (size_t i = 0; i < b->n_out; i++)
         sum += (double)b->out[i] * (double)b->dout[i];
     return sum;
@@ -116,7 +129,7 @@ static void probe(struct bench *b, float *values, const float *grads, size_t n,
                           0.01 * (1 + fabs(left)),
                       "%s (training %d) %s[%zu]: %g by backward, %g by "
                       "difference",
-                      b->layer.spec.ops->name, b->pass.is_training, what, i,
+                      b->layer.ops->name, b->pass.is_training, what, i,
                       (double)grads[i], (left + right) / 2);
     }
     ck_assert_int_ge(compared * 10, tried * 6);
@@ -125,9 +138,14 @@ static void probe(struct bench *b, float *values, const float *grads, size_t n,
 /* Backward may spoil dout and, where it says so, in: it gets copies. */
 static void run_backward(struct bench *b, int want_din)
 {
-    const struct layer_ops *ops = b->layer.spec.ops;
+    const struct layer_ops *ops = b->layer.ops;
     float *dout = floats(b->n_out), *in = floats(b->n_in);
-    struct layer_io io = {b->in, b->out, dout, want_din ? b->din : NULL};
+    struct layer_io io = {.in = b->in,
+                          .out = b->out,
+                          .plus = b->layer.spec.plus ? b->plus : NULL,
+                          .dout = dout,
+                          .dplus = b->layer.spec.plus ? b->dplus : NULL,
+                          .din = want_din ? b->din : NULL};
     int in_place = want_din && ops->may_overwrite;
 
     bench_value(b);
@@ -157,6 +175,8 @@ static void check_gradients(struct bench *b, int want_din)
         probe(b, l->biases, l->dbiases, l->n_biases, "biases");
         if (want_din)
             probe(b, b->in, b->din, b->n_in, "in");
+        if (l->spec.plus)
+            probe(b, b->plus, b->dplus, b->n_out, "plus");
     }
     b->pass.is_training = 1;
 }
@@ -170,18 +190,23 @@ static size_t place(const struct shape *s, int image, int c, int y, int x)
             (size_t)x) * (size_t)block + (size_t)(c % block);
 }
 
-/* One output of a 3 x 3 convolution, by the formula. */
+/* One output of a convolution, by the formula. */
 static double conv_at(const struct bench *b, int n, int o, int y, int x)
 {
     const struct layer *l = &b->layer;
-    double sum = (double)l->biases[o];
+    double sum = l->n_biases ? (double)l->biases[o] : 0;
+    int side = l->spec.kernel;
 
     for (int i = 0; i < l->in.channels; i++)
-        for (int k = 0; k < 9; k++) {
-            size_t w = (size_t)((o * l->in.channels + i) * 9 + k);
+        for (int k = 0; k < side * side; k++) {
+            int from_y = y * layer_stride(l) + k / side - l->spec.pad;
+            int from_x = x * layer_stride(l) + k % side - l->spec.pad;
+            size_t w = (size_t)((o * l->in.channels + i) * side * side + k);
 
-            sum += (double)l->weights[w] *
-                   (double)b->in[place(&l->in, n, i, y + k / 3, x + k % 3)];
+            if (from_y >= 0 && from_y < l->in.height && from_x >= 0 &&
+                from_x < l->in.width)
+                sum += (double)l->weights[w] *
+                       (double)b->in[place(&l->in, n, i, from_y, from_x)];
         }
     return l->spec.relu && sum < 0 ? 0 : sum;
 }
@@ -209,8 +234,8 @@ static int map_block(int channels)
 
 START_TEST(the_image_convolution_follows_its_formula_and_slopes)
 {
-    struct layer_spec spec = {.ops = &layer_conv_image, .units = 32,
-                              .relu = _i};
+    struct layer_spec spec = {
+        .kind = LAYER_CONV, .kernel = 3, .units = 32, .relu = _i};
     struct bench b;
 
     bench_init(&b, &spec, (struct shape){1, 9, 7, 1});
@@ -222,12 +247,154 @@ END_TEST
 
 START_TEST(the_convolution_follows_its_formula_and_slopes)
 {
-    struct layer_spec spec = {.ops = &layer_conv, .units = 64};
+    struct layer_spec spec = {.kind = LAYER_CONV, .kernel = 3, .units = 64};
     struct bench b;
 
     bench_init(&b, &spec, (struct shape){32, 8, 10, map_block(32)});
     check_conv_forward(&b);
     check_gradients(&b, 1);
+    bench_fini(&b);
+}
+END_TEST
+
+/* Windows of every kind that a model has, and some that none has. */
+static const struct {
+    struct layer_spec spec;
+    struct shape in;
+} windows[] = {
+    {{.units = 10, .kernel = 5}, {1, 9, 8, 1}},
+    {{.units = 20, .kernel = 5}, {10, 7, 6, 10}},
+    {{.units = 16, .kernel = 7, .stride = 2, .pad = 3, .no_bias = 1},
+     {3, 11, 10, 3}},
+    {{.units = 8, .kernel = 3, .stride = 2, .pad = 1, .relu = 1}, {3, 8, 9, 3}},
+    {{.units = 24, .kernel = 3, .pad = 1, .relu = 1}, {16, 5, 4, 16}},
+    {{.units = 32, .kernel = 1, .stride = 2, .no_bias = 1}, {16, 6, 5, 16}},
+    {{.units = 32, .kernel = 3, .pad = 1, .no_bias = 1}, {32, 1, 1, 32}},
+    {{.units = 32, .kernel = 3, .stride = 2, .pad = 1}, {16, 2, 2, 16}},
+};
+
+START_TEST(row30_every_window_of_a_convolution_follows_its_slopes)
+{
+    struct layer_spec spec = windows[_i].spec;
+    struct bench b;
+
+    spec.kind = LAYER_CONV;
+    bench_init(&b, &spec, windows[_i].in);
+    check_conv_forward(&b);
+    check_gradients(&b, 1);
+    ck_assert_ptr_null(strstr(onednn_conv_kernels(b.layer.state), "ref"));
+    bench_fini(&b);
+}
+END_TEST
+
+static double any_pool_at(const struct bench *b, int n, int c, int y, int x)
+{
+    const struct layer_spec *s = &b->layer.spec;
+    double best = s->relu ? 0 : -HUGE_VAL;
+
+    for (int k = 0; k < s->kernel * s->kernel; k++) {
+        int from_y = y * layer_stride(&b->layer) + k / s->kernel - s->pad;
+        int from_x = x * layer_stride(&b->layer) + k % s->kernel - s->pad;
+
+        if (from_y >= 0 && from_y < b->layer.in.height && from_x >= 0 &&
+            from_x < b->layer.in.width)
+            best = fmax(
+                best, (double)b->in[place(&b->layer.in, n, c, from_y, from_x)]);
+    }
+    return best;
+}
+
+/* _i: overlapping windows with a rim, those that leave a row out, 10 channels */
+START_TEST(row30_pools_of_any_window_take_the_largest)
+{
+    static const struct layer_spec specs[] = {
+        {.kind = LAYER_MAX_POOL, .kernel = 3, .stride = 2, .pad = 1},
+        {.kind = LAYER_MAX_POOL, .kernel = 2, .relu = 1},
+        {.kind = LAYER_MAX_POOL, .kernel = 2, .relu = 1},
+        {.kind = LAYER_MAX_POOL, .kernel = 3, .stride = 1},
+    };
+    static const struct shape shapes[] = {
+        {16, 8, 7, 16}, {8, 5, 7, 8}, {10, 4, 6, 10}, {8, 5, 4, 8}};
+    const struct shape *out;
+    struct bench b;
+
+    bench_init(&b, &specs[_i], shapes[_i]);
+    bench_value(&b);
+    out = &b.layer.out;
+    for (int n = 0; n < CHUNK; n++)
+        for (int c = 0; c < out->channels; c++)
+            for (int y = 0; y < out->height; y++)
+                for (int x = 0; x < out->width; x++)
+                    ck_assert_double_eq((double)b.out[place(out, n, c, y, x)],
+                                        any_pool_at(&b, n, c, y, x));
+    check_gradients(&b, 1);
+    bench_fini(&b);
+}
+END_TEST
+
+START_TEST(row30_the_mean_of_maps_follows_its_slopes)
+{
+    struct layer_spec spec = {.kind = LAYER_MEAN_POOL};
+    double sum = 0;
+    struct bench b;
+
+    bench_init(&b, &spec, (struct shape){10, 3, 4, 10});
+    bench_value(&b);
+    for (size_t at = 3; at < 120; at += 10)
+        sum += (double)b.in[at];
+    ck_assert_double_eq_tol((double)b.out[3], sum / 12, 1e-6);
+    check_gradients(&b, 1);
+    bench_fini(&b);
+}
+END_TEST
+
+/* _i: with a relu, with a summand */
+START_TEST(row30_the_norm_follows_its_slopes)
+{
+    struct layer_spec spec = {
+        .kind = LAYER_NORM, .relu = _i % 2, .plus = _i / 2};
+    double sum = 0, squares = 0, n = CHUNK * 12;
+    struct bench b;
+
+    bench_init(&b, &spec, (struct shape){16, 3, 4, 16});
+    check_gradients(&b, 1);
+    for (size_t at = 5; at < b.n_in; at += 16)
+        sum += (double)b.in[at];
+    for (size_t at = 5; at < b.n_in; at += 16)
+        squares += pow((double)b.in[at] - sum / n, 2);
+    b.layer.running[5] = 0; /* a tenth of the way from here */
+    b.layer.running[16 + 5] = 1;
+    bench_value(&b);
+    ck_assert_double_eq_tol((double)b.layer.running[5], sum / n / 10, 1e-6);
+    ck_assert_double_eq_tol((double)b.layer.running[16 + 5],
+                            1 + (squares / (n - 1) - 1) / 10, 1e-6);
+    bench_fini(&b);
+}
+END_TEST
+
+START_TEST(dropout_of_maps_drops_whole_ones)
+{
+    struct layer_spec spec = {
+        .kind = LAYER_DROPOUT, .rate = 0.5f, .of_maps = 1};
+    int dropped = 0;
+    struct bench b;
+
+    bench_init(&b, &spec, (struct shape){20, 4, 3, 20});
+    bench_value(&b);
+    for (int i = 0; i < CHUNK; i++)
+        for (int c = 0; c < 20; c++) {
+            int is_dropped = b.out[i * 240 + c] == 0;
+
+            dropped += is_dropped;
+            for (int at = i * 240 + c; at < (i + 1) * 240; at += 20)
+                ck_assert_float_eq(b.out[at], is_dropped ? 0 : 2 * b.in[at]);
+        }
+    ck_assert_int_gt(dropped, 15);
+    ck_assert_int_lt(dropped, 45);
+    check_gradients(&b, 1);
+    b.pass.keeps_all = 1;
+    bench_value(&b);
+    ck_assert_mem_eq(b.out, b.in, b.n_in * sizeof(float));
     bench_fini(&b);
 }
 END_TEST
@@ -246,7 +413,8 @@ static double pool_at(const struct bench *b, int n, int c, int y, int x)
 START_TEST(the_pool_takes_the_largest_and_passes_its_slope)
 {
     static const int blocks[] = {8, 16, 32};
-    struct layer_spec spec = {.ops = &layer_pool, .relu = _i / 3};
+    struct layer_spec spec = {
+        .kind = LAYER_MAX_POOL, .kernel = 2, .relu = _i / 3};
     struct bench b;
 
     bench_init(&b, &spec, (struct shape){32, 6, 4, blocks[_i % 3]});
@@ -265,7 +433,7 @@ END_TEST
 
 START_TEST(equal_values_in_a_window_share_one_slope_not_four)
 {
-    struct layer_spec spec = {.ops = &layer_pool};
+    struct layer_spec spec = {.kind = LAYER_MAX_POOL, .kernel = 2};
     double in = 0, out = 0;
     struct bench b;
 
@@ -284,7 +452,7 @@ END_TEST
 
 START_TEST(the_dense_layer_follows_its_formula_and_slopes)
 {
-    struct layer_spec spec = {.ops = &layer_dense, .units = 19, .relu = _i};
+    struct layer_spec spec = {.kind = LAYER_DENSE, .units = 19, .relu = _i};
     struct bench b;
 
     bench_init(&b, &spec, (struct shape){8, 3, 2, 8});
@@ -306,7 +474,7 @@ END_TEST
 
 START_TEST(dropout_drops_its_part_and_keeps_the_mean)
 {
-    struct layer_spec spec = {.ops = &layer_dropout, .rate = 0.25f};
+    struct layer_spec spec = {.kind = LAYER_DROPOUT, .rate = 0.25f};
     size_t dropped = 0;
     struct bench b;
 
@@ -329,7 +497,7 @@ END_TEST
 /* Image 2 of a pass that begins at 5 is image 0 of one that begins at 7. */
 START_TEST(what_dropout_drops_depends_on_the_place_in_the_batch)
 {
-    struct layer_spec spec = {.ops = &layer_dropout, .rate = 0.5f};
+    struct layer_spec spec = {.kind = LAYER_DROPOUT, .rate = 0.5f};
     float kept[64];
     struct bench b;
 
@@ -370,7 +538,7 @@ static void plant_nan(struct bench *b, float *values, size_t n,
         bench_value(b);
         values[i] = was;
         ck_assert_msg(has_nan(b->out, b->n_out), "%s hides a NaN in %s[%zu]",
-                      b->layer.spec.ops->name, what, i);
+                      b->layer.ops->name, what, i);
     }
     bench_value(b);
     ck_assert(!has_nan(b->out, b->n_out));
@@ -384,14 +552,26 @@ START_TEST(no_layer_hides_what_is_no_number)
         struct layer_spec spec;
         struct shape in;
     } cases[] = {
-        {{.ops = &layer_conv_image, .units = 32, .relu = 1}, {1, 9, 7, 1}},
-        {{.ops = &layer_conv_image, .units = 32}, {1, 9, 7, 1}},
-        {{.ops = &layer_conv, .units = 64}, {32, 8, 10, block}},
-        {{.ops = &layer_pool, .relu = 1}, {32, 6, 4, 8}},
-        {{.ops = &layer_pool}, {32, 6, 4, 16}},
-        {{.ops = &layer_dense, .units = 19, .relu = 1}, {8, 3, 2, 8}},
-        {{.ops = &layer_dense, .units = 19}, {8, 3, 2, 8}},
-        {{.ops = &layer_dropout, .rate = 0.5f}, {32, 6, 4, 32}},
+        {{.kind = LAYER_CONV, .kernel = 3, .units = 32, .relu = 1},
+         {1, 9, 7, 1}},
+        {{.kind = LAYER_CONV, .kernel = 3, .units = 32}, {1, 9, 7, 1}},
+        {{.kind = LAYER_CONV, .kernel = 3, .units = 64}, {32, 8, 10, block}},
+        {{.kind = LAYER_MAX_POOL, .kernel = 2, .relu = 1}, {32, 6, 4, 8}},
+        {{.kind = LAYER_MAX_POOL, .kernel = 2}, {32, 6, 4, 16}},
+        {{.kind = LAYER_DENSE, .units = 19, .relu = 1}, {8, 3, 2, 8}},
+        {{.kind = LAYER_DENSE, .units = 19}, {8, 3, 2, 8}},
+        {{.kind = LAYER_DROPOUT, .rate = 0.5f}, {32, 6, 4, 32}},
+        {{.kind = LAYER_DROPOUT, .rate = 0.5f}, {10, 1, 1, 10}},
+        {{.kind = LAYER_CONV, .units = 8, .kernel = 3, .pad = 1, .relu = 1},
+         {3, 5, 4, 3}},
+        {{.kind = LAYER_MAX_POOL,
+          .kernel = 3,
+          .stride = 2,
+          .pad = 1,
+          .relu = 1},
+         {8, 5, 4, 8}},
+        {{.kind = LAYER_MEAN_POOL}, {10, 3, 4, 10}},
+        {{.kind = LAYER_NORM, .relu = 1}, {8, 5, 4, 8}},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -476,6 +656,13 @@ static Suite *make_suite(void)
     tcase_add_loop_test(layers,
                         the_image_convolution_follows_its_formula_and_slopes,
                         0, 2);
+    tcase_add_loop_test(
+        layers, row30_every_window_of_a_convolution_follows_its_slopes, 0, 8);
+    tcase_add_loop_test(layers, row30_pools_of_any_window_take_the_largest, 0,
+                        4);
+    tcase_add_test(layers, row30_the_mean_of_maps_follows_its_slopes);
+    tcase_add_loop_test(layers, row30_the_norm_follows_its_slopes, 0, 4);
+    tcase_add_test(layers, dropout_of_maps_drops_whole_ones);
     tcase_add_test(layers, the_convolution_follows_its_formula_and_slopes);
     tcase_add_loop_test(layers, the_pool_takes_the_largest_and_passes_its_slope,
                         0, 6);

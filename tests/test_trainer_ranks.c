@@ -23,7 +23,7 @@ struct job {
     struct args args;
     float params[N_PARAMS], began[N_PARAMS]; /* at the end, at the start */
     struct epoch_stats stats; /* of the last epoch */
-    uint64_t step;
+    uint64_t step, bytes;
     uint32_t crc[8]; /* by rank */
     char error[8][256];
 };
@@ -64,6 +64,7 @@ static int train_epochs(struct world_rank *me, struct trainer *t)
     if (me->rank == 0) {
         job->stats = stats;
         job->step = t->optim.step;
+        job->bytes = t->ddp->bytes;
         memcpy(job->params, model_params(t->model), sizeof(job->params));
     }
     return 0;
@@ -122,7 +123,7 @@ START_TEST(one_rank_with_the_whole_batch_equals_many_ranks)
 {
     struct job *one = job_new(), *many = job_new();
 
-    one->args.opt_sgd = many->args.opt_sgd = 1;
+    one->args.opt = many->args.opt = OPTIM_SGD;
     one->args.epochs = many->args.epochs = 1;
     one->args.limit_train = many->args.limit_train = 24 * (uint64_t)_i;
     one->args.batch_size = 8 * (uint64_t)_i;
@@ -156,14 +157,14 @@ START_TEST(the_same_seed_and_ranks_give_the_same_bits)
 }
 END_TEST
 
-/* _i: adam or sgd */
+/* _i: sgd, adam or adagrad */
 START_TEST(a_resumed_run_equals_one_without_interruption)
 {
     struct job *whole = job_new(), *parts = job_new();
     char dir[] = "/tmp/coll-resume-XXXXXX", command[64];
 
     ck_assert_ptr_nonnull(mkdtemp(dir));
-    whole->args.opt_sgd = parts->args.opt_sgd = _i;
+    whole->args.opt = parts->args.opt = _i;
     whole->args.epochs = 3;
     run(whole, 2);
     parts->args.checkpoint = dir;
@@ -182,11 +183,224 @@ START_TEST(a_resumed_run_equals_one_without_interruption)
 }
 END_TEST
 
+/* _i: the number of ranks.  A bucket that sets out early, or is moved by
+ * another thread, sums the same. */
+START_TEST(row7_overlap_changes_no_bit)
+{
+    struct job *on = job_new(), *off = job_new();
+
+    on->args.bucket_mb = off->args.bucket_mb = 0.001;
+    off->args.overlap_off = 1;
+    run(on, _i);
+    run(off, _i);
+    ck_assert_mem_eq(on->params, off->params, sizeof(on->params));
+    ck_assert_uint_eq(on->bytes, off->bytes);
+    job_free(on);
+    job_free(off);
+}
+END_TEST
+
+/* _i: the number of ranks */
+START_TEST(row7_deterministic_runs_do_not_depend_on_buckets)
+{
+    static const double sizes[] = {1e-6, 0.5, 25};
+    struct job *jobs[3];
+
+    for (int i = 0; i < 3; i++) {
+        jobs[i] = job_new();
+        jobs[i]->args.deterministic = 1;
+        jobs[i]->args.bucket_mb = sizes[i];
+        jobs[i]->args.overlap_off = i == 1;
+        run(jobs[i], _i);
+        ck_assert_mem_eq(jobs[i]->params, jobs[0]->params,
+                         sizeof(jobs[0]->params));
+    }
+    for (int i = 0; i < 3; i++)
+        job_free(jobs[i]);
+}
+END_TEST
+
+/* _i: f16 or bf16; half the bytes, and about the same way. */
+START_TEST(row22_gradients_travel_in_16_bits)
+{
+    struct job *wide = job_new(), *narrow = job_new();
+    double way;
+
+    wide->args.opt = narrow->args.opt = OPTIM_SGD;
+    narrow->args.fp16_allreduce = !_i;
+    narrow->args.bf16_allreduce = _i;
+    run(wide, 3);
+    run(narrow, 3);
+    ck_assert_uint_eq(wide->bytes, 2 * narrow->bytes);
+    ck_assert_uint_eq(wide->bytes, wide->step * N_PARAMS * 4);
+    way = distance(wide->params, wide->began);
+    ck_assert_double_gt(distance(wide->params, narrow->params), 0);
+    ck_assert_double_lt(distance(wide->params, narrow->params), 0.05 * way);
+    ck_assert_double_eq_tol(wide->stats.test_loss, narrow->stats.test_loss,
+                            0.02);
+    job_free(wide);
+    job_free(narrow);
+}
+END_TEST
+
+/* Find the images' file among this process's mappings. */
+static int maps_the_images(const struct dataset *d)
+{
+    char line[512], start[32];
+    FILE *f = fopen("/proc/self/maps", "r");
+    int found = 0;
+
+    snprintf(start, sizeof(start), "%lx-", (unsigned long)(uintptr_t)d->map);
+    while (f && fgets(line, sizeof(line), f))
+        found |= !strncmp(line, start, strlen(start)) &&
+                 strstr(line, "coll_train images");
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* One file is mapped, by nobody for writing. */
+static int look_at_images(struct world_rank *me)
+{
+    struct images want = {.channels = 1, .height = 28, .width = 28}, *images;
+    struct trainer t;
+    struct ddp d;
+
+    if (start(me, &t, &d))
+        return 1;
+    images = &t.data.train;
+    WORLD_CHECK(me, maps_the_images(&t.data));
+    WORLD_CHECK(me, images->n == 96 && t.data.test.n == 50);
+    WORLD_CHECK(me, !synthetic_make(&want, 96, 42, 0));
+    WORLD_CHECK(me, !memcmp(want.pixels, images->pixels, 96 * 784));
+    WORLD_CHECK(me, !memcmp(want.labels, images->labels, 96));
+    images->pixels[0] = (unsigned char)(want.pixels[0] + 1 + me->rank);
+    WORLD_CHECK(me, coll_barrier(d.comm, NULL) == COLL_OK);
+    WORLD_CHECK(me, images->pixels[0] ==
+                        (unsigned char)(want.pixels[0] + 1 + me->rank));
+    images_fini(&want);
+    return job_end(me, &t, &d);
+}
+
+START_TEST(row10_ranks_of_a_host_have_one_copy_of_the_images)
+{
+    struct job *job = job_new();
+
+    ck_assert_int_eq(world_fork(3, look_at_images, job, DEADLINE), 0);
+    job_free(job);
+}
+END_TEST
+
+/* Rank 1 was started with another network. */
+static int share_another_model(struct world_rank *me)
+{
+    struct job *job = me->arg;
+    struct args args = job->args; /* job's are all ranks' */
+    struct trainer t;
+    struct ddp d;
+
+    if (me->rank == 1)
+        args.model = "net";
+    if (job_start(me, &args, &t, &d))
+        return 1;
+    WORLD_CHECK(me, trainer_share(&t) == -1);
+    snprintf(job->error[me->rank], sizeof(job->error[0]), "%.255s",
+             train_error());
+    return job_end(me, &t, &d);
+}
+
+static int share_another_layer(struct world_rank *me)
+{
+    struct job *job = me->arg;
+    struct layer *layer;
+    struct trainer t;
+    struct ddp d;
+
+    if (start(me, &t, &d))
+        return 1;
+    layer = (struct layer *)(uintptr_t)model_layer(t.model, 4);
+    layer->out.channels += me->rank == 2;
+    WORLD_CHECK(me, ddp_check_model(&d, t.model) == -1);
+    snprintf(job->error[me->rank], sizeof(job->error[0]), "%.255s",
+             train_error());
+    return job_end(me, &t, &d);
+}
+
+START_TEST(the_first_layer_that_differs_is_named_on_all_ranks)
+{
+    struct job *job = job_new();
+
+    ck_assert_int_eq(world_fork(2, share_another_model, job, DEADLINE), 0);
+    ck_assert_ptr_nonnull(strstr(job->error[0], "numbers of layers"));
+    ck_assert_int_eq(world_fork(3, share_another_layer, job, DEADLINE), 0);
+    for (int r = 0; r < 3; r++)
+        ck_assert_ptr_nonnull(strstr(job->error[r], "layer 4 (dense)"));
+    job_free(job);
+}
+END_TEST
+
+/* Row 21: batches in parts make the same steps as whole ones. */
+START_TEST(row21_accumulated_batches_equal_a_larger_one)
+{
+    struct job *whole = job_new(), *parts = job_new();
+
+    whole->args.opt = parts->args.opt = OPTIM_SGD;
+    whole->args.epochs = parts->args.epochs = 1;
+    parts->args.batch_size = 2;
+    parts->args.accum = 4;
+    run(whole, 2);
+    run(parts, 2);
+    ck_assert_uint_eq(whole->step, parts->step);
+    assert_same_way(whole, parts);
+    job_free(whole);
+    job_free(parts);
+}
+END_TEST
+
+/* Without momentum the first step's way is the rate times the gradient. */
+START_TEST(row21_clipped_gradients_go_no_further_than_the_norm)
+{
+    struct job *job = job_new();
+
+    job->args.opt = OPTIM_SGD;
+    job->args.momentum = 0;
+    job->args.lr = 0.5;
+    job->args.clip_norm = 0.01;
+    job->args.epochs = 1;
+    job->args.limit_train = 16;
+    run(job, 2);
+    ck_assert_uint_eq(job->step, 1);
+    ck_assert_double_eq_tol(distance(job->params, job->began), 0.005, 1e-5);
+    job_free(job);
+}
+END_TEST
+
+/* Row 16: 8 ranks, three epochs of warm-up; the rate of each step. */
+START_TEST(row16_warm_up_follows_horovods_rule)
+{
+    struct job *job = job_new();
+
+    job->args.opt = OPTIM_SGD;
+    job->args.lr = 0.01;
+    job->args.lr_scale = LR_LINEAR;
+    job->args.batch_size = 4;
+    job->args.warmup_epochs = 3;
+    for (uint64_t e = 1; e <= 4; e++) {
+        static const double rates[] = {0.0333333, 0.0566667, 0.08, 0.08};
+
+        job->args.epochs = e;
+        run(job, 8);
+        ck_assert_double_eq_tol(job->stats.lr, rates[e - 1], 1e-6);
+    }
+    job_free(job);
+}
+END_TEST
+
 START_TEST(small_buckets_change_nothing_but_rounding)
 {
     struct job *one = job_new(), *many = job_new();
 
-    one->args.opt_sgd = many->args.opt_sgd = 1;
+    one->args.opt = many->args.opt = OPTIM_SGD;
     one->args.epochs = many->args.epochs = 1;
     many->args.bucket_mb = 1e-6;
     run(one, 2);
@@ -344,8 +558,17 @@ static Suite *make_suite(void)
                         2, 5);
     tcase_add_loop_test(ranks, the_same_seed_and_ranks_give_the_same_bits, 1,
                         4);
-    tcase_add_loop_test(ranks, a_resumed_run_equals_one_without_interruption,
-                        0, 2);
+    tcase_add_loop_test(ranks, a_resumed_run_equals_one_without_interruption, 0,
+                        3);
+    tcase_add_loop_test(ranks, row7_overlap_changes_no_bit, 2, 4);
+    tcase_add_loop_test(ranks, row7_deterministic_runs_do_not_depend_on_buckets,
+                        2, 4);
+    tcase_add_loop_test(ranks, row22_gradients_travel_in_16_bits, 0, 2);
+    tcase_add_test(ranks, row10_ranks_of_a_host_have_one_copy_of_the_images);
+    tcase_add_test(ranks, the_first_layer_that_differs_is_named_on_all_ranks);
+    tcase_add_test(ranks, row21_accumulated_batches_equal_a_larger_one);
+    tcase_add_test(ranks, row21_clipped_gradients_go_no_further_than_the_norm);
+    tcase_add_test(ranks, row16_warm_up_follows_horovods_rule);
     tcase_add_test(ranks, small_buckets_change_nothing_but_rounding);
     tcase_add_test(ranks, every_rank_begins_as_rank_0);
     tcase_add_test(ranks, ranks_that_drift_apart_are_told);

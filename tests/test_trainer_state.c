@@ -2,8 +2,11 @@
 /* test_trainer_state.c - the command line, the optimizers, checkpoints. */
 #include "trainer/args.h"
 #include "trainer/checkpoint.h"
+#include "trainer/device.h"
 #include "trainer/error.h"
+#include "trainer/folder.h"
 #include "trainer/optim.h"
+#include "trainer/wire.h"
 
 #include <zlib.h>
 
@@ -43,7 +46,7 @@ START_TEST(flags_come_with_a_space_or_an_equals_sign_or_an_underscore)
                      0);
     ck_assert_uint_eq(a.batch_size, 256);
     ck_assert_uint_eq(a.epochs, 7);
-    ck_assert_int_eq(a.opt_sgd, 1);
+    ck_assert_int_eq(a.opt, OPTIM_SGD);
     ck_assert_double_eq(a.lr, 0.01);
     ck_assert_int_eq(a.dry_run, 1);
     ck_assert_str_eq(a.dataset, "synthetic");
@@ -62,7 +65,7 @@ START_TEST(without_flags_the_defaults_hold)
     ck_assert_uint_eq(a.epochs, 3);
     ck_assert_uint_eq(a.seed, 42);
     ck_assert_double_eq(a.momentum, 0.9);
-    ck_assert_int_eq(a.opt_sgd, 0);
+    ck_assert_int_eq(a.opt, OPTIM_ADAM);
     ck_assert_int_eq(a.dropout_off, 0);
     ck_assert_int_eq(a.dry_run, 0);
 }
@@ -96,8 +99,9 @@ START_TEST(a_bad_command_line_is_refused_in_one_sentence)
         {{"--momentum", "nan"}, "below 1"},
         {{"--momentum", "-0.1"}, "below 1"},
         {{"--momentum", "1"}, "below 1"},
-        {{"--opt", "adagrad"}, "adam|sgd"},
-        {{"--dataset", "cifar"}, "fashion-mnist|mnist|synthetic"},
+        {{"--opt", "lion"}, "sgd|adam|adagrad"},
+        {{"--warmup-steps", "3", "--warmup-epochs=1"}, "give one of them"},
+        {{"--dataset", "cifar"}, "fashion-mnist|mnist|cifar10|synthetic"},
         {{"--data-dir="}, "DIR"},
         {{"--dry-run=yes"}, "takes no value"},
         {{"train"}, "'train' is not understood"},
@@ -142,10 +146,10 @@ START_TEST(sgd_moves_as_by_hand)
     float p[2] = {1, -2}, g[2] = {0.5f, -1};
 
     ck_assert_int_eq(optim_init(&o, 2), 0);
-    optim_step(&o, p, g); /* v = .5, -1 */
+    optim_step(&o, &device_cpu, p, g); /* v = .5, -1 */
     ck_assert_float_eq_tol(p[0], 0.95f, 1e-6);
     ck_assert_float_eq_tol(p[1], -1.9f, 1e-6);
-    optim_step(&o, p, g); /* v = .95, -1.9 */
+    optim_step(&o, &device_cpu, p, g); /* v = .95, -1.9 */
     ck_assert_float_eq_tol(p[0], 0.855f, 1e-6);
     ck_assert_float_eq_tol(p[1], -1.71f, 1e-6);
     ck_assert_uint_eq(o.step, 2);
@@ -173,7 +177,7 @@ START_TEST(adam_moves_as_the_paper_says)
             want[i] -= 0.01 * mean[i] / (1 - pow(0.9, t)) /
                        (sqrt(square[i] / (1 - pow(0.999, t))) + 1e-7);
         }
-        optim_step(&o, p, g);
+        optim_step(&o, &device_cpu, p, g);
     }
     for (int i = 0; i < 19; i++)
         ck_assert_double_eq_tol((double)p[i], want[i], 1e-5);
@@ -181,13 +185,98 @@ START_TEST(adam_moves_as_the_paper_says)
 }
 END_TEST
 
+/* Against PyTorch 1.13's torch.optim.Adagrad(lr=0.1, weight_decay=0.5). */
+START_TEST(adagrad_with_weight_decay_goes_the_way_of_torch)
+{
+    const float g[2] = {0.5f, -3};
+    float p[2] = {1, 2};
+    struct optim o = {.kind = OPTIM_ADAGRAD,
+                      .lr = 0.1,
+                      .epsilon = 1e-10f,
+                      .weight_decay = 0.5f};
+
+    ck_assert_int_eq(optim_init(&o, 2), 0);
+    for (int i = 0; i < 3; i++)
+        optim_step(&o, &device_cpu, p, g);
+    ck_assert_double_eq_tol((double)p[0], 0.775821515, 1e-6);
+    ck_assert_double_eq_tol((double)p[1], 2.226356670, 1e-6);
+    optim_fini(&o);
+}
+END_TEST
+
+/* ---- 16 bits ---- */
+
+/* All numbers of 16 bits are what they are after a way there and back; and what
+ * lies between two goes to the nearer one, from a place in the list at which
+ * the processor's conversion and ours take turns. */
+START_TEST(row22_numbers_of_16_bits_keep_their_bits)
+{
+    for (int w = WIRE_F16; w <= WIRE_BF16; w++)
+        for (unsigned h = 0; h < 65536; h++) {
+            uint16_t one[9], back[9];
+            float x[9];
+
+            for (int i = 0; i < 9; i++)
+                one[i] = (uint16_t)h;
+            wire_unpack((enum wire)w, one, x, 9);
+            wire_pack((enum wire)w, x, back, 9);
+            if (isnan(x[0])) {
+                ck_assert(isnan(x[8]));
+                wire_unpack((enum wire)w, back, x, 9);
+                ck_assert(isnan(x[0]) && isnan(x[8]));
+                continue;
+            }
+            ck_assert_float_eq(x[0], x[8]);
+            ck_assert_uint_eq(back[0], h);
+            ck_assert_uint_eq(back[8], h);
+        }
+}
+END_TEST
+
+START_TEST(row22_rounding_goes_to_the_nearest)
+{
+    static const struct {
+        float from, f16, bf16;
+    } cases[] = {
+        {1.0f + 0x1p-11f, 1, 1},                /* a tie, to even */
+        {1.0f + 0x1.8p-10f, 1.0f + 0x1p-9f, 1}, /* the same, upwards */
+        {1.0f + 0x1p-8f, 1.0f + 0x1p-8f, 1},
+        {1.0f + 0x1.8p-7f, 1.0f + 0x1.8p-7f, 1.0f + 0x1p-6f},
+        {65519, 65504, 65536},
+        {65520, INFINITY, 65536},
+        {-1e30f, -INFINITY, -0x1.94p99f},
+        {0x1p-24f, 0x1p-24f, 0x1p-24f},
+        {0x1p-25f, 0, 0x1p-25f},
+        {0x1.8p-25f, 0x1p-24f, 0x1.8p-25f},
+        {-0x1.001p-14f, -0x1p-14f, -0x1p-14f},
+        {3.4e38f, INFINITY, INFINITY},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        for (int w = WIRE_F16; w <= WIRE_BF16; w++) {
+            float x[9];
+            uint16_t h[9];
+
+            for (int k = 0; k < 9; k++)
+                x[k] = cases[i].from;
+            wire_pack((enum wire)w, x, h, 9);
+            wire_unpack((enum wire)w, h, x, 9);
+            for (int k = 0; k < 9; k += 8)
+                ck_assert_msg(
+                    x[k] == (w == WIRE_F16 ? cases[i].f16 : cases[i].bf16),
+                    "case %zu, type %d, place %d: %a", i, w, k, (double)x[k]);
+        }
+}
+END_TEST
+
 /* ---- checkpoints ---- */
 
 #define N_PARAMS 100
 #define N_STATE 200
+#define N_RUNNING 30
 
 static char dir[64];
-static float params[N_PARAMS], state[N_STATE];
+static float params[N_PARAMS], state[N_STATE], running[N_RUNNING];
 
 static struct checkpoint sample(uint64_t epoch)
 {
@@ -195,10 +284,20 @@ static struct checkpoint sample(uint64_t epoch)
         params[i] = (float)(i * 3) + (float)epoch;
     for (int i = 0; i < N_STATE; i++)
         state[i] = -(float)i;
-    return (struct checkpoint){.epoch = epoch, .step = 70, .seed = 9,
-                               .n_ranks = 2, .batch = 64, .optim = OPTIM_ADAM,
-                               .params = params, .state = state,
-                               .n_params = N_PARAMS, .n_state = N_STATE};
+    for (int i = 0; i < N_RUNNING; i++)
+        running[i] = 0.5f + (float)i;
+    return (struct checkpoint){.epoch = epoch,
+                               .step = 70,
+                               .seed = 9,
+                               .n_ranks = 2,
+                               .batch = 64,
+                               .optim = OPTIM_ADAM,
+                               .params = params,
+                               .state = state,
+                               .n_params = N_PARAMS,
+                               .n_state = N_STATE,
+                               .running = running,
+                               .n_running = N_RUNNING};
 }
 
 static void set_up(void)
@@ -220,10 +319,32 @@ static void path_of(char path[CHECKPOINT_PATH], const char *name)
     snprintf(path, CHECKPOINT_PATH, "%s/%s", dir, name);
 }
 
+/* A folder has one writer; what an earlier run left goes out of a new one's way. */
+START_TEST(two_runs_do_not_share_a_folder)
+{
+    struct checkpoint c = sample(3);
+    struct folder mine = {0}, other = {0};
+    char path[CHECKPOINT_PATH];
+
+    ck_assert_int_eq(folder_init(&mine, dir), 0);
+    ck_assert_int_eq(folder_init(&other, dir), -1);
+    ck_assert_ptr_nonnull(strstr(train_error(), "a running job"));
+    ck_assert_int_eq(folder_begin(&mine, 0), 0);
+    ck_assert_int_eq(checkpoint_save(&c, dir, 5), 0);
+    folder_fini(&mine);
+    ck_assert_int_eq(folder_init(&other, dir), 0);
+    ck_assert_int_eq(checkpoint_newest(dir, path), 1);
+    ck_assert_int_eq(folder_begin(&other, 0), 0);
+    ck_assert_str_ne(other.moved, "");
+    ck_assert_int_eq(checkpoint_newest(dir, path), 0);
+    folder_fini(&other);
+}
+END_TEST
+
 START_TEST(what_is_saved_is_what_is_loaded)
 {
     struct checkpoint c = sample(3), loaded = sample(0);
-    float p[N_PARAMS], s[N_STATE];
+    float p[N_PARAMS], s[N_STATE], r[N_RUNNING];
     char path[CHECKPOINT_PATH];
 
     ck_assert_int_eq(checkpoint_newest(dir, path), 0);
@@ -231,6 +352,7 @@ START_TEST(what_is_saved_is_what_is_loaded)
     ck_assert_msg(!checkpoint_save(&c, dir, 5), "%s", train_error());
     loaded.params = p;
     loaded.state = s;
+    loaded.running = r;
     ck_assert_int_eq(checkpoint_newest(dir, path), 1);
     ck_assert_msg(!checkpoint_load(&loaded, path), "%s", train_error());
     ck_assert_uint_eq(loaded.epoch, 3);
@@ -240,6 +362,7 @@ START_TEST(what_is_saved_is_what_is_loaded)
     ck_assert_uint_eq(loaded.batch, 64);
     ck_assert_mem_eq(p, params, sizeof(p));
     ck_assert_mem_eq(s, state, sizeof(s));
+    ck_assert_mem_eq(r, running, sizeof(r));
 }
 END_TEST
 
@@ -464,6 +587,10 @@ static Suite *make_suite(void)
 
     tcase_add_checked_fixture(files, set_up, tear_down);
     tcase_set_timeout(files, 300);
+    tcase_add_test(files, adagrad_with_weight_decay_goes_the_way_of_torch);
+    tcase_add_test(files, row22_numbers_of_16_bits_keep_their_bits);
+    tcase_add_test(files, row22_rounding_goes_to_the_nearest);
+    tcase_add_test(files, two_runs_do_not_share_a_folder);
     tcase_add_test(files, what_is_saved_is_what_is_loaded);
     tcase_add_test(files, a_checkpoint_cut_anywhere_is_refused);
     tcase_add_test(files, a_checkpoint_damaged_anywhere_is_refused);

@@ -8,6 +8,7 @@
  * optimizer are all in it.  PyTorch's numbers are in double precision: what
  * differs is this program's rounding, or an error.
  */
+#include "tests/trainer_digest.h"
 #include "tests/trainer_job.h"
 #include "trainer/error.h"
 #include "trainer/rng.h"
@@ -22,10 +23,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define TEST_KEY 1000 /* these as in record_torch.py */
-#define N_SIGNS 16
-#define N_SOME 4
-#define N_TRAIN 195
+#define N_TRAIN 195 /* these as in record_torch.py */
 #define N_TEST 40
 #define DEADLINE 120.0
 
@@ -87,55 +85,6 @@ static void write_part(const char *part, uint32_t first, uint32_t n)
     ck_assert_int_eq(fclose(pixels), 0);
 }
 
-/* ---- vectors ---- */
-
-/* One layer's weights or biases, against what was recorded of them. */
-struct digest {
-    double norm, sums[N_SIGNS], some[N_SOME];
-};
-
-static void digest_make(struct digest *d, const double *x, size_t n)
-{
-    uint64_t key = rng_key(TEST_KEY, 1);
-
-    *d = (struct digest){0};
-    for (size_t i = 0; i < n; i++) {
-        uint64_t bits = rng_bits(key, i);
-
-        d->norm += x[i] * x[i];
-        for (int j = 0; j < N_SIGNS; j++)
-            d->sums[j] += bits >> j & 1 ? x[i] : -x[i];
-    }
-    d->norm = sqrt(d->norm);
-    for (size_t k = 0; k < N_SOME; k++)
-        d->some[k] = x[k * n / N_SOME];
-}
-
-static void digest_read(struct digest *d, const json_t *list)
-{
-    ck_assert_uint_eq(json_array_size(list), 1 + N_SIGNS + N_SOME);
-    d->norm = json_number_value(json_array_get(list, 0));
-    for (size_t j = 0; j < N_SIGNS; j++)
-        d->sums[j] = json_number_value(json_array_get(list, 1 + j));
-    for (size_t k = 0; k < N_SOME; k++)
-        d->some[k] = json_number_value(json_array_get(list, 1 + N_SIGNS + k));
-}
-
-/* Return the norm of the difference of the two vectors, over the norm of the
- * recorded one: as sums with random signs estimate it, or as a single element
- * shows that it must be at least. */
-static double digest_error(const struct digest *is, const struct digest *want)
-{
-    double squares = 0, most = 0;
-
-    for (int j = 0; j < N_SIGNS; j++)
-        squares += pow(is->sums[j] - want->sums[j], 2);
-    most = fmax(sqrt(squares / N_SIGNS), fabs(is->norm - want->norm));
-    for (int k = 0; k < N_SOME; k++)
-        most = fmax(most, fabs(is->some[k] - want->some[k]));
-    return want->norm > 0 ? most / want->norm : most;
-}
-
 /* ---- a run ---- */
 
 /* One run and its ranks; what rank 0 finds wrong goes to stderr. */
@@ -176,7 +125,7 @@ static double compare(const struct model *m, const json_t *want,
             struct digest is, recorded_one;
             char name[64];
 
-            snprintf(name, sizeof(name), "%d %s %s", i, l->spec.ops->name,
+            snprintf(name, sizeof(name), "%d %s %s", i, l->ops->name,
                      k ? "biases" : "weights");
             digest_make(&is, flat, n[k]);
             digest_read(&recorded_one, json_object_get(want, name));
@@ -290,7 +239,7 @@ static struct job *job_new(const json_t *run, int ranks)
     a->data_dir = dir;
     a->init = INIT_TORCH;
     a->epochs = 1;
-    a->opt_sgd = !strcmp(text(run, "opt"), "sgd");
+    a->opt = strcmp(text(run, "opt"), "sgd") ? OPTIM_ADAM : OPTIM_SGD;
     a->dropout_off = !strcmp(text(run, "dropout"), "off");
     a->momentum = number(run, "momentum");
     a->lr = number(run, "lr");

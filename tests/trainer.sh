@@ -55,7 +55,7 @@ usage() {
     says '--checkpoint DIR'
     accept "$train" --version
     refuse 2 'did you mean --epochs?' "$train" --epoch 3
-    refuse 2 'adam|sgd' "$train" --opt=lion
+    refuse 2 'sgd|adam|adagrad' "$train" --opt=lion
     refuse 2 'needs a value' "$train" --json
     for lr in nan inf -inf 1e400 1e-400 1e39 1e-50 -1 0 0.1x ''; do
         refuse 2 'it must be a number above 0' "$train" --lr="$lr"
@@ -132,6 +132,9 @@ resume() {
     [ "$(crc)" = "$whole" ] || fail "a resumed run differs from a whole one"
     accept "$train" $small --checkpoint saved --resume auto # nothing is left to do
     says 'Test set'
+    accept "$train" $small --checkpoint saved --resume auto --epochs 4
+    says 'that was with 2 ranks of 16 images a step; from here on 1 of 16'
+    rm saved/epoch-0004.ckpt
     refuse 1 'made with --seed 42' "$train" $small --resume saved/epoch-0003.ckpt --seed 1
     refuse 1 'the same --opt' "$train" $small --resume saved/epoch-0003.ckpt --opt sgd
     head -c 100000 saved/epoch-0003.ckpt > cut.ckpt

@@ -32,9 +32,11 @@ void job_args(struct args *args)
 int job_start(struct world_rank *me, const struct args *args, struct trainer *t,
               struct ddp *d)
 {
+    struct coll_config config = {.size = sizeof(config),
+                                 .reproducible = args->deterministic};
     struct coll_comm *comm;
 
-    WORLD_CHECK(me, coll_comm_create_oob(&comm, &me->oob, NULL) == COLL_OK);
+    WORLD_CHECK(me, coll_comm_create_oob(&comm, &me->oob, &config) == COLL_OK);
     ddp_adopt(d, comm);
     *t = (struct trainer){.args = args, .ddp = d};
     if (trainer_init(t)) {

@@ -37,9 +37,9 @@ struct flag {
 
 static const struct flag flags[] = {
     {"dataset", WORD, AT(dataset), "fashion-mnist",
-     "fashion-mnist|mnist|synthetic", "what to learn"},
+     "fashion-mnist|mnist|cifar10|synthetic", "what to learn"},
     {"data-dir", TEXT, AT(data_dir), NULL, "DIR",
-     "where its IDX files lie, plain or .gz; else COLL_DATA, then "
+     "where its files lie, plain or .gz; else COLL_DATA, then "
      "/usr/share/datasets"},
     {"limit-train", WHOLE_0, AT(limit_train), "0", "N",
      "train on the first N images only; 0: all"},
@@ -47,6 +47,8 @@ static const struct flag flags[] = {
      "test on the first N images only; 0: all"},
     {"normalize", CHOICE, AT(normalize_meanstd), "unit", "unit|meanstd",
      "pixels in [0, 1], or with mean 0 and deviation 1"},
+    {"model", WORD, AT(model), "cnn",
+     "cnn|net|alexnet|resnet18|resnet18-cifar|resnet50", "the network"},
     {"init", CHOICE, AT(init), "glorot", "glorot|torch",
      "how parameters begin: as in Keras or as in PyTorch"},
     {"dropout", CHOICE, AT(dropout_off), "on", "on|off", "drop values"},
@@ -56,18 +58,41 @@ static const struct flag flags[] = {
      "images of a rank in a step"},
     {"test-batch-size", WHOLE, AT(test_batch_size), "64", "N",
      "images tested at a time"},
-    {"opt", CHOICE, AT(opt_sgd), "adam", "adam|sgd",
-     "optimizer, by PyTorch's rules; Adam with betas 0.9, 0.999, epsilon 1e-7"},
+    {"accum", WHOLE, AT(accum), "1", "N",
+     "batches of a rank whose gradients are summed before a step"},
+    {"opt", CHOICE, AT(opt), "adam", "sgd|adam|adagrad",
+     "optimizer, by PyTorch's rules"},
     {"lr", POSITIVE, AT(lr), NULL, "X",
-     "learning rate of one rank; 0.001 for adam, 0.01 for sgd"},
-    {"lr-scale", CHOICE, AT(lr_scale), "sqrt", "linear|sqrt|none",
+     "learning rate of one rank; 0.001 for adam, else 0.01"},
+    {"lr-scale", CHOICE, AT(lr_scale), "linear", "linear|sqrt|none",
      "multiply it by the ranks, their square root, or not"},
+    {"warmup-epochs", WHOLE_0, AT(warmup_epochs), "0", "N",
+     "come to that scale step by step, as Horovod does, in N epochs"},
+    {"warmup-steps", WHOLE_0, AT(warmup_steps), "0", "N", "or in N steps"},
     {"momentum", SHARE, AT(momentum), "0.9", "X",
      "of sgd: v = momentum v + slope, and the step is lr v"},
+    {"beta1", SHARE, AT(beta1), "0.9", "X", "of adam's mean"},
+    {"beta2", SHARE, AT(beta2), "0.999", "X", "of adam's mean of squares"},
+    {"eps", POSITIVE, AT(epsilon), NULL, "X",
+     "added to the root; 1e-7 for adam as in Keras, 1e-10 for adagrad"},
+    {"weight-decay", SHARE, AT(weight_decay), "0", "X",
+     "add X times the parameter to its slope"},
+    {"clip-norm", POSITIVE, AT(clip_norm), NULL, "X",
+     "shorten the gradients of a step to the length X"},
     {"seed", WHOLE_0, AT(seed), "42", "N",
      "the same seed and ranks give the same bits"},
     {"bucket-mb", POSITIVE, AT(bucket_mb), "25", "X",
      "gradients averaged at once, MiB"},
+    {"first-bucket-mb", POSITIVE, AT(first_bucket_mb), "1", "X",
+     "those that are ready first"},
+    {"overlap", CHOICE, AT(overlap_off), "on", "on|off",
+     "average a bucket beside the rest of the backward pass"},
+    {"fp16-allreduce", SWITCH, AT(fp16_allreduce), NULL, NULL,
+     "send gradients in 16 bits, IEEE half precision; sums are of 32"},
+    {"bf16-allreduce", SWITCH, AT(bf16_allreduce), NULL, NULL,
+     "the same in bfloat16, which has the range of 32 bits"},
+    {"deterministic", SWITCH, AT(deterministic), NULL, NULL,
+     "the same bits for any bucket size, algorithm and transport"},
     {"threads", WHOLE, AT(threads), NULL, "N",
      "threads of a rank, for oneDNN's kernels; else OMP_NUM_THREADS, "
      "SLURM_CPUS_PER_TASK, or 1"},
@@ -334,6 +359,12 @@ static int judge(struct args *args)
     guess_dataset(args);
     if (!args->threads)
         args->threads = threads_by_environment();
+    if (args->fp16_allreduce && args->bf16_allreduce)
+        return train_fail("--fp16-allreduce and --bf16-allreduce exclude each "
+                          "other; give one of them");
+    if (args->warmup_epochs && args->warmup_steps)
+        return train_fail("--warmup-epochs and --warmup-steps say the same "
+                          "thing; give one of them");
     if (!strcmp(args->resume, "auto") && !*args->checkpoint)
         return train_fail("--resume auto looks in the folder of checkpoints; "
                           "name it with --checkpoint DIR");
@@ -357,9 +388,10 @@ int args_parse(struct args *args, int argc, char **argv)
 void args_help(FILE *out)
 {
     fputs("usage: coll_train [OPTIONS]\n"
-          "Train a convolutional network on 28 x 28 images, data-parallel over "
+          "Train a convolutional network on small images, data-parallel over "
           "the ranks\nof its launcher: collrun -n 2 coll_train, mpirun, srun, "
-          "torchrun, or none.\n\n", out);
+          "torchrun, or none.\n\n",
+          out);
     for (size_t i = 0; i < N_FLAGS; i++) {
         char left[MAX_FLAG + 64];
 

@@ -16,15 +16,24 @@ struct args {
     const char *dataset, *data_dir; /* data_dir "" when not given */
     uint64_t limit_train, limit_test; /* 0: all */
     int normalize_meanstd;
+    const char *model;
     int init;       /* enum model_init_kind */
     int dropout_off;
     uint64_t epochs, batch_size, test_batch_size;
-    int opt_sgd;
+    int opt;   /* enum optim_kind */
     double lr; /* 0: the optimizer's own */
     int lr_scale;
-    double momentum;
+    uint64_t warmup_epochs, warmup_steps; /* 0: none */
+    double momentum, beta1, beta2;
+    double epsilon;      /* 0: the optimizer's own */
+    double weight_decay; /* 0: none */
+    double clip_norm;    /* 0: none */
+    uint64_t accum;      /* batches of a rank in a step */
     uint64_t seed;
-    double bucket_mb;
+    double bucket_mb, first_bucket_mb;
+    int overlap_off;
+    int fp16_allreduce, bf16_allreduce;
+    int deterministic;
     uint64_t threads;
     const char *checkpoint, *resume, *json; /* "" when not given */
     uint64_t checkpoint_every, keep;

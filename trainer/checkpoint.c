@@ -38,10 +38,15 @@ struct image {
     size_t len;
 };
 
+static size_t n_floats(const struct checkpoint *c)
+{
+    return c->n_params + c->n_state + c->n_running;
+}
+
 static size_t image_len(const struct checkpoint *c)
 {
-    return N_WORDS * sizeof(uint64_t) +
-           (c->n_params + c->n_state) * sizeof(float) + sizeof(uint32_t);
+    return N_WORDS * sizeof(uint64_t) + n_floats(c) * sizeof(float) +
+           sizeof(uint32_t);
 }
 
 static uint32_t image_crc(const struct image *im)
@@ -57,7 +62,7 @@ static uint64_t get_word(const struct image *im, enum word w)
     return value;
 }
 
-/* Return the parameters, which the state follows. */
+/* Return the parameters, which state and running statistics follow. */
 static const float *get_floats(const struct image *im)
 {
     const void *floats = im->bytes + N_WORDS * sizeof(uint64_t);
@@ -96,6 +101,8 @@ static int image_make(struct image *im, const struct checkpoint *c)
     p = mempcpy(p, words, sizeof(words));
     p = mempcpy(p, c->params, c->n_params * sizeof(float));
     p = mempcpy(p, c->state, c->n_state * sizeof(float));
+    if (c->n_running)
+        p = mempcpy(p, c->running, c->n_running * sizeof(float));
     crc = image_crc(im);
     memcpy(p, &crc, sizeof(crc));
     return 0;
@@ -242,7 +249,8 @@ static void prune(const char *dir, uint64_t newest, size_t keep)
 static int is_finite(const struct checkpoint *c)
 {
     return finite_len(c->params, c->n_params) == c->n_params &&
-           finite_len(c->state, c->n_state) == c->n_state;
+           finite_len(c->state, c->n_state) == c->n_state &&
+           finite_len(c->running, c->n_running) == c->n_running;
 }
 
 int checkpoint_save(const struct checkpoint *c, const char *dir, size_t keep)
@@ -341,7 +349,7 @@ fail:
 static int judge(const struct image *im, const struct checkpoint *c,
                  const char *path, size_t len)
 {
-    size_t n = c->n_params + c->n_state;
+    size_t n = n_floats(c);
 
     if (get_word(im, W_MAGIC) != MAGIC || get_word(im, W_VERSION) != FORMAT)
         return train_fail("%s is no checkpoint of this coll_train; name "
@@ -369,15 +377,26 @@ static int judge(const struct image *im, const struct checkpoint *c,
     return 0;
 }
 
+/* Copy n floats, and return what follows them. */
+static const float *take_floats(float *to, const float *from, size_t n)
+{
+    if (n)
+        memcpy(to, from, n * sizeof(*to));
+    return from + n;
+}
+
 static void image_take(const struct image *im, struct checkpoint *c)
 {
+    const float *from = get_floats(im);
+
     c->epoch = get_word(im, W_EPOCH);
     c->step = get_word(im, W_STEP);
     c->seed = get_word(im, W_SEED);
     c->n_ranks = get_word(im, W_N_RANKS);
     c->batch = get_word(im, W_BATCH);
-    memcpy(c->params, get_floats(im), c->n_params * sizeof(float));
-    memcpy(c->state, get_floats(im) + c->n_params, c->n_state * sizeof(float));
+    from = take_floats(c->params, from, c->n_params);
+    from = take_floats(c->state, from, c->n_state);
+    take_floats(c->running, from, c->n_running);
 }
 
 int checkpoint_load(struct checkpoint *c, const char *path)

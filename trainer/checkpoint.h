@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* checkpoint.h - the state of a training run in a file, written by rank 0.
  *
- * DIR/epoch-0003.ckpt: a header of 64-bit words, the parameters, the
- * optimizer's state, and the CRC-32 of all that, in this machine's byte order.
+ * DIR/epoch-0003.ckpt: a header of 64-bit words, the parameters, the optimizer's
+ * state, the layers' running statistics, and the CRC-32 of all that, in this
+ * machine's byte order.
  * A file appears whole or not at all: it is written under another name, synced
  * and renamed.
  */
@@ -21,8 +22,8 @@ struct checkpoint {
                     * file's name, epoch-0003+000120.ckpt */
     uint64_t n_ranks, batch;    /* for the record */
     uint64_t optim;             /* enum optim_kind */
-    float *params, *state;      /* the caller's */
-    size_t n_params, n_state;
+    float *params, *state, *running; /* the caller's */
+    size_t n_params, n_state, n_running;
 };
 
 /* Check that files can be made in dir, making dir if it is missing.
@@ -41,7 +42,7 @@ int checkpoint_save(const struct checkpoint *c, const char *dir, size_t keep);
 
 /* Read a checkpoint.
  *
- * Shapes:    params, state, their lengths and optim are set, and must fit.
+ * Shapes:    params, state, running, their lengths and optim are set, and must fit.
  * Result:    0 and the other fields; or -1 with train_error() set (no such
  *            file, cut off, damaged, of another program or model, not finite),
  *            nothing written.

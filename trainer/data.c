@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define SYSTEM_DIR "/usr/share/datasets"
 #define MAX_PATH 1024
-#define IMAGES "images-idx3"
-#define LABELS "labels-idx1"
+#define CIFAR_BATCHES 5
 #define SYNTHETIC_TRAIN 60000
 #define SYNTHETIC_TEST 10000
 
@@ -31,21 +31,32 @@ void images_limit(struct images *images, size_t limit)
 
 void dataset_fini(struct dataset *d)
 {
+    if (d->map) {
+        munmap(d->map, d->map_len);
+        d->map = NULL;
+        d->train = d->test = (struct images){0};
+    }
     images_fini(&d->train);
     images_fini(&d->test);
 }
 
 /* ---- where the files are ---- */
 
-/* Find FOLDER/PART-WHAT-ubyte, plain or .gz. */
-static int find_file(char path[MAX_PATH], const char *folder, const char *part,
-                     const char *what)
+/* A set that is read from files: their names, without .gz. */
+struct data_set {
+    const char *name;
+    const char *folders[3]; /* below a folder of data; "" is itself */
+    const char *first;      /* a file that must be there */
+    int (*load)(struct dataset *d, const char *folder, const char *name);
+};
+
+/* Find FOLDER/FILE, plain or .gz. */
+static int find_file(char path[MAX_PATH], const char *folder, const char *file)
 {
     static const char *const ends[] = {"", ".gz"};
 
     for (int i = 0; i < 2; i++) {
-        int len = snprintf(path, MAX_PATH, "%s/%s-%s-ubyte%s", folder, part,
-                           what, ends[i]);
+        int len = snprintf(path, MAX_PATH, "%s/%s%s", folder, file, ends[i]);
 
         if (len < MAX_PATH && access(path, F_OK) == 0)
             return 1;
@@ -53,33 +64,42 @@ static int find_file(char path[MAX_PATH], const char *folder, const char *part,
     return 0;
 }
 
-/* Say whether a set lies in dir, or in the folder of its name there. */
-static int find_folder(char folder[MAX_PATH], const char *dir,
-                       const char *name)
+static int missing(const char *folder, const char *file, const char *name)
 {
-    char path[MAX_PATH];
-
-    snprintf(folder, MAX_PATH, "%s/%s", dir, name);
-    if (find_file(path, folder, "train", IMAGES))
-        return 1;
-    snprintf(folder, MAX_PATH, "%s", dir);
-    return find_file(path, folder, "train", IMAGES);
-}
-
-static int missing(const char *folder, const char *part, const char *what,
-                   const char *name)
-{
-    return train_fail("%s/%s-%s-ubyte is missing, plain and .gz; name the "
-                      "folder of %s by --data-dir or COLL_DATA%s", folder, part,
-                      what, name,
+    return train_fail("%s/%s is missing, plain and .gz; name the folder of %s "
+                      "by --data-dir or COLL_DATA%s",
+                      folder, file, name,
                       strcmp(name, "fashion-mnist")
                           ? ""
                           : ", or install Debian's dataset-fashion-mnist");
 }
 
+/* Find a file that must be there. */
+static int need_file(char path[MAX_PATH], const char *folder, const char *file,
+                     const char *name)
+{
+    return find_file(path, folder, file) ? 0 : missing(folder, file, name);
+}
+
+/* Say whether a set lies in dir, or in a folder of its name there. */
+static int find_folder(char folder[MAX_PATH], const char *dir,
+                       const struct data_set *set)
+{
+    char path[MAX_PATH];
+
+    for (int i = 0; i < 3; i++) {
+        const char *below = set->folders[i];
+
+        snprintf(folder, MAX_PATH, "%s%s%s", dir, *below ? "/" : "", below);
+        if (find_file(path, folder, set->first))
+            return 1;
+    }
+    return 0;
+}
+
 /* --data-dir alone, when it is given: to train on other data than the user
  * points at would be worse than to stop.  Else COLL_DATA, then the system's. */
-static int choose_folder(char folder[MAX_PATH],
+static int choose_folder(char folder[MAX_PATH], const struct data_set *set,
                          const struct data_config *config)
 {
     const char *env = getenv("COLL_DATA");
@@ -91,21 +111,74 @@ static int choose_folder(char folder[MAX_PATH],
         n_dirs = 1;
     }
     for (int i = 0; i < n_dirs; i++)
-        if (find_folder(folder, dirs[i], config->name))
+        if (find_folder(folder, dirs[i], set))
             return 0;
-    return missing(dirs[0], "train", IMAGES, config->name);
+    return missing(dirs[0], set->first, set->name);
 }
 
-static int load_part(struct images *images, const char *folder,
-                     const char *part, const char *name)
+static int load_idx_part(struct images *images, const char *folder,
+                         const char *part, const char *name)
 {
-    char pixels[MAX_PATH], labels[MAX_PATH];
+    char pixels[MAX_PATH], labels[MAX_PATH], file[64];
 
-    if (!find_file(pixels, folder, part, IMAGES))
-        return missing(folder, part, IMAGES, name);
-    if (!find_file(labels, folder, part, LABELS))
-        return missing(folder, part, LABELS, name);
+    snprintf(file, sizeof(file), "%s-images-idx3-ubyte", part);
+    if (need_file(pixels, folder, file, name))
+        return -1;
+    snprintf(file, sizeof(file), "%s-labels-idx1-ubyte", part);
+    if (need_file(labels, folder, file, name))
+        return -1;
     return idx_load(images, pixels, labels);
+}
+
+static int load_idx(struct dataset *d, const char *folder, const char *name)
+{
+    if (load_idx_part(&d->train, folder, "train", name) ||
+        load_idx_part(&d->test, folder, "t10k", name))
+        return -1;
+    if (d->test.height != d->train.height || d->test.width != d->train.width)
+        return train_fail("%s holds training images of %d x %d and test "
+                          "images of %d x %d; they do not belong together",
+                          folder, d->train.height, d->train.width,
+                          d->test.height, d->test.width);
+    return 0;
+}
+
+static int load_cifar(struct dataset *d, const char *folder, const char *name)
+{
+    char paths[CIFAR_BATCHES][MAX_PATH], file[32], test[MAX_PATH];
+    const char *list[CIFAR_BATCHES], *const tests[] = {test};
+    int n = 0;
+
+    for (; n < CIFAR_BATCHES; n++) {
+        snprintf(file, sizeof(file), "data_batch_%d.bin", n + 1);
+        if (!find_file(paths[n], folder, file))
+            break;
+        list[n] = paths[n];
+    }
+    if (need_file(test, folder, "test_batch.bin", name))
+        return -1;
+    return cifar_load(&d->train, list, n) || cifar_load(&d->test, tests, 1) ? -1
+                                                                            : 0;
+}
+
+static const struct data_set sets[] = {
+    {"fashion-mnist",
+     {"fashion-mnist", "", ""},
+     "train-images-idx3-ubyte",
+     load_idx},
+    {"mnist", {"mnist", "", ""}, "train-images-idx3-ubyte", load_idx},
+    {"cifar10",
+     {"cifar10", "cifar-10-batches-bin", ""},
+     "data_batch_1.bin",
+     load_cifar},
+};
+
+static const struct data_set *find_set(const char *name)
+{
+    for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
+        if (!strcmp(sets[i].name, name))
+            return &sets[i];
+    return NULL;
 }
 
 static size_t limited(size_t n, size_t limit)
@@ -119,6 +192,9 @@ static int load_synthetic(struct dataset *d, const struct data_config *config)
     size_t n_test = limited(SYNTHETIC_TEST, config->limit_test);
 
     snprintf(d->where, sizeof(d->where), "made up");
+    d->train = d->test = (struct images){.channels = config->channels,
+                                         .height = config->height,
+                                         .width = config->width};
     return synthetic_make(&d->train, n, config->seed, 0) ||
                    synthetic_make(&d->test, n_test, config->seed,
                                   SYNTHETIC_TRAIN)
@@ -128,13 +204,15 @@ static int load_synthetic(struct dataset *d, const struct data_config *config)
 
 static int load_files(struct dataset *d, const struct data_config *config)
 {
+    const struct data_set *set = find_set(config->name);
     char folder[MAX_PATH];
 
-    if (choose_folder(folder, config))
+    if (!set)
+        return train_fail("no data set is called %s", config->name);
+    if (choose_folder(folder, set, config))
         return -1;
     snprintf(d->where, sizeof(d->where), "%.511s", folder);
-    if (load_part(&d->train, folder, "train", config->name) ||
-        load_part(&d->test, folder, "t10k", config->name))
+    if (set->load(d, folder, set->name))
         return -1;
     images_limit(&d->train, config->limit_train);
     images_limit(&d->test, config->limit_test);
@@ -165,10 +243,11 @@ void pixel_scale_meanstd(struct pixel_scale *scale,
                          const struct images *images)
 {
     uint64_t count[256] = {0};
-    double n = (double)images->n * DATA_PIXELS, sum = 0, squares = 0;
+    size_t n_pixels = images->n * images_len(images);
+    double n = (double)n_pixels, sum = 0, squares = 0;
     double mean, deviation;
 
-    for (size_t i = 0; i < images->n * DATA_PIXELS; i++)
+    for (size_t i = 0; i < n_pixels; i++)
         count[images->pixels[i]]++;
     for (int v = 0; v < 256; v++) {
         sum += (double)count[v] * v;
@@ -184,12 +263,15 @@ void images_gather(const struct images *images, const uint32_t *index, int n,
                    const struct pixel_scale *scale, float *out,
                    unsigned char *labels)
 {
-    for (int i = 0; i < n; i++) {
-        const unsigned char *from =
-            images->pixels + (size_t)index[i] * DATA_PIXELS;
+    size_t plane = (size_t)images->height * (size_t)images->width;
+    size_t len = images_len(images);
 
-        for (int p = 0; p < DATA_PIXELS; p++)
-            *out++ = scale->value[from[p]];
+    for (int i = 0; i < n; i++) {
+        const unsigned char *from = images->pixels + (size_t)index[i] * len;
+
+        for (size_t p = 0; p < plane; p++)
+            for (size_t c = 0; c < len; c += plane)
+                *out++ = scale->value[from[c + p]];
         labels[i] = images->labels[index[i]];
     }
 }

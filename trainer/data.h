@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* data.h - labelled images in memory, from IDX files or made up. */
+/* data.h - labelled images in memory, from files or made up. */
 #ifndef COLL_TRAINER_DATA_H
 #define COLL_TRAINER_DATA_H
 
@@ -7,25 +7,34 @@
 #include <stdint.h>
 
 #define DATA_CLASSES 10
-#define DATA_SIDE 28 /* rows and columns of an image */
-#define DATA_PIXELS (DATA_SIDE * DATA_SIDE)
 
 struct images {
-    unsigned char *pixels; /* [n][DATA_PIXELS] */
+    unsigned char *pixels; /* [n][channels][height][width] */
     unsigned char *labels; /* [n], below DATA_CLASSES */
     size_t n;
+    int channels, height, width;
 };
+
+/* Return the bytes of one image. */
+static inline size_t images_len(const struct images *images)
+{
+    return (size_t)images->channels * (size_t)images->height *
+           (size_t)images->width;
+}
 
 struct dataset {
     char where[512]; /* the folder it was read from, or "made up" */
     struct images train, test;
+    void *map; /* what both lie in, or NULL: they are allocated one by one */
+    size_t map_len;
 };
 
 struct data_config {
-    const char *name; /* "fashion-mnist", "mnist" or "synthetic" */
+    const char *name; /* as --dataset has it */
     const char *dir;  /* --data-dir, or "" */
     size_t limit_train, limit_test; /* 0: all */
-    uint64_t seed; /* of synthetic */
+    uint64_t seed;                  /* of synthetic */
+    int channels, height, width;    /* of synthetic */
 };
 
 /* Load both sets.
@@ -36,6 +45,17 @@ struct data_config {
  * See:       choose_folder() in data.c for where it looks.
  */
 int dataset_load(struct dataset *d, const struct data_config *config);
+/* The same on all ranks at once, with one copy for the ranks of a host.
+ *
+ * Shapes:    status: not 0 when this rank has failed already, and only wants to
+ *            keep the others from waiting.
+ * Result:    0, or -1 with train_error() set; a rank that says so because the
+ *            first one of its host has failed comes after that one.
+ */
+struct ddp;
+int dataset_load_shared(struct dataset *d, const struct data_config *config,
+                        struct ddp *ddp, int status);
+
 void dataset_fini(struct dataset *d);
 
 /* Read n labelled images from two IDX files, plain or gzipped.
@@ -47,14 +67,22 @@ void dataset_fini(struct dataset *d);
  */
 int idx_load(struct images *images, const char *pixels_path,
              const char *labels_path);
+/* Read labelled images from CIFAR-10's binary files, one after the other.
+ *
+ * Result:    as idx_load().
+ * Source:    the format is described at the home of CIFAR-10, A. Krizhevsky.
+ */
+int cifar_load(struct images *images, const char *const *paths, int n_paths);
+
 void images_fini(struct images *images);
 
 /* Keep the first `limit` images; 0 keeps all. */
 void images_limit(struct images *images, size_t limit);
 
-/* Make n images: a prototype for each class, moved, dimmed and noisy.
+/* Make images of images->channels, height and width: a prototype for each class,
+ * moved, dimmed and noisy.
  *
- * Shapes:    `first` counts images over train and test, so that they differ.
+ * Shapes:    n images; `first` counts images over train and test, so that they differ.
  * Result:    as idx_load(); the same seed gives the same images.
  */
 int synthetic_make(struct images *images, size_t n, uint64_t seed,
@@ -70,7 +98,8 @@ void pixel_scale_unit(struct pixel_scale *scale);
 void pixel_scale_meanstd(struct pixel_scale *scale,
                          const struct images *images);
 
-/* Copy the images with these indices, scaled, and their labels. */
+/* Copy the images with these indices, scaled, as [height][width][channels], and
+ * their labels. */
 void images_gather(const struct images *images, const uint32_t *index, int n,
                    const struct pixel_scale *scale, float *out,
                    unsigned char *labels);

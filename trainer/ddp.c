@@ -4,8 +4,10 @@
 #include "coll/coll.h"
 #include "trainer/error.h"
 #include "trainer/model.h"
+#include "trainer/rng.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -38,12 +40,14 @@ void ddp_adopt(struct ddp *d, struct coll_comm *comm)
     };
 }
 
-int ddp_init(struct ddp *d)
+int ddp_init(struct ddp *d, int reproducible)
 {
+    struct coll_config config = {.size = sizeof(config),
+                                 .reproducible = reproducible};
     struct coll_comm *comm;
 
     *d = (struct ddp){.size = 1, .n_hosts = 1};
-    if (check(d, coll_comm_create_env(&comm, NULL)))
+    if (check(d, coll_comm_create_env(&comm, &config)))
         return -1;
     ddp_adopt(d, comm);
     return 0;
@@ -62,18 +66,36 @@ const char *ddp_transports(const struct ddp *d)
     return coll_comm_transports(d->comm);
 }
 
+int ddp_local_rank(const struct ddp *d)
+{
+    return coll_comm_local_rank(d->comm);
+}
+
+int ddp_local_size(const struct ddp *d)
+{
+    return coll_comm_local_size(d->comm);
+}
+
+int ddp_host(const struct ddp *d) { return coll_comm_host(d->comm); }
+
 /* ---- gradients ---- */
 
-static struct coll_args average_args(float *gradients, size_t count)
+static struct coll_args average_args(const struct ddp *d,
+                                     const struct ddp_bucket *b)
 {
+    static const enum coll_type types[] = {
+        [WIRE_F32] = COLL_F32, [WIRE_F16] = COLL_F16, [WIRE_BF16] = COLL_BF16};
+    void *values = b->packed ? (void *)b->packed : (void *)b->gradients;
+
     return (struct coll_args){
         .size = sizeof(struct coll_args),
         .collective = COLL_ALLREDUCE,
-        .type = COLL_F32,
+        .type = types[d->config.wire],
         .op = COLL_AVG,
-        .in = gradients,
-        .out = gradients,
-        .count = count,
+        .in = values,
+        .out = values,
+        .count = b->count,
+        .background = d->config.overlap,
     };
 }
 
@@ -81,47 +103,198 @@ static struct coll_args average_args(float *gradients, size_t count)
 static void name_algorithm(struct ddp *d)
 {
     struct coll_plan_info info = {.size = sizeof(info)};
-    struct coll_args args =
-        average_args(d->buckets[0].gradients, d->buckets[0].count);
+    const struct ddp_bucket *largest = &d->buckets[0];
+    struct coll_args args;
 
+    for (int i = 1; i < d->n_buckets; i++)
+        if (d->buckets[i].count > largest->count)
+            largest = &d->buckets[i];
+    args = average_args(d, largest);
     if (coll_plan_query(&args, d->comm, &info) == COLL_OK)
         snprintf(d->algo, sizeof(d->algo), "%.31s", info.algorithm);
 }
 
-void ddp_make_buckets(struct ddp *d, struct model *m, size_t bucket_bytes)
+static void cut_buckets(struct ddp *d, struct model *m)
 {
     size_t at = model_n_params(m), end = at;
 
-    d->n_buckets = 0;
     for (int i = model_n_layers(m); i-- > 0;) {
-        int is_full, may_close = d->n_buckets < DDP_MAX_BUCKETS - 1;
+        int may_close = d->n_buckets < DDP_MAX_BUCKETS - 1, is_full;
 
         at -= model_layer_params(m, i);
-        is_full = (end - at) * sizeof(float) >= bucket_bytes && may_close;
-        if (at == end || (i > 0 && !is_full))
+        is_full = may_close && (end - at) * sizeof(float) >=
+                                   (d->n_buckets ? d->config.bucket_bytes
+                                                 : d->config.first_bytes);
+        if (at == end || (at > 0 && !is_full))
             continue;
-        d->buckets[d->n_buckets].gradients = model_gradients(m) + at;
-        d->buckets[d->n_buckets++].count = end - at;
+        d->buckets[d->n_buckets++] = (struct ddp_bucket){
+            .gradients = model_gradients(m) + at,
+            .count = end - at,
+            .first_layer = i,
+        };
         end = at;
     }
+}
+
+static int prepare_bucket(struct ddp *d, struct ddp_bucket *b)
+{
+    struct coll_args args;
+
+    if (d->config.wire != WIRE_F32) {
+        b->packed = malloc(b->count * sizeof(*b->packed));
+        if (!b->packed)
+            return train_fail("out of memory for a bucket of %zu gradients; "
+                              "lower --bucket-mb",
+                              b->count);
+    }
+    args = average_args(d, b);
+    return check(d, coll_request_create(&args, d->comm, &b->request));
+}
+
+int ddp_make_buckets(struct ddp *d, struct model *m,
+                     const struct ddp_config *config)
+{
+    d->config = *config;
+    d->n_buckets = d->n_started = 0;
+    cut_buckets(d, m);
+    for (int i = 0; i < d->n_buckets; i++)
+        if (prepare_bucket(d, &d->buckets[i]))
+            return -1;
     name_algorithm(d);
+    return 0;
+}
+
+static int start_bucket(struct ddp *d, struct ddp_bucket *b)
+{
+    if (b->packed)
+        wire_pack(d->config.wire, b->gradients, b->packed, b->count);
+    d->bytes += b->count * (b->packed ? sizeof(*b->packed) : sizeof(float));
+    return check(d, coll_start(b->request));
+}
+
+static int start_until(struct ddp *d, int layer)
+{
+    while (d->n_started < d->n_buckets &&
+           d->buckets[d->n_started].first_layer >= layer)
+        if (start_bucket(d, &d->buckets[d->n_started++]))
+            return -1;
+    return 0;
+}
+
+int ddp_layer_done(struct ddp *d, int layer)
+{
+    double start = now();
+    int st = d->config.overlap ? start_until(d, layer) : 0;
+
+    d->seconds += now() - start;
+    return st;
+}
+
+/* Wait for all that has set out, also when one of them has failed: only then
+ * does nobody touch the gradients any more. */
+static int wait_for_buckets(struct ddp *d)
+{
+    int st = 0;
+
+    for (int i = 0; i < d->n_started; i++) {
+        struct ddp_bucket *b = &d->buckets[i];
+        int failed = coll_wait(b->request, 0);
+
+        if (!st && failed)
+            st = check(d, failed);
+        if (!st && b->packed)
+            wire_unpack(d->config.wire, b->packed, b->gradients, b->count);
+    }
+    d->n_started = 0;
+    return st;
 }
 
 int ddp_average(struct ddp *d)
 {
     double start = now();
+    int st = start_until(d, 0);
 
-    for (int i = 0; i < d->n_buckets; i++) {
-        float *g = d->buckets[i].gradients;
-        size_t n = d->buckets[i].count;
-
-        if (check(d, coll_allreduce(g, g, n, COLL_F32, COLL_AVG, d->comm,
-                                    NULL)))
-            return -1;
-        d->bytes += n * sizeof(float);
-    }
+    if (wait_for_buckets(d))
+        st = -1;
     d->seconds += now() - start;
-    return 0;
+    return st;
+}
+
+void ddp_drop_buckets(struct ddp *d)
+{
+    wait_for_buckets(d);
+    for (int i = 0; i < d->n_buckets; i++) {
+        coll_request_destroy(d->buckets[i].request);
+        free(d->buckets[i].packed);
+    }
+    d->n_buckets = 0;
+}
+
+/* ---- the same model everywhere ---- */
+
+/* Return a number that stands for a layer's kind and shapes. */
+static uint64_t signature(const struct layer *l)
+{
+    const int words[] = {(int)l->spec.kind, l->spec.kernel,  l->spec.stride,
+                         l->spec.pad,       l->spec.relu,    l->spec.from,
+                         l->spec.plus,      l->in.channels,  l->in.height,
+                         l->in.width,       l->out.channels, l->out.height,
+                         l->out.width};
+    uint64_t sum = 1;
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        sum = rng_key(sum, (uint64_t)(uint32_t)words[i]);
+    return sum;
+}
+
+/* Set *differs to the first of n words that is not the same on all ranks, or to
+ * n. */
+static int compare_words(struct ddp *d, const uint64_t *words, size_t n,
+                         size_t *differs)
+{
+    uint64_t *both = malloc(2 * n * sizeof(*both));
+    int st;
+
+    if (!both)
+        return train_fail("out of memory for %zu layers", n);
+    for (size_t i = 0; i < n; i++) {
+        both[i] = words[i];
+        both[n + i] = ~words[i];
+    }
+    st = check(d, coll_allreduce(both, both, 2 * n, COLL_U64, COLL_MAX, d->comm,
+                                 NULL));
+    *differs = 0;
+    while (!st && *differs < n && both[*differs] == ~both[n + *differs])
+        ++*differs;
+    free(both);
+    return st;
+}
+
+int ddp_check_model(struct ddp *d, const struct model *m)
+{
+    uint64_t n = (uint64_t)model_n_layers(m), *words;
+    size_t differs = 0;
+    int st = compare_words(d, &n, 1, &differs);
+
+    if (st)
+        return -1;
+    if (differs == 0)
+        return train_fail("the ranks have models of other numbers of layers "
+                          "(here %llu); start all with the same flags",
+                          (unsigned long long)n);
+    words = malloc(n * sizeof(*words));
+    if (!words)
+        return train_fail("out of memory for %llu layers",
+                          (unsigned long long)n);
+    for (uint64_t i = 0; i < n; i++)
+        words[i] = signature(model_layer(m, (int)i));
+    st = compare_words(d, words, n, &differs);
+    free(words);
+    if (!st && differs < n)
+        st = train_fail("layer %zu (%s) is not the same on all ranks; start "
+                        "all with the same flags and data",
+                        differs, model_layer(m, (int)differs)->ops->name);
+    return st;
 }
 
 /* ---- words ---- */
@@ -136,6 +309,11 @@ int ddp_share_words(struct ddp *d, uint64_t *words, size_t n)
 {
     return check(d, coll_broadcast(words, words, n, COLL_U64, 0, d->comm,
                                    NULL));
+}
+
+int ddp_gather_bytes(struct ddp *d, const void *mine, void *all, size_t len)
+{
+    return check(d, coll_allgather(mine, all, len, COLL_U8, d->comm, NULL));
 }
 
 int ddp_sum(struct ddp *d, double *values, size_t n)

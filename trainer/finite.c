@@ -80,6 +80,6 @@ void finite_name(char name[FINITE_NAME], const struct model *m, int place)
         snprintf(name, FINITE_NAME, "%s", place ? "the images" : "the slopes");
     else
         snprintf(name, FINITE_NAME, "layer %d (%s), its %s", layer,
-                 model_layer(m, layer)->spec.ops->name,
+                 model_layer(m, layer)->ops->name,
                  part_names[(place - IMAGES - 1) % N_PARTS]);
 }

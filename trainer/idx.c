@@ -1,96 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* idx.c - IDX files: a magic number, sizes, bytes; all big-endian.
  *
- * zlib's gzopen reads plain files as they are.  Nothing in a file is believed:
- * sizes are held against what the file could contain before memory is taken.
+ * Nothing in a file is believed: sizes are held against what the file could
+ * contain before memory is taken.
  */
 #include "trainer/data.h"
+#include "trainer/data_file.h"
 #include "trainer/error.h"
 
-#include <zlib.h>
-
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #define MAGIC_IMAGES 0x803 /* bytes, three dimensions */
 #define MAGIC_LABELS 0x801 /* bytes, one dimension */
-#define MAX_INFLATION 1032 /* of deflate, by its format */
+#define MAX_SIDE 1024      /* of an image */
 
-struct idx {
-    gzFile file;
-    const char *path;
-    size_t disk_bytes;
-};
-
-static int idx_open(struct idx *f, const char *path)
-{
-    struct stat st;
-
-    f->path = path;
-    f->file = NULL;
-    if (stat(path, &st))
-        return train_fail("cannot read %s: %s; check --data-dir", path,
-                          strerror(errno));
-    if (!S_ISREG(st.st_mode))
-        return train_fail("%s is not a file; check --data-dir", path);
-    f->disk_bytes = (size_t)st.st_size;
-    f->file = gzopen(path, "rb");
-    if (!f->file)
-        return train_fail("cannot read %s: %s; check its permissions", path,
-                          errno ? strerror(errno) : "out of memory");
-    return 0;
-}
-
-static int cut_off(const struct idx *f)
-{
-    return train_fail("%s is cut off or damaged; fetch it again", f->path);
-}
-
-static int idx_read(struct idx *f, void *to, size_t len)
-{
-    unsigned char *p = to;
-
-    while (len > 0) {
-        unsigned part = len > 1u << 30 ? 1u << 30 : (unsigned)len;
-        int n = gzread(f->file, p, part);
-
-        if (n <= 0)
-            return cut_off(f);
-        p += n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
-/* The file must end here; for .gz this also verifies its check sum. */
-static int idx_end(struct idx *f)
-{
-    char more;
-    int n = gzread(f->file, &more, 1), error;
-
-    gzerror(f->file, &error);
-    if (n < 0 || (error != Z_OK && error != Z_STREAM_END))
-        return cut_off(f);
-    if (n > 0)
-        return train_fail("%s holds more than its header says; it is not a "
-                          "whole IDX file", f->path);
-    return 0;
-}
-
-static int idx_number(struct idx *f, uint32_t *value)
+static int idx_number(struct data_file *f, uint32_t *value)
 {
     unsigned char b[4];
 
-    if (idx_read(f, b, sizeof(b)))
+    if (data_file_read(f, b, sizeof(b)))
         return -1;
     *value = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
              (uint32_t)b[2] << 8 | b[3];
     return 0;
 }
 
-static int idx_magic(struct idx *f, uint32_t wanted, const char *what)
+static int idx_magic(struct data_file *f, uint32_t wanted, const char *what)
 {
     uint32_t magic;
 
@@ -103,20 +38,21 @@ static int idx_magic(struct idx *f, uint32_t wanted, const char *what)
 }
 
 /* Read n records of `each` bytes into memory of their own. */
-static int idx_body(struct idx *f, size_t n, size_t each, unsigned char **body)
+static int idx_body(struct data_file *f, size_t n, size_t each,
+                    unsigned char **body)
 {
-    size_t len = n * each; /* n < 2^32, each < 2^10 */
+    size_t len = n * each; /* n < 2^32, each <= MAX_SIDE^2 */
     unsigned char *p;
 
     if (n == 0)
         return train_fail("%s holds no images; it is not usable", f->path);
-    if (len / MAX_INFLATION > f->disk_bytes)
-        return cut_off(f);
+    if (len > data_file_most(f))
+        return data_file_cut_off(f);
     p = malloc(len);
     if (!p)
         return train_fail("out of memory for the %zu bytes of %s; use fewer "
                           "ranks on this machine", len, f->path);
-    if (idx_read(f, p, len) || idx_end(f)) {
+    if (data_file_read(f, p, len) || data_file_end(f)) {
         free(p);
         return -1;
     }
@@ -124,21 +60,25 @@ static int idx_body(struct idx *f, size_t n, size_t each, unsigned char **body)
     return 0;
 }
 
-static int read_images(struct idx *f, struct images *images)
+static int read_images(struct data_file *f, struct images *images)
 {
     uint32_t n, rows, columns;
 
     if (idx_magic(f, MAGIC_IMAGES, "images") || idx_number(f, &n) ||
         idx_number(f, &rows) || idx_number(f, &columns))
         return -1;
-    if (rows != DATA_SIDE || columns != DATA_SIDE)
-        return train_fail("%s holds images of %u x %u; the network takes "
-                          "28 x 28", f->path, rows, columns);
+    if (rows < 1 || columns < 1 || rows > MAX_SIDE || columns > MAX_SIDE)
+        return train_fail("%s holds images of %u x %u; sides of 1 to %d are "
+                          "usable",
+                          f->path, rows, columns, MAX_SIDE);
     images->n = n;
-    return idx_body(f, n, DATA_PIXELS, &images->pixels);
+    images->channels = 1;
+    images->height = (int)rows;
+    images->width = (int)columns;
+    return idx_body(f, n, images_len(images), &images->pixels);
 }
 
-static int read_labels(struct idx *f, struct images *images)
+static int read_labels(struct data_file *f, struct images *images)
 {
     uint32_t n;
 
@@ -157,15 +97,14 @@ static int read_labels(struct idx *f, struct images *images)
 }
 
 static int read_file(const char *path, struct images *images,
-                     int (*read)(struct idx *, struct images *))
+                     int (*read)(struct data_file *, struct images *))
 {
-    struct idx f;
-    int st = idx_open(&f, path);
+    struct data_file f;
+    int st = data_file_open(&f, path);
 
     if (!st)
         st = read(&f, images);
-    if (f.file)
-        gzclose(f.file);
+    data_file_close(&f);
     return st;
 }
 

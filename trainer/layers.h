@@ -22,41 +22,81 @@ static inline size_t shape_len(const struct shape *s)
     return (size_t)s->channels * (size_t)s->height * (size_t)s->width;
 }
 
-struct layer_ops;
+/* What layers there are; a device has its own layer_ops for each. */
+enum layer_kind {
+    LAYER_CONV,
+    LAYER_MAX_POOL,
+    LAYER_MEAN_POOL, /* the mean of each whole map */
+    LAYER_NORM,      /* batch normalization */
+    LAYER_DENSE,
+    LAYER_DROPOUT,
+    N_LAYER_KINDS
+};
+
+#define UNITS_CLASSES (-1) /* as many units as the data has classes */
 
 /* One line of a model's description. */
 struct layer_spec {
-    const struct layer_ops *ops;
-    int units;  /* channels or features that come out; 0: as many as go in */
-    int relu;   /* 1: negative results become 0 */
+    enum layer_kind kind;
+    int units; /* channels or features that come out; 0: as many as go in */
+    int kernel, stride, pad; /* a window's side, step and rim; stride 0: 1 for a
+                              * convolution, the kernel for a pool */
+    int relu;                /* 1: negative results become 0 */
+    int no_bias;             /* of a convolution */
+    int of_maps; /* of dropout: whole maps are dropped, not single values */
     float rate; /* dropout: the part that is dropped */
+    int from;   /* what goes in left the layer so many before the last one */
+    int plus;   /* where not 0: so does what is added to the result */
 };
+
+struct layer_ops;
 
 struct layer {
     struct layer_spec spec;
+    const struct layer_ops *ops;
     int index; /* within the model */
     int chunk; /* images in one pass */
     struct shape in, out;
-    int fan_in, fan_out; /* for the initialisation; 0 without weights */
+    int fan_in, fan_out; /* for the initialisation; 0: weights begin as 1 */
     size_t n_weights, n_biases;
+    size_t n_running;          /* statistics of past batches */
+    float *running;            /* a view of the model's; or NULL */
     float *weights, *biases;   /* views of the model's parameters */
     float *dweights, *dbiases; /* views of its gradients; NULL: forward only */
     int is_stale; /* the weights changed since the layer last looked */
     void *state;  /* the layer kind's own */
 };
 
+static inline int layer_stride(const struct layer *l)
+{
+    if (l->spec.stride)
+        return l->spec.stride;
+    return l->spec.kind == LAYER_MAX_POOL ? l->spec.kernel : 1;
+}
+
+/* Return how many windows lie along `side` values; below 1: none fits. */
+static inline int layer_windows(const struct layer *l, int side)
+{
+    int room = side + 2 * l->spec.pad - l->spec.kernel;
+
+    return room < 0 ? 0 : room / layer_stride(l) + 1;
+}
+
 /* What one pass over a chunk is for. */
 struct pass {
-    int is_training;
+    int is_training; /* 0: a test; batches are normalized by past ones */
+    int keeps_all;   /* 1: nothing is dropped in training, either */
     uint64_t key; /* of this step's random numbers */
     size_t first; /* the chunk's first image, counted in the global batch */
 };
 
-/* A layer's activations and their gradients, whole chunks. */
+/* A layer's activations and, in the backward pass, their gradients, whole
+ * chunks. */
 struct layer_io {
-    const float *in, *out;
+    const float *in, *plus; /* plus: NULL where the spec has none */
+    float *out;
     float *dout; /* may be spoilt by the layer's backward pass */
-    float *din;  /* NULL when nobody wants it */
+    float *din, *dplus; /* NULL when nobody wants it */
 };
 
 /* What a kind of layer can do; every slot is filled.  Functions return 0, or -1
@@ -64,23 +104,33 @@ struct layer_io {
 struct layer_ops {
     const char *name;
     int may_overwrite; /* backward may find din == in */
-    int reads_out;     /* backward reads out, so that it must be kept */
+    int reads_out;     /* backward reads out, also where it has no relu */
     int (*shape)(struct layer *layer); /* from in and spec: the other fields */
     int (*init)(struct layer *layer);
     void (*fini)(struct layer *layer);
     /* What is no number stays none, so that the loss tells of it. */
-    int (*forward)(struct layer *layer, const float *in, float *out,
+    int (*forward)(struct layer *layer, const struct layer_io *io,
                    const struct pass *pass);
-    /* Adds to dweights and dbiases, writes din. */
+    /* Adds to dweights and dbiases, writes din and dplus. */
     int (*backward)(struct layer *layer, const struct layer_io *io,
                     const struct pass *pass);
 };
 
+/* The kinds by oneDNN and by own kernels; see device_cpu.c. */
 extern const struct layer_ops layer_conv_image; /* from one channel */
 extern const struct layer_ops layer_conv;
-extern const struct layer_ops layer_pool;
+extern const struct layer_ops layer_pool;     /* 2 x 2, step 2, of blocks */
+extern const struct layer_ops layer_pool_any; /* of plain order */
+extern const struct layer_ops layer_mean;
+extern const struct layer_ops layer_norm;
 extern const struct layer_ops layer_dense;
 extern const struct layer_ops layer_dropout;
+
+/* Make 0 of what is negative; what is no number stays. */
+void layer__relu(float *values, size_t n);
+
+/* Clear the gradients of those values that relu made 0. */
+void layer__relu_back(const float *values, float *slopes, size_t n);
 
 int layer__no_init(struct layer *layer);
 void layer__no_fini(struct layer *layer);

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* layers_conv.c - 3 x 3 convolution of a feature map, by oneDNN.
+/* layers_conv.c - convolution of a feature map, by oneDNN.
  *
  * out[o][y][x] = bias[o] + sum over i, ky, kx of
- *                weights[o][i][ky][kx] * in[i][y + ky][x + kx]
- * It has no relu of its own: followed by a max pool, the pool applies it to a
- * quarter of the values, which is the same, max and relu being monotonic.
+ *     weights[o][i][ky][kx] * in[i][stride y + ky - pad][stride x + kx - pad]
+ * where what lies beyond the map's rim is 0.
+ * A max pool that follows had better apply the relu, to a quarter of the values:
+ * that is the same, max and relu being monotonic.
  */
 #include "trainer/error.h"
 #include "trainer/layers.h"
 #include "trainer/onednn.h"
 
-#define KERNEL 3
-
 static int conv_shape(struct layer *l)
 {
-    l->out = (struct shape){l->spec.units, l->in.height - KERNEL + 1,
-                            l->in.width - KERNEL + 1,
+    int kernel = l->spec.kernel;
+
+    l->out = (struct shape){l->spec.units, layer_windows(l, l->in.height),
+                            layer_windows(l, l->in.width),
                             l->in.block == l->in.channels ? l->spec.units
                                                           : l->in.block};
-    if (l->spec.relu || l->out.height < 1 || l->out.width < 1 ||
-        l->spec.units % l->out.block)
+    if (l->out.height < 1 || l->out.width < 1 || l->spec.units % l->out.block)
         return train_fail("layer %d: a convolution cannot make %d maps of %d "
                           "x %d", l->index, l->spec.units, l->out.height,
                           l->out.width);
-    l->fan_in = l->in.channels * KERNEL * KERNEL;
-    l->fan_out = l->out.channels * KERNEL * KERNEL;
+    l->fan_in = l->in.channels * kernel * kernel;
+    l->fan_out = l->out.channels * kernel * kernel;
     l->n_weights = (size_t)l->fan_in * (size_t)l->out.channels;
-    l->n_biases = (size_t)l->out.channels;
+    l->n_biases = l->spec.no_bias ? 0 : (size_t)l->out.channels;
     return 0;
 }
 
@@ -36,7 +36,10 @@ static int conv_init(struct layer *l)
         .chunk = l->chunk,
         .in = l->in,
         .out = l->out,
-        .kernel = KERNEL,
+        .kernel = l->spec.kernel,
+        .stride = layer_stride(l),
+        .pad = l->spec.pad,
+        .has_biases = !l->spec.no_bias,
         .is_training = l->dweights != NULL,
     };
     struct onednn_conv *conv;
@@ -49,20 +52,27 @@ static int conv_init(struct layer *l)
 
 static void conv_fini(struct layer *l) { onednn_conv_destroy(l->state); }
 
-static int conv_forward(struct layer *l, const float *in, float *out,
+static int conv_forward(struct layer *l, const struct layer_io *io,
                         const struct pass *pass)
 {
     (void)pass;
     if (l->is_stale && onednn_conv_load(l->state, l->weights))
         return -1;
     l->is_stale = 0;
-    return onednn_conv_forward(l->state, in, l->biases, out);
+    if (onednn_conv_forward(l->state, io->in, l->biases, io->out))
+        return -1;
+    if (l->spec.relu)
+        layer__relu(io->out, (size_t)l->chunk * shape_len(&l->out));
+    return 0;
 }
 
 static int conv_backward(struct layer *l, const struct layer_io *io,
                          const struct pass *pass)
 {
     (void)pass;
+    if (l->spec.relu)
+        layer__relu_back(io->out, io->dout,
+                         (size_t)l->chunk * shape_len(&l->out));
     if (onednn_conv_backward_weights(l->state, io->in, io->dout, l->dweights,
                                      l->dbiases))
         return -1;

@@ -136,7 +136,7 @@ static void scatter_sums(struct layer *l, int first,
     }
 }
 
-static int image_forward(struct layer *l, const float *in, float *out,
+static int image_forward(struct layer *l, const struct layer_io *io,
                          const struct pass *pass)
 {
     size_t in_len = shape_len(&l->in), out_len = shape_len(&l->out);
@@ -149,8 +149,9 @@ static int image_forward(struct layer *l, const float *in, float *out,
 
         gather_weights(l, g * SIMD_WIDTH, w);
         for (int i = 0; i < l->chunk; i++)
-            forward(in + (size_t)i * in_len, out + (size_t)i * out_len + start,
-                    w[0], &group, l->spec.relu);
+            forward(io->in + (size_t)i * in_len,
+                    io->out + (size_t)i * out_len + start, w[0], &group,
+                    l->spec.relu);
     }
     return 0;
 }

@@ -21,7 +21,7 @@ static int dense_shape(struct layer *l)
     return 0;
 }
 
-static int dense_forward(struct layer *l, const float *in, float *out,
+static int dense_forward(struct layer *l, const struct layer_io *io,
                          const struct pass *pass)
 {
     struct onednn_product product = {.rows = l->chunk,
@@ -29,30 +29,21 @@ static int dense_forward(struct layer *l, const float *in, float *out,
                                      .inner = l->fan_in};
 
     (void)pass;
-    if (onednn_multiply(&product, in, l->weights, out))
+    if (onednn_multiply(&product, io->in, l->weights, io->out))
         return -1;
     for (int i = 0; i < l->chunk; i++)
-        for (int o = 0; o < l->fan_out; o++) {
-            float *value = &out[i * l->fan_out + o];
-
-            *value += l->biases[o];
-            if (l->spec.relu && *value <= 0) /* NaN stays */
-                *value = 0;
-        }
+        for (int o = 0; o < l->fan_out; o++)
+            io->out[i * l->fan_out + o] += l->biases[o];
+    if (l->spec.relu)
+        layer__relu(io->out, (size_t)l->chunk * (size_t)l->fan_out);
     return 0;
 }
 
-/* Clear the gradients that relu stopped, and add the rest to the biases'. */
-static void through_relu(struct layer *l, const float *out, float *dout)
+static void add_to_biases(struct layer *l, const float *dout)
 {
     for (int i = 0; i < l->chunk; i++)
-        for (int o = 0; o < l->fan_out; o++) {
-            size_t at = (size_t)i * (size_t)l->fan_out + (size_t)o;
-
-            if (l->spec.relu && !(out[at] > 0))
-                dout[at] = 0;
-            l->dbiases[o] += dout[at];
-        }
+        for (int o = 0; o < l->fan_out; o++)
+            l->dbiases[o] += dout[i * l->fan_out + o];
 }
 
 static int dense_backward(struct layer *l, const struct layer_io *io,
@@ -69,7 +60,10 @@ static int dense_backward(struct layer *l, const struct layer_io *io,
                                 .b_turned = 1};
 
     (void)pass;
-    through_relu(l, io->out, io->dout);
+    if (l->spec.relu)
+        layer__relu_back(io->out, io->dout,
+                         (size_t)l->chunk * (size_t)l->fan_out);
+    add_to_biases(l, io->dout);
     if (onednn_multiply(&weights, io->in, io->dout, l->dweights))
         return -1;
     return io->din ? onednn_multiply(&in, io->dout, l->weights, io->din) : 0;
@@ -78,7 +72,7 @@ static int dense_backward(struct layer *l, const struct layer_io *io,
 const struct layer_ops layer_dense = {
     .name = "dense",
     .may_overwrite = 1, /* in is last read before din is written */
-    .reads_out = 1,
+    .reads_out = 0,
     .shape = dense_shape,
     .init = layer__no_init,
     .fini = layer__no_fini,

@@ -17,6 +17,7 @@
 /* One image's mask. */
 struct mask {
     uint32_t key, salt;
+    uint32_t first; /* the first value's place in the image */
     uint32_t floor; /* a value stays when its random number is not below */
     float scale;
 };
@@ -25,7 +26,7 @@ static int dropout_shape(struct layer *l)
 {
     l->out = l->in;
     if (!(l->spec.rate >= 0 && l->spec.rate < 1) ||
-        shape_len(&l->in) % SIMD_WIDTH)
+        (l->spec.of_maps && l->in.block != l->in.channels))
         return train_fail("layer %d: cannot drop a part %g of %zu values",
                           l->index, (double)l->spec.rate, shape_len(&l->in));
     return 0;
@@ -36,7 +37,7 @@ static int dropout_shape(struct layer *l)
 SIMD_BODY void apply_body(const float *in, float *out, size_t len,
                           const struct mask *m)
 {
-    vec8u i = {0, 1, 2, 3, 4, 5, 6, 7};
+    vec8u i = (vec8u){0, 1, 2, 3, 4, 5, 6, 7} + m->first;
 
     for (size_t at = 0; at < len; at += SIMD_WIDTH, i += SIMD_WIDTH) {
         vec8u h = (i * 0x9e3779b9u) ^ m->key;
@@ -54,6 +55,23 @@ SIMD_KERNEL(apply,
             (const float *in, float *out, size_t len, const struct mask *m),
             (in, out, len, m))
 
+/* Any number of values: the last ones by way of a vector of their own. */
+static void apply_image(const float *in, float *out, size_t len,
+                        struct mask *mask)
+{
+    size_t whole = len / SIMD_WIDTH * SIMD_WIDTH;
+    float last[SIMD_WIDTH] = {0};
+
+    mask->first = 0;
+    apply(in, out, whole, mask);
+    if (whole == len)
+        return;
+    mask->first = (uint32_t)whole;
+    memcpy(last, in + whole, (len - whole) * sizeof(float));
+    apply(last, last, SIMD_WIDTH, mask);
+    memcpy(out + whole, last, (len - whole) * sizeof(float));
+}
+
 static void apply_all(const struct layer *l, const float *in, float *out,
                       const struct pass *pass)
 {
@@ -62,11 +80,34 @@ static void apply_all(const struct layer *l, const float *in, float *out,
 
     for (size_t i = 0; i < (size_t)l->chunk; i++) {
         uint64_t bits = rng_bits(key, pass->first + i);
-        struct mask mask = {(uint32_t)bits, (uint32_t)(bits >> 32),
-                            (uint32_t)((double)l->spec.rate * 0x1p32),
-                            1 / (1 - l->spec.rate)};
+        struct mask mask = {
+            .key = (uint32_t)bits,
+            .salt = (uint32_t)(bits >> 32),
+            .floor = (uint32_t)((double)l->spec.rate * 0x1p32),
+            .scale = 1 / (1 - l->spec.rate),
+        };
 
-        apply(in + i * len, out + i * len, len, &mask);
+        apply_image(in + i * len, out + i * len, len, &mask);
+    }
+}
+
+/* Drop whole maps, in plain order. */
+static void apply_maps(const struct layer *l, const float *in, float *out,
+                       const struct pass *pass)
+{
+    uint64_t key = rng_key(pass->key, (uint64_t)l->index);
+    size_t len = shape_len(&l->in), n = (size_t)l->in.channels;
+
+    for (size_t i = 0; i < (size_t)l->chunk; i++) {
+        uint64_t bits = rng_key(key, pass->first + i);
+
+        for (size_t c = 0; c < n; c++) {
+            float scale =
+                rng_unit(bits, c) < l->spec.rate ? 0 : 1 / (1 - l->spec.rate);
+
+            for (size_t at = i * len + c; at < (i + 1) * len; at += n)
+                out[at] = in[at] * scale;
+        }
     }
 }
 
@@ -75,17 +116,17 @@ static void apply_all(const struct layer *l, const float *in, float *out,
 static int dropout_pass(const struct layer *l, const float *from, float *to,
                         const struct pass *pass)
 {
-    if (pass->is_training)
-        apply_all(l, from, to, pass);
+    if (pass->is_training && !pass->keeps_all)
+        (l->spec.of_maps ? apply_maps : apply_all)(l, from, to, pass);
     else
-        memcpy(to, from, (size_t)l->chunk * shape_len(&l->in) * sizeof(*to));
+        memmove(to, from, (size_t)l->chunk * shape_len(&l->in) * sizeof(*to));
     return 0;
 }
 
-static int dropout_forward(struct layer *l, const float *in, float *out,
+static int dropout_forward(struct layer *l, const struct layer_io *io,
                            const struct pass *pass)
 {
-    return dropout_pass(l, in, out, pass);
+    return dropout_pass(l, io->in, io->out, pass);
 }
 
 static int dropout_backward(struct layer *l, const struct layer_io *io,

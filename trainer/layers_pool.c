@@ -24,7 +24,8 @@ static int pool_shape(struct layer *l)
 {
     l->out = (struct shape){l->in.channels, l->in.height / 2, l->in.width / 2,
                             l->in.channels};
-    if (l->in.height % 2 || l->in.width % 2 || l->in.block % SIMD_WIDTH)
+    if (l->spec.kernel != 2 || layer_stride(l) != 2 || l->spec.pad ||
+        l->in.height % 2 || l->in.width % 2 || l->in.block % SIMD_WIDTH)
         return train_fail("layer %d: maps of %d x %d cannot be cut into "
                           "windows of 2 x 2", l->index, l->in.height,
                           l->in.width);
@@ -114,7 +115,7 @@ static size_t out_start(const struct layer *l, int b, int y)
            (size_t)b * (size_t)l->in.block;
 }
 
-static int pool_forward(struct layer *l, const float *in, float *out,
+static int pool_forward(struct layer *l, const struct layer_io *io,
                         const struct pass *pass)
 {
     size_t in_len = shape_len(&l->in), out_len = shape_len(&l->out);
@@ -124,8 +125,8 @@ static int pool_forward(struct layer *l, const float *in, float *out,
     for (size_t i = 0; i < (size_t)l->chunk; i++)
         for (int b = 0; b < l->in.channels / l->in.block; b++)
             for (int y = 0; y < l->out.height; y++)
-                forward(in + i * in_len + in_start(l, b, y),
-                        out + i * out_len + out_start(l, b, y), &row);
+                forward(io->in + i * in_len + in_start(l, b, y),
+                        io->out + i * out_len + out_start(l, b, y), &row);
     return 0;
 }
 

@@ -10,8 +10,13 @@ libtrainer_la_SOURCES = \
 	%D%/args.c %D%/args.h \
 	%D%/build.c %D%/build.h \
 	%D%/checkpoint.c %D%/checkpoint.h \
+	%D%/cifar.c \
 	%D%/data.c %D%/data.h \
+	%D%/data_file.c %D%/data_file.h \
+	%D%/data_share.c \
 	%D%/ddp.c %D%/ddp.h \
+	%D%/device.c %D%/device.h \
+	%D%/device_cpu.c \
 	%D%/error.c %D%/error.h \
 	%D%/finite.c %D%/finite.h \
 	%D%/folder.c %D%/folder.h \
@@ -22,9 +27,14 @@ libtrainer_la_SOURCES = \
 	%D%/layers_conv_image.c \
 	%D%/layers_dense.c \
 	%D%/layers_dropout.c \
+	%D%/layers_mean.c \
+	%D%/layers_norm.c \
 	%D%/layers_pool.c \
+	%D%/layers_pool_any.c \
+	%D%/layers_relu.c \
 	%D%/layers_softmax.c \
 	%D%/model.c %D%/model.h \
+	%D%/models.c %D%/models.h \
 	%D%/onednn.c %D%/onednn.h \
 	%D%/optim.c %D%/optim.h \
 	%D%/phase.c %D%/phase.h \
@@ -32,11 +42,13 @@ libtrainer_la_SOURCES = \
 	%D%/rng.h \
 	%D%/sampler.c %D%/sampler.h \
 	%D%/simd.h \
+	%D%/slopes.c %D%/slopes.h \
 	%D%/stop.c %D%/stop.h \
 	%D%/synthetic.c \
 	%D%/threads.c %D%/threads.h \
 	%D%/train.c %D%/train.h \
-	%D%/watch.c %D%/watch.h
+	%D%/watch.c %D%/watch.h \
+	%D%/wire.c %D%/wire.h
 
 bin_PROGRAMS += %D%/coll_train
 trainer_coll_train_SOURCES = %D%/main.c

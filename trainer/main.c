@@ -129,14 +129,15 @@ static int run(const struct args *args)
     struct report report;
     int st;
 
-    if (ddp_init(&ddp)) {
+    if (ddp_init(&ddp, args->deterministic)) {
         say_error();
         return EXIT_FAILURE;
     }
     if (ddp.rank == 0)
         hint_environment(stderr);
-    st = report_init(&report, &trainer) || trainer_init(&trainer) ? -1 : 0;
-    st = all_well(&ddp, st);
+    st = all_well(&ddp, report_init(&report, &trainer));
+    if (!st)
+        st = all_well(&ddp, trainer_init(&trainer));
     if (!st)
         st = train(&trainer, &report);
     report_fini(&report);

@@ -1,91 +1,104 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* model.c - builds the layers, lays out parameters and activations, runs them.
  *
- * values[i] is what goes into layer i, values[n] the scores; slopes[i] is the
- * gradient of values[i].  Where layer i may write its input's gradient over
- * its input, and the layer before does not look back at it, the two share one
- * buffer: of the cnn's large maps, only the first convolution's needs both.
+ * values[0] is the images, values[i + 1] what comes out of layer i.  Gradients
+ * of values share buffers by the plan of slopes.c; of the cnn's large maps only
+ * the first convolution's needs one.
  */
 #include "trainer/model.h"
 #include "trainer/error.h"
-#include "trainer/onednn.h"
 #include "trainer/rng.h"
+#include "trainer/slopes.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ALIGNMENT 64
-
 struct model {
     struct model_config config;
+    const struct device *device;
     struct layer *layers;
     int n_layers; /* of which init() succeeded */
     int is_view;
-    float **values, **slopes; /* [n_specs + 1] */
-    float *params, *gradients;
-    size_t n_params;
+    float **values;  /* [n_specs + 1] */
+    float **buffers; /* [slopes.n_buffers] */
+    struct slopes slopes;
+    float *params, *gradients, *running;
+    size_t n_params, n_running;
 };
-
-static const struct layer_spec cnn[] = {
-    {.ops = &layer_conv_image, .units = 32, .relu = 1},
-    {.ops = &layer_conv, .units = 64},
-    {.ops = &layer_pool, .relu = 1}, /* = relu, then pool */
-    {.ops = &layer_dropout, .rate = 0.25f},
-    {.ops = &layer_dense, .units = 128, .relu = 1},
-    {.ops = &layer_dropout, .rate = 0.5f},
-    {.ops = &layer_dense, .units = 10},
-};
-
-const struct model_config model_cnn = {
-    .name = "cnn",
-    .specs = cnn,
-    .n_specs = sizeof(cnn) / sizeof(cnn[0]),
-    .rows = 28,
-    .columns = 28,
-};
-
-static float *alloc_floats(size_t n)
-{
-    void *p;
-
-    if (posix_memalign(&p, ALIGNMENT, n * sizeof(float)))
-        return NULL;
-    return memset(p, 0, n * sizeof(float));
-}
 
 /* ---- building ---- */
 
+static int n_specs(const struct model *m) { return m->config.desc->n_specs; }
+
+static const struct shape *value_shape(const struct model *m, int v)
+{
+    return v > 0 ? &m->layers[v - 1].out : &m->layers[0].in;
+}
+
+static size_t value_len(const struct model *m, int v)
+{
+    return (size_t)m->config.chunk * shape_len(value_shape(m, v));
+}
+
+static int bad_source(const struct layer *l)
+{
+    return train_fail("layer %d: its sources %d and %d are no earlier layers "
+                      "of fitting shape",
+                      l->index, l->spec.from, l->spec.plus);
+}
+
+/* Fill in layer i from its spec and from what goes into it. */
+static int build_layer(struct model *m, int i, int block)
+{
+    struct layer *l = &m->layers[i];
+
+    l->spec = m->config.desc->specs[i];
+    l->index = i;
+    l->chunk = m->config.chunk;
+    l->is_stale = 1;
+    l->out.block = block;
+    if (l->spec.units == UNITS_CLASSES)
+        l->spec.units = m->config.classes;
+    if (slopes_in(l) < 0 || slopes_in(l) > i || slopes_plus(l) < 0 ||
+        slopes_plus(l) > i)
+        return bad_source(l);
+    if (i > 0)
+        l->in = *value_shape(m, slopes_in(l));
+    l->ops = m->device->layer(&l->spec, &l->in);
+    if (l->ops->shape(l))
+        return -1;
+    if (slopes_plus(l) &&
+        memcmp(value_shape(m, slopes_plus(l)), &l->out, sizeof(l->out)))
+        return bad_source(l);
+    m->n_params += l->n_weights + l->n_biases;
+    m->n_running += l->n_running;
+    return 0;
+}
+
 static int build_shapes(struct model *m)
 {
-    struct shape in = {1, m->config.rows, m->config.columns, 1};
-    int block = onednn_block();
+    const struct model_config *c = &m->config;
+    int block = m->device->block();
 
-    for (int i = 0; i < m->config.n_specs; i++) {
-        struct layer *l = &m->layers[i];
-
-        l->spec = m->config.specs[i];
-        l->index = i;
-        l->chunk = m->config.chunk;
-        l->in = in;
-        l->out.block = block;
-        l->is_stale = 1;
-        if (l->spec.ops->shape(l))
+    m->layers[0].in =
+        (struct shape){c->channels, c->height, c->width, c->channels};
+    for (int i = 0; i < n_specs(m); i++)
+        if (build_layer(m, i, block))
             return -1;
-        in = l->out;
-        m->n_params += l->n_weights + l->n_biases;
-    }
     return 0;
 }
 
 /* Point every layer at its part of the flat arrays. */
 static void share_params(struct model *m)
 {
-    size_t at = 0;
+    size_t at = 0, running = 0;
 
-    for (int i = 0; i < m->config.n_specs; i++) {
+    for (int i = 0; i < n_specs(m); i++) {
         struct layer *l = &m->layers[i];
 
+        l->running = m->running + running;
+        running += l->n_running;
         l->weights = m->params + at;
         l->biases = l->weights + l->n_weights;
         if (!m->is_view) {
@@ -96,49 +109,52 @@ static void share_params(struct model *m)
     }
 }
 
-/* Say whether layer i writes its input's gradient over its input. */
-static int overwrites(const struct model *m, int i)
-{
-    return i > 0 && m->config.specs[i].ops->may_overwrite &&
-           !m->config.specs[i - 1].ops->reads_out;
-}
-
 static int alloc_values(struct model *m)
 {
-    int n = m->config.n_specs;
-    size_t chunk = (size_t)m->config.chunk;
-
-    for (int i = 0; i <= n; i++) {
-        const struct shape *s = i < n ? &m->layers[i].in
-                                      : &m->layers[n - 1].out;
-
-        m->values[i] = alloc_floats(chunk * shape_len(s));
-        if (!m->values[i])
-            return -1;
-        if (i == 0 || m->is_view)
-            continue;
-        m->slopes[i] = i < n && overwrites(m, i)
-                           ? m->values[i]
-                           : alloc_floats(chunk * shape_len(s));
-        if (!m->slopes[i])
+    for (int v = 0; v <= n_specs(m); v++) {
+        m->values[v] = m->device->alloc(value_len(m, v));
+        if (!m->values[v])
             return -1;
     }
     return 0;
 }
 
-static int alloc_params(struct model *m)
+static int alloc_slopes(struct model *m)
 {
-    m->params = alloc_floats(m->n_params);
-    m->gradients = alloc_floats(m->n_params);
-    return m->params && m->gradients ? 0 : -1;
+    size_t chunk = (size_t)m->config.chunk;
+
+    if (slopes_init(&m->slopes, m->layers, n_specs(m)))
+        return -1;
+    m->buffers = calloc((size_t)m->slopes.n_buffers, sizeof(*m->buffers));
+    for (int b = 0; m->buffers && b < m->slopes.n_buffers; b++) {
+        m->buffers[b] = m->device->alloc(chunk * m->slopes.len[b]);
+        if (!m->buffers[b])
+            return -1;
+    }
+    return m->buffers ? 0 : -1;
+}
+
+static int alloc_all(struct model *m, struct model *of)
+{
+    if (alloc_values(m))
+        return -1;
+    if (of) {
+        m->params = of->params;
+        m->running = of->running;
+        return 0;
+    }
+    m->params = m->device->alloc(m->n_params);
+    m->gradients = m->device->alloc(m->n_params);
+    m->running = m->device->alloc(m->n_running);
+    return m->params && m->gradients && m->running ? alloc_slopes(m) : -1;
 }
 
 static int init_layers(struct model *m)
 {
-    for (; m->n_layers < m->config.n_specs; m->n_layers++) {
+    for (; m->n_layers < n_specs(m); m->n_layers++) {
         struct layer *l = &m->layers[m->n_layers];
 
-        if (l->spec.ops->init(l))
+        if (l->ops->init(l))
             return -1;
     }
     return 0;
@@ -146,16 +162,18 @@ static int init_layers(struct model *m)
 
 static struct model *alloc_model(const struct model_config *config)
 {
-    size_t n = (size_t)config->n_specs;
+    size_t n = (size_t)config->desc->n_specs;
     struct model *m = calloc(1, sizeof(*m));
 
     if (!m)
         return NULL;
     m->config = *config;
+    m->device = config->device ? config->device : &device_cpu;
+    if (m->config.classes == 0)
+        m->config.classes = DATA_CLASSES;
     m->layers = calloc(n, sizeof(*m->layers));
     m->values = calloc(n + 1, sizeof(*m->values));
-    m->slopes = calloc(n + 1, sizeof(*m->slopes));
-    if (m->layers && m->values && m->slopes)
+    if (m->layers && m->values)
         return m;
     model_destroy(m);
     return NULL;
@@ -164,8 +182,8 @@ static struct model *alloc_model(const struct model_config *config)
 static int out_of_memory(const struct model_config *config)
 {
     return train_fail("out of memory for model %s at %d images a pass; use "
-                      "fewer ranks on this machine", config->name,
-                      config->chunk);
+                      "fewer ranks on this machine",
+                      config->desc->name, config->chunk);
 }
 
 static int build(struct model **model, const struct model_config *config,
@@ -178,9 +196,7 @@ static int build(struct model **model, const struct model_config *config,
     m->is_view = of != NULL;
     if (build_shapes(m))
         goto fail;
-    if (of)
-        m->params = of->params;
-    if ((!of && alloc_params(m)) || alloc_values(m)) {
+    if (alloc_all(m, of)) {
         out_of_memory(config);
         goto fail;
     }
@@ -208,13 +224,11 @@ int model_create_view(struct model **model, struct model *of, int chunk)
     return build(model, &config, of);
 }
 
-static void free_values(struct model *m)
+static void release_all(const struct model *m, float **list, int n)
 {
-    for (int i = 0; i <= m->config.n_specs; i++) {
-        if (m->slopes[i] != m->values[i])
-            free(m->slopes[i]);
-        free(m->values[i]);
-    }
+    for (int i = 0; list && i < n; i++)
+        m->device->release(list[i]);
+    free(list);
 }
 
 void model_destroy(struct model *m)
@@ -222,14 +236,15 @@ void model_destroy(struct model *m)
     if (!m)
         return;
     while (m->n_layers-- > 0)
-        m->layers[m->n_layers].spec.ops->fini(&m->layers[m->n_layers]);
-    if (m->values && m->slopes)
-        free_values(m);
-    if (!m->is_view)
-        free(m->params);
-    free(m->gradients);
-    free(m->slopes);
-    free(m->values);
+        m->layers[m->n_layers].ops->fini(&m->layers[m->n_layers]);
+    release_all(m, m->values, n_specs(m) + 1);
+    release_all(m, m->buffers, m->slopes.n_buffers);
+    slopes_fini(&m->slopes);
+    if (!m->is_view) {
+        m->device->release(m->params);
+        m->device->release(m->running);
+    }
+    m->device->release(m->gradients);
     free(m->layers);
     free(m);
 }
@@ -241,6 +256,10 @@ float *model_params(struct model *m) { return m->params; }
 float *model_gradients(struct model *m) { return m->gradients; }
 
 size_t model_n_params(const struct model *m) { return m->n_params; }
+
+float *model_running(struct model *m) { return m->running; }
+
+size_t model_n_running(const struct model *m) { return m->n_running; }
 
 int model_n_layers(const struct model *m) { return m->n_layers; }
 
@@ -266,6 +285,21 @@ static void draw(float *values, size_t n, float limit, uint64_t key)
         values[i] = limit * (2 * rng_unit(key, i) - 1);
 }
 
+static void fill(float *values, size_t n, float value)
+{
+    for (size_t i = 0; i < n; i++)
+        values[i] = value;
+}
+
+/* Begin as what changes nothing: weight 1, bias 0, mean 0, variance 1. */
+static void init_norm(struct layer *l)
+{
+    fill(l->weights, l->n_weights, 1);
+    fill(l->biases, l->n_biases, 0);
+    fill(l->running, l->n_running / 2, 0);
+    fill(l->running + l->n_running / 2, l->n_running / 2, 1);
+}
+
 /* Glorot: weights within sqrt(6 / (fan_in + fan_out)), biases 0, as Keras.
  * Torch: both within 1 / sqrt(fan_in), as PyTorch's Linear and Conv2d. */
 void model_init_params(struct model *m, enum model_init_kind kind,
@@ -279,6 +313,10 @@ void model_init_params(struct model *m, enum model_init_kind kind,
 
         if (l->n_weights == 0)
             continue;
+        if (l->fan_in == 0) {
+            init_norm(l);
+            continue;
+        }
         limit = kind == INIT_TORCH
                     ? 1 / sqrtf((float)l->fan_in)
                     : sqrtf(6 / ((float)l->fan_in + (float)l->fan_out));
@@ -302,12 +340,26 @@ int model_n_classes(const struct model *m)
 
 const float *model_values(const struct model *m, int i) { return m->values[i]; }
 
+/* Return the buffer of a value's gradient, or NULL when it has none. */
+static float *slope_of(const struct model *m, int v)
+{
+    int b = m->slopes.buffer ? m->slopes.buffer[v] : SLOPE_NONE;
+
+    return b == SLOPE_OVER   ? m->values[v]
+           : b == SLOPE_NONE ? NULL
+                             : m->buffers[b];
+}
+
 int model_forward(struct model *m, const struct pass *pass)
 {
     for (int i = 0; i < m->n_layers; i++) {
         struct layer *l = &m->layers[i];
+        struct layer_io io = {.in = m->values[slopes_in(l)],
+                              .out = m->values[i + 1]};
 
-        if (l->spec.ops->forward(l, m->values[i], m->values[i + 1], pass))
+        if (slopes_plus(l))
+            io.plus = m->values[slopes_plus(l)];
+        if (l->ops->forward(l, &io, pass))
             return -1;
     }
     return 0;
@@ -317,24 +369,55 @@ void model_loss(struct model *m, const unsigned char *labels, int n,
                 float scale, struct model_score *score)
 {
     int classes = model_n_classes(m), chunk = m->config.chunk;
-    float *slopes = m->slopes[m->n_layers];
+    struct loss_job job = {
+        .scores = m->values[m->n_layers],
+        .labels = labels,
+        .n = n,
+        .classes = classes,
+        .scale = scale,
+        .dscores = slope_of(m, m->n_layers),
+    };
 
-    softmax_loss(m->values[m->n_layers], labels, n, classes, scale, slopes,
-                 &score->loss, &score->n_right);
-    if (slopes)
-        memset(slopes + n * classes, 0,
-               (size_t)(chunk - n) * (size_t)classes * sizeof(float));
+    m->device->loss(&job, score);
+    if (job.dscores)
+        m->device->zero(job.dscores + n * classes,
+                        (size_t)(chunk - n) * (size_t)classes);
 }
 
-int model_backward(struct model *m, const struct pass *pass)
+/* Return where layer i writes the gradient of value v. */
+static float *written(const struct model *m, int v, int added)
 {
-    for (int i = m->n_layers; i-- > 0;) {
-        struct layer *l = &m->layers[i];
-        struct layer_io io = {m->values[i], m->values[i + 1], m->slopes[i + 1],
-                              m->slopes[i]};
+    return added == SLOPE_NONE ? slope_of(m, v) : m->buffers[added];
+}
 
-        if (l->spec.ops->backward(l, &io, pass))
+static int backward_layer(struct model *m, int i, const struct pass *pass)
+{
+    struct layer *l = &m->layers[i];
+    int v[2] = {slopes_in(l), slopes_plus(l)};
+    const int *added = m->slopes.added + 2 * i;
+    struct layer_io io = {
+        .in = m->values[v[0]],
+        .plus = v[1] ? m->values[v[1]] : NULL,
+        .out = m->values[i + 1],
+        .dout = slope_of(m, i + 1),
+        .din = v[0] ? written(m, v[0], added[0]) : NULL,
+        .dplus = v[1] ? written(m, v[1], added[1]) : NULL,
+    };
+
+    if (l->ops->backward(l, &io, pass))
+        return -1;
+    for (int k = 0; k < 2; k++)
+        if (v[k] && added[k] != SLOPE_NONE)
+            m->device->add(slope_of(m, v[k]), m->buffers[added[k]],
+                           value_len(m, v[k]));
+    return 0;
+}
+
+int model_backward(struct model *m, const struct pass *pass,
+                   int (*done)(void *arg, int layer), void *arg)
+{
+    for (int i = m->n_layers; i-- > 0;)
+        if (backward_layer(m, i, pass) || (done && done(arg, i)))
             return -1;
-    }
     return 0;
 }

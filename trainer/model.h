@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model.h - a sequence of layers over one flat array of parameters.
+/* model.h - layers over one flat array of parameters.
  *
  * A batch goes through in chunks, so that activations stay small: fill
  * model_input(), then forward, loss and backward add the chunk's gradients.
@@ -8,28 +8,26 @@
 #ifndef COLL_TRAINER_MODEL_H
 #define COLL_TRAINER_MODEL_H
 
-#include "trainer/layers.h"
+#include "trainer/device.h"
+#include "trainer/models.h"
 
 struct model;
 
 enum model_init_kind { INIT_GLOROT, INIT_TORCH };
 
 struct model_config {
-    const char *name;
-    const struct layer_spec *specs;
-    int n_specs;
-    int rows, columns; /* of an image */
-    int chunk;         /* images in one pass */
+    const struct model_desc *desc;
+    const struct device *device; /* NULL: the processors */
+    int channels, height, width; /* of an image */
+    int classes;                 /* 0: 10 */
+    int chunk;                   /* images in one pass */
 };
-
-/* The classic MNIST network of Keras and PyTorch: 1,199,882 parameters. */
-extern const struct model_config model_cnn;
 
 /* Build the layers.
  *
  * Result:    0, or -1 with train_error() set.
  * Ownership: *model is the caller's, to end by model_destroy(); the config's
- *            specs stay borrowed.
+ *            desc and device stay borrowed.
  */
 int model_create(struct model **model, const struct model_config *config);
 void model_destroy(struct model *model);
@@ -49,6 +47,11 @@ float *model_gradients(struct model *model);
 size_t model_n_params(const struct model *model);
 void model_changed(struct model *model);
 
+/* Return what layers remember of past batches, of which training makes them
+ * (batch normalization's means and variances); a view has its model's. */
+float *model_running(struct model *model);
+size_t model_n_running(const struct model *model);
+
 /* Return the number of layers, or how many parameters layer i has. */
 int model_n_layers(const struct model *model);
 size_t model_layer_params(const struct model *model, int i);
@@ -60,7 +63,7 @@ const struct layer *model_layer(const struct model *model, int i);
 void model_init_params(struct model *model, enum model_init_kind kind,
                        uint64_t seed);
 
-/* Return where a chunk's images go, [chunk][rows][columns]. */
+/* Return where a chunk's images go, [chunk][height][width][channels]. */
 float *model_input(struct model *model);
 
 /* Return what went into layer i in the last forward pass, or what came out of
@@ -72,12 +75,6 @@ int model_n_classes(const struct model *model);
 /* Run the layers over the input.  Result: 0, or -1 with train_error() set. */
 int model_forward(struct model *model, const struct pass *pass);
 
-/* What the chunk's scores are worth. */
-struct model_score {
-    double loss; /* summed over the images */
-    int n_right;
-};
-
 /* Judge the first n images of the chunk.
  *
  * Result:    *score; and, except for a view, the scores' gradients, each
@@ -86,7 +83,14 @@ struct model_score {
 void model_loss(struct model *model, const unsigned char *labels, int n,
                 float scale, struct model_score *score);
 
-/* Add the chunk's gradients.  Result: 0, or -1 with train_error() set. */
-int model_backward(struct model *model, const struct pass *pass);
+/* Add the chunk's gradients.
+ *
+ * Shapes:    unless `done` is NULL it is called after each layer, the last one
+ *            first: nothing of this pass will touch that layer's gradients any
+ *            more, nor those of the layers behind it.
+ * Result:    0, or -1 with train_error() set, also when done() returned that.
+ */
+int model_backward(struct model *model, const struct pass *pass,
+                   int (*done)(void *arg, int layer), void *arg);
 
 #endif

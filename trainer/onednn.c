@@ -127,14 +127,16 @@ static void describe(struct onednn_conv *c)
     dnnl_memory_desc_init_by_tag(&c->weights_desc, 4, weights, dnnl_f32,
                                  dnnl_oihw);
     dnnl_memory_desc_init_by_tag(&c->biases_desc, 1, biases, dnnl_f32, dnnl_x);
-    c->n_biases = (size_t)g->out.channels;
-    c->n_weights = c->n_biases * (size_t)g->in.channels * (size_t)g->kernel *
-                   (size_t)g->kernel;
+    c->n_biases = g->has_biases ? (size_t)g->out.channels : 0;
+    c->n_weights = (size_t)g->out.channels * (size_t)g->in.channels *
+                   (size_t)g->kernel * (size_t)g->kernel;
 }
 
 static dnnl_status_t make_desc(struct onednn_conv *c, int pass)
 {
-    static const dnnl_dims_t ones = {1, 1}, none = {0, 0};
+    const struct onednn_conv_config *g = &c->config;
+    const dnnl_dims_t steps = {g->stride, g->stride}, rim = {g->pad, g->pad};
+    const dnnl_memory_desc_t *biases = g->has_biases ? &c->biases_desc : NULL;
     dnnl_memory_desc_t any = c->weights_desc;
     dnnl_convolution_desc_t desc;
     dnnl_status_t st;
@@ -143,15 +145,15 @@ static dnnl_status_t make_desc(struct onednn_conv *c, int pass)
     if (pass == FORWARD)
         st = dnnl_convolution_forward_desc_init(
             &desc, dnnl_forward_training, dnnl_convolution_direct, &c->in_desc,
-            &any, &c->biases_desc, &c->out_desc, ones, none, none);
+            &any, biases, &c->out_desc, steps, rim, rim);
     else if (pass == BACKWARD_IN)
         st = dnnl_convolution_backward_data_desc_init(
             &desc, dnnl_convolution_direct, &c->in_desc, &any, &c->out_desc,
-            ones, none, none);
+            steps, rim, rim);
     else
         st = dnnl_convolution_backward_weights_desc_init(
-            &desc, dnnl_convolution_direct, &c->in_desc, &any, &c->biases_desc,
-            &c->out_desc, ones, none, none);
+            &desc, dnnl_convolution_direct, &c->in_desc, &any, biases,
+            &c->out_desc, steps, rim, rim);
     if (st != dnnl_success)
         return st;
     return dnnl_primitive_desc_create(&c->passes[pass].desc, &desc, NULL,
@@ -239,7 +241,7 @@ static int make_memory(struct onednn_conv *c)
                                      DNNL_MEMORY_NONE), "memory_create"))
             return -1;
     c->dweights = calloc(c->n_weights, sizeof(float));
-    c->dbiases = calloc(c->n_biases, sizeof(float));
+    c->dbiases = calloc(c->n_biases + 1, sizeof(float));
     if (!c->dweights || !c->dbiases)
         return train_fail("out of memory for a convolution's gradients; use "
                           "fewer ranks on this machine");
@@ -314,6 +316,8 @@ int onednn_block(void)
             .in = {32, 8, 8, blocks[i]},
             .out = {64, 6, 6, blocks[i]},
             .kernel = 3,
+            .stride = 1,
+            .has_biases = 1,
             .is_training = 1,
         };
         struct onednn_conv *c;
@@ -364,13 +368,13 @@ int onednn_conv_forward(struct onednn_conv *c, const float *in,
     const dnnl_exec_arg_t args[] = {
         {DNNL_ARG_SRC, c->in},
         {DNNL_ARG_WEIGHTS, c->passes[FORWARD].weights},
-        {DNNL_ARG_BIAS, c->biases},
-        {DNNL_ARG_DST, c->out}};
+        {DNNL_ARG_DST, c->out},
+        {DNNL_ARG_BIAS, c->biases}}; /* last, to be left out */
 
     point(c->in, in);
     point(c->biases, biases);
     point(c->out, out);
-    return run(c->passes[FORWARD].run, 4, args);
+    return run(c->passes[FORWARD].run, 3 + c->config.has_biases, args);
 }
 
 int onednn_conv_backward_in(struct onednn_conv *c, const float *dout,
@@ -400,7 +404,8 @@ int onednn_conv_backward_weights(struct onednn_conv *c, const float *in,
     point(c->out, dout);
     point(c->biases, c->dbiases);
     point(c->plain, c->dweights);
-    if (run(p->run, 4, args) || turn(p, p->weights, c->plain))
+    if (run(p->run, 3 + c->config.has_biases, args) ||
+        turn(p, p->weights, c->plain))
         return -1;
     for (size_t i = 0; i < c->n_weights; i++)
         dweights[i] += c->dweights[i];

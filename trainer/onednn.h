@@ -9,12 +9,13 @@
 
 #include "trainer/layers.h"
 
-struct onednn_conv; /* one 2-D convolution, stride 1, no padding */
+struct onednn_conv; /* one 2-D convolution */
 
 struct onednn_conv_config {
     int chunk; /* images in one pass */
     struct shape in, out;
-    int kernel;      /* its height and width */
+    int kernel, stride, pad; /* in both directions */
+    int has_biases;
     int is_training; /* 0: the forward pass alone */
 };
 
@@ -50,7 +51,7 @@ void onednn_conv_destroy(struct onednn_conv *conv);
 int onednn_conv_load(struct onednn_conv *conv, const float *weights);
 
 /* The three passes.  weights_add adds to dweights, in load's order, and to
- * dbiases.  Result: 0, or -1 with train_error() set. */
+ * dbiases.  Where there are no biases theirs may be NULL.  Result: 0, or -1 with train_error() set. */
 int onednn_conv_forward(struct onednn_conv *conv, const float *in,
                         const float *biases, float *out);
 int onednn_conv_backward_in(struct onednn_conv *conv, const float *dout,

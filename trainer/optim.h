@@ -1,47 +1,59 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* optim.h - how gradients move parameters: SGD with momentum, and Adam. */
+/* optim.h - how gradients move parameters: SGD with momentum, Adam, Adagrad. */
 #ifndef COLL_TRAINER_OPTIM_H
 #define COLL_TRAINER_OPTIM_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum optim_kind { OPTIM_SGD, OPTIM_ADAM };
+enum optim_kind { OPTIM_SGD, OPTIM_ADAM, OPTIM_ADAGRAD };
 
 struct optim {
     enum optim_kind kind;
     double lr;
     float momentum;              /* sgd */
-    float beta1, beta2, epsilon; /* adam */
+    float beta1, beta2, epsilon; /* adam; adagrad has an epsilon too */
+    float weight_decay;          /* 0: none */
     uint64_t step;               /* steps made so far */
     size_t n;                    /* parameters */
     size_t n_state;
     float *state; /* sgd: n velocities; adam: n means of the gradients, then n
-                   * of their squares */
+                   * of their squares; adagrad: n sums of squares */
 };
 
 /* Set up an optimizer for n parameters, its state zero.
  *
- * Shapes:    kind, lr, momentum, beta1, beta2 and epsilon are set already.
+ * Shapes:    n and state apart, all fields are set already.
  * Result:    0, or -1 with train_error() set.
  * Ownership: end it by optim_fini().
  */
 int optim_init(struct optim *o, size_t n);
 void optim_fini(struct optim *o);
 
-/* Return "sgd" or "adam". */
+/* Return "sgd", "adam" or "adagrad". */
 const char *optim_name(enum optim_kind kind);
 
-/* Make one step.
+struct device;
+
+/* Make one step, on this device.
  *
  * Shapes:    params[n], gradients[n].
  * Result:    sgd:  v = momentum v + g; p -= lr v
  *            adam: as Kingma and Ba, with bias correction; epsilon is added to
- *            the corrected root.  Both are PyTorch's rules, with no weight decay
- *            (tests/test_trainer_torch.c).
+ *            the corrected root.
+ *            adagrad:  s += g g; p -= lr g / (sqrt(s) + epsilon)
+ *            where g is the gradient + weight_decay p.  These are PyTorch's
+ *            rules (tests/test_trainer_torch.c).  As the velocity of sgd has no
+ *            rate in it, a rate that changes needs no correction of momentum,
+ *            as Horovod makes for Keras's.
  * Cost:      no allocation.
- * Source:    Kingma and Ba, "Adam", ICLR 2015; Sutskever et al., ICML 2013.
+ * Source:    Kingma and Ba, "Adam", ICLR 2015; Sutskever et al., ICML 2013;
+ *            Duchi et al., JMLR 12, 2011.
  */
-void optim_step(struct optim *o, float *params, const float *gradients);
+void optim_step(struct optim *o, const struct device *device, float *params,
+                const float *gradients);
+
+/* A processor's part of it: o->step already counts this step. */
+void optim_move(struct optim *o, float *params, const float *gradients);
 
 #endif

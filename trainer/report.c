@@ -116,10 +116,10 @@ static void print_kernels(const struct model *m)
         const struct layer *l = model_layer(m, i);
 
         printf("layer %d %-10s %dx%dx%d -> %dx%dx%d  %zu params%s%s\n", i,
-               l->spec.ops->name, l->in.channels, l->in.height, l->in.width,
+               l->ops->name, l->in.channels, l->in.height, l->in.width,
                l->out.channels, l->out.height, l->out.width,
-               model_layer_params(m, i), l->spec.ops == &layer_conv ? "  " : "",
-               l->spec.ops == &layer_conv ? onednn_conv_kernels(l->state) : "");
+               model_layer_params(m, i), l->ops == &layer_conv ? "  " : "",
+               l->ops == &layer_conv ? onednn_conv_kernels(l->state) : "");
     }
 }
 
@@ -137,10 +137,13 @@ static void print_run(const struct trainer *t)
     if (t->epoch || t->skip)
         printf("resumed after epoch %llu, step %llu\n",
                (unsigned long long)t->epoch, (unsigned long long)t->optim.step);
-    if (t->saved_ranks && t->saved_ranks != (uint64_t)t->ddp->size)
-        printf("saved by %llu ranks, resumed by %d: batches and learning rate "
-               "are those of %d\n",
-               (unsigned long long)t->saved_ranks, t->ddp->size, t->ddp->size);
+    if (t->saved_ranks && (t->saved_ranks != (uint64_t)t->ddp->size ||
+                           t->saved_batch != t->args->batch_size))
+        printf("that was with %llu ranks of %llu images a step; from here on "
+               "%d of %llu\n",
+               (unsigned long long)t->saved_ranks,
+               (unsigned long long)t->saved_batch, t->ddp->size,
+               (unsigned long long)t->args->batch_size);
     if (*t->folder.moved)
         printf("checkpoints of an earlier run are in %s/%s now\n",
                t->folder.dir, t->folder.moved);
@@ -155,11 +158,11 @@ void report_start(struct report *r)
     r->start = now();
     if (!r->is_speaker || r->mode == PROGRESS_OFF)
         return;
-    printf("libcoll trainer %s  %d proc%s on %d node%s (%s)  model cnn %s "
+    printf("libcoll trainer %s  %d proc%s on %d node%s (%s)  model %s %s "
            "params  %s %zu/%zu  batch %dx%llu  %s lr %.6g",
            coll_version(), t->ddp->size, t->ddp->size > 1 ? "s" : "",
            t->ddp->n_hosts, t->ddp->n_hosts > 1 ? "s" : "",
-           ddp_transports(t->ddp),
+           ddp_transports(t->ddp), a->model,
            with_commas(model_n_params(t->model), text), a->dataset,
            t->data.train.n, t->data.test.n, t->ddp->size,
            (unsigned long long)a->batch_size, optim_name(t->optim.kind),
@@ -286,6 +289,9 @@ static void print_epoch(struct report *r, const struct epoch_stats *s)
            r->mode == PROGRESS_BAR ? "\033[K" : "");
     if (r->t->args->breakdown)
         print_breakdown(s);
+    if (r->t->args->warmup_epochs == s->epoch)
+        printf("Epoch %llu: finished gradual learning rate warmup to %.6g.\n",
+               (unsigned long long)s->epoch, s->lr);
     report_test(r, s);
 }
 
@@ -360,8 +366,8 @@ static json_t *result_object(const struct report *r, double total,
     return json_pack(
         "{s:i, s:s, s:s, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:o, "
         "s:s, s:I, s:s, s:I, s:s}",
-        "version", 1, "model", "cnn", "dataset", t->args->dataset, "procs",
-        t->ddp->size, "nodes", t->ddp->n_hosts, "batch_per_proc",
+        "version", 1, "model", t->args->model, "dataset", t->args->dataset,
+        "procs", t->ddp->size, "nodes", t->ddp->n_hosts, "batch_per_proc",
         (json_int_t)t->args->batch_size, "steps", (json_int_t)r->n_steps,
         "epochs", epochs_array(r), "total_s", number(total),
         "total_s_but_first", number(but_first), "images_per_s",

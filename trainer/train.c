@@ -8,7 +8,6 @@
 #include "trainer/train.h"
 #include "trainer/checkpoint.h"
 #include "trainer/error.h"
-#include "trainer/onednn.h"
 #include "trainer/rng.h"
 #include "trainer/stop.h"
 #include "trainer/watch.h"
@@ -20,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define MAX_CHUNK 64 /* larger ones are no faster and take more memory */
 
@@ -33,7 +33,7 @@ static double now(void)
 
 /* ---- set-up ---- */
 
-static int load_data(struct trainer *t)
+static int load_data(struct trainer *t, int status)
 {
     const struct data_config config = {
         .name = t->args->dataset,
@@ -41,9 +41,12 @@ static int load_data(struct trainer *t)
         .limit_train = t->args->limit_train,
         .limit_test = t->args->limit_test,
         .seed = t->args->seed,
+        .channels = t->desc->in.channels,
+        .height = t->desc->in.height,
+        .width = t->desc->in.width,
     };
 
-    if (dataset_load(&t->data, &config))
+    if (dataset_load_shared(&t->data, &config, t->ddp, status))
         return -1;
     if (t->args->normalize_meanstd)
         pixel_scale_meanstd(&t->scale, &t->data.train);
@@ -62,12 +65,19 @@ static int choose_chunk(size_t batch)
 
 static int make_models(struct trainer *t)
 {
-    struct model_config config = model_cnn;
+    struct model_config config = {
+        .desc = t->desc,
+        .device = t->device,
+        .channels = t->data.train.channels,
+        .height = t->data.train.height,
+        .width = t->data.train.width,
+        .chunk = model_needs_batch(t->desc) ? (int)t->args->batch_size
+                                            : choose_chunk(t->args->batch_size),
+    };
     size_t share = t->data.test.n / (size_t)t->ddp->size + 1;
     size_t test_chunk = t->args->test_batch_size;
     size_t largest;
 
-    config.chunk = choose_chunk(t->args->batch_size);
     if (test_chunk > share)
         test_chunk = share;
     if (model_create(&t->model, &config) ||
@@ -85,26 +95,52 @@ static int make_models(struct trainer *t)
     return 0;
 }
 
-static double learning_rate(const struct args *args, int n_ranks)
+/* Return what --lr-scale makes of this number of ranks. */
+static double rate_factor(const struct args *args, int n_ranks)
 {
-    double lr = args->lr > 0 ? args->lr : args->opt_sgd ? 0.01 : 0.001;
+    return args->lr_scale == LR_LINEAR ? n_ranks
+           : args->lr_scale == LR_SQRT ? sqrt(n_ranks)
+                                       : 1;
+}
 
-    if (args->lr_scale == LR_LINEAR)
-        lr *= n_ranks;
-    else if (args->lr_scale == LR_SQRT)
-        lr *= sqrt(n_ranks);
-    return lr;
+static double base_rate(const struct args *args)
+{
+    return args->lr > 0 ? args->lr : args->opt == OPTIM_ADAM ? 0.001 : 0.01;
+}
+
+static uint64_t warmup_steps(const struct trainer *t)
+{
+    return t->args->warmup_steps
+               ? t->args->warmup_steps
+               : t->args->warmup_epochs * (uint64_t)t->sampler.n_steps;
+}
+
+/* Horovod's rule: after part w of the warm-up the rate is that of one rank times
+ * w (factor - 1) + 1; of `step` steps, the last is about to be made. */
+static double rate_at(const struct trainer *t, uint64_t step)
+{
+    double factor = rate_factor(t->args, t->ddp->size);
+    uint64_t steps = warmup_steps(t);
+    double part = step < steps ? (double)step / (double)steps : 1;
+
+    return base_rate(t->args) * (part * (factor - 1) + 1);
 }
 
 static int make_optim(struct trainer *t)
 {
+    const struct args *a = t->args;
+
     t->optim = (struct optim){
-        .kind = t->args->opt_sgd ? OPTIM_SGD : OPTIM_ADAM,
-        .lr = learning_rate(t->args, t->ddp->size),
-        .momentum = (float)t->args->momentum,
-        .beta1 = 0.9f,
-        .beta2 = 0.999f,
-        .epsilon = 1e-7f, /* Keras's; PyTorch's is 1e-8 */
+        .kind = (enum optim_kind)a->opt,
+        .lr = base_rate(a) * rate_factor(a, t->ddp->size),
+        .momentum = (float)a->momentum,
+        .beta1 = (float)a->beta1,
+        .beta2 = (float)a->beta2,
+        /* of adam Keras's; PyTorch's is 1e-8 */
+        .epsilon = (float)(a->epsilon > 0         ? a->epsilon
+                           : a->opt == OPTIM_ADAM ? 1e-7
+                                                  : 1e-10),
+        .weight_decay = (float)a->weight_decay,
     };
     return optim_init(&t->optim, model_n_params(t->model));
 }
@@ -114,7 +150,7 @@ static int make_sampler(struct trainer *t)
     t->sampler = (struct sampler){
         .seed = t->args->seed,
         .n_images = t->data.train.n,
-        .batch = t->args->batch_size,
+        .batch = t->args->batch_size * t->args->accum,
         .rank = t->ddp->rank,
         .n_ranks = t->ddp->size,
     };
@@ -135,6 +171,8 @@ static struct checkpoint checkpoint_of(struct trainer *t)
         .state = t->optim.state,
         .n_params = model_n_params(t->model),
         .n_state = t->optim.n_state,
+        .running = model_running(t->model),
+        .n_running = model_n_running(t->model),
     };
 }
 
@@ -152,6 +190,7 @@ static int load_checkpoint(struct trainer *t, const char *path)
     if (c.n_ranks == (uint64_t)t->ddp->size && c.batch == t->args->batch_size)
         t->skip = c.skip; /* else its steps are not ours */
     t->optim.step = c.step;
+    t->saved_batch = c.batch;
     model_changed(t->model);
     return 0;
 }
@@ -184,19 +223,24 @@ static int resume(struct trainer *t)
 int trainer_init(struct trainer *t)
 {
     const struct args *args = t->args;
+    int st = 0;
 
+    t->device = device_find("cpu");
+    t->desc = model_find(args->model);
     if (t->ddp->rank == 0 && *args->checkpoint &&
         (checkpoint_probe(args->checkpoint) ||
          (!args->dry_run && folder_init(&t->folder, args->checkpoint))))
-        return -1;
-    if (onednn_init((int)args->threads) || load_data(t) || make_models(t) ||
-        make_optim(t) || make_sampler(t))
+        st = -1;
+    if (!st)
+        st = t->device->init((int)args->threads);
+    if (load_data(t, st) || make_models(t) || make_optim(t) || make_sampler(t))
         return -1;
     return t->ddp->rank == 0 ? resume(t) : 0;
 }
 
 void trainer_fini(struct trainer *t)
 {
+    ddp_drop_buckets(t->ddp);
     folder_fini(&t->folder);
     sampler_fini(&t->sampler);
     optim_fini(&t->optim);
@@ -205,7 +249,8 @@ void trainer_fini(struct trainer *t)
     model_destroy(t->eval);
     model_destroy(t->model);
     dataset_fini(&t->data);
-    onednn_fini();
+    if (t->device) /* else trainer_init() was never called */
+        t->device->fini();
 }
 
 static void params_changed(struct trainer *t)
@@ -214,12 +259,42 @@ static void params_changed(struct trainer *t)
     model_changed(t->eval);
 }
 
+/* Each rank's statistics are of its own images; those of rank 0 are the
+ * model's, as in PyTorch, where they are sent before each step.  No step of
+ * training reads them, so that before a test or a checkpoint is soon enough. */
+static int share_running(struct trainer *t)
+{
+    size_t n = model_n_running(t->model);
+
+    return n ? ddp_share_floats(t->ddp, model_running(t->model), n) : 0;
+}
+
+static size_t bytes_of(double mib)
+{
+    return (size_t)(fmin(mib, 1e6) * 1048576);
+}
+
+static int make_buckets(struct trainer *t)
+{
+    const struct args *a = t->args;
+    struct ddp_config config = {
+        .bucket_bytes = bytes_of(a->bucket_mb),
+        .first_bytes = bytes_of(fmin(a->first_bucket_mb, a->bucket_mb)),
+        .overlap = !a->overlap_off,
+        .wire = a->fp16_allreduce   ? WIRE_F16
+                : a->bf16_allreduce ? WIRE_BF16
+                                    : WIRE_F32,
+    };
+
+    return ddp_make_buckets(t->ddp, t->model, &config);
+}
+
 int trainer_share(struct trainer *t)
 {
-    size_t bucket = (size_t)(fmin(t->args->bucket_mb, 1e6) * 1048576);
     uint64_t words[] = {t->epoch, t->optim.step, t->skip};
 
-    if (ddp_share_words(t->ddp, words, 3) ||
+    if (ddp_check_model(t->ddp, t->model) ||
+        ddp_share_words(t->ddp, words, 3) || share_running(t) ||
         ddp_share_floats(t->ddp, model_params(t->model),
                          model_n_params(t->model)) ||
         ddp_share_floats(t->ddp, t->optim.state, t->optim.n_state))
@@ -228,23 +303,31 @@ int trainer_share(struct trainer *t)
     t->optim.step = words[1];
     t->skip = (size_t)words[2];
     params_changed(t);
-    ddp_make_buckets(t->ddp, t->model, bucket);
-    return 0;
+    return make_buckets(t);
 }
 
 /* ---- training ---- */
 
-/* Add the gradients of n images of this rank, the first being image `at` of its
- * batch. */
-static int learn_chunk(struct trainer *t, const uint32_t *index, size_t at,
-                       int n, struct pass *pass, struct model_score *score)
+static int layer_done(void *ddp, int layer)
 {
+    return ddp_layer_done(ddp, layer);
+}
+
+/* Add the gradients of n images of this rank, the first being image `at` of its
+ * batch.  After the last of them gradients set out on their way, so that a loss
+ * that is not finite must be known before: see watch_average(). */
+static int learn_chunk(struct trainer *t, const uint32_t *index, size_t at,
+                       int n, struct pass *pass, struct model_score *score,
+                       double loss)
+{
+    int is_last = at + (size_t)n == t->sampler.batch;
+
     float scale = 1 / (float)t->sampler.batch;
     double start = now(), span = phase_begin();
     int st;
 
-    images_gather(&t->data.train, index + at, n, &t->scale,
-                  model_input(t->model), t->labels);
+    t->device->gather(&t->data.train, index + at, n, &t->scale,
+                      model_input(t->model), t->labels);
     t->data_seconds += now() - start;
     phase_end(&t->phases, PHASE_DATA, span);
     span = phase_begin();
@@ -255,9 +338,28 @@ static int learn_chunk(struct trainer *t, const uint32_t *index, size_t at,
     watch_pass(t, t->model, n, score->loss);
     phase_end(&t->phases, PHASE_FORWARD, span);
     span = phase_begin();
-    st = model_backward(t->model, pass);
+    if (is_last && isfinite(loss + score->loss))
+        st = model_backward(t->model, pass, layer_done, t->ddp);
+    else
+        st = model_backward(t->model, pass, NULL, NULL);
     phase_end(&t->phases, PHASE_BACKWARD, span);
     return st;
+}
+
+/* Shorten the averaged gradients to --clip-norm, by PyTorch's rule. */
+static void clip(struct trainer *t)
+{
+    float *g = model_gradients(t->model), factor;
+    size_t n = model_n_params(t->model);
+    double squares = 0, most = t->args->clip_norm;
+
+    for (size_t i = 0; i < n; i++)
+        squares += (double)g[i] * (double)g[i];
+    if (sqrt(squares) <= most)
+        return;
+    factor = (float)(most / (sqrt(squares) + 1e-6));
+    for (size_t i = 0; i < n; i++)
+        g[i] *= factor;
 }
 
 static int train_step(struct trainer *t, size_t step,
@@ -265,18 +367,18 @@ static int train_step(struct trainer *t, size_t step,
 {
     size_t batch = t->sampler.batch, chunk = (size_t)model_chunk(t->model);
     uint64_t key = rng_key(t->args->seed, RNG_DROPOUT);
-    struct pass pass = {.is_training = !t->args->dropout_off,
+    struct pass pass = {.is_training = 1,
+                        .keeps_all = t->args->dropout_off,
                         .key = rng_key(rng_key(key, t->epoch), step)};
     double loss = 0, span;
 
-    memset(model_gradients(t->model), 0,
-           model_n_params(t->model) * sizeof(float));
+    t->device->zero(model_gradients(t->model), model_n_params(t->model));
     for (size_t at = 0; at < batch; at += chunk) {
         size_t n = batch - at < chunk ? batch - at : chunk;
         struct model_score score;
 
         if (learn_chunk(t, sampler_step(&t->sampler, step), at, (int)n, &pass,
-                        &score))
+                        &score, loss))
             return -1;
         loss += score.loss;
         total->n_right += score.n_right;
@@ -285,7 +387,12 @@ static int train_step(struct trainer *t, size_t step,
     if (watch_average(t, step, loss))
         return -1;
     span = phase_begin();
-    optim_step(&t->optim, model_params(t->model), model_gradients(t->model));
+    if (t->args->clip_norm > 0)
+        clip(t);
+    if (warmup_steps(t))
+        t->optim.lr = rate_at(t, t->optim.step + 1);
+    optim_step(&t->optim, t->device, model_params(t->model),
+               model_gradients(t->model));
     params_changed(t);
     phase_end(&t->phases, PHASE_OPTIMIZER, span);
     return 0;
@@ -343,8 +450,8 @@ static int test_chunk(struct trainer *t, size_t first, int n,
 
     for (int i = 0; i < n; i++)
         t->test_index[i] = (uint32_t)(first + (size_t)i);
-    images_gather(&t->data.test, t->test_index, n, &t->scale,
-                  model_input(t->eval), t->labels);
+    t->device->gather(&t->data.test, t->test_index, n, &t->scale,
+                      model_input(t->eval), t->labels);
     if (model_forward(t->eval, &pass))
         return -1;
     model_loss(t->eval, t->labels, n, 1, &score);
@@ -398,7 +505,7 @@ int trainer_test(struct trainer *t, struct epoch_stats *stats)
     struct model_score test = {0};
     double sums[6];
 
-    if (test_share(t, &test))
+    if (share_running(t) || test_share(t, &test))
         return -1;
     memcpy(sums, (double[]){stats->loss, stats->accuracy, test.loss,
                             test.n_right, stats->comm_seconds,

@@ -15,6 +15,8 @@
 struct trainer {
     const struct args *args; /* borrowed */
     struct ddp *ddp;         /* borrowed */
+    const struct device *device;
+    const struct model_desc *desc;
     struct dataset data;
     struct pixel_scale scale;
     struct sampler sampler;
@@ -22,7 +24,8 @@ struct trainer {
     struct optim optim;
     uint64_t epoch;        /* epochs done */
     size_t skip;           /* steps of the next one done */
-    uint64_t saved_ranks;  /* of the run that is resumed; 0: none is */
+    uint64_t saved_ranks,
+        saved_batch;       /* of the checkpoint resumed from, or 0 */
     int stop;              /* the signal that ended it, 0 none */
     struct folder folder;  /* rank 0's, of its checkpoints */
     uint32_t *test_index;  /* one pass of the test */
@@ -51,8 +54,8 @@ struct progress_stats {
     double loss, accuracy, seconds;
 };
 
-/* Prepare everything that needs no other rank: data, model, optimizer, and on
- * rank 0 the checkpoint to resume from.
+/* Prepare data, model, optimizer, and on rank 0 the checkpoint to resume from.
+ * All ranks call it, and meet once, to share the data of their host.
  *
  * Shapes:    *t is zero but for args and ddp.
  * Result:    0, or -1 with train_error() set.

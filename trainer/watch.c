@@ -48,7 +48,8 @@ static int stop(struct trainer *t, const char *what)
 }
 
 /* A loss that is not finite has no gradients: one NaN stands for them, and the
- * average brings it to every rank without a message of its own.  All ranks see
+ * average brings it to every rank without a message of its own.  (Where a loss
+ * is not finite no gradient has set out before.)  All ranks see
  * the same average, so all stop at the same step. */
 int watch_average(struct trainer *t, size_t step, double loss)
 {

@@ -250,4 +250,5 @@ def main():
     sys.stdout.write(text + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* models.h - the networks that the program knows, by name. */
+#ifndef COLL_TRAINER_MODELS_H
+#define COLL_TRAINER_MODELS_H
+
+#include "trainer/layers.h"
+
+struct model_desc {
+    const char *name; /* as --model has it */
+    const char *what;
+    const struct layer_spec *specs;
+    int n_specs;
+    struct shape in; /* of made-up images */
+};
+
+/* The classic MNIST network of Keras and PyTorch: 1,199,882 parameters. */
+extern const struct model_desc model_cnn;
+
+/* Say whether its layers must see a step's images at once. */
+int model_needs_batch(const struct model_desc *desc);
+
+/* Return the network of this name, or NULL; the networks in order, then NULL. */
+const struct model_desc *model_find(const char *name);
+const struct model_desc *model_at(int i);
+
+#endif
