@@ -93,7 +93,7 @@ row09_folder() {
     accept "$collrun" -n 3 "$train" $small --checkpoint ck --epochs 2 --seed 7 \
         --resume auto
     says 'resumed after epoch 1, step 6'
-    says 'saved by 2 ranks, resumed by 3'
+    says 'that was with 2 ranks of 16 images a step; from here on 3 of 16'
     # Going back begins a run of its own.
     accept "$train" $small --checkpoint ck --seed 7 --epochs 2 \
         --resume ck/epoch-0001.ckpt
