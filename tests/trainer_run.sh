@@ -177,7 +177,8 @@ row26_signals() {
 # 6 steps, one bucket, 2 epochs; averages of metrics are allreduces of doubles.
 # shellcheck disable=SC2086
 row17_profile() {
-    COLL_PROFILE=1 accept "$collrun" -n 2 "$train" $small --epochs 2
+    COLL_PROFILE=1 accept "$collrun" -n 2 "$train" $small --epochs 2 \
+        --first-bucket-mb 25
     n=$(awk '/^coll_/ {name = $1} name == "coll_allreduce" &&
         $2 == "4799528.0" {print $1}' coll_profile.1)
     [ "$n" = 12 ] || fail "$n averages of gradients in the profile, not 12"
