@@ -97,7 +97,7 @@ static int print_only(const struct options *o)
 
 int main(int argc, char **argv)
 {
-    struct options o = {.n = 0};
+    static struct options o; /* and what it points to: as long as the program */
     int status = options_parse(&o, argc, argv);
 
     if (status)
