@@ -4,6 +4,7 @@
  * the library any more. */
 #include "tests/staged_world.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

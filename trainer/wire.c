@@ -3,8 +3,10 @@
  * integers, with the same bits. */
 #include "trainer/wire.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -68,7 +70,23 @@ static float from_f16(uint16_t h)
 }
 
 #if defined(__x86_64__)
-#define HAS_F16C() __builtin_cpu_supports("f16c")
+
+/* Clang 14 does not know "f16c"; that the kernel saves the registers is asked of
+ * AVX.  A virtual machine traps here, so it is asked once; two threads that ask
+ * at once find the same. */
+static int has_f16c(void)
+{
+    static atomic_int answer; /* 0: not asked yet, 1: no, 2: yes */
+    unsigned a, b, c, d;
+    int known = atomic_load_explicit(&answer, memory_order_relaxed);
+
+    if (!known) {
+        known = 1 + (__builtin_cpu_supports("avx") &&
+                     __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C));
+        atomic_store_explicit(&answer, known, memory_order_relaxed);
+    }
+    return known == 2;
+}
 
 __attribute__((target("avx,f16c"))) static size_t
 pack_f16c(const float *from, uint16_t *to, size_t n)
@@ -94,7 +112,7 @@ unpack_f16c(const uint16_t *from, float *to, size_t n)
     return i;
 }
 #else
-#define HAS_F16C() 0
+#define has_f16c() 0
 #define pack_f16c(from, to, n) 0
 #define unpack_f16c(from, to, n) 0
 #endif
@@ -103,7 +121,7 @@ void wire_pack(enum wire wire, const float *from, uint16_t *to, size_t n)
 {
     size_t i = 0;
 
-    if (wire == WIRE_F16 && HAS_F16C())
+    if (wire == WIRE_F16 && has_f16c())
         i = pack_f16c(from, to, n);
     for (; i < n; i++)
         to[i] = wire == WIRE_F16 ? to_f16(from[i]) : to_bf16(from[i]);
@@ -113,7 +131,7 @@ void wire_unpack(enum wire wire, const uint16_t *from, float *to, size_t n)
 {
     size_t i = 0;
 
-    if (wire == WIRE_F16 && HAS_F16C())
+    if (wire == WIRE_F16 && has_f16c())
         i = unpack_f16c(from, to, n);
     for (; i < n; i++)
         to[i] = wire == WIRE_F16 ? from_f16(from[i])
