@@ -429,9 +429,9 @@ static int by_horovod(struct world_rank *me)
 
 START_TEST(ranks_of_horovodrun_meet)
 {
-    struct kv *kv = calloc(1, sizeof(*kv));
+    struct kv kv = {0};
 
-    start_kv(kv);
+    start_kv(&kv);
     ck_assert_int_eq(world_fork(3, by_horovod, NULL, DEADLINE), 0);
 }
 END_TEST
@@ -447,10 +447,9 @@ static const struct {
 
 START_TEST(a_server_of_horovod_that_is_none)
 {
-    struct kv *kv = calloc(1, sizeof(*kv));
+    struct kv kv = {.nonsense = keepers[_i].nonsense};
 
-    kv->nonsense = keepers[_i].nonsense;
-    start_kv(kv);
+    start_kv(&kv);
     setenv("HOROVOD_RANK", "1", 1);
     setenv("HOROVOD_SIZE", "2", 1);
     fails(keepers[_i].says);
