@@ -14,30 +14,33 @@ LD_LIBRARY_PATH=$driver${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 unset CUDA_VISIBLE_DEVICES FAKE_CUDA_FAULT FAKE_CUDA_PEERS FAKE_CUDA_IPC
 export LD_LIBRARY_PATH
 
-# right ARGUMENTS...: of tests/gpu/ranks, with what else the environment says.
+# right ROUNDS ARGUMENTS...: of tests/gpu/ranks, with what else the environment says.
 right() {
-    tests/gpu/ranks --time 100 "$@" > "$out" 2> "$err" || fail "ranks $*: status $?"
+    rounds=$(part_of "$1")
+    shift
+    tests/gpu/ranks --time 100 --rounds "$rounds" "$@" > "$out" 2> "$err" ||
+        fail "ranks $*: status $?"
     ! grep -q ': wrong' "$out" || fail "ranks $*: wrong"
 }
-right --ranks 1,2,5 --rounds 60 random
-FAKE_CUDA_DEVICES=3 FAKE_CUDA_SEED=7 right --ranks 4,8 --rounds 30 --seed 2 random
-FAKE_CUDA_DEVICES=2 FAKE_CUDA_PEERS=0 right --ranks 3 --rounds 30 --seed 3 random
-FAKE_CUDA_IPC=0 right --ranks 3 --rounds 30 --seed 4 random
-CUDA_DEVICE_MAX_CONNECTIONS=1 right --ranks 2 --rounds 30 --seed 5 random
-COLL_CUDA_ENGINE=staged right --ranks 1,2,5 --rounds 60 --seed 8 random
-COLL_CUDA_SLOT=192 COLL_CUDA_SLOTS=1 right --ranks 3,5 --rounds 40 --seed 9 random
-COLL_CUDA_ENGINE=staged COLL_CUDA_STAGE=64K FAKE_CUDA_SEED=8 right --ranks 3,8 --rounds 30 --seed 7 random
-COLL_CUDA_ENGINE=staged COLL_TRANSPORTS=self,ucx right --ranks 3 --rounds 20 --seed 6 random
+right 60 --ranks 1,2,5 random
+FAKE_CUDA_DEVICES=3 FAKE_CUDA_SEED=7 right 30 --ranks 4,8 --seed 2 random
+FAKE_CUDA_DEVICES=2 FAKE_CUDA_PEERS=0 right 30 --ranks 3 --seed 3 random
+FAKE_CUDA_IPC=0 right 30 --ranks 3 --seed 4 random
+CUDA_DEVICE_MAX_CONNECTIONS=1 right 30 --ranks 2 --seed 5 random
+COLL_CUDA_ENGINE=staged right 60 --ranks 1,2,5 --seed 8 random
+COLL_CUDA_SLOT=192 COLL_CUDA_SLOTS=1 right 40 --ranks 3,5 --seed 9 random
+COLL_CUDA_ENGINE=staged COLL_CUDA_STAGE=64K FAKE_CUDA_SEED=8 right 30 --ranks 3,8 --seed 7 random
+COLL_CUDA_ENGINE=staged COLL_TRANSPORTS=self,ucx right 20 --ranks 3 --seed 6 random
 # GPUs of a machine that a file describes, and ranks that are not in their order
 machine=$srcdir/tests/topo/gpus_pcie.xml
 FAKE_CUDA_DEVICES=8 CUDA_VISIBLE_DEVICES=0,4,2,6,1,5,3,7 COLL_TOPO_FILE=$machine COLL_LOG=comm:info \
-    right --ranks 8 --rounds 30 --seed 10 random
+    right 30 --ranks 8 --seed 10 random
 if [ -f benchmarks/bench_kernel.c ]; then # else there are no kernels to join GPUs
     grep -q 'comm: GPUs: ring 0 4 2 6 1 5 3 7$' "$err" || fail "a ring by rank"
     grep -q 'comm: GPUs, switch (4): ' "$err" || fail "no switches"
     grep -q 'comm: GPUs, socket (2): ' "$err" || fail "no sockets"
 fi
-FAKE_CUDA_DEVICES=8 COLL_TOPO_FILE=$srcdir/tests/topo/gpus_nvswitch.xml right --ranks 5 --rounds 20 \
+FAKE_CUDA_DEVICES=8 COLL_TOPO_FILE=$srcdir/tests/topo/gpus_nvswitch.xml right 20 --ranks 5 \
     --seed 11 random
 program=tools/coll_info
 FAKE_CUDA_DEVICES=2 FAKE_CUDA_NVLINK=1 shows \
@@ -46,25 +49,24 @@ FAKE_CUDA_DEVICES=2 FAKE_CUDA_NVLINK=1 shows \
 FAKE_CUDA_DEVICES=2 FAKE_CUDA_NVLINK=1 shows 'label="nvlink 400 GB/s"' --topology --dot
 FAKE_CUDA_DEVICES=2 shows 'gpu ffff:00:00.0 fake_cuda 0, GPU-' --topology
 ! grep -q nvlink "$out" || fail "NVLink from nowhere"
-COLL_CHECK=1 right --ranks 1,2,5 --rounds 40 --seed 10 random
-right --ranks 1,2,4 replay
-COLL_CHECK=1 right --ranks 3 replay
-right --ranks 2,4 abort death
+COLL_CHECK=1 right 40 --ranks 1,2,5 --seed 10 random
+right 40 --ranks 1,2,4 replay
+COLL_CHECK=1 right 40 --ranks 3 replay
+right 40 --ranks 2,4 abort death
 
 # as one kernel: small ones where each rank has a GPU, or all; processes that share one
 # run at once under MPS, threads anyway
-FAKE_CUDA_DEVICES=4 COLL_CUDA_KERNEL_MAX=8K right --ranks 2,4 --rounds 40 --seed 10
+FAKE_CUDA_DEVICES=4 COLL_CUDA_KERNEL_MAX=8K right 40 --ranks 2,4 --seed 10
 COLL_CUDA_ENGINE=kernel
 export COLL_CUDA_ENGINE
-FAKE_CUDA_ATTRIBUTES=133=1 right --ranks 1,2,5,8 --rounds 40 --seed 11 random
+FAKE_CUDA_ATTRIBUTES=133=1 right 40 --ranks 1,2,5,8 --seed 11 random
 FAKE_CUDA_ATTRIBUTES=133=1 COLL_CUDA_KERNEL_BLOCKS=3 COLL_CUDA_SLOT=4K COLL_CUDA_SLOTS=1 \
-    right --ranks 3,5 --rounds 30 --seed 12 random
-FAKE_CUDA_DEVICES=3 FAKE_CUDA_SEED=12 FAKE_CUDA_ATTRIBUTES=133=1 right --ranks 4,8 \
-    --rounds 30 --seed 13 random
-FAKE_CUDA_DEVICES=4 COLL_CUDA_KERNEL_BLOCKS=2 right --ranks 2,4 replay abort death
-right --threads --ranks 2,4 --rounds 40 --seed 14
+    right 30 --ranks 3,5 --seed 12 random
+FAKE_CUDA_DEVICES=3 FAKE_CUDA_SEED=12 FAKE_CUDA_ATTRIBUTES=133=1 right 30 --ranks 4,8 \
+    --seed 13 random
+FAKE_CUDA_DEVICES=4 COLL_CUDA_KERNEL_BLOCKS=2 right 40 --ranks 2,4 replay abort death
 unset COLL_CUDA_ENGINE
-COLL_CUDA_ENGINE=staged right --ranks 2,4 abort death
+COLL_CUDA_ENGINE=staged right 40 --ranks 2,4 abort death
 
 # table COMMAND...: of a benchmark, which says where it was made, and no errors.
 table() {

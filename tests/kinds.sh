@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Each test has one kind in tests/kinds, so that no variant forgets it; and what is
-# listed there exists.
+# listed there exists.  "again" is a choice of tests that have another kind.
 kinds=${srcdir:-.}/tests/kinds
 status=0
 
-listed=$(sed '/^#/d' "$kinds" | awk '{ for (i = 2; i <= NF; i++) print $i }' | sort)
+# names SED-COMMANDS: the tests of the lines that are left
+names() { sed "/^#/d;$1" "$kinds" | awk '{ for (i = 2; i <= NF; i++) print $i }' | sort; }
+listed=$(names '/^again /d')
 tests=$(env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s list-tests | tr ' ' '\n' | sort)
 [ -n "$tests" ] || { echo "make list-tests lists nothing"; exit 1; }
 
@@ -17,5 +19,9 @@ done
 for test in $listed; do
     [ -f "${srcdir:-.}/$test" ] || [ -f "${srcdir:-.}/$test.c" ] ||
         { echo "tests/kinds lists $test, which is no test"; status=1; }
+done
+for test in $(names '/^again /!d'); do
+    echo "$listed" | grep -qx "$test" ||
+        { echo "tests/kinds has $test again, but not once"; status=1; }
 done
 exit $status

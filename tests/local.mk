@@ -141,96 +141,84 @@ tests_fake_cuda_libcuda_la_LDFLAGS = $(AM_LDFLAGS) -version-info 1:0:0 \
 	-rpath /nowhere -Wl,--version-script=$(srcdir)/%D%/fake_cuda/exports.map
 EXTRA_tests_fake_cuda_libcuda_la_DEPENDENCIES = %D%/fake_cuda/exports.map
 EXTRA_DIST += %D%/fake_cuda/exports.map
-fake_fixture = %D%/fake_fixture.c %D%/fake_fixture.h %D%/gpu/gpu.c \
-	%D%/gpu/gpu.h %D%/gpu/gpu_ptx.c
 fake_cflags = $(check_cflags) $(CUDA_CFLAGS) \
 	-DFAKE_CUDA='"$(abs_builddir)/%D%/fake_cuda/.libs/libcuda.so.1"'
+check_LTLIBRARIES += libfake.la
+libfake_la_SOURCES = %D%/fake_fixture.c %D%/fake_fixture.h %D%/gpu/gpu.c \
+	%D%/gpu/gpu.h %D%/gpu/gpu_ptx.c %D%/staged_world.c %D%/staged_world.h
+libfake_la_CFLAGS = $(fake_cflags)
+fake_lib = libfake.la libworld.la $(check_lib) -ldl
 unit_tests += tests/test_fake_cuda tests/test_fake_graph tests/test_fake_ipc \
 	tests/test_fake_order
-tests_test_fake_cuda_SOURCES = %D%/test_fake_cuda.c $(fake_fixture) \
-	%D%/gpu/kernels_driver.c %D%/gpu/kernels_driver.h
+tests_test_fake_cuda_SOURCES = %D%/test_fake_cuda.c %D%/gpu/kernels_driver.c %D%/gpu/kernels_driver.h
 tests_test_fake_cuda_CFLAGS = $(fake_cflags)
-tests_test_fake_cuda_LDADD = $(check_lib) -ldl
+tests_test_fake_cuda_LDADD = $(fake_lib)
 EXTRA_tests_test_fake_cuda_DEPENDENCIES = tests/fake_cuda/libcuda.la
 unit_tests += tests/test_cuda_device
-tests_test_cuda_device_SOURCES = %D%/test_cuda_device.c $(fake_fixture) \
-	%D%/element.c %D%/element.h
+tests_test_cuda_device_SOURCES = %D%/test_cuda_device.c %D%/element.c %D%/element.h
 tests_test_cuda_device_CFLAGS = $(fake_cflags)
-tests_test_cuda_device_LDADD = $(check_lib) \
-	-ldl -lm
+tests_test_cuda_device_LDADD = $(fake_lib) -lm
 EXTRA_tests_test_cuda_device_DEPENDENCIES = tests/fake_cuda/libcuda.la
 unit_tests += tests/test_cuda_staged
-tests_test_cuda_staged_SOURCES = %D%/test_cuda_staged.c %D%/staged_world.c \
-	%D%/staged_world.h $(fake_fixture)
 tests_test_cuda_staged_CFLAGS = $(fake_cflags)
-tests_test_cuda_staged_LDADD = libworld.la $(check_lib) -ldl
+tests_test_cuda_staged_LDADD = $(fake_lib)
 EXTRA_tests_test_cuda_staged_DEPENDENCIES = tests/fake_cuda/libcuda.la
 unit_tests += tests/test_cut
 tests_test_cut_CFLAGS = $(check_cflags)
 tests_test_cut_LDADD = $(check_lib)
 unit_tests += tests/test_cuda_wrong
-tests_test_cuda_wrong_SOURCES = %D%/test_cuda_wrong.c %D%/staged_world.c \
-	%D%/staged_world.h $(fake_fixture) $(fake_image)
+tests_test_cuda_wrong_SOURCES = %D%/test_cuda_wrong.c $(fake_image)
 tests_test_cuda_wrong_CFLAGS = $(fake_cflags)
-tests_test_cuda_wrong_LDADD = libworld.la $(check_lib) -ldl
+tests_test_cuda_wrong_LDADD = $(fake_lib)
 EXTRA_tests_test_cuda_wrong_DEPENDENCIES = tests/fake_cuda/libcuda.la
 unit_tests += tests/test_cuda_kernel
-tests_test_cuda_kernel_SOURCES = %D%/test_cuda_kernel.c %D%/staged_world.c \
-	%D%/staged_world.h $(fake_fixture) $(fake_image)
+tests_test_cuda_kernel_SOURCES = %D%/test_cuda_kernel.c $(fake_image)
 tests_test_cuda_kernel_CFLAGS = $(fake_cflags)
-tests_test_cuda_kernel_LDADD = libworld.la $(check_lib) -ldl
+tests_test_cuda_kernel_LDADD = $(fake_lib)
 EXTRA_tests_test_cuda_kernel_DEPENDENCIES = tests/fake_cuda/libcuda.la
 unit_tests += tests/test_cuda_check
-tests_test_cuda_check_SOURCES = %D%/test_cuda_check.c %D%/staged_world.c \
-	%D%/staged_world.h $(fake_fixture) $(fake_image)
+tests_test_cuda_check_SOURCES = %D%/test_cuda_check.c $(fake_image)
 tests_test_cuda_check_CFLAGS = $(fake_cflags)
-tests_test_cuda_check_LDADD = libworld.la $(check_lib) -ldl
+tests_test_cuda_check_LDADD = $(fake_lib)
 EXTRA_tests_test_cuda_check_DEPENDENCIES = tests/fake_cuda/libcuda.la
 unit_tests += tests/test_cuda_check_messages
-tests_test_cuda_check_messages_SOURCES = %D%/test_cuda_check_messages.c \
-	%D%/staged_world.c %D%/staged_world.h $(fake_fixture) $(fake_image)
+tests_test_cuda_check_messages_SOURCES = %D%/test_cuda_check_messages.c $(fake_image)
 tests_test_cuda_check_messages_CFLAGS = $(fake_cflags)
-tests_test_cuda_check_messages_LDADD = libworld.la $(check_lib) -ldl
+tests_test_cuda_check_messages_LDADD = $(fake_lib)
 EXTRA_tests_test_cuda_check_messages_DEPENDENCIES = tests/fake_cuda/libcuda.la
 unit_tests += tests/test_cuda_register
-tests_test_cuda_register_SOURCES = %D%/test_cuda_register.c %D%/staged_world.c \
-	%D%/staged_world.h $(fake_fixture) $(fake_image)
+tests_test_cuda_register_SOURCES = %D%/test_cuda_register.c $(fake_image)
 tests_test_cuda_register_CFLAGS = $(fake_cflags)
-tests_test_cuda_register_LDADD = libworld.la $(check_lib) -ldl
+tests_test_cuda_register_LDADD = $(fake_lib)
 EXTRA_tests_test_cuda_register_DEPENDENCIES = tests/fake_cuda/libcuda.la
 unit_tests += tests/test_cuda_orders
-tests_test_cuda_orders_SOURCES = %D%/test_cuda_orders.c %D%/staged_world.c \
-	%D%/staged_world.h $(fake_fixture) $(fake_image)
+tests_test_cuda_orders_SOURCES = %D%/test_cuda_orders.c $(fake_image)
 tests_test_cuda_orders_CFLAGS = $(fake_cflags)
-tests_test_cuda_orders_LDADD = libworld.la $(check_lib) -ldl
+tests_test_cuda_orders_LDADD = $(fake_lib)
 EXTRA_tests_test_cuda_orders_DEPENDENCIES = tests/fake_cuda/libcuda.la
 unit_tests += tests/test_cuda_watch
-tests_test_cuda_watch_SOURCES = %D%/test_cuda_watch.c %D%/staged_world.c \
-	%D%/staged_world.h $(fake_fixture) $(fake_image)
+tests_test_cuda_watch_SOURCES = %D%/test_cuda_watch.c $(fake_image)
 tests_test_cuda_watch_CFLAGS = $(fake_cflags)
-tests_test_cuda_watch_LDADD = libworld.la $(check_lib) -ldl
+tests_test_cuda_watch_LDADD = $(fake_lib)
 EXTRA_tests_test_cuda_watch_DEPENDENCIES = tests/fake_cuda/libcuda.la
 unit_tests += tests/test_cuda_memory
-tests_test_cuda_memory_SOURCES = %D%/test_cuda_memory.c %D%/staged_world.c \
-	%D%/staged_world.h $(fake_fixture) $(fake_image)
+tests_test_cuda_memory_SOURCES = %D%/test_cuda_memory.c $(fake_image)
 tests_test_cuda_memory_CFLAGS = $(fake_cflags)
-tests_test_cuda_memory_LDADD = libworld.la $(check_lib) -ldl
+tests_test_cuda_memory_LDADD = $(fake_lib)
 EXTRA_tests_test_cuda_memory_DEPENDENCIES = tests/fake_cuda/libcuda.la
 unit_tests += tests/test_cuda_apart
-tests_test_cuda_apart_SOURCES = %D%/test_cuda_apart.c %D%/staged_world.c \
-	%D%/staged_world.h $(fake_fixture) $(fake_image)
+tests_test_cuda_apart_SOURCES = %D%/test_cuda_apart.c $(fake_image)
 tests_test_cuda_apart_CFLAGS = $(fake_cflags)
-tests_test_cuda_apart_LDADD = libworld.la $(check_lib) -ldl
+tests_test_cuda_apart_LDADD = $(fake_lib)
 EXTRA_tests_test_cuda_apart_DEPENDENCIES = tests/fake_cuda/libcuda.la
 unit_tests += tests/test_cuda_messages
-tests_test_cuda_messages_SOURCES = %D%/test_cuda_messages.c \
-	%D%/staged_world.c %D%/staged_world.h $(fake_fixture) $(fake_image)
+tests_test_cuda_messages_SOURCES = %D%/test_cuda_messages.c $(fake_image)
 tests_test_cuda_messages_CFLAGS = $(fake_cflags)
-tests_test_cuda_messages_LDADD = libworld.la $(check_lib) -ldl
+tests_test_cuda_messages_LDADD = $(fake_lib)
 EXTRA_tests_test_cuda_messages_DEPENDENCIES = tests/fake_cuda/libcuda.la
-stream_fixture = $(fake_fixture) %D%/stream_fixture.c %D%/stream_fixture.h \
+stream_fixture = %D%/stream_fixture.c %D%/stream_fixture.h \
 	%D%/element.c %D%/element.h
-stream_lib = libworld.la $(check_lib) -ldl -lm
+stream_lib = $(fake_lib) -lm
 unit_tests += tests/test_cuda_ipc
 tests_test_cuda_ipc_SOURCES = %D%/test_cuda_ipc.c $(stream_fixture)
 tests_test_cuda_ipc_CFLAGS = $(fake_cflags)
@@ -242,17 +230,14 @@ tests_test_queued_SOURCES = %D%/test_queued.c $(stream_fixture) \
 tests_test_queued_CFLAGS = $(fake_cflags)
 tests_test_queued_LDADD = $(stream_lib)
 EXTRA_tests_test_queued_DEPENDENCIES = tests/fake_cuda/libcuda.la
-tests_test_fake_graph_SOURCES = %D%/test_fake_graph.c $(fake_fixture)
 tests_test_fake_graph_CFLAGS = $(fake_cflags)
-tests_test_fake_graph_LDADD = $(check_lib) -ldl
+tests_test_fake_graph_LDADD = $(fake_lib)
 EXTRA_tests_test_fake_graph_DEPENDENCIES = tests/fake_cuda/libcuda.la
-tests_test_fake_order_SOURCES = %D%/test_fake_order.c $(fake_fixture)
 tests_test_fake_order_CFLAGS = $(fake_cflags)
-tests_test_fake_order_LDADD = $(check_lib) -ldl
+tests_test_fake_order_LDADD = $(fake_lib)
 EXTRA_tests_test_fake_order_DEPENDENCIES = tests/fake_cuda/libcuda.la
-tests_test_fake_ipc_SOURCES = %D%/test_fake_ipc.c $(fake_fixture)
 tests_test_fake_ipc_CFLAGS = $(fake_cflags)
-tests_test_fake_ipc_LDADD = $(check_lib) -ldl
+tests_test_fake_ipc_LDADD = $(fake_lib)
 EXTRA_tests_test_fake_ipc_DEPENDENCIES = tests/fake_cuda/libcuda.la
 endif
 
@@ -623,7 +608,7 @@ tests_gpu_kernels_SOURCES = $(gpu_common) \
 	%D%/gpu/kernels_driver.c %D%/gpu/kernels_driver.h \
 	%D%/element.c %D%/element.h %D%/kernel_cases.c %D%/kernel_cases.h
 endif
-gpu_scripts = %D%/cuda.sh %D%/gpu.sh %D%/fake_rules.sh
+gpu_scripts = %D%/cuda.sh %D%/cuda_threads.sh %D%/gpu.sh %D%/fake_rules.sh
 TESTS += $(gpu_scripts)
 # does the bundle for bare machines build?
 check-bundle:
@@ -640,7 +625,7 @@ check-gpu check-bundle:
 endif
 clean-local:
 	rm -rf gpu-reports jitter
-dist_check_SCRIPTS += %D%/cuda.sh %D%/gpu.sh %D%/fake_rules.sh
+dist_check_SCRIPTS += %D%/cuda.sh %D%/cuda_threads.sh %D%/gpu.sh %D%/fake_rules.sh
 EXTRA_DIST += %D%/fake_cuda/README.md
 EXTRA_DIST += %D%/gpu/README.md %D%/gpu/build.sh %D%/gpu/bundle.sh \
 	%D%/gpu/check.sh %D%/gpu/library.sh \

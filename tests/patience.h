@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* patience.h - how long to wait for what should come.
+/* patience.h - how long to wait for what should come, and how often to try.
  *
  * Limits are written down as they would do on a quiet machine, ten times over.
  * Under a sanitizer, and where others compute as well, everything takes longer:
@@ -30,6 +30,16 @@ static inline void patient_timeout(double seconds)
 
     snprintf(text, sizeof(text), "%.0f", patient(seconds));
     setenv("COLL_TIMEOUT", text, 1);
+}
+
+/* Of n rounds that differ by chance alone, those that a variant makes: TEST_QUICK=K
+ * takes the K-th part, at least one. */
+static inline int part_of(int n)
+{
+    const char *text = getenv("TEST_QUICK");
+    int k = text ? atoi(text) : 1;
+
+    return k > 1 && n > k ? n / k : k > 1 ? 1 : n;
 }
 
 /* Wait until a process, which is going to be stopped, has been. */

@@ -4,6 +4,12 @@
 # and an end by a signal, at which dash alone would leave out what EXIT is trapped for.
 patience=${CK_TIMEOUT_MULTIPLIER:-1}
 
+# part_of N: of N rounds that differ by chance alone, those that TEST_QUICK leaves.
+part_of() {
+    n=$(($1 / ${TEST_QUICK:-1}))
+    echo $((n > 0 ? n : 1))
+}
+
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM

@@ -205,7 +205,7 @@ static int start_many(struct world_rank *me)
         work[i].out = malloc(MOST * sizeof(int));
         WORLD_CHECK(me, work[i].in && work[i].out);
     }
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < part_of(ROUNDS); round++) {
         for (int i = 0; i < N_REQUESTS; i++) {
             unsigned random = (unsigned)rand_r(&alike);
 

@@ -8,6 +8,7 @@
 #include "lib/util/fence.h"
 #include "lib/util/util.h"
 #include "tests/conform.h"
+#include "tests/patience.h"
 #include "tests/forbid.h"
 
 #include <check.h>
@@ -195,7 +196,7 @@ static void stress(struct rank *rank)
     unsigned mine = (unsigned)(rank->index * 8 + rank->me), all = 7;
     struct coll__xfer xfers[2 * MOST];
 
-    for (unsigned k = 0; k < ROUNDS; k++) {
+    for (unsigned k = 0; k < (unsigned)part_of(ROUNDS); k++) {
         size_t len = lens[next_random(&all) % ARRAY_LEN(lens)];
         int n = 0;
 

@@ -57,7 +57,7 @@ static int random_blocking(struct world_rank *me)
     WORLD_CHECK(me, coll_comm_size(p.comm) == me->size);
     WORLD_CHECK(me, coll_comm_local_size(p.comm) == me->size);
     WORLD_CHECK(me, coll_comm_n_hosts(p.comm) == 1);
-    for (int i = 0; i < 150; i++) {
+    for (int i = 0; i < part_of(150); i++) {
         struct work w;
 
         draw(&p, &w);
@@ -131,7 +131,7 @@ static int random_requests(struct world_rank *me)
 
     if (player_init(&p, me, 99))
         return 1;
-    for (int i = 0; i < 25; i++) {
+    for (int i = 0; i < part_of(25); i++) {
         struct coll_request *requests[N_FLYING];
         struct work works[N_FLYING];
 
@@ -154,7 +154,7 @@ static int random_groups(struct world_rank *me)
 
     if (player_init(&p, me, 55))
         return 1;
-    for (int i = 0; i < 25; i++) {
+    for (int i = 0; i < part_of(25); i++) {
         int n = (int)oracle_random(&p.state, N_GROUPED + 1);
         struct work works[N_GROUPED];
 
@@ -189,7 +189,7 @@ static int start_again(struct player *p, enum coll_collective collective)
     args = work_args(&w);
     WORLD_CHECK(me, !coll_request_create(&args, p->comm, &request));
     WORLD_CHECK(me, coll_test(request) == COLL_OK); /* never started */
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < part_of(10); i++) {
         if (!args.in_counts && !args.out_counts) /* a seed of other counts */
             w.op.seed++;
         oracle_fill(&w.op, me->rank, &w.in_at, w.in);
@@ -293,7 +293,7 @@ static int two_at_once(struct world_rank *me)
 
     WORLD_CHECK(me, !coll_comm_create_oob(&a, &me->oob, NULL));
     WORLD_CHECK(me, !coll_comm_create_oob(&b, &me->oob, NULL));
-    for (int i = 0; i < 50; i++) {
+    for (int i = 0; i < part_of(50); i++) {
         WORLD_CHECK(me, !coll_allreduce(&x, &y, 1, COLL_I32, COLL_SUM,
                                         i % 2 ? a : b, NULL));
         WORLD_CHECK(me, y == me->size * (me->size - 1) / 2);

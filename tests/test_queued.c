@@ -2,6 +2,7 @@
 /* test_queued.c - whole plans in streams over the fake CUDA driver: every algorithm of
  * every collective against results of the host, what that costs against what the plan
  * says, captures, and streams that are released. */
+#include "tests/patience.h"
 #include "tests/queued_fixture.h"
 #include "lib/exec/prog.h"
 #include "lib/util/util.h"
@@ -141,8 +142,8 @@ static int try_all(struct world_rank *me)
         for (int c = 0; c < COLL_SEND; c++) {
             struct deed d;
 
-            for (int n = 0; n < DRAWS && coll__algos[a]->serves & 1u << c;
-                 n++) {
+            for (int n = 0;
+                 n < part_of(DRAWS) && coll__algos[a]->serves & 1u << c; n++) {
                 draw(&d, (enum coll_collective)c, k++, me->size);
                 in_place =
                     queued_registers ? k % 2 == 0 : (k + me->rank) % 3 == 0;
@@ -280,7 +281,7 @@ static int replay(struct world_rank *me)
     WORLD_CHECK(me, !queued_make(ring, &d, s, &sum) &&
                         !queued_make(tree, &e, s, &other));
     exec = capture(sum, s);
-    for (int batch = 0; batch < 20; batch++) {
+    for (int batch = 0; batch < part_of(20); batch++) {
         e.op.seed = d.op.seed = (unsigned)batch;
         queued_fill(&e, s);
         WORLD_CHECK(me, queued_start(other, s) == COLL_OK &&

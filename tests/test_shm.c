@@ -3,6 +3,7 @@
  * what conform.c does not see from the outside.
  */
 #include "tests/conform.h"
+#include "tests/patience.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -411,7 +412,8 @@ int main(void)
     tcase_add_loop_test(c, what_has_come_is_taken_amid_a_stream_of_sends, 0,
                         COLL__CHANNELS);
     tcase_add_test(c, what_was_taken_is_said_whoever_finds_it);
-    tcase_add_loop_test(c, an_offer_taken_back_is_whole_or_not_there, 0, 80);
+    tcase_add_loop_test(c, an_offer_taken_back_is_whole_or_not_there, 0,
+                        part_of(80));
     tcase_add_loop_test(c, several_segments_do_not_mix, 0, 2);
     tcase_add_test(c, a_fork_takes_nothing_away);
     suite_add_tcase(suite, c);
