@@ -25,6 +25,7 @@ struct rank {
     int index;                     /* of the test's own variation */
     int channel;                   /* of what it posts */
     int is_process;
+    int n_meetings; /* of conform_meet() */
 };
 
 struct scenario {
@@ -55,6 +56,9 @@ void conform_fail(struct rank *rank, const char *file, int line,
 
 /* Wait for all ranks. */
 void conform_barrier(struct rank *rank);
+
+/* The same, and move meanwhile what the others wait for. */
+void conform_meet(struct rank *rank);
 
 /* Open the transport on this rank (the harness does so before the body, unless
  * is_opened_by_body); a status. */

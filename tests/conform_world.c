@@ -29,6 +29,7 @@ struct world {
     int n_came;
     unsigned round;
     atomic_int has_failed; /* release: after failure was written */
+    atomic_int n_met;      /* of all meetings */
     char failure[512];
     struct coll__peer peers[MAX_RANKS];
     unsigned char board[MAX_RANKS][BOARD];
@@ -174,6 +175,18 @@ void conform_poll_for(struct rank *rank, double seconds)
 
     while (coll__now() < deadline)
         conform_poll(rank);
+}
+
+void conform_meet(struct rank *rank)
+{
+    double deadline = coll__now() + patient(WAIT_SECONDS);
+    int all = ++rank->n_meetings * rank->size;
+
+    atomic_fetch_add(&rank->world->n_met, 1);
+    while (atomic_load(&rank->world->n_met) < all) {
+        EXPECT(rank, coll__now() < deadline, "the others did not come");
+        conform_poll(rank);
+    }
 }
 
 static int n_in_progress(const struct coll__xfer *xfers, int n)

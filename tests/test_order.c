@@ -118,7 +118,7 @@ static int cross_waits(struct world_rank *me)
     int other = me->rank % 2;
 
     WORLD_CHECK(me, !set_up(me, work, 2));
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 0; i < part_of(ROUNDS); i++) {
         size_t count = count_of((unsigned)i);
 
         WORLD_CHECK(me, !begin(me, &work[0], count));
@@ -134,7 +134,7 @@ static int call_between(struct world_rank *me)
     struct work work[2] = {{0}};
 
     WORLD_CHECK(me, !set_up(me, work, 2));
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 0; i < part_of(ROUNDS); i++) {
         size_t count = count_of((unsigned)i);
 
         WORLD_CHECK(me, !begin(me, &work[0], count));
@@ -155,7 +155,7 @@ static int test_the_other(struct world_rank *me)
     struct work work[2] = {{0}};
 
     WORLD_CHECK(me, !set_up(me, work, 2));
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 0; i < part_of(ROUNDS); i++) {
         WORLD_CHECK(me, !begin(me, &work[0], MOST));
         WORLD_CHECK(me, !begin(me, &work[1], MOST));
         if (me->rank % 2) {
@@ -189,7 +189,7 @@ static int make_between(struct world_rank *me)
     struct work work[2] = {{0}};
 
     WORLD_CHECK(me, !set_up(me, work, 2));
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 0; i < part_of(ROUNDS); i++) {
         struct coll_comm *made = NULL;
 
         WORLD_CHECK(me, !begin(me, &work[0], MOST));
@@ -271,7 +271,7 @@ static int any_order(struct world_rank *me)
     unsigned alike = 7, own = 1 + (unsigned)me->rank;
 
     WORLD_CHECK(me, !set_up(me, work, N_COMMS));
-    for (int i = 0; i < ROUNDS; i++)
+    for (int i = 0; i < part_of(ROUNDS); i++)
         WORLD_CHECK(me, !one_round(me, work, &alike, &own));
     return tear_down(me, work, N_COMMS);
 }
