@@ -188,20 +188,13 @@ static int tcp_peek(struct coll__tp *tp, int peer, int channel,
 {
     struct tcp *tcp = (struct tcp *)tp;
     struct tcp_lane *in;
-    unsigned char bytes[TCP_HEAD_RECORD];
     struct tcp_wire wire;
-    size_t len;
 
     tcp__take_arrivals(tcp);
     in = tcp->in[coll__lane(channel, peer, tp->size)];
     if (!in || in->fd < 0 || in->first || in->status)
         return 0;
-    len = in->crypt ? sizeof(bytes) : sizeof(wire);
-    if (recv(in->fd, bytes, len, MSG_PEEK | MSG_DONTWAIT) != (ssize_t)len)
-        return 0;
-    if (!in->crypt)
-        memcpy(&wire, bytes, sizeof(wire));
-    else if (!tcp__peek_sealed(in, bytes, &wire))
+    if (in->crypt ? !tcp__peek_sealed(in, &wire) : !tcp__peek(in, &wire))
         return 0;
     *head = wire.head;
     return 1;

@@ -9,12 +9,14 @@
  *
  * A message is a struct tcp_wire and the bytes.  Both ranks know its length, so that
  * they are read by one call; another length, or another head, is a mismatch, after
- * which the lane is of no use.
+ * which the lane is of no use.  The read of a short one takes along what has come
+ * behind it, up to TCP_AHEAD bytes, so that many short ones cost few calls.
  *
  *   sender                                    receiver
  *   coll__dial() to its door ............... the reactor hands the socket to the
  *                                            communicator's list of arrivals
- *   sendmsg(head, bytes of messages) ....... readv(head, the receive's buffer)
+ *   sendmsg(head, bytes of messages) ....... recvmsg(head, the receive's buffer), or
+ *                                            recv(what there is), if it is short
  *
  * Threads: the communicator's own touches everything but `arrived`, which the
  * reactor's adds to and the other takes away, all at once (release, acquire).
@@ -29,6 +31,7 @@
 
 #define TCP_BOUNCE ((size_t)128 << 10) /* bytes; stays in a core's cache */
 #define TCP_GRAIN 16u                  /* bytes; whole elements of any type */
+#define TCP_AHEAD ((size_t)4 << 10) /* bytes; messages up to there are short */
 
 struct tcp_wire {
     struct coll__head head;
@@ -67,7 +70,8 @@ struct tcp_lane {
     int fd;            /* -1: not connected */
     int status;        /* COLL_OK, or why it is of no use any more */
     int is_active;     /* transfers wait: it is in a list */
-    int is_ready;      /* the kernel has not said yet that it must wait */
+    int is_ready;      /* the kernel has not said yet that it must wait; it has
+                        * while there is anything ahead */
     struct coll__xfer *first, **last;
     struct tcp_wire wire; /* of the first one */
     size_t n_wire;        /* bytes of that, sent or read */
@@ -76,6 +80,11 @@ struct tcp_lane {
     /* A receiver's: the beginning of an element that is to be reduced. */
     unsigned char part[TCP_GRAIN];
     size_t n_part;
+    /* A receiver's: what has been read and not been taken, from `at` to `end`. */
+    struct tcp_ahead {
+        unsigned char *bytes; /* [TCP_AHEAD]; NULL before the first short one */
+        size_t at, end;
+    } ahead;
 
     /* A sender's, while it connects. */
     struct coll__dial dial;
@@ -168,6 +177,9 @@ int tcp__pull(struct tcp *tcp, struct tcp_lane *in, size_t most, size_t *bytes);
  * in->part has: reduce what is whole. */
 void tcp__reduce(struct tcp *tcp, struct tcp_lane *in, size_t n);
 
+/* Show the next message's head, if all of it has come: 1 and *wire, or 0. */
+int tcp__peek(struct tcp_lane *in, struct tcp_wire *wire);
+
 /* Have tcp->bounce, if the first receive reduces; 0: the lane is lost. */
 int tcp__has_bounce(struct tcp *tcp, struct tcp_lane *in);
 
@@ -183,10 +195,8 @@ int tcp__push_sealed(struct tcp *tcp, struct tcp_lane *out, size_t most,
 int tcp__pull_sealed(struct tcp *tcp, struct tcp_lane *in, size_t most,
                      size_t *bytes);
 
-/* Show the head of the message that begins with these bytes: 1 and *wire, or 0. */
-int tcp__peek_sealed(const struct tcp_lane *in,
-                     const unsigned char record[TCP_HEAD_RECORD],
-                     struct tcp_wire *wire);
+/* As tcp__peek(). */
+int tcp__peek_sealed(const struct tcp_lane *in, struct tcp_wire *wire);
 
 /* The first of a lane's transfers has ended. */
 static inline void tcp_end_first(struct tcp_lane *lane, int status)

@@ -212,6 +212,7 @@ static void free_lanes(struct tcp *tcp, struct tcp_lane **lanes)
         if (lanes[i]->fd >= 0)
             close(lanes[i]->fd);
         tcp__free_crypt(lanes[i]->crypt);
+        free(lanes[i]->ahead.bytes);
         free(lanes[i]);
     }
     free(lanes);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -70,6 +71,43 @@ static void account(struct tcp *tcp, struct tcp_lane *in, size_t n)
         tcp_end_first(in, COLL_OK);
 }
 
+/* Add to what is ahead: bytes read, 0 at the end, or -1 and errno.  There is room. */
+static ssize_t read_ahead(struct tcp_lane *in)
+{
+    struct tcp_ahead *ahead = &in->ahead;
+    ssize_t n;
+
+    if (ahead->at == ahead->end)
+        ahead->at = ahead->end = 0;
+    n = recv(in->fd, ahead->bytes + ahead->end, TCP_AHEAD - ahead->end,
+             MSG_DONTWAIT);
+    if (n > 0)
+        ahead->end += (size_t)n;
+    return n;
+}
+
+static size_t take_ahead(struct tcp_ahead *ahead, struct iovec to)
+{
+    size_t there = ahead->end - ahead->at;
+    size_t n = there < to.iov_len ? there : to.iov_len;
+
+    if (n)
+        memcpy(to.iov_base, ahead->bytes + ahead->at, n);
+    ahead->at += n;
+    return n;
+}
+
+static int is_short(struct tcp_lane *in, size_t left)
+{
+    if (left > TCP_AHEAD)
+        return 0;
+    if (!in->ahead.bytes)
+        in->ahead.bytes = malloc(TCP_AHEAD);
+    return in->ahead.bytes != NULL; /* without it goes as well */
+}
+
+/* The rest of the head and some of the body, from what is ahead or from the socket:
+ * as recvmsg() says. */
 static ssize_t read_some(struct tcp *tcp, struct tcp_lane *in, size_t most)
 {
     struct iovec parts[2] = {
@@ -78,8 +116,34 @@ static ssize_t read_some(struct tcp *tcp, struct tcp_lane *in, size_t most)
     struct iovec *first = parts + !parts[0].iov_len;
     struct msghdr message = {.msg_iov = first,
                              .msg_iovlen = (size_t)(parts + 2 - first)};
+    struct tcp_ahead *ahead = &in->ahead;
+    ssize_t n;
 
-    return recvmsg(in->fd, &message, MSG_DONTWAIT);
+    if (ahead->at == ahead->end) {
+        if (!is_short(in, parts[0].iov_len + parts[1].iov_len))
+            return recvmsg(in->fd, &message, MSG_DONTWAIT);
+        n = read_ahead(in);
+        if (n <= 0)
+            return n;
+    }
+    n = (ssize_t)take_ahead(ahead, parts[0]);
+    return n + (ssize_t)take_ahead(ahead, parts[1]);
+}
+
+int tcp__peek(struct tcp_lane *in, struct tcp_wire *wire)
+{
+    struct tcp_ahead *ahead = &in->ahead;
+    size_t there = ahead->end - ahead->at;
+    ssize_t n = 0;
+
+    if (there < sizeof(*wire))
+        n = recv(in->fd, (char *)wire + there, sizeof(*wire) - there,
+                 MSG_PEEK | MSG_DONTWAIT);
+    else
+        there = sizeof(*wire);
+    if (there)
+        memcpy(wire, ahead->bytes + ahead->at, there);
+    return there + (size_t)(n > 0 ? n : 0) == sizeof(*wire);
 }
 
 int tcp__has_bounce(struct tcp *tcp, struct tcp_lane *in)

@@ -214,14 +214,17 @@ int tcp__pull_sealed(struct tcp *tcp, struct tcp_lane *in, size_t most,
     return moved;
 }
 
-int tcp__peek_sealed(const struct tcp_lane *in,
-                     const unsigned char record[TCP_HEAD_RECORD],
-                     struct tcp_wire *wire)
+int tcp__peek_sealed(const struct tcp_lane *in, struct tcp_wire *wire)
 {
-    struct coll__seal seal = in->crypt->seal;
-    int is_well =
-        !in->crypt->end && !coll__seal_take(&seal, wire, record, sizeof(*wire));
+    unsigned char record[TCP_HEAD_RECORD];
+    struct coll__seal seal;
+    int is_well;
 
+    if (in->crypt->end || recv(in->fd, record, sizeof(record),
+                               MSG_PEEK | MSG_DONTWAIT) != sizeof(record))
+        return 0;
+    seal = in->crypt->seal;
+    is_well = !coll__seal_take(&seal, wire, record, sizeof(*wire));
     coll__auth_wipe(&seal, sizeof(seal));
     return is_well;
 }
