@@ -695,7 +695,8 @@ scripts = \
 	%D%/net/strangers.sh \
 	%D%/slurm.sh \
 	%D%/trainer.sh \
-	%D%/trainer_run.sh
+	%D%/trainer_run.sh \
+	%D%/trainer_split.sh
 dist_check_SCRIPTS += $(scripts)
 TESTS += $(scripts)
 

@@ -92,7 +92,8 @@ static const struct flag flags[] = {
     {"bf16-allreduce", SWITCH, AT(bf16_allreduce), NULL, NULL,
      "the same in bfloat16, which has the range of 32 bits"},
     {"deterministic", SWITCH, AT(deterministic), NULL, NULL,
-     "the same bits for any bucket size, algorithm and transport"},
+     "the same bits for any bucket size, algorithm and transport, and for 1, "
+     "2, 4 or 8 ranks of the same images a step and rate"},
     {"threads", WHOLE, AT(threads), NULL, "N",
      "threads of a rank, for oneDNN's kernels; else OMP_NUM_THREADS, "
      "SLURM_CPUS_PER_TASK, or 1"},

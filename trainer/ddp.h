@@ -35,6 +35,7 @@ struct ddp_bucket {
 struct ddp_config {
     size_t bucket_bytes, first_bytes; /* at least, of any and of the first */
     int overlap;
+    int sums; /* the ranks' gradients are parts of the average: add them */
     enum wire wire;
 };
 

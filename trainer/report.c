@@ -131,6 +131,22 @@ static void print_buckets(const struct ddp *d)
     printf(" MiB\n");
 }
 
+/* Of which ranks --deterministic gives the same bits. */
+static void print_blocks(const struct trainer *t)
+{
+    const struct blocks *b = &t->blocks;
+    size_t images = b->n_all * b->len;
+
+    if (b->is_shared)
+        printf("deterministic: the same bits on any power of two of ranks up "
+               "to %zu that see %zu images a step%s, at the same rate\n",
+               b->n_all, images,
+               model_needs_batch(t->desc) ? " in batches of this size" : "");
+    else
+        printf("deterministic: the same bits on %d rank%s alone: %s\n",
+               t->ddp->size, t->ddp->size > 1 ? "s" : "", b->why_not);
+}
+
 /* Whose state it is, and where that of others went. */
 static void print_run(const struct trainer *t)
 {
@@ -174,6 +190,8 @@ void report_start(struct report *r)
            a->normalize_meanstd ? "meanstd" : "unit",
            a->dropout_off ? "off" : "on", (unsigned long long)a->seed,
            (unsigned long long)a->threads, onednn_version(), t->ddp->algo);
+    if (a->deterministic)
+        print_blocks(t);
     if (a->verbose)
         print_kernels(t->model);
     print_run(t);

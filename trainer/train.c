@@ -3,7 +3,8 @@
  *
  * A step: gather images, forward, loss, backward, chunk by chunk; average the
  * gradients over the ranks; move the parameters.  Gradients are scaled by the
- * rank's own batch, so their average is the global batch's.
+ * rank's own batch, so their average is the global batch's; or, where their bits
+ * may not depend on the ranks, by the global batch, and summed.
  */
 #include "trainer/train.h"
 #include "trainer/checkpoint.h"
@@ -63,6 +64,34 @@ static int choose_chunk(size_t batch)
     return (int)((batch + passes - 1) / passes);
 }
 
+static enum wire wire_of(const struct args *args)
+{
+    return args->fp16_allreduce   ? WIRE_F16
+           : args->bf16_allreduce ? WIRE_BF16
+                                  : WIRE_F32;
+}
+
+static void cut_blocks(struct trainer *t)
+{
+    const struct args *a = t->args;
+    struct blocks_config config = {
+        .deterministic = a->deterministic,
+        .is_rounded = wire_of(a) != WIRE_F32,
+        .n_ranks = t->ddp->size,
+        .batch = a->batch_size,
+        .accum = a->accum,
+        .needs_batch = model_needs_batch(t->desc),
+    };
+
+    blocks_cut(&t->blocks, &config);
+}
+
+/* A block goes through by itself. */
+static size_t most_in_pass(const struct trainer *t)
+{
+    return t->blocks.is_shared ? t->blocks.len : t->args->batch_size;
+}
+
 static int make_models(struct trainer *t)
 {
     struct model_config config = {
@@ -72,7 +101,7 @@ static int make_models(struct trainer *t)
         .height = t->data.train.height,
         .width = t->data.train.width,
         .chunk = model_needs_batch(t->desc) ? (int)t->args->batch_size
-                                            : choose_chunk(t->args->batch_size),
+                                            : choose_chunk(most_in_pass(t)),
     };
     size_t share = t->data.test.n / (size_t)t->ddp->size + 1;
     size_t test_chunk = t->args->test_batch_size;
@@ -90,6 +119,8 @@ static int make_models(struct trainer *t)
     if (!t->test_index || !t->labels)
         return train_fail("out of memory for %zu labels; lower "
                           "--test-batch-size", largest);
+    if (blocks_init(&t->blocks, t->device, model_n_params(t->model)))
+        return -1;
     model_init_params(t->model, (enum model_init_kind)t->args->init,
                       t->args->seed);
     return 0;
@@ -233,6 +264,7 @@ int trainer_init(struct trainer *t)
         st = -1;
     if (!st)
         st = t->device->init((int)args->threads);
+    cut_blocks(t);
     if (load_data(t, st) || make_models(t) || make_optim(t) || make_sampler(t))
         return -1;
     return t->ddp->rank == 0 ? resume(t) : 0;
@@ -243,6 +275,7 @@ void trainer_fini(struct trainer *t)
     ddp_drop_buckets(t->ddp);
     folder_fini(&t->folder);
     sampler_fini(&t->sampler);
+    blocks_fini(&t->blocks);
     optim_fini(&t->optim);
     free(t->test_index);
     free(t->labels);
@@ -281,9 +314,8 @@ static int make_buckets(struct trainer *t)
         .bucket_bytes = bytes_of(a->bucket_mb),
         .first_bytes = bytes_of(fmin(a->first_bucket_mb, a->bucket_mb)),
         .overlap = !a->overlap_off,
-        .wire = a->fp16_allreduce   ? WIRE_F16
-                : a->bf16_allreduce ? WIRE_BF16
-                                    : WIRE_F32,
+        .sums = t->blocks.is_shared,
+        .wire = wire_of(a),
     };
 
     return ddp_make_buckets(t->ddp, t->model, &config);
@@ -308,9 +340,32 @@ int trainer_share(struct trainer *t)
 
 /* ---- training ---- */
 
-static int layer_done(void *ddp, int layer)
+/* A block whose gradients are being finished. */
+struct finishing {
+    struct trainer *t;
+    size_t block;
+};
+
+/* The layer's gradients of this block are written; after the last block they
+ * are this rank's, and those of the layers behind it. */
+static int layer_done(void *arg, int layer)
 {
-    return ddp_layer_done(ddp, layer);
+    const struct finishing *f = arg;
+    struct trainer *t = f->t;
+    const struct layer *l = model_layer(t->model, layer);
+    size_t at = (size_t)(l->dweights - model_gradients(t->model));
+
+    blocks_add(&t->blocks, f->block, l->dweights, at,
+               model_layer_params(t->model, layer));
+    return f->block + 1 == t->blocks.n ? ddp_layer_done(t->ddp, layer) : 0;
+}
+
+/* Return what the gradient of an image's loss counts for. */
+static float image_scale(const struct trainer *t)
+{
+    size_t n = t->sampler.batch;
+
+    return 1 / (float)(t->blocks.is_shared ? n * (size_t)t->ddp->size : n);
 }
 
 /* Add the gradients of n images of this rank, the first being image `at` of its
@@ -320,9 +375,8 @@ static int learn_chunk(struct trainer *t, const uint32_t *index, size_t at,
                        int n, struct pass *pass, struct model_score *score,
                        double loss)
 {
-    int is_last = at + (size_t)n == t->sampler.batch;
-
-    float scale = 1 / (float)t->sampler.batch;
+    struct finishing block = {t, at / t->blocks.len};
+    int is_last = at + (size_t)n == (block.block + 1) * t->blocks.len;
     double start = now(), span = phase_begin();
     int st;
 
@@ -334,12 +388,12 @@ static int learn_chunk(struct trainer *t, const uint32_t *index, size_t at,
     pass->first = sampler_first(&t->sampler) + at;
     if (model_forward(t->model, pass))
         return -1;
-    model_loss(t->model, t->labels, n, scale, score);
+    model_loss(t->model, t->labels, n, image_scale(t), score);
     watch_pass(t, t->model, n, score->loss);
     phase_end(&t->phases, PHASE_FORWARD, span);
     span = phase_begin();
     if (is_last && isfinite(loss + score->loss))
-        st = model_backward(t->model, pass, layer_done, t->ddp);
+        st = model_backward(t->model, pass, layer_done, &block);
     else
         st = model_backward(t->model, pass, NULL, NULL);
     phase_end(&t->phases, PHASE_BACKWARD, span);
@@ -372,11 +426,14 @@ static int train_step(struct trainer *t, size_t step,
                         .key = rng_key(rng_key(key, t->epoch), step)};
     double loss = 0, span;
 
-    t->device->zero(model_gradients(t->model), model_n_params(t->model));
-    for (size_t at = 0; at < batch; at += chunk) {
-        size_t n = batch - at < chunk ? batch - at : chunk;
+    for (size_t at = 0, n; at < batch; at += n) {
+        size_t left = t->blocks.len - at % t->blocks.len;
         struct model_score score;
 
+        n = left < chunk ? left : chunk;
+        if (left == t->blocks.len)
+            t->device->zero(model_gradients(t->model),
+                            model_n_params(t->model));
         if (learn_chunk(t, sampler_step(&t->sampler, step), at, (int)n, &pass,
                         &score, loss))
             return -1;

@@ -4,6 +4,7 @@
 #define COLL_TRAINER_TRAIN_H
 
 #include "trainer/args.h"
+#include "trainer/blocks.h"
 #include "trainer/data.h"
 #include "trainer/ddp.h"
 #include "trainer/folder.h"
@@ -20,6 +21,7 @@ struct trainer {
     struct dataset data;
     struct pixel_scale scale;
     struct sampler sampler;
+    struct blocks blocks;       /* that a step's images are cut into */
     struct model *model, *eval; /* eval: a view of model, to test with */
     struct optim optim;
     uint64_t epoch;        /* epochs done */

@@ -1,0 +1,112 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# What a training may not depend on: among how many ranks its images are split,
+# by what they talk, and who holds which part of the optimizer's state.
+. "${srcdir:-.}/tests/patience.sh"
+set -u
+build=$PWD
+train=$build/trainer/coll_train
+collrun=$build/tools/collrun
+[ -x "$train" ] || { echo "built without oneDNN"; exit 77; }
+[ -x "$collrun" ] || { echo "collrun was not built" >&2; exit 1; }
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+unset COLL_DATA COLL_ALGO COLL_TRANSPORTS COLL_REPRODUCIBLE COLL_RANK COLL_SIZE
+unset RANK WORLD_SIZE
+
+fail() {
+    echo "FAILED: $*" >&2
+    tail -n 20 out err >&2
+    exit 1
+}
+
+accept() {
+    timeout 300 "$@" > out 2> err || fail "$*: exit status $?"
+}
+
+says() {
+    grep -q -- "$1" out || fail "no '$1' in the output"
+}
+
+# field NAME: a number or word of the last command's JSON.
+field() {
+    sed -n 's/.*"'"$1"'":"\{0,1\}\([0-9a-z.]*\).*/\1/p' out
+}
+
+# trained RANKS FLAGS...: one epoch of so many ranks; sets $crc.
+trained() {
+    n=$1
+    shift
+    accept "$collrun" -n "$n" "$train" --dataset synthetic --limit-test 8 \
+        --lr-scale none --epochs 1 --json - "$@"
+    crc=$(field param_crc32)
+    [ -n "$crc" ] || fail "$*: no check sum"
+}
+
+# Three steps of 64 images, by 1, 2 and 4 ranks, in one piece and in two.
+row07_deterministic_ranks() {
+    models="cnn net"
+    [ "$(part_of 2)" = 2 ] || models=net
+    for model in $models; do
+        set -- --limit-train 192 --model $model
+        trained 1 "$@" --batch-size 64 --deterministic
+        says '^deterministic: .* of ranks up to 8 that see 64 images a step,'
+        first=$crc
+        for n in 2 4; do
+            trained $n "$@" --batch-size $((64 / n)) --deterministic
+            [ "$crc" = "$first" ] || fail "$model: $n ranks have other bits"
+        done
+        trained 2 "$@" --batch-size 16 --accum 2 --deterministic
+        [ "$crc" = "$first" ] || fail "$model: --accum makes other bits"
+        trained 2 "$@" --batch-size 32 --deterministic --seed 43
+        [ "$crc" != "$first" ] || fail "$model: the seed makes no difference"
+    done
+    # Sums do round: in another order they are others.
+    trained 1 --limit-train 192 --model net --batch-size 64
+    one=$crc
+    trained 4 --limit-train 192 --model net --batch-size 16
+    [ "$crc" != "$one" ] || fail "there was nothing to be deterministic about"
+}
+
+# Where it cannot hold, it is said.
+row07_deterministic_bounds() {
+    trained 3 --limit-train 48 --batch-size 8 --model net --deterministic
+    says '^deterministic: the same bits on 3 ranks alone: the ranks do not'
+    trained 2 --limit-train 32 --batch-size 8 --model net --deterministic \
+        --fp16-allreduce
+    says '^deterministic: the same bits on 2 ranks alone: .* 16 bits'
+    # Batch normalization sees the same batches on two ranks as in two parts.
+    set -- --limit-train 8 --batch-size 2 --model resnet18 --deterministic
+    trained 1 "$@" --accum 2
+    says ' in batches of this size, at the same rate'
+    first=$crc
+    trained 2 "$@"
+    [ "$crc" = "$first" ] || fail "resnet18: 2 ranks have other bits"
+    trained 1 "$@" --accum 3
+    says '^deterministic: the same bits on 1 rank alone: batch normalization'
+}
+
+# Whatever carries the gradients, in whatever pieces.
+row07_deterministic_transports() {
+    set -- --limit-train 96 --batch-size 16 --deterministic
+    trained 3 "$@"
+    first=$crc
+    for transport in shm tcp ucx; do
+        case $("$train" --check-build) in
+        *"[X] $transport"*) ;;
+        *) echo "no $transport here"; continue ;;
+        esac
+        COLL_TRANSPORTS=self,$transport
+        export COLL_TRANSPORTS
+        trained 3 "$@" --bucket-mb 0.3 --progress plain
+        unset COLL_TRANSPORTS
+        says "[(,]$transport)  model"
+        [ "$crc" = "$first" ] || fail "$transport brings other bits"
+    done
+}
+
+row07_deterministic_ranks
+row07_deterministic_bounds
+row07_deterministic_transports
+echo "all checks passed"
