@@ -140,16 +140,24 @@ END_TEST
 
 /* ---- optimizers ---- */
 
+/* Make a step of all parameters. */
+static void optim_step(struct optim *o, float *p, const float *g)
+{
+    o->step++;
+    device_cpu.step(
+        o, &(struct optim_part){.n = o->n, .params = p, .gradients = g});
+}
+
 START_TEST(sgd_moves_as_by_hand)
 {
     struct optim o = {.kind = OPTIM_SGD, .lr = 0.1, .momentum = 0.9f};
     float p[2] = {1, -2}, g[2] = {0.5f, -1};
 
     ck_assert_int_eq(optim_init(&o, 2), 0);
-    optim_step(&o, &device_cpu, p, g); /* v = .5, -1 */
+    optim_step(&o, p, g); /* v = .5, -1 */
     ck_assert_float_eq_tol(p[0], 0.95f, 1e-6);
     ck_assert_float_eq_tol(p[1], -1.9f, 1e-6);
-    optim_step(&o, &device_cpu, p, g); /* v = .95, -1.9 */
+    optim_step(&o, p, g); /* v = .95, -1.9 */
     ck_assert_float_eq_tol(p[0], 0.855f, 1e-6);
     ck_assert_float_eq_tol(p[1], -1.71f, 1e-6);
     ck_assert_uint_eq(o.step, 2);
@@ -177,11 +185,49 @@ START_TEST(adam_moves_as_the_paper_says)
             want[i] -= 0.01 * mean[i] / (1 - pow(0.9, t)) /
                        (sqrt(square[i] / (1 - pow(0.999, t))) + 1e-7);
         }
-        optim_step(&o, &device_cpu, p, g);
+        optim_step(&o, p, g);
     }
     for (int i = 0; i < 19; i++)
         ck_assert_double_eq_tol((double)p[i], want[i], 1e-5);
     optim_fini(&o);
+}
+END_TEST
+
+/* _i: sgd, adam or adagrad.  Every cut of 21 parameters in two. */
+START_TEST(row21_a_step_in_parts_has_the_bits_of_a_whole_one)
+{
+    for (size_t cut = 0; cut <= 21; cut++) {
+        struct optim o[2];
+        float p[2][21], g[21];
+
+        for (int k = 0; k < 2; k++) {
+            o[k] = (struct optim){.kind = (enum optim_kind)_i,
+                                  .lr = 0.01,
+                                  .momentum = 0.9f,
+                                  .beta1 = 0.9f,
+                                  .beta2 = 0.999f,
+                                  .epsilon = 1e-7f,
+                                  .weight_decay = 0.1f};
+            ck_assert_int_eq(optim_init(&o[k], 21), 0);
+            for (int i = 0; i < 21; i++)
+                p[k][i] = (float)i / 7;
+        }
+        for (int t = 0; t < 3; t++) {
+            struct optim_part a = {0, cut, p[1], g};
+            struct optim_part b = {cut, 21 - cut, p[1] + cut, g + cut};
+
+            for (int i = 0; i < 21; i++)
+                g[i] = (float)sin(t + i);
+            optim_step(&o[0], p[0], g);
+            o[1].step++;
+            device_cpu.step(&o[1], &b);
+            device_cpu.step(&o[1], &a);
+        }
+        ck_assert_mem_eq(p[0], p[1], sizeof(p[0]));
+        ck_assert_mem_eq(o[0].state, o[1].state, o[0].n_state * sizeof(float));
+        optim_fini(&o[0]);
+        optim_fini(&o[1]);
+    }
 }
 END_TEST
 
@@ -197,7 +243,7 @@ START_TEST(adagrad_with_weight_decay_goes_the_way_of_torch)
 
     ck_assert_int_eq(optim_init(&o, 2), 0);
     for (int i = 0; i < 3; i++)
-        optim_step(&o, &device_cpu, p, g);
+        optim_step(&o, p, g);
     ck_assert_double_eq_tol((double)p[0], 0.775821515, 1e-6);
     ck_assert_double_eq_tol((double)p[1], 2.226356670, 1e-6);
     optim_fini(&o);
@@ -588,6 +634,8 @@ static Suite *make_suite(void)
     tcase_add_checked_fixture(files, set_up, tear_down);
     tcase_set_timeout(files, 300);
     tcase_add_test(files, adagrad_with_weight_decay_goes_the_way_of_torch);
+    tcase_add_loop_test(
+        files, row21_a_step_in_parts_has_the_bits_of_a_whole_one, 0, 3);
     tcase_add_test(files, row22_numbers_of_16_bits_keep_their_bits);
     tcase_add_test(files, row22_rounding_goes_to_the_nearest);
     tcase_add_test(files, two_runs_do_not_share_a_folder);

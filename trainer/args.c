@@ -91,6 +91,9 @@ static const struct flag flags[] = {
      "send gradients in 16 bits, IEEE half precision; sums are of 32"},
     {"bf16-allreduce", SWITCH, AT(bf16_allreduce), NULL, NULL,
      "the same in bfloat16, which has the range of 32 bits"},
+    {"zero", CHOICE, AT(zero), "0", "0|1",
+     "1: each rank holds the optimizer's state of its share of the "
+     "parameters, and moves that (ZeRO stage 1)"},
     {"deterministic", SWITCH, AT(deterministic), NULL, NULL,
      "the same bits for any bucket size, algorithm and transport, and for 1, "
      "2, 4 or 8 ranks of the same images a step and rate"},

@@ -33,6 +33,7 @@ struct args {
     double bucket_mb, first_bucket_mb;
     int overlap_off;
     int fp16_allreduce, bf16_allreduce;
+    int zero; /* the stage of ZeRO: 1, or 0 for none */
     int deterministic;
     uint64_t threads;
     const char *checkpoint, *resume, *json; /* "" when not given */

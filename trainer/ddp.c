@@ -6,6 +6,8 @@
 #include "trainer/model.h"
 #include "trainer/rng.h"
 
+#include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,14 +82,65 @@ int ddp_host(const struct ddp *d) { return coll_comm_host(d->comm); }
 
 /* ---- gradients ---- */
 
-static struct coll_args average_args(const struct ddp *d,
-                                     const struct ddp_bucket *b)
+/* Return what rank r moves of a bucket, but for its place in the state. */
+static struct ddp_part part_of(const struct ddp *d, const struct ddp_bucket *b,
+                               int r)
+{
+    size_t p = d->config.zero ? (size_t)d->size : 1;
+    size_t i = d->config.zero ? (size_t)r : 0;
+    size_t from = b->count * i / p, end = b->count * (i + 1) / p;
+
+    return (struct ddp_part){.first = b->first + from, .count = end - from};
+}
+
+/* State is in the order of buckets, or without ZeRO in that of parameters, as in
+ * a checkpoint. */
+struct ddp_part ddp_part(const struct ddp *d, int i, int rank)
+{
+    struct ddp_part part = part_of(d, &d->buckets[i], rank);
+
+    if (!d->config.zero)
+        part.at = part.first;
+    for (int k = 0; d->config.zero && k < i; k++)
+        part.at += part_of(d, &d->buckets[k], rank).count;
+    return part;
+}
+
+size_t ddp_n_own(const struct ddp *d, int rank)
+{
+    size_t n = 0;
+
+    for (int i = 0; i < d->n_buckets; i++)
+        n += part_of(d, &d->buckets[i], rank).count;
+    return n;
+}
+
+size_t ddp_param_at(const struct ddp *d, size_t at)
+{
+    for (int i = 0; i < d->n_buckets; i++) {
+        struct ddp_part part = ddp_part(d, i, d->rank);
+
+        if (at - part.at < part.count)
+            return part.first + (at - part.at);
+    }
+    return 0;
+}
+
+/* Return how many of its parameters each rank moves; good until the next call. */
+static const size_t *counts_of(struct ddp *d, const struct ddp_bucket *b)
+{
+    for (int r = 0; r < d->size; r++)
+        d->counts[r] = part_of(d, b, r).count;
+    return d->counts;
+}
+
+/* Its counts are good until the next call. */
+static struct coll_args average_args(struct ddp *d, const struct ddp_bucket *b)
 {
     static const enum coll_type types[] = {
         [WIRE_F32] = COLL_F32, [WIRE_F16] = COLL_F16, [WIRE_BF16] = COLL_BF16};
-    void *values = b->packed ? (void *)b->packed : (void *)b->gradients;
-
-    return (struct coll_args){
+    char *values = b->packed ? (char *)b->packed : (char *)b->gradients;
+    struct coll_args args = {
         .size = sizeof(struct coll_args),
         .collective = COLL_ALLREDUCE,
         .type = types[d->config.wire],
@@ -97,19 +150,49 @@ static struct coll_args average_args(const struct ddp *d,
         .count = b->count,
         .background = d->config.overlap,
     };
+
+    if (d->config.zero) {
+        size_t from = part_of(d, b, d->rank).first - b->first;
+
+        args.collective = COLL_REDUCE_SCATTERV;
+        args.in_counts = counts_of(d, b);
+        args.count = 0;
+        args.out = values + from * coll_type_size(args.type);
+    }
+    return args;
+}
+
+static struct coll_args gather_args(struct ddp *d, const struct ddp_bucket *b)
+{
+    struct ddp_part own = part_of(d, b, d->rank);
+
+    return (struct coll_args){
+        .size = sizeof(struct coll_args),
+        .collective = COLL_ALLGATHERV,
+        .type = COLL_F32,
+        .in = b->params + (own.first - b->first),
+        .out = b->params,
+        .out_counts = counts_of(d, b),
+        .background = d->config.overlap,
+    };
+}
+
+static const struct ddp_bucket *largest_bucket(const struct ddp *d)
+{
+    const struct ddp_bucket *largest = &d->buckets[0];
+
+    for (int i = 1; i < d->n_buckets; i++)
+        if (d->buckets[i].count > largest->count)
+            largest = &d->buckets[i];
+    return largest;
 }
 
 /* A report's detail: not knowing it is no failure. */
 static void name_algorithm(struct ddp *d)
 {
     struct coll_plan_info info = {.size = sizeof(info)};
-    const struct ddp_bucket *largest = &d->buckets[0];
-    struct coll_args args;
+    struct coll_args args = average_args(d, largest_bucket(d));
 
-    for (int i = 1; i < d->n_buckets; i++)
-        if (d->buckets[i].count > largest->count)
-            largest = &d->buckets[i];
-    args = average_args(d, largest);
     if (coll_plan_query(&args, d->comm, &info) == COLL_OK)
         snprintf(d->algo, sizeof(d->algo), "%.31s", info.algorithm);
 }
@@ -129,6 +212,8 @@ static void cut_buckets(struct ddp *d, struct model *m)
             continue;
         d->buckets[d->n_buckets++] = (struct ddp_bucket){
             .gradients = model_gradients(m) + at,
+            .params = model_params(m) + at,
+            .first = at,
             .count = end - at,
             .first_layer = i,
         };
@@ -136,29 +221,50 @@ static void cut_buckets(struct ddp *d, struct model *m)
     }
 }
 
-static int prepare_bucket(struct ddp *d, struct ddp_bucket *b)
+static int alloc_packed(struct ddp_bucket *b)
 {
-    struct coll_args args;
-
-    if (d->config.wire != WIRE_F32) {
-        b->packed = malloc(b->count * sizeof(*b->packed));
-        if (!b->packed)
-            return train_fail("out of memory for a bucket of %zu gradients; "
-                              "lower --bucket-mb",
-                              b->count);
-    }
-    args = average_args(d, b);
-    return check(d, coll_request_create(&args, d->comm, &b->request));
+    b->packed = malloc(b->count * sizeof(*b->packed));
+    if (b->packed)
+        return 0;
+    return train_fail("out of memory for a bucket of %zu gradients; lower "
+                      "--bucket-mb",
+                      b->count);
 }
 
 int ddp_make_buckets(struct ddp *d, struct model *m,
                      const struct ddp_config *config)
 {
     d->config = *config;
-    d->n_buckets = d->n_started = 0;
+    d->n_buckets = d->n_started = d->n_gathering = 0;
     cut_buckets(d, m);
+    d->counts = calloc((size_t)d->size, sizeof(*d->counts));
+    if (!d->counts)
+        return train_fail("out of memory for %d ranks; use fewer", d->size);
+    if (config->zero && largest_bucket(d)->count < (size_t)d->size)
+        return train_fail("%zu parameters at most in a bucket have no part for "
+                          "each of %d ranks; leave --zero out",
+                          largest_bucket(d)->count, d->size);
+    for (int i = 0; config->wire != WIRE_F32 && i < d->n_buckets; i++)
+        if (alloc_packed(&d->buckets[i]))
+            return -1;
+    return 0;
+}
+
+static int open_bucket(struct ddp *d, struct ddp_bucket *b)
+{
+    struct coll_args args = average_args(d, b);
+    int st = check(d, coll_request_create(&args, d->comm, &b->request));
+
+    if (st || !d->config.zero)
+        return st;
+    args = gather_args(d, b);
+    return check(d, coll_request_create(&args, d->comm, &b->gather));
+}
+
+int ddp_open_buckets(struct ddp *d)
+{
     for (int i = 0; i < d->n_buckets; i++)
-        if (prepare_bucket(d, &d->buckets[i]))
+        if (open_bucket(d, &d->buckets[i]))
             return -1;
     name_algorithm(d);
     return 0;
@@ -190,6 +296,15 @@ int ddp_layer_done(struct ddp *d, int layer)
     return st;
 }
 
+static void unpack(const struct ddp *d, struct ddp_bucket *b)
+{
+    struct ddp_part own = part_of(d, b, d->rank);
+    size_t from = own.first - b->first;
+
+    wire_unpack(d->config.wire, b->packed + from, b->gradients + from,
+                own.count);
+}
+
 /* Wait for all that has set out, also when one of them has failed: only then
  * does nobody touch the gradients any more. */
 static int wait_for_buckets(struct ddp *d)
@@ -203,7 +318,7 @@ static int wait_for_buckets(struct ddp *d)
         if (!st && failed)
             st = check(d, failed);
         if (!st && b->packed)
-            wire_unpack(d->config.wire, b->packed, b->gradients, b->count);
+            unpack(d, b);
     }
     d->n_started = 0;
     return st;
@@ -220,14 +335,101 @@ int ddp_average(struct ddp *d)
     return st;
 }
 
+/* Return the last gradient of a rank's part of the largest bucket, where no part
+ * is empty. */
+static float *canary(const struct ddp *d, int rank)
+{
+    const struct ddp_bucket *b = largest_bucket(d);
+    struct ddp_part part = part_of(d, b, rank);
+
+    return b->gradients + (part.first - b->first) + part.count - 1;
+}
+
+void ddp_spoil(struct ddp *d)
+{
+    for (int r = 0; r < d->size; r++)
+        *canary(d, r) = NAN;
+}
+
+int ddp_is_spoilt(const struct ddp *d)
+{
+    return !isfinite(*canary(d, d->rank));
+}
+
+/* ---- parameters, with ZeRO ---- */
+
+int ddp_part_moved(struct ddp *d, int i)
+{
+    double start = now();
+    int st = 0;
+
+    if (d->config.zero) {
+        if (d->n_gathering <= i)
+            d->n_gathering = i + 1;
+        st = check(d, coll_start(d->buckets[i].gather));
+    }
+    d->seconds += now() - start;
+    return st;
+}
+
+int ddp_await(struct ddp *d, int layer)
+{
+    double start;
+    int st = 0;
+
+    if (d->n_gathering == 0)
+        return 0;
+    start = now();
+    while (d->n_gathering > 0 &&
+           d->buckets[d->n_gathering - 1].first_layer <= layer)
+        if (check(d, coll_wait(d->buckets[--d->n_gathering].gather, 0)))
+            st = -1;
+    d->seconds += now() - start;
+    return st;
+}
+
+int ddp_await_all(struct ddp *d) { return ddp_await(d, INT_MAX); }
+
 void ddp_drop_buckets(struct ddp *d)
 {
     wait_for_buckets(d);
+    ddp_await_all(d);
     for (int i = 0; i < d->n_buckets; i++) {
         coll_request_destroy(d->buckets[i].request);
+        coll_request_destroy(d->buckets[i].gather);
         free(d->buckets[i].packed);
     }
+    free(d->counts);
+    d->counts = NULL;
     d->n_buckets = 0;
+}
+
+int ddp_collect(struct ddp *d, const float *own, float *whole)
+{
+    for (int i = 0; i < d->n_buckets; i++) {
+        struct ddp_part part = ddp_part(d, i, d->rank);
+        float *out = d->rank == 0 ? whole + d->buckets[i].first : NULL;
+
+        if (check(d, coll_gatherv(own + part.at, part.count, out,
+                                  counts_of(d, &d->buckets[i]), NULL, COLL_F32,
+                                  0, d->comm, NULL)))
+            return -1;
+    }
+    return 0;
+}
+
+int ddp_spread(struct ddp *d, const float *whole, float *own)
+{
+    for (int i = 0; i < d->n_buckets; i++) {
+        struct ddp_part part = ddp_part(d, i, d->rank);
+        const float *in = d->rank == 0 ? whole + d->buckets[i].first : NULL;
+
+        if (check(d, coll_scatterv(in, counts_of(d, &d->buckets[i]), NULL,
+                                   own + part.at, part.count, COLL_F32, 0,
+                                   d->comm, NULL)))
+            return -1;
+    }
+    return 0;
 }
 
 /* ---- the same model everywhere ---- */

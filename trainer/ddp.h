@@ -8,6 +8,14 @@
  * soon as its last gradient is written, and a thread of the library moves it on
  * beside the rest of the pass.  Until ddp_average() returns, a bucket that has
  * set out belongs to the library.
+ *
+ * A rank moves a part of each bucket's parameters: all of it, or with ZeRO stage
+ * 1 its share.  Then it gets no more than that part of the averages, needs the
+ * optimizer's state of that part alone, and has each bucket's parameters gathered
+ * from the ranks when it has moved its own.  Until ddp_await() returned for them,
+ * the parameters of a bucket that is being gathered belong to the library.
+ *
+ * Source: Rajbhandari et al., "ZeRO", SC 2020.
  */
 #ifndef COLL_TRAINER_DDP_H
 #define COLL_TRAINER_DDP_H
@@ -23,12 +31,19 @@ struct coll_comm;
 struct coll_request;
 struct model;
 
+/* What one rank moves of a bucket. */
+struct ddp_part {
+    size_t first, count; /* of the model's parameters */
+    size_t at;           /* the first one's place in the rank's state */
+};
+
 struct ddp_bucket {
     float *gradients;
-    size_t count;
-    int first_layer;  /* the last one to be written */
-    uint16_t *packed; /* what travels, where that is not f32 */
-    struct coll_request *request;
+    float *params;
+    size_t first, count; /* of the model's parameters */
+    int first_layer;     /* the last one to be written */
+    uint16_t *packed;    /* what travels, where that is not f32 */
+    struct coll_request *request, *gather; /* gather: NULL without ZeRO */
 };
 
 /* How gradients are averaged. */
@@ -36,6 +51,7 @@ struct ddp_config {
     size_t bucket_bytes, first_bytes; /* at least, of any and of the first */
     int overlap;
     int sums; /* the ranks' gradients are parts of the average: add them */
+    int zero; /* the stage: 1, or 0 for none */
     enum wire wire;
 };
 
@@ -46,7 +62,9 @@ struct ddp {
     struct ddp_config config;
     struct ddp_bucket buckets[DDP_MAX_BUCKETS];
     int n_buckets, n_started; /* of this step */
-    double seconds; /* spent averaging gradients */
+    int n_gathering;          /* the first so many are being gathered */
+    size_t *counts; /* [size], room for parts while requests are made */
+    double seconds; /* spent averaging gradients and gathering parameters */
     uint64_t bytes; /* of gradients averaged, as they travelled */
     char algo[32];  /* how the largest bucket is averaged */
 };
@@ -76,20 +94,52 @@ const char *ddp_transports(const struct ddp *d);
 /* Check that all ranks have this model, layer by layer. */
 int ddp_check_model(struct ddp *d, const struct model *m);
 
-/* Cut the model's gradients into buckets (the last may be smaller).
+/* Cut the model's gradients into buckets (the last may be smaller), without a
+ * word to other ranks.
  *
- * Ownership: the gradients are borrowed until ddp_drop_buckets().
+ * Ownership: gradients and parameters are borrowed until ddp_drop_buckets().
  */
 int ddp_make_buckets(struct ddp *d, struct model *m,
                      const struct ddp_config *config);
+
+/* Make them ready to set out, on all ranks alike. */
+int ddp_open_buckets(struct ddp *d);
 void ddp_drop_buckets(struct ddp *d);
+
+/* Return the part of bucket i that a rank moves, or how many parameters it moves
+ * of all buckets; the parameter whose state is at such a place of this rank's. */
+struct ddp_part ddp_part(const struct ddp *d, int i, int rank);
+size_t ddp_n_own(const struct ddp *d, int rank);
+size_t ddp_param_at(const struct ddp *d, size_t at);
 
 /* Say that the gradients of this layer and of those behind it are written. */
 int ddp_layer_done(struct ddp *d, int layer);
 
 /* Average the gradients over the ranks, in place: all that has not set out yet,
- * and wait for the rest. */
+ * and wait for the rest.  Each rank has the averages of its parts. */
 int ddp_average(struct ddp *d);
+
+/* Before any gradient of a step has set out: make a NaN of its average on every
+ * rank.  Then ddp_is_spoilt() says so. */
+void ddp_spoil(struct ddp *d);
+int ddp_is_spoilt(const struct ddp *d);
+
+/* Say that this rank has moved its part of bucket i's parameters; the last bucket
+ * goes first, as the next forward pass needs it first. */
+int ddp_part_moved(struct ddp *d, int i);
+
+/* Wait until the parameters of the layers up to this one, or of all, are those
+ * that the ranks have moved. */
+int ddp_await(struct ddp *d, int layer);
+int ddp_await_all(struct ddp *d);
+
+/* With ZeRO: copy what each rank has about its parts to rank 0's `whole`, in the
+ * order of parameters; or the other way.
+ *
+ * Shapes:    own[ddp_n_own(rank)]; whole[parameters], on rank 0 alone.
+ */
+int ddp_collect(struct ddp *d, const float *own, float *whole);
+int ddp_spread(struct ddp *d, const float *whole, float *own);
 
 /* Copy values from rank 0 to all. */
 int ddp_share_floats(struct ddp *d, float *values, size_t n);

@@ -46,8 +46,8 @@ struct device {
                    const struct pixel_scale *scale, float *out,
                    unsigned char *labels);
     void (*loss)(const struct loss_job *job, struct model_score *score);
-    /* Move optim->n parameters; optim->step already counts this step. */
-    void (*step)(struct optim *optim, float *params, const float *gradients);
+    /* Move a part of the parameters; optim->step already counts this step. */
+    void (*step)(struct optim *optim, const struct optim_part *part);
 };
 
 extern const struct device device_cpu;

@@ -62,14 +62,16 @@ static int layer_of(const struct model *m, size_t at)
     return i;
 }
 
-int finite_in_state(struct model *m, const float *state, size_t n_state)
+int finite_in_params(struct model *m)
 {
     size_t n = model_n_params(m), at = finite_len(model_params(m), n);
 
-    if (at < n)
-        return place_of(layer_of(m, at), PARAMS);
-    at = finite_len(state, n_state);
-    return at < n_state ? place_of(layer_of(m, at % n), STATE) : 0;
+    return at < n ? place_of(layer_of(m, at), PARAMS) : 0;
+}
+
+int finite_place_of_state(const struct model *m, size_t at)
+{
+    return place_of(layer_of(m, at), STATE);
 }
 
 void finite_name(char name[FINITE_NAME], const struct model *m, int place)

@@ -24,9 +24,11 @@ size_t finite_len(const float *values, size_t n);
  * Shapes: before the backward pass, which writes slopes over results. */
 int finite_in_pass(struct model *model, int n);
 
-/* As finite_in_pass(), among the parameters and an optimizer's state: n_state
- * values, a multiple of the parameters and in their order. */
-int finite_in_state(struct model *model, const float *state, size_t n_state);
+/* As finite_in_pass(), among the parameters. */
+int finite_in_params(struct model *model);
+
+/* Return the place of an optimizer's state of parameter `at`. */
+int finite_place_of_state(const struct model *model, size_t at);
 
 /* Write "layer 1 (conv), its output". */
 void finite_name(char name[FINITE_NAME], const struct model *model, int place);

@@ -88,6 +88,9 @@ struct pass {
     int keeps_all;   /* 1: nothing is dropped in training, either */
     uint64_t key; /* of this step's random numbers */
     size_t first; /* the chunk's first image, counted in the global batch */
+    int (*needs)(void *arg, int layer); /* unless NULL: called before a layer is
+                                         * run forward; 0, or -1 to stop */
+    void *arg;
 };
 
 /* A layer's activations and, in the backward pass, their gradients, whole

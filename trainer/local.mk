@@ -48,6 +48,7 @@ libtrainer_la_SOURCES = \
 	%D%/synthetic.c \
 	%D%/threads.c %D%/threads.h \
 	%D%/train.c %D%/train.h \
+	%D%/train_state.c %D%/train_state.h \
 	%D%/watch.c %D%/watch.h \
 	%D%/wire.c %D%/wire.h
 

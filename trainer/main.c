@@ -61,8 +61,11 @@ static int run_epoch(struct trainer *t, struct report *r)
         return end_early(t, r);
     if (!st)
         st = trainer_test(t, &stats);
-    if (!st)
-        st = report_epoch(r, &stats) || trainer_save(t) ? -1 : 0;
+    if (!st) { /* saving is a matter of all ranks */
+        int reported = report_epoch(r, &stats), saved = trainer_save(t);
+
+        st = reported || saved ? -1 : 0;
+    }
     if (st)
         report_epoch_cut(r);
     return all_well(t->ddp, st);

@@ -359,6 +359,8 @@ int model_forward(struct model *m, const struct pass *pass)
 
         if (slopes_plus(l))
             io.plus = m->values[slopes_plus(l)];
+        if (pass->needs && pass->needs(pass->arg, i))
+            return -1;
         if (l->ops->forward(l, &io, pass))
             return -1;
     }

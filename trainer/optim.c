@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* optim.c - the update rules, over flat arrays. */
 #include "trainer/optim.h"
-#include "trainer/device.h"
 #include "trainer/error.h"
 #include "trainer/simd.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *optim_name(enum optim_kind kind)
 {
@@ -15,12 +15,14 @@ const char *optim_name(enum optim_kind kind)
     return names[kind];
 }
 
+size_t optim_arrays(enum optim_kind kind) { return kind == OPTIM_ADAM ? 2 : 1; }
+
 int optim_init(struct optim *o, size_t n)
 {
     o->n = n;
-    o->n_state = o->kind == OPTIM_ADAM ? 2 * n : n;
+    o->n_state = optim_arrays(o->kind) * n;
     o->step = 0;
-    o->state = calloc(o->n_state, sizeof(float));
+    o->state = calloc(o->n_state + 1, sizeof(float)); /* n may be 0 */
     if (!o->state)
         return train_fail("out of memory for the state of %s; use fewer ranks "
                           "on this machine", optim_name(o->kind));
@@ -33,27 +35,27 @@ void optim_fini(struct optim *o)
     o->state = NULL;
 }
 
-static void sgd_step(struct optim *o, float *params, const float *gradients)
+static void sgd_step(struct optim *o, const struct optim_part *part)
 {
-    float lr = (float)o->lr;
+    float lr = (float)o->lr, *velocity = o->state + part->at;
 
-    for (size_t i = 0; i < o->n; i++) {
-        float slope = gradients[i] + o->weight_decay * params[i];
+    for (size_t i = 0; i < part->n; i++) {
+        float slope = part->gradients[i] + o->weight_decay * part->params[i];
 
-        o->state[i] = o->momentum * o->state[i] + slope;
-        params[i] -= lr * o->state[i];
+        velocity[i] = o->momentum * velocity[i] + slope;
+        part->params[i] -= lr * velocity[i];
     }
 }
 
-static void adagrad_step(struct optim *o, float *params, const float *gradients)
+static void adagrad_step(struct optim *o, const struct optim_part *part)
 {
-    float lr = (float)o->lr;
+    float lr = (float)o->lr, *sum = o->state + part->at;
 
-    for (size_t i = 0; i < o->n; i++) {
-        float slope = gradients[i] + o->weight_decay * params[i];
+    for (size_t i = 0; i < part->n; i++) {
+        float slope = part->gradients[i] + o->weight_decay * part->params[i];
 
-        o->state[i] += slope * slope;
-        params[i] -= lr * slope / (sqrtf(o->state[i]) + o->epsilon);
+        sum[i] += slope * slope;
+        part->params[i] -= lr * slope / (sqrtf(sum[i]) + o->epsilon);
     }
 }
 
@@ -77,6 +79,25 @@ SIMD_BODY void adam_vector(float *p, const float *g, float *mean,
     *(vec8f *)p -= a->rate * m / (root + a->epsilon);
 }
 
+/* The last parameters go by way of vectors of their own, so that where a part
+ * ends changes no bit. */
+SIMD_BODY void adam_rest(float *p, const float *g, float *mean, float *square,
+                         size_t n, const struct adam *a)
+{
+    vec8f rest[4] = {{0}};
+    size_t len = n * sizeof(float);
+
+    memcpy(&rest[0], p, len);
+    memcpy(&rest[1], g, len);
+    memcpy(&rest[2], mean, len);
+    memcpy(&rest[3], square, len);
+    adam_vector((float *)&rest[0], (const float *)&rest[1], (float *)&rest[2],
+                (float *)&rest[3], a);
+    memcpy(p, &rest[0], len);
+    memcpy(mean, &rest[2], len);
+    memcpy(square, &rest[3], len);
+}
+
 SIMD_BODY void adam_body(float *p, const float *g, float *mean, float *square,
                          size_t n, const struct adam *a)
 {
@@ -84,13 +105,8 @@ SIMD_BODY void adam_body(float *p, const float *g, float *mean, float *square,
 
     for (; i + SIMD_WIDTH <= n; i += SIMD_WIDTH)
         adam_vector(p + i, g + i, mean + i, square + i, a);
-    for (; i < n; i++) {
-        float slope = g[i] + a->decay * p[i];
-
-        mean[i] = a->beta1 * mean[i] + (1 - a->beta1) * slope;
-        square[i] = a->beta2 * square[i] + (1 - a->beta2) * slope * slope;
-        p[i] -= a->rate * mean[i] / (sqrtf(square[i]) + a->epsilon);
-    }
+    if (i < n)
+        adam_rest(p + i, g + i, mean + i, square + i, n - i, a);
 }
 
 SIMD_KERNEL(adam,
@@ -100,11 +116,12 @@ SIMD_KERNEL(adam,
 
 /* The bias corrections of mean and square go into rate and epsilon, so that
  * m^ / (sqrt(v^) + eps) costs one division an element. */
-static void adam_step(struct optim *o, float *params, const float *gradients)
+static void adam_step(struct optim *o, const struct optim_part *part)
 {
     double t = (double)o->step;
     double of_mean = 1 - pow((double)o->beta1, t);
     double of_square = sqrt(1 - pow((double)o->beta2, t));
+    float *mean = o->state + part->at;
     struct adam a = {
         .rate = (float)(o->lr * of_square / of_mean),
         .beta1 = o->beta1,
@@ -113,22 +130,15 @@ static void adam_step(struct optim *o, float *params, const float *gradients)
         .decay = o->weight_decay,
     };
 
-    adam(params, gradients, o->state, o->state + o->n, o->n, &a);
+    adam(part->params, part->gradients, mean, mean + o->n, part->n, &a);
 }
 
-void optim_move(struct optim *o, float *params, const float *gradients)
+void optim_move(struct optim *o, const struct optim_part *part)
 {
     if (o->kind == OPTIM_SGD)
-        sgd_step(o, params, gradients);
+        sgd_step(o, part);
     else if (o->kind == OPTIM_ADAGRAD)
-        adagrad_step(o, params, gradients);
+        adagrad_step(o, part);
     else
-        adam_step(o, params, gradients);
-}
-
-void optim_step(struct optim *o, const struct device *device, float *params,
-                const float *gradients)
-{
-    o->step++;
-    device->step(o, params, gradients);
+        adam_step(o, part);
 }

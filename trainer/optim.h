@@ -15,8 +15,8 @@ struct optim {
     float beta1, beta2, epsilon; /* adam; adagrad has an epsilon too */
     float weight_decay;          /* 0: none */
     uint64_t step;               /* steps made so far */
-    size_t n;                    /* parameters */
-    size_t n_state;
+    size_t n;                    /* parameters, that this rank moves */
+    size_t n_state;              /* a multiple of n */
     float *state; /* sgd: n velocities; adam: n means of the gradients, then n
                    * of their squares; adagrad: n sums of squares */
 };
@@ -33,9 +33,19 @@ void optim_fini(struct optim *o);
 /* Return "sgd", "adam" or "adagrad". */
 const char *optim_name(enum optim_kind kind);
 
-struct device;
+/* Return how many numbers of state a parameter has. */
+size_t optim_arrays(enum optim_kind kind);
 
-/* Make one step, on this device.
+/* Some of the parameters. */
+struct optim_part {
+    size_t at; /* the first one's place among the n */
+    size_t n;
+    float *params;
+    const float *gradients;
+};
+
+/* Move a part of the parameters by the step that o->step counts already: the
+ * processors' way, in the device's table.
  *
  * Shapes:    params[n], gradients[n].
  * Result:    sgd:  v = momentum v + g; p -= lr v
@@ -45,15 +55,12 @@ struct device;
  *            where g is the gradient + weight_decay p.  These are PyTorch's
  *            rules (tests/test_trainer_torch.c).  As the velocity of sgd has no
  *            rate in it, a rate that changes needs no correction of momentum,
- *            as Horovod makes for Keras's.
+ *            as Horovod makes for Keras's.  The bits do not depend on the cut
+ *            into parts.
  * Cost:      no allocation.
  * Source:    Kingma and Ba, "Adam", ICLR 2015; Sutskever et al., ICML 2013;
  *            Duchi et al., JMLR 12, 2011.
  */
-void optim_step(struct optim *o, const struct device *device, float *params,
-                const float *gradients);
-
-/* A processor's part of it: o->step already counts this step. */
-void optim_move(struct optim *o, float *params, const float *gradients);
+void optim_move(struct optim *o, const struct optim_part *part);
 
 #endif

@@ -147,6 +147,28 @@ static void print_blocks(const struct trainer *t)
                t->ddp->size, t->ddp->size > 1 ? "s" : "", b->why_not);
 }
 
+/* Return the bytes of optimizer state on the rank that has most of it. */
+static size_t most_state(const struct trainer *t)
+{
+    size_t most = 0;
+
+    for (int r = 0; r < t->ddp->size; r++) {
+        size_t n = ddp_n_own(t->ddp, r);
+
+        most = n > most ? n : most;
+    }
+    return most * optim_arrays(t->optim.kind) * sizeof(float);
+}
+
+static void print_zero(const struct trainer *t)
+{
+    size_t n = optim_arrays(t->optim.kind) * model_n_params(t->model);
+
+    printf("zero 1: %.2f of %.2f MiB of optimizer state on a rank\n",
+           (double)most_state(t) / 1048576,
+           (double)(n * sizeof(float)) / 1048576);
+}
+
 /* Whose state it is, and where that of others went. */
 static void print_run(const struct trainer *t)
 {
@@ -192,6 +214,8 @@ void report_start(struct report *r)
            (unsigned long long)a->threads, onednn_version(), t->ddp->algo);
     if (a->deterministic)
         print_blocks(t);
+    if (a->zero)
+        print_zero(t);
     if (a->verbose)
         print_kernels(t->model);
     print_run(t);
@@ -383,7 +407,7 @@ static json_t *result_object(const struct report *r, double total,
     snprintf(crc, sizeof(crc), "%08x", t->param_crc);
     return json_pack(
         "{s:i, s:s, s:s, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:o, "
-        "s:s, s:I, s:s, s:I, s:s}",
+        "s:s, s:I, s:s, s:I, s:s, s:i, s:I}",
         "version", 1, "model", t->args->model, "dataset", t->args->dataset,
         "procs", t->ddp->size, "nodes", t->ddp->n_hosts, "batch_per_proc",
         (json_int_t)t->args->batch_size, "steps", (json_int_t)r->n_steps,
@@ -392,7 +416,8 @@ static json_t *result_object(const struct report *r, double total,
         number(images_per_second(r)), "bytes_reduced",
         (json_int_t)t->ddp->bytes, "max_rss_mib", number(max_rss),
         "param_crc32", crc, "seed", (json_int_t)t->args->seed, "device", "cpu",
-        "threads", (json_int_t)t->args->threads, "algo", t->ddp->algo);
+        "threads", (json_int_t)t->args->threads, "algo", t->ddp->algo, "zero",
+        t->args->zero, "optim_bytes", (json_int_t)most_state(t));
 }
 
 static int write_json(struct report *r, json_t *object)

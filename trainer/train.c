@@ -11,6 +11,7 @@
 #include "trainer/error.h"
 #include "trainer/rng.h"
 #include "trainer/stop.h"
+#include "trainer/train_state.h"
 #include "trainer/watch.h"
 
 #include <zlib.h>
@@ -126,6 +127,26 @@ static int make_models(struct trainer *t)
     return 0;
 }
 
+static size_t bytes_of(double mib)
+{
+    return (size_t)(fmin(mib, 1e6) * 1048576);
+}
+
+static int make_buckets(struct trainer *t)
+{
+    const struct args *a = t->args;
+    struct ddp_config config = {
+        .bucket_bytes = bytes_of(a->bucket_mb),
+        .first_bytes = bytes_of(fmin(a->first_bucket_mb, a->bucket_mb)),
+        .overlap = !a->overlap_off,
+        .sums = t->blocks.is_shared,
+        .zero = a->zero,
+        .wire = wire_of(a),
+    };
+
+    return ddp_make_buckets(t->ddp, t->model, &config);
+}
+
 /* Return what --lr-scale makes of this number of ranks. */
 static double rate_factor(const struct args *args, int n_ranks)
 {
@@ -173,7 +194,7 @@ static int make_optim(struct trainer *t)
                                                   : 1e-10),
         .weight_decay = (float)a->weight_decay,
     };
-    return optim_init(&t->optim, model_n_params(t->model));
+    return optim_init(&t->optim, ddp_n_own(t->ddp, t->ddp->rank));
 }
 
 static int make_sampler(struct trainer *t)
@@ -186,69 +207,6 @@ static int make_sampler(struct trainer *t)
         .n_ranks = t->ddp->size,
     };
     return sampler_init(&t->sampler);
-}
-
-static struct checkpoint checkpoint_of(struct trainer *t)
-{
-    return (struct checkpoint){
-        .epoch = t->epoch,
-        .skip = t->skip,
-        .step = t->optim.step,
-        .seed = t->args->seed,
-        .n_ranks = (uint64_t)t->ddp->size,
-        .batch = t->args->batch_size,
-        .optim = (uint64_t)t->optim.kind,
-        .params = model_params(t->model),
-        .state = t->optim.state,
-        .n_params = model_n_params(t->model),
-        .n_state = t->optim.n_state,
-        .running = model_running(t->model),
-        .n_running = model_n_running(t->model),
-    };
-}
-
-static int load_checkpoint(struct trainer *t, const char *path)
-{
-    struct checkpoint c = checkpoint_of(t);
-
-    if (checkpoint_load(&c, path))
-        return -1;
-    if (c.seed != t->args->seed)
-        return train_fail("%s was made with --seed %llu; resume with the same",
-                          path, (unsigned long long)c.seed);
-    t->epoch = c.epoch;
-    t->saved_ranks = c.n_ranks;
-    if (c.n_ranks == (uint64_t)t->ddp->size && c.batch == t->args->batch_size)
-        t->skip = c.skip; /* else its steps are not ours */
-    t->optim.step = c.step;
-    t->saved_batch = c.batch;
-    model_changed(t->model);
-    return 0;
-}
-
-/* Go on from the newest checkpoint of this run: 1 where there is one, else 0; or
- * -1 with train_error() set. */
-static int resume_newest(struct trainer *t)
-{
-    char path[CHECKPOINT_PATH];
-    int found = checkpoint_newest(t->args->checkpoint, path);
-
-    return found > 0 && load_checkpoint(t, path) ? -1 : found;
-}
-
-/* A job that was started again goes on by itself. */
-static int resume(struct trainer *t)
-{
-    const char *from = t->args->resume;
-    int goes_on = 0, st = 0;
-
-    if (!strcmp(from, "auto") || folder_is_restart(&t->folder))
-        goes_on = resume_newest(t);
-    else if (*from)
-        st = load_checkpoint(t, from);
-    if (goes_on < 0 || st || !*t->args->checkpoint || t->args->dry_run)
-        return goes_on < 0 ? -1 : st;
-    return folder_begin(&t->folder, goes_on);
 }
 
 int trainer_init(struct trainer *t)
@@ -265,9 +223,10 @@ int trainer_init(struct trainer *t)
     if (!st)
         st = t->device->init((int)args->threads);
     cut_blocks(t);
-    if (load_data(t, st) || make_models(t) || make_optim(t) || make_sampler(t))
+    if (load_data(t, st) || make_models(t) || make_buckets(t) ||
+        make_optim(t) || make_sampler(t))
         return -1;
-    return t->ddp->rank == 0 ? resume(t) : 0;
+    return t->ddp->rank == 0 ? trainer__resume(t) : 0;
 }
 
 void trainer_fini(struct trainer *t)
@@ -277,6 +236,7 @@ void trainer_fini(struct trainer *t)
     sampler_fini(&t->sampler);
     blocks_fini(&t->blocks);
     optim_fini(&t->optim);
+    trainer__free_whole(t);
     free(t->test_index);
     free(t->labels);
     model_destroy(t->eval);
@@ -284,58 +244,6 @@ void trainer_fini(struct trainer *t)
     dataset_fini(&t->data);
     if (t->device) /* else trainer_init() was never called */
         t->device->fini();
-}
-
-static void params_changed(struct trainer *t)
-{
-    model_changed(t->model);
-    model_changed(t->eval);
-}
-
-/* Each rank's statistics are of its own images; those of rank 0 are the
- * model's, as in PyTorch, where they are sent before each step.  No step of
- * training reads them, so that before a test or a checkpoint is soon enough. */
-static int share_running(struct trainer *t)
-{
-    size_t n = model_n_running(t->model);
-
-    return n ? ddp_share_floats(t->ddp, model_running(t->model), n) : 0;
-}
-
-static size_t bytes_of(double mib)
-{
-    return (size_t)(fmin(mib, 1e6) * 1048576);
-}
-
-static int make_buckets(struct trainer *t)
-{
-    const struct args *a = t->args;
-    struct ddp_config config = {
-        .bucket_bytes = bytes_of(a->bucket_mb),
-        .first_bytes = bytes_of(fmin(a->first_bucket_mb, a->bucket_mb)),
-        .overlap = !a->overlap_off,
-        .sums = t->blocks.is_shared,
-        .wire = wire_of(a),
-    };
-
-    return ddp_make_buckets(t->ddp, t->model, &config);
-}
-
-int trainer_share(struct trainer *t)
-{
-    uint64_t words[] = {t->epoch, t->optim.step, t->skip};
-
-    if (ddp_check_model(t->ddp, t->model) ||
-        ddp_share_words(t->ddp, words, 3) || share_running(t) ||
-        ddp_share_floats(t->ddp, model_params(t->model),
-                         model_n_params(t->model)) ||
-        ddp_share_floats(t->ddp, t->optim.state, t->optim.n_state))
-        return -1;
-    t->epoch = words[0];
-    t->optim.step = words[1];
-    t->skip = (size_t)words[2];
-    params_changed(t);
-    return make_buckets(t);
 }
 
 /* ---- training ---- */
@@ -400,21 +308,67 @@ static int learn_chunk(struct trainer *t, const uint32_t *index, size_t at,
     return st;
 }
 
-/* Shorten the averaged gradients to --clip-norm, by PyTorch's rule. */
-static void clip(struct trainer *t)
+/* Add the squares of this rank's parts of the averages.  In the order of
+ * parameters, so that the cut into buckets changes nothing. */
+static double sum_of_squares(const struct trainer *t)
 {
-    float *g = model_gradients(t->model), factor;
-    size_t n = model_n_params(t->model);
-    double squares = 0, most = t->args->clip_norm;
+    const float *g = model_gradients(t->model);
+    double squares = 0;
 
-    for (size_t i = 0; i < n; i++)
-        squares += (double)g[i] * (double)g[i];
-    if (sqrt(squares) <= most)
-        return;
-    factor = (float)(most / (sqrt(squares) + 1e-6));
-    for (size_t i = 0; i < n; i++)
-        g[i] *= factor;
+    for (int i = t->ddp->n_buckets; i-- > 0;) {
+        struct ddp_part part = ddp_part(t->ddp, i, t->ddp->rank);
+
+        for (size_t k = part.first; k < part.first + part.count; k++)
+            squares += (double)g[k] * (double)g[k];
+    }
+    return squares;
 }
+
+/* Shorten the averaged gradients to --clip-norm, by PyTorch's rule. */
+static int clip(struct trainer *t)
+{
+    double squares = sum_of_squares(t), most = t->args->clip_norm;
+    float *g = model_gradients(t->model), factor;
+
+    if (t->args->zero && ddp_sum(t->ddp, &squares, 1))
+        return -1;
+    if (sqrt(squares) <= most)
+        return 0;
+    factor = (float)(most / (sqrt(squares) + 1e-6));
+    for (size_t i = 0; i < model_n_params(t->model); i++)
+        g[i] *= factor;
+    return 0;
+}
+
+/* Make the optimizer's step.  With ZeRO parameters are still coming in when this
+ * returns: the next forward pass waits for each layer's. */
+static int move_params(struct trainer *t)
+{
+    struct optim *o = &t->optim;
+
+    if (t->args->clip_norm > 0 && clip(t))
+        return -1;
+    if (warmup_steps(t))
+        o->lr = rate_at(t, o->step + 1);
+    o->step++;
+    for (int i = t->ddp->n_buckets; i-- > 0;) {
+        struct ddp_part mine = ddp_part(t->ddp, i, t->ddp->rank);
+        struct optim_part part = {
+            .at = mine.at,
+            .n = mine.count,
+            .params = model_params(t->model) + mine.first,
+            .gradients = model_gradients(t->model) + mine.first,
+        };
+
+        t->device->step(o, &part);
+        if (ddp_part_moved(t->ddp, i))
+            return -1;
+    }
+    trainer__params_changed(t);
+    return t->args->overlap_off ? ddp_await_all(t->ddp) : 0;
+}
+
+static int layer_needed(void *ddp, int layer) { return ddp_await(ddp, layer); }
 
 static int train_step(struct trainer *t, size_t step,
                       struct model_score *total)
@@ -423,8 +377,11 @@ static int train_step(struct trainer *t, size_t step,
     uint64_t key = rng_key(t->args->seed, RNG_DROPOUT);
     struct pass pass = {.is_training = 1,
                         .keeps_all = t->args->dropout_off,
-                        .key = rng_key(rng_key(key, t->epoch), step)};
+                        .key = rng_key(rng_key(key, t->epoch), step),
+                        .needs = layer_needed,
+                        .arg = t->ddp};
     double loss = 0, span;
+    int st;
 
     for (size_t at = 0, n; at < batch; at += n) {
         size_t left = t->blocks.len - at % t->blocks.len;
@@ -444,15 +401,9 @@ static int train_step(struct trainer *t, size_t step,
     if (watch_average(t, step, loss))
         return -1;
     span = phase_begin();
-    if (t->args->clip_norm > 0)
-        clip(t);
-    if (warmup_steps(t))
-        t->optim.lr = rate_at(t, t->optim.step + 1);
-    optim_step(&t->optim, t->device, model_params(t->model),
-               model_gradients(t->model));
-    params_changed(t);
+    st = move_params(t);
     phase_end(&t->phases, PHASE_OPTIMIZER, span);
-    return 0;
+    return st;
 }
 
 int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
@@ -473,12 +424,14 @@ int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
             return -1;
         t->skip = step + 1;
         if (t->stop && t->skip < t->sampler.n_steps)
-            return 1;
+            return ddp_await_all(t->ddp) ? -1 : 1;
         p.loss = total.loss / images;
         p.accuracy = total.n_right / images;
         p.seconds = now() - start;
         progress(arg, &p);
     }
+    if (ddp_await_all(t->ddp))
+        return -1;
     t->epoch++;
     t->skip = 0;
     *stats = (struct epoch_stats){
@@ -562,7 +515,7 @@ int trainer_test(struct trainer *t, struct epoch_stats *stats)
     struct model_score test = {0};
     double sums[6];
 
-    if (share_running(t) || test_share(t, &test))
+    if (trainer__share_running(t) || test_share(t, &test))
         return -1;
     memcpy(sums, (double[]){stats->loss, stats->accuracy, test.loss,
                             test.n_right, stats->comm_seconds,
@@ -577,23 +530,6 @@ int trainer_test(struct trainer *t, struct epoch_stats *stats)
     stats->data_seconds = sums[5] / p;
     stats->images_per_s = stats->seconds > 0 ? n / stats->seconds : 0;
     return watch_epoch(t, stats->test_loss);
-}
-
-int trainer_save_now(struct trainer *t)
-{
-    struct checkpoint c = checkpoint_of(t);
-
-    if (t->ddp->rank != 0 || !*t->args->checkpoint)
-        return 0;
-    return checkpoint_save(&c, t->args->checkpoint, t->args->keep);
-}
-
-int trainer_save(struct trainer *t)
-{
-    int is_turn = t->epoch % t->args->checkpoint_every == 0 ||
-                  t->epoch == t->args->epochs || t->stop == SIGUSR1;
-
-    return is_turn ? trainer_save_now(t) : 0;
 }
 
 int trainer_max(struct trainer *t, double *value)

@@ -24,6 +24,8 @@ struct trainer {
     struct blocks blocks;       /* that a step's images are cut into */
     struct model *model, *eval; /* eval: a view of model, to test with */
     struct optim optim;
+    float *whole;          /* the optimizer's state of all ranks, on rank 0
+                            * while it is saved or resumed with ZeRO */
     uint64_t epoch;        /* epochs done */
     size_t skip;           /* steps of the next one done */
     uint64_t saved_ranks,
@@ -91,7 +93,8 @@ int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
  */
 int trainer_test(struct trainer *t, struct epoch_stats *stats);
 
-/* Write a checkpoint, if this is rank 0 and this epoch's turn; or in any case.
+/* Write a checkpoint, if it is this epoch's turn; or in any case.  All ranks call
+ * it, and rank 0 writes.
  * Result: 0, or -1 with train_error() set. */
 int trainer_save(struct trainer *t);
 int trainer_save_now(struct trainer *t);

@@ -27,22 +27,36 @@ static int say(const struct trainer *t, const char *what, int place)
                       what, name, t->optim.lr, resume);
 }
 
-/* Say the same on every rank: the first place that any of them has kept. */
-static int stop(struct trainer *t, const char *what)
+/* Find the first place that any of the ranks has kept.
+ *
+ * Result:    1 and *place and *rank, 0 when none has kept one; or -1 with
+ *            train_error() set.
+ */
+static int first_place(struct trainer *t, int *place, int *rank)
 {
     double size = t->ddp->size, first = -HUGE_VAL;
-    char text[128];
-    int place = 0, rank = 0;
 
+    *place = *rank = 0;
     if (t->bad_place)
         first = -(t->bad_place * size + t->ddp->rank);
     t->bad_place = 0;
     if (ddp_max(t->ddp, &first, 1))
         return -1;
-    if (isfinite(first)) {
-        place = (int)(-first / size);
-        rank = (int)(-first - place * size);
-    }
+    if (!isfinite(first))
+        return 0;
+    *place = (int)(-first / size);
+    *rank = (int)(-first - *place * size);
+    return 1;
+}
+
+/* Say the same on every rank. */
+static int stop(struct trainer *t, const char *what)
+{
+    int place, rank;
+    char text[128];
+
+    if (first_place(t, &place, &rank) < 0)
+        return -1;
     snprintf(text, sizeof(text), "%s is not finite on rank %d", what, rank);
     return say(t, text, place);
 }
@@ -53,35 +67,51 @@ static int stop(struct trainer *t, const char *what)
  * the same average, so all stop at the same step. */
 int watch_average(struct trainer *t, size_t step, double loss)
 {
-    float *last = model_gradients(t->model) + model_n_params(t->model) - 1;
     char what[96];
 
     if (!isfinite(loss))
-        *last = NAN;
+        ddp_spoil(t->ddp);
     if (ddp_average(t->ddp))
         return -1;
-    if (isfinite(*last))
+    if (!ddp_is_spoilt(t->ddp))
         return 0;
     snprintf(what, sizeof(what), "the loss of step %zu in epoch %llu", step + 1,
              (unsigned long long)t->epoch + 1);
     return stop(t, what);
 }
 
+/* Return the first place of parameters or of this rank's state, or 0. */
+static int place_after_step(struct trainer *t)
+{
+    const struct optim *o = &t->optim;
+    int place = finite_in_params(t->model);
+    size_t at;
+
+    if (place)
+        return place;
+    at = finite_len(o->state, o->n_state);
+    if (at == o->n_state)
+        return 0;
+    return finite_place_of_state(t->model, ddp_param_at(t->ddp, at % o->n));
+}
+
 /* A loss may be finite beside parameters that are not: minus infinity into a
- * relu is 0, and after the last step comes no loss. */
+ * relu is 0, and after the last step comes no loss.  With ZeRO one rank alone may
+ * see it. */
 int watch_epoch(struct trainer *t, double test_loss)
 {
+    int place, rank, found;
     char what[96];
-    int place;
 
     if (!isfinite(test_loss)) {
         snprintf(what, sizeof(what), "the test loss after epoch %llu",
                  (unsigned long long)t->epoch);
         return stop(t, what);
     }
-    place = finite_in_state(t->model, t->optim.state, t->optim.n_state);
-    if (!place)
-        return 0;
+    t->bad_place = place_after_step(t);
+    found = first_place(t, &place, &rank);
+    if (found <= 0)
+        return found;
     snprintf(what, sizeof(what),
              "after step %llu, the last of epoch %llu, not all is finite",
              (unsigned long long)t->optim.step, (unsigned long long)t->epoch);

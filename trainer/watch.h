@@ -25,8 +25,8 @@ int watch_average(struct trainer *t, size_t step, double loss);
 /* After an epoch, hold the test's loss over all ranks, the parameters and the
  * optimizer's state against being finite.
  *
- * Result:    0; or -1 with train_error() set.
- * Cost:      one pass over parameters and state.
+ * Result:    0; or -1 with train_error() set, the same sentence on every rank.
+ * Cost:      one pass over parameters and state, and one small allreduce.
  */
 int watch_epoch(struct trainer *t, double test_loss);
 

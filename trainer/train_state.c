@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* train_state.c - what a run goes on from: resumed, brought to all ranks, saved.
+ *
+ * A checkpoint is whole, whoever holds which part of the optimizer's state: with
+ * ZeRO the ranks bring their parts together when it is written, and get those of
+ * their own number when it is read.
+ */
+#include "trainer/checkpoint.h"
+#include "trainer/error.h"
+#include "trainer/train_state.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* `state` is the optimizer's, of all parameters. */
+static struct checkpoint checkpoint_of(struct trainer *t, float *state)
+{
+    size_t n = model_n_params(t->model);
+
+    return (struct checkpoint){
+        .epoch = t->epoch,
+        .skip = t->skip,
+        .step = t->optim.step,
+        .seed = t->args->seed,
+        .n_ranks = (uint64_t)t->ddp->size,
+        .batch = t->args->batch_size,
+        .optim = (uint64_t)t->optim.kind,
+        .params = model_params(t->model),
+        .state = state,
+        .n_params = n,
+        .n_state = optim_arrays(t->optim.kind) * n,
+        .running = model_running(t->model),
+        .n_running = model_n_running(t->model),
+    };
+}
+
+/* Return where the optimizer's state of all parameters has room: this rank's
+ * own, or with ZeRO t->whole, until free_whole(). */
+static float *make_whole(struct trainer *t)
+{
+    size_t n = optim_arrays(t->optim.kind) * model_n_params(t->model);
+
+    if (!t->args->zero)
+        return t->optim.state;
+    t->whole = malloc(n * sizeof(*t->whole));
+    if (!t->whole)
+        train_fail("out of memory for the whole state of %s, %zu bytes; save "
+                   "and resume where rank 0 has more",
+                   optim_name(t->optim.kind), n * sizeof(*t->whole));
+    return t->whole;
+}
+
+void trainer__free_whole(struct trainer *t)
+{
+    free(t->whole);
+    t->whole = NULL;
+}
+
+/* ---- resuming, on rank 0 ---- */
+
+static int load_checkpoint(struct trainer *t, const char *path)
+{
+    float *state = make_whole(t);
+    struct checkpoint c;
+
+    if (!state)
+        return -1;
+    c = checkpoint_of(t, state);
+    if (checkpoint_load(&c, path))
+        return -1;
+    if (c.seed != t->args->seed)
+        return train_fail("%s was made with --seed %llu; resume with the same",
+                          path, (unsigned long long)c.seed);
+    t->epoch = c.epoch;
+    t->saved_ranks = c.n_ranks;
+    if (c.n_ranks == (uint64_t)t->ddp->size && c.batch == t->args->batch_size)
+        t->skip = c.skip; /* else its steps are not ours */
+    t->optim.step = c.step;
+    t->saved_batch = c.batch;
+    model_changed(t->model);
+    return 0;
+}
+
+/* Go on from the newest checkpoint of this run: 1 where there is one, else 0; or
+ * -1 with train_error() set. */
+static int resume_newest(struct trainer *t)
+{
+    char path[CHECKPOINT_PATH];
+    int found = checkpoint_newest(t->args->checkpoint, path);
+
+    return found > 0 && load_checkpoint(t, path) ? -1 : found;
+}
+
+/* A job that was started again goes on by itself. */
+int trainer__resume(struct trainer *t)
+{
+    const char *from = t->args->resume;
+    int goes_on = 0, st = 0;
+
+    if (!strcmp(from, "auto") || folder_is_restart(&t->folder))
+        goes_on = resume_newest(t);
+    else if (*from)
+        st = load_checkpoint(t, from);
+    if (goes_on < 0 || st || !*t->args->checkpoint || t->args->dry_run)
+        return goes_on < 0 ? -1 : st;
+    return folder_begin(&t->folder, goes_on);
+}
+
+/* ---- to all ranks ---- */
+
+void trainer__params_changed(struct trainer *t)
+{
+    model_changed(t->model);
+    model_changed(t->eval);
+}
+
+int trainer__share_running(struct trainer *t)
+{
+    size_t n = model_n_running(t->model);
+
+    return n ? ddp_share_floats(t->ddp, model_running(t->model), n) : 0;
+}
+
+/* Bring each rank what it needs of the state that rank 0 has resumed from. */
+static int share_optim(struct trainer *t)
+{
+    struct optim *o = &t->optim;
+    size_t n = model_n_params(t->model);
+
+    if (!t->args->zero)
+        return ddp_share_floats(t->ddp, o->state, o->n_state);
+    for (size_t i = 0; i < optim_arrays(o->kind); i++) {
+        const float *whole = t->whole ? t->whole + i * n : NULL;
+
+        if (ddp_spread(t->ddp, whole, o->state + i * o->n))
+            return -1;
+    }
+    trainer__free_whole(t);
+    return 0;
+}
+
+int trainer_share(struct trainer *t)
+{
+    uint64_t words[] = {t->epoch, t->optim.step, t->skip, t->saved_ranks};
+
+    if (ddp_check_model(t->ddp, t->model) ||
+        ddp_share_words(t->ddp, words, 4) || trainer__share_running(t) ||
+        ddp_share_floats(t->ddp, model_params(t->model),
+                         model_n_params(t->model)))
+        return -1;
+    t->epoch = words[0];
+    t->optim.step = words[1];
+    t->skip = (size_t)words[2];
+    if (!words[3]) /* nothing was resumed */
+        memset(t->optim.state, 0, t->optim.n_state * sizeof(float));
+    else if (share_optim(t))
+        return -1;
+    trainer__params_changed(t);
+    return ddp_open_buckets(t->ddp);
+}
+
+/* ---- saving ---- */
+
+/* Bring the parts of all ranks to rank 0's t->whole; all ranks learn when it has
+ * no memory for them. */
+static int collect_whole(struct trainer *t)
+{
+    size_t n = model_n_params(t->model);
+    int failed, st = t->ddp->rank == 0 && !make_whole(t) ? -1 : 0;
+
+    if (ddp_agree(t->ddp, st, &failed))
+        return -1;
+    if (failed >= 0)
+        return st ? -1 : train_fail("rank %d cannot save", failed);
+    for (size_t i = 0; i < optim_arrays(t->optim.kind); i++) {
+        float *whole = t->whole ? t->whole + i * n : NULL;
+
+        if (ddp_collect(t->ddp, t->optim.state + i * t->optim.n, whole))
+            return -1;
+    }
+    return 0;
+}
+
+int trainer_save_now(struct trainer *t)
+{
+    struct checkpoint c;
+    int st = 0;
+
+    if (!*t->args->checkpoint)
+        return 0;
+    if (t->args->zero && collect_whole(t))
+        st = -1;
+    if (!st && t->ddp->rank == 0) {
+        c = checkpoint_of(t, t->args->zero ? t->whole : t->optim.state);
+        st = checkpoint_save(&c, t->args->checkpoint, t->args->keep);
+    }
+    trainer__free_whole(t);
+    return st;
+}
+
+int trainer_save(struct trainer *t)
+{
+    int is_turn = t->epoch % t->args->checkpoint_every == 0 ||
+                  t->epoch == t->args->epochs || t->stop == SIGUSR1;
+
+    return is_turn ? trainer_save_now(t) : 0;
+}
