@@ -694,6 +694,7 @@ scripts = \
 	%D%/net/collrun.sh %D%/net/links.sh %D%/net/ports.sh %D%/net/scale.sh %D%/net/vanish.sh \
 	%D%/net/strangers.sh \
 	%D%/slurm.sh \
+	%D%/train_compare.sh \
 	%D%/trainer.sh \
 	%D%/trainer_run.sh \
 	%D%/trainer_split.sh

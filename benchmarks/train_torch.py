@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""coll_train's job by PyTorch, for benchmarks/train_compare.
+
+    RANK=0 WORLD_SIZE=1 train_torch.py --model cnn --batch 64 --steps 8
+
+The networks are those of trainer/models.c; the images those of --dataset
+synthetic, in the order of trainer/sampler.c, computed here by the same formulas
+and held in memory as tensors, which is faster than a DataLoader.  Parameters
+begin as PyTorch draws them.  Several ranks are DistributedDataParallel over
+gloo; they meet by --meet FILE.  Two epochs are trained; the second is timed, from a
+barrier to the last rank's end.  Rank 0 prints one line of JSON.
+"""
+import argparse
+import json
+import os
+import resource
+import time
+
+import numpy as np
+import torch
+import torch.distributed as dist
+import torch.nn as nn
+import torch.nn.functional as F
+
+SEED = 42
+SHUFFLE, SYNTHETIC = 2, 4  # enum rng_stream
+CELLS, SHIFT, NOISE = 7, 2, np.float32(0.6)  # trainer/synthetic.c
+MASK = (1 << 64) - 1
+
+# ---- random numbers: trainer/rng.h ----
+
+
+def mix(x):
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & MASK
+    x = (x ^ x >> 27) * 0x94D049BB133111EB & MASK
+    return x ^ x >> 31
+
+
+def rng_key(key, which):
+    return mix(mix((key + 0x9E3779B97F4A7C15) & MASK)
+               ^ (which + 1) * 0xD1B54A32D192ED03 & MASK)
+
+
+def rng_bits(key, i):
+    return mix((key + (i + 1) * 0x9E3779B97F4A7C15) & MASK)
+
+
+def rng_below(key, i, n):
+    return rng_bits(key, i) * n >> 64
+
+
+def rng_units(key, first, n):
+    """rng_unit(key, i) for i in first..first+n-1"""
+    i = np.arange(first + 1, first + n + 1, dtype=np.uint64)
+    x = np.uint64(key) + i * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return (x >> np.uint64(40)).astype(np.float32) * np.float32(2.0 ** -24)
+
+
+# ---- images and their order ----
+
+
+def pattern(key, height, width):
+    cells = rng_units(key, 0, (CELLS + 1) ** 2).reshape(CELLS + 1, -1)
+    v = np.arange(height, dtype=np.float32) * CELLS / np.float32(height)
+    u = np.arange(width, dtype=np.float32) * CELLS / np.float32(width)
+    i, j = v.astype(int), u.astype(int)
+    v, u = (v - i).astype(np.float32)[:, None], (u - j).astype(np.float32)
+    top = cells[i][:, j] * (1 - u) + cells[i][:, j + 1] * u
+    low = cells[i + 1][:, j] * (1 - u) + cells[i + 1][:, j + 1] * u
+    return top * (1 - v) + low * v
+
+
+def synthetic_images(n, channels, height, width):
+    key = rng_key(SEED, SYNTHETIC)
+    rim = 2 * SHIFT
+    keys = [[rng_key(rng_key(key, k), c) if c else rng_key(key, k)
+             for c in range(channels)] for k in range(10)]
+    patterns = [np.stack([pattern(c, height + rim, width + rim) for c in k])
+                for k in keys]
+    images = np.empty((n, channels, height, width), np.uint8)
+    for i in range(n):
+        mine = rng_key(key, 10 + i)
+        dy, dx = (rng_below(mine, k, rim + 1) for k in (0, 1))
+        light = np.float32(0.6) + np.float32(0.4) * rng_units(mine, 2, 1)[0]
+        noise = rng_units(mine, 3, channels * height * width) - np.float32(0.5)
+        seen = patterns[i % 10][:, dy:dy + height, dx:dx + width]
+        v = light * seen + NOISE * noise.reshape(seen.shape)
+        images[i] = (np.clip(v, 0, 1) * 255).astype(np.uint8)
+    return images, np.arange(n) % 10
+
+
+def epoch_order(n, epoch):
+    key = rng_key(rng_key(SEED, SHUFFLE), epoch)
+    order = list(range(n))
+    for i in range(n - 1, 0, -1):
+        j = rng_below(key, i, i + 1)
+        order[i], order[j] = order[j], order[i]
+    return torch.tensor(order)
+
+
+# ---- networks ----
+
+
+def cnn():
+    return nn.Sequential(
+        nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(),
+        nn.MaxPool2d(2), nn.Dropout(0.25), nn.Flatten(),
+        nn.Linear(9216, 128), nn.ReLU(), nn.Dropout(0.5), nn.Linear(128, 10))
+
+
+def net():
+    return nn.Sequential(
+        nn.Conv2d(1, 10, 5), nn.MaxPool2d(2), nn.ReLU(),
+        nn.Conv2d(10, 20, 5), nn.Dropout2d(0.5), nn.MaxPool2d(2), nn.ReLU(),
+        nn.Flatten(), nn.Linear(320, 50), nn.ReLU(), nn.Dropout(0.5),
+        nn.Linear(50, 10))
+
+
+def alexnet():
+    return nn.Sequential(
+        nn.Conv2d(3, 64, 3, 2, 1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(64, 192, 3, 1, 1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(192, 384, 3, 1, 1), nn.ReLU(),
+        nn.Conv2d(384, 256, 3, 1, 1), nn.ReLU(),
+        nn.Conv2d(256, 256, 3, 1, 1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Dropout(0.5), nn.Linear(1024, 4096), nn.ReLU(),
+        nn.Dropout(0.5), nn.Linear(4096, 4096), nn.ReLU(),
+        nn.Linear(4096, 10))
+
+
+class Basic(nn.Module):
+    """Two convolutions beside what goes in: He et al., CVPR 2016."""
+
+    def __init__(self, inputs, n, stride):
+        super().__init__()
+        self.body = nn.Sequential(
+            nn.Conv2d(inputs, n, 3, stride, 1, bias=False), nn.BatchNorm2d(n),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(n, n, 3, 1, 1, bias=False), nn.BatchNorm2d(n))
+        self.beside = nn.Sequential() if stride == 1 else nn.Sequential(
+            nn.Conv2d(inputs, n, 1, stride, bias=False), nn.BatchNorm2d(n))
+
+    def forward(self, x):
+        return F.relu(self.body(x) + self.beside(x), inplace=True)
+
+
+def resnet18(stem):
+    blocks = [Basic(n // 2 if i == 0 and n > 64 else n, n,
+                    2 if i == 0 and n > 64 else 1)
+              for n in (64, 128, 256, 512) for i in range(2)]
+    return nn.Sequential(*stem, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                         nn.Linear(512, 10))
+
+
+def norm_relu():
+    return [nn.BatchNorm2d(64), nn.ReLU(inplace=True)]
+
+
+def resnet18_torchvision():
+    return resnet18([nn.Conv2d(3, 64, 7, 2, 3, bias=False), *norm_relu(),
+                     nn.MaxPool2d(3, 2, 1)])
+
+
+def resnet18_cifar():
+    return resnet18([nn.Conv2d(3, 64, 3, 1, 1, bias=False), *norm_relu()])
+
+
+MODELS = {  # and the shape of an image
+    "cnn": (cnn, (1, 28, 28)),
+    "net": (net, (1, 28, 28)),
+    "alexnet": (alexnet, (3, 32, 32)),
+    "resnet18": (resnet18_torchvision, (3, 32, 32)),
+    "resnet18-cifar": (resnet18_cifar, (3, 32, 32)),
+}
+
+# ---- training ----
+
+
+def make_optimizer(args, model):
+    if args.opt == "adam":
+        return torch.optim.Adam(model.parameters(), args.lr)
+    return torch.optim.SGD(model.parameters(), args.lr, momentum=0.9)
+
+
+def train_epoch(args, model, optimizer, images, labels, epoch):
+    """Return the mean loss of this rank's images, and the seconds."""
+    total, step = 0.0, args.batch * args.size
+    order = epoch_order(len(labels), epoch)
+    model.train()
+    if args.size > 1:
+        dist.barrier()
+    start = time.monotonic()
+    for s in range(args.steps):
+        at = s * step + args.rank * args.batch
+        index = order[at:at + args.batch]
+        x = images[index].to(torch.float32) / 255
+        if args.channels_last:
+            x = x.contiguous(memory_format=torch.channels_last)
+        optimizer.zero_grad(set_to_none=True)
+        loss = F.cross_entropy(model(x), labels[index])
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+    if args.size > 1:
+        dist.barrier()
+    return total / args.steps, time.monotonic() - start
+
+
+def parse():
+    p = argparse.ArgumentParser()
+    p.add_argument("--version", action="version", version=torch.__version__)
+    p.add_argument("--model", choices=list(MODELS), default="cnn")
+    p.add_argument("--batch", type=int, default=64)
+    p.add_argument("--steps", type=int, default=8)
+    p.add_argument("--opt", choices=["adam", "sgd"], default="adam")
+    p.add_argument("--lr", type=float, default=0.001)
+    p.add_argument("--channels-last", action="store_true")
+    p.add_argument("--meet", help="a new file's name, for several ranks")
+    args = p.parse_args()
+    args.rank = int(os.environ.get("RANK", 0))
+    args.size = int(os.environ.get("WORLD_SIZE", 1))
+    return args
+
+
+def main():
+    args = parse()
+    make, shape = MODELS[args.model]
+    torch.set_num_threads(1)
+    torch.manual_seed(SEED)
+    model = make()
+    n_params = sum(p.numel() for p in model.parameters())
+    if args.channels_last:
+        model = model.to(memory_format=torch.channels_last)
+    images, labels = synthetic_images(args.steps * args.batch * args.size,
+                                      *shape)
+    images, labels = torch.from_numpy(images), torch.from_numpy(labels)
+    if args.size > 1:
+        dist.init_process_group("gloo", init_method="file://" + args.meet,
+                                rank=args.rank, world_size=args.size)
+        model = nn.parallel.DistributedDataParallel(model)
+    optimizer = make_optimizer(args, model)
+    for epoch in range(2):
+        loss, seconds = train_epoch(args, model, optimizer, images, labels,
+                                    epoch)
+    if args.rank == 0:
+        print(json.dumps({
+            "images_per_s": len(labels) / seconds,
+            "loss": loss,
+            "params": n_params,
+            "max_rss_mib":
+                resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        }))
+    if args.size > 1:
+        dist.destroy_process_group()
+
+
+main()
