@@ -51,6 +51,7 @@ most="$base lib/trace"
     may benchmarks/rivals include/coll coll tools/common benchmarks
     may benchmarks/plan include/coll lib/algo lib/plan lib/price lib/util
     may trainer include/coll coll
+    may examples include/coll coll
 }
 
 # once HEADER [WHERE]: who includes it?

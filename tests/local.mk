@@ -696,6 +696,7 @@ scripts = \
 	%D%/slurm.sh \
 	%D%/train_compare.sh \
 	%D%/trainer.sh \
+	%D%/trainer_rows.sh \
 	%D%/trainer_run.sh \
 	%D%/trainer_split.sh
 dist_check_SCRIPTS += $(scripts)
@@ -712,6 +713,7 @@ EXTRA_DIST += \
 	%D%/patience.h \
 	%D%/patience.sh \
 	%D%/program.sh \
+	%D%/trainer_program.sh \
 	%D%/lsan.supp \
 	%D%/mark.h \
 	%D%/net/hosts %D%/net/rsh %D%/net/run \

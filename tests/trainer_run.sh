@@ -3,48 +3,9 @@
 # How coll_train is run and what it shows, by the rows of what tutorials teach:
 # its bar, its words to those who come from Horovod, whose checkpoints a folder
 # holds, signals, ranks that die, the profile and the timeline.
-. "${srcdir:-.}/tests/patience.sh"
+. "${srcdir:-.}/tests/trainer_program.sh"
 set -u
-build=$PWD
-train=$build/trainer/coll_train
-collrun=$build/tools/collrun
 probe=$build/tests/trace_probe
-[ -x "$train" ] || { echo "built without oneDNN"; exit 77; }
-[ -x "$collrun" ] || { echo "collrun was not built" >&2; exit 1; }
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-cd "$scratch" || exit 1
-unset COLL_DATA RANK WORLD_SIZE COLL_RANK COLL_SIZE COLL_PROFILE COLL_TIMELINE
-
-fail() {
-    echo "FAILED: $*" >&2
-    tail -n 20 out err >&2
-    exit 1
-}
-
-# refuse STATUS WORDS COMMAND...
-refuse() {
-    status=$1 words=$2
-    shift 2
-    timeout 300 "$@" > out 2> err
-    got=$?
-    [ $got = "$status" ] || fail "$*: exit status $got, not $status"
-    grep -q -- "$words" err || fail "$*: does not say '$words'"
-}
-
-accept() {
-    timeout 300 "$@" > out 2> err || fail "$*: exit status $?"
-}
-
-says() {
-    grep -q -- "$1" out || fail "no '$1' in the output"
-}
-
-crc() {
-    sed -n 's/.*"param_crc32":"\([0-9a-f]*\)".*/\1/p' out
-}
-
-small="--dataset synthetic --limit-train 192 --limit-test 64 --batch-size 16"
 escape=$(printf '\033')
 return=$(printf '\r')
 

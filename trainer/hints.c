@@ -17,7 +17,6 @@ static const struct hint flags[] = {
                 "forces one"},
     {"dist-backend", "transports are chosen by what is there; "
                      "COLL_TRANSPORTS forces one"},
-    {"fp16-allreduce", "gradients travel as 32-bit floats; leave it out"},
     {"use-adasum", "gradients are averaged; leave it out"},
     {"use-mixed-precision", "numbers are 32-bit floats; leave it out"},
     {"gradient-predivide-factor", "the average divides once, at the end; "

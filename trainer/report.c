@@ -73,11 +73,11 @@ int report_init(struct report *r, const struct trainer *t)
     *r = (struct report){.t = t,
                          .is_speaker = t->ddp->rank == 0,
                          .mode = t->args->progress};
+    setvbuf(stdout, NULL, _IOLBF, 0); /* lines come out as they are made */
     if (!r->is_speaker)
         return 0;
     if (r->mode == PROGRESS_AUTO)
         r->mode = is_watched() ? PROGRESS_BAR : PROGRESS_PLAIN;
-    setvbuf(stdout, NULL, _IOLBF, 0); /* lines come out as they are made */
     return open_json(r);
 }
 
@@ -235,10 +235,14 @@ void report_plan(struct report *r)
 
 void report_epoch_start(struct report *r)
 {
+    unsigned long long epoch = r->t->epoch + 1;
+
     r->last_draw = now();
     if (r->is_speaker && r->mode != PROGRESS_OFF)
-        printf("Epoch %llu/%llu\n", (unsigned long long)r->t->epoch + 1,
+        printf("Epoch %llu/%llu\n", epoch,
                (unsigned long long)r->t->args->epochs);
+    if (r->t->args->verbose)
+        printf("rank %d | Epoch %llu\n", r->t->ddp->rank, epoch);
 }
 
 /* Print "13/14 [===>...]". */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* report.h - what rank 0 prints, and the JSON object.  On other ranks every
- * function does nothing. */
+ * function does nothing; but --verbose has each one say which epoch it begins. */
 #ifndef COLL_TRAINER_REPORT_H
 #define COLL_TRAINER_REPORT_H
 

@@ -1,0 +1,3 @@
+# programs to begin with; they use the public header only
+noinst_PROGRAMS += %D%/hello
+examples_hello_LDADD = libcoll.la

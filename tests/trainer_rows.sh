@@ -1,0 +1,201 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Rows of the table of tutorials that are about launchers, flags and lines of
+# output: each check trains for a second or two, or not at all.
+. "${srcdir:-.}/tests/trainer_program.sh"
+set -u
+hello=$build/examples/hello
+tiny="--model net $small"
+
+# built NAME 0|1: is the box ticked as config.h says?
+built() {
+    box=' '
+    [ "$2" = 0 ] || box=X
+    grep -q "^    \[$box\] $1 " out || fail "config.h says $2 of $1"
+}
+
+row01_check_build() {
+    accept "$train" --check-build
+    for pair in cuda:CUDA pmix:PMIX oneDNN:ONEDNN; do
+        value=$(sed -n "s/^#define COLL_HAVE_${pair#*:} //p" "$build/config.h")
+        [ "$value" ] || fail "no COLL_HAVE_${pair#*:} in config.h"
+        built "${pair%:*}" "$value"
+    done
+    grep '^Libraries' -A 9 out | grep '^    \[X\]' | while read -r _ name _; do
+        ldd "$build/.libs/libcoll.so" | grep -qi "$name" || echo "$name"
+    done > missing
+    [ ! -s missing ] || fail "not linked: $(cat missing)"
+}
+
+# lines: the output without the ranks that collrun puts before it.
+lines() {
+    sed 's/^\[[0-9]*\] //' out
+}
+
+# hellos N: a line of each of N ranks in the output, and no other.
+hellos() {
+    lines | sort -n -k 3 | cut -d' ' -f 1-5 > got
+    for r in $(seq 0 $(($1 - 1))); do
+        echo "Hello from: $r of $1,"
+    done > wanted
+    cmp -s got wanted || fail "the ranks say $(cat got)"
+}
+
+row03_hello() {
+    accept "$hello"
+    hellos 1
+    accept "$collrun" -np 4 "$hello"
+    hellos 4
+    if have_mpirun; then
+        mpirun_here 2 "$hello" > out 2> err || fail "hello under mpirun"
+        hellos 2
+    else
+        echo "left out: mpirun (Debian: openmpi-bin)"
+    fi
+}
+
+# Two hosts of two ranks; a shell of its own, since it may be skipped.
+row04_two_hosts() {
+    (
+        cd "$build" || exit 1
+        . "$source/tests/net/world.sh"
+        hosts_up 2
+        for r in 0 1 2 3; do
+            on h$((r / 2 + 1)) env RANK=$r LOCAL_RANK=$((r % 2)) WORLD_SIZE=4 \
+                MASTER_ADDR=h1 MASTER_PORT=29500 timeout 60 "$hello" > "$scratch/host.$r" &
+        done
+        wait
+    ) > out 2> err
+    status=$?
+    [ $status != 77 ] || { echo "left out: two hosts; $(tail -n 1 out)"; return; }
+    cat host.[0-3] > out
+    printf 'Hello from: %s\n' '0 of 4, rank 0 of 2 on host 0 of 2' \
+        '1 of 4, rank 1 of 2 on host 0 of 2' '2 of 4, rank 0 of 2 on host 1 of 2' \
+        '3 of 4, rank 1 of 2 on host 1 of 2' | cmp -s - out ||
+        fail "ranks of two hosts"
+}
+
+row05_bound_ranks() {
+    [ "$(nproc)" -ge 2 ] || { echo "left out: one core only"; return; }
+    accept "$collrun" -np 2 --bind core sh -c 'taskset -pc $$'
+    [ "$(sed 's/.*: //' out | sort -u | wc -l)" = 2 ] || fail "ranks share a core"
+}
+
+# shellcheck disable=SC2086
+row06_rate_by_ranks() {
+    for opt in adagrad adam sgd; do
+        accept "$collrun" -np 8 "$train" $tiny --batch-size 8 --opt $opt --lr 0.01 --dry-run
+        says ', lr 0.08$'
+    done
+    accept "$collrun" -np 4 "$train" $tiny --lr 0.01 --lr-scale sqrt --dry-run
+    says ', lr 0.02$'
+    accept "$collrun" -np 4 "$train" $tiny --lr 0.01 --lr-scale none --dry-run
+    says ', lr 0.01$'
+}
+
+row11_steps() {
+    for pair in 1:117 2:58 4:29 8:14; do
+        accept "$collrun" -np "${pair%:*}" "$train" --dataset synthetic --model net \
+            --batch-size 512 --dry-run
+        says "^dry run: ${pair#*:} steps per epoch"
+    done
+}
+
+# losses TRANSPORTS: the lines of the test, over these.
+losses() {
+    # shellcheck disable=SC2086
+    accept env COLL_TRANSPORTS=self,"$1" "$collrun" -np 3 "$train" $tiny --deterministic
+    says "on 1 node (self,$1)"
+    grep 'Average loss' out > "losses.$1"
+}
+
+row20_transports() {
+    losses shm
+    losses tcp
+    cmp -s losses.shm losses.tcp || fail "losses by tcp are not those by shm"
+    [ "$(wc -l < losses.shm)" = 3 ] || fail "not three epochs"
+}
+
+# shellcheck disable=SC2086
+row23_scaling_of_models() {
+    for model in net cnn; do
+        accept "$collrun" --scaling 1,2 -- "$train" $small --model $model --epochs 1
+        [ "$(grep -c '^ *[12] .*[0-9.]*%.*%' out)" = 2 ] || fail "not two rows of $model"
+    done
+}
+
+# What comes out of a pipe comes line by line: the first epoch's line is there
+# before the run's results are.
+row24_lines_of_a_pipe() {
+    have_mpirun || { echo "left out: mpirun (Debian: openmpi-bin)"; return; }
+    : > out
+    mpirun_here 8 "$train" --dataset synthetic --model net --batch_size=256 --epochs=2 \
+        --limit-train 8192 --limit-test 256 --json r.json 2> err |
+        while read -r line; do
+            echo "$line"
+            case $line in
+            'Epoch 1/2') [ -s r.json ] && echo "results are there before" ;;
+            esac
+        done > out
+    says '^Epoch 1/2$'
+    says '^Procs 8 Total time: '
+    ! grep -q 'results are there before' out || fail "output is held back"
+    grep -q '"procs":8' r.json || fail "no results"
+}
+
+# shellcheck disable=SC2086
+row28_no_network() {
+    if unshare -rn true 2> /dev/null; then
+        accept unshare -rn "$train" $tiny --epochs 1
+        says '^Procs 1 Total time: '
+    else
+        echo "left out: no network namespaces here"
+    fi
+}
+
+# A job that is killed leaves nothing, and the next one starts.
+# shellcheck disable=SC2086
+row29_nothing_stays() {
+    unshare -rm true 2> /dev/null ||
+        { echo "left out: no mount namespaces here"; return; }
+    accept unshare -rm sh -c '
+        mount -t tmpfs none /dev/shm || exit 1
+        collrun=$1
+        shift
+        "$collrun" -np 2 "$@" --epochs 1 || exit 1
+        echo "left by a run: $(ls -A /dev/shm)"
+        # each rank kills itself when it has begun to train
+        "$collrun" -np 2 sh -c "
+            \"\$@\" --epochs 1000 --progress plain --checkpoint ck.\$COLL_RANK &
+            until [ -e ck.0/epoch-0001.ckpt ]; do sleep 0.05; done
+            kill -9 \$!; kill -9 \$\$" - "$@"
+        echo "left by kill -9: $(ls -A /dev/shm)"
+        "$collrun" -np 2 "$@" --epochs 1' - "$collrun" "$train" $tiny
+    says '^left by a run: $'
+    says '^left by kill -9: $'
+    tail -n 1 out | grep -q '^Procs 2 Total time' || fail "no new start"
+}
+
+# shellcheck disable=SC2086
+row31_ranks_and_epochs() {
+    accept "$collrun" -np 2 "$train" $tiny --epochs 2 --verbose
+    for line in 'rank 0 | Epoch 1' 'rank 0 | Epoch 2' 'rank 1 | Epoch 1' 'rank 1 | Epoch 2'; do
+        [ "$(lines | grep -c "^$line\$")" = 1 ] || fail "not one line '$line'"
+    done
+    accept "$collrun" -np 2 "$train" $tiny --epochs 1
+    ! lines | grep -q '^rank' || fail "ranks speak without --verbose"
+}
+
+row01_check_build
+row03_hello
+row04_two_hosts
+row05_bound_ranks
+row06_rate_by_ranks
+row11_steps
+row20_transports
+row23_scaling_of_models
+row24_lines_of_a_pipe
+row28_no_network
+row29_nothing_stays
+row31_ranks_and_epochs
+echo "all checks passed"
