@@ -703,7 +703,7 @@ dist_check_SCRIPTS += $(scripts)
 TESTS += $(scripts)
 
 # what takes minutes each
-long_scripts = %D%/mnist.sh
+long_scripts = %D%/mnist.sh %D%/trainer_warmup.sh
 dist_check_SCRIPTS += $(long_scripts)
 
 EXTRA_DIST += \

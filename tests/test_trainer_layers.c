@@ -372,6 +372,37 @@ START_TEST(row30_the_norm_follows_its_slopes)
 }
 END_TEST
 
+/* The last images of a chunk may be none, in the last step of an epoch: it is as
+ * if the chunk were smaller. */
+START_TEST(row30_the_norm_of_a_short_batch_is_that_of_its_images)
+{
+    struct layer_spec spec = {.kind = LAYER_NORM, .relu = 1};
+    const struct shape in = {16, 3, 4, 16};
+    size_t len = 2 * shape_len(&in);
+    struct bench part, whole;
+
+    bench_init(&part, &spec, in);
+    bench_init(&whole, &spec, in);
+    part.pass.n = whole.layer.chunk = 2;
+    fill(part.in + len, part.n_in - len, 7);
+    memset(part.dout + len, 0, (part.n_out - len) * sizeof(float));
+    bench_value(&part);
+    bench_value(&whole);
+    ck_assert_mem_eq(part.out, whole.out, len * sizeof(float));
+    ck_assert_mem_eq(part.layer.running, whole.layer.running,
+                     32 * sizeof(float));
+    run_backward(&part, 1);
+    run_backward(&whole, 1);
+    ck_assert_mem_eq(part.din, whole.din, len * sizeof(float));
+    ck_assert_mem_eq(part.layer.dweights, whole.layer.dweights,
+                     32 * sizeof(float));
+    for (size_t i = len; i < part.n_in; i++)
+        ck_assert_float_eq(part.din[i], 0);
+    bench_fini(&part);
+    bench_fini(&whole);
+}
+END_TEST
+
 START_TEST(dropout_of_maps_drops_whole_ones)
 {
     struct layer_spec spec = {
@@ -662,6 +693,8 @@ static Suite *make_suite(void)
                         4);
     tcase_add_test(layers, row30_the_mean_of_maps_follows_its_slopes);
     tcase_add_loop_test(layers, row30_the_norm_follows_its_slopes, 0, 4);
+    tcase_add_test(layers,
+                   row30_the_norm_of_a_short_batch_is_that_of_its_images);
     tcase_add_test(layers, dropout_of_maps_drops_whole_ones);
     tcase_add_test(layers, the_convolution_follows_its_formula_and_slopes);
     tcase_add_loop_test(layers, the_pool_takes_the_largest_and_passes_its_slope,

@@ -23,6 +23,7 @@ struct job {
     struct args args;
     float params[N_PARAMS], began[N_PARAMS]; /* at the end, at the start */
     struct epoch_stats stats; /* of the last epoch */
+    struct epoch_stats own[8]; /* by rank, before they are put together */
     uint64_t step, bytes;
     uint32_t crc[8]; /* by rank */
     char error[8][256];
@@ -119,7 +120,7 @@ static void assert_same_way(const struct job *a, const struct job *b)
 
 /* _i: the number of ranks.  Dropout is on: it too follows the global batch.
  * SGD, because Adam magnifies the rounding of small gradients. */
-START_TEST(one_rank_with_the_whole_batch_equals_many_ranks)
+START_TEST(row07_one_rank_with_the_whole_batch_equals_many)
 {
     struct job *one = job_new(), *many = job_new();
 
@@ -183,9 +184,74 @@ START_TEST(a_resumed_run_equals_one_without_interruption)
 }
 END_TEST
 
+/* What each rank has of an epoch, before it is put together. */
+static int train_and_keep_own(struct world_rank *me)
+{
+    struct job *job = me->arg;
+    struct epoch_stats stats;
+    struct trainer t;
+    struct ddp d;
+
+    if (start(me, &t, &d))
+        return 1;
+    WORLD_CHECK(me, !trainer_share(&t));
+    WORLD_CHECK(me, !trainer_epoch(&t, &stats, job_no_progress, NULL));
+    job->own[me->rank] = stats;
+    WORLD_CHECK(me, !trainer_test(&t, &stats));
+    if (me->rank == 0)
+        job->stats = stats;
+    return job_end(me, &t, &d);
+}
+
+START_TEST(row12_metrics_are_the_mean_over_the_ranks)
+{
+    struct job *job = job_new();
+    double loss = 0, right = 0;
+
+    ck_assert_int_eq(world_fork(3, train_and_keep_own, job, DEADLINE), 0);
+    for (int r = 0; r < 3; r++) {
+        ck_assert_uint_eq(job->own[r].n_images, 32);
+        loss += job->own[r].loss / 32 / 3;
+        right += job->own[r].accuracy / 32 / 3;
+    }
+    ck_assert_double_ne(job->own[0].loss, job->own[1].loss);
+    ck_assert_double_eq_tol(job->stats.loss, loss, 1e-12);
+    ck_assert_double_eq_tol(job->stats.accuracy, right, 1e-12);
+    job_free(job);
+}
+END_TEST
+
+/* The same images an epoch, 93 of them, with a last step of 7 or 8 a rank: three
+ * ranks go one rank's way.  Two images are there twice where they do not come
+ * out even. */
+START_TEST(row10_a_last_step_is_shorter)
+{
+    struct job *one = job_new(), *many = job_new();
+
+    one->args.opt = many->args.opt = OPTIM_SGD;
+    one->args.drop_last_off = many->args.drop_last_off = 1;
+    one->args.limit_train = many->args.limit_train = 93;
+    one->args.epochs = many->args.epochs = 1;
+    one->args.batch_size = 24;
+    run(one, 1);
+    run(many, 3);
+    ck_assert_uint_eq(one->step, 4);
+    ck_assert_uint_eq(many->step, 4);
+    assert_same_way(one, many);
+    ck_assert_double_eq_tol(one->stats.loss, many->stats.loss, 1e-3);
+    ck_assert_uint_eq(one->stats.n_images, 93);
+    ck_assert_uint_eq(many->stats.n_images, 31);
+    many->args.limit_train = 94;
+    run(many, 3);
+    ck_assert_uint_eq(many->stats.n_images, 32);
+    job_free(one);
+    job_free(many);
+}
+END_TEST
+
 /* _i: the number of ranks.  A bucket that sets out early, or is moved by
  * another thread, sums the same. */
-START_TEST(row7_overlap_changes_no_bit)
+START_TEST(row07_overlap_changes_no_bit)
 {
     struct job *on = job_new(), *off = job_new();
 
@@ -201,7 +267,7 @@ START_TEST(row7_overlap_changes_no_bit)
 END_TEST
 
 /* _i: the number of ranks */
-START_TEST(row7_deterministic_runs_do_not_depend_on_buckets)
+START_TEST(row07_deterministic_runs_do_not_depend_on_buckets)
 {
     static const double sizes[] = {1e-6, 0.5, 25};
     struct job *jobs[3];
@@ -436,7 +502,7 @@ static int share_after_drawing_apart(struct world_rank *me)
     return job_end(me, &t, &d);
 }
 
-START_TEST(every_rank_begins_as_rank_0)
+START_TEST(row08_every_rank_begins_as_rank_0)
 {
     struct job *job = job_new();
 
@@ -555,16 +621,19 @@ static Suite *make_suite(void)
     int is_quick = getenv("TEST_QUICK") != NULL;
 
     tcase_set_timeout(ranks, 4 * DEADLINE);
-    tcase_add_loop_test(ranks, one_rank_with_the_whole_batch_equals_many_ranks,
+    tcase_add_loop_test(ranks, row07_one_rank_with_the_whole_batch_equals_many,
                         is_quick ? 3 : 2, is_quick ? 4 : 5);
     tcase_add_loop_test(ranks, the_same_seed_and_ranks_give_the_same_bits, 1,
                         is_quick ? 1 : 4);
     tcase_add_loop_test(ranks, a_resumed_run_equals_one_without_interruption, 0,
                         is_quick ? 1 : 3);
-    tcase_add_loop_test(ranks, row7_overlap_changes_no_bit, 2,
+    tcase_add_test(ranks, row12_metrics_are_the_mean_over_the_ranks);
+    tcase_add_test(ranks, row10_a_last_step_is_shorter);
+    tcase_add_loop_test(ranks, row07_overlap_changes_no_bit, 2,
                         is_quick ? 3 : 4);
-    tcase_add_loop_test(ranks, row7_deterministic_runs_do_not_depend_on_buckets,
-                        2, is_quick ? 2 : 4);
+    tcase_add_loop_test(ranks,
+                        row07_deterministic_runs_do_not_depend_on_buckets, 2,
+                        is_quick ? 2 : 4);
     tcase_add_loop_test(ranks, row22_gradients_travel_in_16_bits, 0,
                         is_quick ? 1 : 2);
     tcase_add_test(ranks, row10_ranks_of_a_host_have_one_copy_of_the_images);
@@ -574,7 +643,7 @@ static Suite *make_suite(void)
     if (!is_quick)
         tcase_add_test(ranks, row16_warm_up_follows_horovods_rule);
     tcase_add_test(ranks, small_buckets_change_nothing_but_rounding);
-    tcase_add_test(ranks, every_rank_begins_as_rank_0);
+    tcase_add_test(ranks, row08_every_rank_begins_as_rank_0);
     tcase_add_test(ranks, ranks_that_drift_apart_are_told);
     tcase_add_test(ranks, all_ranks_learn_which_one_is_unwell);
     tcase_add_test(ranks, a_rank_that_dies_is_named);

@@ -93,6 +93,28 @@ row06_rate_by_ranks() {
     says ', lr 0.01$'
 }
 
+# Every way to share images trains, and a test counts each image once, however
+# many ranks there are.
+# shellcheck disable=SC2086
+row10_shards_and_tests() {
+    for shard in sampler stride random; do
+        accept "$collrun" -np 3 "$train" $tiny --shard $shard --drop-last off --limit-train 190 \
+            --epochs 1 --checkpoint shards
+        says '^4/4 '
+    done
+    refuse 2 'sampler|stride|random' "$train" --shard all
+    : > tests
+    for n in 1 2 3; do
+        accept "$collrun" -np $n "$train" $tiny --limit-test 61 --epochs 1 \
+            --resume shards/epoch-0001.ckpt
+        grep '^Test set' out >> tests
+    done
+    [ "$(sort -u tests | wc -l)" = 1 ] || fail "tests differ: $(cat tests)"
+    # a whole number of right answers of 61
+    awk '{right = 61 * $NF / 100; exit !(right - int(right + 0.5) < 0.01 &&
+        int(right + 0.5) - right < 0.01)}' tests || fail "not of 61 images: $(cat tests)"
+}
+
 row11_steps() {
     for pair in 1:117 2:58 4:29 8:14; do
         accept "$collrun" -np "${pair%:*}" "$train" --dataset synthetic --model net \
@@ -191,6 +213,7 @@ row03_hello
 row04_two_hosts
 row05_bound_ranks
 row06_rate_by_ranks
+row10_shards_and_tests
 row11_steps
 row20_transports
 row23_scaling_of_models

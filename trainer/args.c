@@ -45,6 +45,14 @@ static const struct flag flags[] = {
      "train on the first N images only; 0: all"},
     {"limit-test", WHOLE_0, AT(limit_test), "0", "N",
      "test on the first N images only; 0: all"},
+    {"limit-steps", WHOLE_0, AT(limit_steps), "0", "N",
+     "make the first N steps of an epoch only; 0: all"},
+    {"shard", CHOICE, AT(shard), "sampler", "sampler|stride|random",
+     "a rank's images: its part of each epoch's order; every ranks-th image "
+     "of the data; or any, drawn by itself"},
+    {"drop-last", CHOICE, AT(drop_last_off), "on", "on|off",
+     "leave out what does not fill a step; off: repeat some images so that the "
+     "ranks come out even, and end with a shorter step"},
     {"normalize", CHOICE, AT(normalize_meanstd), "unit", "unit|meanstd",
      "pixels in [0, 1], or with mean 0 and deviation 1"},
     {"model", WORD, AT(model), "cnn",

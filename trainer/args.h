@@ -14,7 +14,9 @@ enum progress { PROGRESS_AUTO, PROGRESS_BAR, PROGRESS_PLAIN, PROGRESS_OFF };
  * of the word in the flag's list. */
 struct args {
     const char *dataset, *data_dir; /* data_dir "" when not given */
-    uint64_t limit_train, limit_test; /* 0: all */
+    uint64_t limit_train, limit_test, limit_steps; /* 0: all */
+    int shard;                                     /* enum shard */
+    int drop_last_off;
     int normalize_meanstd;
     const char *model;
     int init;       /* enum model_init_kind */

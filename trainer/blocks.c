@@ -22,6 +22,8 @@ static const char *why_not(const struct blocks_config *c, size_t n)
 {
     if (c->is_rounded)
         return "each rank's sums are rounded to 16 bits";
+    if (c->is_ragged)
+        return "the last step is shorter, by --drop-last off";
     if (is_power_of_two(n) && n % (size_t)c->n_ranks == 0)
         return NULL;
     return c->needs_batch ? "batch normalization, in batches that are no power "

@@ -31,6 +31,7 @@ struct blocks_config {
     int deterministic; /* 0: a rank's images are one block */
     int is_rounded;    /* a rank's sum is rounded before others are added */
     int needs_batch;   /* layers must see a batch at once */
+    int is_ragged;     /* the last step of an epoch may be shorter */
     int n_ranks;
     size_t batch, accum; /* a rank's images: batch times accum */
 };

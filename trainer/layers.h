@@ -88,6 +88,7 @@ struct pass {
     int keeps_all;   /* 1: nothing is dropped in training, either */
     uint64_t key; /* of this step's random numbers */
     size_t first; /* the chunk's first image, counted in the global batch */
+    int n;        /* images that count, the first ones; 0: the whole chunk */
     int (*needs)(void *arg, int layer); /* unless NULL: called before a layer is
                                          * run forward; 0, or -1 to stop */
     void *arg;

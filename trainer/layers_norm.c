@@ -205,16 +205,22 @@ static void clear_totals(const struct layer *l)
             s_->totals[c_] += (double)s_->sums[c_];                            \
     } while (0)
 
-/* Set totals to the mean of (in - mean)^power. */
+/* Return the images that statistics are of. */
+static int n_images(const struct layer *l, const struct pass *pass)
+{
+    return pass->n ? pass->n : l->chunk;
+}
+
+/* Set totals to the mean of (in - mean)^power over the first `images`. */
 static void find_moment(const struct layer *l, const struct layer_io *io,
-                        int power)
+                        int images, int power)
 {
     size_t n = (size_t)l->in.channels;
     struct norm *s = l->state;
-    double count = (double)l->chunk * (double)(shape_len(&l->in) / n);
+    double count = (double)images * (double)(shape_len(&l->in) / n);
 
     clear_totals(l);
-    for (int i = 0; i < l->chunk; i++) {
+    for (int i = 0; i < images; i++) {
         struct image m = image_of(l, io, i);
 
         ADD_IMAGE(l, n, moment(&m, power));
@@ -226,19 +232,20 @@ static void find_moment(const struct layer *l, const struct layer_io *io,
 static double root_of(double variance) { return 1 / sqrt(variance + EPSILON); }
 
 /* Find the batch's mean and variance, and move the running ones towards them. */
-static void find_statistics(struct layer *l, const struct layer_io *io)
+static void find_statistics(struct layer *l, const struct layer_io *io,
+                            int images)
 {
     size_t n = (size_t)l->in.channels;
     struct norm *s = l->state;
-    double count = (double)l->chunk * (double)(shape_len(&l->in) / n);
+    double count = (double)images * (double)(shape_len(&l->in) / n);
     double unbiased = count > 1 ? count / (count - 1) : 1;
     float *mean = l->running, *variance = l->running + n;
 
     memset(s->mean, 0, n * sizeof(float));
-    find_moment(l, io, 1);
+    find_moment(l, io, images, 1);
     for (size_t c = 0; c < n; c++)
         s->mean[c] = (float)s->totals[c];
-    find_moment(l, io, 2);
+    find_moment(l, io, images, 2);
     for (size_t c = 0; c < n; c++) {
         s->root[c] = (float)root_of(s->totals[c]);
         mean[c] += MOMENTUM * (s->mean[c] - mean[c]);
@@ -263,7 +270,7 @@ static int norm_forward(struct layer *l, const struct layer_io *io,
     struct norm *s = l->state;
 
     if (pass->is_training)
-        find_statistics(l, io);
+        find_statistics(l, io, n_images(l, pass));
     else
         take_running(l);
     for (int c = 0; c < l->in.channels; c++) {
@@ -283,11 +290,11 @@ static int norm_forward(struct layer *l, const struct layer_io *io,
  *   din = weight root (d - dbias / N - x dweight / N) in training,
  *         weight root d with running statistics.
  * totals holds dbias and dweight / root. */
-static void find_factors(struct layer *l, int is_training)
+static void find_factors(struct layer *l, int images, int is_training)
 {
     size_t n = (size_t)l->in.channels;
     struct norm *s = l->state;
-    double count = (double)l->chunk * (double)(shape_len(&l->in) / n);
+    double count = (double)images * (double)(shape_len(&l->in) / n);
 
     for (size_t c = 0; c < n; c++) {
         double root = (double)s->root[c], dweight = s->totals[n + c] * root;
@@ -305,23 +312,27 @@ static int norm_backward(struct layer *l, const struct layer_io *io,
                          const struct pass *pass)
 {
     size_t n = (size_t)l->in.channels, len = shape_len(&l->in);
+    int images = n_images(l, pass);
+    size_t rest = (size_t)(l->chunk - images) * len * sizeof(float);
 
     if (l->spec.relu)
         layer__relu_back(io->out, io->dout, (size_t)l->chunk * len);
     if (io->dplus)
         memcpy(io->dplus, io->dout, (size_t)l->chunk * len * sizeof(float));
     clear_totals(l);
-    for (int i = 0; i < l->chunk; i++) {
+    for (int i = 0; i < images; i++) {
         struct image m = image_of(l, io, i);
 
         ADD_IMAGE(l, 2 * n, products(&m));
     }
-    find_factors(l, pass->is_training);
-    for (int i = 0; io->din && i < l->chunk; i++) {
+    find_factors(l, images, pass->is_training);
+    for (int i = 0; io->din && i < images; i++) {
         struct image m = image_of(l, io, i);
 
         back(&m);
     }
+    if (io->din && rest)
+        memset(io->din + (size_t)images * len, 0, rest);
     return 0;
 }
 

@@ -7,17 +7,34 @@
 
 #include <stdlib.h>
 
+static size_t divide_up(size_t n, size_t by) { return (n + by - 1) / by; }
+
+/* Return how many indices `order` holds: all that an epoch's are drawn from. */
+static size_t order_len(const struct sampler *s)
+{
+    size_t used = s->n_mine;
+
+    if (s->shard == SHARD_SAMPLER)
+        used *= (size_t)s->n_ranks;
+    return s->shard != SHARD_STRIDE && used < s->n_images ? s->n_images : used;
+}
+
 int sampler_init(struct sampler *s)
 {
-    size_t step = (size_t)s->n_ranks * s->batch;
+    size_t ranks = (size_t)s->n_ranks;
 
     s->order = NULL;
-    s->n_steps = s->n_images / step;
+    s->n_mine =
+        s->drops_rest ? s->n_images / ranks : divide_up(s->n_images, ranks);
+    s->n_steps =
+        s->drops_rest ? s->n_mine / s->batch : divide_up(s->n_mine, s->batch);
     if (s->n_steps == 0)
         return train_fail("%zu training images do not fill one step of %d x "
                           "%zu; lower --batch-size or raise --limit-train",
                           s->n_images, s->n_ranks, s->batch);
-    s->order = malloc(s->n_images * sizeof(*s->order));
+    if (s->most && s->most < s->n_steps)
+        s->n_steps = s->most;
+    s->order = malloc(order_len(s) * sizeof(*s->order));
     if (!s->order)
         return train_fail("out of memory for the order of %zu images; lower "
                           "--limit-train", s->n_images);
@@ -30,27 +47,54 @@ void sampler_fini(struct sampler *s)
     s->order = NULL;
 }
 
-void sampler_start_epoch(struct sampler *s, uint64_t epoch)
+static void shuffle(uint32_t *order, size_t n, uint64_t key)
 {
-    uint64_t key = rng_key(rng_key(s->seed, RNG_SHUFFLE), epoch);
-
-    for (size_t i = 0; i < s->n_images; i++)
-        s->order[i] = (uint32_t)i;
-    for (size_t i = s->n_images; i-- > 1;) {
+    for (size_t i = n; i-- > 1;) {
         size_t j = (size_t)rng_below(key, i, i + 1);
-        uint32_t was = s->order[i];
+        uint32_t was = order[i];
 
-        s->order[i] = s->order[j];
-        s->order[j] = was;
+        order[i] = order[j];
+        order[j] = was;
     }
 }
 
-size_t sampler_first(const struct sampler *s)
+void sampler_start_epoch(struct sampler *s, uint64_t epoch)
 {
-    return (size_t)s->rank * s->batch;
+    uint64_t key = rng_key(rng_key(s->seed, RNG_SHUFFLE), epoch);
+    size_t n = s->n_images, len = order_len(s);
+    size_t from = 0, by = 1;
+
+    if (s->shard == SHARD_STRIDE) {
+        from = (size_t)s->rank;
+        by = (size_t)s->n_ranks;
+        n = len;
+    }
+    if (s->shard != SHARD_SAMPLER)
+        key = rng_key(key, (uint64_t)s->rank);
+    for (size_t i = 0; i < n; i++)
+        s->order[i] = (uint32_t)((from + i * by) % s->n_images);
+    shuffle(s->order, n, key);
+    for (size_t i = n; i < len; i++)
+        s->order[i] = s->order[i - n];
+}
+
+size_t sampler_count(const struct sampler *s, size_t step)
+{
+    size_t left = s->n_mine - step * s->batch;
+
+    return left < s->batch ? left : s->batch;
+}
+
+size_t sampler_first(const struct sampler *s, size_t step)
+{
+    return (size_t)s->rank * sampler_count(s, step);
 }
 
 const uint32_t *sampler_step(const struct sampler *s, size_t step)
 {
-    return s->order + step * (size_t)s->n_ranks * s->batch + sampler_first(s);
+    size_t at = step * s->batch;
+
+    if (s->shard == SHARD_SAMPLER)
+        at = at * (size_t)s->n_ranks + sampler_first(s, step);
+    return s->order + at;
 }

@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sampler.h - which images a rank trains on, step by step.
  *
- * An epoch is a permutation of all images, drawn from seed and epoch.  Step s
- * takes the next ranks * batch of it, and each rank its own part of those in
- * rank order: so the ranks together see what one rank with the whole batch
- * would, in the same order.  What does not fill a step is left out.
+ * Where they do not come out even for the ranks, an epoch is filled up with the
+ * first ones of its order, again, as by PyTorch's DistributedSampler, and ends
+ * with a shorter step that is as long on every rank; or what does not fill a
+ * step of all ranks is left out (drops_rest).
+ *
+ * sampler: an epoch is a permutation of all images, drawn from seed and epoch.
+ *   Step s takes the next ranks * batch of it, the same images as with
+ *   DistributedSampler.  There rank r has every ranks-th of them from the r-th
+ *   on; here each rank has its run of them in rank order, so that the ranks
+ *   together see what one rank with the whole batch would, in the same order.
+ * stride: rank r has every ranks-th image of the data, from the r-th on, for all
+ *   epochs, as by dataset.shard() of TensorFlow; it shuffles those.
+ * random: each rank draws from all images, and nobody knows of the others.
  */
 #ifndef COLL_TRAINER_SAMPLER_H
 #define COLL_TRAINER_SAMPLER_H
@@ -12,16 +21,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum shard { SHARD_SAMPLER, SHARD_STRIDE, SHARD_RANDOM };
+
 struct sampler {
     uint64_t seed;
     size_t n_images;
     size_t batch; /* images of a rank in a step */
     int rank, n_ranks;
-    size_t n_steps;  /* of an epoch */
-    uint32_t *order; /* [n_images], this epoch's */
+    enum shard shard;
+    int drops_rest; /* 1: all steps are whole */
+    size_t most;    /* steps of an epoch, 0: all there are */
+    size_t n_steps; /* of an epoch */
+    size_t n_mine;  /* images of a rank in an epoch, those used again included */
+    uint32_t *order; /* this epoch's: all ranks' (sampler), or this one's */
 };
 
-/* Set up a sampler; seed, n_images, batch, rank and n_ranks are set already.
+/* Set up a sampler; what stands above n_steps is set already.
  *
  * Result:    0, or -1 with train_error() set (not even one step fits).
  * Ownership: end it by sampler_fini().
@@ -32,9 +47,13 @@ void sampler_fini(struct sampler *s);
 /* Shuffle for this epoch. */
 void sampler_start_epoch(struct sampler *s, uint64_t epoch);
 
+/* Return the images of a rank in a step, the same number on every rank: the batch
+ * but for a last, shorter step. */
+size_t sampler_count(const struct sampler *s, size_t step);
+
 /* Return where this rank's part of a step begins, counted in the global batch
- * (a rank's first image) or as images of the epoch's order. */
-size_t sampler_first(const struct sampler *s);
+ * (a rank's first image), or the indices of its images. */
+size_t sampler_first(const struct sampler *s, size_t step);
 const uint32_t *sampler_step(const struct sampler *s, size_t step);
 
 #endif

@@ -82,6 +82,7 @@ static void cut_blocks(struct trainer *t)
         .batch = a->batch_size,
         .accum = a->accum,
         .needs_batch = model_needs_batch(t->desc),
+        .is_ragged = a->drop_last_off,
     };
 
     blocks_cut(&t->blocks, &config);
@@ -205,6 +206,9 @@ static int make_sampler(struct trainer *t)
         .batch = t->args->batch_size * t->args->accum,
         .rank = t->ddp->rank,
         .n_ranks = t->ddp->size,
+        .shard = (enum shard)t->args->shard,
+        .drops_rest = !t->args->drop_last_off,
+        .most = t->args->limit_steps,
     };
     return sampler_init(&t->sampler);
 }
@@ -271,9 +275,17 @@ static int layer_done(void *arg, int layer)
 /* Return what the gradient of an image's loss counts for. */
 static float image_scale(const struct trainer *t)
 {
-    size_t n = t->sampler.batch;
+    size_t n = t->step_images;
 
     return 1 / (float)(t->blocks.is_shared ? n * (size_t)t->ddp->size : n);
+}
+
+/* Return the image of this step behind the block: a short step has one block. */
+static size_t block_end(const struct trainer *t, size_t block)
+{
+    size_t end = (block + 1) * t->blocks.len;
+
+    return end < t->step_images ? end : t->step_images;
 }
 
 /* Add the gradients of n images of this rank, the first being image `at` of its
@@ -284,7 +296,7 @@ static int learn_chunk(struct trainer *t, const uint32_t *index, size_t at,
                        double loss)
 {
     struct finishing block = {t, at / t->blocks.len};
-    int is_last = at + (size_t)n == (block.block + 1) * t->blocks.len;
+    int is_last = at + (size_t)n == block_end(t, block.block);
     double start = now(), span = phase_begin();
     int st;
 
@@ -293,7 +305,8 @@ static int learn_chunk(struct trainer *t, const uint32_t *index, size_t at,
     t->data_seconds += now() - start;
     phase_end(&t->phases, PHASE_DATA, span);
     span = phase_begin();
-    pass->first = sampler_first(&t->sampler) + at;
+    pass->first = t->step_first + at;
+    pass->n = n;
     if (model_forward(t->model, pass))
         return -1;
     model_loss(t->model, t->labels, n, image_scale(t), score);
@@ -373,7 +386,8 @@ static int layer_needed(void *ddp, int layer) { return ddp_await(ddp, layer); }
 static int train_step(struct trainer *t, size_t step,
                       struct model_score *total)
 {
-    size_t batch = t->sampler.batch, chunk = (size_t)model_chunk(t->model);
+    size_t batch = sampler_count(&t->sampler, step);
+    size_t chunk = (size_t)model_chunk(t->model);
     uint64_t key = rng_key(t->args->seed, RNG_DROPOUT);
     struct pass pass = {.is_training = 1,
                         .keeps_all = t->args->dropout_off,
@@ -383,12 +397,14 @@ static int train_step(struct trainer *t, size_t step,
     double loss = 0, span;
     int st;
 
+    t->step_images = batch;
+    t->step_first = sampler_first(&t->sampler, step);
     for (size_t at = 0, n; at < batch; at += n) {
-        size_t left = t->blocks.len - at % t->blocks.len;
+        size_t left = block_end(t, at / t->blocks.len) - at;
         struct model_score score;
 
         n = left < chunk ? left : chunk;
-        if (left == t->blocks.len)
+        if (at % t->blocks.len == 0)
             t->device->zero(model_gradients(t->model),
                             model_n_params(t->model));
         if (learn_chunk(t, sampler_step(&t->sampler, step), at, (int)n, &pass,
@@ -413,11 +429,10 @@ int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
     double start = now(), comm = t->ddp->seconds, data = t->data_seconds;
     struct model_score total = {0};
     struct phases before = t->phases;
-    size_t first = t->skip;
+    size_t first = t->skip, n = 0;
 
     sampler_start_epoch(&t->sampler, t->epoch);
     for (size_t step = first; step < t->sampler.n_steps; step++) {
-        double images = (double)((step + 1 - first) * t->sampler.batch);
         struct progress_stats p = {.step = step + 1};
 
         if (train_step(t, step, &total) || stop_asked(t->ddp, &t->stop))
@@ -425,8 +440,9 @@ int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
         t->skip = step + 1;
         if (t->stop && t->skip < t->sampler.n_steps)
             return ddp_await_all(t->ddp) ? -1 : 1;
-        p.loss = total.loss / images;
-        p.accuracy = total.n_right / images;
+        n += t->step_images;
+        p.loss = total.loss / (double)n;
+        p.accuracy = total.n_right / (double)n;
         p.seconds = now() - start;
         progress(arg, &p);
     }
@@ -437,6 +453,7 @@ int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
     *stats = (struct epoch_stats){
         .epoch = t->epoch,
         .n_steps = t->sampler.n_steps - first,
+        .n_images = n,
         .loss = total.loss,
         .accuracy = total.n_right,
         .lr = t->optim.lr,
@@ -511,7 +528,7 @@ static int check_params(struct trainer *t, double *seconds)
 int trainer_test(struct trainer *t, struct epoch_stats *stats)
 {
     double p = t->ddp->size, n_test = (double)t->data.test.n;
-    double n = p * (double)(stats->n_steps * t->sampler.batch);
+    double n = p * (double)stats->n_images;
     struct model_score test = {0};
     double sums[6];
 

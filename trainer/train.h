@@ -28,6 +28,8 @@ struct trainer {
                             * while it is saved or resumed with ZeRO */
     uint64_t epoch;        /* epochs done */
     size_t skip;           /* steps of the next one done */
+    size_t step_images;    /* of this rank in the step under way */
+    size_t step_first;     /* the first of them, counted in the global batch */
     uint64_t saved_ranks,
         saved_batch;       /* of the checkpoint resumed from, or 0 */
     int stop;              /* the signal that ended it, 0 none */
@@ -44,6 +46,7 @@ struct trainer {
 struct epoch_stats {
     uint64_t epoch;
     size_t n_steps; /* of this process: fewer where it was resumed within it */
+    size_t n_images; /* that a rank had in them */
     double loss, accuracy, test_loss, test_accuracy, lr;
     double seconds; /* of the training steps, on the slowest rank */
     double images_per_s;
