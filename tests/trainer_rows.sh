@@ -208,6 +208,33 @@ row31_ranks_and_epochs() {
     ! lines | grep -q '^rank' || fail "ranks speak without --verbose"
 }
 
+# What Horovod's pytorch_synthetic_benchmark prints, with CPU for GPU.
+# shellcheck disable=SC2086
+row34_synthetic() {
+    models="cnn net resnet18"
+    [ "${TEST_QUICK:-}" ] || models="$models alexnet resnet18-cifar resnet50"
+    short="--num-warmup-batches 1 --num-batches-per-iter 1 --num-iters 3"
+    for model in $models; do
+        accept "$collrun" -np 2 "$train" --synthetic --model $model --batch-size 2 \
+            $short --json r.json
+        says "^Model: $model\$"
+        says '^Batch size: 2$'
+        says '^Number of CPUs: 2$'
+        [ "$(grep -c '^Iter #[012]: [0-9]*\.[0-9] img/sec per CPU$' out)" = 3 ] ||
+            fail "not three rates"
+        says '^Img/sec per CPU: [0-9]*\.[0-9] +-[0-9]*\.[0-9]$'
+        says '^Total img/sec on 2 CPU(s): [0-9]*\.[0-9] +-[0-9]*\.[0-9]$'
+        # the total is that of two ranks, and the mean is that of the rates
+        awk '/^Iter/ {sum += $3} /^Img/ {mean = $4} /^Total/ {total = $6}
+            END {exit !(sum / 3 - mean < 0.2 && mean - sum / 3 < 0.2 &&
+                total - 2 * mean < 0.2 && 2 * mean - total < 0.2)}' out ||
+            fail "figures do not agree"
+        grep -q '"images_per_s_spread":' r.json || fail "no results"
+    done
+    refuse 2 'makes its images up' "$train" --synthetic --dataset mnist
+    refuse 2 'keeps nothing' "$train" --synthetic --checkpoint ck
+}
+
 row01_check_build
 row03_hello
 row04_two_hosts
@@ -221,4 +248,5 @@ row24_lines_of_a_pipe
 row28_no_network
 row29_nothing_stays
 row31_ranks_and_epochs
+row34_synthetic
 echo "all checks passed"

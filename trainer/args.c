@@ -108,6 +108,13 @@ static const struct flag flags[] = {
     {"threads", WHOLE, AT(threads), NULL, "N",
      "threads of a rank, for oneDNN's kernels; else OMP_NUM_THREADS, "
      "SLURM_CPUS_PER_TASK, or 1"},
+    {"synthetic", SWITCH, AT(synthetic), NULL, NULL,
+     "train on one made-up batch over and over, and print Horovod's lines"},
+    {"num-warmup-batches", WHOLE_0, AT(num_warmup_batches), "10", "N",
+     "its steps before it measures"},
+    {"num-batches-per-iter", WHOLE, AT(num_batches_per_iter), "10", "N",
+     "its steps for a rate"},
+    {"num-iters", WHOLE, AT(num_iters), "10", "N", "its rates"},
     {"checkpoint", TEXT, AT(checkpoint), NULL, "DIR", "save the state there"},
     {"checkpoint-every", WHOLE, AT(checkpoint_every), "1", "N",
      "epochs between two checkpoints"},
@@ -366,10 +373,26 @@ static void guess_dataset(struct args *args)
         args->dataset = name;
 }
 
+/* --synthetic trains on what it makes up, and keeps nothing. */
+static int judge_synthetic(struct args *args)
+{
+    if (*args->data_dir || (args->dataset != find("dataset")->standard &&
+                            strcmp(args->dataset, "synthetic")))
+        return train_fail("--synthetic makes its images up; leave --dataset "
+                          "and --data-dir out");
+    if (*args->checkpoint || *args->resume)
+        return train_fail("--synthetic measures and keeps nothing; leave "
+                          "--checkpoint and --resume out");
+    args->dataset = "synthetic";
+    return 0;
+}
+
 /* What a flag cannot see by itself. */
 static int judge(struct args *args)
 {
     guess_dataset(args);
+    if (args->synthetic && judge_synthetic(args))
+        return -1;
     if (!args->threads)
         args->threads = threads_by_environment();
     if (args->fp16_allreduce && args->bf16_allreduce)

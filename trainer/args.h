@@ -38,6 +38,8 @@ struct args {
     int zero; /* the stage of ZeRO: 1, or 0 for none */
     int deterministic;
     uint64_t threads;
+    int synthetic;
+    uint64_t num_warmup_batches, num_batches_per_iter, num_iters;
     const char *checkpoint, *resume, *json; /* "" when not given */
     uint64_t checkpoint_every, keep;
     int progress;

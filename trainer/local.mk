@@ -8,6 +8,7 @@ libtrainer_la_LIBADD = libcoll.la $(ONEDNN_LIBS) $(JANSSON_LIBS) $(ZLIB_LIBS) \
 	-ldl -lm
 libtrainer_la_SOURCES = \
 	%D%/args.c %D%/args.h \
+	%D%/bench.c %D%/bench.h \
 	%D%/blocks.c %D%/blocks.h \
 	%D%/build.c %D%/build.h \
 	%D%/checkpoint.c %D%/checkpoint.h \

@@ -7,6 +7,7 @@
  */
 #include "coll/coll.h"
 #include "trainer/args.h"
+#include "trainer/bench.h"
 #include "trainer/build.h"
 #include "trainer/ddp.h"
 #include "trainer/error.h"
@@ -92,6 +93,16 @@ static int finish(struct trainer *t, struct report *r)
     return all_well(t->ddp, st);
 }
 
+static int bench(struct trainer *t, struct report *r)
+{
+    int st;
+
+    stop_catch();
+    st = bench_run(t, r);
+    stop_release();
+    return all_well(t->ddp, st);
+}
+
 static int train(struct trainer *t, struct report *r)
 {
     if (trainer_share(t))
@@ -101,6 +112,8 @@ static int train(struct trainer *t, struct report *r)
         report_plan(r);
         return 0;
     }
+    if (t->args->synthetic)
+        return bench(t, r);
     if (t->epoch >= t->args->epochs && test_only(t, r))
         return -1;
     stop_catch();

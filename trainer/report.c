@@ -424,7 +424,7 @@ static json_t *result_object(const struct report *r, double total,
         t->args->zero, "optim_bytes", (json_int_t)most_state(t));
 }
 
-static int write_json(struct report *r, json_t *object)
+int report_json(struct report *r, const struct json_t *object)
 {
     size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(JSON_DIGITS);
     int st;
@@ -454,7 +454,7 @@ int report_end(struct report *r, double max_rss)
     if (r->json) {
         json_t *object = result_object(r, total, but_first, max_rss);
 
-        st = write_json(r, object);
+        st = report_json(r, object);
         json_decref(object);
     }
     if (!st && (fflush(stdout) || ferror(stdout)))

@@ -52,6 +52,11 @@ void report_test(struct report *r, const struct epoch_stats *stats);
  */
 int report_end(struct report *r, double max_rss);
 
+/* Write what --json asked for; NULL: there was no memory for it.
+ * Result: 0, or -1 with train_error() set. */
+struct json_t;
+int report_json(struct report *r, const struct json_t *object);
+
 /* Return the most memory that this process ever had, MiB. */
 double report_max_rss(void);
 

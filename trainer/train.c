@@ -35,13 +35,20 @@ static double now(void)
 
 /* ---- set-up ---- */
 
+/* Return the images of all ranks in a step. */
+static size_t global_batch(const struct trainer *t)
+{
+    return t->args->batch_size * t->args->accum * (size_t)t->ddp->size;
+}
+
 static int load_data(struct trainer *t, int status)
 {
+    int is_bench = t->args->synthetic;
     const struct data_config config = {
         .name = t->args->dataset,
         .dir = t->args->data_dir,
-        .limit_train = t->args->limit_train,
-        .limit_test = t->args->limit_test,
+        .limit_train = is_bench ? global_batch(t) : t->args->limit_train,
+        .limit_test = is_bench ? 1 : t->args->limit_test,
         .seed = t->args->seed,
         .channels = t->desc->in.channels,
         .height = t->desc->in.height,
@@ -463,6 +470,17 @@ int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
     };
     for (int i = 0; i < N_PHASES; i++)
         stats->phases.seconds[i] = t->phases.seconds[i] - before.seconds[i];
+    return 0;
+}
+
+int trainer_repeat(struct trainer *t, uint64_t n)
+{
+    struct model_score score = {0};
+
+    sampler_start_epoch(&t->sampler, 0);
+    for (; n > 0; n--)
+        if (train_step(t, 0, &score))
+            return -1;
     return 0;
 }
 

@@ -88,6 +88,10 @@ int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
                   void (*progress)(void *arg, const struct progress_stats *now),
                   void *arg);
 
+/* Make the first step of the first epoch's order n times.
+ * Result: 0, or -1 with train_error() set. */
+int trainer_repeat(struct trainer *t, uint64_t n);
+
 /* Test, each rank its share; then make *stats those of all ranks and check
  * that all ranks hold the same parameters and that these, the optimizer's state
  * and the test's loss are finite.

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bench.h - --synthetic: images per second of one batch, over and over, with the
+ * lines of Horovod's pytorch_synthetic_benchmark. */
+#ifndef COLL_TRAINER_BENCH_H
+#define COLL_TRAINER_BENCH_H
+
+#include "trainer/report.h"
+#include "trainer/train.h"
+
+/* Train on the batch, --num-warmup-batches times unmeasured, then --num-iters
+ * times --num-batches-per-iter; rank 0 prints.
+ *
+ * Result:    0, or -1 with train_error() set; after a signal it is cut short,
+ *            with t->stop set on every rank.
+ */
+int bench_run(struct trainer *t, struct report *r);
+
+#endif
