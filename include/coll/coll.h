@@ -377,6 +377,17 @@ int coll_comm_local_size(const struct coll_comm *comm);
 int coll_comm_host(const struct coll_comm *comm);
 int coll_comm_n_hosts(const struct coll_comm *comm);
 
+/* Say whether this host has a core to spare for one thread more of each of its
+ * ranks, beside the one that calls: 1 or 0.  Affinity masks and the quota of the
+ * control group count, not what is visible; a thread of a rank that is bound must
+ * leave that rank's mask to get there.
+ *
+ * Errors:    comm must not be NULL.
+ * Threads:   any.
+ * Cost:      some ms: the machine is looked at.
+ */
+int coll_comm_has_spare_core(const struct coll_comm *comm);
+
 /* Return the transports that join this rank to the others, "shm,tcp".
  *
  * Ownership: the communicator's, valid until it is destroyed.

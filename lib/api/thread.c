@@ -135,6 +135,17 @@ static int start_thread(void)
     return COLL_ERR_SYSTEM;
 }
 
+int coll_comm_has_spare_core(const struct coll_comm *comm)
+{
+    struct coll__seat seat;
+
+    coll__lock(&lock);
+    coll__topo_seat(comm->peers, comm->size, comm->rank, &seat);
+    coll__unlock(&lock);
+    CPU_FREE(seat.spare);
+    return seat.has_core;
+}
+
 static int start(const struct coll_comm *comm)
 {
     struct coll__seat seat;
