@@ -47,6 +47,7 @@ libtrainer_la_SOURCES = \
 	%D%/slopes.c %D%/slopes.h \
 	%D%/stop.c %D%/stop.h \
 	%D%/synthetic.c \
+	%D%/test.c \
 	%D%/threads.c %D%/threads.h \
 	%D%/train.c %D%/train.h \
 	%D%/train_state.c %D%/train_state.h \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* train.c - set-up, the training step, the test.
+/* train.c - set-up and the training step.
  *
  * A step: gather images, forward, loss, backward, chunk by chunk; average the
  * gradients over the ranks; move the parameters.  Gradients are scaled by the
@@ -13,8 +13,6 @@
 #include "trainer/stop.h"
 #include "trainer/train_state.h"
 #include "trainer/watch.h"
-
-#include <zlib.h>
 
 #include <math.h>
 #include <signal.h>
@@ -481,90 +479,7 @@ int trainer_repeat(struct trainer *t, uint64_t n)
     for (; n > 0; n--)
         if (train_step(t, 0, &score))
             return -1;
-    return 0;
-}
-
-/* ---- testing ---- */
-
-/* Judge n test images from `first`. */
-static int test_chunk(struct trainer *t, size_t first, int n,
-                      struct model_score *total)
-{
-    struct pass pass = {.is_training = 0};
-    struct model_score score;
-
-    for (int i = 0; i < n; i++)
-        t->test_index[i] = (uint32_t)(first + (size_t)i);
-    t->device->gather(&t->data.test, t->test_index, n, &t->scale,
-                      model_input(t->eval), t->labels);
-    if (model_forward(t->eval, &pass))
-        return -1;
-    model_loss(t->eval, t->labels, n, 1, &score);
-    watch_pass(t, t->eval, n, score.loss);
-    total->loss += score.loss;
-    total->n_right += score.n_right;
-    return 0;
-}
-
-static int test_share(struct trainer *t, struct model_score *total)
-{
-    size_t n = t->data.test.n, p = (size_t)t->ddp->size;
-    size_t at = n * (size_t)t->ddp->rank / p;
-    size_t end = n * ((size_t)t->ddp->rank + 1) / p;
-    size_t chunk = (size_t)model_chunk(t->eval);
-
-    for (; at < end; at += chunk) {
-        size_t left = end - at;
-
-        if (test_chunk(t, at, (int)(left < chunk ? left : chunk), total))
-            return -1;
-    }
-    return 0;
-}
-
-/* Every rank must hold the same bits; max of x and of -x tell. */
-static int check_params(struct trainer *t, double *seconds)
-{
-    double crc, ends[3];
-
-    t->param_crc = (uint32_t)crc32_z(
-        0, (const unsigned char *)model_params(t->model),
-        model_n_params(t->model) * sizeof(float));
-    crc = (double)t->param_crc;
-    memcpy(ends, (double[]){crc, -crc, *seconds}, sizeof(ends));
-    if (ddp_max(t->ddp, ends, 3))
-        return -1;
-    *seconds = ends[2];
-    if (ends[0] + ends[1] > 0)
-        return train_fail("after epoch %llu the ranks hold different "
-                          "parameters; run the same program and flags on the "
-                          "same kind of processor everywhere",
-                          (unsigned long long)t->epoch);
-    return 0;
-}
-
-int trainer_test(struct trainer *t, struct epoch_stats *stats)
-{
-    double p = t->ddp->size, n_test = (double)t->data.test.n;
-    double n = p * (double)stats->n_images;
-    struct model_score test = {0};
-    double sums[6];
-
-    if (trainer__share_running(t) || test_share(t, &test))
-        return -1;
-    memcpy(sums, (double[]){stats->loss, stats->accuracy, test.loss,
-                            test.n_right, stats->comm_seconds,
-                            stats->data_seconds}, sizeof(sums));
-    if (ddp_sum(t->ddp, sums, 6) || check_params(t, &stats->seconds))
-        return -1;
-    stats->loss = n > 0 ? sums[0] / n : 0;
-    stats->accuracy = n > 0 ? sums[1] / n : 0;
-    stats->test_loss = sums[2] / n_test;
-    stats->test_accuracy = sums[3] / n_test;
-    stats->comm_seconds = sums[4] / p;
-    stats->data_seconds = sums[5] / p;
-    stats->images_per_s = stats->seconds > 0 ? n / stats->seconds : 0;
-    return watch_epoch(t, stats->test_loss);
+    return ddp_await_all(t->ddp);
 }
 
 int trainer_max(struct trainer *t, double *value)
