@@ -8,7 +8,9 @@
 #include "trainer/error.h"
 
 #include <check.h>
+#include <dirent.h>
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +28,7 @@ struct job {
     struct epoch_stats own[8]; /* by rank, before they are put together */
     uint64_t step, bytes;
     uint32_t crc[8]; /* by rank */
+    int one_core;    /* bind the ranks to one */
     char error[8][256];
 };
 
@@ -263,6 +266,90 @@ START_TEST(row07_overlap_changes_no_bit)
     ck_assert_uint_eq(on->bytes, off->bytes);
     job_free(on);
     job_free(off);
+}
+END_TEST
+
+/* _i: the number of ranks.  65 images are two pieces, and the last step is
+ * shorter than the first of them. */
+START_TEST(row30_images_gathered_ahead_change_no_bit)
+{
+    struct job *on = job_new(), *off = job_new();
+
+    on->args.batch_size = off->args.batch_size = 65;
+    on->args.limit_train = off->args.limit_train = 150 * (uint64_t)_i;
+    on->args.drop_last_off = off->args.drop_last_off = 1;
+    on->args.prefetch = PREFETCH_ON;
+    off->args.prefetch = PREFETCH_OFF;
+    run(on, _i);
+    run(off, _i);
+    ck_assert_uint_eq(on->step, 6);
+    ck_assert_mem_eq(on->params, off->params, sizeof(on->params));
+    ck_assert_double_eq(on->stats.loss, off->stats.loss);
+    job_free(on);
+    job_free(off);
+}
+END_TEST
+
+/* Return whether this process has a thread of that name. */
+static int has_thread(const char *name)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    const struct dirent *task;
+    int found = 0;
+
+    while (tasks && (task = readdir(tasks))) {
+        char path[300], comm[32] = "";
+        FILE *f;
+
+        snprintf(path, sizeof(path), "/proc/self/task/%s/comm", task->d_name);
+        f = fopen(path, "r");
+        if (f && fgets(comm, sizeof(comm), f))
+            found |= !strcmp(comm, name);
+        if (f)
+            fclose(f);
+    }
+    if (tasks)
+        closedir(tasks);
+    return found;
+}
+
+/* On one core, or on as many as there are. */
+static int look_for_the_loader(struct world_rank *me)
+{
+    struct job *job = me->arg;
+    int kind = job->args.prefetch, has_core;
+    cpu_set_t cores, one;
+    struct trainer t;
+    struct ddp d;
+
+    CPU_ZERO(&one);
+    WORLD_CHECK(me, !sched_getaffinity(0, sizeof(cores), &cores));
+    for (int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
+        if (CPU_ISSET(i, &cores))
+            CPU_SET(i, &one);
+    if (job->one_core)
+        WORLD_CHECK(me, !sched_setaffinity(0, sizeof(one), &one));
+    if (start(me, &t, &d))
+        return 1;
+    has_core = !job->one_core && ddp_has_spare_core(&d);
+    WORLD_CHECK(
+        me, has_thread("coll-loader\n") ==
+                (kind == PREFETCH_ON || (kind == PREFETCH_AUTO && has_core)));
+    return job_end(me, &t, &d);
+}
+
+/* _i: the number of ranks.  Where they fill the cores no thread takes one. */
+START_TEST(row30_the_loader_gives_way_to_ranks)
+{
+    struct job *job = job_new();
+
+    for (job->one_core = 0; job->one_core < 2; job->one_core++)
+        for (int kind = PREFETCH_OFF; kind <= PREFETCH_ON; kind++) {
+            job->args.prefetch = kind;
+            ck_assert_int_eq(world_fork(_i, look_for_the_loader, job, DEADLINE),
+                             0);
+        }
+    job_free(job);
 }
 END_TEST
 
@@ -589,10 +676,12 @@ static int train_beside_a_dying_rank(struct world_rank *me)
     return 0;
 }
 
+/* _i: without images that are on their way, or with */
 START_TEST(a_rank_that_dies_is_named)
 {
     struct job *job = job_new();
 
+    job->args.prefetch = _i ? PREFETCH_ON : PREFETCH_OFF;
     ck_assert_int_eq(world_fork(2, train_beside_a_dying_rank, job, DEADLINE),
                      1); /* rank 1 itself */
     ck_assert_msg(strstr(job->error[0], "rank 1"), "'%s'", job->error[0]);
@@ -646,7 +735,10 @@ static Suite *make_suite(void)
     tcase_add_test(ranks, row08_every_rank_begins_as_rank_0);
     tcase_add_test(ranks, ranks_that_drift_apart_are_told);
     tcase_add_test(ranks, all_ranks_learn_which_one_is_unwell);
-    tcase_add_test(ranks, a_rank_that_dies_is_named);
+    tcase_add_loop_test(ranks, a_rank_that_dies_is_named, 0, 2);
+    tcase_add_loop_test(ranks, row30_images_gathered_ahead_change_no_bit, 1,
+                        is_quick ? 2 : 3);
+    tcase_add_loop_test(ranks, row30_the_loader_gives_way_to_ranks, 1, 3);
     if (!is_quick)
         tcase_add_test(ranks, synthetic_images_are_learnt);
     suite_add_tcase(suite, ranks);

@@ -112,6 +112,7 @@ row26_signals() {
     long="--dataset synthetic --limit-train 2048 --limit-test 64 --batch-size 16"
     accept "$collrun" -n 2 "$train" $long --epochs 2 --json -
     whole=$(crc)
+    long="$long --prefetch on"
     "$collrun" -n 2 "$train" $long --epochs 2 --checkpoint ck3 > out 2> err &
     pid=$!
     await '^Epoch 1/2' out

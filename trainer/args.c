@@ -55,6 +55,8 @@ static const struct flag flags[] = {
      "ranks come out even, and end with a shorter step"},
     {"normalize", CHOICE, AT(normalize_meanstd), "unit", "unit|meanstd",
      "pixels in [0, 1], or with mean 0 and deviation 1"},
+    {"prefetch", CHOICE, AT(prefetch), "off", "off|auto|on",
+     "gather the next images in a thread; auto: where a core is idle"},
     {"model", WORD, AT(model), "cnn",
      "cnn|net|alexnet|resnet18|resnet18-cifar|resnet50", "the network"},
     {"init", CHOICE, AT(init), "glorot", "glorot|torch",

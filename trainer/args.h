@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 enum lr_scale { LR_LINEAR, LR_SQRT, LR_NONE };
+enum prefetch { PREFETCH_OFF, PREFETCH_AUTO, PREFETCH_ON };
 enum progress { PROGRESS_AUTO, PROGRESS_BAR, PROGRESS_PLAIN, PROGRESS_OFF };
 
 /* Everything that can be asked for.  Words with a fixed choice are the index
@@ -34,6 +35,7 @@ struct args {
     uint64_t seed;
     double bucket_mb, first_bucket_mb;
     int overlap_off;
+    int prefetch; /* enum prefetch */
     int fp16_allreduce, bf16_allreduce;
     int zero; /* the stage of ZeRO: 1, or 0 for none */
     int deterministic;

@@ -78,6 +78,11 @@ int ddp_local_size(const struct ddp *d)
     return coll_comm_local_size(d->comm);
 }
 
+int ddp_has_spare_core(const struct ddp *d)
+{
+    return coll_comm_has_spare_core(d->comm);
+}
+
 int ddp_host(const struct ddp *d) { return coll_comm_host(d->comm); }
 
 /* ---- gradients ---- */

@@ -88,6 +88,9 @@ int ddp_local_rank(const struct ddp *d);
 int ddp_local_size(const struct ddp *d);
 int ddp_host(const struct ddp *d);
 
+/* Say whether there is a core for one thread more of each rank of this host. */
+int ddp_has_spare_core(const struct ddp *d);
+
 /* Return the transports that join the ranks, "shm". */
 const char *ddp_transports(const struct ddp *d);
 

@@ -29,7 +29,8 @@ struct loss_job {
 };
 
 /* Every slot is filled.  Functions of type int return 0, or -1 with
- * train_error() set.  One thread calls them. */
+ * train_error() set.  One thread calls them; gather() may be called by another
+ * one meanwhile, for other buffers. */
 struct device {
     const char *name; /* as --device has it */
     int (*init)(int threads);

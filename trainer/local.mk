@@ -35,6 +35,7 @@ libtrainer_la_SOURCES = \
 	%D%/layers_pool_any.c \
 	%D%/layers_relu.c \
 	%D%/layers_softmax.c \
+	%D%/loader.c %D%/loader.h \
 	%D%/model.c %D%/model.h \
 	%D%/models.c %D%/models.h \
 	%D%/onednn.c %D%/onednn.h \

@@ -331,6 +331,14 @@ void model_init_params(struct model *m, enum model_init_kind kind,
 
 float *model_input(struct model *m) { return m->values[0]; }
 
+float *model_change_input(struct model *m, float *input)
+{
+    float *was = m->values[0];
+
+    m->values[0] = input;
+    return was;
+}
+
 int model_chunk(const struct model *m) { return m->config.chunk; }
 
 int model_n_classes(const struct model *m)

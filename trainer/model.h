@@ -66,6 +66,14 @@ void model_init_params(struct model *model, enum model_init_kind kind,
 /* Return where a chunk's images go, [chunk][height][width][channels]. */
 float *model_input(struct model *model);
 
+/* Have the images read from `input` from now on, and return where they were read
+ * from until now.
+ *
+ * Shapes:    input: the size of model_input(), of the model's device.
+ * Ownership: input is the model's now, and what is returned is the caller's.
+ */
+float *model_change_input(struct model *model, float *input);
+
 /* Return what went into layer i in the last forward pass, or what came out of
  * layer i - 1, [chunk][values of an image]; the backward pass spoils it. */
 const float *model_values(const struct model *model, int i);

@@ -15,14 +15,20 @@ static uint64_t number_of(const char *name)
     return n > 0 && (!*end || *end == ',') ? (uint64_t)n : 0;
 }
 
+uint64_t threads_allowed(void)
+{
+    cpu_set_t allowed;
+
+    return sched_getaffinity(0, sizeof(allowed), &allowed)
+               ? 1
+               : (uint64_t)CPU_COUNT(&allowed);
+}
+
 uint64_t threads_by_environment(void)
 {
-    uint64_t n = number_of("OMP_NUM_THREADS"), most = 1;
-    cpu_set_t allowed;
+    uint64_t n = number_of("OMP_NUM_THREADS"), most = threads_allowed();
 
     if (!n)
         n = number_of("SLURM_CPUS_PER_TASK");
-    if (!sched_getaffinity(0, sizeof(allowed), &allowed))
-        most = (uint64_t)CPU_COUNT(&allowed);
     return !n ? 1 : n < most ? n : most;
 }

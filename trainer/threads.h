@@ -9,4 +9,7 @@
  * than the processors that this process may use. */
 uint64_t threads_by_environment(void);
 
+/* Return the processors that this process, and a thread that it starts, may use. */
+uint64_t threads_allowed(void);
+
 #endif

@@ -11,6 +11,7 @@
 #include "trainer/error.h"
 #include "trainer/rng.h"
 #include "trainer/stop.h"
+#include "trainer/threads.h"
 #include "trainer/train_state.h"
 #include "trainer/watch.h"
 
@@ -112,20 +113,18 @@ static int make_models(struct trainer *t)
     };
     size_t share = t->data.test.n / (size_t)t->ddp->size + 1;
     size_t test_chunk = t->args->test_batch_size;
-    size_t largest;
 
     if (test_chunk > share)
         test_chunk = share;
     if (model_create(&t->model, &config) ||
         model_create_view(&t->eval, t->model, (int)test_chunk))
         return -1;
-    largest = (size_t)config.chunk > test_chunk ? (size_t)config.chunk
-                                                : test_chunk;
-    t->test_index = calloc(largest, sizeof(*t->test_index));
-    t->labels = calloc(largest, 1);
+    t->test_index = calloc(test_chunk, sizeof(*t->test_index));
+    t->labels = calloc(test_chunk, 1);
     if (!t->test_index || !t->labels)
         return train_fail("out of memory for %zu labels; lower "
-                          "--test-batch-size", largest);
+                          "--test-batch-size",
+                          test_chunk);
     if (blocks_init(&t->blocks, t->device, model_n_params(t->model)))
         return -1;
     model_init_params(t->model, (enum model_init_kind)t->args->init,
@@ -151,6 +150,21 @@ static int make_buckets(struct trainer *t)
     };
 
     return ddp_make_buckets(t->ddp, t->model, &config);
+}
+
+/* A thread that took a core from the ranks would cost more than it gains. */
+static int is_core_idle(const struct trainer *t)
+{
+    return threads_allowed() > t->args->threads && ddp_has_spare_core(t->ddp);
+}
+
+static int make_loader(struct trainer *t)
+{
+    int kind = t->args->prefetch;
+    int has_thread =
+        kind == PREFETCH_ON || (kind == PREFETCH_AUTO && is_core_idle(t));
+
+    return loader_create(&t->loader, t->model, t->device, has_thread);
 }
 
 /* Return what --lr-scale makes of this number of ranks. */
@@ -232,8 +246,8 @@ int trainer_init(struct trainer *t)
     if (!st)
         st = t->device->init((int)args->threads);
     cut_blocks(t);
-    if (load_data(t, st) || make_models(t) || make_buckets(t) ||
-        make_optim(t) || make_sampler(t))
+    if (load_data(t, st) || make_models(t) || make_loader(t) ||
+        make_buckets(t) || make_optim(t) || make_sampler(t))
         return -1;
     return t->ddp->rank == 0 ? trainer__resume(t) : 0;
 }
@@ -241,6 +255,7 @@ int trainer_init(struct trainer *t)
 void trainer_fini(struct trainer *t)
 {
     ddp_drop_buckets(t->ddp);
+    loader_destroy(t->loader); /* first: it reads what goes below */
     folder_fini(&t->folder);
     sampler_fini(&t->sampler);
     blocks_fini(&t->blocks);
@@ -285,37 +300,76 @@ static float image_scale(const struct trainer *t)
     return 1 / (float)(t->blocks.is_shared ? n * (size_t)t->ddp->size : n);
 }
 
-/* Return the image of this step behind the block: a short step has one block. */
-static size_t block_end(const struct trainer *t, size_t block)
-{
-    size_t end = (block + 1) * t->blocks.len;
+/* Images of one pass: those of a step from the at-th on, n of this rank's. */
+struct piece {
+    size_t step, at;
+    int n;
+};
 
-    return end < t->step_images ? end : t->step_images;
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+/* Return the piece that begins there, of one block. */
+static struct piece piece_at(const struct trainer *t, size_t step, size_t at)
+{
+    size_t len = t->blocks.len;
+    size_t end =
+        smaller((at / len + 1) * len, sampler_count(&t->sampler, step));
+
+    return (struct piece){
+        step, at, (int)smaller(end - at, (size_t)model_chunk(t->model))};
 }
 
-/* Add the gradients of n images of this rank, the first being image `at` of its
- * batch.  After the last of them gradients set out on their way, so that a loss
- * that is not finite must be known before: see watch_average(). */
-static int learn_chunk(struct trainer *t, const uint32_t *index, size_t at,
-                       int n, struct pass *pass, struct model_score *score,
-                       double loss)
+static struct loader_job job_of(const struct trainer *t, const struct piece *p)
 {
-    struct finishing block = {t, at / t->blocks.len};
-    int is_last = at + (size_t)n == block_end(t, block.block);
-    double start = now(), span = phase_begin();
-    int st;
+    return (struct loader_job){
+        .images = &t->data.train,
+        .index = sampler_step(&t->sampler, p->step) + p->at,
+        .n = p->n,
+        .scale = &t->scale,
+    };
+}
 
-    t->device->gather(&t->data.train, index + at, n, &t->scale,
-                      model_input(t->model), t->labels);
+/* Get this piece, and have the loader begin with what comes after it: the rest of
+ * its step, or the next step.  Returns the labels. */
+static const unsigned char *load_piece(struct trainer *t, const struct piece *p)
+{
+    size_t at = p->at + (size_t)p->n;
+    int is_last = at == t->step_images;
+    double start = now(), span = phase_begin();
+    struct loader_job job = job_of(t, p);
+    const unsigned char *labels = loader_take(t->loader, &job);
+
+    if (!is_last || p->step + 1 < t->sampler.n_steps) {
+        struct piece next = piece_at(t, p->step + is_last, is_last ? 0 : at);
+
+        job = job_of(t, &next);
+        loader_ask(t->loader, &job);
+    }
     t->data_seconds += now() - start;
     phase_end(&t->phases, PHASE_DATA, span);
-    span = phase_begin();
-    pass->first = t->step_first + at;
-    pass->n = n;
+    return labels;
+}
+
+/* Add the gradients of a piece.  After the last of them gradients set out on
+ * their way, so that a loss that is not finite must be known before: see
+ * watch_average(). */
+static int learn_piece(struct trainer *t, const struct piece *p,
+                       struct pass *pass, struct model_score *score,
+                       double loss)
+{
+    struct finishing block = {t, p->at / t->blocks.len};
+    size_t end = smaller((block.block + 1) * t->blocks.len, t->step_images);
+    int is_last = p->at + (size_t)p->n == end;
+    const unsigned char *labels = load_piece(t, p);
+    double span = phase_begin();
+    int st;
+
+    pass->first = t->step_first + p->at;
+    pass->n = p->n;
     if (model_forward(t->model, pass))
         return -1;
-    model_loss(t->model, t->labels, n, image_scale(t), score);
-    watch_pass(t, t->model, n, score->loss);
+    model_loss(t->model, labels, p->n, image_scale(t), score);
+    watch_pass(t, t->model, p->n, score->loss);
     phase_end(&t->phases, PHASE_FORWARD, span);
     span = phase_begin();
     if (is_last && isfinite(loss + score->loss))
@@ -391,8 +445,6 @@ static int layer_needed(void *ddp, int layer) { return ddp_await(ddp, layer); }
 static int train_step(struct trainer *t, size_t step,
                       struct model_score *total)
 {
-    size_t batch = sampler_count(&t->sampler, step);
-    size_t chunk = (size_t)model_chunk(t->model);
     uint64_t key = rng_key(t->args->seed, RNG_DROPOUT);
     struct pass pass = {.is_training = 1,
                         .keeps_all = t->args->dropout_off,
@@ -402,19 +454,18 @@ static int train_step(struct trainer *t, size_t step,
     double loss = 0, span;
     int st;
 
-    t->step_images = batch;
+    t->step_images = sampler_count(&t->sampler, step);
     t->step_first = sampler_first(&t->sampler, step);
-    for (size_t at = 0, n; at < batch; at += n) {
-        size_t left = block_end(t, at / t->blocks.len) - at;
+    for (size_t at = 0; at < t->step_images;) {
+        struct piece piece = piece_at(t, step, at);
         struct model_score score;
 
-        n = left < chunk ? left : chunk;
         if (at % t->blocks.len == 0)
             t->device->zero(model_gradients(t->model),
                             model_n_params(t->model));
-        if (learn_chunk(t, sampler_step(&t->sampler, step), at, (int)n, &pass,
-                        &score, loss))
+        if (learn_piece(t, &piece, &pass, &score, loss))
             return -1;
+        at += (size_t)piece.n;
         loss += score.loss;
         total->n_right += score.n_right;
     }
@@ -427,6 +478,13 @@ static int train_step(struct trainer *t, size_t step,
     return st;
 }
 
+/* An epoch may have been cut short, with images of it under way. */
+static void start_epoch(struct trainer *t, uint64_t epoch)
+{
+    loader_drop(t->loader);
+    sampler_start_epoch(&t->sampler, epoch);
+}
+
 int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
                   void (*progress)(void *arg, const struct progress_stats *now),
                   void *arg)
@@ -436,7 +494,7 @@ int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
     struct phases before = t->phases;
     size_t first = t->skip, n = 0;
 
-    sampler_start_epoch(&t->sampler, t->epoch);
+    start_epoch(t, t->epoch);
     for (size_t step = first; step < t->sampler.n_steps; step++) {
         struct progress_stats p = {.step = step + 1};
 
@@ -475,7 +533,7 @@ int trainer_repeat(struct trainer *t, uint64_t n)
 {
     struct model_score score = {0};
 
-    sampler_start_epoch(&t->sampler, 0);
+    start_epoch(t, 0);
     for (; n > 0; n--)
         if (train_step(t, 0, &score))
             return -1;

@@ -8,6 +8,7 @@
 #include "trainer/data.h"
 #include "trainer/ddp.h"
 #include "trainer/folder.h"
+#include "trainer/loader.h"
 #include "trainer/model.h"
 #include "trainer/optim.h"
 #include "trainer/phase.h"
@@ -21,6 +22,7 @@ struct trainer {
     struct dataset data;
     struct pixel_scale scale;
     struct sampler sampler;
+    struct loader *loader;      /* of the training images */
     struct blocks blocks;       /* that a step's images are cut into */
     struct model *model, *eval; /* eval: a view of model, to test with */
     struct optim optim;
@@ -35,9 +37,9 @@ struct trainer {
     int stop;              /* the signal that ended it, 0 none */
     struct folder folder;  /* rank 0's, of its checkpoints */
     uint32_t *test_index;  /* one pass of the test */
-    unsigned char *labels; /* one pass */
+    unsigned char *labels; /* one pass of it */
     uint32_t param_crc;    /* after the last epoch; equal on all ranks */
-    double data_seconds;   /* spent gathering batches */
+    double data_seconds;   /* spent gathering batches, or waiting for them */
     struct phases phases;  /* of all steps so far */
     int bad_place; /* where this rank found what is not finite (finite.h), or 0 */
 };
@@ -51,7 +53,7 @@ struct epoch_stats {
     double seconds; /* of the training steps, on the slowest rank */
     double images_per_s;
     double comm_seconds; /* averaging gradients, mean over the ranks */
-    double data_seconds; /* gathering batches, mean over the ranks */
+    double data_seconds; /* getting batches, mean over the ranks */
     struct phases phases; /* of this rank */
 };
 

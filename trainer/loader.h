@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* loader.h - the next images of a training step, gathered by a thread of its own
+ * while the model works on those before.
+ *
+ * What is asked for ahead is a hint: loader_take() hands out the images that it
+ * is asked for, and gathers them itself where they are not there.  So with and
+ * without the thread the same numbers come in the same order.
+ */
+#ifndef COLL_TRAINER_LOADER_H
+#define COLL_TRAINER_LOADER_H
+
+#include "trainer/model.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Which images, and what becomes of their pixels. */
+struct loader_job {
+    const struct images *images;
+    const uint32_t *index; /* [n], untouched until loader_take() or _drop() */
+    int n;
+    const struct pixel_scale *scale;
+};
+
+struct loader;
+
+/* Make a loader that fills the model's input.
+ *
+ * Shapes:    has_thread: gather ahead; else loader_ask() does nothing.
+ * Result:    0, or -1 with train_error() set.
+ * Ownership: *loader is the caller's, to end by loader_destroy(); model and device
+ *            are borrowed until then.
+ */
+int loader_create(struct loader **loader, struct model *model,
+                  const struct device *device, int has_thread);
+
+/* End the thread, whatever it does; NULL is none. */
+void loader_destroy(struct loader *loader);
+
+/* Begin to gather; nothing else is asked for.
+ *
+ * Ownership: what job points to must stay as it is until the next loader_take()
+ *            or loader_drop().
+ * Threads:   the one that trains, as for all functions here.
+ * Cost:      a lock, and a wake-up.
+ */
+void loader_ask(struct loader *loader, const struct loader_job *job);
+
+/* Put the job's images into the model's input, and return their labels, valid
+ * until the next loader_take(). */
+const unsigned char *loader_take(struct loader *loader,
+                                 const struct loader_job *job);
+
+/* Forget what was asked for: on return nobody reads it any more. */
+void loader_drop(struct loader *loader);
+
+#endif
