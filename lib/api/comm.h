@@ -358,6 +358,11 @@ int coll__comm_links_open(struct coll_comm *comm,
 
 /* Gather len bytes of each rank over the control tree; arg: the communicator. */
 int coll__comm_exchange(void *arg, const void *in, size_t len, void *out);
+
+/* What transports are told of the communicator; without a secret, which is of one
+ * transport alone. */
+struct coll__tp_env coll__comm_env(struct coll_comm *comm);
+
 void coll__comm_links_close(struct coll_comm *comm, int is_orderly);
 
 /* ---- prices.c ------------------------------------------------------------ */

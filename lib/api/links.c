@@ -23,6 +23,17 @@ int coll__comm_exchange(void *arg, const void *in, size_t len, void *out)
     return coll__ctrl_allgather(comm->ctrl, in, len, out, comm->timeout);
 }
 
+struct coll__tp_env coll__comm_env(struct coll_comm *comm)
+{
+    return (struct coll__tp_env){.rank = comm->rank,
+                                 .size = comm->size,
+                                 .peers = comm->peers,
+                                 .allgather = coll__comm_exchange,
+                                 .arg = comm,
+                                 .timeout = comm->timeout,
+                                 .failure = &comm->failure.status};
+}
+
 /* Remember the dearest link within this host, and the dearest to others. */
 static void note_link(struct coll_comm *comm, int peer,
                       const struct coll__link *link)
@@ -211,18 +222,12 @@ static int open_one(struct coll_comm *comm, const char *name,
 {
     const struct coll__transport *ops = coll__transport_find(name);
     unsigned char secret[COLL__SECRET_BYTES];
-    struct coll__tp_env env = {.rank = comm->rank,
-                               .size = comm->size,
-                               .peers = comm->peers,
-                               .allgather = coll__comm_exchange,
-                               .arg = comm,
-                               .timeout = comm->timeout,
-                               .failure = &comm->failure.status,
-                               .is_rdma_alone = is_for_rdma(comm, name),
-                               .secret = secret};
+    struct coll__tp_env env = coll__comm_env(comm);
     struct coll__tp *tp;
     int rc;
 
+    env.is_rdma_alone = is_for_rdma(comm, name);
+    env.secret = secret;
     coll__ctrl_secret(comm->ctrl, name, secret);
     rc = ops->open(&env, &tp);
     coll__auth_wipe(secret, sizeof(secret));

@@ -135,13 +135,7 @@ static int agree(struct coll_comm *comm)
 
 int coll__stream_join(struct coll_comm *comm)
 {
-    struct coll__tp_env env = {.rank = comm->rank,
-                               .size = comm->size,
-                               .peers = comm->peers,
-                               .allgather = coll__comm_exchange,
-                               .arg = comm,
-                               .timeout = comm->timeout,
-                               .failure = &comm->failure.status};
+    struct coll__tp_env env = coll__comm_env(comm);
     struct coll__stream_tp *tp;
     int rc = coll__stream_cuda_ipc.open(&env, NULL, &tp);
 

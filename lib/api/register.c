@@ -25,12 +25,7 @@ static int exchange(struct coll_comm *comm, const char *who, void *ptr,
                     size_t bytes, int is_new)
 {
     struct coll__stream_tp *tp = comm->routes.streams;
-    struct coll__tp_env env = {.rank = comm->rank,
-                               .size = comm->size,
-                               .peers = comm->peers,
-                               .allgather = coll__comm_exchange,
-                               .arg = comm,
-                               .timeout = comm->timeout};
+    struct coll__tp_env env = coll__comm_env(comm);
     int rc;
 
     atomic_store_explicit(&comm->apart, who, memory_order_release);
