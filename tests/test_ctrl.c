@@ -33,9 +33,13 @@ START_TEST(every_rank_is_below_its_parent_once)
 
         ck_assert_int_ge(span, 1);
         for (int j = 0; j < coll__tree_n_children(r, _i); j++) {
-            int child = r + (1 << j);
+            int child = coll__tree_child(r, _i, j);
 
-            ck_assert_int_eq(coll__tree_parent(child), r);
+            ck_assert_int_eq(coll__tree_parent(child, _i), r);
+            ck_assert_int_eq(coll__tree_depth(child, _i),
+                             coll__tree_depth(r, _i) + 1);
+            ck_assert_int_lt(coll__tree_height(child, _i),
+                             coll__tree_height(r, _i));
             ck_assert_int_eq(child, r + covered);
             covered += coll__tree_span(child, _i);
             n_below++;
@@ -55,7 +59,8 @@ START_TEST(every_route_ends_where_it_should)
             while (at != to) {
                 int j = coll__tree_route(at, _i, to);
 
-                at = j < 0 ? coll__tree_parent(at) : at + (1 << j);
+                at = j < 0 ? coll__tree_parent(at, _i)
+                           : coll__tree_child(at, _i, j);
                 ck_assert_int_lt(++n_hops, 64);
             }
         }

@@ -302,15 +302,15 @@ START_TEST(a_group_along_the_tree_is_known)
     for (int r = 0; r < 100; r++)
         all[r] = r;
     for (int n = 1; n <= 100; n++)
-        ck_assert(coll__ctrl_is_along(all, n));
-    for (int n = 1; n <= 64; n *= 2) /* blocks of the tree's own */
-        for (int first = 0; first + n <= 100; first += n)
-            ck_assert(coll__ctrl_is_along(all + first, n));
-    ck_assert(!coll__ctrl_is_along(all + 1, 4));
-    ck_assert(coll__ctrl_is_along(evens, 4));
-    ck_assert(!coll__ctrl_is_along(odds, 4));
-    ck_assert(coll__ctrl_is_along(ends, 2));
-    ck_assert(!coll__ctrl_is_along(far, 2));
+        ck_assert(coll__ctrl_is_along(all, n, n));
+    for (int n = 1; n <= 32; n *= 2) /* what is headed by one of its own */
+        ck_assert(coll__ctrl_is_along(all + n, n, 2 * n));
+    ck_assert(!coll__ctrl_is_along(all, 4, 8));
+    ck_assert(!coll__ctrl_is_along(all + 1, 4, 8));
+    ck_assert(!coll__ctrl_is_along(evens, 4, 8));
+    ck_assert(!coll__ctrl_is_along(odds, 4, 8));
+    ck_assert(coll__ctrl_is_along(ends, 2, 8));
+    ck_assert(!coll__ctrl_is_along(far, 2, 8));
 }
 END_TEST
 

@@ -40,7 +40,8 @@ static void *join(void *arg)
     struct member *m = arg;
     struct job *job = m->job;
     struct coll__boot *boot = &job->boot[m->index];
-    int all[WORLD_MAX], parent = coll__tree_parent(m->index);
+    int all[WORLD_MAX];
+    int parent = coll__tree_parent(m->index, job->spec[m->index].size);
 
     *boot = (struct coll__boot){.timeout = job->timeout};
     job->status[m->index] = coll__tcp_open(boot, &job->spec[m->index]);

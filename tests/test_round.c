@@ -39,6 +39,7 @@ static double now;
 static double *last_to_up,
     *last_to_down; /* the latest on each rank's up link */
 static uint64_t most_of_a_rank;
+static size_t n_bytes[MOST]; /* of frames, sent and received */
 
 int __real_clock_gettime(clockid_t clock, struct timespec *time);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
@@ -121,15 +122,20 @@ int __wrap_coll__link_send(struct coll__link *link,
 {
     struct message *m = calloc(1, sizeof(*m));
     struct coll__ctrl *peer = &tree[link->peer];
-    int is_upward = link->peer < link->self, child;
+    int is_upward = link->peer < link->self;
+    int child = is_upward ? link->self : link->peer, j = 0;
 
     ck_assert_ptr_nonnull(m);
-    child = is_upward ? link->self : link->peer;
-    m->to = is_upward ? &peer->down[__builtin_ctz((unsigned)child)] : &peer->up;
+    while (is_upward && peer->down[j].peer != child)
+        j++;
+    m->to = is_upward ? &peer->down[j] : &peer->up;
+    n_bytes[link->self] += frame->len;
+    n_bytes[link->peer] += frame->len;
     m->frame = *frame;
     m->body = malloc(frame->len + 1);
     ck_assert_ptr_nonnull(m->body);
-    memcpy(m->body, body, frame->len);
+    if (frame->len)
+        memcpy(m->body, body, frame->len);
     m->when = arrival(is_upward ? &last_to_up[child] : &last_to_down[child]);
     put(m);
     return COLL_OK;
@@ -151,6 +157,7 @@ static void raise_curtain(int size)
 {
     now = 1;
     n_arriving = 0;
+    memset(n_bytes, 0, sizeof(n_bytes));
     tree = calloc((size_t)size, sizeof(*tree));
     is_silent = calloc((size_t)size, 1);
     last_to_up = calloc((size_t)size, sizeof(*last_to_up));
@@ -166,10 +173,11 @@ static void raise_curtain(int size)
         ctrl->events = (struct coll__ctrl_events){NULL, judge, &ctrl->rank};
         pthread_cond_init(&ctrl->changed, NULL);
         coll__ctrl_round_init(ctrl);
-        coll__ctrl_link_init(ctrl, &ctrl->up, coll__tree_parent(r));
+        coll__ctrl_link_init(ctrl, &ctrl->up, coll__tree_parent(r, size));
         ctrl->up.state = r ? LINK_UP : LINK_DOWN;
         for (int j = 0; j < ctrl->n_children; j++) {
-            coll__ctrl_link_init(ctrl, &ctrl->down[j], r + (1 << j));
+            coll__ctrl_link_init(ctrl, &ctrl->down[j],
+                                 coll__tree_child(r, size, j));
             ctrl->down[j].state = LINK_UP;
         }
     }
@@ -276,15 +284,6 @@ static uint64_t count(int size)
     return n;
 }
 
-static int log2_of(int n)
-{
-    int log = 0;
-
-    while (1 << log < n)
-        log++;
-    return log;
-}
-
 /* ---- how many -------------------------------------------------------------- */
 
 static const int sizes[] = {2, 3, 7, 64, 65, 1000, 4097, MOST};
@@ -308,7 +307,7 @@ START_TEST(all_that_ask_cost_what_one_costs)
     play(p);
     ck_assert_uint_le(count(p), 4ull * (unsigned)(p - 1));
     ck_assert_uint_ge(count(p), 3ull * (unsigned)(p - 1));
-    ck_assert_uint_le(most_of_a_rank, 2ull + 2 * (unsigned)log2_of(p));
+    ck_assert_uint_le(most_of_a_rank, 2ull * (1 + COLL__MAX_CHILDREN));
     for (int r = 0; r < p; r++) {
         struct coll__ctrl_call call = call_of(r, N_STARTED + 1);
 
@@ -391,6 +390,41 @@ START_TEST(one_that_is_silent_costs_no_answer_but_those_behind_it)
 }
 END_TEST
 
+/* ---- exchanges -------------------------------------------------------------- */
+
+/* Every rank hears and passes on what is below it, then hears all once and passes
+ * it on twice: five times all blocks at most. */
+START_TEST(an_exchange_costs_each_rank_a_few_times_its_length)
+{
+    int p = min_int(sizes[_i], 1000);
+    uint64_t *all = calloc((size_t)p, sizeof(*all));
+
+    ck_assert_ptr_nonnull(all);
+    srand((unsigned)_i + 1);
+    raise_curtain(p);
+    for (int r = 0; r < p; r++) {
+        uint64_t mine = (uint64_t)r * 3;
+
+        ck_assert_int_eq(coll__ctrl_gather_start(&tree[r], PURPOSE_GATHER,
+                                                 &mine, sizeof(mine)),
+                         COLL_OK);
+        for (int n = rand() % 3; n && n_arriving; n--)
+            deliver(get());
+    }
+    play(p);
+    for (int r = 0; r < p; r++) {
+        ck_assert_int_eq(coll__ctrl_gather_end(&tree[r], all, now, -1),
+                         COLL_OK);
+        for (int i = 0; i < p; i++)
+            ck_assert_uint_eq(all[i], (uint64_t)i * 3);
+        ck_assert_msg(n_bytes[r] <= 5 * (size_t)p * sizeof(*all),
+                      "rank %d of %d: %zu bytes", r, p, n_bytes[r]);
+    }
+    free(all);
+    drop_curtain();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("round");
@@ -405,6 +439,8 @@ int main(void)
                         (int)ARRAY_LEN(sizes));
     tcase_add_loop_test(
         c, one_that_is_silent_costs_no_answer_but_those_behind_it, 2, 34);
+    tcase_add_loop_test(c, an_exchange_costs_each_rank_a_few_times_its_length,
+                        0, (int)ARRAY_LEN(sizes));
     suite_add_tcase(suite, c);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

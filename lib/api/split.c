@@ -97,7 +97,7 @@ static int are_along(const struct wishes *wishes)
     for (int i = 0; i < wishes->size; i += n) {
         n = group_size(wishes, i);
         if (color_at(wishes, i) != COLL_NO_COLOR &&
-            !coll__ctrl_is_along(wishes->ranks + i, n))
+            !coll__ctrl_is_along(wishes->ranks + i, n, wishes->size))
             return 0;
     }
     return 1;

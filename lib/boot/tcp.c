@@ -176,6 +176,7 @@ int coll__tcp_places(struct coll__boot *boot, const void *in, size_t len,
                      void *out)
 {
     char *blocks = out;
+    size_t parent = (size_t)coll__tree_parent(boot->rank, boot->size);
 
     memmove(blocks + len * (size_t)boot->rank, in, len);
     if (!boot->state)
@@ -186,8 +187,7 @@ int coll__tcp_places(struct coll__boot *boot, const void *in, size_t len,
     }
     if (!boot->rank)
         return coll__tcp_host_places(boot, in, len);
-    return coll__tcp_join_places(
-        boot, in, len, blocks + len * (size_t)coll__tree_parent(boot->rank));
+    return coll__tcp_join_places(boot, in, len, blocks + len * parent);
 }
 
 void coll__tcp_tell(struct coll__boot *boot, int status, const char *text)

@@ -74,7 +74,7 @@ enum tcp_say coll__tcp_book_block(struct tcp_book *book, int rank)
     if (!rank)
         return SAY_NOTHING;
     book->step[rank] = STEP_WAIT;
-    if (book->marks[coll__tree_parent(rank)] & MARK_BLOCK)
+    if (book->marks[coll__tree_parent(rank, book->size)] & MARK_BLOCK)
         return SAY_PARENT;
     return wait_or_go(book);
 }

@@ -134,7 +134,8 @@ static void guest_died(struct guest *guest)
 static void say(struct tcp_host *host, int rank, enum tcp_say what)
 {
     struct guest *guest = host->guests[rank];
-    const unsigned char *block = host->blocks[coll__tree_parent(rank)];
+    const unsigned char *block =
+        host->blocks[coll__tree_parent(rank, host->book.size)];
     struct tcp_again again = {htole32(coll__tcp_book_pause(&host->book))};
     double deadline = coll__now() + TELL_TIME;
     int fd = guest->source.fd;
@@ -181,13 +182,17 @@ static void got_here(struct guest *guest)
 static void take_block(struct tcp_host *host, int rank, const void *block)
 {
     enum tcp_say what = coll__tcp_book_block(&host->book, rank);
+    int size = host->book.size;
 
     memcpy(host->blocks[rank], block, host->len);
     if (rank)
         say(host, rank, what);
-    for (int j = 0; j < coll__tree_n_children(rank, host->book.size); j++)
-        if (host->book.step[rank + (1 << j)] == STEP_WAIT)
-            say(host, rank + (1 << j), SAY_PARENT);
+    for (int j = 0; j < coll__tree_n_children(rank, size); j++) {
+        int child = coll__tree_child(rank, size, j);
+
+        if (host->book.step[child] == STEP_WAIT)
+            say(host, child, SAY_PARENT);
+    }
 }
 
 static void got_block(struct guest *guest)

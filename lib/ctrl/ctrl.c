@@ -317,9 +317,10 @@ struct coll__ctrl *coll__ctrl_new(int rank, int size,
     ctrl->task.run = notify;
     coll__ctrl_round_init(ctrl);
     coll__reactor_cond_init(&ctrl->changed);
-    coll__ctrl_link_init(ctrl, &ctrl->up, coll__tree_parent(rank));
+    coll__ctrl_link_init(ctrl, &ctrl->up, coll__tree_parent(rank, size));
     for (int j = 0; j < ctrl->n_children; j++)
-        coll__ctrl_link_init(ctrl, &ctrl->down[j], rank + (1 << j));
+        coll__ctrl_link_init(ctrl, &ctrl->down[j],
+                             coll__tree_child(rank, size, j));
     ctrl->peers = calloc(n, sizeof(*ctrl->peers));
     ctrl->watches = calloc(n, sizeof(*ctrl->watches));
     if (ctrl->peers && ctrl->watches)

@@ -97,7 +97,7 @@ void coll__ctrl_divide_end(struct coll__ctrl *whole);
 
 /* Say whether a part's tree, ranks[size] by their numbers in the whole, runs
  * along the whole's: then its processes are connected already. */
-int coll__ctrl_is_along(const int *ranks, int size);
+int coll__ctrl_is_along(const int *ranks, int size, int whole_size);
 
 /* Connect a tree over the ranks of each part, through the whole: no rendezvous,
  * and the whole's news end the wait at once.  Collective over the whole, but

@@ -265,7 +265,7 @@ int coll__ctrl_heard(struct coll__ctrl *ctrl,
 double coll__ctrl_answer_time(const struct coll__ctrl *ctrl)
 {
     return ANSWER_TIME +
-           3 * ctrl->round.level_time * coll__tree_n_children(0, ctrl->size);
+           3 * ctrl->round.level_time * coll__tree_height(0, ctrl->size);
 }
 
 uint64_t coll__ctrl_n_questions(struct coll__ctrl *ctrl)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctrl_gather.c - allgather over the tree: blocks go up, all of them come down.
+ * A rank sends and receives what is below it once, receives all and sends it to
+ * two children at most: five times the length of all, however many there are.
  *
  * A rank sends up once it has entered and every child's blocks are there; the
  * root sends everything down.  The reactor does all of it, whichever comes
@@ -24,7 +26,7 @@ static const char *purpose_name(enum ctrl_purpose purpose)
 
 static int child_span(const struct coll__ctrl *ctrl, int j)
 {
-    return coll__tree_span(ctrl->rank + (1 << j), ctrl->size);
+    return coll__tree_span(ctrl->down[j].peer, ctrl->size);
 }
 
 static void fail_with(struct coll__ctrl *ctrl, int status, const char *text,
@@ -65,7 +67,7 @@ static int is_alike(struct coll__ctrl *ctrl, int j)
 {
     struct ctrl_gather *g = &ctrl->gather;
     int me = coll__ctrl_known_as(ctrl, ctrl->rank);
-    int child = coll__ctrl_known_as(ctrl, ctrl->rank + (1 << j));
+    int child = coll__ctrl_known_as(ctrl, ctrl->down[j].peer);
     char text[COLL__TEXT_MAX];
 
     if (g->up[j].purpose == g->purpose &&
@@ -96,7 +98,8 @@ static int collect(struct coll__ctrl *ctrl)
         if (!is_alike(ctrl, j))
             return -1;
         if (g->up[j].len)
-            memcpy(g->mine + (g->len << j), g->up[j].body, g->up[j].len);
+            memcpy(g->mine + g->len * (size_t)(ctrl->down[j].peer - ctrl->rank),
+                   g->up[j].body, g->up[j].len);
         free(g->up[j].body);
         g->up[j].body = NULL;
         g->up[j].is_here = 0;

@@ -337,12 +337,13 @@ static int connect_along(struct coll__ctrl *whole,
     return status;
 }
 
-int coll__ctrl_is_along(const int *ranks, int size)
+int coll__ctrl_is_along(const int *ranks, int size, int whole_size)
 {
     for (int r = 1; r < size; r++) {
-        int a = ranks[r], b = ranks[coll__tree_parent(r)];
+        int a = ranks[r], b = ranks[coll__tree_parent(r, size)];
 
-        if (coll__tree_parent(a) != b && coll__tree_parent(b) != a)
+        if (coll__tree_parent(a, whole_size) != b &&
+            coll__tree_parent(b, whole_size) != a)
             return 0;
     }
     return 1;

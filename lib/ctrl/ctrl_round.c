@@ -10,7 +10,7 @@
  *        0            0             0            0
  *       / \          / \           / \          / \          p - 1 messages
  *      1   2        1   2         1   2        1   2         at most each,
- *          |            |             |            |         O(log p) a rank
+ *          |            |             |            |         six a rank sends
  *          3            3             3            3
  *
  * So a round costs 4 (p - 1) messages whoever and however many ask, and as its
@@ -130,16 +130,12 @@ static int take_roll(const struct coll__ctrl *ctrl,
 
 /* ---- a round ------------------------------------------------------------- */
 
-static int n_levels(const struct coll__ctrl *ctrl)
-{
-    return coll__tree_n_children(0, ctrl->size);
-}
-
 /* Give the parent up when neither a question nor a result has come down by the
  * time that a round takes, and those nearer to the root have done the same. */
 static void await_parent(struct coll__ctrl *ctrl)
 {
-    int n = n_levels(ctrl) + 1 + __builtin_popcount((unsigned)ctrl->rank);
+    int n = coll__tree_height(0, ctrl->size) + 1 +
+            coll__tree_depth(ctrl->rank, ctrl->size);
 
     coll__reactor_defer_until(&ctrl->round.give_up,
                               coll__now() + n * ctrl->round.level_time);
@@ -209,8 +205,8 @@ static void give_children_up(struct coll__ctrl *ctrl)
 
     for (int j = 0; j < ctrl->n_children; j++)
         if (round->missing >> j & 1)
-            add_silent(&round->roll, ctrl->rank + (1 << j),
-                       coll__tree_span(ctrl->rank + (1 << j), ctrl->size));
+            add_silent(&round->roll, ctrl->down[j].peer,
+                       coll__tree_span(ctrl->down[j].peer, ctrl->size));
     round->missing = 0;
     hand_in(ctrl);
 }
@@ -264,10 +260,11 @@ static void begin(struct coll__ctrl *ctrl, const struct ctrl_call *about,
     send_down(ctrl, &frame, &wire);
     round->roll = judge(ctrl, &round->call);
     if (is_head && ctrl->rank)
-        add_silent(&round->roll, coll__tree_parent(ctrl->rank), 1);
-    coll__reactor_defer_until(&round->give_up,
-                              coll__now() +
-                                  ctrl->round.level_time * ctrl->n_children);
+        add_silent(&round->roll, ctrl->up.peer, 1);
+    coll__reactor_defer_until(
+        &round->give_up,
+        coll__now() +
+            round->level_time * coll__tree_height(ctrl->rank, ctrl->size));
     if (!round->missing)
         hand_in(ctrl);
 }

@@ -60,8 +60,12 @@ static int is_neighbour(const struct ctrl_watch *watch)
 {
     const struct coll__ctrl *ctrl = watch->ctrl;
 
-    return coll__tree_parent(watch->rank) == ctrl->rank ||
-           coll__tree_parent(ctrl->rank) == watch->rank;
+    if (ctrl->rank && ctrl->up.peer == watch->rank)
+        return 1;
+    for (int j = 0; j < ctrl->n_children; j++)
+        if (ctrl->down[j].peer == watch->rank)
+            return 1;
+    return 0;
 }
 
 /* The watches stay until their trees end: the process has no descriptor any

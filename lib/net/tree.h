@@ -1,50 +1,117 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tree.h - the binomial tree over ranks 0..size-1, rooted at 0.
+/* tree.h - the tree over ranks 0..size-1 by which they are connected, rooted at
+ * 0: no rank has more than two children, and none is deeper than the logarithm
+ * of the size, so that what all are told costs no rank more than thrice its
+ * length, and no more than ceil(log2(size)) hops.
  *
- * Rank r's parent is r without its lowest set bit; its child j is r + 2^j.
- * Below child j lie the ranks r + 2^j ... r + 2^(j+1) - 1, so that the blocks
- * of every subtree are contiguous:
+ * Every rank heads a range that begins with it, the root [0, size).  Of the
+ * others in its range, the multiple of the highest power of two heads what
+ * begins with it, and the next rank what lies between:
  *
- *   size 6     0             below 0: 0..5
- *             /|\
- *            1 2 4           below 2: 2..3, below 4: 4..5
- *              | |
- *              3 5
+ *   size 8      0              0: [0, 8), of 1..7 the roundest is 4
+ *              / \             1: [1, 4), of 2..3 it is 2
+ *             1   4            4: [4, 8), of 5..7 it is 6
+ *             |  / \           6: [6, 8)
+ *             2 5   6
+ *             |     |
+ *             3     7
+ *
+ * So the blocks of every subtree are contiguous, its head's first, and ranks
+ * 8 k ... 8 k + 7 of a host hang together, as do those of any power of two.
+ *
+ * The multiple of the highest power of two in (a, b] has b's bits down to the
+ * highest in which a and b differ, and none below: above it all numbers of the
+ * range agree, so that with every step down there is one bit less that differs.
  */
 #ifndef COLL_LIB_NET_TREE_H
 #define COLL_LIB_NET_TREE_H
 
-#define COLL__MAX_CHILDREN 31
+#define COLL__MAX_CHILDREN 2
 
-static inline int coll__tree_parent(int rank) { return rank & (rank - 1); }
+/* A rank's place: who is above it, and up to where its range goes. */
+struct coll__tree_seat {
+    int parent; /* 0 for the root */
+    int end;
+    int depth;
+};
+
+/* Return how many bits there are up to the highest in which a and b differ. */
+static inline int coll__tree_n_bits(int a, int b)
+{
+    return a == b ? 0 : 32 - __builtin_clz((unsigned)(a ^ b));
+}
+
+/* Return the roundest rank of those behind the first in [first, end). */
+static inline int coll__tree_middle(int first, int end)
+{
+    int low = coll__tree_n_bits(first, end - 1) - 1;
+
+    return low < 0 ? end : (end - 1) >> low << low;
+}
+
+static inline struct coll__tree_seat coll__tree_seat(int rank, int size)
+{
+    struct coll__tree_seat seat = {0, size, 0};
+    int first = 0;
+
+    while (first != rank) {
+        int middle = coll__tree_middle(first, seat.end);
+
+        seat.parent = first;
+        seat.depth++;
+        if (rank < middle) {
+            first++;
+            seat.end = middle;
+        } else {
+            first = middle;
+        }
+    }
+    return seat;
+}
+
+static inline int coll__tree_parent(int rank, int size)
+{
+    return coll__tree_seat(rank, size).parent;
+}
 
 /* Return the number of ranks at and below this one. */
 static inline int coll__tree_span(int rank, int size)
 {
-    int low = rank & -rank;
+    return coll__tree_seat(rank, size).end - rank;
+}
 
-    return rank && low < size - rank ? low : size - rank;
+static inline int coll__tree_depth(int rank, int size)
+{
+    return coll__tree_seat(rank, size).depth;
+}
+
+/* Return how many levels there may be below this rank: fewer below each child. */
+static inline int coll__tree_height(int rank, int size)
+{
+    return coll__tree_n_bits(rank, coll__tree_seat(rank, size).end - 1);
 }
 
 static inline int coll__tree_n_children(int rank, int size)
 {
-    int n = 0;
+    int end = coll__tree_seat(rank, size).end;
 
-    while (1 << n < coll__tree_span(rank, size))
-        n++;
-    return n;
+    return end == rank + 1 ? 0 : 1 + (coll__tree_middle(rank, end) > rank + 1);
+}
+
+/* Return its child number j, counted from 0. */
+static inline int coll__tree_child(int rank, int size, int j)
+{
+    return j ? coll__tree_middle(rank, coll__tree_seat(rank, size).end)
+             : rank + 1;
 }
 
 /* Return which child leads to `to`, or -1 for the parent; to is not rank. */
 static inline int coll__tree_route(int rank, int size, int to)
 {
-    int j = 0;
+    int end = coll__tree_seat(rank, size).end;
+    int middle = coll__tree_middle(rank, end);
 
-    if (to < rank || to >= rank + coll__tree_span(rank, size))
-        return -1;
-    while (2 << j <= to - rank)
-        j++;
-    return j;
+    return to < rank || to >= end ? -1 : middle > rank + 1 && to >= middle;
 }
 
 #endif
