@@ -41,6 +41,8 @@ for place in 2+2 3+1; do
 done
 crosses 2+2 hierarchical allgather 0.5 0.5
 crosses 3+1 hierarchical allgather 0.75 0.75
+crosses 2+2 hierarchical reduce_scatter 0.5 0.5
+crosses 3+1 hierarchical reduce_scatter 0.75 0.75
 crosses 2+2 direct alltoall 1 1
 crosses 2+2 hierarchical alltoall 1 1
 crosses 2+2 ring broadcast 1 1

@@ -158,7 +158,8 @@ START_TEST(a_reduce_scatter_may_spoil_its_input)
     for (int a = 0; coll__algos[a]; a++) {
         struct group g = {.pb = allreduce(_i, count)};
 
-        if (!(coll__algos[a]->serves & COLL_FOR(REDUCE_SCATTERV)))
+        if (!(coll__algos[a]->serves & COLL_FOR(REDUCE_SCATTERV)) ||
+            (coll__algos[a]->refuses && coll__algos[a]->refuses(&g.pb)))
             continue;
         for (int r = 0; r < _i; r++) {
             g.pbs[r] = g.pb;

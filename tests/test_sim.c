@@ -61,6 +61,7 @@ static const struct exception exceptions[] = {
     {COLL_REDUCE, "rabenseifner", 0.35, 0.15, EMPTY}, /* hosts: MEET */
     {COLL_REDUCE_SCATTER, "direct", 0.30, 0.25, CHAIN},
     {COLL_REDUCE_SCATTER, "halving", 0.50, 0.25, ODD},
+    {COLL_REDUCE_SCATTER, "hierarchical", 0.10, 0.20, OVERLAP},
     {COLL_REDUCE_SCATTER, "pat", 0.10, 0.15, OVERLAP},
 };
 

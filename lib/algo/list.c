@@ -27,6 +27,7 @@
     X(reduce_scatter_ring)           \
     X(reduce_scatter_halving)        \
     X(reduce_scatter_pat)            \
+    X(reduce_scatter_hierarchical)   \
     X(broadcast_direct)              \
     X(broadcast_binomial)            \
     X(broadcast_chain)               \

@@ -61,6 +61,7 @@ libcore_la_SOURCES += \
 	%D%/reduce_rabenseifner.c \
 	%D%/reduce_scatter_direct.c \
 	%D%/reduce_scatter_halving.c \
+	%D%/reduce_scatter_hierarchical.c \
 	%D%/reduce_scatter_pat.c \
 	%D%/reduce_scatter_ring.c \
 	%D%/scatter_binomial.c \
