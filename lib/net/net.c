@@ -22,6 +22,8 @@
 
 #include "lib/net/net_addr.h"
 
+#define RTO_MAX_MS 44 /* TCP_RTO_MAX_MS, since Linux 6.15, of no libc yet */
+
 uint16_t coll__net_port(const struct coll__addr *addr)
 {
     return (uint16_t)(addr->port[0] << 8 | addr->port[1]);
@@ -187,8 +189,8 @@ static void watch_silence(int fd, unsigned ms)
 
 int coll__net_adopt(int fd)
 {
-    int on = 1, idle = 3, interval = 2;
-    int count = (COLL__SILENCE - idle) / interval;
+    int on = 1, interval = COLL__SILENCE_PROBE, ms = 1000 * interval;
+    int count = COLL__SILENCE / interval - 1; /* the first comes when idle */
 
     if (fcntl(fd, F_SETFD, FD_CLOEXEC) ||
         fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK))
@@ -196,9 +198,10 @@ int coll__net_adopt(int fd)
     /* Best effort: without them things are slower, not wrong. */
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &interval, sizeof(interval));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+    setsockopt(fd, IPPROTO_TCP, RTO_MAX_MS, &ms, sizeof(ms));
     watch_silence(fd, COLL__SILENCE * 1000);
     return 0;
 }

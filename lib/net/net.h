@@ -13,7 +13,19 @@
 
 #define COLL__MAX_ADDRS 4
 #define COLL__ADDR_TEXT 64
-#define COLL__SILENCE 9 /* s, until a silent host is taken for lost */
+
+/* The one time, in s, after which a silent host is taken for lost; all else that
+ * watches over hosts is derived from it.
+ *
+ * A host was last heard two probes before it went at most, and is found out
+ * COLL__SILENCE after that, by a look that is up to COLL__SILENCE_LOOK late: 7 to
+ * 9.5 s after it went.  One that is back after 5 s is always heard before: what is
+ * under way to it is sent anew with every probe, or, by a kernel before Linux
+ * 6.15, after 0.2 s and the round trip, then after twice that, and so on: on a
+ * link of less than 20 ms after some 6.5 s. */
+#define COLL__SILENCE 9
+#define COLL__SILENCE_PROBE 1  /* s, from one question to the next */
+#define COLL__SILENCE_LOOK 0.5 /* s, from one look at the answers to the next */
 
 /* What is said of a rank there, behind its name. */
 #define COLL__SILENT_TEXT                                                      \

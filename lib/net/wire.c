@@ -21,7 +21,6 @@
 
 #define REST_TIME 1.0   /* s, without a link */
 #define FIRST_TIME 10.0 /* s, until the first one comes */
-#define LOOK_EVERY 0.5  /* s, after what has been sent */
 
 struct coll__wire_chunk {
     struct coll__wire_chunk *next;
@@ -314,7 +313,7 @@ int coll__wire_send(struct coll__wire *wire, const struct coll__wire_head *head,
         return COLL_OK;
     }
     flush(wire);
-    look_at = coll__now() + LOOK_EVERY;
+    look_at = coll__now() + COLL__SILENCE_LOOK;
     if (wire->source.deadline <= 0 || wire->source.deadline > look_at)
         coll__reactor_deadline(&wire->source, look_at);
     return COLL_OK;
@@ -426,7 +425,7 @@ static void wire_expired(struct coll__source *source)
     if (wire->is_silent || (!wire->links && now >= wire->rest_at))
         snap(wire);
     else if (is_unheard)
-        coll__reactor_deadline(source, now + LOOK_EVERY);
+        coll__reactor_deadline(source, now + COLL__SILENCE_LOOK);
     else if (!wire->links)
         coll__reactor_deadline(source, wire->rest_at);
 }

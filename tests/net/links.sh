@@ -78,7 +78,8 @@ delayed() {
     near
 }
 
-# A link that is down for 3 s while the ranks reduce: they wait, and go on.
+# A link that is down for 5 s while the ranks reduce, the longest that is promised:
+# they wait, and go on; so do connections that have nothing to say meanwhile.
 down_and_up() {
     for r in 0 1 2 3; do
         rank h$((r / 2 + 1)) work $r 4 198.18.0.1:6100 "$probe" work
@@ -86,15 +87,15 @@ down_and_up() {
     await 60 has_lines 4 ': up$' work || fail "the job does not form" "$dir"/work.?
     sleep 1
     "$net/hosts" link "$folder" h2 down
-    sleep 3
+    sleep 5
     "$net/hosts" link "$folder" h2 up
     : > "$CUT"
     sleep 1
     : > "$CUT.end"
     if await 60 has_lines 4 ': work: .*, 0 wrong$' work && have_ended; then
-        ok "a link that is down for 3 s: $(sed -n 's/.*work: //p' "$dir/work.0")"
+        ok "a link that is down for 5 s: $(sed -n 's/.*work: //p' "$dir/work.0")"
     else
-        fail "a link that is down for 3 s" "$dir"/work.?
+        fail "a link that is down for 5 s" "$dir"/work.?
     fi
 }
 
