@@ -9,6 +9,7 @@
  *   work   join, then reduce this and that, with the sums looked at, until the file
  *          CUT.end is there; tells how many a second, before CUT was there and after
  *   split  join, reduce, dup, split, reduce in each
+ *   meet   join, wait for the file CUT, then as split
  *
  * Says "up" when all have joined, then what came of it: for a failure its
  * status, the seconds since the file CUT was written, and the sentence.
@@ -68,10 +69,15 @@ static int busy(struct coll_comm *comm, const char *what)
     return end(comm, what, status);
 }
 
-static int late(struct coll_comm *comm)
+static void await_cut(void)
 {
     while (access(getenv("CUT"), F_OK))
         usleep(10000);
+}
+
+static int late(struct coll_comm *comm)
+{
+    await_cut();
     return busy(comm, "late");
 }
 
@@ -171,6 +177,8 @@ int main(int argc, char **argv)
         return busy(comm, "busy");
     if (argc > 1 && !strcmp(argv[1], "late"))
         return late(comm);
+    if (argc > 1 && !strcmp(argv[1], "meet"))
+        await_cut();
     status = argc > 1 && !strcmp(argv[1], "work") ? work(comm) : split(comm);
     if (coll_comm_destroy(comm))
         return report("destroy", -1);
