@@ -30,19 +30,11 @@ static int detect(void)
 {
     static const char *const needed[] = {"HOROVOD_SIZE",
                                          "HOROVOD_GLOO_RENDEZVOUS_ADDR",
-                                         "HOROVOD_GLOO_RENDEZVOUS_PORT"};
+                                         "HOROVOD_GLOO_RENDEZVOUS_PORT", NULL};
 
-    if (!*coll__word_of("HOROVOD_RANK"))
-        return 0;
-    for (size_t i = 0; i < ARRAY_LEN(needed); i++)
-        if (!*coll__word_of(needed[i])) {
-            log_error("boot",
-                      "HOROVOD_RANK is set but %s is not; start the ranks by "
-                      "horovodrun --gloo, mpirun or collrun",
-                      needed[i]);
-            return COLL_ERR_BOOTSTRAP;
-        }
-    return 1;
+    return coll__word_has_all("HOROVOD_RANK", needed,
+                              "start the ranks by horovodrun --gloo, mpirun or "
+                              "collrun");
 }
 
 /* ---- its server ---------------------------------------------------------- */

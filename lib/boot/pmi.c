@@ -45,19 +45,11 @@ static struct {
 
 static int detect(void)
 {
-    static const char *const needed[] = {"PMI_RANK", "PMI_SIZE"};
+    static const char *const needed[] = {"PMI_RANK", "PMI_SIZE", NULL};
 
-    if (!*coll__word_of("PMI_FD"))
-        return 0;
-    for (size_t i = 0; i < ARRAY_LEN(needed); i++)
-        if (!*coll__word_of(needed[i])) {
-            log_error("boot",
-                      "PMI_FD is set but %s is not; start the ranks by "
-                      "mpiexec or srun --mpi=pmi2, or unset PMI_FD",
-                      needed[i]);
-            return COLL_ERR_BOOTSTRAP;
-        }
-    return 1;
+    return coll__word_has_all("PMI_FD", needed,
+                              "start the ranks by mpiexec or srun --mpi=pmi2, "
+                              "or unset PMI_FD");
 }
 
 /* ---- lines --------------------------------------------------------------- */

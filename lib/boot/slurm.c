@@ -11,7 +11,6 @@
 #include "lib/boot/tcp.h"
 #include "lib/boot/word.h"
 #include "lib/trace/log.h"
-#include "lib/util/util.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -22,20 +21,12 @@ static atomic_uint n_opened; /* as in env.c */
 static int detect(void)
 {
     static const char *const needed[] = {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
-                                         "SLURM_STEP_NODELIST", "SLURM_JOB_ID"};
+                                         "SLURM_STEP_NODELIST", "SLURM_JOB_ID",
+                                         NULL};
 
-    if (!*coll__word_of("SLURM_STEP_ID"))
-        return 0;
-    for (size_t i = 0; i < ARRAY_LEN(needed); i++)
-        if (!*coll__word_of(needed[i])) {
-            log_error("boot",
-                      "SLURM_STEP_ID is set but %s is not; start the ranks by "
-                      "srun and keep its variables, or set "
-                      "COLL_BOOTSTRAP=single to run alone",
-                      needed[i]);
-            return COLL_ERR_BOOTSTRAP;
-        }
-    return 1;
+    return coll__word_has_all("SLURM_STEP_ID", needed,
+                              "start the ranks by srun and keep its variables, "
+                              "or set COLL_BOOTSTRAP=single to run alone");
 }
 
 /* Where rank 0 is: in a step of one host nobody need look it up. */

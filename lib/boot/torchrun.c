@@ -10,8 +10,6 @@
  */
 #include "lib/boot/tcp.h"
 #include "lib/boot/word.h"
-#include "lib/trace/log.h"
-#include "lib/util/util.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -21,25 +19,16 @@ static atomic_uint n_opened; /* as in env.c */
 static int detect(void)
 {
     static const char *const needed[] = {"RANK", "WORLD_SIZE", "MASTER_ADDR",
-                                         "MASTER_PORT"};
+                                         "MASTER_PORT", NULL};
     /* MASTER_* alone describes nothing: job scripts export it. */
     const char *set = *coll__word_of("RANK")         ? "RANK"
                       : *coll__word_of("WORLD_SIZE") ? "WORLD_SIZE"
-                      : *coll__word_of("LOCAL_RANK") ? "LOCAL_RANK"
-                                                     : NULL;
+                                                     : "LOCAL_RANK";
 
-    if (!set)
-        return 0;
-    for (size_t i = 0; i < ARRAY_LEN(needed); i++)
-        if (!*coll__word_of(needed[i])) {
-            log_error("boot",
-                      "%s is set but %s is not; a rank of torchrun has "
-                      "RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT: set them "
-                      "all or none",
-                      set, needed[i]);
-            return COLL_ERR_BOOTSTRAP;
-        }
-    return 1;
+    return coll__word_has_all(set, needed,
+                              "a rank of torchrun has RANK, WORLD_SIZE, "
+                              "MASTER_ADDR and MASTER_PORT: set them all or "
+                              "none");
 }
 
 static int make_secret(int says_so, unsigned char secret[COLL__SECRET_BYTES])

@@ -23,6 +23,19 @@ const char *coll__word_of(const char *name)
     return text ? text : "";
 }
 
+int coll__word_has_all(const char *set, const char *const needed[],
+                       const char *remedy)
+{
+    if (!*coll__word_of(set))
+        return 0;
+    while (*needed && *coll__word_of(*needed))
+        needed++;
+    if (!*needed)
+        return 1;
+    log_error("boot", "%s is set but %s is not; %s", set, *needed, remedy);
+    return COLL_ERR_BOOTSTRAP;
+}
+
 int coll__word_number(const char *name, long least, long most, long *value)
 {
     const char *text = coll__word_of(name);

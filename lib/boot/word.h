@@ -9,6 +9,17 @@
 /* The variable's text, "" when it is not set. */
 const char *coll__word_of(const char *name);
 
+/* Judge a launcher's variables: with the first one that is set all others must be,
+ * since a part of them describes no job.
+ *
+ * Shapes:    set: the variable that tells the launcher, maybe not set; needed: the
+ *            others, NULL at the end; remedy: what follows a semicolon.
+ * Result:    1: all are set; 0: `set` is not.
+ * Errors:    COLL_ERR_BOOTSTRAP, logged, with the first that is missing.
+ */
+int coll__word_has_all(const char *set, const char *const needed[],
+                       const char *remedy);
+
 /* Read a variable as a number.
  *
  * Errors:    COLL_ERR_BOOTSTRAP, logged, with the bounds.
