@@ -50,7 +50,7 @@ most="$base lib/trace"
     may benchmarks include/coll coll tools/common
     may benchmarks/rivals include/coll coll tools/common benchmarks
     may benchmarks/plan include/coll lib/algo lib/plan lib/price lib/util
-    may trainer include/coll coll
+    may trainer include/coll coll tools/common
     may examples include/coll coll
 }
 

@@ -64,6 +64,6 @@ endif
 dist_doc_DATA = %D%/slurm.sbatch
 bin_PROGRAMS += %D%/coll_plot
 trainer_coll_plot_SOURCES = %D%/plot.c %D%/plot.h %D%/plot_curves.c \
-	%D%/plot_timeline.c
+	%D%/plot_timeline.c tools/common/gnuplot.h
 trainer_coll_plot_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 trainer_coll_plot_LDADD = libcoll.la $(JANSSON_LIBS)

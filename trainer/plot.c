@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plot.c - coll_plot: pictures of what coll_train and collrun leave behind, drawn
- * by gnuplot, a child process that reads its script from a pipe. */
+/* plot.c - coll_plot: pictures of what coll_train and collrun leave behind. */
 #include "trainer/plot.h"
 #include "coll/coll.h"
+#include "tools/common/gnuplot.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define EXIT_USAGE 2
-
-extern char **environ;
 
 static const char usage[] =
     "Usage: coll_plot loss|accuracy -o PICTURE RESULT.json...\n"
@@ -66,28 +59,6 @@ static int ends_in(const char *path, const char *end)
     return n > m && !strcmp(path + n - m, end);
 }
 
-static int start_gnuplot(const char *path, pid_t *pid, FILE **to)
-{
-    static char name[] = "gnuplot";
-    char *argv[] = {name, NULL};
-    posix_spawn_file_actions_t actions;
-    int ends[2], err;
-
-    if (pipe2(ends, O_CLOEXEC))
-        return errno;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, path,
-                                     O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    err = posix_spawnp(pid, name, &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[0]);
-    *to = err ? NULL : fdopen(ends[1], "w");
-    if (!*to)
-        close(ends[1]);
-    return err;
-}
-
 /* The script is made first, so that a bad file leaves no picture. */
 static int make_script(const struct plot *p, const struct kind *kind,
                        char **script, size_t *len)
@@ -100,7 +71,7 @@ static int make_script(const struct plot *p, const struct kind *kind,
     fprintf(to,
             "set terminal %s size 960,540 background rgb 'white'\n"
             "set grid\nset key noenhanced\n",
-            ends_in(p->output, ".svg") ? "svg" : "pngcairo");
+            gnuplot_terminal(p->output));
     st = kind->draw(p, to);
     return fclose(to) ? plot_fail("out of memory") : st;
 }
@@ -109,26 +80,25 @@ static int draw(const struct plot *p, const struct kind *kind)
 {
     char *script = NULL;
     size_t len = 0;
-    int err, how = 0, st = make_script(p, kind, &script, &len);
-    FILE *to = NULL;
-    pid_t pid;
+    int err, st = make_script(p, kind, &script, &len);
+    struct gnuplot gnuplot;
 
     if (st) {
         free(script);
         return st;
     }
-    err = start_gnuplot(p->output, &pid, &to);
+    err = gnuplot_start(&gnuplot, p->output);
     if (err) {
         free(script);
         return plot_fail("cannot draw %s: %s; is gnuplot installed (Debian: "
                          "gnuplot-nox), and the folder there?",
                          p->output, strerror(err));
     }
-    fwrite(script, 1, len, to);
+    fwrite(script, 1, len, gnuplot.script);
     free(script);
-    fclose(to);
-    waitpid(pid, &how, 0);
-    return how ? plot_fail("gnuplot could not draw %s", p->output) : 0;
+    return gnuplot_finish(&gnuplot)
+               ? plot_fail("gnuplot could not draw %s", p->output)
+               : 0;
 }
 
 /* ---- the command line ----------------------------------------------------------- */

@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* plot.c - the ratios as a picture: a row for each number of ranks, a column
- * for each collective, in it a line for each rival.
- *
- * gnuplot draws, as a child process that reads its script and the numbers from
- * a pipe.  Above 1 libcoll is faster.
+ * for each collective, in it a line for each rival.  Above 1 libcoll is faster.
  */
 #include "benchmarks/rivals/compare.h"
+#include "tools/common/gnuplot.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-extern char **environ;
 
 /* Rival f's time over libcoll's; 0 where one of them has none. */
 static double ratio_of(const struct cell *cell, int f)
@@ -94,8 +85,7 @@ static void write_script(const struct result *r, const char *path, FILE *to)
     for (int op = 0; op < PEER_N_OPS; op++)
         n_ops += args->has_op[op];
     fprintf(to, "set terminal %s size %d,%d background rgb 'white'\n",
-            strcmp(path + strlen(path) - 4, ".svg") ? "pngcairo" : "svg",
-            n_ops * 330 + 40, args->n_ranks * 300 + 80);
+            gnuplot_terminal(path), n_ops * 330 + 40, args->n_ranks * 300 + 80);
     fprintf(to,
             "set multiplot layout %d,%d title \"time of a rival / time of "
             "libcoll; above 1 libcoll is faster, "
@@ -113,48 +103,18 @@ static void write_script(const struct result *r, const char *path, FILE *to)
     fputs("unset multiplot\n", to);
 }
 
-static int start_gnuplot(const char *path, pid_t *pid, FILE **to)
-{
-    static char name[] = "gnuplot";
-    char *argv[] = {name, NULL};
-    posix_spawn_file_actions_t actions;
-    int ends[2], err;
-
-    if (pipe2(ends, O_CLOEXEC))
-        return errno;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, path,
-                                     O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    err = posix_spawnp(pid, name, &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[0]);
-    *to = err ? NULL : fdopen(ends[1], "w");
-    if (!*to)
-        close(ends[1]);
-    return err;
-}
-
 int plot_write(const struct result *r, const char *path)
 {
-    int err, status = 0;
-    FILE *to = NULL;
-    pid_t pid;
+    struct gnuplot gnuplot;
+    int err = gnuplot_start(&gnuplot, path);
 
-    err = start_gnuplot(path, &pid, &to);
     if (err == ENOENT)
         return say("gnuplot was not found; install it (Debian: apt-get install "
                    "gnuplot-nox)");
     if (err)
         return say("cannot start gnuplot: %s", strerror(err));
-    if (to) {
-        write_script(r, path, to);
-        fclose(to);
-    }
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return to && WIFEXITED(status) && !WEXITSTATUS(status)
-               ? 0
-               : say("gnuplot could not draw %s; its own words are above",
-                     path);
+    write_script(r, path, gnuplot.script);
+    return gnuplot_finish(&gnuplot)
+               ? say("gnuplot could not draw %s; its own words are above", path)
+               : 0;
 }
