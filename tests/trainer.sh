@@ -2,24 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # coll_train as its user meets it: sentences and exit codes for what is wrong,
 # files that it writes, and several ranks under collrun.
-. "${srcdir:-.}/tests/patience.sh"
+. "${srcdir:-.}/tests/trainer_program.sh"
 set -u
-build=$PWD
-train=$build/trainer/coll_train
-collrun=$build/tools/collrun
-[ -x "$train" ] || { echo "built without oneDNN"; exit 77; }
-[ -x "$collrun" ] || { echo "collrun was not built" >&2; exit 1; }
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-cd "$scratch" || exit 1
-unset COLL_DATA RANK WORLD_SIZE COLL_RANK COLL_SIZE
 
-fail() {
-    echo "FAILED: $*" >&2
-    tail -n 20 out err >&2
-    exit 1
-}
-
+# Stricter than elsewhere.
 # refuse STATUS WORDS COMMAND...: COMMAND ends with STATUS and says one line on
 # stderr, which holds WORDS; collrun may add which rank ended first.
 refuse() {
@@ -37,18 +23,6 @@ accept() {
     timeout 300 "$@" > out 2> err || fail "$*: exit status $?"
     [ ! -s err ] || fail "$*: something on stderr"
 }
-
-# says WORDS: the last command printed them.
-says() {
-    grep -q -- "$1" out || fail "no '$1' in the output"
-}
-
-# crc: the parameters' check sum in the last command's JSON.
-crc() {
-    sed -n 's/.*"param_crc32":"\([0-9a-f]*\)".*/\1/p' out
-}
-
-small="--dataset synthetic --limit-train 192 --limit-test 64 --batch-size 16"
 
 usage() {
     accept "$train" --help

@@ -14,6 +14,7 @@ scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 unset COLL_DATA RANK WORLD_SIZE COLL_RANK COLL_SIZE COLL_PROFILE COLL_TIMELINE
+unset COLL_ALGO COLL_TRANSPORTS COLL_REPRODUCIBLE
 
 fail() {
     echo "FAILED: $*" >&2

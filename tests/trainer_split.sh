@@ -2,32 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What a training may not depend on: among how many ranks its images are split,
 # by what they talk, and who holds which part of the optimizer's state.
-. "${srcdir:-.}/tests/patience.sh"
+. "${srcdir:-.}/tests/trainer_program.sh"
 set -u
-build=$PWD
-train=$build/trainer/coll_train
-collrun=$build/tools/collrun
-[ -x "$train" ] || { echo "built without oneDNN"; exit 77; }
-[ -x "$collrun" ] || { echo "collrun was not built" >&2; exit 1; }
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
-cd "$scratch" || exit 1
-unset COLL_DATA COLL_ALGO COLL_TRANSPORTS COLL_REPRODUCIBLE COLL_RANK COLL_SIZE
-unset RANK WORLD_SIZE
-
-fail() {
-    echo "FAILED: $*" >&2
-    tail -n 20 out err >&2
-    exit 1
-}
-
-accept() {
-    timeout 300 "$@" > out 2> err || fail "$*: exit status $?"
-}
-
-says() {
-    grep -q -- "$1" out || fail "no '$1' in the output"
-}
 
 # field NAME: a number or word of the last command's JSON.
 field() {
