@@ -415,6 +415,7 @@ CASE(channels_have_orders_of_their_own, .body = conform_channels)
 CASE(what_nobody_takes_holds_up_no_other_channel, .body = conform_pass_by)
 CASE(what_takes_long_is_passed_on_the_first_channel, .body = conform_overtake)
 CASE(random_scripts_end_well, .body = conform_script)
+CASE(two_ranks_share_a_connection_whoever_calls, .body = conform_call)
 
 /* Check's loop index holds the transport and the number of ranks. */
 static void run_processes_of(int i, struct scenario scenario)
@@ -535,6 +536,9 @@ static TCase *cases_of(int transport, const char *case_name,
     add_case(tcase, random_scripts_end_well, transport, is_quick ? 1 : 4);
     if (!strcmp(name, "ucx") || !strcmp(name, "tcp"))
         add_death_cases(tcase, transport, is_quick);
+    if (!strcmp(name, "tcp"))
+        add_case(tcase, two_ranks_share_a_connection_whoever_calls, transport,
+                 N_CALLERS);
     if (!strcmp(name, "ucx"))
         add_ucx_cases(tcase, transport);
     return tcase;

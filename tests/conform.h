@@ -137,6 +137,10 @@ void conform_pass_by(struct rank *rank);
 /* What takes long on one channel keeps nothing short on the first one waiting. */
 void conform_overtake(struct rank *rank);
 
+/* Two ranks have one connection, whoever calls first; rank->index says who. */
+#define N_CALLERS 3
+void conform_call(struct rank *rank);
+
 /* ---- conform_script.c ---- */
 
 /* Each rank plays its scripts at its own random pace and in its own order;

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* conform_channel.c - channels keep their own order and do not hold each other
- * up, be it by what nobody takes or by what takes long. */
+ * up, be it by what nobody takes or by what takes long; and what they cost in
+ * connections. */
+#include "lib/util/util.h"
 #include "tests/conform.h"
+#include "tests/patience.h"
 
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #define ORDERED 12    /* messages of a channel */
 #define LEFT_LYING 10 /* more bytes than a transport takes unasked */
@@ -181,4 +186,55 @@ void conform_overtake(struct rank *rank)
     watch_races(rank, races);
     for (int i = 0; i < rank->n_peers; i++)
         conform_finish(rank, races[i].sends, races[i].recvs, 2, 0);
+}
+
+/* ---- connections ----------------------------------------------------------- */
+
+/* Sockets of this process that are connected by IP. */
+static int n_connected(void)
+{
+    struct sockaddr_storage peer;
+    int n = 0;
+
+    for (int fd = 0; fd < 1024; fd++) {
+        socklen_t len = sizeof(peer);
+
+        n += !getpeername(fd, (struct sockaddr *)&peer, &len) &&
+             (peer.ss_family == AF_INET || peer.ss_family == AF_INET6);
+    }
+    return n;
+}
+
+/* Which of two begins: 0, both at once; 1, the lower; 2, the higher. */
+static int begins(const struct rank *rank, int peer)
+{
+    return rank->index == 0 || (rank->index == 1) == (rank->me < peer);
+}
+
+void conform_call(struct rank *rank)
+{
+    struct coll__xfer sends[MAX_RANKS], recvs[MAX_RANKS];
+    double deadline = coll__now() + patient(WAIT_SECONDS);
+    int want = (rank->is_process ? 1 : rank->size) * (rank->size - 1);
+
+    conform_barrier(rank);
+    for (int i = 0; i < rank->n_peers; i++) {
+        conform_post_recv(rank, &recvs[i], rank->peers[i], 0, 48);
+        if (begins(rank, rank->peers[i]))
+            conform_post_send(rank, &sends[i], rank->peers[i], 0, 48);
+    }
+    for (int i = 0; i < rank->n_peers; i++)
+        if (!begins(rank, rank->peers[i])) {
+            conform_wait(rank, &recvs[i], 1);
+            conform_post_send(rank, &sends[i], rank->peers[i], 0, 48);
+        }
+    for (int i = 0; i < rank->n_peers; i++)
+        conform_finish(rank, &sends[i], &recvs[i], 1, 0);
+    conform_meet(rank);
+    while (n_connected() != want) { /* until those not let in have gone */
+        EXPECT(rank, coll__now() < deadline, "%d sockets, not %d",
+               n_connected(), want);
+        conform_poll(rank);
+    }
+    conform_barrier(rank);
 }

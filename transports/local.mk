@@ -13,7 +13,8 @@ libcore_la_SOURCES += \
 	%D%/shm_segment.c \
 	%D%/stream.h \
 	%D%/tcp.c %D%/tcp.h \
-	%D%/tcp_lane.c \
+	%D%/tcp_call.c \
+	%D%/tcp_conn.c \
 	%D%/tcp_open.c \
 	%D%/tcp_recv.c \
 	%D%/tcp_seal.c \

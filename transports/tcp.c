@@ -47,11 +47,9 @@ static void activate(struct tcp *tcp, struct tcp_active *active,
 }
 
 /* Take the transfer into its lane; 0: it has ended. */
-static int enlist(struct tcp *tcp, struct tcp_lane **lanes,
+static int enlist(struct tcp *tcp, struct tcp_lane *lane,
                   struct tcp_active *active, struct coll__xfer *xfer)
 {
-    struct tcp_lane *lane = tcp__lane(tcp, lanes, xfer->peer, xfer->channel);
-
     xfer->status = COLL_IN_PROGRESS;
     xfer->done = 0;
     xfer->next = NULL;
@@ -68,23 +66,24 @@ static int enlist(struct tcp *tcp, struct tcp_lane **lanes,
 static void tcp_send(struct coll__tp *tp, struct coll__xfer *xfer)
 {
     struct tcp *tcp = (struct tcp *)tp;
-    struct tcp_lane *out;
+    struct tcp_conn *conn = tcp__conn(tcp, xfer->peer, xfer->channel);
     size_t bytes = 0;
 
-    if (!enlist(tcp, tcp->out, &tcp->sending[xfer->channel], xfer))
+    if (!enlist(tcp, conn ? &conn->out : NULL, &tcp->sending[xfer->channel],
+                xfer))
         return;
-    out = tcp->out[coll__lane(xfer->channel, xfer->peer, tp->size)];
-    if (out->fd < 0)
-        tcp__connect(tcp, out);
+    if (conn->state == TCP_CONNECTED)
+        tcp__push(tcp, &conn->out, AT_ONCE, &bytes);
     else
-        tcp__push(tcp, out, AT_ONCE, &bytes);
+        tcp__connect(tcp, conn);
 }
 
 static void tcp_recv(struct coll__tp *tp, struct coll__xfer *xfer)
 {
     struct tcp *tcp = (struct tcp *)tp;
+    struct tcp_conn *conn = tcp__conn(tcp, xfer->peer, xfer->channel);
 
-    enlist(tcp, tcp->in, &tcp->receiving[xfer->channel], xfer);
+    enlist(tcp, conn ? &conn->in : NULL, &tcp->receiving[xfer->channel], xfer);
 }
 
 /* ---- polling ------------------------------------------------------------- */
@@ -93,9 +92,9 @@ static void tcp_recv(struct coll__tp *tp, struct coll__xfer *xfer)
 static int advance(struct tcp *tcp, struct tcp_lane *lane, int is_out,
                    int *moved, size_t *bytes)
 {
-    if (is_out && lane->fd < 0 && !lane->status)
-        *moved += tcp__connect(tcp, lane);
-    if (lane->fd >= 0)
+    if (is_out && lane->conn->state != TCP_CONNECTED && !lane->status)
+        *moved += tcp__connect(tcp, lane->conn);
+    if (lane->conn->state == TCP_CONNECTED)
         *moved += is_out ? tcp__push(tcp, lane, AT_ONCE, bytes)
                          : tcp__pull(tcp, lane, AT_ONCE, bytes);
     return lane->first != NULL;
@@ -187,12 +186,16 @@ static int tcp_peek(struct coll__tp *tp, int peer, int channel,
                     struct coll__head *head)
 {
     struct tcp *tcp = (struct tcp *)tp;
+    struct tcp_conn *conn;
     struct tcp_lane *in;
     struct tcp_wire wire;
 
     tcp__take_arrivals(tcp);
-    in = tcp->in[coll__lane(channel, peer, tp->size)];
-    if (!in || in->fd < 0 || in->first || in->status)
+    conn = tcp->conns[coll__lane(channel, peer, tp->size)];
+    if (!conn || conn->state != TCP_CONNECTED)
+        return 0;
+    in = &conn->in;
+    if (in->first || in->status)
         return 0;
     if (in->crypt ? !tcp__peek_sealed(in, &wire) : !tcp__peek(in, &wire))
         return 0;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tcp.h - what the files of the TCP transport share; no one else includes it.
  *
- * A lane, from one rank to another on one channel, is a connection of its own,
- * that its sender makes when it first has something to send.  So TCP keeps the
+ * Two ranks have one connection on each channel, made when one of them first has
+ * something to send there; a lane is one of its two directions.  So TCP keeps the
  * order, holds a sender up whose receiver takes nothing, and lets no channel wait
  * for another one: there are no credits, no rendezvous, and nothing is read that no
- * receive has been posted for, but straight to where that wants it.
+ * receive has been posted for, but straight to where that wants it.  An answer takes
+ * the acknowledgement of what it answers along: 8 bytes there and back took 24 us by
+ * a connection each way, and 15 by one for both.
  *
  * A message is a struct tcp_wire and the bytes.  Both ranks know its length, so that
  * they are read by one call; another length, or another head, is a mismatch, after
@@ -18,8 +20,16 @@
  *   sendmsg(head, bytes of messages) ....... recvmsg(head, the receive's buffer), or
  *                                            recv(what there is), if it is short
  *
- * Threads: the communicator's own touches everything but `arrived`, which the
- * reactor's adds to and the other takes away, all at once (release, acquire).
+ * Both may call at the same time, and the one of lower rank decides: it calls, or it
+ * lets the other in, whichever comes first (`callers`), and never both.  So its own
+ * call is always welcome, and it may send at once.  The other one waits for a word
+ * behind its call: where that is closed instead, the lower one's is on its way, or it has
+ * gone, which another call finds out.
+ *
+ * Threads: the communicator's own touches everything but what follows.  `arrived`:
+ * the reactor's adds to it and the other takes away, all at once (release, acquire).
+ * `callers`: the first of both that puts its name there wins (relaxed: nothing hangs
+ * on it but who; a connection itself comes by `arrived`).
  */
 #ifndef COLL_TRANSPORTS_TCP_H
 #define COLL_TRANSPORTS_TCP_H
@@ -66,12 +76,11 @@ struct tcp_crypt {
 
 /* One end of a lane. */
 struct tcp_lane {
-    int rank, channel; /* of the other end */
-    int fd;            /* -1: not connected */
-    int status;        /* COLL_OK, or why it is of no use any more */
-    int is_active;     /* transfers wait: it is in a list */
-    int is_ready;      /* the kernel has not said yet that it must wait; it has
-                        * while there is anything ahead */
+    struct tcp_conn *conn; /* whose direction it is */
+    int status;            /* COLL_OK, or why it is of no use any more */
+    int is_active;         /* transfers wait: it is in a list */
+    int is_ready; /* the kernel has not said yet that it must wait; it has
+                            * while there is anything ahead */
     struct coll__xfer *first, **last;
     struct tcp_wire wire; /* of the first one */
     size_t n_wire;        /* bytes of that, sent or read */
@@ -85,14 +94,31 @@ struct tcp_lane {
         unsigned char *bytes; /* [TCP_AHEAD]; NULL before the first short one */
         size_t at, end;
     } ahead;
-
-    /* A sender's, while it connects. */
-    struct coll__dial dial;
-    struct coll__call *call;
-    double deadline;
 };
 
-/* A connection that a sender has made. */
+/* What becomes of a connection. */
+enum tcp_state {
+    TCP_UNUSED,
+    TCP_DIALING,
+    TCP_ASKING,  /* it stands; the other one's word is to come */
+    TCP_AWAITED, /* the other one calls, or has gone: call again, later */
+    TCP_CONNECTED
+};
+
+/* One end of the connection with a rank on a channel. */
+struct tcp_conn {
+    int rank, channel; /* of the other end */
+    int fd;            /* its own from TCP_ASKING on; else -1 */
+    enum tcp_state state;
+    struct tcp_lane out, in;
+
+    /* While it is made. */
+    struct coll__dial dial;
+    struct coll__call *call;
+    double deadline; /* of that; TCP_AWAITED: when to call again */
+};
+
+/* A connection that another rank has made. */
 struct tcp_arrival {
     struct tcp_arrival *next;
     int fd, rank, channel, is_sealed;
@@ -118,10 +144,12 @@ struct tcp {
     int has_reactor, has_gates;
     int events; /* an epoll of all connections, edge-triggered */
 
-    struct tcp_lane **out, **in; /* [COLL__CHANNELS * size], NULL until used */
+    struct tcp_conn **conns; /* [COLL__CHANNELS * size], NULL until used */
+    /* [COLL__CHANNELS * size], of ranks above this one: who makes the connection */
+    _Atomic(unsigned char) *callers;
     struct tcp_active sending[COLL__CHANNELS], receiving[COLL__CHANNELS];
     int n_active;          /* in all of these */
-    int n_calling;         /* lanes that connect */
+    int n_calling;         /* connections that are being made by this rank */
     int is_armed;          /* the next poll() asks the kernel what is new */
     double look_at;        /* when to look for silent hosts */
     unsigned char *bounce; /* [TCP_BOUNCE]; or NULL before the first use */
@@ -133,14 +161,13 @@ struct tcp {
 int tcp__open(const struct coll__tp_env *env, struct coll__tp **tp);
 void tcp__close(struct coll__tp *tp, int is_orderly);
 
-/* ---- tcp_lane.c ---------------------------------------------------------- */
+/* ---- tcp_conn.c, tcp_call.c ---------------------------------------------- */
 
-/* Return the lane, made if need be; NULL (logged): no memory. */
-struct tcp_lane *tcp__lane(struct tcp *tcp, struct tcp_lane **lanes, int rank,
-                           int channel);
+/* Return the connection, which need not stand; NULL (logged): no memory. */
+struct tcp_conn *tcp__conn(struct tcp *tcp, int rank, int channel);
 
 /* Begin to connect, or go on with it; how much was done.  A failure loses it. */
-int tcp__connect(struct tcp *tcp, struct tcp_lane *out);
+int tcp__connect(struct tcp *tcp, struct tcp_conn *conn);
 
 /* Take over what has arrived. */
 void tcp__take_arrivals(struct tcp *tcp);
@@ -150,16 +177,22 @@ void tcp__arrived(struct coll__gate *gate, int fd,
                   const struct coll__hello *hello,
                   const unsigned char *session);
 
+/* Give back what a connection holds that is still being made. */
+void tcp__end_call(struct tcp *tcp, struct tcp_conn *conn);
+
+/* Have tcp->events tell of that socket; 0 or errno.  From either thread. */
+int tcp__watch(struct tcp *tcp, int fd, int rank, int channel);
+
 /* Ask the kernel which lanes need not wait any more. */
 void tcp__hear(struct tcp *tcp);
 
-/* The lane's rank is lost, logged as "rank 3" and why: all its transfers end, and
- * others will at once. */
-void tcp__lose(struct tcp *tcp, const struct tcp_lane *lane, int status,
+/* The connection's rank is lost, logged as "rank 3" and why: all its transfers end,
+ * and others will at once. */
+void tcp__lose(struct tcp *tcp, const struct tcp_conn *conn, int status,
                const char *why);
 
 /* The same of a connection that has ended, by an errno, or 0. */
-void tcp__broken(struct tcp *tcp, const struct tcp_lane *lane, int err);
+void tcp__broken(struct tcp *tcp, const struct tcp_conn *conn, int err);
 
 /* Now and then: lose ranks whose processes have ended, or whose hosts have fallen
  * silent. */
@@ -185,8 +218,10 @@ int tcp__has_bounce(struct tcp *tcp, struct tcp_lane *in);
 
 /* ---- tcp_seal.c ---------------------------------------------------------- */
 
-/* Make what a sealed lane needs: NULL, no memory. */
-struct tcp_crypt *tcp__new_crypt(const unsigned char *session, int is_out);
+/* Make what the lanes of a sealed connection need, of its secret; `calls` says which
+ * end this is.  0: no memory. */
+int tcp__make_crypts(struct tcp_conn *conn, const unsigned char *session,
+                     int calls);
 void tcp__free_crypt(struct tcp_crypt *crypt);
 
 /* As tcp__push() and tcp__pull(). */

@@ -29,9 +29,10 @@ static int make_tables(struct tcp *tcp)
     tcp->is_near = calloc(n, 1);
     tcp->lost = calloc(n, sizeof(*tcp->lost));
     tcp->cards = calloc(n, sizeof(*tcp->cards));
-    tcp->out = calloc(n * COLL__CHANNELS, sizeof(*tcp->out));
-    tcp->in = calloc(n * COLL__CHANNELS, sizeof(*tcp->in));
-    is_well = tcp->is_near && tcp->lost && tcp->cards && tcp->out && tcp->in;
+    tcp->conns = calloc(n * COLL__CHANNELS, sizeof(*tcp->conns));
+    tcp->callers = calloc(n * COLL__CHANNELS, sizeof(*tcp->callers));
+    is_well =
+        tcp->is_near && tcp->lost && tcp->cards && tcp->conns && tcp->callers;
     for (int c = 0; c < COLL__CHANNELS; c++)
         is_well = is_well && make_active(&tcp->sending[c], (int)n) &&
                   make_active(&tcp->receiving[c], (int)n);
@@ -202,20 +203,22 @@ static void close_gates(struct tcp *tcp)
         coll__reactor_put();
 }
 
-static void free_lanes(struct tcp *tcp, struct tcp_lane **lanes)
+static void free_conns(struct tcp *tcp)
 {
-    for (int i = 0; lanes && i < COLL__CHANNELS * tcp->base.size; i++) {
-        if (!lanes[i])
+    for (int i = 0; tcp->conns && i < COLL__CHANNELS * tcp->base.size; i++) {
+        struct tcp_conn *conn = tcp->conns[i];
+
+        if (!conn)
             continue;
-        if (lanes[i]->call)
-            coll__dial_end(lanes[i]->call);
-        if (lanes[i]->fd >= 0)
-            close(lanes[i]->fd);
-        tcp__free_crypt(lanes[i]->crypt);
-        free(lanes[i]->ahead.bytes);
-        free(lanes[i]);
+        tcp__end_call(tcp, conn);
+        if (conn->fd >= 0)
+            close(conn->fd);
+        tcp__free_crypt(conn->out.crypt);
+        tcp__free_crypt(conn->in.crypt);
+        free(conn->in.ahead.bytes);
+        free(conn);
     }
-    free(lanes);
+    free(tcp->conns);
 }
 
 static void free_arrivals(struct tcp *tcp)
@@ -236,8 +239,7 @@ void tcp__close(struct coll__tp *tp, int is_orderly)
     (void)is_orderly; /* what was sent is the kernel's */
     close_gates(tcp);
     free_arrivals(tcp);
-    free_lanes(tcp, tcp->out);
-    free_lanes(tcp, tcp->in);
+    free_conns(tcp);
     if (tcp->events >= 0)
         close(tcp->events);
     for (int c = 0; c < COLL__CHANNELS; c++) {
@@ -245,6 +247,7 @@ void tcp__close(struct coll__tp *tp, int is_orderly)
         free(tcp->receiving[c].lanes);
     }
     coll__auth_wipe(tcp->secret, sizeof(tcp->secret));
+    free(tcp->callers);
     free(tcp->bounce);
     free(tcp->cards);
     free(tcp->lost);

@@ -79,7 +79,7 @@ static ssize_t read_ahead(struct tcp_lane *in)
 
     if (ahead->at == ahead->end)
         ahead->at = ahead->end = 0;
-    n = recv(in->fd, ahead->bytes + ahead->end, TCP_AHEAD - ahead->end,
+    n = recv(in->conn->fd, ahead->bytes + ahead->end, TCP_AHEAD - ahead->end,
              MSG_DONTWAIT);
     if (n > 0)
         ahead->end += (size_t)n;
@@ -121,7 +121,7 @@ static ssize_t read_some(struct tcp *tcp, struct tcp_lane *in, size_t most)
 
     if (ahead->at == ahead->end) {
         if (!is_short(in, parts[0].iov_len + parts[1].iov_len))
-            return recvmsg(in->fd, &message, MSG_DONTWAIT);
+            return recvmsg(in->conn->fd, &message, MSG_DONTWAIT);
         n = read_ahead(in);
         if (n <= 0)
             return n;
@@ -137,7 +137,7 @@ int tcp__peek(struct tcp_lane *in, struct tcp_wire *wire)
     ssize_t n = 0;
 
     if (there < sizeof(*wire))
-        n = recv(in->fd, (char *)wire + there, sizeof(*wire) - there,
+        n = recv(in->conn->fd, (char *)wire + there, sizeof(*wire) - there,
                  MSG_PEEK | MSG_DONTWAIT);
     else
         there = sizeof(*wire);
@@ -152,7 +152,7 @@ int tcp__has_bounce(struct tcp *tcp, struct tcp_lane *in)
         return 1;
     tcp->bounce = malloc(TCP_BOUNCE);
     if (!tcp->bounce)
-        tcp__lose(tcp, in, COLL_ERR_NOMEM,
+        tcp__lose(tcp, in->conn, COLL_ERR_NOMEM,
                   "gets no buffer: no memory; free some");
     return tcp->bounce != NULL;
 }
@@ -173,11 +173,11 @@ int tcp__pull(struct tcp *tcp, struct tcp_lane *in, size_t most, size_t *bytes)
             *bytes += (size_t)n;
             moved++;
         } else if (n == 0) {
-            tcp__broken(tcp, in, 0);
+            tcp__broken(tcp, in->conn, 0);
         } else if (errno == EAGAIN) {
             in->is_ready = 0;
         } else if (errno != EINTR) {
-            tcp__broken(tcp, in, errno);
+            tcp__broken(tcp, in->conn, errno);
         }
     }
     return moved;

@@ -12,17 +12,27 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-struct tcp_crypt *tcp__new_crypt(const unsigned char *session, int is_out)
+/* The directions have keys of their own, named by who sends. */
+static struct tcp_crypt *new_crypt(const unsigned char *session, int is_callers,
+                                   size_t at)
 {
     struct tcp_crypt *crypt = malloc(sizeof(*crypt));
 
     if (!crypt)
         return NULL;
-    coll__seal_init(&crypt->seal, session, "data");
-    crypt->at = is_out ? 0 : TCP_HEAD_RECORD;
+    coll__seal_init(&crypt->seal, session, is_callers ? "caller" : "called");
+    crypt->at = at;
     crypt->end = 0;
     crypt->n_whole = 0;
     return crypt;
+}
+
+int tcp__make_crypts(struct tcp_conn *conn, const unsigned char *session,
+                     int calls)
+{
+    conn->out.crypt = new_crypt(session, calls, 0);
+    conn->in.crypt = new_crypt(session, !calls, TCP_HEAD_RECORD);
+    return conn->out.crypt && conn->in.crypt;
 }
 
 void tcp__free_crypt(struct tcp_crypt *crypt)
@@ -103,8 +113,8 @@ int tcp__push_sealed(struct tcp *tcp, struct tcp_lane *out, size_t most,
 
         if (crypt->at == crypt->end)
             fill(out);
-        n = send(out->fd, crypt->records + crypt->at, crypt->end - crypt->at,
-                 MSG_NOSIGNAL | MSG_DONTWAIT);
+        n = send(out->conn->fd, crypt->records + crypt->at,
+                 crypt->end - crypt->at, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n >= 0) {
             crypt->at += (size_t)n;
             *bytes += (size_t)n;
@@ -114,7 +124,7 @@ int tcp__push_sealed(struct tcp *tcp, struct tcp_lane *out, size_t most,
         } else if (errno == EAGAIN) {
             out->is_ready = 0;
         } else if (errno != EINTR) {
-            tcp__broken(tcp, out, errno);
+            tcp__broken(tcp, out->conn, errno);
         }
     }
     return moved;
@@ -124,7 +134,7 @@ int tcp__push_sealed(struct tcp *tcp, struct tcp_lane *out, size_t most,
 
 static void lose_changed(struct tcp *tcp, struct tcp_lane *in)
 {
-    tcp__lose(tcp, in, COLL_ERR_PEER,
+    tcp__lose(tcp, in->conn, COLL_ERR_PEER,
               "sent what did not come as it was: somebody on the way has "
               "changed it");
 }
@@ -196,7 +206,7 @@ int tcp__pull_sealed(struct tcp *tcp, struct tcp_lane *in, size_t most,
 
     while (in->first && in->is_ready && !in->status && *bytes < until &&
            tcp__has_bounce(tcp, in)) {
-        ssize_t n = recv(in->fd, crypt->records + crypt->end,
+        ssize_t n = recv(in->conn->fd, crypt->records + crypt->end,
                          record_end(in) - crypt->end, MSG_DONTWAIT);
 
         if (n > 0) {
@@ -204,11 +214,11 @@ int tcp__pull_sealed(struct tcp *tcp, struct tcp_lane *in, size_t most,
             *bytes += (size_t)n;
             moved++;
         } else if (n == 0) {
-            tcp__broken(tcp, in, 0);
+            tcp__broken(tcp, in->conn, 0);
         } else if (errno == EAGAIN) {
             in->is_ready = 0;
         } else if (errno != EINTR) {
-            tcp__broken(tcp, in, errno);
+            tcp__broken(tcp, in->conn, errno);
         }
     }
     return moved;
@@ -220,7 +230,7 @@ int tcp__peek_sealed(const struct tcp_lane *in, struct tcp_wire *wire)
     struct coll__seal seal;
     int is_well;
 
-    if (in->crypt->end || recv(in->fd, record, sizeof(record),
+    if (in->crypt->end || recv(in->conn->fd, record, sizeof(record),
                                MSG_PEEK | MSG_DONTWAIT) != sizeof(record))
         return 0;
     seal = in->crypt->seal;

@@ -83,7 +83,7 @@ int tcp__push(struct tcp *tcp, struct tcp_lane *out, size_t most, size_t *bytes)
 
         fill(&batch, out, until - *bytes);
         message.msg_iovlen = (size_t)batch.n_parts;
-        n = sendmsg(out->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        n = sendmsg(out->conn->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n >= 0) {
             account(out, (size_t)n);
             *bytes += (size_t)n;
@@ -91,7 +91,7 @@ int tcp__push(struct tcp *tcp, struct tcp_lane *out, size_t most, size_t *bytes)
         } else if (errno == EAGAIN) {
             out->is_ready = 0;
         } else if (errno != EINTR) {
-            tcp__broken(tcp, out, errno);
+            tcp__broken(tcp, out->conn, errno);
         }
     }
     return moved;

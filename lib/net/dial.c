@@ -431,11 +431,24 @@ static void begin_call(struct coll__call *call, struct coll__dial *dial)
                                        .pause = FIRST_PAUSE};
 }
 
+/* One that stands by now says who called before it is closed, so that nobody takes
+ * it for a stranger's; the others' sockets refuse that. */
 static void end_call(struct coll__call *call)
 {
-    for (int i = 0; i < call->dial->n_addrs; i++)
-        if (call->lines[i].fd >= 0)
-            close(call->lines[i].fd);
+    struct coll__hello hello;
+
+    for (int i = 0; i < call->dial->n_addrs; i++) {
+        struct line *line = &call->lines[i];
+
+        if (line->fd < 0)
+            continue;
+        if (line->step == STEP_CONNECT) {
+            coll__knock_hello(call->dial->secret, &call->dial->hello, &hello);
+            (void)!send(line->fd, &hello, sizeof(hello),
+                        MSG_NOSIGNAL | MSG_DONTWAIT);
+        }
+        close(line->fd);
+    }
 }
 
 int coll__dial(struct coll__dial *dial, double deadline)

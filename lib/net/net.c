@@ -92,14 +92,23 @@ void coll__net_text(const struct coll__addr *addr, char text[COLL__ADDR_TEXT])
              coll__net_port(addr));
 }
 
-void coll__net_peer_text(int fd, char text[COLL__ADDR_TEXT])
+int coll__net_peer(int fd, struct coll__addr *addr)
 {
     struct sockaddr_storage sock = {0};
     socklen_t len = sizeof(sock);
+
+    *addr = (struct coll__addr){0};
+    return getpeername(fd, (struct sockaddr *)&sock, &len) ||
+                   coll__addr_from_sock((struct sockaddr *)&sock, addr)
+               ? -1
+               : 0;
+}
+
+void coll__net_peer_text(int fd, char text[COLL__ADDR_TEXT])
+{
     struct coll__addr addr;
 
-    if (getpeername(fd, (struct sockaddr *)&sock, &len) ||
-        coll__addr_from_sock((struct sockaddr *)&sock, &addr))
+    if (coll__net_peer(fd, &addr))
         snprintf(text, COLL__ADDR_TEXT, "an unknown address");
     else
         coll__net_text(&addr, text);

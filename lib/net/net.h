@@ -53,7 +53,10 @@ int coll__net_is_loopback(const struct coll__addr *addr);
 /* Write "127.0.0.1:80" or "[::1]:80". */
 void coll__net_text(const struct coll__addr *addr, char text[COLL__ADDR_TEXT]);
 
-/* Write who is at the other end of fd. */
+/* Say who is at the other end of fd: 0, or -1, and *addr is none. */
+int coll__net_peer(int fd, struct coll__addr *addr);
+
+/* Write that. */
 void coll__net_peer_text(int fd, char text[COLL__ADDR_TEXT]);
 
 /* Listen on a port of COLL_NET_PORTS (any free one when it is not set), on

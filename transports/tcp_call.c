@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* tcp_call.c - connections: how they are made, by one of two ranks that may both call. */
+#include "lib/trace/log.h"
+#include "lib/util/files.h"
+#include "lib/util/util.h"
+#include "transports/tcp.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* s, until who was not let in calls again: the other one may have died since */
+#define AGAIN 0.25
+
+/* Who makes the connection with a rank above this one. */
+enum caller { NOBODY, US, THEM };
+
+/* Put a name there; 0: there is one. */
+static int claim(struct tcp *tcp, int rank, int channel, enum caller who)
+{
+    unsigned char nobody = NOBODY;
+
+    return atomic_compare_exchange_strong_explicit(
+        &tcp->callers[coll__lane(channel, rank, tcp->base.size)], &nobody,
+        (unsigned char)who, memory_order_relaxed, memory_order_relaxed);
+}
+
+/* ---- the word ------------------------------------------------------------ */
+
+#define WORD "come in"
+#define WORD_BYTES (sizeof(WORD) + COLL__SEAL_BYTES)
+
+/* What the one of lower rank lets the other in with; its length.  Where all is
+ * sealed it is a record by a key of its own, so there is only one such. */
+static size_t make_word(const unsigned char *session,
+                        unsigned char word[WORD_BYTES])
+{
+    struct coll__seal seal;
+
+    if (!session) {
+        memcpy(word, WORD, sizeof(WORD));
+        return sizeof(WORD);
+    }
+    coll__seal_init(&seal, session, "word");
+    coll__seal_put(&seal, word, WORD, sizeof(WORD));
+    coll__auth_wipe(&seal, sizeof(seal));
+    return WORD_BYTES;
+}
+
+/* Has it come: 1; 0: not yet; -1: the connection was closed instead; or -2: what has
+ * come is something else. */
+static int take_word(int fd, const unsigned char *session)
+{
+    unsigned char want[WORD_BYTES], got[WORD_BYTES];
+    size_t len = make_word(session, want);
+    ssize_t n = recv(fd, got, len, MSG_PEEK | MSG_DONTWAIT);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (n <= 0)
+        return -1;
+    if (memcmp(got, want, (size_t)n) != 0)
+        return -2;
+    if ((size_t)n < len)
+        return 0;
+    return recv(fd, got, len, MSG_DONTWAIT) == (ssize_t)len ? 1 : -2;
+}
+
+/* ---- it stands ----------------------------------------------------------- */
+
+static void tell(const struct tcp_conn *conn, const struct coll__addr *addr)
+{
+    char at[COLL__ADDR_TEXT], name[COLL__INTERFACE_NAME];
+
+    coll__net_way(addr, name);
+    coll__net_peer_text(conn->fd, at);
+    log_info("tcp", "rank %d is at %s, by %s%s%s%s", conn->rank, at,
+             *name ? name : "an interface without a name",
+             *conn->dial.why ? " (not at " : "", conn->dial.why,
+             *conn->dial.why ? ")" : "");
+}
+
+static void no_memory(struct tcp *tcp, const struct tcp_conn *conn)
+{
+    tcp__lose(tcp, conn, COLL_ERR_NOMEM,
+              "gets no connection: no memory; free some");
+}
+
+/* The socket is there, and what it is sealed with, if it is. */
+static void stand(struct tcp *tcp, struct tcp_conn *conn,
+                  const struct coll__addr *addr, const unsigned char *session,
+                  int calls)
+{
+    conn->state = TCP_CONNECTED;
+    if (session && !tcp__make_crypts(conn, session, calls)) {
+        no_memory(tcp, conn);
+        return;
+    }
+    conn->out.is_ready = conn->in.is_ready = 1;
+    if (conn->channel == 0 && coll__log_wants(COLL_LOG_INFO, "tcp"))
+        tell(conn, addr);
+}
+
+/* A call of this rank, or what it was for, is over. */
+void tcp__end_call(struct tcp *tcp, struct tcp_conn *conn)
+{
+    if (conn->state != TCP_DIALING && conn->state != TCP_ASKING)
+        return;
+    if (conn->call)
+        coll__dial_end(conn->call);
+    conn->call = NULL;
+    if (conn->fd >= 0)
+        close(conn->fd);
+    conn->fd = -1;
+    coll__auth_wipe(conn->dial.session, sizeof(conn->dial.session));
+    conn->state = TCP_AWAITED;
+    conn->deadline = coll__now() + AGAIN;
+    tcp->n_calling--;
+}
+
+/* ---- to call ------------------------------------------------------------- */
+
+/* Is it this rank's to call, and now? */
+static int may_begin(struct tcp *tcp, const struct tcp_conn *conn)
+{
+    tcp__take_arrivals(tcp);
+    if (conn->out.status)
+        return 0;
+    if (conn->state == TCP_AWAITED)
+        return coll__now() >= conn->deadline;
+    return conn->state == TCP_UNUSED &&
+           (conn->rank < tcp->base.rank ||
+            claim(tcp, conn->rank, conn->channel, US));
+}
+
+static void begin(struct tcp *tcp, struct tcp_conn *conn)
+{
+    const struct tcp_card *card = &tcp->cards[conn->rank];
+
+    if (!may_begin(tcp, conn))
+        return;
+    conn->dial = (struct coll__dial){
+        .addrs = card->addrs,
+        .n_addrs = card->n_addrs,
+        .n_ports = 1,
+        .secret = tcp->secret,
+        .hello = {.kind = DOOR_DATA,
+                  .from = (uint32_t)tcp->base.rank,
+                  .to = (uint32_t)conn->rank,
+                  .size = (uint32_t)tcp->base.size,
+                  .generation = (uint32_t)conn->channel},
+    };
+    conn->deadline = coll__now() + tcp->timeout;
+    conn->call = coll__dial_begin(&conn->dial);
+    if (!conn->call) {
+        no_memory(tcp, conn);
+        return;
+    }
+    conn->state = TCP_DIALING;
+    tcp->n_calling++;
+}
+
+/* The deadline's own reason is what came of the addresses, too. */
+static void unreachable(struct tcp *tcp, struct tcp_conn *conn)
+{
+    char why[COLL__DIAL_TEXT + 200];
+
+    snprintf(why, sizeof(why), "%s (%s)%s",
+             conn->dial.is_silent ? "is on a host that has fallen silent"
+                                  : "cannot be reached",
+             conn->dial.why,
+             conn->dial.is_want
+                 ? ""
+                 : "; is no firewall between? (COLL_NET_INTERFACE and "
+                   "COLL_NET_PORTS choose where it listens)");
+    tcp__lose(tcp, conn, conn->dial.is_want ? COLL_ERR_SYSTEM : COLL_ERR_PEER,
+              why);
+}
+
+/* The call is through. */
+static void connected(struct tcp *tcp, struct tcp_conn *conn)
+{
+    const unsigned char *session =
+        conn->dial.is_sealed ? conn->dial.session : NULL;
+
+    coll__net_allow_stalls(conn->fd);
+    tcp->n_calling--;
+    conn->state = TCP_CONNECTED;
+    if (tcp__watch(tcp, conn->fd, conn->rank, conn->channel))
+        tcp__lose(tcp, conn, COLL_ERR_SYSTEM,
+                  "gets no connection: epoll cannot watch it");
+    else
+        stand(tcp, conn, &conn->dial.addrs[conn->dial.at], session, 1);
+    coll__auth_wipe(conn->dial.session, sizeof(conn->dial.session));
+}
+
+static int dial(struct tcp *tcp, struct tcp_conn *conn)
+{
+    int fd = -1, rc = coll__dial_step(conn->call, &fd);
+
+    if (rc == COLL_IN_PROGRESS && coll__now() < conn->deadline)
+        return 0;
+    coll__dial_end(conn->call);
+    conn->call = NULL;
+    if (rc != COLL_OK) {
+        tcp__end_call(tcp, conn);
+        unreachable(tcp, conn);
+        return 1;
+    }
+    conn->fd = fd;
+    conn->state = TCP_ASKING;
+    if (conn->rank > tcp->base.rank)
+        connected(tcp, conn);
+    return 1;
+}
+
+/* The one of lower rank lets the call in, or calls itself. */
+static int ask(struct tcp *tcp, struct tcp_conn *conn)
+{
+    int is_said =
+        take_word(conn->fd, conn->dial.is_sealed ? conn->dial.session : NULL);
+
+    if (!is_said && coll__now() < conn->deadline)
+        return 0;
+    if (is_said == 1) {
+        connected(tcp, conn);
+        return 1;
+    }
+    tcp__end_call(tcp, conn);
+    if (is_said != -1)
+        tcp__lose(tcp, conn, COLL_ERR_PEER,
+                  is_said ? "answers a call with something else than its word"
+                          : "takes a call and says nothing");
+    return 1;
+}
+
+int tcp__connect(struct tcp *tcp, struct tcp_conn *conn)
+{
+    if (conn->state == TCP_UNUSED || conn->state == TCP_AWAITED)
+        begin(tcp, conn);
+    if (conn->state == TCP_DIALING)
+        return dial(tcp, conn);
+    return conn->state == TCP_ASKING ? ask(tcp, conn) : 0;
+}
+
+/* ---- to be called -------------------------------------------------------- */
+
+/* Is it a rank from whom a call is welcome?  One of higher rank hears the word
+ * then, and has it before anything else, since nobody knows of the call yet. */
+static int lets_in(struct tcp *tcp, const struct tcp_arrival *call)
+{
+    unsigned char word[WORD_BYTES];
+    size_t len;
+
+    if (call->rank < 0 || call->rank >= tcp->base.size ||
+        call->rank == tcp->base.rank)
+        return 0;
+    if (call->rank < tcp->base.rank)
+        return 1;
+    if (!claim(tcp, call->rank, call->channel, THEM))
+        return 0;
+    len = make_word(call->is_sealed ? call->session : NULL, word);
+    /* whoever has gone meanwhile is missed where it is sent something */
+    (void)!send(call->fd, word, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return 1;
+}
+
+/* It comes into the list before the kernel has anything to say of it. */
+void tcp__arrived(struct coll__gate *gate, int fd,
+                  const struct coll__hello *hello, const unsigned char *session)
+{
+    struct tcp *tcp = gate->owner;
+    struct tcp_arrival *new = malloc(sizeof(*new));
+
+    if (!new) {
+        close(fd);
+        return;
+    }
+    *new = (struct tcp_arrival){.fd = fd,
+                                .rank = (int)hello->from,
+                                .channel = (int)gate->generation,
+                                .is_sealed = session != NULL};
+    if (session)
+        memcpy(new->session, session, sizeof(new->session));
+    if (!lets_in(tcp, new)) {
+        free(new);
+        close(fd);
+        return;
+    }
+    coll__net_allow_stalls(fd);
+    new->next = atomic_load_explicit(&tcp->arrived, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&tcp->arrived, &new->next,
+                                                  new, memory_order_release,
+                                                  memory_order_relaxed))
+        ;
+    tcp__watch(tcp, fd, (int)hello->from, (int)gate->generation);
+}
+
+/* Whatever this rank had begun itself is for nothing. */
+static void adopt(struct tcp *tcp, struct tcp_conn *conn,
+                  const struct tcp_arrival *call)
+{
+    struct coll__addr from;
+
+    tcp__end_call(tcp, conn);
+    conn->fd = call->fd;
+    conn->dial.why[0] = '\0';
+    coll__net_peer(call->fd, &from);
+    stand(tcp, conn, &from, call->is_sealed ? call->session : NULL, 0);
+}
+
+void tcp__take_arrivals(struct tcp *tcp)
+{
+    struct tcp_arrival *next,
+        *list =
+            atomic_exchange_explicit(&tcp->arrived, NULL, memory_order_acquire);
+
+    for (; list; list = next) {
+        struct tcp_conn *conn = tcp__conn(tcp, list->rank, list->channel);
+
+        next = list->next;
+        if (!conn || conn->state == TCP_CONNECTED || conn->out.status)
+            close(list->fd);
+        else
+            adopt(tcp, conn, list);
+        coll__auth_wipe(list->session, sizeof(list->session));
+        free(list);
+    }
+}
