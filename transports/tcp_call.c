@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tcp_call.c - connections: how they are made, by one of two ranks that may both call. */
 #include "lib/trace/log.h"
-#include "lib/util/files.h"
 #include "lib/util/util.h"
 #include "transports/tcp.h"
 
@@ -9,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
