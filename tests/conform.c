@@ -22,14 +22,6 @@
 #define MANY 3000
 #define IN_FLIGHT 84
 
-#if defined(__SANITIZE_THREAD__) /* gcc */
-#define IS_THREAD_SANITIZED 1
-#elif defined(__has_feature) /* clang */
-#define IS_THREAD_SANITIZED __has_feature(thread_sanitizer)
-#else
-#define IS_THREAD_SANITIZED 0
-#endif
-
 /* The longest take the thread sanitizer minutes, and go the way of the one before. */
 static size_t few(void) { return IS_THREAD_SANITIZED ? 1 : 0; }
 

@@ -14,6 +14,14 @@
 #include <string.h>
 #include <time.h>
 
+#if defined(__SANITIZE_THREAD__) /* gcc */
+#define IS_THREAD_SANITIZED 1
+#elif defined(__has_feature) /* clang */
+#define IS_THREAD_SANITIZED __has_feature(thread_sanitizer)
+#else
+#define IS_THREAD_SANITIZED 0
+#endif
+
 /* The limit of so many seconds, here. */
 static inline double patient(double seconds)
 {

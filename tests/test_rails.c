@@ -275,7 +275,7 @@ START_TEST(there_are_no_more_rails_than_ucx_has_use_for)
     for (int i = 0; i < (int)ARRAY_LEN(many); i++) {
         many[i] = host[0];
         snprintf(many[i].name, sizeof(many[i].name),
-                 "mlx5_with_a_name_of_31_bytes_%02d", i);
+                 "mlx5_with_a_name_of_31_bytes_%02u", (unsigned)i % 100);
     }
     coll__rails_choose(many, (int)ARRAY_LEN(many), &wish, number_of(IB),
                        &rails);
