@@ -785,10 +785,12 @@ EXTRA_DIST += \
 	%D%/tsan.supp
 
 # for run_all, which runs some side by side
-.PHONY: list-tests check-bundle check-faults check-gpu check-jitter check-long
+.PHONY: list-tests list-programs check-bundle check-faults check-gpu check-jitter check-long
 .PHONY: check-rdma
 list-tests:
 	@echo $(TESTS)
+list-programs:
+	@echo $(check_PROGRAMS)
 
 # The whole suite with what `make check` shortens, and what takes minutes alone.
 check-long:
