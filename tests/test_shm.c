@@ -24,7 +24,7 @@ static const struct {
 } layouts[] = {
     {"4K", "128K", "0", "64K"}, {"64", "64", "1", "1G"},
     {"64", "16M", "1", "1G"},   {"64K", "64", "1", "65K"},
-    {"64K", "64K", "3", "1G"},  {"1K", "192", "32767", "100K"},
+    {"64K", "64K", "3", "1G"},  {"1K", "192", "32767", "1G"},
     {"64", "1K", "2", "0"},
 };
 
@@ -32,11 +32,14 @@ static const struct {
 
 static size_t longest = 2 * CELL + 1; /* of the messages below */
 
-/* Single copy by CMA, in areas, or none. */
-static void set_layout(int i)
+/* Single copy by CMA, in areas, or none.  Return 0 where CMA is for messages longer than
+ * any below, and so the way is the one without: TEST_LONG takes it. */
+static int set_layout(int i)
 {
     int l = i / N_WAYS, way = i % N_WAYS;
 
+    if (way == 1 && !strcmp(layouts[l].cma_min, "1G") && !getenv("TEST_LONG"))
+        return 0;
     if (l > 0)
         longest = FETCH + 1; /* in many pieces */
     setenv("COLL_SHM_SLOT", layouts[l].slot, 1);
@@ -47,6 +50,7 @@ static void set_layout(int i)
     setenv("COLL_CMA", way == 1 ? "auto" : "off", 1);
     setenv("COLL_MEM_MIN", "0", 1);
     conform_in_areas = way == 2;
+    return 1;
 }
 
 static void run_as(int size, int are_processes, int index,
@@ -130,8 +134,8 @@ static void all_bodies(struct rank *rank)
 
 START_TEST(any_layout_carries_any_size)
 {
-    set_layout(_i / 2);
-    run(_i % 2 ? 5 : 3, _i % 2, all_bodies);
+    if (set_layout(_i / 2))
+        run(_i % 2 ? 5 : 3, _i % 2, all_bodies);
 }
 END_TEST
 
