@@ -710,7 +710,7 @@ scripts = \
 	%D%/hydra.sh \
 	%D%/mpirun.sh \
 	%D%/net.sh \
-	%D%/net/collrun.sh %D%/net/links.sh %D%/net/ports.sh %D%/net/scale.sh %D%/net/vanish.sh \
+	%D%/net/collrun.sh %D%/net/links.sh %D%/net/nodes.sh %D%/net/ports.sh %D%/net/scale.sh %D%/net/vanish.sh \
 	%D%/net/strangers.sh \
 	%D%/slurm.sh \
 	%D%/train_compare.sh \

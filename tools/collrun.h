@@ -25,6 +25,13 @@ struct options {
     int max_restarts;
     double timeout;    /* s; 0 for none */
     const char *run_id; /* of the user's, or NULL */
+    /* where the collruns of several hosts meet, each started by itself: NULL, this
+     * one is alone */
+    const char *endpoint_host;
+    int endpoint_port;
+    int node_rank;           /* of the user's, or -1 */
+    const char *master_addr; /* the endpoint in two parts, or NULL */
+    int master_port;
     const char *hosts; /* "h1:4,h2:4" or NULL */
     const char *hostfile;
     const char *scaling, *csv; /* "1,2,4" or NULL; where the table goes too */
@@ -37,6 +44,9 @@ struct options {
 
 /* Read the command line; 0, or the exit status, and why has been said. */
 int options_parse(struct options *options, int argc, char **argv);
+
+/* s, of CLOCK_MONOTONIC. */
+double now(void);
 
 /* Print "collrun: ..." on stderr. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -67,8 +77,8 @@ struct stream {
     char held[8192]; /* the beginning of a line that has not ended yet */
 };
 
-/* A job of n ranks begins. */
-void output_init(int is_plain, int n);
+/* A job of n ranks here begins, of which `first` is the first. */
+void output_init(int is_plain, int first, int n);
 
 /* The exit status that writing gives: 0 when all was written, that of SIGPIPE
  * when nobody reads it, else 1, after a sentence. */

@@ -17,6 +17,8 @@
 #include <string.h>
 
 #define MAX_RANKS 4096
+#define ENDPOINT_PORT 29400 /* as torchrun has it */
+#define MASTER_PORT 29500   /* the same */
 #define NEAR 3 /* letters that a name may be wrong in, for a hint */
 
 enum {
@@ -30,6 +32,9 @@ enum {
     OPT_RESTARTS,
     OPT_RUN_ID,
     OPT_ENDPOINT,
+    OPT_NODE_RANK,
+    OPT_MASTER_ADDR,
+    OPT_MASTER_PORT,
     OPT_SCALING,
     OPT_REPEAT,
     OPT_CSV,
@@ -60,6 +65,9 @@ static const struct option long_options[] = {
     {"rdzv-id", required_argument, NULL, OPT_RUN_ID},
     {"rdzv-backend", required_argument, NULL, OPT_NO_MATTER},
     {"rdzv-endpoint", required_argument, NULL, OPT_ENDPOINT},
+    {"node-rank", required_argument, NULL, OPT_NODE_RANK},
+    {"master-addr", required_argument, NULL, OPT_MASTER_ADDR},
+    {"master-port", required_argument, NULL, OPT_MASTER_PORT},
     {"standalone", no_argument, NULL, OPT_NO_MATTER},
     {"no-python", no_argument, NULL, OPT_NO_MATTER},
     {"oversubscribe", no_argument, NULL, OPT_NO_MATTER},
@@ -96,9 +104,6 @@ static const struct {
     {"min-np", "the number of ranks is fixed; see --max-restarts"},
     {"max-np", "the number of ranks is fixed; see --max-restarts"},
     {"host-discovery-script", "the hosts are fixed; see --hosts"},
-    {"node-rank", "one collrun starts all hosts' ranks; see --hosts"},
-    {"master-addr", "one collrun starts all hosts' ranks; see --hosts"},
-    {"master-port", "collrun takes a free port by itself"},
     {"ssh-port", "hosts are reached by srun or mpirun; see --hosts"},
     {"tee", "redirect collrun's own output"},
     {"redirects", "redirect collrun's own output"},
@@ -225,6 +230,48 @@ static int parse_variable(struct options *o, const char *text)
     return 0;
 }
 
+static int parse_node_rank(const char *text, int *rank)
+{
+    char *end;
+    long value = strtol(text, &end, 10);
+
+    if (end != text && !*end && value >= 0 && value < MAX_RANKS) {
+        *rank = (int)value;
+        return 0;
+    }
+    complain("--node-rank %s: it must be 0 to the number of nodes - 1", text);
+    return -1;
+}
+
+static int parse_port(const char *option, const char *text, int *port)
+{
+    return parse_count(option, text, 65535, port);
+}
+
+/* "h1:3000", "[::1]:3000", or a host alone. */
+static int parse_endpoint(struct options *o, const char *text)
+{
+    char *host = strdup(text); /* until the program ends */
+    char *end = host && *host == '[' ? strchr(host, ']') : NULL;
+    char *port = host ? strchr(end ? end : host, ':') : NULL;
+    int is_wrong = !host || *host == ':' || !*host || strlen(text) > 255 ||
+                   (end ? end[1] && port != end + 1
+                        : *host == '[' || port != strrchr(host, ':'));
+
+    o->endpoint_host = end ? host + 1 : host;
+    o->endpoint_port = ENDPOINT_PORT;
+    if (is_wrong) {
+        complain("--rdzv-endpoint %s: it must be HOST:PORT", text);
+        return -1;
+    }
+    if (port)
+        *port++ = '\0';
+    if (end)
+        *end = '\0';
+    return port ? parse_port("--rdzv-endpoint HOST:", port, &o->endpoint_port)
+                : 0;
+}
+
 static int ask_only(struct options *o, int what)
 {
     o->only = what;
@@ -269,6 +316,15 @@ static int take_option(int c, struct options *o)
     case OPT_RUN_ID:
         o->run_id = optarg;
         return 0;
+    case OPT_ENDPOINT:
+        return parse_endpoint(o, optarg);
+    case OPT_NODE_RANK:
+        return parse_node_rank(optarg, &o->node_rank);
+    case OPT_MASTER_ADDR:
+        o->master_addr = optarg;
+        return 0;
+    case OPT_MASTER_PORT:
+        return parse_port("--master-port", optarg, &o->master_port);
     case OPT_CHECK:
         return ask_only(o, ONLY_CHECK);
     case 'h':
@@ -323,6 +379,36 @@ static void explain_option(int c, const char *word)
         complain("unknown option %s; see collrun --help", word);
 }
 
+/* Where several collruns meet; torchrun's lines for one host name a place, too, that
+ * nobody need go to. */
+static int judge_endpoint(struct options *o, int is_far)
+{
+    if (o->master_addr && !o->endpoint_host) {
+        o->endpoint_host = o->master_addr;
+        o->endpoint_port = o->master_port ? o->master_port : MASTER_PORT;
+    }
+    if (o->n_nodes <= 1 || is_far) {
+        o->endpoint_host = NULL;
+        return 0;
+    }
+    if (!o->endpoint_host)
+        complain("--nnodes %d, but which ones? name them by --hosts or "
+                 "--hostfile, or start collrun on each, with --rdzv-endpoint "
+                 "HOST:PORT",
+                 o->n_nodes);
+    else if (!o->per_node || o->n)
+        complain("how many ranks on this node? say --nproc-per-node, %s",
+                 o->n ? "and leave -n out" : "a number, cpu or gpu");
+    else if (o->node_rank >= o->n_nodes)
+        complain("--node-rank %d of --nnodes %d: it must be 0 to %d",
+                 o->node_rank, o->n_nodes, o->n_nodes - 1);
+    else if (o->scaling)
+        complain("--scaling is for this machine; leave --nnodes out");
+    else
+        return 0;
+    return -1;
+}
+
 /* What no option can see by itself. */
 static int judge(struct options *o)
 {
@@ -332,12 +418,8 @@ static int judge(struct options *o)
         complain("--hosts and --hostfile say the same; leave one out");
         return -1;
     }
-    if (o->n_nodes > 1 && !is_far) {
-        complain("--nnodes %d, but which ones? name them by --hosts or "
-                 "--hostfile",
-                 o->n_nodes);
+    if (judge_endpoint(o, is_far))
         return -1;
-    }
     if (!is_far && o->per_node) {
         if (o->n && o->n != o->per_node) {
             complain("-n %d, but --nproc-per-node %d on one machine; leave "
@@ -383,6 +465,7 @@ int options_parse(struct options *o, int argc, char **argv)
     int c;
 
     opterr = 0;
+    o->node_rank = -1;
     for (;;) {
         int at = optind;
 

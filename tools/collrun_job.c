@@ -11,6 +11,7 @@
  */
 #include "tools/collrun.h"
 #include "tools/collrun_job.h"
+#include "tools/collrun_nodes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,8 +29,9 @@
 #define GRACE 2.0      /* s, to report an error before TERM, then before KILL */
 #define PATIENCE 10.0 /* s, from a TERM to collrun until KILL: ranks may save */
 #define LAST_WORDS 0.1 /* s, for output after the last rank has ended */
+#define NODES_TIME 30.0 /* s, for the other nodes to end their ranks, too */
 
-static double now(void)
+double now(void)
 {
     struct timespec t;
 
@@ -47,6 +49,13 @@ static void signal_job(const struct job *job, int signal)
         kill(job->ranks[0].pid, signal);
 }
 
+static void tell_nodes(struct job *job, int signal)
+{
+    if (job->nodes && !job->is_told)
+        nodes_fail(job->nodes, job->status, signal, job->has_failed);
+    job->is_told = 1;
+}
+
 /* Begin to end the job: TERM after `grace` seconds, KILL still later. */
 static void begin_end(struct job *job, int status, double grace)
 {
@@ -55,6 +64,17 @@ static void begin_end(struct job *job, int status, double grace)
     job->end = ENDING;
     job->status = status;
     job->next = now() + grace;
+    tell_nodes(job, 0);
+}
+
+/* Somebody wants the job to end, and has sent its ranks this signal. */
+static void end_by(struct job *job, int signal)
+{
+    job->end = TERMINATED;
+    job->has_failed = 0; /* whatever was before: it is to end */
+    job->status = 128 + signal;
+    job->next = now() + (signal == SIGTERM ? PATIENCE : GRACE);
+    tell_nodes(job, signal);
 }
 
 /* The moment for the next step of ending has come. */
@@ -89,10 +109,23 @@ static void take_signal(struct job *job, const struct signalfd_siginfo *info)
         job->next = now();
         return;
     }
-    job->end = TERMINATED;
-    job->has_failed = 0; /* whatever was before: it is to end */
-    job->status = 128 + signal;
-    job->next = now() + (signal == SIGTERM ? PATIENCE : GRACE);
+    end_by(job, signal);
+}
+
+/* Another node's ranks end: so do ours. */
+static void take_news(struct job *job, const struct nodes_news *news)
+{
+    if (job->end)
+        return;
+    complain("the job ends by node %d (%s), with status %d", news->node,
+             news->where, news->status);
+    job->is_told = job->nodes->order.node != 0;
+    job->has_failed = news->may_restart;
+    if (news->signal) {
+        signal_job(job, news->signal);
+        end_by(job, news->signal);
+    } else
+        begin_end(job, news->status, GRACE);
 }
 
 /* ---- ranks that end ----------------------------------------------------- */
@@ -106,6 +139,7 @@ static void report(const struct job *job, int rank)
 {
     const struct rank *r = &job->ranks[rank];
 
+    rank += job->first;
     if (WIFSIGNALED(r->how))
         complain("rank %d (pid %d) was killed by signal %d (%s)", rank,
                  (int)r->pid, WTERMSIG(r->how), strsignal(WTERMSIG(r->how)));
@@ -175,11 +209,14 @@ static int turn(struct job *job)
 {
     struct pollfd *fds = job->fds;
     struct signalfd_siginfo info;
+    struct nodes_news news;
     int n_open = 0, n = 1;
 
     fds[0] = (struct pollfd){.fd = job->signals, .events = POLLIN};
     for (int i = 0; i < job->n_streams; i++)
         fds[n++] = (struct pollfd){.fd = job->streams[i].fd, .events = POLLIN};
+    if (job->nodes)
+        n += nodes_fds(job->nodes, fds + n);
     n = poll(fds, (nfds_t)n, time_left(job));
     if (n < 0 && errno != EINTR)
         complain("poll: %s", strerror(errno));
@@ -191,6 +228,8 @@ static int turn(struct job *job)
     }
     while (read(job->signals, &info, sizeof(info)) == sizeof(info))
         take_signal(job, &info);
+    while (job->nodes && nodes_hear(job->nodes, &news))
+        take_news(job, &news);
     return n_open;
 }
 
@@ -232,11 +271,12 @@ static void take_signals(struct job *job)
 
 static int allocate(struct job *job)
 {
-    size_t n = (size_t)job->n;
+    size_t n = (size_t)job->n,
+           n_nodes = job->nodes ? (size_t)job->nodes->n_nodes : 0;
 
     job->ranks = calloc(n, sizeof(*job->ranks));
     job->streams = calloc(2 * n, sizeof(*job->streams));
-    job->fds = calloc(2 * n + 1, sizeof(*job->fds));
+    job->fds = calloc(2 * n + 1 + n_nodes, sizeof(*job->fds));
     if (job->ranks && job->streams && job->fds)
         return 0;
     complain("out of memory");
@@ -253,12 +293,48 @@ static int end_status(const struct job *job)
                : job->status;
 }
 
+/* ---- several nodes -------------------------------------------------------- */
+
+static int is_settled(const struct job *job)
+{
+    return job->nodes->order.node ? job->nodes->decision != NODES_UNDECIDED
+                                  : nodes_all_done(job->nodes);
+}
+
+/* Our ranks have ended: wait for the other nodes', who may still compute.  Return
+ * the job's status, which node 0 decides. */
+static int settle(struct job *job, int status)
+{
+    struct nodes *nodes = job->nodes;
+    double deadline = 0;
+
+    if (status && !job->end)
+        begin_end(job, status, 0);
+    nodes_done(nodes, status);
+    job->n_alive = 0;
+    while (!is_settled(job)) {
+        if (job->end && deadline <= 0)
+            deadline = now() + NODES_TIME;
+        job->next = deadline;
+        turn(job);
+        if (job->next > 0 && now() >= job->next)
+            break; /* asked twice, or nothing more will come */
+    }
+    if (!nodes->order.node)
+        return job->status ? job->status : status;
+    if (nodes->decision != NODES_UNDECIDED)
+        return nodes->decision == NODES_END ? nodes->status : EXIT_FAILURE;
+    return status ? status : EXIT_FAILURE;
+}
+
+/* ---- a run, and runs after it ---------------------------------------------- */
+
 /* Start the ranks and see them to their end; the job's status. */
 static int run_once(struct job *job, const struct options *options)
 {
     int status = EXIT_FAILURE;
 
-    output_init(options->is_plain, job->n);
+    output_init(options->is_plain, job->first, job->n);
     if (!allocate(job))
         status = job_start(job, options);
     if (!status) {
@@ -266,6 +342,8 @@ static int run_once(struct job *job, const struct options *options)
         status = end_status(job);
     }
     job_clean(job);
+    if (job->nodes && job->fds)
+        status = settle(job, status);
     free(job->ranks);
     free(job->streams);
     free(job->fds);
@@ -277,6 +355,9 @@ static struct job again(const struct job *job)
 {
     return (struct job){
         .n = job->n,
+        .first = job->first,
+        .size = job->size,
+        .nodes = job->nodes,
         .timeout = job->timeout,
         .deadline = job->deadline,
         .run_id = job->run_id,
@@ -287,16 +368,23 @@ static struct job again(const struct job *job)
     };
 }
 
-/* Usage is as wrong the next time; a signal to us means that it is to end. */
+/* Usage is as wrong the next time; a signal to us means that it is to end, and a
+ * node that is gone does not come back.  Of several nodes it is node 0's to say. */
 static int may_restart(const struct job *job, int status)
 {
+    if (job->nodes && job->nodes->order.node)
+        return job->nodes->decision == NODES_AGAIN;
     return status && status != EXIT_USAGE && job->has_failed &&
+           !(job->nodes && job->nodes->decision == NODES_END) &&
            job->n_restarts < job->max_restarts;
 }
 
-/* The user's name for the run, or one that no other has. */
-static int name_run(const char *given, char *name, size_t len)
+/* The user's name for the run, or one that no other has; nodes need the same. */
+static int name_run(const struct options *options, char *name, size_t len)
 {
+    const char *given = options->run_id          ? options->run_id
+                        : options->endpoint_host ? "none"
+                                                 : NULL;
     unsigned char bytes[8];
 
     if (given) {
@@ -312,6 +400,41 @@ static int name_run(const char *given, char *name, size_t len)
     return 0;
 }
 
+/* Find the other nodes, if there are any, and what this one is to start. */
+static int find_place(struct job *job, const struct options *options)
+{
+    int status;
+
+    job->size = job->n;
+    if (!options->endpoint_host)
+        return 0;
+    status = nodes_meet(options, job->run_id, &job->nodes);
+    if (status)
+        return status;
+    job->first = job->nodes->order.first;
+    job->size = job->nodes->order.size;
+    if (job->nodes->order.node)
+        job->max_restarts = job->nodes->order.max_restarts;
+    return 0;
+}
+
+static void run_often(struct job *job, const struct options *options,
+                      int *status)
+{
+    for (;;) {
+        *status = run_once(job, options);
+        if (!may_restart(job, *status))
+            break;
+        *job = again(job);
+        if (job->nodes)
+            job->nodes->decision = NODES_UNDECIDED;
+        complain("starting all %d ranks again (restart %d of %d)", job->size,
+                 job->n_restarts, job->max_restarts);
+    }
+    if (job->nodes && !job->nodes->order.node)
+        nodes_end(job->nodes, *status);
+}
+
 int job_run(const struct options *options)
 {
     char run_id[33];
@@ -321,20 +444,17 @@ int job_run(const struct options *options)
                       .max_restarts = options->max_restarts};
     int status;
 
-    if (name_run(options->run_id, run_id, sizeof(run_id)))
+    if (name_run(options, run_id, sizeof(run_id)))
         return EXIT_FAILURE;
+    status = find_place(&job, options);
+    if (status)
+        return status;
     if (job.timeout > 0)
         job.deadline = now() + job.timeout;
     take_signals(&job);
-    for (;;) {
-        status = run_once(&job, options);
-        if (!may_restart(&job, status))
-            break;
-        job = again(&job);
-        complain("starting all %d ranks again (restart %d of %d)", job.n,
-                 job.n_restarts, job.max_restarts);
-    }
+    run_often(&job, options, &status);
     if (job.signals >= 0)
         close(job.signals);
+    nodes_close(job.nodes);
     return status;
 }

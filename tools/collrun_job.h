@@ -14,11 +14,15 @@ struct rank {
     int has_ended;
 };
 
+struct nodes;
+
 struct job {
-    int n, n_alive, n_streams;
+    int n, n_alive, n_streams; /* ranks on this machine, and their streams */
+    int first, size;           /* the first one's number, and all ranks */
+    struct nodes *nodes;       /* other machines' collruns, or NULL */
     struct rank *ranks;     /* [n] */
     struct stream *streams; /* [2 n], none for a single rank */
-    struct pollfd *fds;     /* [2 n + 1], scratch */
+    struct pollfd *fds;     /* [2 n + 1 + nodes], scratch */
     pid_t group;  /* the guard and the ranks' process group; 0 for none */
     int guard_fd; /* closes when we end */
     int signals;  /* signalfd */
@@ -33,6 +37,7 @@ struct job {
     const char *run_id; /* the run's name, the same after a restart */
     int n_restarts, max_restarts;
     int has_failed; /* a rank has, so the job may be started again */
+    int is_told;    /* the other nodes know that it ends */
 };
 
 /* Start every rank; 0, or the exit status (nothing runs then). */

@@ -24,14 +24,15 @@ static struct {
     } target[3];
 } output;
 
-void output_init(int is_plain, int n)
+void output_init(int is_plain, int first, int n)
 {
     memset(&output, 0, sizeof(output));
     output.is_plain = is_plain;
     for (int i = 0; i < 3; i++)
         output.target[i].first_rank = -1;
     if (n > 1 && isatty(STDOUT_FILENO))
-        output.target[STDOUT_FILENO].first_rank = 0; /* it speaks for itself */
+        output.target[STDOUT_FILENO].first_rank =
+            first; /* it speaks for itself */
 }
 
 int output_status(void)

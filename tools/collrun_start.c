@@ -2,6 +2,7 @@
 /* collrun_start.c - make the processes of a job: the guard, then the ranks with
  * their variables, pipes and the root's socket. */
 #include "tools/collrun_job.h"
+#include "tools/collrun_nodes.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,7 +21,7 @@
 struct setting {
     int root_fd; /* listens at root; for rank 0 */
     int port;    /* free a moment ago, for programs that meet at MASTER_PORT */
-    char root[32], secret[65], run_id[33];
+    char host[256], root[300], secret[65], run_id[33];
 };
 
 /* ---- the guard ---------------------------------------------------------- */
@@ -115,21 +116,67 @@ static int free_port(void)
     return port;
 }
 
-static int make_setting(struct setting *setting, const struct job *job)
+static int draw_secret(struct setting *setting)
 {
     unsigned char bytes[32];
 
-    setting->port = free_port();
-    snprintf(setting->run_id, sizeof(setting->run_id), "%s", job->run_id);
-
-    if (listen_at_loopback(setting) ||
-        getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) {
-        complain("cannot prepare the job: %s", strerror(errno));
+    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
         return -1;
-    }
     for (size_t i = 0; i < sizeof(bytes); i++)
         snprintf(setting->secret + 2 * i, 3, "%02x", bytes[i]);
     return 0;
+}
+
+/* Of several nodes: rank 0 listens where node 0 does. */
+static int listen_at_endpoint(struct setting *setting, const struct job *job)
+{
+    struct order *order = &job->nodes->order;
+    struct sockaddr_in6 six;
+    socklen_t len = sizeof(six);
+
+    setting->root_fd = nodes_listen(job->nodes, 0);
+    if (setting->root_fd < 0 ||
+        getsockname(setting->root_fd, (struct sockaddr *)&six, &len) ||
+        draw_secret(setting))
+        return -1;
+    order->root_port = ntohs(six.sin6_port); /* at the same place in both */
+    order->master_port = setting->port;
+    order->n_restarts = job->n_restarts;
+    order->max_restarts = job->max_restarts;
+    snprintf(order->secret, sizeof(order->secret), "%s", setting->secret);
+    fcntl(setting->root_fd, F_SETFL, 0);
+    nodes_go(job->nodes);
+    return 0;
+}
+
+static int make_setting_of_nodes(struct setting *setting, const struct job *job)
+{
+    const struct nodes *nodes = job->nodes;
+
+    if (!nodes->order.node && listen_at_endpoint(setting, job))
+        return -1;
+    setting->port = nodes->order.master_port;
+    snprintf(setting->secret, sizeof(setting->secret), "%s",
+             nodes->order.secret);
+    snprintf(setting->host, sizeof(setting->host), "%s", nodes->host);
+    snprintf(setting->root, sizeof(setting->root),
+             strchr(nodes->host, ':') ? "[%s]:%d" : "%s:%d", nodes->host,
+             nodes->order.root_port);
+    return 0;
+}
+
+static int make_setting(struct setting *setting, const struct job *job)
+{
+    int is_bad;
+
+    setting->port = free_port();
+    snprintf(setting->run_id, sizeof(setting->run_id), "%s", job->run_id);
+    snprintf(setting->host, sizeof(setting->host), "127.0.0.1");
+    is_bad = job->nodes ? make_setting_of_nodes(setting, job)
+                        : listen_at_loopback(setting) || draw_secret(setting);
+    if (is_bad)
+        complain("cannot prepare the job: %s", strerror(errno));
+    return is_bad ? -1 : 0;
 }
 
 static void set_number(const char *name, int value)
@@ -145,22 +192,28 @@ static void set_number(const char *name, int value)
 static void set_for_others(const struct setting *setting, const struct job *job,
                            int rank)
 {
-    static const char *const one_node[] = {"GROUP_RANK", "NODE_RANK",
-                                           "CROSS_RANK", NULL};
-    static const char *const ranks[] = {"RANK", "LOCAL_RANK", "ROLE_RANK",
-                                        NULL};
-    static const char *const sizes[] = {"WORLD_SIZE", "LOCAL_WORLD_SIZE",
-                                        "LOCAL_SIZE", "ROLE_WORLD_SIZE", NULL};
+    const struct nodes *nodes = job->nodes;
+    const struct {
+        const char *name;
+        int value;
+    } numbers[] = {
+        {"RANK", job->first + rank},
+        {"ROLE_RANK", job->first + rank},
+        {"LOCAL_RANK", rank},
+        {"WORLD_SIZE", job->size},
+        {"ROLE_WORLD_SIZE", job->size},
+        {"LOCAL_WORLD_SIZE", job->n},
+        {"LOCAL_SIZE", job->n},
+        {"GROUP_RANK", nodes ? nodes->order.node : 0},
+        {"NODE_RANK", nodes ? nodes->order.node : 0},
+        {"CROSS_RANK", nodes ? nodes->order.node : 0},
+        {"GROUP_WORLD_SIZE", nodes ? nodes->n_nodes : 1},
+        {"CROSS_SIZE", nodes ? nodes->n_nodes : 1},
+    };
 
-    for (int i = 0; one_node[i]; i++)
-        set_number(one_node[i], 0);
-    for (int i = 0; ranks[i]; i++)
-        set_number(ranks[i], rank);
-    for (int i = 0; sizes[i]; i++)
-        set_number(sizes[i], job->n);
-    set_number("GROUP_WORLD_SIZE", 1);
-    set_number("CROSS_SIZE", 1);
-    setenv("MASTER_ADDR", "127.0.0.1", 1);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        set_number(numbers[i].name, numbers[i].value);
+    setenv("MASTER_ADDR", setting->host, 1);
     set_number("MASTER_PORT", setting->port);
     setenv("TORCHELASTIC_RUN_ID", setting->run_id, 1);
     set_number("TORCHELASTIC_RESTART_COUNT", job->n_restarts);
@@ -170,15 +223,13 @@ static void set_for_others(const struct setting *setting, const struct job *job,
 static void set_variables(const struct setting *setting, const struct job *job,
                           int rank)
 {
-    int n = job->n;
-
     set_for_others(setting, job, rank);
-    set_number("COLL_RANK", rank);
-    set_number("COLL_SIZE", n);
+    set_number("COLL_RANK", job->first + rank);
+    set_number("COLL_SIZE", job->size);
     setenv("COLL_ROOT", setting->root, 1);
     setenv("COLL_JOB_SECRET", setting->secret, 1);
     unsetenv("COLL_ROOT_FD");
-    if (!rank) {
+    if (setting->root_fd >= 0) { /* of rank 0 alone */
         set_number("COLL_ROOT_FD", setting->root_fd);
         fcntl(setting->root_fd, F_SETFD, 0);
     }
@@ -188,11 +239,11 @@ static void set_variables(const struct setting *setting, const struct job *job,
 
 /* stdin is rank 0's, unless it is a terminal, which only a process of the
  * terminal's own group may read. */
-static void set_stdin(int rank, int n)
+static void set_stdin(int rank, int size)
 {
     int fd;
 
-    if (n == 1 || (!rank && !isatty(STDIN_FILENO)))
+    if (size == 1 || (!rank && !isatty(STDIN_FILENO)))
         return;
     fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (fd >= 0)
@@ -218,7 +269,7 @@ static void become_rank(const struct job *job, const struct options *options,
     prctl(PR_SET_PTRACER, parent);
     if (job->group > 0)
         setpgid(0, job->group);
-    set_stdin(rank, job->n);
+    set_stdin(job->first + rank, job->size);
     if (out[0] >= 0) {
         if (!has_terminal(rank))
             dup2(out[0], STDOUT_FILENO);
@@ -250,7 +301,7 @@ static int open_streams(struct job *job, int rank, int out[2])
             return -1;
         fcntl(ends[0], F_SETFL, O_NONBLOCK);
         s->fd = ends[0];
-        s->rank = rank;
+        s->rank = job->first + rank;
         s->target = i ? STDERR_FILENO : STDOUT_FILENO;
         job->n_streams++;
         out[i] = ends[1];
@@ -279,8 +330,8 @@ static int start_rank(struct job *job, const struct options *options,
     int out[2];
 
     if (open_streams(job, rank, out)) {
-        complain("cannot make pipes for rank %d: %s; see ulimit -n", rank,
-                 strerror(errno));
+        complain("cannot make pipes for rank %d: %s; see ulimit -n",
+                 job->first + rank, strerror(errno));
         return EXIT_FAILURE;
     }
     pid = fork();
@@ -290,7 +341,7 @@ static int start_rank(struct job *job, const struct options *options,
         if (out[i] >= 0)
             close(out[i]);
     if (pid < 0) {
-        complain("cannot start rank %d: %s; see ulimit -u", rank,
+        complain("cannot start rank %d: %s; see ulimit -u", job->first + rank,
                  strerror(errno));
         return EXIT_FAILURE;
     }
@@ -311,7 +362,7 @@ static int start_ranks(struct job *job, const struct options *options,
     }
     for (int r = 0; r < job->n && !status; r++) {
         status = start_rank(job, options, setting, r, ends[1]);
-        if (!r) { /* the socket is rank 0's alone */
+        if (setting->root_fd >= 0) { /* the socket is rank 0's alone */
             close(setting->root_fd);
             setting->root_fd = -1;
         }
@@ -348,9 +399,11 @@ void job_clean(struct job *job)
         waitpid(job->group, NULL, 0);
         close(job->guard_fd);
     }
+    job->group = 0;
     for (int r = 0; job->ranks && r < job->n; r++)
         if (job->ranks[r].pid > 0) {
             kill(job->ranks[r].pid, SIGKILL);
             waitpid(job->ranks[r].pid, NULL, 0);
+            job->ranks[r].pid = -1;
         }
 }

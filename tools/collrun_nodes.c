@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* collrun_nodes.c - what the collruns of a job say to each other while it runs; how
+ * they meet is in collrun_meet.c. */
+#include "tools/collrun_nodes.h"
+#include "tools/collrun.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* The others that a node has links to: node 0 all, the others node 0. */
+static int first_other(const struct nodes *nodes)
+{
+    return nodes->order.node ? 0 : 1;
+}
+
+static int last_other(const struct nodes *nodes)
+{
+    return nodes->order.node ? 0 : nodes->n_nodes - 1;
+}
+
+static void tell_all(struct nodes *nodes, const char *word)
+{
+    for (int i = first_other(nodes); i <= last_other(nodes); i++)
+        link_put(&nodes->seats[i].link, word);
+}
+
+void nodes_go(struct nodes *nodes)
+{
+    const struct order *o = &nodes->order;
+    char word[LINK_WORD];
+    int first = nodes->n;
+
+    for (int i = 1; i < nodes->n_nodes; i++) {
+        snprintf(word, sizeof(word), "go %d %d %d %d %d %d %d %s", i, first,
+                 o->size, o->root_port, o->master_port, o->n_restarts,
+                 o->max_restarts, o->secret);
+        link_put(&nodes->seats[i].link, word);
+        first += nodes->seats[i].n;
+        nodes->seats[i].is_done = nodes->seats[i].link.fd < 0;
+    }
+    explicit_bzero(word, sizeof(word));
+}
+
+void nodes_fail(struct nodes *nodes, int status, int signal, int may_restart)
+{
+    char word[LINK_WORD];
+
+    snprintf(word, sizeof(word), "fail %d %d %d", status, signal, may_restart);
+    tell_all(nodes, word);
+}
+
+void nodes_done(struct nodes *nodes, int status)
+{
+    char word[LINK_WORD];
+
+    snprintf(word, sizeof(word), "done %d", status);
+    if (nodes->order.node)
+        link_put(&nodes->seats[0].link, word);
+}
+
+int nodes_all_done(const struct nodes *nodes)
+{
+    for (int i = 1; i < nodes->n_nodes; i++)
+        if (!nodes->seats[i].is_done)
+            return 0;
+    return 1;
+}
+
+void nodes_end(struct nodes *nodes, int status)
+{
+    char word[LINK_WORD];
+
+    snprintf(word, sizeof(word), "end %d", status);
+    tell_all(nodes, word);
+}
+
+int nodes_fds(const struct nodes *nodes, struct pollfd *fds)
+{
+    int n = 0;
+
+    for (int i = first_other(nodes); i <= last_other(nodes); i++)
+        fds[n++] =
+            (struct pollfd){.fd = nodes->seats[i].link.fd, .events = POLLIN};
+    if (nodes->listen_fd >= 0)
+        fds[n++] = (struct pollfd){.fd = nodes->listen_fd, .events = POLLIN};
+    return n;
+}
+
+/* A node that is gone cannot come back, so nothing is started again. */
+static int lose(struct nodes *nodes, int i, struct nodes_news *news)
+{
+    struct seat *seat = &nodes->seats[i];
+    int was_done = seat->is_done;
+
+    link_close(&seat->link);
+    seat->is_done = 1;
+    nodes->decision = NODES_END;
+    nodes->status = EXIT_FAILURE;
+    if (was_done && !nodes->order.node)
+        return 0;
+    complain("node %d (%s) is gone; see its own output", i, seat->where);
+    *news = (struct nodes_news){
+        .node = i, .where = seat->where, .status = EXIT_FAILURE};
+    return 1;
+}
+
+int nodes_read_order(const char *word, struct order *o)
+{
+    return sscanf(word, "go %d %d %d %d %d %d %d %64s", &o->node, &o->first,
+                  &o->size, &o->root_port, &o->master_port, &o->n_restarts,
+                  &o->max_restarts, o->secret) == 8
+               ? 0
+               : -1;
+}
+
+/* Act on a word of node i: 1 when it is for the job. */
+static int take(struct nodes *nodes, int i, const char *word,
+                struct nodes_news *news)
+{
+    struct seat *seat = &nodes->seats[i];
+
+    if (sscanf(word, "fail %d %d %d", &news->status, &news->signal,
+               &news->may_restart) == 3) {
+        news->node = i;
+        news->where = seat->where;
+        return 1;
+    }
+    if (sscanf(word, "end %d", &nodes->status) == 1) {
+        nodes->decision = NODES_END;
+        link_close(&seat->link); /* node 0 goes */
+    } else if (!strncmp(word, "done", 4))
+        seat->is_done = 1;
+    else if (!nodes_read_order(word, &nodes->order))
+        nodes->decision = NODES_AGAIN;
+    return 0;
+}
+
+int nodes_hear(struct nodes *nodes, struct nodes_news *news)
+{
+    char word[LINK_WORD];
+    int fd, is_there;
+
+    while (nodes->listen_fd >= 0 &&
+           (fd = accept4(nodes->listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+        nodes_turn_away(fd);
+        close(fd);
+    }
+    for (int i = first_other(nodes); i <= last_other(nodes); i++)
+        while (nodes->seats[i].link.fd >= 0) {
+            is_there = link_take(&nodes->seats[i].link, word);
+            if (!is_there)
+                break;
+            if (is_there < 0 ? lose(nodes, i, news)
+                             : take(nodes, i, word, news))
+                return 1;
+        }
+    return 0;
+}
