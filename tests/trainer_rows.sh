@@ -208,6 +208,21 @@ row31_ranks_and_epochs() {
     ! lines | grep -q '^rank' || fail "ranks speak without --verbose"
 }
 
+# PyTorch's own launcher, by the tutorial's line, whose agent keeps MASTER_PORT.  The
+# two words before it say of a rank that there is not that its output stays: with
+# the default of these, Debian's torchrun (PyTorch 1.13 under Python 3.11) fails.
+# shellcheck disable=SC2086
+row32_torchrun() {
+    command -v torchrun > /dev/null ||
+        { echo "left out: torchrun (Debian: python3-torch)"; return; }
+    accept torchrun --redirects=9:1 --tee=9:1 --nnodes=1 --nproc_per_node=2 \
+        --rdzv_id=12345 --rdzv_backend=c10d \
+        --rdzv_endpoint=localhost:$((20000 + $$ % 10000)) \
+        --no_python "$train" $tiny --epochs 1
+    says ' 2 procs on 1 node '
+    says '^Procs 2 Total time'
+}
+
 # What Horovod's pytorch_synthetic_benchmark prints, with CPU for GPU.
 # shellcheck disable=SC2086
 row34_synthetic() {
@@ -248,5 +263,6 @@ row24_lines_of_a_pipe
 row28_no_network
 row29_nothing_stays
 row31_ranks_and_epochs
+row32_torchrun
 row34_synthetic
 echo "all checks passed"
