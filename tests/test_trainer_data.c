@@ -247,7 +247,8 @@ START_TEST(row30_cifar_batches_follow_each_other)
     assert_cifar(&d.test, 3);
     pixel_scale_unit(&scale);
     out = calloc(RECORD, sizeof(*out));
-    images_gather(&d.train, &index, 1, &scale, out, &label);
+    images_gather(&(struct images_pick){&d.train, &index, 1, &scale}, out,
+                  &label);
     ck_assert_uint_eq(label, 7);
     for (int p = 0; p < 1024; p++) /* channels lie side by side */
         for (int c = 0; c < 3; c++)
@@ -372,12 +373,13 @@ START_TEST(pixels_become_numbers_as_asked)
     uint32_t index[2] = {1, 0};
     float out[2 * 784];
     struct pixel_scale scale;
+    struct images_pick pick = {&images, index, 2, &scale};
     double sum = 0, squares = 0;
 
     for (int i = 784; i < 2 * 784; i++)
         pixels[i] = 255;
     pixel_scale_unit(&scale);
-    images_gather(&images, index, 2, &scale, out, seen);
+    images_gather(&pick, out, seen);
     ck_assert_float_eq(out[0], 1);
     ck_assert_float_eq(out[784], 0);
     ck_assert_uint_eq(seen[0], 9);
@@ -385,7 +387,7 @@ START_TEST(pixels_become_numbers_as_asked)
 
     pixels[3] = 100;
     pixel_scale_meanstd(&scale, &images);
-    images_gather(&images, index, 2, &scale, out, seen);
+    images_gather(&pick, out, seen);
     for (int i = 0; i < 2 * 784; i++) {
         sum += (double)out[i];
         squares += (double)out[i] * (double)out[i];

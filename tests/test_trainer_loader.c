@@ -25,8 +25,7 @@ static int is_gathered_elsewhere; /* the loader's; read after loader_take() */
 static int is_signalled;          /* its thread would get signals */
 
 /* The processors, slowly, and with a look at who calls. */
-static void slow_gather(const struct images *from, const uint32_t *index, int n,
-                        const struct pixel_scale *by, float *out,
+static void slow_gather(const struct images_pick *pick, float *out,
                         unsigned char *labels)
 {
     struct timespec nap = {.tv_nsec = 300000};
@@ -36,7 +35,7 @@ static void slow_gather(const struct images *from, const uint32_t *index, int n,
     is_gathered_elsewhere = !pthread_equal(trains, pthread_self());
     pthread_sigmask(SIG_SETMASK, NULL, &blocked);
     is_signalled = !sigismember(&blocked, SIGTERM);
-    images_gather(from, index, n, by, out, labels);
+    images_gather(pick, out, labels);
 }
 
 static struct device slow;
@@ -80,34 +79,35 @@ static struct loader *loader_of(int has_thread)
     return l;
 }
 
-static struct loader_job job_at(int at, int n)
+static struct images_pick pick_at(int at, int n)
 {
-    return (struct loader_job){&images, order + at, n, &scale};
+    return (struct images_pick){&images, order + at, n, &scale};
 }
 
 /* Are the model's input and these labels the images from there on? */
 static void check(const unsigned char *labels, int at, int n)
 {
+    struct images_pick pick = pick_at(at, n);
     float want[CHUNK * LEN];
     unsigned char right[CHUNK];
 
-    images_gather(&images, order + at, n, &scale, want, right);
+    images_gather(&pick, want, right);
     ck_assert_mem_eq(labels, right, (size_t)n);
     ck_assert_mem_eq(model_input(model), want, (size_t)n * LEN * sizeof(float));
 }
 
 static void take(struct loader *l, int at, int n)
 {
-    struct loader_job job = job_at(at, n);
+    struct images_pick pick = pick_at(at, n);
 
-    check(loader_take(l, &job), at, n);
+    check(loader_take(l, &pick), at, n);
 }
 
 static void ask(struct loader *l, int at, int n)
 {
-    struct loader_job job = job_at(at, n);
+    struct images_pick pick = pick_at(at, n);
 
-    loader_ask(l, &job);
+    loader_ask(l, &pick);
 }
 
 /* _i: with the thread, which gathers some of them in the end, or without.  The
@@ -119,15 +119,16 @@ START_TEST(images_come_in_the_order_they_are_taken)
 
     for (int round = 0; round < 3 || (_i && !n_elsewhere); round++)
         for (int at = 0; at < IMAGES - 1; at += CHUNK) {
-            struct loader_job job = job_at(at, CHUNK - (at + CHUNK == IMAGES));
-            const unsigned char *labels = loader_take(l, &job);
+            struct images_pick pick =
+                pick_at(at, CHUNK - (at + CHUNK == IMAGES));
+            const unsigned char *labels = loader_take(l, &pick);
 
             ck_assert(_i || !is_gathered_elsewhere);
             n_elsewhere += is_gathered_elsewhere;
             ck_assert(!is_gathered_elsewhere || !is_signalled);
             if (at + CHUNK < IMAGES)
                 ask(l, at + CHUNK, CHUNK - (at + 2 * CHUNK == IMAGES));
-            check(labels, at, job.n); /* while the next ones come */
+            check(labels, at, pick.n); /* while the next ones come */
             if (round > 0)
                 nanosleep(&computes, NULL);
         }

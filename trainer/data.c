@@ -259,19 +259,20 @@ void pixel_scale_meanstd(struct pixel_scale *scale,
         scale->value[v] = (float)((v - mean) / (deviation > 0 ? deviation : 1));
 }
 
-void images_gather(const struct images *images, const uint32_t *index, int n,
-                   const struct pixel_scale *scale, float *out,
+void images_gather(const struct images_pick *pick, float *out,
                    unsigned char *labels)
 {
+    const struct images *images = pick->images;
     size_t plane = (size_t)images->height * (size_t)images->width;
     size_t len = images_len(images);
 
-    for (int i = 0; i < n; i++) {
-        const unsigned char *from = images->pixels + (size_t)index[i] * len;
+    for (int i = 0; i < pick->n; i++) {
+        size_t at = pick->index[i];
+        const unsigned char *from = images->pixels + at * len;
 
         for (size_t p = 0; p < plane; p++)
             for (size_t c = 0; c < len; c += plane)
-                *out++ = scale->value[from[c + p]];
-        labels[i] = images->labels[index[i]];
+                *out++ = pick->scale->value[from[c + p]];
+        labels[i] = images->labels[at];
     }
 }

@@ -98,10 +98,16 @@ void pixel_scale_unit(struct pixel_scale *scale);
 void pixel_scale_meanstd(struct pixel_scale *scale,
                          const struct images *images);
 
-/* Copy the images with these indices, scaled, as [height][width][channels], and
- * their labels. */
-void images_gather(const struct images *images, const uint32_t *index, int n,
-                   const struct pixel_scale *scale, float *out,
+/* Which images, and what becomes of their pixels. */
+struct images_pick {
+    const struct images *images;
+    const uint32_t *index; /* [n] */
+    int n;
+    const struct pixel_scale *scale;
+};
+
+/* Copy these images, scaled, as [height][width][channels], and their labels. */
+void images_gather(const struct images_pick *pick, float *out,
                    unsigned char *labels);
 
 #endif

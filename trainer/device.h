@@ -43,8 +43,7 @@ struct device {
     void (*release)(float *values);
     void (*zero)(float *values, size_t n);
     void (*add)(float *to, const float *from, size_t n); /* to += from */
-    void (*gather)(const struct images *images, const uint32_t *index, int n,
-                   const struct pixel_scale *scale, float *out,
+    void (*gather)(const struct images_pick *pick, float *out,
                    unsigned char *labels);
     void (*loss)(const struct loss_job *job, struct model_score *score);
     /* Move a part of the parameters; optim->step already counts this step. */

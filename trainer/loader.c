@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* loader.c - two buffers, one with the model and one here, that change places.
  *
- * Who owns what: while `state` is BEGUN the job, what it points to and the spare
+ * Who owns what: while `state` is BEGUN the pick, what it points to and the spare
  * buffers are the loader thread's, which reads and writes them without the lock;
  * in every other state they are the training thread's.  `state` and `is_ending`
  * change under the lock, and its release by the one thread and acquisition by the
@@ -29,7 +29,7 @@ struct loader {
     struct model *model;
     const struct device *device;
     unsigned char *labels; /* of the images that are with the model */
-    struct loader_job job; /* that `spare` is for */
+    struct images_pick pick; /* that `spare` is for */
     float *spare;
     unsigned char *spare_labels;
     int has_thread;
@@ -39,12 +39,6 @@ struct loader {
     enum state state;
     int is_ending;
 };
-
-static void gather(const struct loader *l, const struct loader_job *job,
-                   float *to, unsigned char *labels)
-{
-    l->device->gather(job->images, job->index, job->n, job->scale, to, labels);
-}
 
 /* ---- the thread ---- */
 
@@ -60,7 +54,7 @@ static void *run(void *arg)
             break;
         l->state = BEGUN;
         pthread_mutex_unlock(&l->lock);
-        gather(l, &l->job, l->spare, l->spare_labels);
+        l->device->gather(&l->pick, l->spare, l->spare_labels);
         pthread_mutex_lock(&l->lock);
         l->state = FULL;
         pthread_cond_signal(&l->changed);
@@ -144,11 +138,11 @@ void loader_destroy(struct loader *l)
     free(l);
 }
 
-void loader_ask(struct loader *l, const struct loader_job *job)
+void loader_ask(struct loader *l, const struct images_pick *pick)
 {
     if (!l->has_thread)
         return;
-    l->job = *job;
+    l->pick = *pick;
     pthread_mutex_lock(&l->lock);
     l->state = ASKED;
     pthread_cond_signal(&l->changed);
@@ -172,22 +166,23 @@ static int finish(struct loader *l)
     return is_full;
 }
 
-static int is_same(const struct loader_job *a, const struct loader_job *b)
+static int is_same(const struct images_pick *a, const struct images_pick *b)
 {
     return a->images == b->images && a->index == b->index && a->n == b->n &&
            a->scale == b->scale;
 }
 
-const unsigned char *loader_take(struct loader *l, const struct loader_job *job)
+const unsigned char *loader_take(struct loader *l,
+                                 const struct images_pick *pick)
 {
-    if (finish(l) && is_same(job, &l->job)) {
+    if (finish(l) && is_same(pick, &l->pick)) {
         unsigned char *labels = l->spare_labels;
 
         l->spare_labels = l->labels;
         l->labels = labels;
         l->spare = model_change_input(l->model, l->spare);
     } else {
-        gather(l, job, model_input(l->model), l->labels);
+        l->device->gather(pick, model_input(l->model), l->labels);
     }
     return l->labels;
 }

@@ -14,14 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Which images, and what becomes of their pixels. */
-struct loader_job {
-    const struct images *images;
-    const uint32_t *index; /* [n], untouched until loader_take() or _drop() */
-    int n;
-    const struct pixel_scale *scale;
-};
-
 struct loader;
 
 /* Make a loader that fills the model's input.
@@ -39,17 +31,17 @@ void loader_destroy(struct loader *loader);
 
 /* Begin to gather; nothing else is asked for.
  *
- * Ownership: what job points to must stay as it is until the next loader_take()
+ * Ownership: what pick points to must stay as it is until the next loader_take()
  *            or loader_drop().
  * Threads:   the one that trains, as for all functions here.
  * Cost:      a lock, and a wake-up.
  */
-void loader_ask(struct loader *loader, const struct loader_job *job);
+void loader_ask(struct loader *loader, const struct images_pick *pick);
 
-/* Put the job's images into the model's input, and return their labels, valid
+/* Put these images into the model's input, and return their labels, valid
  * until the next loader_take(). */
 const unsigned char *loader_take(struct loader *loader,
-                                 const struct loader_job *job);
+                                 const struct images_pick *pick);
 
 /* Forget what was asked for: on return nobody reads it any more. */
 void loader_drop(struct loader *loader);

@@ -14,12 +14,13 @@ static int test_chunk(struct trainer *t, size_t first, int n,
                       struct model_score *total)
 {
     struct pass pass = {.is_training = 0};
+    const struct images_pick pick = {&t->data.test, t->test_index, n,
+                                     &t->scale};
     struct model_score score;
 
     for (int i = 0; i < n; i++)
         t->test_index[i] = (uint32_t)(first + (size_t)i);
-    t->device->gather(&t->data.test, t->test_index, n, &t->scale,
-                      model_input(t->eval), t->labels);
+    t->device->gather(&pick, model_input(t->eval), t->labels);
     if (model_forward(t->eval, &pass))
         return -1;
     model_loss(t->eval, t->labels, n, 1, &score);

@@ -319,9 +319,10 @@ static struct piece piece_at(const struct trainer *t, size_t step, size_t at)
         step, at, (int)smaller(end - at, (size_t)model_chunk(t->model))};
 }
 
-static struct loader_job job_of(const struct trainer *t, const struct piece *p)
+static struct images_pick pick_of(const struct trainer *t,
+                                  const struct piece *p)
 {
-    return (struct loader_job){
+    return (struct images_pick){
         .images = &t->data.train,
         .index = sampler_step(&t->sampler, p->step) + p->at,
         .n = p->n,
@@ -336,14 +337,14 @@ static const unsigned char *load_piece(struct trainer *t, const struct piece *p)
     size_t at = p->at + (size_t)p->n;
     int is_last = at == t->step_images;
     double start = now(), span = phase_begin();
-    struct loader_job job = job_of(t, p);
-    const unsigned char *labels = loader_take(t->loader, &job);
+    struct images_pick pick = pick_of(t, p);
+    const unsigned char *labels = loader_take(t->loader, &pick);
 
     if (!is_last || p->step + 1 < t->sampler.n_steps) {
         struct piece next = piece_at(t, p->step + is_last, is_last ? 0 : at);
 
-        job = job_of(t, &next);
-        loader_ask(t->loader, &job);
+        pick = pick_of(t, &next);
+        loader_ask(t->loader, &pick);
     }
     t->data_seconds += now() - start;
     phase_end(&t->phases, PHASE_DATA, span);
