@@ -81,7 +81,8 @@ static struct loader *loader_of(int has_thread)
 
 static struct images_pick pick_at(int at, int n)
 {
-    return (struct images_pick){&images, order + at, n, &scale};
+    return (struct images_pick){
+        .images = &images, .index = order + at, .n = n, .scale = &scale};
 }
 
 /* Are the model's input and these labels the images from there on? */

@@ -122,7 +122,8 @@ static void assert_same_way(const struct job *a, const struct job *b)
 
 /* ---- the tests ---- */
 
-/* _i: the number of ranks.  Dropout is on: it too follows the global batch.
+/* _i: the number of ranks.  Dropout is on, and images are cut and mirrored: these
+ * too follow the global batch.
  * SGD, because Adam magnifies the rounding of small gradients. */
 START_TEST(row07_one_rank_with_the_whole_batch_equals_many)
 {
@@ -132,6 +133,7 @@ START_TEST(row07_one_rank_with_the_whole_batch_equals_many)
     one->args.epochs = many->args.epochs = 1;
     one->args.limit_train = many->args.limit_train = 24 * (uint64_t)_i;
     one->args.batch_size = 8 * (uint64_t)_i;
+    one->args.augment = many->args.augment = AUGMENT_FLIP_CROP;
     run(one, 1);
     run(many, _i);
     ck_assert_uint_eq(one->step, many->step);
@@ -279,6 +281,7 @@ START_TEST(row30_images_gathered_ahead_change_no_bit)
     on->args.batch_size = off->args.batch_size = 65;
     on->args.limit_train = off->args.limit_train = 150 * (uint64_t)_i;
     on->args.drop_last_off = off->args.drop_last_off = 1;
+    on->args.augment = off->args.augment = AUGMENT_FLIP_CROP;
     on->args.prefetch = PREFETCH_ON;
     off->args.prefetch = PREFETCH_OFF;
     run(on, _i);

@@ -55,6 +55,10 @@ static const struct flag flags[] = {
      "ranks come out even, and end with a shorter step"},
     {"normalize", CHOICE, AT(normalize_meanstd), "unit", "unit|meanstd",
      "pixels in [0, 1], or with mean 0 and deviation 1"},
+    {"augment", CHOICE, AT(augment), "none", "none|flip-crop",
+     "flip-crop: cut each training image, at a random place, from itself with "
+     "a "
+     "border of 4 black pixels, and mirror half of them"},
     {"prefetch", CHOICE, AT(prefetch), "off", "off|auto|on",
      "gather the next images in a thread; auto: where a core is idle"},
     {"model", WORD, AT(model), "cnn",

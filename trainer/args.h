@@ -19,6 +19,7 @@ struct args {
     int shard;                                     /* enum shard */
     int drop_last_off;
     int normalize_meanstd;
+    int augment; /* enum augment */
     const char *model;
     int init;       /* enum model_init_kind */
     int dropout_off;

@@ -2,6 +2,7 @@
 /* data.c - finds a data set, and turns its bytes into a batch. */
 #include "trainer/data.h"
 #include "trainer/error.h"
+#include "trainer/rng.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -259,20 +260,72 @@ void pixel_scale_meanstd(struct pixel_scale *scale,
         scale->value[v] = (float)((v - mean) / (deviation > 0 ? deviation : 1));
 }
 
-void images_gather(const struct images_pick *pick, float *out,
-                   unsigned char *labels)
+/* Where an image's first pixel comes from, beside its own. */
+struct move {
+    int down, right, is_mirrored;
+};
+
+static struct move draw_move(const struct images_pick *pick, int i)
+{
+    uint64_t key = rng_key(pick->key, pick->first + (uint64_t)i);
+    uint64_t places = 2 * AUGMENT_PAD + 1;
+
+    return (struct move){
+        .down = (int)rng_below(key, 0, places) - AUGMENT_PAD,
+        .right = (int)rng_below(key, 1, places) - AUGMENT_PAD,
+        .is_mirrored = (int)rng_below(key, 2, 2),
+    };
+}
+
+/* Copy an image as it is. */
+static float *put(const struct images_pick *pick, const unsigned char *from,
+                  float *out)
 {
     const struct images *images = pick->images;
     size_t plane = (size_t)images->height * (size_t)images->width;
     size_t len = images_len(images);
 
+    for (size_t p = 0; p < plane; p++)
+        for (size_t c = 0; c < len; c += plane)
+            *out++ = pick->scale->value[from[c + p]];
+    return out;
+}
+
+/* What comes from outside is black before it is scaled, as in torchvision. */
+static float *put_moved(const struct images_pick *pick,
+                        const unsigned char *from, struct move move, float *out)
+{
+    const struct images *images = pick->images;
+    int height = images->height, width = images->width;
+
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            int row = y + move.down;
+            int column = (move.is_mirrored ? width - 1 - x : x) + move.right;
+            int is_inside =
+                row >= 0 && row < height && column >= 0 && column < width;
+
+            for (int c = 0; c < images->channels; c++) {
+                int at = (c * height + row) * width + column;
+
+                *out++ = pick->scale->value[is_inside ? from[at] : 0];
+            }
+        }
+    return out;
+}
+
+void images_gather(const struct images_pick *pick, float *out,
+                   unsigned char *labels)
+{
+    size_t len = images_len(pick->images);
+
     for (int i = 0; i < pick->n; i++) {
         size_t at = pick->index[i];
-        const unsigned char *from = images->pixels + at * len;
+        const unsigned char *from = pick->images->pixels + at * len;
 
-        for (size_t p = 0; p < plane; p++)
-            for (size_t c = 0; c < len; c += plane)
-                *out++ = pick->scale->value[from[c + p]];
-        labels[i] = images->labels[at];
+        out = pick->augment == AUGMENT_NONE
+                  ? put(pick, from, out)
+                  : put_moved(pick, from, draw_move(pick, i), out);
+        labels[i] = pick->images->labels[at];
     }
 }

@@ -98,12 +98,25 @@ void pixel_scale_unit(struct pixel_scale *scale);
 void pixel_scale_meanstd(struct pixel_scale *scale,
                          const struct images *images);
 
-/* Which images, and what becomes of their pixels. */
+#define AUGMENT_PAD 4 /* pixels on each side */
+
+enum augment { AUGMENT_NONE, AUGMENT_FLIP_CROP };
+
+/* Which images, and what becomes of their pixels.
+ *
+ * AUGMENT_FLIP_CROP: each is cut, at any of 9 x 9 places, from itself with a black
+ * border of AUGMENT_PAD pixels, and in half of the cases mirrored.  What is drawn
+ * depends on the key and on the image's place alone.
+ */
 struct images_pick {
     const struct images *images;
     const uint32_t *index; /* [n] */
     int n;
     const struct pixel_scale *scale;
+    enum augment augment;
+    uint64_t key; /* of what is drawn in this step */
+    size_t
+        first; /* the place of the first of them, counted in the global batch */
 };
 
 /* Copy these images, scaled, as [height][width][channels], and their labels. */

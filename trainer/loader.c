@@ -169,7 +169,8 @@ static int finish(struct loader *l)
 static int is_same(const struct images_pick *a, const struct images_pick *b)
 {
     return a->images == b->images && a->index == b->index && a->n == b->n &&
-           a->scale == b->scale;
+           a->scale == b->scale && a->augment == b->augment &&
+           a->key == b->key && a->first == b->first;
 }
 
 const unsigned char *loader_take(struct loader *l,

@@ -206,12 +206,14 @@ void report_start(struct report *r)
            (unsigned long long)a->batch_size, optim_name(t->optim.kind),
            t->optim.lr);
     print_buckets(t->ddp);
-    printf("data %s  lr scale %s  init %s  normalize %s  dropout %s  "
-           "seed %llu  threads %llu  oneDNN %s  algorithm %s\n", t->data.where,
-           scale_words[a->lr_scale], a->init ? "torch" : "glorot",
+    printf("data %s  lr scale %s  init %s  normalize %s  augment %s  "
+           "dropout %s  seed %llu  threads %llu  oneDNN %s  algorithm %s\n",
+           t->data.where, scale_words[a->lr_scale],
+           a->init ? "torch" : "glorot",
            a->normalize_meanstd ? "meanstd" : "unit",
-           a->dropout_off ? "off" : "on", (unsigned long long)a->seed,
-           (unsigned long long)a->threads, onednn_version(), t->ddp->algo);
+           a->augment ? "flip-crop" : "none", a->dropout_off ? "off" : "on",
+           (unsigned long long)a->seed, (unsigned long long)a->threads,
+           onednn_version(), t->ddp->algo);
     if (a->deterministic)
         print_blocks(t);
     if (a->zero)

@@ -14,7 +14,13 @@
 #include <stdint.h>
 
 /* What a number is drawn for, so that no two uses share numbers. */
-enum rng_stream { RNG_INIT = 1, RNG_SHUFFLE, RNG_DROPOUT, RNG_SYNTHETIC };
+enum rng_stream {
+    RNG_INIT = 1,
+    RNG_SHUFFLE,
+    RNG_DROPOUT,
+    RNG_SYNTHETIC,
+    RNG_AUGMENT
+};
 
 static inline uint64_t rng_mix(uint64_t x)
 {

@@ -14,8 +14,10 @@ static int test_chunk(struct trainer *t, size_t first, int n,
                       struct model_score *total)
 {
     struct pass pass = {.is_training = 0};
-    const struct images_pick pick = {&t->data.test, t->test_index, n,
-                                     &t->scale};
+    const struct images_pick pick = {.images = &t->data.test,
+                                     .index = t->test_index,
+                                     .n = n,
+                                     .scale = &t->scale};
     struct model_score score;
 
     for (int i = 0; i < n; i++)

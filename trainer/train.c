@@ -322,11 +322,16 @@ static struct piece piece_at(const struct trainer *t, size_t step, size_t at)
 static struct images_pick pick_of(const struct trainer *t,
                                   const struct piece *p)
 {
+    uint64_t key = rng_key(t->args->seed, RNG_AUGMENT);
+
     return (struct images_pick){
         .images = &t->data.train,
         .index = sampler_step(&t->sampler, p->step) + p->at,
         .n = p->n,
         .scale = &t->scale,
+        .augment = (enum augment)t->args->augment,
+        .key = rng_key(rng_key(key, t->epoch), p->step),
+        .first = sampler_first(&t->sampler, p->step) + p->at,
     };
 }
 
