@@ -93,6 +93,35 @@ row06_rate_by_ranks() {
     says ', lr 0.01$'
 }
 
+# Ranks that would begin elsewhere begin as rank 0.
+# shellcheck disable=SC2086
+row08_seed_per_rank() {
+    accept "$collrun" -np 3 "$train" $tiny --epochs 1 --json -
+    first=$(crc)
+    accept "$collrun" -np 3 "$train" $tiny --epochs 1 --json - --seed-per-rank
+    [ "$(crc)" = "$first" ] || fail "ranks do not begin as rank 0"
+}
+
+# What is printed is the mean over the ranks' own lines, but for its digits.
+# shellcheck disable=SC2086
+row12_metrics_per_rank() {
+    accept "$collrun" -np 2 "$train" $tiny --epochs 2 --metrics-per-rank
+    lines | awk '
+        /^rank [01] . Epoch/ {loss[$5] += $8 / 2; right[$5] += $11 / 2; n[$5]++}
+        /^6\/6 / {
+            for (i = 1; i < NF; i++) {
+                if ($i == "loss:") all_loss[++epochs] = $(i + 1)
+                if ($i == "accuracy:") all_right[epochs] = $(i + 1)
+            }
+        }
+        function far(a, b) { return a - b > 0.0001 || b - a > 0.0001 }
+        END {
+            for (e = 1; e <= 2; e++)
+                if (n[e] != 2 || far(loss[e], all_loss[e]) ||
+                    far(right[e], all_right[e])) exit 1
+        }' || fail "not the mean over the ranks"
+}
+
 # Every way to share images trains, and a test counts each image once, however
 # many ranks there are.
 # shellcheck disable=SC2086
@@ -140,10 +169,14 @@ row20_transports() {
 
 # shellcheck disable=SC2086
 row23_scaling_of_models() {
+    accept "$collrun" --scaling 1,2 --models net,cnn --csv speed.csv -- \
+        "$train" $small --epochs 1
+    [ "$(grep '^model' out)" = "$(printf 'model net\nmodel cnn')" ] || fail "not two tables"
+    [ "$(grep -c '^ *[12] .*[0-9.]*%.*%' out)" = 4 ] || fail "not two rows of each"
     for model in net cnn; do
-        accept "$collrun" --scaling 1,2 -- "$train" $small --model $model --epochs 1
-        [ "$(grep -c '^ *[12] .*[0-9.]*%.*%' out)" = 2 ] || fail "not two rows of $model"
+        [ "$(wc -l < speed.$model.csv)" = 3 ] || fail "no figures of $model"
     done
+    [ "$(grep -c ' model net 21,840 params' err)" = 2 ] || fail "not net, twice"
 }
 
 # What comes out of a pipe comes line by line: the first epoch's line is there
@@ -255,6 +288,8 @@ row03_hello
 row04_two_hosts
 row05_bound_ranks
 row06_rate_by_ranks
+row08_seed_per_rank
+row12_metrics_per_rank
 row10_shards_and_tests
 row11_steps
 row20_transports

@@ -35,6 +35,7 @@ struct options {
     const char *hosts; /* "h1:4,h2:4" or NULL */
     const char *hostfile;
     const char *scaling, *csv; /* "1,2,4" or NULL; where the table goes too */
+    const char *models;        /* a table for each, "cnn,net"; or NULL */
     int n_rounds;              /* of scaling; 0: one */
     const char *variables[MAX_VARIABLES]; /* names, for other hosts' ranks */
     int n_variables;

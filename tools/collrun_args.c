@@ -38,6 +38,7 @@ enum {
     OPT_SCALING,
     OPT_REPEAT,
     OPT_CSV,
+    OPT_MODELS,
     OPT_NO_MATTER
 };
 
@@ -62,6 +63,7 @@ static const struct option long_options[] = {
     {"scaling", required_argument, NULL, OPT_SCALING},
     {"repeat", required_argument, NULL, OPT_REPEAT},
     {"csv", required_argument, NULL, OPT_CSV},
+    {"models", required_argument, NULL, OPT_MODELS},
     {"rdzv-id", required_argument, NULL, OPT_RUN_ID},
     {"rdzv-backend", required_argument, NULL, OPT_NO_MATTER},
     {"rdzv-endpoint", required_argument, NULL, OPT_ENDPOINT},
@@ -313,6 +315,9 @@ static int take_option(int c, struct options *o)
     case OPT_CSV:
         o->csv = optarg;
         return 0;
+    case OPT_MODELS:
+        o->models = optarg;
+        return 0;
     case OPT_RUN_ID:
         o->run_id = optarg;
         return 0;
@@ -434,8 +439,8 @@ static int judge(struct options *o)
                  o->n ? "-n" : "--hosts");
         return -1;
     }
-    if ((o->csv || o->n_rounds) && !o->scaling) {
-        complain("--repeat and --csv belong to --scaling");
+    if ((o->csv || o->n_rounds || o->models) && !o->scaling) {
+        complain("--repeat, --csv and --models belong to --scaling");
         return -1;
     }
     if (!o->n && !is_far && !o->scaling) {

@@ -35,6 +35,7 @@ struct size {
 /* As long as the program. */
 static struct {
     int n_sizes, n_rounds;
+    char model[64]; /* that --model is to say, or "" */
     struct size sizes[MAX_SIZES];
 } table;
 
@@ -109,7 +110,8 @@ static int read_result(const char *path, struct size *size, int round)
 static int start(const struct options *o, int n, char *path, int *how)
 {
     static char self[] = "/proc/self/exe", bind[] = "--bind", core[] = "core",
-                end[] = "--", ranks[] = "-n", json[] = "--json";
+                end[] = "--", ranks[] = "-n", json[] = "--json",
+                model[] = "--model";
     posix_spawn_file_actions_t actions;
     char number[16], *argv[1024] = {self, ranks, number};
     int at = 3, err;
@@ -121,8 +123,12 @@ static int start(const struct options *o, int n, char *path, int *how)
         argv[at++] = core;
     }
     argv[at++] = end;
-    for (char **word = o->command; *word && at < 1020; word++)
+    for (char **word = o->command; *word && at < 1018; word++)
         argv[at++] = *word;
+    if (*table.model) {
+        argv[at++] = model;
+        argv[at++] = table.model;
+    }
     argv[at++] = json;
     argv[at++] = path;
     posix_spawn_file_actions_init(&actions);
@@ -200,10 +206,29 @@ static void print_table(void)
     }
 }
 
-static int write_csv(const char *path)
+/* Of one model among several: "scaling.cnn.csv" for "scaling.csv". */
+static void name_csv(const char *given, char *path, size_t len)
 {
-    FILE *to = fopen(path, "we");
-    int is_bad = !to;
+    const char *slash = strrchr(given, '/'), *dot = strrchr(given, '.');
+    int stem = dot && (!slash || dot > slash) ? (int)(dot - given)
+                                              : (int)strlen(given);
+
+    if (*table.model)
+        snprintf(path, len, "%.*s.%s%s", stem, given, table.model,
+                 given + stem);
+    else
+        snprintf(path, len, "%s", given);
+}
+
+static int write_csv(const char *given)
+{
+    char path[4096];
+    FILE *to;
+    int is_bad;
+
+    name_csv(given, path, sizeof(path));
+    to = fopen(path, "we");
+    is_bad = !to;
 
     if (to) {
         fputs("procs,total_s,s_per_epoch,images_per_s,speed_up,efficiency,"
@@ -225,13 +250,11 @@ static int write_csv(const char *path)
     return is_bad ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-int scaling_run(const struct options *options)
+/* All rounds of all numbers of ranks, and the table of them. */
+static int make_table(const struct options *options)
 {
     int status = 0;
 
-    table.n_rounds = options->n_rounds ? options->n_rounds : 1;
-    if (read_sizes(options->scaling))
-        return EXIT_USAGE;
     for (int round = 0; round < table.n_rounds; round++)
         for (int i = 0; i < table.n_sizes && !status; i++)
             status = measure(options, &table.sizes[i], round);
@@ -241,6 +264,32 @@ int scaling_run(const struct options *options)
         for (int f = 0; f < N_FIGURES; f++)
             table.sizes[i].median[f] =
                 median_of(table.sizes[i].figures[f], table.n_rounds);
+    if (*table.model)
+        printf("model %s\n", table.model);
     print_table();
     return options->csv ? write_csv(options->csv) : EXIT_SUCCESS;
+}
+
+/* Take the first model's name; what follows it. */
+static const char *take_model(const char *models)
+{
+    size_t len = strcspn(models, ",");
+
+    snprintf(table.model, sizeof(table.model), "%.*s", (int)len, models);
+    return models + len + (models[len] == ',');
+}
+
+int scaling_run(const struct options *options)
+{
+    const char *models = options->models ? options->models : "";
+    int status;
+
+    table.n_rounds = options->n_rounds ? options->n_rounds : 1;
+    if (read_sizes(options->scaling))
+        return EXIT_USAGE;
+    do {
+        models = take_model(models);
+        status = make_table(options);
+    } while (!status && *models);
+    return status;
 }

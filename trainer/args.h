@@ -34,6 +34,7 @@ struct args {
     double clip_norm;    /* 0: none */
     uint64_t accum;      /* batches of a rank in a step */
     uint64_t seed;
+    int seed_per_rank;
     double bucket_mb, first_bucket_mb;
     int overlap_off;
     int prefetch; /* enum prefetch */
@@ -46,7 +47,8 @@ struct args {
     const char *checkpoint, *resume, *json; /* "" when not given */
     uint64_t checkpoint_every, keep;
     int progress;
-    int breakdown, verbose, dry_run, check_build, help, version;
+    int breakdown, metrics_per_rank, verbose, dry_run, check_build, help,
+        version;
 };
 
 /* Read the command line over the defaults.

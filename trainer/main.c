@@ -53,18 +53,20 @@ static int end_early(struct trainer *t, struct report *r)
 
 static int run_epoch(struct trainer *t, struct report *r)
 {
-    struct epoch_stats stats;
+    struct epoch_stats stats, own;
     int st;
 
     report_epoch_start(r);
     st = trainer_epoch(t, &stats, report_progress, r);
     if (st > 0)
         return end_early(t, r);
+    own = stats;
     if (!st)
         st = trainer_test(t, &stats);
     if (!st) { /* saving is a matter of all ranks */
         int reported = report_epoch(r, &stats), saved = trainer_save(t);
 
+        report_own(r, &own);
         st = reported || saved ? -1 : 0;
     }
     if (st)

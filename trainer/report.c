@@ -361,6 +361,16 @@ int report_epoch(struct report *r, const struct epoch_stats *stats)
     return 0;
 }
 
+void report_own(struct report *r, const struct epoch_stats *own)
+{
+    double n = (double)own->n_images;
+
+    if (r->t->args->metrics_per_rank && n > 0)
+        printf("rank %d | Epoch %llu | loss %.6f | accuracy %.6f\n",
+               r->t->ddp->rank, (unsigned long long)own->epoch, own->loss / n,
+               own->accuracy / n);
+}
+
 /* ---- JSON ---- */
 
 /* JSON has no NaN and no infinity: they become null. */

@@ -128,7 +128,9 @@ static int make_models(struct trainer *t)
     if (blocks_init(&t->blocks, t->device, model_n_params(t->model)))
         return -1;
     model_init_params(t->model, (enum model_init_kind)t->args->init,
-                      t->args->seed);
+                      t->args->seed_per_rank
+                          ? t->args->seed + (uint64_t)t->ddp->rank
+                          : t->args->seed);
     return 0;
 }
 
