@@ -322,6 +322,8 @@ END_TEST
 #define N_RUNNING 30
 
 static char dir[64];
+#define HEADER 96 /* bytes before the parameters */
+
 static float params[N_PARAMS], state[N_STATE], running[N_RUNNING];
 
 static struct checkpoint sample(uint64_t epoch)
@@ -335,8 +337,7 @@ static struct checkpoint sample(uint64_t epoch)
     return (struct checkpoint){.epoch = epoch,
                                .step = 70,
                                .seed = 9,
-                               .n_ranks = 2,
-                               .batch = 64,
+                               .steps = {2, 64, 1, 1},
                                .optim = OPTIM_ADAM,
                                .params = params,
                                .state = state,
@@ -399,13 +400,13 @@ START_TEST(what_is_saved_is_what_is_loaded)
     loaded.params = p;
     loaded.state = s;
     loaded.running = r;
+    loaded.steps = (struct checkpoint_steps){0};
     ck_assert_int_eq(checkpoint_newest(dir, path), 1);
     ck_assert_msg(!checkpoint_load(&loaded, path), "%s", train_error());
     ck_assert_uint_eq(loaded.epoch, 3);
     ck_assert_uint_eq(loaded.step, 70);
     ck_assert_uint_eq(loaded.seed, 9);
-    ck_assert_uint_eq(loaded.n_ranks, 2);
-    ck_assert_uint_eq(loaded.batch, 64);
+    ck_assert_mem_eq(&loaded.steps, &c.steps, sizeof(c.steps));
     ck_assert_mem_eq(p, params, sizeof(p));
     ck_assert_mem_eq(s, state, sizeof(s));
     ck_assert_mem_eq(r, running, sizeof(r));
@@ -460,7 +461,7 @@ START_TEST(a_checkpoint_cut_anywhere_is_refused)
     n = read_file(path, bytes, sizeof(bytes));
     for (size_t cut = 0; cut < n; cut++) {
         write_file(path, bytes, cut);
-        assert_refused(path, cut < 80 ? "" : "cut off");
+        assert_refused(path, cut < HEADER ? "" : "cut off");
     }
     write_file(path, bytes, n + 1);
     assert_refused(path, "cut off");
@@ -516,7 +517,7 @@ static void spoil_file(const char *path, size_t at, float value)
     size_t n = read_file(path, bytes, sizeof(bytes));
     uint32_t crc;
 
-    memcpy(bytes + 80 + at * sizeof(value), &value, sizeof(value));
+    memcpy(bytes + HEADER + at * sizeof(value), &value, sizeof(value));
     crc = (uint32_t)crc32_z(0, bytes, n - sizeof(crc));
     memcpy(bytes + n - sizeof(crc), &crc, sizeof(crc));
     write_file(path, bytes, n);

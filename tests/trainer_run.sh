@@ -55,6 +55,10 @@ row09_folder() {
         --resume auto
     says 'resumed after epoch 1, step 6'
     says 'that was with 2 ranks of 16 images a step; from here on 3 of 16'
+    accept "$collrun" -n 3 "$train" $small --checkpoint ck --epochs 3 --seed 7 \
+        --resume auto --shard stride --drop-last off
+    says 'that was with --shard sampler --drop-last on; from here on --shard stride --drop-last off'
+    ! grep -q 'that was with 3 ranks' out || fail "the ranks are no others"
     # Going back begins a run of its own.
     accept "$train" $small --checkpoint ck --seed 7 --epochs 2 \
         --resume ck/epoch-0001.ckpt

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define MAGIC 0x54504b434c4c4f43u /* "COLLCKPT" */
-#define FORMAT 1
+#define FORMAT 2
 
 enum word {
     W_MAGIC,
@@ -29,6 +29,8 @@ enum word {
     W_SEED,
     W_N_RANKS,
     W_BATCH,
+    W_SHARD,
+    W_DROPS_REST,
     N_WORDS
 };
 
@@ -83,11 +85,18 @@ static uint32_t get_crc(const struct image *im)
 static int image_make(struct image *im, const struct checkpoint *c)
 {
     const uint64_t words[N_WORDS] = {
-        [W_MAGIC] = MAGIC,       [W_VERSION] = FORMAT,
-        [W_N_PARAMS] = c->n_params, [W_OPTIM] = c->optim,
-        [W_N_STATE] = c->n_state, [W_EPOCH] = c->epoch,
-        [W_STEP] = c->step,      [W_SEED] = c->seed,
-        [W_N_RANKS] = c->n_ranks, [W_BATCH] = c->batch,
+        [W_MAGIC] = MAGIC,
+        [W_VERSION] = FORMAT,
+        [W_N_PARAMS] = c->n_params,
+        [W_OPTIM] = c->optim,
+        [W_N_STATE] = c->n_state,
+        [W_EPOCH] = c->epoch,
+        [W_STEP] = c->step,
+        [W_SEED] = c->seed,
+        [W_N_RANKS] = c->steps.n_ranks,
+        [W_BATCH] = c->steps.batch,
+        [W_SHARD] = c->steps.shard,
+        [W_DROPS_REST] = c->steps.drops_rest,
     };
     unsigned char *p;
     uint32_t crc;
@@ -392,8 +401,12 @@ static void image_take(const struct image *im, struct checkpoint *c)
     c->epoch = get_word(im, W_EPOCH);
     c->step = get_word(im, W_STEP);
     c->seed = get_word(im, W_SEED);
-    c->n_ranks = get_word(im, W_N_RANKS);
-    c->batch = get_word(im, W_BATCH);
+    c->steps = (struct checkpoint_steps){
+        .n_ranks = get_word(im, W_N_RANKS),
+        .batch = get_word(im, W_BATCH),
+        .shard = get_word(im, W_SHARD),
+        .drops_rest = get_word(im, W_DROPS_REST),
+    };
     from = take_floats(c->params, from, c->n_params);
     from = take_floats(c->state, from, c->n_state);
     take_floats(c->running, from, c->n_running);

@@ -15,12 +15,18 @@
 
 #define CHECKPOINT_PATH 1024
 
+/* What decides which images a step has; n_ranks 0: nothing. */
+struct checkpoint_steps {
+    uint64_t n_ranks, batch;    /* images of a rank in a step */
+    uint64_t shard, drops_rest; /* as of struct sampler */
+};
+
 /* What is saved, or where what is loaded goes. */
 struct checkpoint {
     uint64_t epoch, step, seed; /* epochs and steps done */
     uint64_t skip; /* of these steps, those of an epoch that is not done; in the
                     * file's name, epoch-0003+000120.ckpt */
-    uint64_t n_ranks, batch;    /* for the record */
+    struct checkpoint_steps steps;
     uint64_t optim;             /* enum optim_kind */
     float *params, *state, *running; /* the caller's */
     size_t n_params, n_state, n_running;

@@ -169,19 +169,35 @@ static void print_zero(const struct trainer *t)
            (double)(n * sizeof(float)) / 1048576);
 }
 
+/* What the steps were, and are, and that an epoch is not gone on with. */
+static void print_other_steps(const struct trainer *t)
+{
+    static const char *const shards[] = {"sampler", "stride", "random"};
+    const struct checkpoint_steps *was = &t->saved;
+    const struct sampler *is = &t->sampler;
+
+    if (was->n_ranks != (uint64_t)is->n_ranks || was->batch != is->batch)
+        printf("that was with %llu ranks of %llu images a step; from here on "
+               "%d of %zu\n",
+               (unsigned long long)was->n_ranks, (unsigned long long)was->batch,
+               is->n_ranks, is->batch);
+    if (was->shard != (uint64_t)is->shard ||
+        was->drops_rest != (uint64_t)is->drops_rest)
+        printf("that was with --shard %s --drop-last %s; from here on --shard "
+               "%s --drop-last %s\n",
+               was->shard < 3 ? shards[was->shard] : "unknown",
+               was->drops_rest ? "on" : "off", shards[is->shard],
+               is->drops_rest ? "on" : "off");
+}
+
 /* Whose state it is, and where that of others went. */
 static void print_run(const struct trainer *t)
 {
     if (t->epoch || t->skip)
         printf("resumed after epoch %llu, step %llu\n",
                (unsigned long long)t->epoch, (unsigned long long)t->optim.step);
-    if (t->saved_ranks && (t->saved_ranks != (uint64_t)t->ddp->size ||
-                           t->saved_batch != t->args->batch_size))
-        printf("that was with %llu ranks of %llu images a step; from here on "
-               "%d of %llu\n",
-               (unsigned long long)t->saved_ranks,
-               (unsigned long long)t->saved_batch, t->ddp->size,
-               (unsigned long long)t->args->batch_size);
+    if (trainer_has_other_steps(t))
+        print_other_steps(t);
     if (*t->folder.moved)
         printf("checkpoints of an earlier run are in %s/%s now\n",
                t->folder.dir, t->folder.moved);

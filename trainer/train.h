@@ -5,6 +5,7 @@
 
 #include "trainer/args.h"
 #include "trainer/blocks.h"
+#include "trainer/checkpoint.h"
 #include "trainer/data.h"
 #include "trainer/ddp.h"
 #include "trainer/folder.h"
@@ -32,8 +33,8 @@ struct trainer {
     size_t skip;           /* steps of the next one done */
     size_t step_images;    /* of this rank in the step under way */
     size_t step_first;     /* the first of them, counted in the global batch */
-    uint64_t saved_ranks,
-        saved_batch;       /* of the checkpoint resumed from, or 0 */
+    struct checkpoint_steps
+        saved;             /* of the checkpoint resumed from; rank 0's */
     int stop;              /* the signal that ended it, 0 none */
     struct folder folder;  /* rank 0's, of its checkpoints */
     uint32_t *test_index;  /* one pass of the test */
@@ -72,6 +73,9 @@ struct progress_stats {
  */
 int trainer_init(struct trainer *t);
 void trainer_fini(struct trainer *t);
+
+/* On rank 0: has it resumed from where steps had other images? */
+int trainer_has_other_steps(const struct trainer *t);
 
 /* Bring rank 0's epoch, parameters and optimizer state to all ranks.
  * Result: 0, or -1 with train_error() set. */

@@ -13,6 +13,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+static struct checkpoint_steps steps_of(const struct trainer *t)
+{
+    return (struct checkpoint_steps){
+        .n_ranks = (uint64_t)t->sampler.n_ranks,
+        .batch = t->sampler.batch,
+        .shard = (uint64_t)t->sampler.shard,
+        .drops_rest = (uint64_t)t->sampler.drops_rest,
+    };
+}
+
+int trainer_has_other_steps(const struct trainer *t)
+{
+    struct checkpoint_steps now = steps_of(t);
+
+    return t->saved.n_ranks &&
+           (t->saved.n_ranks != now.n_ranks || t->saved.batch != now.batch ||
+            t->saved.shard != now.shard ||
+            t->saved.drops_rest != now.drops_rest);
+}
+
 /* `state` is the optimizer's, of all parameters. */
 static struct checkpoint checkpoint_of(struct trainer *t, float *state)
 {
@@ -23,8 +43,7 @@ static struct checkpoint checkpoint_of(struct trainer *t, float *state)
         .skip = t->skip,
         .step = t->optim.step,
         .seed = t->args->seed,
-        .n_ranks = (uint64_t)t->ddp->size,
-        .batch = t->args->batch_size,
+        .steps = steps_of(t),
         .optim = (uint64_t)t->optim.kind,
         .params = model_params(t->model),
         .state = state,
@@ -73,11 +92,10 @@ static int load_checkpoint(struct trainer *t, const char *path)
         return train_fail("%s was made with --seed %llu; resume with the same",
                           path, (unsigned long long)c.seed);
     t->epoch = c.epoch;
-    t->saved_ranks = c.n_ranks;
-    if (c.n_ranks == (uint64_t)t->ddp->size && c.batch == t->args->batch_size)
-        t->skip = c.skip; /* else its steps are not ours */
     t->optim.step = c.step;
-    t->saved_batch = c.batch;
+    t->saved = c.steps;
+    if (!trainer_has_other_steps(t))
+        t->skip = c.skip;
     model_changed(t->model);
     return 0;
 }
@@ -142,7 +160,7 @@ static int share_optim(struct trainer *t)
 
 int trainer_share(struct trainer *t)
 {
-    uint64_t words[] = {t->epoch, t->optim.step, t->skip, t->saved_ranks};
+    uint64_t words[] = {t->epoch, t->optim.step, t->skip, t->saved.n_ranks};
 
     if (ddp_check_model(t->ddp, t->model) ||
         ddp_share_words(t->ddp, words, 4) || trainer__share_running(t) ||
