@@ -3,7 +3,6 @@
  *
  * What the ranks find goes back through one page that they share.
  */
-#include "tests/patience.h"
 #include "tests/trainer_job.h"
 #include "trainer/checkpoint.h"
 #include "trainer/error.h"
@@ -12,6 +11,7 @@
 #include <dirent.h>
 #include <math.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,8 @@ struct job {
     struct epoch_stats stats; /* of the last epoch */
     struct epoch_stats own[8]; /* by rank, before they are put together */
     uint64_t step, bytes;
-    uint32_t crc[8]; /* by rank */
+    uint32_t crc[8];     /* by rank */
+    uint64_t stopped[8]; /* the step after which a rank did */
     int one_core;    /* bind the ranks to one */
     char error[8][256];
 };
@@ -652,6 +653,58 @@ START_TEST(all_ranks_learn_which_one_is_unwell)
 }
 END_TEST
 
+/* Rank 1 alone is told to stop. */
+static void ask_at_step_2(void *arg, const struct progress_stats *p)
+{
+    struct world_rank *me = arg;
+
+    if (me->rank == 1 && p->step == 2)
+        raise(SIGUSR1);
+}
+
+/* With steps that are so short that the ranks do not agree after each. */
+static int train_until_told(struct world_rank *me)
+{
+    struct job *job = me->arg;
+    struct epoch_stats stats;
+    struct trainer t;
+    struct ddp d;
+
+    if (start(me, &t, &d))
+        return 1;
+    WORLD_CHECK(me, !trainer_share(&t));
+    stop_catch();
+    while (!t.stop)
+        WORLD_CHECK(me, trainer_epoch(&t, &stats, ask_at_step_2, me) >= 0);
+    WORLD_CHECK(me, t.stop == SIGUSR1);
+    job->stopped[me->rank] = t.epoch * t.sampler.n_steps + t.skip;
+    stop_release();
+    return job_end(me, &t, &d);
+}
+
+START_TEST(row26_all_ranks_stop_after_the_same_step)
+{
+    struct job *job = job_new();
+
+    job->args.model = "net";
+    ck_assert_int_eq(world_fork(3, train_until_told, job, DEADLINE), 0);
+    ck_assert_uint_ge(job->stopped[0], 2);
+    ck_assert_uint_eq(job->stopped[0], job->stopped[1]);
+    ck_assert_uint_eq(job->stopped[0], job->stopped[2]);
+    job_free(job);
+}
+END_TEST
+
+START_TEST(row26_ranks_agree_ten_times_a_second)
+{
+    ck_assert_uint_eq(stop_every(1, 1e-6), 2);
+    ck_assert_uint_eq(stop_every(512, 1e-6), 1024);
+    ck_assert_uint_eq(stop_every(512, 1e-3), 100);
+    ck_assert_uint_eq(stop_every(100, 0.03), 3);
+    ck_assert_uint_eq(stop_every(3, 7), 1);
+}
+END_TEST
+
 /* Rank 1 dies in mid-epoch: rank 0 says so and does not hang. */
 static void die_at_step_3(void *arg, const struct progress_stats *p)
 {
@@ -707,25 +760,13 @@ START_TEST(synthetic_images_are_learnt)
 }
 END_TEST
 
-/* Where threads besides the rank's own have a part: the one that moves buckets, the
- * one that gathers images, those of the library. */
-static void add_threaded(TCase *ranks, int is_quick)
+static Suite *make_suite(void)
 {
-    tcase_add_loop_test(ranks, row07_overlap_changes_no_bit, 2,
-                        is_quick ? 3 : 4);
-    tcase_add_loop_test(ranks, a_rank_that_dies_is_named, 0, 2);
-    tcase_add_loop_test(ranks, row30_images_gathered_ahead_change_no_bit, 1,
-                        is_quick ? 2 : 3);
-    tcase_add_loop_test(ranks, row30_the_loader_gives_way_to_ranks, 1, 3);
-    tcase_add_test(ranks, row08_every_rank_begins_as_rank_0);
-    tcase_add_test(ranks, ranks_that_drift_apart_are_told);
-    tcase_add_test(ranks, all_ranks_learn_which_one_is_unwell);
-    tcase_add_test(ranks, row10_ranks_of_a_host_have_one_copy_of_the_images);
-}
+    Suite *suite = suite_create("trainer_ranks");
+    TCase *ranks = tcase_create("ranks");
+    int is_quick = getenv("TEST_QUICK") != NULL;
 
-/* What training does, by the same threads. */
-static void add_others(TCase *ranks, int is_quick)
-{
+    tcase_set_timeout(ranks, 4 * DEADLINE);
     tcase_add_loop_test(ranks, row07_one_rank_with_the_whole_batch_equals_many,
                         is_quick ? 3 : 2, is_quick ? 4 : 5);
     tcase_add_loop_test(ranks, the_same_seed_and_ranks_give_the_same_bits, 1,
@@ -734,31 +775,31 @@ static void add_others(TCase *ranks, int is_quick)
                         is_quick ? 1 : 3);
     tcase_add_test(ranks, row12_metrics_are_the_mean_over_the_ranks);
     tcase_add_test(ranks, row10_a_last_step_is_shorter);
+    tcase_add_loop_test(ranks, row07_overlap_changes_no_bit, 2,
+                        is_quick ? 3 : 4);
     tcase_add_loop_test(ranks,
                         row07_deterministic_runs_do_not_depend_on_buckets, 2,
                         is_quick ? 2 : 4);
     tcase_add_loop_test(ranks, row22_gradients_travel_in_16_bits, 0,
                         is_quick ? 1 : 2);
+    tcase_add_test(ranks, row10_ranks_of_a_host_have_one_copy_of_the_images);
     tcase_add_test(ranks, the_first_layer_that_differs_is_named_on_all_ranks);
     tcase_add_test(ranks, row21_accumulated_batches_equal_a_larger_one);
     tcase_add_test(ranks, row21_clipped_gradients_go_no_further_than_the_norm);
-    tcase_add_test(ranks, small_buckets_change_nothing_but_rounding);
-    if (!is_quick) {
+    if (!is_quick)
         tcase_add_test(ranks, row16_warm_up_follows_horovods_rule);
+    tcase_add_test(ranks, small_buckets_change_nothing_but_rounding);
+    tcase_add_test(ranks, row08_every_rank_begins_as_rank_0);
+    tcase_add_test(ranks, ranks_that_drift_apart_are_told);
+    tcase_add_test(ranks, all_ranks_learn_which_one_is_unwell);
+    tcase_add_test(ranks, row26_all_ranks_stop_after_the_same_step);
+    tcase_add_test(ranks, row26_ranks_agree_ten_times_a_second);
+    tcase_add_loop_test(ranks, a_rank_that_dies_is_named, 0, 2);
+    tcase_add_loop_test(ranks, row30_images_gathered_ahead_change_no_bit, 1,
+                        is_quick ? 2 : 3);
+    tcase_add_loop_test(ranks, row30_the_loader_gives_way_to_ranks, 1, 3);
+    if (!is_quick)
         tcase_add_test(ranks, synthetic_images_are_learnt);
-    }
-}
-
-static Suite *make_suite(void)
-{
-    Suite *suite = suite_create("trainer_ranks");
-    TCase *ranks = tcase_create("ranks");
-    int is_quick = getenv("TEST_QUICK") != NULL;
-
-    tcase_set_timeout(ranks, 4 * DEADLINE);
-    add_threaded(ranks, is_quick);
-    if (!is_quick || !IS_THREAD_SANITIZED)
-        add_others(ranks, is_quick);
     suite_add_tcase(suite, ranks);
     return suite;
 }

@@ -138,6 +138,17 @@ row26_signals() {
     [ $status = 143 ] || fail "SIGTERM: exit status $status"
     says 'stopped by SIGTERM after step'
     [ ! -s err ] || fail "SIGTERM: something on stderr"
+
+    "$collrun" -n 2 "$train" --synthetic --model net --batch-size 2 \
+        --num-iters 1000000 > out 2> err &
+    pid=$!
+    await '^Iter #0' out
+    kill -TERM $pid
+    wait $pid
+    status=$?
+    [ $status = 143 ] || fail "SIGTERM while measuring: exit status $status"
+    says '^stopped by SIGTERM after [1-9][0-9]* of 1000000 rates$'
+    ! grep -q '^Total' out || fail "a total of what was not measured"
 }
 
 # 6 steps, one bucket, 2 epochs; averages of metrics are allreduces of doubles.

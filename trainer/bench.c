@@ -55,21 +55,21 @@ static int measure(struct trainer *t, int is_spoken, double *rates, size_t *n)
     double images =
         (double)(a->batch_size * a->accum * a->num_batches_per_iter);
 
-    if (trainer_repeat(t, a->num_warmup_batches) ||
-        stop_asked(t->ddp, &t->stop))
+    *n = 0;
+    if (trainer_repeat(t, a->num_warmup_batches))
         return -1;
-    if (is_spoken)
+    if (is_spoken && !t->stop)
         printf("Running benchmark...\n");
-    for (*n = 0; *n < a->num_iters && !t->stop; ++*n) {
+    for (; *n < a->num_iters && !t->stop; ++*n) {
         double begin = phase_begin();
 
         if (trainer_repeat(t, a->num_batches_per_iter))
             return -1;
+        if (t->stop)
+            break;
         rates[*n] = images / (phase_begin() - begin);
         if (is_spoken)
             printf("Iter #%zu: %.1f img/sec per CPU\n", *n, rates[*n]);
-        if (stop_asked(t->ddp, &t->stop))
-            return -1;
     }
     return 0;
 }
@@ -110,6 +110,9 @@ int bench_run(struct trainer *t, struct report *r)
         if (r->json)
             st = write_result(t, r, &one);
     }
+    if (!st && t->stop && r->is_speaker)
+        printf("stopped by %s after %zu of %llu rates\n", stop_name(t->stop), n,
+               (unsigned long long)t->args->num_iters);
     free(rates);
     return st;
 }

@@ -296,13 +296,10 @@ void report_progress(void *arg, const struct progress_stats *p)
 void report_stopped(struct report *r)
 {
     const struct trainer *t = r->t;
-    const char *name = t->stop == SIGUSR1   ? "SIGUSR1"
-                       : t->stop == SIGTERM ? "SIGTERM"
-                                            : "SIGINT";
 
     if (r->is_speaker)
-        printf("stopped by %s after step %zu of epoch %llu%s\n", name, t->skip,
-               (unsigned long long)t->epoch + 1,
+        printf("stopped by %s after step %zu of epoch %llu%s\n",
+               stop_name(t->stop), t->skip, (unsigned long long)t->epoch + 1,
                t->stop != SIGUSR1 ? ""
                : *t->args->checkpoint
                    ? ", saved"
@@ -397,14 +394,12 @@ static json_t *number(double value)
 
 static json_t *epoch_object(const struct epoch_stats *s)
 {
-    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
                      "epoch", (json_int_t)s->epoch, "loss", number(s->loss),
                      "acc", number(s->accuracy), "test_loss",
-                     number(s->test_loss), "test_acc",
-                     number(s->test_accuracy), "lr", number(s->lr), "seconds",
-                     number(s->seconds), "images_per_s",
-                     number(s->images_per_s), "comm_exposed_s",
-                     number(s->comm_seconds), "comm_total_s",
+                     number(s->test_loss), "test_acc", number(s->test_accuracy),
+                     "lr", number(s->lr), "seconds", number(s->seconds),
+                     "images_per_s", number(s->images_per_s), "comm_exposed_s",
                      number(s->comm_seconds), "data_s",
                      number(s->data_seconds));
 }

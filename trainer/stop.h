@@ -2,26 +2,44 @@
 /* stop.h - signals that end a training run between two steps: SIGUSR1 (time runs
  * out: save and end), SIGTERM and SIGINT (end).
  *
- * A signal reaches the ranks in different steps, or one of them alone; after
- * each step they agree.
+ * A signal reaches the ranks in different steps, or one of them alone: now and then,
+ * after the same step on each, they agree.
  */
 #ifndef COLL_TRAINER_STOP_H
 #define COLL_TRAINER_STOP_H
 
+#include <stddef.h>
+
 struct ddp;
+
+/* After how many steps the ranks agree: the same on all, of the slowest one's steps.
+ * Zero to begin with. */
+struct stop_pace {
+    size_t every, left; /* steps */
+    double since;       /* the last time, s */
+};
 
 /* Take the signals from now on; a second one of a kind ends the process as ever.
  * And leave them to the system again. */
 void stop_catch(void);
 void stop_release(void);
 
-/* Learn whether any rank was told to stop.
+/* Return "SIGTERM". */
+const char *stop_name(int signal);
+
+/* A step was made: learn whether any rank was told to stop.
  *
  * Result:    0 and *signal, 0 while none was and the same on every rank; or -1
- *            with train_error() set.
+ *            with train_error() set.  It is known a tenth of a second after it
+ *            came, or after the step that then ends.
  * Threads:   one.
- * Cost:      an allreduce of 8 bytes where there are several ranks.
+ * Cost:      ten times a second an allreduce of 16 bytes, where there are several
+ *            ranks.
  */
-int stop_asked(struct ddp *d, int *signal);
+int stop_asked(struct ddp *d, struct stop_pace *pace, int *signal);
+
+/* Return the steps of `seconds` each until ranks agree again; it was `was`, and grows
+ * at most twofold, since a step may have been short by chance. */
+size_t stop_every(size_t was, double seconds);
 
 #endif

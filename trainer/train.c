@@ -10,7 +10,6 @@
 #include "trainer/checkpoint.h"
 #include "trainer/error.h"
 #include "trainer/rng.h"
-#include "trainer/stop.h"
 #include "trainer/threads.h"
 #include "trainer/train_state.h"
 #include "trainer/watch.h"
@@ -506,7 +505,8 @@ int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
     for (size_t step = first; step < t->sampler.n_steps; step++) {
         struct progress_stats p = {.step = step + 1};
 
-        if (train_step(t, step, &total) || stop_asked(t->ddp, &t->stop))
+        if (train_step(t, step, &total) ||
+            stop_asked(t->ddp, &t->pace, &t->stop))
             return -1;
         t->skip = step + 1;
         if (t->stop && t->skip < t->sampler.n_steps)
@@ -542,8 +542,8 @@ int trainer_repeat(struct trainer *t, uint64_t n)
     struct model_score score = {0};
 
     start_epoch(t, 0);
-    for (; n > 0; n--)
-        if (train_step(t, 0, &score))
+    for (; n > 0 && !t->stop; n--)
+        if (train_step(t, 0, &score) || stop_asked(t->ddp, &t->pace, &t->stop))
             return -1;
     return ddp_await_all(t->ddp);
 }

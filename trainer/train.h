@@ -14,6 +14,7 @@
 #include "trainer/optim.h"
 #include "trainer/phase.h"
 #include "trainer/sampler.h"
+#include "trainer/stop.h"
 
 struct trainer {
     const struct args *args; /* borrowed */
@@ -36,6 +37,7 @@ struct trainer {
     struct checkpoint_steps
         saved;             /* of the checkpoint resumed from; rank 0's */
     int stop;              /* the signal that ended it, 0 none */
+    struct stop_pace pace; /* of asking for it */
     struct folder folder;  /* rank 0's, of its checkpoints */
     uint32_t *test_index;  /* one pass of the test */
     unsigned char *labels; /* one pass of it */
@@ -94,7 +96,8 @@ int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
                   void (*progress)(void *arg, const struct progress_stats *now),
                   void *arg);
 
-/* Make the first step of the first epoch's order n times.
+/* Make the first step of the first epoch's order n times, or fewer when a signal says
+ * to stop: t->stop is set then.
  * Result: 0, or -1 with train_error() set. */
 int trainer_repeat(struct trainer *t, uint64_t n);
 
