@@ -557,7 +557,8 @@ tests_test_trainer_data_LDADD = libtrainer.la $(CHECK_LIBS) $(ZLIB_LIBS) -lm
 tests_test_trainer_state_CFLAGS = $(check_cflags) $(ZLIB_CFLAGS)
 tests_test_trainer_state_LDADD = libtrainer.la $(CHECK_LIBS) $(ZLIB_LIBS) -lm
 trainer_job = %D%/trainer_job.c %D%/trainer_job.h
-tests_test_trainer_ranks_SOURCES = %D%/test_trainer_ranks.c $(trainer_job)
+tests_test_trainer_ranks_SOURCES = %D%/test_trainer_ranks.c %D%/trainer_ranks.c \
+	%D%/trainer_ranks.h %D%/trainer_ranks_split.c $(trainer_job)
 tests_test_trainer_ranks_CFLAGS = $(check_cflags)
 tests_test_trainer_ranks_LDADD = libworld.la libtrainer.la $(CHECK_LIBS) -lm
 tests_test_trainer_finite_SOURCES = %D%/test_trainer_finite.c $(trainer_job)

@@ -3,158 +3,27 @@
  *
  * What the ranks find goes back through one page that they share.
  */
-#include "tests/trainer_job.h"
+#include "tests/trainer_ranks.h"
 #include "trainer/checkpoint.h"
 #include "trainer/error.h"
 
 #include <check.h>
 #include <dirent.h>
-#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
-
-#define N_PARAMS 1199882
-#define DEADLINE 120.0
-
-/* A run, and what its rank 0 leaves here. */
-struct job {
-    struct args args;
-    float params[N_PARAMS], began[N_PARAMS]; /* at the end, at the start */
-    struct epoch_stats stats; /* of the last epoch */
-    struct epoch_stats own[8]; /* by rank, before they are put together */
-    uint64_t step, bytes;
-    uint32_t crc[8];     /* by rank */
-    uint64_t stopped[8]; /* the step after which a rank did */
-    int one_core;    /* bind the ranks to one */
-    char error[8][256];
-};
-
-static struct job *job_new(void)
-{
-    struct job *job = job_page(sizeof(*job));
-
-    job_args(&job->args);
-    return job;
-}
-
-static void job_free(struct job *job) { munmap(job, sizeof(*job)); }
-
-/* ---- what a rank does ---- */
-
-/* Join and prepare; *t and *d are the caller's to end by job_end(). */
-static int start(struct world_rank *me, struct trainer *t, struct ddp *d)
-{
-    struct job *job = me->arg;
-
-    return job_start(me, &job->args, t, d);
-}
-
-static int train_epochs(struct world_rank *me, struct trainer *t)
-{
-    struct job *job = me->arg;
-    struct epoch_stats stats = {0};
-
-    if (me->rank == 0)
-        memcpy(job->began, model_params(t->model), sizeof(job->began));
-    while (t->epoch < job->args.epochs) {
-        WORLD_CHECK(me, !trainer_epoch(t, &stats, job_no_progress, NULL));
-        WORLD_CHECK(me, !trainer_test(t, &stats));
-        WORLD_CHECK(me, !trainer_save(t));
-    }
-    job->crc[me->rank] = t->param_crc;
-    if (me->rank == 0) {
-        job->stats = stats;
-        job->step = t->optim.step;
-        job->bytes = t->ddp->bytes;
-        memcpy(job->params, model_params(t->model), sizeof(job->params));
-    }
-    return 0;
-}
-
-static int train(struct world_rank *me)
-{
-    struct trainer t;
-    struct ddp d;
-
-    if (start(me, &t, &d))
-        return 1;
-    WORLD_CHECK(me, !trainer_share(&t));
-    if (train_epochs(me, &t))
-        return 1;
-    return job_end(me, &t, &d);
-}
-
-static void run(struct job *job, int ranks)
-{
-    ck_assert_int_eq(world_fork(ranks, train, job, DEADLINE), 0);
-    for (int r = 1; r < ranks; r++)
-        ck_assert_uint_eq(job->crc[r], job->crc[0]);
-}
-
-static double distance(const float *a, const float *b)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < N_PARAMS; i++) {
-        double d = (double)a[i] - (double)b[i];
-
-        sum += d * d;
-    }
-    return sqrt(sum);
-}
-
-/* Two runs that should differ by rounding alone, seen against the way that one
- * of them went.  Rounding may tip a relu or the winner of a pool, which moves
- * single parameters by more; a batch that is cut wrongly, or a wrong average,
- * moves them all by as much as training does. */
-static void assert_same_way(const struct job *a, const struct job *b)
-{
-    double way = distance(a->params, a->began);
-
-    ck_assert_double_eq(distance(a->began, b->began), 0);
-    ck_assert_double_gt(way, 0.001);
-    ck_assert_double_lt(distance(a->params, b->params), 1e-3 * way);
-}
-
-/* ---- the tests ---- */
-
-/* _i: the number of ranks.  Dropout is on, and images are cut and mirrored: these
- * too follow the global batch.
- * SGD, because Adam magnifies the rounding of small gradients. */
-START_TEST(row07_one_rank_with_the_whole_batch_equals_many)
-{
-    struct job *one = job_new(), *many = job_new();
-
-    one->args.opt = many->args.opt = OPTIM_SGD;
-    one->args.epochs = many->args.epochs = 1;
-    one->args.limit_train = many->args.limit_train = 24 * (uint64_t)_i;
-    one->args.batch_size = 8 * (uint64_t)_i;
-    one->args.augment = many->args.augment = AUGMENT_FLIP_CROP;
-    run(one, 1);
-    run(many, _i);
-    ck_assert_uint_eq(one->step, many->step);
-    ck_assert_uint_eq(one->step, 3);
-    assert_same_way(one, many);
-    ck_assert_double_eq_tol(one->stats.loss, many->stats.loss, 1e-3);
-    ck_assert_double_eq_tol(one->stats.test_loss, many->stats.test_loss, 1e-3);
-    job_free(one);
-    job_free(many);
-}
-END_TEST
 
 START_TEST(the_same_seed_and_ranks_give_the_same_bits)
 {
     struct job *a = job_new(), *b = job_new(), *c = job_new();
 
     c->args.seed = 43;
-    run(a, _i);
-    run(b, _i);
-    run(c, _i);
+    job_run(a, _i);
+    job_run(b, _i);
+    job_run(c, _i);
     ck_assert_mem_eq(a->params, b->params, sizeof(a->params));
     ck_assert_double_eq(a->stats.loss, b->stats.loss);
     ck_assert_double_eq(a->stats.test_loss, b->stats.test_loss);
@@ -174,13 +43,13 @@ START_TEST(a_resumed_run_equals_one_without_interruption)
     ck_assert_ptr_nonnull(mkdtemp(dir));
     whole->args.opt = parts->args.opt = _i;
     whole->args.epochs = 3;
-    run(whole, 2);
+    job_run(whole, 2);
     parts->args.checkpoint = dir;
     parts->args.epochs = 1;
-    run(parts, 2);
+    job_run(parts, 2);
     parts->args.resume = "auto";
     parts->args.epochs = 3;
-    run(parts, 2);
+    job_run(parts, 2);
     snprintf(command, sizeof(command), "rm -rf %s", dir);
     ck_assert_int_eq(system(command), 0);
     ck_assert_uint_eq(whole->step, parts->step);
@@ -199,7 +68,7 @@ static int train_and_keep_own(struct world_rank *me)
     struct trainer t;
     struct ddp d;
 
-    if (start(me, &t, &d))
+    if (job_begin(me, &t, &d))
         return 1;
     WORLD_CHECK(me, !trainer_share(&t));
     WORLD_CHECK(me, !trainer_epoch(&t, &stats, job_no_progress, NULL));
@@ -228,51 +97,6 @@ START_TEST(row12_metrics_are_the_mean_over_the_ranks)
 }
 END_TEST
 
-/* The same images an epoch, 93 of them, with a last step of 7 or 8 a rank: three
- * ranks go one rank's way.  Two images are there twice where they do not come
- * out even. */
-START_TEST(row10_a_last_step_is_shorter)
-{
-    struct job *one = job_new(), *many = job_new();
-
-    one->args.opt = many->args.opt = OPTIM_SGD;
-    one->args.drop_last_off = many->args.drop_last_off = 1;
-    one->args.limit_train = many->args.limit_train = 93;
-    one->args.epochs = many->args.epochs = 1;
-    one->args.batch_size = 24;
-    run(one, 1);
-    run(many, 3);
-    ck_assert_uint_eq(one->step, 4);
-    ck_assert_uint_eq(many->step, 4);
-    assert_same_way(one, many);
-    ck_assert_double_eq_tol(one->stats.loss, many->stats.loss, 1e-3);
-    ck_assert_uint_eq(one->stats.n_images, 93);
-    ck_assert_uint_eq(many->stats.n_images, 31);
-    many->args.limit_train = 94;
-    run(many, 3);
-    ck_assert_uint_eq(many->stats.n_images, 32);
-    job_free(one);
-    job_free(many);
-}
-END_TEST
-
-/* _i: the number of ranks.  A bucket that sets out early, or is moved by
- * another thread, sums the same. */
-START_TEST(row07_overlap_changes_no_bit)
-{
-    struct job *on = job_new(), *off = job_new();
-
-    on->args.bucket_mb = off->args.bucket_mb = 0.001;
-    off->args.overlap_off = 1;
-    run(on, _i);
-    run(off, _i);
-    ck_assert_mem_eq(on->params, off->params, sizeof(on->params));
-    ck_assert_uint_eq(on->bytes, off->bytes);
-    job_free(on);
-    job_free(off);
-}
-END_TEST
-
 /* _i: the number of ranks.  65 images are two pieces, and the last step is
  * shorter than the first of them. */
 START_TEST(row30_images_gathered_ahead_change_no_bit)
@@ -285,8 +109,8 @@ START_TEST(row30_images_gathered_ahead_change_no_bit)
     on->args.augment = off->args.augment = AUGMENT_FLIP_CROP;
     on->args.prefetch = PREFETCH_ON;
     off->args.prefetch = PREFETCH_OFF;
-    run(on, _i);
-    run(off, _i);
+    job_run(on, _i);
+    job_run(off, _i);
     ck_assert_uint_eq(on->step, 6);
     ck_assert_mem_eq(on->params, off->params, sizeof(on->params));
     ck_assert_double_eq(on->stats.loss, off->stats.loss);
@@ -334,7 +158,7 @@ static int look_for_the_loader(struct world_rank *me)
             CPU_SET(i, &one);
     if (job->one_core)
         WORLD_CHECK(me, !sched_setaffinity(0, sizeof(one), &one));
-    if (start(me, &t, &d))
+    if (job_begin(me, &t, &d))
         return 1;
     has_core = !job->one_core && ddp_has_spare_core(&d);
     WORLD_CHECK(
@@ -355,49 +179,6 @@ START_TEST(row30_the_loader_gives_way_to_ranks)
                              0);
         }
     job_free(job);
-}
-END_TEST
-
-/* _i: the number of ranks */
-START_TEST(row07_deterministic_runs_do_not_depend_on_buckets)
-{
-    static const double sizes[] = {1e-6, 0.5, 25};
-    struct job *jobs[3];
-
-    for (int i = 0; i < 3; i++) {
-        jobs[i] = job_new();
-        jobs[i]->args.deterministic = 1;
-        jobs[i]->args.bucket_mb = sizes[i];
-        jobs[i]->args.overlap_off = i == 1;
-        run(jobs[i], _i);
-        ck_assert_mem_eq(jobs[i]->params, jobs[0]->params,
-                         sizeof(jobs[0]->params));
-    }
-    for (int i = 0; i < 3; i++)
-        job_free(jobs[i]);
-}
-END_TEST
-
-/* _i: f16 or bf16; half the bytes, and about the same way. */
-START_TEST(row22_gradients_travel_in_16_bits)
-{
-    struct job *wide = job_new(), *narrow = job_new();
-    double way;
-
-    wide->args.opt = narrow->args.opt = OPTIM_SGD;
-    narrow->args.fp16_allreduce = !_i;
-    narrow->args.bf16_allreduce = _i;
-    run(wide, 3);
-    run(narrow, 3);
-    ck_assert_uint_eq(wide->bytes, 2 * narrow->bytes);
-    ck_assert_uint_eq(wide->bytes, wide->step * N_PARAMS * 4);
-    way = distance(wide->params, wide->began);
-    ck_assert_double_gt(distance(wide->params, narrow->params), 0);
-    ck_assert_double_lt(distance(wide->params, narrow->params), 0.05 * way);
-    ck_assert_double_eq_tol(wide->stats.test_loss, narrow->stats.test_loss,
-                            0.02);
-    job_free(wide);
-    job_free(narrow);
 }
 END_TEST
 
@@ -424,7 +205,7 @@ static int look_at_images(struct world_rank *me)
     struct trainer t;
     struct ddp d;
 
-    if (start(me, &t, &d))
+    if (job_begin(me, &t, &d))
         return 1;
     images = &t.data.train;
     WORLD_CHECK(me, maps_the_images(&t.data));
@@ -474,7 +255,7 @@ static int share_another_layer(struct world_rank *me)
     struct trainer t;
     struct ddp d;
 
-    if (start(me, &t, &d))
+    if (job_begin(me, &t, &d))
         return 1;
     layer = (struct layer *)(uintptr_t)model_layer(t.model, 4);
     layer->out.channels += me->rank == 2;
@@ -497,78 +278,6 @@ START_TEST(the_first_layer_that_differs_is_named_on_all_ranks)
 }
 END_TEST
 
-/* Row 21: batches in parts make the same steps as whole ones. */
-START_TEST(row21_accumulated_batches_equal_a_larger_one)
-{
-    struct job *whole = job_new(), *parts = job_new();
-
-    whole->args.opt = parts->args.opt = OPTIM_SGD;
-    whole->args.epochs = parts->args.epochs = 1;
-    parts->args.batch_size = 2;
-    parts->args.accum = 4;
-    run(whole, 2);
-    run(parts, 2);
-    ck_assert_uint_eq(whole->step, parts->step);
-    assert_same_way(whole, parts);
-    job_free(whole);
-    job_free(parts);
-}
-END_TEST
-
-/* Without momentum the first step's way is the rate times the gradient. */
-START_TEST(row21_clipped_gradients_go_no_further_than_the_norm)
-{
-    struct job *job = job_new();
-
-    job->args.opt = OPTIM_SGD;
-    job->args.momentum = 0;
-    job->args.lr = 0.5;
-    job->args.clip_norm = 0.01;
-    job->args.epochs = 1;
-    job->args.limit_train = 16;
-    run(job, 2);
-    ck_assert_uint_eq(job->step, 1);
-    ck_assert_double_eq_tol(distance(job->params, job->began), 0.005, 1e-5);
-    job_free(job);
-}
-END_TEST
-
-/* Row 16: 8 ranks, three epochs of warm-up; the rate of each step. */
-START_TEST(row16_warm_up_follows_horovods_rule)
-{
-    struct job *job = job_new();
-
-    job->args.opt = OPTIM_SGD;
-    job->args.lr = 0.01;
-    job->args.lr_scale = LR_LINEAR;
-    job->args.batch_size = 4;
-    job->args.warmup_epochs = 3;
-    for (uint64_t e = 1; e <= 4; e++) {
-        static const double rates[] = {0.0333333, 0.0566667, 0.08, 0.08};
-
-        job->args.epochs = e;
-        run(job, 8);
-        ck_assert_double_eq_tol(job->stats.lr, rates[e - 1], 1e-6);
-    }
-    job_free(job);
-}
-END_TEST
-
-START_TEST(small_buckets_change_nothing_but_rounding)
-{
-    struct job *one = job_new(), *many = job_new();
-
-    one->args.opt = many->args.opt = OPTIM_SGD;
-    one->args.epochs = many->args.epochs = 1;
-    many->args.bucket_mb = 1e-6;
-    run(one, 2);
-    run(many, 2);
-    assert_same_way(one, many);
-    job_free(one);
-    job_free(many);
-}
-END_TEST
-
 /* Ranks that begin with other parameters take rank 0's. */
 static int share_after_drawing_apart(struct world_rank *me)
 {
@@ -576,7 +285,7 @@ static int share_after_drawing_apart(struct world_rank *me)
     struct trainer t;
     struct ddp d;
 
-    if (start(me, &t, &d))
+    if (job_begin(me, &t, &d))
         return 1;
     model_init_params(t.model, INIT_TORCH, (uint64_t)me->rank);
     t.epoch = t.optim.step = (uint64_t)me->rank + 5;
@@ -611,7 +320,7 @@ static int train_with_a_flipped_bit(struct world_rank *me)
     struct trainer t;
     struct ddp d;
 
-    if (start(me, &t, &d))
+    if (job_begin(me, &t, &d))
         return 1;
     WORLD_CHECK(me, !trainer_share(&t));
     WORLD_CHECK(me, !trainer_epoch(&t, &stats, job_no_progress, NULL));
@@ -670,7 +379,7 @@ static int train_until_told(struct world_rank *me)
     struct trainer t;
     struct ddp d;
 
-    if (start(me, &t, &d))
+    if (job_begin(me, &t, &d))
         return 1;
     WORLD_CHECK(me, !trainer_share(&t));
     stop_catch();
@@ -721,7 +430,7 @@ static int train_beside_a_dying_rank(struct world_rank *me)
     struct trainer t;
     struct ddp d;
 
-    if (start(me, &t, &d))
+    if (job_begin(me, &t, &d))
         return 1;
     WORLD_CHECK(me, !trainer_share(&t));
     WORLD_CHECK(me, trainer_epoch(&t, &stats, die_at_step_3, me) == -1);
@@ -753,7 +462,7 @@ START_TEST(synthetic_images_are_learnt)
     job->args.limit_train = 1280;
     job->args.limit_test = 200;
     job->args.batch_size = 16;
-    run(job, 2);
+    job_run(job, 2);
     ck_assert_double_gt(job->stats.test_accuracy, 0.95);
     ck_assert_double_lt(job->stats.test_loss, 0.5);
     job_free(job);
@@ -767,28 +476,13 @@ static Suite *make_suite(void)
     int is_quick = getenv("TEST_QUICK") != NULL;
 
     tcase_set_timeout(ranks, 4 * DEADLINE);
-    tcase_add_loop_test(ranks, row07_one_rank_with_the_whole_batch_equals_many,
-                        is_quick ? 3 : 2, is_quick ? 4 : 5);
     tcase_add_loop_test(ranks, the_same_seed_and_ranks_give_the_same_bits, 1,
                         is_quick ? 1 : 4);
     tcase_add_loop_test(ranks, a_resumed_run_equals_one_without_interruption, 0,
                         is_quick ? 1 : 3);
     tcase_add_test(ranks, row12_metrics_are_the_mean_over_the_ranks);
-    tcase_add_test(ranks, row10_a_last_step_is_shorter);
-    tcase_add_loop_test(ranks, row07_overlap_changes_no_bit, 2,
-                        is_quick ? 3 : 4);
-    tcase_add_loop_test(ranks,
-                        row07_deterministic_runs_do_not_depend_on_buckets, 2,
-                        is_quick ? 2 : 4);
-    tcase_add_loop_test(ranks, row22_gradients_travel_in_16_bits, 0,
-                        is_quick ? 1 : 2);
     tcase_add_test(ranks, row10_ranks_of_a_host_have_one_copy_of_the_images);
     tcase_add_test(ranks, the_first_layer_that_differs_is_named_on_all_ranks);
-    tcase_add_test(ranks, row21_accumulated_batches_equal_a_larger_one);
-    tcase_add_test(ranks, row21_clipped_gradients_go_no_further_than_the_norm);
-    if (!is_quick)
-        tcase_add_test(ranks, row16_warm_up_follows_horovods_rule);
-    tcase_add_test(ranks, small_buckets_change_nothing_but_rounding);
     tcase_add_test(ranks, row08_every_rank_begins_as_rank_0);
     tcase_add_test(ranks, ranks_that_drift_apart_are_told);
     tcase_add_test(ranks, all_ranks_learn_which_one_is_unwell);
@@ -801,6 +495,7 @@ static Suite *make_suite(void)
     if (!is_quick)
         tcase_add_test(ranks, synthetic_images_are_learnt);
     suite_add_tcase(suite, ranks);
+    suite_add_tcase(suite, split_case());
     return suite;
 }
 
