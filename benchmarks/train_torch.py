@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import resource
+import sys
 import time
 
 import numpy as np
@@ -23,44 +24,18 @@ import torch.distributed as dist
 import torch.nn as nn
 import torch.nn.functional as F
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)),
+                                os.pardir, "trainer"))
+from rng import SYNTHETIC, epoch_order, rng_below, rng_key, rng_unit_of
+
 SEED = 42
-SHUFFLE, SYNTHETIC = 2, 4  # enum rng_stream
 CELLS, SHIFT, NOISE = 7, 2, np.float32(0.6)  # trainer/synthetic.c
-MASK = (1 << 64) - 1
 
-# ---- random numbers: trainer/rng.h ----
-
-
-def mix(x):
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & MASK
-    x = (x ^ x >> 27) * 0x94D049BB133111EB & MASK
-    return x ^ x >> 31
-
-
-def rng_key(key, which):
-    return mix(mix((key + 0x9E3779B97F4A7C15) & MASK)
-               ^ (which + 1) * 0xD1B54A32D192ED03 & MASK)
-
-
-def rng_bits(key, i):
-    return mix((key + (i + 1) * 0x9E3779B97F4A7C15) & MASK)
-
-
-def rng_below(key, i, n):
-    return rng_bits(key, i) * n >> 64
+# ---- images ----
 
 
 def rng_units(key, first, n):
-    """rng_unit(key, i) for i in first..first+n-1"""
-    i = np.arange(first + 1, first + n + 1, dtype=np.uint64)
-    x = np.uint64(key) + i * np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
-    x ^= x >> np.uint64(31)
-    return (x >> np.uint64(40)).astype(np.float32) * np.float32(2.0 ** -24)
-
-
-# ---- images and their order ----
+    return rng_unit_of(key, first, n).numpy()
 
 
 def pattern(key, height, width):
@@ -91,15 +66,6 @@ def synthetic_images(n, channels, height, width):
         v = light * seen + NOISE * noise.reshape(seen.shape)
         images[i] = (np.clip(v, 0, 1) * 255).astype(np.uint8)
     return images, np.arange(n) % 10
-
-
-def epoch_order(n, epoch):
-    key = rng_key(rng_key(SEED, SHUFFLE), epoch)
-    order = list(range(n))
-    for i in range(n - 1, 0, -1):
-        j = rng_below(key, i, i + 1)
-        order[i], order[j] = order[j], order[i]
-    return torch.tensor(order)
 
 
 # ---- networks ----
@@ -189,7 +155,7 @@ def make_optimizer(args, model):
 def train_epoch(args, model, optimizer, images, labels, epoch):
     """Return the mean loss of this rank's images, and the seconds."""
     total, step = 0.0, args.batch * args.size
-    order = epoch_order(len(labels), epoch)
+    order = torch.tensor(epoch_order(SEED, len(labels), epoch))
     model.train()
     if args.size > 1:
         dist.barrier()

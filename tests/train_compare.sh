@@ -83,7 +83,9 @@ timeout 300 "$program" --quick --procs 1 --python "$scratch/python" > "$out" 2> 
 [ $? = 1 ] || fail "a run that fails: exit status"
 grep -q 'train_compare: torch cnn 64 1 failed: ' "$err" || fail "it is not said what failed"
 if [ -n "$(command -v python3)" ]; then
-    python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' \
-        "${srcdir:-.}/benchmarks/train_torch.py" || fail "train_torch.py is no python"
+    for file in benchmarks/train_torch.py trainer/rng.py; do
+        python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' \
+            "${srcdir:-.}/$file" || fail "$file is no python"
+    done
 fi
 echo "all checks passed"

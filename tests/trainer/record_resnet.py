@@ -18,8 +18,8 @@ import sys
 import torch
 import torch.nn.functional as F
 
-from record_torch import (INIT, SEED, TEST_KEY, digest, label_of, rng_key,
-                          rng_unit_of, rounded)
+from record_torch import SEED, TEST_KEY, digest, label_of, rounded
+from rng import INIT, rng_key, rng_unit_of
 
 N = 8  # images
 
@@ -51,7 +51,7 @@ class Layers:
 
 def drawn(i, which, n, limit):
     key = rng_key(rng_key(SEED, INIT), 2 * i + which)
-    return (limit * (2 * rng_unit_of(key, n) - 1)).to(torch.float64)
+    return (limit * (2 * rng_unit_of(key, 0, n) - 1)).to(torch.float64)
 
 
 def limit_of(fan_in):
@@ -72,7 +72,7 @@ def norm(net, x, training):
 
     def make(i):
         def unit(k):
-            return rng_unit_of(rng_key(TEST_KEY, k + i), n).to(torch.float64)
+            return rng_unit_of(rng_key(TEST_KEY, k + i), 0, n).to(torch.float64)
 
         net.running[i] = (torch.zeros(n, dtype=torch.float64),
                           torch.ones(n, dtype=torch.float64))
@@ -122,7 +122,7 @@ def record_pass(net, pixels, labels, training):
 def main():
     net = Layers()
     net.running = {}
-    pixels = rng_unit_of(rng_key(TEST_KEY, 3), N * 32 * 32 * 3)
+    pixels = rng_unit_of(rng_key(TEST_KEY, 3), 0, N * 32 * 32 * 3)
     pixels = pixels.to(torch.float64).reshape(N, 32, 32, 3).permute(0, 3, 1, 2)
     labels = torch.tensor([label_of(i) for i in range(N)])
     training = record_pass(net, pixels, labels, True)

@@ -21,14 +21,18 @@ Recorded with PyTorch 1.13.0 on x86-64; it needs nothing else.
 """
 import json
 import math
+import os
 import sys
 
 import torch
 import torch.nn.functional as F
 
-MASK = (1 << 64) - 1
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)),
+                                os.pardir, os.pardir, "trainer"))
+from rng import (DROPOUT, INIT, epoch_order, rng_bits, rng_bits_of, rng_key,
+                 rng_unit_of, shifted)
+
 SEED = 42
-INIT, SHUFFLE, DROPOUT = 1, 2, 3  # enum rng_stream
 TEST_KEY = 1000  # of the images and signs of this test
 N_SIGNS, N_SOME = 16, 4
 N_TRAIN, N_TEST = 195, 40
@@ -55,45 +59,6 @@ RUNS = [
 ]
 
 
-# ---- random numbers: trainer/rng.h ----
-
-
-def mix(x):
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & MASK
-    x = (x ^ x >> 27) * 0x94D049BB133111EB & MASK
-    return x ^ x >> 31
-
-
-def rng_key(key, which):
-    return mix(mix((key + 0x9E3779B97F4A7C15) & MASK)
-               ^ (which + 1) * 0xD1B54A32D192ED03 & MASK)
-
-
-def rng_bits(key, i):
-    return mix((key + (i + 1) * 0x9E3779B97F4A7C15) & MASK)
-
-
-def signed(x):
-    return x - (1 << 64) if x >> 63 else x
-
-
-def shifted(x, n):
-    """A tensor of int64 as unsigned, shifted right."""
-    return x >> n & ((1 << 64 - n) - 1)
-
-
-def rng_bits_of(key, n):
-    """rng_bits(key, i) for i in 0..n-1, as a tensor of int64."""
-    x = torch.arange(1, n + 1) * signed(0x9E3779B97F4A7C15) + signed(key)
-    x = (x ^ shifted(x, 30)) * signed(0xBF58476D1CE4E5B9)
-    x = (x ^ shifted(x, 27)) * signed(0x94D049BB133111EB)
-    return x ^ shifted(x, 31)
-
-
-def rng_unit_of(key, n):
-    return shifted(rng_bits_of(key, n), 40).to(torch.float32) * 2.0 ** -24
-
-
 # ---- images: test_trainer_torch.c ----
 
 
@@ -103,8 +68,8 @@ def label_of(i):
 
 def images(first, n):
     """A bright band of two rows tells the class; the rest is noise."""
-    pixels = shifted(rng_bits_of(rng_key(TEST_KEY, 0),
-                                 (first + n) * 784)[first * 784:], 58)
+    pixels = shifted(rng_bits_of(rng_key(TEST_KEY, 0), first * 784, n * 784),
+                     58)
     pixels = pixels.reshape(n, 28, 28)
     labels = torch.tensor([label_of(first + i) for i in range(n)])
     for i in range(n):
@@ -112,16 +77,6 @@ def images(first, n):
         pixels[i, row:row + 2, :] = 255
     pixels = pixels.to(torch.float32) / 255  # as the trainer's unit scale
     return pixels.to(torch.float64).reshape(n, 1, 28, 28), labels
-
-
-def epoch_order(n_images):
-    """trainer/sampler.c, epoch 0"""
-    key = rng_key(rng_key(SEED, SHUFFLE), 0)
-    order = list(range(n_images))
-    for i in range(n_images - 1, 0, -1):
-        j = rng_bits(key, i) * (i + 1) >> 64
-        order[i], order[j] = order[j], order[i]
-    return order
 
 
 # ---- the network: trainer/model.c ----
@@ -135,7 +90,7 @@ def draw_start():
         limit = 1 / torch.sqrt(torch.tensor(fan_in, dtype=torch.float32))
         n_weights = math.prod(shape)
         for which, n in ((0, n_weights), (1, units)):
-            unit = rng_unit_of(rng_key(key, 2 * i + which), n)
+            unit = rng_unit_of(rng_key(key, 2 * i + which), 0, n)
             parts.append((limit * (2 * unit - 1)).to(torch.float64))
     return torch.cat(parts)
 
@@ -191,7 +146,7 @@ def rounded(x):
 def digest(vector):
     vector = vector.flatten()
     n = vector.numel()
-    bits = rng_bits_of(rng_key(TEST_KEY, 1), n)
+    bits = rng_bits_of(rng_key(TEST_KEY, 1), 0, n)
     sums = [float((vector * (2 * (bits >> j & 1) - 1)).sum())
             for j in range(N_SIGNS)]
     some = [float(vector[k * n // N_SOME]) for k in range(N_SOME)]
@@ -216,7 +171,7 @@ def record(opt, momentum, rate, dropout, batch, steps):
     flat = torch.nn.Parameter(start.clone())
     optimizer = make_optimizer(flat, opt, momentum, rate)
     pixels, labels = images(0, N_TRAIN)
-    order = epoch_order(batch * steps)
+    order = epoch_order(SEED, batch * steps, 0)
     losses, points = [], []
     for step in range(steps):
         at = order[step * batch:(step + 1) * batch]
