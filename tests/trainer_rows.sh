@@ -198,6 +198,25 @@ row24_lines_of_a_pipe() {
     grep -q '"procs":8' r.json || fail "no results"
 }
 
+# Whole files come, others do not, and what is there is not fetched again.
+row24_get_data() {
+    get=$source/trainer/get_data.sh
+    here=/usr/share/datasets/fashion-mnist
+    mkdir other
+    echo "no images" | gzip > other/train-images-idx3-ubyte.gz
+    refuse 2 'mnist|fashion-mnist|cifar10' sh "$get" letters
+    command -v curl > /dev/null || { echo "left out: curl"; return; }
+    refuse 1 'is not the original' sh "$get" -u "file://$PWD/other" mnist
+    refuse 1 'cannot fetch' sh "$get" -u "file://$PWD/nowhere" cifar10
+    [ -z "$(ls -A data/mnist data/cifar10 | grep -v :)" ] || fail "a bad file stays"
+    [ -d $here ] || { echo "left out: good files (Debian: dataset-fashion-mnist)"; return; }
+    accept sh "$get" -u file://$here fashion-mnist fetched
+    [ "$(wc -l < out)" = 4 ] || fail "not four files"
+    accept sh "$get" -u "file://$PWD/nowhere" fashion-mnist fetched
+    accept "$train" --data-dir fetched --dataset fashion-mnist --dry-run
+    says ' fashion-mnist 60000/10000 '
+}
+
 # shellcheck disable=SC2086
 row28_no_network() {
     if unshare -rn true 2> /dev/null; then
@@ -295,6 +314,7 @@ row11_steps
 row20_transports
 row23_scaling_of_models
 row24_lines_of_a_pipe
+row24_get_data
 row28_no_network
 row29_nothing_stays
 row31_ranks_and_epochs
