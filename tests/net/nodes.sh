@@ -54,9 +54,14 @@ row33_meet() {
     await 30 sh -c "'$net/hosts' exec '$folder' h1 ss -Hltn | grep -q ':3000 '"
     node h3 other "$collrun" $torchrun --rdzv_id=other "$hello"
     await 30 has_line '^status' other
+    # strangers: one that says nothing and stays, and one that says too much
+    on h3 bash -c 'exec 3<> /dev/tcp/h1/3000; sleep 3' &
+    strangers=$!
+    on h3 bash -c 'exec 3<> /dev/tcp/h1/3000; head -c 4096 /dev/urandom >&3' 2> /dev/null || :
     node h2 first "$collrun" $torchrun "$hello"
     all_ended
-    judge "row 33: two collruns meet" first hellos first
+    wait $strangers
+    judge "row 33: two collruns meet, among strangers" first hellos first
     judge "row 33: another id is refused" other has_line \
         'refused at h1:3000: .* another --rdzv-id' other
     judge "row 33: which the other end says" first has_line \
