@@ -254,6 +254,7 @@ double model_link(const struct cell *cell, const struct hosts *hosts);
 
 struct machine {
     char cpu[128], kernel[128], memory[64], pages[32], date[32];
+    char control[32]; /* of congestion, by TCP */
     int cores;
 };
 void machine_read(struct machine *machine);

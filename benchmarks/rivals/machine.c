@@ -50,6 +50,8 @@ void machine_read(struct machine *machine)
     snprintf(machine->pages, sizeof(machine->pages), "%.*s",
              (int)strcspn(chosen ? chosen + 1 : pages, "]"),
              chosen ? chosen + 1 : pages);
+    find_line("/proc/sys/net/ipv4/tcp_congestion_control", "", machine->control,
+              sizeof(machine->control));
     machine->cores = cores_list(NULL);
     machine->kernel[0] = '\0';
     if (!uname(&system))

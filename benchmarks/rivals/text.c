@@ -31,6 +31,18 @@ void text_bytes(size_t bytes, char text[16])
     snprintf(text, 16, "%zu%.1s", bytes, units);
 }
 
+/* "2 hosts (3+1 ranks)".  What the kernel's TCP does matters as much as the link: bbr
+ * sends next to nothing for 0.2 s, now and then. */
+static void print_hosts(const struct hosts *hosts, const char *control)
+{
+    printf("# %d hosts", hosts->n);
+    for (int h = 0; h < hosts->n && hosts->placed[0]; h++)
+        printf("%s%d%s", h ? "+" : " (", hosts->placed[h],
+               h == hosts->n - 1 ? " ranks)" : "");
+    printf(", network namespaces of this one; each one's link %s, TCP by %s\n",
+           hosts->rate ? hosts->rate : "as fast as it goes", control);
+}
+
 void text_head(const struct result *r)
 {
     const struct machine *m = &r->machine;
@@ -42,10 +54,7 @@ void text_head(const struct result *r)
         if (r->args->has_form[f] && r->places[f].why[0])
             printf("# %s is absent: %s\n", forms[f].name, r->places[f].why);
     if (r->args->hosts.n)
-        printf(
-            "# %d hosts, network namespaces of this one; each one's link %s\n",
-            r->args->hosts.n,
-            r->args->hosts.rate ? r->args->hosts.rate : "as fast as it goes");
+        print_hosts(&r->args->hosts, m->control);
     printf("# times in us: the median over rounds of each round's median, for "
            "one operation\n");
 }
