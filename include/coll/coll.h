@@ -884,13 +884,11 @@ int coll_mem_free(void *ptr);
  *
  * Shapes:    `bytes` at ptr, anywhere in one allocation of this rank's GPU; as many
  *            on every rank.  Areas lie apart.
- * Result:    an allreduce, allgather, reduce_scatter(v) or alltoall of which `in`,
- *            `out` or both lie in it, a broadcast or an allgatherv (whose parts are
- *            packed) of which `out` does: the other ranks read there, and a copy of
- *            each such message falls away.  All ranks pass buffers at the same place
- *            of it, or none does, and all work in place or none; but of an allgather
- *            in place that is asked of `out`, and of a reduce_scatter of `in`; of a
- *            broadcast and an allgatherv of `out`, in place or not.  What differs
+ * Result:    an allreduce, allgather, reduce_scatter or alltoall of which `in`, `out`
+ *            or both lie in it: the other ranks read there, and a copy of each such
+ *            message falls away.  All ranks pass buffers at the same place of it, or
+ *            none does, and all work in place or none; but of an allgather in place
+ *            that is asked of `out`, and of a reduce_scatter of `in`.  What differs
  *            gives wrong data or streams that wait; COLL_CHECK compares it.
  *            Operations that are one kernel go by slots as ever.  Where GPU buffers
  *            pass through the host, nothing changes.

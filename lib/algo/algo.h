@@ -86,13 +86,6 @@ int coll__plan_build_in_turns(const struct coll__algo *algo,
  * this rank does. */
 unsigned coll__problem_readable(const struct coll__problem *pb);
 
-/* The problem as it is where these buffers are to be read.  Who receives a broadcast,
- * or parts of an allgatherv, does not know whether its sender works in place, which may
- * have nothing to tell by: then all is sent from OUT, as if in place on all ranks, and
- * who has something in IN copies it there before. */
-struct coll__problem coll__problem_lying(const struct coll__problem *pb,
-                                         unsigned lying);
-
 /* Find the messages of such a plan that may be read where they lie on their sender
  * until its run ends: it writes nothing there any more.
  *

@@ -16,17 +16,6 @@
 
 #include <stdlib.h>
 
-/* One part behind the other, in the order of the ranks. */
-static int is_packed(const struct coll__problem *pb)
-{
-    size_t at = 0;
-
-    for (int r = 0; r < pb->nranks; at += pb->out_counts[r++])
-        if (pb->out_displs[r] != at && pb->out_counts[r])
-            return 0;
-    return 1;
-}
-
 unsigned coll__problem_readable(const struct coll__problem *pb)
 {
     unsigned in = 1u << BUF_IN, out = 1u << BUF_OUT;
@@ -37,28 +26,11 @@ unsigned coll__problem_readable(const struct coll__problem *pb)
         return in | out;
     case COLL_ALLGATHER: /* in place, each rank's part is elsewhere in out */
         return pb->in_place ? out : in | out;
-    case COLL_ALLGATHERV: /* see coll__problem_lying() */
-        return is_packed(pb) ? out : 0;
     case COLL_REDUCE_SCATTER: /* and so it is in in */
-    case COLL_REDUCE_SCATTERV:
         return in;
-    case COLL_BROADCAST: /* see coll__problem_lying() */
-        return out;
     default: /* not all ranks have both, or displacements are each one's own */
         return 0;
     }
-}
-
-struct coll__problem coll__problem_lying(const struct coll__problem *pb,
-                                         unsigned lying)
-{
-    struct coll__problem as = *pb;
-
-    if ((pb->collective == COLL_BROADCAST ||
-         pb->collective == COLL_ALLGATHERV) &&
-        lying & 1u << BUF_OUT)
-        as.in_place = 1;
-    return as;
 }
 
 static int may_lie(const struct coll__plan *plan, int i, unsigned bufs)

@@ -349,17 +349,14 @@ static int have_all(struct coll_comm *comm,
                     const struct coll__stream_call *call)
 {
     struct coll__queued_list *list = comm->queued;
-    struct coll__stream_call as = *call;
     const struct coll__algo *algo;
     unsigned lying;
     int rc = coll__request_choose(comm, &call->args, &call->pb, &algo);
 
     if (rc == COLL_OK)
         rc = coll__find_spots(comm, call, list->spots, &lying);
-    if (rc == COLL_OK) {
-        as.pb = coll__problem_lying(&call->pb, lying);
-        rc = have_program(comm, &as, algo, lying);
-    }
+    if (rc == COLL_OK)
+        rc = have_program(comm, call, algo, lying);
     return rc ? rc
               : have_scratch(list, scratch_len(list->programs->prog) +
                                        token_len(call));
@@ -396,13 +393,10 @@ static int put(struct coll_comm *comm, const struct coll__stream_call *call,
     struct coll__head head = {.seq = 0};
     const void *in = call->args.in;
     void *out = call->args.out;
-    int moved, rc;
+    int moved;
 
     if (is_void(call))
         return COLL_OK;
-    rc = coll__queued_put_copy(comm, call, &list->programs->pb, stream);
-    if (rc)
-        return rc;
     if (scratch_len(prog))
         coll__prog_lend(prog, list->scratch->at);
     for (int b = BUF_IN; b <= BUF_OUT && list->programs->lying; b++)

@@ -48,12 +48,6 @@ int coll__find_spots(const struct coll_comm *comm,
                      const struct coll__stream_call *call,
                      struct coll__spot spots[N_BUFS], unsigned *lying);
 
-/* Put the copy into the stream that has to be done before a program that takes the call
- * as `as`; often none.  A status, logged. */
-int coll__queued_put_copy(const struct coll_comm *comm,
-                          const struct coll__stream_call *call,
-                          const struct coll__problem *as, void *stream);
-
 /* Say where a call's buffers lie among what is registered, as a digest that all ranks
  * should have alike; 0: nowhere.  A status, logged. */
 int coll__queued_digest(const struct coll_comm *comm,

@@ -55,32 +55,6 @@ int coll__find_spots(const struct coll_comm *comm,
     return COLL_OK;
 }
 
-/* Where a program takes for in place what is not, that of coll__problem_lying(). */
-int coll__queued_put_copy(const struct coll_comm *comm,
-                          const struct coll__stream_call *call,
-                          const struct coll__problem *as, void *stream)
-{
-    struct coll__stream_tp *tp = comm->routes.streams;
-    struct coll__work work = {.kind = WORK_COPY, .stream = stream};
-    struct coll__span own;
-    int rc;
-
-    if (as->in_place == call->pb.in_place ||
-        !coll__problem_len(&call->pb, BUF_IN))
-        return COLL_OK;
-    rc = tp->ops->takes(tp, stream);
-    if (rc)
-        return rc;
-    own = coll__own_in(as);
-    work.dst = (unsigned char *)call->args.out + own.off;
-    work.src = call->args.in;
-    work.len = own.len;
-    rc = coll__cuda_enqueue(&work);
-    if (rc && !coll__cuda_streams.is_captured(stream))
-        tp->ops->release(tp, rc); /* the others wait for what comes behind */
-    return rc;
-}
-
 static uint64_t mix(uint64_t hash, uint64_t with)
 {
     hash = (hash ^ with) * 0x9e3779b97f4a7c15u;
@@ -112,7 +86,7 @@ int coll__queued_digest(const struct coll_comm *comm,
         if (lying & 1u << b)
             hash = mix(mix(mix(hash, (uint64_t)b), spots[b].off),
                        place_of(spots[b].area));
-    hash = mix(hash, (uint64_t)coll__problem_lying(&call->pb, lying).in_place);
+    hash = mix(hash, (uint64_t)call->pb.in_place);
     *digest = (int32_t)((uint32_t)hash >> 1 | 1);
     return COLL_OK;
 }
