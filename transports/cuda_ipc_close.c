@@ -96,7 +96,7 @@ static void stop_sweeper(struct cuda_ipc *tp)
 static void leave_peers(struct cuda_ipc *tp)
 {
     coll__cuda_drain();
-    cuda_ipc__leave_maps(tp);
+    cuda_ipc__leave_areas(tp);
     for (int r = 0; r < tp->local_size; r++) {
         struct cuda_ipc_peer *peer = &tp->peers[r];
 
@@ -143,8 +143,6 @@ static void leave_inbox(struct cuda_ipc *tp)
                  cuda_ipc_inbox_len(tp));
     else
         cuda_ipc__drop(tp->inbox);
-    if (!is_mapped(tp))
-        cuda_ipc__take_back_maps(tp);
 }
 
 static void give_back(struct cuda_ipc *tp)
@@ -174,7 +172,6 @@ void cuda_ipc__close(struct coll__stream_tp *base, int is_orderly)
         pthread_mutex_destroy(&tp->lock);
     }
     cuda_ipc__forget_areas(tp);
-    cuda_ipc__forget_maps(tp);
     if (tp->file >= 0)
         close(tp->file);
     if (tp->segment)

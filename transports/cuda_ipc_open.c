@@ -508,8 +508,7 @@ static struct cuda_ipc *new_tp(const struct coll__tp_env *env)
     pthread_mutex_init(&tp->lock, NULL);
     tp->local_of = malloc((size_t)env->size * sizeof(int));
     tp->peers = calloc((size_t)me->local_size, sizeof(*tp->peers));
-    tp->maps = calloc((size_t)env->size, sizeof(*tp->maps));
-    if (!tp->local_of || !tp->peers || !tp->maps) {
+    if (!tp->local_of || !tp->peers) {
         cuda_ipc__close(&tp->base, 1);
         return NULL;
     }

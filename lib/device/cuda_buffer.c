@@ -4,9 +4,7 @@
  * It comes from cuMemAlloc(), in whole units of the driver: so it can be exported,
  * which memory of pools and of other allocators cannot, and shares no unit with
  * anything else, since a handle gives away all of one.  Who has other ranks use a
- * buffer holds it, and what is held is not freed.  What they merely have mapped is lent
- * to them: when the caller frees it, it is kept until it comes back, or until somebody
- * asks for as much.
+ * buffer holds it, and what is held is not freed.
  *
  * A child made by fork() has no driver: it forgets its copies.
  * Source: CUDA Driver API, cuIpcGetMemHandle.
@@ -27,13 +25,12 @@ struct buffer {
     size_t len;
     struct coll__cuda_home home;
     int is_retained; /* home.ctx, the primary one, is kept for it */
-    int n_holds, n_loans;
-    int is_freed;        /* by the caller; but it is lent */
+    int n_holds;
     unsigned generation; /* of the process that allocated it */
 };
 
 static struct coll__lock lock = COLL__LOCK(NULL);
-static struct buffer *buffers; /* and what changes of them: under the lock */
+static struct buffer *buffers; /* and n_holds: under the lock */
 
 /* ---- where ------------------------------------------------------------------ */
 
@@ -100,11 +97,6 @@ static int cannot(size_t len, int device, CUresult rc)
     return status;
 }
 
-static size_t whole_units(size_t len)
-{
-    return round_up(max_size(len, 1), UNIT);
-}
-
 /* It is no part of what a stream captures. */
 static int take(const struct coll__cuda *cuda, size_t len,
                 struct buffer *buffer)
@@ -115,7 +107,7 @@ static int take(const struct coll__cuda *cuda, size_t len,
 
     if (len > PTRDIFF_MAX - UNIT)
         return cannot(len, buffer->home.device, CUDA_ERROR_OUT_OF_MEMORY);
-    buffer->len = whole_units(len);
+    buffer->len = round_up(max_size(len, 1), UNIT);
     status = coll__cuda_go_in(&buffer->home, &was);
     if (status)
         return status;
@@ -125,50 +117,16 @@ static int take(const struct coll__cuda *cuda, size_t len,
     return rc ? cannot(len, buffer->home.device, rc) : COLL_OK;
 }
 
-static void enlist(struct buffer *buffer)
+static int make(const struct coll__cuda *cuda, size_t len, int number,
+                struct buffer *buffer)
 {
-    buffer->generation = coll__generation_now();
-    coll__lock(&lock);
-    buffer->next = buffers;
-    buffers = buffer;
-    coll__unlock(&lock);
-}
+    int status = settle(cuda, number, buffer);
 
-/* One that was freed and is still lent: who has it mapped has the new one so. */
-static void *revive(void *ctx, size_t len)
-{
-    struct buffer *b;
-    void *at = NULL;
-
-    coll__lock(&lock);
-    b = buffers;
-    while (b && (!b->is_freed || b->home.ctx != ctx || b->len != len ||
-                 coll__is_inherited(b->generation)))
-        b = b->next;
-    if (b) {
-        b->is_freed = 0;
-        at = b->at;
-    }
-    coll__unlock(&lock);
-    return at;
-}
-
-static int make(const struct coll__cuda *cuda, size_t len,
-                struct buffer *buffer, void **ptr)
-{
-    void *was = len > PTRDIFF_MAX - UNIT
-                    ? NULL
-                    : revive(buffer->home.ctx, whole_units(len));
-    int status = was ? COLL_OK : take(cuda, len, buffer);
-
-    if (was || status)
+    if (status)
+        return status;
+    status = take(cuda, len, buffer);
+    if (status)
         unsettle(cuda, buffer);
-    else
-        enlist(buffer);
-    if (was || status)
-        free(buffer);
-    if (status == COLL_OK)
-        *ptr = was ? was : buffer->at;
     return status;
 }
 
@@ -185,11 +143,18 @@ static int buffer_alloc(void **ptr, size_t len, int number)
         log_error("mem", "no memory for a buffer's description");
         return COLL_ERR_NOMEM;
     }
-    status = settle(cuda, number, buffer);
-    if (status == COLL_OK)
-        return make(cuda, len, buffer, ptr);
-    free(buffer);
-    return status;
+    status = make(cuda, len, number, buffer);
+    if (status) {
+        free(buffer);
+        return status;
+    }
+    buffer->generation = coll__generation_now();
+    *ptr = buffer->at;
+    coll__lock(&lock);
+    buffer->next = buffers;
+    buffers = buffer;
+    coll__unlock(&lock);
+    return COLL_OK;
 }
 
 /* ---- finding -------------------------------------------------------------------- */
@@ -209,7 +174,7 @@ static int begins(const void *ptr)
 {
     const struct buffer *b = *find(ptr);
 
-    return b && b->at == ptr && !b->is_freed;
+    return b && b->at == ptr;
 }
 
 static int buffer_has(const void *ptr)
@@ -228,8 +193,6 @@ int coll__cuda_buffer_hold(const void *ptr)
 
     coll__lock(&lock);
     b = *find(ptr);
-    if (b && b->is_freed)
-        b = NULL;
     if (b)
         b->n_holds++;
     coll__unlock(&lock);
@@ -278,76 +241,26 @@ static int give_back(const struct buffer *buffer)
     return status;
 }
 
-/* What nobody needs any more is taken out of the list; with the lock. */
-static struct buffer *take_out(struct buffer **at)
+static int buffer_free(void *ptr)
 {
-    struct buffer *buffer = *at;
+    struct buffer **at, *buffer = NULL;
+    int n_holds = 0, status = COLL_OK;
 
-    if (!buffer->is_freed || buffer->n_loans)
-        return NULL;
-    *at = buffer->next;
-    return buffer;
-}
-
-static int end(struct buffer *buffer)
-{
-    int status = COLL_OK;
-
-    if (buffer && !coll__is_inherited(buffer->generation))
+    coll__lock(&lock);
+    at = find(ptr);
+    if (begins(ptr)) {
+        n_holds = coll__is_inherited((*at)->generation) ? 0 : (*at)->n_holds;
+        buffer = n_holds ? NULL : *at;
+    }
+    if (buffer)
+        *at = buffer->next;
+    coll__unlock(&lock);
+    if (!buffer)
+        return refuse(ptr, n_holds);
+    if (!coll__is_inherited(buffer->generation))
         status = give_back(buffer);
     free(buffer);
     return status;
-}
-
-static int buffer_free(void *ptr)
-{
-    struct buffer **at, *last = NULL;
-    int is_there, n_holds = 0;
-
-    coll__lock(&lock);
-    at = find(ptr);
-    is_there = begins(ptr);
-    if (is_there && coll__is_inherited((*at)->generation))
-        (*at)->n_holds = (*at)->n_loans = 0;
-    if (is_there)
-        n_holds = (*at)->n_holds;
-    if (is_there && !n_holds) {
-        (*at)->is_freed = 1;
-        last = take_out(at);
-    }
-    coll__unlock(&lock);
-    return !is_there || n_holds ? refuse(ptr, n_holds) : end(last);
-}
-
-/* ---- lending --------------------------------------------------------------------- */
-
-void coll__cuda_buffer_lend(const void *ptr)
-{
-    coll__lock(&lock);
-    (*find(ptr))->n_loans++;
-    coll__unlock(&lock);
-}
-
-void coll__cuda_buffer_take_back(const void *ptr)
-{
-    struct buffer **at, *last;
-
-    coll__lock(&lock);
-    at = find(ptr);
-    (*at)->n_loans--;
-    last = take_out(at);
-    coll__unlock(&lock);
-    end(last);
-}
-
-int coll__cuda_buffer_is_missed(const void *ptr)
-{
-    int is_missed;
-
-    coll__lock(&lock);
-    is_missed = (*find(ptr))->is_freed;
-    coll__unlock(&lock);
-    return is_missed;
 }
 
 const struct coll__buffers coll__cuda_buffers = {
