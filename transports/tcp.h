@@ -20,11 +20,11 @@
  *   sendmsg(head, bytes of messages) ....... recvmsg(head, the receive's buffer), or
  *                                            recv(what there is), if it is short
  *
- * Both may call at the same time, and the one of lower rank decides: it calls, or it
- * lets the other in, whichever comes first (`callers`), and never both.  So its own
- * call is always welcome, and it may send at once.  The other one waits for a word
- * behind its call: where that is closed instead, the lower one's is on its way, or it has
- * gone, which another call finds out.
+ * Both may call at the same time, and the one of lower rank decides: it proves itself
+ * as the caller, or it lets the other in, whichever comes first (`callers`), and never
+ * both.  So its own call is always welcome once it has got so far, and it may send at
+ * once.  The other one waits for a word behind its call: where that is closed instead,
+ * the lower one's is there, or it has gone, which another call finds out.
  *
  * Threads: the communicator's own touches everything but what follows.  `arrived`:
  * the reactor's adds to it and the other takes away, all at once (release, acquire).
@@ -107,6 +107,7 @@ enum tcp_state {
 
 /* One end of the connection with a rank on a channel. */
 struct tcp_conn {
+    struct tcp *tcp;
     int rank, channel; /* of the other end */
     int fd;            /* its own from TCP_ASKING on; else -1 */
     enum tcp_state state;

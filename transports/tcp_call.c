@@ -17,14 +17,26 @@
 /* Who makes the connection with a rank above this one. */
 enum caller { NOBODY, US, THEM };
 
+static _Atomic(unsigned char) *place(const struct tcp *tcp, int rank,
+                                     int channel)
+{
+    return &tcp->callers[coll__lane(channel, rank, tcp->base.size)];
+}
+
 /* Put a name there; 0: there is one. */
 static int claim(struct tcp *tcp, int rank, int channel, enum caller who)
 {
     unsigned char nobody = NOBODY;
 
     return atomic_compare_exchange_strong_explicit(
-        &tcp->callers[coll__lane(channel, rank, tcp->base.size)], &nobody,
-        (unsigned char)who, memory_order_relaxed, memory_order_relaxed);
+        place(tcp, rank, channel), &nobody, (unsigned char)who,
+        memory_order_relaxed, memory_order_relaxed);
+}
+
+static enum caller caller(const struct tcp *tcp, int rank, int channel)
+{
+    return atomic_load_explicit(place(tcp, rank, channel),
+                                memory_order_relaxed);
 }
 
 /* ---- the word ------------------------------------------------------------ */
@@ -88,6 +100,13 @@ static void no_memory(struct tcp *tcp, const struct tcp_conn *conn)
               "gets no connection: no memory; free some");
 }
 
+static void unwatched(struct tcp *tcp, struct tcp_conn *conn)
+{
+    conn->state = TCP_CONNECTED;
+    tcp__lose(tcp, conn, COLL_ERR_SYSTEM,
+              "gets no connection: epoll cannot watch it");
+}
+
 /* The socket is there, and what it is sealed with, if it is. */
 static void stand(struct tcp *tcp, struct tcp_conn *conn,
                   const struct coll__addr *addr, const unsigned char *session,
@@ -122,7 +141,7 @@ void tcp__end_call(struct tcp *tcp, struct tcp_conn *conn)
 
 /* ---- to call ------------------------------------------------------------- */
 
-/* Is it this rank's to call, and now? */
+/* Is it time to call? */
 static int may_begin(struct tcp *tcp, const struct tcp_conn *conn)
 {
     tcp__take_arrivals(tcp);
@@ -130,9 +149,19 @@ static int may_begin(struct tcp *tcp, const struct tcp_conn *conn)
         return 0;
     if (conn->state == TCP_AWAITED)
         return coll__now() >= conn->deadline;
-    return conn->state == TCP_UNUSED &&
-           (conn->rank < tcp->base.rank ||
-            claim(tcp, conn->rank, conn->channel, US));
+    return conn->state == TCP_UNUSED;
+}
+
+/* The last moment to leave it to the other one, if this is the lower rank: up to here
+ * this rank may stop, and nobody waits for it. */
+static int may_prove(void *arg)
+{
+    const struct tcp_conn *conn = arg;
+    struct tcp *tcp = conn->tcp;
+
+    return conn->rank < tcp->base.rank ||
+           claim(tcp, conn->rank, conn->channel, US) ||
+           caller(tcp, conn->rank, conn->channel) == US; /* an earlier try */
 }
 
 static void begin(struct tcp *tcp, struct tcp_conn *conn)
@@ -151,6 +180,8 @@ static void begin(struct tcp *tcp, struct tcp_conn *conn)
                   .to = (uint32_t)conn->rank,
                   .size = (uint32_t)tcp->base.size,
                   .generation = (uint32_t)conn->channel},
+        .may_prove = may_prove,
+        .arg = conn,
     };
     conn->deadline = coll__now() + tcp->timeout;
     conn->call = coll__dial_begin(&conn->dial);
@@ -187,10 +218,8 @@ static void connected(struct tcp *tcp, struct tcp_conn *conn)
 
     coll__net_allow_stalls(conn->fd);
     tcp->n_calling--;
-    conn->state = TCP_CONNECTED;
     if (tcp__watch(tcp, conn->fd, conn->rank, conn->channel))
-        tcp__lose(tcp, conn, COLL_ERR_SYSTEM,
-                  "gets no connection: epoll cannot watch it");
+        unwatched(tcp, conn);
     else
         stand(tcp, conn, &conn->dial.addrs[conn->dial.at], session, 1);
     coll__auth_wipe(conn->dial.session, sizeof(conn->dial.session));
@@ -248,7 +277,8 @@ int tcp__connect(struct tcp *tcp, struct tcp_conn *conn)
 /* ---- to be called -------------------------------------------------------- */
 
 /* Is it a rank from whom a call is welcome?  One of higher rank hears the word
- * then, and has it before anything else, since nobody knows of the call yet. */
+ * then, and has it before anything else, since nobody knows of the call yet.  Has it
+ * been let in before, then it has lost that connection: tcp__take_arrivals(). */
 static int lets_in(struct tcp *tcp, const struct tcp_arrival *call)
 {
     unsigned char word[WORD_BYTES];
@@ -260,7 +290,7 @@ static int lets_in(struct tcp *tcp, const struct tcp_arrival *call)
     if (call->rank < tcp->base.rank)
         return 1;
     if (!claim(tcp, call->rank, call->channel, THEM))
-        return 0;
+        return caller(tcp, call->rank, call->channel) == THEM;
     len = make_word(call->is_sealed ? call->session : NULL, word);
     /* whoever has gone meanwhile is missed where it is sent something */
     (void)!send(call->fd, word, len, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -298,17 +328,35 @@ void tcp__arrived(struct coll__gate *gate, int fd,
     tcp__watch(tcp, fd, (int)hello->from, (int)gate->generation);
 }
 
-/* Whatever this rank had begun itself is for nothing. */
+/* Whatever this rank had begun itself is for nothing.  tcp__arrived() has asked for
+ * the events already, and could tell nobody if that failed. */
 static void adopt(struct tcp *tcp, struct tcp_conn *conn,
                   const struct tcp_arrival *call)
 {
+    int err = tcp__watch(tcp, call->fd, conn->rank, conn->channel);
     struct coll__addr from;
 
     tcp__end_call(tcp, conn);
     conn->fd = call->fd;
     conn->dial.why[0] = '\0';
+    if (err && err != EEXIST) {
+        unwatched(tcp, conn);
+        return;
+    }
     coll__net_peer(call->fd, &from);
     stand(tcp, conn, &from, call->is_sealed ? call->session : NULL, 0);
+}
+
+/* One that has come twice, or for whom there is no place. */
+static void refuse(struct tcp *tcp, const struct tcp_conn *conn,
+                   const struct tcp_arrival *call)
+{
+    close(call->fd);
+    if (!conn && call->rank > tcp->base.rank) /* it may come again */
+        atomic_store_explicit(place(tcp, call->rank, call->channel), NOBODY,
+                              memory_order_relaxed);
+    if (conn && call->rank > tcp->base.rank)
+        tcp__broken(tcp, conn, 0);
 }
 
 void tcp__take_arrivals(struct tcp *tcp)
@@ -322,7 +370,7 @@ void tcp__take_arrivals(struct tcp *tcp)
 
         next = list->next;
         if (!conn || conn->state == TCP_CONNECTED || conn->out.status)
-            close(list->fd);
+            refuse(tcp, conn, list);
         else
             adopt(tcp, conn, list);
         coll__auth_wipe(list->session, sizeof(list->session));

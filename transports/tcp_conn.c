@@ -29,6 +29,7 @@ struct tcp_conn *tcp__conn(struct tcp *tcp, int rank, int channel)
                   rank);
         return NULL;
     }
+    conn->tcp = tcp;
     conn->rank = rank;
     conn->channel = channel;
     conn->fd = -1;

@@ -10,6 +10,7 @@
 #include "lib/net/reactor.h"
 #include "lib/trace/log.h"
 #include "lib/util/files.h"
+#include "lib/util/lock.h"
 #include "lib/util/util.h"
 
 #include <endian.h>
@@ -69,6 +70,7 @@ struct coll__call {
     struct coll__dial *dial;
     struct line lines[COLL__MAX_ADDRS];
     double warn_at;
+    unsigned generation; /* of the process; a child has the parent's sockets */
 };
 
 /* ---- what has been heard ------------------------------------------------ */
@@ -282,6 +284,10 @@ static int judge(struct coll__call *call, struct line *line)
     case KNOCK_IN:
         break;
     }
+    if (call->dial->may_prove && !call->dial->may_prove(call->dial->arg)) {
+        hang_up(call, line, HEARD_END, 0);
+        return -1;
+    }
     if (send(fd, &proof, sizeof(proof), MSG_NOSIGNAL) !=
         (ssize_t)sizeof(proof)) {
         hang_up(call, line, HEARD_END, 0);
@@ -420,7 +426,8 @@ static void begin_call(struct coll__call *call, struct coll__dial *dial)
 {
     double now = coll__now();
 
-    *call = (struct coll__call){.dial = dial, .warn_at = 1e300};
+    *call = (struct coll__call){
+        .dial = dial, .warn_at = 1e300, .generation = coll__generation_now()};
     dial->at = -1;
     if (dial->whom)
         call->warn_at = now + WARN_AFTER;
@@ -432,7 +439,8 @@ static void begin_call(struct coll__call *call, struct coll__dial *dial)
 }
 
 /* One that stands by now says who called before it is closed, so that nobody takes
- * it for a stranger's; the others' sockets refuse that. */
+ * it for a stranger's; the others' sockets refuse that.  In a child they are the
+ * parent's, which goes on. */
 static void end_call(struct coll__call *call)
 {
     struct coll__hello hello;
@@ -442,7 +450,8 @@ static void end_call(struct coll__call *call)
 
         if (line->fd < 0)
             continue;
-        if (line->step == STEP_CONNECT) {
+        if (line->step == STEP_CONNECT &&
+            !coll__is_inherited(call->generation)) {
             coll__knock_hello(call->dial->secret, &call->dial->hello, &hello);
             (void)!send(line->fd, &hello, sizeof(hello),
                         MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -23,6 +23,9 @@ struct coll__dial {
     const char *whom;          /* "rank 0", for a warning when it takes long */
     int (*is_over)(void *arg); /* asked now and then: is it of no use any more?
                                 * NULL: never */
+    /* Asked when the other one has proved itself, before this one does: may it still?
+     * NULL: yes. */
+    int (*may_prove)(void *arg);
     void *arg;
     int is_sealed; /* set on success: the connection has a secret of its own */
     unsigned char session[COLL__SECRET_BYTES]; /* this */
