@@ -11,6 +11,7 @@
 #include <arpa/inet.h>
 #include <check.h>
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -453,6 +454,62 @@ START_TEST(who_comes_late_is_found)
 }
 END_TEST
 
+/* The next one who calls at a socket that does not wait, and has not left. */
+static int take_caller(int fd)
+{
+    struct pollfd file = {.fd = fd, .events = POLLIN};
+    int caller;
+    char byte;
+
+    for (;;) {
+        ck_assert_int_eq(poll(&file, 1, (int)(1000 * TIMEOUT)), 1);
+        caller = accept(fd, NULL, NULL);
+        ck_assert_int_ge(caller, 0);
+        if (recv(caller, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0)
+            return caller;
+        close(caller);
+    }
+}
+
+/* A call whose connection stands before its caller has looked: the queue was full at
+ * first.  Who hangs up says who called, and a child nothing, whose socket it is not. */
+START_TEST(who_hangs_up_says_who_called_and_a_child_nothing)
+{
+    struct coll__hello hello;
+    struct coll__addr at;
+    int fd = world_listen(&at), other, status, before[4];
+    struct coll__dial dial = {.addrs = &at,
+                              .n_addrs = 1,
+                              .n_ports = 1,
+                              .secret = secret_5,
+                              .hello = {.kind = DOOR_DATA, .from = 1}};
+    struct coll__call *call = coll__dial_begin(&dial);
+    pid_t pid;
+
+    ck_assert_int_eq(listen(fd, 0), 0);
+    for (int i = 0; i < (int)ARRAY_LEN(before); i++)
+        before[i] = coll__net_begin_connect(&at);
+    ck_assert_int_eq(coll__dial_step(call, &other), COLL_IN_PROGRESS);
+    for (int i = 0; i < (int)ARRAY_LEN(before); i++)
+        close(before[i]);
+    other = take_caller(fd); /* once it has asked again, after 1 s */
+    pid = fork();
+    if (!pid) {
+        coll__dial_end(call);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(recv(other, &hello, sizeof(hello), MSG_DONTWAIT), -1);
+    coll__dial_end(call);
+    ck_assert_int_eq(recv(other, &hello, sizeof(hello), MSG_WAITALL),
+                     sizeof(hello));
+    ck_assert_int_eq(memcmp(hello.magic, "COLL", 4), 0);
+    ck_assert_int_eq(recv(other, &hello, 1, 0), 0);
+    close(other);
+    close(fd);
+}
+END_TEST
+
 /* Several ports: others live on the first, nobody on the second. */
 START_TEST(candidate_ports_are_all_tried)
 {
@@ -528,6 +585,7 @@ static Suite *door_suite(void)
     tcase_add_test(tc, the_deadline_does_not_hide_the_reason);
     tcase_add_test(tc, a_want_of_descriptors_is_said_at_once);
     tcase_add_test(tc, who_comes_late_is_found);
+    tcase_add_test(tc, who_hangs_up_says_who_called_and_a_child_nothing);
     tcase_add_test(tc, candidate_ports_are_all_tried);
     tc = new_case(suite, "listeners");
     tcase_add_test(tc, the_door_is_closed_when_nobody_is_awaited);
