@@ -11,7 +11,6 @@ libcore_la_SOURCES += \
 # found nvcc as well.
 EXTRA_DIST += \
 	%D%/cuda.c %D%/cuda.h \
-	%D%/cuda_buffer.c \
 	%D%/cuda_driver.c %D%/cuda_driver.h \
 	%D%/cuda_entries.h \
 	%D%/cuda_flag.c \
@@ -36,7 +35,6 @@ noinst_LTLIBRARIES += libcudevice.la
 libcore_la_LIBADD += libcudevice.la
 libcudevice_la_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
 libcudevice_la_SOURCES = %D%/cuda.c %D%/cuda.h \
-	%D%/cuda_buffer.c \
 	%D%/cuda_driver.c %D%/cuda_driver.h \
 	%D%/cuda_flag.c \
 	%D%/cuda_home.c \
