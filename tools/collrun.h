@@ -27,6 +27,7 @@ struct options {
     const char *run_id; /* of the user's, or NULL */
     /* where the collruns of several hosts meet, each started by itself: NULL, this
      * one is alone */
+    char endpoint[256]; /* --rdzv-endpoint, whose parts these are: */
     const char *endpoint_host;
     int endpoint_port;
     int node_rank;           /* of the user's, or -1 */

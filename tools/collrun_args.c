@@ -253,10 +253,11 @@ static int parse_port(const char *option, const char *text, int *port)
 /* "h1:3000", "[::1]:3000", or a host alone. */
 static int parse_endpoint(struct options *o, const char *text)
 {
-    char *host = strdup(text); /* until the program ends */
-    char *end = host && *host == '[' ? strchr(host, ']') : NULL;
-    char *port = host ? strchr(end ? end : host, ':') : NULL;
-    int is_wrong = !host || *host == ':' || !*host || strlen(text) > 255 ||
+    char *host = o->endpoint;
+    int len = snprintf(host, sizeof(o->endpoint), "%s", text);
+    char *end = *host == '[' ? strchr(host, ']') : NULL;
+    char *port = strchr(end ? end : host, ':');
+    int is_wrong = len >= (int)sizeof(o->endpoint) || *host == ':' || !*host ||
                    (end ? end[1] && port != end + 1
                         : *host == '[' || port != strrchr(host, ':'));
 
