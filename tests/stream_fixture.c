@@ -45,8 +45,11 @@ static int run_rank(struct world_rank *me)
     struct world_rank inner = *me;
     int rc;
 
-    if (rank.scene->are_processes)
+    if (rank.scene->are_processes) {
+        if (rank.scene->fault && me->rank == 0)
+            setenv("FAKE_CUDA_FAULT", rank.scene->fault, 1);
         fake_start();
+    }
     rank.ctx = fake_device(me->rank % rank.scene->n_devices);
     rank.s = fake_stream();
     WORLD_CHECK(me, open_tp(&rank) == COLL_OK);

@@ -15,6 +15,7 @@ struct stream_scene {
     size_t slot;
     world_fn *body; /* arg is the struct stream_rank */
     void *arg;
+    const char *fault; /* FAKE_CUDA_FAULT of rank 0, where they are processes */
 };
 
 /* All operations of the scenes to come are one kernel of so many blocks; 0: none is. */

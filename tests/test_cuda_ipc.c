@@ -234,7 +234,7 @@ static int count(struct world_rank *me)
 
 START_TEST(a_message_is_a_wait_a_copy_and_a_flag_at_each_end)
 {
-    struct stream_scene scene = {2, 1, 1, 1, 2, SLOT, count, NULL};
+    struct stream_scene scene = {2, 1, 1, 1, 2, SLOT, count, NULL, NULL};
 
     ck_assert_int_eq(stream_run(&scene), 0);
 }
@@ -265,7 +265,7 @@ static int close_it(struct world_rank *me)
 
 START_TEST(memory_is_bounded_and_given_back)
 {
-    struct stream_scene scene = {8, 8, 1, 0, 2, 0, close_it, NULL};
+    struct stream_scene scene = {8, 8, 1, 0, 2, 0, close_it, NULL, NULL};
 
     ck_assert_int_eq(stream_run(&scene), 0);
 }
@@ -315,7 +315,7 @@ static int replay(struct world_rank *me)
 /* _i: threads, processes. */
 START_TEST(what_is_captured_runs_again)
 {
-    struct stream_scene scene = {2, 1, _i, 3, 2, SLOT, replay, NULL};
+    struct stream_scene scene = {2, 1, _i, 3, 2, SLOT, replay, NULL, NULL};
 
     ck_assert_int_eq(stream_run(&scene), 0);
 }
@@ -390,7 +390,7 @@ static int leave_alone(struct world_rank *me)
 START_TEST(streams_that_wait_for_nobody_are_released)
 {
     struct stream_scene scene = {
-        2, 1, _i > 0, 3, 2, SLOT, leave_alone, _i > 1 ? "killed" : NULL};
+        2, 1, _i > 0, 3, 2, SLOT, leave_alone, _i > 1 ? "killed" : NULL, NULL};
 
     ck_assert_int_eq(stream_run(&scene), _i > 1);
 }
@@ -411,8 +411,8 @@ static int close_while_waiting(struct world_rank *me)
 
 START_TEST(what_still_waits_does_not_keep_a_rank_from_leaving)
 {
-    struct stream_scene scene = {2,   1, _i, 3, 2, SLOT, close_while_waiting,
-                                 NULL};
+    struct stream_scene scene = {2,    1,   _i, 3, 2, SLOT, close_while_waiting,
+                                 NULL, NULL};
 
     ck_assert_int_eq(stream_run(&scene), 0);
 }
@@ -487,7 +487,8 @@ static int give_wrong_stream(struct world_rank *me)
 
 START_TEST(a_stream_of_another_device_is_refused)
 {
-    struct stream_scene scene = {2, 2, 1, 3, 2, SLOT, give_wrong_stream, NULL};
+    struct stream_scene scene = {2,    2,   1, 3, 2, SLOT, give_wrong_stream,
+                                 NULL, NULL};
 
     ck_assert_int_eq(stream_run(&scene), 0);
 }

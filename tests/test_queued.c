@@ -235,7 +235,7 @@ static int count_lying(struct world_rank *me)
 /* _i: ranks */
 START_TEST(each_byte_of_an_allgather_is_copied_once)
 {
-    struct stream_scene scene = {_i, 1, 1, 1, 2, SLOT, count_lying, NULL};
+    struct stream_scene scene = {_i, 1, 1, 1, 2, SLOT, count_lying, NULL, NULL};
 
     queued_registers = 1;
     ck_assert_int_eq(stream_run(&scene), 0);
@@ -304,7 +304,7 @@ static int replay(struct world_rank *me)
  * buffers. */
 START_TEST(a_graph_runs_a_thousand_times)
 {
-    struct stream_scene scene = {3, 1, _i % 2, 0, 2, SLOT, replay, NULL};
+    struct stream_scene scene = {3, 1, _i % 2, 0, 2, SLOT, replay, NULL, NULL};
 
     stream_kernel_blocks = _i / 2 == 1 ? 2 : 0;
     queued_registers = _i / 2 == 2;
@@ -347,7 +347,8 @@ static int come_late(struct world_rank *me)
 
 START_TEST(enqueued_is_not_reached)
 {
-    struct stream_scene scene = {3, 1, _i % 2, 1, 2, SLOT, come_late, NULL};
+    struct stream_scene scene = {3,    1,         _i % 2, 1,   2,
+                                 SLOT, come_late, NULL,   NULL};
 
     stream_kernel_blocks = _i / 2 * 2;
 
@@ -386,7 +387,8 @@ static int never_come(struct world_rank *me)
 
 START_TEST(a_run_that_nobody_joins_is_released)
 {
-    struct stream_scene scene = {3, 1, _i % 2, 1, 2, SLOT, never_come, NULL};
+    struct stream_scene scene = {3,    1,          _i % 2, 1,   2,
+                                 SLOT, never_come, NULL,   NULL};
 
     stream_kernel_blocks = _i / 2 * 2;
 
@@ -394,8 +396,10 @@ START_TEST(a_run_that_nobody_joins_is_released)
 }
 END_TEST
 
-/* A kernel of one rank cannot be started: it says so, and the others learn of it while
- * their streams wait. */
+/* A kernel of rank 0 cannot be started: it says so, and the others learn of it while
+ * their streams wait.  Streams that are released no longer wait for each other's data,
+ * so the ranks are processes: what they read and write then is a race by design, which
+ * the thread sanitizer would report. */
 static int fall_out(struct world_rank *me)
 {
     const struct coll__algo *ring = coll__algo_find(COLL_ALLREDUCE, "ring");
@@ -410,6 +414,8 @@ static int fall_out(struct world_rank *me)
 
     queued_problem(&d, me->rank, 0);
     WORLD_CHECK(me, queued_make(ring, &d, s, &prog) == COLL_OK);
+    if (me->rank == 0 && rank->scene->arg)
+        usleep(50000);
     rc = queued_start(prog, s);
     if (rc == COLL_OK)
         rc = queued_finish(prog);
@@ -423,11 +429,19 @@ static int fall_out(struct world_rank *me)
     return 0;
 }
 
+/* _i: does it begin after the others? */
 START_TEST(a_rank_that_falls_out_takes_the_others_along)
 {
-    struct stream_scene scene = {3, 1, 0, 1, 2, SLOT, fall_out, NULL};
+    struct stream_scene scene = {3,
+                                 1,
+                                 1,
+                                 1,
+                                 2,
+                                 SLOT,
+                                 fall_out,
+                                 _i ? "late" : NULL,
+                                 "cuLaunchKernel:2:1"};
 
-    setenv("FAKE_CUDA_FAULT", "cuLaunchKernel:5:1", 1);
     ck_assert_int_eq(stream_run(&scene), 0);
 }
 END_TEST
@@ -463,7 +477,8 @@ static int take_wrong_stream(struct world_rank *me)
 
 START_TEST(a_stream_of_another_device_does_no_harm)
 {
-    struct stream_scene scene = {2, 2, 1, 1, 2, SLOT, take_wrong_stream, NULL};
+    struct stream_scene scene = {2,    2,   1, 1, 2, SLOT, take_wrong_stream,
+                                 NULL, NULL};
 
     ck_assert_int_eq(stream_run(&scene), 0);
 }
@@ -510,7 +525,7 @@ static int serve(struct world_rank *me)
 
 START_TEST(other_plans_are_left_to_other_engines)
 {
-    struct stream_scene scene = {2, 1, 0, 1, 2, SLOT, serve, NULL};
+    struct stream_scene scene = {2, 1, 0, 1, 2, SLOT, serve, NULL, NULL};
 
     ck_assert_int_eq(stream_run(&scene), 0);
 }
@@ -532,7 +547,7 @@ int main(void)
     tcase_add_loop_test(tc, a_graph_runs_a_thousand_times, 0, 6);
     tcase_add_loop_test(tc, enqueued_is_not_reached, 0, 4);
     tcase_add_loop_test(tc, a_run_that_nobody_joins_is_released, 0, 4);
-    tcase_add_test(tc, a_rank_that_falls_out_takes_the_others_along);
+    tcase_add_loop_test(tc, a_rank_that_falls_out_takes_the_others_along, 0, 2);
     tcase_add_test(tc, a_stream_of_another_device_does_no_harm);
     tcase_add_test(tc, other_plans_are_left_to_other_engines);
     suite_add_tcase(suite, tc);
