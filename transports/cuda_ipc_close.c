@@ -11,10 +11,10 @@
 #include "transports/cuda_ipc.h"
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
+#include "lib/util/spawn.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -47,16 +47,10 @@ static void *keep_sweeping(void *arg)
     return NULL;
 }
 
-/* Signals are for the program's own threads. */
 static int start_sweeper(struct cuda_ipc *tp)
 {
-    sigset_t all_signals, before;
-    int err;
+    int err = coll__spawn(&tp->sweeper, keep_sweeping, tp, "coll-sweeper");
 
-    sigfillset(&all_signals);
-    pthread_sigmask(SIG_SETMASK, &all_signals, &before);
-    err = pthread_create(&tp->sweeper, NULL, keep_sweeping, tp);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (err)
         log_error("cuda", "no thread to release streams that wait: they may "
                           "stand until this process ends; raise ulimit -u");

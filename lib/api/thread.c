@@ -19,9 +19,9 @@
 #include "lib/topo/topo.h"
 #include "lib/trace/log.h"
 #include "lib/util/param.h"
+#include "lib/util/spawn.h"
 #include "lib/util/util.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,22 +112,15 @@ static void *run(void *arg)
 
 /* ---- its users; the lock held ------------------------------------------------ */
 
-/* The application's signals are not for the thread. */
 static int start_thread(void)
 {
-    sigset_t all, old;
     int rc;
 
     atomic_store_explicit(&self.is_stopping, 0, memory_order_relaxed);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    rc = pthread_create(&self.thread, NULL, run, NULL);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    rc = coll__spawn(&self.thread, run, NULL, "coll-progress");
     self.is_running = !rc;
-    if (!rc) {
-        pthread_setname_np(self.thread, "coll-progress");
+    if (!rc)
         return COLL_OK;
-    }
     log_error("comm",
               "cannot start the progress thread: %s; see ulimit -u, or "
               "set COLL_PROGRESS=off",

@@ -8,10 +8,10 @@
 #include "lib/trace/log.h"
 #include "lib/util/fence.h"
 #include "lib/util/lock.h"
+#include "lib/util/spawn.h"
 #include "lib/util/util.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -379,21 +379,6 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* The application's signals are not for this thread. */
-static int start_thread(void)
-{
-    sigset_t all, old;
-    int rc;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    rc = pthread_create(&reactor.thread, NULL, run, NULL);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (!rc)
-        pthread_setname_np(reactor.thread, "coll-reactor");
-    return -rc;
-}
-
 static void close_fds(void)
 {
     if (reactor.wake_fd >= 0)
@@ -417,7 +402,7 @@ static int start(void)
         epoll_ctl(reactor.epoll_fd, EPOLL_CTL_ADD, reactor.wake_fd, &event))
         rc = -errno;
     else
-        rc = start_thread();
+        rc = -coll__spawn(&reactor.thread, run, NULL, "coll-reactor");
     if (!rc)
         return COLL_OK;
     close_fds();
