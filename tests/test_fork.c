@@ -250,6 +250,40 @@ static int fork_beside_destroy(struct world_rank *me)
     return 0;
 }
 
+/* Of communicators that leave, while a thread takes leave of the other rank: the child
+ * has neither, and may have communicators of its own. */
+static int fork_beside_leaving(struct world_rank *me)
+{
+    struct coll_comm *all, *other, *own;
+    struct coll_unique_id id;
+
+    for (int i = 0; i < 10; i++) {
+        all = world_join(me);
+        WORLD_CHECK(me, all && !coll_comm_dup(all, &other));
+        if (me->rank)
+            usleep(15000 + 1000 * (useconds_t)i);
+        WORLD_CHECK(me, !coll_comm_destroy(other));
+        if (!me->rank) {
+            pid_t pid = fork_child();
+
+            if (!pid)
+                exit(coll_comm_destroy(all) || coll_get_unique_id(&id) ||
+                     coll_comm_create(&own, 1, &id, 0, NULL) ||
+                     coll_comm_destroy(own));
+            WORLD_CHECK(me, child_ends_well(pid));
+        }
+        WORLD_CHECK(me, !coll_comm_destroy(all));
+    }
+    return 0;
+}
+
+START_TEST(a_child_has_none_of_those_that_leave)
+{
+    setenv("COLL_TRANSPORTS", world_transports(_i), 1);
+    ck_assert_int_eq(world_fork(2, fork_beside_leaving, NULL, DEADLINE), 0);
+}
+END_TEST
+
 START_TEST(a_thread_may_fork_beside_control_traffic)
 {
     setenv("COLL_TRANSPORTS", world_transports(_i), 1);
@@ -385,6 +419,7 @@ int main(void)
     tcase_add_loop_test(c, a_child_leaves_requests_in_flight_alone, 0, 2);
     tcase_add_loop_test(c, a_thread_may_fork_beside_operations, 0, 2);
     tcase_add_loop_test(c, a_thread_may_fork_beside_control_traffic, 0, 2);
+    tcase_add_loop_test(c, a_child_has_none_of_those_that_leave, 0, 2);
     tcase_add_loop_test(c, a_group_that_was_begun_is_the_parents, 0, 2);
     tcase_add_loop_test(c, memory_outlives_a_child_that_frees_it, 0, 2);
     tcase_add_test(c, what_a_child_drops_its_parent_still_hears);

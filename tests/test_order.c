@@ -4,11 +4,13 @@
 #include "include/coll/coll.h"
 #include "tests/patience.h"
 #include "tests/world.h"
+#include "lib/util/util.h"
 
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DEADLINE 60
 #define N_COMMS 8
@@ -341,6 +343,60 @@ START_TEST(a_rank_that_leaves_need_not_wait)
 }
 END_TEST
 
+/* The last two ranks come to the end of their only communicator when the first two have
+ * long left it, and do other work, in which they call nothing of the library. */
+static int end_and_compute(struct world_rank *me)
+{
+    struct coll_comm *all, *some;
+    double start;
+
+    WORLD_CHECK(
+        me, !world_divide(me, me->rank < 2 ? 0 : COLL_NO_COLOR, &all, &some));
+    if (me->rank >= 2)
+        usleep(100000);
+    start = coll__now();
+    WORLD_CHECK(me, !coll_comm_destroy(all));
+    if (me->rank >= 2) {
+        WORLD_CHECK(me, coll__now() < start + patient(1));
+        world_through(me);
+        return 0;
+    }
+    WORLD_CHECK(me, world_await_through(me, me->size - 2, DEADLINE / 2));
+    WORLD_CHECK(me, !world_sum(some, 10));
+    WORLD_CHECK(me, !coll_comm_destroy(some));
+    return 0;
+}
+
+START_TEST(who_computes_delays_nobody_who_ends)
+{
+    setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
+    ck_assert_int_eq(world_fork(4, end_and_compute, NULL, DEADLINE), 0);
+}
+END_TEST
+
+/* The timeout counts from when a rank waits for the others, not from when it left. */
+static int end_later_still(struct world_rank *me)
+{
+    struct coll_comm *first, *second;
+
+    WORLD_CHECK(me, !coll_comm_create_oob(&first, &me->oob, NULL));
+    WORLD_CHECK(me, !coll_comm_dup(first, &second));
+    if (!me->rank)
+        WORLD_CHECK(me, !coll_comm_destroy(first));
+    usleep((useconds_t)(patient(1) * 1e6 * (me->rank ? 1.8 : 1.5)));
+    if (me->rank)
+        WORLD_CHECK(me, !coll_comm_destroy(first));
+    WORLD_CHECK(me, !coll_comm_destroy(second));
+    return 0;
+}
+
+START_TEST(who_left_long_ago_has_not_waited_since)
+{
+    patient_timeout(1);
+    ck_assert_int_eq(world_fork(2, end_later_still, NULL, DEADLINE), 0);
+}
+END_TEST
+
 /* What is wrong with one that was left behind is told with the last one. */
 static int end_wrong(struct world_rank *me)
 {
@@ -383,6 +439,8 @@ int main(void)
     tcase_add_loop_test(tc, random_orders_end, 0, 2 * 8);
     tcase_add_loop_test(tc, communicators_end_in_any_order, 0, 2 * 8);
     tcase_add_loop_test(tc, a_rank_that_leaves_need_not_wait, 0, 2);
+    tcase_add_loop_test(tc, who_computes_delays_nobody_who_ends, 0, 2);
+    tcase_add_test(tc, who_left_long_ago_has_not_waited_since);
     tcase_add_test(tc, what_is_wrong_is_told_with_the_last_one);
     suite_add_tcase(suite, tc);
     srunner_run_all(runner, CK_ENV);

@@ -240,7 +240,7 @@ void coll__comm_free(struct coll_comm *comm)
         coll__comm_drop_thread(comm);
         coll__trace_write();
     }
-    coll__leave_count(comm, -1);
+    coll__aside_count(comm, -1);
     coll__stream_free(comm);
     coll__cache_forget(comm);
     coll__comm_forget_own(comm);
@@ -281,7 +281,7 @@ static struct coll_comm *comm_new(int rank, int size, double timeout)
         comm->queues[c].last = &comm->queues[c].first;
     coll__ended_init(&comm->ended);
     pthread_mutex_init(&comm->failure.lock, NULL);
-    coll__leave_count(comm, 1);
+    coll__aside_count(comm, 1);
     coll__log_set_rank(comm->rank, comm->size);
     return comm;
 }

@@ -83,8 +83,8 @@ struct coll__leave {
     int is_released; /* all have said farewell; now all go */
     int rc;          /* what destroying it returns, and why */
     char why[COLL__TEXT_MAX];
-    double deadline;
     struct coll__farewell *all; /* [size] */
+    int is_counted;             /* aside.c's, under its lock */
     struct coll_comm *next;
 };
 
@@ -261,8 +261,35 @@ void coll__comm_free(struct coll_comm *comm);
 
 /* ---- leave.c ------------------------------------------------------------- */
 
+/* Go on with one that has said farewell, until that time on the clock.
+ *
+ * Shapes:    since: when the caller began to wait for the other ranks, from which
+ *            the communicator's timeout counts; INFINITY: it does not wait.
+ *            is_last: the process may exit after it.
+ * Result:    COLL_IN_PROGRESS, or what destroying it returns: it is gone then.
+ */
+int coll__leave_go_on(struct coll_comm *comm, double until, double since,
+                      int is_last);
+
+/* ---- aside.c ------------------------------------------------------------- */
+
 /* One more communicator, or (-1) one less. */
-void coll__leave_count(const struct coll_comm *comm, int change);
+void coll__aside_count(struct coll_comm *comm, int change);
+
+/* This one leaves: do all of the process now? */
+int coll__aside_is_last(struct coll_comm *comm);
+
+/* Give up one that is under way to the thread that moves all such. */
+void coll__aside_put(struct coll_comm *comm);
+
+/* End that thread; let each of them go on for a while, as coll__leave_go_on() with
+ * is_last, and return how many are left. */
+void coll__aside_take_over(void);
+int coll__aside_move(double since);
+
+/* Return rc; but where that is COLL_OK, what one of them was found to have been
+ * wrong in, logged, once. */
+int coll__aside_wrong(int rc);
 
 /* ---- members.c ----------------------------------------------------------- */
 

@@ -8,52 +8,26 @@
  *
  * Ranks may destroy their communicators in different orders, and then none can
  * wait for one communicator until the others have come to it.  While this process
- * has other communicators, it waits a moment; who has not come by then is waited
- * for when the next one is destroyed, with the last one, or at the program's exit.
- * What the ranks disagree in is returned by the call that finds it.
+ * has other communicators, it waits a moment; after that the communicator is put
+ * aside (aside.c), where nothing waits for the others.  What the ranks are found to
+ * disagree in there is returned by the next call that destroys one.
  */
 #include "lib/api/comm.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define GRACE 10e-3 /* s, for ranks that come at about the same time */
-#define SLICE 1e-3  /* s, for one communicator of several */
+#define SLICE 1e-3  /* s, for this communicator beside those put aside */
 
 /* What ranks compare when they part: did all call the same operations, and has
  * every message between two ranks been received? */
 struct coll__farewell {
     uint64_t n_started, hash, n_sent, n_received;
 };
-
-static void forget_parents(void);
-
-static struct coll__lock lock = COLL__LOCK(forget_parents);
-
-/* All under the lock. */
-static int n_comms;               /* of this process */
-static int n_left;                /* and of those the ones that leave */
-static struct coll_comm *leaving; /* which no call waits for */
-
-/* The parent's: a child has no use for them, and they are no leak. */
-static struct coll_comm *volatile inherited;
-
-static void forget_parents(void)
-{
-    n_comms = n_left = 0;
-    inherited = leaving;
-    leaving = NULL;
-}
-
-void coll__leave_count(const struct coll_comm *comm, int change)
-{
-    coll__lock(&lock);
-    if (!coll__comm_is_inherited(comm))
-        n_comms += change;
-    coll__unlock(&lock);
-}
 
 /* ---- the two exchanges ----------------------------------------------------- */
 
@@ -97,7 +71,6 @@ static int say_farewell(struct coll_comm *comm)
 {
     struct coll__farewell mine = {0};
 
-    comm->leave.deadline = coll__now() + comm->timeout;
     comm->leave.all = calloc((size_t)comm->size, sizeof(*comm->leave.all));
     if (!comm->leave.all) {
         log_error("comm", "no memory for %d ranks", comm->size);
@@ -163,11 +136,10 @@ static int hear_farewells(struct coll_comm *comm, double until, double timeout)
     return rc;
 }
 
-/* Go on until that time.  COLL_IN_PROGRESS, or what destroying it returns: it is
- * gone then.  is_last: the process may exit after it. */
-static int go_on(struct coll_comm *comm, double until, int is_last)
+int coll__leave_go_on(struct coll_comm *comm, double until, double since,
+                      int is_last)
 {
-    int is_due = until >= comm->leave.deadline, rc;
+    int is_due = until >= since + comm->timeout, rc;
     double timeout = is_due ? comm->timeout : -1;
 
     if (!comm->leave.is_released) {
@@ -179,126 +151,45 @@ static int go_on(struct coll_comm *comm, double until, int is_last)
     return rc == COLL_IN_PROGRESS ? rc : end(comm, rc);
 }
 
-/* ---- those that nobody waits for -------------------------------------------- */
-
-static void wait_at_exit(void);
-
-static void put_aside(struct coll_comm *comm)
-{
-    static int is_registered; /* under the lock */
-
-    coll__lock(&lock);
-    comm->leave.next = leaving;
-    leaving = comm;
-    if (!is_registered)
-        atexit(wait_at_exit);
-    is_registered = 1;
-    coll__unlock(&lock);
-}
-
-/* Take all out. */
-static struct coll_comm *take_aside(void)
-{
-    struct coll_comm *all;
-
-    coll__lock(&lock);
-    all = leaving;
-    leaving = NULL;
-    coll__unlock(&lock);
-    return all;
-}
-
-/* One of those that leave has gone. */
-static void count_gone(void)
-{
-    coll__lock(&lock);
-    n_left--;
-    coll__unlock(&lock);
-}
-
-/* Let each go on for a while; returns how many are left.  Where one finds
- * COLL_ERR_MISMATCH, which makes results wrong, that becomes *rc if nothing was
- * wrong yet.  That a rank died after this one had left is no matter of the
- * caller's.  The last error stays that of *rc. */
-static int move_aside(double slice, int is_last, int *rc)
-{
-    char said[COLL__LINE_MAX];
-    struct coll_comm *next;
-    int n = 0;
-
-    snprintf(said, sizeof(said), "%s", coll_last_error());
-    for (struct coll_comm *comm = take_aside(); comm; comm = next) {
-        int one;
-
-        next = comm->leave.next;
-        one = go_on(comm, coll__now() + slice, is_last);
-        if (one == COLL_IN_PROGRESS) {
-            put_aside(comm);
-            n++;
-            continue;
-        }
-        count_gone();
-        if (one != COLL_ERR_MISMATCH || *rc)
-            continue;
-        *rc = one;
-        snprintf(said, sizeof(said), "%s", coll_last_error());
-    }
-    coll__log_set_error(said);
-    return n;
-}
-
-static void wait_at_exit(void)
-{
-    int rc = COLL_OK;
-
-    while (move_aside(SLICE, 1, &rc))
-        ;
-    coll__log_done(rc);
-}
-
 /* ---- destroying ------------------------------------------------------------- */
 
-/* The last one: wait for it and for all others that are under way. */
+/* The last one: wait for it and for all that were put aside. */
 static int wait_for_all(struct coll_comm *comm)
 {
-    int rc, wrong = COLL_OK;
+    double since = coll__now();
+    int rc;
 
-    while ((rc = go_on(comm, coll__now() + SLICE, 1)) == COLL_IN_PROGRESS)
-        move_aside(SLICE, 1, &wrong);
-    count_gone();
-    rc = rc ? rc : wrong;
-    while (move_aside(SLICE, 1, &rc))
+    coll__aside_take_over();
+    while ((rc = coll__leave_go_on(comm, coll__now() + SLICE, since, 1)) ==
+           COLL_IN_PROGRESS)
+        coll__aside_move(since);
+    while (coll__aside_move(since))
         ;
-    return rc;
+    return coll__aside_wrong(rc);
 }
 
 /* Wait a moment. */
 static int wait_shortly(struct coll_comm *comm)
 {
-    int wrong = COLL_OK, rc;
+    double until = coll__now() + (comm->is_deferred ? 0 : GRACE);
+    int rc = coll__leave_go_on(comm, until, INFINITY, 0);
 
-    move_aside(0, 0, &wrong);
-    rc = go_on(comm, coll__now() + (comm->is_deferred ? 0 : GRACE), 0);
     if (rc == COLL_IN_PROGRESS) {
-        put_aside(comm);
-        return wrong;
+        coll__aside_put(comm);
+        rc = COLL_OK;
     }
-    count_gone();
-    return rc ? rc : wrong;
+    return coll__aside_wrong(rc);
 }
 
 static int leave(struct coll_comm *comm)
 {
-    int is_last, rc = say_farewell(comm);
+    int rc = say_farewell(comm);
 
     if (rc) {
         note_wrong(comm, rc);
         return end_at_once(comm);
     }
-    coll__lock(&lock);
-    is_last = ++n_left == n_comms;
-    coll__unlock(&lock);
-    return is_last ? wait_for_all(comm) : wait_shortly(comm);
+    return coll__aside_is_last(comm) ? wait_for_all(comm) : wait_shortly(comm);
 }
 
 /* In a child: free its copy. */

@@ -1,4 +1,5 @@
 libcore_la_SOURCES += \
+	%D%/aside.c \
 	%D%/ask.c \
 	%D%/buffers.c \
 	%D%/cache.c %D%/cache.h \

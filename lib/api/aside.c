@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* aside.c - communicators that leave while no call waits for them.
+ *
+ * Other ranks may wait for their end, and their caller may compute for as long as it
+ * likes: so a thread moves them on, from the first that is put aside to the call that
+ * destroys the last communicator of the process, or to its exit.  That call stops the
+ * thread, and waits for all of them itself.
+ *
+ * A communicator that leaves is in the list or in the hands of one thread, which took
+ * it from there under the lock; nobody else touches it then.
+ */
+#include "lib/api/comm.h"
+#include "lib/trace/log.h"
+#include "lib/util/lock.h"
+#include "lib/util/spawn.h"
+#include "lib/util/util.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLICE 1e-3     /* s, for one of several that a call waits for */
+#define NAP_FIRST 1e-3 /* s, between two looks of the thread */
+#define NAP_MOST 20e-3
+
+static void forget_parents(void);
+
+static struct coll__lock lock = COLL__LOCK(forget_parents);
+
+/* All under the lock, but for the thread's handle. */
+static struct {
+    int n_comms; /* of this process */
+    int n_left;  /* and of those the ones that leave */
+    struct coll_comm *first, *last;
+    int n; /* in the list */
+
+    int has_thread, is_stopping;
+    pthread_t thread;
+    pthread_cond_t changed;      /* something was put there, or is_stopping */
+    struct coll_comm *in_thread; /* what it has in hand */
+
+    /* What a communicator was found to have been wrong in, for the next call. */
+    int wrong;
+    char why[COLL__LINE_MAX];
+} aside;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* The parent's: a child has no use for them, and they are no leak. */
+static struct coll_comm *volatile inherited[2];
+
+static void forget_parents(void)
+{
+    inherited[0] = aside.first;
+    inherited[1] = aside.in_thread;
+    memset(&aside, 0, sizeof(aside));
+    coll__cond_init(&aside.changed);
+}
+
+void coll__aside_count(struct coll_comm *comm, int change)
+{
+    coll__lock(&lock);
+    if (!coll__comm_is_inherited(comm)) {
+        aside.n_comms += change;
+        if (comm->leave.is_counted)
+            aside.n_left += change;
+    }
+    coll__unlock(&lock);
+}
+
+int coll__aside_is_last(struct coll_comm *comm)
+{
+    int is_last;
+
+    coll__lock(&lock);
+    comm->leave.is_counted = 1;
+    is_last = ++aside.n_left == aside.n_comms;
+    coll__unlock(&lock);
+    return is_last;
+}
+
+/* ---- the list; the lock held ------------------------------------------------- */
+
+static void append(struct coll_comm *comm)
+{
+    comm->leave.next = NULL;
+    if (aside.last)
+        aside.last->leave.next = comm;
+    else
+        aside.first = comm;
+    aside.last = comm;
+    aside.n++;
+}
+
+static struct coll_comm *take_first(void)
+{
+    struct coll_comm *comm = aside.first;
+
+    aside.first = comm->leave.next;
+    if (!aside.first)
+        aside.last = NULL;
+    aside.n--;
+    return comm;
+}
+
+/* That a rank died after this one had left is no matter of the caller's; that the
+ * ranks disagreed makes results wrong. */
+static void note_end(int rc)
+{
+    if (rc != COLL_ERR_MISMATCH || aside.wrong)
+        return;
+    aside.wrong = rc;
+    snprintf(aside.why, sizeof(aside.why), "%s", coll_last_error());
+}
+
+/* Let each of them go on once; returns how many are left. */
+static int move_each(double slice, double since, int is_last,
+                     struct coll_comm **in_hand)
+{
+    for (int n = aside.n; n > 0 && aside.n; n--) {
+        struct coll_comm *comm = *in_hand = take_first();
+        int rc;
+
+        coll__unlock(&lock);
+        rc = coll__leave_go_on(comm, coll__now() + slice, since, is_last);
+        coll__lock(&lock);
+        *in_hand = NULL;
+        if (rc == COLL_IN_PROGRESS)
+            append(comm);
+        else
+            note_end(rc);
+    }
+    return aside.n;
+}
+
+/* ---- the thread ---------------------------------------------------------------- */
+
+static void *run(void *arg)
+{
+    double nap = NAP_FIRST;
+
+    (void)arg;
+    coll__lock(&lock);
+    while (!aside.is_stopping) {
+        int n = aside.n;
+
+        coll__lock_wait(&lock, &aside.changed, coll__now() + (n ? nap : 3600));
+        if (aside.is_stopping)
+            break;
+        nap = n == aside.n ? min_double(nap * 1.5, NAP_MOST) : NAP_FIRST;
+        move_each(0, INFINITY, 0, &aside.in_thread);
+    }
+    coll__unlock(&lock);
+    return NULL;
+}
+
+/* Without it they go on in the calls that destroy others, and at the exit. */
+static void start_thread(void)
+{
+    int rc = coll__spawn(&aside.thread, run, NULL, "coll-leave");
+
+    aside.has_thread = !rc;
+    if (rc)
+        log_warn(
+            "comm",
+            "no thread to take leave of the other ranks: %s; they may wait "
+            "for this one; raise ulimit -u",
+            strerror(rc));
+}
+
+/* One of several threads that end communicators does it. */
+void coll__aside_take_over(void)
+{
+    coll__lock(&lock);
+    if (aside.has_thread && !aside.is_stopping) {
+        aside.is_stopping = 1;
+        pthread_cond_broadcast(&aside.changed);
+        coll__unlock(&lock);
+        pthread_join(aside.thread, NULL);
+        coll__lock(&lock);
+        aside.has_thread = aside.is_stopping = 0;
+    }
+    coll__unlock(&lock);
+}
+
+/* ---- what leave.c calls ---------------------------------------------------------- */
+
+int coll__aside_move(double since)
+{
+    char said[COLL__LINE_MAX];
+    struct coll_comm *in_hand;
+    int n;
+
+    snprintf(said, sizeof(said), "%s", coll_last_error());
+    coll__lock(&lock);
+    n = move_each(SLICE, since, 1, &in_hand);
+    coll__unlock(&lock);
+    coll__log_set_error(said);
+    return n;
+}
+
+static void wait_at_exit(void)
+{
+    double since = coll__now();
+
+    coll__aside_take_over();
+    while (coll__aside_move(since))
+        ;
+    coll__log_done(COLL_OK);
+}
+
+static void init(void)
+{
+    coll__cond_init(&aside.changed);
+    atexit(wait_at_exit);
+}
+
+void coll__aside_put(struct coll_comm *comm)
+{
+    pthread_once(&once, init);
+    coll__lock(&lock);
+    append(comm);
+    if (aside.has_thread)
+        pthread_cond_broadcast(&aside.changed);
+    else
+        start_thread();
+    coll__unlock(&lock);
+}
+
+int coll__aside_wrong(int rc)
+{
+    coll__lock(&lock);
+    if (!rc && aside.wrong) {
+        rc = aside.wrong;
+        coll__log_set_error(aside.why);
+        aside.wrong = 0;
+    }
+    coll__unlock(&lock);
+    return rc;
+}
