@@ -243,7 +243,7 @@ static int among_others(struct world_rank *me)
     int n_again = 0;
 
     WORLD_CHECK(me, comm);
-    for (int i = 0; i < 1900; i++) {
+    for (int i = 0; i < 400 + part_of(1500); i++) {
         WORLD_CHECK(me, !sum_of(me, comm, (size_t)i + 21));
         plans_since();
         for (size_t k = 0; k < 10; k++)
@@ -554,7 +554,8 @@ int main(void)
     coll_set_log_handler(count, NULL);
     patient_timeout(60);
     tcase_set_timeout(c, 2 * DEADLINE);
-    tcase_add_loop_test(c, shapes_in_turn_are_built_once_each, 0, 5);
+    tcase_add_loop_test(c, shapes_in_turn_are_built_once_each, 0,
+                        getenv("TEST_QUICK") ? 4 : 5);
     tcase_add_loop_test(c, groups_of_any_size_are_built_once, 0, 4);
     tcase_add_loop_test(c, what_is_kept_is_bounded_in_bytes, 0, 3);
     tcase_add_test(c, a_bound_of_nothing_keeps_the_latest);

@@ -431,13 +431,13 @@ int main(void)
     Suite *suite = suite_create("order");
     TCase *tc = tcase_create("order");
     SRunner *runner = srunner_create(suite);
-    int n_failed;
+    int sizes = getenv("TEST_QUICK") ? 4 : 8, n_failed;
 
     tcase_set_timeout(tc, 3 * DEADLINE);
     tcase_add_loop_test(tc, two_orders_end, 0, 2 * N_ORDERS);
     tcase_add_loop_test(tc, two_orders_of_threads_end, 0, 2 * N_ORDERS);
-    tcase_add_loop_test(tc, random_orders_end, 0, 2 * 8);
-    tcase_add_loop_test(tc, communicators_end_in_any_order, 0, 2 * 8);
+    tcase_add_loop_test(tc, random_orders_end, 0, 2 * sizes);
+    tcase_add_loop_test(tc, communicators_end_in_any_order, 0, 2 * sizes);
     tcase_add_loop_test(tc, a_rank_that_leaves_need_not_wait, 0, 2);
     tcase_add_loop_test(tc, who_computes_delays_nobody_who_ends, 0, 2);
     tcase_add_test(tc, who_left_long_ago_has_not_waited_since);

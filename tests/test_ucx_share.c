@@ -271,7 +271,7 @@ static void *talk(void *arg)
     struct talker *talker = arg;
 
     talker->is_well = 1;
-    for (unsigned i = 0; i < 60 && talker->is_well; i++)
+    for (int i = 0; i < 10 + part_of(50) && talker->is_well; i++)
         talker->is_well = talk_once(talker, (i + talker->t) % N_LENS);
     return NULL;
 }

@@ -417,9 +417,10 @@ int coll_comm_async_error(struct coll_comm *comm);
  *            the group has failed, or the deadline passed), so that no message
  *            is cut off.  With another one: waits a moment (10 ms; not at all
  *            with config.deferred) for the ranks that have not come; what is
- *            left is done by a thread of the library, until the last one is
- *            destroyed or the program exits, so ranks may destroy theirs in
- *            different orders, and compute meanwhile.
+ *            left is done by a thread of the library (of one that has called
+ *            operations of GPU streams: by later calls of this function), until
+ *            the last one is destroyed or the program exits; so ranks may
+ *            destroy theirs in different orders, and compute meanwhile.
  *            Waits until streams have come to all that was called for them.
  *            In a child made by fork(): returns at once.
  * Ownership: comm is gone, whatever the result; so are its requests' uses.

@@ -6,6 +6,10 @@
  * destroys the last communicator of the process, or to its exit.  That call stops the
  * thread, and waits for all of them itself.
  *
+ * Not those that have streams of a GPU: to give back what is the device's waits for all
+ * of the device, and would end a capture that the caller has begun.  They go on in the
+ * calls that destroy others, as all do where there can be no thread.
+ *
  * A communicator that leaves is in the list or in the hands of one thread, which took
  * it from there under the lock; nobody else touches it then.
  */
@@ -114,24 +118,47 @@ static void note_end(int rc)
     snprintf(aside.why, sizeof(aside.why), "%s", coll_last_error());
 }
 
-/* Let each of them go on once; returns how many are left. */
-static int move_each(double slice, double since, int is_last,
-                     struct coll_comm **in_hand)
+/* Let one go on. */
+static void move_one(struct coll_comm *comm, double slice, double since,
+                     int is_last)
+{
+    int rc;
+
+    coll__unlock(&lock);
+    rc = coll__leave_go_on(comm, coll__now() + slice, since, is_last);
+    coll__lock(&lock);
+    if (rc == COLL_IN_PROGRESS)
+        append(comm);
+    else
+        note_end(rc);
+}
+
+/* Each of them, once; returns how many are left.  What was put there after the caller
+ * began to wait has its time from then on. */
+static int move_each(double slice, double since, int is_last)
 {
     for (int n = aside.n; n > 0 && aside.n; n--) {
-        struct coll_comm *comm = *in_hand = take_first();
-        int rc;
+        struct coll_comm *comm = take_first();
 
-        coll__unlock(&lock);
-        rc = coll__leave_go_on(comm, coll__now() + slice, since, is_last);
-        coll__lock(&lock);
-        *in_hand = NULL;
-        if (rc == COLL_IN_PROGRESS)
-            append(comm);
-        else
-            note_end(rc);
+        move_one(comm, slice, max_double(since, comm->leave.put_at), is_last);
     }
     return aside.n;
+}
+
+/* The thread: each of those that are its own. */
+static void move_own(void)
+{
+    for (int n = aside.n; n > 0 && aside.n; n--) {
+        struct coll_comm *comm = take_first();
+
+        if (comm->routes.streams || comm->streams) {
+            append(comm);
+            continue;
+        }
+        aside.in_thread = comm;
+        move_one(comm, 0, INFINITY, 0);
+        aside.in_thread = NULL;
+    }
 }
 
 /* ---- the thread ---------------------------------------------------------------- */
@@ -149,13 +176,12 @@ static void *run(void *arg)
         if (aside.is_stopping)
             break;
         nap = n == aside.n ? min_double(nap * 1.5, NAP_MOST) : NAP_FIRST;
-        move_each(0, INFINITY, 0, &aside.in_thread);
+        move_own();
     }
     coll__unlock(&lock);
     return NULL;
 }
 
-/* Without it they go on in the calls that destroy others, and at the exit. */
 static void start_thread(void)
 {
     int rc = coll__spawn(&aside.thread, run, NULL, "coll-leave");
@@ -186,19 +212,23 @@ void coll__aside_take_over(void)
 
 /* ---- what leave.c calls ---------------------------------------------------------- */
 
-int coll__aside_move(double since)
+/* The last error stays the caller's. */
+static int move(double slice, double since, int is_last)
 {
     char said[COLL__LINE_MAX];
-    struct coll_comm *in_hand;
     int n;
 
     snprintf(said, sizeof(said), "%s", coll_last_error());
     coll__lock(&lock);
-    n = move_each(SLICE, since, 1, &in_hand);
+    n = move_each(slice, since, is_last);
     coll__unlock(&lock);
     coll__log_set_error(said);
     return n;
 }
+
+int coll__aside_move(double since) { return move(SLICE, since, 1); }
+
+void coll__aside_look(void) { move(0, INFINITY, 0); }
 
 static void wait_at_exit(void)
 {
@@ -220,6 +250,7 @@ void coll__aside_put(struct coll_comm *comm)
 {
     pthread_once(&once, init);
     coll__lock(&lock);
+    comm->leave.put_at = coll__now();
     append(comm);
     if (aside.has_thread)
         pthread_cond_broadcast(&aside.changed);

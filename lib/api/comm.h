@@ -84,7 +84,8 @@ struct coll__leave {
     int rc;          /* what destroying it returns, and why */
     char why[COLL__TEXT_MAX];
     struct coll__farewell *all; /* [size] */
-    int is_counted;             /* aside.c's, under its lock */
+    int is_counted;             /* this and below: aside.c's, under its lock */
+    double put_at;
     struct coll_comm *next;
 };
 
@@ -281,6 +282,9 @@ int coll__aside_is_last(struct coll_comm *comm);
 
 /* Give up one that is under way to the thread that moves all such. */
 void coll__aside_put(struct coll_comm *comm);
+
+/* Let each of them go on as far as it can. */
+void coll__aside_look(void);
 
 /* End that thread; let each of them go on for a while, as coll__leave_go_on() with
  * is_last, and return how many are left. */

@@ -172,8 +172,10 @@ static int wait_for_all(struct coll_comm *comm)
 static int wait_shortly(struct coll_comm *comm)
 {
     double until = coll__now() + (comm->is_deferred ? 0 : GRACE);
-    int rc = coll__leave_go_on(comm, until, INFINITY, 0);
+    int rc;
 
+    coll__aside_look();
+    rc = coll__leave_go_on(comm, until, INFINITY, 0);
     if (rc == COLL_IN_PROGRESS) {
         coll__aside_put(comm);
         rc = COLL_OK;
