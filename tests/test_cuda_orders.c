@@ -5,6 +5,7 @@
 #include "tests/staged_world.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 #include <string.h>
 
 enum { COUNT = 3000, LEN = COUNT * (int)sizeof(int32_t), ROUNDS = 30 };
@@ -190,6 +191,42 @@ START_TEST(buffers_are_let_go_while_they_are_on_their_way)
 }
 END_TEST
 
+/* Rank 0 has destroyed one of its communicators, and captures into a graph by the other,
+ * as the other rank comes to that end. */
+static int capture_meanwhile(struct world_rank *me)
+{
+    CUgraph graph;
+    struct rank k;
+
+    WORLD_CHECK(me, !join(&k, me));
+    for (int c = 0; c < 2; c++)
+        WORLD_CHECK(me, !sum(&k, c, k.streams[c]));
+    for (int c = 0; c < 2; c++)
+        OK(cu.StreamSynchronize(k.streams[c]));
+    world_meet(me);
+    if (!me->rank) {
+        WORLD_CHECK(me, !coll_comm_destroy(k.comms[0]));
+        OK(cu.StreamBeginCapture(k.streams[1], CU_STREAM_CAPTURE_MODE_GLOBAL));
+    }
+    world_meet(me);
+    if (me->rank)
+        WORLD_CHECK(me, !coll_comm_destroy(k.comms[0]));
+    world_meet(me);
+    if (!me->rank) {
+        usleep(50000); /* for what might be done behind its back */
+        OK(cu.StreamEndCapture(k.streams[1], &graph));
+    }
+    WORLD_CHECK(me, !coll_comm_destroy(k.comms[1]));
+    return 0;
+}
+
+START_TEST(who_ends_elsewhere_does_not_end_a_capture)
+{
+    patient_timeout(30);
+    ck_assert_int_eq(world_fork(2, capture_meanwhile, NULL, patient(60)), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda_orders");
@@ -205,6 +242,7 @@ int main(void)
     tcase_add_test(tc, opposite_orders_in_one_stream_are_told);
     tcase_add_loop_test(tc, buffers_are_let_go_while_they_are_on_their_way, 1,
                         4);
+    tcase_add_test(tc, who_ends_elsewhere_does_not_end_a_capture);
     suite_add_tcase(suite, tc);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
