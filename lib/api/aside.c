@@ -13,7 +13,7 @@
  * A communicator that leaves is in the list or in the hands of one thread, which took
  * it from there under the lock; nobody else touches it then.
  */
-#include "lib/api/comm.h"
+#include "lib/api/leave.h"
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
 #include "lib/util/spawn.h"

@@ -11,7 +11,7 @@ libcore_la_SOURCES += \
 	%D%/fail.c \
 	%D%/feature.c \
 	%D%/group.c \
-	%D%/leave.c \
+	%D%/leave.c %D%/leave.h \
 	%D%/links.c \
 	%D%/measure.c \
 	%D%/mem_stats.c \
