@@ -21,6 +21,8 @@ libtrainer_la_SOURCES = \
 	%D%/device_cpu.c \
 	%D%/error.c %D%/error.h \
 	%D%/finite.c %D%/finite.h \
+	%D%/flag_value.c \
+	%D%/flags.c %D%/flags.h \
 	%D%/folder.c %D%/folder.h \
 	%D%/hints.c %D%/hints.h \
 	%D%/idx.c \
