@@ -302,7 +302,7 @@ static void spoil_the_last_step(void *arg, const struct progress_stats *p)
     struct trainer *t = arg;
 
     if (p->step == STEPS - 1)
-        t->optim.lr = 1e39; /* a float's infinity */
+        t->rate.base = 1e39; /* a float's infinity */
 }
 
 static int train_with_a_bad_last_step(struct world_rank *me, struct trainer *t)

@@ -10,6 +10,7 @@
 
 #include <check.h>
 #include <dirent.h>
+#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -56,6 +57,37 @@ START_TEST(a_resumed_run_equals_one_without_interruption)
     ck_assert_uint_eq(whole->step, parts->step);
     ck_assert_mem_eq(whole->params, parts->params, sizeof(whole->params));
     ck_assert_double_eq(whole->stats.loss, parts->stats.loss);
+    job_free(whole);
+    job_free(parts);
+}
+END_TEST
+
+/* _i: the ranks that go on.  Two had the first epoch of three, of 6 steps each for
+ * them: the warm-up's.  Then come so many of cosine's, whatever the ranks. */
+START_TEST(a_resumed_run_goes_on_along_the_curve_of_its_rate)
+{
+    struct job *whole = job_new(), *parts = job_new();
+    char dir[] = "/tmp/coll-resume-XXXXXX", path[64], command[64];
+    int last = 2 * 96 / 8 / _i;
+
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/epoch-0001.ckpt", dir);
+    whole->args.lr_scale = parts->args.lr_scale = LR_LINEAR;
+    whole->args.lr = parts->args.lr = 0.001;
+    whole->args.epochs = parts->args.epochs = 3;
+    whole->args.warmup_epochs = parts->args.warmup_epochs = 1;
+    whole->args.schedule.kind = parts->args.schedule.kind = SCHEDULE_COSINE;
+    whole->args.checkpoint = dir;
+    parts->args.resume = path;
+    job_run(whole, 2);
+    job_run(parts, _i);
+    snprintf(command, sizeof(command), "rm -rf %s", dir);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_double_eq_tol(parts->stats.lr,
+                            0.0005 * _i * (1 + cos(M_PI * (last - 1) / last)),
+                            1e-12);
+    if (_i == 2)
+        ck_assert_mem_eq(whole->params, parts->params, sizeof(whole->params));
     job_free(whole);
     job_free(parts);
 }
@@ -492,6 +524,9 @@ static void add_others(TCase *ranks, int is_quick)
                         is_quick ? 1 : 4);
     tcase_add_loop_test(ranks, a_resumed_run_equals_one_without_interruption, 0,
                         is_quick ? 1 : 3);
+    tcase_add_loop_test(ranks,
+                        a_resumed_run_goes_on_along_the_curve_of_its_rate, 2,
+                        is_quick ? 3 : 5);
     tcase_add_test(ranks, row12_metrics_are_the_mean_over_the_ranks);
     tcase_add_test(ranks, the_first_layer_that_differs_is_named_on_all_ranks);
     tcase_add_test(ranks, row26_ranks_agree_ten_times_a_second);

@@ -93,6 +93,21 @@ row06_rate_by_ranks() {
     says ', lr 0.01$'
 }
 
+# What is said of a rate that changes, and that each epoch's line has its last.
+# shellcheck disable=SC2086
+row16_schedules() {
+    accept "$collrun" -np 2 "$train" $tiny --lr 0.01 --epochs 4 --lr-schedule step:2,0.1 --json curve.json
+    says '  lr schedule step:2,0.1  '
+    grep -o ' lr: [0-9.e-]*' out > rates
+    printf ' lr: %s\n' 0.02 0.02 0.002 0.002 | cmp -s - rates || fail "rates: $(cat rates)"
+    grep -q '"lr_schedule":"step:2,0.1"' curve.json || fail "no schedule in the results"
+    accept "$train" $tiny --lr 0.01 --epochs 4 --lr-schedule step:2,0.1 --dry-run
+    says ', lr 0.01, 0.001 in the last step$'
+    # the last of 12 steps: 0.01 (1 + cos(pi 11/12)) / 2
+    accept "$train" $tiny --lr 0.01 --epochs 1 --lr-schedule cosine
+    says ' - lr: 0.0001704 '
+}
+
 # Ranks that would begin elsewhere begin as rank 0.
 # shellcheck disable=SC2086
 row08_seed_per_rank() {
@@ -307,6 +322,7 @@ row03_hello
 row04_two_hosts
 row05_bound_ranks
 row06_rate_by_ranks
+row16_schedules
 row08_seed_per_rank
 row12_metrics_per_rank
 row10_shards_and_tests

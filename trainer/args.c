@@ -83,6 +83,9 @@ static int judge_synthetic(struct args *args)
     if (*args->checkpoint || *args->resume)
         return train_fail("--synthetic measures and keeps nothing; leave "
                           "--checkpoint and --resume out");
+    if (args->schedule.kind != SCHEDULE_CONST)
+        return train_fail("--synthetic has no epochs for a rate to follow; "
+                          "leave --lr-schedule out");
     args->dataset = "synthetic";
     return 0;
 }

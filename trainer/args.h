@@ -11,6 +11,16 @@ enum lr_scale { LR_LINEAR, LR_SQRT, LR_NONE };
 enum prefetch { PREFETCH_OFF, PREFETCH_AUTO, PREFETCH_ON };
 enum progress { PROGRESS_AUTO, PROGRESS_BAR, PROGRESS_PLAIN, PROGRESS_OFF };
 
+enum schedule_kind { SCHEDULE_CONST, SCHEDULE_STEP, SCHEDULE_COSINE };
+
+/* How the learning rate goes on after the warm-up. */
+struct schedule {
+    enum schedule_kind kind;
+    uint64_t every;   /* epochs, of SCHEDULE_STEP, */
+    double factor;    /* after which the rate is multiplied by this */
+    const char *text; /* as the user wrote it */
+};
+
 /* Everything that can be asked for.  Words with a fixed choice are the index
  * of the word in the flag's list. */
 struct args {
@@ -28,6 +38,7 @@ struct args {
     double lr; /* 0: the optimizer's own */
     int lr_scale;
     uint64_t warmup_epochs, warmup_steps; /* 0: none */
+    struct schedule schedule;
     double momentum, beta1, beta2;
     double epsilon;      /* 0: the optimizer's own */
     double weight_decay; /* 0: none */

@@ -65,6 +65,30 @@ static int read_real(const struct flag *f, const char *text, double *value)
     return 0;
 }
 
+/* "step:30,0.1": as a kind of schedule and its numbers. */
+static int read_schedule(const struct flag *f, const char *text,
+                         struct schedule *schedule)
+{
+    struct schedule s = {.text = text};
+    char every[10] = "";
+    int n = 0;
+
+    if (!strcmp(text, "cosine")) {
+        s.kind = SCHEDULE_COSINE;
+    } else if (strcmp(text, "const")) {
+        s.kind = SCHEDULE_STEP;
+        sscanf(text, "step:%9[0-9],%lf%n", every, &s.factor, &n);
+        s.every = strtoull(every, NULL, 10);
+        if (n == 0 || text[n] || s.every == 0 ||
+            !(s.factor > 0 && s.factor < (double)FLT_MAX))
+            return bad_value(f, text,
+                             "const, cosine, or step:E,F with a whole number "
+                             "of epochs and a factor above 0, as step:30,0.1");
+    }
+    *schedule = s;
+    return 0;
+}
+
 int flag_set(struct args *args, const struct flag *f, const char *text)
 {
     void *field = (char *)args + f->at;
@@ -92,6 +116,8 @@ int flag_set(struct args *args, const struct flag *f, const char *text)
             return bad_value(f, "''", f->words);
         *(const char **)field = text;
         return 0;
+    case SCHEDULE:
+        return read_schedule(f, text, field);
     case SWITCH:
         break;
     }

@@ -52,6 +52,9 @@ const struct flag flag_table[] = {
     {"warmup-epochs", WHOLE_0, AT(warmup_epochs), "0", "N",
      "come to that scale step by step, as Horovod does, in N epochs"},
     {"warmup-steps", WHOLE_0, AT(warmup_steps), "0", "N", "or in N steps"},
+    {"lr-schedule", SCHEDULE, AT(schedule), "const", "const|step:E,F|cosine",
+     "after the warm-up: the same rate; times F after every E epochs of the "
+     "run; or down to 0 at its end, step by step"},
     {"momentum", SHARE, AT(momentum), "0.9", "X",
      "of sgd: v = momentum v + slope, and the step is lr v"},
     {"beta1", SHARE, AT(beta1), "0.9", "X", "of adam's mean"},

@@ -15,6 +15,7 @@ enum flag_kind {
     SHARE,    /* double in [0, 1) */
     CHOICE,   /* int, the index of the word */
     WORD,     /* const char *, one of the words */
+    SCHEDULE, /* struct schedule */
     SWITCH    /* int, 1 when given */
 };
 

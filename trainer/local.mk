@@ -43,6 +43,7 @@ libtrainer_la_SOURCES = \
 	%D%/onednn.c %D%/onednn.h \
 	%D%/optim.c %D%/optim.h \
 	%D%/phase.c %D%/phase.h \
+	%D%/rate.c %D%/rate.h \
 	%D%/report.c %D%/report.h \
 	%D%/rng.h \
 	%D%/sampler.c %D%/sampler.h \

@@ -222,9 +222,10 @@ void report_start(struct report *r)
            (unsigned long long)a->batch_size, optim_name(t->optim.kind),
            t->optim.lr);
     print_buckets(t->ddp);
-    printf("data %s  lr scale %s  init %s  normalize %s  augment %s  "
+    printf("data %s  lr scale %s  lr schedule %s  init %s  normalize %s  "
+           "augment %s  "
            "dropout %s  seed %llu  threads %llu  oneDNN %s  algorithm %s\n",
-           t->data.where, scale_words[a->lr_scale],
+           t->data.where, scale_words[a->lr_scale], a->schedule.text,
            a->init ? "torch" : "glorot",
            a->normalize_meanstd ? "meanstd" : "unit",
            a->augment ? "flip-crop" : "none", a->dropout_off ? "off" : "on",
@@ -244,11 +245,14 @@ void report_plan(struct report *r)
     const struct trainer *t = r->t;
     uint64_t left = t->args->epochs > t->epoch ? t->args->epochs - t->epoch : 0;
 
-    if (r->is_speaker)
-        printf("dry run: %zu steps per epoch, %llu epochs, %llu steps, "
-               "lr %.6g\n", t->sampler.n_steps, (unsigned long long)left,
-               (unsigned long long)(left * t->sampler.n_steps),
-               t->optim.lr);
+    if (!r->is_speaker)
+        return;
+    printf("dry run: %zu steps per epoch, %llu epochs, %llu steps, lr %.6g",
+           t->sampler.n_steps, (unsigned long long)left,
+           (unsigned long long)(left * t->sampler.n_steps), t->optim.lr);
+    if (t->args->schedule.kind != SCHEDULE_CONST)
+        printf(", %.6g in the last step", rate_at(&t->rate, t->rate.n_steps));
+    putchar('\n');
 }
 
 void report_epoch_start(struct report *r)
@@ -434,7 +438,7 @@ static json_t *result_object(const struct report *r, double total,
     snprintf(crc, sizeof(crc), "%08x", t->param_crc);
     return json_pack(
         "{s:i, s:s, s:s, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:o, "
-        "s:s, s:I, s:s, s:I, s:s, s:i, s:I}",
+        "s:s, s:I, s:s, s:I, s:s, s:i, s:I, s:s}",
         "version", 1, "model", t->args->model, "dataset", t->args->dataset,
         "procs", t->ddp->size, "nodes", t->ddp->n_hosts, "batch_per_proc",
         (json_int_t)t->args->batch_size, "steps", (json_int_t)r->n_steps,
@@ -444,7 +448,8 @@ static json_t *result_object(const struct report *r, double total,
         (json_int_t)t->ddp->bytes, "max_rss_mib", number(max_rss),
         "param_crc32", crc, "seed", (json_int_t)t->args->seed, "device", "cpu",
         "threads", (json_int_t)t->args->threads, "algo", t->ddp->algo, "zero",
-        t->args->zero, "optim_bytes", (json_int_t)most_state(t));
+        t->args->zero, "optim_bytes", (json_int_t)most_state(t), "lr_schedule",
+        t->args->schedule.text);
 }
 
 int report_json(struct report *r, const struct json_t *object)

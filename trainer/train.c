@@ -168,44 +168,14 @@ static int make_loader(struct trainer *t)
     return loader_create(&t->loader, t->model, t->device, has_thread);
 }
 
-/* Return what --lr-scale makes of this number of ranks. */
-static double rate_factor(const struct args *args, int n_ranks)
-{
-    return args->lr_scale == LR_LINEAR ? n_ranks
-           : args->lr_scale == LR_SQRT ? sqrt(n_ranks)
-                                       : 1;
-}
-
-static double base_rate(const struct args *args)
-{
-    return args->lr > 0 ? args->lr : args->opt == OPTIM_ADAM ? 0.001 : 0.01;
-}
-
-static uint64_t warmup_steps(const struct trainer *t)
-{
-    return t->args->warmup_steps
-               ? t->args->warmup_steps
-               : t->args->warmup_epochs * (uint64_t)t->sampler.n_steps;
-}
-
-/* Horovod's rule: after part w of the warm-up the rate is that of one rank times
- * w (factor - 1) + 1; of `step` steps, the last is about to be made. */
-static double rate_at(const struct trainer *t, uint64_t step)
-{
-    double factor = rate_factor(t->args, t->ddp->size);
-    uint64_t steps = warmup_steps(t);
-    double part = step < steps ? (double)step / (double)steps : 1;
-
-    return base_rate(t->args) * (part * (factor - 1) + 1);
-}
-
 static int make_optim(struct trainer *t)
 {
     const struct args *a = t->args;
 
+    rate_init(&t->rate, a, t->ddp->size, t->sampler.n_steps);
     t->optim = (struct optim){
         .kind = (enum optim_kind)a->opt,
-        .lr = base_rate(a) * rate_factor(a, t->ddp->size),
+        .lr = rate_full(&t->rate),
         .momentum = (float)a->momentum,
         .beta1 = (float)a->beta1,
         .beta2 = (float)a->beta2,
@@ -248,7 +218,7 @@ int trainer_init(struct trainer *t)
         st = t->device->init((int)args->threads);
     cut_blocks(t);
     if (load_data(t, st) || make_models(t) || make_loader(t) ||
-        make_buckets(t) || make_optim(t) || make_sampler(t))
+        make_buckets(t) || make_sampler(t) || make_optim(t))
         return -1;
     return t->ddp->rank == 0 ? trainer__resume(t) : 0;
 }
@@ -427,8 +397,7 @@ static int move_params(struct trainer *t)
 
     if (t->args->clip_norm > 0 && clip(t))
         return -1;
-    if (warmup_steps(t))
-        o->lr = rate_at(t, o->step + 1);
+    o->lr = rate_at(&t->rate, ++t->rate.step);
     o->step++;
     for (int i = t->ddp->n_buckets; i-- > 0;) {
         struct ddp_part mine = ddp_part(t->ddp, i, t->ddp->rank);

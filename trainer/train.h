@@ -13,6 +13,7 @@
 #include "trainer/model.h"
 #include "trainer/optim.h"
 #include "trainer/phase.h"
+#include "trainer/rate.h"
 #include "trainer/sampler.h"
 #include "trainer/stop.h"
 
@@ -27,6 +28,7 @@ struct trainer {
     struct loader *loader;      /* of the training images */
     struct blocks blocks;       /* that a step's images are cut into */
     struct model *model, *eval; /* eval: a view of model, to test with */
+    struct learning_rate rate;
     struct optim optim;
     float *whole;          /* the optimizer's state of all ranks, on rank 0
                             * while it is saved or resumed with ZeRO */

@@ -170,6 +170,7 @@ int trainer_share(struct trainer *t)
     t->epoch = words[0];
     t->optim.step = words[1];
     t->skip = (size_t)words[2];
+    t->rate.step = t->epoch * t->rate.epoch_steps + t->skip;
     if (!words[3]) /* nothing was resumed */
         memset(t->optim.state, 0, t->optim.n_state * sizeof(float));
     else if (share_optim(t))
