@@ -63,6 +63,7 @@ START_TEST(without_flags_the_defaults_hold)
     ck_assert_str_eq(a.dataset, "fashion-mnist");
     ck_assert_str_eq(a.data_dir, "");
     ck_assert_uint_eq(a.epochs, 3);
+    ck_assert_uint_eq(a.batch_size, 64);
     ck_assert_uint_eq(a.seed, 42);
     ck_assert_double_eq(a.momentum, 0.9);
     ck_assert_int_eq(a.opt, OPTIM_ADAM);
@@ -110,6 +111,8 @@ START_TEST(a_bad_command_line_is_refused_in_one_sentence)
         {{"--lr-schedule", "step:3,0.1x"}, "const, cosine, or step:E,F"},
         {{"--lr-schedule", "step:9999999999,1"}, "const, cosine, or step:E,F"},
         {{"--synthetic", "--lr-schedule=cosine"}, "has no epochs for a rate"},
+        {{"--batch-size", "64", "--global-batch-size=64"}, "give one of them"},
+        {{"--global-batch-size", "0"}, "1 or more"},
         {{"--warmup-steps", "3", "--warmup-epochs=1"}, "give one of them"},
         {{"--dataset", "cifar"}, "fashion-mnist|mnist|cifar10|synthetic"},
         {{"--data-dir="}, "DIR"},
@@ -129,6 +132,23 @@ START_TEST(a_bad_command_line_is_refused_in_one_sentence)
                       train_error(), cases[i].says);
         ck_assert_ptr_null(strchr(train_error(), '\n'));
     }
+}
+END_TEST
+
+START_TEST(row21_a_global_batch_is_that_of_all_ranks_and_parts)
+{
+    struct args a;
+
+    ck_assert_int_eq(PARSE(&a, "--global-batch-size=96", "--accum=4"), 0);
+    ck_assert_int_eq(args_share_batch(&a, 3), 0);
+    ck_assert_uint_eq(a.batch_size, 8);
+    ck_assert_int_eq(args_share_batch(&a, 5), -1);
+    ck_assert_str_eq(train_error(),
+                     "--global-batch-size 96 does not divide by 5 ranks x "
+                     "--accum 4; give a multiple of 20");
+    ck_assert_int_eq(PARSE(&a, "--batch-size=5"), 0);
+    ck_assert_int_eq(args_share_batch(&a, 3), 0);
+    ck_assert_uint_eq(a.batch_size, 5);
 }
 END_TEST
 
@@ -635,6 +655,7 @@ static Suite *make_suite(void)
                    flags_come_with_a_space_or_an_equals_sign_or_an_underscore);
     tcase_add_test(flags, without_flags_the_defaults_hold);
     tcase_add_test(flags, a_bad_command_line_is_refused_in_one_sentence);
+    tcase_add_test(flags, row21_a_global_batch_is_that_of_all_ranks_and_parts);
     tcase_add_test(flags, a_flag_of_any_length_is_survived);
     suite_add_tcase(suite, flags);
 

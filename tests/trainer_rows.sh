@@ -108,6 +108,18 @@ row16_schedules() {
     says ' - lr: 0.0001704 '
 }
 
+# DeepSpeed's rule: a part of it for each rank and each of its batches.
+row21_global_batch() {
+    whole="--dataset synthetic --model net --limit-train 192 --limit-test 64"
+    # shellcheck disable=SC2086
+    accept "$collrun" -np 3 "$train" $whole --global-batch-size 48 --accum 2 --dry-run
+    says ' batch 3x8 '
+    says '^dry run: 4 steps per epoch'
+    # shellcheck disable=SC2086
+    refuse 1 '--global-batch-size 50 does not divide by 3 ranks x --accum 1; give a multiple of 3' \
+        "$collrun" -np 3 "$train" $whole --global-batch-size 50
+}
+
 # Ranks that would begin elsewhere begin as rank 0.
 # shellcheck disable=SC2086
 row08_seed_per_rank() {
@@ -323,6 +335,7 @@ row04_two_hosts
 row05_bound_ranks
 row06_rate_by_ranks
 row16_schedules
+row21_global_batch
 row08_seed_per_rank
 row12_metrics_per_rank
 row10_shards_and_tests

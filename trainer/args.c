@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#define BATCH_SIZE 64
+
 static int set_defaults(struct args *args)
 {
     *args = (struct args){.data_dir = "", .checkpoint = "", .resume = "",
@@ -104,6 +106,11 @@ static int judge(struct args *args)
     if (args->warmup_epochs && args->warmup_steps)
         return train_fail("--warmup-epochs and --warmup-steps say the same "
                           "thing; give one of them");
+    if (args->batch_size && args->global_batch_size)
+        return train_fail("--batch-size and --global-batch-size say the same "
+                          "thing, of one rank and of all; give one of them");
+    if (!args->batch_size && !args->global_batch_size)
+        args->batch_size = BATCH_SIZE;
     if (!strcmp(args->resume, "auto") && !*args->checkpoint)
         return train_fail("--resume auto looks in the folder of checkpoints; "
                           "name it with --checkpoint DIR");
@@ -122,6 +129,23 @@ int args_parse(struct args *args, int argc, char **argv)
         i += n;
     }
     return judge(args);
+}
+
+int args_share_batch(struct args *args, int n_ranks)
+{
+    uint64_t parts = (uint64_t)n_ranks * args->accum;
+    unsigned long long all = args->global_batch_size;
+
+    if (all == 0)
+        return 0;
+    if (all % parts)
+        return train_fail("--global-batch-size %llu does not divide by %d "
+                          "rank%s x --accum %llu; give a multiple of %llu",
+                          all, n_ranks, n_ranks > 1 ? "s" : "",
+                          (unsigned long long)args->accum,
+                          (unsigned long long)parts);
+    args->batch_size = all / parts;
+    return 0;
 }
 
 void args_help(FILE *out)

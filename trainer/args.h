@@ -33,7 +33,9 @@ struct args {
     const char *model;
     int init;       /* enum model_init_kind */
     int dropout_off;
-    uint64_t epochs, batch_size, test_batch_size;
+    uint64_t epochs, test_batch_size;
+    uint64_t batch_size;        /* of a rank, */
+    uint64_t global_batch_size; /* or 0 and of all, for args_share_batch() */
     int opt;   /* enum optim_kind */
     double lr; /* 0: the optimizer's own */
     int lr_scale;
@@ -70,6 +72,13 @@ struct args {
  * Ownership: texts stay argv's.
  */
 int args_parse(struct args *args, int argc, char **argv);
+
+/* Make --global-batch-size, where it is given, that of a rank: a part of it for
+ * each of --accum's batches of each rank.
+ *
+ * Result:    0, or -1 with train_error() set: it does not divide.
+ */
+int args_share_batch(struct args *args, int n_ranks);
 
 /* Print the flags, their defaults and what they do. */
 void args_help(FILE *out);

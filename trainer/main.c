@@ -140,7 +140,7 @@ static int status_of(const struct trainer *t, int st)
                : EXIT_SUCCESS;
 }
 
-static int run(const struct args *args)
+static int run(struct args *args)
 {
     struct ddp ddp;
     struct trainer trainer = {.args = args, .ddp = &ddp};
@@ -153,7 +153,10 @@ static int run(const struct args *args)
     }
     if (ddp.rank == 0)
         hint_environment(stderr);
-    st = all_well(&ddp, report_init(&report, &trainer));
+    st = report_init(&report, &trainer);
+    if (!st)
+        st = args_share_batch(args, ddp.size);
+    st = all_well(&ddp, st);
     if (!st)
         st = all_well(&ddp, trainer_init(&trainer));
     if (!st)
