@@ -120,6 +120,29 @@ row21_global_batch() {
         "$collrun" -np 3 "$train" $whole --global-batch-size 50
 }
 
+# The lines of Horovod's pytorch_mnist, of rank 0's images: 6 steps of 96; their
+# mean is the epoch's.
+log_interval() {
+    # shellcheck disable=SC2086
+    accept "$collrun" -np 2 "$train" $tiny --epochs 2 --log-interval 1 --metrics-per-rank
+    lines | awk -F '\t' '
+        /^Train Epoch: / {
+            want = sprintf("Train Epoch: %d [%d/96 (%.0f%%)]", epoch, 16 * step, step / 0.06)
+            if ($1 != want || $2 !~ /^Loss: [0-9]\.[0-9][0-9][0-9][0-9][0-9][0-9]$/) exit 1
+            sum += substr($2, 7); step++
+        }
+        /^Epoch [12]\/2/ {epoch++; step = sum = 0}
+        /^rank 0 / {split($0, w, " "); if (step != 6 || w[8] - sum / 6 > 2e-6 ||
+            sum / 6 - w[8] > 2e-6) exit 1; n++}
+        END {exit n != 2}' || fail "other lines"
+    # shellcheck disable=SC2086
+    accept "$collrun" -np 2 "$train" $tiny --epochs 1 --log-interval 4 --limit-steps 5 --progress off
+    lines | sed 's/Loss.*/Loss/' > got
+    printf 'Train Epoch: 1 [%s]\tLoss\n' '0/80 (0%)' '64/80 (80%)' | cmp -s - got ||
+        fail "other lines"
+    refuse 2 '--synthetic prints rates' "$train" --synthetic --log-interval 1
+}
+
 # Ranks that would begin elsewhere begin as rank 0.
 # shellcheck disable=SC2086
 row08_seed_per_rank() {
@@ -336,6 +359,7 @@ row05_bound_ranks
 row06_rate_by_ranks
 row16_schedules
 row21_global_batch
+log_interval
 row08_seed_per_rank
 row12_metrics_per_rank
 row10_shards_and_tests

@@ -88,6 +88,9 @@ static int judge_synthetic(struct args *args)
     if (args->schedule.kind != SCHEDULE_CONST)
         return train_fail("--synthetic has no epochs for a rate to follow; "
                           "leave --lr-schedule out");
+    if (args->log_interval)
+        return train_fail("--synthetic prints rates, and no losses; leave "
+                          "--log-interval out");
     args->dataset = "synthetic";
     return 0;
 }

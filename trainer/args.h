@@ -60,6 +60,7 @@ struct args {
     const char *checkpoint, *resume, *json; /* "" when not given */
     uint64_t checkpoint_every, keep;
     int progress;
+    uint64_t log_interval; /* steps; 0: no lines */
     int breakdown, metrics_per_rank, verbose, dry_run, check_build, help,
         version;
 };

@@ -108,6 +108,9 @@ const struct flag flag_table[] = {
      "write the results as one JSON object"},
     {"progress", CHOICE, AT(progress), "auto", "auto|bar|plain|off",
      "auto: a bar on a terminal, a line an epoch elsewhere"},
+    {"log-interval", WHOLE_0, AT(log_interval), "0", "N",
+     "a line every N steps, of rank 0's images and the step's loss on them; 0: "
+     "none"},
     {"breakdown", SWITCH, AT(breakdown), NULL, NULL,
      "after each epoch, where rank 0's time went"},
     {"metrics-per-rank", SWITCH, AT(metrics_per_rank), NULL, NULL,

@@ -30,7 +30,8 @@ void report_fini(struct report *r);
 void report_start(struct report *r);
 void report_plan(struct report *r);
 
-/* Print "Epoch e/n"; redraw the bar (arg is the report); print the figures and
+/* Print "Epoch e/n"; after a step redraw the bar, and print --log-interval's line
+ * where it is its turn (arg is the report); print the figures and
  * keep them for the JSON object.  Result of report_epoch: 0, or -1. */
 void report_epoch_start(struct report *r);
 void report_progress(void *arg, const struct progress_stats *now);

@@ -473,6 +473,7 @@ int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
     start_epoch(t, t->epoch);
     for (size_t step = first; step < t->sampler.n_steps; step++) {
         struct progress_stats p = {.step = step + 1};
+        double loss = total.loss;
 
         if (train_step(t, step, &total) ||
             stop_asked(t->ddp, &t->pace, &t->stop))
@@ -484,6 +485,7 @@ int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
         p.loss = total.loss / (double)n;
         p.accuracy = total.n_right / (double)n;
         p.seconds = now() - start;
+        p.step_loss = (total.loss - loss) / (double)t->step_images;
         progress(arg, &p);
     }
     if (ddp_await_all(t->ddp))

@@ -62,10 +62,11 @@ struct epoch_stats {
     struct phases phases; /* of this rank */
 };
 
-/* Sums over this rank's steps so far, for the progress bar. */
+/* Means over this rank's steps so far, for the progress bar. */
 struct progress_stats {
     size_t step; /* steps of the epoch done */
     double loss, accuracy, seconds;
+    double step_loss; /* of the last step alone */
 };
 
 /* Prepare data, model, optimizer, and on rank 0 the checkpoint to resume from.
