@@ -45,6 +45,7 @@ libtrainer_la_SOURCES = \
 	%D%/phase.c %D%/phase.h \
 	%D%/rate.c %D%/rate.h \
 	%D%/report.c %D%/report.h \
+	%D%/report_json.c %D%/report_json.h \
 	%D%/rng.h \
 	%D%/sampler.c %D%/sampler.h \
 	%D%/simd.h \

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* report.c - lines in the manner of Keras, and one JSON object at the end. */
+/* report.c - lines in the manner of Keras and of Horovod. */
 #include "trainer/report.h"
 #include "coll/coll.h"
 #include "trainer/error.h"
 #include "trainer/onednn.h"
+#include "trainer/report_json.h"
 
-#include <jansson.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +15,6 @@
 
 #define BAR 30          /* characters */
 #define REDRAW 0.1      /* seconds between two drawings of the bar */
-#define JSON_DIGITS 9
 
 static double now(void)
 {
@@ -37,29 +32,7 @@ double report_max_rss(void)
     return (double)usage.ru_maxrss / 1024; /* Linux counts KiB */
 }
 
-static int cannot_write(const char *what)
-{
-    return train_fail("cannot write %s: %s; free the disk or name another "
-                      "place", what, strerror(errno));
-}
-
 /* ---- life cycle ---- */
-
-static int open_json(struct report *r)
-{
-    const char *path = r->t->args->json;
-    int fd;
-
-    if (!*path)
-        return 0;
-    if (!strcmp(path, "-")) {
-        r->json = stdout;
-        return 0;
-    }
-    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    r->json = fd < 0 ? NULL : fdopen(fd, "w");
-    return r->json ? 0 : cannot_write(path);
-}
 
 /* Is a person there to see a bar?  mpirun gives its ranks a terminal of its own
  * making, whatever its output goes to. */
@@ -78,7 +51,7 @@ int report_init(struct report *r, const struct trainer *t)
         return 0;
     if (r->mode == PROGRESS_AUTO)
         r->mode = is_watched() ? PROGRESS_BAR : PROGRESS_PLAIN;
-    return open_json(r);
+    return report__json_open(r);
 }
 
 void report_fini(struct report *r)
@@ -147,25 +120,12 @@ static void print_blocks(const struct trainer *t)
                t->ddp->size, t->ddp->size > 1 ? "s" : "", b->why_not);
 }
 
-/* Return the bytes of optimizer state on the rank that has most of it. */
-static size_t most_state(const struct trainer *t)
-{
-    size_t most = 0;
-
-    for (int r = 0; r < t->ddp->size; r++) {
-        size_t n = ddp_n_own(t->ddp, r);
-
-        most = n > most ? n : most;
-    }
-    return most * optim_arrays(t->optim.kind) * sizeof(float);
-}
-
 static void print_zero(const struct trainer *t)
 {
     size_t n = optim_arrays(t->optim.kind) * model_n_params(t->model);
 
     printf("zero 1: %.2f of %.2f MiB of optimizer state on a rank\n",
-           (double)most_state(t) / 1048576,
+           (double)report__most_state(t) / 1048576,
            (double)(n * sizeof(float)) / 1048576);
 }
 
@@ -406,86 +366,6 @@ void report_own(struct report *r, const struct epoch_stats *own)
                own->accuracy / n);
 }
 
-/* ---- JSON ---- */
-
-/* JSON has no NaN and no infinity: they become null. */
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
-static json_t *epoch_object(const struct epoch_stats *s)
-{
-    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-                     "epoch", (json_int_t)s->epoch, "loss", number(s->loss),
-                     "acc", number(s->accuracy), "test_loss",
-                     number(s->test_loss), "test_acc", number(s->test_accuracy),
-                     "lr", number(s->lr), "seconds", number(s->seconds),
-                     "images_per_s", number(s->images_per_s), "comm_exposed_s",
-                     number(s->comm_seconds), "data_s",
-                     number(s->data_seconds));
-}
-
-static json_t *epochs_array(const struct report *r)
-{
-    json_t *all = json_array();
-
-    for (size_t i = 0; all && i < r->n_epochs; i++)
-        json_array_append_new(all, epoch_object(&r->epochs[i]));
-    return all;
-}
-
-/* Return the images trained on per second, tests left out. */
-static double images_per_second(const struct report *r)
-{
-    double seconds = 0, images = 0;
-
-    for (size_t i = 0; i < r->n_epochs; i++) {
-        seconds += r->epochs[i].seconds;
-        images += r->epochs[i].seconds * r->epochs[i].images_per_s;
-    }
-    return seconds > 0 ? images / seconds : 0;
-}
-
-static json_t *result_object(const struct report *r, double total,
-                             double but_first, double max_rss)
-{
-    const struct trainer *t = r->t;
-    char crc[16];
-
-    snprintf(crc, sizeof(crc), "%08x", t->param_crc);
-    return json_pack(
-        "{s:i, s:s, s:s, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:o, "
-        "s:s, s:I, s:s, s:I, s:s, s:i, s:I, s:s}",
-        "version", 1, "model", t->args->model, "dataset", t->args->dataset,
-        "procs", t->ddp->size, "nodes", t->ddp->n_hosts, "batch_per_proc",
-        (json_int_t)t->args->batch_size, "steps", (json_int_t)r->n_steps,
-        "epochs", epochs_array(r), "total_s", number(total),
-        "total_s_but_first", number(but_first), "images_per_s",
-        number(images_per_second(r)), "bytes_reduced",
-        (json_int_t)t->ddp->bytes, "max_rss_mib", number(max_rss),
-        "param_crc32", crc, "seed", (json_int_t)t->args->seed, "device", "cpu",
-        "threads", (json_int_t)t->args->threads, "algo", t->ddp->algo, "zero",
-        t->args->zero, "optim_bytes", (json_int_t)most_state(t), "lr_schedule",
-        t->args->schedule.text);
-}
-
-int report_json(struct report *r, const struct json_t *object)
-{
-    size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(JSON_DIGITS);
-    int st;
-
-    if (!object)
-        return train_fail("out of memory for the JSON object; leave --json "
-                          "out");
-    if (r->json != stdout && ftruncate(fileno(r->json), 0) && errno != EINVAL)
-        return cannot_write(r->t->args->json); /* EINVAL: it is no file */
-    errno = 0;
-    st = json_dumpf(object, r->json, flags) || fputc('\n', r->json) == EOF ||
-         fflush(r->json);
-    return st ? cannot_write(r->t->args->json) : 0;
-}
-
 int report_end(struct report *r, double max_rss)
 {
     double total = now() - r->start;
@@ -498,12 +378,12 @@ int report_end(struct report *r, double max_rss)
         printf("Procs %d Total time: %.1f second (first epoch left out: "
                "%.1f)\n", r->t->ddp->size, total, but_first);
     if (r->json) {
-        json_t *object = result_object(r, total, but_first, max_rss);
+        json_t *object = report__result(r, total, but_first, max_rss);
 
         st = report_json(r, object);
         json_decref(object);
     }
     if (!st && (fflush(stdout) || ferror(stdout)))
-        st = cannot_write("standard output");
+        st = report__cannot_write("standard output");
     return st;
 }

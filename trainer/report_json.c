@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* report_json.c - one JSON object at the end. */
+#include "trainer/report_json.h"
+#include "trainer/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#define JSON_DIGITS 9
+
+size_t report__most_state(const struct trainer *t)
+{
+    size_t most = 0;
+
+    for (int r = 0; r < t->ddp->size; r++) {
+        size_t n = ddp_n_own(t->ddp, r);
+
+        most = n > most ? n : most;
+    }
+    return most * optim_arrays(t->optim.kind) * sizeof(float);
+}
+
+int report__cannot_write(const char *what)
+{
+    return train_fail("cannot write %s: %s; free the disk or name another "
+                      "place",
+                      what, strerror(errno));
+}
+
+int report__json_open(struct report *r)
+{
+    const char *path = r->t->args->json;
+    int fd;
+
+    if (!*path)
+        return 0;
+    if (!strcmp(path, "-")) {
+        r->json = stdout;
+        return 0;
+    }
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    r->json = fd < 0 ? NULL : fdopen(fd, "w");
+    return r->json ? 0 : report__cannot_write(path);
+}
+
+/* JSON has no NaN and no infinity: they become null. */
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *epoch_object(const struct epoch_stats *s)
+{
+    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                     "epoch", (json_int_t)s->epoch, "loss", number(s->loss),
+                     "acc", number(s->accuracy), "test_loss",
+                     number(s->test_loss), "test_acc", number(s->test_accuracy),
+                     "lr", number(s->lr), "seconds", number(s->seconds),
+                     "images_per_s", number(s->images_per_s), "comm_exposed_s",
+                     number(s->comm_seconds), "data_s",
+                     number(s->data_seconds));
+}
+
+static json_t *epochs_array(const struct report *r)
+{
+    json_t *all = json_array();
+
+    for (size_t i = 0; all && i < r->n_epochs; i++)
+        json_array_append_new(all, epoch_object(&r->epochs[i]));
+    return all;
+}
+
+/* Return the images trained on per second, tests left out. */
+static double images_per_second(const struct report *r)
+{
+    double seconds = 0, images = 0;
+
+    for (size_t i = 0; i < r->n_epochs; i++) {
+        seconds += r->epochs[i].seconds;
+        images += r->epochs[i].seconds * r->epochs[i].images_per_s;
+    }
+    return seconds > 0 ? images / seconds : 0;
+}
+
+json_t *report__result(const struct report *r, double total, double but_first,
+                       double max_rss)
+{
+    const struct trainer *t = r->t;
+    char crc[16];
+
+    snprintf(crc, sizeof(crc), "%08x", t->param_crc);
+    return json_pack(
+        "{s:i, s:s, s:s, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:o, "
+        "s:s, s:I, s:s, s:I, s:s, s:i, s:I, s:s}",
+        "version", 1, "model", t->args->model, "dataset", t->args->dataset,
+        "procs", t->ddp->size, "nodes", t->ddp->n_hosts, "batch_per_proc",
+        (json_int_t)t->args->batch_size, "steps", (json_int_t)r->n_steps,
+        "epochs", epochs_array(r), "total_s", number(total),
+        "total_s_but_first", number(but_first), "images_per_s",
+        number(images_per_second(r)), "bytes_reduced",
+        (json_int_t)t->ddp->bytes, "max_rss_mib", number(max_rss),
+        "param_crc32", crc, "seed", (json_int_t)t->args->seed, "device", "cpu",
+        "threads", (json_int_t)t->args->threads, "algo", t->ddp->algo, "zero",
+        t->args->zero, "optim_bytes", (json_int_t)report__most_state(t),
+        "lr_schedule", t->args->schedule.text);
+}
+
+int report_json(struct report *r, const struct json_t *object)
+{
+    size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(JSON_DIGITS);
+    int st;
+
+    if (!object)
+        return train_fail("out of memory for the JSON object; leave --json "
+                          "out");
+    if (r->json != stdout && ftruncate(fileno(r->json), 0) && errno != EINVAL)
+        return report__cannot_write(
+            r->t->args->json); /* EINVAL: it is no file */
+    errno = 0;
+    st = json_dumpf(object, r->json, flags) || fputc('\n', r->json) == EOF ||
+         fflush(r->json);
+    return st ? report__cannot_write(r->t->args->json) : 0;
+}
