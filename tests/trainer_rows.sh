@@ -143,6 +143,31 @@ log_interval() {
     refuse 2 '--synthetic prints rates' "$train" --synthetic --log-interval 1
 }
 
+# Training ends with the epoch that reached it, which is saved whatever its turn, and a
+# run that goes on from there has nothing to do.
+target_accuracy() {
+    long="--dataset synthetic --limit-train 1280 --limit-test 200 --batch-size 16"
+    # shellcheck disable=SC2086
+    accept "$collrun" -np 2 "$train" $long --epochs 30 --target-acc 0.9 --checkpoint target \
+        --checkpoint-every 100 --json target.json
+    epoch=$(sed -n 's/.*"target":{"acc":0.9[0-9]*,"epoch":\([0-9]*\),"seconds":[0-9.]*}.*/\1/p' target.json)
+    [ "$epoch" ] && [ "$epoch" -lt 30 ] || fail "no epoch reached it"
+    says "Reached test accuracy [01][0-9.]*, of 0.9 wanted, after epoch $epoch: [0-9.]* second\$"
+    [ "$(ls target)" = "$(printf 'epoch-%04d.ckpt' "$epoch")" ] || fail "saved: $(ls target)"
+    grep -o '"test_acc":[0-9.]*' target.json | cut -d : -f 2 | awk -v n="$epoch" '
+        {reached = $1 >= 0.9; if (reached != (NR == n)) exit 1} END {exit NR != n}' ||
+        fail "not the first epoch that reached it"
+    # shellcheck disable=SC2086
+    accept "$collrun" -np 2 "$train" $long --epochs 30 --target-acc 0.9 --checkpoint target \
+        --resume auto
+    says "Reached test accuracy [01][0-9.]*, of 0.9 wanted, after epoch $epoch: "
+    ! grep -q 'Epoch [0-9]*/' out || fail "it trains on"
+    # shellcheck disable=SC2086
+    accept "$train" $tiny --epochs 1 --target-acc 1 --json -
+    says '^Did not reach test accuracy 1; raise --epochs$'
+    says '"target":{"acc":1.0,"epoch":null,"seconds":null}'
+}
+
 # Ranks that would begin elsewhere begin as rank 0.
 # shellcheck disable=SC2086
 row08_seed_per_rank() {
@@ -334,7 +359,7 @@ row34_synthetic() {
     for model in $models; do
         accept "$collrun" -np 2 "$train" --synthetic --model $model --batch-size 2 \
             $short --json r.json
-        says "^Model: $model\$"
+        says "^Model: $model$"
         says '^Batch size: 2$'
         says '^Number of CPUs: 2$'
         [ "$(grep -c '^Iter #[012]: [0-9]*\.[0-9] img/sec per CPU$' out)" = 3 ] ||
@@ -360,6 +385,7 @@ row06_rate_by_ranks
 row16_schedules
 row21_global_batch
 log_interval
+target_accuracy
 row08_seed_per_rank
 row12_metrics_per_rank
 row10_shards_and_tests

@@ -91,6 +91,8 @@ static int judge_synthetic(struct args *args)
     if (args->log_interval)
         return train_fail("--synthetic prints rates, and no losses; leave "
                           "--log-interval out");
+    if (args->target_acc > 0)
+        return train_fail("--synthetic tests nothing; leave --target-acc out");
     args->dataset = "synthetic";
     return 0;
 }
@@ -109,6 +111,10 @@ static int judge(struct args *args)
     if (args->warmup_epochs && args->warmup_steps)
         return train_fail("--warmup-epochs and --warmup-steps say the same "
                           "thing; give one of them");
+    if (args->target_acc > 1)
+        return train_fail("--target-acc %g is not valid: it must be a part of "
+                          "1, as 0.99",
+                          args->target_acc);
     if (args->batch_size && args->global_batch_size)
         return train_fail("--batch-size and --global-batch-size say the same "
                           "thing, of one rank and of all; give one of them");

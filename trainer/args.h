@@ -46,6 +46,7 @@ struct args {
     double weight_decay; /* 0: none */
     double clip_norm;    /* 0: none */
     uint64_t accum;      /* batches of a rank in a step */
+    double target_acc;   /* of the test, at which training ends; 0: none */
     uint64_t seed;
     int seed_per_rank;
     double bucket_mb, first_bucket_mb;

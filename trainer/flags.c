@@ -67,6 +67,9 @@ const struct flag flag_table[] = {
      "add X times the parameter to its slope"},
     {"clip-norm", POSITIVE, AT(clip_norm), NULL, "X",
      "shorten the gradients of a step to the length X"},
+    {"target-acc", POSITIVE, AT(target_acc), NULL, "X",
+     "stop after the epoch whose test has this accuracy, at most 1, and say "
+     "when that was"},
     {"seed", WHOLE_0, AT(seed), "42", "N",
      "the same seed and ranks give the same bits"},
     {"seed-per-rank", SWITCH, AT(seed_per_rank), NULL, NULL,

@@ -74,7 +74,15 @@ static int run_epoch(struct trainer *t, struct report *r)
     return all_well(t->ddp, st);
 }
 
-/* A resumed run with no epoch left is tested as it is. */
+/* Does a resumed run begin with a test: has it no epoch left, or may it be where
+ * it was to stop? */
+static int begins_with_test(const struct trainer *t)
+{
+    return trainer_is_done(t) ||
+           (t->args->target_acc > 0 && t->epoch > 0 && t->skip == 0);
+}
+
+/* Test the parameters as they are. */
 static int test_only(struct trainer *t, struct report *r)
 {
     struct epoch_stats stats = {0};
@@ -116,14 +124,14 @@ static int train(struct trainer *t, struct report *r)
     }
     if (t->args->synthetic)
         return bench(t, r);
-    if (t->epoch >= t->args->epochs && test_only(t, r))
+    if (begins_with_test(t) && test_only(t, r))
         return -1;
     stop_catch();
-    while (t->epoch < t->args->epochs && !t->stop)
+    while (!trainer_is_done(t) && !t->stop)
         if (run_epoch(t, r))
             return -1;
     stop_release();
-    if (!t->stop || t->epoch >= t->args->epochs)
+    if (!t->stop || trainer_is_done(t))
         return finish(t, r);
     report_stopped(r);
     return 0;
@@ -135,9 +143,8 @@ static int status_of(const struct trainer *t, int st)
 {
     if (st)
         return EXIT_FAILURE;
-    return t->stop && t->stop != SIGUSR1 && t->epoch < t->args->epochs
-               ? 128 + t->stop
-               : EXIT_SUCCESS;
+    return t->stop && t->stop != SIGUSR1 && !trainer_is_done(t) ? 128 + t->stop
+                                                                : EXIT_SUCCESS;
 }
 
 static int run(struct args *args)

@@ -295,11 +295,33 @@ void report_epoch_cut(struct report *r)
     r->is_drawn = 0;
 }
 
+static void print_test(const struct epoch_stats *s)
+{
+    printf("Test set: Average loss: %.4f, Accuracy: %.2f%%\n", s->test_loss,
+           s->test_accuracy * 100);
+}
+
+/* Keep and say when --target-acc was reached. */
+static void note_target(struct report *r, const struct epoch_stats *s)
+{
+    const struct trainer *t = r->t;
+
+    if (!t->has_reached)
+        return;
+    r->target_epoch = t->epoch;
+    r->target_seconds = now() - r->start;
+    if (r->is_speaker && r->mode != PROGRESS_OFF)
+        printf("Reached test accuracy %.6g, of %.6g wanted, after epoch %llu: "
+               "%.1f second\n",
+               s->test_accuracy, t->args->target_acc,
+               (unsigned long long)t->epoch, r->target_seconds);
+}
+
 void report_test(struct report *r, const struct epoch_stats *s)
 {
     if (r->is_speaker && r->mode != PROGRESS_OFF)
-        printf("Test set: Average loss: %.4f, Accuracy: %.2f%%\n",
-               s->test_loss, s->test_accuracy * 100);
+        print_test(s);
+    note_target(r, s);
 }
 
 /* Milliseconds of a step. */
@@ -335,7 +357,7 @@ static void print_epoch(struct report *r, const struct epoch_stats *s)
     if (r->t->args->warmup_epochs == s->epoch)
         printf("Epoch %llu: finished gradual learning rate warmup to %.6g.\n",
                (unsigned long long)s->epoch, s->lr);
-    report_test(r, s);
+    print_test(s);
 }
 
 int report_epoch(struct report *r, const struct epoch_stats *stats)
@@ -353,6 +375,7 @@ int report_epoch(struct report *r, const struct epoch_stats *stats)
         r->first_end = now();
     if (r->is_speaker)
         print_epoch(r, stats);
+    note_target(r, stats);
     return 0;
 }
 
@@ -374,6 +397,10 @@ int report_end(struct report *r, double max_rss)
 
     if (!r->is_speaker)
         return 0;
+    if (r->mode != PROGRESS_OFF && r->t->args->target_acc > 0 &&
+        !r->target_epoch)
+        printf("Did not reach test accuracy %.6g; raise --epochs\n",
+               r->t->args->target_acc);
     if (r->mode != PROGRESS_OFF)
         printf("Procs %d Total time: %.1f second (first epoch left out: "
                "%.1f)\n", r->t->ddp->size, total, but_first);

@@ -17,6 +17,8 @@ struct report {
     FILE *json;              /* NULL: none wanted */
     struct epoch_stats *epochs;
     size_t n_epochs, n_steps;
+    uint64_t target_epoch;              /* that reached --target-acc, 0 none, */
+    double target_seconds;              /* this long after the start */
     double start, first_end, last_draw; /* on the monotonic clock, s */
 };
 
@@ -46,7 +48,7 @@ void report_stopped(struct report *r);
 /* End the bar's line, for an epoch that ends with a sentence. */
 void report_epoch_cut(struct report *r);
 
-/* Print the test's line alone, for a resumed run with nothing left to train. */
+/* Print the test's line alone, for a resumed run that begins with it. */
 void report_test(struct report *r, const struct epoch_stats *stats);
 
 /* Print the closing line and write the JSON object.

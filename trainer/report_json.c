@@ -85,6 +85,20 @@ static double images_per_second(const struct report *r)
     return seconds > 0 ? images / seconds : 0;
 }
 
+/* What --target-acc asked for, and when it was reached, or null. */
+static json_t *target_object(const struct report *r)
+{
+    double wanted = r->t->args->target_acc;
+
+    if (!(wanted > 0))
+        return json_null();
+    return json_pack("{s:f, s:o, s:o}", "acc", wanted, "epoch",
+                     r->target_epoch ? json_integer((json_int_t)r->target_epoch)
+                                     : json_null(),
+                     "seconds",
+                     r->target_epoch ? number(r->target_seconds) : json_null());
+}
+
 json_t *report__result(const struct report *r, double total, double but_first,
                        double max_rss)
 {
@@ -94,7 +108,7 @@ json_t *report__result(const struct report *r, double total, double but_first,
     snprintf(crc, sizeof(crc), "%08x", t->param_crc);
     return json_pack(
         "{s:i, s:s, s:s, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:o, "
-        "s:s, s:I, s:s, s:I, s:s, s:i, s:I, s:s}",
+        "s:s, s:I, s:s, s:I, s:s, s:i, s:I, s:s, s:o}",
         "version", 1, "model", t->args->model, "dataset", t->args->dataset,
         "procs", t->ddp->size, "nodes", t->ddp->n_hosts, "batch_per_proc",
         (json_int_t)t->args->batch_size, "steps", (json_int_t)r->n_steps,
@@ -105,7 +119,7 @@ json_t *report__result(const struct report *r, double total, double but_first,
         "param_crc32", crc, "seed", (json_int_t)t->args->seed, "device", "cpu",
         "threads", (json_int_t)t->args->threads, "algo", t->ddp->algo, "zero",
         t->args->zero, "optim_bytes", (json_int_t)report__most_state(t),
-        "lr_schedule", t->args->schedule.text);
+        "lr_schedule", t->args->schedule.text, "target", target_object(r));
 }
 
 int report_json(struct report *r, const struct json_t *object)

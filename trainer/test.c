@@ -87,6 +87,8 @@ int trainer_test(struct trainer *t, struct epoch_stats *stats)
     stats->accuracy = n > 0 ? sums[1] / n : 0;
     stats->test_loss = sums[2] / n_test;
     stats->test_accuracy = sums[3] / n_test;
+    t->has_reached =
+        t->args->target_acc > 0 && stats->test_accuracy >= t->args->target_acc;
     stats->comm_seconds = sums[4] / p;
     stats->data_seconds = sums[5] / p;
     stats->images_per_s = stats->seconds > 0 ? n / stats->seconds : 0;

@@ -519,6 +519,11 @@ int trainer_repeat(struct trainer *t, uint64_t n)
     return ddp_await_all(t->ddp);
 }
 
+int trainer_is_done(const struct trainer *t)
+{
+    return t->epoch >= t->args->epochs || t->has_reached;
+}
+
 int trainer_max(struct trainer *t, double *value)
 {
     return ddp_max(t->ddp, value, 1);

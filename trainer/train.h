@@ -38,6 +38,7 @@ struct trainer {
     size_t step_first;     /* the first of them, counted in the global batch */
     struct checkpoint_steps
         saved;             /* of the checkpoint resumed from; rank 0's */
+    int has_reached;       /* the last test had --target-acc */
     int stop;              /* the signal that ended it, 0 none */
     struct stop_pace pace; /* of asking for it */
     struct folder folder;  /* rank 0's, of its checkpoints */
@@ -104,9 +105,12 @@ int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
  * Result: 0, or -1 with train_error() set. */
 int trainer_repeat(struct trainer *t, uint64_t n);
 
+/* Is nothing left to train? */
+int trainer_is_done(const struct trainer *t);
+
 /* Test, each rank its share; then make *stats those of all ranks and check
  * that all ranks hold the same parameters and that these, the optimizer's state
- * and the test's loss are finite.
+ * and the test's loss are finite.  Sets t->has_reached, on all ranks alike.
  *
  * Result:    0, or -1 with train_error() set.
  */

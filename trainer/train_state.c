@@ -221,7 +221,7 @@ int trainer_save_now(struct trainer *t)
 int trainer_save(struct trainer *t)
 {
     int is_turn = t->epoch % t->args->checkpoint_every == 0 ||
-                  t->epoch == t->args->epochs || t->stop == SIGUSR1;
+                  trainer_is_done(t) || t->stop == SIGUSR1;
 
     return is_turn ? trainer_save_now(t) : 0;
 }
