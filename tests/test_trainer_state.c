@@ -116,6 +116,8 @@ START_TEST(a_bad_command_line_is_refused_in_one_sentence)
         {{"--target-acc", "99"}, "a part of 1, as 0.99"},
         {{"--target-acc", "0"}, "above 0"},
         {{"--synthetic", "--target-acc", "0.9"}, "tests nothing"},
+        {{"--eval-only"}, "name it with --resume PATH"},
+        {{"--eval-only", "--resume=x", "--synthetic"}, "keeps nothing"},
         {{"--warmup-steps", "3", "--warmup-epochs=1"}, "give one of them"},
         {{"--dataset", "cifar"}, "fashion-mnist|mnist|cifar10|synthetic"},
         {{"--data-dir="}, "DIR"},

@@ -154,7 +154,7 @@ target_accuracy() {
     [ "$epoch" ] && [ "$epoch" -lt 30 ] || fail "no epoch reached it"
     says "Reached test accuracy [01][0-9.]*, of 0.9 wanted, after epoch $epoch: [0-9.]* second\$"
     [ "$(ls target)" = "$(printf 'epoch-%04d.ckpt' "$epoch")" ] || fail "saved: $(ls target)"
-    grep -o '"test_acc":[0-9.]*' target.json | cut -d : -f 2 | awk -v n="$epoch" '
+    sed 's/].*//' target.json | grep -o '"test_acc":[0-9.]*' | cut -d : -f 2 | awk -v n="$epoch" '
         {reached = $1 >= 0.9; if (reached != (NR == n)) exit 1} END {exit NR != n}' ||
         fail "not the first epoch that reached it"
     # shellcheck disable=SC2086
@@ -166,6 +166,35 @@ target_accuracy() {
     accept "$train" $tiny --epochs 1 --target-acc 1 --json -
     says '^Did not reach test accuracy 1; raise --epochs$'
     says '"target":{"acc":1.0,"epoch":null,"seconds":null}'
+}
+
+# What a run has printed of its last epoch is what its checkpoint is worth, among
+# any number of ranks; a run that still writes is not in the way, nor disturbed.
+evaluation() {
+    # shellcheck disable=SC2086
+    accept "$collrun" -np 2 "$train" $tiny --epochs 2 --checkpoint eval --json trained.json
+    lines | grep '^Test set' | tail -n 1 > line
+    cp -r eval before
+    sums=$(cat eval/.run eval/*.ckpt | cksum)
+    for n in 1 3; do
+        # shellcheck disable=SC2086
+        flock eval/.run "$collrun" -np $n "$train" $tiny --eval-only --resume auto \
+            --checkpoint eval --json tested.json > out 2> err || fail "--eval-only"
+        says 'resumed after epoch 2, step 12'
+        lines | grep '^Test set' | cmp -s - line || fail "another accuracy"
+        ! grep -q 'Epoch [0-9]*/\|that was with\|checkpoints of an earlier' out || fail "it does more"
+        diff -r eval before > /dev/null && [ "$(cat eval/.run eval/*.ckpt | cksum)" = "$sums" ] ||
+            fail "it writes"
+        sed 's/.*"test_acc":/"test_acc":/' tested.json > got
+        sed 's/.*"test_acc":/"test_acc":/' trained.json | cmp -s - got || fail "another result"
+        grep -q '"steps":0,"epochs":\[\],' tested.json || fail "it trains"
+    done
+    # shellcheck disable=SC2086
+    accept "$train" $tiny --eval-only --resume eval/epoch-0001.ckpt --lr-schedule cosine --dry-run
+    says '^dry run: 12 steps per epoch, 0 epochs, 0 steps, lr 0.001$'
+    refuse 1 'there is no checkpoint in nothing to test' "$train" --model net \
+        --dataset synthetic --eval-only --resume auto --checkpoint nothing
+    [ ! -e nothing ] || fail "it makes a folder"
 }
 
 # Ranks that would begin elsewhere begin as rank 0.
@@ -386,6 +415,7 @@ row16_schedules
 row21_global_batch
 log_interval
 target_accuracy
+evaluation
 row08_seed_per_rank
 row12_metrics_per_rank
 row10_shards_and_tests

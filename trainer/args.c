@@ -97,11 +97,23 @@ static int judge_synthetic(struct args *args)
     return 0;
 }
 
+/* --eval-only is a run of no epochs from a checkpoint. */
+static int judge_eval(struct args *args)
+{
+    if (!*args->resume)
+        return train_fail("--eval-only tests a checkpoint; name it with "
+                          "--resume PATH, or --resume auto --checkpoint DIR");
+    args->epochs = 0;
+    return 0;
+}
+
 /* What a flag cannot see by itself. */
 static int judge(struct args *args)
 {
     guess_dataset(args);
     if (args->synthetic && judge_synthetic(args))
+        return -1;
+    if (args->eval_only && judge_eval(args))
         return -1;
     if (!args->threads)
         args->threads = threads_by_environment();

@@ -59,6 +59,7 @@ struct args {
     int synthetic;
     uint64_t num_warmup_batches, num_batches_per_iter, num_iters;
     const char *checkpoint, *resume, *json; /* "" when not given */
+    int eval_only;                          /* then epochs is 0 */
     uint64_t checkpoint_every, keep;
     int progress;
     uint64_t log_interval; /* steps; 0: no lines */

@@ -107,6 +107,8 @@ const struct flag flag_table[] = {
      "checkpoints kept, the newest; 0: all"},
     {"resume", TEXT, AT(resume), NULL, "PATH|auto",
      "go on from this checkpoint, or from the newest in --checkpoint"},
+    {"eval-only", SWITCH, AT(eval_only), NULL, NULL,
+     "test the checkpoint of --resume, train and write nothing"},
     {"json", TEXT, AT(json), NULL, "FILE|-",
      "write the results as one JSON object"},
     {"progress", CHOICE, AT(progress), "auto", "auto|bar|plain|off",

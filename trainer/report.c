@@ -156,7 +156,7 @@ static void print_run(const struct trainer *t)
     if (t->epoch || t->skip)
         printf("resumed after epoch %llu, step %llu\n",
                (unsigned long long)t->epoch, (unsigned long long)t->optim.step);
-    if (trainer_has_other_steps(t))
+    if (trainer_has_other_steps(t) && !t->args->eval_only)
         print_other_steps(t);
     if (*t->folder.moved)
         printf("checkpoints of an earlier run are in %s/%s now\n",
@@ -210,7 +210,7 @@ void report_plan(struct report *r)
     printf("dry run: %zu steps per epoch, %llu epochs, %llu steps, lr %.6g",
            t->sampler.n_steps, (unsigned long long)left,
            (unsigned long long)(left * t->sampler.n_steps), t->optim.lr);
-    if (t->args->schedule.kind != SCHEDULE_CONST)
+    if (t->args->schedule.kind != SCHEDULE_CONST && left)
         printf(", %.6g in the last step", rate_at(&t->rate, t->rate.n_steps));
     putchar('\n');
 }
@@ -321,6 +321,7 @@ void report_test(struct report *r, const struct epoch_stats *s)
 {
     if (r->is_speaker && r->mode != PROGRESS_OFF)
         print_test(s);
+    r->tested = *s;
     note_target(r, s);
 }
 
@@ -369,7 +370,7 @@ int report_epoch(struct report *r, const struct epoch_stats *stats)
         return train_fail("out of memory for the figures of %zu epochs; lower "
                           "--epochs", n);
     r->epochs = more;
-    r->epochs[r->n_epochs++] = *stats;
+    r->epochs[r->n_epochs++] = r->tested = *stats;
     r->n_steps += r->t->sampler.n_steps;
     if (r->n_epochs == 1)
         r->first_end = now();

@@ -17,6 +17,7 @@ struct report {
     FILE *json;              /* NULL: none wanted */
     struct epoch_stats *epochs;
     size_t n_epochs, n_steps;
+    struct epoch_stats tested; /* when it was tested last, as each run is */
     uint64_t target_epoch;              /* that reached --target-acc, 0 none, */
     double target_seconds;              /* this long after the start */
     double start, first_end, last_draw; /* on the monotonic clock, s */

@@ -108,7 +108,7 @@ json_t *report__result(const struct report *r, double total, double but_first,
     snprintf(crc, sizeof(crc), "%08x", t->param_crc);
     return json_pack(
         "{s:i, s:s, s:s, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:o, "
-        "s:s, s:I, s:s, s:I, s:s, s:i, s:I, s:s, s:o}",
+        "s:s, s:I, s:s, s:I, s:s, s:i, s:I, s:s, s:o, s:o, s:o}",
         "version", 1, "model", t->args->model, "dataset", t->args->dataset,
         "procs", t->ddp->size, "nodes", t->ddp->n_hosts, "batch_per_proc",
         (json_int_t)t->args->batch_size, "steps", (json_int_t)r->n_steps,
@@ -119,7 +119,9 @@ json_t *report__result(const struct report *r, double total, double but_first,
         "param_crc32", crc, "seed", (json_int_t)t->args->seed, "device", "cpu",
         "threads", (json_int_t)t->args->threads, "algo", t->ddp->algo, "zero",
         t->args->zero, "optim_bytes", (json_int_t)report__most_state(t),
-        "lr_schedule", t->args->schedule.text, "target", target_object(r));
+        "lr_schedule", t->args->schedule.text, "target", target_object(r),
+        "test_loss", number(r->tested.test_loss), "test_acc",
+        number(r->tested.test_accuracy));
 }
 
 int report_json(struct report *r, const struct json_t *object)

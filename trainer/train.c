@@ -210,9 +210,7 @@ int trainer_init(struct trainer *t)
 
     t->device = device_find("cpu");
     t->desc = model_find(args->model);
-    if (t->ddp->rank == 0 && *args->checkpoint &&
-        (checkpoint_probe(args->checkpoint) ||
-         (!args->dry_run && folder_init(&t->folder, args->checkpoint))))
+    if (t->ddp->rank == 0 && trainer__probe(t))
         st = -1;
     if (!st)
         st = t->device->init((int)args->threads);

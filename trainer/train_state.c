@@ -110,6 +110,24 @@ static int resume_newest(struct trainer *t)
     return found > 0 && load_checkpoint(t, path) ? -1 : found;
 }
 
+/* Does this run write checkpoints?  Who only reads them does not mind a run that
+ * does, and need not be allowed to. */
+static int is_writer(const struct trainer *t)
+{
+    const struct args *a = t->args;
+
+    return *a->checkpoint && !a->dry_run && !a->eval_only;
+}
+
+int trainer__probe(struct trainer *t)
+{
+    const struct args *a = t->args;
+
+    if (*a->checkpoint && !a->eval_only && checkpoint_probe(a->checkpoint))
+        return -1;
+    return is_writer(t) ? folder_init(&t->folder, a->checkpoint) : 0;
+}
+
 /* A job that was started again goes on by itself. */
 int trainer__resume(struct trainer *t)
 {
@@ -120,7 +138,11 @@ int trainer__resume(struct trainer *t)
         goes_on = resume_newest(t);
     else if (*from)
         st = load_checkpoint(t, from);
-    if (goes_on < 0 || st || !*t->args->checkpoint || t->args->dry_run)
+    if (goes_on == 0 && !strcmp(from, "auto") && t->args->eval_only)
+        st = train_fail("there is no checkpoint in %s to test; name one with "
+                        "--resume PATH",
+                        t->args->checkpoint);
+    if (goes_on < 0 || st || !is_writer(t))
         return goes_on < 0 ? -1 : st;
     return folder_begin(&t->folder, goes_on);
 }

@@ -9,6 +9,10 @@
  * write others.  Result: 0, or -1 with train_error() set. */
 int trainer__resume(struct trainer *t);
 
+/* On rank 0: find out whether checkpoints can be written, where they are to be,
+ * and keep other runs out.  Result: 0, or -1 with train_error() set. */
+int trainer__probe(struct trainer *t);
+
 /* Free the state of all ranks that rank 0 holds between loading and sharing. */
 void trainer__free_whole(struct trainer *t);
 
