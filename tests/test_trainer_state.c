@@ -118,6 +118,8 @@ START_TEST(a_bad_command_line_is_refused_in_one_sentence)
         {{"--synthetic", "--target-acc", "0.9"}, "tests nothing"},
         {{"--eval-only"}, "name it with --resume PATH"},
         {{"--eval-only", "--resume=x", "--synthetic"}, "keeps nothing"},
+        {{"--nesterov"}, "give --opt sgd"},
+        {{"--nesterov", "--opt=sgd", "--momentum=0"}, "--momentum above 0"},
         {{"--warmup-steps", "3", "--warmup-epochs=1"}, "give one of them"},
         {{"--dataset", "cifar"}, "fashion-mnist|mnist|cifar10|synthetic"},
         {{"--data-dir="}, "DIR"},
@@ -200,6 +202,41 @@ START_TEST(sgd_moves_as_by_hand)
 }
 END_TEST
 
+/* torch.optim.SGD(lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.5) by its
+ * documentation, in double: b = m b + g, and the step is lr (g + m b), from the
+ * first step on; and Sutskever's form of the same, in which the parameters are seen
+ * where they look ahead to. */
+START_TEST(nesterov_moves_as_torch_says)
+{
+    struct optim o = {.kind = OPTIM_SGD,
+                      .lr = 0.1,
+                      .momentum = 0.9f,
+                      .nesterov = 1,
+                      .weight_decay = 0.5f};
+    double want = 1, buffer = 0, place = 1, speed = 0;
+    float p[2] = {1, 1}, g[2] = {0.5f, 0};
+
+    ck_assert_int_eq(optim_init(&o, 2), 0);
+    for (int i = 0; i < 10; i++) {
+        double ahead = place + 0.9 * speed;
+        double slope = 0.5 + 0.5 * want;
+
+        buffer = 0.9 * buffer + slope;
+        want -= 0.1 * (slope + 0.9 * buffer);
+        speed = 0.9 * speed - 0.1 * (0.5 + 0.5 * ahead);
+        place += speed;
+        g[0] = 0.5f;
+        optim_step(&o, p, g);
+        ck_assert_double_eq_tol((double)p[0], want, 1e-6);
+        ck_assert_double_eq_tol((double)p[0], place + 0.9 * speed, 1e-6);
+        if (i == 0) /* 1 - 0.1 (1 + 0.9) */
+            ck_assert_double_eq_tol((double)p[0], 0.81, 1e-6);
+    }
+    ck_assert_double_gt((double)p[1], (double)p[0]);
+    optim_fini(&o);
+}
+END_TEST
+
 /* The rule as the paper writes it, in double, over 19 parameters (vectors and
  * a rest) and 30 steps. */
 START_TEST(adam_moves_as_the_paper_says)
@@ -228,7 +265,7 @@ START_TEST(adam_moves_as_the_paper_says)
 }
 END_TEST
 
-/* _i: sgd, adam or adagrad.  Every cut of 21 parameters in two. */
+/* _i: sgd, adam, adagrad, or Nesterov's sgd.  Every cut of 21 parameters in two. */
 START_TEST(row21_a_step_in_parts_has_the_bits_of_a_whole_one)
 {
     for (size_t cut = 0; cut <= 21; cut++) {
@@ -236,7 +273,8 @@ START_TEST(row21_a_step_in_parts_has_the_bits_of_a_whole_one)
         float p[2][21], g[21];
 
         for (int k = 0; k < 2; k++) {
-            o[k] = (struct optim){.kind = (enum optim_kind)_i,
+            o[k] = (struct optim){.kind = (enum optim_kind)(_i % 3),
+                                  .nesterov = _i == 3,
                                   .lr = 0.01,
                                   .momentum = 0.9f,
                                   .beta1 = 0.9f,
@@ -665,6 +703,7 @@ static Suite *make_suite(void)
     suite_add_tcase(suite, flags);
 
     tcase_add_test(optim, sgd_moves_as_by_hand);
+    tcase_add_test(optim, nesterov_moves_as_torch_says);
     tcase_add_test(optim, adam_moves_as_the_paper_says);
     suite_add_tcase(suite, optim);
 
@@ -672,7 +711,7 @@ static Suite *make_suite(void)
     tcase_set_timeout(files, 300);
     tcase_add_test(files, adagrad_with_weight_decay_goes_the_way_of_torch);
     tcase_add_loop_test(
-        files, row21_a_step_in_parts_has_the_bits_of_a_whole_one, 0, 3);
+        files, row21_a_step_in_parts_has_the_bits_of_a_whole_one, 0, 4);
     tcase_add_test(files, row22_numbers_of_16_bits_keep_their_bits);
     tcase_add_test(files, row22_rounding_goes_to_the_nearest);
     tcase_add_test(files, two_runs_do_not_share_a_folder);

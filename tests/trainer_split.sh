@@ -106,6 +106,7 @@ row21_zero_steps() {
     same 3 "$@" --deterministic --fp16-allreduce --overlap off
     same 3 "$@" --deterministic --bf16-allreduce --opt adagrad --warmup-steps 2
     same 4 --model net "$@" --deterministic
+    same 2 --model net "$@" --opt sgd --nesterov --weight-decay 0.01
 }
 
 # The same file, whoever has written it; and it is read by any number of ranks.

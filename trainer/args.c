@@ -4,6 +4,7 @@
 #include "trainer/args.h"
 #include "trainer/error.h"
 #include "trainer/flags.h"
+#include "trainer/optim.h"
 #include "trainer/threads.h"
 
 #include <string.h>
@@ -123,6 +124,12 @@ static int judge(struct args *args)
     if (args->warmup_epochs && args->warmup_steps)
         return train_fail("--warmup-epochs and --warmup-steps say the same "
                           "thing; give one of them");
+    if (args->nesterov && args->opt != OPTIM_SGD)
+        return train_fail("--nesterov is a momentum of sgd; give --opt sgd or "
+                          "leave it out");
+    if (args->nesterov && !(args->momentum > 0))
+        return train_fail("--nesterov looks ahead by the momentum; give "
+                          "--momentum above 0 or leave it out");
     if (args->target_acc > 1)
         return train_fail("--target-acc %g is not valid: it must be a part of "
                           "1, as 0.99",

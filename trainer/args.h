@@ -42,6 +42,7 @@ struct args {
     uint64_t warmup_epochs, warmup_steps; /* 0: none */
     struct schedule schedule;
     double momentum, beta1, beta2;
+    int nesterov;
     double epsilon;      /* 0: the optimizer's own */
     double weight_decay; /* 0: none */
     double clip_norm;    /* 0: none */

@@ -59,6 +59,8 @@ const struct flag flag_table[] = {
      "run; or down to 0 at its end, step by step"},
     {"momentum", SHARE, AT(momentum), "0.9", "X",
      "of sgd: v = momentum v + slope, and the step is lr v"},
+    {"nesterov", SWITCH, AT(nesterov), NULL, NULL,
+     "of sgd: the step is lr (slope + momentum v), Nesterov's"},
     {"beta1", SHARE, AT(beta1), "0.9", "X", "of adam's mean"},
     {"beta2", SHARE, AT(beta2), "0.999", "X", "of adam's mean of squares"},
     {"eps", POSITIVE, AT(epsilon), NULL, "X",

@@ -35,6 +35,18 @@ void optim_fini(struct optim *o)
     o->state = NULL;
 }
 
+static void nesterov_step(struct optim *o, const struct optim_part *part)
+{
+    float lr = (float)o->lr, *velocity = o->state + part->at;
+
+    for (size_t i = 0; i < part->n; i++) {
+        float slope = part->gradients[i] + o->weight_decay * part->params[i];
+
+        velocity[i] = o->momentum * velocity[i] + slope;
+        part->params[i] -= lr * (slope + o->momentum * velocity[i]);
+    }
+}
+
 static void sgd_step(struct optim *o, const struct optim_part *part)
 {
     float lr = (float)o->lr, *velocity = o->state + part->at;
@@ -135,7 +147,9 @@ static void adam_step(struct optim *o, const struct optim_part *part)
 
 void optim_move(struct optim *o, const struct optim_part *part)
 {
-    if (o->kind == OPTIM_SGD)
+    if (o->kind == OPTIM_SGD && o->nesterov)
+        nesterov_step(o, part);
+    else if (o->kind == OPTIM_SGD)
         sgd_step(o, part);
     else if (o->kind == OPTIM_ADAGRAD)
         adagrad_step(o, part);

@@ -12,6 +12,7 @@ struct optim {
     enum optim_kind kind;
     double lr;
     float momentum;              /* sgd */
+    int nesterov;                /* sgd: as Nesterov has it */
     float beta1, beta2, epsilon; /* adam; adagrad has an epsilon too */
     float weight_decay;          /* 0: none */
     uint64_t step;               /* steps made so far */
@@ -48,7 +49,8 @@ struct optim_part {
  * processors' way, in the device's table.
  *
  * Shapes:    params[n], gradients[n].
- * Result:    sgd:  v = momentum v + g; p -= lr v
+ * Result:    sgd:  v = momentum v + g; p -= lr v, or lr (g + momentum v) as
+ *            Nesterov has it
  *            adam: as Kingma and Ba, with bias correction; epsilon is added to
  *            the corrected root.
  *            adagrad:  s += g g; p -= lr g / (sqrt(s) + epsilon)

@@ -173,14 +173,14 @@ void report_start(struct report *r)
     if (!r->is_speaker || r->mode == PROGRESS_OFF)
         return;
     printf("libcoll trainer %s  %d proc%s on %d node%s (%s)  model %s %s "
-           "params  %s %zu/%zu  batch %dx%llu  %s lr %.6g",
+           "params  %s %zu/%zu  batch %dx%llu  %s%s lr %.6g",
            coll_version(), t->ddp->size, t->ddp->size > 1 ? "s" : "",
            t->ddp->n_hosts, t->ddp->n_hosts > 1 ? "s" : "",
            ddp_transports(t->ddp), a->model,
            with_commas(model_n_params(t->model), text), a->dataset,
            t->data.train.n, t->data.test.n, t->ddp->size,
            (unsigned long long)a->batch_size, optim_name(t->optim.kind),
-           t->optim.lr);
+           a->nesterov ? " nesterov" : "", t->optim.lr);
     print_buckets(t->ddp);
     printf("data %s  lr scale %s  lr schedule %s  init %s  normalize %s  "
            "augment %s  "

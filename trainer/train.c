@@ -177,6 +177,7 @@ static int make_optim(struct trainer *t)
         .kind = (enum optim_kind)a->opt,
         .lr = rate_full(&t->rate),
         .momentum = (float)a->momentum,
+        .nesterov = a->nesterov,
         .beta1 = (float)a->beta1,
         .beta2 = (float)a->beta2,
         /* of adam Keras's; PyTorch's is 1e-8 */
