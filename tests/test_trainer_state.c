@@ -120,6 +120,7 @@ START_TEST(a_bad_command_line_is_refused_in_one_sentence)
         {{"--eval-only", "--resume=x", "--synthetic"}, "keeps nothing"},
         {{"--nesterov"}, "give --opt sgd"},
         {{"--nesterov", "--opt=sgd", "--momentum=0"}, "--momentum above 0"},
+        {{"--label-smoothing", "1"}, "below 1"},
         {{"--warmup-steps", "3", "--warmup-epochs=1"}, "give one of them"},
         {{"--dataset", "cifar"}, "fashion-mnist|mnist|cifar10|synthetic"},
         {{"--data-dir="}, "DIR"},

@@ -197,6 +197,20 @@ evaluation() {
     [ ! -e nothing ] || fail "it makes a folder"
 }
 
+# Training goes another way, and the test's loss is that of the labels as they are.
+label_smoothing() {
+    # shellcheck disable=SC2086
+    accept "$train" $tiny --epochs 1 --checkpoint smooth --label-smoothing 0.9 --json smooth.json
+    grep '^Test set' out > line
+    # shellcheck disable=SC2086
+    accept "$train" $tiny --eval-only --resume smooth/epoch-0001.ckpt
+    grep '^Test set' out | cmp -s - line || fail "the test's labels are smoothed"
+    # shellcheck disable=SC2086
+    accept "$train" $tiny --epochs 1 --json -
+    [ "$(crc)" != "$(sed -n 's/.*"param_crc32":"\([0-9a-f]*\)".*/\1/p' smooth.json)" ] ||
+        fail "smoothing changes nothing"
+}
+
 # Ranks that would begin elsewhere begin as rank 0.
 # shellcheck disable=SC2086
 row08_seed_per_rank() {
@@ -416,6 +430,7 @@ row21_global_batch
 log_interval
 target_accuracy
 evaluation
+label_smoothing
 row08_seed_per_rank
 row12_metrics_per_rank
 row10_shards_and_tests

@@ -45,6 +45,7 @@ struct args {
     int nesterov;
     double epsilon;      /* 0: the optimizer's own */
     double weight_decay; /* 0: none */
+    double label_smoothing; /* 0: none */
     double clip_norm;    /* 0: none */
     uint64_t accum;      /* batches of a rank in a step */
     double target_acc;   /* of the test, at which training ends; 0: none */

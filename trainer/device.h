@@ -25,6 +25,7 @@ struct loss_job {
     const unsigned char *labels; /* [n], below classes */
     int n, classes;
     float scale;
+    double smoothing; /* of the labels, 0 none */
     float *dscores; /* [n][classes] = scale * d loss / d score, or NULL */
 };
 

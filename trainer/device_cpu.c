@@ -70,12 +70,6 @@ SIMD_BODY void add_body(float *to, const float *from, size_t n)
 
 SIMD_KERNEL(add, (float *to, const float *from, size_t n), (to, from, n))
 
-static void cpu_loss(const struct loss_job *job, struct model_score *score)
-{
-    softmax_loss(job->scores, job->labels, job->n, job->classes, job->scale,
-                 job->dscores, &score->loss, &score->n_right);
-}
-
 const struct device device_cpu = {
     .name = "cpu",
     .init = onednn_init,
@@ -87,6 +81,6 @@ const struct device device_cpu = {
     .zero = cpu_zero,
     .add = add,
     .gather = images_gather,
-    .loss = cpu_loss,
+    .loss = softmax_loss,
     .step = optim_move,
 };

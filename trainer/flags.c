@@ -43,6 +43,8 @@ const struct flag flag_table[] = {
      "or of all ranks in a step, all of --accum's parts together"},
     {"test-batch-size", WHOLE, AT(test_batch_size), "64", "N",
      "images tested at a time"},
+    {"label-smoothing", SHARE, AT(label_smoothing), "0", "X",
+     "in training, X of a label's weight goes to all classes in equal parts"},
     {"accum", WHOLE, AT(accum), "1", "N",
      "batches of a rank whose gradients are summed before a step"},
     {"opt", CHOICE, AT(opt), "adam", "sgd|adam|adagrad",

@@ -139,16 +139,19 @@ void layer__relu_back(const float *values, float *slopes, size_t n);
 int layer__no_init(struct layer *layer);
 void layer__no_fini(struct layer *layer);
 
-/* Softmax and cross-entropy of `n` rows of `classes` scores.
+struct loss_job;
+struct model_score;
+
+/* Softmax and cross-entropy of a job's rows.
  *
- * Shapes:    scores[n][classes], labels[n] below classes; dscores[n][classes]
- *            or NULL.
- * Result:    *loss = the sum of the rows' losses, *n_right = the rows whose
- *            largest score is the label's; dscores = scale * d loss / d score.
+ * Result:    score->loss = the sum of the rows' losses, score->n_right = the rows
+ *            whose largest score is the label's; dscores = scale * d loss / d
+ *            score.  With `smoothing` e a row's loss is (1 - e) of that of its
+ *            label and e of the mean of all classes' losses, as with
+ *            label_smoothing in PyTorch's CrossEntropyLoss.
  * Cost:      no allocation.
+ * Source:    Szegedy et al., CVPR 2016 (label smoothing).
  */
-void softmax_loss(const float *scores, const unsigned char *labels, int n,
-                  int classes, float scale, float *dscores, double *loss,
-                  int *n_right);
+void softmax_loss(const struct loss_job *job, struct model_score *score);
 
 #endif

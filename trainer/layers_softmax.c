@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* layers_softmax.c - the end of the net: softmax, cross-entropy, and what
  * layers without a state share. */
+#include "trainer/device.h"
 #include "trainer/layers.h"
 
 #include <math.h>
@@ -23,27 +24,59 @@ static int largest(const float *row, int n)
     return best;
 }
 
+/* Return the weight of a class in the loss of a row. */
+static double weight_of(const struct loss_job *job, int c, int label)
+{
+    double e = job->smoothing;
+
+    return (c == label ? 1 - e : 0) + e / job->classes;
+}
+
+/* Return the mean of largest - score over a row. */
+static double mean_below(const float *row, int classes, int best)
+{
+    double sum = 0;
+
+    for (int c = 0; c < classes; c++)
+        sum += (double)row[best] - (double)row[c];
+    return sum / classes;
+}
+
+/* Judge row i, whose exp(score - largest) come to `sum`. */
+static double row_loss(const struct loss_job *job, int i, int best, double sum)
+{
+    const float *row = job->scores + i * job->classes;
+    int label = job->labels[i];
+    double loss = log(sum) - ((double)row[label] - (double)row[best]);
+
+    if (job->smoothing > 0)
+        loss =
+            (1 - job->smoothing) * loss +
+            job->smoothing * (log(sum) + mean_below(row, job->classes, best));
+    return loss;
+}
+
 /* exp(score - largest) cannot overflow, and its sum is 1 at least.  A row with
  * a NaN has a NaN for its loss and its gradients. */
-void softmax_loss(const float *scores, const unsigned char *labels, int n,
-                  int classes, float scale, float *dscores, double *loss,
-                  int *n_right)
+void softmax_loss(const struct loss_job *job, struct model_score *score)
 {
-    *loss = 0;
-    *n_right = 0;
-    for (int i = 0; i < n; i++) {
-        const float *row = scores + i * classes;
-        int best = largest(row, classes), label = labels[i];
+    int classes = job->classes;
+
+    *score = (struct model_score){0};
+    for (int i = 0; i < job->n; i++) {
+        const float *row = job->scores + i * classes;
+        int best = largest(row, classes), label = job->labels[i];
         double sum = 0;
 
         for (int c = 0; c < classes; c++)
             sum += exp((double)row[c] - (double)row[best]);
-        *loss += log(sum) - ((double)row[label] - (double)row[best]);
-        *n_right += best == label;
-        for (int c = 0; dscores && c < classes; c++) {
+        score->loss += row_loss(job, i, best, sum);
+        score->n_right += best == label;
+        for (int c = 0; job->dscores && c < classes; c++) {
             double p = exp((double)row[c] - (double)row[best]) / sum;
 
-            dscores[i * classes + c] = scale * (float)(p - (c == label));
+            job->dscores[i * classes + c] =
+                job->scale * (float)(p - weight_of(job, c, label));
         }
     }
 }

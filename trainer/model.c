@@ -388,6 +388,7 @@ void model_loss(struct model *m, const unsigned char *labels, int n,
         .dscores = slope_of(m, m->n_layers),
     };
 
+    job.smoothing = job.dscores ? m->config.smoothing : 0;
     m->device->loss(&job, score);
     if (job.dscores)
         m->device->zero(job.dscores + n * classes,

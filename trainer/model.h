@@ -21,6 +21,7 @@ struct model_config {
     int channels, height, width; /* of an image */
     int classes;                 /* 0: 10 */
     int chunk;                   /* images in one pass */
+    double smoothing;            /* of the labels in training */
 };
 
 /* Build the layers.
@@ -86,7 +87,8 @@ int model_forward(struct model *model, const struct pass *pass);
 /* Judge the first n images of the chunk.
  *
  * Result:    *score; and, except for a view, the scores' gradients, each
- *            image's times `scale` and those beyond n zero.
+ *            image's times `scale` and those beyond n zero.  A view's labels
+ *            are not smoothed.
  */
 void model_loss(struct model *model, const unsigned char *labels, int n,
                 float scale, struct model_score *score);

@@ -107,6 +107,7 @@ static int make_models(struct trainer *t)
         .channels = t->data.train.channels,
         .height = t->data.train.height,
         .width = t->data.train.width,
+        .smoothing = t->args->label_smoothing,
         .chunk = model_needs_batch(t->desc) ? (int)t->args->batch_size
                                             : choose_chunk(most_in_pass(t)),
     };
