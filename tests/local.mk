@@ -534,7 +534,7 @@ trainer_tests = tests/test_trainer_layers tests/test_trainer_network \
 	tests/test_trainer_ranks tests/test_trainer_finite \
 	tests/test_trainer_torch tests/test_trainer_resnet \
 	tests/test_trainer_loader tests/test_trainer_augment \
-	tests/test_trainer_rate
+	tests/test_trainer_rate tests/test_trainer_config
 check_PROGRAMS += $(trainer_tests)
 TESTS += $(trainer_tests)
 tests_test_trainer_layers_CFLAGS = $(check_cflags)
@@ -547,6 +547,8 @@ tests_test_trainer_data_CFLAGS = $(check_cflags) $(ZLIB_CFLAGS)
 tests_test_trainer_data_LDADD = libtrainer.la $(CHECK_LIBS) $(ZLIB_LIBS) -lm
 tests_test_trainer_augment_CFLAGS = $(check_cflags)
 tests_test_trainer_augment_LDADD = libtrainer.la $(CHECK_LIBS) -lm
+tests_test_trainer_config_CFLAGS = $(check_cflags)
+tests_test_trainer_config_LDADD = libtrainer.la $(CHECK_LIBS) -lm
 tests_test_trainer_rate_CFLAGS = $(check_cflags)
 tests_test_trainer_rate_LDADD = libtrainer.la $(CHECK_LIBS) -lm
 tests_test_trainer_state_CFLAGS = $(check_cflags) $(ZLIB_CFLAGS)

@@ -211,6 +211,22 @@ label_smoothing() {
         fail "smoothing changes nothing"
 }
 
+# shellcheck disable=SC2086
+row21_config() {
+    printf '# as DeepSpeed has a file\ndataset = synthetic\nlimit_train = 192\nlimit-test=64\n
+model = net\nbatch-size = 32  # a rank\nepochs = 1\ndeterministic\n' > job.conf
+    accept "$collrun" -np 2 "$train" --config job.conf --batch_size 16 --json -
+    says ' model net .* batch 2x16 '
+    ours=$(crc)
+    accept "$collrun" -np 2 "$train" $tiny --epochs 1 --deterministic --json -
+    [ "$(crc)" = "$ours" ] || fail "the same flags in a file train otherwise"
+    echo 'bach-size = 3' >> job.conf
+    refuse 2 'job.conf:10: --bach-size is no option; did you mean --batch-size' "$train" --config=job.conf
+    refuse 2 'cannot read --config nowhere: No such file' "$train" --config nowhere
+    refuse 2 'cannot read --config .: Is a directory' "$train" --config .
+    refuse 2 'is no text' "$train" --config /bin/sh
+}
+
 # Ranks that would begin elsewhere begin as rank 0.
 # shellcheck disable=SC2086
 row08_seed_per_rank() {
@@ -431,6 +447,7 @@ log_interval
 target_accuracy
 evaluation
 label_smoothing
+row21_config
 row08_seed_per_rank
 row12_metrics_per_rank
 row10_shards_and_tests

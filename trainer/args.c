@@ -2,19 +2,24 @@
 /* args.c - the command line: flags over defaults, and what only all of them
  * together show. */
 #include "trainer/args.h"
+#include "trainer/config_file.h"
 #include "trainer/error.h"
 #include "trainer/flags.h"
 #include "trainer/optim.h"
 #include "trainer/threads.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define BATCH_SIZE 64
 
 static int set_defaults(struct args *args)
 {
-    *args = (struct args){.data_dir = "", .checkpoint = "", .resume = "",
-                          .json = ""};
+    *args = (struct args){.data_dir = "",
+                          .checkpoint = "",
+                          .resume = "",
+                          .json = "",
+                          .config = ""};
     for (size_t i = 0; i < flag_count; i++)
         if (flag_table[i].standard &&
             flag_set(args, &flag_table[i], flag_table[i].standard))
@@ -145,10 +150,8 @@ static int judge(struct args *args)
     return 0;
 }
 
-int args_parse(struct args *args, int argc, char **argv)
+static int parse_all(struct args *args, int argc, char **argv)
 {
-    if (set_defaults(args))
-        return -1;
     for (int i = 1; i < argc;) {
         int n = parse_one(args, argc - i, argv + i);
 
@@ -156,7 +159,38 @@ int args_parse(struct args *args, int argc, char **argv)
             return -1;
         i += n;
     }
-    return judge(args);
+    return 0;
+}
+
+/* Begin again, with the file that the command line has named. */
+static int parse_over_file(struct args *args, int argc, char **argv)
+{
+    const char *path = args->config;
+
+    if (set_defaults(args) || config_read(args, path))
+        return -1;
+    return parse_all(args, argc, argv);
+}
+
+int args_parse(struct args *args, int argc, char **argv)
+{
+    int st = set_defaults(args);
+
+    if (!st)
+        st = parse_all(args, argc, argv);
+    if (!st && *args->config)
+        st = parse_over_file(args, argc, argv);
+    if (!st)
+        st = judge(args);
+    if (st)
+        args_fini(args);
+    return st;
+}
+
+void args_fini(struct args *args)
+{
+    free(args->config_text);
+    args->config_text = NULL;
 }
 
 int args_share_batch(struct args *args, int n_ranks)

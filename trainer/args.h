@@ -24,6 +24,8 @@ struct schedule {
 /* Everything that can be asked for.  Words with a fixed choice are the index
  * of the word in the flag's list. */
 struct args {
+    const char *config; /* "" when not given */
+    char *config_text;  /* what stands in it; args_fini() frees it */
     const char *dataset, *data_dir; /* data_dir "" when not given */
     uint64_t limit_train, limit_test, limit_steps; /* 0: all */
     int shard;                                     /* enum shard */
@@ -72,11 +74,13 @@ struct args {
 /* Read the command line over the defaults.
  *
  * Shapes:    argv as main() gets it; '_' in a flag's name counts as '-';
- *            --flag=value and --flag value are the same.
+ *            --flag=value and --flag value are the same.  Flags of --config's
+ *            file go over the defaults, and those of argv over them.
  * Result:    0, or -1 with train_error() set, one sentence.
- * Ownership: texts stay argv's.
+ * Ownership: texts stay argv's; end *args by args_fini(), unless this failed.
  */
 int args_parse(struct args *args, int argc, char **argv);
+void args_fini(struct args *args);
 
 /* Make --global-batch-size, where it is given, that of a rank: a part of it for
  * each of --accum's batches of each rank.

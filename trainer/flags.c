@@ -5,6 +5,8 @@
 #define AT(field) offsetof(struct args, field)
 
 const struct flag flag_table[] = {
+    {"config", TEXT, AT(config), NULL, "FILE",
+     "read flags from FILE, lines NAME = VALUE; those given here go before"},
     {"dataset", WORD, AT(dataset), "fashion-mnist",
      "fashion-mnist|mnist|cifar10|synthetic", "what to learn"},
     {"data-dir", TEXT, AT(data_dir), NULL, "DIR",

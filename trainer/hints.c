@@ -30,8 +30,10 @@ static const struct hint flags[] = {
     {"num-workers", "images lie in memory, no worker loads them; leave it "
                     "out"},
     {"dist-url", "ranks meet by the launcher; leave it out"},
-    {"deepspeed", "there is no file to read; give its values as flags"},
-    {"deepspeed-config", "there is no file to read; give its values as flags"},
+    {"deepspeed", "give the values of its file as flags, or by --config FILE"},
+    {"deepspeed-config",
+     "that file is of other names; give its values as flags, or by "
+     "--config FILE"},
     {"checkpoint-format", "name the folder by --checkpoint DIR"},
     {"checkpoint-dir", "name the folder by --checkpoint DIR"},
     {"base-lr", "give --lr"},

@@ -13,6 +13,7 @@ libtrainer_la_SOURCES = \
 	%D%/build.c %D%/build.h \
 	%D%/checkpoint.c %D%/checkpoint.h \
 	%D%/cifar.c \
+	%D%/config_file.c %D%/config_file.h \
 	%D%/data.c %D%/data.h \
 	%D%/data_file.c %D%/data_file.h \
 	%D%/data_share.c \

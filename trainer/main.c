@@ -175,25 +175,34 @@ static int run(struct args *args)
     return status_of(&trainer, st);
 }
 
+/* Do what was asked for; returns the exit status. */
+static int act(struct args *args)
+{
+    if (args->help) {
+        args_help(stdout);
+        return EXIT_SUCCESS;
+    }
+    if (args->check_build) {
+        build_print();
+        return EXIT_SUCCESS;
+    }
+    if (args->version) {
+        printf("coll_train (libcoll) %s\n", coll_version());
+        return EXIT_SUCCESS;
+    }
+    return run(args);
+}
+
 int main(int argc, char **argv)
 {
     struct args args;
+    int st;
 
     if (args_parse(&args, argc, argv)) {
         say_error();
         return EXIT_USAGE;
     }
-    if (args.help) {
-        args_help(stdout);
-        return EXIT_SUCCESS;
-    }
-    if (args.check_build) {
-        build_print();
-        return EXIT_SUCCESS;
-    }
-    if (args.version) {
-        printf("coll_train (libcoll) %s\n", coll_version());
-        return EXIT_SUCCESS;
-    }
-    return run(&args);
+    st = act(&args);
+    args_fini(&args);
+    return st;
 }
