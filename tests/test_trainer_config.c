@@ -53,6 +53,7 @@ START_TEST(a_file_has_a_flag_a_line)
                          "   lr\t=  0.25   # of one rank\n"
                          "fp16-allreduce\n"
                          "#epochs = 9\n"
+                         "profile\n"
                          "opt = sgd # epochs = 8\n"
                          "checkpoint = a folder#1",
                          NULL, NULL),
@@ -61,6 +62,7 @@ START_TEST(a_file_has_a_flag_a_line)
     ck_assert_double_eq(a.lr, 0.25);
     ck_assert_int_eq(a.fp16_allreduce, 1);
     ck_assert_uint_eq(a.epochs, 3);
+    ck_assert_str_eq(a.profile, "1");
     ck_assert_str_eq(a.checkpoint, "a folder#1");
     args_fini(&a);
     ck_assert_int_eq(parse(&a, "", NULL, NULL), 0);

@@ -55,6 +55,22 @@ START_TEST(flags_come_with_a_space_or_an_equals_sign_or_an_underscore)
 }
 END_TEST
 
+START_TEST(row17_a_profile_has_a_prefix_or_none)
+{
+    struct args a;
+
+    ck_assert_int_eq(PARSE(&a, "--epochs=2"), 0);
+    ck_assert_str_eq(a.profile, "");
+    ck_assert_int_eq(PARSE(&a, "--profile", "--epochs=2"), 0);
+    ck_assert_str_eq(a.profile, "1");
+    ck_assert_uint_eq(a.epochs, 2);
+    ck_assert_int_eq(PARSE(&a, "--profile=dir/mine"), 0);
+    ck_assert_str_eq(strrchr(a.profile, '/'), "/mine");
+    ck_assert_int_eq(PARSE(&a, "--profile", "mine"), -1);
+    ck_assert_ptr_nonnull(strstr(train_error(), "'mine' is not understood"));
+}
+END_TEST
+
 START_TEST(without_flags_the_defaults_hold)
 {
     struct args a;
@@ -121,6 +137,8 @@ START_TEST(a_bad_command_line_is_refused_in_one_sentence)
         {{"--nesterov"}, "give --opt sgd"},
         {{"--nesterov", "--opt=sgd", "--momentum=0"}, "--momentum above 0"},
         {{"--label-smoothing", "1"}, "below 1"},
+        {{"--profile="}, "PREFIX"},
+        {{"--timeline"}, "--timeline needs a value: FILE"},
         {{"--warmup-steps", "3", "--warmup-epochs=1"}, "give one of them"},
         {{"--dataset", "cifar"}, "fashion-mnist|mnist|cifar10|synthetic"},
         {{"--data-dir="}, "DIR"},
@@ -698,6 +716,7 @@ static Suite *make_suite(void)
     tcase_add_test(flags,
                    flags_come_with_a_space_or_an_equals_sign_or_an_underscore);
     tcase_add_test(flags, without_flags_the_defaults_hold);
+    tcase_add_test(flags, row17_a_profile_has_a_prefix_or_none);
     tcase_add_test(flags, a_bad_command_line_is_refused_in_one_sentence);
     tcase_add_test(flags, row21_a_global_batch_is_that_of_all_ranks_and_parts);
     tcase_add_test(flags, a_flag_of_any_length_is_survived);

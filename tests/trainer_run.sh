@@ -159,10 +159,22 @@ row17_profile() {
     n=$(awk '/^coll_/ {name = $1} name == "coll_allreduce" &&
         $2 == "4799528.0" {print $1}' coll_profile.1)
     [ "$n" = 12 ] || fail "$n averages of gradients in the profile, not 12"
+    rm coll_profile.[01]
+    # the flag, with a prefix and without, goes before the variable
+    COLL_PROFILE=0 accept "$collrun" -n 2 "$train" $small --epochs 1 --profile
+    COLL_PROFILE=1 accept "$collrun" -n 2 "$train" $small --epochs 1 --profile=mine
+    for file in coll_profile.0 coll_profile.1 mine.0 mine.1; do
+        grep -q '^coll_allreduce ' $file || fail "no profile in $file"
+    done
+    refuse 1 'cannot write nowhere/x.0' "$train" $small --profile=nowhere/x
 }
 
 # shellcheck disable=SC2086
 row18_timeline() {
+    COLL_TIMELINE=other.json accept "$collrun" -n 2 "$train" $small --epochs 1 \
+        --timeline t%r.json
+    "$probe" check t1.json > out 2> err || fail "the flag's timeline is not whole"
+    [ -s t0.json ] && [ ! -e other.json ] || fail "the flag does not go before"
     COLL_TIMELINE=t.json accept "$collrun" -n 2 "$train" $small --epochs 1
     "$probe" check t.json > out 2> err || fail "the timeline is not whole"
     for row in FORWARD BACKWARD OPTIMIZER DATA ALLREDUCE; do

@@ -19,7 +19,9 @@ static int set_defaults(struct args *args)
                           .checkpoint = "",
                           .resume = "",
                           .json = "",
-                          .config = ""};
+                          .config = "",
+                          .timeline = "",
+                          .profile = ""};
     for (size_t i = 0; i < flag_count; i++)
         if (flag_table[i].standard &&
             flag_set(args, &flag_table[i], flag_table[i].standard))
@@ -44,11 +46,12 @@ static int parse_one(struct args *args, int left, char **argv)
     if (!f)
         return -1;
     value = strchr(argv[0], '=');
-    if (f->kind == SWITCH)
-        return value ? train_fail("--%s takes no value", f->name)
-                     : flag_set(args, f, "") + 1;
+    if (value && f->kind == SWITCH)
+        return train_fail("--%s takes no value", f->name);
     if (value)
         return flag_set(args, f, value + 1) ? -1 : 1;
+    if (flag_stands_alone(f))
+        return flag_set(args, f, "1") ? -1 : 1;
     if (left < 2)
         return train_fail("--%s needs a value: %s", f->name, f->words);
     return flag_set(args, f, argv[1]) ? -1 : 2;
@@ -220,7 +223,9 @@ void args_help(FILE *out)
     for (size_t i = 0; i < flag_count; i++) {
         char left[MAX_FLAG + 64];
 
-        snprintf(left, sizeof(left), "--%s %s", flag_table[i].name,
+        snprintf(left, sizeof(left),
+                 flag_table[i].kind == OPTIONAL ? "--%s[=%s]" : "--%s %s",
+                 flag_table[i].name,
                  flag_table[i].words ? flag_table[i].words : "");
         fprintf(out, "  %-41s %s", left, flag_table[i].help);
         if (flag_table[i].standard)

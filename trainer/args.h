@@ -67,6 +67,7 @@ struct args {
     uint64_t checkpoint_every, keep;
     int progress;
     uint64_t log_interval; /* steps; 0: no lines */
+    const char *timeline, *profile; /* "" when not given */
     int breakdown, metrics_per_rank, verbose, dry_run, check_build, help,
         version;
 };

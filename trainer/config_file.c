@@ -54,11 +54,11 @@ static int read_line(struct args *args, char *line)
         return -1;
     if (f->at == offsetof(struct args, config))
         return train_fail("--config names one file; it cannot stand in it");
-    if (f->kind == SWITCH)
-        return value ? train_fail("%s takes no value; write it alone", f->name)
-                     : flag_set(args, f, "");
-    return value ? flag_set(args, f, trim(value))
-                 : train_fail("%s needs a value: %s", f->name, f->words);
+    if (value && f->kind == SWITCH)
+        return train_fail("%s takes no value; write it alone", f->name);
+    if (value || flag_stands_alone(f))
+        return flag_set(args, f, value ? trim(value) : "1");
+    return train_fail("%s needs a value: %s", f->name, f->words);
 }
 
 /* Return the whole of a text file, the caller's to free; or NULL. */

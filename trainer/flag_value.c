@@ -112,6 +112,7 @@ int flag_set(struct args *args, const struct flag *f, const char *text)
             *(const char **)field = text;
         return 0;
     case TEXT:
+    case OPTIONAL:
         if (!*text)
             return bad_value(f, "''", f->words);
         *(const char **)field = text;

@@ -122,6 +122,12 @@ const struct flag flag_table[] = {
     {"log-interval", WHOLE_0, AT(log_interval), "0", "N",
      "a line every N steps, of rank 0's images and the step's loss on them; 0: "
      "none"},
+    {"timeline", TEXT, AT(timeline), NULL, "FILE",
+     "rank 0's operations for chrome://tracing, as by COLL_TIMELINE; %r in the "
+     "name: each rank's"},
+    {"profile", OPTIONAL, AT(profile), NULL, "PREFIX",
+     "each rank's collectives, in coll_profile.RANK or PREFIX.RANK, as by "
+     "COLL_PROFILE"},
     {"breakdown", SWITCH, AT(breakdown), NULL, NULL,
      "after each epoch, where rank 0's time went"},
     {"metrics-per-rank", SWITCH, AT(metrics_per_rank), NULL, NULL,

@@ -16,6 +16,7 @@ enum flag_kind {
     CHOICE,   /* int, the index of the word */
     WORD,     /* const char *, one of the words */
     SCHEDULE, /* struct schedule */
+    OPTIONAL, /* const char *, "1" without a value, which only = gives */
     SWITCH    /* int, 1 when given */
 };
 
@@ -35,7 +36,13 @@ extern const size_t flag_count;
  * text or with '='; or NULL with train_error() set, a hint included. */
 const struct flag *flag_find(const char *text);
 
-/* Read a value, "" for a switch.  Result: 0, or -1 with train_error() set. */
+/* May it stand without a value? */
+static inline int flag_stands_alone(const struct flag *f)
+{
+    return f->kind == SWITCH || f->kind == OPTIONAL;
+}
+
+/* Read a value, "1" for what stands alone.  Result: 0, or -1 with train_error() set. */
 int flag_set(struct args *args, const struct flag *f, const char *text);
 
 /* Return the index of the word in "a|b|c", or -1. */

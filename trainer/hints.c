@@ -43,9 +43,7 @@ static const struct hint flags[] = {
     {"train-dir", "give --data-dir DIR"},
     {"val-dir", "give --data-dir DIR"},
     {"data", "give --data-dir DIR"},
-    {"timeline", "set COLL_TIMELINE=FILE"},
-    {"timeline-filename", "set COLL_TIMELINE=FILE"},
-    {"profile", "set COLL_PROFILE=1"},
+    {"timeline-filename", "give --timeline FILE"},
 };
 
 static const struct hint variables[] = {

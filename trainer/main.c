@@ -147,6 +147,16 @@ static int status_of(const struct trainer *t, int st)
                                                                 : EXIT_SUCCESS;
 }
 
+/* The library looks at these when the first communicator is made. */
+static int ask_for_traces(const struct args *args)
+{
+    if ((*args->timeline && setenv("COLL_TIMELINE", args->timeline, 1)) ||
+        (*args->profile && setenv("COLL_PROFILE", args->profile, 1)))
+        return train_fail("out of memory for the environment; leave --timeline "
+                          "and --profile out");
+    return 0;
+}
+
 static int run(struct args *args)
 {
     struct ddp ddp;
@@ -154,7 +164,7 @@ static int run(struct args *args)
     struct report report;
     int st;
 
-    if (ddp_init(&ddp, args->deterministic)) {
+    if (ask_for_traces(args) || ddp_init(&ddp, args->deterministic)) {
         say_error();
         return EXIT_FAILURE;
     }
