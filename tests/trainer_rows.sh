@@ -179,7 +179,7 @@ evaluation() {
     for n in 1 3; do
         # shellcheck disable=SC2086
         flock eval/.run "$collrun" -np $n "$train" $tiny --eval-only --resume auto \
-            --checkpoint eval --json tested.json > out 2> err || fail "--eval-only"
+            --checkpoint eval --global-batch-size 7 --target-acc 1 --json tested.json > out 2> err || fail "--eval-only"
         says 'resumed after epoch 2, step 12'
         lines | grep '^Test set' | cmp -s - line || fail "another accuracy"
         ! grep -q 'Epoch [0-9]*/\|that was with\|checkpoints of an earlier' out || fail "it does more"
@@ -191,7 +191,7 @@ evaluation() {
     done
     # shellcheck disable=SC2086
     accept "$train" $tiny --eval-only --resume eval/epoch-0001.ckpt --lr-schedule cosine --dry-run
-    says '^dry run: 12 steps per epoch, 0 epochs, 0 steps, lr 0.001$'
+    says '^dry run: .*, 0 epochs, 0 steps, lr 0.001$'
     refuse 1 'there is no checkpoint in nothing to test' "$train" --model net \
         --dataset synthetic --eval-only --resume auto --checkpoint nothing
     [ ! -e nothing ] || fail "it makes a folder"
@@ -225,6 +225,12 @@ model = net\nbatch-size = 32  # a rank\nepochs = 1\ndeterministic\n' > job.conf
     refuse 2 'cannot read --config nowhere: No such file' "$train" --config nowhere
     refuse 2 'cannot read --config .: Is a directory' "$train" --config .
     refuse 2 'is no text' "$train" --config /bin/sh
+    printf '\357\273\277epochs = 1\n' > job.1
+    printf 'epochs = 2\n' > job.0
+    # shellcheck disable=SC2016
+    refuse 1 'not the same file on all ranks' "$collrun" -np 2 sh -c \
+        'exec "$@" --config job.$LOCAL_RANK' - "$train" $tiny
+    accept "$train" $tiny --config job.1 --dry-run
 }
 
 # Ranks that would begin elsewhere begin as rank 0.

@@ -106,13 +106,17 @@ static int judge_synthetic(struct args *args)
     return 0;
 }
 
-/* --eval-only is a run of no epochs from a checkpoint. */
+/* --eval-only is a run of no epochs from a checkpoint: it has no batches to share among
+ * its ranks, however many they are, and no target. */
 static int judge_eval(struct args *args)
 {
     if (!*args->resume)
         return train_fail("--eval-only tests a checkpoint; name it with "
                           "--resume PATH, or --resume auto --checkpoint DIR");
-    args->epochs = 0;
+    args->epochs = args->global_batch_size = 0;
+    args->batch_size = 1;
+    args->drop_last_off = 1;
+    args->target_acc = 0;
     return 0;
 }
 
@@ -121,8 +125,6 @@ static int judge(struct args *args)
 {
     guess_dataset(args);
     if (args->synthetic && judge_synthetic(args))
-        return -1;
-    if (args->eval_only && judge_eval(args))
         return -1;
     if (!args->threads)
         args->threads = threads_by_environment();
@@ -150,7 +152,7 @@ static int judge(struct args *args)
     if (!strcmp(args->resume, "auto") && !*args->checkpoint)
         return train_fail("--resume auto looks in the folder of checkpoints; "
                           "name it with --checkpoint DIR");
-    return 0;
+    return args->eval_only ? judge_eval(args) : 0;
 }
 
 static int parse_all(struct args *args, int argc, char **argv)

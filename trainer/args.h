@@ -26,6 +26,7 @@ struct schedule {
 struct args {
     const char *config; /* "" when not given */
     char *config_text;  /* what stands in it; args_fini() frees it */
+    uint32_t config_crc;            /* of that, as it was; 0: no file */
     const char *dataset, *data_dir; /* data_dir "" when not given */
     uint64_t limit_train, limit_test, limit_steps; /* 0: all */
     int shard;                                     /* enum shard */

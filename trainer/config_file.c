@@ -9,6 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <zlib.h>
+
+#define BOM "\xef\xbb\xbf" /* with which some editors begin a file of UTF-8 */
+
 static int is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 /* Cut the blanks from both ends. */
@@ -98,6 +102,10 @@ int config_read(struct args *args, const char *path)
     args->config_text = line;
     if (!line)
         return -1;
+    args->config_crc =
+        (uint32_t)crc32_z(0, (const unsigned char *)line, strlen(line));
+    if (!strncmp(line, BOM, strlen(BOM)))
+        line += strlen(BOM);
     for (int n = 1; line; n++, line = next) {
         next = strchr(line, '\n');
         if (next)

@@ -157,6 +157,19 @@ static int ask_for_traces(const struct args *args)
     return 0;
 }
 
+/* Each rank reads the file of --config by itself. */
+static int has_same_config(struct ddp *ddp, const struct args *args)
+{
+    double crc[] = {args->config_crc, -(double)args->config_crc};
+
+    if (ddp_max(ddp, crc, 2))
+        return -1;
+    if (crc[0] != -crc[1])
+        return train_fail("--config is not the same file on all ranks; copy it "
+                          "to all hosts, or to a folder that they share");
+    return 0;
+}
+
 static int run(struct args *args)
 {
     struct ddp ddp;
@@ -174,6 +187,8 @@ static int run(struct args *args)
     if (!st)
         st = args_share_batch(args, ddp.size);
     st = all_well(&ddp, st);
+    if (!st)
+        st = all_well(&ddp, has_same_config(&ddp, args));
     if (!st)
         st = all_well(&ddp, trainer_init(&trainer));
     if (!st)
