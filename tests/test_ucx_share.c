@@ -3,6 +3,7 @@
  * each gets its own messages, whoever lets UCX work and whenever it comes; what
  * happens to one is nothing to the others, unless a process is lost to both.
  */
+#include "tests/patience.h"
 #include "tests/world.h"
 #include "lib/util/util.h"
 #include "transports/transport.h"
