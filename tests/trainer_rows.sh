@@ -179,7 +179,7 @@ evaluation() {
     for n in 1 3; do
         # shellcheck disable=SC2086
         flock eval/.run "$collrun" -np $n "$train" $tiny --eval-only --resume auto \
-            --checkpoint eval --global-batch-size 7 --target-acc 1 --json tested.json > out 2> err || fail "--eval-only"
+            --checkpoint eval --target-acc 1 --json tested.json > out 2> err || fail "--eval-only"
         says 'resumed after epoch 2, step 12'
         lines | grep '^Test set' | cmp -s - line || fail "another accuracy"
         ! grep -q 'Epoch [0-9]*/\|that was with\|checkpoints of an earlier' out || fail "it does more"
@@ -192,6 +192,11 @@ evaluation() {
     # shellcheck disable=SC2086
     accept "$train" $tiny --eval-only --resume eval/epoch-0001.ckpt --lr-schedule cosine --dry-run
     says '^dry run: .*, 0 epochs, 0 steps, lr 0.001$'
+    # shellcheck disable=SC2086
+    accept "$collrun" -np 3 "$train" --model net --dataset synthetic \
+        --limit-train 192 --limit-test 64 --global-batch-size 64 --eval-only \
+        --resume eval/epoch-0002.ckpt --progress plain
+    lines | grep '^Test set' | cmp -s - line || fail "another accuracy without a batch"
     refuse 1 'there is no checkpoint in nothing to test' "$train" --model net \
         --dataset synthetic --eval-only --resume auto --checkpoint nothing
     [ ! -e nothing ] || fail "it makes a folder"
