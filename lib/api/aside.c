@@ -2,9 +2,9 @@
 /* aside.c - communicators that leave while no call waits for them.
  *
  * Other ranks may wait for their end, and their caller may compute for as long as it
- * likes: so a thread moves them on, from the first that is put aside to the call that
- * destroys the last communicator of the process, or to its exit.  That call stops the
- * thread, and waits for all of them itself.
+ * likes: so a thread moves them on for as long as there are some.  The call that destroys
+ * the last communicator of the process, or its exit, stops the thread, and waits for all
+ * of them itself.
  *
  * Not those that have streams of a GPU: to give back what is the device's waits for all
  * of the device, and would end a capture that the caller has begun.  They go on in the
@@ -39,7 +39,8 @@ static struct {
     struct coll_comm *first, *last;
     int n; /* in the list */
 
-    int has_thread, is_stopping;
+    int has_thread; /* which somebody has to join: who takes that back does */
+    int is_stopping, has_ended;
     pthread_t thread;
     pthread_cond_t changed;      /* something was put there, or is_stopping */
     struct coll_comm *in_thread; /* what it has in hand */
@@ -145,9 +146,11 @@ static int move_each(double slice, double since, int is_last)
     return aside.n;
 }
 
-/* The thread: each of those that are its own. */
-static void move_own(void)
+/* The thread: each of those that are its own; returns whether there were any. */
+static int move_own(void)
 {
+    int found = 0;
+
     for (int n = aside.n; n > 0 && aside.n; n--) {
         struct coll_comm *comm = take_first();
 
@@ -155,10 +158,12 @@ static void move_own(void)
             append(comm);
             continue;
         }
+        found = 1;
         aside.in_thread = comm;
         move_one(comm, 0, INFINITY, 0);
         aside.in_thread = NULL;
     }
+    return found;
 }
 
 /* ---- the thread ---------------------------------------------------------------- */
@@ -169,15 +174,15 @@ static void *run(void *arg)
 
     (void)arg;
     coll__lock(&lock);
-    while (!aside.is_stopping) {
+    while (!aside.is_stopping && move_own()) {
         int n = aside.n;
 
-        coll__lock_wait(&lock, &aside.changed, coll__now() + (n ? nap : 3600));
         if (aside.is_stopping)
             break;
+        coll__lock_wait(&lock, &aside.changed, coll__now() + nap);
         nap = n == aside.n ? min_double(nap * 1.5, NAP_MOST) : NAP_FIRST;
-        move_own();
     }
+    aside.has_ended = 1;
     coll__unlock(&lock);
     return NULL;
 }
@@ -187,6 +192,7 @@ static void start_thread(void)
     int rc = coll__spawn(&aside.thread, run, NULL, "coll-leave");
 
     aside.has_thread = !rc;
+    aside.has_ended = 0;
     if (rc)
         log_warn(
             "comm",
@@ -195,17 +201,27 @@ static void start_thread(void)
             strerror(rc));
 }
 
+/* Without the lock meanwhile: the thread may wait for what a fork() holds that waits
+ * for this lock. */
+static void join_thread(void)
+{
+    pthread_t thread = aside.thread;
+
+    aside.has_thread = 0;
+    coll__unlock(&lock);
+    pthread_join(thread, NULL);
+    coll__lock(&lock);
+}
+
 /* One of several threads that end communicators does it. */
 void coll__aside_take_over(void)
 {
     coll__lock(&lock);
-    if (aside.has_thread && !aside.is_stopping) {
+    if (aside.has_thread) {
         aside.is_stopping = 1;
         pthread_cond_broadcast(&aside.changed);
-        coll__unlock(&lock);
-        pthread_join(aside.thread, NULL);
-        coll__lock(&lock);
-        aside.has_thread = aside.is_stopping = 0;
+        join_thread();
+        aside.is_stopping = 0;
     }
     coll__unlock(&lock);
 }
@@ -252,9 +268,10 @@ void coll__aside_put(struct coll_comm *comm)
     coll__lock(&lock);
     comm->leave.put_at = coll__now();
     append(comm);
-    if (aside.has_thread)
-        pthread_cond_broadcast(&aside.changed);
-    else
+    pthread_cond_broadcast(&aside.changed);
+    if (aside.has_thread && aside.has_ended)
+        join_thread();
+    if (!aside.has_thread && !aside.is_stopping)
         start_thread();
     coll__unlock(&lock);
 }
