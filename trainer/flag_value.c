@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* flag_value.c - flags by their names, and their values from text. */
+#include "tools/common/near.h"
 #include "trainer/error.h"
 #include "trainer/flags.h"
 #include "trainer/hints.h"
@@ -128,31 +129,6 @@ int flag_set(struct args *args, const struct flag *f, const char *text)
 
 /* ---- flags by name ---- */
 
-/* Levenshtein's distance, of words shorter than MAX_FLAG. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t row[MAX_FLAG], n = strlen(b);
-
-    for (size_t j = 0; j <= n; j++)
-        row[j] = j;
-    for (; *a; a++) {
-        size_t diagonal = row[0];
-
-        row[0]++;
-        for (size_t j = 1; j <= n; j++) {
-            size_t best = diagonal + (*a != b[j - 1]);
-
-            diagonal = row[j];
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            row[j] = best;
-        }
-    }
-    return row[n];
-}
-
 /* Return the flag whose name this one is meant to be, or NULL. */
 static const struct flag *nearest(const char *name)
 {
@@ -160,7 +136,7 @@ static const struct flag *nearest(const char *name)
     size_t least = NEAR;
 
     for (size_t i = 0; i < flag_count; i++) {
-        size_t d = distance(name, flag_table[i].name);
+        size_t d = near_distance(name, flag_table[i].name);
 
         if (d < least && 2 * d < strlen(name)) {
             least = d;
