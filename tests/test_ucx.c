@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_ucx.c - what arrives over UCX, judged without UCX: the callback for
  * active messages is called by hand, with what no rank sends and with what UCX
- * delivers out of order.
+ * delivers out of order; and who gets which of the process's workers.
  */
 #include "transports/ucx.h"
 #include "lib/trace/log.h"
@@ -298,10 +298,53 @@ START_TEST(what_came_before_the_peer_was_lost_can_be_received)
 }
 END_TEST
 
+/* ---- workers --------------------------------------------------------------- */
+
+/* Have a communicator of this rank alone at the process's worker. */
+static struct ucx *come(const struct coll__rails *rails)
+{
+    struct ucx *come = calloc(1, sizeof(*come));
+
+    ck_assert_ptr_nonnull(come);
+    come->base = (struct coll__tp){.rank = 0, .size = 1};
+    come->rails = rails;
+    ck_assert_int_eq(coll__ucx_worker_get(come, 0), COLL_OK);
+    return come;
+}
+
+static void go(struct ucx *gone)
+{
+    struct ucx_worker *left = gone->worker;
+
+    ck_assert_int_eq(coll__ucx_forget(gone), 1);
+    coll__ucx_free(gone);
+    coll__ucx_worker_put(left, 1);
+}
+
+/* Its peers are told that the worker ends: a communicator that another thread
+ * opens meanwhile would keep it, and they would wait for a farewell. */
+START_TEST(nobody_joins_a_worker_that_its_last_communicator_leaves)
+{
+    struct coll__rails rails = {.n = 0};
+    struct ucx *first = come(&rails), *second = come(&rails), *third;
+
+    ck_assert_ptr_eq(second->worker, first->worker);
+    ck_assert(!coll__ucx_worker_retire_last(second->worker));
+    go(second);
+    ck_assert(coll__ucx_worker_retire_last(first->worker));
+    ck_assert(!coll__ucx_worker_exists(0, rails.devices));
+    third = come(&rails);
+    ck_assert_ptr_ne(third->worker, first->worker);
+    go(first);
+    ck_assert(coll__ucx_worker_exists(0, rails.devices));
+    go(third);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("ucx");
-    TCase *tcase = tcase_create("arrival");
+    TCase *tcase = tcase_create("arrival"), *workers = tcase_create("workers");
     SRunner *runner;
     int n_failed;
 
@@ -318,6 +361,9 @@ int main(void)
     tcase_add_test(tcase, the_rest_of_a_mismatched_message_is_dropped);
     tcase_add_test(tcase, what_came_before_the_peer_was_lost_can_be_received);
     suite_add_tcase(suite, tcase);
+    tcase_add_test(workers,
+                   nobody_joins_a_worker_that_its_last_communicator_leaves);
+    suite_add_tcase(suite, workers);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
     n_failed = srunner_ntests_failed(runner);

@@ -263,7 +263,7 @@ void coll__ucx_close(struct coll__tp *tp, int is_orderly)
         !(is_shared(ucx) && settle(ucx, coll__now() + SHARED_SECONDS)))
         break_off(ucx);
     coll__ucx_enter(ucx);
-    leave_links(ucx, is_orderly, coll__ucx_worker_is_last(worker));
+    leave_links(ucx, is_orderly, coll__ucx_worker_retire_last(worker));
     is_free = coll__ucx_forget(ucx);
     coll__ucx_links_free(worker);
     coll__ucx_exit(ucx);

@@ -301,8 +301,9 @@ int coll__ucx_worker_get(struct ucx *ucx, int index);
 /* No communicator that is opened from now on gets this worker. */
 void coll__ucx_worker_retire(struct ucx_worker *worker);
 
-/* Say whether no other communicator uses it. */
-int coll__ucx_worker_is_last(struct ucx_worker *worker);
+/* Say whether no other communicator uses it.  None that is opened from now on gets
+ * it then: its peers are about to be told that it ends, or not told that it stays. */
+int coll__ucx_worker_retire_last(struct ucx_worker *worker);
 
 /* The communicator has left its worker, which ends with the last one: in order
  * when all ranks of that one are here, too.  Called without the lock. */

@@ -340,12 +340,13 @@ void coll__ucx_worker_retire(struct ucx_worker *worker)
     coll__unlock(&workers_lock);
 }
 
-int coll__ucx_worker_is_last(struct ucx_worker *worker)
+int coll__ucx_worker_retire_last(struct ucx_worker *worker)
 {
     int is_last;
 
     coll__lock(&workers_lock);
     is_last = worker->n_users == 1;
+    worker->is_retired |= is_last;
     coll__unlock(&workers_lock);
     return is_last;
 }
