@@ -46,7 +46,16 @@ static int count_threads(const char *name)
     return n;
 }
 
-static int n_threads(void) { return count_threads("coll-progress"); }
+/* Has this process so many progress threads, at once or soon?  One that has been
+ * joined is listed for a moment more. */
+static int has_threads(int n)
+{
+    double end = coll__now() + patient(10);
+
+    while (count_threads("coll-progress") != n && coll__now() < end)
+        usleep(1000);
+    return count_threads("coll-progress") == n;
+}
 
 /* Wait without calling the library; the status then. */
 static int watch(struct coll_request *request, double seconds)
@@ -113,7 +122,7 @@ static int compute_beside(struct world_rank *me)
     args.background = way->background;
     WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, &config));
     WORLD_CHECK(me, !coll_request_create(&args, comm, &request));
-    WORLD_CHECK(me, n_threads() == way->has_thread);
+    WORLD_CHECK(me, has_threads(way->has_thread));
     for (int i = 0; i < 3; i++) {
         fill(in, out, MOST, me->rank + i);
         WORLD_CHECK(me, !coll_start(request));
@@ -125,7 +134,7 @@ static int compute_beside(struct world_rank *me)
     }
     WORLD_CHECK(me, !coll_request_destroy(request));
     WORLD_CHECK(me, !coll_comm_destroy(comm));
-    WORLD_CHECK(me, !n_threads());
+    WORLD_CHECK(me, has_threads(0));
     return 0;
 }
 
@@ -137,6 +146,94 @@ START_TEST(what_is_started_ends_while_its_caller_computes)
     setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
     setenv("COLL_PROGRESS", way.mode, 1);
     ck_assert_int_eq(world_fork(3, compute_beside, &way, DEADLINE), 0);
+}
+END_TEST
+
+/* ---- a thread with a core of its own --------------------------------------- */
+
+/* Have the communicator's host cores for a thread beside each rank, as far as the
+ * library can tell. */
+static void pretend_cores(struct coll_comm *comm)
+{
+    struct coll__peer *me = &comm->peers[comm->rank];
+
+    me->local_cores = 2 * me->n_sharers;
+    me->quota = 0;
+}
+
+static atomic_int is_in, may_go;
+
+/* The sum, on rank 0 for as long as its caller likes. */
+static void sum_slowly(const void *left, const void *right, void *out,
+                       size_t count, enum coll_type type, void *arg)
+{
+    const struct world_rank *me = arg;
+
+    (void)type;
+    atomic_store(&is_in, 1);
+    while (!me->rank && !atomic_load(&may_go))
+        usleep(100);
+    for (size_t i = 0; i < count; i++)
+        ((int *)out)[i] = ((const int *)left)[i] + ((const int *)right)[i];
+}
+
+/* A sum on rank 0 keeps the thread at work: rank 1 starts it later, so that its
+ * message is not there as it begins. */
+static int start_slow(struct world_rank *me, struct coll_request *slow)
+{
+    double end = coll__now() + patient(20);
+
+    if (me->rank)
+        world_meet(me);
+    WORLD_CHECK(me, !coll_start(slow));
+    if (me->rank)
+        return 0;
+    world_meet(me);
+    while (!atomic_load(&is_in) && coll__now() < end)
+        usleep(100);
+    WORLD_CHECK(me, atomic_load(&is_in));
+    return 0;
+}
+
+static int leave_large_ones(struct world_rank *me)
+{
+    static int in[MOST], out[MOST];
+    int one = me->rank, sum = 0;
+    struct coll_comm *busy = world_join(me), *comm;
+    struct coll_args args = sum_of(&one, &sum, 1);
+    struct coll_request *slow, *large;
+    enum coll_op slowly;
+
+    WORLD_CHECK(me, busy && !coll_comm_dup(busy, &comm));
+    pretend_cores(busy);
+    args.background = 1;
+    args.collective = COLL_REDUCE;
+    WORLD_CHECK(me, !coll_op_create_user(sum_slowly, me, 1, &slowly));
+    args.op = slowly;
+    WORLD_CHECK(me, !coll_request_create(&args, busy, &slow));
+    args = sum_of(in, out, MOST);
+    args.background = 1;
+    WORLD_CHECK(me, !coll_request_create(&args, comm, &large));
+    fill(in, out, MOST, me->rank);
+    WORLD_CHECK(me, !start_slow(me, slow) && !coll_start(large));
+    WORLD_CHECK(me, me->rank || (comm->submitted && !comm->n_running));
+    atomic_store(&may_go, 1);
+    WORLD_CHECK(me, watch(large, 20) == COLL_OK && is_sum(out, MOST, 2, 0));
+    WORLD_CHECK(me, !coll_wait(slow, 0) && sum == !me->rank);
+    WORLD_CHECK(me, !coll_start(large) && !coll_wait(large, 0));
+    WORLD_CHECK(me, !coll_request_destroy(large));
+    WORLD_CHECK(me, !coll_request_destroy(slow));
+    WORLD_CHECK(me, !coll_op_destroy(slowly));
+    WORLD_CHECK(me, !coll_comm_destroy(comm));
+    WORLD_CHECK(me, !coll_comm_destroy(busy));
+    return 0;
+}
+
+/* The caller has something better to do than to copy. */
+START_TEST(large_ones_are_left_to_a_thread_that_has_a_core)
+{
+    setenv("COLL_TRANSPORTS", world_transports(_i), 1);
+    ck_assert_int_eq(world_fork(2, leave_large_ones, NULL, DEADLINE), 0);
 }
 END_TEST
 
@@ -200,6 +297,8 @@ static int start_many(struct world_rank *me)
 
     comms[0] = world_join(me);
     WORLD_CHECK(me, comms[0] && !coll_comm_dup(comms[0], &comms[1]));
+    if (me->arg)
+        pretend_cores(comms[0]), pretend_cores(comms[1]);
     for (int i = 0; i < N_REQUESTS; i++) {
         work[i].in = malloc(MOST * sizeof(int));
         work[i].out = malloc(MOST * sizeof(int));
@@ -227,18 +326,25 @@ static int start_many(struct world_rank *me)
     return 0;
 }
 
+/* _i: transports, ranks, whether it has a core. */
 START_TEST(many_are_started_while_it_is_at_work)
 {
+    int has_core = _i / 4;
+
     setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
-    ck_assert_int_eq(world_fork(2 + 3 * (_i / 2), start_many, NULL, DEADLINE),
+    ck_assert_int_eq(world_fork(2 + 3 * (_i / 2 % 2), start_many,
+                                has_core ? &has_core : NULL, DEADLINE),
                      0);
 }
 END_TEST
 
 START_TEST(ranks_that_are_threads_share_it)
 {
-    setenv("COLL_TRANSPORTS", world_transports(_i), 1);
-    ck_assert_int_eq(world_threads(3, start_many, NULL, DEADLINE), 0);
+    int has_core = _i / 2;
+
+    setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
+    ck_assert_int_eq(
+        world_threads(3, start_many, has_core ? &has_core : NULL, DEADLINE), 0);
 }
 END_TEST
 
@@ -250,19 +356,19 @@ static int come_and_go(struct world_rank *me)
     struct coll_comm *comm, *dup, *other;
 
     other = world_join(me);
-    WORLD_CHECK(me, other && !n_threads());
+    WORLD_CHECK(me, other && has_threads(0));
     for (int i = 0; i < 5; i++) {
         WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, &config));
-        WORLD_CHECK(me, n_threads() == 1);
+        WORLD_CHECK(me, has_threads(1));
         WORLD_CHECK(me, !coll_comm_dup(comm, &dup));
         WORLD_CHECK(me, !coll_comm_destroy(comm));
-        WORLD_CHECK(me, n_threads() == 1); /* the dup keeps it */
+        WORLD_CHECK(me, has_threads(1)); /* the dup keeps it */
         WORLD_CHECK(me, !coll_comm_destroy(dup));
         /* ranks that come late are waited for in the next call, or the last */
         WORLD_CHECK(me, world_sum(other, 1) == COLL_OK);
     }
     WORLD_CHECK(me, !coll_comm_destroy(other));
-    WORLD_CHECK(me, !n_threads());
+    WORLD_CHECK(me, has_threads(0));
     return 0;
 }
 
@@ -285,7 +391,7 @@ static int leave_all(struct world_rank *me)
     if (me->rank)
         WORLD_CHECK(me, !coll_start(request));
     world_meet(me);
-    exit(n_threads() == 1 ? 0 : 1);
+    exit(has_threads(1) ? 0 : 1);
 }
 
 START_TEST(a_program_exits_beside_it)
@@ -315,10 +421,10 @@ static int fork_beside(struct world_rank *me)
         WORLD_CHECK(me, !coll_start(request));
         pid = fork();
         if (!pid) {
-            WORLD_CHECK(me, !n_threads());
+            WORLD_CHECK(me, has_threads(0));
             WORLD_CHECK(me, !coll_get_unique_id(&id));
             WORLD_CHECK(me, !coll_comm_create(&own, 1, &id, 0, &config));
-            WORLD_CHECK(me, !n_threads()); /* one rank waits for nobody */
+            WORLD_CHECK(me, has_threads(0)); /* one rank waits for nobody */
             _exit(coll_comm_destroy(own));
         }
         WORLD_CHECK(me, waitpid(pid, &status, 0) == pid && !status);
@@ -362,7 +468,7 @@ static int lose_a_rank(struct world_rank *me)
         EXPECT(me, coll_test(request), COLL_ERR_PEER, "rank 1 ");
     WORLD_CHECK(me, !coll_request_destroy(request));
     WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_ERR_PEER);
-    WORLD_CHECK(me, !n_threads());
+    WORLD_CHECK(me, has_threads(0));
     return 0;
 }
 
@@ -408,8 +514,10 @@ int main(void)
     tcase_set_timeout(c, DEADLINE + 30);
     tcase_add_loop_test(c, what_is_started_ends_while_its_caller_computes, 0,
                         2 * N_WAYS);
-    tcase_add_loop_test(c, many_are_started_while_it_is_at_work, 0, 4);
-    tcase_add_loop_test(c, ranks_that_are_threads_share_it, 0, 2);
+    tcase_add_loop_test(c, many_are_started_while_it_is_at_work, 0, 8);
+    tcase_add_loop_test(c, large_ones_are_left_to_a_thread_that_has_a_core, 0,
+                        2);
+    tcase_add_loop_test(c, ranks_that_are_threads_share_it, 0, 4);
     tcase_add_test(c, it_lives_as_long_as_one_that_wants_it);
     tcase_add_loop_test(c, a_program_exits_beside_it, 0, 2);
     tcase_add_test(c, children_are_made_beside_it);

@@ -789,7 +789,10 @@ int coll_request_create(const struct coll_args *args, struct coll_comm *comm,
  *            may wait for those of several communicators in different orders.
  *            With a progress thread (COLL_PROGRESS, coll_config.progress_thread,
  *            coll_args.background) it is made at all times; functions of
- *            coll_op_create_user() are then called by that thread, too.
+ *            coll_op_create_user() are then called by that thread, too.  Where
+ *            that thread has a core of its own, operations of 256 KiB and more
+ *            are left to it from their first byte on: a failure that is known
+ *            already is then told by test or wait.
  * Errors:    COLL_ERR_INVALID when it already runs; the communicator's error.
  */
 int coll_start(struct coll_request *request);

@@ -465,8 +465,10 @@ void coll__turn_give(struct coll_comm *comm);
 void coll__turn_end(struct coll_comm *comm);
 
 /* Leave the request, which does not run, to whoever has the turn: it is started
- * after all that was before.  For the communicator's caller, without the turn. */
-void coll__submit(struct coll_request *request);
+ * after all that was before.  For the communicator's caller, without the turn.
+ * Where nobody has it the caller starts it; is_for_thread: the next one that takes
+ * the turn does, be it the progress thread, be it the caller. */
+void coll__submit(struct coll_request *request, int is_for_thread);
 
 /* With the turn, before anything else is started: start what was left. */
 void coll__submitted_start_some(struct coll_comm *comm);
@@ -518,6 +520,9 @@ int coll__comm_take_thread(struct coll_comm *comm);
  * COLL_ERR_INVALID, COLL_ERR_SYSTEM, logged for `what`, where there is none. */
 int coll__comm_need_thread(struct coll_comm *comm, const char *what);
 void coll__comm_drop_thread(struct coll_comm *comm);
+
+/* Has the communicator's caller that thread, on a core that nobody computes on? */
+int coll__comm_has_thread_apart(const struct coll_comm *comm);
 
 /* ---- progress.c; all with the turn --------------------------------------- */
 

@@ -7,8 +7,9 @@
  *
  *   IDLE   nothing runs, nobody but the caller knows of it; the caller takes
  *          the turn by a plain store
- *   FREE   something runs and no thread is within a call for it: it is listed,
- *          and every thread of the process that waits for something else moves it
+ *   FREE   something runs, or is to be started, and no thread is within a call for
+ *          it: it is listed, and every thread of the process that waits for
+ *          something else moves it
  *   TAKEN  one thread moves it
  *
  * A communicator whose last operation ended in another thread stays FREE, in no
@@ -78,7 +79,7 @@ static void be_called(void)
     coll__reactor_move(&coll__engine_n_listed, move_for_waiters);
 }
 
-/* Be in the list while something runs. */
+/* Be in the list while something runs or is to be started. */
 static void set_listed(struct coll_comm *comm, int is_listed)
 {
     if (comm->is_listed == is_listed)
@@ -131,7 +132,9 @@ void coll__turn_take(struct coll_comm *comm)
 void coll__turn_give(struct coll_comm *comm)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    int is_busy = comm->n_running != 0, is_new = is_busy && !comm->is_listed;
+    int is_busy = comm->n_running != 0 ||
+                  atomic_load_explicit(&comm->submitted, memory_order_relaxed);
+    int is_new = is_busy && !comm->is_listed;
 
     if (is_busy != comm->is_listed) {
         pthread_once(&once, be_called);
@@ -154,7 +157,8 @@ void coll__turn_end(struct coll_comm *comm)
     coll__unlock(&list_lock);
 }
 
-void coll__submit(struct coll_request *request)
+/* Put it before what was left there. */
+static void push(struct coll_request *request)
 {
     struct coll_comm *comm = request->comm;
     struct coll_request *next =
@@ -163,9 +167,17 @@ void coll__submit(struct coll_request *request)
     do
         request->next = next;
     while (!atomic_compare_exchange_weak(&comm->submitted, &next, request));
+}
+
+void coll__submit(struct coll_request *request, int is_for_thread)
+{
+    struct coll_comm *comm = request->comm;
+
+    push(request);
     if (!coll__turn_try(comm)) /* who has it looks again */
         return;
-    coll__submitted_start(comm);
+    if (!is_for_thread)
+        coll__submitted_start(comm);
     coll__turn_give(comm);
 }
 

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #define ROUNDS_OF_OTHERS 0xffu /* between two looks at the clock */
+#define BYTES_LEFT (256 << 10) /* and more are for the thread to begin with */
 #define TESTS_IDLE 0xfffu /* between two looks at the clock in coll_test() */
 
 /* ---- one operation ------------------------------------------------------- */
@@ -427,6 +428,22 @@ static int is_inherited(const struct coll_request *request)
     return request && coll__comm_is_inherited(request->comm);
 }
 
+/* Would starting it take the caller more time than waking the thread that is there
+ * for it?  What goes into memory that ranks share is copied as it begins. */
+static int is_for_thread(const struct coll_request *request)
+{
+    return request->in_len + request->out_len >= BYTES_LEFT &&
+           coll__comm_has_thread_apart(request->comm);
+}
+
+/* Have others start it. */
+static int leave(struct coll_request *request, int is_for_thread)
+{
+    set_status(request, COLL_IN_PROGRESS);
+    coll__submit(request, is_for_thread);
+    return COLL_OK;
+}
+
 static int start(struct coll_request *request)
 {
     int rc;
@@ -441,11 +458,10 @@ static int start(struct coll_request *request)
                                  : "coll_start: request is NULL");
         return COLL_ERR_INVALID;
     }
-    if (!coll__turn_try(request->comm)) { /* another thread moves it */
-        set_status(request, COLL_IN_PROGRESS);
-        coll__submit(request);
-        return COLL_OK;
-    }
+    if (is_for_thread(request))
+        return leave(request, 1);
+    if (!coll__turn_try(request->comm)) /* another thread moves it */
+        return leave(request, 0);
     coll__submitted_start(request->comm);
     rc = coll__request_start(request);
     coll__turn_give(request->comm);

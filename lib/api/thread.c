@@ -265,3 +265,9 @@ void coll__comm_drop_thread(struct coll_comm *comm)
         put();
     comm->has_thread = 0;
 }
+
+/* The caller is a user of it, so nobody writes has_core meanwhile. */
+int coll__comm_has_thread_apart(const struct coll_comm *comm)
+{
+    return comm->has_thread > 0 && self.has_core;
+}
