@@ -401,7 +401,7 @@ static void ask_at_step_2(void *arg, const struct progress_stats *p)
     struct world_rank *me = arg;
 
     if (me->rank == 1 && p->step == 2)
-        raise(SIGUSR1);
+        kill(getpid(), SIGUSR1); /* which is the thread's that waits for it */
 }
 
 /* With steps that are so short that the ranks do not agree after each. */
@@ -412,6 +412,7 @@ static int train_until_told(struct world_rank *me)
     struct trainer t;
     struct ddp d;
 
+    WORLD_CHECK(me, !stop_init());
     if (job_begin(me, &t, &d))
         return 1;
     WORLD_CHECK(me, !trainer_share(&t));

@@ -103,11 +103,19 @@ static int finish(struct trainer *t, struct report *r)
     return all_well(t->ddp, st);
 }
 
+/* A signal that comes after the first line of an epoch is caught by every rank. */
+static int catch_signals(struct trainer *t)
+{
+    stop_catch();
+    return all_well(t->ddp, 0);
+}
+
 static int bench(struct trainer *t, struct report *r)
 {
     int st;
 
-    stop_catch();
+    if (catch_signals(t))
+        return -1;
     st = bench_run(t, r);
     stop_release();
     return all_well(t->ddp, st);
@@ -126,7 +134,8 @@ static int train(struct trainer *t, struct report *r)
         return bench(t, r);
     if (begins_with_test(t) && test_only(t, r))
         return -1;
-    stop_catch();
+    if (catch_signals(t))
+        return -1;
     while (!trainer_is_done(t) && !t->stop)
         if (run_epoch(t, r))
             return -1;
@@ -177,7 +186,8 @@ static int run(struct args *args)
     struct report report;
     int st;
 
-    if (ask_for_traces(args) || ddp_init(&ddp, args->deterministic)) {
+    if (stop_init() || ask_for_traces(args) ||
+        ddp_init(&ddp, args->deterministic)) {
         say_error();
         return EXIT_FAILURE;
     }

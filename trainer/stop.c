@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stop.c - a flag that signals set, and the largest of all ranks'. */
+/* stop.c - what the thread that waits for signals has noted, and the largest of all
+ * ranks'.
+ *
+ * Who owns what: `asked` is written by that thread, `is_caught` by the one that
+ * trains; neither carries anything else, so relaxed order does.
+ */
 #include "trainer/stop.h"
 #include "trainer/ddp.h"
+#include "trainer/error.h"
 
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
 #include <time.h>
 
 #define INTERVAL 0.1 /* s, until a signal is heard of */
@@ -13,8 +22,8 @@ static const int signals[] = {SIGINT, SIGTERM, SIGUSR1};
 
 #define N_SIGNALS (sizeof(signals) / sizeof(signals[0]))
 
-/* The index of the greatest that came, plus 1; written by the handler. */
-static volatile sig_atomic_t asked;
+static atomic_int asked; /* the index of the greatest that came, plus 1 */
+static atomic_int is_caught;
 
 static double now(void)
 {
@@ -24,27 +33,83 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static void on_signal(int signal)
+/* Note a signal that is caught, the first of its kind; return whether it was. */
+static int note(int signal)
 {
+    static int has_come[N_SIGNALS];
+
+    for (int i = 0; i < (int)N_SIGNALS; i++) {
+        if (signals[i] != signal)
+            continue;
+        if (has_come[i] ||
+            !atomic_load_explicit(&is_caught, memory_order_relaxed))
+            return 0;
+        has_come[i] = 1;
+        if (atomic_load_explicit(&asked, memory_order_relaxed) < i + 1)
+            atomic_store_explicit(&asked, i + 1, memory_order_relaxed);
+    }
+    return 1;
+}
+
+/* What the system does with the signal: end the process, or ignore it. */
+static void leave_to_system(int signal)
+{
+    sigset_t one;
+
+    sigemptyset(&one);
+    sigaddset(&one, signal);
+    pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+    raise(signal);
+    pthread_sigmask(SIG_BLOCK, &one, NULL);
+}
+
+static sigset_t set_of_signals(void)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
     for (size_t i = 0; i < N_SIGNALS; i++)
-        if (signals[i] == signal && asked < (int)i + 1)
-            asked = (int)i + 1;
+        sigaddset(&set, signals[i]);
+    return set;
+}
+
+static void *wait_for_signals(void *arg)
+{
+    sigset_t set = set_of_signals();
+    int signal;
+
+    (void)arg;
+    for (;;)
+        if (!sigwait(&set, &signal) && !note(signal))
+            leave_to_system(signal);
+    return NULL;
+}
+
+int stop_init(void)
+{
+    sigset_t set = set_of_signals();
+    pthread_t thread;
+    int rc;
+
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    rc = pthread_create(&thread, NULL, wait_for_signals, NULL);
+    if (rc)
+        return train_fail("cannot start a thread that waits for signals: %s; "
+                          "see ulimit -u",
+                          strerror(rc));
+    pthread_setname_np(thread, "coll-signals");
+    pthread_detach(thread);
+    return 0;
 }
 
 void stop_catch(void)
 {
-    struct sigaction action = {.sa_handler = on_signal,
-                               .sa_flags = SA_RESTART | (int)SA_RESETHAND};
-
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < N_SIGNALS; i++)
-        sigaction(signals[i], &action, NULL);
+    atomic_store_explicit(&is_caught, 1, memory_order_relaxed);
 }
 
 void stop_release(void)
 {
-    for (size_t i = 0; i < N_SIGNALS; i++)
-        signal(signals[i], SIG_DFL);
+    atomic_store_explicit(&is_caught, 0, memory_order_relaxed);
 }
 
 const char *stop_name(int signal)
@@ -70,9 +135,10 @@ static int signal_of(double most)
 
 int stop_asked(struct ddp *d, struct stop_pace *pace, int *signal)
 {
-    double start = now(), most[2] = {asked, INTERVAL};
+    int own = atomic_load_explicit(&asked, memory_order_relaxed);
+    double start = now(), most[2] = {own, INTERVAL};
 
-    *signal = signal_of(d->size == 1 ? asked : 0);
+    *signal = signal_of(d->size == 1 ? own : 0);
     if (d->size == 1 || (pace->left > 0 && --pace->left > 0))
         return 0;
     if (pace->every)

@@ -19,6 +19,20 @@ struct stop_pace {
     double since;       /* the last time, s */
 };
 
+/* Let a thread wait for these signals from now on, which acts on them as ever until
+ * stop_catch().
+ *
+ * No handler may run in a thread that computes: oneDNN's kernels for products of
+ * matrices, before its 3.12, keep other addresses than the stack's in the stack
+ * pointer, and the system would write a handler's frame into the heap there.
+ *
+ * Result:    0, or -1 with train_error() set.
+ * Threads:   called by the only one there is; those made later inherit that the
+ *            signals are not for them.
+ * Source:    oneDNN issue 4845.
+ */
+int stop_init(void);
+
 /* Take the signals from now on; a second one of a kind ends the process as ever.
  * And leave them to the system again. */
 void stop_catch(void);
