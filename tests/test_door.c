@@ -11,6 +11,8 @@
 #include <arpa/inet.h>
 #include <check.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -471,28 +473,46 @@ static int take_caller(int fd)
     }
 }
 
-/* A call whose connection stands before its caller has looked: the queue was full at
- * first.  Who hangs up says who called, and a child nothing, whose socket it is not. */
+/* Call that place; the other end of the connection, which stands before its caller
+ * has looked: the queue was full at first. */
+static int take_unseen(struct coll__dial *dial, struct coll__call **call,
+                       int fd)
+{
+    int other, before[4], at_once = 0;
+
+    *call = coll__dial_begin(dial);
+    ck_assert_int_eq(listen(fd, 0), 0);
+    ck_assert_int_eq(setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &at_once,
+                                sizeof(at_once)),
+                     0);
+    for (int i = 0; i < (int)ARRAY_LEN(before); i++)
+        before[i] = coll__net_begin_connect(dial->addrs);
+    ck_assert_int_eq(coll__dial_step(*call, &other), COLL_IN_PROGRESS);
+    for (int i = 0; i < (int)ARRAY_LEN(before); i++)
+        close(before[i]);
+    return take_caller(fd); /* once it has asked again, after 1 s */
+}
+
+static struct coll__dial dial_to(const struct coll__addr *at)
+{
+    return (struct coll__dial){.addrs = at,
+                               .n_addrs = 1,
+                               .n_ports = 1,
+                               .secret = secret_5,
+                               .hello = {.kind = DOOR_DATA, .from = 1}};
+}
+
+/* Who hangs up says who called, and a child nothing, whose socket it is not. */
 START_TEST(who_hangs_up_says_who_called_and_a_child_nothing)
 {
     struct coll__hello hello;
     struct coll__addr at;
-    int fd = world_listen(&at), other, status, before[4];
-    struct coll__dial dial = {.addrs = &at,
-                              .n_addrs = 1,
-                              .n_ports = 1,
-                              .secret = secret_5,
-                              .hello = {.kind = DOOR_DATA, .from = 1}};
-    struct coll__call *call = coll__dial_begin(&dial);
+    struct coll__call *call;
+    int fd = world_listen(&at), other, status;
+    struct coll__dial dial = dial_to(&at);
     pid_t pid;
 
-    ck_assert_int_eq(listen(fd, 0), 0);
-    for (int i = 0; i < (int)ARRAY_LEN(before); i++)
-        before[i] = coll__net_begin_connect(&at);
-    ck_assert_int_eq(coll__dial_step(call, &other), COLL_IN_PROGRESS);
-    for (int i = 0; i < (int)ARRAY_LEN(before); i++)
-        close(before[i]);
-    other = take_caller(fd); /* once it has asked again, after 1 s */
+    other = take_unseen(&dial, &call, fd);
     pid = fork();
     if (!pid) {
         coll__dial_end(call);
@@ -506,6 +526,27 @@ START_TEST(who_hangs_up_says_who_called_and_a_child_nothing)
     ck_assert_int_eq(memcmp(hello.magic, "COLL", 4), 0);
     ck_assert_int_eq(recv(other, &hello, 1, 0), 0);
     close(other);
+    close(fd);
+}
+END_TEST
+
+/* Whoever resets a connection was there, and may take the next. */
+START_TEST(a_connection_reset_before_its_caller_looks_is_no_refusal)
+{
+    struct linger at_once = {.l_onoff = 1};
+    struct coll__addr at;
+    struct coll__call *call;
+    int fd = world_listen(&at), other;
+    struct coll__dial dial = dial_to(&at);
+
+    other = take_unseen(&dial, &call, fd);
+    ck_assert_int_eq(
+        setsockopt(other, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)), 0);
+    close(other);
+    ck_assert_int_eq(coll__dial_step(call, &other), COLL_IN_PROGRESS);
+    coll__dial_end(call);
+    ck_assert_msg(strstr(dial.why, "it closed the connection") != NULL, "%s",
+                  dial.why);
     close(fd);
 }
 END_TEST
@@ -586,6 +627,8 @@ static Suite *door_suite(void)
     tcase_add_test(tc, a_want_of_descriptors_is_said_at_once);
     tcase_add_test(tc, who_comes_late_is_found);
     tcase_add_test(tc, who_hangs_up_says_who_called_and_a_child_nothing);
+    tcase_add_test(tc,
+                   a_connection_reset_before_its_caller_looks_is_no_refusal);
     tcase_add_test(tc, candidate_ports_are_all_tried);
     tc = new_case(suite, "listeners");
     tcase_add_test(tc, the_door_is_closed_when_nobody_is_awaited);

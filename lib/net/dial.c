@@ -221,10 +221,13 @@ static void hang_up(struct coll__call *call, struct line *line,
         line[1].until = now; /* no head start for one that has failed */
 }
 
+/* A reset is somebody's who was there: seen now and then where connections come in
+ * the moment that a socket begins to listen at any address. */
 static void fail(struct coll__call *call, struct line *line, int err)
 {
     hang_up(call, line,
             err == ECONNREFUSED ? HEARD_REFUSED
+            : err == ECONNRESET ? HEARD_END
             : err == ETIMEDOUT  ? HEARD_NO_SYN
                                 : HEARD_ERROR,
             err);
