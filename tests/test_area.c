@@ -100,6 +100,9 @@ START_TEST(what_is_wrong_is_said)
     ck_fails(coll_mem_free(other), COLL_ERR_INVALID, "not the start");
     ck_assert_int_eq(coll_mem_free(ptr), COLL_OK);
     ck_fails(coll_mem_free(ptr), COLL_ERR_INVALID, "not the start");
+    if (!COLL_HAVE_CUDA)
+        ck_fails(coll_mem_alloc_device(&untouched, 1, 0), COLL_ERR_UNSUPPORTED,
+                 "built without CUDA");
 }
 END_TEST
 

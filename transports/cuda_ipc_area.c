@@ -16,6 +16,7 @@
 
 struct area {
     struct coll__stream_area base;
+    int is_held; /* the memory is the library's, and not freed meanwhile */
     uint64_t number;                  /* among those of the communicator */
     struct coll__cuda_memory *memory; /* [size]; len 0: not mapped by IPC */
 };
@@ -163,6 +164,8 @@ static void unmap_in_place(const struct cuda_ipc *tp, struct area *area)
 
 static void area_free(struct area *area)
 {
+    if (area->is_held)
+        coll__cuda_buffer_release(area->base.base);
     free(area->base.at);
     free(area->memory);
     free(area);
@@ -222,6 +225,7 @@ int cuda_ipc__enroll(struct coll__stream_tp *base,
         area->base.len = len;
         area->base.id = mine.memory.id;
         area->number = mine.number;
+        area->is_held = coll__cuda_buffer_hold(ptr);
         area->base.next = base->areas;
         base->areas = &area->base;
     } else if (area) {
@@ -262,8 +266,8 @@ int cuda_ipc__dismiss(struct coll__stream_tp *base,
     if (rc == COLL_OK) {
         *at = area->base.next;
         unmap_in_place(tp, area);
-        area_free(area);
         rc = hear(tp, env, &mine, all);
+        area_free(area);
     }
     free(all);
     return rc;

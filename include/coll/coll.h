@@ -846,14 +846,37 @@ int coll_request_destroy(struct coll_request *request);
  */
 int coll_mem_alloc(void **ptr, size_t bytes);
 
+/* Allocate a buffer in GPU memory that the other ranks of this host can map.
+ *
+ * Shapes:    any number of bytes, of which whole 2 MiB are taken, so that nothing
+ *            else of this process lies in what others map.  device as this process
+ *            counts its GPUs (cudaSetDevice()), -1: the current one.
+ * Result:    *ptr = the first of so many bytes, of any value, aligned to 512.  They
+ *            are as those of cudaMalloc(), whatever allocator the program has
+ *            otherwise: coll_mem_register() can have the other ranks read there.
+ * Ownership: *ptr is the caller's, to release by coll_mem_free().  It lies in the
+ *            current context if that is of this device, else in its primary one.
+ * Errors:    COLL_ERR_INVALID (ptr is NULL, there is no such GPU, or no current one),
+ *            COLL_ERR_NOMEM, COLL_ERR_UNSUPPORTED (no driver, or this libcoll was
+ *            built without CUDA), COLL_ERR_SYSTEM; *ptr is untouched.
+ * Threads:   any; no communicator is needed.  It is no part of a capture.
+ * Cost:      a call of the driver, some hundred us: allocate once.
+ * See:       lib/device/cuda_buffer.c.
+ */
+int coll_mem_alloc_device(void **ptr, size_t bytes, int device);
+
 /* Free such a buffer.
  *
- * Shapes:    ptr is what coll_mem_alloc() gave; NULL is allowed and does
- *            nothing.
+ * Shapes:    ptr is what coll_mem_alloc() or coll_mem_alloc_device() gave; NULL is
+ *            allowed and does nothing.
  * Result:    its pages go back at once; the ranks that read there still have
  *            the addresses until they next read from new memory, or leave.
+ *            Of GPU memory the driver waits for what the GPU's streams have been
+ *            given before.
  * Errors:    COLL_ERR_INVALID when ptr is not the start of such a buffer (any
- *            more).
+ *            more), or is GPU memory that is registered (coll_mem_deregister(), or
+ *            coll_comm_destroy(), end that):
+ *            it is not freed.
  * Threads:   any, when every operation that was given a part of it has ended
  *            on this rank.
  */

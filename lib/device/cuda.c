@@ -310,5 +310,6 @@ const struct coll__device coll__device_cuda = {
     .premul = no_premul,
     .start = cuda_start,
     .poll = cuda_poll,
+    .buffers = &coll__cuda_buffers,
     .streams = &coll__cuda_streams,
 };

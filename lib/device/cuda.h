@@ -13,6 +13,7 @@
 
 extern const struct coll__device coll__device_cuda;
 extern const struct coll__stream_ops coll__cuda_streams;
+extern const struct coll__buffers coll__cuda_buffers;
 
 /* Load the kernels into the stream's context, before a stream waits for a peer:
  * the driver does not load while it does.
@@ -99,6 +100,11 @@ int coll__cuda_import(const struct coll__cuda_memory *memory, void **ptr);
 int coll__cuda_try_import(const struct coll__cuda_memory *memory, void **ptr,
                           char *why, size_t why_len);
 int coll__cuda_unimport(const struct coll__cuda_memory *memory, void *ptr);
+
+/* Of coll__cuda_buffers: ptr lies in one, which is not to be freed until as many
+ * releases with the same pointer.  1, or 0: it lies in none. */
+int coll__cuda_buffer_hold(const void *ptr);
+void coll__cuda_buffer_release(const void *ptr);
 
 /* Where a rank's device memory is: a context, and its GPU. */
 struct coll__cuda_home {

@@ -91,6 +91,14 @@ struct coll__stream_ops {
     size_t (*taken)(const void *plan);
 };
 
+/* Buffers that the library allocates for the caller, and knows; statuses, logged.  The
+ * number is of the device as this process counts them, -1 the current one. */
+struct coll__buffers {
+    int (*alloc)(void **ptr, size_t len, int number);
+    int (*has)(const void *ptr); /* does one begin there? */
+    int (*free)(void *ptr);
+};
+
 struct coll__device {
     const char *name; /* "host" */
     const char *what; /* one line */
@@ -120,6 +128,9 @@ struct coll__device {
      * status (logged) when the device has failed.  Neither blocks. */
     void (*start)(struct coll__work *work);
     int (*poll)(void *stream);
+
+    /* Of a device that gives the caller memory, else NULL; the host: area.h. */
+    const struct coll__buffers *buffers;
 
     /* Of a device with queues that need no host, else NULL. */
     const struct coll__stream_ops *streams;

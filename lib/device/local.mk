@@ -11,6 +11,7 @@ libcore_la_SOURCES += \
 # found nvcc as well.
 EXTRA_DIST += \
 	%D%/cuda.c %D%/cuda.h \
+	%D%/cuda_buffer.c \
 	%D%/cuda_driver.c %D%/cuda_driver.h \
 	%D%/cuda_entries.h \
 	%D%/cuda_flag.c \
@@ -35,6 +36,7 @@ noinst_LTLIBRARIES += libcudevice.la
 libcore_la_LIBADD += libcudevice.la
 libcudevice_la_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS)
 libcudevice_la_SOURCES = %D%/cuda.c %D%/cuda.h \
+	%D%/cuda_buffer.c \
 	%D%/cuda_driver.c %D%/cuda_driver.h \
 	%D%/cuda_flag.c \
 	%D%/cuda_home.c \

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cuda_buffer.c - GPU memory that the library allocates for the caller.
+ *
+ * It comes from cuMemAlloc(), in whole units of the driver: so it can be exported,
+ * which memory of pools and of other allocators cannot, and shares no unit with
+ * anything else, since a handle gives away all of one.  Who has other ranks use a
+ * buffer holds it, and what is held is not freed.
+ *
+ * A child made by fork() has no driver: it forgets its copies.
+ * Source: CUDA Driver API, cuIpcGetMemHandle.
+ */
+#include "lib/device/cuda.h"
+#include "lib/device/cuda_driver.h"
+#include "lib/trace/log.h"
+#include "lib/util/lock.h"
+#include "lib/util/util.h"
+
+#include <stdlib.h>
+
+#define UNIT ((size_t)2 << 20) /* in which the driver maps memory */
+
+struct buffer {
+    struct buffer *next;
+    unsigned char *at;
+    size_t len;
+    struct coll__cuda_home home;
+    int is_retained; /* home.ctx, the primary one, is kept for it */
+    int n_holds;
+    unsigned generation; /* of the process that allocated it */
+};
+
+static struct coll__lock lock = COLL__LOCK(NULL);
+static struct buffer *buffers; /* and n_holds: under the lock */
+
+/* ---- where ------------------------------------------------------------------ */
+
+static int no_such_device(int number)
+{
+    log_error(
+        "mem",
+        "coll_mem_alloc_device: there is no GPU %d, this process sees %d, "
+        "from 0 on; see nvidia-smi and CUDA_VISIBLE_DEVICES",
+        number, coll__cuda_count());
+    return COLL_ERR_INVALID;
+}
+
+/* The device's primary context, to be released. */
+static int retain(const struct coll__cuda *cuda, int number,
+                  struct buffer *buffer)
+{
+    CUcontext ctx;
+    int status = coll__cuda_status(cuda->cuDevicePrimaryCtxRetain(&ctx, number),
+                                   "cuDevicePrimaryCtxRetain");
+
+    if (status)
+        return status;
+    status = coll__cuda_home_of(ctx, &buffer->home);
+    if (status)
+        cuda->cuDevicePrimaryCtxRelease(number);
+    else
+        buffer->is_retained = 1;
+    return status;
+}
+
+static int settle(const struct coll__cuda *cuda, int number,
+                  struct buffer *buffer)
+{
+    CUcontext ctx = NULL;
+    int status = COLL_OK;
+
+    if (number < -1 || number >= coll__cuda_count())
+        return no_such_device(number);
+    if (number < 0 || (!cuda->cuCtxGetCurrent(&ctx) && ctx))
+        status = coll__cuda_home_of(NULL, &buffer->home);
+    if (status || number < 0 || (ctx && buffer->home.device == number))
+        return status;
+    return retain(cuda, number, buffer);
+}
+
+static void unsettle(const struct coll__cuda *cuda, const struct buffer *buffer)
+{
+    if (buffer->is_retained)
+        cuda->cuDevicePrimaryCtxRelease(buffer->home.device);
+}
+
+/* ---- allocating --------------------------------------------------------------- */
+
+static int cannot(size_t len, int device, CUresult rc)
+{
+    char why[256];
+    int status = coll__cuda_verdict(rc, "cuMemAlloc", why, sizeof(why));
+
+    log_error("mem",
+              "cannot allocate %zu bytes on GPU %d: %s; see nvidia-smi for "
+              "who has its memory",
+              len, device, why);
+    return status;
+}
+
+/* It is no part of what a stream captures. */
+static int take(const struct coll__cuda *cuda, size_t len,
+                struct buffer *buffer)
+{
+    CUdeviceptr at = 0;
+    CUresult rc;
+    int was, status;
+
+    if (len > PTRDIFF_MAX - UNIT)
+        return cannot(len, buffer->home.device, CUDA_ERROR_OUT_OF_MEMORY);
+    buffer->len = round_up(max_size(len, 1), UNIT);
+    status = coll__cuda_go_in(&buffer->home, &was);
+    if (status)
+        return status;
+    rc = cuda->cuMemAlloc(&at, buffer->len);
+    coll__cuda_go_out(was);
+    buffer->at = (unsigned char *)at;
+    return rc ? cannot(len, buffer->home.device, rc) : COLL_OK;
+}
+
+static int make(const struct coll__cuda *cuda, size_t len, int number,
+                struct buffer *buffer)
+{
+    int status = settle(cuda, number, buffer);
+
+    if (status)
+        return status;
+    status = take(cuda, len, buffer);
+    if (status)
+        unsettle(cuda, buffer);
+    return status;
+}
+
+static int buffer_alloc(void **ptr, size_t len, int number)
+{
+    const struct coll__cuda *cuda = coll__cuda_needed();
+    struct buffer *buffer;
+    int status;
+
+    if (!cuda)
+        return COLL_ERR_UNSUPPORTED;
+    buffer = calloc(1, sizeof(*buffer));
+    if (!buffer) {
+        log_error("mem", "no memory for a buffer's description");
+        return COLL_ERR_NOMEM;
+    }
+    status = make(cuda, len, number, buffer);
+    if (status) {
+        free(buffer);
+        return status;
+    }
+    buffer->generation = coll__generation_now();
+    *ptr = buffer->at;
+    coll__lock(&lock);
+    buffer->next = buffers;
+    buffers = buffer;
+    coll__unlock(&lock);
+    return COLL_OK;
+}
+
+/* ---- finding -------------------------------------------------------------------- */
+
+/* With the lock, as below. */
+static struct buffer **find(const void *ptr)
+{
+    const unsigned char *at = ptr;
+    struct buffer **b = &buffers;
+
+    while (*b && (at < (*b)->at || at >= (*b)->at + (*b)->len))
+        b = &(*b)->next;
+    return b;
+}
+
+static int begins(const void *ptr)
+{
+    const struct buffer *b = *find(ptr);
+
+    return b && b->at == ptr;
+}
+
+static int buffer_has(const void *ptr)
+{
+    int has;
+
+    coll__lock(&lock);
+    has = begins(ptr);
+    coll__unlock(&lock);
+    return has;
+}
+
+int coll__cuda_buffer_hold(const void *ptr)
+{
+    struct buffer *b;
+
+    coll__lock(&lock);
+    b = *find(ptr);
+    if (b)
+        b->n_holds++;
+    coll__unlock(&lock);
+    return b != NULL;
+}
+
+/* A child may have freed its copy of what its parent holds. */
+void coll__cuda_buffer_release(const void *ptr)
+{
+    struct buffer *b;
+
+    coll__lock(&lock);
+    b = *find(ptr);
+    if (b)
+        b->n_holds--;
+    coll__unlock(&lock);
+}
+
+/* ---- freeing -------------------------------------------------------------------- */
+
+static int refuse(const void *ptr, int n_holds)
+{
+    if (n_holds)
+        log_error("mem",
+                  "coll_mem_free: %p is registered, and other ranks may read "
+                  "there; call coll_mem_deregister() or coll_comm_destroy() "
+                  "before, on all ranks",
+                  ptr);
+    else
+        log_error("mem",
+                  "coll_mem_free: %p is not the start of an allocation; "
+                  "pass what coll_mem_alloc_device() gave, once",
+                  ptr);
+    return COLL_ERR_INVALID;
+}
+
+/* The driver may wait for streams: not with the lock. */
+static int give_back(const struct buffer *buffer)
+{
+    const struct coll__cuda *cuda = coll__cuda_needed();
+    int status, was;
+
+    if (!cuda)
+        return COLL_ERR_UNSUPPORTED;
+    status = coll__cuda_go_in(&buffer->home, &was);
+    if (status)
+        return status;
+    status = coll__cuda_status(cuda->cuMemFree((CUdeviceptr)buffer->at),
+                               "cuMemFree");
+    coll__cuda_go_out(was);
+    unsettle(cuda, buffer);
+    return status;
+}
+
+static int buffer_free(void *ptr)
+{
+    struct buffer **at, *buffer = NULL;
+    int n_holds = 0, status = COLL_OK;
+
+    coll__lock(&lock);
+    at = find(ptr);
+    if (begins(ptr)) {
+        n_holds = coll__is_inherited((*at)->generation) ? 0 : (*at)->n_holds;
+        buffer = n_holds ? NULL : *at;
+    }
+    if (buffer)
+        *at = buffer->next;
+    coll__unlock(&lock);
+    if (!buffer)
+        return refuse(ptr, n_holds);
+    if (!coll__is_inherited(buffer->generation))
+        status = give_back(buffer);
+    free(buffer);
+    return status;
+}
+
+const struct coll__buffers coll__cuda_buffers = {
+    .alloc = buffer_alloc, .has = buffer_has, .free = buffer_free};
