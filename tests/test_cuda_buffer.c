@@ -208,7 +208,7 @@ START_TEST(what_fails_leaves_nothing)
     unsigned flags;
     int is_active;
 
-    setenv("FAKE_CUDA_FAULT", "cuMemAlloc:1:2", 1);
+    setenv("FAKE_CUDA_FAULT", "cuMemAlloc:1:2,cuMemAlloc:2:2", 1);
     fake_open();
     OK(cu.Init(0));
     ck_fails(coll_mem_alloc_device(&untouched, 1, 0), COLL_ERR_NOMEM,

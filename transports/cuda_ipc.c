@@ -181,7 +181,7 @@ static size_t bytes(const struct coll__stream_tp *base, size_t *host,
 {
     const struct cuda_ipc *tp = of(base);
 
-    *mapped = cuda_ipc__mapped_areas(tp);
+    *mapped = cuda_ipc__mapped_len(tp);
     for (int r = 0; r < tp->local_size; r++)
         *mapped += tp->peers[r].is_mapped ? cuda_ipc_inbox_len(tp) : 0;
     *host = tp->segment ? cuda_ipc_segment_len(tp) : 0;
@@ -194,6 +194,7 @@ const struct coll__stream_transport coll__stream_cuda_ipc = {
         "slots in the memory of the host's GPUs, flags that streams wait for",
     .open = cuda_ipc__open,
     .close = cuda_ipc__close,
+    .reclaim = cuda_ipc__reclaim,
     .reaches = reaches,
     .takes = takes,
     .send = send_one,

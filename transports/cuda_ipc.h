@@ -64,6 +64,8 @@ struct cuda_ipc {
     struct coll__cuda_home home;
     int shares_context;          /* with another rank of its process */
     struct cuda_ipc_peer *peers; /* [local_size] */
+    struct cuda_ipc_map **maps;  /* [size]: cuda_ipc_map.c's, as below */
+    uint64_t n_changes; /* registrations, and their ends; alike on all ranks */
 
     unsigned char *inbox; /* this rank's; or NULL */
     struct coll__segment *segment;
@@ -75,6 +77,8 @@ struct cuda_ipc {
     pthread_t sweeper;
     int sweeps;
     atomic_int may_stop;
+
+    struct cuda_ipc *next; /* closed, and others have its memory mapped */
 };
 
 /* Slots from one rank to another, with those for what goes aside; which one is of
@@ -218,18 +222,54 @@ int cuda_ipc__enroll(struct coll__stream_tp *tp, const struct coll__tp_env *env,
                      void *ptr, size_t len);
 int cuda_ipc__dismiss(struct coll__stream_tp *tp,
                       const struct coll__tp_env *env, void *ptr);
-
-/* Let go of the others' parts, in the place, when no stream is there; forget all. */
-void cuda_ipc__leave_areas(struct cuda_ipc *tp);
 void cuda_ipc__forget_areas(struct cuda_ipc *tp);
 
-/* Bytes of the others' device memory that is mapped for it. */
-size_t cuda_ipc__mapped_areas(const struct cuda_ipc *tp);
+/* What a rank says of its part of an area. */
+struct cuda_ipc_part {
+    int32_t status, can_export;
+    int32_t
+        may_stay; /* it is of the library's buffers, and lent to who maps it */
+    int32_t misses; /* one that is lent was freed: all that are idle shall go */
+    int32_t n_idle; /* of each rank's that may stay mapped here */
+    int32_t zero;   /* so that no byte is unset */
+    uint64_t number, at, len;
+    struct coll__cuda_memory memory;
+    char why[CUDA_IPC_WHY];
+};
+
+/* ---- cuda_ipc_map.c ------------------------------------------------------- */
+
+/* Have the allocation that rank r's part lies in for one area more: *at is the part's
+ * address.  A status, and why.  In this rank's context, as all that follows. */
+int cuda_ipc__map_take(struct cuda_ipc *tp, int r,
+                       const struct cuda_ipc_part *part, unsigned char **at,
+                       char *why);
+
+/* One area less needs it; and that it has been used just now. */
+void cuda_ipc__map_give(struct cuda_ipc *tp, int r, uint64_t id);
+void cuda_ipc__map_note(struct cuda_ipc *tp, int r, uint64_t id);
+
+/* Close those of rank r that are idle, but for the n_idle used last that may stay; of
+ * one's own when all others have done so. */
+void cuda_ipc__trim_maps(struct cuda_ipc *tp, int r, int n_idle);
+
+/* Has the caller freed one that is lent? */
+int cuda_ipc__misses_maps(const struct cuda_ipc *tp);
+
+/* Bytes that are mapped of other processes' memory. */
+size_t cuda_ipc__mapped_len(const struct cuda_ipc *tp);
+
+/* Close all others', when no stream is there; have back what is lent, when the others
+ * have; forget what is left, in any place. */
+void cuda_ipc__leave_maps(struct cuda_ipc *tp);
+void cuda_ipc__take_back_maps(struct cuda_ipc *tp);
+void cuda_ipc__forget_maps(struct cuda_ipc *tp);
 
 /* ---- cuda_ipc_close.c ---------------------------------------------------- */
 
 void cuda_ipc__close(struct coll__stream_tp *tp, int is_orderly);
 void cuda_ipc__release(struct coll__stream_tp *tp, int status);
+void cuda_ipc__reclaim(void);
 
 /* ---- cuda_ipc_shared.c --------------------------------------------------- */
 

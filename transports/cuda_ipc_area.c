@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cuda_ipc_area.c - device memory that all ranks register, and read in place.
  *
- * Each rank says where its part is, and maps the others': by CUDA IPC, or in the same
- * process by its address.  What is wrong on one rank travels with what it says, so that
- * all refuse alike; and nobody uses an area before all have mapped it, nor gives its
- * memory back before all have let go.
+ * Each rank says where its part is, and maps the others' allocations (cuda_ipc_map.c).
+ * What is wrong on one rank travels with what it says, so that all refuse alike; and
+ * nobody uses an area before all have mapped it, nor gives its memory back before all
+ * have let go.
  */
 #include "lib/device/cuda_stream.h"
 #include "lib/trace/log.h"
+#include "lib/util/param.h"
 #include "transports/cuda_ipc.h"
 
 #include <stdio.h>
@@ -17,17 +18,11 @@
 struct area {
     struct coll__stream_area base;
     int is_held; /* the memory is the library's, and not freed meanwhile */
-    uint64_t number;                  /* among those of the communicator */
-    struct coll__cuda_memory *memory; /* [size]; len 0: not mapped by IPC */
+    uint64_t number; /* among those of the communicator */
+    uint64_t *ids;   /* [size]: of the allocations that its parts lie in */
 };
 
-/* What a rank says of its part. */
-struct part {
-    int32_t status, can_export;
-    uint64_t number, at, len;
-    struct coll__cuda_memory memory;
-    char why[CUDA_IPC_WHY];
-};
+#define MOST_IDLE 1024
 
 static struct area *first(const struct cuda_ipc *tp)
 {
@@ -37,7 +32,7 @@ static struct area *first(const struct cuda_ipc *tp)
 /* ---- what this rank has ---------------------------------------------------- */
 
 static int judge(const struct cuda_ipc *tp, const unsigned char *ptr,
-                 size_t len, struct part *mine)
+                 size_t len, struct cuda_ipc_part *mine)
 {
     int device = -1;
 
@@ -59,7 +54,7 @@ static int judge(const struct cuda_ipc *tp, const unsigned char *ptr,
 
 /* Whether it can be exported is of interest where it has to be. */
 static int describe(const struct cuda_ipc *tp, unsigned char *ptr, size_t len,
-                    struct part *mine)
+                    struct cuda_ipc_part *mine)
 {
     int status = judge(tp, ptr, len, mine);
 
@@ -67,7 +62,8 @@ static int describe(const struct cuda_ipc *tp, unsigned char *ptr, size_t len,
         return status;
     mine->at = (uint64_t)ptr;
     mine->len = len;
-    mine->number = tp->base.areas ? first(tp)->number + 1 : 1;
+    mine->number = tp->n_changes;
+    mine->may_stay = coll__cuda_buffer_hold(ptr);
     mine->can_export =
         !coll__cuda_try_export(ptr, &mine->memory, mine->why, CUDA_IPC_WHY);
     if (!mine->can_export)
@@ -78,19 +74,27 @@ static int describe(const struct cuda_ipc *tp, unsigned char *ptr, size_t len,
     return COLL_ERR_INVALID;
 }
 
+/* What is said beside, whatever it is about. */
+static struct cuda_ipc_part say(const struct cuda_ipc *tp)
+{
+    long n_idle = coll__param_int(PARAM_CUDA_MAPS);
+
+    return (struct cuda_ipc_part){
+        .n_idle = n_idle > MOST_IDLE ? MOST_IDLE : (int32_t)n_idle,
+        .misses = cuda_ipc__misses_maps(tp)};
+}
+
 /* ---- all of them ------------------------------------------------------------- */
 
-/* Exchange what ranks say; the first one's failure is everybody's. */
-static int hear(const struct cuda_ipc *tp, const struct coll__tp_env *env,
-                const struct part *mine, struct part *all)
+/* The first one's failure is everybody's. */
+static int judge_all(const struct cuda_ipc *tp, const struct cuda_ipc_part *all)
 {
-    int rc = env->allgather(env->arg, mine, sizeof(*mine), all);
-
-    for (int r = 0; r < tp->base.size && rc == COLL_OK; r++) {
+    for (int r = 0; r < tp->base.size; r++) {
         if (all[r].status) {
             log_error("cuda", "rank %d's registered memory: %s", r, all[r].why);
-            rc = all[r].status;
-        } else if (all[r].len != all[0].len || all[r].number != all[0].number) {
+            return all[r].status;
+        }
+        if (all[r].len != all[0].len || all[r].number != all[0].number) {
             log_error("cuda",
                       "the ranks disagree: rank %d registers %llu bytes (its "
                       "registration %llu) and rank 0 %llu (%llu); all must "
@@ -99,65 +103,59 @@ static int hear(const struct cuda_ipc *tp, const struct coll__tp_env *env,
                       (unsigned long long)all[r].number,
                       (unsigned long long)all[0].len,
                       (unsigned long long)all[0].number);
-            rc = COLL_ERR_MISMATCH;
+            return COLL_ERR_MISMATCH;
         }
     }
-    return rc;
+    return COLL_OK;
 }
 
-static int map_part(const struct cuda_ipc *tp, struct area *area, int r,
-                    const struct part *theirs, struct part *mine)
+/* Exchange what ranks say. */
+static int hear(const struct coll__tp_env *env,
+                const struct cuda_ipc_part *mine, struct cuda_ipc_part *all)
 {
-    void *at = (void *)theirs->at;
+    return env->allgather(env->arg, mine, sizeof(*mine), all);
+}
+
+/* Close what is idle and too much: the others', or one's own, which they have closed
+ * before.  Of a rank that misses memory it is all of it. */
+static void trim(struct cuda_ipc *tp, const struct cuda_ipc_part *all,
+                 int is_own)
+{
+    int n_idle = all[0].n_idle;
+
+    for (int r = 1; r < tp->base.size; r++)
+        n_idle = all[r].n_idle < n_idle ? all[r].n_idle : n_idle;
+    for (int r = 0; r < tp->base.size; r++)
+        if ((r == tp->base.rank) == is_own)
+            cuda_ipc__trim_maps(tp, r, all[r].misses ? 0 : n_idle);
+}
+
+/* ---- their allocations --------------------------------------------------------- */
+
+static void give_all(struct cuda_ipc *tp, struct area *area)
+{
+    for (int r = 0; r < tp->base.size; r++)
+        if (area->base.at[r])
+            cuda_ipc__map_give(tp, r, area->ids[r]);
+}
+
+static int take_all(struct cuda_ipc *tp, struct area *area,
+                    const struct cuda_ipc_part *all, char *why)
+{
     int status = COLL_OK;
 
-    if (r != tp->base.rank && tp->peers[tp->local_of[r]].is_mapped) {
-        if (!theirs->can_export) {
-            snprintf(mine->why, CUDA_IPC_WHY, "%s", theirs->why);
-            return COLL_ERR_UNSUPPORTED;
-        }
-        status = coll__cuda_try_import(&theirs->memory, &at, mine->why,
-                                       CUDA_IPC_WHY);
-        if (status == COLL_OK)
-            area->memory[r] = theirs->memory;
+    for (int r = 0; r < tp->base.size && status == COLL_OK; r++) {
+        area->ids[r] = all[r].memory.id;
+        status = cuda_ipc__map_take(tp, r, &all[r], &area->base.at[r], why);
     }
-    if (status == COLL_OK)
-        area->base.at[r] = at;
     return status;
 }
 
-static void unmap(const struct cuda_ipc *tp, struct area *area)
+static void note_all(struct cuda_ipc *tp, const struct area *area)
 {
+    tp->n_changes++;
     for (int r = 0; r < tp->base.size; r++)
-        if (area->memory[r].len && area->base.at[r]) {
-            coll__cuda_unimport(&area->memory[r], area->base.at[r]);
-            area->memory[r].len = 0;
-        }
-}
-
-static void map_all(const struct cuda_ipc *tp, struct area *area,
-                    const struct part *all, struct part *mine)
-{
-    int was;
-
-    mine->status = coll__cuda_go_in(&tp->home, &was);
-    if (mine->status) {
-        snprintf(mine->why, CUDA_IPC_WHY, "%s", coll_last_error());
-        return;
-    }
-    for (int r = 0; r < tp->base.size && mine->status == COLL_OK; r++)
-        mine->status = map_part(tp, area, r, &all[r], mine);
-    coll__cuda_go_out(was);
-}
-
-static void unmap_in_place(const struct cuda_ipc *tp, struct area *area)
-{
-    int was;
-
-    if (coll__cuda_go_in(&tp->home, &was))
-        return;
-    unmap(tp, area);
-    coll__cuda_go_out(was);
+        cuda_ipc__map_note(tp, r, area->ids[r]);
 }
 
 /* ---- registering ------------------------------------------------------------ */
@@ -167,7 +165,7 @@ static void area_free(struct area *area)
     if (area->is_held)
         coll__cuda_buffer_release(area->base.base);
     free(area->base.at);
-    free(area->memory);
+    free(area->ids);
     free(area);
 }
 
@@ -179,8 +177,8 @@ static struct area *area_new(const struct cuda_ipc *tp)
     if (!area)
         return NULL;
     area->base.at = calloc(n, sizeof(*area->base.at));
-    area->memory = calloc(n, sizeof(*area->memory));
-    if (area->base.at && area->memory)
+    area->ids = calloc(n, sizeof(*area->ids));
+    if (area->base.at && area->ids)
         return area;
     area_free(area);
     return NULL;
@@ -192,18 +190,61 @@ static int no_memory(const struct cuda_ipc *tp)
     return COLL_ERR_NOMEM;
 }
 
-/* Say it, map what the others say, and hear that all have. */
-static int join(struct cuda_ipc *tp, const struct coll__tp_env *env,
-                struct area *area, struct part *mine, struct part *all)
+/* What some have mapped and others could not is given up by all. */
+static int undo(struct cuda_ipc *tp, const struct coll__tp_env *env,
+                struct area *area, const struct cuda_ipc_part *mine,
+                struct cuda_ipc_part *all)
 {
-    int rc = hear(tp, env, mine, all);
+    if (!mine->status)
+        give_all(tp, area);
+    trim(tp, all, 0);
+    return hear(env, mine, all);
+}
 
+/* Map what the others say, and hear that all have.  What an exchange fails with is the
+ * communicator's, and nothing follows. */
+static int map_all(struct cuda_ipc *tp, const struct coll__tp_env *env,
+                   struct area *area, struct cuda_ipc_part *mine,
+                   struct cuda_ipc_part *all)
+{
+    int rc, judged;
+
+    if (!mine->status) {
+        mine->status = take_all(tp, area, all, mine->why);
+        if (mine->status)
+            give_all(tp, area);
+    }
+    trim(tp, all, 0);
+    rc = hear(env, mine, all);
     if (rc)
         return rc;
-    map_all(tp, area, all, mine);
-    rc = hear(tp, env, mine, all);
+    judged = judge_all(tp, all);
+    if (judged)
+        rc = undo(tp, env, area, mine, all);
+    else
+        note_all(tp, area);
+    if (rc == COLL_OK)
+        trim(tp, all, 1);
+    return rc ? rc : judged;
+}
+
+/* In the place, where no stream is. */
+static int join(struct cuda_ipc *tp, const struct coll__tp_env *env,
+                struct area *area, struct cuda_ipc_part *mine,
+                struct cuda_ipc_part *all)
+{
+    int was, is_out, rc = hear(env, mine, all);
+
+    if (rc == COLL_OK)
+        rc = judge_all(tp, all);
     if (rc)
-        unmap_in_place(tp, area);
+        return rc;
+    mine->status = is_out = coll__cuda_go_in(&tp->home, &was);
+    if (is_out)
+        snprintf(mine->why, CUDA_IPC_WHY, "%s", coll_last_error());
+    rc = map_all(tp, env, area, mine, all);
+    if (!is_out)
+        coll__cuda_go_out(was);
     return rc;
 }
 
@@ -211,7 +252,8 @@ int cuda_ipc__enroll(struct coll__stream_tp *base,
                      const struct coll__tp_env *env, void *ptr, size_t len)
 {
     struct cuda_ipc *tp = (struct cuda_ipc *)base;
-    struct part mine = {0}, *all = calloc((size_t)base->size, sizeof(*all));
+    struct cuda_ipc_part mine = say(tp),
+                         *all = calloc((size_t)base->size, sizeof(*all));
     struct area *area = area_new(tp);
     int rc;
 
@@ -220,12 +262,14 @@ int cuda_ipc__enroll(struct coll__stream_tp *base,
         snprintf(mine.why, CUDA_IPC_WHY, "no memory for %d ranks", base->size);
     rc = all ? join(tp, env, area, &mine, all) : no_memory(tp);
     free(all);
-    if (rc == COLL_OK) {
+    if (area) {
         area->base.base = ptr;
+        area->is_held = mine.may_stay;
+    }
+    if (rc == COLL_OK) {
         area->base.len = len;
         area->base.id = mine.memory.id;
         area->number = mine.number;
-        area->is_held = coll__cuda_buffer_hold(ptr);
         area->base.next = base->areas;
         base->areas = &area->base;
     } else if (area) {
@@ -245,14 +289,31 @@ static struct coll__stream_area **find(struct cuda_ipc *tp, const void *ptr)
     return at;
 }
 
+/* In the place, as above. */
+static int part_with(struct cuda_ipc *tp, const struct coll__tp_env *env,
+                     struct area *area, const struct cuda_ipc_part *mine,
+                     struct cuda_ipc_part *all)
+{
+    int rc;
+
+    give_all(tp, area);
+    note_all(tp, area);
+    trim(tp, all, 0);
+    rc = hear(env, mine, all);
+    if (rc == COLL_OK)
+        trim(tp, all, 1);
+    return rc;
+}
+
 int cuda_ipc__dismiss(struct coll__stream_tp *base,
                       const struct coll__tp_env *env, void *ptr)
 {
     struct cuda_ipc *tp = (struct cuda_ipc *)base;
-    struct part mine = {0}, *all = calloc((size_t)base->size, sizeof(*all));
+    struct cuda_ipc_part mine = say(tp),
+                         *all = calloc((size_t)base->size, sizeof(*all));
     struct coll__stream_area **at = find(tp, ptr);
     struct area *area = (struct area *)*at;
-    int rc;
+    int rc, was, is_out;
 
     if (area) {
         mine.number = area->number;
@@ -262,21 +323,19 @@ int cuda_ipc__dismiss(struct coll__stream_tp *base,
         snprintf(mine.why, CUDA_IPC_WHY,
                  "nothing that begins there is registered");
     }
-    rc = all ? hear(tp, env, &mine, all) : no_memory(tp);
+    rc = all ? hear(env, &mine, all) : no_memory(tp);
+    if (rc == COLL_OK)
+        rc = judge_all(tp, all);
     if (rc == COLL_OK) {
         *at = area->base.next;
-        unmap_in_place(tp, area);
-        rc = hear(tp, env, &mine, all);
+        is_out = coll__cuda_go_in(&tp->home, &was); /* but all go on alike */
+        rc = part_with(tp, env, area, &mine, all);
+        if (!is_out)
+            coll__cuda_go_out(was);
         area_free(area);
     }
     free(all);
     return rc;
-}
-
-void cuda_ipc__leave_areas(struct cuda_ipc *tp)
-{
-    for (struct area *a = first(tp); a; a = (struct area *)a->base.next)
-        unmap(tp, a);
 }
 
 void cuda_ipc__forget_areas(struct cuda_ipc *tp)
@@ -287,14 +346,4 @@ void cuda_ipc__forget_areas(struct cuda_ipc *tp)
         tp->base.areas = area->base.next;
         area_free(area);
     }
-}
-
-size_t cuda_ipc__mapped_areas(const struct cuda_ipc *tp)
-{
-    size_t len = 0;
-
-    for (const struct area *a = first(tp); a; a = (struct area *)a->base.next)
-        for (int r = 0; r < tp->base.size; r++)
-            len += a->memory[r].len;
-    return len;
 }

@@ -5,8 +5,11 @@
  * any more (H100, queue/behind_memop).  So a thread goes on releasing until all is
  * given back; it also serves what was captured and is launched after a failure.
  *
- * A rank's inbox may be freed when nobody has it mapped any more: other processes say
- * so in the segment, or have died; ranks of its own process hold it.
+ * A rank's inbox may be freed when nobody has it mapped any more, and so may what is
+ * lent: other processes say so in the segment, or have died; ranks of its own process
+ * hold it.  Who is late to let go may be so for any time, and to free what others use
+ * is undefined.  So what is still mapped is kept on a list of the process, to be looked
+ * at again whenever memory of devices is asked for or given back.
  */
 #include "transports/cuda_ipc.h"
 #include "lib/trace/log.h"
@@ -84,13 +87,13 @@ static void stop_sweeper(struct cuda_ipc *tp)
         pthread_join(tp->sweeper, NULL);
 }
 
-/* ---- closing ------------------------------------------------------------- */
+/* ---- giving back --------------------------------------------------------- */
 
 /* What this rank's streams still do there ends first. */
 static void leave_peers(struct cuda_ipc *tp)
 {
     coll__cuda_drain();
-    cuda_ipc__leave_areas(tp);
+    cuda_ipc__leave_maps(tp);
     for (int r = 0; r < tp->local_size; r++) {
         struct cuda_ipc_peer *peer = &tp->peers[r];
 
@@ -116,61 +119,137 @@ static int is_alive(int pid)
 
 static int is_mapped(const struct cuda_ipc *tp)
 {
-    for (int r = 0; r < tp->local_size; r++)
+    for (int r = 0; tp->map && r < tp->local_size; r++)
         if (atomic_load(&cuda_ipc_note(tp, r, tp->local_rank)->has_mapped) &&
             is_alive(tp->peers[r].pid))
             return 1;
     return 0;
 }
 
-/* To free what others use is undefined: rather lose it. */
-static void leave_inbox(struct cuda_ipc *tp)
+/* They let go as they leave, mostly at the same time.  Returns whether some have not. */
+static int await_peers(const struct cuda_ipc *tp)
 {
     double until = coll__now() + UNMAP_SECONDS;
+    int is_late;
 
-    while (is_mapped(tp) && coll__now() < until)
+    while ((is_late = is_mapped(tp)) && coll__now() < until)
         usleep(100);
-    if (is_mapped(tp))
-        log_warn("cuda",
-                 "%zu bytes of device memory are lost until this process "
-                 "ends: another rank has not let go of them",
-                 cuda_ipc_inbox_len(tp));
-    else
-        cuda_ipc__drop(tp->inbox);
+    return is_late;
 }
 
-static void give_back(struct cuda_ipc *tp)
+/* Which nobody has mapped, in the place. */
+static void leave_inbox(struct cuda_ipc *tp)
 {
-    int was;
+    cuda_ipc__drop(tp->inbox);
+    cuda_ipc__take_back_maps(tp);
+}
+
+/* Returns whether others still have some of it mapped. */
+static int give_back(struct cuda_ipc *tp)
+{
+    int was, is_kept;
 
     if (!tp->home.ctx || coll__cuda_go_in(&tp->home, &was))
-        return;
+        return 0;
     if (tp->map)
         leave_peers(tp);
-    if (tp->inbox)
+    is_kept = tp->inbox && await_peers(tp);
+    if (tp->inbox && !is_kept)
         leave_inbox(tp);
     if (tp->seen)
         cuda_ipc__unregister(tp->segment);
     coll__cuda_go_out(was);
+    return is_kept;
 }
+
+static void tp_free(struct cuda_ipc *tp)
+{
+    cuda_ipc__forget_maps(tp);
+    if (tp->segment)
+        coll__segment_unmap(tp->segment);
+    free(tp->peers);
+    free(tp->local_of);
+    free(tp);
+}
+
+/* ---- what is still mapped -------------------------------------------------- */
+
+static void forget_parents(void);
+
+static struct coll__lock lock = COLL__LOCK(forget_parents);
+static struct cuda_ipc *kept; /* under the lock */
+
+/* A child has no driver; what its parent keeps is no leak. */
+static struct cuda_ipc *volatile inherited;
+
+static void forget_parents(void)
+{
+    inherited = kept;
+    kept = NULL;
+}
+
+static void keep(struct cuda_ipc *tp)
+{
+    log_info("cuda",
+             "%zu bytes of device memory are kept, and what of the caller's "
+             "buffers is lent: another rank has not let go of them",
+             cuda_ipc_inbox_len(tp));
+    coll__lock(&lock);
+    tp->next = kept;
+    kept = tp;
+    coll__unlock(&lock);
+}
+
+/* One that nobody has mapped any more, taken out; or NULL. */
+static struct cuda_ipc *take_kept(void)
+{
+    struct cuda_ipc **at = &kept, *tp;
+
+    coll__lock(&lock);
+    while (*at && is_mapped(*at))
+        at = &(*at)->next;
+    tp = *at;
+    if (tp)
+        *at = tp->next;
+    coll__unlock(&lock);
+    return tp;
+}
+
+/* The driver may wait for streams: not with the lock. */
+void cuda_ipc__reclaim(void)
+{
+    struct cuda_ipc *tp;
+    int was;
+
+    while ((tp = take_kept())) {
+        if (!coll__cuda_go_in(&tp->home, &was)) {
+            leave_inbox(tp);
+            coll__cuda_go_out(was);
+        }
+        tp_free(tp);
+    }
+}
+
+/* ---- closing --------------------------------------------------------------- */
 
 void cuda_ipc__close(struct coll__stream_tp *base, int is_orderly)
 {
     struct cuda_ipc *tp = (struct cuda_ipc *)base;
+    int is_kept = 0;
 
     if (!coll__is_inherited(base->generation)) {
         if (!is_orderly)
             cuda_ipc__release(base, COLL_ERR_PEER);
-        give_back(tp);
+        cuda_ipc__reclaim();
+        is_kept = give_back(tp);
         stop_sweeper(tp);
         pthread_mutex_destroy(&tp->lock);
     }
     cuda_ipc__forget_areas(tp);
     if (tp->file >= 0)
         close(tp->file);
-    if (tp->segment)
-        coll__segment_unmap(tp->segment);
-    free(tp->peers);
-    free(tp->local_of);
-    free(tp);
+    if (is_kept)
+        keep(tp);
+    else
+        tp_free(tp);
 }

@@ -508,7 +508,8 @@ static struct cuda_ipc *new_tp(const struct coll__tp_env *env)
     pthread_mutex_init(&tp->lock, NULL);
     tp->local_of = malloc((size_t)env->size * sizeof(int));
     tp->peers = calloc((size_t)me->local_size, sizeof(*tp->peers));
-    if (!tp->local_of || !tp->peers) {
+    tp->maps = calloc((size_t)env->size, sizeof(*tp->maps));
+    if (!tp->local_of || !tp->peers || !tp->maps) {
         cuda_ipc__close(&tp->base, 1);
         return NULL;
     }
@@ -532,6 +533,7 @@ int cuda_ipc__open(const struct coll__tp_env *env, void *context,
     struct opening o = {.env = env, .tp = new_tp(env)};
     int rc = COLL_ERR_NOMEM;
 
+    cuda_ipc__reclaim();
     o.offers = calloc(n, sizeof(*o.offers));
     o.inboxes = calloc(n, sizeof(*o.inboxes));
     if (o.tp && o.offers && o.inboxes)

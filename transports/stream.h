@@ -99,6 +99,10 @@ struct coll__stream_transport {
      * are released first. */
     void (*close)(struct coll__stream_tp *tp, int is_orderly);
 
+    /* Give back what close() had to keep, where the others have let go of it since.
+     * Any thread. */
+    void (*reclaim)(void);
+
     /* COLL_OK, the same on both ranks; or COLL_ERR_PEER, and the reason in why. */
     int (*reaches)(const struct coll__stream_tp *tp, int peer, char *why,
                    size_t len);

@@ -872,11 +872,13 @@ int coll_mem_alloc_device(void **ptr, size_t bytes, int device);
  * Result:    its pages go back at once; the ranks that read there still have
  *            the addresses until they next read from new memory, or leave.
  *            Of GPU memory the driver waits for what the GPU's streams have been
- *            given before.
+ *            given before.  What other processes have mapped since it was
+ *            registered (COLL_CUDA_MAPS) goes back with the next
+ *            coll_mem_register() or coll_mem_deregister() of that communicator,
+ *            or when all have destroyed it.
  * Errors:    COLL_ERR_INVALID when ptr is not the start of such a buffer (any
  *            more), or is GPU memory that is registered (coll_mem_deregister(), or
- *            coll_comm_destroy(), end that):
- *            it is not freed.
+ *            coll_comm_destroy(), end that): it is not freed.
  * Threads:   any, when every operation that was given a part of it has ended
  *            on this rank.
  */
@@ -903,7 +905,9 @@ int coll_mem_free(void *ptr);
  * Threads:   as the blocking calls; all ranks call it, in the same order among their
  *            operations.  It waits for those of streams.
  * Cost:      two exchanges; the driver maps each allocation of other processes, some
- *            hundred us.  An operation on registered memory ends on the stream when
+ *            hundred us, unless it is mapped: a part of it is registered, or it is
+ *            of coll_mem_alloc_device() and among the last ones that were
+ *            (COLL_CUDA_MAPS).  An operation on registered memory ends on the stream when
  *            the others have read it.
  */
 int coll_mem_register(struct coll_comm *comm, void *ptr, size_t bytes);
@@ -962,7 +966,8 @@ struct coll_mem_stats {
     size_t device; /* of this rank's GPU: slots that other ranks write to, and
                      * scratch of operations that streams carry out alone, and
                      * the steps of those that are one kernel */
-    size_t mapped; /* of other ranks' GPUs, mapped into this process */
+    size_t mapped; /* of other ranks' GPUs, mapped into this process: slots, and
+                    * allocations that are registered, or were and stay so */
 };
 
 /* Say what the communicator holds of memory on this rank.

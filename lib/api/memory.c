@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* memory.c - buffers that the library makes for the caller. */
 #include "include/coll/coll.h"
+#include "lib/api/stream.h"
 #include "lib/device/area.h"
 #include "lib/device/device.h"
 #include "lib/trace/log.h"
@@ -39,7 +40,7 @@ static int alloc_device(void **ptr, size_t bytes, int device)
     if (!has_place(ptr, "coll_mem_alloc_device"))
         return COLL_ERR_INVALID;
     if (buffers)
-        return buffers->alloc(ptr, bytes, device);
+        return buffers->alloc(ptr, bytes, device, coll__stream_reclaim);
     log_error("mem", "coll_mem_alloc_device: this libcoll was built without "
                      "CUDA; install its headers (nvidia-cuda-dev) and "
                      "configure again");
@@ -55,8 +56,10 @@ static int free_any(void *ptr)
 {
     const struct coll__buffers *buffers = device_buffers();
 
-    return buffers && buffers->has(ptr) ? buffers->free(ptr)
-                                        : coll__area_free(ptr);
+    if (!buffers || !buffers->has(ptr))
+        return coll__area_free(ptr);
+    coll__stream_reclaim();
+    return buffers->free(ptr);
 }
 
 int coll_mem_free(void *ptr)

@@ -151,6 +151,8 @@ int coll__stream_join(struct coll_comm *comm)
     return rc || !comm->routes.streams ? rc : coll__comm_gpus_meet(comm);
 }
 
+void coll__stream_reclaim(void) { coll__stream_cuda_ipc.reclaim(); }
+
 /* ---- programs ---------------------------------------------------------------- */
 
 static void program_free(struct program *program)

@@ -69,6 +69,10 @@ enum coll__lack {
 enum coll__lack coll__stream_lacks(void);
 int coll__stream_join(struct coll_comm *comm);
 
+/* Give back device memory that communicators left behind, where the other ranks have let
+ * go of it since. */
+void coll__stream_reclaim(void);
+
 /* See whether there may be devices, where nobody has found any so far: before a
  * call that is like none before.  Costs about a microsecond then. */
 void coll__stream_look_for_devices(void);

@@ -106,6 +106,13 @@ int coll__cuda_unimport(const struct coll__cuda_memory *memory, void *ptr);
 int coll__cuda_buffer_hold(const void *ptr);
 void coll__cuda_buffer_release(const void *ptr);
 
+/* Lend one that is held: its memory does not go back to the driver, though the caller
+ * may free it, until it was taken back as often; that one may wait for streams.  Has
+ * the caller freed it? */
+void coll__cuda_buffer_lend(const void *ptr);
+void coll__cuda_buffer_take_back(const void *ptr);
+int coll__cuda_buffer_is_missed(const void *ptr);
+
 /* Where a rank's device memory is: a context, and its GPU. */
 struct coll__cuda_home {
     void *ctx;

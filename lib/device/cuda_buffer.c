@@ -4,7 +4,9 @@
  * It comes from cuMemAlloc(), in whole units of the driver: so it can be exported,
  * which memory of pools and of other allocators cannot, and shares no unit with
  * anything else, since a handle gives away all of one.  Who has other ranks use a
- * buffer holds it, and what is held is not freed.
+ * buffer holds it, and what is held is not freed.  What they merely have mapped is lent
+ * to them: when the caller frees it, it is kept until it comes back, and then given to
+ * the driver, since only that one knows when no stream is at it any more.
  *
  * A child made by fork() has no driver: it forgets its copies.
  * Source: CUDA Driver API, cuIpcGetMemHandle.
@@ -15,6 +17,7 @@
 #include "lib/util/lock.h"
 #include "lib/util/util.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define UNIT ((size_t)2 << 20) /* in which the driver maps memory */
@@ -25,12 +28,13 @@ struct buffer {
     size_t len;
     struct coll__cuda_home home;
     int is_retained; /* home.ctx, the primary one, is kept for it */
-    int n_holds;
+    int n_holds, n_loans;
+    int is_freed;        /* by the caller; but it is lent */
     unsigned generation; /* of the process that allocated it */
 };
 
 static struct coll__lock lock = COLL__LOCK(NULL);
-static struct buffer *buffers; /* and n_holds: under the lock */
+static struct buffer *buffers; /* and what changes of them: under the lock */
 
 /* ---- where ------------------------------------------------------------------ */
 
@@ -85,21 +89,41 @@ static void unsettle(const struct coll__cuda *cuda, const struct buffer *buffer)
 
 /* ---- allocating --------------------------------------------------------------- */
 
+/* What the caller has freed of a device, and others have yet to let go of. */
+static size_t missed_on(int device)
+{
+    size_t len = 0;
+
+    coll__lock(&lock);
+    for (const struct buffer *b = buffers; b; b = b->next)
+        if (b->is_freed && b->home.device == device)
+            len += b->len;
+    coll__unlock(&lock);
+    return len;
+}
+
 static int cannot(size_t len, int device, CUresult rc)
 {
-    char why[256];
+    char why[256], missed[160] = "";
     int status = coll__cuda_verdict(rc, "cuMemAlloc", why, sizeof(why));
+    size_t missed_len = missed_on(device);
 
+    if (missed_len)
+        snprintf(missed, sizeof(missed),
+                 "; %zu bytes were freed while other ranks had them mapped, "
+                 "and come back when all register or deregister (or at once: "
+                 "COLL_CUDA_MAPS=0)",
+                 missed_len);
     log_error("mem",
-              "cannot allocate %zu bytes on GPU %d: %s; see nvidia-smi for "
+              "cannot allocate %zu bytes on GPU %d: %s%s; see nvidia-smi for "
               "who has its memory",
-              len, device, why);
+              len, device, why, missed);
     return status;
 }
 
 /* It is no part of what a stream captures. */
 static int take(const struct coll__cuda *cuda, size_t len,
-                struct buffer *buffer)
+                void (*reclaim)(void), struct buffer *buffer)
 {
     CUdeviceptr at = 0;
     CUresult rc;
@@ -112,25 +136,39 @@ static int take(const struct coll__cuda *cuda, size_t len,
     if (status)
         return status;
     rc = cuda->cuMemAlloc(&at, buffer->len);
+    if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
+        reclaim();
+        rc = cuda->cuMemAlloc(&at, buffer->len);
+    }
     coll__cuda_go_out(was);
     buffer->at = (unsigned char *)at;
     return rc ? cannot(len, buffer->home.device, rc) : COLL_OK;
 }
 
+static void enlist(struct buffer *buffer)
+{
+    buffer->generation = coll__generation_now();
+    coll__lock(&lock);
+    buffer->next = buffers;
+    buffers = buffer;
+    coll__unlock(&lock);
+}
+
 static int make(const struct coll__cuda *cuda, size_t len, int number,
-                struct buffer *buffer)
+                void (*reclaim)(void), struct buffer *buffer)
 {
     int status = settle(cuda, number, buffer);
 
     if (status)
         return status;
-    status = take(cuda, len, buffer);
+    status = take(cuda, len, reclaim, buffer);
     if (status)
         unsettle(cuda, buffer);
     return status;
 }
 
-static int buffer_alloc(void **ptr, size_t len, int number)
+static int buffer_alloc(void **ptr, size_t len, int number,
+                        void (*reclaim)(void))
 {
     const struct coll__cuda *cuda = coll__cuda_needed();
     struct buffer *buffer;
@@ -143,17 +181,13 @@ static int buffer_alloc(void **ptr, size_t len, int number)
         log_error("mem", "no memory for a buffer's description");
         return COLL_ERR_NOMEM;
     }
-    status = make(cuda, len, number, buffer);
+    status = make(cuda, len, number, reclaim, buffer);
     if (status) {
         free(buffer);
         return status;
     }
-    buffer->generation = coll__generation_now();
     *ptr = buffer->at;
-    coll__lock(&lock);
-    buffer->next = buffers;
-    buffers = buffer;
-    coll__unlock(&lock);
+    enlist(buffer);
     return COLL_OK;
 }
 
@@ -174,7 +208,7 @@ static int begins(const void *ptr)
 {
     const struct buffer *b = *find(ptr);
 
-    return b && b->at == ptr;
+    return b && b->at == ptr && !b->is_freed;
 }
 
 static int buffer_has(const void *ptr)
@@ -193,6 +227,8 @@ int coll__cuda_buffer_hold(const void *ptr)
 
     coll__lock(&lock);
     b = *find(ptr);
+    if (b && b->is_freed)
+        b = NULL;
     if (b)
         b->n_holds++;
     coll__unlock(&lock);
@@ -247,26 +283,76 @@ static int give_back(const struct buffer *buffer)
     return status;
 }
 
-static int buffer_free(void *ptr)
+/* What nobody needs any more is taken out of the list; with the lock. */
+static struct buffer *take_out(struct buffer **at)
 {
-    struct buffer **at, *buffer = NULL;
-    int n_holds = 0, status = COLL_OK;
+    struct buffer *buffer = *at;
 
-    coll__lock(&lock);
-    at = find(ptr);
-    if (begins(ptr)) {
-        n_holds = coll__is_inherited((*at)->generation) ? 0 : (*at)->n_holds;
-        buffer = n_holds ? NULL : *at;
-    }
-    if (buffer)
-        *at = buffer->next;
-    coll__unlock(&lock);
-    if (!buffer)
-        return refuse(ptr, n_holds);
-    if (!coll__is_inherited(buffer->generation))
+    if (!buffer->is_freed || buffer->n_loans)
+        return NULL;
+    *at = buffer->next;
+    return buffer;
+}
+
+static int end(struct buffer *buffer)
+{
+    int status = COLL_OK;
+
+    if (buffer && !coll__is_inherited(buffer->generation))
         status = give_back(buffer);
     free(buffer);
     return status;
+}
+
+static int buffer_free(void *ptr)
+{
+    struct buffer **at, *last = NULL;
+    int is_there, n_holds = 0;
+
+    coll__lock(&lock);
+    at = find(ptr);
+    is_there = begins(ptr);
+    if (is_there && coll__is_inherited((*at)->generation))
+        (*at)->n_holds = (*at)->n_loans = 0;
+    if (is_there)
+        n_holds = (*at)->n_holds;
+    if (is_there && !n_holds) {
+        (*at)->is_freed = 1;
+        last = take_out(at);
+    }
+    coll__unlock(&lock);
+    return !is_there || n_holds ? refuse(ptr, n_holds) : end(last);
+}
+
+/* ---- lending --------------------------------------------------------------------- */
+
+void coll__cuda_buffer_lend(const void *ptr)
+{
+    coll__lock(&lock);
+    (*find(ptr))->n_loans++;
+    coll__unlock(&lock);
+}
+
+void coll__cuda_buffer_take_back(const void *ptr)
+{
+    struct buffer **at, *last;
+
+    coll__lock(&lock);
+    at = find(ptr);
+    (*at)->n_loans--;
+    last = take_out(at);
+    coll__unlock(&lock);
+    end(last);
+}
+
+int coll__cuda_buffer_is_missed(const void *ptr)
+{
+    int is_missed;
+
+    coll__lock(&lock);
+    is_missed = (*find(ptr))->is_freed;
+    coll__unlock(&lock);
+    return is_missed;
 }
 
 const struct coll__buffers coll__cuda_buffers = {

@@ -92,9 +92,11 @@ struct coll__stream_ops {
 };
 
 /* Buffers that the library allocates for the caller, and knows; statuses, logged.  The
- * number is of the device as this process counts them, -1 the current one. */
+ * number is of the device as this process counts them, -1 the current one.  reclaim()
+ * is called where there is no memory left, before another try: it may wait for
+ * streams. */
 struct coll__buffers {
-    int (*alloc)(void **ptr, size_t len, int number);
+    int (*alloc)(void **ptr, size_t len, int number, void (*reclaim)(void));
     int (*has)(const void *ptr); /* does one begin there? */
     int (*free)(void *ptr);
 };

@@ -101,6 +101,11 @@ enum coll__param_kind {
     X(CUDA_SLOTS, PARAM_INT, "2", NULL,                                        \
       "slots from one rank's GPU to another's, 1 to 64, and as many for sends " \
       "and receives")                                                          \
+    X(CUDA_MAPS, PARAM_INT, "8", NULL,                                         \
+      "allocations of coll_mem_alloc_device() on each other rank's GPU that "  \
+      "stay mapped when nothing of them is registered any more, 0 to 1024; the "\
+      "least of all ranks counts.  Those that are freed come back when ranks " \
+      "next register or deregister memory")                                    \
     X(STREAM_MIN, PARAM_BYTES, "48M", NULL,                                    \
       "from so many bytes on that an operation reads and writes on all ranks " \
       "of a host, results are written past the caches")                        \
