@@ -115,6 +115,8 @@ void queued_problem(struct deed *d, int rank, int in_place)
 {
     set_shape(d, rank, in_place);
     set_counts(d);
+    if (queued_registers)
+        d->pb = coll__problem_lying(&d->pb, 1u << BUF_IN | 1u << BUF_OUT);
 }
 
 /* In place, the rank's own part of its input lies in OUT. */
@@ -124,6 +126,8 @@ static void put_in_place(const struct deed *d, struct stage *s)
     int is_exchange = pb->collective == COLL_ALLTOALL;
     struct coll__span own = coll__own_in(pb);
 
+    if (pb->collective == COLL_BROADCAST && pb->rank != pb->root)
+        return; /* as it lies: there is nothing to put */
     if (coll__problem_shape(pb, BUF_IN) == SHAPE_WHOLE) {
         memcpy(s->host_out + own.off, s->host_in, own.len);
         return;

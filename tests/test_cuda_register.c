@@ -169,7 +169,9 @@ static int use(struct world_rank *me)
         WORLD_CHECK(me, !call(k, c, k->in + AT, k->out + AT, i, &less));
         if (is_counted && c == COLL_ALLTOALL)
             WORLD_CHECK(me, less == p * part && moved == less + (p - 1) * part);
-        else if (is_counted && c != COLL_BROADCAST && p > 1)
+        else if (is_counted && c == COLL_BROADCAST)
+            WORLD_CHECK(me, less == (p > 1 || !me->rank) * part);
+        else if (is_counted && p > 1)
             WORLD_CHECK(me, less < moved);
         else if (is_counted)
             WORLD_CHECK(me, less == moved);
@@ -196,6 +198,150 @@ START_TEST(ranks_may_be_threads)
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
     patient_timeout(30);
     ck_assert_int_eq(world_threads(3, use, "", patient(60)), 0);
+}
+END_TEST
+
+/* Bytes that a broadcast from rank `root` moved on this rank; its result is right. */
+static int cast(struct rank *k, const char *in, char *out, int root, int round,
+                uint64_t *moved)
+{
+    struct staged_rank *r = &k->r;
+    uint64_t before;
+
+    fill(k, r->me->rank == root ? (char *)in : k->in_2, round);
+    OK(cu.StreamSynchronize(r->stream));
+    world_meet(r->me);
+    before = copied();
+    WORLD_CHECK(r->me,
+                !coll_broadcast(r->me->rank == root ? in : NULL, out, COUNT,
+                                COLL_I32, root, r->comm, r->stream));
+    OK(cu.StreamSynchronize(r->stream));
+    *moved = copied() - before;
+    OK(cu.MemcpyDtoH(k->host, (CUdeviceptr)out, MOST));
+    for (int i = 0; i < COUNT; i++)
+        WORLD_CHECK(r->me, k->host[i] == value(root, round, i));
+    return 0;
+}
+
+/* Each rank gets it by one copy, and no other one is made: not even on the root, if it
+ * has it in place, which the others do not know. */
+static int cast_all(struct world_rank *me)
+{
+    struct rank *k = calloc(1, sizeof(*k));
+    uint64_t part = COUNT * sizeof(int32_t), moved;
+    int round = 0;
+
+    WORLD_CHECK(me, k && !join(k, me) && !enroll(k));
+    for (int root = 0; root < me->size; root++) {
+        uint64_t own = me->rank == root ? 0 : part;
+
+        WORLD_CHECK(me, !cast(k, k->out, k->out, root, round++, &moved));
+        WORLD_CHECK(me, moved == own);
+        WORLD_CHECK(me, !cast(k, k->in, k->out + AT, root, round++, &moved));
+        WORLD_CHECK(me, moved == part);
+        WORLD_CHECK(me, !cast(k, k->in_2, k->out, root, round++, &moved));
+        WORLD_CHECK(me, moved == part);
+        WORLD_CHECK(me, !cast(k, k->in, k->out_2, root, round++, &moved));
+    }
+    WORLD_CHECK(me, !dismiss(k) && !leave(k));
+    free(k);
+    return 0;
+}
+
+/* _i: ranks; by each algorithm that the library would choose from */
+START_TEST(a_broadcast_is_copied_once)
+{
+    static const char *const algos[] = {
+        "",        "binomial",         "chain", "direct", "double_tree",
+        "knomial", "scatter_allgather"};
+
+    patient_timeout(30);
+    for (int a = 0; a < (int)ARRAY_LEN(algos); a++) {
+        if (*algos[a])
+            setenv("COLL_ALGO", algos[a], 1);
+        ck_assert_int_eq(world_fork(_i, cast_all, NULL, patient(60)), 0);
+    }
+}
+END_TEST
+
+/* The root's copy cannot be made: all are told, and nobody waits. */
+static int cast_badly(struct world_rank *me)
+{
+    struct rank *k = calloc(1, sizeof(*k));
+    char text[32];
+
+    /* behind those by which each pair of ranks has tried its slots */
+    snprintf(text, sizeof(text), "cuMemcpyAsync:%d:700", 2 * me->size - 1);
+    if (!me->rank)
+        setenv("FAKE_CUDA_FAULT", text, 1);
+    WORLD_CHECK(me, k && !join(k, me) && !enroll(k));
+    coll_broadcast(me->rank ? NULL : k->in, k->out, COUNT, COLL_I32, 0,
+                   k->r.comm, k->r.stream);
+    if (me->rank)
+        OK(cu.StreamSynchronize(k->r.stream));
+    WORLD_CHECK(me,
+                world_await_failure(k->r.comm, patient(10)) == COLL_ERR_SYSTEM);
+    WORLD_CHECK(me, me->rank || strstr(coll_last_error(), "illegal"));
+    coll_comm_destroy(k->r.comm);
+    free(k);
+    return 0;
+}
+
+START_TEST(a_copy_that_fails_on_the_root_is_told)
+{
+    patient_timeout(60);
+    ck_assert_int_eq(world_fork(3, cast_badly, NULL, patient(60)), 0);
+}
+END_TEST
+
+/* Parts of other lengths, which each rank has elsewhere.  In place on ranks of odd
+ * numbers in odd rounds, and so on. */
+static int gather_parts(struct rank *k, int round)
+{
+    struct staged_rank *r = &k->r;
+    size_t counts[8], displs[8], at = 0, gap = (size_t)(r->me->rank * round);
+    int in_place = (round + r->me->rank) % 2;
+    char *in;
+
+    for (int q = 0; q < r->me->size; q++) {
+        counts[q] = q == 1 ? 0 : COUNT - 100 * (size_t)q;
+        displs[q] = at;
+        at += counts[q] + gap;
+    }
+    in = (in_place ? k->out : k->in_2) + 4 * displs[r->me->rank];
+    for (size_t i = 0; i < counts[r->me->rank]; i++)
+        k->host[i] = value(r->me->rank, round, (int)i);
+    OK(cu.MemcpyHtoD((CUdeviceptr)in, k->host, 4 * counts[r->me->rank]));
+    WORLD_CHECK(r->me, !coll_allgatherv(in, k->out, counts, displs, COLL_I32,
+                                        r->comm, r->stream));
+    OK(cu.StreamSynchronize(r->stream));
+    OK(cu.MemcpyDtoH(k->host, (CUdeviceptr)k->out, MOST));
+    for (int q = 0; q < r->me->size; q++)
+        for (size_t i = 0; i < counts[q]; i++)
+            WORLD_CHECK(r->me,
+                        k->host[displs[q] + i] == value(q, round, (int)i));
+    return 0;
+}
+
+/* Ranks may pass other displacements: what lies by them is registered, and not read in
+ * place. */
+static int use_parts(struct world_rank *me)
+{
+    struct rank *k = calloc(1, sizeof(*k));
+
+    WORLD_CHECK(me, k && !join(k, me) && !enroll(k));
+    for (int round = 0; round < 6; round++)
+        WORLD_CHECK(me, !gather_parts(k, round));
+    WORLD_CHECK(me, !dismiss(k) && !leave(k));
+    free(k);
+    return 0;
+}
+
+/* _i: ranks */
+START_TEST(each_rank_has_its_parts_elsewhere)
+{
+    patient_timeout(30);
+    ck_assert_int_eq(world_fork(_i, use_parts, NULL, patient(60)), 0);
 }
 END_TEST
 
@@ -348,42 +494,75 @@ START_TEST(freed_memory_is_not_taken_for_what_was_registered)
 }
 END_TEST
 
-/* The last rank passes other memory, or another place of it: compared, that is told;
- * else streams stand still where words say that it lies otherwise. */
+/* What the last rank does where the others have a broadcast from rank 0, or an
+ * allgather, of what is registered. */
+enum other { MEMORY, PLACE, ROOT, ROOT_AND_PLACE, N_OTHER };
+
+static const char *const words[N_OTHER] = {
+    [MEMORY] = "(3000 i32, registered buffers with digest",
+    [PLACE] = "(3000 i32, registered buffers with digest",
+    [ROOT] = "root 0, registered buffers with digest",
+    [ROOT_AND_PLACE] = "root 2, registered buffers with digest",
+};
+
+/* What this rank passes; of others there are digests. */
+static const char *own_places(enum other other, int is_last)
+{
+    if (other >= ROOT)
+        return other == ROOT_AND_PLACE && is_last
+                   ? "passes out at byte 256 of registered area 2"
+                   : "passes out at byte 0 of registered area 2";
+    if (is_last && other == MEMORY)
+        return "passes out at byte 0 of registered area 2";
+    return is_last ? "passes in at byte 256 of registered area 1, out at byte 0"
+                   : "passes in at byte 0 of registered area 1, out at byte 0";
+}
+
+/* Compared, all are told before anything is in a stream; else streams stand still where
+ * words say that it lies otherwise, and the ranks are asked. */
 static int differ(struct world_rank *me)
 {
-    int is_last = me->rank == me->size - 1, is_checked = me->arg != NULL;
+    enum other other = *(const enum other *)me->arg;
+    int is_last = me->rank == me->size - 1, is_checked = !!getenv("COLL_CHECK");
     struct rank *k = calloc(1, sizeof(*k));
     struct coll_args args;
     int rc;
 
     WORLD_CHECK(me, k && !join(k, me) && !enroll(k));
-    args = args_of(k, COLL_ALLGATHER, COUNT, k->in, k->out);
+    args = args_of(k, other < ROOT ? COLL_ALLGATHER : COLL_BROADCAST, COUNT,
+                   k->in, k->out);
     WORLD_CHECK(me, !staged_do(&args, k->r.comm));
     world_meet(me);
-    if (is_last && is_checked && *(const char *)me->arg)
-        args.in = k->in + AT;
-    else if (is_last)
+    if (is_last && other == MEMORY)
         args.in = k->in_2;
+    if (is_last && other == PLACE)
+        args.in = k->in + AT;
+    if (is_last && other == ROOT_AND_PLACE)
+        args.out = k->out + AT;
+    if (is_last && other >= ROOT)
+        args.root = me->rank;
     rc = staged_do(&args, k->r.comm);
     if (is_checked)
-        EXPECT(me, rc, COLL_ERR_MISMATCH, "registered buffers with digest");
+        EXPECT(me, rc, COLL_ERR_MISMATCH, own_places(other, is_last));
     OK(cu.StreamSynchronize(k->r.stream));
-    WORLD_CHECK(me, is_checked || world_await_failure(k->r.comm, patient(20)) ==
-                                      COLL_ERR_TIMEOUT);
+    WORLD_CHECK(me, world_await_failure(k->r.comm, patient(20)) ==
+                        COLL_ERR_MISMATCH);
+    WORLD_CHECK(me, staged_do(&args, k->r.comm) == COLL_ERR_MISMATCH);
+    WORLD_CHECK(me, strstr(coll_last_error(), words[other]));
     coll_comm_destroy(k->r.comm);
     free(k);
     return 0;
 }
 
+/* _i: what is other, and with COLL_CHECK or without */
 START_TEST(where_one_rank_passes_others_it_is_told)
 {
-    static const char *const ways[] = {NULL, "", "other place"};
+    enum other other = (enum other)(_i / 2);
 
-    if (ways[_i])
+    if (_i % 2)
         setenv("COLL_CHECK", "1", 1);
-    patient_timeout(_i ? 30 : 1);
-    ck_assert_int_eq(world_fork(3, differ, (void *)ways[_i], patient(60)), 0);
+    patient_timeout(30);
+    ck_assert_int_eq(world_fork(3, differ, &other, patient(60)), 0);
 }
 END_TEST
 
@@ -441,12 +620,16 @@ int main(void)
     setenv("COLL_CUDA_SLOT", "4K", 1);
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, registered_buffers_save_copies, 1, 6);
+    tcase_add_loop_test(tc, a_broadcast_is_copied_once, 2, 6);
+    tcase_add_test(tc, a_copy_that_fails_on_the_root_is_told);
+    tcase_add_loop_test(tc, each_rank_has_its_parts_elsewhere, 2, 6);
     tcase_add_loop_test(tc, ranks_may_be_threads, 0, 2);
     tcase_add_loop_test(tc, graphs_have_registered_buffers, 2, 5);
     tcase_add_loop_test(tc, what_is_wrong_on_one_rank_all_are_told, 2, 5);
     tcase_add_loop_test(tc, mapped_memory_is_counted_and_given_back, 1, 5);
     tcase_add_test(tc, freed_memory_is_not_taken_for_what_was_registered);
-    tcase_add_loop_test(tc, where_one_rank_passes_others_it_is_told, 0, 3);
+    tcase_add_loop_test(tc, where_one_rank_passes_others_it_is_told, 0,
+                        2 * N_OTHER);
     tcase_add_loop_test(tc, streams_go_on_when_a_rank_fails, 0, 2);
     tcase_add_test(tc, where_buffers_pass_through_the_host_nothing_changes);
     suite_add_tcase(suite, tc);

@@ -97,7 +97,7 @@ static void *flag_of(const struct cuda_ipc *tp, int from, int to, int slot)
 /* What the words of a message's slot say of it. */
 static uint32_t word_of(int n)
 {
-    return n & COLL__LYING ? CUDA_IPC_LYING : CUDA_IPC_FULL;
+    return n & COLL__LYING ? CUDA_IPC_LYING << coll__sign_of(n) : CUDA_IPC_FULL;
 }
 
 static int send_one(struct coll__stream_tp *base, void *stream, int peer, int n,
@@ -169,8 +169,9 @@ static uint64_t held(const struct coll__stream_tp *base, int *peer)
             uint32_t sent = atomic_load(cuda_ipc_flag(tp, me, r, s));
             uint32_t came = atomic_load(cuda_ipc_flag(tp, r, me, s));
 
-            digest = (digest ^ (sent << 3 | came)) * 0x9e3779b97f4a7c15u;
-            if (sent == CUDA_IPC_FULL || sent == CUDA_IPC_LYING)
+            digest =
+                (digest ^ ((uint64_t)sent << 32 | came)) * 0x9e3779b97f4a7c15u;
+            if (sent != CUDA_IPC_EMPTY && sent != CUDA_IPC_RELEASED)
                 *peer = tp->peers[r].rank;
         }
     return digest;

@@ -10,9 +10,10 @@
  *   behind that:       with its first peer: words 0 .. k-1 | ... | kernels' slots
  *   segment:           token, state | from, to: flag 0 .. 2k-1 | ... | notes | patterns
  *
- * A flag is EMPTY or FULL, or LYING: then what is sent lies where it was, in memory
- * that the ranks have registered.  Each has a bit that the other end waits for; the
- * sender alone writes FULL and LYING, the receiver alone EMPTY, each by its stream.
+ * A flag is EMPTY or FULL, or LYING with a sign: then what is sent lies where it was, in
+ * memory that the ranks have registered.  Each has a bit that the other end waits for,
+ * LYING one for each sign; the sender alone writes FULL and LYING, the receiver alone
+ * EMPTY, each by its stream.
  * RELEASED has all bits: whoever waits, for what, goes on.  It is written by the host, again
  * and again, since streams that go on write their flags as ever.
  */
@@ -27,12 +28,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum {
-    CUDA_IPC_FULL = 1,
-    CUDA_IPC_EMPTY = 2,
-    CUDA_IPC_LYING = 4,
-    CUDA_IPC_RELEASED = 7
-};
+#define CUDA_IPC_FULL UINT32_C(1)
+#define CUDA_IPC_EMPTY UINT32_C(2)
+#define CUDA_IPC_LYING UINT32_C(4) /* << COLL__SIGNS - 1 at most */
+#define CUDA_IPC_RELEASED UINT32_MAX
 
 #define CUDA_IPC_PATTERN 64 /* bytes that a probe writes */
 #define CUDA_IPC_WORD ((size_t)64) /* bytes apart; two for each slot */
@@ -90,7 +89,8 @@ static inline int cuda_ipc_n_slots(const struct cuda_ipc *tp)
 
 static inline int cuda_ipc_slot_of(const struct cuda_ipc *tp, int n)
 {
-    n &= ~COLL__LYING;
+    if (n & COLL__LYING)
+        n %= COLL__MOST_LYING;
     return n < COLL__ASIDE
                ? n % tp->base.n_slots
                : tp->base.n_slots + (n - COLL__ASIDE) % tp->base.n_slots;

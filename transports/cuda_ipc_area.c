@@ -17,7 +17,7 @@
 
 struct area {
     struct coll__stream_area base;
-    int is_held; /* the memory is the library's, and not freed meanwhile */
+    int is_held;     /* the memory is the library's, and not freed meanwhile */
     uint64_t number; /* among those of the communicator */
     uint64_t *ids;   /* [size]: of the allocations that its parts lie in */
 };

@@ -889,11 +889,15 @@ int coll_mem_free(void *ptr);
  * Shapes:    `bytes` at ptr, anywhere in one allocation of this rank's GPU; as many
  *            on every rank.  Areas lie apart.
  * Result:    an allreduce, allgather, reduce_scatter or alltoall of which `in`, `out`
- *            or both lie in it: the other ranks read there, and a copy of each such
- *            message falls away.  All ranks pass buffers at the same place of it, or
- *            none does, and all work in place or none; but of an allgather in place
- *            that is asked of `out`, and of a reduce_scatter of `in`.  What differs
- *            gives wrong data or streams that wait; COLL_CHECK compares it.
+ *            or both lie in it, or a broadcast of which `out` does: the other ranks
+ *            read there, and a copy of each such message falls away.  All ranks pass
+ *            buffers at the same place of it, or none does, and all work in place or
+ *            none; but of an allgather in place that is asked of `out`, and of a
+ *            reduce_scatter of `in`; of a broadcast of `out`, in place or not.
+ *            Collectives with counts go by slots, since each rank has displacements
+ *            of its own.  What differs is COLL_ERR_MISMATCH with COLL_CHECK; else of the communicator, when a
+ *            stream has stood still for a second, or, where that has not come about
+ *            by chance and data are wrong, of coll_comm_destroy().
  *            Operations that are one kernel go by slots as ever.  Where GPU buffers
  *            pass through the host, nothing changes.
  * Ownership: the memory stays the caller's, not to be freed before

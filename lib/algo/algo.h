@@ -86,6 +86,12 @@ int coll__plan_build_in_turns(const struct coll__algo *algo,
  * this rank does. */
 unsigned coll__problem_readable(const struct coll__problem *pb);
 
+/* The problem as it is where these buffers are to be read.  Who receives a broadcast
+ * does not know whether its root works in place: then all is sent from OUT, as if in
+ * place on all ranks, and a root that has it in IN copies it there before. */
+struct coll__problem coll__problem_lying(const struct coll__problem *pb,
+                                         unsigned lying);
+
 /* Find the messages of such a plan that may be read where they lie on their sender
  * until its run ends: it writes nothing there any more.
  *

@@ -28,9 +28,21 @@ unsigned coll__problem_readable(const struct coll__problem *pb)
         return pb->in_place ? out : in | out;
     case COLL_REDUCE_SCATTER: /* and so it is in in */
         return in;
+    case COLL_BROADCAST: /* see coll__problem_lying() */
+        return out;
     default: /* not all ranks have both, or displacements are each one's own */
         return 0;
     }
+}
+
+struct coll__problem coll__problem_lying(const struct coll__problem *pb,
+                                         unsigned lying)
+{
+    struct coll__problem as = *pb;
+
+    if (pb->collective == COLL_BROADCAST && lying & 1u << BUF_OUT)
+        as.in_place = 1;
+    return as;
 }
 
 static int may_lie(const struct coll__plan *plan, int i, unsigned bufs)

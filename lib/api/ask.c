@@ -50,10 +50,10 @@ static int can_end_without(const struct coll_comm *comm,
         return !head->count;
     case COLL_REDUCE:
     case COLL_GATHER:
-        return !head->count || head->root != comm->rank;
+        return !head->count || coll__head_root(head) != comm->rank;
     case COLL_BROADCAST:
     case COLL_SCATTER:
-        return !head->count || head->root != other;
+        return !head->count || coll__head_root(head) != other;
     default:
         return 1;
     }

@@ -441,15 +441,16 @@ void coll__comm_forget_own(struct coll_comm *comm);
 
 /* Take a request by which the ranks compare a call for a stream: all have it
  * started, and it ends when all have called the same (of a message: a receive's, when
- * its sender has).  To be put back.  Statuses, logged; with the turn. */
+ * its sender has).  `places` is a digest of where registered buffers lie, or 0.  To be
+ * put back.  Statuses, logged; with the turn. */
 int coll__compare_take(struct coll_comm *comm, const struct coll__problem *pb,
-                       const struct coll__op *op,
+                       const struct coll__op *op, uint32_t places,
                        struct coll_request **request);
 void coll__compare_put(struct coll_request *request);
 
 /* All of that, without the turn: returns when it has ended. */
 int coll__compare_call(struct coll_comm *comm, const struct coll__problem *pb,
-                       const struct coll__op *op);
+                       const struct coll__op *op, uint32_t places);
 
 /* ---- engine.c ------------------------------------------------------------ */
 

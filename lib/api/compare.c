@@ -3,7 +3,8 @@
  *
  * A barrier of the host goes before each collective, and an empty message before each
  * message, from its sender to its receiver.  These are stamped as
- * the call's would be: sequence, collective, type, op, root, counts.  So all that
+ * the call's would be: sequence, collective, type, op, root, counts; with a digest of
+ * where registered buffers lie.  So all that
  * notices, among operations on buffers of the host, that ranks disagree or that one
  * does not come, notices it here.  No byte of the call's own has moved until all ranks
  * have called the same, or of a message until its receiver knows that its sender has.
@@ -30,13 +31,16 @@ static struct coll_args args_of(const struct coll__problem *pb)
 }
 
 int coll__compare_take(struct coll_comm *comm, const struct coll__problem *pb,
-                       const struct coll__op *op, struct coll_request **request)
+                       const struct coll__op *op, uint32_t places,
+                       struct coll_request **request)
 {
     struct coll_args args = args_of(pb);
     int rc = coll__cache_take(comm, &args, request);
 
-    if (rc == COLL_OK)
+    if (rc == COLL_OK) {
         (*request)->head = coll__request_head(pb, op, SERIES_COMPARED);
+        coll__head_lies(&(*request)->head, places);
+    }
     return rc;
 }
 
@@ -50,13 +54,13 @@ void coll__compare_put(struct coll_request *request)
 }
 
 int coll__compare_call(struct coll_comm *comm, const struct coll__problem *pb,
-                       const struct coll__op *op)
+                       const struct coll__op *op, uint32_t places)
 {
     struct coll_request *request;
     int rc;
 
     coll__turn_take(comm);
-    rc = coll__compare_take(comm, pb, op, &request);
+    rc = coll__compare_take(comm, pb, op, places, &request);
     if (rc == COLL_OK) {
         rc = coll__request_start(request);
         if (rc == COLL_OK)

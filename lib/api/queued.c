@@ -59,6 +59,7 @@ struct coll__queued_list {
     struct coll__watch *watch; /* from the first call on */
     struct coll__spot
         spots[N_BUFS]; /* of the call that is put into its stream */
+    uint32_t places;   /* their digest */
 };
 
 /* ---- joining ----------------------------------------------------------------- */
@@ -351,14 +352,18 @@ static int have_all(struct coll_comm *comm,
                     const struct coll__stream_call *call)
 {
     struct coll__queued_list *list = comm->queued;
+    struct coll__stream_call as = *call;
     const struct coll__algo *algo;
     unsigned lying;
     int rc = coll__request_choose(comm, &call->args, &call->pb, &algo);
 
     if (rc == COLL_OK)
         rc = coll__find_spots(comm, call, list->spots, &lying);
-    if (rc == COLL_OK)
-        rc = have_program(comm, call, algo, lying);
+    if (rc == COLL_OK) {
+        list->places = coll__spots_digest(call, list->spots, lying);
+        as.pb = coll__problem_lying(&call->pb, lying);
+        rc = have_program(comm, &as, algo, lying);
+    }
     return rc ? rc
               : have_scratch(list, scratch_len(list->programs->prog) +
                                        token_len(call));
@@ -375,6 +380,7 @@ static int prepare(struct coll_comm *comm, const struct coll__batch *batch)
     struct coll__queued_list *list = comm->queued;
     int rc;
 
+    list->places = 0;
     if (are_messages(batch)) {
         rc = coll__messages_check(comm, batch);
         if (rc == COLL_OK)
@@ -395,12 +401,17 @@ static int put(struct coll_comm *comm, const struct coll__stream_call *call,
     struct coll__head head = {.seq = 0};
     const void *in = call->args.in;
     void *out = call->args.out;
-    int moved;
+    int moved, rc;
 
     if (is_void(call))
         return COLL_OK;
+    rc = coll__queued_put_copy(comm, call, &list->programs->pb, stream);
+    if (rc)
+        return rc;
     if (scratch_len(prog))
         coll__prog_lend(prog, list->scratch->at);
+    if (list->programs->lying)
+        coll__prog_places(prog, list->places);
     for (int b = BUF_IN; b <= BUF_OUT && list->programs->lying; b++)
         coll__prog_lies(prog, (enum coll__buf)b, list->spots[b].area,
                         list->spots[b].off);
@@ -448,6 +459,18 @@ static int put_batch(struct coll_comm *comm, const struct coll__batch *batch)
                : put_all(comm, &batch->calls[0], batch->stream);
 }
 
+static void note(const struct coll__queued_list *list,
+                 const struct coll__batch *batch, uint32_t number)
+{
+    for (int i = 0; i < batch->n; i++) {
+        struct coll__head head = coll__request_head(
+            &batch->calls[i].pb, &batch->calls[i].op, SERIES_QUEUED);
+
+        coll__head_lies(&head, list->places);
+        coll__watch_note(list->watch, head, number);
+    }
+}
+
 /* It is noted before: the driver may hold the caller until the stream has moved. */
 static int put_numbered(struct coll_comm *comm, struct coll__batch *batch)
 {
@@ -458,11 +481,7 @@ static int put_numbered(struct coll_comm *comm, struct coll__batch *batch)
 
     if (rc)
         return rc;
-    for (int i = 0; i < batch->n; i++)
-        coll__watch_note(watch,
-                         coll__request_head(&batch->calls[i].pb,
-                                            &batch->calls[i].op, SERIES_QUEUED),
-                         number);
+    note(comm->queued, batch, number);
     rc = put_batch(comm, batch);
     if (rc) {
         coll__watch_drop(watch, batch->n, number - 1);

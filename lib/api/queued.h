@@ -48,10 +48,25 @@ int coll__find_spots(const struct coll_comm *comm,
                      const struct coll__stream_call *call,
                      struct coll__spot spots[N_BUFS], unsigned *lying);
 
-/* Say where a call's buffers lie among what is registered, as a digest that all ranks
- * should have alike; 0: nowhere.  A status, logged. */
+/* Put the copy into the stream that has to be done before a program that takes the call
+ * as `as`; often none.  A status, logged. */
+int coll__queued_put_copy(const struct coll_comm *comm,
+                          const struct coll__stream_call *call,
+                          const struct coll__problem *as, void *stream);
+
+/* Where a call's buffers lie among what is registered, as a digest that all ranks should
+ * have alike; 0: nowhere.  The second one finds that, too: a status, logged. */
+uint32_t coll__spots_digest(const struct coll__stream_call *call,
+                            const struct coll__spot spots[N_BUFS],
+                            unsigned lying);
 int coll__queued_digest(const struct coll_comm *comm,
-                        const struct coll__stream_call *call, int32_t *digest);
+                        const struct coll__stream_call *call, uint32_t *digest);
+
+/* Say it in words, of this rank's call. */
+#define COLL__PLACES_TEXT 128
+void coll__queued_places(const struct coll_comm *comm,
+                         const struct coll__stream_call *call,
+                         char text[COLL__PLACES_TEXT]);
 
 /* ---- queued_messages.c ---------------------------------------------------- */
 

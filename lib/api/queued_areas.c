@@ -3,12 +3,15 @@
  *
  * A rank knows of its own call alone: where it passes registered memory it takes for
  * granted that all do, at the same place of it (COLL_CHECK compares that).  The words of
- * slots say which messages lie in none, so ranks of which one has done otherwise stand
- * still, and are told.
+ * slots say which messages lie in none, and by one of a few signs where; so ranks of
+ * which one has done otherwise stand still but by chance, and are told: a digest of the
+ * places belongs to what is noted of a call.
  */
 #include "lib/api/queued.h"
 #include "lib/api/staged.h"
 #include "lib/trace/log.h"
+
+#include <stdio.h>
 
 static int is_stale(const struct coll__stream_call *call, const void *ptr,
                     const struct coll__stream_area *area)
@@ -55,6 +58,32 @@ int coll__find_spots(const struct coll_comm *comm,
     return COLL_OK;
 }
 
+/* Where a program takes for in place what is not, that of coll__problem_lying(). */
+int coll__queued_put_copy(const struct coll_comm *comm,
+                          const struct coll__stream_call *call,
+                          const struct coll__problem *as, void *stream)
+{
+    struct coll__stream_tp *tp = comm->routes.streams;
+    struct coll__work work = {.kind = WORK_COPY, .stream = stream};
+    struct coll__span own;
+    int rc;
+
+    if (as->in_place == call->pb.in_place ||
+        !coll__problem_len(&call->pb, BUF_IN))
+        return COLL_OK;
+    rc = tp->ops->takes(tp, stream);
+    if (rc)
+        return rc;
+    own = coll__own_in(as);
+    work.dst = (unsigned char *)call->args.out + own.off;
+    work.src = call->args.in;
+    work.len = own.len;
+    rc = coll__cuda_enqueue(&work);
+    if (rc && !coll__cuda_streams.is_captured(stream))
+        tp->ops->release(tp, rc); /* the others wait for what comes behind */
+    return rc;
+}
+
 static uint64_t mix(uint64_t hash, uint64_t with)
 {
     hash = (hash ^ with) * 0x9e3779b97f4a7c15u;
@@ -71,22 +100,52 @@ static uint64_t place_of(const struct coll__stream_area *area)
     return place;
 }
 
-int coll__queued_digest(const struct coll_comm *comm,
-                        const struct coll__stream_call *call, int32_t *digest)
+uint32_t coll__spots_digest(const struct coll__stream_call *call,
+                            const struct coll__spot spots[N_BUFS],
+                            unsigned lying)
 {
-    struct coll__spot spots[N_BUFS];
     uint64_t hash = 1;
-    unsigned lying;
-    int rc = coll__find_spots(comm, call, spots, &lying);
 
-    *digest = 0;
-    if (rc || !lying)
-        return rc;
+    if (!lying)
+        return 0;
     for (int b = BUF_IN; b <= BUF_OUT; b++)
         if (lying & 1u << b)
             hash = mix(mix(mix(hash, (uint64_t)b), spots[b].off),
                        place_of(spots[b].area));
-    hash = mix(hash, (uint64_t)call->pb.in_place);
-    *digest = (int32_t)((uint32_t)hash >> 1 | 1);
-    return COLL_OK;
+    hash = mix(hash, (uint64_t)coll__problem_lying(&call->pb, lying).in_place);
+    hash = mix(hash, (uint64_t)call->pb.root);
+    return (uint32_t)hash >> 1 | 1;
+}
+
+int coll__queued_digest(const struct coll_comm *comm,
+                        const struct coll__stream_call *call, uint32_t *digest)
+{
+    struct coll__spot spots[N_BUFS];
+    unsigned lying;
+    int rc = coll__find_spots(comm, call, spots, &lying);
+
+    *digest = rc ? 0 : coll__spots_digest(call, spots, lying);
+    return rc;
+}
+
+void coll__queued_places(const struct coll_comm *comm,
+                         const struct coll__stream_call *call,
+                         char text[COLL__PLACES_TEXT])
+{
+    static const char *const names[N_BUFS] = {
+        [BUF_IN] = "in", [BUF_OUT] = "out"};
+    const struct coll__spot none = {.area = NULL};
+    struct coll__spot spots[N_BUFS] = {none};
+    unsigned lying = 0;
+    int n = 0;
+
+    coll__find_spots(comm, call, spots, &lying);
+    for (int b = BUF_IN; b <= BUF_OUT; b++)
+        if (lying & 1u << b)
+            n += snprintf(text + n, COLL__PLACES_TEXT - (size_t)n,
+                          "%s%s at byte %zu of registered area %llu",
+                          n ? ", " : "", names[b], spots[b].off,
+                          (unsigned long long)place_of(spots[b].area));
+    if (!n)
+        snprintf(text, COLL__PLACES_TEXT, "nothing registered");
 }

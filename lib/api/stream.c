@@ -199,18 +199,14 @@ static int is_compared(const struct coll_comm *comm,
             (args->root != comm->rank && !comm->settings.plans));
 }
 
-/* Where its buffers are registered, the digest of that takes the place of the root,
- * which such calls do not have. */
 static int judge_to_compare(struct coll_comm *comm,
-                            struct coll__stream_call *call)
+                            struct coll__stream_call *call, uint32_t *places)
 {
-    int32_t digest = 0;
     int rc = judge(comm, call);
 
+    *places = 0;
     if (rc == COLL_OK && !coll__is_p2p(call->pb.collective))
-        rc = coll__queued_digest(comm, call, &digest);
-    if (digest)
-        call->pb.root = digest;
+        rc = coll__queued_digest(comm, call, places);
     return rc;
 }
 
@@ -218,25 +214,45 @@ int coll__stream_compare(struct coll_comm *comm, const struct coll_args *args,
                          struct coll_request **request)
 {
     struct coll__stream_call call = {.args = *args};
+    uint32_t places;
     int rc;
 
     *request = NULL;
     if (!is_compared(comm, args))
         return COLL_OK;
-    rc = judge_to_compare(comm, &call);
-    return rc ? rc : coll__compare_take(comm, &call.pb, &call.op, request);
+    rc = judge_to_compare(comm, &call, &places);
+    return rc ? rc
+              : coll__compare_take(comm, &call.pb, &call.op, places, request);
+}
+
+/* Each rank knows its own places; of the others' there are digests. */
+static void tell_places(const struct coll_comm *comm,
+                        const struct coll__stream_call *call)
+{
+    char why[COLL__TEXT_MAX], places[COLL__PLACES_TEXT];
+
+    snprintf(why, sizeof(why), "%s", coll_last_error());
+    coll__queued_places(comm, call, places);
+    log_error("api", "%s; rank %d passes %s", why, comm->rank, places);
 }
 
 /* The same of a call that is in no group; and wait for it. */
 static int compare(struct coll_comm *comm, const struct coll_args *args)
 {
     struct coll__stream_call call = {.args = *args};
+    uint32_t places;
     int rc;
 
     if (!is_compared(comm, args))
         return COLL_OK;
-    rc = judge_to_compare(comm, &call);
-    return rc ? rc : coll__compare_call(comm, &call.pb, &call.op);
+    rc = judge_to_compare(comm, &call, &places);
+    if (rc)
+        return rc;
+    rc = coll__compare_call(comm, &call.pb, &call.op, places);
+    if (rc == COLL_ERR_MISMATCH && comm->routes.streams->areas &&
+        !coll__is_p2p(call.pb.collective))
+        tell_places(comm, &call);
+    return rc;
 }
 
 /* ---- the communicator's part -------------------------------------------------- */

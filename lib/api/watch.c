@@ -45,28 +45,33 @@ static int has_finished(const struct coll__watch *watch, uint64_t call)
                              number_of(watch, call));
 }
 
+/* How many messages have gone that way between this rank and that one of the message;
+ * NULL: it is a collective. */
+static _Atomic uint64_t *messages(struct coll_comm *comm,
+                                  const struct coll__head *head)
+{
+    if (!coll__is_p2p((enum coll_collective)head->collective))
+        return NULL;
+    return (head->collective == COLL_SEND ? comm->n_sent : comm->n_received) +
+           SERIES_QUEUED * comm->size + head->root;
+}
+
 /* All ranks number their collectives alike, and two of them their messages. */
 static uint64_t next_seq(struct coll_comm *comm, const struct coll__head *head)
 {
-    int at = SERIES_QUEUED * comm->size + head->root;
-    _Atomic uint64_t *n = head->collective == COLL_SEND ? &comm->n_sent[at]
-                                                        : &comm->n_received[at];
+    _Atomic uint64_t *n = messages(comm, head);
 
-    if (!coll__is_p2p((enum coll_collective)head->collective))
+    if (!n)
         n = &comm->history[SERIES_QUEUED].n_started;
     return 1 + atomic_load_explicit(n, memory_order_relaxed);
 }
 
 static void count(struct coll_comm *comm, const struct coll__head *head)
 {
-    int at = SERIES_QUEUED * comm->size + head->root;
+    _Atomic uint64_t *n = messages(comm, head);
 
-    if (head->collective == COLL_SEND)
-        atomic_store_explicit(&comm->n_sent[at], head->seq,
-                              memory_order_relaxed);
-    else if (head->collective == COLL_RECV)
-        atomic_store_explicit(&comm->n_received[at], head->seq,
-                              memory_order_relaxed);
+    if (n)
+        atomic_store_explicit(n, head->seq, memory_order_relaxed);
     else
         coll__history_start(&comm->history[SERIES_QUEUED], head);
 }

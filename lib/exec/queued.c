@@ -109,7 +109,20 @@ static size_t on_device(const struct coll__prog *prog)
 
 static int lies(const struct coll__prog *prog, int i)
 {
-    return prog->queued->lying && prog->queued->lying[i].len;
+    const struct coll__queued *q = prog->queued;
+
+    return q->lying && q->lying[i].len && q->number[i] < COLL__MOST_LYING;
+}
+
+/* Which both ends of a message say by the word of its slot: ranks that look in other
+ * places for what a peer has there stand still, but for one message in COLL__SIGNS. */
+static int sign_of(const struct coll__prog *prog, int i)
+{
+    uint32_t mixed = (prog->queued->places ^
+                      (uint32_t)prog->queued->number[i] * 0x9e3779b1u) *
+                     0x85ebca6bu;
+
+    return (int)((mixed ^ mixed >> 15) % COLL__SIGNS);
 }
 
 /* Find the sends that settle what lies in their slots: from the end, each slot's
@@ -154,6 +167,11 @@ void coll__prog_lies(struct coll__prog *prog, enum coll__buf buf,
     prog->queued->off[buf] = off;
 }
 
+void coll__prog_places(struct coll__prog *prog, uint32_t places)
+{
+    prog->queued->places = places;
+}
+
 /* What a receive gets, on its sender. */
 static const void *at_sender(const struct coll__prog *prog, int i)
 {
@@ -189,9 +207,11 @@ static int put_step(struct coll__prog *prog, int i)
 {
     const struct coll__step *step = &prog->plan.steps[i];
     struct coll__stream_tp *tp = prog->routes->streams;
-    int n = prog->queued->number[i] + (lies(prog, i) ? COLL__LYING : 0);
+    int n = prog->queued->number[i];
     struct coll__work work;
 
+    if (lies(prog, i))
+        n = coll__lying(n, sign_of(prog, i));
     if (step->kind == STEP_SEND)
         return tp->ops->send(tp, prog->stream, step->peer, n,
                              prog_at(prog, &step->src), step->src.len);

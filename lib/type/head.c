@@ -11,15 +11,16 @@ static const char *op_name(uint8_t op)
     return op == COLL__HEAD_USER ? "user" : coll_op_name((enum coll_op)op);
 }
 
-/* What its root is a digest of. */
+/* What its root is a digest of, or has one of above it. */
 static void describe_places(const struct coll__head *head, char *text,
                             size_t len)
 {
-    if (head->root)
-        snprintf(text, len, ", %s with digest %08x",
-                 head->series == SERIES_COMPARED ? "registered buffers"
-                                                 : "parts",
-                 (unsigned)head->root);
+    uint32_t places = coll__head_places(head);
+
+    if (places)
+        snprintf(text, len, ", registered buffers with digest %08x", places);
+    else if (head->root && !coll__head_has_root(head))
+        snprintf(text, len, ", parts with digest %08x", (unsigned)head->root);
 }
 
 /* What a collective has beside its type. */
@@ -52,6 +53,9 @@ static void describe_more(const struct coll__head *head, char *text, size_t len)
                  (unsigned)(head->count >> 32));
         break;
     case COLL_BROADCAST:
+        n = (size_t)snprintf(text, len, ", root %d", coll__head_root(head));
+        describe_places(head, text + n, len - n);
+        break;
     case COLL_GATHER:
     case COLL_GATHERV:
     case COLL_SCATTER:
@@ -70,7 +74,7 @@ void coll__head_describe(const struct coll__head *head, char *text, size_t len)
     const char *type = coll_type_name((enum coll_type)head->type);
     unsigned long long seq = head->seq, count = head->count;
     const char *where = head->series == SERIES_HOST ? "" : " on a stream";
-    char more[64];
+    char more[96];
 
     describe_more(head, more, sizeof(more));
     if (coll__is_p2p(collective))

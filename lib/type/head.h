@@ -25,9 +25,9 @@ enum coll__series {
 struct coll__head {
     uint64_t seq; /* the operation's number in its series, from 1 */
     uint8_t collective, type, op, series;
-    int32_t root; /* of allreduces that travel as one a digest of their
-                   * lengths, of calls that are compared one of where registered
-                   * buffers lie, else 0 where there is no root */
+    int32_t root;   /* of allreduces that travel as one a digest of their
+                   * lengths, of calls for streams one of where registered buffers
+                   * lie (coll__head_places()), else 0 where there is no root */
     uint64_t count; /* a digest of all counts where all ranks know them (of
                      * allgatherv, reduce_scatterv), 0 where they do not */
 };
@@ -66,6 +66,53 @@ static inline int coll__has_counts(enum coll_collective collective)
  * all ranks must have the same kind. */
 #define COLL__HEAD_PREMUL 0xfe
 #define COLL__HEAD_USER 0xff
+
+/* Such a digest, of 31 bits, stands in place of the root; or above it, for which a rank
+ * of one host leaves room. */
+#define COLL__ROOT_BITS 16
+
+static inline int coll__head_has_root(const struct coll__head *head)
+{
+    return head->collective == COLL_BROADCAST;
+}
+
+/* Put in a digest; 0: nothing is registered. */
+static inline void coll__head_lies(struct coll__head *head, uint32_t places)
+{
+    if (!coll__head_has_root(head))
+        head->root |= (int32_t)places;
+    else if (places)
+        head->root |=
+            (int32_t)((places >> COLL__ROOT_BITS | 1) << COLL__ROOT_BITS);
+}
+
+static inline uint32_t coll__head_places(const struct coll__head *head)
+{
+    uint32_t root = (uint32_t)head->root;
+
+    if (head->series != SERIES_QUEUED && head->series != SERIES_COMPARED)
+        return 0;
+    switch ((enum coll_collective)head->collective) {
+    case COLL_BROADCAST:
+        return root >> COLL__ROOT_BITS;
+    case COLL_ALLREDUCE:
+    case COLL_ALLGATHER:
+    case COLL_REDUCE_SCATTER:
+    case COLL_ALLTOALL:
+        return root;
+    default:
+        return 0;
+    }
+}
+
+/* The root, or a message's other rank, without such a digest. */
+static inline int coll__head_root(const struct coll__head *head)
+{
+    if (!coll__head_places(head))
+        return head->root;
+    return coll__head_has_root(head) ? head->root & ((1 << COLL__ROOT_BITS) - 1)
+                                     : 0;
+}
 
 #define COLL__HEAD_TEXT 128 /* bytes that it takes at most */
 
