@@ -23,7 +23,7 @@ struct stop_pace {
  * stop_catch().
  *
  * No handler may run in a thread that computes: oneDNN's kernels for products of
- * matrices, before its 3.12, keep other addresses than the stack's in the stack
+ * matrices, up to 3.11.1, keep other addresses than the stack's in the stack
  * pointer, and the system would write a handler's frame into the heap there.
  *
  * Result:    0, or -1 with train_error() set.
