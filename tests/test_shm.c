@@ -350,6 +350,27 @@ START_TEST(an_offer_taken_back_is_whole_or_not_there)
 }
 END_TEST
 
+/* ---- where ranks wait ------------------------------------------------------ */
+
+static void say_where(struct rank *rank)
+{
+    atomic_int **waits_on = rank->tp->waits_on;
+
+    conform_barrier(rank);
+    for (int r = 0; r < rank->size; r++)
+        EXPECT(rank, atomic_load(waits_on[r]) == 0);
+    conform_barrier(rank);
+    atomic_store(waits_on[rank->me], 10 + rank->me);
+    conform_barrier(rank);
+    for (int r = 0; r < rank->size; r++)
+        EXPECT(rank, atomic_load(waits_on[r]) == 10 + r);
+    exchange_borders(rank); /* nobody's bell was touched */
+}
+
+/* _i: ranks are processes. */
+START_TEST(each_rank_says_where_it_waits) { run(3, _i, say_where); }
+END_TEST
+
 /* ---- several segments ------------------------------------------------------ */
 
 #define SEGMENTS 3
@@ -418,6 +439,7 @@ int main(void)
     tcase_add_test(c, what_was_taken_is_said_whoever_finds_it);
     tcase_add_loop_test(c, an_offer_taken_back_is_whole_or_not_there, 0,
                         part_of(80));
+    tcase_add_loop_test(c, each_rank_says_where_it_waits, 0, 2);
     tcase_add_loop_test(c, several_segments_do_not_mix, 0, 2);
     tcase_add_test(c, a_fork_takes_nothing_away);
     suite_add_tcase(suite, c);

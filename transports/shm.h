@@ -79,8 +79,9 @@ enum { SHM_AWAKE, SHM_ASLEEP };
 
 /* A rank's: ASLEEP is its own to store, AWAKE that of whoever wakes it. */
 struct shm_bell {
-    atomic_int word; /* a futex */
-    unsigned char pad[CACHE_LINE - sizeof(atomic_int)];
+    atomic_int word;     /* a futex */
+    atomic_int waits_on; /* transport.h's; whoever publishes reads this line */
+    unsigned char pad[CACHE_LINE - 2 * sizeof(atomic_int)];
 };
 
 /* The sending end of a fifo. */

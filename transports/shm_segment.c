@@ -232,19 +232,23 @@ static int make_ends(struct shm *shm, const struct coll__tp_env *env)
     shm->in = calloc(n, sizeof(*shm->in));
     shm->cell_of = malloc(n * shm->n_lines * sizeof(*shm->cell_of));
     shm->cell_state = calloc(shm->n_cells, sizeof(*shm->cell_state));
+    shm->base.waits_on = calloc((size_t)env->size, sizeof(*shm->base.waits_on));
     if (!shm->out || !shm->in || !shm->cell_of || !shm->cell_state ||
-        make_active(shm))
+        !shm->base.waits_on || make_active(shm))
         return COLL_ERR_NOMEM;
     if (!shm->map)
         return COLL_OK;
     for (size_t i = 0; i < n * shm->n_lines; i++)
         shm->cell_of[i] = -1;
-    for (int c = 0; c < COLL__CHANNELS; c++)
-        for (int r = 0; r < env->size; r++)
-            if (shm->local_of[r] >= 0) {
-                init_out(shm, c, shm->local_of[r]);
-                init_in(shm, c, shm->local_of[r], env->peers[r].pid);
-            }
+    for (int r = 0; r < env->size; r++) {
+        if (shm->local_of[r] < 0)
+            continue;
+        shm->base.waits_on[r] = &bell_of(shm, shm->local_of[r])->waits_on;
+        for (int c = 0; c < COLL__CHANNELS; c++) {
+            init_out(shm, c, shm->local_of[r]);
+            init_in(shm, c, shm->local_of[r], env->peers[r].pid);
+        }
+    }
     shm->cells = cells_of(shm, shm->local_rank);
     shm->bell = bell_of(shm, shm->local_rank);
     shm->n_free = (int)shm->n_cells;
@@ -278,6 +282,7 @@ void shm__close(struct coll__tp *tp, int is_orderly)
     free(shm->active_room);
     free(shm->cell_of);
     free(shm->cell_state);
+    free(shm->base.waits_on);
     free(shm->scratch);
     free(shm->local_of);
     free(shm);
@@ -460,12 +465,16 @@ int shm__settle(struct coll__tp *tp, const uint32_t *found)
     uint32_t by_all = shm->map ? UINT32_MAX : 0;
 
     close_file(shm);
+    if (shm->bell) /* the token was there, which nobody needs any more */
+        atomic_store_explicit(&shm->bell->waits_on, 0, memory_order_relaxed);
     for (int r = 0; r < tp->size; r++) {
         if (shm->local_of[r] < 0)
             continue;
         by_all &= found[r];
-        if (!(found[r] & FOUND_SEGMENT))
-            shm->local_of[r] = -1;
+        if (found[r] & FOUND_SEGMENT)
+            continue;
+        shm->local_of[r] = -1;
+        tp->waits_on[r] = NULL;
     }
     if (by_all & FOUND_FILES)
         shm->area_min = coll__param_bytes(PARAM_MEM_MIN);

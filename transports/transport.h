@@ -120,6 +120,10 @@ struct coll__tp {
     unsigned
         n_woken; /* ranks that slept and that it has woken, so far: what comes
                        * of it takes longer than a message */
+    /* [size]: 1 + the core on which each rank waited last, 0 while that is not
+     * known, in memory that all of them see; each stores its own, with no order to
+     * anything else.  NULL of those out of reach, and where nobody says it. */
+    atomic_int **waits_on;
 };
 
 /* What a rank that has polled in vain for long may sleep on: until the word is
@@ -180,8 +184,8 @@ struct coll__transport {
     int (*arm)(struct coll__tp *tp, struct coll__bell *bell);
 
     /* Show the head of the next message from peer on that channel that has arrived
-     * and that no receive has taken: 1 and *head, or 0.  For diagnosis, not for
-     * speed. */
+     * and that no receive has taken: 1 and *head, or 0.  For diagnosis, and quick
+     * where `waits_on` is there. */
     int (*peek)(struct coll__tp *tp, int peer, int channel,
                 struct coll__head *head);
 };

@@ -338,7 +338,8 @@ static int join(struct coll_comm *comm, const struct coll__options *options)
     coll__wait_init(&comm->wait, me->n_sharers > me->local_cores,
                     &comm->routes);
     comm->routes.n_local = me->local_size;
-    comm->routes.looks = me->n_sharers > me->local_cores ? 0 : LOOKS;
+    comm->routes.is_shared = me->n_sharers > me->local_cores;
+    comm->routes.looks = LOOKS;
     log_info("comm", "%d ranks on %d hosts by %s", comm->size, comm->n_hosts,
              comm->transports);
     for (int l = 0; l < comm->view.n_levels; l++)

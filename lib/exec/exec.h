@@ -24,7 +24,9 @@ struct coll__routes {
     struct coll__stream_tp
         *streams; /* joins those of ranks' devices; or NULL */
     int looks; /* for a message that is about to come, before anything else: how
-                * many more than one; 0 where ranks share cores */
+                * many more than one */
+    int is_shared; /* ranks share cores: look so often only for messages that come
+                    * from other ones */
 };
 
 struct coll__prog;

@@ -73,7 +73,9 @@ struct coll__prog {
     struct coll__head head;
     const struct coll__xfer *fault;
 
-    int at;                    /* listed.c: the step that is next */
+    int at;        /* listed.c: the step that is next */
+    int hears_all; /* listed.c: each other rank sends it something, and says where
+                    * it waits */
     struct coll__lanes *lanes; /* lanes.c's, or NULL */
     struct coll__queued *queued; /* queued.c's, or NULL */
 };
