@@ -11,10 +11,12 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -147,7 +149,7 @@ static int fill_stderr(int is_socket)
     return ends[0];
 }
 
-/* Read what comes within a while, as text. */
+/* Read what is there and what comes within a while, as text. */
 static char *drain(int fd, double seconds)
 {
     static char text[1 << 20];
@@ -155,12 +157,13 @@ static char *drain(int fd, double seconds)
     size_t n = 0;
 
     fcntl(fd, F_SETFL, O_NONBLOCK);
-    while (coll__now() < end && n < sizeof(text) - 1) {
+    while (n < sizeof(text) - 1) {
+        int is_late = coll__now() >= end;
         ssize_t got = read(fd, text + n, sizeof(text) - 1 - n);
 
         if (got > 0)
             n += (size_t)got;
-        else if (!got)
+        else if (!got || is_late)
             break;
         else
             usleep(1000);
@@ -297,6 +300,48 @@ static void count_lines(enum coll_log_level level, const char *part,
     ++*(int *)arg;
 }
 
+/* Who writes to stderr while this is set is slow. */
+static atomic_int is_slow, n_writing;
+
+ssize_t write(int fd, const void *bytes, size_t len)
+{
+    if (atomic_load(&is_slow) && fd >= 0) {
+        atomic_fetch_add(&n_writing, 1);
+        usleep(300000);
+    }
+    return syscall(SYS_write, fd, bytes, len);
+}
+
+static void *say_before(void *arg)
+{
+    coll__log_write(COLL_LOG_WARN, "test", "<before>");
+    return arg;
+}
+
+/* Another thread may be writing to stderr then, and hold up the next lines. */
+START_TEST(what_is_said_once_a_handler_is_set_goes_there)
+{
+    pthread_t thread;
+    int ends[2], n = 0;
+    const char *text;
+
+    ck_assert(!pipe(ends) && dup2(ends[1], STDERR_FILENO) >= 0);
+    atomic_store(&is_slow, 1);
+    ck_assert_int_eq(pthread_create(&thread, NULL, say_before, NULL), 0);
+    while (!atomic_load(&n_writing))
+        usleep(1000);
+    atomic_store(&is_slow, 0);
+    coll_set_log_handler(count_lines, &n);
+    coll__log_write(COLL_LOG_WARN, "test", "<after>");
+    coll__log_done(COLL_OK);
+    ck_assert_int_eq(n, 1);
+    pthread_join(thread, NULL);
+    coll_set_log_handler(NULL, NULL);
+    text = drain(ends[0], 0.2);
+    ck_assert(strstr(text, "<before>") && !strstr(text, "<after>"));
+}
+END_TEST
+
 /* A handler that makes the library speak is called once a call. */
 START_TEST(a_handler_that_makes_lines_comes_to_an_end)
 {
@@ -387,6 +432,7 @@ int main(void)
     tcase_add_loop_test(c, lines_come_out_when_somebody_reads_again, 0, 2);
     tcase_add_test(c, what_waits_at_the_end_is_not_lost);
     tcase_add_test(c, a_child_does_not_repeat_its_parent);
+    tcase_add_test(c, what_is_said_once_a_handler_is_set_goes_there);
     tcase_add_test(c, a_handler_that_makes_lines_comes_to_an_end);
     tcase_add_test(c, each_wrong_call_is_heard_of_at_once);
     tcase_add_test(c, a_handler_does_not_change_the_last_error);

@@ -193,15 +193,29 @@ static int write_first(void)
     return n >= 0;
 }
 
-/* One thread writes at a time; the others leave their lines to it. */
-static void write_all(int has_handler)
+/* One thread writes at a time; the others leave their lines to it.  What a handler
+ * that is set meanwhile may have is left to it. */
+static void write_all(int may_have_handler)
 {
     coll__lock(&coll__inner_lock);
-    if ((!queue.handler || has_handler) && !queue.is_writing &&
-        coll__now() >= queue.stuck_until)
-        while (write_first())
+    if (!queue.is_writing && coll__now() >= queue.stuck_until)
+        while ((!queue.handler || may_have_handler) && write_first())
             ;
     coll__unlock(&coll__inner_lock);
+}
+
+/* Give the line that a thread is writing the time that it takes: those behind it
+ * are not to wait for it.  The lock is given up meanwhile. */
+static void await_writer(void)
+{
+    double deadline = coll__now() + LAST_WORDS_S;
+    struct timespec pause = {.tv_nsec = 100000};
+
+    while (queue.is_writing && coll__now() < deadline) {
+        coll__unlock(&coll__inner_lock);
+        nanosleep(&pause, NULL);
+        coll__lock(&coll__inner_lock);
+    }
 }
 
 int coll__log_is_stuck(void)
@@ -277,6 +291,7 @@ void coll_set_log_handler(void (*handler)(enum coll_log_level, const char *,
     coll__lock(&coll__inner_lock);
     queue.handler = handler;
     queue.arg = arg;
+    await_writer();
     coll__unlock(&coll__inner_lock);
 }
 
