@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -206,6 +207,55 @@ START_TEST(a_death_is_noticed_though_nobody_reads_stderr)
     setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
     ck_assert_int_eq(world_fork(3, say_into_full_pipe, &is_socket, DEADLINE),
                      1);
+}
+END_TEST
+
+/* ---- no stderr at all ------------------------------------------------------------ */
+
+/* Is it closed, or what may be written to: no socket and no memory of ours? */
+static int is_harmless(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) || S_ISCHR(st.st_mode);
+}
+
+/* With what comes by itself, and by what makes descriptors first. */
+static int say_without_stderr(struct world_rank *me)
+{
+    int saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 100), rc, is_clean = 1;
+    struct coll_comm *comm = NULL;
+    struct coll_unique_id id;
+    void *memory = NULL;
+
+    for (int fd = 0; fd < 3; fd++)
+        close(fd);
+    rc = *(int *)me->arg ? coll_mem_alloc(&memory, 4096)
+                         : coll_get_unique_id(&id);
+    for (int fd = 0; fd < 3; fd++)
+        is_clean &= is_harmless(fd);
+    rc = rc ? rc : coll_comm_create_oob(&comm, &me->oob, NULL);
+    rc = rc ? rc : world_sum(comm, 10);
+    for (int fd = 0; fd < 3; fd++)
+        is_clean &= is_harmless(fd);
+    rc = rc ? rc : coll_comm_destroy(comm);
+    coll_mem_free(memory);
+    dup2(saved, STDERR_FILENO);
+    if (rc)
+        fprintf(stderr, "rank %d: %s\n", me->rank, coll_last_error());
+    WORLD_CHECK(me, !rc && is_clean);
+    return 0;
+}
+
+/* _i: transports, and what is made first. */
+START_TEST(nothing_of_the_library_becomes_stderr)
+{
+    int is_memory = _i / 2;
+
+    setenv("COLL_LOG", "trace", 1);
+    setenv("COLL_TRANSPORTS", world_transports(_i % 2), 1);
+    ck_assert_int_eq(world_fork(3, say_without_stderr, &is_memory, DEADLINE),
+                     0);
 }
 END_TEST
 
@@ -429,6 +479,7 @@ int main(void)
     tcase_add_loop_test(c, a_handler_may_call_operations, 0, 2);
     tcase_add_loop_test(c, a_handler_may_abort_and_make_communicators, 0, 2);
     tcase_add_loop_test(c, a_death_is_noticed_though_nobody_reads_stderr, 0, 4);
+    tcase_add_loop_test(c, nothing_of_the_library_becomes_stderr, 0, 4);
     tcase_add_loop_test(c, lines_come_out_when_somebody_reads_again, 0, 2);
     tcase_add_test(c, what_waits_at_the_end_is_not_lost);
     tcase_add_test(c, a_child_does_not_repeat_its_parent);

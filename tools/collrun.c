@@ -5,10 +5,12 @@
 #include <coll/coll.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char usage[] =
     "Usage: collrun -n RANKS [options] PROGRAM [ARGUMENTS]\n"
@@ -106,6 +108,19 @@ static int print_only(const struct options *o)
     return o->only != ONLY_NOTHING;
 }
 
+/* Put /dev/null where stdin, stdout or stderr is closed: what the ranks print there
+ * must not go to a descriptor of this program's own. */
+static void fill_standard(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
 int main(int argc, char **argv)
 {
     static struct options o; /* and what it points to: as long as the program */
@@ -115,6 +130,7 @@ int main(int argc, char **argv)
         return status;
     if (print_only(&o))
         return end_output();
+    fill_standard();
     if (o.scaling)
         return status_of_output(scaling_run(&o));
     return o.hosts || o.hostfile ? hosts_run(&o) : job_run(&o);

@@ -12,6 +12,7 @@
 #include "lib/topo/topo.h"
 #include "lib/trace/log.h"
 #include "lib/trace/trace.h"
+#include "lib/util/files.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
 #include "transports/ucx_price.h"
@@ -408,13 +409,14 @@ int coll__comm_divide(struct coll_comm *whole, struct coll__ctrl_part *part,
     return finish(comm, rc, &options, out);
 }
 
-/* Take the caller's options, or the defaults. */
+/* A communicator is going to be made: take the caller's options, or the defaults. */
 static int take_config(const struct coll_config *config,
                        struct coll__options *options)
 {
     struct coll_config ours = {0};
     int rc = COLL_OK;
 
+    coll__files_fill_standard();
     if (config)
         rc = coll__struct_take(config, &ours, sizeof(ours), "config");
     if (rc)

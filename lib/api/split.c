@@ -10,6 +10,7 @@
 #include "lib/api/comm.h"
 #include "lib/net/auth.h"
 #include "lib/trace/log.h"
+#include "lib/util/files.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -169,6 +170,7 @@ static int divide_alive(struct coll_comm *comm, const char *who,
     else if (comm->n_running)
         mine->fault = FAULT_RUNNING;
     atomic_store_explicit(&comm->apart, who, memory_order_release);
+    coll__files_fill_standard();
     coll__auth_random(mine->tag, sizeof(mine->tag));
     wishes.of = malloc(n * sizeof(*wishes.of));
     wishes.ranks = malloc(2 * n * sizeof(*wishes.ranks));

@@ -9,6 +9,7 @@
 #include "lib/net/reactor.h"
 #include "lib/boot/tcp.h"
 #include "lib/trace/log.h"
+#include "lib/util/files.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,7 @@ static int make_id(struct coll_unique_id *out)
         log_error("boot", "coll_get_unique_id: id is NULL");
         return COLL_ERR_INVALID;
     }
+    coll__files_fill_standard();
     status = coll__net_listen(REACH_NET, &fd);
     if (status)
         return status;

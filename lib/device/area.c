@@ -15,6 +15,7 @@
 #include "lib/device/area.h"
 #include "include/coll/coll.h"
 #include "lib/trace/log.h"
+#include "lib/util/files.h"
 #include "lib/util/lock.h"
 #include "lib/util/util.h"
 
@@ -203,6 +204,7 @@ static int make_file(struct area *area)
     int err;
     void *map;
 
+    coll__files_fill_standard();
     area->fd = memfd_create("coll-mem", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (area->fd < 0)
         return errno;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 int coll__files_left(int enough)
 {
@@ -17,6 +18,17 @@ int coll__files_left(int enough)
     for (rlim_t fd = 0; fd < limit.rlim_cur && n < enough; fd++)
         n += fcntl((int)fd, F_GETFD) < 0;
     return n;
+}
+
+void coll__files_fill_standard(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
 }
 
 int coll__files_lack(int err) { return err == EMFILE || err == ENFILE; }

@@ -11,6 +11,13 @@
  */
 int coll__files_left(int enough);
 
+/* Put /dev/null where stdin, stdout or stderr is closed, so that nothing which the
+ * library opens after that gets their number, and with it what anybody prints.
+ *
+ * Threads:   any.
+ */
+void coll__files_fill_standard(void);
+
 /* Say whether the error is that no other descriptor can be had. */
 int coll__files_lack(int err);
 
