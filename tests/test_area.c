@@ -377,6 +377,39 @@ START_TEST(who_cannot_be_opened_is_copied_from)
 }
 END_TEST
 
+/* Rank 1 hides its memory when all know that it can be read. */
+static int hide_later(struct world_rank *me)
+{
+    const size_t count = MIB;
+    struct coll_comm *comm;
+    char *in, *out;
+    int rc;
+
+    if (!getuid())
+        WORLD_CHECK(me,
+                    !setgroups(0, NULL) && !setgid(NOBODY) && !setuid(NOBODY));
+    prctl(PR_SET_DUMPABLE, 1);
+    comm = world_join(me);
+    in = calloc(2, count);
+    out = calloc(2, count);
+    WORLD_CHECK(me, comm && in && out && !world_barrier(me, comm));
+    prctl(PR_SET_DUMPABLE, me->rank != 1);
+    world_meet(me);
+    rc = coll_alltoall(in, out, count, COLL_I8, comm, NULL);
+    if (rc) /* not where it could not be read before, either */
+        EXPECT(me, rc, COLL_ERR_SYSTEM, "no longer lets its memory be read");
+    coll_comm_destroy(comm);
+    free(in);
+    free(out);
+    return 0;
+}
+
+START_TEST(who_hides_later_is_named)
+{
+    ck_assert_int_eq(world_fork(2, hide_later, NULL, DEADLINE), 0);
+}
+END_TEST
+
 /* ---- failures ---------------------------------------------------------------- */
 
 /* Rank 2 dies while rank 0 offers it what lies in an area; rank 0 frees it. */
@@ -486,6 +519,7 @@ int main(void)
     tcase_add_test(peers, what_is_freed_is_let_go_and_never_read_again);
     tcase_add_test(peers, communicators_share_what_they_map);
     tcase_add_test(peers, who_cannot_be_opened_is_copied_from);
+    tcase_add_test(peers, who_hides_later_is_named);
     tcase_add_test(peers, a_peer_may_die_before_it_has_read);
     if (!MAPS_TERABYTES)
         tcase_add_test(peers, no_room_to_map_is_said);

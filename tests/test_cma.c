@@ -201,17 +201,17 @@ static void unmap_second_page(void *arg)
     munmap((unsigned char *)arg + 4096, 4096);
 }
 
-START_TEST(memory_that_is_gone_is_an_error_of_the_peer)
+START_TEST(memory_that_is_gone_is_named)
 {
     unsigned char *at = map(8192, MAP_PRIVATE), got[4096];
     struct peer peer = start_peer(unmap_second_page, at);
 
     ck_assert_int_eq(coll__cma_read(peer.pid, got, at + 4096, 16),
-                     COLL_ERR_PEER);
+                     COLL_ERR_SYSTEM);
     ck_assert_ptr_nonnull(strstr(coll_last_error(), "are gone"));
     /* the kernel gives the first half, and no error, at first */
     ck_assert_int_eq(coll__cma_read(peer.pid, got, at + 2048, 4096),
-                     COLL_ERR_PEER);
+                     COLL_ERR_SYSTEM);
     ck_assert_int_eq(coll__cma_read(peer.pid, got, at, 4096), COLL_OK);
     end_peer(&peer);
 }
@@ -288,7 +288,7 @@ static int under_seccomp(void)
            COLL_ERR_UNSUPPORTED);
     EXPECT(strstr(why, "seccomp"));
     EXPECT(coll__cma_read(peer.pid, &got, (void *)(uintptr_t)peer.token.addr,
-                          1) == COLL_ERR_PEER);
+                          1) == COLL_ERR_SYSTEM);
     EXPECT(strstr(coll_last_error(), "no longer lets"));
     kill(peer.pid, SIGKILL);
     return 0;
@@ -357,7 +357,7 @@ int main(void)
     tcase_add_test(c, reads_many_pages_at_once);
     tcase_add_test(c, a_dead_process_is_an_error_of_the_peer);
     tcase_add_test(c, a_zombie_is_an_error_of_the_peer);
-    tcase_add_test(c, memory_that_is_gone_is_an_error_of_the_peer);
+    tcase_add_test(c, memory_that_is_gone_is_named);
     tcase_add_test(c, a_wrong_secret_is_refused);
     tcase_add_test(c, a_child_has_a_secret_of_its_own);
     tcase_add_test(c, off_neither_offers_nor_reads);

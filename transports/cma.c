@@ -215,7 +215,7 @@ static int read_failed(int err, int pid, uint64_t remote, size_t len)
                   "device's; keep a buffer until its operation is done, or "
                   "set COLL_CMA=off",
                   len, (unsigned long long)remote, pid);
-        return COLL_ERR_PEER;
+        return COLL_ERR_SYSTEM;
     case EPERM:
     case EACCES:
         log_error("cma",
@@ -223,7 +223,7 @@ static int read_failed(int err, int pid, uint64_t remote, size_t len)
                   "no user, seccomp filter or PR_SET_DUMPABLE after the "
                   "communicator is made, or set COLL_CMA=off",
                   pid);
-        return COLL_ERR_PEER;
+        return COLL_ERR_SYSTEM;
     case ENOMEM:
         log_error("cma",
                   "the kernel has no memory to read process %d; free "
