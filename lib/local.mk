@@ -48,5 +48,7 @@ include %D%/topo/local.mk
 lib_LTLIBRARIES += libcoll.la
 libcoll_la_SOURCES =
 libcoll_la_LIBADD = libcore.la
+# nodelete: its threads, and what it has others call at a thread's or the program's
+# end, are there after a dlclose(), too
 libcoll_la_LDFLAGS = $(AM_LDFLAGS) -version-info $(COLL_LT_VERSION) \
-	-export-symbols-regex '^coll_[a-z]' -no-undefined
+	-export-symbols-regex '^coll_[a-z]' -no-undefined -Wl,-z,nodelete

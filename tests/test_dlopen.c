@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_dlopen.c - the library in programs that load it when they run, as
+ * interpreters do: their threads are there already, and may be there still when
+ * somebody has closed it. */
+#include "tests/mark.h"
+
+#include <check.h>
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define LIBRARY ".libs/libcoll.so" /* where make has built it */
+
+static void *load(void)
+{
+    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+
+    ck_assert_msg(library != NULL, "%s", dlerror());
+    return library;
+}
+
+/* The value of that entry of its dynamic section; 0: it has none. */
+static size_t entry(void *library, ElfW(Sxword) tag)
+{
+    struct link_map *map;
+    const ElfW(Dyn) * at;
+
+    ck_assert_int_eq(dlinfo(library, RTLD_DI_LINKMAP, &map), 0);
+    for (at = map->l_ld; at->d_tag != DT_NULL; at++)
+        if (at->d_tag == tag)
+            return at->d_un.d_val;
+    return 0;
+}
+
+/* What of each thread must lie in its first block is at most what a few such
+ * libraries share: some 1600 bytes for all that is loaded later. */
+START_TEST(threads_need_no_room_of_their_first_block)
+{
+    void *library = load();
+
+    ck_assert_uint_eq(entry(library, DT_FLAGS) & DF_STATIC_TLS, 0);
+    dlclose(library);
+}
+END_TEST
+
+/* Threads of its own and handlers at the program's end may still be within. */
+START_TEST(what_is_closed_stays)
+{
+    void *library = load();
+
+    ck_assert_ptr_nonnull(dlsym(library, "coll_version"));
+    ck_assert_int_eq(dlclose(library), 0);
+    library = dlopen(LIBRARY, RTLD_NOW | RTLD_NOLOAD);
+    ck_assert_msg(library != NULL, "it has gone");
+    dlclose(library);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("dlopen");
+    TCase *c = tcase_create("dlopen");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    if (access(LIBRARY, R_OK)) {
+        printf("SKIP: there is no %s\n", LIBRARY);
+        srunner_free(runner);
+        return 77;
+    }
+    tcase_add_test(c, threads_need_no_room_of_their_first_block);
+    tcase_add_test(c, what_is_closed_stays);
+    suite_add_tcase(suite, c);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
