@@ -453,6 +453,26 @@ START_TEST(bad_oob_is_refused)
 }
 END_TEST
 
+static int lose(void *arg, const void *in, void *out, size_t len)
+{
+    (void)arg, (void)in;
+    memset(out, 0, 2 * len);
+    return 0;
+}
+
+START_TEST(an_allgather_that_loses_bytes_is_found_out)
+{
+    struct coll_oob oob = {sizeof(oob), 1, 2, lose, NULL};
+    struct coll__boot boot;
+    char all[2];
+
+    ck_assert_int_eq(coll__boot_open_oob(&boot, &oob, 1), COLL_OK);
+    ck_assert_int_eq(coll__boot_places(&boot, "x", 1, all), COLL_ERR_BOOTSTRAP);
+    says("other bytes where rank 1's belong");
+    coll__boot_close(&boot);
+}
+END_TEST
+
 static TCase *new_case(Suite *suite, const char *name)
 {
     TCase *tc = tcase_create(name);
@@ -493,6 +513,7 @@ static Suite *boot_suite(void)
     tcase_add_test(tc, an_id_serves_once_and_only_rank_0s_process);
     tcase_add_test(tc, the_callers_allgather_spreads_one_secret);
     tcase_add_test(tc, bad_oob_is_refused);
+    tcase_add_test(tc, an_allgather_that_loses_bytes_is_found_out);
     return suite;
 }
 
