@@ -18,6 +18,10 @@
  * one process); without ucx if its parent had used that.  A child that was
  * forked within a function that the library calls (a coll_user_fn, an
  * allgather, a log handler) must end there.
+ *
+ * Cancellation: a thread that is within a call is not to be cancelled
+ * (pthread_cancel()): what it has begun would never end.  coll_comm_abort() from
+ * another thread ends its wait.
  */
 #ifndef COLL_COLL_H
 #define COLL_COLL_H
