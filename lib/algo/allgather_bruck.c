@@ -3,8 +3,9 @@
  *
  * Rank r collects the blocks r, r+1, r+2, ... in scratch, in that order: in
  * round k it gets from rank r + 2^k what that one has (as many as are still
- * missing) and gives its own to r - 2^k.  At the end the blocks are turned into
- * place.  With n bytes from each rank,
+ * missing) and gives its own to r - 2^k.  The last round's message leaves as soon as
+ * it is complete: where few blocks are missing, with an earlier one's.  At the end
+ * the blocks are turned into place.  With n bytes from each rank,
  * T = ceil(log2 p) alpha + (p-1) n beta + p n gamma.  Best for small n.
  *
  *   p = 5, one column a rank, scratch from the top
@@ -30,18 +31,21 @@ static struct coll__span held(const struct coll__problem *pb, size_t off,
 
 static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
-    int p = pb->nranks, r = pb->rank, have = 1;
+    int p = pb->nranks, r = pb->rank;
+    int last = 1 << log2_up(p) >> 1, rest = p - last;
     struct coll__span own = held(pb, 0, r, 1), all = own;
 
     plan_copy(plan, own, coll__own_in(pb));
-    while (have < p) {
-        int n = have < p - have ? have : p - have;
+    for (int have = 1; have < p; have *= 2) {
+        int n = have < last ? have : rest;
         struct coll__span get = held(pb, all.len, r + have, n);
 
-        plan_send(plan, (r - have + p) % p, held(pb, 0, r, n));
+        if (have < last)
+            plan_send(plan, (r - have + p) % p, held(pb, 0, r, have));
+        if (have / 2 < rest && rest <= have)
+            plan_send(plan, (r - last + p) % p, held(pb, 0, r, rest));
         plan_recv(plan, (r + have) % p, get);
         all.len += get.len;
-        have += n;
     }
     if (pb->in_place) /* all but its own block */
         coll__plan_unpack(pb, plan, BUF_OUT, r + 1, p - 1,
