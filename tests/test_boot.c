@@ -356,6 +356,24 @@ START_TEST(jobs_with_neighbouring_ports_do_not_mix)
 }
 END_TEST
 
+/* Of two agents, the one whose rank failed has started its ranks once more than the
+ * other has, which ended its own for the new round. */
+START_TEST(agents_that_count_their_restarts_apart_make_one_job)
+{
+    struct coll__addr store;
+    int fd = world_listen(&store), port = coll__net_port(&store);
+    pid_t ranks[2];
+
+    setenv("TORCHELASTIC_RESTART_COUNT", "0", 1);
+    ranks[0] = start_torchrun("0", port, 30);
+    setenv("TORCHELASTIC_RESTART_COUNT", "1", 1);
+    ranks[1] = start_torchrun("1", port, 30);
+    ck_assert_int_eq(end_of(ranks[0]), 0);
+    ck_assert_int_eq(end_of(ranks[1]), 0);
+    close(fd);
+}
+END_TEST
+
 /* ---- ids and the caller's own allgather ---------------------------------- */
 
 START_TEST(an_id_serves_once_and_only_rank_0s_process)
@@ -509,6 +527,7 @@ static Suite *boot_suite(void)
     tcase_add_test(tc, reads_and_writes_have_deadlines);
     tc = new_case(suite, "torchrun");
     tcase_add_test(tc, jobs_with_neighbouring_ports_do_not_mix);
+    tcase_add_test(tc, agents_that_count_their_restarts_apart_make_one_job);
     tc = new_case(suite, "id_and_oob");
     tcase_add_test(tc, an_id_serves_once_and_only_rank_0s_process);
     tcase_add_test(tc, the_callers_allgather_spreads_one_secret);

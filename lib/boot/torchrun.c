@@ -7,6 +7,9 @@
  * job's name and MASTER_PORT (most jobs have the same name, "none"), which
  * keeps jobs apart but is no protection on a network that others share, unless
  * COLL_JOB_SECRET or COLL_JOB_SECRET_FILE is set as well.
+ *
+ * TORCHELASTIC_RESTART_COUNT is no part of it: an agent counts the failures of its own
+ * ranks, so the ranks of one attempt may have different counts.
  */
 #include "lib/boot/tcp.h"
 #include "lib/boot/word.h"
@@ -35,10 +38,9 @@ static int make_secret(int says_so, unsigned char secret[COLL__SECRET_BYTES])
 {
     char text[600];
 
-    snprintf(text, sizeof(text), "torchrun %.200s %.20s %.20s %.20s",
-             coll__word_of("TORCHELASTIC_RUN_ID"),
-             coll__word_of("TORCHELASTIC_RESTART_COUNT"),
-             coll__word_of("WORLD_SIZE"), coll__word_of("MASTER_PORT"));
+    snprintf(text, sizeof(text), "torchrun %.200s %.20s %.20s",
+             coll__word_of("TORCHELASTIC_RUN_ID"), coll__word_of("WORLD_SIZE"),
+             coll__word_of("MASTER_PORT"));
     return coll__word_secret(text, "torchrun", says_so, secret);
 }
 
