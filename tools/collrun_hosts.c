@@ -119,7 +119,8 @@ static int goes_along(const char *variable)
 }
 
 /* mpirun carries only those variables to other hosts that it is told; by PATH a
- * program is found there whose name is all that is given. */
+ * program is found there whose name is all that is given.  Ranks are not bound, as on
+ * one machine; Open MPI 5 would refuse more ranks than a host has cores. */
 static void build_mpirun(const struct options *options,
                          const struct hosts *hosts, struct words *words)
 {
@@ -130,6 +131,8 @@ static void build_mpirun(const struct options *options,
     add(words, list_hosts(hosts));
     add(words, "--map-by");
     add(words, "seq");
+    add(words, "--bind-to");
+    add(words, "none");
     for (char **e = environ; *e; e++)
         if (goes_along(*e)) {
             add(words, "-x");
