@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* collrun_hosts.c - ranks on several hosts: hand over to the launcher that is
- * there, srun inside a Slurm allocation, else Open MPI's mpirun. */
+ * there, srun inside a Slurm allocation, else mpirun: Open MPI's, or hydra, as MPICH
+ * and Intel MPI have it. */
 #include "tools/collrun_hosts.h"
 
 #include <limits.h>
@@ -64,34 +65,35 @@ static int is_there(const char *program)
     return found;
 }
 
-/* srun sorts a list of nodes; it keeps to a file with a host's name for each rank. */
-static int write_hostfile(const struct hosts *hosts)
+/* srun sorts a list of nodes, and Intel MPI takes no numbers in one; they keep to a
+ * file with a host's name for each rank.  The launcher inherits it: its path, or NULL,
+ * and why has been said. */
+static char *write_hostfile(const struct hosts *hosts)
 {
-    int fd = memfd_create("hosts", 0); /* srun inherits it */
-    char path[64];
+    int fd = memfd_create("hosts", 0);
     FILE *file = fd < 0 ? NULL : fdopen(dup(fd), "w");
 
     if (!file) {
-        complain("cannot write a list of hosts for srun");
-        return -1;
+        complain("cannot write a list of hosts for the launcher");
+        return NULL;
     }
     for (int i = 0; i < hosts->n_hosts; i++)
         for (int r = 0; r < hosts->host[i].n; r++)
             fprintf(file, "%s\n", hosts->host[i].name);
     fclose(file);
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    setenv("SLURM_HOSTFILE", path, 1);
-    return 0;
+    return print("/proc/self/fd/%s%d", "", fd);
 }
 
 static int build_srun(const struct hosts *hosts, struct words *words)
 {
+    const char *file = write_hostfile(hosts);
+
     add(words, "srun");
     add(words, "--mpi=pmix");
     add(words, print("-n%s%d", "", hosts->n_ranks));
     add(words, print("-N%s%d", "", hosts->n_hosts));
     add(words, "--distribution=arbitrary");
-    return write_hostfile(hosts);
+    return file ? setenv("SLURM_HOSTFILE", file, 1) : -1;
 }
 
 /* A name for each rank: mpirun, too, would sort hosts that have room for some. */
@@ -121,8 +123,8 @@ static int goes_along(const char *variable)
 /* mpirun carries only those variables to other hosts that it is told; by PATH a
  * program is found there whose name is all that is given.  Ranks are not bound, as on
  * one machine; Open MPI 5 would refuse more ranks than a host has cores. */
-static void build_mpirun(const struct options *options,
-                         const struct hosts *hosts, struct words *words)
+static void build_open_mpi(const struct options *options,
+                           const struct hosts *hosts, struct words *words)
 {
     add(words, "mpirun");
     add(words, "-np");
@@ -145,6 +147,33 @@ static void build_mpirun(const struct options *options,
         }
 }
 
+/* Say whether the mpirun that is there is hydra. */
+static int is_hydra(void)
+{
+    FILE *answer = popen("mpirun --version 2>&1 < /dev/null", "r");
+    char line[1024];
+    int found = 0;
+
+    while (answer && fgets(line, sizeof(line), answer))
+        found |= strstr(line, "HYDRA") || strstr(line, "Intel(R) MPI");
+    if (answer)
+        pclose(answer);
+    return found;
+}
+
+static int build_hydra(const struct hosts *hosts, struct words *words)
+{
+    const char *file = write_hostfile(hosts);
+
+    add(words, "mpirun");
+    add(words, "-n");
+    add(words, print("%s%d", "", hosts->n_ranks));
+    add(words, "-machinefile");
+    add(words, file);
+    add(words, "-genvall"); /* all variables go along */
+    return file ? 0 : -1;
+}
+
 static int is_set(const char *name)
 {
     const char *value = getenv(name);
@@ -165,12 +194,14 @@ int hosts_run(const struct options *options)
     if (is_set("SLURM_JOB_ID") && is_there("srun")) {
         if (build_srun(hosts, &words))
             return EXIT_FAILURE;
-    } else if (is_there("mpirun")) {
-        build_mpirun(options, hosts, &words);
-    } else {
+    } else if (!is_there("mpirun")) {
         complain("ranks on several hosts need srun (inside a Slurm "
                  "allocation) or mpirun, and neither is there; install Open "
                  "MPI (Debian: apt-get install openmpi-bin)");
+        return EXIT_FAILURE;
+    } else if (!is_hydra()) {
+        build_open_mpi(options, hosts, &words);
+    } else if (build_hydra(hosts, &words)) {
         return EXIT_FAILURE;
     }
     for (char **word = options->command; *word; word++)
