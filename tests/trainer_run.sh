@@ -22,6 +22,14 @@ flags() {
     HOROVOD_FUSION_THRESHOLD=1 accept "$collrun" -n 2 "$train" $small --dry-run
     [ "$(grep -c 'HOROVOD_FUSION_THRESHOLD has no effect here: give --bucket' \
         err)" = 1 ] || fail "a variable is ignored in silence"
+    # shellcheck disable=SC2086
+    NCCL_SOCKET_IFNAME=lo accept "$train" $small --dry-run
+    grep -q 'NCCL_SOCKET_IFNAME has no effect' err || fail "no word of NCCL's"
+    # as horovodrun sets them, whatever its user has set
+    # shellcheck disable=SC2086
+    HOROVOD_GLOO_IFACE=lo HOROVOD_CPU_OPERATIONS=gloo NCCL_SOCKET_IFNAME=lo \
+        accept "$train" $small --dry-run
+    ! grep 'no effect' err || fail "horovodrun's own variables are complained of"
 }
 
 # shellcheck disable=SC2086

@@ -79,12 +79,20 @@ const char *hint_for_flag(const char *name)
     return NULL;
 }
 
+/* horovodrun sets these of itself, and HOROVOD_GLOO_IFACE with them. */
+static int is_horovodruns(const char *name)
+{
+    return getenv("HOROVOD_GLOO_IFACE") &&
+           (!strcmp(name, "HOROVOD_CPU_OPERATIONS") ||
+            !strcmp(name, "NCCL_SOCKET_IFNAME"));
+}
+
 void hint_environment(FILE *to)
 {
     for (size_t i = 0; i < N_VARIABLES; i++) {
         const char *value = getenv(variables[i].name);
 
-        if (value && *value)
+        if (value && *value && !is_horovodruns(variables[i].name))
             fprintf(to, "coll_train: %s has no effect here: %s\n",
                     variables[i].name, variables[i].instead);
     }
