@@ -5,9 +5,11 @@
 #include "lib/net/net.h"
 #include "lib/util/util.h"
 #include "tests/boot_world.h"
+#include "tests/patience.h"
 
 #include <check.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -374,6 +376,27 @@ START_TEST(agents_that_count_their_restarts_apart_make_one_job)
 }
 END_TEST
 
+START_TEST(another_secret_is_named_as_what_keeps_a_rank_out)
+{
+    struct coll__addr store;
+    struct coll__boot boot;
+    int fd = world_listen(&store), port = coll__net_port(&store);
+    pid_t root;
+
+    setenv("COLL_JOB_SECRET", "one", 1);
+    root = start_torchrun("0", port, 60);
+    set_torchrun("1", port);
+    setenv("COLL_JOB_SECRET", "another", 1);
+    ck_assert_int_eq(coll__boot_open_env(&boot, patient(2)),
+                     COLL_ERR_BOOTSTRAP);
+    says("knows no such job");
+    says("COLL_JOB_SECRET the same on every rank?");
+    kill(root, SIGKILL);
+    ck_assert_int_eq(end_of(root), -1);
+    close(fd);
+}
+END_TEST
+
 /* ---- ids and the caller's own allgather ---------------------------------- */
 
 START_TEST(an_id_serves_once_and_only_rank_0s_process)
@@ -528,6 +551,7 @@ static Suite *boot_suite(void)
     tc = new_case(suite, "torchrun");
     tcase_add_test(tc, jobs_with_neighbouring_ports_do_not_mix);
     tcase_add_test(tc, agents_that_count_their_restarts_apart_make_one_job);
+    tcase_add_test(tc, another_secret_is_named_as_what_keeps_a_rank_out);
     tc = new_case(suite, "id_and_oob");
     tcase_add_test(tc, an_id_serves_once_and_only_rank_0s_process);
     tcase_add_test(tc, the_callers_allgather_spreads_one_secret);

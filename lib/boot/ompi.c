@@ -41,7 +41,7 @@ static int fill_in(struct coll__tcp_spec *spec)
              coll__word_of("OMPI_MCA_orte_precondition_transports"),
              spec->size);
     spec->n_ports = COLL__MAX_PORTS;
-    spec->remedy = "is it the same job?";
+    spec->remedy = COLL__WORD_REMEDY;
     status = coll__tcp_resolve(spec, "localhost", coll__tcp_port_of(words));
     return status ? status
                   : coll__word_secret(words, "mpirun", 0, spec->secret);

@@ -55,7 +55,7 @@ static int fill_in(struct coll__tcp_spec *spec)
              coll__word_of("SLURM_JOB_ID"), coll__word_of("SLURM_STEP_ID"),
              spec->size);
     spec->n_ports = COLL__MAX_PORTS;
-    spec->remedy = "is it the same job?";
+    spec->remedy = COLL__WORD_REMEDY;
     status = coll__tcp_resolve(spec, host, coll__tcp_port_of(words));
     if (status)
         return status;

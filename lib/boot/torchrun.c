@@ -56,7 +56,7 @@ static int open_torchrun(struct coll__boot *boot)
         return status;
     spec.n_ports =
         65535 - port < COLL__MAX_PORTS ? (int)(65535 - port) : COLL__MAX_PORTS;
-    spec.remedy = "is it the same job?";
+    spec.remedy = COLL__WORD_REMEDY;
     status = coll__tcp_resolve(&spec, coll__word_of("MASTER_ADDR"),
                                (uint16_t)(port + 1));
     if (status)

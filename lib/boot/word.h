@@ -6,6 +6,10 @@
 
 #include "lib/net/auth.h"
 
+/* What follows where ranks could not prove to each other that they are of one job. */
+#define COLL__WORD_REMEDY                                                      \
+    "is it the same job, and COLL_JOB_SECRET the same on every rank?"
+
 /* The variable's text, "" when it is not set. */
 const char *coll__word_of(const char *name);
 

@@ -129,6 +129,8 @@ static void explain(struct coll__call *call)
         coll__net_text(&addr, where);
         dial->is_want |=
             line->heard == HEARD_ERROR && coll__files_lack(line->err);
+        dial->is_strange |=
+            line->heard == HEARD_UNKNOWN || line->heard == HEARD_FALSE;
         at +=
             (size_t)snprintf(dial->why + at, sizeof(dial->why) - at, "%s%s: %s",
                              at ? "; " : "", where, meaning(line));

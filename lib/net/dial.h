@@ -34,6 +34,8 @@ struct coll__dial {
         [COLL__DIAL_TEXT]; /* set at the end: what came of the others, or of each
                                 * address */
     int is_want;               /* set then: this process lacks descriptors */
+    int is_strange; /* set then: somebody there knows no such group, or could not
+                     * prove the secret */
     int is_silent; /* set then: no host has answered at any address for
                     * COLL__SILENCE seconds */
 };
