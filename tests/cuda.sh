@@ -82,8 +82,8 @@ sizes="-b 4 -e 256K -f 256 -n 5"
     table tools/collrun -n 2 benchmarks/alltoallv_lat -d cuda --clock host $sizes
     if mpirun --version 2> /dev/null | grep -q 'Open MPI' &&
         grep -q 'define COLL_HAVE_PMIX 1' config.h; then
-        table mpirun --allow-run-as-root --oversubscribe --mca oob_tcp_if_include lo \
-            --mca btl_tcp_if_include lo -np 3 benchmarks/allreduce_bw -d cuda $sizes
+        table env OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_btl_tcp_if_include=lo mpirun \
+            --allow-run-as-root --oversubscribe -np 3 benchmarks/allreduce_bw -d cuda $sizes
     fi
 }
 # graphs: the same loop, launched; what ends with a barrier, too.  Without kernels all

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# The benchmark and the trainer under hydra, mpiexec of MPICH (Intel MPI's is the
-# same), found by the lines of PMI.
+# The benchmark and the trainer under hydra, mpiexec of MPICH or Intel MPI, found by the
+# lines of PMI.
 . "${srcdir:-.}/tests/launch.sh"
 
 mpiexec=
 for name in mpiexec.hydra mpiexec.mpich mpiexec; do
-    "$name" --version 2>&1 | grep -q 'HYDRA build details' || continue
+    "$name" --version 2>&1 | grep -q 'HYDRA build details\|Intel(R) MPI' || continue
     mpiexec=$name
     break
 done

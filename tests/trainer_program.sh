@@ -57,8 +57,8 @@ have_mpirun() {
 mpirun_here() {
     n=$1
     shift
-    timeout 300 mpirun --allow-run-as-root --oversubscribe --mca oob_tcp_if_include lo \
-        --mca btl_tcp_if_include lo -np "$n" "$@"
+    OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_btl_tcp_if_include=lo timeout 300 \
+        mpirun --allow-run-as-root --oversubscribe -np "$n" "$@"
 }
 
 # shellcheck disable=SC2034

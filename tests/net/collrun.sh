@@ -19,7 +19,7 @@ export COLL_LOG
 mkdir "$dir/bin"
 cat > "$dir/bin/say_where" << END
 #!/bin/sh
-echo "rank \$PMIX_RANK on \$(cat /proc/sys/kernel/hostname)"
+echo "rank \${PMIX_RANK:-\$PMI_RANK} on \$(cat /proc/sys/kernel/hostname)"
 exec "$probe" split
 END
 chmod +x "$dir/bin/say_where"
@@ -73,11 +73,27 @@ if have mpirun && mpirun --version 2>&1 | grep -q 'Open MPI'; then
     OMPI_MCA_plm_rsh_agent=$dir/ssh OMPI_MCA_oob_tcp_if_include=eth0
     OMPI_MCA_btl_tcp_if_include=eth0
     export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_plm_rsh_agent
-    export OMPI_MCA_oob_tcp_if_include OMPI_MCA_btl_tcp_if_include
+    PRTE_MCA_plm_ssh_agent=$dir/ssh # Open MPI 5
+    export OMPI_MCA_oob_tcp_if_include OMPI_MCA_btl_tcp_if_include PRTE_MCA_plm_ssh_agent
     placed mpirun h1:2,h2:2 "$collrun"
     placed mpirun h2:1,h1:3 "$collrun"
 else
     echo "left out: mpirun (Debian: openmpi-bin)"
+fi
+
+# hydra as mpirun, which Debian's is where there is no Open MPI
+hydra=$(command -v mpiexec.hydra || command -v mpiexec.mpich)
+if [ "$hydra" ]; then
+    mkdir "$dir/hydra"
+    printf '#!/bin/sh\nexec %s "$@"\n' "$hydra" > "$dir/hydra/mpirun"
+    chmod +x "$dir/hydra/mpirun"
+    # shellcheck disable=SC2086
+    for list in h1:2,h2:2 h2:1,h1:3; do
+        placed hydra $list env PATH="$dir/hydra:$dir/bin:$PATH" HYDRA_IFACE=eth0 \
+            HYDRA_LAUNCHER_EXEC="$dir/ssh" "$collrun"
+    done
+else
+    echo "left out: hydra (Debian: mpich)"
 fi
 
 slurm() {
