@@ -56,9 +56,26 @@ struct fence {
     pmix_status_t status;
 };
 
+/* Open MPI 5 as PyPI has it brings a libpmix of its own, where no loader looks, and
+ * says by PMIX_PREFIX in which folder.  An older one of this machine would do, but the
+ * server complains of each rank that comes with it. */
+static void *open_own(void)
+{
+    const char *prefix = secure_getenv("PMIX_PREFIX");
+    char path[512];
+
+    if (!prefix || *prefix != '/' ||
+        (size_t)snprintf(path, sizeof(path), "%s/lib/openmpi/libpmix.so.2",
+                         prefix) >= sizeof(path))
+        return NULL;
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
 static void load(void)
 {
-    lib.handle = dlopen("libpmix.so.2", RTLD_NOW | RTLD_LOCAL);
+    lib.handle = open_own();
+    if (!lib.handle)
+        lib.handle = dlopen("libpmix.so.2", RTLD_NOW | RTLD_LOCAL);
     if (!lib.handle) {
         snprintf(lib.fault, sizeof(lib.fault), "%s", dlerror());
         return;
