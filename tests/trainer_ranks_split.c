@@ -4,6 +4,7 @@
 #include "tests/patience.h"
 #include "tests/trainer_ranks.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* Two runs with other flags, to be changed before they go. */
@@ -27,10 +28,24 @@ static void pair_free(const struct pair *p)
     job_free(p->b);
 }
 
+/* Return the part of the parameters that two runs left further from each other than a
+ * thousandth of the way that one goes by a mean parameter. */
+static double part_apart(const struct job *a, const struct job *b)
+{
+    double way = job_distance(a->params, a->began) / sqrt(N_PARAMS);
+    size_t n = 0;
+
+    for (size_t i = 0; i < N_PARAMS; i++)
+        n += fabs((double)a->params[i] - (double)b->params[i]) > 1e-3 * way;
+    return (double)n / N_PARAMS;
+}
+
 /* Both runs, so many steps each, should differ by rounding alone, seen against the way
- * that one of them goes.  Rounding may tip a relu or the winner of a pool, which moves
- * single parameters by more; a batch that is cut wrongly, or a wrong average,
- * moves them all by as much as training does. */
+ * that one of them goes: by 2e-6 of it.  Rounding may tip a relu or the winner of a
+ * pool, on one processor's kernels if not on another's.  That moves the weights of
+ * one channel and what lies before it: seen were 0.2 % of the parameters, and
+ * 1e-3 of the way.  A batch that is cut wrongly, or a wrong average, moves nearly all
+ * of them: one image of 94 too many 62 %, and 0.09 of the way. */
 static void go_the_same_way(const struct pair *p, int a_ranks, int b_ranks,
                             uint64_t steps)
 {
@@ -44,7 +59,8 @@ static void go_the_same_way(const struct pair *p, int a_ranks, int b_ranks,
     way = job_distance(a->params, a->began);
     ck_assert_double_eq(job_distance(a->began, b->began), 0);
     ck_assert_double_gt(way, 0.001);
-    ck_assert_double_lt(job_distance(a->params, b->params), 1e-3 * way);
+    ck_assert_double_lt(job_distance(a->params, b->params), 1e-2 * way);
+    ck_assert_double_lt(part_apart(a, b), 0.01);
     ck_assert_double_eq_tol(a->stats.loss, b->stats.loss, 1e-3);
     ck_assert_double_eq_tol(a->stats.test_loss, b->stats.test_loss, 1e-3);
 }
@@ -126,6 +142,7 @@ START_TEST(row10_a_last_step_is_shorter)
     p.b->args.limit_train = 94;
     job_run(p.b, 3);
     ck_assert_uint_eq(p.b->stats.n_images, 32);
+    ck_assert_double_gt(part_apart(p.a, p.b), 0.1); /* an image is too many */
     pair_free(&p);
 }
 END_TEST
