@@ -8,6 +8,7 @@
  */
 #include "trainer/error.h"
 #include "trainer/layers.h"
+#include "trainer/simd.h"
 
 #include <math.h>
 #include <string.h>
@@ -45,41 +46,148 @@ static struct window window_at(const struct layer *l, int y, int x)
         at_least_0(x * step - pad), at_most(x * step - pad + k, l->in.width)};
 }
 
+/* Where a pixel's first channel lies. */
+static size_t pixel_at(const struct layer *l, int y, int x)
+{
+    return ((size_t)y * (size_t)l->in.width + (size_t)x) *
+           (size_t)l->in.channels;
+}
+
+/* ---- eight channels at a time ---- */
+
+/* The largest so far of eight channels, and the how-many-eth of its window. */
+struct best {
+    vec8f value;
+    vec8i place;
+};
+
+SIMD_BODY struct best best_of(const struct layer *l, const float *in,
+                              const struct window *w, int c)
+{
+    struct best best = {*(const vec8f *)(in + pixel_at(l, w->y0, w->x0) + c),
+                        {0}};
+    int place = 0;
+
+    for (int y = w->y0; y < w->y1; y++)
+        for (int x = w->x0; x < w->x1; x++, place++) {
+            vec8f v = *(const vec8f *)(in + pixel_at(l, y, x) + c);
+            vec8i wins =
+                (v > best.value) | ((v != v) & (best.value == best.value));
+
+            best.value =
+                (vec8f)((wins & (vec8i)v) | (~wins & (vec8i)best.value));
+            best.place = (wins & place) | (~wins & best.place);
+        }
+    return best;
+}
+
+/* Eight channels' gradients to those that won. */
+SIMD_BODY void give_back(const struct layer *l, float *din,
+                         const struct window *w, int c, const vec8i *place,
+                         const vec8f *dout)
+{
+    int at = 0;
+
+    for (int y = w->y0; y < w->y1; y++)
+        for (int x = w->x0; x < w->x1; x++, at++)
+            *(vec8f *)(din + pixel_at(l, y, x) + c) +=
+                (vec8f)((vec8i)*dout & (*place == at));
+}
+
+/* The last eight of n >= 8 channels may overlap those before. */
+SIMD_BODY void window_forward_body(const struct layer *l, const float *in,
+                                   const struct window *w, float *out)
+{
+    int n = l->in.channels;
+
+    for (int c = 0; c < n; c += SIMD_WIDTH) {
+        int from = at_most(c, n - SIMD_WIDTH);
+
+        *(vec8f *)(out + from) = best_of(l, in, w, from).value;
+    }
+}
+
+/* Of the last eight those get nothing that had theirs. */
+SIMD_BODY void window_backward_body(const struct layer *l, const float *in,
+                                    const struct window *w, const float *dout,
+                                    float *din)
+{
+    const vec8i lane = {0, 1, 2, 3, 4, 5, 6, 7};
+    int n = l->in.channels;
+
+    for (int c = 0; c < n; c += SIMD_WIDTH) {
+        int from = at_most(c, n - SIMD_WIDTH);
+        vec8i is_new = lane >= c - from;
+        vec8f slope = (vec8f)(*(const vec8i *)(dout + from) & is_new);
+        struct best best = best_of(l, in, w, from);
+
+        give_back(l, din, w, from, &best.place, &slope);
+    }
+}
+
+/* ---- fewer channels than that ---- */
+
 /* Return the place of the largest of a channel's values in the window. */
 static size_t winner(const struct layer *l, const float *in,
                      const struct window *w, int c)
 {
-    size_t n = (size_t)l->in.channels, best = SIZE_MAX;
+    size_t best = pixel_at(l, w->y0, w->x0) + (size_t)c;
 
     for (int y = w->y0; y < w->y1; y++)
         for (int x = w->x0; x < w->x1; x++) {
-            size_t at =
-                ((size_t)y * (size_t)l->in.width + (size_t)x) * n + (size_t)c;
+            size_t at = pixel_at(l, y, x) + (size_t)c;
 
-            if (best == SIZE_MAX || in[at] > in[best] ||
-                (isnan(in[at]) && !isnan(in[best])))
+            if (in[at] > in[best] || (isnan(in[at]) && !isnan(in[best])))
                 best = at;
         }
     return best;
 }
 
+/* ---- maps ---- */
+
+SIMD_BODY void map_forward_body(const struct layer *l, const float *in,
+                                float *out)
+{
+    for (int y = 0; y < l->out.height; y++)
+        for (int x = 0; x < l->out.width; x++, out += l->in.channels) {
+            struct window w = window_at(l, y, x);
+
+            if (l->in.channels >= SIMD_WIDTH)
+                window_forward_body(l, in, &w, out);
+            else
+                for (int c = 0; c < l->in.channels; c++)
+                    out[c] = in[winner(l, in, &w, c)];
+        }
+}
+SIMD_KERNEL(map_forward, (const struct layer *l, const float *in, float *out),
+            (l, in, out))
+
+SIMD_BODY void map_backward_body(const struct layer *l, const float *in,
+                                 const float *dout, float *din)
+{
+    for (int y = 0; y < l->out.height; y++)
+        for (int x = 0; x < l->out.width; x++, dout += l->in.channels) {
+            struct window w = window_at(l, y, x);
+
+            if (l->in.channels >= SIMD_WIDTH)
+                window_backward_body(l, in, &w, dout, din);
+            else
+                for (int c = 0; c < l->in.channels; c++)
+                    din[winner(l, in, &w, c)] += dout[c];
+        }
+}
+SIMD_KERNEL(map_backward,
+            (const struct layer *l, const float *in, const float *dout,
+             float *din),
+            (l, in, dout, din))
+
 static int any_forward(struct layer *l, const struct layer_io *io,
                        const struct pass *pass)
 {
-    float *out = io->out;
-
     (void)pass;
-    for (int i = 0; i < l->chunk; i++) {
-        const float *in = io->in + (size_t)i * shape_len(&l->in);
-
-        for (int y = 0; y < l->out.height; y++)
-            for (int x = 0; x < l->out.width; x++) {
-                struct window w = window_at(l, y, x);
-
-                for (int c = 0; c < l->in.channels; c++)
-                    *out++ = in[winner(l, in, &w, c)];
-            }
-    }
+    for (int i = 0; i < l->chunk; i++)
+        map_forward(l, io->in + (size_t)i * shape_len(&l->in),
+                    io->out + (size_t)i * shape_len(&l->out));
     if (l->spec.relu)
         layer__relu(io->out, (size_t)l->chunk * shape_len(&l->out));
     return 0;
@@ -88,28 +196,17 @@ static int any_forward(struct layer *l, const struct layer_io *io,
 static int any_backward(struct layer *l, const struct layer_io *io,
                         const struct pass *pass)
 {
-    size_t len = shape_len(&l->in);
-    const float *dout = io->dout;
+    size_t len = shape_len(&l->in), out_len = shape_len(&l->out);
 
     (void)pass;
     if (!io->din)
         return 0;
     if (l->spec.relu)
-        layer__relu_back(io->out, io->dout,
-                         (size_t)l->chunk * shape_len(&l->out));
+        layer__relu_back(io->out, io->dout, (size_t)l->chunk * out_len);
     memset(io->din, 0, (size_t)l->chunk * len * sizeof(float));
-    for (int i = 0; i < l->chunk; i++) {
-        const float *in = io->in + (size_t)i * len;
-        float *din = io->din + (size_t)i * len;
-
-        for (int y = 0; y < l->out.height; y++)
-            for (int x = 0; x < l->out.width; x++) {
-                struct window w = window_at(l, y, x);
-
-                for (int c = 0; c < l->in.channels; c++)
-                    din[winner(l, in, &w, c)] += *dout++;
-            }
-    }
+    for (int i = 0; i < l->chunk; i++)
+        map_backward(l, io->in + (size_t)i * len,
+                     io->dout + (size_t)i * out_len, io->din + (size_t)i * len);
     return 0;
 }
 
