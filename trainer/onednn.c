@@ -24,7 +24,8 @@ enum { FORWARD, BACKWARD_IN, BACKWARD_WEIGHTS, N_PASSES };
 static const char *const pass_names[N_PASSES] = {
     "forward", "backward-data", "backward-weights"};
 
-/* One pass: its kernel, and the weights in that kernel's order. */
+/* One pass: its kernel, and the weights in that kernel's order.  The gradients of
+ * weights are added to the caller's as they are turned. */
 struct conv_pass {
     dnnl_primitive_desc_t desc;
     dnnl_primitive_t run;
@@ -39,8 +40,8 @@ struct onednn_conv {
     struct conv_pass passes[N_PASSES];
     int n_passes;
     dnnl_memory_t in, out, plain, biases; /* on the caller's buffers */
-    float *dweights, *dbiases;            /* one pass's sums */
-    size_t n_weights, n_biases;
+    float *dbiases;                       /* one pass's sums */
+    size_t n_biases;
     char kernels[256];
 };
 
@@ -128,8 +129,6 @@ static void describe(struct onednn_conv *c)
                                  dnnl_oihw);
     dnnl_memory_desc_init_by_tag(&c->biases_desc, 1, biases, dnnl_f32, dnnl_x);
     c->n_biases = g->has_biases ? (size_t)g->out.channels : 0;
-    c->n_weights = (size_t)g->out.channels * (size_t)g->in.channels *
-                   (size_t)g->kernel * (size_t)g->kernel;
 }
 
 static dnnl_status_t make_desc(struct onednn_conv *c, int pass)
@@ -195,18 +194,38 @@ static int choose_kernels(struct onednn_conv *c)
 
 /* ---- primitives and memory ---- */
 
-static int make_turn(struct conv_pass *p, const dnnl_memory_desc_t *from,
-                     const dnnl_memory_desc_t *to)
+/* Make *attr say that results are added to what is there. */
+static int make_adding(dnnl_primitive_attr_t *attr)
 {
-    dnnl_primitive_desc_t desc = NULL;
-    int st = check(dnnl_reorder_primitive_desc_create(&desc, from, engine, to,
-                                                      engine, NULL),
-                   "reorder_primitive_desc_create");
+    dnnl_post_ops_t ops = NULL;
+    int st;
 
+    st = check(dnnl_primitive_attr_create(attr), "primitive_attr_create") ||
+         check(dnnl_post_ops_create(&ops), "post_ops_create") ||
+         check(dnnl_post_ops_append_sum(ops, 1), "post_ops_append_sum") ||
+         check(dnnl_primitive_attr_set_post_ops(*attr, ops), "set_post_ops");
+    if (ops)
+        dnnl_post_ops_destroy(ops); /* the attribute has a copy */
+    return st ? -1 : 0;
+}
+
+static int make_turn(struct conv_pass *p, const dnnl_memory_desc_t *from,
+                     const dnnl_memory_desc_t *to, int adds)
+{
+    dnnl_primitive_attr_t attr = NULL;
+    dnnl_primitive_desc_t desc = NULL;
+    int st = adds ? make_adding(&attr) : 0;
+
+    if (!st)
+        st = check(dnnl_reorder_primitive_desc_create(&desc, from, engine, to,
+                                                      engine, attr),
+                   "reorder_primitive_desc_create");
     if (!st)
         st = check(dnnl_primitive_create(&p->turn, desc), "primitive_create");
     if (desc)
         dnnl_primitive_desc_destroy(desc);
+    if (attr)
+        dnnl_primitive_attr_destroy(attr);
     return st;
 }
 
@@ -222,8 +241,8 @@ static int make_pass(struct onednn_conv *c, int pass)
         check(dnnl_memory_create(&p->weights, own, engine,
                                  DNNL_MEMORY_ALLOCATE), "memory_create"))
         return -1;
-    return is_diff ? make_turn(p, own, &c->weights_desc)
-                   : make_turn(p, &c->weights_desc, own);
+    return is_diff ? make_turn(p, own, &c->weights_desc, 1)
+                   : make_turn(p, &c->weights_desc, own, 0);
 }
 
 static int make_memory(struct onednn_conv *c)
@@ -240,9 +259,8 @@ static int make_memory(struct onednn_conv *c)
         if (check(dnnl_memory_create(all[i].memory, all[i].desc, engine,
                                      DNNL_MEMORY_NONE), "memory_create"))
             return -1;
-    c->dweights = calloc(c->n_weights, sizeof(float));
     c->dbiases = calloc(c->n_biases + 1, sizeof(float));
-    if (!c->dweights || !c->dbiases)
+    if (!c->dbiases)
         return train_fail("out of memory for a convolution's gradients; use "
                           "fewer ranks on this machine");
     return 0;
@@ -296,7 +314,6 @@ void onednn_conv_destroy(struct onednn_conv *c)
             dnnl_memory_destroy(all[i]);
     for (int i = N_PASSES; i-- > 0;)
         destroy_pass(&c->passes[i]);
-    free(c->dweights);
     free(c->dbiases);
     free(c);
 }
@@ -403,12 +420,10 @@ int onednn_conv_backward_weights(struct onednn_conv *c, const float *in,
     point(c->in, in);
     point(c->out, dout);
     point(c->biases, c->dbiases);
-    point(c->plain, c->dweights);
+    point(c->plain, dweights);
     if (run(p->run, 3 + c->config.has_biases, args) ||
         turn(p, p->weights, c->plain))
         return -1;
-    for (size_t i = 0; i < c->n_weights; i++)
-        dweights[i] += c->dweights[i];
     for (size_t i = 0; i < c->n_biases; i++)
         dbiases[i] += c->dbiases[i];
     return 0;
