@@ -149,7 +149,8 @@ static struct coll_args average_args(struct ddp *d, const struct ddp_bucket *b)
         .size = sizeof(struct coll_args),
         .collective = COLL_ALLREDUCE,
         .type = types[d->config.wire],
-        .op = d->config.sums ? COLL_SUM : COLL_AVG,
+        /* one rank's average is its sum, which takes no pass over it */
+        .op = d->config.sums || d->size == 1 ? COLL_SUM : COLL_AVG,
         .in = values,
         .out = values,
         .count = b->count,
