@@ -16,6 +16,22 @@ static int is_for_conv_image(const struct layer_spec *s, const struct shape *in)
            s->pad == 0 && s->units % SIMD_WIDTH == 0;
 }
 
+/* Say whether one window holds the whole side of a map, and no other fits. */
+static int is_whole(const struct layer_spec *s, int side)
+{
+    int room = side + 2 * s->pad - s->kernel;
+
+    return side + s->pad <= s->kernel && room >= 0 &&
+           room < (s->stride ? s->stride : 1);
+}
+
+/* Say whether such a window makes the only pixel: a matrix product does it. */
+static int is_for_conv_point(const struct layer_spec *s, const struct shape *in)
+{
+    return in->block == in->channels && is_whole(s, in->height) &&
+           is_whole(s, in->width);
+}
+
 /* Say whether the own kernel for windows of 2 x 2 can do it; what is blocked
  * can be done by no other. */
 static int is_for_pool(const struct layer_spec *s, const struct shape *in)
@@ -37,6 +53,8 @@ static const struct layer_ops *cpu_layer(const struct layer_spec *spec,
 
     if (spec->kind == LAYER_CONV && is_for_conv_image(spec, in))
         return &layer_conv_image;
+    if (spec->kind == LAYER_CONV && is_for_conv_point(spec, in))
+        return &layer_conv_point;
     if (spec->kind == LAYER_MAX_POOL && is_for_pool(spec, in))
         return &layer_pool;
     return kinds[spec->kind];

@@ -122,6 +122,7 @@ struct layer_ops {
 
 /* The kinds by oneDNN and by own kernels; see device_cpu.c. */
 extern const struct layer_ops layer_conv_image; /* from one channel */
+extern const struct layer_ops layer_conv_point; /* to one pixel, of all */
 extern const struct layer_ops layer_conv;
 extern const struct layer_ops layer_pool;     /* 2 x 2, step 2, of blocks */
 extern const struct layer_ops layer_pool_any; /* of plain order */

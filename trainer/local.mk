@@ -30,6 +30,7 @@ libtrainer_la_SOURCES = \
 	%D%/layers.h \
 	%D%/layers_conv.c \
 	%D%/layers_conv_image.c \
+	%D%/layers_conv_point.c \
 	%D%/layers_dense.c \
 	%D%/layers_dropout.c \
 	%D%/layers_mean.c \
