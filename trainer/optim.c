@@ -35,28 +35,57 @@ void optim_fini(struct optim *o)
     o->state = NULL;
 }
 
-static void nesterov_step(struct optim *o, const struct optim_part *part)
+struct sgd {
+    float rate, momentum, decay;
+    int nesterov;
+};
+
+/* One vector of parameters.  It is compiled for any machine alone, since memory is
+ * what limits it: so no step is fused, and bits do not depend on the machine. */
+SIMD_BODY void sgd_vector(float *p, const float *g, float *velocity,
+                          const struct sgd *s)
 {
-    float lr = (float)o->lr, *velocity = o->state + part->at;
+    vec8f slope = *(const vec8f *)g + s->decay * *(const vec8f *)p;
+    vec8f way = s->momentum * *(const vec8f *)velocity + slope;
 
-    for (size_t i = 0; i < part->n; i++) {
-        float slope = part->gradients[i] + o->weight_decay * part->params[i];
+    *(vec8f *)velocity = way;
+    if (s->nesterov)
+        way = slope + s->momentum * way;
+    *(vec8f *)p -= s->rate * way;
+}
 
-        velocity[i] = o->momentum * velocity[i] + slope;
-        part->params[i] -= lr * (slope + o->momentum * velocity[i]);
-    }
+/* The last parameters go by way of vectors of their own, so that where a part
+ * ends changes no bit. */
+static void sgd_rest(float *p, const float *g, float *velocity, size_t n,
+                     const struct sgd *s)
+{
+    float rest[3][SIMD_WIDTH] = {{0}};
+    size_t len = n * sizeof(float);
+
+    memcpy(rest[0], p, len);
+    memcpy(rest[1], g, len);
+    memcpy(rest[2], velocity, len);
+    sgd_vector(rest[0], rest[1], rest[2], s);
+    memcpy(p, rest[0], len);
+    memcpy(velocity, rest[2], len);
 }
 
 static void sgd_step(struct optim *o, const struct optim_part *part)
 {
-    float lr = (float)o->lr, *velocity = o->state + part->at;
+    const float *g = part->gradients;
+    float *p = part->params, *velocity = o->state + part->at;
+    struct sgd s = {
+        .rate = (float)o->lr,
+        .momentum = o->momentum,
+        .decay = o->weight_decay,
+        .nesterov = o->nesterov,
+    };
+    size_t i = 0;
 
-    for (size_t i = 0; i < part->n; i++) {
-        float slope = part->gradients[i] + o->weight_decay * part->params[i];
-
-        velocity[i] = o->momentum * velocity[i] + slope;
-        part->params[i] -= lr * velocity[i];
-    }
+    for (; i + SIMD_WIDTH <= part->n; i += SIMD_WIDTH)
+        sgd_vector(p + i, g + i, velocity + i, &s);
+    if (i < part->n)
+        sgd_rest(p + i, g + i, velocity + i, part->n - i, &s);
 }
 
 static void adagrad_step(struct optim *o, const struct optim_part *part)
@@ -147,9 +176,7 @@ static void adam_step(struct optim *o, const struct optim_part *part)
 
 void optim_move(struct optim *o, const struct optim_part *part)
 {
-    if (o->kind == OPTIM_SGD && o->nesterov)
-        nesterov_step(o, part);
-    else if (o->kind == OPTIM_SGD)
+    if (o->kind == OPTIM_SGD)
         sgd_step(o, part);
     else if (o->kind == OPTIM_ADAGRAD)
         adagrad_step(o, part);
