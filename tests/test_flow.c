@@ -226,7 +226,7 @@ START_TEST(split_keeps_the_order_of_the_steps)
         plan_recv(&plan, i, (struct coll__span){BUF_OUT, off, len});
         off += len;
     }
-    ck_assert_int_eq(coll__pass_split(&plan, &(struct coll__flow){0}, 128),
+    ck_assert_int_eq(coll__pass_split(&plan, &(struct coll__flow){0}, 128, 0),
                      COLL_OK);
     off = 0;
     for (int i = 0; i < 50; i++)

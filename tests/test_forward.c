@@ -226,7 +226,7 @@ START_TEST(split_cuts_the_operand_too)
     struct coll__plan plan = {0};
 
     plan_recv_reduce(&plan, 1, out(0, 200), in(300, 200));
-    ck_assert_int_eq(coll__pass_split(&plan, &(struct coll__flow){0}, 64),
+    ck_assert_int_eq(coll__pass_split(&plan, &(struct coll__flow){0}, 64, 0),
                      COLL_OK);
     ck_assert_int_eq(plan.n_steps, 4);
     for (int i = 0; i < 4; i++) {
@@ -235,6 +235,26 @@ START_TEST(split_cuts_the_operand_too)
         ck_assert_uint_eq(plan.steps[i].dst.off, 64 * (size_t)i);
         ck_assert_uint_eq(plan.steps[i].dst.len, len);
         expect_src(&plan, i, in(300 + 64 * (size_t)i, len));
+    }
+    coll__plan_fini(&plan);
+}
+END_TEST
+
+/* Two pieces of each step, then the next two. */
+START_TEST(bands_go_through_all_steps_in_turn)
+{
+    static const size_t offs[] = {0,   64,   1000, 1064, 128,
+                                  192, 1128, 1192, 256,  1256};
+    struct coll__plan plan = {0};
+
+    plan_send(&plan, 1, out(0, 300));
+    plan_send(&plan, 1, out(1000, 300));
+    ck_assert_int_eq(coll__pass_split(&plan, &(struct coll__flow){0}, 64, 2),
+                     COLL_OK);
+    ck_assert_int_eq(plan.n_steps, 10);
+    for (int i = 0; i < plan.n_steps; i++) {
+        ck_assert_uint_eq(plan.steps[i].src.off, offs[i]);
+        ck_assert_uint_eq(plan.steps[i].src.len, i < 8 ? 64 : 44);
     }
     coll__plan_fini(&plan);
 }
@@ -456,6 +476,7 @@ int main(void)
     tcase_add_test(tcase, what_is_combined_or_divided_in_place_is_copied_first);
     tcase_add_test(tcase, an_order_of_steps_stays);
     tcase_add_test(tcase, split_cuts_the_operand_too);
+    tcase_add_test(tcase, bands_go_through_all_steps_in_turn);
     tcase_add_test(tcase, a_recv_reduce_names_its_operand_or_has_its_place);
     tcase_add_loop_test(tcase, random_plans_do_the_same_and_wait_for_no_more, 0,
                         5);

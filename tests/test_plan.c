@@ -412,7 +412,7 @@ START_TEST(split_pieces_cover_each_step_once)
     struct coll__plan plan = {0};
 
     plan_send(&plan, 1, (struct coll__span){BUF_OUT, 8, 1000});
-    ck_assert_int_eq(coll__pass_split(&plan, &(struct coll__flow){0}, 100),
+    ck_assert_int_eq(coll__pass_split(&plan, &(struct coll__flow){0}, 100, 0),
                      COLL_OK);
     ck_assert_int_eq(plan.n_steps, 8); /* 100 is rounded up to 128 */
     for (int i = 0; i < plan.n_steps; i++) {

@@ -32,6 +32,8 @@ struct coll__algo {
                        * one with its name */
     int is_canonical; /* see above */
     int goes_whole;   /* messages are not cut: no pipeline gains by it */
+    int goes_apart;   /* a step uses only what others left in spans of its
+                     * length: pieces may go through all steps one by one */
 
     /* Write this rank's steps; returns plan_status(). */
     int (*build)(const struct coll__problem *pb, struct coll__plan *plan);
@@ -64,6 +66,12 @@ const char *coll__algo_refuses(const struct coll__algo *algo,
 int coll__plan_build(const struct coll__algo *algo,
                      const struct coll__problem *pb, size_t chunk,
                      struct coll__plan *plan);
+
+/* The same with so many pieces at a time, where the algorithm goes_apart; 0: all
+ * (coll__pass_split()). */
+int coll__plan_build_banded(const struct coll__algo *algo,
+                            const struct coll__problem *pb, size_t chunk,
+                            int band, struct coll__plan *plan);
 
 /* The same for ranks that do one thing after the other, as listed, with no more
  * room between two of them than that.

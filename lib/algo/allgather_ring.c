@@ -45,6 +45,7 @@ const struct coll__algo coll__algo_allgather_ring = {
     .name = "ring",
     .what = "each block once round the ring, p-1 steps",
     .serves = COLL_FOR(ALLGATHER) | COLL_FOR(ALLGATHERV),
+    .goes_apart = 1,
     .build = build,
     .cost = cost,
 };

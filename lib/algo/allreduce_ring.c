@@ -51,6 +51,7 @@ const struct coll__algo coll__algo_allreduce_ring = {
     .name = "ring",
     .what = "bandwidth-optimal ring, 2(p-1) steps",
     .serves = COLL_FOR(ALLREDUCE),
+    .goes_apart = 1,
     .build = build,
     .cost = cost,
 };

@@ -30,10 +30,11 @@ static void trim(struct coll__plan *plan)
     plan->cap_steps = (int)n;
 }
 
-int coll__plan_build(const struct coll__algo *algo,
-                     const struct coll__problem *pb, size_t chunk,
-                     struct coll__plan *plan)
+int coll__plan_build_banded(const struct coll__algo *algo,
+                            const struct coll__problem *pb, size_t chunk,
+                            int band, struct coll__plan *plan)
 {
+    int goes_apart = algo->goes_apart && !pb->is_user_op; /* all is fused */
     struct coll__flow flow = {0};
     int status;
 
@@ -46,7 +47,8 @@ int coll__plan_build(const struct coll__algo *algo,
     if (status == COLL_OK && !pb->is_user_op) /* for what fuse has made */
         status = coll__pass_forward(plan, &flow);
     if (status == COLL_OK)
-        status = coll__pass_split(plan, &flow, algo->goes_whole ? 0 : chunk);
+        status = coll__pass_split(plan, &flow, algo->goes_whole ? 0 : chunk,
+                                  goes_apart ? band : 0);
     if (status == COLL_OK)
         status = coll__flow_link(&flow, plan);
     coll__flow_fini(&flow);
@@ -55,4 +57,11 @@ int coll__plan_build(const struct coll__algo *algo,
     else
         coll__plan_fini(plan);
     return status;
+}
+
+int coll__plan_build(const struct coll__algo *algo,
+                     const struct coll__problem *pb, size_t chunk,
+                     struct coll__plan *plan)
+{
+    return coll__plan_build_banded(algo, pb, chunk, 0, plan);
 }

@@ -7,16 +7,20 @@
 #include "lib/algo/in_turns.h"
 #include "lib/trace/log.h"
 #include "lib/type/head.h"
+#include "lib/util/util.h"
 
 #include <stdlib.h>
 
+/* Of what goes round a ring piece by piece, a rank that passes on what it takes has
+ * one piece less under way than there are slots: one takes the next. */
 int coll__plan_build_fit(const struct coll__algo *algo,
-                         const struct coll__problem *pb, size_t slot,
-                         struct coll__plan *plan)
+                         const struct coll__problem *pb,
+                         const struct coll__room *room, struct coll__plan *plan)
 {
-    int rc = coll__plan_build(algo, pb, slot, plan);
+    int band = max_int(1, room->n_slots - 1);
+    int rc = coll__plan_build_banded(algo, pb, room->slot, band, plan);
 
-    if (rc == COLL_OK && (rc = coll__plan_fit(plan, slot)))
+    if (rc == COLL_OK && (rc = coll__plan_fit(plan, room->slot)))
         coll__plan_fini(plan);
     return rc;
 }
@@ -48,7 +52,7 @@ static int turns_of_all(const struct coll__algo *algo,
         struct coll__problem its = coll__problem_of(pb, r);
 
         its.in_place = coll__problem_may_be_in_place(&its);
-        rc = coll__plan_build_fit(algo, &its, room->slot, &plans[r]);
+        rc = coll__plan_build_fit(algo, &its, room, &plans[r]);
     }
     if (rc == COLL_OK)
         rc = coll__plans_turns(plans, pb->nranks, room->n_slots, pb->rank,
@@ -67,7 +71,7 @@ int coll__plan_build_in_turns(const struct coll__algo *algo,
     int is_alone =
         coll__is_p2p(pb->collective) || coll__has_own_counts(pb->collective);
     struct coll__turns turns = {0};
-    int rc = coll__plan_build_fit(algo, pb, room->slot, plan);
+    int rc = coll__plan_build_fit(algo, pb, room, plan);
 
     if (rc)
         return rc;

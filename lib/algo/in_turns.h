@@ -11,7 +11,8 @@ struct coll__problem coll__problem_of(const struct coll__problem *pb, int r);
 /* Its plan, with messages of slot bytes at most, not in turns yet.  A status,
  * logged. */
 int coll__plan_build_fit(const struct coll__algo *algo,
-                         const struct coll__problem *pb, size_t slot,
+                         const struct coll__problem *pb,
+                         const struct coll__room *room,
                          struct coll__plan *plan);
 
 #endif

@@ -110,7 +110,7 @@ static int find_from(const struct coll__algo *algo,
 {
     struct coll__problem its = coll__problem_of(pb, peer);
     struct coll__plan theirs;
-    int rc = coll__plan_build_fit(algo, &its, room->slot, &theirs);
+    int rc = coll__plan_build_fit(algo, &its, room, &theirs);
 
     if (rc)
         return rc;

@@ -75,6 +75,7 @@ const struct coll__algo coll__algo_reduce_scatter_ring = {
     .name = "ring",
     .what = "each part's sum once round the ring, p-1 steps",
     .serves = COLL_FOR(REDUCE_SCATTER) | COLL_FOR(REDUCE_SCATTERV),
+    .goes_apart = 1,
     .build = build,
     .cost = cost,
 };

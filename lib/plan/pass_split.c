@@ -13,7 +13,12 @@
 #include <stdlib.h>
 
 #define ALIGN 64 /* a multiple of every element size */
-#define PLACES (2 * COLL__MAX_PIECES) /* more than a step has pieces */
+
+struct cut {
+    const struct coll__plan *plan;
+    size_t chunk;
+    int band;
+};
 
 /* What a step works on; an ORDER step moves nothing. */
 static size_t step_len(const struct coll__step *step)
@@ -23,22 +28,24 @@ static size_t step_len(const struct coll__step *step)
     return coll__step_writes_dst(step->kind) ? step->dst.len : step->src.len;
 }
 
-static size_t piece_len(size_t len, size_t chunk)
+static size_t piece_len(const struct cut *cut, size_t len)
 {
-    return round_up(max_size(chunk, len / COLL__MAX_PIECES), ALIGN);
+    size_t least = cut->band ? 0 : len / COLL__MAX_PIECES;
+
+    return round_up(max_size(cut->chunk, least), ALIGN);
 }
 
-static int n_pieces(const struct coll__step *step, size_t chunk)
+static int n_pieces(const struct cut *cut, const struct coll__step *step)
 {
-    size_t len = step_len(step), piece = piece_len(len, chunk);
+    size_t len = step_len(step), piece = piece_len(cut, len);
 
     return len <= piece ? 1 : (int)((len + piece - 1) / piece);
 }
 
-static struct coll__step piece_of(const struct coll__step *step, size_t chunk,
-                                  int i)
+static struct coll__step piece_of(const struct cut *cut,
+                                  const struct coll__step *step, int i)
 {
-    size_t len = step_len(step), piece = piece_len(len, chunk);
+    size_t len = step_len(step), piece = piece_len(cut, len);
     size_t off = (size_t)i * piece;
     struct coll__step part = *step;
 
@@ -48,70 +55,81 @@ static struct coll__step piece_of(const struct coll__step *step, size_t chunk,
     return part;
 }
 
-/* Where piece k of a step stands; without phases, all at one place. */
-static unsigned place_of(const struct coll__plan *plan,
-                         const struct coll__step *step, int k)
+/* Where piece k of a step stands; without phases or bands, all at one place. */
+static unsigned place_of(const struct cut *cut, const struct coll__step *step,
+                         int k)
 {
-    return plan->phase ? (unsigned)k + step->phase : 0;
+    if (cut->band)
+        return (unsigned)(k / cut->band);
+    return cut->plan->phase ? (unsigned)k + step->phase : 0;
 }
 
-/* How many pieces stand at each place; returns how many there are. */
-static int count_pieces(const struct coll__plan *plan, size_t chunk,
-                        int *n_at)
+/* How many pieces there are of all steps; *n_places: and places. */
+static int count_pieces(const struct cut *cut, int *n_places)
 {
     int n_all = 0;
 
-    for (int i = 0; i < plan->n_steps; i++) {
-        int n = n_pieces(&plan->steps[i], chunk);
+    *n_places = 0;
+    for (int i = 0; i < cut->plan->n_steps; i++) {
+        const struct coll__step *step = &cut->plan->steps[i];
+        int n = n_pieces(cut, step);
 
-        for (int k = 0; k < n && n_at; k++)
-            n_at[place_of(plan, &plan->steps[i], k)]++;
+        *n_places = max_int(*n_places, (int)place_of(cut, step, n - 1) + 1);
         n_all += n;
     }
     return n_all;
 }
 
-/* Place by place, and at each in the order of the steps. */
-static void cut_all(const struct coll__plan *plan, size_t chunk, int *n_at,
-                    int n_places, struct coll__step *to)
+/* Where the first one at each place goes. */
+static void find_places(const struct cut *cut, int *at, int n_places)
 {
+    for (int i = 0; i < cut->plan->n_steps; i++) {
+        const struct coll__step *step = &cut->plan->steps[i];
+
+        for (int k = 0; k < n_pieces(cut, step); k++)
+            at[place_of(cut, step, k)]++;
+    }
     for (int place = 0, first = 0, n; place < n_places; place++) {
-        n = n_at[place];
-        n_at[place] = first;
+        n = at[place];
+        at[place] = first;
         first += n;
     }
-    for (int i = 0; i < plan->n_steps; i++) {
-        const struct coll__step *step = &plan->steps[i];
-        int n = n_pieces(step, chunk);
+}
 
-        for (int k = 0; k < n; k++) {
-            int *at = &n_at[place_of(plan, step, k)];
+/* Place by place, and at each in the order of the steps. */
+static void cut_all(const struct cut *cut, int *at, struct coll__step *to)
+{
+    for (int i = 0; i < cut->plan->n_steps; i++) {
+        const struct coll__step *step = &cut->plan->steps[i];
+        int n = n_pieces(cut, step);
 
-            to[(*at)++] = n > 1 ? piece_of(step, chunk, k) : *step;
-        }
+        for (int k = 0; k < n; k++)
+            to[at[place_of(cut, step, k)]++] =
+                n > 1 ? piece_of(cut, step, k) : *step;
     }
 }
 
 int coll__pass_split(struct coll__plan *plan, struct coll__flow *flow,
-                     size_t chunk)
+                     size_t chunk, int band)
 {
-    int n_places = PLACES + (int)plan->phase, *n_at;
-    int n_all = chunk ? count_pieces(plan, chunk, NULL) : plan->n_steps;
+    struct cut cut = {plan, chunk, band};
+    int n_places, *at;
+    int n_all = chunk ? count_pieces(&cut, &n_places) : plan->n_steps;
     struct coll__step *steps;
 
     if (n_all == plan->n_steps)
         return COLL_OK;
-    n_at = calloc((size_t)n_places, sizeof(*n_at));
+    at = calloc((size_t)n_places, sizeof(*at));
     steps = malloc((size_t)n_all * sizeof(*steps));
-    if (!n_at || !steps) {
+    if (!at || !steps) {
         log_error("plan", "no memory for a plan of %d steps", n_all);
-        free(n_at);
+        free(at);
         free(steps);
         return COLL_ERR_NOMEM;
     }
-    count_pieces(plan, chunk, n_at);
-    cut_all(plan, chunk, n_at, n_places, steps);
-    free(n_at);
+    find_places(&cut, at, n_places);
+    cut_all(&cut, at, steps);
+    free(at);
     free(plan->steps);
     coll__flow_fini(flow);
     plan->steps = steps;

@@ -189,9 +189,14 @@ int coll__pass_fuse(struct coll__plan *plan, struct coll__flow *flow);
  * with piece k + 1 of phase f - 1, so that the phases run side by side and what
  * one leaves is still in the cache when the next needs it.  For that a phase
  * must use only what earlier ones left in spans of the same lengths, and all
- * ranks must agree on the phase of a message. */
+ * ranks must agree on the phase of a message.
+ *
+ * With band, which is for plans of which that is true of each step, there are as
+ * many pieces as it takes: so many of them go through all steps before the next
+ * ones do.  So a rank has few under way between what comes and what it passes on
+ * of it. */
 int coll__pass_split(struct coll__plan *plan, struct coll__flow *flow,
-                     size_t chunk);
+                     size_t chunk, int band);
 
 /* Infer the edges: read after write, write after read, write after write.
  *
