@@ -260,6 +260,59 @@ START_TEST(bands_go_through_all_steps_in_turn)
 }
 END_TEST
 
+/* ---- what comes is reduced as it is taken --------------------------------- */
+
+static void absorb(struct coll__plan *plan)
+{
+    struct coll__flow flow = {0};
+
+    ck_assert_int_eq(coll__pass_absorb(plan, &flow), COLL_OK);
+    coll__flow_fini(&flow);
+}
+
+/* op(what comes, in), and the other way round. */
+START_TEST(a_recv_absorbs_what_nobody_writes)
+{
+    for (int is_left = 0; is_left < 2; is_left++) {
+        struct coll__plan plan = {0};
+
+        plan_recv(&plan, 1, out(0, 8));
+        if (is_left)
+            plan_reduce_left(&plan, out(0, 8), in(16, 8));
+        else
+            plan_reduce(&plan, out(0, 8), in(16, 8));
+        absorb(&plan);
+        ck_assert_int_eq(plan.n_steps, 1);
+        ck_assert_int_eq(plan.steps[0].kind, STEP_RECV_REDUCE);
+        ck_assert_int_eq(plan.steps[0].peer, 1);
+        ck_assert_int_eq(plan.steps[0].src_first, !is_left);
+        expect_src(&plan, 0, in(16, 8));
+        coll__plan_fini(&plan);
+    }
+}
+END_TEST
+
+/* Else it would wait for who writes there, as the RECV does not; nor can it have a
+ * part of what came, nor what came before another message. */
+START_TEST(a_recv_absorbs_nothing_else)
+{
+    struct coll__plan plan = {0};
+
+    plan_recv(&plan, 1, out(0, 8));
+    plan_reduce(&plan, out(0, 8), tmp(0, 8)); /* written below */
+    plan_recv(&plan, 1, out(16, 8));
+    plan_reduce(&plan, out(16, 4), in(0, 4));
+    plan_recv(&plan, 1, out(32, 8));
+    plan_recv(&plan, 1, tmp(0, 8));
+    plan_reduce(&plan, out(32, 8), in(0, 8));
+    absorb(&plan);
+    ck_assert_int_eq(plan.n_steps, 7);
+    for (int i = 0; i < plan.n_steps; i++)
+        ck_assert_int_ne(plan.steps[i].kind, STEP_RECV_REDUCE);
+    coll__plan_fini(&plan);
+}
+END_TEST
+
 /* ---- a plan file ---------------------------------------------------------- */
 
 #define HEAD "coll_plan 1\ncollective allreduce\ntype i32\nranks 2\ncount 4\n"
@@ -477,6 +530,8 @@ int main(void)
     tcase_add_test(tcase, an_order_of_steps_stays);
     tcase_add_test(tcase, split_cuts_the_operand_too);
     tcase_add_test(tcase, bands_go_through_all_steps_in_turn);
+    tcase_add_test(tcase, a_recv_absorbs_what_nobody_writes);
+    tcase_add_test(tcase, a_recv_absorbs_nothing_else);
     tcase_add_test(tcase, a_recv_reduce_names_its_operand_or_has_its_place);
     tcase_add_loop_test(tcase, random_plans_do_the_same_and_wait_for_no_more, 0,
                         5);

@@ -67,8 +67,9 @@ int coll__plan_build(const struct coll__algo *algo,
                      const struct coll__problem *pb, size_t chunk,
                      struct coll__plan *plan);
 
-/* The same with so many pieces at a time, where the algorithm goes_apart; 0: all
- * (coll__pass_split()). */
+/* The same for streams, where each step costs a call: what comes is reduced as it is
+ * taken wherever that can be, and there are so many pieces at a time where the
+ * algorithm goes_apart (coll__pass_split()).  band 0: as above. */
 int coll__plan_build_banded(const struct coll__algo *algo,
                             const struct coll__problem *pb, size_t chunk,
                             int band, struct coll__plan *plan);

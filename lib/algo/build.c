@@ -46,6 +46,8 @@ int coll__plan_build_banded(const struct coll__algo *algo,
         status = coll__pass_fuse(plan, &flow);
     if (status == COLL_OK && !pb->is_user_op) /* for what fuse has made */
         status = coll__pass_forward(plan, &flow);
+    if (status == COLL_OK && !pb->is_user_op && band)
+        status = coll__pass_absorb(plan, &flow);
     if (status == COLL_OK)
         status = coll__pass_split(plan, &flow, algo->goes_whole ? 0 : chunk,
                                   goes_apart ? band : 0);

@@ -5,7 +5,7 @@ libcore_la_SOURCES += \
 	%D%/load_step.c \
 	%D%/number.c %D%/number.h \
 	%D%/order.c %D%/order.h \
-	%D%/pass_fit.c \
+	%D%/pass_absorb.c %D%/pass_fit.c \
 	%D%/pass_forward.c \
 	%D%/pass_fuse.c \
 	%D%/pass_split.c \

@@ -179,6 +179,11 @@ int coll__pass_forward(struct coll__plan *plan, struct coll__flow *flow);
  * RECV_REDUCE.  Never changes the result.  COLL_OK or COLL_ERR_NOMEM. */
 int coll__pass_fuse(struct coll__plan *plan, struct coll__flow *flow);
 
+/* Turn RECV and a REDUCE right behind it, of what came with a span that nobody
+ * writes, into one RECV_REDUCE.  Never changes the result, and adds no wait.
+ * COLL_OK or COLL_ERR_NOMEM. */
+int coll__pass_absorb(struct coll__plan *plan, struct coll__flow *flow);
+
 #define COLL__MAX_PIECES 256 /* of one step */
 
 /* Recut steps longer than chunk bytes (a multiple of the element size; 0 leaves
