@@ -234,6 +234,88 @@ START_TEST(a_chain_is_a_pipeline)
 }
 END_TEST
 
+/* ---- what is passed on as it is taken ------------------------------------ */
+
+enum { PIECES = 5 };
+
+static void build_rings(int p, const struct coll__room *room,
+                        struct coll__plan plans[MOST])
+{
+    const struct coll__algo *ring = coll__algo_find(COLL_ALLREDUCE, "ring");
+
+    for (int r = 0; r < p; r++) {
+        struct coll__problem pb = {.collective = COLL_ALLREDUCE,
+                                   .type = COLL_U8,
+                                   .nranks = p,
+                                   .rank = r,
+                                   .count = (size_t)p * PIECES * room->slot,
+                                   .in_place = r % 2};
+
+        ck_assert_int_eq(coll__plan_build_in_turns(ring, &pb, room, &plans[r]),
+                         COLL_OK);
+    }
+}
+
+/* All but what goes off first and what comes last; _i: ranks. */
+START_TEST(a_ring_passes_on_all_that_goes_through)
+{
+    struct coll__plan plans[MOST];
+
+    for (int n_slots = 2; n_slots <= 4; n_slots++) {
+        struct coll__room room = {n_slots, 64};
+
+        build_rings(_i, &room, plans);
+        for (int r = 0; r < _i; r++) {
+            int n = 0;
+
+            for (int i = 0; i < plans[r].n_steps; i++)
+                n += plans[r].steps[i].is_joined;
+            ck_assert_int_eq(n, (2 * _i - 3) * PIECES);
+            coll__plan_fini(&plans[r]);
+        }
+    }
+}
+END_TEST
+
+/* Receives whose next step sends what they leave; they become joined ones. */
+static int join_all(struct coll__plan *plan)
+{
+    int n = 0;
+
+    for (int i = 0; i + 1 < plan->n_steps; i++) {
+        struct coll__step *step = &plan->steps[i];
+
+        if (!coll__step_is_recv(step->kind) || step[1].kind != STEP_SEND ||
+            !coll__same_span(&step->dst, &step[1].src))
+            continue;
+        ck_assert_int_eq(step->is_joined, 0);
+        step->is_joined = 1;
+        n++;
+    }
+    return n;
+}
+
+/* With one slot each rank would wait for the next one to take what it has. */
+START_TEST(a_ring_that_is_full_passes_on_nothing)
+{
+    struct coll__room room = {1, 64};
+    struct coll__plan plans[MOST];
+    char why[256] = "";
+
+    build_rings(4, &room, plans);
+    ck_assert_int_eq(coll__plans_run_as_listed(plans, 4, 1, why, sizeof(why)),
+                     COLL_OK);
+    for (int r = 0; r < 4; r++)
+        ck_assert_int_eq(join_all(&plans[r]), 5 * PIECES);
+    ck_assert_int_eq(coll__plans_run_as_listed(plans, 4, 1, why, sizeof(why)),
+                     COLL_ERR_INVALID);
+    ck_assert_int_eq(coll__plans_run_as_listed(plans, 4, 2, why, sizeof(why)),
+                     COLL_OK);
+    for (int r = 0; r < 4; r++)
+        coll__plan_fini(&plans[r]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("turns");
@@ -249,6 +331,8 @@ int main(void)
     tcase_add_test(c, plans_without_an_order_are_refused);
     tcase_add_test(c, turns_that_are_not_the_plan_s_are_refused);
     tcase_add_test(c, a_chain_is_a_pipeline);
+    tcase_add_loop_test(c, a_ring_passes_on_all_that_goes_through, 2, 7);
+    tcase_add_test(c, a_ring_that_is_full_passes_on_nothing);
     suite_add_tcase(suite, c);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

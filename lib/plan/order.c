@@ -6,6 +6,11 @@
  * of them goes first, and where plans get there with no room at all (a message
  * passes when both are ready, lib/proof/check.c), they do with any.
  *
+ * So it is where a rank takes a message and sends another at once, when the one is
+ * there and the other has room; but they may wait for each other in a ring that is
+ * full.  What they got to so far they could have done one by one: so where nothing
+ * goes on, parting those that can take their message lets the ranks go on.
+ *
  * Each rank's part of a run is one order in which it gets to its end with the
  * others' parts; then it does so whoever is fast (lib/proof/list_order.c).
  */
@@ -32,6 +37,8 @@ struct rank {
     int *room;           /* of all that follows */
     int *left;           /* [n_steps]: edges still to come */
     int *next;           /* [n_steps]: the next one on the same lane; -1 last */
+    int *joined; /* [n_steps]: of a receive the send that it goes with, and the
+                  * other way; -1 none */
     int *head[2];        /* [p]: a lane's first message not done, or -1 */
     int *under_way;      /* [p]: sent there and not taken */
     struct line able[2]; /* sends, receives */
@@ -52,21 +59,35 @@ static int is_recv(const struct coll__step *step)
     return coll__step_is_recv(step->kind);
 }
 
-/* Let message i stand in line if it can go on now. */
+/* Is message i the next one of its lane, and is it there, or room for it? */
+static int may_pass(const struct run *run, int r, int i)
+{
+    const struct rank *rank = &run->ranks[r];
+    const struct coll__step *step = &rank->plan->steps[i];
+    int dir = is_recv(step);
+
+    return rank->head[dir][step->peer] == i &&
+           (dir ? run->ranks[step->peer].under_way[r] > 0
+                : rank->under_way[step->peer] < run->n_slots);
+}
+
+/* Let message i stand in line if it can go on now; a pair does as its receive. */
 static void consider(struct run *run, int r, int i)
 {
     struct rank *rank = &run->ranks[r];
-    const struct coll__step *step = i < 0 ? NULL : &rank->plan->steps[i];
-    int dir;
+    int other = i < 0 ? -1 : rank->joined[i], dir;
 
-    if (!step || rank->left[i] || rank->is_able[i])
-        return;
-    dir = is_recv(step);
-    if (rank->head[dir][step->peer] != i ||
-        (dir ? !run->ranks[step->peer].under_way[r]
-             : rank->under_way[step->peer] >= run->n_slots))
+    if (other >= 0 && !is_recv(&rank->plan->steps[i])) {
+        other = i;
+        i = rank->joined[i];
+    }
+    if (i < 0 || rank->left[i] || rank->is_able[i] || !may_pass(run, r, i) ||
+        (other >= 0 && !may_pass(run, r, other)))
         return;
     rank->is_able[i] = 1;
+    if (other >= 0)
+        rank->is_able[other] = 1;
+    dir = other < 0 && is_recv(&rank->plan->steps[i]);
     rank->able[dir].steps[rank->able[dir].n++] = i;
 }
 
@@ -100,7 +121,8 @@ static void pass(struct run *run, int r, int i)
     struct rank *rank = &run->ranks[r], *other = &run->ranks[peer];
 
     if (r == run->whose)
-        run->turns->lanes[run->turns->n++] = 2 * peer + dir;
+        run->turns->lanes[run->turns->n++] =
+            2 * peer + dir + (dir && rank->joined[i] >= 0 ? COLL__JOINED : 0);
     if (dir)
         other->under_way[r]--;
     else
@@ -130,8 +152,34 @@ static int go_round(struct run *run, int *chosen)
         n += chosen[r] >= 0;
     }
     for (int r = 0; r < run->p; r++)
-        if (chosen[r] >= 0)
+        if (chosen[r] >= 0) {
+            int other = run->ranks[r].joined[chosen[r]];
+
             pass(run, r, chosen[r]);
+            if (other >= 0)
+                pass(run, r, other);
+        }
+    return n;
+}
+
+/* Part the pairs whose messages could be taken; how many. */
+static int part_pairs(struct run *run)
+{
+    int n = 0;
+
+    for (int r = 0; r < run->p; r++)
+        for (int peer = 0; peer < run->p; peer++) {
+            struct rank *rank = &run->ranks[r];
+            int i = rank->head[1][peer];
+
+            if (i < 0 || rank->joined[i] < 0 || rank->left[i] ||
+                !may_pass(run, r, i))
+                continue;
+            rank->joined[rank->joined[i]] = -1;
+            rank->joined[i] = -1;
+            consider(run, r, i);
+            n++;
+        }
     return n;
 }
 
@@ -150,10 +198,31 @@ static void start_rank(struct run *run, int r)
     }
 }
 
+/* A receive goes with the first send of all that it leaves, if that has nothing else
+ * to wait for. */
+static void find_pairs(struct rank *rank)
+{
+    const struct coll__plan *plan = rank->plan;
+
+    for (int i = 0; i < plan->n_steps; i++)
+        rank->joined[i] = -1;
+    for (int i = 0; i < plan->n_steps; i++)
+        for (int e = plan->first_after[i]; e < plan->first_after[i + 1]; e++) {
+            int to = plan->after[e];
+
+            if (!is_recv(&plan->steps[i]) || rank->joined[i] >= 0 ||
+                plan->steps[to].kind != STEP_SEND || plan->n_deps[to] > 1 ||
+                !coll__same_span(&plan->steps[to].src, &plan->steps[i].dst))
+                continue;
+            rank->joined[i] = to;
+            rank->joined[to] = i;
+        }
+}
+
 static int rank_init(struct rank *rank, const struct coll__plan *plan, int p)
 {
     size_t n = (size_t)plan->n_steps, q = (size_t)p;
-    int *room = rank->room = malloc((5 * n + 3 * q + 1) * sizeof(int));
+    int *room = rank->room = malloc((6 * n + 3 * q + 1) * sizeof(int));
 
     rank->plan = plan;
     rank->is_able = calloc(n + 1, 1);
@@ -164,7 +233,8 @@ static int rank_init(struct rank *rank, const struct coll__plan *plan, int p)
     rank->able[0].steps = room + 2 * n;
     rank->able[1].steps = room + 3 * n;
     rank->todo = room + 4 * n;
-    rank->head[0] = room + 5 * n;
+    rank->joined = room + 5 * n;
+    rank->head[0] = room + 6 * n;
     rank->head[1] = rank->head[0] + q;
     rank->under_way = rank->head[1] + q;
     for (int i = 0; i < 2 * p; i++)
@@ -179,6 +249,7 @@ static int rank_init(struct rank *rank, const struct coll__plan *plan, int p)
         rank->next[i] = rank->head[is_recv(step)][step->peer];
         rank->head[is_recv(step)][step->peer] = i;
     }
+    find_pairs(rank);
     return COLL_OK;
 }
 
@@ -190,7 +261,7 @@ static int run_all(struct run *run)
         return COLL_ERR_NOMEM;
     for (int r = 0; r < run->p; r++)
         start_rank(run, r);
-    while (go_round(run, chosen))
+    while (go_round(run, chosen) || part_pairs(run))
         ;
     free(chosen);
     for (int r = 0; r < run->p; r++)

@@ -23,12 +23,20 @@ struct coll__room {
 int coll__plan_fit(struct coll__plan *plan, size_t slot);
 
 struct coll__turns {
-    int *lanes; /* [n]: 2 * peer, + 1 for a receive */
+    int *lanes; /* [n]: 2 * peer, + 1 for a receive; COLL__JOINED as below */
     int n, n_slots;
 };
 
+/* Added to a receive's turn: the next one is that of a send of what it leaves, and
+ * they are one: neither message goes on before both can.  So the rank may pass on
+ * what it takes, as it takes it (plan.h: is_joined). */
+#define COLL__JOINED (1 << 30)
+
 /* Run all ranks' linked plans, each rank a message a round, with n_slots messages
  * between two ranks at most; what `rank` does.
+ *
+ * A receive and the send that passes on what it leaves are one turn, unless the
+ * ranks would get stuck so: then those that hold them up are two.
  *
  * Result:    the same on every rank that asks.  Sends go before receives, and in
  *            both first what could go on first.

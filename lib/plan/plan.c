@@ -182,7 +182,7 @@ void coll__plan_add(struct coll__plan *plan, const struct coll__step *step)
         plan->cap_steps = cap;
     }
     plan->steps[plan->n_steps] = *step;
-    plan->steps[plan->n_steps++].phase = plan->phase & 0x7fff;
+    plan->steps[plan->n_steps++].phase = plan->phase & 0x3fff;
     if (step->dst.buf == BUF_TMP)
         plan->tmp_len = max_size(plan->tmp_len, step->dst.off + step->dst.len);
 }

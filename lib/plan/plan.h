@@ -86,7 +86,10 @@ struct coll__step {
     enum coll__step_kind kind : 16;
     unsigned src_first : 1; /* of REDUCE: dst = op(src, dst); of RECV_REDUCE:
                              * dst = op(what peer sends, src) */
-    unsigned phase : 15;    /* see coll__pass_split() */
+    unsigned is_joined : 1; /* of a receive: the next step sends what this one
+                             * leaves, and both are done at once: when the
+                             * message is there, and room for the other one */
+    unsigned phase : 14;    /* see coll__pass_split() */
     int peer;               /* -1 for a local step */
     struct coll__span dst, src;
 };

@@ -3,7 +3,8 @@
  *
  * Where a local step stands does not matter for who gets to an end, as long as it
  * is before what waits for it: just before a send that does, and else before the
- * next receive, for which the rank may have to wait.
+ * next receive, for which the rank may have to wait.  Between two turns that are
+ * one there is nothing, or they are two.
  */
 #include "lib/plan/order.h"
 #include "lib/plan/waits.h"
@@ -31,6 +32,7 @@ struct sorter {
     int *todo;                        /* [n_steps] */
     int *next, *head;                 /* lanes as above; [n_steps], [n_lanes] */
     unsigned char *has_place;         /* [n_steps]; 2: it is about to get one */
+    unsigned char *is_joined;         /* [n_steps] */
     int n_lanes;
 };
 
@@ -86,6 +88,16 @@ static int place_needed(struct sorter *s, int i)
     return 1;
 }
 
+/* The step that was placed last passes on what the one before leaves, all of it. */
+static void join(struct sorter *s)
+{
+    int send = s->order[s->n - 1], recv = s->order[s->n - 2];
+    const struct coll__step *steps = s->plan->steps;
+
+    s->is_joined[recv] = is_recv(&steps[recv]) && steps[recv].dst.len > 0 &&
+                         coll__same_span(&steps[recv].dst, &steps[send].src);
+}
+
 static int take_turn(struct sorter *s, int lane)
 {
     int i = lane < s->n_lanes ? s->head[lane] : -1;
@@ -130,7 +142,8 @@ static int sorter_init(struct sorter *s, const struct coll__plan *plan)
             s->n_lanes = 2 * plan->steps[i].peer + 2;
     s->room = malloc((5 * n + (size_t)s->n_lanes + 1) * sizeof(int));
     s->has_place = calloc(n + 1, 1);
-    if (rc || !s->room || !s->has_place)
+    s->is_joined = calloc(n + 1, 1);
+    if (rc || !s->room || !s->has_place || !s->is_joined)
         return COLL_ERR_NOMEM;
     s->left = s->room;
     s->order = s->room + n;
@@ -144,12 +157,18 @@ static int sorter_init(struct sorter *s, const struct coll__plan *plan)
 
 static int sort(struct sorter *s, const struct coll__turns *turns)
 {
-    for (int t = 0; t < turns->n; t++)
-        if (!take_turn(s, turns->lanes[t])) {
+    int is_joined = 0;
+
+    for (int t = 0; t < turns->n; t++) {
+        if (!take_turn(s, turns->lanes[t] & ~COLL__JOINED)) {
             log_error("plan", "turn %d is not that of a message that could go",
                       t);
             return COLL_ERR_INVALID;
         }
+        if (is_joined)
+            join(s);
+        is_joined = turns->lanes[t] & COLL__JOINED;
+    }
     place_ready(s);
     if (s->n == s->plan->n_steps)
         return COLL_OK;
@@ -159,7 +178,7 @@ static int sort(struct sorter *s, const struct coll__turns *turns)
 }
 
 /* The steps in their new order, linked anew. */
-static int rewrite(struct coll__plan *plan, const int *order)
+static int rewrite(struct coll__plan *plan, const struct sorter *s)
 {
     struct coll__plan sorted = *plan;
     int rc;
@@ -168,8 +187,10 @@ static int rewrite(struct coll__plan *plan, const int *order)
     sorted.n_deps = sorted.first_after = sorted.after = sorted.same = NULL;
     if (!sorted.steps)
         return COLL_ERR_NOMEM;
-    for (int i = 0; i < plan->n_steps; i++)
-        sorted.steps[i] = plan->steps[order[i]];
+    for (int i = 0; i < plan->n_steps; i++) {
+        sorted.steps[i] = plan->steps[s->order[i]];
+        sorted.steps[i].is_joined = s->is_joined[s->order[i]];
+    }
     sorted.cap_steps = plan->n_steps;
     rc = coll__plan_link(&sorted);
     if (rc) {
@@ -190,7 +211,7 @@ int coll__plan_in_turns(struct coll__plan *plan,
     if (rc == COLL_OK)
         rc = sort(&s, turns);
     if (rc == COLL_OK)
-        rc = rewrite(plan, s.order);
+        rc = rewrite(plan, &s);
     if (rc == COLL_OK)
         plan->n_slots = turns->n_slots;
     if (rc == COLL_ERR_NOMEM)
@@ -198,5 +219,6 @@ int coll__plan_in_turns(struct coll__plan *plan,
     coll__waits_fini(&s.waits);
     free(s.room);
     free(s.has_place);
+    free(s.is_joined);
     return rc;
 }

@@ -6,7 +6,8 @@
  * after the other, each message has one place to come from and each slot one rank
  * that frees it, so whether they all get to their ends does not depend on who is
  * fast (a Kahn network, whose freed slots are messages the other way): one run
- * tells.  What runs with some slots runs with more.
+ * tells.  What runs with some slots runs with more.  Where a receive and the next
+ * step are joined, both go on when both can.
  *
  * Source: Kahn, The semantics of a simple language for parallel programming,
  * IFIP Congress 1974.
@@ -75,27 +76,49 @@ static void wait_on(struct walk *w, int rank, int peer)
     w->waiting_on[peer] = rank;
 }
 
+/* Can the rank's message of this step go on?  If not it waits for its peer.
+ * COLL_OK, COLL_IN_PROGRESS or COLL_ERR_NOMEM. */
+static int look(struct walk *w, int rank, const struct coll__step *step)
+{
+    int is_recv = coll__step_is_recv(step->kind), *n;
+
+    n = is_recv ? under_way(w, step->peer, rank)
+                : under_way(w, rank, step->peer);
+    if (!n)
+        return COLL_ERR_NOMEM;
+    if (is_recv ? *n > 0 : *n < w->n_slots)
+        return COLL_OK;
+    wait_on(w, rank, step->peer);
+    return COLL_IN_PROGRESS;
+}
+
+static void pass(struct walk *w, int rank, const struct coll__step *step)
+{
+    int is_recv = coll__step_is_recv(step->kind);
+
+    *(is_recv ? under_way(w, step->peer, rank)
+              : under_way(w, rank, step->peer)) += is_recv ? -1 : 1;
+    wake(w, rank, step->peer);
+}
+
 /* Walk a rank as far as it gets; COLL_OK or COLL_ERR_NOMEM. */
 static int go_on(struct walk *w, int rank)
 {
     const struct coll__plan *plan = &w->plans[rank];
 
-    for (; w->at[rank] < plan->n_steps; w->at[rank]++) {
+    while (w->at[rank] < plan->n_steps) {
         const struct coll__step *step = &plan->steps[w->at[rank]];
-        int is_recv = coll__step_is_recv(step->kind), *n;
+        int is_message =
+            step->kind == STEP_SEND || coll__step_is_recv(step->kind);
+        int n = step->is_joined ? 2 : 1, rc = COLL_OK;
 
-        if (!is_recv && step->kind != STEP_SEND)
-            continue;
-        n = is_recv ? under_way(w, step->peer, rank)
-                    : under_way(w, rank, step->peer);
-        if (!n)
-            return COLL_ERR_NOMEM;
-        if (is_recv ? !*n : *n >= w->n_slots) {
-            wait_on(w, rank, step->peer);
-            return COLL_OK;
-        }
-        *n += is_recv ? -1 : 1;
-        wake(w, rank, step->peer);
+        for (int k = 0; k < n && is_message && rc == COLL_OK; k++)
+            rc = look(w, rank, &step[k]);
+        if (rc)
+            return rc == COLL_IN_PROGRESS ? COLL_OK : rc;
+        for (int k = 0; k < n && is_message; k++)
+            pass(w, rank, &step[k]);
+        w->at[rank] += n;
     }
     return COLL_OK;
 }
