@@ -245,7 +245,7 @@ START_TEST(what_is_prepared_asks_for_no_kernel)
 {
     struct coll__work work = {.kind = WORK_REDUCE, .len = 8};
     char fault[64];
-    int n = 2; /* coll_plan, and the one that is too much */
+    int n = 3; /* coll_plan, coll_copy, and the one that is too much */
     CUstream s;
 
     for (int type = 0; type < COLL_N_TYPES; type++) {
@@ -266,6 +266,40 @@ START_TEST(what_is_prepared_asks_for_no_kernel)
     for (int type = 0; type < COLL_N_TYPES; type++) {
         work.type = (enum coll_type)type;
         ck_assert_int_eq(finish(start(&work, s)), COLL_OK);
+    }
+    work.kind = WORK_COPY;
+    work.next = (char *)work.dst + 16;
+    ck_assert_int_eq(finish(start(&work, s)), COLL_OK);
+}
+END_TEST
+
+/* A result in two places; what it is made of and what lies beside it stay. */
+START_TEST(a_result_goes_to_a_second_place)
+{
+    int32_t numbers[16];
+    char *at;
+
+    fake_start();
+    at = dev->alloc(64);
+    for (int kind = 0; kind < 2; kind++) {
+        struct coll__work work = {.kind = kind ? WORK_REDUCE : WORK_COPY,
+                                  .type = COLL_I32,
+                                  .op = COLL_SUM,
+                                  .src = at,
+                                  .with = kind ? at + 8 : NULL,
+                                  .dst = at + 32,
+                                  .next = at + 48,
+                                  .len = 8};
+
+        for (int i = 0; i < 16; i++)
+            numbers[i] = i;
+        OK(cu.MemcpyHtoD((CUdeviceptr)at, numbers, sizeof(numbers)));
+        ck_assert_int_eq(finish(start(&work, fake_stream())), COLL_OK);
+        OK(cu.MemcpyDtoH(numbers, (CUdeviceptr)at, sizeof(numbers)));
+        for (int i = 0; i < 16; i++)
+            ck_assert_int_eq(numbers[i], i / 2 != 4 && i / 2 != 6 ? i
+                                         : kind ? 2 * (i % 2) + 2
+                                                : i % 2);
     }
 }
 END_TEST
@@ -509,6 +543,7 @@ int main(void)
                         0, (int)(sizeof(faults) / sizeof(*faults)));
     tcase_add_test(tc, a_step_costs_one_call_of_work_and_one_record);
     tcase_add_test(tc, what_is_prepared_asks_for_no_kernel);
+    tcase_add_test(tc, a_result_goes_to_a_second_place);
     tcase_add_test(tc, steps_can_be_captured);
     tcase_add_test(tc, work_goes_to_the_device_of_its_stream);
     tcase_add_test(tc, device_memory_is_owned_and_nothing_else);

@@ -60,6 +60,7 @@
     X(cuIpcCloseMemHandle, 4010)                                               \
     X(cuStreamCreate, 2000)                                                    \
     X(cuStreamDestroy, 4000)                                                   \
+    X(cuStreamBatchMemOp, 11070)                                               \
     X(cuStreamWaitValue32, 11070)                                              \
     X(cuStreamWriteValue32, 11070)                                             \
     X(cuStreamGetCtx, 9020)                                                    \

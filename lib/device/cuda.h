@@ -50,7 +50,7 @@ int coll__cuda_unregister(void *ptr);
 
 /* In the order of the stream: write a word, behind all that was before it; or
  * wait until the word has come to value (by difference, so counters may wrap), or
- * until it has the bit.
+ * until it has the bit.  Or the same with two words, by one call.
  *
  * Shapes:    *flag: 32 bits, aligned, of memory that the device knows.
  * Errors:    COLL_ERR_INVALID (memory it does not know), COLL_ERR_UNSUPPORTED;
@@ -61,6 +61,10 @@ int coll__cuda_unregister(void *ptr);
 int coll__cuda_write_flag(void *stream, void *flag, uint32_t value);
 int coll__cuda_wait_flag(void *stream, void *flag, uint32_t value);
 int coll__cuda_wait_bit(void *stream, void *flag, uint32_t bit);
+int coll__cuda_write_flags(void *stream, void *const flags[2],
+                           const uint32_t values[2]);
+int coll__cuda_wait_bits(void *stream, void *const flags[2],
+                         const uint32_t bits[2]);
 
 /* What another process of the host needs to reach memory of ours. */
 struct coll__cuda_memory {

@@ -61,6 +61,7 @@
     X(cuIpcCloseMemHandle)                                                     \
     X(cuStreamCreate)                                                          \
     X(cuStreamDestroy)                                                         \
+    X(cuStreamBatchMemOp)                                                      \
     X(cuStreamWaitValue32)                                                     \
     X(cuStreamWriteValue32)                                                    \
     X(cuStreamGetCtx)                                                          \

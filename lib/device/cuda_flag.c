@@ -9,6 +9,8 @@
 #include "lib/device/cuda.h"
 #include "lib/device/cuda_driver.h"
 
+#include <string.h>
+
 int coll__cuda_register(void *ptr, size_t len, void **at)
 {
     const struct coll__cuda *cuda = coll__cuda_needed();
@@ -74,4 +76,45 @@ int coll__cuda_wait_bit(void *stream, void *flag, uint32_t bit)
         cuda->cuStreamWaitValue32(stream, (CUdeviceptr)flag, bit,
                                   CU_STREAM_WAIT_VALUE_AND),
         "cuStreamWaitValue32");
+}
+
+/* What an entry of a batch does not use has to be 0. */
+static int batch(void *stream, CUstreamBatchMemOpParams ops[2])
+{
+    const struct coll__cuda *cuda = coll__cuda_needed();
+
+    if (!cuda)
+        return COLL_ERR_UNSUPPORTED;
+    return coll__cuda_status(cuda->cuStreamBatchMemOp(stream, 2, ops, 0),
+                             "cuStreamBatchMemOp");
+}
+
+int coll__cuda_write_flags(void *stream, void *const flags[2],
+                           const uint32_t values[2])
+{
+    CUstreamBatchMemOpParams ops[2];
+
+    memset(ops, 0, sizeof(ops));
+    for (int i = 0; i < 2; i++) {
+        ops[i].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+        ops[i].writeValue.address = (CUdeviceptr)flags[i];
+        ops[i].writeValue.value = values[i];
+        ops[i].writeValue.flags = CU_STREAM_WRITE_VALUE_DEFAULT;
+    }
+    return batch(stream, ops);
+}
+
+int coll__cuda_wait_bits(void *stream, void *const flags[2],
+                         const uint32_t bits[2])
+{
+    CUstreamBatchMemOpParams ops[2];
+
+    memset(ops, 0, sizeof(ops));
+    for (int i = 0; i < 2; i++) {
+        ops[i].waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
+        ops[i].waitValue.address = (CUdeviceptr)flags[i];
+        ops[i].waitValue.value = bits[i];
+        ops[i].waitValue.flags = CU_STREAM_WAIT_VALUE_AND;
+    }
+    return batch(stream, ops);
 }

@@ -29,6 +29,7 @@ struct place {
         *pinned; /* it is so no more once the device was reset, which leaves the
                    * context its name and nothing else */
     struct coll__cuda_plan_entry plan;
+    CUfunction copy; /* to two places */
     CUfunction reduce[COLL_N_TYPES][COLL_N_OPS];
     CUfunction scale[COLL_N_TYPES], premul[COLL_N_TYPES];
 };
@@ -130,8 +131,9 @@ static CUfunction *slot_of(struct place *place, const struct coll__work *work,
     case WORK_PREMUL:
         *name = coll__cuda_premul(work->type);
         return *name ? &place->premul[work->type] : NULL;
-    case WORK_COPY: /* the driver's own */
-        break;
+    case WORK_COPY:
+        *name = "coll_copy";
+        return &place->copy;
     }
     return NULL;
 }
@@ -230,8 +232,12 @@ static int have_plan_kernel(const struct coll__cuda *cuda, struct place *place)
 
 static int get_all(const struct coll__cuda *cuda, struct place *place)
 {
+    struct coll__work copy = {.kind = WORK_COPY};
+    CUfunction kernel;
     int status = have_plan_kernel(cuda, place);
 
+    if (status == COLL_OK)
+        status = get_kernel(cuda, place, &copy, &kernel);
     for (int type = 0; type < COLL_N_TYPES && status == COLL_OK; type++)
         status = get_kernels(cuda, place, (enum coll_type)type);
     place->has_all = !status;
@@ -310,11 +316,12 @@ static CUresult launch(const struct coll__cuda *cuda,
                        const struct coll__work *work, CUfunction kernel,
                        unsigned blocks)
 {
-    const void *dst = work->dst, *src = work->src, *next = NULL;
+    const void *dst = work->dst, *src = work->src, *next = work->next;
     const void *with = work->with ? work->with : dst;
     size_t len = work->len;
     int n_ranks = work->nranks;
     uint64_t bits = 0;
+    void *copy[] = {&dst, &next, &src, &len};
     void *reduce[] = {&dst, &next, &with, &src, &len};
     void *scale[] = {&dst, &dst, &len, &n_ranks, &bits};
     void *premul[] = {&dst, &src, &len, &bits};
@@ -326,6 +333,8 @@ static CUresult launch(const struct coll__cuda *cuda,
     } else if (work->kind == WORK_PREMUL) {
         memcpy(&bits, work->scalar, coll_type_size(work->type));
         params = premul;
+    } else if (work->kind == WORK_COPY) {
+        params = copy;
     }
     return cuda->cuLaunchKernel(kernel, blocks, 1, 1, COLL__CUDA_THREADS, 1, 1,
                                 0, work->stream, params, NULL);
@@ -342,7 +351,7 @@ int coll__cuda_enqueue(const struct coll__work *work)
         return COLL_ERR_UNSUPPORTED;
     if (!work->len)
         return COLL_OK;
-    if (work->kind == WORK_COPY)
+    if (work->kind == WORK_COPY && !work->next) /* the driver's own */
         return coll__cuda_status(cuda->cuMemcpyAsync((CUdeviceptr)work->dst,
                                                      (CUdeviceptr)work->src,
                                                      work->len, work->stream),

@@ -21,6 +21,7 @@ struct coll__work {
     const void *src; /* reduce: dst = op(dst, src); premul: dst = src * *scalar */
     const void
         *with; /* reduce by a device's streams: dst = op(with, src); or NULL */
+    void *next; /* copy or reduce by these: gets the result, too; or NULL */
     size_t len;      /* bytes, of whole elements */
     enum coll_type type;
     enum coll_op op;
