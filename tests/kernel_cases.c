@@ -163,11 +163,18 @@ static struct coll__cuda_step copy_step(uint64_t dst, uint64_t src,
                                     .src_in = COLL__CUDA_HERE,
                                     .src = src,
                                     .with_in = COLL__CUDA_NONE,
+                                    .next_in = COLL__CUDA_NONE,
                                     .len = len};
 }
 
+static void set_next(struct coll__cuda_step *step, uint64_t next)
+{
+    step->next = next;
+    step->next_in = next ? COLL__CUDA_HERE : COLL__CUDA_NONE;
+}
+
 /* Parameters as cuda_kernels.h has them; names that are none become another step. */
-static struct coll__cuda_step step_of(const char *entry, void **params)
+struct coll__cuda_step kernel_step(const char *entry, void **params)
 {
     int is_scale = !strncmp(entry, "coll_scale", 10);
     struct coll__cuda_step step =
@@ -179,27 +186,17 @@ static struct coll__cuda_step step_of(const char *entry, void **params)
             is_scale ? (uint64_t) * (int *)params[3] : number(params[3]);
         step.with = is_scale ? number(params[4]) : 0;
     } else if (!strcmp(entry, "coll_copy")) {
+        set_next(&step, number(params[1]));
         step.src = number(params[2]);
         step.len = number(params[3]);
     } else {
+        set_next(&step, number(params[1]));
         step.with_in = COLL__CUDA_HERE;
         step.with = number(params[2]);
         step.src = number(params[3]);
         step.len = number(params[4]);
     }
     return step;
-}
-
-unsigned kernel_steps(const char *entry, void **params,
-                      struct coll__cuda_step steps[2])
-{
-    int has_next = strncmp(entry, "coll_scale", 10) &&
-                   strncmp(entry, "coll_premul", 11) && number(params[1]);
-
-    steps[0] = step_of(entry, params);
-    steps[1] = copy_step(number(params[1]), steps[0].dst, steps[0].len);
-    steps[1].flags = COLL__CUDA_BEHIND;
-    return 1 + (unsigned)has_next;
 }
 
 /* ---- comparison ------------------------------------------------------------ */

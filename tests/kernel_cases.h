@@ -52,10 +52,8 @@ struct kernel_case {
 int kernel_check(struct machine *m, const struct kernel_case *c, char *why,
                  size_t len);
 
-/* What launch() is asked for as steps of coll_plan, 1 or 2 of them: returns how many.
- * What goes to `next` is copied there, behind the first. */
-unsigned kernel_steps(const char *entry, void **params,
-                      struct coll__cuda_step steps[2]);
+/* What launch() is asked for as a step of coll_plan. */
+struct coll__cuda_step kernel_step(const char *entry, void **params);
 
 /* Run every case of a type: each operation, in place and not, many alignments
  * and lengths.

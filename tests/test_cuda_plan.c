@@ -47,6 +47,7 @@ static struct coll__cuda_step copy(enum coll__cuda_base dst_in, uint64_t dst,
                                     .src_in = src_in,
                                     .src = src,
                                     .with_in = COLL__CUDA_NONE,
+                                    .next_in = COLL__CUDA_NONE,
                                     .len = len};
 }
 
@@ -71,10 +72,9 @@ static void by_plan(const char *entry, unsigned blocks, unsigned threads,
                     void **params)
 {
     static unsigned seed;
-    struct program p = {.n = 0};
+    struct program p = {.n = 1, .steps = {kernel_step(entry, params)}};
 
     (void)threads;
-    p.n = kernel_steps(entry, params, p.steps);
     seed++;
     ck_assert_int_eq(
         run(&p, blocks > 1 ? 2 : 1, 1 + seed % 2, seed, NULL, NULL, NULL), 0);
@@ -178,11 +178,11 @@ static void exchange(struct end *e)
                                            at(e->mine->slots[k]), MESSAGE);
 
         send.flags = COLL__CUDA_SENDS | (i >= SLOTS ? COLL__CUDA_BEHIND : 0);
-        send.own = at(&e->mine->taken[k]);
-        send.theirs = at(&e->theirs->full[k]);
+        send.send.own = at(&e->mine->taken[k]);
+        send.send.theirs = at(&e->theirs->full[k]);
         recv.flags = COLL__CUDA_RECEIVES;
-        recv.own = at(&e->mine->full[k]);
-        recv.theirs = at(&e->theirs->taken[k]);
+        recv.recv.own = at(&e->mine->full[k]);
+        recv.recv.theirs = at(&e->theirs->taken[k]);
         p->steps[p->n++] = send;
         p->steps[p->n++] = recv;
     }
@@ -235,6 +235,61 @@ START_TEST(messages_arrive_run_after_run)
 }
 END_TEST
 
+/* What comes is kept in OUT and goes back as it is taken; odd ones are not kept. */
+static void echo(struct end *e)
+{
+    struct program *p = &e->program;
+
+    for (int i = 0; i < N_MESSAGES; i++) {
+        int k = i % SLOTS;
+        struct coll__cuda_step *step = &p->steps[p->n++];
+        uint64_t there = at(e->theirs->slots[k]);
+
+        *step = copy(i % 2 ? COLL__CUDA_HERE : COLL__CUDA_OUT,
+                     i % 2 ? there : (uint64_t)i * MESSAGE, COLL__CUDA_HERE,
+                     at(e->mine->slots[k]), MESSAGE);
+        if (i % 2 == 0) {
+            step->next_in = COLL__CUDA_HERE;
+            step->next = there;
+        }
+        step->flags = COLL__CUDA_SENDS | COLL__CUDA_RECEIVES |
+                      (i >= SLOTS ? COLL__CUDA_BEHIND : 0);
+        step->send.own = at(&e->mine->taken[k]);
+        step->send.theirs = at(&e->theirs->full[k]);
+        step->recv.own = at(&e->mine->full[k]);
+        step->recv.theirs = at(&e->theirs->taken[k]);
+    }
+}
+
+/* _i: blocks of one end; the other has one more. */
+START_TEST(what_comes_is_passed_on_run_after_run)
+{
+    static struct end a, b;
+    static struct inbox of_a, of_b;
+
+    a.mine = b.theirs = &of_a;
+    b.mine = a.theirs = &of_b;
+    a.blocks = (unsigned)_i;
+    b.blocks = (unsigned)_i + 1;
+    exchange(&a);
+    echo(&b);
+    for (unsigned n = 0; n < 30; n++) {
+        for (size_t i = 0; i < sizeof(a.in); i++)
+            a.in[i] = (unsigned char)(i + 3 * n);
+        a.seed = n;
+        b.seed = 2 * n + 1;
+        run_ends(&a, &b);
+        ck_assert(!a.rc && !b.rc);
+        ck_assert(!memcmp(a.in, a.out, sizeof(a.in)));
+        for (size_t i = 0; i < sizeof(a.in); i++)
+            ck_assert_int_eq(b.out[i], i / MESSAGE % 2 ? 0 : a.in[i]);
+    }
+    for (int k = 0; k < SLOTS; k++)
+        ck_assert(!of_a.full[k] && !of_a.taken[k] && !of_b.full[k] &&
+                  !of_b.taken[k]);
+}
+END_TEST
+
 /* The other end never comes. */
 START_TEST(who_waits_leaves_when_told_to)
 {
@@ -269,6 +324,7 @@ int main(void)
     tcase_add_test(tc, unknown_entries_are_no_steps);
     tcase_add_loop_test(tc, blocks_wait_for_what_others_have_done, 1, 6);
     tcase_add_loop_test(tc, messages_arrive_run_after_run, 1, 5);
+    tcase_add_loop_test(tc, what_comes_is_passed_on_run_after_run, 1, 5);
     tcase_add_loop_test(tc, who_waits_leaves_when_told_to, 1, 4);
     tcase_set_timeout(tc, 120);
     suite_add_tcase(suite, tc);

@@ -40,7 +40,7 @@ struct plan {
 static struct room *spare; /* under the lock */
 static struct coll__lock lock = COLL__LOCK(NULL);
 
-_Static_assert(sizeof(struct coll__cuda_step) == 64, "as the kernel reads it");
+_Static_assert(sizeof(struct coll__cuda_step) == 88, "as the kernel reads it");
 
 /* ---- rooms ------------------------------------------------------------------- */
 
@@ -145,9 +145,11 @@ static int write_step(const struct coll__planned *from,
         .src_in = base_of(&from->src),
         .src = from->src.at,
         .with_in = COLL__CUDA_NONE,
+        .next_in = from->has_next ? base_of(&from->next) : COLL__CUDA_NONE,
+        .next = from->has_next ? from->next.at : 0,
         .len = from->len,
-        .own = (uint64_t)from->own,
-        .theirs = (uint64_t)from->theirs};
+        .recv = {(uint64_t)from->recv.own, (uint64_t)from->recv.theirs},
+        .send = {(uint64_t)from->send.own, (uint64_t)from->send.theirs}};
     if (from->kind == WORK_REDUCE) {
         to->with_in = base_of(&from->with);
         to->with = from->with.at;

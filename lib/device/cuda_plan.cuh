@@ -101,15 +101,19 @@ DEVICE bool meet_all(const crew &c)
     return !meet(must_stop);
 }
 
-/* Wait for the slot to be free, or full; false: stop. */
-DEVICE bool await_slot(const crew &c, const coll__cuda_step &step)
+/* Wait for what comes to be there, and for what goes to have room; false: stop. */
+DEVICE bool await_slots(const crew &c, const coll__cuda_step &step)
 {
-    uint32_t was = step.flags & COLL__CUDA_SENDS ? 1 : 0;
     bool must_stop = false;
 
-    if (threadIdx.x == 0)
-        must_stop =
-            !differs(reach<uint32_t>(step.own, 4), was, 1, c.stop);
+    if (threadIdx.x == 0) {
+        if (step.flags & COLL__CUDA_RECEIVES)
+            must_stop =
+                !differs(reach<uint32_t>(step.recv.own, 4), 0, 1, c.stop);
+        if (step.flags & COLL__CUDA_SENDS && !must_stop)
+            must_stop =
+                !differs(reach<uint32_t>(step.send.own, 4), 1, 1, c.stop);
+    }
     return !meet(must_stop);
 }
 
@@ -125,17 +129,23 @@ DEVICE bool is_last(const crew &c, uint32_t i)
     return true;
 }
 
-/* The grid's part is done: tell the other end.  One's own word first, since that end
- * may write it as soon as it is told. */
+/* One's own word first, since the other end may write it as soon as it is told. */
+DEVICE void write_words(const coll__cuda_words &words, uint32_t is)
+{
+    store_relaxed(reach<uint32_t>(words.own, 4), is);
+    store_release(reach<uint32_t>(words.theirs, 4), is);
+}
+
+/* The grid's part is done: tell the other ends. */
 DEVICE void tell(const crew &c, const coll__cuda_step &step, uint32_t i)
 {
-    uint32_t is = step.flags & COLL__CUDA_SENDS ? 1 : 0;
-
     __syncthreads();
-    if (threadIdx.x == 0 && is_last(c, i)) {
-        store_relaxed(reach<uint32_t>(step.own, 4), is);
-        store_release(reach<uint32_t>(step.theirs, 4), is);
-    }
+    if (threadIdx.x || !is_last(c, i))
+        return;
+    if (step.flags & COLL__CUDA_SENDS)
+        write_words(step.send, 1);
+    if (step.flags & COLL__CUDA_RECEIVES)
+        write_words(step.recv, 0);
 }
 
 /* ---- steps ------------------------------------------------------------------- */
@@ -143,7 +153,7 @@ DEVICE void tell(const crew &c, const coll__cuda_step &step, uint32_t i)
 /* A function each, called by its address, so that the kernel holds one copy of each
  * (ptxas makes one body of all that is called by name, in minutes). */
 struct operands {
-    void *dst;
+    void *dst, *next;
     const void *src;
     uint64_t with, number, len;
 };
@@ -151,13 +161,13 @@ typedef void doing(struct team team, struct operands o);
 
 static __device__ void do_copy(struct team team, struct operands o)
 {
-    change(same(), team, o.dst, NULL, o.src, o.len);
+    change(same(), team, o.dst, o.next, o.src, o.len);
 }
 
 template <class Op>
 static __device__ void do_reduce(struct team team, struct operands o)
 {
-    reduce<Op>(team, o.dst, NULL, (const void *)o.with, o.src, o.len);
+    reduce<Op>(team, o.dst, o.next, (const void *)o.with, o.src, o.len);
 }
 
 template <typename T>
@@ -202,13 +212,15 @@ DEVICE void act(const coll__cuda_step &step, const bases &b)
     struct team team = {(size_t)blockIdx.x * blockDim.x + threadIdx.x,
                         (size_t)gridDim.x * blockDim.x};
     struct operands o = {
-        reach<void>(address(b, step.dst_in, step.dst), step.len),
+        reach<void>(address(b, step.dst_in, step.dst), step.len), NULL,
         reach<void>(address(b, step.src_in, step.src), step.len), step.with,
         step.number, step.len};
 
     if (step.with_in != COLL__CUDA_NONE)
         o.with = (uint64_t)reach<void>(address(b, step.with_in, step.with),
                                        step.len);
+    if (step.next_in != COLL__CUDA_NONE)
+        o.next = reach<void>(address(b, step.next_in, step.next), step.len);
     doings[step.what](team, o);
 }
 
@@ -222,7 +234,7 @@ DEVICE void run_plan(const crew &c, const coll__cuda_step *steps, uint32_t n,
         if (step.flags & COLL__CUDA_BEHIND && !meet_all(c))
             return;
         if (step.flags & (COLL__CUDA_SENDS | COLL__CUDA_RECEIVES) &&
-            !await_slot(c, step))
+            !await_slots(c, step))
             return;
         if (step.len)
             act(step, b);

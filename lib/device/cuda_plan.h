@@ -13,6 +13,9 @@
  *      writes the slot                           reads the slot, or reduces from it
  *      its own word = 1, the receiver's = 1      its own word = 0, the sender's = 0
  *
+ * A step may do both: what comes is passed on as it is taken, to the next rank and, if
+ * it is wanted here, to dst.  It waits for both slots' words and writes them.
+ *
  * Each slot has a word in the memory of either end: who waits reads its own GPU's
  * memory, and only its peer writes there from outside.  (An H100 took 2.1 us for
  * a round trip of flags so, and 6.0 us by memory of the host; tests/gpu/reports.)
@@ -55,7 +58,7 @@ enum coll__cuda_doing {
 
 enum coll__cuda_step_flag {
     COLL__CUDA_BEHIND = 1,   /* all that the grid has done before */
-    COLL__CUDA_SENDS = 2,    /* dst is a slot of another rank */
+    COLL__CUDA_SENDS = 2,    /* dst or next is a slot of another rank */
     COLL__CUDA_RECEIVES = 4, /* src is a slot of this rank */
 };
 
@@ -68,15 +71,22 @@ enum coll__cuda_base {
     COLL__CUDA_NONE  /* there is no such operand */
 };
 
-/* dst = what(with, src), what(src) or src, over len bytes of whole elements. */
+/* Words of a message's slot. */
+struct coll__cuda_words {
+    uint64_t own, theirs;
+};
+
+/* dst = what(with, src), what(src) or src, over len bytes of whole elements; and next
+ * = dst, of a reduce and a copy. */
 struct coll__cuda_step {
     uint8_t what, flags;
-    uint8_t dst_in, src_in, with_in;
-    uint8_t none[3];
+    uint8_t dst_in, src_in, with_in, next_in;
+    uint8_t none[2];
     uint64_t dst, src, len;
     uint64_t with;   /* reduce: the left operand; scale: the magic */
     uint64_t number; /* premul: the factor's bits; scale: the number of ranks */
-    uint64_t own, theirs; /* words of a message's slot */
+    uint64_t next;
+    struct coll__cuda_words recv, send; /* as flags say */
 };
 
 /* Words of state behind the steps, 0 before the first run: where blocks meet, and one

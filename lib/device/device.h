@@ -42,6 +42,8 @@ struct coll__operand {
 struct coll__planned {
     int kind; /* WORK_ of struct coll__work, whose names the others are */
     struct coll__operand dst, src, with; /* reduce: dst = op(with, src) */
+    struct coll__operand next; /* with has_next: copy and reduce: next = dst */
+    int has_next;
     size_t len;
     enum coll_type type;
     enum coll_op op;
@@ -49,9 +51,12 @@ struct coll__planned {
     const void *scalar; /* of load()'s reading */
     int is_behind;      /* all steps listed before have to be done */
 
-    /* A message's slot: the step waits for this end's word, and writes both. */
+    /* The slots of a message that comes, of one that goes, or of both: the step
+     * waits for this end's word of each, and writes both ends'. */
     int is_send, is_recv;
-    void *own, *theirs;
+    struct {
+        void *own, *theirs;
+    } recv, send;
 };
 
 /* Where a run of it works; the word that is not 0 when it has to stop, or NULL. */

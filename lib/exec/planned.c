@@ -55,10 +55,10 @@ static struct coll__operand take_slot(struct planning *p, int i,
     tp->ops->slot(tp, step->peer, is_send, n, &slot);
     note_need(&p->needs[i], *last);
     *last = i;
-    to->is_send = is_send;
-    to->is_recv = !is_send;
-    to->own = slot.own;
-    to->theirs = slot.theirs;
+    to->is_send |= is_send;
+    to->is_recv |= !is_send;
+    *(is_send ? &to->send.own : &to->recv.own) = slot.own;
+    *(is_send ? &to->send.theirs : &to->recv.theirs) = slot.theirs;
     return (struct coll__operand){PLACE_HERE, (uint64_t)slot.at};
 }
 

@@ -106,17 +106,17 @@ static void device_launch(const char *entry, unsigned blocks, unsigned threads,
     gpu_must(driver->cuCtxSynchronize(), entry);
 }
 
-/* Steps and their state in memory that is made for them, once. */
+/* A step and its state in memory that is made for them, once. */
 static void plan_launch(const char *entry, unsigned blocks, unsigned threads,
                         void **params)
 {
     static CUdeviceptr memory;
     static CUfunction kernel;
     struct image {
-        struct coll__cuda_step steps[2];
-        uint32_t state[COLL__CUDA_STATE_WORDS(2)];
-    } image = {.state = {0}};
-    uint32_t n = kernel_steps(entry, params, image.steps);
+        struct coll__cuda_step step;
+        uint32_t state[COLL__CUDA_STATE_WORDS(1)];
+    } image = {.step = kernel_step(entry, params)};
+    uint32_t n = 1;
     CUdeviceptr state, none = 0;
     void *args[] = {&memory, &n, &state, &none, &none, &none, &none};
 
