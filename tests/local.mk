@@ -238,6 +238,13 @@ tests_test_cuda_ipc_SOURCES = %D%/test_cuda_ipc.c $(stream_fixture)
 tests_test_cuda_ipc_CFLAGS = $(fake_cflags)
 tests_test_cuda_ipc_LDADD = $(stream_lib)
 EXTRA_tests_test_cuda_ipc_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/test_relay
+tests_test_relay_SOURCES = %D%/test_relay.c $(stream_fixture) \
+	%D%/queued_fixture.c %D%/queued_fixture.h
+tests_test_relay_CFLAGS = $(fake_cflags)
+tests_test_relay_LDADD = $(stream_lib)
+EXTRA_tests_test_relay_DEPENDENCIES = tests/fake_cuda/libcuda.la
+
 unit_tests += tests/test_queued
 tests_test_queued_SOURCES = %D%/test_queued.c $(stream_fixture) \
 	%D%/queued_fixture.c %D%/queued_fixture.h

@@ -15,14 +15,22 @@ enum { DRAWS = 2 }; /* of each algorithm and collective */
 
 /* ---- what it cost -------------------------------------------------------- */
 
+/* Of a run. */
+struct cost {
+    uint64_t copies, copied, kernels, kernel_len, next_len, messages;
+};
+
 /* One launch, and a mark behind it; what its steps leave is what the plan's do.  The
  * first run writes the plan to the device. */
-static int costs_one_kernel(const struct world_rank *me, uint64_t len,
-                            int is_first, const struct fake_counts *before,
+static int costs_one_kernel(const struct world_rank *me,
+                            const struct cost *cost, int is_first,
+                            const struct fake_counts *before,
                             const struct fake_counts *after)
 {
     WORLD_CHECK(me, after->kernels - before->kernels == 1);
-    WORLD_CHECK(me, after->plan_len - before->plan_len == len);
+    WORLD_CHECK(me, after->plan_len - before->plan_len ==
+                        cost->copied + cost->kernel_len);
+    WORLD_CHECK(me, after->plan_next - before->plan_next == cost->next_len);
     WORLD_CHECK(me, after->records - before->records == 1);
     WORLD_CHECK(me, after->copies - before->copies == (uint64_t)is_first);
     WORLD_CHECK(me, after->waits == before->waits);
@@ -32,40 +40,51 @@ static int costs_one_kernel(const struct world_rank *me, uint64_t len,
     return 0;
 }
 
+/* What is passed on as it is taken is one kernel, or one copy if nobody wants it here;
+ * what lies where it was is copied once. */
+static void add_step(struct cost *cost, const struct coll__prog *prog, int i)
+{
+    const struct coll__step *step = &coll__prog_plan(prog)->steps[i];
+    const struct coll__span *lying = prog->queued->lying;
+    int is_send = step->kind == STEP_SEND;
+    int passes_on = step->is_joined && !(lying && lying[i + 1].len);
+    int was_passed_on = i && step[-1].is_joined && !(lying && lying[i].len);
+    size_t len = is_send ? step->src.len : step->dst.len;
+    int is_kept = prog->queued->joined[i] == JOINED_KEPT;
+    int is_kernel = (passes_on && is_kept) || step->kind == STEP_REDUCE ||
+                    step->kind == STEP_SCALE || step->kind == STEP_RECV_REDUCE;
+
+    cost->messages += step->peer >= 0;
+    if (step->kind == STEP_ORDER || was_passed_on ||
+        (is_send && lying && lying[i].len))
+        return;
+    *(is_kernel ? &cost->kernels : &cost->copies) += len > 0;
+    *(is_kernel ? &cost->kernel_len : &cost->copied) += len;
+    if (passes_on && is_kept)
+        cost->next_len += len;
+}
+
 /* What the driver was given is what the plan has, and no more: but for messages that
- * lie where they were, which are copied once, and awaited at the end. */
+ * lie where they were, which are awaited at the end. */
 static int costs_as_planned(const struct world_rank *me,
                             const struct coll__prog *prog, int is_first,
                             const struct fake_counts *before,
                             const struct fake_counts *after)
 {
-    const struct coll__plan *plan = coll__prog_plan(prog);
-    uint64_t copies = 0, copied = 0, kernels = 0, kernel_len = 0, messages = 0;
-    const struct coll__span *lying = prog->queued->lying;
     uint64_t n_last = (uint64_t)prog->queued->n_last;
+    struct cost cost = {0};
 
-    for (int i = 0; i < plan->n_steps; i++) {
-        const struct coll__step *step = &plan->steps[i];
-        int is_send = step->kind == STEP_SEND;
-        size_t len = is_send ? step->src.len : step->dst.len;
-        int is_kernel = step->kind == STEP_REDUCE || step->kind == STEP_SCALE ||
-                        step->kind == STEP_RECV_REDUCE;
-
-        messages += step->peer >= 0;
-        if (step->kind == STEP_ORDER || (is_send && lying && lying[i].len))
-            continue;
-        *(is_kernel ? &kernels : &copies) += len > 0;
-        *(is_kernel ? &kernel_len : &copied) += len;
-    }
+    for (int i = 0; i < coll__prog_plan(prog)->n_steps; i++)
+        add_step(&cost, prog, i);
     if (stream_kernel_blocks)
-        return costs_one_kernel(me, copied + kernel_len, is_first, before,
-                                after);
-    WORLD_CHECK(me, after->copies - before->copies == copies);
-    WORLD_CHECK(me, after->copied - before->copied == copied);
-    WORLD_CHECK(me, after->kernels - before->kernels == kernels);
-    WORLD_CHECK(me, after->kernel_len - before->kernel_len == kernel_len);
-    WORLD_CHECK(me, after->waits - before->waits == messages + n_last);
-    WORLD_CHECK(me, after->writes - before->writes == messages);
+        return costs_one_kernel(me, &cost, is_first, before, after);
+    WORLD_CHECK(me, after->copies - before->copies == cost.copies);
+    WORLD_CHECK(me, after->copied - before->copied == cost.copied);
+    WORLD_CHECK(me, after->kernels - before->kernels == cost.kernels);
+    WORLD_CHECK(me, after->kernel_len - before->kernel_len == cost.kernel_len);
+    WORLD_CHECK(me, after->next_len - before->next_len == cost.next_len);
+    WORLD_CHECK(me, after->waits - before->waits == cost.messages + n_last);
+    WORLD_CHECK(me, after->writes - before->writes == cost.messages);
     WORLD_CHECK(me, after->records - before->records == 1);
     WORLD_CHECK(me, after->fills == before->fills);
     WORLD_CHECK(me, after->functions == before->functions);

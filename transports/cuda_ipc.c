@@ -3,7 +3,8 @@
  *
  * Nothing here waits, and nothing but the driver's calls is done: a send is a wait,
  * a copy into the peer's inbox and a flag; a receive a wait, a copy or a reduction
- * out of one's own, and a flag.  No more than that touches the data.
+ * out of one's own, and a flag.  No more than that touches the data; what is passed on
+ * as it comes is one kernel, between the waits and the flags of both.
  */
 #include "transports/cuda_ipc.h"
 #include "lib/device/cuda_stream.h"
@@ -145,6 +146,36 @@ static int recv_one(struct coll__stream_tp *base, void *stream, int peer, int n,
     return status;
 }
 
+/* Both words are written behind the kernel, in either order. */
+static int relay(struct coll__stream_tp *base, void *stream, int from,
+                 int n_from, int to, int n_to, const struct coll__work *work)
+{
+    const struct cuda_ipc *tp = of(base);
+    int prev = tp->local_of[from], next = tp->local_of[to];
+    int in = cuda_ipc_slot_of(tp, n_from), out = cuda_ipc_slot_of(tp, n_to);
+    void *const flags[2] = {flag_of(tp, prev, tp->local_rank, in),
+                            flag_of(tp, tp->local_rank, next, out)};
+    unsigned char *slot = tp->peers[next].slots + (size_t)out * base->slot;
+    const uint32_t before[2] = {word_of(n_from), CUDA_IPC_EMPTY},
+                   after[2] = {CUDA_IPC_EMPTY, word_of(n_to)};
+    struct coll__work take = *work;
+    int status = state(base);
+
+    if (!(n_from & COLL__LYING))
+        take.src = tp->inbox + cuda_ipc_slots_at(tp, tp->local_rank, prev) +
+                   (size_t)in * base->slot;
+    take.dst = work->dst ? work->dst : slot;
+    take.next = work->dst ? slot : NULL;
+    take.stream = stream;
+    if (status == COLL_OK)
+        status = coll__cuda_wait_bits(stream, flags, before);
+    if (status == COLL_OK)
+        status = coll__cuda_enqueue(&take);
+    if (status == COLL_OK)
+        status = coll__cuda_write_flags(stream, flags, after);
+    return status;
+}
+
 static int settle(struct coll__stream_tp *base, void *stream, int peer, int n)
 {
     const struct cuda_ipc *tp = of(base);
@@ -201,6 +232,7 @@ const struct coll__stream_transport coll__stream_cuda_ipc = {
     .send = send_one,
     .recv = recv_one,
     .settle = settle,
+    .relay = relay,
     .enroll = cuda_ipc__enroll,
     .dismiss = cuda_ipc__dismiss,
     .slot = cuda_ipc__slot,

@@ -139,6 +139,12 @@ struct coll__stream_transport {
                 const struct coll__work *work);
     int (*settle)(struct coll__stream_tp *tp, void *stream, int peer, int n);
 
+    /* Receive message n_from and send its work's result on as message n_to, of as many
+     * bytes, by one kernel, when the one is there and the other has a slot.  work->dst,
+     * unless it is NULL, gets the result as well. */
+    int (*relay)(struct coll__stream_tp *tp, void *stream, int from, int n_from,
+                 int to, int n_to, const struct coll__work *work);
+
     /* Register len bytes of device memory, or forget those that begin at ptr;
      * collective, with env's exchanges alone, all ranks reach each other.
      *

@@ -1,6 +1,6 @@
 libcore_la_SOURCES += \
 	%D%/exec.c %D%/exec.h \
-	%D%/lanes.c %D%/listed.c \
+	%D%/joined.c %D%/lanes.c %D%/listed.c \
 	%D%/planned.c %D%/prog.c %D%/prog.h \
 	%D%/queued.c \
 	%D%/sleep.c %D%/sleep.h \

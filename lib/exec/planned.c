@@ -62,6 +62,18 @@ static struct coll__operand take_slot(struct planning *p, int i,
     return (struct coll__operand){PLACE_HERE, (uint64_t)slot.at};
 }
 
+/* Step i is one with the next one, which sends what it leaves. */
+static void pass_on(struct planning *p, int i, struct coll__planned *to)
+{
+    to->next = take_slot(p, i + 1, to);
+    to->has_next = 1;
+    note_need(&p->needs[i], p->needs[i + 1]);
+    if (p->prog->queued->joined[i] == JOINED_GONE) {
+        to->dst = to->next;
+        to->has_next = 0;
+    }
+}
+
 static void plan_step(struct planning *p, int i)
 {
     const struct coll__prog *prog = p->prog;
@@ -87,6 +99,8 @@ static void plan_step(struct planning *p, int i)
     } else if (step->kind == STEP_SCALE) {
         to->src = dst;
     }
+    if (p->prog->queued->joined[i])
+        pass_on(p, i, to);
     to->is_behind = p->needs[i] >= p->met;
     if (to->is_behind)
         p->met = i;
@@ -110,6 +124,7 @@ static void plan_premul(struct planning *p)
 static void plan_all(struct planning *p)
 {
     const struct coll__plan *plan = &p->prog->plan;
+    const unsigned char *joined = p->prog->queued->joined;
     int n_slots = p->prog->routes->streams->n_slots;
 
     for (int i = 0; i < 2 * p->prog->nranks * n_slots; i++)
@@ -118,11 +133,12 @@ static void plan_all(struct planning *p)
         p->needs[i] = -1;
     for (int i = 0; i < plan->n_steps; i++)
         for (int e = plan->first_after[i]; e < plan->first_after[i + 1]; e++)
-            note_need(&p->needs[plan->after[e]], i);
+            if (!joined[i] || plan->after[e] != i + 1)
+                note_need(&p->needs[plan->after[e]], i);
     if (p->prog->scaled)
         plan_premul(p);
     for (int i = 0; i < plan->n_steps; i++)
-        if (plan->steps[i].kind != STEP_ORDER)
+        if (plan->steps[i].kind != STEP_ORDER && !(i && joined[i - 1]))
             plan_step(p, i);
     if (p->prog->scaled && p->n > 1)
         p->steps[1].is_behind = 1;

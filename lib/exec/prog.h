@@ -105,9 +105,18 @@ static inline int prog_work(const struct coll__step *step)
 int coll__prog_planned(const struct coll__prog *prog,
                        struct coll__planned **steps, int *n);
 
+/* joined.c: is step i of a queued plan a receive that is one with the next step, its
+ * result passed on, and kept here as well, or not? */
+enum coll__joined { JOINED_NOT, JOINED_KEPT, JOINED_GONE };
+enum coll__joined coll__prog_joined(const struct coll__prog *prog, int i);
+
+/* queued.c: does message i lie where its sender has it, and in no slot? */
+int coll__prog_lies_there(const struct coll__prog *prog, int i);
+
 /* queued.c's. */
 struct coll__queued {
     int *number; /* [n_steps]: of a message, among those on its lane */
+    unsigned char *joined; /* [n_steps]: enum coll__joined */
     void *mark;  /* behind the last run; NULL before the first one */
     void *plan;  /* by_kernel: on the device, from the first run on */
     int status;  /* of the last start */

@@ -2,9 +2,11 @@
 /* queued.c - put a whole plan into a stream of a device, and be done.
  *
  * Steps go in as they are listed, local ones by the device, messages by a transport
- * between streams; or all as one kernel, which the device goes through by itself.  The plan must have been put into an order that comes to its end
- * with the slots that there are (coll__plan_build_in_turns()): a stream cannot go
- * on with something else while it waits.
+ * between streams; or all as one kernel, which the device goes through by itself.
+ * What is passed on as it is taken goes in as one (joined.c).  The plan must have been
+ * put into an order that comes to its end with the slots that there are
+ * (coll__plan_build_in_turns()): a stream cannot go on with something else while it
+ * waits.
  *
  * What ranks may read from each other's buffers is not copied on its way: the receiver
  * works on it where it lies, and the sender's run ends when all of that has been taken.
@@ -52,6 +54,19 @@ static int serves(const struct coll__prog *prog)
 
 /* ---- making -------------------------------------------------------------- */
 
+int coll__prog_lies_there(const struct coll__prog *prog, int i)
+{
+    const struct coll__queued *q = prog->queued;
+
+    return q->lying && q->lying[i].len && q->number[i] < COLL__MOST_LYING;
+}
+
+static void find_joined(struct coll__prog *prog)
+{
+    for (int i = 0; i < prog->plan.n_steps; i++)
+        prog->queued->joined[i] = (unsigned char)coll__prog_joined(prog, i);
+}
+
 static int number_messages(struct coll__prog *prog)
 {
     const struct coll__plan *plan = &prog->plan;
@@ -72,11 +87,17 @@ static int number_messages(struct coll__prog *prog)
 
 static int make(struct coll__prog *prog)
 {
-    prog->queued = calloc(1, sizeof(*prog->queued));
-    if (!prog->queued)
+    size_t n = (size_t)prog->plan.n_steps + 1;
+    struct coll__queued *q = prog->queued = calloc(1, sizeof(*q));
+
+    if (!q)
         return COLL_ERR_NOMEM;
-    prog->queued->number = calloc((size_t)prog->plan.n_steps + 1, sizeof(int));
-    return prog->queued->number ? number_messages(prog) : COLL_ERR_NOMEM;
+    q->number = calloc(n, sizeof(*q->number));
+    q->joined = calloc(n, sizeof(*q->joined));
+    if (!q->number || !q->joined || number_messages(prog))
+        return COLL_ERR_NOMEM;
+    find_joined(prog);
+    return COLL_OK;
 }
 
 static void destroy(struct coll__prog *prog)
@@ -86,6 +107,7 @@ static void destroy(struct coll__prog *prog)
     prog->device->streams->unmark(prog->queued->mark);
     prog->device->streams->unload(prog->queued->plan);
     free(prog->queued->number);
+    free(prog->queued->joined);
     free(prog->queued->lying);
     free(prog->queued->last);
     free(prog->queued);
@@ -97,7 +119,8 @@ static size_t bytes(const struct coll__prog *prog)
     size_t n = (size_t)prog->plan.n_steps + 1;
     size_t of_lying = q->lying ? sizeof(*q->lying) + sizeof(*q->last) : 0;
 
-    return sizeof(*q) + n * (sizeof(*q->number) + of_lying);
+    return sizeof(*q) +
+           n * (sizeof(*q->number) + sizeof(*q->joined) + of_lying);
 }
 
 static size_t on_device(const struct coll__prog *prog)
@@ -106,13 +129,6 @@ static size_t on_device(const struct coll__prog *prog)
 }
 
 /* ---- what lies where it was ------------------------------------------------ */
-
-static int lies(const struct coll__prog *prog, int i)
-{
-    const struct coll__queued *q = prog->queued;
-
-    return q->lying && q->lying[i].len && q->number[i] < COLL__MOST_LYING;
-}
 
 /* Which both ends of a message say by the word of its slot: ranks that look in other
  * places for what a peer has there stand still, but for one message in COLL__SIGNS. */
@@ -136,7 +152,8 @@ static void find_last(struct coll__prog *prog, unsigned char *is_found)
         const struct coll__step *step = &prog->plan.steps[i];
         int slot = step->peer * tp->n_slots + q->number[i] % tp->n_slots;
 
-        if (step->kind != STEP_SEND || !lies(prog, i) || is_found[slot])
+        if (step->kind != STEP_SEND || !coll__prog_lies_there(prog, i) ||
+            is_found[slot])
             continue;
         is_found[slot] = 1;
         q->last[q->n_last++] = i;
@@ -151,8 +168,10 @@ int coll__prog_read_in_place(struct coll__prog *prog, struct coll__span *lying)
 
     q->lying = lying;
     q->last = calloc((size_t)prog->plan.n_steps + 1, sizeof(*q->last));
-    if (is_found && q->last)
+    if (is_found && q->last) {
         find_last(prog, is_found);
+        find_joined(prog);
+    }
     free(is_found);
     if (is_found && q->last)
         return COLL_OK;
@@ -203,25 +222,46 @@ static struct coll__work work_of(const struct coll__prog *prog, int i)
     };
 }
 
+/* As the transport knows a message. */
+static int number_of(const struct coll__prog *prog, int i)
+{
+    int n = prog->queued->number[i];
+
+    return coll__prog_lies_there(prog, i) ? coll__lying(n, sign_of(prog, i))
+                                          : n;
+}
+
+static int put_receive(struct coll__prog *prog, int i)
+{
+    const struct coll__step *step = &prog->plan.steps[i];
+    struct coll__stream_tp *tp = prog->routes->streams;
+    struct coll__work work = work_of(prog, i);
+
+    if (coll__prog_lies_there(prog, i))
+        work.src = at_sender(prog, i);
+    if (!prog->queued->joined[i])
+        return tp->ops->recv(tp, prog->stream, step->peer, number_of(prog, i),
+                             &work);
+    if (prog->queued->joined[i] == JOINED_GONE)
+        work.dst = NULL;
+    return tp->ops->relay(tp, prog->stream, step->peer, number_of(prog, i),
+                          step[1].peer, number_of(prog, i + 1), &work);
+}
+
 static int put_step(struct coll__prog *prog, int i)
 {
     const struct coll__step *step = &prog->plan.steps[i];
     struct coll__stream_tp *tp = prog->routes->streams;
-    int n = prog->queued->number[i];
     struct coll__work work;
 
-    if (lies(prog, i))
-        n = coll__lying(n, sign_of(prog, i));
+    if (coll__step_is_recv(step->kind))
+        return put_receive(prog, i);
     if (step->kind == STEP_SEND)
-        return tp->ops->send(tp, prog->stream, step->peer, n,
+        return tp->ops->send(tp, prog->stream, step->peer, number_of(prog, i),
                              prog_at(prog, &step->src), step->src.len);
-    work = work_of(prog, i);
-    if (lies(prog, i))
-        work.src = at_sender(prog, i);
-    if (is_message(step))
-        return tp->ops->recv(tp, prog->stream, step->peer, n, &work);
     if (step->kind == STEP_ORDER)
         return COLL_OK;
+    work = work_of(prog, i);
     return prog->device->streams->enqueue(&work);
 }
 
@@ -243,8 +283,10 @@ static int put_steps(struct coll__prog *prog)
 {
     int rc = prog->scaled ? put_premul(prog) : COLL_OK;
 
-    for (int i = 0; i < prog->plan.n_steps && rc == COLL_OK; i++)
+    for (int i = 0; i < prog->plan.n_steps && rc == COLL_OK; i++) {
         rc = put_step(prog, i);
+        i += prog->queued->joined[i] != JOINED_NOT;
+    }
     return rc;
 }
 

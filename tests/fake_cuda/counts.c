@@ -10,10 +10,13 @@ static struct fake_counts counts; /* under the lock */
 
 static void count_kernel(const struct work *w)
 {
-    const char *params = w->kernel.kernel->params, *l = strchr(params, 'l');
+    const char *params = w->kernel.kernel->params, *l = strchr(params, 'l'),
+               *n = strchr(params, 'n');
+    uint64_t len = l ? w->kernel.values[l - params] : 0;
 
     counts.kernels++;
-    counts.kernel_len += l ? w->kernel.values[l - params] : 0;
+    counts.kernel_len += len;
+    counts.next_len += n && w->kernel.values[n - params] ? len : 0;
 }
 
 static void count_memops(const struct work *w)
@@ -80,8 +83,11 @@ int counts_add_plan(const uint64_t *params, struct context *ctx)
     if (!steps && n)
         return -1;
     pthread_mutex_lock(fake_lock());
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         counts.plan_len += steps[i].len;
+        counts.plan_next +=
+            steps[i].next_in == COLL__CUDA_NONE ? 0 : steps[i].len;
+    }
     pthread_mutex_unlock(fake_lock());
     return 0;
 }

@@ -11,6 +11,8 @@ struct fake_counts {
     uint64_t fills, kernels;
     uint64_t kernel_len;    /* bytes of result, of the product's kernels */
     uint64_t plan_len;      /* of the steps of its plans that have run */
+    uint64_t next_len,
+        plan_next;          /* of these what went to a second place, too */
     uint64_t writes, waits; /* of values, in all batches */
     uint64_t records, event_waits;
     uint64_t functions, launches; /* of the host; of graphs */
