@@ -385,11 +385,13 @@ START_TEST(another_secret_is_named_as_what_keeps_a_rank_out)
 
     setenv("COLL_JOB_SECRET", "one", 1);
     root = start_torchrun("0", port, 60);
+    world_nap(0.3);
     set_torchrun("1", port);
     setenv("COLL_JOB_SECRET", "another", 1);
     ck_assert_int_eq(coll__boot_open_env(&boot, patient(2)),
                      COLL_ERR_BOOTSTRAP);
     says("knows no such job");
+    says("is rank 0 running? and ");
     says("COLL_JOB_SECRET the same on every rank?");
     kill(root, SIGKILL);
     ck_assert_int_eq(end_of(root), -1);

@@ -69,8 +69,11 @@ static int find_root(const struct coll__tcp_spec *spec, double timeout,
                   dial.why);
     else if (fd == COLL_ERR_TIMEOUT)
         log_error("boot",
-                  "rank %d could not reach rank 0 within %.3g s (%s); %s",
+                  "rank %d could not reach rank 0 within %.3g s (%s); %s%s",
                   spec->rank, timeout, dial.why,
+                  dial.is_strange && dial.n_ports > 1 /* or a neighbour's */
+                      ? "is rank 0 running? and "
+                      : "",
                   dial.is_strange ? spec->remedy
                                   : "is rank 0 running, and its address "
                                     "reachable from here?");
