@@ -357,7 +357,7 @@ ssize_t write(int fd, const void *bytes, size_t len)
 {
     if (atomic_load(&is_slow) && fd >= 0) {
         atomic_fetch_add(&n_writing, 1);
-        usleep(300000);
+        usleep(80000);
     }
     return syscall(SYS_write, fd, bytes, len);
 }

@@ -186,9 +186,10 @@ enum coll_log_level {
  *            way when this returns, and it may call the library itself (what it
  *            makes the library say comes later).  What the library's own thread
  *            says comes with the next call, and after the last one to stderr.
- * Errors:    nothing waits for who reads stderr, or for a handler: 128 lines
- *            that nobody takes are kept, and later ones counted.
- * Cost:      nothing while the level asked for by COLL_LOG is quieter.
+ * Errors:    nothing else waits for who reads stderr, or for a handler: 128
+ *            lines that nobody takes are kept, and later ones counted.
+ * Cost:      nothing while the level asked for by COLL_LOG is quieter; this waits
+ *            for a line that is being written to stderr, 0.5 s at most.
  */
 void coll_set_log_handler(void (*handler)(enum coll_log_level level,
                                           const char *part, const char *text,

@@ -291,7 +291,8 @@ void coll_set_log_handler(void (*handler)(enum coll_log_level, const char *,
     coll__lock(&coll__inner_lock);
     queue.handler = handler;
     queue.arg = arg;
-    await_writer();
+    if (handler)
+        await_writer();
     coll__unlock(&coll__inner_lock);
 }
 
