@@ -41,7 +41,8 @@ struct sgd {
 };
 
 /* One vector of parameters.  It is compiled for any machine alone, since memory is
- * what limits it: so no step is fused, and bits do not depend on the machine. */
+ * what limits it: so no step is fused where that is so (x86-64 without -march), and
+ * bits do not depend on the machine. */
 SIMD_BODY void sgd_vector(float *p, const float *g, float *velocity,
                           const struct sgd *s)
 {
