@@ -127,20 +127,20 @@ static int try_one(struct world_rank *me, struct stage *s, struct deed *d)
 {
     const struct coll__algo *ring = coll__algo_find(d->op.collective, "ring");
     struct coll__prog *prog;
+    int is_right = 1;
 
     WORLD_CHECK(me, queued_make(ring, d, s, &prog) == COLL_OK);
-    for (int run = 0; run < 2; run++) {
+    for (int run = 0; run < 2 && is_right; run++) {
         queued_fill(d, s);
         WORLD_CHECK(me, !queued_start(prog, s) && !queued_finish(prog));
-        if (queued_is_right(d, s))
-            continue;
+        is_right = queued_is_right(d, s);
+    }
+    if (!is_right)
         fprintf(stderr, "%s of %d ranks, type %d, op %d, count %zu\n",
                 coll_collective_name(d->op.collective), me->size,
                 (int)d->op.type, (int)d->op.op, d->op.count);
-        return 1;
-    }
     coll__prog_destroy(prog);
-    return 0;
+    return !is_right;
 }
 
 /* Each type with an operation that takes it, in pieces that are whole slots and in

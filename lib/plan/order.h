@@ -42,7 +42,8 @@ struct coll__turns {
  *            both first what could go on first.
  * Ownership: *turns is the caller's, to end by free(turns->lanes).
  * Errors:    COLL_ERR_INVALID (no order would do), COLL_ERR_NOMEM; logged.
- * Cost:      O(n + r p) for n steps of all p ranks, in r rounds.
+ * Cost:      O(n + r p) for n steps of all p ranks, in r rounds; p squared more each
+ *            time that joined steps have to be parted.
  */
 int coll__plans_turns(const struct coll__plan *plans, int nranks, int n_slots,
                       int rank, struct coll__turns *turns);
