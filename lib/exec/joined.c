@@ -8,12 +8,6 @@
  */
 #include "lib/exec/prog.h"
 
-static int overlap(const struct coll__span *a, const struct coll__span *b)
-{
-    return a->buf == b->buf && a->off < b->off + b->len &&
-           b->off < a->off + a->len;
-}
-
 static int covers(const struct coll__span *a, const struct coll__span *b)
 {
     return a->buf == b->buf && a->off <= b->off &&
@@ -24,8 +18,10 @@ static int covers(const struct coll__span *a, const struct coll__span *b)
 static int reads(const struct coll__step *step, const struct coll__span *span)
 {
     return step->kind == STEP_ORDER ||
-           (coll__step_reads_src(step->kind) && overlap(&step->src, span)) ||
-           (coll__step_reads_dst(step->kind) && overlap(&step->dst, span));
+           (coll__step_reads_src(step->kind) &&
+            coll__spans_overlap(&step->src, span)) ||
+           (coll__step_reads_dst(step->kind) &&
+            coll__spans_overlap(&step->dst, span));
 }
 
 /* Who reads what step i leaves waits for it, and so does who writes there next. */

@@ -66,8 +66,7 @@ static int read_span(struct coll__loader *l, const char *what,
 
 static int overlap(const struct coll__span *a, const struct coll__span *b)
 {
-    return a->buf == b->buf && a->off < b->off + b->len &&
-           b->off < a->off + a->len && a->len && b->len;
+    return a->len && b->len && coll__spans_overlap(a, b);
 }
 
 /* What goes from one span to another. */

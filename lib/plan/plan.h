@@ -63,6 +63,13 @@ static inline int coll__same_span(const struct coll__span *a,
     return a->buf == b->buf && a->off == b->off && a->len == b->len;
 }
 
+static inline int coll__spans_overlap(const struct coll__span *a,
+                                      const struct coll__span *b)
+{
+    return a->buf == b->buf && a->off < b->off + b->len &&
+           b->off < a->off + a->len;
+}
+
 /* X(name, text, reads src, writes dst) */
 #define COLL_STEP_MAP(X)                                                       \
     X(COPY, "copy", 1, 1)     /* dst = src */                                  \

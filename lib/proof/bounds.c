@@ -68,12 +68,6 @@ static int judge_writes(const struct judge *j, int i)
     return COLL_OK;
 }
 
-static int overlap(const struct coll__span *a, const struct coll__span *b)
-{
-    return a->buf == b->buf && a->off < b->off + b->len &&
-           b->off < a->off + a->len;
-}
-
 static int judge_both(const struct judge *j, int i)
 {
     const struct coll__step *step = &j->plan->steps[i];
@@ -83,7 +77,7 @@ static int judge_both(const struct judge *j, int i)
     if (step->kind == STEP_RECV_REDUCE &&
         coll__same_span(&step->src, &step->dst))
         return COLL_OK;
-    if (overlap(&step->src, &step->dst))
+    if (coll__spans_overlap(&step->src, &step->dst))
         return fault(j, i, "has spans that overlap");
     return COLL_OK;
 }
