@@ -124,7 +124,19 @@ run 0 $small -s 8 -c barrier --only openmpi --patience $((2 * patience))
 grep -q 'openmpi with 2 ranks: it hung' "$err" || fail "it did not hang"
 printf '#!/bin/sh\necho no such luck >&2\nexit 1\n' > "$scratch/bin/mpirun.openmpi"
 run 0 $small -s 8 -c barrier --only openmpi
-grep -q 'it ended while starting: no such luck' "$err" || fail "it started"
+[ "$(grep -c 'it ended while starting: no such luck' "$err")" = 3 ] ||
+    fail "not started three times"
+printf '#!/bin/sh\necho first words\nseq 999\necho last words\nexit 1\n' \
+    > "$scratch/bin/mpirun.openmpi"
+run 0 $small -s 8 -c barrier --only openmpi
+grep -q ': first words 1 2 3 .* \.\.\. .* 998 999 last words$' "$err" ||
+    fail "its first or last words are lost"
+printf '#!/bin/sh\n[ -e "%s" ] || { : > "%s"; exit 1; }\nexec "%s" -n 2 "%s"\n' \
+    "$scratch/began" "$scratch/began" "$build/tools/collrun" \
+    "$build/benchmarks/compare_coll" > "$scratch/bin/mpirun.openmpi"
+run 0 $small -s 8 -c barrier --only openmpi --json "$json"
+grep -q 'it ended while starting' "$err" || fail "nobody is told of its first start"
+[ "$(grep -c '"openmpi": {' "$json")" = 1 ] || fail "its second start is lost"
 PATH=$full_path
 
 # ---- a signal: nothing stays.  What an earlier run said goes first: a signal that the

@@ -4,7 +4,8 @@
  * For each number of ranks one job of every library is started; all are up at
  * once, asleep but for the one that is measured.  The machine's limits are
  * measured before each of these stages and after the last.  A library that
- * dies or hangs is started again, twice a stage, and its cell left out.
+ * does not start, dies or hangs is started again, twice a stage; the cell in
+ * which it fell is left out.
  */
 #include "benchmarks/rivals/compare.h"
 
@@ -90,9 +91,7 @@ static void meet(struct run *run, int f)
 {
     struct job *job = &run->jobs[f];
 
-    if (!job->launcher || job_meet(job, run->args.patience))
-        note_trouble(run, f);
-    else
+    if (job->launcher && !job_meet(job, run->args.patience))
         memcpy(run->result.versions[f], job->version, sizeof(job->version));
 }
 
@@ -111,6 +110,20 @@ static int may_start(struct run *run, int f, int ranks)
              "machine has %d",
              ranks, n);
     return 0;
+}
+
+/* Whatever fell gets up again, if it does. */
+static void restart(struct run *run)
+{
+    for (int f = 0; f < N_FORMS; f++) {
+        struct job *job = &run->jobs[f];
+
+        while (job->why[0] && !job->is_up && !caught) {
+            note_trouble(run, f);
+            if (run->n_restarts[f]++ < RESTARTS && !job_start(job))
+                meet(run, f);
+        }
+    }
 }
 
 static void start_all(struct run *run, int ranks)
@@ -133,20 +146,7 @@ static void start_all(struct run *run, int ranks)
     for (int f = 0; f < N_FORMS; f++)
         if (may_start(run, f, ranks))
             meet(run, f);
-}
-
-/* Whatever fell in the last cell gets up again. */
-static void restart(struct run *run)
-{
-    for (int f = 0; f < N_FORMS && !caught; f++) {
-        struct job *job = &run->jobs[f];
-
-        if (!job->why[0] || job->is_up)
-            continue;
-        note_trouble(run, f);
-        if (run->n_restarts[f]++ < RESTARTS && !job_start(job))
-            meet(run, f);
-    }
+    restart(run);
 }
 
 static void end_all(struct run *run)

@@ -4,7 +4,7 @@
  *
  * Whatever a rival does (never starts, dies, hangs), the driver goes on: each
  * wait has a deadline and looks at all ranks' sockets and at the launcher.  A
- * job that failed is ended at once, with the end of what it wrote as reason.
+ * job that failed is ended at once, with what it wrote first and last as reason.
  */
 #include "benchmarks/rivals/compare.h"
 
@@ -40,32 +40,43 @@ static void path_of(const struct job *job, const char *suffix, char path[256])
 
 /* ---- failing ------------------------------------------------------------ */
 
-/* The end of what the job wrote, on one line. */
+/* Append what fits of text, white space as one blank. */
+static void append(struct job *job, const char *text, size_t n)
+{
+    size_t at = strlen(job->why);
+
+    for (size_t i = 0; i < n && at + 1 < sizeof(job->why); i++)
+        if ((unsigned char)text[i] > ' ' || job->why[at - 1] != ' ')
+            job->why[at++] = (unsigned char)text[i] > ' ' ? text[i] : ' ';
+    job->why[at] = '\0';
+}
+
+/* The beginning and the end of what the job wrote, on one line. */
 static void append_log(struct job *job)
 {
-    char path[256], text[1500];
+    enum { HEAD = 90, TAIL = 250 };
+    char path[256], text[HEAD + TAIL];
     FILE *file;
-    size_t n, at = strlen(job->why), from;
+    size_t n;
+    long all;
 
     path_of(job, "log", path);
     file = fopen(path, "re");
     if (!file)
         return;
-    if (fseek(file, -(long)sizeof(text), SEEK_END))
-        rewind(file);
     n = fread(text, 1, sizeof(text), file);
-    fclose(file);
+    if (n)
+        append(job, ": ", 2);
+    all = fseek(file, 0, SEEK_END) ? 0 : ftell(file);
+    if (all > (long)n && !fseek(file, -TAIL, SEEK_END)) {
+        append(job, text, HEAD);
+        append(job, " ... ", 5);
+        n = fread(text, 1, TAIL, file);
+    }
     while (n && (unsigned char)text[n - 1] <= ' ')
         n--;
-    from = n > 250 ? n - 250 : 0;
-    if (n && at + 3 < sizeof(job->why)) {
-        strcpy(job->why + at, ": ");
-        at += 2;
-    }
-    for (; from < n && at + 1 < sizeof(job->why); from++)
-        if ((unsigned char)text[from] > ' ' || job->why[at - 1] != ' ')
-            job->why[at++] = (unsigned char)text[from] > ' ' ? text[from] : ' ';
-    job->why[at] = '\0';
+    append(job, text, n);
+    fclose(file);
 }
 
 __attribute__((format(printf, 2, 3))) static int fail(struct job *job,
