@@ -85,8 +85,6 @@ static void consider(struct run *run, int r, int i)
         (other >= 0 && !may_pass(run, r, other)))
         return;
     rank->is_able[i] = 1;
-    if (other >= 0)
-        rank->is_able[other] = 1;
     dir = other < 0 && is_recv(&rank->plan->steps[i]);
     rank->able[dir].steps[rank->able[dir].n++] = i;
 }
