@@ -18,10 +18,8 @@ static int find_onward(const struct coll__prog *prog, int i)
 
     for (int e = plan->first_after[i]; e < plan->first_after[i + 1]; e++) {
         int next = plan->after[e];
-        const struct coll__step *step = &plan->steps[next];
 
-        if (step->kind == STEP_SEND && plan->n_deps[next] == 1 &&
-            coll__same_span(&step->src, &plan->steps[i].dst))
+        if (coll__plan_passes_on(plan, i, next))
             return prog->is_p2p ? 0 : plan->same[next];
     }
     return 0;

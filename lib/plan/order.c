@@ -209,8 +209,7 @@ static void find_pairs(struct rank *rank)
             int to = plan->after[e];
 
             if (!is_recv(&plan->steps[i]) || rank->joined[i] >= 0 ||
-                plan->steps[to].kind != STEP_SEND || plan->n_deps[to] > 1 ||
-                !coll__same_span(&plan->steps[to].src, &plan->steps[i].dst))
+                !coll__plan_passes_on(plan, i, to))
                 continue;
             rank->joined[i] = to;
             rank->joined[to] = i;

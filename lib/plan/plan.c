@@ -217,6 +217,15 @@ void *coll__plan_alloc(struct coll__plan *plan, int n, size_t size)
     return items;
 }
 
+int coll__plan_passes_on(const struct coll__plan *plan, int i, int to)
+{
+    const struct coll__step *next = &plan->steps[to];
+
+    return next->kind == STEP_SEND && next->src.len > 0 &&
+           plan->n_deps[to] == 1 &&
+           coll__same_span(&next->src, &plan->steps[i].dst);
+}
+
 void coll__plan_unlink(struct coll__plan *plan)
 {
     free(plan->n_deps);

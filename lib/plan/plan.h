@@ -224,6 +224,10 @@ int coll__plan_link(struct coll__plan *plan);
  * file (load.c). */
 void coll__plan_dump(const struct coll__plan *plan, FILE *to);
 
+/* Does step `to` of a linked plan send what step i leaves, all of it, and wait for
+ * nothing else? */
+int coll__plan_passes_on(const struct coll__plan *plan, int i, int to);
+
 /* Forget what coll__plan_link() inferred, as before a change of steps. */
 void coll__plan_unlink(struct coll__plan *plan);
 

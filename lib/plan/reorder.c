@@ -88,14 +88,12 @@ static int place_needed(struct sorter *s, int i)
     return 1;
 }
 
-/* The step that was placed last passes on what the one before leaves, all of it. */
 static void join(struct sorter *s)
 {
     int send = s->order[s->n - 1], recv = s->order[s->n - 2];
-    const struct coll__step *steps = s->plan->steps;
 
-    s->is_joined[recv] = is_recv(&steps[recv]) && steps[recv].dst.len > 0 &&
-                         coll__same_span(&steps[recv].dst, &steps[send].src);
+    s->is_joined[recv] = is_recv(&s->plan->steps[recv]) &&
+                         coll__plan_passes_on(s->plan, recv, send);
 }
 
 static int take_turn(struct sorter *s, int lane)
