@@ -147,32 +147,31 @@ static int recv_one(struct coll__stream_tp *base, void *stream, int peer, int n,
 }
 
 /* Both words are written behind the kernel, in either order. */
-static int relay(struct coll__stream_tp *base, void *stream, int from,
-                 int n_from, int to, int n_to, const struct coll__work *work)
+static int relay(struct coll__stream_tp *base, const struct coll__message *from,
+                 const struct coll__message *to, const struct coll__work *work)
 {
     const struct cuda_ipc *tp = of(base);
-    int prev = tp->local_of[from], next = tp->local_of[to];
-    int in = cuda_ipc_slot_of(tp, n_from), out = cuda_ipc_slot_of(tp, n_to);
+    int prev = tp->local_of[from->peer], next = tp->local_of[to->peer];
+    int in = cuda_ipc_slot_of(tp, from->n), out = cuda_ipc_slot_of(tp, to->n);
     void *const flags[2] = {flag_of(tp, prev, tp->local_rank, in),
                             flag_of(tp, tp->local_rank, next, out)};
     unsigned char *slot = tp->peers[next].slots + (size_t)out * base->slot;
-    const uint32_t before[2] = {word_of(n_from), CUDA_IPC_EMPTY},
-                   after[2] = {CUDA_IPC_EMPTY, word_of(n_to)};
+    const uint32_t before[2] = {word_of(from->n), CUDA_IPC_EMPTY},
+                   after[2] = {CUDA_IPC_EMPTY, word_of(to->n)};
     struct coll__work take = *work;
     int status = state(base);
 
-    if (!(n_from & COLL__LYING))
+    if (!(from->n & COLL__LYING))
         take.src = tp->inbox + cuda_ipc_slots_at(tp, tp->local_rank, prev) +
                    (size_t)in * base->slot;
     take.dst = work->dst ? work->dst : slot;
     take.next = work->dst ? slot : NULL;
-    take.stream = stream;
     if (status == COLL_OK)
-        status = coll__cuda_wait_bits(stream, flags, before);
+        status = coll__cuda_wait_bits(take.stream, flags, before);
     if (status == COLL_OK)
         status = coll__cuda_enqueue(&take);
     if (status == COLL_OK)
-        status = coll__cuda_write_flags(stream, flags, after);
+        status = coll__cuda_write_flags(take.stream, flags, after);
     return status;
 }
 

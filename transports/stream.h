@@ -37,6 +37,11 @@ struct coll__slot {
     void *at, *own, *theirs;
 };
 
+/* A message of a run, by its number, from a peer or to it. */
+struct coll__message {
+    int peer, n;
+};
+
 #define COLL__ASIDE (1 << 30)
 
 /* Added to the number of a message that lies in no slot: its sender says that it may be
@@ -139,11 +144,11 @@ struct coll__stream_transport {
                 const struct coll__work *work);
     int (*settle)(struct coll__stream_tp *tp, void *stream, int peer, int n);
 
-    /* Receive message n_from and send its work's result on as message n_to, of as many
-     * bytes, by one kernel, when the one is there and the other has a slot.  work->dst,
-     * unless it is NULL, gets the result as well. */
-    int (*relay)(struct coll__stream_tp *tp, void *stream, int from, int n_from,
-                 int to, int n_to, const struct coll__work *work);
+    /* Receive a message and send its work's result on as another, of as many bytes, by
+     * one kernel in work->stream, when the one is there and the other has a slot.
+     * work->dst, unless it is NULL, gets the result as well. */
+    int (*relay)(struct coll__stream_tp *tp, const struct coll__message *from,
+                 const struct coll__message *to, const struct coll__work *work);
 
     /* Register len bytes of device memory, or forget those that begin at ptr;
      * collective, with env's exchanges alone, all ranks reach each other.

@@ -235,17 +235,17 @@ static int put_receive(struct coll__prog *prog, int i)
 {
     const struct coll__step *step = &prog->plan.steps[i];
     struct coll__stream_tp *tp = prog->routes->streams;
+    struct coll__message from = {step->peer, number_of(prog, i)}, to;
     struct coll__work work = work_of(prog, i);
 
     if (coll__prog_lies_there(prog, i))
         work.src = at_sender(prog, i);
     if (!prog->queued->joined[i])
-        return tp->ops->recv(tp, prog->stream, step->peer, number_of(prog, i),
-                             &work);
+        return tp->ops->recv(tp, prog->stream, from.peer, from.n, &work);
     if (prog->queued->joined[i] == JOINED_GONE)
         work.dst = NULL;
-    return tp->ops->relay(tp, prog->stream, step->peer, number_of(prog, i),
-                          step[1].peer, number_of(prog, i + 1), &work);
+    to = (struct coll__message){step[1].peer, number_of(prog, i + 1)};
+    return tp->ops->relay(tp, &from, &to, &work);
 }
 
 static int put_step(struct coll__prog *prog, int i)
