@@ -9,6 +9,7 @@
 #include "lib/device/cuda.h"
 #include "lib/device/cuda_driver.h"
 
+#include <stddef.h>
 #include <string.h>
 
 int coll__cuda_register(void *ptr, size_t len, void **at)
@@ -78,13 +79,31 @@ int coll__cuda_wait_bit(void *stream, void *flag, uint32_t bit)
         "cuStreamWaitValue32");
 }
 
-/* What an entry of a batch does not use has to be 0. */
-static int batch(void *stream, CUstreamBatchMemOpParams ops[2])
+/* What is written and what is waited for lie alike in an entry of a batch. */
+#define IS_ALIKE(field)                                                        \
+    (offsetof(CUstreamBatchMemOpParams, writeValue.field) ==                   \
+     offsetof(CUstreamBatchMemOpParams, waitValue.field))
+
+_Static_assert(IS_ALIKE(operation) && IS_ALIKE(address) && IS_ALIKE(value) &&
+                   IS_ALIKE(flags),
+               "one of them is filled in for both");
+
+/* Do the same with two flags.  What an entry does not use has to be 0. */
+static int batch(void *stream, CUstreamBatchMemOpType what, unsigned how,
+                 void *const flags[2], const uint32_t values[2])
 {
     const struct coll__cuda *cuda = coll__cuda_needed();
+    CUstreamBatchMemOpParams ops[2];
 
     if (!cuda)
         return COLL_ERR_UNSUPPORTED;
+    memset(ops, 0, sizeof(ops));
+    for (int i = 0; i < 2; i++) {
+        ops[i].writeValue.operation = what;
+        ops[i].writeValue.address = (CUdeviceptr)flags[i];
+        ops[i].writeValue.value = values[i];
+        ops[i].writeValue.flags = how;
+    }
     return coll__cuda_status(cuda->cuStreamBatchMemOp(stream, 2, ops, 0),
                              "cuStreamBatchMemOp");
 }
@@ -92,29 +111,13 @@ static int batch(void *stream, CUstreamBatchMemOpParams ops[2])
 int coll__cuda_write_flags(void *stream, void *const flags[2],
                            const uint32_t values[2])
 {
-    CUstreamBatchMemOpParams ops[2];
-
-    memset(ops, 0, sizeof(ops));
-    for (int i = 0; i < 2; i++) {
-        ops[i].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
-        ops[i].writeValue.address = (CUdeviceptr)flags[i];
-        ops[i].writeValue.value = values[i];
-        ops[i].writeValue.flags = CU_STREAM_WRITE_VALUE_DEFAULT;
-    }
-    return batch(stream, ops);
+    return batch(stream, CU_STREAM_MEM_OP_WRITE_VALUE_32,
+                 CU_STREAM_WRITE_VALUE_DEFAULT, flags, values);
 }
 
 int coll__cuda_wait_bits(void *stream, void *const flags[2],
                          const uint32_t bits[2])
 {
-    CUstreamBatchMemOpParams ops[2];
-
-    memset(ops, 0, sizeof(ops));
-    for (int i = 0; i < 2; i++) {
-        ops[i].waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
-        ops[i].waitValue.address = (CUdeviceptr)flags[i];
-        ops[i].waitValue.value = bits[i];
-        ops[i].waitValue.flags = CU_STREAM_WAIT_VALUE_AND;
-    }
-    return batch(stream, ops);
+    return batch(stream, CU_STREAM_MEM_OP_WAIT_VALUE_32,
+                 CU_STREAM_WAIT_VALUE_AND, flags, bits);
 }
