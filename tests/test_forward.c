@@ -260,6 +260,34 @@ START_TEST(bands_go_through_all_steps_in_turn)
 }
 END_TEST
 
+/* A copy that nobody waits for is not cut; one that shares bytes with a message, or
+ * copies what another step leaves, is. */
+START_TEST(bands_leave_a_copy_apart_whole)
+{
+    for (int shares = 0; shares < 4; shares++) {
+        struct coll__plan plan = {0};
+        int n_copies = 0;
+
+        plan_recv(&plan, 1, out(0, 300));
+        if (shares == 3)
+            plan_copy(&plan, out(1000, 300), out(0, 300));
+        else
+            plan_copy(&plan, out(1000, 300), in(1000, 300));
+        if (shares == 1)
+            plan_send(&plan, 1, out(1236, 64));
+        else if (shares == 2)
+            plan_recv(&plan, 1, out(950, 51));
+        ck_assert_int_eq(
+            coll__pass_split(&plan, &(struct coll__flow){0}, 64, 2), COLL_OK);
+        for (int i = 0; i < plan.n_steps; i++)
+            n_copies += plan.steps[i].kind == STEP_COPY;
+        ck_assert_int_eq(n_copies, shares ? 5 : 1);
+        ck_assert_int_eq(plan.n_steps, 5 + n_copies + (shares % 3 != 0));
+        coll__plan_fini(&plan);
+    }
+}
+END_TEST
+
 /* ---- what comes is reduced as it is taken --------------------------------- */
 
 static void absorb(struct coll__plan *plan)
@@ -530,6 +558,7 @@ int main(void)
     tcase_add_test(tcase, an_order_of_steps_stays);
     tcase_add_test(tcase, split_cuts_the_operand_too);
     tcase_add_test(tcase, bands_go_through_all_steps_in_turn);
+    tcase_add_test(tcase, bands_leave_a_copy_apart_whole);
     tcase_add_test(tcase, a_recv_absorbs_what_nobody_writes);
     tcase_add_test(tcase, a_recv_absorbs_nothing_else);
     tcase_add_test(tcase, a_recv_reduce_names_its_operand_or_has_its_place);

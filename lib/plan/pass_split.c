@@ -18,6 +18,7 @@ struct cut {
     const struct coll__plan *plan;
     size_t chunk;
     int band;
+    unsigned char *is_apart; /* [n_steps]: stays whole; NULL: none does */
 };
 
 /* What a step works on; an ORDER step moves nothing. */
@@ -39,7 +40,10 @@ static int n_pieces(const struct cut *cut, const struct coll__step *step)
 {
     size_t len = step_len(step), piece = piece_len(cut, len);
 
-    return len <= piece ? 1 : (int)((len + piece - 1) / piece);
+    if (len <= piece ||
+        (cut->is_apart && cut->is_apart[step - cut->plan->steps]))
+        return 1;
+    return (int)((len + piece - 1) / piece);
 }
 
 static struct coll__step piece_of(const struct cut *cut,
@@ -54,6 +58,56 @@ static struct coll__step piece_of(const struct cut *cut,
     part.dst.len = part.src.len = min_size(piece, len - off);
     return part;
 }
+
+/* ---- what stays whole ------------------------------------------------------ */
+
+static void count(int *n_more, const struct coll__segments *at)
+{
+    n_more[at->from]++;
+    n_more[at->to]--;
+}
+
+/* Is it a copy of what nobody writes to where nobody else is? */
+static int stands_apart(const struct coll__step *step,
+                        const struct coll__touch *touch, const int *n_at)
+{
+    if (step->kind != STEP_COPY || touch->src.from < touch->src.to)
+        return 0;
+    for (int s = touch->dst.from; s < touch->dst.to; s++)
+        if (n_at[s] > 1)
+            return 0;
+    return 1;
+}
+
+/* Such a copy holds up nobody, and is one call of a device if it is not cut. */
+static int find_apart(struct cut *cut, struct coll__flow *flow)
+{
+    const struct coll__plan *plan = cut->plan;
+    int rc = coll__flow_need(flow, plan), *n_at;
+
+    if (rc)
+        return rc;
+    cut->is_apart = calloc((size_t)plan->n_steps + 1, 1);
+    n_at = calloc((size_t)flow->n_segments + 1, sizeof(*n_at));
+    if (!cut->is_apart || !n_at) {
+        log_error("plan", "no memory for a plan of %d steps", plan->n_steps);
+        free(n_at);
+        return COLL_ERR_NOMEM;
+    }
+    for (int i = 0; i < plan->n_steps; i++) {
+        count(n_at, &flow->touches[i].dst);
+        count(n_at, &flow->touches[i].src);
+    }
+    for (int s = 1; s < flow->n_segments; s++)
+        n_at[s] += n_at[s - 1];
+    for (int i = 0; i < plan->n_steps; i++)
+        cut->is_apart[i] = (unsigned char)stands_apart(&plan->steps[i],
+                                                       &flow->touches[i], n_at);
+    free(n_at);
+    return COLL_OK;
+}
+
+/* ---- places ---------------------------------------------------------------- */
 
 /* Where piece k of a step stands; without phases or bands, all at one place. */
 static unsigned place_of(const struct cut *cut, const struct coll__step *step,
@@ -109,13 +163,12 @@ static void cut_all(const struct cut *cut, int *at, struct coll__step *to)
     }
 }
 
-int coll__pass_split(struct coll__plan *plan, struct coll__flow *flow,
-                     size_t chunk, int band)
+static int split(const struct cut *cut, struct coll__plan *plan,
+                 struct coll__flow *flow)
 {
-    struct cut cut = {plan, chunk, band};
-    int n_places, *at;
-    int n_all = chunk ? count_pieces(&cut, &n_places) : plan->n_steps;
+    int n_places, n_all = count_pieces(cut, &n_places);
     struct coll__step *steps;
+    int *at;
 
     if (n_all == plan->n_steps)
         return COLL_OK;
@@ -127,12 +180,27 @@ int coll__pass_split(struct coll__plan *plan, struct coll__flow *flow,
         free(steps);
         return COLL_ERR_NOMEM;
     }
-    find_places(&cut, at, n_places);
-    cut_all(&cut, at, steps);
+    find_places(cut, at, n_places);
+    cut_all(cut, at, steps);
     free(at);
     free(plan->steps);
     coll__flow_fini(flow);
     plan->steps = steps;
     plan->n_steps = plan->cap_steps = n_all;
     return COLL_OK;
+}
+
+int coll__pass_split(struct coll__plan *plan, struct coll__flow *flow,
+                     size_t chunk, int band)
+{
+    struct cut cut = {plan, chunk, band, NULL};
+    int rc;
+
+    if (!chunk)
+        return COLL_OK;
+    rc = band ? find_apart(&cut, flow) : COLL_OK;
+    if (rc == COLL_OK)
+        rc = split(&cut, plan, flow);
+    free(cut.is_apart);
+    return rc;
 }

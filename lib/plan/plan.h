@@ -209,7 +209,7 @@ int coll__pass_absorb(struct coll__plan *plan, struct coll__flow *flow);
  * With band, which is for plans of which that is true of each step, there are as
  * many pieces as it takes: so many of them go through all steps before the next
  * ones do.  So a rank has few under way between what comes and what it passes on
- * of it. */
+ * of it.  A COPY of what no step writes to where no other one is stays whole. */
 int coll__pass_split(struct coll__plan *plan, struct coll__flow *flow,
                      size_t chunk, int band);
 
