@@ -190,8 +190,10 @@ tests_test_cuda_check_messages_SOURCES = %D%/test_cuda_check_messages.c $(fake_i
 tests_test_cuda_check_messages_CFLAGS = $(fake_cflags)
 tests_test_cuda_check_messages_LDADD = $(fake_lib)
 EXTRA_tests_test_cuda_check_messages_DEPENDENCIES = tests/fake_cuda/libcuda.la
+registered = %D%/registered.c %D%/registered.h $(fake_image)
+
 unit_tests += tests/test_cuda_register
-tests_test_cuda_register_SOURCES = %D%/test_cuda_register.c $(fake_image)
+tests_test_cuda_register_SOURCES = %D%/test_cuda_register.c $(registered)
 tests_test_cuda_register_CFLAGS = $(fake_cflags)
 tests_test_cuda_register_LDADD = $(fake_lib)
 EXTRA_tests_test_cuda_register_DEPENDENCIES = tests/fake_cuda/libcuda.la

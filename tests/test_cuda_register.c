@@ -2,171 +2,31 @@
 /* test_cuda_register.c - registered GPU buffers, over the fake CUDA driver: they give
  * what others give, with fewer copies; what is wrong on one rank all are told; and what
  * happens where one rank passes others. */
-#include "tests/fake_cuda/counts.h"
-#include "tests/staged_world.h"
+#include "tests/registered.h"
 #include "lib/util/util.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { COUNT = 3000, MOST = 8 * COUNT * (int)sizeof(int32_t), AT = 256 };
-
-struct rank {
-    struct staged_rank r;
-    char *in, *out;     /* registered: MOST bytes from there */
-    char *in_2, *out_2; /* not */
-    int32_t host[MOST / 4];
-};
-
-static struct coll_args args_of(const struct rank *k,
-                                enum coll_collective collective, size_t count,
-                                char *in, char *out)
-{
-    return (struct coll_args){.size = sizeof(struct coll_args),
-                              .collective = collective,
-                              .in = in,
-                              .out = out,
-                              .count = count,
-                              .type = COLL_I32,
-                              .op = COLL_SUM,
-                              .stream = k->r.stream};
-}
-
-static int join(struct rank *k, struct world_rank *me)
-{
-    if (staged_join(&k->r, me))
-        return 1;
-    k->in = (char *)fake_memory(MOST + 1024);
-    k->out = (char *)fake_memory(MOST + 1024);
-    k->in_2 = (char *)fake_memory(MOST + 1024);
-    k->out_2 = (char *)fake_memory(MOST + 1024);
-    return 0;
-}
-
-static int enroll(const struct rank *k)
-{
-    int rc = coll_mem_register(k->r.comm, k->in, MOST + 512);
-
-    return rc ? rc : coll_mem_register(k->r.comm, k->out, MOST + 512);
-}
-
-static int dismiss(const struct rank *k)
-{
-    int rc = coll_mem_deregister(k->r.comm, k->out);
-
-    return rc ? rc : coll_mem_deregister(k->r.comm, k->in);
-}
-
-static int leave(struct rank *k)
-{
-    int rc = staged_leave(&k->r);
-
-    OK(cu.MemFree((CUdeviceptr)k->in));
-    OK(cu.MemFree((CUdeviceptr)k->out));
-    OK(cu.MemFree((CUdeviceptr)k->in_2));
-    OK(cu.MemFree((CUdeviceptr)k->out_2));
-    return rc;
-}
-
-static int32_t value(int rank, int round, int i)
-{
-    return 1000 * round + 7 * rank + i;
-}
-
-static void fill(struct rank *k, char *at, int round)
-{
-    for (int i = 0; i < MOST / 4; i++)
-        k->host[i] = value(k->r.me->rank, round, i);
-    OK(cu.MemcpyHtoD((CUdeviceptr)at, k->host, MOST));
-}
-
-/* Element i of a result of COUNT elements, or as many of each rank. */
-static int32_t wanted(enum coll_collective c, const struct world_rank *me,
-                      int round, int i)
-{
-    int from = i / COUNT, sum = 0, at = i;
-
-    switch (c) {
-    case COLL_ALLGATHER:
-        return value(from, round, i % COUNT);
-    case COLL_ALLTOALL:
-        return value(from, round, me->rank * COUNT + i % COUNT);
-    case COLL_BROADCAST:
-        return value(0, round, i);
-    case COLL_REDUCE_SCATTER:
-        at = me->rank * COUNT + i;
-        break;
-    default:
-        break;
-    }
-    for (int r = 0; r < me->size; r++)
-        sum += value(r, round, at);
-    return sum;
-}
-
-static int is_right(struct rank *k, enum coll_collective c, const char *out,
-                    int round)
-{
-    int is_all = c == COLL_ALLGATHER || c == COLL_ALLTOALL;
-    int n = is_all ? COUNT * k->r.me->size : COUNT;
-
-    OK(cu.StreamSynchronize(k->r.stream));
-    OK(cu.MemcpyDtoH(k->host, (CUdeviceptr)out, MOST));
-    for (int i = 0; i < n; i++)
-        if (k->host[i] != wanted(c, k->r.me, round, i))
-            return 0;
-    return 1;
-}
-
-static uint64_t copied(void)
-{
-    void (*ask)(struct fake_counts *) =
-        (__typeof__(ask))gpu_symbol("fake_cuda_counts");
-    struct fake_counts counts;
-
-    ask(&counts);
-    return counts.copied + counts.kernel_len;
-}
-
-static const enum coll_collective kinds[] = {COLL_ALLREDUCE, COLL_ALLGATHER,
-                                             COLL_REDUCE_SCATTER, COLL_ALLTOALL,
-                                             COLL_BROADCAST};
-
-/* Bytes that a call moved on this rank; its result is right. */
-static int call(struct rank *k, enum coll_collective c, char *in, char *out,
-                int round, uint64_t *moved)
-{
-    struct coll_args args = args_of(k, c, COUNT, in, out);
-    uint64_t before;
-
-    fill(k, in, round);
-    OK(cu.MemsetD8Async((CUdeviceptr)out, 0xa5, MOST, k->r.stream));
-    OK(cu.StreamSynchronize(k->r.stream));
-    world_meet(k->r.me);
-    before = copied();
-    WORLD_CHECK(k->r.me, !staged_do(&args, k->r.comm));
-    OK(cu.StreamSynchronize(k->r.stream));
-    *moved = copied() - before;
-    WORLD_CHECK(k->r.me, is_right(k, c, out, round));
-    return 0;
-}
+enum { AT = 256 };
 
 /* What was not read in place was copied twice: by as much as this rank sends from there
  * is less moved.  Several rounds, since what is read too late has changed by then. */
 static int use(struct world_rank *me)
 {
-    struct rank *k = calloc(1, sizeof(*k));
+    struct registered *k = registered_new();
     int is_counted = !me->arg;
-    uint64_t part = COUNT * sizeof(int32_t), p = (uint64_t)me->size;
+    uint64_t part = registered_count * sizeof(int32_t), p = (uint64_t)me->size;
 
-    WORLD_CHECK(me, k && !join(k, me) && !enroll(k));
-    for (int i = 0; i < 4 * (int)ARRAY_LEN(kinds); i++) {
-        enum coll_collective c = kinds[i % (int)ARRAY_LEN(kinds)];
+    WORLD_CHECK(me, k && !registered_join(k, me) && !registered_enroll(k));
+    for (int i = 0; i < 4 * REGISTERED_KINDS; i++) {
+        enum coll_collective c = registered_kinds[i % REGISTERED_KINDS];
         uint64_t moved, less;
 
-        WORLD_CHECK(me, !call(k, c, k->in_2, k->out_2, i, &moved));
-        WORLD_CHECK(me, !call(k, c, k->in + AT, k->out + AT, i, &less));
+        WORLD_CHECK(me, !registered_call(k, c, k->in_2, k->out_2, i, &moved));
+        WORLD_CHECK(me,
+                    !registered_call(k, c, k->in + AT, k->out + AT, i, &less));
         if (is_counted && c == COLL_ALLTOALL)
             WORLD_CHECK(me, less == p * part && moved == less + (p - 1) * part);
         else if (is_counted && c == COLL_BROADCAST)
@@ -176,8 +36,8 @@ static int use(struct world_rank *me)
         else if (is_counted)
             WORLD_CHECK(me, less == moved);
     }
-    WORLD_CHECK(me, !dismiss(k));
-    WORLD_CHECK(me, !leave(k));
+    WORLD_CHECK(me, !registered_dismiss(k));
+    WORLD_CHECK(me, !registered_leave(k));
     free(k);
     return 0;
 }
@@ -202,24 +62,24 @@ START_TEST(ranks_may_be_threads)
 END_TEST
 
 /* Bytes that a broadcast from rank `root` moved on this rank; its result is right. */
-static int cast(struct rank *k, const char *in, char *out, int root, int round,
-                uint64_t *moved)
+static int cast(struct registered *k, const char *in, char *out, int root,
+                int round, uint64_t *moved)
 {
     struct staged_rank *r = &k->r;
     uint64_t before;
 
-    fill(k, r->me->rank == root ? (char *)in : k->in_2, round);
+    registered_fill(k, r->me->rank == root ? (char *)in : k->in_2, round);
     OK(cu.StreamSynchronize(r->stream));
     world_meet(r->me);
-    before = copied();
-    WORLD_CHECK(r->me,
-                !coll_broadcast(r->me->rank == root ? in : NULL, out, COUNT,
-                                COLL_I32, root, r->comm, r->stream));
+    before = registered_copied();
+    WORLD_CHECK(r->me, !coll_broadcast(r->me->rank == root ? in : NULL, out,
+                                       registered_count, COLL_I32, root,
+                                       r->comm, r->stream));
     OK(cu.StreamSynchronize(r->stream));
-    *moved = copied() - before;
-    OK(cu.MemcpyDtoH(k->host, (CUdeviceptr)out, MOST));
-    for (int i = 0; i < COUNT; i++)
-        WORLD_CHECK(r->me, k->host[i] == value(root, round, i));
+    *moved = registered_copied() - before;
+    OK(cu.MemcpyDtoH(k->host, (CUdeviceptr)out, REGISTERED_MOST));
+    for (int i = 0; i < registered_count; i++)
+        WORLD_CHECK(r->me, k->host[i] == registered_value(root, round, i));
     return 0;
 }
 
@@ -227,11 +87,11 @@ static int cast(struct rank *k, const char *in, char *out, int root, int round,
  * has it in place, which the others do not know. */
 static int cast_all(struct world_rank *me)
 {
-    struct rank *k = calloc(1, sizeof(*k));
-    uint64_t part = COUNT * sizeof(int32_t), moved;
+    struct registered *k = registered_new();
+    uint64_t part = registered_count * sizeof(int32_t), moved;
     int round = 0;
 
-    WORLD_CHECK(me, k && !join(k, me) && !enroll(k));
+    WORLD_CHECK(me, k && !registered_join(k, me) && !registered_enroll(k));
     for (int root = 0; root < me->size; root++) {
         uint64_t own = me->rank == root ? 0 : part;
 
@@ -243,7 +103,7 @@ static int cast_all(struct world_rank *me)
         WORLD_CHECK(me, moved == part);
         WORLD_CHECK(me, !cast(k, k->in, k->out_2, root, round++, &moved));
     }
-    WORLD_CHECK(me, !dismiss(k) && !leave(k));
+    WORLD_CHECK(me, !registered_dismiss(k) && !registered_leave(k));
     free(k);
     return 0;
 }
@@ -267,16 +127,16 @@ END_TEST
 /* The root's copy cannot be made: all are told, and nobody waits. */
 static int cast_badly(struct world_rank *me)
 {
-    struct rank *k = calloc(1, sizeof(*k));
+    struct registered *k = registered_new();
     char text[32];
 
     /* behind those by which each pair of ranks has tried its slots */
     snprintf(text, sizeof(text), "cuMemcpyAsync:%d:700", 2 * me->size - 1);
     if (!me->rank)
         setenv("FAKE_CUDA_FAULT", text, 1);
-    WORLD_CHECK(me, k && !join(k, me) && !enroll(k));
-    coll_broadcast(me->rank ? NULL : k->in, k->out, COUNT, COLL_I32, 0,
-                   k->r.comm, k->r.stream);
+    WORLD_CHECK(me, k && !registered_join(k, me) && !registered_enroll(k));
+    coll_broadcast(me->rank ? NULL : k->in, k->out, registered_count, COLL_I32,
+                   0, k->r.comm, k->r.stream);
     if (me->rank)
         OK(cu.StreamSynchronize(k->r.stream));
     WORLD_CHECK(me,
@@ -296,7 +156,7 @@ END_TEST
 
 /* Parts of other lengths, which each rank has elsewhere.  In place on ranks of odd
  * numbers in odd rounds, and so on. */
-static int gather_parts(struct rank *k, int round)
+static int gather_parts(struct registered *k, int round)
 {
     struct staged_rank *r = &k->r;
     size_t counts[8], displs[8], at = 0, gap = (size_t)(r->me->rank * round);
@@ -304,22 +164,22 @@ static int gather_parts(struct rank *k, int round)
     char *in;
 
     for (int q = 0; q < r->me->size; q++) {
-        counts[q] = q == 1 ? 0 : COUNT - 100 * (size_t)q;
+        counts[q] = q == 1 ? 0 : registered_count - 100 * (size_t)q;
         displs[q] = at;
         at += counts[q] + gap;
     }
     in = (in_place ? k->out : k->in_2) + 4 * displs[r->me->rank];
     for (size_t i = 0; i < counts[r->me->rank]; i++)
-        k->host[i] = value(r->me->rank, round, (int)i);
+        k->host[i] = registered_value(r->me->rank, round, (int)i);
     OK(cu.MemcpyHtoD((CUdeviceptr)in, k->host, 4 * counts[r->me->rank]));
     WORLD_CHECK(r->me, !coll_allgatherv(in, k->out, counts, displs, COLL_I32,
                                         r->comm, r->stream));
     OK(cu.StreamSynchronize(r->stream));
-    OK(cu.MemcpyDtoH(k->host, (CUdeviceptr)k->out, MOST));
+    OK(cu.MemcpyDtoH(k->host, (CUdeviceptr)k->out, REGISTERED_MOST));
     for (int q = 0; q < r->me->size; q++)
         for (size_t i = 0; i < counts[q]; i++)
-            WORLD_CHECK(r->me,
-                        k->host[displs[q] + i] == value(q, round, (int)i));
+            WORLD_CHECK(r->me, k->host[displs[q] + i] ==
+                                   registered_value(q, round, (int)i));
     return 0;
 }
 
@@ -327,12 +187,12 @@ static int gather_parts(struct rank *k, int round)
  * place. */
 static int use_parts(struct world_rank *me)
 {
-    struct rank *k = calloc(1, sizeof(*k));
+    struct registered *k = registered_new();
 
-    WORLD_CHECK(me, k && !join(k, me) && !enroll(k));
+    WORLD_CHECK(me, k && !registered_join(k, me) && !registered_enroll(k));
     for (int round = 0; round < 6; round++)
         WORLD_CHECK(me, !gather_parts(k, round));
-    WORLD_CHECK(me, !dismiss(k) && !leave(k));
+    WORLD_CHECK(me, !registered_dismiss(k) && !registered_leave(k));
     free(k);
     return 0;
 }
@@ -348,28 +208,28 @@ END_TEST
 /* In place, and in a graph that is launched again and again. */
 static int replay(struct world_rank *me)
 {
-    struct rank *k = calloc(1, sizeof(*k));
+    struct registered *k = registered_new();
     struct coll_args sum, gather;
     CUgraphExec exec;
     CUgraph graph;
 
-    WORLD_CHECK(me, k && !join(k, me) && !enroll(k));
-    sum = args_of(k, COLL_ALLREDUCE, COUNT, k->in, k->in);
-    gather = args_of(k, COLL_ALLTOALL, COUNT, k->in, k->out);
+    WORLD_CHECK(me, k && !registered_join(k, me) && !registered_enroll(k));
+    sum = registered_args(k, COLL_ALLREDUCE, registered_count, k->in, k->in);
+    gather = registered_args(k, COLL_ALLTOALL, registered_count, k->in, k->out);
     OK(cu.StreamBeginCapture(k->r.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
     WORLD_CHECK(me, !staged_do(&gather, k->r.comm));
     WORLD_CHECK(me, !staged_do(&sum, k->r.comm));
     OK(cu.StreamEndCapture(k->r.stream, &graph));
     OK(cu.GraphInstantiateWithFlags(&exec, graph, 0));
     for (int round = 0; round < 50; round++) {
-        fill(k, k->in, round);
+        registered_fill(k, k->in, round);
         OK(cu.GraphLaunch(exec, k->r.stream));
-        WORLD_CHECK(me, is_right(k, COLL_ALLREDUCE, k->in, round));
-        WORLD_CHECK(me, is_right(k, COLL_ALLTOALL, k->out, round));
+        WORLD_CHECK(me, registered_is_right(k, COLL_ALLREDUCE, k->in, round));
+        WORLD_CHECK(me, registered_is_right(k, COLL_ALLTOALL, k->out, round));
     }
     OK(cu.GraphExecDestroy(exec));
-    WORLD_CHECK(me, !dismiss(k));
-    WORLD_CHECK(me, !leave(k));
+    WORLD_CHECK(me, !registered_dismiss(k));
+    WORLD_CHECK(me, !registered_leave(k));
     free(k);
     return 0;
 }
@@ -388,11 +248,11 @@ static int wrong(struct world_rank *me)
 {
     static int32_t host[64];
     int is_last = me->rank == me->size - 1;
-    struct rank *k = calloc(1, sizeof(*k));
+    struct registered *k = registered_new();
     struct coll_comm *comm;
     uint64_t moved;
 
-    WORLD_CHECK(me, k && !join(k, me));
+    WORLD_CHECK(me, k && !registered_join(k, me));
     comm = k->r.comm;
     EXPECT(me, coll_mem_register(comm, is_last ? (char *)host : k->in, 64),
            COLL_ERR_INVALID, "it is no memory of GPU 0");
@@ -400,21 +260,22 @@ static int wrong(struct world_rank *me)
            COLL_ERR_INVALID, "it is no memory of GPU 0");
     EXPECT(me, coll_mem_register(comm, k->in, 64 - 64 * (size_t)is_last),
            COLL_ERR_INVALID, "it is no memory of GPU 0");
-    EXPECT(me, coll_mem_register(comm, k->in, MOST + 4096), COLL_ERR_INVALID,
-           "its allocation ends before it does");
+    EXPECT(me, coll_mem_register(comm, k->in, REGISTERED_MOST + 4096),
+           COLL_ERR_INVALID, "its allocation ends before it does");
     EXPECT(me, coll_mem_register(comm, k->in, 64 + (size_t)is_last),
            COLL_ERR_MISMATCH, "the ranks disagree: rank");
     EXPECT(me, coll_mem_deregister(comm, k->in), COLL_ERR_INVALID,
            "nothing that begins there is registered");
-    WORLD_CHECK(me, !enroll(k));
-    EXPECT(me, coll_mem_register(comm, k->in + 512, MOST), COLL_ERR_INVALID,
-           "a part of it is registered already");
+    WORLD_CHECK(me, !registered_enroll(k));
+    EXPECT(me, coll_mem_register(comm, k->in + 512, REGISTERED_MOST),
+           COLL_ERR_INVALID, "a part of it is registered already");
     EXPECT(me, coll_mem_deregister(comm, is_last ? k->in : k->out),
            COLL_ERR_MISMATCH, "the ranks disagree: rank");
     EXPECT(me, coll_mem_register(NULL, k->in, 64), COLL_ERR_INVALID,
            "comm is NULL");
-    WORLD_CHECK(me, !call(k, COLL_ALLGATHER, k->in, k->out, 1, &moved));
-    WORLD_CHECK(me, !dismiss(k) && !leave(k));
+    WORLD_CHECK(me,
+                !registered_call(k, COLL_ALLGATHER, k->in, k->out, 1, &moved));
+    WORLD_CHECK(me, !registered_dismiss(k) && !registered_leave(k));
     free(k);
     return 0;
 }
@@ -434,17 +295,19 @@ static int hold(struct world_rank *me)
     struct coll_mem_stats before = {.size = sizeof(before)}, with = before,
                           after = before;
     size_t others = (size_t)me->size - 1;
-    struct rank *k = calloc(1, sizeof(*k));
+    struct registered *k = registered_new();
 
-    WORLD_CHECK(me, k && !join(k, me));
-    WORLD_CHECK(me, !coll_comm_mem_stats(k->r.comm, &before) && !enroll(k));
+    WORLD_CHECK(me, k && !registered_join(k, me));
+    WORLD_CHECK(me, !coll_comm_mem_stats(k->r.comm, &before) &&
+                        !registered_enroll(k));
     WORLD_CHECK(me, !coll_comm_mem_stats(k->r.comm, &with));
-    WORLD_CHECK(me, with.mapped == before.mapped + 2 * others * (MOST + 1024));
+    WORLD_CHECK(me, with.mapped ==
+                        before.mapped + 2 * others * (REGISTERED_MOST + 1024));
     WORLD_CHECK(me, with.device == before.device);
-    WORLD_CHECK(me, !dismiss(k));
+    WORLD_CHECK(me, !registered_dismiss(k));
     WORLD_CHECK(me, !coll_comm_mem_stats(k->r.comm, &after));
     WORLD_CHECK(me, after.mapped == before.mapped);
-    WORLD_CHECK(me, !enroll(k) && !leave(k));
+    WORLD_CHECK(me, !registered_enroll(k) && !registered_leave(k));
     free(k);
     return 0;
 }
@@ -461,26 +324,27 @@ END_TEST
  * threads, who map nothing. */
 static int go_stale(struct world_rank *me)
 {
-    struct rank *k = calloc(1, sizeof(*k));
+    struct registered *k = registered_new();
     struct coll_args args;
     uint64_t moved;
 
-    WORLD_CHECK(me, k && !join(k, me) && !enroll(k));
+    WORLD_CHECK(me, k && !registered_join(k, me) && !registered_enroll(k));
     world_meet(me);
     OK(cu.MemFree((CUdeviceptr)k->in));
     world_meet(me);
     if (!me->rank)
         for (int i = 0; i < 2; i++)
-            fake_memory(MOST + 1024);
+            fake_memory(REGISTERED_MOST + 1024);
     world_meet(me);
-    args = args_of(k, COLL_ALLGATHER, COUNT, k->in, k->out);
+    args = registered_args(k, COLL_ALLGATHER, registered_count, k->in, k->out);
     WORLD_CHECK(me, staged_do(&args, k->r.comm) == COLL_ERR_INVALID);
     WORLD_CHECK(me, strstr(coll_last_error(), "freed"));
-    WORLD_CHECK(me, !dismiss(k));
-    k->in = (char *)fake_memory(MOST + 1024);
-    WORLD_CHECK(me, !enroll(k));
-    WORLD_CHECK(me, !call(k, COLL_ALLGATHER, k->in, k->out, 1, &moved));
-    WORLD_CHECK(me, !dismiss(k));
+    WORLD_CHECK(me, !registered_dismiss(k));
+    k->in = (char *)fake_memory(REGISTERED_MOST + 1024);
+    WORLD_CHECK(me, !registered_enroll(k));
+    WORLD_CHECK(me,
+                !registered_call(k, COLL_ALLGATHER, k->in, k->out, 1, &moved));
+    WORLD_CHECK(me, !registered_dismiss(k));
     coll_comm_destroy(k->r.comm);
     free(k);
     return 0;
@@ -524,13 +388,13 @@ static int differ(struct world_rank *me)
 {
     enum other other = *(const enum other *)me->arg;
     int is_last = me->rank == me->size - 1, is_checked = !!getenv("COLL_CHECK");
-    struct rank *k = calloc(1, sizeof(*k));
+    struct registered *k = registered_new();
     struct coll_args args;
     int rc;
 
-    WORLD_CHECK(me, k && !join(k, me) && !enroll(k));
-    args = args_of(k, other < ROOT ? COLL_ALLGATHER : COLL_BROADCAST, COUNT,
-                   k->in, k->out);
+    WORLD_CHECK(me, k && !registered_join(k, me) && !registered_enroll(k));
+    args = registered_args(k, other < ROOT ? COLL_ALLGATHER : COLL_BROADCAST,
+                           registered_count, k->in, k->out);
     WORLD_CHECK(me, !staged_do(&args, k->r.comm));
     world_meet(me);
     if (is_last && other == MEMORY)
@@ -571,11 +435,11 @@ END_TEST
 static int fall_out(struct world_rank *me)
 {
     int is_last = me->rank == me->size - 1, is_killed = me->arg != NULL;
-    struct rank *k = calloc(1, sizeof(*k));
+    struct registered *k = registered_new();
     struct coll_args args;
 
-    WORLD_CHECK(me, k && !join(k, me) && !enroll(k));
-    args = args_of(k, COLL_ALLTOALL, COUNT, k->in, k->out);
+    WORLD_CHECK(me, k && !registered_join(k, me) && !registered_enroll(k));
+    args = registered_args(k, COLL_ALLTOALL, registered_count, k->in, k->out);
     for (int i = 0; i < 3 + !is_last; i++)
         WORLD_CHECK(me, !staged_do(&args, k->r.comm));
     if (is_last)
