@@ -20,14 +20,14 @@ enum { MOST_STEPS = 64 };
 struct program {
     struct coll__cuda_step steps[MOST_STEPS];
     uint32_t state[COLL__CUDA_STATE_WORDS(MOST_STEPS)];
-    uint32_t n, stop;
+    uint32_t n, stop, sign;
 };
 
 static int run(struct program *p, unsigned blocks, unsigned threads,
                unsigned seed, void *in, void *out, void *tmp)
 {
     const void *steps = p->steps, *state = p->state, *stop = &p->stop;
-    void *params[] = {&steps, &p->n, &state, &stop, &in, &out, &tmp};
+    void *params[] = {&steps, &p->n, &state, &stop, &in, &out, &tmp, &p->sign};
     struct fake_grid grid = {.entry = COLL__CUDA_PLAN,
                              .params = params,
                              .blocks = blocks,
@@ -290,6 +290,116 @@ START_TEST(what_comes_is_passed_on_run_after_run)
 }
 END_TEST
 
+/* All of IN is shown to the other end, and that one's copied from there. */
+static void show(struct end *e, const struct end *other)
+{
+    struct program *p = &e->program;
+
+    for (int i = 0; i < N_MESSAGES; i++) {
+        int k = i % SLOTS;
+        uint64_t off = (uint64_t)i * MESSAGE;
+        struct coll__cuda_step send = {.flags =
+                                           COLL__CUDA_SENDS | COLL__CUDA_SHOWS,
+                                       .with_in = COLL__CUDA_NONE,
+                                       .next_in = COLL__CUDA_NONE};
+        struct coll__cuda_step recv = copy(COLL__CUDA_OUT, off, COLL__CUDA_HERE,
+                                           at(other->in + off), MESSAGE);
+
+        send.send.own = at(&e->mine->taken[k]);
+        send.send.theirs = at(&e->theirs->full[k]);
+        recv.flags = COLL__CUDA_RECEIVES | COLL__CUDA_LOOKS;
+        recv.recv.own = at(&e->mine->full[k]);
+        recv.recv.theirs = at(&e->theirs->taken[k]);
+        p->steps[p->n++] = send;
+        p->steps[p->n++] = recv;
+    }
+    for (int k = 0; k < SLOTS; k++) {
+        p->steps[p->n] = p->steps[2 * k];
+        p->steps[p->n++].flags = COLL__CUDA_SETTLES;
+    }
+    p->sign = 77;
+}
+
+static void make_showing(struct end *a, struct end *b, struct inbox *of_a,
+                         struct inbox *of_b)
+{
+    a->mine = b->theirs = of_a;
+    b->mine = a->theirs = of_b;
+    show(a, b);
+    show(b, a);
+}
+
+static unsigned char shown(unsigned n, size_t i)
+{
+    return (unsigned char)(i * 3 + n * 7);
+}
+
+/* Each end writes to IN again as soon as its own run has ended. */
+static void *run_showing(void *arg)
+{
+    struct end *e = arg;
+
+    for (unsigned n = 0; n < 40 && !e->rc; n++) {
+        for (size_t i = 0; i < sizeof(e->in); i++)
+            e->in[i] = shown(n, i);
+        e->rc =
+            run(&e->program, e->blocks, 2, e->seed + n, e->in, e->out, NULL);
+        for (size_t i = 0; i < sizeof(e->out) && !e->rc; i++)
+            e->rc = e->out[i] != shown(n, i);
+    }
+    return NULL;
+}
+
+/* _i: blocks of one end; the other has one more. */
+START_TEST(what_is_shown_stays_until_it_is_taken)
+{
+    static struct end a, b;
+    static struct inbox of_a, of_b;
+    pthread_t thread;
+
+    make_showing(&a, &b, &of_a, &of_b);
+    a.blocks = (unsigned)_i;
+    b.blocks = (unsigned)_i + 1;
+    b.seed = 1000;
+    ck_assert_int_eq(pthread_create(&thread, NULL, run_showing, &a), 0);
+    run_showing(&b);
+    pthread_join(thread, NULL);
+    ck_assert(!a.rc && !b.rc);
+    for (int k = 0; k < SLOTS; k++)
+        ck_assert(!of_a.full[k] && !of_a.taken[k] && !of_b.full[k] &&
+                  !of_b.taken[k]);
+}
+END_TEST
+
+/* Who looks for what is shown elsewhere, or lies in a slot, stands still: _i. */
+START_TEST(what_has_another_sign_is_not_taken)
+{
+    static struct end a, b;
+    static struct inbox of_a, of_b;
+    pthread_t thread;
+
+    make_showing(&a, &b, &of_a, &of_b);
+    a.blocks = b.blocks = 2;
+    memset(a.in, 1, sizeof(a.in));
+    memset(b.in, 1, sizeof(b.in));
+    if (_i) {
+        b.program.n = 0;
+        exchange(&b);
+    } else {
+        b.program.sign++;
+    }
+    ck_assert_int_eq(pthread_create(&thread, NULL, run_end, &a), 0);
+    usleep(20000);
+    __atomic_store_n(&b.program.stop, 1, __ATOMIC_RELAXED);
+    run_end(&b);
+    __atomic_store_n(&a.program.stop, 1, __ATOMIC_RELAXED);
+    pthread_join(thread, NULL);
+    ck_assert(!a.rc && !b.rc);
+    for (size_t i = 0; i < sizeof(a.out); i++)
+        ck_assert(!a.out[i] && !b.out[i]);
+}
+END_TEST
+
 /* The other end never comes. */
 START_TEST(who_waits_leaves_when_told_to)
 {
@@ -325,6 +435,8 @@ int main(void)
     tcase_add_loop_test(tc, blocks_wait_for_what_others_have_done, 1, 6);
     tcase_add_loop_test(tc, messages_arrive_run_after_run, 1, 5);
     tcase_add_loop_test(tc, what_comes_is_passed_on_run_after_run, 1, 5);
+    tcase_add_loop_test(tc, what_is_shown_stays_until_it_is_taken, 1, 5);
+    tcase_add_loop_test(tc, what_has_another_sign_is_not_taken, 0, 2);
     tcase_add_loop_test(tc, who_waits_leaves_when_told_to, 1, 4);
     tcase_set_timeout(tc, 120);
     suite_add_tcase(suite, tc);

@@ -125,6 +125,16 @@ static const char *entry_of(const struct coll__planned *step)
     }
 }
 
+static uint8_t flags_of(const struct coll__planned *step)
+{
+    return (uint8_t)((step->is_behind ? COLL__CUDA_BEHIND : 0) |
+                     (step->is_send ? COLL__CUDA_SENDS : 0) |
+                     (step->is_recv ? COLL__CUDA_RECEIVES : 0) |
+                     (step->shows ? COLL__CUDA_SHOWS : 0) |
+                     (step->looks ? COLL__CUDA_LOOKS : 0) |
+                     (step->settles ? COLL__CUDA_SETTLES : 0));
+}
+
 static int write_step(const struct coll__planned *from,
                       struct coll__cuda_step *to)
 {
@@ -137,9 +147,7 @@ static int write_step(const struct coll__planned *from,
     }
     *to = (struct coll__cuda_step){
         .what = (uint8_t)coll__cuda_doing(entry),
-        .flags = (uint8_t)((from->is_behind ? COLL__CUDA_BEHIND : 0) |
-                           (from->is_send ? COLL__CUDA_SENDS : 0) |
-                           (from->is_recv ? COLL__CUDA_RECEIVES : 0)),
+        .flags = flags_of(from),
         .dst_in = base_of(&from->dst),
         .dst = from->dst.at,
         .src_in = base_of(&from->src),
@@ -294,7 +302,7 @@ int coll__cuda_launch_plan(void *ptr, const struct coll__planned_run *run)
     CUdeviceptr steps = plan->room->at,
                 state = steps + plan->n_steps * sizeof(struct coll__cuda_step);
     void *params[] = {&steps, &plan->n_steps, &state, &r.stop,
-                      &r.in,  &r.out,         &r.tmp};
+                      &r.in,  &r.out,         &r.tmp, &r.sign};
 
     if (!cuda)
         return COLL_ERR_UNSUPPORTED;

@@ -58,17 +58,18 @@ DEVICE void rest() {}
 struct crew {
     uint32_t *state; /* where blocks meet, then a word a step */
     const uint32_t *stop;
+    uint32_t sign; /* of what is shown */
 };
 
 /* Looks at a word between two looks at the stop word, which is in memory of the host:
  * some microseconds against one. */
 #define LOOKS 64
 
-/* Until a bit of *word is not what it is in `was`: true; or false: stop. */
-DEVICE bool differs(const uint32_t *word, uint32_t was, uint32_t bit,
+/* Until those bits of *word are as they are in `is`: true; or false: stop. */
+DEVICE bool becomes(const uint32_t *word, uint32_t is, uint32_t bits,
                     const uint32_t *stop)
 {
-    for (unsigned n = 1; !((load_acquire(word) ^ was) & bit); n++) {
+    for (unsigned n = 1; (load_acquire(word) ^ is) & bits; n++) {
         if (n % LOOKS == 0 && stop && load_relaxed(stop))
             return false;
         rest();
@@ -96,9 +97,17 @@ DEVICE bool meet_all(const crew &c)
         __threadfence();
         old = atomicAdd(c.state,
                         blockIdx.x ? 1 : MEETING - (uint32_t)(gridDim.x - 1));
-        must_stop = !differs(c.state, old, MEETING, c.stop);
+        must_stop = !becomes(c.state, ~old, MEETING, c.stop);
     }
     return !meet(must_stop);
+}
+
+/* Those of a slot are 0, or this. */
+#define WHOLE UINT32_MAX
+
+DEVICE bool await(const crew &c, uint64_t word, uint32_t is)
+{
+    return becomes(reach<uint32_t>(word, 4), is, WHOLE, c.stop);
 }
 
 /* Wait for what comes to be there, and for what goes to have room; false: stop. */
@@ -108,11 +117,10 @@ DEVICE bool await_slots(const crew &c, const coll__cuda_step &step)
 
     if (threadIdx.x == 0) {
         if (step.flags & COLL__CUDA_RECEIVES)
-            must_stop =
-                !differs(reach<uint32_t>(step.recv.own, 4), 0, 1, c.stop);
-        if (step.flags & COLL__CUDA_SENDS && !must_stop)
-            must_stop =
-                !differs(reach<uint32_t>(step.send.own, 4), 1, 1, c.stop);
+            must_stop = !await(c, step.recv.own,
+                               step.flags & COLL__CUDA_LOOKS ? c.sign : 1);
+        if (step.flags & (COLL__CUDA_SENDS | COLL__CUDA_SETTLES) && !must_stop)
+            must_stop = !await(c, step.send.own, 0);
     }
     return !meet(must_stop);
 }
@@ -143,7 +151,7 @@ DEVICE void tell(const crew &c, const coll__cuda_step &step, uint32_t i)
     if (threadIdx.x || !is_last(c, i))
         return;
     if (step.flags & COLL__CUDA_SENDS)
-        write_words(step.send, 1);
+        write_words(step.send, step.flags & COLL__CUDA_SHOWS ? c.sign : 1);
     if (step.flags & COLL__CUDA_RECEIVES)
         write_words(step.recv, 0);
 }
@@ -233,7 +241,8 @@ DEVICE void run_plan(const crew &c, const coll__cuda_step *steps, uint32_t n,
 
         if (step.flags & COLL__CUDA_BEHIND && !meet_all(c))
             return;
-        if (step.flags & (COLL__CUDA_SENDS | COLL__CUDA_RECEIVES) &&
+        if (step.flags & (COLL__CUDA_SENDS | COLL__CUDA_RECEIVES |
+                          COLL__CUDA_SETTLES) &&
             !await_slots(c, step))
             return;
         if (step.len)

@@ -16,6 +16,11 @@
  * A step may do both: what comes is passed on as it is taken, to the next rank and, if
  * it is wanted here, to dst.  It waits for both slots' words and writes them.
  *
+ * What ranks may read from each other's memory goes by no slot: its sender shows it, by
+ * the words of a slot, and its receiver works on it where it lies.  For 1 both have the
+ * run's sign then, or whoever looks for another one stands still.  At its end the sender
+ * waits until all that it has shown is taken.
+ *
  * Each slot has a word in the memory of either end: who waits reads its own GPU's
  * memory, and only its peer writes there from outside.  (An H100 took 2.1 us for
  * a round trip of flags so, and 6.0 us by memory of the host; tests/gpu/reports.)
@@ -60,6 +65,11 @@ enum coll__cuda_step_flag {
     COLL__CUDA_BEHIND = 1,   /* all that the grid has done before */
     COLL__CUDA_SENDS = 2,    /* dst or next is a slot of another rank */
     COLL__CUDA_RECEIVES = 4, /* src is a slot of this rank */
+    COLL__CUDA_SHOWS = 8,    /* what it sends is in no slot: nothing is done */
+    COLL__CUDA_LOOKS = 16,   /* what it receives: src is with its sender */
+    COLL__CUDA_SETTLES =
+        32, /* it waits until the slot that it would send by, of
+                              * which the words are here, is free */
 };
 
 /* What an operand's offset counts from. */
@@ -95,7 +105,8 @@ struct coll__cuda_step {
 
 /* coll_plan's parameters, in order:
  *   const struct coll__cuda_step *steps, uint32_t n_steps, uint32_t *state,
- *   const uint32_t *stop (or NULL), void *in, void *out, void *tmp
+ *   const uint32_t *stop (or NULL), void *in, void *out, void *tmp, uint32_t sign
+ * sign: neither 0 nor 1
  */
 #define COLL__CUDA_PLAN "coll_plan"
 
