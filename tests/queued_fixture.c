@@ -206,7 +206,7 @@ int queued_make(const struct coll__algo *algo, const struct deed *d,
         ck_assert_uint_le(coll__prog_scratch(*prog), 4 * MOST);
         coll__prog_lend(*prog, (void *)s->scratch);
     }
-    if (rc == COLL_OK && queued_registers && !by_kernel)
+    if (rc == COLL_OK && queued_registers)
         rc = read_in_place(algo, d, &room, s, *prog);
     return rc;
 }

@@ -62,6 +62,19 @@ static struct coll__operand take_slot(struct planning *p, int i,
     return (struct coll__operand){PLACE_HERE, (uint64_t)slot.at};
 }
 
+/* On its sender, as far from this rank's buffer as that one's part of the area is from
+ * this rank's: so any run finds it, by where its own buffers are. */
+static struct coll__operand at_sender(const struct coll__prog *prog, int i)
+{
+    const struct coll__span *span = &prog->queued->lying[i];
+    const struct coll__stream_area *area = prog->queued->area[span->buf];
+    struct coll__operand there = operand_of(prog, span);
+
+    there.at +=
+        (uint64_t)area->at[prog->plan.steps[i].peer] - (uint64_t)area->base;
+    return there;
+}
+
 /* Step i is one with the next one, which sends what it leaves. */
 static void pass_on(struct planning *p, int i, struct coll__planned *to)
 {
@@ -92,10 +105,14 @@ static void plan_step(struct planning *p, int i)
                                  .nranks = prog->nranks};
     if (step->kind == STEP_SEND) {
         to->dst = take_slot(p, i, to);
-        to->len = step->src.len;
+        to->shows = coll__prog_lies_there(prog, i);
+        to->len = to->shows ? 0 : step->src.len;
     } else if (coll__step_is_recv(step->kind)) {
         to->with = src;
         to->src = take_slot(p, i, to);
+        to->looks = coll__prog_lies_there(prog, i);
+        if (to->looks)
+            to->src = at_sender(prog, i);
     } else if (step->kind == STEP_SCALE) {
         to->src = dst;
     }
@@ -104,6 +121,23 @@ static void plan_step(struct planning *p, int i)
     to->is_behind = p->needs[i] >= p->met;
     if (to->is_behind)
         p->met = i;
+}
+
+/* Behind all else: what is shown stays as it is until then. */
+static void plan_settling(struct planning *p)
+{
+    const struct coll__prog *prog = p->prog;
+    const struct coll__stream_tp *tp = prog->routes->streams;
+    const struct coll__queued *q = prog->queued;
+
+    for (int k = 0; k < q->n_last; k++) {
+        int i = q->last[k];
+        struct coll__slot slot;
+
+        tp->ops->slot(tp, prog->plan.steps[i].peer, 1, q->number[i], &slot);
+        p->steps[p->n++] = (struct coll__planned){
+            .settles = 1, .send = {slot.own, slot.theirs}};
+    }
 }
 
 /* What reads the scaled input comes behind it. */
@@ -142,12 +176,13 @@ static void plan_all(struct planning *p)
             plan_step(p, i);
     if (p->prog->scaled && p->n > 1)
         p->steps[1].is_behind = 1;
+    plan_settling(p);
 }
 
 int coll__prog_planned(const struct coll__prog *prog,
                        struct coll__planned **steps, int *n)
 {
-    size_t most = (size_t)prog->plan.n_steps + 1;
+    size_t most = (size_t)(prog->plan.n_steps + prog->queued->n_last) + 1;
     size_t n_slots = (size_t)prog->routes->streams->n_slots;
     struct planning p = {
         .prog = prog,

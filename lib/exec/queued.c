@@ -325,6 +325,7 @@ static int put_kernel(struct coll__prog *prog)
                                     .out = prog->base[BUF_OUT],
                                     .tmp = prog->base[BUF_TMP],
                                     .stop = tp->kernel.stop,
+                                    .sign = prog->queued->places | 2,
                                     .stream = prog->stream};
     int rc = tp->ops->state(tp);
 
@@ -337,7 +338,7 @@ static int put_all(struct coll__prog *prog)
 {
     int rc = prog->by_kernel ? put_kernel(prog) : put_steps(prog);
 
-    if (rc == COLL_OK)
+    if (rc == COLL_OK && !prog->by_kernel)
         rc = put_settling(prog);
     if (rc == COLL_OK)
         rc = prog->device->streams->mark(prog->stream, &prog->queued->mark);
