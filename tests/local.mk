@@ -197,6 +197,12 @@ tests_test_cuda_register_SOURCES = %D%/test_cuda_register.c $(registered)
 tests_test_cuda_register_CFLAGS = $(fake_cflags)
 tests_test_cuda_register_LDADD = $(fake_lib)
 EXTRA_tests_test_cuda_register_DEPENDENCIES = tests/fake_cuda/libcuda.la
+
+unit_tests += tests/test_cuda_shown
+tests_test_cuda_shown_SOURCES = %D%/test_cuda_shown.c $(registered)
+tests_test_cuda_shown_CFLAGS = $(fake_cflags)
+tests_test_cuda_shown_LDADD = $(fake_lib)
+EXTRA_tests_test_cuda_shown_DEPENDENCIES = tests/fake_cuda/libcuda.la
 unit_tests += tests/test_cuda_buffer
 tests_test_cuda_buffer_SOURCES = %D%/test_cuda_buffer.c $(fake_image)
 tests_test_cuda_buffer_CFLAGS = $(fake_cflags)

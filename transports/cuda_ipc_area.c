@@ -18,7 +18,6 @@
 struct area {
     struct coll__stream_area base;
     int is_held;     /* the memory is the library's, and not freed meanwhile */
-    uint64_t number; /* among those of the communicator */
     uint64_t *ids;   /* [size]: of the allocations that its parts lie in */
 };
 
@@ -269,7 +268,7 @@ int cuda_ipc__enroll(struct coll__stream_tp *base,
     if (rc == COLL_OK) {
         area->base.len = len;
         area->base.id = mine.memory.id;
-        area->number = mine.number;
+        area->base.number = mine.number;
         area->base.next = base->areas;
         base->areas = &area->base;
     } else if (area) {
@@ -316,7 +315,7 @@ int cuda_ipc__dismiss(struct coll__stream_tp *base,
     int rc, was, is_out;
 
     if (area) {
-        mine.number = area->number;
+        mine.number = area->base.number;
         mine.len = area->base.len;
     } else {
         mine.status = COLL_ERR_INVALID;

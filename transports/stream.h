@@ -70,6 +70,7 @@ struct coll__stream_area {
     unsigned char *base; /* of this rank's */
     size_t len;
     uint64_t id;        /* of its allocation; never used again */
+    uint64_t number;    /* of its registration, likewise */
     unsigned char **at; /* [size]: each rank's, as this one's GPU sees it */
 };
 

@@ -33,13 +33,19 @@
 
 extern const struct coll__device coll__device_cuda;
 
+/* How a call is done. */
+struct manner {
+    const struct coll__algo *algo;
+    unsigned lying; /* buffers that are read in place, as bits 1 << BUF_... */
+    uint64_t areas[N_BUFS]; /* of a kernel, by which it knows the others' */
+};
+
 /* Of one shape of calls. */
 struct program {
     struct program *next;
     struct coll__problem pb; /* its arrays are `numbers` */
     struct coll__op op;
-    const struct coll__algo *algo;
-    unsigned lying; /* buffers that are read in place, as bits 1 << BUF_... */
+    struct manner how;
     size_t *numbers;
     struct coll__prog *prog;
 };
@@ -168,19 +174,24 @@ static int are_alike(const size_t *a, const size_t *b, int n)
     return a == b || (a && b && !memcmp(a, b, (size_t)n * sizeof(*a)));
 }
 
+static int is_manner(const struct manner *a, const struct manner *b)
+{
+    return a->algo == b->algo && a->lying == b->lying &&
+           !memcmp(a->areas, b->areas, sizeof(a->areas));
+}
+
 static int is_for(const struct program *program,
                   const struct coll__stream_call *call,
-                  const struct coll__algo *algo, unsigned lying)
+                  const struct manner *how)
 {
     const struct coll__problem *a = &program->pb, *b = &call->pb;
     const struct coll__op *op = &program->op;
     int n = b->nranks;
 
-    return program->algo == algo && program->lying == lying &&
-           a->collective == b->collective && a->type == b->type &&
-           a->op == b->op && a->root == b->root && a->count == b->count &&
-           a->in_place == b->in_place && op->base == call->op.base &&
-           op->is_premul == call->op.is_premul &&
+    return is_manner(&program->how, how) && a->collective == b->collective &&
+           a->type == b->type && a->op == b->op && a->root == b->root &&
+           a->count == b->count && a->in_place == b->in_place &&
+           op->base == call->op.base && op->is_premul == call->op.is_premul &&
            !memcmp(op->scalar, call->op.scalar, sizeof(op->scalar)) &&
            are_alike(a->in_counts, b->in_counts, n) &&
            are_alike(a->in_displs, b->in_displs, n) &&
@@ -193,17 +204,16 @@ static int read_in_place(struct program *program,
                          const struct coll__room *room)
 {
     struct coll__span *lying;
-    int rc = coll__plan_lying(program->algo, pb, room,
-                              coll__prog_plan(program->prog), program->lying,
-                              &lying);
+    int rc = coll__plan_lying(program->how.algo, pb, room,
+                              coll__prog_plan(program->prog),
+                              program->how.lying, &lying);
 
     return rc ? rc : coll__prog_read_in_place(program->prog, lying);
 }
 
 static int program_new(struct coll_comm *comm,
                        const struct coll__stream_call *call,
-                       const struct coll__algo *algo, unsigned lying,
-                       struct program **out)
+                       const struct manner *how, struct program **out)
 {
     const struct coll__stream_tp *tp = comm->routes.streams;
     int by_kernel = coll__is_one_kernel(tp, &call->pb);
@@ -221,22 +231,21 @@ static int program_new(struct coll_comm *comm,
     if (program) {
         program->pb = call->pb;
         program->op = call->op;
-        program->algo = algo;
-        program->lying = lying;
+        program->how = *how;
         rc = coll__request_numbers(&program->pb, &program->numbers);
     }
     if (rc)
         log_error("api", "no memory for an operation of a stream");
     else
-        rc = coll__plan_build_in_turns(algo, &program->pb, &room, &plan);
+        rc = coll__plan_build_in_turns(how->algo, &program->pb, &room, &plan);
     if (rc == COLL_OK)
         rc = coll__prog_create(&program->pb, &plan, &to, &program->prog);
     if (rc == COLL_OK && !coll__prog_is_queued(program->prog)) {
         log_error("api", "%s: the plan of %s does not suit streams",
-                  coll_collective_name(call->pb.collective), algo->name);
+                  coll_collective_name(call->pb.collective), how->algo->name);
         rc = COLL_ERR_INTERNAL;
     }
-    if (rc == COLL_OK && lying)
+    if (rc == COLL_OK && how->lying)
         rc = read_in_place(program, &call->pb, &room);
     if (rc == COLL_OK) {
         *out = program;
@@ -271,19 +280,19 @@ static void forget_last(struct coll__queued_list *list)
 /* Find the call's program, or make it; it becomes the first. */
 static int have_program(struct coll_comm *comm,
                         const struct coll__stream_call *call,
-                        const struct coll__algo *algo, unsigned lying)
+                        const struct manner *how)
 {
     struct coll__queued_list *list = comm->queued;
     struct program **at = &list->programs, *program;
     int rc;
 
-    while (*at && !is_for(*at, call, algo, lying))
+    while (*at && !is_for(*at, call, how))
         at = &(*at)->next;
     program = *at;
     if (program) {
         *at = program->next;
     } else {
-        rc = program_new(comm, call, algo, lying, &program);
+        rc = program_new(comm, call, how, &program);
         if (rc)
             return rc;
         list->n_programs++;
@@ -353,16 +362,17 @@ static int have_all(struct coll_comm *comm,
 {
     struct coll__queued_list *list = comm->queued;
     struct coll__stream_call as = *call;
-    const struct coll__algo *algo;
-    unsigned lying;
-    int rc = coll__request_choose(comm, &call->args, &call->pb, &algo);
+    struct manner how = {0};
+    int rc = coll__request_choose(comm, &call->args, &call->pb, &how.algo);
 
     if (rc == COLL_OK)
-        rc = coll__find_spots(comm, call, list->spots, &lying);
+        rc = coll__find_spots(comm, call, list->spots, &how.lying);
     if (rc == COLL_OK) {
-        list->places = coll__spots_digest(call, list->spots, lying);
-        as.pb = coll__problem_lying(&call->pb, lying);
-        rc = have_program(comm, &as, algo, lying);
+        if (coll__is_one_kernel(comm->routes.streams, &call->pb))
+            coll__spots_areas(list->spots, how.lying, how.areas);
+        list->places = coll__spots_digest(call, list->spots, how.lying);
+        as.pb = coll__problem_lying(&call->pb, how.lying);
+        rc = have_program(comm, &as, &how);
     }
     return rc ? rc
               : have_scratch(list, scratch_len(list->programs->prog) +
@@ -410,9 +420,9 @@ static int put(struct coll_comm *comm, const struct coll__stream_call *call,
         return rc;
     if (scratch_len(prog))
         coll__prog_lend(prog, list->scratch->at);
-    if (list->programs->lying)
+    if (list->programs->how.lying)
         coll__prog_places(prog, list->places);
-    for (int b = BUF_IN; b <= BUF_OUT && list->programs->lying; b++)
+    for (int b = BUF_IN; b <= BUF_OUT && list->programs->how.lying; b++)
         coll__prog_lies(prog, (enum coll__buf)b, list->spots[b].area,
                         list->spots[b].off);
     if (token_len(call))

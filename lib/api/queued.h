@@ -48,6 +48,10 @@ int coll__find_spots(const struct coll_comm *comm,
                      const struct coll__stream_call *call,
                      struct coll__spot spots[N_BUFS], unsigned *lying);
 
+/* Say in which areas those are: numbers that are never used again; the others' stay. */
+void coll__spots_areas(const struct coll__spot spots[N_BUFS], unsigned lying,
+                       uint64_t areas[N_BUFS]);
+
 /* Put the copy into the stream that has to be done before a program that takes the call
  * as `as`; often none.  A status, logged. */
 int coll__queued_put_copy(const struct coll_comm *comm,
