@@ -108,7 +108,7 @@ static int send_one(struct coll__stream_tp *base, void *stream, int peer, int n,
     int to = tp->local_of[peer], slot = cuda_ipc_slot_of(tp, n);
     void *flag = flag_of(tp, tp->local_rank, to, slot);
     struct coll__work work = {.kind = WORK_COPY,
-                              .dst = tp->peers[to].slots +
+                              .dst = tp->peers[to].to.slots +
                                      (size_t)slot * base->slot,
                               .src = src,
                               .len = len,
@@ -134,8 +134,7 @@ static int recv_one(struct coll__stream_tp *base, void *stream, int peer, int n,
     int status = state(base);
 
     if (!(n & COLL__LYING))
-        take.src = tp->inbox + cuda_ipc_slots_at(tp, tp->local_rank, from) +
-                   (size_t)slot * base->slot;
+        take.src = tp->peers[from].from.slots + (size_t)slot * base->slot;
     take.stream = stream;
     if (status == COLL_OK)
         status = coll__cuda_wait_bit(stream, flag, word_of(n));
@@ -155,15 +154,14 @@ static int relay(struct coll__stream_tp *base, const struct coll__message *from,
     int in = cuda_ipc_slot_of(tp, from->n), out = cuda_ipc_slot_of(tp, to->n);
     void *const flags[2] = {flag_of(tp, prev, tp->local_rank, in),
                             flag_of(tp, tp->local_rank, next, out)};
-    unsigned char *slot = tp->peers[next].slots + (size_t)out * base->slot;
+    unsigned char *slot = tp->peers[next].to.slots + (size_t)out * base->slot;
     const uint32_t before[2] = {word_of(from->n), CUDA_IPC_EMPTY},
                    after[2] = {CUDA_IPC_EMPTY, word_of(to->n)};
     struct coll__work take = *work;
     int status = state(base);
 
     if (!(from->n & COLL__LYING))
-        take.src = tp->inbox + cuda_ipc_slots_at(tp, tp->local_rank, prev) +
-                   (size_t)in * base->slot;
+        take.src = tp->peers[prev].from.slots + (size_t)in * base->slot;
     take.dst = work->dst ? work->dst : slot;
     take.next = work->dst ? slot : NULL;
     if (status == COLL_OK)

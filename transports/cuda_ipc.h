@@ -44,14 +44,18 @@ struct cuda_ipc_note {
     atomic_int has_mapped;  /* its inbox, into another process */
 };
 
+/* Where messages from one rank to another lie, as this rank's device sees it. */
+struct cuda_ipc_way {
+    unsigned char *slots, *words, *kernel_slots;
+};
+
 /* Another rank of the host. */
 struct cuda_ipc_peer {
     int rank, pid;
     struct coll__cuda_memory memory;
-    unsigned char *inbox; /* here; NULL: it cannot be mapped */
-    unsigned char *slots; /* for this rank, in it */
-    unsigned char *words, *kernel_slots; /* likewise; or NULL */
-    int is_mapped;        /* by IPC; else it is held */
+    unsigned char *inbox;         /* here; NULL: it cannot be mapped */
+    struct cuda_ipc_way to, from; /* mostly in its inbox, and in this rank's */
+    int is_mapped;                /* by IPC; else it is held */
     int reached;
     char why[CUDA_IPC_WHY]; /* if it is not */
 };
@@ -174,6 +178,16 @@ static inline size_t cuda_ipc_kernel_slots_at(const struct cuda_ipc *tp,
     return cuda_ipc_words_at(tp, 0, tp->local_size) +
            (size_t)(from < owner ? from : from - 1) * (size_t)tp->base.n_slots *
                tp->base.kernel.slot;
+}
+
+static inline struct cuda_ipc_way cuda_ipc_way_in(const struct cuda_ipc *tp,
+                                                  unsigned char *inbox,
+                                                  int owner, int from)
+{
+    return (struct cuda_ipc_way){
+        .slots = inbox + cuda_ipc_slots_at(tp, owner, from),
+        .words = inbox + cuda_ipc_words_at(tp, owner, from),
+        .kernel_slots = inbox + cuda_ipc_kernel_slots_at(tp, owner, from)};
 }
 
 /* Its bytes. */

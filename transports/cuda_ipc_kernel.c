@@ -132,17 +132,13 @@ void cuda_ipc__slot(const struct coll__stream_tp *base, int peer, int is_send,
                     int n, struct coll__slot *out)
 {
     const struct cuda_ipc *tp = (const struct cuda_ipc *)base;
-    int local = tp->local_of[peer], own = tp->local_rank;
-    const struct cuda_ipc_peer *other = &tp->peers[local];
+    const struct cuda_ipc_peer *other = &tp->peers[tp->local_of[peer]];
+    const struct cuda_ipc_way *way = is_send ? &other->to : &other->from;
     size_t slot = (size_t)(n % base->n_slots);
-    unsigned char *words = tp->inbox + cuda_ipc_words_at(tp, own, local);
-    unsigned char *kernel_slots =
-        tp->inbox + cuda_ipc_kernel_slots_at(tp, own, local);
 
-    if (is_send)
-        kernel_slots = other->kernel_slots;
     *out = (struct coll__slot){
-        .at = kernel_slots + slot * base->kernel.slot,
-        .own = words + (2 * slot + (size_t)is_send) * CUDA_IPC_WORD,
-        .theirs = other->words + (2 * slot + (size_t)!is_send) * CUDA_IPC_WORD};
+        .at = way->kernel_slots + slot * base->kernel.slot,
+        .own = other->from.words + (2 * slot + (size_t)is_send) * CUDA_IPC_WORD,
+        .theirs =
+            other->to.words + (2 * slot + (size_t)!is_send) * CUDA_IPC_WORD};
 }

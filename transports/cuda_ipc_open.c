@@ -324,10 +324,8 @@ static int find_inbox(struct opening *o, int rank)
         status = is_own ? find_own(o, rank, peer) : map_inbox(peer, theirs);
     if (status)
         return status;
-    peer->slots = peer->inbox + cuda_ipc_slots_at(tp, local, tp->local_rank);
-    peer->words = peer->inbox + cuda_ipc_words_at(tp, local, tp->local_rank);
-    peer->kernel_slots =
-        peer->inbox + cuda_ipc_kernel_slots_at(tp, local, tp->local_rank);
+    peer->to = cuda_ipc_way_in(tp, peer->inbox, local, tp->local_rank);
+    peer->from = cuda_ipc_way_in(tp, tp->inbox, tp->local_rank, local);
     if (!is_own)
         atomic_store(&cuda_ipc_note(tp, tp->local_rank, local)->has_mapped, 1);
     return COLL_OK;
@@ -360,7 +358,7 @@ static void write_pattern(struct opening *o, int local)
     int status;
 
     make_pattern(tp, tp->local_rank, local, tp->map + at);
-    status = copy(o, tp->peers[local].slots, tp->seen + at);
+    status = copy(o, tp->peers[local].to.slots, tp->seen + at);
     if (status == COLL_OK)
         status = coll__cuda_stream_wait(o->stream);
     if (status == COLL_OK)
