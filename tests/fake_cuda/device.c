@@ -65,10 +65,21 @@ int device_by_uuid(const CUuuid *id)
     return -1;
 }
 
+/* FAKE_CUDA_APART=0-1: these two. */
+static int are_apart(int from, int to)
+{
+    const char *text = getenv("FAKE_CUDA_APART");
+    int a, b;
+
+    return text && sscanf(text, "%d-%d", &a, &b) == 2 &&
+           ((from == a && to == b) || (from == b && to == a));
+}
+
 /* FAKE_CUDA_PEERS=0: no device reaches another. */
 int device_peers(int from, int to)
 {
-    return from != to && fake_setting("FAKE_CUDA_PEERS", 1) != 0;
+    return from != to && fake_setting("FAKE_CUDA_PEERS", 1) != 0 &&
+           !are_apart(devices[from].number, devices[to].number);
 }
 
 static CUresult check(CUdevice device)
