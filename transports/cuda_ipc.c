@@ -213,7 +213,7 @@ static size_t bytes(const struct coll__stream_tp *base, size_t *host,
     *mapped = cuda_ipc__mapped_len(tp);
     for (int r = 0; r < tp->local_size; r++)
         *mapped += tp->peers[r].is_mapped ? cuda_ipc_inbox_len(tp) : 0;
-    *host = tp->segment ? cuda_ipc_segment_len(tp) : 0;
+    *host = (tp->segment ? cuda_ipc_segment_len(tp) : 0) + tp->host_len;
     return tp->inbox ? cuda_ipc_inbox_len(tp) : 0;
 }
 

@@ -74,6 +74,9 @@ struct cuda_ipc {
     struct coll__segment *segment;
     unsigned char *map, *seen; /* the segment, here and by devices; or NULL */
     int file;                  /* the others open it until all have; or -1 */
+    struct coll__segment *host; /* cuda_ipc_host.c's, or NULL */
+    unsigned char *host_seen;   /* as devices see it, or NULL */
+    size_t host_len;
 
     atomic_int failure;   /* what release() was told */
     pthread_mutex_t lock; /* of this and below */
@@ -229,6 +232,15 @@ int cuda_ipc__clear_words(const struct cuda_ipc *tp, void *stream);
 
 void cuda_ipc__slot(const struct coll__stream_tp *tp, int peer, int is_send,
                     int n, struct coll__slot *out);
+
+/* ---- cuda_ipc_host.c ------------------------------------------------------- */
+
+/* Of ranks that are all on one host, have those that do not reach each other do so by memory of the host, where
+ * others reach each other by that of their GPUs; collective, when it is known who does.
+ * may_share: this rank could.  A status of the exchange's, or COLL_ERR_NOMEM, not logged:
+ * who has no such memory stays out of reach. */
+int cuda_ipc__share_host(struct cuda_ipc *tp, const struct coll__tp_env *env,
+                         int may_share);
 
 /* ---- cuda_ipc_area.c ------------------------------------------------------ */
 

@@ -158,6 +158,8 @@ static int give_back(struct cuda_ipc *tp)
         leave_inbox(tp);
     if (tp->seen)
         cuda_ipc__unregister(tp->segment);
+    if (tp->host_seen)
+        cuda_ipc__unregister(tp->host);
     coll__cuda_go_out(was);
     return is_kept;
 }
@@ -167,6 +169,9 @@ static void tp_free(struct cuda_ipc *tp)
     cuda_ipc__forget_maps(tp);
     if (tp->segment)
         coll__segment_unmap(tp->segment);
+    if (tp->host)
+        coll__segment_unmap(tp->host);
+    free(tp->base.by_host);
     free(tp->peers);
     free(tp->local_of);
     free(tp);

@@ -70,12 +70,23 @@ static int import(struct cuda_ipc_map *map, const struct cuda_ipc_part *part,
     return COLL_OK;
 }
 
+static int no_reach(const struct cuda_ipc *tp, int r, char *why)
+{
+    snprintf(why, CUDA_IPC_WHY, "rank %d's GPU cannot read there: %.150s",
+             tp->base.rank, tp->peers[tp->local_of[r]].why);
+    return COLL_ERR_UNSUPPORTED;
+}
+
 static int add(struct cuda_ipc *tp, int r, const struct cuda_ipc_part *part,
                struct cuda_ipc_map **out, char *why)
 {
     struct cuda_ipc_map *map = calloc(1, sizeof(*map));
     int status = COLL_OK;
 
+    if (tp->base.by_host[r]) {
+        free(map);
+        return no_reach(tp, r, why);
+    }
     if (!map) {
         snprintf(why, CUDA_IPC_WHY, "no memory for what ranks register");
         return COLL_ERR_NOMEM;

@@ -455,10 +455,15 @@ static void judge_all(struct opening *o)
             memcpy(tp->peers[local].why, o->inbox.why, CUDA_IPC_WHY);
         else if (tp->seen)
             judge(tp, local);
-        if (!tp->peers[local].reached)
-            log_info("cuda", "rank %d is out of reach of the GPU's streams: %s",
-                     r, tp->peers[local].why);
     }
+}
+
+static void log_unreached(const struct cuda_ipc *tp)
+{
+    for (int local = 0; local < tp->local_size; local++)
+        if (local != tp->local_rank && !tp->peers[local].reached)
+            log_info("cuda", "rank %d is out of reach of the GPU's streams: %s",
+                     tp->peers[local].rank, tp->peers[local].why);
 }
 
 static int join(struct opening *o, void *context)
@@ -481,8 +486,12 @@ static int join(struct opening *o, void *context)
         for_peers(o, 0);
         rc = meet(o);
     }
-    if (rc == COLL_OK)
+    if (rc == COLL_OK) {
         judge_all(o);
+        if (tp->local_size == tp->base.size)
+            rc = cuda_ipc__share_host(tp, o->env, !o->inbox.status && tp->seen);
+        log_unreached(tp);
+    }
     if (tp->file >= 0)
         close(tp->file);
     tp->file = -1;
@@ -507,7 +516,8 @@ static struct cuda_ipc *new_tp(const struct coll__tp_env *env)
     tp->local_of = malloc((size_t)env->size * sizeof(int));
     tp->peers = calloc((size_t)me->local_size, sizeof(*tp->peers));
     tp->maps = calloc((size_t)env->size, sizeof(*tp->maps));
-    if (!tp->local_of || !tp->peers || !tp->maps) {
+    tp->base.by_host = calloc((size_t)env->size, 1);
+    if (!tp->local_of || !tp->peers || !tp->maps || !tp->base.by_host) {
         cuda_ipc__close(&tp->base, 1);
         return NULL;
     }

@@ -84,6 +84,8 @@ struct coll__stream_tp {
     struct coll__stream_kernel kernel;
     struct coll__stream_area
         *areas; /* alike on all ranks, the last one first */
+    unsigned char
+        *by_host; /* [size]: is that rank reached by memory of the host? */
 };
 
 /* Where len bytes at ptr lie wholly; or NULL. */
