@@ -198,6 +198,12 @@ tests_test_cuda_register_CFLAGS = $(fake_cflags)
 tests_test_cuda_register_LDADD = $(fake_lib)
 EXTRA_tests_test_cuda_register_DEPENDENCIES = tests/fake_cuda/libcuda.la
 
+unit_tests += tests/test_cuda_mixed
+tests_test_cuda_mixed_SOURCES = %D%/test_cuda_mixed.c $(registered)
+tests_test_cuda_mixed_CFLAGS = $(fake_cflags)
+tests_test_cuda_mixed_LDADD = $(fake_lib)
+EXTRA_tests_test_cuda_mixed_DEPENDENCIES = tests/fake_cuda/libcuda.la
+
 unit_tests += tests/test_cuda_shown
 tests_test_cuda_shown_SOURCES = %D%/test_cuda_shown.c $(registered)
 tests_test_cuda_shown_CFLAGS = $(fake_cflags)

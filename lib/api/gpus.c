@@ -10,6 +10,7 @@
 #include "lib/topo/gpus.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
+#include "transports/stream.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ static const char *const names[COLL__N_NEAR] = {"gpu", "nvlink", "switch",
 /* What all ranks have said, and what was made of it. */
 struct meeting {
     struct coll__gpu_place *places; /* [size] */
-    unsigned char *nvlink, *near;   /* [size * size] */
+    unsigned char *nvlink, *by_host, *near; /* [size * size] */
     int *colors;                    /* [COLL__N_NEAR * size] */
     int *ring;                      /* [size] */
 };
@@ -37,10 +38,11 @@ static int meeting_init(struct meeting *m, int size)
 
     m->places = calloc(n, sizeof(*m->places));
     m->nvlink = calloc(n, n);
+    m->by_host = calloc(n, n);
     m->near = calloc(n, n);
     m->colors = calloc(n, COLL__N_NEAR * sizeof(*m->colors));
     m->ring = calloc(n, sizeof(*m->ring));
-    if (m->places && m->nvlink && m->near && m->colors && m->ring)
+    if (m->places && m->nvlink && m->by_host && m->near && m->colors && m->ring)
         return COLL_OK;
     log_error("comm", "no memory for the GPUs of %d ranks", size);
     return COLL_ERR_NOMEM;
@@ -50,6 +52,7 @@ static void meeting_fini(struct meeting *m)
 {
     free(m->places);
     free(m->nvlink);
+    free(m->by_host);
     free(m->near);
     free(m->colors);
     free(m->ring);
@@ -77,10 +80,11 @@ static int describe(struct coll__gpu_place *place, int *device)
 
 /* What the driver says of the GPUs that this process sees, or the file that stands for
  * this host. */
-static void find_nvlink(const struct coll_comm *comm, int device,
-                        const struct coll__gpu_place *places,
-                        unsigned char *nvlink)
+static void find_links(const struct coll_comm *comm, int device,
+                       const struct coll__gpu_place *places,
+                       unsigned char *nvlink, unsigned char *by_host)
 {
+    memcpy(by_host, comm->routes.streams->by_host, (size_t)comm->size);
     for (int r = 0; r < comm->size; r++) {
         const unsigned char *mine = places[comm->rank].uuid;
         int by_file = coll__gpu_file_nvlink(mine, places[r].uuid);
@@ -92,27 +96,39 @@ static void find_nvlink(const struct coll_comm *comm, int device,
     }
 }
 
+/* GPUs that do not reach each other are as far as can be. */
+static void find_near(struct meeting *m, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            m->near[i * n + j] = m->by_host[i * n + j]
+                                     ? NEAR_HOST
+                                     : (unsigned char)coll__gpu_near(
+                                           m->places, n, m->nvlink, i, j);
+}
+
 static int meet(struct coll_comm *comm, struct meeting *m)
 {
     struct coll__gpu_place mine = {.numa = -1};
-    int n = comm->size, device = -1, rc = describe(&mine, &device);
-    unsigned char *row = calloc((size_t)n, 1);
+    size_t n = (size_t)comm->size;
+    int device = -1, rc = describe(&mine, &device);
+    unsigned char *rows = calloc(n, 2);
 
-    if (rc == COLL_OK && !row) {
-        log_error("comm", "no memory for the GPUs of %d ranks", n);
+    if (rc == COLL_OK && !rows) {
+        log_error("comm", "no memory for the GPUs of %zu ranks", n);
         rc = COLL_ERR_NOMEM;
     }
     if (rc == COLL_OK)
         rc = coll__comm_exchange(comm, &mine, sizeof(mine), m->places);
     if (rc == COLL_OK) {
-        find_nvlink(comm, device, m->places, row);
-        rc = coll__comm_exchange(comm, row, (size_t)n, m->nvlink);
+        find_links(comm, device, m->places, rows, rows + n);
+        rc = coll__comm_exchange(comm, rows, n, m->nvlink);
     }
-    free(row);
-    for (int i = 0; i < n && rc == COLL_OK; i++)
-        for (int j = 0; j < n; j++)
-            m->near[i * n + j] =
-                (unsigned char)coll__gpu_near(m->places, n, m->nvlink, i, j);
+    if (rc == COLL_OK)
+        rc = coll__comm_exchange(comm, rows + n, n, m->by_host);
+    free(rows);
+    if (rc == COLL_OK)
+        find_near(m, comm->size);
     return rc;
 }
 
