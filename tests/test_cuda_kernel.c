@@ -299,6 +299,39 @@ START_TEST(kernels_that_wait_go_on_when_a_rank_fails)
 }
 END_TEST
 
+/* Nothing has been called before that would have loaded the kernels. */
+static int capture_first(struct world_rank *me)
+{
+    int32_t in[2] = {3, 4}, out[2] = {0};
+    CUgraphExec exec;
+    CUgraph graph;
+    struct rank k;
+
+    WORLD_CHECK(me, !join(&k, me));
+    OK(cu.MemcpyHtoD((CUdeviceptr)k.at, in, sizeof(in)));
+    OK(cu.StreamBeginCapture(k.r.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    WORLD_CHECK(me, !coll_allreduce(k.at, k.at + 2, 2, COLL_I32, COLL_AVG,
+                                    k.r.comm, k.r.stream));
+    OK(cu.StreamEndCapture(k.r.stream, &graph));
+    OK(cu.GraphInstantiateWithFlags(&exec, graph, 0));
+    OK(cu.GraphLaunch(exec, k.r.stream));
+    OK(cu.StreamSynchronize(k.r.stream));
+    OK(cu.MemcpyDtoH(out, (CUdeviceptr)(k.at + 2), sizeof(out)));
+    WORLD_CHECK(me, out[0] == 3 && out[1] == 4);
+    return leave(&k);
+}
+
+/* _i: ranks, from 1 on; by streams and as kernels */
+START_TEST(the_first_call_may_be_captured)
+{
+    setenv("FAKE_CUDA_DEVICES", "2", 1);
+    setenv("COLL_CUDA_ENGINE", _i % 2 ? "kernel" : "queued", 1);
+    patient_timeout(30);
+    ck_assert_int_eq(world_fork(1 + _i / 2, capture_first, NULL, patient(60)),
+                     0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda_kernel");
@@ -314,6 +347,7 @@ int main(void)
     tcase_add_test(tc, processes_that_take_turns_are_told_so);
     tcase_add_test(tc, more_ranks_than_a_gpu_has_room_for_are_told_so);
     tcase_add_test(tc, programs_of_old_shapes_make_room_and_graphs_keep_theirs);
+    tcase_add_loop_test(tc, the_first_call_may_be_captured, 0, 4);
     tcase_add_loop_test(tc, kernels_that_wait_go_on_when_a_rank_fails, 0,
                         N_WAYS);
     suite_add_tcase(suite, tc);

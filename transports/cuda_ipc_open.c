@@ -217,6 +217,25 @@ static int are_too_many(struct opening *o)
     return 1;
 }
 
+/* A stream, and kernels: what is being captured could not load them. */
+static int prepare(struct opening *o)
+{
+    int status = lacks(o->inbox.why, coll__cuda_stream_create(&o->stream));
+
+    return status ? status : lacks(o->inbox.why, coll__cuda_prepare(o->stream));
+}
+
+static int prepare_alone(struct opening *o)
+{
+    int was, status = lacks(o->inbox.why, coll__cuda_go_in(&o->tp->home, &was));
+
+    if (status)
+        return status;
+    status = prepare(o);
+    coll__cuda_go_out(was);
+    return status;
+}
+
 /* All that a run needs, in the place. */
 static int make_all(struct opening *o)
 {
@@ -231,6 +250,8 @@ static int make_all(struct opening *o)
         return status;
     }
     status = decide(o);
+    if (status == COLL_OK && tp->base.size == 1)
+        status = prepare_alone(o);
     if (status || tp->local_size == 1)
         return status;
     if (are_too_many(o))
@@ -248,9 +269,7 @@ static int make_all(struct opening *o)
     if (status == COLL_OK)
         status = make_inbox(o);
     if (status == COLL_OK)
-        status = lacks(o->inbox.why, coll__cuda_stream_create(&o->stream));
-    if (status == COLL_OK)
-        status = lacks(o->inbox.why, coll__cuda_prepare(o->stream));
+        status = prepare(o);
     if (status == COLL_OK && tp->base.kernel.most)
         status = lacks(o->inbox.why, cuda_ipc__clear_words(tp, o->stream));
     if (tp->seen)
