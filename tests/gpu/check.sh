@@ -96,6 +96,13 @@ if [ -x "${library:-}/tests/gpu/ranks" ]; then
     # operations as one kernel: threads may share a GPU so
     part 60 kernel env COLL_CUDA_ENGINE=kernel $run "$library/tests/gpu/ranks" --threads \
         --within 50 --json "$reports/ranks_kernel.json"
+    # rings, whose ranks pass on what they take, with few and short slots
+    part 40 slots env COLL_ALGO=ring COLL_CUDA_SLOTS=3 COLL_CUDA_SLOT=64K \
+        $run "$library/tests/gpu/ranks" --within 30 \
+        --json "$reports/ranks_slots.json" random replay register
+    part 40 slots_kernel env COLL_ALGO=ring COLL_CUDA_SLOTS=3 COLL_CUDA_SLOT=64K \
+        COLL_CUDA_ENGINE=kernel $run "$library/tests/gpu/ranks" --threads --within 30 \
+        --json "$reports/ranks_slots_kernel.json" random replay register
     for n in 2 4 8; do
         part 25 "allreduce_$n" $run "$library/tools/collrun" -n $n \
             "$library/benchmarks/allreduce_bw" -d cuda -b 8 -e 256M -f 32 --json
