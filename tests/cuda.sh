@@ -11,7 +11,7 @@ driver=$PWD/tests/fake_cuda/.libs
 
 [ -x tests/gpu/ranks ] || { echo "configure found no cuda.h"; exit 77; }
 LD_LIBRARY_PATH=$driver${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-unset CUDA_VISIBLE_DEVICES FAKE_CUDA_FAULT FAKE_CUDA_PEERS FAKE_CUDA_IPC
+unset CUDA_VISIBLE_DEVICES FAKE_CUDA_FAULT FAKE_CUDA_PEERS FAKE_CUDA_IPC FAKE_CUDA_APART
 export LD_LIBRARY_PATH
 
 # right ROUNDS ARGUMENTS...: of tests/gpu/ranks, with what else the environment says.
@@ -25,6 +25,10 @@ right() {
 right 60 --ranks 1,2,5 random
 FAKE_CUDA_DEVICES=3 FAKE_CUDA_SEED=7 right 30 --ranks 4,8 --seed 2 random
 FAKE_CUDA_DEVICES=2 FAKE_CUDA_PEERS=0 right 30 --ranks 3 --seed 3 random
+# two GPUs that are apart, by streams and by kernels
+FAKE_CUDA_DEVICES=4 FAKE_CUDA_APART=0-1 right 30 --ranks 4 --seed 12 random replay abort death
+FAKE_CUDA_DEVICES=4 FAKE_CUDA_APART=1-3 COLL_CUDA_KERNEL_MAX=1G \
+    right 30 --ranks 4 --seed 13 random abort death
 FAKE_CUDA_IPC=0 right 30 --ranks 3 --seed 4 random
 CUDA_DEVICE_MAX_CONNECTIONS=1 right 30 --ranks 2 --seed 5 random
 COLL_CUDA_ENGINE=staged right 60 --ranks 1,2,5 --seed 8 random
