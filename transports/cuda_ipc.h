@@ -10,6 +10,9 @@
  *   behind that:       with its first peer: words 0 .. k-1 | ... | kernels' slots
  *   segment:           token, state | from, to: flag 0 .. 2k-1 | ... | notes | patterns
  *
+ * Ranks whose GPUs do not reach each other have such slots in memory of the host
+ * (cuda_ipc_host.c).
+ *
  * A flag is EMPTY or FULL, or LYING with a sign: then what is sent lies where it was, in
  * memory that the ranks have registered.  Each has a bit that the other end waits for,
  * LYING one for each sign; the sender alone writes FULL and LYING, the receiver alone
