@@ -6,6 +6,7 @@
 #include "tests/work.h"
 #include "lib/device/area.h"
 #include "lib/util/util.h"
+#include "transports/cma.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -377,27 +378,45 @@ START_TEST(who_cannot_be_opened_is_copied_from)
 }
 END_TEST
 
+/* Can the other rank's memory be read?  The tokens were made when it could be, if
+ * ever. */
+static int reads(const struct world_rank *me,
+                 const struct coll__cma_token tokens[2])
+{
+    return coll__cma_probe(&tokens[!me->rank]) == COLL_OK;
+}
+
 /* Rank 1 hides its memory when all know that it can be read. */
 static int hide_later(struct world_rank *me)
 {
     const size_t count = MIB;
+    struct coll__cma_token mine, tokens[2];
     struct coll_comm *comm;
-    char *in, *out;
-    int rc;
+    char *in = calloc(2, count), *out = calloc(2, count);
+    int could_read, hidden[2], is_hidden;
 
     if (!getuid())
         WORLD_CHECK(me,
                     !setgroups(0, NULL) && !setgid(NOBODY) && !setuid(NOBODY));
     prctl(PR_SET_DUMPABLE, 1);
     comm = world_join(me);
-    in = calloc(2, count);
-    out = calloc(2, count);
-    WORLD_CHECK(me, comm && in && out && !world_barrier(me, comm));
+    coll__cma_offer(&mine);
+    WORLD_CHECK(me, comm && in && out);
+    WORLD_CHECK(me,
+                !me->oob.allgather(me->oob.arg, &mine, tokens, sizeof(mine)));
+    could_read = reads(me, tokens);
+    world_meet(me);
     prctl(PR_SET_DUMPABLE, me->rank != 1);
     world_meet(me);
-    rc = coll_alltoall(in, out, count, COLL_I8, comm, NULL);
-    if (rc) /* not where it could not be read before, either */
-        EXPECT(me, rc, COLL_ERR_SYSTEM, "no longer lets its memory be read");
+    is_hidden = could_read && !reads(me, tokens);
+    WORLD_CHECK(me, !me->oob.allgather(me->oob.arg, &is_hidden, hidden,
+                                       sizeof(is_hidden)));
+    WORLD_CHECK(me, !hidden[1]); /* rank 0 stays as it was */
+    if (hidden[0])
+        EXPECT(me, coll_alltoall(in, out, count, COLL_I8, comm, NULL),
+               COLL_ERR_SYSTEM, "no longer lets its memory be read");
+    else /* it never could be, or who reads has the right to anything */
+        WORLD_CHECK(me, !coll_alltoall(in, out, count, COLL_I8, comm, NULL));
     coll_comm_destroy(comm);
     free(in);
     free(out);
