@@ -459,6 +459,33 @@ START_TEST(a_peer_may_die_before_it_has_read)
 }
 END_TEST
 
+/* A process that nobody has waited for yet: it has no files any more, but its
+ * number. */
+START_TEST(an_area_of_who_has_been_killed_is_not_freed)
+{
+    struct coll__area_map *map;
+    struct coll__area_place place;
+    siginfo_t info;
+    void *area;
+    pid_t pid;
+
+    ck_assert_int_eq(coll_mem_alloc(&area, KIB), COLL_OK);
+    ck_assert(coll__area_find(area, KIB, &place));
+    pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (!pid)
+        for (;;)
+            pause();
+    ck_assert_int_eq(coll__area_map(pid, &place, &map), COLL_OK);
+    coll__area_unmap(map);
+    ck_assert_int_eq(kill(pid, SIGKILL), 0);
+    ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+    ck_assert_int_eq(coll__area_map(pid, &place, &map), COLL_ERR_PEER);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    ck_assert_int_eq(coll_mem_free(area), COLL_OK);
+}
+END_TEST
+
 static size_t address_space(void)
 {
     FILE *file = fopen("/proc/self/statm", "re");
@@ -533,6 +560,7 @@ int main(void)
     tcase_add_test(alone, a_limit_is_named);
     tcase_add_test(alone, a_span_is_found_while_others_come_and_go);
     tcase_add_test(alone, a_child_takes_nothing_away);
+    tcase_add_test(alone, an_area_of_who_has_been_killed_is_not_freed);
     tcase_add_loop_test(results, every_collective_is_right_at_every_length, 0,
                         getenv("TEST_QUICK") ? 6 : 9);
     tcase_add_test(peers, what_is_freed_is_let_go_and_never_read_again);

@@ -15,10 +15,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define NOBODY 65534
+#define MRELEASE 448 /* process_mrelease(), of kernel 5.15 */
 
 /* Another process, which offers itself and then does nothing. */
 struct peer {
@@ -217,6 +220,44 @@ START_TEST(memory_that_is_gone_is_named)
 }
 END_TEST
 
+/* Kill it, and have it stand still on its way out: its memory is there, or was taken
+ * away by what the kernel does where memory runs out.  0, where that cannot be. */
+static int reap_early(const struct peer *peer)
+{
+    int fd, status, rc;
+
+    if (ptrace(PTRACE_SEIZE, peer->pid, NULL, PTRACE_O_TRACEEXIT))
+        return 0;
+    ck_assert_int_eq(kill(peer->pid, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(peer->pid, &status, 0), peer->pid);
+    if (!WIFSTOPPED(status)) /* it depends on the kernel */
+        return 0;
+    fd = (int)syscall(SYS_pidfd_open, peer->pid, 0);
+    ck_assert_int_ge(fd, 0);
+    rc = (int)syscall(MRELEASE, fd, 0);
+    close(fd);
+    return rc == 0;
+}
+
+START_TEST(who_is_being_killed_is_an_error_of_the_peer)
+{
+    struct span span = {map(4096, MAP_PRIVATE), 4096};
+    struct peer peer = start_peer(fill_span, &span);
+    unsigned char got[16];
+
+    if (reap_early(&peer)) {
+        ck_assert_int_eq(coll__cma_read(peer.pid, got, span.at, sizeof(got)),
+                         COLL_ERR_PEER);
+        ck_assert_ptr_nonnull(strstr(coll_last_error(), "is being killed"));
+    } else {
+        printf(
+            "SKIP: this kernel reaps no memory before a process has ended\n");
+    }
+    ptrace(PTRACE_CONT, peer.pid, NULL, NULL);
+    kill(peer.pid, SIGKILL);
+}
+END_TEST
+
 /* ---- who may ------------------------------------------------------------ */
 
 START_TEST(a_wrong_secret_is_refused)
@@ -357,6 +398,7 @@ int main(void)
     tcase_add_test(c, reads_many_pages_at_once);
     tcase_add_test(c, a_dead_process_is_an_error_of_the_peer);
     tcase_add_test(c, a_zombie_is_an_error_of_the_peer);
+    tcase_add_test(c, who_is_being_killed_is_an_error_of_the_peer);
     tcase_add_test(c, memory_that_is_gone_is_named);
     tcase_add_test(c, a_wrong_secret_is_refused);
     tcase_add_test(c, a_child_has_a_secret_of_its_own);

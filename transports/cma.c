@@ -10,6 +10,7 @@
  */
 #include "transports/cma.h"
 #include "lib/trace/log.h"
+#include "lib/util/ending.h"
 #include "lib/util/lock.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
@@ -202,6 +203,13 @@ int coll__cma_probe(const struct coll__cma_token *theirs)
 /* Say why a read of a process that could be read once has failed. */
 static int read_failed(int err, int pid, uint64_t remote, size_t len)
 {
+    if (err == EFAULT && coll__is_ending(pid)) {
+        log_error("cma",
+                  "process %d is being killed, and its memory is gone; see why "
+                  "that rank ended: maybe the host ran out of memory",
+                  pid);
+        return COLL_ERR_PEER;
+    }
     switch (err) {
     case ESRCH:
         log_error("cma",

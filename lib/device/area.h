@@ -61,9 +61,9 @@ struct coll__area_map;
  *
  * Result:    *map is one more use of the mapping.
  * Ownership: the caller ends it by coll__area_unmap().
- * Errors:    COLL_ERR_PEER: there is no such process any more; COLL_ERR_NOMEM;
- *            COLL_ERR_SYSTEM, also when the area was freed.  Logged; *map is as
- *            it was.
+ * Errors:    COLL_ERR_PEER: the process has ended, or is being killed;
+ *            COLL_ERR_NOMEM; COLL_ERR_SYSTEM, also when the area was freed.
+ *            Logged; *map is as it was.
  * Threads:   any.
  * Cost:      a lock; some system calls the first time.
  */

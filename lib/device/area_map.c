@@ -9,12 +9,12 @@
 #include "lib/device/area.h"
 #include "include/coll/coll.h"
 #include "lib/trace/log.h"
+#include "lib/util/ending.h"
 #include "lib/util/lock.h"
 #include "lib/util/util.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -34,7 +34,7 @@ static struct coll__area_map *maps; /* under the lock */
 
 static int cannot_open(int pid, int fd, int err)
 {
-    if ((err == ENOENT || err == ESRCH) && kill(pid, 0) && errno == ESRCH) {
+    if (coll__is_ending(pid)) {
         log_info("mem", "process %d has ended", pid);
         return COLL_ERR_PEER;
     }

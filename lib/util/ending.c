@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ending.c - see ending.h.
+ *
+ * Who is killed has the signal pending until he is gone: the kernel gives it to the
+ * process, or to each of its threads where one of these has brought it down.  His
+ * memory may be taken from him before that, where the host has run out of it.  A
+ * first thread that has ended looks like a process that has, as long as others run.
+ */
+#include "lib/util/ending.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a line says behind its label; NULL where that is another one's. */
+static const char *value_of(const char *line, const char *label)
+{
+    size_t len = strlen(label);
+
+    return strncmp(line, label, len) ? NULL : line + len;
+}
+
+static int is_killed(const char *signals)
+{
+    return signals && (strtoull(signals, NULL, 16) >> (SIGKILL - 1) & 1) != 0;
+}
+
+/* By the lines of its status. */
+static int reads_as_ending(FILE *status)
+{
+    int is_dead = 0, n_threads = 1;
+    char line[256];
+
+    while (fgets(line, sizeof(line), status)) {
+        const char *state = value_of(line, "State:\t");
+        const char *threads = value_of(line, "Threads:\t");
+
+        if (state)
+            is_dead = *state == 'Z' || *state == 'X';
+        if (threads)
+            n_threads = atoi(threads);
+        if (is_killed(value_of(line, "SigPnd:\t")) ||
+            is_killed(value_of(line, "ShdPnd:\t")))
+            return 1;
+    }
+    return is_dead && n_threads <= 1;
+}
+
+int coll__is_ending(int pid)
+{
+    int err = errno, is_ending;
+    char path[64];
+    FILE *status;
+
+    snprintf(path, sizeof(path), "/proc/%d/status", pid);
+    status = fopen(path, "re");
+    if (status) {
+        is_ending = reads_as_ending(status);
+        fclose(status);
+    } else {
+        is_ending = kill(pid, 0) && errno == ESRCH;
+    }
+    errno = err;
+    return is_ending;
+}
