@@ -296,8 +296,8 @@ int coll__comm_prog_failed(struct coll_comm *comm,
 int coll__comm_lose(struct coll_comm *comm, int peer);
 int coll__comm_still_lost(struct coll_comm *comm);
 
-/* Nothing moved for a while: look for messages that no rank is going to take,
- * since the ranks disagree.  COLL_OK or a status. */
+/* Look for messages that no rank is going to take, since the ranks disagree: in a long
+ * wait, and before a call is forgotten.  COLL_OK or a status. */
 int coll__comm_look_around(struct coll_comm *comm);
 
 #define COLL__DISAGREE                                                         \

@@ -169,6 +169,16 @@ static uint64_t count_up(_Atomic uint64_t *n)
     return next;
 }
 
+/* Is it time to look for old messages?  Not where the links may be closed. */
+static int is_look_due(const struct coll_request *request)
+{
+    struct coll_comm *comm = request->comm;
+
+    return !request->is_p2p && !comm->lost_until &&
+           coll__history_is_look_due(history_of(request)) &&
+           !atomic_load_explicit(&comm->failure.status, memory_order_relaxed);
+}
+
 int coll__request_start(struct coll_request *request)
 {
     struct coll_comm *comm = request->comm;
@@ -176,6 +186,8 @@ int coll__request_start(struct coll_request *request)
 
     if (coll__trace_is_on())
         request->called = coll__now();
+    if (is_look_due(request))
+        coll__comm_look_around(comm); /* what it finds has failed then */
     if (atomic_load_explicit(&comm->failure.status, memory_order_relaxed)) {
         set_status(request, coll__comm_quiesce(comm));
         return coll__request_status(request);

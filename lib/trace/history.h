@@ -27,6 +27,15 @@ struct coll__history {
     _Atomic uint64_t aside[3];
 };
 
+/* Some times before an operation is forgotten, those of others are to be looked for that
+ * were called in its place: is it such a time, before the next one starts? */
+static inline int coll__history_is_look_due(const struct coll__history *h)
+{
+    uint64_t n = atomic_load_explicit(&h->n_started, memory_order_relaxed);
+
+    return n % (COLL__HISTORY / 4) == COLL__HISTORY / 4 - 1;
+}
+
 /* Note the start of the next operation; and that all up to seq have ended. */
 void coll__history_start(struct coll__history *h,
                          const struct coll__head *head);
