@@ -7,6 +7,7 @@
 #include "lib/util/util.h"
 
 #include <check.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -511,6 +512,38 @@ START_TEST(cores_are_those_that_affinity_allows)
 }
 END_TEST
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SMALL_STACK (256 << 10) /* their frames are larger */
+#elif defined(__has_feature)    /* clang */
+#define SMALL_STACK (256 << 10)
+#else
+#define SMALL_STACK (32 << 10)
+#endif
+
+static void *ask_for_all(void *text)
+{
+    return coll_topo_export(COLL_TOPO_TEXT, text) ? text : NULL;
+}
+
+/* A thread of a program that has thousands of them. */
+START_TEST(a_small_stack_is_enough)
+{
+    char *text = NULL;
+    void *is_wrong;
+    pthread_attr_t attr;
+    pthread_t thread;
+
+    ck_assert_int_eq(pthread_attr_init(&attr), 0);
+    ck_assert_int_eq(pthread_attr_setstacksize(&attr, SMALL_STACK), 0);
+    ck_assert_int_eq(pthread_create(&thread, &attr, ask_for_all, &text), 0);
+    ck_assert_int_eq(pthread_join(thread, &is_wrong), 0);
+    ck_assert_ptr_null(is_wrong);
+    ck_assert_ptr_nonnull(strstr(text, "machine"));
+    free(text);
+    pthread_attr_destroy(&attr);
+}
+END_TEST
+
 static TCase *file_cases(void)
 {
     TCase *cases = tcase_create("files");
@@ -543,6 +576,7 @@ static TCase *process_cases(void)
     tcase_add_test(cases, cores_are_those_that_affinity_allows);
     tcase_add_test(cases, a_file_says_where_a_process_is);
     tcase_add_test(cases, a_file_is_read_again_when_it_has_changed);
+    tcase_add_test(cases, a_small_stack_is_enough);
     return cases;
 }
 

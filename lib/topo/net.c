@@ -46,7 +46,7 @@ int coll__read_line(const char *dir, const char *name, char *line, size_t len)
 
 void coll__read_bus(const char *dir, char bus[16])
 {
-    char path[PATH_MAX], to[PATH_MAX], *name;
+    char path[512], to[PATH_MAX], *name;
     unsigned domain, number, slot, function;
     ssize_t n = -1;
 

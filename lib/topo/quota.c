@@ -16,11 +16,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A hierarchy, as it is mounted here. */
+/* A hierarchy, as it is mounted here, and what is looked for in it: more than the
+ * stack of a small thread could hold. */
 struct mount {
     int is_v2;
     char root[PATH_MAX]; /* the group that is at the mount point */
     char at[PATH_MAX];
+    char group[PATH_MAX];    /* this process's */
+    char path[3 * PATH_MAX]; /* of what is being read */
 };
 
 /* ---- limits ------------------------------------------------------------- */
@@ -117,17 +120,17 @@ static int read_mount(char *line, struct mount *mount)
     return 1;
 }
 
-/* Write this process's group in that hierarchy as /proc/self/cgroup says:
+/* Note this process's group in that hierarchy as /proc/self/cgroup says:
  * "0::/path", "4:cpu,cpuacct:/path"; 0 when it is in none. */
-static int find_group(const char *root, int is_v2, char group[PATH_MAX])
+static int find_group(const char *root, struct mount *mount)
 {
-    char path[PATH_MAX], *line = NULL, *rest, *names;
+    char *line = NULL, *rest, *names;
     size_t len = 0;
     int is_found = 0;
     FILE *file;
 
-    snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
-    file = fopen(path, "re");
+    snprintf(mount->path, sizeof(mount->path), "%s/proc/self/cgroup", root);
+    file = fopen(mount->path, "re");
     while (file && !is_found && getline(&line, &len, file) > 0) {
         line[strcspn(line, "\n")] = '\0';
         rest = line;
@@ -135,9 +138,9 @@ static int find_group(const char *root, int is_v2, char group[PATH_MAX])
         names = strsep(&rest, ":");
         if (!names || !rest)
             continue;
-        is_found = is_v2 ? !*names : coll__word_in("cpu", names, ',');
+        is_found = mount->is_v2 ? !*names : coll__word_in("cpu", names, ',');
         if (is_found)
-            snprintf(group, PATH_MAX, "%s", rest);
+            snprintf(mount->group, sizeof(mount->group), "%s", rest);
     }
     free(line);
     if (file)
@@ -147,8 +150,9 @@ static int find_group(const char *root, int is_v2, char group[PATH_MAX])
 
 /* The part of the group's path below the mount point; "" where the group is
  * the one there, or is not below it. */
-static const char *below(const struct mount *mount, const char *group)
+static const char *below(const struct mount *mount)
 {
+    const char *group = mount->group;
     size_t n = strlen(mount->root);
 
     if (strstr(group, "/.."))
@@ -158,29 +162,31 @@ static const char *below(const struct mount *mount, const char *group)
     return !strncmp(group, mount->root, n) && group[n] == '/' ? group + n : "";
 }
 
-static void look_at(const char *root, const struct mount *mount,
+static void look_at(const char *root, struct mount *mount,
                     struct coll__quota *quota)
 {
-    char group[PATH_MAX], dir[3 * PATH_MAX];
     size_t top = strlen(root) + strlen(mount->at);
 
-    if (!find_group(root, mount->is_v2, group))
+    if (!find_group(root, mount))
         return;
-    snprintf(dir, sizeof(dir), "%s%s%s", root, mount->at, below(mount, group));
-    take_limits(dir, top, mount->is_v2, quota);
+    snprintf(mount->path, sizeof(mount->path), "%s%s%s", root, mount->at,
+             below(mount));
+    take_limits(mount->path, top, mount->is_v2, quota);
 }
 
 void coll__quota_load_from(const char *root, struct coll__quota *quota)
 {
     struct mount *mount = malloc(sizeof(*mount));
-    char path[PATH_MAX], *line = NULL;
+    char *line = NULL;
     size_t len = 0;
     FILE *file;
 
     *quota = (struct coll__quota){0};
-    snprintf(path, sizeof(path), "%s/proc/self/mountinfo", root);
-    file = fopen(path, "re");
-    while (file && mount && getline(&line, &len, file) > 0)
+    if (!mount)
+        return;
+    snprintf(mount->path, sizeof(mount->path), "%s/proc/self/mountinfo", root);
+    file = fopen(mount->path, "re");
+    while (file && getline(&line, &len, file) > 0)
         if (read_mount(line, mount))
             look_at(root, mount, quota);
     free(line);
