@@ -17,6 +17,7 @@ libcore_la_SOURCES = \
 	%D%/type/head.c %D%/type/head.h \
 	%D%/type/names.c \
 	%D%/type/op.c %D%/type/op.h \
+	%D%/util/copies.c %D%/util/copies.h \
 	%D%/util/ending.c %D%/util/ending.h \
 	%D%/util/fence.c %D%/util/fence.h \
 	%D%/util/files.c %D%/util/files.h \

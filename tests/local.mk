@@ -354,7 +354,7 @@ tests_test_ucx_LDADD = $(check_lib)
 # the library as programs load it that know it only when they run
 unit_tests += tests/test_dlopen
 tests_test_dlopen_CFLAGS = $(check_cflags)
-tests_test_dlopen_LDADD = $(check_lib) -ldl
+tests_test_dlopen_LDADD = libworld.la $(check_lib) -ldl
 
 # bootstraps and the control connections
 boot_world = %D%/boot_world.c %D%/boot_world.h

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_dlopen.c - the library in programs that load it when they run, as
  * interpreters do: their threads are there already, and may be there still when
- * somebody has closed it. */
+ * somebody has closed it; and so may be another copy of the library. */
 #include "tests/mark.h"
+#include "tests/world.h"
 
 #include <check.h>
 #include <dlfcn.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #define LIBRARY ".libs/libcoll.so" /* where make has built it */
+#define DEADLINE 40
 
 static void *load(void)
 {
@@ -59,6 +61,43 @@ START_TEST(what_is_closed_stays)
 }
 END_TEST
 
+/* Join the group by the loaded copy; its coll_comm_destroy() is *destroy. */
+static struct coll_comm *join_by(void *library, const struct world_rank *me,
+                                 int (**destroy)(struct coll_comm *comm))
+{
+    int (*create)(struct coll_comm * *comm, const struct coll_oob *oob,
+                  const struct coll_config *config);
+    struct coll_comm *comm;
+
+    *(void **)&create = dlsym(library, "coll_comm_create_oob");
+    *(void **)destroy = dlsym(library, "coll_comm_destroy");
+    return create && *destroy && !create(&comm, &me->oob, NULL) ? comm : NULL;
+}
+
+/* As where a program is linked with one copy, and a plugin of it with another: each
+ * has one communicator, which is the last one of its own. */
+static int part_crosswise(struct world_rank *me)
+{
+    struct coll_comm *first = world_join(me), *second;
+    int (*destroy)(struct coll_comm * comm);
+
+    second = join_by(load(), me, &destroy);
+    WORLD_CHECK(me, first && second && destroy != coll_comm_destroy);
+    world_meet(me);
+    if (me->rank % 2)
+        WORLD_CHECK(me, destroy(second) == COLL_OK);
+    WORLD_CHECK(me, coll_comm_destroy(first) == COLL_OK);
+    if (me->rank % 2 == 0)
+        WORLD_CHECK(me, destroy(second) == COLL_OK);
+    return 0;
+}
+
+START_TEST(two_copies_end_in_any_order)
+{
+    ck_assert_int_eq(world_fork(3, part_crosswise, NULL, DEADLINE), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("dlopen");
@@ -73,6 +112,8 @@ int main(void)
     }
     tcase_add_test(c, threads_need_no_room_of_their_first_block);
     tcase_add_test(c, what_is_closed_stays);
+    tcase_add_test(c, two_copies_end_in_any_order);
+    tcase_set_timeout(c, DEADLINE + 20);
     suite_add_tcase(suite, c);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);

@@ -4,7 +4,8 @@
  * Other ranks may wait for their end, and their caller may compute for as long as it
  * likes: so a thread moves them on for as long as there are some.  The call that destroys
  * the last communicator of the process, or its exit, stops the thread, and waits for all
- * of them itself.
+ * of them itself.  Where the process holds the library twice, no copy has the last one as
+ * long as another has some: ranks may end those of two copies in different orders, too.
  *
  * Not those that have streams of a GPU: to give back what is the device's waits for all
  * of the device, and would end a capture that the caller has begun.  They go on in the
@@ -15,6 +16,7 @@
  */
 #include "lib/api/leave.h"
 #include "lib/trace/log.h"
+#include "lib/util/copies.h"
 #include "lib/util/lock.h"
 #include "lib/util/spawn.h"
 #include "lib/util/util.h"
@@ -61,6 +63,7 @@ static void forget_parents(void)
     inherited[1] = aside.in_thread;
     memset(&aside, 0, sizeof(aside));
     coll__cond_init(&aside.changed);
+    coll__copies_tell(0);
 }
 
 void coll__aside_count(struct coll_comm *comm, int change)
@@ -70,6 +73,7 @@ void coll__aside_count(struct coll_comm *comm, int change)
         aside.n_comms += change;
         if (comm->leave.is_counted)
             aside.n_left += change;
+        coll__copies_tell(aside.n_comms - aside.n_left);
     }
     coll__unlock(&lock);
 }
@@ -81,8 +85,9 @@ int coll__aside_is_last(struct coll_comm *comm)
     coll__lock(&lock);
     comm->leave.is_counted = 1;
     is_last = ++aside.n_left == aside.n_comms;
+    coll__copies_tell(aside.n_comms - aside.n_left);
     coll__unlock(&lock);
-    return is_last;
+    return is_last && !coll__copies_have();
 }
 
 /* ---- the list; the lock held ------------------------------------------------- */
