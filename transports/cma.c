@@ -34,15 +34,31 @@ static struct {
     unsigned char secret[CMA_SECRET_BYTES];
 } own = {.lock = COLL__LOCK(NULL)};
 
-/* As read(), from another process. */
-static ssize_t read_some(int pid, void *dst, uint64_t remote, size_t len)
+static ssize_t read_by(int id, void *dst, uint64_t remote, size_t len)
 {
     struct iovec to = {dst, len}, from = {(void *)(uintptr_t)remote, len};
     ssize_t n;
 
     do
-        n = process_vm_readv(pid, &to, 1, &from, 1, 0);
+        n = process_vm_readv(id, &to, 1, &from, 1, 0);
     while (n < 0 && errno == EINTR);
+    return n;
+}
+
+#define THREADS_TRIED 3 /* of which each may end just then */
+
+/* As read(), from another process. */
+static ssize_t read_some(int pid, void *dst, uint64_t remote, size_t len)
+{
+    ssize_t n = read_by(pid, dst, remote, len);
+
+    for (int i = 0; n < 0 && errno == ESRCH && i < THREADS_TRIED; i++) {
+        int thread = coll__other_thread(pid);
+
+        if (!thread)
+            break;
+        n = read_by(thread, dst, remote, len);
+    }
     return n;
 }
 

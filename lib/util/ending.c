@@ -8,6 +8,7 @@
  */
 #include "lib/util/ending.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -64,4 +65,22 @@ int coll__is_ending(int pid)
     }
     errno = err;
     return is_ending;
+}
+
+int coll__other_thread(int pid)
+{
+    int err = errno, found = 0;
+    struct dirent *entry;
+    char path[64];
+    DIR *threads;
+
+    snprintf(path, sizeof(path), "/proc/%d/task", pid);
+    threads = opendir(path);
+    while (threads && !found && (entry = readdir(threads)))
+        if (atoi(entry->d_name) != pid) /* 0 of those that are no threads */
+            found = atoi(entry->d_name);
+    if (threads)
+        closedir(threads);
+    errno = err;
+    return found;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ending.h - whether another process is on its way out. */
+/* ending.h - whether another process is on its way out, or its first thread alone. */
 #ifndef COLL_LIB_UTIL_ENDING_H
 #define COLL_LIB_UTIL_ENDING_H
 
@@ -12,5 +12,15 @@
  * Cost:      a file read; for failures alone.
  */
 int coll__is_ending(int pid);
+
+/* Find a thread of process pid to ask in its stead, where its first thread has ended,
+ * whose number the process has: by that number its files and its memory are not found
+ * any more.
+ *
+ * Result:    the thread's number; 0: there is none, or /proc does not tell.
+ * Threads:   any.  Leaves errno as it was.
+ * Cost:      a folder read; for failures alone.
+ */
+int coll__other_thread(int pid);
 
 #endif
