@@ -125,6 +125,28 @@ static int disagree_polling(struct coll_comm *comm, int is_odd)
     return rc;
 }
 
+/* The same operation by another algorithm, whose messages are as long. */
+static int disagree_way(struct coll_comm *comm, int is_odd)
+{
+    struct coll_args args = {.size = sizeof(args),
+                             .collective = COLL_ALLREDUCE,
+                             .type = COLL_I32,
+                             .op = COLL_SUM,
+                             .in = x,
+                             .out = y,
+                             .count = 4,
+                             .algo = is_odd ? "binomial" : "one_shot"};
+    struct coll_request *request;
+    int rc = coll_request_create(&args, comm, &request);
+
+    if (rc == COLL_OK)
+        rc = coll_start(request);
+    if (rc == COLL_OK)
+        rc = coll_wait(request, 0);
+    coll_request_destroy(request);
+    return rc;
+}
+
 struct disagreement {
     int (*call)(struct coll_comm *comm, int is_odd);
     const char *all, *odd; /* both calls in words */
@@ -142,6 +164,8 @@ static const struct disagreement disagreements[] = {
     {disagree_reduce_root, "sum, root 0)", "sum, root 2)"},
     {disagree_counts, "allgatherv #2 (i32, counts with", "digest "},
     {disagree_scattered, "scatterv #2 (i32, max, counts with", "digest "},
+    {disagree_way, "#2 (4 i32, sum) by one_shot",
+     "#2 (4 i32, sum) by binomial"},
     {disagree_gatherv, "gatherv #2 (i32, root 0)", "sent 44 bytes"},
     {disagree_scatterv, "scatterv #2 (i32, root 0)", "takes 44"},
     {disagree_alltoallv, "alltoallv #2 (i32)", "sent 44 bytes"},

@@ -756,7 +756,7 @@ struct coll_args {
      * in's, alltoallv both.  Read while the request is made only. */
     const size_t *in_counts, *in_displs, *out_counts, *out_displs;
     /* Use this algorithm instead of choosing one, as COLL_ALGO does; equal on
-     * every rank.  NULL chooses.  Copied. */
+     * every rank, else COLL_ERR_MISMATCH.  NULL chooses.  Copied. */
     const char *algo;
     /* 1: once it is started, a thread of the process moves it on while the
      * caller does something else, unless COLL_PROGRESS=off.  Each rank may say

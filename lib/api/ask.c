@@ -23,6 +23,7 @@
  *    until its collective ends, to which the first has not come.
  */
 #include "lib/api/comm.h"
+#include "lib/api/way.h"
 #include "lib/util/util.h"
 
 #include <stdio.h>
@@ -85,6 +86,20 @@ static enum coll__verdict disagree(const struct coll_comm *comm,
     return VERDICT_NEVER;
 }
 
+static enum coll__verdict disagree_in_way(const struct coll_comm *comm,
+                                          const struct coll__ctrl_call *call,
+                                          const struct coll__head *mine,
+                                          char text[COLL__TEXT_MAX])
+{
+    char here[COLL__HEAD_TEXT], there[COLL__HEAD_TEXT];
+
+    coll__way_describe(mine, here, sizeof(here));
+    coll__way_describe(&call->head, there, sizeof(there));
+    snprintf(text, COLL__TEXT_MAX, COLL__DISAGREE, comm->rank, here, call->rank,
+             there, COLL__SAME_WAY);
+    return VERDICT_NEVER;
+}
+
 /* A collective: the calls of one number are alike on all ranks. */
 static enum coll__verdict judge_collective(struct coll_comm *comm,
                                            const struct coll__ctrl_call *call,
@@ -102,6 +117,8 @@ static enum coll__verdict judge_collective(struct coll_comm *comm,
     if (!coll__history_get(history, call->head.seq, &mine) ||
         !memcmp(&mine, &call->head, sizeof(mine)))
         return VERDICT_HERE;
+    if (coll__differ_in_way(&mine, &call->head))
+        return disagree_in_way(comm, call, &mine, text);
     coll__head_describe(&mine, what, sizeof(what));
     return disagree(comm, call, what, text);
 }

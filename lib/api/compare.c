@@ -15,6 +15,7 @@
  * the caller sends between buffers of the host.
  */
 #include "lib/api/comm.h"
+#include "lib/api/way.h"
 #include "lib/device/cuda_stream.h"
 
 /* A sender goes on without its receiver, as its stream may. */
@@ -48,8 +49,7 @@ void coll__compare_put(struct coll_request *request)
 {
     struct coll__op none = {.base = request->problem.op};
 
-    request->head = coll__request_head(&request->problem, &none,
-                                       coll__series_of(&request->args));
+    coll__request_stamp(request, &none);
     coll__cache_put(request);
 }
 

@@ -6,6 +6,7 @@
  * sentence.
  */
 #include "lib/api/comm.h"
+#include "lib/api/way.h"
 #include "lib/trace/log.h"
 #include "lib/util/text.h"
 #include "lib/util/util.h"
@@ -135,6 +136,33 @@ static void describe_ours(struct coll_comm *comm, const struct coll__head *ours,
                  (unsigned long long)theirs->seq, COLL__HISTORY);
 }
 
+/* Is it the same call by another algorithm?  *mine is what this rank called. */
+static int differs_in_way(struct coll_comm *comm, const struct coll__head *ours,
+                          const struct coll__head *theirs,
+                          struct coll__head *mine)
+{
+    if (is_message(theirs))
+        return 0;
+    if (ours && ours->seq == theirs->seq)
+        *mine = *ours;
+    else if (!coll__history_get(coll__history_of(comm, theirs), theirs->seq,
+                                mine))
+        return 0;
+    return coll__differ_in_way(mine, theirs);
+}
+
+/* The ranks carry out the same call by different algorithms. */
+static int other_way(struct coll_comm *comm, const struct coll__head *mine,
+                     int peer, const struct coll__head *theirs)
+{
+    char here[COLL__HEAD_TEXT], there[COLL__HEAD_TEXT];
+
+    coll__way_describe(mine, here, sizeof(here));
+    coll__way_describe(theirs, there, sizeof(there));
+    return coll__comm_fail(comm, COLL_ERR_MISMATCH, COLL__DISAGREE, peer, there,
+                           comm->rank, here, COLL__SAME_WAY);
+}
+
 /* Two ranks called different things: say both calls.  ours is what came upon
  * theirs, or NULL where nothing of that number runs here. */
 static int mismatch(struct coll_comm *comm, const struct coll__head *ours,
@@ -142,7 +170,10 @@ static int mismatch(struct coll_comm *comm, const struct coll__head *ours,
 {
     char here[COLL__HEAD_TEXT], there[COLL__HEAD_TEXT];
     int are_messages = ours && is_message(ours) && is_message(theirs);
+    struct coll__head mine;
 
+    if (differs_in_way(comm, ours, theirs, &mine))
+        return other_way(comm, &mine, peer, theirs);
     describe_ours(comm, ours, theirs, here);
     coll__head_describe(theirs, there, sizeof(there));
     return coll__comm_fail(comm, COLL_ERR_MISMATCH, COLL__DISAGREE, peer, there,

@@ -29,7 +29,8 @@ libcore_la_SOURCES += \
 	%D%/stream.h \
 	%D%/thread.c \
 	%D%/topo.c \
-	%D%/view.c
+	%D%/view.c \
+	%D%/way.c %D%/way.h
 if HAVE_CUDA
 libcore_la_SOURCES += %D%/cut.c %D%/cut.h %D%/staged.c %D%/staged.h \
 	%D%/staged_enqueue.c %D%/stream.c %D%/queued.c %D%/queued.h \

@@ -2,6 +2,7 @@
 /* request.c - operations: made once, started any number of times; and what can
  * be asked about them before they are made. */
 #include "lib/api/comm.h"
+#include "lib/api/way.h"
 #include "lib/price/select.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
@@ -254,8 +255,7 @@ int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
     request->algorithm = algorithm;
     request->tmp_len = coll__prog_scratch(request->prog);
     request->bytes = bytes_of(request);
-    request->head =
-        coll__request_head(&request->problem, &op, coll__series_of(args));
+    coll__request_stamp(request, &op);
     *out = request;
     return COLL_OK;
 

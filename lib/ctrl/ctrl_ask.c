@@ -43,7 +43,7 @@ void coll__ctrl_pack_call(const struct ctrl_call *call,
         .collective = head->collective,
         .type = head->type,
         .op = head->op,
-        .series = head->series,
+        .series_way = (uint8_t)(head->series | head->way << 3),
     };
 }
 
@@ -67,13 +67,15 @@ int coll__ctrl_take_call(const struct coll__ctrl *ctrl,
                                         .collective = wire.collective,
                                         .type = wire.type,
                                         .op = wire.op,
-                                        .series = wire.series,
+                                        .series = wire.series_way & 7,
+                                        .way = wire.series_way >> 3,
                                         .root = (int32_t)le32toh(wire.root),
                                         .count = le64toh(wire.count)},
                            }};
     if (call->of.rank < 0 || call->of.rank >= ctrl->size ||
         call->of.peer < -1 || call->of.peer >= ctrl->size ||
-        le32toh(wire.subject) > SUBJECT_GATHERING || wire.series >= N_SERIES)
+        le32toh(wire.subject) > SUBJECT_GATHERING ||
+        call->of.head.series >= N_SERIES)
         return -1;
     return 0;
 }

@@ -216,7 +216,7 @@ struct ctrl_call_wire {
     uint32_t subject, rank, peer, is_blocked;
     uint64_t n_started, seq, count;
     uint32_t root;
-    uint8_t collective, type, op, series;
+    uint8_t collective, type, op, series_way; /* 3 bits and 5 */
 };
 
 void coll__ctrl_pack_call(const struct ctrl_call *call,

@@ -21,10 +21,11 @@ enum coll__series {
 };
 
 /* Names the operation that a message belongs to; travels with each message.
- * Two ranks whose heads differ disagree about what they do. */
+ * Two ranks whose heads differ disagree about what they do.  way: which algorithm
+ * carries it out (lib/api/way.h), 0 where that is not compared. */
 struct coll__head {
     uint64_t seq; /* the operation's number in its series, from 1 */
-    uint8_t collective, type, op, series;
+    uint8_t collective, type, op, series : 3, way : 5;
     int32_t root;   /* of allreduces that travel as one a digest of their
                    * lengths, of calls for streams one of where registered buffers
                    * lie (coll__head_places()), else 0 where there is no root */
