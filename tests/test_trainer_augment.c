@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_trainer_augment.c - training images that are cut and mirrored. */
-#include "trainer/data.h"
+#include "trainer/synthetic.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -4,12 +4,14 @@
 #include "trainer/data.h"
 #include "trainer/error.h"
 #include "trainer/sampler.h"
+#include "trainer/synthetic.h"
 
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -436,6 +438,86 @@ START_TEST(synthetic_images_are_seeded_and_of_all_classes)
 }
 END_TEST
 
+/* _i: enum augment.  A rank that draws its third image by itself has it as one that
+ * holds them all, and on its own: whatever else is drawn, and in any order. */
+START_TEST(row34_drawn_images_are_those_that_are_held)
+{
+    enum { LEN = 3 * 20 * 24, RANKS = 3, MANY = 30 };
+    static float held_out[MANY * LEN], drawn_out[LEN];
+    const struct images shape = {.channels = 3, .height = 20, .width = 24};
+    struct images held = shape, drawn = shape;
+    unsigned char labels[MANY], label;
+    struct pixel_scale scale;
+    struct images_pick pick = {
+        .scale = &scale, .augment = (enum augment)_i, .key = 5};
+    uint32_t index[MANY];
+
+    for (uint32_t i = 0; i < MANY; i++)
+        index[i] = (7 * i + 3) % MANY;
+    ck_assert_int_eq(synthetic_make(&held, MANY, 9, 4), 0);
+    ck_assert_int_eq(synthetic_promise(&drawn, MANY, 9, 4), 0);
+    ck_assert(!drawn.pixels && !drawn.labels);
+    pixel_scale_meanstd(&scale, &held);
+    pick.images = &held;
+    pick.index = index;
+    pick.n = MANY;
+    images_gather(&pick, held_out, labels);
+    pixel_scale_meanstd(&scale, &drawn);
+    pick.images = &drawn;
+    pick.n = 1;
+    for (int r = RANKS; r-- > 0;)
+        for (size_t i = (size_t)r; i < MANY; i += RANKS) {
+            pick.index = index + i;
+            pick.first = i;
+            images_gather(&pick, drawn_out, &label);
+            ck_assert_mem_eq(drawn_out, held_out + i * LEN, sizeof(drawn_out));
+            ck_assert_uint_eq(label, labels[i]);
+        }
+    images_fini(&held);
+    images_fini(&drawn);
+}
+END_TEST
+
+static size_t most_memory(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return (size_t)usage.ru_maxrss * 1024;
+}
+
+/* resnet50's 70,000 images would be 10 GB. */
+START_TEST(row34_images_that_do_not_fit_are_drawn_when_wanted)
+{
+    struct data_config config = {.name = "synthetic",
+                                 .dir = "",
+                                 .seed = 1,
+                                 .channels = 3,
+                                 .height = 224,
+                                 .width = 224};
+    static float out[3 * 224 * 224];
+    size_t before = most_memory();
+    struct pixel_scale scale;
+    unsigned char label;
+    uint32_t index = 59999;
+    struct dataset d;
+    struct images_pick pick = {
+        .images = &d.train, .index = &index, .n = 1, .scale = &scale};
+
+    ck_assert_msg(!dataset_load(&d, &config), "%s", train_error());
+    ck_assert(d.train.n == 60000 && d.test.n == 10000);
+    pixel_scale_meanstd(&scale, &d.train);
+    images_gather(&pick, out, &label);
+    ck_assert_uint_eq(label, 9);
+    ck_assert_uint_lt(most_memory() - before, (size_t)100 << 20);
+    dataset_fini(&d);
+    config.limit_train = config.limit_test = 8;
+    ck_assert_msg(!dataset_load(&d, &config), "%s", train_error());
+    ck_assert(d.train.pixels && d.test.pixels);
+    dataset_fini(&d);
+}
+END_TEST
+
 /* ---- the sampler ---- */
 
 #define IMAGES 103
@@ -684,6 +766,9 @@ static Suite *make_suite(void)
     tcase_add_test(batches,
                    an_image_of_one_colour_has_no_deviation_to_divide_by);
     tcase_add_test(batches, synthetic_images_are_seeded_and_of_all_classes);
+    tcase_add_loop_test(batches, row34_drawn_images_are_those_that_are_held, 0,
+                        2);
+    tcase_add_test(batches, row34_images_that_do_not_fit_are_drawn_when_wanted);
     tcase_add_loop_test(
         batches, the_ranks_parts_of_an_epoch_are_disjoint_and_fill_its_steps,
         1, 9);

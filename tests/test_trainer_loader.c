@@ -4,6 +4,7 @@
 #include "tests/patience.h"
 #include "trainer/error.h"
 #include "trainer/loader.h"
+#include "trainer/synthetic.h"
 
 #include <check.h>
 #include <pthread.h>

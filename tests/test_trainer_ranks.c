@@ -7,6 +7,7 @@
 #include "tests/trainer_ranks.h"
 #include "trainer/checkpoint.h"
 #include "trainer/error.h"
+#include "trainer/synthetic.h"
 
 #include <check.h>
 #include <dirent.h>

@@ -443,6 +443,9 @@ row34_synthetic() {
             fail "figures do not agree"
         grep -q '"images_per_s_spread":' r.json || fail "no results"
     done
+    # as many images as there are in MNIST, of ImageNet's size: none is made before
+    accept "$train" --model resnet50 --dataset synthetic --batch-size 4 --dry-run
+    says '^dry run: 15000 steps per epoch'
     refuse 2 'makes its images up' "$train" --synthetic --dataset mnist
     refuse 2 'keeps nothing' "$train" --synthetic --checkpoint ck
 }

@@ -3,6 +3,7 @@
 #include "trainer/data.h"
 #include "trainer/error.h"
 #include "trainer/rng.h"
+#include "trainer/synthetic.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,11 +17,15 @@
 #define CIFAR_BATCHES 5
 #define SYNTHETIC_TRAIN 60000
 #define SYNTHETIC_TEST 10000
+#define SYNTHETIC_HELD                                                         \
+    ((size_t)64 << 20)         /* bytes; more are drawn when wanted */
+#define SEEN ((size_t)1 << 24) /* pixels that drawn images are judged by */
 
 void images_fini(struct images *images)
 {
     free(images->pixels);
     free(images->labels);
+    synthetic_free(images->drawn);
     *images = (struct images){0};
 }
 
@@ -191,14 +196,18 @@ static int load_synthetic(struct dataset *d, const struct data_config *config)
 {
     size_t n = limited(SYNTHETIC_TRAIN, config->limit_train);
     size_t n_test = limited(SYNTHETIC_TEST, config->limit_test);
+    int (*make)(struct images * images, size_t n, uint64_t seed,
+                uint64_t first);
 
     snprintf(d->where, sizeof(d->where), "made up");
     d->train = d->test = (struct images){.channels = config->channels,
                                          .height = config->height,
                                          .width = config->width};
-    return synthetic_make(&d->train, n, config->seed, 0) ||
-                   synthetic_make(&d->test, n_test, config->seed,
-                                  SYNTHETIC_TRAIN)
+    make = (n + n_test) * images_len(&d->train) > SYNTHETIC_HELD
+               ? synthetic_promise
+               : synthetic_make;
+    return make(&d->train, n, config->seed, 0) ||
+                   make(&d->test, n_test, config->seed, SYNTHETIC_TRAIN)
                ? -1
                : 0;
 }
@@ -240,16 +249,35 @@ void pixel_scale_unit(struct pixel_scale *scale)
         scale->value[v] = (float)v / 255;
 }
 
+/* Count how often each value is in the first n images. */
+static void count_values(const struct images *images, size_t n,
+                         uint64_t count[256])
+{
+    size_t n_pixels = n * images_len(images);
+
+    for (size_t i = 0; !images->drawn && i < n_pixels; i++)
+        count[images->pixels[i]]++;
+    for (size_t i = 0; images->drawn && i < n; i++) {
+        struct synthetic_image image = synthetic_image(images, i);
+
+        for (int c = 0; c < images->channels; c++)
+            for (int y = 0; y < images->height; y++)
+                for (int x = 0; x < images->width; x++)
+                    count[synthetic_pixel(&image, c, y, x)]++;
+    }
+}
+
 void pixel_scale_meanstd(struct pixel_scale *scale,
                          const struct images *images)
 {
     uint64_t count[256] = {0};
-    size_t n_pixels = images->n * images_len(images);
-    double n = (double)n_pixels, sum = 0, squares = 0;
+    size_t n_seen = images->drawn
+                        ? limited(images->n, SEEN / images_len(images))
+                        : images->n;
+    double n = (double)(n_seen * images_len(images)), sum = 0, squares = 0;
     double mean, deviation;
 
-    for (size_t i = 0; i < n_pixels; i++)
-        count[images->pixels[i]]++;
+    count_values(images, n_seen, count);
     for (int v = 0; v < 256; v++) {
         sum += (double)count[v] * v;
         squares += (double)count[v] * v * v;
@@ -291,9 +319,25 @@ static float *put(const struct images_pick *pick, const unsigned char *from,
     return out;
 }
 
+/* An image in memory, or one to be drawn. */
+struct original {
+    const unsigned char *bytes; /* or NULL */
+    struct synthetic_image drawn;
+};
+
+static unsigned char pixel_of(const struct images *images,
+                              const struct original *from, int channel, int y,
+                              int x)
+{
+    if (!from->bytes)
+        return synthetic_pixel(&from->drawn, channel, y, x);
+    return from->bytes[(channel * images->height + y) * images->width + x];
+}
+
 /* What comes from outside is black before it is scaled, as in torchvision. */
 static float *put_moved(const struct images_pick *pick,
-                        const unsigned char *from, struct move move, float *out)
+                        const struct original *from, struct move move,
+                        float *out)
 {
     const struct images *images = pick->images;
     int height = images->height, width = images->width;
@@ -305,11 +349,10 @@ static float *put_moved(const struct images_pick *pick,
             int is_inside =
                 row >= 0 && row < height && column >= 0 && column < width;
 
-            for (int c = 0; c < images->channels; c++) {
-                int at = (c * height + row) * width + column;
-
-                *out++ = pick->scale->value[is_inside ? from[at] : 0];
-            }
+            for (int c = 0; c < images->channels; c++)
+                *out++ = pick->scale->value[is_inside ? pixel_of(images, from,
+                                                                 c, row, column)
+                                                      : 0];
         }
     return out;
 }
@@ -317,15 +360,23 @@ static float *put_moved(const struct images_pick *pick,
 void images_gather(const struct images_pick *pick, float *out,
                    unsigned char *labels)
 {
-    size_t len = images_len(pick->images);
+    const struct images *images = pick->images;
+    size_t len = images_len(images);
 
     for (int i = 0; i < pick->n; i++) {
         size_t at = pick->index[i];
-        const unsigned char *from = pick->images->pixels + at * len;
+        struct original from = {.bytes = NULL};
+        struct move move = {0, 0, 0};
 
-        out = pick->augment == AUGMENT_NONE
-                  ? put(pick, from, out)
-                  : put_moved(pick, from, draw_move(pick, i), out);
-        labels[i] = pick->images->labels[at];
+        if (images->drawn)
+            from.drawn = synthetic_image(images, at);
+        else
+            from.bytes = images->pixels + at * len;
+        if (pick->augment != AUGMENT_NONE)
+            move = draw_move(pick, i);
+        out = images->drawn || pick->augment != AUGMENT_NONE
+                  ? put_moved(pick, &from, move, out)
+                  : put(pick, from.bytes, out);
+        labels[i] = images->drawn ? from.drawn.label : images->labels[at];
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* data.h - labelled images in memory, from files or made up. */
+/* data.h - labelled images, in memory or made up as they are wanted. */
 #ifndef COLL_TRAINER_DATA_H
 #define COLL_TRAINER_DATA_H
 
@@ -8,11 +8,14 @@
 
 #define DATA_CLASSES 10
 
+struct synthetic; /* see synthetic.h */
+
 struct images {
     unsigned char *pixels; /* [n][channels][height][width] */
     unsigned char *labels; /* [n], below DATA_CLASSES */
     size_t n;
     int channels, height, width;
+    struct synthetic *drawn; /* or NULL; else pixels and labels are */
 };
 
 /* Return the bytes of one image. */
@@ -79,21 +82,13 @@ void images_fini(struct images *images);
 /* Keep the first `limit` images; 0 keeps all. */
 void images_limit(struct images *images, size_t limit);
 
-/* Make images of images->channels, height and width: a prototype for each class,
- * moved, dimmed and noisy.
- *
- * Shapes:    n images; `first` counts images over train and test, so that they differ.
- * Result:    as idx_load(); the same seed gives the same images.
- */
-int synthetic_make(struct images *images, size_t n, uint64_t seed,
-                   uint64_t first);
-
 /* What each pixel value becomes. */
 struct pixel_scale {
     float value[256];
 };
 
-/* Set scale to value / 255, or to mean 0 and deviation 1 over the images. */
+/* Set scale to value / 255, or to mean 0 and deviation 1 over the images; of drawn
+ * ones over the first 2^24 pixels, for they are all alike. */
 void pixel_scale_unit(struct pixel_scale *scale);
 void pixel_scale_meanstd(struct pixel_scale *scale,
                          const struct images *images);

@@ -4,7 +4,8 @@
  * The first rank of a host loads them into an anonymous file, which the others
  * map by way of its descriptor below /proc: nothing is left behind, however the
  * ranks end.  Pages are mapped privately, so that nobody writes to another's.
- * Where the others cannot open it they load for themselves.
+ * Where the others cannot open it, or images are drawn when they are wanted, they
+ * load for themselves.
  */
 #include "trainer/data.h"
 #include "trainer/ddp.h"
@@ -152,7 +153,7 @@ int dataset_load_shared(struct dataset *d, const struct data_config *config,
     mine->status = status;
     if (is_leader && !status) {
         mine->status = dataset_load(d, config);
-        if (!mine->status && ddp_local_size(ddp) > 1)
+        if (!mine->status && !d->train.drawn && ddp_local_size(ddp) > 1)
             mine->fd = make_file(d);
         mine->data = *d;
     }

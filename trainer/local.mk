@@ -53,7 +53,7 @@ libtrainer_la_SOURCES = \
 	%D%/simd.h \
 	%D%/slopes.c %D%/slopes.h \
 	%D%/stop.c %D%/stop.h \
-	%D%/synthetic.c \
+	%D%/synthetic.c %D%/synthetic.h \
 	%D%/test.c \
 	%D%/threads.c %D%/threads.h \
 	%D%/train.c %D%/train.h \

@@ -5,7 +5,7 @@
  * A pattern is coarse (7 x 7 cells of random brightness, interpolated, a set for
  * each channel), so that convolutions have something to find.
  */
-#include "trainer/data.h"
+#include "trainer/synthetic.h"
 #include "trainer/error.h"
 #include "trainer/rng.h"
 
@@ -19,6 +19,12 @@
 struct canvas {
     int height, width;
     float *value; /* [channels][height][width] */
+};
+
+struct synthetic {
+    uint64_t key, first;
+    size_t len;      /* of a pattern */
+    float *patterns; /* [DATA_CLASSES][channels][height][width], with rims */
 };
 
 static float cell(uint64_t key, int y, int x)
@@ -46,68 +52,119 @@ static void draw_pattern(const struct canvas *p, float *value, uint64_t key)
                                      (float)(x * CELLS) / (float)p->width);
 }
 
-static void draw_image(unsigned char *pixels, const struct images *images,
-                       const float *pattern, uint64_t key)
-{
-    int dy = (int)rng_below(key, 0, 2 * SHIFT + 1);
-    int dx = (int)rng_below(key, 1, 2 * SHIFT + 1);
-    float light = 0.6f + 0.4f * rng_unit(key, 2);
-    int width = images->width + 2 * SHIFT;
-    int height = images->height + 2 * SHIFT;
-    uint64_t i = 3;
+/* ---- patterns ---- */
 
-    for (int c = 0; c < images->channels; c++, pattern += height * width)
-        for (int y = 0; y < images->height; y++)
-            for (int x = 0; x < images->width; x++, i++) {
-                float v = light * pattern[(y + dy) * width + x + dx] +
-                          NOISE * (rng_unit(key, i) - 0.5f);
-
-                v = v < 0 ? 0 : v > 1 ? 1 : v;
-                *pixels++ = (unsigned char)(v * 255);
-            }
-}
-
-/* Draw the classes' patterns, [DATA_CLASSES][channels][height][width]. */
-static float *make_patterns(const struct images *images, uint64_t key,
-                            size_t *len)
+static int make_patterns(struct synthetic *s, const struct images *images)
 {
     struct canvas p = {images->height + 2 * SHIFT, images->width + 2 * SHIFT,
                        NULL};
     size_t plane = (size_t)p.height * (size_t)p.width;
 
-    *len = plane * (size_t)images->channels;
-    p.value = malloc(DATA_CLASSES * *len * sizeof(float));
-    for (uint64_t k = 0; p.value && k < DATA_CLASSES; k++)
-        for (size_t c = 0; c < (size_t)images->channels; c++)
-            draw_pattern(&p, p.value + k * *len + c * plane,
-                         c ? rng_key(rng_key(key, k), c) : rng_key(key, k));
-    return p.value;
+    s->len = plane * (size_t)images->channels;
+    s->patterns = malloc(DATA_CLASSES * s->len * sizeof(float));
+    if (!s->patterns)
+        return -1;
+    for (uint64_t k = 0; k < DATA_CLASSES; k++)
+        for (size_t c = 0; c < (size_t)images->channels; c++) {
+            uint64_t key = rng_key(s->key, k);
+
+            draw_pattern(&p, s->patterns + k * s->len + c * plane,
+                         c ? rng_key(key, c) : key);
+        }
+    return 0;
+}
+
+void synthetic_free(struct synthetic *drawn)
+{
+    if (drawn)
+        free(drawn->patterns);
+    free(drawn);
+}
+
+int synthetic_promise(struct images *images, size_t n, uint64_t seed,
+                      uint64_t first)
+{
+    struct synthetic *s = calloc(1, sizeof(*s));
+
+    if (s) {
+        s->key = rng_key(seed, RNG_SYNTHETIC);
+        s->first = first;
+    }
+    if (!s || make_patterns(s, images)) {
+        synthetic_free(s);
+        *images = (struct images){0};
+        return train_fail("out of memory for the patterns of synthetic images; "
+                          "take a smaller --model");
+    }
+    images->drawn = s;
+    images->n = n;
+    return 0;
+}
+
+/* ---- images ---- */
+
+struct synthetic_image synthetic_image(const struct images *images, size_t at)
+{
+    const struct synthetic *s = images->drawn;
+    uint64_t number = s->first + at;
+    uint64_t key = rng_key(s->key, DATA_CLASSES + number);
+    size_t label = number % DATA_CLASSES;
+    size_t down = rng_below(key, 0, 2 * SHIFT + 1);
+    size_t right = rng_below(key, 1, 2 * SHIFT + 1);
+
+    return (struct synthetic_image){
+        .of = images,
+        .pattern = s->patterns + label * s->len +
+                   down * ((size_t)images->width + 2 * SHIFT) + right,
+        .light = 0.6f + 0.4f * rng_unit(key, 2),
+        .key = key,
+        .label = (unsigned char)label,
+    };
+}
+
+unsigned char synthetic_pixel(const struct synthetic_image *image, int channel,
+                              int y, int x)
+{
+    int height = image->of->height, width = image->of->width;
+    int row = channel * (height + 2 * SHIFT) + y;
+    int at = (channel * height + y) * width + x;
+    float v = image->light * image->pattern[row * (width + 2 * SHIFT) + x] +
+              NOISE * (rng_unit(image->key, 3 + (uint64_t)at) - 0.5f);
+
+    v = v < 0 ? 0 : v > 1 ? 1 : v;
+    return (unsigned char)(v * 255);
+}
+
+static void draw_image(const struct synthetic_image *image,
+                       unsigned char *pixels)
+{
+    for (int c = 0; c < image->of->channels; c++)
+        for (int y = 0; y < image->of->height; y++)
+            for (int x = 0; x < image->of->width; x++)
+                *pixels++ = synthetic_pixel(image, c, y, x);
 }
 
 int synthetic_make(struct images *images, size_t n, uint64_t seed,
                    uint64_t first)
 {
-    uint64_t key = rng_key(seed, RNG_SYNTHETIC);
-    size_t len, one = images_len(images);
-    float *patterns = make_patterns(images, key, &len);
+    size_t len = images_len(images);
 
-    images->n = n;
-    images->pixels = malloc(n * one);
+    if (synthetic_promise(images, n, seed, first))
+        return -1;
+    images->pixels = malloc(n * len);
     images->labels = malloc(n);
-    if (!patterns || !images->pixels || !images->labels) {
-        free(patterns);
+    if (!images->pixels || !images->labels) {
         images_fini(images);
         return train_fail("out of memory for %zu synthetic images; lower "
                           "--limit-train", n);
     }
     for (size_t i = 0; i < n; i++) {
-        uint64_t mine = rng_key(key, DATA_CLASSES + first + i);
-        unsigned char label = (unsigned char)((first + i) % DATA_CLASSES);
+        struct synthetic_image image = synthetic_image(images, i);
 
-        images->labels[i] = label;
-        draw_image(images->pixels + i * one, images, patterns + label * len,
-                   mine);
+        images->labels[i] = image.label;
+        draw_image(&image, images->pixels + i * len);
     }
-    free(patterns);
+    synthetic_free(images->drawn);
+    images->drawn = NULL;
     return 0;
 }

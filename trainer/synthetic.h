@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* synthetic.h - images that need no file, held in memory or drawn one by one.
+ *
+ * A pixel is a function of the seed, of its image's number and of its place, so
+ * that both ways give the same images, whoever has them and in any order.
+ */
+#ifndef COLL_TRAINER_SYNTHETIC_H
+#define COLL_TRAINER_SYNTHETIC_H
+
+#include "trainer/data.h"
+
+/* Make images of images->channels, height and width: a prototype for each class,
+ * moved, dimmed and noisy.
+ *
+ * Shapes:    n images; `first` counts images over train and test, so that they
+ *            differ.
+ * Result:    0, or -1 with train_error() set; *images is then empty.  The same seed
+ *            gives the same images.
+ * Ownership: end *images by images_fini().
+ */
+int synthetic_make(struct images *images, size_t n, uint64_t seed,
+                   uint64_t first);
+
+/* The same without their pixels and labels: images->drawn has what it takes to draw
+ * any of them.
+ *
+ * Cost:      memory for the prototypes alone, whatever n is.
+ */
+int synthetic_promise(struct images *images, size_t n, uint64_t seed,
+                      uint64_t first);
+
+void synthetic_free(struct synthetic *drawn); /* NULL is none */
+
+/* One image, ready to be drawn. */
+struct synthetic_image {
+    const struct images *of;
+    const float *pattern; /* [channels][height + rim][width + rim], from here on */
+    float light;
+    uint64_t key; /* of the noise */
+    unsigned char label;
+};
+
+/* Return the at-th image; images->drawn must outlive it. */
+struct synthetic_image synthetic_image(const struct images *images, size_t at);
+
+/* Return its pixel. */
+unsigned char synthetic_pixel(const struct synthetic_image *image, int channel,
+                              int y, int x);
+
+#endif
