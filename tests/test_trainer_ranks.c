@@ -264,6 +264,31 @@ START_TEST(row10_ranks_of_a_host_have_one_copy_of_the_images)
 }
 END_TEST
 
+/* A test needs no more memory than training, unless more is asked for. */
+static int look_at_passes(struct world_rank *me)
+{
+    struct job *job = me->arg;
+    struct trainer t;
+    struct ddp d;
+
+    if (job_begin(me, &t, &d))
+        return 1;
+    WORLD_CHECK(me, model_chunk(t.model) == 8);
+    WORLD_CHECK(me,
+                model_chunk(t.eval) == (job->args.test_batch_size ? 16 : 8));
+    return job_end(me, &t, &d);
+}
+
+START_TEST(tests_take_as_many_images_at_a_time_as_training)
+{
+    struct job *job = job_new();
+
+    job->args.test_batch_size = _i ? 16 : 0;
+    ck_assert_int_eq(world_fork(2, look_at_passes, job, DEADLINE), 0);
+    job_free(job);
+}
+END_TEST
+
 /* Rank 1 was started with another network. */
 static int share_another_model(struct world_rank *me)
 {
@@ -531,6 +556,8 @@ static void add_others(TCase *ranks, int is_quick)
                         is_quick ? 3 : 5);
     tcase_add_test(ranks, row12_metrics_are_the_mean_over_the_ranks);
     tcase_add_test(ranks, the_first_layer_that_differs_is_named_on_all_ranks);
+    tcase_add_loop_test(ranks, tests_take_as_many_images_at_a_time_as_training,
+                        0, 2);
     tcase_add_test(ranks, row26_ranks_agree_ten_times_a_second);
     if (!is_quick)
         tcase_add_test(ranks, synthetic_images_are_learnt);

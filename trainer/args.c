@@ -115,6 +115,8 @@ static int judge_eval(struct args *args)
                           "--resume PATH, or --resume auto --checkpoint DIR");
     args->epochs = args->global_batch_size = 0;
     args->batch_size = 1;
+    if (!args->test_batch_size)
+        args->test_batch_size = BATCH_SIZE;
     args->drop_last_off = 1;
     args->target_acc = 0;
     return 0;

@@ -36,7 +36,8 @@ struct args {
     const char *model;
     int init;       /* enum model_init_kind */
     int dropout_off;
-    uint64_t epochs, test_batch_size;
+    uint64_t epochs;
+    uint64_t test_batch_size;   /* 0: a training pass's */
     uint64_t batch_size;        /* of a rank, */
     uint64_t global_batch_size; /* or 0 and of all, for args_share_batch() */
     int opt;   /* enum optim_kind */

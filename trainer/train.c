@@ -33,6 +33,8 @@ static double now(void)
 
 /* ---- set-up ---- */
 
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
 /* Return the images of all ranks in a step. */
 static size_t global_batch(const struct trainer *t)
 {
@@ -112,10 +114,9 @@ static int make_models(struct trainer *t)
                                             : choose_chunk(most_in_pass(t)),
     };
     size_t share = t->data.test.n / (size_t)t->ddp->size + 1;
-    size_t test_chunk = t->args->test_batch_size;
+    size_t asked = t->args->test_batch_size;
+    size_t test_chunk = smaller(asked ? asked : (size_t)config.chunk, share);
 
-    if (test_chunk > share)
-        test_chunk = share;
     if (model_create(&t->model, &config) ||
         model_create_view(&t->eval, t->model, (int)test_chunk))
         return -1;
@@ -276,8 +277,6 @@ struct piece {
     size_t step, at;
     int n;
 };
-
-static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 /* Return the piece that begins there, of one block. */
 static struct piece piece_at(const struct trainer *t, size_t step, size_t at)
