@@ -13,6 +13,34 @@ flags() {
     refuse 2 'did you mean --epochs' "$train" --epoch 3
     refuse 2 'no option of coll_train: coll_train computes' "$train" --no-cuda
     refuse 2 'ranks learn their numbers' "$train" --local_rank=0
+    refuse 2 '--compression is no option of coll_train: give --fp16-allreduce' \
+        "$train" --compression fp16
+    for flag in --np -np -n; do
+        refuse 2 "$flag is no option of coll_train: the launcher says how many" \
+            "$train" $flag 2
+    done
+    # what launchers have stands before the program
+    for flag in nnodes nproc_per_node node-rank rdzv_id rdzv_endpoint \
+        master-addr master-port max-restarts hostfile bind scaling; do
+        name=$(echo $flag | tr _ -)
+        refuse 2 "--$name is no option of coll_train: .*collrun --$name" "$train" --$flag 1
+        "$collrun" --help | grep -q -- "--$name" || fail "collrun has no --$name"
+    done
+    # of scripts and of DeepSpeed's file: what takes its place is a flag
+    for pair in num_threads:threads val-batch-size:test-batch-size save-model:checkpoint \
+        optimizer:opt arch:model print-freq:log-interval gamma:lr-schedule wd:weight-decay \
+        base-lr:lr evaluate:eval-only train_batch_size:global-batch-size fp16:fp16-allreduce \
+        gradient_accumulation_steps:accum gradient_clipping:clip-norm zero_stage:zero \
+        wall_clock_breakdown:breakdown steps_per_print:log-interval \
+        fusion-threshold-mb:bucket-mb timeline-filename:timeline; do
+        name=$(echo "${pair%:*}" | tr _ -)
+        refuse 2 "--$name is no option of coll_train: .*--${pair#*:}" "$train" "--${pair%:*}" 1
+        "$train" --help | grep -q -- "^  --${pair#*:}[ []" || fail "no --${pair#*:}"
+    done
+    for flag in amp loss-scale timeline-mark-cycles algo op predivide sync-bn-stats chunk \
+        kernels fail-on-nan rdzv-backend; do
+        refuse 2 "--$flag is no option of coll_train: " "$train" --$flag 1
+    done
     refuse 2 '--frobnicate is no option; see coll_train' "$train" --frobnicate
     refuse 2 '--mu is no option; see' "$train" --mu
     mkdir -p data/mnist

@@ -5,6 +5,7 @@
 #include "trainer/config_file.h"
 #include "trainer/error.h"
 #include "trainer/flags.h"
+#include "trainer/hints.h"
 #include "trainer/optim.h"
 #include "trainer/threads.h"
 
@@ -29,6 +30,17 @@ static int set_defaults(struct args *args)
     return 0;
 }
 
+static int not_understood(const char *word)
+{
+    const char *instead = *word == '-' ? hint_for_flag(word + 1) : NULL;
+
+    if (instead)
+        return train_fail("%s is no option of coll_train: %s", word, instead);
+    return train_fail("'%s' is not understood: every option begins with "
+                      "--; see coll_train --help",
+                      word);
+}
+
 /* Read argv[i]; returns how many words it took, or -1. */
 static int parse_one(struct args *args, int left, char **argv)
 {
@@ -40,8 +52,7 @@ static int parse_one(struct args *args, int left, char **argv)
         return 1;
     }
     if (strncmp(argv[0], "--", 2) || !argv[0][2])
-        return train_fail("'%s' is not understood: every option begins with "
-                          "--; see coll_train --help", argv[0]);
+        return not_understood(argv[0]);
     f = flag_find(argv[0] + 2);
     if (!f)
         return -1;
