@@ -385,7 +385,7 @@ row29_nothing_stays() {
         echo "left by a run: $(ls -A /dev/shm)"
         # each rank kills itself when it has begun to train
         "$collrun" -np 2 sh -c "
-            \"\$@\" --epochs 1000 --progress plain --checkpoint ck.\$COLL_RANK &
+            \"\$@\" --epochs 1000 --keep 0 --progress plain --checkpoint ck.\$COLL_RANK &
             until [ -e ck.0/epoch-0001.ckpt ]; do sleep 0.05; done
             kill -9 \$!; kill -9 \$\$" - "$@"
         echo "left by kill -9: $(ls -A /dev/shm)"
