@@ -82,6 +82,15 @@ row05_bound_ranks() {
 }
 
 # shellcheck disable=SC2086
+row20_device() {
+    for device in cpu auto; do
+        accept "$train" $tiny --epochs 1 --device $device --json -
+        says '"device":"cpu"'
+    done
+    refuse 2 '--device cuda is not valid: it must be auto|cpu' "$train" --device cuda
+}
+
+# shellcheck disable=SC2086
 row06_rate_by_ranks() {
     for opt in adagrad adam sgd; do
         accept "$collrun" -np 8 "$train" $tiny --batch-size 8 --opt $opt --lr 0.01 --dry-run
@@ -454,6 +463,7 @@ row01_check_build
 row03_hello
 row04_two_hosts
 row05_bound_ranks
+row20_device
 row06_rate_by_ranks
 row16_schedules
 row21_global_batch

@@ -96,6 +96,8 @@ const struct flag flag_table[] = {
     {"deterministic", SWITCH, AT(deterministic), NULL, NULL,
      "the same bits for any bucket size, algorithm and transport, and for 1, "
      "2, 4 or 8 ranks of the same images a step and rate"},
+    {"device", WORD, AT(device), "auto", "auto|cpu",
+     "what computes: this build knows processors alone"},
     {"threads", WHOLE, AT(threads), NULL, "N",
      "threads of a rank, for oneDNN's kernels; else OMP_NUM_THREADS, "
      "SLURM_CPUS_PER_TASK, or 1"},

@@ -116,11 +116,12 @@ json_t *report__result(const struct report *r, double total, double but_first,
         "total_s_but_first", number(but_first), "images_per_s",
         number(images_per_second(r)), "bytes_reduced",
         (json_int_t)t->ddp->bytes, "max_rss_mib", number(max_rss),
-        "param_crc32", crc, "seed", (json_int_t)t->args->seed, "device", "cpu",
-        "threads", (json_int_t)t->args->threads, "algo", t->ddp->algo, "zero",
-        t->args->zero, "optim_bytes", (json_int_t)report__most_state(t),
-        "lr_schedule", t->args->schedule.text, "target", target_object(r),
-        "test_loss", number(r->tested.test_loss), "test_acc",
+        "param_crc32", crc, "seed", (json_int_t)t->args->seed, "device",
+        t->device->name, "threads", (json_int_t)t->args->threads, "algo",
+        t->ddp->algo, "zero", t->args->zero, "optim_bytes",
+        (json_int_t)report__most_state(t), "lr_schedule",
+        t->args->schedule.text, "target", target_object(r), "test_loss",
+        number(r->tested.test_loss), "test_acc",
         number(r->tested.test_accuracy));
 }
 

@@ -211,7 +211,8 @@ int trainer_init(struct trainer *t)
     const struct args *args = t->args;
     int st = 0;
 
-    t->device = device_find("cpu");
+    t->device =
+        device_find(strcmp(args->device, "auto") ? args->device : "cpu");
     t->desc = model_find(args->model);
     if (t->ddp->rank == 0 && trainer__probe(t))
         st = -1;
