@@ -194,9 +194,9 @@ evaluation() {
         ! grep -q 'Epoch [0-9]*/\|that was with\|checkpoints of an earlier' out || fail "it does more"
         diff -r eval before > /dev/null && [ "$(cat eval/.run eval/*.ckpt | cksum)" = "$sums" ] ||
             fail "it writes"
-        sed 's/.*"test_acc":/"test_acc":/' tested.json > got
-        sed 's/.*"test_acc":/"test_acc":/' trained.json | cmp -s - got || fail "another result"
-        grep -q '"steps":0,"epochs":\[\],' tested.json || fail "it trains"
+        sed 's/.*"test_acc":/"test_acc":/;s/,"options.*//' tested.json > got
+        sed 's/.*"test_acc":/"test_acc":/;s/,"options.*//' trained.json | cmp -s - got || fail "another result"
+        grep -q '"steps":0,"epochs":\[\],.*"options":null}' tested.json || fail "it trains"
     done
     # shellcheck disable=SC2086
     accept "$train" $tiny --eval-only --resume eval/epoch-0001.ckpt --lr-schedule cosine --dry-run
@@ -223,6 +223,37 @@ label_smoothing() {
     accept "$train" $tiny --epochs 1 --json -
     [ "$(crc)" != "$(sed -n 's/.*"param_crc32":"\([0-9a-f]*\)".*/\1/p' smooth.json)" ] ||
         fail "smoothing changes nothing"
+}
+
+# options WORDS...: the last command's line of options, or that there is none.
+options() {
+    line=$(lines | grep '^options' || true)
+    [ "$line" = "$*" ] || fail "options are '$line'"
+}
+
+# What decides results and is not as ever stands in a run's head, and all of it in
+# the JSON object.
+what_decides() {
+    # shellcheck disable=SC2086
+    accept "$train" $tiny --epochs 1 --json -
+    options
+    says '"label-smoothing":"0",.*"opt":"adam","lr":null,.*"nesterov":"off",.*"eps":null'
+    # shellcheck disable=SC2086
+    accept "$train" $tiny --epochs 1 --json - --opt sgd --nesterov --momentum 0.5 \
+        --label-smoothing 0.1 --weight-decay 1e-4 --clip-norm 2 --accum 2 --shard stride \
+        --drop-last off --limit-steps 3 --warmup-steps 2 --fp16-allreduce
+    options 'options limit-steps 3  shard stride  drop-last off  label-smoothing 0.1' \
+        ' accum 2  warmup-steps 2  momentum 0.5  weight-decay 0.0001  clip-norm 2  fp16-allreduce'
+    says '"shard":"stride","drop-last":"off",.*"label-smoothing":"0.1","accum":"2","opt":"sgd"'
+    says '"momentum":"0.5","nesterov":"on",.*"clip-norm":"2",.*"fp16-allreduce":"on"'
+    for pair in beta1:0.8 beta2:0.99 eps:1e-08 warmup-epochs:1 target-acc:0.9; do
+        # shellcheck disable=SC2086
+        accept "$train" $tiny --dry-run "--${pair%:*}" "${pair#*:}"
+        options "options ${pair%:*} ${pair#*:}"
+    done
+    # shellcheck disable=SC2086
+    accept "$train" $tiny --dry-run --bf16-allreduce
+    options 'options bf16-allreduce'
 }
 
 # shellcheck disable=SC2086
@@ -471,6 +502,7 @@ log_interval
 target_accuracy
 evaluation
 label_smoothing
+what_decides
 row21_config
 row08_seed_per_rank
 row12_metrics_per_rank

@@ -12,6 +12,7 @@ libtrainer_la_SOURCES = \
 	%D%/blocks.c %D%/blocks.h \
 	%D%/build.c %D%/build.h \
 	%D%/checkpoint.c %D%/checkpoint.h \
+	%D%/choices.c %D%/choices.h \
 	%D%/cifar.c \
 	%D%/config_file.c %D%/config_file.h \
 	%D%/data.c %D%/data.h \

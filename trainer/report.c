@@ -2,6 +2,7 @@
 /* report.c - lines in the manner of Keras and of Horovod. */
 #include "trainer/report.h"
 #include "coll/coll.h"
+#include "trainer/choices.h"
 #include "trainer/error.h"
 #include "trainer/onednn.h"
 #include "trainer/report_json.h"
@@ -104,6 +105,22 @@ static void print_buckets(const struct ddp *d)
     printf(" MiB\n");
 }
 
+/* What else decides the results and is not as it is without a flag. */
+static void print_choices(const struct args *a)
+{
+    const char *before = "options";
+    struct choice c;
+
+    for (size_t i = 0; choice_at(&c, a, i); i++)
+        if (!c.is_in_head && !c.is_standard) {
+            printf("%s %s%s%s", before, c.name, c.is_switch ? "" : " ",
+                   c.is_switch ? "" : c.text);
+            before = " ";
+        }
+    if (*before == ' ')
+        putchar('\n');
+}
+
 /* Of which ranks --deterministic gives the same bits. */
 static void print_blocks(const struct trainer *t)
 {
@@ -191,6 +208,8 @@ void report_start(struct report *r)
            a->augment ? "flip-crop" : "none", a->dropout_off ? "off" : "on",
            (unsigned long long)a->seed, (unsigned long long)a->threads,
            onednn_version(), t->ddp->algo);
+    if (!a->eval_only)
+        print_choices(a);
     if (a->deterministic)
         print_blocks(t);
     if (a->zero)

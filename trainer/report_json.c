@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* report_json.c - one JSON object at the end. */
 #include "trainer/report_json.h"
+#include "trainer/choices.h"
 #include "trainer/error.h"
 
 #include <errno.h>
@@ -99,6 +100,19 @@ static json_t *target_object(const struct report *r)
                      r->target_epoch ? number(r->target_seconds) : json_null());
 }
 
+/* What decided the results, as --help has it; null: it was left to the optimizer or
+ * is not done.  A test alone has none. */
+static json_t *options_object(const struct args *args)
+{
+    json_t *all = args->eval_only ? json_null() : json_object();
+    struct choice c;
+
+    for (size_t i = 0; json_is_object(all) && choice_at(&c, args, i); i++)
+        json_object_set_new(all, c.name,
+                            *c.text ? json_string(c.text) : json_null());
+    return all;
+}
+
 json_t *report__result(const struct report *r, double total, double but_first,
                        double max_rss)
 {
@@ -108,7 +122,7 @@ json_t *report__result(const struct report *r, double total, double but_first,
     snprintf(crc, sizeof(crc), "%08x", t->param_crc);
     return json_pack(
         "{s:i, s:s, s:s, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:o, "
-        "s:s, s:I, s:s, s:I, s:s, s:i, s:I, s:s, s:o, s:o, s:o}",
+        "s:s, s:I, s:s, s:I, s:s, s:i, s:I, s:s, s:o, s:o, s:o, s:o}",
         "version", 1, "model", t->args->model, "dataset", t->args->dataset,
         "procs", t->ddp->size, "nodes", t->ddp->n_hosts, "batch_per_proc",
         (json_int_t)t->args->batch_size, "steps", (json_int_t)r->n_steps,
@@ -122,7 +136,7 @@ json_t *report__result(const struct report *r, double total, double but_first,
         (json_int_t)report__most_state(t), "lr_schedule",
         t->args->schedule.text, "target", target_object(r), "test_loss",
         number(r->tested.test_loss), "test_acc",
-        number(r->tested.test_accuracy));
+        number(r->tested.test_accuracy), "options", options_object(t->args));
 }
 
 int report_json(struct report *r, const struct json_t *object)
