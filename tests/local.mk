@@ -576,7 +576,8 @@ trainer_tests = tests/test_trainer_layers tests/test_trainer_network \
 	tests/test_trainer_ranks tests/test_trainer_finite \
 	tests/test_trainer_torch tests/test_trainer_resnet \
 	tests/test_trainer_loader tests/test_trainer_augment \
-	tests/test_trainer_rate tests/test_trainer_config
+	tests/test_trainer_rate tests/test_trainer_config \
+	tests/test_trainer_rules
 check_PROGRAMS += $(trainer_tests)
 TESTS += $(trainer_tests)
 tests_test_trainer_layers_CFLAGS = $(check_cflags)
@@ -607,6 +608,8 @@ trainer_digest = %D%/trainer_digest.c %D%/trainer_digest.h
 tests_test_trainer_resnet_SOURCES = %D%/test_trainer_resnet.c $(trainer_digest)
 tests_test_trainer_resnet_CFLAGS = $(check_cflags) $(JANSSON_CFLAGS)
 tests_test_trainer_resnet_LDADD = libtrainer.la $(CHECK_LIBS) $(JANSSON_LIBS) -lm
+tests_test_trainer_rules_CFLAGS = $(check_cflags) $(JANSSON_CFLAGS)
+tests_test_trainer_rules_LDADD = libtrainer.la $(CHECK_LIBS) $(JANSSON_LIBS) -lm
 tests_test_trainer_torch_SOURCES = %D%/test_trainer_torch.c $(trainer_job) \
 	$(trainer_digest)
 tests_test_trainer_torch_CFLAGS = $(check_cflags) $(JANSSON_CFLAGS)
@@ -829,8 +832,10 @@ EXTRA_DIST += \
 	%D%/topo/two_sockets.xml \
 	%D%/topo/vga192.xml \
 	%D%/trainer/record_resnet.py \
+	%D%/trainer/record_rules.py \
 	%D%/trainer/record_torch.py \
 	%D%/trainer/resnet.json \
+	%D%/trainer/rules.json \
 	%D%/trainer/torch.json \
 	%D%/tsan.supp
 

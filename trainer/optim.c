@@ -15,6 +15,22 @@ const char *optim_name(enum optim_kind kind)
     return names[kind];
 }
 
+void optim_set(struct optim *o, const struct args *args)
+{
+    *o = (struct optim){
+        .kind = (enum optim_kind)args->opt,
+        .momentum = (float)args->momentum,
+        .nesterov = args->nesterov,
+        .beta1 = (float)args->beta1,
+        .beta2 = (float)args->beta2,
+        /* of adam Keras's; PyTorch's is 1e-8 */
+        .epsilon = (float)(args->epsilon > 0         ? args->epsilon
+                           : args->opt == OPTIM_ADAM ? 1e-7
+                                                     : 1e-10),
+        .weight_decay = (float)args->weight_decay,
+    };
+}
+
 size_t optim_arrays(enum optim_kind kind) { return kind == OPTIM_ADAM ? 2 : 1; }
 
 int optim_init(struct optim *o, size_t n)

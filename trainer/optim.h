@@ -3,6 +3,8 @@
 #ifndef COLL_TRAINER_OPTIM_H
 #define COLL_TRAINER_OPTIM_H
 
+#include "trainer/args.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,9 +24,12 @@ struct optim {
                    * of their squares; adagrad: n sums of squares */
 };
 
+/* Set the fields that the flags decide, all but the rate. */
+void optim_set(struct optim *o, const struct args *args);
+
 /* Set up an optimizer for n parameters, its state zero.
  *
- * Shapes:    n and state apart, all fields are set already.
+ * Shapes:    optim_set() has been called.
  * Result:    0, or -1 with train_error() set.
  * Ownership: end it by optim_fini().
  */
@@ -55,7 +60,7 @@ struct optim_part {
  *            the corrected root.
  *            adagrad:  s += g g; p -= lr g / (sqrt(s) + epsilon)
  *            where g is the gradient + weight_decay p.  These are PyTorch's
- *            rules (tests/test_trainer_torch.c).  As the velocity of sgd has no
+ *            rules (tests/test_trainer_rules.c).  As the velocity of sgd has no
  *            rate in it, a rate that changes needs no correction of momentum,
  *            as Horovod makes for Keras's.  The bits do not depend on the cut
  *            into parts.

@@ -172,22 +172,9 @@ static int make_loader(struct trainer *t)
 
 static int make_optim(struct trainer *t)
 {
-    const struct args *a = t->args;
-
-    rate_init(&t->rate, a, t->ddp->size, t->sampler.n_steps);
-    t->optim = (struct optim){
-        .kind = (enum optim_kind)a->opt,
-        .lr = rate_full(&t->rate),
-        .momentum = (float)a->momentum,
-        .nesterov = a->nesterov,
-        .beta1 = (float)a->beta1,
-        .beta2 = (float)a->beta2,
-        /* of adam Keras's; PyTorch's is 1e-8 */
-        .epsilon = (float)(a->epsilon > 0         ? a->epsilon
-                           : a->opt == OPTIM_ADAM ? 1e-7
-                                                  : 1e-10),
-        .weight_decay = (float)a->weight_decay,
-    };
+    rate_init(&t->rate, t->args, t->ddp->size, t->sampler.n_steps);
+    optim_set(&t->optim, t->args);
+    t->optim.lr = rate_full(&t->rate);
     return optim_init(&t->optim, ddp_n_own(t->ddp, t->ddp->rank));
 }
 
