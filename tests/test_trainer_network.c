@@ -64,6 +64,9 @@ static const struct model_desc residual = {
 /* Whether passes are for training; a loop test sets it. */
 static int is_training = 1;
 
+/* Whether the next pass is a step's first. */
+static int is_first;
+
 static struct model *small_model(int chunk)
 {
     struct model_config config = {.desc = &small,
@@ -83,8 +86,10 @@ static const unsigned char labels[] = {1, 9, 4, 0, 4, 7, 2, 8};
 /* Run images first .. first + n through a model of n images or more. */
 static double pass_images(struct model *m, int first, int n, int backward)
 {
-    struct pass pass = {
-        .is_training = is_training, .key = 4, .first = (size_t)first};
+    struct pass pass = {.is_training = is_training,
+                        .key = 4,
+                        .first = (size_t)first,
+                        .is_first = is_first};
     struct model_score score;
 
     for (int i = 0; i < n; i++)
@@ -143,6 +148,31 @@ START_TEST(row30_the_network_follows_its_slopes)
                                 _i / 2 ? 3e-3 : 1e-3);
     }
     ck_assert_int_gt(compared * 10, tried * (_i / 2 ? 6 : 8));
+    model_destroy(m);
+}
+END_TEST
+
+/* _i: in training or not.  What gradients held before is nothing to a first pass, and
+ * the next adds to what that has made: to the bit what zeros give. */
+START_TEST(a_first_pass_finds_its_gradients_cleared)
+{
+    struct model *m = small_model(8);
+    size_t len = model_n_params(m) * sizeof(float);
+    float *want = malloc(len);
+
+    is_training = _i;
+    ck_assert_ptr_nonnull(want);
+    pass_images(m, 0, 8, 1);
+    pass_images(m, 0, 8, 1);
+    memcpy(want, model_gradients(m), len);
+    memset(model_gradients(m), 0xff, len); /* no numbers */
+    model_clear_gradients(m);
+    is_first = 1;
+    pass_images(m, 0, 8, 1);
+    is_first = 0;
+    pass_images(m, 0, 8, 1);
+    ck_assert_mem_eq(want, model_gradients(m), len);
+    free(want);
     model_destroy(m);
 }
 END_TEST
@@ -285,6 +315,7 @@ static Suite *make_suite(void)
     tcase_add_checked_fixture(net, set_up, tear_down);
     tcase_set_timeout(net, 300);
     tcase_add_loop_test(net, row30_the_network_follows_its_slopes, 0, 4);
+    tcase_add_loop_test(net, a_first_pass_finds_its_gradients_cleared, 0, 2);
     tcase_add_loop_test(net, chunks_add_up_to_the_batch, 0, 6);
     tcase_add_test(net,
                    a_view_scores_like_its_model_and_follows_its_parameters);

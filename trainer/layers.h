@@ -89,6 +89,7 @@ struct pass {
     uint64_t key; /* of this step's random numbers */
     size_t first; /* the chunk's first image, counted in the global batch */
     int n;        /* images that count, the first ones; 0: the whole chunk */
+    int is_first; /* nothing is to be added to: model_clear_gradients() went before */
     int (*needs)(void *arg, int layer); /* unless NULL: called before a layer is
                                          * run forward; 0, or -1 to stop */
     void *arg;
@@ -109,13 +110,14 @@ struct layer_ops {
     const char *name;
     int may_overwrite; /* backward may find din == in */
     int reads_out;     /* backward reads out, also where it has no relu */
+    int writes_over; /* the first pass finds anything in dweights, not zeros */
     int (*shape)(struct layer *layer); /* from in and spec: the other fields */
     int (*init)(struct layer *layer);
     void (*fini)(struct layer *layer);
     /* What is no number stays none, so that the loss tells of it. */
     int (*forward)(struct layer *layer, const struct layer_io *io,
                    const struct pass *pass);
-    /* Adds to dweights and dbiases, writes din and dplus. */
+    /* Adds to dweights and dbiases (but see is_first), writes din and dplus. */
     int (*backward)(struct layer *layer, const struct layer_io *io,
                     const struct pass *pass);
 };

@@ -53,13 +53,12 @@ static int dense_backward(struct layer *l, const struct layer_io *io,
                                      .columns = l->fan_out,
                                      .inner = l->chunk,
                                      .a_turned = 1,
-                                     .beta = 1};
+                                     .beta = pass->is_first ? 0 : 1};
     struct onednn_product in = {.rows = l->chunk,
                                 .columns = l->fan_in,
                                 .inner = l->fan_out,
                                 .b_turned = 1};
 
-    (void)pass;
     if (l->spec.relu)
         layer__relu_back(io->out, io->dout,
                          (size_t)l->chunk * (size_t)l->fan_out);
@@ -73,6 +72,7 @@ const struct layer_ops layer_dense = {
     .name = "dense",
     .may_overwrite = 1, /* in is last read before din is written */
     .reads_out = 0,
+    .writes_over = 1,
     .shape = dense_shape,
     .init = layer__no_init,
     .fini = layer__no_fini,

@@ -255,6 +255,17 @@ float *model_params(struct model *m) { return m->params; }
 
 float *model_gradients(struct model *m) { return m->gradients; }
 
+void model_clear_gradients(struct model *m)
+{
+    for (int i = 0; i < m->n_layers; i++) {
+        struct layer *l = &m->layers[i];
+
+        if (!l->ops->writes_over)
+            m->device->zero(l->dweights, l->n_weights);
+        m->device->zero(l->dbiases, l->n_biases);
+    }
+}
+
 size_t model_n_params(const struct model *m) { return m->n_params; }
 
 float *model_running(struct model *m) { return m->running; }

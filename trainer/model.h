@@ -48,6 +48,14 @@ float *model_gradients(struct model *model);
 size_t model_n_params(const struct model *model);
 void model_changed(struct model *model);
 
+/* Make the gradients ready for a backward pass with is_first set, after which others
+ * add to them.
+ *
+ * Cost:      layers that write over their weights' are left as they are, so that a
+ *            large one is not written twice.
+ */
+void model_clear_gradients(struct model *model);
+
 /* Return what layers remember of past batches, of which training makes them
  * (batch normalization's means and variances); a view has its model's. */
 float *model_running(struct model *model);
@@ -93,7 +101,7 @@ int model_forward(struct model *model, const struct pass *pass);
 void model_loss(struct model *model, const unsigned char *labels, int n,
                 float scale, struct model_score *score);
 
-/* Add the chunk's gradients.
+/* Add the chunk's gradients; with pass->is_first they are the only ones.
  *
  * Shapes:    unless `done` is NULL it is called after each layer, the last one
  *            first: nothing of this pass will touch that layer's gradients any

@@ -423,9 +423,9 @@ static int train_step(struct trainer *t, size_t step,
         struct piece piece = piece_at(t, step, at);
         struct model_score score;
 
-        if (at % t->blocks.len == 0)
-            t->device->zero(model_gradients(t->model),
-                            model_n_params(t->model));
+        pass.is_first = at % t->blocks.len == 0;
+        if (pass.is_first)
+            model_clear_gradients(t->model);
         if (learn_piece(t, &piece, &pass, &score, loss))
             return -1;
         at += (size_t)piece.n;
