@@ -577,11 +577,15 @@ trainer_tests = tests/test_trainer_layers tests/test_trainer_network \
 	tests/test_trainer_torch tests/test_trainer_resnet \
 	tests/test_trainer_loader tests/test_trainer_augment \
 	tests/test_trainer_rate tests/test_trainer_config \
-	tests/test_trainer_rules
+	tests/test_trainer_rules tests/test_trainer_loss
 check_PROGRAMS += $(trainer_tests)
 TESTS += $(trainer_tests)
+tests_test_trainer_layers_SOURCES = %D%/test_trainer_layers.c \
+	%D%/trainer_layer.c %D%/trainer_layer.h
 tests_test_trainer_layers_CFLAGS = $(check_cflags)
 tests_test_trainer_layers_LDADD = libtrainer.la $(CHECK_LIBS) -lm
+tests_test_trainer_loss_CFLAGS = $(check_cflags)
+tests_test_trainer_loss_LDADD = libtrainer.la $(CHECK_LIBS) -lm
 tests_test_trainer_network_CFLAGS = $(check_cflags)
 tests_test_trainer_network_LDADD = libtrainer.la $(CHECK_LIBS) -lm
 tests_test_trainer_loader_CFLAGS = $(check_cflags)
