@@ -578,7 +578,8 @@ trainer_tests = tests/test_trainer_layers tests/test_trainer_network \
 	tests/test_trainer_loader tests/test_trainer_augment \
 	tests/test_trainer_rate tests/test_trainer_config \
 	tests/test_trainer_rules tests/test_trainer_loss \
-	tests/test_trainer_args tests/test_trainer_optim
+	tests/test_trainer_args tests/test_trainer_optim \
+	tests/test_trainer_sampler
 check_PROGRAMS += $(trainer_tests)
 TESTS += $(trainer_tests)
 tests_test_trainer_layers_SOURCES = %D%/test_trainer_layers.c \
@@ -603,6 +604,8 @@ tests_test_trainer_args_CFLAGS = $(check_cflags)
 tests_test_trainer_args_LDADD = libtrainer.la $(CHECK_LIBS) -lm
 tests_test_trainer_optim_CFLAGS = $(check_cflags)
 tests_test_trainer_optim_LDADD = libtrainer.la $(CHECK_LIBS) -lm
+tests_test_trainer_sampler_CFLAGS = $(check_cflags)
+tests_test_trainer_sampler_LDADD = libtrainer.la $(CHECK_LIBS) -lm
 tests_test_trainer_state_CFLAGS = $(check_cflags) $(ZLIB_CFLAGS)
 tests_test_trainer_state_LDADD = libtrainer.la $(CHECK_LIBS) $(ZLIB_LIBS) -lm
 trainer_job = %D%/trainer_job.c %D%/trainer_job.h
