@@ -40,7 +40,12 @@ START_TEST(row30_images_are_cut_and_mirrored_in_every_way)
 {
     enum { DRAWS = 162 * 40 };
     unsigned char pixels[EDGE_LEN], label = 3, seen;
-    struct images images = {pixels, &label, 1, COLOURS, EDGE, EDGE};
+    struct images images = {.pixels = pixels,
+                            .labels = &label,
+                            .n = 1,
+                            .channels = COLOURS,
+                            .height = EDGE,
+                            .width = EDGE};
     static int count[162];
     uint32_t index = 0;
     struct pixel_scale scale;

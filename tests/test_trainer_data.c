@@ -100,8 +100,12 @@ static void assert_good(const struct images *images)
 /* The files as they are must be refused, with these words and a file's name. */
 static void assert_refused(const char *words, const char *path)
 {
-    struct images images = {
-        (unsigned char *)dir, (unsigned char *)dir, 1, 1, 28, 28};
+    struct images images = {.pixels = (unsigned char *)dir,
+                            .labels = (unsigned char *)dir,
+                            .n = 1,
+                            .channels = 1,
+                            .height = 28,
+                            .width = 28};
 
     ck_assert_int_eq(idx_load(&images, images_path, labels_path), -1);
     ck_assert_msg(strstr(train_error(), words) && strstr(train_error(), path),
@@ -371,7 +375,12 @@ END_TEST
 START_TEST(pixels_become_numbers_as_asked)
 {
     unsigned char pixels[2 * 784] = {0}, seen[2], real[2] = {4, 9};
-    struct images images = {pixels, real, 2, 1, 28, 28};
+    struct images images = {.pixels = pixels,
+                            .labels = real,
+                            .n = 2,
+                            .channels = 1,
+                            .height = 28,
+                            .width = 28};
     uint32_t index[2] = {1, 0};
     float out[2 * 784];
     struct pixel_scale scale;
@@ -403,7 +412,12 @@ END_TEST
 START_TEST(an_image_of_one_colour_has_no_deviation_to_divide_by)
 {
     unsigned char pixels[784], label = 0;
-    struct images images = {pixels, &label, 1, 1, 28, 28};
+    struct images images = {.pixels = pixels,
+                            .labels = &label,
+                            .n = 1,
+                            .channels = 1,
+                            .height = 28,
+                            .width = 28};
     struct pixel_scale scale;
 
     memset(pixels, 17, sizeof(pixels));
