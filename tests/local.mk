@@ -777,7 +777,7 @@ dist_check_SCRIPTS += $(scripts)
 TESTS += $(scripts)
 
 # what takes minutes each
-long_scripts = %D%/mnist.test %D%/trainer_warmup.test
+long_scripts = %D%/mnist.test %D%/cifar.test %D%/trainer_warmup.test
 dist_check_SCRIPTS += $(long_scripts)
 
 EXTRA_DIST += \
