@@ -63,7 +63,7 @@ static void forget_parents(void)
     inherited[1] = aside.in_thread;
     memset(&aside, 0, sizeof(aside));
     coll__cond_init(&aside.changed);
-    coll__copies_tell(0);
+    coll__copies_forked();
 }
 
 void coll__aside_count(struct coll_comm *comm, int change)

@@ -91,4 +91,15 @@ static int look_at(struct dl_phdr_info *object, size_t size, void *arg)
     return 0;
 }
 
-int coll__copies_have(void) { return dl_iterate_phdr(look_at, NULL); }
+static atomic_int is_child;
+
+void coll__copies_forked(void)
+{
+    atomic_store(&is_child, 1);
+    coll__copies_tell(0);
+}
+
+int coll__copies_have(void)
+{
+    return !atomic_load(&is_child) && dl_iterate_phdr(look_at, NULL);
+}
