@@ -3,6 +3,7 @@
 #include "tests/registered.h"
 #include "tests/fake_cuda/counts.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 int registered_count = 3000;
@@ -143,5 +144,31 @@ int registered_call(struct registered *k, enum coll_collective c, char *in,
     OK(cu.StreamSynchronize(k->r.stream));
     *moved = registered_copied() - before;
     WORLD_CHECK(k->r.me, registered_is_right(k, c, out, round));
+    return 0;
+}
+
+int registered_fall_out(struct world_rank *me)
+{
+    int is_last = me->rank == me->size - 1, is_killed = me->arg != NULL;
+    struct registered *k = registered_new();
+    struct coll_args args;
+
+    WORLD_CHECK(me, k && !registered_join(k, me) && !registered_enroll(k));
+    args = registered_args(k, COLL_ALLTOALL, registered_count, k->in, k->out);
+    for (int i = 0; i < 3 + !is_last; i++)
+        WORLD_CHECK(me, !staged_do(&args, k->r.comm));
+    if (is_last)
+        OK(cu.StreamSynchronize(k->r.stream));
+    world_meet(me);
+    if (is_last && is_killed)
+        raise(SIGKILL);
+    if (is_last)
+        coll_comm_abort(k->r.comm, "enough");
+    OK(cu.StreamSynchronize(k->r.stream));
+    WORLD_CHECK(me, world_await_failure(k->r.comm, patient(20)) ==
+                        (is_killed ? COLL_ERR_PEER : COLL_ERR_ABORTED));
+    coll_comm_destroy(k->r.comm);
+    OK(cu.MemFree((CUdeviceptr)k->in));
+    free(k);
     return 0;
 }

@@ -45,4 +45,9 @@ uint64_t registered_copied(void);
 int registered_call(struct registered *k, enum coll_collective c, char *in,
                     char *out, int round, uint64_t *moved);
 
+/* A rank's body: the last rank has called once less, and is killed (where there is an
+ * argument), or aborts; the others' streams or kernels, which wait for what it has, or
+ * for it to take what they have, go on. */
+int registered_fall_out(struct world_rank *me);
+
 #endif

@@ -181,38 +181,11 @@ START_TEST(where_one_rank_passes_others_it_is_told)
 }
 END_TEST
 
-/* The last rank has called once less, and is killed, or aborts: the others' kernels,
- * which wait for it to read what they have, go on. */
-static int fall_out(struct world_rank *me)
-{
-    int is_last = me->rank == me->size - 1, is_killed = me->arg != NULL;
-    struct registered *k = registered_new();
-    struct coll_args args;
-
-    WORLD_CHECK(me, k && !registered_join(k, me) && !registered_enroll(k));
-    args = registered_args(k, COLL_ALLTOALL, LONG, k->in, k->out);
-    for (int i = 0; i < 3 + !is_last; i++)
-        WORLD_CHECK(me, !staged_do(&args, k->r.comm));
-    if (is_last)
-        OK(cu.StreamSynchronize(k->r.stream));
-    world_meet(me);
-    if (is_last && is_killed)
-        raise(SIGKILL);
-    if (is_last)
-        coll_comm_abort(k->r.comm, "enough");
-    OK(cu.StreamSynchronize(k->r.stream));
-    WORLD_CHECK(me, world_await_failure(k->r.comm, patient(20)) ==
-                        (is_killed ? COLL_ERR_PEER : COLL_ERR_ABORTED));
-    coll_comm_destroy(k->r.comm);
-    OK(cu.MemFree((CUdeviceptr)k->in));
-    free(k);
-    return 0;
-}
-
 START_TEST(kernels_end_when_a_rank_fails)
 {
     set_scene(3, LONG);
-    ck_assert_int_eq(world_fork(3, fall_out, _i ? "" : NULL, patient(60)), _i);
+    ck_assert_int_eq(
+        world_fork(3, registered_fall_out, _i ? "" : NULL, patient(60)), _i);
 }
 END_TEST
 
