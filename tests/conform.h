@@ -67,6 +67,9 @@ int conform_open(struct rank *rank);
 /* Stop here if another rank has failed. */
 void conform_check(struct rank *rank);
 
+/* The rank that may end as it likes; -1: none. */
+int conform_victim(const struct rank *rank);
+
 /* Poll once, giving way to the other ranks. */
 void conform_poll(struct rank *rank);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* conform_world.c - ranks as threads or as processes, with deadlines. */
 #include "tests/conform.h"
+#include "tests/conform_far.h"
 #include "tests/patience.h"
 #include "lib/util/util.h"
+#include "transports/ucx_price.h"
 
 #include <check.h>
 #include <errno.h>
@@ -94,9 +96,16 @@ void conform_check(struct rank *rank)
 {
     if (atomic_load(&rank->world->has_failed))
         leave(rank);
+    if (conform_far.size)
+        conform_far_check(rank);
 }
 
-void conform_barrier(struct rank *rank)
+int conform_victim(const struct rank *rank)
+{
+    return rank->world->scenario.victim;
+}
+
+static void barrier_here(struct rank *rank)
 {
     struct world *world = rank->world;
     struct timespec until;
@@ -119,10 +128,24 @@ void conform_barrier(struct rank *rank)
     conform_check(rank);
 }
 
+void conform_barrier(struct rank *rank)
+{
+    char came = 1, all[MAX_RANKS];
+
+    if (conform_far.size)
+        conform_far_gather(rank, &came, 1, all);
+    else
+        barrier_here(rank);
+}
+
 static int gather(void *arg, const void *in, size_t len, void *out)
 {
     struct rank *rank = arg;
 
+    if (conform_far.size) {
+        conform_far_gather(rank, in, len, out);
+        return COLL_OK;
+    }
     for (size_t at = 0; at < len; at += BOARD) {
         size_t n = min_size(len - at, BOARD);
 
@@ -146,6 +169,7 @@ int conform_open(struct rank *rank)
                                .allgather = gather,
                                .arg = rank,
                                .timeout = WAIT_SECONDS,
+                               .is_rdma_alone = conform_far.size != 0,
                                .secret = secret};
     struct coll__link link;
     uint32_t found[MAX_RANKS];
@@ -182,6 +206,10 @@ void conform_meet(struct rank *rank)
     double deadline = coll__now() + patient(WAIT_SECONDS);
     int all = ++rank->n_meetings * rank->size;
 
+    if (conform_far.size) {
+        conform_far_meet(rank);
+        return;
+    }
     atomic_fetch_add(&rank->world->n_met, 1);
     while (atomic_load(&rank->world->n_met) < all) {
         EXPECT(rank, coll__now() < deadline, "the others did not come");
@@ -214,8 +242,8 @@ void conform_wait(struct rank *rank, const struct coll__xfer *xfers, int n)
 static void describe_peer(struct rank *rank)
 {
     const struct scenario *scenario = &rank->world->scenario;
-    int spread = scenario->is_spread;
-    struct coll__peer *peer = &rank->world->peers[rank->me];
+    int spread = scenario->is_spread || conform_far.size;
+    struct coll__peer *peer = &rank->world->peers[rank->me], mine;
 
     *peer = (struct coll__peer){.pid = getpid(),
                                 .host = spread ? rank->me : 0,
@@ -224,7 +252,13 @@ static void describe_peer(struct rank *rank)
                                 .n_cores = 2,
                                 .local_cores = 2};
     snprintf(peer->host_id, sizeof(peer->host_id), "host-%d", peer->host);
-    conform_barrier(rank);
+    if (!conform_far.size) {
+        conform_barrier(rank);
+        return;
+    }
+    coll__ucx_fabrics(-1, peer->fabrics);
+    mine = *peer;
+    conform_far_gather(rank, &mine, sizeof(mine), rank->world->peers);
 }
 
 static void run_rank(struct rank *rank)
@@ -232,10 +266,14 @@ static void run_rank(struct rank *rank)
     const struct scenario *scenario = &rank->world->scenario;
     int rc;
 
+    if (conform_far.size)
+        conform_far_join(rank);
     describe_peer(rank);
     if (!scenario->is_opened_by_body) {
         rc = conform_open(rank);
         EXPECT(rank, rc == COLL_OK, "%s", coll_last_error());
+        EXPECT(rank, !conform_far.size || rank->n_peers == rank->size - 1,
+               "not by RDMA to all: %s", coll_last_error());
     }
     scenario->body(rank);
     if (!scenario->is_closed_by_body) {
@@ -294,8 +332,10 @@ static void judge(struct world *world, int rank, int status)
 static void reap(struct world *world, pid_t *pids, int size)
 {
     double deadline = coll__now() + patient(4 * WAIT_SECONDS);
-    int n_left = size, status;
+    int n_left = 0, status;
 
+    for (int r = 0; r < size; r++)
+        n_left += pids[r] != 0;
     while (n_left) {
         if (atomic_load(&world->has_failed) && deadline > coll__now() + 5)
             deadline = coll__now() + 5;
@@ -314,30 +354,31 @@ static void reap(struct world *world, pid_t *pids, int size)
 
 static void run_processes(struct world *world, struct rank *ranks, int size)
 {
-    pid_t pids[MAX_RANKS];
+    pid_t pids[MAX_RANKS] = {0};
 
     for (int r = 0; r < size; r++)
-        pids[r] = fork_rank(&ranks[r]);
+        if (!conform_far.size || r == conform_far.rank)
+            pids[r] = fork_rank(&ranks[r]);
     reap(world, pids, size);
 }
 
 void conform_run(const struct scenario *scenario)
 {
     struct world *world = world_create(scenario);
+    int has_failed, size = conform_far.size ? conform_far.size : scenario->size;
     struct rank ranks[MAX_RANKS];
     char failure[sizeof(world->failure)];
-    int has_failed;
 
-    for (int r = 0; r < scenario->size; r++)
+    for (int r = 0; r < size; r++)
         ranks[r] = (struct rank){.world = world,
                                  .me = r,
-                                 .size = scenario->size,
+                                 .size = size,
                                  .index = scenario->index,
-                                 .channel = scenario->size % COLL__CHANNELS};
-    if (scenario->are_processes)
-        run_processes(world, ranks, scenario->size);
+                                 .channel = size % COLL__CHANNELS};
+    if (conform_far.size || scenario->are_processes)
+        run_processes(world, ranks, size);
     else
-        run_threads(ranks, scenario->size);
+        run_threads(ranks, size);
     has_failed = atomic_load(&world->has_failed);
     memcpy(failure, world->failure, sizeof(failure));
     world_destroy(world);

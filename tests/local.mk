@@ -329,18 +329,19 @@ endif
 # transports: one suite for all of them, and what arrives over UCX
 unit_tests += tests/conform
 tests_conform_SOURCES = %D%/conform.c %D%/conform.h %D%/conform_channel.c \
-	%D%/conform_data.c %D%/conform_end.c %D%/conform_script.c %D%/conform_share.c \
-	%D%/conform_world.c
+	%D%/conform_data.c %D%/conform_end.c %D%/conform_far.c %D%/conform_far.h \
+	%D%/conform_script.c %D%/conform_share.c %D%/conform_world.c
 tests_conform_CFLAGS = $(check_cflags)
 tests_conform_LDADD = $(check_lib)
 unit_tests += tests/test_shm
 tests_test_shm_SOURCES = %D%/test_shm.c %D%/conform.h %D%/conform_data.c \
-	%D%/conform_share.c %D%/conform_world.c
+	%D%/conform_far.c %D%/conform_far.h %D%/conform_share.c %D%/conform_world.c
 tests_test_shm_CFLAGS = $(check_cflags)
 tests_test_shm_LDADD = $(check_lib)
 unit_tests += tests/test_bell
 tests_test_bell_SOURCES = %D%/test_bell.c %D%/conform.h %D%/conform_data.c \
-	%D%/conform_world.c %D%/forbid.c %D%/forbid.h
+	%D%/conform_far.c %D%/conform_far.h %D%/conform_world.c %D%/forbid.c \
+	%D%/forbid.h
 tests_test_bell_CFLAGS = $(check_cflags)
 tests_test_bell_LDADD = $(check_lib)
 unit_tests += tests/test_cma
@@ -715,7 +716,7 @@ if HAVE_CHECK
 check_PROGRAMS += tests/rdma/ranks tests/rdma/tsc_khz
 tests_rdma_ranks_SOURCES = %D%/rdma/ranks.c
 tests_rdma_ranks_LDADD = libworld.la libcore.la
-check-rdma: all tests/rdma/ranks tests/rdma/tsc_khz
+check-rdma: all tests/conform tests/rdma/ranks tests/rdma/tsc_khz
 	@srcdir=$(srcdir) $(srcdir)/%D%/rdma/run
 else
 check-rdma:
