@@ -11,6 +11,7 @@
  * under way, also out of the next group's, which others may have begun.
  */
 #include "lib/boot/boot.h"
+#include "lib/boot/launcher.h"
 #include "lib/net/reactor.h"
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
@@ -32,6 +33,7 @@
     X(commit, PMIx_Commit)                                                     \
     X(fence_nb, PMIx_Fence_nb)                                                 \
     X(get, PMIx_Get)                                                           \
+    X(listen, PMIx_Register_event_handler)                                     \
     X(text, PMIx_Error_string)
 
 static struct {
@@ -267,6 +269,34 @@ static int job_size(const pmix_proc_t *self, int *size)
     return COLL_ERR_BOOTSTRAP;
 }
 
+/* On libpmix's thread. */
+static void lost(size_t id, pmix_status_t status, const pmix_proc_t *source,
+                 pmix_info_t info[], size_t n_info, pmix_info_t *results,
+                 size_t n_results, pmix_event_notification_cbfunc_fn_t done,
+                 void *arg)
+{
+    (void)id, (void)status, (void)source, (void)info, (void)n_info;
+    (void)results, (void)n_results;
+    coll__launcher_gone("the launcher has gone (its PMIx server on this host "
+                        "has closed the connection): nobody is left to end "
+                        "this job");
+    if (done)
+        done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, arg);
+}
+
+/* Hear of the server's end, by the names of all releases. */
+static void watch_server(void)
+{
+    pmix_status_t ends[] = {PMIX_ERR_LOST_CONNECTION,
+                            PMIX_ERR_LOST_CONNECTION_TO_SERVER};
+    pmix_status_t rc =
+        lib.listen(ends, ARRAY_LEN(ends), NULL, 0, lost, NULL, NULL);
+
+    if (rc < 0)
+        log_debug("boot", "PMIx does not tell of its server's end: %s",
+                  lib.text(rc));
+}
+
 static unsigned stays_in; /* the generation of the process that is a client */
 
 /* Not in a child, whose connection to the server is its parent's. */
@@ -282,8 +312,10 @@ static void stay(void)
     pmix_proc_t self;
 
     stays_in = coll__generation_now();
-    if (lib.init(&self, NULL, 0) == PMIX_SUCCESS)
-        atexit(leave);
+    if (lib.init(&self, NULL, 0) != PMIX_SUCCESS)
+        return;
+    atexit(leave);
+    watch_server();
 }
 
 static int start(struct coll__boot *boot)

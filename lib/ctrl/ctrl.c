@@ -152,6 +152,16 @@ void coll__ctrl_died(struct coll__ctrl *ctrl, int rank,
     coll__ctrl_hear(ctrl, &reason, from, 1);
 }
 
+static void launcher_gone(struct coll__launcher_watch *watch, const char *why)
+{
+    struct coll__ctrl *ctrl =
+        (struct coll__ctrl *)((char *)watch -
+                              offsetof(struct coll__ctrl, launcher));
+    struct ctrl_reason reason = {COLL_ERR_ABORTED, NOBODY, why};
+
+    coll__ctrl_fail(ctrl, &reason, 1);
+}
+
 static int got_failed(struct coll__ctrl *ctrl, struct coll__link *link,
                       const struct coll__frame *frame,
                       const unsigned char *body)
@@ -280,6 +290,7 @@ static void destroy(struct coll__ctrl *ctrl, int has_reactor)
     if (ctrl->has_gate)
         coll__gate_remove(&ctrl->gate);
     coll__ctrl_unwatch(ctrl);
+    coll__launcher_unwatch(&ctrl->launcher);
     coll__link_close(&ctrl->up);
     for (int j = 0; j < ctrl->n_children; j++)
         coll__link_close(&ctrl->down[j]);
@@ -315,6 +326,7 @@ struct coll__ctrl *coll__ctrl_new(int rank, int size,
     ctrl->generation = coll__generation_now();
     ctrl->events = *events;
     ctrl->task.run = notify;
+    ctrl->launcher.gone = launcher_gone;
     coll__ctrl_round_init(ctrl);
     coll__reactor_cond_init(&ctrl->changed);
     coll__ctrl_link_init(ctrl, &ctrl->up, coll__tree_parent(rank, size));
@@ -338,6 +350,9 @@ int coll__ctrl_begin(struct coll__ctrl *ctrl)
     if (status || ctrl->size == 1)
         return status;
     ctrl->has_reactor = 1;
+    coll__reactor_lock();
+    coll__launcher_watch(&ctrl->launcher);
+    coll__reactor_unlock();
     return COLL_OK;
 }
 

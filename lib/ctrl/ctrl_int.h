@@ -6,6 +6,7 @@
 #ifndef COLL_LIB_CTRL_CTRL_INT_H
 #define COLL_LIB_CTRL_CTRL_INT_H
 
+#include "lib/boot/launcher.h"
 #include "lib/ctrl/ctrl.h"
 #include "lib/net/dial.h"
 #include "lib/net/link.h"
@@ -131,6 +132,7 @@ struct coll__ctrl {
     struct coll__link up, down[COLL__MAX_CHILDREN];
     struct ctrl_watch *watches;
     int n_watches;
+    struct coll__launcher_watch launcher;
 
     pthread_cond_t changed; /* anything below */
     int is_open;            /* events may be called */
