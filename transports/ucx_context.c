@@ -171,6 +171,7 @@ static ucs_status_t make_ucp(const struct coll__rails *rails,
 
     if (rc != UCS_OK)
         return rc;
+    log_info("ucx", "UCX %s", ucp_get_version_string());
     tune(config, rails);
     rc = ucp_init(&params, config, context);
     ucp_config_release(config);
