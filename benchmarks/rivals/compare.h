@@ -96,7 +96,7 @@ struct form {
     const char *launchers[3]; /* the first that is found starts it */
     const char *packages;     /* Debian's, that would bring it */
     const char *settings[10]; /* further arguments of the launcher */
-    const char *together[3];  /* also, on one host */
+    const char *together[2];  /* before the launcher, on one host */
     const char *across[10];   /* also, on several: RANKS_THERE, RSH_THERE */
     const char *bound[3];     /* also, when it is to bind each rank to a core */
     const char *unbound[2];   /* also, when it is to bind none */

@@ -5,7 +5,9 @@
  * With more ranks than cores the launchers bind nothing (peer_loop.c does, for all
  * libraries alike), and Open MPI is told to yield, as it does of itself where it
  * counts right.  Its UCX form has to be told that
- * shared memory will do: by default it wants InfiniBand.  Gloo's second thread
+ * shared memory will do: by default it wants InfiniBand.  On one host Open MPI 4 is
+ * told by the environment to stay on the loopback; as an argument Open MPI 5, which
+ * does so of itself, takes it for a network that it lacks.  Gloo's second thread
  * would share the core with the first, so it is left to the kernel.
  *
  * On several hosts a library with a launcher of its own is started by that on the
@@ -26,7 +28,7 @@
 #define OPEN_MPI                                                               \
     .program = "compare_openmpi", .launchers = {"mpirun.openmpi", "mpirun"},   \
     .packages = "openmpi-bin libopenmpi-dev",                                  \
-    .together = {"--mca", "oob_tcp_if_include", "lo"},                         \
+    .together = {"/usr/bin/env", "OMPI_MCA_oob_tcp_if_include=lo"},            \
     .across = {"--mca", "oob_tcp_if_include", "eth0",                          \
                "--mca", "plm_rsh_agent",      RSH_THERE,                       \
                "-H",    RANKS_THERE},                                          \
@@ -280,11 +282,11 @@ static int add_together(const char *line[MAX_WORDS], const struct form *form,
 {
     int at = 0;
 
+    ADD(form->together);
     line[at++] = place->launcher;
     if (!strncmp(form->name, "openmpi", 7))
         ADD(open_mpi);
     ADD(form->settings);
-    ADD(form->together);
     if (!is_crowded)
         ADD(form->bound);
     return at;
