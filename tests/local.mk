@@ -392,6 +392,9 @@ libworld_la_SOURCES = %D%/world.c %D%/world.h %D%/work.c %D%/work.h
 libworld_la_LIBADD = liboracle.la
 liboracle_la_SOURCES = %D%/oracle.c %D%/oracle.h
 liboracle_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
+unit_tests += tests/test_tcp_card
+tests_test_tcp_card_CFLAGS = $(check_cflags)
+tests_test_tcp_card_LDADD = $(check_lib)
 unit_tests += tests/test_ucx_open
 tests_test_ucx_open_CFLAGS = $(check_cflags) $(UCX_CFLAGS)
 tests_test_ucx_open_LDADD = libworld.la $(check_lib)
