@@ -4,6 +4,7 @@
  */
 #include "lib/topo/rails.h"
 #include "lib/util/util.h"
+#include "transports/price.h"
 
 #include <arpa/inet.h>
 #include <check.h>
@@ -286,6 +287,30 @@ START_TEST(there_are_no_more_rails_than_ucx_has_use_for)
 }
 END_TEST
 
+/* Two cards carry a byte in half the time, and a message in the same. */
+START_TEST(what_is_large_costs_a_share_on_each_rail)
+{
+    const struct coll__link one = {
+        .alpha = 2e-6, .beta = 4e-9, .share = 3e-9, .via = "rxe0 port 1"};
+    struct coll__link link = one;
+
+    for (int n = 0; n < 2; n++) {
+        coll__price_rails(n, &link);
+        ck_assert_mem_eq(&link, &one, sizeof(link));
+    }
+    coll__price_rails(2, &link);
+    ck_assert_double_eq_tol(link.alpha, 2e-6, 1e-12);
+    ck_assert_double_eq_tol(link.beta, 2e-9, 1e-15);
+    ck_assert_double_eq_tol(link.share, 1.5e-9, 1e-15);
+    ck_assert_str_eq(link.via, "2 x rxe0 port 1");
+    link = one;
+    memset(link.via, 'x', sizeof(link.via) - 1); /* no room for words */
+    coll__price_rails(4, &link);
+    ck_assert_double_eq_tol(link.beta, 1e-9, 1e-15);
+    ck_assert_uint_eq(strlen(link.via), strlen("4 x ") + 40);
+}
+END_TEST
+
 /* ---- what ranks have in common -------------------------------------------- */
 
 /* By rank: host, networks; and which is taken. */
@@ -345,6 +370,7 @@ int main(void)
                         ports_are_the_fastest_then_the_nearest_of_the_network,
                         0, (int)ARRAY_LEN(choices));
     tcase_add_test(tc, there_are_no_more_rails_than_ucx_has_use_for);
+    tcase_add_test(tc, what_is_large_costs_a_share_on_each_rail);
     tcase_add_loop_test(tc, the_network_is_the_one_that_joins_the_most_hosts, 0,
                         (int)ARRAY_LEN(jobs));
     suite_add_tcase(suite, tc);

@@ -3,6 +3,7 @@
 #include "transports/price.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define CROWD_S 10e-6 /* s, for each other rank of a core */
 
@@ -37,6 +38,19 @@ void coll__price_device(const struct coll__nic *nic, enum coll__wire wire,
         coll__carrier_text(nic, link->via, sizeof(link->via));
     else
         snprintf(link->via, sizeof(link->via), "%s", device);
+}
+
+void coll__price_rails(int n, struct coll__link *link)
+{
+    char first[sizeof(link->via)];
+
+    if (n < 2)
+        return;
+    link->beta /= n;
+    link->share /= n;
+    memcpy(first, link->via, sizeof(first));
+    snprintf(link->via, sizeof(link->via), "%hhd x %.40s", (signed char)n,
+             first);
 }
 
 static void price_interface(const char *name, struct coll__link *link)

@@ -20,6 +20,9 @@ void coll__price_loopback(const struct coll__tp_env *env,
 void coll__price_device(const struct coll__nic *nic, enum coll__wire wire,
                         const char *device, struct coll__link *link);
 
+/* The same over n alike devices at once, among which what is large is divided. */
+void coll__price_rails(int n, struct coll__link *link);
+
 /* Price a connection to that address, by the interface that leads there. */
 void coll__price_tcp(const struct coll__addr *to, struct coll__link *link);
 

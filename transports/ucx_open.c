@@ -58,6 +58,7 @@ static void estimate(struct ucx *ucx, const struct coll__tp_env *env,
     coll__ucx_enter(ucx);
     coll__ucx_far(ucx->seats[far].link->ep, me->within[WITHIN_NUMA], &ucx->far);
     coll__ucx_exit(ucx);
+    coll__price_rails(ucx->rails->n, &ucx->far);
     ucx->far.alpha += coll__price_crowd(env);
 }
 
