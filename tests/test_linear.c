@@ -382,6 +382,44 @@ START_TEST(a_call_with_counts_is_judged_once)
 }
 END_TEST
 
+/* One buffer for both, as where one of the two is not read or not written. */
+static int call_in_one_buffer(struct world_rank *me, struct coll_comm *comm,
+                              int root)
+{
+    int x[64] = {0};
+    int *own = x + (me->rank == root ? 4 * me->rank : 0);
+
+    WORLD_CHECK(me, !coll_broadcast(x, x, 4, COLL_I32, root, comm, NULL));
+    WORLD_CHECK(me,
+                !coll_reduce(x, x, 4, COLL_I32, COLL_SUM, root, comm, NULL));
+    WORLD_CHECK(me, !coll_gather(own, x, 4, COLL_I32, root, comm, NULL));
+    WORLD_CHECK(me, !coll_scatter(x, own, 4, COLL_I32, root, comm, NULL));
+    return 0;
+}
+
+static int call_in_place(struct world_rank *me)
+{
+    struct coll_comm *comm = world_join(me);
+    uint64_t judged;
+
+    WORLD_CHECK(me, comm);
+    for (int root = 0; root < me->size; root++)
+        WORLD_CHECK(me, !call_in_one_buffer(me, comm, root));
+    judged = comm->cache.n_judged;
+    WORLD_CHECK(me, judged == 4 * (uint64_t)me->size);
+    for (int i = 0; i < 5 * me->size; i++)
+        WORLD_CHECK(me, !call_in_one_buffer(me, comm, i % me->size));
+    WORLD_CHECK(me, comm->cache.n_judged == judged);
+    WORLD_CHECK(me, !coll_comm_destroy(comm));
+    return 0;
+}
+
+START_TEST(a_call_with_a_root_in_one_buffer_is_judged_once)
+{
+    ck_assert_int_eq(world_fork(_i, call_in_place, NULL, DEADLINE), 0);
+}
+END_TEST
+
 /* Displacements left out are those of parts side by side. */
 static int left_out(struct world_rank *me)
 {
@@ -441,6 +479,8 @@ int main(void)
     tcase_add_loop_test(c, parts_of_two_buffers_are_judged_in_n_log_n_looks, 0,
                         5);
     tcase_add_loop_test(c, a_call_with_counts_is_judged_once, 2, 6);
+    tcase_add_loop_test(c, a_call_with_a_root_in_one_buffer_is_judged_once, 2,
+                        6);
     tcase_add_loop_test(c, displacements_left_out_are_found_again, 2, 6);
     suite_add_tcase(suite, c);
     srunner_run_all(runner, CK_NORMAL);

@@ -128,25 +128,37 @@ static int same_layout(const struct coll_request *request,
                                own->out_counts, own->out_displs, own->nranks));
 }
 
-/* Is this a plain call of the request's shape, with buffers that lie as its
- * own did: together as they should, or apart as a whole?  Then there is nothing
- * to judge about it.  Whatever else may be right is for coll__args_check(). */
-static int is_again(const struct coll_request *request,
-                    const struct coll_args *args)
+/* Do the buffers lie as the request's own did: together as they should, or apart as a
+ * whole?  Where one of them has nothing, the other lies as it likes. */
+static int lie_alike(const struct coll_request *request,
+                     const struct coll_args *args)
 {
     uintptr_t in = (uintptr_t)args->in, out = (uintptr_t)args->out;
     const struct coll_args *own = &request->args;
 
-    if (own->collective != args->collective || own->count != args->count ||
-        own->type != args->type || own->op != args->op ||
-        own->root != args->root || args->stream || !request->is_plain ||
-        (!in && request->in_len) || (!out && request->out_len))
+    if (!request->in_len)
+        return !request->out_len || out;
+    if (!request->out_len)
+        return in != 0;
+    if (!in || !out)
         return 0;
-    if (request->problem.in_place
-            ? out - in != (uintptr_t)own->out - (uintptr_t)own->in
-            : out - in < request->in_len || in - out < request->out_len)
-        return 0;
-    return !request->numbers || same_layout(request, args);
+    return request->problem.in_place
+               ? out - in == (uintptr_t)own->out - (uintptr_t)own->in
+               : out - in >= request->in_len && in - out >= request->out_len;
+}
+
+/* Is this a plain call of the request's shape?  Then there is nothing to judge about
+ * it.  Whatever else may be right is for coll__args_check(). */
+static int is_again(const struct coll_request *request,
+                    const struct coll_args *args)
+{
+    const struct coll_args *own = &request->args;
+
+    return own->collective == args->collective && own->count == args->count &&
+           own->type == args->type && own->op == args->op &&
+           own->root == args->root && !args->stream && request->is_plain &&
+           lie_alike(request, args) &&
+           (!request->numbers || same_layout(request, args));
 }
 
 /* ---- those that are idle ------------------------------------------------- */
