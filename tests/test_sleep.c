@@ -452,6 +452,50 @@ START_TEST(who_need_not_wait_long_spins_on)
 }
 END_TEST
 
+/* ---- when to sleep --------------------------------------------------------- */
+
+/* Wait until it sleeps, and then until `seconds` have passed since the first yield;
+ * how long it yielded before. */
+static double sleep_for(struct coll__wait *wait, double seconds)
+{
+    wait->has_slept = 0;
+    while (!wait->has_slept || coll__now() - wait->idle_since < seconds)
+        coll__wait_idle(wait, 0);
+    coll__wait_idle(wait, 0); /* it had slept on then */
+    coll__wait_moved(wait);
+    return wait->patience;
+}
+
+/* Also when others between them end at the first yield. */
+START_TEST(who_waited_for_long_does_not_yield_for_long)
+{
+    struct coll__wait wait;
+
+    coll__wait_init(&wait, 0, NULL);
+    ck_assert_double_eq(sleep_for(&wait, 0), wait.yield_s);
+    for (int i = 0; i < 5; i++) {
+        ck_assert_double_lt(sleep_for(&wait, wait.yield_s), wait.yield_s / 20);
+        wait_for(&wait, wait.n_spins + 1);
+    }
+}
+END_TEST
+
+/* On a busy machine the short one lasts as well, now and then. */
+START_TEST(who_would_have_been_served_awake_yields_on)
+{
+    double end = coll__now() + patient(DEADLINE / 2);
+    struct coll__wait wait;
+
+    coll__wait_init(&wait, 0, NULL);
+    do {
+        ck_assert_double_lt(coll__now(), end);
+        sleep_for(&wait, wait.yield_s);
+        sleep_for(&wait, 0);
+    } while (wait.lasted >= wait.yield_s);
+    ck_assert_double_eq(sleep_for(&wait, 0), wait.yield_s);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sleep");
@@ -477,6 +521,8 @@ int main(void)
     tcase_add_test(c, a_deadline_ends_sleep);
     tcase_add_test(c, who_shares_a_core_with_its_peer_does_not_spin);
     tcase_add_test(c, who_need_not_wait_long_spins_on);
+    tcase_add_test(c, who_waited_for_long_does_not_yield_for_long);
+    tcase_add_test(c, who_would_have_been_served_awake_yields_on);
     suite_add_tcase(suite, c);
     srunner_run_all(runner, CK_ENV);
     n_failed = srunner_ntests_failed(runner);

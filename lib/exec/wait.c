@@ -7,6 +7,10 @@
  * comes late.  Whatever comes ends it; but deadlines and what else is looked at
  * by the clock have no bell, so it is bounded, and what may come in silence
  * bounds it more.
+ *
+ * A wait that outlasts the yields is mostly followed by others that do, and then a
+ * wake-up is little beside the wait, and the yields are for nothing: they end soon, until
+ * a wait comes for which they would have been worth it.
  */
 #include "lib/exec/wait.h"
 #include "lib/exec/exec.h"
@@ -23,6 +27,7 @@
 #define PEER_S                                                                 \
     2e-3 /* from a yield to the next wait; a program that computes takes
                      * longer */
+#define BRIEF 50e-6 /* s of yielding where waits are longer than all of it */
 #define SLEEP_FIRST 50e-6
 #define SLEEP_LAST 20e-3
 
@@ -54,13 +59,17 @@ void coll__wait_init(struct coll__wait *wait, int is_crowded,
 
     *wait = (struct coll__wait){
         .n_spins = is_crowded || asks_kernel(routes) ? 0 : SPINS,
-        .yield_s = is_crowded ? 2e-3 : 20e-3};
+        .yield_s = is_crowded ? 2e-3 : 20e-3,
+        .brief_s = is_crowded ? 2e-3 : BRIEF};
     if (!strcmp(mode, "spin"))
         wait->n_spins = ~0u;
     else if (!strcmp(mode, "yield"))
-        *wait = (struct coll__wait){.n_spins = 16, .yield_s = 1e9};
+        *wait =
+            (struct coll__wait){.n_spins = 16, .yield_s = 1e9, .brief_s = 1e9};
     else if (!strcmp(mode, "block"))
-        *wait = (struct coll__wait){.n_spins = 16, .yield_s = 50e-6};
+        *wait = (struct coll__wait){
+            .n_spins = 16, .yield_s = BRIEF, .brief_s = BRIEF};
+    wait->patience = wait->yield_s;
     wait->routes = routes;
 }
 
@@ -82,6 +91,7 @@ static int rest(struct coll__wait *wait, int is_alone)
     coll__sleep(&wait->sleep, min_double(wait->sleep_s, most));
     wait->sleep_s = min_double(wait->sleep_s * 1.5, SLEEP_LAST);
     wait->has_slept = 1;
+    wait->lasted = coll__now() - wait->idle_since;
     return 1;
 }
 
@@ -141,6 +151,18 @@ static int is_shy(struct coll__wait *wait)
     return is_kept_waiting(wait) || is_late;
 }
 
+/* The first yield of a wait: for how long, by the one before that was not brief. */
+static void begin_to_yield(struct coll__wait *wait, double now)
+{
+    if (wait->lasted >= wait->yield_s)
+        wait->patience = wait->brief_s;
+    else if (wait->lasted >= wait->brief_s)
+        wait->patience = wait->yield_s;
+    wait->lasted = 0;
+    wait->idle_since = now;
+    wait->sleep_s = SLEEP_FIRST;
+}
+
 int coll__wait_idle(struct coll__wait *wait, int is_alone)
 {
     unsigned n = wait->n_idle++;
@@ -159,11 +181,10 @@ int coll__wait_idle(struct coll__wait *wait, int is_alone)
         return 0;
     }
     now = coll__now();
-    if (n == wait->n_spins) {
-        wait->idle_since = now;
-        wait->sleep_s = SLEEP_FIRST;
-    }
-    if (now - wait->idle_since < wait->yield_s) {
+    if (n == wait->n_spins)
+        begin_to_yield(wait, now);
+    wait->lasted = now - wait->idle_since;
+    if (wait->lasted < wait->patience) {
         sched_yield();
         return 1;
     }

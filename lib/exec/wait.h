@@ -16,12 +16,15 @@ struct coll__routes;
 struct coll__wait {
     unsigned n_spins;    /* polls before the first yield */
     double yield_s;      /* time of yielding before the first sleep */
+    double brief_s;      /* the same where waits outlast that */
+    double patience;     /* of the two the one of this wait */
     unsigned n_idle;     /* polls since something moved */
     unsigned n_before;   /* the same of the wait before this one */
     unsigned n_late;     /* waits in a row that one of the first yields ended */
     unsigned n_shy;      /* waits that are still to begin by yielding */
     double idle_since;   /* clock, set at the first yield */
     double sleep_s;      /* the next sleep, at most */
+    double lasted;       /* from the first yield on, as far as is known */
     int is_armed;        /* sleep next, if nothing moves before */
     int has_slept;       /* since the last wait that began by spinning */
     unsigned n_woken;    /* of the others, by this rank: transport.h */
