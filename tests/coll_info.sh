@@ -19,6 +19,10 @@ done
 box=' '
 grep -q 'define COLL_HAVE_PMIX 1' config.h && box=X
 grep -q "^    \[$box\] pmix" "$out" || fail "pmix is not [$box]"
+shows '^    \[X\] ucx (built with [0-9.]*; loaded: [0-9.]*, /.*/libucp\.so' --check-build
+export ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0"
+LD_PRELOAD=$PWD/tests/.libs/libother_ucx.so \
+    shows ' ucx (built with [0-9.]*; loaded: 99\.9\.9, /.*/libother_ucx\.so' --check-build
 
 shows '^shm  *yes' --transports
 COLL_TRANSPORTS=self shows '^shm  *no' --transports

@@ -525,6 +525,13 @@ check-faults: tests/check_faults
 	@tests/check_faults $(CHECK_FAULTS) > faults.out 2> faults.err; \
 	status=$$?; cat faults.out; exit $$status
 
+# tests/coll_info.sh: another UCX is loaded than the one that was built with
+check_LTLIBRARIES += tests/libother_ucx.la
+tests_libother_ucx_la_SOURCES = %D%/other_ucx.c
+tests_libother_ucx_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
+tests_libother_ucx_la_LDFLAGS = -module -avoid-version -rpath /nowhere \
+	-XCClinker -fno-sanitize=all
+
 # tests whose calls of libc come late at random, as on a busy machine:
 # make check-jitter CHECK_JITTER="-s '4 5 6' tests/test_fault"; see tests/jitter/run
 check_LTLIBRARIES += tests/jitter/libjitter.la

@@ -6,11 +6,13 @@
  * would answer whoever comes.
  */
 #include "transports/ucx.h"
+#include "transports/ucx_price.h"
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
 #include "lib/util/util.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +35,19 @@ static int has_plain_verbs(void)
     if (dir)
         closedir(dir);
     return found;
+}
+
+void coll__ucx_loaded(char *text, size_t len)
+{
+    const char *(*version)(void) = ucp_get_version_string;
+    Dl_info info = {0};
+    void *at;
+
+    memcpy(&at, &version, sizeof(at)); /* ISO C has no cast for that */
+    if (dladdr(at, &info) && info.dli_fname)
+        snprintf(text, len, "%s, %s", version(), info.dli_fname);
+    else
+        snprintf(text, len, "%s", version());
 }
 
 int coll__ucx_is_fragile(void)

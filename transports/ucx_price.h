@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ucx_price.h - by which network device UCX reaches other hosts; needs no UCX. */
+/* ucx_price.h - by which network device UCX reaches other hosts, and which UCX it is;
+ * needs no UCX. */
 #ifndef COLL_TRANSPORTS_UCX_PRICE_H
 #define COLL_TRANSPORTS_UCX_PRICE_H
 
@@ -20,5 +21,8 @@ void coll__ucx_rails(int numa_node, uint32_t fabric, struct coll__rails *rails);
 
 /* Say which device a job is likely to use on this machine, and its price. */
 void coll__ucx_note(char *note, size_t len);
+
+/* Say which UCX this process has loaded, and from which file. */
+void coll__ucx_loaded(char *text, size_t len);
 
 #endif

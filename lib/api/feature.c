@@ -31,8 +31,10 @@ static const struct coll_feature missing[] = {
     {NULL, NULL, NULL, 0},
 };
 
+static char ucx_text[512]; /* what was built with, and what is loaded */
+
 static const struct coll_feature libraries[] = {
-    {"Libraries", "ucx", COLL_UCX_VERSION, 1},
+    {"Libraries", "ucx", ucx_text, 1},
     {"Libraries", "hwloc", COLL_HWLOC_VERSION, 1},
     {"Libraries", "libibverbs", COLL_VERBS_VERSION, 1},
 };
@@ -106,6 +108,25 @@ static int take_missing(size_t *index, const char *group,
     return 0;
 }
 
+static void describe_ucx(void)
+{
+    int n = snprintf(ucx_text, sizeof(ucx_text),
+                     "built with %s; loaded: ", COLL_UCX_VERSION);
+
+    coll__ucx_loaded(ucx_text + n, sizeof(ucx_text) - (size_t)n);
+}
+
+static int take_library(size_t index, struct coll_feature *feature)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    if (index >= ARRAY_LEN(libraries))
+        return 0;
+    pthread_once(&once, describe_ucx);
+    *feature = libraries[index];
+    return 1;
+}
+
 int coll_feature_list(size_t index, struct coll_feature *feature)
 {
     if (!feature)
@@ -114,12 +135,9 @@ int coll_feature_list(size_t index, struct coll_feature *feature)
         take_missing(&index, "Devices", feature) ||
         take_boot(&index, feature) ||
         take_missing(&index, "Bootstraps", feature) ||
-        take_transport(&index, feature))
+        take_transport(&index, feature) || take_library(index, feature))
         return COLL_OK;
-    if (index >= ARRAY_LEN(libraries))
-        return COLL_ERR_INVALID;
-    *feature = libraries[index];
-    return COLL_OK;
+    return COLL_ERR_INVALID;
 }
 
 /* Whether the ranks of a host can do with one copy.  Another process may still
