@@ -14,19 +14,26 @@
 
 enum trouble { NONE, BREAKS, PEER_DIES, SILENT, REFUSES };
 
+#define BOTH_WAYS ((int64_t)1 << 40) /* as in measure.c */
+
 /* A wire with an honest peer at its end: what is received comes when all that
- * was sent has arrived and the answer has come back. */
+ * was sent has arrived and the answer has come back.  Half duplex: what comes waits
+ * for what goes. */
 struct wire {
     struct coll__tp base; /* first, so that the two pointers are equal */
     struct coll_comm *comm;
     double alpha, beta;
+    int is_half;
     enum trouble trouble;
     int trouble_at; /* the round in which it comes */
     double due;
     struct coll__xfer *recv;
     int n_rounds, n_ends;
     int64_t longest, promised; /* promised: by the last order, 0 none */
+    int64_t awaited;           /* that is to come meanwhile, 0 none */
 };
+
+static int64_t max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static void wire_send(struct coll__tp *tp, struct coll__xfer *xfer)
 {
@@ -41,10 +48,11 @@ static void wire_send(struct coll__tp *tp, struct coll__xfer *xfer)
     } else {
         ck_assert_uint_eq(xfer->len, sizeof(order));
         memcpy(&order, xfer->buf, sizeof(order));
-        wire->promised = order > 0 ? order : 0;
         wire->n_ends += order < 0;
         wire->n_rounds++;
-        wire->longest = order > wire->longest ? order : wire->longest;
+        wire->promised = order > 0 ? order & ~BOTH_WAYS : 0;
+        wire->awaited = order > BOTH_WAYS ? wire->promised : 0;
+        wire->longest = max_i64(wire->promised, wire->longest);
         wire->due = now + 2 * wire->alpha;
     }
     wire->due += (double)xfer->len * wire->beta;
@@ -54,8 +62,14 @@ static void wire_recv(struct coll__tp *tp, struct coll__xfer *xfer)
 {
     struct wire *wire = (struct wire *)tp;
 
-    ck_assert_uint_eq(xfer->len, sizeof(int64_t));
-    ck_assert_int_eq(wire->promised, 0); /* all of it was sent */
+    if (wire->awaited) { /* before as much is sent */
+        ck_assert_int_eq((int64_t)xfer->len, wire->awaited);
+        wire->due += wire->is_half ? (double)xfer->len * wire->beta : 0;
+        wire->awaited = 0;
+    } else {
+        ck_assert_uint_eq(xfer->len, sizeof(int64_t));
+        ck_assert_int_eq(wire->promised, 0); /* all of it was sent */
+    }
     xfer->status = COLL_IN_PROGRESS;
     wire->recv = xfer;
 }
@@ -119,19 +133,33 @@ static const struct {
 START_TEST(what_comes_out_is_no_faster_than_the_wire)
 {
     struct wire wire = {.alpha = wires[_i].alpha, .beta = 1 / wires[_i].speed};
-    struct coll__measured measured = {0, 0};
+    struct coll__measured measured = {0};
     double halves;
 
     ck_assert_int_eq(measure(&wire, &measured), COLL_OK);
     ck_assert_msg(measured.alpha >= wire.alpha / 1.2, "%g s", measured.alpha);
     ck_assert_msg(measured.beta > 0, "%g s a byte", measured.beta);
+    ck_assert(measured.share >= measured.beta);
     halves = 2 * log2(measured.alpha / 0.5e-6);
     ck_assert(fabs(halves - round(halves)) < 1e-6);
     ck_assert_int_ge(wire.longest, 64 << 10);
     ck_assert_int_le(wire.longest, wires[_i].longest);
     ck_assert_int_eq(wire.n_ends, 1);
-    ck_assert_int_le(wire.n_rounds, 3 * 11 + 1);
+    ck_assert_int_le(wire.n_rounds, 4 * 11 + 1);
     ck_assert_ptr_null(comm.trial);
+}
+END_TEST
+
+/* Slow enough that a busy machine does not blur it. */
+START_TEST(both_ways_share_what_is_half_duplex)
+{
+    struct wire wire = {.alpha = 50e-6, .beta = 1 / 20e6, .is_half = _i};
+    struct coll__measured measured = {0};
+    double times;
+
+    ck_assert_int_eq(measure(&wire, &measured), COLL_OK);
+    times = measured.share / measured.beta;
+    ck_assert_msg(fabs(times - (_i ? 2 : 1)) < 0.45, "%g times", times);
 }
 END_TEST
 
@@ -139,10 +167,10 @@ END_TEST
 START_TEST(a_slow_wire_takes_few_rounds)
 {
     struct wire wire = {.alpha = 15e-3, .beta = 1e-9};
-    struct coll__measured measured = {0, 0};
+    struct coll__measured measured = {0};
 
     ck_assert_int_eq(measure(&wire, &measured), COLL_OK);
-    ck_assert_int_le(wire.n_rounds, 2 * 3 + 1);
+    ck_assert_int_le(wire.n_rounds, 3 * 3 + 1);
     ck_assert_int_eq(wire.longest, 64 << 10);
     ck_assert(measured.alpha <= 10e-3 * 1.2); /* no network is slower */
 }
@@ -167,7 +195,7 @@ START_TEST(whatever_happens_it_ends)
                             .beta = 1e-10,
                             .trouble = troubles[_i].trouble,
                             .trouble_at = rounds[i]};
-        struct coll__measured measured = {-1, -1};
+        struct coll__measured measured = {-1, -1, -1};
         int rc = measure(&wire, &measured);
 
         if (wire.n_rounds <= wire.trouble_at) { /* busy: fewer rounds */
@@ -192,6 +220,7 @@ int main(void)
 
     tcase_add_loop_test(tc, what_comes_out_is_no_faster_than_the_wire, 0,
                         (int)ARRAY_LEN(wires));
+    tcase_add_loop_test(tc, both_ways_share_what_is_half_duplex, 0, 2);
     tcase_add_test(tc, a_slow_wire_takes_few_rounds);
     tcase_add_loop_test(tc, whatever_happens_it_ends, 0,
                         (int)ARRAY_LEN(troubles));

@@ -51,9 +51,10 @@ struct coll__options {
     const struct coll__measured *measured; /* by its parent, or NULL */
 };
 
-/* What two messages between two hosts took; alpha 0: nobody measured. */
+/* What messages between two hosts took; alpha 0: nobody measured. */
 struct coll__measured {
     double alpha, beta; /* s, s a byte */
+    double share;       /* s a byte with as many the other way, beta or more */
 };
 
 struct coll__failure {
@@ -393,11 +394,11 @@ int coll__comm_prices_agree(struct coll_comm *comm,
 
 /* ---- measure.c ----------------------------------------------------------- */
 
-/* Time two messages from rank a to rank b and back: both call it, and a gets
- * the result.
+/* Time messages from rank a to rank b and back, and both ways at once: both call
+ * it, and a gets the result.
  *
  * Errors:    COLL_ERR_TIMEOUT, COLL_ERR_NOMEM, the transport's, logged.
- * Cost:      a few ms; 1 MiB at most at a time.
+ * Cost:      a few ms; 1 MiB at most at a time, each way.
  */
 int coll__comm_measure(struct coll_comm *comm, int a, int b,
                        struct coll__measured *measured);

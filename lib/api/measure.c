@@ -5,8 +5,13 @@
  * joins them: short messages there and back for the latency, and a long one
  * with a short answer for the bandwidth.  Rank a decides as it goes, since only
  * its clock counts: each round begins with an order that says how long the
- * message behind it is, and -1 ends it.  Of some rounds the quickest counts, as
- * whatever else the machines do makes rounds longer alone.
+ * message behind it is, and whether as long a one goes the other way meanwhile; -1
+ * ends it.  Of some rounds the quickest counts, as whatever else the machines do
+ * makes rounds longer alone.
+ *
+ * Most algorithms send and receive at once.  Where that is slower than one way alone
+ * (the cores do the work, as with TCP over a fast link, or the link is a half-duplex
+ * one), what both ways took is what messages share.
  *
  * Bounds: rounds of one length end after 4 ms or ten of them, but there are three
  * unless these take 20 ms (a busy machine holds one up); the longest message is 1
@@ -29,13 +34,14 @@
 #define FIRST_LEN ((int64_t)64 << 10)
 #define LAST_LEN ((int64_t)1 << 20)
 #define QUICK 0.3e-3
+#define BOTH_WAYS ((int64_t)1 << 40) /* in an order, beside the length */
 
 /* What is under way.  A transport may hold it until it is closed, so the
  * communicator keeps it as long. */
 struct coll__trial {
-    struct coll__xfer xfer;
+    struct coll__xfer out, in;
     int64_t order, answer;
-    unsigned char message[];
+    unsigned char message[2 * LAST_LEN]; /* one each way */
 };
 
 struct talk {
@@ -45,14 +51,13 @@ struct talk {
     int peer;
 };
 
-/* ---- one message --------------------------------------------------------- */
+/* ---- one message, or one each way ---------------------------------------- */
 
 /* Wait for what has begun; its status, or why nothing will come of it. */
-static int finish(const struct talk *talk)
+static int finish(const struct talk *talk, const struct coll__xfer *xfer)
 {
     struct coll_comm *comm = talk->comm;
     const struct coll__peer *me = &comm->peers[comm->rank];
-    struct coll__xfer *xfer = &talk->trial->xfer;
     double deadline = coll__now() + comm->timeout;
     struct coll__wait wait;
     int rc;
@@ -85,37 +90,59 @@ static int finish(const struct talk *talk)
     return xfer->status;
 }
 
+static void begin_put(const struct talk *talk, void *buf, size_t len)
+{
+    talk->trial->out =
+        (struct coll__xfer){.peer = talk->peer, .buf = buf, .len = len};
+    talk->tp->ops->send(talk->tp, &talk->trial->out);
+}
+
+static void begin_take(const struct talk *talk, void *buf, size_t len)
+{
+    talk->trial->in =
+        (struct coll__xfer){.peer = talk->peer, .buf = buf, .len = len};
+    talk->tp->ops->recv(talk->tp, &talk->trial->in);
+}
+
 static int put(const struct talk *talk, void *buf, size_t len)
 {
-    talk->trial->xfer =
-        (struct coll__xfer){.peer = talk->peer, .buf = buf, .len = len};
-    talk->tp->ops->send(talk->tp, &talk->trial->xfer);
-    return finish(talk);
+    begin_put(talk, buf, len);
+    return finish(talk, &talk->trial->out);
 }
 
 static int take(const struct talk *talk, void *buf, size_t len)
 {
-    talk->trial->xfer =
-        (struct coll__xfer){.peer = talk->peer, .buf = buf, .len = len};
-    talk->tp->ops->recv(talk->tp, &talk->trial->xfer);
-    return finish(talk);
+    begin_take(talk, buf, len);
+    return finish(talk, &talk->trial->in);
+}
+
+static int put_and_take(const struct talk *talk, size_t len)
+{
+    int rc;
+
+    begin_take(talk, talk->trial->message + LAST_LEN, len);
+    begin_put(talk, talk->trial->message, len);
+    rc = finish(talk, &talk->trial->out);
+    return rc ? rc : finish(talk, &talk->trial->in);
 }
 
 /* ---- rank a: asks and looks at the clock --------------------------------- */
 
-static int round_of(const struct talk *talk, int64_t len, double *seconds)
+static int round_of(const struct talk *talk, int64_t order, double *seconds)
 {
     struct coll__trial *trial = talk->trial;
     double begin = coll__now();
     int rc;
 
     *seconds = 0;
-    trial->order = len;
+    trial->order = order;
     rc = put(talk, &trial->order, sizeof(trial->order));
-    if (rc || len < 0)
+    if (rc || order < 0)
         return rc;
-    if (len)
-        rc = put(talk, trial->message, (size_t)len);
+    if (order & BOTH_WAYS)
+        rc = put_and_take(talk, (size_t)(order - BOTH_WAYS));
+    else if (order)
+        rc = put(talk, trial->message, (size_t)order);
     if (rc == COLL_OK)
         rc = take(talk, &trial->answer, sizeof(trial->answer));
     *seconds = coll__now() - begin;
@@ -123,16 +150,16 @@ static int round_of(const struct talk *talk, int64_t len, double *seconds)
 }
 
 /* The quickest of some rounds; not the first, which may connect. */
-static int quickest(const struct talk *talk, int64_t len, double *best)
+static int quickest(const struct talk *talk, int64_t order, double *best)
 {
     double seconds, all = 0;
-    int rc = round_of(talk, len, &seconds);
+    int rc = round_of(talk, order, &seconds);
 
     *best = 1e9;
     for (int i = 0; i < MOST_ROUNDS && rc == COLL_OK; i++) {
         if (all > (i < ENOUGH_ROUNDS ? MOST_SECONDS : ENOUGH_SECONDS))
             break;
-        rc = round_of(talk, len, &seconds);
+        rc = round_of(talk, order, &seconds);
         all += seconds;
         if (seconds < *best)
             *best = seconds;
@@ -150,9 +177,15 @@ static double rounded(double value, double least, double most)
     return step;
 }
 
+/* s a byte of a round's message. */
+static double per_byte(double round, double without, int64_t len)
+{
+    return rounded((round - without) / (double)len, 1 / 128e9, 1 / 1e5);
+}
+
 static int ask(const struct talk *talk, struct coll__measured *measured)
 {
-    double there_and_back, with_message, none;
+    double there_and_back, with_message, with_two, none;
     int64_t len = FIRST_LEN;
     int rc = quickest(talk, 0, &there_and_back);
 
@@ -163,21 +196,38 @@ static int ask(const struct talk *talk, struct coll__measured *measured)
         rc = quickest(talk, len, &with_message);
     }
     if (rc == COLL_OK)
+        rc = quickest(talk, len | BOTH_WAYS, &with_two);
+    if (rc == COLL_OK)
         rc = round_of(talk, -1, &none);
     if (rc)
         return rc;
     measured->alpha = rounded(there_and_back / 2, 0.5e-6, 10e-3);
-    measured->beta = rounded((with_message - there_and_back) / (double)len,
-                             1 / 128e9, 1 / 1e5);
+    measured->beta = per_byte(with_message, there_and_back, len);
+    measured->share =
+        max_double(per_byte(with_two, there_and_back, len), measured->beta);
     log_info("comm",
              "a message to another host, rank %d, took %.3g us, one of "
-             "%lld bytes %.3g us",
+             "%lld bytes %.3g us, one each way %.3g us",
              talk->peer, there_and_back / 2 * 1e6, (long long)len,
-             with_message * 1e6);
+             with_message * 1e6, with_two * 1e6);
     return COLL_OK;
 }
 
 /* ---- rank b: does as it is told ------------------------------------------ */
+
+static int obey(const struct talk *talk, int64_t order)
+{
+    int64_t len = order & ~BOTH_WAYS;
+
+    if (len > LAST_LEN) {
+        log_error("comm", "rank %d asks for a message of %lld bytes",
+                  talk->peer, (long long)len);
+        return COLL_ERR_MISMATCH;
+    }
+    if (order & BOTH_WAYS)
+        return put_and_take(talk, (size_t)len);
+    return len ? take(talk, talk->trial->message, (size_t)len) : COLL_OK;
+}
 
 static int serve(const struct talk *talk)
 {
@@ -186,10 +236,9 @@ static int serve(const struct talk *talk)
 
     while (rc == COLL_OK) {
         rc = take(talk, &trial->order, sizeof(trial->order));
-        if (rc || trial->order < 0 || trial->order > LAST_LEN)
+        if (rc || trial->order < 0)
             break;
-        if (trial->order)
-            rc = take(talk, trial->message, (size_t)trial->order);
+        rc = obey(talk, trial->order);
         if (rc == COLL_OK)
             rc = put(talk, &trial->answer, sizeof(trial->answer));
     }
@@ -202,9 +251,9 @@ int coll__comm_measure(struct coll_comm *comm, int a, int b,
     struct talk talk = {.comm = comm, .peer = comm->rank == a ? b : a};
     int rc;
 
-    comm->trial = calloc(1, sizeof(*comm->trial) + (size_t)LAST_LEN);
+    comm->trial = calloc(1, sizeof(*comm->trial));
     if (!comm->trial) {
-        log_error("comm", "no memory for a message of %lld bytes",
+        log_error("comm", "no memory for two messages of %lld bytes",
                   (long long)LAST_LEN);
         return COLL_ERR_NOMEM;
     }
