@@ -776,6 +776,7 @@ scripts = \
 	%D%/hydra.sh \
 	%D%/mpirun.sh \
 	%D%/net.sh \
+	%D%/orphan.sh \
 	%D%/net/collrun.sh %D%/net/links.sh %D%/net/nodes.sh %D%/net/ports.sh %D%/net/scale.sh %D%/net/vanish.sh \
 	%D%/net/strangers.sh \
 	%D%/slurm.sh \

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* boot.c - choose the bootstrap that the environment describes. */
 #include "lib/boot/boot.h"
+#include "lib/boot/launcher.h"
+#include "lib/boot/word.h"
 #include "lib/net/host.h"
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
@@ -93,6 +95,8 @@ int coll__boot_open_env(struct coll__boot *boot, double timeout)
     if (status)
         return status;
     *boot = (struct coll__boot){.ops = ops, .timeout = timeout};
+    if (ops->given && *coll__word_of(ops->given))
+        coll__launcher_find(ops->given);
     status = ops->open(boot);
     if (!status)
         log_info("boot", "rank %d of %d by %s", boot->rank, boot->size,

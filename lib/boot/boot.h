@@ -18,6 +18,9 @@ struct coll__boot;
 struct coll__boot_ops {
     const char *name; /* "pmix", as COLL_BOOTSTRAP knows it */
     const char *what; /* one line */
+    /* A variable that this launcher alone sets, and whose process ends a job of which
+     * it is the end; NULL: it has a connection, or users start ranks this way. */
+    const char *given;
 
     /* Say whether the environment describes a job of this kind: 1 yes, 0 no,
      * negative status (logged) when the description is only half there. */

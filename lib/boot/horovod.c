@@ -177,6 +177,7 @@ static int open_horovod(struct coll__boot *boot)
 const struct coll__boot_ops coll__boot_horovod = {
     .name = "horovod",
     .what = "HOROVOD_RANK, HOROVOD_SIZE and horovodrun's other variables",
+    .given = "HOROVOD_RANK",
     .detect = detect,
     .open = open_horovod,
     .places = coll__tcp_places,

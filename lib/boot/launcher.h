@@ -3,7 +3,8 @@
  * gone.
  *
  * A rank that goes on without it would compute for nobody.  A bootstrap that has
- * a connection to the launcher says when it breaks; what waits for ranks hears.
+ * a connection to the launcher says when it breaks; of others the launcher's process
+ * is watched.  What waits for ranks hears.
  */
 #ifndef COLL_LIB_BOOT_LAUNCHER_H
 #define COLL_LIB_BOOT_LAUNCHER_H
@@ -19,6 +20,13 @@ struct coll__launcher_watch {
  * calls gone() at once; the second also does for what never began. */
 void coll__launcher_watch(struct coll__launcher_watch *watch);
 void coll__launcher_unwatch(struct coll__launcher_watch *watch);
+
+/* Watch for the end of the process that gave this one the variable, if it is seen;
+ * the lock not held. */
+void coll__launcher_find(const char *variable);
+
+/* The launcher is gone once fd can be read; taken over, in place of one before. */
+void coll__launcher_is(int fd, const char *why);
 
 /* Say so; why is a sentence that stays.  Any thread, the lock not held. */
 void coll__launcher_gone(const char *why);

@@ -63,6 +63,7 @@ static int open_ompi(struct coll__boot *boot)
 const struct coll__boot_ops coll__boot_ompi = {
     .name = "ompi",
     .what = "OMPI_COMM_WORLD_SIZE and mpirun's other variables",
+    .given = "OMPI_COMM_WORLD_RANK",
     .detect = detect,
     .open = open_ompi,
     .places = coll__tcp_places,

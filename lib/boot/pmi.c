@@ -288,6 +288,7 @@ const struct coll__boot_ops coll__boot_pmi = {
     .name = "pmi",
     .what = "PMI_FD, PMI_RANK and PMI_SIZE, as mpiexec of MPICH and Intel MPI "
             "and srun --mpi=pmi2 set them",
+    .given = "PMI_RANK",
     .detect = detect,
     .open = open_pmi,
     .places = coll__tcp_places,

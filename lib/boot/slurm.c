@@ -79,6 +79,7 @@ static int open_slurm(struct coll__boot *boot)
 const struct coll__boot_ops coll__boot_slurm = {
     .name = "slurm",
     .what = "SLURM_STEP_ID and srun's other variables",
+    .given = "SLURM_PROCID",
     .detect = detect,
     .open = open_slurm,
     .places = coll__tcp_places,

@@ -72,6 +72,7 @@ static int open_torchrun(struct coll__boot *boot)
 const struct coll__boot_ops coll__boot_torchrun = {
     .name = "torchrun",
     .what = "RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT",
+    .given = "TORCHELASTIC_RUN_ID",
     .detect = detect,
     .open = open_torchrun,
     .places = coll__tcp_places,

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ancestor.c - the process that started this rank, of a launcher that gives ranks
+ * variables and no connection.
+ *
+ * Programs of the user's may stand between the two.  They have the rank's variables
+ * from the beginning, as this one has, and the launcher has not: it is the nearest
+ * ancestor without them.  What may not be looked at is another user's, and no program
+ * of this one's.  A pidfd of it can be read once it has ended, however it did.
+ */
+#include "lib/boot/launcher.h"
+#include "lib/trace/log.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MOST_ANCESTORS 32
+
+/* A process's parent; 0 where it is out of sight. */
+static int parent_of(int pid)
+{
+    char path[32], text[512] = "", *end;
+    int parent = 0;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    file = fopen(path, "re");
+    if (!file)
+        return 0;
+    if (!fgets(text, sizeof(text), file))
+        text[0] = '\0';
+    fclose(file);
+    end = strrchr(text, ')'); /* of its name, which may hold anything */
+    return end && sscanf(end, ") %*c %d", &parent) == 1 ? parent : 0;
+}
+
+/* Did that process begin with the variable? */
+static int began_with(int pid, const char *variable)
+{
+    size_t len = strlen(variable), room = 0;
+    char path[32], *item = NULL;
+    int found = 0;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+    file = fopen(path, "re");
+    while (file && !found && getdelim(&item, &room, '\0', file) > 0)
+        found = !strncmp(item, variable, len) && item[len] == '=';
+    if (file)
+        fclose(file);
+    free(item);
+    return found;
+}
+
+/* The first process is everybody's ancestor, and ends with all. */
+static int find(const char *variable)
+{
+    int pid = getppid();
+
+    for (int i = 0; i < MOST_ANCESTORS && pid > 1; i++) {
+        if (!began_with(pid, variable))
+            return pid;
+        pid = parent_of(pid);
+    }
+    return 0;
+}
+
+void coll__launcher_find(const char *variable)
+{
+    static char why[160];
+    int pid = find(variable), fd = -1;
+
+    if (pid)
+        fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0) {
+        log_debug("boot", "nobody is seen who set %s", variable);
+        return;
+    }
+    snprintf(why, sizeof(why),
+             "the launcher has gone (process %d, which gave this one %s, has "
+             "ended): nobody is left to end this job",
+             pid, variable);
+    coll__launcher_is(fd, why);
+}
