@@ -122,6 +122,10 @@ grep -q 'rank .: it is out of order' "$err" || fail "its error is lost"
 FAKE=hang
 run 0 $small -s 8 -c barrier --only openmpi --patience $((2 * patience))
 grep -q 'openmpi with 2 ranks: it hung' "$err" || fail "it did not hang"
+FAKE=stop
+run 0 $small -s 8 -c barrier --only openmpi --patience $((2 * patience))
+[ "$(grep -c 'openmpi with 2 ranks: it did not start in time' "$err")" = 3 ] ||
+    fail "half a hello is not given up three times"
 printf '#!/bin/sh\necho no such luck >&2\nexit 1\n' > "$scratch/bin/mpirun.openmpi"
 run 0 $small -s 8 -c barrier --only openmpi
 [ "$(grep -c 'it ended while starting: no such luck' "$err")" = 3 ] ||

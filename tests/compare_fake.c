@@ -1,13 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* compare_fake.c - a library that misbehaves, as benchmarks/compare sees it;
- * FAKE says how: "wrong" results, "die", "refuse", "hang". */
+ * FAKE says how: "wrong" results, "die", "refuse", "hang", "stop" amid the hello. */
 #include "benchmarks/rivals/peer.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static const char *mode;
+
+/* Begin to say hello, as peer_loop.c does, and come no further. */
+static void stop_amid_hello(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const char *path = getenv(PEER_SOCKET);
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    strncpy(address.sun_path, path ? path : "", sizeof(address.sun_path) - 1);
+    if (!connect(fd, (struct sockaddr *)&address, sizeof(address)) &&
+        write(fd, "half", 4) == 4)
+        for (;;)
+            pause();
+    _exit(3);
+}
 
 static int init(int *argc, char ***argv, int *rank, int *ranks)
 {
@@ -18,6 +35,8 @@ static int init(int *argc, char ***argv, int *rank, int *ranks)
     mode = getenv("FAKE") ? getenv("FAKE") : "wrong";
     *rank = atoi(getenv("COLL_RANK") ? getenv("COLL_RANK") : "0");
     *ranks = atoi(size ? size : "1");
+    if (!strcmp(mode, "stop"))
+        stop_amid_hello();
     return 0;
 }
 

@@ -197,21 +197,30 @@ static int await(struct job *job, int fd, double deadline)
     return 0;
 }
 
-static int get(int fd, void *at, size_t len)
+enum got { GOT, GONE, LATE };
+
+/* Read all of it; a rank may stop amid what it has to say. */
+static enum got get(int fd, void *at, size_t len, double deadline)
 {
+    struct pollfd item = {.fd = fd, .events = POLLIN};
     char *next = at;
 
     while (len) {
-        ssize_t n = read(fd, next, len);
+        ssize_t n = poll(&item, 1, 50);
 
-        if (n < 0 && errno == EINTR && !caught)
-            continue;
+        if (caught)
+            return GONE;
+        if (n <= 0 && now_seconds() > deadline)
+            return LATE;
         if (n <= 0)
-            return -1;
-        next += n;
-        len -= (size_t)n;
+            continue;
+        n = read(fd, next, len);
+        if (n <= 0 && !(n < 0 && errno == EINTR))
+            return GONE;
+        next += n > 0 ? n : 0;
+        len -= n > 0 ? (size_t)n : 0;
     }
-    return 0;
+    return GOT;
 }
 
 /* Give a rank the memory of the harness barrier. */
@@ -241,10 +250,14 @@ static int greet(struct job *job, int socket, double deadline)
     struct peer_hello hello;
     struct ucred who;
     socklen_t len = sizeof(who);
+    enum got got;
 
     if (await(job, socket, deadline))
         return -1;
-    if (get(socket, &hello, sizeof(hello)) || hello.magic != PEER_MAGIC)
+    got = get(socket, &hello, sizeof(hello), deadline);
+    if (got == LATE)
+        return fail(job, "it did not start in time");
+    if (got != GOT || hello.magic != PEER_MAGIC)
         return fail(job, "it ended while starting");
     if (hello.ranks != job->ranks || hello.rank < 0 ||
         hello.rank >= job->ranks || job->sockets[hello.rank] >= 0)
@@ -289,15 +302,19 @@ struct round {
     struct peer_sample samples[PEER_MAX_SAMPLES];
 };
 
-static int receive(struct job *job, int r, struct round *round)
+static int receive(struct job *job, int r, double deadline, struct round *round)
 {
     struct peer_reply *reply = &round->reply;
+    enum got got = get(job->sockets[r], reply, sizeof(*reply), deadline);
 
-    if (get(job->sockets[r], reply, sizeof(*reply)) || reply->n_samples < 0 ||
-        reply->n_samples > PEER_MAX_SAMPLES ||
-        get(job->sockets[r], round->samples,
-            (size_t)reply->n_samples * sizeof(*round->samples)))
-        return fail(job, "rank %d died", r);
+    if (got == GOT &&
+        (reply->n_samples < 0 || reply->n_samples > PEER_MAX_SAMPLES))
+        got = GONE;
+    if (got == GOT)
+        got = get(job->sockets[r], round->samples,
+                  (size_t)reply->n_samples * sizeof(*round->samples), deadline);
+    if (got != GOT)
+        return fail(job, got == LATE ? "rank %d hung" : "rank %d died", r);
     if (reply->status == PEER_FAILED)
         return fail(job, "rank %d: %s", r, reply->error);
     return 0;
@@ -349,7 +366,7 @@ static int collect(struct job *job, double deadline, struct round *all)
     for (int n = 0; n < job->ranks; n++) {
         int r = next_rank(job, is_done, deadline);
 
-        if (r < 0 || receive(job, r, &one))
+        if (r < 0 || receive(job, r, deadline, &one))
             return -1;
         if (n && one.reply.n_samples != all->reply.n_samples)
             return fail(job, "ranks disagree on the number of samples");
@@ -427,7 +444,8 @@ static void end_rank(struct job *job, int r)
 
     if (job->sockets[r] < 0)
         return;
-    if (!poll(&item, 1, 0) && job->pids[r] > 0)
+    poll(&item, 1, 0);
+    if (!(item.revents & (POLLHUP | POLLERR)) && job->pids[r] > 0)
         kill(job->pids[r], SIGKILL);
     close(job->sockets[r]);
     job->sockets[r] = -1;
