@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # links.sh - links between two hosts that are slow (100 Mbit, 1 Gbit), far (20 ms), that
-# lose packets (1 %), and that are down for a while: all sums are right, and nobody is
-# taken for lost.
+# lose packets (1 %), that are down for a while or again and again, or whose packets
+# change their length: all sums are right, and nobody is taken for lost.
 . "${srcdir:-.}/tests/net/world.sh"
 bench=$PWD/benchmarks/allreduce_bw
 hosts_up 2
@@ -78,28 +78,58 @@ delayed() {
     near
 }
 
-# A link that is down for 5 s while the ranks reduce, the longest that is promised:
-# they wait, and go on; so do connections that have nothing to say meanwhile.
-down_and_up() {
+# troubled NAME JOB PORT COMMAND: what happens to a link while ranks reduce; they go on,
+# and so do connections that have nothing to say meanwhile.
+troubled() {
+    name=$1 job=$2
+    rm -f "$CUT" "$CUT.end"
     for r in 0 1 2 3; do
-        rank h$((r / 2 + 1)) work $r 4 198.18.0.1:6100 "$probe" work
+        rank h$((r / 2 + 1)) "$job" $r 4 198.18.0.1:"$3" "$probe" work
     done
-    await 60 has_lines 4 ': up$' work || fail "the job does not form" "$dir"/work.?
+    await 60 has_lines 4 ': up$' "$job" || fail "the job does not form" "$dir/$job".?
     sleep 1
-    "$net/hosts" link "$folder" h2 down
-    sleep 5
-    "$net/hosts" link "$folder" h2 up
+    "$4"
     : > "$CUT"
     sleep 1
     : > "$CUT.end"
-    if await 60 has_lines 4 ': work: .*, 0 wrong$' work && have_ended; then
-        ok "a link that is down for 5 s: $(sed -n 's/.*work: //p' "$dir/work.0")"
+    if await 60 has_lines 4 ': work: .*, 0 wrong$' "$job" && have_ended; then
+        ok "$name: $(sed -n 's/.*work: //p' "$dir/$job.0")"
     else
-        fail "a link that is down for 5 s" "$dir"/work.?
+        fail "$name" "$dir/$job".?
     fi
 }
 
-down_and_up
+link() { "$net/hosts" link "$folder" h2 "$1"; }
+
+# the longest that is promised
+down_and_up() {
+    link down
+    sleep 5
+    link up
+}
+
+flap() {
+    for time in 1 2 3 4 5 6 7 8 9 10; do
+        link down
+        sleep 0.2
+        link up
+        sleep 0.3
+    done
+}
+
+# Packets that are too long for the other end, and for the way there.
+other_mtu() {
+    for mtu in 1400 576 9000 1500; do
+        for host in h1 h2; do
+            on $host ip link set eth0 mtu $mtu
+            sleep 0.2
+        done
+    done
+}
+
+troubled "a link that is down for 5 s" work 6100 down_and_up
+troubled "a link that goes down ten times" flap 6101 flap
+troubled "packets of other lengths" mtu 6102 other_mtu
 slow
 delayed
 the_end
