@@ -777,7 +777,7 @@ scripts = \
 	%D%/mpirun.sh \
 	%D%/net.sh \
 	%D%/orphan.sh \
-	%D%/net/collrun.sh %D%/net/links.sh %D%/net/nodes.sh %D%/net/ports.sh %D%/net/scale.sh %D%/net/vanish.sh \
+	%D%/net/collrun.sh %D%/net/links.sh %D%/net/names.sh %D%/net/nodes.sh %D%/net/ports.sh %D%/net/scale.sh %D%/net/vanish.sh \
 	%D%/net/strangers.sh \
 	%D%/slurm.sh \
 	%D%/train_compare.sh \
