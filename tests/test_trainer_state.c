@@ -131,15 +131,15 @@ static void write_file(const char *path, const unsigned char *bytes, size_t n)
     fclose(f);
 }
 
-/* Loading must fail, name the file, and write nothing. */
-static void assert_refused(const char *path, const char *says)
+/* Loading must fail like that, name the file, and write nothing. */
+static void assert_fails(const char *path, int status, const char *says)
 {
     struct checkpoint c = sample(1);
     float p[N_PARAMS] = {7}, s[N_STATE] = {8};
 
     c.params = p;
     c.state = s;
-    ck_assert_int_eq(checkpoint_load(&c, path), -1);
+    ck_assert_int_eq(checkpoint_load(&c, path), status);
     ck_assert_msg(strstr(train_error(), path) && strstr(train_error(), says),
                   "'%s' has no '%s'", train_error(), says);
     ck_assert_float_eq(p[0], 7);
@@ -147,7 +147,17 @@ static void assert_refused(const char *path, const char *says)
     ck_assert_uint_eq(c.epoch, 1);
 }
 
-START_TEST(a_checkpoint_cut_anywhere_is_refused)
+static void assert_refused(const char *path, const char *says)
+{
+    assert_fails(path, -1, says);
+}
+
+static void assert_damaged(const char *path, const char *says)
+{
+    assert_fails(path, CHECKPOINT_DAMAGED, says);
+}
+
+START_TEST(a_checkpoint_cut_anywhere_is_damaged)
 {
     static unsigned char bytes[4096];
     struct checkpoint c = sample(1);
@@ -159,14 +169,17 @@ START_TEST(a_checkpoint_cut_anywhere_is_refused)
     n = read_file(path, bytes, sizeof(bytes));
     for (size_t cut = 0; cut < n; cut++) {
         write_file(path, bytes, cut);
-        assert_refused(path, cut < HEADER ? "" : "cut off");
+        assert_damaged(path, cut < 8 ? "no checkpoint" : "cut off");
     }
     write_file(path, bytes, n + 1);
-    assert_refused(path, "cut off");
+    assert_damaged(path, "cut off");
+    memset(bytes, 0, n); /* of a file system that knew its length alone */
+    write_file(path, bytes, n);
+    assert_damaged(path, "damaged");
 }
 END_TEST
 
-START_TEST(a_checkpoint_damaged_anywhere_is_refused)
+START_TEST(a_checkpoint_damaged_anywhere_is_known)
 {
     static unsigned char bytes[4096];
     struct checkpoint c = sample(1);
@@ -180,7 +193,7 @@ START_TEST(a_checkpoint_damaged_anywhere_is_refused)
         bytes[at] ^= 4;
         write_file(path, bytes, n);
         bytes[at] ^= 4;
-        assert_refused(path, at < 40 ? "" : "damaged");
+        assert_damaged(path, "its check sum is wrong");
     }
 }
 END_TEST
@@ -196,7 +209,7 @@ START_TEST(a_file_of_another_kind_model_or_optimizer_is_refused)
     assert_refused(path, "not a file");
     ck_assert_int_eq(rmdir(path), 0);
     write_file(path, (const unsigned char *)"hello", 5);
-    assert_refused(path, "no checkpoint of this coll_train");
+    assert_damaged(path, "no checkpoint of this coll_train");
     c.n_params--;
     ck_assert_int_eq(checkpoint_save(&c, dir, 5), 0);
     assert_refused(path, "another model");
@@ -208,18 +221,33 @@ START_TEST(a_file_of_another_kind_model_or_optimizer_is_refused)
 }
 END_TEST
 
-/* Write numbers that are not finite into a good file, and its check sum. */
-static void spoil_file(const char *path, size_t at, float value)
+/* Write some bytes into a good file, and its check sum. */
+static void change_file(const char *path, size_t at, const void *with,
+                        size_t len)
 {
     static unsigned char bytes[4096];
     size_t n = read_file(path, bytes, sizeof(bytes));
     uint32_t crc;
 
-    memcpy(bytes + HEADER + at * sizeof(value), &value, sizeof(value));
+    memcpy(bytes + at, with, len);
     crc = (uint32_t)crc32_z(0, bytes, n - sizeof(crc));
     memcpy(bytes + n - sizeof(crc), &crc, sizeof(crc));
     write_file(path, bytes, n);
 }
+
+/* Words of a file that is whole are believed: a later program's is no damage. */
+START_TEST(a_checkpoint_of_another_version_is_refused)
+{
+    struct checkpoint c = sample(1);
+    const uint64_t version = 99;
+    char path[CHECKPOINT_PATH];
+
+    path_of(path, "epoch-0001.ckpt");
+    ck_assert_int_eq(checkpoint_save(&c, dir, 5), 0);
+    change_file(path, sizeof(version), &version, sizeof(version));
+    assert_refused(path, "another version");
+}
+END_TEST
 
 /* Of the first and last parameter, and of the first and last of the state. */
 START_TEST(what_is_not_finite_is_neither_saved_nor_loaded)
@@ -245,8 +273,8 @@ START_TEST(what_is_not_finite_is_neither_saved_nor_loaded)
         ck_assert_int_eq(access(good, F_OK), 0); /* --keep 1 kept it */
         c = sample(2);
         ck_assert_int_eq(checkpoint_save(&c, dir, 0), 0);
-        spoil_file(path, at, bad[i]);
-        assert_refused(path, "numbers that are not finite");
+        change_file(path, HEADER + at * sizeof(float), &bad[i], sizeof(float));
+        assert_damaged(path, "numbers that are not finite");
         ck_assert_int_eq(unlink(path), 0);
     }
 }
@@ -259,6 +287,29 @@ static int exists(const char *name)
     path_of(path, name);
     return access(path, F_OK) == 0;
 }
+
+START_TEST(older_checkpoints_come_in_order)
+{
+    char path[CHECKPOINT_PATH];
+
+    for (uint64_t epoch = 1; epoch <= 2; epoch++)
+        for (uint64_t skip = 0; skip <= 30; skip += 15) {
+            struct checkpoint c = sample(epoch);
+
+            c.skip = skip;
+            ck_assert_int_eq(checkpoint_save(&c, dir, 0), 0);
+        }
+    ck_assert_int_eq(checkpoint_newest(dir, path), 1);
+    for (int i = 5; i >= 0; i--) {
+        struct checkpoint c = sample(1);
+
+        ck_assert_int_eq(checkpoint_load(&c, path), 0);
+        ck_assert_uint_eq(c.epoch, i / 3 + 1);
+        ck_assert_uint_eq(c.skip, i % 3 * 15);
+        ck_assert_int_eq(checkpoint_older(dir, path), i > 0);
+    }
+}
+END_TEST
 
 START_TEST(the_newest_checkpoints_are_kept_and_nothing_else_is_touched)
 {
@@ -322,8 +373,10 @@ static Suite *make_suite(void)
     tcase_set_timeout(files, 300);
     tcase_add_test(files, two_runs_do_not_share_a_folder);
     tcase_add_test(files, what_is_saved_is_what_is_loaded);
-    tcase_add_test(files, a_checkpoint_cut_anywhere_is_refused);
-    tcase_add_test(files, a_checkpoint_damaged_anywhere_is_refused);
+    tcase_add_test(files, a_checkpoint_cut_anywhere_is_damaged);
+    tcase_add_test(files, a_checkpoint_damaged_anywhere_is_known);
+    tcase_add_test(files, a_checkpoint_of_another_version_is_refused);
+    tcase_add_test(files, older_checkpoints_come_in_order);
     tcase_add_test(files,
                    a_file_of_another_kind_model_or_optimizer_is_refused);
     tcase_add_test(files, what_is_not_finite_is_neither_saved_nor_loaded);

@@ -112,8 +112,58 @@ resume() {
     refuse 1 'made with --seed 42' "$train" $small --resume saved/epoch-0003.ckpt --seed 1
     refuse 1 'the same --opt' "$train" $small --resume saved/epoch-0003.ckpt --opt sgd
     head -c 100000 saved/epoch-0003.ckpt > cut.ckpt
-    refuse 1 'cut.ckpt is cut off' "$collrun" -n 2 "$train" $small --resume cut.ckpt
+    refuse 1 'cut.ckpt is cut off.*; name another by --resume' "$collrun" -n 2 "$train" $small --resume cut.ckpt
     refuse 1 'no checkpoint of this coll_train' "$train" $small --resume "$train"
+}
+
+# good_but COMMAND...: it ends well and says one line on stderr.
+good_but() {
+    timeout 300 "$@" > out 2> err || fail "$*: exit status $?"
+    [ "$(wc -l < err)" = 1 ] || fail "$*: not one line on stderr"
+}
+
+# What a crash has damaged is left out, with one line, and named where nothing is
+# left; what was damaged is written anew.
+# shellcheck disable=SC2086
+resume_damaged() {
+    for zero in 0 1; do
+        set -- "$collrun" -n 2 "$train" $small --zero $zero --checkpoint torn$zero
+        accept "$@" --json -
+        whole=$(crc)
+        cut_file "torn$zero/epoch-0003.ckpt" 100000
+        good_but "$@" --resume auto --json -
+        grep -q "torn$zero/epoch-0003.ckpt is cut off: .*; the next older" err ||
+            fail "what is cut off is not named"
+        says 'resumed after epoch 2, step 12'
+        [ "$(crc)" = "$whole" ] || fail "the parameters differ after damage"
+        accept "$@" --resume auto
+        says 'resumed after epoch 3'
+    done
+    printf x | dd of=torn1/epoch-0003.ckpt bs=1 seek=70000 conv=notrunc 2> /dev/null
+    : > torn1/epoch-0002.ckpt
+    timeout 300 "$@" --resume auto > out 2> err || fail "two are damaged"
+    [ "$(cut -d' ' -f2-4 err | tr '\n' ,)" = \
+        'torn1/epoch-0003.ckpt is damaged:,torn1/epoch-0002.ckpt is no,' ] ||
+        fail "not the damaged ones are named"
+    says 'resumed after epoch 1, step 6'
+    cut_file torn0/epoch-0001.ckpt 10
+    cut_file torn0/epoch-0002.ckpt 99999
+    cut_file torn0/epoch-0003.ckpt 0
+    sums=$(cat torn0/*.ckpt | cksum)
+    status=0
+    timeout 300 "$collrun" -n 2 "$train" $small --checkpoint torn0 --resume auto \
+        > out 2> err || status=$?
+    [ $status = 1 ] || fail "all are damaged: exit status $status"
+    grep -q 'none of the checkpoints in torn0 (3) is good' err || fail "no word of it"
+    [ "$(cat torn0/*.ckpt | cksum)" = "$sums" ] || fail "they are not left as they were"
+    # another model is no damage
+    refuse 1 'epoch-0003.ckpt holds another model' "$train" $small --checkpoint torn1 \
+        --resume auto --model net
+}
+
+# cut_file FILE BYTES
+cut_file() {
+    head -c "$2" "$1" > part && cp part "$1"
 }
 
 # A loss that is not finite stops the training, on one rank and on several; good
@@ -150,4 +200,5 @@ data
 files
 ranks
 resume
+resume_damaged
 not_finite

@@ -288,7 +288,9 @@ int checkpoint_save(const struct checkpoint *c, const char *dir, size_t keep)
     return st;
 }
 
-int checkpoint_newest(const char *dir, char path[CHECKPOINT_PATH])
+/* Find the newest checkpoint before a place. */
+static int find_below(const char *dir, uint64_t below,
+                      char path[CHECKPOINT_PATH])
 {
     DIR *folder = opendir(dir);
     uint64_t place;
@@ -298,10 +300,21 @@ int checkpoint_newest(const char *dir, char path[CHECKPOINT_PATH])
     if (!folder)
         return train_fail("cannot look for checkpoints in %s: %s; check "
                           "--checkpoint", dir, strerror(errno));
-    place = largest_below(folder, UINT64_MAX);
+    place = largest_below(folder, below);
     closedir(folder);
-    name_file(path, dir, place);
+    if (place)
+        name_file(path, dir, place);
     return place > 0;
+}
+
+int checkpoint_newest(const char *dir, char path[CHECKPOINT_PATH])
+{
+    return find_below(dir, UINT64_MAX, path);
+}
+
+int checkpoint_older(const char *dir, char path[CHECKPOINT_PATH])
+{
+    return find_below(dir, place_in(basename(path)), path);
 }
 
 /* ---- loading ---- */
@@ -354,15 +367,35 @@ fail:
     return -1;
 }
 
-/* Hold an image against what is expected; `len` is the file's length. */
-static int judge(const struct image *im, const struct checkpoint *c,
-                 const char *path, size_t len)
+/* The file says less than it once did; an older one may be good. */
+static int damaged(const char *path, const char *how)
 {
-    size_t n = n_floats(c);
+    train_fail("%s %s", path, how);
+    return CHECKPOINT_DAMAGED;
+}
 
-    if (get_word(im, W_MAGIC) != MAGIC || get_word(im, W_VERSION) != FORMAT)
-        return train_fail("%s is no checkpoint of this coll_train; name "
-                          "another by --resume", path);
+/* Hold the file against itself.  What has the expected length is judged by its
+ * check sum before a word of it is believed. */
+static int judge_file(const struct image *im, const struct checkpoint *c,
+                      const char *path, size_t len)
+{
+    if (len == image_len(c) && get_crc(im) != image_crc(im))
+        return damaged(path, "is damaged: its check sum is wrong");
+    if (get_word(im, W_MAGIC) != MAGIC)
+        return damaged(path, "is no checkpoint of this coll_train");
+    if (len < N_WORDS * sizeof(uint64_t))
+        return damaged(path, "is cut off within its first words");
+    return 0;
+}
+
+/* Hold it against the run that it is to go on with. */
+static int judge_run(const struct image *im, const struct checkpoint *c,
+                     const char *path)
+{
+    if (get_word(im, W_VERSION) != FORMAT)
+        return train_fail("%s was made by another version of coll_train; go on "
+                          "with that one",
+                          path);
     if (get_word(im, W_N_PARAMS) != c->n_params)
         return train_fail("%s holds another model (%llu parameters, not %zu); "
                           "name another by --resume", path,
@@ -372,17 +405,27 @@ static int judge(const struct image *im, const struct checkpoint *c,
         get_word(im, W_N_STATE) != c->n_state)
         return train_fail("%s was made with another optimizer; resume with "
                           "the same --opt", path);
-    if (len != image_len(c))
-        return train_fail("%s is cut off: it has %zu bytes of %zu; name an "
-                          "older checkpoint by --resume", path, len,
-                          image_len(c));
-    if (get_crc(im) != image_crc(im))
-        return train_fail("%s is damaged: its check sum is wrong; name an "
-                          "older checkpoint by --resume", path);
+    return 0;
+}
+
+/* Hold an image against what is expected; `len` is the file's length. */
+static int judge(const struct image *im, const struct checkpoint *c,
+                 const char *path, size_t len)
+{
+    size_t n = n_floats(c);
+    int st = judge_file(im, c, path, len);
+
+    if (!st)
+        st = judge_run(im, c, path);
+    if (st)
+        return st;
+    if (len != image_len(c)) {
+        train_fail("%s is cut off: it has %zu bytes of %zu", path, len,
+                   image_len(c));
+        return CHECKPOINT_DAMAGED;
+    }
     if (finite_len(get_floats(im), n) < n)
-        return train_fail("%s holds numbers that are not finite; name an "
-                          "older checkpoint by --resume",
-                          path);
+        return damaged(path, "holds numbers that are not finite");
     return 0;
 }
 

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #define CHECKPOINT_PATH 1024
+#define CHECKPOINT_DAMAGED (-2)
 
 /* What decides which images a step has; n_ranks 0: nothing. */
 struct checkpoint_steps {
@@ -49,9 +50,10 @@ int checkpoint_save(const struct checkpoint *c, const char *dir, size_t keep);
 /* Read a checkpoint.
  *
  * Shapes:    params, state, running, their lengths and optim are set, and must fit.
- * Result:    0 and the other fields; or -1 with train_error() set (no such
- *            file, cut off, damaged, of another program or model, not finite),
- *            nothing written.
+ * Result:    0 and the other fields; or with train_error() set and nothing
+ *            written -1 (no such file, of another model, optimizer or version),
+ *            or CHECKPOINT_DAMAGED, where an older one may be good (cut off, a
+ *            wrong check sum, no checkpoint at all, not finite).
  */
 int checkpoint_load(struct checkpoint *c, const char *path);
 
@@ -60,5 +62,11 @@ int checkpoint_load(struct checkpoint *c, const char *path);
  * Result:    1 and its path, 0 when there is none, -1 with train_error() set.
  */
 int checkpoint_newest(const char *dir, char path[CHECKPOINT_PATH]);
+
+/* Replace the path that the last call gave by the next older one.
+ *
+ * Result:    as checkpoint_newest()'s; path is as it was where there is none.
+ */
+int checkpoint_older(const char *dir, char path[CHECKPOINT_PATH]);
 
 #endif

@@ -4,16 +4,19 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static char sentence[1024];
 
 int train_fail(const char *format, ...)
 {
+    char next[sizeof(sentence)];
     va_list args;
 
     va_start(args, format);
-    vsnprintf(sentence, sizeof(sentence), format, args);
+    vsnprintf(next, sizeof(next), format, args);
     va_end(args);
+    memcpy(sentence, next, sizeof(next));
     return -1;
 }
 

@@ -7,7 +7,8 @@
 #ifndef COLL_TRAINER_ERROR_H
 #define COLL_TRAINER_ERROR_H
 
-/* Record a sentence with the cause and the remedy.
+/* Record a sentence with the cause and the remedy.  It may be made of the last
+ * one: train_error() is a fit argument.
  *
  * Result:    -1, always, so that a caller can return it.
  * Threads:   one.

@@ -10,6 +10,7 @@
 #include "trainer/train_state.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,16 +79,21 @@ void trainer__free_whole(struct trainer *t)
 
 /* ---- resuming, on rank 0 ---- */
 
+/* Returns what checkpoint_load() does. */
 static int load_checkpoint(struct trainer *t, const char *path)
 {
     float *state = make_whole(t);
     struct checkpoint c;
+    int st;
 
     if (!state)
         return -1;
     c = checkpoint_of(t, state);
-    if (checkpoint_load(&c, path))
-        return -1;
+    st = checkpoint_load(&c, path);
+    if (st) {
+        trainer__free_whole(t);
+        return st;
+    }
     if (c.seed != t->args->seed)
         return train_fail("%s was made with --seed %llu; resume with the same",
                           path, (unsigned long long)c.seed);
@@ -100,14 +106,40 @@ static int load_checkpoint(struct trainer *t, const char *path)
     return 0;
 }
 
-/* Go on from the newest checkpoint of this run: 1 where there is one, else 0; or
- * -1 with train_error() set. */
+/* Go on from the checkpoint that was named. */
+static int resume_from(struct trainer *t, const char *path)
+{
+    int st = load_checkpoint(t, path);
+
+    if (st == CHECKPOINT_DAMAGED)
+        return train_fail("%s; name another by --resume", train_error());
+    return st;
+}
+
+/* Go on from the newest good checkpoint of this run: 1 where there is one, 0 where
+ * there is none at all; or -1 with train_error() set.  A crash may have damaged
+ * the newest; to begin anew instead of going on is for the user to say. */
 static int resume_newest(struct trainer *t)
 {
+    const char *dir = t->args->checkpoint;
     char path[CHECKPOINT_PATH];
-    int found = checkpoint_newest(t->args->checkpoint, path);
+    int found = checkpoint_newest(dir, path), n_damaged = 0, st = 0;
 
-    return found > 0 && load_checkpoint(t, path) ? -1 : found;
+    while (found > 0) {
+        st = load_checkpoint(t, path);
+        if (st != CHECKPOINT_DAMAGED)
+            return st ? -1 : 1;
+        fprintf(stderr, "coll_train: %s; the next older one is taken\n",
+                train_error());
+        n_damaged++;
+        found = checkpoint_older(dir, path);
+    }
+    if (found == 0 && n_damaged)
+        return train_fail("none of the checkpoints in %s (%d) is good; name "
+                          "one by --resume PATH, or leave --resume out to "
+                          "begin anew",
+                          dir, n_damaged);
+    return found;
 }
 
 /* Does this run write checkpoints?  Who only reads them does not mind a run that
@@ -137,7 +169,7 @@ int trainer__resume(struct trainer *t)
     if (!strcmp(from, "auto") || folder_is_restart(&t->folder))
         goes_on = resume_newest(t);
     else if (*from)
-        st = load_checkpoint(t, from);
+        st = resume_from(t, from);
     if (goes_on == 0 && !strcmp(from, "auto") && t->args->eval_only)
         st = train_fail("there is no checkpoint in %s to test; name one with "
                         "--resume PATH",
