@@ -789,7 +789,8 @@ dist_check_SCRIPTS += $(scripts)
 TESTS += $(scripts)
 
 # what takes minutes each
-long_scripts = %D%/mnist.test %D%/cifar.test %D%/trainer_warmup.test
+long_scripts = %D%/mnist.test %D%/cifar.test %D%/cifar_slurm.test \
+	%D%/trainer_warmup.test
 dist_check_SCRIPTS += $(long_scripts)
 
 EXTRA_DIST += \
@@ -799,6 +800,8 @@ EXTRA_DIST += \
 	%D%/patience.h \
 	%D%/patience.sh \
 	%D%/program.sh \
+	%D%/slurm_here.sh \
+	%D%/trainer_cifar.sh \
 	%D%/trainer_program.sh \
 	%D%/lsan.supp \
 	%D%/mark.h \

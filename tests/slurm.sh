@@ -3,20 +3,12 @@
 # The benchmark and the trainer under real Slurm, srun with PMIx, with PMI and with
 # neither: a cluster of one node on this machine, started and stopped here.
 . "${srcdir:-.}/tests/launch.sh"
-slurm_up=$(cd "${srcdir:-.}" && pwd)/tests/net/slurm-up
+. "${srcdir:-.}/tests/slurm_here.sh"
 
-[ "$(id -u)" = 0 ] || { echo "starting slurmd needs root"; exit 77; }
-for program in munged slurmctld slurmd srun; do
-    PATH=$PATH:/usr/sbin command -v $program > /dev/null ||
-        { echo "$program is not installed (Debian: slurm-wlm munge)"; exit 77; }
-done
 build=$PWD
-SLURM_UP_LIMIT=$((15 * patience))
-export SLURM_UP_LIMIT
-SLURM_CONF=$("$slurm_up" -n 1 -c 16) || exit 1
-export SLURM_CONF
 scratch=$(mktemp -d) || exit 1
-trap '"$slurm_up" stop "$SLURM_CONF"; rm -rf "$scratch"' EXIT
+trap 'stop_slurm; rm -rf "$scratch"' EXIT
+start_slurm 16
 kinds="pmi2 none"
 if grep -q 'define COLL_HAVE_PMIX 1' config.h && srun --mpi=list 2>&1 | grep -q pmix
 then
