@@ -34,22 +34,57 @@ usage() {
     for lr in nan inf -inf 1e400 1e-400 1e39 1e-50 -1 0 0.1x ''; do
         refuse 2 'it must be a number above 0' "$train" --lr="$lr"
     done
-    refuse 1 'more than this machine' "$train" --dry-run --threads 100000
-    refuse 1 'WORLD_SIZE' env RANK=0 "$train" --dry-run
+    refuse 2 'more than this machine' "$train" --dry-run --threads 100000
+    refuse 3 'WORLD_SIZE' env RANK=0 "$train" --dry-run
+}
+
+# The table of exit statuses, alone and among ranks: STATUS, what is wrong, flags.
+# shellcheck disable=SC2086
+statuses() {
+    mkdir -p none st
+    while read -r status what flags; do
+        for ranks in 1 3; do
+            timeout 300 "$collrun" -n $ranks "$train" $small --epochs 1 $flags > out 2> err
+            got=$?
+            [ $got = "$status" ] || fail "$what, $ranks ranks: exit status $got, not $status"
+        done
+        "$train" --help | tail -n 5 | tr '\n' ' ' | grep -q "$status " ||
+            fail "--help does not explain $status"
+    done <<- END
+	0 well
+	2 flag --bogus
+	2 data --dataset mnist --data-dir none
+	2 batch --batch-size 1000
+	2 checkpoint --resume none
+	1 disk --json none/nowhere/x.json
+	1 folder --checkpoint /proc/none
+	4 loss --lr 1e30
+	END
+    # the status is that of whom it concerns, on every rank; a reader of the ranks'
+    # own statuses sees no other
+    "$collrun" -n 3 sh -c '[ $COLL_RANK != 1 ] || set -- "$@" --normalize meanstd --model net
+        "$@"; echo $? > st/$COLL_RANK; exit 0' - "$train" $small --epochs 1 > out 2> err
+    [ "$(cat st/0 st/1 st/2 | tr '\n' ' ')" = "2 2 2 " ] || fail "statuses: $(cat st/*)"
+    # a rank that dies: the others' collective fails
+    "$collrun" -n 3 sh -c 'if [ $COLL_RANK = 1 ]; then
+            { sleep 0.7; kill -9 $$; } & exec "$@"
+        fi
+        "$@"; echo $? > st/$COLL_RANK; exit 0' - "$train" $small --epochs 10000 > out 2> err
+    [ "$(cat st/0 st/2 | tr '\n' ' ')" = "3 3 " ] || fail "after a death: $(cat st/0 st/2)"
 }
 
 data() {
     mkdir empty foreign
-    refuse 1 'empty/train-images-idx3-ubyte is missing' "$train" --data-dir empty
+    refuse 2 'empty/train-images-idx3-ubyte is missing' "$train" --data-dir empty
     [ -d /usr/share/datasets/mnist ] ||
-        refuse 1 'empty/train-images-idx3-ubyte is missing' \
+        refuse 2 'empty/train-images-idx3-ubyte is missing' \
             env COLL_DATA=empty "$train" --dataset mnist
     for f in train-images-idx3 train-labels-idx1 t10k-images-idx3 t10k-labels-idx1; do
         echo "this is no data" > foreign/$f-ubyte
     done
-    refuse 1 'foreign/train-images-idx3-ubyte is no IDX file' "$train" --data-dir foreign
+    refuse 2 'foreign/train-images-idx3-ubyte is no IDX file' "$train" --data-dir foreign
     # shellcheck disable=SC2086
-    refuse 1 'lower --batch-size' "$train" $small --batch-size 193
+    refuse 2 'lower --batch-size' "$train" $small --batch-size 193
 }
 
 # shellcheck disable=SC2086
@@ -57,7 +92,7 @@ files() {
     touch file
     refuse 1 'file/below' "$train" $small --checkpoint file/below
     refuse 1 'nowhere/x.json' "$train" $small --json nowhere/x.json
-    refuse 1 'nowhere/x.ckpt' "$train" $small --resume nowhere/x.ckpt
+    refuse 2 'nowhere/x.ckpt' "$train" $small --resume nowhere/x.ckpt
     refuse 1 '/dev/full' "$train" $small --epochs 1 --json /dev/full
     refuse 1 'standard output' sh -c "exec $train $small --epochs 1 > /dev/full"
 
@@ -83,7 +118,7 @@ ranks() {
     accept "$collrun" -n 2 "$train" $small --epochs 1
     [ "$(grep -c 'Test set' out)" = 1 ] || fail "more than rank 0 speaks"
     says '2 procs on 1 node'
-    refuse 1 'empty/train-images-idx3-ubyte is missing' \
+    refuse 2 'empty/train-images-idx3-ubyte is missing' \
         "$collrun" -n 3 "$train" --data-dir empty
     timeout 300 "$collrun" -n 2 "$train" --bogus > out 2> err
     [ $? = 2 ] || fail "collrun -n 2 coll_train --bogus: exit status is not 2"
@@ -109,11 +144,11 @@ resume() {
     accept "$train" $small --checkpoint saved --resume auto --epochs 4
     says 'that was with 2 ranks of 16 images a step; from here on 1 of 16'
     rm saved/epoch-0004.ckpt
-    refuse 1 'made with --seed 42' "$train" $small --resume saved/epoch-0003.ckpt --seed 1
-    refuse 1 'the same --opt' "$train" $small --resume saved/epoch-0003.ckpt --opt sgd
+    refuse 2 'made with --seed 42' "$train" $small --resume saved/epoch-0003.ckpt --seed 1
+    refuse 2 'the same --opt' "$train" $small --resume saved/epoch-0003.ckpt --opt sgd
     head -c 100000 saved/epoch-0003.ckpt > cut.ckpt
-    refuse 1 'cut.ckpt is cut off.*; name another by --resume' "$collrun" -n 2 "$train" $small --resume cut.ckpt
-    refuse 1 'no checkpoint of this coll_train' "$train" $small --resume "$train"
+    refuse 2 'cut.ckpt is cut off.*; name another by --resume' "$collrun" -n 2 "$train" $small --resume cut.ckpt
+    refuse 2 'no checkpoint of this coll_train' "$train" $small --resume "$train"
 }
 
 # good_but COMMAND...: it ends well and says one line on stderr.
@@ -153,11 +188,11 @@ resume_damaged() {
     status=0
     timeout 300 "$collrun" -n 2 "$train" $small --checkpoint torn0 --resume auto \
         > out 2> err || status=$?
-    [ $status = 1 ] || fail "all are damaged: exit status $status"
+    [ $status = 2 ] || fail "all are damaged: exit status $status"
     grep -q 'none of the checkpoints in torn0 (3) is good' err || fail "no word of it"
     [ "$(cat torn0/*.ckpt | cksum)" = "$sums" ] || fail "they are not left as they were"
     # another model is no damage
-    refuse 1 'epoch-0003.ckpt holds another model' "$train" $small --checkpoint torn1 \
+    refuse 2 'epoch-0003.ckpt holds another model' "$train" $small --checkpoint torn1 \
         --resume auto --model net
 }
 
@@ -172,14 +207,14 @@ cut_file() {
 not_finite() {
     echo old > r.json
     for opt in sgd adam; do
-        refuse 1 'the loss of step 2 in epoch 1 is not finite on rank 0: the first is layer' \
+        refuse 4 'the loss of step 2 in epoch 1 is not finite on rank 0: the first is layer' \
             "$train" $small --opt $opt --lr 1e30 --checkpoint none --json r.json
     done
     [ -z "$(ls none)" ] || fail "a checkpoint was made of what is not finite"
     grep -q old r.json || fail "--json was written without a result"
-    refuse 1 'of step 2 in epoch 1 is not finite' \
+    refuse 4 'of step 2 in epoch 1 is not finite' \
         "$train" $small --lr 1e30 --dropout off --batch-size 1
-    refuse 1 'of step 2 in epoch 1 is not finite' "$train" --dataset synthetic \
+    refuse 4 'of step 2 in epoch 1 is not finite' "$train" --dataset synthetic \
         --limit-train 768 --batch-size 384 --limit-test 8 --progress bar --lr 1e30
     [ -z "$(tail -c 1 out)" ] || fail "the sentence stands on the bar's line"
 
@@ -187,7 +222,7 @@ not_finite() {
     whole=$(crc)
     accept "$collrun" -n 3 "$train" $small --checkpoint good --epochs 2 --keep 1
     cp good/epoch-0002.ckpt was
-    refuse 1 'of step 2 in epoch 3 .* lower --lr .* by --resume auto' \
+    refuse 4 'of step 2 in epoch 3 .* lower --lr .* by --resume auto' \
         "$collrun" -n 3 "$train" $small --checkpoint good --keep 1 --lr 1e30 --resume auto
     [ "$(ls good)" = epoch-0002.ckpt ] || fail "checkpoints: $(ls good)"
     cmp good/epoch-0002.ckpt was || fail "a good checkpoint was written over"
@@ -196,6 +231,7 @@ not_finite() {
 }
 
 usage
+statuses
 data
 files
 ranks

@@ -125,7 +125,7 @@ row21_global_batch() {
     says ' batch 3x8 '
     says '^dry run: 4 steps per epoch'
     # shellcheck disable=SC2086
-    refuse 1 '--global-batch-size 50 does not divide by 3 ranks x --accum 1; give a multiple of 3' \
+    refuse 2 '--global-batch-size 50 does not divide by 3 ranks x --accum 1; give a multiple of 3' \
         "$collrun" -np 3 "$train" $whole --global-batch-size 50
 }
 
@@ -206,7 +206,7 @@ evaluation() {
         --limit-train 192 --limit-test 64 --global-batch-size 64 --eval-only \
         --resume eval/epoch-0002.ckpt --progress plain
     lines | grep '^Test set' | cmp -s - line || fail "another accuracy without a batch"
-    refuse 1 'there is no checkpoint in nothing to test' "$train" --model net \
+    refuse 2 'there is no checkpoint in nothing to test' "$train" --model net \
         --dataset synthetic --eval-only --resume auto --checkpoint nothing
     [ ! -e nothing ] || fail "it makes a folder"
 }
@@ -273,7 +273,7 @@ model = net\nbatch-size = 32  # a rank\nepochs = 1\ndeterministic\n' > job.conf
     printf '\357\273\277epochs = 1\n' > job.1
     printf 'epochs = 2\n' > job.0
     # shellcheck disable=SC2016
-    refuse 1 'not the same file on all ranks' "$collrun" -np 2 sh -c \
+    refuse 2 'not the same file on all ranks' "$collrun" -np 2 sh -c \
         'exec "$@" --config job.$LOCAL_RANK' - "$train" $tiny
     accept "$train" $tiny --config job.1 --dry-run
 }

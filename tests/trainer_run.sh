@@ -44,7 +44,7 @@ flags() {
     refuse 2 '--frobnicate is no option; see coll_train' "$train" --frobnicate
     refuse 2 '--mu is no option; see' "$train" --mu
     mkdir -p data/mnist
-    refuse 1 'data/mnist//train-images.*name the folder of mnist' \
+    refuse 2 'data/mnist//train-images.*name the folder of mnist' \
         "$train" --data-dir data/mnist/
     # shellcheck disable=SC2086
     HOROVOD_FUSION_THRESHOLD=1 accept "$collrun" -n 2 "$train" $small --dry-run
@@ -217,7 +217,7 @@ row17_profile() {
     for file in coll_profile.0 coll_profile.1 mine.0 mine.1; do
         grep -q '^coll_allreduce ' $file || fail "no profile in $file"
     done
-    refuse 1 'cannot write nowhere/x.0' "$train" $small --profile=nowhere/x
+    refuse 2 'cannot write nowhere/x.0' "$train" $small --profile=nowhere/x
 }
 
 # shellcheck disable=SC2086

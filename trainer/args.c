@@ -35,10 +35,10 @@ static int not_understood(const char *word)
     const char *instead = *word == '-' ? hint_for_flag(word + 1) : NULL;
 
     if (instead)
-        return train_fail("%s is no option of coll_train: %s", word, instead);
-    return train_fail("'%s' is not understood: every option begins with "
-                      "--; see coll_train --help",
-                      word);
+        return train_refuse("%s is no option of coll_train: %s", word, instead);
+    return train_refuse("'%s' is not understood: every option begins with "
+                        "--; see coll_train --help",
+                        word);
 }
 
 /* Read argv[i]; returns how many words it took, or -1. */
@@ -58,13 +58,13 @@ static int parse_one(struct args *args, int left, char **argv)
         return -1;
     value = strchr(argv[0], '=');
     if (value && f->kind == SWITCH)
-        return train_fail("--%s takes no value", f->name);
+        return train_refuse("--%s takes no value", f->name);
     if (value)
         return flag_set(args, f, value + 1) ? -1 : 1;
     if (flag_stands_alone(f))
         return flag_set(args, f, "1") ? -1 : 1;
     if (left < 2)
-        return train_fail("--%s needs a value: %s", f->name, f->words);
+        return train_refuse("--%s needs a value: %s", f->name, f->words);
     return flag_set(args, f, argv[1]) ? -1 : 2;
 }
 
@@ -100,19 +100,20 @@ static int judge_synthetic(struct args *args)
 {
     if (*args->data_dir || (args->dataset != flag_find("dataset")->standard &&
                             strcmp(args->dataset, "synthetic")))
-        return train_fail("--synthetic makes its images up; leave --dataset "
-                          "and --data-dir out");
+        return train_refuse("--synthetic makes its images up; leave --dataset "
+                            "and --data-dir out");
     if (*args->checkpoint || *args->resume)
-        return train_fail("--synthetic measures and keeps nothing; leave "
-                          "--checkpoint and --resume out");
+        return train_refuse("--synthetic measures and keeps nothing; leave "
+                            "--checkpoint and --resume out");
     if (args->schedule.kind != SCHEDULE_CONST)
-        return train_fail("--synthetic has no epochs for a rate to follow; "
-                          "leave --lr-schedule out");
+        return train_refuse("--synthetic has no epochs for a rate to follow; "
+                            "leave --lr-schedule out");
     if (args->log_interval)
-        return train_fail("--synthetic prints rates, and no losses; leave "
-                          "--log-interval out");
+        return train_refuse("--synthetic prints rates, and no losses; leave "
+                            "--log-interval out");
     if (args->target_acc > 0)
-        return train_fail("--synthetic tests nothing; leave --target-acc out");
+        return train_refuse(
+            "--synthetic tests nothing; leave --target-acc out");
     args->dataset = "synthetic";
     return 0;
 }
@@ -122,8 +123,8 @@ static int judge_synthetic(struct args *args)
 static int judge_eval(struct args *args)
 {
     if (!*args->resume)
-        return train_fail("--eval-only tests a checkpoint; name it with "
-                          "--resume PATH, or --resume auto --checkpoint DIR");
+        return train_refuse("--eval-only tests a checkpoint; name it with "
+                            "--resume PATH, or --resume auto --checkpoint DIR");
     args->epochs = args->global_batch_size = 0;
     args->batch_size = 1;
     if (!args->test_batch_size)
@@ -142,29 +143,32 @@ static int judge(struct args *args)
     if (!args->threads)
         args->threads = threads_by_environment();
     if (args->fp16_allreduce && args->bf16_allreduce)
-        return train_fail("--fp16-allreduce and --bf16-allreduce exclude each "
-                          "other; give one of them");
+        return train_refuse(
+            "--fp16-allreduce and --bf16-allreduce exclude each "
+            "other; give one of them");
     if (args->warmup_epochs && args->warmup_steps)
-        return train_fail("--warmup-epochs and --warmup-steps say the same "
-                          "thing; give one of them");
+        return train_refuse("--warmup-epochs and --warmup-steps say the same "
+                            "thing; give one of them");
     if (args->nesterov && args->opt != OPTIM_SGD)
-        return train_fail("--nesterov is a momentum of sgd; give --opt sgd or "
-                          "leave it out");
+        return train_refuse(
+            "--nesterov is a momentum of sgd; give --opt sgd or "
+            "leave it out");
     if (args->nesterov && !(args->momentum > 0))
-        return train_fail("--nesterov looks ahead by the momentum; give "
-                          "--momentum above 0 or leave it out");
+        return train_refuse("--nesterov looks ahead by the momentum; give "
+                            "--momentum above 0 or leave it out");
     if (args->target_acc > 1)
-        return train_fail("--target-acc %g is not valid: it must be a part of "
-                          "1, as 0.99",
-                          args->target_acc);
+        return train_refuse(
+            "--target-acc %g is not valid: it must be a part of "
+            "1, as 0.99",
+            args->target_acc);
     if (args->batch_size && args->global_batch_size)
-        return train_fail("--batch-size and --global-batch-size say the same "
-                          "thing, of one rank and of all; give one of them");
+        return train_refuse("--batch-size and --global-batch-size say the same "
+                            "thing, of one rank and of all; give one of them");
     if (!args->batch_size && !args->global_batch_size)
         args->batch_size = BATCH_SIZE;
     if (!strcmp(args->resume, "auto") && !*args->checkpoint)
-        return train_fail("--resume auto looks in the folder of checkpoints; "
-                          "name it with --checkpoint DIR");
+        return train_refuse("--resume auto looks in the folder of checkpoints; "
+                            "name it with --checkpoint DIR");
     return args->eval_only ? judge_eval(args) : 0;
 }
 
@@ -219,11 +223,11 @@ int args_share_batch(struct args *args, int n_ranks)
     if (all == 0)
         return 0;
     if (all % parts)
-        return train_fail("--global-batch-size %llu does not divide by %d "
-                          "rank%s x --accum %llu; give a multiple of %llu",
-                          all, n_ranks, n_ranks > 1 ? "s" : "",
-                          (unsigned long long)args->accum,
-                          (unsigned long long)parts);
+        return train_refuse("--global-batch-size %llu does not divide by %d "
+                            "rank%s x --accum %llu; give a multiple of %llu",
+                            all, n_ranks, n_ranks > 1 ? "s" : "",
+                            (unsigned long long)args->accum,
+                            (unsigned long long)parts);
     args->batch_size = all / parts;
     return 0;
 }
@@ -249,6 +253,9 @@ void args_help(FILE *out)
     }
     fputs(
         "\nTraining stops when a loss is not finite, and saves nothing of it.\n"
-        "Exit status: 0 done, 2 bad usage, 1 any other failure.\n",
+        "Exit status: 0 done; 2 wrong flags, variables, data or checkpoint; "
+        "3 a\ncollective failed (a rank died, or did not come); 4 a loss is "
+        "not finite;\n1 any other failure (a disk, memory); 128 + the signal "
+        "that ended it, but 0\nafter USR1.\n",
         out);
 }

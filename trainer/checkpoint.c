@@ -298,8 +298,9 @@ static int find_below(const char *dir, uint64_t below,
     if (!folder && errno == ENOENT)
         return 0;
     if (!folder)
-        return train_fail("cannot look for checkpoints in %s: %s; check "
-                          "--checkpoint", dir, strerror(errno));
+        return train_refuse("cannot look for checkpoints in %s: %s; check "
+                            "--checkpoint",
+                            dir, strerror(errno));
     place = largest_below(folder, below);
     closedir(folder);
     if (place)
@@ -344,8 +345,8 @@ static int image_read(struct image *im, const char *path, size_t most,
 
     im->bytes = NULL;
     if (fd < 0 || fstat(fd, &st)) {
-        train_fail("cannot read checkpoint %s: %s; check --resume", path,
-                   strerror(errno));
+        train_refuse("cannot read checkpoint %s: %s; check --resume", path,
+                     strerror(errno));
         goto fail;
     }
     *len = (size_t)st.st_size;
@@ -353,8 +354,9 @@ static int image_read(struct image *im, const char *path, size_t most,
     im->bytes = calloc(1, im->len + N_WORDS * sizeof(uint64_t));
     if (!im->bytes || !S_ISREG(st.st_mode) ||
         read_all(fd, im->bytes, im->len)) {
-        train_fail("cannot read checkpoint %s: it is not a file that can be "
-                   "read whole; check --resume", path);
+        train_refuse("cannot read checkpoint %s: it is not a file that can be "
+                     "read whole; check --resume",
+                     path);
         goto fail;
     }
     close(fd);
@@ -370,7 +372,7 @@ fail:
 /* The file says less than it once did; an older one may be good. */
 static int damaged(const char *path, const char *how)
 {
-    train_fail("%s %s", path, how);
+    train_refuse("%s %s", path, how);
     return CHECKPOINT_DAMAGED;
 }
 
@@ -393,18 +395,20 @@ static int judge_run(const struct image *im, const struct checkpoint *c,
                      const char *path)
 {
     if (get_word(im, W_VERSION) != FORMAT)
-        return train_fail("%s was made by another version of coll_train; go on "
-                          "with that one",
-                          path);
+        return train_refuse(
+            "%s was made by another version of coll_train; go on "
+            "with that one",
+            path);
     if (get_word(im, W_N_PARAMS) != c->n_params)
-        return train_fail("%s holds another model (%llu parameters, not %zu); "
-                          "name another by --resume", path,
-                          (unsigned long long)get_word(im, W_N_PARAMS),
-                          c->n_params);
+        return train_refuse(
+            "%s holds another model (%llu parameters, not %zu); "
+            "name another by --resume",
+            path, (unsigned long long)get_word(im, W_N_PARAMS), c->n_params);
     if (get_word(im, W_OPTIM) != c->optim ||
         get_word(im, W_N_STATE) != c->n_state)
-        return train_fail("%s was made with another optimizer; resume with "
-                          "the same --opt", path);
+        return train_refuse("%s was made with another optimizer; resume with "
+                            "the same --opt",
+                            path);
     return 0;
 }
 
@@ -420,8 +424,8 @@ static int judge(const struct image *im, const struct checkpoint *c,
     if (st)
         return st;
     if (len != image_len(c)) {
-        train_fail("%s is cut off: it has %zu bytes of %zu", path, len,
-                   image_len(c));
+        train_refuse("%s is cut off: it has %zu bytes of %zu", path, len,
+                     image_len(c));
         return CHECKPOINT_DAMAGED;
     }
     if (finite_len(get_floats(im), n) < n)

@@ -41,8 +41,9 @@ static int read_records(struct data_file *f, struct images *images,
 
     while ((more = data_file_next(f, record, sizeof(record))) > 0) {
         if (record[0] >= DATA_CLASSES)
-            return train_fail("%s: label %zu is %d; labels are 0 to %d",
-                              f->path, images->n, record[0], DATA_CLASSES - 1);
+            return train_refuse("%s: label %zu is %d; labels are 0 to %d",
+                                f->path, images->n, record[0],
+                                DATA_CLASSES - 1);
         if (images->n == *room && grow(images, room))
             return -1;
         memcpy(images->pixels + images->n * PIXELS, record + 1, PIXELS);
@@ -67,7 +68,7 @@ int cifar_load(struct images *images, const char *const *paths, int n_paths)
             st = read_records(&f, images, &room);
         data_file_close(&f);
         if (!st && images->n == before)
-            st = train_fail("%s holds no images; it is not usable", paths[i]);
+            st = train_refuse("%s holds no images; it is not usable", paths[i]);
     }
     if (st)
         images_fini(images);

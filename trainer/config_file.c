@@ -47,9 +47,9 @@ static int read_line(struct args *args, char *line)
     if (!*line)
         return 0;
     if (*line == '-')
-        return train_fail("'%s' is not understood: a line is NAME = VALUE, "
-                          "without dashes",
-                          line);
+        return train_refuse("'%s' is not understood: a line is NAME = VALUE, "
+                            "without dashes",
+                            line);
     value = strchr(line, '=');
     if (value)
         *value++ = '\0';
@@ -57,12 +57,12 @@ static int read_line(struct args *args, char *line)
     if (!f)
         return -1;
     if (f->at == offsetof(struct args, config))
-        return train_fail("--config names one file; it cannot stand in it");
+        return train_refuse("--config names one file; it cannot stand in it");
     if (value && f->kind == SWITCH)
-        return train_fail("%s takes no value; write it alone", f->name);
+        return train_refuse("%s takes no value; write it alone", f->name);
     if (value || flag_stands_alone(f))
         return flag_set(args, f, value ? trim(value) : "1");
-    return train_fail("%s needs a value: %s", f->name, f->words);
+    return train_refuse("%s needs a value: %s", f->name, f->words);
 }
 
 /* Return the whole of a text file, the caller's to free; or NULL. */
@@ -74,16 +74,16 @@ static char *read_text(const char *path)
     ssize_t len;
 
     if (!f) {
-        train_fail("cannot read --config %s: %s", path, strerror(errno));
+        train_refuse("cannot read --config %s: %s", path, strerror(errno));
         return NULL;
     }
     errno = 0;
     len = getdelim(&text, &room, '\0', f); /* -1: also when it is empty */
     if (ferror(f) || !text) {
-        train_fail("cannot read --config %s: %s", path, strerror(errno));
+        train_refuse("cannot read --config %s: %s", path, strerror(errno));
     } else if (len > 0 && text[len - 1] == '\0' && !feof(f)) {
-        train_fail("--config %s is no text; name a file of lines NAME = VALUE",
-                   path);
+        train_refuse(
+            "--config %s is no text; name a file of lines NAME = VALUE", path);
     } else {
         text[len > 0 ? len : 0] = '\0';
         fclose(f);
@@ -112,7 +112,7 @@ int config_read(struct args *args, const char *path)
             *next++ = '\0';
         if (read_line(args, line)) {
             snprintf(why, sizeof(why), "%s", train_error());
-            return train_fail("%s:%d: %s", path, n, why);
+            return train_refuse("%s:%d: %s", path, n, why);
         }
     }
     return 0;

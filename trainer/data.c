@@ -72,12 +72,13 @@ static int find_file(char path[MAX_PATH], const char *folder, const char *file)
 
 static int missing(const char *folder, const char *file, const char *name)
 {
-    return train_fail("%s/%s is missing, plain and .gz; name the folder of %s "
-                      "by --data-dir or COLL_DATA%s",
-                      folder, file, name,
-                      strcmp(name, "fashion-mnist")
-                          ? ""
-                          : ", or install Debian's dataset-fashion-mnist");
+    return train_refuse(
+        "%s/%s is missing, plain and .gz; name the folder of %s "
+        "by --data-dir or COLL_DATA%s",
+        folder, file, name,
+        strcmp(name, "fashion-mnist")
+            ? ""
+            : ", or install Debian's dataset-fashion-mnist");
 }
 
 /* Find a file that must be there. */
@@ -142,10 +143,10 @@ static int load_idx(struct dataset *d, const char *folder, const char *name)
         load_idx_part(&d->test, folder, "t10k", name))
         return -1;
     if (d->test.height != d->train.height || d->test.width != d->train.width)
-        return train_fail("%s holds training images of %d x %d and test "
-                          "images of %d x %d; they do not belong together",
-                          folder, d->train.height, d->train.width,
-                          d->test.height, d->test.width);
+        return train_refuse("%s holds training images of %d x %d and test "
+                            "images of %d x %d; they do not belong together",
+                            folder, d->train.height, d->train.width,
+                            d->test.height, d->test.width);
     return 0;
 }
 
@@ -218,7 +219,7 @@ static int load_files(struct dataset *d, const struct data_config *config)
     char folder[MAX_PATH];
 
     if (!set)
-        return train_fail("no data set is called %s", config->name);
+        return train_refuse("no data set is called %s", config->name);
     if (choose_folder(folder, set, config))
         return -1;
     snprintf(d->where, sizeof(d->where), "%.511s", folder);

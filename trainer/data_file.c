@@ -19,10 +19,10 @@ int data_file_open(struct data_file *f, const char *path)
     f->path = path;
     f->file = NULL;
     if (stat(path, &st))
-        return train_fail("cannot read %s: %s; check --data-dir", path,
-                          strerror(errno));
+        return train_refuse("cannot read %s: %s; check --data-dir", path,
+                            strerror(errno));
     if (!S_ISREG(st.st_mode))
-        return train_fail("%s is not a file; check --data-dir", path);
+        return train_refuse("%s is not a file; check --data-dir", path);
     f->disk_bytes = (size_t)st.st_size;
     f->file = gzopen(path, "rb");
     if (!f->file)
@@ -33,7 +33,7 @@ int data_file_open(struct data_file *f, const char *path)
 
 int data_file_cut_off(const struct data_file *f)
 {
-    return train_fail("%s is cut off or damaged; fetch it again", f->path);
+    return train_refuse("%s is cut off or damaged; fetch it again", f->path);
 }
 
 int data_file_read(struct data_file *f, void *to, size_t len)
@@ -75,9 +75,9 @@ int data_file_end(struct data_file *f)
     if (n < 0 || (error != Z_OK && error != Z_STREAM_END))
         return data_file_cut_off(f);
     if (n > 0)
-        return train_fail("%s holds more than its header says; fetch it "
-                          "again",
-                          f->path);
+        return train_refuse("%s holds more than its header says; fetch it "
+                            "again",
+                            f->path);
     return 0;
 }
 

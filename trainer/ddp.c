@@ -21,6 +21,15 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* What a collective's status says of the cause. */
+static enum train_cause cause_of(int status)
+{
+    return status == COLL_ERR_INVALID  ? CAUSE_USER
+           : status == COLL_ERR_NOMEM  ? CAUSE_MACHINE
+           : status == COLL_ERR_SYSTEM ? CAUSE_MACHINE
+                                       : CAUSE_RANKS;
+}
+
 /* After an error a communicator is of no use but to be destroyed. */
 static int check(struct ddp *d, int status)
 {
@@ -29,7 +38,8 @@ static int check(struct ddp *d, int status)
     if (status == COLL_OK)
         return 0;
     d->has_failed = 1;
-    return train_fail("%s", *why ? why : coll_strerror(status));
+    return train_fail_by(cause_of(status), "%s",
+                         *why ? why : coll_strerror(status));
 }
 
 void ddp_adopt(struct ddp *d, struct coll_comm *comm)
@@ -247,9 +257,10 @@ int ddp_make_buckets(struct ddp *d, struct model *m,
     if (!d->counts)
         return train_fail("out of memory for %d ranks; use fewer", d->size);
     if (config->zero && largest_bucket(d)->count < (size_t)d->size)
-        return train_fail("%zu parameters at most in a bucket have no part for "
-                          "each of %d ranks; leave --zero out",
-                          largest_bucket(d)->count, d->size);
+        return train_refuse(
+            "%zu parameters at most in a bucket have no part for "
+            "each of %d ranks; leave --zero out",
+            largest_bucket(d)->count, d->size);
     for (int i = 0; config->wire != WIRE_F32 && i < d->n_buckets; i++)
         if (alloc_packed(&d->buckets[i]))
             return -1;
@@ -487,9 +498,9 @@ int ddp_check_model(struct ddp *d, const struct model *m)
     if (st)
         return -1;
     if (differs == 0)
-        return train_fail("the ranks have models of other numbers of layers "
-                          "(here %llu); start all with the same flags",
-                          (unsigned long long)n);
+        return train_refuse("the ranks have models of other numbers of layers "
+                            "(here %llu); start all with the same flags",
+                            (unsigned long long)n);
     words = malloc(n * sizeof(*words));
     if (!words)
         return train_fail("out of memory for %llu layers",
@@ -499,9 +510,9 @@ int ddp_check_model(struct ddp *d, const struct model *m)
     st = compare_words(d, words, n, &differs);
     free(words);
     if (!st && differs < n)
-        st = train_fail("layer %zu (%s) is not the same on all ranks; start "
-                        "all with the same flags and data",
-                        differs, model_layer(m, (int)differs)->ops->name);
+        st = train_refuse("layer %zu (%s) is not the same on all ranks; start "
+                          "all with the same flags and data",
+                          differs, model_layer(m, (int)differs)->ops->name);
     return st;
 }
 
@@ -538,11 +549,17 @@ int ddp_max(struct ddp *d, double *values, size_t n)
 
 int ddp_agree(struct ddp *d, int status, int *failed)
 {
-    int32_t lowest = status ? d->rank : d->size;
+    int32_t none = d->size * TRAIN_CAUSES, lowest = none;
+
+    if (status)
+        lowest = d->rank * TRAIN_CAUSES + (int32_t)train_cause();
 
     if (check(d, coll_allreduce(&lowest, &lowest, 1, COLL_I32, COLL_MIN,
                                 d->comm, NULL)))
         return -1;
-    *failed = lowest < d->size ? lowest : -1;
+    *failed = lowest < none ? lowest / TRAIN_CAUSES : -1;
+    if (lowest < none && *failed != d->rank)
+        train_fail_by((enum train_cause)(lowest % TRAIN_CAUSES),
+                      "rank %d cannot go on", *failed);
     return 0;
 }

@@ -2,10 +2,19 @@
 /* error.h - the one sentence that says why the trainer cannot go on.
  *
  * The function that first knows the cause records the sentence and returns -1;
- * its callers pass -1 on; main prints it once.
+ * its callers pass -1 on; main prints it once, and exits with its cause.
  */
 #ifndef COLL_TRAINER_ERROR_H
 #define COLL_TRAINER_ERROR_H
+
+/* Whose matter it is: the program's exit status. */
+enum train_cause {
+    CAUSE_MACHINE = 1, /* a disk, memory, a library */
+    CAUSE_USER = 2,    /* flags, variables, data, a checkpoint */
+    CAUSE_RANKS = 3,   /* a collective failed */
+    CAUSE_LOSS = 4     /* training diverged */
+};
+#define TRAIN_CAUSES 8 /* above all of them */
 
 /* Record a sentence with the cause and the remedy.  It may be made of the last
  * one: train_error() is a fit argument.
@@ -15,10 +24,19 @@
  */
 int train_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The same for what the user gave, and for any cause; train_fail() is for the
+ * machine's. */
+int train_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int train_fail_by(enum train_cause cause, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Return the last sentence recorded, "" when there is none.
  *
  * Ownership: static, until the next train_fail().
  */
 const char *train_error(void);
+
+/* Return its cause; CAUSE_MACHINE when there is none. */
+enum train_cause train_cause(void);
 
 #endif

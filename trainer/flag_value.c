@@ -31,8 +31,8 @@ int flag_word(const char *word, const char *words)
 
 static int bad_value(const struct flag *f, const char *text, const char *wants)
 {
-    return train_fail("--%s %s is not valid: it must be %s", f->name, text,
-                      wants);
+    return train_refuse("--%s %s is not valid: it must be %s", f->name, text,
+                        wants);
 }
 
 static int read_whole(const struct flag *f, const char *text, uint64_t *value)
@@ -152,8 +152,8 @@ static int read_name(char *name, const char *text)
     size_t n = strcspn(text, "=");
 
     if (n >= MAX_FLAG)
-        return train_fail("--%.40s... is no option; see coll_train --help",
-                          text);
+        return train_refuse("--%.40s... is no option; see coll_train --help",
+                            text);
     for (size_t i = 0; i < n; i++)
         name[i] = text[i] == '_' ? '-' : text[i];
     name[n] = '\0';
@@ -174,12 +174,12 @@ const struct flag *flag_find(const char *text)
     instead = hint_for_flag(name);
     near = nearest(name);
     if (instead)
-        train_fail("--%s is no option of coll_train: %s", name, instead);
+        train_refuse("--%s is no option of coll_train: %s", name, instead);
     else if (near)
-        train_fail("--%s is no option; did you mean --%s? see coll_train "
-                   "--help",
-                   name, near->name);
+        train_refuse("--%s is no option; did you mean --%s? see coll_train "
+                     "--help",
+                     name, near->name);
     else
-        train_fail("--%s is no option; see coll_train --help", name);
+        train_refuse("--%s is no option; see coll_train --help", name);
     return NULL;
 }

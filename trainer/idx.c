@@ -32,8 +32,9 @@ static int idx_magic(struct data_file *f, uint32_t wanted, const char *what)
     if (idx_number(f, &magic))
         return -1;
     if (magic != wanted)
-        return train_fail("%s is no IDX file of %s: it begins with 0x%08x, "
-                          "not 0x%08x", f->path, what, magic, wanted);
+        return train_refuse("%s is no IDX file of %s: it begins with 0x%08x, "
+                            "not 0x%08x",
+                            f->path, what, magic, wanted);
     return 0;
 }
 
@@ -45,7 +46,7 @@ static int idx_body(struct data_file *f, size_t n, size_t each,
     unsigned char *p;
 
     if (n == 0)
-        return train_fail("%s holds no images; it is not usable", f->path);
+        return train_refuse("%s holds no images; it is not usable", f->path);
     if (len > data_file_most(f))
         return data_file_cut_off(f);
     p = malloc(len);
@@ -68,9 +69,9 @@ static int read_images(struct data_file *f, struct images *images)
         idx_number(f, &rows) || idx_number(f, &columns))
         return -1;
     if (rows < 1 || columns < 1 || rows > MAX_SIDE || columns > MAX_SIDE)
-        return train_fail("%s holds images of %u x %u; sides of 1 to %d are "
-                          "usable",
-                          f->path, rows, columns, MAX_SIDE);
+        return train_refuse("%s holds images of %u x %u; sides of 1 to %d are "
+                            "usable",
+                            f->path, rows, columns, MAX_SIDE);
     images->n = n;
     images->channels = 1;
     images->height = (int)rows;
@@ -85,14 +86,16 @@ static int read_labels(struct data_file *f, struct images *images)
     if (idx_magic(f, MAGIC_LABELS, "labels") || idx_number(f, &n))
         return -1;
     if (n != images->n)
-        return train_fail("%s holds %u labels for %zu images; the two files "
-                          "do not belong together", f->path, n, images->n);
+        return train_refuse("%s holds %u labels for %zu images; the two files "
+                            "do not belong together",
+                            f->path, n, images->n);
     if (idx_body(f, n, 1, &images->labels))
         return -1;
     for (size_t i = 0; i < images->n; i++)
         if (images->labels[i] >= DATA_CLASSES)
-            return train_fail("%s: label %zu is %d; labels are 0 to %d",
-                              f->path, i, images->labels[i], DATA_CLASSES - 1);
+            return train_refuse("%s: label %zu is %d; labels are 0 to %d",
+                                f->path, i, images->labels[i],
+                                DATA_CLASSES - 1);
     return 0;
 }
 

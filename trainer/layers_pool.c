@@ -26,9 +26,9 @@ static int pool_shape(struct layer *l)
                             l->in.channels};
     if (l->spec.kernel != 2 || layer_stride(l) != 2 || l->spec.pad ||
         l->in.height % 2 || l->in.width % 2 || l->in.block % SIMD_WIDTH)
-        return train_fail("layer %d: maps of %d x %d cannot be cut into "
-                          "windows of 2 x 2", l->index, l->in.height,
-                          l->in.width);
+        return train_refuse("layer %d: maps of %d x %d cannot be cut into "
+                            "windows of 2 x 2",
+                            l->index, l->in.height, l->in.width);
     return 0;
 }
 

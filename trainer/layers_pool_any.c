@@ -26,10 +26,10 @@ static int any_shape(struct layer *l)
     l->out = (struct shape){l->in.channels, height, width, l->in.channels};
     if (height < 1 || width < 1 || 2 * l->spec.pad > l->spec.kernel ||
         l->in.block != l->in.channels)
-        return train_fail("layer %d: maps of %d x %d cannot be cut into "
-                          "windows of %d x %d",
-                          l->index, l->in.height, l->in.width, l->spec.kernel,
-                          l->spec.kernel);
+        return train_refuse("layer %d: maps of %d x %d cannot be cut into "
+                            "windows of %d x %d",
+                            l->index, l->in.height, l->in.width, l->spec.kernel,
+                            l->spec.kernel);
     return 0;
 }
 

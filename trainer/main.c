@@ -2,7 +2,7 @@
 /* main.c - coll_train: arguments, ranks, epochs, report.
  *
  * What can fail on one rank alone (a file, memory, a disk) is agreed upon by
- * all: the lowest such rank says why, and every rank leaves with status 1.
+ * all: the lowest such rank says why, and every rank leaves with its cause as status.
  * Where a collective fails, each rank says why and leaves at once.
  */
 #include "coll/coll.h"
@@ -19,8 +19,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#define EXIT_USAGE 2
 
 static int say_error(void)
 {
@@ -151,7 +149,7 @@ static int train(struct trainer *t, struct report *r)
 static int status_of(const struct trainer *t, int st)
 {
     if (st)
-        return EXIT_FAILURE;
+        return (int)train_cause();
     return t->stop && t->stop != SIGUSR1 && !trainer_is_done(t) ? 128 + t->stop
                                                                 : EXIT_SUCCESS;
 }
@@ -174,8 +172,9 @@ static int has_same_config(struct ddp *ddp, const struct args *args)
     if (ddp_max(ddp, crc, 2))
         return -1;
     if (crc[0] != -crc[1])
-        return train_fail("--config is not the same file on all ranks; copy it "
-                          "to all hosts, or to a folder that they share");
+        return train_refuse(
+            "--config is not the same file on all ranks; copy it "
+            "to all hosts, or to a folder that they share");
     return 0;
 }
 
@@ -189,7 +188,7 @@ static int run(struct args *args)
     if (stop_init() || ask_for_traces(args) ||
         ddp_init(&ddp, args->deterministic)) {
         say_error();
-        return EXIT_FAILURE;
+        return (int)train_cause();
     }
     if (ddp.rank == 0)
         hint_environment(stderr);
@@ -235,7 +234,7 @@ int main(int argc, char **argv)
 
     if (args_parse(&args, argc, argv)) {
         say_error();
-        return EXIT_USAGE;
+        return (int)train_cause();
     }
     st = act(&args);
     args_fini(&args);

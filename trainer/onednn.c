@@ -63,13 +63,15 @@ static int set_threads(int threads)
     void (*set)(int);
 
     if (threads > most)
-        return train_fail("--threads %d is more than this machine's %ld "
-                          "processors; use %ld at most", threads, most, most);
+        return train_refuse("--threads %d is more than this machine's %ld "
+                            "processors; use %ld at most",
+                            threads, most, most);
     if (!found)
         return threads == 1 ? 0
-                            : train_fail("this oneDNN has no OpenMP, so "
-                                         "--threads %d cannot be set; use "
-                                         "--threads 1", threads);
+                            : train_refuse("this oneDNN has no OpenMP, so "
+                                           "--threads %d cannot be set; use "
+                                           "--threads 1",
+                                           threads);
     memcpy(&set, &found, sizeof(set));
     set(threads);
     return 0;

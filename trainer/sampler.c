@@ -29,9 +29,9 @@ int sampler_init(struct sampler *s)
     s->n_steps =
         s->drops_rest ? s->n_mine / s->batch : divide_up(s->n_mine, s->batch);
     if (s->n_steps == 0)
-        return train_fail("%zu training images do not fill one step of %d x "
-                          "%zu; lower --batch-size or raise --limit-train",
-                          s->n_images, s->n_ranks, s->batch);
+        return train_refuse("%zu training images do not fill one step of %d x "
+                            "%zu; lower --batch-size or raise --limit-train",
+                            s->n_images, s->n_ranks, s->batch);
     if (s->most && s->most < s->n_steps)
         s->n_steps = s->most;
     s->order = malloc(order_len(s) * sizeof(*s->order));

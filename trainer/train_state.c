@@ -95,8 +95,9 @@ static int load_checkpoint(struct trainer *t, const char *path)
         return st;
     }
     if (c.seed != t->args->seed)
-        return train_fail("%s was made with --seed %llu; resume with the same",
-                          path, (unsigned long long)c.seed);
+        return train_refuse(
+            "%s was made with --seed %llu; resume with the same", path,
+            (unsigned long long)c.seed);
     t->epoch = c.epoch;
     t->optim.step = c.step;
     t->saved = c.steps;
@@ -112,7 +113,7 @@ static int resume_from(struct trainer *t, const char *path)
     int st = load_checkpoint(t, path);
 
     if (st == CHECKPOINT_DAMAGED)
-        return train_fail("%s; name another by --resume", train_error());
+        return train_refuse("%s; name another by --resume", train_error());
     return st;
 }
 
@@ -135,10 +136,10 @@ static int resume_newest(struct trainer *t)
         found = checkpoint_older(dir, path);
     }
     if (found == 0 && n_damaged)
-        return train_fail("none of the checkpoints in %s (%d) is good; name "
-                          "one by --resume PATH, or leave --resume out to "
-                          "begin anew",
-                          dir, n_damaged);
+        return train_refuse("none of the checkpoints in %s (%d) is good; name "
+                            "one by --resume PATH, or leave --resume out to "
+                            "begin anew",
+                            dir, n_damaged);
     return found;
 }
 
@@ -171,9 +172,9 @@ int trainer__resume(struct trainer *t)
     else if (*from)
         st = resume_from(t, from);
     if (goes_on == 0 && !strcmp(from, "auto") && t->args->eval_only)
-        st = train_fail("there is no checkpoint in %s to test; name one with "
-                        "--resume PATH",
-                        t->args->checkpoint);
+        st = train_refuse("there is no checkpoint in %s to test; name one with "
+                          "--resume PATH",
+                          t->args->checkpoint);
     if (goes_on < 0 || st || !is_writer(t))
         return goes_on < 0 ? -1 : st;
     return folder_begin(&t->folder, goes_on);
@@ -245,7 +246,7 @@ static int collect_whole(struct trainer *t)
     if (ddp_agree(t->ddp, st, &failed))
         return -1;
     if (failed >= 0)
-        return st ? -1 : train_fail("rank %d cannot save", failed);
+        return -1;
     for (size_t i = 0; i < optim_arrays(t->optim.kind); i++) {
         float *whole = t->whole ? t->whole + i * n : NULL;
 

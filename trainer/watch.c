@@ -23,8 +23,9 @@ static int say(const struct trainer *t, const char *what, int place)
     char name[FINITE_NAME];
 
     finite_name(name, t->model, place);
-    return train_fail("%s: the first is %s; lower --lr (the rate is %g)%s",
-                      what, name, t->optim.lr, resume);
+    return train_fail_by(CAUSE_LOSS,
+                         "%s: the first is %s; lower --lr (the rate is %g)%s",
+                         what, name, t->optim.lr, resume);
 }
 
 /* Find the first place that any of the ranks has kept.
