@@ -15,6 +15,11 @@
 #include <sys/syscall.h>
 
 #define WAITV 449 /* futex_waitv(), of kernel 5.16 */
+#ifdef SYS_epoll_wait
+#define EPOLL SYS_epoll_wait
+#else
+#define EPOLL SYS_epoll_pwait /* by which libc does it elsewhere */
+#endif
 
 static int forbid(unsigned number)
 {
@@ -36,3 +41,7 @@ int forbid_cma(void) { return forbid(SYS_process_vm_readv); }
 int forbid_fences(void) { return forbid(SYS_membarrier); }
 
 int forbid_waitv(void) { return forbid(WAITV); }
+
+int forbid_accept(void) { return forbid(SYS_accept4); }
+
+int forbid_epoll(void) { return forbid(EPOLL); }

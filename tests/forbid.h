@@ -11,8 +11,10 @@
  */
 int forbid_cma(void);
 
-/* The same for membarrier(), and for futex_waitv(). */
+/* The same for membarrier(), futex_waitv(), accept4() and epoll_wait(). */
 int forbid_fences(void);
 int forbid_waitv(void);
+int forbid_accept(void);
+int forbid_epoll(void);
 
 #endif

@@ -144,7 +144,22 @@ void coll__door_close_spare(int fd)
             close_listener(listeners[i]);
 }
 
-static int adopt(int fd, int is_brief)
+/* Call with no socket at all: who may accept is told that it is none.  Whoever may
+ * not would have the other ranks wait until their deadlines. */
+static int check_accept(void)
+{
+    accept4(-1, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (errno == EBADF)
+        return COLL_OK;
+    log_error("boot",
+              "cannot take connections, accept4() fails: %s; a seccomp "
+              "profile forbids it",
+              strerror(errno));
+    return COLL_ERR_SYSTEM;
+}
+
+/* Let connections in by fd, which is the door's, whatever the status. */
+static int start_listener(int fd, int is_brief)
 {
     struct listener *listener = calloc(1, sizeof(*listener));
     int i = 0, status;
@@ -174,6 +189,16 @@ static int adopt(int fd, int is_brief)
     }
     listeners[i] = listener;
     return COLL_OK;
+}
+
+static int adopt(int fd, int is_brief)
+{
+    int status = check_accept();
+
+    if (!status)
+        return start_listener(fd, is_brief);
+    close(fd);
+    return status;
 }
 
 int coll__door_adopt(int fd, int is_brief)

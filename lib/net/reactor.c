@@ -388,28 +388,38 @@ static void close_fds(void)
     reactor.epoll_fd = reactor.wake_fd = -1;
 }
 
-static int start(void)
+/* Also wait once, for nothing: where that is forbidden, the thread could but spin.
+ * 0, or an errno. */
+static int open_fds(void)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = 0};
-    int rc;
+
+    reactor.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    reactor.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (reactor.epoll_fd < 0 || reactor.wake_fd < 0 ||
+        epoll_ctl(reactor.epoll_fd, EPOLL_CTL_ADD, reactor.wake_fd, &event) ||
+        epoll_wait(reactor.epoll_fd, &event, 1, 0) < 0)
+        return errno;
+    return 0;
+}
+
+static int start(void)
+{
+    int err;
 
     coll__fence_join(); /* now: with one thread more it would take 10 ms */
     reactor.first = reactor.later = NULL;
     reactor.last = &reactor.first;
-    reactor.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    reactor.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (reactor.epoll_fd < 0 || reactor.wake_fd < 0 ||
-        epoll_ctl(reactor.epoll_fd, EPOLL_CTL_ADD, reactor.wake_fd, &event))
-        rc = -errno;
-    else
-        rc = -coll__spawn(&reactor.thread, run, NULL, "coll-reactor");
-    if (!rc)
+    err = open_fds();
+    if (!err)
+        err = coll__spawn(&reactor.thread, run, NULL, "coll-reactor");
+    if (!err)
         return COLL_OK;
     close_fds();
-    log_error("boot",
-              "cannot start the control thread: %s; see ulimit -n and "
-              "ulimit -u",
-              strerror(-rc));
+    log_error("boot", "cannot start the control thread: %s; %s", strerror(err),
+              err == EPERM || err == ENOSYS
+                  ? "a seccomp profile forbids epoll, eventfd or threads"
+                  : "see ulimit -n and ulimit -u");
     return COLL_ERR_SYSTEM;
 }
 
