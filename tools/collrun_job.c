@@ -92,6 +92,20 @@ static void go_on_ending(struct job *job)
     }
 }
 
+/* Stop as the ranks have: a shell sees it, and continues us.  Where no shell watches
+ * over our group the kernel ignores it, and all go on. */
+static void stop_too(const struct job *job)
+{
+    sigset_t set, blocked;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTSTP);
+    raise(SIGTSTP);
+    sigprocmask(SIG_UNBLOCK, &set, &blocked); /* and here we stand */
+    sigprocmask(SIG_SETMASK, &blocked, NULL);
+    signal_job(job, SIGCONT);
+}
+
 static void take_signal(struct job *job, const struct signalfd_siginfo *info)
 {
     int signal = (int)info->ssi_signo;
@@ -101,6 +115,10 @@ static void take_signal(struct job *job, const struct signalfd_siginfo *info)
     /* A terminal has sent it to a single rank, in our own group, already. */
     if (job->group > 0 || info->ssi_code != SI_KERNEL)
         signal_job(job, signal);
+    if (signal == SIGTSTP) {
+        stop_too(job);
+        return;
+    }
     if (signal == SIGUSR1) { /* what follows from it is the ranks' affair */
         job->max_restarts = 0;
         return;
@@ -264,6 +282,7 @@ static void take_signals(struct job *job)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGHUP);
     sigaddset(&set, SIGQUIT);
+    sigaddset(&set, SIGTSTP);
     sigprocmask(SIG_BLOCK, &set, &job->old_mask);
     signal(SIGPIPE, SIG_IGN);
     job->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
