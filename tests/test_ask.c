@@ -429,6 +429,42 @@ START_TEST(a_rank_may_die_while_it_is_asked)
 }
 END_TEST
 
+/* ---- all stand still -------------------------------------------------------- */
+
+/* As by Ctrl-Z, or where their container is paused: rank 2 stops both others for
+ * longer than their deadline, and rank 1 has to be waited for after that, too. */
+static int stand_still(struct world_rank *me)
+{
+    struct coll_comm *comm = world_join(me);
+    float x = (float)me->rank;
+
+    WORLD_CHECK(me, comm && !world_barrier(me, comm));
+    comm->timeout = me->rank == 2 ? DEADLINE : patient(2.5);
+    if (me->rank == 2) {
+        nap(0.3);
+        for (int r = 0; r < 2; r++)
+            kill(me->pids[r], SIGSTOP);
+        nap(patient(2.5) + 0.5);
+        for (int r = 0; r < 2; r++)
+            kill(me->pids[r], SIGCONT);
+    } else if (me->rank == 1) {
+        nap(1);
+        nap(0.5);
+        WORLD_CHECK(me, !coll_send(&x, 1, COLL_F32, 0, comm, NULL));
+    } else {
+        WORLD_CHECK(me, !coll_recv(&x, 1, COLL_F32, 1, comm, NULL));
+    }
+    WORLD_CHECK(me, !coll_comm_destroy(comm));
+    return 0;
+}
+
+START_TEST(a_job_that_was_stopped_goes_on)
+{
+    setenv("COLL_TRANSPORTS", world_transports(_i), 1);
+    ck_assert_int_eq(world_fork(3, stand_still, NULL, DEADLINE), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("ask");
@@ -445,6 +481,7 @@ int main(void)
     tcase_add_loop_test(c, a_stopped_rank_in_the_tree_is_named_on_both_sides, 0,
                         getenv("TEST_QUICK") ? 3 : 8);
     tcase_add_loop_test(c, a_rank_may_die_while_it_is_asked, 0, 9);
+    tcase_add_loop_test(c, a_job_that_was_stopped_goes_on, 0, 2);
     suite_add_tcase(suite, c);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

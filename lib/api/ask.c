@@ -4,7 +4,8 @@
  *
  * Patience is about movement: as long as anything of the communicator moves, no
  * wait is long, whatever it has taken so far, and nobody is asked anything.  The
- * deadline is about the caller: it counts from the start of the wait.
+ * deadline is about the caller: it counts from the start of the wait, less the time
+ * in which this process stood still, as then all else of the job may have, too.
  *
  *   20 ms without movement   look for messages that no rank is going to take
  *   1 s, and 2, 4 s later    ask: of a send or receive its peer, else all ranks
@@ -31,6 +32,7 @@
 
 #define LOOK_AROUND_S 0.02
 #define ASK_S 1.0 /* and twice as long before each next time */
+#define STILL_S 2.0 /* without a look at the clock: it was stopped, or paused */
 
 /* ---- where a rank is ----------------------------------------------------- */
 
@@ -300,6 +302,17 @@ static int investigate(struct coll_comm *comm,
     return coll__comm_look_around(comm);
 }
 
+/* When the caller's wait began, put off by what this process stood still since. */
+static double waits_since(struct coll_request *request, double now)
+{
+    if (!request->waits_since)
+        request->waits_since = now;
+    else if (now - request->considered > STILL_S)
+        request->waits_since += now - request->considered;
+    request->considered = now;
+    return request->waits_since;
+}
+
 int coll__comm_consider(struct coll_request *request, double timeout,
                         int is_blocked)
 {
@@ -312,9 +325,7 @@ int coll__comm_consider(struct coll_request *request, double timeout,
         return COLL_OK;
     if (!p->since)
         *p = (struct coll__patience){now, now, now, ASK_S};
-    if (is_blocked && !request->waits_since)
-        request->waits_since = now;
-    since = is_blocked ? request->waits_since : p->since;
+    since = is_blocked ? waits_since(request, now) : p->since;
     if (now - since <= timeout)
         request->expired = 0;
     else

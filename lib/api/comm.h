@@ -215,9 +215,9 @@ struct coll_request {
     /* Of the last start; COLL_IN_PROGRESS while it runs.  Stored with release
      * as the last thing that is done about it, by whoever has the turn. */
     atomic_int status;
-    /* On the clock, 0 before: when the wait for it began, and when its deadline
-     * was seen to have passed. */
-    double waits_since, expired;
+    /* On the clock, 0 before: when the wait for it began, when that was looked at
+     * last, and when its deadline was seen to have passed. */
+    double waits_since, considered, expired;
     struct coll__part *parts; /* to be copied to the stage and back, or NULL */
     struct coll_request *next; /* started, submitted or idle after it */
     struct coll_request **queued_at; /* in its queue, while it runs */

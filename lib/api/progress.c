@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-#define ROUNDS_OF_OTHERS 0xffu /* between two looks at the clock */
+#define ROUNDS_MOVED 0xffu     /* between two looks at the clock */
 #define BYTES_LEFT (256 << 10) /* and more are for the thread to begin with */
 #define TESTS_IDLE 0xfffu /* between two looks at the clock in coll_test() */
 
@@ -408,7 +408,7 @@ static int status_and_why(struct coll_request *request)
 int coll__request_wait(struct coll_request *request, double timeout)
 {
     struct coll_comm *comm = request->comm;
-    unsigned n_others = 0; /* rounds in which only others moved */
+    unsigned n_moved = 0; /* rounds in which something did, of whomever */
     double since = coll__trace_is_on() ? coll__now() : 0;
     int moved;
 
@@ -420,7 +420,7 @@ int coll__request_wait(struct coll_request *request, double timeout)
             break;
         if (moved || coll__engine_move()) {
             coll__wait_moved(&comm->wait);
-            is_time = !moved && (++n_others & ROUNDS_OF_OTHERS) == 0;
+            is_time = (++n_moved & ROUNDS_MOVED) == 0;
         } else {
             is_time = coll__wait_idle(&comm->wait, coll__engine_is_alone(comm));
         }
