@@ -197,7 +197,12 @@ refused 2 'needs a value' --json
 refused 2 'unknown option --frobnicate' --frobnicate
 refused 2 'unknown option -z' -z
 refused 2 'unexpected argument' 8
-refused 1 'cannot write /nowhere/x' $small -s 8 -c barrier --only libcoll --json /nowhere/x
+# at once, not when all is measured
+for place in '--json /nowhere/x' '--plot /nowhere/x.svg'; do
+    # shellcheck disable=SC2086
+    refused 1 'cannot write /nowhere/x' $small -s 8 -c barrier --only libcoll $place
+    [ ! -s "$out" ] || fail "it measures before it says so: $place"
+done
 TMPDIR=/nowhere
 refused 1 'set TMPDIR' $small
 TMPDIR=$scratch/tmp

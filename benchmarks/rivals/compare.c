@@ -10,6 +10,7 @@
 #include "benchmarks/rivals/compare.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -322,8 +323,29 @@ static int finish(int status)
     return 1;
 }
 
+/* Can this file be written when all is measured?  It stays as it is. */
+static int try_place(const char *path, const char *option)
+{
+    int is_new, fd;
+
+    if (!path)
+        return 0;
+    is_new = access(path, F_OK) != 0;
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return say("cannot write %s: %s; choose another %s", path,
+                   strerror(errno), option);
+    close(fd);
+    if (is_new)
+        unlink(path);
+    return 0;
+}
+
 static int find_all(struct run *run)
 {
+    if (try_place(run->args.json, "--json") ||
+        try_place(run->args.plot, "--plot"))
+        return 1;
     for (int f = 0; f < N_FORMS; f++)
         form_find(&forms[f], &run->args, &run->result.places[f]);
     if (run->result.places[0].why[0])
