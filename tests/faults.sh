@@ -18,7 +18,7 @@ status=$?
 cat "$out"
 [ $status = 0 ] || fail "$program: exit status $status"
 # wherever: UCX says on stdout, too, what it did not like about a rank's death
-grep -q '^libcoll [0-9.]*, UCX [0-9.]*, [0-9]* cores$' "$out" ||
+grep -q '^libcoll [0-9.]*, UCX built with [0-9.]*; .*, [0-9]* cores$' "$out" ||
     fail "it does not say what was tried"
 grep -q "^$cases cases, .* 0 hangs, 0 aborted survivors, 0 wrong, 0 leftovers\$" "$out" ||
     fail "its sum is in other words"
