@@ -22,13 +22,12 @@ enum train_cause {
  * Result:    -1, always, so that a caller can return it.
  * Threads:   one.
  */
-int train_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* The same for what the user gave, and for any cause; train_fail() is for the
- * machine's. */
-int train_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int train_fail_by(enum train_cause cause, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* The same for what is the machine's matter, and the user's. */
+#define train_fail(...) train_fail_by(CAUSE_MACHINE, __VA_ARGS__)
+#define train_refuse(...) train_fail_by(CAUSE_USER, __VA_ARGS__)
 
 /* Return the last sentence recorded, "" when there is none.
  *
