@@ -4,6 +4,7 @@
  * peer or the patience does, and the peer is told the end.
  */
 #include "lib/api/comm.h"
+#include "lib/api/prices.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 

@@ -4,6 +4,7 @@
  * choices.
  */
 #include "lib/api/comm.h"
+#include "lib/api/prices.h"
 #include "lib/price/select.h"
 #include "lib/sim/fabric.h"
 #include "lib/sim/sim.h"

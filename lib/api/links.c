@@ -6,7 +6,7 @@
  * host never starts the network.  prices.c makes one price of what they say
  * their links cost.
  */
-#include "lib/api/comm.h"
+#include "lib/api/prices.h"
 #include "lib/topo/rails.h"
 #include "lib/trace/log.h"
 #include "lib/util/param.h"

@@ -20,7 +20,7 @@ libcore_la_SOURCES += \
 	%D%/op.c %D%/op.h \
 	%D%/params.c \
 	%D%/parts.c %D%/parts.h \
-	%D%/prices.c \
+	%D%/prices.c %D%/prices.h \
 	%D%/progress.c \
 	%D%/register.c \
 	%D%/request.c \

@@ -20,7 +20,7 @@
  * The result is rounded to half powers of two, so that equal runs mostly choose
  * equally; the prices of algorithms that lie closer than that do not matter.
  */
-#include "lib/api/comm.h"
+#include "lib/api/prices.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 

@@ -11,7 +11,7 @@
  * one and the first of another host, while the others wait for the result; a
  * communicator that is made from another one takes over what that has measured.
  */
-#include "lib/api/comm.h"
+#include "lib/api/prices.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 
