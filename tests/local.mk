@@ -145,6 +145,12 @@ tests_fake_cuda_libcuda_la_LDFLAGS = $(AM_LDFLAGS) -version-info 1:0:0 \
 	-rpath /nowhere -Wl,--version-script=$(srcdir)/%D%/fake_cuda/exports.map
 EXTRA_tests_fake_cuda_libcuda_la_DEPENDENCIES = %D%/fake_cuda/exports.map
 EXTRA_DIST += %D%/fake_cuda/exports.map
+# libnvidia-ml.so.1, which a UCX with CUDA is linked to
+check_LTLIBRARIES += tests/fake_cuda/libnvidia-ml.la
+tests_fake_cuda_libnvidia_ml_la_SOURCES = %D%/fake_cuda/nvml.c
+tests_fake_cuda_libnvidia_ml_la_CFLAGS = $(AM_CFLAGS)
+tests_fake_cuda_libnvidia_ml_la_LDFLAGS = $(AM_LDFLAGS) -version-info 1:0:0 \
+	-rpath /nowhere
 fake_cflags = $(check_cflags) $(CUDA_CFLAGS) \
 	-DFAKE_CUDA='"$(abs_builddir)/%D%/fake_cuda/.libs/libcuda.so.1"'
 check_LTLIBRARIES += libfake.la

@@ -71,6 +71,96 @@ START_TEST(an_older_driver_has_fewer_entries)
 }
 END_TEST
 
+/* An entry that UCX asks for, by its name without "cu". */
+#define ENTRY(name)                                                            \
+    ({                                                                         \
+        void *entry_ = NULL;                                                   \
+        OK(cu.GetProcAddress("cu" #name, &entry_, 12000, 0, NULL));            \
+        (__typeof__(&cu##name))entry_;                                         \
+    })
+
+START_TEST(a_context_has_a_number_of_its_own)
+{
+    __typeof__(&cuCtxGetId) number_of;
+    unsigned long long first, again, other;
+    CUcontext ctx;
+
+    setenv("FAKE_CUDA_DEVICES", "2", 1);
+    ctx = fake_start();
+    number_of = ENTRY(CtxGetId);
+    OK(number_of(NULL, &first));
+    OK(number_of(ctx, &again));
+    ck_assert_uint_eq(first, again);
+    OK(number_of(fake_device(1), &other));
+    ck_assert_uint_ne(first, other);
+    OK(cu.CtxSetCurrent(NULL));
+    IS(INVALID_CONTEXT, number_of(NULL, &again));
+    IS(INVALID_VALUE, number_of(ctx, NULL));
+    OK(cu.DevicePrimaryCtxReset(0));
+    OK(cu.DevicePrimaryCtxRetain(&ctx, 0));
+    OK(number_of(ctx, &again)); /* the old handle, another context */
+    ck_assert_uint_ne(first, again);
+}
+END_TEST
+
+static CUmemAllocationProp usual_memory(void)
+{
+    return (CUmemAllocationProp){
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+}
+
+START_TEST(what_is_mapped_at_an_address_can_be_asked)
+{
+    CUmemAllocationProp prop = usual_memory(), got;
+    CUmemGenericAllocationHandle memory, found;
+    size_t len = (size_t)2 << 20;
+    CUdeviceptr at, plain;
+    int words[4];
+
+    fake_start();
+    plain = fake_memory(64);
+    OK(cu.MemCreate(&memory, len, &prop, 0));
+    OK(cu.MemAddressReserve(&at, len, 0, 0, 0));
+    IS(INVALID_VALUE, ENTRY(MemRetainAllocationHandle)(&found, (void *)at));
+    OK(cu.MemMap(at, len, 0, memory, 0));
+    OK(ENTRY(MemRetainAllocationHandle)(&found, (void *)(at + 100)));
+    ck_assert(found == memory);
+    OK(ENTRY(MemGetAllocationPropertiesFromHandle)(&got, found));
+    ck_assert_int_eq(got.location.id, 0);
+    ck_assert_int_eq(got.type, prop.type);
+    OK(cu.MemRelease(found));
+    OK(cu.MemUnmap(at, len));
+    OK(cu.MemRelease(memory));
+    IS(INVALID_VALUE, ENTRY(MemRetainAllocationHandle)(&found, (void *)plain));
+    IS(INVALID_VALUE,
+       ENTRY(MemRangeGetAttribute)(
+           words, 4, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, plain, 64));
+}
+END_TEST
+
+START_TEST(a_pool_ends_but_for_the_devices_own)
+{
+    CUmemPoolProps props = {
+        .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+    CUmemoryPool usual, own;
+    CUdeviceptr at;
+    CUstream s;
+
+    fake_start();
+    s = fake_stream();
+    OK(cu.DeviceGetDefaultMemPool(&usual, 0));
+    IS(INVALID_VALUE, ENTRY(MemPoolDestroy)(usual));
+    OK(cu.MemPoolCreate(&own, &props));
+    OK(cu.MemAllocFromPoolAsync(&at, 4096, own, s));
+    OK(ENTRY(MemPoolDestroy)(own));
+    OK(cu.MemsetD8Async(at, 1, 4096, s)); /* there until it is freed */
+    OK(cu.MemFreeAsync(at, s));
+    OK(cu.StreamSynchronize(s));
+}
+END_TEST
+
 /* ---- memory -------------------------------------------------------------- */
 
 /* UCX and the sanitizers have handlers of their own for it. */
@@ -351,6 +441,9 @@ int main(void)
     tcase_add_test(tc, the_product_finds_each_entry_and_it_works);
     tcase_add_test(tc, each_status_has_a_name_and_a_sentence_of_its_own);
     tcase_add_test(tc, an_older_driver_has_fewer_entries);
+    tcase_add_test(tc, a_context_has_a_number_of_its_own);
+    tcase_add_test(tc, what_is_mapped_at_an_address_can_be_asked);
+    tcase_add_test(tc, a_pool_ends_but_for_the_devices_own);
     tcase_add_test(tc, host_code_that_touches_device_memory_crashes);
     tcase_add_test(tc, a_handle_that_was_destroyed_ends_the_process);
     tcase_add_test(tc, small_allocations_lie_side_by_side_and_are_bounded);

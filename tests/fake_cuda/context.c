@@ -35,6 +35,7 @@ static struct context *context_new(int device)
     struct context *ctx = object_new(CONTEXT, sizeof(*ctx));
 
     ctx->device = device;
+    ctx->id = fake_next_id();
     ctx->is_live = 1;
     ctx->legacy = stream_new(ctx, 1);
     queue_add_legacy(ctx->legacy);
@@ -158,6 +159,22 @@ static CUresult synchronize(struct context *ctx)
     return fake_error();
 }
 
+/* DA cuCtxGetId: "unique for the life of the program"; of NULL, the current one's. */
+CUresult cuCtxGetId(CUcontext handle, unsigned long long *id)
+{
+    struct context *ctx;
+    CUresult rc = fake_enter("cuCtxGetId", handle ? 0 : NEED_CONTEXT, &ctx);
+
+    if (rc)
+        return rc;
+    if (!id)
+        return fake_leave(CUDA_ERROR_INVALID_VALUE);
+    if (handle)
+        ctx = object_of(handle, CONTEXT, "cuCtxGetId");
+    *id = ctx->id;
+    return fake_leave(CUDA_SUCCESS);
+}
+
 CUresult cuCtxSynchronize(void)
 {
     struct context *ctx;
@@ -266,6 +283,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device)
     ctx = d->primary;
     if (!ctx->is_live) {
         ctx->is_live = 1;
+        ctx->id = fake_next_id();
         ctx->legacy = stream_new(ctx, 1);
         queue_add_legacy(ctx->legacy);
     }

@@ -13,6 +13,7 @@
     X(cuCtxEnablePeerAccess, 4000)                                             \
     X(cuCtxGetCurrent, 4000)                                                   \
     X(cuCtxGetDevice, 2000)                                                    \
+    X(cuCtxGetId, 12000)                                                       \
     X(cuCtxPopCurrent, 4000)                                                   \
     X(cuCtxPushCurrent, 4000)                                                  \
     X(cuCtxSetCurrent, 4000)                                                   \
@@ -82,6 +83,7 @@
     X(cuMemFreeHost, 2000)                                                     \
     X(cuMemGetAddressRange, 3020)                                              \
     X(cuMemGetAllocationGranularity, 10020)                                    \
+    X(cuMemGetAllocationPropertiesFromHandle, 10020)                           \
     X(cuMemGetInfo, 3020)                                                      \
     X(cuMemHostAlloc, 2020)                                                    \
     X(cuMemHostGetDevicePointer, 3020)                                         \
@@ -91,13 +93,16 @@
     X(cuMemImportFromShareableHandle, 10020)                                   \
     X(cuMemMap, 10020)                                                         \
     X(cuMemPoolCreate, 11020)                                                  \
+    X(cuMemPoolDestroy, 11020)                                                 \
     X(cuMemPoolExportPointer, 11020)                                           \
     X(cuMemPoolExportToShareableHandle, 11020)                                 \
     X(cuMemPoolGetAttribute, 11020)                                            \
     X(cuMemPoolImportFromShareableHandle, 11020)                               \
     X(cuMemPoolImportPointer, 11020)                                           \
     X(cuMemPoolSetAccess, 11020)                                               \
+    X(cuMemRangeGetAttribute, 8000)                                            \
     X(cuMemRelease, 10020)                                                     \
+    X(cuMemRetainAllocationHandle, 11000)                                      \
     X(cuMemSetAccess, 10020)                                                   \
     X(cuMemUnmap, 10020)                                                       \
     X(cuMemcpy, 4000)                                                          \

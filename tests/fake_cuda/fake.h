@@ -86,6 +86,7 @@ _Noreturn void fake_misuse(const char *entry, const char *what,
 struct context {
     struct object object;
     int device, is_primary, n_retained;
+    uint64_t id; /* never used again */
     int is_live; /* a primary context's handle outlives it */
     unsigned flags;
     unsigned peers; /* a bit for each device that it may reach */

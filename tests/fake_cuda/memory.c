@@ -276,3 +276,14 @@ CUresult cuMemAllocManaged(CUdeviceptr *at, size_t len, unsigned flags)
     (void)at, (void)len, (void)flags;
     return CUDA_ERROR_NOT_SUPPORTED;
 }
+
+/* DA cuMemRangeGetAttribute: "the memory range must refer to managed memory". */
+CUresult cuMemRangeGetAttribute(void *to, size_t to_len,
+                                CUmem_range_attribute name, CUdeviceptr at,
+                                size_t len)
+{
+    CUresult rc = fake_enter("cuMemRangeGetAttribute", 0, NULL);
+
+    (void)to, (void)to_len, (void)name, (void)at, (void)len;
+    return rc ? rc : fake_leave(CUDA_ERROR_INVALID_VALUE);
+}

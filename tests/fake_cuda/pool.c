@@ -52,6 +52,22 @@ CUresult cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *props)
     return fake_leave(CUDA_SUCCESS);
 }
 
+/* DA cuMemPoolDestroy: returns at once, its memory stays until that is freed; "a
+ * device's default memory pool cannot be destroyed". */
+CUresult cuMemPoolDestroy(CUmemoryPool handle)
+{
+    CUresult rc = fake_enter("cuMemPoolDestroy", 0, NULL);
+    struct pool *p;
+
+    if (rc)
+        return rc;
+    p = object_of(handle, POOL, "cuMemPoolDestroy");
+    if (device_at(p->device)->pool == p)
+        return fake_leave(CUDA_ERROR_INVALID_VALUE);
+    p->object.is_alive = 0;
+    return fake_leave(CUDA_SUCCESS);
+}
+
 /* An unsafe call (H100, unsafe/global_self). */
 CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute name,
                                void *value)

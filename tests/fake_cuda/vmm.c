@@ -101,6 +101,46 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
     return fake_leave(CUDA_SUCCESS);
 }
 
+/* DA cuMemGetAllocationPropertiesFromHandle: what cuMemCreate was told, of an
+ * import as well. */
+CUresult
+cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
+                                       CUmemGenericAllocationHandle handle)
+{
+    struct physical *p;
+    CUresult rc = fake_enter("cuMemGetAllocationPropertiesFromHandle", 0, NULL);
+
+    if (rc)
+        return rc;
+    p = object_of((void *)handle, PHYSICAL,
+                  "cuMemGetAllocationPropertiesFromHandle");
+    if (!prop)
+        return fake_leave(CUDA_ERROR_INVALID_VALUE);
+    *prop = (CUmemAllocationProp){
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .requestedHandleTypes = (CUmemAllocationHandleType)p->types,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = p->device}};
+    return fake_leave(CUDA_SUCCESS);
+}
+
+/* DA cuMemRetainAllocationHandle: the handle that was mapped, from any address of
+ * it, to be released once more; fails where nothing is mapped. */
+CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *out,
+                                     void *at)
+{
+    struct region *r;
+    CUresult rc = fake_enter("cuMemRetainAllocationHandle", 0, NULL);
+
+    if (rc)
+        return rc;
+    r = region_at((CUdeviceptr)at);
+    if (!out || !r || r->kind != R_MAPPED)
+        return fake_leave(CUDA_ERROR_INVALID_VALUE);
+    r->physical->n_users++;
+    *out = (CUmemGenericAllocationHandle)r->physical;
+    return fake_leave(CUDA_SUCCESS);
+}
+
 CUresult cuMemExportToShareableHandle(void *out,
                                       CUmemGenericAllocationHandle handle,
                                       CUmemAllocationHandleType type,
