@@ -19,6 +19,9 @@
  * lane from you I am through with, travels on every message of the lane back, and
  * on one of its own once half of either credit is used up.
  *
+ * All bytes lie in memory of the host, and UCX is told so: one that knows GPUs would
+ * ask their driver about each buffer.
+ *
  * Threads: each communicator may have a thread of its own, and UCX runs
  * callbacks for all of them inside the calls of any.  So a worker, and all that
  * hangs on it, is touched under its lock alone, and `caller` is the communicator

@@ -137,10 +137,12 @@ static int fetch(struct ucx_in *in, struct coll__xfer *xfer)
 {
     struct ucx_peer *peer = in->peer;
     ucp_request_param_t param = {
-        .op_attr_mask =
-            UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                        UCP_OP_ATTR_FIELD_USER_DATA |
+                        UCP_OP_ATTR_FIELD_MEMORY_TYPE,
         .cb.recv_am = on_fetched,
         .user_data = in,
+        .memory_type = UCS_MEMORY_TYPE_HOST, /* ucx.h: it need not ask */
     };
     void *to = (unsigned char *)xfer->buf + xfer->done;
     ucs_status_ptr_t request;

@@ -88,10 +88,12 @@ static void send_segment(struct ucx_peer *peer, struct coll__xfer *xfer)
     struct ucx_out *out = &peer->out[peer->sent % UCX_WINDOW];
     const void *from = cut_segment(peer, out, xfer);
     ucp_request_param_t param = {
-        .op_attr_mask =
-            UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                        UCP_OP_ATTR_FIELD_USER_DATA |
+                        UCP_OP_ATTR_FIELD_MEMORY_TYPE,
         .cb.send = on_sent,
         .user_data = out,
+        .memory_type = UCS_MEMORY_TYPE_HOST, /* ucx.h: it need not ask */
     };
     ucs_status_ptr_t request;
 
