@@ -171,6 +171,19 @@ static void tune(ucp_config_t *config, const struct coll__rails *rails)
         set(config, &copies);
 }
 
+/* Say so where it knows of GPUs.  No memory of theirs is handed to it: it copies that
+ * in streams of its own, whose turn may come only behind a stream that waits for the
+ * very message (CUDA_DEVICE_MAX_CONNECTIONS). */
+static void tell_memory(ucp_context_h context)
+{
+    ucp_context_attr_t attr = {.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES};
+
+    if (ucp_context_query(context, &attr) == UCS_OK &&
+        attr.memory_types & (1u << UCS_MEMORY_TYPE_CUDA))
+        log_info("ucx", "it knows CUDA; GPU buffers pass through memory of the "
+                        "host all the same");
+}
+
 static ucs_status_t make_ucp(const struct coll__rails *rails,
                              ucp_context_h *context)
 {
@@ -190,6 +203,8 @@ static ucs_status_t make_ucp(const struct coll__rails *rails,
     tune(config, rails);
     rc = ucp_init(&params, config, context);
     ucp_config_release(config);
+    if (rc == UCS_OK)
+        tell_memory(*context);
     return rc;
 }
 
