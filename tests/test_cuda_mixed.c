@@ -37,6 +37,23 @@ static void set_scene(int by_kernel)
     patient_timeout(60);
 }
 
+static int leave(struct registered *k)
+{
+    struct world_rank *me = k->r.me;
+
+    WORLD_CHECK(me, !registered_leave(k));
+    free(k);
+    return 0;
+}
+
+/* By streams; what the ranks log is in `said`. */
+static void run_heard(int (*body)(struct world_rank *))
+{
+    set_scene(0);
+    setenv("COLL_LOG", "info", 1);
+    ck_assert_int_eq(world_fork(RANKS, body, NULL, patient(60)), 0);
+}
+
 /* ---- results ------------------------------------------------------------------ */
 
 static int use(struct world_rank *me)
@@ -49,9 +66,7 @@ static int use(struct world_rank *me)
         WORLD_CHECK(me,
                     !registered_call(k, registered_kinds[i % REGISTERED_KINDS],
                                      k->in, k->out, i, &moved));
-    WORLD_CHECK(me, !registered_leave(k));
-    free(k);
-    return 0;
+    return leave(k);
 }
 
 /* _i: by streams or kernels, and of processes or threads; by algorithms whose messages
@@ -105,17 +120,10 @@ static int listen(struct world_rank *me)
     WORLD_CHECK(me, stats.device > 0);
     EXPECT(me, coll_mem_register(k->r.comm, k->in, 4096), COLL_ERR_UNSUPPORTED,
            "'s GPU cannot read there: GPU ");
-    WORLD_CHECK(me, !registered_leave(k));
-    free(k);
-    return 0;
+    return leave(k);
 }
 
-START_TEST(who_is_apart_is_told_and_no_ring_joins_them)
-{
-    set_scene(0);
-    setenv("COLL_LOG", "info", 1);
-    ck_assert_int_eq(world_fork(RANKS, listen, NULL, patient(60)), 0);
-}
+START_TEST(who_is_apart_is_told_and_no_ring_joins_them) { run_heard(listen); }
 END_TEST
 
 /* From rank 0 to rank 1 and back, and in a graph, which takes no detour by the host. */
@@ -150,9 +158,7 @@ static int replay(struct world_rank *me)
             WORLD_CHECK(me, k->host[i] == registered_value(other, round, i));
     }
     OK(cu.GraphExecDestroy(exec));
-    WORLD_CHECK(me, !registered_leave(k));
-    free(k);
-    return 0;
+    return leave(k);
 }
 
 START_TEST(graphs_and_messages_go_that_way)
@@ -214,16 +220,12 @@ static int do_without(struct world_rank *me)
     WORLD_CHECK(me, !strstr(said, "is reached by memory of the host"));
     WORLD_CHECK(me,
                 !registered_call(k, COLL_ALLREDUCE, k->in, k->out, 1, &moved));
-    WORLD_CHECK(me, !registered_leave(k));
-    free(k);
-    return 0;
+    return leave(k);
 }
 
 START_TEST(without_such_memory_all_pass_through_the_host)
 {
-    set_scene(0);
-    setenv("COLL_LOG", "info", 1);
-    ck_assert_int_eq(world_fork(RANKS, do_without, NULL, patient(60)), 0);
+    run_heard(do_without);
 }
 END_TEST
 
