@@ -17,8 +17,8 @@
  * memory that the ranks have registered.  Each has a bit that the other end waits for,
  * LYING one for each sign; the sender alone writes FULL and LYING, the receiver alone
  * EMPTY, each by its stream.
- * RELEASED has all bits: whoever waits, for what, goes on.  It is written by the host, again
- * and again, since streams that go on write their flags as ever.
+ * RELEASED has all bits: whoever waits, for what, goes on.  It is written by the host,
+ * again and again, since streams that go on write their flags as ever.
  */
 #ifndef COLL_TRANSPORTS_CUDA_IPC_H
 #define COLL_TRANSPORTS_CUDA_IPC_H
@@ -238,10 +238,10 @@ void cuda_ipc__slot(const struct coll__stream_tp *tp, int peer, int is_send,
 
 /* ---- cuda_ipc_host.c ------------------------------------------------------- */
 
-/* Of ranks that are all on one host, have those that do not reach each other do so by memory of the host, where
- * others reach each other by that of their GPUs; collective, when it is known who does.
- * may_share: this rank could.  A status of the exchange's, or COLL_ERR_NOMEM, not logged:
- * who has no such memory stays out of reach. */
+/* Of ranks that are all on one host, have those that do not reach each other do so by
+ * memory of the host, where others reach each other by that of their GPUs; collective,
+ * when it is known who does.  may_share: this rank could.  A status of the exchange's,
+ * or COLL_ERR_NOMEM, not logged: who has no such memory stays out of reach. */
 int cuda_ipc__share_host(struct cuda_ipc *tp, const struct coll__tp_env *env,
                          int may_share);
 
