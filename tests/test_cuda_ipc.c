@@ -451,6 +451,12 @@ static const struct {
     {"CUDA_DEVICE_MAX_CONNECTIONS", "1", 1, 1, NULL},
     {"FAKE_CUDA_FAULT", "cuMemAlloc:1:2", 1, 1, "cuMemAlloc: out of memory"},
     {"FAKE_CUDA_FAULT", "cuMemHostRegister:1:304", 1, 1, "cuMemHostRegister"},
+    {"FAKE_CUDA_FAULT", "cuStreamWriteValue32:1:801", 1, 1,
+     "cuStreamWriteValue32: this driver"},
+    {"FAKE_CUDA_FAULT", "cuStreamWaitValue32:1:801", 1, 1,
+     "cuStreamWaitValue32: this driver"},
+    {"FAKE_CUDA_FAULT", "cuStreamBatchMemOp:1:801", 1, 1,
+     "cuStreamBatchMemOp: this driver"},
     {"FAKE_CUDA_FAULT", "cuIpcOpenMemHandle:1:1", 1, 1, "cuIpcOpenMemHandle"},
 };
 

@@ -225,6 +225,17 @@ static int prepare(struct opening *o)
     return status ? status : lacks(o->inbox.why, coll__cuda_prepare(o->stream));
 }
 
+/* Before anything relies on it: where the rank's pattern for itself would be. */
+static int try_flags(struct opening *o)
+{
+    const struct cuda_ipc *tp = o->tp;
+    unsigned char *at =
+        tp->seen + cuda_ipc_pattern_at(tp, tp->local_rank, tp->local_rank);
+    void *const flags[2] = {at, at + CUDA_IPC_PATTERN};
+
+    return lacks(o->inbox.why, coll__cuda_try_flags(o->stream, flags));
+}
+
 static int prepare_alone(struct opening *o)
 {
     int was, status = lacks(o->inbox.why, coll__cuda_go_in(&o->tp->home, &was));
@@ -270,6 +281,8 @@ static int make_all(struct opening *o)
         status = make_inbox(o);
     if (status == COLL_OK)
         status = prepare(o);
+    if (status == COLL_OK)
+        status = try_flags(o);
     if (status == COLL_OK && tp->base.kernel.most)
         status = lacks(o->inbox.why, cuda_ipc__clear_words(tp, o->stream));
     if (tp->seen)

@@ -66,6 +66,9 @@ int coll__cuda_write_flags(void *stream, void *const flags[2],
 int coll__cuda_wait_bits(void *stream, void *const flags[2],
                          const uint32_t bits[2]);
 
+/* Try all of these with two words that nobody else uses, and wait for that. */
+int coll__cuda_try_flags(void *stream, void *const flags[2]);
+
 /* What another process of the host needs to reach memory of ours. */
 struct coll__cuda_memory {
     unsigned char handle[64];

@@ -8,6 +8,7 @@
  */
 #include "lib/device/cuda.h"
 #include "lib/device/cuda_driver.h"
+#include "lib/trace/log.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -43,13 +44,25 @@ int coll__cuda_unregister(void *ptr)
                              "cuMemHostUnregister");
 }
 
+/* A stream that cannot wait for a word cannot wait for another rank. */
+static int flag_status(CUresult rc, const char *call)
+{
+    if (rc != CUDA_ERROR_NOT_SUPPORTED)
+        return coll__cuda_status(rc, call);
+    log_error("cuda",
+              "%s: this driver does not support it; update it, or where GPU "
+              "buffers are refused pass memory of the host",
+              call);
+    return COLL_ERR_UNSUPPORTED;
+}
+
 int coll__cuda_write_flag(void *stream, void *flag, uint32_t value)
 {
     const struct coll__cuda *cuda = coll__cuda_needed();
 
     if (!cuda)
         return COLL_ERR_UNSUPPORTED;
-    return coll__cuda_status(
+    return flag_status(
         cuda->cuStreamWriteValue32(stream, (CUdeviceptr)flag, value,
                                    CU_STREAM_WRITE_VALUE_DEFAULT),
         "cuStreamWriteValue32");
@@ -61,10 +74,10 @@ int coll__cuda_wait_flag(void *stream, void *flag, uint32_t value)
 
     if (!cuda)
         return COLL_ERR_UNSUPPORTED;
-    return coll__cuda_status(
-        cuda->cuStreamWaitValue32(stream, (CUdeviceptr)flag, value,
-                                  CU_STREAM_WAIT_VALUE_GEQ),
-        "cuStreamWaitValue32");
+    return flag_status(cuda->cuStreamWaitValue32(stream, (CUdeviceptr)flag,
+                                                 value,
+                                                 CU_STREAM_WAIT_VALUE_GEQ),
+                       "cuStreamWaitValue32");
 }
 
 int coll__cuda_wait_bit(void *stream, void *flag, uint32_t bit)
@@ -73,10 +86,9 @@ int coll__cuda_wait_bit(void *stream, void *flag, uint32_t bit)
 
     if (!cuda)
         return COLL_ERR_UNSUPPORTED;
-    return coll__cuda_status(
-        cuda->cuStreamWaitValue32(stream, (CUdeviceptr)flag, bit,
-                                  CU_STREAM_WAIT_VALUE_AND),
-        "cuStreamWaitValue32");
+    return flag_status(cuda->cuStreamWaitValue32(stream, (CUdeviceptr)flag, bit,
+                                                 CU_STREAM_WAIT_VALUE_AND),
+                       "cuStreamWaitValue32");
 }
 
 /* What is written and what is waited for lie alike in an entry of a batch. */
@@ -104,8 +116,8 @@ static int batch(void *stream, CUstreamBatchMemOpType what, unsigned how,
         ops[i].writeValue.value = values[i];
         ops[i].writeValue.flags = how;
     }
-    return coll__cuda_status(cuda->cuStreamBatchMemOp(stream, 2, ops, 0),
-                             "cuStreamBatchMemOp");
+    return flag_status(cuda->cuStreamBatchMemOp(stream, 2, ops, 0),
+                       "cuStreamBatchMemOp");
 }
 
 int coll__cuda_write_flags(void *stream, void *const flags[2],
@@ -120,4 +132,22 @@ int coll__cuda_wait_bits(void *stream, void *const flags[2],
 {
     return batch(stream, CU_STREAM_MEM_OP_WAIT_VALUE_32,
                  CU_STREAM_WAIT_VALUE_AND, flags, bits);
+}
+
+int coll__cuda_try_flags(void *stream, void *const flags[2])
+{
+    static const uint32_t ones[2] = {1, 1}, twos[2] = {2, 2};
+    int status = coll__cuda_write_flag(stream, flags[0], 1);
+
+    if (status == COLL_OK)
+        status = coll__cuda_wait_bit(stream, flags[0], 1);
+    if (status == COLL_OK)
+        status = coll__cuda_wait_flag(stream, flags[0], 1);
+    if (status == COLL_OK)
+        status = coll__cuda_write_flags(stream, flags, twos);
+    if (status == COLL_OK)
+        status = coll__cuda_wait_bits(stream, flags, twos);
+    if (status == COLL_OK)
+        status = coll__cuda_write_flags(stream, flags, ones);
+    return status ? status : coll__cuda_stream_wait(stream);
 }
