@@ -704,7 +704,7 @@ tests_gpu_kernels_SOURCES = $(gpu_common) \
 	%D%/element.c %D%/element.h %D%/kernel_cases.c %D%/kernel_cases.h
 endif
 gpu_scripts = %D%/cuda.sh %D%/cuda_threads.sh %D%/gpu.sh %D%/fake_rules.sh \
-	%D%/ucx_cuda.sh
+	%D%/ucx_cuda.sh %D%/gpu_check.sh
 check_PROGRAMS += tests/ucx_device
 tests_ucx_device_SOURCES = %D%/ucx_device.c
 tests_ucx_device_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS) $(UCX_CFLAGS)
@@ -726,7 +726,7 @@ endif
 clean-local:
 	rm -rf gpu-reports jitter
 dist_check_SCRIPTS += %D%/cuda.sh %D%/cuda_threads.sh %D%/gpu.sh %D%/fake_rules.sh \
-	%D%/ucx_cuda.sh
+	%D%/ucx_cuda.sh %D%/gpu_check.sh
 EXTRA_DIST += %D%/fake_cuda/README.md
 EXTRA_DIST += %D%/gpu/README.md %D%/gpu/build.sh %D%/gpu/bundle.sh \
 	%D%/gpu/check.sh %D%/gpu/library.sh \

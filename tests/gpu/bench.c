@@ -18,8 +18,7 @@
 
 #define N_TURNS 11
 #define TURN_US 300.0
-#define ARENA ((size_t)1280 << 20)
-#define ROTATE ((size_t)512 << 20)
+#define ARENA ((size_t)1280 << 20) /* of which 512 MiB are gone through */
 
 struct subject {
     const char *entry, *name;
@@ -57,7 +56,8 @@ static const struct subject subjects[] = {
     {"coll_premul_bf16", "premul_bf16", 'p', 2, 0},
 };
 
-static const size_t sizes[] = {4 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20};
+static const size_t sizes[] = {BENCH_LEAST, 64 << 10, 1 << 20, 16 << 20,
+                               256 << 20};
 
 /* What is timed, and how often it was called so far. */
 struct run {
@@ -65,6 +65,7 @@ struct run {
     const struct subject *subject;
     CUfunction fn;
     CUdeviceptr arena;
+    size_t most, arena_len, rotate; /* bytes */
     size_t len, room, n_sets, turn;
     unsigned blocks;
     FILE *json;
@@ -195,16 +196,16 @@ static void bench_subject(struct run *r, int is_quick)
     unsigned p = (unsigned)r->kernels->processors;
 
     r->fn = kernels_entry(r->kernels, r->subject->entry);
-    for (size_t s = 0; s < ARRAY_LEN(sizes); s++) {
+    for (size_t s = 0; s < ARRAY_LEN(sizes) && sizes[s] <= r->most; s++) {
         unsigned blocks[] = {
             1, 4, 16, 32, p / 2, p, 2 * p, coll__cuda_blocks(sizes[s], 2 * p)};
         size_t last = ARRAY_LEN(blocks) - 1;
 
         r->len = sizes[s];
         r->room = r->len * 2 + 256; /* also for the copy, and misaligned */
-        if (r->room * 4 > ARENA)
+        if (r->room * 4 > r->arena_len)
             r->room = r->len + 256;
-        r->n_sets = max_size(1, min_size(ROTATE / r->room / 4, 256));
+        r->n_sets = max_size(1, min_size(r->rotate / r->room / 4, 256));
         for (size_t b = 0; b <= last; b++) {
             r->blocks = blocks[b];
             if ((b == last || blocks[b] != blocks[last]) &&
@@ -225,14 +226,15 @@ static void fill_arena(struct run *r)
         x ^= x >> 7;
         bits[i] = x ^= x << 17;
     }
-    for (size_t at = 0; at < ARENA + sizeof(bits); at += sizeof(bits))
+    for (size_t at = 0; at < r->arena_len + sizeof(bits); at += sizeof(bits))
         gpu_must(cu.MemcpyHtoD(r->arena + at, bits, sizeof(bits)),
                  "cuMemcpyHtoD");
 }
 
-int bench(const struct kernels *kernels, int is_quick, const char *json)
+int bench(const struct kernels *kernels, int is_quick, size_t most,
+          const char *json)
 {
-    struct run r = {.kernels = kernels, .separator = ""};
+    struct run r = {.kernels = kernels, .separator = "", .most = most};
 
     r.json = fopen(json, "w");
     if (!r.json) {
@@ -242,7 +244,9 @@ int bench(const struct kernels *kernels, int is_quick, const char *json)
     }
     gpu_must(cu.EventCreate(&began, CU_EVENT_DEFAULT), "cuEventCreate");
     gpu_must(cu.EventCreate(&ended, CU_EVENT_DEFAULT), "cuEventCreate");
-    gpu_must(cu.MemAlloc(&r.arena, ARENA + (4 << 20)), "cuMemAlloc");
+    r.arena_len = most < ARENA / 128 ? 128 * most : ARENA;
+    r.rotate = r.arena_len * 2 / 5;
+    gpu_must(cu.MemAlloc(&r.arena, r.arena_len + (4 << 20)), "cuMemAlloc");
     fill_arena(&r);
     gpu_put_head(r.json, "kernels", &kernels->found);
     fprintf(r.json,

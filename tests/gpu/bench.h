@@ -15,7 +15,11 @@ struct kernels {
 /* A kernel by its name; one that is missing ends the process. */
 CUfunction kernels_entry(const struct kernels *kernels, const char *name);
 
-/* Measure all of them and write a report; 0 or the exit status. */
-int bench(const struct kernels *kernels, int is_quick, const char *json);
+#define BENCH_LEAST ((size_t)4096) /* bytes */
+
+/* Measure all of them, of `most` bytes or less, and write a report; 0 or the exit
+ * status. */
+int bench(const struct kernels *kernels, int is_quick, size_t most,
+          const char *json);
 
 #endif

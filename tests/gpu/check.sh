@@ -1,13 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# check.sh REPORTS [PROGRAMS]: everything that a GPU can show, in less than nine
+# check.sh [--fake DRIVER] REPORTS [PROGRAMS]: everything that a GPU can show, in less than nine
 # minutes.  What the parts print and their reports, *.json, go into the folder REPORTS;
 # check.json says how each part ended.  The programs are those in the folder PROGRAMS
 # (tests/gpu of a build folder), or are built (build.sh) in REPORTS; there libcoll itself
 # needs BUNDLE=FILE, what bundle.sh has made, and is left out without.  Each part has a
 # limit, so that one that hangs costs no other.
 #
+# With --fake each part is tried for seconds, on the driver of tests/fake_cuda, whose
+# folder DRIVER is: so that one which does not even start is found without a GPU.
+#
 # Exits with 0, with 1 when a part failed, with 77 and the reason without a GPU.
+fake=''
+if [ "${1:-}" = --fake ]; then
+    fake=$(cd "${2:?a folder with libcuda.so.1}" && pwd) || exit 1
+    LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    export LD_LIBRARY_PATH
+    shift 2
+fi
 reports=${1:?a folder for the reports}
 is_new=$([ -e "$reports" ] || echo yes)
 mkdir -p "$reports" && reports=$(cd "$reports" && pwd) || exit 1
@@ -60,13 +70,29 @@ if [ -z "$is_built" ] && [ -x "${NVCC:-$cuda/bin/nvcc}" ]; then
     build 60 kernels || exit 1
 fi
 
+# What each part is to do.
+rules='' checks='' quick='' mechanisms='--mps --within 90'
+ranks='' every='-b 8 -e 256M -f 32' small='-b 8 -e 64K -f 8' large='-b 1M -e 64M -f 8'
+compare='-n 2,4 -s 8,64K,1M,64M'
+driver=''
+if [ -n "$fake" ]; then
+    driver=' "driver": "fake_cuda",'
+    rules=init/flags checks='--quick i8' quick='--quick --most 65536'
+    mechanisms='pointers ping_pong' ranks='--ranks 2 --rounds 5 --time 5'
+    every='-b 8 -e 64K -f 64 -n 3' small='-b 8 -e 64 -f 8 -n 3' large='-b 4K -e 64K -f 16 -n 3'
+    compare='-n 2 -s 8,64K -t 0.005'
+fi
+
+# shellcheck disable=SC2086
 part 70 rules "$programs/driver_rules" -v --jobs 6 --within 60 \
-    --json "$reports/rules.json"
+    --json "$reports/rules.json" $rules
+# shellcheck disable=SC2086
 if [ -x "$programs/kernels" ]; then
-    part 60 kernels "$programs/kernels" check
-    part 60 plan "$programs/kernels" check --plan
+    part 60 kernels "$programs/kernels" check $checks
+    part 60 plan "$programs/kernels" check --plan $checks
     sanitizer=$(command -v "$cuda/bin/compute-sanitizer" || command -v compute-sanitizer)
     for tool in memcheck racecheck initcheck; do
+        [ -z "$fake" ] || { left_out $tool "the driver is a fake one"; continue; }
         [ -n "$sanitizer" ] || { left_out $tool "no compute-sanitizer"; continue; }
         limit=20
         [ $tool != racecheck ] || limit=80
@@ -75,12 +101,12 @@ if [ -x "$programs/kernels" ]; then
         part 30 "${tool}_plan" "$sanitizer" --tool $tool --error-exitcode 3 \
             "$programs/kernels" check --quick --plan u16
     done
-    part 30 bench "$programs/kernels" bench --json "$reports/kernels.json"
+    part 30 bench "$programs/kernels" bench $quick --json "$reports/kernels.json"
 else
     left_out kernels "built without nvcc"
 fi
-part 100 mechanisms "$programs/mechanisms" --mps --within 90 \
-    --json "$reports/mechanisms.json"
+# shellcheck disable=SC2086
+part 100 mechanisms "$programs/mechanisms" --json "$reports/mechanisms.json" $mechanisms
 
 if [ -n "$is_built" ]; then
     library=$programs/../..
@@ -90,35 +116,36 @@ elif [ -n "${BUNDLE:-}" ]; then
 else
     left_out library "no BUNDLE=FILE, see bundle.sh"
 fi
+# shellcheck disable=SC2086
 if [ -x "${library:-}/tests/gpu/ranks" ]; then
-    part 110 ranks $run "$library/tests/gpu/ranks" --within 90 \
+    part 110 ranks $run "$library/tests/gpu/ranks" --within 90 $ranks \
         --json "$reports/ranks.json"
     # operations as one kernel: threads may share a GPU so
     part 60 kernel env COLL_CUDA_ENGINE=kernel $run "$library/tests/gpu/ranks" --threads \
-        --within 50 --json "$reports/ranks_kernel.json"
+        --within 50 $ranks --json "$reports/ranks_kernel.json"
     # rings, whose ranks pass on what they take, with few and short slots
     part 40 slots env COLL_ALGO=ring COLL_CUDA_SLOTS=3 COLL_CUDA_SLOT=64K \
-        $run "$library/tests/gpu/ranks" --within 30 \
+        $run "$library/tests/gpu/ranks" --within 30 $ranks \
         --json "$reports/ranks_slots.json" random replay register
     part 40 slots_kernel env COLL_ALGO=ring COLL_CUDA_SLOTS=3 COLL_CUDA_SLOT=64K \
-        COLL_CUDA_ENGINE=kernel $run "$library/tests/gpu/ranks" --threads --within 30 \
+        COLL_CUDA_ENGINE=kernel $run "$library/tests/gpu/ranks" --threads --within 30 $ranks \
         --json "$reports/ranks_slots_kernel.json" random replay register
     for n in 2 4 8; do
         part 25 "allreduce_$n" $run "$library/tools/collrun" -n $n \
-            "$library/benchmarks/allreduce_bw" -d cuda -b 8 -e 256M -f 32 --json
+            "$library/benchmarks/allreduce_bw" -d cuda $every --json
     done
     part 25 graph $run "$library/tools/collrun" -n 2 \
-        "$library/benchmarks/allreduce_lat" -d cuda --graph -b 8 -e 64K -f 8 --json
+        "$library/benchmarks/allreduce_lat" -d cuda --graph $small --json
     part 25 overlap $run "$library/tools/collrun" -n 2 \
-        "$library/benchmarks/allreduce_bw" -d cuda --stream-overlap -b 1M -e 64M -f 8 --json
-    part 60 compare $run "$library/benchmarks/compare" -d cuda --quick -r 1 -n 2,4 \
-        -s 8,64K,1M,64M --json "$reports/compare.json"
+        "$library/benchmarks/allreduce_bw" -d cuda --stream-overlap $large --json
+    part 60 compare $run "$library/benchmarks/compare" -d cuda --quick -r 1 $compare \
+        --json "$reports/compare.json"
     part 10 topology $run "$library/tools/coll_info" --topology
 fi
 
 cat > "$reports/check.json" << END
 {
-  "program": "check", "date": "$(date -u +%Y-%m-%d)", "status": $status,
+  "program": "check",$driver "date": "$(date -u +%Y-%m-%d)", "status": $status,
   "parts": [$parts
   ]
 }

@@ -17,10 +17,11 @@
 
 static const char usage[] =
     "Usage: kernels check [--quick] [--plan] [TYPE]...\n"
-    "       kernels bench [--quick] [--json FILE]\n"
+    "       kernels bench [--quick] [--most BYTES] [--json FILE]\n"
     "Tries libcoll's kernels on device 0, or measures them against its copy.\n"
     "      --quick        fewer bytes, fewer numbers of blocks\n"
     "      --plan         check each as a step of the kernel that runs plans\n"
+    "      --most BYTES   bench: of no more (268435456)\n"
     "      --json FILE    where bench writes its report (kernels.json)\n"
     "  -h, --help         this text\n"
     "Exits with 0, with 1 when a kernel is wrong, 2 for wrong arguments, 77\n"
@@ -28,6 +29,7 @@ static const char usage[] =
 
 struct options {
     int is_bench, is_quick, is_plan;
+    size_t most;
     const char *json;
     char **types;
 };
@@ -116,9 +118,9 @@ static void plan_launch(const char *entry, unsigned blocks, unsigned threads,
         struct coll__cuda_step step;
         uint32_t state[COLL__CUDA_STATE_WORDS(1)];
     } image = {.step = kernel_step(entry, params)};
-    uint32_t n = 1;
+    uint32_t n = 1, sign = 2;
     CUdeviceptr state, none = 0;
-    void *args[] = {&memory, &n, &state, &none, &none, &none, &none};
+    void *args[] = {&memory, &n, &state, &none, &none, &none, &none, &sign};
 
     if (!memory) {
         gpu_must(driver->cuMemAlloc(&memory, sizeof(image)), "cuMemAlloc");
@@ -217,11 +219,9 @@ static int is_type(const char *name)
 /* The status to exit with, or -1 to go on. */
 static int parse(int argc, char **argv, struct options *o)
 {
-    static const struct option longs[] = {{"quick", 0, 0, 'q'},
-                                          {"plan", 0, 0, 'p'},
-                                          {"json", 1, 0, 'J'},
-                                          {"help", 0, 0, 'h'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option longs[] = {
+        {"quick", 0, 0, 'q'}, {"plan", 0, 0, 'p'}, {"most", 1, 0, 'm'},
+        {"json", 1, 0, 'J'},  {"help", 0, 0, 'h'}, {NULL, 0, NULL, 0}};
     int c;
 
     opterr = 0;
@@ -230,6 +230,8 @@ static int parse(int argc, char **argv, struct options *o)
             o->is_quick = 1;
         else if (c == 'p')
             o->is_plan = 1;
+        else if (c == 'm')
+            o->most = strtoul(optarg, NULL, 10);
         else if (c == 'J')
             o->json = optarg;
         else if (c == 'h')
@@ -237,6 +239,8 @@ static int parse(int argc, char **argv, struct options *o)
         else
             return wrong("unknown option ", argv[optind - 1]);
     }
+    if (o->most < BENCH_LEAST)
+        return wrong("--most is at least 4096", "");
     o->types = argv + optind;
     if (!*o->types)
         return wrong("check or bench", "");
@@ -252,7 +256,7 @@ static int parse(int argc, char **argv, struct options *o)
 
 int main(int argc, char **argv)
 {
-    struct options o = {.json = "kernels.json"};
+    struct options o = {.most = SIZE_MAX, .json = "kernels.json"};
     const struct gpu_found *found = &kernels.found;
     int status = parse(argc, argv, &o);
 
@@ -270,7 +274,7 @@ int main(int argc, char **argv)
            found->name, found->cuda / 1000, found->cuda % 1000 / 10,
            kernels.processors, kernels.load_ms);
     if (o.is_bench)
-        return bench(&kernels, o.is_quick, o.json);
+        return bench(&kernels, o.is_quick, o.most, o.json);
     if (o.is_quick)
         device.large = 20011;
     if (o.is_plan)
