@@ -450,7 +450,7 @@ static const struct {
      "CUDA_DEVICE_MAX_CONNECTIONS=32"},
     {"CUDA_DEVICE_MAX_CONNECTIONS", "1", 1, 1, NULL},
     {"FAKE_CUDA_FAULT", "cuMemAlloc:1:2", 1, 1, "cuMemAlloc: out of memory"},
-    {"FAKE_CUDA_FAULT", "cuMemHostRegister:1:304", 1, 1, "cuMemHostRegister"},
+    {"FAKE_CUDA_FAULT", "cuMemHostRegister:1:304", 1, 1, "see ulimit -l"},
     {"FAKE_CUDA_FAULT", "cuStreamWriteValue32:1:801", 1, 1,
      "cuStreamWriteValue32: this driver"},
     {"FAKE_CUDA_FAULT", "cuStreamWaitValue32:1:801", 1, 1,

@@ -13,6 +13,16 @@
 #include <stddef.h>
 #include <string.h>
 
+/* A container, or the user's limit, may allow less than the machine has. */
+static int not_pinned(CUresult rc, size_t len)
+{
+    char why[256];
+    int status = coll__cuda_verdict(rc, "cuMemHostRegister", why, sizeof(why));
+
+    log_error("cuda", "%s, of %zu bytes; see ulimit -l", why, len);
+    return status;
+}
+
 int coll__cuda_register(void *ptr, size_t len, void **at)
 {
     const struct coll__cuda *cuda = coll__cuda_needed();
@@ -24,7 +34,7 @@ int coll__cuda_register(void *ptr, size_t len, void **at)
     rc = cuda->cuMemHostRegister(
         ptr, len, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
     if (rc)
-        return coll__cuda_status(rc, "cuMemHostRegister");
+        return not_pinned(rc, len);
     rc = cuda->cuMemHostGetDevicePointer(&device, ptr, 0);
     if (rc) {
         cuda->cuMemHostUnregister(ptr);
