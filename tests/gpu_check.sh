@@ -10,6 +10,10 @@ srcdir=${srcdir:-.}
 
 [ -x tests/gpu/kernels ] || { echo "configure found no cuda.h, or no nvcc"; exit 77; }
 unset CUDA_VISIBLE_DEVICES FAKE_CUDA_FAULT FAKE_CUDA_PEERS FAKE_CUDA_IPC FAKE_CUDA_APART
+# as on a machine that has a toolkit, and nothing else; but for nvcc, which takes a minute
+IMAGE=$PWD/lib/device/cuda_image.c timeout 120 "$srcdir/tests/gpu/build.sh" \
+    "$scratch/programs" driver_rules mechanisms kernels > "$out" 2> "$err" ||
+    fail "build.sh: status $?"
 reports=$scratch/reports
 # without delays, which are of no matter here
 FAKE_CUDA_SEED=0 timeout 300 "$srcdir/tests/gpu/check.sh" --fake tests/fake_cuda/.libs \

@@ -28,7 +28,7 @@ done
 ! $nvcc --help | grep -q -e --compress-mode || targets="$targets --compress-mode=size"
 
 # shellcheck disable=SC2086
-$nvcc -fatbin --threads 2 -O3 -std=c++17 -fmad=false -I "$top" $targets $NVCCFLAGS \
+$nvcc -fatbin --threads 0 -O3 -std=c++17 -fmad=false -I "$top" $targets $NVCCFLAGS \
     -o "$image" "$source" || exit 1
 {
     echo '/* made by lib/device/cuda_image.sh */'

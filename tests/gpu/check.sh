@@ -67,7 +67,7 @@ fi
 found=$("$programs/driver_rules" --probe)
 case $found in G*) ;; *) skip "${found#W}" ;; esac
 if [ -z "$is_built" ] && [ -x "${NVCC:-$cuda/bin/nvcc}" ]; then
-    build 60 kernels || exit 1
+    part 150 build_kernels sh "$here/build.sh" "$programs" kernels
 fi
 
 # What each part is to do.
@@ -103,7 +103,7 @@ if [ -x "$programs/kernels" ]; then
     done
     part 30 bench "$programs/kernels" bench $quick --json "$reports/kernels.json"
 else
-    left_out kernels "built without nvcc"
+    left_out kernels "built without nvcc, or not built"
 fi
 # shellcheck disable=SC2086
 part 100 mechanisms "$programs/mechanisms" --json "$reports/mechanisms.json" $mechanisms
