@@ -134,6 +134,20 @@ size_t bench_differing(const struct bench_case *c, bench_value_fn *value,
 /* The case of block b alone, of so many elements: its own content. */
 struct bench_case bench_block(const struct bench_case *c, int b, size_t count);
 
+/* How many elements rank r's part has: c's, or its own among counts. */
+size_t bench_count(const struct bench_case *c, const size_t *counts, int r);
+
+/* Of c's own rank's part (a gather gives it, a scatter gets it), or of those of
+ * all ranks one after the other: write it, or count what differs. */
+void bench_put_part(const struct bench_case *c, const size_t *counts,
+                    void *buf);
+void bench_put_parts(const struct bench_case *c, const size_t *counts,
+                     void *buf);
+size_t bench_differing_part(const struct bench_case *c, const size_t *counts,
+                            const void *buf);
+size_t bench_differing_parts(const struct bench_case *c, const size_t *counts,
+                             const void *buf);
+
 /* What rank `from` gives to rank `to`, when ranks give different amounts:
  * half as much again as count, and half as much, in turn. */
 size_t bench_uneven(const struct bench_case *c, int from, int to);

@@ -276,3 +276,60 @@ size_t bench_differing(const struct bench_case *c, bench_value_fn *value,
     }
     return differing;
 }
+
+/* ---- parts: one of each rank ------------------------------------------- */
+
+size_t bench_count(const struct bench_case *c, const size_t *counts, int r)
+{
+    return counts ? counts[r] : c->count;
+}
+
+static struct bench_case part_of(const struct bench_case *c,
+                                 const size_t *counts, int r)
+{
+    return bench_block(c, 0, bench_count(c, counts, r));
+}
+
+void bench_put_part(const struct bench_case *c, const size_t *counts, void *buf)
+{
+    struct bench_case part = part_of(c, counts, c->rank);
+
+    bench_put(&part, bench_value, c->rank, buf);
+}
+
+void bench_put_parts(const struct bench_case *c, const size_t *counts,
+                     void *buf)
+{
+    size_t size = coll_type_size(c->type);
+    char *at = buf;
+
+    for (int r = 0; r < c->ranks; r++) {
+        struct bench_case part = part_of(c, counts, r);
+
+        bench_put(&part, bench_value, r, at);
+        at += part.count * size;
+    }
+}
+
+size_t bench_differing_part(const struct bench_case *c, const size_t *counts,
+                            const void *buf)
+{
+    struct bench_case part = part_of(c, counts, c->rank);
+
+    return bench_differing(&part, bench_value, c->rank, buf);
+}
+
+size_t bench_differing_parts(const struct bench_case *c, const size_t *counts,
+                             const void *buf)
+{
+    size_t size = coll_type_size(c->type), differing = 0;
+    const char *at = buf;
+
+    for (int r = 0; r < c->ranks; r++) {
+        struct bench_case part = part_of(c, counts, r);
+
+        differing += bench_differing(&part, bench_value, r, at);
+        at += part.count * size;
+    }
+    return differing;
+}

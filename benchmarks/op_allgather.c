@@ -6,30 +6,14 @@
  */
 #include "benchmarks/bench.h"
 
-/* How much rank r gives. */
-static size_t given(const struct bench_case *c, int r)
-{
-    return c->out_counts ? c->out_counts[r] : c->count;
-}
-
 static void fill(const struct bench_case *c, void *in)
 {
-    struct bench_case part = bench_block(c, 0, given(c, c->rank));
-
-    bench_put(&part, bench_value, c->rank, in);
+    bench_put_part(c, c->out_counts, in);
 }
 
 static size_t verify(const struct bench_case *c, const void *out)
 {
-    size_t size = coll_type_size(c->type), n = 0;
-    const char *at = out;
-
-    for (int r = 0; r < c->ranks; at += given(c, r++) * size) {
-        struct bench_case part = bench_block(c, 0, given(c, r));
-
-        n += bench_differing(&part, bench_value, r, at);
-    }
-    return n;
+    return bench_differing_parts(c, c->out_counts, out);
 }
 
 static int run(const struct bench_case *c, const void *in, void *out,

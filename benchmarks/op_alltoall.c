@@ -7,11 +7,6 @@
  */
 #include "benchmarks/bench.h"
 
-static size_t given(const struct bench_case *c, const size_t *counts, int r)
-{
-    return counts ? counts[r] : c->count;
-}
-
 /* What rank `from` gives to rank `to`: as if each pair was a rank. */
 static struct bench_case block_of(const struct bench_case *c, int from, int to,
                                   size_t count)
@@ -27,7 +22,7 @@ static void fill(const struct bench_case *c, void *in)
     for (int r = 0; r < c->ranks; r++, at += count * size) {
         struct bench_case block;
 
-        count = given(c, c->in_counts, r);
+        count = bench_count(c, c->in_counts, r);
         block = block_of(c, c->rank, r, count);
         bench_put(&block, bench_value, c->rank, at);
     }
@@ -41,7 +36,7 @@ static size_t verify(const struct bench_case *c, const void *out)
     for (int r = 0; r < c->ranks; r++, at += count * size) {
         struct bench_case block;
 
-        count = given(c, c->out_counts, r);
+        count = bench_count(c, c->out_counts, r);
         block = block_of(c, r, c->rank, count);
         n += bench_differing(&block, bench_value, r, at);
     }

@@ -6,30 +6,15 @@
  */
 #include "benchmarks/bench.h"
 
-static size_t given(const struct bench_case *c, int r)
-{
-    return c->out_counts ? c->out_counts[r] : c->count;
-}
-
 static void fill(const struct bench_case *c, void *in)
 {
-    struct bench_case part = bench_block(c, 0, given(c, c->rank));
-
-    bench_put(&part, bench_value, c->rank, in);
+    bench_put_part(c, c->out_counts, in);
 }
 
 static size_t verify(const struct bench_case *c, const void *out)
 {
-    size_t size = coll_type_size(c->type), n = 0;
-    const char *at = out;
-
-    for (int r = 0; r < c->ranks && c->rank == c->root;
-         at += given(c, r++) * size) {
-        struct bench_case part = bench_block(c, 0, given(c, r));
-
-        n += bench_differing(&part, bench_value, r, at);
-    }
-    return n;
+    return c->rank == c->root ? bench_differing_parts(c, c->out_counts, out)
+                              : 0;
 }
 
 static int run(const struct bench_case *c, const void *in, void *out,
@@ -41,8 +26,8 @@ static int run(const struct bench_case *c, const void *in, void *out,
 static int run_uneven(const struct bench_case *c, const void *in, void *out,
                       struct coll_comm *comm)
 {
-    return coll_gatherv(in, given(c, c->rank), out, c->out_counts, NULL,
-                        c->type, c->root, comm, c->stream);
+    return coll_gatherv(in, bench_count(c, c->out_counts, c->rank), out,
+                        c->out_counts, NULL, c->type, c->root, comm, c->stream);
 }
 
 const struct bench_op bench_gather = {

@@ -7,11 +7,6 @@
  */
 #include "benchmarks/bench.h"
 
-static size_t given(const struct bench_case *c, int r)
-{
-    return c->in_counts ? c->in_counts[r] : c->count;
-}
-
 static long reduced(const struct bench_case *c, int rank, size_t index)
 {
     (void)rank;
@@ -23,8 +18,10 @@ static void fill(const struct bench_case *c, void *in)
     size_t size = coll_type_size(c->type);
     char *at = in;
 
-    for (int r = 0; r < c->ranks; at += given(c, r++) * size) {
-        struct bench_case block = bench_block(c, r, given(c, r));
+    for (int r = 0; r < c->ranks;
+         at += bench_count(c, c->in_counts, r++) * size) {
+        struct bench_case block =
+            bench_block(c, r, bench_count(c, c->in_counts, r));
 
         bench_put(&block, bench_value, c->rank, at);
     }
@@ -32,7 +29,8 @@ static void fill(const struct bench_case *c, void *in)
 
 static size_t verify(const struct bench_case *c, const void *out)
 {
-    struct bench_case block = bench_block(c, c->rank, given(c, c->rank));
+    struct bench_case block =
+        bench_block(c, c->rank, bench_count(c, c->in_counts, c->rank));
 
     return bench_differing(&block, reduced, 0, out);
 }

@@ -6,30 +6,16 @@
  */
 #include "benchmarks/bench.h"
 
-static size_t given(const struct bench_case *c, int r)
-{
-    return c->in_counts ? c->in_counts[r] : c->count;
-}
-
 /* The other ranks' input must not matter: they have none. */
 static void fill(const struct bench_case *c, void *in)
 {
-    size_t size = coll_type_size(c->type);
-    char *at = in;
-
-    for (int r = 0; r < c->ranks && c->rank == c->root;
-         at += given(c, r++) * size) {
-        struct bench_case part = bench_block(c, 0, given(c, r));
-
-        bench_put(&part, bench_value, r, at);
-    }
+    if (c->rank == c->root)
+        bench_put_parts(c, c->in_counts, in);
 }
 
 static size_t verify(const struct bench_case *c, const void *out)
 {
-    struct bench_case part = bench_block(c, 0, given(c, c->rank));
-
-    return bench_differing(&part, bench_value, c->rank, out);
+    return bench_differing_part(c, c->in_counts, out);
 }
 
 static int run(const struct bench_case *c, const void *in, void *out,
@@ -41,8 +27,9 @@ static int run(const struct bench_case *c, const void *in, void *out,
 static int run_uneven(const struct bench_case *c, const void *in, void *out,
                       struct coll_comm *comm)
 {
-    return coll_scatterv(in, c->in_counts, NULL, out, given(c, c->rank),
-                         c->type, c->root, comm, c->stream);
+    return coll_scatterv(in, c->in_counts, NULL, out,
+                         bench_count(c, c->in_counts, c->rank), c->type,
+                         c->root, comm, c->stream);
 }
 
 const struct bench_op bench_scatter = {
