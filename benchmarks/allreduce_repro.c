@@ -8,6 +8,7 @@
  * rank; medians of the turns are compared.
  */
 #include "benchmarks/bench.h"
+#include "tools/common/speaks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -279,7 +280,7 @@ static int run(struct duel *d)
 {
     int rc = join(d), is_bad_setting = rc == COLL_ERR_INVALID;
 
-    if (rc && (!is_bad_setting || bench_speaks()))
+    if (rc && (!is_bad_setting || speaks_for_job()))
         explain(rc);
     if (!rc)
         rc = bench_get_buffers(d->comms[FREE], &d->args, &d->in, &d->out);
@@ -303,7 +304,7 @@ static int refuse(const struct bench_args *args)
                        : strcmp(args->device, "host") ? "--device cuda"
                                                       : NULL;
 
-    if (what && bench_speaks())
+    if (what && speaks_for_job())
         fprintf(stderr, PROGRAM " has no use for %s; see --help\n", what);
     return what ? 2 : 0;
 }

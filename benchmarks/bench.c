@@ -19,6 +19,7 @@
  * behind it; neither is a part of its time.
  */
 #include "benchmarks/bench_run.h"
+#include "tools/common/speaks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -384,7 +385,7 @@ static int join(struct bench *b)
     rc = coll_comm_create_env(&b->comm, NULL);
     if (!rc)
         return strcmp(b->args.device, "host") ? take_device(b) : 0;
-    if (rc != COLL_ERR_INVALID || bench_speaks())
+    if (rc != COLL_ERR_INVALID || speaks_for_job())
         explain(b, rc);
     return rc == COLL_ERR_INVALID ? 2 : 1;
 }

@@ -112,10 +112,6 @@ int bench_args_read(int argc, char **argv, const struct bench_op *op,
                     const struct bench_mode *mode, struct bench_args *args,
                     int *status);
 
-/* Say whether this process is the one of the job to speak before the ranks
- * know each other, by the launcher's variables. */
-int bench_speaks(void);
-
 /* ---- bench_data.c: whole numbers that every type holds exactly --------- */
 
 /* The value of that rank at that index, and its reduction over all ranks. */

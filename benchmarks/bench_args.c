@@ -4,6 +4,7 @@
  */
 #include "benchmarks/bench.h"
 #include "tools/common/size.h"
+#include "tools/common/speaks.h"
 
 #include <getopt.h>
 #include <stdarg.h>
@@ -21,24 +22,12 @@ struct reader {
     char program[32]; /* "allreduce_bw" */
 };
 
-int bench_speaks(void)
-{
-    static const char *const names[] = {
-        "COLL_RANK", "PMIX_RANK",    "PMI_RANK", "OMPI_COMM_WORLD_RANK",
-        "RANK",      "SLURM_PROCID", NULL};
-
-    for (int i = 0; names[i]; i++)
-        if (getenv(names[i]))
-            return !strcmp(getenv(names[i]), "0");
-    return 1;
-}
-
 __attribute__((format(printf, 2, 3))) static int
 bad(const struct reader *reader, const char *format, ...)
 {
     va_list list;
 
-    if (!bench_speaks())
+    if (!speaks_for_job())
         return 2;
     fprintf(stderr, "%s: ", reader->program);
     va_start(list, format);
@@ -488,9 +477,9 @@ static int read_options(int argc, char **argv, struct reader *reader,
         if (letter == '?' || letter == ':')
             return refuse(reader, letter, refused_word(argv, word));
         if (letter == 'h' || letter == 'V') {
-            if (letter == 'h' && bench_speaks())
+            if (letter == 'h' && speaks_for_job())
                 print_help(reader, mode);
-            else if (bench_speaks())
+            else if (speaks_for_job())
                 printf("%s (libcoll) %s\n", reader->program, coll_version());
             return -1;
         }

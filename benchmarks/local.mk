@@ -1,7 +1,8 @@
 # One driver, one file an operation; each program is a pair of an operation and
 # a mode.  They link libcoll.la only.
 noinst_LTLIBRARIES += libbench.la
-libbench_la_SOURCES = tools/common/size.h %D%/bench.h %D%/bench.c %D%/bench_args.c \
+libbench_la_SOURCES = tools/common/size.h tools/common/speaks.h \
+	%D%/bench.h %D%/bench.c %D%/bench_args.c \
 	%D%/bench_beside.c %D%/bench_buffers.c \
 	%D%/bench_data.c %D%/bench_factor.c %D%/bench_memory.c %D%/bench_mode.c %D%/bench_overlap.c %D%/bench_report.c \
 	%D%/bench_run.h %D%/bench_time.c %D%/bench_turns.c %D%/bench_window.c \

@@ -14,6 +14,7 @@
  * takes stands beside the processors' time that the process spent in addition.
  */
 #include "benchmarks/bench.h"
+#include "tools/common/speaks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -356,7 +357,7 @@ static int run(struct overlap *o)
     int rc = coll_comm_create_env(&o->comm, NULL), ended;
 
     if (rc) {
-        if (rc != COLL_ERR_INVALID || bench_speaks())
+        if (rc != COLL_ERR_INVALID || speaks_for_job())
             explain(rc);
         return rc == COLL_ERR_INVALID ? 2 : 1;
     }
@@ -385,12 +386,12 @@ static int refuse(const struct bench_args *args)
                                              : NULL;
 
     if (strcmp(args->device, "host")) {
-        if (bench_speaks())
+        if (speaks_for_job())
             fprintf(stderr, PROGRAM " computes on the host; for a GPU start "
                                     "allreduce_bw -d cuda --stream-overlap\n");
         return 2;
     }
-    if (what && bench_speaks())
+    if (what && speaks_for_job())
         fprintf(stderr, PROGRAM " has no use for %s; see --help\n", what);
     return what ? 2 : 0;
 }

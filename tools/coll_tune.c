@@ -6,6 +6,7 @@
  */
 #include "tools/coll_tune.h"
 #include "tools/common/size.h"
+#include "tools/common/speaks.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -19,25 +20,11 @@
      1u << COLL_ALLGATHER | 1u << COLL_REDUCE_SCATTER | 1u << COLL_ALLTOALL | \
      1u << COLL_GATHER | 1u << COLL_SCATTER | 1u << COLL_BARRIER)
 
-/* Is this process the one of the job to speak before the ranks know each
- * other?  By the launcher's variables. */
-static int speaks(void)
-{
-    static const char *const names[] = {
-        "COLL_RANK", "PMIX_RANK",    "PMI_RANK", "OMPI_COMM_WORLD_RANK",
-        "RANK",      "SLURM_PROCID", NULL};
-
-    for (int i = 0; names[i]; i++)
-        if (getenv(names[i]))
-            return !strcmp(getenv(names[i]), "0");
-    return 1;
-}
-
 __attribute__((format(printf, 1, 2))) static int bad(const char *format, ...)
 {
     va_list list;
 
-    if (!speaks())
+    if (!speaks_for_job())
         return 2;
     fputs("coll_tune: ", stderr);
     va_start(list, format);
@@ -390,9 +377,9 @@ static int finish(int status)
 
 static int print_and_finish(int letter)
 {
-    if (speaks() && letter == 'h')
+    if (speaks_for_job() && letter == 'h')
         fputs(usage, stdout);
-    else if (speaks())
+    else if (speaks_for_job())
         printf("coll_tune (libcoll) %s\n", coll_version());
     return finish(0);
 }

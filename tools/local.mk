@@ -10,7 +10,8 @@ tools_collrun_SOURCES = %D%/collrun.c %D%/collrun.h %D%/collrun_args.c \
 	%D%/collrun_link.h %D%/collrun_meet.c %D%/collrun_nodes.c %D%/collrun_nodes.h
 tools_collrun_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(SODIUM_CFLAGS)
 tools_collrun_LDADD = libcoll.la $(JANSSON_LIBS) $(SODIUM_LIBS) -lm
-tools_coll_tune_SOURCES = %D%/common/size.h %D%/coll_tune.c %D%/coll_tune.h \
+tools_coll_tune_SOURCES = %D%/common/size.h %D%/common/speaks.h \
+	%D%/coll_tune.c %D%/coll_tune.h \
 	%D%/coll_tune_file.c %D%/coll_tune_judge.c %D%/coll_tune_measure.c
 tools_coll_tune_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tools_coll_tune_LDADD = libcoll.la $(JANSSON_LIBS) -lm
