@@ -7,6 +7,7 @@
 # that end with it; the machine's own network is not touched.
 set -u
 . "${srcdir:-.}/tests/patience.sh"
+. "${srcdir:-.}/tests/verdict.sh"
 top=${top_builddir:-.}
 if [ -z "${HOSTS_OF:-}" ]; then
     skip() {
@@ -29,31 +30,10 @@ fi
 probe=$top/tests/host_probe
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
-n_bad=0
 unset COLL_RANK COLL_SIZE COLL_ROOT COLL_BOOTSTRAP COLL_NET_PORTS
 unset COLL_NET_INTERFACE COLL_LOG COLL_TRANSPORTS RANK WORLD_SIZE LOCAL_RANK
 COLL_TIMEOUT=100 COLL_JOB_SECRET=hosts UCX_LOG_LEVEL=fatal CUT=$dir/cut
 export COLL_TIMEOUT COLL_JOB_SECRET UCX_LOG_LEVEL CUT
-
-ok() { echo "ok   $*"; }
-
-fail() {
-    echo "FAIL $1"
-    shift
-    [ $# = 0 ] || head -n 30 "$@"
-    n_bad=$((n_bad + 1))
-}
-
-# await SECONDS COMMAND...: until the command is content, with patience.
-await() {
-    i=$(($1 * 10 * patience))
-    shift
-    until "$@"; do
-        [ $i -gt 0 ] || return 1
-        i=$((i - 1))
-        sleep 0.1
-    done
-}
 
 # ---- hosts: 198.18.0.NAME at a switch, which is this namespace
 

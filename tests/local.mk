@@ -814,7 +814,7 @@ EXTRA_DIST += \
 	%D%/launch.sh \
 	%D%/README \
 	%D%/patience.h \
-	%D%/patience.sh \
+	%D%/patience.sh %D%/verdict.sh \
 	%D%/program.sh \
 	%D%/slurm_here.sh \
 	%D%/trainer_cifar.sh \

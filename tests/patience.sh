@@ -20,3 +20,14 @@ timeout() {
     shift
     command timeout "$seconds" "$@"
 }
+
+# await SECONDS COMMAND...: until the command is content, with patience.
+await() {
+    i=$(($1 * 10 * patience))
+    shift
+    until "$@"; do
+        [ $i -gt 0 ] || return 1
+        i=$((i - 1))
+        sleep 0.1
+    done
+}

@@ -4,9 +4,9 @@
 # in the background, and what they have said.  $dir is a folder for that.
 set -u
 . "${srcdir:-.}/tests/patience.sh"
+. "${srcdir:-.}/tests/verdict.sh"
 net=$(cd "${srcdir:-.}/tests/net" && pwd) || exit 99
 probe=$PWD/tests/host_probe
-n_bad=0
 folder=
 ranks=
 
@@ -38,26 +38,6 @@ on() {
     host=$1
     shift
     "$net/hosts" exec "$folder" "$host" "$@"
-}
-
-ok() { echo "ok   $*"; }
-
-fail() {
-    echo "FAIL $1"
-    shift
-    [ $# = 0 ] || head -n 30 "$@"
-    n_bad=$((n_bad + 1))
-}
-
-# await SECONDS COMMAND...: until the command is content, with patience.
-await() {
-    i=$(($1 * 10 * patience))
-    shift
-    until "$@"; do
-        [ $i -gt 0 ] || return 1
-        i=$((i - 1))
-        sleep 0.1
-    done
 }
 
 # rank HOST JOB RANK SIZE ROOT COMMAND...: in the background; it says $dir/JOB.RANK.
