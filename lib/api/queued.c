@@ -16,6 +16,7 @@
 #include "lib/api/queued.h"
 #include "lib/api/gpus.h"
 #include "lib/api/staged.h"
+#include "lib/api/stream_scratch.h"
 #include "lib/api/watch.h"
 #include "lib/device/cuda_kernels.h"
 #include "lib/price/select.h"
@@ -50,18 +51,10 @@ struct program {
     struct coll__prog *prog;
 };
 
-/* Memory of the device; what has become too small stays until the end, since streams
- * may be at it, and the driver waits for streams when it frees. */
-struct scratch {
-    struct scratch *next;
-    void *at;
-    size_t len;
-};
-
 struct coll__queued_list {
     struct program *programs; /* the one used last is first */
     int n_programs;
-    struct scratch *scratch; /* the largest is first */
+    struct coll__stream_scratch scratch;
     struct coll__watch *watch; /* from the first call on */
     struct coll__spot
         spots[N_BUFS]; /* of the call that is put into its stream */
@@ -304,29 +297,6 @@ static int have_program(struct coll_comm *comm,
     return COLL_OK;
 }
 
-static int have_scratch(struct coll__queued_list *list, size_t len)
-{
-    struct scratch *scratch;
-    size_t had = list->scratch ? list->scratch->len : 0;
-
-    if (len <= had)
-        return COLL_OK;
-    scratch = malloc(sizeof(*scratch));
-    if (!scratch) {
-        log_error("api", "no memory for an operation of a stream");
-        return COLL_ERR_NOMEM;
-    }
-    scratch->len = max_size(len, 2 * had);
-    scratch->at = coll__device_cuda.alloc(scratch->len);
-    if (!scratch->at) {
-        free(scratch);
-        return COLL_ERR_NOMEM;
-    }
-    scratch->next = list->scratch;
-    list->scratch = scratch;
-    return COLL_OK;
-}
-
 /* ---- calls ------------------------------------------------------------------- */
 
 /* What is left to the staged path: functions of the caller, plans from files, and what
@@ -375,8 +345,9 @@ static int have_all(struct coll_comm *comm,
         rc = have_program(comm, &as, &how);
     }
     return rc ? rc
-              : have_scratch(list, scratch_len(list->programs->prog) +
-                                       token_len(call));
+              : coll__stream_scratch_have(&list->scratch,
+                                          scratch_len(list->programs->prog) +
+                                              token_len(call));
 }
 
 static int are_messages(const struct coll__batch *batch)
@@ -394,7 +365,8 @@ static int prepare(struct coll_comm *comm, const struct coll__batch *batch)
     if (are_messages(batch)) {
         rc = coll__messages_check(comm, batch);
         if (rc == COLL_OK)
-            rc = have_scratch(list, coll__messages_bounce(comm, batch));
+            rc = coll__stream_scratch_have(&list->scratch,
+                                           coll__messages_bounce(comm, batch));
     } else {
         rc = have_all(comm, &batch->calls[0]);
     }
@@ -419,14 +391,14 @@ static int put(struct coll_comm *comm, const struct coll__stream_call *call,
     if (rc)
         return rc;
     if (scratch_len(prog))
-        coll__prog_lend(prog, list->scratch->at);
+        coll__prog_lend(prog, list->scratch.at);
     if (list->programs->how.lying)
         coll__prog_places(prog, list->places);
     for (int b = BUF_IN; b <= BUF_OUT && list->programs->how.lying; b++)
         coll__prog_lies(prog, (enum coll__buf)b, list->spots[b].area,
                         list->spots[b].off);
     if (token_len(call))
-        in = out = (unsigned char *)list->scratch->at + scratch_len(prog);
+        in = out = (unsigned char *)list->scratch.at + scratch_len(prog);
     coll__prog_start(prog, &head, in, out, stream);
     return coll__prog_look(prog, &moved);
 }
@@ -462,10 +434,8 @@ static int put_all(struct coll_comm *comm, const struct coll__stream_call *call,
 
 static int put_batch(struct coll_comm *comm, const struct coll__batch *batch)
 {
-    const struct scratch *scratch = comm->queued->scratch;
-
     return are_messages(batch)
-               ? coll__messages_put(comm, batch, scratch ? scratch->at : NULL)
+               ? coll__messages_put(comm, batch, comm->queued->scratch.at)
                : put_all(comm, &batch->calls[0], batch->stream);
 }
 
@@ -547,8 +517,7 @@ void coll__queued_bytes(const struct coll_comm *comm,
         stats->plans += sizeof(*p) + coll__prog_bytes(p->prog);
         stats->device += coll__prog_on_device(p->prog);
     }
-    for (struct scratch *s = list ? list->scratch : NULL; s; s = s->next)
-        stats->device += s->len;
+    stats->device += list ? list->scratch.taken : 0;
 }
 
 /* ---- the end ----------------------------------------------------------------- */
@@ -585,15 +554,10 @@ void coll__queued_free(struct coll_comm *comm)
     }
     while (list && list->programs)
         forget(list, &list->programs);
-    while (list && list->scratch) {
-        struct scratch *scratch = list->scratch;
-
-        list->scratch = scratch->next;
-        coll__device_cuda.free(scratch->at, scratch->len);
-        free(scratch);
-    }
-    if (list)
+    if (list) {
+        coll__stream_scratch_free(&list->scratch);
         free(list->watch);
+    }
     free(list);
     comm->queued = NULL;
 }
