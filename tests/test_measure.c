@@ -151,15 +151,21 @@ START_TEST(what_comes_out_is_no_faster_than_the_wire)
 }
 END_TEST
 
-/* Slow enough that a busy machine does not blur it. */
+/* Slow enough that a busy machine does not blur it; where it does, it makes each of the
+ * two longer, and once in a few tries it does not. */
 START_TEST(both_ways_share_what_is_half_duplex)
 {
-    struct wire wire = {.alpha = 50e-6, .beta = 1 / 20e6, .is_half = _i};
-    struct coll__measured measured = {0};
-    double times;
+    double beta = INFINITY, share = INFINITY, times;
 
-    ck_assert_int_eq(measure(&wire, &measured), COLL_OK);
-    times = measured.share / measured.beta;
+    for (int i = 0; i < 4; i++) {
+        struct wire wire = {.alpha = 50e-6, .beta = 1 / 20e6, .is_half = _i};
+        struct coll__measured measured = {0};
+
+        ck_assert_int_eq(measure(&wire, &measured), COLL_OK);
+        beta = fmin(beta, measured.beta);
+        share = fmin(share, measured.share);
+    }
+    times = share / beta;
     ck_assert_msg(fabs(times - (_i ? 2 : 1)) < 0.45, "%g times", times);
 }
 END_TEST
