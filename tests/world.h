@@ -39,6 +39,11 @@ int world_fork(int size, world_fn *fn, void *arg, double deadline);
  * that passes ends the whole process. */
 int world_threads(int size, world_fn *fn, void *arg, double deadline);
 
+/* Have this process be on a host of its own with those that say the same number, as
+ * far as hosts are told apart by what the kernel calls the boot; before it joins.  -1
+ * where that is not allowed (it wants to be root). */
+int world_on_host(int number);
+
 /* Make a communicator of all ranks; NULL when that failed, which is said. */
 struct coll_comm *world_join(const struct world_rank *me);
 

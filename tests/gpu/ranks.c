@@ -29,6 +29,9 @@ static const char usage[] =
     "      --ranks LIST   how many ranks (1,2,4,8)\n"
     "      --rounds N     operations at random, for each of these (200)\n"
     "      --seed N       which (1)\n"
+    "      --hosts N      ranks are on so many hosts, neighbours on one, or "
+    "with\n"
+    "                     -N in turns; of one machine, for which be root (1)\n"
     "  -t, --time S       what each part may take for each number of ranks "
     "(60)\n"
     "      --within S     begin nothing after so many seconds (540)\n"
@@ -39,12 +42,22 @@ static const char usage[] =
     "driver or a device.\n";
 
 struct options {
-    const char *ranks, *rounds, *seed;
+    const char *ranks, *rounds, *seed, *hosts;
     int are_threads;
 };
-static struct options asked = {"1,2,4,8", "200", "1", 0};
+static struct options asked = {"1,2,4,8", "200", "1", "1", 0};
 
 /* ---- a rank ----------------------------------------------------------------- */
+
+/* Ranks of which there are more than hosts. */
+static int go_to_host(const struct world_rank *me)
+{
+    int n = atoi(asked.hosts);
+
+    return n == 1
+               ? 0
+               : world_on_host(n > 1 ? me->rank * n / me->size : me->rank % -n);
+}
 
 int gpu_rank_begin(struct gpu_rank *g, struct world_rank *me)
 {
@@ -54,6 +67,7 @@ int gpu_rank_begin(struct gpu_rank *g, struct world_rank *me)
 
     *g = (struct gpu_rank){.me = me, .run = me->arg};
     WORLD_CHECK(me, !why);
+    WORLD_CHECK(me, !go_to_host(me));
     if (!asked.are_threads)
         MUST(Init(0));
     MUST(DeviceGetCount(&n));
@@ -219,6 +233,7 @@ static void take(struct gpu_options *o, int c, const char *value)
     else
         *(c == 'R'   ? &asked.ranks
           : c == 'n' ? &asked.rounds
+          : c == 'H' ? &asked.hosts
                      : &asked.seed) = value;
 }
 
@@ -334,6 +349,9 @@ static int check(const struct gpu_options *o)
     }
     if (!is_list(asked.ranks))
         return gpu_wrong(o, "no list of 1 to 16 ranks: ", asked.ranks);
+    if (!atoi(asked.hosts) || (asked.are_threads && atoi(asked.hosts) != 1))
+        return gpu_wrong(
+            o, "--hosts is a number, 1 with --threads: ", asked.hosts);
     if (atoi(asked.rounds) < 1)
         return gpu_wrong(o, "--rounds is at least 1", "");
     return 0;
@@ -375,11 +393,9 @@ static int report(const struct gpu_options *o, struct run *run,
 
 int main(int argc, char **argv)
 {
-    static const struct option longs[] = {{"ranks", 1, 0, 'R'},
-                                          {"rounds", 1, 0, 'n'},
-                                          {"seed", 1, 0, 's'},
-                                          {"threads", 0, 0, 'T'},
-                                          {NULL, 0, 0, 0}};
+    static const struct option longs[] = {
+        {"ranks", 1, 0, 'R'}, {"rounds", 1, 0, 'n'},  {"seed", 1, 0, 's'},
+        {"hosts", 1, 0, 'H'}, {"threads", 0, 0, 'T'}, {NULL, 0, 0, 0}};
     struct gpu_options o = {.program = "ranks",
                             .usage = usage,
                             .seconds = 60,
