@@ -36,12 +36,26 @@ static void count_memops(const struct work *w)
         }
 }
 
+static int is_devices(CUdeviceptr at)
+{
+    const struct region *r = region_at(at);
+
+    return r && r->device >= 0;
+}
+
+static void count_copy(const struct work *w)
+{
+    counts.copies++;
+    counts.copied += w->copy.len;
+    if (!is_devices(w->copy.dst) || !is_devices(w->copy.src))
+        counts.crossed += w->copy.len;
+}
+
 void counts_add(const struct work *w)
 {
     switch (w->kind) {
     case W_COPY:
-        counts.copies++;
-        counts.copied += w->copy.len;
+        count_copy(w);
         break;
     case W_FILL:
         counts.fills++;

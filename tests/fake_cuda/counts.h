@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 struct fake_counts {
-    uint64_t copies, copied; /* copied: bytes */
+    uint64_t copies, copied; /* copied: bytes; and below */
+    uint64_t crossed;        /* of those, to or from memory of the host */
     uint64_t fills, kernels;
     uint64_t kernel_len;    /* bytes of result, of the product's kernels */
     uint64_t plan_len;      /* of the steps of its plans that have run */
