@@ -35,6 +35,15 @@ COLL_CUDA_ENGINE=staged right 60 --ranks 1,2,5 --seed 8 random
 COLL_CUDA_SLOT=192 COLL_CUDA_SLOTS=1 right 40 --ranks 3,5 --seed 9 random
 COLL_CUDA_ENGINE=staged COLL_CUDA_STAGE=64K FAKE_CUDA_SEED=8 right 30 --ranks 3,8 --seed 7 random
 COLL_CUDA_ENGINE=staged COLL_TRANSPORTS=self,ucx right 20 --ranks 3 --seed 6 random
+# several hosts: from GPU to GPU within each, and what does not go so
+if [ "$(id -u)" = 0 ] && unshare -m true 2> "$err"; then
+    FAKE_CUDA_DEVICES=2 COLL_CUDA_LEVELS=0 right 60 --ranks 4,6 --hosts 2 --seed 14 random abort death
+    COLL_CUDA_LEVELS=0 COLL_CUDA_STAGE=64K right 40 --ranks 6,8 --hosts 3 --seed 15 random
+    COLL_CUDA_LEVELS=0 COLL_CHECK=1 right 40 --ranks 4 --hosts -2 --seed 16 random
+    FAKE_CUDA_DEVICES=4 FAKE_CUDA_SEED=17 COLL_CUDA_LEVELS=0 COLL_CUDA_KERNEL_MAX=1G \
+        right 40 --ranks 8 --hosts 2 --seed 17 random abort death
+    right 30 --ranks 3,5 --hosts 2 --seed 18 random
+fi
 # GPUs of a machine that a file describes, and ranks that are not in their order
 machine=$srcdir/tests/topo/gpus_pcie.xml
 FAKE_CUDA_DEVICES=8 CUDA_VISIBLE_DEVICES=0,4,2,6,1,5,3,7 COLL_TOPO_FILE=$machine COLL_LOG=comm:info \

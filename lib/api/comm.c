@@ -64,6 +64,7 @@ static int read_settings(struct coll__settings *settings)
     settings->fuse = coll__param_bytes(PARAM_FUSE);
     settings->overtake = coll__param_bytes(PARAM_OVERTAKE);
     settings->stage = coll__param_bytes(PARAM_CUDA_STAGE);
+    settings->levels = coll__param_bytes(PARAM_CUDA_LEVELS);
     settings->is_reproducible = coll__param_int(PARAM_REPRODUCIBLE) != 0;
     settings->is_checked = coll__param_int(PARAM_CHECK) != 0;
     return COLL_OK;
@@ -148,6 +149,8 @@ static int compare_settings(const struct card *cards, int size)
             return differ_bytes(r, "COLL_OVERTAKE", a->overtake, b->overtake);
         if (a->stage != b->stage)
             return differ_bytes(r, "COLL_CUDA_STAGE", a->stage, b->stage);
+        if (a->levels != b->levels)
+            return differ_bytes(r, "COLL_CUDA_LEVELS", a->levels, b->levels);
         if (a->tune != b->tune)
             return differ_files(r, a->tune, b->tune);
         if (a->is_reproducible != b->is_reproducible)
@@ -243,6 +246,7 @@ void coll__comm_free(struct coll_comm *comm)
         coll__trace_write();
     }
     coll__aside_count(comm, -1);
+    coll__family_drop(comm);
     coll__stream_free(comm);
     coll__cache_forget(comm);
     coll__comm_forget_own(comm);
@@ -359,6 +363,8 @@ static int finish(struct coll_comm *comm, int rc,
     rc = join(comm, options);
     if (rc == COLL_OK)
         rc = coll__ctrl_settle(comm->ctrl);
+    if (rc == COLL_OK && comm->has_devices)
+        rc = coll__stream_join_hosts(comm);
     if (rc)
         goto fail_ctrl;
     *out = comm;

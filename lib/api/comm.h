@@ -12,6 +12,7 @@
 
 #include "lib/algo/algo.h"
 #include "lib/api/cache.h"
+#include "lib/api/family.h"
 #include "lib/api/parts.h"
 #include "lib/api/stream.h"
 #include "lib/ctrl/ctrl.h"
@@ -35,7 +36,7 @@ struct coll__settings {
     char version[16];
     char algo[SETTING_BYTES];
     char transports[SETTING_BYTES];
-    uint64_t chunk, fuse, overtake, stage,
+    uint64_t chunk, fuse, overtake, stage, levels,
         tune; /* tune: the tuning file's hash */
     int is_reproducible;
     int is_checked; /* calls for streams are compared (COLL_CHECK) */
@@ -165,6 +166,10 @@ struct coll_comm {
     struct coll__streams *streams; /* from the first call for one on */
     struct coll__queued_list *queued; /* programs for streams (queued.c) */
     char no_streams[256];          /* why its ranks' devices are not joined */
+    int has_devices; /* each rank has one, and there are several hosts */
+    _Atomic(struct coll__family *)
+        family;                    /* it has parts, or is one; or NULL */
+    struct coll__levels *levels;   /* by which streams go on several hosts */
     int n_streaming;               /* of its batches: under way on the host */
     int n_running;                 /* in all queues, and those */
     /* [N_SERIES * size]: messages to and from each rank, so far; the reactor reads
@@ -248,6 +253,10 @@ int coll__comm_open(struct coll__boot *boot,
 int coll__comm_divide(struct coll_comm *whole, struct coll__ctrl_part *part,
                       int are_along, struct coll_comm **comm);
 
+/* Make those of the ranks with one color each, as coll_comm_split(), for `who`. */
+int coll__comm_split(struct coll_comm *comm, const char *who, int color,
+                     int key, struct coll_comm **part);
+
 /* Is this a child of the process that made the communicator?  Then it is none
  * of its business: every call asks, before anything else. */
 static inline int coll__comm_is_inherited(const struct coll_comm *comm)
@@ -285,6 +294,10 @@ int coll__comm_fail(struct coll_comm *comm, int status, const char *format,
 void coll__comm_set_failure(struct coll_comm *comm, int status,
                             const char *text);
 
+/* The same of this one alone, whose family is told by the caller; is it the first? */
+int coll__comm_note_failure(struct coll_comm *comm, int status,
+                            const char *text);
+
 /* Return the communicator's failure, logged for this thread, or COLL_OK. */
 int coll__comm_status(struct coll_comm *comm);
 
@@ -306,6 +319,17 @@ int coll__comm_look_around(struct coll_comm *comm);
     "the ranks disagree: rank %d called %s where rank %d called %s; %s"
 #define COLL__SAME_CALLS                                                       \
     "all ranks must call the same operations in the same order"
+
+/* ---- mem_stats.c --------------------------------------------------------- */
+
+/* Add what it holds.  With the turn, or as its caller. */
+void coll__comm_bytes(const struct coll_comm *comm,
+                      struct coll_mem_stats *stats);
+
+/* ---- leave.c ------------------------------------------------------------- */
+
+/* coll_comm_destroy(). */
+int coll__comm_destroy(struct coll_comm *comm);
 
 /* ---- ask.c --------------------------------------------------------------- */
 

@@ -21,7 +21,8 @@
 
 #define SAME_SIZE "a send and its receive need the same count and type"
 
-static int take_failure(struct coll_comm *comm, int status, const char *text)
+int coll__comm_note_failure(struct coll_comm *comm, int status,
+                            const char *text)
 {
     struct coll__failure *f = &comm->failure;
     char group[COLL__TEXT_MAX / 2];
@@ -45,8 +46,10 @@ static int take_failure(struct coll_comm *comm, int status, const char *text)
 void coll__comm_set_failure(struct coll_comm *comm, int status,
                             const char *text)
 {
-    if (take_failure(comm, status, text))
-        log_info("comm", "failed: %s", text);
+    if (!coll__comm_note_failure(comm, status, text))
+        return;
+    log_info("comm", "failed: %s", text);
+    coll__family_fail(comm, status, comm->failure.text);
 }
 
 int coll__comm_status(struct coll_comm *comm)
@@ -67,8 +70,10 @@ int coll__comm_fail(struct coll_comm *comm, int status, const char *format, ...)
     va_start(args, format);
     coll__vprint(text, sizeof(text), format, args);
     va_end(args);
-    if (take_failure(comm, status, text))
+    if (coll__comm_note_failure(comm, status, text)) {
         coll__ctrl_abort(comm->ctrl, status, text);
+        coll__family_fail(comm, status, comm->failure.text);
+    }
     return coll__comm_status(comm);
 }
 

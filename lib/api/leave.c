@@ -201,7 +201,7 @@ static void abandon(struct coll_comm *comm)
     coll__comm_free(comm);
 }
 
-static int destroy(struct coll_comm *comm)
+int coll__comm_destroy(struct coll_comm *comm)
 {
     int rc, forgot;
 
@@ -225,6 +225,7 @@ static int destroy(struct coll_comm *comm)
                         comm->rank);
     }
     note_wrong(comm, rc);
+    note_wrong(comm, coll__family_leave(comm));
     if (rc)
         return end_at_once(comm);
     if (comm->own) {
@@ -238,5 +239,5 @@ static int destroy(struct coll_comm *comm)
 
 int coll_comm_destroy(struct coll_comm *comm)
 {
-    return coll__log_done(destroy(comm));
+    return coll__log_done(coll__comm_destroy(comm));
 }

@@ -315,6 +315,7 @@ static int join_devices(struct coll_comm *comm, const struct coverage *cover)
 {
     int r = cover->no_device, rc = COLL_OK;
 
+    comm->has_devices = comm->n_hosts > 1 && r < 0;
     if (comm->n_hosts > 1)
         snprintf(comm->no_streams, sizeof(comm->no_streams),
                  "there are several hosts");

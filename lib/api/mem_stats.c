@@ -15,8 +15,8 @@ static void add_own(const struct coll_comm *comm, struct coll_mem_stats *stats)
     }
 }
 
-/* With the turn. */
-static void add_all(const struct coll_comm *comm, struct coll_mem_stats *stats)
+void coll__comm_bytes(const struct coll_comm *comm,
+                      struct coll_mem_stats *stats)
 {
     stats->plans += comm->cache.bytes;
     stats->scratch += comm->cache.pool.bytes;
@@ -26,6 +26,7 @@ static void add_all(const struct coll_comm *comm, struct coll_mem_stats *stats)
     for (int t = 0; t < comm->routes.n_all; t++)
         stats->shared += comm->tps[t]->shared;
     coll__stream_bytes(comm, stats);
+    coll__family_bytes(comm, stats);
 }
 
 static int mem_stats(struct coll_comm *comm, struct coll_mem_stats *stats)
@@ -45,7 +46,7 @@ static int mem_stats(struct coll_comm *comm, struct coll_mem_stats *stats)
         return rc;
     ours = (struct coll_mem_stats){.size = ours.size};
     coll__turn_take(comm);
-    add_all(comm, &ours);
+    coll__comm_bytes(comm, &ours);
     coll__turn_give(comm);
     memcpy(stats, &ours, min_size(ours.size, sizeof(ours)));
     return COLL_OK;

@@ -203,6 +203,14 @@ static int divide(struct coll_comm *comm, const char *who, struct wish *mine,
     return rc;
 }
 
+int coll__comm_split(struct coll_comm *comm, const char *who, int color,
+                     int key, struct coll_comm **part)
+{
+    struct wish mine = {.color = color, .key = key};
+
+    return divide(comm, who, &mine, part);
+}
+
 static int split_comm(struct coll_comm *comm, int color, int key,
                       struct coll_comm **split)
 {

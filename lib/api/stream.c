@@ -2,6 +2,7 @@
 /* stream.c - calls for a device's stream: judged, one sentence for each way to be
  * wrong, and given to a path.
  */
+#include "lib/api/levels.h"
 #include "lib/api/queued.h"
 #include "lib/api/staged.h"
 #include "lib/trace/log.h"
@@ -14,8 +15,8 @@
 #define ALIGNED 256 /* bytes: where memory of a device begins */
 
 /* In order of preference; the last one serves all. */
-static const struct coll__path *const paths[] = {&coll__path_queued,
-                                                 &coll__path_staged};
+static const struct coll__path *const paths[] = {
+    &coll__path_queued, &coll__path_levels, &coll__path_staged};
 
 static const struct coll__path *choose(const struct coll_comm *comm,
                                        const struct coll__batch *batch)
@@ -193,10 +194,12 @@ int coll__stream_check(struct coll_comm *comm, const struct coll_args *args)
 static int is_compared(const struct coll_comm *comm,
                        const struct coll_args *args)
 {
-    return comm->settings.is_checked && comm->routes.streams &&
-           comm->size > 1 &&
-           (!coll__is_p2p(args->collective) ||
-            (args->root != comm->rank && !comm->settings.plans));
+    if (!comm->settings.is_checked || comm->size == 1)
+        return 0;
+    if (coll__is_p2p(args->collective))
+        return comm->routes.streams && args->root != comm->rank &&
+               !comm->settings.plans;
+    return comm->routes.streams || comm->levels;
 }
 
 static int judge_to_compare(struct coll_comm *comm,
@@ -205,7 +208,8 @@ static int judge_to_compare(struct coll_comm *comm,
     int rc = judge(comm, call);
 
     *places = 0;
-    if (rc == COLL_OK && !coll__is_p2p(call->pb.collective))
+    if (rc == COLL_OK && comm->routes.streams &&
+        !coll__is_p2p(call->pb.collective))
         rc = coll__queued_digest(comm, call, places);
     return rc;
 }
@@ -249,8 +253,8 @@ static int compare(struct coll_comm *comm, const struct coll_args *args)
     if (rc)
         return rc;
     rc = coll__compare_call(comm, &call.pb, &call.op, places);
-    if (rc == COLL_ERR_MISMATCH && comm->routes.streams->areas &&
-        !coll__is_p2p(call.pb.collective))
+    if (rc == COLL_ERR_MISMATCH && comm->routes.streams &&
+        comm->routes.streams->areas && !coll__is_p2p(call.pb.collective))
         tell_places(comm, &call);
     return rc;
 }
@@ -292,6 +296,7 @@ void coll__stream_bytes(const struct coll_comm *comm,
                         struct coll_mem_stats *stats)
 {
     coll__queued_bytes(comm, stats);
+    coll__levels_bytes(comm, stats);
     if (comm->streams)
         stats->pinned += comm->streams->stage->len;
 }
@@ -303,6 +308,7 @@ void coll__stream_free(struct coll_comm *comm)
     struct coll__streams *s = comm->streams;
 
     coll__queued_free(comm);
+    coll__levels_free(comm);
     if (coll__comm_is_inherited(comm)) {
         inherited = s;
         (void)inherited;
@@ -416,13 +422,48 @@ static int enqueue_one(struct coll_comm *comm, const struct coll_args *args,
     return rc;
 }
 
-int coll__stream_call(struct coll_comm *comm, const struct coll_args *args)
+int coll__stream_put(struct coll_comm *comm, const struct coll_args *args)
 {
     const struct coll__path *path;
     uint32_t ticket;
+
+    return enqueue_one(comm, args, &ticket, &path);
+}
+
+/* It takes a number of the stage, which the stream has finished when it comes there. */
+static int pass(struct coll_comm *comm, void *stream,
+                const struct coll__cuda_place *place)
+{
+    int rc = have_streams(comm, "coll_comm_create", place);
+    uint32_t number;
+
+    if (rc)
+        return rc;
+    number = comm->streams->stage->last + 1;
+    rc = coll__stage_follow(comm->streams, number - 1, stream);
+    if (rc)
+        return rc;
+    comm->streams->stage->last = number;
+    return coll__stage_finish(comm->streams, number, stream);
+}
+
+int coll__stream_pass(struct coll_comm *comm, void *stream)
+{
+    struct coll__cuda_place place;
+    int rc = coll__cuda_enter(stream, &place);
+
+    if (rc)
+        return rc;
+    rc = pass(comm, stream, &place);
+    coll__cuda_leave();
+    return rc;
+}
+
+int coll__stream_call(struct coll_comm *comm, const struct coll_args *args)
+{
     int rc = compare(comm, args);
 
-    return rc ? rc : enqueue_one(comm, args, &ticket, &path);
+    return rc ? rc : coll__stream_put(comm, args);
 }
 
 /* ---- groups --------------------------------------------------------------------- */

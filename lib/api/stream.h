@@ -50,7 +50,8 @@ struct coll__path {
     int (*has_finished)(const struct coll_comm *comm, uint32_t ticket);
 };
 
-extern const struct coll__path coll__path_queued, coll__path_staged;
+extern const struct coll__path coll__path_queued, coll__path_levels,
+    coll__path_staged;
 
 /* What a rank lacks to have its device joined with the other ranks'. */
 enum coll__lack {
@@ -68,6 +69,10 @@ enum coll__lack {
  * rank of one host lacks anything, join their devices; collective.  A status, logged. */
 enum coll__lack coll__stream_lacks(void);
 int coll__stream_join(struct coll_comm *comm);
+
+/* Once it is made, where no rank of several hosts lacks anything: join the devices of
+ * each host (levels.c); collective.  A status, logged. */
+int coll__stream_join_hosts(struct coll_comm *comm);
 
 /* Give back device memory that communicators left behind, where the other ranks have let
  * go of it since. */
@@ -88,6 +93,14 @@ int coll__stream_owns(const struct coll_args *args);
           atomic_load_explicit(&coll__device_is_here, memory_order_relaxed),   \
           0) &&                                                                \
       coll__stream_owns(args)))
+
+/* Put a call that another communicator's is made of into the stream; nobody compares
+ * it.  A status, logged. */
+int coll__stream_put(struct coll_comm *comm, const struct coll_args *args);
+
+/* The same of nothing: what the stream was given before is not the communicator's, and
+ * no part of what its next call waits for (watch.h).  Not in a capture. */
+int coll__stream_pass(struct coll_comm *comm, void *stream);
 
 /* Carry out a call, of no group; or judge it alone; or all that a group has for
  * one communicator, compared before: the messages first, since they go beside the

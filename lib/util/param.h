@@ -30,10 +30,11 @@ enum coll__param_kind {
     X(JOB_SECRET, PARAM_TEXT, "", NULL,                                        \
       "what the ranks of a job prove to each other; collrun sets it")          \
     X(JOB_SECRET_FILE, PARAM_TEXT, "", NULL,                                   \
-      "a file of mode 0600 whose first line is that secret, for launchers that "  \
+      "a file of mode 0600 whose first line is that secret, for launchers "    \
+      "that "                                                                  \
       "give none")                                                             \
     X(BOOTSTRAP, PARAM_TEXT, "", NULL,                                         \
-      "use this bootstrap and no other (collrun, pmix, pmi, ompi, torchrun, "    \
+      "use this bootstrap and no other (collrun, pmix, pmi, ompi, torchrun, "  \
       "horovod, slurm, single)")                                               \
     X(NET_PORTS, PARAM_TEXT, "", NULL,                                         \
       "listen on a port in this range only, FIRST-LAST")                       \
@@ -42,27 +43,29 @@ enum coll__param_kind {
     X(NET_FAMILY, PARAM_CHOICE, "any", "any|ip4|ip6",                          \
       "which addresses are used between processes")                            \
     X(NET_ENCRYPT, PARAM_CHOICE, "0", "0|1",                                   \
-      "1: encrypt and authenticate all that goes between processes by tcp; ucx "  \
+      "1: encrypt and authenticate all that goes between processes by tcp; "   \
+      "ucx "                                                                   \
       "is not used then")                                                      \
     X(TIMEOUT, PARAM_SECONDS, "300", NULL,                                     \
       "the deadline of every wait, in seconds")                                \
     X(TRANSPORTS, PARAM_TEXT, "self,shm,ucx,tcp", NULL,                        \
-      "the transports allowed, in order of preference; self always is")         \
+      "the transports allowed, in order of preference; self always is")        \
     X(ALGO, PARAM_TEXT, "", NULL,                                              \
       "force algorithms: NAME or COLLECTIVE:NAME, separated by commas")        \
     X(PLAN_FILE, PARAM_TEXT, "", NULL,                                         \
-      "use the plans in these files (coll_plan --dump), separated by ':'")      \
+      "use the plans in these files (coll_plan --dump), separated by ':'")     \
     X(CHUNK, PARAM_BYTES, "128K", NULL,                                        \
       "the pipeline chunk of large messages; 0 sends them whole")              \
     X(FUSE, PARAM_BYTES, "64K", NULL,                                          \
-      "allreduces of a group that are no larger in all travel as one; 0 never") \
+      "allreduces of a group that are no larger in all travel as one; 0 "      \
+      "never")                                                                 \
     X(OVERTAKE, PARAM_BYTES, "64K", NULL,                                      \
       "collectives that move no more than this in all do not wait for larger " \
       "ones that were started before; 0: none goes ahead")                     \
     X(CACHE, PARAM_BYTES, "32M", NULL,                                         \
       "memory of the plans that a communicator keeps for its next calls")      \
     X(REPRODUCIBLE, PARAM_CHOICE, "0", "0|1",                                  \
-      "1: float sums give the same bits whatever the size, the algorithm and "  \
+      "1: float sums give the same bits whatever the size, the algorithm and " \
       "the placement of the ranks")                                            \
     X(TUNE_FILE, PARAM_TEXT, "", NULL,                                         \
       "choose algorithms by this file, which coll_tune writes")                \
@@ -81,7 +84,7 @@ enum coll__param_kind {
     X(SHM_CELL, PARAM_BYTES, "128K", NULL,                                     \
       "bytes in each cell that a rank has for longer ones, 64 to 16M")         \
     X(SHM_CELLS, PARAM_INT, "0", NULL,                                         \
-      "cells of each rank; 0: five for each other rank of its host, and 8 or "\
+      "cells of each rank; 0: five for each other rank of its host, and 8 or " \
       "as many as there are of these")                                         \
     X(CMA, PARAM_CHOICE, "auto", "auto|off",                                   \
       "auto: messages that two ranks of a host exchange are read straight "    \
@@ -90,50 +93,64 @@ enum coll__param_kind {
       "messages of at least this many bytes are read that way; of an "         \
       "allgather that is not in place, 16 times as many")                      \
     X(CMA_MAX, PARAM_BYTES, "64M", NULL,                                       \
-      "up to so many bytes that an operation reads and writes on all ranks of "\
+      "up to so many bytes that an operation reads and writes on all ranks "   \
+      "of "                                                                    \
       "a host, messages are read that way")                                    \
     X(MEM_MIN, PARAM_BYTES, "16K", NULL,                                       \
-      "messages of at least this many bytes in memory of coll_mem_alloc() are " \
+      "messages of at least this many bytes in memory of coll_mem_alloc() "    \
+      "are "                                                                   \
       "read in place by ranks of the same host, if they fit no slot")          \
     X(CUDA_SLOT, PARAM_BYTES, "0", NULL,                                       \
-      "bytes of a slot between two GPUs, a multiple of 64; 0: as many as "      \
+      "bytes of a slot between two GPUs, a multiple of 64; 0: as many as "     \
       "64M of a rank's device memory give, 16M at most")                       \
     X(CUDA_SLOTS, PARAM_INT, "2", NULL,                                        \
-      "slots from one rank's GPU to another's, 1 to 64, and as many for sends " \
+      "slots from one rank's GPU to another's, 1 to 64, and as many for "      \
+      "sends "                                                                 \
       "and receives")                                                          \
     X(CUDA_MAPS, PARAM_INT, "8", NULL,                                         \
       "allocations of coll_mem_alloc_device() on each other rank's GPU that "  \
-      "stay mapped when nothing of them is registered any more, 0 to 1024; the "\
+      "stay mapped when nothing of them is registered any more, 0 to 1024; "   \
+      "the "                                                                   \
       "least of all ranks counts.  Those that are freed come back when ranks " \
       "next register or deregister memory")                                    \
     X(STREAM_MIN, PARAM_BYTES, "48M", NULL,                                    \
       "from so many bytes on that an operation reads and writes on all ranks " \
       "of a host, results are written past the caches")                        \
     X(UCX_MESH, PARAM_INT, "64", NULL,                                         \
-      "up to this many ranks, UCX connects all of them at once at the start; "  \
+      "up to this many ranks, UCX connects all of them at once at the start; " \
       "more connect at their first use; the least of all ranks counts")        \
     X(CUDA_ENGINE, PARAM_TEXT, "auto", "auto|queued|kernel|staged",            \
-      "how operations on GPU buffers are carried out: by streams alone, from "  \
-      "GPU to GPU, as operations of the stream (queued) or by one kernel that " \
-      "waits for the other ranks' (kernel), or through pinned memory of the "   \
-      "host, where each call is compared with the other ranks' (staged); auto: "\
-      "by streams alone where all ranks of a host can, by a kernel up to "      \
+      "how operations on GPU buffers are carried out: by streams alone, from " \
+      "GPU to GPU, as operations of the stream (queued) or by one kernel "     \
+      "that "                                                                  \
+      "waits for the other ranks' (kernel), or through pinned memory of the "  \
+      "host, where each call is compared with the other ranks' (staged); "     \
+      "auto: "                                                                 \
+      "by streams alone where all ranks of a host can, by a kernel up to "     \
       "COLL_CUDA_KERNEL_MAX")                                                  \
     X(CUDA_KERNEL_MAX, PARAM_BYTES, "256K", NULL,                              \
-      "up to so many bytes of all ranks' parts together, an operation on GPU "  \
-      "buffers is one kernel that goes through all of its steps, where each "   \
-      "rank has a GPU of its own: the time is that of launches then, of which " \
-      "streams need three a message; above, copies by streams are faster")      \
+      "up to so many bytes of all ranks' parts together, an operation on GPU " \
+      "buffers is one kernel that goes through all of its steps, where each "  \
+      "rank has a GPU of its own: the time is that of launches then, of "      \
+      "which "                                                                 \
+      "streams need three a message; above, copies by streams are faster")     \
     X(CUDA_KERNEL_BLOCKS, PARAM_INT, "0", NULL,                                \
-      "blocks of that kernel; 0: one for each 16K of its longest step, 16 at "  \
-      "most.  No more than half of what the GPU runs at once, by all ranks "    \
+      "blocks of that kernel; 0: one for each 16K of its longest step, 16 at " \
+      "most.  No more than half of what the GPU runs at once, by all ranks "   \
       "that share it")                                                         \
     X(CHECK, PARAM_CHOICE, "0", "0|1",                                         \
       "1: calls that would go from GPU to GPU are compared between the ranks " \
       "as they are made: a collective waits for all of them, a receive for "   \
       "its sender; 0: only what passes through the host is compared")          \
+    X(CUDA_LEVELS, PARAM_BYTES, "256K", NULL,                                  \
+      "from so many bytes of all ranks' parts together on, allreduces, "       \
+      "broadcasts, reduces, allgathers and reduce-scatters of GPU buffers on " \
+      "several hosts with as many ranks each go from GPU to GPU within a "     \
+      "host, "                                                                 \
+      "so that each byte passes through the host once")                        \
     X(CUDA_STAGE, PARAM_BYTES, "16M", NULL,                                    \
-      "pinned memory through which a communicator's operations on GPU buffers " \
+      "pinned memory through which a communicator's operations on GPU "        \
+      "buffers "                                                               \
       "pass, in two halves by turns")                                          \
     X(TOPO_FILE, PARAM_TEXT, "", NULL,                                         \
       "read the machine from this hwloc XML file instead of discovering it")   \
@@ -141,7 +158,8 @@ enum coll__param_kind {
       "log level (error, warn, info, debug, trace), also per part: "           \
       "topo:debug,ucx:trace")                                                  \
     X(PROFILE, PARAM_TEXT, "", NULL,                                           \
-      "write a table of each rank's operations to coll_profile.RANK (1), or to " \
+      "write a table of each rank's operations to coll_profile.RANK (1), or "  \
+      "to "                                                                    \
       "PREFIX.RANK, as the program ends")                                      \
     X(TIMELINE, PARAM_TEXT, "", NULL,                                          \
       "write rank 0's operations to this file, for chrome://tracing and "      \

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* family.c - a communicator that works by others of its own ranks: one fails, all
+ * fail.
+ *
+ * Members find each other under the family's lock, and the whole takes all of them out
+ * before the parts end: so whoever has the lock may use those that are there.  Each
+ * member's failure is noted under the lock, behind which come the failures' own locks
+ * and the reactor's.
+ */
+#include "lib/api/family.h"
+#include "lib/api/comm.h"
+#include "lib/trace/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct coll__family {
+    pthread_mutex_t lock;
+    struct coll_comm *whole, *parts[N_FAMILY_PARTS]; /* NULL: they leave */
+    atomic_int n_users;
+};
+
+static struct coll__family *family_of(const struct coll_comm *comm)
+{
+    return atomic_load_explicit(&comm->family, memory_order_acquire);
+}
+
+/* Its other ranks' reactors may know it before this one does. */
+static void take(struct coll_comm *comm, struct coll__family *family)
+{
+    atomic_fetch_add(&family->n_users, 1);
+    atomic_store_explicit(&comm->family, family, memory_order_release);
+}
+
+int coll__family_make(struct coll_comm *whole,
+                      struct coll_comm *const parts[N_FAMILY_PARTS])
+{
+    struct coll__family *family = calloc(1, sizeof(*family));
+
+    if (!family) {
+        log_error("comm", "no memory for a communicator");
+        return COLL_ERR_NOMEM;
+    }
+    pthread_mutex_init(&family->lock, NULL);
+    pthread_mutex_lock(&family->lock);
+    family->whole = whole;
+    take(whole, family);
+    for (int i = 0; i < N_FAMILY_PARTS; i++) {
+        family->parts[i] = parts[i];
+        take(parts[i], family);
+    }
+    pthread_mutex_unlock(&family->lock);
+    return COLL_OK;
+}
+
+/* The caller's thread alone takes them out. */
+struct coll_comm *coll__family_part(const struct coll_comm *comm, int part)
+{
+    const struct coll__family *family = family_of(comm);
+
+    return family && family->whole == comm ? family->parts[part] : NULL;
+}
+
+/* Its other ranks are told there, too: they may see this one leave before they hear of
+ * it elsewhere. */
+static void fail(struct coll_comm *comm, int status, const char *text)
+{
+    if (coll__comm_note_failure(comm, status, text))
+        coll__ctrl_abort(comm->ctrl, status, text);
+}
+
+void coll__family_fail(struct coll_comm *comm, int status, const char *text)
+{
+    struct coll__family *family = family_of(comm);
+    char part_text[COLL__TEXT_MAX];
+
+    if (!family)
+        return;
+    snprintf(part_text, sizeof(part_text), "among all ranks: %.*s",
+             COLL__TEXT_MAX - 32, text);
+    pthread_mutex_lock(&family->lock);
+    if (family->whole && family->whole != comm)
+        fail(family->whole, status, text);
+    for (int i = 0; i < N_FAMILY_PARTS; i++)
+        if (family->parts[i] && family->parts[i] != comm)
+            fail(family->parts[i], status, part_text);
+    pthread_mutex_unlock(&family->lock);
+}
+
+void coll__family_bytes(const struct coll_comm *comm,
+                        struct coll_mem_stats *stats)
+{
+    for (int i = 0; i < N_FAMILY_PARTS; i++) {
+        struct coll_comm *part = coll__family_part(comm, i);
+
+        if (part)
+            coll__comm_bytes(part, stats);
+    }
+}
+
+int coll__family_leave(struct coll_comm *comm)
+{
+    struct coll__family *family = family_of(comm);
+    struct coll_comm *parts[N_FAMILY_PARTS];
+    int rc = COLL_OK;
+
+    if (!family || family->whole != comm)
+        return COLL_OK;
+    pthread_mutex_lock(&family->lock);
+    family->whole = NULL;
+    for (int i = 0; i < N_FAMILY_PARTS; i++) {
+        parts[i] = family->parts[i];
+        family->parts[i] = NULL;
+    }
+    pthread_mutex_unlock(&family->lock);
+    for (int i = 0; i < N_FAMILY_PARTS; i++) {
+        int status = coll__comm_destroy(parts[i]);
+
+        rc = rc ? rc : status;
+    }
+    return rc;
+}
+
+void coll__family_drop(struct coll_comm *comm)
+{
+    struct coll__family *family = family_of(comm);
+
+    if (!family)
+        return;
+    if (coll__comm_is_inherited(comm) && family->whole == comm)
+        for (int i = 0; i < N_FAMILY_PARTS; i++)
+            coll__comm_destroy(family->parts[i]);
+    atomic_store_explicit(&comm->family, NULL, memory_order_relaxed);
+    if (atomic_fetch_sub(&family->n_users, 1) > 1)
+        return;
+    if (!coll__comm_is_inherited(comm)) /* it may be held by who is gone */
+        pthread_mutex_destroy(&family->lock);
+    free(family);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* family.h - a communicator that works by others of its own ranks.
+ *
+ * Its parts are communicators of their own, made by splitting it, of which its caller
+ * knows nothing: what fails one of them fails all, with the same words, and they end
+ * when it does.
+ */
+#ifndef COLL_LIB_API_FAMILY_H
+#define COLL_LIB_API_FAMILY_H
+
+struct coll_comm;
+struct coll_mem_stats;
+
+enum { FAMILY_INSIDE, FAMILY_ACROSS, N_FAMILY_PARTS };
+
+/* Each member has one user of it, until it is freed. */
+struct coll__family;
+
+/* Make the parts those of whole: the caller's until then, its from there on.
+ * COLL_OK or COLL_ERR_NOMEM, logged. */
+int coll__family_make(struct coll_comm *whole,
+                      struct coll_comm *const parts[N_FAMILY_PARTS]);
+
+/* A part of comm, or NULL where it has none (any more). */
+struct coll_comm *coll__family_part(const struct coll_comm *comm, int part);
+
+/* comm has failed just now: so have the others of its family.  Any thread. */
+void coll__family_fail(struct coll_comm *comm, int status, const char *text);
+
+/* Add what its parts hold. */
+void coll__family_bytes(const struct coll_comm *comm,
+                        struct coll_mem_stats *stats);
+
+/* comm leaves: if it has parts, end them before.  What destroying them returns,
+ * logged; idempotent. */
+int coll__family_leave(struct coll_comm *comm);
+
+/* comm is freed; also in a child. */
+void coll__family_drop(struct coll_comm *comm);
+
+#endif
