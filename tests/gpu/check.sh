@@ -130,6 +130,13 @@ if [ -x "${library:-}/tests/gpu/ranks" ]; then
     part 40 slots_kernel env COLL_ALGO=ring COLL_CUDA_SLOTS=3 COLL_CUDA_SLOT=64K \
         COLL_CUDA_ENGINE=kernel $run "$library/tests/gpu/ranks" --threads --within 30 $ranks \
         --json "$reports/ranks_slots_kernel.json" random replay register
+    # several hosts, as far as libcoll tells them apart on one machine
+    if [ "$(id -u)" = 0 ] && unshare -m true 2> /dev/null; then
+        part 40 hosts env COLL_CUDA_LEVELS=4K $run "$library/tests/gpu/ranks" --within 30 \
+            $ranks --ranks 4 --hosts 2 --json "$reports/ranks_hosts.json" random abort death
+    else
+        left_out hosts "mount namespaces want root"
+    fi
     for n in 2 4 8; do
         part 25 "allreduce_$n" $run "$library/tools/collrun" -n $n \
             "$library/benchmarks/allreduce_bw" -d cuda $every --json
