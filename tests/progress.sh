@@ -17,7 +17,7 @@ with() {
     status=1
 }
 
-programs="test_order test_channel test_group test_p2p test_fork"
+programs="test_order test_channel test_group test_p2p test_p2p_wrong test_fork"
 [ -z "${TEST_QUICK:-}" ] || programs=test_order
 for program in $programs; do
     with 120 tests/$program
