@@ -42,15 +42,14 @@ void coll__price_device(const struct coll__nic *nic, enum coll__wire wire,
 
 void coll__price_rails(int n, struct coll__link *link)
 {
-    char first[sizeof(link->via)];
+    char text[sizeof(link->via) + 16] = ""; /* with room for any number */
 
     if (n < 2)
         return;
     link->beta /= n;
     link->share /= n;
-    memcpy(first, link->via, sizeof(first));
-    snprintf(link->via, sizeof(link->via), "%hhd x %.40s", (signed char)n,
-             first);
+    snprintf(text, sizeof(text), "%d x %s", n, link->via);
+    memcpy(link->via, text, sizeof(link->via) - 1); /* its last stays 0 */
 }
 
 static void price_interface(const char *name, struct coll__link *link)
