@@ -35,8 +35,8 @@ int bench_call(const struct bench *b, const struct bench_case *c, int i);
  * on all ranks or on none. */
 int bench_capture(struct bench *b, const struct bench_case *c);
 
-/* Run n iterations back to back, each a launch where a graph was captured;their seconds to times, unless
- * that is NULL. */
+/* Run n iterations back to back, each a launch where a graph was captured; their
+ * seconds to times, unless that is NULL. */
 int bench_iterate(const struct bench *b, const struct bench_case *c, long n,
                   double *times);
 

@@ -231,7 +231,8 @@ static int report(const struct options *o, const struct result *results,
         printf("\nto see one: tests/check_faults --seed %u --case NUMBER -v\n",
                o->seed);
     printf("%u cases, %u struck, %u right (%u where nothing can be known, %u "
-           "where UCX ended a survivor), %u hangs, %u aborted survivors, %u wrong, %u leftovers\n",
+           "where UCX ended a survivor), %u hangs, %u aborted survivors, %u "
+           "wrong, %u leftovers\n",
            all.n, all.n_struck, all.n_right, all.bits[VERDICT_AT_UNKNOWABLE],
            all.bits[VERDICT_AT_UCX],
            all.bits[VERDICT_AT_HANG], all.bits[VERDICT_AT_ABORT],

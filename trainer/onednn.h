@@ -51,7 +51,8 @@ void onednn_conv_destroy(struct onednn_conv *conv);
 int onednn_conv_load(struct onednn_conv *conv, const float *weights);
 
 /* The three passes.  weights_add adds to dweights, in load's order, and to
- * dbiases.  Where there are no biases theirs may be NULL.  Result: 0, or -1 with train_error() set. */
+ * dbiases.  Where there are no biases theirs may be NULL.  Result: 0, or -1 with
+ * train_error() set. */
 int onednn_conv_forward(struct onednn_conv *conv, const float *in,
                         const float *biases, float *out);
 int onednn_conv_backward_in(struct onednn_conv *conv, const float *dout,

@@ -69,8 +69,8 @@ int coll__cma_probe(const struct coll__cma_token *theirs);
  * Shapes:    any length, 0 too; dst and remote need no alignment.
  * Result:    COLL_OK: all len bytes are there.
  * Errors:    COLL_ERR_PEER: the process is gone, or being killed;
- *            COLL_ERR_SYSTEM: its memory is gone, or it no longer lets itself be read; COLL_ERR_NOMEM.
- *            Logged; dst[len] is then undefined.
+ *            COLL_ERR_SYSTEM: its memory is gone, or it no longer lets itself
+ *            be read; COLL_ERR_NOMEM.  Logged; dst[len] is then undefined.
  * Threads:   any.  The caller knows that pid is the process that it probed and
  *            that nobody writes remote[len] meanwhile.
  * Cost:      a system call for each GiB; blocks until all is copied.

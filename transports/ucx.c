@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ucx.c - ranks anywhere, through UCX: RDMA where the hosts have it or, where tcp
- * is not allowed, UCX's own TCP.  The transport's calls; communicators are opened in ucx_open.c.  The
- * process's workers are in ucx_worker.c, their endpoints in ucx_link.c; the other
- * ranks are in ucx_peer.c, segments go out in ucx_send.c and come in in
- * ucx_recv.c, and ucx.h says how they travel.
+ * is not allowed, UCX's own TCP.  The transport's calls; communicators are opened
+ * in ucx_open.c.  The process's workers are in ucx_worker.c, their endpoints in
+ * ucx_link.c; the other ranks are in ucx_peer.c, segments go out in ucx_send.c and
+ * come in in ucx_recv.c, and ucx.h says how they travel.
  */
 #include "transports/ucx.h"
 #include "lib/trace/log.h"

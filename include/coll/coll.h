@@ -900,8 +900,8 @@ int coll_mem_free(void *ptr);
  *            none; but of an allgather in place that is asked of `out`, and of a
  *            reduce_scatter of `in`; of a broadcast of `out`, in place or not.
  *            Collectives with counts go by slots, since each rank has displacements
- *            of its own.  What differs is COLL_ERR_MISMATCH with COLL_CHECK; else of the communicator, when a
- *            stream has stood still for a second, or, where that has not come about
+ *            of its own.  What differs is COLL_ERR_MISMATCH with COLL_CHECK; else
+ *            of the communicator, when a stream has stood still for a second, or, where that has not come about
  *            by chance and data are wrong, of coll_comm_destroy().
  *            Operations that are one kernel go by slots as ever.  Where GPU buffers
  *            pass through the host, nothing changes.

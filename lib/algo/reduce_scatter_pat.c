@@ -11,7 +11,8 @@
  *
  * With n bytes a part,
  * T = ceil(log2 p) alpha + (p-1) n (beta + gamma) + (p+1) n gamma to pack, or
- * n gamma for up to 3 ranks, whose messages are single parts of IN.  Best for small and middle n, the more the dearer the far links are.
+ * n gamma for up to 3 ranks, whose messages are single parts of IN.  Best for
+ * small and middle n, the more the dearer the far links are.
  *
  *   p = 4, rank 3's sums x: part    0: 3   2: 1   1: 2   3: 0
  *     round 0: sends x = 1 3 to rank 2, gets from rank 0 what it adds to 0 2
@@ -115,9 +116,9 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-/* All is packed before the first message, but for what IN has as one.  The last round's one sum, if short,
- * leaves when all is in that is added to it: of the rounds whose distance is
- * below the number of sums behind it. */
+/* All is packed before the first message, but for what IN has as one.  The
+ * last round's one sum, if short, leaves when all is in that is added to it: of
+ * the rounds whose distance is below the number of sums behind it. */
 static double cost(const struct coll__problem *pb)
 {
     const struct coll__view *view = pb->view;

@@ -70,7 +70,8 @@ int coll__graph_finish(struct graph *graph);
 void coll__graph_fini(struct graph *graph);
 
 /* The links of the best path between two parts, links[FABRIC_MAX_PATH];
- * their number, or -1 when there is no path.  Best: fewest links, then the widest, then the quickest; never through a seat or NIC. */
+ * their number, or -1 when there is no path.  Best: fewest links, then the
+ * widest, then the quickest; never through a seat or NIC. */
 int coll__graph_path(const struct graph *graph, int from, int to, int *links);
 
 /* Say whether every seat reaches every other one; else name two (parts). */

@@ -46,7 +46,8 @@ int coll__topo_format(const struct coll__topo *topo,
 
 /* Fill in this process's own entry: host_id (boot id and network namespace),
  * pid, pid namespace, its quota of the processors' time, cores it may run on, and
- * what of the machine holds them, by COLL_TOPO_FILE where that is set.  host and local_* stay 0.
+ * what of the machine holds them, by COLL_TOPO_FILE where that is set.  host and
+ * local_* stay 0.
  *
  * Errors:    as coll__topo_create(), of the file alone.
  */
@@ -54,7 +55,8 @@ int coll__topo_self(struct coll__peer *peer);
 
 /* Given every rank's entry, fill in host, local_rank, local_size and
  * local_cores of each (ranks with equal cpusets share their cores, others have
- * their own; a quota is shared by its control group).  Returns the number of hosts, or COLL_ERR_NOMEM (logged). */
+ * their own; a quota is shared by its control group).  Returns the number of
+ * hosts, or COLL_ERR_NOMEM (logged). */
 int coll__topo_group(struct coll__peer *peers, int size);
 
 /* Where a thread can sit that serves a rank's process in the background. */

@@ -4,8 +4,8 @@
  * PG, "Streams": what one stream has is done in the order of the calls; of two
  * streams nothing is promised.  DA, "Stream synchronization behavior": the legacy
  * stream waits for the blocking streams of its context, and they for it.  PG, "CUDA
- * Environment Variables": CUDA_DEVICE_MAX_CONNECTIONS "to each device"; streams beyond them share
- * one, and what cannot start holds up whoever is behind it there (H100,
+ * Environment Variables": CUDA_DEVICE_MAX_CONNECTIONS "to each device"; streams
+ * beyond them share one, and what cannot start holds up whoever is behind it there (H100,
  * queue/many_wait; kernel/one_connection: what has started does not).
  */
 #include "tests/fake_cuda/fake.h"

@@ -10,8 +10,9 @@
  * is called all the time is late less often, what is called a few times more
  * often.  Beside that, threads that compute are interrupted anywhere, by a signal
  * (unless they block it).  One delay of many takes 20 to 300 ms, and one process or
- * thread of eight is slow in nearly all that it does.  No thread sleeps more than its share of the time,
- * so that a test takes some times as long, and not a thousand times.
+ * thread of eight is slow in nearly all that it does.  No thread sleeps more than
+ * its share of the time, so that a test takes some times as long, and not a thousand
+ * times.
  *
  * Each thread draws from a generator of its own, whose seed follows from SEED,
  * the program's name, its rank, and how it was made; what ranks do at the same
