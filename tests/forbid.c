@@ -20,6 +20,11 @@
 #else
 #define EPOLL SYS_epoll_pwait /* by which libc does it elsewhere */
 #endif
+#ifdef SYS_poll
+#define POLL SYS_poll
+#else
+#define POLL SYS_ppoll
+#endif
 
 static int forbid(unsigned number)
 {
@@ -45,3 +50,11 @@ int forbid_waitv(void) { return forbid(WAITV); }
 int forbid_accept(void) { return forbid(SYS_accept4); }
 
 int forbid_epoll(void) { return forbid(EPOLL); }
+
+int forbid_send(void) { return forbid(SYS_sendto); }
+
+int forbid_recv(void) { return forbid(SYS_recvfrom); }
+
+int forbid_poll(void) { return forbid(POLL); }
+
+int forbid_ppoll(void) { return forbid(SYS_ppoll); }

@@ -11,10 +11,15 @@
  */
 int forbid_cma(void);
 
-/* The same for membarrier(), futex_waitv(), accept4() and epoll_wait(). */
+/* The same for membarrier(), futex_waitv(), accept4() and epoll_wait(); for send(),
+ * recv(), poll() and ppoll(). */
 int forbid_fences(void);
 int forbid_waitv(void);
 int forbid_accept(void);
 int forbid_epoll(void);
+int forbid_send(void);
+int forbid_recv(void);
+int forbid_poll(void);
+int forbid_ppoll(void);
 
 #endif

@@ -3,6 +3,7 @@
  * so at once: who waited for the others would wait until the deadline. */
 #include "lib/net/door.h"
 #include "lib/net/reactor.h"
+#include "lib/util/util.h"
 #include "tests/forbid.h"
 
 #include <check.h>
@@ -35,11 +36,21 @@ START_TEST(a_door_that_may_let_nobody_in_is_not_opened)
 }
 END_TEST
 
-START_TEST(a_reactor_that_may_not_wait_does_not_start)
+static const struct {
+    int (*forbid)(void);
+    const char *name; /* what is said of it */
+} calls[] = {
+    {forbid_epoll, "forbids epoll"}, {forbid_send, "forbids send"},
+    {forbid_recv, "forbids recv"},   {forbid_poll, "forbids poll"},
+    {forbid_ppoll, "forbids ppoll"},
+};
+
+/* _i: what is forbidden */
+START_TEST(a_reactor_that_may_not_wait_or_talk_does_not_start)
 {
-    ck_assert(!forbid_epoll());
+    ck_assert(!calls[_i].forbid());
     ck_assert_int_eq(coll__reactor_get(), COLL_ERR_SYSTEM);
-    says("epoll");
+    says(calls[_i].name);
     says("seccomp");
 }
 END_TEST
@@ -52,7 +63,8 @@ int main(void)
     int failed;
 
     tcase_add_test(c, a_door_that_may_let_nobody_in_is_not_opened);
-    tcase_add_test(c, a_reactor_that_may_not_wait_does_not_start);
+    tcase_add_loop_test(c, a_reactor_that_may_not_wait_or_talk_does_not_start,
+                        0, (int)ARRAY_LEN(calls));
     tcase_set_timeout(c, 20);
     suite_add_tcase(suite, c);
     srunner_run_all(runner, CK_ENV);

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define MAX_EVENTS 64
@@ -403,23 +404,50 @@ static int open_fds(void)
     return 0;
 }
 
+/* Ask for what sockets will be written, read and awaited by, of what is none: where
+ * it is forbidden, who awaits an answer would do so until the deadline.  NULL, or the
+ * name of what is, and errno. */
+static const char *find_forbidden(void)
+{
+    struct timespec none = {0};
+    char byte;
+
+    if (send(reactor.wake_fd, &byte, 0, MSG_NOSIGNAL) < 0 && errno != ENOTSOCK)
+        return "send";
+    if (recv(reactor.wake_fd, &byte, 0, 0) < 0 && errno != ENOTSOCK)
+        return "recv";
+    if (poll(NULL, 0, 0) < 0)
+        return "poll";
+    return ppoll(NULL, 0, &none, NULL) < 0 ? "ppoll" : NULL;
+}
+
 static int start(void)
 {
+    const char *forbidden = NULL;
     int err;
 
     coll__fence_join(); /* now: with one thread more it would take 10 ms */
     reactor.first = reactor.later = NULL;
     reactor.last = &reactor.first;
     err = open_fds();
+    if (!err && (forbidden = find_forbidden()))
+        err = errno;
     if (!err)
         err = coll__spawn(&reactor.thread, run, NULL, "coll-reactor");
     if (!err)
         return COLL_OK;
     close_fds();
-    log_error("boot", "cannot start the control thread: %s; %s", strerror(err),
-              err == EPERM || err == ENOSYS
-                  ? "a seccomp profile forbids epoll, eventfd or threads"
-                  : "see ulimit -n and ulimit -u");
+    if (err == EPERM || err == ENOSYS)
+        log_error("boot",
+                  "cannot start the control thread: %s; a seccomp profile "
+                  "forbids %s",
+                  strerror(err),
+                  forbidden ? forbidden : "epoll, eventfd or threads");
+    else
+        log_error("boot",
+                  "cannot start the control thread: %s; see ulimit -n and "
+                  "ulimit -u",
+                  strerror(err));
     return COLL_ERR_SYSTEM;
 }
 
