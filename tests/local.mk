@@ -770,8 +770,8 @@ EXTRA_DIST += %D%/rdma/guests %D%/rdma/job %D%/rdma/run \
 	%D%/rdma/reports/last.txt
 
 # scripts: the programs, real launchers, the README's first program
-check_PROGRAMS += tests/without_cma
-tests_without_cma_SOURCES = %D%/without_cma.c %D%/forbid.c %D%/forbid.h
+check_PROGRAMS += tests/without
+tests_without_SOURCES = %D%/without.c %D%/forbid.c %D%/forbid.h
 check_PROGRAMS += tests/prices_probe
 tests_prices_probe_LDADD = libcoll.la
 check_PROGRAMS += tests/boot_probe

@@ -79,12 +79,12 @@ in_mounts 'mount -t tmpfs -o ro,size=4k tmpfs /dev/shm' allreduce
 for program in allreduce broadcast alltoall reduce_scatter; do
     right 4 $program env COLL_CMA=off
 done
-tests/without_cma true
+tests/without cma true
 if [ $? = 77 ]; then
     echo "left out: no seccomp filter can be installed here"
 else
     for program in allgather broadcast reduce; do
-        right 4 $program env COLL_LOG=info tests/without_cma
+        right 4 $program env COLL_LOG=info tests/without cma
         grep -q 'no single copy from process .* seccomp' "$err" ||
             fail "without CMA: no word of it"
     done
