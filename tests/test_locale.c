@@ -2,9 +2,13 @@
 /* test_locale.c - a program that writes 0,5 for a half changes nothing of what
  * the library reads and says. */
 #include "lib/api/comm.h"
+#include "lib/topo/carrier.h"
+#include "lib/topo/gpus.h"
+#include "lib/trace/trace.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
 #include "tests/world.h"
+#include "transports/price.h"
 
 #include <check.h>
 #include <locale.h>
@@ -111,6 +115,65 @@ START_TEST(machines_have_points)
 }
 END_TEST
 
+static void write_file(const char *name, const char *text)
+{
+    char path[64];
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    file = fopen(path, "w");
+    ck_assert(file && fputs(text, file) >= 0 && !fclose(file));
+}
+
+/* A lane of 2.5 GT/s carries 2 Gbit/s, and of that a part is payload. */
+START_TEST(slots_of_cards_have_points)
+{
+    struct coll__gpu_place place;
+
+    write_file("max_link_speed", "2.5 GT/s PCIe\n");
+    write_file("max_link_width", "1\n");
+    coll__gpu_read(dir, ".", &place);
+    ck_assert_double_eq_tol(place.pcie, 2.5 / 8 * 1e9 * 0.8 * 0.85, 1e3);
+}
+END_TEST
+
+START_TEST(carriers_have_points)
+{
+    struct coll__nic nic = {.name = "eth0", .gbits = 2.5};
+    char text[64];
+
+    coll__carrier_text(&nic, text, sizeof(text));
+    ck_assert_str_eq(text, "eth0, 2.5 Gbit/s by /sys");
+}
+END_TEST
+
+START_TEST(prices_have_points)
+{
+    struct coll__link link = {.alpha = 2.5e-6, .beta = 0.25e-9, .is_known = 1};
+    char text[128];
+
+    coll__price_note(&link, text, sizeof(text));
+    ck_assert_msg(strstr(text, "takes 2.5 us and 0.25 ns a byte") != NULL, "%s",
+                  text);
+}
+END_TEST
+
+START_TEST(profiles_have_points)
+{
+    static char text[1 << 16];
+    char path[64];
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/profile", dir);
+    ck_assert_int_eq(coll__profile_open(path, 0, 1), 0);
+    ck_assert_int_eq(coll__profile_write(), 0);
+    file = fopen(path, "r");
+    ck_assert(file && fread(text, 1, sizeof(text) - 1, file) && !fclose(file));
+    ck_assert_msg(strstr(text, "communication time = 0.000000") != NULL, "%s",
+                  text);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite;
@@ -131,6 +194,10 @@ int main(void)
     tcase_add_test(c, variables_have_points);
     tcase_add_test(c, sentences_have_points);
     tcase_add_test(c, machines_have_points);
+    tcase_add_test(c, slots_of_cards_have_points);
+    tcase_add_test(c, carriers_have_points);
+    tcase_add_test(c, prices_have_points);
+    tcase_add_test(c, profiles_have_points);
     suite_add_tcase(suite, c);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

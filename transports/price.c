@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* price.c - links through sockets, and those of devices. */
 #include "transports/price.h"
+#include "lib/util/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -79,10 +80,10 @@ void coll__price_way_out(struct coll__link *link)
 
 void coll__price_note(const struct coll__link *link, char *note, size_t len)
 {
-    snprintf(note, len,
-             "to other hosts by %s: a message takes %.3g us and "
-             "%.3g ns a byte%s",
-             *link->via ? link->via : "a device that is not known",
-             link->alpha * 1e6, link->beta * 1e9,
-             link->is_known ? "" : ", but a job times two and goes by that");
+    coll__print(note, len,
+                "to other hosts by %s: a message takes %.3g us and %.3g ns a "
+                "byte%s",
+                *link->via ? link->via : "a device that is not known",
+                link->alpha * 1e6, link->beta * 1e9,
+                link->is_known ? "" : ", but a job times two and goes by that");
 }

@@ -6,6 +6,7 @@
 #include "lib/topo/inside.h"
 #include "lib/trace/log.h"
 #include "lib/util/param.h"
+#include "lib/util/text.h"
 #include "lib/util/util.h"
 #include "transports/cma.h"
 #include "transports/price.h"
@@ -168,15 +169,16 @@ static void note_distances(char *note, size_t len)
     numa = coll__inside_price(&inside, LEAVES_NUMA);
     package = coll__inside_price(&inside, LEAVES_PACKAGE);
     if (inside.numa > 0)
-        n += (size_t)snprintf(note + n, len - n,
-                              "; to another NUMA node "
-                              "(distance %.2g) a message takes %.2g us longer",
-                              inside.numa, numa.alpha * 1e6);
+        n += (size_t)coll__print(
+            note + n, len - n,
+            "; to another NUMA node (distance %.2g) a message takes %.2g us "
+            "longer",
+            inside.numa, numa.alpha * 1e6);
     if (inside.package > 0 && n < len)
-        snprintf(note + n, len - n,
-                 "; to another package (distance %.2g) it "
-                 "takes %.2g us longer",
-                 inside.package, package.alpha * 1e6);
+        coll__print(note + n, len - n,
+                    "; to another package (distance %.2g) it takes %.2g us "
+                    "longer",
+                    inside.package, package.alpha * 1e6);
 }
 
 static void note_tcp(char *note, size_t len)

@@ -2,6 +2,7 @@
 /* carrier.c - choosing and pricing a network device. */
 #include "lib/topo/carrier.h"
 #include "lib/topo/machine.h"
+#include "lib/util/text.h"
 #include "lib/util/util.h"
 
 #include <pthread.h>
@@ -57,8 +58,8 @@ void coll__carrier_text(const struct coll__nic *nic, char *text, size_t len)
     if (nic->port)
         snprintf(port, sizeof(port), " port %d", nic->port);
     if (nic->gbits > 0)
-        snprintf(text, len, "%s%s, %g Gbit/s by %s", nic->name, port,
-                 nic->gbits, nic->is_rdma ? "libibverbs" : "/sys");
+        coll__print(text, len, "%s%s, %g Gbit/s by %s", nic->name, port,
+                    nic->gbits, nic->is_rdma ? "libibverbs" : "/sys");
     else
         snprintf(text, len, "%s%s, speed not known", nic->name, port);
 }

@@ -7,6 +7,7 @@
 #include "lib/topo/gpus.h"
 #include "lib/topo/machine.h"
 #include "lib/util/param.h"
+#include "lib/util/text.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -51,7 +52,7 @@ static double read_rate(const char *path)
 
     if (coll__read_line(path, "max_link_speed", line, sizeof(line)))
         return 0;
-    giga = strtod(line, NULL);
+    giga = coll__strtod(line, NULL);
     lanes = (double)coll__read_number(path, "max_link_width", 0);
     return giga / 8 * 1e9 * lanes * PAYLOAD * (giga > 5 ? 1 : 0.8);
 }

@@ -6,6 +6,7 @@
  * while their caller computes, the exposed time is what the caller waited.
  */
 #include "lib/trace/trace.h"
+#include "lib/util/text.h"
 #include "lib/util/util.h"
 
 #include <errno.h>
@@ -179,6 +180,18 @@ static void print_sizes(FILE *to, int collective)
     }
 }
 
+static void print_tables(FILE *to)
+{
+    locale_t before = coll__points();
+
+    print_summary(to);
+    print_usage(to);
+    for (int c = 0; c < COLL_N_COLLECTIVES; c++)
+        if (sum_of(c).calls)
+            print_sizes(to, c);
+    coll__points_end(before);
+}
+
 int coll__profile_write(void)
 {
     FILE *to = fdopen(dup(profile.fd), "w");
@@ -193,11 +206,7 @@ int coll__profile_write(void)
         errno = err;
         return -1;
     }
-    print_summary(to);
-    print_usage(to);
-    for (int c = 0; c < COLL_N_COLLECTIVES; c++)
-        if (sum_of(c).calls)
-            print_sizes(to, c);
+    print_tables(to);
     errno = 0;
     if (fflush(to) || ferror(to))
         err = errno ? errno : EIO;
