@@ -68,11 +68,6 @@ static void join_lane(struct coll__prog *prog, struct coll__map *map, int i)
     lanes->lanes[*at].n_steps++;
 }
 
-static int is_message(enum coll__step_kind kind)
-{
-    return kind == STEP_SEND || coll__step_is_recv(kind);
-}
-
 /* Count each lane's messages, give it its part of lane_steps, fill that. */
 static int fill_lanes(struct coll__prog *prog)
 {
@@ -84,7 +79,7 @@ static int fill_lanes(struct coll__prog *prog)
 
     for (int i = 0; i < plan->n_steps && rc == COLL_OK; i++) {
         lanes->lane_of[i] = -1;
-        if (is_message(plan->steps[i].kind))
+        if (coll__step_is_message(plan->steps[i].kind))
             join_lane(prog, &map, i);
     }
     coll__map_fini(&map);

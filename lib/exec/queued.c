@@ -25,11 +25,6 @@
 
 #define NAP_US 200
 
-static int is_message(const struct coll__step *step)
-{
-    return step->kind == STEP_SEND || coll__step_is_recv(step->kind);
-}
-
 static int serves(const struct coll__prog *prog)
 {
     const struct coll__stream_tp *tp = prog->routes->streams;
@@ -45,7 +40,7 @@ static int serves(const struct coll__prog *prog)
         const struct coll__step *step = &plan->steps[i];
         size_t len = step->kind == STEP_SEND ? step->src.len : step->dst.len;
 
-        if (is_message(step) &&
+        if (coll__step_is_message(step->kind) &&
             (len > slot || tp->ops->reaches(tp, step->peer, why, sizeof(why))))
             return 0;
     }
@@ -77,7 +72,7 @@ static int number_messages(struct coll__prog *prog)
     for (int i = 0; i < plan->n_steps; i++) {
         const struct coll__step *step = &plan->steps[i];
 
-        if (is_message(step))
+        if (coll__step_is_message(step->kind))
             prog->queued->number[i] =
                 n_on[2 * step->peer + (step->kind == STEP_SEND)]++;
     }

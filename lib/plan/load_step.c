@@ -167,7 +167,7 @@ static int read_peer(struct coll__loader *l, struct coll__step *step)
 {
     int rc;
 
-    if (step->kind != STEP_SEND && !coll__step_is_recv(step->kind))
+    if (!coll__step_is_message(step->kind))
         return COLL_OK;
     if (!coll__scan_word(&l->scan) || !coll__scan_is(&l->scan, "peer"))
         return coll__scan_fault(&l->scan, "%s: 'peer' must follow",

@@ -20,11 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int is_message(const struct coll__step *step)
-{
-    return step->kind == STEP_SEND || coll__step_is_recv(step->kind);
-}
-
 /* ---- a run of all ranks -------------------------------------------------- */
 
 /* Steps that can go on, the first one first. */
@@ -104,7 +99,7 @@ static void finish(struct run *run, int r, int i)
 
             if (--rank->left[next])
                 continue;
-            if (is_message(&plan->steps[next]))
+            if (coll__step_is_message(plan->steps[next].kind))
                 consider(run, r, next);
             else
                 rank->todo[rank->n_todo++] = next;
@@ -189,7 +184,7 @@ static void start_rank(struct run *run, int r)
     for (int i = 0; i < plan->n_steps; i++) {
         if (plan->n_deps[i])
             continue;
-        if (is_message(&plan->steps[i]))
+        if (coll__step_is_message(plan->steps[i].kind))
             consider(run, r, i);
         else
             finish(run, r, i);
@@ -241,7 +236,7 @@ static int rank_init(struct rank *rank, const struct coll__plan *plan, int p)
         const struct coll__step *step = &plan->steps[i];
 
         rank->left[i] = plan->n_deps[i];
-        if (!is_message(step))
+        if (!coll__step_is_message(step->kind))
             continue;
         rank->next[i] = rank->head[is_recv(step)][step->peer];
         rank->head[is_recv(step)][step->peer] = i;
@@ -274,7 +269,7 @@ static int count_messages(const struct coll__plan *plan)
     int n = 0;
 
     for (int i = 0; i < plan->n_steps; i++)
-        n += is_message(&plan->steps[i]);
+        n += coll__step_is_message(plan->steps[i].kind);
     return n;
 }
 
@@ -354,7 +349,7 @@ int coll__plan_turns_alone(const struct coll__plan *plan, int nranks,
         int dir = is_recv(step), lane = 2 * step->peer + dir;
         int ahead = dir ? rank - step->peer : step->peer - rank;
 
-        if (is_message(step))
+        if (coll__step_is_message(step->kind))
             whens[turns->n++] =
                 (struct when){.round = (ahead + nranks) % nranks,
                               .piece = n_on[lane]++ + (dir ? n_slots - 1 : 0),

@@ -12,11 +12,6 @@
 
 #include <stdlib.h>
 
-static int is_message(const struct coll__step *step)
-{
-    return step->kind == STEP_SEND || coll__step_is_recv(step->kind);
-}
-
 static size_t len_of(const struct coll__step *step)
 {
     return step->kind == STEP_SEND ? step->src.len : step->dst.len;
@@ -32,8 +27,8 @@ static int is_between(const struct coll__plan *plan, int i)
 static int n_pieces(const struct coll__plan *plan, int i, size_t slot)
 {
     const struct coll__step *step = &plan->steps[i];
-    int is_cut =
-        is_message(step) || (step->kind != STEP_ORDER && is_between(plan, i));
+    int is_cut = coll__step_is_message(step->kind) ||
+                 (step->kind != STEP_ORDER && is_between(plan, i));
     size_t len = is_cut ? len_of(step) : 0;
 
     return len <= slot ? 1 : (int)((len + slot - 1) / slot);

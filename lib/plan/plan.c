@@ -22,6 +22,11 @@ int coll__step_is_recv(enum coll__step_kind kind)
     return kind == STEP_RECV || kind == STEP_RECV_REDUCE;
 }
 
+int coll__step_is_message(enum coll__step_kind kind)
+{
+    return kind == STEP_SEND || coll__step_is_recv(kind);
+}
+
 int coll__step_reads_src(enum coll__step_kind kind)
 {
     return kinds[kind].reads_src;

@@ -169,8 +169,10 @@ void *coll__plan_alloc(struct coll__plan *plan, int n, size_t size);
 enum { COLL__DROPPED = -2 };
 void coll__plan_compact(struct coll__plan *plan);
 
-/* Say whether a kind of step sends or receives; reads its dst; its name. */
+/* Say whether a kind of step receives, or sends or receives; reads its src; writes,
+ * or reads, its dst; its name. */
 int coll__step_is_recv(enum coll__step_kind kind);
+int coll__step_is_message(enum coll__step_kind kind);
 int coll__step_reads_src(enum coll__step_kind kind);
 int coll__step_writes_dst(enum coll__step_kind kind);
 int coll__step_reads_dst(enum coll__step_kind kind);

@@ -17,11 +17,6 @@ static int is_recv(const struct coll__step *step)
     return coll__step_is_recv(step->kind);
 }
 
-static int is_message(const struct coll__step *step)
-{
-    return step->kind == STEP_SEND || coll__step_is_recv(step->kind);
-}
-
 struct sorter {
     const struct coll__plan *plan;
     struct coll__waits waits;
@@ -44,7 +39,7 @@ static void place(struct sorter *s, int i)
     s->order[s->n++] = i;
     for (int e = plan->first_after[i]; e < plan->first_after[i + 1]; e++)
         if (--s->left[plan->after[e]] == 0 &&
-            !is_message(&plan->steps[plan->after[e]]))
+            !coll__step_is_message(plan->steps[plan->after[e]].kind))
             s->ready[s->n_ready++] = plan->after[e];
 }
 
@@ -77,7 +72,7 @@ static int place_needed(struct sorter *s, int i)
 
             if (s->has_place[before])
                 continue;
-            if (is_message(&s->plan->steps[before]))
+            if (coll__step_is_message(s->plan->steps[before].kind))
                 return 0;
             s->has_place[before] = 2;
             s->todo[n++] = before;
@@ -119,13 +114,13 @@ static void make_lanes(struct sorter *s)
         int lane = 2 * step->peer + is_recv(step);
 
         s->left[i] = plan->n_deps[i];
-        if (!is_message(step))
+        if (!coll__step_is_message(step->kind))
             continue;
         s->next[i] = s->head[lane];
         s->head[lane] = i;
     }
     for (int i = 0; i < plan->n_steps; i++)
-        if (!s->left[i] && !is_message(&plan->steps[i]))
+        if (!s->left[i] && !coll__step_is_message(plan->steps[i].kind))
             s->ready[s->n_ready++] = i;
 }
 

@@ -34,16 +34,11 @@ static int fault(const struct judge *j, int i, const char *format, ...)
     return COLL_ERR_INVALID;
 }
 
-static int is_message(const struct coll__step *step)
-{
-    return step->kind == STEP_SEND || coll__step_is_recv(step->kind);
-}
-
 static int judge_peer(const struct judge *j, int i)
 {
     const struct coll__step *step = &j->plan->steps[i];
 
-    if (!is_message(step))
+    if (!coll__step_is_message(step->kind))
         return COLL_OK;
     if (step->peer < 0 || step->peer >= j->pb->nranks)
         return fault(j, i, "has no peer %d", step->peer);

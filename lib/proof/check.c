@@ -238,11 +238,6 @@ static int add_event(struct checker *c, int rank, int step)
     return COLL_OK;
 }
 
-static int is_comm(const struct coll__step *step)
-{
-    return step->kind == STEP_SEND || coll__step_is_recv(step->kind);
-}
-
 /* A step's edges are all there, or its lane moved on: make its event if it can
  * happen now. */
 static int consider(struct checker *c, int r, int i)
@@ -252,7 +247,7 @@ static int consider(struct checker *c, int r, int i)
 
     if (c->ranks[r].left[i])
         return COLL_OK;
-    if (!is_comm(step))
+    if (!coll__step_is_message(step->kind))
         return add_event(c, r, i);
     if (c->ranks[r].head[dir][step->peer] != i)
         return COLL_OK;
@@ -289,7 +284,7 @@ static int run_event(struct checker *c, struct event ev)
     const struct coll__step *step = &c->ranks[ev.rank].plan->steps[ev.step];
     int peer = step->peer, other, rc;
 
-    if (!is_comm(step)) {
+    if (!coll__step_is_message(step->kind)) {
         rc = run_local(c, ev.rank, ev.step);
         return rc ? rc : finish(c, ev.rank, ev.step);
     }
@@ -383,7 +378,7 @@ static void make_lanes(struct checker *c, int r)
         const struct coll__step *step = &rank->plan->steps[i];
         int dir = coll__step_is_recv(step->kind);
 
-        if (!is_comm(step))
+        if (!coll__step_is_message(step->kind))
             continue;
         rank->next[i] = rank->head[dir][step->peer];
         rank->head[dir][step->peer] = i;

@@ -2,6 +2,7 @@
 /* prove.c - problems of all shapes, and the proof of an algorithm for one. */
 #include "lib/proof/proof.h"
 #include "lib/proof/prove.h"
+#include "lib/type/head.h"
 #include "lib/util/util.h"
 
 #include <stdio.h>
@@ -81,12 +82,6 @@ static int has_counts(enum coll_collective collective)
            collective == COLL_SCATTERV;
 }
 
-/* A send or a receive takes two ranks; others would have no problem. */
-static int is_message(enum coll_collective collective)
-{
-    return collective == COLL_SEND || collective == COLL_RECV;
-}
-
 static void cast_rank(const struct coll__trial *t, int r,
                       struct coll__problem *pb)
 {
@@ -100,7 +95,7 @@ static void cast_rank(const struct coll__trial *t, int r,
                                  .rank = r,
                                  .count = t->count,
                                  .view = t->view};
-    if (is_message(t->collective)) { /* the root receives from the other */
+    if (coll__is_p2p(t->collective)) { /* the root receives from the other */
         pb->collective = r == t->root ? COLL_RECV : COLL_SEND;
         pb->root = 1 - r;
     }
@@ -237,7 +232,8 @@ int coll__trial_at(int i, enum coll_collective collective, int nranks,
                         (uint32_t)nranks);
     unsigned die = mix(seed, 1); /* two bits for each choice */
 
-    if (i >= n * (reduces ? 2 : 1) || (is_message(collective) && nranks != 2))
+    /* a send or a receive takes two ranks; others would have no problem */
+    if (i >= n * (reduces ? 2 : 1) || (coll__is_p2p(collective) && nranks != 2))
         return 0;
     *trial = (struct coll__trial){
         .collective = collective,

@@ -89,13 +89,6 @@ void machine_fini(struct machine *m)
 
 /* ---- the problem ---------------------------------------------------------- */
 
-static int can_be_in_place(const struct coll__problem *pb)
-{
-    return pb->collective != COLL_ALLTOALLV && pb->collective != COLL_BARRIER &&
-           coll__problem_shape(pb, BUF_IN) != SHAPE_NONE &&
-           coll__problem_shape(pb, BUF_OUT) != SHAPE_NONE;
-}
-
 /* Of the v collectives every part has the same count. */
 static void set_counts(struct coll__problem *pb, const size_t *counts,
                        const size_t *displs)
@@ -143,7 +136,8 @@ int cast_init(struct cast *cast, const struct job *job,
         cast->pbs[r] = pb;
         cast->pbs[r].rank = (int)r;
         set_counts(&cast->pbs[r], cast->numbers, cast->numbers + p);
-        cast->pbs[r].in_place = job->in_place && can_be_in_place(&cast->pbs[r]);
+        cast->pbs[r].in_place =
+            job->in_place && coll__problem_may_be_in_place(&cast->pbs[r]);
     }
     return 0;
 }
