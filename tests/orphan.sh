@@ -59,25 +59,38 @@ left() {
     echo $n
 }
 
-# start NAME MODE VARIABLES PROGRAM: an agent with two ranks, which is killed then;
-# $NUMBER is a rank's where VARIABLES are looked at.
+# until_joining NAME: the only rank has a thread for its connections, and waits for
+# the other.
+until_joining() {
+    tries=$((100 * patience))
+    until [ "$(ls "/proc/$(cat "$dir"/pid.? 2> /dev/null)/task" 2> /dev/null |
+        wc -l)" -gt 1 ]; do
+        tries=$((tries - 1))
+        [ $tries -gt 0 ] || fail "$1: the rank does not begin to join"
+        sleep 0.1
+    done
+}
+
+# start NAME MODE VARIABLES PROGRAM [NUMBERS] [UNTIL]: an agent with both ranks, or
+# those, which is killed when all are up, or UNTIL; $NUMBER is a rank's where VARIABLES
+# are looked at.
 start() {
     rm -f "$dir"/out.? "$dir"/pid.* "$dir"/cut*
     # shellcheck disable=SC2016
-    sh -c 'for NUMBER in 0 1; do
+    sh -c 'for NUMBER in $4; do
             eval "env NUMBER=$NUMBER $2" "$3" "$1" "> $dir/out.$NUMBER 2>&1 &"
         done
-        wait' - "$2" "$3" "$4" &
+        wait' - "$2" "$3" "$4" "${5:-0 1}" &
     agent=$!
-    until_up "$1"
+    "${6:-until_up}" "$1"
     kill -KILL $agent
     wait $agent 2> /dev/null
     agent=
 }
 
-# ends NAME VARIABLES PROGRAM: its ranks end in time.
+# ends NAME VARIABLES PROGRAM [NUMBERS UNTIL]: its ranks end in time.
 ends() {
-    start "$1" busy "$2" "$3"
+    start "$1" busy "$2" "$3" "${4:-}" "${5:-}"
     tries=$((50 * patience))
     while [ "$(left)" != 0 ]; do
         tries=$((tries - 1))
@@ -96,6 +109,8 @@ slurm="SLURM_PROCID=\$NUMBER SLURM_JOB_ID=$$ SLURM_STEP_ID=0 SLURM_STEP_NUM_TASK
 ends "torchrun" "TORCHELASTIC_RUN_ID=none $elastic" "$dir/rank"
 ends "torchrun, ranks behind a script" "TORCHELASTIC_RUN_ID=none $elastic" "$dir/behind"
 ends "srun" "$(echo $slurm)" "$dir/rank"
+ends "torchrun, rank 0 alone" "TORCHELASTIC_RUN_ID=none $elastic" "$dir/rank" 0 until_joining
+ends "torchrun, rank 1 alone" "TORCHELASTIC_RUN_ID=none $elastic" "$dir/rank" 1 until_joining
 
 start "by hand" work "$elastic" "$dir/rank"
 sleep 1

@@ -10,6 +10,7 @@
 #include "lib/net/reactor.h"
 #include "lib/net/room.h"
 #include "lib/net/tree.h"
+#include "lib/boot/launcher.h"
 #include "lib/boot/tcp.h"
 #include "lib/boot/tcp_book.h"
 #include "lib/boot/tcp_msg.h"
@@ -18,6 +19,7 @@
 #include "lib/util/text.h"
 #include "lib/util/util.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +41,7 @@ struct tcp_host {
     int has_gate, brief_fd;                 /* -1: the door stays */
     struct tcp_welcome welcome;
     unsigned char host_id[COLL__HOST_BYTES];
+    struct coll__launcher_watch launcher;
     pthread_cond_t changed;
     int status;           /* of the fault */
     char fault[TCP_TEXT]; /* why the job cannot form; "" while it can */
@@ -70,6 +73,14 @@ static void fail(struct tcp_host *host, int status, const char *text)
     if (news->failed)
         news->failed(news->arg, status, host->fault);
     pthread_cond_broadcast(&host->changed);
+}
+
+/* Nobody would end what the ranks go on to do. */
+static void launcher_gone(struct coll__launcher_watch *watch, const char *why)
+{
+    fail((struct tcp_host *)((char *)watch -
+                             offsetof(struct tcp_host, launcher)),
+         COLL_ERR_ABORTED, why);
 }
 
 /* Find what is wrong with who came; writes a sentence, or nothing. */
@@ -418,6 +429,7 @@ static void destroy(struct tcp_host *host)
 {
     coll__reactor_lock();
     shut(host);
+    coll__launcher_unwatch(&host->launcher);
     for (int r = 1; host->guests && r < host->book.size; r++) {
         if (!host->guests[r])
             continue;
@@ -489,6 +501,7 @@ static struct tcp_host *new_host(struct coll__boot *boot,
     host->gate.kind = DOOR_BOOT;
     host->gate.generation = spec->generation;
     host->gate.arrived = arrived;
+    host->launcher.gone = launcher_gone;
     memcpy(host->gate.secret, spec->secret, COLL__SECRET_BYTES);
     return host;
 }
@@ -501,6 +514,7 @@ static int receive_all(struct tcp_host *host, const struct coll__tcp_spec *spec)
     coll__reactor_lock();
     if (is_poor) /* all who come are told */
         fail(host, COLL_ERR_SYSTEM, coll_last_error());
+    coll__launcher_watch(&host->launcher);
     coll__gate_add(&host->gate);
     host->has_gate = 1;
     coll__reactor_unlock();

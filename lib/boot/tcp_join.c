@@ -11,20 +11,23 @@
 #include "lib/net/reactor.h"
 #include "lib/net/room.h"
 #include "lib/net/tree.h"
+#include "lib/boot/launcher.h"
 #include "lib/boot/tcp.h"
 #include "lib/boot/tcp_msg.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 
 #include <poll.h>
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <time.h>
 #include <unistd.h>
 
 #define EXCUSE_TIME 3.0 /* s, for rank 0 to come and hear why one does not */
+#define LOOK_EVERY 0.1  /* s, whether the launcher is still there */
 
 struct tcp_join {
     struct coll__source source; /* first; fd -1: there is no connection */
@@ -34,7 +37,32 @@ struct tcp_join {
     char where[COLL__ADDR_TEXT]; /* rank 0 is */
     int is_watched; /* by the reactor */
     int is_told;    /* that the job cannot form */
+    struct coll__launcher_watch launcher;
+    _Atomic(const char *) why; /* the launcher has gone; NULL: it is there */
 };
+
+static void launcher_gone(struct coll__launcher_watch *watch, const char *why)
+{
+    struct tcp_join *join =
+        (struct tcp_join *)((char *)watch -
+                            offsetof(struct tcp_join, launcher));
+
+    atomic_store(&join->why, why);
+}
+
+static int is_left(void *arg)
+{
+    const struct tcp_join *join = arg;
+
+    return atomic_load(&join->why) != NULL;
+}
+
+/* Nobody would end what this rank goes on to do. */
+static int left_alone(const struct tcp_join *join)
+{
+    log_error("boot", "%s", atomic_load(&join->why));
+    return COLL_ERR_ABORTED;
+}
 
 static struct coll__dial dial_of(const struct coll__tcp_spec *spec)
 {
@@ -52,45 +80,54 @@ static struct coll__dial dial_of(const struct coll__tcp_spec *spec)
     };
 }
 
-/* Connect to rank 0: the socket, or a status, logged. */
-static int find_root(const struct coll__tcp_spec *spec, double timeout,
-                     double deadline)
+/* The call came to nothing: say why. */
+static int not_found(const struct coll__tcp_spec *spec, double timeout,
+                     const struct coll__dial *dial, int fd)
 {
-    struct coll__dial dial = dial_of(spec);
-    int fd = coll__dial(&dial, deadline);
-
-    if (fd >= 0)
-        return fd;
-    if (dial.is_silent)
+    if (dial->is_silent)
         log_error("boot",
                   "rank 0 (%s) " COLL__SILENT_TEXT
                   "; is its address right, and "
                   "no firewall between?",
-                  dial.why);
+                  dial->why);
     else if (fd == COLL_ERR_TIMEOUT)
         log_error("boot",
                   "rank %d could not reach rank 0 within %.3g s (%s); %s%s",
-                  spec->rank, timeout, dial.why,
-                  dial.is_strange && dial.n_ports > 1 /* or a neighbour's */
+                  spec->rank, timeout, dial->why,
+                  dial->is_strange && dial->n_ports > 1 /* or a neighbour's */
                       ? "is rank 0 running? and "
                       : "",
-                  dial.is_strange ? spec->remedy
-                                  : "is rank 0 running, and its address "
-                                    "reachable from here?");
+                  dial->is_strange ? spec->remedy
+                                   : "is rank 0 running, and its address "
+                                     "reachable from here?");
     else if (fd == COLL_ERR_PEER)
         log_error("boot", "rank %d was not let in by rank 0 (%s); %s",
-                  spec->rank, dial.why, spec->remedy);
+                  spec->rank, dial->why, spec->remedy);
     else if (spec->is_brief)
         log_error("boot",
                   "rank 0 died before rank %d reached it, or has formed the "
                   "job without it (%s)",
-                  spec->rank, dial.why);
+                  spec->rank, dial->why);
     else
         log_error("boot", "rank %d cannot reach rank 0 (%s)", spec->rank,
-                  dial.why);
-    return dial.is_silent || (fd == COLL_ERR_SYSTEM && spec->is_brief)
+                  dial->why);
+    return dial->is_silent || (fd == COLL_ERR_SYSTEM && spec->is_brief)
                ? COLL_ERR_PEER
                : COLL_ERR_BOOTSTRAP;
+}
+
+/* Connect to rank 0: the socket, or a status, logged. */
+static int find_root(struct tcp_join *join, double deadline)
+{
+    struct coll__dial dial = dial_of(&join->spec);
+    int fd;
+
+    dial.is_over = is_left;
+    dial.arg = join;
+    fd = coll__dial(&dial, deadline);
+    if (fd == COLL_ERR_ABORTED)
+        return left_alone(join);
+    return fd < 0 ? not_found(&join->spec, join->boot->timeout, &dial, fd) : fd;
 }
 
 static void hang_up(struct tcp_join *join)
@@ -110,8 +147,12 @@ static int hear(struct tcp_join *join, enum tcp_type type, size_t len,
     int rc;
 
     while (!(rc = coll__tcp_read(pfd.fd, &join->words))) {
-        if (coll__now() < deadline) {
-            coll__reactor_poll(&pfd, 1, deadline);
+        double now = coll__now(), look = now + LOOK_EVERY;
+
+        if (is_left(join))
+            return left_alone(join);
+        if (now < deadline) {
+            coll__reactor_poll(&pfd, 1, look < deadline ? look : deadline);
             continue;
         }
         log_error("boot", "rank 0 did not answer in time while the job was "
@@ -150,14 +191,15 @@ static int is_sent_away(const struct tcp_join *join)
 static void stay_away(struct tcp_join *join)
 {
     struct tcp_again again;
-    struct timespec pause;
+    double until, now = coll__now();
 
     memcpy(&again, join->words.body, sizeof(again));
     again.ms = le32toh(again.ms) < 60000 ? le32toh(again.ms) : 60000;
-    pause = (struct timespec){.tv_sec = again.ms / 1000,
-                              .tv_nsec = (long)(again.ms % 1000) * 1000000};
     hang_up(join);
-    nanosleep(&pause, NULL);
+    for (until = now + again.ms * 1e-3; now < until && !is_left(join);
+         now = coll__now())
+        coll__reactor_poll(NULL, 0,
+                           now + LOOK_EVERY < until ? now + LOOK_EVERY : until);
 }
 
 /* Be welcome there. */
@@ -169,8 +211,7 @@ static int come_in(struct tcp_join *join, double deadline)
     coll__host_id(host);
     do {
         if (join->source.fd < 0)
-            join->source.fd =
-                find_root(&join->spec, join->boot->timeout, deadline);
+            join->source.fd = find_root(join, deadline);
         if (join->source.fd < 0)
             return join->source.fd;
         coll__net_peer_text(join->source.fd, join->where);
@@ -185,6 +226,9 @@ static int come_in(struct tcp_join *join, double deadline)
 
 static void destroy(struct tcp_join *join)
 {
+    coll__reactor_lock();
+    coll__launcher_unwatch(&join->launcher);
+    coll__reactor_unlock();
     hang_up(join);
     coll__auth_wipe(join->spec.secret, sizeof(join->spec.secret));
     free(join);
@@ -240,6 +284,10 @@ int coll__tcp_join_open(struct coll__boot *boot,
     join->boot = boot;
     join->spec = *spec;
     join->source.fd = -1;
+    join->launcher.gone = launcher_gone;
+    coll__reactor_lock();
+    coll__launcher_watch(&join->launcher);
+    coll__reactor_unlock();
     status = come_in(join, deadline);
     if (status) {
         destroy(join);
