@@ -184,7 +184,9 @@ static int disagree(struct world_rank *me)
     WORLD_CHECK(me, me->rank < me->size - 1 ||
                         strstr(coll_last_error(),
                                "it has another COLL_NET_ENCRYPT; set it alike "
-                               "on all ranks"));
+                               "on all ranks)"));
+    /* and nothing of secrets */
+    WORLD_CHECK(me, !strstr(coll_last_error(), "on all ranks);"));
     return 0;
 }
 

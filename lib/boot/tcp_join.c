@@ -101,8 +101,9 @@ static int not_found(const struct coll__tcp_spec *spec, double timeout,
                                    : "is rank 0 running, and its address "
                                      "reachable from here?");
     else if (fd == COLL_ERR_PEER)
-        log_error("boot", "rank %d was not let in by rank 0 (%s); %s",
-                  spec->rank, dial->why, spec->remedy);
+        log_error("boot", "rank %d was not let in by rank 0 (%s)%s%s",
+                  spec->rank, dial->why, dial->is_otherwise ? "" : "; ",
+                  dial->is_otherwise ? "" : spec->remedy);
     else if (spec->is_brief)
         log_error("boot",
                   "rank 0 died before rank %d reached it, or has formed the "

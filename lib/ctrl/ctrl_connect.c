@@ -95,19 +95,21 @@ static int await_news(struct coll__ctrl *ctrl, double seconds)
     return status;
 }
 
+#define REMEDY                                                                 \
+    "; is it alive, and no firewall between? (COLL_NET_INTERFACE and "         \
+    "COLL_NET_PORTS choose where it listens)"
+
 /* Who watches over the group knows more, in a moment. */
-static int not_connected(struct coll__ctrl *ctrl, const char *why)
+static int not_connected(struct coll__ctrl *ctrl, const char *why,
+                         const char *remedy)
 {
     int status = await_news(ctrl, NEWS_TIME);
 
     if (status)
         return status;
-    log_error("boot",
-              "rank %d cannot connect to rank %d (%s); is it alive, and no "
-              "firewall between? (COLL_NET_INTERFACE and COLL_NET_PORTS "
-              "choose where it listens)",
+    log_error("boot", "rank %d cannot connect to rank %d (%s)%s",
               coll__ctrl_known_as(ctrl, ctrl->rank),
-              coll__ctrl_known_as(ctrl, ctrl->up.peer), why);
+              coll__ctrl_known_as(ctrl, ctrl->up.peer), why, remedy);
     return COLL_ERR_BOOTSTRAP;
 }
 
@@ -156,13 +158,14 @@ static int call_parent(struct coll__ctrl *ctrl, const struct ctrl_place *place,
     int fd, status = COLL_ERR_NOMEM;
 
     if (!place)
-        return not_connected(ctrl, "its connection ended");
+        return not_connected(ctrl, "its connection ended", REMEDY);
     fd = coll__dial(&dial, deadline);
     if (fd < 0 && dial.is_silent)
         return no_answer(ctrl, dial.why);
     if (fd < 0)
         return dial.is_want ? lack_files(ctrl, dial.why)
-                            : not_connected(ctrl, dial.why);
+                            : not_connected(ctrl, dial.why,
+                                            dial.is_otherwise ? "" : REMEDY);
     coll__reactor_lock();
     if (coll__wire_new(fd, process, dial.is_sealed ? dial.session : NULL,
                        "connector"))
@@ -207,10 +210,12 @@ static int connect_up(struct coll__ctrl *ctrl, const struct ctrl_place *place,
     } while (!status && state == LINK_DOWN && coll__now() < deadline);
     if (status || state == LINK_UP)
         return status;
-    return not_connected(ctrl, state == LINK_REFUSED
-                                   ? "it knows no such group"
-                                   : "it takes the connection and says "
-                                     "nothing");
+    return not_connected(ctrl,
+                         state == LINK_REFUSED
+                             ? "it knows no such group"
+                             : "it takes the connection and says "
+                               "nothing",
+                         REMEDY);
 }
 
 static int await_children(struct coll__ctrl *ctrl, double deadline,

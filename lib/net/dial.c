@@ -129,6 +129,7 @@ static void explain(struct coll__call *call)
         coll__net_text(&addr, where);
         dial->is_want |=
             line->heard == HEARD_ERROR && coll__files_lack(line->err);
+        dial->is_otherwise |= line->heard == HEARD_OTHERWISE;
         dial->is_strange |=
             line->heard == HEARD_UNKNOWN || line->heard == HEARD_FALSE;
         at +=

@@ -36,6 +36,8 @@ struct coll__dial {
     int is_want;               /* set then: this process lacks descriptors */
     int is_strange; /* set then: somebody there knows no such group, or could not
                      * prove the secret */
+    int is_otherwise; /* set then: somebody there would let in who encrypts as it
+                       * does; why says what to do */
     int is_silent; /* set then: no host has answered at any address for
                     * COLL__SILENCE seconds */
 };
