@@ -193,6 +193,28 @@ static void begin(struct tcp *tcp, struct tcp_conn *conn)
     tcp->n_calling++;
 }
 
+/* Has the other one's host given no address by which this one could come? */
+static int has_loopback_alone(const struct tcp_card *card)
+{
+    int i = 0;
+
+    while (i < card->n_addrs && coll__net_is_loopback(&card->addrs[i]))
+        i++;
+    return i == card->n_addrs;
+}
+
+static const char *remedy(const struct tcp *tcp, const struct tcp_conn *conn)
+{
+    if (conn->dial.is_want)
+        return "";
+    if (!tcp->is_near[conn->rank] &&
+        has_loopback_alone(&tcp->cards[conn->rank]))
+        return "; its host has no other address, or COLL_NET_FAMILY and "
+               "COLL_NET_INTERFACE there allow none";
+    return "; is no firewall between? (COLL_NET_INTERFACE and COLL_NET_PORTS "
+           "choose where it listens)";
+}
+
 /* The deadline's own reason is what came of the addresses, too. */
 static void unreachable(struct tcp *tcp, struct tcp_conn *conn)
 {
@@ -201,11 +223,7 @@ static void unreachable(struct tcp *tcp, struct tcp_conn *conn)
     snprintf(why, sizeof(why), "%s (%s)%s",
              conn->dial.is_silent ? "is on a host that has fallen silent"
                                   : "cannot be reached",
-             conn->dial.why,
-             conn->dial.is_want
-                 ? ""
-                 : "; is no firewall between? (COLL_NET_INTERFACE and "
-                   "COLL_NET_PORTS choose where it listens)");
+             conn->dial.why, remedy(tcp, conn));
     tcp__lose(tcp, conn, conn->dial.is_want ? COLL_ERR_SYSTEM : COLL_ERR_PEER,
               why);
 }

@@ -53,6 +53,17 @@ struct talk {
 
 /* ---- one message, or one each way ---------------------------------------- */
 
+static void say_why(const struct talk *talk, int status)
+{
+    char last[COLL__TEXT_MAX]; /* most likely the transport's */
+
+    snprintf(last, sizeof(last), "%s", coll_last_error());
+    log_error("comm",
+              "rank %d could not exchange a message with rank %d: %s%s%s",
+              talk->comm->rank, talk->peer, coll_strerror(status),
+              *last ? "; last error: " : "", last);
+}
+
 /* Wait for what has begun; its status, or why nothing will come of it. */
 static int finish(const struct talk *talk, const struct coll__xfer *xfer)
 {
@@ -83,10 +94,7 @@ static int finish(const struct talk *talk, const struct coll__xfer *xfer)
         }
     }
     if (xfer->status)
-        log_error("comm",
-                  "rank %d could not exchange a message with rank %d: "
-                  "%s",
-                  comm->rank, talk->peer, coll_strerror(xfer->status));
+        say_why(talk, xfer->status);
     return xfer->status;
 }
 
