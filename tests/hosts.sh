@@ -317,6 +317,35 @@ one_family() {
 }
 one_family
 
+# family NAME FIRST SECOND: a rank on each of two hosts, with a family each; both end.
+family() {
+    port=$((port + 1))
+    COLL_NET_FAMILY=$2 rank 1 "$dir/$1" 0 2 198.18.0.1:$port "$probe" split
+    first=$!
+    COLL_NET_FAMILY=$3 rank 2 "$dir/$1" 1 2 198.18.0.1:$port "$probe" split
+    wait $first $!
+}
+
+# A word that is no family is named, whatever a rank needs before it can say so; hosts
+# that no family joins are told which one it is that has no address.
+two_families() {
+    family four 4 4
+    if has_lines 2 'COLL_NET_FAMILY=4 is not valid' four; then
+        ok "COLL_NET_FAMILY=4 is an error between hosts"
+    else
+        fail "COLL_NET_FAMILY=4 between hosts" "$dir"/four.?
+    fi
+    grep -q "^0*1 " /proc/net/if_inet6 2> /dev/null ||
+        { echo "left out: no IPv6 here"; return; }
+    family both ip4 ip6
+    if has_lines 2 'rank 1 cannot be reached.*no other address, or COLL_NET_FAMILY' both; then
+        ok "COLL_NET_FAMILY=ip4 and ip6"
+    else
+        fail "COLL_NET_FAMILY=ip4 and ip6" "$dir"/both.?
+    fi
+}
+two_families
+
 # ---- GPU buffers, by way of the hosts' memory: two ranks on one host share a GPU
 
 device_buffers() {

@@ -43,7 +43,8 @@ struct coll__addr {
 /* Who must be able to connect. */
 enum coll__reach { REACH_HOST, REACH_NET };
 
-/* Does COLL_NET_FAMILY allow it: 4 or 6? */
+/* Does COLL_NET_FAMILY allow it: 4 or 6?  A word that is none allows both: it is
+ * refused once all ranks can be told. */
 int coll__net_wants(int family);
 
 uint16_t coll__net_port(const struct coll__addr *addr);

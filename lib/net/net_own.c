@@ -24,7 +24,9 @@ int coll__net_wants(int family)
 {
     const char *wish = coll__param_text(PARAM_NET_FAMILY);
 
-    return !strcmp(wish, "any") || wish[2] == '0' + family; /* "ip4", "ip6" */
+    if (!strcmp(wish, "ip4"))
+        return family == 4;
+    return strcmp(wish, "ip6") != 0 || family == 6;
 }
 
 /* ---- interfaces ---------------------------------------------------------- */
