@@ -520,6 +520,9 @@ tests_test_ask_LDADD = libworld.la $(check_lib)
 tests_test_ask_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=nanosleep \
 	-Wl,--wrap=sched_yield -Wl,--wrap=coll__lock_wait \
 	-Wl,--wrap=coll__reactor_lock -Wl,--wrap=coll__reactor_poll
+unit_tests += tests/test_stall
+tests_test_stall_CFLAGS = $(check_cflags)
+tests_test_stall_LDADD = libworld.la $(check_lib)
 unit_tests += tests/test_leave
 tests_test_leave_CFLAGS = $(check_cflags)
 tests_test_leave_LDADD = libworld.la $(check_lib)

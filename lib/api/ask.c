@@ -9,6 +9,7 @@
  *
  *   20 ms without movement   look for messages that no rank is going to take
  *   1 s, and 2, 4 s later    ask: of a send or receive its peer, else all ranks
+ *   COLL_STALL_WARN          ask once more; warn who has not come, and go on
  *   the deadline             ask once more; then say who has not come, and fail
  *
  * Nothing here waits.  A question is on its way while data goes on moving; the
@@ -25,12 +26,14 @@
  */
 #include "lib/api/comm.h"
 #include "lib/api/way.h"
+#include "lib/trace/log.h"
 #include "lib/util/util.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define LOOK_AROUND_S 0.02
+#define HOST_TEXT 80 /* bytes of a host's name with what is before it */
 #define ASK_S 1.0 /* and twice as long before each next time */
 #define STILL_S 2.0 /* without a look at the clock: it was stopped, or paused */
 
@@ -201,16 +204,33 @@ static void ask(struct coll__patience *p, const struct coll_request *running,
     p->pause *= 2;
 }
 
-/* ---- the deadline -------------------------------------------------------- */
+/* ---- who is missing ------------------------------------------------------ */
 
-/* Append "; label 1, 4, ... (5 in all)". */
-static size_t list_ranks(const int *ranks, int n_ranks, const char *label,
-                         char *text, size_t len, size_t n)
+/* " on HOST" where the job has several, and the next one named is not of it too. */
+static const char *host_of(const struct coll_comm *comm, int rank, int next,
+                           char text[HOST_TEXT])
 {
-    const char *before = label;
+    text[0] = '\0';
+    if (comm->n_hosts > 1 &&
+        (next < 0 || comm->peers[rank].host != comm->peers[next].host))
+        snprintf(text, HOST_TEXT, " on %s", coll__ctrl_host(comm->ctrl, rank));
+    return text;
+}
 
-    for (int i = 0; i < n_ranks && i < COLL__NAMED && n < len; i++) {
-        n += (size_t)snprintf(text + n, len - n, "%s%d", before, ranks[i]);
+/* Append "; label 1, 4 on h1, 7 on h2, ... (5 in all)". */
+static size_t list_ranks(const struct coll_comm *comm, const int *ranks,
+                         int n_ranks, const char *label, char *text, size_t len,
+                         size_t n)
+{
+    int n_named = n_ranks < COLL__NAMED ? n_ranks : COLL__NAMED;
+    const char *before = label;
+    char host[HOST_TEXT];
+
+    for (int i = 0; i < n_named && n < len; i++) {
+        int next = i + 1 < n_named ? ranks[i + 1] : -1;
+
+        n += (size_t)snprintf(text + n, len - n, "%s%d%s", before, ranks[i],
+                              host_of(comm, ranks[i], next, host));
         before = ", ";
     }
     if (n_ranks > COLL__NAMED && n < len)
@@ -218,48 +238,80 @@ static size_t list_ranks(const int *ranks, int n_ranks, const char *label,
     return n < len ? n : len - 1;
 }
 
-/* Say who has not come to a collective. */
-static void describe_absent(const struct coll__head *head,
+/* Say who has not come to a collective; "" where all have. */
+static void describe_absent(const struct coll_comm *comm,
                             const struct coll__ctrl_roll *roll, char *text,
                             size_t len)
 {
-    const char *where = head->series == SERIES_QUEUED
-                            ? "a stream may be at other work for so long"
-                            : "one may compute long between coll_start and "
-                              "coll_wait";
-    size_t n = list_ranks(roll->late, roll->n_late, "; not arrived: rank ",
-                          text, len, 0);
+    size_t n = list_ranks(comm, roll->late, roll->n_late,
+                          "; not arrived: rank ", text, len, 0);
 
-    if (roll->n_late)
+    text[n] = '\0';
+    if (roll->n_late && n < len)
         n += (size_t)snprintf(text + n, len - n, " (rank %d is %s)",
                               roll->late[0], roll->text);
     if (n < len)
-        n = list_ranks(roll->silent, roll->n_silent, "; no answer from rank ",
-                       text, len, n);
-    if (!n)
-        snprintf(text, len,
-                 "; all ranks have started it: raise COLL_TIMEOUT if %s",
-                 where);
+        list_ranks(comm, roll->silent, roll->n_silent, "; no answer from rank ",
+                   text, len, n);
 }
+
+/* The same of any call, by what was heard of the others; roll is NULL where
+ * nothing was. */
+static void describe_missing(const struct coll_request *request,
+                             const struct coll__ctrl_roll *roll, char *text,
+                             size_t len)
+{
+    const struct coll_comm *comm = request->comm;
+    int peer = request->head.root;
+    char host[HOST_TEXT] = "";
+
+    if (request->is_p2p)
+        host_of(comm, peer, -1, host);
+    if (request->is_p2p && roll)
+        snprintf(text, len, "; rank %d%s is %s", peer, host, roll->text);
+    else if (request->is_p2p)
+        snprintf(text, len, "; no answer from rank %d%s", peer, host);
+    else if (roll)
+        describe_absent(comm, roll, text, len);
+    else
+        snprintf(text, len, "; no answer from the other ranks");
+}
+
+/* Hear who is missing, of those asked after a time: 1 and who, NULL for no answer
+ * at all; 0: they are asked, and answers may come yet. */
+static int hear(const struct coll_request *request, int is_blocked,
+                double asked, double now, struct coll__ctrl_roll *roll,
+                const struct coll__ctrl_roll **heard)
+{
+    struct coll__ctrl *ctrl = request->comm->ctrl;
+    struct coll__ctrl_call call = call_of(request, is_blocked);
+
+    *heard = coll__ctrl_heard(ctrl, &call, asked, roll) ? roll : NULL;
+    if (*heard || now > asked + coll__ctrl_answer_time(ctrl))
+        return 1;
+    coll__ctrl_ask(ctrl, &call, asked);
+    return 0;
+}
+
+/* ---- the deadline -------------------------------------------------------- */
 
 /* Fail, by what was heard of the others; roll is NULL where nothing was. */
 static int fail_late(const struct coll_request *request, double timeout,
                      const struct coll__ctrl_roll *roll)
 {
     struct coll_comm *comm = request->comm;
+    const char *where = request->head.series == SERIES_QUEUED
+                            ? "a stream may be at other work for so long"
+                            : "one may compute long between coll_start and "
+                              "coll_wait";
     char what[COLL__HEAD_TEXT], absent[COLL__TEXT_MAX / 2];
 
     coll__head_describe(&request->head, what, sizeof(what));
-    if (request->is_p2p && roll)
-        snprintf(absent, sizeof(absent), "; rank %d is %s", request->head.root,
-                 roll->text);
-    else if (request->is_p2p)
-        snprintf(absent, sizeof(absent), "; no answer from rank %d",
-                 request->head.root);
-    else if (roll)
-        describe_absent(&request->head, roll, absent, sizeof(absent));
-    else
-        snprintf(absent, sizeof(absent), "; no answer from the other ranks");
+    describe_missing(request, roll, absent, sizeof(absent));
+    if (!*absent)
+        snprintf(absent, sizeof(absent),
+                 "; all ranks have started it: raise COLL_TIMEOUT if %s",
+                 where);
     return coll__comm_fail(comm, COLL_ERR_TIMEOUT,
                            "%s did not end within %g s on rank %d%s", what,
                            timeout, comm->rank, absent);
@@ -269,18 +321,81 @@ static int fail_late(const struct coll_request *request, double timeout,
 static int expire(struct coll_request *request, double timeout, int is_blocked,
                   double now)
 {
-    struct coll__ctrl *ctrl = request->comm->ctrl;
-    struct coll__ctrl_call call = call_of(request, is_blocked);
+    const struct coll__ctrl_roll *heard;
     struct coll__ctrl_roll roll;
 
     if (!request->expired)
         request->expired = now;
-    if (coll__ctrl_heard(ctrl, &call, request->expired, &roll))
-        return fail_late(request, timeout, &roll);
-    if (now > request->expired + coll__ctrl_answer_time(ctrl))
-        return fail_late(request, timeout, NULL);
-    coll__ctrl_ask(ctrl, &call, request->expired);
-    return COLL_OK;
+    return hear(request, is_blocked, request->expired, now, &roll, &heard)
+               ? fail_late(request, timeout, heard)
+               : COLL_OK;
+}
+
+/* ---- a warning before ---------------------------------------------------- */
+
+/* Is anybody missing? */
+static int is_anyone_late(const struct coll__ctrl_roll *heard)
+{
+    return !heard || heard->n_late || heard->n_silent;
+}
+
+static void say_stall(const struct coll_request *request, double timeout,
+                      double waited, const struct coll__ctrl_roll *heard)
+{
+    const struct coll_comm *comm = request->comm;
+    char what[COLL__HEAD_TEXT], absent[COLL__TEXT_MAX / 2];
+    char group[COLL__TEXT_MAX / 2];
+
+    coll__head_describe(&request->head, what, sizeof(what));
+    describe_missing(request, heard, absent, sizeof(absent));
+    coll__members_text(comm, group, sizeof(group));
+    log_warn("comm",
+             "%s%s has waited for %.0f s on rank %d%s; it fails after %g s "
+             "(COLL_TIMEOUT)",
+             group, what, waited, comm->rank, absent, timeout);
+}
+
+/* The wait is longer than COLL_STALL_WARN: once it is known who is missing, say so.
+ * Where all have come there is nothing to say, and the same is asked later. */
+static void warn(struct coll_request *request, double timeout, double since,
+                 int is_blocked, double now)
+{
+    double patience = (double)request->comm->stall_warn;
+    const struct coll__ctrl_roll *heard;
+    struct coll__ctrl_roll roll;
+    struct coll__stall *s = &request->stall;
+
+    if (s->seq != request->head.seq)
+        *s = (struct coll__stall){.seq = request->head.seq, .asked = now};
+    if (s->said || now < s->asked ||
+        !hear(request, is_blocked, s->asked, now, &roll, &heard))
+        return;
+    if (is_anyone_late(heard)) {
+        s->said = since;
+        say_stall(request, timeout, now - since, heard);
+    } else {
+        s->asked = now + patience;
+    }
+}
+
+/* Is it time for that? */
+static int is_stall(const struct coll_request *request, double since,
+                    double now)
+{
+    long patience = request->comm->stall_warn;
+
+    return patience && now - since > (double)patience;
+}
+
+void coll__stall_end(struct coll_request *request)
+{
+    char what[COLL__HEAD_TEXT], group[COLL__TEXT_MAX / 2];
+
+    coll__head_describe(&request->head, what, sizeof(what));
+    coll__members_text(request->comm, group, sizeof(group));
+    log_warn("comm", "%s%s went on after %.0f s on rank %d", group, what,
+             coll__now() - request->stall.said, request->comm->rank);
+    request->stall.said = 0;
 }
 
 /* ---- patience ------------------------------------------------------------ */
@@ -330,6 +445,8 @@ int coll__comm_consider(struct coll_request *request, double timeout,
         request->expired = 0;
     else
         rc = expire(request, timeout, is_blocked, now);
+    if (!request->expired && is_stall(request, since, now))
+        warn(request, timeout, since, is_blocked, now);
     if (!rc && now - p->looked >= LOOK_AROUND_S)
         rc = investigate(comm, request, is_blocked, now);
     return rc ? coll__comm_quiesce(comm) : COLL_OK;
@@ -346,6 +463,8 @@ int coll__comm_consider_stream(struct coll_request *standing,
     if (now - p->since > comm->timeout)
         return expire(standing, comm->timeout, 0, now);
     standing->expired = 0;
+    if (is_stall(standing, p->since, now))
+        warn(standing, comm->timeout, p->since, 0, now);
     if (now > p->asked + p->pause)
         ask(p, standing, 0, now);
     return COLL_OK;

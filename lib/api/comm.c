@@ -283,6 +283,7 @@ static struct coll_comm *comm_new(int rank, int size, double timeout)
     comm->rank = rank;
     comm->size = size;
     comm->timeout = timeout;
+    comm->stall_warn = coll__param_int(PARAM_STALL_WARN);
     for (int c = 0; c < COLL__CHANNELS; c++)
         comm->queues[c].last = &comm->queues[c].first;
     coll__ended_init(&comm->ended);

@@ -126,6 +126,7 @@ struct coll_comm {
     struct coll__members members; /* does not change once it is made */
     unsigned generation; /* of the process that made it (lib/util/lock.h) */
     double timeout;
+    long stall_warn;          /* s, COLL_STALL_WARN; 0: never */
     struct coll__peer *peers; /* [size] */
     struct coll__settings settings;
     struct coll__ctrl *ctrl;
@@ -206,6 +207,14 @@ struct coll__part {
     struct coll__part *next;
 };
 
+/* What was done about a call that waits for longer than COLL_STALL_WARN; times on the
+ * clock. */
+struct coll__stall {
+    uint64_t seq; /* of which call of the request */
+    double asked; /* who is missing */
+    double said;  /* since when it had waited as that was said, or 0 */
+};
+
 struct coll_request {
     struct coll_comm *comm;
     struct coll_args args;
@@ -224,6 +233,7 @@ struct coll_request {
     /* On the clock, 0 before: when the wait for it began, when that was looked at
      * last, and when its deadline was seen to have passed. */
     double waits_since, considered, expired;
+    struct coll__stall stall;
     struct coll__part *parts; /* to be copied to the stage and back, or NULL */
     struct coll_request *next; /* started, submitted or idle after it */
     struct coll_request **queued_at; /* in its queue, while it runs */
@@ -349,6 +359,10 @@ int coll__comm_consider(struct coll_request *request, double timeout,
  * COLL_OK, or the communicator's failure. */
 int coll__comm_consider_stream(struct coll_request *standing,
                                struct coll__patience *patience);
+
+/* A call has ended of which it was said that it waits for somebody: say that, too.
+ * With the turn. */
+void coll__stall_end(struct coll_request *request);
 
 /* A wait for the request begins. */
 static inline void coll__wait_begin(struct coll_request *request)

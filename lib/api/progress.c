@@ -287,6 +287,8 @@ static void end_first(struct coll_comm *comm, struct coll__queue *queue)
     coll__history_end(history, ended_up_to(comm, history));
     if (coll__trace_is_on())
         trace(request);
+    if (request->stall.said)
+        coll__stall_end(request);
     set_status(request, COLL_OK); /* it is its owner's again */
     if (queue->first)
         begin(queue->first);
@@ -326,6 +328,8 @@ static void end_message(struct coll_request *request)
                             queue->first ? &queue->first->head : NULL);
     if (coll__trace_is_on())
         trace(request);
+    if (request->stall.said)
+        coll__stall_end(request);
     set_status(request, COLL_OK);
 }
 

@@ -148,6 +148,8 @@ static void find_first(struct coll__watch *watch, uint64_t n)
         return;
     watch->patience.since = 0;
     watch->is_clean = 0;
+    if (watch->standing.stall.said)
+        coll__stall_end(&watch->standing);
     tell_finished(watch, before, watch->first - 1);
 }
 

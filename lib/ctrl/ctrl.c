@@ -58,6 +58,11 @@ void coll__ctrl_name(const struct coll__ctrl *ctrl, int rank,
              (int)sizeof(peer->host_name) - 1, peer->host_name);
 }
 
+const char *coll__ctrl_host(const struct coll__ctrl *ctrl, int rank)
+{
+    return ctrl->peers[rank].host_name;
+}
+
 /* ---- failing ------------------------------------------------------------ */
 
 /* Remember it, as a sentence too. */

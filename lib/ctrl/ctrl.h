@@ -176,6 +176,9 @@ void coll__ctrl_answer_within(struct coll__ctrl *ctrl, double level_time);
 /* How long ranks may take to answer, s; who is silent then is given up. */
 double coll__ctrl_answer_time(const struct coll__ctrl *ctrl);
 
+/* The name of that rank's host, for sentences. */
+const char *coll__ctrl_host(const struct coll__ctrl *ctrl, int rank);
+
 /* How many messages this rank has sent, or passed on, for such questions. */
 uint64_t coll__ctrl_n_questions(struct coll__ctrl *ctrl);
 
