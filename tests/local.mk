@@ -793,7 +793,7 @@ scripts = \
 	%D%/check_layers.sh \
 	%D%/kinds.sh \
 	%D%/faults.sh \
-	%D%/collrun.test \
+	%D%/collrun.test %D%/collrun_files.test \
 	%D%/boot_launch.test \
 	%D%/hosts.sh \
 	%D%/coll_info.sh \

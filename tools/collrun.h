@@ -60,6 +60,11 @@ int scaling_run(const struct options *options);
 /* Run the ranks on this machine; the exit status. */
 int job_run(const struct options *options);
 
+/* Note VAR or VAR=VALUE, or those of a file, for the ranks; 0, or -1, and why has been
+ * said. */
+int variables_take(struct options *options, const char *text);
+int variables_read(struct options *options, const char *path);
+
 /* Hand over to srun or mpirun; returns only an exit status for failure. */
 int hosts_run(const struct options *options);
 

@@ -39,6 +39,7 @@ enum {
     OPT_REPEAT,
     OPT_CSV,
     OPT_MODELS,
+    OPT_ENV_FILE,
     OPT_NO_MATTER
 };
 
@@ -56,6 +57,7 @@ static const struct option long_options[] = {
     {"host", required_argument, NULL, 'H'},
     {"hostfile", required_argument, NULL, OPT_HOSTFILE},
     {"machinefile", required_argument, NULL, OPT_HOSTFILE},
+    {"env-file", required_argument, NULL, OPT_ENV_FILE},
     {"bind", required_argument, NULL, OPT_BIND},
     {"no-prefix", no_argument, NULL, OPT_PLAIN},
     {"timeout", required_argument, NULL, OPT_TIMEOUT},
@@ -215,23 +217,6 @@ static int parse_nodes(const char *text, int *n)
     return -1;
 }
 
-/* A name alone is for other hosts: ranks here have our environment. */
-static int parse_variable(struct options *o, const char *text)
-{
-    size_t len = strcspn(text, "=");
-    char *name = strndup(text, len);
-
-    if (!len || !name || o->n_variables == MAX_VARIABLES ||
-        (text[len] && setenv(name, text + len + 1, 1))) {
-        complain("-x %s: it must be VAR or VAR=VALUE, %d times at most", text,
-                 MAX_VARIABLES);
-        free(name);
-        return -1;
-    }
-    o->variables[o->n_variables++] = name; /* until the program ends */
-    return 0;
-}
-
 static int parse_node_rank(const char *text, int *rank)
 {
     char *end;
@@ -298,7 +283,9 @@ static int take_option(int c, struct options *o)
         o->hostfile = optarg;
         return 0;
     case 'x':
-        return parse_variable(o, optarg);
+        return variables_take(o, optarg);
+    case OPT_ENV_FILE:
+        return variables_read(o, optarg);
     case OPT_BIND:
         return parse_bind(optarg, &o->is_bound);
     case OPT_PLAIN:

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* collrun_variables.c - variables for the ranks: -x and --env-file. */
+#include "tools/collrun.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Note "VAR" or "VAR=VALUE"; -1 where it is neither, or one too many.  A name alone is
+ * for other hosts: ranks here have our environment. */
+static int take(struct options *o, const char *text)
+{
+    size_t len = strcspn(text, "=");
+    char *name = strndup(text, len);
+
+    if (!len || !name || o->n_variables == MAX_VARIABLES ||
+        (text[len] && setenv(name, text + len + 1, 1))) {
+        free(name);
+        return -1;
+    }
+    o->variables[o->n_variables++] = name; /* until the program ends */
+    return 0;
+}
+
+int variables_take(struct options *o, const char *text)
+{
+    if (!take(o, text))
+        return 0;
+    complain("-x %s: it must be VAR or VAR=VALUE, %d times at most", text,
+             MAX_VARIABLES);
+    return -1;
+}
+
+/* A line without the space around it; what stands in VALUE stays as it is. */
+static char *strip(char *line)
+{
+    size_t n;
+
+    line += strspn(line, " \t");
+    n = strlen(line);
+    while (n && strchr(" \t\r\n", line[n - 1]))
+        line[--n] = '\0';
+    return line;
+}
+
+/* A name has no space: "export A=1" is the shell's. */
+static int take_line(struct options *o, const char *line)
+{
+    size_t len = strcspn(line, "=");
+
+    if (!*line || *line == '#')
+        return 0;
+    return strcspn(line, " \t") < len ? -1 : take(o, line);
+}
+
+int variables_read(struct options *o, const char *path)
+{
+    FILE *file = fopen(path, "re");
+    char *line = NULL;
+    size_t room = 0;
+    int rc = 0, n = 0;
+
+    if (!file) {
+        complain("cannot read --env-file %s: %s", path, strerror(errno));
+        return -1;
+    }
+    while (!rc && getline(&line, &room, file) >= 0) {
+        n++;
+        rc = take_line(o, strip(line));
+    }
+    if (rc)
+        complain("%s, line %d: it must be VAR=VALUE or VAR, %d in all at most; "
+                 "# begins a comment",
+                 path, n, MAX_VARIABLES);
+    else if (ferror(file)) {
+        complain("cannot read --env-file %s: %s", path, strerror(errno));
+        rc = -1;
+    }
+    free(line);
+    fclose(file);
+    return rc;
+}
