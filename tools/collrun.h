@@ -35,6 +35,11 @@ struct options {
     int master_port;
     const char *hosts; /* "h1:4,h2:4" or NULL */
     const char *hostfile;
+    const char *include, *exclude; /* of these hosts, "h1@h2:0,2" or NULL */
+    const char *output_folder;     /* for copies of what ranks write, or NULL */
+    int is_within;     /* this is one of so many ranks, which srun or mpirun has
+                        * started; 0: it is not */
+    const char *slots; /* of its hosts, for that one (hosts_write_slots()) */
     const char *scaling, *csv; /* "1,2,4" or NULL; where the table goes too */
     const char *models;        /* a table for each, "cnn,net"; or NULL */
     int n_rounds;              /* of scaling; 0: one */
@@ -80,6 +85,7 @@ void bind_to_core(int rank);
 struct stream {
     int fd;           /* the pipe's end, or -1 when it has ended */
     int rank, target; /* target: STDOUT_FILENO or STDERR_FILENO */
+    int copy;         /* a file that gets the same, or -1 */
     size_t n_held;
     char held[8192]; /* the beginning of a line that has not ended yet */
 };
@@ -97,5 +103,20 @@ int stream_pump(struct stream *stream);
 
 /* Pass on a last line without its end, and close. */
 void stream_end(struct stream *stream);
+
+/* ---- files: a copy of what each rank writes ------------------------------ */
+
+/* Ranks of a job of `size` have files in that folder; NULL: they have none. */
+void files_init(const char *folder, int size);
+int files_are_wanted(void);
+
+/* EXIT_FAILURE when one has not got all, which has been said. */
+int files_status(void);
+
+/* Make a stream's file, if there is to be one, empty unless the job starts again; 0, or
+ * -1, and why has been said. */
+int files_open(struct stream *stream, int is_again);
+void files_copy(struct stream *stream, const char *text, size_t len);
+void files_close(struct stream *stream);
 
 #endif

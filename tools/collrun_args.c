@@ -10,6 +10,7 @@
 
 #include <dirent.h>
 #include <getopt.h>
+#include <limits.h>
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
@@ -39,7 +40,10 @@ enum {
     OPT_REPEAT,
     OPT_CSV,
     OPT_MODELS,
+    OPT_OUTPUT,
     OPT_ENV_FILE,
+    OPT_WITHIN,
+    OPT_SLOTS,
     OPT_NO_MATTER
 };
 
@@ -57,7 +61,12 @@ static const struct option long_options[] = {
     {"host", required_argument, NULL, 'H'},
     {"hostfile", required_argument, NULL, OPT_HOSTFILE},
     {"machinefile", required_argument, NULL, OPT_HOSTFILE},
+    {"include", required_argument, NULL, 'i'},
+    {"exclude", required_argument, NULL, 'e'},
     {"env-file", required_argument, NULL, OPT_ENV_FILE},
+    {"output-filename", required_argument, NULL, OPT_OUTPUT},
+    {"within", required_argument, NULL, OPT_WITHIN}, /* from here on of */
+    {"slots", required_argument, NULL, OPT_SLOTS},   /* collrun to itself */
     {"bind", required_argument, NULL, OPT_BIND},
     {"no-prefix", no_argument, NULL, OPT_PLAIN},
     {"timeout", required_argument, NULL, OPT_TIMEOUT},
@@ -109,13 +118,11 @@ static const struct {
     {"max-np", "the number of ranks is fixed; see --max-restarts"},
     {"host-discovery-script", "the hosts are fixed; see --hosts"},
     {"ssh-port", "hosts are reached by srun or mpirun; see --hosts"},
-    {"tee", "redirect collrun's own output"},
-    {"redirects", "redirect collrun's own output"},
-    {"log-dir", "redirect collrun's own output"},
-    {"output-filename", "redirect collrun's own output"},
+    {"tee", "say --output-filename DIR"},
+    {"redirects", "say --output-filename DIR"},
+    {"log-dir", "say --output-filename DIR"},
+    {"enable-each-rank-log", "say --output-filename DIR"},
     {"num-gpus", "say --nproc-per-node gpu"},
-    {"include", "say --hosts HOST:RANKS,..."},
-    {"exclude", "say --hosts HOST:RANKS,..."},
 };
 
 /* ---- values --------------------------------------------------------------- */
@@ -260,6 +267,15 @@ static int parse_endpoint(struct options *o, const char *text)
                 : 0;
 }
 
+static int parse_folder(const char *text, const char **folder)
+{
+    *folder = text;
+    if (*text)
+        return 0;
+    complain("--output-filename wants the name of a folder");
+    return -1;
+}
+
 static int ask_only(struct options *o, int what)
 {
     o->only = what;
@@ -286,6 +302,19 @@ static int take_option(int c, struct options *o)
         return variables_take(o, optarg);
     case OPT_ENV_FILE:
         return variables_read(o, optarg);
+    case 'i':
+        o->include = optarg;
+        return 0;
+    case 'e':
+        o->exclude = optarg;
+        return 0;
+    case OPT_OUTPUT:
+        return parse_folder(optarg, &o->output_folder);
+    case OPT_WITHIN:
+        return parse_count("--within", optarg, INT_MAX, &o->is_within);
+    case OPT_SLOTS:
+        o->slots = optarg;
+        return 0;
     case OPT_BIND:
         return parse_bind(optarg, &o->is_bound);
     case OPT_PLAIN:
@@ -402,6 +431,22 @@ static int judge_endpoint(struct options *o, int is_far)
     return -1;
 }
 
+/* Of which hosts? */
+static int judge_choice(const struct options *o, int is_far)
+{
+    if (!o->include && !o->exclude)
+        return 0;
+    if (o->include && o->exclude)
+        complain("--include and --exclude are two ways to say one thing; leave "
+                 "one out");
+    else if (!is_far)
+        complain("%s chooses among hosts; name them by --hostfile or --hosts",
+                 o->include ? "--include" : "--exclude");
+    else
+        return 0;
+    return -1;
+}
+
 /* What no option can see by itself. */
 static int judge(struct options *o)
 {
@@ -411,8 +456,14 @@ static int judge(struct options *o)
         complain("--hosts and --hostfile say the same; leave one out");
         return -1;
     }
-    if (judge_endpoint(o, is_far))
+    if (o->is_within)
+        o->n = 1;
+    if (judge_endpoint(o, is_far) || judge_choice(o, is_far))
         return -1;
+    if (o->scaling && o->output_folder) {
+        complain("--output-filename is for one run; leave it or --scaling out");
+        return -1;
+    }
     if (!is_far && o->per_node) {
         if (o->n && o->n != o->per_node) {
             complain("-n %d, but --nproc-per-node %d on one machine; leave "
@@ -464,7 +515,7 @@ int options_parse(struct options *o, int argc, char **argv)
 
         word = at < argc ? argv[at] : NULL;
         spell(word);
-        c = getopt_long_only(argc, argv, "+:n:H:x:hV", long_options, NULL);
+        c = getopt_long_only(argc, argv, "+:n:H:x:i:e:hV", long_options, NULL);
         if (c == -1)
             break;
         if (c == '?' || c == ':') {

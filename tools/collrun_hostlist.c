@@ -31,7 +31,7 @@ static int add(struct hosts *hosts, char *name, int n,
             return -1;
     if (options->per_node)
         n = options->per_node;
-    hosts->host[hosts->n_hosts++] = (struct host){name, n ? n : 1};
+    hosts->host[hosts->n_hosts++] = (struct host){.name = name, .n = n ? n : 1};
     return 0;
 }
 
@@ -163,5 +163,7 @@ int hosts_read(const struct options *options, struct hosts *hosts)
         hosts->text = strdup(options->hosts);
         rc = hosts->text ? read_list(hosts->text, hosts, options) : -1;
     }
+    if (!rc && hosts->n_hosts)
+        rc = hosts_choose(options, hosts);
     return rc ? rc : judge(hosts, options);
 }

@@ -174,6 +174,26 @@ static int build_hydra(const struct hosts *hosts, struct words *words)
     return file ? 0 : -1;
 }
 
+/* Where srun or mpirun cannot do it alike, each rank is started by a collrun beside it:
+ * it copies what the rank writes, and has it see the GPUs of its slots. */
+static void add_within(const struct options *options, const struct hosts *hosts,
+                       struct words *words)
+{
+    static char self[PATH_MAX];
+
+    if (!options->output_folder && !hosts_chose_slots(hosts))
+        return;
+    if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
+        snprintf(self, sizeof(self), "collrun");
+    add(words, self);
+    add(words, print("--within=%s%d", "", hosts->n_ranks));
+    if (options->output_folder)
+        add(words, print("--output-filename=%s", options->output_folder, 0));
+    if (hosts_chose_slots(hosts))
+        add(words, print("--slots=%s", hosts_write_slots(hosts), 0));
+    add(words, "--");
+}
+
 static int is_set(const char *name)
 {
     const char *value = getenv(name);
@@ -204,6 +224,7 @@ int hosts_run(const struct options *options)
     } else if (build_hydra(hosts, &words)) {
         return EXIT_FAILURE;
     }
+    add_within(options, hosts, &words);
     for (char **word = options->command; *word; word++)
         add(&words, *word);
     execvp(words.word[0], words.word);

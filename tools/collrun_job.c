@@ -10,6 +10,7 @@
  * between our choice and its use.
  */
 #include "tools/collrun.h"
+#include "tools/collrun_hosts.h"
 #include "tools/collrun_job.h"
 #include "tools/collrun_nodes.h"
 
@@ -353,6 +354,7 @@ static int run_once(struct job *job, const struct options *options)
 {
     int status = EXIT_FAILURE;
 
+    files_init(options->output_folder, job->size);
     output_init(options->is_plain, job->first, job->n);
     if (!allocate(job))
         status = job_start(job, options);
@@ -419,12 +421,46 @@ static int name_run(const struct options *options, char *name, size_t len)
     return 0;
 }
 
+/* A rank that a launcher has started knows its number by it. */
+static int number_by_launcher(void)
+{
+    static const char *const names[] = {"PMIX_RANK", "OMPI_COMM_WORLD_RANK",
+                                        "PMI_RANK", "SLURM_PROCID"};
+    const char *text = NULL;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !text; i++)
+        text = getenv(names[i]);
+    return text ? atoi(text) : -1;
+}
+
+/* Be one of several ranks, that sees the GPUs of its host's slots. */
+static int find_place_within(struct job *job, const struct options *options)
+{
+    char *list = options->slots ? strdup(options->slots) : NULL;
+    const char *slots;
+
+    job->first = number_by_launcher();
+    job->size = options->is_within;
+    if (job->first < 0 || job->first >= job->size) {
+        complain("the launcher has told no number of a rank below %d",
+                 job->size);
+        return EXIT_FAILURE;
+    }
+    slots = list ? hosts_find_slots(list, job->first) : NULL;
+    if (slots && *slots)
+        setenv("CUDA_VISIBLE_DEVICES", slots, 1);
+    free(list);
+    return 0;
+}
+
 /* Find the other nodes, if there are any, and what this one is to start. */
 static int find_place(struct job *job, const struct options *options)
 {
     int status;
 
     job->size = job->n;
+    if (options->is_within)
+        return find_place_within(job, options);
     if (!options->endpoint_host)
         return 0;
     status = nodes_meet(options, job->run_id, &job->nodes);

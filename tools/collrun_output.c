@@ -30,7 +30,7 @@ void output_init(int is_plain, int first, int n)
     output.is_plain = is_plain;
     for (int i = 0; i < 3; i++)
         output.target[i].first_rank = -1;
-    if (n > 1 && isatty(STDOUT_FILENO))
+    if (n > 1 && !files_are_wanted() && isatty(STDOUT_FILENO))
         output.target[STDOUT_FILENO].first_rank =
             first; /* it speaks for itself */
 }
@@ -38,7 +38,7 @@ void output_init(int is_plain, int first, int n)
 int output_status(void)
 {
     if (!output.err || output.err == EPIPE)
-        return output.err ? 128 + SIGPIPE : EXIT_SUCCESS;
+        return output.err ? 128 + SIGPIPE : files_status();
     complain("cannot write the output: %s; make room or write elsewhere",
              strerror(output.err));
     return EXIT_FAILURE;
@@ -103,6 +103,7 @@ int stream_pump(struct stream *s)
     ssize_t n = read(s->fd, s->held + s->n_held, sizeof(s->held) - s->n_held);
 
     if (n > 0) {
+        files_copy(s, s->held + s->n_held, (size_t)n);
         s->n_held += (size_t)n;
         return pass_lines(s);
     }
@@ -122,6 +123,7 @@ void stream_end(struct stream *s)
         pass_line(s, s->held, s->n_held);
     }
     s->n_held = 0;
+    files_close(s);
     close(s->fd);
     s->fd = -1;
 }

@@ -252,7 +252,10 @@ static void set_stdin(int rank, int size)
 
 /* Rank 0 has a terminal at our stdout itself: it may draw there, and asks its
  * width.  Others' lines come through us, in between. */
-static int has_terminal(int rank) { return !rank && isatty(STDOUT_FILENO); }
+static int has_terminal(int rank)
+{
+    return !rank && !files_are_wanted() && isatty(STDOUT_FILENO);
+}
 
 /* In the new process; reports through fd only when it cannot run. */
 static void become_rank(const struct job *job, const struct options *options,
@@ -277,7 +280,8 @@ static void become_rank(const struct job *job, const struct options *options,
     }
     if (options->is_bound)
         bind_to_core(rank);
-    set_variables(setting, job, rank);
+    if (!options->is_within) /* else srun or mpirun has set its own */
+        set_variables(setting, job, rank);
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, &job->old_mask, NULL);
     execvp(options->command[0], options->command);
@@ -291,18 +295,23 @@ static void become_rank(const struct job *job, const struct options *options,
 static int open_streams(struct job *job, int rank, int out[2])
 {
     out[0] = out[1] = -1;
-    if (job->n == 1)
+    if (job->n == 1 && !files_are_wanted())
         return 0; /* the one rank has our own */
     for (int i = 0; i < 2; i++) {
         struct stream *s = &job->streams[job->n_streams];
         int ends[2];
 
-        if (pipe2(ends, O_CLOEXEC))
-            return -1;
-        fcntl(ends[0], F_SETFL, O_NONBLOCK);
-        s->fd = ends[0];
         s->rank = job->first + rank;
         s->target = i ? STDERR_FILENO : STDOUT_FILENO;
+        if (files_open(s, job->n_restarts))
+            return -1;
+        if (pipe2(ends, O_CLOEXEC)) {
+            complain("cannot make pipes for rank %d: %s; see ulimit -n",
+                     s->rank, strerror(errno));
+            return -1;
+        }
+        fcntl(ends[0], F_SETFL, O_NONBLOCK);
+        s->fd = ends[0];
         job->n_streams++;
         out[i] = ends[1];
     }
@@ -329,11 +338,8 @@ static int start_rank(struct job *job, const struct options *options,
     pid_t parent = getpid(), pid;
     int out[2];
 
-    if (open_streams(job, rank, out)) {
-        complain("cannot make pipes for rank %d: %s; see ulimit -n",
-                 job->first + rank, strerror(errno));
+    if (open_streams(job, rank, out))
         return EXIT_FAILURE;
-    }
     pid = fork();
     if (!pid)
         become_rank(job, options, setting, rank, parent, out, fd);
@@ -379,7 +385,8 @@ int job_start(struct job *job, const struct options *options)
     struct setting setting = {.root_fd = -1};
     int status;
 
-    if (job->signals < 0 || make_setting(&setting, job))
+    if (job->signals < 0 ||
+        (!options->is_within && make_setting(&setting, job)))
         return EXIT_FAILURE;
     if (job->n > 1 && start_guard(job)) {
         complain("cannot start a process: %s", strerror(errno));

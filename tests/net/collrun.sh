@@ -54,6 +54,23 @@ placed() {
     fi
 }
 
+# copied NAME COMMAND...: the same with a file of each rank on its host, which is this one's
+copied() {
+    name=$1
+    shift
+    rm -rf "$dir/files"
+    placed "$name, with files" h2:1,h1:3 "$@" --output-filename "$dir/files" -x LD_LIBRARY_PATH
+    for r in 0 1 2 3; do
+        host=h1
+        [ $r != 0 ] || host=h2
+        if grep -q "^rank $r on $host\$" "$dir/files/rank.$r/stdout"; then
+            ok "$name: the file of rank $r"
+        else
+            fail "$name: the file of rank $r" "$dir/files/rank.$r/stdout"
+        fi
+    done
+}
+
 # refused NAME WORDS COMMAND...: does it say so, and start nothing?
 refused() {
     name=$1 words=$2
@@ -77,6 +94,7 @@ if have mpirun && mpirun --version 2>&1 | grep -q 'Open MPI'; then
     export OMPI_MCA_oob_tcp_if_include OMPI_MCA_btl_tcp_if_include PRTE_MCA_plm_ssh_agent
     placed mpirun h1:2,h2:2 "$collrun"
     placed mpirun h2:1,h1:3 "$collrun"
+    copied mpirun "$collrun"
 else
     echo "left out: mpirun (Debian: openmpi-bin)"
 fi
@@ -92,6 +110,8 @@ if [ "$hydra" ]; then
         placed hydra $list env PATH="$dir/hydra:$dir/bin:$PATH" HYDRA_IFACE=eth0 \
             HYDRA_LAUNCHER_EXEC="$dir/ssh" "$collrun"
     done
+    copied hydra env PATH="$dir/hydra:$dir/bin:$PATH" HYDRA_IFACE=eth0 \
+        HYDRA_LAUNCHER_EXEC="$dir/ssh" "$collrun"
 else
     echo "left out: hydra (Debian: mpich)"
 fi
@@ -110,6 +130,7 @@ if slurm; then
     {
         placed "srun in 2 + 2" h2:2,h1:2 $allocation "$collrun"
         placed "srun in 2 + 2" h1:3,h2:1 $allocation "$collrun"
+        copied srun $allocation "$collrun"
         placed "srun in 2 + 2" h2,h1:2 salloc --quiet -N 2 -n 4 "$collrun"
         refused "a host that is not allocated" 'not available' $allocation "$collrun" --hosts h1:2,h3:2 say_where
         refused "more ranks than there is room for" '[Mm]ore\|exceed\|not available\|Unable' \
