@@ -806,7 +806,7 @@ scripts = \
 	%D%/prices.sh \
 	%D%/progress.sh \
 	%D%/shm.sh \
-	%D%/trace.sh \
+	%D%/trace.sh %D%/history.sh \
 	%D%/valgrind.sh \
 	%D%/quickstart.sh \
 	%D%/readme.sh \

@@ -4,6 +4,9 @@
  *
  *   trace_probe run N      N allreduces and what else there is, of any rank
  *   trace_probe endless    the same until it is killed; "." when it has begun
+ *   trace_probe late S     three allreduces, and the last rank comes S seconds late
+ *                          to a fourth, or not at all
+ *   trace_probe other      the same, and it calls a barrier instead
  *   trace_probe check FILE whole JSON, B and E in pairs, time forward; prints
  *                          the number of ALLREDUCE and their time
  */
@@ -205,10 +208,35 @@ static void check(const char *path)
     json_decref(all);
 }
 
+/* What goes wrong is said, and is no failure of this program. */
+static void go_wrong(const char *how, unsigned seconds)
+{
+    struct coll_comm *comm;
+    int is_last, rc;
+
+    must(coll_comm_create_env(&comm, NULL));
+    is_last = coll_comm_rank(comm) == coll_comm_size(comm) - 1;
+    for (int i = 0; i < 3; i++)
+        one_round(comm);
+    printf("begun\n");
+    fflush(stdout);
+    while (is_last && !strcmp(how, "late") && seconds) /* signals end it */
+        seconds = sleep(seconds);
+    rc = is_last && !strcmp(how, "other")
+             ? coll_barrier(comm, NULL)
+             : coll_allreduce(in[0], out[0], N, COLL_F32, COLL_SUM, comm, NULL);
+    if (rc)
+        fprintf(stderr, "%s\n", coll_last_error());
+    coll_comm_destroy(comm);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3 && !strcmp(argv[1], "check"))
         check(argv[2]);
+    else if (argc > 1 &&
+             (!strcmp(argv[1], "late") || !strcmp(argv[1], "other")))
+        go_wrong(argv[1], argc > 2 ? (unsigned)atoi(argv[2]) : 0);
     else
         run(argc == 3 ? atol(argv[2]) : -1);
     return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -120,6 +120,8 @@ static void take_signal(struct job *job, const struct signalfd_siginfo *info)
         stop_too(job);
         return;
     }
+    if (signal == SIGUSR2) /* they write their history */
+        return;
     if (signal == SIGUSR1) { /* what follows from it is the ranks' affair */
         job->max_restarts = 0;
         return;
@@ -278,6 +280,7 @@ static void take_signals(struct job *job)
 
     sigemptyset(&set);
     sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGUSR2);
     sigaddset(&set, SIGCHLD);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);

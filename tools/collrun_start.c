@@ -257,6 +257,18 @@ static int has_terminal(int rank)
     return !rank && !files_are_wanted() && isatty(STDOUT_FILENO);
 }
 
+/* Signals as a rank finds them.  A SIGUSR2 that comes before libcoll takes it is not to
+ * end the rank. */
+static void set_signals(const struct job *job)
+{
+    const char *history = getenv("COLL_HISTORY");
+
+    signal(SIGPIPE, SIG_DFL);
+    if (history && *history)
+        signal(SIGUSR2, SIG_IGN);
+    sigprocmask(SIG_SETMASK, &job->old_mask, NULL);
+}
+
 /* In the new process; reports through fd only when it cannot run. */
 static void become_rank(const struct job *job, const struct options *options,
                         const struct setting *setting, int rank, pid_t parent,
@@ -282,8 +294,7 @@ static void become_rank(const struct job *job, const struct options *options,
         bind_to_core(rank);
     if (!options->is_within) /* else srun or mpirun has set its own */
         set_variables(setting, job, rank);
-    signal(SIGPIPE, SIG_DFL);
-    sigprocmask(SIG_SETMASK, &job->old_mask, NULL);
+    set_signals(job);
     execvp(options->command[0], options->command);
     err = errno;
     if (write(fd, &err, sizeof(err)) < 0)

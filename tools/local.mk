@@ -1,5 +1,7 @@
-# coll_info, coll_tune and collrun: for users and operators; they link libcoll.la only
-bin_PROGRAMS += tools/coll_info tools/coll_tune tools/collrun
+# coll_info, coll_tune, collrun and coll_history: for users and operators; they link libcoll.la only
+bin_PROGRAMS += tools/coll_info tools/coll_tune tools/collrun tools/coll_history
+tools_coll_history_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tools_coll_history_LDADD = libcoll.la $(JANSSON_LIBS)
 tools_coll_info_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tools_coll_info_LDADD = libcoll.la $(JANSSON_LIBS)
 tools_collrun_SOURCES = %D%/collrun.c %D%/collrun.h %D%/collrun_args.c \

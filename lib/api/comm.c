@@ -247,6 +247,7 @@ void coll__comm_free(struct coll_comm *comm)
     }
     coll__aside_count(comm, -1);
     coll__family_drop(comm);
+    coll__flight_remove(comm);
     coll__stream_free(comm);
     coll__cache_forget(comm);
     coll__comm_forget_own(comm);
@@ -327,6 +328,8 @@ static int join(struct coll_comm *comm, const struct coll__options *options)
     coll__stream_look_for_devices();
     if (rc == COLL_OK && !options->settings)
         rc = coll__trace_open(comm->rank, comm->size);
+    if (rc == COLL_OK && !options->settings)
+        rc = coll__flight_open(comm->rank, comm->size);
     if (rc == COLL_OK)
         rc = make_arrays(comm);
     if (rc == COLL_OK)
@@ -368,6 +371,7 @@ static int finish(struct coll_comm *comm, int rc,
         rc = coll__stream_join_hosts(comm);
     if (rc)
         goto fail_ctrl;
+    coll__flight_add(comm);
     *out = comm;
     return COLL_OK;
 

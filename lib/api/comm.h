@@ -13,6 +13,7 @@
 #include "lib/algo/algo.h"
 #include "lib/api/cache.h"
 #include "lib/api/family.h"
+#include "lib/api/flight.h"
 #include "lib/api/parts.h"
 #include "lib/api/stream.h"
 #include "lib/ctrl/ctrl.h"
@@ -155,6 +156,7 @@ struct coll_comm {
     _Atomic(const char *) apart;
     int is_quiet; /* failed, and its transports are closed */
     struct coll__history history[N_HISTORIES];
+    struct coll__flight flight;
     struct coll__wait wait;
     struct coll__patience patience;
     unsigned n_tests_idle;

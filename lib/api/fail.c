@@ -38,8 +38,10 @@ int coll__comm_note_failure(struct coll_comm *comm, int status,
         coll__stream_fail(comm, status);
     }
     pthread_mutex_unlock(&f->lock);
-    if (is_first)
+    if (is_first) {
         coll__sleep_news();
+        coll__flight_write(comm);
+    }
     return is_first;
 }
 

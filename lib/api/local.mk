@@ -11,6 +11,7 @@ libcore_la_SOURCES += \
 	%D%/fail.c \
 	%D%/family.c %D%/family.h \
 	%D%/feature.c \
+	%D%/flight.c %D%/flight.h \
 	%D%/group.c \
 	%D%/leave.c %D%/leave.h \
 	%D%/links.c \

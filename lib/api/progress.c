@@ -78,6 +78,7 @@ static void trace(const struct coll_request *request)
         .ended = coll__now(),
     };
 
+    coll__flight_ended(request->comm, &request->head, op.ended);
     if (request->called && request->head.series != SERIES_COMPARED)
         coll__trace_note(&op);
 }
@@ -194,6 +195,8 @@ int coll__request_start(struct coll_request *request)
     }
     if (!request->is_p2p) {
         set_seq(request);
+        if (coll__trace_is_on())
+            coll__flight_called(comm, &request->head, request->called);
         coll__history_start(history_of(request), &request->head);
     } else {
         request->head.seq = count_up(request->problem.collective == COLL_SEND

@@ -72,8 +72,7 @@ static int open_profile(int rank, int n_ranks)
     return COLL_OK;
 }
 
-/* Put the rank's number in the place of the first "%r": 1, or 0 without one. */
-static int name_by_rank(const char *text, int rank, char path[PATH_MAX])
+int coll__trace_path(const char *text, int rank, char *path)
 {
     const char *mark = strstr(text, "%r");
 
@@ -93,7 +92,7 @@ static int open_timeline(int rank)
     const char *text = getenv(name);
     char path[PATH_MAX];
 
-    if (!text || !*text || (!name_by_rank(text, rank, path) && rank))
+    if (!text || !*text || (!coll__trace_path(text, rank, path) && rank))
         return COLL_OK;
     if (coll__timeline_open(path))
         return cannot_open(name, path, errno);
@@ -119,10 +118,14 @@ int coll__trace_open(int rank, int n_ranks)
     return rc;
 }
 
+void coll__trace_times(void) { add_flag(TRACE_TIMES); }
+
 /* ---- noting ----------------------------------------------------------------- */
 
 void coll__trace_note(const struct coll__traced *op)
 {
+    if (!has(TRACE_PROFILE | TRACE_TIMELINE))
+        return;
     coll__lock(&lock);
     if (has(TRACE_PROFILE))
         coll__profile_note(op);
@@ -133,6 +136,8 @@ void coll__trace_note(const struct coll__traced *op)
 
 void coll__trace_waited(double seconds)
 {
+    if (!has(TRACE_PROFILE))
+        return;
     coll__lock(&lock);
     coll__profile_waited(seconds);
     coll__unlock(&lock);

@@ -19,7 +19,7 @@
 
 #include <stdatomic.h>
 
-enum { TRACE_PROFILE = 1, TRACE_TIMELINE = 2 };
+enum { TRACE_PROFILE = 1, TRACE_TIMELINE = 2, TRACE_TIMES = 4 };
 
 extern atomic_int coll__trace_flags __attribute__((visibility("hidden")));
 
@@ -50,6 +50,13 @@ struct coll__traced {
  * Threads:   any.
  */
 int coll__trace_open(int rank, int n_ranks);
+
+/* Put the rank's number in the place of the first "%r" of a file's name: 1, or 0
+ * without one.  path has PATH_MAX bytes. */
+int coll__trace_path(const char *text, int rank, char *path);
+
+/* Have operations look at the clock, for who keeps their times himself. */
+void coll__trace_times(void);
 
 /* Note an operation; and that a caller was within a wait for so long. */
 void coll__trace_note(const struct coll__traced *op);

@@ -168,6 +168,10 @@ enum coll__param_kind {
       "write rank 0's operations to this file, for chrome://tracing and "      \
       "Perfetto; with %r in its name, each rank's to its own.  "               \
       "HOROVOD_TIMELINE does the same")                                        \
+    X(HISTORY, PARAM_TEXT, "", NULL,                                           \
+      "write each rank's last calls to this file, as JSON for coll_history, "  \
+      "when a communicator fails and at a SIGUSR2; %r in its name is the "     \
+      "rank, or .RANK is added")                                               \
     X(DATA, PARAM_TEXT, "", NULL, "where coll_train looks for its data")
 
 enum coll__param {

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* flight.c - COLL_HISTORY: the last calls as a file.
+ *
+ * Histories may be read at any time, so the file is written by whoever finds that a
+ * communicator has failed, whatever its caller does; of a SIGUSR2, by the reactor's
+ * thread, which the handler wakes by a descriptor.  The file is written under another
+ * name and renamed: who reads it has all of it.
+ */
+#include "lib/api/flight.h"
+#include "lib/api/comm.h"
+#include "lib/net/reactor.h"
+#include "lib/trace/log.h"
+#include "lib/trace/trace.h"
+#include "lib/util/lock.h"
+#include "lib/util/param.h"
+#include "lib/util/text.h"
+#include "lib/util/util.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+static void forget(void);
+
+static struct coll__lock lock = COLL__LOCK(forget);
+
+/* Under it. */
+static struct {
+    struct coll_comm *comms;
+    char path[PATH_MAX - 8]; /* "" where nothing is to be written */
+    int rank, size;          /* that name it */
+    int takes_signal;
+} flight;
+
+/* ---- the file ---------------------------------------------------------------- */
+
+static void put_text(FILE *file, const char *name, const char *text)
+{
+    fprintf(file, "\"%s\": \"", name);
+    for (; *text; text++)
+        if (*text == '"' || *text == '\\')
+            fprintf(file, "\\%c", *text);
+        else if ((unsigned char)*text < ' ' || (unsigned char)*text > '~')
+            fputc('?', file);
+        else
+            fputc(*text, file);
+    fputc('"', file);
+}
+
+static void put_call(FILE *file, const struct coll_comm *comm,
+                     const struct coll__head *head)
+{
+    size_t at = (head->seq - 1) % COLL__HISTORY;
+    const struct coll__times *times =
+        head->series == SERIES_HOST || head->series == SERIES_COMPARED
+            ? comm->flight.times
+            : NULL;
+    char what[COLL__HEAD_TEXT];
+
+    coll__head_describe(head, what, sizeof(what));
+    fprintf(file, "      {\"seq\": %llu, ", (unsigned long long)head->seq);
+    put_text(file, "what", what);
+    fprintf(file,
+            ", \"collective\": \"%s\", \"count\": %llu, \"root\": %d, "
+            "\"way\": %d",
+            coll_collective_name((enum coll_collective)head->collective),
+            (unsigned long long)head->count, (int)head->root, head->way);
+    if (times)
+        fprintf(file, ", \"called\": %.6f, \"ended\": %.6f",
+                atomic_load_explicit(&times->called[at], memory_order_relaxed),
+                atomic_load_explicit(&times->ended[at], memory_order_relaxed));
+    fputc('}', file);
+}
+
+/* One that is written anew meanwhile is left out. */
+static void put_series(FILE *file, struct coll_comm *comm, int series)
+{
+    static const char *const names[] = {[SERIES_HOST] = "host",
+                                        [SERIES_STREAM] = "stream",
+                                        [SERIES_QUEUED] = "queued"};
+    struct coll__history *h = &comm->history[series];
+    uint64_t n = atomic_load_explicit(&h->n_started, memory_order_acquire);
+    uint64_t done = atomic_load_explicit(&h->n_done, memory_order_relaxed);
+    const char *before = "\n";
+    struct coll__head head;
+
+    fprintf(file,
+            "    {\"series\": \"%s\", \"started\": %llu, "
+            "\"ended\": %llu, \"last\": [",
+            names[series], (unsigned long long)n, (unsigned long long)done);
+    for (uint64_t seq = n > COLL__HISTORY ? n - COLL__HISTORY + 1 : 1; seq <= n;
+         seq++)
+        if (coll__history_get(h, seq, &head)) {
+            fputs(before, file);
+            put_call(file, comm, &head);
+            before = ",\n";
+        }
+    fputs("]}", file);
+}
+
+/* Which ranks they are, by their numbers in the first communicator. */
+static void put_ranks(FILE *file, const struct coll_comm *comm)
+{
+    fprintf(file, ", \"ranks\": [");
+    for (int r = 0; r < comm->size; r++)
+        fprintf(file, "%s%d", r ? ", " : "",
+                comm->members.first ? comm->members.first[r] : r);
+    fputc(']', file);
+}
+
+static void put_comm(FILE *file, struct coll_comm *comm)
+{
+    int status =
+        atomic_load_explicit(&comm->failure.status, memory_order_acquire);
+    char where[COLL__WHERE_MAX];
+
+    coll__history_where(&comm->history[SERIES_HOST], where, sizeof(where));
+    fprintf(file, "  {\"id\": \"%s\", \"rank\": %d, \"size\": %d",
+            comm->flight.id, comm->rank, comm->size);
+    put_ranks(file, comm);
+    fprintf(file, ",\n   ");
+    put_text(file, "where", where);
+    fprintf(file, ",\n   ");
+    put_text(file, "failure", status ? comm->failure.text : "");
+    fprintf(file, ",\n   \"calls\": [\n");
+    for (int s = 0, n = 0; s < N_HISTORIES; s++)
+        if (s == SERIES_HOST ||
+            atomic_load_explicit(&comm->history[s].n_started,
+                                 memory_order_relaxed)) {
+            fputs(n++ ? ",\n" : "", file);
+            put_series(file, comm, s);
+        }
+    fprintf(file, "]}");
+}
+
+static void put_all(FILE *file)
+{
+    char host[64] = "";
+    struct timespec t;
+
+    gethostname(host, sizeof(host) - 1);
+    clock_gettime(CLOCK_REALTIME, &t);
+    fprintf(file,
+            "{\"libcoll_history\": 1, \"rank\": %d, \"size\": %d, "
+            "\"pid\": %d,\n ",
+            flight.rank, flight.size, (int)getpid());
+    put_text(file, "host", host);
+    fprintf(file, ", \"time\": %.3f, \"clock\": %.6f,\n \"communicators\": [\n",
+            (double)t.tv_sec + (double)t.tv_nsec * 1e-9, coll__now());
+    for (struct coll_comm *c = flight.comms; c; c = c->flight.next) {
+        put_comm(file, c);
+        fputs(c->flight.next ? ",\n" : "\n", file);
+    }
+    fprintf(file, "]}\n");
+}
+
+/* Write it under another name first; 0, or -1 and errno. */
+static int write_file(void)
+{
+    char path[PATH_MAX];
+    FILE *file;
+    int is_bad;
+
+    snprintf(path, sizeof(path), "%s.new", flight.path);
+    file = fopen(path, "we");
+    if (!file)
+        return -1;
+    put_all(file);
+    is_bad = ferror(file);
+    if (fclose(file) || is_bad || rename(path, flight.path)) {
+        int err = errno;
+
+        unlink(path);
+        errno = err;
+        return -1;
+    }
+    return 0;
+}
+
+/* Locked. */
+static void write_locked(void)
+{
+    locale_t before;
+
+    if (!*flight.path || !flight.comms)
+        return;
+    before = coll__points();
+    if (write_file())
+        log_warn("trace",
+                 "cannot write %s: %s; make room, or have "
+                 "COLL_HISTORY name another place",
+                 flight.path, strerror(errno));
+    else
+        log_info("trace", "the last calls are in %s; see coll_history",
+                 flight.path);
+    coll__points_end(before);
+}
+
+void coll__flight_write(struct coll_comm *comm)
+{
+    if (!comm->flight.times || coll__comm_is_inherited(comm))
+        return;
+    coll__lock(&lock);
+    write_locked();
+    coll__unlock(&lock);
+}
+
+/* ---- SIGUSR2 ------------------------------------------------------------------ */
+
+static atomic_int wake_fd = -1; /* what the handler writes to */
+static struct sigaction old_action;
+
+static void on_signal(int number)
+{
+    const uint64_t one = 1;
+    int err = errno, fd = atomic_load_explicit(&wake_fd, memory_order_relaxed);
+
+    (void)number;
+    if (fd >= 0 && write(fd, &one, sizeof(one)) < 0)
+        errno = err; /* it is awake already */
+    errno = err;
+}
+
+/* The file takes a while, and nobody is to wait for the reactor's lock. */
+static void run(struct coll__task *task)
+{
+    (void)task;
+    coll__reactor_unlock();
+    coll__lock(&lock);
+    write_locked();
+    coll__unlock(&lock);
+    coll__reactor_lock();
+}
+
+static struct coll__task task = {.run = run};
+
+static void ready(struct coll__source *source, uint32_t events)
+{
+    uint64_t n;
+
+    (void)events;
+    if (read(source->fd, &n, sizeof(n)) == sizeof(n))
+        coll__reactor_defer(&task);
+}
+
+static void dropped(struct coll__source *dropped)
+{
+    dropped->fd = -1;
+    atomic_store_explicit(&wake_fd, -1, memory_order_relaxed);
+}
+
+static struct coll__source source = {.fd = -1};
+
+/* Does the program leave it to us? */
+static int is_free(const struct sigaction *action)
+{
+    return !(action->sa_flags & SA_SIGINFO) &&
+           (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN);
+}
+
+static int watch(void)
+{
+    int rc, fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+    if (fd < 0)
+        return -1;
+    source = (struct coll__source){
+        .fd = fd, .events = EPOLLIN, .ready = ready, .dropped = dropped};
+    coll__reactor_lock();
+    rc = coll__reactor_add(&source);
+    coll__reactor_unlock();
+    if (rc) {
+        close(fd);
+        return -1;
+    }
+    atomic_store_explicit(&wake_fd, fd, memory_order_relaxed);
+    return 0;
+}
+
+/* Where that cannot be, failures are written all the same. */
+static int take_signal(void)
+{
+    struct sigaction ours = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+
+    if (sigaction(SIGUSR2, NULL, &old_action) || !is_free(&old_action)) {
+        log_info("trace", "SIGUSR2 is the program's: COLL_HISTORY is written "
+                          "at a failure alone");
+        return 0;
+    }
+    if (coll__reactor_get())
+        return 0;
+    if (watch()) {
+        coll__reactor_put();
+        log_warn("trace", "cannot take SIGUSR2: COLL_HISTORY is written at a "
+                          "failure alone");
+        return 0;
+    }
+    sigemptyset(&ours.sa_mask);
+    return !sigaction(SIGUSR2, &ours, NULL);
+}
+
+static void leave_signal(void)
+{
+    struct sigaction now;
+
+    if (!sigaction(SIGUSR2, NULL, &now) && now.sa_handler == on_signal)
+        sigaction(SIGUSR2, &old_action, NULL);
+    atomic_store_explicit(&wake_fd, -1, memory_order_relaxed);
+    coll__reactor_lock();
+    coll__reactor_cancel(&task);
+    if (source.fd >= 0)
+        coll__reactor_remove(&source);
+    coll__reactor_unlock();
+    coll__reactor_put();
+}
+
+/* A child has none of the communicators, and the file is its parent's. */
+static void forget(void)
+{
+    flight.comms = NULL;
+    flight.path[0] = '\0';
+    flight.takes_signal = 0;
+}
+
+/* ---- which communicators ------------------------------------------------------- */
+
+int coll__flight_open(int rank, int size)
+{
+    const char *text = coll__param_text(PARAM_HISTORY);
+    char path[PATH_MAX], probe[PATH_MAX + 8];
+    FILE *file;
+
+    if (!*text || *flight.path)
+        return COLL_OK;
+    if (!coll__trace_path(text, rank, path)) {
+        size_t len = strlen(path);
+
+        snprintf(path + len, sizeof(path) - len, ".%d", rank);
+    }
+    snprintf(probe, sizeof(probe), "%s.new", path);
+    file = strlen(path) < sizeof(flight.path) ? fopen(probe, "we") : NULL;
+    if (!file) {
+        log_error("trace",
+                  "COLL_HISTORY: cannot write %s: %s; name another "
+                  "file",
+                  path, strerror(errno));
+        return COLL_ERR_INVALID;
+    }
+    fclose(file);
+    unlink(probe);
+    unlink(path); /* of a job before */
+    coll__lock(&lock);
+    snprintf(flight.path, sizeof(flight.path), "%.*s",
+             (int)sizeof(flight.path) - 1, path);
+    flight.rank = rank;
+    flight.size = size;
+    coll__unlock(&lock);
+    coll__trace_times();
+    return COLL_OK;
+}
+
+static void name(struct coll_comm *comm)
+{
+    unsigned char secret[COLL__SECRET_BYTES];
+
+    coll__ctrl_secret(comm->ctrl, "history", secret);
+    for (int i = 0; i < 8; i++)
+        snprintf(comm->flight.id + 2 * i, 3, "%02x", secret[i]);
+}
+
+void coll__flight_add(struct coll_comm *comm)
+{
+    int is_first;
+
+    if (!*flight.path)
+        return;
+    comm->flight.times = calloc(1, sizeof(*comm->flight.times));
+    if (!comm->flight.times) {
+        log_warn("trace", "no memory for COLL_HISTORY");
+        return;
+    }
+    name(comm);
+    coll__lock(&lock);
+    is_first = !flight.comms;
+    comm->flight.next = flight.comms;
+    comm->flight.at = &flight.comms;
+    if (flight.comms)
+        flight.comms->flight.at = &comm->flight.next;
+    flight.comms = comm;
+    coll__unlock(&lock);
+    if (is_first)
+        flight.takes_signal = take_signal();
+}
+
+void coll__flight_remove(struct coll_comm *comm)
+{
+    int is_last = 0;
+
+    if (comm->flight.at && !coll__comm_is_inherited(comm)) {
+        coll__lock(&lock);
+        *comm->flight.at = comm->flight.next;
+        if (comm->flight.next)
+            comm->flight.next->flight.at = comm->flight.at;
+        is_last = !flight.comms;
+        coll__unlock(&lock);
+    }
+    if (is_last && flight.takes_signal) {
+        flight.takes_signal = 0;
+        leave_signal();
+    }
+    free(comm->flight.times);
+    comm->flight = (struct coll__flight){0};
+}
+
+/* ---- times ---------------------------------------------------------------------- */
+
+static struct coll__times *times_of(struct coll_comm *comm,
+                                    const struct coll__head *head)
+{
+    return coll__is_p2p((enum coll_collective)head->collective) ||
+                   (head->series != SERIES_HOST &&
+                    head->series != SERIES_COMPARED)
+               ? NULL
+               : comm->flight.times;
+}
+
+void coll__flight_called(struct coll_comm *comm, const struct coll__head *head,
+                         double when)
+{
+    struct coll__times *times = times_of(comm, head);
+    size_t at = (head->seq - 1) % COLL__HISTORY;
+
+    if (!times)
+        return;
+    atomic_store_explicit(&times->ended[at], 0, memory_order_relaxed);
+    atomic_store_explicit(&times->called[at], when, memory_order_relaxed);
+}
+
+void coll__flight_ended(struct coll_comm *comm, const struct coll__head *head,
+                        double when)
+{
+    struct coll__times *times = times_of(comm, head);
+
+    if (times)
+        atomic_store_explicit(&times->ended[(head->seq - 1) % COLL__HISTORY],
+                              when, memory_order_relaxed);
+}

@@ -1,0 +1,115 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# COLL_HISTORY and coll_history: what ranks write when a call fails or when they are
+# asked to, and what is read in it.
+. "${srcdir:-.}/tests/patience.sh"
+set -u
+probe=$PWD/tests/trace_probe
+collrun=$PWD/tools/collrun
+reader=$PWD/tools/coll_history
+[ -x "$probe" ] || { echo "tests/trace_probe was not built" >&2; exit 1; }
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+unset COLL_PROFILE COLL_TIMELINE HOROVOD_TIMELINE
+
+fail() {
+    echo "FAILED: $*" >&2
+    tail -n 30 out err >&2
+    exit 1
+}
+
+# job RANKS PROGRAM...
+job() {
+    timeout $((60 * patience)) "$collrun" -n "$@" > out 2> err
+}
+
+# says STATUS PATTERN FILE...: a line of what coll_history says of these
+says() {
+    want=$1 pattern=$2
+    shift 2
+    "$reader" "$@" > out 2> err
+    status=$?
+    [ $status = "$want" ] || fail "coll_history $*: status $status, not $want"
+    cat out err | grep -q -- "$pattern" || fail "coll_history $*: no line '$pattern'"
+}
+
+# A rank that does not come within the deadline.
+missing() {
+    COLL_HISTORY=h COLL_TIMEOUT=$((2 * patience)) job 3 "$probe" late $((6 * patience)) ||
+        fail "a job with a late rank"
+    grep -q "not arrived: rank 2" err || fail "it did not fail"
+    says 1 '^  missing in allreduce #4 (1000 f32, sum): rank 2; waiting in it: rank 0 1, for [0-9.]* s$' h.*
+    grep -q '^3 files of 3 ranks$' out || fail "the number of files"
+    grep -q '^  it has failed: allreduce #4 .*not arrived: rank 2' out || fail "the failure"
+    grep -q '^  rank 2 is after allreduce #3 ' out || fail "where it is"
+    says 1 "no file of rank 2: it was killed" h.0 h.1
+    grep -q 'missing in' out && fail "who has no file is not known to be missing"
+    says 1 '"found": "missing"' --json h.0 h.1 h.2
+    tr -d '\n ' < out | grep -q '"ranks":\[0,1,2\],"no_file":\[\],' || fail "ranks in JSON"
+    tr -d '\n ' < out | grep -q '"seq":4,"call":"allreduce#4(1000f32,sum)","missing":\[2\],"waiting":\[0,1\],"waited":[1-9]' ||
+        fail "the call in JSON"
+}
+
+mismatch() {
+    COLL_HISTORY=m%r.json job 3 "$probe" other || fail "a job of ranks that differ"
+    [ -s m0.json ] && [ -s m2.json ] || fail "the files have not their names"
+    says 1 '^  the ranks differ in call #4:$' m0.json m1.json m2.json
+    grep -q '^    allreduce #4 (1000 f32, sum): 0 1$' out || fail "what 0 and 1 called"
+    grep -q '^    barrier #4: 2$' out || fail "what 2 called"
+}
+
+# SIGUSR2 to collrun, which passes it on; the job goes on
+asked() {
+    rm -f h.*
+    mkfifo begun
+    COLL_HISTORY=h COLL_STALL_WARN=0 "$collrun" -n 2 --no-prefix "$probe" late 3 > begun 2> err &
+    pid=$!
+    exec 3< begun
+    read -r _ <&3 && read -r _ <&3
+    i=0
+    while [ ! -s h.0 ] || [ ! -s h.1 ]; do
+        kill -USR2 $pid || fail "the job has ended"
+        sleep 0.1
+        i=$((i + 1))
+        [ $i -lt 30 ] || fail "nothing was written"
+    done
+    wait $pid || fail "the job failed"
+    exec 3<&-
+    rm begun
+    says 1 '^  missing in allreduce #4 .*: rank 1; waiting in it: rank 0' h.0 h.1
+    ! grep -q 'it has failed' out || fail "nothing has failed"
+}
+
+# A job that ends well writes nothing, and takes an older one's file away.
+none() {
+    echo old > h.0
+    COLL_HISTORY=h job 2 "$probe" late 0 || fail "a job that ends well"
+    [ ! -e h.0 ] && [ ! -e h.1 ] || fail "it wrote a file"
+    ! COLL_HISTORY=nowhere/h job 2 "$probe" late 0 || fail "a folder that is not there"
+    grep -q 'COLL_HISTORY: cannot write nowhere/h.[01]: No such file' err || fail "no word of it"
+}
+
+wrong_files() {
+    says 2 'which files?'
+    says 2 'unknown option --jsn' --jsn
+    says 2 'cannot read nothing: ' nothing
+    echo '{' > bad
+    says 2 'cannot read bad: ' bad
+    echo '{"a": 1}' > bad
+    says 2 'bad is not what COLL_HISTORY writes' bad
+    says 2 'another file is of that rank' h.0 h.0
+    sed 's/"size": 2/"size": 1/' h.0 > bad
+    says 2 'one of its communicators is none' bad
+    says 0 '^Usage: ' --help
+    says 0 '^coll_history (libcoll) ' --version
+    ! "$reader" h.0 > /dev/full 2> err || fail "a full disk"
+    grep -q 'cannot write the output: No space' err || fail "no word of a full disk"
+}
+
+missing
+mismatch
+asked
+wrong_files
+none
+echo "all checks passed"
