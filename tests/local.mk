@@ -819,7 +819,7 @@ scripts = \
 	%D%/slurm.sh \
 	%D%/train_compare.sh \
 	%D%/trainer.sh \
-	%D%/trainer_rows.sh \
+	%D%/trainer_rows.sh %D%/trainer_wrong.sh \
 	%D%/trainer_run.sh \
 	%D%/trainer_split.sh
 dist_check_SCRIPTS += $(scripts)

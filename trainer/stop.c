@@ -2,7 +2,7 @@
 /* stop.c - what the thread that waits for signals has noted, and the largest of all
  * ranks'.
  *
- * Who owns what: `asked` is written by that thread, `is_caught` by the one that
+ * Who owns what: `asked` is written by that thread, the other two by the one that
  * trains; neither carries anything else, so relaxed order does.
  */
 #include "trainer/stop.h"
@@ -23,7 +23,7 @@ static const int signals[] = {SIGINT, SIGTERM, SIGUSR1};
 #define N_SIGNALS (sizeof(signals) / sizeof(signals[0]))
 
 static atomic_int asked; /* the index of the greatest that came, plus 1 */
-static atomic_int is_caught;
+static atomic_int is_caught, was_caught;
 
 static double now(void)
 {
@@ -33,7 +33,16 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Note a signal that is caught, the first of its kind; return whether it was. */
+/* Has it nothing more to ask for?  To save and to end is what a run does anyway, once it
+ * is to end or at its end. */
+static int is_served(int signal)
+{
+    return signal == SIGUSR1 &&
+           atomic_load_explicit(&was_caught, memory_order_relaxed);
+}
+
+/* Note a signal that is caught, the first of its kind; return whether it was, or is to
+ * be forgotten. */
 static int note(int signal)
 {
     static int has_come[N_SIGNALS];
@@ -43,7 +52,7 @@ static int note(int signal)
             continue;
         if (has_come[i] ||
             !atomic_load_explicit(&is_caught, memory_order_relaxed))
-            return 0;
+            return is_served(signal);
         has_come[i] = 1;
         if (atomic_load_explicit(&asked, memory_order_relaxed) < i + 1)
             atomic_store_explicit(&asked, i + 1, memory_order_relaxed);
@@ -105,6 +114,7 @@ int stop_init(void)
 void stop_catch(void)
 {
     atomic_store_explicit(&is_caught, 1, memory_order_relaxed);
+    atomic_store_explicit(&was_caught, 1, memory_order_relaxed);
 }
 
 void stop_release(void)

@@ -33,7 +33,8 @@ struct stop_pace {
  */
 int stop_init(void);
 
-/* Take the signals from now on; a second one of a kind ends the process as ever.
+/* Take the signals from now on; a second one of a kind ends the process as ever, but
+ * for SIGUSR1, which never does from now on: batch systems send it more than once.
  * And leave them to the system again. */
 void stop_catch(void);
 void stop_release(void);
