@@ -1,10 +1,59 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# What goes wrong around a run: readers that go, disks that fill up, signals at any
-# moment.
+# What goes wrong around a run: ranks that are not asked for the same, readers that go,
+# disks that fill up, signals at any moment.
 . "${srcdir:-.}/tests/trainer_program.sh"
 set -u
 net="--model net $small"
+
+# Each rank has a shell that gives it flags of its own, $RANK in them.
+unlike() {
+    words=$1
+    refuse 2 "$words" "$collrun" -n 2 sh -c "exec $train $net --epochs 1 --progress off $2"
+    [ "$(grep -c -- "$words" err)" = 1 ] || fail "it is said once"
+}
+
+ranks_are_asked_for_the_same() {
+    unlike '--lr is not the same on all ranks; start all with' '--lr 0.0$((RANK + 1))'
+    unlike '--dropout is not the same' '--dropout $([ $RANK = 0 ] && echo on || echo off)'
+    unlike '--seed is not the same' '--seed $RANK'
+    unlike '--lr-schedule is not the same' '--lr-schedule step:1,0.$((RANK + 1))'
+    unlike '--epochs is not the same' '--epochs $((RANK + 1))'
+    unlike '--checkpoint is not the same' '$([ $RANK = 0 ] || echo --checkpoint ck)'
+    unlike '--data-dir of rank 1 is not that of rank 0, on the same host' '--data-dir d$RANK'
+    accept "$collrun" -n 2 sh -c "exec $train $net --epochs 1 --json \$RANK.json --keep \$RANK \
+        --log-interval \$RANK \$([ \$RANK = 0 ] || echo --verbose) --threads \$((RANK + 1))"
+}
+
+# The images of two hosts, of which one takes those of the test for those to train on; a
+# shell of its own, since it may be skipped.
+hosts_have_the_same_images() {
+    here=/usr/share/datasets/fashion-mnist
+    [ -d $here ] || { echo "left out: no $here (Debian: dataset-fashion-mnist)"; return; }
+    mkdir other
+    for f in images-idx3 labels-idx1; do
+        ln -s $here/t10k-$f-ubyte.gz other/train-$f-ubyte.gz
+        ln -s $here/t10k-$f-ubyte.gz other/
+    done
+    (
+        cd "$build" || exit 1
+        . "$source/tests/net/world.sh"
+        hosts_up 2
+        for r in 0 1; do
+            data=$here
+            [ $r = 0 ] || data=$scratch/other
+            on h$((r + 1)) env RANK=$r LOCAL_RANK=0 WORLD_SIZE=2 MASTER_ADDR=h1 \
+                MASTER_PORT=29500 timeout 60 "$train" --model net --limit-train 256 \
+                --limit-test 64 --epochs 1 --data-dir "$data" > "$scratch/host.$r" 2>&1 &
+        done
+        wait
+    ) > out 2> err
+    status=$?
+    [ $status != 77 ] || { echo "left out: two hosts; $(tail -n 1 out)"; return; }
+    cat host.[01] > err
+    [ "$(grep -c "the images of rank 1's host are not those of rank 0's" err)" = 1 ] ||
+        fail "ranks of two hosts learn from different images"
+}
 
 # Who reads the output goes after its first line: all ranks end, the checkpoint is good.
 readers_go() {
@@ -103,6 +152,8 @@ one_image() {
     done
 }
 
+ranks_are_asked_for_the_same
+hosts_have_the_same_images
 readers_go
 disks_fill_up
 signals_at_any_moment

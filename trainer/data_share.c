@@ -10,6 +10,7 @@
 #include "trainer/data.h"
 #include "trainer/ddp.h"
 #include "trainer/error.h"
+#include "trainer/rng.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,10 +20,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define STRIDE 61 /* pixels */
+
 /* What a rank says to all others.  Addresses in `data` mean nothing there. */
 struct notice {
     int is_leader, status, host; /* of the rank */
     int pid, fd;                 /* fd -1: there is nothing to map */
+    uint64_t folder;             /* a hash of --data-dir */
+    uint64_t digest;             /* of a leader's images */
     struct dataset data;
 };
 
@@ -114,6 +119,51 @@ static const struct notice *find_leader(const struct notice *all, int n,
     return NULL;
 }
 
+/* Labels, and here and there a pixel: files that are not the same differ in these. */
+static uint64_t digest_images(const struct images *images)
+{
+    size_t n_pixels = images->n * images_len(images);
+    uint64_t digest = rng_key(images->n, images_len(images));
+
+    for (size_t i = 0; !images->drawn && i < images->n; i++)
+        digest = rng_key(digest, images->labels[i]);
+    for (size_t i = 0; !images->drawn && i < n_pixels; i += STRIDE)
+        digest = rng_key(digest, images->pixels[i]);
+    return digest;
+}
+
+static uint64_t hash_folder(const char *folder)
+{
+    uint64_t hash = 1;
+
+    for (; *folder; folder++)
+        hash = rng_key(hash, (unsigned char)*folder);
+    return hash;
+}
+
+/* Would some learn from other images than the rest? */
+static int judge(const struct notice *all, int n)
+{
+    const struct notice *first = NULL;
+
+    for (int r = 0; r < n; r++) {
+        const struct notice *leader = find_leader(all, n, all[r].host);
+
+        if (!leader || leader->status || all[r].status)
+            continue; /* said by that one */
+        first = first ? first : leader;
+        if (leader->digest != first->digest)
+            return train_refuse("the images of rank %d's host are not those of "
+                                "rank %d's; have the same files on all hosts",
+                                r, (int)(first - all));
+        if (all[r].folder != leader->folder)
+            return train_refuse("--data-dir of rank %d is not that of rank %d, "
+                                "on the same host; give all the same",
+                                r, (int)(leader - all));
+    }
+    return 0;
+}
+
 /* Tell all what this rank has, and take what the host's first rank has. */
 static int exchange(struct dataset *d, const struct data_config *config,
                     struct ddp *ddp, const struct notice *mine,
@@ -125,6 +175,8 @@ static int exchange(struct dataset *d, const struct data_config *config,
     if (ddp_gather_bytes(ddp, mine, all, sizeof(*mine)))
         return -1;
     leader = find_leader(all, ddp->size, mine->host);
+    if (!st)
+        st = judge(all, ddp->size);
     if (leader && leader != &all[ddp->rank] && !st) {
         if (leader->status)
             st = train_fail("the first rank of this host has no images");
@@ -151,10 +203,14 @@ int dataset_load_shared(struct dataset *d, const struct data_config *config,
     mine->pid = (int)getpid();
     mine->fd = -1;
     mine->status = status;
+    mine->folder = hash_folder(config->dir);
     if (is_leader && !status) {
         mine->status = dataset_load(d, config);
         if (!mine->status && !d->train.drawn && ddp_local_size(ddp) > 1)
             mine->fd = make_file(d);
+        if (!mine->status)
+            mine->digest =
+                rng_key(digest_images(&d->train), digest_images(&d->test));
         mine->data = *d;
     }
     st = exchange(d, config, ddp, mine, all);

@@ -466,16 +466,14 @@ static uint64_t signature(const struct layer *l)
     return sum;
 }
 
-/* Set *differs to the first of n words that is not the same on all ranks, or to
- * n. */
-static int compare_words(struct ddp *d, const uint64_t *words, size_t n,
-                         size_t *differs)
+int ddp_compare_words(struct ddp *d, const uint64_t *words, size_t n,
+                      size_t *differs)
 {
     uint64_t *both = malloc(2 * n * sizeof(*both));
     int st;
 
     if (!both)
-        return train_fail("out of memory for %zu layers", n);
+        return train_fail("out of memory for %zu words", n);
     for (size_t i = 0; i < n; i++) {
         both[i] = words[i];
         both[n + i] = ~words[i];
@@ -493,7 +491,7 @@ int ddp_check_model(struct ddp *d, const struct model *m)
 {
     uint64_t n = (uint64_t)model_n_layers(m), *words;
     size_t differs = 0;
-    int st = compare_words(d, &n, 1, &differs);
+    int st = ddp_compare_words(d, &n, 1, &differs);
 
     if (st)
         return -1;
@@ -507,7 +505,7 @@ int ddp_check_model(struct ddp *d, const struct model *m)
                           (unsigned long long)n);
     for (uint64_t i = 0; i < n; i++)
         words[i] = signature(model_layer(m, (int)i));
-    st = compare_words(d, words, n, &differs);
+    st = ddp_compare_words(d, words, n, &differs);
     free(words);
     if (!st && differs < n)
         st = train_refuse("layer %zu (%s) is not the same on all ranks; start "

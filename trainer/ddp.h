@@ -94,6 +94,11 @@ int ddp_has_spare_core(const struct ddp *d);
 /* Return the transports that join the ranks, "shm". */
 const char *ddp_transports(const struct ddp *d);
 
+/* Compare n words over all ranks; collective.  *differs is the first that is not the
+ * same on all of them, or n; 0, or -1 with train_error() set. */
+int ddp_compare_words(struct ddp *d, const uint64_t *words, size_t n,
+                      size_t *differs);
+
 /* Check that all ranks have this model, layer by layer. */
 int ddp_check_model(struct ddp *d, const struct model *m);
 

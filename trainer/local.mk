@@ -7,6 +7,7 @@ libtrainer_la_CFLAGS = $(AM_CFLAGS) -fno-math-errno $(ONEDNN_CFLAGS) \
 libtrainer_la_LIBADD = libcoll.la $(ONEDNN_LIBS) $(JANSSON_LIBS) $(ZLIB_LIBS) \
 	-ldl -lm
 libtrainer_la_SOURCES = \
+	%D%/alike.c %D%/alike.h \
 	%D%/args.c %D%/args.h \
 	%D%/bench.c %D%/bench.h \
 	%D%/blocks.c %D%/blocks.h \

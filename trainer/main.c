@@ -6,6 +6,7 @@
  * Where a collective fails, each rank says why and leaves at once.
  */
 #include "coll/coll.h"
+#include "trainer/alike.h"
 #include "trainer/args.h"
 #include "trainer/bench.h"
 #include "trainer/build.h"
@@ -198,6 +199,8 @@ static int run(struct args *args)
     st = all_well(&ddp, st);
     if (!st)
         st = all_well(&ddp, has_same_config(&ddp, args));
+    if (!st)
+        st = all_well(&ddp, args_check_alike(args, &ddp));
     if (!st)
         st = all_well(&ddp, trainer_init(&trainer));
     if (!st)

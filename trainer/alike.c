@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* alike.c - each flag as a word, so that ranks compare all of them at once. */
+#include "trainer/alike.h"
+#include "trainer/error.h"
+#include "trainer/flags.h"
+#include "trainer/rng.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of which each rank may have its own. */
+static const char *const own[] = {
+    "config",   "data-dir", "keep",      "json",    "progress", "log-interval",
+    "timeline", "profile",  "breakdown", "verbose", "threads",  "prefetch",
+};
+
+static int is_own(const char *name)
+{
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+        if (!strcmp(own[i], name))
+            return 1;
+    return 0;
+}
+
+static uint64_t hash_text(const char *text)
+{
+    uint64_t hash = 1;
+
+    for (; *text; text++)
+        hash = rng_key(hash, (unsigned char)*text);
+    return hash;
+}
+
+static uint64_t hash_real(double value)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
+
+/* Of files it counts whether they are named: hosts may have them in other places. */
+static uint64_t word_of(const struct args *args, const struct flag *f)
+{
+    const void *field = (const char *)args + f->at;
+
+    if (is_own(f->name))
+        return 0;
+    switch (f->kind) {
+    case WHOLE:
+    case WHOLE_0:
+        return *(const uint64_t *)field;
+    case POSITIVE:
+    case SHARE:
+        return hash_real(*(const double *)field);
+    case CHOICE:
+    case SWITCH:
+        return (uint64_t) * (const int *)field;
+    case WORD:
+        return hash_text(*(const char *const *)field);
+    case SCHEDULE:
+        return hash_text(((const struct schedule *)field)->text);
+    case TEXT:
+    case OPTIONAL:
+        return **(const char *const *)field != '\0';
+    }
+    return 0;
+}
+
+int args_check_alike(const struct args *args, struct ddp *ddp)
+{
+    uint64_t n = flag_count, *words;
+    size_t differs = 0;
+
+    if (ddp_compare_words(ddp, &n, 1, &differs))
+        return -1;
+    if (!differs)
+        return train_refuse("the ranks are of several versions of coll_train; "
+                            "install the same one on all hosts");
+    words = calloc(n, sizeof(*words));
+    if (!words)
+        return train_fail("out of memory for %zu flags", flag_count);
+    for (size_t i = 0; i < n; i++)
+        words[i] = word_of(args, &flag_table[i]);
+    if (ddp_compare_words(ddp, words, n, &differs)) {
+        free(words);
+        return -1;
+    }
+    free(words);
+    return differs == n ? 0
+                        : train_refuse("--%s is not the same on all ranks; "
+                                       "start all with the same flags",
+                                       flag_table[differs].name);
+}
