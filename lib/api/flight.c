@@ -35,8 +35,9 @@ static struct {
     struct coll_comm *comms;
     char path[PATH_MAX - 8]; /* "" where nothing is to be written */
     int rank, size;          /* that name it */
-    int takes_signal;
 } flight;
+
+static atomic_int takes_signal;
 
 /* ---- the file ---------------------------------------------------------------- */
 
@@ -325,7 +326,7 @@ static void forget(void)
 {
     flight.comms = NULL;
     flight.path[0] = '\0';
-    flight.takes_signal = 0;
+    atomic_store(&takes_signal, 0);
 }
 
 /* ---- which communicators ------------------------------------------------------- */
@@ -395,7 +396,7 @@ void coll__flight_add(struct coll_comm *comm)
     flight.comms = comm;
     coll__unlock(&lock);
     if (is_first)
-        flight.takes_signal = take_signal();
+        atomic_store(&takes_signal, take_signal());
 }
 
 void coll__flight_remove(struct coll_comm *comm)
@@ -410,10 +411,8 @@ void coll__flight_remove(struct coll_comm *comm)
         is_last = !flight.comms;
         coll__unlock(&lock);
     }
-    if (is_last && flight.takes_signal) {
-        flight.takes_signal = 0;
+    if (is_last && atomic_exchange(&takes_signal, 0))
         leave_signal();
-    }
     free(comm->flight.times);
     comm->flight = (struct coll__flight){0};
 }
