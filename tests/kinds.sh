@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Each test has one kind in tests/kinds, so that no variant forgets it; and what is
-# listed there exists.  "again" is a choice of tests that have another kind.
+# listed there exists.  "again" is a choice of tests that have another kind.  And each row
+# of what tutorials teach has a check.
 kinds=${srcdir:-.}/tests/kinds
 status=0
 
@@ -23,5 +24,12 @@ done
 for test in $(names '/^again /!d'); do
     echo "$listed" | grep -qx "$test" ||
         { echo "tests/kinds has $test again, but not once"; status=1; }
+done
+
+# each row of the table of tutorials has a check with its number; 19 is background alone
+for row in $(seq 18) $(seq 20 34); do
+    cat "${srcdir:-.}"/tests/*.sh "${srcdir:-.}"/tests/*.test "${srcdir:-.}"/tests/*.c \
+        "${srcdir:-.}"/tests/net/*.sh | grep -q "row0*$row[_: ]\|row $row[: ]" ||
+        { echo "row $row of the table of tutorials has no check"; status=1; }
 done
 exit $status

@@ -92,7 +92,7 @@ if have mpirun && mpirun --version 2>&1 | grep -q 'Open MPI'; then
     export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_plm_rsh_agent
     PRTE_MCA_plm_ssh_agent=$dir/ssh # Open MPI 5
     export OMPI_MCA_oob_tcp_if_include OMPI_MCA_btl_tcp_if_include PRTE_MCA_plm_ssh_agent
-    placed mpirun h1:2,h2:2 "$collrun"
+    placed "row 25: mpirun" h1:2,h2:2 "$collrun"
     placed mpirun h2:1,h1:3 "$collrun"
     copied mpirun "$collrun"
 else
@@ -107,7 +107,7 @@ if [ "$hydra" ]; then
     chmod +x "$dir/hydra/mpirun"
     # shellcheck disable=SC2086
     for list in h1:2,h2:2 h2:1,h1:3; do
-        placed hydra $list env PATH="$dir/hydra:$dir/bin:$PATH" HYDRA_IFACE=eth0 \
+        placed "row 25: hydra" $list env PATH="$dir/hydra:$dir/bin:$PATH" HYDRA_IFACE=eth0 \
             HYDRA_LAUNCHER_EXEC="$dir/ssh" "$collrun"
     done
     copied hydra env PATH="$dir/hydra:$dir/bin:$PATH" HYDRA_IFACE=eth0 \
@@ -128,7 +128,7 @@ if slurm; then
     allocation="salloc --quiet -N 2 --ntasks-per-node=2"
     # shellcheck disable=SC2086
     {
-        placed "srun in 2 + 2" h2:2,h1:2 $allocation "$collrun"
+        placed "row 25: srun in 2 + 2" h2:2,h1:2 $allocation "$collrun"
         placed "srun in 2 + 2" h1:3,h2:1 $allocation "$collrun"
         copied srun $allocation "$collrun"
         placed "srun in 2 + 2" h2,h1:2 salloc --quiet -N 2 -n 4 "$collrun"
