@@ -38,10 +38,8 @@ int coll__comm_note_failure(struct coll_comm *comm, int status,
         coll__stream_fail(comm, status);
     }
     pthread_mutex_unlock(&f->lock);
-    if (is_first) {
+    if (is_first)
         coll__sleep_news();
-        coll__flight_write(comm);
-    }
     return is_first;
 }
 
@@ -52,6 +50,7 @@ void coll__comm_set_failure(struct coll_comm *comm, int status,
         return;
     log_info("comm", "failed: %s", text);
     coll__family_fail(comm, status, comm->failure.text);
+    coll__flight_write(comm);
 }
 
 int coll__comm_status(struct coll_comm *comm)
@@ -75,6 +74,7 @@ int coll__comm_fail(struct coll_comm *comm, int status, const char *format, ...)
     if (coll__comm_note_failure(comm, status, text)) {
         coll__ctrl_abort(comm->ctrl, status, text);
         coll__family_fail(comm, status, comm->failure.text);
+        coll__flight_write(comm);
     }
     return coll__comm_status(comm);
 }
