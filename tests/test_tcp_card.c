@@ -12,7 +12,7 @@
 #define RANKS 3
 
 /* What the card of the last rank is made to be. */
-enum kind { ALIKE, SWAPPED, FAILED, TOO_MANY };
+enum kind { ALIKE, SWAPPED, FAILED, TOO_MANY, TOO_ALIKE };
 
 static int gather(void *arg, const void *in, size_t len, void *out)
 {
@@ -30,6 +30,8 @@ static int gather(void *arg, const void *in, size_t len, void *out)
         other->status = COLL_ERR_SYSTEM;
     if (kind == TOO_MANY)
         other->n_addrs = COLL__MAX_ADDRS + 1;
+    if (kind == TOO_ALIKE)
+        other->n_alike = other->n_addrs + 1;
     return COLL_OK;
 }
 
@@ -43,6 +45,7 @@ static const struct {
                  "rank 2 is on a machine of another byte order"},
     [FAILED] = {COLL_ERR_SYSTEM, "rank 2 cannot be connected"},
     [TOO_MANY] = {COLL_ERR_INTERNAL, ""},
+    [TOO_ALIKE] = {COLL_ERR_INTERNAL, ""},
 };
 
 /* _i: the kind.  All three are on one host, so that only the loopback is asked. */

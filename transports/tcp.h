@@ -26,6 +26,11 @@
  * once.  The other one waits for a word behind its call: where that is closed instead,
  * the lower one's is there, or it has gone, which another call finds out.
  *
+ * Where hosts are joined by several interfaces that are alike, in networks of their
+ * own, connections take turns: the ranks of a host, and their channels, go by one each.
+ * So the ranks of a host have what all of these carry, and one rank has it by several
+ * operations at once; one message goes by one of them.
+ *
  * Threads: the communicator's own touches everything but what follows.  `arrived`:
  * the reactor's adds to it and the other takes away, all at once (release, acquire).
  * `callers`: the first of both that puts its name there wins (relaxed: nothing hangs
@@ -55,6 +60,8 @@ struct tcp_card {
     int32_t status; /* of its open() */
     int32_t n_addrs;
     uint32_t order; /* TCP_ORDER, as this host writes it */
+    int32_t n_alike; /* of the addresses, the first: coll__net_count_alike() */
+    int32_t seat;    /* among the ranks of its host */
     struct coll__addr addrs[COLL__MAX_ADDRS];
 };
 
@@ -114,6 +121,7 @@ struct tcp_conn {
     struct tcp_lane out, in;
 
     /* While it is made. */
+    struct coll__addr addrs[COLL__MAX_ADDRS]; /* in the order of this one */
     struct coll__dial dial;
     struct coll__call *call;
     double deadline; /* of that; TCP_AWAITED: when to call again */
@@ -166,6 +174,10 @@ void tcp__close(struct coll__tp *tp, int is_orderly);
 
 /* Return the connection, which need not stand; NULL (logged): no memory. */
 struct tcp_conn *tcp__conn(struct tcp *tcp, int rank, int channel);
+
+/* Count the alike interfaces of a rank's host to which as many of ours lead; 1 or
+ * more. */
+int tcp__count_ways(const struct tcp_card *card);
 
 /* Begin to connect, or go on with it; how much was done.  A failure loses it. */
 int tcp__connect(struct tcp *tcp, struct tcp_conn *conn);

@@ -164,14 +164,44 @@ static int may_prove(void *arg)
            caller(tcp, conn->rank, conn->channel) == US; /* an earlier try */
 }
 
+int tcp__count_ways(const struct tcp_card *card)
+{
+    char names[COLL__MAX_ADDRS][COLL__INTERFACE_NAME];
+    int i = 0;
+
+    for (; i < card->n_alike; i++) {
+        coll__net_way(&card->addrs[i], names[i]);
+        if (!*names[i])
+            break;
+        for (int k = 0; k < i; k++)
+            if (!strcmp(names[k], names[i]))
+                return i;
+    }
+    return i > 1 ? i : 1;
+}
+
+/* All of the other one's addresses; which of several ways is the first is that of the
+ * lower rank's seat and of the channel, whoever calls. */
+static void choose_way(const struct tcp *tcp, struct tcp_conn *conn)
+{
+    const struct tcp_card *card = &tcp->cards[conn->rank];
+    int lower = min_int(conn->rank, tcp->base.rank);
+    int n = tcp__count_ways(card);
+    int turn = tcp->cards[lower].seat % n + conn->channel;
+
+    for (int i = 0; i < card->n_addrs; i++)
+        conn->addrs[i] = card->addrs[i < n ? (turn + i) % n : i];
+}
+
 static void begin(struct tcp *tcp, struct tcp_conn *conn)
 {
     const struct tcp_card *card = &tcp->cards[conn->rank];
 
     if (!may_begin(tcp, conn))
         return;
+    choose_way(tcp, conn);
     conn->dial = (struct coll__dial){
-        .addrs = card->addrs,
+        .addrs = conn->addrs,
         .n_addrs = card->n_addrs,
         .n_ports = 1,
         .secret = tcp->secret,

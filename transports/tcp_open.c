@@ -76,6 +76,8 @@ static int open_door(struct tcp *tcp, const struct coll__tp_env *env,
     enum coll__reach reach = REACH_HOST;
     int rc = coll__reactor_get();
 
+    for (int r = 0; r < env->rank; r++)
+        mine->seat += tcp->is_near[r];
     if (rc)
         return rc;
     tcp->has_reactor = 1;
@@ -84,8 +86,10 @@ static int open_door(struct tcp *tcp, const struct coll__tp_env *env,
         if (!tcp->is_near[r])
             reach = REACH_NET;
     mine->n_addrs = coll__door_open(reach, mine->addrs);
-    if (mine->n_addrs > 0)
+    if (mine->n_addrs > 0) {
+        mine->n_alike = coll__net_count_alike(mine->addrs, mine->n_addrs);
         return COLL_OK;
+    }
     if (mine->n_addrs == 0)
         log_error("tcp", "this host has no address by which others could come; "
                          "bring up its network, or leave tcp out of "
@@ -123,7 +127,8 @@ static int judge(const struct tcp *tcp, int own_status)
                       "messages",
                       r, coll_strerror(card->status));
         if (card->status || card->n_addrs < 0 ||
-            card->n_addrs > COLL__MAX_ADDRS)
+            card->n_addrs > COLL__MAX_ADDRS || card->n_alike < 1 ||
+            card->n_alike > card->n_addrs || card->seat < 0)
             return card->status ? card->status : COLL_ERR_INTERNAL;
     }
     return COLL_OK;
@@ -151,6 +156,7 @@ static void estimate(struct tcp *tcp, const struct coll__tp_env *env)
     if (far < 0)
         return;
     coll__price_tcp(&tcp->cards[far].addrs[0], &tcp->far);
+    tcp->far.share /= tcp__count_ways(&tcp->cards[far]);
     tcp->far.alpha += coll__price_crowd(env);
 }
 

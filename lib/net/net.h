@@ -85,6 +85,14 @@ void coll__net_await_words(int fd);
  */
 int coll__net_own_addrs(int fd, struct coll__addr addrs[COLL__MAX_ADDRS]);
 
+/* Count those of n addresses of this host, from the first one on, that are of
+ * interfaces alike, an interface each: of one kind, and of a speed that is known and
+ * the same.
+ *
+ * Result:    at least 1.
+ */
+int coll__net_count_alike(const struct coll__addr *addrs, int n);
+
 /* Say whether this is an address of this host. */
 int coll__net_is_own(const struct coll__addr *addr);
 

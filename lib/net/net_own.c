@@ -81,10 +81,48 @@ void coll__net_way(const struct coll__addr *to, char name[COLL__INTERFACE_NAME])
 
 static int has(const char *name, const char *what)
 {
-    char path[64 + COLL__INTERFACE_NAME];
+    char path[128];
 
     snprintf(path, sizeof(path), "/sys/class/net/%s/%s", name, what);
     return !access(path, F_OK);
+}
+
+/* Mbit/s; 0: nobody knows. */
+static long speed_of(const char *name)
+{
+    char path[128];
+    long speed = 0;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/sys/class/net/%s/speed", name);
+    file = fopen(path, "re");
+    if (!file)
+        return 0;
+    if (fscanf(file, "%ld", &speed) != 1 || speed < 0)
+        speed = 0;
+    fclose(file);
+    return speed;
+}
+
+static int is_alike(const char *a, const char *b)
+{
+    return strcmp(a, b) != 0 && !has(a, "bridge") && !has(b, "bridge") &&
+           has(a, "device") == has(b, "device") && speed_of(a) &&
+           speed_of(a) == speed_of(b);
+}
+
+int coll__net_count_alike(const struct coll__addr *addrs, int n)
+{
+    char names[COLL__MAX_ADDRS][COLL__INTERFACE_NAME] = {""};
+    int i = 0;
+
+    for (; i < n && addrs[i].family == addrs[0].family; i++) {
+        name_of(&addrs[i], names[i]);
+        for (int k = 0; k < i; k++)
+            if (!is_alike(names[k], names[i]))
+                return i;
+    }
+    return i > 1 ? i : 1;
 }
 
 /* The less, the likelier others come in by it. */

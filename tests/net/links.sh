@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # links.sh - links between two hosts that are slow (100 Mbit, 1 Gbit), far (20 ms), that
 # lose packets (1 %), that are down for a while or again and again, or whose packets
-# change their length: all sums are right, and nobody is taken for lost.
+# change their length: all sums are right, and nobody is taken for lost.  Two cables
+# between them are both used, and where one leads nowhere the other.
 . "${srcdir:-.}/tests/net/world.sh"
 bench=$PWD/benchmarks/allreduce_bw
 hosts_up 2
@@ -127,9 +128,50 @@ other_mtu() {
     done
 }
 
+# A second cable from each host, in a network of its own.
+second_cable() {
+    in_switch ip link add br1 type bridge forward_delay 0 stp_state 0
+    in_switch ip link set br1 up
+    for i in 1 2; do
+        in_switch ip link add s$i type veth peer name eth1 \
+            netns "$(cat "$folder/h$i.pid")"
+        in_switch ip link set s$i master br1 up
+        on h$i ip address add 198.18.1.$i/24 dev eth1
+        on h$i ip link set eth1 up
+    done
+}
+
+# sent HOST: bytes by its second cable.
+sent() { on "$1" awk '$1 == "eth1:" { print $10 }' /proc/net/dev; }
+
+# Ranks beside each other go by one each; a rank alone has its large operations, and a
+# host that is reached by the first cable alone is reached.
+two_cables() {
+    second_cable
+    before=$(sent h1)
+    measure "two cables" 4 -b 4M -e 4M -n 5 -w 1
+    bytes=$(($(sent h1) - before))
+    if [ $bytes -gt 8000000 ] && [ $bytes -lt 16000000 ]; then
+        ok "half of 24 MiB by each"
+    else
+        fail "$bytes bytes by the second cable"
+    fi
+    in_switch ip link set s2 down
+    measure "a second cable that leads nowhere" 4 -b 8 -e 1M -f 128 -n 5 -w 1
+    COLL_NET_INTERFACE=eth0
+    export COLL_NET_INTERFACE
+    in_switch ip link set s2 up
+    before=$(sent h1)
+    measure "the first cable alone" 4 -b 1M -e 1M -n 5 -w 1
+    unset COLL_NET_INTERFACE
+    [ $(($(sent h1) - before)) -lt 10000 ] || fail "the second cable was used"
+    for host in h1 h2; do on $host ip link del eth1; done
+}
+
 troubled "a link that is down for 5 s" work 6100 down_and_up
 troubled "a link that goes down ten times" flap 6101 flap
 troubled "packets of other lengths" mtu 6102 other_mtu
 slow
 delayed
+two_cables
 the_end
