@@ -145,6 +145,7 @@ benchmarks_overlap_SOURCES = %D%/overlap.c
 EXTRA_DIST += %D%/NOTES.md %D%/train_compare %D%/train_torch.py \
 	%D%/results/2026-11-22-epyc-2-cores-overlap.txt \
 	%D%/results/2026-11-25-epyc-2-cores-hosts2-choice.txt \
+	%D%/results/2026-11-25-epyc-2-cores-hosts2-two-cables.txt \
 	%D%/results/2026-11-22-epyc-2-cores-beside.txt \
 	%D%/results/2026-11-25-epyc-2-cores-idle.txt \
 	%D%/results/2026-11-22-epyc-2-cores-quick.txt \
