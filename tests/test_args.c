@@ -52,6 +52,8 @@ static int bad_buffers(struct world_rank *me)
     EXPECT(me, coll_start(NULL), COLL_ERR_INVALID, "request is NULL");
     WORLD_CHECK(me, coll_request_destroy(NULL) == COLL_OK);
     WORLD_CHECK(me, coll_comm_destroy(NULL) == COLL_OK);
+    EXPECT(me, coll_comm_async_error(NULL), COLL_ERR_INVALID, "comm is NULL");
+    EXPECT(me, coll_comm_abort(NULL, "why"), COLL_ERR_INVALID, "comm is NULL");
     WORLD_CHECK(me, coll_comm_destroy(comm) == COLL_OK);
     return 0;
 }

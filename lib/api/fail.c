@@ -99,6 +99,10 @@ int coll_comm_abort(struct coll_comm *comm, const char *why)
 
 static int async_error(struct coll_comm *comm)
 {
+    if (!comm) {
+        log_error("api", "coll_comm_async_error: comm is NULL");
+        return COLL_ERR_INVALID;
+    }
     if (coll__comm_is_inherited(comm))
         return coll__comm_inherited("coll_comm_async_error");
     return coll__comm_status(comm);
