@@ -321,6 +321,74 @@ static int user_sum(struct world_rank *me)
     return 0;
 }
 
+/* What a function of the caller's was told that called the library. */
+static struct {
+    struct coll_comm *comm;
+    struct coll_request *request;
+    int n_calls, n_refused;
+} caller;
+
+static void refused(int rc, const char *who)
+{
+    caller.n_calls++;
+    caller.n_refused += rc == COLL_ERR_INVALID &&
+                        strstr(coll_last_error(), who) &&
+                        strstr(coll_last_error(), "coll_op_create_user");
+}
+
+static void call_and_add(const void *left, const void *right, void *out,
+                         size_t count, enum coll_type type, void *arg)
+{
+    struct coll_args args = {.size = sizeof(args), .collective = COLL_BARRIER};
+    struct coll_mem_stats stats = {.size = sizeof(stats)};
+    struct coll_comm *comm = caller.comm, *other;
+    struct coll_request *request;
+    int32_t x = 1, y;
+
+    refused(coll_allreduce(&x, &y, 1, COLL_I32, COLL_SUM, comm, NULL),
+            "allreduce: ");
+    refused(coll_request_create(&args, comm, &request), "coll_request_create");
+    refused(coll_request_destroy(caller.request), "coll_request_destroy");
+    refused(coll_comm_dup(comm, &other), "coll_comm_dup");
+    refused(coll_comm_mem_stats(comm, &stats), "coll_comm_mem_stats");
+    refused(coll_comm_destroy(comm), "coll_comm_destroy");
+    add(left, right, out, count, type, arg);
+}
+
+/* It is refused there, rather than waited for
+ * by itself; the operation goes on. */
+static int call_within(struct world_rank *me)
+{
+    struct coll_args args = {.size = sizeof(args), .collective = COLL_BARRIER};
+    int32_t *in = calloc(50000, 4), *out = calloc(50000, 4), n_adds = 0;
+    size_t count = *(int *)me->arg ? 50000 : 1;
+    enum coll_op op;
+
+    WORLD_CHECK(me, !coll_comm_create_oob(&caller.comm, &me->oob, NULL));
+    WORLD_CHECK(me, !coll_request_create(&args, caller.comm, &caller.request));
+    WORLD_CHECK(me, !coll_op_create_user(call_and_add, &n_adds, 1, &op));
+    for (size_t i = 0; i < count; i++)
+        in[i] = me->rank + 1;
+    for (int n = 0; n < 2; n++)
+        WORLD_CHECK(me, !coll_allreduce(in, out, count, COLL_I32, op,
+                                        caller.comm, NULL));
+    WORLD_CHECK(me, out[0] == 3 && out[count - 1] == 3);
+    WORLD_CHECK(me, caller.n_calls == caller.n_refused);
+    WORLD_CHECK(me, !coll_request_destroy(caller.request));
+    WORLD_CHECK(me, !coll_op_destroy(op));
+    WORLD_CHECK(me, !coll_comm_destroy(caller.comm));
+    free(in);
+    free(out);
+    return 0;
+}
+
+/* _i: with many elements */
+START_TEST(a_function_that_calls_the_library_is_refused)
+{
+    ck_assert_int_eq(world_fork(2, call_within, &_i, DEADLINE), 0);
+}
+END_TEST
+
 START_TEST(a_function_that_commutes_may_use_any_algorithm)
 {
     static const char *const names[] = {"", "ring", "recursive_doubling",
@@ -481,6 +549,7 @@ int main(void)
     tcase_add_loop_test(c, premul_scales_each_input_by_its_ranks_scalar, 1,
                         end);
     tcase_add_loop_test(c, a_request_keeps_its_scalar, 1, 4);
+    tcase_add_loop_test(c, a_function_that_calls_the_library_is_refused, 0, 2);
     tcase_add_loop_test(c, a_function_that_commutes_may_use_any_algorithm, 1,
                         end);
     tcase_add_loop_test(c, a_function_that_does_not_commute_gets_ranks_in_order,

@@ -448,7 +448,8 @@ int coll_comm_destroy(struct coll_comm *comm);
  *            has any part of the operation's elements, in any order of parts.
  * Threads:   called by any thread of the process that is within a call of
  *            libcoll, or by its own, for one communicator by one at a time; it
- *            must call nothing of libcoll itself.  The buffers are the host's,
+ *            must call nothing of libcoll itself (COLL_ERR_INVALID, of what
+ *            would wait for the same communicator).  The buffers are the host's,
  *            also in operations on a GPU's.
  */
 typedef void coll_user_fn(const void *left, const void *right, void *out,

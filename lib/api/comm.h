@@ -118,6 +118,9 @@ struct coll__queue {
 struct coll_comm {
     int rank, size, n_hosts;
     atomic_int turn;
+    /* The thread that is within a caller's function for an operation of it; 0:
+     * none is.  Relaxed: a thread looks for itself alone. */
+    _Atomic(pthread_t) calling;
     atomic_int missed; /* somebody would have moved it, and sleeps now */
     int is_listed; /* whose turn it is knows */
     int has_thread; /* the caller's: 1 it has the progress thread, -1 that could
@@ -226,6 +229,7 @@ struct coll_request {
     struct coll__prog *prog;
     size_t tmp_len; /* of scratch, its own or lent */
     size_t in_len, out_len; /* bytes of the buffers */
+    struct coll__op own_op; /* the caller's function, where it has one */
     int is_p2p, channel;
     int is_plain; /* all that there is to judge about a call like it is where
                    * its buffers lie */
@@ -459,6 +463,10 @@ int coll__compare_call(struct coll_comm *comm, const struct coll__problem *pb,
  * back; or, try, not where another thread has it (0). */
 void coll__turn_take(struct coll_comm *comm);
 int coll__turn_try(struct coll_comm *comm);
+
+/* Take it for a call named so.  COLL_OK, or COLL_ERR_INVALID, logged, where this thread
+ * is within a function of coll_op_create_user() for an operation of it. */
+int coll__turn_enter(struct coll_comm *comm, const char *who);
 
 /* Give it back: from now on others move what runs. */
 void coll__turn_give(struct coll_comm *comm);

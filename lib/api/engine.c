@@ -32,6 +32,7 @@
  */
 #include "lib/api/comm.h"
 #include "lib/net/reactor.h"
+#include "lib/trace/log.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -127,6 +128,23 @@ void coll__turn_take(struct coll_comm *comm)
     while (!coll__turn_try(comm)) /* for as long as one round takes */
         sched_yield();
     coll__submitted_start(comm);
+}
+
+int coll__turn_enter(struct coll_comm *comm, const char *who)
+{
+    pthread_t calling =
+        atomic_load_explicit(&comm->calling, memory_order_relaxed);
+
+    if (calling && calling == pthread_self()) { /* which stored it */
+        log_error("api",
+                  "%s: called within a function of coll_op_create_user(), "
+                  "which would wait for itself; call nothing of the library "
+                  "there",
+                  who);
+        return COLL_ERR_INVALID;
+    }
+    coll__turn_take(comm);
+    return COLL_OK;
 }
 
 void coll__turn_give(struct coll_comm *comm)

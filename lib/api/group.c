@@ -259,7 +259,9 @@ static int make_requests(void)
         struct note *note = &group.notes[i];
 
         if (!note->is_fused) {
-            coll__turn_take(note->comm);
+            rc = coll__turn_enter(note->comm, "coll_group_end");
+            if (rc)
+                break;
             rc = note->is_streams ? coll__stream_compare(
                                         note->comm, &note->args, &note->request)
                                   : take_request(note);

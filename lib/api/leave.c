@@ -212,7 +212,9 @@ int coll__comm_destroy(struct coll_comm *comm)
         abandon(comm);
         return forgot;
     }
-    coll__turn_take(comm);
+    rc = coll__turn_enter(comm, "coll_comm_destroy");
+    if (rc)
+        return rc;
     rc = coll__comm_status(comm);
     if (rc == COLL_OK)
         rc = coll__stream_drain(comm);

@@ -45,7 +45,9 @@ static int mem_stats(struct coll_comm *comm, struct coll_mem_stats *stats)
     if (rc)
         return rc;
     ours = (struct coll_mem_stats){.size = ours.size};
-    coll__turn_take(comm);
+    rc = coll__turn_enter(comm, "coll_comm_mem_stats");
+    if (rc)
+        return rc;
     coll__comm_bytes(comm, &ours);
     coll__turn_give(comm);
     memcpy(stats, &ours, min_size(ours.size, sizeof(ours)));

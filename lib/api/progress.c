@@ -553,7 +553,9 @@ static int wait_for(struct coll_request *request, double timeout)
         coll__stream_wait(request, timeout ? timeout : request->comm->timeout);
         return status_and_why(request);
     }
-    coll__turn_take(request->comm);
+    rc = coll__turn_enter(request->comm, "coll_wait");
+    if (rc)
+        return rc;
     rc = coll__request_wait(request,
                             timeout ? timeout : request->comm->timeout);
     coll__turn_give(request->comm);

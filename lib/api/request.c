@@ -220,13 +220,39 @@ static size_t bytes_of(const struct coll_request *request)
            coll__prog_bytes(request->prog);
 }
 
+/* The caller's function, while everybody can see which thread is within. */
+static void call_own(const void *left, const void *right, void *out,
+                     size_t count, enum coll_type type, void *arg)
+{
+    struct coll_request *request = arg;
+    struct coll_comm *comm = request->comm;
+
+    atomic_store_explicit(&comm->calling, pthread_self(), memory_order_relaxed);
+    request->own_op.fn(left, right, out, count, type, request->own_op.arg);
+    atomic_store_explicit(&comm->calling, 0, memory_order_relaxed);
+}
+
+/* What its program has for the operation. */
+static struct coll__op bound(struct coll_request *request,
+                             const struct coll__op *op)
+{
+    struct coll__op to = *op;
+
+    request->own_op = *op;
+    if (op->fn) {
+        to.fn = call_own;
+        to.arg = request;
+    }
+    return to;
+}
+
 int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
                        const struct coll__problem *pb, int is_lent_scratch,
                        const struct coll__op *given, struct coll_request **out)
 {
-    struct coll__op op;
+    struct coll__op op, own;
     struct coll_request *request = request_new(comm, args, pb);
-    struct coll__binding to = {.op = &op,
+    struct coll__binding to = {.op = &own,
                                .routes = &comm->routes,
                                .device = &coll__device_host,
                                .channel = request ? request->channel : 0,
@@ -249,6 +275,7 @@ int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
         op = *given;
     else
         coll__op_get(coll__reduces(pb->collective) ? args->op : pb->op, &op);
+    own = bound(request, &op);
     rc = coll__prog_create(&request->problem, &plan, &to, &request->prog);
     if (rc)
         goto fail;
@@ -320,9 +347,11 @@ static int create(const struct coll_args *theirs, struct coll_comm *comm,
     is_streams = rc == COLL_OK && coll__stream_takes(&args);
     if (rc == COLL_OK && !is_streams)
         rc = coll__args_check(&args, comm, &pb);
-    coll__turn_take(comm);
     if (rc == COLL_OK)
-        rc = coll__comm_status(comm);
+        rc = coll__turn_enter(comm, "coll_request_create");
+    if (rc)
+        return rc;
+    rc = coll__comm_status(comm);
     if (rc == COLL_OK)
         rc = is_streams
                  ? coll__stream_request(comm, &args, request)
@@ -373,7 +402,9 @@ static int destroy(struct coll_request *request)
         coll__request_free(request);
         return COLL_OK;
     }
-    coll__turn_take(comm);
+    rc = coll__turn_enter(comm, "coll_request_destroy");
+    if (rc)
+        return rc;
     rc = destroy_ours(request);
     coll__turn_give(comm);
     return rc;

@@ -195,7 +195,9 @@ static int divide(struct coll_comm *comm, const char *who, struct wish *mine,
 
     if (coll__comm_is_inherited(comm))
         return coll__comm_inherited(who);
-    coll__turn_take(comm);
+    rc = coll__turn_enter(comm, who);
+    if (rc)
+        return rc;
     rc = coll__comm_status(comm);
     if (rc == COLL_OK)
         rc = divide_alive(comm, who, mine, out);
