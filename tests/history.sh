@@ -52,7 +52,7 @@ missing() {
 }
 
 mismatch() {
-    COLL_HISTORY=m%r.json job 3 "$probe" other || fail "a job of ranks that differ"
+    COLL_HISTORY=m%r.json job 3 "$probe" other $patience || fail "a job of ranks that differ"
     [ -s m0.json ] && [ -s m2.json ] || fail "the files have not their names"
     says 1 '^  the ranks differ in call #4:$' m0.json m1.json m2.json
     grep -q '^    allreduce #4 (1000 f32, sum): 0 1$' out || fail "what 0 and 1 called"

@@ -6,7 +6,7 @@
  *   trace_probe endless    the same until it is killed; "." when it has begun
  *   trace_probe late S     three allreduces, and the last rank comes S seconds late
  *                          to a fourth, or not at all
- *   trace_probe other      the same, and it calls a barrier instead
+ *   trace_probe other S    the same, and it calls a barrier instead
  *   trace_probe check FILE whole JSON, B and E in pairs, time forward; prints
  *                          the number of ALLREDUCE and their time
  */
@@ -220,7 +220,7 @@ static void go_wrong(const char *how, unsigned seconds)
         one_round(comm);
     printf("begun\n");
     fflush(stdout);
-    while (is_last && !strcmp(how, "late") && seconds) /* signals end it */
+    while (is_last && seconds) /* signals end it */
         seconds = sleep(seconds);
     rc = is_last && !strcmp(how, "other")
              ? coll_barrier(comm, NULL)
