@@ -230,6 +230,45 @@ START_TEST(a_call_waits_for_nothing_and_streams_keep_its_order)
 }
 END_TEST
 
+/* Of the host, with the number in its series that one on the device had: each sends its
+ * own bytes, which shared memory holds once for all receivers. */
+static int of_both(struct world_rank *me)
+{
+    int32_t mine[COUNT], all[COUNT], *at;
+    _Atomic uint32_t *gate;
+    struct staged_rank r;
+    int p = me->size;
+
+    WORLD_CHECK(me, !staged_join(&r, me));
+    at = numbers_from(me->rank);
+    gate = fake_words(1);
+    for (int n = 0; n < 2; n++) {
+        OK(cu.StreamSynchronize(r.stream));
+        if (n) /* under way, and not begun */
+            fake_hold(r.stream, gate);
+        WORLD_CHECK(me, !coll_allreduce(at, at, COUNT, COLL_I32, COLL_SUM,
+                                        r.comm, r.stream));
+    }
+    for (int i = 0; i < COUNT; i++)
+        mine[i] = 7 * i + me->rank;
+    WORLD_CHECK(me, !coll_allreduce(mine, all, COUNT, COLL_I32, COLL_SUM,
+                                    r.comm, NULL));
+    for (int i = 0; i < COUNT; i++)
+        WORLD_CHECK(me, all[i] == p * 7 * i + p * (p - 1) / 2);
+    atomic_store(gate, 1);
+    OK(cu.StreamSynchronize(r.stream));
+    return staged_leave(&r);
+}
+
+/* _i: ranks */
+START_TEST(host_and_device_send_their_own_bytes)
+{
+    setenv("COLL_ALGO", "direct", 1);
+    patient_timeout(30);
+    ck_assert_int_eq(world_fork(_i, of_both, NULL, patient(60)), 0);
+}
+END_TEST
+
 /* More than the driver takes at once, and nobody there to take it from the stream
  * but the library's own thread. */
 static int far_ahead(struct world_rank *me)
@@ -321,6 +360,7 @@ int main(void)
     tcase_add_test(tc, requests_are_started_on_streams_again_and_again);
     tcase_add_loop_test(tc, a_call_waits_for_nothing_and_streams_keep_its_order,
                         1, 4);
+    tcase_add_loop_test(tc, host_and_device_send_their_own_bytes, 2, 5);
     tcase_add_test(tc, a_communicator_ends_when_its_streams_have_come_to_all);
     tcase_add_loop_test(tc, pinned_memory_goes_where_device_memory_does, 1, 4);
     suite_add_tcase(suite, tc);

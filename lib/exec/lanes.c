@@ -148,7 +148,9 @@ static size_t bytes(const struct coll__prog *prog)
 /* A number that no other run's sends have. */
 static uint64_t name_of(const struct coll__prog *prog, int group)
 {
-    return group ? (prog->head.seq << GROUP_BITS) + (uint64_t)group : 0;
+    uint64_t run = prog->head.seq * N_SERIES + prog->head.series;
+
+    return group ? (run << GROUP_BITS) + (uint64_t)group : 0;
 }
 
 static void issue(struct coll__prog *prog, const struct lane *lane, int i)
