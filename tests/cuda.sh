@@ -115,11 +115,7 @@ if [ -f benchmarks/bench_kernel.c ]; then
     [ "$(awk -F, '{print NF}' "$out" | sort -u)" = 17 ] || fail "CSV of other columns"
 fi
 # shellcheck disable=SC2086
-{
-    COLL_CUDA_ENGINE=staged tools/collrun -n 2 benchmarks/allreduce_bw -d cuda --graph $sizes \
-        > "$out" 2> "$err" && fail "a graph of what passes through the host"
-    grep -q 'allreduce_bw: .* being captured into a graph' "$err" || fail "no word of why"
-}
+table env COLL_CUDA_ENGINE=staged tools/collrun -n 2 benchmarks/allreduce_bw -d cuda --graph $sizes
 # what hides behind a kernel in another stream
 # shellcheck disable=SC2086
 if [ -f benchmarks/bench_kernel.c ]; then

@@ -266,6 +266,18 @@ int staged_fill(const struct staged_rank *r, struct staged_call *call)
     return 0;
 }
 
+void staged_refill(struct staged_call *call, unsigned seed)
+{
+    int has_in = !call->in_place || call->in_len > call->out_len;
+    void *host = has_in ? (void *)call->host.in : call->host.out;
+    const void *device = has_in ? call->device.in : call->device.out;
+    size_t len = has_in ? call->in_len : call->out_len;
+
+    fill_numbers(call->host.type, host, len, seed);
+    if (len)
+        OK(cu.MemcpyHtoD((CUdeviceptr)device, host, len));
+}
+
 static int same(const void *host, const void *device, size_t len)
 {
     void *bytes = staged_get(device, len);

@@ -35,6 +35,9 @@ struct staged_call {
 int staged_fill(const struct staged_rank *r, struct staged_call *call);
 void staged_free(const struct staged_rank *r, struct staged_call *call);
 
+/* Other bytes for both, into the buffer that is read; no stream is at it. */
+void staged_refill(struct staged_call *call, unsigned seed);
+
 /* Call it; its status. */
 int staged_do(const struct coll_args *args, struct coll_comm *comm);
 

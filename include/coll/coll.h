@@ -507,17 +507,17 @@ int coll_op_destroy(enum coll_op op);
  *            (cudaHostRegister, cudaMallocHost), each as it likes.  All ranks call
  *            an operation for a stream, or none; a rank that has no buffer in it
  *            passes a stream that is not NULL.  All of a communicator's streams are
- *            of one GPU, which several ranks may share.  Operations of ranks that
- *            are on one host, each with a current context when the communicator was
- *            made, may be captured, on all ranks or none; what was captured is
- *            launched in the same order on all.
+ *            of one GPU, which several ranks may share.  Operations may be
+ *            captured, on all ranks or none; what was captured is launched in the
+ *            same order on all, among each other and among calls, one behind the
+ *            other (by one stream, or events), and before the communicator ends.
  * Ownership: buffers stay the caller's, untouched until the stream has passed the
- *            operation; so do pinned ones, by the host as well.
+ *            operation; so do pinned ones, by the host as well; those of a graph,
+ *            and what a function of the caller's needs, as long as it is launched.
  * Errors:    COLL_ERR_INVALID: memory that CUDA does not know (freed, or the host's
  *            and not pinned), of another GPU than the stream's, or no current
  *            context for NULL.  COLL_ERR_UNSUPPORTED: no CUDA driver, or a build
- *            without; a stream that is captured, of what passes through the host;
- *            a COLL_CUDA_STAGE that is too small.  Nothing was put into the
+ *            without; a COLL_CUDA_STAGE that is too small.  Nothing was put into the
  *            stream.  Whether the ranks' calls fit each other is seen where they
  *            pass through the host, with COLL_CHECK=1, and when a stream stands
  *            still (COLL_ERR_MISMATCH, COLL_ERR_TIMEOUT by coll_comm_async_error).

@@ -177,6 +177,7 @@ struct coll_comm {
         family;                    /* it has parts, or is one; or NULL */
     struct coll__levels *levels;   /* by which streams go on several hosts */
     int n_streaming;               /* of its batches: under way on the host */
+    int n_captured; /* in graphs, of which any may begin when it likes */
     int n_running;                 /* in all queues, and those */
     /* [N_SERIES * size]: messages to and from each rank, so far; the reactor reads
      * them */
@@ -516,7 +517,7 @@ static inline int coll__engine_is_alone(const struct coll_comm *comm)
 {
     return atomic_load_explicit(&coll__engine_n_listed, memory_order_relaxed) ==
                comm->is_listed &&
-           !comm->n_streaming;
+           !comm->n_streaming && !comm->n_captured;
 }
 
 /* ---- thread.c ------------------------------------------------------------ */

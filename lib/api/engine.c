@@ -94,6 +94,12 @@ static void set_listed(struct coll_comm *comm, int is_listed)
                               memory_order_relaxed);
 }
 
+/* Does something run, or may begin without a call? */
+static int has_work(const struct coll_comm *comm)
+{
+    return comm->n_running || comm->n_captured;
+}
+
 /* ---- turns ----------------------------------------------------------------- */
 
 /* Of one that was given back: wake those who could not have it, or knew nothing of
@@ -150,7 +156,7 @@ int coll__turn_enter(struct coll_comm *comm, const char *who)
 void coll__turn_give(struct coll_comm *comm)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    int is_busy = comm->n_running != 0 ||
+    int is_busy = has_work(comm) ||
                   atomic_load_explicit(&comm->submitted, memory_order_relaxed);
     int is_new = is_busy && !comm->is_listed;
 
@@ -251,7 +257,7 @@ static void give_back(struct coll_comm *comm)
 {
     coll__lock(&list_lock);
     for (;;) {
-        set_listed(comm, comm->n_running != 0);
+        set_listed(comm, has_work(comm));
         atomic_store(&comm->turn, TURN_FREE);
         if (comm->is_listed)
             tell_sleepers(comm, 0);
@@ -311,7 +317,7 @@ enum coll__found coll__engine_look(struct coll__sleep *sleep)
     news = sleep->news;
     comm = take_next();
     if (comm) {
-        int has_streams = comm->n_streaming != 0;
+        int has_streams = comm->n_streaming || comm->n_captured;
 
         coll__sleep_arm(sleep, comm->routes.all, comm->routes.n_all);
         found = move(comm);

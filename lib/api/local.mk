@@ -35,14 +35,16 @@ libcore_la_SOURCES += \
 	%D%/way.c %D%/way.h
 if HAVE_CUDA
 libcore_la_SOURCES += %D%/cut.c %D%/cut.h %D%/staged.c %D%/staged.h \
-	%D%/staged_enqueue.c %D%/stream.c %D%/queued.c %D%/queued.h \
-	%D%/gpus.c %D%/gpus.h %D%/levels.c %D%/levels.h %D%/queued_areas.c %D%/queued_messages.c \
+	%D%/staged_enqueue.c %D%/captured.c %D%/captured.h %D%/stream.c \
+	%D%/queued.c %D%/queued.h %D%/gpus.c %D%/gpus.h %D%/levels.c %D%/levels.h \
+	%D%/queued_areas.c %D%/queued_messages.c \
 	%D%/stream_scratch.c %D%/stream_scratch.h %D%/watch.c %D%/watch.h
 EXTRA_DIST += %D%/stream_none.c
 else
 libcore_la_SOURCES += %D%/stream_none.c
 EXTRA_DIST += %D%/cut.c %D%/cut.h %D%/staged.c %D%/staged.h \
-	%D%/staged_enqueue.c %D%/stream.c %D%/queued.c %D%/queued.h \
-	%D%/gpus.c %D%/gpus.h %D%/levels.c %D%/levels.h %D%/queued_areas.c %D%/queued_messages.c \
+	%D%/staged_enqueue.c %D%/captured.c %D%/captured.h %D%/stream.c \
+	%D%/queued.c %D%/queued.h %D%/gpus.c %D%/gpus.h %D%/levels.c %D%/levels.h \
+	%D%/queued_areas.c %D%/queued_messages.c \
 	%D%/stream_scratch.c %D%/stream_scratch.h %D%/watch.c %D%/watch.h
 endif

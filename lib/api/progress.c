@@ -364,7 +364,7 @@ static int progress(struct coll_comm *comm, int *moved)
     if (comm->lost_until)
         return coll__comm_still_lost(comm) ? coll__comm_quiesce(comm) : COLL_OK;
     rc = step(comm, coll__prog_look, moved);
-    if (rc || !comm->n_running || comm->lost_until)
+    if (rc || !(comm->n_running || comm->n_captured) || comm->lost_until)
         return rc;
     n = coll__routes_poll(&comm->routes);
     if (n < 0) {

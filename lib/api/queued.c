@@ -495,7 +495,6 @@ static int queued_has_finished(const struct coll_comm *comm, uint32_t ticket)
 
 const struct coll__path coll__path_queued = {
     .name = "queued",
-    .can_be_captured = 1,
     .is_watched = 1,
     .serves = queued_serves,
     .enqueue = queued_enqueue,
@@ -529,7 +528,7 @@ int coll__queued_is_behind(const struct coll_comm *comm)
     return list && list->watch && coll__watch_is_behind(list->watch);
 }
 
-void coll__stream_leave(struct coll_comm *comm)
+void coll__queued_leave(struct coll_comm *comm)
 {
     if (comm->queued && comm->queued->watch)
         coll__watch_end(comm->queued->watch);

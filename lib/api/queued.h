@@ -18,6 +18,9 @@ int coll__queued_is_behind(const struct coll_comm *comm);
 void coll__queued_bytes(const struct coll_comm *comm,
                         struct coll_mem_stats *stats);
 
+/* The communicator is going to leave: nobody looks at its streams any more. */
+void coll__queued_leave(struct coll_comm *comm);
+
 /* Free the programs and leave the other ranks' devices; streams have passed what
  * they were given, or the communicator has failed. */
 void coll__queued_free(struct coll_comm *comm);

@@ -21,6 +21,8 @@
  * in the driver's ring: when that is full (some 1,000 calls), the driver holds the
  * caller until the stream has moved, which takes no help of the caller's, since a
  * job is published before anything in the stream waits for it.
+ *
+ * What is captured into a graph takes the same way with other words: captured.h.
  */
 #include "lib/api/staged.h"
 #include "lib/trace/log.h"
@@ -38,7 +40,7 @@
 static void copy_on_host(const struct coll__streams *s, struct coll__job *job,
                          enum coll__buf buf)
 {
-    unsigned char *slot = coll__slot_of(s, job->first + job->k);
+    unsigned char *slot = coll__slot_of(s, job, job->k);
     struct coll__cut_span span;
 
     for (int i = 0; i < job->n_calls; i++) {
@@ -118,7 +120,7 @@ static int is_in_place(const struct coll__stream_call *call,
 static int start_collective(struct coll_comm *comm, struct coll__job *job)
 {
     struct coll__stream_call *call = &job->calls[0];
-    unsigned char *slot = coll__slot_of(comm->streams, job->first + job->k);
+    unsigned char *slot = coll__slot_of(comm->streams, job, job->k);
     struct coll_args args = call->args;
     struct coll__problem pb;
     size_t in, out;
@@ -139,7 +141,7 @@ static int start_collective(struct coll_comm *comm, struct coll__job *job)
 static int start_messages(struct coll_comm *comm, struct coll__job *job,
                           struct coll__stream_call *call)
 {
-    unsigned char *slot = coll__slot_of(comm->streams, job->first + job->k);
+    unsigned char *slot = coll__slot_of(comm->streams, job, job->k);
     struct coll_args args = call->args;
     struct coll__problem pb;
     size_t in, out, left, at;
@@ -205,12 +207,12 @@ static int begin(struct coll_comm *comm, struct coll__job *job)
 
 /* Has the stream come to what is next?  What only others have data for waits for
  * nothing. */
-static int may_begin(const struct coll__streams *s, const struct coll__job *job)
+static int may_begin(const struct coll__job *job)
 {
     uint32_t k = job->asks ? 0 : job->k;
 
     return k >= job->n ||
-           coll__stage_is_at(s->stage, STAGE_READY, job->first + k);
+           coll__stage_is_at(job->words, STAGE_READY, job->first + k);
 }
 
 /* Put those back that have ended; are all? */
@@ -223,9 +225,9 @@ static int reap(struct coll__job *job)
     return !job->n_running;
 }
 
-static void let_go(const struct coll__streams *s, uint32_t number)
+static void let_go(const struct coll__stage *words, uint32_t number)
 {
-    atomic_store_explicit(coll__stage_word(s->stage, STAGE_DONE), number,
+    atomic_store_explicit(coll__stage_word(words, STAGE_DONE), number,
                           memory_order_release);
 }
 
@@ -270,12 +272,31 @@ static void end_piece(struct coll_comm *comm, struct coll__job *job)
     }
     if (job->k < job->n) {
         copy_on_host(s, job, BUF_OUT);
-        let_go(s, job->first + job->k);
+        let_go(job->words, job->first + job->k);
     }
-    if (++job->k < job->n_all)
-        return;
+    job->k++;
+}
+
+/* The host has done its part of the job: is it the next one's turn? */
+static int end_job(struct coll_comm *comm, struct coll__job *job)
+{
+    if (job->captured)
+        return coll__captured_end(comm, job);
     unlink_first(comm);
     coll__job_drop(job);
+    return 1;
+}
+
+/* Who is next: one job at a time, from its first piece to its last, since other ranks
+ * may have more pieces of it, and all have the same order. */
+static struct coll__job *next_job(struct coll_comm *comm)
+{
+    struct coll__streams *s = comm->streams;
+
+    if (!s->at)
+        s->at = s->first && may_begin(s->first) ? s->first
+                                                : coll__captured_begin(comm);
+    return s->at;
 }
 
 /* Nothing moves: does the device still work, and do the ranks agree? */
@@ -293,8 +314,8 @@ static int look_after(struct coll_comm *comm)
         coll__comm_fail(comm, rc, "%s", coll_last_error());
         return coll__comm_quiesce(comm);
     }
-    return s->first && s->first->n_running
-               ? coll__comm_consider(s->first->running[0], comm->timeout, 0)
+    return s->at && s->at->n_running
+               ? coll__comm_consider(s->at->running[0], comm->timeout, 0)
                : COLL_OK;
 }
 
@@ -304,22 +325,25 @@ int coll__stream_move(struct coll_comm *comm, int *moved)
     struct coll__job *job;
     int rc;
 
-    while ((job = s->first)) {
+    while ((job = next_job(comm))) {
         if (job->n_running) {
             if (!reap(job))
                 break;
-            *moved = 1;
             end_piece(comm, job);
-            continue;
+        } else if (!job->asks && job->k == job->n_all) {
+            if (!end_job(comm, job))
+                break;
+            s->at = NULL;
+        } else {
+            if (!may_begin(job))
+                break;
+            rc = begin(comm, job);
+            if (rc)
+                return rc;
         }
-        if (!may_begin(s, job))
-            break;
         *moved = 1;
-        rc = begin(comm, job);
-        if (rc)
-            return rc;
     }
-    return job && !*moved ? look_after(comm) : COLL_OK;
+    return comm->n_streaming && !*moved ? look_after(comm) : COLL_OK;
 }
 
 /* A stream that waits for none of them waits for a number that has passed. */
@@ -334,8 +358,10 @@ void coll__stream_release(struct coll_comm *comm)
         job->next = s->ended;
         s->ended = job;
     }
+    coll__captured_release(comm);
+    s->at = NULL;
     if (s->stage)
-        let_go(s, s->published);
+        let_go(s->stage, s->published);
 }
 
 /* The stage's streams may be at it still: who takes it next looks. */
@@ -348,6 +374,7 @@ void coll__staged_free(struct coll__streams *s)
         next = job->next;
         coll__job_drop(job);
     }
+    coll__captured_free(s);
     if (s->stage)
         coll__stage_put(s->stage);
 }

@@ -3,6 +3,7 @@
 #ifndef COLL_LIB_API_STAGED_H
 #define COLL_LIB_API_STAGED_H
 
+#include "lib/api/captured.h"
 #include "lib/api/comm.h"
 #include "lib/api/cut.h"
 #include "lib/api/stream.h"
@@ -21,9 +22,12 @@ struct coll__stream_call {
 /* A batch on the host. */
 struct coll__job {
     struct coll__job *next;
+    struct coll__captured *captured; /* whose it is, of a graph; or NULL */
+    const struct coll__stage *slots; /* where its pieces go through */
+    const struct coll__stage *words; /* by which it and its stream go on */
     struct coll__stream_call *calls; /* [n_calls], of a piece's buffers */
     int n_calls;
-    uint32_t first, n; /* pieces of this rank, by their numbers on the stage */
+    uint32_t first, n; /* pieces of this rank, by their numbers in the words */
     uint32_t k, n_all; /* the piece that is next; of all ranks' the most */
     int asks;          /* whether n_all is still to be found out */
     uint64_t most[2];  /* what is said of it, and heard */
@@ -40,16 +44,19 @@ struct coll__streams {
     size_t slot_len; /* the stage has two */
     /* With the turn. */
     struct coll__job *first, **last; /* under way, in the order of the calls */
+    struct coll__job *at;            /* the one that is carried out, or NULL */
     struct coll__job *ended;         /* with a failure; freed at the end */
+    struct coll__captures captures;
     uint32_t published;              /* the last number of those */
     double looked;
 };
 
-/* Where the piece of that number lies. */
+/* Where piece k of a job lies. */
 static inline unsigned char *coll__slot_of(const struct coll__streams *s,
-                                           uint32_t number)
+                                           const struct coll__job *job,
+                                           uint32_t k)
 {
-    return s->stage->base + (number % 2) * s->slot_len;
+    return job->slots->base + ((job->first + k) % 2) * s->slot_len;
 }
 
 /* Put a batch behind the one before, if that is still in a stream: a stream of that
@@ -58,6 +65,17 @@ static inline unsigned char *coll__slot_of(const struct coll__streams *s,
 int coll__stage_follow(const struct coll__streams *s, uint32_t before,
                        void *stream);
 int coll__stage_finish(const struct coll__streams *s, uint32_t number,
+                       void *stream);
+
+/* Make a job of a batch: all but its place in a queue, and on a stage.  A status,
+ * logged. */
+int coll__job_new(const struct coll_comm *comm, const struct coll__batch *batch,
+                  struct coll__job **job);
+
+/* Put its first piece into the stream; and all else that the stream does for it. */
+int coll__job_put_first(const struct coll__streams *s, struct coll__job *job,
+                        void *stream);
+int coll__job_put_rest(const struct coll__streams *s, struct coll__job *job,
                        void *stream);
 
 /* One user of the job less; or free it, of which nobody else knows. */

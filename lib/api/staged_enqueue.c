@@ -15,7 +15,7 @@ static int copy_in_stream(const struct coll__streams *s, struct coll__job *job,
                           uint32_t k, enum coll__buf buf, void *stream)
 {
     unsigned char *slot =
-        coll__stage_seen(s->stage, coll__slot_of(s, job->first + k));
+        coll__stage_seen(job->slots, coll__slot_of(s, job, k));
     struct coll__cut_span span;
     int rc = COLL_OK;
 
@@ -48,7 +48,7 @@ static int put_in(const struct coll__streams *s, struct coll__job *job,
 
     return rc ? rc
               : coll__cuda_write_flag(stream,
-                                      coll__stage_flag(s->stage, STAGE_READY),
+                                      coll__stage_flag(job->words, STAGE_READY),
                                       job->first + k);
 }
 
@@ -56,7 +56,7 @@ static int take_out(const struct coll__streams *s, struct coll__job *job,
                     uint32_t k, void *stream)
 {
     int rc = coll__cuda_wait_flag(
-        stream, coll__stage_flag(s->stage, STAGE_DONE), job->first + k);
+        stream, coll__stage_flag(job->words, STAGE_DONE), job->first + k);
 
     return rc ? rc : copy_in_stream(s, job, k, BUF_OUT, stream);
 }
@@ -77,12 +77,32 @@ int coll__stage_finish(const struct coll__streams *s, uint32_t number,
         stream, coll__stage_flag(s->stage, STAGE_FINISHED), number);
 }
 
+int coll__job_put_first(const struct coll__streams *s, struct coll__job *job,
+                        void *stream)
+{
+    return put_in(s, job, 0, stream);
+}
+
+int coll__job_put_rest(const struct coll__streams *s, struct coll__job *job,
+                       void *stream)
+{
+    uint32_t last = job->n - 1;
+    int rc = COLL_OK;
+
+    for (uint32_t k = 1; k <= last && rc == COLL_OK; k++) {
+        rc = put_in(s, job, k, stream);
+        if (rc == COLL_OK)
+            rc = take_out(s, job, k - 1, stream);
+    }
+    return rc ? rc : take_out(s, job, last, stream);
+}
+
 static int begin_in_stream(const struct coll__streams *s, struct coll__job *job,
                            void *stream)
 {
     int rc = coll__stage_follow(s, job->first - 1, stream);
 
-    return rc ? rc : put_in(s, job, 0, stream);
+    return rc ? rc : coll__job_put_first(s, job, stream);
 }
 
 static int finish_in_stream(const struct coll__streams *s,
@@ -94,16 +114,8 @@ static int finish_in_stream(const struct coll__streams *s,
 static int go_on_in_stream(const struct coll__streams *s, struct coll__job *job,
                            void *stream)
 {
-    uint32_t last = job->n - 1;
-    int rc = COLL_OK;
+    int rc = coll__job_put_rest(s, job, stream);
 
-    for (uint32_t k = 1; k <= last && rc == COLL_OK; k++) {
-        rc = put_in(s, job, k, stream);
-        if (rc == COLL_OK)
-            rc = take_out(s, job, k - 1, stream);
-    }
-    if (rc == COLL_OK)
-        rc = take_out(s, job, last, stream);
     return rc ? rc : finish_in_stream(s, job, stream);
 }
 
@@ -149,8 +161,8 @@ static int cut_all(const struct coll_comm *comm,
     return COLL_OK;
 }
 
-static int job_new(const struct coll_comm *comm,
-                   const struct coll__batch *batch, struct coll__job **out)
+int coll__job_new(const struct coll_comm *comm, const struct coll__batch *batch,
+                  struct coll__job **out)
 {
     enum coll_collective collective = batch->calls[0].args.collective;
     struct coll__job *job = calloc(1, sizeof(*job));
@@ -212,10 +224,15 @@ static int staged_enqueue(struct coll_comm *comm, struct coll__batch *batch)
 {
     struct coll__streams *s = comm->streams;
     struct coll__job *job;
-    int rc = job_new(comm, batch, &job);
+    int rc;
 
+    batch->ticket = s->stage->last;
+    if (batch->is_captured)
+        return coll__captured_put(comm, batch);
+    rc = coll__job_new(comm, batch, &job);
     if (rc)
         return rc;
+    job->slots = job->words = s->stage;
     job->first = s->stage->last + 1;
     rc = begin_in_stream(s, job, batch->stream);
     if (rc) {

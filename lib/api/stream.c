@@ -298,7 +298,8 @@ void coll__stream_bytes(const struct coll_comm *comm,
     coll__queued_bytes(comm, stats);
     coll__levels_bytes(comm, stats);
     if (comm->streams)
-        stats->pinned += comm->streams->stage->len;
+        stats->pinned +=
+            comm->streams->stage->len + coll__captured_bytes(comm->streams);
 }
 
 void coll__stream_free(struct coll_comm *comm)
@@ -318,6 +319,13 @@ void coll__stream_free(struct coll_comm *comm)
         free(s);
     }
     comm->streams = NULL;
+}
+
+void coll__stream_leave(struct coll_comm *comm)
+{
+    coll__queued_leave(comm);
+    if (comm->streams)
+        coll__captured_release(comm);
 }
 
 int coll__stream_drain(struct coll_comm *comm)
@@ -366,18 +374,6 @@ static int device_status(struct coll_comm *comm, int rc)
                : rc;
 }
 
-static int no_capture(const struct coll_comm *comm,
-                      const struct coll_args *args)
-{
-    log_error("api",
-              "%s: the stream is being captured into a graph, of which an "
-              "operation that passes through the host cannot be a part (%s); "
-              "call it outside of the capture",
-              name_of(args),
-              comm->routes.streams ? "as this one does" : comm->no_streams);
-    return COLL_ERR_UNSUPPORTED;
-}
-
 static int enqueue(struct coll_comm *comm, struct coll__batch *batch,
                    const struct coll__path **path)
 {
@@ -400,9 +396,7 @@ static int enqueue(struct coll_comm *comm, struct coll__batch *batch,
     batch->is_captured = place.is_captured;
     if (rc == COLL_OK) {
         *path = choose(comm, batch);
-        rc = place.is_captured && !(*path)->can_be_captured
-                 ? no_capture(comm, args)
-                 : device_status(comm, (*path)->enqueue(comm, batch));
+        rc = device_status(comm, (*path)->enqueue(comm, batch));
     }
     coll__cuda_leave();
     return rc;

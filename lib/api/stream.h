@@ -35,7 +35,6 @@ struct coll__batch {
 /* One way to carry them out. */
 struct coll__path {
     const char *name;
-    int can_be_captured;
     int is_watched; /* deadlines of the communicator's are kept (watch.h) */
 
     /* Can it?  The last one of all can.  All ranks come to the same answer. */

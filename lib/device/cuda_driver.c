@@ -93,6 +93,7 @@ static int fill(ask_fn *ask, struct coll__cuda *out, char *why, size_t len)
 #define X(name) #name,
         COLL__CUDA_DRIVER_MAP(X)
 #undef X
+            "cuStreamGetCaptureInfo",
     };
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -59,6 +59,9 @@
     X(cuIpcGetMemHandle)                                                       \
     X(cuIpcOpenMemHandle)                                                      \
     X(cuIpcCloseMemHandle)                                                     \
+    X(cuGraphRetainUserObject)                                                 \
+    X(cuUserObjectCreate)                                                      \
+    X(cuUserObjectRelease)                                                     \
     X(cuStreamCreate)                                                          \
     X(cuStreamDestroy)                                                         \
     X(cuStreamBatchMemOp)                                                      \
@@ -75,10 +78,17 @@
     X(cuEventSynchronize)                                                      \
     X(cuEventElapsedTime)
 
+/* The form of 12.0; cuda.h may declare a newer one under that name. */
+typedef CUresult coll__capture_info_fn(CUstream stream,
+                                       CUstreamCaptureStatus *status,
+                                       cuuint64_t *id, CUgraph *graph,
+                                       const CUgraphNode **nodes, size_t *n);
+
 struct coll__cuda {
 #define X(name) __typeof__(name) *name;
     COLL__CUDA_DRIVER_MAP(X)
 #undef X
+    coll__capture_info_fn *cuStreamGetCaptureInfo;
 };
 
 /* Find the driver and start it: once in a process's life.

@@ -9,9 +9,9 @@
 
 #include <stdlib.h>
 
-enum { WORD_BYTES = 128, PAGE_BYTES = 4096 }; /* a word has lines of its own */
+enum { WORD_BYTES = 128 }; /* a word has lines of its own */
 
-_Static_assert(N_STAGE_WORDS *WORD_BYTES <= PAGE_BYTES, "words in a page");
+_Static_assert(N_STAGE_WORDS *WORD_BYTES <= COLL__STAGE_WORDS, "they fit");
 
 struct coll__stage_cuda {
     CUcontext ctx;
@@ -78,7 +78,7 @@ static int pin(const struct coll__cuda *cuda, struct coll__stage *stage)
     void *seen = NULL;
     CUresult rc;
     int status =
-        coll__cuda_register(stage->base, stage->len + PAGE_BYTES, &seen);
+        coll__cuda_register(stage->base, stage->len + COLL__STAGE_WORDS, &seen);
 
     stage->own->seen = seen;
     if (!status) {
@@ -103,7 +103,7 @@ static int make(void *ctx, size_t len, struct coll__stage **out)
     stage->own = own;
     own->ctx = ctx;
     stage->len = len;
-    stage->base = coll__device_host.alloc(len + PAGE_BYTES);
+    stage->base = coll__device_host.alloc(len + COLL__STAGE_WORDS);
     if (!stage->base)
         goto fail;
     status = pin(cuda, stage);
@@ -113,7 +113,7 @@ static int make(void *ctx, size_t len, struct coll__stage **out)
     return COLL_OK;
 
 fail_base:
-    coll__device_host.free(stage->base, len + PAGE_BYTES);
+    coll__device_host.free(stage->base, len + COLL__STAGE_WORDS);
 fail:
     log_error("cuda",
               "no pinned memory of %zu bytes for a communicator's "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cuda_stage.h - pinned memory of the host on the way between streams and ranks,
- * and three words by which a stream and the host hand it to each other.
+ * and words by which a stream and the host hand it to each other.
  *
  * What passes is numbered, from 1 on and modulo 2^32, in the order in which the
  * streams come to it:
@@ -8,6 +8,8 @@
  *   ready     the stream writes it: up to here the host may work on the stage
  *   done      the host stores it: up to here a stream that waits may go on
  *   finished  the stream writes it: up to here it will touch the stage no more
+ *   idle      the host stores it, of what a graph does again and again: a launch may
+ *             begin (lib/api/captured.h, which counts anew in each)
  *
  * Making one pins memory, which returns whatever streams wait for; unpinning waits
  * for all streams of the context (an H100's driver 580), one of which may wait for
@@ -25,8 +27,11 @@ enum coll__stage_word {
     STAGE_READY,
     STAGE_DONE,
     STAGE_FINISHED,
+    STAGE_IDLE,
     N_STAGE_WORDS
 };
+
+#define COLL__STAGE_WORDS 4096 /* bytes that they take, behind len */
 
 struct coll__stage {
     unsigned char *base; /* aligned to a page */
@@ -36,7 +41,7 @@ struct coll__stage {
     struct coll__stage *next;
 };
 
-/* Take one of len bytes for the context that is current, ctx.
+/* Take one of len bytes for the context that is current, ctx; 0: words alone.
  *
  * Result:    all that it was used for before has finished.
  * Ownership: the caller's, to be put back; its streams may still be at it then.

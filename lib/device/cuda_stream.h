@@ -46,4 +46,15 @@ struct coll__cuda_place {
 int coll__cuda_enter(void *stream, struct coll__cuda_place *place);
 void coll__cuda_leave(void);
 
+/* Of a stream that is being captured, with its context current: have drop(arg)
+ * called when nothing is left of what it becomes a part of, neither the graph nor
+ * what was made of it, nor a launch.
+ *
+ * Result:    COLL_OK; or a status, and it is called all the same, at once or soon.
+ * Errors:    COLL_ERR_INVALID (the capture was spoilt, or forbids the use of the
+ *            legacy stream), COLL_ERR_NOMEM, COLL_ERR_SYSTEM; logged.
+ * Threads:   drop() is called by any, and must not call CUDA.
+ */
+int coll__cuda_hold(void *stream, void (*drop)(void *arg), void *arg);
+
 #endif
