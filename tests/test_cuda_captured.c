@@ -61,13 +61,16 @@ static int holds(const int32_t *device, int32_t value, int32_t step)
 struct every {
     size_t count;
     int launches;
+    int flips; /* those that were in place are not, and the reverse */
 };
 
-static void choose(struct staged_call *call, int c, size_t count, int p)
+static void choose(struct staged_call *call, int c, const struct every *every,
+                   int p)
 {
     static const enum coll_op ops[] = {COLL_SUM, COLL_MIN, COLL_AVG, COLL_PROD};
 
-    *call = (struct staged_call){.count = count, .in_place = c % 2};
+    *call = (struct staged_call){.count = every->count,
+                                 .in_place = (c + every->flips) % 2};
     call->host.collective = (enum coll_collective)c;
     call->host.type = (enum coll_type)((size_t)(c + 5) % COLL_N_TYPES);
     call->host.op = ops[c % 4];
@@ -84,7 +87,7 @@ static int every_collective(struct world_rank *me)
 
     WORLD_CHECK(me, !staged_join(&r, me));
     for (int c = 0; c < COLL_SEND; c++) {
-        choose(&calls[c], c, every->count, me->size);
+        choose(&calls[c], c, every, me->size);
         WORLD_CHECK(me, !staged_fill(&r, &calls[c]));
     }
     begin(r.stream);
@@ -139,6 +142,26 @@ START_TEST(ranks_may_be_threads)
     setenv("FAKE_CUDA_DEVICES", "2", 1);
     patient_timeout(60);
     ck_assert_int_eq(world_threads(_i, every_collective, &every, patient(60)),
+                     0);
+}
+END_TEST
+
+/* _i: engines, ranks, devices, and which are in place */
+START_TEST(each_engine_launches_every_collective)
+{
+    static const char *const engines[] = {"staged", "queued", "kernel"};
+    static const int ranks[] = {1, 2, 3, 4, 8};
+    struct every every = {.count = 300, .launches = 6, .flips = _i / 3 % 2};
+    int size = ranks[_i % 5];
+    char devices[2] = {(char)('1' + _i % 4), '\0'};
+
+    setenv("COLL_CUDA_ENGINE", engines[_i % 3], 1);
+    setenv("FAKE_CUDA_DEVICES", devices, 1);
+    setenv("FAKE_CUDA_NVLINK", "1", 1);
+    /* the fake driver's processes run at once, as with MPS */
+    setenv("FAKE_CUDA_ATTRIBUTES", "133=1", 1);
+    patient_timeout(60);
+    ck_assert_int_eq(world_fork(size, every_collective, &every, patient(60)),
                      0);
 }
 END_TEST
@@ -387,6 +410,7 @@ int main(void)
                         2);
     tcase_add_loop_test(tc, pieces_are_handed_over_anew_in_each_launch, 1, 6);
     tcase_add_loop_test(tc, ranks_may_be_threads, 2, 4);
+    tcase_add_loop_test(tc, each_engine_launches_every_collective, 0, 30);
     tcase_add_loop_test(tc, messages_and_functions_are_launched_too, 2, 5);
     tcase_add_loop_test(tc, graphs_and_calls_take_turns, 1, 4);
     tcase_add_loop_test(tc, what_graphs_had_is_given_back, 0, 2);
