@@ -346,25 +346,33 @@ two_families() {
 }
 two_families
 
-# ---- GPU buffers, by way of the hosts' memory: two ranks on one host share a GPU
+# ---- GPU buffers: within a host from GPU to GPU, or by way of the hosts' memory
 
+# device_buffers RANKS GPUS PROGRAM ARGUMENTS...: two ranks on a host.
 device_buffers() {
+    n=$1 gpus=$2 program=$3
+    shift 3
     driver=$(cd "$top/tests/fake_cuda/.libs" 2> /dev/null && pwd) ||
         { echo "left out: device buffers, configure found no cuda.h"; return; }
-    for r in 0 1 2; do
-        rank $((r / 2 + 1)) "$dir/cuda" $r 3 198.18.0.1:6300 \
-            env LD_LIBRARY_PATH="$driver" "$top/benchmarks/allreduce_bw" \
-            -d cuda -b 4 -e 256K -f 256 -n 5
+    rm -f "$dir"/cuda.?
+    for r in $(seq 0 $((n - 1))); do
+        rank $((r / 2 + 1)) "$dir/cuda" "$r" "$n" 198.18.0.1:6300 \
+            env LD_LIBRARY_PATH="$driver" FAKE_CUDA_DEVICES="$gpus" \
+            "$top/benchmarks/$program" -d cuda -b 4 -e 256K -f 256 -n 5 "$@"
     done
     if await 60 has_lines 3 ' [a-z_]* *0$' cuda &&
-        has_lines 1 '3 ranks on 2 hosts' cuda &&
+        has_lines 1 "$n ranks on 2 hosts" cuda &&
         has_lines 1 'device cuda (fake_cuda 0)' cuda; then
-        ok "device buffers on two hosts"
+        ok "device buffers on two hosts: $program, $n ranks, $gpus GPUs a host $*"
     else
-        fail "device buffers on two hosts" "$dir"/cuda.?
+        fail "device buffers on two hosts: $program $*" "$dir"/cuda.?
     fi
 }
-device_buffers
+device_buffers 3 1 allreduce_bw
+for collective in allreduce broadcast reduce allgather allgatherv reduce_scatter \
+    reduce_scatterv alltoall alltoallv gather gatherv scatter scatterv p2p; do
+    device_buffers 4 2 ${collective}_bw --graph=3
+done
 
 # down NAME COMMAND...: fails at once, and says what to do.
 down() {
