@@ -223,11 +223,21 @@ END_TEST
 
 /* ---- by turns -------------------------------------------------------------------- */
 
-/* a = sum of a; b = sum of a, each its own graph, and calls between them. */
+/* Behind all that is in the other stream so far. */
+static void follow(CUstream stream, CUstream other, CUevent event)
+{
+    OK(cu.EventRecord(event, other));
+    OK(cu.StreamWaitEvent(stream, event, 0));
+}
+
+/* a = sum of a; b = sum of a, each its own graph, by a stream or two, and calls between
+ * them. */
 static int take_turns(struct world_rank *me)
 {
     int32_t *a, *b, *c, p = me->size, n = 1;
     CUgraphExec first, second;
+    CUstream other;
+    CUevent event;
     struct staged_rank r;
 
     WORLD_CHECK(me, !staged_join(&r, me));
@@ -240,14 +250,18 @@ static int take_turns(struct world_rank *me)
     begin(r.stream);
     WORLD_CHECK(me, !sum(&r, a, b));
     second = end(r.stream);
+    other = fake_stream();
+    event = fake_event();
     for (int i = 0; i < 8; i++) {
-        if (i % 4 == 3)
-            OK(cu.MemcpyHtoD((CUdeviceptr)a, staged_get(b, LEN), LEN));
         OK(cu.GraphLaunch(first, r.stream));
-        n *= i % 4 == 3 ? p * p : p;
+        n *= p;
         if (i % 3)
             WORLD_CHECK(me, !sum(&r, a, c));
-        OK(cu.GraphLaunch(second, r.stream));
+        if (i % 2)
+            follow(other, r.stream, event);
+        OK(cu.GraphLaunch(second, i % 2 ? other : r.stream));
+        if (i % 2)
+            follow(r.stream, other, event);
         OK(cu.StreamSynchronize(r.stream));
         WORLD_CHECK(me, holds(a, n, n) && holds(b, n * p, n * p));
         WORLD_CHECK(me, i % 3 == 0 || holds(c, n * p, n * p));
