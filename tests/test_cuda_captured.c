@@ -280,6 +280,45 @@ START_TEST(graphs_and_calls_take_turns)
 }
 END_TEST
 
+/* ---- wrong uses ------------------------------------------------------------------ */
+
+/* Beside a capture that the legacy stream would wait for, and in one that was spoilt;
+ * a later call works. */
+static int misuse(struct world_rank *me)
+{
+    struct staged_rank r;
+    CUstream blocking;
+    CUdeviceptr spoils;
+    CUgraph graph;
+    int32_t *at;
+
+    WORLD_CHECK(me, !staged_join(&r, me));
+    at = numbers(1);
+    OK(cu.StreamCreate(&blocking, CU_STREAM_DEFAULT));
+    OK(cu.StreamBeginCapture(blocking, CU_STREAM_CAPTURE_MODE_RELAXED));
+    EXPECT(me, coll_allreduce(at, at, COUNT, COLL_I32, COLL_SUM, r.comm, NULL),
+           COLL_ERR_INVALID, "the legacy stream cannot be used while");
+    OK(cu.StreamEndCapture(blocking, &graph));
+    OK(cu.GraphDestroy(graph));
+    begin(r.stream);
+    ck_assert(cu.MemAlloc(&spoils, 4));
+    EXPECT(me, sum(&r, at, at), COLL_ERR_INVALID, "capture was spoilt");
+    ck_assert(cu.StreamEndCapture(r.stream, &graph));
+    WORLD_CHECK(me, coll_comm_async_error(r.comm) == COLL_OK);
+    WORLD_CHECK(me, !sum(&r, at, at));
+    OK(cu.StreamSynchronize(r.stream));
+    WORLD_CHECK(me, holds(at, me->size, me->size));
+    OK(cu.StreamDestroy(blocking));
+    return staged_leave(&r);
+}
+
+START_TEST(a_capture_that_cannot_take_it_is_told)
+{
+    patient_timeout(30);
+    ck_assert_int_eq(world_fork(2, misuse, NULL, patient(60)), 0);
+}
+END_TEST
+
 /* ---- the end ----------------------------------------------------------------------- */
 
 static CUgraphExec capture_sum(struct staged_rank *r, void *at)
@@ -427,6 +466,7 @@ int main(void)
     tcase_add_loop_test(tc, each_engine_launches_every_collective, 0, 30);
     tcase_add_loop_test(tc, messages_and_functions_are_launched_too, 2, 5);
     tcase_add_loop_test(tc, graphs_and_calls_take_turns, 1, 4);
+    tcase_add_test(tc, a_capture_that_cannot_take_it_is_told);
     tcase_add_loop_test(tc, what_graphs_had_is_given_back, 0, 2);
     tcase_add_loop_test(tc, a_graph_outlives_its_communicator, 1, 4);
     tcase_add_loop_test(tc, a_launch_ends_with_its_communicator, 0,
