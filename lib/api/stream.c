@@ -385,6 +385,8 @@ static int enqueue(struct coll_comm *comm, struct coll__batch *batch,
         rc = device_status(comm, coll__cuda_enter(batch->stream, &place));
     if (rc)
         return rc;
+    if (place.closed)
+        rc = coll__args_wrong(args, place.closed);
     for (int i = 0; i < batch->n && rc == COLL_OK; i++)
         rc = judge_entered(comm, &batch->calls[i], &place);
     if (rc == COLL_OK && is_endless(comm, batch))

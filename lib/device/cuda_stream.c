@@ -78,6 +78,18 @@ static CUresult context_of(const struct coll__cuda *cuda, CUstream stream,
     return cuda->cuStreamGetCtx(stream, ctx);
 }
 
+/* What a capture makes of a stream: DA, cuStreamIsCapturing. */
+static const char *closed_by(CUresult rc, CUstreamCaptureStatus capture)
+{
+    if (rc == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
+        return "the legacy stream cannot be used while another stream that it "
+               "waits for is captured; pass that one";
+    return capture == CU_STREAM_CAPTURE_STATUS_INVALIDATED
+               ? "the stream's capture was spoilt by a call that captures "
+                 "forbid; end it and begin another"
+               : NULL;
+}
+
 /* With the context current.  A capture that forbids all use of the legacy stream
  * is answered as one of it. */
 static int describe(const struct coll__cuda *cuda, CUstream stream,
@@ -91,6 +103,7 @@ static int describe(const struct coll__cuda *cuda, CUstream stream,
     rc = cuda->cuStreamIsCapturing(stream, &capture);
     place->is_captured = rc == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT ||
                          capture != CU_STREAM_CAPTURE_STATUS_NONE;
+    place->closed = closed_by(rc, capture);
     if (rc && rc != CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
         return coll__cuda_status(rc, "cuStreamIsCapturing");
     return COLL_OK;

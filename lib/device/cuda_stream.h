@@ -36,6 +36,8 @@ struct coll__cuda_place {
     void *ctx;
     int device;
     int is_captured; /* what is put there now becomes a part of a graph */
+    const char
+        *closed; /* why nothing can be put there, with the remedy; NULL */
 };
 
 /* Errors:    COLL_ERR_INVALID (the legacy stream of no context, a context that is
@@ -51,8 +53,7 @@ void coll__cuda_leave(void);
  * what was made of it, nor a launch.
  *
  * Result:    COLL_OK; or a status, and it is called all the same, at once or soon.
- * Errors:    COLL_ERR_INVALID (the capture was spoilt, or forbids the use of the
- *            legacy stream), COLL_ERR_NOMEM, COLL_ERR_SYSTEM; logged.
+ * Errors:    COLL_ERR_NOMEM, COLL_ERR_SYSTEM; logged.
  * Threads:   drop() is called by any, and must not call CUDA.
  */
 int coll__cuda_hold(void *stream, void (*drop)(void *arg), void *arg);
