@@ -4,6 +4,7 @@
  * whole; groups, requests, streams. */
 #include "tests/staged_world.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
