@@ -282,9 +282,44 @@ static int ask_only(struct options *o, int what)
     return 0;
 }
 
+/* Where an option's text is kept as it is; NULL: it is not. */
+static const char **text_of(int c, struct options *o)
+{
+    switch (c) {
+    case 'H':
+        return &o->hosts;
+    case OPT_HOSTFILE:
+        return &o->hostfile;
+    case 'i':
+        return &o->include;
+    case 'e':
+        return &o->exclude;
+    case OPT_SLOTS:
+        return &o->slots;
+    case OPT_SCALING:
+        return &o->scaling;
+    case OPT_CSV:
+        return &o->csv;
+    case OPT_MODELS:
+        return &o->models;
+    case OPT_RUN_ID:
+        return &o->run_id;
+    case OPT_MASTER_ADDR:
+        return &o->master_addr;
+    default:
+        return NULL;
+    }
+}
+
 /* Act on one option: 0, or -1 when it is wrong, and why has been said. */
 static int take_option(int c, struct options *o)
 {
+    const char **text = text_of(c, o);
+
+    if (text) {
+        *text = optarg;
+        return 0;
+    }
     switch (c) {
     case 'n':
         return parse_count("-n", optarg, MAX_RANKS, &o->n);
@@ -292,29 +327,14 @@ static int take_option(int c, struct options *o)
         return parse_per_node(optarg, &o->per_node);
     case OPT_NODES:
         return parse_nodes(optarg, &o->n_nodes);
-    case 'H':
-        o->hosts = optarg;
-        return 0;
-    case OPT_HOSTFILE:
-        o->hostfile = optarg;
-        return 0;
     case 'x':
         return variables_take(o, optarg);
     case OPT_ENV_FILE:
         return variables_read(o, optarg);
-    case 'i':
-        o->include = optarg;
-        return 0;
-    case 'e':
-        o->exclude = optarg;
-        return 0;
     case OPT_OUTPUT:
         return parse_folder(optarg, &o->output_folder);
     case OPT_WITHIN:
         return parse_count("--within", optarg, INT_MAX, &o->is_within);
-    case OPT_SLOTS:
-        o->slots = optarg;
-        return 0;
     case OPT_BIND:
         return parse_bind(optarg, &o->is_bound);
     case OPT_PLAIN:
@@ -324,27 +344,12 @@ static int take_option(int c, struct options *o)
         return parse_timeout(optarg, &o->timeout);
     case OPT_RESTARTS:
         return parse_restarts(optarg, &o->max_restarts);
-    case OPT_SCALING:
-        o->scaling = optarg;
-        return 0;
     case OPT_REPEAT:
         return parse_count("--repeat", optarg, 99, &o->n_rounds);
-    case OPT_CSV:
-        o->csv = optarg;
-        return 0;
-    case OPT_MODELS:
-        o->models = optarg;
-        return 0;
-    case OPT_RUN_ID:
-        o->run_id = optarg;
-        return 0;
     case OPT_ENDPOINT:
         return parse_endpoint(o, optarg);
     case OPT_NODE_RANK:
         return parse_node_rank(optarg, &o->node_rank);
-    case OPT_MASTER_ADDR:
-        o->master_addr = optarg;
-        return 0;
     case OPT_MASTER_PORT:
         return parse_port("--master-port", optarg, &o->master_port);
     case OPT_CHECK:
