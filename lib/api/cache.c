@@ -12,6 +12,7 @@
  * is room for still finds most of them, as it would not if the oldest went.
  */
 #include "lib/api/comm.h"
+#include "lib/api/engine.h"
 #include "lib/trace/log.h"
 #include "lib/trace/trace.h"
 

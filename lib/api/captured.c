@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* captured.c - staged batches that are a part of a graph: captured.h says how. */
+#include "lib/api/engine.h"
 #include "lib/api/staged.h"
 #include "lib/trace/log.h"
 

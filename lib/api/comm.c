@@ -7,6 +7,7 @@
  * for it.  How one ends: leave.c.
  */
 #include "lib/api/comm.h"
+#include "lib/api/engine.h"
 #include "lib/api/leave.h"
 #include "lib/price/select.h"
 #include "lib/topo/topo.h"

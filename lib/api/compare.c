@@ -15,6 +15,7 @@
  * the caller sends between buffers of the host.
  */
 #include "lib/api/comm.h"
+#include "lib/api/engine.h"
 #include "lib/api/way.h"
 #include "lib/device/cuda_stream.h"
 

@@ -31,6 +31,7 @@
  * caller takes the turn and then the lock before it ends it.
  */
 #include "lib/api/comm.h"
+#include "lib/api/engine.h"
 #include "lib/net/reactor.h"
 #include "lib/trace/log.h"
 

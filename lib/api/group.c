@@ -9,6 +9,7 @@
  * depends on nothing but what all ranks of a communicator have in common.
  */
 #include "lib/api/comm.h"
+#include "lib/api/engine.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 

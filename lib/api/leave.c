@@ -12,6 +12,7 @@
  * aside (aside.c), where nothing waits for the others.  What the ranks are found to
  * disagree in there is returned by the next call that destroys one.
  */
+#include "lib/api/engine.h"
 #include "lib/api/leave.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"

@@ -7,7 +7,7 @@ libcore_la_SOURCES += \
 	%D%/coll.c \
 	%D%/comm.c %D%/comm.h \
 	%D%/compare.c \
-	%D%/engine.c \
+	%D%/engine.c %D%/engine.h \
 	%D%/fail.c \
 	%D%/family.c %D%/family.h \
 	%D%/feature.c \
@@ -38,6 +38,7 @@ libcore_la_SOURCES += %D%/cut.c %D%/cut.h %D%/staged.c %D%/staged.h \
 	%D%/staged_enqueue.c %D%/captured.c %D%/captured.h %D%/stream.c \
 	%D%/queued.c %D%/queued.h %D%/gpus.c %D%/gpus.h %D%/levels.c %D%/levels.h \
 	%D%/queued_areas.c %D%/queued_messages.c \
+	%D%/stream_check.c %D%/stream_check.h \
 	%D%/stream_scratch.c %D%/stream_scratch.h %D%/watch.c %D%/watch.h
 EXTRA_DIST += %D%/stream_none.c
 else
@@ -46,5 +47,6 @@ EXTRA_DIST += %D%/cut.c %D%/cut.h %D%/staged.c %D%/staged.h \
 	%D%/staged_enqueue.c %D%/captured.c %D%/captured.h %D%/stream.c \
 	%D%/queued.c %D%/queued.h %D%/gpus.c %D%/gpus.h %D%/levels.c %D%/levels.h \
 	%D%/queued_areas.c %D%/queued_messages.c \
+	%D%/stream_check.c %D%/stream_check.h \
 	%D%/stream_scratch.c %D%/stream_scratch.h %D%/watch.c %D%/watch.h
 endif

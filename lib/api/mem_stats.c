@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* mem_stats.c - what a communicator holds of memory: each part says its own. */
 #include "lib/api/comm.h"
+#include "lib/api/engine.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 

@@ -9,6 +9,7 @@
  * place in the transport as it begins.
  */
 #include "lib/api/comm.h"
+#include "lib/api/engine.h"
 #include "lib/trace/log.h"
 #include "lib/trace/trace.h"
 #include "lib/util/util.h"

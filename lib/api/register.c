@@ -5,6 +5,7 @@
  * while it maps and unmaps, and for the other ranks they must not wait then.
  */
 #include "lib/api/comm.h"
+#include "lib/api/engine.h"
 #include "lib/trace/log.h"
 #include "transports/stream.h"
 

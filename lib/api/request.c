@@ -2,6 +2,7 @@
 /* request.c - operations: made once, started any number of times; and what can
  * be asked about them before they are made. */
 #include "lib/api/comm.h"
+#include "lib/api/engine.h"
 #include "lib/api/way.h"
 #include "lib/price/select.h"
 #include "lib/trace/log.h"

@@ -8,6 +8,7 @@
  * fails leaves the others.
  */
 #include "lib/api/comm.h"
+#include "lib/api/engine.h"
 #include "lib/net/auth.h"
 #include "lib/trace/log.h"
 #include "lib/util/files.h"

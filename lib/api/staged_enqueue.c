@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* staged_enqueue.c - what the caller's thread does for the staged path: it cuts a
  * batch into pieces and puts these into the stream; staged.c says how. */
+#include "lib/api/engine.h"
 #include "lib/api/staged.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"

@@ -16,6 +16,7 @@
  * it naps.
  */
 #include "lib/api/comm.h"
+#include "lib/api/engine.h"
 #include "lib/topo/topo.h"
 #include "lib/trace/log.h"
 #include "lib/util/param.h"

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* engine.h - whose turn it is to move a communicator on, and who moves those that
+ * nobody waits for: engine.c, and the progress thread's thread.c. */
+#ifndef COLL_LIB_API_ENGINE_H
+#define COLL_LIB_API_ENGINE_H
+
+#include "lib/api/comm.h"
+
+/* ---- engine.c ------------------------------------------------------------ */
+
+/* Take the communicator's turn: as its caller, for whom it is idle or soon given
+ * back; or, try, not where another thread has it (0). */
+void coll__turn_take(struct coll_comm *comm);
+int coll__turn_try(struct coll_comm *comm);
+
+/* Take it for a call named so.  COLL_OK, or COLL_ERR_INVALID, logged, where this thread
+ * is within a function of coll_op_create_user() for an operation of it. */
+int coll__turn_enter(struct coll_comm *comm, const char *who);
+
+/* Give it back: from now on others move what runs. */
+void coll__turn_give(struct coll_comm *comm);
+
+/* Keep it for ever: the communicator ends. */
+void coll__turn_end(struct coll_comm *comm);
+
+/* Leave the request, which does not run, to whoever has the turn: it is started
+ * after all that was before.  For the communicator's caller, without the turn.
+ * Where nobody has it the caller starts it; is_for_thread: the next one that takes
+ * the turn does, be it the progress thread, be it the caller. */
+void coll__submit(struct coll_request *request, int is_for_thread);
+
+/* With the turn, before anything else is started: start what was left. */
+void coll__submitted_start_some(struct coll_comm *comm);
+static inline void coll__submitted_start(struct coll_comm *comm)
+{
+    if (__builtin_expect(atomic_load_explicit(&comm->submitted,
+                                              memory_order_relaxed) != NULL,
+                         0))
+        coll__submitted_start_some(comm);
+}
+
+/* Move all communicators on that nobody else does: is there any, and has anything
+ * moved? */
+enum coll__found { FOUND_NONE, FOUND_STILL, FOUND_MOVED };
+enum coll__found coll__engine_move_listed(void);
+
+/* The same for one of them before this thread sleeps, by *sleep: until something
+ * comes for it, or there is another one to be moved. */
+enum coll__found coll__engine_look(struct coll__sleep *sleep);
+
+extern atomic_int coll__engine_n_listed __attribute__((visibility("hidden")));
+
+/* The same, where there are none at no cost; whether anything moved. */
+static inline int coll__engine_move(void)
+{
+    return __builtin_expect(atomic_load_explicit(&coll__engine_n_listed,
+                                                 memory_order_relaxed),
+                            0) &&
+           coll__engine_move_listed() == FOUND_MOVED;
+}
+
+/* With the turn: is there no other communicator to be moved on, and no stream that
+ * comes in silence? */
+static inline int coll__engine_is_alone(const struct coll_comm *comm)
+{
+    return atomic_load_explicit(&coll__engine_n_listed, memory_order_relaxed) ==
+               comm->is_listed &&
+           !comm->n_streaming && !comm->n_captured;
+}
+
+/* ---- thread.c ------------------------------------------------------------ */
+
+/* Have the process's progress thread, as far as COLL_PROGRESS allows one, until
+ * it is dropped.  COLL_OK, or COLL_ERR_SYSTEM, logged: then the caller moves
+ * everything, and nobody tries again. */
+int coll__comm_take_thread(struct coll_comm *comm);
+
+/* The same for what nobody else would move, also of one rank: COLL_OK, or
+ * COLL_ERR_INVALID, COLL_ERR_SYSTEM, logged for `what`, where there is none. */
+int coll__comm_need_thread(struct coll_comm *comm, const char *what);
+void coll__comm_drop_thread(struct coll_comm *comm);
+
+/* Has the communicator's caller that thread, on a core that nobody computes on? */
+int coll__comm_has_thread_apart(const struct coll_comm *comm);
+
+#endif
