@@ -9,8 +9,9 @@
  * anonymous pages of this process, mapped and touched anew for each command:
  * the luck of one mapping does not last; or, on request, pages of the library's
  * own allocator, touched as well; or lie on a GPU, where content comes from the
- * host, and a sample ends when the stream has come to its end.  The root of a broadcast moves on
- * from operation to operation, since a fixed one could run ahead of the others.
+ * host, and a sample ends when the stream has come to its end.  The root of a
+ * broadcast moves on from operation to operation, since a fixed one could run ahead of
+ * the others.
  */
 #include "benchmarks/rivals/peer.h"
 #include "benchmarks/bench.h"

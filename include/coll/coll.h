@@ -902,8 +902,9 @@ int coll_mem_free(void *ptr);
  *            reduce_scatter of `in`; of a broadcast of `out`, in place or not.
  *            Collectives with counts go by slots, since each rank has displacements
  *            of its own.  What differs is COLL_ERR_MISMATCH with COLL_CHECK; else
- *            of the communicator, when a stream has stood still for a second, or, where that has not come about
- *            by chance and data are wrong, of coll_comm_destroy().
+ *            of the communicator, when a stream has stood still for a second, or,
+ *            where that has not come about by chance and data are wrong, of
+ *            coll_comm_destroy().
  *            Operations that are one kernel go by slots as ever.  Where GPU buffers
  *            pass through the host, nothing changes.
  * Ownership: the memory stays the caller's, not to be freed before
