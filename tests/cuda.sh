@@ -22,7 +22,7 @@ right() {
         fail "ranks $*: status $?"
     ! grep -q ': wrong' "$out" || fail "ranks $*: wrong"
 }
-right 60 --ranks 1,2,5 random
+right 60 --ranks 1,2,5,7 random
 FAKE_CUDA_DEVICES=3 FAKE_CUDA_SEED=7 right 30 --ranks 4,8 --seed 2 random
 FAKE_CUDA_DEVICES=2 FAKE_CUDA_PEERS=0 right 30 --ranks 3 --seed 3 random
 # two GPUs that are apart, by streams and by kernels
@@ -31,7 +31,7 @@ FAKE_CUDA_DEVICES=4 FAKE_CUDA_APART=1-3 COLL_CUDA_KERNEL_MAX=1G \
     right 30 --ranks 4 --seed 13 random abort death
 FAKE_CUDA_IPC=0 right 30 --ranks 3 --seed 4 random
 CUDA_DEVICE_MAX_CONNECTIONS=1 right 30 --ranks 2 --seed 5 random
-COLL_CUDA_ENGINE=staged right 60 --ranks 1,2,5 --seed 8 random
+COLL_CUDA_ENGINE=staged right 60 --ranks 1,2,5,6 --seed 8 random
 COLL_CUDA_SLOT=192 COLL_CUDA_SLOTS=1 right 40 --ranks 3,5 --seed 9 random
 COLL_CUDA_ENGINE=staged COLL_CUDA_STAGE=64K FAKE_CUDA_SEED=8 right 30 --ranks 3,8 --seed 7 random
 COLL_CUDA_ENGINE=staged COLL_TRANSPORTS=self,ucx right 20 --ranks 3 --seed 6 random
@@ -65,7 +65,7 @@ FAKE_CUDA_DEVICES=2 shows 'gpu ffff:00:00.0 fake_cuda 0, GPU-' --topology
 COLL_CHECK=1 right 40 --ranks 1,2,5 --seed 10 random
 right 40 --ranks 1,2,4 replay
 COLL_CHECK=1 right 40 --ranks 3 replay
-right 40 --ranks 2,4 abort death
+right 40 --ranks 2,4,8 abort death
 
 # as one kernel: small ones where each rank has a GPU, or all; processes that share one
 # run at once under MPS, threads anyway
@@ -79,7 +79,7 @@ FAKE_CUDA_DEVICES=3 FAKE_CUDA_SEED=12 FAKE_CUDA_ATTRIBUTES=133=1 right 30 --rank
     --seed 13 random
 FAKE_CUDA_DEVICES=4 COLL_CUDA_KERNEL_BLOCKS=2 right 40 --ranks 2,4 replay abort death
 unset COLL_CUDA_ENGINE
-COLL_CUDA_ENGINE=staged right 40 --ranks 2,4 abort death
+COLL_CUDA_ENGINE=staged right 40 --ranks 2,4,8 abort death
 
 # table COMMAND...: of a benchmark, which says where it was made, and no errors.
 table() {
