@@ -32,8 +32,8 @@ COLL_CMA=off shows '"note": "single copy does not work here' --transports --json
 shows ' to other hosts by .*: a message takes .* us and .* ns a byte' --transports
 UCX_NET_DEVICES=no_such shows 'not known: .*, but a job times two' --transports
 if tests/without cma true; then
-    program=tests/without cma
-    shows 'single copy does not work here: .*seccomp' tools/coll_info --transports
+    program=tests/without
+    shows 'single copy does not work here: .*seccomp' cma tools/coll_info --transports
     program=tools/coll_info
     COLL_CMA_MIN=12345 shows 'single copy works here: .* 12345 bytes and more' --transports
 fi
