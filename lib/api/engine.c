@@ -137,21 +137,27 @@ void coll__turn_take(struct coll_comm *comm)
     coll__submitted_start(comm);
 }
 
-int coll__turn_enter(struct coll_comm *comm, const char *who)
+int coll__turn_refused(struct coll_comm *comm, const char *who)
 {
     pthread_t calling =
         atomic_load_explicit(&comm->calling, memory_order_relaxed);
 
-    if (calling && calling == pthread_self()) { /* which stored it */
-        log_error("api",
-                  "%s: called within a function of coll_op_create_user(), "
-                  "which would wait for itself; call nothing of the library "
-                  "there",
-                  who);
-        return COLL_ERR_INVALID;
-    }
-    coll__turn_take(comm);
-    return COLL_OK;
+    if (calling != pthread_self()) /* which stored it */
+        return COLL_OK;
+    log_error("api",
+              "%s: called within a function of coll_op_create_user(), which "
+              "would wait for itself; call nothing of the library there",
+              who);
+    return COLL_ERR_INVALID;
+}
+
+int coll__turn_enter(struct coll_comm *comm, const char *who)
+{
+    int rc = coll__turn_refuses(comm, who);
+
+    if (rc == COLL_OK)
+        coll__turn_take(comm);
+    return rc;
 }
 
 void coll__turn_give(struct coll_comm *comm)

@@ -13,8 +13,20 @@
 void coll__turn_take(struct coll_comm *comm);
 int coll__turn_try(struct coll_comm *comm);
 
-/* Take it for a call named so.  COLL_OK, or COLL_ERR_INVALID, logged, where this thread
- * is within a function of coll_op_create_user() for an operation of it. */
+/* May this thread call `who`?  COLL_OK, or COLL_ERR_INVALID, logged: it is within a
+ * function of coll_op_create_user() for an operation of the communicator, and would
+ * wait for itself. */
+int coll__turn_refused(struct coll_comm *comm, const char *who);
+static inline int coll__turn_refuses(struct coll_comm *comm, const char *who)
+{
+    return __builtin_expect(
+               atomic_load_explicit(&comm->calling, memory_order_relaxed) != 0,
+               0)
+               ? coll__turn_refused(comm, who)
+               : COLL_OK;
+}
+
+/* Take the turn for a call named so, unless it is refused. */
 int coll__turn_enter(struct coll_comm *comm, const char *who);
 
 /* Give it back: from now on others move what runs. */

@@ -470,6 +470,9 @@ static int start(struct coll_request *request)
 
     if (is_inherited(request))
         return coll__comm_inherited("coll_start");
+    rc = request ? coll__turn_refuses(request->comm, "coll_start") : COLL_OK;
+    if (rc)
+        return rc;
     if (request && request->is_streams)
         return coll__stream_start(request);
     if (!request || coll__request_status(request) == COLL_IN_PROGRESS) {
@@ -510,6 +513,7 @@ static void test_once(struct coll_request *request)
 static int test(struct coll_request *request)
 {
     struct coll_comm *comm;
+    int rc;
 
     if (!request) {
         log_error("api", "coll_test: request is NULL");
@@ -518,6 +522,9 @@ static int test(struct coll_request *request)
     if (is_inherited(request))
         return coll__comm_inherited("coll_test");
     comm = request->comm;
+    rc = coll__turn_refuses(comm, "coll_test");
+    if (rc)
+        return rc;
     coll__engine_move();
     if (request->is_streams) {
         coll__stream_look(request);
@@ -550,13 +557,14 @@ static int wait_for(struct coll_request *request, double timeout)
         return coll__comm_inherited("coll_wait");
     if (coll__request_status(request) != COLL_IN_PROGRESS)
         return status_and_why(request);
+    rc = coll__turn_refuses(request->comm, "coll_wait");
+    if (rc)
+        return rc;
     if (request->is_streams) {
         coll__stream_wait(request, timeout ? timeout : request->comm->timeout);
         return status_and_why(request);
     }
-    rc = coll__turn_enter(request->comm, "coll_wait");
-    if (rc)
-        return rc;
+    coll__turn_take(request->comm);
     rc = coll__request_wait(request,
                             timeout ? timeout : request->comm->timeout);
     coll__turn_give(request->comm);

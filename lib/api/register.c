@@ -9,11 +9,12 @@
 #include "lib/trace/log.h"
 #include "transports/stream.h"
 
-static int drain(struct coll_comm *comm)
+static int drain(struct coll_comm *comm, const char *who)
 {
-    int rc;
+    int rc = coll__turn_enter(comm, who);
 
-    coll__turn_take(comm);
+    if (rc)
+        return rc;
     rc = coll__comm_status(comm);
     if (rc == COLL_OK)
         rc = coll__stream_drain(comm);
@@ -49,7 +50,7 @@ static int change(struct coll_comm *comm, const char *who, void *ptr,
     }
     if (coll__comm_is_inherited(comm))
         return coll__comm_inherited(who);
-    rc = drain(comm);
+    rc = drain(comm, who);
     if (rc)
         return rc;
     if (comm->routes.streams)
