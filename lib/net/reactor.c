@@ -437,7 +437,7 @@ static int start(void)
     if (!err)
         return COLL_OK;
     close_fds();
-    if (err == EPERM || err == ENOSYS)
+    if (forbidden || err == EPERM || err == ENOSYS)
         log_error("boot",
                   "cannot start the control thread: %s; a seccomp profile "
                   "forbids %s",
