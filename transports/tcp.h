@@ -175,8 +175,8 @@ void tcp__close(struct coll__tp *tp, int is_orderly);
 /* Return the connection, which need not stand; NULL (logged): no memory. */
 struct tcp_conn *tcp__conn(struct tcp *tcp, int rank, int channel);
 
-/* Count the alike interfaces of a rank's host to which as many of ours lead; 1 or
- * more. */
+/* Count the alike interfaces of a rank's host to which as many of ours lead, alike as
+ * well; 1 or more. */
 int tcp__count_ways(const struct tcp_card *card);
 
 /* Begin to connect, or go on with it; how much was done.  A failure loses it. */

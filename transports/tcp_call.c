@@ -174,7 +174,7 @@ int tcp__count_ways(const struct tcp_card *card)
         if (!*names[i])
             break;
         for (int k = 0; k < i; k++)
-            if (!strcmp(names[k], names[i]))
+            if (!coll__net_are_alike(names[k], names[i]))
                 return i;
     }
     return i > 1 ? i : 1;

@@ -85,6 +85,10 @@ void coll__net_await_words(int fd);
  */
 int coll__net_own_addrs(int fd, struct coll__addr addrs[COLL__MAX_ADDRS]);
 
+/* Are these two interfaces of this host, of one kind, and of a speed that is known and
+ * the same? */
+int coll__net_are_alike(const char *a, const char *b);
+
 /* Count those of n addresses of this host, from the first one on, that are of
  * interfaces alike, an interface each: of one kind, and of a speed that is known and
  * the same.

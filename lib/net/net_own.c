@@ -104,7 +104,7 @@ static long speed_of(const char *name)
     return speed;
 }
 
-static int is_alike(const char *a, const char *b)
+int coll__net_are_alike(const char *a, const char *b)
 {
     return strcmp(a, b) != 0 && !has(a, "bridge") && !has(b, "bridge") &&
            has(a, "device") == has(b, "device") && speed_of(a) &&
@@ -119,7 +119,7 @@ int coll__net_count_alike(const struct coll__addr *addrs, int n)
     for (; i < n && addrs[i].family == addrs[0].family; i++) {
         name_of(&addrs[i], names[i]);
         for (int k = 0; k < i; k++)
-            if (!is_alike(names[k], names[i]))
+            if (!coll__net_are_alike(names[k], names[i]))
                 return i;
     }
     return i > 1 ? i : 1;
