@@ -194,6 +194,97 @@ START_TEST(a_rank_that_does_not_come_is_told_of)
 }
 END_TEST
 
+/* A broadcast's root does not come: those of the other host wait for one that waits for
+ * it, and blame nobody. */
+static int wait_for_root(struct world_rank *me)
+{
+    struct staged_rank r;
+    void *at;
+
+    WORLD_CHECK(me, !join(&r, me));
+    at = (void *)fake_memory(LEN);
+    if (me->rank)
+        WORLD_CHECK(me, !call(&r, at, 1));
+    EXPECT(me, world_await_failure(r.comm, patient(25)), COLL_ERR_TIMEOUT,
+           "not arrived: rank 0");
+    OK(cu.StreamSynchronize(r.stream));
+    coll_comm_destroy(r.comm);
+    return 0;
+}
+
+START_TEST(a_root_that_does_not_come_is_told_of)
+{
+    int n = 2;
+
+    have_hosts();
+    setenv("COLL_TIMEOUT", "4", 1);
+    ck_assert_int_eq(world_fork(4, wait_for_root, &n, patient(60)), 0);
+}
+END_TEST
+
+/* Rank 3 leaves without the call of the others: nobody's results may pass for good. */
+static int leave_without(struct world_rank *me)
+{
+    struct staged_rank r;
+    void *at;
+    int rc;
+
+    WORLD_CHECK(me, !join(&r, me));
+    at = (void *)fake_memory(LEN);
+    if (me->rank != 3)
+        WORLD_CHECK(me, !call(&r, at, 0));
+    rc = coll_comm_destroy(r.comm);
+    WORLD_CHECK(me, rc == COLL_ERR_MISMATCH || rc == COLL_ERR_PEER);
+    OK(cu.StreamSynchronize(r.stream));
+    return 0;
+}
+
+START_TEST(who_leaves_without_a_call_is_told_of)
+{
+    int n = 2;
+
+    have_hosts();
+    ck_assert_int_eq(world_fork(4, leave_without, &n, patient(60)), 0);
+}
+END_TEST
+
+/* The caller's stream never comes to it: waits have an end all the same. */
+static int wait_before(struct world_rank *me)
+{
+    struct coll_args args = {.size = sizeof(args),
+                             .collective = COLL_ALLREDUCE,
+                             .type = COLL_I32,
+                             .op = COLL_SUM,
+                             .count = COUNT};
+    _Atomic uint32_t *gate;
+    struct coll_request *request;
+    struct staged_rank r;
+
+    WORLD_CHECK(me, !join(&r, me));
+    gate = fake_words(1);
+    fake_hold(r.stream, gate);
+    args.in = args.out = (void *)fake_memory(LEN);
+    args.stream = r.stream;
+    WORLD_CHECK(me, !coll_request_create(&args, r.comm, &request));
+    WORLD_CHECK(me, !coll_start(request));
+    EXPECT(me, coll_wait(request, 0), COLL_ERR_TIMEOUT, "within 6 s");
+    coll_request_destroy(request);
+    atomic_store(gate, 1);
+    OK(cu.StreamSynchronize(r.stream));
+    coll_comm_destroy(r.comm);
+    return 0;
+}
+
+START_TEST(a_stream_that_never_comes_is_not_waited_for_for_ever)
+{
+    int n = 2;
+
+    have_hosts();
+    setenv("COLL_TIMEOUT", "4", 1);
+    ck_assert_int_eq(world_fork(4, wait_before, &n, patient(60)), 0);
+}
+END_TEST
+
 /* ---- lives --------------------------------------------------------------------------- */
 
 static int n_fds(void)
@@ -320,6 +411,9 @@ int main(void)
     tcase_add_loop_test(tc, hosts_that_are_not_alike_take_the_other_way, 0, 2);
     tcase_add_loop_test(tc, calls_that_differ_are_told_of, 0, 2);
     tcase_add_test(tc, a_rank_that_does_not_come_is_told_of);
+    tcase_add_test(tc, a_root_that_does_not_come_is_told_of);
+    tcase_add_test(tc, who_leaves_without_a_call_is_told_of);
+    tcase_add_test(tc, a_stream_that_never_comes_is_not_waited_for_for_ever);
     tcase_add_test(tc, parts_end_with_the_whole);
     tcase_add_test(tc, a_child_frees_its_copy);
     tcase_add_test(tc, streams_go_on_when_a_host_dies);

@@ -317,6 +317,21 @@ static int fail_late(const struct coll_request *request, double timeout,
                            timeout, comm->rank, absent);
 }
 
+/* Is anybody missing? */
+static int is_anyone_late(const struct coll__ctrl_roll *heard)
+{
+    return !heard || heard->n_late || heard->n_silent;
+}
+
+/* All ranks of a part of a communicator have come: they wait for one that is late in
+ * another part, where that is told of soon. */
+static int is_told_elsewhere(const struct coll_request *request, double timeout,
+                             const struct coll__ctrl_roll *heard, double now)
+{
+    return !request->is_p2p && coll__family_is_part(request->comm) &&
+           !is_anyone_late(heard) && now < request->expired + timeout / 2;
+}
+
 /* The deadline has passed: fail as soon as it is known what to say. */
 static int expire(struct coll_request *request, double timeout, int is_blocked,
                   double now)
@@ -326,18 +341,13 @@ static int expire(struct coll_request *request, double timeout, int is_blocked,
 
     if (!request->expired)
         request->expired = now;
-    return hear(request, is_blocked, request->expired, now, &roll, &heard)
-               ? fail_late(request, timeout, heard)
-               : COLL_OK;
+    if (!hear(request, is_blocked, request->expired, now, &roll, &heard) ||
+        is_told_elsewhere(request, timeout, heard, now))
+        return COLL_OK;
+    return fail_late(request, timeout, heard);
 }
 
 /* ---- a warning before ---------------------------------------------------- */
-
-/* Is anybody missing? */
-static int is_anyone_late(const struct coll__ctrl_roll *heard)
-{
-    return !heard || heard->n_late || heard->n_silent;
-}
 
 static void say_stall(const struct coll_request *request, double timeout,
                       double waited, const struct coll__ctrl_roll *heard)

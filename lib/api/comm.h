@@ -37,7 +37,7 @@ struct coll__settings {
     char version[16];
     char algo[SETTING_BYTES];
     char transports[SETTING_BYTES];
-    uint64_t chunk, fuse, overtake, stage, levels,
+    uint64_t chunk, fuse, overtake, stage, levels_min,
         tune; /* tune: the tuning file's hash */
     int is_reproducible;
     int is_checked; /* calls for streams are compared (COLL_CHECK) */

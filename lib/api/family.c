@@ -3,12 +3,14 @@
  * fail.
  *
  * Members find each other under the family's lock, and the whole takes all of them out
- * before the parts end: so whoever has the lock may use those that are there.  Each
- * member's failure is noted under the lock, behind which come the failures' own locks
- * and the reactor's.
+ * before the parts end: so whoever has the lock may use those that are there.  Who
+ * fails tells the others under the lock, behind which come the failures' own locks and
+ * the reactor's.  What streams were given has ended before they are taken out: as long
+ * as a part may fail by it, its whole has to hear of that.
  */
 #include "lib/api/family.h"
 #include "lib/api/comm.h"
+#include "lib/api/engine.h"
 #include "lib/trace/log.h"
 
 #include <stdio.h>
@@ -93,9 +95,42 @@ void coll__family_bytes(const struct coll_comm *comm,
     for (int i = 0; i < N_FAMILY_PARTS; i++) {
         struct coll_comm *part = coll__family_part(comm, i);
 
-        if (part)
-            coll__comm_bytes(part, stats);
+        if (!part)
+            continue;
+        coll__turn_take(part);
+        coll__comm_bytes(part, stats);
+        coll__turn_give(part);
     }
+}
+
+int coll__family_is_part(const struct coll_comm *comm)
+{
+    const struct coll__family *family = family_of(comm);
+
+    return family && family->whole != comm;
+}
+
+static int drain(struct coll_comm *part)
+{
+    int rc;
+
+    coll__turn_take(part);
+    rc = coll__stream_drain(part);
+    coll__turn_give(part);
+    return rc;
+}
+
+/* Across first: what streams do inside may wait for that, and it has deadlines. */
+int coll__family_drain(struct coll_comm *comm)
+{
+    for (int i = N_FAMILY_PARTS - 1; i >= 0; i--) {
+        struct coll_comm *part = coll__family_part(comm, i);
+        int rc = part ? drain(part) : COLL_OK;
+
+        if (rc)
+            return coll__comm_fail(comm, rc, "%s", coll_last_error());
+    }
+    return coll__comm_status(comm);
 }
 
 int coll__family_leave(struct coll_comm *comm)
@@ -106,6 +141,9 @@ int coll__family_leave(struct coll_comm *comm)
 
     if (!family || family->whole != comm)
         return COLL_OK;
+    if (coll__comm_status(
+            comm)) /* whoever noted that may be about to tell them */
+        coll__family_fail(comm, coll__comm_status(comm), comm->failure.text);
     pthread_mutex_lock(&family->lock);
     family->whole = NULL;
     for (int i = 0; i < N_FAMILY_PARTS; i++) {

@@ -13,7 +13,7 @@ struct coll_mem_stats;
 
 enum { FAMILY_INSIDE, FAMILY_ACROSS, N_FAMILY_PARTS };
 
-/* Each member has one user of it, until it is freed. */
+/* Each member holds it until it is freed. */
 struct coll__family;
 
 /* Make the parts those of whole: the caller's until then, its from there on.
@@ -27,7 +27,14 @@ struct coll_comm *coll__family_part(const struct coll_comm *comm, int part);
 /* comm has failed just now: so have the others of its family.  Any thread. */
 void coll__family_fail(struct coll_comm *comm, int status, const char *text);
 
-/* Add what its parts hold. */
+/* With comm's turn: what its parts were given comes to an end before they go.  COLL_OK,
+ * or comm's failure. */
+int coll__family_drain(struct coll_comm *comm);
+
+/* Is comm a part of another one? */
+int coll__family_is_part(const struct coll_comm *comm);
+
+/* Add what its parts hold.  For comm's caller. */
 void coll__family_bytes(const struct coll_comm *comm,
                         struct coll_mem_stats *stats);
 

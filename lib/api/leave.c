@@ -219,6 +219,8 @@ int coll__comm_destroy(struct coll_comm *comm)
     rc = coll__comm_status(comm);
     if (rc == COLL_OK)
         rc = coll__stream_drain(comm);
+    if (rc == COLL_OK)
+        rc = coll__family_drain(comm);
     coll__stream_leave(comm);
     if (rc == COLL_OK && comm->n_running) {
         rc = COLL_ERR_INVALID;

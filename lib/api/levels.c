@@ -126,14 +126,22 @@ static int agree(struct coll_comm *comm, const struct coll_comm *inside,
     return rc;
 }
 
-/* With a status that is not COLL_OK the other ranks are not waited for. */
+/* With a status that is not COLL_OK the other ranks are not waited for.  What a call
+ * that destroys one may tell of others before (leave.c) is no failure of ours. */
 static void end_parts(struct coll_comm *parts[], int status)
 {
     for (int i = 0; i < N_FAMILY_PARTS; i++) {
         if (parts[i] && status)
             coll__comm_set_failure(parts[i], status, coll_last_error());
-        coll__comm_destroy(parts[i]);
+        if (coll__comm_destroy(parts[i]) && !status)
+            log_warn("comm", "%s", coll_last_error());
     }
+}
+
+static int stay_apart(const struct coll_comm *comm)
+{
+    log_info("comm", "GPU buffers pass through the host: %s", comm->no_streams);
+    return COLL_OK;
 }
 
 int coll__stream_join_hosts(struct coll_comm *comm)
@@ -143,7 +151,7 @@ int coll__stream_join_hosts(struct coll_comm *comm)
     int are_joined = 0, rc;
 
     if (!is_even(comm))
-        return COLL_OK;
+        return stay_apart(comm);
     rc = split(comm, parts);
     if (rc == COLL_OK)
         rc = agree(comm, parts[FAMILY_INSIDE], &are_joined);
@@ -154,7 +162,7 @@ int coll__stream_join_hosts(struct coll_comm *comm)
     if (rc || !are_joined) {
         levels_free(levels);
         end_parts(parts, rc);
-        return rc;
+        return rc ? rc : stay_apart(comm);
     }
     parts[FAMILY_INSIDE]->settings.stage = 0; /* it has words there alone */
     parts[FAMILY_ACROSS]->timeout *= 1.25;    /* inside they know who is late */
@@ -162,7 +170,7 @@ int coll__stream_join_hosts(struct coll_comm *comm)
     log_info("comm",
              "GPU buffers of %llu bytes and more go from GPU to GPU "
              "within each host",
-             (unsigned long long)comm->settings.levels);
+             (unsigned long long)comm->settings.levels_min);
     return COLL_OK;
 }
 
@@ -187,10 +195,11 @@ static unsigned char *at(const struct splitting *s, const void *buf,
 /* What the stream is at until then is nobody's fault inside. */
 static int begin_inside(const struct splitting *s)
 {
-    return s->is_captured
-               ? COLL_OK
-               : coll__stream_pass(coll__family_part(s->comm, FAMILY_INSIDE),
-                                   s->call->args.stream);
+    return s->is_captured ? COLL_OK
+                          : coll__stream_pass(
+                                coll__family_part(s->comm, FAMILY_INSIDE),
+                                coll_collective_name(s->call->args.collective),
+                                s->call->args.stream);
 }
 
 static int put(const struct splitting *s, int part, struct coll_args args)
@@ -447,17 +456,20 @@ static int levels_serves(const struct coll_comm *comm,
 
     return comm->levels && is_split(comm, &call->args) && !call->op.fn &&
            !call->args.algo && !comm->settings.plans &&
-           coll__problem_total(&call->pb) >= comm->settings.levels;
+           coll__problem_total(&call->pb) >= comm->settings.levels_min;
 }
 
-/* With a part of it in the stream the others wait for the rest. */
+/* With a part of it in the stream the others wait for the rest; what is captured is not
+ * there yet. */
 static int put_all(const struct splitting *s)
 {
     int rc = begin_inside(s);
 
     if (rc == COLL_OK)
         rc = put_parts(s);
-    return rc ? coll__comm_fail(s->comm, rc, "%s", coll_last_error()) : COLL_OK;
+    return rc && !s->is_captured
+               ? coll__comm_fail(s->comm, rc, "%s", coll_last_error())
+               : rc;
 }
 
 static int levels_enqueue(struct coll_comm *comm, struct coll__batch *batch)
@@ -478,13 +490,13 @@ static int levels_enqueue(struct coll_comm *comm, struct coll__batch *batch)
     if (rc == COLL_OK && batch->is_captured)
         return put_all(&s);
     if (rc == COLL_OK)
-        rc = coll__stage_follow(streams, number - 1, batch->stream);
+        rc = coll__stage_follow(streams->stage, number - 1, batch->stream);
     if (rc == COLL_OK)
         rc = put_all(&s);
     if (rc)
         return rc;
     batch->ticket = streams->stage->last = number;
-    return coll__stage_finish(streams, number, batch->stream);
+    return coll__stage_finish(streams->stage, number, batch->stream);
 }
 
 static int levels_has_finished(const struct coll_comm *comm, uint32_t ticket)

@@ -316,17 +316,18 @@ static int join_devices(struct coll_comm *comm, const struct coverage *cover)
     int r = cover->no_device, rc = COLL_OK;
 
     comm->has_devices = comm->n_hosts > 1 && r < 0;
-    if (comm->n_hosts > 1)
-        snprintf(comm->no_streams, sizeof(comm->no_streams),
-                 "there are several hosts");
-    else if (r >= 0)
+    if (r >= 0)
         snprintf(comm->no_streams, sizeof(comm->no_streams), "rank %d %s", r,
                  describe(cover->reports[r].lack));
+    else if (comm->n_hosts > 1)
+        snprintf(comm->no_streams, sizeof(comm->no_streams),
+                 "there are several hosts, not with as many ranks, 2 or more, "
+                 "on each");
     else
         rc = coll__stream_join(comm);
     if (rc == COLL_OK && cover->has_device && comm->routes.streams)
         log_info("comm", "GPU buffers go from GPU to GPU");
-    else if (rc == COLL_OK && cover->has_device)
+    else if (rc == COLL_OK && cover->has_device && !comm->has_devices)
         log_info("comm", "GPU buffers pass through the host: %s",
                  comm->no_streams);
     return rc;

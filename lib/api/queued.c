@@ -457,7 +457,7 @@ static int put_numbered(struct coll_comm *comm, struct coll__batch *batch)
     struct coll__watch *watch = comm->queued->watch;
     struct coll__streams *s = comm->streams;
     uint32_t number = s->stage->last + 1;
-    int rc = coll__stage_follow(s, number - 1, batch->stream);
+    int rc = coll__stage_follow(s->stage, number - 1, batch->stream);
 
     if (rc)
         return rc;
@@ -468,7 +468,7 @@ static int put_numbered(struct coll_comm *comm, struct coll__batch *batch)
         return rc;
     }
     batch->ticket = s->stage->last = number;
-    return coll__stage_finish(s, number, batch->stream);
+    return coll__stage_finish(s->stage, number, batch->stream);
 }
 
 static int queued_enqueue(struct coll_comm *comm, struct coll__batch *batch)

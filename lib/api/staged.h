@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* staged.h - what stream.c, staged.c and staged_enqueue.c share. */
+/* staged.h - calls for streams, and what a communicator has for those that pass through
+ * the host: shared by what carries them out. */
 #ifndef COLL_LIB_API_STAGED_H
 #define COLL_LIB_API_STAGED_H
 
@@ -58,14 +59,6 @@ static inline unsigned char *coll__slot_of(const struct coll__streams *s,
 {
     return job->slots->base + ((job->first + k) % 2) * s->slot_len;
 }
-
-/* Put a batch behind the one before, if that is still in a stream: a stream of that
- * handle may be another one than it was.  And say that the stream has passed it, of
- * which `number` is the last on the stage. */
-int coll__stage_follow(const struct coll__streams *s, uint32_t before,
-                       void *stream);
-int coll__stage_finish(const struct coll__streams *s, uint32_t number,
-                       void *stream);
 
 /* Make a job of a batch: all but its place in a queue, and on a stage.  A status,
  * logged. */

@@ -62,22 +62,6 @@ static int take_out(const struct coll__streams *s, struct coll__job *job,
     return rc ? rc : copy_in_stream(s, job, k, BUF_OUT, stream);
 }
 
-int coll__stage_follow(const struct coll__streams *s, uint32_t before,
-                       void *stream)
-{
-    if (coll__stage_is_at(s->stage, STAGE_FINISHED, before))
-        return COLL_OK;
-    return coll__cuda_wait_flag(
-        stream, coll__stage_flag(s->stage, STAGE_FINISHED), before);
-}
-
-int coll__stage_finish(const struct coll__streams *s, uint32_t number,
-                       void *stream)
-{
-    return coll__cuda_write_flag(
-        stream, coll__stage_flag(s->stage, STAGE_FINISHED), number);
-}
-
 int coll__job_put_first(const struct coll__streams *s, struct coll__job *job,
                         void *stream)
 {
@@ -101,7 +85,7 @@ int coll__job_put_rest(const struct coll__streams *s, struct coll__job *job,
 static int begin_in_stream(const struct coll__streams *s, struct coll__job *job,
                            void *stream)
 {
-    int rc = coll__stage_follow(s, job->first - 1, stream);
+    int rc = coll__stage_follow(s->stage, job->first - 1, stream);
 
     return rc ? rc : coll__job_put_first(s, job, stream);
 }
@@ -109,7 +93,7 @@ static int begin_in_stream(const struct coll__streams *s, struct coll__job *job,
 static int finish_in_stream(const struct coll__streams *s,
                             const struct coll__job *job, void *stream)
 {
-    return coll__stage_finish(s, job->first + job->n - 1, stream);
+    return coll__stage_finish(s->stage, job->first + job->n - 1, stream);
 }
 
 static int go_on_in_stream(const struct coll__streams *s, struct coll__job *job,

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LATER 1.5 /* times a timeout: who knows more has spoken until then */
+
 /* In order of preference; the last one serves all. */
 static const struct coll__path *const paths[] = {
     &coll__path_queued, &coll__path_levels, &coll__path_staged};
@@ -100,28 +102,63 @@ void coll__stream_leave(struct coll_comm *comm)
         coll__captured_release(comm);
 }
 
+static uint32_t word(const struct coll__streams *s, enum coll__stage_word which)
+{
+    return atomic_load_explicit(coll__stage_word(s->stage, which),
+                                memory_order_relaxed);
+}
+
+/* How far its streams have come, and those of its parts: as long as that changes, they
+ * move. */
+static uint32_t come_to(const struct coll_comm *comm)
+{
+    const struct coll__streams *s = comm->streams;
+    uint32_t sum = s ? word(s, STAGE_FINISHED) + word(s, STAGE_DONE) : 0;
+
+    for (int i = 0; i < N_FAMILY_PARTS; i++)
+        if (coll__family_part(comm, i))
+            sum += come_to(coll__family_part(comm, i));
+    return sum;
+}
+
+static int is_drained(const struct coll_comm *comm)
+{
+    return !comm->n_streaming && !coll__queued_is_behind(comm);
+}
+
+/* Of what streams carry out alone the watch knows more, unless they have not come so
+ * far. */
+static int drain_late(struct coll_comm *comm, double waited)
+{
+    double most = comm->n_streaming ? comm->timeout : LATER * comm->timeout;
+
+    if (waited <= most)
+        return COLL_OK;
+    coll__comm_fail(comm, COLL_ERR_TIMEOUT,
+                    "rank %d's streams did not come to all operations that "
+                    "they were given within %g s; see what they wait for",
+                    comm->rank, most);
+    return coll__comm_quiesce(comm);
+}
+
 int coll__stream_drain(struct coll_comm *comm)
 {
     double since = coll__now();
+    uint32_t seen = come_to(comm);
     int moved, rc = COLL_OK;
 
-    while (rc == COLL_OK &&
-           (comm->n_streaming || coll__queued_is_behind(comm))) {
+    while (rc == COLL_OK && !is_drained(comm)) {
         rc = coll__comm_progress(comm, &moved);
-        if (moved || coll__engine_move()) {
+        if (moved || coll__engine_move())
             coll__wait_moved(&comm->wait);
-            since = moved ? coll__now() : since;
-        } else {
+        else
             coll__wait_idle(&comm->wait, 0);
+        if (moved || come_to(comm) != seen) {
+            seen = come_to(comm);
+            since = coll__now();
         }
-        if (comm->n_streaming && rc == COLL_OK &&
-            coll__now() - since > comm->timeout) {
-            coll__comm_fail(comm, COLL_ERR_TIMEOUT,
-                            "rank %d's streams did not come to %d operations "
-                            "within %g s; see what they wait for",
-                            comm->rank, comm->n_streaming, comm->timeout);
-            rc = coll__comm_quiesce(comm);
-        }
+        if (rc == COLL_OK)
+            rc = drain_late(comm, coll__now() - since);
     }
     return rc ? rc : coll__comm_status(comm); /* which may have released them */
 }
@@ -199,38 +236,40 @@ int coll__stream_put(struct coll_comm *comm, const struct coll_args *args)
 }
 
 /* It takes a number of the stage, which the stream has finished when it comes there. */
-static int pass(struct coll_comm *comm, void *stream,
+static int pass(struct coll_comm *comm, const char *what, void *stream,
                 const struct coll__cuda_place *place)
 {
-    int rc = have_streams(comm, "coll_comm_create", place);
+    int rc = have_streams(comm, what, place);
     uint32_t number;
 
     if (rc)
         return rc;
     number = comm->streams->stage->last + 1;
-    rc = coll__stage_follow(comm->streams, number - 1, stream);
+    rc = coll__stage_follow(comm->streams->stage, number - 1, stream);
     if (rc)
         return rc;
     comm->streams->stage->last = number;
-    return coll__stage_finish(comm->streams, number, stream);
+    return coll__stage_finish(comm->streams->stage, number, stream);
 }
 
-int coll__stream_pass(struct coll_comm *comm, void *stream)
+int coll__stream_pass(struct coll_comm *comm, const char *what, void *stream)
 {
     struct coll__cuda_place place;
     int rc = coll__cuda_enter(stream, &place);
 
     if (rc)
         return rc;
-    rc = pass(comm, stream, &place);
+    rc = pass(comm, what, stream, &place);
     coll__cuda_leave();
     return rc;
 }
 
 int coll__stream_call(struct coll_comm *comm, const struct coll_args *args)
 {
-    int rc = coll__stream_compare_call(comm, args);
+    int rc = coll__turn_refuses(comm, name_of(args));
 
+    if (rc == COLL_OK)
+        rc = coll__stream_compare_call(comm, args);
     return rc ? rc : coll__stream_put(comm, args);
 }
 
@@ -365,31 +404,37 @@ void coll__stream_look(struct coll_request *request)
         set_status(request, COLL_OK);
 }
 
-/* Who watches knows whom it waits for. */
-static int is_ours_to_fail(const struct coll_request *request, double timeout)
+/* Who watches knows whom it waits for, unless the stream has not come so far: some time
+ * later, since anything moved. */
+static int is_watched(const struct coll_request *request, double timeout)
 {
-    return !request->path->is_watched || timeout < request->comm->timeout;
+    return request->path->is_watched && timeout >= request->comm->timeout;
 }
 
 void coll__stream_wait(struct coll_request *request, double timeout)
 {
     struct coll_comm *comm = request->comm;
-    double until = coll__now() + timeout;
+    double since = coll__now();
+    double most = is_watched(request, timeout) ? LATER * timeout : timeout;
+    uint32_t seen = come_to(comm);
     struct coll__wait wait;
 
     coll__wait_init(&wait, 0, NULL);
     coll__stream_look(request);
     while (coll__request_status(request) == COLL_IN_PROGRESS) {
+        if (most > timeout && come_to(comm) != seen) {
+            seen = come_to(comm);
+            since = coll__now();
+        }
         if (coll__engine_move())
             coll__wait_moved(&wait);
-        else if (coll__wait_idle(&wait, 0) && coll__now() > until &&
-                 is_ours_to_fail(request, timeout))
+        else if (coll__wait_idle(&wait, 0) && coll__now() - since > most)
             coll__comm_fail(
                 comm, COLL_ERR_TIMEOUT,
                 "%s did not end on its stream within %g s on rank "
                 "%d; see what the stream waits for, and whether all "
                 "ranks have called it",
-                name_of(&request->args), timeout, comm->rank);
+                name_of(&request->args), most, comm->rank);
         coll__stream_look(request);
     }
 }

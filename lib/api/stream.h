@@ -98,8 +98,8 @@ int coll__stream_owns(const struct coll_args *args);
 int coll__stream_put(struct coll_comm *comm, const struct coll_args *args);
 
 /* The same of nothing: what the stream was given before is not the communicator's, and
- * no part of what its next call waits for (watch.h).  Not in a capture. */
-int coll__stream_pass(struct coll_comm *comm, void *stream);
+ * no part of what its next call waits for (watch.h); for `what`.  Not in a capture. */
+int coll__stream_pass(struct coll_comm *comm, const char *what, void *stream);
 
 /* Carry out a call, of no group; or judge it alone; or all that a group has for
  * one communicator, compared before: the messages first, since they go beside the

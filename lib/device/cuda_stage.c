@@ -161,6 +161,24 @@ void coll__stage_put(struct coll__stage *stage)
     coll__unlock(&lock);
 }
 
+/* ---- whose turn it is -------------------------------------------------------------- */
+
+int coll__stage_follow(const struct coll__stage *stage, uint32_t before,
+                       void *stream)
+{
+    if (coll__stage_is_at(stage, STAGE_FINISHED, before))
+        return COLL_OK;
+    return coll__cuda_wait_flag(stream, coll__stage_flag(stage, STAGE_FINISHED),
+                                before);
+}
+
+int coll__stage_finish(const struct coll__stage *stage, uint32_t number,
+                       void *stream)
+{
+    return coll__cuda_write_flag(
+        stream, coll__stage_flag(stage, STAGE_FINISHED), number);
+}
+
 /* ---- whether it works -------------------------------------------------------------- */
 
 /* After an error that stays, every call of the context returns it: the event has

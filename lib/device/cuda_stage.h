@@ -68,6 +68,14 @@ static inline int coll__stage_is_at(const struct coll__stage *stage,
     return (int32_t)(at - number) >= 0;
 }
 
+/* Put what comes behind all up to that number, where some is still in a stream: one of
+ * that handle may be another one than it was.  And say that the stream has passed
+ * `number`.  Statuses, logged. */
+int coll__stage_follow(const struct coll__stage *stage, uint32_t before,
+                       void *stream);
+int coll__stage_finish(const struct coll__stage *stage, uint32_t number,
+                       void *stream);
+
 /* Where a stream sees what lies at `at` in the stage. */
 void *coll__stage_seen(const struct coll__stage *stage, const void *at);
 
