@@ -270,18 +270,23 @@ static CUresult ctx_sync(void *arg)
     return cu.CtxSynchronize();
 }
 
-/* In this order: some need what an earlier one has done. */
+/* In this order: some need what an earlier one has done.
+ *
+ * Expected before: behind a wait all but cuCtxSynchronize return; a capture forbids
+ * cuModuleLoadData, cuMemcpyHtoD and cuMemsetD8, and allows cuGraphInstantiate,
+ * cuMemAllocAsync and cuMemPoolGetAttribute.  An H100 (driver 580.159) answers as
+ * the table says. */
 const struct rule_call rule_calls[] = {
     {"cuPointerGetAttribute", RETURNS, ALLOWED, pointer_type},
     {"cuMemAlloc of 64 MiB", RETURNS, UNSAFE, mem_alloc},
-    {"cuMemFree", RETURNS, UNSAFE, mem_free},
+    {"cuMemFree", BLOCKS, UNSAFE, mem_free},
     {"cuMemHostAlloc", RETURNS, UNSAFE, host_alloc},
-    {"cuMemFreeHost", RETURNS, NOT_CAPTURED, free_host},
+    {"cuMemFreeHost", BLOCKS, NOT_CAPTURED, free_host},
     {"cuMemHostRegister", RETURNS, NOT_CAPTURED, host_register},
-    {"cuMemHostUnregister", RETURNS, NOT_CAPTURED, host_unregister},
+    {"cuMemHostUnregister", BLOCKS, NOT_CAPTURED, host_unregister},
     {"cuMemHostRegister, and undone", NOT_BEHIND, UNSAFE, register_both},
     {"cuMemCreate", NOT_BEHIND, ALLOWED, mem_create},
-    {"cuModuleLoadData", RETURNS, UNSAFE, module_load},
+    {"cuModuleLoadData", BLOCKS, ALLOWED, module_load},
     {"cuEventQuery of another event", NOT_BEHIND, UNSAFE, event_query},
     {"cuEventSynchronize of another event", NOT_BEHIND, UNSAFE,
      event_synchronize},
@@ -298,19 +303,19 @@ const struct rule_call rule_calls[] = {
      stream_write},
     {"cuIpcGetMemHandle", RETURNS, ALLOWED, ipc_get},
     {"cuIpcOpenMemHandle", RETURNS, NOT_CAPTURED, ipc_open},
-    {"cuIpcCloseMemHandle", RETURNS, NOT_CAPTURED, ipc_close},
-    {"cuGraphInstantiate", RETURNS, ALLOWED, instantiate},
+    {"cuIpcCloseMemHandle", BLOCKS, NOT_CAPTURED, ipc_close},
+    {"cuGraphInstantiate", RETURNS, UNSAFE, instantiate},
     {"cuGraphLaunch behind the wait, beside the capture", RETURNS, ALLOWED,
      graph_launch},
     {"cuGraphExecDestroy of it", RETURNS, NOT_CAPTURED, exec_destroy},
-    {"cuMemAllocAsync behind the wait, beside the capture", RETURNS, ALLOWED,
+    {"cuMemAllocAsync behind the wait, beside the capture", RETURNS, UNSAFE,
      alloc_async},
-    {"cuMemcpyHtoD of pageable memory", RETURNS, UNSAFE, copy_sync},
+    {"cuMemcpyHtoD of pageable memory", RETURNS, ALLOWED, copy_sync},
     {"cuMemcpyDtoH of pageable memory", RETURNS, NOT_CAPTURED, read_sync},
-    {"cuMemsetD8", NOT_BEHIND, UNSAFE, set_sync},
+    {"cuMemsetD8", NOT_BEHIND, ALLOWED, set_sync},
     {"cuMemGetInfo", NOT_BEHIND, ALLOWED, mem_info},
     {"cuDeviceGetAttribute", NOT_BEHIND, ALLOWED, device_ask},
-    {"cuMemPoolGetAttribute", NOT_BEHIND, ALLOWED, pool_ask},
+    {"cuMemPoolGetAttribute", NOT_BEHIND, UNSAFE, pool_ask},
     {"cuCtxSetCurrent", NOT_BEHIND, ALLOWED, set_current},
     {"cuCtxSynchronize", BLOCKS, FORBIDDEN, ctx_sync},
 };

