@@ -2,8 +2,9 @@
 /* comm.h - what a communicator holds.
  *
  * Owners: who has the turn (engine.c) has all of it but `failure`, which the
- * reactor and any aborting thread write too, and `history`, which the reactor
- * reads with the few counts that it needs.  `failure.status` is stored last, with
+ * reactor and any aborting thread write too; `history`, which the reactor reads with
+ * the few counts that it needs; `calling`, of which a thread looks for itself; and
+ * `family`, under a lock of its own (family.c).  `failure.status` is stored last, with
  * release; whoever loads it with acquire may read `failure.text`, which is not
  * written again.
  */
