@@ -170,6 +170,7 @@ tests_test_cuda_device_CFLAGS = $(fake_cflags)
 tests_test_cuda_device_LDADD = $(fake_lib) -lm
 EXTRA_tests_test_cuda_device_DEPENDENCIES = tests/fake_cuda/libcuda.la
 unit_tests += tests/test_levels
+tests_test_levels_SOURCES = %D%/test_levels.c $(fake_image)
 tests_test_levels_CFLAGS = $(fake_cflags)
 tests_test_levels_LDADD = $(fake_lib)
 EXTRA_tests_test_levels_DEPENDENCIES = tests/fake_cuda/libcuda.la
