@@ -59,6 +59,18 @@ mismatch() {
     grep -q '^    barrier #4: 2$' out || fail "what 2 called"
 }
 
+# Programs that exit at the failure, of which most ranks hear by another thread.
+leaving() {
+    for i in 1 2 3; do
+        rm -f h.*
+        COLL_HISTORY=h COLL_TIMEOUT=1 job 4 "$probe" leave $((2 * patience)) ||
+            fail "a job that leaves"
+        for r in 0 1 2 3; do
+            grep -q '^   "failure": "allreduce #2001' h.$r || fail "$i: rank $r has not written"
+        done
+    done
+}
+
 # SIGUSR2 to collrun, which passes it on; the job goes on
 asked() {
     rm -f h.*
@@ -109,6 +121,7 @@ wrong_files() {
 
 missing
 mismatch
+leaving
 asked
 wrong_files
 none

@@ -7,6 +7,7 @@
  *   trace_probe late S     three allreduces, and the last rank comes S seconds late
  *                          to a fourth, or not at all
  *   trace_probe other S    the same, and it calls a barrier instead
+ *   trace_probe leave S    the same as late, after 2,000, and all exit at the failure
  *   trace_probe check FILE whole JSON, B and E in pairs, time forward; prints
  *                          the number of ALLREDUCE and their time
  */
@@ -212,11 +213,11 @@ static void check(const char *path)
 static void go_wrong(const char *how, unsigned seconds)
 {
     struct coll_comm *comm;
-    int is_last, rc;
+    int is_last, rc, leaves = !strcmp(how, "leave");
 
     must(coll_comm_create_env(&comm, NULL));
     is_last = coll_comm_rank(comm) == coll_comm_size(comm) - 1;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < (leaves ? 2000 : 3); i++)
         one_round(comm);
     printf("begun\n");
     fflush(stdout);
@@ -225,6 +226,8 @@ static void go_wrong(const char *how, unsigned seconds)
     rc = is_last && !strcmp(how, "other")
              ? coll_barrier(comm, NULL)
              : coll_allreduce(in[0], out[0], N, COLL_F32, COLL_SUM, comm, NULL);
+    if (rc && leaves)
+        exit(EXIT_SUCCESS);
     if (rc)
         fprintf(stderr, "%s\n", coll_last_error());
     coll_comm_destroy(comm);
@@ -235,7 +238,8 @@ int main(int argc, char **argv)
     if (argc == 3 && !strcmp(argv[1], "check"))
         check(argv[2]);
     else if (argc > 1 &&
-             (!strcmp(argv[1], "late") || !strcmp(argv[1], "other")))
+             (!strcmp(argv[1], "late") || !strcmp(argv[1], "other") ||
+              !strcmp(argv[1], "leave")))
         go_wrong(argv[1], argc > 2 ? (unsigned)atoi(argv[2]) : 0);
     else
         run(argc == 3 ? atol(argv[2]) : -1);

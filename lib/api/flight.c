@@ -3,8 +3,9 @@
  *
  * Histories may be read at any time, so the file is written by whoever finds that a
  * communicator has failed, whatever its caller does; of a SIGUSR2, by the reactor's
- * thread, which the handler wakes by a descriptor.  The file is written under another
- * name and renamed: who reads it has all of it.
+ * thread, which the handler wakes by a descriptor.  A program may exit as soon as it
+ * sees the failure: what is not in the file by then is written at the exit.  The file
+ * is written under another name and renamed: who reads it has all of it.
  */
 #include "lib/api/flight.h"
 #include "lib/api/comm.h"
@@ -121,6 +122,7 @@ static void put_comm(FILE *file, struct coll_comm *comm)
         atomic_load_explicit(&comm->failure.status, memory_order_acquire);
     char where[COLL__WHERE_MAX];
 
+    comm->flight.is_told = status != COLL_OK;
     coll__history_where(&comm->history[SERIES_HOST], where, sizeof(where));
     fprintf(file, "  {\"id\": \"%s\", \"rank\": %d, \"size\": %d",
             comm->flight.id, comm->rank, comm->size);
@@ -208,9 +210,33 @@ void coll__flight_write(struct coll_comm *comm)
     if (!comm->flight.times || coll__comm_is_inherited(comm))
         return;
     coll__lock(&lock);
-    write_locked();
+    if (!comm->flight.is_told)
+        write_locked();
     coll__unlock(&lock);
 }
+
+/* Has one failed whose failure is in no file?  Locked. */
+static int is_untold(void)
+{
+    struct coll_comm *c = flight.comms;
+
+    while (c && (c->flight.is_told ||
+                 atomic_load_explicit(&c->failure.status,
+                                      memory_order_acquire) == COLL_OK))
+        c = c->flight.next;
+    return c != NULL;
+}
+
+/* The lock also waits for a file that is being written. */
+static void write_at_exit(void)
+{
+    coll__lock(&lock);
+    if (is_untold())
+        write_locked();
+    coll__unlock(&lock);
+}
+
+static void have_exit(void) { atexit(write_at_exit); }
 
 /* ---- SIGUSR2 ------------------------------------------------------------------ */
 
@@ -333,6 +359,7 @@ static void forget(void)
 
 int coll__flight_open(int rank, int size)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     const char *text = coll__param_text(PARAM_HISTORY);
     char path[PATH_MAX], probe[PATH_MAX + 8];
     FILE *file;
@@ -362,6 +389,7 @@ int coll__flight_open(int rank, int size)
     flight.rank = rank;
     flight.size = size;
     coll__unlock(&lock);
+    pthread_once(&once, have_exit);
     coll__trace_times();
     return COLL_OK;
 }

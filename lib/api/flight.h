@@ -23,6 +23,7 @@ struct coll__flight {
     struct coll_comm *next,
         **at; /* under flight.c's lock; at NULL: not in the list */
     struct coll__times *times; /* NULL where the variable is not set */
+    int is_told;               /* under the lock: its failure is in the file */
     char id[17]; /* alike on its ranks, and no other communicator's */
 };
 
