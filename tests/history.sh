@@ -71,6 +71,14 @@ leaving() {
     done
 }
 
+# What is not whole yet has a name that FILE.* does not take in.
+half() {
+    mkdir half half/h.0.new half/h.1.new
+    COLL_HISTORY=half/h job 2 "$probe" other $patience || fail "a name that is another's"
+    [ -s half/h.0 ] && [ -s half/h.1 ] || fail "the files are not there"
+    [ "$(ls -A half | wc -l)" = 4 ] || fail "something is left"
+}
+
 # SIGUSR2 to collrun, which passes it on; the job goes on
 asked() {
     rm -f h.*
@@ -122,6 +130,7 @@ wrong_files() {
 missing
 mismatch
 leaving
+half
 asked
 wrong_files
 none

@@ -163,6 +163,15 @@ static void put_all(FILE *file)
     fprintf(file, "]}\n");
 }
 
+/* The name of what is not whole yet, which "FILE.*" does not take in. */
+static void name_half(const char *path, char half[PATH_MAX])
+{
+    const char *slash = strrchr(path, '/');
+    int n = slash ? (int)(slash + 1 - path) : 0;
+
+    snprintf(half, PATH_MAX, "%.*s.%s.new", n, path, path + n);
+}
+
 /* Write it under another name first; 0, or -1 and errno. */
 static int write_file(void)
 {
@@ -170,7 +179,7 @@ static int write_file(void)
     FILE *file;
     int is_bad;
 
-    snprintf(path, sizeof(path), "%s.new", flight.path);
+    name_half(flight.path, path);
     file = fopen(path, "we");
     if (!file)
         return -1;
@@ -361,7 +370,7 @@ int coll__flight_open(int rank, int size)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     const char *text = coll__param_text(PARAM_HISTORY);
-    char path[PATH_MAX], probe[PATH_MAX + 8];
+    char path[PATH_MAX], probe[PATH_MAX];
     FILE *file;
 
     if (!*text || *flight.path)
@@ -371,7 +380,7 @@ int coll__flight_open(int rank, int size)
 
         snprintf(path + len, sizeof(path) - len, ".%d", rank);
     }
-    snprintf(probe, sizeof(probe), "%s.new", path);
+    name_half(path, probe);
     file = strlen(path) < sizeof(flight.path) ? fopen(probe, "we") : NULL;
     if (!file) {
         log_error("trace",
