@@ -79,6 +79,12 @@ half() {
     [ "$(ls -A half | wc -l)" = 4 ] || fail "something is left"
 }
 
+# A program that goes to another folder.
+elsewhere() {
+    COLL_HISTORY=e job 2 "$probe" away $patience || fail "a job that goes away"
+    says 1 'the ranks differ in call #4' e.0 e.1
+}
+
 # SIGUSR2 to collrun, which passes it on; the job goes on
 asked() {
     rm -f h.*
@@ -131,6 +137,7 @@ missing
 mismatch
 leaving
 half
+elsewhere
 asked
 wrong_files
 none

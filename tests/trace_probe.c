@@ -7,7 +7,8 @@
  *   trace_probe late S     three allreduces, and the last rank comes S seconds late
  *                          to a fourth, or not at all
  *   trace_probe other S    the same, and it calls a barrier instead
- *   trace_probe leave S    the same as late, after 2,000, and all exit at the failure
+ *   trace_probe away S     the same, having gone to the root folder
+ *   trace_probe leave S    as late, after 2,000, and all exit at the failure
  *   trace_probe check FILE whole JSON, B and E in pairs, time forward; prints
  *                          the number of ALLREDUCE and their time
  */
@@ -223,7 +224,9 @@ static void go_wrong(const char *how, unsigned seconds)
     fflush(stdout);
     while (is_last && seconds) /* signals end it */
         seconds = sleep(seconds);
-    rc = is_last && !strcmp(how, "other")
+    if (!strcmp(how, "away") && chdir("/"))
+        exit(EXIT_FAILURE);
+    rc = is_last && (!strcmp(how, "other") || !strcmp(how, "away"))
              ? coll_barrier(comm, NULL)
              : coll_allreduce(in[0], out[0], N, COLL_F32, COLL_SUM, comm, NULL);
     if (rc && leaves)
@@ -233,13 +236,21 @@ static void go_wrong(const char *how, unsigned seconds)
     coll_comm_destroy(comm);
 }
 
+static int is_wrong_way(const char *how)
+{
+    static const char *const ways[] = {"late", "other", "away", "leave"};
+    size_t i = 0;
+
+    while (i < sizeof(ways) / sizeof(ways[0]) && strcmp(how, ways[i]))
+        i++;
+    return i < sizeof(ways) / sizeof(ways[0]);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3 && !strcmp(argv[1], "check"))
         check(argv[2]);
-    else if (argc > 1 &&
-             (!strcmp(argv[1], "late") || !strcmp(argv[1], "other") ||
-              !strcmp(argv[1], "leave")))
+    else if (argc > 1 && is_wrong_way(argv[1]))
         go_wrong(argv[1], argc > 2 ? (unsigned)atoi(argv[2]) : 0);
     else
         run(argc == 3 ? atol(argv[2]) : -1);

@@ -366,6 +366,34 @@ static void forget(void)
 
 /* ---- which communicators ------------------------------------------------------- */
 
+/* Note the path, which holds also when the program goes to another folder; 0, or -1
+ * and errno. */
+static int note_path(const char *path, int rank, int size)
+{
+    char folder[PATH_MAX] = "";
+    int n;
+
+    if (*path != '/' && !getcwd(folder, sizeof(folder)))
+        return -1;
+    coll__lock(&lock);
+    n = snprintf(flight.path, sizeof(flight.path), "%s%s%s", folder,
+                 *folder ? "/" : "", path);
+    if (n >= (int)sizeof(flight.path))
+        flight.path[0] = '\0';
+    flight.rank = rank;
+    flight.size = size;
+    coll__unlock(&lock);
+    errno = ENAMETOOLONG;
+    return *flight.path ? 0 : -1;
+}
+
+static int cannot_write(const char *path)
+{
+    log_error("trace", "COLL_HISTORY: cannot write %s: %s; name another file",
+              path, strerror(errno));
+    return COLL_ERR_INVALID;
+}
+
 int coll__flight_open(int rank, int size)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -381,23 +409,14 @@ int coll__flight_open(int rank, int size)
         snprintf(path + len, sizeof(path) - len, ".%d", rank);
     }
     name_half(path, probe);
-    file = strlen(path) < sizeof(flight.path) ? fopen(probe, "we") : NULL;
-    if (!file) {
-        log_error("trace",
-                  "COLL_HISTORY: cannot write %s: %s; name another "
-                  "file",
-                  path, strerror(errno));
-        return COLL_ERR_INVALID;
-    }
+    file = fopen(probe, "we");
+    if (!file)
+        return cannot_write(path);
     fclose(file);
     unlink(probe);
     unlink(path); /* of a job before */
-    coll__lock(&lock);
-    snprintf(flight.path, sizeof(flight.path), "%.*s",
-             (int)sizeof(flight.path) - 1, path);
-    flight.rank = rank;
-    flight.size = size;
-    coll__unlock(&lock);
+    if (note_path(path, rank, size))
+        return cannot_write(path);
     pthread_once(&once, have_exit);
     coll__trace_times();
     return COLL_OK;
