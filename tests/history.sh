@@ -85,6 +85,20 @@ elsewhere() {
     says 1 'the ranks differ in call #4' e.0 e.1
 }
 
+# Ranks that start again keep what was written of the run before.
+restarted() {
+    mkdir again
+    echo old > again/run0.m1
+    COLL_HISTORY=again/m%r job 2 --max-restarts 2 sh -c '
+        [ $TORCHELASTIC_RESTART_COUNT != 2 ] || exec "$1" late 0
+        "$1" other '$patience'
+        exit 1' sh "$probe" || fail "a job that starts again"
+    for run in 0 1; do
+        says 1 'the ranks differ in call #4' again/run$run.m0 again/run$run.m1
+    done
+    [ ! -e again/m0 ] || fail "the last run ended well"
+}
+
 # SIGUSR2 to collrun, which passes it on; the job goes on
 asked() {
     rm -f h.*
@@ -138,6 +152,7 @@ mismatch
 leaving
 half
 elsewhere
+restarted
 asked
 wrong_files
 none

@@ -387,6 +387,27 @@ static int note_path(const char *path, int rank, int size)
     return *flight.path ? 0 : -1;
 }
 
+/* What a run before has left is a job before's, or, of ranks that were started again,
+ * the failure for which they were: that stays, as run0.FILE.RANK of the first run. */
+static void clear(const char *path)
+{
+    const char *count = getenv("TORCHELASTIC_RESTART_COUNT");
+    const char *slash = strrchr(path, '/');
+    int n = slash ? (int)(slash + 1 - path) : 0, run = count ? atoi(count) : 0;
+    char kept[PATH_MAX];
+
+    if (run > 0) {
+        snprintf(kept, sizeof(kept), "%.*srun%d.%s", n, path, run - 1,
+                 path + n);
+        unlink(kept);
+        if (!rename(path, kept) || errno == ENOENT)
+            return;
+        log_warn("trace", "cannot keep %s as %s: %s", path, kept,
+                 strerror(errno));
+    }
+    unlink(path);
+}
+
 static int cannot_write(const char *path)
 {
     log_error("trace", "COLL_HISTORY: cannot write %s: %s; name another file",
@@ -414,7 +435,7 @@ int coll__flight_open(int rank, int size)
         return cannot_write(path);
     fclose(file);
     unlink(probe);
-    unlink(path); /* of a job before */
+    clear(path);
     if (note_path(path, rank, size))
         return cannot_write(path);
     pthread_once(&once, have_exit);

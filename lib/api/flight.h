@@ -28,7 +28,7 @@ struct coll__flight {
 };
 
 /* Read COLL_HISTORY at the first communicator of the process, whose rank names the
- * file, and take away one of a job before.
+ * file, and take away one of a job before, or keep that of a run before this one.
  *
  * Errors:    COLL_ERR_INVALID, logged: it cannot be written.
  */
