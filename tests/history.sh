@@ -121,6 +121,17 @@ asked() {
     ! grep -q 'it has failed' out || fail "nothing has failed"
 }
 
+# The signal is taken and left with the process's communicators.
+signals() {
+    rm -f h.*
+    COLL_HISTORY=h timeout $((60 * patience)) "$probe" hand-over > out 2> err ||
+        fail "communicators one after another"
+    rm -f h.*
+    COLL_HISTORY=h timeout $((60 * patience)) "$probe" child > out 2> err ||
+        fail "a child's signal"
+    says 0 '^1 files of 1 ranks' h.0
+}
+
 # A job that ends well writes nothing, and takes an older one's file away.
 none() {
     echo old > h.0
@@ -155,5 +166,6 @@ elsewhere
 restarted
 asked
 wrong_files
+signals
 none
 echo "all checks passed"

@@ -9,6 +9,9 @@
  *   trace_probe other S    the same, and it calls a barrier instead
  *   trace_probe away S     the same, having gone to the root folder
  *   trace_probe leave S    as late, after 2,000, and all exit at the failure
+ *   trace_probe hand-over  communicators of one thread end while another's begin:
+ *                          SIGUSR2 is the library's all the while
+ *   trace_probe child      a child makes a communicator and is asked for its calls
  *   trace_probe check FILE whole JSON, B and E in pairs, time forward; prints
  *                          the number of ALLREDUCE and their time
  */
@@ -17,6 +20,7 @@
 
 #include <jansson.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -236,6 +240,64 @@ static void go_wrong(const char *how, unsigned seconds)
     coll_comm_destroy(comm);
 }
 
+/* ---- SIGUSR2 ---------------------------------------------------------------- */
+
+static void *make(void *comm)
+{
+    struct coll_unique_id id;
+
+    must(coll_get_unique_id(&id));
+    must(coll_comm_create(comm, 1, &id, 0, NULL));
+    return NULL;
+}
+
+static void hand_over(void)
+{
+    struct coll_comm *now, *next;
+    struct sigaction action;
+    pthread_t thread;
+
+    make(&now);
+    for (int i = 0; i < 300; i++) {
+        pthread_create(&thread, NULL, make, &next);
+        usleep((unsigned)(i % 30) * 20); /* it is at another place */
+        must(coll_comm_destroy(now));
+        pthread_join(thread, NULL);
+        now = next;
+        sigaction(SIGUSR2, NULL, &action);
+        if (action.sa_handler == SIG_DFL) {
+            fprintf(stderr, "SIGUSR2 would kill, after %d\n", i);
+            exit(EXIT_FAILURE);
+        }
+    }
+    raise(SIGUSR2);
+    must(coll_comm_destroy(now));
+}
+
+static void be_child(void)
+{
+    struct coll_comm *comm;
+    int status = 0;
+    pid_t pid;
+
+    make(&comm);
+    pid = fork();
+    if (!pid) {
+        struct coll_comm *mine;
+
+        make(&mine);
+        raise(SIGUSR2);
+        sleep(1); /* for the file */
+        must(coll_comm_destroy(mine));
+        raise(SIGUSR2); /* is as it was before the parent's */
+        exit(EXIT_SUCCESS);
+    }
+    waitpid(pid, &status, 0);
+    must(coll_comm_destroy(comm));
+    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGUSR2)
+        exit(EXIT_FAILURE);
+}
+
 static int is_wrong_way(const char *how)
 {
     static const char *const ways[] = {"late", "other", "away", "leave"};
@@ -250,6 +312,10 @@ int main(int argc, char **argv)
 {
     if (argc == 3 && !strcmp(argv[1], "check"))
         check(argv[2]);
+    else if (argc == 2 && !strcmp(argv[1], "hand-over"))
+        hand_over();
+    else if (argc == 2 && !strcmp(argv[1], "child"))
+        be_child();
     else if (argc > 1 && is_wrong_way(argv[1]))
         go_wrong(argv[1], argc > 2 ? (unsigned)atoi(argv[2]) : 0);
     else

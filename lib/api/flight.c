@@ -38,8 +38,6 @@ static struct {
     int rank, size;          /* that name it */
 } flight;
 
-static atomic_int takes_signal;
-
 /* ---- the file ---------------------------------------------------------------- */
 
 static void put_text(FILE *file, const char *name, const char *text)
@@ -252,6 +250,11 @@ static void have_exit(void) { atexit(write_at_exit); }
 static atomic_int wake_fd = -1; /* what the handler writes to */
 static struct sigaction old_action;
 
+/* What takes and leaves the signal, over whether it is taken.  It is held while the
+ * reactor starts and ends, under which none of the other locks may be. */
+static pthread_mutex_t signal_lock = PTHREAD_MUTEX_INITIALIZER;
+static int takes_signal;
+
 static void on_signal(int number)
 {
     const uint64_t one = 1;
@@ -293,11 +296,24 @@ static void dropped(struct coll__source *dropped)
 
 static struct coll__source source = {.fd = -1};
 
-/* Does the program leave it to us? */
-static int is_free(const struct sigaction *action)
+static int is_by(const struct sigaction *action, void (*handler)(int))
 {
-    return !(action->sa_flags & SA_SIGINFO) &&
-           (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN);
+    return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == handler;
+}
+
+/* Does the program leave it to us?  A child has our handler of its parent. */
+static int is_free(void)
+{
+    struct sigaction now;
+
+    if (sigaction(SIGUSR2, NULL, &now))
+        return 0;
+    if (is_by(&now, on_signal))
+        return 1;
+    if (!is_by(&now, SIG_DFL) && !is_by(&now, SIG_IGN))
+        return 0;
+    old_action = now;
+    return 1;
 }
 
 static int watch(void)
@@ -324,7 +340,7 @@ static int take_signal(void)
 {
     struct sigaction ours = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 
-    if (sigaction(SIGUSR2, NULL, &old_action) || !is_free(&old_action)) {
+    if (!is_free()) {
         log_info("trace", "SIGUSR2 is the program's: COLL_HISTORY is written "
                           "at a failure alone");
         return 0;
@@ -345,7 +361,7 @@ static void leave_signal(void)
 {
     struct sigaction now;
 
-    if (!sigaction(SIGUSR2, NULL, &now) && now.sa_handler == on_signal)
+    if (!sigaction(SIGUSR2, NULL, &now) && is_by(&now, on_signal))
         sigaction(SIGUSR2, &old_action, NULL);
     atomic_store_explicit(&wake_fd, -1, memory_order_relaxed);
     coll__reactor_lock();
@@ -356,12 +372,33 @@ static void leave_signal(void)
     coll__reactor_put();
 }
 
-/* A child has none of the communicators, and the file is its parent's. */
+/* Take the signal where there are communicators, and leave it where there are none,
+ * whoever has added or removed one meanwhile. */
+static void settle_signal(void)
+{
+    int has_comms;
+
+    pthread_mutex_lock(&signal_lock);
+    coll__lock(&lock);
+    has_comms = flight.comms != NULL;
+    coll__unlock(&lock);
+    if (has_comms && !takes_signal) {
+        takes_signal = take_signal();
+    } else if (!has_comms && takes_signal) {
+        leave_signal();
+        takes_signal = 0;
+    }
+    pthread_mutex_unlock(&signal_lock);
+}
+
+/* A child has none of the communicators, and the file is its parent's.  Whoever held
+ * the signal's lock is not here to give it back. */
 static void forget(void)
 {
     flight.comms = NULL;
     flight.path[0] = '\0';
-    atomic_store(&takes_signal, 0);
+    pthread_mutex_init(&signal_lock, NULL);
+    takes_signal = 0;
 }
 
 /* ---- which communicators ------------------------------------------------------- */
@@ -473,7 +510,7 @@ void coll__flight_add(struct coll_comm *comm)
     flight.comms = comm;
     coll__unlock(&lock);
     if (is_first)
-        atomic_store(&takes_signal, take_signal());
+        settle_signal();
 }
 
 void coll__flight_remove(struct coll_comm *comm)
@@ -488,8 +525,8 @@ void coll__flight_remove(struct coll_comm *comm)
         is_last = !flight.comms;
         coll__unlock(&lock);
     }
-    if (is_last && atomic_exchange(&takes_signal, 0))
-        leave_signal();
+    if (is_last)
+        settle_signal();
     free(comm->flight.times);
     comm->flight = (struct coll__flight){0};
 }
