@@ -152,6 +152,15 @@ wrong_files() {
     says 2 'another file is of that rank' h.0 h.0
     sed 's/"size": 2/"size": 1/' h.0 > bad
     says 2 'one of its communicators is none' bad
+    for number in 9223372036854775807 9007199254740993 -1; do
+        sed 's/"started": 4,/"started": '$number',/' h.0 > bad
+        says 2 'bad: one of its communicators is none' bad
+        sed 's/"seq": 4,/"seq": '$number',/' h.0 > bad
+        says 2 'bad: one of its communicators is none' bad
+    done
+    sed 's/"started": [0-9]*/"started": 50000003/; s/"seq": /&5000000/' h.1 > far
+    timeout 10 "$reader" h.0 far > out 2> err
+    [ $? = 0 ] || fail "files of very different moments"
     says 0 '^Usage: ' --help
     says 0 '^coll_history (libcoll) ' --version
     ! "$reader" h.0 > /dev/full 2> err || fail "a full disk"

@@ -20,6 +20,7 @@
 
 #define EXIT_USAGE 2
 #define NAMED 16 /* ranks that a line names */
+#define MOST ((json_int_t)1 << 53) /* calls that a rank can have counted */
 
 static const char usage[] =
     "Usage: coll_history [--json] FILE...\n"
@@ -115,6 +116,8 @@ static json_t *call_of(const json_t *comm, const char *name, json_int_t seq)
 
     first = json_array_get(last, 0);
     at = seq - whole(first, "seq");
+    if (at >= (json_int_t)json_array_size(last))
+        at = (json_int_t)json_array_size(last) - 1;
     for (json_t *call; first && at >= 0; at--) { /* some may be left out */
         call = json_array_get(last, (size_t)at);
         if (call && whole(call, "seq") == seq)
@@ -142,6 +145,35 @@ static struct group *group_of(const json_t *comm)
     return g;
 }
 
+static int is_count(json_int_t n) { return n >= 0 && n <= MOST; }
+
+static int is_series(const json_t *series)
+{
+    const json_t *call;
+    size_t i;
+
+    json_array_foreach(json_object_get(series, "last"), i, call)
+    {
+        if (!is_count(whole(call, "seq")))
+            return 0;
+    }
+    return is_count(whole(series, "started")) &&
+           is_count(whole(series, "ended"));
+}
+
+static int has_series(const json_t *comm)
+{
+    const json_t *calls = json_object_get(comm, "calls"), *series;
+    size_t i;
+
+    json_array_foreach(calls, i, series)
+    {
+        if (!is_series(series))
+            return 0;
+    }
+    return json_is_array(calls);
+}
+
 static int is_comm(const json_t *comm)
 {
     json_int_t size = whole(comm, "size"), rank = whole(comm, "rank");
@@ -149,7 +181,7 @@ static int is_comm(const json_t *comm)
     return *word(comm, "id") && size > 0 && size <= 1 << 24 && rank >= 0 &&
            rank < size &&
            json_array_size(json_object_get(comm, "ranks")) == (size_t)size &&
-           json_is_array(json_object_get(comm, "calls"));
+           has_series(comm);
 }
 
 static void take(const char *path, const json_t *file, json_t *comm)
