@@ -44,6 +44,8 @@ missing() {
     grep -q '^  it has failed: allreduce #4 .*not arrived: rank 2' out || fail "the failure"
     grep -q '^  rank 2 is after allreduce #3 ' out || fail "where it is"
     says 1 "no file of rank 2: it was killed" h.0 h.1
+    grep -q 'in allreduce #4 .*: all that have a file; it has not ended' out ||
+        fail "who is in it"
     grep -q 'missing in' out && fail "who has no file is not known to be missing"
     says 1 '"found": "missing"' --json h.0 h.1 h.2
     tr -d '\n ' < out | grep -q '"ranks":\[0,1,2\],"no_file":\[\],' || fail "ranks in JSON"

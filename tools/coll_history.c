@@ -394,8 +394,8 @@ static void print_verdict(const struct group *g, const struct verdict *v)
         putchar('\n');
         break;
     case FOUND_WAITING:
-        printf("  in %s: all of them; it has not ended on rank",
-               call_text(g, v));
+        printf("  in %s: %s; it has not ended on rank", call_text(g, v),
+               g->n_parts < g->size ? "all that have a file" : "all of them");
         print_ranks(g, v, is_waiting);
         putchar('\n');
         break;
