@@ -3,8 +3,8 @@
  * stderr, as mpirun and horovodrun have them: a copy, made of what came, beside the
  * lines that are passed on.
  *
- * A file that takes no more is given up, with a sentence; the job goes on, and
- * collrun's status says at its end that not all is there.
+ * A file that takes no more is given up, with a sentence; the job goes on, also on
+ * other nodes, and this collrun's own status says at its end that not all is there.
  */
 #include "tools/collrun.h"
 
@@ -20,14 +20,13 @@
 static struct {
     const char *folder; /* NULL: there are none */
     int width;          /* digits of a rank's number, so that they sort */
-    int has_failed;
+    int has_failed;     /* in any run of the job */
 } files;
 
 void files_init(const char *folder, int size)
 {
     files.folder = folder;
     files.width = snprintf(NULL, 0, "%d", size - 1);
-    files.has_failed = 0;
 }
 
 int files_are_wanted(void) { return files.folder != NULL; }

@@ -524,5 +524,5 @@ int job_run(const struct options *options)
     if (job.signals >= 0)
         close(job.signals);
     nodes_close(job.nodes);
-    return status;
+    return status ? status : files_status();
 }
