@@ -36,10 +36,10 @@ static struct coll__ctrl_call call_of(int rank, int peer, uint64_t seq)
 static int hear(struct coll__ctrl *ctrl, const struct coll__ctrl_call *call,
                 double since, struct coll__ctrl_roll *roll)
 {
-    double end = coll__now() + TIMEOUT;
+    double end = coll__now() + TIMEOUT, asked;
 
     while (!coll__ctrl_heard(ctrl, call, since, roll)) {
-        coll__ctrl_ask(ctrl, call, since);
+        coll__ctrl_ask(ctrl, call, since, &asked);
         if (coll__now() > end)
             return 1;
         world_nap(0.001);
@@ -80,6 +80,46 @@ static int rank_asks(struct world_rank *w)
 START_TEST(every_rank_answers_every_rank)
 {
     ck_assert_int_eq(world_threads(_i, rank_asks, NULL), 0);
+}
+END_TEST
+
+#define N_WAITS 3
+
+/* Several waits are looked after in turn, each seldom enough that answers come in
+ * between: each hears. */
+static int rank_asks_in_turn(struct world_rank *w)
+{
+    struct world_notice notice = {0};
+    struct coll__ctrl_events events = world_events(&notice);
+    double since, asked, end = coll__now() + TIMEOUT;
+    struct coll__ctrl_roll roll;
+    struct coll__ctrl *ctrl;
+    int bad = 0, n_heard = 0, has_heard[N_WAITS] = {0};
+
+    if (world_open(w, &events, TIMEOUT, &ctrl))
+        return 1;
+    bad |= world_exchange(ctrl, w->rank, w->size, 1, 0);
+    since = coll__now();
+    for (int i = 0; n_heard < N_WAITS && coll__now() < end; i++) {
+        struct coll__ctrl_call call =
+            call_of(w->rank, (w->rank + 1) % w->size, N_STARTED - i % N_WAITS);
+
+        if (has_heard[i % N_WAITS])
+            continue;
+        if (coll__ctrl_heard(ctrl, &call, since, &roll))
+            n_heard += has_heard[i % N_WAITS] = 1;
+        else
+            coll__ctrl_ask(ctrl, &call, since, &asked);
+        world_nap(0.005);
+    }
+    bad |= n_heard < N_WAITS;
+    bad |= coll__ctrl_close(ctrl, 1, TIMEOUT);
+    return bad || world_n_calls(&notice);
+}
+
+START_TEST(waits_in_turn_hear_each)
+{
+    ck_assert_int_eq(world_threads(_i, rank_asks_in_turn, NULL), 0);
 }
 END_TEST
 
@@ -236,6 +276,7 @@ static Suite *ask_suite(void)
     tcase_set_timeout(tc, 120);
     suite_add_tcase(suite, tc);
     tcase_add_loop_test(tc, every_rank_answers_every_rank, 1, 10);
+    tcase_add_loop_test(tc, waits_in_turn_hear_each, 2, 4);
     tcase_add_loop_test(tc, a_stopped_rank_does_not_answer_and_is_not_dead, 0,
                         (int)ARRAY_LEN(stopped));
     tcase_add_loop_test(tc, a_question_that_all_have_is_asked_once, 63, 65);

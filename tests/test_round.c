@@ -267,8 +267,9 @@ static void play(int size)
 static void ask(int rank, uint64_t seq, double since)
 {
     struct coll__ctrl_call call = call_of(rank, seq);
+    double asked;
 
-    ck_assert_int_eq(coll__ctrl_ask(&tree[rank], &call, since), 1);
+    ck_assert_int_eq(coll__ctrl_ask(&tree[rank], &call, since, &asked), 1);
 }
 
 static uint64_t count(int size)

@@ -35,6 +35,7 @@
 #define LOOK_AROUND_S 0.02
 #define HOST_TEXT 80 /* bytes of a host's name with what is before it */
 #define ASK_S 1.0 /* and twice as long before each next time */
+#define TURNS 10  /* answers of other waits that one waits for */
 #define STILL_S 2.0 /* without a look at the clock: it was stopped, or paused */
 
 /* ---- where a rank is ----------------------------------------------------- */
@@ -197,9 +198,10 @@ static void ask(struct coll__patience *p, const struct coll_request *running,
 {
     struct coll__ctrl *ctrl = running->comm->ctrl;
     struct coll__ctrl_call call = call_of(running, is_blocked);
+    double asked;
 
-    if (!coll__ctrl_ask(ctrl, &call, running->is_p2p ? now : p->asked))
-        return; /* another thread is busy there: the next time */
+    if (!coll__ctrl_ask(ctrl, &call, running->is_p2p ? now : p->asked, &asked))
+        return; /* another is busy there: the next time */
     p->asked = now;
     p->pause *= 2;
 }
@@ -278,19 +280,20 @@ static void describe_missing(const struct coll_request *request,
 }
 
 /* Hear who is missing, of those asked after a time: 1 and who, NULL for no answer
- * at all; 0: they are asked, and answers may come yet. */
+ * at all; 0: they are asked, and answers may come yet, which counts from when this
+ * one was asked about: of several waits for peers, one after the other is. */
 static int hear(const struct coll_request *request, int is_blocked,
-                double asked, double now, struct coll__ctrl_roll *roll,
+                double since, double now, struct coll__ctrl_roll *roll,
                 const struct coll__ctrl_roll **heard)
 {
     struct coll__ctrl *ctrl = request->comm->ctrl;
     struct coll__ctrl_call call = call_of(request, is_blocked);
+    double most = coll__ctrl_answer_time(ctrl), asked;
 
-    *heard = coll__ctrl_heard(ctrl, &call, asked, roll) ? roll : NULL;
-    if (*heard || now > asked + coll__ctrl_answer_time(ctrl))
+    *heard = coll__ctrl_heard(ctrl, &call, since, roll) ? roll : NULL;
+    if (*heard || now > since + TURNS * most)
         return 1;
-    coll__ctrl_ask(ctrl, &call, asked);
-    return 0;
+    return coll__ctrl_ask(ctrl, &call, since, &asked) && now > asked + most;
 }
 
 /* ---- the deadline -------------------------------------------------------- */

@@ -156,13 +156,15 @@ void coll__ctrl_abort(struct coll__ctrl *ctrl, int status, const char *text);
  *
  * Shapes:    since: what was asked, or heard of all ranks, after that time will
  *            do, whoever asked.
- * Result:    1; 0 where another thread is busy here: to be tried again.  Ranks
- *            that disagree fail the group; what else there is to say is heard.
+ * Result:    1, and in *asked when, or `since` of a question to all; 0 where another
+ *            thread is busy here, or another question to a peer is to be heard
+ *            first: to be tried again.  Ranks that disagree fail the group; what
+ *            else there is to say is heard.
  * Cost:      a question to all: four messages at most over each connection of
  *            the tree, also where all ranks ask; to a peer: there and back.
  */
 int coll__ctrl_ask(struct coll__ctrl *ctrl, const struct coll__ctrl_call *call,
-                   double since);
+                   double since, double *asked);
 
 /* What was heard about that call after a time: 1 and *roll, or 0. */
 int coll__ctrl_heard(struct coll__ctrl *ctrl,

@@ -18,6 +18,7 @@
 
 #define MAX_QUEUED ((size_t)4 << 20) /* bytes waiting for a slow neighbour */
 #define ANSWER_TIME 0.4              /* s, beside what the tree's depth takes */
+#define CLAIM_TIME 1.0 /* s, for who asked to look at the answer */
 
 struct answer { /* as it travels, little-endian; text ends with its NUL */
     uint32_t verdict;
@@ -190,39 +191,58 @@ static int is_same(const struct coll__ctrl_call *a,
     return a->peer == b->peer && !memcmp(&a->head, &b->head, sizeof(a->head));
 }
 
-/* Ask the peer, unless that has been done since then. */
-static void ask_peer(struct coll__ctrl *ctrl, const struct ctrl_call *call,
-                     double since)
+/* Does another wait for the answer to that question, or has not looked at it yet? */
+static int is_claimed(const struct coll__ctrl *ctrl,
+                      const struct ctrl_question *q,
+                      const struct coll__ctrl_call *call)
+{
+    double patience = q->answered ? CLAIM_TIME : coll__ctrl_answer_time(ctrl);
+
+    return q->asked > 0 && !q->is_heard && !is_same(&q->call, call) &&
+           coll__now() < q->asked + patience;
+}
+
+/* Ask the peer, unless that has been done since then: 1, and in *asked when; 0 where
+ * another question comes first. */
+static int ask_peer(struct coll__ctrl *ctrl, const struct ctrl_call *call,
+                    double since, double *asked)
 {
     struct ctrl_question *q = &ctrl->question;
     struct ctrl_call_wire wire;
     struct coll__frame frame;
 
+    *asked = q->asked;
     if (q->asked > since && is_same(&q->call, &call->of))
-        return;
+        return 1;
+    if (is_claimed(ctrl, q, &call->of))
+        return 0;
+    *asked = coll__now();
     *q = (struct ctrl_question){
-        .id = q->id + 1, .call = call->of, .asked = coll__now()};
+        .id = q->id + 1, .call = call->of, .asked = *asked};
     coll__ctrl_pack_call(call, &wire);
     frame = coll__ctrl_frame(ctrl, CTRL_ASK, (uint32_t)call->of.peer, q->id,
                              sizeof(wire));
     coll__ctrl_pass(ctrl, route(ctrl, frame.to), &frame, &wire);
+    return 1;
 }
 
 int coll__ctrl_ask(struct coll__ctrl *ctrl, const struct coll__ctrl_call *call,
-                   double since)
+                   double since, double *asked)
 {
     struct ctrl_call about = {SUBJECT_OPERATION, *call};
+    int is_asked = 1;
 
+    *asked = since;
     if (is_alone(ctrl, call))
         return 1;
     if (!coll__reactor_lock_try())
         return 0;
     if (!ctrl->failed_status && call->peer >= 0)
-        ask_peer(ctrl, &about, since);
+        is_asked = ask_peer(ctrl, &about, since, asked);
     else if (!coll__ctrl_result(ctrl, &about, since))
         coll__ctrl_raise(ctrl, &about);
     coll__reactor_unlock();
-    return 1;
+    return is_asked;
 }
 
 /* The rank itself is the only one there is to hear. */
@@ -246,7 +266,7 @@ int coll__ctrl_heard(struct coll__ctrl *ctrl,
                      struct coll__ctrl_roll *roll)
 {
     struct ctrl_call about = {SUBJECT_OPERATION, *call};
-    const struct ctrl_question *q = &ctrl->question;
+    struct ctrl_question *q = &ctrl->question;
     const struct coll__ctrl_roll *heard = NULL;
 
     if (is_alone(ctrl, call))
@@ -257,6 +277,7 @@ int coll__ctrl_heard(struct coll__ctrl *ctrl,
         heard = coll__ctrl_result(ctrl, &about, since);
     else if (q->answered > since && is_same(&q->call, call))
         heard = &q->roll;
+    q->is_heard |= heard == &q->roll;
     if (heard)
         *roll = *heard;
     coll__reactor_unlock();

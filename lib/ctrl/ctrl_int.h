@@ -89,6 +89,7 @@ struct ctrl_question {
     uint32_t id;
     struct coll__ctrl_call call;
     double asked, answered; /* when; answered is 0 before */
+    int is_heard;           /* whoever asked knows the answer */
     struct coll__ctrl_roll roll;
 };
 
