@@ -3,7 +3,8 @@
  *
  * A guard process leads the process group that holds all ranks and whatever
  * they start.  It sleeps on a pipe from collrun: when collrun goes, in any
- * way, it kills the group; signals for the job go to the group.
+ * way, it kills the group; signals for the job go to the group, but for SIGUSR2,
+ * which is for the ranks alone.
  *
  * Rank 0 inherits a socket that listens on a free loopback port already
  * (COLL_ROOT_FD), so that no other program can take the port of COLL_ROOT
@@ -50,6 +51,14 @@ static void signal_job(const struct job *job, int signal)
         kill(job->ranks[0].pid, signal);
 }
 
+/* Not what ranks have started, which SIGUSR2 would end. */
+static void signal_ranks(const struct job *job, int signal)
+{
+    for (int r = 0; r < job->n; r++)
+        if (job->ranks[r].pid > 0)
+            kill(job->ranks[r].pid, signal);
+}
+
 static void tell_nodes(struct job *job, int signal)
 {
     if (job->nodes && !job->is_told)
@@ -86,9 +95,7 @@ static void go_on_ending(struct job *job)
         job->end = TERMINATED;
         job->next = now() + GRACE;
     } else {
-        for (int r = 0; r < job->n; r++)
-            if (job->ranks[r].pid > 0)
-                kill(job->ranks[r].pid, SIGKILL);
+        signal_ranks(job, SIGKILL);
         job->next = now() + GRACE;
     }
 }
@@ -113,6 +120,10 @@ static void take_signal(struct job *job, const struct signalfd_siginfo *info)
 
     if (signal == SIGCHLD)
         return;
+    if (signal == SIGUSR2) { /* they write their history */
+        signal_ranks(job, signal);
+        return;
+    }
     /* A terminal has sent it to a single rank, in our own group, already. */
     if (job->group > 0 || info->ssi_code != SI_KERNEL)
         signal_job(job, signal);
@@ -120,8 +131,6 @@ static void take_signal(struct job *job, const struct signalfd_siginfo *info)
         stop_too(job);
         return;
     }
-    if (signal == SIGUSR2) /* they write their history */
-        return;
     if (signal == SIGUSR1) { /* what follows from it is the ranks' affair */
         job->max_restarts = 0;
         return;
