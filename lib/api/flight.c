@@ -517,7 +517,7 @@ void coll__flight_remove(struct coll_comm *comm)
 {
     int is_last = 0;
 
-    if (comm->flight.at && !coll__comm_is_inherited(comm)) {
+    if (comm->flight.times && !coll__comm_is_inherited(comm)) {
         coll__lock(&lock);
         *comm->flight.at = comm->flight.next;
         if (comm->flight.next)

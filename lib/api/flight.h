@@ -20,9 +20,9 @@ struct coll__times {
 
 /* Of a communicator. */
 struct coll__flight {
-    struct coll_comm *next,
-        **at; /* under flight.c's lock; at NULL: not in the list */
-    struct coll__times *times; /* NULL where the variable is not set */
+    struct coll_comm *next, **at; /* in the list, under flight.c's lock */
+    struct coll__times
+        *times; /* NULL: the variable is not set, and it is in no list */
     int is_told;               /* under the lock: its failure is in the file */
     char id[17]; /* alike on its ranks, and no other communicator's */
 };
