@@ -31,6 +31,12 @@
 #define MAX_ROWS 300
 #define MAX_DEPTH 8
 
+#ifdef __SANITIZE_ADDRESS__ /* which has no threads after a fork */
+#define NO_THREADS_AFTER_FORK 1
+#else
+#define NO_THREADS_AFTER_FORK 0
+#endif
+
 static float in[2][N], out[2][N];
 
 static int must(int rc)
@@ -280,6 +286,10 @@ static void be_child(void)
     int status = 0;
     pid_t pid;
 
+    if (NO_THREADS_AFTER_FORK) {
+        printf("left out\n");
+        return;
+    }
     make(&comm);
     pid = fork();
     if (!pid) {
@@ -287,7 +297,8 @@ static void be_child(void)
 
         make(&mine);
         raise(SIGUSR2);
-        sleep(1); /* for the file */
+        for (int i = 0; i < 100; i++) /* for the file */
+            usleep(10000);
         must(coll_comm_destroy(mine));
         raise(SIGUSR2); /* is as it was before the parent's */
         exit(EXIT_SUCCESS);
