@@ -234,9 +234,9 @@ static int report(const struct options *o, const struct result *results,
            "where UCX ended a survivor), %u hangs, %u aborted survivors, %u "
            "wrong, %u leftovers\n",
            all.n, all.n_struck, all.n_right, all.bits[VERDICT_AT_UNKNOWABLE],
-           all.bits[VERDICT_AT_UCX],
-           all.bits[VERDICT_AT_HANG], all.bits[VERDICT_AT_ABORT],
-           all.bits[VERDICT_AT_WRONG], all.bits[VERDICT_AT_LEFTOVER]);
+           all.bits[VERDICT_AT_UCX], all.bits[VERDICT_AT_HANG],
+           all.bits[VERDICT_AT_ABORT], all.bits[VERDICT_AT_WRONG],
+           all.bits[VERDICT_AT_LEFTOVER]);
     return all.n_right < all.n || all.bits[VERDICT_AT_UCX] > UCX_MOST(all.n);
 }
 

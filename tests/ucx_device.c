@@ -93,12 +93,12 @@ static ucp_context_h open_ucx(void)
 static ucp_ep_h join(ucp_context_h context)
 {
     ucp_worker_params_t params = {0};
-    ucp_am_handler_param_t handler = {
-        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID |
-                      UCP_AM_HANDLER_PARAM_FIELD_CB |
-                      UCP_AM_HANDLER_PARAM_FIELD_FLAGS,
-        .cb = arrived,
-        .flags = UCP_AM_FLAG_PERSISTENT_DATA};
+    ucp_am_handler_param_t handler = {.field_mask =
+                                          UCP_AM_HANDLER_PARAM_FIELD_ID |
+                                          UCP_AM_HANDLER_PARAM_FIELD_CB |
+                                          UCP_AM_HANDLER_PARAM_FIELD_FLAGS,
+                                      .cb = arrived,
+                                      .flags = UCP_AM_FLAG_PERSISTENT_DATA};
     ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS};
     ucp_ep_params_t to = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
                                         UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE,

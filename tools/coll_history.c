@@ -19,7 +19,7 @@
 #include <string.h>
 
 #define EXIT_USAGE 2
-#define NAMED 16 /* ranks that a line names */
+#define NAMED 16                   /* ranks that a line names */
 #define MOST ((json_int_t)1 << 53) /* calls that a rank can have counted */
 
 static const char usage[] =

@@ -22,8 +22,8 @@ struct coll__times {
 struct coll__flight {
     struct coll_comm *next, **at; /* in the list, under flight.c's lock */
     struct coll__times
-        *times; /* NULL: the variable is not set, and it is in no list */
-    int is_told;               /* under the lock: its failure is in the file */
+        *times;  /* NULL: the variable is not set, and it is in no list */
+    int is_told; /* under the lock: its failure is in the file */
     char id[17]; /* alike on its ranks, and no other communicator's */
 };
 

@@ -8,8 +8,8 @@
 
 /* All zero at first. */
 struct coll__stream_scratch {
-    void *at; /* NULL: there is none */
-    size_t len, taken; /* bytes there, and in all */
+    void *at;                        /* NULL: there is none */
+    size_t len, taken;               /* bytes there, and in all */
     struct coll__stream_room *rooms; /* all that there ever was */
 };
 

@@ -49,7 +49,8 @@ enum coll__param_kind {
     X(TIMEOUT, PARAM_SECONDS, "300", NULL,                                     \
       "the deadline of every wait, in seconds")                                \
     X(STALL_WARN, PARAM_INT, "60", NULL,                                       \
-      "after so many seconds a wait says once, as a warning, which ranks have " \
+      "after so many seconds a wait says once, as a warning, which ranks "     \
+      "have "                                                                  \
       "not come to its call, and goes on; 0: never")                           \
     X(TRANSPORTS, PARAM_TEXT, "self,shm,ucx,tcp", NULL,                        \
       "the transports allowed, in order of preference; self always is")        \
