@@ -4,6 +4,7 @@
 #include "tests/work.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,20 @@ int staged_leave(struct staged_rank *r)
     OK(cu.StreamDestroy(r->stream));
     return rc != COLL_OK;
 }
+
+static char said[512]; /* of GPU buffers, by the log */
+
+static void hear(enum coll_log_level level, const char *part, const char *line,
+                 void *arg)
+{
+    (void)level, (void)part, (void)arg;
+    if (strstr(line, "GPU buffers"))
+        snprintf(said, sizeof(said), "%s", line);
+}
+
+void staged_listen(void) { coll_set_log_handler(hear, NULL); }
+
+const char *staged_said(void) { return said; }
 
 /* ---- memory ------------------------------------------------------------------ */
 

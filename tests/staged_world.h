@@ -19,6 +19,10 @@ struct staged_rank {
 int staged_join(struct staged_rank *r, struct world_rank *me);
 int staged_leave(struct staged_rank *r);
 
+/* Keep what the log says of GPU buffers, with COLL_LOG=info: the line said last. */
+void staged_listen(void);
+const char *staged_said(void);
+
 /* A call of `count` elements, or around that many of each rank. */
 struct staged_call {
     struct coll_args host,

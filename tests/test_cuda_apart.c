@@ -33,16 +33,6 @@ static const struct scene scenes[] = {
      "FAKE_CUDA_PEERS", "1", 0, 0, 1},
 };
 
-static char said[512]; /* of GPU buffers, by the log */
-
-static void hear(enum coll_log_level level, const char *part, const char *line,
-                 void *arg)
-{
-    (void)level, (void)part, (void)arg;
-    if (strstr(line, "GPU buffers"))
-        snprintf(said, sizeof(said), "%s", line);
-}
-
 static int is_apart(struct world_rank *me)
 {
     const struct scene *scene = me->arg;
@@ -52,7 +42,7 @@ static int is_apart(struct world_rank *me)
     CUgraph graph;
     char *at;
 
-    coll_set_log_handler(hear, NULL);
+    staged_listen();
     if (has_driver) {
         fake_open();
         OK(cu.Init(0));
@@ -61,10 +51,10 @@ static int is_apart(struct world_rank *me)
         fake_device(me->rank % scene->n_devices);
     comm = world_join(me);
     WORLD_CHECK(me, comm);
-    WORLD_CHECK(me, strstr(said, scene->why ? "pass through the host: "
-                                            : "go from GPU to GPU"));
-    if (scene->why && !strstr(said, scene->why)) {
-        fprintf(stderr, "%s\n", said);
+    WORLD_CHECK(me, strstr(staged_said(), scene->why ? "pass through the host: "
+                                                     : "go from GPU to GPU"));
+    if (scene->why && !strstr(staged_said(), scene->why)) {
+        fprintf(stderr, "%s\n", staged_said());
         return 1;
     }
     if (!has_driver)

@@ -14,22 +14,12 @@
 
 enum { COUNT = 96 << 10, LEN = 4 * COUNT };
 
-static char said[512]; /* of GPU buffers, by the log */
-
-static void hear(enum coll_log_level level, const char *part, const char *line,
-                 void *arg)
-{
-    (void)level, (void)part, (void)arg;
-    if (strstr(line, "GPU buffers"))
-        snprintf(said, sizeof(said), "%s", line);
-}
-
 /* Neighbours share a host: n of them; arg is that many. */
 static int join(struct staged_rank *r, struct world_rank *me)
 {
     const int *n = me->arg;
 
-    coll_set_log_handler(hear, NULL);
+    staged_listen();
     return world_on_host(me->rank / *n) || staged_join(r, me);
 }
 
@@ -80,8 +70,9 @@ static int pass_once(struct world_rank *me)
     uint64_t of_column = me->rank == 1 ? 2 * LEN : me->rank == 4 ? LEN : 0;
 
     WORLD_CHECK(me, !join(&r, me));
-    WORLD_CHECK(me, strstr(said, "262144 bytes and more go from GPU to GPU "
-                                 "within each host"));
+    WORLD_CHECK(me, strstr(staged_said(),
+                           "262144 bytes and more go from GPU to GPU "
+                           "within each host"));
     WORLD_CHECK(me, cost(&r, COLL_ALLREDUCE, LEN) == 2 * LEN / 3);
     WORLD_CHECK(me, cost(&r, COLL_BROADCAST, LEN) == of_column);
     WORLD_CHECK(me, cost(&r, COLL_REDUCE, LEN) == of_column);
@@ -109,7 +100,7 @@ static int pass_as_a_whole(struct world_rank *me)
     struct staged_rank r;
 
     WORLD_CHECK(me, !join(&r, me));
-    WORLD_CHECK(me, strstr(said, "pass through the host"));
+    WORLD_CHECK(me, strstr(staged_said(), "pass through the host"));
     WORLD_CHECK(me, cost(&r, COLL_ALLREDUCE, LEN) == 2 * LEN);
     return staged_leave(&r);
 }
@@ -147,7 +138,7 @@ static int differ(struct world_rank *me)
     at = (void *)fake_memory(LEN);
     rc = call(&r, at, me->rank == 2);
     WORLD_CHECK(me, !is_checked || rc == COLL_ERR_MISMATCH);
-    rc = world_await_failure(r.comm, patient(25));
+    rc = world_await_failure(r.comm, patient(40));
     EXPECT(me, rc, COLL_ERR_MISMATCH, "the ranks disagree");
     OK(cu.StreamSynchronize(r.stream));
     coll_comm_destroy(r.comm);
@@ -176,7 +167,7 @@ static int wait_for_one(struct world_rank *me)
     at = (void *)fake_memory(LEN);
     if (me->rank != 3)
         WORLD_CHECK(me, !call(&r, at, 0));
-    EXPECT(me, world_await_failure(r.comm, patient(25)), COLL_ERR_TIMEOUT,
+    EXPECT(me, world_await_failure(r.comm, patient(40)), COLL_ERR_TIMEOUT,
            "in the group of ranks 2 3 of 4: reduce_scatterv #1");
     OK(cu.StreamSynchronize(r.stream));
     EXPECT(me, call(&r, at, 0), COLL_ERR_TIMEOUT, "not arrived: rank 1");
@@ -189,7 +180,7 @@ START_TEST(a_rank_that_does_not_come_is_told_of)
     int n = 2;
 
     have_hosts();
-    setenv("COLL_TIMEOUT", "4", 1);
+    setenv("COLL_TIMEOUT", "6", 1);
     ck_assert_int_eq(world_fork(4, wait_for_one, &n, patient(60)), 0);
 }
 END_TEST
@@ -205,7 +196,7 @@ static int wait_for_root(struct world_rank *me)
     at = (void *)fake_memory(LEN);
     if (me->rank)
         WORLD_CHECK(me, !call(&r, at, 1));
-    EXPECT(me, world_await_failure(r.comm, patient(25)), COLL_ERR_TIMEOUT,
+    EXPECT(me, world_await_failure(r.comm, patient(40)), COLL_ERR_TIMEOUT,
            "not arrived: rank 0");
     OK(cu.StreamSynchronize(r.stream));
     coll_comm_destroy(r.comm);
@@ -217,7 +208,7 @@ START_TEST(a_root_that_does_not_come_is_told_of)
     int n = 2;
 
     have_hosts();
-    setenv("COLL_TIMEOUT", "4", 1);
+    setenv("COLL_TIMEOUT", "6", 1);
     ck_assert_int_eq(world_fork(4, wait_for_root, &n, patient(60)), 0);
 }
 END_TEST
@@ -267,7 +258,7 @@ static int wait_before(struct world_rank *me)
     args.stream = r.stream;
     WORLD_CHECK(me, !coll_request_create(&args, r.comm, &request));
     WORLD_CHECK(me, !coll_start(request));
-    EXPECT(me, coll_wait(request, 0), COLL_ERR_TIMEOUT, "within 6 s");
+    EXPECT(me, coll_wait(request, 0), COLL_ERR_TIMEOUT, "within 12 s");
     coll_request_destroy(request);
     atomic_store(gate, 1);
     OK(cu.StreamSynchronize(r.stream));
@@ -280,7 +271,7 @@ START_TEST(a_stream_that_never_comes_is_not_waited_for_for_ever)
     int n = 2;
 
     have_hosts();
-    setenv("COLL_TIMEOUT", "4", 1);
+    setenv("COLL_TIMEOUT", "6", 1);
     ck_assert_int_eq(world_fork(4, wait_before, &n, patient(60)), 0);
 }
 END_TEST
@@ -372,7 +363,7 @@ static int outlive(struct world_rank *me)
     if (me->rank >= 4)
         raise(SIGKILL);
     call(&r, at, 0);
-    EXPECT(me, world_await_failure(r.comm, patient(25)), COLL_ERR_PEER, "rank");
+    EXPECT(me, world_await_failure(r.comm, patient(40)), COLL_ERR_PEER, "rank");
     OK(cu.StreamSynchronize(r.stream));
     coll_comm_destroy(r.comm);
     return 0;
