@@ -165,7 +165,7 @@ int coll__stream_join_hosts(struct coll_comm *comm)
         return rc ? rc : stay_apart(comm);
     }
     parts[FAMILY_INSIDE]->settings.stage = 0; /* it has words there alone */
-    parts[FAMILY_ACROSS]->timeout *= 1.25;    /* inside they know who is late */
+    parts[FAMILY_ACROSS]->timeout *= 1.5;    /* inside they know who is late */
     comm->levels = levels;
     log_info("comm",
              "GPU buffers of %llu bytes and more go from GPU to GPU "

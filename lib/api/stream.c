@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LATER 1.5 /* times a timeout: who knows more has spoken until then */
+#define LATER 2 /* times a timeout: who knows more has spoken until then */
 
 /* In order of preference; the last one serves all. */
 static const struct coll__path *const paths[] = {
