@@ -10,7 +10,6 @@
 #include "lib/util/util.h"
 
 #include <check.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -273,34 +272,6 @@ static void peek_at_peers(struct rank *rank)
         EXPECT(rank, !tp->ops->peek(tp, rank->peers[i], rank->channel, &head));
 }
 
-/* Where a bell is a file, what has come and nobody wants yet does not go on ringing
- * it: who waits for something else would never sleep. */
-static void sleep_beside_messages(struct rank *rank)
-{
-    struct coll__xfer sends[MAX_RANKS], recvs[MAX_RANKS];
-    struct coll__bell bell = {.fd = -1};
-    struct pollfd file = {.events = POLLIN};
-
-    if (!rank->tp->ops->arm(rank->tp, &bell) || bell.fd < 0)
-        return;
-    rank->tp->ops->poll(rank->tp);
-    for (int i = 0; i < rank->n_peers; i++)
-        conform_post_send(rank, &sends[i], rank->peers[i], 3, 48);
-    conform_wait(rank, sends, rank->n_peers);
-    conform_barrier(rank);
-    conform_poll_for(rank, 0.02);
-    EXPECT(rank, rank->tp->ops->arm(rank->tp, &bell),
-           "it has no bell any more");
-    rank->tp->ops->poll(rank->tp);
-    file.fd = bell.fd;
-    EXPECT(rank, poll(&file, 1, 20) == 0, "it rings");
-    conform_barrier(rank);
-    for (int i = 0; i < rank->n_peers; i++)
-        conform_post_recv(rank, &recvs[i], rank->peers[i], 3, 48);
-    for (int i = 0; i < rank->n_peers; i++)
-        conform_finish(rank, &sends[i], &recvs[i], 1, 3);
-}
-
 /* Whom the transport is for; a new transport states it here. */
 static int is_for(const char *transport, int me, int peer, int is_same_host)
 {
@@ -399,7 +370,8 @@ CASE(the_same_bytes_reach_all_past_one_that_waits, .body = conform_share)
 CASE(what_goes_onward_arrives, .body = conform_onward)
 CASE(what_is_put_ahead_is_taken_in_order, .body = conform_put)
 CASE(peek_shows_what_nobody_took, .body = peek_at_peers)
-CASE(what_nobody_wants_lets_a_rank_sleep, .body = sleep_beside_messages)
+CASE(what_nobody_wants_lets_a_rank_sleep, .body = conform_sleep_beside)
+CASE(a_short_message_wakes_behind_long_ones, .body = conform_wake_behind)
 CASE(neighbours_are_in_reach_or_not, .body = reach_neighbours)
 CASE(other_hosts_are_in_reach_or_not, .body = reach_far, .is_spread = 1)
 CASE(closing_amid_transfers_is_clean, .body = conform_abandon,
@@ -519,6 +491,7 @@ static TCase *cases_of(int transport, const char *case_name,
     add_case(tcase, what_is_put_ahead_is_taken_in_order, transport, 1);
     add_case(tcase, peek_shows_what_nobody_took, transport, 1);
     add_case(tcase, what_nobody_wants_lets_a_rank_sleep, transport, 1);
+    add_case(tcase, a_short_message_wakes_behind_long_ones, transport, 1);
     if (!conform_far.size)
         add_case(tcase, neighbours_are_in_reach_or_not, transport, 1);
     add_case(tcase, other_hosts_are_in_reach_or_not, transport, 1);

@@ -144,6 +144,15 @@ void conform_overtake(struct rank *rank);
 #define N_CALLERS 3
 void conform_call(struct rank *rank);
 
+/* ---- conform_sleep.c ---- */
+
+/* Where a bell is a file, what has come and nobody wants yet does not go on ringing
+ * it. */
+void conform_sleep_beside(struct rank *rank);
+
+/* A short message wakes who has had long ones before. */
+void conform_wake_behind(struct rank *rank);
+
 /* ---- conform_script.c ---- */
 
 /* Each rank plays its scripts at its own random pace and in its own order;

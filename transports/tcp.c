@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 
 #define FEW 4 /* lanes that are tried, without asking */
+#define PACKET 1024 /* bytes; so short a message fits into one */
+#define MOST_EARLY ((size_t)64 << 10)
 
 /* Bytes moved through one lane before others have their turn, and through all of
  * a channel and a direction in a round, but for the first channel's. */
@@ -69,6 +71,8 @@ static void tcp_send(struct coll__tp *tp, struct coll__xfer *xfer)
     struct tcp_conn *conn = tcp__conn(tcp, xfer->peer, xfer->channel);
     size_t bytes = 0;
 
+    if (conn && conn->in.first)
+        conn->was_both_ways = 1;
     if (!enlist(tcp, conn ? &conn->out : NULL, &tcp->sending[xfer->channel],
                 xfer))
         return;
@@ -78,12 +82,30 @@ static void tcp_send(struct coll__tp *tp, struct coll__xfer *xfer)
         tcp__connect(tcp, conn);
 }
 
+/* Who reads a message of more packets than one and has not answered yet acknowledges it
+ * before anything else, which takes about as long as the message.  Early it is the other
+ * one who does, in the call that sends; he has the time where nothing goes the other way
+ * meanwhile, which is taken to be as it was for the receive before.  Long messages are
+ * acknowledged as they are read. */
+static void choose_acks(struct tcp *tcp, struct tcp_conn *conn, size_t len)
+{
+    int is_one_way = !conn->was_both_ways && !conn->out.first;
+
+    conn->was_both_ways = 0;
+    if (len > PACKET && conn->state == TCP_CONNECTED)
+        tcp__ack_early(tcp, &conn->in,
+                       len <= MOST_EARLY && is_one_way &&
+                           tcp->n_active <= FEW && !tcp->is_armed);
+}
+
 static void tcp_recv(struct coll__tp *tp, struct coll__xfer *xfer)
 {
     struct tcp *tcp = (struct tcp *)tp;
     struct tcp_conn *conn = tcp__conn(tcp, xfer->peer, xfer->channel);
 
     enlist(tcp, conn ? &conn->in : NULL, &tcp->receiving[xfer->channel], xfer);
+    if (conn)
+        choose_acks(tcp, conn, xfer->len);
 }
 
 /* ---- polling ------------------------------------------------------------- */
@@ -132,11 +154,20 @@ static void trust(struct tcp_active *active)
         active->lanes[i]->is_ready = 1;
 }
 
+/* The kernel is to tell of all that comes for those that something is wanted from. */
+static void end_early_acks(struct tcp *tcp)
+{
+    for (int c = 0; c < COLL__CHANNELS && tcp->n_early; c++)
+        for (int i = 0; i < tcp->receiving[c].n; i++)
+            tcp__ack_early(tcp, tcp->receiving[c].lanes[i], 0);
+}
+
 /* Who is about to sleep on what the kernel has to say hears all of it before, also of
  * lanes that nothing is wanted from yet: else it would be woken by that for ever. */
 static void learn_who_is_ready(struct tcp *tcp)
 {
     if (tcp->n_active > FEW || tcp->is_armed) {
+        end_early_acks(tcp);
         tcp__hear(tcp);
         tcp->is_armed = 0;
         return;

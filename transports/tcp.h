@@ -47,6 +47,7 @@
 #define TCP_BOUNCE ((size_t)128 << 10) /* bytes; stays in a core's cache */
 #define TCP_GRAIN 16u                  /* bytes; whole elements of any type */
 #define TCP_AHEAD ((size_t)4 << 10) /* bytes; messages up to there are short */
+#define TCP_UNREAD (128 << 10)      /* bytes; see `is_acked_early` */
 
 struct tcp_wire {
     struct coll__head head;
@@ -93,6 +94,10 @@ struct tcp_lane {
     size_t n_wire;        /* bytes of that, sent or read */
     struct tcp_crypt *crypt; /* or NULL */
 
+    /* A receiver's: what comes is acknowledged at once, and not when it is read, while
+     * there are no more than TCP_UNREAD bytes of it.  Then epoll does not tell of fewer
+     * than these, so this must end before it is asked. */
+    int is_acked_early;
     /* A receiver's: the beginning of an element that is to be reduced. */
     unsigned char part[TCP_GRAIN];
     size_t n_part;
@@ -119,6 +124,7 @@ struct tcp_conn {
     int fd;            /* its own from TCP_ASKING on; else -1 */
     enum tcp_state state;
     struct tcp_lane out, in;
+    int was_both_ways; /* something was sent since the last receive and before its end */
 
     /* While it is made. */
     struct coll__addr addrs[COLL__MAX_ADDRS]; /* in the order of this one */
@@ -158,6 +164,7 @@ struct tcp {
     _Atomic(unsigned char) *callers;
     struct tcp_active sending[COLL__CHANNELS], receiving[COLL__CHANNELS];
     int n_active;          /* in all of these */
+    int n_early;           /* lanes that are acknowledged early */
     int n_calling;         /* connections that are being made by this rank */
     int is_armed;          /* the next poll() asks the kernel what is new */
     double look_at;        /* when to look for silent hosts */
@@ -196,8 +203,12 @@ void tcp__end_call(struct tcp *tcp, struct tcp_conn *conn);
 /* Have tcp->events tell of that socket; 0 or errno.  From either thread. */
 int tcp__watch(struct tcp *tcp, int fd, int rank, int channel);
 
-/* Ask the kernel which lanes need not wait any more. */
+/* Ask the kernel which lanes need not wait any more.  It does not tell of what is
+ * acknowledged early. */
 void tcp__hear(struct tcp *tcp);
+
+/* Have what comes acknowledged early, or not. */
+void tcp__ack_early(struct tcp *tcp, struct tcp_lane *in, int is_early);
 
 /* The connection's rank is lost, logged as "rank 3" and why: all its transfers end,
  * and others will at once. */

@@ -133,6 +133,20 @@ void tcp__hear(struct tcp *tcp)
     }
 }
 
+/* To the kernel a reader that wants so many bytes at least waits for what its window
+ * brings, so it hurries; one that wants any byte answers himself (tcp_ack_snd_check). */
+void tcp__ack_early(struct tcp *tcp, struct tcp_lane *in, int is_early)
+{
+    int least = is_early ? TCP_UNREAD : 1;
+
+    if (in->is_acked_early == is_early ||
+        setsockopt(in->conn->fd, SOL_SOCKET, SO_RCVLOWAT, &least,
+                   sizeof(least)))
+        return;
+    in->is_acked_early = is_early;
+    tcp->n_early += is_early ? 1 : -1;
+}
+
 void tcp__look(struct tcp *tcp)
 {
     double now = coll__now(), silence;
