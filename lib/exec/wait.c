@@ -74,8 +74,7 @@ void coll__wait_init(struct coll__wait *wait, int is_crowded,
 }
 
 /* Arm the bells and have the caller look once more; or, when that was in vain,
- * sleep: 1.  Bells that have been armed for longer serve as well: if one has rung
- * since, the sleep ends at once. */
+ * sleep: 1. */
 static int rest(struct coll__wait *wait, int is_alone)
 {
     const struct coll__routes *routes = wait->routes;

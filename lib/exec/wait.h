@@ -42,6 +42,7 @@ static inline void coll__wait_moved(struct coll__wait *wait)
 {
     wait->n_before = wait->n_idle;
     wait->n_idle = 0;
+    wait->is_armed = 0;
 }
 
 /* Nothing moved: spin, yield or sleep; is_alone: nothing else than the routes is
