@@ -12,7 +12,7 @@
 
 #define FEW 4 /* lanes that are tried, without asking */
 #define PACKET 1024 /* bytes; so short a message fits into one */
-#define MOST_EARLY ((size_t)64 << 10)
+#define LONG ((size_t)64 << 10) /* bytes; longer ones make streams */
 
 /* Bytes moved through one lane before others have their turn, and through all of
  * a channel and a direction in a round, but for the first channel's. */
@@ -65,37 +65,39 @@ static int enlist(struct tcp *tcp, struct tcp_lane *lane,
     return lane->first == xfer;
 }
 
+/* By then the connection has carried something that its round trips are known by. */
+static void limit_flight(struct tcp_conn *conn)
+{
+    conn->is_limited = 1;
+    coll__net_limit_flight(conn->fd);
+}
+
 static void tcp_send(struct coll__tp *tp, struct coll__xfer *xfer)
 {
     struct tcp *tcp = (struct tcp *)tp;
     struct tcp_conn *conn = tcp__conn(tcp, xfer->peer, xfer->channel);
     size_t bytes = 0;
 
-    if (conn && conn->in.first)
-        conn->was_both_ways = 1;
     if (!enlist(tcp, conn ? &conn->out : NULL, &tcp->sending[xfer->channel],
                 xfer))
         return;
-    if (conn->state == TCP_CONNECTED)
-        tcp__push(tcp, &conn->out, AT_ONCE, &bytes);
-    else
+    if (conn->state != TCP_CONNECTED) {
         tcp__connect(tcp, conn);
+        return;
+    }
+    if (xfer->len > LONG && !conn->is_limited)
+        limit_flight(conn);
+    tcp__push(tcp, &conn->out, AT_ONCE, &bytes);
 }
 
 /* Who reads a message of more packets than one and has not answered yet acknowledges it
  * before anything else, which takes about as long as the message.  Early it is the other
- * one who does, in the call that sends; he has the time where nothing goes the other way
- * meanwhile, which is taken to be as it was for the receive before.  Long messages are
- * acknowledged as they are read. */
+ * one who does, in the call that sends.  Of long ones that would be too many. */
 static void choose_acks(struct tcp *tcp, struct tcp_conn *conn, size_t len)
 {
-    int is_one_way = !conn->was_both_ways && !conn->out.first;
-
-    conn->was_both_ways = 0;
     if (len > PACKET && conn->state == TCP_CONNECTED)
         tcp__ack_early(tcp, &conn->in,
-                       len <= MOST_EARLY && is_one_way &&
-                           tcp->n_active <= FEW && !tcp->is_armed);
+                       len <= LONG && tcp->n_active <= FEW && !tcp->is_armed);
 }
 
 static void tcp_recv(struct coll__tp *tp, struct coll__xfer *xfer)

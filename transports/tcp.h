@@ -124,7 +124,7 @@ struct tcp_conn {
     int fd;            /* its own from TCP_ASKING on; else -1 */
     enum tcp_state state;
     struct tcp_lane out, in;
-    int was_both_ways; /* something was sent since the last receive and before its end */
+    int is_limited; /* coll__net_limit_flight() has been asked */
 
     /* While it is made. */
     struct coll__addr addrs[COLL__MAX_ADDRS]; /* in the order of this one */

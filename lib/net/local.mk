@@ -7,6 +7,7 @@ libcore_la_SOURCES += \
 	%D%/knock.c %D%/knock.h \
 	%D%/link.c %D%/link.h \
 	%D%/net.c %D%/net.h %D%/net_addr.h \
+	%D%/net_in_flight.c \
 	%D%/net_listen.c \
 	%D%/net_own.c \
 	%D%/reactor.c %D%/reactor.h \

@@ -163,6 +163,10 @@ int coll__net_adopt(int fd);
  * then is idle connections alone, and coll__net_is_unheard() watches others. */
 void coll__net_allow_stalls(int fd);
 
+/* Let a connection that has carried something have no more under way than its link
+ * holds; a longer link's, or one whose round trips nobody knows, stays as it is. */
+void coll__net_limit_flight(int fd);
+
 /* Say whether a connection that ended with this errno did so because the host at
  * the other end, or the network to it, has fallen silent. */
 int coll__net_is_silence(int err);
