@@ -339,6 +339,29 @@ static double simulated_gain(const struct coll__algo *old,
 /* Count the choices that the speed of a 200 Gbit/s card changes, and what they
  * gain where the network is such a one.  What every network counted as before:
  * 15 us and 1.1 GB/s. */
+/* A half-duplex link: what comes in meanwhile takes as long again. */
+START_TEST(what_meets_nothing_costs_one_way)
+{
+    struct coll__level price = {
+        .alpha = 1e-6, .beta = 1e-9, .share = 1e-9, .gap = 1e-7, .both = 2};
+    const double n = 1e5, one = n * price.beta, two = 2 * one;
+    struct coll__view pair, three;
+
+    coll__view_flat(&pair, 2, &price, 0, 0);
+    coll__view_flat(&three, 3, &price, 0, 0);
+    near_to(coll__cost_message(&pair, 1, n), price.alpha + one);
+    near_to(coll__cost_tree(&pair, 1, n), price.alpha + one);
+    near_to(coll__cost_fan(&pair, 1, 1, n), price.alpha + one);
+    near_to(coll__cost_chain_next(&pair, n), one);
+    near_to(coll__cost_next(&three, n), one);
+    near_to(coll__cost_chain_next(&three, n), two);
+    near_to(coll__cost_ring_next(&pair, n), two);
+    near_to(coll__cost_exchange(&pair, 1, n), price.alpha + two);
+    near_to(coll__cost_shift(&pair, 1, n), price.alpha + two);
+    near_to(coll__cost_all(&pair, n), price.alpha + two);
+}
+END_TEST
+
 START_TEST(a_fast_network_changes_choices)
 {
     static const struct coll__link guess = {15e-6, 1 / 1.1e9,
@@ -397,6 +420,7 @@ static TCase *job_cases(void)
     tcase_add_test(tc, each_level_of_a_host_has_its_own_price);
     tcase_add_test(tc, a_host_of_one_level_keeps_the_transports_price);
     tcase_add_test(tc, a_tuning_file_goes_before_all_that_is_known);
+    tcase_add_test(tc, what_meets_nothing_costs_one_way);
     tcase_add_test(tc, a_fast_network_changes_choices);
     return tc;
 }

@@ -85,6 +85,9 @@ struct coll__link {
      * once, 0: beta; the device, and whether these come from what it is rather
      * than from a guess. */
     double share;
+    double
+        both; /* of the same: how many times as long bytes take that meet as many
+                  * others; 0: as long */
     char via[48];
     int is_known;
 };

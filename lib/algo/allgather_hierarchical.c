@@ -275,9 +275,10 @@ static double cost(const struct coll__problem *pb)
         inner = priced_of(pb, COLL_BROADCAST, l, k, all, &flat);
         time += coll__cheapest_cost(&inner, broadcasts) +
                 coll__cost_fan(&flat, k - 1, k - 1, n * below);
-        /* leaders send inside what they have while the rest comes in */
+        /* leaders send inside what they have while the rest comes in; of two groups,
+         * nothing of that is passed on */
         if (all > COLL__EAGER)
-            time += coll__cost_ring_next(&flat, all * 3 / 4);
+            time += coll__cost_next(&flat, all * (outer > 2 ? 0.75 : 0.375));
     }
     inner = priced_of(pb, COLL_ALLGATHER, top, outer, all / outer, &flat);
     time += coll__cheapest_cost(&inner, allgathers);

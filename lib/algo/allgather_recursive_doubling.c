@@ -85,7 +85,7 @@ static double cost(const struct coll__problem *pb)
      * last pair's lower rank gets two at once */
     time = doubling.fold + doubling.unfold;
     if (e % 2)
-        time += coll__cost_ring_next(pb->view, n);
+        time += coll__cost_next(pb->view, n);
     for (int d = 1, k = 0; d < m; d *= 2, k++) { /* the first ones hold pairs */
         doubling.round[k] =
             coll__halves_exchange(pb, d, n * (d + (d < e ? d : e)));

@@ -92,7 +92,7 @@ static double cost(const struct coll__problem *pb)
     if (n <= COLL__EAGER || m == pb->nranks)
         return coll__doubling_cost(pb->nranks, &doubling);
     /* the last pair's lower rank gets two messages at once */
-    return is_odd ? time + coll__cost_ring_next(view, n) : time;
+    return is_odd ? time + coll__cost_next(view, n) : time;
 }
 
 const struct coll__algo coll__algo_allreduce_recursive_doubling = {

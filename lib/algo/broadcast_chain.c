@@ -36,8 +36,8 @@ static double cost(const struct coll__problem *pb)
     double n = (double)coll__problem_bytes(pb), k = coll__pieces(pb->view, n);
 
     return pb->nranks > 1
-               ? (pb->nranks - 1) * coll__cost_ring(pb->view, n / k) +
-                     (k - 1) * coll__cost_ring_next(pb->view, n / k)
+               ? (pb->nranks - 1) * coll__cost_chain(pb->view, n / k) +
+                     (k - 1) * coll__cost_chain_next(pb->view, n / k)
                : 0;
 }
 

@@ -40,7 +40,7 @@ static double waiting(const struct coll__problem *pb, int level)
         return 0;
     coll__level_view(&inside, pb->view, level,
                      coll__level_fan(pb->view, level).most);
-    return coll__cost_ring_next(&inside, n / 2);
+    return coll__cost_next(&inside, n / 2);
 }
 
 static double cost(const struct coll__problem *pb)

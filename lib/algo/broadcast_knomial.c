@@ -43,7 +43,7 @@ static double cost(const struct coll__problem *pb)
         double all = coll__cost_fan_tree(view, fan, d, COLL__RADIX, n) + whole;
 
         if (fan == 1)
-            all = coll__cost_ring_next(view, n) + whole; /* its parent */
+            all = coll__cost_next(view, n) + whole; /* its parent */
         if (fan)
             last = max_double(coll__cost_message(view, fan * d, n) + last, all);
         whole += coll__cost_fan_tree(view, COLL__RADIX - 1, d, COLL__RADIX, n);

@@ -84,7 +84,7 @@ static double cost(const struct coll__problem *pb)
     double time = (p - 1) * coll__cost_ring(pb->view, share);
 
     for (int child = 1 << log2_up(p) >> 1; child; child /= 2)
-        time += coll__cost_ring_next(pb->view, share * coll__subtree(p, child));
+        time += coll__cost_next(pb->view, share * coll__subtree(p, child));
     return time;
 }
 

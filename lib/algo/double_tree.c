@@ -242,6 +242,12 @@ static double in_a_row(const struct coll__level *level, int nodes, int passes)
     return level->spread > 1 ? level->share * n_inner(nodes) * passes : 0;
 }
 
+/* Where one tree goes up a link the other one goes down. */
+static double meeting(const struct coll__level *level)
+{
+    return level->both > 1 ? level->both : 1;
+}
+
 /* From one piece of both halves, n bytes each, to the next. */
 static double next_pieces(const struct coll__problem *pb, int nodes, double n,
                           int passes, const struct coll__tree_load *load)
@@ -266,10 +272,10 @@ static double next_pieces(const struct coll__problem *pb, int nodes, double n,
         if (level->size_max == view->levels[l - 1].size_max)
             continue;
         time = max_double(time, load->n_messages * level->gap);
-        time = max_double(time, 2 * n * level->beta);
+        time = max_double(time, 2 * n * level->beta * meeting(level));
         time = max_double(time, n * in_a_row(level, nodes, passes));
         time =
-            max_double(time, n * border_share(view, l) *
+            max_double(time, n * border_share(view, l) * meeting(level) *
                                  (n_crossing(pb, nodes, l - 1, passes) + idle));
     }
     return time;
@@ -310,9 +316,7 @@ static double root_hop(const struct coll__view *view, int nodes, double n,
         return in_turn(view, view->nranks, n);
     if (is_up)
         return all + coll__cost_work(view, 2 * n);
-    return nodes == 2 && n > COLL__EAGER
-               ? all + coll__cost_ring_next(view, n)
-               : all;
+    return nodes == 2 && n > COLL__EAGER ? all + coll__cost_next(view, n) : all;
 }
 
 /* How far away the ranks of a hop over 2^i nodes are on the longest way: across

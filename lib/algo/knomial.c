@@ -98,7 +98,7 @@ static double odd_cost(const struct coll__problem *pb, double n, int is_up)
      * work is hidden where others come at the same time */
     if (leaf < pb->nranks - m || (is_up && m == 2 && n > COLL__EAGER))
         return coll__cost_message(pb->view, 1, n) + work;
-    return coll__cost_ring_next(pb->view, n);
+    return coll__cost_next(pb->view, n);
 }
 
 /* Up one level, piece by piece or in one.  Of three children, the last one's

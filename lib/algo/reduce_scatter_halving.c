@@ -127,7 +127,7 @@ static double step(const struct coll__problem *pb, int distance, int n_parts,
                coll__cost_shift(view, distance, 0) +
                coll__cost_message(view, p, 0);
     if (is_twice)
-        come += coll__cost_ring_next(view, n);
+        come += coll__cost_next(view, n);
     return coll__cost_absorb(coll__pieces(view, n), come, work);
 }
 

@@ -58,7 +58,8 @@ struct coll__options {
 /* What messages between two hosts took; alpha 0: nobody measured. */
 struct coll__measured {
     double alpha, beta; /* s, s a byte */
-    double share;       /* s a byte with as many the other way, beta or more */
+    double gap;         /* s from one short message to the next */
+    double both; /* times as long with as many bytes the other way, 1 or more */
 };
 
 struct coll__failure {

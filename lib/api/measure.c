@@ -9,9 +9,11 @@
  * ends it.  Of some rounds the quickest counts, as whatever else the machines do
  * makes rounds longer alone.
  *
- * Most algorithms send and receive at once.  Where that is slower than one way alone
- * (the cores do the work, as with TCP over a fast link, or the link is a half-duplex
- * one), what both ways took is what messages share.
+ * Short messages in a row tell when the next one can follow: where the cores do all the
+ * work that is most of a message's latency, with a card that does it next to nothing.
+ *
+ * Many algorithms send and receive at once.  That may be slower than one way alone: the
+ * cores do the work, as with TCP over a fast link, or the link is a half-duplex one.
  *
  * Bounds: rounds of one length end after 4 ms or ten of them, but there are three
  * unless these take 20 ms (a busy machine holds one up); the longest message is 1
@@ -35,6 +37,8 @@
 #define LAST_LEN ((int64_t)1 << 20)
 #define QUICK 0.3e-3
 #define BOTH_WAYS ((int64_t)1 << 40) /* in an order, beside the length */
+#define IN_A_ROW ((int64_t)1 << 41)  /* or beside a number of short messages */
+#define ROW 8
 
 /* What is under way.  A transport may hold it until it is closed, so the
  * communicator keeps it as long. */
@@ -134,6 +138,24 @@ static int put_and_take(const struct talk *talk, size_t len)
     return rc ? rc : finish(talk, &talk->trial->in);
 }
 
+static int put_row(const struct talk *talk, int64_t n)
+{
+    int rc = COLL_OK;
+
+    for (int64_t i = 0; i < n && rc == COLL_OK; i++)
+        rc = put(talk, talk->trial->message, sizeof(int64_t));
+    return rc;
+}
+
+static int take_row(const struct talk *talk, int64_t n)
+{
+    int rc = COLL_OK;
+
+    for (int64_t i = 0; i < n && rc == COLL_OK; i++)
+        rc = take(talk, talk->trial->message, sizeof(int64_t));
+    return rc;
+}
+
 /* ---- rank a: asks and looks at the clock --------------------------------- */
 
 static int round_of(const struct talk *talk, int64_t order, double *seconds)
@@ -147,7 +169,9 @@ static int round_of(const struct talk *talk, int64_t order, double *seconds)
     rc = put(talk, &trial->order, sizeof(trial->order));
     if (rc || order < 0)
         return rc;
-    if (order & BOTH_WAYS)
+    if (order & IN_A_ROW)
+        rc = put_row(talk, order - IN_A_ROW);
+    else if (order & BOTH_WAYS)
         rc = put_and_take(talk, (size_t)(order - BOTH_WAYS));
     else if (order)
         rc = put(talk, trial->message, (size_t)order);
@@ -193,10 +217,12 @@ static double per_byte(double round, double without, int64_t len)
 
 static int ask(const struct talk *talk, struct coll__measured *measured)
 {
-    double there_and_back, with_message, with_two, none;
+    double there_and_back, with_row, with_message, with_two, none;
     int64_t len = FIRST_LEN;
     int rc = quickest(talk, 0, &there_and_back);
 
+    if (rc == COLL_OK)
+        rc = quickest(talk, ROW | IN_A_ROW, &with_row);
     if (rc == COLL_OK)
         rc = quickest(talk, len, &with_message);
     if (rc == COLL_OK && with_message < QUICK) {
@@ -210,13 +236,16 @@ static int ask(const struct talk *talk, struct coll__measured *measured)
     if (rc)
         return rc;
     measured->alpha = rounded(there_and_back / 2, 0.5e-6, 10e-3);
+    measured->gap = rounded((with_row - there_and_back) / ROW,
+                            measured->alpha / 16, measured->alpha);
     measured->beta = per_byte(with_message, there_and_back, len);
-    measured->share =
-        max_double(per_byte(with_two, there_and_back, len), measured->beta);
+    measured->both =
+        max_double(1, per_byte(with_two, there_and_back, len) / measured->beta);
     log_info("comm",
-             "a message to another host, rank %d, took %.3g us, one of "
-             "%lld bytes %.3g us, one each way %.3g us",
-             talk->peer, there_and_back / 2 * 1e6, (long long)len,
+             "a message to another host, rank %d, took %.3g us, the next one "
+             "%.3g us more, one of %lld bytes %.3g us, one each way %.3g us",
+             talk->peer, there_and_back / 2 * 1e6,
+             (with_row - there_and_back) / ROW * 1e6, (long long)len,
              with_message * 1e6, with_two * 1e6);
     return COLL_OK;
 }
@@ -225,8 +254,10 @@ static int ask(const struct talk *talk, struct coll__measured *measured)
 
 static int obey(const struct talk *talk, int64_t order)
 {
-    int64_t len = order & ~BOTH_WAYS;
+    int64_t len = order & ~BOTH_WAYS & ~IN_A_ROW;
 
+    if (order & IN_A_ROW && len <= ROW)
+        return take_row(talk, len);
     if (len > LAST_LEN) {
         log_error("comm", "rank %d asks for a message of %lld bytes",
                   talk->peer, (long long)len);

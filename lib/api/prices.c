@@ -182,10 +182,11 @@ static int replace_guesses(struct coll_comm *comm,
     for (size_t r = 0; r < n; r++)
         if (all[r].far[0] > 0 && !all[r].is_known) {
             all[r].is_known = 1;
-            memcpy(all[r].far, (double[]){m->alpha, m->beta, 0, m->share},
+            memcpy(all[r].far, (double[]){m->alpha, m->beta, m->gap, m->beta},
                    sizeof(all[r].far));
         }
     unknown = coll__comm_take_offers(comm, all);
+    comm->links[1].both = m->both;
     free(all);
     return unknown < -1 ? unknown : COLL_OK;
 }

@@ -71,7 +71,8 @@ static struct coll__level network_price(const struct coll__link *link)
                                 .beta = link->beta,
                                 .share =
                                     link->share > 0 ? link->share : link->beta,
-                                .gap = link->gap};
+                                .gap = link->gap,
+                                .both = link->both};
 }
 
 static void set_price(struct coll__level *level, const char *name,
@@ -84,6 +85,7 @@ static void set_price(struct coll__level *level, const char *name,
     level->gap = level->overhead =
         price->gap > 0 ? price->gap : price->alpha / 4;
     level->once = price->once;
+    level->both = price->both;
 }
 
 /* The largest part that messages leave which stay within groups of a kind. */

@@ -29,6 +29,19 @@ static double level_time(const struct coll__view *view, int l, double flows,
     return level->alpha + n * max_double(level->beta, flows * level->share);
 }
 
+/* How many times as long a level's messages take that meet as many others. */
+static double both_ways(const struct coll__level *level)
+{
+    return level->both > 1 ? level->both : 1;
+}
+
+/* The same while as many enter it. */
+static double exchange_time(const struct coll__view *view, int l, double flows,
+                            double n)
+{
+    return level_time(view, l, flows, n * both_ways(&view->levels[l]));
+}
+
 /* How many times its share a message needs where all go so many groups on. */
 static double crowd(const struct coll__level *level, double groups)
 {
@@ -64,7 +77,8 @@ double coll__cost_shift(const struct coll__view *view, int distance, double n)
             flows = least;
         if (level->size_max > size)
             time = max_double(
-                time, n * max_double(level->beta,
+                time, n * both_ways(level) *
+                          max_double(level->beta,
                                      flows * level->share * crowd(level, on)));
     }
     return shift_alpha(view, distance) + time;
@@ -86,52 +100,106 @@ static double alone(const struct coll__level *level)
     return max_double(level->beta, level->share);
 }
 
-/* A message on the mean edge of the ring. */
-static double mean_edge(const struct coll__view *view, double n)
+/* The same while another one comes in. */
+static double amid(const struct coll__level *level)
+{
+    return alone(level) * both_ways(level);
+}
+
+/* Edges of a ring, or of a chain: those of two groups go one way. */
+typedef double edge_fn(const struct coll__view *view, int l);
+
+static double edge_of_ring(const struct coll__view *view, int l)
+{
+    return amid(&view->levels[l]);
+}
+
+static double edge_of_chain(const struct coll__view *view, int l)
+{
+    int groups = l ? view->levels[l - 1].n_groups : view->nranks;
+
+    return groups > 2 ? amid(&view->levels[l]) : alone(&view->levels[l]);
+}
+
+static double edge_one_way(const struct coll__view *view, int l)
+{
+    return alone(&view->levels[l]);
+}
+
+/* A message on the mean edge. */
+static double mean_edge(const struct coll__view *view, double n, edge_fn *edge)
 {
     double sum = 0;
 
     for (int l = 0; l < view->n_levels; l++)
-        sum += ring_edges(view, l) *
-               (view->levels[l].alpha + n * alone(&view->levels[l]));
+        sum +=
+            ring_edges(view, l) * (view->levels[l].alpha + n * edge(view, l));
     return sum / view->nranks;
+}
+
+/* From one message of a stream to the next, on the slowest edge. */
+static double next(const struct coll__view *view, double n, edge_fn *edge)
+{
+    double time = 0;
+
+    for (int l = 0; l < view->n_levels; l++)
+        if (ring_edges(view, l))
+            time = max_double(
+                time, max_double(view->levels[l].gap, n * edge(view, l)));
+    return time;
+}
+
+/* A message that is cut into pieces, to the neighbour. */
+static double to_neighbour(const struct coll__view *view, double n,
+                           edge_fn *edge)
+{
+    double k = coll__pieces(view, n);
+
+    return max_double(mean_edge(view, n / k, edge),
+                      k * next(view, n / k, edge));
 }
 
 double coll__cost_ring(const struct coll__view *view, double n)
 {
-    double k = coll__pieces(view, n);
+    return to_neighbour(view, n, edge_of_ring);
+}
 
-    return max_double(mean_edge(view, n / k),
-                      k * coll__cost_ring_next(view, n / k));
+double coll__cost_chain(const struct coll__view *view, double n)
+{
+    return to_neighbour(view, n, edge_of_chain);
 }
 
 double coll__cost_ring_fill(const struct coll__view *view, double n)
 {
-    double k = coll__pieces(view, n), next = coll__cost_ring_next(view, n / k);
-    double first = mean_edge(view, n / k);
+    double k = coll__pieces(view, n);
+    double each = next(view, n / k, edge_of_ring);
+    double first = mean_edge(view, n / k, edge_of_ring);
 
-    return k * next > first && first > next ? first - next : 0;
+    return k * each > first && first > each ? first - each : 0;
 }
 
 double coll__cost_ring_reduced(const struct coll__view *view, double n)
 {
     double k = coll__pieces(view, n), work = coll__cost_work(view, n / k);
+    double each = next(view, n / k, edge_of_ring);
 
-    return max_double(mean_edge(view, n / k) + work,
-                      k * max_double(coll__cost_ring_next(view, n / k), work));
+    return max_double(mean_edge(view, n / k, edge_of_ring) + work,
+                      k * max_double(each, work));
 }
 
 double coll__cost_ring_next(const struct coll__view *view, double n)
 {
-    double time = 0;
+    return next(view, n, edge_of_ring);
+}
 
-    for (int l = 0; l < view->n_levels; l++) {
-        const struct coll__level *level = &view->levels[l];
+double coll__cost_chain_next(const struct coll__view *view, double n)
+{
+    return next(view, n, edge_of_chain);
+}
 
-        if (ring_edges(view, l))
-            time = max_double(time, max_double(level->gap, n * alone(level)));
-    }
-    return time;
+double coll__cost_next(const struct coll__view *view, double n)
+{
+    return next(view, n, edge_one_way);
 }
 
 /* The k of the largest 2^k up to a distance. */
@@ -161,8 +229,8 @@ double coll__cost_exchange(const struct coll__view *view, int distance,
     double time = 0;
 
     if (view->is_even)
-        return level_time(view, l,
-                          size * crowd(&view->levels[l], distance / size), n);
+        return exchange_time(
+            view, l, size * crowd(&view->levels[l], distance / size), n);
     for (l = 0; l < view->n_levels; l++) {
         const struct coll__level *level = &view->levels[l];
         int flows = level->exchanged[power_of(distance)];
@@ -170,8 +238,8 @@ double coll__cost_exchange(const struct coll__view *view, int distance,
         size = below(view, l);
         if (flows)
             time = max_double(
-                time,
-                level_time(view, l, flows * crowd(level, distance / size), n));
+                time, exchange_time(view, l,
+                                    flows * crowd(level, distance / size), n));
     }
     return time;
 }
@@ -210,7 +278,7 @@ double coll__cost_binomial(const struct coll__view *view, int p, double n,
     return time + coll__cost_absorb(k,
                                     is_reduced && n > COLL__EAGER
                                         ? coll__cost_message(view, 1, n)
-                                        : coll__cost_ring_next(view, n),
+                                        : coll__cost_next(view, n),
                                     work);
 }
 
@@ -310,7 +378,8 @@ static double all_bytes(const struct coll__view *view, int from, int last,
 
         if (level->size_max > size)
             time =
-                max_double(time, n * max_double(outside * level->beta,
+                max_double(time, n * both_ways(level) *
+                                     max_double(outside * level->beta,
                                                 flows * level->share * mean));
     }
     return time;

@@ -39,6 +39,10 @@ struct coll__level {
      * sim.c describes the machine behind these numbers. */
     double alpha, beta, share, gap; /* s, s a byte, s a byte, s */
     double overhead;                /* s */
+    /* How many times as long a byte takes while as many go the other way: 2 where the
+     * link is a half-duplex one, or the same cores do the work of both; 0 is as good
+     * as 1. */
+    double both;
     /* How many times what they bear when all send to the next group the links
      * bear when all send half way round: n/2 on a ring of n groups, where
      * messages share links with those that they pass.  0 is as good as 1. */
@@ -150,6 +154,13 @@ double coll__cost_ring_reduced(const struct coll__view *view, double n);
 
 /* Of a stream of messages to that neighbour: from one to the next. */
 double coll__cost_ring_next(const struct coll__view *view, double n);
+
+/* The same two of a chain: where it joins two groups alone, nothing comes back. */
+double coll__cost_chain(const struct coll__view *view, double n);
+double coll__cost_chain_next(const struct coll__view *view, double n);
+
+/* And of a stream between any neighbours, that nothing comes to meet. */
+double coll__cost_next(const struct coll__view *view, double n);
 
 /* Every rank exchanges n bytes with the rank whose number differs by one bit,
  * `distance`: pairs stay within groups that are larger. */
