@@ -144,7 +144,6 @@ static int round_of(struct tcp *tcp, struct tcp_active *active, int is_out,
         lane->is_active = 0;
         active->lanes[active->next] = active->lanes[--active->n];
         tcp->n_active--;
-        moved++;
     }
     return moved;
 }
