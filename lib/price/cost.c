@@ -126,15 +126,21 @@ static double edge_one_way(const struct coll__view *view, int l)
     return alone(&view->levels[l]);
 }
 
-/* A message on the mean edge. */
+/* A message on the mean edge of the way round that leaves the cheapest one out: no
+ * other has as many of the dear ones. */
 static double mean_edge(const struct coll__view *view, double n, edge_fn *edge)
 {
-    double sum = 0;
+    double sum = 0, least = 0;
 
-    for (int l = 0; l < view->n_levels; l++)
-        sum +=
-            ring_edges(view, l) * (view->levels[l].alpha + n * edge(view, l));
-    return sum / view->nranks;
+    for (int l = 0; l < view->n_levels; l++) {
+        double each = view->levels[l].alpha + n * edge(view, l);
+
+        if (!ring_edges(view, l))
+            continue;
+        sum += ring_edges(view, l) * each;
+        least = least > 0 && least < each ? least : each;
+    }
+    return view->nranks > 1 ? (sum - least) / (view->nranks - 1) : 0;
 }
 
 /* From one message of a stream to the next, on the slowest edge. */
