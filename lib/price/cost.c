@@ -398,7 +398,8 @@ static double all_messages(const struct coll__view *view, int from, int last,
     const struct coll__level *level = &view->levels[last];
 
     return level->alpha + max_double(all_bytes(view, from, last, n),
-                                     (n_messages - 1) * level->gap);
+                                     (n_messages - 1) * level->gap *
+                                         both_ways(level));
 }
 
 double coll__cost_all(const struct coll__view *view, double n)
