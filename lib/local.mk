@@ -25,6 +25,7 @@ libcore_la_SOURCES = \
 	%D%/util/lock.c %D%/util/lock.h \
 	%D%/util/map.c %D%/util/map.h \
 	%D%/util/param.c %D%/util/param.h \
+	%D%/util/read.c %D%/util/read.h \
 	%D%/util/spawn.c %D%/util/spawn.h \
 	%D%/util/stamp.c %D%/util/stamp.h \
 	%D%/util/text.c %D%/util/text.h \

@@ -9,6 +9,7 @@
 #include "lib/net/net.h"
 #include "lib/net/net_addr.h"
 #include "lib/util/param.h"
+#include "lib/util/read.h"
 
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -90,18 +91,12 @@ static int has(const char *name, const char *what)
 /* Mbit/s; 0: nobody knows. */
 static long speed_of(const char *name)
 {
-    char path[128];
-    long speed = 0;
-    FILE *file;
+    char dir[128];
+    long speed;
 
-    snprintf(path, sizeof(path), "/sys/class/net/%s/speed", name);
-    file = fopen(path, "re");
-    if (!file)
-        return 0;
-    if (fscanf(file, "%ld", &speed) != 1 || speed < 0)
-        speed = 0;
-    fclose(file);
-    return speed;
+    snprintf(dir, sizeof(dir), "/sys/class/net/%s", name);
+    speed = coll__read_number(dir, "speed", 0);
+    return speed > 0 ? speed : 0;
 }
 
 int coll__net_are_alike(const char *a, const char *b)

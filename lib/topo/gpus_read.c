@@ -7,6 +7,7 @@
 #include "lib/topo/gpus.h"
 #include "lib/topo/machine.h"
 #include "lib/util/param.h"
+#include "lib/util/read.h"
 #include "lib/util/text.h"
 
 #include <limits.h>

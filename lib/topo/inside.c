@@ -3,6 +3,7 @@
 #include "lib/topo/inside.h"
 #include "lib/topo/machine.h"
 #include "lib/util/param.h"
+#include "lib/util/read.h"
 #include "lib/util/util.h"
 
 #include <dirent.h>

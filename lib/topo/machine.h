@@ -161,15 +161,8 @@ int coll__kept_ask(const char *file,
 void coll__topo_within(const cpu_set_t *set, size_t len,
                        int32_t within[COLL__WITHIN]);
 
-/* Read the first line of DIR/NAME, without its newline; -1 when there is
- * none. */
-int coll__read_line(const char *dir, const char *name, char *line, size_t len);
-
 /* Write the place on PCI of the device behind DIR/device; "" when it is on none. */
 void coll__read_bus(const char *dir, char bus[16]);
-
-/* Read DIR/NAME as a number, or return `otherwise`. */
-long coll__read_number(const char *dir, const char *name, long otherwise);
 
 /* Write the tree as text or dot; status, not logged. */
 int coll__part_text(const struct coll__part *machine, char **text);

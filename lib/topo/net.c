@@ -10,6 +10,7 @@
  */
 #include "lib/topo/machine.h"
 #include "lib/trace/log.h"
+#include "lib/util/read.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,25 +26,6 @@
 #define MAX_MBITS 10000000  /* more is the driver's word for unknown */
 #define MAX_STACK 4         /* interfaces on top of each other */
 
-int coll__read_line(const char *dir, const char *name, char *line, size_t len)
-{
-    char path[PATH_MAX];
-    FILE *file;
-    int is_read;
-
-    if (snprintf(path, sizeof(path), "%s/%s", dir, name) >= (int)sizeof(path))
-        return -1;
-    file = fopen(path, "re");
-    if (!file)
-        return -1;
-    is_read = fgets(line, (int)len, file) != NULL;
-    fclose(file);
-    if (!is_read)
-        return -1;
-    line[strcspn(line, "\n")] = '\0';
-    return 0;
-}
-
 void coll__read_bus(const char *dir, char bus[16])
 {
     char path[512], to[PATH_MAX], *name;
@@ -58,18 +40,6 @@ void coll__read_bus(const char *dir, char bus[16])
     if (name && sscanf(name, "/%4x:%2x:%2x.%1x", &domain, &number, &slot,
                        &function) == 4)
         snprintf(bus, 16, "%.15s", name + 1);
-}
-
-long coll__read_number(const char *dir, const char *name, long otherwise)
-{
-    char line[64], *end;
-    long value;
-
-    if (coll__read_line(dir, name, line, sizeof(line)))
-        return otherwise;
-    errno = 0;
-    value = strtol(line, &end, 0);
-    return end == line || errno ? otherwise : value;
 }
 
 static int has_entry(const char *dir, const char *name)

@@ -9,6 +9,7 @@
  */
 #include "lib/topo/machine.h"
 #include "lib/topo/rails.h"
+#include "lib/util/read.h"
 
 #include <arpa/inet.h>
 #include <limits.h>

@@ -8,6 +8,7 @@
  */
 #include "lib/topo/quota.h"
 #include "lib/topo/machine.h"
+#include "lib/util/read.h"
 #include "lib/util/util.h"
 
 #include <limits.h>

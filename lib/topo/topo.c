@@ -6,6 +6,7 @@
 #include "lib/trace/log.h"
 #include "lib/util/map.h"
 #include "lib/util/param.h"
+#include "lib/util/read.h"
 #include "lib/util/text.h"
 #include "lib/util/util.h"
 

@@ -7,6 +7,7 @@
 #include "lib/topo/machine.h"
 #include "lib/topo/rails.h"
 #include "lib/trace/log.h"
+#include "lib/util/read.h"
 #include "lib/util/util.h"
 
 #include <infiniband/verbs.h>

@@ -3,6 +3,7 @@
  * kernel's own description of its processors.
  */
 #include "lib/topo/machine.h"
+#include "lib/util/read.h"
 
 #include <dirent.h>
 #include <stdio.h>
