@@ -45,7 +45,7 @@ crosses 2+2 hierarchical reduce_scatter 0.5 0.5
 crosses 3+1 hierarchical reduce_scatter 0.75 0.75
 crosses 2+2 direct alltoall 1 1
 crosses 2+2 hierarchical alltoall 1 1
-crosses 2+2 ring broadcast 1 1
+crosses 2+2 chain broadcast 1 1
 # what the prices choose, which measure the link: where it is as fast as memory, a ring
 # may be quicker that crosses it more often, so it is slow here
 "$hosts" rate "$folder" h1 1gbit

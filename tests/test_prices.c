@@ -336,9 +336,64 @@ static double simulated_gain(const struct coll__algo *old,
     return before.seconds / after.seconds;
 }
 
-/* Count the choices that the speed of a 200 Gbit/s card changes, and what they
- * gain where the network is such a one.  What every network counted as before:
- * 15 us and 1.1 GB/s. */
+/* Of p ranks that are alike: how many times as long the long operation takes where the
+ * links are half-duplex. */
+static double times_both(const char *name, enum coll_collective collective,
+                         int p)
+{
+    struct coll__level price = {
+        .alpha = 1e-6, .beta = 1e-9, .share = 1e-9, .gap = 1e-7, .both = 2};
+    struct coll__problem pb = {.collective = collective,
+                               .type = COLL_F32,
+                               .op = COLL_SUM,
+                               .nranks = p,
+                               .count = 1 << 26};
+    struct coll__view half, full;
+    const struct coll__algo *algo = NULL;
+    double seconds;
+
+    for (int i = 0; coll__algos[i]; i++)
+        if (!strcmp(coll__algos[i]->name, name) &&
+            coll__algos[i]->serves & 1u << collective)
+            algo = coll__algos[i];
+    ck_assert_ptr_nonnull(algo);
+    coll__view_flat(&half, p, &price, 0, 1 << 17);
+    price.both = 0;
+    coll__view_flat(&full, p, &price, 0, 1 << 17);
+    pb.view = &half;
+    seconds = algo->cost(&pb);
+    pb.view = &full;
+    return seconds / algo->cost(&pb);
+}
+
+static const struct {
+    const char *name;
+    enum coll_collective collective;
+    int p;
+    double least, most; /* times */
+} longs[] = {{"ring", COLL_ALLREDUCE, 3, 1.9, 2.1},
+             {"double_tree", COLL_ALLREDUCE, 3, 1.9, 2.1},
+             {"double_tree", COLL_ALLREDUCE, 8, 1.9, 2.1},
+             {"rabenseifner", COLL_ALLREDUCE, 3, 1.6, 2.1},
+             {"rabenseifner", COLL_ALLREDUCE, 4, 1.9, 2.1},
+             {"recursive_doubling", COLL_ALLREDUCE, 3, 1.6, 2.1},
+             {"binomial", COLL_ALLREDUCE, 4, 0.9, 1.1},
+             {"direct", COLL_BROADCAST, 2, 0.9, 1.1},
+             {"double_tree", COLL_BROADCAST, 2, 0.9, 1.1},
+             {"chain", COLL_BROADCAST, 2, 0.9, 1.1},
+             {"chain", COLL_BROADCAST, 3, 1.9, 2.1},
+             {"ring", COLL_ALLGATHER, 2, 1.9, 2.1}};
+
+START_TEST(what_meets_others_takes_longer)
+{
+    double times =
+        times_both(longs[_i].name, longs[_i].collective, longs[_i].p);
+
+    ck_assert_msg(times >= longs[_i].least && times <= longs[_i].most,
+                  "%s of %d: %g times", longs[_i].name, longs[_i].p, times);
+}
+END_TEST
+
 /* A half-duplex link: what comes in meanwhile takes as long again. */
 START_TEST(what_meets_nothing_costs_one_way)
 {
@@ -352,16 +407,44 @@ START_TEST(what_meets_nothing_costs_one_way)
     near_to(coll__cost_message(&pair, 1, n), price.alpha + one);
     near_to(coll__cost_tree(&pair, 1, n), price.alpha + one);
     near_to(coll__cost_fan(&pair, 1, 1, n), price.alpha + one);
-    near_to(coll__cost_chain_next(&pair, n), one);
+    near_to(coll__cost_chain_next(&pair, 0, n), one);
     near_to(coll__cost_next(&three, n), one);
-    near_to(coll__cost_chain_next(&three, n), two);
+    near_to(coll__cost_chain_next(&three, 0, n), two);
     near_to(coll__cost_ring_next(&pair, n), two);
+    near_to(coll__cost_pair(&pair, 1, n), price.alpha + two);
     near_to(coll__cost_exchange(&pair, 1, n), price.alpha + two);
     near_to(coll__cost_shift(&pair, 1, n), price.alpha + two);
     near_to(coll__cost_all(&pair, n), price.alpha + two);
 }
 END_TEST
 
+/* Two hosts of two: a chain that is cut between them goes one way, and has that edge
+ * once; one that begins within a host comes back. */
+START_TEST(a_chain_is_cut_before_its_root)
+{
+    static const int hosts[] = {0, 0, 2, 2};
+    const int *color[] = {hosts};
+    struct coll__view view;
+    const double n = 1e5;
+
+    ck_assert_int_eq(coll__view_init(&view, 4, 2, color), COLL_OK);
+    view.levels[0].alpha = 1e-6;
+    view.levels[1].alpha = 10e-6;
+    view.levels[1].beta = view.levels[1].share = 1e-9;
+    view.levels[1].both = 2;
+    near_to(3 * coll__cost_chain(&view, 0, 0), 12e-6);
+    near_to(3 * coll__cost_chain(&view, 1, 0), 21e-6);
+    near_to(3 * coll__cost_chain(&view, 2, 0), 12e-6);
+    near_to(3 * coll__cost_ring(&view, 0), 21e-6);
+    near_to(coll__cost_chain_next(&view, 0, n), n * 1e-9);
+    near_to(coll__cost_chain_next(&view, 1, n), 2 * n * 1e-9);
+    coll__view_fini(&view);
+}
+END_TEST
+
+/* Count the choices that the speed of a 200 Gbit/s card changes, and what they
+ * gain where the network is such a one.  What every network counted as before:
+ * 15 us and 1.1 GB/s. */
 START_TEST(a_fast_network_changes_choices)
 {
     static const struct coll__link guess = {15e-6, 1 / 1.1e9,
@@ -421,6 +504,9 @@ static TCase *job_cases(void)
     tcase_add_test(tc, a_host_of_one_level_keeps_the_transports_price);
     tcase_add_test(tc, a_tuning_file_goes_before_all_that_is_known);
     tcase_add_test(tc, what_meets_nothing_costs_one_way);
+    tcase_add_loop_test(tc, what_meets_others_takes_longer, 0,
+                        (int)ARRAY_LEN(longs));
+    tcase_add_test(tc, a_chain_is_cut_before_its_root);
     tcase_add_test(tc, a_fast_network_changes_choices);
     return tc;
 }

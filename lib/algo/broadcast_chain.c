@@ -36,8 +36,9 @@ static double cost(const struct coll__problem *pb)
     double n = (double)coll__problem_bytes(pb), k = coll__pieces(pb->view, n);
 
     return pb->nranks > 1
-               ? (pb->nranks - 1) * coll__cost_chain(pb->view, n / k) +
-                     (k - 1) * coll__cost_chain_next(pb->view, n / k)
+               ? (pb->nranks - 1) *
+                         coll__cost_chain(pb->view, pb->root, n / k) +
+                     (k - 1) * coll__cost_chain_next(pb->view, pb->root, n / k)
                : 0;
 }
 

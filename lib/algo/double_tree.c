@@ -258,20 +258,22 @@ static double next_pieces(const struct coll__problem *pb, int nodes, double n,
         load->n_reduced && n > COLL__EAGER ? idle_first(nodes, passes) : 0;
     double first = near->once > 0 ? 0 : idle;
     double late = first > 0 ? idle_late(nodes) : 0;
-    double link = max_double(near->beta, near->share);
+    /* of two ranks, one is the root and the other one sends it nothing */
+    double link =
+        max_double(near->beta, near->share) * (nodes > 1 ? meeting(near) : 1);
     double work = coll__cost_work(view, load->n_reduced * n);
     double time = max_double(
         first * n * link + work * (1 + late / 2),
         n * link * (load->n_messages + first + (passes > 1 ? 0 : late)));
 
     time = max_double(time, n * in_a_row(near, nodes, passes));
-    time = max_double(time, load->n_messages * near->gap);
+    time = max_double(time, load->n_messages * near->gap * meeting(near));
     for (int l = 1; l < view->n_levels; l++) {
         const struct coll__level *level = &view->levels[l];
 
         if (level->size_max == view->levels[l - 1].size_max)
             continue;
-        time = max_double(time, load->n_messages * level->gap);
+        time = max_double(time, load->n_messages * level->gap * meeting(level));
         time = max_double(time, 2 * n * level->beta * meeting(level));
         time = max_double(time, n * in_a_row(level, nodes, passes));
         time =

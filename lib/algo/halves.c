@@ -109,7 +109,7 @@ double coll__halves_exchange(const struct coll__problem *pb, int distance,
 {
     int m = power2_below(pb->nranks), far = coll__halves_far(pb, distance);
     double all = coll__cost_exchange(pb->view, far, n * m / pb->nranks);
-    double alone = coll__cost_message(pb->view, far, n);
+    double alone = coll__cost_pair(pb->view, far, n);
 
     return all > alone ? all : alone; /* the folded ones send nothing */
 }

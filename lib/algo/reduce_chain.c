@@ -43,11 +43,11 @@ static double cost(const struct coll__problem *pb)
     const struct coll__view *view = pb->view;
     double n = (double)coll__problem_bytes(pb), k = coll__pieces(view, n);
     double work = coll__cost_work(view, n / k);
-    double next = coll__cost_chain_next(view, n / k);
+    double next = coll__cost_chain_next(view, pb->root, n / k);
 
     if (pb->nranks < 2)
         return 0;
-    return (pb->nranks - 1) * (coll__cost_chain(view, n / k) + work) +
+    return (pb->nranks - 1) * (coll__cost_chain(view, pb->root, n / k) + work) +
            (k - 1) * (next > work ? next : work);
 }
 

@@ -5,8 +5,8 @@
  * joins them: short messages there and back for the latency, and a long one
  * with a short answer for the bandwidth.  Rank a decides as it goes, since only
  * its clock counts: each round begins with an order that says how long the
- * message behind it is, and whether as long a one goes the other way meanwhile; -1
- * ends it.  Of some rounds the quickest counts, as whatever else the machines do
+ * message behind it is, and whether as long a one goes the other way meanwhile, or how
+ * many short ones follow; -1 ends it.  Of some rounds the quickest counts, as whatever else the machines do
  * makes rounds longer alone.
  *
  * Short messages in a row tell when the next one can follow: where the cores do all the
@@ -15,7 +15,7 @@
  * Many algorithms send and receive at once.  That may be slower than one way alone: the
  * cores do the work, as with TCP over a fast link, or the link is a half-duplex one.
  *
- * Bounds: rounds of one length end after 4 ms or ten of them, but there are three
+ * Bounds: rounds of one kind end after 4 ms or ten of them, but there are three
  * unless these take 20 ms (a busy machine holds one up); the longest message is 1
  * MiB, and only where 64 KiB took less than 0.3 ms.
  *
@@ -256,13 +256,13 @@ static int obey(const struct talk *talk, int64_t order)
 {
     int64_t len = order & ~BOTH_WAYS & ~IN_A_ROW;
 
-    if (order & IN_A_ROW && len <= ROW)
-        return take_row(talk, len);
-    if (len > LAST_LEN) {
+    if (len > (order & IN_A_ROW ? ROW : LAST_LEN)) {
         log_error("comm", "rank %d asks for a message of %lld bytes",
                   talk->peer, (long long)len);
         return COLL_ERR_MISMATCH;
     }
+    if (order & IN_A_ROW)
+        return take_row(talk, len);
     if (order & BOTH_WAYS)
         return put_and_take(talk, (size_t)len);
     return len ? take(talk, talk->trial->message, (size_t)len) : COLL_OK;

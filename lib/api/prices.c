@@ -186,7 +186,8 @@ static int replace_guesses(struct coll_comm *comm,
                    sizeof(all[r].far));
         }
     unknown = coll__comm_take_offers(comm, all);
-    comm->links[1].both = m->both;
+    if (comm->links[1].beta > 0) /* a slower one is not that one */
+        comm->links[1].both = m->both * m->beta / comm->links[1].beta;
     free(all);
     return unknown < -1 ? unknown : COLL_OK;
 }

@@ -37,7 +37,7 @@ int coll__comm_prices_agree(struct coll_comm *comm,
 
 /* ---- measure.c ----------------------------------------------------------- */
 
-/* Time messages from rank a to rank b and back, and both ways at once: both call
+/* Time messages from rank a to rank b and back, in a row, and both ways at once: both call
  * it, and a gets the result.
  *
  * Errors:    COLL_ERR_TIMEOUT, COLL_ERR_NOMEM, the transport's, logged.

@@ -100,86 +100,110 @@ static double alone(const struct coll__level *level)
     return max_double(level->beta, level->share);
 }
 
-/* The same while another one comes in. */
-static double amid(const struct coll__level *level)
+/* Who sends to the next rank: each one; all from `root` on, to whom nothing comes; or
+ * one alone. */
+enum { A_RING = -1, ONE_ALONE = -2 };
+
+/* The level of the edge on which the ring enters the root. */
+static int edge_before(const struct coll__view *view, int root)
 {
-    return alone(level) * both_ways(level);
+    int prev =
+        coll__ring_at(view, view->nranks, coll__ring_place(view, root) - 1);
+    int l = 0;
+
+    while (l < view->n_levels - 1 &&
+           view->levels[l].group[prev] != view->levels[l].group[root])
+        l++;
+    return l;
 }
 
-/* Edges of a ring, or of a chain: those of two groups go one way. */
-typedef double edge_fn(const struct coll__view *view, int l);
-
-static double edge_of_ring(const struct coll__view *view, int l)
+/* How many times as long an edge of that level takes for what comes to meet it.  A
+ * chain that goes from one of two groups to the other leaves the way back free. */
+static double stretch(const struct coll__view *view, int l, int root)
 {
-    return amid(&view->levels[l]);
-}
-
-static double edge_of_chain(const struct coll__view *view, int l)
-{
+    int top = view->n_levels - 1;
     int groups = l ? view->levels[l - 1].n_groups : view->nranks;
 
-    return groups > 2 ? amid(&view->levels[l]) : alone(&view->levels[l]);
+    if (root == ONE_ALONE || (root >= 0 && l == top && groups == 2 &&
+                              edge_before(view, root) == top))
+        return 1;
+    return both_ways(&view->levels[l]);
 }
 
-static double edge_one_way(const struct coll__view *view, int l)
+static double edge_time(const struct coll__view *view, int l, int root,
+                        double n)
 {
-    return alone(&view->levels[l]);
+    const struct coll__level *level = &view->levels[l];
+
+    return level->alpha + n * alone(level) * stretch(view, l, root);
 }
 
-/* A message on the mean edge of the way round that leaves the cheapest one out: no
- * other has as many of the dear ones. */
-static double mean_edge(const struct coll__view *view, double n, edge_fn *edge)
+/* A ring's rounds wait for all edges but the cheapest; a chain has all but one. */
+static double left_out(const struct coll__view *view, int root, double n)
 {
-    double sum = 0, least = 0;
+    double least = -1;
 
+    if (root >= 0)
+        return edge_time(view, edge_before(view, root), root, n);
     for (int l = 0; l < view->n_levels; l++) {
-        double each = view->levels[l].alpha + n * edge(view, l);
+        double each = edge_time(view, l, root, n);
 
-        if (!ring_edges(view, l))
-            continue;
-        sum += ring_edges(view, l) * each;
-        least = least > 0 && least < each ? least : each;
+        if (ring_edges(view, l) && (least < 0 || each < least))
+            least = each;
     }
-    return view->nranks > 1 ? (sum - least) / (view->nranks - 1) : 0;
+    return least;
+}
+
+/* A message on the mean edge of p - 1. */
+static double mean_edge(const struct coll__view *view, int root, double n)
+{
+    double sum = 0;
+
+    if (view->nranks < 2)
+        return 0;
+    for (int l = 0; l < view->n_levels; l++)
+        sum += ring_edges(view, l) * edge_time(view, l, root, n);
+    return (sum - left_out(view, root, n)) / (view->nranks - 1);
 }
 
 /* From one message of a stream to the next, on the slowest edge. */
-static double next(const struct coll__view *view, double n, edge_fn *edge)
+static double next(const struct coll__view *view, int root, double n)
 {
     double time = 0;
 
-    for (int l = 0; l < view->n_levels; l++)
+    for (int l = 0; l < view->n_levels; l++) {
+        const struct coll__level *level = &view->levels[l];
+
         if (ring_edges(view, l))
-            time = max_double(
-                time, max_double(view->levels[l].gap, n * edge(view, l)));
+            time = max_double(time, max_double(level->gap, n * alone(level)) *
+                                        stretch(view, l, root));
+    }
     return time;
 }
 
 /* A message that is cut into pieces, to the neighbour. */
-static double to_neighbour(const struct coll__view *view, double n,
-                           edge_fn *edge)
+static double to_neighbour(const struct coll__view *view, int root, double n)
 {
     double k = coll__pieces(view, n);
 
-    return max_double(mean_edge(view, n / k, edge),
-                      k * next(view, n / k, edge));
+    return max_double(mean_edge(view, root, n / k),
+                      k * next(view, root, n / k));
 }
 
 double coll__cost_ring(const struct coll__view *view, double n)
 {
-    return to_neighbour(view, n, edge_of_ring);
+    return to_neighbour(view, A_RING, n);
 }
 
-double coll__cost_chain(const struct coll__view *view, double n)
+double coll__cost_chain(const struct coll__view *view, int root, double n)
 {
-    return to_neighbour(view, n, edge_of_chain);
+    return to_neighbour(view, root, n);
 }
 
 double coll__cost_ring_fill(const struct coll__view *view, double n)
 {
-    double k = coll__pieces(view, n);
-    double each = next(view, n / k, edge_of_ring);
-    double first = mean_edge(view, n / k, edge_of_ring);
+    double k = coll__pieces(view, n), each = next(view, A_RING, n / k);
+    double first = mean_edge(view, A_RING, n / k);
 
     return k * each > first && first > each ? first - each : 0;
 }
@@ -187,25 +211,24 @@ double coll__cost_ring_fill(const struct coll__view *view, double n)
 double coll__cost_ring_reduced(const struct coll__view *view, double n)
 {
     double k = coll__pieces(view, n), work = coll__cost_work(view, n / k);
-    double each = next(view, n / k, edge_of_ring);
 
-    return max_double(mean_edge(view, n / k, edge_of_ring) + work,
-                      k * max_double(each, work));
+    return max_double(mean_edge(view, A_RING, n / k) + work,
+                      k * max_double(next(view, A_RING, n / k), work));
 }
 
 double coll__cost_ring_next(const struct coll__view *view, double n)
 {
-    return next(view, n, edge_of_ring);
+    return next(view, A_RING, n);
 }
 
-double coll__cost_chain_next(const struct coll__view *view, double n)
+double coll__cost_chain_next(const struct coll__view *view, int root, double n)
 {
-    return next(view, n, edge_of_chain);
+    return next(view, root, n);
 }
 
 double coll__cost_next(const struct coll__view *view, double n)
 {
-    return next(view, n, edge_one_way);
+    return next(view, ONE_ALONE, n);
 }
 
 /* The k of the largest 2^k up to a distance. */
@@ -286,6 +309,11 @@ double coll__cost_binomial(const struct coll__view *view, int p, double n,
                                         ? coll__cost_message(view, 1, n)
                                         : coll__cost_next(view, n),
                                     work);
+}
+
+double coll__cost_pair(const struct coll__view *view, int distance, double n)
+{
+    return exchange_time(view, level_of(view, distance), 1, n);
 }
 
 double coll__cost_message(const struct coll__view *view, int distance,

@@ -39,9 +39,9 @@ struct coll__level {
      * sim.c describes the machine behind these numbers. */
     double alpha, beta, share, gap; /* s, s a byte, s a byte, s */
     double overhead;                /* s */
-    /* How many times as long a byte takes while as many go the other way: 2 where the
-     * link is a half-duplex one, or the same cores do the work of both; 0 is as good
-     * as 1. */
+    /* How many times as long a byte takes while as many go the other way, and the next
+     * message: 2 where the link is a half-duplex one, or the same cores do the work of
+     * both; 0 is as good as 1. */
     double both;
     /* How many times what they bear when all send to the next group the links
      * bear when all send half way round: n/2 on a ring of n groups, where
@@ -155,9 +155,9 @@ double coll__cost_ring_reduced(const struct coll__view *view, double n);
 /* Of a stream of messages to that neighbour: from one to the next. */
 double coll__cost_ring_next(const struct coll__view *view, double n);
 
-/* The same two of a chain: where it joins two groups alone, nothing comes back. */
-double coll__cost_chain(const struct coll__view *view, double n);
-double coll__cost_chain_next(const struct coll__view *view, double n);
+/* The same two of the chain that the ring is if it is cut before the root. */
+double coll__cost_chain(const struct coll__view *view, int root, double n);
+double coll__cost_chain_next(const struct coll__view *view, int root, double n);
 
 /* And of a stream between any neighbours, that nothing comes to meet. */
 double coll__cost_next(const struct coll__view *view, double n);
@@ -176,6 +176,9 @@ double coll__cost_tree(const struct coll__view *view, int distance, double n);
  * message of the root when p is above that. */
 double coll__cost_binomial(const struct coll__view *view, int p, double n,
                            int is_reduced);
+
+/* Two ranks so far apart exchange n bytes each, while no others do. */
+double coll__cost_pair(const struct coll__view *view, int distance, double n);
 
 /* One message alone, to a rank `distance` away. */
 double coll__cost_message(const struct coll__view *view, int distance,
