@@ -371,7 +371,8 @@ CASE(what_goes_onward_arrives, .body = conform_onward)
 CASE(what_is_put_ahead_is_taken_in_order, .body = conform_put)
 CASE(peek_shows_what_nobody_took, .body = peek_at_peers)
 CASE(what_nobody_wants_lets_a_rank_sleep, .body = conform_sleep_beside)
-CASE(a_short_message_wakes_behind_long_ones, .body = conform_wake_behind)
+CASE(a_message_wakes_behind_long_ones, .body = conform_wake_behind)
+CASE(many_are_heard_behind_long_ones, .body = conform_many_behind)
 CASE(neighbours_are_in_reach_or_not, .body = reach_neighbours)
 CASE(other_hosts_are_in_reach_or_not, .body = reach_far, .is_spread = 1)
 CASE(closing_amid_transfers_is_clean, .body = conform_abandon,
@@ -491,7 +492,7 @@ static TCase *cases_of(int transport, const char *case_name,
     add_case(tcase, what_is_put_ahead_is_taken_in_order, transport, 1);
     add_case(tcase, peek_shows_what_nobody_took, transport, 1);
     add_case(tcase, what_nobody_wants_lets_a_rank_sleep, transport, 1);
-    add_case(tcase, a_short_message_wakes_behind_long_ones, transport, 1);
+    add_case(tcase, a_message_wakes_behind_long_ones, transport, N_WAKES);
     if (!conform_far.size)
         add_case(tcase, neighbours_are_in_reach_or_not, transport, 1);
     add_case(tcase, other_hosts_are_in_reach_or_not, transport, 1);
@@ -505,6 +506,8 @@ static TCase *cases_of(int transport, const char *case_name,
     add_case(tcase, random_scripts_end_well, transport, is_quick ? 1 : 4);
     if (!strcmp(name, "ucx") || !strcmp(name, "tcp"))
         add_death_cases(tcase, transport, is_quick);
+    if (!strcmp(name, "tcp"))
+        add_case(tcase, many_are_heard_behind_long_ones, transport, 1);
     if (!strcmp(name, "tcp"))
         add_case(tcase, two_ranks_share_a_connection_whoever_calls, transport,
                  N_CALLERS);

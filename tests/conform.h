@@ -150,8 +150,12 @@ void conform_call(struct rank *rank);
  * it. */
 void conform_sleep_beside(struct rank *rank);
 
-/* A short message wakes who has had long ones before. */
+/* A message wakes who has had long ones before. */
+#define N_WAKES 4
 void conform_wake_behind(struct rank *rank);
+
+/* The same where the kernel is asked about many. */
+void conform_many_behind(struct rank *rank);
 
 /* ---- conform_script.c ---- */
 

@@ -5,6 +5,7 @@
  * polling costs nothing for the others.  A few are tried at each poll; of many the
  * kernel is asked first which of them can go on.
  */
+#include "lib/util/util.h"
 #include "transports/tcp.h"
 
 #include <errno.h>
@@ -13,6 +14,9 @@
 #define FEW 4 /* lanes that are tried, without asking */
 #define PACKET 1024 /* bytes; so short a message fits into one */
 #define LONG ((size_t)64 << 10) /* bytes; longer ones make streams */
+#define ASK_RTT                                                                \
+    16 /* long messages before which a link may turn out to be short */
+#define SLEEPS 50e-3 /* s; by then who was to sleep after arm() is awake */
 
 /* Bytes moved through one lane before others have their turn, and through all of
  * a channel and a direction in a round, but for the first channel's. */
@@ -65,13 +69,6 @@ static int enlist(struct tcp *tcp, struct tcp_lane *lane,
     return lane->first == xfer;
 }
 
-/* By then the connection has carried something that its round trips are known by. */
-static void limit_flight(struct tcp_conn *conn)
-{
-    conn->is_limited = 1;
-    coll__net_limit_flight(conn->fd);
-}
-
 static void tcp_send(struct coll__tp *tp, struct coll__xfer *xfer)
 {
     struct tcp *tcp = (struct tcp *)tp;
@@ -85,19 +82,10 @@ static void tcp_send(struct coll__tp *tp, struct coll__xfer *xfer)
         tcp__connect(tcp, conn);
         return;
     }
-    if (xfer->len > LONG && !conn->is_limited)
-        limit_flight(conn);
+    if (xfer->len > LONG && conn->n_asked < ASK_RTT)
+        conn->n_asked =
+            coll__net_limit_flight(conn->fd) ? ASK_RTT : conn->n_asked + 1;
     tcp__push(tcp, &conn->out, AT_ONCE, &bytes);
-}
-
-/* Who reads a message of more packets than one and has not answered yet acknowledges it
- * before anything else, which takes about as long as the message.  Early it is the other
- * one who does, in the call that sends.  Of long ones that would be too many. */
-static void choose_acks(struct tcp *tcp, struct tcp_conn *conn, size_t len)
-{
-    if (len > PACKET && conn->state == TCP_CONNECTED)
-        tcp__ack_early(tcp, &conn->in,
-                       len <= LONG && tcp->n_active <= FEW && !tcp->is_armed);
 }
 
 static void tcp_recv(struct coll__tp *tp, struct coll__xfer *xfer)
@@ -106,8 +94,6 @@ static void tcp_recv(struct coll__tp *tp, struct coll__xfer *xfer)
     struct tcp_conn *conn = tcp__conn(tcp, xfer->peer, xfer->channel);
 
     enlist(tcp, conn ? &conn->in : NULL, &tcp->receiving[xfer->channel], xfer);
-    if (conn)
-        choose_acks(tcp, conn, xfer->len);
 }
 
 /* ---- polling ------------------------------------------------------------- */
@@ -141,6 +127,7 @@ static int round_of(struct tcp *tcp, struct tcp_active *active, int is_out,
             active->next++;
             continue;
         }
+        moved += lane->status != COLL_OK; /* its transfers have ended */
         lane->is_active = 0;
         active->lanes[active->next] = active->lanes[--active->n];
         tcp->n_active--;
@@ -155,7 +142,7 @@ static void trust(struct tcp_active *active)
         active->lanes[i]->is_ready = 1;
 }
 
-/* The kernel is to tell of all that comes for those that something is wanted from. */
+/* Lanes that something is wanted from; or all. */
 static void end_early_acks(struct tcp *tcp)
 {
     for (int c = 0; c < COLL__CHANNELS && tcp->n_early; c++)
@@ -163,10 +150,45 @@ static void end_early_acks(struct tcp *tcp)
             tcp__ack_early(tcp, tcp->receiving[c].lanes[i], 0);
 }
 
+static void end_all_early_acks(struct tcp *tcp)
+{
+    for (int i = 0; i < COLL__CHANNELS * tcp->base.size && tcp->n_early; i++)
+        if (tcp->conns[i])
+            tcp__ack_early(tcp, &tcp->conns[i]->in, 0);
+}
+
+/* Whoever has armed the bell may sleep on it while another thread receives: until he
+ * is awake again, the kernel tells of every byte. */
+static int is_asleep(struct tcp *tcp)
+{
+    if (tcp->asleep_until > 0 && coll__now() >= tcp->asleep_until)
+        tcp->asleep_until = 0;
+    return tcp->asleep_until > 0;
+}
+
+/* Who reads a message of more packets than one and has not answered yet acknowledges it
+ * before anything else, which takes about as long as the message.  Early the kernel does
+ * so as the packets come, on the core that they come to.  Of long messages that would be
+ * too many; short ones leave it as it is. */
+static void choose_acks(struct tcp *tcp, struct tcp_active *active)
+{
+    for (int i = 0; i < active->n; i++) {
+        struct tcp_lane *in = active->lanes[i];
+
+        if (in->first && in->first->len > PACKET &&
+            in->conn->state == TCP_CONNECTED)
+            tcp__ack_early(tcp, in, in->first->len <= LONG && !is_asleep(tcp));
+    }
+}
+
 /* Who is about to sleep on what the kernel has to say hears all of it before, also of
  * lanes that nothing is wanted from yet: else it would be woken by that for ever. */
 static void learn_who_is_ready(struct tcp *tcp)
 {
+    if (tcp->is_armed) {
+        end_all_early_acks(tcp);
+        tcp->asleep_until = coll__now() + SLEEPS;
+    }
     if (tcp->n_active > FEW || tcp->is_armed) {
         end_early_acks(tcp);
         tcp__hear(tcp);
@@ -178,6 +200,7 @@ static void learn_who_is_ready(struct tcp *tcp)
     for (int c = 0; c < COLL__CHANNELS; c++) {
         trust(&tcp->sending[c]);
         trust(&tcp->receiving[c]);
+        choose_acks(tcp, &tcp->receiving[c]);
     }
 }
 
@@ -197,9 +220,7 @@ static int tcp_poll(struct coll__tp *tp)
         moved += round_of(tcp, &tcp->receiving[c], 0, most);
         moved += round_of(tcp, &tcp->sending[c], 1, most);
     }
-    if (!moved)
-        tcp__look(tcp);
-    return moved;
+    return moved ? moved : tcp__look(tcp);
 }
 
 /* A connection that is being made has its sockets elsewhere. */

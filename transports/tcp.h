@@ -96,7 +96,7 @@ struct tcp_lane {
 
     /* A receiver's: what comes is acknowledged at once, and not when it is read, while
      * there are no more than TCP_UNREAD bytes of it.  Then epoll does not tell of fewer
-     * than these, so this must end before it is asked. */
+     * than these, so this ends before anybody depends on that. */
     int is_acked_early;
     /* A receiver's: the beginning of an element that is to be reduced. */
     unsigned char part[TCP_GRAIN];
@@ -124,7 +124,7 @@ struct tcp_conn {
     int fd;            /* its own from TCP_ASKING on; else -1 */
     enum tcp_state state;
     struct tcp_lane out, in;
-    int is_limited; /* coll__net_limit_flight() has been asked */
+    int n_asked; /* times that coll__net_limit_flight() was */
 
     /* While it is made. */
     struct coll__addr addrs[COLL__MAX_ADDRS]; /* in the order of this one */
@@ -168,6 +168,7 @@ struct tcp {
     int n_calling;         /* connections that are being made by this rank */
     int is_armed;          /* the next poll() asks the kernel what is new */
     double look_at;        /* when to look for silent hosts */
+    double asleep_until;   /* somebody may sleep on `events`; 0: nobody */
     unsigned char *bounce; /* [TCP_BOUNCE]; or NULL before the first use */
     _Atomic(struct tcp_arrival *) arrived;
 };
@@ -203,9 +204,9 @@ void tcp__end_call(struct tcp *tcp, struct tcp_conn *conn);
 /* Have tcp->events tell of that socket; 0 or errno.  From either thread. */
 int tcp__watch(struct tcp *tcp, int fd, int rank, int channel);
 
-/* Ask the kernel which lanes need not wait any more.  It does not tell of what is
- * acknowledged early. */
-void tcp__hear(struct tcp *tcp);
+/* Ask the kernel which lanes need not wait any more; how many it told of.  It does not
+ * tell of what is acknowledged early. */
+int tcp__hear(struct tcp *tcp);
 
 /* Have what comes acknowledged early, or not. */
 void tcp__ack_early(struct tcp *tcp, struct tcp_lane *in, int is_early);
@@ -219,8 +220,8 @@ void tcp__lose(struct tcp *tcp, const struct tcp_conn *conn, int status,
 void tcp__broken(struct tcp *tcp, const struct tcp_conn *conn, int err);
 
 /* Now and then: lose ranks whose processes have ended, or whose hosts have fallen
- * silent. */
-void tcp__look(struct tcp *tcp);
+ * silent.  Not 0: the kernel has told of something. */
+int tcp__look(struct tcp *tcp);
 
 /* ---- tcp_send.c, tcp_recv.c ---------------------------------------------- */
 

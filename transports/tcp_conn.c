@@ -115,7 +115,7 @@ static void look_for_end(struct tcp *tcp, const struct tcp_conn *conn)
         tcp__broken(tcp, conn, errno);
 }
 
-void tcp__hear(struct tcp *tcp)
+int tcp__hear(struct tcp *tcp)
 {
     struct epoll_event events[EVENTS];
     int n = epoll_wait(tcp->events, events, EVENTS, 0);
@@ -131,10 +131,12 @@ void tcp__hear(struct tcp *tcp)
         if (events[i].events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
             look_for_end(tcp, conn);
     }
+    return n > 0 ? n : 0;
 }
 
-/* To the kernel a reader that wants so many bytes at least waits for what its window
- * brings, so it hurries; one that wants any byte answers himself (tcp_ack_snd_check). */
+/* The kernel does not let a reader wait that wants so many bytes at least: what the
+ * other one sends may hang on it (__tcp_ack_snd_check).  For one that wants any byte it
+ * leaves it to the read, once the window is as large as it gets. */
 void tcp__ack_early(struct tcp *tcp, struct tcp_lane *in, int is_early)
 {
     int least = is_early ? TCP_UNREAD : 1;
@@ -147,14 +149,15 @@ void tcp__ack_early(struct tcp *tcp, struct tcp_lane *in, int is_early)
     tcp->n_early += is_early ? 1 : -1;
 }
 
-void tcp__look(struct tcp *tcp)
+int tcp__look(struct tcp *tcp)
 {
     double now = coll__now(), silence;
+    int n;
 
     if (now < tcp->look_at)
-        return;
+        return 0;
     tcp->look_at = now + LOOK_EVERY;
-    tcp__hear(tcp);
+    n = tcp__hear(tcp);
     for (int c = 0; c < COLL__CHANNELS; c++)
         for (int i = 0; i < tcp->sending[c].n; i++) {
             const struct tcp_conn *conn = tcp->sending[c].lanes[i]->conn;
@@ -164,4 +167,5 @@ void tcp__look(struct tcp *tcp)
                 silence > COLL__SILENCE)
                 tcp__broken(tcp, conn, ETIMEDOUT);
         }
+    return n;
 }

@@ -163,9 +163,10 @@ int coll__net_adopt(int fd);
  * then is idle connections alone, and coll__net_is_unheard() watches others. */
 void coll__net_allow_stalls(int fd);
 
-/* Let a connection that has carried something have no more under way than its link
- * holds; a longer link's, or one whose round trips nobody knows, stays as it is. */
-void coll__net_limit_flight(int fd);
+/* Let a connection have no more under way than its link holds, for good: 1.  Or 0: it
+ * stays as it is, for the link is a longer one, nobody knows its round trips yet, or the
+ * kernel grants less than that (net.core.wmem_max). */
+int coll__net_limit_flight(int fd);
 
 /* Say whether a connection that ended with this errno did so because the host at
  * the other end, or the network to it, has fallen silent. */
