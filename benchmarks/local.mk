@@ -150,8 +150,13 @@ EXTRA_DIST += %D%/NOTES.md %D%/train_compare %D%/train_torch.py \
 	%D%/results/2026-11-25-epyc-2-cores-idle.txt \
 	%D%/results/2026-11-22-epyc-2-cores-quick.txt \
 	%D%/results/2026-11-23-epyc-2-cores-hosts2.txt \
-	%D%/results/2026-11-23-epyc-2-cores-hosts2-1gbit.txt \
-	%D%/results/2026-11-23-epyc-2-cores-hosts31.txt \
+	%D%/results/2026-11-22-epyc-2-cores-idle.txt \
+	%D%/results/2026-11-25-epyc-2-cores-hosts2.txt \
+	%D%/results/2026-11-25-epyc-2-cores-hosts2-1gbit.txt \
+	%D%/results/2026-11-25-epyc-2-cores-hosts2-cubic.txt \
+	%D%/results/2026-11-25-epyc-2-cores-hosts2-prices.txt \
+	%D%/results/2026-11-25-epyc-2-cores-hosts31.txt \
+	%D%/results/2026-11-25-epyc-2-cores-io-uring.txt \
 	%D%/results/2026-11-23-epyc-2-cores-quick.txt \
 	%D%/results/2026-11-23-epyc-2-cores-train.txt \
 	%D%/results/2026-11-25-epyc-avx512-2-cores-train.txt \

@@ -27,7 +27,7 @@ chmod +x "$dir/bin/say_where"
 # As ssh does it: nothing goes along but what is told.
 cat > "$dir/ssh" << END
 #!/bin/sh
-exec env -i COLL_TEST_HOSTS="$folder" HOME=/root PATH=/usr/bin:/bin:/usr/sbin:/sbin \
+exec env -i TEST_HOSTS="$folder" HOME=/root PATH=/usr/bin:/bin:/usr/sbin:/sbin \
     "$net/rsh" "\$@"
 END
 chmod +x "$dir/ssh"
