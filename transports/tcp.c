@@ -14,8 +14,7 @@
 #define FEW 4 /* lanes that are tried, without asking */
 #define PACKET 1024 /* bytes; so short a message fits into one */
 #define LONG ((size_t)64 << 10) /* bytes; longer ones make streams */
-#define ASK_RTT                                                                \
-    16 /* long messages before which a link may turn out to be short */
+#define ASK_RTT 16   /* long messages before which a link may prove short */
 #define SLEEPS 50e-3 /* s; by then who was to sleep after arm() is awake */
 
 /* Bytes moved through one lane before others have their turn, and through all of
@@ -142,15 +141,8 @@ static void trust(struct tcp_active *active)
         active->lanes[i]->is_ready = 1;
 }
 
-/* Lanes that something is wanted from; or all. */
+/* The kernel is to tell of every byte. */
 static void end_early_acks(struct tcp *tcp)
-{
-    for (int c = 0; c < COLL__CHANNELS && tcp->n_early; c++)
-        for (int i = 0; i < tcp->receiving[c].n; i++)
-            tcp__ack_early(tcp, tcp->receiving[c].lanes[i], 0);
-}
-
-static void end_all_early_acks(struct tcp *tcp)
 {
     for (int i = 0; i < COLL__CHANNELS * tcp->base.size && tcp->n_early; i++)
         if (tcp->conns[i])
@@ -185,10 +177,8 @@ static void choose_acks(struct tcp *tcp, struct tcp_active *active)
  * lanes that nothing is wanted from yet: else it would be woken by that for ever. */
 static void learn_who_is_ready(struct tcp *tcp)
 {
-    if (tcp->is_armed) {
-        end_all_early_acks(tcp);
+    if (tcp->is_armed)
         tcp->asleep_until = coll__now() + SLEEPS;
-    }
     if (tcp->n_active > FEW || tcp->is_armed) {
         end_early_acks(tcp);
         tcp__hear(tcp);
