@@ -242,13 +242,8 @@ static double in_a_row(const struct coll__level *level, int nodes, int passes)
     return level->spread > 1 ? level->share * n_inner(nodes) * passes : 0;
 }
 
-/* Where one tree goes up a link the other one goes down. */
-static double meeting(const struct coll__level *level)
-{
-    return level->both > 1 ? level->both : 1;
-}
-
-/* From one piece of both halves, n bytes each, to the next. */
+/* From one piece of both halves, n bytes each, to the next.  Where one tree goes up a
+ * link the other one goes down. */
 static double next_pieces(const struct coll__problem *pb, int nodes, double n,
                           int passes, const struct coll__tree_load *load)
 {
@@ -259,26 +254,28 @@ static double next_pieces(const struct coll__problem *pb, int nodes, double n,
     double first = near->once > 0 ? 0 : idle;
     double late = first > 0 ? idle_late(nodes) : 0;
     /* of two ranks, one is the root and the other one sends it nothing */
-    double link =
-        max_double(near->beta, near->share) * (nodes > 1 ? meeting(near) : 1);
+    double link = max_double(near->beta, near->share) *
+                  (nodes > 1 ? coll__both_ways(near) : 1);
     double work = coll__cost_work(view, load->n_reduced * n);
     double time = max_double(
         first * n * link + work * (1 + late / 2),
         n * link * (load->n_messages + first + (passes > 1 ? 0 : late)));
 
     time = max_double(time, n * in_a_row(near, nodes, passes));
-    time = max_double(time, load->n_messages * near->gap * meeting(near));
+    time =
+        max_double(time, load->n_messages * near->gap * coll__both_ways(near));
     for (int l = 1; l < view->n_levels; l++) {
         const struct coll__level *level = &view->levels[l];
 
         if (level->size_max == view->levels[l - 1].size_max)
             continue;
-        time = max_double(time, load->n_messages * level->gap * meeting(level));
-        time = max_double(time, 2 * n * level->beta * meeting(level));
+        time = max_double(time, load->n_messages * level->gap *
+                                    coll__both_ways(level));
+        time = max_double(time, 2 * n * level->beta * coll__both_ways(level));
         time = max_double(time, n * in_a_row(level, nodes, passes));
-        time =
-            max_double(time, n * border_share(view, l) * meeting(level) *
-                                 (n_crossing(pb, nodes, l - 1, passes) + idle));
+        time = max_double(time,
+                          n * border_share(view, l) * coll__both_ways(level) *
+                              (n_crossing(pb, nodes, l - 1, passes) + idle));
     }
     return time;
 }

@@ -6,8 +6,8 @@
  * with a short answer for the bandwidth.  Rank a decides as it goes, since only
  * its clock counts: each round begins with an order that says how long the
  * message behind it is, and whether as long a one goes the other way meanwhile, or how
- * many short ones follow; -1 ends it.  Of some rounds the quickest counts, as whatever else the machines do
- * makes rounds longer alone.
+ * many short ones follow; -1 ends it.  Of some rounds the quickest counts, as whatever
+ * else the machines do makes rounds longer alone.
  *
  * Short messages in a row tell when the next one can follow: where the cores do all the
  * work that is most of a message's latency, with a card that does it next to nothing.
@@ -138,21 +138,14 @@ static int put_and_take(const struct talk *talk, size_t len)
     return rc ? rc : finish(talk, &talk->trial->in);
 }
 
-static int put_row(const struct talk *talk, int64_t n)
+/* n short ones, by put() or take(). */
+static int row(const struct talk *talk, int64_t n,
+               int (*one)(const struct talk *talk, void *buf, size_t len))
 {
     int rc = COLL_OK;
 
     for (int64_t i = 0; i < n && rc == COLL_OK; i++)
-        rc = put(talk, talk->trial->message, sizeof(int64_t));
-    return rc;
-}
-
-static int take_row(const struct talk *talk, int64_t n)
-{
-    int rc = COLL_OK;
-
-    for (int64_t i = 0; i < n && rc == COLL_OK; i++)
-        rc = take(talk, talk->trial->message, sizeof(int64_t));
+        rc = one(talk, talk->trial->message, sizeof(int64_t));
     return rc;
 }
 
@@ -170,7 +163,7 @@ static int round_of(const struct talk *talk, int64_t order, double *seconds)
     if (rc || order < 0)
         return rc;
     if (order & IN_A_ROW)
-        rc = put_row(talk, order - IN_A_ROW);
+        rc = row(talk, order - IN_A_ROW, put);
     else if (order & BOTH_WAYS)
         rc = put_and_take(talk, (size_t)(order - BOTH_WAYS));
     else if (order)
@@ -262,7 +255,7 @@ static int obey(const struct talk *talk, int64_t order)
         return COLL_ERR_MISMATCH;
     }
     if (order & IN_A_ROW)
-        return take_row(talk, len);
+        return row(talk, len, take);
     if (order & BOTH_WAYS)
         return put_and_take(talk, (size_t)len);
     return len ? take(talk, talk->trial->message, (size_t)len) : COLL_OK;

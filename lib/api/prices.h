@@ -37,8 +37,8 @@ int coll__comm_prices_agree(struct coll_comm *comm,
 
 /* ---- measure.c ----------------------------------------------------------- */
 
-/* Time messages from rank a to rank b and back, in a row, and both ways at once: both call
- * it, and a gets the result.
+/* Time messages from rank a to rank b and back, in a row, and both ways at once: both
+ * call it, and a gets the result.
  *
  * Errors:    COLL_ERR_TIMEOUT, COLL_ERR_NOMEM, the transport's, logged.
  * Cost:      a few ms; 1 MiB at most at a time, each way.

@@ -29,17 +29,11 @@ static double level_time(const struct coll__view *view, int l, double flows,
     return level->alpha + n * max_double(level->beta, flows * level->share);
 }
 
-/* How many times as long a level's messages take that meet as many others. */
-static double both_ways(const struct coll__level *level)
-{
-    return level->both > 1 ? level->both : 1;
-}
-
 /* The same while as many enter it. */
 static double exchange_time(const struct coll__view *view, int l, double flows,
                             double n)
 {
-    return level_time(view, l, flows, n * both_ways(&view->levels[l]));
+    return level_time(view, l, flows, n * coll__both_ways(&view->levels[l]));
 }
 
 /* How many times its share a message needs where all go so many groups on. */
@@ -77,7 +71,7 @@ double coll__cost_shift(const struct coll__view *view, int distance, double n)
             flows = least;
         if (level->size_max > size)
             time = max_double(
-                time, n * both_ways(level) *
+                time, n * coll__both_ways(level) *
                           max_double(level->beta,
                                      flows * level->share * crowd(level, on)));
     }
@@ -127,7 +121,7 @@ static double stretch(const struct coll__view *view, int l, int root)
     if (root == ONE_ALONE || (root >= 0 && l == top && groups == 2 &&
                               edge_before(view, root) == top))
         return 1;
-    return both_ways(&view->levels[l]);
+    return coll__both_ways(&view->levels[l]);
 }
 
 static double edge_time(const struct coll__view *view, int l, int root,
@@ -412,7 +406,7 @@ static double all_bytes(const struct coll__view *view, int from, int last,
 
         if (level->size_max > size)
             time =
-                max_double(time, n * both_ways(level) *
+                max_double(time, n * coll__both_ways(level) *
                                      max_double(outside * level->beta,
                                                 flows * level->share * mean));
     }
@@ -425,9 +419,9 @@ static double all_messages(const struct coll__view *view, int from, int last,
 {
     const struct coll__level *level = &view->levels[last];
 
-    return level->alpha + max_double(all_bytes(view, from, last, n),
-                                     (n_messages - 1) * level->gap *
-                                         both_ways(level));
+    return level->alpha +
+           max_double(all_bytes(view, from, last, n),
+                      (n_messages - 1) * level->gap * coll__both_ways(level));
 }
 
 double coll__cost_all(const struct coll__view *view, double n)

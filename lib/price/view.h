@@ -55,6 +55,12 @@ struct coll__level {
 /* Messages up to here leave whether or not the receiver is ready, bytes. */
 #define COLL__EAGER 8192
 
+/* How many times as long a level's messages take that meet as many others. */
+static inline double coll__both_ways(const struct coll__level *level)
+{
+    return level->both > 1 ? level->both : 1;
+}
+
 struct coll__view {
     int nranks, n_levels;
     struct coll__level levels[COLL__LEVELS];
