@@ -16,7 +16,7 @@ AM_TESTS_ENVIRONMENT = \
 	LSAN_OPTIONS=suppressions=$(abs_top_srcdir)/tests/lsan.supp:print_suppressions=0; \
 	export LSAN_OPTIONS; \
 	ASAN_OPTIONS=fast_unwind_on_malloc=0; export ASAN_OPTIONS; \
-	CC="$(CC)"; export CC; \
+	CC="$(CC)"; CXX="$(CXX)"; export CC CXX; \
 	TEST_LDFLAGS="$(COLL_LDFLAGS)"; export TEST_LDFLAGS;
 
 # each says how long it took
@@ -820,6 +820,7 @@ scripts = \
 	%D%/valgrind.sh \
 	%D%/quickstart.sh \
 	%D%/readme.sh \
+	%D%/header.sh \
 	%D%/hydra.sh \
 	%D%/mpirun.sh \
 	%D%/net.sh \

@@ -53,9 +53,9 @@ struct coll_request; /* one operation, started any number of times */
     X(ERR_INTERNAL, -11, "a bug in libcoll")
 
 enum coll_status {
-#define X(name, value, text) COLL_##name = value,
-    COLL_STATUS_MAP(X)
-#undef X
+#define COLL_ENUMERATOR(name, value, text) COLL_##name = value,
+    COLL_STATUS_MAP(COLL_ENUMERATOR)
+#undef COLL_ENUMERATOR
 };
 
 /* X(name, text, bytes): the element types. */
@@ -74,9 +74,9 @@ enum coll_status {
     X(F64, "f64", 8)
 
 enum coll_type {
-#define X(name, text, bytes) COLL_##name,
-    COLL_TYPE_MAP(X)
-#undef X
+#define COLL_ENUMERATOR(name, text, bytes) COLL_##name,
+    COLL_TYPE_MAP(COLL_ENUMERATOR)
+#undef COLL_ENUMERATOR
     COLL_N_TYPES
 };
 
@@ -98,9 +98,9 @@ enum coll_type {
     X(LOR, "lor")
 
 enum coll_op {
-#define X(name, text) COLL_##name,
-    COLL_OP_MAP(X)
-#undef X
+#define COLL_ENUMERATOR(name, text) COLL_##name,
+    COLL_OP_MAP(COLL_ENUMERATOR)
+#undef COLL_ENUMERATOR
     COLL_N_OPS,
     COLL_OP_LAST = 0x7fffffff /* those that callers make lie between */
 };
@@ -126,9 +126,9 @@ enum coll_op {
     X(RECV, "recv")
 
 enum coll_collective {
-#define X(name, text) COLL_##name,
-    COLL_COLLECTIVE_MAP(X)
-#undef X
+#define COLL_ENUMERATOR(name, text) COLL_##name,
+    COLL_COLLECTIVE_MAP(COLL_ENUMERATOR)
+#undef COLL_ENUMERATOR
     COLL_N_COLLECTIVES
 };
 
