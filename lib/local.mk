@@ -39,7 +39,7 @@ libstudy_la_SOURCES =
 include %D%/plan/local.mk
 include %D%/proof/local.mk
 include %D%/price/local.mk
-include %D%/sim/local.mk
+
 include %D%/algo/local.mk
 include %D%/exec/local.mk
 include %D%/device/local.mk

@@ -40,13 +40,13 @@ most="$base lib/trace"
     may lib/algo lib/plan lib/price lib/trace lib/util lib/type
     may lib/price $most lib/plan lib/algo
     may lib/proof $most lib/plan lib/price lib/algo
-    may lib/sim $most lib/plan lib/price lib/algo lib/topo
     may lib/exec $most lib/plan lib/device transports
     may lib/api $most lib/algo lib/boot lib/ctrl lib/net lib/device lib/exec lib/plan \
         lib/price lib/proof lib/topo transports
     may tools include/coll coll tools/common
     may tools/common
-    may tools/plan $most lib/plan lib/price lib/proof lib/sim lib/algo lib/topo
+    may tools/sim $most lib/plan lib/price lib/algo lib/topo
+    may tools/plan $most lib/plan lib/price lib/proof lib/algo lib/topo tools/sim
     may benchmarks include/coll coll tools/common
     may benchmarks/rivals include/coll coll tools/common benchmarks
     may benchmarks/plan include/coll lib/algo lib/plan lib/price lib/util
@@ -64,7 +64,7 @@ for header in cuda.h hwloc.h infiniband/verbs.h ucp/api/ucp.h sodium.h pmix.h dn
 done
 
 # COLL_LOG knows everybody who speaks.
-for part in $(cat lib/*/*.c transports/*.c | tr -d '\n' |
+for part in $(cat lib/*/*.c tools/sim/*.c transports/*.c | tr -d '\n' |
     grep -o 'log_\(error\|warn\|info\|debug\|trace\)( *"[a-z_0-9]*"' |
     sed 's/.*"\(.*\)"/\1/' | sort -u); do
     grep -q "[ {]\"$part\"," lib/trace/log.c ||

@@ -3,7 +3,7 @@
 #ifndef COLL_TESTS_FABRIC_FIXTURE_H
 #define COLL_TESTS_FABRIC_FIXTURE_H
 
-#include "lib/sim/fabric.h"
+#include "tools/sim/fabric.h"
 
 #define N_FIXTURES 19
 #define N_TEXT_FIXTURES (N_FIXTURES - 5) /* the last ones are XML */

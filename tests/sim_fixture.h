@@ -4,7 +4,7 @@
 #ifndef COLL_TESTS_SIM_FIXTURE_H
 #define COLL_TESTS_SIM_FIXTURE_H
 
-#include "lib/sim/sim.h"
+#include "tools/sim/sim.h"
 
 #define DEFAULT_CHUNK ((size_t)128 << 10)
 

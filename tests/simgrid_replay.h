@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#include "lib/sim/sim_steps.h"
+#include "tools/sim/sim_steps.h"
 #include "lib/price/view.h"
 
 struct replay_link {

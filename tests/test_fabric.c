@@ -4,7 +4,7 @@
 #include "tests/fabric_fixture.h"
 #include "include/coll/coll.h"
 #include "lib/price/view.h"
-#include "lib/sim/fabric.h"
+#include "tools/sim/fabric.h"
 #include "lib/util/util.h"
 
 #include <check.h>

@@ -6,8 +6,8 @@
 #include "lib/api/comm.h"
 #include "lib/api/prices.h"
 #include "lib/price/select.h"
-#include "lib/sim/fabric.h"
-#include "lib/sim/sim.h"
+#include "tools/sim/fabric.h"
+#include "tools/sim/sim.h"
 #include "lib/topo/carrier.h"
 #include "lib/util/util.h"
 

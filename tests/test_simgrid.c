@@ -10,7 +10,7 @@
  * shorter way, and SimGrid gives a flow the less of a link the longer its
  * latency is.
  */
-#include "lib/sim/sim.h"
+#include "tools/sim/sim.h"
 #include "lib/util/util.h"
 #include "tests/simgrid_replay.h"
 

@@ -1,3 +1,5 @@
+include %D%/sim/local.mk
+
 # coll_info, coll_tune, collrun and coll_history: for users and operators; they link libcoll.la only
 bin_PROGRAMS += tools/coll_info tools/coll_tune tools/collrun tools/coll_history
 tools_coll_history_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)

@@ -28,7 +28,7 @@
 #define USUAL_PACKAGE 2.0
 
 /* The way out of a cache, a node, a package, for all ranks in it: plausible
- * ones of a server of the 2020s, as in lib/sim/fabric_hwloc.c. */
+ * ones of a server of the 2020s, as in tools/sim/fabric_hwloc.c. */
 #define CACHE_OUT 40e9 /* bytes a second */
 #define NUMA_OUT 60e9
 #define PACKAGE_OUT 30e9

@@ -10,7 +10,7 @@
 #include "lib/proof/proof.h"
 #include "lib/proof/prove.h"
 #include "lib/price/select.h"
-#include "lib/sim/sim.h"
+#include "tools/sim/sim.h"
 
 enum action {
     ACTION_NONE,

@@ -6,7 +6,7 @@
  * path enters its end, so that it is walked backwards.
  */
 #include "include/coll/coll.h"
-#include "lib/sim/fabric_int.h"
+#include "tools/sim/fabric_int.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sim_steps.c - build one rank's plan after the other and keep its bones. */
-#include "lib/sim/sim_steps.h"
+#include "tools/sim/sim_steps.h"
 #include "lib/algo/algo.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"

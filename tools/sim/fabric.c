@@ -5,7 +5,7 @@
  * (to the network, from it) and of the edges (each way); then the network's.
  */
 #include "include/coll/coll.h"
-#include "lib/sim/fabric_int.h"
+#include "tools/sim/fabric_int.h"
 #include "lib/trace/log.h"
 
 #include <errno.h>

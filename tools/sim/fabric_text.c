@@ -10,7 +10,7 @@
  * bounded before they are believed.
  */
 #include "include/coll/coll.h"
-#include "lib/sim/fabric_words.h"
+#include "tools/sim/fabric_words.h"
 #include "lib/trace/log.h"
 
 #include <stdio.h>

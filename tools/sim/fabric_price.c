@@ -10,7 +10,7 @@
  * How much worse far messages are than near ones (`spread`) is counted on one
  * group, all of it.
  */
-#include "lib/sim/fabric_price.h"
+#include "tools/sim/fabric_price.h"
 #include "include/coll/coll.h"
 #include "lib/util/util.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fabric_words.h - a line of a topology as words, and words as values. */
-#ifndef COLL_LIB_SIM_FABRIC_WORDS_H
-#define COLL_LIB_SIM_FABRIC_WORDS_H
+#ifndef COLL_TOOLS_SIM_FABRIC_WORDS_H
+#define COLL_TOOLS_SIM_FABRIC_WORDS_H
 
-#include "lib/sim/fabric_int.h"
+#include "tools/sim/fabric_int.h"
 
 #define MAX_WORDS 64
 

@@ -7,8 +7,8 @@
  * made by rule (fat tree, dragonfly, torus), and a route is computed, not
  * stored.  Links have a direction: a cable is two links.
  */
-#ifndef COLL_LIB_SIM_FABRIC_H
-#define COLL_LIB_SIM_FABRIC_H
+#ifndef COLL_TOOLS_SIM_FABRIC_H
+#define COLL_TOOLS_SIM_FABRIC_H
 
 #include <stddef.h>
 

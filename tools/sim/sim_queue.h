@@ -2,8 +2,8 @@
 /* sim_queue.h - events in order of time; those of one time in the order in
  * which they were put, so that equal simulations give equal results.
  */
-#ifndef COLL_LIB_SIM_SIM_QUEUE_H
-#define COLL_LIB_SIM_SIM_QUEUE_H
+#ifndef COLL_TOOLS_SIM_SIM_QUEUE_H
+#define COLL_TOOLS_SIM_SIM_QUEUE_H
 
 #include <stdint.h>
 

@@ -2,7 +2,7 @@
 /* fabric_ring.c - rings and roots of ranks on a fabric, by the orders of seats
  * in each of its hosts. */
 #include "include/coll/coll.h"
-#include "lib/sim/fabric_int.h"
+#include "tools/sim/fabric_int.h"
 #include "lib/trace/log.h"
 
 #include <stdlib.h>

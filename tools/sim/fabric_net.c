@@ -9,7 +9,7 @@
  * the next group begin at the last router, those from it end at the first.  Torus: one
  * dimension after another, the shorter way round, in + direction when equal.
  */
-#include "lib/sim/fabric_int.h"
+#include "tools/sim/fabric_int.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fabric_price.h - levels while they are made: more than a view can hold. */
-#ifndef COLL_LIB_SIM_FABRIC_PRICE_H
-#define COLL_LIB_SIM_FABRIC_PRICE_H
+#ifndef COLL_TOOLS_SIM_FABRIC_PRICE_H
+#define COLL_TOOLS_SIM_FABRIC_PRICE_H
 
-#include "lib/sim/fabric_int.h"
+#include "tools/sim/fabric_int.h"
 
 #define MAX_LEVELS (GRAPH_SOCKET + 2 + FABRIC_MAX_TREE + 2)
 

@@ -5,8 +5,8 @@
  * A lane is one direction between two ranks: its i-th send goes with its i-th
  * receive.  Steps are numbered through all ranks, rank by rank.
  */
-#ifndef COLL_LIB_SIM_SIM_STEPS_H
-#define COLL_LIB_SIM_SIM_STEPS_H
+#ifndef COLL_TOOLS_SIM_SIM_STEPS_H
+#define COLL_TOOLS_SIM_SIM_STEPS_H
 
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
 /* fabric_file.c - a topology file from its first line to its last: software,
  * hosts and the network's rule. */
 #include "include/coll/coll.h"
-#include "lib/sim/fabric_words.h"
+#include "tools/sim/fabric_words.h"
 #include "lib/trace/log.h"
 
 #include <stdlib.h>

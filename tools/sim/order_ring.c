@@ -10,7 +10,7 @@
  * greedy one, improved by reversing pieces (2-opt).
  */
 #include "include/coll/coll.h"
-#include "lib/sim/fabric_int.h"
+#include "tools/sim/fabric_int.h"
 
 #include <math.h>
 #include <stdlib.h>

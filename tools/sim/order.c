@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* order.c - who is near the network: the NIC of each seat, the root of a tree.
  * Pure functions of a graph and its paths. */
-#include "lib/sim/fabric_int.h"
+#include "tools/sim/fabric_int.h"
 
 static struct coll__seat_reach measure(const struct graph *graph, int seat, int nic)
 {

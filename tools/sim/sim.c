@@ -32,9 +32,9 @@
  * Events of one time happen in the order in which they became known, so the
  * result is the same each time.
  */
-#include "lib/sim/sim.h"
-#include "lib/sim/sim_queue.h"
-#include "lib/sim/sim_steps.h"
+#include "tools/sim/sim.h"
+#include "tools/sim/sim_queue.h"
+#include "tools/sim/sim_steps.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fabric_words.c - lines, words and values of a topology; every complaint
  * names file, line and word, and says what to write instead. */
-#include "lib/sim/fabric_words.h"
+#include "tools/sim/fabric_words.h"
 #include "include/coll/coll.h"
 #include "lib/trace/log.h"
 #include "lib/util/text.h"

@@ -7,7 +7,7 @@
  * levels are the same when they have equally many leaders.
  */
 #include "include/coll/coll.h"
-#include "lib/sim/fabric_price.h"
+#include "tools/sim/fabric_price.h"
 #include "lib/trace/log.h"
 
 #include <math.h>

@@ -2,11 +2,11 @@
 /* sim.h - run all ranks' plans on a machine that need not exist: a
  * discrete-event simulation over a fabric's links.
  */
-#ifndef COLL_LIB_SIM_SIM_H
-#define COLL_LIB_SIM_SIM_H
+#ifndef COLL_TOOLS_SIM_SIM_H
+#define COLL_TOOLS_SIM_SIM_H
 
 #include "lib/algo/algo.h"
-#include "lib/sim/fabric.h"
+#include "tools/sim/fabric.h"
 
 /* Make the view of nranks ranks on a fabric: groups, ring and prices.
  *

@@ -2,7 +2,7 @@
 /* fabric_attach.c - a network of switches and cables named one by one: which
  * network card hangs on which switch. */
 #include "include/coll/coll.h"
-#include "lib/sim/fabric_int.h"
+#include "tools/sim/fabric_int.h"
 
 #include <stdio.h>
 #include <stdlib.h>

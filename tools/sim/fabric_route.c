@@ -2,7 +2,7 @@
 /* fabric_route.c - the links from seat to seat: within a host its best path,
  * between hosts from NIC to NIC by the network's rule.
  */
-#include "lib/sim/fabric_int.h"
+#include "tools/sim/fabric_int.h"
 
 /* Number the edges of a path as links of the whole fabric. */
 static int add_path(const struct fabric_place *at, int from, int to, int *links,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fabric_seats.c - where seats are, and who takes them; links by number. */
 #include "include/coll/coll.h"
-#include "lib/sim/fabric_int.h"
+#include "tools/sim/fabric_int.h"
 #include "lib/trace/log.h"
 
 #include <stdio.h>

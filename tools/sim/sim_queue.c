@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sim_queue.c - a heap of four children a node: flatter than a binary one, and
  * the children of a node share two cache lines. */
-#include "lib/sim/sim_queue.h"
+#include "tools/sim/sim_queue.h"
 #include "include/coll/coll.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* view_fabric.c - what builders and prices see of a fabric: its levels as it
  * reports them, and its own ring. */
-#include "lib/sim/sim.h"
+#include "tools/sim/sim.h"
 #include "lib/trace/log.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
  * ones of a server of the 2020s: good for orders, not for times.
  */
 #include "include/coll/coll.h"
-#include "lib/sim/fabric_int.h"
+#include "tools/sim/fabric_int.h"
 #include "lib/topo/machine.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"

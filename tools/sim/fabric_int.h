@@ -2,10 +2,10 @@
 /* fabric_int.h - what the files of a fabric share: graphs of parts, kinds of
  * hosts, and the network's rule.
  */
-#ifndef COLL_LIB_SIM_FABRIC_INT_H
-#define COLL_LIB_SIM_FABRIC_INT_H
+#ifndef COLL_TOOLS_SIM_FABRIC_INT_H
+#define COLL_TOOLS_SIM_FABRIC_INT_H
 
-#include "lib/sim/fabric.h"
+#include "tools/sim/fabric.h"
 
 #define FABRIC_MAX_SEATS (1 << 20)
 #define FABRIC_MAX_LINKS (1 << 26)
