@@ -37,7 +37,7 @@ most="$base lib/trace"
     may lib/device $most lib/exec
     may transports $most lib/net lib/topo lib/device
     may lib/plan $most
-    may lib/algo lib/plan lib/price lib/trace lib/util lib/type
+    may lib/algo $most lib/plan
     may lib/price $most lib/plan lib/algo
     may lib/proof $most lib/plan lib/price lib/algo
     may lib/exec $most lib/plan lib/device transports
@@ -49,7 +49,7 @@ most="$base lib/trace"
     may tools/plan $most lib/plan lib/price lib/proof lib/algo lib/topo tools/sim
     may benchmarks include/coll coll tools/common
     may benchmarks/rivals include/coll coll tools/common benchmarks
-    may benchmarks/plan include/coll lib/algo lib/plan lib/price lib/util
+    may benchmarks/plan include/coll lib/algo lib/plan lib/util
     may trainer include/coll coll tools/common
     may examples include/coll coll
 }

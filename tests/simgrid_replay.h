@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 #include "tools/sim/sim_steps.h"
-#include "lib/price/view.h"
+#include "lib/plan/view.h"
 
 struct replay_link {
     double latency, beta, share; /* s, s a byte, s a byte */

@@ -20,7 +20,7 @@
 
 #include "lib/plan/order.h"
 #include "lib/plan/plan.h"
-#include "lib/price/view.h"
+#include "lib/plan/view.h"
 
 /* The bit of a collective in coll__algo.serves. */
 #define COLL_FOR(name) (1u << COLL_##name)

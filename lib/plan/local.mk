@@ -13,6 +13,7 @@ libcore_la_SOURCES += \
 	%D%/plans.c %D%/plans.h \
 	%D%/reorder.c \
 	%D%/scan.c %D%/scan.h \
+	%D%/view.c %D%/view.h \
 	%D%/waits.c %D%/waits.h \
 	%D%/words.h
 libstudy_la_SOURCES += %D%/dump.c

@@ -26,7 +26,7 @@ enum coll__order {
                       * operation that does not commute */
 };
 
-struct coll__view; /* lib/price/view.h */
+struct coll__view; /* lib/plan/view.h */
 
 /* What is to be done, for one rank. */
 struct coll__problem {

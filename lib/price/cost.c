@@ -5,7 +5,7 @@
  * the level below at the same time share its way out: `share` s a byte for all
  * of them, where one alone needs `beta`.
  */
-#include "lib/price/view.h"
+#include "lib/plan/view.h"
 #include "lib/plan/plan.h"
 #include "lib/util/util.h"
 

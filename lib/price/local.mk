@@ -1,5 +1,4 @@
 libcore_la_SOURCES += \
 	%D%/cost.c \
 	%D%/select.c %D%/select.h \
-	%D%/tune.c %D%/tune.h \
-	%D%/view.c %D%/view.h
+	%D%/tune.c %D%/tune.h

@@ -57,7 +57,7 @@ enum coll__near coll__gpu_near(const struct coll__gpu_place *places, int n,
                                const unsigned char *nvlink, int i, int j);
 
 /* What a message between two ranks that near costs, as struct coll__level of
- * lib/price/view.h has it; share is of all that leave such a part at once. */
+ * lib/plan/view.h has it; share is of all that leave such a part at once. */
 struct coll__gpu_price {
     double alpha, beta, share, gap; /* s, s a byte, s a byte, s */
 };

@@ -86,7 +86,7 @@ int coll__fabric_route(const struct coll__fabric *fabric, int from, int to,
 #define COLL__FABRIC_LEVELS 6
 struct coll__fabric_price {
     char name[16];
-    double alpha, beta, share, gap, spread; /* as in lib/price/view.h */
+    double alpha, beta, share, gap, spread; /* as in lib/plan/view.h */
 };
 struct coll__fabric_levels {
     int n_levels;

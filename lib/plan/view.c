@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* view.c - groups of ranks within groups, and the ring through them. */
-#include "lib/price/view.h"
+#include "lib/plan/view.h"
 #include "include/coll/coll.h"
 #include "lib/trace/log.h"
 

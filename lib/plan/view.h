@@ -6,8 +6,8 @@
  * share a cache, say), each group lies within one of the level above, and the
  * group of the last level is everybody.
  */
-#ifndef COLL_LIB_PRICE_VIEW_H
-#define COLL_LIB_PRICE_VIEW_H
+#ifndef COLL_LIB_PLAN_VIEW_H
+#define COLL_LIB_PLAN_VIEW_H
 
 #include <stddef.h>
 
