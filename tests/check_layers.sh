@@ -34,7 +34,7 @@ most="$base lib/trace"
     may lib/boot $most lib/net
     may lib/ctrl $most lib/net lib/boot
     may lib/topo $most
-    may lib/device $most lib/exec
+    may lib/device $most
     may transports $most lib/net lib/topo lib/device
     may lib/plan $most
     may lib/algo $most lib/plan

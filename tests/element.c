@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* element.c - elements one at a time, in plain C. */
 #include "tests/element.h"
-#include "lib/exec/number.h"
+#include "lib/device/arith.h"
 #include "lib/util/util.h"
 
 #include <math.h>

@@ -9,7 +9,7 @@
 #include "tests/kernel_cases.h"
 #include "tests/element.h"
 #include "lib/device/cuda_kernels.h"
-#include "lib/exec/reduce.h"
+#include "lib/device/reduce.h"
 #include "lib/util/util.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* test_bench.c - the benchmarks' data: what they expect is what the kernels
  * give in any order, and one wrong element is found. */
 #include "benchmarks/bench.h"
-#include "lib/exec/reduce.h"
+#include "lib/device/reduce.h"
 #include "lib/util/util.h"
 
 #include <check.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_copy.c - host memory, and the copies that stream. */
 #include "lib/device/copy.h"
-#include "lib/exec/reduce.h"
+#include "lib/device/reduce.h"
 #include "lib/util/util.h"
 
 #include <check.h>

@@ -6,7 +6,7 @@
 #include "tests/fake_fixture.h"
 #include "lib/device/cuda.h"
 #include "lib/device/cuda_kernels.h"
-#include "lib/exec/reduce.h"
+#include "lib/device/reduce.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

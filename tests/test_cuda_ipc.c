@@ -8,7 +8,7 @@
 #include "tests/stream_fixture.h"
 #include "lib/device/cuda.h"
 #include "lib/device/cuda_kernels.h"
-#include "lib/exec/reduce.h"
+#include "lib/device/reduce.h"
 #include "lib/util/util.h"
 
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_number.c - the half-width floats against exact arithmetic. */
 #include "tests/element.h"
-#include "lib/exec/number.h"
+#include "lib/device/arith.h"
 
 #include <check.h>
 #include <math.h>

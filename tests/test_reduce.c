@@ -2,7 +2,7 @@
 /* test_reduce.c - each kernel of each instruction set against plain C. */
 #include "tests/element.h"
 #include "tests/kernel_cases.h"
-#include "lib/exec/reduce.h"
+#include "lib/device/reduce.h"
 #include "lib/util/util.h"
 
 #include <check.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* copy.c - the streaming copy of the instruction set in force. */
 #include "lib/device/copy.h"
-#include "lib/exec/reduce.h"
+#include "lib/device/reduce.h"
 
 void coll__copy_stream(void *dst, const void *src, size_t len)
 {

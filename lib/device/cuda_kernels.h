@@ -14,7 +14,7 @@
  * len is bytes of whole elements, all buffers are aligned to them.  dst may be
  * an input, nothing overlaps otherwise.  The result goes to dst, and to next
  * where it is not NULL.  Results are those of the host's kernels
- * (lib/exec/reduce.h), but that one NaN is like another.
+ * (lib/device/reduce.h), but that one NaN is like another.
  */
 #ifndef COLL_LIB_DEVICE_CUDA_KERNELS_H
 #define COLL_LIB_DEVICE_CUDA_KERNELS_H

@@ -15,7 +15,7 @@
 #ifdef __CUDACC__
 #define NUMBER static __device__ __forceinline__
 #endif
-#include "lib/exec/number.h"
+#include "lib/device/arith.h"
 
 #define DEVICE static __device__ __forceinline__
 #define METHOD __device__ __forceinline__

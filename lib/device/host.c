@@ -6,7 +6,7 @@
  */
 #include "lib/device/device.h"
 #include "lib/device/copy.h"
-#include "lib/exec/reduce.h"
+#include "lib/device/reduce.h"
 #include "lib/util/util.h"
 
 #include <string.h>

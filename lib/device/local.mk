@@ -6,6 +6,10 @@ libcore_la_SOURCES += \
 	%D%/host.c \
 	%D%/kernel.h \
 	%D%/list.c
+# reduction kernels, once per instruction set
+libcore_la_SOURCES += %D%/reduce.c %D%/reduce.h %D%/reduce_kernels.h \
+	%D%/arith.h %D%/simd.h \
+	%D%/reduce_base.c %D%/reduce_avx2.c %D%/reduce_avx512.c
 
 # Device memory of CUDA, where configure found its headers; the kernels where it
 # found nvcc as well.
@@ -55,7 +59,7 @@ CLEANFILES += %D%/cuda_image.c
 %D%/cuda_image.c: %D%/cuda_image.sh %D%/cuda_kernels.cu %D%/cuda_kernels.h \
 		%D%/cuda_entries.h %D%/cuda_number.cuh %D%/cuda_ops.cuh \
 		%D%/cuda_plan.cuh %D%/cuda_plan.h %D%/cuda_walk.cuh \
-		lib/exec/number.h
+		lib/device/arith.h
 	$(AM_V_GEN)$(MKDIR_P) %D% && \
 	    $(SHELL) $(top_srcdir)/%D%/cuda_image.sh $(NVCC) $@
 else

@@ -12,8 +12,8 @@ nvcc=${NVCC:-$cuda/bin/nvcc}
 mkdir -p "$to" || exit 1
 
 # the host's kernels, with what they stand on
-beside_kernels="lib/exec/reduce.c lib/exec/reduce_base.c lib/exec/reduce_avx2.c
-    lib/exec/reduce_avx512.c lib/device/copy.c
+beside_kernels="lib/device/reduce.c lib/device/reduce_base.c lib/device/reduce_avx2.c
+    lib/device/reduce_avx512.c lib/device/copy.c
     lib/device/cuda_driver.c lib/device/cuda_table.c
     lib/trace/log.c lib/trace/log_queue.c lib/type/names.c lib/type/op.c
     lib/util/ending.c lib/util/lock.c lib/util/param.c lib/util/text.c

@@ -5,8 +5,8 @@
  * is a trap into its host, tens of microseconds long: so it is asked once in a
  * process's life, and COLL_SIMD with it.
  */
-#include "lib/exec/reduce.h"
-#include "lib/exec/simd.h"
+#include "lib/device/reduce.h"
+#include "lib/device/simd.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* reduce_base.c - the kernels that every processor runs. */
-#include "lib/exec/number.h"
-#include "lib/exec/simd.h"
+#include "lib/device/arith.h"
+#include "lib/device/simd.h"
 
 #include <stddef.h>
 #if SIMD_X86
@@ -40,4 +40,4 @@ SET_TARGET static void stream_lines(char *dst, const char *src, size_t n)
 }
 #endif
 
-#include "lib/exec/reduce_kernels.h"
+#include "lib/device/reduce_kernels.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* number.h - arithmetic on one element, without branches, so that a loop over
+/* arith.h - arithmetic on one element, without branches, so that a loop over
  * it becomes vector code.
  *
  * f16 is IEEE binary16, bf16 the upper half of an f32.  Narrowing rounds to
  * nearest even; a NaN stays a NaN with the payload's upper bits, made quiet.
  * The results equal those of the F16C instructions bit for bit.
  */
-#ifndef COLL_LIB_EXEC_NUMBER_H
-#define COLL_LIB_EXEC_NUMBER_H
+#ifndef COLL_LIB_DEVICE_ARITH_H
+#define COLL_LIB_DEVICE_ARITH_H
 
 #include <stdint.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* simd.h - which instruction sets this compiler can make code for. */
-#ifndef COLL_LIB_EXEC_SIMD_H
-#define COLL_LIB_EXEC_SIMD_H
+#ifndef COLL_LIB_DEVICE_SIMD_H
+#define COLL_LIB_DEVICE_SIMD_H
 
 #if defined(__x86_64__)
 #define SIMD_X86 1

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* reduce_avx512.c - the kernels for x86 with AVX-512 (F, BW, DQ, VL). */
-#include "lib/exec/number.h"
-#include "lib/exec/simd.h"
+#include "lib/device/arith.h"
+#include "lib/device/simd.h"
 
 #if SIMD_X86
 #include <immintrin.h>
@@ -44,5 +44,5 @@ SET_TARGET static void stream_lines(char *dst, const char *src, size_t n)
         _mm512_stream_si512((__m512i *)(dst + i), _mm512_loadu_si512(src + i));
 }
 
-#include "lib/exec/reduce_kernels.h"
+#include "lib/device/reduce_kernels.h"
 #endif

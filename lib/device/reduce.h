@@ -11,8 +11,8 @@
  * does not depend on the order of the operands.  land and lor: a NaN is true,
  * -0 is not.
  */
-#ifndef COLL_LIB_EXEC_REDUCE_H
-#define COLL_LIB_EXEC_REDUCE_H
+#ifndef COLL_LIB_DEVICE_REDUCE_H
+#define COLL_LIB_DEVICE_REDUCE_H
 
 #include "lib/device/device.h"
 

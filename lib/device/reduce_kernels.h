@@ -7,8 +7,8 @@
  *   stream_lines   copy of whole cache lines past the caches
  * The other loops are plain; the compiler makes the vector code.
  */
-#include "lib/exec/number.h"
-#include "lib/exec/reduce.h"
+#include "lib/device/arith.h"
+#include "lib/device/reduce.h"
 #include "lib/util/util.h"
 
 #define NAME_2(a, b) a##b

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* reduce_avx2.c - the kernels for x86 with AVX2 and F16C. */
-#include "lib/exec/number.h"
-#include "lib/exec/simd.h"
+#include "lib/device/arith.h"
+#include "lib/device/simd.h"
 
 #if SIMD_X86
 #include <immintrin.h>
@@ -46,5 +46,5 @@ SET_TARGET static void stream_lines(char *dst, const char *src, size_t n)
     }
 }
 
-#include "lib/exec/reduce_kernels.h"
+#include "lib/device/reduce_kernels.h"
 #endif
