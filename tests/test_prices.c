@@ -288,7 +288,7 @@ static struct pick pick(enum coll_collective collective, size_t bytes,
     struct coll__problem pb = problem(collective, bytes, view);
     struct pick pick;
 
-    pick.algo = coll__algo_select(&pb, "", &pick.seconds);
+    pick.algo = coll__algo_cheapest(&pb, &pick.seconds);
     ck_assert_ptr_nonnull(pick.algo);
     return pick;
 }

@@ -20,7 +20,7 @@
 
 #include "lib/plan/order.h"
 #include "lib/plan/plan.h"
-#include "lib/plan/view.h"
+#include "lib/plan/view_cost.h"
 
 /* The bit of a collective in coll__algo.serves. */
 #define COLL_FOR(name) (1u << COLL_##name)
@@ -291,6 +291,22 @@ int coll__plan_nest(struct coll__plan *plan, const struct coll__algo *algo,
  * none. */
 const struct coll__algo *coll__algo_find(enum coll_collective collective,
                                          const char *name);
+
+/* Compare two predicted times.  Times that differ by their rounding alone are
+ * the same. */
+static inline int coll__algo_is_cheaper(double seconds, double other)
+{
+    return seconds < other * (1 - 1e-9);
+}
+
+/* Find the cheapest of all algorithms that can solve the problem; of those with
+ * the same price, the first in the list.
+ *
+ * Result:    NULL if every algorithm refuses the problem; else *seconds is the
+ *            predicted time.
+ */
+const struct coll__algo *coll__algo_cheapest(const struct coll__problem *pb,
+                                             double *seconds);
 
 /* ---- small numbers ------------------------------------------------------ */
 

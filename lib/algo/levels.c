@@ -2,7 +2,6 @@
 /* levels.c - teams of ranks on the levels of a machine, found by the heads of
  * groups: a rank is a head where it comes first among the members. */
 #include "lib/algo/levels.h"
-#include "lib/price/select.h"
 
 #include <stdlib.h>
 
@@ -160,7 +159,7 @@ static const struct coll__algo *cheapest(const struct coll__problem *priced,
     const struct coll__algo *best = NULL;
 
     if (!among)
-        return coll__algo_select(priced, "", seconds);
+        return coll__algo_cheapest(priced, seconds);
     for (int i = 0; among[i]; i++) {
         const struct coll__algo *algo =
             coll__algo_find(priced->collective, among[i]);

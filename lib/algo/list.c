@@ -75,3 +75,24 @@ const struct coll__algo *coll__algo_find(enum coll_collective collective,
             return coll__algos[i];
     return NULL;
 }
+
+const struct coll__algo *coll__algo_cheapest(const struct coll__problem *pb,
+                                             double *seconds)
+{
+    const struct coll__algo *best = NULL;
+
+    for (int i = 0; coll__algos[i]; i++) {
+        const struct coll__algo *algo = coll__algos[i];
+        double time;
+
+        if (!(algo->serves & 1u << pb->collective) ||
+            coll__algo_refuses(algo, pb))
+            continue;
+        time = algo->cost(pb);
+        if (best && !coll__algo_is_cheaper(time, *seconds))
+            continue;
+        best = algo;
+        *seconds = time;
+    }
+    return best;
+}

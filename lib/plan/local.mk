@@ -14,6 +14,7 @@ libcore_la_SOURCES += \
 	%D%/reorder.c \
 	%D%/scan.c %D%/scan.h \
 	%D%/view.c %D%/view.h \
+	%D%/view_cost.c %D%/view_cost.h \
 	%D%/waits.c %D%/waits.h \
 	%D%/words.h
 libstudy_la_SOURCES += %D%/dump.c

@@ -124,12 +124,11 @@ static int can_be_forced(const struct coll__problem *pb, const char *forced)
     return 0;
 }
 
-/* Prices that differ by their rounding alone are the same. */
 static int comes_before(const struct coll__candidate *a,
                         const struct coll__candidate *b)
 {
     return !a->refusal &&
-           (b->refusal || a->seconds < b->seconds * (1 - 1e-9));
+           (b->refusal || coll__algo_is_cheaper(a->seconds, b->seconds));
 }
 
 /* Insert into the sorted list, which keeps its first `max`; the new length. */
@@ -167,15 +166,4 @@ int coll__algo_candidates(const struct coll__problem *pb, const char *forced,
         n = insert(list, n, max, &c);
     }
     return n;
-}
-
-const struct coll__algo *coll__algo_select(const struct coll__problem *pb,
-                                           const char *forced, double *seconds)
-{
-    struct coll__candidate best;
-
-    if (!coll__algo_candidates(pb, forced, &best, 1) || best.refusal)
-        return NULL;
-    *seconds = best.seconds;
-    return best.algo;
 }

@@ -11,18 +11,6 @@
  */
 int coll__algo_check(const char *forced);
 
-/* Return the cheapest algorithm for the problem among those that `forced`
- * allows; forced names that this problem cannot have leave all allowed.
- *
- * Result:    the same on every rank, whatever pb->rank and pb->in_place; NULL
- *            when every algorithm refuses the problem.
- * Shapes:    *seconds is its predicted time; forced has passed
- *            coll__algo_check().
- */
-const struct coll__algo *coll__algo_select(const struct coll__problem *pb,
-                                           const char *forced,
-                                           double *seconds);
-
 /* An algorithm of the problem's collective, and what speaks for or against. */
 struct coll__candidate {
     const struct coll__algo *algo;
@@ -33,8 +21,11 @@ struct coll__candidate {
 /* List the algorithms of the problem's collective: those that can be used, the
  * cheapest first, then those that cannot.
  *
- * Shapes:    list[max] gets the first of them; forced as coll__algo_select().
- * Result:    how many were written; the same on every rank.
+ * Shapes:    list[max] gets the first of them.  `forced` has passed
+ *            coll__algo_check(); names in it that this problem cannot have
+ *            leave all algorithms allowed.
+ * Result:    how many were written; the same on every rank, whatever pb->rank
+ *            and pb->in_place.
  */
 int coll__algo_candidates(const struct coll__problem *pb, const char *forced,
                           struct coll__candidate *list, int max);

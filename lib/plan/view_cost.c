@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost.c - what rounds of messages take on a machine of groups within groups.
+/* view_cost.c - what rounds of messages take on a machine of groups within groups.
  *
  * A round's time is that of its slowest level.  Messages that leave a group of
  * the level below at the same time share its way out: `share` s a byte for all
  * of them, where one alone needs `beta`.
  */
-#include "lib/plan/view.h"
+#include "lib/plan/view_cost.h"
 #include "lib/plan/plan.h"
 #include "lib/util/util.h"
 
