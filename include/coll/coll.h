@@ -1,27 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll.h - collective operations over a group of ranks; the whole API.
+/* coll.h - collective operations over a group of processes; the whole API.
  *
- * Life cycle: coll_comm_create*() once, any number of operations, then
- * coll_comm_destroy().  Functions return COLL_OK, COLL_IN_PROGRESS or a
- * negative enum coll_status; coll_last_error() then holds one sentence with
- * the cause and the remedy.  Sizes are bytes, counts are elements, times are
- * seconds.  Only names beginning coll_ or COLL_ belong to this API.
+ * A process that takes part is a rank.  A group of ranks is a communicator.  A
+ * program makes a communicator with coll_comm_create_env(), coll_comm_create()
+ * or coll_comm_create_oob(), calls any number of operations on it, and ends it
+ * with coll_comm_destroy().
  *
- * Fork: communicators and requests stay with the process that made them.  A
- * child made by fork(), at any time, also while other threads are in
- * operations, may free its copies: coll_comm_destroy(),
- * coll_request_destroy() and coll_mem_free() then do that and no more, and the
- * parent and its peers do not notice.  coll_comm_rank() and its like still
- * answer; everything else is COLL_ERR_INVALID.  A child may make communicators
- * of its own: by coll_comm_create(), coll_comm_create_oob(), and by
- * coll_comm_create_env() if its parent had not (a launcher's variables describe
- * one process); without ucx if its parent had used that.  A child that was
- * forked within a function that the library calls (a coll_user_fn, an
- * allgather, a log handler) must end there.
+ * A function that can fail returns COLL_OK, COLL_IN_PROGRESS or a negative enum
+ * coll_status.  After an error, coll_last_error() returns one sentence with the
+ * cause and the remedy.
  *
- * Cancellation: a thread that is within a call is not to be cancelled
- * (pthread_cancel()): what it has begun would never end.  coll_comm_abort() from
- * another thread ends its wait.
+ * Sizes are in bytes, counts in elements and times in seconds.  All names of
+ * this API begin with coll_ or COLL_.
+ *
+ * The description of a function says what its arguments must be (Shapes), what
+ * it gives (Result), who frees what (Ownership), how it fails (Errors), who may
+ * call it at the same time (Threads) and what it costs (Cost).  What a section
+ * says under one of these labels holds for each function of that section.
  */
 #ifndef COLL_COLL_H
 #define COLL_COLL_H
@@ -33,10 +28,15 @@
 extern "C" {
 #endif
 
-struct coll_comm;    /* a group of ranks */
-struct coll_request; /* one operation, started any number of times */
+struct coll_comm;    /* a communicator: a group of ranks */
+struct coll_request; /* one operation, which can be started many times */
 
-/* X(name, value, text): each line is a code, its ABI value and its message. */
+/* ---- status codes ------------------------------------------------------- *
+ *
+ * COLL_OK is 0.  Errors are negative.  Each code has one value for ever.
+ */
+
+/* X(name, value, text): each line is a status code. */
 #define COLL_STATUS_MAP(X)                                                  \
     X(OK, 0, "success")                                                     \
     X(IN_PROGRESS, 1, "operation still running")                            \
@@ -58,7 +58,13 @@ enum coll_status {
 #undef COLL_ENUMERATOR
 };
 
-/* X(name, text, bytes): the element types. */
+/* ---- element types ------------------------------------------------------ *
+ *
+ * Integers, IEEE 754 floating-point numbers of 16, 32 and 64 bits, and
+ * bfloat16.
+ */
+
+/* X(name, text, bytes): each line is an element type. */
 #define COLL_TYPE_MAP(X) \
     X(I8, "i8", 1)       \
     X(U8, "u8", 1)       \
@@ -80,11 +86,16 @@ enum coll_type {
     COLL_N_TYPES
 };
 
-/* X(name, text): the reduction operations.  AVG is the sum over the number of
- * ranks; for integers the quotient is truncated towards zero.  BAND, BOR and
- * BXOR are bitwise, for integer types alone.  LAND and LOR take an element for
- * true when it is not zero (a NaN is true) and give 1 or 0.  A rank that is alone
- * gets its own elements as they are. */
+/* ---- reduction operations ----------------------------------------------- *
+ *
+ * COLL_AVG is the sum divided by the number of ranks; for integers the quotient
+ * is truncated towards zero.  COLL_BAND, COLL_BOR and COLL_BXOR are bitwise and
+ * take integers only.  COLL_LAND and COLL_LOR are logical: an element that is
+ * not zero is true, a NaN too, and the result is 1 or 0.  In a communicator of
+ * one rank every reduction operation copies its input.
+ */
+
+/* X(name, text): each line is a reduction operation. */
 #define COLL_OP_MAP(X) \
     X(SUM, "sum")      \
     X(PROD, "prod")    \
@@ -102,11 +113,16 @@ enum coll_op {
     COLL_OP_MAP(COLL_ENUMERATOR)
 #undef COLL_ENUMERATOR
     COLL_N_OPS,
-    COLL_OP_LAST = 0x7fffffff /* those that callers make lie between */
+    COLL_OP_LAST = 0x7fffffff /* operations of the caller's own lie between */
 };
 
-/* X(name, text): the collective operations, and the two that only two ranks
- * take part in. */
+/* ---- collectives -------------------------------------------------------- *
+ *
+ * The names of the operations, for struct coll_args.  COLL_SEND and COLL_RECV
+ * concern two ranks, all others concern every rank.
+ */
+
+/* X(name, text): each line is an operation. */
 #define COLL_COLLECTIVE_MAP(X)            \
     X(ALLREDUCE, "allreduce")             \
     X(BROADCAST, "broadcast")             \
@@ -132,34 +148,66 @@ enum coll_collective {
     COLL_N_COLLECTIVES
 };
 
-/* ---- the library ------------------------------------------------------ */
-
-/* Return the version as text, "major.minor.patch".
+/* ---- fork and cancellation ---------------------------------------------- *
  *
- * Ownership: a static string.
+ * A communicator or request belongs to the process that made it.  A process may
+ * call fork() at any time, also while other threads are in operations.  Its
+ * child may call coll_comm_destroy(), coll_request_destroy() and
+ * coll_mem_free() on what it inherited: they free the child's copy, and neither
+ * the parent nor its peers notice.  Functions that only ask, such as
+ * coll_comm_rank(), still answer in the child.  Everything else on an inherited
+ * communicator is COLL_ERR_INVALID.
+ *
+ * A child may make communicators of its own with coll_comm_create() and
+ * coll_comm_create_oob().  It may use coll_comm_create_env() only if its parent
+ * had not, because the variables of a launcher describe one process.  Where the
+ * parent had used the transport ucx, the child's communicators go without it.
+ * A child that was forked inside a function that the library calls (a
+ * coll_user_fn, an allgather function, a log handler) must end there.
+ *
+ * Do not cancel a thread with pthread_cancel() while it is in a call: the
+ * operation that it began would never end.  Call coll_comm_abort() from another
+ * thread instead, which ends the wait.
+ */
+
+/* ---- the library -------------------------------------------------------- */
+
+/* Return the library's version.
+ *
+ * Result:    text of the form "major.minor.patch".
+ * Ownership: the string is static.
+ * Errors:    none.
  * Threads:   any.
  */
 const char *coll_version(void);
 
-/* Return the meaning of a status in a few words.
+/* Return the meaning of a status code in a few words.
  *
- * Ownership: a static string, also for an unknown code.
+ * Result:    a text for every status, also for an unknown one.
+ * Ownership: the string is static.
+ * Errors:    none.
  * Threads:   any.
+ * See:       coll_last_error(), which names the cause.
  */
 const char *coll_strerror(int status);
 
 /* Return the sentence that explains this thread's last error.
  *
- * Result:    cause and remedy, one line; "" when this thread had no error.
- * Ownership: the library's, valid until this thread's next libcoll call.
- * Threads:   any; each thread has its own.
+ * Result:    one line with the cause and the remedy; "" if this thread has had
+ *            no error.
+ * Ownership: the string is the library's.  It is valid until this thread next
+ *            calls libcoll.
+ * Errors:    none.
+ * Threads:   any.  Each thread has its own last error.
  */
 const char *coll_last_error(void);
 
-/* Return the name, or the element size in bytes, of an enum's value.
+/* Return the name of a type, operation or collective, or a type's size.
  *
- * Result:    "?" or 0 for a value that is none of the enum's.
- * Ownership: static strings.
+ * Result:    coll_type_size() returns the size of an element in bytes.  For a
+ *            value that is not in the enum, the name is "?" and the size is 0.
+ * Ownership: the strings are static.
+ * Errors:    none.
  * Threads:   any.
  */
 const char *coll_type_name(enum coll_type type);
@@ -175,82 +223,116 @@ enum coll_log_level {
     COLL_LOG_TRACE
 };
 
-/* Send log lines to `handler` instead of stderr; NULL restores stderr.
+/* Send log lines to a function instead of to stderr.
  *
- * Shapes:    the handler gets one line, without prefix and newline, and the
- *            part of the library that speaks ("topo", "ucx").
- * Ownership: the text is the library's, valid during the call only.
- * Threads:   any.  The handler is called by threads that call the library, at
- *            the end of a call (of a group: at its end) or while one waits for
- *            an operation: it must take several at once, one may still be under
- *            way when this returns, and it may call the library itself (what it
- *            makes the library say comes later).  What the library's own thread
- *            says comes with the next call, and after the last one to stderr.
- * Errors:    nothing else waits for who reads stderr, or for a handler: 128
- *            lines that nobody takes are kept, and later ones counted.
- * Cost:      nothing while the level asked for by COLL_LOG is quieter; this waits
- *            for a line that is being written to stderr, 0.5 s at most.
+ * Shapes:    handler gets each line that the level of COLL_LOG lets through:
+ *            its level, the part of the library that speaks (such as "topo" or
+ *            "ucx"), the text without prefix and newline, and arg.  A handler
+ *            of NULL sends lines to stderr again.
+ * Ownership: part and text are the library's, valid during the call only.
+ * Errors:    none.  128 lines wait for a handler or a reader of stderr that is
+ *            slow; more than that are dropped and counted.  No operation waits
+ *            for them.
+ * Threads:   any.  The library calls the handler from threads that call the
+ *            library: at the end of a call, at the end of a group, or while the
+ *            thread waits for an operation.  So several threads may be in the
+ *            handler at once, and one may still be in the old handler when this
+ *            function returns.  The handler may call the library; lines that
+ *            this causes come later.  Lines of the library's own thread come
+ *            with the next call, and after the last call go to stderr.
+ * Cost:      none for lines that COLL_LOG leaves out.  This function waits up
+ *            to 0.5 s for a line that is being written to stderr.
+ * See:       COLL_LOG in coll-variables(7).
  */
 void coll_set_log_handler(void (*handler)(enum coll_log_level level,
                                           const char *part, const char *text,
                                           void *arg),
                           void *arg);
 
-/* One parameter of the environment, as coll_info --params prints it. */
+/* One COLL_* variable of the environment. */
 struct coll_param {
     const char *name;     /* "COLL_TIMEOUT" */
-    const char *what;     /* one line */
+    const char *what;     /* its meaning in one line */
     const char *standard; /* its default, as text */
     const char *value;    /* in force: the environment's or the default */
-    int is_set;           /* 1 when the environment sets it */
+    int is_set;           /* 1 if the environment sets it */
 };
 
-/* Fill in the parameter with this index.
+/* List the COLL_* variables of the environment, one a call.
  *
- * Result:    COLL_OK, or COLL_ERR_INVALID past the last one (no message).
- * Ownership: strings are static or the environment's.
+ * Shapes:    index counts from 0.
+ * Result:    *param describes the variable with this index.
+ * Ownership: the strings are static or the environment's.
+ * Errors:    COLL_ERR_INVALID: index is past the last variable.  No message is
+ *            logged.
  * Threads:   any, while no thread changes the environment.
+ * See:       coll-variables(7), coll_info(1).
  */
 int coll_param_list(size_t index, struct coll_param *param);
 
-/* One thing that this build can or cannot do, as --check-build prints it. */
+/* Something that libcoll can be built with. */
 struct coll_feature {
-    const char *group;  /* "Bootstraps", "Transports", "Devices" */
+    const char *group;  /* "Bootstraps", "Transports", "Devices", "Libraries" */
     const char *name;   /* "ucx" */
-    const char *detail; /* version, or why it is missing */
-    int is_built;
+    const char *detail; /* its version, or why it is missing */
+    int is_built;       /* 1 if this build has it */
 };
 
-/* Fill in the feature with this index; as coll_param_list(). */
+/* List what this build of the library can and cannot do, one item a call.
+ *
+ * Shapes:    index counts from 0.
+ * Result:    *feature describes the item with this index.
+ * Ownership: the strings are static.
+ * Errors:    COLL_ERR_INVALID: index is past the last item.  No message is
+ *            logged.
+ * Threads:   any.
+ * See:       coll_info(1), whose option --check-build prints the list.
+ */
 int coll_feature_list(size_t index, struct coll_feature *feature);
 
-/* One transport and whether this machine lets it work. */
+/* A transport, and whether it works on this machine. */
 struct coll_transport_info {
     const char *name;
-    const char *what;
-    int is_allowed; /* by COLL_TRANSPORTS */
-    int is_usable;
-    char why[256]; /* when it is not usable: the reason and the remedy */
-    char note[512]; /* "", or what else to know about it on this machine */
+    const char *what; /* its meaning in one line */
+    int is_allowed;   /* 1 if COLL_TRANSPORTS allows it */
+    int is_usable;    /* 1 if it works on this machine */
+    char why[256];    /* if it does not work: the reason and the remedy */
+    char note[512];   /* what else to know about it on this machine, or "" */
 };
 
-/* Fill in the transport with this index, probing it; as coll_param_list(). */
+/* List the transports and whether they work on this machine, one a call.
+ *
+ * Shapes:    index counts from 0.
+ * Result:    *info describes the transport with this index.
+ * Ownership: name and what are static strings.
+ * Errors:    COLL_ERR_INVALID: index is past the last transport.  No message is
+ *            logged.
+ * Threads:   any, while no thread changes the environment.
+ * Cost:      the transport is tried out.
+ * See:       coll_info(1), whose option --transports prints the list.
+ */
 int coll_transport_list(size_t index, struct coll_transport_info *info);
 
-/* Mark a span of the caller's own work in the file of COLL_TIMELINE, so that it
- * stands beside the operations: FORWARD, BACKWARD.
+/* Mark a span of the program's own work in the file of COLL_TIMELINE.
  *
- *     double t = coll_timeline_begin();
+ * The span stands beside the library's operations in the picture:
+ *
+ *     double begin = coll_timeline_begin();
  *     forward();
- *     coll_timeline_end("FORWARD", "layer 1", t);
+ *     coll_timeline_end("FORWARD", "layer 1", begin);
  *
- * Shapes:    row: the row of the picture; what: the name of the span in it; up
- *            to 80 letters of ASCII each, others become '_'; begin: what
- *            coll_timeline_begin() returned.  256 rows at most.
- * Result:    begin: a moment of the monotonic clock, s; 0 while there is no
- *            timeline, and then end does nothing.
- * Threads:   any, also at once: spans that overlap in a row get rows of their own.
- * Cost:      a load and a branch without a timeline, else a lock and a write.
+ * Shapes:    row names the row of the picture and what names the span in it.
+ *            Each has up to 80 ASCII characters; any other character becomes
+ *            '_'.  There are up to 256 rows.  begin is what
+ *            coll_timeline_begin() returned.
+ * Result:    coll_timeline_begin() returns the time of the monotonic clock in
+ *            seconds.  Without a timeline it returns 0, and coll_timeline_end()
+ *            does nothing.
+ * Ownership: row and what are copied.
+ * Errors:    none.
+ * Threads:   any.  Spans that overlap in a row are drawn in rows of their own.
+ * Cost:      a load and a branch without a timeline; else a lock and a write.
+ * See:       COLL_TIMELINE in coll-variables(7).
  */
 double coll_timeline_begin(void);
 void coll_timeline_end(const char *row, const char *what, double begin);
@@ -259,120 +341,191 @@ enum coll_topo_format { COLL_TOPO_TEXT, COLL_TOPO_XML, COLL_TOPO_DOT };
 
 /* Describe this machine as the library sees it.
  *
- * Result:    *text = a tree of packages, NUMA nodes, caches, cores and NICs.
- * Ownership: *text is the caller's, to release by free().
- * Errors:    COLL_ERR_NOMEM, COLL_ERR_SYSTEM, COLL_ERR_INVALID (format, or a
- *            COLL_TOPO_FILE that cannot be read).
+ * Shapes:    format is COLL_TOPO_TEXT for people, COLL_TOPO_XML for hwloc and
+ *            COLL_TOPO_FILE, or COLL_TOPO_DOT for graphviz.
+ * Result:    *text = a tree of packages, NUMA nodes, caches, cores, NICs and
+ *            GPUs.
+ * Ownership: *text is the caller's, to release with free().
+ * Errors:    On an error *text is untouched.
+ *            COLL_ERR_INVALID: the format is unknown, or COLL_TOPO_FILE cannot
+ *            be read.
+ *            COLL_ERR_NOMEM: there is not enough memory.
+ *            COLL_ERR_SYSTEM: the machine cannot be discovered.
  * Threads:   any.
+ * See:       coll_info(1), whose option --topology prints the tree.
  */
 int coll_topo_export(enum coll_topo_format format, char **text);
 
-/* ---- communicators ---------------------------------------------------- */
+/* ---- communicators ------------------------------------------------------ */
 
-/* Options; zero everywhere means default.  Set size = sizeof(config). */
+/* Options of a new communicator.
+ *
+ * Set size = sizeof(struct coll_config), and every other field that is not
+ * wanted to 0, its default.
+ */
 struct coll_config {
     size_t size;
-    double timeout; /* deadline of each wait, s from its start on, though data
-                     * may move meanwhile; 0 = COLL_TIMEOUT (300) */
-    int reproducible; /* 1: combine in the same order whatever the size, the
-                       * algorithm and the placement; 0 = COLL_REPRODUCIBLE */
-    int deferred; /* 1: coll_comm_destroy() does not wait for other ranks while
-                   * this process has other communicators; dup and split keep
-                   * it */
-    int progress_thread; /* 1: a thread of the process moves started operations
-                          * while their caller does something else; dup and
-                          * split keep it; 0 = COLL_PROGRESS */
+    /* The deadline of each wait, in seconds from its start, also while data
+     * still moves.  0: the value of COLL_TIMEOUT, 300. */
+    double timeout;
+    /* 1: a reduction combines in the same order whatever the size, the
+     * algorithm and the placement.  0: as COLL_REPRODUCIBLE says. */
+    int reproducible;
+    /* 1: coll_comm_destroy() does not wait for other ranks while this process
+     * has other communicators.  A duplicate or split communicator inherits
+     * it. */
+    int deferred;
+    /* 1: a thread of the library moves started operations while the caller does
+     * something else.  A duplicate or split communicator inherits it.  0: as
+     * COLL_PROGRESS says. */
+    int progress_thread;
 };
 
 #define COLL_UNIQUE_ID_BYTES 128
 
-/* Names a group that is about to form, and holds its secret: rank 0 makes it
- * and hands it to the others by any private way. */
+/* The name and the secret of a group that is about to form.
+ *
+ * Rank 0 makes it with coll_get_unique_id() and passes it to the other ranks by
+ * a private channel: whoever has it can join the group.
+ */
 struct coll_unique_id {
     unsigned char bytes[COLL_UNIQUE_ID_BYTES];
 };
 
-/* Make the id of a new group; call it in the process that becomes rank 0.
+/* Make the id of a new group, in the process that will be its rank 0.
  *
- * Result:    *id holds this process's address and a fresh secret; a listening
- *            socket stays open in this process until rank 0 joins.
- * Errors:    COLL_ERR_SYSTEM (no port free within COLL_NET_PORTS).
+ * Result:    *id holds this process's address and a new secret.  A listening
+ *            socket stays open in this process until rank 0 has joined.
+ * Ownership: *id is plain bytes, which may be copied and sent.
+ * Errors:    COLL_ERR_INVALID: id is NULL.
+ *            COLL_ERR_SYSTEM: no port is free within COLL_NET_PORTS.
  * Threads:   any.
  * See:       coll_comm_create().
  */
 int coll_get_unique_id(struct coll_unique_id *id);
 
-/* Join the group `id` as `rank` of `nranks`; returns when all have joined.
+/* Join a group by its id; return when all ranks have joined.
  *
- * Shapes:    0 <= rank < nranks; the same nranks and id on every rank.
+ * Shapes:    0 <= rank < nranks.  Every rank passes the same nranks and id, and
+ *            another rank.  config may be NULL for the defaults.
  * Result:    *comm is ready for operations.
- * Ownership: *comm is the caller's, to end by coll_comm_destroy(); config is
- *            read during the call only and may be NULL.
- * Errors:    COLL_ERR_INVALID, COLL_ERR_NOMEM, COLL_ERR_BOOTSTRAP (a rank did
- *            not come within the deadline, or could not prove the secret),
- *            COLL_ERR_TRANSPORT (no transport joins two of the ranks); *comm
- *            is untouched.
- * Threads:   any; several communicators may be made at once.
- * Cost:      some round trips over TCP; a control thread per process.
+ * Ownership: *comm is the caller's, to end with coll_comm_destroy().  config is
+ *            read during the call only.
+ * Errors:    On an error *comm is untouched.
+ *            COLL_ERR_INVALID: an argument or a COLL_* variable is wrong.
+ *            COLL_ERR_NOMEM: there is not enough memory.
+ *            COLL_ERR_BOOTSTRAP: a rank did not come within the deadline, or
+ *            could not prove that it knows the secret.
+ *            COLL_ERR_TRANSPORT: no transport connects two of the ranks.
+ *            COLL_ERR_MISMATCH: the ranks have different settings.
+ * Threads:   any.  Several threads may create communicators at once.
+ * Cost:      some round trips over TCP, and one control thread a process.
+ * See:       coll_get_unique_id(), coll_comm_create_env().
  */
 int coll_comm_create(struct coll_comm **comm, int nranks,
                      const struct coll_unique_id *id, int rank,
                      const struct coll_config *config);
 
-/* Join the group that the launcher describes: collrun, mpirun and srun (PMIx),
- * mpiexec of MPICH and Intel MPI, and srun (PMI), torchrun, horovodrun, srun alone,
- * or a single rank when there is none.
+/* Join the group that the launcher describes in the environment.
  *
- * Errors:    as coll_comm_create(); COLL_ERR_BOOTSTRAP also for a set of
- *            variables that is only half there (RANK without WORLD_SIZE).
- * See:       COLL_BOOTSTRAP in coll_info --params; coll_comm_create().
+ * The launchers are collrun, mpirun and srun by PMIx, mpiexec of MPICH and
+ * Intel MPI and srun by PMI, torchrun, horovodrun, and srun without either.
+ * Without a launcher the communicator has a single rank.
+ *
+ * Shapes:    config may be NULL for the defaults.
+ * Result:    *comm is ready for operations.
+ * Ownership: *comm is the caller's, to end with coll_comm_destroy().  config is
+ *            read during the call only.
+ * Errors:    as coll_comm_create().  COLL_ERR_BOOTSTRAP is also the error for a
+ *            set of variables that is not complete, such as RANK without
+ *            WORLD_SIZE.
+ * Threads:   any.
+ * Cost:      as coll_comm_create().
+ * See:       COLL_BOOTSTRAP in coll-variables(7); coll_comm_create(),
+ *            collrun(1).
  */
 int coll_comm_create_env(struct coll_comm **comm,
                          const struct coll_config *config);
 
-/* The caller's own way to exchange a few bytes among the ranks. */
+/* A way of the caller's own to exchange a few bytes among the ranks.
+ *
+ * Set size = sizeof(struct coll_oob).  The function allgather gathers len bytes
+ * from each rank into out[nranks * len], in the order of the ranks, on every
+ * rank.  It returns 0, or any other value if it failed.
+ */
 struct coll_oob {
-    size_t size; /* sizeof(struct coll_oob) */
+    size_t size;
     int rank, nranks;
-    /* Gather len bytes from each rank into out[nranks * len], in rank order,
-     * on every rank; return 0, or anything else for failure. */
     int (*allgather)(void *arg, const void *in, void *out, size_t len);
     void *arg;
 };
 
-/* Join the group that `oob` connects; its allgather is called from this
- * function only.  Otherwise as coll_comm_create(). */
+/* Join a group whose ranks can already exchange bytes, by MPI for example.
+ *
+ * Shapes:    oob describes this rank and the exchange.  config may be NULL for
+ *            the defaults.
+ * Result:    *comm is ready for operations.
+ * Ownership: *comm is the caller's, to end with coll_comm_destroy().  oob and
+ *            config are read, and allgather is called, during the call only.
+ * Errors:    as coll_comm_create().  COLL_ERR_BOOTSTRAP is also the error when
+ *            allgather fails.
+ * Threads:   any.
+ * Cost:      as coll_comm_create().
+ * See:       coll_comm_create().
+ */
 int coll_comm_create_oob(struct coll_comm **comm, const struct coll_oob *oob,
                          const struct coll_config *config);
 
-/* Divide the ranks into new communicators: one for each color.
- *
- * Shapes:    color >= 0, or COLL_NO_COLOR to be in none; within a color ranks
- *            are numbered by key, then by their rank in comm.  Collective over
- *            comm, while no operation of it runs.
- * Result:    *split is this rank's new communicator, independent of comm, with
- *            comm's configuration; NULL for COLL_NO_COLOR.
- * Ownership: *split is the caller's, to end by coll_comm_destroy().
- * Errors:    as coll_comm_create(), and those of comm; *split is untouched.
- *            COLL_ERR_INVALID, on every rank, when one passes a wrong color or
- *            NULL or has an operation running.  A color whose communicator
- *            cannot be made leaves the others, and comm.  COLL_ERR_PEER, at
- *            once, when a rank of comm dies meanwhile, by its number in comm.
- * Threads:   as the operations of comm.
- * Cost:      two exchanges over comm's control tree, then what
- *            coll_comm_create() does once the ranks have met.
- */
 #define COLL_NO_COLOR (-1)
+
+/* Divide the ranks of a communicator into new communicators, one a color.
+ *
+ * Every rank of comm calls it, while no operation of comm runs.
+ *
+ * Shapes:    color >= 0, or COLL_NO_COLOR to be in no new communicator.  Ranks
+ *            of one color are numbered by key, and by their rank in comm where
+ *            the keys are equal.
+ * Result:    *split is this rank's new communicator, or NULL for COLL_NO_COLOR.
+ *            It has comm's configuration and does not depend on comm.
+ * Ownership: *split is the caller's, to end with coll_comm_destroy().
+ * Errors:    as coll_comm_create(), and those that comm has failed with.  On an
+ *            error *split is untouched.  If the communicator of one color
+ *            cannot be made, comm and the other colors go on.
+ *            COLL_ERR_INVALID: a rank passed a wrong color or NULL, or has an
+ *            operation running.  Every rank gets this error.
+ *            COLL_ERR_PEER: a rank of comm died meanwhile.  The message has its
+ *            number in comm.
+ * Threads:   one caller at a time a communicator.
+ * Cost:      two exchanges among the ranks of comm, and what coll_comm_create()
+ *            does once the ranks have met.
+ * See:       coll_comm_dup().
+ */
 int coll_comm_split(struct coll_comm *comm, int color, int key,
                     struct coll_comm **split);
 
-/* Make a second communicator of the same ranks; as coll_comm_split(). */
+/* Make a second communicator of the same ranks.
+ *
+ * Every rank of comm calls it, while no operation of comm runs.
+ *
+ * Result:    *dup has comm's ranks, with the same numbers, and comm's
+ *            configuration.  It does not depend on comm.
+ * Ownership: *dup is the caller's, to end with coll_comm_destroy().
+ * Errors:    as coll_comm_split().
+ * Threads:   one caller at a time a communicator.
+ * Cost:      as coll_comm_split().
+ * See:       coll_comm_split().
+ */
 int coll_comm_dup(struct coll_comm *comm, struct coll_comm **dup);
 
-/* Return this rank, the number of ranks, and the same within this host; the
- * host's index in order of lowest rank, and the number of hosts.
+/* Return this rank's place in the communicator and on its host.
  *
- * Errors:    comm must not be NULL.
+ * Result:    coll_comm_rank() and coll_comm_size() return this rank and the
+ *            number of ranks.  coll_comm_local_rank() and
+ *            coll_comm_local_size() return the same among the ranks of this
+ *            host.  coll_comm_host() and coll_comm_n_hosts() return the number
+ *            of this host and how many there are; hosts are numbered in the
+ *            order of their lowest ranks.
+ * Errors:    none.  comm must not be NULL.
  * Threads:   any.
  */
 int coll_comm_rank(const struct coll_comm *comm);
@@ -382,220 +535,292 @@ int coll_comm_local_size(const struct coll_comm *comm);
 int coll_comm_host(const struct coll_comm *comm);
 int coll_comm_n_hosts(const struct coll_comm *comm);
 
-/* Say whether this host has a core to spare for one thread more of each of its
- * ranks, beside the one that calls: 1 or 0.  Affinity masks and the quota of the
- * control group count, not what is visible; a thread of a rank that is bound must
- * leave that rank's mask to get there.
+/* Say whether each rank of this host has a core for a second thread.
  *
- * Errors:    comm must not be NULL.
+ * The answer helps to decide whether a thread beside the calling one pays off.
+ * It counts the cores that affinity masks and the quota of the control group
+ * leave, not those that are visible.
+ *
+ * Result:    1 or 0.  A thread of a rank that is bound to a core must leave
+ *            that rank's mask to get to the spare one.
+ * Errors:    none.  comm must not be NULL.
  * Threads:   any.
- * Cost:      some ms: the machine is looked at.
+ * Cost:      some ms, because it looks at the machine.
  */
 int coll_comm_has_spare_core(const struct coll_comm *comm);
 
-/* Return the transports that join this rank to the others, "shm,tcp".
+/* Return the transports that connect this rank to the others.
  *
- * Ownership: the communicator's, valid until it is destroyed.
+ * Result:    a list such as "shm,tcp".
+ * Ownership: the string is the communicator's, valid until its end.
+ * Errors:    none.  comm must not be NULL.
  * Threads:   any.
+ * See:       COLL_TRANSPORTS in coll-variables(7).
  */
 const char *coll_comm_transports(const struct coll_comm *comm);
 
-/* Fail every operation of this communicator, running and to come, on every
- * rank, with COLL_ERR_ABORTED and `why`.
+/* Fail all operations of a communicator, on every rank.
  *
- * Ownership: why is copied; it may be NULL.
+ * Shapes:    why is a sentence for the other ranks, or NULL.
+ * Result:    operations that run or that are called later return
+ *            COLL_ERR_ABORTED on every rank, with why in the message.
+ * Ownership: why is copied.
+ * Errors:    COLL_ERR_INVALID: comm is NULL or was inherited over fork().
  * Threads:   any, also while another thread waits in an operation.
+ * See:       coll_comm_async_error(), coll_comm_destroy().
  */
 int coll_comm_abort(struct coll_comm *comm, const char *why);
 
-/* Return the error that ended this communicator, or COLL_OK while it lives.
+/* Return the error that a communicator has failed with.
  *
- *            A device's failure comes with the driver's own words.
+ * Result:    COLL_OK as long as the communicator has not failed.  If a GPU
+ *            failed, coll_last_error() has the driver's own words.
+ * Errors:    COLL_ERR_INVALID: comm is NULL or was inherited over fork().
  * Threads:   any.
  */
 int coll_comm_async_error(struct coll_comm *comm);
 
-/* Leave the group and free everything that the communicator holds.
+/* End a communicator and free everything that it holds.
  *
- * Result:    with the last communicator of the process: returns once every rank
- *            came here and to the end of those that were destroyed before (or
- *            the group has failed, or the deadline passed), so that no message
- *            is cut off.  With another one: waits a moment (10 ms; not at all
- *            with config.deferred) for the ranks that have not come; what is
- *            left is done by a thread of the library (of one that has called
- *            operations of GPU streams: by later calls of this function), until
- *            the last one is destroyed or the program exits; so ranks may
- *            destroy theirs in different orders, and compute meanwhile.
- *            Waits until streams have come to all that was called for them.
- *            In a child made by fork(): returns at once.
- * Ownership: comm is gone, whatever the result; so are its requests' uses.
- *            NULL is allowed and does nothing.
- * Errors:    COLL_ERR_INVALID when a request still runs or was not destroyed
- *            (it is now) or a group that has operations of it is not ended,
- *            COLL_ERR_PEER, COLL_ERR_TIMEOUT,
- *            COLL_ERR_MISMATCH (the ranks called different operations); comm
- *            is freed all the same.  Also when that was found meanwhile of a
- *            communicator that was destroyed before.
- * Threads:   one caller, with no operation running.
+ * So that no message is cut off, ranks wait for each other.  If this is the
+ * process's last communicator, the call returns when every rank has called it
+ * and all communicators that were destroyed before have ended; or when the
+ * group has failed or the deadline has passed.  If the process has other
+ * communicators, the call waits 10 ms for ranks that have not come, or not at
+ * all with coll_config.deferred.  A thread of the library then does the rest,
+ * until the last communicator is destroyed or the program exits.  So ranks may
+ * destroy their communicators in different orders and compute meanwhile.  If
+ * the communicator has run operations on streams, later calls of this function
+ * do the rest instead of a thread.
+ *
+ * The call waits until streams have passed all operations of the communicator.
+ * In a child of fork() it returns at once.
+ *
+ * Shapes:    comm may be NULL; then nothing happens.
+ * Ownership: comm is freed, whatever the result.  Its requests cannot be used
+ *            any more.
+ * Errors:    These may also concern a communicator that was destroyed earlier
+ *            and has ended since.
+ *            COLL_ERR_INVALID: a request still ran or had not been destroyed,
+ *            or a group with operations of comm has not ended.
+ *            COLL_ERR_PEER: a rank died.
+ *            COLL_ERR_TIMEOUT: a rank did not come within the deadline.
+ *            COLL_ERR_MISMATCH: the ranks had called different operations, or a
+ *            message was never received.
+ * Threads:   one caller, while no operation of comm runs.
  */
 int coll_comm_destroy(struct coll_comm *comm);
 
-/* ---- reduction operations of the caller's own -------------------------- */
+/* ---- reduction operations of the caller's own --------------------------- */
 
-/* Combine count > 0 elements: out[i] = left[i] op right[i].
+/* A function that combines elements: out[i] = left[i] op right[i].
  *
- * Shapes:    out is left or right; the other one does not overlap it.  A call
- *            has any part of the operation's elements, in any order of parts.
- * Threads:   called by any thread of the process that is within a call of
- *            libcoll, or by its own, for one communicator by one at a time; it
- *            must call nothing of libcoll itself (COLL_ERR_INVALID, of what
- *            would wait for the same communicator).  The buffers are the host's,
- *            also in operations on a GPU's.
+ * Shapes:    count > 0 elements of type.  out is left or right, and does not
+ *            overlap the other one.  Each call has any part of the vector, and
+ *            parts come in any order.  The buffers are in host memory, also for
+ *            operations on GPU buffers.
+ * Threads:   the library calls it from any thread that is in a call of libcoll,
+ *            and from its own thread; for one communicator by one thread at a
+ *            time.  The function must not call libcoll: a call that would wait
+ *            for the same communicator is COLL_ERR_INVALID.
+ * See:       coll_op_create_user().
  */
 typedef void coll_user_fn(const void *left, const void *right, void *out,
                           size_t count, enum coll_type type, void *arg);
 
-/* Make an operation that multiplies each rank's input by a scalar and sums.
+/* Make an operation that multiplies each rank's input by a scalar and sums up.
  *
- * Shapes:    *scalar is one element of `type`, and each rank has its own.
- * Result:    *op is to be used with that type alone, wherever an operation is
- *            asked for, in any communicator of this process.  Products are
- *            rounded to the type (integers wrap) before they are summed.  in
- *            is only read, unless out is in.
- * Ownership: scalar is copied; *op is the caller's, to end by
- *            coll_op_destroy() when no call of another thread and no group
- *            that has not ended uses it.  Requests that were made with it
- *            keep what it stands for.
- * Errors:    COLL_ERR_INVALID, COLL_ERR_NOMEM (1,000 exist already); *op is
- *            untouched.
+ * Shapes:    *scalar is one element of type; each rank may have another one.
+ * Result:    *op can be used with this type only, in any communicator of this
+ *            process.  Each product is rounded to the type, or wraps for
+ *            integers, before it is summed.  Input buffers are only read,
+ *            unless in == out.
+ * Ownership: scalar is copied.  *op is the caller's, to end with
+ *            coll_op_destroy() when no call of another thread and no open group
+ *            uses it.  Requests that were made with it stay valid.
+ * Errors:    On an error *op is untouched.
+ *            COLL_ERR_INVALID: an argument is NULL or unknown.
+ *            COLL_ERR_NOMEM: there are already 1,000 such operations.
  * Threads:   any.
+ * See:       coll_op_destroy().
  */
 int coll_op_create_premul(const void *scalar, enum coll_type type,
                           enum coll_op *op);
 
-/* Make an operation of the caller's function, which must be associative.
+/* Make an operation of the caller's own function.
  *
- * Shapes:    commutes: 0 combines strictly in the order of the ranks; 1 leaves
- *            the order to the library.  Equal on every rank.
- * Ownership: fn and arg must live until coll_op_destroy(), and until the last
- *            request that was made with the operation is gone and streams have
- *            passed all calls with it.
- * Otherwise as coll_op_create_premul(); for any type.
+ * Shapes:    fn must be associative.  commutes = 0 combines strictly in the
+ *            order of the ranks; 1 leaves the order to the library.  Every rank
+ *            passes the same value.
+ * Result:    *op can be used with any type, in any communicator of this
+ *            process.
+ * Ownership: *op is the caller's, to end with coll_op_destroy().  fn and arg
+ *            must stay valid until then, and until the last request that was
+ *            made with *op is destroyed and streams have passed all operations
+ *            with it.
+ * Errors:    as coll_op_create_premul().
+ * Threads:   any.
+ * See:       coll_user_fn(), coll_op_destroy().
  */
 int coll_op_create_user(coll_user_fn *fn, void *arg, int commutes,
                         enum coll_op *op);
 
-/* End such an operation.  COLL_ERR_INVALID when op is none (any more). */
+/* End an operation of the caller's own.
+ *
+ * Shapes:    op is from coll_op_create_premul() or coll_op_create_user().
+ * Result:    op cannot be used in new calls any more.
+ * Ownership: op is released; see the function that made it for when that may
+ *            be.
+ * Errors:    COLL_ERR_INVALID: op is no such operation, or has already ended.
+ * Threads:   any.
+ */
 int coll_op_destroy(enum coll_op op);
 
-/* ---- operations ---------------------------------------------------------- *
+/* ---- operations on streams ---------------------------------------------- *
  *
- * Buffers are aligned as their element type asks for.
+ * An operation goes to a GPU's stream if it gets a stream, or buffers in GPU
+ * memory.  The stream is a CUstream or cudaStream_t of the buffers' GPU; NULL
+ * is then the legacy stream.  The call puts the operation into the stream and
+ * returns.
  *
- * With stream NULL and buffers of the host these return when this rank's part is
- * done.  With buffers of a GPU, or with a stream (a CUstream or cudaStream_t of the
- * buffers' GPU; NULL is the legacy stream then), the call puts the operation into
- * the stream and returns:
- *
- * Result:    out is there for what comes behind in the stream.  Operations of one
- *            communicator go in the order of their calls, whatever their streams,
- *            and wait for no operation on host buffers, nor the reverse.  COLL_OK
- *            says that the call was right; what fails later is told by
- *            coll_comm_async_error() and by all later calls, and streams that wait
- *            go on then, with results that are void.
- * Shapes:    in and out are memory of the stream's GPU or pinned memory of the host
- *            (cudaHostRegister, cudaMallocHost), each as it likes.  All ranks call
- *            an operation for a stream, or none; a rank that has no buffer in it
- *            passes a stream that is not NULL.  All of a communicator's streams are
- *            of one GPU, which several ranks may share.  Operations may be
- *            captured, on all ranks or none; what was captured is launched in the
- *            same order on all, among each other and among calls, one behind the
- *            other (by one stream, or events), and before the communicator ends.
- * Ownership: buffers stay the caller's, untouched until the stream has passed the
- *            operation; so do pinned ones, by the host as well; those of a graph,
- *            and what a function of the caller's needs, as long as it is launched.
- * Errors:    COLL_ERR_INVALID: memory that CUDA does not know (freed, or the host's
- *            and not pinned), of another GPU than the stream's, or no current
- *            context for NULL.  COLL_ERR_UNSUPPORTED: no CUDA driver, or a build
- *            without; a COLL_CUDA_STAGE that is too small.  Nothing was put into the
- *            stream.  Whether the ranks' calls fit each other is seen where they
- *            pass through the host, with COLL_CHECK=1, and when a stream stands
- *            still (COLL_ERR_MISMATCH, COLL_ERR_TIMEOUT by coll_comm_async_error).
- * Threads:   the progress thread carries it out, or watches, and is started for it.
- * Cost:      device memory (COLL_CUDA_SLOT, 64 MiB a rank at most) from the
- *            communicator's making on, where its ranks' GPUs are joined; pinned
- *            memory (COLL_CUDA_STAGE) from the first such call of the communicator
- *            on, kept for later ones at its end; a call of the driver for each copy
- *            and hand-over.  To free device memory waits for all
- *            streams of the context: where ranks are threads, or the next call of
- *            this rank is what another one's stream waits for, free later.
+ * Shapes:    in and out are each memory of the stream's GPU or pinned host
+ *            memory (cudaHostRegister, cudaMallocHost).  Either all ranks call
+ *            an operation for a stream, or none.  A rank without buffers in the
+ *            operation passes a stream that is not NULL.  All streams of a
+ *            communicator are of one GPU; several ranks may share it.
+ *            Operations may be captured in a graph, on all ranks or on none.
+ *            Graphs must be launched in the same order on all ranks, also
+ *            relative to calls, one after the other (on one stream, or ordered
+ *            by events), and before the communicator ends.
+ * Result:    later work in the stream finds the result in out.  Operations of a
+ *            communicator run in the order of their calls, whatever their
+ *            streams.  They do not wait for operations on host buffers, nor the
+ *            reverse.  COLL_OK says that the call was right.  A later failure
+ *            is returned by coll_comm_async_error() and by every later call;
+ *            streams then go on, and results are undefined.
+ * Ownership: buffers stay the caller's.  Neither the GPU nor the host may write
+ *            them, nor read out, until the stream has passed the operation.
+ *            For a captured operation this holds as long as the graph is
+ *            launched, and so it does for what a coll_user_fn needs.
+ * Errors:    After these errors nothing was put into the stream.
+ *            COLL_ERR_INVALID: CUDA does not know the memory (it was freed, or
+ *            is host memory that is not pinned); or the memory is of another
+ *            GPU than the stream; or the stream is NULL and no context is
+ *            current.
+ *            COLL_ERR_UNSUPPORTED: there is no CUDA driver, libcoll was built
+ *            without CUDA, or COLL_CUDA_STAGE is too small.
+ *            COLL_ERR_MISMATCH, COLL_ERR_TIMEOUT: the calls of the ranks do not
+ *            fit each other.  This is found where operations pass through the
+ *            host and with COLL_CHECK=1; else when a stream stands still, and
+ *            coll_comm_async_error() returns it.
+ * Threads:   as for operations on host buffers.  The library starts its
+ *            progress thread, which carries out or watches what streams wait
+ *            for.
+ * Cost:      device memory, up to 64 MiB a rank, from the creation of a
+ *            communicator whose ranks' GPUs are connected; pinned memory
+ *            (COLL_CUDA_STAGE) from the first operation that passes through the
+ *            host, kept for later communicators; a call of the driver for each
+ *            copy and each hand-over.  Freeing device memory waits for all
+ *            streams of the context: where a stream of another rank waits for
+ *            this rank's next call, and where ranks are threads, free it later.
  */
 
-/* Reduce `count` elements across all ranks, leaving the result on each.
+/* ---- operations --------------------------------------------------------- *
  *
- * Shapes:    in[count], out[count] of `type`; the same count, type and op on
- *            every rank.  in == out is in place; other overlap is invalid.
- * Result:    out = op over every in, combined in an order fixed by p, count,
- *            type and topology: equal runs give equal bits, and every rank
- *            gets the same (but for the sign and payload of a NaN).
- * Ownership: in and out stay the caller's, untouched by it until completion.
- * Errors:    COLL_ERR_INVALID (nothing was sent), COLL_ERR_NOMEM,
- *            COLL_ERR_PEER, COLL_ERR_TIMEOUT, COLL_ERR_MISMATCH,
- *            COLL_ERR_ABORTED; after all but the first two the communicator
- *            has failed and only coll_comm_destroy() is of use.
- * Threads:   one caller at a time per communicator.
- * Cost:      no allocation or system call once the plan for this shape exists.
- * See:       lib/algo/allreduce_*.c, each with its cost and its source.
+ * Between coll_group_start() and coll_group_end() a call only notes what to do.
+ *
+ * Shapes:    size is the number of ranks, and rank is the number of this rank.
+ *            Buffers are aligned to the size of their type.  stream is NULL for
+ *            host buffers, else the stream of a GPU.
+ * Result:    for host buffers the call returns when this rank's part of the
+ *            operation is done.  For a stream or GPU buffers it returns at
+ *            once, and the operation runs in the stream; libcoll(7) says more.
+ * Ownership: in and out stay the caller's.  The caller does not touch them
+ *            until the operation is complete.
+ * Errors:    COLL_ERR_INVALID: an argument is wrong.  Nothing was sent.
+ *            COLL_ERR_UNSUPPORTED: no algorithm can carry out the call.
+ *            Nothing was sent.
+ *            COLL_ERR_NOMEM: there is not enough memory.
+ *            COLL_ERR_PEER: a rank died, or cannot be reached any more.
+ *            COLL_ERR_TIMEOUT: the deadline passed; the message names the ranks
+ *            that did not come.
+ *            COLL_ERR_MISMATCH: ranks called different operations; the message
+ *            has both calls.
+ *            COLL_ERR_ABORTED: a rank called coll_comm_abort().
+ *            COLL_ERR_SYSTEM, COLL_ERR_TRANSPORT: a connection failed.
+ *            After an error other than COLL_ERR_INVALID, COLL_ERR_UNSUPPORTED
+ *            and COLL_ERR_NOMEM the communicator has failed, and only
+ *            coll_comm_destroy() is of use.
+ * Threads:   one caller at a time a communicator.
+ * Cost:      no allocation and no system call once the plan for this shape (the
+ *            same operation, type, count and root) exists.
+ */
+
+/* Reduce a vector across all ranks and leave the result on each.
+ *
+ * Shapes:    in[count] and out[count] of type.  Every rank passes the same
+ *            count, type and op.  in == out works in place; other overlap is
+ *            invalid.
+ * Result:    out[i] = op over every rank's in[i].  The order of the combination
+ *            depends on the number of ranks, count, type and topology only: the
+ *            same run gives the same bits, and all ranks get the same bits, but
+ *            for the sign and payload of a NaN.
+ * See:       coll_reduce(), coll_reduce_scatter(); lib/algo/allreduce_*.c.
  */
 int coll_allreduce(const void *in, void *out, size_t count,
                    enum coll_type type, enum coll_op op,
                    struct coll_comm *comm, void *stream);
 
-/* Copy `count` elements from the root's `in` to every rank's `out`.
+/* Copy a vector from one rank, the root, to all ranks.
  *
- * Shapes:    out[count] of `type`; in[count] is read on the root alone (other
- *            ranks may pass NULL) and may equal out.
- * Result:    out = the root's in, on every rank.  Ranks that name different
- *            roots are found out here or, when the messages are small, by the
- *            next operation or coll_comm_destroy().
- * Ownership, Errors, Threads, Cost: as coll_allreduce().
- * See:       lib/algo/broadcast_*.c
+ * Shapes:    out[count] of type.  in[count] is read on the root only; other
+ *            ranks may pass NULL.  in == out is allowed on the root.  Every
+ *            rank passes the same count, type and root.
+ * Result:    out = the root's in, on every rank.  If ranks pass different roots
+ *            and the vector is small, it may be the next operation or
+ *            coll_comm_destroy() that returns COLL_ERR_MISMATCH.
+ * See:       coll_scatter(); lib/algo/broadcast_*.c.
  */
 int coll_broadcast(const void *in, void *out, size_t count,
                    enum coll_type type, int root, struct coll_comm *comm,
                    void *stream);
 
-/* Reduce `count` elements across all ranks, leaving the result on the root.
+/* Reduce a vector across all ranks and leave the result on one, the root.
  *
- * Shapes:    in[count]; out[count] on the root alone (others may pass NULL).
- *            in == out on the root is in place.
- * Result:    as coll_allreduce(), on the root.
- * Ownership, Errors, Threads, Cost: as coll_allreduce().
- * See:       lib/algo/reduce_*.c
+ * Shapes:    in[count] of type.  out[count] is written on the root only; other
+ *            ranks may pass NULL.  in == out works in place on the root.  Every
+ *            rank passes the same count, type, op and root.
+ * Result:    out[i] = op over every rank's in[i], on the root.  The order of
+ *            the combination depends on the number of ranks, count, type and
+ *            topology only: the same run gives the same bits.
+ * See:       coll_allreduce(); lib/algo/reduce_*.c.
  */
 int coll_reduce(const void *in, void *out, size_t count, enum coll_type type,
                 enum coll_op op, int root, struct coll_comm *comm,
                 void *stream);
 
-/* Gather `count` elements from each rank into every rank's `out`.
+/* Gather equal blocks from all ranks on all ranks.
  *
- * Shapes:    in[count], out[size * count] of `type`; in place when
- *            in == out + rank * count, other overlap is invalid.
- * Result:    out[r * count ...] = rank r's in, on every rank.
- * Ownership, Errors, Threads, Cost: as coll_allreduce().
- * See:       lib/algo/allgather_*.c
+ * Shapes:    in[count] and out[size * count] of type.  Every rank passes the
+ *            same count and type.  in == out + rank * count works in place;
+ *            other overlap is invalid.
+ * Result:    out[r * count + i] = rank r's in[i], on every rank.
+ * See:       coll_allgatherv(), coll_gather(); lib/algo/allgather_*.c.
  */
 int coll_allgather(const void *in, void *out, size_t count,
                    enum coll_type type, struct coll_comm *comm, void *stream);
 
-/* Gather counts[r] elements from each rank r into every rank's `out`.
+/* Gather blocks of different lengths from all ranks on all ranks.
  *
- * Shapes:    in[counts[rank]]; rank r's part begins at out[displs[r]]; parts do
- *            not overlap; displs NULL packs them.  counts and displs are
- *            elements, [size], the same counts on every rank.  In place when
- *            in == out + displs[rank].
+ * Shapes:    in[counts[rank]] of type.  counts and displs have one entry a
+ *            rank, in elements.  Every rank passes the same counts and type.
+ *            The block of rank r begins at out[displs[r]]; blocks do not
+ *            overlap.  With displs NULL the blocks follow each other without a
+ *            gap.  in == out + displs[rank] works in place; other overlap is
+ *            invalid.
+ * Result:    out[displs[r] + i] = rank r's in[i], on every rank.
  * Ownership: counts and displs are read during the call only.
- * Otherwise as coll_allgather().
+ * See:       coll_allgather(); lib/algo/allgather_*.c.
  */
 int coll_allgatherv(const void *in, void *out, const size_t counts[],
                     const size_t displs[], enum coll_type type,
@@ -603,145 +828,214 @@ int coll_allgatherv(const void *in, void *out, const size_t counts[],
 
 /* Reduce a vector across all ranks and leave each rank one block of it.
  *
- * Shapes:    in[size * count], out[count]; in place when out == in + rank *
- *            count (the rest of in stays as it was), other overlap is invalid.
- * Result:    out = op over every rank's in[rank * count ...], where rank is
- *            the one that gets it.
- * Ownership, Errors, Threads, Cost: as coll_allreduce().
- * See:       lib/algo/reduce_scatter_*.c
+ * Shapes:    in[size * count] and out[count] of type.  Every rank passes the
+ *            same count, type and op.  out == in + rank * count works in place
+ *            and leaves the rest of in as it was; other overlap is invalid.
+ * Result:    out[i] = op over every rank's in[rank * count + i], where rank is
+ *            the receiving one.
+ * See:       coll_reduce_scatterv(), coll_allreduce();
+ *            lib/algo/reduce_scatter_*.c.
  */
 int coll_reduce_scatter(const void *in, void *out, size_t count,
                         enum coll_type type, enum coll_op op,
                         struct coll_comm *comm, void *stream);
 
-/* The same with blocks of counts[r] elements, packed in in; [size], the same
- * on every rank. */
+/* Reduce a vector across all ranks and leave each rank a block of any length.
+ *
+ * Shapes:    in has counts[0] + counts[1] + ... elements of type, the blocks
+ *            without a gap; out has counts[rank].  counts has one entry a rank,
+ *            in elements.  Every rank passes the same counts, type and op.  It
+ *            works in place if out is where this rank's block begins in in;
+ *            other overlap is invalid.
+ * Result:    out[i] = op over element i of this rank's block in every rank's
+ *            in.
+ * Ownership: counts is read during the call only.
+ * See:       coll_reduce_scatter(); lib/algo/reduce_scatter_*.c.
+ */
 int coll_reduce_scatterv(const void *in, void *out, const size_t counts[],
                          enum coll_type type, enum coll_op op,
                          struct coll_comm *comm, void *stream);
 
-/* Give block q of `in` to rank q, from every rank.
+/* Send an equal block from every rank to every rank.
  *
- * Shapes:    in[size * count], out[size * count]; in == out is in place.
- * Result:    out[r * count ...] = block `rank` of rank r's in.
- * Ownership, Errors, Threads, Cost: as coll_allreduce().
- * See:       lib/algo/alltoall_*.c
+ * Shapes:    in[size * count] and out[size * count] of type.  Every rank passes
+ *            the same count and type.  in == out works in place; other overlap
+ *            is invalid.
+ * Result:    out[r * count + i] = rank r's in[rank * count + i], where rank is
+ *            the receiving one.
+ * See:       coll_alltoallv(); lib/algo/alltoall_*.c.
  */
 int coll_alltoall(const void *in, void *out, size_t count, enum coll_type type,
                   struct coll_comm *comm, void *stream);
 
-/* The same with blocks of any size: to rank q go in_counts[q] elements from
- * in[in_displs[q]], and out_counts[r] from rank r come to out[out_displs[r]].
+/* Send a block of any length from every rank to every rank.
  *
- * Shapes:    all in elements, [size]; displs NULL packs; what q gets from r
- *            must be what r gives q, or it is COLL_ERR_MISMATCH.  Never in
- *            place.
+ * Shapes:    in_counts[q] elements go from in[in_displs[q]] to rank q, and
+ *            out_counts[r] elements come from rank r to out[out_displs[r]].
+ *            The arrays have one entry a rank, in elements.  With in_displs or
+ *            out_displs NULL, blocks follow each other without a gap.  in and
+ *            out must not overlap.  What rank q expects from rank r must be
+ *            what rank r sends to rank q; else the call returns
+ *            COLL_ERR_MISMATCH.
+ * Result:    out has a block from every rank.
+ * Ownership: the arrays are read during the call only.
+ * See:       coll_alltoall(); lib/algo/alltoall_*.c.
  */
 int coll_alltoallv(const void *in, const size_t in_counts[],
                    const size_t in_displs[], void *out,
                    const size_t out_counts[], const size_t out_displs[],
                    enum coll_type type, struct coll_comm *comm, void *stream);
 
-/* Gather `count` elements from each rank into the root's `out`.
+/* Gather equal blocks from all ranks on one, the root.
  *
- * Shapes:    in[count]; out[size * count] on the root alone.  In place when
- *            the root's in == out + root * count.
- * Result:    out[r * count ...] = rank r's in, on the root.
- * Ownership, Errors, Threads, Cost: as coll_allreduce().
- * See:       lib/algo/gather_*.c
+ * Shapes:    in[count] of type.  out[size * count] is written on the root only;
+ *            other ranks may pass NULL.  Every rank passes the same count, type
+ *            and root.  On the root, in == out + root * count works in place;
+ *            other overlap is invalid.
+ * Result:    out[r * count + i] = rank r's in[i], on the root.
+ * See:       coll_gatherv(), coll_allgather(); lib/algo/gather_*.c.
  */
 int coll_gather(const void *in, void *out, size_t count, enum coll_type type,
                 int root, struct coll_comm *comm, void *stream);
 
-/* The same with `count` elements from this rank, and counts[r] from rank r to
- * out[displs[r]]; counts and displs are read on the root alone, [size], displs
- * NULL packs.  counts[r] must be rank r's count, or it is COLL_ERR_MISMATCH. */
+/* Gather blocks of different lengths from all ranks on one, the root.
+ *
+ * Shapes:    in[count] of type; count is this rank's own.  out, counts and
+ *            displs are used on the root only.  counts[r] elements from rank r
+ *            go to out[displs[r]]; both arrays have one entry a rank, in
+ *            elements, and with displs NULL blocks follow each other without a
+ *            gap.  counts[r] must be the count of rank r; else the call returns
+ *            COLL_ERR_MISMATCH.  Every rank passes the same type and root.  On
+ *            the root, in == out + displs[root] works in place; other overlap
+ *            is invalid.
+ * Result:    out[displs[r] + i] = rank r's in[i], on the root.
+ * Ownership: counts and displs are read during the call only.
+ * See:       coll_gather(); lib/algo/gather_*.c.
+ */
 int coll_gatherv(const void *in, size_t count, void *out,
                  const size_t counts[], const size_t displs[],
                  enum coll_type type, int root, struct coll_comm *comm,
                  void *stream);
 
-/* Give block r of the root's `in` to rank r.
+/* Send an equal block from one rank, the root, to each rank.
  *
- * Shapes:    in[size * count] on the root alone; out[count].  In place when
- *            the root's out == in + root * count.
- * Ownership, Errors, Threads, Cost: as coll_allreduce().
- * See:       lib/algo/scatter_*.c
+ * Shapes:    in[size * count] of type is read on the root only; other ranks may
+ *            pass NULL.  out[count] of type.  Every rank passes the same count,
+ *            type and root.  On the root, out == in + root * count works in
+ *            place; other overlap is invalid.
+ * Result:    out[i] = the root's in[rank * count + i], where rank is the
+ *            receiving one.
+ * See:       coll_scatterv(), coll_broadcast(); lib/algo/scatter_*.c.
  */
 int coll_scatter(const void *in, void *out, size_t count, enum coll_type type,
                  int root, struct coll_comm *comm, void *stream);
 
-/* The same with counts[r] elements from in[displs[r]] for rank r, read on the
- * root alone; `count` is this rank's own. */
+/* Send a block of any length from one rank, the root, to each rank.
+ *
+ * Shapes:    in, counts and displs are used on the root only.  counts[r]
+ *            elements go from in[displs[r]] to rank r; both arrays have one
+ *            entry a rank, in elements, and with displs NULL blocks follow each
+ *            other without a gap.  out[count] of type; count is this rank's
+ *            own.  The root's counts[r] must be the count of rank r; else the
+ *            call returns COLL_ERR_MISMATCH.  Every rank passes the same type
+ *            and root.  On the root, out == in + displs[root] works in place;
+ *            other overlap is invalid.
+ * Result:    out[i] = the root's in[displs[rank] + i], where rank is the
+ *            receiving one.
+ * Ownership: counts and displs are read during the call only.
+ * See:       coll_scatter(); lib/algo/scatter_*.c.
+ */
 int coll_scatterv(const void *in, const size_t counts[], const size_t displs[],
                   void *out, size_t count, enum coll_type type, int root,
                   struct coll_comm *comm, void *stream);
 
-/* Send `count` elements to `peer`, which receives them by coll_recv() with the
- * same count and type.
+/* Send a message to one rank, or receive one from it.
  *
- * Shapes:    peer may be this rank itself, from a group or a request.
- * Result:    messages between two ranks arrive in the order of the calls; they
- *            have no order with collectives, which neither wait for them nor hold
- *            them up.
- *            COLL_OK says that `in` may be used again, not that the peer has
- *            received it.  The call may return only when the receive has begun:
- *            two ranks that send to each other do so in a group, or by requests.
- * Errors:    as coll_allreduce(); COLL_ERR_INVALID for a blocking message to
- *            itself that nothing can receive; COLL_ERR_MISMATCH for other counts
- *            or types, also from coll_comm_destroy() for what was never received.
+ * Shapes:    in[count] or out[count] of type.  The two ranks pass the same
+ *            count and type, and each other as peer.  peer may be this rank
+ *            itself in a group or a request.
+ * Result:    messages between two ranks arrive in the order of the calls.
+ *            Messages and collectives do not wait for each other.  COLL_OK from
+ *            coll_send() says that in may be used again, not that the peer has
+ *            received the message.  coll_send() may wait until the receive has
+ *            begun: two ranks that send to each other do so in a group or with
+ *            requests.
+ * Errors:    COLL_ERR_INVALID is also the error for a blocking message to this
+ *            rank itself, which nothing could receive.  COLL_ERR_MISMATCH is
+ *            also the error for another count or type at the peer.  For a
+ *            message that was never received coll_comm_destroy() returns it.
+ * See:       coll_group_start(), coll_request_create().
  */
 int coll_send(const void *in, size_t count, enum coll_type type, int peer,
               struct coll_comm *comm, void *stream);
 int coll_recv(void *out, size_t count, enum coll_type type, int peer,
               struct coll_comm *comm, void *stream);
 
-/* Return when every rank has called it.
+/* Wait until every rank has called it.
  *
- * Errors, Threads, Cost: as coll_allreduce().
- * See:       lib/algo/barrier_dissemination.c
+ * Result:    COLL_OK when every rank has come.
+ * See:       lib/algo/barrier_dissemination.c.
  */
 int coll_barrier(struct coll_comm *comm, void *stream);
 
-/* ---- groups: several operations as one ---------------------------------- */
-
-/* Begin a group: the operations that this thread calls from here on only note
- * what is to be done, in any communicators, and return COLL_OK.
+/* ---- groups: several operations as one ---------------------------------- *
  *
- * Result:    groups nest; the outermost coll_group_end() counts.
- * Errors:    those of the arguments, at each call; the group then does nothing
- *            and its end returns the same error.
- * Threads:   each thread has its own group.
+ * A group is a list of operations that start together.  It holds calls of the
+ * operations above.  Requests that are made, started or waited for between
+ * coll_group_start() and coll_group_end() behave as they do outside.
+ */
+
+/* Begin a group: the operations that follow are noted, not started.
+ *
+ * Until coll_group_end() the calls of this thread, on any communicators, check
+ * their arguments and return.
+ *
+ * Result:    COLL_OK.  Groups nest; the outermost coll_group_end() starts the
+ *            operations.
+ * Errors:    none of its own.  A call in the group whose arguments are wrong
+ *            returns its error; the group then starts nothing, and its
+ *            coll_group_end() returns the same error.
+ * Threads:   any.  Each thread has its own group.
+ * See:       coll_group_end().
  */
 int coll_group_start(void);
 
-/* Start all operations of the group, and return when all are done.
+/* End a group: start its operations and wait until all of them are done.
  *
  * Shapes:    every rank of a communicator has the same collectives in its
- *            group, in the same order; sends and receives, which run beside
- *            them, in any order.  Ranks may list several communicators in
- *            different orders, but for those of one stream.  No operation uses
- *            what another one of the group writes.  Sends and receives on streams
- *            have one stream for each communicator, and come before collectives
- *            there; the end does not wait for them.
- * Result:    a communicator's allreduces that follow each other, sends and
- *            receives apart, of one type and operation and of no more than
- *            COLL_FUSE bytes in all, travel as one, in place of the first.
- *            Of operations of the caller's own that means one handle, on
- *            every rank or on none.
- * Errors:    the first error of any of them, when all have ended;
- *            COLL_ERR_INVALID without a start.
- * Cost:      allocates; each fused allreduce is copied in and out.
+ *            group, in the same order; sends and receives may be in any order.
+ *            Ranks may list several communicators in different orders, unless
+ *            they share a stream.  No operation may use a buffer that another
+ *            one of the group writes.  Sends and receives on streams use one
+ *            stream a communicator, and run before the collectives there.
+ * Result:    all operations are complete; those on streams are in their
+ *            streams.  The library may combine allreduces: those of a
+ *            communicator that follow each other (leaving out sends and
+ *            receives), have the same type and op and are together no larger
+ *            than COLL_FUSE travel as one.  They can do so with an operation of
+ *            the caller's own too, so either all ranks use the same handle for
+ *            all of them, or none does.
+ * Errors:    the first error of an operation, when all have ended.
+ *            COLL_ERR_INVALID: no group was begun.
+ * Threads:   the thread that began the group.
+ * Cost:      allocates memory.  Allreduces that travel as one are copied in and
+ *            out.
+ * See:       coll_group_start(); COLL_FUSE in coll-variables(7).
  */
 int coll_group_end(void);
 
-/* ---- requests: the same operations, non-blocking and persistent --------- *
+/* ---- requests: operations that do not block ----------------------------- *
  *
- * A group is of blocking calls: requests that are made, started or waited for
- * within one run as they would outside of it. */
+ * A request is one operation with its arguments.  It is made once and can be
+ * started any number of times; the call that starts it returns at once.
+ */
 
-/* What to do.  Set size = sizeof(args); fields that the collective has no use
- * for stay 0. */
+/* The arguments of an operation.
+ *
+ * Set size = sizeof(struct coll_args), and the fields that the collective does
+ * not need to 0.  The fields mean what they mean for the blocking call of the
+ * same name.
+ */
 struct coll_args {
     size_t size;
     enum coll_collective collective;
@@ -751,251 +1045,327 @@ struct coll_args {
     const void *in;
     void *out;
     size_t count;
-    void *stream; /* NULL for host buffers, or the legacy stream; see above */
-    /* Of the collectives whose name ends in v: elements, [size]; displs NULL
-     * packs.  allgatherv and gatherv have out's, reduce_scatterv and scatterv
-     * in's, alltoallv both.  Read while the request is made only. */
+    void *stream; /* NULL for host buffers or the legacy stream */
+    /* The arrays of the collectives whose names end in v, one entry a rank, in
+     * elements.  allgatherv and gatherv use those of out, reduce_scatterv and
+     * scatterv those of in, alltoallv both.  displs NULL: without gaps.  They
+     * are read only while the request is made. */
     const size_t *in_counts, *in_displs, *out_counts, *out_displs;
-    /* Use this algorithm instead of choosing one, as COLL_ALGO does; equal on
-     * every rank, else COLL_ERR_MISMATCH.  NULL chooses.  Copied. */
+    /* The algorithm to use, as in COLL_ALGO; NULL lets the library choose.  It
+     * is copied.  If it is not equal on all ranks, the operation returns
+     * COLL_ERR_MISMATCH. */
     const char *algo;
-    /* 1: once it is started, a thread of the process moves it on while the
-     * caller does something else, unless COLL_PROGRESS=off.  Each rank may say
-     * what it likes. */
+    /* 1: a thread of the library moves the operation once it is started, while
+     * the caller does something else, unless COLL_PROGRESS is off.  It need not
+     * be equal on all ranks. */
     int background;
 };
 
-/* Prepare an operation, to be started any number of times.
+/* Prepare an operation that can be started many times.
  *
- * Shapes:    as the blocking call of the same name.
- * Result:    *request, not started; the plan is built and bound.
- * Ownership: *request is the caller's, to end by coll_request_destroy() before
- *            its communicator; args is copied, its buffers stay the caller's.
- * Errors:    COLL_ERR_INVALID (also an algorithm that refuses, and why),
- *            COLL_ERR_UNSUPPORTED (every algorithm refuses), COLL_ERR_NOMEM;
- *            nothing remains.
- * Threads:   as the blocking calls.
+ * Shapes:    args as for the blocking call of the same name.
+ * Result:    *request is not started.  Its plan is built.
+ * Ownership: *request is the caller's, to end with coll_request_destroy()
+ *            before its communicator ends.  args is copied; the buffers stay
+ *            the caller's.
+ * Errors:    On an error nothing was made.
+ *            COLL_ERR_INVALID: an argument is wrong, or the algorithm asked for
+ *            refuses the operation; the message has the reason.
+ *            COLL_ERR_UNSUPPORTED: every algorithm refuses the operation.
+ *            COLL_ERR_NOMEM: there is not enough memory.
+ * Threads:   one caller at a time a communicator.
+ * Cost:      allocates memory and builds the plan.
+ * See:       coll_args(3), coll_start().
  */
 int coll_request_create(const struct coll_args *args, struct coll_comm *comm,
                         struct coll_request **request);
 
-/* Start the operation; every rank starts its collectives in the same order.
- * Sends and receives begin at once, and run beside all else.  A collective begins
- * when those before it have ended; but one that moves no more than COLL_OVERTAKE
- * bytes in all (64 KiB) waits for its like alone, and larger ones for theirs: so a
- * small one overtakes a large one.  Those of which no rank knows all counts
- * (alltoallv, gatherv, scatterv) are with the large ones.  What an operation reads
- * is not what another one that has not ended writes.
+/* Start the operation of a request.
  *
- * With a stream it begins when the stream comes to it, in the order of the calls
- * on streams, and has ended when the stream has passed it.
+ * Every rank starts its collectives in the same order.  Sends and receives
+ * begin at once and run beside everything else.  A collective begins when those
+ * before it have ended, with one exception: collectives that move no more than
+ * 64 KiB in all wait for other small ones only, and larger ones for other large
+ * ones.  So a small one overtakes a large one.  alltoallv, gatherv and
+ * scatterv, whose counts no rank knows completely, count as large.  No
+ * operation may read what another one that has not ended writes.
  *
- * Result:    COLL_OK at once; progress is made inside test, wait and every
- *            other call that waits for ranks, of whatever communicator: so ranks
- *            may wait for those of several communicators in different orders.
- *            With a progress thread (COLL_PROGRESS, coll_config.progress_thread,
- *            coll_args.background) it is made at all times; functions of
- *            coll_op_create_user() are then called by that thread, too.  Where
- *            that thread has a core of its own, operations of 256 KiB and more
- *            are left to it from their first byte on: a failure that is known
- *            already is then told by test or wait.
- * Errors:    COLL_ERR_INVALID when it already runs; the communicator's error.
+ * With a stream the operation runs when the stream reaches it, in the order of
+ * the calls on streams, and has ended when the stream has passed it.
+ *
+ * Result:    COLL_OK at once.  The operation makes progress in coll_test(), in
+ *            coll_wait() and in every other call that waits for ranks, on any
+ *            communicator.  So ranks may wait for operations of several
+ *            communicators in different orders.  With a progress thread
+ *            (COLL_PROGRESS, coll_config.progress_thread, coll_args.background)
+ *            it makes progress at all times, and that thread, too, calls the
+ *            functions given to coll_op_create_user().  If the thread has a
+ *            core of its own, it starts operations of 256 KiB and more itself:
+ *            coll_test() or coll_wait() then returns an error that coll_start()
+ *            would have found.
+ * Ownership: the buffers may not be touched until the operation has ended.
+ * Errors:    COLL_ERR_INVALID: the request already runs.
+ *            Any other: the error that the communicator has failed with.
+ * Threads:   one caller at a time a communicator.
+ * Cost:      no allocation.
+ * See:       coll_request_create(), coll_test(), coll_wait().
  */
 int coll_start(struct coll_request *request);
 
-/* Make progress and say whether the operation is done.
+/* Make progress, and say whether the operation of a request is done.
  *
- * Result:    COLL_OK when done (or never started), COLL_IN_PROGRESS, or an
- *            error as from the blocking call.  Does not block.  COLL_ERR_TIMEOUT
- *            when nothing has moved for the communicator's timeout.
+ * Result:    COLL_OK if it is done or was never started, COLL_IN_PROGRESS if it
+ *            still runs.  The call does not block.
+ * Ownership: request stays the caller's.
+ * Errors:    as the blocking call of the same name.
+ *            COLL_ERR_TIMEOUT: nothing has moved for the communicator's
+ *            timeout.
+ * Threads:   one caller at a time a communicator.
+ * Cost:      no allocation.
+ * See:       coll_wait().
  */
 int coll_test(struct coll_request *request);
 
-/* Wait until the operation is done.
+/* Wait until the operation of a request is done.
  *
- * Shapes:    timeout in seconds, from this call on, though data may move
- *            meanwhile; 0 means the communicator's.
- * Errors:    COLL_ERR_TIMEOUT fails the communicator, a moment after the deadline:
- *            who has not come is asked for; otherwise as coll_test().
- * Cost:      where nothing moves for a second the ranks are asked whether they
- *            agree, twice as long later again: O(log p) messages a rank and O(p)
- *            in all, however many wait; data goes on moving.
+ * Shapes:    timeout is in seconds, from this call on, also while data still
+ *            moves.  0 means the communicator's timeout.
+ * Result:    COLL_OK when it is done or was never started.
+ * Ownership: request stays the caller's.
+ * Errors:    as the blocking call of the same name.
+ *            COLL_ERR_TIMEOUT: the deadline passed.  The communicator has
+ *            failed.  The error comes a moment after the deadline, because the
+ *            library first asks which ranks have not come.
+ * Threads:   one caller at a time a communicator.
+ * Cost:      no allocation.  If nothing moves for a second, the ranks compare
+ *            their calls, and again after twice the time: O(log p) messages a
+ *            rank, O(p) in all.  Data goes on moving meanwhile.
+ * See:       coll_test().
  */
 int coll_wait(struct coll_request *request, double timeout);
 
-/* Free the request.
+/* Free a request.
  *
- * Errors:    COLL_ERR_INVALID while it runs (it is not freed).  NULL is
- *            allowed and does nothing.
+ * Shapes:    request may be NULL; then nothing happens.
+ * Ownership: request is freed, unless it runs.
+ * Errors:    COLL_ERR_INVALID: the request runs.  It is not freed.
+ * Threads:   one caller at a time a communicator.
+ * See:       coll_request_create().
  */
 int coll_request_destroy(struct coll_request *request);
 
 /* ---- memory ------------------------------------------------------------- */
 
-/* Allocate a buffer that the other ranks of this host can read in place.
+/* Allocate host memory that the other ranks of this host can read in place.
  *
- * Shapes:    any number of bytes; 0 gives an address that is no other's, too.
- * Result:    *ptr = the first of so many zero bytes, aligned to 4096.  Any
- *            operation takes any part of them wherever it takes other memory.
- *            A large message that leaves from there is read, or combined, by
- *            its receiver straight from there, where the ranks of a host can
- *            open each other's files below /proc; elsewhere it is copied on
- *            the way as other memory is.
- * Ownership: *ptr is the caller's, to release by coll_mem_free().  A child made
- *            by fork() shares it with its parent: both see what either writes.
- * Errors:    COLL_ERR_INVALID (ptr is NULL), COLL_ERR_NOMEM, COLL_ERR_SYSTEM
- *            (no file descriptor left); *ptr is untouched.
- * Threads:   any; no communicator is needed.
- * Cost:      some system calls, and a file descriptor for as long as it lives,
- *            so make few and large ones.  Pages exist once they are touched.
- * See:       COLL_MEM_MIN in coll_info --params; lib/device/area.h.
+ * Shapes:    bytes may be any number.  0 also gives an address that no other
+ *            buffer has.
+ * Result:    *ptr is the first of bytes zero bytes, aligned to 4096.  Any part
+ *            of the buffer can be used as any other memory.  Receivers read
+ *            large messages straight from it where the ranks of a host can open
+ *            each other's files in /proc; elsewhere the messages are copied as
+ *            from other memory.
+ * Ownership: *ptr is the caller's, to release with coll_mem_free().  A child of
+ *            fork() shares the memory with its parent.
+ * Errors:    On an error *ptr is untouched.
+ *            COLL_ERR_INVALID: ptr is NULL.
+ *            COLL_ERR_NOMEM: there is not enough memory.
+ *            COLL_ERR_SYSTEM: there is no file descriptor left.
+ * Threads:   any.  It needs no communicator.
+ * Cost:      some system calls, and a file descriptor until the buffer is
+ *            freed: make a few large buffers.  Pages exist once they are
+ *            touched.
+ * See:       coll_mem_free().
  */
 int coll_mem_alloc(void **ptr, size_t bytes);
 
-/* Allocate a buffer in GPU memory that the other ranks of this host can map.
+/* Allocate GPU memory that the other ranks of this host can map.
  *
- * Shapes:    any number of bytes, of which whole 2 MiB are taken, so that nothing
- *            else of this process lies in what others map.  device as this process
- *            counts its GPUs (cudaSetDevice()), -1: the current one.
- * Result:    *ptr = the first of so many bytes, of any value, aligned to 512.  They
- *            are as those of cudaMalloc(), whatever allocator the program has
- *            otherwise: coll_mem_register() can have the other ranks read there.
- * Ownership: *ptr is the caller's, to release by coll_mem_free().  It lies in the
- *            current context if that is of this device, else in its primary one.
- * Errors:    COLL_ERR_INVALID (ptr is NULL, there is no such GPU, or no current one),
- *            COLL_ERR_NOMEM, COLL_ERR_UNSUPPORTED (no driver, or this libcoll was
- *            built without CUDA), COLL_ERR_SYSTEM; *ptr is untouched.
- * Threads:   any; no communicator is needed.  It is no part of a capture.
- * Cost:      a call of the driver, some hundred us: allocate once.
- * See:       lib/device/cuda_buffer.c.
+ * The memory is as that of cudaMalloc(), whatever allocator the program uses
+ * otherwise, so that coll_mem_register() works with it.
+ *
+ * Shapes:    bytes may be any number.  It is rounded up to a multiple of 2 MiB,
+ *            so that other processes map nothing else of this process.  device
+ *            is the number of a GPU as in cudaSetDevice(); -1 is the current
+ *            one.
+ * Result:    *ptr is the first of bytes bytes of any value, aligned to 512.
+ * Ownership: *ptr is the caller's, to release with coll_mem_free().  The memory
+ *            belongs to the current context if that is of this GPU, else to the
+ *            GPU's primary context.
+ * Errors:    On an error *ptr is untouched.
+ *            COLL_ERR_INVALID: ptr is NULL, there is no such GPU, or no GPU is
+ *            current.
+ *            COLL_ERR_NOMEM: there is not enough memory.
+ *            COLL_ERR_UNSUPPORTED: there is no CUDA driver, or libcoll was
+ *            built without CUDA.
+ *            COLL_ERR_SYSTEM: the driver failed.
+ * Threads:   any.  It needs no communicator, and cannot be captured in a graph.
+ * Cost:      some hundred us, in the driver: allocate once.
+ * See:       coll_mem_register(), coll_mem_free().
  */
 int coll_mem_alloc_device(void **ptr, size_t bytes, int device);
 
-/* Free such a buffer.
+/* Free a buffer of coll_mem_alloc() or coll_mem_alloc_device().
  *
- * Shapes:    ptr is what coll_mem_alloc() or coll_mem_alloc_device() gave; NULL is
- *            allowed and does nothing.
- * Result:    its pages go back at once; the ranks that read there still have
- *            the addresses until they next read from new memory, or leave.
- *            Of GPU memory the driver waits for what the GPU's streams have been
- *            given before.  What other processes have mapped since it was
- *            registered (COLL_CUDA_MAPS) goes back with the next
+ * Shapes:    ptr is what one of these two gave.  It may be NULL; then nothing
+ *            happens.
+ * Result:    the pages of host memory go back at once.  Ranks that read from
+ *            the buffer keep the addresses until they next read from new memory
+ *            or their communicator ends.  For GPU memory the driver waits for
+ *            all streams of the GPU.  GPU memory that other processes still
+ *            map, because it was registered, goes back at the next
  *            coll_mem_register() or coll_mem_deregister() of that communicator,
- *            or when all have destroyed it.
- * Errors:    COLL_ERR_INVALID when ptr is not the start of such a buffer (any
- *            more), or is GPU memory that is registered (coll_mem_deregister(), or
- *            coll_comm_destroy(), end that): it is not freed.
- * Threads:   any, when every operation that was given a part of it has ended
- *            on this rank.
+ *            or when all ranks have destroyed it.
+ * Ownership: ptr is released.
+ * Errors:    On an error the buffer is not freed.
+ *            COLL_ERR_INVALID: ptr is not the start of such a buffer, or the
+ *            buffer is still registered; call coll_mem_deregister() or
+ *            coll_comm_destroy() first.
+ * Threads:   any, when all operations that use the buffer have ended on this
+ *            rank.
+ * See:       coll_mem_alloc(), coll_mem_alloc_device().
  */
 int coll_mem_free(void *ptr);
 
-/* Have the other ranks read a buffer in GPU memory in place.
+/* Let the other ranks read a buffer in GPU memory in place.
  *
- * Shapes:    `bytes` at ptr, anywhere in one allocation of this rank's GPU; as many
- *            on every rank.  Areas lie apart.
- * Result:    an allreduce, allgather, reduce_scatter or alltoall of which `in`, `out`
- *            or both lie in it, or a broadcast of which `out` does: the other ranks
- *            read there, and a copy of each such message falls away.  All ranks pass
- *            buffers at the same place of it, or none does, and all work in place or
- *            none; but of an allgather in place that is asked of `out`, and of a
- *            reduce_scatter of `in`; of a broadcast of `out`, in place or not.
- *            Collectives with counts go by slots, since each rank has displacements
- *            of its own.  What differs is COLL_ERR_MISMATCH with COLL_CHECK; else
- *            of the communicator, when a stream has stood still for a second, or,
- *            where that has not come about by chance and data are wrong, of
- *            coll_comm_destroy().
- *            Operations that are one kernel go by slots as ever.  Where GPU buffers
- *            pass through the host, nothing changes.
- * Ownership: the memory stays the caller's, not to be freed before
- *            coll_mem_deregister() or the communicator's end.
- * Errors:    COLL_ERR_INVALID (no memory of the communicator's GPU, a part of it is
- *            registered), COLL_ERR_MISMATCH (of another length on another rank),
- *            COLL_ERR_UNSUPPORTED (memory that other processes cannot map, as that
- *            of pools), COLL_ERR_NOMEM: alike on all ranks, and nothing has changed.
- * Threads:   as the blocking calls; all ranks call it, in the same order among their
- *            operations.  It waits for those of streams.
- * Cost:      two exchanges; the driver maps each allocation of other processes, some
- *            hundred us, unless it is mapped: a part of it is registered, or it is
- *            of coll_mem_alloc_device() and among the last ones that were
- *            (COLL_CUDA_MAPS).  An operation on registered memory ends on the stream when
- *            the others have read it.
+ * An operation on registered memory needs one copy less a message.  All ranks
+ * call it, in the same order among their operations.
+ *
+ * Shapes:    bytes at ptr, anywhere in one allocation on this rank's GPU.
+ *            Every rank passes the same number of bytes.  Registered buffers do
+ *            not overlap.
+ * Result:    the other ranks read in place for an allreduce, allgather,
+ *            reduce_scatter or alltoall with in, out or both in a registered
+ *            buffer, and for a broadcast with out in one.  Either all ranks
+ *            pass addresses at the same offset of the buffer, or none passes a
+ *            registered buffer; and all work in place or none does.  For an
+ *            allgather in place only out counts, for a reduce_scatter in place
+ *            only in, for a broadcast only out.  Collectives with counts, and
+ *            operations that run as one kernel, do not use it.  Where GPU
+ *            buffers pass through the host, nothing changes.
+ * Ownership: the memory stays the caller's.  It must not be freed before
+ *            coll_mem_deregister() or the end of the communicator.
+ * Errors:    Every rank gets the same error, and nothing has changed.
+ *            COLL_ERR_INVALID: the memory is not of the communicator's GPU, or
+ *            a part of it is already registered.
+ *            COLL_ERR_MISMATCH: another rank passed another number of bytes.
+ *            COLL_ERR_UNSUPPORTED: other processes cannot map this memory, such
+ *            as that of a memory pool.
+ *            COLL_ERR_NOMEM: there is not enough memory.
+ *            If ranks later break the rules under "Result", the operation
+ *            returns COLL_ERR_MISMATCH with COLL_CHECK=1.  Without it the
+ *            results are undefined, and coll_comm_async_error() returns the
+ *            error when a stream has stood still for a second, or
+ *            coll_comm_destroy() does.
+ * Threads:   one caller at a time a communicator.  It waits for operations on
+ *            streams.
+ * Cost:      two exchanges among the ranks.  The driver maps each allocation of
+ *            another process, in some hundred us, unless it is still mapped.
+ *            An operation on registered memory ends in the stream only when the
+ *            other ranks have read it.
+ * See:       coll_mem_deregister(), coll_mem_alloc_device().
  */
 int coll_mem_register(struct coll_comm *comm, void *ptr, size_t bytes);
 
-/* Have them do so no more, of what was registered at ptr.
+/* End the registration of a buffer in GPU memory.
  *
- * Ownership: then the memory may be freed.  No graph that has it is launched again.
- * Errors:    COLL_ERR_INVALID (nothing is registered at ptr), COLL_ERR_MISMATCH
- *            (another area on another rank): alike on all ranks, and nothing has
- *            changed.
- * Threads:   as coll_mem_register().
+ * All ranks call it, in the same order among their operations.
+ *
+ * Shapes:    ptr is the address that was registered.
+ * Result:    the other ranks do not read the buffer any more.
+ * Ownership: the memory may then be freed.  A graph that uses the registered
+ *            buffer must not be launched again.
+ * Errors:    Every rank gets the same error, and nothing has changed.
+ *            COLL_ERR_INVALID: nothing is registered at ptr.
+ *            COLL_ERR_MISMATCH: another rank named another buffer.
+ * Threads:   one caller at a time a communicator.  It waits for operations on
+ *            streams.
+ * Cost:      two exchanges among the ranks.
+ * See:       coll_mem_register().
  */
 int coll_mem_deregister(struct coll_comm *comm, void *ptr);
 
 /* ---- questions ---------------------------------------------------------- */
 
-/* How an operation would be carried out.  Set size = sizeof(info). */
+/* How the library carries out an operation.
+ *
+ * Set size = sizeof(struct coll_plan_info) before the call.
+ */
 struct coll_plan_info {
     size_t size;
     char algorithm[32];
-    double seconds;   /* predicted */
-    size_t n_steps;   /* of this rank */
-    size_t tmp_bytes; /* scratch of this rank */
+    double seconds;   /* the predicted time */
+    size_t n_steps;   /* steps of this rank */
+    size_t tmp_bytes; /* scratch memory of this rank */
 };
 
-/* Say which plan the library would use for `args` on this rank.
+/* Say which plan the library would use for an operation on this rank.
  *
- * Shapes:    buffers are not read; in == out chooses the in-place plan.
+ * Shapes:    args as for coll_request_create().  The buffers are not read;
+ *            in == out chooses the plan that works in place.
+ * Result:    *info describes the plan.
+ * Ownership: args and info stay the caller's.
  * Errors:    as coll_request_create().
- * Threads:   as the blocking calls; sends nothing.
+ * Threads:   one caller at a time a communicator.
+ * Cost:      builds the plan.  Nothing is sent.
+ * See:       coll_plan_candidate(), coll_plan(1).
  */
 int coll_plan_query(const struct coll_args *args, struct coll_comm *comm,
                     struct coll_plan_info *info);
 
-/* Fill in the candidate with this index among the algorithms that could carry
- * out `args`, the cheapest first; coll_args.algo then asks for it by name.
+/* List the algorithms that can carry out an operation, one a call.
  *
- * Result:    COLL_OK, or COLL_ERR_INVALID past the last one (no message).
- *            seconds is predicted; n_steps and tmp_bytes are 0 (its plan is
- *            not built).
- * Threads:   as coll_plan_query().
+ * Shapes:    args as for coll_request_create().  index counts from 0, the
+ *            cheapest algorithm.
+ * Result:    *info has the name and the predicted time of the algorithm with
+ *            this index.  Its plan is not built, so n_steps and tmp_bytes are
+ *            0.  coll_args.algo asks for an algorithm by its name.
+ * Ownership: args and info stay the caller's.
+ * Errors:    as coll_request_create().
+ *            COLL_ERR_INVALID: index is past the last algorithm.  No message is
+ *            logged.
+ * Threads:   one caller at a time a communicator.
+ * Cost:      prices every algorithm.  Nothing is sent.
+ * See:       coll_plan_query(), coll_plan(1).
  */
 int coll_plan_candidate(const struct coll_args *args, struct coll_comm *comm,
                         size_t index, struct coll_plan_info *info);
 
-/* What a communicator holds of memory, in bytes, beside some 100 KiB.  Set size =
- * sizeof(stats). */
+/* The memory that a communicator holds, in bytes, beside some 100 KiB.
+ *
+ * Set size = sizeof(struct coll_mem_stats) before the call.
+ */
 struct coll_mem_stats {
     size_t size;
-    size_t plans; /* operations as prepared; COLL_CACHE bounds those of calls */
-    size_t scratch; /* of the host: what operations hold between their steps */
-    size_t shared;  /* of the host: what its ranks have together, messages pass
-                     * through it; each of them counts all of it */
-    size_t pinned; /* of the host: GPU buffers pass through it; it stays for the
-                     * next communicator (COLL_CUDA_STAGE) */
-    size_t device; /* of this rank's GPU: slots that other ranks write to, and
-                     * scratch of operations that streams carry out alone, and
-                     * the steps of those that are one kernel */
-    size_t mapped; /* of other ranks' GPUs, mapped into this process: slots, and
-                    * allocations that are registered, or were and stay so */
+    size_t plans;   /* prepared operations; COLL_CACHE bounds those of calls */
+    size_t scratch; /* on the host: results between the steps of operations */
+    size_t shared;  /* on the host: shared by its ranks, to pass messages;
+                     * every rank counts all of it */
+    size_t pinned;  /* on the host: GPU buffers pass through it; the next
+                     * communicator takes it over (COLL_CUDA_STAGE) */
+    size_t device;  /* on this rank's GPU: slots that other ranks write to,
+                     * scratch and kernel programs of operations on streams */
+    size_t mapped;  /* on other ranks' GPUs, mapped into this process: slots,
+                     * and allocations that are or were registered */
 };
 
-/* Say what the communicator holds of memory on this rank.
+/* Say how much memory a communicator holds on this rank.
  *
- * Shapes:    as the library has asked for it: pages of the host exist once they are
- *            touched.
- * Result:    *stats.  device is 0 until GPU buffers can go from GPU to GPU, and
- *            where there is one rank, whose premul operations alone have scratch;
- *            else 64 MiB of slots at most (COLL_CUDA_SLOT times twice
- *            COLL_CUDA_SLOTS for each other rank of the host), and four times the
- *            scratch that the largest operation so far has needed; and for each
- *            shape of operation that is one kernel, the 128 used last, 68 bytes a
- *            step, of which there is a power of two from 4 KiB on.  Memory of UCX
- *            and of CUDA's contexts is not known.
- * Errors:    COLL_ERR_INVALID (NULL, a size that is not known); *stats is untouched.
- * Threads:   as the blocking calls; sends nothing.
- * Cost:      a look at each plan that is kept.
+ * Result:    *stats has the bytes that the library asked for; pages of host
+ *            memory exist once they are touched.  stats->device is 0 until
+ *            buffers can go from GPU to GPU.  It then has up to 64 MiB of
+ *            slots, four times the scratch of the largest operation so far, and
+ *            the kernel programs of the last 128 shapes that ran as one kernel:
+ *            68 bytes a step, rounded up to a power of two of at least 4 KiB.
+ *            A communicator of one rank has scratch for operations of
+ *            coll_op_create_premul() only.  Memory of UCX and of CUDA contexts
+ *            is not known.
+ * Ownership: stats stays the caller's.
+ * Errors:    COLL_ERR_INVALID: an argument is NULL, or stats->size is unknown.
+ *            *stats is untouched.
+ * Threads:   one caller at a time a communicator.
+ * Cost:      a look at each plan.  Nothing is sent.
  */
 int coll_comm_mem_stats(struct coll_comm *comm, struct coll_mem_stats *stats);
 

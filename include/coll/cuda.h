@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda.h - libcoll for users of CUDA's runtime: what coll.h has, where it takes a
- * stream as void *, with cudaStream_t checked by the compiler.
+/* cuda.h - coll.h for programs that use the CUDA runtime.
  *
- * Header only: it adds nothing to what is linked, and a program that passes its
- * streams to coll.h as they are gets the same.
+ * coll.h takes a stream as void *.  These functions turn a cudaStream_t and a
+ * cudaDataType_t into what coll.h takes, so that the compiler checks their types.
+ * The header adds nothing to what a program links.
  */
 #ifndef COLL_CUDA_H
 #define COLL_CUDA_H
@@ -16,12 +16,14 @@
 extern "C" {
 #endif
 
-/* Return the stream as coll.h takes it.
+/* Return a stream as coll.h takes it.
  *
- * Shapes:    0, the default stream, is the legacy one of the current device; pass
- *            cudaStreamPerThread for the thread's own, also where nvcc is told to
- *            make that the default.
- * Ownership: the caller's; it may be destroyed once the calls with it returned.
+ * Shapes:    stream 0 is the legacy default stream of the current device.  Pass
+ *            cudaStreamPerThread for the default stream of the thread, also
+ *            where nvcc is told to make that the default.
+ * Result:    a pointer that is not NULL.
+ * Ownership: the stream stays the caller's.  It may be destroyed once the calls
+ *            that got it have returned.
  * Errors:    none.
  * Threads:   any.
  */
@@ -30,8 +32,12 @@ static inline void *coll_cuda_stream(cudaStream_t stream)
     return stream ? (void *)stream : (void *)cudaStreamLegacy;
 }
 
-/* The same element type as a cudaDataType_t's, or COLL_N_TYPES where there is
- * none. */
+/* Return the element type that is the same as a cudaDataType_t.
+ *
+ * Result:    COLL_N_TYPES if coll.h has no such type.
+ * Errors:    none.
+ * Threads:   any.
+ */
 static inline enum coll_type coll_cuda_type(cudaDataType_t type)
 {
     switch (type) {
