@@ -239,6 +239,40 @@ START_TEST(localhost_is_both_loopback_addresses)
 }
 END_TEST
 
+/* _i: 0 as it is written in a shell, 1 as in a URL. */
+START_TEST(an_address_may_stand_in_brackets)
+{
+    static const char *const ways[] = {"fd00::1", "[fd00::1]"};
+    struct coll__addr addrs[COLL__MAX_ADDRS];
+    char text[COLL__ADDR_TEXT];
+
+    ck_assert_int_eq(coll__net_resolve(ways[_i], 7, addrs), 1);
+    coll__net_text(&addrs[0], text);
+    ck_assert_str_eq(text, "[fd00::1]:7");
+}
+END_TEST
+
+START_TEST(a_link_local_address_keeps_its_interface)
+{
+    struct coll__addr addrs[COLL__MAX_ADDRS];
+    char text[COLL__ADDR_TEXT];
+
+    ck_assert_int_eq(coll__net_resolve("fe80::1%lo", 7, addrs), 1);
+    coll__net_text(&addrs[0], text);
+    ck_assert_str_eq(text, "[fe80::1%lo]:7");
+}
+END_TEST
+
+START_TEST(a_link_local_address_wants_its_interface)
+{
+    struct coll__addr addrs[COLL__MAX_ADDRS];
+
+    ck_assert_int_eq(coll__net_resolve("fe80::1", 7, addrs),
+                     COLL_ERR_BOOTSTRAP);
+    says("name the interface behind it, such as fe80::1%eth0");
+}
+END_TEST
+
 START_TEST(an_unknown_interface_lists_the_known)
 {
     int fd;
@@ -545,6 +579,9 @@ static Suite *boot_suite(void)
     tcase_add_test(tc, ports_are_taken_from_the_range);
     tcase_add_test(tc, a_port_that_is_taken_is_passed_over);
     tcase_add_test(tc, localhost_is_both_loopback_addresses);
+    tcase_add_loop_test(tc, an_address_may_stand_in_brackets, 0, 2);
+    tcase_add_test(tc, a_link_local_address_keeps_its_interface);
+    tcase_add_test(tc, a_link_local_address_wants_its_interface);
     tcase_add_test(tc, an_unknown_interface_lists_the_known);
     tcase_add_loop_test(
         tc, a_want_of_descriptors_is_told_from_one_of_interfaces, 0, 2);

@@ -8,10 +8,12 @@
 #include "tools/collrun.h"
 #include "tools/common/near.h"
 
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <getopt.h>
 #include <limits.h>
 #include <math.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -406,14 +408,34 @@ static void explain_option(int c, const char *word)
         complain("unknown option %s; see collrun --help", word);
 }
 
+/* Take the endpoint from --master-addr, whose IPv6 address may stand in brackets. */
+static void take_master(struct options *o)
+{
+    size_t len = strlen(o->master_addr);
+    int has_brackets =
+        len > 2 && *o->master_addr == '[' && o->master_addr[len - 1] == ']';
+
+    snprintf(o->endpoint, sizeof(o->endpoint), "%.*s",
+             (int)(len - (has_brackets ? 2 : 0)),
+             o->master_addr + has_brackets);
+    o->endpoint_host = o->endpoint;
+    o->endpoint_port = o->master_port ? o->master_port : MASTER_PORT;
+}
+
+/* A link-local address means something together with an interface alone. */
+static int needs_interface(const char *host)
+{
+    struct in6_addr ip;
+
+    return inet_pton(AF_INET6, host, &ip) == 1 && IN6_IS_ADDR_LINKLOCAL(&ip);
+}
+
 /* Where several collruns meet; torchrun's lines for one host name a place, too, that
  * nobody need go to. */
 static int judge_endpoint(struct options *o, int is_far)
 {
-    if (o->master_addr && !o->endpoint_host) {
-        o->endpoint_host = o->master_addr;
-        o->endpoint_port = o->master_port ? o->master_port : MASTER_PORT;
-    }
+    if (o->master_addr && !o->endpoint_host)
+        take_master(o);
     if (o->n_nodes <= 1 || is_far) {
         o->endpoint_host = NULL;
         return 0;
@@ -423,6 +445,10 @@ static int judge_endpoint(struct options *o, int is_far)
                  "--hostfile, or start collrun on each, with --rdzv-endpoint "
                  "HOST:PORT",
                  o->n_nodes);
+    else if (needs_interface(o->endpoint_host))
+        complain("%s is a link-local address, which every interface has: name "
+                 "the interface behind it, such as %s%%eth0",
+                 o->endpoint_host, o->endpoint_host);
     else if (!o->per_node || o->n)
         complain("how many ranks on this node? say --nproc-per-node, %s",
                  o->n ? "and leave -n out" : "a number, cpu or gpu");

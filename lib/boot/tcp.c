@@ -89,7 +89,7 @@ int coll__tcp_fault(const struct tcp_words *words)
 int coll__tcp_is_this_host(const char *host)
 {
     return !strncmp(host, "127.", 4) || !strcmp(host, "::1") ||
-           !strcmp(host, "localhost");
+           !strcmp(host, "[::1]") || !strcmp(host, "localhost");
 }
 
 /* FNV-1a; above what servers have, with room for COLL__MAX_PORTS. */

@@ -5,7 +5,6 @@
 #include "lib/util/files.h"
 #include "lib/util/util.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
@@ -43,6 +42,34 @@ int coll__net_is_loopback(const struct coll__addr *addr)
                              : !memcmp(addr->ip, one, sizeof(one));
 }
 
+/* fe80::/10: such an address means something together with an interface alone.  The 54
+ * bits behind its prefix are zero by definition, so the interface's index is kept in
+ * bytes 4 to 7.  It holds on this host only, and such addresses do not travel. */
+static int is_link_local(const uint8_t ip[16])
+{
+    return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
+}
+
+static void move_scope_out(struct sockaddr_in6 *v6)
+{
+    uint8_t *bytes = v6->sin6_addr.s6_addr + 4;
+    uint32_t scope;
+
+    if (!is_link_local(v6->sin6_addr.s6_addr))
+        return;
+    memcpy(&scope, bytes, sizeof(scope));
+    memset(bytes, 0, sizeof(scope));
+    v6->sin6_scope_id = ntohl(scope);
+}
+
+static void move_scope_in(const struct sockaddr_in6 *v6, uint8_t ip[16])
+{
+    uint32_t scope = htonl(v6->sin6_scope_id);
+
+    if (is_link_local(ip))
+        memcpy(ip + 4, &scope, sizeof(scope));
+}
+
 socklen_t coll__addr_to_sock(const struct coll__addr *addr,
                              struct sockaddr_storage *out)
 {
@@ -59,6 +86,7 @@ socklen_t coll__addr_to_sock(const struct coll__addr *addr,
     v6->sin6_family = AF_INET6;
     v6->sin6_port = htons(coll__net_port(addr));
     memcpy(&v6->sin6_addr, addr->ip, 16);
+    move_scope_out(v6);
     return sizeof(*v6);
 }
 
@@ -78,6 +106,8 @@ int coll__addr_from_sock(const struct sockaddr *in, struct coll__addr *addr)
         addr->family = is_mapped ? 4 : 6;
         memcpy(addr->ip, v6->sin6_addr.s6_addr + (is_mapped ? 12 : 0),
                is_mapped ? 4 : 16);
+        if (!is_mapped)
+            move_scope_in(v6, addr->ip);
         coll__net_set_port(addr, ntohs(v6->sin6_port));
     }
     return addr->family ? 0 : -1;
@@ -85,9 +115,12 @@ int coll__addr_from_sock(const struct sockaddr *in, struct coll__addr *addr)
 
 void coll__net_text(const struct coll__addr *addr, char text[COLL__ADDR_TEXT])
 {
-    char ip[INET6_ADDRSTRLEN] = "?";
+    char ip[INET6_ADDRSTRLEN + IF_NAMESIZE] = "?";
+    struct sockaddr_storage sock;
+    socklen_t len = coll__addr_to_sock(addr, &sock);
 
-    inet_ntop(addr->family == 4 ? AF_INET : AF_INET6, addr->ip, ip, sizeof(ip));
+    getnameinfo((struct sockaddr *)&sock, len, ip, sizeof(ip), NULL, 0,
+                NI_NUMERICHOST);
     snprintf(text, COLL__ADDR_TEXT, addr->family == 4 ? "%s:%d" : "[%s]:%d", ip,
              coll__net_port(addr));
 }
@@ -165,13 +198,31 @@ static int local_addrs(uint16_t port, struct coll__addr addrs[COLL__MAX_ADDRS])
     return n;
 }
 
+/* Copy the host without the brackets that URLs put around an IPv6 address. */
+static void strip_brackets(const char *host, char bare[NI_MAXHOST])
+{
+    size_t len = strlen(host);
+    int has_brackets = len > 2 && *host == '[' && host[len - 1] == ']';
+
+    snprintf(bare, NI_MAXHOST, "%.*s", (int)(len - (has_brackets ? 2 : 0)),
+             host + has_brackets);
+}
+
+static int names_no_interface(const struct coll__addr *addr)
+{
+    return addr->family == 6 && is_link_local(addr->ip) &&
+           !memcmp(addr->ip + 4, "\0\0\0", 4);
+}
+
 /* Who has an address of the other family alone is told so for a reason. */
-int coll__net_resolve(const char *host, uint16_t port,
+int coll__net_resolve(const char *name, uint16_t port,
                       struct coll__addr addrs[COLL__MAX_ADDRS])
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;
+    char host[NI_MAXHOST];
     int n, rc;
 
+    strip_brackets(name, host);
     if (!strcmp(host, "localhost"))
         return local_addrs(port, addrs);
     rc = getaddrinfo(host, NULL, &hints, &list);
@@ -186,7 +237,13 @@ int coll__net_resolve(const char *host, uint16_t port,
     if (!n)
         n = take_addrs(list, 1, port, addrs);
     freeaddrinfo(list);
-    return n;
+    if (!n || !names_no_interface(&addrs[0]))
+        return n;
+    log_error("boot",
+              "%s is a link-local address, which every interface has: name the "
+              "interface behind it, such as %s%%eth0",
+              host, host);
+    return COLL_ERR_BOOTSTRAP;
 }
 
 /* Probes come when nothing is under way, so the kernel has to watch what is on

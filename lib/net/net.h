@@ -51,7 +51,7 @@ uint16_t coll__net_port(const struct coll__addr *addr);
 void coll__net_set_port(struct coll__addr *addr, uint16_t port);
 int coll__net_is_loopback(const struct coll__addr *addr);
 
-/* Write "127.0.0.1:80" or "[::1]:80". */
+/* Write "127.0.0.1:80", "[::1]:80" or "[fe80::1%eth0]:80". */
 void coll__net_text(const struct coll__addr *addr, char text[COLL__ADDR_TEXT]);
 
 /* Say who is at the other end of fd: 0, or -1, and *addr is none. */
@@ -110,11 +110,11 @@ void coll__net_way(const struct coll__addr *to,
 /* Say who can connect to the listening socket fd. */
 enum coll__reach coll__net_reach(int fd);
 
-/* Look a host name or address up.
+/* Look a host name or address up: "node1", "fd00::1", "[fd00::1]" or "fe80::1%eth0".
  *
  * Result:    the number of addresses; COLL_ERR_BOOTSTRAP, logged.
  */
-int coll__net_resolve(const char *host, uint16_t port,
+int coll__net_resolve(const char *name, uint16_t port,
                       struct coll__addr addrs[COLL__MAX_ADDRS]);
 
 /* Split "HOST:PORT" or "[ADDRESS]:PORT".

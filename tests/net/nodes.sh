@@ -102,6 +102,27 @@ row33_node_ranks() {
     judge "row 33: no seat is left" late has_line 'has all its nodes' late
 }
 
+# A link-local address of h1, which means something with the interface alone; an IPv6
+# address in the brackets of a URL, for collrun and for torchrun's ranks.
+# shellcheck disable=SC2086
+row33_addresses() {
+    link=$(on h1 ip -6 -o address show dev eth0 scope link | sed -n 's/.*inet6 \(.*\)\/.*/\1/p;q')
+    for h in h1 h2; do
+        number=${h#h}
+        on $h ip address add fd00::$number/64 dev eth0 nodad
+        node $h link "$collrun" --nnodes=2 --nproc_per_node=2 \
+            --rdzv_endpoint="[$link%eth0]:3002" "$hello"
+        node $h master "$collrun" --nnodes=2 --nproc_per_node=2 \
+            --node-rank $((number - 1)) --master-addr "[fd00::1]" --master-port 3003 "$hello"
+        node $h variables env RANK=$((number - 1)) WORLD_SIZE=2 LOCAL_RANK=0 \
+            MASTER_ADDR="[fd00::1]" MASTER_PORT=3004 COLL_TIMEOUT=20 "$hello"
+    done
+    all_ended
+    judge "a link-local endpoint with its interface" link hellos link
+    judge "--master-addr in brackets" master hellos master
+    judge "MASTER_ADDR in brackets" variables has_lines 2 '^status 0' variables
+}
+
 # A rank of one node dies: all start again, and end alike.
 # shellcheck disable=SC2016,SC2086
 row33_restart() {
@@ -148,6 +169,7 @@ row33_trainer() {
 row33_meet
 row33_secret
 row33_node_ranks
+row33_addresses
 row33_restart
 row33_gone
 row33_trainer
