@@ -7,6 +7,7 @@
 #ifndef COLL_TOOLS_COLLRUN_H
 #define COLL_TOOLS_COLLRUN_H
 
+#include <string.h>
 #include <sys/types.h>
 
 #define EXIT_USAGE 2
@@ -72,6 +73,12 @@ int variables_read(struct options *options, const char *path);
 
 /* Hand over to srun or mpirun; returns only an exit status for failure. */
 int hosts_run(const struct options *options);
+
+/* The first line of a file without the mark that editors on Windows begin it with. */
+static inline char *skip_byte_order_mark(char *line)
+{
+    return line + (strncmp(line, "\xEF\xBB\xBF", 3) ? 0 : 3);
+}
 
 /* Print what this build can do. */
 void check_build(void);

@@ -41,10 +41,29 @@ static int mark_slot(const struct choice *choice, struct host *host,
     return 0;
 }
 
+/* Cut "h2:0,2", "[fd00::1]:0,2" or a host alone into its name and its slots, NULL where
+ * there are none. */
+static char *split(char *part, char **slots)
+{
+    char *end = *part == '[' ? strchr(part, ']') : NULL, *colon;
+
+    colon = strchr(end ? end : part, ':');
+    *slots = NULL;
+    if (end)
+        *end = '\0';
+    else if (colon && strchr(colon + 1, ':'))
+        return part; /* an IPv6 address alone */
+    if (colon) {
+        *colon = '\0';
+        *slots = colon + 1;
+    }
+    return part + !!end;
+}
+
 /* Mark what one part, "h2" or "h2:0,2", names. */
 static int mark(const struct choice *choice, struct hosts *hosts, char *part)
 {
-    char *slots = part, *name = strsep(&slots, ":"), *slot;
+    char *slots, *name = split(part, &slots), *slot;
     struct host *host = find(hosts, name);
     int rc = 0;
 

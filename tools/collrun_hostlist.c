@@ -20,40 +20,96 @@ static int number(const char *text)
     return end == text || *end || n < 1 || n > MOST_OF_ONE ? 0 : (int)n;
 }
 
-/* Add a host with n ranks; n 0: as many as --npernode says, else one. */
+/* Add n ranks of a host; n 0: as many as --npernode says, else one.  A host that is
+ * named again has more of them, as PBS writes a line a rank, most often those of one host
+ * side by side. */
 static int add(struct hosts *hosts, char *name, int n,
                const struct options *options)
 {
-    if (!*name || *name == '-' || hosts->n_hosts == MAX_HOSTS)
+    int i = hosts->n_hosts - 1;
+
+    n = n ? n : 1;
+    if (!*name || *name == '-')
         return -1;
-    for (int i = 0; i < hosts->n_hosts; i++)
-        if (!strcmp(hosts->host[i].name, name))
-            return -1;
-    if (options->per_node)
-        n = options->per_node;
-    hosts->host[hosts->n_hosts++] = (struct host){.name = name, .n = n ? n : 1};
-    return 0;
+    while (i >= 0 && strcmp(hosts->host[i].name, name) != 0)
+        i--;
+    if (i < 0 && hosts->n_hosts == MAX_HOSTS)
+        return -1;
+    if (i < 0) {
+        i = hosts->n_hosts++;
+        hosts->host[i] = (struct host){.name = name};
+    }
+    hosts->host[i].n = options->per_node ? options->per_node
+                                         : hosts->host[i].n + n;
+    return hosts->host[i].n <= MOST_OF_ONE ? 0 : -1;
+}
+
+/* Cut "h1", "h1:4", "fd00::1", "[fd00::1]" or "[fd00::1]:4" into a name and a number,
+ * 0 where there is none; -1: it is nothing of these. */
+static int split(char *item, char **name, int *n)
+{
+    char *end = *item == '[' ? strchr(item, ']') : NULL,
+         *colon = strchr(end ? end : item, ':');
+
+    *n = 0;
+    *name = end ? item + 1 : item;
+    if (*item == '[' && (!end || (end[1] && colon != end + 1)))
+        return -1;
+    if (end)
+        *end = '\0';
+    else if (colon && strchr(colon + 1, ':'))
+        return 0; /* an IPv6 address alone */
+    if (!colon)
+        return 0;
+    *colon = '\0';
+    *n = number(colon + 1);
+    return *n ? 0 : -1;
+}
+
+/* The item without the space around it. */
+static char *strip(char *item)
+{
+    size_t len;
+
+    item += strspn(item, " \t\r\n");
+    len = strlen(item);
+    while (len && strchr(" \t\r\n", item[len - 1]))
+        item[--len] = '\0';
+    return item;
 }
 
 /* Read "h1:4,h2:4"; a host alone has one rank. */
 static int read_list(char *text, struct hosts *hosts,
                      const struct options *options)
 {
-    char *item;
+    char *item, *name;
+    int n;
 
-    while ((item = strsep(&text, ","))) {
-        char *colon = strchr(item, ':');
-        int n = colon ? number(colon + 1) : 0;
-
-        if (colon)
-            *colon = '\0';
-        if ((colon && !n) || add(hosts, item, n, options)) {
+    while ((item = strsep(&text, ",")))
+        if (split(strip(item), &name, &n) || add(hosts, name, n, options)) {
             complain("--hosts wants HOST:RANKS,HOST:RANKS,..., such as "
-                     "node1:4,node2:4, each host once");
+                     "node1:4,node2:4 or [fd00::1]:4");
             return -1;
         }
-    }
     return 0;
+}
+
+/* Open MPI's files may have "slots = 4". */
+static void close_up_equals(char *line)
+{
+    char *to = line;
+
+    for (char *from = line; *from; from++) {
+        if (*from == '=') {
+            while (to > line && strchr(" \t", to[-1]))
+                to--;
+            from += strspn(from + 1, " \t");
+            *to++ = '=';
+        } else {
+            *to++ = *from;
+        }
+    }
+    *to = '\0';
 }
 
 /* Read "host", "host:4" or "host slots=4 max_slots=8"; 0 also for an empty
@@ -61,21 +117,17 @@ static int read_list(char *text, struct hosts *hosts,
 static int read_line(char *line, struct hosts *hosts,
                      const struct options *options)
 {
-    char *word, *name, *colon;
-    int n = 0;
+    char *rest, *item, *name;
+    int n;
 
     line[strcspn(line, "#\n")] = '\0';
-    name = strtok_r(line, " \t\r", &word);
-    if (!name)
+    close_up_equals(line);
+    item = strtok_r(line, " \t\r", &rest);
+    if (!item)
         return 0;
-    colon = strchr(name, ':');
-    if (colon) {
-        *colon = '\0';
-        n = number(colon + 1);
-        if (!n)
-            return -1;
-    }
-    for (char *w; (w = strtok_r(NULL, " \t\r", &word));) {
+    if (split(item, &name, &n))
+        return -1;
+    for (char *w; (w = strtok_r(NULL, " \t\r", &rest));) {
         if (!strncmp(w, "slots=", 6))
             n = number(w + 6);
         if (strncmp(w, "max_slots=", 10) && strncmp(w, "max-slots=", 10) &&
@@ -99,12 +151,11 @@ static int read_file(const char *path, struct hosts *hosts,
         return -1;
     }
     while (!rc && getline(&line, &room, file) >= 0) {
-        n++;
-        rc = read_line(line, hosts, options);
+        rc = read_line(n++ ? line : skip_byte_order_mark(line), hosts, options);
     }
     if (rc)
-        complain("%s, line %d: it must be HOST, HOST:N or HOST slots=N, each "
-                 "host once",
+        complain("%s, line %d: it must be HOST, HOST:N or HOST slots=N, where "
+                 "HOST may be [fd00::1]",
                  path, n);
     free(line);
     fclose(file);

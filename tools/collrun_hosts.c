@@ -113,6 +113,15 @@ static char *list_hosts(const struct hosts *hosts)
     return list;
 }
 
+/* An IPv6 address has colons, which end a name in mpirun's lists. */
+static int has_addresses(const struct hosts *hosts)
+{
+    for (int i = 0; i < hosts->n_hosts; i++)
+        if (strchr(hosts->host[i].name, ':'))
+            return 1;
+    return 0;
+}
+
 /* Of a variable, be it NAME=VALUE or NAME. */
 static int goes_along(const char *variable)
 {
@@ -123,14 +132,18 @@ static int goes_along(const char *variable)
 /* mpirun carries only those variables to other hosts that it is told; by PATH a
  * program is found there whose name is all that is given.  Ranks are not bound, as on
  * one machine; Open MPI 5 would refuse more ranks than a host has cores. */
-static void build_open_mpi(const struct options *options,
-                           const struct hosts *hosts, struct words *words)
+static int build_open_mpi(const struct options *options,
+                          const struct hosts *hosts, struct words *words)
 {
+    char *file = has_addresses(hosts) ? write_hostfile(hosts) : NULL;
+
+    if (has_addresses(hosts) && !file)
+        return -1;
     add(words, "mpirun");
     add(words, "-np");
     add(words, print("%s%d", "", hosts->n_ranks));
-    add(words, "-H");
-    add(words, list_hosts(hosts));
+    add(words, file ? "--hostfile" : "-H");
+    add(words, file ? file : list_hosts(hosts));
     add(words, "--map-by");
     add(words, "seq");
     add(words, "--bind-to");
@@ -145,6 +158,7 @@ static void build_open_mpi(const struct options *options,
             add(words, "-x");
             add(words, options->variables[i]);
         }
+    return 0;
 }
 
 /* Say whether the mpirun that is there is hydra. */
@@ -163,8 +177,14 @@ static int is_hydra(void)
 
 static int build_hydra(const struct hosts *hosts, struct words *words)
 {
-    const char *file = write_hostfile(hosts);
+    const char *file;
 
+    if (has_addresses(hosts)) {
+        complain("the mpirun of MPICH and Intel MPI takes no IPv6 addresses; "
+                 "name these hosts, in /etc/hosts for instance");
+        return -1;
+    }
+    file = write_hostfile(hosts);
     add(words, "mpirun");
     add(words, "-n");
     add(words, print("%s%d", "", hosts->n_ranks));
@@ -219,9 +239,8 @@ int hosts_run(const struct options *options)
                  "allocation) or mpirun, and neither is there; install Open "
                  "MPI (Debian: apt-get install openmpi-bin)");
         return EXIT_FAILURE;
-    } else if (!is_hydra()) {
-        build_open_mpi(options, hosts, &words);
-    } else if (build_hydra(hosts, &words)) {
+    } else if (is_hydra() ? build_hydra(hosts, &words)
+                          : build_open_mpi(options, hosts, &words)) {
         return EXIT_FAILURE;
     }
     add_within(options, hosts, &words);

@@ -66,8 +66,7 @@ int variables_read(struct options *o, const char *path)
         return -1;
     }
     while (!rc && getline(&line, &room, file) >= 0) {
-        n++;
-        rc = take_line(o, strip(line));
+        rc = take_line(o, strip(n++ ? line : skip_byte_order_mark(line)));
     }
     if (rc)
         complain("%s, line %d: it must be VAR=VALUE or VAR, %d in all at most; "
