@@ -573,6 +573,13 @@ tests_libother_ucx_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
 tests_libother_ucx_la_LDFLAGS = -module -avoid-version -rpath /nowhere \
 	-XCClinker -fno-sanitize=all
 
+# tests/collrun.test: a machine with more processors than a cpu_set_t has room for
+check_LTLIBRARIES += tests/libmany_cpus.la
+tests_libmany_cpus_la_SOURCES = %D%/many_cpus.c
+tests_libmany_cpus_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
+tests_libmany_cpus_la_LDFLAGS = -module -avoid-version -rpath /nowhere \
+	-XCClinker -fno-sanitize=all
+
 # tests whose calls of libc come late at random, as on a busy machine:
 # make check-jitter CHECK_JITTER="-s '4 5 6' tests/test_fault"; see tests/jitter/run
 check_LTLIBRARIES += tests/jitter/libjitter.la

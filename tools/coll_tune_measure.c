@@ -15,8 +15,8 @@
  * alike they are.
  */
 #include "tools/coll_tune.h"
+#include "tools/common/cores.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,9 +62,8 @@ static int count_cores(struct meter *m)
 {
     const char *wait = getenv("COLL_WAIT");
     int p = coll_comm_size(m->comm), n_here = 0, rc;
-    int32_t mine = coll_comm_host(m->comm), has_core = 0;
+    int32_t mine = coll_comm_host(m->comm), has_core;
     int32_t *hosts = malloc((size_t)p * sizeof(*hosts));
-    cpu_set_t set;
 
     if (hosts) {
         for (int r = 0; r < p; r++)
@@ -76,9 +75,7 @@ static int count_cores(struct meter *m)
     for (int r = 0; r < p && !rc; r++)
         n_here += hosts[r] == mine;
     free(hosts);
-    CPU_ZERO(&set);
-    if (!sched_getaffinity(0, sizeof(set), &set))
-        has_core = CPU_COUNT(&set) >= n_here;
+    has_core = cores_count() >= n_here;
     if (wait && !strcmp(wait, "block"))
         has_core = 0;
     if (!rc)

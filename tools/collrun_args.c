@@ -6,6 +6,7 @@
  * not n with the value "p".
  */
 #include "tools/collrun.h"
+#include "tools/common/cores.h"
 #include "tools/common/near.h"
 
 #include <arpa/inet.h>
@@ -14,7 +15,6 @@
 #include <limits.h>
 #include <math.h>
 #include <netinet/in.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,15 +190,6 @@ static int count_gpus(void)
     return n;
 }
 
-static int count_cpus(void)
-{
-    cpu_set_t allowed;
-
-    return sched_getaffinity(0, sizeof(allowed), &allowed)
-               ? 1
-               : CPU_COUNT(&allowed);
-}
-
 /* As torchrun reads it: a number, or what to count. */
 static int parse_per_node(const char *text, int *n)
 {
@@ -209,7 +200,7 @@ static int parse_per_node(const char *text, int *n)
     else if (strcmp(text, "cpu"))
         return parse_count("--nproc-per-node", text, MAX_RANKS, n);
     if (!strcmp(text, "cpu") || (is_auto && !*n))
-        *n = count_cpus();
+        *n = cores_count();
     if (*n)
         return 0;
     complain("--nproc-per-node gpu: there is no GPU here; say a number, or "

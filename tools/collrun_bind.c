@@ -2,9 +2,12 @@
 /* collrun_bind.c - one core for each rank, round robin over those allowed.  A
  * core is known by the lowest of the CPUs (hardware threads) that share it. */
 #include "tools/collrun.h"
+#include "tools/common/cores.h"
 
-#include <sched.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Return the lowest CPU of the core that cpu belongs to. */
 static int core_of(int cpu)
@@ -25,39 +28,46 @@ static int core_of(int cpu)
     return first;
 }
 
-/* List the cores that have an allowed CPU, in order; their number. */
-static int list_cores(const cpu_set_t *allowed, int cores[CPU_SETSIZE])
+/* List the cores that have an allowed CPU, in order: [most]; their number. */
+static int list_cores(const struct cores *allowed, int *list, int most)
 {
-    int n = 0;
+    int n = 0, cpu = -1;
 
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        int core, i = 0;
+    while (n < most && (cpu = cores_from(allowed, cpu + 1)) >= 0) {
+        int core = core_of(cpu), i = 0;
 
-        if (!CPU_ISSET(cpu, allowed))
-            continue;
-        core = core_of(cpu);
-        while (i < n && cores[i] != core)
+        while (i < n && list[i] != core)
             i++;
         if (i == n)
-            cores[n++] = core;
+            list[n++] = core;
     }
     return n;
 }
 
+/* Choose the rank's core: the CPUs of *allowed that are not of it go. */
+static int choose_core(struct cores *allowed, int rank)
+{
+    int n = CPU_COUNT_S(allowed->len, allowed->set), core;
+    int *list = malloc((size_t)n * sizeof(*list));
+
+    if (!list)
+        return -1;
+    n = list_cores(allowed, list, n);
+    core = list[rank % n];
+    free(list);
+    for (int cpu = 0; (cpu = cores_from(allowed, cpu)) >= 0; cpu++)
+        if (core_of(cpu) != core)
+            CPU_CLR_S((size_t)cpu, allowed->len, allowed->set);
+    return 0;
+}
+
 void bind_to_core(int rank)
 {
-    int cores[CPU_SETSIZE], n, core;
-    cpu_set_t allowed, chosen;
+    struct cores cores;
 
-    if (sched_getaffinity(0, sizeof(allowed), &allowed))
-        return;
-    n = list_cores(&allowed, cores);
-    if (!n)
-        return;
-    core = cores[rank % n];
-    CPU_ZERO(&chosen);
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, &allowed) && core_of(cpu) == core)
-            CPU_SET(cpu, &chosen);
-    sched_setaffinity(0, sizeof(chosen), &chosen);
+    if (cores_read(&cores) || choose_core(&cores, rank) ||
+        sched_setaffinity(0, cores.len, cores.set))
+        complain("rank %d of this machine is not bound to a core: %s", rank,
+                 strerror(errno));
+    CPU_FREE(cores.set);
 }

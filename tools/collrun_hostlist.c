@@ -39,8 +39,8 @@ static int add(struct hosts *hosts, char *name, int n,
         i = hosts->n_hosts++;
         hosts->host[i] = (struct host){.name = name};
     }
-    hosts->host[i].n = options->per_node ? options->per_node
-                                         : hosts->host[i].n + n;
+    hosts->host[i].n =
+        options->per_node ? options->per_node : hosts->host[i].n + n;
     return hosts->host[i].n <= MOST_OF_ONE ? 0 : -1;
 }
 

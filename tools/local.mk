@@ -7,7 +7,7 @@ tools_coll_history_LDADD = libcoll.la $(JANSSON_LIBS)
 tools_coll_info_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tools_coll_info_LDADD = libcoll.la $(JANSSON_LIBS)
 tools_collrun_SOURCES = %D%/collrun.c %D%/collrun.h %D%/collrun_args.c \
-	%D%/common/near.h %D%/collrun_job.c \
+	%D%/common/cores.h %D%/common/near.h %D%/collrun_job.c \
 	%D%/collrun_job.h %D%/collrun_start.c %D%/collrun_output.c \
 	%D%/collrun_scaling.c %D%/collrun_bind.c %D%/collrun_check.c %D%/collrun_hosts.c \
 	%D%/collrun_hosts.h %D%/collrun_hostlist.c %D%/collrun_link.c \
@@ -15,7 +15,7 @@ tools_collrun_SOURCES = %D%/collrun.c %D%/collrun.h %D%/collrun_args.c \
 	%D%/collrun_link.h %D%/collrun_meet.c %D%/collrun_nodes.c %D%/collrun_nodes.h
 tools_collrun_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(SODIUM_CFLAGS)
 tools_collrun_LDADD = libcoll.la $(JANSSON_LIBS) $(SODIUM_LIBS) -lm
-tools_coll_tune_SOURCES = %D%/common/size.h %D%/common/speaks.h \
+tools_coll_tune_SOURCES = %D%/common/cores.h %D%/common/size.h %D%/common/speaks.h \
 	%D%/coll_tune.c %D%/coll_tune.h \
 	%D%/coll_tune_file.c %D%/coll_tune_judge.c %D%/coll_tune_measure.c
 tools_coll_tune_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)

@@ -57,7 +57,7 @@ libtrainer_la_SOURCES = \
 	%D%/stop.c %D%/stop.h \
 	%D%/synthetic.c %D%/synthetic.h \
 	%D%/test.c \
-	%D%/threads.c %D%/threads.h \
+	%D%/threads.c %D%/threads.h tools/common/cores.h \
 	%D%/train.c %D%/train.h \
 	%D%/train_state.c %D%/train_state.h \
 	%D%/watch.c %D%/watch.h \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* threads.c - the batch system's word for it. */
 #include "trainer/threads.h"
+#include "tools/common/cores.h"
 
-#include <sched.h>
 #include <stdlib.h>
 
 /* A whole number from 1, or 0; of OpenMP's list for nested levels the first. */
@@ -17,11 +17,7 @@ static uint64_t number_of(const char *name)
 
 uint64_t threads_allowed(void)
 {
-    cpu_set_t allowed;
-
-    return sched_getaffinity(0, sizeof(allowed), &allowed)
-               ? 1
-               : (uint64_t)CPU_COUNT(&allowed);
+    return (uint64_t)cores_count();
 }
 
 uint64_t threads_by_environment(void)

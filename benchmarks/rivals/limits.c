@@ -7,6 +7,7 @@
  * buffers, from the first one's beginning to the last one's end.
  */
 #include "benchmarks/rivals/compare.h"
+#include "tools/common/cores.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -44,30 +45,20 @@ typedef void helper_fn(const struct helper *helper);
 
 /* ---- helpers ------------------------------------------------------------ */
 
-int cores_list(int *cores)
+int cores_list(int *list)
 {
-    cpu_set_t set;
-    int n = 0;
+    struct cores cores;
+    int n = 0, cpu = -1;
 
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof(set), &set))
+    if (cores_read(&cores))
         return 0;
-    for (int c = 0; c < CPU_SETSIZE && n < MAX_CORES; c++)
-        if (CPU_ISSET(c, &set)) {
-            if (cores)
-                cores[n] = c;
-            n++;
-        }
+    while (n < MAX_CORES && (cpu = cores_from(&cores, cpu + 1)) >= 0) {
+        if (list)
+            list[n] = cpu;
+        n++;
+    }
+    CPU_FREE(cores.set);
     return n;
-}
-
-static void bind_to(int core)
-{
-    cpu_set_t set;
-
-    CPU_ZERO(&set);
-    CPU_SET(core, &set);
-    sched_setaffinity(0, sizeof(set), &set);
 }
 
 /* Run fn in n processes, rank r on cores[r]; 0 when all ended well. */
@@ -83,7 +74,7 @@ static int run(helper_fn *fn, struct helper helper, const int *cores)
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             signal(SIGINT, SIG_DFL);
             signal(SIGTERM, SIG_DFL);
-            bind_to(cores[r]);
+            cores_bind(cores[r]);
             helper.rank = r;
             fn(&helper);
             _exit(0);

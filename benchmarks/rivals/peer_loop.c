@@ -15,9 +15,9 @@
  */
 #include "benchmarks/rivals/peer.h"
 #include "benchmarks/bench.h"
+#include "tools/common/cores.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,20 +155,20 @@ static float *out_of(const struct peer *p, int k)
  * It is done when the library has begun, so threads of its own stay free. */
 static void settle(struct peer *p)
 {
-    cpu_set_t all, mine;
-    int left;
+    struct cores all;
+    int left, cpu = -1;
 
     if (p->is_settled || !p->command.is_bound)
         return;
     p->is_settled = 1;
-    if (sched_getaffinity(0, sizeof(all), &all))
+    if (cores_read(&all))
         return;
-    left = p->rank % CPU_COUNT(&all);
-    CPU_ZERO(&mine);
-    for (int c = 0; c < CPU_SETSIZE; c++)
-        if (CPU_ISSET(c, &all) && left-- == 0)
-            CPU_SET(c, &mine);
-    sched_setaffinity(0, sizeof(mine), &mine);
+    left = p->rank % CPU_COUNT_S(all.len, all.set);
+    do
+        cpu = cores_from(&all, cpu + 1);
+    while (left--);
+    cores_bind(cpu);
+    CPU_FREE(all.set);
 }
 
 /* ---- a sample ----------------------------------------------------------- */
