@@ -15,7 +15,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define N 12 /* images in a test file */
+#define N 12      /* images in a test file */
+#define TRAILER 8 /* bytes of a .gz: its check sum and length */
 
 static char dir[64]; /* of the running test */
 static char images_path[128], labels_path[128];
@@ -168,34 +169,98 @@ START_TEST(a_wrong_header_or_length_is_refused)
 }
 END_TEST
 
-/* Cut the gzipped file at every 7th byte; then damage single bytes. */
+static size_t read_bytes(const char *path, unsigned char *bytes, size_t most)
+{
+    FILE *f = fopen(path, "rb");
+    size_t len;
+
+    ck_assert_ptr_nonnull(f);
+    len = fread(bytes, 1, most, f);
+    fclose(f);
+    ck_assert_uint_lt(len, most);
+    return len;
+}
+
+static void put_bytes(const char *path, const unsigned char *bytes, size_t len)
+{
+    FILE *f = fopen(path, "wb");
+
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(fwrite(bytes, 1, len, f), len);
+    fclose(f);
+}
+
+/* Write images whose pixels do not compress, so that a damaged byte of the .gz is
+ * a damaged pixel, which nothing but the check sum shows. */
+static void write_noise(void)
+{
+    static unsigned char buffer[16 + N * 784];
+    unsigned char *p = buffer;
+    unsigned noise = 1;
+
+    put_word(&p, 0x803);
+    put_word(&p, N);
+    put_word(&p, 28);
+    put_word(&p, 28);
+    while (p < buffer + sizeof(buffer)) {
+        noise = noise * 1103515245u + 12345u;
+        *p++ = (unsigned char)(noise >> 16);
+    }
+    write_bytes(images_path, 1, buffer, sizeof(buffer));
+}
+
+/* Cut the .gz by one byte more at a time, from its end; then damage bytes.
+ * _i: pixels that compress, and pixels that do not. */
 START_TEST(a_gzipped_file_cut_or_damaged_anywhere_is_refused)
 {
     static unsigned char whole[64 * 1024];
     struct fake k = good;
-    struct images images;
     size_t len;
-    FILE *f;
 
     k.is_gz = 1;
     write_fake(&k);
-    f = fopen(images_path, "rb");
-    len = fread(whole, 1, sizeof(whole), f);
-    fclose(f);
-    for (size_t cut = 0; cut < len; cut += 7) {
-        f = fopen(images_path, "wb");
-        ck_assert_uint_eq(fwrite(whole, 1, cut, f), cut);
-        fclose(f);
-        ck_assert_int_eq(idx_load(&images, images_path, labels_path), -1);
-    }
-    for (size_t at = len - 8; at < len; at++) { /* its check sum and length */
-        f = fopen(images_path, "wb");
-        whole[at] ^= 0x40;
-        ck_assert_uint_eq(fwrite(whole, 1, len, f), len);
-        whole[at] ^= 0x40;
-        fclose(f);
+    if (_i)
+        write_noise();
+    len = read_bytes(images_path, whole, sizeof(whole));
+    for (size_t cut = 1; cut < len; cut += cut < 64 ? 1 : 61) {
+        put_bytes(images_path, whole, len - cut);
         assert_refused("cut off or damaged", images_path);
     }
+    for (size_t at = 20; at < len; at += at + 64 < len ? 61 : 1) {
+        if (at == len - TRAILER - 1) /* it ends with bits that mean nothing */
+            continue;
+        whole[at] ^= 0x40;
+        put_bytes(images_path, whole, len);
+        whole[at] ^= 0x40;
+        assert_refused("fetch it again", images_path);
+    }
+}
+END_TEST
+
+/* gzip packs files one behind the other, as `cat a.gz b.gz` does. */
+START_TEST(what_follows_a_gzipped_part_is_read_or_refused)
+{
+    static unsigned char whole[64 * 1024];
+    struct fake k = good;
+    struct images images;
+    size_t len, labels;
+
+    k.is_gz = 1;
+    write_fake(&k);
+    labels = read_bytes(labels_path, whole, sizeof(whole));
+    memset(whole + labels, 'x', 3);
+    put_bytes(labels_path, whole, labels + 3);
+    assert_refused("cut off or damaged", labels_path);
+
+    write_fake(&k);
+    len = read_bytes(images_path, whole, sizeof(whole));
+    write_bytes(images_path, 1, (const unsigned char *)"", 0);
+    len += read_bytes(images_path, whole + len, sizeof(whole) - len);
+    put_bytes(images_path, whole, len);
+    ck_assert_msg(!idx_load(&images, images_path, labels_path), "%s",
+                  train_error());
+    assert_good(&images);
+    images_fini(&images);
 }
 END_TEST
 
@@ -263,6 +328,30 @@ START_TEST(row30_cifar_batches_follow_each_other)
                                    255);
     free(out);
     dataset_fini(&d);
+}
+END_TEST
+
+/* Records end where the file ends, so that only the check sum shows what lacks. */
+START_TEST(a_gzipped_cifar_file_cut_or_damaged_is_refused)
+{
+    struct data_config config = {.name = "cifar10", .dir = dir};
+    static unsigned char whole[64 * 1024];
+    char path[128];
+    size_t len;
+
+    write_cifar("data_batch_1.bin", 0, 0, 5, 0);
+    write_cifar("test_batch.bin", 1, 0, 2, 0);
+    snprintf(path, sizeof(path), "%s/test_batch.bin.gz", dir);
+    len = read_bytes(path, whole, sizeof(whole));
+    for (size_t cut = 0; cut < len; cut++) {
+        struct dataset d;
+
+        whole[len - TRAILER] ^= !cut;
+        put_bytes(path, whole, len - cut);
+        whole[len - TRAILER] ^= !cut;
+        ck_assert_int_eq(dataset_load(&d, &config), -1);
+        ck_assert_ptr_nonnull(strstr(train_error(), "cut off or damaged"));
+    }
 }
 END_TEST
 
@@ -540,8 +629,11 @@ static Suite *make_suite(void)
     tcase_set_timeout(files, 60);
     tcase_add_loop_test(files, good_files_are_read, 0, 2);
     tcase_add_test(files, a_wrong_header_or_length_is_refused);
-    tcase_add_test(files, a_gzipped_file_cut_or_damaged_anywhere_is_refused);
+    tcase_add_loop_test(
+        files, a_gzipped_file_cut_or_damaged_anywhere_is_refused, 0, 2);
+    tcase_add_test(files, what_follows_a_gzipped_part_is_read_or_refused);
     tcase_add_loop_test(files, row30_cifar_batches_follow_each_other, 0, 2);
+    tcase_add_test(files, a_gzipped_cifar_file_cut_or_damaged_is_refused);
     tcase_add_test(files, a_bad_cifar_file_is_refused);
     tcase_add_test(files, a_missing_file_or_a_folder_is_named);
     tcase_add_test(files, data_is_found_by_flag_then_by_environment);
