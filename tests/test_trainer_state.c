@@ -64,6 +64,23 @@ static void path_of(char path[CHECKPOINT_PATH], const char *name)
     snprintf(path, CHECKPOINT_PATH, "%s/%s", dir, name);
 }
 
+static void write_file(const char *path, const unsigned char *bytes, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(fwrite(bytes, 1, n, f), n);
+    fclose(f);
+}
+
+static int exists(const char *name)
+{
+    char path[CHECKPOINT_PATH];
+
+    path_of(path, name);
+    return access(path, F_OK) == 0;
+}
+
 /* A folder has one writer; what an earlier run left goes out of a new one's way. */
 START_TEST(two_runs_do_not_share_a_folder)
 {
@@ -83,6 +100,33 @@ START_TEST(two_runs_do_not_share_a_folder)
     ck_assert_str_ne(other.moved, "");
     ck_assert_int_eq(checkpoint_newest(dir, path), 0);
     folder_fini(&other);
+}
+END_TEST
+
+/* A rank 0 that is killed while it writes leaves these. */
+START_TEST(drafts_of_a_killed_run_are_removed_by_the_next_writer)
+{
+    static const char *const left[] = {".draft-1", ".draft-4000000",
+                                       ".probe-7"};
+    struct folder mine = {0}, other = {0};
+    char path[CHECKPOINT_PATH];
+
+    for (int i = 0; i < 3; i++) {
+        path_of(path, left[i]);
+        write_file(path, (const unsigned char *)"half", 4);
+    }
+    path_of(path, "draft-of-mine");
+    write_file(path, (const unsigned char *)"mine", 4);
+    ck_assert_int_eq(folder_init(&mine, dir), 0);
+    for (int i = 0; i < 3; i++)
+        ck_assert_msg(!exists(left[i]), "%s is still there", left[i]);
+    ck_assert(exists("draft-of-mine"));
+
+    path_of(path, ".draft-1"); /* by the run that holds the folder */
+    write_file(path, (const unsigned char *)"half", 4);
+    ck_assert_int_eq(folder_init(&other, dir), -1);
+    ck_assert(exists(".draft-1"));
+    folder_fini(&mine);
 }
 END_TEST
 
@@ -120,15 +164,6 @@ static size_t read_file(const char *path, unsigned char *bytes, size_t most)
     n = fread(bytes, 1, most, f);
     fclose(f);
     return n;
-}
-
-static void write_file(const char *path, const unsigned char *bytes, size_t n)
-{
-    FILE *f = fopen(path, "wb");
-
-    ck_assert_ptr_nonnull(f);
-    ck_assert_uint_eq(fwrite(bytes, 1, n, f), n);
-    fclose(f);
 }
 
 /* Loading must fail like that, name the file, and write nothing. */
@@ -280,14 +315,6 @@ START_TEST(what_is_not_finite_is_neither_saved_nor_loaded)
 }
 END_TEST
 
-static int exists(const char *name)
-{
-    char path[CHECKPOINT_PATH];
-
-    path_of(path, name);
-    return access(path, F_OK) == 0;
-}
-
 START_TEST(older_checkpoints_come_in_order)
 {
     char path[CHECKPOINT_PATH];
@@ -372,6 +399,8 @@ static Suite *make_suite(void)
     tcase_add_checked_fixture(files, set_up, tear_down);
     tcase_set_timeout(files, 300);
     tcase_add_test(files, two_runs_do_not_share_a_folder);
+    tcase_add_test(files,
+                   drafts_of_a_killed_run_are_removed_by_the_next_writer);
     tcase_add_test(files, what_is_saved_is_what_is_loaded);
     tcase_add_test(files, a_checkpoint_cut_anywhere_is_damaged);
     tcase_add_test(files, a_checkpoint_damaged_anywhere_is_known);

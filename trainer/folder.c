@@ -45,10 +45,29 @@ static int write_file(const struct folder *f)
     return 0;
 }
 
+/* Remove what a rank 0 left that was killed while it wrote here.  Only the holder
+ * of the lock may: nobody else writes drafts. */
+static void remove_drafts(const struct folder *f)
+{
+    char path[PATH_MAX];
+    DIR *folder = opendir(f->dir);
+    struct dirent *entry;
+
+    while (folder && (entry = readdir(folder))) {
+        if (fnmatch(".draft-[0-9]*", entry->d_name, 0) &&
+            fnmatch(".probe-[0-9]*", entry->d_name, 0))
+            continue;
+        snprintf(path, sizeof(path), "%s/%s", f->dir, entry->d_name);
+        unlink(path);
+    }
+    if (folder)
+        closedir(folder);
+}
+
 int folder_init(struct folder *f, const char *dir)
 {
     char path[PATH_MAX], who[2 * FOLDER_NAME];
-    int is_locked;
+    int is_free;
 
     f->dir = dir;
     snprintf(path, sizeof(path), "%s/.run", dir);
@@ -59,12 +78,13 @@ int folder_init(struct folder *f, const char *dir)
                           "--checkpoint",
                           path, strerror(errno));
     }
-    is_locked = !flock(f->fd, LOCK_EX | LOCK_NB);
-    /* ENOLCK and the like: a file system without locks has none to break */
-    if (!is_locked && errno != EWOULDBLOCK)
-        is_locked = 1;
+    is_free = !flock(f->fd, LOCK_EX | LOCK_NB);
+    if (is_free)
+        remove_drafts(f);
+    else /* ENOLCK and the like: the file system has no locks to hold */
+        is_free = errno != EWOULDBLOCK;
     read_file(f, who);
-    if (is_locked)
+    if (is_free)
         return 0;
     folder_fini(f);
     return train_fail("a running job (%s) writes checkpoints to %s; wait for "
