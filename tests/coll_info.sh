@@ -56,7 +56,7 @@ for key in build transports params topology; do
 done
 shows '"transports"' --json --transports
 ! grep -q '"params"' "$out" || fail "--json --transports shows parameters"
-COLL_DATA=$(printf '\377') shows '"COLL_DATA"' --json --params
+COLL_PLAN_FILE=$(printf '\377') shows '"COLL_PLAN_FILE"' --json --params
 shows '^Topology:'
 shows 'Usage: coll_info' --help
 shows 'libcoll' --version

@@ -9,7 +9,7 @@ program=${srcdir:-.}/benchmarks/train_compare
 . "${srcdir:-.}/tests/program.sh"
 [ -x trainer/coll_train ] || { echo "built without oneDNN"; exit 77; }
 json=$scratch/result.json
-unset COLL_ALGO COLL_TRANSPORTS COLL_BOOTSTRAP COLL_DATA RANK WORLD_SIZE
+unset COLL_ALGO COLL_TRANSPORTS COLL_BOOTSTRAP RANK WORLD_SIZE
 TMPDIR=$scratch
 export TMPDIR
 

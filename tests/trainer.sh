@@ -77,9 +77,12 @@ statuses() {
 data() {
     mkdir empty foreign
     refuse 2 'empty/train-images-idx3-ubyte is missing' "$train" --data-dir empty
-    [ -d /usr/share/datasets/mnist ] ||
-        refuse 2 'empty/train-images-idx3-ubyte is missing' \
-            env COLL_DATA=empty "$train" --dataset mnist
+    # a variable of earlier versions
+    # shellcheck disable=SC2086
+    COLL_DATA=empty "$train" $small --dry-run > out 2> err || fail "COLL_DATA is refused"
+    grep -q '^coll_train: COLL_DATA has no effect here: give --data-dir DIR' err ||
+        fail "COLL_DATA is ignored without a word"
+    [ "$(grep -c COLL_DATA err)" = 1 ] || fail "COLL_DATA is spoken of twice"
     for f in train-images-idx3 train-labels-idx1 t10k-images-idx3 t10k-labels-idx1; do
         echo "this is no data" > foreign/$f-ubyte
     done

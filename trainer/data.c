@@ -74,7 +74,7 @@ static int missing(const char *folder, const char *file, const char *name)
 {
     return train_refuse(
         "%s/%s is missing, plain and .gz; name the folder of %s "
-        "by --data-dir or COLL_DATA%s",
+        "by --data-dir%s",
         folder, file, name,
         strcmp(name, "fashion-mnist")
             ? ""
@@ -104,23 +104,16 @@ static int find_folder(char folder[MAX_PATH], const char *dir,
     return 0;
 }
 
-/* --data-dir alone, when it is given: to train on other data than the user
- * points at would be worse than to stop.  Else COLL_DATA, then the system's. */
+/* Look in --data-dir alone when it is given: to train on other data than the user
+ * points at would be worse than to stop. */
 static int choose_folder(char folder[MAX_PATH], const struct data_set *set,
                          const struct data_config *config)
 {
-    const char *env = getenv("COLL_DATA");
-    const char *dirs[] = {env && *env ? env : SYSTEM_DIR, SYSTEM_DIR};
-    int n_dirs = 2;
+    const char *dir = *config->dir ? config->dir : SYSTEM_DIR;
 
-    if (*config->dir) {
-        dirs[0] = config->dir;
-        n_dirs = 1;
-    }
-    for (int i = 0; i < n_dirs; i++)
-        if (find_folder(folder, dirs[i], set))
-            return 0;
-    return missing(dirs[0], set->first, set->name);
+    if (find_folder(folder, dir, set))
+        return 0;
+    return missing(dir, set->first, set->name);
 }
 
 static int load_idx_part(struct images *images, const char *folder,

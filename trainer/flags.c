@@ -10,8 +10,7 @@ const struct flag flag_table[] = {
     {"dataset", WORD, AT(dataset), "fashion-mnist",
      "fashion-mnist|mnist|cifar10|synthetic", "what to learn"},
     {"data-dir", TEXT, AT(data_dir), NULL, "DIR",
-     "where its files lie, plain or .gz; else COLL_DATA, then "
-     "/usr/share/datasets"},
+     "where its files are, plain or .gz; without it /usr/share/datasets"},
     {"limit-train", WHOLE_0, AT(limit_train), "0", "N",
      "train on the first N images only; 0: all"},
     {"limit-test", WHOLE_0, AT(limit_test), "0", "N",

@@ -4,9 +4,9 @@
 #
 #   get_data.sh [-u URL] mnist|fashion-mnist|cifar10 [DIR]
 #
-# The files are put into DIR/mnist and the like, where "coll_train --data-dir DIR" and
-# COLL_DATA=DIR find them; DIR is data unless it is given.  -u names another place that
-# has the same files.  A file appears whole or not at all; one that is there stays.
+# The files are put into DIR/mnist and the like, where "coll_train --data-dir DIR" finds
+# them; DIR is data unless it is given.  -u names another place that has the same files.
+# A file appears whole or not at all; one that is there stays.
 # Fashion-MNIST also is a Debian package, dataset-fashion-mnist, which needs no DIR.
 set -u
 

@@ -92,6 +92,7 @@ static const struct hint flags[] = {
 };
 
 static const struct hint variables[] = {
+    {"COLL_DATA", "give --data-dir DIR, or write it to the file of --config"},
     {"HOROVOD_FUSION_THRESHOLD", "give --bucket-mb"},
     {"HOROVOD_CYCLE_TIME", "there is no cycle: nothing waits for one"},
     {"HOROVOD_CACHE_CAPACITY", "nothing is negotiated, so nothing is cached"},

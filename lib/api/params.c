@@ -9,8 +9,9 @@
 
 extern char **environ;
 
-/* What programs that come with the library tell each other begins so. */
-static const char *const of_programs[] = {"COLL_COMPARE_"};
+/* Variables of programs that come with the library begin so: of compare, and of
+ * coll_train, which says what has replaced it. */
+static const char *const of_programs[] = {"COLL_COMPARE_", "COLL_DATA"};
 
 static int is_parameter(const char *name)
 {

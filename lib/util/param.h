@@ -172,8 +172,7 @@ enum coll__param_kind {
     X(HISTORY, PARAM_TEXT, "", NULL,                                           \
       "write each rank's last calls to this file, as JSON for coll_history, "  \
       "when a communicator fails and at a SIGUSR2; %r in its name is the "     \
-      "rank, or .RANK is added")                                               \
-    X(DATA, PARAM_TEXT, "", NULL, "where coll_train looks for its data")
+      "rank, or .RANK is added")
 
 enum coll__param {
 #define X(id, kind, standard, words, what) PARAM_##id,
