@@ -35,7 +35,7 @@ void post_open(struct post *post, int secret)
     coll__reactor_lock();
     coll__gate_add(&post->gate);
     coll__reactor_unlock();
-    ck_assert_int_eq(coll__door_open(REACH_HOST, addrs), 1);
+    ck_assert_int_eq(coll__listener_open(REACH_HOST, addrs), 1);
     post->at = addrs[0];
 }
 
@@ -59,7 +59,7 @@ const unsigned char *post_secret(void)
 
 int post_call(const struct coll__addr *addrs, int n, double timeout)
 {
-    struct coll__dial dial = {
+    struct coll__connector dial = {
         .addrs = addrs,
         .n_addrs = n,
         .n_ports = 1,
@@ -69,7 +69,7 @@ int post_call(const struct coll__addr *addrs, int n, double timeout)
     };
     int fd;
 
-    fd = coll__dial(&dial, coll__now() + timeout);
+    fd = coll__connector(&dial, coll__now() + timeout);
     memcpy(why, dial.why, sizeof(why));
     if (fd < 0)
         return fd;

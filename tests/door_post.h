@@ -3,8 +3,8 @@
 #ifndef COLL_TESTS_DOOR_POST_H
 #define COLL_TESTS_DOOR_POST_H
 
-#include "lib/net/dial.h"
-#include "lib/net/door.h"
+#include "lib/net/connector.h"
+#include "lib/net/listener.h"
 #include "tests/patience.h"
 
 #include <stdatomic.h>
@@ -29,7 +29,7 @@ void post_await(struct post *post, int n);
 /* The secret of the group that callers look for: the byte 5, over and over. */
 const unsigned char *post_secret(void);
 
-/* Look for that group; COLL_OK, or the status of coll__dial().  Check that
+/* Look for that group; COLL_OK, or the status of coll__connector().  Check that
  * the reason of the last that failed has this text. */
 int post_call(const struct coll__addr *addrs, int n, double timeout);
 void post_says(const char *text);

@@ -34,7 +34,7 @@ static const char star[] =
     "0 send peer 0 out[0,16)\n"
     "1 recv peer 0 out[0,16)\n";
 
-static char path[] = "/tmp/coll-book-XXXXXX"; /* made and removed by main() */
+static char path[] = "/tmp/coll-set-XXXXXX"; /* made and removed by main() */
 
 static void write_file(const char *text)
 {
@@ -282,8 +282,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("book");
-    TCase *tcase = tcase_create("book");
+    Suite *suite = suite_create("set");
+    TCase *tcase = tcase_create("set");
     SRunner *runner = srunner_create(suite);
     int failed, fd = mkstemp(path);
 

@@ -2,7 +2,7 @@
 /* test_death.c - ranks that are killed and groups that are aborted: every other
  * rank hears of it, soon and once. */
 #include "lib/ctrl/ctrl_int.h"
-#include "lib/net/host.h"
+#include "lib/net/this_host.h"
 #include "lib/util/util.h"
 #include "tests/boot_world.h"
 #include "tests/patience.h"

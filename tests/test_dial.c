@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_dial.c - finding the right one of several processes at their doors. */
-#include "lib/net/dial.h"
+#include "lib/net/connector.h"
 #include "lib/util/util.h"
 #include "tests/boot_world.h"
 #include "tests/door_post.h"
@@ -167,31 +167,31 @@ static int take_caller(int fd)
 
 /* Call that place; the other end of the connection, which stands before its caller
  * has looked: the queue was full at first. */
-static int take_unseen(struct coll__dial *dial, struct coll__call **call,
+static int take_unseen(struct coll__connector *dial, struct coll__call **call,
                        int fd)
 {
     int other, before[4], at_once = 0;
 
-    *call = coll__dial_begin(dial);
+    *call = coll__connector_begin(dial);
     ck_assert_int_eq(listen(fd, 0), 0);
     ck_assert_int_eq(setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &at_once,
                                 sizeof(at_once)),
                      0);
     for (int i = 0; i < (int)ARRAY_LEN(before); i++)
         before[i] = coll__net_begin_connect(dial->addrs);
-    ck_assert_int_eq(coll__dial_step(*call, &other), COLL_IN_PROGRESS);
+    ck_assert_int_eq(coll__connector_step(*call, &other), COLL_IN_PROGRESS);
     for (int i = 0; i < (int)ARRAY_LEN(before); i++)
         close(before[i]);
     return take_caller(fd); /* once it has asked again, after 1 s */
 }
 
-static struct coll__dial dial_to(const struct coll__addr *at)
+static struct coll__connector dial_to(const struct coll__addr *at)
 {
-    return (struct coll__dial){.addrs = at,
-                               .n_addrs = 1,
-                               .n_ports = 1,
-                               .secret = post_secret(),
-                               .hello = {.kind = DOOR_DATA, .from = 1}};
+    return (struct coll__connector){.addrs = at,
+                                    .n_addrs = 1,
+                                    .n_ports = 1,
+                                    .secret = post_secret(),
+                                    .hello = {.kind = DOOR_DATA, .from = 1}};
 }
 
 /* Who hangs up says who called, and a child nothing, whose socket it is not. */
@@ -201,18 +201,18 @@ START_TEST(who_hangs_up_says_who_called_and_a_child_nothing)
     struct coll__addr at;
     struct coll__call *call;
     int fd = world_listen(&at), other, status;
-    struct coll__dial dial = dial_to(&at);
+    struct coll__connector dial = dial_to(&at);
     pid_t pid;
 
     other = take_unseen(&dial, &call, fd);
     pid = fork();
     if (!pid) {
-        coll__dial_end(call);
+        coll__connector_end(call);
         _exit(0);
     }
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert_int_eq(recv(other, &hello, sizeof(hello), MSG_DONTWAIT), -1);
-    coll__dial_end(call);
+    coll__connector_end(call);
     ck_assert_int_eq(recv(other, &hello, sizeof(hello), MSG_WAITALL),
                      sizeof(hello));
     ck_assert_int_eq(memcmp(hello.magic, "COLL", 4), 0);
@@ -229,14 +229,14 @@ START_TEST(a_connection_reset_before_its_caller_looks_is_no_refusal)
     struct coll__addr at;
     struct coll__call *call;
     int fd = world_listen(&at), other;
-    struct coll__dial dial = dial_to(&at);
+    struct coll__connector dial = dial_to(&at);
 
     other = take_unseen(&dial, &call, fd);
     ck_assert_int_eq(
         setsockopt(other, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)), 0);
     close(other);
-    ck_assert_int_eq(coll__dial_step(call, &other), COLL_IN_PROGRESS);
-    coll__dial_end(call);
+    ck_assert_int_eq(coll__connector_step(call, &other), COLL_IN_PROGRESS);
+    coll__connector_end(call);
     ck_assert_msg(strstr(dial.why, "it closed the connection") != NULL, "%s",
                   dial.why);
     close(fd);
@@ -250,20 +250,20 @@ START_TEST(candidate_ports_are_all_tried)
     pid_t pid = post_other_job(&at);
     struct post post;
     char range[32];
-    struct coll__dial dial = {.addrs = &at,
-                              .n_addrs = 1,
-                              .n_ports = 3,
-                              .secret = post_secret(),
-                              .hello = {.kind = DOOR_BOOT, .from = 1},
-                              .is_patient = 1};
+    struct coll__connector dial = {.addrs = &at,
+                                   .n_addrs = 1,
+                                   .n_ports = 3,
+                                   .secret = post_secret(),
+                                   .hello = {.kind = DOOR_BOOT, .from = 1},
+                                   .is_patient = 1};
 
-    ck_assert_int_eq(coll__dial(&dial, coll__now() + 1), COLL_ERR_TIMEOUT);
+    ck_assert_int_eq(coll__connector(&dial, coll__now() + 1), COLL_ERR_TIMEOUT);
     ck_assert(strstr(dial.why, "it knows no such job"));
     snprintf(range, sizeof(range), "%d", coll__net_port(&at) + 2);
     setenv("COLL_NET_PORTS", range, 1);
     post_open(&post, 5);
     ck_assert_int_eq(coll__net_port(&post.at), coll__net_port(&at) + 2);
-    ck_assert_int_ge(coll__dial(&dial, coll__now() + TIMEOUT), 0);
+    ck_assert_int_ge(coll__connector(&dial, coll__now() + TIMEOUT), 0);
     post_close(&post);
     post_end(pid);
 }

@@ -2,7 +2,7 @@
 /* test_flow.c - what overlaps what, against a plain look at every pair. */
 #include "lib/algo/algo.h"
 #include "lib/plan/flow.h"
-#include "lib/plan/number.h"
+#include "lib/plan/intern.h"
 #include "lib/util/util.h"
 
 #include <check.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_forbidden.c - where a seccomp profile forbids what ranks meet by, they say
  * so at once: who waited for the others would wait until the deadline. */
-#include "lib/net/door.h"
+#include "lib/net/listener.h"
 #include "lib/net/reactor.h"
 #include "lib/util/util.h"
 #include "tests/forbid.h"
@@ -26,7 +26,7 @@ START_TEST(a_door_that_may_let_nobody_in_is_not_opened)
     coll__reactor_lock();
     coll__gate_add(&gate);
     coll__reactor_unlock();
-    ck_assert_int_eq(coll__door_open(REACH_HOST, addrs), COLL_ERR_SYSTEM);
+    ck_assert_int_eq(coll__listener_open(REACH_HOST, addrs), COLL_ERR_SYSTEM);
     says("accept4");
     says("seccomp");
     coll__reactor_lock();

@@ -4,7 +4,7 @@
  * are not as they should be.  Real launchers: hydra.sh, slurm.sh, mpirun.sh. */
 #include "lib/boot/boot.h"
 #include "lib/boot/hostlist.h"
-#include "lib/boot/word.h"
+#include "lib/boot/launcher_env.h"
 #include "lib/net/net.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
@@ -135,7 +135,7 @@ static int secret_of(const char *content, mode_t mode,
     fchmod(fd, mode);
     close(fd);
     setenv("COLL_JOB_SECRET_FILE", path, 1);
-    rc = coll__word_secret("job 7", "srun", 0, secret);
+    rc = coll__launcher_secret("job 7", "srun", 0, secret);
     unlink(path);
     return rc;
 }
@@ -144,7 +144,7 @@ START_TEST(a_file_may_hold_the_secret)
 {
     unsigned char a[COLL__SECRET_BYTES], b[COLL__SECRET_BYTES];
 
-    ck_assert_int_eq(coll__word_secret("job 7", "srun", 0, a), COLL_OK);
+    ck_assert_int_eq(coll__launcher_secret("job 7", "srun", 0, a), COLL_OK);
     ck_assert_int_eq(secret_of("quiet\n", 0600, b), COLL_OK);
     ck_assert(memcmp(a, b, sizeof(a)) != 0);
     ck_assert_int_eq(secret_of("quiet\nmore", 0400, a), COLL_OK);
@@ -152,7 +152,7 @@ START_TEST(a_file_may_hold_the_secret)
     setenv("COLL_JOB_SECRET", "quiet", 1); /* the same, and before the file */
     ck_assert_int_eq(secret_of("loud", 0600, a), COLL_OK);
     ck_assert(!memcmp(a, b, sizeof(a)));
-    ck_assert_int_eq(coll__word_secret("job 8", "srun", 0, a), COLL_OK);
+    ck_assert_int_eq(coll__launcher_secret("job 8", "srun", 0, a), COLL_OK);
     ck_assert(memcmp(a, b, sizeof(a)) != 0);
 }
 END_TEST
@@ -168,11 +168,11 @@ START_TEST(a_file_that_keeps_no_secret_is_refused)
     ck_assert_int_eq(secret_of("\nquiet", 0600, secret), COLL_ERR_INVALID);
     says("its first line is empty");
     setenv("COLL_JOB_SECRET_FILE", "/no/such/file", 1);
-    ck_assert_int_eq(coll__word_secret("", "srun", 0, secret),
+    ck_assert_int_eq(coll__launcher_secret("", "srun", 0, secret),
                      COLL_ERR_INVALID);
     says("/no/such/file: No such file");
     setenv("COLL_JOB_SECRET_FILE", "/tmp", 1);
-    ck_assert_int_eq(coll__word_secret("", "srun", 0, secret),
+    ck_assert_int_eq(coll__launcher_secret("", "srun", 0, secret),
                      COLL_ERR_INVALID);
     says("it is no regular file");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_page.c - a book of plan files: which calls one of its pages serves, and
+/* test_page.c - a set of plan files: which calls one of its pages serves, and
  * what cannot be opened. */
-#include "lib/proof/book.h"
+#include "lib/proof/plan_set.h"
 #include "lib/proof/proof.h"
 #include "lib/proof/prove.h"
 #include "lib/util/util.h"
@@ -13,14 +13,15 @@
 /* ---- a page fits calls in place and out of place --------------------------- */
 
 /* Every rank's plan from a page, for ranks that work in place as they like. */
-static void fits(const struct coll__book *book, struct coll__cast *cast, int p)
+static void fits(const struct coll__plan_set *set, struct coll__cast *cast,
+                 int p)
 {
     struct coll__plans got = {.pbs = cast->pbs};
     char why[256] = "";
 
     got.plans = calloc((size_t)p, sizeof(*got.plans));
     for (int r = 0; r < p; r++)
-        ck_assert_int_eq(coll__book_plan(book, &cast->pbs[r], &got.plans[r]),
+        ck_assert_int_eq(coll__plan_set_find(set, &cast->pbs[r], &got.plans[r]),
                          COLL_OK);
     ck_assert_msg(coll__plans_check(&got, 2, why, sizeof(why)) == COLL_OK,
                   "%s: %s", coll_collective_name(cast->pbs[0].collective), why);
@@ -58,7 +59,7 @@ START_TEST(a_page_serves_calls_in_place_or_not)
             struct coll__trial other = t;
             struct coll__cast cast;
             struct coll__plans page;
-            struct coll__book book = {.pages = &page, .n_pages = 1};
+            struct coll__plan_set set = {.pages = &page, .n_pages = 1};
 
             ck_assert_int_eq(coll__cast_init(&cast, &t), COLL_OK);
             if (coll__plans_build(&page, coll__algos[a], cast.pbs, 0)) {
@@ -68,7 +69,7 @@ START_TEST(a_page_serves_calls_in_place_or_not)
             coll__cast_fini(&cast);
             other.seed += 100;
             ck_assert_int_eq(coll__cast_init(&cast, &other), COLL_OK);
-            fits(&book, &cast, 5);
+            fits(&set, &cast, 5);
             n_fitted++;
             coll__cast_fini(&cast);
             coll__plans_fini(&page);
@@ -92,7 +93,7 @@ static const char by_hand[] =
 START_TEST(a_page_serves_its_own_problem_only)
 {
     struct coll__plans page;
-    struct coll__book book = {.pages = &page, .n_pages = 1};
+    struct coll__plan_set set = {.pages = &page, .n_pages = 1};
     struct coll__problem pb;
     struct coll__plan plan;
 
@@ -101,19 +102,23 @@ START_TEST(a_page_serves_its_own_problem_only)
     pb = page.pbs[1];
     pb.type = COLL_F32; /* as large */
     pb.op = COLL_MAX;
-    ck_assert_int_eq(coll__book_plan(&book, &pb, &plan), COLL_OK);
+    ck_assert_int_eq(coll__plan_set_find(&set, &pb, &plan), COLL_OK);
     coll__plan_fini(&plan);
     pb.count = 5;
-    ck_assert_int_eq(coll__book_plan(&book, &pb, &plan), COLL_ERR_UNSUPPORTED);
+    ck_assert_int_eq(coll__plan_set_find(&set, &pb, &plan),
+                     COLL_ERR_UNSUPPORTED);
     pb = page.pbs[1];
     pb.type = COLL_F64;
-    ck_assert_int_eq(coll__book_plan(&book, &pb, &plan), COLL_ERR_UNSUPPORTED);
+    ck_assert_int_eq(coll__plan_set_find(&set, &pb, &plan),
+                     COLL_ERR_UNSUPPORTED);
     pb = page.pbs[1];
     pb.op = COLL_AVG; /* nobody divides */
-    ck_assert_int_eq(coll__book_plan(&book, &pb, &plan), COLL_ERR_UNSUPPORTED);
+    ck_assert_int_eq(coll__plan_set_find(&set, &pb, &plan),
+                     COLL_ERR_UNSUPPORTED);
     pb = page.pbs[1];
     pb.order = ORDER_CANONICAL; /* not promised */
-    ck_assert_int_eq(coll__book_plan(&book, &pb, &plan), COLL_ERR_UNSUPPORTED);
+    ck_assert_int_eq(coll__plan_set_find(&set, &pb, &plan),
+                     COLL_ERR_UNSUPPORTED);
     coll__plans_fini(&page);
 }
 END_TEST
@@ -122,16 +127,16 @@ END_TEST
 
 START_TEST(a_book_that_cannot_be_read_is_refused)
 {
-    struct coll__book book;
+    struct coll__plan_set set;
 
-    ck_assert_int_eq(coll__book_open(&book, ""), COLL_OK);
-    ck_assert_uint_eq(book.hash, 0);
-    coll__book_close(&book);
-    ck_assert_int_eq(coll__book_open(&book, "/nonexistent.plan"),
+    ck_assert_int_eq(coll__plan_set_open(&set, ""), COLL_OK);
+    ck_assert_uint_eq(set.hash, 0);
+    coll__plan_set_close(&set);
+    ck_assert_int_eq(coll__plan_set_open(&set, "/nonexistent.plan"),
                      COLL_ERR_SYSTEM);
     ck_assert_ptr_nonnull(strstr(coll_last_error(), "/nonexistent.plan"));
-    ck_assert_int_eq(coll__book_open(&book, "/"), COLL_ERR_SYSTEM);
-    ck_assert_int_eq(coll__book_open(&book, "/dev/null"), COLL_ERR_SYSTEM);
+    ck_assert_int_eq(coll__plan_set_open(&set, "/"), COLL_ERR_SYSTEM);
+    ck_assert_int_eq(coll__plan_set_open(&set, "/dev/null"), COLL_ERR_SYSTEM);
 }
 END_TEST
 

@@ -4,7 +4,7 @@
 #include "lib/net/auth.h"
 #include "lib/net/reactor.h"
 #include "lib/net/tree.h"
-#include "lib/boot/tcp.h"
+#include "lib/boot/rendezvous.h"
 #include "lib/util/util.h"
 #include "tests/boot_world.h"
 #include "tests/patience.h"
@@ -23,7 +23,7 @@
 /* A job of threads; each may be given its own idea of it. */
 struct job {
     int size;
-    struct coll__tcp_spec spec[WORLD_MAX];
+    struct coll__rendezvous_spec spec[WORLD_MAX];
     int status[WORLD_MAX];
     char error[WORLD_MAX][512];
     struct coll__boot boot[WORLD_MAX];
@@ -44,10 +44,10 @@ static void *join(void *arg)
     int parent = coll__tree_parent(m->index, job->spec[m->index].size);
 
     *boot = (struct coll__boot){.timeout = job->timeout};
-    job->status[m->index] = coll__tcp_open(boot, &job->spec[m->index]);
+    job->status[m->index] = coll__rendezvous_open(boot, &job->spec[m->index]);
     if (!job->status[m->index])
         job->status[m->index] =
-            coll__tcp_places(boot, &m->index, sizeof(int), all);
+            coll__rendezvous_places(boot, &m->index, sizeof(int), all);
     snprintf(job->error[m->index], sizeof(job->error[0]), "%s",
              coll_last_error());
     if (!job->status[m->index] && all[parent] != parent)
@@ -64,7 +64,7 @@ static struct job *new_job(int size)
     job->size = size;
     job->timeout = TIMEOUT;
     for (int r = 0; r < size; r++) {
-        struct coll__tcp_spec *spec = &job->spec[r];
+        struct coll__rendezvous_spec *spec = &job->spec[r];
 
         spec->rank = r;
         spec->size = size;
@@ -102,7 +102,7 @@ static void run_members(struct job *job, int n, int is_last_first)
             pthread_join(threads[r], NULL);
     for (int r = 0; r < n; r++)
         if (!job->status[r])
-            coll__tcp_close(&job->boot[r]);
+            coll__rendezvous_close(&job->boot[r]);
 }
 
 static void run_job(struct job *job, int n) { run_members(job, n, 0); }
@@ -133,7 +133,7 @@ START_TEST(ranks_meet_and_share_a_fresh_secret)
     for (int r = 0; r < job->size; r++) {
         ck_assert_msg(!job->status[r], "rank %d: %s", r, job->error[r]);
         ck_assert_mem_eq(job->boot[r].secret, secret, sizeof(secret));
-        coll__tcp_close(&job->boot[r]);
+        coll__rendezvous_close(&job->boot[r]);
     }
     ck_assert_mem_ne(secret, job->spec[0].secret, sizeof(secret));
     free(job);
@@ -192,7 +192,7 @@ static void end_told_job(struct job *job)
         usleep(1000);
     ck_assert_int_eq(n_told, 1);
     for (int r = 0; r < 5; r++)
-        coll__tcp_close(&job->boot[r]);
+        coll__rendezvous_close(&job->boot[r]);
     free(job);
 }
 
@@ -201,14 +201,14 @@ START_TEST(any_rank_can_tell_why_it_cannot_join)
 {
     struct job *job = formed_job();
 
-    coll__tcp_tell(&job->boot[_i], COLL_ERR_PEER, "the bridge is out");
+    coll__rendezvous_tell(&job->boot[_i], COLL_ERR_PEER, "the bridge is out");
     end_told_job(job);
 }
 END_TEST
 
 static void *tell(void *arg)
 {
-    coll__tcp_tell(arg, COLL_ERR_PEER, "the bridge is out");
+    coll__rendezvous_tell(arg, COLL_ERR_PEER, "the bridge is out");
     return NULL;
 }
 
@@ -396,8 +396,8 @@ START_TEST(replayed_and_guessed_proofs_are_dropped)
     pthread_join(threads[1], NULL);
     ck_assert_msg(!job->status[0], "%s", job->error[0]);
     ck_assert_msg(!job->status[1], "%s", job->error[1]);
-    coll__tcp_close(&job->boot[0]);
-    coll__tcp_close(&job->boot[1]);
+    coll__rendezvous_close(&job->boot[0]);
+    coll__rendezvous_close(&job->boot[1]);
     free(job);
 }
 END_TEST

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_scale.c - what the first communicator of 16,384 ranks costs each rank:
- * bytes, sockets and rounds, by the book that rank 0 keeps (lib/boot/tcp_book.h)
+ * bytes, sockets and rounds, by the book that rank 0 keeps (lib/boot/rendezvous_table.h)
  * and by the messages that the ranks exchange.
  *
  * Ranks come in any order within two seconds; every message takes a tenth of a
  * millisecond.  Then the tree is connected, and who is who goes up and down it.
  */
-#include "lib/boot/tcp_book.h"
-#include "lib/boot/tcp_msg.h"
+#include "lib/boot/rendezvous_table.h"
+#include "lib/boot/rendezvous_msg.h"
 #include "lib/ctrl/ctrl_int.h"
-#include "lib/net/knock.h"
+#include "lib/net/handshake.h"
 #include "lib/net/tree.h"
 
 #include <check.h>
@@ -37,7 +37,7 @@ struct count {
 
 static struct world {
     int size, n_events;
-    struct tcp_book book;
+    struct rendezvous_table book;
     struct event *heap;
     struct count *rendezvous, *tree; /* [size] */
     double now;
@@ -105,14 +105,14 @@ static void goes(int rank, enum tcp_say say)
 {
     connects(world.rendezvous, rank, -1);
     connects(world.rendezvous, 0, -1);
-    coll__tcp_book_said(&world.book, rank, say);
-    coll__tcp_book_leave(&world.book, rank);
+    coll__rendezvous_table_said(&world.book, rank, say);
+    coll__rendezvous_table_leave(&world.book, rank);
 }
 
 static void say(int rank, enum tcp_say what)
 {
-    struct tcp_book *book = &world.book;
-    int may_stay = coll__tcp_book_may_stay(book);
+    struct rendezvous_table *book = &world.book;
+    int may_stay = coll__rendezvous_table_may_stay(book);
 
     if (what == SAY_NOTHING)
         return;
@@ -120,10 +120,10 @@ static void say(int rank, enum tcp_say what)
     if (what == SAY_AGAIN) {
         message(rank, sizeof(struct tcp_again));
         goes(rank, what);
-        push(rank, CALLS, coll__tcp_book_pause(book) / 1e3);
+        push(rank, CALLS, coll__rendezvous_table_pause(book) / 1e3);
         return;
     }
-    coll__tcp_book_said(book, rank, what);
+    coll__rendezvous_table_said(book, rank, what);
     if (what == SAY_WELCOME) {
         message(rank, sizeof(struct tcp_welcome));
         push(rank, BRINGS, 2 * MESSAGE);
@@ -134,28 +134,28 @@ static void say(int rank, enum tcp_say what)
         push(rank, LEAVES, 2 * MESSAGE);
 }
 
-static void knock(int rank)
+static void handshake(int rank)
 {
     size_t first = sizeof(struct coll__hello) + sizeof(struct challenge);
 
     world.rendezvous[rank].n_rounds++;
     passes(world.rendezvous, 0, rank, first);
-    if (coll__tcp_book_is_full(&world.book)) {
+    if (coll__rendezvous_table_is_full(&world.book)) {
         push(rank, CALLS, PAUSE);
         return;
     }
     passes(world.rendezvous, 0, rank, sizeof(struct proof));
     connects(world.rendezvous, 0, 1);
     connects(world.rendezvous, rank, 1);
-    coll__tcp_book_come(&world.book, rank);
+    coll__rendezvous_table_come(&world.book, rank);
     push(rank, IS_HERE, 3 * MESSAGE);
 }
 
 static void be_here(int rank)
 {
-    struct tcp_book *book = &world.book;
+    struct rendezvous_table *book = &world.book;
     int n_missing = book->n_missing;
-    enum tcp_say what = coll__tcp_book_here(book, rank);
+    enum tcp_say what = coll__rendezvous_table_here(book, rank);
 
     message(rank, COLL__HOST_BYTES);
     if (!n_missing || book->n_missing) {
@@ -165,15 +165,15 @@ static void be_here(int rank)
     for (int r = 1; r < book->size; r++)
         if (book->step[r] == STEP_HERE)
             say(r, SAY_WELCOME);
-    coll__tcp_book_block(book, 0);
+    coll__rendezvous_table_block(book, 0);
 }
 
 static void bring(int rank)
 {
-    struct tcp_book *book = &world.book;
+    struct rendezvous_table *book = &world.book;
 
     message(rank, sizeof(struct ctrl_card));
-    say(rank, coll__tcp_book_block(book, rank));
+    say(rank, coll__rendezvous_table_block(book, rank));
     for (int j = 0; j < coll__tree_n_children(rank, book->size); j++) {
         int child = coll__tree_child(rank, book->size, j);
 
@@ -186,7 +186,7 @@ static void happen(const struct event *e)
 {
     world.now = e->when;
     if (e->what == CALLS)
-        knock(e->rank);
+        handshake(e->rank);
     else if (e->what == IS_HERE)
         be_here(e->rank);
     else if (e->what == BRINGS)
@@ -211,15 +211,15 @@ static int depth_of(int size)
 /* Each rank calls its parent, and the ranks' cards go up and down. */
 static void grow(void)
 {
-    size_t knock = sizeof(struct coll__hello) + sizeof(struct challenge) +
-                   sizeof(struct proof);
+    size_t handshake = sizeof(struct coll__hello) + sizeof(struct challenge) +
+                       sizeof(struct proof);
     size_t frame = sizeof(struct coll__wire_head),
            card = sizeof(struct ctrl_peer);
 
     for (int r = 1; r < world.size; r++) {
         int up = coll__tree_parent(r, world.size);
 
-        passes(world.tree, up, r, knock + 2 * frame);
+        passes(world.tree, up, r, handshake + 2 * frame);
         passes(world.tree, up, r,
                2 * frame + card * (size_t)(coll__tree_span(r, world.size) +
                                            world.size));
@@ -275,8 +275,8 @@ static void simulate(int size)
     world.heap = calloc(4 * n, sizeof(*world.heap));
     world.rendezvous = calloc(n, sizeof(*world.rendezvous));
     world.tree = calloc(n, sizeof(*world.tree));
-    ck_assert_int_eq(coll__tcp_book_init(&world.book, size, COLL__TCP_SEATS),
-                     0);
+    ck_assert_int_eq(
+        coll__rendezvous_table_init(&world.book, size, COLL__TCP_SEATS), 0);
     srand(7);
     for (int r = 1; r < size; r++)
         push(r, CALLS, COME_WITHIN * rand() / RAND_MAX);
@@ -297,7 +297,7 @@ static void simulate(int size)
 
 static void tidy_up(void)
 {
-    coll__tcp_book_fini(&world.book);
+    coll__rendezvous_table_fini(&world.book);
     free(world.heap);
     free(world.rendezvous);
     free(world.tree);

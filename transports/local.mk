@@ -28,7 +28,7 @@ libcore_la_SOURCES += \
 	%D%/ucx_price.c %D%/ucx_price.h \
 	%D%/ucx_peer.c \
 	%D%/ucx_recv.c \
-	%D%/ucx_room.c \
+	%D%/ucx_limits.c \
 	%D%/ucx_send.c \
 	%D%/ucx_worker.c
 

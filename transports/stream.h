@@ -5,7 +5,7 @@
  * stream wait for an empty slot of the peer, write it, and say that it is full;
  * recv() has it wait for that, take what is in it, and say that it is empty.  Two
  * ranks have few slots between them, each way: whoever lists sends and receives so
- * that they come to an end with so many (lib/plan/order.h) comes to an end.
+ * that they come to an end with so many (lib/plan/schedule.h) comes to an end.
  *
  * Message n of a run, from one rank to another, goes by slot n modulo their number;
  * those of COLL__ASIDE + n by as many other slots, which a run may leave full: so a

@@ -248,7 +248,7 @@ static int tcp_peek(struct coll__tp *tp, int peer, int channel,
 
 const struct coll__transport coll__transport_tcp = {
     .name = "tcp",
-    .what = "sockets between hosts, through the process's own door",
+    .what = "sockets between hosts, through the process's own listener",
     .usable = tcp_usable,
     .open = tcp__open,
     .settle = coll__no_settle,

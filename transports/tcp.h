@@ -15,7 +15,7 @@
  * behind it, up to TCP_AHEAD bytes, so that many short ones cost few calls.
  *
  *   sender                                    receiver
- *   coll__dial() to its door ............... the reactor hands the socket to the
+ *   coll__connector() to its listener ............... the reactor hands the socket to the
  *                                            communicator's list of arrivals
  *   sendmsg(head, bytes of messages) ....... recvmsg(head, the receive's buffer), or
  *                                            recv(what there is), if it is short
@@ -39,7 +39,7 @@
 #ifndef COLL_TRANSPORTS_TCP_H
 #define COLL_TRANSPORTS_TCP_H
 
-#include "lib/net/dial.h"
+#include "lib/net/connector.h"
 #include "transports/transport.h"
 
 #include <stdatomic.h>
@@ -128,7 +128,7 @@ struct tcp_conn {
 
     /* While it is made. */
     struct coll__addr addrs[COLL__MAX_ADDRS]; /* in the order of this one */
-    struct coll__dial dial;
+    struct coll__connector connector;
     struct coll__call *call;
     double deadline; /* of that; TCP_AWAITED: when to call again */
 };

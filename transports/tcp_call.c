@@ -90,8 +90,8 @@ static void tell(const struct tcp_conn *conn, const struct coll__addr *addr)
     coll__net_peer_text(conn->fd, at);
     log_info("tcp", "rank %d is at %s, by %s%s%s%s", conn->rank, at,
              *name ? name : "an interface without a name",
-             *conn->dial.why ? " (not at " : "", conn->dial.why,
-             *conn->dial.why ? ")" : "");
+             *conn->connector.why ? " (not at " : "", conn->connector.why,
+             *conn->connector.why ? ")" : "");
 }
 
 static void no_memory(struct tcp *tcp, const struct tcp_conn *conn)
@@ -128,12 +128,12 @@ void tcp__end_call(struct tcp *tcp, struct tcp_conn *conn)
     if (conn->state != TCP_DIALING && conn->state != TCP_ASKING)
         return;
     if (conn->call)
-        coll__dial_end(conn->call);
+        coll__connector_end(conn->call);
     conn->call = NULL;
     if (conn->fd >= 0)
         close(conn->fd);
     conn->fd = -1;
-    coll__auth_wipe(conn->dial.session, sizeof(conn->dial.session));
+    coll__auth_wipe(conn->connector.session, sizeof(conn->connector.session));
     conn->state = TCP_AWAITED;
     conn->deadline = coll__now() + AGAIN;
     tcp->n_calling--;
@@ -200,7 +200,7 @@ static void begin(struct tcp *tcp, struct tcp_conn *conn)
     if (!may_begin(tcp, conn))
         return;
     choose_way(tcp, conn);
-    conn->dial = (struct coll__dial){
+    conn->connector = (struct coll__connector){
         .addrs = conn->addrs,
         .n_addrs = card->n_addrs,
         .n_ports = 1,
@@ -214,7 +214,7 @@ static void begin(struct tcp *tcp, struct tcp_conn *conn)
         .arg = conn,
     };
     conn->deadline = coll__now() + tcp->timeout;
-    conn->call = coll__dial_begin(&conn->dial);
+    conn->call = coll__connector_begin(&conn->connector);
     if (!conn->call) {
         no_memory(tcp, conn);
         return;
@@ -235,7 +235,7 @@ static int has_loopback_alone(const struct tcp_card *card)
 
 static const char *remedy(const struct tcp *tcp, const struct tcp_conn *conn)
 {
-    if (conn->dial.is_want)
+    if (conn->connector.is_want)
         return "";
     if (!tcp->is_near[conn->rank] &&
         has_loopback_alone(&tcp->cards[conn->rank]))
@@ -251,35 +251,36 @@ static void unreachable(struct tcp *tcp, struct tcp_conn *conn)
     char why[COLL__DIAL_TEXT + 200];
 
     snprintf(why, sizeof(why), "%s (%s)%s",
-             conn->dial.is_silent ? "is on a host that has fallen silent"
-                                  : "cannot be reached",
-             conn->dial.why, remedy(tcp, conn));
-    tcp__lose(tcp, conn, conn->dial.is_want ? COLL_ERR_SYSTEM : COLL_ERR_PEER,
-              why);
+             conn->connector.is_silent ? "is on a host that has fallen silent"
+                                       : "cannot be reached",
+             conn->connector.why, remedy(tcp, conn));
+    tcp__lose(tcp, conn,
+              conn->connector.is_want ? COLL_ERR_SYSTEM : COLL_ERR_PEER, why);
 }
 
 /* The call is through. */
 static void connected(struct tcp *tcp, struct tcp_conn *conn)
 {
     const unsigned char *session =
-        conn->dial.is_sealed ? conn->dial.session : NULL;
+        conn->connector.is_sealed ? conn->connector.session : NULL;
 
     coll__net_allow_stalls(conn->fd);
     tcp->n_calling--;
     if (tcp__watch(tcp, conn->fd, conn->rank, conn->channel))
         unwatched(tcp, conn);
     else
-        stand(tcp, conn, &conn->dial.addrs[conn->dial.at], session, 1);
-    coll__auth_wipe(conn->dial.session, sizeof(conn->dial.session));
+        stand(tcp, conn, &conn->connector.addrs[conn->connector.at], session,
+              1);
+    coll__auth_wipe(conn->connector.session, sizeof(conn->connector.session));
 }
 
-static int dial(struct tcp *tcp, struct tcp_conn *conn)
+static int connector(struct tcp *tcp, struct tcp_conn *conn)
 {
-    int fd = -1, rc = coll__dial_step(conn->call, &fd);
+    int fd = -1, rc = coll__connector_step(conn->call, &fd);
 
     if (rc == COLL_IN_PROGRESS && coll__now() < conn->deadline)
         return 0;
-    coll__dial_end(conn->call);
+    coll__connector_end(conn->call);
     conn->call = NULL;
     if (rc != COLL_OK) {
         tcp__end_call(tcp, conn);
@@ -296,8 +297,8 @@ static int dial(struct tcp *tcp, struct tcp_conn *conn)
 /* The one of lower rank lets the call in, or calls itself. */
 static int ask(struct tcp *tcp, struct tcp_conn *conn)
 {
-    int is_said =
-        take_word(conn->fd, conn->dial.is_sealed ? conn->dial.session : NULL);
+    int is_said = take_word(
+        conn->fd, conn->connector.is_sealed ? conn->connector.session : NULL);
 
     if (!is_said && coll__now() < conn->deadline)
         return 0;
@@ -318,7 +319,7 @@ int tcp__connect(struct tcp *tcp, struct tcp_conn *conn)
     if (conn->state == TCP_UNUSED || conn->state == TCP_AWAITED)
         begin(tcp, conn);
     if (conn->state == TCP_DIALING)
-        return dial(tcp, conn);
+        return connector(tcp, conn);
     return conn->state == TCP_ASKING ? ask(tcp, conn) : 0;
 }
 
@@ -386,7 +387,7 @@ static void adopt(struct tcp *tcp, struct tcp_conn *conn,
 
     tcp__end_call(tcp, conn);
     conn->fd = call->fd;
-    conn->dial.why[0] = '\0';
+    conn->connector.why[0] = '\0';
     if (err && err != EEXIST) {
         unwatched(tcp, conn);
         return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tcp_open.c - the ranks tell each other where their doors are, and have gates
+/* tcp_open.c - the ranks tell each other where their listeners are, and have gates
  * there; connections come with the first messages.  And the end of all that. */
 #include "lib/net/reactor.h"
 #include "lib/trace/log.h"
@@ -85,7 +85,7 @@ static int open_door(struct tcp *tcp, const struct coll__tp_env *env,
     for (int r = 0; r < env->size; r++)
         if (!tcp->is_near[r])
             reach = REACH_NET;
-    mine->n_addrs = coll__door_open(reach, mine->addrs);
+    mine->n_addrs = coll__listener_open(reach, mine->addrs);
     if (mine->n_addrs > 0) {
         mine->n_alike = coll__net_count_alike(mine->addrs, mine->n_addrs);
         return COLL_OK;

@@ -272,25 +272,25 @@ ucs_status_t coll__ucx_context_get(const struct coll__rails *rails,
                                    struct ucx_context **context);
 void coll__ucx_context_put(struct ucx_context *context);
 
-/* ---- ucx_room.c ---- */
+/* ---- ucx_limits.c ---- */
 
 /* File descriptors of a process; all ranks learn each other's. */
-struct ucx_room {
+struct ucx_limits {
     int32_t n_needed, n_free; /* in all; beyond those that are open, as far as
                                * they are needed */
     uint64_t limit;
 };
 
 /* Look what a communicator with that many new links needs. */
-void coll__ucx_room_get(int n_links, int is_meshed, int has_worker,
-                        struct ucx_room *room);
+void coll__ucx_limits_get(int n_links, int is_meshed, int has_worker,
+                          struct ucx_limits *room);
 
 /* COLL_OK, or COLL_ERR_SYSTEM (logged): that rank has not what it needs. */
-int coll__ucx_room_judge(const struct ucx_room *room, int rank);
+int coll__ucx_limits_judge(const struct ucx_limits *room, int rank);
 
 /* COLL_OK, or COLL_ERR_SYSTEM (logged): UCX would end this process, since its
  * files are longer than they may be. */
-int coll__ucx_room_for_files(void);
+int coll__ucx_limits_for_files(void);
 
 /* ---- ucx_worker.c ---- */
 

@@ -18,7 +18,7 @@
 #ifndef COLL_LIB_ALGO_ALGO_H
 #define COLL_LIB_ALGO_ALGO_H
 
-#include "lib/plan/order.h"
+#include "lib/plan/schedule.h"
 #include "lib/plan/plan.h"
 #include "lib/plan/view_cost.h"
 

@@ -258,7 +258,7 @@ void coll__comm_free(struct coll_comm *comm)
     coll__view_fini(&comm->view);
     coll__view_fini(&comm->gpu_view);
     coll__tune_free(comm->tune);
-    coll__book_close(&comm->book);
+    coll__plan_set_close(&comm->plan_set);
     free(comm->routes.to);
     free(comm->peers);
     free(comm->n_sent);
@@ -335,8 +335,9 @@ static int join(struct coll_comm *comm, const struct coll__options *options)
     if (rc == COLL_OK)
         rc = make_arrays(comm);
     if (rc == COLL_OK)
-        rc = coll__book_open(&comm->book, coll__param_text(PARAM_PLAN_FILE));
-    comm->settings.plans = comm->book.hash;
+        rc = coll__plan_set_open(&comm->plan_set,
+                                 coll__param_text(PARAM_PLAN_FILE));
+    comm->settings.plans = comm->plan_set.hash;
     if (rc == COLL_OK)
         rc = comm->peers ? take_over(comm, options) : meet(comm);
     if (rc == COLL_OK)

@@ -20,7 +20,7 @@
 #include "lib/ctrl/ctrl.h"
 #include "lib/exec/exec.h"
 #include "lib/exec/wait.h"
-#include "lib/proof/book.h"
+#include "lib/proof/plan_set.h"
 #include "lib/price/tune.h"
 #include "lib/topo/inside.h"
 #include "lib/trace/history.h"
@@ -143,9 +143,10 @@ struct coll_comm {
     struct coll__link links[2]; /* the dearest within a host, between hosts */
     struct coll__inside inside; /* the farthest ways within any host */
     struct coll__measured measured;
-    struct coll__trial *trial; /* of measuring; the transports may hold it */
+    struct coll__link_trial
+        *trial; /* of measuring; the transports may hold it */
     char sources[COLL__LEVELS][96]; /* where each level's prices are from */
-    struct coll__book book; /* COLL_PLAN_FILE's plans */
+    struct coll__plan_set plan_set; /* COLL_PLAN_FILE's plans */
     struct coll__view view; /* who is near whom, what links cost */
     struct coll__view gpu_view; /* the same of their GPUs, for plans of streams;
                                  * nranks 0: these are not joined */
@@ -172,7 +173,8 @@ struct coll_comm {
     struct coll__queue queues[COLL__CHANNELS];
     struct coll__ended ended; /* of sends and receives, by their requests */
     struct coll__streams *streams; /* from the first call for one on */
-    struct coll__queued_list *queued; /* programs for streams (queued.c) */
+    struct coll__queued_list
+        *queued;                   /* programs for streams (queued.c) */
     char no_streams[256];          /* why its ranks' devices are not joined */
     int has_devices; /* each rank has one, and there are several hosts */
     _Atomic(struct coll__family *)

@@ -42,7 +42,7 @@
 
 /* What is under way.  A transport may hold it until it is closed, so the
  * communicator keeps it as long. */
-struct coll__trial {
+struct coll__link_trial {
     struct coll__xfer out, in;
     int64_t order, answer;
     unsigned char message[2 * LAST_LEN]; /* one each way */
@@ -51,7 +51,7 @@ struct coll__trial {
 struct talk {
     struct coll_comm *comm;
     struct coll__tp *tp;
-    struct coll__trial *trial;
+    struct coll__link_trial *trial;
     int peer;
 };
 
@@ -153,7 +153,7 @@ static int row(const struct talk *talk, int64_t n,
 
 static int round_of(const struct talk *talk, int64_t order, double *seconds)
 {
-    struct coll__trial *trial = talk->trial;
+    struct coll__link_trial *trial = talk->trial;
     double begin = coll__now();
     int rc;
 
@@ -263,7 +263,7 @@ static int obey(const struct talk *talk, int64_t order)
 
 static int serve(const struct talk *talk)
 {
-    struct coll__trial *trial = talk->trial;
+    struct coll__link_trial *trial = talk->trial;
     int rc = COLL_OK;
 
     while (rc == COLL_OK) {

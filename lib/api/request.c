@@ -101,7 +101,7 @@ static int make_plan(const struct coll_comm *comm,
     const struct coll__algo *algo;
     int rc = args->algo && *args->algo
                  ? COLL_ERR_UNSUPPORTED
-                 : coll__book_plan(&comm->book, pb, plan);
+                 : coll__plan_set_find(&comm->plan_set, pb, plan);
 
     *seconds = 0; /* of a file's plan nothing is predicted */
     if (rc != COLL_ERR_UNSUPPORTED)

@@ -2,8 +2,8 @@
 /* boot.c - choose the bootstrap that the environment describes. */
 #include "lib/boot/boot.h"
 #include "lib/boot/launcher.h"
-#include "lib/boot/word.h"
-#include "lib/net/host.h"
+#include "lib/boot/launcher_env.h"
+#include "lib/net/this_host.h"
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
 #include "lib/util/param.h"
@@ -95,7 +95,7 @@ int coll__boot_open_env(struct coll__boot *boot, double timeout)
     if (status)
         return status;
     *boot = (struct coll__boot){.ops = ops, .timeout = timeout};
-    if (ops->given && *coll__word_of(ops->given))
+    if (ops->given && *coll__launcher_env(ops->given))
         coll__launcher_find(ops->given);
     status = ops->open(boot);
     if (!status)

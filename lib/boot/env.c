@@ -6,7 +6,7 @@
  * (COLL_ROOT_FD), so that no other program can take the port meanwhile.
  */
 #include "lib/net/auth.h"
-#include "lib/boot/tcp.h"
+#include "lib/boot/rendezvous.h"
 #include "lib/trace/log.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
@@ -67,7 +67,7 @@ static int inherited_socket(uint16_t port)
     return copy;
 }
 
-static int read_spec(struct coll__tcp_spec *spec)
+static int read_spec(struct coll__rendezvous_spec *spec)
 {
     const char *root = coll__param_text(PARAM_ROOT);
     long rank = coll__param_int(PARAM_RANK), size = coll__param_int(PARAM_SIZE);
@@ -93,12 +93,12 @@ static int read_spec(struct coll__tcp_spec *spec)
     coll__auth_from_text(coll__param_text(PARAM_JOB_SECRET), spec->secret);
     if (!rank)
         spec->listen_fd = inherited_socket(port);
-    return coll__tcp_resolve(spec, host, port);
+    return coll__rendezvous_resolve(spec, host, port);
 }
 
 static int open_env(struct coll__boot *boot)
 {
-    struct coll__tcp_spec spec = {.listen_fd = -1};
+    struct coll__rendezvous_spec spec = {.listen_fd = -1};
     int status = read_spec(&spec);
 
     if (status) {
@@ -106,7 +106,7 @@ static int open_env(struct coll__boot *boot)
             close(spec.listen_fd);
         return status;
     }
-    return coll__tcp_meet_again(boot, &spec, &n_opened);
+    return coll__rendezvous_meet_again(boot, &spec, &n_opened);
 }
 
 const struct coll__boot_ops coll__boot_collrun = {
@@ -114,7 +114,7 @@ const struct coll__boot_ops coll__boot_collrun = {
     .what = "COLL_RANK, COLL_SIZE, COLL_ROOT and COLL_JOB_SECRET",
     .detect = detect,
     .open = open_env,
-    .places = coll__tcp_places,
-    .tell = coll__tcp_tell,
-    .close = coll__tcp_close,
+    .places = coll__rendezvous_places,
+    .tell = coll__rendezvous_tell,
+    .close = coll__rendezvous_close,
 };

@@ -7,8 +7,8 @@
  * strangers as Horovod's own.
  */
 #include "lib/boot/boot.h"
-#include "lib/boot/tcp.h"
-#include "lib/boot/word.h"
+#include "lib/boot/rendezvous.h"
+#include "lib/boot/launcher_env.h"
 #include "lib/net/net.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
@@ -32,9 +32,10 @@ static int detect(void)
                                          "HOROVOD_GLOO_RENDEZVOUS_ADDR",
                                          "HOROVOD_GLOO_RENDEZVOUS_PORT", NULL};
 
-    return coll__word_has_all("HOROVOD_RANK", needed,
-                              "start the ranks by horovodrun --gloo, mpirun or "
-                              "collrun");
+    return coll__launcher_env_has_all(
+        "HOROVOD_RANK", needed,
+        "start the ranks by horovodrun --gloo, mpirun or "
+        "collrun");
 }
 
 /* ---- its server ---------------------------------------------------------- */
@@ -44,8 +45,8 @@ static int no_server(const char *why)
     log_error("boot",
               "horovodrun's rendezvous server at %s:%s %s; is horovodrun "
               "still there?",
-              coll__word_of("HOROVOD_GLOO_RENDEZVOUS_ADDR"),
-              coll__word_of("HOROVOD_GLOO_RENDEZVOUS_PORT"), why);
+              coll__launcher_env("HOROVOD_GLOO_RENDEZVOUS_ADDR"),
+              coll__launcher_env("HOROVOD_GLOO_RENDEZVOUS_PORT"), why);
     return COLL_ERR_BOOTSTRAP;
 }
 
@@ -54,12 +55,12 @@ static int call_server(double deadline)
     struct coll__addr addrs[COLL__MAX_ADDRS];
     long port;
     int n, fd = -1,
-           status = coll__word_number("HOROVOD_GLOO_RENDEZVOUS_PORT", 1, 65535,
-                                      &port);
+           status = coll__launcher_env_number("HOROVOD_GLOO_RENDEZVOUS_PORT", 1,
+                                              65535, &port);
 
     if (status)
         return status;
-    n = coll__net_resolve(coll__word_of("HOROVOD_GLOO_RENDEZVOUS_ADDR"),
+    n = coll__net_resolve(coll__launcher_env("HOROVOD_GLOO_RENDEZVOUS_ADDR"),
                           (uint16_t)port, addrs);
     if (n < 0)
         return n;
@@ -163,7 +164,8 @@ static int open_horovod(struct coll__boot *boot)
 {
     struct coll_unique_id id;
     int rank, size,
-        status = coll__word_place("HOROVOD_RANK", "HOROVOD_SIZE", &rank, &size);
+        status = coll__launcher_env_place("HOROVOD_RANK", "HOROVOD_SIZE", &rank,
+                                          &size);
 
     if (!status)
         status = share_id(rank, &id, boot->timeout);
@@ -180,7 +182,7 @@ const struct coll__boot_ops coll__boot_horovod = {
     .given = "HOROVOD_RANK",
     .detect = detect,
     .open = open_horovod,
-    .places = coll__tcp_places,
-    .tell = coll__tcp_tell,
-    .close = coll__tcp_close,
+    .places = coll__rendezvous_places,
+    .tell = coll__rendezvous_tell,
+    .close = coll__rendezvous_close,
 };

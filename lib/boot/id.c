@@ -7,7 +7,7 @@
  */
 #include "lib/net/auth.h"
 #include "lib/net/reactor.h"
-#include "lib/boot/tcp.h"
+#include "lib/boot/rendezvous.h"
 #include "lib/trace/log.h"
 #include "lib/util/files.h"
 
@@ -115,9 +115,9 @@ int coll_get_unique_id(struct coll_unique_id *out)
 static const struct coll__boot_ops id_ops = {
     .name = "id",
     .what = "a unique id",
-    .places = coll__tcp_places,
-    .tell = coll__tcp_tell,
-    .close = coll__tcp_close,
+    .places = coll__rendezvous_places,
+    .tell = coll__rendezvous_tell,
+    .close = coll__rendezvous_close,
 };
 
 static int read_id(const struct coll_unique_id *in, int nranks, int rank,
@@ -144,7 +144,8 @@ int coll__boot_open_id(struct coll__boot *boot,
                        const struct coll_unique_id *unique, int nranks,
                        int rank, double timeout)
 {
-    struct coll__tcp_spec spec = {.rank = rank, .size = nranks, .n_ports = 1};
+    struct coll__rendezvous_spec spec = {
+        .rank = rank, .size = nranks, .n_ports = 1};
     struct id id;
     int status = read_id(unique, nranks, rank, &id);
 
@@ -164,7 +165,7 @@ int coll__boot_open_id(struct coll__boot *boot,
     memcpy(spec.addrs, id.addrs, sizeof(id.addrs));
     memcpy(spec.secret, id.secret, sizeof(id.secret));
     *boot = (struct coll__boot){.ops = &id_ops, .timeout = timeout};
-    status = coll__tcp_open(boot, &spec);
+    status = coll__rendezvous_open(boot, &spec);
     coll__auth_wipe(&id, sizeof(id));
     coll__auth_wipe(spec.secret, sizeof(spec.secret));
     return status;

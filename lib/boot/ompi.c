@@ -3,8 +3,8 @@
  * PMIx: mpirun's variables say who there is but not where rank 0 is, so this is for
  * jobs of one host.  Open MPI 4 gives its ranks a random key besides.
  */
-#include "lib/boot/tcp.h"
-#include "lib/boot/word.h"
+#include "lib/boot/rendezvous.h"
+#include "lib/boot/launcher_env.h"
 #include "lib/trace/log.h"
 
 #include <stdatomic.h>
@@ -12,13 +12,16 @@
 
 static atomic_uint n_opened; /* as in env.c */
 
-static int detect(void) { return *coll__word_of("OMPI_COMM_WORLD_SIZE") != 0; }
+static int detect(void)
+{
+    return *coll__launcher_env("OMPI_COMM_WORLD_SIZE") != 0;
+}
 
 static int check_hosts(int size)
 {
     long local;
-    int status =
-        coll__word_number("OMPI_COMM_WORLD_LOCAL_SIZE", 1, size, &local);
+    int status = coll__launcher_env_number("OMPI_COMM_WORLD_LOCAL_SIZE", 1,
+                                           size, &local);
 
     if (status || local == size)
         return status;
@@ -30,34 +33,36 @@ static int check_hosts(int size)
     return COLL_ERR_BOOTSTRAP;
 }
 
-static int fill_in(struct coll__tcp_spec *spec)
+static int fill_in(struct coll__rendezvous_spec *spec)
 {
     char words[400];
     int status;
 
     snprintf(words, sizeof(words), "ompi %.100s %.100s %.100s %d",
-             coll__word_of("PMIX_NAMESPACE"),
-             coll__word_of("OMPI_MCA_ess_base_jobid"),
-             coll__word_of("OMPI_MCA_orte_precondition_transports"),
+             coll__launcher_env("PMIX_NAMESPACE"),
+             coll__launcher_env("OMPI_MCA_ess_base_jobid"),
+             coll__launcher_env("OMPI_MCA_orte_precondition_transports"),
              spec->size);
     spec->n_ports = COLL__MAX_PORTS;
     spec->remedy = COLL__WORD_REMEDY;
-    status = coll__tcp_resolve(spec, "localhost", coll__tcp_port_of(words));
+    status = coll__rendezvous_resolve(spec, "localhost",
+                                      coll__rendezvous_port_of(words));
     return status ? status
-                  : coll__word_secret(words, "mpirun", 0, spec->secret);
+                  : coll__launcher_secret(words, "mpirun", 0, spec->secret);
 }
 
 static int open_ompi(struct coll__boot *boot)
 {
-    struct coll__tcp_spec spec = {.listen_fd = -1};
-    int status = coll__word_place(
+    struct coll__rendezvous_spec spec = {.listen_fd = -1};
+    int status = coll__launcher_env_place(
         "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", &spec.rank, &spec.size);
 
     if (!status)
         status = check_hosts(spec.size);
     if (!status)
         status = fill_in(&spec);
-    return status ? status : coll__tcp_meet_again(boot, &spec, &n_opened);
+    return status ? status
+                  : coll__rendezvous_meet_again(boot, &spec, &n_opened);
 }
 
 const struct coll__boot_ops coll__boot_ompi = {
@@ -66,7 +71,7 @@ const struct coll__boot_ops coll__boot_ompi = {
     .given = "OMPI_COMM_WORLD_RANK",
     .detect = detect,
     .open = open_ompi,
-    .places = coll__tcp_places,
-    .tell = coll__tcp_tell,
-    .close = coll__tcp_close,
+    .places = coll__rendezvous_places,
+    .tell = coll__rendezvous_tell,
+    .close = coll__rendezvous_close,
 };

@@ -13,8 +13,8 @@
  * Source: the PMI-1 wire protocol as MPICH's simple_pmi client has it.
  */
 #include "lib/boot/boot.h"
-#include "lib/boot/tcp.h"
-#include "lib/boot/word.h"
+#include "lib/boot/rendezvous.h"
+#include "lib/boot/launcher_env.h"
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
 #include "lib/util/util.h"
@@ -47,9 +47,10 @@ static int detect(void)
 {
     static const char *const needed[] = {"PMI_RANK", "PMI_SIZE", NULL};
 
-    return coll__word_has_all("PMI_FD", needed,
-                              "start the ranks by mpiexec or srun --mpi=pmi2, "
-                              "or unset PMI_FD");
+    return coll__launcher_env_has_all(
+        "PMI_FD", needed,
+        "start the ranks by mpiexec or srun --mpi=pmi2, "
+        "or unset PMI_FD");
 }
 
 /* ---- lines --------------------------------------------------------------- */
@@ -194,7 +195,7 @@ static int begin(double deadline)
 
     if (pmi.is_open)
         return COLL_OK;
-    pmi.fd = atoi(coll__word_of("PMI_FD"));
+    pmi.fd = atoi(coll__launcher_env("PMI_FD"));
     pmi.generation = coll__generation_now();
     if (is_taken())
         return COLL_ERR_BOOTSTRAP;
@@ -273,7 +274,7 @@ static int open_pmi(struct coll__boot *boot)
 {
     struct coll_unique_id id;
     int rank, size,
-        status = coll__word_place("PMI_RANK", "PMI_SIZE", &rank, &size);
+        status = coll__launcher_env_place("PMI_RANK", "PMI_SIZE", &rank, &size);
 
     if (!status)
         status = share_id(rank, &id, boot->timeout);
@@ -291,7 +292,7 @@ const struct coll__boot_ops coll__boot_pmi = {
     .given = "PMI_RANK",
     .detect = detect,
     .open = open_pmi,
-    .places = coll__tcp_places,
-    .tell = coll__tcp_tell,
-    .close = coll__tcp_close,
+    .places = coll__rendezvous_places,
+    .tell = coll__rendezvous_tell,
+    .close = coll__rendezvous_close,
 };

@@ -8,8 +8,8 @@
  * SLURM_STEP_ID alone means that srun has started this very process.
  */
 #include "lib/boot/hostlist.h"
-#include "lib/boot/tcp.h"
-#include "lib/boot/word.h"
+#include "lib/boot/rendezvous.h"
+#include "lib/boot/launcher_env.h"
 #include "lib/trace/log.h"
 
 #include <stdatomic.h>
@@ -24,17 +24,18 @@ static int detect(void)
                                          "SLURM_STEP_NODELIST", "SLURM_JOB_ID",
                                          NULL};
 
-    return coll__word_has_all("SLURM_STEP_ID", needed,
-                              "start the ranks by srun and keep its variables, "
-                              "or set COLL_BOOTSTRAP=single to run alone");
+    return coll__launcher_env_has_all(
+        "SLURM_STEP_ID", needed,
+        "start the ranks by srun and keep its variables, "
+        "or set COLL_BOOTSTRAP=single to run alone");
 }
 
 /* Where rank 0 is: in a step of one host nobody need look it up. */
 static int find_root(char host[COLL__HOST_NAME])
 {
-    const char *list = coll__word_of("SLURM_STEP_NODELIST");
+    const char *list = coll__launcher_env("SLURM_STEP_NODELIST");
 
-    if (!strcmp(coll__word_of("SLURM_STEP_NUM_NODES"), "1")) {
+    if (!strcmp(coll__launcher_env("SLURM_STEP_NUM_NODES"), "1")) {
         snprintf(host, COLL__HOST_NAME, "localhost");
         return COLL_OK;
     }
@@ -44,7 +45,7 @@ static int find_root(char host[COLL__HOST_NAME])
     return COLL_ERR_BOOTSTRAP;
 }
 
-static int fill_in(struct coll__tcp_spec *spec)
+static int fill_in(struct coll__rendezvous_spec *spec)
 {
     char host[COLL__HOST_NAME], words[200];
     int status = find_root(host);
@@ -52,28 +53,30 @@ static int fill_in(struct coll__tcp_spec *spec)
     if (status)
         return status;
     snprintf(words, sizeof(words), "slurm %.40s.%.40s %d",
-             coll__word_of("SLURM_JOB_ID"), coll__word_of("SLURM_STEP_ID"),
-             spec->size);
+             coll__launcher_env("SLURM_JOB_ID"),
+             coll__launcher_env("SLURM_STEP_ID"), spec->size);
     spec->n_ports = COLL__MAX_PORTS;
     spec->remedy = COLL__WORD_REMEDY;
-    status = coll__tcp_resolve(spec, host, coll__tcp_port_of(words));
+    status =
+        coll__rendezvous_resolve(spec, host, coll__rendezvous_port_of(words));
     if (status)
         return status;
-    return coll__word_secret(words, "srun",
-                             !spec->rank && spec->size > 1 &&
-                                 !coll__tcp_is_this_host(host),
-                             spec->secret);
+    return coll__launcher_secret(words, "srun",
+                                 !spec->rank && spec->size > 1 &&
+                                     !coll__rendezvous_is_this_host(host),
+                                 spec->secret);
 }
 
 static int open_slurm(struct coll__boot *boot)
 {
-    struct coll__tcp_spec spec = {.listen_fd = -1};
-    int status = coll__word_place("SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
-                                  &spec.rank, &spec.size);
+    struct coll__rendezvous_spec spec = {.listen_fd = -1};
+    int status = coll__launcher_env_place(
+        "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", &spec.rank, &spec.size);
 
     if (!status)
         status = fill_in(&spec);
-    return status ? status : coll__tcp_meet_again(boot, &spec, &n_opened);
+    return status ? status
+                  : coll__rendezvous_meet_again(boot, &spec, &n_opened);
 }
 
 const struct coll__boot_ops coll__boot_slurm = {
@@ -82,7 +85,7 @@ const struct coll__boot_ops coll__boot_slurm = {
     .given = "SLURM_PROCID",
     .detect = detect,
     .open = open_slurm,
-    .places = coll__tcp_places,
-    .tell = coll__tcp_tell,
-    .close = coll__tcp_close,
+    .places = coll__rendezvous_places,
+    .tell = coll__rendezvous_tell,
+    .close = coll__rendezvous_close,
 };

@@ -11,8 +11,8 @@
  * TORCHELASTIC_RESTART_COUNT is no part of it: an agent counts the failures of its own
  * ranks, so the ranks of one attempt may have different counts.
  */
-#include "lib/boot/tcp.h"
-#include "lib/boot/word.h"
+#include "lib/boot/rendezvous.h"
+#include "lib/boot/launcher_env.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -24,14 +24,15 @@ static int detect(void)
     static const char *const needed[] = {"RANK", "WORLD_SIZE", "MASTER_ADDR",
                                          "MASTER_PORT", NULL};
     /* MASTER_* alone describes nothing: job scripts export it. */
-    const char *set = *coll__word_of("RANK")         ? "RANK"
-                      : *coll__word_of("WORLD_SIZE") ? "WORLD_SIZE"
-                                                     : "LOCAL_RANK";
+    const char *set = *coll__launcher_env("RANK")         ? "RANK"
+                      : *coll__launcher_env("WORLD_SIZE") ? "WORLD_SIZE"
+                                                          : "LOCAL_RANK";
 
-    return coll__word_has_all(set, needed,
-                              "a rank of torchrun has RANK, WORLD_SIZE, "
-                              "MASTER_ADDR and MASTER_PORT: set them all or "
-                              "none");
+    return coll__launcher_env_has_all(
+        set, needed,
+        "a rank of torchrun has RANK, WORLD_SIZE, "
+        "MASTER_ADDR and MASTER_PORT: set them all or "
+        "none");
 }
 
 static int make_secret(int says_so, unsigned char secret[COLL__SECRET_BYTES])
@@ -39,34 +40,36 @@ static int make_secret(int says_so, unsigned char secret[COLL__SECRET_BYTES])
     char text[600];
 
     snprintf(text, sizeof(text), "torchrun %.200s %.20s %.20s",
-             coll__word_of("TORCHELASTIC_RUN_ID"), coll__word_of("WORLD_SIZE"),
-             coll__word_of("MASTER_PORT"));
-    return coll__word_secret(text, "torchrun", says_so, secret);
+             coll__launcher_env("TORCHELASTIC_RUN_ID"),
+             coll__launcher_env("WORLD_SIZE"),
+             coll__launcher_env("MASTER_PORT"));
+    return coll__launcher_secret(text, "torchrun", says_so, secret);
 }
 
 static int open_torchrun(struct coll__boot *boot)
 {
-    struct coll__tcp_spec spec = {.listen_fd = -1};
+    struct coll__rendezvous_spec spec = {.listen_fd = -1};
     long port;
-    int status = coll__word_place("RANK", "WORLD_SIZE", &spec.rank, &spec.size);
+    int status =
+        coll__launcher_env_place("RANK", "WORLD_SIZE", &spec.rank, &spec.size);
 
     if (!status)
-        status = coll__word_number("MASTER_PORT", 1, 65534, &port);
+        status = coll__launcher_env_number("MASTER_PORT", 1, 65534, &port);
     if (status)
         return status;
     spec.n_ports =
         65535 - port < COLL__MAX_PORTS ? (int)(65535 - port) : COLL__MAX_PORTS;
     spec.remedy = COLL__WORD_REMEDY;
-    status = coll__tcp_resolve(&spec, coll__word_of("MASTER_ADDR"),
-                               (uint16_t)(port + 1));
+    status = coll__rendezvous_resolve(&spec, coll__launcher_env("MASTER_ADDR"),
+                                      (uint16_t)(port + 1));
     if (status)
         return status;
-    status = make_secret(
-        !spec.rank && !coll__tcp_is_this_host(coll__word_of("MASTER_ADDR")),
-        spec.secret);
+    status = make_secret(!spec.rank && !coll__rendezvous_is_this_host(
+                                           coll__launcher_env("MASTER_ADDR")),
+                         spec.secret);
     if (status)
         return status;
-    return coll__tcp_meet_again(boot, &spec, &n_opened);
+    return coll__rendezvous_meet_again(boot, &spec, &n_opened);
 }
 
 const struct coll__boot_ops coll__boot_torchrun = {
@@ -75,7 +78,7 @@ const struct coll__boot_ops coll__boot_torchrun = {
     .given = "TORCHELASTIC_RUN_ID",
     .detect = detect,
     .open = open_torchrun,
-    .places = coll__tcp_places,
-    .tell = coll__tcp_tell,
-    .close = coll__tcp_close,
+    .places = coll__rendezvous_places,
+    .tell = coll__rendezvous_tell,
+    .close = coll__rendezvous_close,
 };

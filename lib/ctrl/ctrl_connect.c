@@ -2,8 +2,8 @@
 /* ctrl_connect.c - build the tree: tell each other who and where we are, then
  * every rank connects to its parent and awaits its children. */
 #include "lib/ctrl/ctrl_int.h"
-#include "lib/net/host.h"
-#include "lib/net/room.h"
+#include "lib/net/this_host.h"
+#include "lib/net/fd_limit.h"
 #include "lib/trace/log.h"
 #include "lib/util/files.h"
 #include "lib/util/util.h"
@@ -56,7 +56,7 @@ void coll__ctrl_expect(struct coll__ctrl *ctrl)
 
 void coll__ctrl_offer(struct coll__ctrl *ctrl, struct ctrl_place *place)
 {
-    int n_files = coll__room_in_tree(ctrl->rank, ctrl->size);
+    int n_files = coll__fds_in_tree(ctrl->rank, ctrl->size);
 
     memset(place, 0, sizeof(*place));
     ctrl->gate.kind = DOOR_CTRL;
@@ -68,12 +68,12 @@ void coll__ctrl_offer(struct coll__ctrl *ctrl, struct ctrl_place *place)
     coll__ctrl_expect(ctrl);
     coll__reactor_unlock();
     if (ctrl->n_children)
-        place->n_addrs = coll__door_open(reach_of(ctrl), place->addrs);
+        place->n_addrs = coll__listener_open(reach_of(ctrl), place->addrs);
     if (place->n_addrs < 0) /* not even for that, maybe */
         place->n_lacking = n_files + 1 - coll__files_left(n_files + 1);
     else
         place->n_lacking =
-            coll__room_lacks(coll__ctrl_known_as(ctrl, ctrl->rank), n_files);
+            coll__fds_lack(coll__ctrl_known_as(ctrl, ctrl->rank), n_files);
     if (place->n_lacking)
         place->n_addrs = COLL_ERR_SYSTEM;
 }
@@ -143,7 +143,7 @@ static int call_parent(struct coll__ctrl *ctrl, const struct ctrl_place *place,
                        double deadline)
 {
     const unsigned char *process = ctrl->peers[ctrl->up.peer].process;
-    struct coll__dial dial = {
+    struct coll__connector connector = {
         .addrs = place ? place->addrs : NULL,
         .n_addrs = place ? place->n_addrs : 0,
         .n_ports = 1,
@@ -159,15 +159,17 @@ static int call_parent(struct coll__ctrl *ctrl, const struct ctrl_place *place,
 
     if (!place)
         return not_connected(ctrl, "its connection ended", REMEDY);
-    fd = coll__dial(&dial, deadline);
-    if (fd < 0 && dial.is_silent)
-        return no_answer(ctrl, dial.why);
+    fd = coll__connector(&connector, deadline);
+    if (fd < 0 && connector.is_silent)
+        return no_answer(ctrl, connector.why);
     if (fd < 0)
-        return dial.is_want ? lack_files(ctrl, dial.why)
-                            : not_connected(ctrl, dial.why,
-                                            dial.is_otherwise ? "" : REMEDY);
+        return connector.is_want
+                   ? lack_files(ctrl, connector.why)
+                   : not_connected(ctrl, connector.why,
+                                   connector.is_otherwise ? "" : REMEDY);
     coll__reactor_lock();
-    if (coll__wire_new(fd, process, dial.is_sealed ? dial.session : NULL,
+    if (coll__wire_new(fd, process,
+                       connector.is_sealed ? connector.session : NULL,
                        "connector"))
         status = COLL_OK;
     coll__reactor_unlock();

@@ -8,7 +8,7 @@
 
 #include "lib/boot/launcher.h"
 #include "lib/ctrl/ctrl.h"
-#include "lib/net/dial.h"
+#include "lib/net/connector.h"
 #include "lib/net/link.h"
 #include "lib/net/tree.h"
 

@@ -12,7 +12,7 @@
  * where by then nobody has told, as a rank in between is stopped.
  */
 #include "lib/ctrl/ctrl_int.h"
-#include "lib/net/room.h"
+#include "lib/net/fd_limit.h"
 #include "lib/trace/log.h"
 #include "lib/util/files.h"
 #include "lib/util/util.h"
@@ -194,7 +194,7 @@ static void watch_rank(struct coll__ctrl *ctrl, int rank, int *n_left)
 /* The connections come first: by them as well an end is noticed. */
 void coll__ctrl_watch(struct coll__ctrl *ctrl)
 {
-    int room = coll__room_in_tree(ctrl->rank, ctrl->size);
+    int room = coll__fds_in_tree(ctrl->rank, ctrl->size);
     int n_left = coll__files_left(room + ctrl->size) - room;
 
     for (int r = 0; r < ctrl->size; r++)

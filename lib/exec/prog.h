@@ -4,8 +4,8 @@
  * listed.c goes through the steps as they are listed and stops where a message has
  * not come: the least work there is, for small plans whose messages need no flow
  * control.  lanes.c keeps lanes and a queue of what is ready: everything that can
- * go on does.  queued.c puts all steps into a stream of a device, one by one or as one
- * kernel (planned.c).  The first one that serves a program has it.
+ * go on does.  stream_engine.c puts all steps into a stream of a device, one by one or
+ * as one kernel (kernel_program.c).  The first one that serves a program has it.
  */
 #ifndef COLL_LIB_EXEC_PROG_H
 #define COLL_LIB_EXEC_PROG_H
@@ -62,7 +62,7 @@ struct coll__prog {
                   * a result goes out in; 0: none */
     int is_past; /* the operation's bytes exceed the caches */
     int is_p2p;
-    int by_kernel; /* queued.c: all steps as one kernel */
+    int by_kernel; /* stream_engine.c: all steps as one kernel */
     int is_kept;   /* see coll__prog_keep() */
     const struct coll__engine *engine;
     struct coll__xfer *xfers; /* [n_steps] */
@@ -77,7 +77,7 @@ struct coll__prog {
     int hears_all; /* listed.c: each other rank sends it something, and says where
                     * it waits */
     struct coll__lanes *lanes; /* lanes.c's, or NULL */
-    struct coll__queued *queued; /* queued.c's, or NULL */
+    struct coll__queued *queued; /* stream_engine.c's, or NULL */
 };
 
 static inline void *prog_at(const struct coll__prog *prog,
@@ -100,20 +100,20 @@ static inline int prog_work(const struct coll__step *step)
     }
 }
 
-/* planned.c: a queued plan as steps for one kernel.  *steps is the caller's, to end by
+/* kernel_program.c: a queued plan as steps for one kernel.  *steps is the caller's, to end by
  * free(); COLL_ERR_NOMEM is logged. */
 int coll__prog_planned(const struct coll__prog *prog,
                        struct coll__planned **steps, int *n);
 
-/* joined.c: is step i of a queued plan a receive that is one with the next step, its
+/* fused.c: is step i of a queued plan a receive that is one with the next step, its
  * result passed on, and kept here as well, or not? */
 enum coll__joined { JOINED_NOT, JOINED_KEPT, JOINED_GONE };
 enum coll__joined coll__prog_joined(const struct coll__prog *prog, int i);
 
-/* queued.c: does message i lie where its sender has it, and in no slot? */
+/* stream_engine.c: does message i lie where its sender has it, and in no slot? */
 int coll__prog_lies_there(const struct coll__prog *prog, int i);
 
-/* queued.c's. */
+/* stream_engine.c's. */
 struct coll__queued {
     int *number; /* [n_steps]: of a message, among those on its lane */
     unsigned char *joined; /* [n_steps]: enum coll__joined */

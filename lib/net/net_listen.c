@@ -26,7 +26,7 @@ void coll__net_await_words(int fd)
 {
     int seconds = 10;
 
-    /* Best effort: the door has an end to its patience, too. */
+    /* Best effort: the listener has an end to its patience, too. */
     setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof(seconds));
 }
 

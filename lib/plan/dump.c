@@ -2,7 +2,7 @@
 /* dump.c - plans as text: one plan for people, all of a problem as a plan file
  * (load.c describes it and reads it back).
  */
-#include "lib/plan/plans.h"
+#include "lib/plan/all_ranks.h"
 #include "lib/plan/waits.h"
 #include "lib/plan/words.h"
 

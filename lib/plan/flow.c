@@ -6,7 +6,7 @@
  * become the segments' numbers.
  */
 #include "lib/plan/flow.h"
-#include "lib/plan/number.h"
+#include "lib/plan/intern.h"
 #include "lib/trace/log.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef COLL_LIB_PLAN_LOAD_H
 #define COLL_LIB_PLAN_LOAD_H
 
-#include "lib/plan/plans.h"
+#include "lib/plan/all_ranks.h"
 #include "lib/plan/scan.h"
 
 struct coll__loaded_edge {

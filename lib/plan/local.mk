@@ -1,16 +1,16 @@
 libcore_la_SOURCES += \
 	%D%/flow.c %D%/flow.h \
-	%D%/link.c \
+	%D%/edges.c \
 	%D%/load.c %D%/load.h \
 	%D%/load_step.c \
-	%D%/number.c %D%/number.h \
-	%D%/order.c %D%/order.h \
+	%D%/intern.c %D%/intern.h \
+	%D%/schedule.c %D%/schedule.h \
 	%D%/pass_absorb.c %D%/pass_fit.c \
 	%D%/pass_forward.c \
 	%D%/pass_fuse.c \
 	%D%/pass_split.c \
 	%D%/plan.c %D%/plan.h \
-	%D%/plans.c %D%/plans.h \
+	%D%/all_ranks.c %D%/all_ranks.h \
 	%D%/reorder.c \
 	%D%/scan.c %D%/scan.h \
 	%D%/view.c %D%/view.h \

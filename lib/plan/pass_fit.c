@@ -7,7 +7,7 @@
  * of the first, on this rank alone, which others do not know of (a rank that does not
  * work in place where they take it to): these are cut alike.
  */
-#include "lib/plan/order.h"
+#include "lib/plan/schedule.h"
 #include "lib/trace/log.h"
 
 #include <stdlib.h>

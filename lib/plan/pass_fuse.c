@@ -10,7 +10,7 @@
  * their vectors would wait for each other's receive (without buffering).
  */
 #include "lib/plan/flow.h"
-#include "lib/plan/number.h"
+#include "lib/plan/intern.h"
 #include "lib/plan/plan.h"
 #include "lib/trace/log.h"
 

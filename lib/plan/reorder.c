@@ -6,7 +6,7 @@
  * next receive, for which the rank may have to wait.  Between two turns that are
  * one there is nothing, or they are two.
  */
-#include "lib/plan/order.h"
+#include "lib/plan/schedule.h"
 #include "lib/plan/waits.h"
 #include "lib/trace/log.h"
 

@@ -10,7 +10,7 @@
 #include "lib/algo/algo.h"
 #include "lib/proof/bounds.h"
 #include "lib/proof/judge.h"
-#include "lib/proof/memory.h"
+#include "lib/proof/symbolic.h"
 #include "lib/proof/proof.h"
 #include "lib/proof/sets.h"
 #include "lib/proof/trees.h"

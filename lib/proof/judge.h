@@ -4,7 +4,7 @@
 #ifndef COLL_LIB_PROOF_JUDGE_H
 #define COLL_LIB_PROOF_JUDGE_H
 
-#include "lib/proof/memory.h"
+#include "lib/proof/symbolic.h"
 #include "lib/plan/plan.h"
 
 struct coll__verdict {

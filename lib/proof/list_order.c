@@ -12,7 +12,7 @@
  * Source: Kahn, The semantics of a simple language for parallel programming,
  * IFIP Congress 1974.
  */
-#include "lib/plan/number.h"
+#include "lib/plan/intern.h"
 #include "lib/proof/proof.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"

@@ -5,7 +5,7 @@
 #define COLL_LIB_PROOF_PROOF_H
 
 #include "lib/algo/algo.h"
-#include "lib/plan/plans.h"
+#include "lib/plan/all_ranks.h"
 
 #include <limits.h>
 

@@ -8,18 +8,18 @@ libcore_la_SOURCES += \
 	%D%/hwloc_gpus.c \
 	%D%/hwloc_io.c \
 	%D%/inside.c %D%/inside.h \
-	%D%/kept.c \
+	%D%/topo_cache.c \
 	%D%/machine.h \
-	%D%/net.c \
+	%D%/nics.c \
 	%D%/part.c \
 	%D%/port.c \
 	%D%/peer.h \
 	%D%/quota.c %D%/quota.h \
 	%D%/rails.c %D%/rails.h \
 	%D%/spare.c \
-	%D%/text.c \
+	%D%/render.c \
 	%D%/topo.c \
 	%D%/topo.h \
-	%D%/trial.c \
+	%D%/probe.c \
 	%D%/verbs.c \
 	%D%/within.c

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* door.c - what handles of one process give to another: a file descriptor.
+/* listener.c - what handles of one process give to another: a file descriptor.
  *
  * A process that has made a handle answers at an abstract socket of its own name; so
  * a handle opens for any user of the machine, and for nobody when its process has
@@ -29,7 +29,8 @@ struct question {
 static uint64_t cookie;
 static int listener = -1;
 
-static socklen_t name_of(const struct door_handle *h, struct sockaddr_un *name)
+static socklen_t name_of(const struct listener_handle *h,
+                         struct sockaddr_un *name)
 {
     memset(name, 0, sizeof(*name));
     name->sun_family = AF_UNIX;
@@ -123,7 +124,7 @@ static void *answer(void *arg)
     return NULL;
 }
 
-static CUresult serve(const struct door_handle *h)
+static CUresult serve(const struct listener_handle *h)
 {
     struct sockaddr_un name;
     socklen_t len = name_of(h, &name);
@@ -142,7 +143,7 @@ static CUresult serve(const struct door_handle *h)
     return rc ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS;
 }
 
-CUresult door_open(struct door_handle *h, enum door_kind kind)
+CUresult listener_open(struct listener_handle *h, enum listener_kind kind)
 {
     if (!cookie &&
         getrandom(&cookie, sizeof(cookie), 0) != (ssize_t)sizeof(cookie))
@@ -157,7 +158,8 @@ CUresult door_open(struct door_handle *h, enum door_kind kind)
 
 /* ---- who asks ------------------------------------------------------------ */
 
-static int ask(const struct door_handle *h, const struct question *q, int *fd)
+static int ask(const struct listener_handle *h, const struct question *q,
+               int *fd)
 {
     struct sockaddr_un name;
     socklen_t len = name_of(h, &name);
@@ -178,7 +180,8 @@ static int ask(const struct door_handle *h, const struct question *q, int *fd)
 /* DA cuIpcOpenMemHandle: not in its own process, INVALID_CONTEXT (H100,
  * ipc/own_process).  The lock is given away while the other process answers: it may
  * be asking us. */
-CUresult door_ask(const struct door_handle *h, enum door_kind kind, int *fd)
+CUresult door_ask(const struct listener_handle *h, enum listener_kind kind,
+                  int *fd)
 {
     struct question q = {.kind = kind, .id = h->id};
     int rc;

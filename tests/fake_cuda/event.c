@@ -310,7 +310,7 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned flags)
 /* DA cuIpcGetEventHandle: INTERPROCESS events alone. */
 CUresult cuIpcGetEventHandle(CUipcEventHandle *out, CUevent handle)
 {
-    struct door_handle h = {.magic = 0};
+    struct listener_handle h = {.magic = 0};
     struct event *e;
     CUresult rc = enter("cuIpcGetEventHandle", handle, &e);
 
@@ -321,7 +321,7 @@ CUresult cuIpcGetEventHandle(CUipcEventHandle *out, CUevent handle)
     if (!e->shared || e->is_import)
         return fake_leave(CUDA_ERROR_INVALID_HANDLE);
     h.id = e->id;
-    rc = door_open(&h, DOOR_EVENT);
+    rc = listener_open(&h, DOOR_EVENT);
     if (!rc) {
         memset(out, 0, sizeof(*out));
         memcpy(out, &h, sizeof(h));
@@ -332,7 +332,7 @@ CUresult cuIpcGetEventHandle(CUipcEventHandle *out, CUevent handle)
 CUresult cuIpcOpenEventHandle(CUevent *out, CUipcEventHandle handle)
 {
     struct context *ctx;
-    struct door_handle h;
+    struct listener_handle h;
     struct event *e;
     int fd = -1;
     CUresult rc = fake_enter("cuIpcOpenEventHandle", NEED_CONTEXT, &ctx);

@@ -231,7 +231,7 @@ CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *out, void *from,
 
 CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *out, CUdeviceptr at)
 {
-    struct door_handle h = {.magic = 0};
+    struct listener_handle h = {.magic = 0};
     struct region *r;
     CUresult rc = fake_enter("cuMemPoolExportPointer", 0, NULL);
 
@@ -243,7 +243,7 @@ CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *out, CUdeviceptr at)
     h.id = r->id;
     h.offset = r->at - r->block->at;
     h.len = r->len;
-    rc = door_open(&h, DOOR_POOL);
+    rc = listener_open(&h, DOOR_POOL);
     if (!rc) {
         memset(out, 0, sizeof(*out));
         memcpy(out, &h, sizeof(h));
@@ -254,7 +254,7 @@ CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *out, CUdeviceptr at)
 CUresult cuMemPoolImportPointer(CUdeviceptr *out, CUmemoryPool handle,
                                 CUmemPoolPtrExportData *from)
 {
-    struct door_handle h;
+    struct listener_handle h;
     struct pool *p;
     struct region *r;
     struct block *b;

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* direct_read.c - which messages need not be copied on their way, where buffers can be read
+ * by other ranks.
+ *
+ * What waits for a send in a linked plan is what writes to the bytes that it sends
+ * (link.c: of its hazards no other concerns a step that only reads).  So where nothing
+ * does, these bytes stay as they are until the run ends, and the receiver may read them
+ * there at any time, if the sender's run does not end before.  Nothing else waits for
+ * more than it did: what comes to its end by slots comes to its end so.
+ *
+ * A receiver finds where its messages lie in the plans of their senders, whose buffers
+ * lie as its own do.
+ */
+#include "lib/algo/stream_plan.h"
+#include "lib/trace/log.h"
+
+#include <stdlib.h>
+
+unsigned coll__problem_readable(const struct coll__problem *pb)
+{
+    unsigned in = 1u << BUF_IN, out = 1u << BUF_OUT;
+
+    switch (pb->collective) {
+    case COLL_ALLREDUCE:
+    case COLL_ALLTOALL:
+        return in | out;
+    case COLL_ALLGATHER: /* in place, each rank's part is elsewhere in out */
+        return pb->in_place ? out : in | out;
+    case COLL_REDUCE_SCATTER: /* and so it is in in */
+        return in;
+    case COLL_BROADCAST: /* see coll__problem_lying() */
+        return out;
+    default: /* not all ranks have both, or displacements are each one's own */
+        return 0;
+    }
+}
+
+struct coll__problem coll__problem_lying(const struct coll__problem *pb,
+                                         unsigned lying)
+{
+    struct coll__problem as = *pb;
+
+    if (pb->collective == COLL_BROADCAST && lying & 1u << BUF_OUT)
+        as.in_place = 1;
+    return as;
+}
+
+static int may_lie(const struct coll__plan *plan, int i, unsigned bufs)
+{
+    return bufs & 1u << plan->steps[i].src.buf &&
+           plan->first_after[i] == plan->first_after[i + 1];
+}
+
+static void find_sends(const struct coll__plan *plan, unsigned bufs,
+                       struct coll__span *lying)
+{
+    for (int i = 0; i < plan->n_steps; i++)
+        if (plan->steps[i].kind == STEP_SEND && may_lie(plan, i, bufs))
+            lying[i] = plan->steps[i].src;
+}
+
+/* The next send to `rank` from step i on. */
+static int next_send(const struct coll__plan *plan, int i, int rank)
+{
+    while (i < plan->n_steps &&
+           (plan->steps[i].kind != STEP_SEND || plan->steps[i].peer != rank))
+        i++;
+    return i;
+}
+
+/* Of what comes from `peer`, whose plan is `theirs`: messages keep their order. */
+static int find_received(const struct coll__plan *plan, int rank, int peer,
+                         const struct coll__plan *theirs, unsigned bufs,
+                         struct coll__span *lying)
+{
+    int at = -1;
+
+    for (int i = 0; i < plan->n_steps; i++) {
+        const struct coll__step *step = &plan->steps[i];
+
+        if (!coll__step_is_recv(step->kind) || step->peer != peer)
+            continue;
+        at = next_send(theirs, at + 1, rank);
+        if (at == theirs->n_steps ||
+            theirs->steps[at].src.len != step->dst.len) {
+            log_error("plan", "rank %d does not send what rank %d receives",
+                      peer, rank);
+            return COLL_ERR_INTERNAL;
+        }
+        if (may_lie(theirs, at, bufs))
+            lying[i] = theirs->steps[at].src;
+    }
+    return COLL_OK;
+}
+
+static int receives_from(const struct coll__plan *plan, int peer)
+{
+    for (int i = 0; i < plan->n_steps; i++)
+        if (coll__step_is_recv(plan->steps[i].kind) &&
+            plan->steps[i].peer == peer)
+            return 1;
+    return 0;
+}
+
+static int find_from(const struct coll__algo *algo,
+                     const struct coll__problem *pb,
+                     const struct coll__room *room,
+                     const struct coll__plan *plan, int peer, unsigned bufs,
+                     struct coll__span *lying)
+{
+    struct coll__problem its = coll__problem_of(pb, peer);
+    struct coll__plan theirs;
+    int rc = coll__plan_build_fit(algo, &its, room, &theirs);
+
+    if (rc)
+        return rc;
+    rc = find_received(plan, pb->rank, peer, &theirs, bufs, lying);
+    coll__plan_fini(&theirs);
+    return rc;
+}
+
+int coll__plan_lying(const struct coll__algo *algo,
+                     const struct coll__problem *pb,
+                     const struct coll__room *room,
+                     const struct coll__plan *plan, unsigned bufs,
+                     struct coll__span **out)
+{
+    struct coll__span *lying =
+        calloc((size_t)plan->n_steps + 1, sizeof(*lying));
+    int rc = COLL_OK;
+
+    if (!lying) {
+        log_error("plan", "no memory for a plan of %d steps", plan->n_steps);
+        return COLL_ERR_NOMEM;
+    }
+    bufs &= coll__problem_readable(pb);
+    find_sends(plan, bufs, lying);
+    for (int r = 0; r < pb->nranks && rc == COLL_OK && bufs; r++)
+        if (r != pb->rank && receives_from(plan, r))
+            rc = find_from(algo, pb, room, plan, r, bufs, lying);
+    if (rc)
+        free(lying);
+    else
+        *out = lying;
+    return rc;
+}

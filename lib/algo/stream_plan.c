@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stream_plan.c - plans for ranks that do one thing after the other.
+ *
+ * A rank knows how others were called but for two things: whether they work in
+ * place, and the counts that each knows alone.
+ */
+#include "lib/algo/stream_plan.h"
+#include "lib/trace/log.h"
+#include "lib/type/head.h"
+#include "lib/util/util.h"
+
+#include <stdlib.h>
+
+/* Of what goes round a ring piece by piece, a rank that passes on what it takes has
+ * one piece less under way than there are slots: one takes the next. */
+int coll__plan_build_fit(const struct coll__algo *algo,
+                         const struct coll__problem *pb,
+                         const struct coll__room *room, struct coll__plan *plan)
+{
+    int band = max_int(1, room->n_slots - 1);
+    int rc = coll__plan_build_banded(algo, pb, room->slot, band, plan);
+
+    if (rc == COLL_OK && (rc = coll__plan_fit(plan, room->slot)))
+        coll__plan_fini(plan);
+    return rc;
+}
+
+struct coll__problem coll__problem_of(const struct coll__problem *pb, int r)
+{
+    struct coll__problem its = *pb;
+
+    its.rank = r;
+    if (pb->collective == COLL_ALLGATHERV)
+        its.count = pb->out_counts[r];
+    else if (pb->collective == COLL_REDUCE_SCATTERV)
+        its.count = pb->in_counts[r];
+    return its;
+}
+
+/* This rank's turns in a run of all. */
+static int turns_of_all(const struct coll__algo *algo,
+                        const struct coll__problem *pb,
+                        const struct coll__room *room,
+                        struct coll__turns *turns)
+{
+    struct coll__plan *plans = calloc((size_t)pb->nranks, sizeof(*plans));
+    int rc = plans ? COLL_OK : COLL_ERR_NOMEM;
+
+    if (rc)
+        log_error("plan", "no memory for %d plans", pb->nranks);
+    for (int r = 0; r < pb->nranks && rc == COLL_OK; r++) {
+        struct coll__problem its = coll__problem_of(pb, r);
+
+        its.in_place = coll__problem_may_be_in_place(&its);
+        rc = coll__plan_build_fit(algo, &its, room, &plans[r]);
+    }
+    if (rc == COLL_OK)
+        rc = coll__plans_turns(plans, pb->nranks, room->n_slots, pb->rank,
+                               turns);
+    for (int r = 0; plans && r < pb->nranks; r++)
+        coll__plan_fini(&plans[r]);
+    free(plans);
+    return rc;
+}
+
+int coll__plan_build_in_turns(const struct coll__algo *algo,
+                              const struct coll__problem *pb,
+                              const struct coll__room *room,
+                              struct coll__plan *plan)
+{
+    int is_alone =
+        coll__is_p2p(pb->collective) || coll__has_own_counts(pb->collective);
+    struct coll__turns turns = {0};
+    int rc = coll__plan_build_fit(algo, pb, room, plan);
+
+    if (rc)
+        return rc;
+    rc = is_alone ? coll__plan_turns_alone(plan, pb->nranks, room->n_slots,
+                                           pb->rank, &turns)
+                  : turns_of_all(algo, pb, room, &turns);
+    if (rc == COLL_OK)
+        rc = coll__plan_in_turns(plan, &turns);
+    free(turns.lanes);
+    if (rc)
+        coll__plan_fini(plan);
+    return rc;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rendezvous_msg.h - messages between rank 0 and a rank at the rendezvous. */
+#ifndef COLL_LIB_BOOT_RENDEZVOUS_MSG_H
+#define COLL_LIB_BOOT_RENDEZVOUS_MSG_H
+
+#include "lib/boot/boot.h"
+#include "lib/boot/rendezvous.h"
+#include "lib/net/this_host.h"
+
+#include <endian.h>
+
+#define TCP_TEXT 512
+#define TCP_BLOCK_MAX 256
+#define TELL_TIME 0.5 /* s, for the last words to one rank */
+
+enum tcp_type {
+    TCP_HERE = 1,  /* to rank 0: the rank's host */
+    TCP_WELCOME,   /* to a rank: all are here; struct tcp_welcome */
+    TCP_BLOCK,     /* to rank 0: the rank's block */
+    TCP_PARENT,    /* to a rank: its parent's block; keep the connection */
+    TCP_PARENT_GO, /* the same, and end it */
+    TCP_AGAIN,     /* to a rank: struct tcp_again */
+    TCP_BYE,       /* the end of a connection, in order */
+    TCP_ERROR      /* a sentence: the job cannot form */
+};
+
+struct tcp_head {
+    uint32_t type;  /* little-endian, as all that travels */
+    uint32_t fault; /* of an error: -status */
+    uint64_t len;
+};
+
+struct tcp_welcome {
+    unsigned char nonce[COLL__NONCE_BYTES]; /* for this group's own secret */
+    uint32_t is_one_host;
+};
+
+struct tcp_again { /* end the connection, and come again so much later */
+    uint32_t ms;
+};
+
+/* A message that is being read. */
+struct tcp_words {
+    struct tcp_head head;
+    unsigned char body[TCP_TEXT];
+    size_t n_read;
+    int err; /* the connection has ended: an errno, or 0 */
+};
+
+static inline enum tcp_type tcp_type(const struct tcp_words *words)
+{
+    return (enum tcp_type)le32toh(words->head.type);
+}
+
+static inline size_t tcp_len(const struct tcp_words *words)
+{
+    return (size_t)le64toh(words->head.len);
+}
+
+/* Send a message; COLL_ERR_PEER, COLL_ERR_TIMEOUT, not logged. */
+int coll__rendezvous_put(int fd, enum tcp_type type, const void *bytes,
+                         size_t len, double deadline);
+
+/* Send the sentence of an error, and its status. */
+void coll__rendezvous_put_error(int fd, int status, const char *text);
+
+/* Read on, not waiting: 1 when the message is whole, 0 when there is more to
+ * come, -1 when the other end has gone (or sends no such thing). */
+int coll__rendezvous_read(int fd, struct tcp_words *words);
+
+/* Write what is to be said of a rank whose connection has ended so; where it was. */
+void coll__rendezvous_lost(int rank, const char *where,
+                           const struct tcp_words *words, char text[TCP_TEXT]);
+
+/* Return the status of an error, whose sentence is words->body. */
+int coll__rendezvous_fault(const struct tcp_words *words);
+
+/* Rank 0's and the others' part. */
+struct rendezvous_root;
+struct rendezvous_join;
+int coll__rendezvous_root_open(struct coll__boot *boot,
+                               const struct coll__rendezvous_spec *spec);
+int coll__rendezvous_root_places(struct coll__boot *boot, const void *in,
+                                 size_t len);
+void coll__rendezvous_root_tell(struct coll__boot *boot, int status,
+                                const char *text);
+void coll__rendezvous_root_close(struct coll__boot *boot);
+
+int coll__rendezvous_join_open(struct coll__boot *boot,
+                               const struct coll__rendezvous_spec *spec);
+int coll__rendezvous_join_places(struct coll__boot *boot, const void *in,
+                                 size_t len, void *parent);
+/* Say whether this process lacks descriptors to join; logged. */
+int coll__rendezvous_join_lacks(const struct coll__rendezvous_spec *spec);
+
+/* A rank that has not what it takes to join tells rank 0 so, without the
+ * reactor. */
+void coll__rendezvous_join_excuse(const struct coll__rendezvous_spec *spec,
+                                  int status);
+void coll__rendezvous_join_tell(struct coll__boot *boot, int status,
+                                const char *text);
+void coll__rendezvous_join_close(struct coll__boot *boot);
+
+#endif

@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rendezvous_root.c - rank 0 at the rendezvous: let in who proves the secret, hand each
+ * rank its parent's block, and watch over those that are connected until the
+ * tree is.
+ *
+ * Connections arrive and are served on the reactor's thread, under its lock;
+ * what is said to whom the table decides (rendezvous_table.h).  The caller waits.
+ */
+#include "lib/net/listener.h"
+#include "lib/net/reactor.h"
+#include "lib/net/fd_limit.h"
+#include "lib/net/tree.h"
+#include "lib/boot/launcher.h"
+#include "lib/boot/rendezvous.h"
+#include "lib/boot/rendezvous_table.h"
+#include "lib/boot/rendezvous_msg.h"
+#include "lib/trace/log.h"
+#include "lib/util/files.h"
+#include "lib/util/text.h"
+#include "lib/util/util.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define MIN_SEATS 4
+#define LATE_TIME 1.0 /* s, for those who come when the job has failed */
+
+struct rendezvous_root {
+    struct coll__gate gate; /* first */
+    struct coll__boot *boot;
+    struct rendezvous_table table;
+    struct guest **guests; /* [size]: those that are connected */
+    uint32_t *pids;        /* [size]: of those that have come */
+    unsigned char (*blocks)[TCP_BLOCK_MAX]; /* [size] */
+    size_t len;                             /* of each block; 0: not known */
+    int has_gate, brief_fd;                 /* -1: the listener stays */
+    struct tcp_welcome welcome;
+    unsigned char host_id[COLL__HOST_BYTES];
+    struct coll__launcher_watch launcher;
+    pthread_cond_t changed;
+    int status;           /* of the fault */
+    char fault[TCP_TEXT]; /* why the job cannot form; "" while it can */
+};
+
+/* A rank that is connected. */
+struct guest {
+    struct coll__source source; /* first */
+    struct rendezvous_root *host;
+    int rank;
+    char where[COLL__ADDR_TEXT];
+    struct tcp_words words;
+};
+
+/* ---- faults --------------------------------------------------------------- */
+
+/* The job cannot form: tell all that are connected; the first reason counts. */
+static void fail(struct rendezvous_root *host, int status, const char *text)
+{
+    struct coll__boot_news *news = &host->boot->news;
+
+    if (host->fault[0])
+        return;
+    snprintf(host->fault, sizeof(host->fault), "%s", text);
+    host->status = status;
+    for (int r = 1; r < host->table.size; r++)
+        if (host->guests[r])
+            coll__rendezvous_put_error(host->guests[r]->source.fd, status,
+                                       text);
+    if (news->failed)
+        news->failed(news->arg, status, host->fault);
+    pthread_cond_broadcast(&host->changed);
+}
+
+/* Nobody would end what the ranks go on to do. */
+static void launcher_gone(struct coll__launcher_watch *watch, const char *why)
+{
+    fail((struct rendezvous_root *)((char *)watch -
+                                    offsetof(struct rendezvous_root, launcher)),
+         COLL_ERR_ABORTED, why);
+}
+
+/* Find what is wrong with who came; writes a sentence, or nothing. */
+static void find_fault(const struct rendezvous_root *host, int fd,
+                       const struct coll__hello *hello, char text[TCP_TEXT])
+{
+    int size = host->table.size;
+    char who[COLL__ADDR_TEXT];
+
+    coll__net_peer_text(fd, who);
+    if (hello->size != (uint32_t)size)
+        snprintf(text, TCP_TEXT,
+                 "rank %u (pid %u at %s) "
+                 "says the job has %u ranks, rank 0 says %d; give every rank "
+                 "the same number",
+                 hello->from, hello->pid, who, hello->size, size);
+    else if (!hello->from || hello->from >= (uint32_t)size)
+        snprintf(text, TCP_TEXT,
+                 "a second process (pid %u "
+                 "at %s) calls itself rank %u of %d; give every process a rank "
+                 "of its own",
+                 hello->pid, who, hello->from, size);
+    else if (host->guests[hello->from] ||
+             (host->table.marks[hello->from] & MARK_CAME &&
+              host->pids[hello->from] != hello->pid))
+        snprintf(text, TCP_TEXT,
+                 "two processes came as rank "
+                 "%u (the second is pid %u at %s); give every process a rank "
+                 "of its own",
+                 hello->from, hello->pid, who);
+}
+
+/* ---- guests ---------------------------------------------------------------- */
+
+static void forget(struct guest *guest)
+{
+    struct rendezvous_root *host = guest->host;
+
+    host->guests[guest->rank] = NULL;
+    coll__rendezvous_table_leave(&host->table, guest->rank);
+    host->gate.is_full = coll__rendezvous_table_is_full(&host->table);
+    free(guest);
+}
+
+static void part_from(struct guest *guest)
+{
+    coll__reactor_remove(&guest->source);
+    forget(guest);
+}
+
+static void guest_died(struct guest *guest)
+{
+    struct rendezvous_root *host = guest->host;
+    char text[TCP_TEXT];
+
+    coll__rendezvous_lost(guest->rank, guest->where, &guest->words, text);
+    part_from(guest);
+    fail(host, COLL_ERR_PEER, text);
+}
+
+/* Say what the table decided; a message is shorter than any socket's buffer. */
+static void say(struct rendezvous_root *host, int rank, enum tcp_say what)
+{
+    struct guest *guest = host->guests[rank];
+    const unsigned char *block =
+        host->blocks[coll__tree_parent(rank, host->table.size)];
+    struct tcp_again again = {
+        htole32(coll__rendezvous_table_pause(&host->table))};
+    double deadline = coll__now() + TELL_TIME;
+    int fd = guest->source.fd;
+
+    if (what == SAY_WELCOME)
+        coll__rendezvous_put(fd, TCP_WELCOME, &host->welcome,
+                             sizeof(host->welcome), deadline);
+    else if (what == SAY_PARENT)
+        coll__rendezvous_put(fd,
+                             coll__rendezvous_table_may_stay(&host->table)
+                                 ? TCP_PARENT
+                                 : TCP_PARENT_GO,
+                             block, host->len, deadline);
+    else if (what == SAY_AGAIN)
+        coll__rendezvous_put(fd, TCP_AGAIN, &again, sizeof(again), deadline);
+    if (what == SAY_AGAIN)
+        part_from(guest);
+    else
+        coll__rendezvous_table_said(&host->table, rank, what);
+    if (!host->table.n_unserved)
+        pthread_cond_broadcast(&host->changed);
+}
+
+static void got_here(struct guest *guest)
+{
+    struct rendezvous_root *host = guest->host;
+    struct rendezvous_table *table = &host->table;
+    int n_missing = table->n_missing, rank = guest->rank;
+    enum tcp_say what;
+
+    if (memcmp(guest->words.body, host->host_id, sizeof(host->host_id)))
+        host->welcome.is_one_host = 0;
+    what = coll__rendezvous_table_here(table, rank);
+    if (!n_missing || table->n_missing) {
+        say(host, rank, what);
+        return;
+    }
+    for (int r = 1; r < table->size; r++) /* it was the last one */
+        if (table->step[r] == STEP_HERE)
+            say(host, r, SAY_WELCOME);
+    pthread_cond_broadcast(&host->changed);
+}
+
+/* A rank's block: its children may await it. */
+static void take_block(struct rendezvous_root *host, int rank,
+                       const void *block)
+{
+    enum tcp_say what = coll__rendezvous_table_block(&host->table, rank);
+    int size = host->table.size;
+
+    memcpy(host->blocks[rank], block, host->len);
+    if (rank)
+        say(host, rank, what);
+    for (int j = 0; j < coll__tree_n_children(rank, size); j++) {
+        int child = coll__tree_child(rank, size, j);
+
+        if (host->table.step[child] == STEP_WAIT)
+            say(host, child, SAY_PARENT);
+    }
+}
+
+static void got_block(struct guest *guest)
+{
+    struct rendezvous_root *host = guest->host;
+    size_t len = tcp_len(&guest->words);
+    char text[TCP_TEXT];
+
+    if (!host->len)
+        host->len = len;
+    if (len && len <= TCP_BLOCK_MAX && len == host->len) {
+        take_block(host, guest->rank, guest->words.body);
+        return;
+    }
+    snprintf(text, sizeof(text),
+             "rank %d sent %zu bytes where %zu were due; do all ranks run the "
+             "same program with the same libcoll?",
+             guest->rank, len, host->len);
+    fail(host, COLL_ERR_BOOTSTRAP, text);
+}
+
+static void got(struct guest *guest)
+{
+    struct rendezvous_root *host = guest->host;
+    const struct tcp_words *words = &guest->words;
+    enum tcp_type type = tcp_type(words);
+    enum tcp_step step = (enum tcp_step)host->table.step[guest->rank];
+
+    if (type == TCP_ERROR && tcp_len(words))
+        fail(host, coll__rendezvous_fault(words), (const char *)words->body);
+    else if (type == TCP_BYE && step == STEP_IN)
+        part_from(guest);
+    else if (host->fault[0])
+        return; /* it will read why */
+    else if (type == TCP_HERE && step == STEP_COME &&
+             tcp_len(words) == COLL__HOST_BYTES)
+        got_here(guest);
+    else if (type == TCP_BLOCK && step == STEP_BLOCK)
+        got_block(guest);
+    else
+        guest_died(guest); /* it talks nonsense */
+}
+
+static void guest_ready(struct coll__source *source, uint32_t events)
+{
+    struct guest *guest = (struct guest *)source;
+    int is_whole = coll__rendezvous_read(source->fd, &guest->words);
+
+    (void)events;
+    if (is_whole < 0)
+        guest_died(guest);
+    else if (is_whole)
+        got(guest);
+}
+
+static void guest_expired(struct coll__source *source) { (void)source; }
+
+/* In a forked child, where nobody waits. */
+static void guest_dropped(struct coll__source *source)
+{
+    forget((struct guest *)source);
+}
+
+/* Let it in; 0, or a status, logged. */
+static int seat(struct rendezvous_root *host, int fd,
+                const struct coll__hello *hello)
+{
+    struct guest *guest = calloc(1, sizeof(*guest));
+    int status;
+
+    if (!guest) {
+        log_error("boot", "no memory for rank %u", hello->from);
+        return COLL_ERR_NOMEM;
+    }
+    *guest = (struct guest){.source = {.fd = fd,
+                                       .events = EPOLLIN,
+                                       .ready = guest_ready,
+                                       .expired = guest_expired,
+                                       .dropped = guest_dropped},
+                            .host = host,
+                            .rank = (int)hello->from};
+    coll__net_peer_text(fd, guest->where);
+    status = coll__reactor_add(&guest->source);
+    if (status) {
+        free(guest);
+        return status;
+    }
+    host->guests[guest->rank] = guest;
+    host->pids[guest->rank] = hello->pid;
+    coll__rendezvous_table_come(&host->table, guest->rank);
+    host->gate.is_full = coll__rendezvous_table_is_full(&host->table);
+    return COLL_OK;
+}
+
+static void arrived(struct coll__gate *gate, int fd,
+                    const struct coll__hello *hello,
+                    const unsigned char *session)
+{
+    struct rendezvous_root *host = (struct rendezvous_root *)gate;
+    struct guest *before = hello->from < (uint32_t)host->table.size
+                               ? host->guests[hello->from]
+                               : NULL;
+    char text[TCP_TEXT] = "";
+    int status = COLL_ERR_BOOTSTRAP;
+
+    (void)session; /* addresses are no secret */
+    /* It went with what it needs, and is back to tell why it cannot join. */
+    if (before && host->table.step[hello->from] == STEP_IN &&
+        host->pids[hello->from] == hello->pid)
+        part_from(before);
+    if (!host->fault[0])
+        find_fault(host, fd, hello, text);
+    if (!host->fault[0] && !text[0]) {
+        status = seat(host, fd, hello);
+        if (!status)
+            return;
+        snprintf(text, sizeof(text), "%s", coll_last_error());
+    }
+    fail(host, status, text); /* unless it has */
+    coll__rendezvous_put_error(fd, host->status, host->fault);
+    close(fd);
+    if (hello->from < (uint32_t)host->table.size)
+        host->pids[hello->from] = hello->pid;
+    pthread_cond_broadcast(&host->changed);
+}
+
+/* ---- the caller's side ----------------------------------------------------- */
+
+/* Write "rank 3", "ranks 3 and 5" or "ranks 3, 5, 6, ... (9 in all)". */
+static void name_missing(const struct rendezvous_table *table, unsigned mark,
+                         char *text, size_t len)
+{
+    int n_named = 0, n_missing = 0;
+    size_t at;
+
+    for (int r = 1; r < table->size; r++)
+        n_missing += !(table->marks[r] & mark);
+    at = (size_t)snprintf(text, len, n_missing > 1 ? "ranks" : "rank");
+    for (int r = 1; r < table->size && n_named < 8; r++)
+        if (!(table->marks[r] & mark))
+            at += (size_t)snprintf(text + at, len - at, "%s %d",
+                                   n_named++ ? "," : "", r);
+    if (n_missing > n_named)
+        snprintf(text + at, len - at, ", ... (%d in all)", n_missing);
+}
+
+/* Have a listening socket at the address that all know; where a name means
+ * several (localhost, IPv4 and IPv6) the first that this host has. */
+static int open_door(const struct coll__rendezvous_spec *spec)
+{
+    int n = spec->n_addrs * spec->n_ports, status = COLL_ERR_SYSTEM;
+
+    if (spec->listen_fd >= 0)
+        return coll__listener_adopt(spec->listen_fd, spec->is_brief);
+    for (int i = 0; status && i < n; i++) {
+        struct coll__addr at = spec->addrs[i / spec->n_ports];
+        int port = coll__net_port(&at) + i % spec->n_ports;
+
+        coll__net_set_port(&at, (uint16_t)port);
+        status = coll__listener_open_at(&at, i < n - 1);
+    }
+    return status;
+}
+
+/* Wait until *n_left is 0; lock held.  A status, logged. */
+static int wait_for(struct rendezvous_root *host, const int *n_left,
+                    unsigned mark, double deadline)
+{
+    char late[128], text[TCP_TEXT];
+
+    while (*n_left && !host->fault[0])
+        if (coll__reactor_wait(&host->changed, deadline))
+            break;
+    if (!*n_left && !host->fault[0])
+        return COLL_OK;
+    name_missing(&host->table, mark, late, sizeof(late));
+    if (mark == MARK_CAME)
+        coll__print(text, sizeof(text),
+                    "%s did not join within %.3g s; "
+                    "were all %d ranks started, and can they reach rank 0?",
+                    late, host->boot->timeout, host->table.size);
+    else
+        coll__print(text, sizeof(text),
+                    "%s did not answer in time while the job was forming; is "
+                    "it alive?",
+                    late);
+    fail(host, COLL_ERR_BOOTSTRAP, text); /* unless it has */
+    log_error("boot", "%s", host->fault);
+    return host->status;
+}
+
+/* Return whether some rank has not been here at all. */
+static int is_any_unseen(const struct rendezvous_root *host)
+{
+    for (int r = 1; r < host->table.size; r++)
+        if (!host->pids[r])
+            return 1;
+    return 0;
+}
+
+/* The job cannot form: who is on the way here is to hear why; lock held. */
+static void await_late(struct rendezvous_root *host, double deadline)
+{
+    double until = coll__now() + LATE_TIME;
+
+    while (host->fault[0] && is_any_unseen(host))
+        if (coll__reactor_wait(&host->changed,
+                               until < deadline ? until : deadline))
+            break;
+}
+
+/* Nobody else is to come; lock held. */
+static void shut(struct rendezvous_root *host)
+{
+    if (host->has_gate)
+        coll__gate_remove(&host->gate);
+    host->has_gate = 0;
+    if (host->brief_fd >= 0)
+        coll__listener_close_spare(host->brief_fd);
+    host->brief_fd = -1;
+}
+
+static void destroy(struct rendezvous_root *host)
+{
+    coll__reactor_lock();
+    shut(host);
+    coll__launcher_unwatch(&host->launcher);
+    for (int r = 1; host->guests && r < host->table.size; r++) {
+        if (!host->guests[r])
+            continue;
+        if (!host->fault[0])
+            coll__rendezvous_put(host->guests[r]->source.fd, TCP_BYE, "", 0,
+                                 coll__now() + TELL_TIME);
+        part_from(host->guests[r]);
+    }
+    coll__reactor_unlock();
+    coll__rendezvous_table_fini(&host->table);
+    pthread_cond_destroy(&host->changed);
+    coll__auth_wipe(host->gate.secret, COLL__SECRET_BYTES);
+    free(host->guests);
+    free(host->pids);
+    free(host->blocks);
+    free(host);
+}
+
+/* How many descriptors this takes before a rank has a seat. */
+static int n_files(const struct coll__rendezvous_spec *spec)
+{
+    return coll__fds_in_tree(0, spec->size) + (spec->listen_fd < 0);
+}
+
+/* How many ranks may wait here at a time: the descriptors are for others. */
+static int n_seats(const struct coll__rendezvous_spec *spec)
+{
+    int n = min_int(COLL__TCP_SEATS, spec->size - 1), n_left;
+    struct rlimit limit;
+
+    if (spec->n_seats)
+        return spec->n_seats;
+    if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur / 4 < (rlim_t)n)
+        n = (int)(limit.rlim_cur / 4);
+    n_left = coll__files_left(n_files(spec) + n) - n_files(spec);
+    return max_int(min_int(n, n_left), MIN_SEATS);
+}
+
+/* Say whether there are too few descriptors for it and the least of seats. */
+static int lacks_room(const struct coll__rendezvous_spec *spec)
+{
+    int n = spec->n_seats ? spec->n_seats : MIN_SEATS;
+
+    return coll__fds_lack(0, n_files(spec) + min_int(n, spec->size - 1));
+}
+
+static struct rendezvous_root *
+new_host(struct coll__boot *boot, const struct coll__rendezvous_spec *spec)
+{
+    struct rendezvous_root *host = calloc(1, sizeof(*host));
+    size_t n = (size_t)spec->size;
+
+    if (!host)
+        return NULL;
+    coll__reactor_cond_init(&host->changed);
+    host->boot = boot;
+    host->brief_fd = -1;
+    host->guests = calloc(n, sizeof(struct guest *));
+    host->pids = calloc(n, sizeof(*host->pids));
+    host->blocks = calloc(n, sizeof(*host->blocks));
+    if (coll__rendezvous_table_init(&host->table, spec->size, n_seats(spec)) ||
+        !host->guests || !host->pids || !host->blocks) {
+        destroy(host);
+        return NULL;
+    }
+    host->welcome.is_one_host = htole32(1);
+    coll__auth_random(host->welcome.nonce, sizeof(host->welcome.nonce));
+    coll__host_id(host->host_id);
+    host->gate.kind = DOOR_BOOT;
+    host->gate.generation = spec->generation;
+    host->gate.arrived = arrived;
+    host->launcher.gone = launcher_gone;
+    memcpy(host->gate.secret, spec->secret, COLL__SECRET_BYTES);
+    return host;
+}
+
+static int receive_all(struct rendezvous_root *host,
+                       const struct coll__rendezvous_spec *spec)
+{
+    double deadline = coll__now() + host->boot->timeout;
+    int status, is_poor = lacks_room(spec);
+
+    coll__reactor_lock();
+    if (is_poor) /* all who come are told */
+        fail(host, COLL_ERR_SYSTEM, coll_last_error());
+    coll__launcher_watch(&host->launcher);
+    coll__gate_add(&host->gate);
+    host->has_gate = 1;
+    coll__reactor_unlock();
+    status = open_door(spec);
+    if (status)
+        return status;
+    coll__reactor_lock();
+    if (spec->is_brief)
+        host->brief_fd = spec->listen_fd;
+    status = wait_for(host, &host->table.n_missing, MARK_CAME, deadline);
+    await_late(host, deadline);
+    coll__reactor_unlock();
+    return status;
+}
+
+int coll__rendezvous_root_open(struct coll__boot *boot,
+                               const struct coll__rendezvous_spec *spec)
+{
+    struct rendezvous_root *host = new_host(boot, spec);
+    int status;
+
+    if (!host) {
+        log_error("boot", "no memory for a job of %d ranks", spec->size);
+        if (spec->listen_fd >= 0)
+            close(spec->listen_fd);
+        return COLL_ERR_NOMEM;
+    }
+    status = receive_all(host, spec);
+    if (status) {
+        destroy(host);
+        return status;
+    }
+    coll__auth_mac(spec->secret, "session", host->welcome.nonce,
+                   sizeof(host->welcome.nonce), boot->secret);
+    boot->is_one_host = host->welcome.is_one_host != 0;
+    boot->state = host;
+    return COLL_OK;
+}
+
+int coll__rendezvous_root_places(struct coll__boot *boot, const void *in,
+                                 size_t len)
+{
+    double deadline = coll__now() + boot->timeout;
+    struct rendezvous_root *host = boot->state;
+    int status = COLL_OK;
+
+    coll__reactor_lock();
+    if (host->len && host->len != len && !host->fault[0])
+        fail(host, COLL_ERR_BOOTSTRAP,
+             "rank 0 exchanges another number of bytes; do all ranks run the "
+             "same program with the same libcoll?");
+    host->len = len;
+    if (!host->fault[0])
+        take_block(host, 0, in);
+    status = wait_for(host, &host->table.n_unserved, MARK_SERVED, deadline);
+    coll__reactor_unlock();
+    return status;
+}
+
+void coll__rendezvous_root_tell(struct coll__boot *boot, int status,
+                                const char *text)
+{
+    coll__reactor_lock();
+    fail(boot->state, status, text);
+    coll__reactor_unlock();
+}
+
+void coll__rendezvous_root_close(struct coll__boot *boot)
+{
+    destroy(boot->state);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fused.c - what a program passes on as it takes it: a receive and the send of what
+ * it leaves, which its plan has joined (plan.h), done as one.
+ *
+ * The result goes to the next rank, and to this one's memory only if somebody looks
+ * at it there: another step, or in OUT the caller.  In a ring, sums that grow are
+ * written over by the whole one, which comes later; so each goes from slot to slot.
+ */
+#include "lib/exec/prog.h"
+
+static int covers(const struct coll__span *a, const struct coll__span *b)
+{
+    return a->buf == b->buf && a->off <= b->off &&
+           a->off + a->len >= b->off + b->len;
+}
+
+/* Of an ORDER nobody knows what it is for. */
+static int reads(const struct coll__step *step, const struct coll__span *span)
+{
+    return step->kind == STEP_ORDER ||
+           (coll__step_reads_src(step->kind) &&
+            coll__spans_overlap(&step->src, span)) ||
+           (coll__step_reads_dst(step->kind) &&
+            coll__spans_overlap(&step->dst, span));
+}
+
+/* Who reads what step i leaves waits for it, and so does who writes there next. */
+static int is_looked_at(const struct coll__plan *plan, int i)
+{
+    const struct coll__span *left = &plan->steps[i].dst;
+    int is_gone = left->buf == BUF_TMP;
+
+    for (int e = plan->first_after[i]; e < plan->first_after[i + 1]; e++) {
+        const struct coll__step *step = &plan->steps[plan->after[e]];
+
+        if (plan->after[e] == i + 1)
+            continue;
+        if (reads(step, left))
+            return 1;
+        is_gone |=
+            coll__step_writes_dst(step->kind) && covers(&step->dst, left);
+    }
+    return !is_gone;
+}
+
+enum coll__joined coll__prog_joined(const struct coll__prog *prog, int i)
+{
+    const struct coll__plan *plan = &prog->plan;
+
+    if (!plan->steps[i].is_joined || coll__prog_lies_there(prog, i + 1))
+        return JOINED_NOT;
+    return is_looked_at(plan, i) ? JOINED_KEPT : JOINED_GONE;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* kernel_program.c - a plan as steps that one kernel of a device goes through.
+ *
+ * The order is the plan's own, as for a stream.  A step waits for those before it only
+ * where it has to: where it reads or writes what one of them does, or uses a slot again,
+ * and no step in between has waited already.
+ */
+#include "lib/exec/prog.h"
+#include "lib/trace/log.h"
+#include "transports/stream.h"
+
+#include <stdlib.h>
+
+struct planning {
+    const struct coll__prog *prog;
+    struct coll__planned *steps;
+    int n;
+    int *needs; /* [n_steps]: the last step that it depends on; or -1 */
+    int *last;  /* [2 * nranks * n_slots]: the last step at a slot; or -1 */
+    int met;    /* all before this step have been waited for */
+};
+
+/* A premul's input lies scaled behind TMP. */
+static struct coll__operand operand_of(const struct coll__prog *prog,
+                                       const struct coll__span *span)
+{
+    static const enum coll__place places[N_BUFS] = {
+        [BUF_IN] = PLACE_IN, [BUF_OUT] = PLACE_OUT, [BUF_TMP] = PLACE_TMP};
+
+    if (span->buf == BUF_IN && prog->scaled)
+        return (struct coll__operand){
+            PLACE_TMP,
+            (uint64_t)(prog->scaled - prog->base[BUF_TMP]) + span->off};
+    return (struct coll__operand){places[span->buf], span->off};
+}
+
+static void note_need(int *need, int step)
+{
+    if (*need < step)
+        *need = step;
+}
+
+/* Which slot a message goes by, and who was there before. */
+static struct coll__operand take_slot(struct planning *p, int i,
+                                      struct coll__planned *to)
+{
+    const struct coll__prog *prog = p->prog;
+    const struct coll__step *step = &prog->plan.steps[i];
+    const struct coll__stream_tp *tp = prog->routes->streams;
+    int n = prog->queued->number[i], is_send = step->kind == STEP_SEND;
+    int *last =
+        &p->last[(2 * step->peer + is_send) * tp->n_slots + n % tp->n_slots];
+    struct coll__slot slot;
+
+    tp->ops->slot(tp, step->peer, is_send, n, &slot);
+    note_need(&p->needs[i], *last);
+    *last = i;
+    to->is_send |= is_send;
+    to->is_recv |= !is_send;
+    *(is_send ? &to->send.own : &to->recv.own) = slot.own;
+    *(is_send ? &to->send.theirs : &to->recv.theirs) = slot.theirs;
+    return (struct coll__operand){PLACE_HERE, (uint64_t)slot.at};
+}
+
+/* On its sender, as far from this rank's buffer as that one's part of the area is from
+ * this rank's: so any run finds it, by where its own buffers are. */
+static struct coll__operand at_sender(const struct coll__prog *prog, int i)
+{
+    const struct coll__span *span = &prog->queued->lying[i];
+    const struct coll__stream_area *area = prog->queued->area[span->buf];
+    struct coll__operand there = operand_of(prog, span);
+
+    there.at +=
+        (uint64_t)area->at[prog->plan.steps[i].peer] - (uint64_t)area->base;
+    return there;
+}
+
+/* Step i is one with the next one, which sends what it leaves. */
+static void pass_on(struct planning *p, int i, struct coll__planned *to)
+{
+    to->next = take_slot(p, i + 1, to);
+    to->has_next = 1;
+    note_need(&p->needs[i], p->needs[i + 1]);
+    if (p->prog->queued->joined[i] == JOINED_GONE) {
+        to->dst = to->next;
+        to->has_next = 0;
+    }
+}
+
+static void plan_step(struct planning *p, int i)
+{
+    const struct coll__prog *prog = p->prog;
+    const struct coll__step *step = &prog->plan.steps[i];
+    struct coll__planned *to = &p->steps[p->n++];
+    struct coll__operand dst = operand_of(prog, &step->dst),
+                         src = operand_of(prog, &step->src);
+
+    *to = (struct coll__planned){.kind = prog_work(step),
+                                 .dst = dst,
+                                 .src = src,
+                                 .with = dst,
+                                 .len = step->dst.len,
+                                 .type = prog->type,
+                                 .op = prog->op.base,
+                                 .nranks = prog->nranks};
+    if (step->kind == STEP_SEND) {
+        to->dst = take_slot(p, i, to);
+        to->shows = coll__prog_lies_there(prog, i);
+        to->len = to->shows ? 0 : step->src.len;
+    } else if (coll__step_is_recv(step->kind)) {
+        to->with = src;
+        to->src = take_slot(p, i, to);
+        to->looks = coll__prog_lies_there(prog, i);
+        if (to->looks)
+            to->src = at_sender(prog, i);
+    } else if (step->kind == STEP_SCALE) {
+        to->src = dst;
+    }
+    if (p->prog->queued->joined[i])
+        pass_on(p, i, to);
+    to->is_behind = p->needs[i] >= p->met;
+    if (to->is_behind)
+        p->met = i;
+}
+
+/* Behind all else: what is shown stays as it is until then. */
+static void plan_settling(struct planning *p)
+{
+    const struct coll__prog *prog = p->prog;
+    const struct coll__stream_tp *tp = prog->routes->streams;
+    const struct coll__queued *q = prog->queued;
+
+    for (int k = 0; k < q->n_last; k++) {
+        int i = q->last[k];
+        struct coll__slot slot;
+
+        tp->ops->slot(tp, prog->plan.steps[i].peer, 1, q->number[i], &slot);
+        p->steps[p->n++] = (struct coll__planned){
+            .settles = 1, .send = {slot.own, slot.theirs}};
+    }
+}
+
+/* What reads the scaled input comes behind it. */
+static void plan_premul(struct planning *p)
+{
+    const struct coll__prog *prog = p->prog;
+    struct coll__planned *to = &p->steps[p->n++];
+
+    *to = (struct coll__planned){
+        .kind = WORK_PREMUL,
+        .dst = {PLACE_TMP, (uint64_t)(prog->scaled - prog->base[BUF_TMP])},
+        .src = {PLACE_IN, 0},
+        .len = prog->scaled_len,
+        .type = prog->type,
+        .scalar = prog->op.scalar};
+}
+
+static void plan_all(struct planning *p)
+{
+    const struct coll__plan *plan = &p->prog->plan;
+    const unsigned char *joined = p->prog->queued->joined;
+    int n_slots = p->prog->routes->streams->n_slots;
+
+    for (int i = 0; i < 2 * p->prog->nranks * n_slots; i++)
+        p->last[i] = -1;
+    for (int i = 0; i < plan->n_steps; i++)
+        p->needs[i] = -1;
+    for (int i = 0; i < plan->n_steps; i++)
+        for (int e = plan->first_after[i]; e < plan->first_after[i + 1]; e++)
+            if (!joined[i] || plan->after[e] != i + 1)
+                note_need(&p->needs[plan->after[e]], i);
+    if (p->prog->scaled)
+        plan_premul(p);
+    for (int i = 0; i < plan->n_steps; i++)
+        if (plan->steps[i].kind != STEP_ORDER && !(i && joined[i - 1]))
+            plan_step(p, i);
+    if (p->prog->scaled && p->n > 1)
+        p->steps[1].is_behind = 1;
+    plan_settling(p);
+}
+
+int coll__prog_planned(const struct coll__prog *prog,
+                       struct coll__planned **steps, int *n)
+{
+    size_t most = (size_t)(prog->plan.n_steps + prog->queued->n_last) + 1;
+    size_t n_slots = (size_t)prog->routes->streams->n_slots;
+    struct planning p = {
+        .prog = prog,
+        .steps = calloc(most, sizeof(*p.steps)),
+        .needs = malloc(most * sizeof(int)),
+        .last = malloc(2 * (size_t)prog->nranks * n_slots * sizeof(int))};
+    int is_there = p.steps && p.needs && p.last;
+
+    if (is_there)
+        plan_all(&p);
+    else
+        log_error("exec", "no memory for a plan of %d steps",
+                  prog->plan.n_steps);
+    free(p.needs);
+    free(p.last);
+    if (!is_there) {
+        free(p.steps);
+        return COLL_ERR_NOMEM;
+    }
+    *steps = p.steps;
+    *n = p.n;
+    return COLL_OK;
+}

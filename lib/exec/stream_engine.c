@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stream_engine.c - put a whole plan into a stream of a device, and be done.
+ *
+ * Steps go in as they are listed, local ones by the device, messages by a transport
+ * between streams; or all as one kernel, which the device goes through by itself.
+ * What is passed on as it is taken goes in as one (fused.c).  The plan must have been
+ * put into an order that comes to its end with the slots that there are
+ * (coll__plan_build_in_turns()): a stream cannot go on with something else while it
+ * waits.
+ *
+ * What ranks may read from each other's buffers is not copied on its way: the receiver
+ * works on it where it lies, and the sender's run ends when all of that has been taken.
+ *
+ * For the host a run ends when all is in the stream; whoever wants to know when the
+ * stream has come to its end asks coll__prog_reached().  What is put there depends
+ * on nothing that changes from run to run but the buffers, so it may be captured.
+ * A long plan fills the stream's queue, and the start then waits for room there.
+ */
+#include "lib/exec/prog.h"
+#include "lib/trace/log.h"
+#include "transports/stream.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define NAP_US 200
+
+static int serves(const struct coll__prog *prog)
+{
+    const struct coll__stream_tp *tp = prog->routes->streams;
+    const struct coll__plan *plan = &prog->plan;
+    size_t slot;
+    char why[256];
+
+    if (!prog->device->streams || !tp || prog->op.fn || !plan->n_slots ||
+        plan->n_slots > tp->n_slots)
+        return 0;
+    slot = prog->by_kernel ? tp->kernel.slot : tp->slot;
+    for (int i = 0; i < plan->n_steps; i++) {
+        const struct coll__step *step = &plan->steps[i];
+        size_t len = step->kind == STEP_SEND ? step->src.len : step->dst.len;
+
+        if (coll__step_is_message(step->kind) &&
+            (len > slot || tp->ops->reaches(tp, step->peer, why, sizeof(why))))
+            return 0;
+    }
+    return 1;
+}
+
+/* ---- making -------------------------------------------------------------- */
+
+int coll__prog_lies_there(const struct coll__prog *prog, int i)
+{
+    const struct coll__queued *q = prog->queued;
+
+    return q->lying && q->lying[i].len && q->number[i] < COLL__MOST_LYING;
+}
+
+static void find_joined(struct coll__prog *prog)
+{
+    for (int i = 0; i < prog->plan.n_steps; i++)
+        prog->queued->joined[i] = (unsigned char)coll__prog_joined(prog, i);
+}
+
+static int number_messages(struct coll__prog *prog)
+{
+    const struct coll__plan *plan = &prog->plan;
+    int *n_on = calloc(2 * (size_t)prog->nranks, sizeof(int));
+
+    if (!n_on)
+        return COLL_ERR_NOMEM;
+    for (int i = 0; i < plan->n_steps; i++) {
+        const struct coll__step *step = &plan->steps[i];
+
+        if (coll__step_is_message(step->kind))
+            prog->queued->number[i] =
+                n_on[2 * step->peer + (step->kind == STEP_SEND)]++;
+    }
+    free(n_on);
+    return COLL_OK;
+}
+
+static int make(struct coll__prog *prog)
+{
+    size_t n = (size_t)prog->plan.n_steps + 1;
+    struct coll__queued *q = prog->queued = calloc(1, sizeof(*q));
+
+    if (!q)
+        return COLL_ERR_NOMEM;
+    q->number = calloc(n, sizeof(*q->number));
+    q->joined = calloc(n, sizeof(*q->joined));
+    if (!q->number || !q->joined || number_messages(prog))
+        return COLL_ERR_NOMEM;
+    find_joined(prog);
+    return COLL_OK;
+}
+
+static void destroy(struct coll__prog *prog)
+{
+    if (!prog->queued)
+        return;
+    prog->device->streams->unmark(prog->queued->mark);
+    prog->device->streams->unload(prog->queued->plan);
+    free(prog->queued->number);
+    free(prog->queued->joined);
+    free(prog->queued->lying);
+    free(prog->queued->last);
+    free(prog->queued);
+}
+
+static size_t bytes(const struct coll__prog *prog)
+{
+    const struct coll__queued *q = prog->queued;
+    size_t n = (size_t)prog->plan.n_steps + 1;
+    size_t of_lying = q->lying ? sizeof(*q->lying) + sizeof(*q->last) : 0;
+
+    return sizeof(*q) +
+           n * (sizeof(*q->number) + sizeof(*q->joined) + of_lying);
+}
+
+static size_t on_device(const struct coll__prog *prog)
+{
+    return prog->device->streams->taken(prog->queued->plan);
+}
+
+/* ---- what lies where it was ------------------------------------------------ */
+
+/* Which both ends of a message say by the word of its slot: ranks that look in other
+ * places for what a peer has there stand still, but for one message in COLL__SIGNS. */
+static int sign_of(const struct coll__prog *prog, int i)
+{
+    uint32_t mixed = (prog->queued->places ^
+                      (uint32_t)prog->queued->number[i] * 0x9e3779b1u) *
+                     0x85ebca6bu;
+
+    return (int)((mixed ^ mixed >> 15) % COLL__SIGNS);
+}
+
+/* Find the sends that settle what lies in their slots: from the end, each slot's
+ * first.  What else has gone by a slot before was taken by then. */
+static void find_last(struct coll__prog *prog, unsigned char *is_found)
+{
+    const struct coll__stream_tp *tp = prog->routes->streams;
+    struct coll__queued *q = prog->queued;
+
+    for (int i = prog->plan.n_steps - 1; i >= 0; i--) {
+        const struct coll__step *step = &prog->plan.steps[i];
+        int slot = step->peer * tp->n_slots + q->number[i] % tp->n_slots;
+
+        if (step->kind != STEP_SEND || !coll__prog_lies_there(prog, i) ||
+            is_found[slot])
+            continue;
+        is_found[slot] = 1;
+        q->last[q->n_last++] = i;
+    }
+}
+
+int coll__prog_read_in_place(struct coll__prog *prog, struct coll__span *lying)
+{
+    const struct coll__stream_tp *tp = prog->routes->streams;
+    struct coll__queued *q = prog->queued;
+    unsigned char *is_found = calloc((size_t)prog->nranks, (size_t)tp->n_slots);
+
+    q->lying = lying;
+    q->last = calloc((size_t)prog->plan.n_steps + 1, sizeof(*q->last));
+    if (is_found && q->last) {
+        find_last(prog, is_found);
+        find_joined(prog);
+    }
+    free(is_found);
+    if (is_found && q->last)
+        return COLL_OK;
+    log_error("exec", "no memory for a plan of %d steps", prog->plan.n_steps);
+    return COLL_ERR_NOMEM;
+}
+
+void coll__prog_lies(struct coll__prog *prog, enum coll__buf buf,
+                     const struct coll__stream_area *area, size_t off)
+{
+    prog->queued->area[buf] = area;
+    prog->queued->off[buf] = off;
+}
+
+void coll__prog_places(struct coll__prog *prog, uint32_t places)
+{
+    prog->queued->places = places;
+}
+
+/* What a receive gets, on its sender. */
+static const void *at_sender(const struct coll__prog *prog, int i)
+{
+    const struct coll__queued *q = prog->queued;
+    const struct coll__span *span = &q->lying[i];
+    int peer = prog->plan.steps[i].peer;
+
+    return q->area[span->buf]->at[peer] + q->off[span->buf] + span->off;
+}
+
+/* ---- running ------------------------------------------------------------- */
+
+/* What a step does here, but for what a message brings. */
+static struct coll__work work_of(const struct coll__prog *prog, int i)
+{
+    const struct coll__step *step = &prog->plan.steps[i];
+
+    return (struct coll__work){
+        .kind = prog_work(step),
+        .dst = prog_at(prog, &step->dst),
+        .src = prog_at(prog, &step->src),
+        .with =
+            step->kind == STEP_RECV_REDUCE ? prog_at(prog, &step->src) : NULL,
+        .len = step->dst.len,
+        .type = prog->type,
+        .op = prog->op.base,
+        .nranks = prog->nranks,
+        .stream = prog->stream,
+    };
+}
+
+/* As the transport knows a message. */
+static int number_of(const struct coll__prog *prog, int i)
+{
+    int n = prog->queued->number[i];
+
+    return coll__prog_lies_there(prog, i) ? coll__lying(n, sign_of(prog, i))
+                                          : n;
+}
+
+static int put_receive(struct coll__prog *prog, int i)
+{
+    const struct coll__step *step = &prog->plan.steps[i];
+    struct coll__stream_tp *tp = prog->routes->streams;
+    struct coll__message from = {step->peer, number_of(prog, i)}, to;
+    struct coll__work work = work_of(prog, i);
+
+    if (coll__prog_lies_there(prog, i))
+        work.src = at_sender(prog, i);
+    if (!prog->queued->joined[i])
+        return tp->ops->recv(tp, prog->stream, from.peer, from.n, &work);
+    if (prog->queued->joined[i] == JOINED_GONE)
+        work.dst = NULL;
+    to = (struct coll__message){step[1].peer, number_of(prog, i + 1)};
+    return tp->ops->relay(tp, &from, &to, &work);
+}
+
+static int put_step(struct coll__prog *prog, int i)
+{
+    const struct coll__step *step = &prog->plan.steps[i];
+    struct coll__stream_tp *tp = prog->routes->streams;
+    struct coll__work work;
+
+    if (coll__step_is_recv(step->kind))
+        return put_receive(prog, i);
+    if (step->kind == STEP_SEND)
+        return tp->ops->send(tp, prog->stream, step->peer, number_of(prog, i),
+                             prog_at(prog, &step->src), step->src.len);
+    if (step->kind == STEP_ORDER)
+        return COLL_OK;
+    work = work_of(prog, i);
+    return prog->device->streams->enqueue(&work);
+}
+
+/* Scale all of IN first. */
+static int put_premul(struct coll__prog *prog)
+{
+    struct coll__work work = {.kind = WORK_PREMUL,
+                              .dst = prog->scaled,
+                              .src = prog->in,
+                              .len = prog->scaled_len,
+                              .type = prog->type,
+                              .scalar = prog->op.scalar,
+                              .stream = prog->stream};
+
+    return prog->device->streams->enqueue(&work);
+}
+
+static int put_steps(struct coll__prog *prog)
+{
+    int rc = prog->scaled ? put_premul(prog) : COLL_OK;
+
+    for (int i = 0; i < prog->plan.n_steps && rc == COLL_OK; i++) {
+        rc = put_step(prog, i);
+        i += prog->queued->joined[i] != JOINED_NOT;
+    }
+    return rc;
+}
+
+static int put_settling(struct coll__prog *prog)
+{
+    const struct coll__queued *q = prog->queued;
+    struct coll__stream_tp *tp = prog->routes->streams;
+    int rc = COLL_OK;
+
+    for (int k = 0; k < q->n_last && rc == COLL_OK; k++)
+        rc =
+            tp->ops->settle(tp, prog->stream, prog->plan.steps[q->last[k]].peer,
+                            q->number[q->last[k]]);
+    return rc;
+}
+
+/* Where streams have what they wait for and where scratch begins is known by then. */
+static int load(struct coll__prog *prog)
+{
+    const struct coll__stream_tp *tp = prog->routes->streams;
+    struct coll__planned *steps;
+    int n, rc = coll__prog_planned(prog, &steps, &n);
+
+    if (rc)
+        return rc;
+    rc = prog->device->streams->load(steps, n, tp->kernel.n_sharing,
+                                     prog->stream, &prog->queued->plan);
+    free(steps);
+    return rc;
+}
+
+static int put_kernel(struct coll__prog *prog)
+{
+    const struct coll__stream_tp *tp = prog->routes->streams;
+    struct coll__planned_run run = {.in = (void *)prog->in,
+                                    .out = prog->base[BUF_OUT],
+                                    .tmp = prog->base[BUF_TMP],
+                                    .stop = tp->kernel.stop,
+                                    .sign = prog->queued->places | 2,
+                                    .stream = prog->stream};
+    int rc = tp->ops->state(tp);
+
+    if (rc == COLL_OK && !prog->queued->plan)
+        rc = load(prog);
+    return rc ? rc : prog->device->streams->launch(prog->queued->plan, &run);
+}
+
+static int put_all(struct coll__prog *prog)
+{
+    int rc = prog->by_kernel ? put_kernel(prog) : put_steps(prog);
+
+    if (rc == COLL_OK && !prog->by_kernel)
+        rc = put_settling(prog);
+    if (rc == COLL_OK)
+        rc = prog->device->streams->mark(prog->stream, &prog->queued->mark);
+    return rc;
+}
+
+/* A part of a run in a stream is worse than none: the others wait for the rest, so
+ * they are told.  Of what was being captured nothing has run. */
+static void start(struct coll__prog *prog)
+{
+    struct coll__stream_tp *tp = prog->routes->streams;
+    int rc = tp->ops->takes(tp, prog->stream);
+
+    prog->queued->status = rc ? rc : put_all(prog);
+    if (!rc && prog->queued->status &&
+        !prog->device->streams->is_captured(prog->stream))
+        tp->ops->release(tp, prog->queued->status);
+}
+
+static int look(struct coll__prog *prog, int *moved)
+{
+    *moved = 1;
+    return prog->queued->status;
+}
+
+static int advance(struct coll__prog *prog, int *moved)
+{
+    return look(prog, moved);
+}
+
+/* In that order: what lets a stream go on by a release has said so before. */
+static int reached(struct coll__prog *prog)
+{
+    const struct coll__stream_tp *tp = prog->routes->streams;
+    int rc = prog->queued->status, state;
+
+    if (rc == COLL_OK)
+        rc = prog->device->streams->reached(prog->queued->mark);
+    state = tp->ops->state(tp);
+    return rc < 0 || state == COLL_OK ? rc : state;
+}
+
+/* The transport has released it. */
+static void abandon(struct coll__prog *prog)
+{
+    const struct coll__stream_ops *streams = prog->device->streams;
+
+    while (streams->reached(prog->queued->mark) == COLL_IN_PROGRESS)
+        usleep(NAP_US);
+}
+
+void coll__prog_keep(struct coll__prog *prog) { prog->is_kept = 1; }
+
+int coll__prog_may_go(struct coll__prog *prog)
+{
+    if (prog->engine != &coll__engine_queued || !prog->queued->plan)
+        return 1;
+    return !prog->is_kept &&
+           prog->device->streams->reached(prog->queued->mark) == COLL_OK;
+}
+
+const struct coll__engine coll__engine_queued = {
+    .serves = serves,
+    .make = make,
+    .destroy = destroy,
+    .bytes = bytes,
+    .on_device = on_device,
+    .start = start,
+    .look = look,
+    .advance = advance,
+    .reached = reached,
+    .abandon = abandon,
+};

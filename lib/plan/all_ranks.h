@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* all_ranks.h - all ranks' plans of one problem, and their text: a plan file.
+ *
+ * load.c describes the text; dump.c writes it.  What was loaded is only known
+ * to be well formed; coll__plans_check() (lib/proof) proves that it is right.
+ */
+#ifndef COLL_LIB_PLAN_ALL_RANKS_H
+#define COLL_LIB_PLAN_ALL_RANKS_H
+
+#include "lib/plan/plan.h"
+
+#define COLL__PLANS_RANKS 1024 /* the most that a file may have */
+
+struct coll__plans {
+    struct coll__problem *pbs; /* [nranks], each with its rank */
+    struct coll__plan *plans;  /* [nranks], linked */
+    size_t **numbers; /* [nranks]: what pbs' counts point to, or NULL */
+    size_t chunk;     /* what the plans were split by, for people */
+    int has_edges;    /* the edges are the file's own, not inferred */
+    char algorithm[32];
+};
+
+/* Say whether a rank has counts of its inputs (its outputs) of its own. */
+int coll__has_in_counts(enum coll_collective collective);
+int coll__has_out_counts(enum coll_collective collective);
+
+/* Read a plan file of at most 64 MiB.
+ *
+ * Ownership: *plans is the caller's, to end by coll__plans_fini(); empty on
+ *            failure.
+ * Errors:    COLL_ERR_INVALID (names file, line and field), COLL_ERR_SYSTEM,
+ *            COLL_ERR_NOMEM, logged.
+ * Cost:      memory in proportion to the file; time nearly so.
+ */
+int coll__plans_load(const char *path, struct coll__plans *plans);
+
+/* The same for text[len], which errors call `name`. */
+int coll__plans_parse(const char *name, const char *text, size_t len,
+                      struct coll__plans *plans);
+
+/* Read a whole plan file as text, without judging it.
+ *
+ * Ownership: *text is the caller's, to free(); NUL-terminated.
+ */
+int coll__plans_read(const char *path, char **text, size_t *len);
+
+/* Print them as a plan file. */
+void coll__plans_dump(const struct coll__plans *plans, FILE *to);
+
+/* Print the file's head, or one rank's part. */
+void coll__plans_dump_head(const struct coll__plans *plans, FILE *to);
+void coll__plans_dump_rank(const struct coll__plans *plans, int rank, FILE *to);
+
+void coll__plans_fini(struct coll__plans *plans);
+
+#endif
