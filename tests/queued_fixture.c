@@ -202,7 +202,6 @@ int queued_make(const struct coll__algo *algo, const struct deed *d,
     }
     rc = coll__prog_create(&d->pb, &plan, &to, prog);
     if (rc == COLL_OK) {
-        ck_assert(coll__prog_is_queued(*prog));
         ck_assert_uint_le(coll__prog_scratch(*prog), 4 * MOST);
         coll__prog_lend(*prog, (void *)s->scratch);
     }

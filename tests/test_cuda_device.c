@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_cuda_device.c - lib/device/cuda.c over the fake CUDA driver: steps against the
- * host's kernels, ends seen late and in order, memory of other processes, errors. */
+ * host's kernels, memory of other processes, errors. */
 #include "tests/element.h"
 #include "tests/fake_cuda/counts.h"
 #include "tests/fake_fixture.h"
 #include "lib/device/cuda.h"
 #include "lib/device/cuda_kernels.h"
+#include "lib/device/cuda_stream.h"
 #include "lib/device/reduce.h"
 
 #include <stdatomic.h>
@@ -24,24 +25,16 @@ enum { COUNT = 1001, LEN = 8 * COUNT };
 
 static char host_a[LEN], host_b[LEN], got[LEN], wanted[LEN];
 
-static struct coll__work *start(struct coll__work *work, CUstream s)
+/* Put it into the stream, which comes to its end. */
+static int run(struct coll__work *work, CUstream s)
 {
+    int status;
+
     work->stream = s;
-    work->status = COLL_IN_PROGRESS;
-    dev->start(work);
-    return work;
-}
-
-/* Until it has ended; its status. */
-static int finish(struct coll__work *work)
-{
-    while (work->status == COLL_IN_PROGRESS) {
-        int status = dev->poll(work->stream);
-
-        if (status)
-            return status;
-    }
-    return work->status;
+    status = coll__cuda_enqueue(work);
+    if (!status)
+        OK(cu.StreamSynchronize(s));
+    return status;
 }
 
 static void put(void *at, const char *from, size_t len)
@@ -97,24 +90,24 @@ START_TEST(steps_give_what_the_host_gives)
         work.op = (enum coll_op)op;
         if (!coll__cuda_reduce(type, work.op))
             continue;
-        ck_assert_int_eq(finish(start(&work, s)), COLL_OK);
+        ck_assert_int_eq(run(&work, s), COLL_OK);
         coll__host_reduce(type, work.op)(wanted, host_a, host_b, work.len);
         same(type, a, work.len);
     }
     fill_both(type, a, b);
     work.kind = WORK_SCALE;
     work.nranks = 3;
-    ck_assert_int_eq(finish(start(&work, s)), COLL_OK);
+    ck_assert_int_eq(run(&work, s), COLL_OK);
     memcpy(wanted, host_a, work.len);
     coll__host_scale(type)(wanted, work.len, 3);
     same(type, a, work.len);
     work.kind = WORK_PREMUL;
     work.scalar = host_a;
-    ck_assert_int_eq(finish(start(&work, s)), COLL_OK);
+    ck_assert_int_eq(run(&work, s), COLL_OK);
     coll__host_premul(type)(wanted, host_b, work.len, host_a);
     same(type, a, work.len);
     work.kind = WORK_COPY;
-    ck_assert_int_eq(finish(start(&work, s)), COLL_OK);
+    ck_assert_int_eq(run(&work, s), COLL_OK);
     memcpy(wanted, host_b, work.len);
     same(type, a, work.len);
     dev->free(a, LEN);
@@ -130,60 +123,36 @@ START_TEST(what_has_no_kernel_is_unsupported_and_nothing_is_begun)
     fake_start();
     work.dst = dev->alloc(64);
     work.src = work.dst;
-    start(&work, fake_stream());
-    ck_assert_int_eq(work.status, COLL_ERR_UNSUPPORTED);
+    ck_assert_int_eq(run(&work, fake_stream()), COLL_ERR_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(coll_last_error(), "no kernel"));
-    ck_assert_int_eq(dev->poll(work.stream), COLL_OK);
 }
 END_TEST
 
-/* ---- ends ----------------------------------------------------------------------- */
+/* ---- failures ------------------------------------------------------------------- */
 
-enum { STEPS = 40 };
-
-/* Works in two streams; one of them stands still. */
-START_TEST(a_step_has_ended_when_its_stream_has_come_there)
+static int reached(void *end)
 {
-    struct coll__work held[STEPS] = {{0}}, others[STEPS] = {{0}};
-    _Atomic uint32_t *gate;
-    CUstream a, b;
-    char *at;
+    int status = COLL_IN_PROGRESS;
 
-    fake_start();
-    gate = fake_words(1);
-    at = dev->alloc(4096);
-    a = fake_stream();
-    b = fake_stream();
-    fake_hold(a, gate);
-    for (int i = 0; i < STEPS; i++) {
-        held[i].kind = others[i].kind = WORK_COPY;
-        held[i].len = others[i].len = 8;
-        held[i].dst = others[i].dst = at;
-        held[i].src = others[i].src = at + 64;
-        others[i].dst = at + 128;
-        start(&held[i], a);
-        start(&others[i], b);
-    }
-    for (int i = 0; i < STEPS; i++)
-        ck_assert_int_eq(finish(&others[i]), COLL_OK);
-    ck_assert_int_eq(dev->poll(a), COLL_OK);
-    ck_assert_int_eq(held[0].status, COLL_IN_PROGRESS);
-    atomic_store(gate, 1);
-    ck_assert_int_eq(finish(&held[STEPS - 1]), COLL_OK);
-    for (int i = 0; i < STEPS; i++) /* in order, so all before it */
-        ck_assert_int_eq(held[i].status, COLL_OK);
+    while (status == COLL_IN_PROGRESS)
+        status = coll__cuda_streams.reached(end);
+    return status;
 }
-END_TEST
 
-START_TEST(a_failed_device_says_so_when_it_is_polled)
+START_TEST(a_failed_device_says_so_when_it_is_asked)
 {
     struct coll__work work = {.kind = WORK_REDUCE, .type = COLL_F32, .len = 4};
+    void *end = NULL;
 
     fake_start();
     work.dst = dev->alloc(64);
     work.src = host_a; /* which no device knows */
-    ck_assert_int_eq(finish(start(&work, fake_stream())), COLL_ERR_SYSTEM);
+    work.stream = fake_stream();
+    ck_assert_int_eq(coll__cuda_enqueue(&work), COLL_OK);
+    ck_assert_int_eq(coll__cuda_streams.mark(work.stream, &end), COLL_OK);
+    ck_assert_int_eq(reached(end), COLL_ERR_SYSTEM);
     ck_assert_ptr_nonnull(strstr(coll_last_error(), "illegal memory access"));
+    coll__cuda_streams.unmark(end);
 }
 END_TEST
 
@@ -192,11 +161,9 @@ static const struct {
     const char *fault;
     int status;
 } faults[] = {
-    {"cuEventCreate:1:2", COLL_ERR_NOMEM},
     {"cuModuleLoadData:1:209", COLL_ERR_UNSUPPORTED},
     {"cuModuleGetFunction:1:500", COLL_ERR_SYSTEM},
     {"cuLaunchKernel:1:1", COLL_ERR_INVALID},
-    {"cuEventRecord:1:400", COLL_ERR_INVALID},
 };
 
 START_TEST(a_step_that_cannot_begin_says_why_and_the_next_one_can)
@@ -209,12 +176,12 @@ START_TEST(a_step_that_cannot_begin_says_why_and_the_next_one_can)
     s = fake_stream();
     work.dst = dev->alloc(64);
     work.src = (char *)work.dst + 32;
-    ck_assert_int_eq(start(&work, s)->status, faults[_i].status);
-    ck_assert_int_eq(finish(start(&work, s)), COLL_OK);
+    ck_assert_int_eq(run(&work, s), faults[_i].status);
+    ck_assert_int_eq(run(&work, s), COLL_OK);
 }
 END_TEST
 
-START_TEST(a_step_costs_one_call_of_work_and_one_record)
+START_TEST(a_step_costs_one_call_of_the_driver)
 {
     struct coll__work work = {.kind = WORK_COPY, .len = 100};
     void (*ask)(struct fake_counts *);
@@ -226,17 +193,17 @@ START_TEST(a_step_costs_one_call_of_work_and_one_record)
     s = fake_stream();
     work.dst = dev->alloc(4096);
     work.src = (char *)work.dst + 1024;
-    ck_assert_int_eq(finish(start(&work, s)), COLL_OK);
+    ck_assert_int_eq(run(&work, s), COLL_OK);
     ask(&before);
-    ck_assert_int_eq(finish(start(&work, s)), COLL_OK);
+    ck_assert_int_eq(run(&work, s), COLL_OK);
     work.kind = WORK_REDUCE;
-    ck_assert_int_eq(finish(start(&work, s)), COLL_OK);
+    ck_assert_int_eq(run(&work, s), COLL_OK);
     ask(&after);
     ck_assert_uint_eq(after.copied - before.copied, 100);
     ck_assert_uint_eq(after.kernel_len - before.kernel_len, 100);
     ck_assert_uint_eq(after.copies - before.copies, 1);
     ck_assert_uint_eq(after.kernels - before.kernels, 1);
-    ck_assert_uint_eq(after.records - before.records, 2);
+    ck_assert_uint_eq(after.records - before.records, 0);
 }
 END_TEST
 
@@ -265,11 +232,11 @@ START_TEST(what_is_prepared_asks_for_no_kernel)
     work.src = (char *)work.dst + 32;
     for (int type = 0; type < COLL_N_TYPES; type++) {
         work.type = (enum coll_type)type;
-        ck_assert_int_eq(finish(start(&work, s)), COLL_OK);
+        ck_assert_int_eq(run(&work, s), COLL_OK);
     }
     work.kind = WORK_COPY;
     work.next = (char *)work.dst + 16;
-    ck_assert_int_eq(finish(start(&work, s)), COLL_OK);
+    ck_assert_int_eq(run(&work, s), COLL_OK);
 }
 END_TEST
 
@@ -294,7 +261,7 @@ START_TEST(a_result_goes_to_a_second_place)
         for (int i = 0; i < 16; i++)
             numbers[i] = i;
         OK(cu.MemcpyHtoD((CUdeviceptr)at, numbers, sizeof(numbers)));
-        ck_assert_int_eq(finish(start(&work, fake_stream())), COLL_OK);
+        ck_assert_int_eq(run(&work, fake_stream()), COLL_OK);
         OK(cu.MemcpyDtoH(numbers, (CUdeviceptr)at, sizeof(numbers)));
         for (int i = 0; i < 16; i++)
             ck_assert_int_eq(numbers[i], i / 2 != 4 && i / 2 != 6 ? i
@@ -350,15 +317,22 @@ START_TEST(work_goes_to_the_device_of_its_stream)
     fake_device(0);
     work.dst = at;
     work.src = at + 1;
-    ck_assert_int_eq(finish(start(&work, s)), COLL_OK);
+    ck_assert_int_eq(run(&work, s), COLL_OK);
     get(got, at, 1);
     ck_assert_int_eq(got[0], 3);
     OK(cu.CtxSetCurrent(NULL)); /* a progress thread has none */
-    ck_assert_int_eq(finish(start(&work, s)), COLL_OK);
+    ck_assert_int_eq(run(&work, s), COLL_OK);
 }
 END_TEST
 
-START_TEST(device_memory_is_owned_and_nothing_else)
+static int is_devices(const void *ptr)
+{
+    int device;
+
+    return coll__cuda_whose(ptr, &device) == WHOSE_DEVICES;
+}
+
+START_TEST(device_memory_is_known_and_nothing_else)
 {
     void *pinned, *at;
 
@@ -366,25 +340,25 @@ START_TEST(device_memory_is_owned_and_nothing_else)
     at = dev->alloc(0);
     ck_assert_ptr_nonnull(at);
     OK(cu.MemHostAlloc(&pinned, 64, 0));
-    ck_assert(dev->owns(at));
-    ck_assert(!dev->owns(pinned));
-    ck_assert(!dev->owns(host_a));
-    ck_assert(!dev->owns(NULL));
+    ck_assert(is_devices(at));
+    ck_assert(!is_devices(pinned));
+    ck_assert(!is_devices(host_a));
+    ck_assert(!is_devices(NULL));
     OK(cu.CtxSetCurrent(NULL));
-    ck_assert(dev->owns(at));
+    ck_assert(is_devices(at));
     dev->free(at, 0);
-    ck_assert(!dev->owns(at));
+    ck_assert(!is_devices(at));
     ck_assert_ptr_nonnull(at = dev->alloc(64)); /* on the first device */
-    ck_assert(dev->owns(at));
+    ck_assert(is_devices(at));
 }
 END_TEST
 
 /* Whoever asks whose a pointer is must not start CUDA by it. */
-START_TEST(without_cuda_nothing_is_owned_and_nothing_loaded)
+START_TEST(without_cuda_nothing_is_known_and_nothing_loaded)
 {
-    ck_assert(!dev->owns(host_a));
+    ck_assert(!is_devices(host_a));
     fake_open();
-    ck_assert(!dev->owns(host_a));
+    ck_assert(!is_devices(host_a));
     IS(NOT_INITIALIZED, cu.CtxGetCurrent(&(CUcontext){NULL}));
 }
 END_TEST
@@ -536,18 +510,17 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, steps_give_what_the_host_gives, 0, COLL_N_TYPES);
     tcase_add_test(tc, what_has_no_kernel_is_unsupported_and_nothing_is_begun);
-    tcase_add_test(tc, a_step_has_ended_when_its_stream_has_come_there);
-    tcase_add_test(tc, a_failed_device_says_so_when_it_is_polled);
+    tcase_add_test(tc, a_failed_device_says_so_when_it_is_asked);
     tcase_add_loop_test(tc,
                         a_step_that_cannot_begin_says_why_and_the_next_one_can,
                         0, (int)(sizeof(faults) / sizeof(*faults)));
-    tcase_add_test(tc, a_step_costs_one_call_of_work_and_one_record);
+    tcase_add_test(tc, a_step_costs_one_call_of_the_driver);
     tcase_add_test(tc, what_is_prepared_asks_for_no_kernel);
     tcase_add_test(tc, a_result_goes_to_a_second_place);
     tcase_add_test(tc, steps_can_be_captured);
     tcase_add_test(tc, work_goes_to_the_device_of_its_stream);
-    tcase_add_test(tc, device_memory_is_owned_and_nothing_else);
-    tcase_add_test(tc, without_cuda_nothing_is_owned_and_nothing_loaded);
+    tcase_add_test(tc, device_memory_is_known_and_nothing_else);
+    tcase_add_test(tc, without_cuda_nothing_is_known_and_nothing_loaded);
     tcase_add_test(tc, no_device_is_a_sentence);
     tcase_add_test(tc, memory_of_another_process_is_read_and_written);
     tcase_add_test(tc, streams_of_two_processes_hand_over_by_flags);

@@ -77,7 +77,7 @@ static size_t looks_for_lanes(int p, const char *name)
     struct coll__routes routes = {.to = to, .n_local = 1};
     struct coll__op op;
     struct coll__binding binding = {
-        .op = &op, .routes = &routes, .device = coll__device_of(NULL)};
+        .op = &op, .routes = &routes, .device = &coll__device_host};
     struct coll__plan plan = {0};
     struct coll__prog *prog;
     size_t before = coll__map_looks;

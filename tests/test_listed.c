@@ -75,7 +75,7 @@ static void make(const char *algo)
                                .op = COLL_SUM};
     struct coll__op op;
     struct coll__binding binding = {
-        .op = &op, .routes = &routes, .device = coll__device_of(NULL)};
+        .op = &op, .routes = &routes, .device = &coll__device_host};
     struct coll__plan plan;
 
     coll__op_get(COLL_SUM, &op);

@@ -74,7 +74,7 @@ static void oracle_reduce(struct data *d, int p)
 {
     size_t len = COUNT * d->size;
     unsigned char *operands[MOST], *room = malloc((size_t)p * len);
-    coll__reduce_fn *combine = coll__device_of(NULL)->reduce(d->type, d->op);
+    coll__reduce_fn *combine = coll__device_host.reduce(d->type, d->op);
     int m = 1, n = 0;
 
     for (int r = 0; r < p; r++)
@@ -88,7 +88,7 @@ static void oracle_reduce(struct data *d, int p)
     }
     perfect_tree(combine, operands, m, len);
     if (d->op == COLL_AVG)
-        coll__device_of(NULL)->scale(d->type)(operands[0], len, p);
+        coll__device_host.scale(d->type)(operands[0], len, p);
     memcpy(d->want, operands[0], len);
     free(room);
 }

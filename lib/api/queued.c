@@ -233,11 +233,6 @@ static int program_new(struct coll_comm *comm,
         rc = coll__plan_build_in_turns(how->algo, &program->pb, &room, &plan);
     if (rc == COLL_OK)
         rc = coll__prog_create(&program->pb, &plan, &to, &program->prog);
-    if (rc == COLL_OK && !coll__prog_is_queued(program->prog)) {
-        log_error("api", "%s: the plan of %s does not suit streams",
-                  coll_collective_name(call->pb.collective), how->algo->name);
-        rc = COLL_ERR_INTERNAL;
-    }
     if (rc == COLL_OK && how->lying)
         rc = read_in_place(program, &call->pb, &room);
     if (rc == COLL_OK) {

@@ -2,8 +2,8 @@
 /* device.h - a memory kind: where buffers live and what works on them there.
  *
  * A device is one file and one line in list.c.  The host device executes at
- * once; a device with ordered queues takes the caller's stream.  A device never
- * sees a rank or a transport.
+ * once; a device with streams puts its work into them.  A device never sees a rank
+ * or a transport.
  */
 #ifndef COLL_LIB_DEVICE_DEVICE_H
 #define COLL_LIB_DEVICE_DEVICE_H
@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* What a local step of a plan does, for a device with queues. */
+/* What a local step of a plan does, for a device with streams. */
 struct coll__work {
     enum { WORK_COPY, WORK_REDUCE, WORK_SCALE, WORK_PREMUL } kind;
     void *dst;
@@ -28,8 +28,6 @@ struct coll__work {
     int nranks; /* scale: dst = dst / nranks */
     const void *scalar;
     void *stream;
-    /* COLL_IN_PROGRESS from start() on, until poll() has seen its end. */
-    int status;
 };
 
 /* A step of a plan that a kernel goes through by itself.  Operands count from the
@@ -120,9 +118,6 @@ struct coll__device {
     /* Say whether this machine has it: COLL_OK, or a status and why. */
     int (*usable)(char *why, size_t len);
 
-    /* Say whether ptr is memory of this kind. */
-    int (*owns)(const void *ptr);
-
     /* Scratch memory, aligned to a page; NULL when there is none left. */
     void *(*alloc)(size_t len);
     void (*free)(void *ptr, size_t len);
@@ -136,30 +131,20 @@ struct coll__device {
     coll__scale_fn *(*scale)(enum coll_type type);
     coll__premul_fn *(*premul)(enum coll_type type);
 
-    /* Of a device with queues, else NULL: local steps are begun by start(), not
-     * done by the functions above, behind all that was begun on their stream.
-     * poll() looks what has ended there, in that order; it returns COLL_OK, or a
-     * status (logged) when the device has failed.  Neither blocks. */
-    void (*start)(struct coll__work *work);
-    int (*poll)(void *stream);
-
     /* Of a device that gives the caller memory, else NULL; the host: area.h. */
     const struct coll__buffers *buffers;
 
-    /* Of a device with queues that need no host, else NULL. */
+    /* Of a device with streams, else NULL: they do the local steps, and the functions
+     * above are for the host. */
     const struct coll__stream_ops *streams;
 };
 
-/* All devices, the host last since it owns whatever nobody else does; NULL at
- * the end. */
+/* All devices, the host last; NULL at the end. */
 extern const struct coll__device *const coll__devices[];
 
 extern const struct coll__device coll__device_host;
 
 /* May a pointer be another device's?  0 as long as nobody has found a driver. */
 extern atomic_int coll__device_is_here __attribute__((visibility("hidden")));
-
-/* Return the device whose memory ptr is. */
-const struct coll__device *coll__device_of(const void *ptr);
 
 #endif

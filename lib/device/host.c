@@ -22,12 +22,6 @@ static int host_usable(char *why, size_t len)
     return COLL_OK;
 }
 
-static int host_owns(const void *ptr)
-{
-    (void)ptr; /* asked last, see list.c */
-    return 1;
-}
-
 static size_t mapped_len(size_t len)
 {
     return round_up(max_size(len, 1), (size_t)sysconf(_SC_PAGESIZE));
@@ -75,7 +69,6 @@ const struct coll__device coll__device_host = {
     .name = "host",
     .what = "ordinary memory, worked on by the calling thread",
     .usable = host_usable,
-    .owns = host_owns,
     .alloc = host_alloc,
     .free = host_free,
     .copy = host_copy,

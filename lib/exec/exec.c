@@ -65,9 +65,8 @@ int coll__routes_poll(const struct coll__routes *routes)
     return n;
 }
 
-/* Premul scales all of IN into a buffer of the program's own before the first step,
- * and the plan has that for its IN: at once here, or the engine has the device do
- * it. */
+/* Premul scales all of IN into a buffer of the program before the first step, and the
+ * plan reads that buffer as its IN.  A stream scales by itself (stream_engine.c). */
 void coll__prog_start(struct coll__prog *prog, const struct coll__head *head,
                       const void *in, void *out, void *stream)
 {
@@ -75,7 +74,7 @@ void coll__prog_start(struct coll__prog *prog, const struct coll__head *head,
     prog->stream = stream;
     prog->fault = NULL;
     prog->in = in;
-    if (prog->scaled && !prog->device->start)
+    if (prog->scaled && !prog->device->streams)
         prog->device->premul(prog->type)(prog->scaled, in, prog->scaled_len,
                                          prog->op.scalar);
     /* steps only read it */

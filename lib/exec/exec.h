@@ -50,7 +50,8 @@ struct coll__binding {
  * Ownership: takes over plan's contents, on failure as well; routes must
  *            outlive the program, op is copied; *prog is the caller's, to end
  *            by coll__prog_destroy() while it does not run.
- * Errors:    COLL_ERR_NOMEM, logged.
+ * Errors:    COLL_ERR_NOMEM, COLL_ERR_INTERNAL (the plan does not suit the device's
+ *            streams); logged.
  */
 int coll__prog_create(const struct coll__problem *pb, struct coll__plan *plan,
                       const struct coll__binding *to, struct coll__prog **prog);
@@ -77,10 +78,10 @@ int coll__prog_look(struct coll__prog *prog, int *moved);
 int coll__routes_poll(const struct coll__routes *routes);
 int coll__prog_advance(struct coll__prog *prog, int *moved);
 
-/* Does it put its runs into the stream?  Then they end for look() when all is there.
- * Has the stream come to the end of the last one?  COLL_OK, COLL_IN_PROGRESS, or what
- * failed; a run that was captured is not asked for, and counts as reached. */
-int coll__prog_is_queued(const struct coll__prog *prog);
+/* A program of a device with streams puts its runs into a stream: they end for look()
+ * when all is there.  Has the stream come to the end of the last one?  COLL_OK,
+ * COLL_IN_PROGRESS, or what failed; a run that was captured is not asked for, and counts
+ * as reached. */
 int coll__prog_reached(struct coll__prog *prog);
 
 /* A graph has a run of it from here on, and may launch that at any time.  Is there no

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* lanes.c - run a plan: local steps from a queue, messages from lanes.
  *
- * Both are started, and end by a status: on the host a local step has ended when
- * it is started, on a device with queues when that says so, in the order of the
- * starts.
+ * A local step ends when it starts.  A message ends by its status.
  *
  * A lane holds the messages of one peer and direction in the plan's order.  A
  * message is issued when its edges are there and all before it on its lane have
@@ -32,13 +30,8 @@ struct coll__lanes {
     int *lane_of; /* [n_steps]: -1 for a local step */
     struct lane *lanes;
     int n_lanes, *lane_steps;
-    /* Local steps, in order of readiness: those that are started, and of them
-     * those that have ended. */
-    int *ready, n_ready, n_taken, n_ended;
+    int *ready, n_ready, n_taken; /* local steps, in order of readiness */
     int n_done;
-    /* [n_steps + 1] of a device with queues, the last for premul; else NULL. */
-    struct coll__work *works;
-    int is_opening; /* premul runs, and nothing else yet */
 };
 
 /* ---- making ------------------------------------------------------------------ */
@@ -109,11 +102,8 @@ static int make(struct coll__prog *prog)
     lanes->lane_steps = malloc(n * sizeof(int));
     lanes->ready = malloc(n * sizeof(int));
     lanes->lanes = malloc(count_lanes(prog) * sizeof(*lanes->lanes));
-    if (prog->device->start)
-        lanes->works = calloc(n, sizeof(*lanes->works));
     if (!lanes->left || !lanes->lane_of || !lanes->lane_steps ||
-        !lanes->ready || !lanes->lanes ||
-        (prog->device->start && !lanes->works))
+        !lanes->ready || !lanes->lanes)
         return COLL_ERR_NOMEM;
     return fill_lanes(prog);
 }
@@ -129,7 +119,6 @@ static void destroy(struct coll__prog *prog)
     free(lanes->lane_steps);
     free(lanes->ready);
     free(lanes->lanes);
-    free(lanes->works);
     free(lanes);
 }
 
@@ -139,8 +128,7 @@ static size_t bytes(const struct coll__prog *prog)
     const struct coll__lanes *lanes = prog->lanes;
 
     return sizeof(*lanes) + 4 * n * sizeof(int) +
-           count_lanes(prog) * sizeof(*lanes->lanes) +
-           (lanes->works ? n * sizeof(*lanes->works) : 0);
+           count_lanes(prog) * sizeof(*lanes->lanes);
 }
 
 /* ---- what is ready ----------------------------------------------------------- */
@@ -194,124 +182,20 @@ static void complete(struct coll__prog *prog, int i)
             make_ready(prog, plan->after[e]);
 }
 
-static void start_lanes(struct coll__prog *prog)
-{
-    const struct coll__plan *plan = &prog->plan;
-    struct coll__lanes *lanes = prog->lanes;
-
-    if (plan->n_steps)
-        memcpy(lanes->left, plan->n_deps, (size_t)plan->n_steps * sizeof(int));
-    for (int l = 0; l < lanes->n_lanes; l++)
-        lanes->lanes[l].n_issued = lanes->lanes[l].n_done = 0;
-    for (int i = 0; i < plan->n_steps; i++)
-        if (lanes->lane_of[i] < 0 && !lanes->left[i])
-            lanes->ready[lanes->n_ready++] = i;
-    for (int l = 0; l < lanes->n_lanes; l++)
-        issue_ready(prog, &lanes->lanes[l]);
-}
-
-/* ---- a device with queues ---------------------------------------------------- */
-
-static void start_work(struct coll__prog *prog, int i)
-{
-    const struct coll__step *step = &prog->plan.steps[i];
-    struct coll__work *work = &prog->lanes->works[i];
-
-    *work = (struct coll__work){
-        .kind = step->kind == STEP_COPY     ? WORK_COPY
-                : step->kind == STEP_REDUCE ? WORK_REDUCE
-                                            : WORK_SCALE,
-        .dst = prog_at(prog, &step->dst),
-        .src = prog_at(prog, &step->src),
-        .len = step->dst.len,
-        .type = prog->type,
-        .op = prog->op.base,
-        .nranks = prog->nranks,
-        .stream = prog->stream,
-        .status = COLL_OK,
-    };
-    if (!step->dst.len || step->kind == STEP_ORDER)
-        return;
-    work->status = COLL_IN_PROGRESS;
-    prog->device->start(work);
-}
-
-/* Scale all of IN; only then is there anything to send. */
-static void start_premul(struct coll__prog *prog)
-{
-    struct coll__work *work = &prog->lanes->works[prog->plan.n_steps];
-
-    *work = (struct coll__work){.kind = WORK_PREMUL,
-                                .dst = prog->scaled,
-                                .src = prog->in,
-                                .len = prog->scaled_len,
-                                .type = prog->type,
-                                .scalar = prog->op.scalar,
-                                .stream = prog->stream,
-                                .status = COLL_IN_PROGRESS};
-    prog->lanes->is_opening = 1;
-    prog->device->start(work);
-}
-
-static int is_started(const struct coll__lanes *lanes)
-{
-    return lanes->works &&
-           (lanes->is_opening || lanes->n_ended < lanes->n_taken);
-}
-
-/* See what has ended; COLL_OK or the device's failure. */
-static int poll_works(struct coll__prog *prog)
-{
-    struct coll__lanes *lanes = prog->lanes;
-    int rc = is_started(lanes) ? prog->device->poll(prog->stream) : COLL_OK;
-
-    if (rc == COLL_OK && lanes->is_opening &&
-        lanes->works[prog->plan.n_steps].status == COLL_OK) {
-        lanes->is_opening = 0;
-        start_lanes(prog);
-    }
-    return rc;
-}
-
-static void abandon(struct coll__prog *prog)
-{
-    struct coll__lanes *lanes = prog->lanes;
-
-    while (is_started(lanes) && prog->device->poll(prog->stream) == COLL_OK) {
-        lanes->is_opening &=
-            lanes->works[prog->plan.n_steps].status == COLL_IN_PROGRESS;
-        while (lanes->n_ended < lanes->n_taken &&
-               lanes->works[lanes->ready[lanes->n_ended]].status !=
-                   COLL_IN_PROGRESS)
-            lanes->n_ended++;
-    }
-}
-
 /* ---- local steps ------------------------------------------------------------- */
 
-static int has_ended(const struct coll__lanes *lanes, int i)
-{
-    return !lanes->works || lanes->works[i].status != COLL_IN_PROGRESS;
-}
-
-/* What has ended goes first: messages may wait for it. */
 static int run_ready(struct coll__prog *prog)
 {
     struct coll__lanes *lanes = prog->lanes;
-    int before = lanes->n_taken + lanes->n_ended;
+    int before = lanes->n_taken;
 
-    for (;;) {
-        if (lanes->n_ended < lanes->n_taken &&
-            has_ended(lanes, lanes->ready[lanes->n_ended]))
-            complete(prog, lanes->ready[lanes->n_ended++]);
-        else if (lanes->n_taken == lanes->n_ready)
-            break;
-        else if (lanes->works)
-            start_work(prog, lanes->ready[lanes->n_taken++]);
-        else
-            coll__prog_local(prog, lanes->ready[lanes->n_taken++]);
+    while (lanes->n_taken < lanes->n_ready) {
+        int i = lanes->ready[lanes->n_taken++];
+
+        coll__prog_local(prog, i);
+        complete(prog, i);
     }
-    return lanes->n_taken + lanes->n_ended - before;
+    return lanes->n_taken - before;
 }
 
 /* ---- rounds ------------------------------------------------------------------ */
@@ -339,13 +223,19 @@ static int harvest(struct coll__prog *prog, struct lane *lane)
 
 static void start(struct coll__prog *prog)
 {
+    const struct coll__plan *plan = &prog->plan;
     struct coll__lanes *lanes = prog->lanes;
 
-    lanes->n_ready = lanes->n_taken = lanes->n_ended = lanes->n_done = 0;
-    if (prog->scaled && lanes->works)
-        start_premul(prog);
-    else
-        start_lanes(prog);
+    lanes->n_ready = lanes->n_taken = lanes->n_done = 0;
+    if (plan->n_steps)
+        memcpy(lanes->left, plan->n_deps, (size_t)plan->n_steps * sizeof(int));
+    for (int l = 0; l < lanes->n_lanes; l++)
+        lanes->lanes[l].n_issued = lanes->lanes[l].n_done = 0;
+    for (int i = 0; i < plan->n_steps; i++)
+        if (lanes->lane_of[i] < 0 && !lanes->left[i])
+            lanes->ready[lanes->n_ready++] = i;
+    for (int l = 0; l < lanes->n_lanes; l++)
+        issue_ready(prog, &lanes->lanes[l]);
 }
 
 static int look(struct coll__prog *prog, int *moved)
@@ -357,22 +247,24 @@ static int look(struct coll__prog *prog, int *moved)
 static int advance(struct coll__prog *prog, int *moved)
 {
     struct coll__lanes *lanes = prog->lanes;
-    int n, rc = poll_works(prog);
+    int n = run_ready(prog);
 
-    if (rc)
-        return rc;
-    n = run_ready(prog);
     for (int l = 0; l < lanes->n_lanes; l++) {
-        rc = harvest(prog, &lanes->lanes[l]);
+        int rc = harvest(prog, &lanes->lanes[l]);
+
         if (rc < 0)
             return rc;
         n += rc;
     }
     n += run_ready(prog);
     *moved |= n > 0;
-    return lanes->n_done == prog->plan.n_steps && !lanes->is_opening
-               ? COLL_OK
-               : COLL_IN_PROGRESS;
+    return lanes->n_done == prog->plan.n_steps ? COLL_OK : COLL_IN_PROGRESS;
+}
+
+/* A run has nothing under way but its messages, which the transports' end ends. */
+static void abandon(struct coll__prog *prog)
+{
+    (void)prog;
 }
 
 static int serves(const struct coll__prog *prog)

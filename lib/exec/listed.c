@@ -37,8 +37,7 @@ static int serves(const struct coll__prog *prog)
 {
     const struct coll__plan *plan = &prog->plan;
 
-    if (prog->is_p2p || prog->device->start || !plan->runs_as_listed ||
-        plan->n_steps > MAX_STEPS)
+    if (prog->is_p2p || !plan->runs_as_listed || plan->n_steps > MAX_STEPS)
         return 0;
     for (int i = 0; i < plan->n_steps; i++) {
         const struct coll__step *step = &plan->steps[i];

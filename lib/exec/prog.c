@@ -137,15 +137,13 @@ static int allocate_scratch(struct coll__prog *prog)
 
 /* ---- the whole ----------------------------------------------------------- */
 
+/* NULL: the plan does not suit the device's streams. */
 static const struct coll__engine *choose_engine(const struct coll__prog *prog)
 {
-    static const struct coll__engine *const engines[] = {
-        &coll__engine_queued, &coll__engine_listed, &coll__engine_lanes};
-    size_t i = 0;
-
-    while (!engines[i]->serves(prog)) /* the last one serves all */
-        i++;
-    return engines[i];
+    if (prog->device->streams)
+        return coll__engine_queued.serves(prog) ? &coll__engine_queued : NULL;
+    return coll__engine_listed.serves(prog) ? &coll__engine_listed
+                                            : &coll__engine_lanes;
 }
 
 static int allocate(struct coll__prog *prog, int is_lent_scratch)
@@ -154,20 +152,25 @@ static int allocate(struct coll__prog *prog, int is_lent_scratch)
 
     prog->xfers = calloc(n, sizeof(*prog->xfers));
     prog->groups = calloc(n, sizeof(int));
-    if (!prog->xfers || !prog->groups || prog->engine->make(prog))
-        return COLL_ERR_NOMEM;
-    return is_lent_scratch ? COLL_OK : allocate_scratch(prog);
+    if (prog->xfers && prog->groups && !prog->engine->make(prog) &&
+        (is_lent_scratch || !allocate_scratch(prog)))
+        return COLL_OK;
+    log_error("exec", "no memory for an operation with %zu bytes of scratch",
+              coll__prog_scratch(prog));
+    return COLL_ERR_NOMEM;
 }
 
-int coll__prog_create(const struct coll__problem *pb, struct coll__plan *plan,
-                      const struct coll__binding *to, struct coll__prog **out)
+/* Fill in what the problem and the binding say. */
+static struct coll__prog *prog_new(const struct coll__problem *pb,
+                                   struct coll__plan *plan,
+                                   const struct coll__binding *to)
 {
     struct coll__prog *prog = calloc(1, sizeof(*prog));
-    size_t scratch = plan->tmp_len;
 
     if (!prog) {
+        log_error("exec", "no memory for an operation");
         coll__plan_fini(plan);
-        goto fail;
+        return NULL;
     }
     prog->plan = *plan;
     *plan = (struct coll__plan){0};
@@ -182,22 +185,34 @@ int coll__prog_create(const struct coll__problem *pb, struct coll__plan *plan,
     prog->scale = prog->device->scale(pb->type);
     if (prog->op.is_premul)
         prog->scaled_len = coll__problem_len(pb, BUF_IN);
-    scratch = coll__prog_scratch(prog);
     prog->is_p2p = coll__is_p2p(pb->collective);
     prog->by_kernel = to->by_kernel;
+    return prog;
+}
+
+int coll__prog_create(const struct coll__problem *pb, struct coll__plan *plan,
+                      const struct coll__binding *to, struct coll__prog **out)
+{
+    struct coll__prog *prog = prog_new(pb, plan, to);
+    int rc = COLL_OK;
+
+    if (!prog)
+        return COLL_ERR_NOMEM;
     prog->engine = choose_engine(prog);
-    if (allocate(prog, to->is_lent_scratch)) {
+    if (prog->engine) {
+        rc = allocate(prog, to->is_lent_scratch);
+    } else {
+        log_error("exec", "the plan of this %s does not suit streams",
+                  coll_collective_name(pb->collective));
+        rc = COLL_ERR_INTERNAL;
+    }
+    if (rc) {
         coll__prog_destroy(prog);
-        goto fail;
+        return rc;
     }
     make_xfers(prog, pb, to);
     *out = prog;
     return COLL_OK;
-
-fail:
-    log_error("exec", "no memory for an operation with %zu bytes of scratch",
-              scratch);
-    return COLL_ERR_NOMEM;
 }
 
 void coll__prog_destroy(struct coll__prog *prog)
@@ -207,7 +222,8 @@ void coll__prog_destroy(struct coll__prog *prog)
     if (prog->scratch)
         prog->device->free(prog->scratch, coll__prog_scratch(prog));
     coll__plan_fini(&prog->plan);
-    prog->engine->destroy(prog);
+    if (prog->engine)
+        prog->engine->destroy(prog);
     free(prog->xfers);
     free(prog->groups);
     free(prog);
@@ -234,9 +250,4 @@ size_t coll__prog_on_device(const struct coll__prog *prog)
 int coll__prog_is_listed(const struct coll__prog *prog)
 {
     return prog->engine == &coll__engine_listed;
-}
-
-int coll__prog_is_queued(const struct coll__prog *prog)
-{
-    return prog->engine == &coll__engine_queued;
 }

@@ -5,7 +5,7 @@
  * not come: the least work there is, for small plans whose messages need no flow
  * control.  lanes.c keeps lanes and a queue of what is ready: everything that can
  * go on does.  stream_engine.c puts all steps into a stream of a device, one by one or
- * as one kernel (kernel_program.c).  The first one that serves a program has it.
+ * as one kernel (kernel_program.c): it runs all that is for a device with streams.
  */
 #ifndef COLL_LIB_EXEC_PROG_H
 #define COLL_LIB_EXEC_PROG_H
