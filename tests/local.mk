@@ -792,6 +792,8 @@ check_PROGRAMS += tests/prices_probe
 tests_prices_probe_LDADD = libcoll.la
 check_PROGRAMS += tests/boot_probe
 tests_boot_probe_LDADD = libcore.la
+check_PROGRAMS += tests/rank_starts
+tests_rank_starts_LDADD = libcoll.la
 check_PROGRAMS += tests/trace_probe
 tests_trace_probe_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_trace_probe_LDADD = libcoll.la $(JANSSON_LIBS)
@@ -807,7 +809,7 @@ scripts = \
 	%D%/kinds.sh \
 	%D%/faults.sh \
 	%D%/collrun.test %D%/collrun_files.test \
-	%D%/boot_launch.test \
+	%D%/boot_launch.test %D%/rank_child.test \
 	%D%/hosts.sh \
 	%D%/coll_info.sh \
 	%D%/coll_plan.sh \

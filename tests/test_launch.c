@@ -4,6 +4,7 @@
  * are not as they should be.  Real launchers: hydra.sh, slurm.sh, mpirun.sh. */
 #include "lib/boot/boot.h"
 #include "lib/boot/hostlist.h"
+#include "lib/boot/joined.h"
 #include "lib/boot/launcher_env.h"
 #include "lib/net/net.h"
 #include "lib/util/param.h"
@@ -20,6 +21,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define DEADLINE 60
@@ -466,6 +468,76 @@ START_TEST(no_server_of_horovod)
 }
 END_TEST
 
+/* ---- children of ranks --------------------------------------------------- */
+
+static const struct {
+    const char *name, *variables[6], *rank;
+} launchers[] = {
+    {"collrun",
+     {"COLL_SIZE=2", "COLL_ROOT=127.0.0.1:1", "COLL_JOB_SECRET=x"},
+     "COLL_RANK"},
+    {"pmix", {"PMIX_NAMESPACE=x"}, "PMIX_RANK"},
+    {"pmi", {"PMI_FD=9", "PMI_SIZE=2"}, "PMI_RANK"},
+    {"ompi",
+     {"OMPI_COMM_WORLD_SIZE=2", "OMPI_COMM_WORLD_LOCAL_SIZE=2"},
+     "OMPI_COMM_WORLD_RANK"},
+    {"torchrun",
+     {"WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1", "MASTER_PORT=1"},
+     "RANK"},
+    {"horovod",
+     {"HOROVOD_SIZE=2", "HOROVOD_GLOO_RENDEZVOUS_ADDR=127.0.0.1",
+      "HOROVOD_GLOO_RENDEZVOUS_PORT=1"},
+     "HOROVOD_RANK"},
+    {"slurm",
+     {"SLURM_STEP_ID=0", "SLURM_JOB_ID=1", "SLURM_STEP_NUM_TASKS=2",
+      "SLURM_STEP_NODELIST=h1", "SLURM_STEP_NUM_NODES=1"},
+     "SLURM_PROCID"},
+};
+
+static const struct coll__boot_ops *boot_of(const char *name)
+{
+    for (int i = 0; coll__boots[i]; i++)
+        if (!strcmp(coll__boots[i]->name, name))
+            return coll__boots[i];
+    return NULL;
+}
+
+/* A child with the rank's variables is refused, another rank is not. */
+static int judge_child(const struct coll__boot_ops *ops, const char *rank)
+{
+    char text[128];
+    struct coll__boot boot;
+
+    snprintf(text, sizeof(text), "has joined as the rank that %s=1", rank);
+    if (coll__boot_open_env(&boot, 1) != COLL_ERR_INVALID ||
+        !strstr(coll_last_error(), text))
+        return 1;
+    setenv(rank, "0", 1);
+    return coll__joined_ancestor(ops) ? 2 : 0;
+}
+
+START_TEST(a_child_of_a_rank_is_refused)
+{
+    const struct coll__boot_ops *ops = boot_of(launchers[_i].name);
+    int status;
+    pid_t pid;
+
+    if (!ops) /* a build without PMIx */
+        return;
+    for (int i = 0; launchers[_i].variables[i]; i++)
+        putenv((char *)launchers[_i].variables[i]);
+    setenv(launchers[_i].rank, "1", 1);
+    ck_assert_int_eq(coll__joined_ancestor(ops), 0);
+    coll__joined_mark(ops);
+    pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (!pid)
+        _exit(judge_child(ops, launchers[_i].rank));
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("launch");
@@ -490,6 +562,8 @@ int main(void)
     tcase_add_loop_test(tc, a_server_of_horovod_that_is_none, 0,
                         ARRAY_LEN(keepers));
     tcase_add_test(tc, no_server_of_horovod);
+    tcase_add_loop_test(tc, a_child_of_a_rank_is_refused, 0,
+                        ARRAY_LEN(launchers));
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

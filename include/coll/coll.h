@@ -438,7 +438,9 @@ int coll_comm_create(struct coll_comm **comm, int nranks,
  *            read during the call only.
  * Errors:    as coll_comm_create().  COLL_ERR_BOOTSTRAP is also the error for a
  *            set of variables that is not complete, such as RANK without
- *            WORLD_SIZE.
+ *            WORLD_SIZE.  COLL_ERR_INVALID is also the error in a program that
+ *            a rank has started: it inherits the launcher's variables but is
+ *            no rank.  COLL_BOOTSTRAP=single lets it run alone.
  * Threads:   any.
  * Cost:      as coll_comm_create().
  * See:       COLL_BOOTSTRAP in coll-variables(7); coll_comm_create(),

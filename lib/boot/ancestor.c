@@ -7,6 +7,7 @@
  * ancestor without them.  What may not be looked at is another user's, and no program
  * of this one's.  A pidfd of it can be read once it has ended, however it did.
  */
+#include "lib/boot/ancestor.h"
 #include "lib/boot/launcher.h"
 #include "lib/trace/log.h"
 
@@ -17,10 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MOST_ANCESTORS 32
-
-/* A process's parent; 0 where it is out of sight. */
-static int parent_of(int pid)
+int coll__parent_of(int pid)
 {
     char path[32], text[512] = "", *end;
     int parent = 0;
@@ -37,8 +35,7 @@ static int parent_of(int pid)
     return end && sscanf(end, ") %*c %d", &parent) == 1 ? parent : 0;
 }
 
-/* Did that process begin with the variable? */
-static int began_with(int pid, const char *variable)
+int coll__began_with(int pid, const char *variable)
 {
     size_t len = strlen(variable), room = 0;
     char path[32], *item = NULL;
@@ -60,10 +57,10 @@ static int find(const char *variable)
 {
     int pid = getppid();
 
-    for (int i = 0; i < MOST_ANCESTORS && pid > 1; i++) {
-        if (!began_with(pid, variable))
+    for (int i = 0; i < COLL__MOST_ANCESTORS && pid > 1; i++) {
+        if (!coll__began_with(pid, variable))
             return pid;
-        pid = parent_of(pid);
+        pid = coll__parent_of(pid);
     }
     return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* boot.c - choose the bootstrap that the environment describes. */
 #include "lib/boot/boot.h"
+#include "lib/boot/joined.h"
 #include "lib/boot/launcher.h"
 #include "lib/boot/launcher_env.h"
 #include "lib/net/this_host.h"
@@ -83,6 +84,21 @@ static int claim(const struct coll__boot_ops *ops)
     return COLL_ERR_INVALID;
 }
 
+/* As does a child that has become another program. */
+static int is_no_child(const struct coll__boot_ops *ops)
+{
+    int pid = coll__joined_ancestor(ops);
+
+    if (!pid)
+        return COLL_OK;
+    log_error("boot",
+              "process %d, which started this program, has joined as the rank "
+              "that %s=%s describes, and a rank is one process; set "
+              "COLL_BOOTSTRAP=single to run this program alone",
+              pid, *ops->identity, coll__launcher_env(*ops->identity));
+    return COLL_ERR_INVALID;
+}
+
 int coll__boot_open_env(struct coll__boot *boot, double timeout)
 {
     const struct coll__boot_ops *ops;
@@ -92,16 +108,20 @@ int coll__boot_open_env(struct coll__boot *boot, double timeout)
 
     if (!status)
         status = claim(ops);
+    if (!status)
+        status = is_no_child(ops);
     if (status)
         return status;
     *boot = (struct coll__boot){.ops = ops, .timeout = timeout};
     if (ops->given && *coll__launcher_env(ops->given))
         coll__launcher_find(ops->given);
     status = ops->open(boot);
-    if (!status)
-        log_info("boot", "rank %d of %d by %s", boot->rank, boot->size,
-                 ops->name);
-    return status;
+    if (status)
+        return status;
+    log_info("boot", "rank %d of %d by %s", boot->rank, boot->size, ops->name);
+    if (boot->size > 1) /* else children are jobs of one rank, as this one is */
+        coll__joined_mark(ops);
+    return COLL_OK;
 }
 
 int coll__boot_places(struct coll__boot *boot, const void *in, size_t len,

@@ -21,6 +21,9 @@ struct coll__boot_ops {
     /* A variable that this launcher alone sets, and whose process ends a job of which
      * it is the end; NULL: it has a connection, or users start ranks this way. */
     const char *given;
+    /* The variables that tell one rank of one job from all others, that of the rank
+     * first, NULL at the end; none: programs that a rank starts may be ranks, too. */
+    const char *identity[6];
 
     /* Say whether the environment describes a job of this kind: 1 yes, 0 no,
      * negative status (logged) when the description is only half there. */

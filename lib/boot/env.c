@@ -112,6 +112,7 @@ static int open_env(struct coll__boot *boot)
 const struct coll__boot_ops coll__boot_collrun = {
     .name = "collrun",
     .what = "COLL_RANK, COLL_SIZE, COLL_ROOT and COLL_JOB_SECRET",
+    .identity = {"COLL_RANK", "COLL_SIZE", "COLL_ROOT", NULL},
     .detect = detect,
     .open = open_env,
     .places = coll__rendezvous_places,

@@ -180,6 +180,8 @@ const struct coll__boot_ops coll__boot_horovod = {
     .name = "horovod",
     .what = "HOROVOD_RANK, HOROVOD_SIZE and horovodrun's other variables",
     .given = "HOROVOD_RANK",
+    .identity = {"HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_GLOO_RENDEZVOUS_ADDR",
+                 "HOROVOD_GLOO_RENDEZVOUS_PORT", NULL},
     .detect = detect,
     .open = open_horovod,
     .places = coll__rendezvous_places,

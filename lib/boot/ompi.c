@@ -69,6 +69,8 @@ const struct coll__boot_ops coll__boot_ompi = {
     .name = "ompi",
     .what = "OMPI_COMM_WORLD_SIZE and mpirun's other variables",
     .given = "OMPI_COMM_WORLD_RANK",
+    .identity = {"OMPI_COMM_WORLD_RANK", "PMIX_NAMESPACE",
+                 "OMPI_MCA_ess_base_jobid", NULL},
     .detect = detect,
     .open = open_ompi,
     .places = coll__rendezvous_places,

@@ -290,6 +290,7 @@ const struct coll__boot_ops coll__boot_pmi = {
     .what = "PMI_FD, PMI_RANK and PMI_SIZE, as mpiexec of MPICH and Intel MPI "
             "and srun --mpi=pmi2 set them",
     .given = "PMI_RANK",
+    .identity = {"PMI_RANK", "PMI_SIZE", "PMI_JOBID", "PMI_FD", NULL},
     .detect = detect,
     .open = open_pmi,
     .places = coll__rendezvous_places,

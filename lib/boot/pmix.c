@@ -383,6 +383,7 @@ static void close_pmix(struct coll__boot *boot)
 const struct coll__boot_ops coll__boot_pmix = {
     .name = "pmix",
     .what = "PMIX_NAMESPACE, as mpirun and srun --mpi=pmix set it",
+    .identity = {"PMIX_RANK", "PMIX_NAMESPACE", NULL},
     .detect = detect,
     .open = open_pmix,
     .places = allgather,

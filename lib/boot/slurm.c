@@ -83,6 +83,7 @@ const struct coll__boot_ops coll__boot_slurm = {
     .name = "slurm",
     .what = "SLURM_STEP_ID and srun's other variables",
     .given = "SLURM_PROCID",
+    .identity = {"SLURM_PROCID", "SLURM_JOB_ID", "SLURM_STEP_ID", NULL},
     .detect = detect,
     .open = open_slurm,
     .places = coll__rendezvous_places,

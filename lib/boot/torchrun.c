@@ -76,6 +76,8 @@ const struct coll__boot_ops coll__boot_torchrun = {
     .name = "torchrun",
     .what = "RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT",
     .given = "TORCHELASTIC_RUN_ID",
+    .identity = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
+                 "TORCHELASTIC_RUN_ID", NULL},
     .detect = detect,
     .open = open_torchrun,
     .places = coll__rendezvous_places,
