@@ -12,13 +12,12 @@ libcore_la_LIBADD = $(UCX_LIBS) $(HWLOC_LIBS) $(VERBS_LIBS) $(JANSSON_LIBS) \
 libcore_la_SOURCES = \
 	%D%/trace/history.c %D%/trace/history.h \
 	%D%/trace/log.c %D%/trace/log.h %D%/trace/log_queue.c \
+	%D%/trace/recorder.c %D%/trace/recorder.h \
 	%D%/trace/profile.c %D%/trace/timeline.c %D%/trace/trace.c \
 	%D%/trace/trace.h \
 	%D%/type/head.c %D%/type/head.h \
 	%D%/type/names.c \
 	%D%/type/op.c %D%/type/op.h \
-	%D%/util/copies.c %D%/util/copies.h \
-	%D%/util/ending.c %D%/util/ending.h \
 	%D%/util/fence.c %D%/util/fence.h \
 	%D%/util/files.c %D%/util/files.h \
 	%D%/util/futex.c %D%/util/futex.h \
@@ -27,11 +26,13 @@ libcore_la_SOURCES = \
 	%D%/util/param.c %D%/util/param.h \
 	%D%/util/read.c %D%/util/read.h \
 	%D%/util/spawn.c %D%/util/spawn.h \
-	%D%/util/stamp.c %D%/util/stamp.h \
 	%D%/util/text.c %D%/util/text.h \
 	%D%/util/util.c %D%/util/util.h
 
 include %D%/api/local.mk
+include %D%/comm/local.mk
+include %D%/run/local.mk
+include %D%/stream/local.mk
 noinst_LTLIBRARIES += libstudy.la
 libstudy_la_CFLAGS = $(libcore_la_CFLAGS)
 libstudy_la_SOURCES =

@@ -130,7 +130,7 @@ check_LTLIBRARIES += tests/fake_cuda/libcuda.la
 tests_fake_cuda_libcuda_la_SOURCES = %D%/fake_cuda/fake.h \
 	%D%/fake_cuda/block.c %D%/fake_cuda/call.c %D%/fake_cuda/capture.c \
 	%D%/fake_cuda/context.c %D%/fake_cuda/copy.c %D%/fake_cuda/counts.c \
-	%D%/fake_cuda/counts.h %D%/fake_cuda/device.c %D%/fake_cuda/listener.c \
+	%D%/fake_cuda/counts.h %D%/fake_cuda/device.c %D%/fake_cuda/door.c \
 	%D%/fake_cuda/entries.c %D%/fake_cuda/errors.c %D%/fake_cuda/event.c \
 	%D%/fake_cuda/fault.c %D%/fake_cuda/graph.c %D%/fake_cuda/held.c \
 	%D%/fake_cuda/host.c %D%/fake_cuda/ipc.c %D%/fake_cuda/memop.c \

@@ -3,7 +3,7 @@
  * questions about plans. */
 #include "tests/patience.h"
 #include "tests/world.h"
-#include "lib/api/comm.h"
+#include "lib/comm/comm.h"
 #include "lib/util/util.h"
 
 #include <check.h>

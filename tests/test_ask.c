@@ -3,7 +3,7 @@
  * stops for one, and that what is wrong is found all the same.
  *
  * The linker gives this file what the library would wait by (tests/local.mk). */
-#include "lib/api/comm.h"
+#include "lib/comm/comm.h"
 #include "lib/net/reactor.h"
 #include "lib/util/util.h"
 #include "tests/patience.h"

@@ -2,7 +2,7 @@
 /* test_background.c - the progress thread: what is started goes on while its
  * caller calls nothing, and the thread is there as long as somebody wants it. */
 #include "include/coll/coll.h"
-#include "lib/api/comm.h"
+#include "lib/comm/comm.h"
 #include "lib/util/util.h"
 #include "tests/patience.h"
 #include "tests/world.h"

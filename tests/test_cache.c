@@ -8,7 +8,7 @@
  */
 #include "tests/patience.h"
 #include "tests/world.h"
-#include "lib/api/comm.h"
+#include "lib/comm/comm.h"
 
 #include <check.h>
 #include <stdio.h>

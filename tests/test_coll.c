@@ -3,7 +3,7 @@
  * shapes, blocking, not, and grouped, every algorithm and transport. */
 #include "tests/patience.h"
 #include "tests/work.h"
-#include "lib/api/comm.h"
+#include "lib/comm/comm.h"
 #include "lib/util/util.h"
 
 #include <check.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_cut.c - operations in pieces: every byte goes through the slot once, and the
  * ranks cut alike. */
-#include "lib/api/cut.h"
+#include "lib/stream/cut.h"
 #include "lib/type/head.h"
 
 #include <check.h>

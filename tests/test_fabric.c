@@ -3,7 +3,7 @@
  * expects of them, routes, levels, and rings under any placement. */
 #include "tests/fabric_fixture.h"
 #include "include/coll/coll.h"
-#include "lib/plan/view.h"
+#include "lib/plan/view_cost.h"
 #include "tools/sim/fabric.h"
 #include "lib/util/util.h"
 

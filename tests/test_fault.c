@@ -4,7 +4,7 @@
 #include "tests/patience.h"
 #include "tests/seclude.h"
 #include "tests/world.h"
-#include "lib/api/comm.h"
+#include "lib/comm/comm.h"
 #include "lib/util/util.h"
 
 #include <check.h>

@@ -2,7 +2,7 @@
 /* test_first_thread.c - processes whose first thread has ended, as main() may by
  * pthread_exit(): their number is that thread's, and others go on. */
 #include "tests/world.h"
-#include "lib/util/ending.h"
+#include "lib/device/process.h"
 
 #include <check.h>
 #include <pthread.h>

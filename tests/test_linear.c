@@ -5,7 +5,7 @@
  */
 #include "tests/patience.h"
 #include "tests/world.h"
-#include "lib/api/comm.h"
+#include "lib/comm/comm.h"
 #include "lib/topo/topo.h"
 #include "lib/util/map.h"
 #include "lib/util/util.h"

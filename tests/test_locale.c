@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_locale.c - a program that writes 0,5 for a half changes nothing of what
  * the library reads and says. */
-#include "lib/api/comm.h"
+#include "lib/comm/comm.h"
 #include "lib/topo/carrier.h"
 #include "lib/topo/gpus.h"
 #include "lib/trace/trace.h"

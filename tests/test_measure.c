@@ -3,8 +3,8 @@
  * makes: what comes out is no faster than the wire, it ends when the wire, the
  * peer or the patience does, and the peer is told the end.
  */
-#include "lib/api/comm.h"
-#include "lib/api/prices.h"
+#include "lib/comm/comm.h"
+#include "lib/comm/prices.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 

@@ -3,7 +3,7 @@
  * handles, premul, functions that commute or not. */
 #include "tests/patience.h"
 #include "tests/world.h"
-#include "lib/api/op.h"
+#include "lib/plan/problem_op.h"
 #include "lib/util/util.h"
 
 #include <check.h>
@@ -192,20 +192,20 @@ START_TEST(a_problem_gets_the_order_that_its_operation_needs)
 
         coll__op_get((enum coll_op)o, &op);
         pb.type = COLL_BF16;
-        coll__op_apply(&op, 1, &pb);
+        coll__problem_set_op(&op, 1, &pb);
         ck_assert_int_eq(pb.order, matters ? ORDER_CANONICAL : ORDER_FREE);
         ck_assert(pb.op == (enum coll_op)o && pb.in_place && !pb.is_user_op);
-        coll__op_apply(&op, 0, &pb);
+        coll__problem_set_op(&op, 0, &pb);
         ck_assert_int_eq(pb.order, ORDER_FREE);
         pb.type = COLL_I64;
-        coll__op_apply(&op, 1, &pb);
+        coll__problem_set_op(&op, 1, &pb);
         ck_assert_int_eq(pb.order, ORDER_FREE);
     }
     for (int commutes = 0; commutes < 2; commutes++)
         for (int is_on = 0; is_on < 2; is_on++) {
             ck_assert(!coll_op_create_user(add, NULL, commutes, &mine));
             coll__op_get(mine, &op);
-            coll__op_apply(&op, is_on, &pb);
+            coll__problem_set_op(&op, is_on, &pb);
             ck_assert_int_eq(pb.order, !commutes ? ORDER_RANKS
                                        : is_on   ? ORDER_CANONICAL
                                                  : ORDER_FREE);
@@ -214,7 +214,7 @@ START_TEST(a_problem_gets_the_order_that_its_operation_needs)
     ck_assert(!coll_op_create_premul("\0\0\200\77", COLL_F32, &mine));
     coll__op_get(mine, &op);
     pb.type = COLL_F32;
-    coll__op_apply(&op, 1, &pb);
+    coll__problem_set_op(&op, 1, &pb);
     ck_assert_int_eq(pb.order, ORDER_CANONICAL);
     ck_assert(!pb.is_user_op && pb.op == COLL_SUM && !pb.in_place);
 }

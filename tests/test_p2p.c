@@ -3,7 +3,7 @@
  * among collectives. */
 #include "tests/p2p.h"
 #include "tests/patience.h"
-#include "lib/api/comm.h"
+#include "lib/comm/comm.h"
 #include "lib/util/util.h"
 
 #include <stdlib.h>

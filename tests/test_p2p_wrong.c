@@ -3,7 +3,7 @@
  * words: another count, nobody at the other end, waits for each other. */
 #include "tests/p2p.h"
 #include "tests/patience.h"
-#include "lib/api/comm.h"
+#include "lib/comm/comm.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -3,8 +3,8 @@
  * the speed of their cards and the parts of their hosts, and by them to other
  * choices.
  */
-#include "lib/api/comm.h"
-#include "lib/api/prices.h"
+#include "lib/comm/comm.h"
+#include "lib/comm/prices.h"
 #include "lib/price/select.h"
 #include "tools/sim/fabric.h"
 #include "tools/sim/sim.h"

@@ -3,7 +3,7 @@
  * that they are independent, and what a failure reaches. */
 #include "tests/patience.h"
 #include "tests/world.h"
-#include "lib/api/comm.h"
+#include "lib/comm/comm.h"
 #include "lib/util/util.h"
 
 #include <arpa/inet.h>

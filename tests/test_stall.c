@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_stall.c - COLL_STALL_WARN: a wait says once who is missing, and goes on. */
-#include "lib/api/comm.h"
+#include "lib/comm/comm.h"
 #include "tests/patience.h"
 #include "tests/world.h"
 

@@ -10,7 +10,7 @@
  */
 #include "transports/cma.h"
 #include "lib/trace/log.h"
-#include "lib/util/ending.h"
+#include "lib/device/process.h"
 #include "lib/util/lock.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"

@@ -2,6 +2,7 @@
 /* segment.c - memory that ranks of a host share, mapped once in a process. */
 #include "transports/segment.h"
 #include "lib/util/lock.h"
+#include "lib/device/process.h"
 #include "lib/util/util.h"
 
 #include <errno.h>

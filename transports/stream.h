@@ -9,7 +9,7 @@
  *
  * Message n of a run, from one rank to another, goes by slot n modulo their number;
  * those of COLL__ASIDE + n by as many other slots, which a run may leave full: so a
- * caller's sends are not in the way of what follows (lib/api/queued_messages.c).
+ * caller's sends are not in the way of what follows (lib/stream/messages.c).
  * Each run begins with 0 again, and when it has ended all slots are empty.  So what
  * was captured may run again and again, before or behind any other run, as long as
  * all ranks have the same order of runs.  A communicator's runs must follow each

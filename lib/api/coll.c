@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll.c - the blocking operations: each is a request under another name. */
-#include "lib/api/comm.h"
+#include "lib/comm/comm.h"
 
 /* What all have; every member is named, which spares the slow way of clearing
  * those that are not. */

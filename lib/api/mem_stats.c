@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* mem_stats.c - what a communicator holds of memory: each part says its own. */
-#include "lib/api/comm.h"
-#include "lib/api/engine.h"
+#include "lib/comm/comm.h"
+#include "lib/run/owner.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 
@@ -27,7 +27,7 @@ void coll__comm_bytes(const struct coll_comm *comm,
     for (int t = 0; t < comm->routes.n_all; t++)
         stats->shared += comm->tps[t]->shared;
     coll__stream_bytes(comm, stats);
-    coll__family_bytes(comm, stats);
+    coll__subcomms_bytes(comm, stats);
 }
 
 static int mem_stats(struct coll_comm *comm, struct coll_mem_stats *stats)
@@ -46,11 +46,11 @@ static int mem_stats(struct coll_comm *comm, struct coll_mem_stats *stats)
     if (rc)
         return rc;
     ours = (struct coll_mem_stats){.size = ours.size};
-    rc = coll__turn_enter(comm, "coll_comm_mem_stats");
+    rc = coll__owner_enter(comm, "coll_comm_mem_stats");
     if (rc)
         return rc;
     coll__comm_bytes(comm, &ours);
-    coll__turn_give(comm);
+    coll__owner_release(comm);
     memcpy(stats, &ours, min_size(ours.size, sizeof(ours)));
     return COLL_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* params.c - judge the environment when a communicator is made. */
-#include "lib/api/comm.h"
+#include "lib/comm/comm.h"
 #include "lib/trace/log.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"

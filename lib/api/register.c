@@ -4,25 +4,25 @@
  * What streams have been given comes to its end before: the driver may wait for them
  * while it maps and unmaps, and for the other ranks they must not wait then.
  */
-#include "lib/api/comm.h"
-#include "lib/api/engine.h"
+#include "lib/comm/comm.h"
+#include "lib/run/owner.h"
 #include "lib/trace/log.h"
 #include "transports/stream.h"
 
 static int drain(struct coll_comm *comm, const char *who)
 {
-    int rc = coll__turn_enter(comm, who);
+    int rc = coll__owner_enter(comm, who);
 
     if (rc)
         return rc;
     rc = coll__comm_status(comm);
     if (rc == COLL_OK)
         rc = coll__stream_drain(comm);
-    coll__turn_give(comm);
+    coll__owner_release(comm);
     return rc;
 }
 
-/* Not with the turn: what passes through the host goes on. */
+/* Not as owner: what passes through the host goes on. */
 static int exchange(struct coll_comm *comm, const char *who, void *ptr,
                     size_t bytes, int is_new)
 {

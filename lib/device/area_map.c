@@ -9,7 +9,7 @@
 #include "lib/device/area.h"
 #include "include/coll/coll.h"
 #include "lib/trace/log.h"
-#include "lib/util/ending.h"
+#include "lib/device/process.h"
 #include "lib/util/lock.h"
 #include "lib/util/util.h"
 

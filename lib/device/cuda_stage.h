@@ -9,7 +9,7 @@
  *   done      the host stores it: up to here a stream that waits may go on
  *   finished  the stream writes it: up to here it will touch the stage no more
  *   idle      the host stores it, of what a graph does again and again: a launch may
- *             begin (lib/api/captured.h, which counts anew in each)
+ *             begin (lib/stream/captured.h, which counts anew in each)
  *
  * Making one pins memory, which returns whatever streams wait for; unpinning waits
  * for all streams of the context (an H100's driver 580), one of which may wait for

@@ -5,7 +5,8 @@ libcore_la_SOURCES += \
 	%D%/device.h \
 	%D%/host.c \
 	%D%/kernel.h \
-	%D%/list.c
+	%D%/list.c \
+	%D%/process.c %D%/process.h
 # reduction kernels, once per instruction set
 libcore_la_SOURCES += %D%/reduce.c %D%/reduce.h %D%/reduce_kernels.h \
 	%D%/arith.h %D%/simd.h \

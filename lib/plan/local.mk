@@ -10,6 +10,7 @@ libcore_la_SOURCES += \
 	%D%/pass_fuse.c \
 	%D%/pass_split.c \
 	%D%/plan.c %D%/plan.h \
+	%D%/problem_op.c %D%/problem_op.h \
 	%D%/all_ranks.c %D%/all_ranks.h \
 	%D%/reorder.c \
 	%D%/scan.c %D%/scan.h \

@@ -11,7 +11,7 @@
 #include "lib/proof/proof.h"
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
-#include "lib/util/stamp.h"
+#include "lib/util/files.h"
 
 #include <stdlib.h>
 #include <string.h>

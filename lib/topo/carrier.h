@@ -9,7 +9,7 @@
  * device's own (libibverbs for a port, /sys for an interface) less what headers
  * take, the latency that of its kind.  A speed that nobody vouches for (a
  * virtual interface's) is unknown, and a job then times two messages
- * (lib/api/measure.c).
+ * (lib/comm/measure.c).
  */
 #ifndef COLL_LIB_TOPO_CARRIER_H
 #define COLL_LIB_TOPO_CARRIER_H

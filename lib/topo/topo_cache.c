@@ -7,7 +7,7 @@
  */
 #include "lib/topo/machine.h"
 #include "lib/util/lock.h"
-#include "lib/util/stamp.h"
+#include "lib/util/files.h"
 
 #include <stdlib.h>
 #include <string.h>

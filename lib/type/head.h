@@ -22,7 +22,7 @@ enum coll__series {
 
 /* Names the operation that a message belongs to; travels with each message.
  * Two ranks whose heads differ disagree about what they do.  way: which algorithm
- * carries it out (lib/api/way.h), 0 where that is not compared. */
+ * carries it out (lib/comm/algorithm_id.h), 0 where that is not compared. */
 struct coll__head {
     uint64_t seq; /* the operation's number in its series, from 1 */
     uint8_t collective, type, op, series : 3, way : 5;

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* util.c - words in lists, the nearest name for a misspelt one, and what
- * files of other processes need. */
+/* util.c - words in lists, and the nearest name for a misspelt one. */
 #include "lib/util/util.h"
-#include "lib/util/ending.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -69,30 +65,4 @@ int coll__set_file_len(int fd, size_t len)
         return -1;
     }
     return ftruncate(fd, (off_t)len);
-}
-
-static int open_by(int id, int fd, int how)
-{
-    char path[64];
-
-    snprintf(path, sizeof(path), "/proc/%d/fd/%d", id, fd);
-    return open(path, how | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-}
-
-int coll__open_file_of(int pid, int fd, int how, const void *name, size_t len)
-{
-    unsigned char found[64];
-    int mine = open_by(pid, fd, how), thread = 0;
-
-    if (mine < 0 && errno != EMFILE && errno != ENFILE)
-        thread = coll__other_thread(pid);
-    if (thread)
-        mine = open_by(thread, fd, how);
-    if (mine >= 0 && (pread(mine, found, len, 0) != (ssize_t)len ||
-                      memcmp(found, name, len))) {
-        close(mine);
-        mine = -1;
-        errno = ENOENT;
-    }
-    return mine;
 }

@@ -44,13 +44,4 @@ const char *coll__nearest(const char *word, const char *const *names);
  * kernel would send a signal instead of saying so. */
 int coll__set_file_len(int fd, size_t len);
 
-/* Open the file that process pid has open as fd, for `how` (O_RDONLY, O_RDWR).
- *
- * Shapes:    len bytes of name (64 at most) are how the file begins: a number
- *            may be another file's by now, whatever that is.
- * Result:    a descriptor, the caller's to close; or -1 and errno, ENOENT when
- *            it is another file.  Does not block.
- */
-int coll__open_file_of(int pid, int fd, int how, const void *name, size_t len);
-
 #endif

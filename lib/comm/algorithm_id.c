@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* algorithm_id.c - see algorithm_id.h.  Algorithms are numbered among those of their collective. */
+#include "lib/comm/algorithm_id.h"
+#include "lib/algo/algo.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ALGORITHM_OF_FILE 31 /* a plan that is no algorithm's */
+
+/* The algorithm of that number; NULL: there is none. */
+static const struct coll__algo *algo_of(enum coll_collective collective,
+                                        unsigned way)
+{
+    unsigned n = 0;
+
+    for (int i = 0; coll__algos[i]; i++)
+        if (coll__algos[i]->serves & 1u << collective && ++n == way)
+            return coll__algos[i];
+    return NULL;
+}
+
+static unsigned way_of(enum coll_collective collective, const char *name)
+{
+    const struct coll__algo *algo;
+
+    if (coll__is_p2p(collective) || coll__has_own_counts(collective))
+        return 0;
+    for (unsigned way = 1; (algo = algo_of(collective, way)); way++)
+        if (!strcmp(algo->name, name))
+            return way;
+    return ALGORITHM_OF_FILE;
+}
+
+void coll__request_stamp(struct coll_request *request,
+                         const struct coll__op *op)
+{
+    const struct coll__problem *pb = &request->problem;
+
+    request->head = coll__request_head(pb, op, coll__series_of(&request->args));
+    request->head.way =
+        way_of(pb->collective, request->algorithm) & ALGORITHM_OF_FILE;
+}
+
+int coll__algorithm_ids_differ(const struct coll__head *a,
+                               const struct coll__head *b)
+{
+    struct coll__head as_b = *a;
+
+    as_b.way = b->way;
+    return a->way != b->way && !memcmp(&as_b, b, sizeof(as_b));
+}
+
+void coll__algorithm_id_describe(const struct coll__head *head, char *text,
+                                 size_t len)
+{
+    const struct coll__algo *algo =
+        algo_of((enum coll_collective)head->collective, head->way);
+    size_t n;
+
+    coll__head_describe(head, text, len);
+    n = strlen(text);
+    snprintf(text + n, len - n, " by %s",
+             algo ? algo->name : "a plan of COLL_PLAN_FILE");
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* copies.c - see copies.h.
+ *
+ * Copies do not see each other's names.  But the loader knows all objects of the
+ * process, and each that holds the library has a note of ours, which says how far from
+ * it that copy's word lies.  So the note is the same wherever it is loaded, and its
+ * kind stays as long as the word means the same.
+ */
+#include "lib/comm/copies.h"
+#include "lib/util/util.h"
+
+#include <link.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+#define NOTE_KIND 1
+#define NOTE_NAME "libcoll"
+
+/* This copy's word: communicators that do not leave. */
+extern atomic_int coll__copy_word __attribute__((visibility("hidden")));
+atomic_int coll__copy_word __attribute__((used));
+
+__asm__(".pushsection .note.libcoll,\"a\",%note\n"
+        ".balign 4\n"
+        ".long 8, 4, " STRING_OF(NOTE_KIND) "\n" /* bytes of name and place */
+                                            ".asciz \"" NOTE_NAME "\"\n"
+                                            "0: .long coll__copy_word - 0b\n"
+                                            ".popsection\n");
+
+struct note {
+    ElfW(Nhdr) head;
+    char name[sizeof(NOTE_NAME)];
+    int32_t place; /* from here on */
+};
+
+void coll__copies_tell(int n_comms) { atomic_store(&coll__copy_word, n_comms); }
+
+/* The word that the note at `at` tells of; NULL: it is not of the library. */
+static const atomic_int *word_of(const unsigned char *at, size_t left)
+{
+    const struct note *note = (const struct note *)at;
+
+    if (left < sizeof(*note) || note->head.n_type != NOTE_KIND ||
+        note->head.n_namesz != sizeof(note->name) ||
+        note->head.n_descsz != sizeof(note->place) ||
+        memcmp(note->name, NOTE_NAME, sizeof(note->name)))
+        return NULL;
+    return (const atomic_int *)((const unsigned char *)&note->place +
+                                note->place);
+}
+
+static size_t note_len(const unsigned char *at, size_t align)
+{
+    const ElfW(Nhdr) *head = (const ElfW(Nhdr) *)at;
+
+    return round_up(round_up(sizeof(*head) + head->n_namesz, align) +
+                        head->n_descsz,
+                    align);
+}
+
+/* Do these notes tell of another copy that has communicators? */
+static int notes_tell(const unsigned char *at, size_t left, size_t align)
+{
+    while (left >= sizeof(ElfW(Nhdr))) {
+        const atomic_int *word = word_of(at, left);
+        size_t len = note_len(at, align);
+
+        if (word && word != &coll__copy_word && atomic_load(word) > 0)
+            return 1;
+        if (len > left)
+            break;
+        at += len;
+        left -= len;
+    }
+    return 0;
+}
+
+static int look_at(struct dl_phdr_info *object, size_t size, void *arg)
+{
+    (void)size;
+    (void)arg;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+
+        if (part->p_type == PT_NOTE &&
+            notes_tell((const unsigned char *)object->dlpi_addr + part->p_vaddr,
+                       part->p_memsz, part->p_align == 8 ? 8 : 4))
+            return 1;
+    }
+    return 0;
+}
+
+static atomic_int is_child;
+
+void coll__copies_forked(void)
+{
+    atomic_store(&is_child, 1);
+    coll__copies_tell(0);
+}
+
+int coll__copies_have(void)
+{
+    return !atomic_load(&is_child) && dl_iterate_phdr(look_at, NULL);
+}

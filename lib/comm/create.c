@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* create.c - the life of a communicator.
+ *
+ * Making one: bootstrap (who is there), control connections (the bootstrap is
+ * then done with), one exchange of what each rank is and how it is set,
+ * transports.  A rank that fails on the way aborts, so the others do not wait
+ * for it.  How one ends: destroy.c.
+ */
+#include "lib/comm/comm.h"
+#include "lib/run/owner.h"
+#include "lib/comm/destroy.h"
+#include "lib/price/select.h"
+#include "lib/topo/topo.h"
+#include "lib/trace/log.h"
+#include "lib/trace/trace.h"
+#include "lib/util/files.h"
+#include "lib/util/param.h"
+#include "lib/util/util.h"
+#include "transports/ucx_price.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOKS 200 /* for a message, where it is worth it: about a microsecond */
+
+/* What each rank tells the others when it joins. */
+struct card {
+    struct coll__peer peer;
+    struct coll__settings settings;
+};
+
+static void on_failed(void *arg, int status, const char *text)
+{
+    coll__comm_set_failure(arg, status, text);
+}
+
+static enum coll__verdict on_call(void *arg, const struct coll__ctrl_call *call,
+                                  int is_gathering, char text[COLL__TEXT_MAX])
+{
+    return coll__comm_judge(arg, call, is_gathering, text);
+}
+
+static int read_settings(struct coll__settings *settings)
+{
+    const char *algo = coll__param_text(PARAM_ALGO);
+    const char *transports = coll__param_text(PARAM_TRANSPORTS);
+    int rc = coll__params_check();
+
+    if (rc == COLL_OK)
+        rc = coll__algo_check(algo);
+    if (rc)
+        return rc;
+    if (strlen(algo) >= SETTING_BYTES || strlen(transports) >= SETTING_BYTES) {
+        log_error("comm",
+                  "COLL_ALGO and COLL_TRANSPORTS may be %d characters "
+                  "long at most",
+                  SETTING_BYTES - 1);
+        return COLL_ERR_INVALID;
+    }
+    snprintf(settings->version, sizeof(settings->version), "%s",
+             coll_version());
+    snprintf(settings->algo, sizeof(settings->algo), "%s", algo);
+    snprintf(settings->transports, sizeof(settings->transports), "%s",
+             transports);
+    settings->chunk = coll__param_bytes(PARAM_CHUNK);
+    settings->fuse = coll__param_bytes(PARAM_FUSE);
+    settings->overtake = coll__param_bytes(PARAM_OVERTAKE);
+    settings->stage = coll__param_bytes(PARAM_CUDA_STAGE);
+    settings->levels_min = coll__param_bytes(PARAM_CUDA_LEVELS);
+    settings->is_reproducible = coll__param_int(PARAM_REPRODUCIBLE) != 0;
+    settings->is_checked = coll__param_int(PARAM_CHECK) != 0;
+    return COLL_OK;
+}
+
+/* Read the tuning file, if the environment names one. */
+static int read_tune(struct coll_comm *comm)
+{
+    int rc = COLL_OK;
+
+    if (coll__param_is_set(PARAM_TUNE_FILE))
+        rc = coll__tune_load(coll__param_text(PARAM_TUNE_FILE), &comm->tune);
+    comm->settings.tune = coll__tune_hash(comm->tune);
+    return rc;
+}
+
+/* Like the communicator that this one is made from, or as the environment
+ * says. */
+static int take_settings(struct coll_comm *comm,
+                         const struct coll__options *options)
+{
+    int rc;
+
+    if (options->settings) {
+        comm->settings = *options->settings;
+        comm->tune = coll__tune_share(options->tune);
+        return COLL_OK;
+    }
+    rc = read_settings(&comm->settings);
+    return rc ? rc : read_tune(comm);
+}
+
+static int differ(int rank, const char *name, const char *first,
+                  const char *other)
+{
+    log_error("comm",
+              "%s is '%s' on rank 0 and '%s' on rank %d; set it alike "
+              "on all ranks",
+              name, first, other, rank);
+    return COLL_ERR_MISMATCH;
+}
+
+static int differ_bytes(int rank, const char *name, uint64_t first,
+                        uint64_t other)
+{
+    char x[24], y[24];
+
+    snprintf(x, sizeof(x), "%llu", (unsigned long long)first);
+    snprintf(y, sizeof(y), "%llu", (unsigned long long)other);
+    return differ(rank, name, x, y);
+}
+
+/* By the files' hashes: their names may differ. */
+static int differ_files(int rank, uint64_t first, uint64_t other)
+{
+    char x[24] = "no file", y[24] = "no file";
+
+    if (first)
+        snprintf(x, sizeof(x), "%016llx", (unsigned long long)first);
+    if (other)
+        snprintf(y, sizeof(y), "%016llx", (unsigned long long)other);
+    return differ(rank, "the content of COLL_TUNE_FILE", x, y);
+}
+
+/* Every rank sees the same cards, so every rank finds the same fault. */
+static int compare_settings(const struct card *cards, int size)
+{
+    const struct coll__settings *a = &cards[0].settings;
+
+    for (int r = 1; r < size; r++) {
+        const struct coll__settings *b = &cards[r].settings;
+
+        if (strcmp(a->version, b->version))
+            return differ(r, "libcoll's version", a->version, b->version);
+        if (strcmp(a->algo, b->algo))
+            return differ(r, "COLL_ALGO", a->algo, b->algo);
+        if (strcmp(a->transports, b->transports))
+            return differ(r, "COLL_TRANSPORTS", a->transports, b->transports);
+        if (a->chunk != b->chunk)
+            return differ_bytes(r, "COLL_CHUNK", a->chunk, b->chunk);
+        if (a->fuse != b->fuse)
+            return differ_bytes(r, "COLL_FUSE", a->fuse, b->fuse);
+        if (a->overtake != b->overtake)
+            return differ_bytes(r, "COLL_OVERTAKE", a->overtake, b->overtake);
+        if (a->stage != b->stage)
+            return differ_bytes(r, "COLL_CUDA_STAGE", a->stage, b->stage);
+        if (a->levels_min != b->levels_min)
+            return differ_bytes(r, "COLL_CUDA_LEVELS", a->levels_min,
+                                b->levels_min);
+        if (a->tune != b->tune)
+            return differ_files(r, a->tune, b->tune);
+        if (a->is_reproducible != b->is_reproducible)
+            return differ(r, "reproducible (COLL_REPRODUCIBLE)",
+                          a->is_reproducible ? "1" : "0",
+                          b->is_reproducible ? "1" : "0");
+        if (a->is_checked != b->is_checked)
+            return differ_bytes(r, "COLL_CHECK", (uint64_t)a->is_checked,
+                                (uint64_t)b->is_checked);
+        if (a->plans != b->plans)
+            return differ_bytes(r, "the hash of what is in COLL_PLAN_FILE",
+                                a->plans, b->plans);
+    }
+    return COLL_OK;
+}
+
+/* Exchange cards; afterwards every rank knows all peers. */
+static int meet(struct coll_comm *comm)
+{
+    struct card mine, *cards;
+    size_t n = (size_t)comm->size;
+    int rc;
+
+    memset(&mine, 0, sizeof(mine)); /* it travels, with its padding */
+    mine.settings = comm->settings;
+    cards = calloc(n, sizeof(*cards));
+    comm->peers = calloc(n, sizeof(*comm->peers));
+    if (!cards || !comm->peers) {
+        log_error("comm", "no memory for %d ranks", comm->size);
+        free(cards);
+        return COLL_ERR_NOMEM;
+    }
+    rc = coll__topo_self(&mine.peer);
+    coll__ucx_fabrics(mine.peer.within[WITHIN_NUMA], mine.peer.fabrics);
+    if (rc == COLL_OK)
+        rc = coll__ctrl_allgather(comm->ctrl, &mine, sizeof(mine), cards,
+                                  comm->timeout);
+    if (rc == COLL_OK)
+        rc = compare_settings(cards, comm->size);
+    for (size_t r = 0; r < n; r++)
+        comm->peers[r] = cards[r].peer;
+    if (rc == COLL_OK)
+        comm->n_hosts = coll__topo_group(comm->peers, comm->size);
+    free(cards);
+    return comm->n_hosts < 0 ? comm->n_hosts : rc;
+}
+
+/* The ranks of a part met when the whole was made. */
+static int know_peers(struct coll_comm *comm, const struct coll_comm *whole,
+                      const int *ranks)
+{
+    comm->peers = malloc((size_t)comm->size * sizeof(*comm->peers));
+    if (!comm->peers) {
+        log_error("comm", "no memory for %d ranks", comm->size);
+        return COLL_ERR_NOMEM;
+    }
+    for (int r = 0; r < comm->size; r++)
+        comm->peers[r] = whole->peers[ranks[r]];
+    return coll__members_init(comm, whole, ranks);
+}
+
+/* What they compared then is still so, but for what files hold. */
+static int take_over(struct coll_comm *comm,
+                     const struct coll__options *options)
+{
+    if (comm->settings.plans != options->settings->plans) {
+        log_error("comm",
+                  "what is in COLL_PLAN_FILE has changed since the "
+                  "communicator was made that this one is made from; leave it "
+                  "as it is while the job runs");
+        return COLL_ERR_INVALID;
+    }
+    comm->n_hosts = coll__topo_group(comm->peers, comm->size);
+    return comm->n_hosts < 0 ? comm->n_hosts : COLL_OK;
+}
+
+int coll__comm_inherited(const char *who)
+{
+    log_error("api",
+              "%s: this communicator is the parent's: a child made by "
+              "fork() may only free it; make a new one here "
+              "(coll_comm_create)",
+              who);
+    return COLL_ERR_INVALID;
+}
+
+void coll__comm_free(struct coll_comm *comm)
+{
+    int is_inherited = coll__comm_is_inherited(comm);
+
+    if (!is_inherited) {
+        coll__comm_drop_thread(comm);
+        coll__trace_write();
+    }
+    coll__deferred_count(comm, -1);
+    coll__subcomms_drop(comm);
+    coll__recorder_remove(comm);
+    coll__stream_free(comm);
+    coll__cache_forget(comm);
+    coll__comm_forget_own(comm);
+    coll__comm_links_close(comm, 0);
+    free(comm->trial);
+    coll__view_fini(&comm->view);
+    coll__view_fini(&comm->gpu_view);
+    coll__tune_free(comm->tune);
+    coll__plan_set_close(&comm->plan_set);
+    free(comm->routes.to);
+    free(comm->peers);
+    free(comm->n_sent);
+    free(comm->n_received);
+    free(comm->packed);
+    free(comm->sorter.room);
+    for (int c = 0; c < COLL__CHANNELS; c++)
+        free(comm->queues[c].stage);
+    free(comm->leave.all);
+    coll__members_fini(comm);
+    if (!is_inherited) /* it may be held by who is gone */
+        pthread_mutex_destroy(&comm->failure.lock);
+    free(comm);
+}
+
+static struct coll_comm *comm_new(int rank, int size, double timeout)
+{
+    struct coll_comm *comm = calloc(1, sizeof(*comm));
+
+    if (!comm) {
+        log_error("comm", "no memory for a communicator");
+        return NULL;
+    }
+    comm->generation = coll__generation_now();
+    comm->rank = rank;
+    comm->size = size;
+    comm->timeout = timeout;
+    comm->stall_warn = coll__param_int(PARAM_STALL_WARN);
+    for (int c = 0; c < COLL__CHANNELS; c++)
+        comm->queues[c].last = &comm->queues[c].first;
+    coll__ended_init(&comm->ended);
+    pthread_mutex_init(&comm->failure.lock, NULL);
+    coll__deferred_count(comm, 1);
+    coll__log_set_rank(comm->rank, comm->size);
+    return comm;
+}
+
+static int make_arrays(struct coll_comm *comm)
+{
+    size_t n = (size_t)comm->size;
+
+    comm->n_sent = calloc(N_SERIES * n, sizeof(*comm->n_sent));
+    comm->n_received = calloc(N_SERIES * n, sizeof(*comm->n_received));
+    comm->packed = calloc(2 * n, sizeof(*comm->packed));
+    comm->sorter.room = calloc(3 * n, sizeof(*comm->sorter.room));
+    if (comm->n_sent && comm->n_received && comm->packed && comm->sorter.room)
+        return COLL_OK;
+    log_error("comm", "no memory for %d ranks", comm->size);
+    return COLL_ERR_NOMEM;
+}
+
+/* The progress thread, if it is wanted from the start. */
+static int take_thread(struct coll_comm *comm, int is_wanted)
+{
+    int is_usual = !strcmp(coll__param_text(PARAM_PROGRESS), "thread");
+
+    return is_wanted || is_usual ? coll__comm_take_thread(comm) : COLL_OK;
+}
+
+/* With the control connections up: meet and open the transports. */
+static int join(struct coll_comm *comm, const struct coll__options *options)
+{
+    const struct coll__peer *me;
+    int rc = take_settings(comm, options);
+
+    comm->settings.is_reproducible |= options->is_reproducible;
+    comm->is_deferred = options->is_deferred;
+    comm->cache.most = coll__param_bytes(PARAM_CACHE);
+    coll__stream_look_for_devices();
+    if (rc == COLL_OK && !options->settings)
+        rc = coll__trace_open(comm->rank, comm->size);
+    if (rc == COLL_OK && !options->settings)
+        rc = coll__recorder_open(comm->rank, comm->size);
+    if (rc == COLL_OK)
+        rc = make_arrays(comm);
+    if (rc == COLL_OK)
+        rc = coll__plan_set_open(&comm->plan_set,
+                                 coll__param_text(PARAM_PLAN_FILE));
+    comm->settings.plans = comm->plan_set.hash;
+    if (rc == COLL_OK)
+        rc = comm->peers ? take_over(comm, options) : meet(comm);
+    if (rc == COLL_OK)
+        rc = coll__comm_links_open(comm, options);
+    if (rc == COLL_OK)
+        rc = take_thread(comm, options->wants_thread);
+    if (rc)
+        return rc;
+    me = &comm->peers[comm->rank];
+    coll__wait_init(&comm->wait, me->n_sharers > me->local_cores,
+                    &comm->routes);
+    comm->routes.n_local = me->local_size;
+    comm->routes.is_shared = me->n_sharers > me->local_cores;
+    comm->routes.looks = LOOKS;
+    log_info("comm", "%d ranks on %d hosts by %s", comm->size, comm->n_hosts,
+             comm->transports);
+    for (int l = 0; l < comm->view.n_levels; l++)
+        log_info("comm", "%s: alpha %.2g us, beta %.2g ns/B, %s",
+                 comm->view.levels[l].name, comm->view.levels[l].alpha * 1e6,
+                 comm->view.levels[l].beta * 1e9, comm->sources[l]);
+    return COLL_OK;
+}
+
+/* With the control connections up, or a status of why they are not. */
+static int finish(struct coll_comm *comm, int rc,
+                  const struct coll__options *options, struct coll_comm **out)
+{
+    if (rc)
+        goto fail;
+    rc = join(comm, options);
+    if (rc == COLL_OK)
+        rc = coll__ctrl_settle(comm->ctrl);
+    if (rc == COLL_OK && comm->has_devices)
+        rc = coll__stream_join_hosts(comm);
+    if (rc)
+        goto fail_ctrl;
+    coll__recorder_add(comm);
+    *out = comm;
+    return COLL_OK;
+
+fail_ctrl:
+    coll__ctrl_abort(comm->ctrl, rc, coll_last_error());
+    coll__ctrl_close(comm->ctrl, 0, comm->timeout);
+fail:
+    if (comm)
+        coll__comm_free(comm);
+    return rc;
+}
+
+int coll__comm_open(struct coll__boot *boot,
+                    const struct coll__options *options, struct coll_comm **out)
+{
+    struct coll_comm *comm = comm_new(boot->rank, boot->size, boot->timeout);
+    struct coll__ctrl_events events = {on_failed, on_call, comm};
+    int rc = comm ? COLL_OK : COLL_ERR_NOMEM;
+
+    if (rc == COLL_OK)
+        rc = coll__ctrl_open(boot, &events, &comm->ctrl);
+    coll__boot_close(boot);
+    return finish(comm, rc, options, out);
+}
+
+int coll__comm_divide(struct coll_comm *whole, struct coll__ctrl_part *part,
+                      int are_along, struct coll_comm **out)
+{
+    struct coll__options options = {.timeout = whole->timeout,
+                                    .is_deferred = whole->is_deferred,
+                                    .wants_thread = whole->has_thread > 0,
+                                    .settings = &whole->settings,
+                                    .tune = whole->tune,
+                                    .measured = &whole->measured};
+    struct coll_comm *comm = comm_new(part->rank, part->size, whole->timeout);
+    struct coll__ctrl_events events = {on_failed, on_call, comm};
+    struct coll__ctrl *ctrl = NULL;
+    int rc;
+
+    part->status = comm ? know_peers(comm, whole, part->ranks) : COLL_ERR_NOMEM;
+    rc = coll__ctrl_divide(whole->ctrl, part, are_along, &events,
+                           whole->timeout, &ctrl);
+    if (comm)
+        comm->ctrl = ctrl;
+    return finish(comm, rc, &options, out);
+}
+
+/* A communicator is going to be made: take the caller's options, or the defaults. */
+static int take_config(const struct coll_config *config,
+                       struct coll__options *options)
+{
+    struct coll_config ours = {0};
+    int rc = COLL_OK;
+
+    coll__files_fill_standard();
+    if (config)
+        rc = coll__struct_take(config, &ours, sizeof(ours), "config");
+    if (rc)
+        return rc;
+    if (!(ours.timeout >= 0 && ours.timeout <= 1e9)) {
+        log_error("api", "config.timeout must be 0 to 1e9 seconds");
+        return COLL_ERR_INVALID;
+    }
+    if (ours.reproducible != 0 && ours.reproducible != 1) {
+        log_error("api", "config.reproducible must be 0 or 1");
+        return COLL_ERR_INVALID;
+    }
+    if (ours.deferred != 0 && ours.deferred != 1) {
+        log_error("api", "config.deferred must be 0 or 1");
+        return COLL_ERR_INVALID;
+    }
+    if (ours.progress_thread != 0 && ours.progress_thread != 1) {
+        log_error("api", "config.progress_thread must be 0 or 1");
+        return COLL_ERR_INVALID;
+    }
+    *options = (struct coll__options){
+        .timeout =
+            ours.timeout ? ours.timeout : coll__param_seconds(PARAM_TIMEOUT),
+        .is_reproducible = ours.reproducible,
+        .is_deferred = ours.deferred,
+        .wants_thread = ours.progress_thread,
+    };
+    return COLL_OK;
+}
+
+static int create_env(struct coll_comm **comm, const struct coll_config *config)
+{
+    struct coll__boot boot;
+    struct coll__options options;
+    int rc;
+
+    if (!comm) {
+        log_error("api", "coll_comm_create_env: comm is NULL");
+        return COLL_ERR_INVALID;
+    }
+    rc = take_config(config, &options);
+    if (rc == COLL_OK)
+        rc = coll__boot_open_env(&boot, options.timeout);
+    return rc ? rc : coll__comm_open(&boot, &options, comm);
+}
+
+int coll_comm_create_env(struct coll_comm **comm,
+                         const struct coll_config *config)
+{
+    return coll__log_done(create_env(comm, config));
+}
+
+static int create(struct coll_comm **comm, int nranks,
+                  const struct coll_unique_id *id, int rank,
+                  const struct coll_config *config)
+{
+    struct coll__boot boot;
+    struct coll__options options;
+    int rc;
+
+    if (!comm || !id || nranks < 1 || rank < 0 || rank >= nranks) {
+        log_error("api", "coll_comm_create: %s",
+                  !comm        ? "comm is NULL"
+                  : !id        ? "id is NULL"
+                  : nranks < 1 ? "nranks must be 1 or more"
+                               : "rank must be within 0 to nranks - 1");
+        return COLL_ERR_INVALID;
+    }
+    rc = take_config(config, &options);
+    if (rc == COLL_OK)
+        rc = coll__boot_open_id(&boot, id, nranks, rank, options.timeout);
+    return rc ? rc : coll__comm_open(&boot, &options, comm);
+}
+
+int coll_comm_create(struct coll_comm **comm, int nranks,
+                     const struct coll_unique_id *id, int rank,
+                     const struct coll_config *config)
+{
+    return coll__log_done(create(comm, nranks, id, rank, config));
+}
+
+static int create_oob(struct coll_comm **comm, const struct coll_oob *theirs,
+                      const struct coll_config *config)
+{
+    struct coll__boot boot;
+    struct coll_oob oob;
+    struct coll__options options;
+    int rc;
+
+    if (!comm || !theirs) {
+        log_error("api", "coll_comm_create_oob: %s is NULL",
+                  comm ? "oob" : "comm");
+        return COLL_ERR_INVALID;
+    }
+    rc = coll__struct_take(theirs, &oob, sizeof(oob), "oob");
+    if (rc == COLL_OK && (oob.nranks < 1 || oob.rank < 0 ||
+                          oob.rank >= oob.nranks || !oob.allgather)) {
+        log_error("api", "coll_comm_create_oob: it needs 0 <= rank < nranks "
+                         "and an allgather function");
+        rc = COLL_ERR_INVALID;
+    }
+    if (rc == COLL_OK)
+        rc = take_config(config, &options);
+    if (rc == COLL_OK)
+        rc = coll__boot_open_oob(&boot, &oob, options.timeout);
+    return rc ? rc : coll__comm_open(&boot, &options, comm);
+}
+
+int coll_comm_create_oob(struct coll_comm **comm, const struct coll_oob *theirs,
+                         const struct coll_config *config)
+{
+    return coll__log_done(create_oob(comm, theirs, config));
+}
+
+/* ---- questions ----------------------------------------------------------- */
+
+int coll_comm_rank(const struct coll_comm *comm) { return comm->rank; }
+
+int coll_comm_size(const struct coll_comm *comm) { return comm->size; }
+
+int coll_comm_local_rank(const struct coll_comm *comm)
+{
+    return comm->peers[comm->rank].local_rank;
+}
+
+int coll_comm_local_size(const struct coll_comm *comm)
+{
+    return comm->peers[comm->rank].local_size;
+}
+
+int coll_comm_host(const struct coll_comm *comm)
+{
+    return comm->peers[comm->rank].host;
+}
+
+int coll_comm_n_hosts(const struct coll_comm *comm) { return comm->n_hosts; }
+
+const char *coll_comm_transports(const struct coll_comm *comm)
+{
+    return comm->transports;
+}

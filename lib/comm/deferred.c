@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* deferred.c - communicators that leave while no call waits for them.
+ *
+ * Other ranks may wait for their end, and their caller may compute for as long as it
+ * likes: so a thread moves them on for as long as there are some.  The call that destroys
+ * the last communicator of the process, or its exit, stops the thread, and waits for all
+ * of them itself.  Where the process holds the library twice, no copy has the last one as
+ * long as another has some: ranks may end those of two copies in different orders, too.
+ *
+ * Not those that have streams of a GPU: to give back what is the device's waits for all
+ * of the device, and would end a capture that the caller has begun.  They go on in the
+ * calls that destroy others, as all do where there can be no thread.
+ *
+ * A communicator that leaves is in the list or in the hands of one thread, which took
+ * it from there under the lock; nobody else touches it then.
+ */
+#include "lib/comm/destroy.h"
+#include "lib/trace/log.h"
+#include "lib/comm/copies.h"
+#include "lib/util/lock.h"
+#include "lib/util/spawn.h"
+#include "lib/util/util.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLICE 1e-3     /* s, for one of several that a call waits for */
+#define NAP_FIRST 1e-3 /* s, between two looks of the thread */
+#define NAP_MOST 20e-3
+
+static void forget_parents(void);
+
+static struct coll__lock lock = COLL__LOCK(forget_parents);
+
+/* All under the lock, but for the thread's handle. */
+static struct {
+    int n_comms; /* of this process */
+    int n_left;  /* and of those the ones that leave */
+    struct coll_comm *first, *last;
+    int n; /* in the list */
+
+    int has_thread; /* which somebody has to join: who takes that back does */
+    int is_stopping, has_ended;
+    pthread_t thread;
+    pthread_cond_t changed;      /* something was put there, or is_stopping */
+    struct coll_comm *in_thread; /* what it has in hand */
+
+    /* What a communicator was found to have been wrong in, for the next call. */
+    int wrong;
+    char why[COLL__LINE_MAX];
+} aside;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* The parent's: a child has no use for them, and they are no leak. */
+static struct coll_comm *volatile inherited[2];
+
+static void forget_parents(void)
+{
+    inherited[0] = aside.first;
+    inherited[1] = aside.in_thread;
+    memset(&aside, 0, sizeof(aside));
+    coll__cond_init(&aside.changed);
+    coll__copies_forked();
+}
+
+void coll__deferred_count(struct coll_comm *comm, int change)
+{
+    coll__lock(&lock);
+    if (!coll__comm_is_inherited(comm)) {
+        aside.n_comms += change;
+        if (comm->leave.is_counted)
+            aside.n_left += change;
+        coll__copies_tell(aside.n_comms - aside.n_left);
+    }
+    coll__unlock(&lock);
+}
+
+int coll__deferred_is_last(struct coll_comm *comm)
+{
+    int is_last;
+
+    coll__lock(&lock);
+    comm->leave.is_counted = 1;
+    is_last = ++aside.n_left == aside.n_comms;
+    coll__copies_tell(aside.n_comms - aside.n_left);
+    coll__unlock(&lock);
+    return is_last && !coll__copies_have();
+}
+
+/* ---- the list; the lock held ------------------------------------------------- */
+
+static void append(struct coll_comm *comm)
+{
+    comm->leave.next = NULL;
+    if (aside.last)
+        aside.last->leave.next = comm;
+    else
+        aside.first = comm;
+    aside.last = comm;
+    aside.n++;
+}
+
+static struct coll_comm *take_first(void)
+{
+    struct coll_comm *comm = aside.first;
+
+    aside.first = comm->leave.next;
+    if (!aside.first)
+        aside.last = NULL;
+    aside.n--;
+    return comm;
+}
+
+/* That a rank died after this one had left is no matter of the caller's; that the
+ * ranks disagreed makes results wrong. */
+static void note_end(int rc)
+{
+    if (rc != COLL_ERR_MISMATCH || aside.wrong)
+        return;
+    aside.wrong = rc;
+    snprintf(aside.why, sizeof(aside.why), "%s", coll_last_error());
+}
+
+/* Let one go on. */
+static void move_one(struct coll_comm *comm, double slice, double since,
+                     int is_last)
+{
+    int rc;
+
+    coll__unlock(&lock);
+    rc = coll__destroy_go_on(comm, coll__now() + slice, since, is_last);
+    coll__lock(&lock);
+    if (rc == COLL_IN_PROGRESS)
+        append(comm);
+    else
+        note_end(rc);
+}
+
+/* Each of them, once; returns how many are left.  What was put there after the caller
+ * began to wait has its time from then on. */
+static int move_each(double slice, double since, int is_last)
+{
+    for (int n = aside.n; n > 0 && aside.n; n--) {
+        struct coll_comm *comm = take_first();
+
+        move_one(comm, slice, max_double(since, comm->leave.put_at), is_last);
+    }
+    return aside.n;
+}
+
+/* The thread: each of those that are its own; returns whether there were any. */
+static int move_own(void)
+{
+    int found = 0;
+
+    for (int n = aside.n; n > 0 && aside.n; n--) {
+        struct coll_comm *comm = take_first();
+
+        if (comm->routes.streams || comm->streams) {
+            append(comm);
+            continue;
+        }
+        found = 1;
+        aside.in_thread = comm;
+        move_one(comm, 0, INFINITY, 0);
+        aside.in_thread = NULL;
+    }
+    return found;
+}
+
+/* ---- the thread ---------------------------------------------------------------- */
+
+static void *run(void *arg)
+{
+    double nap = NAP_FIRST;
+
+    (void)arg;
+    coll__lock(&lock);
+    while (!aside.is_stopping && move_own()) {
+        int n = aside.n;
+
+        if (aside.is_stopping)
+            break;
+        coll__lock_wait(&lock, &aside.changed, coll__now() + nap);
+        nap = n == aside.n ? min_double(nap * 1.5, NAP_MOST) : NAP_FIRST;
+    }
+    aside.has_ended = 1;
+    coll__unlock(&lock);
+    return NULL;
+}
+
+static void start_thread(void)
+{
+    int rc = coll__spawn(&aside.thread, run, NULL, "coll-leave");
+
+    aside.has_thread = !rc;
+    aside.has_ended = 0;
+    if (rc)
+        log_warn(
+            "comm",
+            "no thread to take leave of the other ranks: %s; they may wait "
+            "for this one; raise ulimit -u",
+            strerror(rc));
+}
+
+/* Without the lock meanwhile: the thread may wait for what a fork() holds that waits
+ * for this lock. */
+static void join_thread(void)
+{
+    pthread_t thread = aside.thread;
+
+    aside.has_thread = 0;
+    coll__unlock(&lock);
+    pthread_join(thread, NULL);
+    coll__lock(&lock);
+}
+
+/* One of several threads that end communicators does it. */
+void coll__deferred_take_over(void)
+{
+    coll__lock(&lock);
+    if (aside.has_thread) {
+        aside.is_stopping = 1;
+        pthread_cond_broadcast(&aside.changed);
+        join_thread();
+        aside.is_stopping = 0;
+    }
+    coll__unlock(&lock);
+}
+
+/* ---- what destroy.c calls ---------------------------------------------------------- */
+
+/* The last error stays the caller's. */
+static int move(double slice, double since, int is_last)
+{
+    char said[COLL__LINE_MAX];
+    int n;
+
+    snprintf(said, sizeof(said), "%s", coll_last_error());
+    coll__lock(&lock);
+    n = move_each(slice, since, is_last);
+    coll__unlock(&lock);
+    coll__log_set_error(said);
+    return n;
+}
+
+int coll__deferred_move(double since) { return move(SLICE, since, 1); }
+
+void coll__deferred_look(void) { move(0, INFINITY, 0); }
+
+static void wait_at_exit(void)
+{
+    double since = coll__now();
+
+    coll__deferred_take_over();
+    while (coll__deferred_move(since))
+        ;
+    coll__log_done(COLL_OK);
+}
+
+static void init(void)
+{
+    coll__cond_init(&aside.changed);
+    atexit(wait_at_exit);
+}
+
+void coll__deferred_put(struct coll_comm *comm)
+{
+    pthread_once(&once, init);
+    coll__lock(&lock);
+    comm->leave.put_at = coll__now();
+    append(comm);
+    pthread_cond_broadcast(&aside.changed);
+    if (aside.has_thread && aside.has_ended)
+        join_thread();
+    if (!aside.has_thread && !aside.is_stopping)
+        start_thread();
+    coll__unlock(&lock);
+}
+
+int coll__deferred_wrong(int rc)
+{
+    coll__lock(&lock);
+    if (!rc && aside.wrong) {
+        rc = aside.wrong;
+        coll__log_set_error(aside.why);
+        aside.wrong = 0;
+    }
+    coll__unlock(&lock);
+    return rc;
+}

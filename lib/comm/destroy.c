@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* destroy.c - the end of a communicator.
+ *
+ * All ranks say farewell: what they compare then shows whether all called the
+ * same operations and every message has been taken.  Then the transports close,
+ * and all go at once, so that nobody takes another for dead.  The reactor moves
+ * both exchanges, so a rank has not to wait for them:
+ *
+ * Ranks may destroy their communicators in different orders, and then none can
+ * wait for one communicator until the others have come to it.  While this process
+ * has other communicators, it waits a moment; after that the communicator is put
+ * aside (deferred.c), where nothing waits for the others.  What the ranks are found to
+ * disagree in there is returned by the next call that destroys one.
+ */
+#include "lib/run/owner.h"
+#include "lib/comm/destroy.h"
+#include "lib/trace/log.h"
+#include "lib/util/util.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define GRACE 10e-3 /* s, for ranks that come at about the same time */
+#define SLICE 1e-3  /* s, for this communicator beside those put aside */
+
+/* What ranks compare when they part: did all call the same operations, and has
+ * every message between two ranks been received? */
+struct coll__final_check {
+    uint64_t n_started, hash, n_sent, n_received;
+};
+
+/* ---- the two exchanges ----------------------------------------------------- */
+
+static int compare(const struct coll__final_check *all, int size)
+{
+    uint64_t n_sent = 0, n_received = 0;
+
+    for (int r = 0; r < size; r++) {
+        n_sent += all[r].n_sent;
+        n_received += all[r].n_received;
+        if (all[r].n_started == all[0].n_started && all[r].hash == all[0].hash)
+            continue;
+        log_error("comm",
+                  "the ranks disagree: the %llu operations of rank %d "
+                  "were not the %llu of rank 0, so results may be wrong; all "
+                  "ranks must call the same operations with the same root, "
+                  "counts and type",
+                  (unsigned long long)all[r].n_started, r,
+                  (unsigned long long)all[0].n_started);
+        return COLL_ERR_MISMATCH;
+    }
+    if (n_sent == n_received)
+        return COLL_OK;
+    log_error("comm",
+              "the ranks disagree: they sent %llu messages and "
+              "received %llu; each coll_send() needs its coll_recv()",
+              (unsigned long long)n_sent, (unsigned long long)n_received);
+    return COLL_ERR_MISMATCH;
+}
+
+static void count_messages(const struct coll_comm *comm, int series,
+                           struct coll__final_check *mine)
+{
+    for (int r = 0; r < comm->size; r++) {
+        mine->n_sent += comm->n_sent[series * comm->size + r];
+        mine->n_received += comm->n_received[series * comm->size + r];
+    }
+}
+
+static int start_final_check(struct coll_comm *comm)
+{
+    struct coll__final_check mine = {0};
+
+    comm->leave.all = calloc((size_t)comm->size, sizeof(*comm->leave.all));
+    if (!comm->leave.all) {
+        log_error("comm", "no memory for %d ranks", comm->size);
+        return COLL_ERR_NOMEM;
+    }
+    for (int s = 0; s < N_HISTORIES; s++) {
+        mine.n_started += atomic_load(&comm->history[s].n_started);
+        mine.hash = mine.hash * 3 + comm->history[s].hash;
+    }
+    for (int s = 0; s < N_SERIES; s++)
+        if (!comm->settings.is_checked || s != SERIES_QUEUED)
+            count_messages(comm, s, &mine); /* else as they were compared */
+    atomic_store_explicit(&comm->apart, "coll_comm_destroy",
+                          memory_order_release);
+    return coll__ctrl_exchange_start(comm->ctrl, &mine, sizeof(mine));
+}
+
+/* The first thing that is wrong is what destroying it returns, and tells: maybe
+ * much later. */
+static void note_wrong(struct coll_comm *comm, int rc)
+{
+    if (!rc || comm->leave.rc)
+        return;
+    comm->leave.rc = rc;
+    snprintf(comm->leave.why, sizeof(comm->leave.why), "%s", coll_last_error());
+}
+
+/* Its end; what is not orderly is noticed by the others. */
+static int end(struct coll_comm *comm, int status)
+{
+    int rc = comm->leave.rc ? comm->leave.rc : status;
+
+    if (comm->leave.rc)
+        coll__log_set_error(comm->leave.why);
+    coll__owner_end(comm);
+    coll__comm_free(comm);
+    return rc;
+}
+
+static int end_at_once(struct coll_comm *comm)
+{
+    coll__comm_links_close(comm, 0);
+    return end(comm, coll__ctrl_close(comm->ctrl, 0, comm->timeout));
+}
+
+/* Wait up to that time for the farewells, and begin to go; COLL_IN_PROGRESS, or
+ * what they say. */
+static int end_final_check(struct coll_comm *comm, double until, double timeout)
+{
+    int rc =
+        coll__ctrl_exchange_end(comm->ctrl, comm->leave.all, until, timeout);
+
+    if (rc == COLL_IN_PROGRESS)
+        return rc;
+    if (rc == COLL_OK)
+        rc = compare(comm->leave.all, comm->size);
+    note_wrong(comm, rc);
+    if (rc && rc != COLL_ERR_MISMATCH)
+        return rc;
+    coll__comm_links_close(comm, 1);
+    rc = coll__ctrl_close_start(comm->ctrl);
+    comm->leave.is_released = rc == COLL_OK;
+    return rc;
+}
+
+int coll__destroy_go_on(struct coll_comm *comm, double until, double since,
+                        int is_last)
+{
+    int is_due = until >= since + comm->timeout, rc;
+    double timeout = is_due ? comm->timeout : -1;
+
+    if (!comm->leave.is_released) {
+        rc = end_final_check(comm, until, timeout);
+        if (rc)
+            return rc == COLL_IN_PROGRESS ? rc : end_at_once(comm);
+    }
+    rc = coll__ctrl_close_end(comm->ctrl, until, timeout, is_last);
+    return rc == COLL_IN_PROGRESS ? rc : end(comm, rc);
+}
+
+/* ---- destroying ------------------------------------------------------------- */
+
+/* The last one: wait for it and for all that were put aside. */
+static int wait_for_all(struct coll_comm *comm)
+{
+    double since = coll__now();
+    int rc;
+
+    coll__deferred_take_over();
+    while ((rc = coll__destroy_go_on(comm, coll__now() + SLICE, since, 1)) ==
+           COLL_IN_PROGRESS)
+        coll__deferred_move(since);
+    while (coll__deferred_move(since))
+        ;
+    return coll__deferred_wrong(rc);
+}
+
+/* Wait a moment. */
+static int wait_shortly(struct coll_comm *comm)
+{
+    double until = coll__now() + (comm->is_deferred ? 0 : GRACE);
+    int rc;
+
+    coll__deferred_look();
+    rc = coll__destroy_go_on(comm, until, INFINITY, 0);
+    if (rc == COLL_IN_PROGRESS) {
+        coll__deferred_put(comm);
+        rc = COLL_OK;
+    }
+    return coll__deferred_wrong(rc);
+}
+
+static int leave(struct coll_comm *comm)
+{
+    int rc = start_final_check(comm);
+
+    if (rc) {
+        note_wrong(comm, rc);
+        return end_at_once(comm);
+    }
+    return coll__deferred_is_last(comm) ? wait_for_all(comm)
+                                        : wait_shortly(comm);
+}
+
+/* In a child: free its copy. */
+static void abandon(struct coll_comm *comm)
+{
+    coll__ctrl_close(comm->ctrl, 0, 0);
+    coll__comm_free(comm);
+}
+
+int coll__comm_destroy(struct coll_comm *comm)
+{
+    int rc, forgot;
+
+    if (!comm)
+        return COLL_OK;
+    forgot = coll__group_forget(comm);
+    if (coll__comm_is_inherited(comm)) {
+        abandon(comm);
+        return forgot;
+    }
+    rc = coll__owner_enter(comm, "coll_comm_destroy");
+    if (rc)
+        return rc;
+    rc = coll__comm_status(comm);
+    if (rc == COLL_OK)
+        rc = coll__stream_drain(comm);
+    if (rc == COLL_OK)
+        rc = coll__subcomms_drain(comm);
+    coll__stream_leave(comm);
+    if (rc == COLL_OK && comm->n_running) {
+        rc = COLL_ERR_INVALID;
+        coll__comm_fail(comm, COLL_ERR_ABORTED,
+                        "rank %d destroyed the "
+                        "communicator while a request was running",
+                        comm->rank);
+    }
+    note_wrong(comm, rc);
+    note_wrong(comm, coll__subcomms_leave(comm));
+    if (rc)
+        return end_at_once(comm);
+    if (comm->own) {
+        log_error("api", "the communicator still has requests; destroy them "
+                         "first");
+        note_wrong(comm, COLL_ERR_INVALID);
+    }
+    rc = leave(comm);
+    return rc ? rc : forgot;
+}
+
+int coll_comm_destroy(struct coll_comm *comm)
+{
+    return coll__log_done(coll__comm_destroy(comm));
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fail.c - how a communicator fails, and the sentence that says why.
+ *
+ * The first failure stays: whoever comes first writes the text and then the
+ * status.  Each later call returns that status and, for its own thread, that
+ * sentence.
+ */
+#include "lib/comm/comm.h"
+#include "lib/comm/algorithm_id.h"
+#include "lib/trace/log.h"
+#include "lib/util/text.h"
+#include "lib/util/util.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* How long a broken connection waits for the control connections to say which
+ * process ended. */
+#define NEWS_S 0.5
+
+#define SAME_SIZE "a send and its receive need the same count and type"
+
+int coll__comm_note_failure(struct coll_comm *comm, int status,
+                            const char *text)
+{
+    struct coll__failure *f = &comm->failure;
+    char group[COLL__TEXT_MAX / 2];
+    int is_first;
+
+    coll__members_text(comm, group, sizeof(group));
+    pthread_mutex_lock(&f->lock);
+    is_first =
+        atomic_load_explicit(&f->status, memory_order_relaxed) == COLL_OK;
+    if (is_first) {
+        snprintf(f->text, sizeof(f->text), "%s%s", group, text);
+        atomic_store_explicit(&f->status, status, memory_order_release);
+        coll__stream_fail(comm, status);
+    }
+    pthread_mutex_unlock(&f->lock);
+    if (is_first)
+        coll__sleep_news();
+    return is_first;
+}
+
+void coll__comm_set_failure(struct coll_comm *comm, int status,
+                            const char *text)
+{
+    if (!coll__comm_note_failure(comm, status, text))
+        return;
+    log_info("comm", "failed: %s", text);
+    coll__subcomms_fail(comm, status, comm->failure.text);
+    coll__recorder_write(comm);
+}
+
+int coll__comm_status(struct coll_comm *comm)
+{
+    int status =
+        atomic_load_explicit(&comm->failure.status, memory_order_acquire);
+
+    if (status != COLL_OK)
+        log_error("comm", "%s", comm->failure.text);
+    return status;
+}
+
+int coll__comm_fail(struct coll_comm *comm, int status, const char *format, ...)
+{
+    char text[COLL__TEXT_MAX];
+    va_list args;
+
+    va_start(args, format);
+    coll__vprint(text, sizeof(text), format, args);
+    va_end(args);
+    if (coll__comm_note_failure(comm, status, text)) {
+        coll__ctrl_abort(comm->ctrl, status, text);
+        coll__subcomms_fail(comm, status, comm->failure.text);
+        coll__recorder_write(comm);
+    }
+    return coll__comm_status(comm);
+}
+
+static int abort_comm(struct coll_comm *comm, const char *why)
+{
+    if (!comm) {
+        log_error("api", "coll_comm_abort: comm is NULL");
+        return COLL_ERR_INVALID;
+    }
+    if (coll__comm_is_inherited(comm))
+        return coll__comm_inherited("coll_comm_abort");
+    coll__comm_fail(comm, COLL_ERR_ABORTED, "rank %d aborted: %s", comm->rank,
+                    why ? why : "no reason given");
+    return COLL_OK;
+}
+
+int coll_comm_abort(struct coll_comm *comm, const char *why)
+{
+    return coll__log_done(abort_comm(comm, why));
+}
+
+static int async_error(struct coll_comm *comm)
+{
+    if (!comm) {
+        log_error("api", "coll_comm_async_error: comm is NULL");
+        return COLL_ERR_INVALID;
+    }
+    if (coll__comm_is_inherited(comm))
+        return coll__comm_inherited("coll_comm_async_error");
+    return coll__comm_status(comm);
+}
+
+int coll_comm_async_error(struct coll_comm *comm)
+{
+    return coll__log_done(async_error(comm));
+}
+
+static int is_message(const struct coll__head *head)
+{
+    return coll__is_p2p((enum coll_collective)head->collective);
+}
+
+/* Has this rank started the collective of that number? */
+static int has_come_to(struct coll_comm *comm, const struct coll__head *head)
+{
+    return head->seq <=
+           atomic_load_explicit(&coll__history_of(comm, head)->n_started,
+                                memory_order_relaxed);
+}
+
+/* Say what this rank called where another one called theirs.  Of a collective it is
+ * the one of that number, or, where this rank has not come to that, the one given.
+ * Long afterwards that is not known any more, unless it still runs. */
+static void describe_ours(struct coll_comm *comm, const struct coll__head *ours,
+                          const struct coll__head *theirs,
+                          char text[COLL__HEAD_TEXT])
+{
+    struct coll__history *history = coll__history_of(comm, theirs);
+    struct coll__head mine;
+
+    if (ours && (ours->seq == theirs->seq || is_message(ours) ||
+                 is_message(theirs) || !has_come_to(comm, theirs)))
+        coll__head_describe(ours, text, COLL__HEAD_TEXT);
+    else if (coll__history_get(history, theirs->seq, &mine))
+        coll__head_describe(&mine, text, COLL__HEAD_TEXT);
+    else
+        snprintf(text, COLL__HEAD_TEXT,
+                 "something else as its #%llu, more than %d calls ago",
+                 (unsigned long long)theirs->seq, COLL__HISTORY);
+}
+
+/* Is it the same call by another algorithm?  *mine is what this rank called. */
+static int differs_in_way(struct coll_comm *comm, const struct coll__head *ours,
+                          const struct coll__head *theirs,
+                          struct coll__head *mine)
+{
+    if (is_message(theirs))
+        return 0;
+    if (ours && ours->seq == theirs->seq)
+        *mine = *ours;
+    else if (!coll__history_get(coll__history_of(comm, theirs), theirs->seq,
+                                mine))
+        return 0;
+    return coll__algorithm_ids_differ(mine, theirs);
+}
+
+/* The ranks carry out the same call by different algorithms. */
+static int other_way(struct coll_comm *comm, const struct coll__head *mine,
+                     int peer, const struct coll__head *theirs)
+{
+    char here[COLL__HEAD_TEXT], there[COLL__HEAD_TEXT];
+
+    coll__algorithm_id_describe(mine, here, sizeof(here));
+    coll__algorithm_id_describe(theirs, there, sizeof(there));
+    return coll__comm_fail(comm, COLL_ERR_MISMATCH, COLL__DISAGREE, peer, there,
+                           comm->rank, here, COLL__SAME_ALGORITHM);
+}
+
+/* Two ranks called different things: say both calls.  ours is what came upon
+ * theirs, or NULL where nothing of that number runs here. */
+static int mismatch(struct coll_comm *comm, const struct coll__head *ours,
+                    int peer, const struct coll__head *theirs)
+{
+    char here[COLL__HEAD_TEXT], there[COLL__HEAD_TEXT];
+    int are_messages = ours && is_message(ours) && is_message(theirs);
+    struct coll__head mine;
+
+    if (differs_in_way(comm, ours, theirs, &mine))
+        return other_way(comm, &mine, peer, theirs);
+    describe_ours(comm, ours, theirs, here);
+    coll__head_describe(theirs, there, sizeof(there));
+    return coll__comm_fail(comm, COLL_ERR_MISMATCH, COLL__DISAGREE, peer, there,
+                           comm->rank, here,
+                           are_messages ? SAME_SIZE : COLL__SAME_CALLS);
+}
+
+/* The heads agree, the lengths do not. */
+static int wrong_length(struct coll_comm *comm,
+                        const struct coll_request *request,
+                        const struct coll__xfer *xfer)
+{
+    char what[COLL__HEAD_TEXT];
+
+    coll__head_describe(&request->head, what, sizeof(what));
+    return coll__comm_fail(
+        comm, COLL_ERR_MISMATCH,
+        "the ranks disagree in %s: rank %d sent %llu bytes where rank %d "
+        "takes %zu; %s",
+        what, xfer->peer, (unsigned long long)xfer->got_len, comm->rank,
+        xfer->len,
+        coll__has_own_counts(request->problem.collective)
+            ? "the counts at both ends must be equal"
+            : "set the same COLL_* variables on all ranks");
+}
+
+int coll__comm_lose(struct coll_comm *comm, int peer)
+{
+    comm->lost_peer = peer;
+    comm->lost_until = coll__now() + NEWS_S;
+    return COLL_OK;
+}
+
+int coll__comm_still_lost(struct coll_comm *comm)
+{
+    if (coll__now() < comm->lost_until)
+        return COLL_OK;
+    return coll__comm_fail(comm, COLL_ERR_PEER,
+                           "the connection to rank %d broke; see that its "
+                           "process and the network are up",
+                           comm->lost_peer);
+}
+
+/* What of that number runs here on that channel, or waits for its turn; or NULL. */
+static const struct coll__head *find_ours(const struct coll_comm *comm,
+                                          int channel, uint64_t seq)
+{
+    const struct coll_request *r = comm->queues[channel].first;
+
+    while (r && r->head.seq != seq)
+        r = r->next;
+    return r ? &r->head : NULL;
+}
+
+/* What came from rank r of collectives.  A message that waits here on a channel can
+ * still find its receive if it is of a collective to which this rank has not come,
+ * or of the same one that is under way on that channel. */
+static int look_at(struct coll_comm *comm, int r)
+{
+    struct coll__tp *tp = comm->routes.to[r];
+    struct coll__head theirs;
+
+    for (int c = 0; c < CHANNEL_P2P; c++) {
+        const struct coll__head *ours;
+
+        if (!tp->ops->peek(tp, r, c, &theirs) || !has_come_to(comm, &theirs))
+            continue;
+        ours = find_ours(comm, c, theirs.seq);
+        if (!ours || memcmp(&theirs, ours, sizeof(theirs)))
+            return mismatch(comm, ours, r, &theirs);
+    }
+    return COLL_OK;
+}
+
+/* The heads differ.  Where the peer's call of our number goes by another channel
+ * than ours, what came is of a later one: tell of the earlier one. */
+static int wrong_call(struct coll_comm *comm,
+                      const struct coll_request *request,
+                      const struct coll__xfer *xfer)
+{
+    int rc = request->is_p2p ? COLL_OK : look_at(comm, xfer->peer);
+
+    return rc ? rc : mismatch(comm, &request->head, xfer->peer, &xfer->got);
+}
+
+int coll__comm_prog_failed(struct coll_comm *comm,
+                           const struct coll_request *request, int status)
+{
+    const struct coll__xfer *xfer = coll__prog_fault(request->prog);
+    const char *why = coll_last_error(); /* most likely the transport's */
+
+    if (!xfer)
+        return coll__comm_fail(comm, status, "%s", coll_last_error());
+    if (status == COLL_ERR_PEER)
+        return coll__comm_lose(comm, xfer->peer);
+    if (status != COLL_ERR_MISMATCH)
+        return coll__comm_fail(comm, status,
+                               "the transfer with rank %d failed: %s%s%s",
+                               xfer->peer, coll_strerror(status),
+                               *why ? "; last error: " : "", why);
+    if (memcmp(&xfer->got, &xfer->head, sizeof(xfer->got)))
+        return wrong_call(comm, request, xfer);
+    return wrong_length(comm, request, xfer);
+}
+
+int coll__comm_look_around(struct coll_comm *comm)
+{
+    int rc = COLL_OK;
+
+    for (int r = 0; r < comm->size && rc == COLL_OK; r++)
+        rc = look_at(comm, r);
+    return rc;
+}

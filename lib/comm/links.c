@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* links.c - which transport joins this rank to each of the others.
+ *
+ * The allowed transports are opened one after the other, in order of
+ * preference, and only until every rank reaches every rank: a job within one
+ * host never starts the network.  prices.c makes one price of what they say
+ * their links cost.
+ */
+#include "lib/comm/prices.h"
+#include "lib/topo/rails.h"
+#include "lib/trace/log.h"
+#include "lib/util/param.h"
+#include "lib/util/util.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int coll__comm_exchange(void *arg, const void *in, size_t len, void *out)
+{
+    struct coll_comm *comm = arg;
+
+    return coll__ctrl_allgather(comm->ctrl, in, len, out, comm->timeout);
+}
+
+struct coll__tp_env coll__comm_env(struct coll_comm *comm)
+{
+    return (struct coll__tp_env){.rank = comm->rank,
+                                 .size = comm->size,
+                                 .peers = comm->peers,
+                                 .allgather = coll__comm_exchange,
+                                 .arg = comm,
+                                 .timeout = comm->timeout,
+                                 .failure = &comm->failure.status};
+}
+
+/* Remember the dearest link within this host, and the dearest to others. */
+static void note_link(struct coll_comm *comm, int peer,
+                      const struct coll__link *link)
+{
+    int is_far = comm->peers[peer].host != comm->peers[comm->rank].host;
+
+    coll__link_dearer(&comm->links[is_far], link);
+}
+
+/* Give the ranks that this transport reaches, and no other did, to it; add the
+ * dearest link. */
+static void take_routes(struct coll_comm *comm, struct coll__tp *tp)
+{
+    for (int r = 0; r < comm->size; r++) {
+        struct coll__link link;
+
+        if (comm->routes.to[r] || tp->ops->reaches(tp, r, &link))
+            continue;
+        comm->routes.to[r] = tp;
+        if (r != comm->rank)
+            note_link(comm, r, &link);
+    }
+}
+
+static void drop_routes(struct coll_comm *comm, const struct coll__tp *tp)
+{
+    for (int r = 0; r < comm->size; r++)
+        if (comm->routes.to[r] == tp)
+            comm->routes.to[r] = NULL;
+}
+
+static int has_routes(const struct coll_comm *comm, const struct coll__tp *tp)
+{
+    for (int r = 0; r < comm->size; r++)
+        if (comm->routes.to[r] == tp)
+            return 1;
+    return 0;
+}
+
+/* Another transport is in use: "self,shm". */
+static void add_name(struct coll_comm *comm, const char *name)
+{
+    size_t n = strlen(comm->transports);
+
+    snprintf(comm->transports + n, sizeof(comm->transports) - n, "%s%s",
+             n ? "," : "", name);
+}
+
+/* The first rank that this one does not reach, or -1. */
+static int first_missing(const struct coll_comm *comm)
+{
+    for (int r = 0; r < comm->size; r++)
+        if (!comm->routes.to[r])
+            return r;
+    return -1;
+}
+
+/* What each rank says once a transport is open. */
+struct report {
+    struct coll__offer offer; /* of its links so far */
+    int32_t missing;          /* a rank that it cannot reach yet, or -1 */
+    uint32_t found;           /* of the others, by the transport */
+    int32_t lack;             /* enum coll__lack */
+};
+
+/* What all have said. */
+struct coverage {
+    struct report *reports;     /* [size] */
+    struct coll__offer *offers; /* [size] */
+    uint32_t *found;            /* [size] */
+    enum coll__lack lack;       /* of this rank; the same throughout */
+    int no_device;              /* a rank that lacks something, or -1 */
+    int has_device;             /* does any rank have one? */
+    int missing,
+        from; /* a rank that `from` cannot reach yet; -1: there is none */
+};
+
+static int coverage_init(struct coverage *cover, const struct coll_comm *comm)
+{
+    size_t n = (size_t)comm->size;
+
+    *cover = (struct coverage){.reports = malloc(n * sizeof(*cover->reports)),
+                               .offers = malloc(n * sizeof(*cover->offers)),
+                               .found = malloc(n * sizeof(*cover->found)),
+                               .lack = coll__stream_lacks()};
+    if (cover->reports && cover->offers && cover->found)
+        return COLL_OK;
+    log_error("comm", "no memory for %d ranks", comm->size);
+    return COLL_ERR_NOMEM;
+}
+
+static void coverage_fini(struct coverage *cover)
+{
+    free(cover->reports);
+    free(cover->offers);
+    free(cover->found);
+}
+
+/* Collective. */
+static int report(struct coll_comm *comm, uint32_t found,
+                  struct coverage *cover)
+{
+    struct report mine = {
+        .missing = first_missing(comm), .found = found, .lack = cover->lack};
+    int rc;
+
+    coll__comm_offer(comm, &mine.offer);
+    rc = coll__comm_exchange(comm, &mine, sizeof(mine), cover->reports);
+    cover->missing = cover->no_device = -1;
+    for (int r = 0; r < comm->size && rc == COLL_OK; r++) {
+        int32_t lack = cover->reports[r].lack;
+
+        if (lack != LACKS_NOTHING && cover->no_device < 0)
+            cover->no_device = r;
+        cover->has_device |= lack != LACKS_DRIVER && lack != LACKS_BUILD;
+        cover->offers[r] = cover->reports[r].offer;
+        cover->found[r] = cover->reports[r].found;
+        if (cover->missing >= 0)
+            continue;
+        cover->missing = cover->reports[r].missing;
+        cover->from = r;
+    }
+    return rc;
+}
+
+/* Have all ranks found alike, as their reports took for granted? */
+static int is_alike(const struct coverage *cover, int size)
+{
+    for (int r = 1; r < size; r++)
+        if (cover->found[r] != cover->found[0])
+            return 0;
+    return 1;
+}
+
+/* Take the routes that tp offers, and see what is missing then; collective.
+ * Where ranks have found different things, it offers others than it did. */
+static int settle(struct coll_comm *comm, struct coll__tp *tp,
+                  struct coverage *cover)
+{
+    struct coll__link before[2] = {comm->links[0], comm->links[1]};
+    int rc;
+
+    take_routes(comm, tp);
+    rc = report(comm, tp->found, cover);
+    if (rc == COLL_OK)
+        rc = tp->ops->settle(tp, cover->found);
+    if (rc || is_alike(cover, comm->size))
+        return rc;
+    drop_routes(comm, tp);
+    memcpy(comm->links, before, sizeof(before));
+    take_routes(comm, tp);
+    return report(comm, tp->found, cover);
+}
+
+/* Is this one for ranks alone that have RDMA?  UCX goes by TCP as well, but tcp is
+ * better at that. */
+static int is_for_rdma(const struct coll_comm *comm, const char *name)
+{
+    return !strcmp(name, "ucx") &&
+           coll__word_in("tcp", comm->settings.transports, ',');
+}
+
+/* What goes between hosts is to be sealed, which UCX does not do. */
+static int is_encrypted(void)
+{
+    return !strcmp(coll__param_text(PARAM_NET_ENCRYPT), "1");
+}
+
+/* Is it of use to anybody? */
+static int is_wanted(const struct coll_comm *comm, const char *name)
+{
+    int n_hosts;
+
+    if (!strcmp(name, "ucx") && is_encrypted())
+        return 0;
+    if (!is_for_rdma(comm, name))
+        return 1;
+    coll__rails_common(comm->peers, comm->size, &n_hosts);
+    return n_hosts > 1;
+}
+
+/* Open one transport; collective. */
+static int open_one(struct coll_comm *comm, const char *name,
+                    struct coverage *cover)
+{
+    const struct coll__transport *ops = coll__transport_find(name);
+    unsigned char secret[COLL__SECRET_BYTES];
+    struct coll__tp_env env = coll__comm_env(comm);
+    struct coll__tp *tp;
+    int rc;
+
+    env.is_rdma_alone = is_for_rdma(comm, name);
+    env.secret = secret;
+    coll__ctrl_secret(comm->ctrl, name, secret);
+    rc = ops->open(&env, &tp);
+    coll__auth_wipe(secret, sizeof(secret));
+
+    if (rc)
+        return rc;
+    comm->tps[comm->routes.n_all++] = tp;
+    if (comm->size > 1 && !strcmp(name, "self")) { /* all know without asking */
+        take_routes(comm, tp);
+        cover->from = 0;
+        cover->missing = 1;
+    } else {
+        rc = settle(comm, tp, cover);
+    }
+    if (rc == COLL_OK && has_routes(comm, tp))
+        add_name(comm, name);
+    return rc;
+}
+
+static int check_names(const char *names)
+{
+    char text[SETTING_BYTES], known[128] = "", *rest = text, *name;
+
+    for (int i = 0; coll__transports[i]; i++)
+        snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
+                 i ? ", " : "", coll__transports[i]->name);
+    snprintf(text, sizeof(text), "%s", names);
+    while ((name = strsep(&rest, ",")))
+        if (!coll__transport_find(name)) {
+            log_error("comm",
+                      "COLL_TRANSPORTS: there is no transport '%s'; "
+                      "there are: %s",
+                      name, known);
+            return COLL_ERR_INVALID;
+        }
+    return COLL_OK;
+}
+
+/* Open them in turn until nobody is missing. */
+static int open_all(struct coll_comm *comm, struct coverage *cover)
+{
+    char names[SETTING_BYTES + 8], *rest = names, *name;
+    int rc = COLL_OK;
+
+    /* a rank always reaches itself */
+    snprintf(names, sizeof(names), "%s%s",
+             coll__word_in("self", comm->settings.transports, ',') ? ""
+                                                                   : "self,",
+             comm->settings.transports);
+    while (rc == COLL_OK && cover->missing >= 0 &&
+           (name = strsep(&rest, ",")) && comm->routes.n_all < MAX_TRANSPORTS)
+        if (is_wanted(comm, name))
+            rc = open_one(comm, name, cover);
+    if (rc == COLL_OK && cover->missing >= 0) {
+        log_error("comm",
+                  "rank %d cannot reach rank %d by the transports %s%s; "
+                  "add tcp to COLL_TRANSPORTS, and see coll_info --transports",
+                  cover->from, cover->missing, comm->settings.transports,
+                  is_encrypted() ? ", of which ucx does not encrypt" : "");
+        rc = COLL_ERR_TRANSPORT;
+    }
+    return rc;
+}
+
+/* "Rank 3 ...". */
+static const char *describe(int32_t lack)
+{
+    static const char *const texts[N_LACKS] = {
+        [LACKS_BUILD] = "has a libcoll without CUDA; install its headers "
+                        "(nvidia-cuda-dev) and configure again",
+        [LACKS_KERNELS] = "has a libcoll without CUDA kernels; configure again "
+                          "where there is nvcc",
+        [LACKS_WISH] = "has COLL_CUDA_ENGINE=staged",
+        [LACKS_DRIVER] = "had no CUDA driver in its process when the "
+                         "communicator was made; call cudaSetDevice() before",
+        [LACKS_START] = "has a CUDA driver that cannot be used; see coll_info "
+                        "--check-build",
+        [LACKS_CONTEXT] = "had no current CUDA context when the communicator "
+                          "was made; call cudaSetDevice() before",
+    };
+
+    return lack > 0 && lack < N_LACKS ? texts[lack] : "is of another version";
+}
+
+/* Where all of one host's ranks have devices, these are joined, too. */
+static int join_devices(struct coll_comm *comm, const struct coverage *cover)
+{
+    int r = cover->no_device, rc = COLL_OK;
+
+    comm->has_devices = comm->n_hosts > 1 && r < 0;
+    if (r >= 0)
+        snprintf(comm->no_streams, sizeof(comm->no_streams), "rank %d %s", r,
+                 describe(cover->reports[r].lack));
+    else if (comm->n_hosts > 1)
+        snprintf(comm->no_streams, sizeof(comm->no_streams),
+                 "there are several hosts, not with as many ranks, 2 or more, "
+                 "on each");
+    else
+        rc = coll__stream_join(comm);
+    if (rc == COLL_OK && cover->has_device && comm->routes.streams)
+        log_info("comm", "GPU buffers go from GPU to GPU");
+    else if (rc == COLL_OK && cover->has_device && !comm->has_devices)
+        log_info("comm", "GPU buffers pass through the host: %s",
+                 comm->no_streams);
+    return rc;
+}
+
+int coll__comm_links_open(struct coll_comm *comm,
+                          const struct coll__options *options)
+{
+    struct coverage cover;
+    int rc = check_names(comm->settings.transports);
+
+    comm->routes.all = comm->tps;
+    comm->routes.to = calloc((size_t)comm->size, sizeof(struct coll__tp *));
+    if (!comm->routes.to) {
+        log_error("comm", "no memory for %d ranks", comm->size);
+        return COLL_ERR_NOMEM;
+    }
+    coll__inside_load(&comm->inside);
+    if (rc == COLL_OK)
+        rc = coverage_init(&cover, comm);
+    if (rc)
+        return rc;
+    rc = open_all(comm, &cover);
+    if (rc == COLL_OK)
+        rc = coll__comm_prices_agree(comm, cover.offers, options->measured);
+    if (rc == COLL_OK)
+        rc = join_devices(comm, &cover);
+    coverage_fini(&cover);
+    return rc ? rc : coll__comm_view_init(comm);
+}
+
+void coll__comm_links_close(struct coll_comm *comm, int is_orderly)
+{
+    while (comm->routes.n_all) {
+        struct coll__tp *tp = comm->tps[--comm->routes.n_all];
+
+        tp->ops->close(tp, is_orderly);
+    }
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* split.c - new communicators of a communicator's ranks.
+ *
+ * One exchange over the parent's control tree tells which group every rank
+ * wants; the groups' own trees are then made through it, and it watches over
+ * that.  What is wrong on one rank travels with its wish, so that all refuse
+ * alike and nobody waits.  From there on the groups are on their own: one that
+ * fails leaves the others.
+ */
+#include "lib/comm/comm.h"
+#include "lib/run/owner.h"
+#include "lib/net/auth.h"
+#include "lib/trace/log.h"
+#include "lib/util/files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum fault { FAULT_NONE, FAULT_COLOR, FAULT_RUNNING, FAULT_NULL };
+
+static const char *const faults[] = {
+    [FAULT_COLOR] = "has a color below 0 that is not COLL_NO_COLOR",
+    [FAULT_RUNNING] = "has operations running; wait for them first",
+    [FAULT_NULL] = "passed NULL for the new communicator",
+};
+
+/* What each rank says; the tag is its group's if it becomes rank 0 there. */
+struct wish {
+    int32_t fault, color, key;
+    unsigned char tag[COLL__TAG_BYTES];
+};
+
+/* Fail the parent if its control tree has failed: it is of no use any more. */
+static int judge(struct coll_comm *comm, int rc)
+{
+    if (rc != COLL_OK && coll__ctrl_status(comm->ctrl) != COLL_OK)
+        coll__comm_fail(comm, rc, "%s", coll_last_error());
+    return rc;
+}
+
+/* Everybody's wishes, and the ranks by color, key and rank: the groups, one
+ * after the other. */
+struct wishes {
+    struct wish *of; /* [size] */
+    int *ranks;      /* [2 * size]: room to sort, too */
+    int size;
+};
+
+/* Does rank a come before rank b? */
+static int is_before(const struct wish *wishes, int a, int b)
+{
+    if (wishes[a].color != wishes[b].color)
+        return wishes[a].color < wishes[b].color;
+    return wishes[a].key != wishes[b].key ? wishes[a].key < wishes[b].key
+                                          : a < b;
+}
+
+static void sort(const struct wish *wishes, int *ranks, int *other, int n)
+{
+    int half = n / 2, i = 0, j = half;
+
+    if (n < 2)
+        return;
+    sort(wishes, ranks, other, half);
+    sort(wishes, ranks + half, other, n - half);
+    for (int k = 0; k < n; k++)
+        other[k] = j == n || (i < half && is_before(wishes, ranks[i], ranks[j]))
+                       ? ranks[i++]
+                       : ranks[j++];
+    memcpy(ranks, other, (size_t)n * sizeof(*ranks));
+}
+
+static void find_groups(struct wishes *wishes)
+{
+    for (int r = 0; r < wishes->size; r++)
+        wishes->ranks[r] = r;
+    sort(wishes->of, wishes->ranks, wishes->ranks + wishes->size, wishes->size);
+}
+
+static int color_at(const struct wishes *wishes, int i)
+{
+    return wishes->of[wishes->ranks[i]].color;
+}
+
+/* Return how many ranks are in the group whose first one is at i. */
+static int group_size(const struct wishes *wishes, int i)
+{
+    int end = i + 1;
+
+    while (end < wishes->size && color_at(wishes, end) == color_at(wishes, i))
+        end++;
+    return end - i;
+}
+
+static int are_along(const struct wishes *wishes)
+{
+    int n;
+
+    for (int i = 0; i < wishes->size; i += n) {
+        n = group_size(wishes, i);
+        if (color_at(wishes, i) != COLL_NO_COLOR &&
+            !coll__ctrl_is_along(wishes->ranks + i, n, wishes->size))
+            return 0;
+    }
+    return 1;
+}
+
+/* The group of this rank, which wants one. */
+static struct coll__ctrl_part find_group(const struct wishes *wishes, int rank)
+{
+    struct coll__ctrl_part part = {.rank = 0};
+    int i = 0;
+
+    while (color_at(wishes, i) != wishes->of[rank].color)
+        i++;
+    part.ranks = wishes->ranks + i;
+    part.size = group_size(wishes, i);
+    while (part.ranks[part.rank] != rank)
+        part.rank++;
+    memcpy(part.tag, wishes->of[part.ranks[0]].tag, sizeof(part.tag));
+    return part;
+}
+
+/* COLL_ERR_INVALID on all when one's wish cannot be. */
+static int judge_wishes(const struct wish *wishes, int size, const char *who)
+{
+    for (int r = 0; r < size; r++)
+        if (wishes[r].fault) {
+            log_error("api", "%s: rank %d %s", who, r, faults[wishes[r].fault]);
+            return COLL_ERR_INVALID;
+        }
+    return COLL_OK;
+}
+
+/* With room for everybody's wishes. */
+static int divide_with(struct coll_comm *comm, const char *who,
+                       const struct wish *mine, struct wishes *wishes,
+                       struct coll_comm **out)
+{
+    struct coll__ctrl_part part;
+    int rc = coll__ctrl_allgather(comm->ctrl, mine, sizeof(*mine), wishes->of,
+                                  comm->timeout);
+
+    if (rc == COLL_OK)
+        rc = judge_wishes(wishes->of, comm->size, who);
+    if (rc != COLL_OK)
+        return rc;
+    find_groups(wishes);
+    if (mine->color != COLL_NO_COLOR) {
+        part = find_group(wishes, comm->rank);
+        return coll__comm_divide(comm, &part, are_along(wishes), out);
+    }
+    rc = coll__ctrl_divide(comm->ctrl, NULL, are_along(wishes), NULL,
+                           comm->timeout, NULL);
+    if (rc == COLL_OK)
+        *out = NULL;
+    return rc;
+}
+
+/* As owner. */
+static int divide_alive(struct coll_comm *comm, const char *who,
+                        struct wish *mine, struct coll_comm **out)
+{
+    size_t n = (size_t)comm->size;
+    struct wishes wishes = {.size = comm->size};
+    int rc;
+
+    if (!out)
+        mine->fault = FAULT_NULL;
+    else if (comm->n_running)
+        mine->fault = FAULT_RUNNING;
+    atomic_store_explicit(&comm->apart, who, memory_order_release);
+    coll__files_fill_standard();
+    coll__auth_random(mine->tag, sizeof(mine->tag));
+    wishes.of = malloc(n * sizeof(*wishes.of));
+    wishes.ranks = malloc(2 * n * sizeof(*wishes.ranks));
+    coll__ctrl_divide_begin(comm->ctrl);
+    if (wishes.of && wishes.ranks)
+        rc = judge(comm, divide_with(comm, who, mine, &wishes, out));
+    else
+        rc = coll__comm_fail(comm, COLL_ERR_NOMEM,
+                             "rank %d has no memory "
+                             "to divide %d ranks",
+                             comm->rank, comm->size);
+    coll__ctrl_divide_end(comm->ctrl);
+    free(wishes.of);
+    free(wishes.ranks);
+    return rc;
+}
+
+static int divide(struct coll_comm *comm, const char *who, struct wish *mine,
+                  struct coll_comm **out)
+{
+    int rc;
+
+    if (coll__comm_is_inherited(comm))
+        return coll__comm_inherited(who);
+    rc = coll__owner_enter(comm, who);
+    if (rc)
+        return rc;
+    rc = coll__comm_status(comm);
+    if (rc == COLL_OK)
+        rc = divide_alive(comm, who, mine, out);
+    coll__owner_release(comm);
+    return rc;
+}
+
+int coll__comm_split(struct coll_comm *comm, const char *who, int color,
+                     int key, struct coll_comm **part)
+{
+    struct wish mine = {.color = color, .key = key};
+
+    return divide(comm, who, &mine, part);
+}
+
+static int split_comm(struct coll_comm *comm, int color, int key,
+                      struct coll_comm **split)
+{
+    struct wish mine = {.color = color, .key = key};
+
+    if (!comm) {
+        log_error("api", "coll_comm_split: comm is NULL");
+        return COLL_ERR_INVALID;
+    }
+    if (color < 0 && color != COLL_NO_COLOR)
+        mine.fault = FAULT_COLOR;
+    return divide(comm, "coll_comm_split", &mine, split);
+}
+
+int coll_comm_split(struct coll_comm *comm, int color, int key,
+                    struct coll_comm **split)
+{
+    return coll__log_done(split_comm(comm, color, key, split));
+}
+
+static int dup_comm(struct coll_comm *comm, struct coll_comm **dup)
+{
+    struct wish mine = {.color = 0};
+
+    if (!comm) {
+        log_error("api", "coll_comm_dup: comm is NULL");
+        return COLL_ERR_INVALID;
+    }
+    return divide(comm, "coll_comm_dup", &mine, dup);
+}
+
+int coll_comm_dup(struct coll_comm *comm, struct coll_comm **dup)
+{
+    return coll__log_done(dup_comm(comm, dup));
+}

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stall.c - what is done about a wait that takes long; and how this rank judges
+ * the waits of others.
+ *
+ * Patience is about movement: as long as anything of the communicator moves, no
+ * wait is long, whatever it has taken so far, and nobody is asked anything.  The
+ * deadline is about the caller: it counts from the start of the wait, less the time
+ * in which this process stood still, as then all else of the job may have, too.
+ *
+ *   20 ms without movement   look for messages that no rank is going to take
+ *   1 s, and 2, 4 s later    ask: of a send or receive its peer, else all ranks
+ *   COLL_STALL_WARN          ask once more; warn who has not come, and go on
+ *   the deadline             ask once more; then say who has not come, and fail
+ *
+ * Nothing here waits.  A question is on its way while data goes on moving; the
+ * asked rank judges by what may be read at any time, on its reactor's thread, and
+ * where the two disagree it fails the communicator everywhere.  So there are no
+ * answers to be compared here, but for the sentence about a deadline.
+ *
+ * Two ranks disagree when the one waits for what the other is never going to do:
+ *  - operations of one number that are not alike;
+ *  - one has come to a call of all ranks beside the operations (it leaves, or
+ *    makes another communicator) without having started what is waited for;
+ *  - one waits for a message of the other, which cannot go on with anything else
+ *    until its collective ends, to which the first has not come.
+ */
+#include "lib/comm/comm.h"
+#include "lib/comm/algorithm_id.h"
+#include "lib/trace/log.h"
+#include "lib/util/util.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LOOK_AROUND_S 0.02
+#define HOST_TEXT 80 /* bytes of a host's name with what is before it */
+#define ASK_S 1.0    /* and twice as long before each next time */
+#define TURNS 10     /* answers of other waits that one waits for */
+#define STILL_S 2.0 /* without a look at the clock: it was stopped, or paused */
+
+/* ---- where a rank is ----------------------------------------------------- */
+
+/* Can that collective end here without rank `other` having started it?  Not
+ * where its result depends on what that rank brings. */
+static int can_end_without(const struct coll_comm *comm,
+                           const struct coll__head *head, int other)
+{
+    if (head->series == SERIES_COMPARED)
+        return 0;
+    switch ((enum coll_collective)head->collective) {
+    case COLL_BARRIER:
+        return 0;
+    case COLL_ALLREDUCE:
+    case COLL_ALLGATHER:
+    case COLL_REDUCE_SCATTER:
+    case COLL_ALLTOALL:
+        return !head->count;
+    case COLL_REDUCE:
+    case COLL_GATHER:
+        return !head->count || coll__head_root(head) != comm->rank;
+    case COLL_BROADCAST:
+    case COLL_SCATTER:
+        return !head->count || coll__head_root(head) != other;
+    default:
+        return 1;
+    }
+}
+
+/* The collective that this rank's caller waits in, and the asker has to come to
+ * first; 0 where there is none.  Once found it stays so: neither goes on. */
+static int is_stuck_before(struct coll_comm *comm,
+                           const struct coll__ctrl_call *call,
+                           struct coll__head *mine)
+{
+    uint64_t seq = atomic_load_explicit(&comm->stuck_in, memory_order_acquire);
+
+    return call->is_blocked && seq > call->n_started &&
+           coll__history_get(&comm->history[SERIES_HOST], seq, mine) &&
+           !can_end_without(comm, mine, call->rank);
+}
+
+/* Both calls in words; `mine` is what this rank called. */
+static enum coll__verdict disagree(const struct coll_comm *comm,
+                                   const struct coll__ctrl_call *call,
+                                   const char *mine, char text[COLL__TEXT_MAX])
+{
+    char theirs[COLL__HEAD_TEXT];
+
+    coll__head_describe(&call->head, theirs, sizeof(theirs));
+    snprintf(text, COLL__TEXT_MAX, COLL__DISAGREE, comm->rank, mine, call->rank,
+             theirs, COLL__SAME_CALLS);
+    return VERDICT_NEVER;
+}
+
+static enum coll__verdict disagree_in_way(const struct coll_comm *comm,
+                                          const struct coll__ctrl_call *call,
+                                          const struct coll__head *mine,
+                                          char text[COLL__TEXT_MAX])
+{
+    char here[COLL__HEAD_TEXT], there[COLL__HEAD_TEXT];
+
+    coll__algorithm_id_describe(mine, here, sizeof(here));
+    coll__algorithm_id_describe(&call->head, there, sizeof(there));
+    snprintf(text, COLL__TEXT_MAX, COLL__DISAGREE, comm->rank, here, call->rank,
+             there, COLL__SAME_ALGORITHM);
+    return VERDICT_NEVER;
+}
+
+/* A collective: the calls of one number are alike on all ranks. */
+static enum coll__verdict judge_collective(struct coll_comm *comm,
+                                           const struct coll__ctrl_call *call,
+                                           const char *apart,
+                                           char text[COLL__TEXT_MAX])
+{
+    struct coll__history *history = coll__history_of(comm, &call->head);
+    struct coll__head mine;
+    char what[COLL__HEAD_TEXT];
+    uint64_t n =
+        atomic_load_explicit(&history->n_started, memory_order_acquire);
+
+    if (n < call->head.seq)
+        return apart ? disagree(comm, call, apart, text) : VERDICT_LATE;
+    if (!coll__history_get(history, call->head.seq, &mine) ||
+        !memcmp(&mine, &call->head, sizeof(mine)))
+        return VERDICT_HERE;
+    if (coll__algorithm_ids_differ(&mine, &call->head))
+        return disagree_in_way(comm, call, &mine, text);
+    coll__head_describe(&mine, what, sizeof(what));
+    return disagree(comm, call, what, text);
+}
+
+/* A send or receive, of which this rank is the other end. */
+static enum coll__verdict judge_message(struct coll_comm *comm,
+                                        const struct coll__ctrl_call *call,
+                                        const char *apart,
+                                        char text[COLL__TEXT_MAX])
+{
+    struct coll__head mine;
+    char what[COLL__HEAD_TEXT];
+    int is_stuck = is_stuck_before(comm, call, &mine); /* before the count */
+    int at = call->head.series * comm->size + call->rank;
+    _Atomic uint64_t *n = call->head.collective == COLL_RECV
+                              ? &comm->n_sent[at]
+                              : &comm->n_received[at];
+
+    if (atomic_load_explicit(n, memory_order_relaxed) >= call->head.seq)
+        return VERDICT_HERE;
+    if (apart)
+        return disagree(comm, call, apart, text);
+    if (!is_stuck)
+        return VERDICT_LATE;
+    coll__head_describe(&mine, what, sizeof(what));
+    return disagree(comm, call, what, text);
+}
+
+enum coll__verdict coll__comm_judge(struct coll_comm *comm,
+                                    const struct coll__ctrl_call *call,
+                                    int is_gathering, char text[COLL__TEXT_MAX])
+{
+    const char *apart =
+        is_gathering ? atomic_load_explicit(&comm->apart, memory_order_acquire)
+                     : NULL;
+
+    coll__history_where(coll__history_of(comm, &call->head), text,
+                        COLL__TEXT_MAX);
+    return coll__is_p2p((enum coll_collective)call->head.collective)
+               ? judge_message(comm, call, apart, text)
+               : judge_collective(comm, call, apart, text);
+}
+
+/* ---- asking -------------------------------------------------------------- */
+
+static struct coll__ctrl_call call_of(const struct coll_request *request,
+                                      int is_blocked)
+{
+    struct coll_comm *comm = request->comm;
+
+    return (struct coll__ctrl_call){
+        .rank = comm->rank,
+        .peer = request->is_p2p ? request->head.root : -1,
+        .is_blocked = is_blocked,
+        .n_started = atomic_load_explicit(&comm->history[SERIES_HOST].n_started,
+                                          memory_order_relaxed),
+        .head = request->head,
+    };
+}
+
+/* What holds a wait for the request up: it, or what runs before it. */
+static const struct coll_request *
+find_running(const struct coll_comm *comm, const struct coll_request *request)
+{
+    return request->is_p2p ? request : comm->queues[request->channel].first;
+}
+
+/* Ask, unless all ranks have been asked about it by another meanwhile. */
+static void ask(struct coll__patience *p, const struct coll_request *running,
+                int is_blocked, double now)
+{
+    struct coll__ctrl *ctrl = running->comm->ctrl;
+    struct coll__ctrl_call call = call_of(running, is_blocked);
+    double asked;
+
+    if (!coll__ctrl_ask(ctrl, &call, running->is_p2p ? now : p->asked, &asked))
+        return; /* another is busy there: the next time */
+    p->asked = now;
+    p->pause *= 2;
+}
+
+/* ---- who is missing ------------------------------------------------------ */
+
+/* " on HOST" where the job has several, and the next one named is not of it too. */
+static const char *host_of(const struct coll_comm *comm, int rank, int next,
+                           char text[HOST_TEXT])
+{
+    text[0] = '\0';
+    if (comm->n_hosts > 1 &&
+        (next < 0 || comm->peers[rank].host != comm->peers[next].host))
+        snprintf(text, HOST_TEXT, " on %s", coll__ctrl_host(comm->ctrl, rank));
+    return text;
+}
+
+/* Append "; label 1, 4 on h1, 7 on h2, ... (5 in all)". */
+static size_t list_ranks(const struct coll_comm *comm, const int *ranks,
+                         int n_ranks, const char *label, char *text, size_t len,
+                         size_t n)
+{
+    int n_named = n_ranks < COLL__NAMED ? n_ranks : COLL__NAMED;
+    const char *before = label;
+    char host[HOST_TEXT];
+
+    for (int i = 0; i < n_named && n < len; i++) {
+        int next = i + 1 < n_named ? ranks[i + 1] : -1;
+
+        n += (size_t)snprintf(text + n, len - n, "%s%d%s", before, ranks[i],
+                              host_of(comm, ranks[i], next, host));
+        before = ", ";
+    }
+    if (n_ranks > COLL__NAMED && n < len)
+        n += (size_t)snprintf(text + n, len - n, ", ... (%d in all)", n_ranks);
+    return n < len ? n : len - 1;
+}
+
+/* Say who has not come to a collective; "" where all have. */
+static void describe_absent(const struct coll_comm *comm,
+                            const struct coll__ctrl_roll *roll, char *text,
+                            size_t len)
+{
+    size_t n = list_ranks(comm, roll->late, roll->n_late,
+                          "; not arrived: rank ", text, len, 0);
+
+    text[n] = '\0';
+    if (roll->n_late && n < len)
+        n += (size_t)snprintf(text + n, len - n, " (rank %d is %s)",
+                              roll->late[0], roll->text);
+    if (n < len)
+        list_ranks(comm, roll->silent, roll->n_silent, "; no answer from rank ",
+                   text, len, n);
+}
+
+/* The same of any call, by what was heard of the others; roll is NULL where
+ * nothing was. */
+static void describe_missing(const struct coll_request *request,
+                             const struct coll__ctrl_roll *roll, char *text,
+                             size_t len)
+{
+    const struct coll_comm *comm = request->comm;
+    int peer = request->head.root;
+    char host[HOST_TEXT] = "";
+
+    if (request->is_p2p)
+        host_of(comm, peer, -1, host);
+    if (request->is_p2p && roll)
+        snprintf(text, len, "; rank %d%s is %s", peer, host, roll->text);
+    else if (request->is_p2p)
+        snprintf(text, len, "; no answer from rank %d%s", peer, host);
+    else if (roll)
+        describe_absent(comm, roll, text, len);
+    else
+        snprintf(text, len, "; no answer from the other ranks");
+}
+
+/* Hear who is missing, of those asked after a time: 1 and who, NULL for no answer
+ * at all; 0: they are asked, and answers may come yet, which counts from when this
+ * one was asked about: of several waits for peers, one after the other is. */
+static int hear(const struct coll_request *request, int is_blocked,
+                double since, double now, struct coll__ctrl_roll *roll,
+                const struct coll__ctrl_roll **heard)
+{
+    struct coll__ctrl *ctrl = request->comm->ctrl;
+    struct coll__ctrl_call call = call_of(request, is_blocked);
+    double most = coll__ctrl_answer_time(ctrl), asked;
+
+    *heard = coll__ctrl_heard(ctrl, &call, since, roll) ? roll : NULL;
+    if (*heard || now > since + TURNS * most)
+        return 1;
+    return coll__ctrl_ask(ctrl, &call, since, &asked) && now > asked + most;
+}
+
+/* ---- the deadline -------------------------------------------------------- */
+
+/* Fail, by what was heard of the others; roll is NULL where nothing was. */
+static int fail_late(const struct coll_request *request, double timeout,
+                     const struct coll__ctrl_roll *roll)
+{
+    struct coll_comm *comm = request->comm;
+    const char *where = request->head.series == SERIES_QUEUED
+                            ? "a stream may be at other work for so long"
+                            : "one may compute long between coll_start and "
+                              "coll_wait";
+    char what[COLL__HEAD_TEXT], absent[COLL__TEXT_MAX / 2];
+
+    coll__head_describe(&request->head, what, sizeof(what));
+    describe_missing(request, roll, absent, sizeof(absent));
+    if (!*absent)
+        snprintf(absent, sizeof(absent),
+                 "; all ranks have started it: raise COLL_TIMEOUT if %s",
+                 where);
+    return coll__comm_fail(comm, COLL_ERR_TIMEOUT,
+                           "%s did not end within %g s on rank %d%s", what,
+                           timeout, comm->rank, absent);
+}
+
+/* Is anybody missing? */
+static int is_anyone_late(const struct coll__ctrl_roll *heard)
+{
+    return !heard || heard->n_late || heard->n_silent;
+}
+
+/* All ranks of a part of a communicator have come: they wait for one that is late in
+ * another part, where that is told of soon. */
+static int is_told_elsewhere(const struct coll_request *request, double timeout,
+                             const struct coll__ctrl_roll *heard, double now)
+{
+    return !request->is_p2p && coll__is_subcomm(request->comm) &&
+           !is_anyone_late(heard) && now < request->expired + timeout / 2;
+}
+
+/* The deadline has passed: fail as soon as it is known what to say. */
+static int expire(struct coll_request *request, double timeout, int is_blocked,
+                  double now)
+{
+    const struct coll__ctrl_roll *heard;
+    struct coll__ctrl_roll roll;
+
+    if (!request->expired)
+        request->expired = now;
+    if (!hear(request, is_blocked, request->expired, now, &roll, &heard) ||
+        is_told_elsewhere(request, timeout, heard, now))
+        return COLL_OK;
+    return fail_late(request, timeout, heard);
+}
+
+/* ---- a warning before ---------------------------------------------------- */
+
+static void say_stall(const struct coll_request *request, double timeout,
+                      double waited, const struct coll__ctrl_roll *heard)
+{
+    const struct coll_comm *comm = request->comm;
+    char what[COLL__HEAD_TEXT], absent[COLL__TEXT_MAX / 2];
+    char group[COLL__TEXT_MAX / 2];
+
+    coll__head_describe(&request->head, what, sizeof(what));
+    describe_missing(request, heard, absent, sizeof(absent));
+    coll__members_text(comm, group, sizeof(group));
+    log_warn("comm",
+             "%s%s has waited for %.0f s on rank %d%s; it fails after %g s "
+             "(COLL_TIMEOUT)",
+             group, what, waited, comm->rank, absent, timeout);
+}
+
+/* The wait is longer than COLL_STALL_WARN: once it is known who is missing, say so.
+ * Where all have come there is nothing to say, and the same is asked later. */
+static void warn(struct coll_request *request, double timeout, double since,
+                 int is_blocked, double now)
+{
+    double patience = (double)request->comm->stall_warn;
+    const struct coll__ctrl_roll *heard;
+    struct coll__ctrl_roll roll;
+    struct coll__stall *s = &request->stall;
+
+    if (s->seq != request->head.seq)
+        *s = (struct coll__stall){.seq = request->head.seq, .asked = now};
+    if (s->said || now < s->asked ||
+        !hear(request, is_blocked, s->asked, now, &roll, &heard))
+        return;
+    if (is_anyone_late(heard)) {
+        s->said = since;
+        say_stall(request, timeout, now - since, heard);
+    } else {
+        s->asked = now + patience;
+    }
+}
+
+/* Is it time for that? */
+static int is_stall(const struct coll_request *request, double since,
+                    double now)
+{
+    long patience = request->comm->stall_warn;
+
+    return patience && now - since > (double)patience;
+}
+
+void coll__stall_end(struct coll_request *request)
+{
+    char what[COLL__HEAD_TEXT], group[COLL__TEXT_MAX / 2];
+
+    coll__head_describe(&request->head, what, sizeof(what));
+    coll__members_text(request->comm, group, sizeof(group));
+    log_warn("comm", "%s%s went on after %.0f s on rank %d", group, what,
+             coll__now() - request->stall.said, request->comm->rank);
+    request->stall.said = 0;
+}
+
+/* ---- patience ------------------------------------------------------------ */
+
+/* Look for what is wrong; a status. */
+static int investigate(struct coll_comm *comm,
+                       const struct coll_request *request, int is_blocked,
+                       double now)
+{
+    struct coll__patience *p = &comm->patience;
+    const struct coll_request *running = find_running(comm, request);
+
+    p->looked = now;
+    if (is_blocked && !running->is_p2p)
+        atomic_store_explicit(&comm->stuck_in, running->head.seq,
+                              memory_order_release);
+    if (now > p->asked + p->pause)
+        ask(p, running, is_blocked, now);
+    return coll__comm_look_around(comm);
+}
+
+/* When the caller's wait began, put off by what this process stood still since. */
+static double waits_since(struct coll_request *request, double now)
+{
+    if (!request->waits_since)
+        request->waits_since = now;
+    else if (now - request->considered > STILL_S)
+        request->waits_since += now - request->considered;
+    request->considered = now;
+    return request->waits_since;
+}
+
+int coll__stall_check(struct coll_request *request, double timeout,
+                      int is_blocked)
+{
+    struct coll_comm *comm = request->comm;
+    struct coll__patience *p = &comm->patience;
+    double now = coll__now(), since;
+    int rc = COLL_OK;
+
+    if (comm->lost_until) /* it is failing */
+        return COLL_OK;
+    if (!p->since)
+        *p = (struct coll__patience){now, now, now, ASK_S};
+    since = is_blocked ? waits_since(request, now) : p->since;
+    if (now - since <= timeout)
+        request->expired = 0;
+    else
+        rc = expire(request, timeout, is_blocked, now);
+    if (!request->expired && is_stall(request, since, now))
+        warn(request, timeout, since, is_blocked, now);
+    if (!rc && now - p->looked >= LOOK_AROUND_S)
+        rc = investigate(comm, request, is_blocked, now);
+    return rc ? coll__comm_quiesce(comm) : COLL_OK;
+}
+
+int coll__stall_check_stream(struct coll_request *standing,
+                             struct coll__patience *p)
+{
+    struct coll_comm *comm = standing->comm;
+    double now = coll__now();
+
+    if (!p->since)
+        *p = (struct coll__patience){now, now, now, ASK_S};
+    if (now - p->since > comm->timeout)
+        return expire(standing, comm->timeout, 0, now);
+    standing->expired = 0;
+    if (is_stall(standing, p->since, now))
+        warn(standing, comm->timeout, p->since, 0, now);
+    if (now > p->asked + p->pause)
+        ask(p, standing, 0, now);
+    return COLL_OK;
+}
+
+void coll__patience_end(struct coll_comm *comm)
+{
+    comm->patience = (struct coll__patience){0};
+    atomic_store_explicit(&comm->stuck_in, 0, memory_order_relaxed);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* problem_op.c - what a reduction operation asks of a problem. */
+#include "lib/plan/problem_op.h"
+
+/* Whether another order of combination may give other bits. */
+static int order_matters(const struct coll__op *op, enum coll_type type)
+{
+    if (op->fn)
+        return 1;
+    return coll__type_is_float(type) &&
+           (op->base == COLL_SUM || op->base == COLL_PROD ||
+            op->base == COLL_AVG);
+}
+
+void coll__problem_set_op(const struct coll__op *op, int is_reproducible,
+                     struct coll__problem *pb)
+{
+    pb->op = op->base;
+    pb->is_user_op = op->fn != NULL;
+    if (!op->commutes)
+        pb->order = ORDER_RANKS;
+    else if (is_reproducible && order_matters(op, pb->type))
+        pb->order = ORDER_CANONICAL;
+    else
+        pb->order = ORDER_FREE;
+    if (op->is_premul) /* IN is then a copy */
+        pb->in_place = 0;
+}

@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cache.c - blocking calls: each is a request that the communicator keeps for
+ * the next call of its shape; the hot path is a look-up, a start and the wait.
+ *
+ * Idle requests are in lists by the hash of their shape; a call takes one out,
+ * so that a group may run several of one shape, and puts it back.  The latest is
+ * looked at first.  Scratch is lent to a request while it is taken.
+ *
+ * Bounded are the bytes of plans and programs.  Beyond that, an idle request
+ * goes that is met first from a random place on and was not used again since
+ * the last such look: a program that goes round somewhat more shapes than there
+ * is room for still finds most of them, as it would not if the oldest went.
+ */
+#include "lib/comm/comm.h"
+#include "lib/run/owner.h"
+#include "lib/trace/log.h"
+#include "lib/trace/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_ROOM 64 /* requests */
+
+/* ---- which shape --------------------------------------------------------- */
+
+/* Of which buffers does a call mention counts on this rank? */
+static void find_arrays(const struct coll_comm *comm,
+                        const struct coll_args *args, int *in, int *out)
+{
+    int is_root = args->root == comm->rank;
+
+    *in = args->collective == COLL_ALLTOALLV ||
+          args->collective == COLL_REDUCE_SCATTERV ||
+          (args->collective == COLL_SCATTERV && is_root);
+    *out = args->collective == COLL_ALLTOALLV ||
+           args->collective == COLL_ALLGATHERV ||
+           (args->collective == COLL_GATHERV && is_root);
+}
+
+/* Where displacements are left out, parts lie one behind the other. */
+static uint64_t hash_parts(const size_t *counts, const size_t *displs, int n)
+{
+    uint64_t hash = 0, a = 0x9e3779b97f4a7c15u, b = 0xc2b2ae3d27d4eb4fu;
+    size_t at = 0;
+
+    for (int r = 0; counts && r < n; r++) {
+        hash += (counts[r] + a) * ((displs ? displs[r] : at) + b);
+        at += counts[r];
+        a += 0x9e3779b97f4a7c15u;
+        b += 0xc2b2ae3d27d4eb4fu;
+    }
+    return hash ^ hash >> 29;
+}
+
+static uint64_t hash_of(const struct coll_comm *comm,
+                        const struct coll_args *args)
+{
+    uint64_t hash = args->count * 0x9e3779b97f4a7c15u;
+    int in, out;
+
+    hash ^= (uint64_t)(uint32_t)args->root << 32 | (uint32_t)args->op;
+    hash = (hash ^ hash >> 32) * 0xc2b2ae3d27d4eb4fu;
+    hash ^= (uint64_t)args->collective << 8 | (uint64_t)args->type;
+    if (coll__has_counts(args->collective)) {
+        find_arrays(comm, args, &in, &out);
+        if (in)
+            hash += hash_parts(args->in_counts, args->in_displs, comm->size);
+        if (out)
+            hash -= hash_parts(args->out_counts, args->out_displs, comm->size);
+    }
+    hash *= 0xff51afd7ed558ccdu;
+    return hash ^ hash >> 32;
+}
+
+static int same_array(const size_t *a, const size_t *b, int n)
+{
+    return (!a && !b) || (a && b && !memcmp(a, b, (size_t)n * sizeof(*a)));
+}
+
+static int same_counts(const struct coll__problem *a,
+                       const struct coll__problem *b)
+{
+    return same_array(a->in_counts, b->in_counts, a->nranks) &&
+           same_array(a->out_counts, b->out_counts, a->nranks) &&
+           same_array(a->in_displs, b->in_displs, a->nranks) &&
+           same_array(a->out_displs, b->out_displs, a->nranks);
+}
+
+/* Of a reduction the handle, too: one premul has not the scalar of another. */
+static int fits(const struct coll_request *request,
+                const struct coll_args *args, const struct coll__problem *pb)
+{
+    const struct coll__problem *own = &request->problem;
+
+    return coll__series_of(&request->args) == coll__series_of(args) &&
+           own->count == pb->count && own->collective == pb->collective &&
+           own->type == pb->type && own->op == pb->op &&
+           own->root == pb->root && own->in_place == pb->in_place &&
+           (request->args.op == args->op || !coll__reduces(pb->collective)) &&
+           (!coll__has_counts(pb->collective) || same_counts(own, pb));
+}
+
+/* Are a caller's parts those of a request, whose displacements are all there? */
+static int same_parts(const size_t *counts, const size_t *displs,
+                      const size_t *own_counts, const size_t *own_displs, int n)
+{
+    size_t at = 0;
+
+    if (!counts || !same_array(counts, own_counts, n))
+        return 0;
+    if (displs)
+        return same_array(displs, own_displs, n);
+    for (int r = 0; r < n; at += counts[r++])
+        if (own_displs[r] != at)
+            return 0;
+    return 1;
+}
+
+static int same_layout(const struct coll_request *request,
+                       const struct coll_args *args)
+{
+    const struct coll__problem *own = &request->problem;
+    int in, out;
+
+    find_arrays(request->comm, args, &in, &out);
+    return (!in || same_parts(args->in_counts, args->in_displs, own->in_counts,
+                              own->in_displs, own->nranks)) &&
+           (!out || same_parts(args->out_counts, args->out_displs,
+                               own->out_counts, own->out_displs, own->nranks));
+}
+
+/* Do the buffers lie as the request's own did: together as they should, or apart as a
+ * whole?  Where one of them has nothing, the other lies as it likes. */
+static int lie_alike(const struct coll_request *request,
+                     const struct coll_args *args)
+{
+    uintptr_t in = (uintptr_t)args->in, out = (uintptr_t)args->out;
+    const struct coll_args *own = &request->args;
+
+    if (!request->in_len)
+        return !request->out_len || out;
+    if (!request->out_len)
+        return in != 0;
+    if (!in || !out)
+        return 0;
+    return request->problem.in_place
+               ? out - in == (uintptr_t)own->out - (uintptr_t)own->in
+               : out - in >= request->in_len && in - out >= request->out_len;
+}
+
+/* Is this a plain call of the request's shape?  Then there is nothing to judge about
+ * it.  Whatever else may be right is for coll__args_check(). */
+static int is_again(const struct coll_request *request,
+                    const struct coll_args *args)
+{
+    const struct coll_args *own = &request->args;
+
+    return own->collective == args->collective && own->count == args->count &&
+           own->type == args->type && own->op == args->op &&
+           own->root == args->root && !args->stream && request->is_plain &&
+           lie_alike(request, args) &&
+           (!request->numbers || same_layout(request, args));
+}
+
+/* ---- those that are idle ------------------------------------------------- */
+
+static struct coll_request **list_of(const struct coll__cache *cache,
+                                     uint64_t hash)
+{
+    return &cache->idle[hash & (cache->room - 1)];
+}
+
+static void insert(struct coll__cache *cache, struct coll_request *request)
+{
+    struct coll_request **list = list_of(cache, request->hash);
+
+    request->next = *list;
+    *list = request;
+    request->is_idle = 1;
+}
+
+static void remove_at(struct coll__cache *cache, struct coll_request **at)
+{
+    struct coll_request *request = *at;
+
+    *at = request->next;
+    request->is_idle = 0;
+    if (cache->latest == request)
+        cache->latest = NULL;
+}
+
+static void remove_idle(struct coll__cache *cache, struct coll_request *request)
+{
+    struct coll_request **at = list_of(cache, request->hash);
+
+    while (*at != request)
+        at = &(*at)->next;
+    remove_at(cache, at);
+}
+
+/* The request of which this is another call, nothing to be judged; or NULL. */
+static struct coll_request *find_again(const struct coll_comm *comm,
+                                       const struct coll_args *args)
+{
+    const struct coll__cache *cache = &comm->cache;
+    struct coll_request *at = cache->latest;
+
+    if (at && is_again(at, args))
+        return at;
+    if (!cache->room)
+        return NULL;
+    at = *list_of(cache, hash_of(comm, args));
+    while (at && !is_again(at, args))
+        at = at->next;
+    return at;
+}
+
+static struct coll_request *find_fit(const struct coll_comm *comm,
+                                     const struct coll_args *args,
+                                     const struct coll__problem *pb,
+                                     uint64_t hash)
+{
+    struct coll_request *at =
+        comm->cache.room ? *list_of(&comm->cache, hash) : NULL;
+
+    while (at && !fits(at, args, pb))
+        at = at->next;
+    return at;
+}
+
+/* ---- all of them --------------------------------------------------------- */
+
+/* Another thread may fork at any time, and the child frees what is in `all`
+ * (coll__cache_forget): so nothing is there twice or not any more, and one at
+ * most is left out.  The fences keep the compiler to that order. */
+
+/* Twice the room. */
+static int grow(struct coll__cache *cache)
+{
+    size_t room = cache->room ? 2 * cache->room : FIRST_ROOM;
+    struct coll_request **all = malloc(room * sizeof(*all));
+    struct coll_request **idle = calloc(room, sizeof(*idle)), **old;
+
+    if (!all || !idle) {
+        log_error("api", "no memory to keep %zu requests", room);
+        free(all);
+        free(idle);
+        return COLL_ERR_NOMEM;
+    }
+    if (cache->n)
+        memcpy(all, cache->all, cache->n * sizeof(*all));
+    old = cache->all;
+    atomic_signal_fence(memory_order_release);
+    cache->all = all;
+    free(old);
+    free(cache->idle);
+    cache->idle = idle;
+    cache->room = room;
+    for (size_t i = 0; i < cache->n; i++)
+        if (all[i]->is_idle)
+            insert(cache, all[i]);
+    return COLL_OK;
+}
+
+static void add(struct coll__cache *cache, struct coll_request *request)
+{
+    request->at = cache->n;
+    request->is_kept = 1;
+    cache->all[cache->n] = request;
+    atomic_signal_fence(memory_order_release);
+    cache->n++;
+    cache->bytes += request->bytes;
+}
+
+static void drop(struct coll__cache *cache, struct coll_request *request)
+{
+    struct coll_request *last = cache->all[cache->n - 1];
+
+    remove_idle(cache, request);
+    cache->n--;
+    atomic_signal_fence(memory_order_release);
+    cache->all[request->at] = last;
+    last->at = request->at;
+    cache->bytes -= request->bytes;
+    coll__request_free(request);
+}
+
+/* The one to let go of; NULL: none may be. */
+static struct coll_request *find_victim(struct coll__cache *cache)
+{
+    size_t first;
+
+    cache->dice = cache->dice * 6364136223846793005u + 1442695040888963407u;
+    first = (size_t)(cache->dice >> 33) % cache->n;
+    for (size_t i = 0; i < 2 * cache->n; i++) {
+        struct coll_request *request = cache->all[(first + i) % cache->n];
+
+        if (!request->is_idle || request == cache->latest)
+            continue;
+        if (!request->is_used)
+            return request;
+        request->is_used = 0;
+    }
+    return NULL;
+}
+
+static void trim(struct coll__cache *cache)
+{
+    struct coll_request *victim;
+
+    while (cache->bytes > cache->most && (victim = find_victim(cache)))
+        drop(cache, victim);
+}
+
+/* ---- taking and putting back --------------------------------------------- */
+
+static int borrow(struct coll_request *request)
+{
+    int rc;
+
+    if (!request->tmp_len)
+        return COLL_OK;
+    rc = coll__scratch_take(&request->comm->cache.pool, &coll__device_host,
+                            request->tmp_len, &request->scratch);
+    if (rc == COLL_OK)
+        coll__prog_lend(request->prog, request->scratch->base);
+    return rc;
+}
+
+static void give_back(struct coll_request *request)
+{
+    if (!request->scratch)
+        return;
+    coll__scratch_put(&request->comm->cache.pool, request->scratch);
+    request->scratch = NULL;
+}
+
+/* For these buffers. */
+static int use(struct coll_request *request, const struct coll_args *args)
+{
+    request->is_used = 1;
+    request->args.in = args->in;
+    request->args.out = args->out;
+    return borrow(request);
+}
+
+static int take(struct coll_comm *comm, struct coll_request *kept,
+                const struct coll_args *args, struct coll_request **request)
+{
+    int rc = use(kept, args);
+
+    if (rc)
+        return rc;
+    remove_idle(&comm->cache, kept);
+    *request = kept;
+    return COLL_OK;
+}
+
+static int make(struct coll_comm *comm, const struct coll_args *args,
+                const struct coll__problem *pb, uint64_t hash,
+                struct coll_request **request)
+{
+    struct coll__cache *cache = &comm->cache;
+    int rc = cache->n < cache->room ? COLL_OK : grow(cache);
+    struct coll_request *new;
+
+    if (rc == COLL_OK)
+        rc = coll__request_make(comm, args, pb, 1, NULL, &new);
+    if (rc)
+        return rc;
+    new->hash = hash;
+    rc = borrow(new);
+    if (rc) {
+        coll__request_free(new);
+        return rc;
+    }
+    add(cache, new);
+    cache->n_made++;
+    *request = new;
+    return COLL_OK;
+}
+
+int coll__cache_take_judged(struct coll_comm *comm,
+                            const struct coll_args *args,
+                            const struct coll__problem *pb,
+                            struct coll_request **request)
+{
+    uint64_t hash = hash_of(comm, args);
+    struct coll_request *kept = find_fit(comm, args, pb, hash);
+
+    if (kept)
+        return take(comm, kept, args, request);
+    if (atomic_load_explicit(&comm->failure.status, memory_order_relaxed))
+        return coll__comm_quiesce(comm); /* no transport to bind it to */
+    return make(comm, args, pb, hash, request);
+}
+
+/* A call of which there is none that find_again() finds. */
+static int judge_and_take(struct coll_comm *comm, const struct coll_args *args,
+                          struct coll_request **request)
+{
+    struct coll__problem pb;
+    int rc;
+
+    comm->cache.n_judged++;
+    rc = coll__args_check(args, comm, &pb);
+    return rc ? rc : coll__cache_take_judged(comm, args, &pb, request);
+}
+
+int coll__cache_take(struct coll_comm *comm, const struct coll_args *args,
+                     struct coll_request **request)
+{
+    struct coll_request *kept = find_again(comm, args);
+
+    return kept ? take(comm, kept, args, request)
+                : judge_and_take(comm, args, request);
+}
+
+void coll__cache_put(struct coll_request *request)
+{
+    struct coll__cache *cache = &request->comm->cache;
+
+    if (request->parts) {
+        request->parts = NULL;
+        request->head.root = request->problem.root;
+    }
+    give_back(request);
+    insert(cache, request);
+    cache->latest = request;
+    if (cache->bytes > cache->most)
+        trim(cache);
+}
+
+/* ---- calls --------------------------------------------------------------- */
+
+/* A message to oneself whose other half nothing that runs can be. */
+static int is_endless(const struct coll_comm *comm,
+                      const struct coll_args *args)
+{
+    return coll__is_p2p(args->collective) && args->root == comm->rank &&
+           !comm->queues[CHANNEL_P2P].first;
+}
+
+/* May a request go ahead without the queue?  Nothing runs then, no function of the
+ * caller's either, nothing else is to be moved or looked for, and nothing is traced.
+ * The way through the queue takes 33 ns a call where this takes 22 (one rank; EPYC of 2
+ * cores), 7 % of an 8-byte allreduce of two. */
+static int may_dash(const struct coll_comm *comm)
+{
+    return atomic_load_explicit(&comm->owner, memory_order_acquire) ==
+               OWNER_NONE &&
+           !atomic_load_explicit(&comm->calling, memory_order_relaxed) &&
+           !coll__trace_is_on() &&
+           !atomic_load_explicit(&coll__n_active, memory_order_relaxed) &&
+           !coll__history_is_look_due(&comm->history[SERIES_HOST]) &&
+           !atomic_load_explicit(&comm->failure.status, memory_order_relaxed);
+}
+
+/* A shape once more, and small: it stays where it is, as the latest, if it ends
+ * at once. */
+static int call_again(struct coll_comm *comm, struct coll_request *request,
+                      const struct coll_args *args)
+{
+    int rc = use(request, args);
+
+    if (rc)
+        return coll__log_done(rc);
+    comm->cache.latest = request;
+    rc = coll__request_dash(request);
+    if (rc != COLL_IN_PROGRESS) {
+        give_back(request);
+        return rc == COLL_OK ? rc : coll__log_done(rc);
+    }
+    coll__owner_acquire(comm);
+    remove_idle(&comm->cache, request);
+    coll__request_join(request);
+    rc = coll__request_wait(request, comm->timeout);
+    coll__cache_put(request);
+    coll__owner_release(comm);
+    return coll__log_done(rc);
+}
+
+/* Of a shape that was not met before: a driver may have come meanwhile. */
+static int is_streams_after_all(const struct coll_args *args)
+{
+    coll__stream_look_for_devices();
+    return coll__stream_takes(args);
+}
+
+/* As owner; COLL_IN_PROGRESS: it was for a stream, and nothing was done. */
+static int call(struct coll_comm *comm, const struct coll_args *args)
+{
+    struct coll_request *request;
+    uint64_t n_made = comm->cache.n_made;
+    int rc = coll__cache_take(comm, args, &request);
+
+    if (rc)
+        return rc;
+    if (n_made < comm->cache.n_made && is_streams_after_all(args)) {
+        coll__cache_put(request);
+        return COLL_IN_PROGRESS;
+    }
+    if (is_endless(comm, args))
+        rc = coll__args_wrong(args, "a message of a rank to itself would wait "
+                                    "for ever; use a group or requests");
+    else
+        rc = coll__request_start(request);
+    if (rc == COLL_OK)
+        rc = coll__request_wait(request, comm->timeout);
+    coll__cache_put(request);
+    return rc;
+}
+
+int coll__comm_call(struct coll_comm *comm, const struct coll_args *args)
+{
+    struct coll_request *again;
+    int rc;
+
+    if (!comm) {
+        log_error("api", "%s: comm is NULL",
+                  coll_collective_name(args->collective));
+        return coll__log_done(COLL_ERR_INVALID);
+    }
+    if (coll__group_is_open()) /* a handler's own calls would be of the group */
+        return coll__group_note(comm, args);
+    if (coll__comm_is_inherited(comm))
+        return coll__log_done(
+            coll__comm_inherited(coll_collective_name(args->collective)));
+    if (coll__stream_takes(args))
+        return coll__log_done(coll__stream_call(comm, args));
+    if (may_dash(comm)) {
+        again = find_again(comm, args);
+        if (again && coll__prog_is_listed(again->prog))
+            return call_again(comm, again, args);
+    }
+    rc = coll__owner_enter(comm, coll_collective_name(args->collective));
+    if (rc)
+        return coll__log_done(rc);
+    rc = call(comm, args);
+    coll__owner_release(comm);
+    if (rc == COLL_IN_PROGRESS)
+        return coll__log_done(coll__stream_call(comm, args));
+    coll__active_move();
+    return coll__log_done(rc);
+}
+
+/* By the array of all alone, which is whole in a child, too: another thread may
+ * have been amid anything else. */
+void coll__cache_forget(struct coll_comm *comm)
+{
+    struct coll__cache *cache = &comm->cache;
+
+    for (size_t i = 0; i < cache->n; i++)
+        coll__request_free(cache->all[i]);
+    free(cache->all);
+    free(cache->idle);
+    coll__pool_fini(&cache->pool);
+    *cache = (struct coll__cache){.most = cache->most};
+}

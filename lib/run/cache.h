@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cache.h - what a communicator keeps of its blocking calls for the next ones.
+ */
+#ifndef COLL_LIB_RUN_CACHE_H
+#define COLL_LIB_RUN_CACHE_H
+
+#include "lib/run/scratch.h"
+
+struct coll__problem;
+struct coll_args;
+struct coll_comm;
+struct coll_request;
+
+/* All 0 at first, but for `most`. */
+struct coll__cache {
+    size_t most;  /* bytes of requests to keep: COLL_CACHE */
+    size_t bytes; /* of those that are kept, without their scratch */
+    size_t n, room;
+    struct coll_request **all;   /* [n] of [room]: those that run, too */
+    struct coll_request **idle;  /* [room], a power of two: lists by shape */
+    struct coll_request *latest; /* of the idle ones, or NULL */
+    uint64_t dice;
+    uint64_t n_made;   /* requests */
+    uint64_t n_judged; /* calls that were looked at in full */
+    struct coll__pool pool;
+};
+
+/* Carry out a blocking call, or note it for the thread's group. */
+int coll__comm_call(struct coll_comm *comm, const struct coll_args *args);
+
+/* Judge args, and take the kept request of that shape or make one; put it back
+ * when it does not run any more. */
+int coll__cache_take(struct coll_comm *comm, const struct coll_args *args,
+                     struct coll_request **request);
+void coll__cache_put(struct coll_request *request);
+
+/* The same for args that were judged, and the problem that they make. */
+int coll__cache_take_judged(struct coll_comm *comm,
+                            const struct coll_args *args,
+                            const struct coll__problem *pb,
+                            struct coll_request **request);
+
+/* Free all that it keeps; also in a child. */
+void coll__cache_forget(struct coll_comm *comm);
+
+#endif

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* request.c - operations: made once, started any number of times; and what can
+ * be asked about them before they are made. */
+#include "lib/comm/comm.h"
+#include "lib/run/owner.h"
+#include "lib/comm/algorithm_id.h"
+#include "lib/price/select.h"
+#include "lib/trace/log.h"
+#include "lib/util/util.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- which plan ---------------------------------------------------------- */
+
+/* The algorithm that the caller names. */
+static int choose_named(const char *name, const struct coll__problem *pb,
+                        const struct coll__algo **algo)
+{
+    const char *collective = coll_collective_name(pb->collective);
+    const char *refusal;
+
+    *algo = coll__algo_find(pb->collective, name);
+    if (!*algo) {
+        log_error("api",
+                  "%s: there is no algorithm '%s'; "
+                  "coll_plan_candidate() names those that there are",
+                  collective, name);
+        return COLL_ERR_INVALID;
+    }
+    refusal = coll__algo_refuses(*algo, pb);
+    if (!refusal)
+        return COLL_OK;
+    log_error("api", "%s: the algorithm %s %s; take another one, or NULL",
+              collective, name, refusal);
+    return COLL_ERR_INVALID;
+}
+
+/* The algorithm that COLL_ALGO does not speak against and that was measured to
+ * be the fastest; NULL when nobody knows. */
+static const struct coll__algo *choose_tuned(const struct coll_comm *comm,
+                                             const struct coll__problem *pb,
+                                             const struct coll__algo *cheapest)
+{
+    if (coll__algo_is_forced(cheapest, comm->settings.algo, pb->collective))
+        return NULL;
+    return coll__tune_find(comm->tune, pb, comm->n_hosts);
+}
+
+static int choose(const struct coll_comm *comm, const struct coll_args *args,
+                  const struct coll__problem *pb,
+                  const struct coll__algo **algo, double *seconds)
+{
+    struct coll__candidate first = {0};
+    int n, rc;
+
+    if (args->algo && *args->algo) {
+        rc = choose_named(args->algo, pb, algo);
+        if (rc == COLL_OK)
+            *seconds = (*algo)->cost(pb);
+        return rc;
+    }
+    n = coll__algo_candidates(pb, comm->settings.algo, &first, 1);
+    if (n && !first.refusal) {
+        const struct coll__algo *tuned = choose_tuned(comm, pb, first.algo);
+
+        *algo = tuned ? tuned : first.algo;
+        *seconds = tuned ? tuned->cost(pb) : first.seconds;
+        return COLL_OK;
+    }
+    log_error("api",
+              "%s: no algorithm can do this%s%s%s%s; take another "
+              "operation or a newer libcoll",
+              coll_collective_name(pb->collective), n ? ": " : "",
+              n ? first.algo->name : "", n ? " " : "", n ? first.refusal : "");
+    return COLL_ERR_UNSUPPORTED;
+}
+
+int coll__request_choose(const struct coll_comm *comm,
+                         const struct coll_args *args,
+                         const struct coll__problem *pb,
+                         const struct coll__algo **algo)
+{
+    double seconds;
+
+    return choose(comm, args, pb, algo, &seconds);
+}
+
+/* Messages whose length is known to two ranks alone go whole, so that a length
+ * that is not the same at both ends is noticed; nobody passes them on. */
+static size_t chunk_of(const struct coll_comm *comm,
+                       const struct coll__problem *pb)
+{
+    return coll__has_own_counts(pb->collective) ? 0 : comm->settings.chunk;
+}
+
+static int make_plan(const struct coll_comm *comm, const struct coll_args *args,
+                     const struct coll__problem *pb, struct coll__plan *plan,
+                     double *seconds)
+{
+    const struct coll__algo *algo;
+    int rc = args->algo && *args->algo
+                 ? COLL_ERR_UNSUPPORTED
+                 : coll__plan_set_find(&comm->plan_set, pb, plan);
+
+    *seconds = 0; /* of a file's plan nothing is predicted */
+    if (rc != COLL_ERR_UNSUPPORTED)
+        return rc;
+    rc = choose(comm, args, pb, &algo, seconds);
+    if (rc)
+        return rc;
+    rc = coll__plan_build(algo, pb, chunk_of(comm, pb), plan);
+    if (rc == COLL_OK)
+        log_debug("plan", "%s of %zu %s: %s, %.3g us predicted",
+                  coll_collective_name(pb->collective), pb->count,
+                  coll_type_name(pb->type), algo->name, *seconds * 1e6);
+    return rc;
+}
+
+/* ---- making -------------------------------------------------------------- */
+
+static uint64_t digest(const size_t *counts, int n)
+{
+    uint64_t hash = 0;
+
+    for (int r = 0; r < n; r++) {
+        hash = (hash ^ counts[r]) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+struct coll__head coll__request_head(const struct coll__problem *pb,
+                                     const struct coll__op *op,
+                                     enum coll__series series)
+{
+    struct coll__head head = {
+        .collective = (uint8_t)pb->collective,
+        .type = (uint8_t)pb->type,
+        .op = coll__op_code(op),
+        .series = (uint8_t)series,
+        .root = pb->root,
+        .count = pb->count,
+    };
+
+    if (coll__has_own_counts(pb->collective))
+        head.count = 0;
+    else if (coll__has_counts(pb->collective))
+        head.count =
+            digest(pb->in_counts ? pb->in_counts : pb->out_counts, pb->nranks);
+    return head;
+}
+
+int coll__request_numbers(struct coll__problem *pb, size_t **numbers)
+{
+    const size_t **arrays[] = {&pb->in_counts, &pb->in_displs, &pb->out_counts,
+                               &pb->out_displs};
+    size_t n = (size_t)pb->nranks;
+    size_t *to;
+
+    if (!pb->in_counts && !pb->out_counts)
+        return COLL_OK;
+    to = *numbers = malloc(4 * n * sizeof(*to));
+    if (!to)
+        return COLL_ERR_NOMEM;
+    for (size_t i = 0; i < ARRAY_LEN(arrays); i++, to += n)
+        if (*arrays[i]) {
+            memcpy(to, *arrays[i], n * sizeof(*to));
+            *arrays[i] = to;
+        }
+    return COLL_OK;
+}
+
+static struct coll_request *request_new(struct coll_comm *comm,
+                                        const struct coll_args *args,
+                                        const struct coll__problem *pb)
+{
+    struct coll_request *request = calloc(1, sizeof(*request));
+
+    if (!request)
+        goto fail;
+    request->comm = comm;
+    request->problem = *pb;
+    if (pb->collective != COLL_BARRIER) { /* whose token is the library's */
+        request->in_len = coll__problem_len(pb, BUF_IN);
+        request->out_len = coll__problem_len(pb, BUF_OUT);
+    }
+    request->is_p2p = coll__is_p2p(pb->collective);
+    request->channel = coll__channel_of(comm, pb, coll__series_of(args));
+    request->is_plain = (unsigned)args->op < COLL_N_OPS && !args->stream;
+    request->args = *args;
+    request->args.algo = NULL; /* what the caller may free */
+    request->args.in_counts = request->args.in_displs = NULL;
+    request->args.out_counts = request->args.out_displs = NULL;
+    if (coll__request_numbers(&request->problem, &request->numbers) == COLL_OK)
+        return request;
+fail:
+    log_error("api", "no memory for a request");
+    free(request);
+    return NULL;
+}
+
+int coll__channel_of(const struct coll_comm *comm,
+                     const struct coll__problem *pb, enum coll__series series)
+{
+    if (series == SERIES_STREAM)
+        return coll__is_p2p(pb->collective) ? CHANNEL_P2P_STREAM
+                                            : CHANNEL_STREAM;
+    if (coll__is_p2p(pb->collective))
+        return CHANNEL_P2P;
+    return coll__problem_total(pb) <= comm->settings.overtake ? CHANNEL_SMALL
+                                                              : CHANNEL_LARGE;
+}
+
+/* Of all that it holds but scratch. */
+static size_t bytes_of(const struct coll_request *request)
+{
+    size_t numbers = request->numbers ? 4 * (size_t)request->problem.nranks : 0;
+
+    return sizeof(*request) + numbers * sizeof(*request->numbers) +
+           coll__prog_bytes(request->prog);
+}
+
+/* The caller's function, while everybody can see which thread is within. */
+static void call_own(const void *left, const void *right, void *out,
+                     size_t count, enum coll_type type, void *arg)
+{
+    struct coll_request *request = arg;
+    struct coll_comm *comm = request->comm;
+
+    atomic_store_explicit(&comm->calling, pthread_self(), memory_order_relaxed);
+    request->own_op.fn(left, right, out, count, type, request->own_op.arg);
+    atomic_store_explicit(&comm->calling, 0, memory_order_relaxed);
+}
+
+/* What its program has for the operation. */
+static struct coll__op bound(struct coll_request *request,
+                             const struct coll__op *op)
+{
+    struct coll__op to = *op;
+
+    request->own_op = *op;
+    if (op->fn) {
+        to.fn = call_own;
+        to.arg = request;
+    }
+    return to;
+}
+
+int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
+                       const struct coll__problem *pb, int is_lent_scratch,
+                       const struct coll__op *given, struct coll_request **out)
+{
+    struct coll__op op, own;
+    struct coll_request *request = request_new(comm, args, pb);
+    struct coll__binding to = {.op = &own,
+                               .routes = &comm->routes,
+                               .device = &coll__device_host,
+                               .channel = request ? request->channel : 0,
+                               .is_lent_scratch = is_lent_scratch,
+                               .owner = request};
+    struct coll__plan plan;
+    const char *algorithm;
+    double seconds;
+    int rc;
+
+    if (!request)
+        return COLL_ERR_NOMEM;
+    if (request->is_p2p)
+        to.ended = &comm->ended;
+    rc = make_plan(comm, args, &request->problem, &plan, &seconds);
+    if (rc)
+        goto fail;
+    algorithm = plan.algorithm;
+    if (given)
+        op = *given;
+    else
+        coll__op_get(coll__reduces(pb->collective) ? args->op : pb->op, &op);
+    own = bound(request, &op);
+    rc = coll__prog_create(&request->problem, &plan, &to, &request->prog);
+    if (rc)
+        goto fail;
+    request->algorithm = algorithm;
+    request->tmp_len = coll__prog_scratch(request->prog);
+    request->bytes = bytes_of(request);
+    coll__request_stamp(request, &op);
+    *out = request;
+    return COLL_OK;
+
+fail:
+    free(request->numbers);
+    free(request);
+    return rc;
+}
+
+void coll__request_free(struct coll_request *request)
+{
+    coll__prog_destroy(request->prog);
+    free(request->numbers);
+    free(request);
+}
+
+/* ---- the caller's own ---------------------------------------------------- */
+
+static void own(struct coll_comm *comm, struct coll_request *request)
+{
+    request->own_next = comm->own;
+    request->own_at = &comm->own;
+    if (comm->own)
+        comm->own->own_at = &request->own_next;
+    comm->own = request;
+}
+
+static void disown(struct coll_request *request)
+{
+    *request->own_at = request->own_next;
+    if (request->own_next)
+        request->own_next->own_at = request->own_at;
+}
+
+void coll__comm_forget_own(struct coll_comm *comm)
+{
+    struct coll_request *next;
+
+    for (struct coll_request *at = comm->own; at; at = next) {
+        next = at->own_next;
+        coll__request_free(at);
+    }
+    comm->own = NULL;
+}
+
+static int create(const struct coll_args *theirs, struct coll_comm *comm,
+                  struct coll_request **request)
+{
+    struct coll__problem pb;
+    struct coll_args args;
+    int rc, is_streams;
+
+    if (!theirs || !comm || !request) {
+        log_error("api", "coll_request_create: %s is NULL",
+                  !theirs ? "args"
+                  : !comm ? "comm"
+                          : "request");
+        return COLL_ERR_INVALID;
+    }
+    if (coll__comm_is_inherited(comm))
+        return coll__comm_inherited("coll_request_create");
+    rc = coll__struct_take(theirs, &args, sizeof(args), "args");
+    coll__stream_look_for_devices();
+    is_streams = rc == COLL_OK && coll__stream_takes(&args);
+    if (rc == COLL_OK && !is_streams)
+        rc = coll__args_check(&args, comm, &pb);
+    if (rc == COLL_OK)
+        rc = coll__owner_enter(comm, "coll_request_create");
+    if (rc)
+        return rc;
+    rc = coll__comm_status(comm);
+    if (rc == COLL_OK)
+        rc = is_streams
+                 ? coll__stream_request(comm, &args, request)
+                 : coll__request_make(comm, &args, &pb, 0, NULL, request);
+    if (rc == COLL_OK)
+        own(comm, *request);
+    coll__owner_release(comm);
+    if (rc == COLL_OK && args.background)
+        coll__comm_take_thread(comm);
+    return rc;
+}
+
+int coll_request_create(const struct coll_args *theirs, struct coll_comm *comm,
+                        struct coll_request **request)
+{
+    return coll__log_done(create(theirs, comm, request));
+}
+
+/* As owner. */
+static int destroy_ours(struct coll_request *request)
+{
+    int is_running;
+
+    if (request->is_streams)
+        coll__stream_look(request);
+    is_running = coll__request_status(request) == COLL_IN_PROGRESS;
+    if (is_running && coll__comm_status(request->comm) == COLL_OK) {
+        log_error("api", "coll_request_destroy: the request still runs; wait "
+                         "for it first");
+        return COLL_ERR_INVALID;
+    }
+    if (is_running)
+        coll__comm_quiesce(request->comm);
+    disown(request);
+    coll__request_free(request);
+    return COLL_OK;
+}
+
+static int destroy(struct coll_request *request)
+{
+    struct coll_comm *comm = request ? request->comm : NULL;
+    int rc;
+
+    if (!request)
+        return COLL_OK;
+    if (coll__comm_is_inherited(comm)) {
+        disown(request);
+        coll__request_free(request);
+        return COLL_OK;
+    }
+    rc = coll__owner_enter(comm, "coll_request_destroy");
+    if (rc)
+        return rc;
+    rc = destroy_ours(request);
+    coll__owner_release(comm);
+    return rc;
+}
+
+int coll_request_destroy(struct coll_request *request)
+{
+    return coll__log_done(destroy(request));
+}
+
+/* ---- questions ----------------------------------------------------------- */
+
+/* Judge a question's arguments; *ours is the answer so far. */
+static int take_question(const char *who, const struct coll_args *theirs,
+                         struct coll_comm *comm, struct coll_plan_info *info,
+                         struct coll_args *args, struct coll__problem *pb,
+                         struct coll_plan_info *ours)
+{
+    int rc;
+
+    if (!theirs || !comm || !info) {
+        log_error("api", "%s: %s is NULL", who,
+                  !theirs ? "args"
+                  : !comm ? "comm"
+                          : "info");
+        return COLL_ERR_INVALID;
+    }
+    if (coll__comm_is_inherited(comm))
+        return coll__comm_inherited(who);
+    rc = coll__struct_take(info, ours, sizeof(*ours), "plan_info");
+    if (rc == COLL_OK)
+        rc = coll__struct_take(theirs, args, sizeof(*args), "args");
+    if (rc == COLL_OK)
+        rc = coll__args_check(args, comm, pb);
+    if (rc == COLL_OK && comm->gpu_view.nranks && coll__stream_takes(args))
+        pb->view = &comm->gpu_view;
+    *ours = (struct coll_plan_info){.size = ours->size};
+    return rc;
+}
+
+static void answer(struct coll_plan_info *ours, const char *algorithm,
+                   struct coll_plan_info *info)
+{
+    strncpy(ours->algorithm, algorithm, sizeof(ours->algorithm) - 1);
+    memcpy(info, ours, min_size(ours->size, sizeof(*ours)));
+}
+
+static int query(const struct coll_args *theirs, struct coll_comm *comm,
+                 struct coll_plan_info *info)
+{
+    struct coll_plan_info ours;
+    struct coll__problem pb;
+    struct coll__plan plan;
+    struct coll_args args;
+    int rc =
+        take_question("coll_plan_query", theirs, comm, info, &args, &pb, &ours);
+
+    if (rc == COLL_OK)
+        rc = make_plan(comm, &args, &pb, &plan, &ours.seconds);
+    if (rc)
+        return rc;
+    ours.n_steps = (size_t)plan.n_steps;
+    ours.tmp_bytes = plan.tmp_len;
+    answer(&ours, plan.algorithm, info);
+    coll__plan_fini(&plan);
+    return COLL_OK;
+}
+
+int coll_plan_query(const struct coll_args *theirs, struct coll_comm *comm,
+                    struct coll_plan_info *info)
+{
+    return coll__log_done(query(theirs, comm, info));
+}
+
+#define MAX_CANDIDATES 64
+
+static int candidate(const struct coll_args *theirs, struct coll_comm *comm,
+                     size_t index, struct coll_plan_info *info)
+{
+    struct coll__candidate list[MAX_CANDIDATES];
+    struct coll_plan_info ours;
+    struct coll__problem pb;
+    struct coll_args args;
+    int n, rc = take_question("coll_plan_candidate", theirs, comm, info, &args,
+                              &pb, &ours);
+
+    if (rc)
+        return rc;
+    n = coll__algo_candidates(&pb, "", list, MAX_CANDIDATES);
+    if (index >= (size_t)n || list[index].refusal)
+        return COLL_ERR_INVALID;
+    ours.seconds = list[index].seconds;
+    answer(&ours, list[index].algo->name, info);
+    return COLL_OK;
+}
+
+int coll_plan_candidate(const struct coll_args *theirs, struct coll_comm *comm,
+                        size_t index, struct coll_plan_info *info)
+{
+    return coll__log_done(candidate(theirs, comm, index, info));
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* calls.c - calls for a device's stream: judged (check_calls.c) and given to a path.
+ */
+#include "lib/run/owner.h"
+#include "lib/stream/host_levels.h"
+#include "lib/stream/programs.h"
+#include "lib/stream/staged.h"
+#include "lib/stream/check_calls.h"
+#include "lib/trace/log.h"
+#include "lib/util/util.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LATER 2 /* times a timeout: who knows more has spoken until then */
+
+/* In order of preference; the last one serves all. */
+static const struct coll__path *const paths[] = {
+    &coll__path_queued, &coll__path_levels, &coll__path_staged};
+
+static const struct coll__path *choose(const struct coll_comm *comm,
+                                       const struct coll__batch *batch)
+{
+    size_t i = 0;
+
+    while (!paths[i]->serves(comm, batch))
+        i++;
+    return paths[i];
+}
+
+static const char *name_of(const struct coll_args *args)
+{
+    return coll_collective_name(args->collective);
+}
+
+/* ---- the communicator's part -------------------------------------------------- */
+
+/* From its first call on; the stage is there before anything waits for it. */
+static int have_streams(struct coll_comm *comm, const char *what,
+                        const struct coll__cuda_place *place)
+{
+    size_t page = 4096, slot = comm->settings.stage / 2 / page * page;
+    struct coll__streams *s;
+    int rc = coll__comm_need_thread(comm, what);
+
+    if (rc || comm->streams)
+        return rc;
+    s = calloc(1, sizeof(*s));
+    if (!s) {
+        log_error("api", "%s: no memory for a communicator's streams", what);
+        return COLL_ERR_NOMEM;
+    }
+    s->ctx = place->ctx;
+    s->device = place->device;
+    s->last = &s->first;
+    s->slot_len = max_size(slot, page);
+    rc = coll__stage_take(place->ctx, 2 * s->slot_len, &s->stage);
+    if (rc) {
+        free(s);
+        return rc;
+    }
+    s->published = s->stage->last;
+    coll__owner_acquire(comm);
+    comm->streams = s;
+    coll__owner_release(comm);
+    return COLL_OK;
+}
+
+void coll__stream_bytes(const struct coll_comm *comm,
+                        struct coll_mem_stats *stats)
+{
+    coll__queued_bytes(comm, stats);
+    coll__levels_bytes(comm, stats);
+    if (comm->streams)
+        stats->pinned +=
+            comm->streams->stage->len + coll__captured_bytes(comm->streams);
+}
+
+void coll__stream_free(struct coll_comm *comm)
+{
+    /* A child cannot tell what another thread was about: it is no leak. */
+    static struct coll__streams *volatile inherited;
+    struct coll__streams *s = comm->streams;
+
+    coll__queued_free(comm);
+    coll__levels_free(comm);
+    if (coll__comm_is_inherited(comm)) {
+        inherited = s;
+        (void)inherited;
+    } else if (s) {
+        coll__stream_release(comm); /* of one that failed a moment ago */
+        coll__staged_free(s);
+        free(s);
+    }
+    comm->streams = NULL;
+}
+
+void coll__stream_leave(struct coll_comm *comm)
+{
+    coll__queued_leave(comm);
+    if (comm->streams)
+        coll__captured_release(comm);
+}
+
+static uint32_t word(const struct coll__streams *s, enum coll__stage_word which)
+{
+    return atomic_load_explicit(coll__stage_word(s->stage, which),
+                                memory_order_relaxed);
+}
+
+/* How far its streams have come, and those of its parts: as long as that changes, they
+ * move. */
+static uint32_t come_to(const struct coll_comm *comm)
+{
+    const struct coll__streams *s = comm->streams;
+    uint32_t sum = s ? word(s, STAGE_FINISHED) + word(s, STAGE_DONE) : 0;
+
+    for (int i = 0; i < N_SUBCOMMS; i++)
+        if (coll__subcomm(comm, i))
+            sum += come_to(coll__subcomm(comm, i));
+    return sum;
+}
+
+static int is_drained(const struct coll_comm *comm)
+{
+    return !comm->n_streaming && !coll__queued_is_behind(comm);
+}
+
+/* Of what streams carry out alone the watch knows more, unless they have not come so
+ * far. */
+static int drain_late(struct coll_comm *comm, double waited)
+{
+    double most = comm->n_streaming ? comm->timeout : LATER * comm->timeout;
+
+    if (waited <= most)
+        return COLL_OK;
+    coll__comm_fail(comm, COLL_ERR_TIMEOUT,
+                    "rank %d's streams did not come to all operations that "
+                    "they were given within %g s; see what they wait for",
+                    comm->rank, most);
+    return coll__comm_quiesce(comm);
+}
+
+int coll__stream_drain(struct coll_comm *comm)
+{
+    double since = coll__now();
+    uint32_t seen = come_to(comm);
+    int moved, rc = COLL_OK;
+
+    while (rc == COLL_OK && !is_drained(comm)) {
+        rc = coll__comm_progress(comm, &moved);
+        if (moved || coll__active_move())
+            coll__wait_moved(&comm->wait);
+        else
+            coll__wait_idle(&comm->wait, 0);
+        if (moved || come_to(comm) != seen) {
+            seen = come_to(comm);
+            since = coll__now();
+        }
+        if (rc == COLL_OK)
+            rc = drain_late(comm, coll__now() - since);
+    }
+    return rc ? rc : coll__comm_status(comm); /* which may have released them */
+}
+
+/* ---- calls -------------------------------------------------------------------- */
+
+/* A message to oneself has its other half in the same batch. */
+static int is_endless(const struct coll_comm *comm,
+                      const struct coll__batch *batch)
+{
+    const struct coll_args *args = &batch->calls[0].args;
+
+    return batch->n == 1 && coll__is_p2p(args->collective) &&
+           args->root == comm->rank;
+}
+
+/* A device that fails does so for good, and the other ranks are to know. */
+static int device_status(struct coll_comm *comm, int rc)
+{
+    return rc == COLL_ERR_SYSTEM
+               ? coll__comm_fail(comm, rc, "%s", coll_last_error())
+               : rc;
+}
+
+static int enqueue(struct coll_comm *comm, struct coll__batch *batch,
+                   const struct coll__path **path)
+{
+    struct coll_args *args = &batch->calls[0].args;
+    struct coll__cuda_place place;
+    int rc = coll__comm_status(comm);
+
+    if (rc == COLL_OK)
+        rc = device_status(comm, coll__cuda_enter(batch->stream, &place));
+    if (rc)
+        return rc;
+    if (place.closed)
+        rc = coll__args_wrong(args, place.closed);
+    for (int i = 0; i < batch->n && rc == COLL_OK; i++)
+        rc = coll__stream_judge(comm, &batch->calls[i], &place);
+    if (rc == COLL_OK && is_endless(comm, batch))
+        rc = coll__args_wrong(
+            args, "a message of a rank to itself would wait "
+                  "for ever; call its other half in the same group");
+    if (rc == COLL_OK)
+        rc = have_streams(comm, name_of(args), &place);
+    batch->is_captured = place.is_captured;
+    if (rc == COLL_OK) {
+        *path = choose(comm, batch);
+        rc = device_status(comm, (*path)->enqueue(comm, batch));
+    }
+    coll__cuda_leave();
+    return rc;
+}
+
+static int enqueue_one(struct coll_comm *comm, const struct coll_args *args,
+                       uint32_t *ticket, const struct coll__path **path)
+{
+    struct coll__stream_call call = {.args = *args};
+    struct coll__batch batch = {
+        .calls = &call, .n = 1, .stream = coll__stream_of(args)};
+    int rc;
+
+    call.args.stream = batch.stream;
+    rc = enqueue(comm, &batch, path);
+    *ticket = batch.ticket;
+    return rc;
+}
+
+int coll__stream_put(struct coll_comm *comm, const struct coll_args *args)
+{
+    const struct coll__path *path;
+    uint32_t ticket;
+
+    return enqueue_one(comm, args, &ticket, &path);
+}
+
+/* It takes a number of the stage, which the stream has finished when it comes there. */
+static int pass(struct coll_comm *comm, const char *what, void *stream,
+                const struct coll__cuda_place *place)
+{
+    int rc = have_streams(comm, what, place);
+    uint32_t number;
+
+    if (rc)
+        return rc;
+    number = comm->streams->stage->last + 1;
+    rc = coll__stage_follow(comm->streams->stage, number - 1, stream);
+    if (rc)
+        return rc;
+    comm->streams->stage->last = number;
+    return coll__stage_finish(comm->streams->stage, number, stream);
+}
+
+int coll__stream_pass(struct coll_comm *comm, const char *what, void *stream)
+{
+    struct coll__cuda_place place;
+    int rc = coll__cuda_enter(stream, &place);
+
+    if (rc)
+        return rc;
+    rc = pass(comm, what, stream, &place);
+    coll__cuda_leave();
+    return rc;
+}
+
+int coll__stream_call(struct coll_comm *comm, const struct coll_args *args)
+{
+    int rc = coll__owner_refuses(comm, name_of(args));
+
+    if (rc == COLL_OK)
+        rc = coll__stream_compare_call(comm, args);
+    return rc ? rc : coll__stream_put(comm, args);
+}
+
+/* ---- groups --------------------------------------------------------------------- */
+
+static int add_message(struct coll__batch *batch, const struct coll_args *args)
+{
+    struct coll__stream_call *call = &batch->calls[batch->n];
+
+    if (batch->n && batch->stream != coll__stream_of(args))
+        return coll__args_wrong(args,
+                                "the sends and receives of a group need one "
+                                "stream for all of a communicator");
+    *call = (struct coll__stream_call){.args = *args};
+    call->args.stream = batch->stream = coll__stream_of(args);
+    batch->n++;
+    return COLL_OK;
+}
+
+static int run_messages(struct coll_comm *comm,
+                        const struct coll_args *const calls[], int n)
+{
+    struct coll__batch batch = {.calls =
+                                    malloc((size_t)n * sizeof(*batch.calls))};
+    const struct coll__path *path;
+    int rc = COLL_OK;
+
+    if (!batch.calls) {
+        log_error("api", "no memory for a group of %d operations", n);
+        return COLL_ERR_NOMEM;
+    }
+    for (int i = 0; i < n && rc == COLL_OK; i++)
+        if (coll__is_p2p(calls[i]->collective))
+            rc = add_message(&batch, calls[i]);
+    if (rc == COLL_OK && batch.n)
+        rc = enqueue(comm, &batch, &path);
+    free(batch.calls);
+    return rc;
+}
+
+int coll__stream_run(struct coll_comm *comm,
+                     const struct coll_args *const calls[], int n)
+{
+    const struct coll__path *path;
+    uint32_t ticket;
+    int rc = run_messages(comm, calls, n);
+
+    for (int i = 0; i < n && rc == COLL_OK; i++)
+        if (!coll__is_p2p(calls[i]->collective))
+            rc = enqueue_one(comm, calls[i], &ticket, &path);
+    return rc;
+}
+
+/* ---- requests --------------------------------------------------------------------- */
+
+/* What the request reads at each start, of its own. */
+static int keep(struct coll_request *request, const struct coll_args *args)
+{
+    const struct coll__algo *algo;
+
+    request->args = *args;
+    if (args->algo && *args->algo) {
+        algo = coll__algo_find(args->collective, args->algo);
+        if (!algo)
+            return coll__args_wrong(args,
+                                    "there is no such algorithm; "
+                                    "coll_plan_candidate() names those that "
+                                    "there are");
+        request->args.algo = algo->name;
+    }
+    request->args.stream = coll__stream_of(args);
+    return coll__args_keep(&request->args, request->comm, &request->numbers);
+}
+
+int coll__stream_request(struct coll_comm *comm, const struct coll_args *args,
+                         struct coll_request **out)
+{
+    struct coll_request *request;
+    int rc = coll__stream_check(comm, args);
+
+    if (rc)
+        return rc;
+    request = calloc(1, sizeof(*request));
+    if (!request) {
+        log_error("api", "no memory for a request");
+        return COLL_ERR_NOMEM;
+    }
+    request->comm = comm;
+    request->is_streams = 1;
+    rc = keep(request, args);
+    if (rc) {
+        free(request);
+        return rc;
+    }
+    *out = request;
+    return COLL_OK;
+}
+
+static void set_status(struct coll_request *request, int status)
+{
+    atomic_store_explicit(&request->status, status, memory_order_release);
+}
+
+int coll__stream_start(struct coll_request *request)
+{
+    int rc;
+
+    coll__stream_look(request);
+    if (coll__request_status(request) == COLL_IN_PROGRESS)
+        return coll__args_wrong(&request->args,
+                                "the request already runs; wait "
+                                "for it first");
+    rc = coll__stream_compare_call(request->comm, &request->args);
+    if (rc == COLL_OK)
+        rc = enqueue_one(request->comm, &request->args, &request->ticket,
+                         &request->path);
+    set_status(request, rc == COLL_OK ? COLL_IN_PROGRESS : rc);
+    return rc;
+}
+
+void coll__stream_look(struct coll_request *request)
+{
+    struct coll_comm *comm = request->comm;
+    int failure =
+        atomic_load_explicit(&comm->failure.status, memory_order_acquire);
+
+    if (coll__request_status(request) != COLL_IN_PROGRESS)
+        return;
+    if (failure)
+        set_status(request, failure);
+    else if (request->path->has_finished(comm, request->ticket))
+        set_status(request, COLL_OK);
+}
+
+/* Who watches knows whom it waits for, unless the stream has not come so far: some time
+ * later, since anything moved. */
+static int is_watched(const struct coll_request *request, double timeout)
+{
+    return request->path->is_watched && timeout >= request->comm->timeout;
+}
+
+void coll__stream_wait(struct coll_request *request, double timeout)
+{
+    struct coll_comm *comm = request->comm;
+    double since = coll__now();
+    double most = is_watched(request, timeout) ? LATER * timeout : timeout;
+    uint32_t seen = come_to(comm);
+    struct coll__wait wait;
+
+    coll__wait_init(&wait, 0, NULL);
+    coll__stream_look(request);
+    while (coll__request_status(request) == COLL_IN_PROGRESS) {
+        if (most > timeout && come_to(comm) != seen) {
+            seen = come_to(comm);
+            since = coll__now();
+        }
+        if (coll__active_move())
+            coll__wait_moved(&wait);
+        else if (coll__wait_idle(&wait, 0) && coll__now() - since > most)
+            coll__comm_fail(
+                comm, COLL_ERR_TIMEOUT,
+                "%s did not end on its stream within %g s on rank "
+                "%d; see what the stream waits for, and whether all "
+                "ranks have called it",
+                name_of(&request->args), most, comm->rank);
+        coll__stream_look(request);
+    }
+}

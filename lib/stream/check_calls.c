@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_calls.c - calls for a device's stream: judged, one sentence for each way to be
+ * wrong, and compared with the other ranks' where COLL_CHECK says so.
+ */
+#include "lib/stream/check_calls.h"
+#include "lib/stream/programs.h"
+#include "lib/stream/staged.h"
+#include "lib/trace/log.h"
+#include "lib/util/util.h"
+
+#include <stdio.h>
+
+#define KNOWN 256   /* addresses of the host that are remembered */
+#define ALIGNED 256 /* bytes: where memory of a device begins */
+
+/* ---- whose buffers --------------------------------------------------------- */
+
+void coll__stream_look_for_devices(void)
+{
+    if (!atomic_load_explicit(&coll__device_is_here, memory_order_relaxed))
+        coll__cuda_look();
+}
+
+/* To ask the driver costs some 100 ns, so addresses of plain memory are remembered;
+ * but for those with which a device's memory may begin (cuMemAlloc aligns to 256
+ * bytes), since it may come to lie where pages of the host were. */
+static int is_devices(const void *ptr)
+{
+    static atomic_uintptr_t known[KNOWN];
+    atomic_uintptr_t *at = &known[((uintptr_t)ptr >> 6) % KNOWN];
+    int device;
+
+    if (!ptr ||
+        atomic_load_explicit(at, memory_order_relaxed) == (uintptr_t)ptr)
+        return 0;
+    if (coll__cuda_whose(ptr, &device) == WHOSE_DEVICES)
+        return 1;
+    if ((uintptr_t)ptr % ALIGNED)
+        atomic_store_explicit(at, (uintptr_t)ptr, memory_order_relaxed);
+    return 0;
+}
+
+int coll__stream_owns(const struct coll_args *args)
+{
+    return is_devices(args->in) || is_devices(args->out);
+}
+
+/* ---- judging ---------------------------------------------------------------- */
+
+static const char *name_of(const struct coll_args *args)
+{
+    return coll_collective_name(args->collective);
+}
+
+/* A buffer of len bytes: the stream's device's, or pinned memory of the host. */
+static int check_buffer(const struct coll_args *args, const char *which,
+                        const void *ptr, size_t len,
+                        const struct coll__cuda_place *place, int *is_host)
+{
+    enum coll__whose whose = WHOSE_NOBODYS;
+    int device = 0;
+
+    *is_host = 0;
+    if (!len)
+        return COLL_OK;
+    whose = coll__cuda_whose(ptr, &device);
+    *is_host = whose == WHOSE_HOSTS;
+    if (whose == WHOSE_NOBODYS) {
+        log_error(
+            "api",
+            "%s: %s is no memory that CUDA knows: it was freed, or it "
+            "is the host's and not pinned; with a stream pass memory of its "
+            "GPU, or pin it (cudaHostRegister)",
+            name_of(args), which);
+        return COLL_ERR_INVALID;
+    }
+    if (whose == WHOSE_DEVICES && device != place->device) {
+        log_error("api",
+                  "%s: %s is memory of GPU %d and the stream is of GPU %d; "
+                  "pass a stream of the buffer's GPU%s",
+                  name_of(args), which, device, place->device,
+                  args->stream == COLL__LEGACY_STREAM
+                      ? " (NULL is of the current one: cudaSetDevice)"
+                      : "");
+        return COLL_ERR_INVALID;
+    }
+    return COLL_OK;
+}
+
+/* Nothing is pinned then, though the context has its old name. */
+static int was_reset(const struct coll__streams *s)
+{
+    int device;
+
+    return coll__cuda_whose(s->stage->base, &device) != WHOSE_HOSTS;
+}
+
+static int check_place(const struct coll_comm *comm,
+                       const struct coll_args *args,
+                       const struct coll__cuda_place *place)
+{
+    const struct coll__streams *s = comm->streams;
+
+    if (s && s->device != place->device) {
+        log_error("api",
+                  "%s: the stream is of GPU %d and the communicator's "
+                  "operations are on GPU %d; make a communicator for each GPU",
+                  name_of(args), place->device, s->device);
+        return COLL_ERR_INVALID;
+    }
+    if (s && (s->ctx != place->ctx || was_reset(s))) {
+        log_error(
+            "api",
+            "%s: the stream is of another CUDA context than the "
+            "communicator's operations; use the device's primary one, and "
+            "make a new communicator after a reset",
+            name_of(args));
+        return COLL_ERR_INVALID;
+    }
+    return COLL_OK;
+}
+
+int coll__stream_judge(struct coll_comm *comm, struct coll__stream_call *call,
+                       const struct coll__cuda_place *place)
+{
+    const struct coll_args *args = &call->args;
+    int rc = check_place(comm, args, place), has_buffers;
+
+    if (rc == COLL_OK)
+        rc = coll__args_check(args, comm, &call->pb);
+    if (rc)
+        return rc;
+    has_buffers = args->collective != COLL_BARRIER;
+    call->op.base = call->pb.op;
+    if (coll__reduces(args->collective))
+        coll__op_get(args->op, &call->op);
+    rc = check_buffer(args, "in", args->in,
+                      has_buffers * coll__problem_len(&call->pb, BUF_IN), place,
+                      &call->is_in_host);
+    return rc ? rc
+              : check_buffer(args, "out", args->out,
+                             has_buffers *
+                                 coll__problem_len(&call->pb, BUF_OUT),
+                             place, &call->is_out_host);
+}
+
+static int judge(struct coll_comm *comm, struct coll__stream_call *call)
+{
+    struct coll__cuda_place place;
+    int rc;
+
+    call->args.stream = coll__stream_of(&call->args);
+    rc = coll__cuda_enter(call->args.stream, &place);
+    if (rc)
+        return rc;
+    rc = coll__stream_judge(comm, call, &place);
+    coll__cuda_leave();
+    return rc;
+}
+
+int coll__stream_check(struct coll_comm *comm, const struct coll_args *args)
+{
+    struct coll__stream_call call = {.args = *args};
+
+    return judge(comm, &call);
+}
+
+/* ---- comparing -------------------------------------------------------------- */
+
+/* What passes through the host is compared there; but where one rank's call may go
+ * from GPU to GPU, all are compared here.  Both halves of a message of a rank to
+ * itself are in one batch, which is judged as a whole. */
+static int is_compared(const struct coll_comm *comm,
+                       const struct coll_args *args)
+{
+    if (!comm->settings.is_checked || comm->size == 1)
+        return 0;
+    if (coll__is_p2p(args->collective))
+        return comm->routes.streams && args->root != comm->rank &&
+               !comm->settings.plans;
+    return comm->routes.streams || comm->levels;
+}
+
+static int judge_to_compare(struct coll_comm *comm,
+                            struct coll__stream_call *call, uint32_t *places)
+{
+    int rc = judge(comm, call);
+
+    *places = 0;
+    if (rc == COLL_OK && comm->routes.streams &&
+        !coll__is_p2p(call->pb.collective))
+        rc = coll__queued_digest(comm, call, places);
+    return rc;
+}
+
+int coll__stream_compare(struct coll_comm *comm, const struct coll_args *args,
+                         struct coll_request **request)
+{
+    struct coll__stream_call call = {.args = *args};
+    uint32_t places;
+    int rc;
+
+    *request = NULL;
+    if (!is_compared(comm, args))
+        return COLL_OK;
+    rc = judge_to_compare(comm, &call, &places);
+    return rc ? rc
+              : coll__compare_take(comm, &call.pb, &call.op, places, request);
+}
+
+/* Each rank knows its own places; of the others' there are digests. */
+static void tell_places(const struct coll_comm *comm,
+                        const struct coll__stream_call *call)
+{
+    char why[COLL__TEXT_MAX], places[COLL__PLACES_TEXT];
+
+    snprintf(why, sizeof(why), "%s", coll_last_error());
+    coll__queued_places(comm, call, places);
+    log_error("api", "%s; rank %d passes %s", why, comm->rank, places);
+}
+
+int coll__stream_compare_call(struct coll_comm *comm,
+                              const struct coll_args *args)
+{
+    struct coll__stream_call call = {.args = *args};
+    uint32_t places;
+    int rc;
+
+    if (!is_compared(comm, args))
+        return COLL_OK;
+    rc = judge_to_compare(comm, &call, &places);
+    if (rc)
+        return rc;
+    rc = coll__compare_call(comm, &call.pb, &call.op, places);
+    if (rc == COLL_ERR_MISMATCH && comm->routes.streams &&
+        comm->routes.streams->areas && !coll__is_p2p(call.pb.collective))
+        tell_places(comm, &call);
+    return rc;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gpu_view.h - the view of a communicator's GPUs. */
+#ifndef COLL_LIB_STREAM_GPU_VIEW_H
+#define COLL_LIB_STREAM_GPU_VIEW_H
+
+#include "lib/comm/comm.h"
+#include "lib/topo/topo.h"
+
+/* Find out how near the ranks' GPUs are, and make gpu_view of it; collective, with the
+ * devices joined.  A status, logged. */
+int coll__comm_gpus_meet(struct coll_comm *comm);
+
+/* Add to the description of this machine what CUDA's driver says of its GPUs; nothing
+ * where there is none.  A status, logged. */
+int coll__gpus_describe(struct coll__topo *topo);
+
+#endif

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* messages.c - sends and receives that streams carry out by themselves.
+ *
+ * A message goes in pieces of a slot's length, by slots that no collective uses
+ * (COLL__ASIDE): what a rank has sent may lie there while it goes on with something
+ * else, until the other one takes it.  Two ranks take each other's messages in the
+ * order of their calls.
+ *
+ * A stream does one thing after the other, and a group's messages travel side by side:
+ * so they are laid out in rounds, in each of which a rank sends the next piece to each
+ * of its peers, and then takes the next one from each.
+ *
+ *     to 1: a0 a1 a2     to 2: b0      from 1: c0 c1      round 0: a0 b0 | c0
+ *                                                         round 1: a1    | c1
+ *                                                         round 2: a2
+ *
+ * That comes to an end: consider a rank in the lowest round of all.  The piece before
+ * the one that it sends was taken in a lower round, so the slot is empty; then what it
+ * takes was sent, in this round or a higher one.
+ */
+#include "lib/stream/programs.h"
+#include "lib/stream/staged.h"
+#include "lib/trace/log.h"
+#include "lib/util/util.h"
+#include "transports/stream.h"
+
+#include <stdlib.h>
+
+/* ---- judging ------------------------------------------------------------- */
+
+static int is_send(const struct coll__stream_call *call)
+{
+    return call->pb.collective == COLL_SEND;
+}
+
+static size_t len_of(const struct coll__stream_call *call)
+{
+    return coll__problem_bytes(&call->pb);
+}
+
+/* Of a message of this rank to itself: the call at the other end, of as many that come
+ * before; or NULL. */
+static const struct coll__stream_call *
+other_half(const struct coll_comm *comm, const struct coll__batch *batch, int i)
+{
+    const struct coll__stream_call *calls = batch->calls;
+    int n_before = 0;
+
+    for (int j = 0; j < i; j++)
+        n_before += calls[j].pb.root == comm->rank &&
+                    is_send(&calls[j]) == is_send(&calls[i]);
+    for (int j = 0; j < batch->n; j++)
+        if (calls[j].pb.root == comm->rank &&
+            is_send(&calls[j]) != is_send(&calls[i]) && !n_before--)
+            return &calls[j];
+    return NULL;
+}
+
+int coll__messages_check(const struct coll_comm *comm,
+                         const struct coll__batch *batch)
+{
+    for (int i = 0; i < batch->n; i++) {
+        const struct coll__stream_call *call = &batch->calls[i], *other;
+
+        if (call->pb.root != comm->rank)
+            continue;
+        other = other_half(comm, batch, i);
+        if (!other || other->pb.type != call->pb.type ||
+            other->pb.count != call->pb.count)
+            return coll__args_wrong(
+                &call->args, "a message of a rank to itself needs its other "
+                             "half in the same group, with the same count and "
+                             "type");
+    }
+    return COLL_OK;
+}
+
+/* ---- to oneself ---------------------------------------------------------- */
+
+/* From memory of the host to memory of the host the driver would copy at once. */
+static int needs_bounce(const struct coll__stream_call *from,
+                        const struct coll__stream_call *to)
+{
+    return from->is_in_host && to->is_out_host;
+}
+
+size_t coll__messages_bounce(const struct coll_comm *comm,
+                             const struct coll__batch *batch)
+{
+    size_t most = 0;
+
+    for (int i = 0; i < batch->n; i++) {
+        const struct coll__stream_call *call = &batch->calls[i];
+
+        if (call->pb.root == comm->rank && is_send(call) &&
+            needs_bounce(call, other_half(comm, batch, i)))
+            most = max_size(most, len_of(call));
+    }
+    return min_size(most, comm->routes.streams->slot);
+}
+
+static int copy(void *stream, void *dst, const void *src, size_t len)
+{
+    struct coll__work work = {.kind = WORK_COPY,
+                              .dst = dst,
+                              .src = src,
+                              .len = len,
+                              .stream = stream};
+
+    return coll__cuda_enqueue(&work);
+}
+
+static int put_own(const struct coll_comm *comm, void *stream,
+                   const struct coll__stream_call *from,
+                   const struct coll__stream_call *to, void *bounce)
+{
+    const unsigned char *src = from->args.in;
+    size_t len = len_of(from), step = comm->routes.streams->slot;
+    unsigned char *dst = to->args.out;
+    int rc = COLL_OK;
+
+    if (!needs_bounce(from, to))
+        return copy(stream, dst, src, len);
+    for (size_t at = 0; at < len && rc == COLL_OK; at += step) {
+        size_t n = min_size(step, len - at);
+
+        rc = copy(stream, bounce, src + at, n);
+        if (rc == COLL_OK)
+            rc = copy(stream, dst + at, bounce, n);
+    }
+    return rc;
+}
+
+/* ---- to others ----------------------------------------------------------- */
+
+static size_t n_pieces(const struct coll_comm *comm,
+                       const struct coll__stream_call *call)
+{
+    size_t slot = comm->routes.streams->slot;
+
+    return (len_of(call) + slot - 1) / slot;
+}
+
+/* The round of each message's first piece, behind those of the same peer before it;
+ * how many rounds there are. */
+static size_t lay_out(const struct coll_comm *comm,
+                      const struct coll__batch *batch, size_t *first)
+{
+    size_t n_rounds = 0;
+
+    for (int i = 0; i < batch->n; i++) {
+        const struct coll__stream_call *call = &batch->calls[i];
+        int j = i - 1;
+
+        while (j >= 0 && (batch->calls[j].pb.root != call->pb.root ||
+                          is_send(&batch->calls[j]) != is_send(call)))
+            j--;
+        first[i] = j < 0 ? 0 : first[j] + n_pieces(comm, &batch->calls[j]);
+        n_rounds = max_size(n_rounds, first[i] + n_pieces(comm, call));
+    }
+    return n_rounds;
+}
+
+static int put_piece(const struct coll_comm *comm, void *stream,
+                     const struct coll__stream_call *call, size_t k)
+{
+    struct coll__stream_tp *tp = comm->routes.streams;
+    size_t at = k * tp->slot, len = min_size(tp->slot, len_of(call) - at);
+    int n = COLL__ASIDE + (int)(k % (size_t)tp->n_slots), peer = call->pb.root;
+    struct coll__work work = {.kind = WORK_COPY, .len = len, .stream = stream};
+
+    if (is_send(call))
+        return tp->ops->send(tp, stream, peer, n,
+                             (const unsigned char *)call->args.in + at, len);
+    work.dst = (unsigned char *)call->args.out + at;
+    return tp->ops->recv(tp, stream, peer, n, &work);
+}
+
+/* The sends, or the receives, of a round. */
+static int put_round(const struct coll_comm *comm,
+                     const struct coll__batch *batch, const size_t *first,
+                     size_t round, int are_sends)
+{
+    int rc = COLL_OK;
+
+    for (int i = 0; i < batch->n && rc == COLL_OK; i++) {
+        const struct coll__stream_call *call = &batch->calls[i];
+
+        if (call->pb.root != comm->rank && is_send(call) == are_sends &&
+            round >= first[i] && round - first[i] < n_pieces(comm, call))
+            rc = put_piece(comm, batch->stream, call, round - first[i]);
+    }
+    return rc;
+}
+
+static int put_all(const struct coll_comm *comm,
+                   const struct coll__batch *batch, const size_t *first,
+                   size_t n_rounds, void *bounce)
+{
+    int rc = COLL_OK;
+
+    for (int i = 0; i < batch->n && rc == COLL_OK; i++)
+        if (batch->calls[i].pb.root == comm->rank && is_send(&batch->calls[i]))
+            rc = put_own(comm, batch->stream, &batch->calls[i],
+                         other_half(comm, batch, i), bounce);
+    for (size_t round = 0; round < n_rounds && rc == COLL_OK; round++) {
+        rc = put_round(comm, batch, first, round, 1);
+        if (rc == COLL_OK)
+            rc = put_round(comm, batch, first, round, 0);
+    }
+    return rc;
+}
+
+/* A part of it in a stream is worse than none: others wait for the rest. */
+int coll__messages_put(struct coll_comm *comm, const struct coll__batch *batch,
+                       void *bounce)
+{
+    struct coll__stream_tp *tp = comm->routes.streams;
+    int rc = tp->ops->takes(tp, batch->stream);
+    size_t *first;
+
+    if (rc)
+        return rc;
+    first = malloc((size_t)batch->n * sizeof(*first));
+    if (!first) {
+        log_error("api", "no memory for a group of %d messages", batch->n);
+        return COLL_ERR_NOMEM;
+    }
+    rc = put_all(comm, batch, first, lay_out(comm, batch, first), bounce);
+    free(first);
+    return rc && !batch->is_captured ? coll__queued_failed(comm, rc) : rc;
+}

@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* programs.c - operations of streams that need no host: the devices of all ranks of one
+ * host are joined while the communicator is made, and a call puts its whole plan into
+ * the stream (lib/exec/programs.c).
+ *
+ * A program is made at the first call of a shape.  Runs of a communicator follow each
+ * other, whatever their streams and their path: each but a captured one takes a number
+ * on the stage, as batches of the staged path do, waits for the one before and says
+ * when the stream has passed it.  So programs share their scratch.  Of a captured run
+ * nothing is numbered: it may be launched any number of times, in the order that the
+ * caller sees to.
+ *
+ * Nobody compares what the ranks call, unless COLL_CHECK says so (compare.c); a
+ * stream that stands still is noticed all the same (watch.h).
+ */
+#include "lib/stream/programs.h"
+#include "lib/stream/gpu_view.h"
+#include "lib/stream/staged.h"
+#include "lib/stream/stream_scratch.h"
+#include "lib/stream/watch.h"
+#include "lib/device/cuda_kernels.h"
+#include "lib/price/select.h"
+#include "lib/trace/log.h"
+#include "lib/util/param.h"
+#include "lib/util/util.h"
+#include "transports/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MOST_PROGRAMS 128
+#define NEWS_S 0.5 /* for another rank's words to come */
+
+extern const struct coll__device coll__device_cuda;
+
+/* How a call is done. */
+struct manner {
+    const struct coll__algo *algo;
+    unsigned lying; /* buffers that are read in place, as bits 1 << BUF_... */
+    uint64_t areas[N_BUFS]; /* of a kernel, by which it knows the others' */
+};
+
+/* Of one shape of calls. */
+struct program {
+    struct program *next;
+    struct coll__problem pb; /* its arrays are `numbers` */
+    struct coll__op op;
+    struct manner how;
+    size_t *numbers;
+    struct coll__prog *prog;
+};
+
+struct coll__queued_list {
+    struct program *programs; /* the one used last is first */
+    int n_programs;
+    struct coll__stream_scratch scratch;
+    struct coll__watch *watch; /* from the first call on */
+    struct coll__spot
+        spots[N_BUFS]; /* of the call that is put into its stream */
+    uint32_t places;   /* their digest */
+};
+
+/* ---- joining ----------------------------------------------------------------- */
+
+enum coll__lack coll__stream_lacks(void)
+{
+    char why[512];
+
+    if (!strcmp(coll__param_text(PARAM_CUDA_ENGINE), "staged"))
+        return LACKS_WISH;
+    if (!coll__cuda_has_context())
+        return atomic_load(&coll__device_is_here) ? LACKS_CONTEXT
+                                                  : LACKS_DRIVER;
+    if (coll__device_cuda.usable(why, sizeof(why)))
+        return LACKS_START;
+    return coll__cuda_image[0] ? LACKS_NOTHING : LACKS_KERNELS;
+}
+
+/* What a rank says of the others. */
+struct reach {
+    int32_t missing; /* the first one that it does not reach, or -1 */
+    char why[192];
+};
+
+static struct reach reach_of(const struct coll_comm *comm)
+{
+    const struct coll__stream_tp *tp = comm->routes.streams;
+    struct reach reach = {.missing = -1};
+
+    for (int r = 0; r < comm->size && reach.missing < 0; r++)
+        if (r != comm->rank &&
+            tp->ops->reaches(tp, r, reach.why, sizeof(reach.why)))
+            reach.missing = r;
+    return reach;
+}
+
+/* Others find out that the communicator has failed, and let its streams go. */
+static void set_streams(struct coll_comm *comm, struct coll__stream_tp *tp)
+{
+    int status;
+
+    pthread_mutex_lock(&comm->failure.lock);
+    comm->routes.streams = tp;
+    status = atomic_load_explicit(&comm->failure.status, memory_order_relaxed);
+    if (tp && status)
+        tp->ops->release(tp, status);
+    pthread_mutex_unlock(&comm->failure.lock);
+}
+
+/* All use them, or nobody; collective. */
+static int agree(struct coll_comm *comm)
+{
+    struct coll__stream_tp *tp = comm->routes.streams;
+    struct reach mine = reach_of(comm);
+    struct reach *all = malloc((size_t)comm->size * sizeof(*all));
+    int rc = all ? COLL_OK : COLL_ERR_NOMEM, from = 0;
+
+    if (rc)
+        log_error("comm", "no memory for %d ranks", comm->size);
+    else
+        rc = coll__comm_exchange(comm, &mine, sizeof(mine), all);
+    while (rc == COLL_OK && from < comm->size && all[from].missing < 0)
+        from++;
+    if (rc == COLL_OK && from < comm->size) {
+        snprintf(comm->no_streams, sizeof(comm->no_streams),
+                 "rank %d's GPU does not reach rank %d's: %.*s", from,
+                 all[from].missing, (int)sizeof(mine.why) - 1, all[from].why);
+        set_streams(comm, NULL);
+        tp->ops->close(tp, 1);
+    }
+    free(all);
+    return rc;
+}
+
+int coll__stream_join(struct coll_comm *comm)
+{
+    struct coll__tp_env env = coll__comm_env(comm);
+    struct coll__stream_tp *tp;
+    int rc = coll__stream_cuda_ipc.open(&env, NULL, &tp);
+
+    if (rc)
+        return rc;
+    set_streams(comm, tp);
+    comm->queued = calloc(1, sizeof(*comm->queued));
+    if (!comm->queued) {
+        log_error("comm", "no memory for a communicator's streams");
+        return COLL_ERR_NOMEM;
+    }
+    rc = agree(comm);
+    return rc || !comm->routes.streams ? rc : coll__comm_gpus_meet(comm);
+}
+
+void coll__stream_reclaim(void) { coll__stream_cuda_ipc.reclaim(); }
+
+/* ---- programs ---------------------------------------------------------------- */
+
+static void program_free(struct program *program)
+{
+    coll__prog_destroy(program->prog);
+    free(program->numbers);
+    free(program);
+}
+
+static int are_alike(const size_t *a, const size_t *b, int n)
+{
+    return a == b || (a && b && !memcmp(a, b, (size_t)n * sizeof(*a)));
+}
+
+static int is_manner(const struct manner *a, const struct manner *b)
+{
+    return a->algo == b->algo && a->lying == b->lying &&
+           !memcmp(a->areas, b->areas, sizeof(a->areas));
+}
+
+static int is_for(const struct program *program,
+                  const struct coll__stream_call *call,
+                  const struct manner *how)
+{
+    const struct coll__problem *a = &program->pb, *b = &call->pb;
+    const struct coll__op *op = &program->op;
+    int n = b->nranks;
+
+    return is_manner(&program->how, how) && a->collective == b->collective &&
+           a->type == b->type && a->op == b->op && a->root == b->root &&
+           a->count == b->count && a->in_place == b->in_place &&
+           op->base == call->op.base && op->is_premul == call->op.is_premul &&
+           !memcmp(op->scalar, call->op.scalar, sizeof(op->scalar)) &&
+           are_alike(a->in_counts, b->in_counts, n) &&
+           are_alike(a->in_displs, b->in_displs, n) &&
+           are_alike(a->out_counts, b->out_counts, n) &&
+           are_alike(a->out_displs, b->out_displs, n);
+}
+
+static int read_in_place(struct program *program,
+                         const struct coll__problem *pb,
+                         const struct coll__room *room)
+{
+    struct coll__span *lying;
+    int rc = coll__plan_lying(program->how.algo, pb, room,
+                              coll__prog_plan(program->prog),
+                              program->how.lying, &lying);
+
+    return rc ? rc : coll__prog_read_in_place(program->prog, lying);
+}
+
+static int program_new(struct coll_comm *comm,
+                       const struct coll__stream_call *call,
+                       const struct manner *how, struct program **out)
+{
+    const struct coll__stream_tp *tp = comm->routes.streams;
+    int by_kernel = coll__is_one_kernel(tp, &call->pb);
+    struct coll__room room = {tp->n_slots,
+                              by_kernel ? tp->kernel.slot : tp->slot};
+    struct program *program = calloc(1, sizeof(*program));
+    struct coll__binding to = {.op = program ? &program->op : NULL,
+                               .routes = &comm->routes,
+                               .device = &coll__device_cuda,
+                               .is_lent_scratch = 1,
+                               .by_kernel = by_kernel};
+    struct coll__plan plan;
+    int rc = COLL_ERR_NOMEM;
+
+    if (program) {
+        program->pb = call->pb;
+        program->op = call->op;
+        program->how = *how;
+        rc = coll__request_numbers(&program->pb, &program->numbers);
+    }
+    if (rc)
+        log_error("api", "no memory for an operation of a stream");
+    else
+        rc = coll__plan_build_in_turns(how->algo, &program->pb, &room, &plan);
+    if (rc == COLL_OK)
+        rc = coll__prog_create(&program->pb, &plan, &to, &program->prog);
+    if (rc == COLL_OK && how->lying)
+        rc = read_in_place(program, &call->pb, &room);
+    if (rc == COLL_OK) {
+        *out = program;
+    } else if (program) {
+        program_free(program);
+    }
+    return rc;
+}
+
+static void forget(struct coll__queued_list *list, struct program **at)
+{
+    struct program *program = *at;
+
+    *at = program->next;
+    program_free(program);
+    list->n_programs--;
+}
+
+/* The one used longest ago goes, of those that no stream nor graph needs; if there is
+ * one but for the first. */
+static void forget_last(struct coll__queued_list *list)
+{
+    struct program **last = NULL;
+
+    for (struct program **at = &list->programs->next; *at; at = &(*at)->next)
+        if (coll__prog_may_go((*at)->prog))
+            last = at;
+    if (last)
+        forget(list, last);
+}
+
+/* Find the call's program, or make it; it becomes the first. */
+static int have_program(struct coll_comm *comm,
+                        const struct coll__stream_call *call,
+                        const struct manner *how)
+{
+    struct coll__queued_list *list = comm->queued;
+    struct program **at = &list->programs, *program;
+    int rc;
+
+    while (*at && !is_for(*at, call, how))
+        at = &(*at)->next;
+    program = *at;
+    if (program) {
+        *at = program->next;
+    } else {
+        rc = program_new(comm, call, how, &program);
+        if (rc)
+            return rc;
+        list->n_programs++;
+    }
+    program->next = list->programs;
+    list->programs = program;
+    if (list->n_programs > MOST_PROGRAMS)
+        forget_last(list);
+    return COLL_OK;
+}
+
+/* ---- calls ------------------------------------------------------------------- */
+
+/* What is left to the staged path: functions of the caller, plans from files, and what
+ * the communicator cannot do. */
+static int queued_serves(const struct coll_comm *comm,
+                         const struct coll__batch *batch)
+{
+    const struct coll__stream_call *call = &batch->calls[0];
+
+    return comm->routes.streams && !comm->settings.plans && !call->op.fn;
+}
+
+/* A barrier's token lies behind its scratch. */
+static size_t scratch_len(const struct coll__prog *prog)
+{
+    return round_up(coll__prog_scratch(prog), CACHE_LINE);
+}
+
+/* Nothing is to be done. */
+static int is_void(const struct coll__stream_call *call)
+{
+    return call->pb.collective == COLL_BARRIER && call->pb.nranks == 1;
+}
+
+static size_t token_len(const struct coll__stream_call *call)
+{
+    return call->pb.collective == COLL_BARRIER && !is_void(call) ? CACHE_LINE
+                                                                 : 0;
+}
+
+static int have_all(struct coll_comm *comm,
+                    const struct coll__stream_call *call)
+{
+    struct coll__queued_list *list = comm->queued;
+    struct coll__stream_call as = *call;
+    struct manner how = {0};
+    int rc = coll__request_choose(comm, &call->args, &call->pb, &how.algo);
+
+    if (rc == COLL_OK)
+        rc = coll__find_spots(comm, call, list->spots, &how.lying);
+    if (rc == COLL_OK) {
+        if (coll__is_one_kernel(comm->routes.streams, &call->pb))
+            coll__spots_areas(list->spots, how.lying, how.areas);
+        list->places = coll__spots_digest(call, list->spots, how.lying);
+        as.pb = coll__problem_lying(&call->pb, how.lying);
+        rc = have_program(comm, &as, &how);
+    }
+    return rc ? rc
+              : coll__stream_scratch_have(&list->scratch,
+                                          scratch_len(list->programs->prog) +
+                                              token_len(call));
+}
+
+static int are_messages(const struct coll__batch *batch)
+{
+    return coll__is_p2p(batch->calls[0].pb.collective);
+}
+
+/* All that may fail without anything in the stream. */
+static int prepare(struct coll_comm *comm, const struct coll__batch *batch)
+{
+    struct coll__queued_list *list = comm->queued;
+    int rc;
+
+    list->places = 0;
+    if (are_messages(batch)) {
+        rc = coll__messages_check(comm, batch);
+        if (rc == COLL_OK)
+            rc = coll__stream_scratch_have(&list->scratch,
+                                           coll__messages_bounce(comm, batch));
+    } else {
+        rc = have_all(comm, &batch->calls[0]);
+    }
+    if (rc == COLL_OK && !list->watch)
+        rc = coll__watch_begin(comm, comm->streams->stage, &list->watch);
+    return rc;
+}
+
+static int put(struct coll_comm *comm, const struct coll__stream_call *call,
+               void *stream)
+{
+    const struct coll__queued_list *list = comm->queued;
+    struct coll__prog *prog = list->programs->prog;
+    struct coll__head head = {.seq = 0};
+    const void *in = call->args.in;
+    void *out = call->args.out;
+    int moved, rc;
+
+    if (is_void(call))
+        return COLL_OK;
+    rc = coll__queued_put_copy(comm, call, &list->programs->pb, stream);
+    if (rc)
+        return rc;
+    if (scratch_len(prog))
+        coll__prog_lend(prog, list->scratch.at);
+    if (list->programs->how.lying)
+        coll__prog_places(prog, list->places);
+    for (int b = BUF_IN; b <= BUF_OUT && list->programs->how.lying; b++)
+        coll__prog_lies(prog, (enum coll__buf)b, list->spots[b].area,
+                        list->spots[b].off);
+    if (token_len(call))
+        in = out = (unsigned char *)list->scratch.at + scratch_len(prog);
+    coll__prog_start(prog, &head, in, out, stream);
+    return coll__prog_look(prog, &moved);
+}
+
+/* Where another rank has let the streams go, its words are on their way. */
+int coll__queued_failed(struct coll_comm *comm, int rc)
+{
+    const struct coll__stream_tp *tp = comm->routes.streams;
+    double until = coll__now() + NEWS_S;
+    char why[COLL__TEXT_MAX];
+
+    snprintf(why, sizeof(why), "%s", coll_last_error());
+    while (tp->ops->state(tp) == rc && coll__now() < until &&
+           !atomic_load_explicit(&comm->failure.status, memory_order_acquire))
+        usleep(200);
+    return coll__comm_fail(comm, rc, "%s",
+                           *why ? why
+                                : "another rank has failed; see what it says");
+}
+
+/* What failed with a part of it in the stream, where others wait for the rest, has let
+ * all streams go: then the communicator has failed. */
+static int put_all(struct coll_comm *comm, const struct coll__stream_call *call,
+                   void *stream)
+{
+    const struct coll__stream_tp *tp = comm->routes.streams;
+    int was = tp->ops->state(tp), rc = put(comm, call, stream);
+
+    if (rc && was == COLL_OK && tp->ops->state(tp) != COLL_OK)
+        return coll__queued_failed(comm, rc);
+    return rc;
+}
+
+static int put_batch(struct coll_comm *comm, const struct coll__batch *batch)
+{
+    return are_messages(batch)
+               ? coll__messages_put(comm, batch, comm->queued->scratch.at)
+               : put_all(comm, &batch->calls[0], batch->stream);
+}
+
+static void note(const struct coll__queued_list *list,
+                 const struct coll__batch *batch, uint32_t number)
+{
+    for (int i = 0; i < batch->n; i++) {
+        struct coll__head head = coll__request_head(
+            &batch->calls[i].pb, &batch->calls[i].op, SERIES_QUEUED);
+
+        coll__head_lies(&head, list->places);
+        coll__watch_note(list->watch, head, number);
+    }
+}
+
+/* It is noted before: the driver may hold the caller until the stream has moved. */
+static int put_numbered(struct coll_comm *comm, struct coll__batch *batch)
+{
+    struct coll__watch *watch = comm->queued->watch;
+    struct coll__streams *s = comm->streams;
+    uint32_t number = s->stage->last + 1;
+    int rc = coll__stage_follow(s->stage, number - 1, batch->stream);
+
+    if (rc)
+        return rc;
+    note(comm->queued, batch, number);
+    rc = put_batch(comm, batch);
+    if (rc) {
+        coll__watch_drop(watch, batch->n, number - 1);
+        return rc;
+    }
+    batch->ticket = s->stage->last = number;
+    return coll__stage_finish(s->stage, number, batch->stream);
+}
+
+static int queued_enqueue(struct coll_comm *comm, struct coll__batch *batch)
+{
+    int rc;
+
+    batch->calls[0].pb.view = &comm->gpu_view;
+    rc = prepare(comm, batch);
+    batch->ticket = comm->streams->stage->last;
+    if (rc)
+        return rc;
+    if (!batch->is_captured)
+        return put_numbered(comm, batch);
+    if (!are_messages(batch))
+        coll__prog_keep(comm->queued->programs->prog);
+    coll__watch_capture(comm->queued->watch, batch->calls[0].pb.collective);
+    return put_batch(comm, batch);
+}
+
+static int queued_has_finished(const struct coll_comm *comm, uint32_t ticket)
+{
+    return coll__stage_is_at(comm->streams->stage, STAGE_FINISHED, ticket);
+}
+
+const struct coll__path coll__path_queued = {
+    .name = "queued",
+    .is_watched = 1,
+    .serves = queued_serves,
+    .enqueue = queued_enqueue,
+    .has_finished = queued_has_finished,
+};
+
+void coll__queued_bytes(const struct coll_comm *comm,
+                        struct coll_mem_stats *stats)
+{
+    const struct coll__stream_tp *tp = comm->routes.streams;
+    const struct coll__queued_list *list = comm->queued;
+    size_t host = 0, mapped = 0;
+
+    if (tp)
+        stats->device += tp->ops->bytes(tp, &host, &mapped);
+    stats->shared += host;
+    stats->mapped += mapped;
+    for (struct program *p = list ? list->programs : NULL; p; p = p->next) {
+        stats->plans += sizeof(*p) + coll__prog_bytes(p->prog);
+        stats->device += coll__prog_on_device(p->prog);
+    }
+    stats->device += list ? list->scratch.taken : 0;
+}
+
+/* ---- the end ----------------------------------------------------------------- */
+
+int coll__queued_is_behind(const struct coll_comm *comm)
+{
+    const struct coll__queued_list *list = comm->queued;
+
+    return list && list->watch && coll__watch_is_behind(list->watch);
+}
+
+void coll__queued_leave(struct coll_comm *comm)
+{
+    if (comm->queued && comm->queued->watch)
+        coll__watch_end(comm->queued->watch);
+}
+
+void coll__stream_fail(struct coll_comm *comm, int status)
+{
+    struct coll__stream_tp *tp = comm->routes.streams;
+
+    if (tp)
+        tp->ops->release(tp, status);
+}
+
+void coll__queued_free(struct coll_comm *comm)
+{
+    struct coll__stream_tp *tp = comm->routes.streams;
+    struct coll__queued_list *list = comm->queued;
+
+    if (tp) {
+        set_streams(comm, NULL);
+        tp->ops->close(tp, coll__comm_status(comm) == COLL_OK);
+    }
+    while (list && list->programs)
+        forget(list, &list->programs);
+    if (list) {
+        coll__stream_scratch_free(&list->scratch);
+        free(list->watch);
+    }
+    free(list);
+    comm->queued = NULL;
+}

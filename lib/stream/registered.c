@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* registered.c - which of a call's buffers the other ranks read in place.
+ *
+ * A rank knows of its own call alone: where it passes registered memory it takes for
+ * granted that all do, at the same place of it (COLL_CHECK compares that).  The words of
+ * slots say which messages lie in none, and by one of a few signs where; so ranks of
+ * which one has done otherwise stand still but by chance, and are told: a digest of the
+ * places belongs to what is noted of a call.
+ */
+#include "lib/stream/programs.h"
+#include "lib/stream/staged.h"
+#include "lib/trace/log.h"
+
+#include <stdio.h>
+
+static int is_stale(const struct coll__stream_call *call, const void *ptr,
+                    const struct coll__stream_area *area)
+{
+    struct coll__cuda_memory memory;
+    char why[256];
+
+    if (coll__cuda_find(ptr, &memory, why, sizeof(why)) == COLL_OK &&
+        memory.id == area->id)
+        return 0;
+    log_error("api",
+              "%s: memory that was registered there has been freed since; "
+              "call coll_mem_deregister() before that",
+              coll_collective_name(call->pb.collective));
+    return 1;
+}
+
+/* A kernel that shows what it has waits for the others' word that they have read it: an
+ * H100 took 2.1 us for a round trip of words, and 3.5 for a kernel that copies 1 MiB
+ * (tests/gpu/reports).  So what is a kernel by default, up to so many bytes, goes by
+ * slots; where the one begins to be less than the other has not been measured. */
+#define LEAST_SHOWN ((size_t)256 << 10)
+
+static int is_long_enough(const struct coll__stream_tp *tp,
+                          const struct coll__problem *pb)
+{
+    return !coll__is_one_kernel(tp, pb) ||
+           coll__problem_total(pb) > LEAST_SHOWN;
+}
+
+int coll__find_spots(const struct coll_comm *comm,
+                     const struct coll__stream_call *call,
+                     struct coll__spot spots[N_BUFS], unsigned *lying)
+{
+    const struct coll__stream_tp *tp = comm->routes.streams;
+    const void *at[N_BUFS] = {call->args.in, call->args.out, NULL};
+    unsigned bufs = 0;
+
+    *lying = 0;
+    if (tp->areas && comm->size > 1 && is_long_enough(tp, &call->pb))
+        bufs = coll__problem_readable(&call->pb);
+    for (int b = BUF_IN; b <= BUF_OUT; b++) {
+        size_t len = coll__problem_len(&call->pb, (enum coll__buf)b);
+        const struct coll__stream_area *area =
+            bufs & 1u << b && len ? coll__stream_area_of(tp, at[b], len) : NULL;
+
+        spots[b] = (struct coll__spot){.area = area};
+        if (!area)
+            continue;
+        if (is_stale(call, at[b], area))
+            return COLL_ERR_INVALID;
+        spots[b].off = (size_t)((const unsigned char *)at[b] - area->base);
+        *lying |= 1u << b;
+    }
+    if (call->op.is_premul)
+        *lying &= ~(1u << BUF_IN); /* what is sent is scaled, and elsewhere */
+    return COLL_OK;
+}
+
+void coll__spots_areas(const struct coll__spot spots[N_BUFS], unsigned lying,
+                       uint64_t areas[N_BUFS])
+{
+    for (int b = 0; b < N_BUFS; b++)
+        if (lying & 1u << b)
+            areas[b] = spots[b].area->number + 1; /* 0: of none */
+}
+
+/* Where a program takes for in place what is not, that of coll__problem_lying(). */
+int coll__queued_put_copy(const struct coll_comm *comm,
+                          const struct coll__stream_call *call,
+                          const struct coll__problem *as, void *stream)
+{
+    struct coll__stream_tp *tp = comm->routes.streams;
+    struct coll__work work = {.kind = WORK_COPY, .stream = stream};
+    struct coll__span own;
+    int rc;
+
+    if (as->in_place == call->pb.in_place ||
+        !coll__problem_len(&call->pb, BUF_IN))
+        return COLL_OK;
+    rc = tp->ops->takes(tp, stream);
+    if (rc)
+        return rc;
+    own = coll__own_in(as);
+    work.dst = (unsigned char *)call->args.out + own.off;
+    work.src = call->args.in;
+    work.len = own.len;
+    rc = coll__cuda_enqueue(&work);
+    if (rc && !coll__cuda_streams.is_captured(stream))
+        tp->ops->release(tp, rc); /* the others wait for what comes behind */
+    return rc;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t with)
+{
+    hash = (hash ^ with) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 32;
+}
+
+/* Areas are alike on all ranks, and so is the place of each in the list. */
+static uint64_t place_of(const struct coll__stream_area *area)
+{
+    uint64_t place = 0;
+
+    for (; area; area = area->next)
+        place++;
+    return place;
+}
+
+uint32_t coll__spots_digest(const struct coll__stream_call *call,
+                            const struct coll__spot spots[N_BUFS],
+                            unsigned lying)
+{
+    uint64_t hash = 1;
+
+    if (!lying)
+        return 0;
+    for (int b = BUF_IN; b <= BUF_OUT; b++)
+        if (lying & 1u << b)
+            hash = mix(mix(mix(hash, (uint64_t)b), spots[b].off),
+                       place_of(spots[b].area));
+    hash = mix(hash, (uint64_t)coll__problem_lying(&call->pb, lying).in_place);
+    hash = mix(hash, (uint64_t)call->pb.root);
+    return (uint32_t)hash >> 1 | 1;
+}
+
+int coll__queued_digest(const struct coll_comm *comm,
+                        const struct coll__stream_call *call, uint32_t *digest)
+{
+    struct coll__spot spots[N_BUFS];
+    unsigned lying;
+    int rc = coll__find_spots(comm, call, spots, &lying);
+
+    *digest = rc ? 0 : coll__spots_digest(call, spots, lying);
+    return rc;
+}
+
+void coll__queued_places(const struct coll_comm *comm,
+                         const struct coll__stream_call *call,
+                         char text[COLL__PLACES_TEXT])
+{
+    static const char *const names[N_BUFS] = {
+        [BUF_IN] = "in", [BUF_OUT] = "out"};
+    const struct coll__spot none = {.area = NULL};
+    struct coll__spot spots[N_BUFS] = {none};
+    unsigned lying = 0;
+    int n = 0;
+
+    coll__find_spots(comm, call, spots, &lying);
+    for (int b = BUF_IN; b <= BUF_OUT; b++)
+        if (lying & 1u << b)
+            n += snprintf(text + n, COLL__PLACES_TEXT - (size_t)n,
+                          "%s%s at byte %zu of registered area %llu",
+                          n ? ", " : "", names[b], spots[b].off,
+                          (unsigned long long)place_of(spots[b].area));
+    if (!n)
+        snprintf(text, COLL__PLACES_TEXT, "nothing registered");
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* subcomms.c - a communicator that works by others of its own ranks: one fails, all
+ * fail.
+ *
+ * Members find each other under the family's lock, and the whole takes all of them out
+ * before the parts end: so whoever has the lock may use those that are there.  Who
+ * fails tells the others under the lock, behind which come the failures' own locks and
+ * the reactor's.  What streams were given has ended before they are taken out: as long
+ * as a part may fail by it, its whole has to hear of that.
+ */
+#include "lib/stream/subcomms.h"
+#include "lib/comm/comm.h"
+#include "lib/run/owner.h"
+#include "lib/trace/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct coll__subcomms {
+    pthread_mutex_t lock;
+    struct coll_comm *whole, *parts[N_SUBCOMMS]; /* NULL: they leave */
+    atomic_int n_users;
+};
+
+static struct coll__subcomms *family_of(const struct coll_comm *comm)
+{
+    return atomic_load_explicit(&comm->family, memory_order_acquire);
+}
+
+/* Its other ranks' reactors may know it before this one does. */
+static void take(struct coll_comm *comm, struct coll__subcomms *family)
+{
+    atomic_fetch_add(&family->n_users, 1);
+    atomic_store_explicit(&comm->family, family, memory_order_release);
+}
+
+int coll__subcomms_make(struct coll_comm *whole,
+                        struct coll_comm *const parts[N_SUBCOMMS])
+{
+    struct coll__subcomms *family = calloc(1, sizeof(*family));
+
+    if (!family) {
+        log_error("comm", "no memory for a communicator");
+        return COLL_ERR_NOMEM;
+    }
+    pthread_mutex_init(&family->lock, NULL);
+    pthread_mutex_lock(&family->lock);
+    family->whole = whole;
+    take(whole, family);
+    for (int i = 0; i < N_SUBCOMMS; i++) {
+        family->parts[i] = parts[i];
+        take(parts[i], family);
+    }
+    pthread_mutex_unlock(&family->lock);
+    return COLL_OK;
+}
+
+/* The caller's thread alone takes them out. */
+struct coll_comm *coll__subcomm(const struct coll_comm *comm, int part)
+{
+    const struct coll__subcomms *family = family_of(comm);
+
+    return family && family->whole == comm ? family->parts[part] : NULL;
+}
+
+/* Its other ranks are told there, too: they may see this one leave before they hear of
+ * it elsewhere. */
+static void fail(struct coll_comm *comm, int status, const char *text)
+{
+    if (coll__comm_note_failure(comm, status, text))
+        coll__ctrl_abort(comm->ctrl, status, text);
+}
+
+void coll__subcomms_fail(struct coll_comm *comm, int status, const char *text)
+{
+    struct coll__subcomms *family = family_of(comm);
+    char part_text[COLL__TEXT_MAX];
+
+    if (!family)
+        return;
+    snprintf(part_text, sizeof(part_text), "among all ranks: %.*s",
+             COLL__TEXT_MAX - 32, text);
+    pthread_mutex_lock(&family->lock);
+    if (family->whole && family->whole != comm)
+        fail(family->whole, status, text);
+    for (int i = 0; i < N_SUBCOMMS; i++)
+        if (family->parts[i] && family->parts[i] != comm)
+            fail(family->parts[i], status, part_text);
+    pthread_mutex_unlock(&family->lock);
+}
+
+void coll__subcomms_bytes(const struct coll_comm *comm,
+                          struct coll_mem_stats *stats)
+{
+    for (int i = 0; i < N_SUBCOMMS; i++) {
+        struct coll_comm *part = coll__subcomm(comm, i);
+
+        if (!part)
+            continue;
+        coll__owner_acquire(part);
+        coll__comm_bytes(part, stats);
+        coll__owner_release(part);
+    }
+}
+
+int coll__is_subcomm(const struct coll_comm *comm)
+{
+    const struct coll__subcomms *family = family_of(comm);
+
+    return family && family->whole != comm;
+}
+
+static int drain(struct coll_comm *part)
+{
+    int rc;
+
+    coll__owner_acquire(part);
+    rc = coll__stream_drain(part);
+    coll__owner_release(part);
+    return rc;
+}
+
+/* Across first: what streams do inside may wait for that, and it has deadlines. */
+int coll__subcomms_drain(struct coll_comm *comm)
+{
+    for (int i = N_SUBCOMMS - 1; i >= 0; i--) {
+        struct coll_comm *part = coll__subcomm(comm, i);
+        int rc = part ? drain(part) : COLL_OK;
+
+        if (rc)
+            return coll__comm_fail(comm, rc, "%s", coll_last_error());
+    }
+    return coll__comm_status(comm);
+}
+
+int coll__subcomms_leave(struct coll_comm *comm)
+{
+    struct coll__subcomms *family = family_of(comm);
+    struct coll_comm *parts[N_SUBCOMMS];
+    int rc = COLL_OK;
+
+    if (!family || family->whole != comm)
+        return COLL_OK;
+    if (coll__comm_status(
+            comm)) /* whoever noted that may be about to tell them */
+        coll__subcomms_fail(comm, coll__comm_status(comm), comm->failure.text);
+    pthread_mutex_lock(&family->lock);
+    family->whole = NULL;
+    for (int i = 0; i < N_SUBCOMMS; i++) {
+        parts[i] = family->parts[i];
+        family->parts[i] = NULL;
+    }
+    pthread_mutex_unlock(&family->lock);
+    for (int i = 0; i < N_SUBCOMMS; i++) {
+        int status = coll__comm_destroy(parts[i]);
+
+        rc = rc ? rc : status;
+    }
+    return rc;
+}
+
+void coll__subcomms_drop(struct coll_comm *comm)
+{
+    struct coll__subcomms *family = family_of(comm);
+
+    if (!family)
+        return;
+    if (coll__comm_is_inherited(comm) && family->whole == comm)
+        for (int i = 0; i < N_SUBCOMMS; i++)
+            coll__comm_destroy(family->parts[i]);
+    atomic_store_explicit(&comm->family, NULL, memory_order_relaxed);
+    if (atomic_fetch_sub(&family->n_users, 1) > 1)
+        return;
+    if (!coll__comm_is_inherited(comm)) /* it may be held by who is gone */
+        pthread_mutex_destroy(&family->lock);
+    free(family);
+}
