@@ -455,6 +455,26 @@ START_TEST(an_id_serves_once_and_only_rank_0s_process)
 }
 END_TEST
 
+START_TEST(an_unused_id_is_given_back)
+{
+    struct coll_unique_id id, zero = {{0}};
+    struct coll__boot boot;
+    int n;
+
+    setenv("COLL_NET_INTERFACE", "lo", 1);
+    ck_assert_int_eq(coll_get_unique_id(&id), COLL_OK);
+    n = world_n_fds();
+    ck_assert_int_eq(coll_unique_id_free(&id), COLL_OK);
+    ck_assert_int_eq(world_n_fds(), n - 1);
+    ck_assert_int_eq(coll_unique_id_free(&id), COLL_OK);
+    ck_assert_int_eq(world_n_fds(), n - 1);
+    ck_assert_int_eq(coll__boot_open_id(&boot, &id, 2, 0, 1), COLL_ERR_INVALID);
+    ck_assert_int_eq(coll_unique_id_free(NULL), COLL_ERR_INVALID);
+    ck_assert_int_eq(coll_unique_id_free(&zero), COLL_ERR_INVALID);
+    says("no unique id");
+}
+END_TEST
+
 static struct {
     pthread_barrier_t barrier;
     char blocks[8][64];
@@ -593,6 +613,7 @@ static Suite *boot_suite(void)
     tcase_add_test(tc, another_secret_is_named_as_what_keeps_a_rank_out);
     tc = new_case(suite, "id_and_oob");
     tcase_add_test(tc, an_id_serves_once_and_only_rank_0s_process);
+    tcase_add_test(tc, an_unused_id_is_given_back);
     tcase_add_test(tc, the_callers_allgather_spreads_one_secret);
     tcase_add_test(tc, bad_oob_is_refused);
     tcase_add_test(tc, an_allgather_that_loses_bytes_is_found_out);

@@ -13,6 +13,7 @@
 #include "tests/world.h"
 
 #include <check.h>
+#include <dirent.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -458,13 +459,29 @@ START_TEST(a_server_of_horovod_that_is_none)
 }
 END_TEST
 
+static int n_descriptors(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    int n = 0;
+
+    while (readdir(folder))
+        n++;
+    closedir(folder);
+    return n;
+}
+
 START_TEST(no_server_of_horovod)
 {
+    int n;
+
     setenv("HOROVOD_GLOO_RENDEZVOUS_ADDR", "127.0.0.1", 1);
     setenv("HOROVOD_GLOO_RENDEZVOUS_PORT", "1", 1);
     setenv("HOROVOD_RANK", "0", 1);
     setenv("HOROVOD_SIZE", "2", 1);
     fails("rendezvous server at 127.0.0.1:1 cannot be reached");
+    n = n_descriptors(); /* the launcher's process is watched */
+    fails("rendezvous server at 127.0.0.1:1 cannot be reached");
+    ck_assert_int_eq(n_descriptors(), n);
 }
 END_TEST
 

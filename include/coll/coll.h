@@ -395,14 +395,31 @@ struct coll_unique_id {
 /* Make the id of a new group, in the process that will be its rank 0.
  *
  * Result:    *id holds this process's address and a new secret.  A listening
- *            socket stays open in this process until rank 0 has joined.
+ *            socket stays open in this process until rank 0 has joined, or
+ *            until coll_unique_id_free().
  * Ownership: *id is plain bytes, which may be copied and sent.
  * Errors:    COLL_ERR_INVALID: id is NULL.
  *            COLL_ERR_SYSTEM: no port is free within COLL_NET_PORTS.
  * Threads:   any.
- * See:       coll_comm_create().
+ * See:       coll_comm_create(), coll_unique_id_free().
  */
 int coll_get_unique_id(struct coll_unique_id *id);
+
+/* Give back an id that no group will use, and its listening socket.
+ *
+ * An id that rank 0 has joined by has been given back already.
+ *
+ * Shapes:    id was made by coll_get_unique_id(), in any process.
+ * Result:    nobody can join by the id any more.  In a process that has not
+ *            made the id, or has used it, nothing changes.  A child made by
+ *            fork() has a socket of its own to give back.
+ * Ownership: the bytes of *id stay the caller's.
+ * Errors:    COLL_ERR_INVALID: id is NULL, or no unique id.
+ * Threads:   any, but not while rank 0 joins by this id.
+ * Cost:      closes one socket.
+ * See:       coll_get_unique_id().
+ */
+int coll_unique_id_free(const struct coll_unique_id *id);
 
 /* Join a group by its id; return when all ranks have joined.
  *

@@ -78,6 +78,10 @@ int coll__boot_open_env(struct coll__boot *boot, double timeout);
 int coll__boot_open_id(struct coll__boot *boot, const struct coll_unique_id *id,
                        int nranks, int rank, double timeout);
 
+/* Give back what awaits rank 0 of an id; nothing where it has joined, or the id is
+ * zero. */
+void coll__boot_free_id(const struct coll_unique_id *id);
+
 /* Open the caller's own allgather. */
 int coll__boot_open_oob(struct coll__boot *boot, const struct coll_oob *oob,
                         double timeout);

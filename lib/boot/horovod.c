@@ -162,8 +162,8 @@ static int share_id(int rank, struct coll_unique_id *id, double timeout)
 
 static int open_horovod(struct coll__boot *boot)
 {
-    struct coll_unique_id id;
-    int rank, size,
+    struct coll_unique_id id = {{0}};
+    int rank = -1, size,
         status = coll__launcher_env_place("HOROVOD_RANK", "HOROVOD_SIZE", &rank,
                                           &size);
 
@@ -171,6 +171,8 @@ static int open_horovod(struct coll__boot *boot)
         status = share_id(rank, &id, boot->timeout);
     if (!status)
         status = coll__boot_open_id(boot, &id, size, rank, boot->timeout);
+    if (status && !rank) /* the others may never have heard of it */
+        coll__boot_free_id(&id);
     boot->ops = &coll__boot_horovod;
     coll__auth_wipe(&id, sizeof(id));
     return status;

@@ -120,24 +120,60 @@ static const struct coll__boot_ops id_ops = {
     .close = coll__rendezvous_close,
 };
 
-static int read_id(const struct coll_unique_id *in, int nranks, int rank,
-                   struct id *id)
+static int read_id(const struct coll_unique_id *in, struct id *id)
 {
     memcpy(id, in, sizeof(*id));
-    if (memcmp(id->magic, ID_MAGIC, sizeof(id->magic)) || !id->n_addrs ||
-        id->n_addrs > COLL__MAX_ADDRS) {
-        log_error("boot",
-                  "this is no unique id of this libcoll; rank 0 makes "
-                  "one by coll_get_unique_id() and hands all of its %d bytes "
-                  "to the others",
-                  COLL_UNIQUE_ID_BYTES);
-        return COLL_ERR_INVALID;
-    }
+    if (!memcmp(id->magic, ID_MAGIC, sizeof(id->magic)) && id->n_addrs &&
+        id->n_addrs <= COLL__MAX_ADDRS)
+        return COLL_OK;
+    log_error("boot",
+              "this is no unique id of this libcoll; rank 0 makes "
+              "one by coll_get_unique_id() and hands all of its %d bytes "
+              "to the others",
+              COLL_UNIQUE_ID_BYTES);
+    return COLL_ERR_INVALID;
+}
+
+static int check_place(int nranks, int rank)
+{
     if (nranks >= 1 && rank >= 0 && rank < nranks)
         return COLL_OK;
     log_error("boot", "rank %d of %d: a rank must be 0 to size - 1", rank,
               nranks);
     return COLL_ERR_INVALID;
+}
+
+void coll__boot_free_id(const struct coll_unique_id *unique)
+{
+    struct id id;
+    int fd;
+
+    memcpy(&id, unique, sizeof(id));
+    fd = take_socket(&id, 0);
+    if (fd >= 0)
+        close(fd);
+    coll__auth_wipe(&id, sizeof(id));
+}
+
+static int free_id(const struct coll_unique_id *unique)
+{
+    struct id id;
+    int status;
+
+    if (!unique) {
+        log_error("boot", "coll_unique_id_free: id is NULL");
+        return COLL_ERR_INVALID;
+    }
+    status = read_id(unique, &id);
+    coll__auth_wipe(&id, sizeof(id));
+    if (!status)
+        coll__boot_free_id(unique);
+    return status;
+}
+
+int coll_unique_id_free(const struct coll_unique_id *id)
+{
+    return coll__log_done(free_id(id));
 }
 
 int coll__boot_open_id(struct coll__boot *boot,
@@ -147,8 +183,10 @@ int coll__boot_open_id(struct coll__boot *boot,
     struct coll__rendezvous_spec spec = {
         .rank = rank, .size = nranks, .n_ports = 1};
     struct id id;
-    int status = read_id(unique, nranks, rank, &id);
+    int status = read_id(unique, &id);
 
+    if (!status)
+        status = check_place(nranks, rank);
     if (status)
         return status;
     spec.listen_fd = take_socket(&id, rank);
