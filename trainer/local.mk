@@ -69,7 +69,7 @@ trainer_coll_train_LDADD = libtrainer.la libcoll.la
 endif
 
 # pictures of what the trainer, collrun and a timeline leave behind
-dist_doc_DATA = %D%/slurm.sbatch %D%/get_data.sh
+dist_doc_DATA += %D%/slurm.sbatch %D%/get_data.sh
 bin_PROGRAMS += %D%/coll_plot
 trainer_coll_plot_SOURCES = %D%/plot.c %D%/plot.h %D%/plot_curves.c \
 	%D%/plot_timeline.c tools/common/gnuplot.h
