@@ -576,6 +576,13 @@ tests_libmany_cpus_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
 tests_libmany_cpus_la_LDFLAGS = -module -avoid-version -rpath /nowhere \
 	-XCClinker -fno-sanitize=all
 
+# tests/net/clones.sh: hosts that cannot be told apart by their ids
+check_LTLIBRARIES += tests/libsame_ids.la
+tests_libsame_ids_la_SOURCES = %D%/same_ids.c
+tests_libsame_ids_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
+tests_libsame_ids_la_LDFLAGS = -module -avoid-version -rpath /nowhere \
+	-XCClinker -fno-sanitize=all
+
 # tests whose calls of libc come late at random, as on a busy machine:
 # make check-jitter CHECK_JITTER="-s '4 5 6' tests/test_fault"; see tests/jitter/run
 check_LTLIBRARIES += tests/jitter/libjitter.la
@@ -830,7 +837,7 @@ scripts = \
 	%D%/mpirun.sh \
 	%D%/net.sh \
 	%D%/orphan.sh \
-	%D%/net/collrun.sh %D%/net/links.sh %D%/net/names.sh %D%/net/nodes.sh %D%/net/ports.sh %D%/net/scale.sh %D%/net/vanish.sh \
+	%D%/net/clones.sh %D%/net/collrun.sh %D%/net/links.sh %D%/net/names.sh %D%/net/nodes.sh %D%/net/ports.sh %D%/net/scale.sh %D%/net/vanish.sh \
 	%D%/net/strangers.sh \
 	%D%/slurm.sh \
 	%D%/train_compare.sh \

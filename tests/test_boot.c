@@ -3,6 +3,7 @@
  * caller's own allgather. */
 #include "lib/net/auth.h"
 #include "lib/net/net.h"
+#include "lib/net/presence.h"
 #include "lib/util/util.h"
 #include "tests/boot_world.h"
 #include "tests/patience.h"
@@ -273,6 +274,19 @@ START_TEST(a_link_local_address_wants_its_interface)
 }
 END_TEST
 
+START_TEST(a_process_shows_that_it_is_here)
+{
+    unsigned char token[COLL__PRESENCE_BYTES], zero[COLL__PRESENCE_BYTES] = {0};
+    int fd = coll__presence_open(token);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(coll__presence_is_missing(token), 0);
+    close(fd);
+    ck_assert_int_eq(coll__presence_is_missing(token), 1);
+    ck_assert_int_eq(coll__presence_is_missing(zero), 0);
+}
+END_TEST
+
 START_TEST(an_unknown_interface_lists_the_known)
 {
     int fd;
@@ -477,7 +491,7 @@ END_TEST
 
 static struct {
     pthread_barrier_t barrier;
-    char blocks[8][64];
+    char blocks[8][256];
 } board;
 
 static int board_allgather(void *arg, const void *in, void *out, size_t len)
@@ -602,6 +616,7 @@ static Suite *boot_suite(void)
     tcase_add_loop_test(tc, an_address_may_stand_in_brackets, 0, 2);
     tcase_add_test(tc, a_link_local_address_keeps_its_interface);
     tcase_add_test(tc, a_link_local_address_wants_its_interface);
+    tcase_add_test(tc, a_process_shows_that_it_is_here);
     tcase_add_test(tc, an_unknown_interface_lists_the_known);
     tcase_add_loop_test(
         tc, a_want_of_descriptors_is_told_from_one_of_interfaces, 0, 2);

@@ -4,6 +4,7 @@
 #include "lib/boot/joined.h"
 #include "lib/boot/launcher.h"
 #include "lib/boot/launcher_env.h"
+#include "lib/net/presence.h"
 #include "lib/net/this_host.h"
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void list_names(char *text, size_t len)
 {
@@ -143,7 +145,38 @@ void coll__boot_tell_nobody(struct coll__boot *boot, int status,
 
 struct share {
     unsigned char secret[COLL__SECRET_BYTES], host[COLL__HOST_BYTES];
+    unsigned char presence[COLL__PRESENCE_BYTES];
 };
+
+static int have_one_id(const struct share *all, size_t size)
+{
+    for (size_t r = 1; r < size; r++)
+        if (memcmp(all[r].host, all[0].host, sizeof(all->host)) != 0)
+            return 0;
+    return 1;
+}
+
+/* Find out whether all ranks, whose hosts have the same id, are on one host: each asks
+ * for rank 0, whose presence is held until all have answered. */
+static int find_clones(struct coll__boot *boot, const struct share *root,
+                       int (*allgather)(struct coll__boot *boot, const void *in,
+                                        size_t len, void *out))
+{
+    size_t size = (size_t)boot->size;
+    char mine = !coll__presence_is_missing(root->presence);
+    char *answers = calloc(size, 1);
+    int status;
+
+    if (!answers) {
+        log_error("boot", "no memory for a group of %zu ranks", size);
+        return COLL_ERR_NOMEM;
+    }
+    status = allgather(boot, &mine, 1, answers);
+    for (size_t r = 0; r < size; r++)
+        boot->is_one_host &= answers[r];
+    free(answers);
+    return status;
+}
 
 int coll__boot_share(struct coll__boot *boot,
                      int (*allgather)(struct coll__boot *boot, const void *in,
@@ -151,7 +184,7 @@ int coll__boot_share(struct coll__boot *boot,
 {
     size_t size = (size_t)boot->size;
     struct share mine = {.secret = {0}}, *all = calloc(size, sizeof(*all));
-    int status;
+    int status, fd;
 
     if (!all) {
         log_error("boot", "no memory for a group of %zu ranks", size);
@@ -160,12 +193,14 @@ int coll__boot_share(struct coll__boot *boot,
     if (!boot->rank)
         coll__auth_random(mine.secret, sizeof(mine.secret));
     coll__host_id(mine.host);
+    fd = coll__presence_open(mine.presence);
     status = allgather(boot, &mine, sizeof(mine), all);
     memcpy(boot->secret, all[0].secret, sizeof(boot->secret));
-    boot->is_one_host = 1;
-    for (size_t r = 1; r < size; r++)
-        boot->is_one_host &=
-            !memcmp(all[r].host, all[0].host, sizeof(mine.host));
+    boot->is_one_host = have_one_id(all, size);
+    if (!status && size > 1 && boot->is_one_host)
+        status = find_clones(boot, &all[0], allgather);
+    if (fd >= 0)
+        close(fd);
     coll__auth_wipe(all, size * sizeof(*all));
     coll__auth_wipe(&mine, sizeof(mine));
     free(all);

@@ -209,17 +209,20 @@ static void stay_away(struct rendezvous_join *join)
 /* Be welcome there. */
 static int come_in(struct rendezvous_join *join, double deadline)
 {
-    unsigned char host[COLL__HOST_BYTES];
+    struct tcp_here here;
     int status;
 
-    coll__host_id(host);
+    coll__host_id(here.host);
+    coll__reactor_lock();
+    coll__presence_self(here.presence);
+    coll__reactor_unlock();
     do {
         if (join->source.fd < 0)
             join->source.fd = find_root(join, deadline);
         if (join->source.fd < 0)
             return join->source.fd;
         coll__net_peer_text(join->source.fd, join->where);
-        coll__rendezvous_put(join->source.fd, TCP_HERE, host, sizeof(host),
+        coll__rendezvous_put(join->source.fd, TCP_HERE, &here, sizeof(here),
                              deadline);
         status = hear(join, TCP_WELCOME, sizeof(struct tcp_welcome),
                       deadline + TELL_TIME);

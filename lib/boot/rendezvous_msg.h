@@ -5,6 +5,7 @@
 
 #include "lib/boot/boot.h"
 #include "lib/boot/rendezvous.h"
+#include "lib/net/presence.h"
 #include "lib/net/this_host.h"
 
 #include <endian.h>
@@ -28,6 +29,10 @@ struct tcp_head {
     uint32_t type;  /* little-endian, as all that travels */
     uint32_t fault; /* of an error: -status */
     uint64_t len;
+};
+
+struct tcp_here {
+    unsigned char host[COLL__HOST_BYTES], presence[COLL__PRESENCE_BYTES];
 };
 
 struct tcp_welcome {

@@ -177,9 +177,12 @@ static void got_here(struct guest *guest)
     struct rendezvous_root *host = guest->host;
     struct rendezvous_table *table = &host->table;
     int n_missing = table->n_missing, rank = guest->rank;
+    struct tcp_here here;
     enum tcp_say what;
 
-    if (memcmp(guest->words.body, host->host_id, sizeof(host->host_id)))
+    memcpy(&here, guest->words.body, sizeof(here));
+    if (memcmp(here.host, host->host_id, sizeof(host->host_id)) != 0 ||
+        coll__presence_is_missing(here.presence))
         host->welcome.is_one_host = 0;
     what = coll__rendezvous_table_here(table, rank);
     if (!n_missing || table->n_missing) {
@@ -243,7 +246,7 @@ static void got(struct guest *guest)
     else if (host->fault[0])
         return; /* it will read why */
     else if (type == TCP_HERE && step == STEP_COME &&
-             tcp_len(words) == COLL__HOST_BYTES)
+             tcp_len(words) == sizeof(struct tcp_here))
         got_here(guest);
     else if (type == TCP_BLOCK && step == STEP_BLOCK)
         got_block(guest);

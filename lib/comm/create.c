@@ -173,6 +173,20 @@ static int compare_settings(const struct card *cards, int size)
     return COLL_OK;
 }
 
+/* Let clones of one host be hosts, and machines, of their own: the number goes before
+ * the slash in "BOOT/NAMESPACE". */
+static void name_clone(struct coll__peer *peer, int clone)
+{
+    char id[sizeof(peer->host_id)], *slash;
+
+    if (!clone)
+        return;
+    memcpy(id, peer->host_id, sizeof(id));
+    slash = strchr(id, '/');
+    snprintf(peer->host_id, sizeof(peer->host_id), "%.*s+%d%s",
+             (int)(slash - id), id, clone, slash);
+}
+
 /* Exchange cards; afterwards every rank knows all peers. */
 static int meet(struct coll_comm *comm)
 {
@@ -190,6 +204,7 @@ static int meet(struct coll_comm *comm)
         return COLL_ERR_NOMEM;
     }
     rc = coll__topo_self(&mine.peer);
+    name_clone(&mine.peer, coll__ctrl_clone(comm->ctrl));
     coll__ucx_fabrics(mine.peer.within[WITHIN_NUMA], mine.peer.fabrics);
     if (rc == COLL_OK)
         rc = coll__ctrl_allgather(comm->ctrl, &mine, sizeof(mine), cards,

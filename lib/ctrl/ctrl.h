@@ -126,6 +126,11 @@ int coll__ctrl_settle(struct coll__ctrl *ctrl);
 /* Return the status by which the group has failed, or COLL_OK. */
 int coll__ctrl_status(struct coll__ctrl *ctrl);
 
+/* Tell hosts apart that have the same ids because they are clones of one snapshot: 0 on
+ * the first of them, and where there are no others, and another number on each other;
+ * alike for all ranks of a host. */
+int coll__ctrl_clone(const struct coll__ctrl *ctrl);
+
 /* Gather len bytes (any len, also 0) from each rank into out[size * len], on
  * every rank, in O(log size) rounds.  Collective; one caller at a time.
  *

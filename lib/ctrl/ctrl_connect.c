@@ -29,6 +29,36 @@ static void describe_self(struct ctrl_peer *peer)
     coll__reactor_unlock();
 }
 
+/* Is this rank, whose host has the same id as ours, on a clone of it? */
+static int is_on_clone(const struct coll__ctrl *ctrl, int rank)
+{
+    return rank != ctrl->rank &&
+           coll__presence_is_missing(ctrl->peers[rank].presence);
+}
+
+/* Change the host id of ranks that are on a clone of this rank's host, so that nobody
+ * looks for their processes or their memory here; lock held. */
+static void tell_clones_apart(struct coll__ctrl *ctrl)
+{
+    unsigned char host[sizeof(ctrl->peers->host)];
+    int lead = -1, first = -1;
+
+    memcpy(host, ctrl->peers[ctrl->rank].host, sizeof(host));
+    for (int r = 0; r < ctrl->size; r++) {
+        if (memcmp(ctrl->peers[r].host, host, sizeof(host)) != 0)
+            continue;
+        if (first < 0)
+            first = r;
+        if (is_on_clone(ctrl, r))
+            ctrl->peers[r].host[0] ^= 1;
+        else if (lead < 0)
+            lead = r;
+    }
+    ctrl->clone = lead == first ? 0 : lead + 1;
+}
+
+int coll__ctrl_clone(const struct coll__ctrl *ctrl) { return ctrl->clone; }
+
 /* A child's process has come; the child opens its link next. */
 static void arrived(struct coll__gate *gate, int fd,
                     const struct coll__hello *hello,
@@ -261,9 +291,11 @@ static int introduce(struct coll__ctrl *ctrl, double timeout)
 
     for (int r = 0; r < ctrl->size; r++)
         ctrl->peers[r].host_name[sizeof(self.host_name) - 1] = '\0';
-    if (!status)
-        coll__ctrl_watch(ctrl);
-    return status;
+    if (status)
+        return status;
+    tell_clones_apart(ctrl);
+    coll__ctrl_watch(ctrl);
+    return COLL_OK;
 }
 
 /* While a whole watches over a part, who is in it is known, and its first
@@ -291,6 +323,8 @@ int coll__ctrl_connect(struct coll__ctrl *ctrl, const struct ctrl_place *up,
     int status = COLL_OK;
 
     coll__reactor_lock();
+    if (!ctrl->whole) /* else they are told apart */
+        tell_clones_apart(ctrl);
     coll__ctrl_watch(ctrl); /* who dies now would be waited for */
     coll__reactor_unlock();
     if (ctrl->rank)
@@ -326,6 +360,9 @@ static void make_card(struct coll__ctrl *ctrl, const struct coll__boot *boot,
                       struct ctrl_card *mine)
 {
     describe_self(&mine->peer);
+    coll__reactor_lock();
+    coll__presence_self(mine->peer.presence);
+    coll__reactor_unlock();
     for (int r = 0; r < ctrl->size && boot->is_one_host; r++)
         memcpy(ctrl->peers[r].host, mine->peer.host, sizeof(mine->peer.host));
     ctrl->peers[ctrl->rank] = mine->peer;

@@ -10,6 +10,7 @@
 #include "lib/ctrl/ctrl.h"
 #include "lib/net/connector.h"
 #include "lib/net/link.h"
+#include "lib/net/presence.h"
 #include "lib/net/tree.h"
 
 enum ctrl_frame {
@@ -32,8 +33,10 @@ enum ctrl_purpose { PURPOSE_GATHER, PURPOSE_LEAVE };
 
 /* A process of the group, as ranks tell each other at the start. */
 struct ctrl_peer {
-    unsigned char host[32]; /* boot id and network namespace, hashed */
+    unsigned char host[32]; /* boot id and network namespace, hashed; another
+                             * one where it is a clone of this rank's */
     unsigned char process[COLL__PROCESS_BYTES];
+    unsigned char presence[COLL__PRESENCE_BYTES];
     uint64_t pid_ns, pid; /* pid_ns 0: not known */
     char host_name[48];
 };
@@ -131,6 +134,8 @@ struct coll__ctrl {
     struct coll__gate gate; /* for the children */
     int has_gate, n_children_here;
     struct coll__link up, down[COLL__MAX_CHILDREN];
+    int clone; /* which one this host is of those with equal ids: 0 the first, else 1
+                * and the lowest rank here */
     struct ctrl_watch *watches;
     int n_watches;
     struct coll__launcher_watch launcher;

@@ -10,6 +10,7 @@ libcore_la_SOURCES += \
 	%D%/net_in_flight.c \
 	%D%/net_listen.c \
 	%D%/net_own.c \
+	%D%/presence.c %D%/presence.h \
 	%D%/reactor.c %D%/reactor.h \
 	%D%/fd_limit.c %D%/fd_limit.h \
 	%D%/tree.h \

@@ -38,7 +38,8 @@ struct coll__task {
     int is_queued;
 };
 
-#define COLL__REACTOR_FILES 2 /* descriptors that it takes, while in use */
+/* descriptors that it takes while in use, that of coll__presence_self() included */
+#define COLL__REACTOR_FILES 3
 
 /* Begin and end to use the reactor; the first starts its thread, the last ends
  * it.  The lock is not held.

@@ -6,7 +6,8 @@
 #define COLL__HOST_BYTES 32
 
 /* Make the name of this host: alike for two processes when both their kernel
- * and their network are. */
+ * and their network are, and also on hosts that are clones of one snapshot: presence.h
+ * tells these apart. */
 void coll__host_id(unsigned char id[COLL__HOST_BYTES]);
 
 /* Return the inode of a namespace of this process, or 0. */
