@@ -17,10 +17,13 @@ nobase_dist_doc_DATA += \
 	%D%/tuning.md
 EXTRA_DIST += %D%/allreduce.gp
 
-# Draw the picture again, into the sources: make picture.
-picture_result = benchmarks/results/2026-11-25-epyc-2-cores-quick.txt
+# The picture as this gnuplot draws it; make picture puts it into the sources.
+picture_result = $(top_srcdir)/benchmarks/results/2026-11-25-epyc-2-cores-quick.txt
+CLEANFILES += %D%/drawn.svg
+%D%/drawn.svg: $(picture_result) %D%/allreduce.gp
+	$(AM_V_GEN)$(MKDIR_P) %D% && \
+	    gnuplot -e "result='$(picture_result)'" $(top_srcdir)/%D%/allreduce.gp > $@.part && \
+	    mv $@.part $@
 .PHONY: picture
-picture:
-	$(AM_V_GEN)gnuplot -e "result='$(top_srcdir)/$(picture_result)'" \
-	    $(top_srcdir)/%D%/allreduce.gp > picture.svg && \
-	    mv picture.svg $(top_srcdir)/%D%/allreduce.svg
+picture: %D%/drawn.svg
+	cp %D%/drawn.svg $(top_srcdir)/%D%/allreduce.svg

@@ -792,7 +792,7 @@ endif
 EXTRA_DIST += %D%/rdma/guests %D%/rdma/job %D%/rdma/run \
 	%D%/rdma/reports/last.txt
 
-# scripts: the programs, real launchers, the README's first program
+# scripts: the programs, real launchers, the pages
 check_PROGRAMS += tests/without
 tests_without_SOURCES = %D%/without.c %D%/forbid.c %D%/forbid.h
 check_PROGRAMS += tests/prices_probe

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The pages are right: README.md, HACKING.md and doc/*.md.  Each block of C compiles
 # against what make install gives, each program runs on three ranks, each block of
-# commands runs; links lead somewhere; variables, functions and files exist.
+# commands runs; links lead somewhere; variables, functions and files exist; the picture
+# shows what was measured.
 #
 # What a page says to this test stands in a comment above a block:
 #   <!-- not run: WHY -->        its programs' options are compared with --help instead
@@ -155,6 +156,14 @@ for page in $pages; do
 done
 grep -q 'rank 2 of 3: the sum is 3$' "$scratch"/README/*.out ||
     wrong "README.md: the first program prints something else"
+
+# The picture shows the result that it is said to show, where the same gnuplot drew it.
+if command -v gnuplot > /dev/null; then
+    env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -s doc/drawn.svg
+    picture=$source/doc/allreduce.svg
+    [ "$(grep '<desc>' doc/drawn.svg)" != "$(grep '<desc>' "$picture")" ] ||
+        cmp doc/drawn.svg "$picture" || wrong "make picture draws another $picture"
+fi
 
 # A link leads to a page, and to a heading of it.
 anchors() {
