@@ -104,11 +104,11 @@ refused 1 'is no regular file' --quick -c barrier --force -o "$scratch/fifo"
 [ -p "$scratch/fifo" ] || fail "--force wrote over what is no file"
 refused 1 'No such file' --quick -o "$scratch/no/where.json"
 refused 2 'cannot be tuned; there are: allreduce' -c sum
-refused 2 'no size' -e 4X
-refused 2 'no factor' -f 1
-refused 2 'no number of rounds' -n 0
-refused 2 'above the last' -b 8 -e 4
-refused 2 'no tolerance' --tolerance 0
+refused 2 'a size such as' -e 4X
+refused 2 'it must be a number from 1.001' -f 1
+refused 2 'it must be a whole number from 1' -n 0
+refused 2 'not above the last' -b 8 -e 4
+refused 2 'a number of percent above 0' --tolerance 0
 refused 2 'unknown option --frobnicate' --frobnicate
 refused 2 'needs a value' -o
 refused 2 'unexpected argument' now

@@ -7,33 +7,36 @@
  * the first such; else the first call that has not ended on all ranks, to which those
  * that have not begun it have not come.
  */
+#include "tools/common/program.h"
 #include <coll/coll.h>
 
 #include <jansson.h>
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define EXIT_USAGE 2
 #define NAMED 16                   /* ranks that a line names */
 #define MOST ((json_int_t)1 << 53) /* calls that a rank can have counted */
 
-static const char usage[] =
-    "Usage: coll_history [--json] FILE...\n"
-    "Say who is missing in which call, by the files that ranks have written "
-    "to\n"
-    "COLL_HISTORY when a communicator failed or at a SIGUSR2.\n"
-    "\n"
-    "  -j, --json         print JSON\n"
-    "  -h, --help         print this and exit\n"
-    "  -V, --version      print the version and exit\n"
-    "\n"
-    "The status is 0 where no rank is missing and all call the same, 1 where\n"
-    "not, and 2 for what is no such file.\n";
+static const struct program_option options[] = {
+    {"json", 'j', OPTION_SWITCH, 0, NULL, NULL, .help = "print JSON"},
+    {.name = NULL},
+};
+
+static const struct program program = {
+    .name = "coll_history",
+    .usage = "[OPTION]... FILE...",
+    .about = "Say which ranks are missing in which call, by the files that the "
+             "ranks have written\nto COLL_HISTORY when a communicator failed "
+             "or at a SIGUSR2.",
+    .notes = "Exit status: 0 when no rank is missing and all ranks call the "
+             "same; 1 when not; 2\nwhen a file is not one of COLL_HISTORY.\n",
+    .options = options,
+    .most_words = -1,
+};
 
 /* What one rank wrote of one communicator. */
 struct part {
@@ -73,7 +76,7 @@ die(const char *format, ...)
     vfprintf(stderr, format, args);
     va_end(args);
     fputc('\n', stderr);
-    exit(EXIT_USAGE);
+    exit(PROGRAM_USAGE);
 }
 
 static void *must(void *memory)
@@ -517,45 +520,22 @@ static int report(int is_json)
 
 /* ---- the command line ------------------------------------------------------------ */
 
-static int end_output(int status)
-{
-    if (!ferror(stdout) && !fclose(stdout))
-        return status;
-    die("cannot write the output: %s; make room or write elsewhere",
-        strerror(errno));
-}
-
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'},
-        {NULL, 0, NULL, 0},
-    };
-    int c, is_json = 0, is_wrong;
+    int is_json = 0, is_wrong, status;
+    int first = program_read(&program, argc, argv, &is_json, &status);
 
-    opterr = 0;
-    while ((c = getopt_long(argc, argv, "jhV", options, NULL)) != -1) {
-        if (c == '?')
-            die("unknown option %s; see coll_history --help", argv[optind - 1]);
-        if (c == 'h')
-            fputs(usage, stdout);
-        if (c == 'V')
-            printf("coll_history (libcoll) %s\n", coll_version());
-        if (c != 'j')
-            return end_output(0);
-        is_json = 1;
-    }
-    if (optind == argc)
+    if (first < 0)
+        return status;
+    if (first == argc)
         die("which files? say coll_history FILE...; see coll_history --help");
     files = must(json_array());
-    for (int i = optind; i < argc; i++)
+    for (int i = first; i < argc; i++)
         read_file(argv[i]);
     is_wrong = report(is_json);
     for (int i = 0; i < n_groups; i++)
         free(groups[i].parts);
     free(groups);
     json_decref(files);
-    return end_output(is_wrong);
+    return program_finish(&program, is_wrong);
 }

@@ -5,12 +5,12 @@
  * Uses the public API only.  A section is a name, a writer of text and a maker
  * of JSON; without a section asked for, all are shown.
  */
+#include "tools/common/program.h"
 #include <coll/coll.h>
 
 #include <jansson.h>
 
-#include <errno.h>
-#include <getopt.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,10 +188,9 @@ static const struct {
 
 enum form { FORM_TEXT, FORM_JSON, FORM_XML, FORM_DOT };
 
-static const char *const form_flags[] = {"", "--json", "--xml", "--dot"};
-
 struct choice {
     int wants[N_SECTIONS], n_wanted;
+    int is_json, is_xml, is_dot;
     enum form form;
 };
 
@@ -246,137 +245,68 @@ static int print_choice(const struct choice *choice)
 
 /* ---- command line ------------------------------------------------------ */
 
-static const char usage[] =
-    "Usage: coll_info [SECTION]... [FORM]\n"
-    "What libcoll is built with, what works here, and how it can be set.\n"
-    "\n"
-    "Sections (all of them when none is named):\n"
-    "  -c, --check-build  devices, bootstraps, transports, libraries\n"
-    "  -t, --transports   the transports and whether this machine lets them\n"
-    "                     work\n"
-    "  -p, --params       the COLL_* variables, their values and meaning\n"
-    "  -T, --topology     packages, NUMA nodes, caches, cores, NICs, GPUs\n"
-    "\n"
-    "Forms:\n"
-    "      --json         one JSON object\n"
-    "      --xml          the topology as hwloc's XML (for COLL_TOPO_FILE)\n"
-    "      --dot          the topology for graphviz\n"
-    "  -h, --help\n"
-    "  -V, --version\n";
+#define AT(field) offsetof(struct choice, field)
+#define SECTION(section) offsetof(struct choice, wants[section])
 
-static int bad_usage(const char *text, const char *word)
-{
-    fprintf(stderr, "coll_info: %s%s; see coll_info --help\n", text, word);
-    return 2;
-}
+static const struct program_option options[] = {
+    {.name = "", .help = "Sections (all of them when none is named)"},
+    {"check-build", 'c', OPTION_SWITCH, SECTION(CHECK_BUILD), NULL, NULL,
+     .help = "the devices, launchers, transports and libraries of this build"},
+    {"transports", 't', OPTION_SWITCH, SECTION(TRANSPORTS), NULL, NULL,
+     .help = "the transports, and whether they work on this machine"},
+    {"params", 'p', OPTION_SWITCH, SECTION(PARAMS), NULL, NULL,
+     .help = "the COLL_* variables, their values and meaning"},
+    {"topology", 'T', OPTION_SWITCH, SECTION(TOPOLOGY), NULL, NULL,
+     .help = "packages, NUMA nodes, caches, cores, network cards and GPUs"},
+    {.name = "", .help = "Form"},
+    {"json", 0, OPTION_SWITCH, AT(is_json), NULL, NULL,
+     .help = "print one JSON object"},
+    {"xml", 0, OPTION_SWITCH, AT(is_xml), NULL, NULL,
+     .help = "print the topology as hwloc's XML, which COLL_TOPO_FILE reads"},
+    {"dot", 0, OPTION_SWITCH, AT(is_dot), NULL, NULL,
+     .help = "print the topology as a graph for graphviz"},
+    {.name = NULL},
+};
 
-/* Everything may have failed to be written only now, on a full disk. */
-static int finish(int rc)
-{
-    if (ferror(stdout) || fclose(stdout)) {
-        fprintf(stderr,
-                "coll_info: cannot write the output: %s; make room or "
-                "write elsewhere\n",
-                strerror(errno ? errno : EIO));
-        return 1;
-    }
-    return rc;
-}
+static const struct program program = {
+    .name = "coll_info",
+    .usage = "[SECTION]... [FORM]",
+    .about = "Print what libcoll is built with, what works on this machine, "
+             "how it can be set,\nand what the machine looks like.",
+    .options = options,
+};
 
 static int check_choice(struct choice *choice)
 {
-    int is_topology = choice->form == FORM_XML || choice->form == FORM_DOT;
-
-    if (is_topology && choice->n_wanted > choice->wants[TOPOLOGY])
-        return bad_usage(form_flags[choice->form],
-                         " is a form of --topology only");
-    for (int s = 0; s < N_SECTIONS && !choice->n_wanted; s++)
-        choice->wants[s] = 1;
+    if (choice->is_json + choice->is_xml + choice->is_dot > 1)
+        return program_refuse(&program, "only one of --json, --xml and --dot "
+                                        "can be given");
+    choice->form = choice->is_json  ? FORM_JSON
+                   : choice->is_xml ? FORM_XML
+                   : choice->is_dot ? FORM_DOT
+                                    : FORM_TEXT;
+    for (int i = 0; i < N_SECTIONS; i++)
+        choice->n_wanted += choice->wants[i];
+    if ((choice->is_xml || choice->is_dot) &&
+        choice->n_wanted > choice->wants[TOPOLOGY])
+        return program_refuse(&program,
+                              "--%s is a form of --topology only; "
+                              "leave the other sections out",
+                              choice->is_xml ? "xml" : "dot");
+    for (int i = 0; i < N_SECTIONS && !choice->n_wanted; i++)
+        choice->wants[i] = 1;
     if (!choice->n_wanted)
         choice->n_wanted = N_SECTIONS;
     return 0;
 }
 
-enum { OPT_JSON = 256, OPT_XML, OPT_DOT };
-
-static const struct option options[] = {
-    {"check-build", no_argument, NULL, 'c'},
-    {"transports", no_argument, NULL, 't'},
-    {"params", no_argument, NULL, 'p'},
-    {"topology", no_argument, NULL, 'T'},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"xml", no_argument, NULL, OPT_XML},
-    {"dot", no_argument, NULL, OPT_DOT},
-    {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},
-    {NULL, 0, NULL, 0},
-};
-
-static void want(struct choice *choice, int section)
-{
-    choice->n_wanted += !choice->wants[section];
-    choice->wants[section] = 1;
-}
-
-static int set_form(struct choice *choice, enum form form)
-{
-    if (choice->form != FORM_TEXT && choice->form != form)
-        return bad_usage("only one of --json, --xml and --dot can be given",
-                         "");
-    choice->form = form;
-    return 0;
-}
-
-static int bad_option(char **argv)
-{
-    char letter[] = {'-', (char)optopt, '\0'};
-    int is_letter = optopt > ' ' && optopt < 127;
-
-    return bad_usage("unknown option ", is_letter ? letter : argv[optind - 1]);
-}
-
-/* Take one option; -1: go on, else the exit status. */
-static int take_option(int letter, char **argv, struct choice *choice)
-{
-    static const char letters[] = "ctpT"; /* in the order of the sections */
-
-    switch (letter) {
-    case 'c':
-    case 't':
-    case 'p':
-    case 'T':
-        want(choice, (int)(strchr(letters, letter) - letters));
-        return -1;
-    case OPT_JSON:
-    case OPT_XML:
-    case OPT_DOT:
-        return set_form(choice, FORM_JSON + (enum form)(letter - OPT_JSON))
-                   ? 2
-                   : -1;
-    case 'h':
-        fputs(usage, stdout);
-        return finish(0);
-    case 'V':
-        printf("coll_info (libcoll) %s\n", coll_version());
-        return finish(0);
-    default:
-        return bad_option(argv);
-    }
-}
-
 int main(int argc, char **argv)
 {
     struct choice choice = {.form = FORM_TEXT};
-    int letter, rc;
+    int status;
 
-    opterr = 0;
-    while ((letter = getopt_long(argc, argv, "ctpThV", options, NULL)) != -1) {
-        rc = take_option(letter, argv, &choice);
-        if (rc >= 0)
-            return rc;
-    }
-    if (optind < argc)
-        return bad_usage("unexpected argument ", argv[optind]);
-    rc = check_choice(&choice);
-    return rc ? rc : finish(print_choice(&choice));
+    if (program_read(&program, argc, argv, &choice, &status) < 0)
+        return status;
+    status = check_choice(&choice);
+    return status ? status : program_finish(&program, print_choice(&choice));
 }

@@ -5,34 +5,17 @@
  * Uses the public API only.  All ranks measure; rank 0 speaks and writes.
  */
 #include "tools/coll_tune.h"
-#include "tools/common/size.h"
-#include "tools/common/speaks.h"
+#include "tools/common/program.h"
 
-#include <errno.h>
-#include <getopt.h>
-#include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define STANDARD                                                              \
-    (1u << COLL_ALLREDUCE | 1u << COLL_BROADCAST | 1u << COLL_REDUCE |        \
-     1u << COLL_ALLGATHER | 1u << COLL_REDUCE_SCATTER | 1u << COLL_ALLTOALL | \
+#define STANDARD                                                               \
+    (1u << COLL_ALLREDUCE | 1u << COLL_BROADCAST | 1u << COLL_REDUCE |         \
+     1u << COLL_ALLGATHER | 1u << COLL_REDUCE_SCATTER | 1u << COLL_ALLTOALL |  \
      1u << COLL_GATHER | 1u << COLL_SCATTER | 1u << COLL_BARRIER)
-
-__attribute__((format(printf, 1, 2))) static int bad(const char *format, ...)
-{
-    va_list list;
-
-    if (!speaks_for_job())
-        return 2;
-    fputs("coll_tune: ", stderr);
-    va_start(list, format);
-    vfprintf(stderr, format, list);
-    va_end(list);
-    fputc('\n', stderr);
-    return 2;
-}
 
 /* A failed operation is explained by the library. */
 static int explain(int rc)
@@ -199,71 +182,6 @@ static int run(const struct tune_options *options)
 
 /* ---- command line --------------------------------------------------------------- */
 
-static const char usage[] =
-    "Usage: coll_tune [OPTION]...\n"
-    "Measure the algorithms over the ranks of a job (collrun, mpirun, srun),\n"
-    "and write the fastest ones to a file for COLL_TUNE_FILE.\n\n"
-    "  -o, --output FILE       the file (default coll_tune.json)\n"
-    "      --force             write over it\n"
-    "  -c, --collectives LIST  allreduce,broadcast,... (default: all whose\n"
-    "                          parts are even)\n"
-    "  -b, --begin SIZE        bytes of the whole vector, first (default 8)\n"
-    "  -e, --end SIZE          and last (default 64M)\n"
-    "  -f, --factor F          from one size to the next (default 4)\n"
-    "  -n, --rounds N          turns of each algorithm (default 9); up to 8\n"
-    "                          times as many while times are noise\n"
-    "      --tolerance PERCENT of a time (default 25): what is known less "
-    "well\n"
-    "                          is noise, and then no file is written\n"
-    "      --noisy             write one with what is known, and a warning\n"
-    "      --quick             up to 64K, 3 short rounds: to try it out\n"
-    "  -h, --help\n"
-    "  -V, --version\n";
-
-static int take_bytes(const char *text, size_t *bytes)
-{
-    if (size_parse(text, bytes) || !*bytes)
-        return bad("'%s' is no size; write 8, 4K or 64M", text);
-    return 0;
-}
-
-static int take_factor(const char *text, double *factor)
-{
-    char *end;
-    double value = strtod(text, &end);
-
-    if (end == text || *end || !(value > 1 && value <= 1e6))
-        return bad("'%s' is no factor between sizes; it must be above 1, such "
-                   "as 4",
-                   text);
-    *factor = value;
-    return 0;
-}
-
-static int take_rounds(const char *text, int *rounds)
-{
-    char *end;
-    long value = strtol(text, &end, 10);
-
-    if (end == text || *end || value < 1 || value > 10000)
-        return bad("'%s' is no number of rounds; it must be 1 to 10000", text);
-    *rounds = (int)value;
-    return 0;
-}
-
-static int take_tolerance(const char *text, double *tolerance)
-{
-    char *end;
-    double value = strtod(text, &end);
-
-    if (end == text || *end || !(value > 0 && value <= 1000))
-        return bad("'%s' is no tolerance; it must be above 0 and at most 1000 "
-                   "percent",
-                   text);
-    *tolerance = value / 100;
-    return 0;
-}
-
 /* The collective that the first len characters name, if it can be tuned. */
 static int find_collective(const char *text, size_t len)
 {
@@ -277,8 +195,10 @@ static int find_collective(const char *text, size_t len)
     return -1;
 }
 
-static int take_collectives(const char *text, unsigned *collectives)
+static int take_collectives(const struct program *p, const char *text,
+                            void *into)
 {
+    unsigned *collectives = &((struct tune_options *)into)->collectives;
     char known[256] = "";
 
     *collectives = 0;
@@ -292,8 +212,8 @@ static int take_collectives(const char *text, unsigned *collectives)
         int k = find_collective(text, len);
 
         if (k < 0)
-            return bad("'%.*s' cannot be tuned; there are: %s", (int)len, text,
-                       known);
+            return program_refuse(p, "'%.*s' cannot be tuned; there are: %s",
+                                  (int)len, text, known);
         *collectives |= 1u << k;
         if (!text[len])
             return 0;
@@ -301,115 +221,90 @@ static int take_collectives(const char *text, unsigned *collectives)
     }
 }
 
-enum { OPT_FORCE = 256, OPT_QUICK, OPT_TOLERANCE, OPT_NOISY };
+static int take_tolerance(const struct program *p, const char *text, void *into)
+{
+    char *end;
+    double value = strtod(text, &end);
 
-static const struct option long_options[] = {
-    {"output", required_argument, NULL, 'o'},
-    {"force", no_argument, NULL, OPT_FORCE},
-    {"collectives", required_argument, NULL, 'c'},
-    {"begin", required_argument, NULL, 'b'},
-    {"end", required_argument, NULL, 'e'},
-    {"factor", required_argument, NULL, 'f'},
-    {"rounds", required_argument, NULL, 'n'},
-    {"quick", no_argument, NULL, OPT_QUICK},
-    {"tolerance", required_argument, NULL, OPT_TOLERANCE},
-    {"noisy", no_argument, NULL, OPT_NOISY},
-    {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},
-    {NULL, 0, NULL, 0},
+    if (end == text || *end || !(value > 0 && value <= 1000))
+        return program_refuse_value(p, "tolerance", text,
+                                    "a number of percent above 0, at most "
+                                    "1000");
+    ((struct tune_options *)into)->tolerance = value / 100;
+    return 0;
+}
+
+static int take_quick(const struct program *p, const char *text, void *into)
+{
+    struct tune_options *o = into;
+
+    (void)p, (void)text;
+    o->last = 64 << 10;
+    o->rounds = 3;
+    o->seconds = 0.5e-3;
+    return 0;
+}
+
+#define AT(field) offsetof(struct tune_options, field)
+
+static const struct program_option options[] = {
+    {"output", 'o', OPTION_TEXT, AT(path), "FILE", "coll_tune.json",
+     .help = "write this file"},
+    {"force", 0, OPTION_SWITCH, AT(is_forced), NULL, NULL,
+     .help = "overwrite the file if it is there"},
+    {"collectives", 'c', OPTION_CALL, 0, "LIST", NULL,
+     .help = "measure these, as allreduce,broadcast (default: all but those "
+             "whose ranks "
+             "have parts of different sizes)",
+     .take = take_collectives},
+    {"begin", 'b', OPTION_SIZE, AT(first), "SIZE", "8",
+     .help = "the smallest size: bytes of the whole vector"},
+    {"end", 'e', OPTION_SIZE, AT(last), "SIZE", "64M",
+     .help = "the largest size"},
+    {"factor", 'f', OPTION_REAL, AT(factor), "F", "4",
+     .help = "each size is F times the size before", .least = 1.001,
+     .most = 1e6},
+    {"rounds", 'n', OPTION_INT, AT(rounds), "N", "9",
+     .help = "measure each algorithm N times, the algorithms taking turns; up "
+             "to 8 N "
+             "times while the times scatter too much",
+     .least = 1, .most = 10000},
+    {"tolerance", 0, OPTION_CALL, 0, "PERCENT", "25",
+     .help =
+         "a time that is known less well is noise, and then no file is written",
+     .take = take_tolerance},
+    {"noisy", 0, OPTION_SWITCH, AT(is_noisy), NULL, NULL,
+     .help = "write the file without the times that are noise, and print a "
+             "warning"},
+    {"quick", 0, OPTION_CALL, 0, NULL, NULL,
+     .help = "sizes up to 64K and 3 short rounds, to try it out",
+     .take = take_quick},
+    {.name = NULL},
 };
 
-static int bad_option(int letter, char **argv)
-{
-    char short_one[] = {'-', (char)optopt, '\0'};
-    const char *word =
-        optopt > ' ' && optopt < 127 ? short_one : argv[optind - 1];
-
-    return letter == ':' ? bad("option %s needs a value; see --help", word)
-                         : bad("unknown option %s; see --help", word);
-}
-
-static int take(int letter, char **argv, struct tune_options *o)
-{
-    switch (letter) {
-    case 'o':
-        o->path = optarg;
-        return *optarg ? 0 : bad("--output needs a name");
-    case OPT_FORCE:
-        o->is_forced = 1;
-        return 0;
-    case 'c':
-        return take_collectives(optarg, &o->collectives);
-    case 'b':
-        return take_bytes(optarg, &o->first);
-    case 'e':
-        return take_bytes(optarg, &o->last);
-    case 'f':
-        return take_factor(optarg, &o->factor);
-    case 'n':
-        return take_rounds(optarg, &o->rounds);
-    case OPT_TOLERANCE:
-        return take_tolerance(optarg, &o->tolerance);
-    case OPT_NOISY:
-        o->is_noisy = 1;
-        return 0;
-    case OPT_QUICK:
-        o->last = 64 << 10;
-        o->rounds = 3;
-        o->seconds = 0.5e-3;
-        return 0;
-    default:
-        return bad_option(letter, argv);
-    }
-}
-
-/* Lines may be lost only now, on a full disk. */
-static int finish(int status)
-{
-    if (!ferror(stdout) && !fclose(stdout))
-        return status;
-    fprintf(stderr,
-            "coll_tune: cannot write the output: %s; make room or write "
-            "elsewhere\n",
-            strerror(errno ? errno : EIO));
-    return 1;
-}
-
-static int print_and_finish(int letter)
-{
-    if (speaks_for_job() && letter == 'h')
-        fputs(usage, stdout);
-    else if (speaks_for_job())
-        printf("coll_tune (libcoll) %s\n", coll_version());
-    return finish(0);
-}
+static const struct program program = {
+    .name = "coll_tune",
+    .usage = "[OPTION]...",
+    .about = "Measure libcoll's algorithms over the ranks of a job (collrun, "
+             "mpirun, srun), and\nwrite the fastest ones to a file for "
+             "COLL_TUNE_FILE.",
+    .options = options,
+    .is_of_job = 1,
+};
 
 int main(int argc, char **argv)
 {
-    struct tune_options o = {
-        .collectives = STANDARD,
-        .first = 8,
-        .last = 64 << 20,
-        .factor = 4,
-        .rounds = 9,
-        .seconds = 5e-3,
-        .tolerance = 0.25,
-        .path = "coll_tune.json",
-    };
-    int letter, rc = 0;
+    struct tune_options o = {.collectives = STANDARD, .seconds = 5e-3};
+    int status;
 
-    opterr = 0;
-    while (!rc && (letter = getopt_long(argc, argv, ":o:c:b:e:f:n:hV",
-                                        long_options, NULL)) != -1) {
-        if (letter == 'h' || letter == 'V')
-            return print_and_finish(letter);
-        rc = take(letter, argv, &o);
-    }
-    if (!rc && optind < argc)
-        rc = bad("unexpected argument %s; see --help", argv[optind]);
-    if (!rc && o.first > o.last)
-        rc = bad("the first size, %zu, is above the last, %zu; set both -b "
-                 "and -e",
-                 o.first, o.last);
-    return rc ? rc : finish(run(&o));
+    program_defaults(&program, &o);
+    if (program_read(&program, argc, argv, &o, &status) < 0)
+        return status;
+    if (!o.first || o.first > o.last)
+        return program_refuse(&program,
+                              "the sizes go from %zu to %zu bytes; give -b and "
+                              "-e so that the first is above 0 and not above "
+                              "the last",
+                              o.first, o.last);
+    return program_finish(&program, run(&o));
 }

@@ -1,11 +1,17 @@
+# the command line of every program; knows nothing of libcoll
+noinst_LTLIBRARIES += libprogram.la
+libprogram_la_SOURCES = %D%/common/near.h %D%/common/program.c %D%/common/program.h \
+	%D%/common/program_help.c %D%/common/program_value.c \
+	%D%/common/size.h %D%/common/speaks.h
+
 include %D%/sim/local.mk
 
 # coll_info, coll_tune, collrun and coll_history: for users and operators; they link libcoll.la only
 bin_PROGRAMS += tools/coll_info tools/coll_tune tools/collrun tools/coll_history
 tools_coll_history_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-tools_coll_history_LDADD = libcoll.la $(JANSSON_LIBS)
+tools_coll_history_LDADD = libprogram.la libcoll.la $(JANSSON_LIBS)
 tools_coll_info_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-tools_coll_info_LDADD = libcoll.la $(JANSSON_LIBS)
+tools_coll_info_LDADD = libprogram.la libcoll.la $(JANSSON_LIBS)
 tools_collrun_SOURCES = %D%/collrun.c %D%/collrun.h %D%/collrun_args.c \
 	%D%/common/cores.h %D%/common/near.h %D%/collrun_job.c \
 	%D%/collrun_job.h %D%/collrun_start.c %D%/collrun_output.c \
@@ -19,7 +25,7 @@ tools_coll_tune_SOURCES = %D%/common/cores.h %D%/common/size.h %D%/common/speaks
 	%D%/coll_tune.c %D%/coll_tune.h \
 	%D%/coll_tune_file.c %D%/coll_tune_judge.c %D%/coll_tune_measure.c
 tools_coll_tune_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-tools_coll_tune_LDADD = libcoll.la $(JANSSON_LIBS) -lm
+tools_coll_tune_LDADD = libprogram.la libcoll.la $(JANSSON_LIBS) -lm
 
 # coll_plan shows the library's internals, so it links libcore.la
 bin_PROGRAMS += tools/coll_plan

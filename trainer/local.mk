@@ -74,7 +74,7 @@ bin_PROGRAMS += %D%/coll_plot
 trainer_coll_plot_SOURCES = %D%/plot.c %D%/plot.h %D%/plot_curves.c \
 	%D%/plot_timeline.c tools/common/gnuplot.h
 trainer_coll_plot_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-trainer_coll_plot_LDADD = libcoll.la $(JANSSON_LIBS)
+trainer_coll_plot_LDADD = libprogram.la libcoll.la $(JANSSON_LIBS)
 
 # for programs that do the same by PyTorch: benchmarks/train_torch.py, tests/trainer
 EXTRA_DIST += %D%/rng.py

@@ -1,31 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* plot.c - coll_plot: pictures of what coll_train and collrun leave behind. */
 #include "trainer/plot.h"
-#include "coll/coll.h"
 #include "tools/common/gnuplot.h"
+#include "tools/common/program.h"
 
-#include <getopt.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define EXIT_USAGE 2
-
-static const char usage[] =
-    "Usage: coll_plot loss|accuracy -o PICTURE RESULT.json...\n"
-    "       coll_plot scaling -o PICTURE TABLE.csv...\n"
-    "       coll_plot timeline -o PICTURE TIMELINE.json\n"
-    "Draw what coll_train --json, collrun --scaling --csv and COLL_TIMELINE\n"
-    "wrote; a line for each file.\n"
-    "\n"
-    "  -o, --output FILE  the picture, NAME.svg or NAME.png\n"
-    "      --from S       timeline: begin after S seconds (0)\n"
-    "      --to S         timeline: end there (the end of the file, 2 at most\n"
-    "                     after the beginning)\n"
-    "  -h, --help         print this and exit\n"
-    "  -V, --version      print the version and exit\n"
-    "\n"
-    "Exit status: 0 done, 2 bad usage, 1 any other failure.\n";
 
 int plot_fail(const char *format, ...)
 {
@@ -103,73 +85,58 @@ static int draw(const struct plot *p, const struct kind *kind)
 
 /* ---- the command line ----------------------------------------------------------- */
 
+#define AT(field) offsetof(struct plot, field)
+#define MOST_SECONDS 1e9
+
+static const struct program_option options[] = {
+    {"output", 'o', OPTION_TEXT, AT(output), "NAME.svg|NAME.png", NULL,
+     .help = "the picture to draw"},
+    {"from", 0, OPTION_REAL, AT(from), "SECONDS", NULL,
+     .help = "of a timeline: begin there", .most = MOST_SECONDS},
+    {"to", 0, OPTION_REAL, AT(to), "SECONDS", NULL,
+     .help = "of a timeline: end there", .most = MOST_SECONDS},
+    {.name = NULL},
+};
+
+static const struct program program = {
+    .name = "coll_plot",
+    .usage = "loss|accuracy -o PICTURE RESULT.json...\n"
+             "scaling -o PICTURE TABLE.csv...\n"
+             "timeline -o PICTURE TIMELINE.json",
+    .about = "Draw what coll_train --json, collrun --scaling --csv and "
+             "COLL_TIMELINE have written,\na line for each file.",
+    .notes = "A timeline is drawn to its end, or for 2 seconds without --to.\n"
+             "\n"
+             "Exit status: 0 when the picture is drawn; 1 for a failure; 2 for "
+             "wrong usage.\n",
+    .options = options,
+    .most_words = -1,
+};
+
 static int bad_usage(const char *why)
 {
-    plot_fail("%s; see coll_plot --help", why);
-    return EXIT_USAGE;
-}
-
-static int read_seconds(const char *text, double *seconds)
-{
-    char *end;
-
-    *seconds = strtod(text, &end);
-    return end == text || *end || !(*seconds >= 0 && *seconds < 1e9) ? -1 : 0;
-}
-
-static int parse(struct plot *p, int argc, char **argv)
-{
-    static const struct option options[] = {
-        {"output", required_argument, NULL, 'o'},
-        {"from", required_argument, NULL, 'f'},
-        {"to", required_argument, NULL, 't'},
-        {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'},
-        {NULL, 0, NULL, 0}};
-    int c;
-
-    opterr = 0;
-    while ((c = getopt_long(argc, argv, "o:hV", options, NULL)) != -1)
-        switch (c) {
-        case 'o':
-            p->output = optarg;
-            break;
-        case 'f':
-        case 't':
-            if (read_seconds(optarg, c == 'f' ? &p->from : &p->to))
-                return bad_usage("--from and --to want seconds");
-            break;
-        case 'h':
-            fputs(usage, stdout);
-            exit(EXIT_SUCCESS);
-        case 'V':
-            printf("coll_plot (libcoll) %s\n", coll_version());
-            exit(EXIT_SUCCESS);
-        default:
-            return bad_usage("an option is unknown or wants a value");
-        }
-    return 0;
+    return program_refuse(&program, "%s; see coll_plot --help", why);
 }
 
 int main(int argc, char **argv)
 {
     struct plot p = {.output = NULL};
     const struct kind *kind = kinds;
-    int status = parse(&p, argc, argv);
+    int status, first = program_read(&program, argc, argv, &p, &status);
 
-    if (status)
+    if (first < 0)
         return status;
-    if (optind >= argc)
+    if (first == argc)
         return bad_usage("what shall be drawn?");
-    while (kind->name && strcmp(kind->name, argv[optind]))
+    while (kind->name && strcmp(kind->name, argv[first]))
         kind++;
     if (!kind->name)
         return bad_usage("it draws loss, accuracy, scaling or timeline");
     if (!p.output || (!ends_in(p.output, ".svg") && !ends_in(p.output, ".png")))
         return bad_usage("name the picture by -o NAME.svg or -o NAME.png");
-    p.files = argv + optind + 1;
-    p.n_files = argc - optind - 1;
+    p.files = argv + first + 1;
+    p.n_files = argc - first - 1;
     if (!p.n_files)
         return bad_usage("of which file?");
-    return draw(&p, kind) ? EXIT_FAILURE : EXIT_SUCCESS;
+    return program_finish(&program, draw(&p, kind) ? EXIT_FAILURE : 0);
 }

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* program.c - a command line, read by getopt_long() from a program's table. */
+#include "tools/common/program.h"
+#include "tools/common/near.h"
+#include "tools/common/speaks.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_ROWS 96 /* of a table */
+#define MOST_NAME 32 /* bytes of an option's name, its end included */
+#define NEAR 3       /* letters that a name may be wrong in, for a hint */
+
+/* What getopt_long() answers for a long option: the row's index, from here on. */
+enum { FIRST_ROW = 256, IS_HELP = FIRST_ROW + MOST_ROWS, IS_VERSION };
+
+/* The table as getopt_long() wants it: each name that has a '-' also with '_'. */
+struct getopt_table {
+    struct option longs[2 * MOST_ROWS + 3];
+    char shorts[3 * MOST_ROWS];
+    char names[MOST_ROWS][MOST_NAME];
+};
+
+/* ---- what is wrong -------------------------------------------------------- */
+
+int program_refuse(const struct program *p, const char *format, ...)
+{
+    char text[512];
+    va_list list;
+
+    va_start(list, format);
+    vsnprintf(text, sizeof(text), format, list);
+    va_end(list);
+    if (p->refuse)
+        p->refuse(text);
+    else if (!p->is_of_job || speaks_for_job())
+        fprintf(stderr, "%s: %s\n", p->name, text);
+    return PROGRAM_USAGE;
+}
+
+/* Return the option's name that this one is meant to be, or NULL. */
+static const char *nearest(const struct program *p, const char *name)
+{
+    const char *best = NULL;
+    size_t least = NEAR;
+
+    for (const struct program_option *o = p->options; o->name; o++) {
+        size_t d = near_distance(name, o->name);
+
+        if (d < least && 2 * d < strlen(name)) {
+            least = d;
+            best = o->name;
+        }
+    }
+    return best;
+}
+
+static const char *hint_for(const struct program *p, const char *name)
+{
+    for (const struct program_hint *h = p->hints; h && h->name; h++)
+        if (!strcmp(h->name, name))
+            return h->instead;
+    return NULL;
+}
+
+/* `dashes` is how the user wrote it: "-" or "--". */
+static void refuse_name(const struct program *p, const char *dashes,
+                        const char *name)
+{
+    const char *instead = hint_for(p, name), *near = nearest(p, name);
+
+    if (instead)
+        program_refuse(p, "%s%s is no option of %s: %s", dashes, name, p->name,
+                       instead);
+    else if (near)
+        program_refuse(p,
+                       "unknown option %s%s; did you mean --%s? see %s "
+                       "--help",
+                       dashes, name, near, p->name);
+    else
+        program_refuse(p, "unknown option %s%.60s%s; see %s --help", dashes,
+                       name, strlen(name) > 60 ? "..." : "", p->name);
+}
+
+/* ---- names ---------------------------------------------------------------- */
+
+/* Copy "some_name=value" as "some-name". */
+static void read_name(char *name, size_t room, const char *text)
+{
+    size_t n = strcspn(text, "=");
+
+    n = n < room ? n : room - 1;
+    for (size_t i = 0; i < n; i++)
+        name[i] = text[i] == '_' ? '-' : text[i];
+    name[n] = '\0';
+}
+
+/* Return the option called so, or NULL. */
+static const struct program_option *look_up(const struct program *p,
+                                            const char *name)
+{
+    for (const struct program_option *o = p->options; o->name; o++)
+        if (*o->name && !strcmp(o->name, name))
+            return o;
+    return NULL;
+}
+
+const struct program_option *program_find(const struct program *p,
+                                          const char *text)
+{
+    const struct program_option *option;
+    char name[128];
+
+    read_name(name, sizeof(name), text);
+    option = look_up(p, name);
+    if (!option)
+        refuse_name(p, "--", name);
+    return option;
+}
+
+int program_stands_alone(const struct program_option *o)
+{
+    return !o->value || *o->value == '[';
+}
+
+/* ---- the table for getopt ------------------------------------------------- */
+
+static int argument_of(const struct program_option *o)
+{
+    return !o->value          ? no_argument
+           : *o->value == '[' ? optional_argument
+                              : required_argument;
+}
+
+static void add_letter(char *shorts, const struct program_option *o)
+{
+    static const char *const colons[] = {[no_argument] = "",
+                                         [required_argument] = ":",
+                                         [optional_argument] = "::"};
+    size_t n = strlen(shorts);
+
+    shorts[n++] = (char)o->letter;
+    strcpy(shorts + n, colons[argument_of(o)]);
+}
+
+static void fill_table(struct getopt_table *t, const struct program *p)
+{
+    struct option *next = t->longs;
+    int row = 0;
+
+    strcpy(t->shorts, p->is_launcher ? "+:hV" : ":hV");
+    for (const struct program_option *o = p->options; o->name; o++, row++) {
+        char *other = t->names[row];
+
+        if (!*o->name)
+            continue;
+        *next++ =
+            (struct option){o->name, argument_of(o), NULL, FIRST_ROW + row};
+        snprintf(other, MOST_NAME, "%s", o->name);
+        for (char *c = other; *c; c++)
+            if (*c == '-')
+                *c = '_';
+        if (strcmp(other, o->name))
+            *next++ =
+                (struct option){other, argument_of(o), NULL, FIRST_ROW + row};
+        if (o->letter)
+            add_letter(t->shorts, o);
+    }
+    *next++ = (struct option){"help", no_argument, NULL, IS_HELP};
+    *next++ = (struct option){"version", no_argument, NULL, IS_VERSION};
+    *next = (struct option){NULL, 0, NULL, 0};
+}
+
+/* ---- reading -------------------------------------------------------------- */
+
+/* Return the row of getopt's answer; NULL for --help, --version and no option. */
+static const struct program_option *row_of(const struct program *p, int answer)
+{
+    if (answer >= IS_HELP)
+        return NULL;
+    if (answer >= FIRST_ROW)
+        return &p->options[answer - FIRST_ROW];
+    for (const struct program_option *o = p->options; o->name; o++)
+        if (*o->name && o->letter == answer)
+            return o;
+    return NULL;
+}
+
+/* Return the word in which getopt has found its last option. */
+static const char *last_word(char **argv)
+{
+    const char *word = argv[optind - 1];
+
+    return optarg == word ? argv[optind - 2] : word;
+}
+
+/* getopt_long() takes "--epoch" for --epochs.  A script that says so would break by
+ * the next option of a similar name, so that names must be whole. */
+static int is_whole_name(const char *word, const char *name)
+{
+    size_t dashes = strspn(word, "-");
+    char typed[128];
+
+    read_name(typed, sizeof(typed), word + dashes);
+    return !strcmp(typed, name);
+}
+
+/* A letter that is no option may begin a name of other programs, such as -np. */
+static void refuse_letter(const struct program *p, char **argv)
+{
+    char letter[] = {(char)optopt, '\0'};
+
+    for (int i = optind - 1; i <= optind; i++) /* getopt may still be in it */
+        if (argv[i] && argv[i][0] == '-' && hint_for(p, argv[i] + 1)) {
+            refuse_name(p, "-", argv[i] + 1);
+            return;
+        }
+    refuse_name(p, "-", letter);
+}
+
+static void refuse_long(const struct program *p, const char *word)
+{
+    size_t dashes = strspn(word, "-");
+    char name[128];
+
+    read_name(name, sizeof(name), word + dashes);
+    refuse_name(p, dashes > 1 ? "--" : "-", name);
+}
+
+/* getopt has refused a word. */
+static void refuse_word(const struct program *p, int answer, char **argv)
+{
+    const struct program_option *o = optopt ? row_of(p, optopt) : NULL;
+    char letter[] = {(char)optopt, '\0'};
+    int is_letter = optopt && optopt < FIRST_ROW;
+
+    if (answer == ':' && o)
+        program_refuse(p, "option %s%s needs a value: %s; see %s --help",
+                       is_letter ? "-" : "--", is_letter ? letter : o->name,
+                       o->value, p->name);
+    else if (optopt >= FIRST_ROW)
+        program_refuse(p, "option --%s takes no value; see %s --help",
+                       o                   ? o->name
+                       : optopt == IS_HELP ? "help"
+                                           : "version",
+                       p->name);
+    else if (is_letter)
+        refuse_letter(p, argv);
+    else
+        refuse_long(p, argv[optind - 1]);
+}
+
+/* Act on one option: 0, or the status after a sentence. */
+static int take(const struct program *p, int answer, char **argv, void *into)
+{
+    const struct program_option *o = row_of(p, answer);
+
+    if (answer >= FIRST_ROW && !is_whole_name(last_word(argv), o->name)) {
+        char name[128];
+        const char *word = last_word(argv);
+
+        read_name(name, sizeof(name), word + strspn(word, "-"));
+        refuse_name(p, "--", name);
+        return PROGRAM_USAGE;
+    }
+    if (p->has && !p->has(p, o))
+        return program_refuse(p, "%s has no use for --%s; see --help", p->name,
+                              o->name);
+    return program_set(p, o, optarg, into);
+}
+
+/* --help or --version: 1, and it is done. */
+static int answers(const struct program *p, int answer)
+{
+    int is_help = answer == 'h' || answer == IS_HELP;
+
+    if (!is_help && answer != 'V' && answer != IS_VERSION)
+        return 0;
+    if (p->is_of_job && !speaks_for_job())
+        return 1;
+    if (is_help)
+        program_help(p, stdout);
+    else
+        printf("%s (libcoll) %s\n", p->name, PACKAGE_VERSION);
+    return 1;
+}
+
+int program_defaults(const struct program *p, void *into)
+{
+    for (const struct program_option *o = p->options; o->name; o++)
+        if (o->standard && *o->name && program_set(p, o, o->standard, into))
+            return -1;
+    return 0;
+}
+
+int program_read(const struct program *p, int argc, char **argv, void *into,
+                 int *status)
+{
+    int (*next)(int, char *const *, const char *, const struct option *,
+                int *) = p->is_launcher ? getopt_long_only : getopt_long;
+    struct getopt_table table;
+    int answer;
+
+    fill_table(&table, p);
+    *status = 0;
+    opterr = 0;
+    optind = 0; /* begin anew */
+    while ((answer = next(argc, argv, table.shorts, table.longs, NULL)) != -1) {
+        if (answers(p, answer)) {
+            *status = program_finish(p, 0);
+            return -1;
+        }
+        if (answer == '?' || answer == ':') {
+            refuse_word(p, answer, argv);
+            *status = PROGRAM_USAGE;
+            return -1;
+        }
+        *status = take(p, answer, argv, into);
+        if (*status)
+            return -1;
+    }
+    if (p->most_words >= 0 && argc - optind > p->most_words) {
+        *status = program_refuse(p, "unexpected argument %s; see %s --help",
+                                 argv[optind + p->most_words], p->name);
+        return -1;
+    }
+    return optind;
+}
