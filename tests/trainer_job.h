@@ -3,6 +3,8 @@
 #ifndef COLL_TESTS_TRAINER_JOB_H
 #define COLL_TESTS_TRAINER_JOB_H
 
+#include <stdio.h> /* world.h prints */
+
 #include "tests/world.h"
 #include "trainer/train.h"
 

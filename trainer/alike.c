@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of which each rank may have its own. */
+/* The options that each rank may have its own value of. */
 static const char *const own[] = {
     "config",   "data-dir", "keep",      "json",    "progress", "log-interval",
     "timeline", "profile",  "breakdown", "verbose", "threads",  "prefetch",
@@ -39,37 +39,44 @@ static uint64_t hash_real(double value)
     return bits;
 }
 
-/* Of files it counts whether they are named: hosts may have them in other places. */
-static uint64_t word_of(const struct args *args, const struct flag *f)
+/* Return a word that differs where the value differs.  Of files it counts only
+ * whether they are named: hosts may have them in other places. */
+static uint64_t word_of(const struct args *args, const struct program_option *f)
 {
     const void *field = (const char *)args + f->at;
 
-    if (is_own(f->name))
+    if (!*f->name || is_own(f->name))
         return 0;
     switch (f->kind) {
-    case WHOLE:
-    case WHOLE_0:
+    case OPTION_U64:
         return *(const uint64_t *)field;
-    case POSITIVE:
-    case SHARE:
+    case OPTION_POSITIVE:
+    case OPTION_SHARE:
         return hash_real(*(const double *)field);
-    case CHOICE:
-    case SWITCH:
+    case OPTION_CHOICE:
+    case OPTION_SWITCH:
         return (uint64_t) * (const int *)field;
-    case WORD:
+    case OPTION_WORD:
         return hash_text(*(const char *const *)field);
-    case SCHEDULE:
-        return hash_text(((const struct schedule *)field)->text);
-    case TEXT:
-    case OPTIONAL:
+    case OPTION_CALL: /* --lr-schedule; --profile is a rank's own */
+        return hash_text(args->schedule.text);
+    default:
         return **(const char *const *)field != '\0';
     }
-    return 0;
+}
+
+static size_t count_options(void)
+{
+    size_t n = 0;
+
+    while (coll_train.options[n].name)
+        n++;
+    return n;
 }
 
 int args_check_alike(const struct args *args, struct ddp *ddp)
 {
-    uint64_t n = flag_count, *words;
+    uint64_t n = count_options(), *words;
     size_t differs = 0;
 
     if (ddp_compare_words(ddp, &n, 1, &differs))
@@ -79,9 +86,11 @@ int args_check_alike(const struct args *args, struct ddp *ddp)
                             "install the same one on all hosts");
     words = calloc(n, sizeof(*words));
     if (!words)
-        return train_fail("out of memory for %zu flags", flag_count);
+        return train_fail("out of memory for the options of %d ranks; use "
+                          "fewer ranks on this machine",
+                          ddp->size);
     for (size_t i = 0; i < n; i++)
-        words[i] = word_of(args, &flag_table[i]);
+        words[i] = word_of(args, &coll_train.options[i]);
     if (ddp_compare_words(ddp, words, n, &differs)) {
         free(words);
         return -1;
@@ -90,5 +99,5 @@ int args_check_alike(const struct args *args, struct ddp *ddp)
     return differs == n ? 0
                         : train_refuse("--%s is not the same on all ranks; "
                                        "start all with the same flags",
-                                       flag_table[differs].name);
+                                       coll_train.options[differs].name);
 }

@@ -5,7 +5,6 @@
 #include "trainer/config_file.h"
 #include "trainer/error.h"
 #include "trainer/flags.h"
-#include "trainer/hints.h"
 #include "trainer/optim.h"
 #include "trainer/threads.h"
 
@@ -23,67 +22,24 @@ static int set_defaults(struct args *args)
                           .config = "",
                           .timeline = "",
                           .profile = ""};
-    for (size_t i = 0; i < flag_count; i++)
-        if (flag_table[i].standard &&
-            flag_set(args, &flag_table[i], flag_table[i].standard))
-            return -1;
-    return 0;
-}
-
-static int not_understood(const char *word)
-{
-    const char *instead = *word == '-' ? hint_for_flag(word + 1) : NULL;
-
-    if (instead)
-        return train_refuse("%s is no option of coll_train: %s", word, instead);
-    return train_refuse("'%s' is not understood: every option begins with "
-                        "--; see coll_train --help",
-                        word);
-}
-
-/* Read argv[i]; returns how many words it took, or -1. */
-static int parse_one(struct args *args, int left, char **argv)
-{
-    const struct flag *f;
-    const char *value;
-
-    if (!strcmp(argv[0], "-h")) {
-        args->help = 1;
-        return 1;
-    }
-    if (strncmp(argv[0], "--", 2) || !argv[0][2])
-        return not_understood(argv[0]);
-    f = flag_find(argv[0] + 2);
-    if (!f)
-        return -1;
-    value = strchr(argv[0], '=');
-    if (value && f->kind == SWITCH)
-        return train_refuse("--%s takes no value", f->name);
-    if (value)
-        return flag_set(args, f, value + 1) ? -1 : 1;
-    if (flag_stands_alone(f))
-        return flag_set(args, f, "1") ? -1 : 1;
-    if (left < 2)
-        return train_refuse("--%s needs a value: %s", f->name, f->words);
-    return flag_set(args, f, argv[1]) ? -1 : 2;
+    return program_defaults(&coll_train, args);
 }
 
 /* Return the dataset that the folder is called after, or NULL. */
 static const char *dataset_of(const char *dir)
 {
-    const struct flag *f = flag_find("dataset");
     size_t len = strlen(dir), from;
-    static char name[MAX_FLAG];
+    static char name[32];
 
     while (len && dir[len - 1] == '/')
         len--;
     for (from = len; from && dir[from - 1] != '/';)
         from--;
-    if (len - from >= MAX_FLAG)
+    if (len - from >= sizeof(name))
         return NULL;
     memcpy(name, dir + from, len - from);
     name[len - from] = '\0';
-    return flag_word(name, f->words) < 0 ? NULL : name;
+    return program_word(name, flag_named("dataset")->value) < 0 ? NULL : name;
 }
 
 /* A folder named mnist holds mnist, unless --dataset says something else. */
@@ -91,14 +47,14 @@ static void guess_dataset(struct args *args)
 {
     const char *name = dataset_of(args->data_dir);
 
-    if (name && args->dataset == flag_find("dataset")->standard)
+    if (name && args->dataset == flag_named("dataset")->standard)
         args->dataset = name;
 }
 
 /* --synthetic trains on what it makes up, and keeps nothing. */
 static int judge_synthetic(struct args *args)
 {
-    if (*args->data_dir || (args->dataset != flag_find("dataset")->standard &&
+    if (*args->data_dir || (args->dataset != flag_named("dataset")->standard &&
                             strcmp(args->dataset, "synthetic")))
         return train_refuse("--synthetic makes its images up; leave --dataset "
                             "and --data-dir out");
@@ -172,34 +128,23 @@ static int judge(struct args *args)
     return args->eval_only ? judge_eval(args) : 0;
 }
 
-static int parse_all(struct args *args, int argc, char **argv)
-{
-    for (int i = 1; i < argc;) {
-        int n = parse_one(args, argc - i, argv + i);
-
-        if (n < 0)
-            return -1;
-        i += n;
-    }
-    return 0;
-}
-
-/* Begin again, with the file that the command line has named. */
+/* Begin again, over the file that the command line has named. */
 static int parse_over_file(struct args *args, int argc, char **argv)
 {
     const char *path = args->config;
+    int status;
 
     if (set_defaults(args) || config_read(args, path))
         return -1;
-    return parse_all(args, argc, argv);
+    return program_read(&coll_train, argc, argv, args, &status) < 0 ? -1 : 0;
 }
 
 int args_parse(struct args *args, int argc, char **argv)
 {
-    int st = set_defaults(args);
+    int status, st = set_defaults(args);
 
-    if (!st)
-        st = parse_all(args, argc, argv);
+    if (!st && program_read(&coll_train, argc, argv, args, &status) < 0)
+        return status == PROGRAM_USAGE ? -1 : 1 + status;
     if (!st && *args->config)
         st = parse_over_file(args, argc, argv);
     if (!st)
@@ -230,32 +175,4 @@ int args_share_batch(struct args *args, int n_ranks)
                             (unsigned long long)parts);
     args->batch_size = all / parts;
     return 0;
-}
-
-void args_help(FILE *out)
-{
-    fputs("usage: coll_train [OPTIONS]\n"
-          "Train a convolutional network on small images, data-parallel over "
-          "the ranks\nof its launcher: collrun -n 2 coll_train, mpirun, srun, "
-          "torchrun, or none.\n\n",
-          out);
-    for (size_t i = 0; i < flag_count; i++) {
-        char left[MAX_FLAG + 64];
-
-        snprintf(left, sizeof(left),
-                 flag_table[i].kind == OPTIONAL ? "--%s[=%s]" : "--%s %s",
-                 flag_table[i].name,
-                 flag_table[i].words ? flag_table[i].words : "");
-        fprintf(out, "  %-41s %s", left, flag_table[i].help);
-        if (flag_table[i].standard)
-            fprintf(out, " (%s)", flag_table[i].standard);
-        fputc('\n', out);
-    }
-    fputs(
-        "\nTraining stops when a loss is not finite, and saves nothing of it.\n"
-        "Exit status: 0 done; 2 wrong flags, variables, data or checkpoint; "
-        "3 a\ncollective failed (a rank died, or did not come); 4 a loss is "
-        "not finite;\n1 any other failure (a disk, memory); 128 + the signal "
-        "that ended it, but 0\nafter USR1.\n",
-        out);
 }

@@ -5,7 +5,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 enum lr_scale { LR_LINEAR, LR_SQRT, LR_NONE };
 enum prefetch { PREFETCH_OFF, PREFETCH_AUTO, PREFETCH_ON };
@@ -54,8 +53,7 @@ struct args {
     uint64_t accum;      /* batches of a rank in a step */
     double target_acc;   /* of the test, at which training ends; 0: none */
     uint64_t seed;
-    int seed_per_rank;
-    double bucket_mb, first_bucket_mb;
+    double bucket_mb;
     int overlap_off;
     int prefetch; /* enum prefetch */
     int fp16_allreduce, bf16_allreduce;
@@ -71,8 +69,7 @@ struct args {
     int progress;
     uint64_t log_interval; /* steps; 0: no lines */
     const char *timeline, *profile; /* "" when not given */
-    int breakdown, metrics_per_rank, verbose, dry_run, check_build, help,
-        version;
+    int breakdown, verbose, dry_run, check_build;
 };
 
 /* Read the command line over the defaults.
@@ -80,7 +77,8 @@ struct args {
  * Shapes:    argv as main() gets it; '_' in a flag's name counts as '-';
  *            --flag=value and --flag value are the same.  Flags of --config's
  *            file go over the defaults, and those of argv over them.
- * Result:    0, or -1 with train_error() set, one sentence.
+ * Result:    0; -1 with train_error() set, one sentence; above 0 when --help or
+ *            --version has been answered: 1 + the exit status.
  * Ownership: texts stay argv's; end *args by args_fini(), unless this failed.
  */
 int args_parse(struct args *args, int argc, char **argv);
@@ -92,8 +90,5 @@ void args_fini(struct args *args);
  * Result:    0, or -1 with train_error() set: it does not divide.
  */
 int args_share_batch(struct args *args, int n_ranks);
-
-/* Print the flags, their defaults and what they do. */
-void args_help(FILE *out);
 
 #endif

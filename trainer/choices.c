@@ -36,7 +36,6 @@ static const struct {
     {"clip-norm", 0},
     {"target-acc", 0},
     {"bucket-mb", 1},
-    {"first-bucket-mb", 1},
     {"fp16-allreduce", 0},
     {"bf16-allreduce", 0},
     {"deterministic", 1},
@@ -51,7 +50,7 @@ static void write_word(char *text, const char *words, int index)
 }
 
 /* A number that may be left out is 0 then. */
-static void write_number(char *text, const struct flag *f, double value)
+static void write_number(char *text, const struct program_option *f, double value)
 {
     if (f->standard || value > 0)
         snprintf(text, CHOICE_TEXT, "%.9g", value);
@@ -60,46 +59,39 @@ static void write_number(char *text, const struct flag *f, double value)
 }
 
 static void write_value(char *text, const struct args *args,
-                        const struct flag *f)
+                        const struct program_option *f)
 {
     const void *field = (const char *)args + f->at;
 
     switch (f->kind) {
-    case WHOLE:
-    case WHOLE_0:
+    case OPTION_U64:
         write_number(text, f, (double)*(const uint64_t *)field);
         break;
-    case POSITIVE:
-    case SHARE:
+    case OPTION_POSITIVE:
+    case OPTION_SHARE:
         write_number(text, f, *(const double *)field);
         break;
-    case CHOICE:
-        write_word(text, f->words, *(const int *)field);
+    case OPTION_CHOICE:
+        write_word(text, f->value, *(const int *)field);
         break;
-    case SCHEDULE:
-        snprintf(text, CHOICE_TEXT, "%s",
-                 ((const struct schedule *)field)->text);
+    case OPTION_CALL: /* --lr-schedule is the only one that decides */
+        snprintf(text, CHOICE_TEXT, "%s", args->schedule.text);
         break;
-    case SWITCH:
+    default:
         snprintf(text, CHOICE_TEXT, "%s", *(const int *)field ? "on" : "off");
-        break;
-    case TEXT:
-    case WORD:
-    case OPTIONAL:
-        snprintf(text, CHOICE_TEXT, "%s", *(const char *const *)field);
         break;
     }
 }
 
 int choice_at(struct choice *choice, const struct args *args, size_t i)
 {
-    const struct flag *f;
+    const struct program_option *f;
 
     if (i >= sizeof(deciding) / sizeof(deciding[0]))
         return 0;
-    f = flag_find(deciding[i].name);
+    f = flag_named(deciding[i].name);
     *choice = (struct choice){.name = f->name,
-                              .is_switch = f->kind == SWITCH,
+                              .is_switch = f->kind == OPTION_SWITCH,
                               .is_in_head = deciding[i].is_in_head};
     write_value(choice->text, args, f);
     choice->is_standard = !strcmp(choice->text, f->standard ? f->standard

@@ -39,7 +39,7 @@ static void cut_comment(char *line)
 /* Read one line, without its end. */
 static int read_line(struct args *args, char *line)
 {
-    const struct flag *f;
+    const struct program_option *f;
     char *value;
 
     cut_comment(line);
@@ -53,16 +53,17 @@ static int read_line(struct args *args, char *line)
     value = strchr(line, '=');
     if (value)
         *value++ = '\0';
-    f = flag_find(trim(line));
+    f = program_find(&coll_train, trim(line));
     if (!f)
         return -1;
-    if (f->at == offsetof(struct args, config))
+    if (!strcmp(f->name, "config"))
         return train_refuse("--config names one file; it cannot stand in it");
-    if (value && f->kind == SWITCH)
+    if (value && !f->value)
         return train_refuse("%s takes no value; write it alone", f->name);
-    if (value || flag_stands_alone(f))
-        return flag_set(args, f, value ? trim(value) : "1");
-    return train_refuse("%s needs a value: %s", f->name, f->words);
+    if (!value && !program_stands_alone(f))
+        return train_refuse("%s needs a value: %s", f->name, f->value);
+    return program_set(&coll_train, f, value ? trim(value) : NULL, args) ? -1
+                                                                         : 0;
 }
 
 /* Return the whole of a text file, the caller's to free; or NULL. */

@@ -5,11 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct hint {
-    const char *name, *instead;
-};
-
-static const struct hint flags[] = {
+const struct program_hint hint_flags[] = {
     {"no-cuda", "coll_train computes on processors unless told otherwise; "
                 "leave it out"},
     {"cuda", "this coll_train computes on processors; leave it out"},
@@ -89,9 +85,14 @@ static const struct hint flags[] = {
     {"print-freq", "give --log-interval"},
     {"evaluate", "give --eval-only --resume PATH"},
     {"gamma", "give --lr-schedule step:E,F"},
+    {"first-bucket-mb", "the first bucket has 1 MiB; leave it out"},
+    {"seed-per-rank", "every rank begins with rank 0's parameters; leave it "
+                      "out"},
+    {"metrics-per-rank", "give --verbose"},
+    {NULL, NULL},
 };
 
-static const struct hint variables[] = {
+static const struct program_hint variables[] = {
     {"COLL_DATA", "give --data-dir DIR, or write it to the file of --config"},
     {"HOROVOD_FUSION_THRESHOLD", "give --bucket-mb"},
     {"HOROVOD_CYCLE_TIME", "there is no cycle: nothing waits for one"},
@@ -118,16 +119,7 @@ static const struct hint variables[] = {
     {"TORCH_DISTRIBUTED_DEBUG", "set COLL_LOG"},
 };
 
-#define N_FLAGS (sizeof(flags) / sizeof(flags[0]))
 #define N_VARIABLES (sizeof(variables) / sizeof(variables[0]))
-
-const char *hint_for_flag(const char *name)
-{
-    for (size_t i = 0; i < N_FLAGS; i++)
-        if (!strcmp(flags[i].name, name))
-            return flags[i].instead;
-    return NULL;
-}
 
 /* horovodrun sets these of itself, and HOROVOD_GLOO_IFACE with them. */
 static int is_horovodruns(const char *name)

@@ -3,11 +3,12 @@
 #ifndef COLL_TRAINER_HINTS_H
 #define COLL_TRAINER_HINTS_H
 
+#include "tools/common/program.h"
+
 #include <stdio.h>
 
-/* Return what to do instead of a flag of theirs that coll_train has not; NULL
- * for a name that is none. */
-const char *hint_for_flag(const char *name);
+/* Their options that coll_train has not; ends with a NULL name. */
+extern const struct program_hint hint_flags[];
 
 /* Say of each variable of theirs that is set and has no effect here what to do
  * instead, a line each. */

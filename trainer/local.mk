@@ -4,7 +4,7 @@ if HAVE_ONEDNN
 noinst_LTLIBRARIES += libtrainer.la
 libtrainer_la_CFLAGS = $(AM_CFLAGS) -fno-math-errno $(ONEDNN_CFLAGS) \
 	$(JANSSON_CFLAGS) $(ZLIB_CFLAGS)
-libtrainer_la_LIBADD = libcoll.la $(ONEDNN_LIBS) $(JANSSON_LIBS) $(ZLIB_LIBS) \
+libtrainer_la_LIBADD = libprogram.la libcoll.la $(ONEDNN_LIBS) $(JANSSON_LIBS) $(ZLIB_LIBS) \
 	-ldl -lm
 libtrainer_la_SOURCES = \
 	%D%/alike.c %D%/alike.h \
@@ -24,7 +24,6 @@ libtrainer_la_SOURCES = \
 	%D%/device_cpu.c \
 	%D%/error.c %D%/error.h \
 	%D%/finite.c %D%/finite.h \
-	%D%/flag_value.c \
 	%D%/flags.c %D%/flags.h \
 	%D%/folder.c %D%/folder.h \
 	%D%/hints.c %D%/hints.h \

@@ -215,16 +215,8 @@ static int run(struct args *args)
 /* Do what was asked for; returns the exit status. */
 static int act(struct args *args)
 {
-    if (args->help) {
-        args_help(stdout);
-        return EXIT_SUCCESS;
-    }
     if (args->check_build) {
         build_print();
-        return EXIT_SUCCESS;
-    }
-    if (args->version) {
-        printf("coll_train (libcoll) %s\n", coll_version());
         return EXIT_SUCCESS;
     }
     return run(args);
@@ -233,9 +225,11 @@ static int act(struct args *args)
 int main(int argc, char **argv)
 {
     struct args args;
-    int st;
+    int st = args_parse(&args, argc, argv);
 
-    if (args_parse(&args, argc, argv)) {
+    if (st > 0)
+        return st - 1;
+    if (st < 0) {
         say_error();
         return (int)train_cause();
     }

@@ -403,7 +403,7 @@ void report_own(struct report *r, const struct epoch_stats *own)
 {
     double n = (double)own->n_images;
 
-    if (r->t->args->metrics_per_rank && n > 0)
+    if (r->t->args->verbose && n > 0)
         printf("rank %d | Epoch %llu | loss %.6f | accuracy %.6f\n",
                r->t->ddp->rank, (unsigned long long)own->epoch, own->loss / n,
                own->accuracy / n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* report.h - what rank 0 prints, and the JSON object.  On other ranks every
  * function does nothing; but --verbose has each one say which epoch it begins, and
- * --metrics-per-rank what it has of one. */
+ * --verbose what it has of one. */
 #ifndef COLL_TRAINER_REPORT_H
 #define COLL_TRAINER_REPORT_H
 
@@ -40,7 +40,7 @@ void report_epoch_start(struct report *r);
 void report_progress(void *arg, const struct progress_stats *now);
 int report_epoch(struct report *r, const struct epoch_stats *stats);
 
-/* With --metrics-per-rank: print what this rank alone has of an epoch; on any. */
+/* With --verbose: print what this rank alone has of an epoch; on any. */
 void report_own(struct report *r, const struct epoch_stats *own);
 
 /* Say that a signal ended the run. */

@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define FIRST_BUCKET 1 /* MiB, as in PyTorch */
 #define MAX_CHUNK 64 /* larger ones are no faster and take more memory */
 
 static double now(void)
@@ -128,10 +129,10 @@ static int make_models(struct trainer *t)
                           test_chunk);
     if (blocks_init(&t->blocks, t->device, model_n_params(t->model)))
         return -1;
+    /* Rank 0's parameters will replace all others', which differ until then: a rank
+     * that did not get them would be noticed. */
     model_init_params(t->model, (enum model_init_kind)t->args->init,
-                      t->args->seed_per_rank
-                          ? t->args->seed + (uint64_t)t->ddp->rank
-                          : t->args->seed);
+                      t->args->seed + (uint64_t)t->ddp->rank);
     return 0;
 }
 
@@ -145,7 +146,7 @@ static int make_buckets(struct trainer *t)
     const struct args *a = t->args;
     struct ddp_config config = {
         .bucket_bytes = bytes_of(a->bucket_mb),
-        .first_bytes = bytes_of(fmin(a->first_bucket_mb, a->bucket_mb)),
+        .first_bytes = bytes_of(fmin(FIRST_BUCKET, a->bucket_mb)),
         .overlap = !a->overlap_off,
         .sums = t->blocks.is_shared,
         .zero = a->zero,
