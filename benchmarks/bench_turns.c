@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bench_turns.c - for programs that compare ways which take turns. */
 #include "benchmarks/bench.h"
+#include "tools/common/program.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,10 +43,7 @@ int bench_get_buffers(struct coll_comm *comm, const struct bench_args *args,
 
 int bench_finish(const char *program, int status)
 {
-    if (!ferror(stdout) && !fclose(stdout))
-        return status;
-    fprintf(stderr,
-            "%s: cannot write the output: %s; make room or write elsewhere\n",
-            program, strerror(errno ? errno : EIO));
-    return 1;
+    const struct program p = {.name = program};
+
+    return program_finish(&p, status);
 }

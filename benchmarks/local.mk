@@ -1,7 +1,7 @@
 # One driver, one file an operation; each program is a pair of an operation and
 # a mode.  They link libcoll.la only.
 noinst_LTLIBRARIES += libbench.la
-libbench_la_SOURCES = tools/common/size.h tools/common/speaks.h \
+libbench_la_SOURCES = \
 	%D%/bench.h %D%/bench.c %D%/bench_args.c \
 	%D%/bench_beside.c %D%/bench_buffers.c \
 	%D%/bench_data.c %D%/bench_factor.c %D%/bench_memory.c %D%/bench_mode.c %D%/bench_overlap.c %D%/bench_report.c \
@@ -17,7 +17,7 @@ libbench_la_SOURCES = tools/common/size.h tools/common/speaks.h \
 	%D%/op_reduce_scatter.c \
 	%D%/op_scatter.c
 
-libbench_la_LIBADD = libbenchdevice.la
+libbench_la_LIBADD = libbenchdevice.la libprogram.la
 
 # where buffers lie but on the host; benchmarks/rivals needs nothing else of these
 noinst_LTLIBRARIES += libbenchdevice.la

@@ -150,7 +150,7 @@ refused 2 'is for buffers on a GPU; give -d cuda' --graph
 refused 2 'different things; give one' -d cuda --graph --vary-buffers
 refused 2 'different things; give one' -d cuda --graph --stream-overlap
 refused 2 '--stream-overlap is for buffers on a GPU' --stream-overlap
-refused 2 "'0' is no number of calls" -d cuda --graph=0
+refused 2 'a number of calls from 1' -d cuda --graph=0
 program=benchmarks/overlap
 refused 2 'start allreduce_bw -d cuda --stream-overlap' -d cuda
 program=benchmarks/allreduce_repro
