@@ -20,3 +20,5 @@ for ranks in 1 4; do
     check_launcher $ranks "$mpiexec" -iface lo -n $ranks
     echo "ok   $mpiexec -n $ranks"
 done
+check_children "$mpiexec" -iface lo -n 2
+echo "ok   $mpiexec, children of ranks"

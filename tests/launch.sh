@@ -13,6 +13,12 @@ fail() {
     exit 1
 }
 
+# check_children LAUNCHER...: of two ranks, whose children are told that they are none.
+check_children() {
+    timeout 60 "$@" "$build/tests/rank_starts" "$build/examples/hello" > out 2>&1
+    [ "$(grep -c 'has joined as the rank that' out)" = 2 ] || fail "$*: children of ranks"
+}
+
 # check_launcher RANKS LAUNCHER...: all sizes without errors, by all ranks.
 check_launcher() {
     ranks=$1

@@ -17,6 +17,7 @@ cd "$scratch" && ln -s "$build/benchmarks" "$build/trainer" . || exit 1
 # Open MPI 5, which calls this otherwise, takes the loopback of itself
 export OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_btl_tcp_if_include=lo
 check_launcher 4 mpirun --allow-run-as-root --oversubscribe -np 4
+check_children mpirun --allow-run-as-root --oversubscribe -np 2
 
 # mpirun is killed: its ranks end, too, and say why
 cat > orphan << END

@@ -20,5 +20,6 @@ cd "$scratch" && ln -s "$build/benchmarks" "$build/trainer" . || exit 1
 
 for kind in $kinds; do
     check_launcher 4 srun --mpi=$kind -n 4
+    check_children srun --mpi=$kind -n 2
     echo "ok   srun --mpi=$kind"
 done

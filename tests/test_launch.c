@@ -339,6 +339,21 @@ START_TEST(a_pmi_descriptor_that_is_closed)
 }
 END_TEST
 
+/* As for the second program of a script. */
+START_TEST(a_pmi_server_that_has_left_ends_nobody)
+{
+    int ends[2];
+    char text[16];
+
+    serve("", 0);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    close(ends[0]);
+    snprintf(text, sizeof(text), "%d", ends[1]);
+    setenv("PMI_FD", text, 1);
+    fails("has closed the connection");
+}
+END_TEST
+
 /* ---- Horovod's server ---------------------------------------------------- */
 
 #define KEYS 8
@@ -575,6 +590,7 @@ int main(void)
     tcase_add_test(tc, a_pmi_line_without_end);
     tcase_add_test(tc, a_pmi_server_that_is_silent);
     tcase_add_test(tc, a_pmi_descriptor_that_is_closed);
+    tcase_add_test(tc, a_pmi_server_that_has_left_ends_nobody);
     tcase_add_test(tc, ranks_of_horovodrun_meet);
     tcase_add_loop_test(tc, a_server_of_horovod_that_is_none, 0,
                         ARRAY_LEN(keepers));

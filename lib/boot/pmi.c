@@ -64,17 +64,28 @@ static int broken(const char *what)
     return COLL_ERR_BOOTSTRAP;
 }
 
+/* Without the signal that a socket whose other end is closed gives. */
+static ssize_t write_some(const char *text, size_t len)
+{
+    ssize_t n = send(pmi.fd, text, len, MSG_NOSIGNAL);
+
+    return n < 0 && errno == ENOTSOCK ? write(pmi.fd, text, len) : n;
+}
+
 static int write_line(const char *line)
 {
     size_t len = strlen(line);
 
     for (size_t at = 0; at < len;) {
-        ssize_t n = write(pmi.fd, line + at, len - at);
+        ssize_t n = write_some(line + at, len - at);
 
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return broken("takes no more words");
+            return broken(errno == EPIPE ? "has closed the connection, as it "
+                                           "does when the first program of a "
+                                           "script has ended"
+                                         : "takes no more words");
         at += (size_t)n;
     }
     return COLL_OK;
