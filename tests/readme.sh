@@ -8,6 +8,7 @@
 # What a page says to this test stands in a comment above a block:
 #   <!-- not run: WHY -->        its programs' options are compared with --help instead
 #   <!-- fails -->               its last command shows an error
+#   <!-- needs a GPU -->         the driver of tests/fake_cuda serves, where it is built
 #   <!-- given: DECLARATIONS --> what a fragment of C uses
 # Benchmarks and training are cut short: the commands are tried, not the machine.
 . "${srcdir:-.}/tests/patience.sh"
@@ -17,13 +18,14 @@ build=$PWD
 prefix=$(sed -n 's/^prefix=//p' libcoll.pc)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+driver=$build/tests/fake_cuda/.libs
 pages="README.md HACKING.md $(cd "$source" && echo doc/*.md)"
 status=0
 
 wrong() { echo "$*"; status=1; }
 
 # blocks PAGE FOLDER: each block of c or sh is FOLDER/N.c or N.sh, and what the comment
-# above it says is in N.not, N.fails or N.given.
+# above it says is in N.not, N.fails, N.gpu or N.given.
 blocks() {
     awk -v to="$2" '
         /^```/ && on { close(file); on = 0; note = ""; next }
@@ -36,6 +38,8 @@ blocks() {
             printf "" > file
             if (note ~ /^<!-- not run:/)
                 print > (name ".not")
+            if (note ~ /^<!-- needs a GPU/)
+                print > (name ".gpu")
             if (note ~ /^<!-- fails/)
                 print > (name ".fails")
             if (sub(/^<!-- given: */, "", note) && sub(/ *-->$/, "", note))
@@ -111,7 +115,7 @@ options() {
         ours=
         for word in $line; do
             case $word in
-            --*) [ -z "$ours" ] || "$ours" --help | grep -q -e "${word%%=*}" ||
+            --*) [ -z "$ours" ] || "$ours" --help | grep -q -e "${word%%=*}\([^a-z-]\|$\)" ||
                 echo "$ours has no $word" ;;
             *) [ ! -x "$installed/bin/$word" ] || ours=$word ;;
             esac
@@ -119,20 +123,26 @@ options() {
     done
 }
 
+# begin FILE: run the block, with what it prints in N.out.
+begin() (
+    [ ! -e "${1%.sh}.gpu" ] || LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$driver
+    [ -e "${1%.sh}.fails" ] || set -- "$1" -e
+    timeout 60 sh -u ${2:-} "$1" > "${1%.sh}.out" 2>&1
+)
+
 commands() {
     if [ "$has_trainer" = no ] && grep -q coll_train "$1"; then
         return
     elif ! command -v gnuplot > /dev/null && grep -q 'coll_plot\|svg' "$1"; then
         return
-    elif [ -e "${1%.sh}.not" ]; then
+    elif [ -e "${1%.sh}.not" ] ||
+        { [ -e "${1%.sh}.gpu" ] && [ ! -e "$driver/libcuda.so.1" ]; }; then
         bad=$(options "$1")
         [ -z "$bad" ] || wrong "$page: $bad"
     elif [ -e "${1%.sh}.fails" ]; then
-        ! timeout 60 sh -u "$1" > "${1%.sh}.out" 2>&1 ||
-            wrong "$page: commands do not fail: $(cat "$1" "${1%.sh}.out")"
+        ! begin "$1" || wrong "$page: no error: $(cat "$1" "${1%.sh}.out")"
     else
-        timeout 60 sh -eu "$1" > "${1%.sh}.out" 2>&1 ||
-            wrong "$page: commands fail: $(cat "$1" "${1%.sh}.out")"
+        begin "$1" || wrong "$page: commands fail: $(cat "$1" "${1%.sh}.out")"
     fi
 }
 
