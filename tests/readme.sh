@@ -115,6 +115,7 @@ options() {
         ours=
         for word in $line; do
             case $word in
+            --) ;;
             --*) [ -z "$ours" ] || "$ours" --help | grep -q -e "${word%%=*}\([^a-z-]\|$\)" ||
                 echo "$ours has no $word" ;;
             *) [ ! -x "$installed/bin/$word" ] || ours=$word ;;
