@@ -252,23 +252,63 @@ static void refuse_word(const struct program *p, int answer, char **argv)
         refuse_long(p, argv[optind - 1]);
 }
 
+/* The word is the beginning of an option's name, or an option of other programs. */
+static int refuse_part(const struct program *p, const char *word,
+                       const char *whole)
+{
+    size_t dashes = strspn(word, "-");
+    char name[128];
+
+    read_name(name, sizeof(name), word + dashes);
+    if (hint_for(p, name))
+        refuse_name(p, dashes > 1 ? "--" : "-", name);
+    else
+        program_refuse(p,
+                       "unknown option %.*s%s; did you mean --%s? see %s "
+                       "--help",
+                       (int)dashes, word, name, whole, p->name);
+    return PROGRAM_USAGE;
+}
+
+static int refuse_use(const struct program *p, const struct program_option *o)
+{
+    return program_refuse(p, "%s has no use for --%s; see --help", p->name,
+                          o->name);
+}
+
 /* Act on one option: 0, or the status after a sentence. */
 static int take(const struct program *p, int answer, char **argv, void *into)
 {
     const struct program_option *o = row_of(p, answer);
 
-    if (answer >= FIRST_ROW && !is_whole_name(last_word(argv), o->name)) {
-        char name[128];
-        const char *word = last_word(argv);
+    if (answer >= FIRST_ROW && !is_whole_name(last_word(argv), o->name))
+        return refuse_part(p, last_word(argv), o->name);
+    return p->has && !p->has(p, o) ? refuse_use(p, o)
+                                   : program_set(p, o, optarg, into);
+}
 
-        read_name(name, sizeof(name), word + strspn(word, "-"));
-        refuse_name(p, "--", name);
-        return PROGRAM_USAGE;
-    }
-    if (p->has && !p->has(p, o))
-        return program_refuse(p, "%s has no use for --%s; see --help", p->name,
-                              o->name);
-    return program_set(p, o, optarg, into);
+/* Some write '_' for a part of a name's '-', a word that getopt does not know.  Take
+ * it and its value: 1 when it is such a word, and *status. */
+static int take_mixed(const struct program *p, int argc, char **argv,
+                      void *into, int *status)
+{
+    const char *word = argv[optind - 1], *value = strchr(word, '=');
+    const struct program_option *o;
+    char name[128];
+
+    read_name(name, sizeof(name), word + strspn(word, "-"));
+    o = optopt ? NULL : look_up(p, name);
+    if (!o || (value && !o->value))
+        return 0;
+    if (!value && !program_stands_alone(o) && optind == argc)
+        return 0;
+    if (value)
+        value++;
+    else if (!program_stands_alone(o))
+        value = argv[optind++];
+    *status = p->has && !p->has(p, o) ? refuse_use(p, o)
+                                      : program_set(p, o, value, into);
+    return 1;
 }
 
 /* --help or --version: 1, and it is done. */
@@ -295,6 +335,25 @@ int program_defaults(const struct program *p, void *into)
     return 0;
 }
 
+/* Act on getopt's answer.  Result: 0 to go on, or 1 to end with *status. */
+static int act(const struct program *p, int answer, int argc, char **argv,
+               void *into, int *status)
+{
+    if (answers(p, answer)) {
+        *status = program_finish(p, 0);
+        return 1;
+    }
+    if (answer == '?' && take_mixed(p, argc, argv, into, status))
+        return *status != 0;
+    if (answer == '?' || answer == ':') {
+        refuse_word(p, answer, argv);
+        *status = PROGRAM_USAGE;
+        return 1;
+    }
+    *status = take(p, answer, argv, into);
+    return *status != 0;
+}
+
 int program_read(const struct program *p, int argc, char **argv, void *into,
                  int *status)
 {
@@ -307,24 +366,12 @@ int program_read(const struct program *p, int argc, char **argv, void *into,
     *status = 0;
     opterr = 0;
     optind = 0; /* begin anew */
-    while ((answer = next(argc, argv, table.shorts, table.longs, NULL)) != -1) {
-        if (answers(p, answer)) {
-            *status = program_finish(p, 0);
+    while ((answer = next(argc, argv, table.shorts, table.longs, NULL)) != -1)
+        if (act(p, answer, argc, argv, into, status))
             return -1;
-        }
-        if (answer == '?' || answer == ':') {
-            refuse_word(p, answer, argv);
-            *status = PROGRAM_USAGE;
-            return -1;
-        }
-        *status = take(p, answer, argv, into);
-        if (*status)
-            return -1;
-    }
-    if (p->most_words >= 0 && argc - optind > p->most_words) {
-        *status = program_refuse(p, "unexpected argument %s; see %s --help",
-                                 argv[optind + p->most_words], p->name);
-        return -1;
-    }
-    return optind;
+    if (p->most_words < 0 || argc - optind <= p->most_words)
+        return optind;
+    *status = program_refuse(p, "unexpected argument %s; see %s --help",
+                             argv[optind + p->most_words], p->name);
+    return -1;
 }
