@@ -102,15 +102,15 @@ refused 2 'name an action' -c allreduce -n 4
 refused 2 'only one action' -c allreduce -n 4 --dump --dot
 refused 2 'name a --collective' -n 4 --explain
 refused 2 'how many --ranks' -c allreduce --explain
-refused 2 "no collective 'allsum'; there are: allreduce, " -c allsum -n 4 --explain
-refused 2 "no type 'f31'; there are: " -c allreduce -n 4 -t f31 --explain
-refused 2 "no op 'plus'; there are: sum" -c allreduce -n 4 -o plus --explain
+refused 2 'allsum is not valid: it must be allreduce|' -c allsum -n 4 --explain
+refused 2 'f31 is not valid: it must be i8|' -c allreduce -n 4 -t f31 --explain
+refused 2 'plus is not valid: it must be sum|' -c allreduce -n 4 -o plus --explain
 refused 2 "no algorithm 'rign'; there are: " -c allreduce -n 4 -a rign --explain
 refused 2 "no algorithm 'reduce:halving'; there are: " -c reduce -n 4 -a halving --explain
 refused 2 'band is for integers alone' -c allreduce -n 4 -o band --explain
 shows '^\* ' -c allreduce -n 4 -o band -t u8 --explain
-refused 2 'not a whole number within' -c allreduce -n 0 --explain
-refused 2 'not a size' -c allreduce -n 4 -b lots --explain
+refused 2 'a whole number from 1 to' -c allreduce -n 0 --explain
+refused 2 'a size such as' -c allreduce -n 4 -b lots --explain
 refused 2 'no multiple of the 4 bytes of f32; take 8' -c allreduce -n 4 -b 10 --explain
 refused 2 'root 4 is not within 0 to 3' -c broadcast -n 4 -r 4 --explain
 refused 2 'rank 4 is not within 0 to 3' -c broadcast -n 4 --rank 4 --dump

@@ -47,7 +47,7 @@ struct options {
     const char *variables[MAX_VARIABLES]; /* names, for other hosts' ranks */
     int n_variables;
     char **command;    /* argv of the program, NULL at its end */
-    enum { ONLY_NOTHING, ONLY_HELP, ONLY_VERSION, ONLY_CHECK } only;
+    enum { ONLY_NOTHING, ONLY_HELP, ONLY_CHECK } only; /* ONLY_HELP: it is done */
 };
 
 /* Read the command line; 0, or the exit status, and why has been said. */

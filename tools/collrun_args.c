@@ -7,14 +7,14 @@
  */
 #include "tools/collrun.h"
 #include "tools/common/cores.h"
-#include "tools/common/near.h"
+#include "tools/common/program.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
-#include <getopt.h>
 #include <limits.h>
 #include <math.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,83 +22,9 @@
 #define MAX_RANKS 4096
 #define ENDPOINT_PORT 29400 /* as torchrun has it */
 #define MASTER_PORT 29500   /* the same */
-#define NEAR 3 /* letters that a name may be wrong in, for a hint */
-
-enum {
-    OPT_BIND = 256,
-    OPT_PLAIN,
-    OPT_TIMEOUT,
-    OPT_CHECK,
-    OPT_PER_NODE,
-    OPT_NODES,
-    OPT_HOSTFILE,
-    OPT_RESTARTS,
-    OPT_RUN_ID,
-    OPT_ENDPOINT,
-    OPT_NODE_RANK,
-    OPT_MASTER_ADDR,
-    OPT_MASTER_PORT,
-    OPT_SCALING,
-    OPT_REPEAT,
-    OPT_CSV,
-    OPT_MODELS,
-    OPT_OUTPUT,
-    OPT_ENV_FILE,
-    OPT_WITHIN,
-    OPT_SLOTS,
-    OPT_NO_MATTER
-};
-
-static const struct option long_options[] = {
-    {"n", required_argument, NULL, 'n'},
-    {"np", required_argument, NULL, 'n'},
-    {"num-proc", required_argument, NULL, 'n'},
-    {"nproc-per-node", required_argument, NULL, OPT_PER_NODE},
-    {"npernode", required_argument, NULL, OPT_PER_NODE},
-    {"ntasks-per-node", required_argument, NULL, OPT_PER_NODE},
-    {"ppn", required_argument, NULL, OPT_PER_NODE},
-    {"nnodes", required_argument, NULL, OPT_NODES},
-    {"num-nodes", required_argument, NULL, OPT_NODES},
-    {"hosts", required_argument, NULL, 'H'},
-    {"host", required_argument, NULL, 'H'},
-    {"hostfile", required_argument, NULL, OPT_HOSTFILE},
-    {"machinefile", required_argument, NULL, OPT_HOSTFILE},
-    {"include", required_argument, NULL, 'i'},
-    {"exclude", required_argument, NULL, 'e'},
-    {"env-file", required_argument, NULL, OPT_ENV_FILE},
-    {"output-filename", required_argument, NULL, OPT_OUTPUT},
-    {"within", required_argument, NULL, OPT_WITHIN}, /* from here on of */
-    {"slots", required_argument, NULL, OPT_SLOTS},   /* collrun to itself */
-    {"bind", required_argument, NULL, OPT_BIND},
-    {"no-prefix", no_argument, NULL, OPT_PLAIN},
-    {"timeout", required_argument, NULL, OPT_TIMEOUT},
-    {"max-restarts", required_argument, NULL, OPT_RESTARTS},
-    {"scaling", required_argument, NULL, OPT_SCALING},
-    {"repeat", required_argument, NULL, OPT_REPEAT},
-    {"csv", required_argument, NULL, OPT_CSV},
-    {"models", required_argument, NULL, OPT_MODELS},
-    {"rdzv-id", required_argument, NULL, OPT_RUN_ID},
-    {"rdzv-backend", required_argument, NULL, OPT_NO_MATTER},
-    {"rdzv-endpoint", required_argument, NULL, OPT_ENDPOINT},
-    {"node-rank", required_argument, NULL, OPT_NODE_RANK},
-    {"master-addr", required_argument, NULL, OPT_MASTER_ADDR},
-    {"master-port", required_argument, NULL, OPT_MASTER_PORT},
-    {"standalone", no_argument, NULL, OPT_NO_MATTER},
-    {"no-python", no_argument, NULL, OPT_NO_MATTER},
-    {"oversubscribe", no_argument, NULL, OPT_NO_MATTER},
-    {"allow-run-as-root", no_argument, NULL, OPT_NO_MATTER},
-    {"gloo", no_argument, NULL, OPT_NO_MATTER},
-    {"cb", no_argument, NULL, OPT_CHECK},
-    {"check-build", no_argument, NULL, OPT_CHECK},
-    {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},
-    {NULL, 0, NULL, 0},
-};
 
 /* What other launchers have, and what to do instead. */
-static const struct {
-    const char *name, *instead;
-} foreign[] = {
+static const struct program_hint foreign[] = {
     {"mpi", "it is for horovodrun; start PROGRAM by mpirun itself"},
     {"bind-to", "say --bind core or --bind none"},
     {"map-by", "ranks come in order; say --hosts HOST:RANKS,..."},
@@ -108,10 +34,10 @@ static const struct {
     {"timeline-filename", "say -x COLL_TIMELINE=FILE"},
     {"fusion-threshold-mb", "give the program coll_train --bucket-mb"},
     {"cycle-time-ms", "libcoll has no cycle: nothing waits for one"},
-    {"cache-capacity", "libcoll does not negotiate, so it caches nothing of "
-                       "that"},
-    {"disable-cache", "libcoll does not negotiate, so it caches nothing of "
-                      "that"},
+    {"cache-capacity",
+     "libcoll does not negotiate, so it caches nothing of that"},
+    {"disable-cache",
+     "libcoll does not negotiate, so it caches nothing of that"},
     {"autotune", "run coll_tune once, then say -x COLL_TUNE_FILE=..."},
     {"network-interfaces", "say -x COLL_NET_INTERFACE=..."},
     {"network-interface", "say -x COLL_NET_INTERFACE=..."},
@@ -125,6 +51,7 @@ static const struct {
     {"log-dir", "say --output-filename DIR"},
     {"enable-each-rank-log", "say --output-filename DIR"},
     {"num-gpus", "say --nproc-per-node gpu"},
+    {NULL, NULL},
 };
 
 /* ---- values --------------------------------------------------------------- */
@@ -140,39 +67,6 @@ static int parse_count(const char *option, const char *text, long most, int *n)
     }
     *n = (int)value;
     return 0;
-}
-
-static int parse_restarts(const char *text, int *n)
-{
-    char *end;
-    long value = strtol(text, &end, 10);
-
-    if (end != text && !*end && value >= 0 && value <= 1000000) {
-        *n = (int)value;
-        return 0;
-    }
-    complain("--max-restarts %s: it must be a whole number, 0 or more", text);
-    return -1;
-}
-
-static int parse_timeout(const char *text, double *seconds)
-{
-    char *end;
-
-    *seconds = strtod(text, &end);
-    if (end != text && !*end && isfinite(*seconds) && *seconds > 0)
-        return 0;
-    complain("--timeout %s: it must be a number of seconds above 0", text);
-    return -1;
-}
-
-static int parse_bind(const char *text, int *is_bound)
-{
-    *is_bound = !strcmp(text, "core");
-    if (*is_bound || !strcmp(text, "none"))
-        return 0;
-    complain("--bind %s: it must be core or none", text);
-    return -1;
 }
 
 /* Return how many GPUs the driver has made devices for. */
@@ -203,8 +97,8 @@ static int parse_per_node(const char *text, int *n)
         *n = cores_count();
     if (*n)
         return 0;
-    complain("--nproc-per-node gpu: there is no GPU here; say a number, or "
-             "cpu");
+    complain(
+        "--nproc-per-node gpu: there is no GPU here; say a number, or cpu");
     return -1;
 }
 
@@ -214,19 +108,6 @@ static int parse_nodes(const char *text, int *n)
     if (!strchr(text, ':'))
         return parse_count("--nnodes", text, MAX_RANKS, n);
     complain("--nnodes %s: the number of hosts is fixed; name one", text);
-    return -1;
-}
-
-static int parse_node_rank(const char *text, int *rank)
-{
-    char *end;
-    long value = strtol(text, &end, 10);
-
-    if (end != text && !*end && value >= 0 && value < MAX_RANKS) {
-        *rank = (int)value;
-        return 0;
-    }
-    complain("--node-rank %s: it must be 0 to the number of nodes - 1", text);
     return -1;
 }
 
@@ -260,144 +141,206 @@ static int parse_endpoint(struct options *o, const char *text)
                 : 0;
 }
 
-static int parse_folder(const char *text, const char **folder)
+/* ---- options -------------------------------------------------------------- */
+
+static int take_per_node(const struct program *p, const char *text, void *into)
 {
-    *folder = text;
-    if (*text)
-        return 0;
-    complain("--output-filename wants the name of a folder");
-    return -1;
+    (void)p;
+    return parse_per_node(text, &((struct options *)into)->per_node)
+               ? PROGRAM_USAGE
+               : 0;
 }
 
-static int ask_only(struct options *o, int what)
+static int take_nodes(const struct program *p, const char *text, void *into)
 {
-    o->only = what;
+    (void)p;
+    return parse_nodes(text, &((struct options *)into)->n_nodes) ? PROGRAM_USAGE
+                                                                 : 0;
+}
+
+static int take_endpoint(const struct program *p, const char *text, void *into)
+{
+    (void)p;
+    return parse_endpoint(into, text) ? PROGRAM_USAGE : 0;
+}
+
+static int take_variable(const struct program *p, const char *text, void *into)
+{
+    (void)p;
+    return variables_take(into, text) ? PROGRAM_USAGE : 0;
+}
+
+static int take_env_file(const struct program *p, const char *text, void *into)
+{
+    (void)p;
+    return variables_read(into, text) ? PROGRAM_USAGE : 0;
+}
+
+/* It may be empty: a variable of a batch system that is not set. */
+static int take_run_id(const struct program *p, const char *text, void *into)
+{
+    (void)p;
+    ((struct options *)into)->run_id = text;
     return 0;
 }
 
-/* Where an option's text is kept as it is; NULL: it is not. */
-static const char **text_of(int c, struct options *o)
+static int take_check(const struct program *p, const char *text, void *into)
 {
-    switch (c) {
-    case 'H':
-        return &o->hosts;
-    case OPT_HOSTFILE:
-        return &o->hostfile;
-    case 'i':
-        return &o->include;
-    case 'e':
-        return &o->exclude;
-    case OPT_SLOTS:
-        return &o->slots;
-    case OPT_SCALING:
-        return &o->scaling;
-    case OPT_CSV:
-        return &o->csv;
-    case OPT_MODELS:
-        return &o->models;
-    case OPT_RUN_ID:
-        return &o->run_id;
-    case OPT_MASTER_ADDR:
-        return &o->master_addr;
-    default:
-        return NULL;
-    }
+    (void)p, (void)text;
+    ((struct options *)into)->only = ONLY_CHECK;
+    return 0;
 }
 
-/* Act on one option: 0, or -1 when it is wrong, and why has been said. */
-static int take_option(int c, struct options *o)
-{
-    const char **text = text_of(c, o);
+#define AT(field) offsetof(struct options, field)
 
-    if (text) {
-        *text = optarg;
-        return 0;
+/* Other launchers' names of an option of --help. */
+#define ALSO(also, kind, at, value)                                            \
+    {                                                                          \
+        also, 0, kind, at, value, NULL, .help = NULL                           \
     }
-    switch (c) {
-    case 'n':
-        return parse_count("-n", optarg, MAX_RANKS, &o->n);
-    case OPT_PER_NODE:
-        return parse_per_node(optarg, &o->per_node);
-    case OPT_NODES:
-        return parse_nodes(optarg, &o->n_nodes);
-    case 'x':
-        return variables_take(o, optarg);
-    case OPT_ENV_FILE:
-        return variables_read(o, optarg);
-    case OPT_OUTPUT:
-        return parse_folder(optarg, &o->output_folder);
-    case OPT_WITHIN:
-        return parse_count("--within", optarg, INT_MAX, &o->is_within);
-    case OPT_BIND:
-        return parse_bind(optarg, &o->is_bound);
-    case OPT_PLAIN:
-        o->is_plain = 1;
-        return 0;
-    case OPT_TIMEOUT:
-        return parse_timeout(optarg, &o->timeout);
-    case OPT_RESTARTS:
-        return parse_restarts(optarg, &o->max_restarts);
-    case OPT_REPEAT:
-        return parse_count("--repeat", optarg, 99, &o->n_rounds);
-    case OPT_ENDPOINT:
-        return parse_endpoint(o, optarg);
-    case OPT_NODE_RANK:
-        return parse_node_rank(optarg, &o->node_rank);
-    case OPT_MASTER_PORT:
-        return parse_port("--master-port", optarg, &o->master_port);
-    case OPT_CHECK:
-        return ask_only(o, ONLY_CHECK);
-    case 'h':
-        return ask_only(o, ONLY_HELP);
-    case 'V':
-        return ask_only(o, ONLY_VERSION);
-    default: /* what one collrun on one machine knows by itself */
-        return 0;
+#define ALSO_RANKS(also)                                                       \
+    {                                                                          \
+        also, 0, OPTION_INT, AT(n), "RANKS", NULL, .help = NULL, .least = 1,   \
+                                                   .most = MAX_RANKS           \
     }
-}
-
-/* ---- what is wrong -------------------------------------------------------- */
-
-/* Return the option's name nearest to this one, or NULL. */
-static const char *nearest(const char *name)
-{
-    const char *best = NULL;
-    size_t least = NEAR;
-
-    for (const struct option *o = long_options; o->name; o++) {
-        size_t d = near_distance(name, o->name);
-
-        if (d < least && 2 * d < strlen(name)) {
-            least = d;
-            best = o->name;
-        }
+#define ALSO_PER_NODE(also)                                                    \
+    {                                                                          \
+        also, 0, OPTION_CALL, 0, "N", NULL, .help = NULL,                      \
+                                            .take = take_per_node              \
     }
-    return best;
-}
 
-/* getopt speaks by itself, but not with a remedy. */
-static void explain_option(int c, const char *word)
-{
-    size_t dashes = strspn(word, "-");
-    char name[64];
-    const char *near;
+static const struct program_option options[] = {
+    {.name = "", .help = "Ranks and hosts"},
+    {"n", 'n', OPTION_INT, AT(n), "RANKS", NULL,
+     .help = "number of ranks on this machine; also -np, --num-proc",
+     .least = 1, .most = MAX_RANKS},
+    ALSO_RANKS("np"),
+    ALSO_RANKS("num-proc"),
+    {"nproc-per-node", 0, OPTION_CALL, 0, "N", NULL,
+     .help = "number of ranks on each host; or cpu, gpu, auto: one for each "
+             "core, for each GPU, or for each GPU if there are any, else each "
+             "core; also --npernode, --ntasks-per-node, -ppn",
+     .take = take_per_node},
+    ALSO_PER_NODE("npernode"),
+    ALSO_PER_NODE("ntasks-per-node"),
+    ALSO_PER_NODE("ppn"),
+    {"nnodes", 0, OPTION_CALL, 0, "N", NULL,
+     .help = "number of hosts; more than one need --hosts, or a collrun on "
+             "each of them with --rdzv-endpoint; also --num-nodes",
+     .take = take_nodes},
+    {"num-nodes", 0, OPTION_CALL, 0, "N", NULL, .help = NULL,
+     .take = take_nodes},
+    {"hosts", 'H', OPTION_TEXT, AT(hosts), "HOST:RANKS,...", NULL,
+     .help = "start the ranks on these hosts, by srun (inside a Slurm "
+             "allocation) or mpirun, whichever is there; also --host"},
+    ALSO("host", OPTION_TEXT, AT(hosts), "HOST:RANKS,..."),
+    {"hostfile", 0, OPTION_TEXT, AT(hostfile), "FILE", NULL,
+     .help = "the same from a file with lines HOST, HOST:N or HOST slots=N; # "
+             "begins a comment; also --machinefile"},
+    ALSO("machinefile", OPTION_TEXT, AT(hostfile), "FILE"),
+    {"include", 'i', OPTION_TEXT, AT(include), "H[:SLOT,...][@H...]", NULL,
+     .help = "use only these of the hosts, and of a host only these slots, "
+             "which count from 0; a rank sees the GPU of its slot's number"},
+    {"exclude", 'e', OPTION_TEXT, AT(exclude), "H[:SLOT,...][@H...]", NULL,
+     .help = "use all hosts and slots but these"},
+    {.name = "", .help = "Hosts that each start a collrun"},
+    {"rdzv-endpoint", 0, OPTION_CALL, 0, "HOST[:PORT]", NULL,
+     .help = "where the collruns meet, in any order, within COLL_TIMEOUT (300 "
+             "s): an address of one of the hosts (default port 29400)",
+     .take = take_endpoint},
+    {"rdzv-id", 0, OPTION_CALL, 0, "ID", NULL,
+     .help = "the name of the run, the same for all of them; the ranks find it "
+             "in TORCHELASTIC_RUN_ID",
+     .take = take_run_id},
+    {"node-rank", 0, OPTION_INT, AT(node_rank), "R", NULL,
+     .help = "instead of --rdzv-endpoint, with the next two: which host this "
+             "is; host 0 is that of --master-addr",
+     .most = MAX_RANKS - 1},
+    {"master-addr", 0, OPTION_TEXT, AT(master_addr), "HOST", NULL,
+     .help = "the address of host 0"},
+    {"master-port", 0, OPTION_INT, AT(master_port), "PORT", NULL,
+     .help = "the port there (default 29500)", .least = 1, .most = 65535},
+    {.name = "", .help = "What ranks see, and their output"},
+    {"x", 'x', OPTION_CALL, 0, "VAR[=VALUE]", NULL,
+     .help = "set this variable for the ranks, on other hosts as well",
+     .take = take_variable},
+    {"env-file", 0, OPTION_CALL, 0, "FILE", NULL,
+     .help =
+         "the same from a file with lines VAR=VALUE or VAR; # begins a comment",
+     .take = take_env_file},
+    {"bind", 0, OPTION_CHOICE, AT(is_bound), "none|core", NULL,
+     .help = "core: bind each rank to a core of its own (default none)"},
+    {"no-prefix", 0, OPTION_SWITCH, AT(is_plain), NULL, NULL,
+     .help = "print the ranks' lines without their numbers"},
+    {"output-filename", 0, OPTION_TEXT, AT(output_folder), "DIR", NULL,
+     .help = "also write the output of rank N to DIR/rank.N/stdout and stderr, "
+             "on its host; no rank has the terminal itself then"},
+    {.name = "", .help = "The end of the job"},
+    {"timeout", 0, OPTION_POSITIVE, AT(timeout), "SECONDS", NULL,
+     .help = "end the job after so many seconds, with status 124"},
+    {"max-restarts", 0, OPTION_INT, AT(max_restarts), "N", NULL,
+     .help = "when a rank fails, start all ranks again, N times at most; "
+             "coll_train goes on from its checkpoint"},
+    {.name = "", .help = "Measuring coll_train"},
+    {"scaling", 0, OPTION_TEXT, AT(scaling), "N,N,...", NULL,
+     .help = "run coll_train with each of these numbers of ranks, and print a "
+             "table"},
+    {"repeat", 0, OPTION_INT, AT(n_rounds), "R", NULL,
+     .help = "run each R times, the numbers taking turns; the table has the "
+             "medians",
+     .least = 1, .most = 99},
+    {"models", 0, OPTION_TEXT, AT(models), "M,M,...", NULL,
+     .help = "print a table for each of these models"},
+    {"csv", 0, OPTION_TEXT, AT(csv), "FILE", NULL,
+     .help = "also write the table to this file, as CSV"},
+    {.name = "", .help = "Other"},
+    {"check-build", 0, OPTION_CALL, 0, NULL, NULL,
+     .help = "print what this build can do; also -cb", .take = take_check},
+    {"cb", 0, OPTION_CALL, 0, NULL, NULL, .help = NULL, .take = take_check},
+    /* of collrun to itself */
+    {"within", 0, OPTION_INT, AT(is_within), "N", NULL, .help = NULL,
+     .least = 1},
+    ALSO("slots", OPTION_TEXT, AT(slots), "LIST"),
+    /* what one collrun on one machine knows by itself */
+    ALSO("rdzv-backend", OPTION_NONE, 0, "NAME"),
+    ALSO("standalone", OPTION_NONE, 0, NULL),
+    ALSO("no-python", OPTION_NONE, 0, NULL),
+    ALSO("oversubscribe", OPTION_NONE, 0, NULL),
+    ALSO("allow-run-as-root", OPTION_NONE, 0, NULL),
+    ALSO("gloo", OPTION_NONE, 0, NULL),
+    {.name = NULL},
+};
 
-    snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + dashes, "="),
-             word + dashes);
-    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
-        if (!strcmp(foreign[i].name, name)) {
-            complain("collrun has no --%s: %s", name, foreign[i].instead);
-            return;
-        }
-    near = nearest(name);
-    if (c == ':')
-        complain("option %s wants a value; see collrun --help", word);
-    else if (near)
-        complain("unknown option %s; did you mean --%s? see collrun --help",
-                 word, near);
-    else
-        complain("unknown option %s; see collrun --help", word);
-}
+static const struct program program = {
+    .name = "collrun",
+    .usage = "-n RANKS [OPTION]... PROGRAM [ARGUMENT]...\n"
+             "--hosts HOST:RANKS,... [OPTION]... PROGRAM [ARGUMENT]...\n"
+             "--nnodes N --nproc-per-node M --rdzv-endpoint HOST:PORT PROGRAM "
+             "...",
+    .about = "Start processes of PROGRAM that find each other by libcoll: on "
+             "this machine, on\nother hosts, or, by the third form on each of "
+             "N hosts, M processes there.",
+    .notes =
+        "The name of an option may have _ in place of -, and a single - before "
+        "it.\n\n"
+        "Ranks find RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_SIZE, "
+        "LOCAL_WORLD_SIZE,\nGROUP_RANK, CROSS_RANK, CROSS_SIZE, MASTER_ADDR "
+        "and MASTER_PORT in their\nenvironment, so that programs made for "
+        "torchrun start as well.\n\n"
+        "Lines begin with \"[rank] \" once a second rank has written to the "
+        "same stream.\nRank 0 reads standard input, and has the terminal if "
+        "standard output is one.\n\n"
+        "A rank that fails ends the job: the others have 2 s to report, then "
+        "get TERM, and\nKILL 2 s later (10 s after a TERM to collrun).  The "
+        "exit status is that of the\nfailed rank; 128 + the signal that killed "
+        "it; or 127 or 126 when PROGRAM is not\nfound or cannot be run.\n",
+    .options = options,
+    .hints = foreign,
+    .most_words = -1,
+    .is_launcher = 1,
+};
+
+/* ---- do the options go together? ------------------------------------------- */
 
 /* Take the endpoint from --master-addr, whose IPv6 address may stand in brackets. */
 static void take_master(struct options *o)
@@ -432,10 +375,10 @@ static int judge_endpoint(struct options *o, int is_far)
         return 0;
     }
     if (!o->endpoint_host)
-        complain("--nnodes %d, but which ones? name them by --hosts or "
-                 "--hostfile, or start collrun on each, with --rdzv-endpoint "
-                 "HOST:PORT",
-                 o->n_nodes);
+        complain(
+            "--nnodes %d, but which ones? name them by --hosts or --hostfile, "
+            "or start collrun on each, with --rdzv-endpoint HOST:PORT",
+            o->n_nodes);
     else if (needs_interface(o->endpoint_host))
         complain("%s is a link-local address, which every interface has: name "
                  "the interface behind it, such as %s%%eth0",
@@ -488,9 +431,9 @@ static int judge(struct options *o)
     }
     if (!is_far && o->per_node) {
         if (o->n && o->n != o->per_node) {
-            complain("-n %d, but --nproc-per-node %d on one machine; leave "
-                     "one out",
-                     o->n, o->per_node);
+            complain(
+                "-n %d, but --nproc-per-node %d on one machine; leave one out",
+                o->n, o->per_node);
             return -1;
         }
         o->n = o->per_node;
@@ -505,8 +448,8 @@ static int judge(struct options *o)
         return -1;
     }
     if (!o->n && !is_far && !o->scaling) {
-        complain("how many ranks? say collrun -n 4 PROGRAM; see collrun "
-                 "--help");
+        complain(
+            "how many ranks? say collrun -n 4 PROGRAM; see collrun --help");
         return -1;
     }
     if (!*o->command) {
@@ -516,39 +459,16 @@ static int judge(struct options *o)
     return 0;
 }
 
-/* "--max_restarts=3" becomes "--max-restarts=3". */
-static void spell(char *word)
-{
-    if (word && word[0] == '-')
-        for (char *c = word; *c && *c != '='; c++)
-            if (*c == '_')
-                *c = '-';
-}
-
 int options_parse(struct options *o, int argc, char **argv)
 {
-    char *word;
-    int c;
+    int status, first;
 
-    opterr = 0;
     o->node_rank = -1;
-    for (;;) {
-        int at = optind;
-
-        word = at < argc ? argv[at] : NULL;
-        spell(word);
-        c = getopt_long_only(argc, argv, "+:n:H:x:i:e:hV", long_options, NULL);
-        if (c == -1)
-            break;
-        if (c == '?' || c == ':') {
-            explain_option(c, word);
-            return EXIT_USAGE;
-        }
-        if (take_option(c, o))
-            return EXIT_USAGE;
-        if (o->only)
-            return 0;
-    }
-    o->command = argv + optind;
-    return judge(o) ? EXIT_USAGE : 0;
+    first = program_read(&program, argc, argv, o, &status);
+    if (first < 0)
+        o->only = ONLY_HELP; /* or what is wrong: it has been said */
+    if (o->only)
+        return status;
+    o->command = argv + first;
+    return judge(o) ? PROGRAM_USAGE : 0;
 }

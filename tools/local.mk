@@ -13,14 +13,14 @@ tools_coll_history_LDADD = libprogram.la libcoll.la $(JANSSON_LIBS)
 tools_coll_info_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tools_coll_info_LDADD = libprogram.la libcoll.la $(JANSSON_LIBS)
 tools_collrun_SOURCES = %D%/collrun.c %D%/collrun.h %D%/collrun_args.c \
-	%D%/common/cores.h %D%/common/near.h %D%/collrun_job.c \
+	%D%/common/cores.h %D%/collrun_job.c \
 	%D%/collrun_job.h %D%/collrun_start.c %D%/collrun_output.c \
 	%D%/collrun_scaling.c %D%/collrun_bind.c %D%/collrun_check.c %D%/collrun_hosts.c \
 	%D%/collrun_hosts.h %D%/collrun_hostlist.c %D%/collrun_link.c \
 	%D%/collrun_choose.c %D%/collrun_files.c %D%/collrun_variables.c \
 	%D%/collrun_link.h %D%/collrun_meet.c %D%/collrun_nodes.c %D%/collrun_nodes.h
 tools_collrun_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(SODIUM_CFLAGS)
-tools_collrun_LDADD = libcoll.la $(JANSSON_LIBS) $(SODIUM_LIBS) -lm
+tools_collrun_LDADD = libprogram.la libcoll.la $(JANSSON_LIBS) $(SODIUM_LIBS) -lm
 tools_coll_tune_SOURCES = %D%/common/cores.h %D%/common/size.h %D%/common/speaks.h \
 	%D%/coll_tune.c %D%/coll_tune.h \
 	%D%/coll_tune_file.c %D%/coll_tune_judge.c %D%/coll_tune_measure.c
@@ -34,4 +34,4 @@ tools_coll_plan_SOURCES = %D%/plan/args.c %D%/plan/check.c \
 	%D%/plan/json.c %D%/plan/machine.c %D%/plan/main.c %D%/plan/show.c %D%/plan/simulate.c \
 	%D%/plan/tool.h
 tools_coll_plan_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-tools_coll_plan_LDADD = libstudy.la libcore.la $(JANSSON_LIBS)
+tools_coll_plan_LDADD = libprogram.la libstudy.la libcore.la $(JANSSON_LIBS)

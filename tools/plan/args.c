@@ -1,120 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* args.c - the command line of coll_plan. */
 #include "tools/plan/tool.h"
-#include "lib/util/param.h"
-#include "lib/util/util.h"
+#include "tools/common/program.h"
 
-#include <getopt.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_RANKS (1 << 20)
 #define MAX_PROVEN 512 /* ranks of --check --all */
-
-static const char usage[] =
-    "Usage: coll_plan --collective NAME --ranks N [OPTION]... ACTION\n"
-    "       coll_plan --check FILE | --check --all --ranks FIRST:LAST\n"
-    "How an operation would be carried out, here or on another machine.\n"
-    "\n"
-    "Actions:\n"
-    "      --explain         every algorithm with its predicted time, and why\n"
-    "                        the first one wins\n"
-    "      --dump            the plans, as a plan file (COLL_PLAN_FILE)\n"
-    "      --dot             a drawing of the plans for graphviz\n"
-    "      --check [FILE]    prove the chosen algorithm's plans, or a file's\n"
-    "      --check --all     prove every algorithm over a range of ranks\n"
-    "      --simulate        run all ranks' plans on the links of --topology\n"
-    "      --crossover SVG   draw each algorithm's time from 8 B to 1 GiB\n"
-    "\n"
-    "Options:\n"
-    "  -c, --collective NAME\n"
-    "  -n, --ranks N         (FIRST:LAST with --check --all)\n"
-    "  -b, --bytes SIZE      of the call's count, such as 64K or 1M [1M]\n"
-    "  -t, --type TYPE       [f32]\n"
-    "  -o, --op OP           [sum]\n"
-    "      --order ORDER     free, canonical (reproducible) or ranks [free]\n"
-    "  -r, --root R          [0]\n"
-    "      --in-place\n"
-    "      --topology FILE   the machine; without it one of hosts of 8 ranks\n"
-    "      --placement HOW   of ranks on hosts: block or cyclic [block]\n"
-    "  -a, --algo NAME       this algorithm instead of the best\n"
-    "      --chunk SIZE      of the pipeline; 0 leaves messages whole [128K]\n"
-    "      --rank R          dump or draw this rank's plan alone\n"
-    "      --json            for explain, dump, check and simulate\n"
-    "  -h, --help\n"
-    "  -V, --version\n"
-    "\n"
-    "A plan file is lines of words; '#' begins a comment.  The head:\n"
-    "  coll_plan 1               always the first line\n"
-    "  collective allreduce      and type, ranks, count (elements)\n"
-    "  op sum, order free, root 0, algorithm NAME, chunk 0, and edges "
-    "inferred\n"
-    "                            or listed, may be left out\n"
-    "then each rank in turn, and its steps, numbered from 0, over bytes of "
-    "in,\n"
-    "out and tmp:\n"
-    "  rank 0 tmp 16 in_place    bytes of scratch; in_place where it is so\n"
-    "  0 copy out[0,16) from in[0,16)\n"
-    "  1 send peer 1 out[0,16)\n"
-    "  2 recv peer 1 tmp[0,16)\n"
-    "  3 reduce out[0,16) from tmp[0,16) left waits for 1 2\n"
-    "The kinds are copy, reduce, scale (divide, for avg), send, recv,\n"
-    "recv_reduce and order (moves nothing; what uses the first span waits for\n"
-    "the second).  'recv_reduce peer 1 out[0,16) with in[0,16)': what comes "
-    "is\n"
-    "combined with in, not out.  'left': what comes is the left operand.  "
-    "'waits\n"
-    "for' goes with 'edges listed' alone.  Collectives whose name ends in v "
-    "have\n"
-    "lines of one number a rank behind a rank's line: in_counts, in_displs,\n"
-    "out_counts, out_displs.  The sends to one peer, and the receives from "
-    "one,\n"
-    "keep the order of the list.\n";
-
-enum {
-    OPT_EXPLAIN = 256,
-    OPT_DUMP,
-    OPT_DOT,
-    OPT_CHECK,
-    OPT_SIMULATE,
-    OPT_CROSSOVER,
-    OPT_ORDER,
-    OPT_IN_PLACE,
-    OPT_TOPOLOGY,
-    OPT_PLACEMENT,
-    OPT_CHUNK,
-    OPT_RANK,
-    OPT_ALL,
-    OPT_JSON
-};
-
-static const struct option options[] = {
-    {"explain", no_argument, NULL, OPT_EXPLAIN},
-    {"dump", no_argument, NULL, OPT_DUMP},
-    {"dot", no_argument, NULL, OPT_DOT},
-    {"check", no_argument, NULL, OPT_CHECK},
-    {"simulate", no_argument, NULL, OPT_SIMULATE},
-    {"crossover", required_argument, NULL, OPT_CROSSOVER},
-    {"collective", required_argument, NULL, 'c'},
-    {"ranks", required_argument, NULL, 'n'},
-    {"bytes", required_argument, NULL, 'b'},
-    {"type", required_argument, NULL, 't'},
-    {"op", required_argument, NULL, 'o'},
-    {"order", required_argument, NULL, OPT_ORDER},
-    {"root", required_argument, NULL, 'r'},
-    {"in-place", no_argument, NULL, OPT_IN_PLACE},
-    {"topology", required_argument, NULL, OPT_TOPOLOGY},
-    {"placement", required_argument, NULL, OPT_PLACEMENT},
-    {"algo", required_argument, NULL, 'a'},
-    {"chunk", required_argument, NULL, OPT_CHUNK},
-    {"rank", required_argument, NULL, OPT_RANK},
-    {"all", no_argument, NULL, OPT_ALL},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},
-    {NULL, 0, NULL, 0},
-};
 
 /* ---- values --------------------------------------------------------------- */
 
@@ -123,191 +18,212 @@ static const char *collective_name(int i)
     return coll_collective_name((enum coll_collective)i);
 }
 
-static const char *type_name(int i) { return coll_type_name((enum coll_type)i); }
+static const char *type_name(int i)
+{
+    return coll_type_name((enum coll_type)i);
+}
 
 static const char *op_name(int i) { return coll_op_name((enum coll_op)i); }
 
-static const char *order_name(int i)
+/* Join n names by '|'. */
+static void list_names(char *text, size_t room, const char *(*name)(int), int n)
 {
-    static const char *const names[] = {"free", "canonical", "ranks"};
-
-    return names[i];
-}
-
-static const char *placement_name(int i) { return i ? "cyclic" : "block"; }
-
-/* The index of text among n names, or -1 after a sentence that lists them. */
-static int take_name(const char *what, const char *text,
-                     const char *(*name)(int), int n)
-{
-    char known[256];
     size_t len = 0;
 
-    for (int i = 0; i < n; i++)
-        if (!strcmp(text, name(i)))
-            return i;
-    known[0] = '\0';
-    for (int i = 0; i < n && len < sizeof(known); i++)
-        len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s",
-                                i ? ", " : "", name(i));
-    say(2, "there is no %s '%s'; there are: %s", what, text, known);
-    return -1;
+    for (int i = 0; i < n && len < room; i++)
+        len += (size_t)snprintf(text + len, room - len, "%s%s", i ? "|" : "",
+                                name(i));
 }
 
-static int take_int(const char *what, const char *text, int low, int high,
-                    int *value)
+static int take_collective(const struct program *p, const char *text,
+                           void *into)
+{
+    struct job *job = into;
+    char known[256];
+    int i;
+
+    /* the last two, send and receive, have no plan */
+    list_names(known, sizeof(known), collective_name, COLL_SEND);
+    i = program_word(text, known);
+    if (i < 0)
+        return program_refuse_value(p, "collective", text, known);
+    job->collective = (enum coll_collective)i;
+    job->has_collective = 1;
+    return 0;
+}
+
+static int take_number(const struct program *p, const char *text, int most,
+                       int *value)
 {
     char *end;
     long n = strtol(text, &end, 10);
 
-    if (end == text || *end || n < low || n > high)
-        return say(2, "%s '%s' is not a whole number within %d to %d", what,
-                   text, low, high);
+    if (end == text || *end || n < 1 || n > most)
+        return program_refuse(
+            p,
+            "--ranks %s is not valid: it must be a whole number from 1 to %d",
+            text, most);
     *value = (int)n;
     return 0;
 }
 
-static int take_bytes(const char *what, const char *text, size_t *bytes)
-{
-    if (coll__parse_bytes(text, bytes))
-        return say(2, "%s '%s' is not a size such as 64K or 1M", what, text);
-    return 0;
-}
-
 /* "16" or "1:65" */
-static int take_ranks(struct job *job, const char *text)
+static int take_ranks(const struct program *p, const char *text, void *into)
 {
-    char first[32];
     const char *colon = strchr(text, ':');
+    struct job *job = into;
+    char first[32];
     int rc;
 
     if (!colon)
-        return take_int("--ranks", text, 1, MAX_RANKS, &job->ranks);
+        return take_number(p, text, MAX_RANKS, &job->ranks);
     snprintf(first, sizeof(first), "%.*s", (int)(colon - text), text);
-    rc = take_int("--ranks", first, 1, MAX_PROVEN, &job->ranks);
-    return rc ? rc
-              : take_int("--ranks", colon + 1, job->ranks, MAX_PROVEN,
-                         &job->ranks_to);
+    rc = take_number(p, first, MAX_PROVEN, &job->ranks);
+    if (!rc)
+        rc = take_number(p, colon + 1, MAX_PROVEN, &job->ranks_to);
+    if (!rc && job->ranks_to < job->ranks)
+        rc = program_refuse(p, "--ranks %s: the last is below the first", text);
+    return rc;
 }
 
-/* ---- options -------------------------------------------------------------- */
+static int take_algo(const struct program *p, const char *text, void *into)
+{
+    ((struct job *)into)->algo = text;
+    return coll__algo_check(text)
+               ? program_refuse(p, "--algo: %s",
+                                strchr(coll_last_error(), ' ') + 1)
+               : 0;
+}
 
-static int set_action(struct job *job, enum action action)
+static int set_action(const struct program *p, struct job *job,
+                      enum action action)
 {
     if (job->action != ACTION_NONE && job->action != action)
-        return say(2, "only one action can be given; see coll_plan --help");
+        return program_refuse(
+            p, "only one action can be given; see coll_plan --help");
     job->action = action;
     return 0;
 }
 
-/* Options whose value is a name: -1 none of them, else 0 or 2. */
-static int take_named(int letter, struct job *job)
-{
-    int i;
-
-    switch (letter) {
-    case 'c': /* the last two have no collective plan */
-        i = take_name("collective", optarg, collective_name, COLL_SEND);
-        job->collective = (enum coll_collective)i;
-        job->has_collective = 1;
-        break;
-    case 't':
-        i = take_name("type", optarg, type_name, COLL_N_TYPES);
-        job->type = (enum coll_type)i;
-        break;
-    case 'o':
-        i = take_name("op", optarg, op_name, COLL_N_OPS);
-        job->op = (enum coll_op)i;
-        break;
-    case OPT_ORDER:
-        i = take_name("order", optarg, order_name, 3);
-        job->order = (enum coll__order)i;
-        break;
-    case OPT_PLACEMENT:
-        i = take_name("placement", optarg, placement_name, 2);
-        job->placement = i ? PLACE_CYCLIC : PLACE_BLOCK;
-        break;
-    default:
-        return -1;
+#define TAKE_ACTION(name, action)                                              \
+    static int name(const struct program *p, const char *text, void *into)     \
+    {                                                                          \
+        (void)text;                                                            \
+        return set_action(p, into, action);                                    \
     }
-    return i < 0 ? 2 : 0;
-}
+TAKE_ACTION(take_explain, ACTION_EXPLAIN)
+TAKE_ACTION(take_dump, ACTION_DUMP)
+TAKE_ACTION(take_dot, ACTION_DOT)
+TAKE_ACTION(take_check, ACTION_CHECK)
+TAKE_ACTION(take_simulate, ACTION_SIMULATE)
 
-static int take_value(int letter, struct job *job)
+static int take_crossover(const struct program *p, const char *text, void *into)
 {
-    switch (letter) {
-    case 'n':
-        return take_ranks(job, optarg);
-    case 'b':
-        return take_bytes("--bytes", optarg, &job->bytes);
-    case OPT_CHUNK:
-        return take_bytes("--chunk", optarg, &job->chunk);
-    case 'r':
-        return take_int("--root", optarg, 0, MAX_RANKS - 1, &job->root);
-    case OPT_RANK:
-        return take_int("--rank", optarg, 0, MAX_RANKS - 1, &job->rank);
-    case 'a':
-        job->algo = optarg;
-        return coll__algo_check(optarg)
-                   ? say(2, "--algo: %s", strchr(coll_last_error(), ' ') + 1)
-                   : 0;
-    case OPT_TOPOLOGY:
-        job->topology = optarg;
-        return 0;
-    case OPT_IN_PLACE:
-        job->in_place = 1;
-        return 0;
-    case OPT_ALL:
-        job->all = 1;
-        return 0;
-    case OPT_JSON:
-        job->json = 1;
-        return 0;
-    default:
-        return -1;
-    }
+    ((struct job *)into)->svg = text;
+    return set_action(p, into, ACTION_CROSSOVER);
 }
 
-static int bad_option(char **argv)
-{
-    char letter[] = {'-', (char)optopt, '\0'};
-    int is_letter = optopt > ' ' && optopt < 127;
-    const char *word = is_letter ? letter : argv[optind - 1];
+/* ---- options -------------------------------------------------------------- */
 
-    for (const struct option *o = options; o->name; o++)
-        if (o->has_arg && (o->val == optopt))
-            return say(2, "--%s needs a value; see coll_plan --help", o->name);
-    return say(2, "unknown option %s; see coll_plan --help", word);
-}
+#define AT(field) offsetof(struct job, field)
 
-/* One option; -1: go on, else the exit status. */
-static int take_option(int letter, char **argv, struct job *job)
-{
-    int rc;
+static char types[128], ops[160]; /* the words of --type and --op */
 
-    switch (letter) {
-    case 'h':
-        fputs(usage, stdout);
-        return 0;
-    case 'V':
-        printf("coll_plan (libcoll) %s\n", coll_version());
-        return 0;
-    case '?':
-    case ':':
-        return bad_option(argv);
-    case OPT_CROSSOVER:
-        job->svg = optarg;
-        break;
-    default:
-        break;
-    }
-    if (letter >= OPT_EXPLAIN && letter <= OPT_CROSSOVER)
-        rc = set_action(job, ACTION_EXPLAIN + (enum action)(letter -
-                                                            OPT_EXPLAIN));
-    else if ((rc = take_named(letter, job)) < 0)
-        rc = take_value(letter, job);
-    return rc > 0 ? rc : -1;
-}
+static const struct program_option options[] = {
+    {.name = "", .help = "Actions"},
+    {"explain", 0, OPTION_CALL, 0, NULL, NULL,
+     .help = "print every algorithm with its predicted time, and why the first "
+             "one wins",
+     .take = take_explain},
+    {"dump", 0, OPTION_CALL, 0, NULL, NULL,
+     .help = "print the plans as a plan file, which COLL_PLAN_FILE reads",
+     .take = take_dump},
+    {"dot", 0, OPTION_CALL, 0, NULL, NULL,
+     .help = "print the plans as a graph for graphviz", .take = take_dot},
+    {"check", 0, OPTION_CALL, 0, NULL, NULL,
+     .help = "prove the plans of the chosen algorithm, or those of FILE",
+     .take = take_check},
+    {"all", 0, OPTION_SWITCH, AT(all), NULL, NULL,
+     .help = "with --check: prove every algorithm over a range of ranks"},
+    {"simulate", 0, OPTION_CALL, 0, NULL, NULL,
+     .help = "run all ranks' plans on the links of --topology",
+     .take = take_simulate},
+    {"crossover", 0, OPTION_CALL, 0, "SVG", NULL,
+     .help = "draw each algorithm's time from 8 B to 1 GiB to this file",
+     .take = take_crossover},
+    {.name = "", .help = "Operation"},
+    {"collective", 'c', OPTION_CALL, 0, "NAME", NULL,
+     .help = "such as allreduce or broadcast", .take = take_collective},
+    {"ranks", 'n', OPTION_CALL, 0, "N", NULL,
+     .help = "number of ranks; FIRST:LAST with --check --all",
+     .take = take_ranks},
+    {"bytes", 'b', OPTION_SIZE, AT(bytes), "SIZE", "1M",
+     .help = "size of the call's count, such as 64K or 1M"},
+    {"type", 't', OPTION_CHOICE, AT(type), types, "f32",
+     .help = "type of the elements"},
+    {"op", 'o', OPTION_CHOICE, AT(op), ops, "sum", .help = "reduction"},
+    {"root", 'r', OPTION_INT, AT(root), "R", "0",
+     .help = "rank that sends to all or receives from all",
+     .most = MAX_RANKS - 1},
+    {"in-place", 0, OPTION_SWITCH, AT(in_place), NULL, NULL,
+     .help = "the input and the output are one buffer"},
+    {"order", 0, OPTION_CHOICE, AT(order), "free|canonical|ranks", "free",
+     .help = "in which order elements are reduced; canonical: that of "
+             "reproducible mode; ranks: that of the ranks"},
+    {.name = "", .help = "Machine and algorithm"},
+    {"topology", 0, OPTION_TEXT, AT(topology), "FILE", NULL,
+     .help = "the machine (default: hosts of 8 ranks each)"},
+    {"placement", 0, OPTION_CHOICE, AT(placement), "block|cyclic", "block",
+     .help = "how ranks are placed on hosts"},
+    {"algo", 'a', OPTION_CALL, 0, "NAME", NULL,
+     .help = "take this algorithm instead of the best one", .take = take_algo},
+    {"chunk", 0, OPTION_SIZE, AT(chunk), "SIZE", "128K",
+     .help = "size of the pipeline's chunks; 0: messages stay whole"},
+    {.name = "", .help = "Output"},
+    {"rank", 0, OPTION_INT, AT(rank), "R", NULL,
+     .help = "dump or draw the plan of this rank alone", .most = MAX_RANKS - 1},
+    {"json", 0, OPTION_SWITCH, AT(json), NULL, NULL,
+     .help = "print JSON, with --explain, --dump, --check and --simulate"},
+    {.name = NULL},
+};
+
+static const char notes[] =
+    "A plan file is lines of words; '#' begins a comment.  It begins with:\n"
+    "  coll_plan 1               always the first line\n"
+    "  collective allreduce      also: type, ranks, count (elements)\n"
+    "  op sum                    these may be left out: op, order free, root "
+    "0,\n"
+    "                            algorithm NAME, chunk 0, edges inferred or "
+    "listed\n"
+    "\n"
+    "Each rank follows with its steps, which are numbered from 0.  A step "
+    "names bytes\nof the buffers in, out and tmp:\n"
+    "  rank 0 tmp 16 in_place    bytes of tmp; in_place if in and out are one\n"
+    "  0 copy out[0,16) from in[0,16)\n"
+    "  1 send peer 1 out[0,16)\n"
+    "  2 recv peer 1 tmp[0,16)\n"
+    "  3 reduce out[0,16) from tmp[0,16) left waits for 1 2\n"
+    "\n"
+    "The kinds of steps are copy, reduce, scale (divides, for avg), send, "
+    "recv,\nrecv_reduce and order (moves nothing: what uses the first span "
+    "waits for the\nsecond).  'recv_reduce peer 1 out[0,16) with in[0,16)' "
+    "combines the message with\nin, not with out.  'left' makes the message "
+    "the left operand.  'waits for' needs\n'edges listed'.  Collectives whose "
+    "names end in v have lines of one number for\neach rank below the line of "
+    "a rank: in_counts, in_displs, out_counts, out_displs.\nThe sends to one "
+    "peer, and the receives from one, keep the order of the list.\n";
+
+static const struct program program = {
+    .name = "coll_plan",
+    .usage = "--collective NAME --ranks N [OPTION]... ACTION\n"
+             "--check FILE\n"
+             "--check --all --ranks FIRST:LAST",
+    .about = "Show how libcoll carries out an operation, here or on another "
+             "machine.",
+    .notes = notes,
+    .options = options,
+    .most_words = 1,
+};
 
 /* ---- does it make sense together? ----------------------------------------- */
 
@@ -322,8 +238,8 @@ static int check_all_job(const struct job *job)
 
 static int check_op(const struct job *job)
 {
-    int is_bitwise = job->op == COLL_BAND || job->op == COLL_BOR ||
-                     job->op == COLL_BXOR;
+    int is_bitwise =
+        job->op == COLL_BAND || job->op == COLL_BOR || job->op == COLL_BXOR;
     int is_float = job->type == COLL_F16 || job->type == COLL_BF16 ||
                    job->type == COLL_F32 || job->type == COLL_F64;
 
@@ -338,12 +254,14 @@ static int check_sizes(const struct job *job)
     size_t size = coll_type_size(job->type);
 
     if (job->bytes % size)
-        return say(2, "--bytes %zu is no multiple of the %zu bytes of %s; take "
-                   "%zu", job->bytes, size, coll_type_name(job->type),
-                   job->bytes / size * size);
+        return say(
+            2, "--bytes %zu is no multiple of the %zu bytes of %s; take %zu",
+            job->bytes, size, coll_type_name(job->type),
+            job->bytes / size * size);
     if (job->bytes > PTRDIFF_MAX / (size_t)job->ranks)
-        return say(2, "--bytes %zu for %d ranks is larger than the address "
-                   "space", job->bytes, job->ranks);
+        return say(2,
+                   "--bytes %zu for %d ranks is larger than the address space",
+                   job->bytes, job->ranks);
     if (job->root >= job->ranks)
         return say(2, "--root %d is not within 0 to %d", job->root,
                    job->ranks - 1);
@@ -372,8 +290,8 @@ static int check_job(const struct job *job)
     int rc;
 
     if (job->action == ACTION_NONE)
-        return say(2, "name an action, such as --explain; see coll_plan "
-                   "--help");
+        return say(2,
+                   "name an action, such as --explain; see coll_plan --help");
     if (job->all)
         return check_all_job(job);
     if (job->file)
@@ -389,8 +307,8 @@ static int check_job(const struct job *job)
         return say(2, "a range of --ranks goes with --check --all alone");
     if (job->json &&
         (job->action == ACTION_DOT || job->action == ACTION_CROSSOVER))
-        return say(2, "--json goes with --explain, --dump, --check and "
-                   "--simulate");
+        return say(
+            2, "--json goes with --explain, --dump, --check and --simulate");
     rc = check_op(job);
     if (rc < 0)
         rc = check_algo(job);
@@ -399,20 +317,14 @@ static int check_job(const struct job *job)
 
 int args_take(int argc, char **argv, struct job *job)
 {
-    int letter, rc;
+    int status, first;
 
-    opterr = 0;
-    while ((letter = getopt_long(argc, argv, ":c:n:b:t:o:r:a:hV", options,
-                                 NULL)) != -1) {
-        rc = take_option(letter, argv, job);
-        if (rc >= 0)
-            return rc;
-        if (letter == 'h' || letter == 'V')
-            return 0;
-    }
-    if (optind + 1 < argc)
-        return say(2, "unexpected argument %s; see coll_plan --help",
-                   argv[optind + 1]);
-    job->file = argv[optind]; /* NULL when there is none */
+    list_names(types, sizeof(types), type_name, COLL_N_TYPES);
+    list_names(ops, sizeof(ops), op_name, COLL_N_OPS);
+    program_defaults(&program, job);
+    first = program_read(&program, argc, argv, job, &status);
+    if (first < 0)
+        return status;
+    job->file = argv[first]; /* NULL when there is none */
     return check_job(job);
 }
