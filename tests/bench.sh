@@ -87,7 +87,7 @@ grep -q "$pattern\"median_ms\":[0-9.]*,\"max_ms\":[0-9.]*,\"bytes_per_step\":" "
 refused 2 'it must be malloc|alloc' allreduce_bw --mem shared
 refused 2 'a size such as' allreduce_bw -b '8 '
 refused 2 'no list of ranks' plan/plan_build -r 5:6
-refused 2 'no number from 1' plan/plan_build -r 0
+refused 2 'no number of ranks; it must be 1' plan/plan_build -r 0
 refused 2 'no collective' plan/plan_build -c sum
 refused 2 'no algorithm' plan/plan_build -r 4 -a nonsense
 benchmarks/broadcast_lat --help > "$out" || fail "--help"

@@ -189,9 +189,9 @@ refused 2 "'3x' is no size" --sizes 8,3x
 refused 2 "'2' is no size" --sizes 2
 refused 2 "there is no collective 'gather'" --collectives gather
 refused 2 'there are: libcoll, coll-mem, openmpi' --only lam
-refused 2 'is no ratio' --gate high
-refused 2 'is no number of rounds' --rounds 0
-refused 2 'is no time' --time -1
+refused 2 'a number from 0' --gate high
+refused 2 'a whole number from 1 to 25' --rounds 0
+refused 2 'a number from 0 to 60' --time -1
 refused 2 'must end in .svg or .png' --plot plot.pdf
 refused 2 'needs a value' --json
 refused 2 'unknown option --frobnicate' --frobnicate

@@ -9,11 +9,11 @@
  * what it gathers.
  */
 #include "lib/algo/algo.h"
-#include "lib/util/param.h"
 #include "lib/util/util.h"
+#include "tools/common/program.h"
 
-#include <getopt.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -297,142 +297,77 @@ static int run(const struct options *o)
 
 /* ---- command line --------------------------------------------------------- */
 
-static const char usage[] =
-    "Usage: plan_build [OPTION]...\n"
-    "Measure how long one rank's plan takes to build, and its memory.\n\n"
-    "  -r, --ranks N[,N]...    of the jobs (default 64,256,...,65536)\n"
-    "  -c, --collective NAME   only this one (default all)\n"
-    "  -a, --algo NAME         only this algorithm (default all)\n"
-    "  -b, --bytes SIZE        of the whole vector (default 64M)\n"
-    "  -k, --chunk SIZE        of the pipeline, 0 none (default 128K)\n"
-    "  -n, --samples N         ranks whose plans are built (default 7)\n"
-    "      --json              one object a row\n"
-    "  -h, --help\n"
-    "  -V, --version\n";
-
-static int take_bytes(const char *text, size_t *bytes)
+/* "64,1024" */
+static int take_ranks(const struct program *p, const char *text, void *into)
 {
-    if (coll__parse_bytes(text, bytes) || *bytes > (size_t)1 << 44)
-        return bad("'%s' is no size; write 8, 4K or 64M", text);
-    return 0;
-}
-
-static int take_number(const char *text, char **end, long most, int *number)
-{
-    long value = strtol(text, end, 10);
-
-    if (*end == text || value < 1 || value > most)
-        return bad("'%s' is no number from 1 to %ld", text, most);
-    *number = (int)value;
-    return 0;
-}
-
-static int take_samples(const char *text, int *number)
-{
-    char *end;
-    int rc = take_number(text, &end, MAX_SAMPLES, number);
-
-    return rc || !*end ? rc : bad("'%s' is no number of ranks", text);
-}
-
-static int take_ranks(const char *text, struct options *o)
-{
+    struct options *o = into;
     char *end = NULL;
 
     for (o->n_ranks = 0; o->n_ranks < MAX_SHAPES; text = end + 1) {
-        int rc = take_number(text, &end, 1 << 20, &o->ranks[o->n_ranks]);
+        long n = strtol(text, &end, 10);
 
-        if (rc)
-            return rc;
-        o->n_ranks++;
+        if (end == text || n < 1 || n > 1 << 20)
+            return program_refuse(p, "'%s' is no number of ranks; it must be 1 "
+                                     "to %d",
+                                  text, 1 << 20);
+        o->ranks[o->n_ranks++] = (int)n;
         if (!*end)
             return 0;
         if (*end != ',')
-            return bad("'%s' is no list of ranks; write 64,1024", text);
+            return program_refuse(p, "'%s' is no list of ranks; write 64,1024",
+                                  text);
     }
-    return bad("more than %d numbers of ranks; start plan_build twice",
-               MAX_SHAPES);
+    return program_refuse(p, "more than %d numbers of ranks; start plan_build "
+                             "twice",
+                          MAX_SHAPES);
 }
 
-static int check_collective(const char *name)
+static int take_collective(const struct program *p, const char *text,
+                           void *into)
 {
+    ((struct options *)into)->collective = text;
     for (int k = 0; k < COLL_N_COLLECTIVES; k++)
-        if (!strcmp(name, coll_collective_name((enum coll_collective)k)))
+        if (!strcmp(text, coll_collective_name((enum coll_collective)k)))
             return 0;
-    return bad("there is no collective '%s'; allreduce is one", name);
+    return program_refuse(p, "there is no collective '%s'; allreduce is one",
+                          text);
 }
 
-/* Everything may have failed to be written only now, on a full disk. */
-static int finish(int rc)
-{
-    if (!ferror(stdout) && !fclose(stdout))
-        return rc;
-    bad("cannot write the output; make room or write elsewhere");
-    return 1;
-}
+#define AT(field) offsetof(struct options, field)
 
-enum { OPT_JSON = 256 };
-
-static const struct option long_options[] = {
-    {"ranks", required_argument, NULL, 'r'},
-    {"collective", required_argument, NULL, 'c'},
-    {"algo", required_argument, NULL, 'a'},
-    {"bytes", required_argument, NULL, 'b'},
-    {"chunk", required_argument, NULL, 'k'},
-    {"samples", required_argument, NULL, 'n'},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},
-    {NULL, 0, NULL, 0},
+static const struct program_option options[] = {
+    {"ranks", 'r', OPTION_CALL, 0, "N[,N]...", "64,256,1024,4096,16384,65536",
+     .help = "numbers of ranks of the jobs", .take = take_ranks},
+    {"collective", 'c', OPTION_CALL, 0, "NAME", NULL,
+     .help = "only this one (default: all)", .take = take_collective},
+    {"algo", 'a', OPTION_TEXT, AT(algo), "NAME", NULL,
+     .help = "only this algorithm (default: all)"},
+    {"bytes", 'b', OPTION_SIZE, AT(bytes), "SIZE", "64M",
+     .help = "size of the whole vector"},
+    {"chunk", 'k', OPTION_SIZE, AT(chunk), "SIZE", "128K",
+     .help = "size of the pipeline's chunks; 0: messages stay whole"},
+    {"samples", 'n', OPTION_INT, AT(n_samples), "N", "7",
+     .help = "number of ranks whose plans are built", .least = 1,
+     .most = MAX_SAMPLES},
+    {"json", 0, OPTION_SWITCH, AT(is_json), NULL, NULL,
+     .help = "print one JSON object for each row"},
+    {.name = NULL},
 };
-
-static int take(int letter, struct options *o)
-{
-    switch (letter) {
-    case 'r':
-        return take_ranks(optarg, o);
-    case 'c':
-        o->collective = optarg;
-        return check_collective(optarg);
-    case 'a':
-        o->algo = optarg;
-        return 0;
-    case 'b':
-        return take_bytes(optarg, &o->bytes);
-    case 'k':
-        return take_bytes(optarg, &o->chunk);
-    case 'n':
-        return take_samples(optarg, &o->n_samples);
-    case OPT_JSON:
-        o->is_json = 1;
-        return 0;
-    default: /* getopt has said what is wrong */
-        fputs("plan_build: see plan_build --help\n", stderr);
-        return 2;
-    }
-}
 
 int main(int argc, char **argv)
 {
-    struct options o = {.ranks = {64, 256, 1024, 4096, 16384, 65536},
-                        .n_ranks = 6,
-                        .bytes = 64 << 20,
-                        .chunk = 128 << 10,
-                        .n_samples = 7};
-    int letter, rc = 0;
+    static const struct program program = {
+        .name = "plan_build",
+        .usage = "[OPTION]...",
+        .about = "Measure how long it takes to build one rank's plan, and how "
+                 "much memory it takes.",
+        .options = options,
+    };
+    struct options o = {.n_ranks = 0};
+    int status;
 
-    while (!rc && (letter = getopt_long(argc, argv, "r:c:a:b:k:n:hV",
-                                        long_options, NULL)) != -1) {
-        if (letter == 'h' || letter == 'V') {
-            if (letter == 'h')
-                fputs(usage, stdout);
-            else
-                printf("plan_build (libcoll) %s\n", coll_version());
-            return finish(0);
-        }
-        rc = take(letter, &o);
-    }
-    if (!rc && optind < argc)
-        rc = bad("unexpected argument %s; see --help", argv[optind]);
-    return finish(rc ? rc : run(&o));
+    program_defaults(&program, &o);
+    if (program_read(&program, argc, argv, &o, &status) < 0)
+        return status;
+    return program_finish(&program, run(&o));
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* args.c - the command line.  What is wrong gets one sentence on stderr and
- * exit status 2.
- */
+/* args.c - the command line of compare. */
 #include "benchmarks/rivals/compare.h"
 #include "benchmarks/bench.h"
+#include "tools/common/program.h"
 #include "tools/common/size.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,276 +27,256 @@ int say(const char *format, ...)
     return 1;
 }
 
-enum { OPT_WITHIN = 256, OPT_PATIENCE, OPT_RATE };
-
-static const struct option options[] = {
-    {"quick", no_argument, NULL, 'q'},
-    {"gate", required_argument, NULL, 'g'},
-    {"device", required_argument, NULL, 'd'},
-    {"hosts", required_argument, NULL, 'H'},
-    {"rate", required_argument, NULL, OPT_RATE},
-    {"ranks", required_argument, NULL, 'n'},
-    {"collectives", required_argument, NULL, 'c'},
-    {"sizes", required_argument, NULL, 's'},
-    {"only", required_argument, NULL, 'l'},
-    {"rounds", required_argument, NULL, 'r'},
-    {"time", required_argument, NULL, 't'},
-    {"within", required_argument, NULL, OPT_WITHIN},
-    {"patience", required_argument, NULL, OPT_PATIENCE},
-    {"json", required_argument, NULL, 'j'},
-    {"plot", required_argument, NULL, 'p'},
-    {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},
-    {NULL, 0, NULL, 0},
-};
-
-static const char help[] =
-    "Measure libcoll and the other libraries of this machine through the\n"
-    "same loop, in turns, and say how many times libcoll's time the best of\n"
-    "them takes.\n"
-    "\n"
-    "  -q, --quick           fewer sizes and rounds: under 5 minutes\n"
-    "  -g, --gate RATIO      exit status 1 when a cell is below this ratio\n"
-    "  -d, --device host|cuda  where the buffers lie (default host)\n"
-    "  -H, --hosts N|A+B...  over N hosts made of this one by network\n"
-    "                        namespaces, or with A ranks on the first, ...\n"
-    "      --rate RATE       of each host's link: 1gbit, 100mbit (default: as\n"
-    "                        fast as it goes)\n"
-    "  -n, --ranks LIST      numbers of ranks (default 2,4,8; with --hosts "
-    "one\n"
-    "                        and two on each)\n"
-    "  -c, --collectives LIST  of allreduce, broadcast, allgather,\n"
-    "                        reduce_scatter, alltoall, barrier (default all)\n"
-    "  -s, --sizes LIST      bytes (default 8,64,1K,8K,32K,256K,1M,4M,16M,\n"
-    "                        64M; --quick: 8,1K,32K,256K,1M,16M,64M)\n"
-    "  -l, --only LIST       of coll-mem, openmpi, openmpi-sm, openmpi-ucx,\n"
-    "                        mpich and gloo, or nccl with -d cuda, or encrypt\n"
-    "                        and sockets with --hosts (default all); libcoll\n"
-    "                        takes part always\n"
-    "  -r, --rounds N        rounds a cell, 25 at most (default 7; --quick 3)\n"
-    "  -t, --time SECONDS    of samples, a library and round (default 0.1;\n"
-    "                        --quick: 0.03)\n"
-    "      --within SECONDS  do with fewer rounds (but 2, with --quick 1) so\n"
-    "                        that all ends by then (default 1440; --quick:\n"
-    "                        270)\n"
-    "      --patience SECONDS  give a library up that has not answered for so\n"
-    "                        long (default 60; --quick: 20)\n"
-    "  -j, --json FILE       write all figures there\n"
-    "  -p, --plot FILE       draw the ratios: .svg or .png, by gnuplot\n"
-    "  -h, --help            print this and exit\n"
-    "  -V, --version         print the version and exit\n"
-    "\n"
-    "A size is the vector of allreduce and broadcast, the whole output of\n"
-    "allgather, and the whole input of reduce_scatter and alltoall on each\n"
-    "rank, and an element a block at least.  Elements are f32, reductions are\n"
-    "sums.  Every rank's buffers are fresh pages of its own; their content is\n"
-    "new for each operation, and results are compared element by element.\n"
-    "\n"
-    "ratio: the best rival's time over libcoll's; above 1 libcoll wins.\n"
-    "spread: (largest - smallest round) / median, the larger one of libcoll's\n"
-    "and the best rival's.\n"
-    "limit: the share of what the machine could do at best, by the bytes that\n"
-    "must be read and written and the flags that must be seen.\n"
-    "coll-mem: libcoll again, with buffers from coll_mem_alloc(), not "
-    "counting\n"
-    "the samples in which the ranks map each other's; mem-lim: its share of\n"
-    "the limit.  It is no rival: ratio and gate are of libcoll in private "
-    "pages.\n"
-    "With -d cuda the rivals are NCCL, where each rank has a GPU of its own, "
-    "and\n"
-    "the limit is what cuMemcpyAsync copies in the same run.\n"
-    "With --hosts the link is the limit: its rate, in packets of 1,514 bytes\n"
-    "with headers, for the bytes that must cross a host's; a link lets "
-    "through\n"
-    "256 KiB at once after a pause.  Without --rate it is what plain sockets\n"
-    "take: sockets, a program of this folder, and no rival.  encrypt: libcoll\n"
-    "with COLL_NET_ENCRYPT=1; cost: how many times libcoll's time it takes.\n"
-    "p99: of single 8-byte operations and barriers, of libcoll.\n"
-    "\n"
-    "Open MPI runs as it is, with --mca coll_sm_priority 100, and with --mca\n"
-    "pml ucx (and pml_ucx_tls and _devices any, which shared memory needs).\n"
-    "Ranks are bound to cores where there are enough, but not Gloo's, which\n"
-    "have two threads each; where ranks share cores, rank r of N cores is "
-    "bound\n"
-    "to core r modulo N, as all ranks are with --hosts.\n"
-    "\n"
-    "Exit status: 0; 1 when libcoll failed, a result was wrong, or a cell is\n"
-    "below the gate; 2 for wrong usage.\n";
-
 /* ---- values ------------------------------------------------------------- */
 
-__attribute__((format(printf, 1, 2))) static int bad(const char *format, ...)
-{
-    char text[256];
-    va_list list;
-
-    va_start(list, format);
-    vsnprintf(text, sizeof(text), format, list);
-    va_end(list);
-    say("%s", text);
-    return 2;
-}
-
-static int take_number(const char *text, const char *what, double least,
-                       double most, double *number)
+static int take_ranks(const struct program *p, const char *word,
+                      struct args *args)
 {
     char *end;
-    double value = strtod(text, &end);
+    long n = strtol(word, &end, 10);
 
-    if (end == text || *end || !(value >= least) || value > most)
-        return bad("'%s' is no %s; it must be %g to %g", text, what, least,
-                   most);
-    *number = value;
+    if (end == word || *end || n < 2 || n > PEER_MAX_RANKS)
+        return program_refuse(p,
+                              "'%s' is no number of ranks; it must be 2 to %d",
+                              word, PEER_MAX_RANKS);
+    if (args->n_ranks == MAX_LIST)
+        return program_refuse(p, "more than %d numbers of ranks; name fewer",
+                              MAX_LIST);
+    args->ranks[args->n_ranks++] = (int)n;
     return 0;
 }
 
-static int take_whole(const char *text, const char *what, int least, int most,
-                      int *number)
-{
-    char *end;
-    long value = strtol(text, &end, 10);
-
-    if (end == text || *end || value < least || value > most)
-        return bad("'%s' is no number of %s; it must be %d to %d", text, what,
-                   least, most);
-    *number = (int)value;
-    return 0;
-}
-
-/* Call take for each word between commas. */
-static int take_list(const char *text, struct args *args,
-                     int (*take)(const char *word, struct args *args))
-{
-    char *copy = strdup(text), *rest = copy, *word;
-    int rc = copy ? 0 : bad("not enough memory");
-
-    while (!rc && (word = strsep(&rest, ",")))
-        rc = take(word, args);
-    free(copy);
-    return rc;
-}
-
-static int take_ranks(const char *word, struct args *args)
-{
-    int n = 0, rc = take_whole(word, "ranks", 2, PEER_MAX_RANKS, &n);
-
-    if (!rc && args->n_ranks == MAX_LIST)
-        return bad("more than %d numbers of ranks; name fewer", MAX_LIST);
-    if (!rc)
-        args->ranks[args->n_ranks++] = n;
-    return rc;
-}
-
-static int take_size(const char *word, struct args *args)
+static int take_size(const struct program *p, const char *word,
+                     struct args *args)
 {
     size_t bytes = 0;
 
     if (size_parse(word, &bytes) || bytes < 4 || bytes > 1u << 30)
-        return bad("'%s' is no size; write 8, 4K or 64M, at most 1G", word);
+        return program_refuse(
+            p, "'%s' is no size; write 8, 4K or 64M, from 4 bytes to 1G", word);
     if (args->n_sizes == MAX_LIST)
-        return bad("more than %d sizes; name fewer", MAX_LIST);
+        return program_refuse(p, "more than %d sizes; name fewer", MAX_LIST);
     args->sizes[args->n_sizes++] = bytes;
     return 0;
 }
 
-static int take_op(const char *word, struct args *args)
+static int take_op(const struct program *p, const char *word, struct args *args)
 {
     for (int op = 0; op < PEER_N_OPS; op++)
         if (!strcmp(word, op_names[op]))
             return args->has_op[op] = 1, 0;
-    return bad("there is no collective '%s'; there are: allreduce, broadcast, "
-               "allgather, reduce_scatter, alltoall, barrier",
-               word);
+    return program_refuse(
+        p,
+        "there is no collective '%s'; there are: allreduce, broadcast, "
+        "allgather, reduce_scatter, alltoall, barrier",
+        word);
 }
 
-static int take_form(const char *word, struct args *args)
+static int take_form(const struct program *p, const char *word,
+                     struct args *args)
 {
     for (int f = 0; f < N_FORMS; f++)
         if (!strcmp(word, forms[f].name))
             return args->has_form[f] = 1, 0;
-    return bad("there is no library '%s'; there are: libcoll, coll-mem, "
-               "openmpi, openmpi-sm, openmpi-ucx, mpich, gloo, nccl, encrypt, "
-               "sockets",
-               word);
+    return program_refuse(
+        p,
+        "there is no library '%s'; there are: libcoll, coll-mem, openmpi, "
+        "openmpi-sm, openmpi-ucx, mpich, gloo, nccl, encrypt, sockets",
+        word);
 }
 
-static int take_device(const char *word, struct args *args)
+/* Call take for each word between commas. */
+static int take_list(const struct program *p, const char *text,
+                     struct args *args,
+                     int (*take)(const struct program *p, const char *word,
+                                 struct args *args))
 {
-    args->on_gpu = !strcmp(word, "cuda");
-    if (!args->on_gpu && strcmp(word, "host"))
-        return bad("there is no device '%s'; use -d host or cuda", word);
-    if (args->on_gpu && !bench_device_find(word))
-        return bad("libcoll was built without CUDA; use -d host");
+    char *copy = strdup(text), *rest = copy, *word;
+    int rc = copy ? 0 : program_refuse(p, "not enough memory");
+
+    while (!rc && (word = strsep(&rest, ",")))
+        rc = take(p, word, args);
+    free(copy);
+    return rc;
+}
+
+static int take_all_ranks(const struct program *p, const char *text, void *into)
+{
+    return take_list(p, text, into, take_ranks);
+}
+
+static int take_sizes(const struct program *p, const char *text, void *into)
+{
+    return take_list(p, text, into, take_size);
+}
+
+static int take_ops(const struct program *p, const char *text, void *into)
+{
+    return take_list(p, text, into, take_op);
+}
+
+static int take_forms(const struct program *p, const char *text, void *into)
+{
+    return take_list(p, text, into, take_form);
+}
+
+static int take_device(const struct program *p, const char *text, void *into)
+{
+    struct args *args = into;
+
+    args->on_gpu = !strcmp(text, "cuda");
+    if (!args->on_gpu && strcmp(text, "host"))
+        return program_refuse_value(p, "device", text, "host|cuda");
+    if (args->on_gpu && !bench_device_find(text))
+        return program_refuse(p, "libcoll was built without CUDA; use -d host");
     return 0;
 }
 
-static int take_hosts(const char *word, struct args *args)
+static int take_hosts(const struct program *p, const char *text, void *into)
 {
-    if (hosts_parse(word, &args->hosts))
-        return bad("'%s' is no hosts; write 2, or the ranks on each: 3+1; at "
-                   "most %d hosts",
-                   word, MAX_HOSTS);
-    return 0;
+    struct args *args = into;
+
+    if (!hosts_parse(text, &args->hosts))
+        return 0;
+    return program_refuse(p,
+                          "'%s' is no hosts; write 2, or the ranks on each: "
+                          "3+1; at most %d hosts",
+                          text, MAX_HOSTS);
 }
 
-static int take_rate(const char *word, struct args *args)
+static int take_rate(const struct program *p, const char *text, void *into)
 {
-    if (hosts_parse_rate(word, &args->hosts))
-        return bad("'%s' is no rate; write 1gbit, 100mbit or 500kbit", word);
-    return 0;
+    struct args *args = into;
+
+    if (!hosts_parse_rate(text, &args->hosts))
+        return 0;
+    return program_refuse(p, "'%s' is no rate; write 1gbit, 100mbit or 500kbit",
+                          text);
 }
 
-static int take_plot(const char *path, struct args *args)
+static int take_plot(const struct program *p, const char *path, void *into)
 {
     size_t len = strlen(path);
 
     if (len < 5 ||
         (strcmp(path + len - 4, ".svg") && strcmp(path + len - 4, ".png")))
-        return bad("--plot '%s' must end in .svg or .png", path);
-    args->plot = path;
+        return program_refuse(p, "--plot '%s' must end in .svg or .png", path);
+    ((struct args *)into)->plot = path;
     return 0;
 }
 
 /* ---- options ------------------------------------------------------------ */
 
-static int take(int option, struct args *args)
+#define AT(field) offsetof(struct args, field)
+
+static const struct program_option options[] = {
+    {"quick", 'q', OPTION_SWITCH, AT(is_quick), NULL, NULL,
+     .help = "measure fewer sizes and rounds, in under 5 minutes"},
+    {"gate", 'g', OPTION_REAL, AT(gate), "RATIO", NULL,
+     .help = "end with status 1 when a ratio is below this one", .most = 1e9},
+    {"device", 'd', OPTION_CALL, 0, "host|cuda", "host",
+     .help = "where the buffers are", .take = take_device},
+    {"hosts", 'H', OPTION_CALL, 0, "N|A+B...", NULL,
+     .help =
+         "measure over N hosts, which are network namespaces of this one; or "
+         "over hosts with A ranks on the first, B on the second, and so on",
+     .take = take_hosts},
+    {"rate", 0, OPTION_CALL, 0, "RATE", NULL,
+     .help = "the rate of each host's link, such as 1gbit or 100mbit (default: "
+             "no limit)",
+     .take = take_rate},
+    {"ranks", 'n', OPTION_CALL, 0, "LIST", NULL,
+     .help =
+         "numbers of ranks (default 2,4,8; with --hosts one and two on each)",
+     .take = take_all_ranks},
+    {"collectives", 'c', OPTION_CALL, 0, "LIST", NULL,
+     .help = "of allreduce, broadcast, allgather, reduce_scatter, alltoall and "
+             "barrier (default: all)",
+     .take = take_ops},
+    {"sizes", 's', OPTION_CALL, 0, "LIST", NULL,
+     .help = "bytes (default 8,64,1K,8K,32K,256K,1M,4M,16M,64M; with --quick "
+             "8,1K,32K,256K,1M,16M,64M)",
+     .take = take_sizes},
+    {"only", 'l', OPTION_CALL, 0, "LIST", NULL,
+     .help = "these libraries beside libcoll, of coll-mem, openmpi, "
+             "openmpi-sm, openmpi-ucx, mpich and gloo; with -d cuda of nccl; "
+             "with --hosts also of encrypt and sockets (default: all)",
+     .take = take_forms},
+    {"rounds", 'r', OPTION_INT, AT(rounds), "N", NULL,
+     .help = "rounds for each line (default 7; with --quick 3)", .least = 1,
+     .most = MAX_ROUNDS},
+    {"time", 't', OPTION_REAL, AT(seconds), "SECONDS", NULL,
+     .help = "time of the samples of one library in one round (default 0.1; "
+             "with --quick 0.03)",
+     .most = 60},
+    {"within", 0, OPTION_REAL, AT(within), "SECONDS", NULL,
+     .help = "run fewer rounds, 2 at least (with --quick 1), so that all is "
+             "done by then (default 1440; with --quick 270)",
+     .most = 1e6},
+    {"patience", 0, OPTION_REAL, AT(patience), "SECONDS", NULL,
+     .help = "leave a library out that has not answered for so long (default "
+             "60; with --quick 20)",
+     .least = 0.1, .most = 1e6},
+    {"json", 'j', OPTION_TEXT, AT(json), "FILE", NULL,
+     .help = "write all figures to this file"},
+    {"plot", 'p', OPTION_CALL, 0, "FILE", NULL,
+     .help = "draw the ratios to this file, .svg or .png, by gnuplot",
+     .take = take_plot},
+    {.name = NULL},
+};
+
+static const char notes[] =
+    "Sizes: a size is the vector of allreduce and broadcast, the whole output "
+    "of\nallgather, and the whole input of reduce_scatter and alltoall on each "
+    "rank; each\nrank's block has one element at least.  Elements are f32 and "
+    "reductions are sums.\nEvery rank's buffers are fresh pages of its own; "
+    "their content is new for each\noperation, and results are compared "
+    "element by element.\n\n"
+    "Columns:\n"
+    "  ratio    the best rival's time divided by libcoll's; above 1 libcoll is "
+    "faster\n"
+    "  spread   (largest round - smallest round) / median: of libcoll or of "
+    "the best\n           rival, whichever is larger\n"
+    "  limit    the share of the best that this machine could do, by the bytes "
+    "that\n           must be read and written and the flags that must be "
+    "seen\n"
+    "  mem-lim  the same of coll-mem\n"
+    "  p99      of single 8-byte operations and barriers of libcoll\n"
+    "  cost     how many times libcoll's time encrypt takes\n\n"
+    "Libraries: coll-mem is libcoll with buffers from coll_mem_alloc(), "
+    "without the\nsamples in which the ranks map each other's buffers; it is "
+    "no rival, and ratio and\n--gate are of libcoll with private pages.  "
+    "openmpi is Open MPI as it is installed,\nopenmpi-sm with --mca "
+    "coll_sm_priority 100, and openmpi-ucx with --mca pml ucx.\nencrypt is "
+    "libcoll with COLL_NET_ENCRYPT=1.  sockets are plain TCP sockets, and\nno "
+    "rival.  With -d cuda the rival is NCCL, if each rank has a GPU of its "
+    "own, and\nthe limit is the rate of cuMemcpyAsync in the same run.\n\n"
+    "With --hosts the limit is that of the link: its rate, in packets of 1,514 "
+    "bytes\nwith headers, for the bytes that must cross it; after a pause a "
+    "link lets 256 KiB\nthrough at once.  Without --rate the limit is the time "
+    "of sockets.\n\n"
+    "Ranks are bound to cores if there are enough, but not Gloo's, which have "
+    "two\nthreads each.  If ranks share cores, rank r of N cores is bound to "
+    "core r modulo N,\nas all ranks are with --hosts.\n\n"
+    "Exit status: 0; 1 when libcoll failed, a result was wrong, or a ratio is "
+    "below\n--gate; 2 for wrong usage.\n";
+
+static const struct program *program_here(void)
 {
-    switch (option) {
-    case 'q':
-        args->is_quick = 1;
-        return 0;
-    case 'd':
-        return take_device(optarg, args);
-    case 'g':
-        return take_number(optarg, "ratio", 0, 1e9, &args->gate);
-    case 'n':
-        return take_list(optarg, args, take_ranks);
-    case 'c':
-        return take_list(optarg, args, take_op);
-    case 's':
-        return take_list(optarg, args, take_size);
-    case 'l':
-        return take_list(optarg, args, take_form);
-    case 'r':
-        return take_whole(optarg, "rounds", 1, MAX_ROUNDS, &args->rounds);
-    case 't':
-        return take_number(optarg, "time in seconds", 0, 60, &args->seconds);
-    case 'H':
-        return take_hosts(optarg, args);
-    case OPT_RATE:
-        return take_rate(optarg, args);
-    case OPT_WITHIN:
-        return take_number(optarg, "time in seconds", 0, 1e6, &args->within);
-    case OPT_PATIENCE:
-        return take_number(optarg, "time in seconds", 0.1, 1e6,
-                           &args->patience);
-    case 'j':
-        args->json = optarg;
-        return 0;
-    default:
-        return take_plot(optarg, args);
-    }
+    static struct program program = {
+        .usage = "[OPTION]...",
+        .about = "Measure libcoll and the other libraries of this machine "
+                 "through the same loop, in\nturns, and print how many times "
+                 "libcoll's time the best of them takes.",
+        .notes = notes,
+        .options = options,
+    };
+
+    program.name = program_invocation_short_name;
+    return &program;
 }
+
+/* ---- do the options go together? ---------------------------------------- */
 
 static void fill_in_ranks(struct args *args)
 {
@@ -314,7 +293,7 @@ static void fill_in_ranks(struct args *args)
         args->ranks[args->n_ranks++] = hosts->n;
         args->ranks[args->n_ranks++] = 2 * hosts->n;
     } else {
-        take_list("2,4,8", args, take_ranks);
+        take_list(program_here(), "2,4,8", args, take_ranks);
     }
 }
 
@@ -322,24 +301,29 @@ static void fill_in_ranks(struct args *args)
 static int check_hosts(const struct args *args)
 {
     const struct hosts *hosts = &args->hosts;
+    const struct program *p = program_here();
     int each[MAX_HOSTS];
 
     if (hosts->rate && !hosts->n)
-        return bad("--rate is of hosts' links; give --hosts too");
+        return program_refuse(p, "--rate is of hosts' links; give --hosts too");
     if (hosts->n && args->on_gpu)
-        return bad("--hosts goes with buffers on the host; leave out -d cuda");
+        return program_refuse(
+            p, "--hosts goes with buffers on the host; leave out -d cuda");
     for (int i = 0; i < args->n_ranks && hosts->n; i++) {
         if (args->ranks[i] > PEER_MAX_RANKS)
-            return bad("%d ranks are too many; at most %d", args->ranks[i],
-                       PEER_MAX_RANKS);
+            return program_refuse(p, "%d ranks are too many; at most %d",
+                                  args->ranks[i], PEER_MAX_RANKS);
         if (hosts_place(hosts, args->ranks[i], each))
             continue;
         return hosts->placed[0]
-                   ? bad("--ranks %d is not what --hosts places; leave it out",
+                   ? program_refuse(
+                         p,
+                         "--ranks %d is not what --hosts places; leave it out",
                          args->ranks[i])
-                   : bad("%d ranks are not as many on each of %d hosts; say "
-                         "which are where: --hosts 3+1",
-                         args->ranks[i], hosts->n);
+                   : program_refuse(p,
+                                    "%d ranks are not as many on each of %d "
+                                    "hosts; say which are where: --hosts 3+1",
+                                    args->ranks[i], hosts->n);
     }
     return 0;
 }
@@ -361,7 +345,7 @@ static void fill_in(struct args *args)
     args->has_form[0] = 1;
     fill_in_ranks(args);
     if (!args->n_sizes)
-        take_list(sizes, args, take_size);
+        take_list(program_here(), sizes, args, take_size);
     if (!args->rounds)
         args->rounds = args->is_quick ? 3 : 7;
     if (args->seconds < 0)
@@ -372,45 +356,13 @@ static void fill_in(struct args *args)
         args->patience = args->is_quick ? 20 : 60;
 }
 
-static int refuse(int option, char **argv)
-{
-    const char *word = argv[optind - 1];
-
-    if (option == ':')
-        return bad("option %s needs a value; see --help", word);
-    if (!strncmp(word, "--", 2))
-        return bad("unknown option %s; see --help", word);
-    return bad("unknown option -%c; see --help", optopt);
-}
-
 int args_read(int argc, char **argv, struct args *args, int *status)
 {
-    int option;
-
     memset(args, 0, sizeof(*args));
     args->seconds = args->within = args->patience = -1;
-    *status = 0;
-    while ((option = getopt_long(argc, argv, ":qd:g:H:n:c:s:l:r:t:j:p:hV",
-                                 options, NULL)) != -1) {
-        if (option == 'h') {
-            printf("Usage: %s [OPTION]...\n%s", program_invocation_short_name,
-                   help);
-            return 1;
-        }
-        if (option == 'V') {
-            printf("%s (libcoll) %s\n", program_invocation_short_name,
-                   PACKAGE_VERSION);
-            return 1;
-        }
-        *status = option == ':' || option == '?' ? refuse(option, argv)
-                                                 : take(option, args);
-        if (*status)
-            return 1;
-    }
-    if (optind < argc)
-        *status = bad("unexpected argument '%s'; see --help", argv[optind]);
+    if (program_read(program_here(), argc, argv, args, status) < 0)
+        return 1;
     fill_in(args);
-    if (!*status)
-        *status = check_hosts(args);
+    *status = check_hosts(args);
     return *status != 0;
 }

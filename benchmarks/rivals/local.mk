@@ -5,10 +5,10 @@ libcompare_la_SOURCES = %D%/args.c %D%/cell.c %D%/compare.h %D%/forms.c \
 	%D%/hosts.c %D%/job.c %D%/json.c %D%/kernels.c %D%/limits.c %D%/limits_gpu.c \
 	%D%/machine.c \
 	%D%/model.c %D%/peer.h %D%/peer_barrier.c %D%/plot.c %D%/text.c \
-	tools/common/cores.h tools/common/gnuplot.h tools/common/size.h
+	tools/common/cores.h tools/common/gnuplot.h
 libcompare_la_CPPFLAGS = $(AM_CPPFLAGS) -DCOLL_LIBEXEC='"$(pkglibexecdir)"'
 libcompare_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-libcompare_la_LIBADD = libbenchdevice.la
+libcompare_la_LIBADD = libbenchdevice.la libprogram.la
 compare_libs = libcompare.la $(JANSSON_LIBS) -lm
 
 # compare is a name that others have, too: it is installed as coll_compare
