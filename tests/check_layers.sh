@@ -50,10 +50,10 @@ most="$base lib/trace"
     may tools include/coll coll tools/common
     may tools/common
     may tools/sim $most lib/plan lib/price lib/algo lib/topo
-    may tools/plan $most lib/plan lib/price lib/proof lib/algo lib/topo tools/sim
+    may tools/plan $most tools/common lib/plan lib/price lib/proof lib/algo lib/topo tools/sim
     may benchmarks include/coll coll tools/common
     may benchmarks/rivals include/coll coll tools/common benchmarks
-    may benchmarks/plan include/coll lib/algo lib/plan lib/util
+    may benchmarks/plan include/coll lib/algo lib/plan lib/util tools/common
     may trainer include/coll coll tools/common
     may examples include/coll coll
 }
