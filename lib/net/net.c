@@ -42,32 +42,30 @@ int coll__net_is_loopback(const struct coll__addr *addr)
                              : !memcmp(addr->ip, one, sizeof(one));
 }
 
-/* fe80::/10: such an address means something together with an interface alone.  The 54
- * bits behind its prefix are zero by definition, so the interface's index is kept in
- * bytes 4 to 7.  It holds on this host only, and such addresses do not travel. */
-static int is_link_local(const uint8_t ip[16])
+/* The 54 bits behind the prefix fe80::/10 are zero by definition, so the interface's
+ * index is kept in bytes 4 to 7. */
+#define SCOPE_AT 4
+
+int coll__addr_is_link_local(const struct coll__addr *addr)
 {
-    return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
+    return addr->family == 6 && addr->ip[0] == 0xfe &&
+           (addr->ip[1] & 0xc0) == 0x80;
 }
 
-static void move_scope_out(struct sockaddr_in6 *v6)
+uint32_t coll__addr_scope(const struct coll__addr *addr)
 {
-    uint8_t *bytes = v6->sin6_addr.s6_addr + 4;
     uint32_t scope;
 
-    if (!is_link_local(v6->sin6_addr.s6_addr))
-        return;
-    memcpy(&scope, bytes, sizeof(scope));
-    memset(bytes, 0, sizeof(scope));
-    v6->sin6_scope_id = ntohl(scope);
+    memcpy(&scope, addr->ip + SCOPE_AT, sizeof(scope));
+    return coll__addr_is_link_local(addr) ? ntohl(scope) : 0;
 }
 
-static void move_scope_in(const struct sockaddr_in6 *v6, uint8_t ip[16])
+void coll__addr_set_scope(struct coll__addr *addr, uint32_t scope)
 {
-    uint32_t scope = htonl(v6->sin6_scope_id);
+    uint32_t bytes = htonl(scope);
 
-    if (is_link_local(ip))
-        memcpy(ip + 4, &scope, sizeof(scope));
+    if (coll__addr_is_link_local(addr))
+        memcpy(addr->ip + SCOPE_AT, &bytes, sizeof(bytes));
 }
 
 socklen_t coll__addr_to_sock(const struct coll__addr *addr,
@@ -86,7 +84,9 @@ socklen_t coll__addr_to_sock(const struct coll__addr *addr,
     v6->sin6_family = AF_INET6;
     v6->sin6_port = htons(coll__net_port(addr));
     memcpy(&v6->sin6_addr, addr->ip, 16);
-    move_scope_out(v6);
+    if (coll__addr_is_link_local(addr))
+        memset(v6->sin6_addr.s6_addr + SCOPE_AT, 0, sizeof(uint32_t));
+    v6->sin6_scope_id = coll__addr_scope(addr);
     return sizeof(*v6);
 }
 
@@ -106,8 +106,7 @@ int coll__addr_from_sock(const struct sockaddr *in, struct coll__addr *addr)
         addr->family = is_mapped ? 4 : 6;
         memcpy(addr->ip, v6->sin6_addr.s6_addr + (is_mapped ? 12 : 0),
                is_mapped ? 4 : 16);
-        if (!is_mapped)
-            move_scope_in(v6, addr->ip);
+        coll__addr_set_scope(addr, v6->sin6_scope_id);
         coll__net_set_port(addr, ntohs(v6->sin6_port));
     }
     return addr->family ? 0 : -1;
@@ -208,12 +207,6 @@ static void strip_brackets(const char *host, char bare[NI_MAXHOST])
              host + has_brackets);
 }
 
-static int names_no_interface(const struct coll__addr *addr)
-{
-    return addr->family == 6 && is_link_local(addr->ip) &&
-           !memcmp(addr->ip + 4, "\0\0\0", 4);
-}
-
 /* Who has an address of the other family alone is told so for a reason. */
 int coll__net_resolve(const char *name, uint16_t port,
                       struct coll__addr addrs[COLL__MAX_ADDRS])
@@ -237,7 +230,8 @@ int coll__net_resolve(const char *name, uint16_t port,
     if (!n)
         n = take_addrs(list, 1, port, addrs);
     freeaddrinfo(list);
-    if (!n || !names_no_interface(&addrs[0]))
+    if (!n || !coll__addr_is_link_local(&addrs[0]) ||
+        coll__addr_scope(&addrs[0]))
         return n;
     log_error("boot",
               "%s is a link-local address, which every interface has: name the "
@@ -346,16 +340,19 @@ int coll__net_end_connect(int fd)
     return err ? -err : coll__net_adopt(fd);
 }
 
-int coll__net_begin_connect(const struct coll__addr *addr)
+int coll__net_begin_connect(const struct coll__addr *to)
 {
+    struct coll__addr addr = *to;
     struct sockaddr_storage sock;
-    socklen_t len = coll__addr_to_sock(addr, &sock);
+    socklen_t len;
     int fd, rc = 0;
 
+    coll__net_find_scope(&addr);
+    len = coll__addr_to_sock(&addr, &sock);
     fd = socket(sock.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
-    if (coll__net_is_loopback_down(fd) && coll__net_is_own(addr))
+    if (coll__net_is_loopback_down(fd) && coll__net_is_own(&addr))
         rc = -ENETDOWN;
     else if (connect(fd, (struct sockaddr *)&sock, len) &&
              errno != EINPROGRESS && errno != EINTR)

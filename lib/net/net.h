@@ -130,7 +130,7 @@ int coll__net_split(const char *text, char *host, size_t len, uint16_t *port);
  *            down.  Once the socket is ready for writing,
  *            coll__net_end_connect() says what came of it.
  */
-int coll__net_begin_connect(const struct coll__addr *addr);
+int coll__net_begin_connect(const struct coll__addr *to);
 
 /* Return 0 when the connection is there, else why not: -errno. */
 int coll__net_end_connect(int fd);

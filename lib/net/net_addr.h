@@ -14,6 +14,16 @@ socklen_t coll__addr_to_sock(const struct coll__addr *addr,
 /* Return 0, or -1 for a family that is neither IPv4 nor IPv6. */
 int coll__addr_from_sock(const struct sockaddr *in, struct coll__addr *addr);
 
+/* Is it of fe80::/10, which means something together with an interface of this host
+ * alone?  Such an address travels without it. */
+int coll__addr_is_link_local(const struct coll__addr *addr);
+uint32_t coll__addr_scope(const struct coll__addr *addr);
+void coll__addr_set_scope(struct coll__addr *addr, uint32_t scope);
+
+/* Give a link-local address that has none the likeliest interface: COLL_NET_INTERFACE, or
+ * the one that has this very address, or the first that has any such. */
+void coll__net_find_scope(struct coll__addr *addr);
+
 /* Say whether this host's loopback interface is down; fd is any socket. */
 int coll__net_is_loopback_down(int fd);
 

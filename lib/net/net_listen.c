@@ -82,11 +82,16 @@ static void list_interfaces(const struct ifaddrs *list, char *text, size_t len)
                                   i->ifa_name);
 }
 
+static int worth(const struct coll__addr *addr)
+{
+    return coll__addr_is_link_local(addr) ? 1 : addr->family == 6 ? 2 : 3;
+}
+
 /* Find an address of the interface that COLL_NET_INTERFACE names. */
 static int interface_addr(struct coll__addr *addr)
 {
     const char *name = coll__param_text(PARAM_NET_INTERFACE);
-    int found = 0;
+    int found = 0; /* the more, the better: link-local, IPv6, IPv4 */
     struct coll__addr its;
     struct ifaddrs *list;
     char known[256];
@@ -96,12 +101,12 @@ static int interface_addr(struct coll__addr *addr)
                   strerror(errno));
         return COLL_ERR_SYSTEM;
     }
-    for (struct ifaddrs *i = list; i && found != 4; i = i->ifa_next)
+    for (struct ifaddrs *i = list; i; i = i->ifa_next)
         if (i->ifa_addr && !strcmp(i->ifa_name, name) &&
             !coll__addr_from_sock(i->ifa_addr, &its) &&
-            coll__net_wants(its.family) && (!found || its.family == 4)) {
+            coll__net_wants(its.family) && worth(&its) > found) {
             *addr = its;
-            found = its.family; /* IPv4 rather than IPv6 */
+            found = worth(&its);
         }
     list_interfaces(list, known, sizeof(known));
     freeifaddrs(list);

@@ -19,7 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_OWN 64 /* addresses that are looked at */
+#define MAX_OWN 64        /* addresses that are looked at */
+#define MOST_LINK_LOCAL 2 /* of those, where there are no others */
 
 int coll__net_wants(int family)
 {
@@ -67,11 +68,14 @@ static void name_of(const struct coll__addr *addr,
 /* A datagram socket that is connected knows the way. */
 void coll__net_way(const struct coll__addr *to, char name[COLL__INTERFACE_NAME])
 {
+    struct coll__addr from, addr = *to;
     struct sockaddr_storage sock;
-    socklen_t len = coll__addr_to_sock(to, &sock);
-    int fd = socket(sock.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    struct coll__addr from;
+    socklen_t len;
+    int fd;
 
+    coll__net_find_scope(&addr);
+    len = coll__addr_to_sock(&addr, &sock);
+    fd = socket(sock.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     *name = '\0';
     if (fd < 0)
         return;
@@ -137,14 +141,18 @@ struct own {
     int rank, order;
 };
 
-static int is_of_use(const struct ifaddrs *i, const struct coll__addr *addr,
-                     unsigned loopback)
-{
-    int is_link_local = addr->family == 6 && addr->ip[0] == 0xfe;
+enum kind { ROUTED, LINK_LOCAL, LOOPBACK };
 
-    return (i->ifa_flags & IFF_UP) &&
-           (i->ifa_flags & IFF_LOOPBACK) == loopback && !is_link_local &&
-           coll__net_wants(addr->family);
+/* Another host's link-local address wants an interface whatever COLL_NET_FAMILY says. */
+static int is_of_use(const struct ifaddrs *i, const struct coll__addr *addr,
+                     enum kind wanted)
+{
+    enum kind kind = i->ifa_flags & IFF_LOOPBACK      ? LOOPBACK
+                     : coll__addr_is_link_local(addr) ? LINK_LOCAL
+                                                      : ROUTED;
+
+    return (i->ifa_flags & IFF_UP) && kind == wanted &&
+           (kind == LINK_LOCAL || coll__net_wants(addr->family));
 }
 
 static int by_rank(const void *a, const void *b)
@@ -156,8 +164,8 @@ static int by_rank(const void *a, const void *b)
     return x->rank != y->rank ? x->rank - y->rank : x->order - y->order;
 }
 
-/* List those of the loopback interface, or all others, IPv4 first. */
-static int list_own(const struct ifaddrs *list, unsigned loopback, int has_six,
+/* List those of a kind, IPv4 first. */
+static int list_own(const struct ifaddrs *list, enum kind kind, int has_six,
                     struct own own[MAX_OWN])
 {
     static const struct coll__addr somewhere = {.ip = {8, 8, 8, 8},
@@ -170,7 +178,7 @@ static int list_own(const struct ifaddrs *list, unsigned loopback, int has_six,
         struct coll__addr addr;
 
         if (!i->ifa_addr || coll__addr_from_sock(i->ifa_addr, &addr) ||
-            !is_of_use(i, &addr, loopback) || (addr.family == 6 && !has_six))
+            !is_of_use(i, &addr, kind) || (addr.family == 6 && !has_six))
             continue;
         coll__net_set_port(&addr, 0);
         own[n] = (struct own){addr, rank_of(i->ifa_name, route), n};
@@ -195,6 +203,37 @@ int coll__net_is_own(const struct coll__addr *addr)
     return is_own;
 }
 
+/* The interface of the list's best address: of that which *addr is, or of any. */
+static uint32_t find_interface(const struct ifaddrs *list,
+                               const struct coll__addr *addr)
+{
+    const char *name = coll__param_text(PARAM_NET_INTERFACE);
+    struct own own[MAX_OWN];
+    int n = list_own(list, LINK_LOCAL, 1, own), best = 0;
+
+    if (*name)
+        return if_nametoindex(name);
+    for (int i = n - 1; i >= 0; i--) {
+        struct coll__addr bare = own[i].addr;
+
+        coll__addr_set_scope(&bare, 0);
+        if (is_same(&bare, addr))
+            best = i;
+    }
+    return n ? coll__addr_scope(&own[best].addr) : 0;
+}
+
+void coll__net_find_scope(struct coll__addr *addr)
+{
+    struct ifaddrs *list;
+
+    if (!coll__addr_is_link_local(addr) || coll__addr_scope(addr) ||
+        getifaddrs(&list))
+        return;
+    coll__addr_set_scope(addr, find_interface(list, addr));
+    freeifaddrs(list);
+}
+
 enum coll__reach coll__net_reach(int fd)
 {
     struct coll__addr bound;
@@ -206,27 +245,31 @@ enum coll__reach coll__net_reach(int fd)
 int coll__net_own_addrs(int fd, struct coll__addr addrs[COLL__MAX_ADDRS])
 {
     static const struct coll__addr any = {0};
-    struct own own[MAX_OWN];
+    struct own own[MOST_LINK_LOCAL + MAX_OWN];
     struct coll__addr bound;
     struct ifaddrs *list;
-    int n = 0;
+    int n, has_six;
 
     if (bound_addr(fd, &bound))
         return 0;
     if (memcmp(bound.ip, any.ip, sizeof(any.ip)) != 0) {
         addrs[0] = bound;
+        coll__addr_set_scope(&addrs[0], 0);
         return 1;
     }
     if (getifaddrs(&list))
         return 0;
-    /* a host with no network: its ranks can only be here */
-    for (unsigned loopback = 0; !n && loopback <= IFF_LOOPBACK;
-         loopback += IFF_LOOPBACK)
-        n = list_own(list, loopback, bound.family == 6, own);
+    has_six = bound.family == 6;
+    n = list_own(list, ROUTED, has_six, own);
+    if (!n) { /* hosts that are joined by a cable alone, or one without a network */
+        n = min_int(list_own(list, LINK_LOCAL, has_six, own), MOST_LINK_LOCAL);
+        n += list_own(list, LOOPBACK, has_six, own + n);
+    }
     freeifaddrs(list);
     n = n < COLL__MAX_ADDRS ? n : COLL__MAX_ADDRS;
     for (int i = 0; i < n; i++) {
         addrs[i] = own[i].addr;
+        coll__addr_set_scope(&addrs[i], 0);
         coll__net_set_port(&addrs[i], coll__net_port(&bound));
     }
     return n;

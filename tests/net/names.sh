@@ -69,6 +69,14 @@ if on h1 sh -c '[ -d /proc/sys/net/ipv6 ]'; then
     done
     meet "IPv6 alone" COLL_RANK=@ COLL_SIZE=2 'COLL_ROOT=[fd00:18::1]:6301'
     meet "IPv6 alone, torchrun's" RANK=@ WORLD_SIZE=2 MASTER_ADDR=fd00:18::1 MASTER_PORT=9900
+    # as two hosts with a cable between them
+    for n in 1 2; do
+        on h$n ip address flush dev eth0
+        on h$n ip address add fe80::18:$n/64 dev eth0 nodad
+    done
+    meet "link-local alone" COLL_RANK=@ COLL_SIZE=2 'COLL_ROOT=[fe80::18:1%eth0]:6302'
+    meet "link-local alone, its interface named" COLL_RANK=@ COLL_SIZE=2 \
+        COLL_NET_INTERFACE=eth0 'COLL_ROOT=[fe80::18:1%eth0]:6303'
 else
     echo "left out: IPv6, which is not here"
 fi
