@@ -165,55 +165,59 @@ static int measure(const struct duel *d, struct result *result)
 
 /* ---- what is printed ------------------------------------------------------ */
 
-#define JSON_LINE                                                           \
-    "{\"collective\":\"allreduce\",\"ranks\":%d,\"hosts\":%d,\"bytes\":%zu," \
-    "\"count\":%zu,\"type\":\"%s\",\"op\":\"%s\",\"iters\":%ld,"            \
-    "\"free_us\":%.3f,\"reproducible_us\":%.3f,\"ratio\":%.3f,"             \
-    "\"free_algorithm\":\"%s\",\"reproducible_algorithm\":\"%s\","          \
-    "\"errors\":%llu}\n"
-#define CSV_LINE "%d,%d,%zu,%zu,%s,%s,%ld,%.3f,%.3f,%.3f,%s,%s,%llu\n"
+static void fill_row(struct table_row *row, const struct duel *d,
+                     const struct result *r)
+{
+    const struct coll_comm *comm = d->comms[FREE];
+    double a = r->seconds[FREE] * 1e6, b = r->seconds[REPRODUCIBLE] * 1e6;
+    size_t bytes = r->count * coll_type_size(d->args.type);
+
+    *row = (struct table_row){.n = 0};
+    row_text(row, "collective", NULL, 0, "allreduce");
+    row_count(row, "ranks", NULL, 0, (unsigned)coll_comm_size(comm));
+    row_count(row, "hosts", NULL, 0, (unsigned)coll_comm_n_hosts(comm));
+    row_count(row, "bytes", "size[B]", 11, bytes);
+    row_count(row, "count", "count", 11, r->count);
+    row_text(row, "type", NULL, 0, coll_type_name(d->args.type));
+    row_text(row, "op", NULL, 0, coll_op_name(d->args.op));
+    row_count(row, "iters", NULL, 0, (unsigned long)r->iters);
+    row_real(row, "free_us", "free[us]", 11, 2, a);
+    row_real(row, "reproducible_us", "repro[us]", 11, 2, b);
+    row_real(row, "ratio", "ratio", 6, 3, a > 0 ? b / a : 0);
+    row_text(row, "free_algorithm", "free algorithm", -18,
+             r->info[FREE].algorithm);
+    row_text(row, "reproducible_algorithm", "repro algorithm", -18,
+             r->info[REPRODUCIBLE].algorithm);
+    row_count(row, "errors", "errors", 6, r->errors);
+}
 
 static void print_start(const struct duel *d)
 {
+    static const struct result none = {.count = 0};
+    struct table_row row;
     const struct coll_comm *comm = d->comms[FREE];
     int ranks = coll_comm_size(comm), hosts = coll_comm_n_hosts(comm);
 
-    if (d->args.form == FORM_CSV)
-        puts("ranks,hosts,bytes,count,type,op,iters,free_us,reproducible_us,"
-             "ratio,free_algorithm,reproducible_algorithm,errors");
-    if (d->args.form != FORM_TEXT)
+    fill_row(&row, d, &none);
+    if (d->args.form != TABLE_TEXT) {
+        table_print_heads(&row, d->args.form);
         return;
+    }
     printf("# " PROGRAM ", libcoll %s: %d rank%s on %d host%s, transports %s\n",
            coll_version(), ranks, ranks == 1 ? "" : "s", hosts,
            hosts == 1 ? "" : "s", coll_comm_transports(comm));
     printf("# type %s, op %s, %d turns each, verification %s\n",
            coll_type_name(d->args.type), coll_op_name(d->args.op), TURNS,
            d->args.checks ? "of every element" : "off");
-    printf("#%11s %11s %11s %11s %6s  %-18s %-18s %s\n", "size[B]", "count",
-           "free[us]", "repro[us]", "ratio", "free algorithm",
-           "repro algorithm", "errors");
+    table_print_heads(&row, d->args.form);
 }
 
 static void print_result(const struct duel *d, const struct result *r)
 {
-    const struct coll_comm *comm = d->comms[FREE];
-    size_t bytes = r->count * coll_type_size(d->args.type);
-    double a = r->seconds[FREE] * 1e6, b = r->seconds[REPRODUCIBLE] * 1e6;
-    const char *free_one = r->info[FREE].algorithm;
-    const char *repro = r->info[REPRODUCIBLE].algorithm;
-    double ratio = a > 0 ? b / a : 0;
+    struct table_row row;
 
-    if (d->args.form == FORM_TEXT)
-        printf(" %11zu %11zu %11.2f %11.2f %6.2f  %-18s %-18s %llu\n", bytes,
-               r->count, a, b, ratio, free_one, repro,
-               (unsigned long long)r->errors);
-    else
-        printf(d->args.form == FORM_JSON ? JSON_LINE : CSV_LINE,
-               coll_comm_size(comm), coll_comm_n_hosts(comm), bytes, r->count,
-               coll_type_name(d->args.type), coll_op_name(d->args.op),
-               r->iters, a, b, ratio, free_one, repro,
-               (unsigned long long)r->errors);
-    fflush(stdout);
+    fill_row(&row, d, r);
+    table_print_row(&row, d->args.form);
 }
 
 /* ---- all ------------------------------------------------------------------- */

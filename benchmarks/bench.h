@@ -8,11 +8,10 @@
 #ifndef COLL_BENCHMARKS_BENCH_H
 #define COLL_BENCHMARKS_BENCH_H
 
+#include "tools/common/table.h"
 #include <coll/coll.h>
 
 #include <time.h>
-
-enum bench_form { FORM_TEXT, FORM_JSON, FORM_CSV };
 
 struct bench_args {
     size_t first, last; /* bytes that each rank contributes */
@@ -30,7 +29,7 @@ struct bench_args {
     int is_shared;             /* --mem alloc: buffers by coll_mem_alloc() */
     double idle;               /* s, --idle: one rank comes so much later */
     size_t beside; /* bytes, --beside: of an allreduce that is under way */
-    enum bench_form form;
+    enum table_form form;
 };
 
 /* One size of one collective, as this rank sees it. */

@@ -70,14 +70,14 @@ static int take_graph(const struct program *p, const char *text, void *into)
 static int take_json(const struct program *p, const char *text, void *into)
 {
     (void)p, (void)text;
-    ((struct bench_args *)into)->form = FORM_JSON;
+    ((struct bench_args *)into)->form = TABLE_JSON;
     return 0;
 }
 
 static int take_csv(const struct program *p, const char *text, void *into)
 {
     (void)p, (void)text;
-    ((struct bench_args *)into)->form = FORM_CSV;
+    ((struct bench_args *)into)->form = TABLE_CSV;
     return 0;
 }
 

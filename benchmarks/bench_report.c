@@ -1,27 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bench_report.c - what rank 0 prints: a table, JSON lines or CSV. */
 #include "benchmarks/bench.h"
+#include "tools/common/table.h"
 
 #include <stdio.h>
-
-/* Of each pair, both take the same arguments. */
-#define JSON_LINE                                                              \
-    "{\"collective\":\"%s\",\"ranks\":%d,\"hosts\":%d,\"bytes\":%zu,"          \
-    "\"count\":%zu,\"type\":\"%s\",\"op\":\"%s\",\"device\":\"%s\","           \
-    "\"algorithm\":\"%s\",\"iters\":%ld,\"lat_us\":{\"min\":%.3f,"             \
-    "\"p50\":%.3f,\"p99\":%.3f},\"algbw_GBps\":%.4f,\"busbw_GBps\":%.4f,"
-#define CSV_LINE "%s,%d,%d,%zu,%zu,%s,%s,%s,%s,%ld,%.3f,%.3f,%.3f,%.4f,%.4f,"
-#define JSON_IDLE "\"idle_ms\":%g,\"idle_cpu\":%.5f,"
-#define CSV_IDLE "%g,%.5f,"
-#define JSON_BESIDE "\"beside\":%zu,"
-#define CSV_BESIDE "%zu,"
-#define JSON_OVERLAP                                                           \
-    "\"alone_us\":%.3f,\"kernel_us\":%.3f,\"both_us\":%.3f,\"hidden\":%.3f,"
-#define CSV_OVERLAP "%.3f,%.3f,%.3f,%.3f,"
-#define JSON_GRAPH "\"graph\":%d,"
-#define CSV_GRAPH "%d,"
-#define JSON_END "\"errors\":%llu}\n"
-#define CSV_END "%llu\n"
 
 static const char *type_of(const struct bench_op *op,
                            const struct bench_args *args)
@@ -82,12 +64,74 @@ static void start_text(const struct bench_op *op, const struct bench_mode *mode,
                barrier * 1e6);
     if (op->note)
         printf("# %s\n", op->note);
-    printf("#%11s %11s %5s %11s %11s %11s %11s %11s  %-18s %s%s\n", "size[B]",
-           "count", "type", "min[us]", "p50[us]", "p99[us]", "algbw[GB/s]",
-           "busbw[GB/s]", "algorithm", "errors",
-           args->idle > 0   ? "  idle[% of a core]"
-           : args->overlaps ? "   alone[us]  kernel[us]    both[us]  hidden"
-                            : "");
+}
+
+/* What a row is about. */
+static void add_case(struct table_row *row, const struct bench_op *op,
+                     const struct bench_args *args,
+                     const struct coll_comm *comm, const struct bench_result *r)
+{
+    row_text(row, "collective", NULL, 0, op->name);
+    row_count(row, "ranks", NULL, 0, (unsigned)coll_comm_size(comm));
+    row_count(row, "hosts", NULL, 0, (unsigned)coll_comm_n_hosts(comm));
+    row_count(row, "bytes", "size[B]", 11, r->bytes);
+    row_count(row, "count", "count", 11, r->count);
+    row_text(row, "type", "type", 5, type_of(op, args));
+    row_text(row, "op", NULL, 0, op_of(op, args));
+    row_text(row, "device", NULL, 0, args->device);
+    row_text(row, "algorithm", NULL, 0, r->algorithm);
+    row_count(row, "iters", NULL, 0, (unsigned long)r->iters);
+}
+
+static void add_rates(struct table_row *row, const struct bench_op *op,
+                      int ranks, const struct bench_result *r)
+{
+    double rate = r->p50 > 0 ? (double)r->bytes / r->p50 / 1e9 : 0;
+    double algbw = rate * op->moved(ranks), busbw = rate * op->traffic(ranks);
+
+    row_real(row, NULL, "min[us]", 11, 2, r->min * 1e6);
+    row_real(row, NULL, "p50[us]", 11, 2, r->p50 * 1e6);
+    row_real(row, NULL, "p99[us]", 11, 2, r->p99 * 1e6);
+    row_real(row, "lat_us.min", NULL, 0, 3, r->min * 1e6);
+    row_real(row, "lat_us.p50", NULL, 0, 3, r->p50 * 1e6);
+    row_real(row, "lat_us.p99", NULL, 0, 3, r->p99 * 1e6);
+    row_real(row, NULL, "algbw[GB/s]", 11, 3, algbw);
+    row_real(row, NULL, "busbw[GB/s]", 11, 3, busbw);
+    row_real(row, "algbw_GBps", NULL, 0, 4, algbw);
+    row_real(row, "busbw_GBps", NULL, 0, 4, busbw);
+}
+
+/* What --idle, --beside, --stream-overlap and --graph add. */
+static void add_extras(struct table_row *row, const struct bench_args *args,
+                       const struct bench_result *r)
+{
+    if (args->idle > 0) {
+        row_real(row, "idle_ms", NULL, 0, 3, args->idle * 1e3);
+        row_real(row, "idle_cpu", NULL, 0, 5, r->idle_cpu);
+        row_real(row, NULL, "idle[% of a core]", 18, 2, r->idle_cpu * 100);
+    }
+    if (args->beside)
+        row_count(row, "beside", NULL, 0, args->beside);
+    if (args->overlaps) {
+        row_real(row, "alone_us", "alone[us]", 11, 3, r->alone * 1e6);
+        row_real(row, "kernel_us", "kernel[us]", 11, 3, r->kernel * 1e6);
+        row_real(row, "both_us", "both[us]", 11, 3, r->both * 1e6);
+        row_real(row, "hidden", "hidden", 7, 3, r->hidden);
+    }
+    if (args->graph)
+        row_count(row, "graph", NULL, 0, (unsigned)args->graph);
+}
+
+static void fill_row(struct table_row *row, const struct bench_op *op,
+                     const struct bench_args *args,
+                     const struct coll_comm *comm, const struct bench_result *r)
+{
+    *row = (struct table_row){.n = 0};
+    add_case(row, op, args, comm, r);
+    add_rates(row, op, coll_comm_size(comm), r);
+    row_text(row, NULL, "algorithm", -18, r->algorithm);
+    add_extras(row, args, r);
+    row_count(row, "errors", "errors", 6, r->errors);
 }
 
 void bench_report_start(const struct bench_op *op,
@@ -95,59 +139,21 @@ void bench_report_start(const struct bench_op *op,
                         const struct bench_args *args,
                         const struct coll_comm *comm, double barrier)
 {
-    if (args->form == FORM_TEXT)
-        start_text(op, mode, args, comm, barrier);
-    else if (args->form == FORM_CSV)
-        printf("collective,ranks,hosts,bytes,count,type,op,device,algorithm,"
-               "iters,min_us,p50_us,p99_us,algbw_GBps,busbw_GBps,%serrors\n",
-               args->idle > 0   ? "idle_ms,idle_cpu,"
-               : args->beside   ? "beside,"
-               : args->graph    ? "graph,"
-               : args->overlaps ? "alone_us,kernel_us,both_us,hidden,"
-                                : "");
-    fflush(stdout);
-}
+    static const struct bench_result none = {.algorithm = ""};
+    struct table_row row;
 
-static void put_row(const struct bench_args *args, const struct bench_result *r,
-                    const char *type, double algbw, double busbw)
-{
-    printf(" %11zu %11zu %5s %11.2f %11.2f %11.2f %11.3f %11.3f  %-18s %6llu",
-           r->bytes, r->count, type, r->min * 1e6, r->p50 * 1e6, r->p99 * 1e6,
-           algbw, busbw, r->algorithm, (unsigned long long)r->errors);
-    if (args->idle > 0)
-        printf("  %18.2f", r->idle_cpu * 100);
-    if (args->overlaps)
-        printf("  %10.2f %11.2f %11.2f %5.0f %%", r->alone * 1e6,
-               r->kernel * 1e6, r->both * 1e6, r->hidden * 100);
-    putchar('\n');
+    if (args->form == TABLE_TEXT)
+        start_text(op, mode, args, comm, barrier);
+    fill_row(&row, op, args, comm, &none);
+    table_print_heads(&row, args->form);
 }
 
 void bench_report_line(const struct bench_op *op, const struct bench_args *args,
                        const struct coll_comm *comm,
                        const struct bench_result *r)
 {
-    int ranks = coll_comm_size(comm), is_json = args->form == FORM_JSON;
-    double rate = r->p50 > 0 ? (double)r->bytes / r->p50 / 1e9 : 0;
-    double algbw = rate * op->moved(ranks), busbw = rate * op->traffic(ranks);
+    struct table_row row;
 
-    if (args->form == FORM_TEXT) {
-        put_row(args, r, type_of(op, args), algbw, busbw);
-        fflush(stdout);
-        return;
-    }
-    printf(is_json ? JSON_LINE : CSV_LINE, op->name, ranks,
-           coll_comm_n_hosts(comm), r->bytes, r->count, type_of(op, args),
-           op_of(op, args), args->device, r->algorithm, r->iters, r->min * 1e6,
-           r->p50 * 1e6, r->p99 * 1e6, algbw, busbw);
-    if (args->idle > 0)
-        printf(is_json ? JSON_IDLE : CSV_IDLE, args->idle * 1e3, r->idle_cpu);
-    if (args->beside)
-        printf(is_json ? JSON_BESIDE : CSV_BESIDE, args->beside);
-    if (args->overlaps)
-        printf(is_json ? JSON_OVERLAP : CSV_OVERLAP, r->alone * 1e6,
-               r->kernel * 1e6, r->both * 1e6, r->hidden);
-    if (args->graph)
-        printf(is_json ? JSON_GRAPH : CSV_GRAPH, args->graph);
-    printf(is_json ? JSON_END : CSV_END, (unsigned long long)r->errors);
-    fflush(stdout);
+    fill_row(&row, op, args, comm, r);
+    table_print_row(&row, args->form);
 }

@@ -17,7 +17,7 @@ libbench_la_SOURCES = \
 	%D%/op_reduce_scatter.c \
 	%D%/op_scatter.c
 
-libbench_la_LIBADD = libbenchdevice.la libprogram.la
+libbench_la_LIBADD = libbenchdevice.la libprogram.la libtable.la
 
 # where buffers lie but on the host; benchmarks/rivals needs nothing else of these
 noinst_LTLIBRARIES += libbenchdevice.la

@@ -259,15 +259,6 @@ static int measure(const struct overlap *o, struct result *result)
 
 /* ---- what is printed -------------------------------------------------------- */
 
-#define JSON_LINE                                                              \
-    "{\"collective\":\"allreduce\",\"ranks\":%d,\"hosts\":%d,"                 \
-    "\"bytes\":%zu,\"count\":%zu,\"type\":\"%s\",\"op\":\"%s\","               \
-    "\"progress\":\"%s\",\"alone_us\":%.3f,\"computing_us\":%.3f,"             \
-    "\"beside_us\":%.3f,\"exposed_us\":%.3f,\"hidden\":%.3f,"                  \
-    "\"slower\":%.3f,\"cpu_us\":%.3f,\"errors\":%llu}\n"
-#define CSV_LINE                                                               \
-    "%d,%d,%zu,%zu,%s,%s,%s,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%.3f,%llu\n"
-
 static const char *progress_mode(void)
 {
     const char *text = getenv("COLL_PROGRESS");
@@ -275,15 +266,45 @@ static const char *progress_mode(void)
     return text && *text ? text : "auto";
 }
 
+static void fill_row(struct table_row *row, const struct overlap *o,
+                     const struct result *r)
+{
+    const double *t = r->times;
+    double hidden = t[ALONE] > 0 ? 1 - t[EXPOSED] / t[ALONE] : 0;
+    double slower = t[COMPUTING] > 0 ? t[BESIDE] / t[COMPUTING] - 1 : 0;
+
+    *row = (struct table_row){.n = 0};
+    row_text(row, "collective", NULL, 0, "allreduce");
+    row_count(row, "ranks", NULL, 0, (unsigned)coll_comm_size(o->comm));
+    row_count(row, "hosts", NULL, 0, (unsigned)coll_comm_n_hosts(o->comm));
+    row_count(row, "bytes", "size[B]", 11,
+              r->count * coll_type_size(o->args.type));
+    row_count(row, "count", "count", 11, r->count);
+    row_text(row, "type", NULL, 0, coll_type_name(o->args.type));
+    row_text(row, "op", NULL, 0, coll_op_name(o->args.op));
+    row_text(row, "progress", NULL, 0, progress_mode());
+    row_real(row, "alone_us", "alone[us]", 11, 1, t[ALONE] * 1e6);
+    row_real(row, "computing_us", "compute[us]", 11, 1, t[COMPUTING] * 1e6);
+    row_real(row, "beside_us", "beside[us]", 11, 1, t[BESIDE] * 1e6);
+    row_real(row, "exposed_us", "exposed[us]", 11, 1, t[EXPOSED] * 1e6);
+    row_real(row, "hidden", "hidden", 7, 3, hidden > 0 ? hidden : 0);
+    row_real(row, "slower", "slower", 7, 3, slower);
+    row_real(row, "cpu_us", "cpu[us]", 11, 1,
+             (t[CPU_BESIDE] - t[CPU_ALONE]) * 1e6);
+    row_count(row, "errors", "errors", 6, r->errors);
+}
+
 static void print_start(const struct overlap *o)
 {
+    static const struct result none = {.count = 0};
+    struct table_row row;
     int ranks = coll_comm_size(o->comm), hosts = coll_comm_n_hosts(o->comm);
 
-    if (o->args.form == FORM_CSV)
-        puts("ranks,hosts,bytes,count,type,op,progress,alone_us,computing_us,"
-             "beside_us,exposed_us,hidden,slower,cpu_us,errors");
-    if (o->args.form != FORM_TEXT)
+    fill_row(&row, o, &none);
+    if (o->args.form != TABLE_TEXT) {
+        table_print_heads(&row, o->args.form);
         return;
+    }
     printf("# " PROGRAM ", libcoll %s: %d rank%s on %d host%s, transports %s, "
            "COLL_PROGRESS=%s\n",
            coll_version(), ranks, ranks == 1 ? "" : "s", hosts,
@@ -296,34 +317,15 @@ static void print_start(const struct overlap *o)
          "allreduce beside it;");
     puts("# exposed: what start and wait still take; cpu: the processors' time "
          "that comes on top");
-    printf("#%11s %11s %11s %11s %11s %11s %7s %7s %11s  %s\n", "size[B]",
-           "count", "alone[us]", "compute[us]", "beside[us]", "exposed[us]",
-           "hidden", "slower", "cpu[us]", "errors");
+    table_print_heads(&row, o->args.form);
 }
 
 static void print_result(const struct overlap *o, const struct result *r)
 {
-    size_t bytes = r->count * coll_type_size(o->args.type);
-    const double *t = r->times;
-    double hidden = t[ALONE] > 0 ? 1 - t[EXPOSED] / t[ALONE] : 0;
-    double slower = t[COMPUTING] > 0 ? t[BESIDE] / t[COMPUTING] - 1 : 0;
-    double cpu = t[CPU_BESIDE] - t[CPU_ALONE];
+    struct table_row row;
 
-    hidden = hidden > 0 ? hidden : 0;
-    if (o->args.form == FORM_TEXT)
-        printf(" %11zu %11zu %11.1f %11.1f %11.1f %11.1f %5.0f %% %5.0f %% "
-               "%11.1f  %llu\n",
-               bytes, r->count, t[ALONE] * 1e6, t[COMPUTING] * 1e6,
-               t[BESIDE] * 1e6, t[EXPOSED] * 1e6, hidden * 100, slower * 100,
-               cpu * 1e6, (unsigned long long)r->errors);
-    else
-        printf(o->args.form == FORM_JSON ? JSON_LINE : CSV_LINE,
-               coll_comm_size(o->comm), coll_comm_n_hosts(o->comm), bytes,
-               r->count, coll_type_name(o->args.type), coll_op_name(o->args.op),
-               progress_mode(), t[ALONE] * 1e6, t[COMPUTING] * 1e6,
-               t[BESIDE] * 1e6, t[EXPOSED] * 1e6, hidden, slower, cpu * 1e6,
-               (unsigned long long)r->errors);
-    fflush(stdout);
+    fill_row(&row, o, r);
+    table_print_row(&row, o->args.form);
 }
 
 /* ---- all ---------------------------------------------------------------------- */

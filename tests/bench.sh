@@ -67,7 +67,7 @@ grep -q '^# .*libcoll.*1 rank on 1 host' "$out" || fail "no word of what is meas
 benchmarks/allgather_bw -b 8 -e 16 -n 2 --csv > "$out" 2> "$err" || fail "csv"
 [ "$(awk -F, '{print NF}' "$out" | sort -u)" = 16 ] || fail "csv of other columns"
 right 3 2 allreduce_lat -b 8 -e 16 -n 4 --idle 5
-[ "$(grep -c '"idle_ms":5,"idle_cpu":[0-9.]*,"errors":0}$' "$out")" = 2 ] ||
+[ "$(grep -c '"idle_ms":5.0,"idle_cpu":[0-9.]*,"errors":0}$' "$out")" = 2 ] ||
     fail "--idle lacks its fields"
 right 2 1 barrier_lat -n 3 --idle 2.5
 right 3 2 allreduce_lat -b 8 -e 16 -n 20 --beside 1M

@@ -4,6 +4,12 @@ libprogram_la_SOURCES = %D%/common/near.h %D%/common/program.c %D%/common/progra
 	%D%/common/program_help.c %D%/common/program_value.c \
 	%D%/common/size.h %D%/common/speaks.h
 
+# results as a table, JSON or CSV
+noinst_LTLIBRARIES += libtable.la
+libtable_la_SOURCES = %D%/common/table.c %D%/common/table.h
+libtable_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+libtable_la_LIBADD = $(JANSSON_LIBS) -lm
+
 include %D%/sim/local.mk
 
 # coll_info, coll_tune, collrun and coll_history: for users and operators; they link libcoll.la only

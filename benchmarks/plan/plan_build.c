@@ -11,6 +11,7 @@
 #include "lib/algo/algo.h"
 #include "lib/util/util.h"
 #include "tools/common/program.h"
+#include "tools/common/table.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -205,38 +206,52 @@ static int measure(const struct coll__algo *algo, struct coll__problem *pb,
 
 /* ---- what is printed ------------------------------------------------------ */
 
+static enum table_form form_of(const struct options *o)
+{
+    return o->is_json ? TABLE_JSON : TABLE_TEXT;
+}
+
+/* A plan that is too long has no times. */
+static void fill_row(struct table_row *out, const struct coll__problem *pb,
+                     const char *algo, const struct row *row)
+{
+    *out = (struct table_row){.n = 0};
+    row_count(out, "ranks", "ranks", 7, (unsigned)pb->nranks);
+    row_text(out, "collective", "collective", -15,
+             coll_collective_name(pb->collective));
+    row_text(out, "algorithm", "algorithm", -22, algo);
+    if (row->most > MOST_STEPS) {
+        row_real(out, "too_long", NULL, 0, 0, row->most);
+        row_text(out, NULL, "steps", -9, "too many steps: not built");
+        return;
+    }
+    row_count(out, "steps", "steps", 9, (unsigned)row->steps);
+    row_real(out, "median_ms", "median[ms]", 10, 4, row->median * 1e3);
+    row_real(out, "max_ms", "max[ms]", 10, 4, row->max * 1e3);
+    row_real(out, "bytes_per_step", "B/step", 8, 1, row->bytes_a_step);
+}
+
 static void print_start(const struct options *o)
 {
-    if (o->is_json)
-        return;
-    printf("# plan_build, libcoll %s: %zu bytes of f32, chunk %zu, hosts of %d "
-           "ranks, plans of %d ranks a row\n",
-           coll_version(), o->bytes, o->chunk, PER_HOST, o->n_samples);
-    printf("#%7s %-15s %-22s %9s %10s %10s %8s\n", "ranks", "collective",
-           "algorithm", "steps", "median[ms]", "max[ms]", "B/step");
+    static const struct coll__problem no_problem;
+    static const struct row no_row;
+    struct table_row heads;
+
+    if (!o->is_json)
+        printf("# plan_build, libcoll %s: %zu bytes of f32, chunk %zu, hosts "
+               "of %d ranks, plans of %d ranks a row\n",
+               coll_version(), o->bytes, o->chunk, PER_HOST, o->n_samples);
+    fill_row(&heads, &no_problem, "", &no_row);
+    table_print_heads(&heads, form_of(o));
 }
 
 static void print_row(const struct options *o, const struct coll__problem *pb,
                       const char *algo, const struct row *row)
 {
-    const char *collective = coll_collective_name(pb->collective);
+    struct table_row out;
 
-    if (row->most > MOST_STEPS && o->is_json)
-        printf("{\"ranks\":%d,\"collective\":\"%s\",\"algorithm\":\"%s\","
-               "\"too_long\":%.0f}\n",
-               pb->nranks, collective, algo, row->most);
-    else if (row->most > MOST_STEPS)
-        printf(" %7d %-15s %-22s some %.0f steps: not built\n", pb->nranks,
-               collective, algo, row->most);
-    else
-        printf(o->is_json
-                   ? "{\"ranks\":%d,\"collective\":\"%s\",\"algorithm\":\"%s\","
-                     "\"steps\":%d,\"median_ms\":%.4f,\"max_ms\":%.4f,"
-                     "\"bytes_per_step\":%.1f}\n"
-                   : " %7d %-15s %-22s %9d %10.3f %10.3f %8.1f\n",
-               pb->nranks, collective, algo, row->steps, row->median * 1e3,
-               row->max * 1e3, row->bytes_a_step);
-    fflush(stdout);
+    fill_row(&out, pb, algo, row);
+    table_print_row(&out, form_of(o));
 }
 
 /* ---- all ------------------------------------------------------------------ */

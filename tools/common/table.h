@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* table.h - results of a program, one row after the other: as a table to read, as
+ * JSON or as CSV.
+ *
+ * A program fills in a row, a cell at a time, and prints it.  The same cells, with
+ * any values, make the heads of the table and of the CSV.
+ */
+#ifndef COLL_TOOLS_COMMON_TABLE_H
+#define COLL_TOOLS_COMMON_TABLE_H
+
+#include <stddef.h>
+
+#define TABLE_CELLS 32 /* the most that a row has */
+
+enum table_form { TABLE_TEXT, TABLE_JSON, TABLE_CSV };
+
+enum cell_kind { CELL_TEXT, CELL_COUNT, CELL_REAL };
+
+struct table_cell {
+    const char *key;  /* of JSON and CSV; "lat_us.min" is a member of an object
+                         "lat_us" in JSON, and "min_us" in CSV; NULL: neither */
+    const char *head; /* of the table; NULL: not in the table */
+    int width;        /* there; below 0: the cell begins at its left end */
+    enum cell_kind kind;
+    int digits; /* of a real, behind the point */
+    const char *text;
+    unsigned long long count;
+    double real;
+};
+
+struct table_row {
+    struct table_cell cells[TABLE_CELLS];
+    int n;
+};
+
+/* Add a cell; a real has so many digits behind the point.
+ *
+ * Ownership: texts are borrowed until the row is printed.
+ */
+void row_text(struct table_row *row, const char *key, const char *head,
+              int width, const char *value);
+void row_count(struct table_row *row, const char *key, const char *head,
+               int width, unsigned long long value);
+void row_real(struct table_row *row, const char *key, const char *head,
+              int width, int digits, double value);
+
+/* Print the heads to standard output: nothing for JSON. */
+void table_print_heads(const struct table_row *row, enum table_form form);
+
+/* Print a row to standard output, and pass it on at once. */
+void table_print_row(const struct table_row *row, enum table_form form);
+
+#endif
