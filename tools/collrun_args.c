@@ -130,7 +130,9 @@ static int parse_endpoint(struct options *o, const char *text)
     o->endpoint_host = end ? host + 1 : host;
     o->endpoint_port = ENDPOINT_PORT;
     if (is_wrong) {
-        complain("--rdzv-endpoint %s: it must be HOST:PORT", text);
+        complain("--rdzv-endpoint %s: it must be HOST:PORT, such as h1:3000 or "
+                 "[fd00::1]:3000",
+                 text);
         return -1;
     }
     if (port)

@@ -96,7 +96,8 @@ static int is_no_child(const struct coll__boot_ops *ops)
     log_error("boot",
               "process %d, which started this program, has joined as the rank "
               "that %s=%s describes, and a rank is one process; set "
-              "COLL_BOOTSTRAP=single to run this program alone",
+              "COLL_BOOTSTRAP=single to run this program alone, or the name of "
+              "the launcher that started it there",
               pid, *ops->identity, coll__launcher_env(*ops->identity));
     return COLL_ERR_INVALID;
 }

@@ -82,7 +82,9 @@ static int read_spec(struct coll__rendezvous_spec *spec)
         return COLL_ERR_BOOTSTRAP;
     }
     if (coll__net_split(root, host, sizeof(host), &port)) {
-        log_error("boot", "COLL_ROOT=%s is not valid: it must be HOST:PORT",
+        log_error("boot",
+                  "COLL_ROOT=%s is not valid: it must be HOST:PORT, such as "
+                  "h1:3000 or [fd00::1]:3000",
                   root);
         return COLL_ERR_BOOTSTRAP;
     }
