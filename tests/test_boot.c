@@ -492,7 +492,15 @@ END_TEST
 static struct {
     pthread_barrier_t barrier;
     char blocks[8][256];
+    int has_clone; /* rank 3 is where rank 0 is not, though their ids are the same */
 } board;
+
+/* Where a block ends that is more than a place. */
+static void change_presence(char *block, size_t len)
+{
+    if (len > COLL__PRESENCE_BYTES)
+        block[len - 1] ^= 1;
+}
 
 static int board_allgather(void *arg, const void *in, void *out, size_t len)
 {
@@ -501,6 +509,8 @@ static int board_allgather(void *arg, const void *in, void *out, size_t len)
     memcpy((char *)board.blocks + len * (size_t)rank, in, len);
     pthread_barrier_wait(&board.barrier);
     memcpy(out, board.blocks, 4 * len);
+    if (board.has_clone && rank == 3)
+        change_presence(out, len);
     pthread_barrier_wait(&board.barrier);
     return 0;
 }
@@ -520,6 +530,7 @@ static void *join_oob(void *arg)
     return status ? arg : NULL;
 }
 
+/* _i: is one rank on a clone of the others' host? */
 START_TEST(the_callers_allgather_spreads_one_secret)
 {
     struct coll__boot boots[4];
@@ -527,6 +538,7 @@ START_TEST(the_callers_allgather_spreads_one_secret)
     void *bad;
 
     pthread_barrier_init(&board.barrier, NULL, 4);
+    board.has_clone = _i;
     for (int r = 0; r < 4; r++) {
         boots[r].rank = r;
         pthread_create(&threads[r], NULL, join_oob, &boots[r]);
@@ -535,8 +547,10 @@ START_TEST(the_callers_allgather_spreads_one_secret)
         pthread_join(threads[r], &bad);
         ck_assert_ptr_null(bad);
     }
-    for (int r = 0; r < 4; r++)
+    for (int r = 0; r < 4; r++) {
         ck_assert_mem_eq(boots[r].secret, boots[0].secret, COLL__SECRET_BYTES);
+        ck_assert_int_eq(boots[r].is_one_host, !_i);
+    }
     for (int r = 0; r < 4; r++)
         coll__boot_close(&boots[r]);
 }
@@ -629,7 +643,7 @@ static Suite *boot_suite(void)
     tc = new_case(suite, "id_and_oob");
     tcase_add_test(tc, an_id_serves_once_and_only_rank_0s_process);
     tcase_add_test(tc, an_unused_id_is_given_back);
-    tcase_add_test(tc, the_callers_allgather_spreads_one_secret);
+    tcase_add_loop_test(tc, the_callers_allgather_spreads_one_secret, 0, 2);
     tcase_add_test(tc, bad_oob_is_refused);
     tcase_add_test(tc, an_allgather_that_loses_bytes_is_found_out);
     return suite;
