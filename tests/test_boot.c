@@ -495,7 +495,7 @@ static struct {
     int has_clone; /* rank 3 is where rank 0 is not, though their ids are the same */
 } board;
 
-/* Where a block ends that is more than a place. */
+/* Change the token at the end of rank 0's card; the one byte of an answer stays. */
 static void change_presence(char *block, size_t len)
 {
     if (len > COLL__PRESENCE_BYTES)

@@ -203,7 +203,8 @@ int coll__net_is_own(const struct coll__addr *addr)
     return is_own;
 }
 
-/* The interface of the list's best address: of that which *addr is, or of any. */
+/* Choose an interface for *addr: COLL_NET_INTERFACE, the one that has this very address,
+ * or the likeliest that has a link-local one; 0 where there is none. */
 static uint32_t find_interface(const struct ifaddrs *list,
                                const struct coll__addr *addr)
 {
