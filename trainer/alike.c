@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* alike.c - each flag as a word, so that ranks compare all of them at once. */
+/* alike.c - compare the options of all ranks: each option becomes one number.
+ */
 #include "trainer/alike.h"
 #include "trainer/error.h"
 #include "trainer/flags.h"
@@ -39,8 +40,8 @@ static uint64_t hash_real(double value)
     return bits;
 }
 
-/* Return a word that differs where the value differs.  Of files it counts only
- * whether they are named: hosts may have them in other places. */
+/* Return a number that differs where the value differs.  Of files only whether
+ * they are named counts: hosts may have them in other places. */
 static uint64_t word_of(const struct args *args, const struct program_option *f)
 {
     const void *field = (const char *)args + f->at;

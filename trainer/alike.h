@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* alike.h - ranks that are to train one model are asked for the same. */
+/* alike.h - check that all ranks were given the same options. */
 #ifndef COLL_TRAINER_ALIKE_H
 #define COLL_TRAINER_ALIKE_H
 
 #include "trainer/args.h"
 #include "trainer/ddp.h"
 
-/* Compare what decides a run over all ranks; collective.  What a rank alone does for
- * itself may differ: where its files lie, what it prints, how many threads it has.
+/* Compare the options that decide a run's results; every rank calls it.
  *
- * Result:    0, or -1 on all ranks with train_error() naming the first flag that is
- *            not the same.
+ * A rank may have options of its own for where its files are, what it prints,
+ * and how many threads it has.
+ *
+ * Result:    0; or -1 on all ranks with train_error() naming the first option
+ *            that differs.
  */
 int args_check_alike(const struct args *args, struct ddp *ddp);
 

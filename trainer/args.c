@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* args.c - the command line: flags over defaults, and what only all of them
- * together show. */
+/* args.c - read the command line over the defaults, and check what no option
+ * shows alone. */
 #include "trainer/args.h"
 #include "trainer/config_file.h"
 #include "trainer/error.h"
@@ -25,7 +25,7 @@ static int set_defaults(struct args *args)
     return program_defaults(&coll_train, args);
 }
 
-/* Return the dataset that the folder is called after, or NULL. */
+/* Return the data set that the folder is named after, or NULL. */
 static const char *dataset_of(const char *dir)
 {
     size_t len = strlen(dir), from;
@@ -51,7 +51,7 @@ static void guess_dataset(struct args *args)
         args->dataset = name;
 }
 
-/* --synthetic trains on what it makes up, and keeps nothing. */
+/* --synthetic trains on made-up images and keeps nothing. */
 static int judge_synthetic(struct args *args)
 {
     if (*args->data_dir || (args->dataset != flag_named("dataset")->standard &&
@@ -74,8 +74,8 @@ static int judge_synthetic(struct args *args)
     return 0;
 }
 
-/* --eval-only is a run of no epochs from a checkpoint: it has no batches to share among
- * its ranks, however many they are, and no target. */
+/* --eval-only is a run without epochs: it needs no batch that the ranks can
+ * share evenly, and it has no target. */
 static int judge_eval(struct args *args)
 {
     if (!*args->resume)
@@ -90,7 +90,7 @@ static int judge_eval(struct args *args)
     return 0;
 }
 
-/* What a flag cannot see by itself. */
+/* Check what only several options together show. */
 static int judge(struct args *args)
 {
     guess_dataset(args);
@@ -128,7 +128,8 @@ static int judge(struct args *args)
     return args->eval_only ? judge_eval(args) : 0;
 }
 
-/* Begin again, over the file that the command line has named. */
+/* Read the file of --config over the defaults, and the command line again over
+ * that. */
 static int parse_over_file(struct args *args, int argc, char **argv)
 {
     const char *path = args->config;

@@ -12,20 +12,21 @@ enum progress { PROGRESS_AUTO, PROGRESS_BAR, PROGRESS_PLAIN, PROGRESS_OFF };
 
 enum schedule_kind { SCHEDULE_CONST, SCHEDULE_STEP, SCHEDULE_COSINE };
 
-/* How the learning rate goes on after the warm-up. */
+/* How the learning rate changes after the warm-up. */
 struct schedule {
     enum schedule_kind kind;
-    uint64_t every;   /* epochs, of SCHEDULE_STEP, */
-    double factor;    /* after which the rate is multiplied by this */
+    uint64_t every;   /* epochs, of SCHEDULE_STEP */
+    double factor;    /* the rate is multiplied by it after that many epochs */
     const char *text; /* as the user wrote it */
 };
 
-/* Everything that can be asked for.  Words with a fixed choice are the index
- * of the word in the flag's list. */
+/* Everything that can be asked for.  An option with a fixed choice of words is
+ * the index of the word. */
 struct args {
     const char *config; /* "" when not given */
-    char *config_text;  /* what stands in it; args_fini() frees it */
-    uint32_t config_crc;            /* of that, as it was; 0: no file */
+    char *config_text;  /* the text of that file; args_fini() frees it */
+    uint32_t config_crc;            /* its CRC-32 before it was parsed; 0: no
+                                     * file */
     const char *dataset, *data_dir; /* data_dir "" when not given */
     uint64_t limit_train, limit_test, limit_steps; /* 0: all */
     int shard;                                     /* enum shard */
@@ -38,7 +39,8 @@ struct args {
     uint64_t epochs;
     uint64_t test_batch_size;   /* 0: a training pass's */
     uint64_t batch_size;        /* of a rank, */
-    uint64_t global_batch_size; /* or 0 and of all, for args_share_batch() */
+    uint64_t global_batch_size; /* or of all, for args_share_batch(); 0: not
+                                 * given */
     int opt;   /* enum optim_kind */
     double lr; /* 0: the optimizer's own */
     int lr_scale;
@@ -51,7 +53,7 @@ struct args {
     double label_smoothing; /* 0: none */
     double clip_norm;    /* 0: none */
     uint64_t accum;      /* batches of a rank in a step */
-    double target_acc;   /* of the test, at which training ends; 0: none */
+    double target_acc;   /* test accuracy at which training ends; 0: none */
     uint64_t seed;
     double bucket_mb;
     int overlap_off;
@@ -84,10 +86,10 @@ struct args {
 int args_parse(struct args *args, int argc, char **argv);
 void args_fini(struct args *args);
 
-/* Make --global-batch-size, where it is given, that of a rank: a part of it for
- * each of --accum's batches of each rank.
+/* Divide --global-batch-size, if it is given, by the number of ranks and the
+ * parts of --accum.
  *
- * Result:    0, or -1 with train_error() set: it does not divide.
+ * Result:    0, or -1 with train_error() set: it cannot be divided evenly.
  */
 int args_share_batch(struct args *args, int n_ranks);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench.c - rates are rank 0's own: no rank ends a step before the others. */
+/* bench.c - images per second.  Rank 0's rate is that of every rank: no rank
+ * ends a step before the others. */
 #include "trainer/bench.h"
 #include "trainer/error.h"
 #include "trainer/phase.h"
@@ -13,7 +14,8 @@
 
 #define SIGMAS 1.96 /* of a normal distribution: 95 % lie within */
 
-/* Images per second of one rank, and how far single ones are from their mean. */
+/* Images per second of one rank: their mean, and how far single rates are from
+ * it. */
 struct rate {
     double mean, spread;
 };
@@ -48,7 +50,7 @@ static void print_rate(const struct trainer *t, const struct rate *one)
            one->mean, one->spread, n, n * one->mean, n * one->spread);
 }
 
-/* Measure until all is measured or a signal came: *n rates. */
+/* Measure all rates, or until a signal comes; *n counts them. */
 static int measure(struct trainer *t, int is_spoken, double *rates, size_t *n)
 {
     const struct args *a = t->args;

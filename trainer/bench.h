@@ -7,10 +7,10 @@
 #include "trainer/report.h"
 #include "trainer/train.h"
 
-/* Train on the batch, --num-warmup-batches times unmeasured, then --num-iters
- * times --num-batches-per-iter; rank 0 prints.
+/* Train on the batch: --num-warmup-batches steps that are not measured, then
+ * --num-iters rates of --num-batches-per-iter steps each.  Rank 0 prints.
  *
- * Result:    0, or -1 with train_error() set; after a signal it is cut short,
+ * Result:    0, or -1 with train_error() set.  After a signal it ends early,
  *            with t->stop set on every rank.
  */
 int bench_run(struct trainer *t, struct report *r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* build.c - laid out as horovodrun --check-build. */
+/* build.c - print the build in the layout of horovodrun --check-build. */
 #include "trainer/build.h"
 #include "coll/coll.h"
 #include "trainer/onednn.h"

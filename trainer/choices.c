@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* choices.c - flags that decide results, and their values as text. */
+/* choices.c - the options that decide a run's results, and their values as
+ * text. */
 #include "trainer/choices.h"
 #include "trainer/flags.h"
 
@@ -41,7 +42,7 @@ static const struct {
     {"deterministic", 1},
 };
 
-/* Write the index-th of "a|b|c". */
+/* Write word number `index` of "a|b|c". */
 static void write_word(char *text, const char *words, int index)
 {
     for (; index > 0; index--)
@@ -49,7 +50,7 @@ static void write_word(char *text, const char *words, int index)
     snprintf(text, CHOICE_TEXT, "%.*s", (int)strcspn(words, "|"), words);
 }
 
-/* A number that may be left out is 0 then. */
+/* An option without a default is 0 when it is not given. */
 static void write_number(char *text, const struct program_option *f, double value)
 {
     if (f->standard || value > 0)

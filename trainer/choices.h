@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* choices.h - the flags that decide what comes out of a run, so that a report can
- * name them. */
+/* choices.h - the options that decide a run's results, for reports. */
 #ifndef COLL_TRAINER_CHOICES_H
 #define COLL_TRAINER_CHOICES_H
 
@@ -10,18 +9,19 @@
 
 #define CHOICE_TEXT 64 /* bytes of a value, its end included */
 
-/* One of them and its value. */
+/* One option and its value. */
 struct choice {
-    const char *name; /* the flag's, without dashes */
+    const char *name; /* of the option, without dashes */
     char text
         [CHOICE_TEXT]; /* as the user would write it; "" is none, and "on" or
                              * "off" is of a switch */
     int is_switch;
-    int is_standard; /* what holds without the flag */
-    int is_in_head;  /* the first lines of a run say it in words of their own */
+    int is_standard; /* the value is the default */
+    int is_in_head;  /* the head of a run's output already names it */
 };
 
-/* Read the i-th, in the order of --help.  Returns whether there is one. */
+/* Read option i, in the order of --help.  Result: 1, or 0 when there is no such
+ * option. */
 int choice_at(struct choice *choice, const struct args *args, size_t i);
 
 #endif

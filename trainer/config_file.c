@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* config_file.c - the file of --config, by the table of flags. */
+/* config_file.c - read the file of --config. */
 #include "trainer/config_file.h"
 #include "trainer/error.h"
 #include "trainer/flags.h"
@@ -11,11 +11,11 @@
 
 #include <zlib.h>
 
-#define BOM "\xef\xbb\xbf" /* with which some editors begin a file of UTF-8 */
+#define BOM "\xef\xbb\xbf" /* some editors begin a UTF-8 file with it */
 
 static int is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-/* Cut the blanks from both ends. */
+/* Cut blanks off both ends. */
 static char *trim(char *text)
 {
     size_t n = strlen(text);

@@ -5,14 +5,14 @@
 
 #include "trainer/args.h"
 
-/* Read a file of flags over what *args holds.
+/* Read options from a file over those in *args.
  *
- * A line is a flag's name without its dashes, and `= value` unless it is a switch;
- * '_' counts as '-', blanks around name and value do not, and # begins a comment
- * where it begins a line or follows a blank.
+ * A line is an option's name without dashes, followed by `= value` unless it is
+ * a switch.  '_' counts as '-'.  Blanks around name and value are ignored.  #
+ * begins a comment at the start of a line or after a blank.
  *
  * Result:    0, or -1 with train_error() set, which begins with FILE:LINE.
- * Ownership: values are parts of args->config_text, which is made here.
+ * Ownership: values point into args->config_text, which is allocated here.
  */
 int config_read(struct args *args, const char *path);
 

@@ -7,17 +7,17 @@
 #ifndef COLL_TRAINER_ERROR_H
 #define COLL_TRAINER_ERROR_H
 
-/* Whose matter it is: the program's exit status. */
+/* Who can mend it: the program's exit status. */
 enum train_cause {
-    CAUSE_MACHINE = 1, /* a disk, memory, a library */
-    CAUSE_USER = 2,    /* flags, variables, data, a checkpoint */
+    CAUSE_MACHINE = 1, /* the machine: a disk, memory, a library */
+    CAUSE_USER = 2,    /* the user: options, variables, data, a checkpoint */
     CAUSE_RANKS = 3,   /* a collective failed */
     CAUSE_LOSS = 4     /* training diverged */
 };
 #define TRAIN_CAUSES 8 /* above all of them */
 
-/* Record a sentence with the cause and the remedy.  It may be made of the last
- * one: train_error() is a fit argument.
+/* Record a sentence with the cause and the remedy.  It may contain the last
+ * one: train_error() can be an argument.
  *
  * Result:    -1, always, so that a caller can return it.
  * Threads:   one.
@@ -25,7 +25,7 @@ enum train_cause {
 int train_fail_by(enum train_cause cause, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The same for what is the machine's matter, and the user's. */
+/* The same for a fault of the machine, and for one of the user. */
 #define train_fail(...) train_fail_by(CAUSE_MACHINE, __VA_ARGS__)
 #define train_refuse(...) train_fail_by(CAUSE_USER, __VA_ARGS__)
 

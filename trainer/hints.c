@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hints.c - tutorials' flags and variables, and what they are here. */
+/* hints.c - options and variables of the tutorials, and what to use instead. */
 #include "trainer/hints.h"
 
 #include <stdlib.h>
@@ -121,7 +121,7 @@ static const struct program_hint variables[] = {
 
 #define N_VARIABLES (sizeof(variables) / sizeof(variables[0]))
 
-/* horovodrun sets these of itself, and HOROVOD_GLOO_IFACE with them. */
+/* horovodrun sets these itself, together with HOROVOD_GLOO_IFACE. */
 static int is_horovodruns(const char *name)
 {
     return getenv("HOROVOD_GLOO_IFACE") &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hints.h - what people type who come from Horovod, PyTorch and DeepSpeed. */
+/* hints.h - what users of Horovod, PyTorch and DeepSpeed type. */
 #ifndef COLL_TRAINER_HINTS_H
 #define COLL_TRAINER_HINTS_H
 
@@ -7,11 +7,11 @@
 
 #include <stdio.h>
 
-/* Their options that coll_train has not; ends with a NULL name. */
+/* Options of theirs that coll_train does not have; ends with a NULL name. */
 extern const struct program_hint hint_flags[];
 
-/* Say of each variable of theirs that is set and has no effect here what to do
- * instead, a line each. */
+/* Print a line for each variable of theirs that is set and has no effect here:
+ * what to do instead. */
 void hint_environment(FILE *to);
 
 #endif

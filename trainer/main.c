@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* main.c - coll_train: arguments, ranks, epochs, report.
  *
- * What can fail on one rank alone (a file, memory, a disk) is agreed upon by
- * all: the lowest such rank says why, and every rank leaves with its cause as status.
- * Where a collective fails, each rank says why and leaves at once.
+ * The ranks agree on failures that one rank alone may have (a file, memory, a
+ * disk): the lowest such rank prints why, and every rank ends with its cause as
+ * status.  When a collective fails, each rank prints why and ends at once.
  */
 #include "coll/coll.h"
 #include "trainer/alike.h"
@@ -27,7 +27,7 @@ static int say_error(void)
     return -1;
 }
 
-/* Return 0 when every rank's status is 0; else -1, said once. */
+/* Return 0 if every rank's status is 0; else -1 after one sentence. */
 static int all_well(struct ddp *d, int status)
 {
     int failed;
@@ -41,7 +41,7 @@ static int all_well(struct ddp *d, int status)
     return failed == d->rank ? say_error() : -1;
 }
 
-/* A signal ended the epoch before its time. */
+/* A signal has ended the epoch early. */
 static int end_early(struct trainer *t, struct report *r)
 {
     int st = t->stop == SIGUSR1 ? trainer_save_now(t) : 0;
@@ -62,7 +62,7 @@ static int run_epoch(struct trainer *t, struct report *r)
     own = stats;
     if (!st)
         st = trainer_test(t, &stats);
-    if (!st) { /* saving is a matter of all ranks */
+    if (!st) { /* all ranks save together */
         int reported = report_epoch(r, &stats), saved = trainer_save(t);
 
         report_own(r, &own);
@@ -73,8 +73,8 @@ static int run_epoch(struct trainer *t, struct report *r)
     return all_well(t->ddp, st);
 }
 
-/* Does a resumed run begin with a test: has it no epoch left, or may it be where
- * it was to stop? */
+/* Return 1 if a resumed run begins with a test: it has no epoch left, or may
+ * have reached its target already. */
 static int begins_with_test(const struct trainer *t)
 {
     return trainer_is_done(t) ||
@@ -102,7 +102,7 @@ static int finish(struct trainer *t, struct report *r)
     return all_well(t->ddp, st);
 }
 
-/* A signal that comes after the first line of an epoch is caught by every rank. */
+/* After the first line of an epoch every rank catches signals. */
 static int catch_signals(struct trainer *t)
 {
     stop_catch();
@@ -145,8 +145,8 @@ static int train(struct trainer *t, struct report *r)
     return 0;
 }
 
-/* The exit status: after a signal to end it is as if that had ended it; time that
- * runs out is foreseen. */
+/* Return the exit status.  A run that a signal ends has the status of a process
+ * that the signal has killed; SIGUSR1 is a planned end, with status 0. */
 static int status_of(const struct trainer *t, int st)
 {
     if (st)
@@ -155,7 +155,7 @@ static int status_of(const struct trainer *t, int st)
                                                                 : EXIT_SUCCESS;
 }
 
-/* The library looks at these when the first communicator is made. */
+/* The library reads these variables when the first communicator is created. */
 static int ask_for_traces(const struct args *args)
 {
     if ((*args->timeline && setenv("COLL_TIMELINE", args->timeline, 1)) ||
@@ -165,7 +165,7 @@ static int ask_for_traces(const struct args *args)
     return 0;
 }
 
-/* Each rank reads the file of --config by itself. */
+/* Compare the files of --config: each rank has read its own. */
 static int has_same_config(struct ddp *ddp, const struct args *args)
 {
     double crc[] = {args->config_crc, -(double)args->config_crc};

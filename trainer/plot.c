@@ -41,7 +41,8 @@ static int ends_in(const char *path, const char *end)
     return n > m && !strcmp(path + n - m, end);
 }
 
-/* The script is made first, so that a bad file leaves no picture. */
+/* The script is written before gnuplot starts, so that a bad file leaves no
+ * picture. */
 static int make_script(const struct plot *p, const struct kind *kind,
                        char **script, size_t *len)
 {

@@ -7,15 +7,15 @@
 
 struct plot {
     const char *output;
-    char **files; /* [n_files], what they are is the kind's affair */
+    char **files; /* [n_files]; each kind of picture has its own kind of file */
     int n_files;
-    double from, to; /* s, of a timeline; to 0: not given */
+    double from, to; /* seconds of a timeline; to 0: not given */
 };
 
 /* Print "coll_plot: ..." on stderr; returns -1. */
 int plot_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Write the script.  Result: 0, or -1, and why has been said. */
+/* Write the script.  Result: 0, or -1 after a sentence. */
 int plot_loss(const struct plot *p, FILE *to);
 int plot_accuracy(const struct plot *p, FILE *to);
 int plot_scaling(const struct plot *p, FILE *to);

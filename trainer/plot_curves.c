@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MARKS 15 /* epochs that have their number below */
+#define MARKS 15 /* with up to so many epochs, each has its number below the
+                  * axis */
 
 /* ---- over epochs ------------------------------------------------------------------ */
 
-/* Write the two curves of a file as gnuplot's data block $dN; the number of its
- * epochs, or -1, and why has been said. */
+/* Write the two curves of a file as gnuplot's data block $dN.  Returns the
+ * number of epochs, or -1 after a sentence. */
 static int write_epochs(const char *path, int n, const char *first,
                         const char *second, FILE *to)
 {
@@ -41,7 +42,7 @@ static int write_epochs(const char *path, int n, const char *first,
                      path);
 }
 
-/* The file's name without its folder and its end. */
+/* Return the file's name without its folder and its ending. */
 static void print_title(const char *path, FILE *to)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;

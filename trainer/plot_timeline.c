@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define MAX_ROWS 40 /* that can be told apart */
-#define SPAN 2.0    /* s, of a picture that is not told how long */
+#define SPAN 2.0    /* seconds of a picture without --to */
 
 struct row {
     const char *name; /* the JSON value's */
@@ -42,7 +42,7 @@ static void name_row(const json_t *event)
         line.rows[line.n_rows++] = (struct row){.name = name, .pid = (int)pid};
 }
 
-/* A box of the outermost span, from "begin" to now. */
+/* Draw a box of the outermost span, from its begin to now. */
 static void close_span(struct row *row, double t, FILE *to)
 {
     if (row->begin >= line.to || t < line.from)

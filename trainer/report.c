@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* report.c - lines in the manner of Keras and of Horovod. */
+/* report.c - lines like those of Keras and Horovod. */
 #include "trainer/report.h"
 #include "coll/coll.h"
 #include "trainer/choices.h"
@@ -35,8 +35,8 @@ double report_max_rss(void)
 
 /* ---- life cycle ---- */
 
-/* Is a person there to see a bar?  mpirun gives its ranks a terminal of its own
- * making, whatever its output goes to. */
+/* Return 1 if a person sees the bar.  mpirun gives its ranks a terminal of its
+ * own, wherever its output goes. */
 static int is_watched(void)
 {
     return isatty(STDOUT_FILENO) && !getenv("OMPI_COMM_WORLD_SIZE");
@@ -47,7 +47,8 @@ int report_init(struct report *r, const struct trainer *t)
     *r = (struct report){.t = t,
                          .is_speaker = t->ddp->rank == 0,
                          .mode = t->args->progress};
-    setvbuf(stdout, NULL, _IOLBF, 0); /* lines come out as they are made */
+    setvbuf(stdout, NULL, _IOLBF, 0); /* each line is written when it is
+                                       * complete */
     if (!r->is_speaker)
         return 0;
     if (r->mode == PROGRESS_AUTO)
@@ -105,7 +106,7 @@ static void print_buckets(const struct ddp *d)
     printf(" MiB\n");
 }
 
-/* What else decides the results and is not as it is without a flag. */
+/* Print the other options that decide the results and are not the defaults. */
 static void print_choices(const struct args *a)
 {
     const char *before = "options";
@@ -121,7 +122,7 @@ static void print_choices(const struct args *a)
         putchar('\n');
 }
 
-/* Of which ranks --deterministic gives the same bits. */
+/* Print the numbers of ranks for which --deterministic gives the same bits. */
 static void print_blocks(const struct trainer *t)
 {
     const struct blocks *b = &t->blocks;
@@ -146,7 +147,7 @@ static void print_zero(const struct trainer *t)
            (double)(n * sizeof(float)) / 1048576);
 }
 
-/* What the steps were, and are, and that an epoch is not gone on with. */
+/* Print what the steps were and are, and that the epoch is begun anew. */
 static void print_other_steps(const struct trainer *t)
 {
     static const char *const shards[] = {"sampler", "stride", "random"};
@@ -167,7 +168,7 @@ static void print_other_steps(const struct trainer *t)
                is->drops_rest ? "on" : "off");
 }
 
-/* Whose state it is, and where that of others went. */
+/* Print whose state is kept, and what happened to that of an earlier run. */
 static void print_run(const struct trainer *t)
 {
     if (t->epoch || t->skip)
@@ -258,8 +259,9 @@ static void print_bar(size_t step, size_t n_steps)
     putchar(']');
 }
 
-/* With --log-interval: Horovod's pytorch_mnist's line of a step, with the images
- * before it of those that this rank has in an epoch.  A bar goes out of its way. */
+/* With --log-interval: print the line of a step as Horovod's pytorch_mnist
+ * does, with the number of this rank's images before it.  It replaces the bar.
+ */
 static void print_step(struct report *r, const struct progress_stats *p)
 {
     const struct sampler *s = &r->t->sampler;
@@ -320,7 +322,7 @@ static void print_test(const struct epoch_stats *s)
            s->test_accuracy * 100);
 }
 
-/* Keep and say when --target-acc was reached. */
+/* Keep and print when --target-acc was reached. */
 static void note_target(struct report *r, const struct epoch_stats *s)
 {
     const struct trainer *t = r->t;

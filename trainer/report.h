@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* report.h - what rank 0 prints, and the JSON object.  On other ranks every
- * function does nothing; but --verbose has each one say which epoch it begins, and
- * --verbose what it has of one. */
+/* report.h - what rank 0 prints, and the JSON object.
+ *
+ * On other ranks every function does nothing, but --verbose makes each rank
+ * print its epochs with its own figures.
+ */
 #ifndef COLL_TRAINER_REPORT_H
 #define COLL_TRAINER_REPORT_H
 
@@ -12,20 +14,24 @@
 struct report {
     const struct trainer *t; /* borrowed */
     int is_speaker;          /* rank 0 */
-    int mode;                /* enum progress, AUTO decided */
+    int mode;                /* enum progress; AUTO has been decided */
     int is_drawn;            /* a bar stands on the line */
     FILE *json;              /* NULL: none wanted */
     struct epoch_stats *epochs;
     size_t n_epochs, n_steps;
-    struct epoch_stats tested; /* when it was tested last, as each run is */
-    uint64_t target_epoch;              /* that reached --target-acc, 0 none, */
-    double target_seconds;              /* this long after the start */
+    struct epoch_stats tested; /* the last test's figures */
+    uint64_t target_epoch;              /* the epoch that reached
+                                         * --target-acc, or 0; */
+    double target_seconds;              /* so long after the start */
     double start, first_end, last_draw; /* on the monotonic clock, s */
 };
 
-/* Open the JSON file, so that one which cannot be written is found out before
- * the training; what it held stays until then.  t needs its args and ddp now,
- * and the rest from report_start() on.  Result: 0, or -1 with train_error(). */
+/* Open the JSON file, so that a file which cannot be written is noticed before
+ * the training.  Its old content stays until the end.  t needs its args and ddp
+ * now, and the rest from report_start() on.
+ *
+ * Result:    0, or -1 with train_error() set.
+ */
 int report_init(struct report *r, const struct trainer *t);
 void report_fini(struct report *r);
 
@@ -33,23 +39,27 @@ void report_fini(struct report *r);
 void report_start(struct report *r);
 void report_plan(struct report *r);
 
-/* Print "Epoch e/n"; after a step redraw the bar, and print --log-interval's line
- * where it is its turn (arg is the report); print the figures and
- * keep them for the JSON object.  Result of report_epoch: 0, or -1. */
+/* Print "Epoch e/n"; after a step redraw the bar, and print the line of
+ * --log-interval when it is due (arg is the report); at the end print the
+ * figures and keep them for the JSON object.
+ *
+ * Result:    of report_epoch: 0, or -1.
+ */
 void report_epoch_start(struct report *r);
 void report_progress(void *arg, const struct progress_stats *now);
 int report_epoch(struct report *r, const struct epoch_stats *stats);
 
-/* With --verbose: print what this rank alone has of an epoch; on any. */
+/* With --verbose: print this rank's own figures of an epoch; every rank does.
+ */
 void report_own(struct report *r, const struct epoch_stats *own);
 
 /* Say that a signal ended the run. */
 void report_stopped(struct report *r);
 
-/* End the bar's line, for an epoch that ends with a sentence. */
+/* End the line of the bar, for an epoch that ends with a sentence. */
 void report_epoch_cut(struct report *r);
 
-/* Print the test's line alone, for a resumed run that begins with it. */
+/* Print only the line of the test, for a resumed run that begins with it. */
 void report_test(struct report *r, const struct epoch_stats *stats);
 
 /* Print the closing line and write the JSON object.
@@ -60,8 +70,10 @@ void report_test(struct report *r, const struct epoch_stats *stats);
  */
 int report_end(struct report *r, double max_rss);
 
-/* Write what --json asked for; NULL: there was no memory for it.
- * Result: 0, or -1 with train_error() set. */
+/* Write the object for --json; NULL: there was no memory for it.
+ *
+ * Result:    0, or -1 with train_error() set.
+ */
 struct json_t;
 int report_json(struct report *r, const struct json_t *object);
 

@@ -74,7 +74,7 @@ static json_t *epochs_array(const struct report *r)
     return all;
 }
 
-/* Return the images trained on per second, tests left out. */
+/* Return the images per second of the training, without the tests. */
 static double images_per_second(const struct report *r)
 {
     double seconds = 0, images = 0;
@@ -100,8 +100,8 @@ static json_t *target_object(const struct report *r)
                      r->target_epoch ? number(r->target_seconds) : json_null());
 }
 
-/* What decided the results, as --help has it; null: it was left to the optimizer or
- * is not done.  A test alone has none. */
+/* Return the options that decided the results, by their names in --help.  null:
+ * the option was left to the optimizer, or is off.  A test alone has none. */
 static json_t *options_object(const struct args *args)
 {
     json_t *all = args->eval_only ? json_null() : json_object();
