@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cifar.c - CIFAR-10's binary files: records of a label and 3 x 32 x 32 bytes,
- * channel by channel; a training set is data_batch_1 to data_batch_5, of which
- * the later ones may be missing. */
+ * channel by channel.  A training set is data_batch_1 to data_batch_5; later
+ * ones may be missing. */
 #include "trainer/data.h"
 #include "trainer/data_file.h"
 #include "trainer/error.h"
@@ -13,7 +13,8 @@
 #define SIDE 32
 #define CHANNELS 3
 #define PIXELS (CHANNELS * SIDE * SIDE)
-#define STEP 10000 /* images by which memory grows: a file as it is published */
+#define STEP 10000 /* images that memory grows by: one file as it is
+                    * published */
 
 static int grow(struct images *images, size_t *room)
 {

@@ -19,7 +19,8 @@
 #define SYNTHETIC_TEST 10000
 #define SYNTHETIC_HELD                                                         \
     ((size_t)64 << 20)         /* bytes; more are drawn when wanted */
-#define SEEN ((size_t)1 << 24) /* pixels that drawn images are judged by */
+#define SEEN ((size_t)1 << 24) /* pixels from which the mean of drawn images
+                                * is computed */
 
 void images_fini(struct images *images)
 {
@@ -48,10 +49,11 @@ void dataset_fini(struct dataset *d)
 
 /* ---- where the files are ---- */
 
-/* A set that is read from files: their names, without .gz. */
+/* A data set that is read from files; names are without .gz here. */
 struct data_set {
     const char *name;
-    const char *folders[3]; /* below a folder of data; "" is itself */
+    const char *folders[3]; /* where to look in a folder of data; "" is that
+                             * folder */
     const char *first;      /* a file that must be there */
     int (*load)(struct dataset *d, const char *folder, const char *name);
 };
@@ -88,7 +90,8 @@ static int need_file(char path[MAX_PATH], const char *folder, const char *file,
     return find_file(path, folder, file) ? 0 : missing(folder, file, name);
 }
 
-/* Say whether a set lies in dir, or in a folder of its name there. */
+/* Return 1 if the set is in dir or in a folder of its name there, and that
+ * folder. */
 static int find_folder(char folder[MAX_PATH], const char *dir,
                        const struct data_set *set)
 {
@@ -282,7 +285,7 @@ void pixel_scale_meanstd(struct pixel_scale *scale,
         scale->value[v] = (float)((v - mean) / (deviation > 0 ? deviation : 1));
 }
 
-/* Where an image's first pixel comes from, beside its own. */
+/* How far an image is moved, and whether it is mirrored. */
 struct move {
     int down, right, is_mirrored;
 };
@@ -313,7 +316,7 @@ static float *put(const struct images_pick *pick, const unsigned char *from,
     return out;
 }
 
-/* An image in memory, or one to be drawn. */
+/* An image in memory, or one that is drawn when it is needed. */
 struct original {
     const unsigned char *bytes; /* or NULL */
     struct synthetic_image drawn;
@@ -328,7 +331,8 @@ static unsigned char pixel_of(const struct images *images,
     return from->bytes[(channel * images->height + y) * images->width + x];
 }
 
-/* What comes from outside is black before it is scaled, as in torchvision. */
+/* Pixels from outside the image are black before they are scaled, as in
+ * torchvision. */
 static float *put_moved(const struct images_pick *pick,
                         const struct original *from, struct move move,
                         float *out)

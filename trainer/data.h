@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* data.h - labelled images, in memory or made up as they are wanted. */
+/* data.h - labelled images, in memory or drawn when they are needed. */
 #ifndef COLL_TRAINER_DATA_H
 #define COLL_TRAINER_DATA_H
 
@@ -15,7 +15,8 @@ struct images {
     unsigned char *labels; /* [n], below DATA_CLASSES */
     size_t n;
     int channels, height, width;
-    struct synthetic *drawn; /* or NULL; else pixels and labels are */
+    struct synthetic *drawn; /* if not NULL, images are drawn, and pixels and
+                              * labels are NULL */
 };
 
 /* Return the bytes of one image. */
@@ -28,7 +29,8 @@ static inline size_t images_len(const struct images *images)
 struct dataset {
     char where[512]; /* the folder it was read from, or "made up" */
     struct images train, test;
-    void *map; /* what both lie in, or NULL: they are allocated one by one */
+    void *map; /* the memory that holds both sets; NULL: each is allocated by
+                * itself */
     size_t map_len;
 };
 
@@ -48,12 +50,12 @@ struct data_config {
  * See:       choose_folder() in data.c for where it looks.
  */
 int dataset_load(struct dataset *d, const struct data_config *config);
-/* The same on all ranks at once, with one copy for the ranks of a host.
+/* Do the same on all ranks at once, with one copy for all ranks of a host.
  *
- * Shapes:    status: not 0 when this rank has failed already, and only wants to
- *            keep the others from waiting.
- * Result:    0, or -1 with train_error() set; a rank that says so because the
- *            first one of its host has failed comes after that one.
+ * Shapes:    status: not 0 when this rank has already failed and calls only so
+ *            that the others need not wait.
+ * Result:    0, or -1 with train_error() set.  If a host's first rank fails,
+ *            the others of that host fail because of it.
  */
 struct ddp;
 int dataset_load_shared(struct dataset *d, const struct data_config *config,
@@ -82,13 +84,14 @@ void images_fini(struct images *images);
 /* Keep the first `limit` images; 0 keeps all. */
 void images_limit(struct images *images, size_t limit);
 
-/* What each pixel value becomes. */
+/* The number that each pixel value becomes. */
 struct pixel_scale {
     float value[256];
 };
 
-/* Set scale to value / 255, or to mean 0 and deviation 1 over the images; of drawn
- * ones over the first 2^24 pixels, for they are all alike. */
+/* Set scale to value / 255, or to mean 0 and standard deviation 1 over the
+ * images.  Of drawn images only the first 2^24 pixels are looked at: they are
+ * all alike. */
 void pixel_scale_unit(struct pixel_scale *scale);
 void pixel_scale_meanstd(struct pixel_scale *scale,
                          const struct images *images);
@@ -97,11 +100,11 @@ void pixel_scale_meanstd(struct pixel_scale *scale,
 
 enum augment { AUGMENT_NONE, AUGMENT_FLIP_CROP };
 
-/* Which images, and what becomes of their pixels.
+/* Which images to copy, and how to change their pixels.
  *
- * AUGMENT_FLIP_CROP: each is cut, at any of 9 x 9 places, from itself with a black
- * border of AUGMENT_PAD pixels, and in half of the cases mirrored.  What is drawn
- * depends on the key and on the image's place alone.
+ * AUGMENT_FLIP_CROP: give each image a black border of AUGMENT_PAD pixels, cut
+ * an image of the old size out of it at one of 9 x 9 places, and mirror half of
+ * them.  The random numbers depend only on the key and on the image's place.
  */
 struct images_pick {
     const struct images *images;
@@ -109,9 +112,9 @@ struct images_pick {
     int n;
     const struct pixel_scale *scale;
     enum augment augment;
-    uint64_t key; /* of what is drawn in this step */
+    uint64_t key; /* of this step's random numbers */
     size_t
-        first; /* the place of the first of them, counted in the global batch */
+        first; /* place of the first image in the global batch */
 };
 
 /* Copy these images, scaled, as [height][width][channels], and their labels. */

@@ -25,7 +25,8 @@
 struct data_unpacker {
     z_stream z; /* next_in and avail_in also serve a plain file */
     int is_gz;
-    int is_between; /* of a .gz: no part has begun, or the last one is whole */
+    int is_between; /* of a .gz: no part has begun, or the last one is
+                     * complete */
     unsigned char piece[PIECE];
 };
 
@@ -48,7 +49,7 @@ static int fill(struct data_file *f)
     return 0;
 }
 
-/* gzip files begin with these two bytes, whatever they are called. */
+/* Gzipped files begin with these two bytes, whatever their name is. */
 static int start(struct data_file *f)
 {
     struct data_unpacker *u = f->unpacker;
@@ -112,8 +113,8 @@ static size_t copy_piece(struct data_unpacker *u, unsigned char *to, size_t len)
     return n;
 }
 
-/* Unpack up to `len` bytes of what has been read into *n; gzip compares the check
- * sum of a part at its end. */
+/* Unpack up to `len` bytes of what was read into *n.  At the end of a part,
+ * inflate() compares its check sum. */
 static int inflate_piece(struct data_file *f, unsigned char *to, size_t len,
                          size_t *n)
 {

@@ -2,10 +2,10 @@
 /* data_share.c - one copy of the images for all ranks of a host.
  *
  * The first rank of a host loads them into an anonymous file, which the others
- * map by way of its descriptor below /proc: nothing is left behind, however the
- * ranks end.  Pages are mapped privately, so that nobody writes to another's.
- * Where the others cannot open it, or images are drawn when they are wanted, they
- * load for themselves.
+ * open below /proc and map: nothing is left behind, however the ranks end.
+ * Pages are mapped privately, so that no rank can change another's images.  If
+ * the others cannot open the file, or if images are drawn when they are needed,
+ * each rank loads its own.
  */
 #include "trainer/data.h"
 #include "trainer/ddp.h"
@@ -22,7 +22,8 @@
 
 #define STRIDE 61 /* pixels */
 
-/* What a rank says to all others.  Addresses in `data` mean nothing there. */
+/* What a rank tells all others.  The pointers in `data` mean nothing to them.
+ */
 struct notice {
     int is_leader, status, host; /* of the rank */
     int pid, fd;                 /* fd -1: there is nothing to map */
@@ -57,7 +58,7 @@ static int write_images(int fd, const struct images *images)
            write_all(fd, images->labels, images->n);
 }
 
-/* Return a file with the images of d, or -1. */
+/* Return a descriptor of a file with the images of d, or -1. */
 static int make_file(const struct dataset *d)
 {
     int fd = memfd_create("coll_train images", MFD_CLOEXEC);
@@ -77,7 +78,7 @@ static unsigned char *place(struct images *images, unsigned char *at)
     return images->labels + images->n;
 }
 
-/* Take the images from the file, in place of those that *d may have. */
+/* Use the images in the file in place of those that *d has. */
 static int map_file(struct dataset *d, const struct dataset *from, int fd)
 {
     size_t len = bytes_of(&from->train) + bytes_of(&from->test);
@@ -109,7 +110,7 @@ static int map_leader(struct dataset *d, const struct notice *leader)
     return st;
 }
 
-/* Return the notice of this host's first rank. */
+/* Return what this host's first rank has told. */
 static const struct notice *find_leader(const struct notice *all, int n,
                                         int host)
 {
@@ -119,7 +120,7 @@ static const struct notice *find_leader(const struct notice *all, int n,
     return NULL;
 }
 
-/* Labels, and here and there a pixel: files that are not the same differ in these. */
+/* Labels and a few pixels, which differ between files that are not the same. */
 static uint64_t digest_images(const struct images *images)
 {
     size_t n_pixels = images->n * images_len(images);
@@ -141,7 +142,7 @@ static uint64_t hash_folder(const char *folder)
     return hash;
 }
 
-/* Would some learn from other images than the rest? */
+/* Return 1 if some ranks have other images than the rest. */
 static int judge(const struct notice *all, int n)
 {
     const struct notice *first = NULL;
@@ -164,7 +165,7 @@ static int judge(const struct notice *all, int n)
     return 0;
 }
 
-/* Tell all what this rank has, and take what the host's first rank has. */
+/* Tell all ranks what this one has, and take what the host's first rank has. */
 static int exchange(struct dataset *d, const struct data_config *config,
                     struct ddp *ddp, const struct notice *mine,
                     struct notice *all)
@@ -183,7 +184,7 @@ static int exchange(struct dataset *d, const struct data_config *config,
         else if (map_leader(d, leader))
             st = dataset_load(d, config);
     }
-    /* the file must stay until everybody has opened it */
+    /* the file must stay until all ranks have opened it */
     return ddp_agree(ddp, st, &failed) ? -1 : st;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* idx.c - IDX files: a magic number, sizes, bytes; all big-endian.
  *
- * Nothing in a file is believed: sizes are held against what the file could
- * contain before memory is taken.
+ * Nothing in a file is trusted: sizes are compared with what the file could
+ * contain before memory is allocated.
  */
 #include "trainer/data.h"
 #include "trainer/data_file.h"
@@ -38,7 +38,7 @@ static int idx_magic(struct data_file *f, uint32_t wanted, const char *what)
     return 0;
 }
 
-/* Read n records of `each` bytes into memory of their own. */
+/* Read n records of `each` bytes into new memory. */
 static int idx_body(struct data_file *f, size_t n, size_t each,
                     unsigned char **body)
 {

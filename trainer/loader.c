@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* loader.c - two buffers, one with the model and one here, that change places.
+/* loader.c - two buffers that change places: one with the model, one with the
+ * loader.
  *
- * Who owns what: while `state` is BEGUN the pick, what it points to and the spare
- * buffers are the loader thread's, which reads and writes them without the lock;
- * in every other state they are the training thread's.  `state` and `is_ending`
- * change under the lock, and its release by the one thread and acquisition by the
- * other carry the rest: what was written before ASKED is seen by the loader, and
- * the images that it wrote before FULL by who takes them.
+ * Who owns what: while `state` is BEGUN the loader thread owns the pick, what
+ * it points to and the spare buffers, and uses them without the lock.  In every
+ * other state the training thread owns them.  `state` and `is_ending` change
+ * under the lock, which orders the rest: the loader sees what was written
+ * before ASKED, and the training thread sees the images that were written
+ * before FULL.
  *
- * A thread that has no core comes late: what it has not begun with by the time it
- * is wanted the training thread takes back, and gathers itself.
+ * A thread without a core comes late.  What it has not begun when it is needed,
+ * the training thread takes back and gathers itself.
  *
- * The thread waits for nobody but the one that trains, and calls neither libcoll
- * nor oneDNN: ranks that die, aborts and errors are the training thread's to
- * notice, which then ends it.  Signals are not for it.
+ * The loader waits only for the training thread, and calls neither libcoll nor
+ * oneDNN: ranks that die, aborts and errors are noticed by the training thread,
+ * which then ends the loader.  The loader receives no signals.
  */
 #include "trainer/loader.h"
 #include "trainer/error.h"
@@ -28,7 +29,7 @@ enum state { EMPTY, ASKED, BEGUN, FULL };
 struct loader {
     struct model *model;
     const struct device *device;
-    unsigned char *labels; /* of the images that are with the model */
+    unsigned char *labels; /* labels of the images that are with the model */
     struct images_pick pick; /* that `spare` is for */
     float *spare;
     unsigned char *spare_labels;
@@ -149,7 +150,7 @@ void loader_ask(struct loader *l, const struct images_pick *pick)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* Take back what was asked for, or wait for it where it has begun; return whether
+/* Take back what was asked for; or wait for it if it has begun.  Returns 1 if
  * it is there. */
 static int finish(struct loader *l)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* loader.h - the next images of a training step, gathered by a thread of its own
- * while the model works on those before.
+/* loader.h - a thread that gathers the images of the next step while the model
+ * works on this one.
  *
- * What is asked for ahead is a hint: loader_take() hands out the images that it
- * is asked for, and gathers them itself where they are not there.  So with and
- * without the thread the same numbers come in the same order.
+ * What is asked for ahead is only a hint: loader_take() returns the images that
+ * its caller names, and gathers them itself if they are not there.  So the same
+ * numbers come in the same order with and without the thread.
  */
 #ifndef COLL_TRAINER_LOADER_H
 #define COLL_TRAINER_LOADER_H
@@ -26,14 +26,14 @@ struct loader;
 int loader_create(struct loader **loader, struct model *model,
                   const struct device *device, int has_thread);
 
-/* End the thread, whatever it does; NULL is none. */
+/* End the thread, whatever it does; NULL is allowed. */
 void loader_destroy(struct loader *loader);
 
-/* Begin to gather; nothing else is asked for.
+/* Begin to gather; call it only while nothing else is asked for.
  *
- * Ownership: what pick points to must stay as it is until the next loader_take()
+ * Ownership: what pick points to must not change until the next loader_take()
  *            or loader_drop().
- * Threads:   the one that trains, as for all functions here.
+ * Threads:   the training thread, as for all functions here.
  * Cost:      a lock, and a wake-up.
  */
 void loader_ask(struct loader *loader, const struct images_pick *pick);
@@ -43,7 +43,7 @@ void loader_ask(struct loader *loader, const struct images_pick *pick);
 const unsigned char *loader_take(struct loader *loader,
                                  const struct images_pick *pick);
 
-/* Forget what was asked for: on return nobody reads it any more. */
+/* Forget what was asked for: after the call nothing reads it any more. */
 void loader_drop(struct loader *loader);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rng.h - random numbers that are a function of a key and a counter.
+/* rng.h - random numbers that are functions of a key and a counter.
  *
- * No generator has a state: what a number is for (seed, stream, epoch, step,
- * position) names it.  So a run that is resumed, or cut among other ranks,
- * draws the same numbers.
+ * No generator has a state: a number is named by its use (seed, stream, epoch,
+ * step, position).  So a run that is resumed, or divided among another number
+ * of ranks, draws the same numbers.
  *
- * Source: Steele, Lea and Flood, "Fast splittable pseudorandom number
- * generators", OOPSLA 2014 (the mixing function of SplitMix64).
+ * Source:    Steele, Lea and Flood, "Fast splittable pseudorandom number
+ *            generators", OOPSLA 2014 (the mixing function of SplitMix64).
  */
 #ifndef COLL_TRAINER_RNG_H
 #define COLL_TRAINER_RNG_H

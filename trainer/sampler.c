@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sampler.c - Fisher and Yates' shuffle, with numbers named by seed and epoch,
+/* sampler.c - Fisher and Yates' shuffle.  Its numbers depend on seed and epoch,
  * so that every rank draws the same order without a message. */
 #include "trainer/sampler.h"
 #include "trainer/error.h"
@@ -9,7 +9,7 @@
 
 static size_t divide_up(size_t n, size_t by) { return (n + by - 1) / by; }
 
-/* Return how many indices `order` holds: all that an epoch's are drawn from. */
+/* Return how many indices `order` holds: all that an epoch draws from. */
 static size_t order_len(const struct sampler *s)
 {
     size_t used = s->n_mine;

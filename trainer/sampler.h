@@ -30,16 +30,18 @@ struct sampler {
     int rank, n_ranks;
     enum shard shard;
     int drops_rest; /* 1: all steps are whole */
-    size_t most;    /* steps of an epoch, 0: all there are */
+    size_t most;    /* steps of an epoch, at most; 0: no limit */
     size_t n_steps; /* of an epoch */
-    size_t n_mine;  /* images of a rank in an epoch, those used again included */
-    uint32_t *order; /* this epoch's: all ranks' (sampler), or this one's */
+    size_t n_mine;  /* images of a rank in an epoch, with those that are used
+                     * twice */
+    uint32_t *order; /* of this epoch: those of all ranks (sampler), or of
+                      * this rank */
 };
 
-/* Set up a sampler; what stands above n_steps is set already.
+/* Set up a sampler; the fields above n_steps are set already.
  *
  * Result:    0, or -1 with train_error() set (not even one step fits).
- * Ownership: end it by sampler_fini().
+ * Ownership: the caller ends it by sampler_fini().
  */
 int sampler_init(struct sampler *s);
 void sampler_fini(struct sampler *s);
@@ -52,7 +54,7 @@ void sampler_start_epoch(struct sampler *s, uint64_t epoch);
 size_t sampler_count(const struct sampler *s, size_t step);
 
 /* Return where this rank's part of a step begins, counted in the global batch
- * (a rank's first image), or the indices of its images. */
+ * (its first image), or the indices of its images. */
 size_t sampler_first(const struct sampler *s, size_t step);
 const uint32_t *sampler_step(const struct sampler *s, size_t step);
 

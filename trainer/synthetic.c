@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* synthetic.c - images that need no file: a seeded pattern for each class,
- * moved by up to two pixels, dimmed, and covered with noise.
+/* synthetic.c - images without a file: a pattern for each class, moved by up to
+ * two pixels, dimmed, and covered with noise.
  *
- * A pattern is coarse (7 x 7 cells of random brightness, interpolated, a set for
- * each channel), so that convolutions have something to find.
+ * A pattern is coarse (7 x 7 cells of random brightness, interpolated, a set
+ * for each channel), so that convolutions can find it.
  */
 #include "trainer/synthetic.h"
 #include "trainer/error.h"
@@ -13,9 +13,9 @@
 
 #define CELLS 7
 #define SHIFT 2
-#define NOISE 0.6f /* the width of the noise, in units of full brightness */
+#define NOISE 0.6f /* strength of the noise, in units of full brightness */
 
-/* What a class looks like, with a rim to move in. */
+/* What a class looks like, with a rim so that it can move. */
 struct canvas {
     int height, width;
     float *value; /* [channels][height][width] */
@@ -32,7 +32,7 @@ static float cell(uint64_t key, int y, int x)
     return rng_unit(key, (uint64_t)(y * (CELLS + 1) + x));
 }
 
-/* Return the brightness at v, u, in cells. */
+/* Return the brightness at a place, counted in cells. */
 static float between_cells(uint64_t key, float v, float u)
 {
     int i = (int)v, j = (int)u;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* synthetic.h - images that need no file, held in memory or drawn one by one.
+/* synthetic.h - images without a file, in memory or drawn one by one.
  *
- * A pixel is a function of the seed, of its image's number and of its place, so
- * that both ways give the same images, whoever has them and in any order.
+ * A pixel depends only on the seed, on the number of its image and on its
+ * place, so that both ways give the same images on every rank and in any order.
  */
 #ifndef COLL_TRAINER_SYNTHETIC_H
 #define COLL_TRAINER_SYNTHETIC_H
@@ -21,10 +21,10 @@
 int synthetic_make(struct images *images, size_t n, uint64_t seed,
                    uint64_t first);
 
-/* The same without their pixels and labels: images->drawn has what it takes to draw
- * any of them.
+/* The same without their pixels and labels: images->drawn has what is needed to
+ * draw each of them.
  *
- * Cost:      memory for the prototypes alone, whatever n is.
+ * Cost:      memory for the prototypes only, whatever n is.
  */
 int synthetic_promise(struct images *images, size_t n, uint64_t seed,
                       uint64_t first);
