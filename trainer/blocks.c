@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* blocks.c - a perfect binary tree, summed like a binary counter counts. */
+/* blocks.c - sum blocks in a perfect binary tree, as a binary counter carries.
+ */
 #include "trainer/blocks.h"
 #include "trainer/error.h"
 
@@ -7,7 +8,7 @@
 
 static int is_power_of_two(size_t n) { return n && !(n & (n - 1)); }
 
-/* Return the blocks that n images are cut into, whoever has them. */
+/* Return how many blocks n images are cut into. */
 static size_t natural_cut(size_t n)
 {
     size_t blocks = 1;
@@ -17,7 +18,7 @@ static size_t natural_cut(size_t n)
     return blocks;
 }
 
-/* Say why n blocks would not do for these ranks, or return NULL. */
+/* Return why n blocks do not fit these ranks, or NULL if they do. */
 static const char *why_not(const struct blocks_config *c, size_t n)
 {
     if (c->is_rounded)
@@ -63,8 +64,8 @@ void blocks_fini(struct blocks *b)
         b->device->release(b->sums[--b->n_sums]);
 }
 
-/* Where the counter has a 1 a sum waits for this one; the first 0 is where the
- * result will wait.  After the last block there is none. */
+/* Each 1 in the counter stands for a sum that waits for this one.  The lowest 0
+ * is where the new sum will wait; after the last block there is none. */
 void blocks_add(struct blocks *b, size_t block, float *gradients, size_t at,
                 size_t n)
 {

@@ -26,48 +26,50 @@
 
 struct model_desc;
 
-/* What the images of a step are cut by. */
+/* What decides how the images of a step are cut. */
 struct blocks_config {
     int deterministic; /* 0: a rank's images are one block */
     int is_rounded;    /* a rank's sum is rounded before others are added */
-    int needs_batch;   /* layers must see a batch at once */
+    int needs_batch;   /* a layer needs the whole batch at once */
     int is_ragged;     /* the last step of an epoch may be shorter */
     int n_ranks;
     size_t batch, accum; /* a rank's images: batch times accum */
 };
 
 struct blocks {
-    size_t n, len; /* of a rank: blocks, and images in each */
+    size_t n, len; /* of a rank: blocks, and images of each */
     size_t n_all;  /* of all ranks */
-    int is_shared; /* fewer ranks, or more up to n_all, cut the same way */
+    int is_shared; /* fewer ranks, or more up to n_all, have the same cut */
     const char *why_not;
     const struct device *device;
-    float *sums[BLOCKS_LEVELS]; /* of 1, 2, 4... blocks, to be added to */
+    float *sums[BLOCKS_LEVELS]; /* sums of 1, 2, 4... blocks that wait for
+                                 * another one */
     int n_sums;
 };
 
-/* Cut a step's images.
+/* Cut the images of a step.
  *
- * Result:    n * len = batch * accum.  Where it is shared the cut depends on the
- *            images of the step alone (with needs_batch, on batch too);
- *            elsewhere why_not says "batch normalization", or the like.
+ * Result:    n * len = batch * accum.  If the cut is shared it depends only on
+ *            the images of the step (with needs_batch also on batch).  If it is
+ *            not, why_not says "batch normalization", or the like.
  */
 void blocks_cut(struct blocks *b, const struct blocks_config *config);
 
-/* Make room for the sums of n_params gradients.
+/* Allocate the sums of n_params gradients.
  *
  * Shapes:    after blocks_cut().
  * Result:    0, or -1 with train_error() set.
- * Ownership: end it by blocks_fini() either way.
+ * Ownership: the caller ends it by blocks_fini() in either case.
  */
 int blocks_init(struct blocks *b, const struct device *device, size_t n_params);
 void blocks_fini(struct blocks *b);
 
-/* Gradients [at, at + n) of a block are made.
+/* Add the gradients [at, at + n) of a block.
  *
- * Shapes:    gradients[n], block by block from 0, each range once in each.
- * Result:    after the last block, gradients = the sum over all of them; before,
- *            they were put aside.
+ * Shapes:    gradients[n]; the blocks come in order from 0, and each range once
+ *            in each block.
+ * Result:    after the last block, gradients = the sum of all blocks; before,
+ *            they are kept for that sum.
  */
 void blocks_add(struct blocks *b, size_t block, float *gradients, size_t at,
                 size_t n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* checkpoint.c - saves by rename, believes nothing it reads. */
+/* checkpoint.c - save by rename, and check everything that is read. */
 #include "trainer/checkpoint.h"
 #include "trainer/error.h"
 #include "trainer/finite.h"
@@ -132,7 +132,7 @@ static int write_all(int fd, const unsigned char *bytes, size_t len)
     return 0;
 }
 
-/* Write and sync a new file; errno says why not. */
+/* Write a new file and sync it; errno says why it failed. */
 static int write_file(const char *path, const struct image *im)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -148,8 +148,8 @@ static int write_file(const char *path, const struct image *im)
     return err ? -1 : 0;
 }
 
-/* The rename lasts once the folder is on the disk; some file systems cannot
- * sync a folder, and need not. */
+/* The rename is permanent once the folder is synced.  File systems that cannot
+ * sync a folder need not. */
 static void sync_dir(const char *dir)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -187,8 +187,8 @@ int checkpoint_probe(const char *dir)
 
 #define SKIP_BITS 32
 
-/* How far a run has come, epochs above the steps of the next one, as one number;
- * 0 stands for nothing. */
+/* How far a run has come, as one number: epochs in the upper bits, steps of the
+ * next epoch in the lower ones.  0 stands for no checkpoint. */
 static uint64_t place_of(const struct checkpoint *c)
 {
     return c->epoch << SKIP_BITS | c->skip;
@@ -206,7 +206,8 @@ static void name_file(char *path, const char *dir, uint64_t place)
         snprintf(path, CHECKPOINT_PATH, "%s/epoch-%04llu.ckpt", dir, epoch);
 }
 
-/* Return the place in a name as name_file() makes it, or 0. */
+/* Return the place that a file's name stands for, or 0 if name_file() makes no
+ * such name. */
 static uint64_t place_in(const char *name)
 {
     char path[CHECKPOINT_PATH];
@@ -237,7 +238,8 @@ static uint64_t largest_below(DIR *folder, uint64_t below)
     return best;
 }
 
-/* Remove what is older than the newest `keep`; what cannot be removed stays. */
+/* Remove all but the newest `keep` checkpoints; those that cannot be removed
+ * stay. */
 static void prune(const char *dir, uint64_t newest, size_t keep)
 {
     char path[CHECKPOINT_PATH];
@@ -288,7 +290,7 @@ int checkpoint_save(const struct checkpoint *c, const char *dir, size_t keep)
     return st;
 }
 
-/* Find the newest checkpoint before a place. */
+/* Find the newest checkpoint whose place is below `below`. */
 static int find_below(const char *dir, uint64_t below,
                       char path[CHECKPOINT_PATH])
 {
@@ -335,8 +337,7 @@ static int read_all(int fd, unsigned char *bytes, size_t len)
     return 0;
 }
 
-/* Read a whole file of `most` bytes or fewer; a longer one is read up to there,
- * and `len` tells its true length. */
+/* Read a file, but no more than `most` bytes; *len is its true length. */
 static int image_read(struct image *im, const char *path, size_t most,
                       size_t *len)
 {
@@ -369,15 +370,15 @@ fail:
     return -1;
 }
 
-/* The file says less than it once did; an older one may be good. */
+/* Refuse a damaged file; the caller may try an older one. */
 static int damaged(const char *path, const char *how)
 {
     train_refuse("%s %s", path, how);
     return CHECKPOINT_DAMAGED;
 }
 
-/* Hold the file against itself.  What has the expected length is judged by its
- * check sum before a word of it is believed. */
+/* Judge the file alone.  If its length is right, nothing in it is used before
+ * its check sum has been compared. */
 static int judge_file(const struct image *im, const struct checkpoint *c,
                       const char *path, size_t len)
 {
@@ -390,7 +391,7 @@ static int judge_file(const struct image *im, const struct checkpoint *c,
     return 0;
 }
 
-/* Hold it against the run that it is to go on with. */
+/* Check that the file is of this run's model and optimizer. */
 static int judge_run(const struct image *im, const struct checkpoint *c,
                      const char *path)
 {
@@ -412,7 +413,7 @@ static int judge_run(const struct image *im, const struct checkpoint *c,
     return 0;
 }
 
-/* Hold an image against what is expected; `len` is the file's length. */
+/* Check an image; `len` is the length of the file that it was read from. */
 static int judge(const struct image *im, const struct checkpoint *c,
                  const char *path, size_t len)
 {

@@ -16,16 +16,16 @@
 #define CHECKPOINT_PATH 1024
 #define CHECKPOINT_DAMAGED (-2)
 
-/* What decides which images a step has; n_ranks 0: nothing. */
+/* What decides which images are in a step; n_ranks 0: not known. */
 struct checkpoint_steps {
     uint64_t n_ranks, batch;    /* images of a rank in a step */
     uint64_t shard, drops_rest; /* as of struct sampler */
 };
 
-/* What is saved, or where what is loaded goes. */
+/* What is saved, or what loading fills in. */
 struct checkpoint {
     uint64_t epoch, step, seed; /* epochs and steps done */
-    uint64_t skip; /* of these steps, those of an epoch that is not done; in the
+    uint64_t skip; /* steps of an epoch that is not finished; also in the
                     * file's name, epoch-0003+000120.ckpt */
     struct checkpoint_steps steps;
     uint64_t optim;             /* enum optim_kind */
@@ -39,11 +39,12 @@ struct checkpoint {
  */
 int checkpoint_probe(const char *dir);
 
-/* Write dir/epoch-NNNN.ckpt and remove all but the newest `keep` up to it (0
- * removes none).
+/* Write dir/epoch-NNNN.ckpt and remove all but the newest `keep` checkpoints up
+ * to it (0 removes none).
  *
- * Result:    0, or -1 with train_error() set: dir is then as it was.  What is
- *            not finite is never written, nor believed when it is read.
+ * Result:    0, or -1 with train_error() set and dir as before.  Numbers that
+ *            are not finite are neither written nor accepted when a file is
+ *            read.
  */
 int checkpoint_save(const struct checkpoint *c, const char *dir, size_t keep);
 
@@ -63,9 +64,10 @@ int checkpoint_load(struct checkpoint *c, const char *path);
  */
 int checkpoint_newest(const char *dir, char path[CHECKPOINT_PATH]);
 
-/* Replace the path that the last call gave by the next older one.
+/* Replace the path that the last call returned by that of the next older
+ * checkpoint.
  *
- * Result:    as checkpoint_newest()'s; path is as it was where there is none.
+ * Result:    as of checkpoint_newest(); path is unchanged if there is none.
  */
 int checkpoint_older(const char *dir, char path[CHECKPOINT_PATH]);
 

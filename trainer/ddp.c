@@ -21,7 +21,7 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* What a collective's status says of the cause. */
+/* The cause that a collective's status stands for. */
 static enum train_cause cause_of(int status)
 {
     return status == COLL_ERR_INVALID  ? CAUSE_USER
@@ -30,7 +30,7 @@ static enum train_cause cause_of(int status)
                                        : CAUSE_RANKS;
 }
 
-/* After an error a communicator is of no use but to be destroyed. */
+/* After an error the communicator can only be destroyed. */
 static int check(struct ddp *d, int status)
 {
     const char *why = coll_last_error();
@@ -97,7 +97,8 @@ int ddp_host(const struct ddp *d) { return coll_comm_host(d->comm); }
 
 /* ---- gradients ---- */
 
-/* Return what rank r moves of a bucket, but for its place in the state. */
+/* Return which parameters of a bucket rank r updates, without their place in
+ * its state. */
 static struct ddp_part part_of(const struct ddp *d, const struct ddp_bucket *b,
                                int r)
 {
@@ -108,8 +109,8 @@ static struct ddp_part part_of(const struct ddp *d, const struct ddp_bucket *b,
     return (struct ddp_part){.first = b->first + from, .count = end - from};
 }
 
-/* State is in the order of buckets, or without ZeRO in that of parameters, as in
- * a checkpoint. */
+/* The state is in the order of buckets; without ZeRO in that of parameters, as
+ * in a checkpoint. */
 struct ddp_part ddp_part(const struct ddp *d, int i, int rank)
 {
     struct ddp_part part = part_of(d, &d->buckets[i], rank);
@@ -141,7 +142,8 @@ size_t ddp_param_at(const struct ddp *d, size_t at)
     return 0;
 }
 
-/* Return how many of its parameters each rank moves; good until the next call. */
+/* Return how many of its parameters each rank updates; valid until the next
+ * call. */
 static const size_t *counts_of(struct ddp *d, const struct ddp_bucket *b)
 {
     for (int r = 0; r < d->size; r++)
@@ -149,7 +151,7 @@ static const size_t *counts_of(struct ddp *d, const struct ddp_bucket *b)
     return d->counts;
 }
 
-/* Its counts are good until the next call. */
+/* The counts stay valid until the next call. */
 static struct coll_args average_args(struct ddp *d, const struct ddp_bucket *b)
 {
     static const enum coll_type types[] = {
@@ -159,7 +161,7 @@ static struct coll_args average_args(struct ddp *d, const struct ddp_bucket *b)
         .size = sizeof(struct coll_args),
         .collective = COLL_ALLREDUCE,
         .type = types[d->config.wire],
-        /* one rank's average is its sum, which takes no pass over it */
+        /* the average over one rank is its sum, which needs no further pass */
         .op = d->config.sums || d->size == 1 ? COLL_SUM : COLL_AVG,
         .in = values,
         .out = values,
@@ -203,7 +205,7 @@ static const struct ddp_bucket *largest_bucket(const struct ddp *d)
     return largest;
 }
 
-/* A report's detail: not knowing it is no failure. */
+/* It is a detail of the report: not to know it is no failure. */
 static void name_algorithm(struct ddp *d)
 {
     struct coll_plan_info info = {.size = sizeof(info)};
@@ -322,8 +324,8 @@ static void unpack(const struct ddp *d, struct ddp_bucket *b)
                 own.count);
 }
 
-/* Wait for all that has set out, also when one of them has failed: only then
- * does nobody touch the gradients any more. */
+/* Wait for all buckets that were started, also after one has failed: only then
+ * does nothing use the gradients any more. */
 static int wait_for_buckets(struct ddp *d)
 {
     int st = 0;
@@ -451,7 +453,7 @@ int ddp_spread(struct ddp *d, const float *whole, float *own)
 
 /* ---- the same model everywhere ---- */
 
-/* Return a number that stands for a layer's kind and shapes. */
+/* Return a number that identifies a layer's kind and shapes. */
 static uint64_t signature(const struct layer *l)
 {
     const int words[] = {(int)l->spec.kind, l->spec.kernel,  l->spec.stride,

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ddp.h - what the ranks do together; the only file that talks to libcoll.
+/* ddp.h - communication between the ranks; only this file uses libcoll.
  *
- * Gradients are averaged in buckets.  A bucket is a run of the model's flat
- * array of gradients, so gradients are made where they are sent from, and
- * nothing is copied.  Buckets are filled from the last layer to the first, the
- * order in which the backward pass finishes: with overlap, a bucket sets out as
- * soon as its last gradient is written, and a thread of the library moves it on
- * beside the rest of the pass.  Until ddp_average() returns, a bucket that has
- * set out belongs to the library.
+ * Gradients are averaged in buckets.  A bucket is a range of the model's flat
+ * array of gradients, so that gradients are computed where they are sent from
+ * and nothing is copied.  Buckets are filled from the last layer to the first,
+ * the order in which the backward pass finishes.  With overlap a bucket is
+ * started as soon as its last gradient is written, and a thread of the library
+ * moves it while the backward pass goes on.  Until ddp_average() returns, a
+ * bucket that was started belongs to the library.
  *
- * A rank moves a part of each bucket's parameters: all of it, or with ZeRO stage
- * 1 its share.  Then it gets no more than that part of the averages, needs the
- * optimizer's state of that part alone, and has each bucket's parameters gathered
- * from the ranks when it has moved its own.  Until ddp_await() returned for them,
- * the parameters of a bucket that is being gathered belong to the library.
+ * A rank updates a part of each bucket's parameters: all of them, or with ZeRO
+ * stage 1 its share.  With ZeRO it receives only that part of the averages,
+ * holds the optimizer's state of that part only, and each bucket's parameters
+ * are gathered from the ranks once they are updated.  Until ddp_await() returns
+ * for them, parameters that are being gathered belong to the library.
  *
- * Source: Rajbhandari et al., "ZeRO", SC 2020.
+ * Source:    Rajbhandari et al., "ZeRO", SC 2020.
  */
 #ifndef COLL_TRAINER_DDP_H
 #define COLL_TRAINER_DDP_H
@@ -31,26 +31,27 @@ struct coll_comm;
 struct coll_request;
 struct model;
 
-/* What one rank moves of a bucket. */
+/* The part of a bucket that one rank updates. */
 struct ddp_part {
     size_t first, count; /* of the model's parameters */
-    size_t at;           /* the first one's place in the rank's state */
+    size_t at;           /* place of the first one in the rank's state */
 };
 
 struct ddp_bucket {
     float *gradients;
     float *params;
     size_t first, count; /* of the model's parameters */
-    int first_layer;     /* the last one to be written */
-    uint16_t *packed;    /* what travels, where that is not f32 */
+    int first_layer;     /* the gradient that is written last */
+    uint16_t *packed;    /* what is sent, if that is not f32 */
     struct coll_request *request, *gather; /* gather: NULL without ZeRO */
 };
 
 /* How gradients are averaged. */
 struct ddp_config {
-    size_t bucket_bytes, first_bytes; /* at least, of any and of the first */
+    size_t bucket_bytes, first_bytes; /* at least, of any bucket and of the
+                                       * first */
     int overlap;
-    int sums; /* the ranks' gradients are parts of the average: add them */
+    int sums; /* the ranks' gradients are parts of the average: only add them */
     int zero; /* the stage: 1, or 0 for none */
     enum wire wire;
 };
@@ -58,112 +59,119 @@ struct ddp_config {
 struct ddp {
     struct coll_comm *comm;
     int rank, size, n_hosts;
-    int has_failed; /* a collective failed: talk to nobody any more */
+    int has_failed; /* a collective failed: make no further calls */
     struct ddp_config config;
     struct ddp_bucket buckets[DDP_MAX_BUCKETS];
     int n_buckets, n_started; /* of this step */
-    int n_gathering;          /* the first so many are being gathered */
-    size_t *counts; /* [size], room for parts while requests are made */
+    int n_gathering;          /* buckets 0 to n_gathering - 1 are being
+                               * gathered */
+    size_t *counts; /* [size]: memory for parts while requests are created */
     double seconds; /* spent averaging gradients and gathering parameters */
-    uint64_t bytes; /* of gradients averaged, as they travelled */
-    char algo[32];  /* how the largest bucket is averaged */
+    uint64_t bytes; /* bytes of gradients averaged, as they were sent */
+    char algo[32];  /* the algorithm of the largest bucket */
 };
 
-/* Join the ranks of the launcher; reproducible: sums have the same bits
- * whatever the algorithm, the transport and the cut into buckets.
+/* Join the ranks of the launcher.  With `reproducible`, sums have the same bits
+ * for any algorithm, transport and cut into buckets.
  *
  * Result:    0, or -1 with train_error() set, as from every function here; the
  *            sentence is coll_last_error()'s.
- * Ownership: end it by ddp_fini().
+ * Ownership: the caller ends it by ddp_fini().
  * Threads:   one.
  */
 int ddp_init(struct ddp *d, int reproducible);
 int ddp_fini(struct ddp *d);
 
-/* Be among the ranks of comm, which becomes d's. */
+/* Join the ranks of comm, which *d owns from now on. */
 void ddp_adopt(struct ddp *d, struct coll_comm *comm);
 
-/* Return this rank's place on its host, the ranks there, and the host's. */
+/* Return this rank's number on its host, the number of ranks there, and the
+ * host's number. */
 int ddp_local_rank(const struct ddp *d);
 int ddp_local_size(const struct ddp *d);
 int ddp_host(const struct ddp *d);
 
-/* Say whether there is a core for one thread more of each rank of this host. */
+/* Return 1 if there is a core for one more thread of each rank of this host. */
 int ddp_has_spare_core(const struct ddp *d);
 
-/* Return the transports that join the ranks, "shm". */
+/* Return the transports that connect the ranks, such as "shm". */
 const char *ddp_transports(const struct ddp *d);
 
-/* Compare n words over all ranks; collective.  *differs is the first that is not the
- * same on all of them, or n; 0, or -1 with train_error() set. */
+/* Compare n words over all ranks; every rank calls it.
+ *
+ * Result:    0 and *differs = the first word that is not the same on all of
+ *            them, or n; -1 with train_error() set.
+ */
 int ddp_compare_words(struct ddp *d, const uint64_t *words, size_t n,
                       size_t *differs);
 
 /* Check that all ranks have this model, layer by layer. */
 int ddp_check_model(struct ddp *d, const struct model *m);
 
-/* Cut the model's gradients into buckets (the last may be smaller), without a
- * word to other ranks.
+/* Cut the model's gradients into buckets, without communication.  The last
+ * bucket may be smaller.
  *
  * Ownership: gradients and parameters are borrowed until ddp_drop_buckets().
  */
 int ddp_make_buckets(struct ddp *d, struct model *m,
                      const struct ddp_config *config);
 
-/* Make them ready to set out, on all ranks alike. */
+/* Create the requests of the buckets; every rank calls it. */
 int ddp_open_buckets(struct ddp *d);
 void ddp_drop_buckets(struct ddp *d);
 
-/* Return the part of bucket i that a rank moves, or how many parameters it moves
- * of all buckets; the parameter whose state is at such a place of this rank's. */
+/* Return the part of bucket i that a rank updates; the number of parameters
+ * that it updates of all buckets; and the parameter whose state is at a place
+ * of this rank's. */
 struct ddp_part ddp_part(const struct ddp *d, int i, int rank);
 size_t ddp_n_own(const struct ddp *d, int rank);
 size_t ddp_param_at(const struct ddp *d, size_t at);
 
-/* Say that the gradients of this layer and of those behind it are written. */
+/* Say that the gradients of this layer and of all later layers are written. */
 int ddp_layer_done(struct ddp *d, int layer);
 
-/* Average the gradients over the ranks, in place: all that has not set out yet,
- * and wait for the rest.  Each rank has the averages of its parts. */
+/* Average the gradients over the ranks, in place: start the buckets that are
+ * not started, and wait for all.  Each rank has the averages of its parts. */
 int ddp_average(struct ddp *d);
 
-/* Before any gradient of a step has set out: make a NaN of its average on every
- * rank.  Then ddp_is_spoilt() says so. */
+/* Call it before any bucket of a step is started: the averages become NaN on
+ * every rank, which ddp_is_spoilt() tells. */
 void ddp_spoil(struct ddp *d);
 int ddp_is_spoilt(const struct ddp *d);
 
-/* Say that this rank has moved its part of bucket i's parameters; the last bucket
- * goes first, as the next forward pass needs it first. */
+/* Say that this rank has updated its part of bucket i's parameters.  Buckets
+ * come from the last to the first, since the next forward pass needs the last
+ * one first. */
 int ddp_part_moved(struct ddp *d, int i);
 
-/* Wait until the parameters of the layers up to this one, or of all, are those
- * that the ranks have moved. */
+/* Wait until the parameters of the layers up to this one, or of all layers,
+ * have come from the ranks that update them. */
 int ddp_await(struct ddp *d, int layer);
 int ddp_await_all(struct ddp *d);
 
-/* With ZeRO: copy what each rank has about its parts to rank 0's `whole`, in the
- * order of parameters; or the other way.
+/* With ZeRO: copy each rank's state to rank 0's `whole`, in the order of
+ * parameters; or back.
  *
- * Shapes:    own[ddp_n_own(rank)]; whole[parameters], on rank 0 alone.
+ * Shapes:    own[ddp_n_own(rank)]; whole[parameters], on rank 0 only.
  */
 int ddp_collect(struct ddp *d, const float *own, float *whole);
 int ddp_spread(struct ddp *d, const float *whole, float *own);
 
-/* Copy values from rank 0 to all. */
+/* Copy values from rank 0 to all ranks. */
 int ddp_share_floats(struct ddp *d, float *values, size_t n);
 int ddp_share_words(struct ddp *d, uint64_t *words, size_t n);
 
 /* Gather len bytes of each rank into all[size][len] on every rank. */
 int ddp_gather_bytes(struct ddp *d, const void *mine, void *all, size_t len);
 
-/* Replace values by their sum, or their largest, over the ranks. */
+/* Replace values by their sum, or by the largest, over all ranks. */
 int ddp_sum(struct ddp *d, double *values, size_t n);
 int ddp_max(struct ddp *d, double *values, size_t n);
 
-/* Learn whether every rank is well.
+/* Learn whether all ranks succeeded.
  *
- * Shapes:    status 0 when this rank is.
- * Result:    *failed = the lowest rank that is not, or -1 when all are.
+ * Shapes:    status 0 if this rank did.
+ * Result:    *failed = the lowest rank that did not, or -1 if all did.
  */
 int ddp_agree(struct ddp *d, int status, int *failed);
 

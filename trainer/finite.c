@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* finite.c - walks the layers in the order of a forward pass. */
+/* finite.c - look at the layers in the order of a forward pass. */
 #include "trainer/finite.h"
 #include "trainer/model.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/* Place 1 is the images; layer i has N_PARTS places from 2 + i * N_PARTS. */
+/* Place 1 is the images; layer i has N_PARTS places, from 2 + i * N_PARTS on.
+ */
 enum part { PARAMS, STATE, OUT, N_PARTS };
 
 #define IMAGES 1

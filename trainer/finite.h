@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* finite.h - finds what is NaN or infinite, and names the place.
+/* finite.h - find a number that is NaN or infinite, and name its place.
  *
- * Whether a loss is finite costs one comparison a step; where it began to be
- * otherwise is looked for once it is not.  A place is a number that grows in
- * the order in which a forward pass comes by, so that ranks can exchange it
- * and take the first.
+ * A step only compares its loss, once.  The place is searched for when the loss
+ * is not finite.  Places are numbered in the order of a forward pass, so that
+ * ranks can exchange them and take the first.
  */
 #ifndef COLL_TRAINER_FINITE_H
 #define COLL_TRAINER_FINITE_H
@@ -21,7 +20,9 @@ size_t finite_len(const float *values, size_t n);
 
 /* Return the first place in the last forward pass that is not finite, among the
  * images, parameters and results of its first n images; 0 when there is none.
- * Shapes: before the backward pass, which writes slopes over results. */
+ *
+ * Shapes:    before the backward pass, which writes gradients over results.
+ */
 int finite_in_pass(struct model *model, int n);
 
 /* As finite_in_pass(), among the parameters. */

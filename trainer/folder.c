@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* "NAME\npid 7 on host\n", as far as it is there. */
+/* Read "NAME\npid 7 on host\n", or as much of it as there is. */
 static void read_file(struct folder *f, char who[2 * FOLDER_NAME])
 {
     char text[4 * FOLDER_NAME] = "", *rest = text, *line;
@@ -45,8 +45,8 @@ static int write_file(const struct folder *f)
     return 0;
 }
 
-/* Remove what a rank 0 left that was killed while it wrote here.  Only the holder
- * of the lock may: nobody else writes drafts. */
+/* Remove what was left by a rank 0 that was killed while it wrote here.  Only
+ * the holder of the lock may do so, since nobody else writes drafts. */
 static void remove_drafts(const struct folder *f)
 {
     char path[PATH_MAX];
@@ -101,8 +101,8 @@ void folder_fini(struct folder *f)
 
 /* ---- names ---- */
 
-/* What collrun and torchrun call this run; NULL where nobody does: torchrun's
- * "none" is everybody's. */
+/* Return what collrun or torchrun calls this run; NULL if neither names it.
+ * torchrun calls every run "none" that has no name. */
 static const char *launchers_name(void)
 {
     const char *name = getenv("TORCHELASTIC_RUN_ID");
@@ -110,7 +110,7 @@ static const char *launchers_name(void)
     return name && *name && strcmp(name, "none") ? name : NULL;
 }
 
-/* As a folder may be called. */
+/* Take a name, changed so that a folder can have it. */
 static void set_name(struct folder *f, const char *name)
 {
     snprintf(f->run, FOLDER_NAME, "%.*s", FOLDER_NAME - 1, name);
@@ -168,7 +168,7 @@ static int make_room(struct folder *f, char path[PATH_MAX])
                       path, strerror(errno));
 }
 
-/* Move one file there; the first one makes the place. */
+/* Move one file there; the first one creates the folder. */
 static int move(struct folder *f, const char *name)
 {
     char from[PATH_MAX], folder[PATH_MAX], to[2 * PATH_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* phase.c - two looks at the clock a phase, and a word to libcoll. */
+/* phase.c - each phase reads the clock twice, and is reported to libcoll. */
 #include "trainer/phase.h"
 #include "coll/coll.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* phase.h - where a step's time goes: sums for --breakdown, and rows of the same
- * names in COLL_TIMELINE's picture. */
+/* phase.h - where the time of a step goes: sums for --breakdown, and rows of
+ * the same names in COLL_TIMELINE's picture. */
 #ifndef COLL_TRAINER_PHASE_H
 #define COLL_TRAINER_PHASE_H
 
@@ -16,10 +16,10 @@ struct phases {
     double seconds[N_PHASES];
 };
 
-/* Return the moment, for phase_end(): seconds of the monotonic clock. */
+/* Return the time, for phase_end(): seconds of the monotonic clock. */
 double phase_begin(void);
 
-/* The phase began then, and ends now. */
+/* Note a phase that began at that time and ends now. */
 void phase_end(struct phases *p, enum phase phase, double begin);
 
 /* Return "FORWARD". */

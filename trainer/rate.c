@@ -7,7 +7,7 @@
 
 #define PI 3.14159265358979323846
 
-/* Return what --lr-scale makes of this number of ranks. */
+/* Return the factor of --lr-scale for this number of ranks. */
 static double factor_of(const struct args *args, int n_ranks)
 {
     return args->lr_scale == LR_LINEAR ? n_ranks

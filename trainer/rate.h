@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rate.h - the learning rate of each step of a run.
+/* rate.h - the learning rate of each step of a run: a warm-up, then a schedule.
  *
- * First the warm-up, then the schedule.  Both are functions of the step's place
- * in the run alone, so a run that is resumed goes on along the same curve.
+ * Both depend only on the number of the step in the run, so that a run that is
+ * resumed follows the same curve.
  */
 #ifndef COLL_TRAINER_RATE_H
 #define COLL_TRAINER_RATE_H
@@ -11,15 +11,15 @@
 
 struct learning_rate {
     double base;                   /* of one rank */
-    double factor;                 /* what --lr-scale makes of the ranks */
+    double factor;                 /* the factor of --lr-scale */
     uint64_t warmup;               /* steps of the warm-up */
     uint64_t epoch_steps, n_steps; /* of an epoch; of all epochs */
     struct schedule schedule;      /* after the warm-up */
-    uint64_t step; /* steps of the run made, the epochs before a resume counted
-                    * as of epoch_steps each */
+    uint64_t step; /* steps of the run so far; the epochs before a resume
+                    * count as epoch_steps each */
 };
 
-/* Set the rate that the flags give to ranks, with none of its steps made. */
+/* Set the rate by the options, for a run that has made no step. */
 void rate_init(struct learning_rate *rate, const struct args *args, int n_ranks,
                uint64_t epoch_steps);
 

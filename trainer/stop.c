@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stop.c - what the thread that waits for signals has noted, and the largest of all
- * ranks'.
+/* stop.c - the signals that a thread waits for, and the most urgent one of all
+ * ranks.
  *
- * Who owns what: `asked` is written by that thread, the other two by the one that
- * trains; neither carries anything else, so relaxed order does.
+ * Who owns what: that thread writes `asked`, the training thread the other two.
+ * No other memory depends on them, so that relaxed order suffices.
  */
 #include "trainer/stop.h"
 #include "trainer/ddp.h"
@@ -15,14 +15,14 @@
 #include <string.h>
 #include <time.h>
 
-#define INTERVAL 0.1 /* s, until a signal is heard of */
+#define INTERVAL 0.1 /* seconds until all ranks know of a signal */
 
-/* In the order of what goes before what: to save is more. */
+/* In the order of urgency: to save comes last, which does more. */
 static const int signals[] = {SIGINT, SIGTERM, SIGUSR1};
 
 #define N_SIGNALS (sizeof(signals) / sizeof(signals[0]))
 
-static atomic_int asked; /* the index of the greatest that came, plus 1 */
+static atomic_int asked; /* 1 + the index of the most urgent signal so far */
 static atomic_int is_caught, was_caught;
 
 static double now(void)
@@ -33,16 +33,16 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Has it nothing more to ask for?  To save and to end is what a run does anyway, once it
- * is to end or at its end. */
+/* Return 1 if the signal asks for nothing more: a run that ends saves and ends
+ * anyway. */
 static int is_served(int signal)
 {
     return signal == SIGUSR1 &&
            atomic_load_explicit(&was_caught, memory_order_relaxed);
 }
 
-/* Note a signal that is caught, the first of its kind; return whether it was, or is to
- * be forgotten. */
+/* Note the first signal of its kind.  Returns 1 if it was the first, or is to
+ * be ignored. */
 static int note(int signal)
 {
     static int has_come[N_SIGNALS];
@@ -60,7 +60,7 @@ static int note(int signal)
     return 1;
 }
 
-/* What the system does with the signal: end the process, or ignore it. */
+/* Do what the system does with the signal: end the process, or ignore it. */
 static void leave_to_system(int signal)
 {
     sigset_t one;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test.c - the test after an epoch: each rank judges its share of the test images,
- * each of which is counted once, and all hold what they have against each other.
- */
+/* test.c - the test after an epoch: each rank tests its share of the images,
+ * each image counts once, and the ranks compare their parameters. */
 #include "trainer/error.h"
 #include "trainer/train_state.h"
 #include "trainer/watch.h"
@@ -9,7 +8,7 @@
 #include <string.h>
 #include <zlib.h>
 
-/* Judge n test images from `first`. */
+/* Test n images from `first` on. */
 static int test_chunk(struct trainer *t, size_t first, int n,
                       struct model_score *total)
 {
@@ -48,7 +47,7 @@ static int test_share(struct trainer *t, struct model_score *total)
     return 0;
 }
 
-/* Every rank must hold the same bits; max of x and of -x tell. */
+/* Every rank must hold the same bits: the maxima of x and of -x show it. */
 static int check_params(struct trainer *t, double *seconds)
 {
     double crc, ends[3];

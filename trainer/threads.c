@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* threads.c - the batch system's word for it. */
+/* threads.c - the number of threads by the batch system. */
 #include "trainer/threads.h"
 #include "tools/common/cores.h"
 
 #include <stdlib.h>
 
-/* A whole number from 1, or 0; of OpenMP's list for nested levels the first. */
+/* Return a whole number from 1 on, or 0.  OpenMP allows a list for nested
+ * levels, whose first number counts. */
 static uint64_t number_of(const char *name)
 {
     const char *text = getenv(name);

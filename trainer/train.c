@@ -2,9 +2,10 @@
 /* train.c - set-up and the training step.
  *
  * A step: gather images, forward, loss, backward, chunk by chunk; average the
- * gradients over the ranks; move the parameters.  Gradients are scaled by the
- * rank's own batch, so their average is the global batch's; or, where their bits
- * may not depend on the ranks, by the global batch, and summed.
+ * gradients over the ranks; update the parameters.  Gradients are divided by
+ * the rank's own batch, so that their average is that of the global batch.  If
+ * their bits must not depend on the ranks, they are divided by the global
+ * batch, and summed.
  */
 #include "trainer/train.h"
 #include "trainer/checkpoint.h"
@@ -36,7 +37,7 @@ static double now(void)
 
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
-/* Return the images of all ranks in a step. */
+/* Return the number of images of all ranks in a step. */
 static size_t global_batch(const struct trainer *t)
 {
     return t->args->batch_size * t->args->accum * (size_t)t->ddp->size;
@@ -65,7 +66,8 @@ static int load_data(struct trainer *t, int status)
     return 0;
 }
 
-/* Return the images of a pass, so that a batch needs few of like size. */
+/* Return the images of a pass, so that a batch needs few passes of similar
+ * size. */
 static int choose_chunk(size_t batch)
 {
     size_t passes = (batch + MAX_CHUNK - 1) / MAX_CHUNK;
@@ -96,7 +98,7 @@ static void cut_blocks(struct trainer *t)
     blocks_cut(&t->blocks, &config);
 }
 
-/* A block goes through by itself. */
+/* With blocks, each block is computed by itself. */
 static size_t most_in_pass(const struct trainer *t)
 {
     return t->blocks.is_shared ? t->blocks.len : t->args->batch_size;
@@ -156,7 +158,7 @@ static int make_buckets(struct trainer *t)
     return ddp_make_buckets(t->ddp, t->model, &config);
 }
 
-/* A thread that took a core from the ranks would cost more than it gains. */
+/* A thread that takes a core from the ranks would cost more than it gains. */
 static int is_core_idle(const struct trainer *t)
 {
     return threads_allowed() > t->args->threads && ddp_has_spare_core(t->ddp);
@@ -216,7 +218,7 @@ int trainer_init(struct trainer *t)
 void trainer_fini(struct trainer *t)
 {
     ddp_drop_buckets(t->ddp);
-    loader_destroy(t->loader); /* first: it reads what goes below */
+    loader_destroy(t->loader); /* first, since it reads what is freed below */
     folder_fini(&t->folder);
     sampler_fini(&t->sampler);
     blocks_fini(&t->blocks);
@@ -233,14 +235,14 @@ void trainer_fini(struct trainer *t)
 
 /* ---- training ---- */
 
-/* A block whose gradients are being finished. */
+/* A block whose gradients are being computed. */
 struct finishing {
     struct trainer *t;
     size_t block;
 };
 
-/* The layer's gradients of this block are written; after the last block they
- * are this rank's, and those of the layers behind it. */
+/* The gradients of this layer and of later ones are written for this block;
+ * after the last block they are this rank's. */
 static int layer_done(void *arg, int layer)
 {
     const struct finishing *f = arg;
@@ -253,7 +255,7 @@ static int layer_done(void *arg, int layer)
     return f->block + 1 == t->blocks.n ? ddp_layer_done(t->ddp, layer) : 0;
 }
 
-/* Return what the gradient of an image's loss counts for. */
+/* Return the factor of one image's loss in the gradients. */
 static float image_scale(const struct trainer *t)
 {
     size_t n = t->step_images;
@@ -261,13 +263,14 @@ static float image_scale(const struct trainer *t)
     return 1 / (float)(t->blocks.is_shared ? n * (size_t)t->ddp->size : n);
 }
 
-/* Images of one pass: those of a step from the at-th on, n of this rank's. */
+/* Images of one pass: n of this rank's images of a step, from number `at` on.
+ */
 struct piece {
     size_t step, at;
     int n;
 };
 
-/* Return the piece that begins there, of one block. */
+/* Return the piece that begins there, all of one block. */
 static struct piece piece_at(const struct trainer *t, size_t step, size_t at)
 {
     size_t len = t->blocks.len;
@@ -294,8 +297,8 @@ static struct images_pick pick_of(const struct trainer *t,
     };
 }
 
-/* Get this piece, and have the loader begin with what comes after it: the rest of
- * its step, or the next step.  Returns the labels. */
+/* Get this piece, and let the loader begin with the one after it, of this step
+ * or of the next.  Returns the labels. */
 static const unsigned char *load_piece(struct trainer *t, const struct piece *p)
 {
     size_t at = p->at + (size_t)p->n;
@@ -315,9 +318,8 @@ static const unsigned char *load_piece(struct trainer *t, const struct piece *p)
     return labels;
 }
 
-/* Add the gradients of a piece.  After the last of them gradients set out on
- * their way, so that a loss that is not finite must be known before: see
- * watch_average(). */
+/* Add the gradients of a piece.  After the last piece buckets are started, so
+ * that a loss that is not finite must be known before: see watch_average(). */
 static int learn_piece(struct trainer *t, const struct piece *p,
                        struct pass *pass, struct model_score *score,
                        double loss)
@@ -345,8 +347,8 @@ static int learn_piece(struct trainer *t, const struct piece *p,
     return st;
 }
 
-/* Add the squares of this rank's parts of the averages.  In the order of
- * parameters, so that the cut into buckets changes nothing. */
+/* Add up the squares of this rank's parts of the averages, in the order of
+ * parameters, so that the cut into buckets has no effect. */
 static double sum_of_squares(const struct trainer *t)
 {
     const float *g = model_gradients(t->model);
@@ -361,7 +363,7 @@ static double sum_of_squares(const struct trainer *t)
     return squares;
 }
 
-/* Shorten the averaged gradients to --clip-norm, by PyTorch's rule. */
+/* Scale the averaged gradients down to --clip-norm, by PyTorch's rule. */
 static int clip(struct trainer *t)
 {
     double squares = sum_of_squares(t), most = t->args->clip_norm;
@@ -377,8 +379,8 @@ static int clip(struct trainer *t)
     return 0;
 }
 
-/* Make the optimizer's step.  With ZeRO parameters are still coming in when this
- * returns: the next forward pass waits for each layer's. */
+/* Make the optimizer's step.  With ZeRO parameters still arrive when this
+ * returns; the next forward pass waits for each layer's. */
 static int move_params(struct trainer *t)
 {
     struct optim *o = &t->optim;
@@ -442,7 +444,7 @@ static int train_step(struct trainer *t, size_t step,
     return st;
 }
 
-/* An epoch may have been cut short, with images of it under way. */
+/* An epoch may have been cut short, while images of it were being gathered. */
 static void start_epoch(struct trainer *t, uint64_t epoch)
 {
     loader_drop(t->loader);

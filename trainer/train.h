@@ -26,34 +26,37 @@ struct trainer {
     struct pixel_scale scale;
     struct sampler sampler;
     struct loader *loader;      /* of the training images */
-    struct blocks blocks;       /* that a step's images are cut into */
+    struct blocks blocks;       /* into which a step's images are cut */
     struct model *model, *eval; /* eval: a view of model, to test with */
     struct learning_rate rate;
     struct optim optim;
     float *whole;          /* the optimizer's state of all ranks, on rank 0
-                            * while it is saved or resumed with ZeRO */
+                            * while it saves or resumes with ZeRO */
     uint64_t epoch;        /* epochs done */
-    size_t skip;           /* steps of the next one done */
-    size_t step_images;    /* of this rank in the step under way */
+    size_t skip;           /* steps that the next epoch has made already */
+    size_t step_images;    /* images of this rank in this step */
     size_t step_first;     /* the first of them, counted in the global batch */
     struct checkpoint_steps
-        saved;             /* of the checkpoint resumed from; rank 0's */
-    int has_reached;       /* the last test had --target-acc */
-    int stop;              /* the signal that ended it, 0 none */
+        saved;             /* of the checkpoint that was resumed from; on
+                            * rank 0 */
+    int has_reached;       /* the last test has reached --target-acc */
+    int stop;              /* the signal that ended the run; 0: none */
     struct stop_pace pace; /* of asking for it */
-    struct folder folder;  /* rank 0's, of its checkpoints */
+    struct folder folder;  /* rank 0's folder of checkpoints */
     uint32_t *test_index;  /* one pass of the test */
     unsigned char *labels; /* one pass of it */
     uint32_t param_crc;    /* after the last epoch; equal on all ranks */
     double data_seconds;   /* spent gathering batches, or waiting for them */
     struct phases phases;  /* of all steps so far */
-    int bad_place; /* where this rank found what is not finite (finite.h), or 0 */
+    int bad_place; /* the first place of this rank that is not finite
+                    * (finite.h), or 0 */
 };
 
 /* An epoch's figures, over all ranks. */
 struct epoch_stats {
     uint64_t epoch;
-    size_t n_steps; /* of this process: fewer where it was resumed within it */
+    size_t n_steps; /* of this process: fewer if it was resumed within the
+                     * epoch */
     size_t n_images; /* that a rank had in them */
     double loss, accuracy, test_loss, test_accuracy, lr;
     double seconds; /* of the training steps, on the slowest rank */
@@ -80,49 +83,55 @@ struct progress_stats {
 int trainer_init(struct trainer *t);
 void trainer_fini(struct trainer *t);
 
-/* On rank 0: has it resumed from where steps had other images? */
+/* On rank 0: return 1 if steps had other images before the resume. */
 int trainer_has_other_steps(const struct trainer *t);
 
-/* Bring rank 0's epoch, parameters and optimizer state to all ranks.
- * Result: 0, or -1 with train_error() set. */
+/* Send rank 0's epoch, parameters and optimizer state to all ranks.
+ *
+ * Result:    0, or -1 with train_error() set.
+ */
 int trainer_share(struct trainer *t);
 
 /* Train one epoch; `progress` is called after each step.
  *
- * Result:    0 and *stats without the test's figures, still this rank's own;
- *            or -1 with train_error() set.  When one rank's loss is not finite,
- *            all ranks return -1 from the same step with the same sentence,
- *            and parameters and optimizer are as the step found them.  Or 1, on
- *            every rank after the same step: a signal says to stop, t->stop and
- *            t->skip are set, *stats is not.
+ * Result:    0 and *stats, which are this rank's own and lack the test; or -1
+ *            with train_error() set; or 1, on every rank after the same step,
+ *            when a signal says to stop: t->stop and t->skip are set, and
+ *            *stats is not.  When one rank's loss is not finite, all ranks
+ *            return -1 from the same step with the same sentence, and
+ *            parameters and optimizer are as before the step.
  */
 int trainer_epoch(struct trainer *t, struct epoch_stats *stats,
                   void (*progress)(void *arg, const struct progress_stats *now),
                   void *arg);
 
-/* Make the first step of the first epoch's order n times, or fewer when a signal says
- * to stop: t->stop is set then.
- * Result: 0, or -1 with train_error() set. */
+/* Make the first step of the first epoch n times; fewer if a signal says to
+ * stop, and t->stop is set then.
+ *
+ * Result:    0, or -1 with train_error() set.
+ */
 int trainer_repeat(struct trainer *t, uint64_t n);
 
-/* Is nothing left to train? */
+/* Return 1 if no epoch is left. */
 int trainer_is_done(const struct trainer *t);
 
-/* Test, each rank its share; then make *stats those of all ranks and check
- * that all ranks hold the same parameters and that these, the optimizer's state
- * and the test's loss are finite.  Sets t->has_reached, on all ranks alike.
+/* Test, each rank its share.  Then sum *stats over all ranks; check that all
+ * ranks have the same parameters, and that these, the optimizer's state and the
+ * test's loss are finite; and set t->has_reached, the same on all ranks.
  *
  * Result:    0, or -1 with train_error() set.
  */
 int trainer_test(struct trainer *t, struct epoch_stats *stats);
 
-/* Write a checkpoint, if it is this epoch's turn; or in any case.  All ranks call
+/* Write a checkpoint if this epoch is due one, or in any case.  All ranks call
  * it, and rank 0 writes.
- * Result: 0, or -1 with train_error() set. */
+ *
+ * Result:    0, or -1 with train_error() set.
+ */
 int trainer_save(struct trainer *t);
 int trainer_save_now(struct trainer *t);
 
-/* Return the largest of a value over the ranks, by way of *value. */
+/* Replace *value by the largest of all ranks. */
 int trainer_max(struct trainer *t, double *value);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* train_state.c - what a run goes on from: resumed, brought to all ranks, saved.
+/* train_state.c - the state of a run: resumed, sent to all ranks, saved.
  *
- * A checkpoint is whole, whoever holds which part of the optimizer's state: with
- * ZeRO the ranks bring their parts together when it is written, and get those of
- * their own number when it is read.
+ * A checkpoint is complete, whichever rank holds which part of the optimizer's
+ * state: with ZeRO the ranks bring their parts together to write it, and
+ * receive the parts of their own number when it is read.
  */
 #include "trainer/checkpoint.h"
 #include "trainer/error.h"
@@ -34,7 +34,7 @@ int trainer_has_other_steps(const struct trainer *t)
             t->saved.drops_rest != now.drops_rest);
 }
 
-/* `state` is the optimizer's, of all parameters. */
+/* `state` is the optimizer's state of all parameters. */
 static struct checkpoint checkpoint_of(struct trainer *t, float *state)
 {
     size_t n = model_n_params(t->model);
@@ -55,8 +55,8 @@ static struct checkpoint checkpoint_of(struct trainer *t, float *state)
     };
 }
 
-/* Return where the optimizer's state of all parameters has room: this rank's
- * own, or with ZeRO t->whole, until free_whole(). */
+/* Return memory for the optimizer's state of all parameters: this rank's own,
+ * or with ZeRO t->whole, until trainer__free_whole(). */
 static float *make_whole(struct trainer *t)
 {
     size_t n = optim_arrays(t->optim.kind) * model_n_params(t->model);
@@ -107,7 +107,7 @@ static int load_checkpoint(struct trainer *t, const char *path)
     return 0;
 }
 
-/* Go on from the checkpoint that was named. */
+/* Resume from the checkpoint that was named. */
 static int resume_from(struct trainer *t, const char *path)
 {
     int st = load_checkpoint(t, path);
@@ -117,9 +117,10 @@ static int resume_from(struct trainer *t, const char *path)
     return st;
 }
 
-/* Go on from the newest good checkpoint of this run: 1 where there is one, 0 where
- * there is none at all; or -1 with train_error() set.  A crash may have damaged
- * the newest; to begin anew instead of going on is for the user to say. */
+/* Resume from the newest good checkpoint of this run: 1 if there is one, 0 if
+ * there is none at all, or -1 with train_error() set.  A crash may have damaged
+ * the newest one.  If all are damaged, the user must say that the run shall
+ * begin anew. */
 static int resume_newest(struct trainer *t)
 {
     const char *dir = t->args->checkpoint;
@@ -143,8 +144,8 @@ static int resume_newest(struct trainer *t)
     return found;
 }
 
-/* Does this run write checkpoints?  Who only reads them does not mind a run that
- * does, and need not be allowed to. */
+/* Return 1 if this run writes checkpoints.  A run that only reads them may
+ * share the folder with one that writes, and needs no permission to write. */
 static int is_writer(const struct trainer *t)
 {
     const struct args *a = t->args;
@@ -161,7 +162,7 @@ int trainer__probe(struct trainer *t)
     return is_writer(t) ? folder_init(&t->folder, a->checkpoint) : 0;
 }
 
-/* A job that was started again goes on by itself. */
+/* A job that was started again resumes without --resume. */
 int trainer__resume(struct trainer *t)
 {
     const char *from = t->args->resume;
@@ -195,7 +196,7 @@ int trainer__share_running(struct trainer *t)
     return n ? ddp_share_floats(t->ddp, model_running(t->model), n) : 0;
 }
 
-/* Bring each rank what it needs of the state that rank 0 has resumed from. */
+/* Send each rank its part of the state that rank 0 has resumed from. */
 static int share_optim(struct trainer *t)
 {
     struct optim *o = &t->optim;
@@ -236,7 +237,7 @@ int trainer_share(struct trainer *t)
 
 /* ---- saving ---- */
 
-/* Bring the parts of all ranks to rank 0's t->whole; all ranks learn when it has
+/* Bring the parts of all ranks to rank 0's t->whole; all ranks learn if it has
  * no memory for them. */
 static int collect_whole(struct trainer *t)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch.c - one rank's NaN travels in the average of the gradients. */
+/* watch.c - a NaN of one rank reaches all ranks in the average of the
+ * gradients. */
 #include "trainer/watch.h"
 #include "trainer/error.h"
 #include "trainer/finite.h"
@@ -13,7 +14,8 @@ void watch_pass(struct trainer *t, struct model *m, int n, double loss)
         t->bad_place = finite_in_pass(m, n);
 }
 
-/* `what` went wrong, and there: a sentence with the remedy. */
+/* Record that `what` went wrong at this place, in a sentence with the remedy.
+ */
 static int say(const struct trainer *t, const char *what, int place)
 {
     const char *resume = *t->args->checkpoint
@@ -28,9 +30,9 @@ static int say(const struct trainer *t, const char *what, int place)
                          what, name, t->optim.lr, resume);
 }
 
-/* Find the first place that any of the ranks has kept.
+/* Find the first place that any rank has kept.
  *
- * Result:    1 and *place and *rank, 0 when none has kept one; or -1 with
+ * Result:    1, *place and *rank; 0 if no rank has kept one; or -1 with
  *            train_error() set.
  */
 static int first_place(struct trainer *t, int *place, int *rank)
@@ -50,7 +52,7 @@ static int first_place(struct trainer *t, int *place, int *rank)
     return 1;
 }
 
-/* Say the same on every rank. */
+/* Record the same sentence on every rank. */
 static int stop(struct trainer *t, const char *what)
 {
     int place, rank;
@@ -62,10 +64,10 @@ static int stop(struct trainer *t, const char *what)
     return say(t, text, place);
 }
 
-/* A loss that is not finite has no gradients: one NaN stands for them, and the
- * average brings it to every rank without a message of its own.  (Where a loss
- * is not finite no gradient has set out before.)  All ranks see
- * the same average, so all stop at the same step. */
+/* A loss that is not finite has no useful gradients: one NaN stands for them,
+ * which the average brings to every rank without a message of its own.  (No
+ * bucket has been started before the loss was checked.)  All ranks see the same
+ * average, so all stop at the same step. */
 int watch_average(struct trainer *t, size_t step, double loss)
 {
     char what[96];
@@ -81,7 +83,8 @@ int watch_average(struct trainer *t, size_t step, double loss)
     return stop(t, what);
 }
 
-/* Return the first place of parameters or of this rank's state, or 0. */
+/* Return the first place of parameters or of this rank's state that is not
+ * finite, or 0. */
 static int place_after_step(struct trainer *t)
 {
     const struct optim *o = &t->optim;
@@ -96,9 +99,9 @@ static int place_after_step(struct trainer *t)
     return finite_place_of_state(t->model, ddp_param_at(t->ddp, at % o->n));
 }
 
-/* A loss may be finite beside parameters that are not: minus infinity into a
- * relu is 0, and after the last step comes no loss.  With ZeRO one rank alone may
- * see it. */
+/* A loss may be finite although parameters are not: relu makes 0 of minus
+ * infinity, and no loss follows the last step.  With ZeRO only one rank may see
+ * it. */
 int watch_epoch(struct trainer *t, double test_loss)
 {
     int place, rank, found;

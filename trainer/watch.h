@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch.h - stops a run whose numbers are NaN or infinite, on all ranks alike.
+/* watch.h - stop a run whose numbers are NaN or infinite, on all ranks at the
+ * same step.
  *
- * Each step the loss is looked at, and after each epoch everything that a
- * checkpoint would hold, so that none is made of what is not finite.
+ * Each step checks its loss, and each epoch checks everything that a checkpoint
+ * would hold, so that no checkpoint holds such numbers.
  */
 #ifndef COLL_TRAINER_WATCH_H
 #define COLL_TRAINER_WATCH_H
@@ -13,17 +14,17 @@
  * loss is not finite, keep the first place that is not. */
 void watch_pass(struct trainer *t, struct model *m, int n, double loss);
 
-/* Average the gradients over the ranks, at the end of step `step` (from 0),
- * where this rank had this loss.
+/* Average the gradients over the ranks, at the end of step `step` (from 0), in
+ * which this rank had this loss.
  *
- * Result:    0; or -1 with train_error() set, and where a rank's loss was not
- *            finite this is the same sentence on every rank.
+ * Result:    0; or -1 with train_error() set, the same sentence on every rank
+ *            if a rank's loss was not finite.
  * Cost:      one comparison more than ddp_average().
  */
 int watch_average(struct trainer *t, size_t step, double loss);
 
-/* After an epoch, hold the test's loss over all ranks, the parameters and the
- * optimizer's state against being finite.
+/* After an epoch, check that the test's loss over all ranks, the parameters and
+ * the optimizer's state are finite.
  *
  * Result:    0; or -1 with train_error() set, the same sentence on every rank.
  * Cost:      one pass over parameters and state, and one small allreduce.

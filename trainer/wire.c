@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* wire.c - bf16 by integers; f16 by the processor where it can, else by
- * integers, with the same bits. */
+/* wire.c - conversion to 16 bits and back: bf16 by integers; f16 by the
+ * processor if it can, else by integers, with the same bits. */
 #include "trainer/wire.h"
 
 #include <stdatomic.h>
@@ -39,14 +39,14 @@ static uint16_t to_bf16(float x)
 
 /* ---- f16: 1 sign, 5 of exponent, 10 of mantissa ---- */
 
-/* Below 2^-14 the mantissa counts units of 2^-24: adding 0.5 leaves just these
+/* Below 2^-14 the mantissa counts units of 2^-24.  Adding 0.5 leaves just these
  * in the last bits of a float, rounded by the processor. */
 static uint16_t to_f16(float x)
 {
     uint32_t bits = bits_of(x), sign = bits >> 16 & 0x8000;
     uint32_t size = bits & 0x7fffffff;
 
-    if (size > 0x7f800000) /* NaN: quiet, with the upper bits that it had */
+    if (size > 0x7f800000) /* NaN: made quiet, with its upper bits unchanged */
         return (uint16_t)(sign | 0x7e00 | (size >> 13 & 0x3ff));
     if (size >= 0x477ff000) /* rounds to 65536 or more */
         return (uint16_t)(sign | 0x7c00);
@@ -71,9 +71,9 @@ static float from_f16(uint16_t h)
 
 #if defined(__x86_64__)
 
-/* Clang 14 does not know "f16c"; that the kernel saves the registers is asked of
- * AVX.  A virtual machine traps here, so it is asked once; two threads that ask
- * at once find the same. */
+/* Clang 14 does not know "f16c"; AVX tells whether the kernel saves the
+ * registers.  In a virtual machine the question is slow, so it is asked once;
+ * two threads that ask at once get the same answer. */
 static int has_f16c(void)
 {
     static atomic_int answer; /* 0: not asked yet, 1: no, 2: yes */
