@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* device.h - what computes: a table of functions for each kind of processor.
  *
- * Model, trainer and optimizer know no other way to touch a chunk's numbers, so
- * a new device is one file and one line of the list in device.c.  Memory of a
- * device can be read and written by the host too, between two calls: for
- * checkpoints, check sums and collectives.
+ * Model, trainer and optimizer touch the numbers of a chunk only through this
+ * table, so that a new device is one file and one line of the list in device.c.
+ * The host can read and write the memory of a device too, between two calls:
+ * for checkpoints, check sums and collectives.
  */
 #ifndef COLL_TRAINER_DEVICE_H
 #define COLL_TRAINER_DEVICE_H
@@ -13,7 +13,7 @@
 #include "trainer/layers.h"
 #include "trainer/optim.h"
 
-/* What a chunk's scores are worth. */
+/* How good the scores of a chunk are. */
 struct model_score {
     double loss; /* summed over the images */
     int n_right;
@@ -29,9 +29,9 @@ struct loss_job {
     float *dscores; /* [n][classes] = scale * d loss / d score, or NULL */
 };
 
-/* Every slot is filled.  Functions of type int return 0, or -1 with
- * train_error() set.  One thread calls them; gather() may be called by another
- * one meanwhile, for other buffers. */
+/* No slot is empty.  Functions of type int return 0, or -1 with train_error()
+ * set.  One thread calls them; another one may call gather() meanwhile, for
+ * other buffers. */
 struct device {
     const char *name; /* as --device has it */
     int (*init)(int threads);
@@ -47,7 +47,7 @@ struct device {
     void (*gather)(const struct images_pick *pick, float *out,
                    unsigned char *labels);
     void (*loss)(const struct loss_job *job, struct model_score *score);
-    /* Move a part of the parameters; optim->step already counts this step. */
+    /* Update a part of the parameters; optim->step already counts this step. */
     void (*step)(struct optim *optim, const struct optim_part *part);
 };
 

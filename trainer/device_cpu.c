@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* device_cpu.c - this machine's processors, by oneDNN and own kernels. */
+/* device_cpu.c - this machine's processors, by oneDNN and by kernels of this
+ * program. */
 #include "trainer/device.h"
 #include "trainer/onednn.h"
 #include "trainer/simd.h"
@@ -9,14 +10,15 @@
 
 #define ALIGNMENT 64
 
-/* Say whether the own kernel for images of one channel can do it. */
+/* Return 1 if this program's kernel for images of one channel can compute it.
+ */
 static int is_for_conv_image(const struct layer_spec *s, const struct shape *in)
 {
     return in->channels == 1 && s->kernel == 3 && s->stride <= 1 &&
            s->pad == 0 && s->units % SIMD_WIDTH == 0;
 }
 
-/* Say whether one window holds the whole side of a map, and no other fits. */
+/* Return 1 if one window covers the whole side of a map, and no other fits. */
 static int is_whole(const struct layer_spec *s, int side)
 {
     int room = side + 2 * s->pad - s->kernel;
@@ -25,15 +27,16 @@ static int is_whole(const struct layer_spec *s, int side)
            room < (s->stride ? s->stride : 1);
 }
 
-/* Say whether such a window makes the only pixel: a matrix product does it. */
+/* Return 1 if such a window makes the only pixel, so that a matrix product
+ * computes it. */
 static int is_for_conv_point(const struct layer_spec *s, const struct shape *in)
 {
     return in->block == in->channels && is_whole(s, in->height) &&
            is_whole(s, in->width);
 }
 
-/* Say whether the own kernel for windows of 2 x 2 can do it; what is blocked
- * can be done by no other. */
+/* Return 1 if this program's kernel for windows of 2 x 2 can compute it.  It is
+ * the only one for maps in blocks of channels. */
 static int is_for_pool(const struct layer_spec *s, const struct shape *in)
 {
     return in->block != in->channels ||

@@ -22,7 +22,7 @@ static inline size_t shape_len(const struct shape *s)
     return (size_t)s->channels * (size_t)s->height * (size_t)s->width;
 }
 
-/* What layers there are; a device has its own layer_ops for each. */
+/* The kinds of layers; a device has its own layer_ops for each. */
 enum layer_kind {
     LAYER_CONV,
     LAYER_MAX_POOL,
@@ -38,15 +38,17 @@ enum layer_kind {
 /* One line of a model's description. */
 struct layer_spec {
     enum layer_kind kind;
-    int units; /* channels or features that come out; 0: as many as go in */
+    int units; /* output channels or features; 0: as many as come in */
     int kernel, stride, pad; /* a window's side, step and rim; stride 0: 1 for a
                               * convolution, the kernel for a pool */
     int relu;                /* 1: negative results become 0 */
     int no_bias;             /* of a convolution */
     int of_maps; /* of dropout: whole maps are dropped, not single values */
     float rate; /* dropout: the part that is dropped */
-    int from;   /* what goes in left the layer so many before the last one */
-    int plus;   /* where not 0: so does what is added to the result */
+    int from;   /* the input is the output of the layer so many before the
+                 * last one */
+    int plus;   /* if not 0: an output is added to the result, that of the
+                 * layer so many before the last one */
 };
 
 struct layer_ops;
@@ -63,7 +65,7 @@ struct layer {
     float *running;            /* a view of the model's; or NULL */
     float *weights, *biases;   /* views of the model's parameters */
     float *dweights, *dbiases; /* views of its gradients; NULL: forward only */
-    int is_stale; /* the weights changed since the layer last looked */
+    int is_stale; /* the weights have changed since the layer last looked */
     void *state;  /* the layer kind's own */
 };
 
@@ -84,12 +86,13 @@ static inline int layer_windows(const struct layer *l, int side)
 
 /* What one pass over a chunk is for. */
 struct pass {
-    int is_training; /* 0: a test; batches are normalized by past ones */
-    int keeps_all;   /* 1: nothing is dropped in training, either */
+    int is_training; /* 0: a test; batches are normalized by past statistics */
+    int keeps_all;   /* 1: nothing is dropped, although it is training */
     uint64_t key; /* of this step's random numbers */
     size_t first; /* the chunk's first image, counted in the global batch */
-    int n;        /* images that count, the first ones; 0: the whole chunk */
-    int is_first; /* nothing is to be added to: model_clear_gradients() went before */
+    int n;        /* only the first images count, so many; 0: the whole chunk */
+    int is_first; /* gradients are written, not added:
+                   * model_clear_gradients() was called before */
     int (*needs)(void *arg, int layer); /* unless NULL: called before a layer is
                                          * run forward; 0, or -1 to stop */
     void *arg;
@@ -98,23 +101,24 @@ struct pass {
 /* A layer's activations and, in the backward pass, their gradients, whole
  * chunks. */
 struct layer_io {
-    const float *in, *plus; /* plus: NULL where the spec has none */
+    const float *in, *plus; /* what is added; NULL if the spec has none */
     float *out;
-    float *dout; /* may be spoilt by the layer's backward pass */
-    float *din, *dplus; /* NULL when nobody wants it */
+    float *dout; /* the layer's backward pass may overwrite it */
+    float *din, *dplus; /* NULL if it is not needed */
 };
 
-/* What a kind of layer can do; every slot is filled.  Functions return 0, or -1
+/* What a kind of layer can do; no slot is empty.  Functions return 0, or -1
  * with train_error() set. */
 struct layer_ops {
     const char *name;
     int may_overwrite; /* backward may find din == in */
     int reads_out;     /* backward reads out, also where it has no relu */
     int writes_over; /* the first pass finds anything in dweights, not zeros */
-    int (*shape)(struct layer *layer); /* from in and spec: the other fields */
+    int (*shape)(struct layer *layer); /* set the other fields from in and
+                                        * spec */
     int (*init)(struct layer *layer);
     void (*fini)(struct layer *layer);
-    /* What is no number stays none, so that the loss tells of it. */
+    /* NaN stays NaN, so that the loss shows it. */
     int (*forward)(struct layer *layer, const struct layer_io *io,
                    const struct pass *pass);
     /* Adds to dweights and dbiases (but see is_first), writes din and dplus. */
@@ -122,7 +126,7 @@ struct layer_ops {
                     const struct pass *pass);
 };
 
-/* The kinds by oneDNN and by own kernels; see device_cpu.c. */
+/* The kinds that use oneDNN, and those of this program; see device_cpu.c. */
 extern const struct layer_ops layer_conv_image; /* from one channel */
 extern const struct layer_ops layer_conv_point; /* to one pixel, of all */
 extern const struct layer_ops layer_conv;
@@ -133,10 +137,10 @@ extern const struct layer_ops layer_norm;
 extern const struct layer_ops layer_dense;
 extern const struct layer_ops layer_dropout;
 
-/* Make 0 of what is negative; what is no number stays. */
+/* Replace negative values by 0; NaN stays NaN. */
 void layer__relu(float *values, size_t n);
 
-/* Clear the gradients of those values that relu made 0. */
+/* Clear the gradients of the values that relu has set to 0. */
 void layer__relu_back(const float *values, float *slopes, size_t n);
 
 int layer__no_init(struct layer *layer);

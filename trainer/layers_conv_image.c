@@ -16,7 +16,7 @@
 #define KERNEL 3
 #define TAPS (KERNEL * KERNEL)
 
-/* Where the eight channels of a group lie in an output map. */
+/* Where the eight channels of a group are in an output map. */
 struct group {
     int width, height; /* of the output */
     size_t pixel;      /* floats from a pixel to the next */

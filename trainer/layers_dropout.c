@@ -18,7 +18,7 @@
 struct mask {
     uint32_t key, salt;
     uint32_t first; /* the first value's place in the image */
-    uint32_t floor; /* a value stays when its random number is not below */
+    uint32_t floor; /* a value stays if its random number is at least this */
     float scale;
 };
 
@@ -55,7 +55,7 @@ SIMD_KERNEL(apply,
             (const float *in, float *out, size_t len, const struct mask *m),
             (in, out, len, m))
 
-/* Any number of values: the last ones by way of a vector of their own. */
+/* Any number of values: the last ones are copied to a vector of their own. */
 static void apply_image(const float *in, float *out, size_t len,
                         struct mask *mask)
 {
@@ -111,8 +111,8 @@ static void apply_maps(const struct layer *l, const float *in, float *out,
     }
 }
 
-/* What the layer does, either way: it scales each value by a number that does
- * not depend on it, so slopes take the same way back. */
+/* Both directions: each value is scaled by a number that does not depend on it,
+ * so gradients are scaled by the same. */
 static int dropout_pass(const struct layer *l, const float *from, float *to,
                         const struct pass *pass)
 {

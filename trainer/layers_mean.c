@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* layers_mean.c - the mean of each map, in plain order: one value a channel. */
+/* layers_mean.c - the mean of each map, in plain order: one value for each
+ * channel. */
 #include "trainer/error.h"
 #include "trainer/layers.h"
 

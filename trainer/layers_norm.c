@@ -194,7 +194,7 @@ static void clear_totals(const struct layer *l)
     memset(s->totals, 0, 2 * (size_t)l->in.channels * sizeof(*s->totals));
 }
 
-/* Sum over one image by `loop`, and add that to the totals. */
+/* Run `loop` over one image, and add its sums to the totals. */
 #define ADD_IMAGE(l, n, loop)                                                  \
     do {                                                                       \
         struct norm *s_ = (l)->state;                                          \
@@ -205,7 +205,7 @@ static void clear_totals(const struct layer *l)
             s_->totals[c_] += (double)s_->sums[c_];                            \
     } while (0)
 
-/* Return the images that statistics are of. */
+/* Return the number of images that the statistics are of. */
 static int n_images(const struct layer *l, const struct pass *pass)
 {
     return pass->n ? pass->n : l->chunk;
@@ -338,7 +338,7 @@ static int norm_backward(struct layer *l, const struct layer_io *io,
 
 const struct layer_ops layer_norm = {
     .name = "norm",
-    .may_overwrite = 1, /* din is written value by value, behind in */
+    .may_overwrite = 1, /* din is written value by value, after in was read */
     .reads_out = 0,
     .shape = norm_shape,
     .init = norm_init,

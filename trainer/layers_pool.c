@@ -37,7 +37,7 @@ static inline __attribute__((always_inline)) const vec8f *at(const float *p)
     return (const vec8f *)p;
 }
 
-/* The larger of two, or the one that is no number. */
+/* The larger of two values; NaN if one is NaN. */
 #define vec8f_is_first(a, b) (((a) >= (b)) | ((a) != (a)))
 #define vec8f_pick(first, a, b)                                                \
     ((vec8f)(((first) & (vec8i)(a)) | (~(first) & (vec8i)(b))))
@@ -102,7 +102,7 @@ static struct row row_of(const struct layer *l)
     };
 }
 
-/* Where row y of windows begins in block b of an image. */
+/* Return where row y of windows begins in block b of an image. */
 static size_t in_start(const struct layer *l, int b, int y)
 {
     return ((size_t)b * (size_t)l->in.height + 2 * (size_t)y) *

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Where a window lies in its map: what the rim cuts off is left out. */
+/* Where a window is in its map, without the part beyond the rim. */
 struct window {
     int y0, y1, x0, x1;
 };
@@ -46,7 +46,7 @@ static struct window window_at(const struct layer *l, int y, int x)
         at_least_0(x * step - pad), at_most(x * step - pad + k, l->in.width)};
 }
 
-/* Where a pixel's first channel lies. */
+/* Return where a pixel's first channel is. */
 static size_t pixel_at(const struct layer *l, int y, int x)
 {
     return ((size_t)y * (size_t)l->in.width + (size_t)x) *
@@ -55,7 +55,8 @@ static size_t pixel_at(const struct layer *l, int y, int x)
 
 /* ---- eight channels at a time ---- */
 
-/* The largest so far of eight channels, and the how-many-eth of its window. */
+/* The largest value so far of each of eight channels, and its number in the
+ * window. */
 struct best {
     vec8f value;
     vec8i place;
@@ -81,7 +82,7 @@ SIMD_BODY struct best best_of(const struct layer *l, const float *in,
     return best;
 }
 
-/* Eight channels' gradients to those that won. */
+/* Add eight channels' gradients to the values that were the largest. */
 SIMD_BODY void give_back(const struct layer *l, float *din,
                          const struct window *w, int c, const vec8i *place,
                          const vec8f *dout)
@@ -107,7 +108,8 @@ SIMD_BODY void window_forward_body(const struct layer *l, const float *in,
     }
 }
 
-/* Of the last eight those get nothing that had theirs. */
+/* Of the last eight channels, those that have their gradients already get none.
+ */
 SIMD_BODY void window_backward_body(const struct layer *l, const float *in,
                                     const struct window *w, const float *dout,
                                     float *din)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* layers_softmax.c - the end of the net: softmax, cross-entropy, and what
- * layers without a state share. */
+/* layers_softmax.c - the end of the network: softmax and cross-entropy; and
+ * what layers without a state share. */
 #include "trainer/device.h"
 #include "trainer/layers.h"
 
@@ -42,7 +42,7 @@ static double mean_below(const float *row, int classes, int best)
     return sum / classes;
 }
 
-/* Judge row i, whose exp(score - largest) come to `sum`. */
+/* Compute the loss of row i, whose exp(score - largest) add up to `sum`. */
 static double row_loss(const struct loss_job *job, int i, int best, double sum)
 {
     const float *row = job->scores + i * job->classes;
@@ -56,8 +56,8 @@ static double row_loss(const struct loss_job *job, int i, int best, double sum)
     return loss;
 }
 
-/* exp(score - largest) cannot overflow, and its sum is 1 at least.  A row with
- * a NaN has a NaN for its loss and its gradients. */
+/* exp(score - largest) cannot overflow, and its sum is at least 1.  A row with
+ * a NaN has NaN as its loss and gradients. */
 void softmax_loss(const struct loss_job *job, struct model_score *score)
 {
     int classes = job->classes;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* model.c - builds the layers, lays out parameters and activations, runs them.
+/* model.c - build the layers, lay out parameters and activations, run them.
  *
- * values[0] is the images, values[i + 1] what comes out of layer i.  Gradients
- * of values share buffers by the plan of slopes.c; of the cnn's large maps only
- * the first convolution's needs one.
+ * values[0] is the images, values[i + 1] the output of layer i.  Gradients of
+ * values share buffers by the plan of slopes.c; of the large maps of cnn only
+ * that of the first convolution needs one.
  */
 #include "trainer/model.h"
 #include "trainer/error.h"
@@ -18,7 +18,7 @@ struct model {
     struct model_config config;
     const struct device *device;
     struct layer *layers;
-    int n_layers; /* of which init() succeeded */
+    int n_layers; /* layers whose init() has succeeded */
     int is_view;
     float **values;  /* [n_specs + 1] */
     float **buffers; /* [slopes.n_buffers] */
@@ -48,7 +48,7 @@ static int bad_source(const struct layer *l)
                       l->index, l->spec.from, l->spec.plus);
 }
 
-/* Fill in layer i from its spec and from what goes into it. */
+/* Fill in layer i from its spec and its input. */
 static int build_layer(struct model *m, int i, int block)
 {
     struct layer *l = &m->layers[i];
@@ -302,7 +302,8 @@ static void fill(float *values, size_t n, float value)
         values[i] = value;
 }
 
-/* Begin as what changes nothing: weight 1, bias 0, mean 0, variance 1. */
+/* Batch normalization begins without effect: weight 1, bias 0, mean 0, variance
+ * 1. */
 static void init_norm(struct layer *l)
 {
     fill(l->weights, l->n_weights, 1);
@@ -359,7 +360,7 @@ int model_n_classes(const struct model *m)
 
 const float *model_values(const struct model *m, int i) { return m->values[i]; }
 
-/* Return the buffer of a value's gradient, or NULL when it has none. */
+/* Return the buffer of a value's gradient, or NULL if it has none. */
 static float *slope_of(const struct model *m, int v)
 {
     int b = m->slopes.buffer ? m->slopes.buffer[v] : SLOPE_NONE;

@@ -48,16 +48,16 @@ float *model_gradients(struct model *model);
 size_t model_n_params(const struct model *model);
 void model_changed(struct model *model);
 
-/* Make the gradients ready for a backward pass with is_first set, after which others
- * add to them.
+/* Prepare the gradients for a backward pass with is_first set, to which others
+ * add.
  *
- * Cost:      layers that write over their weights' are left as they are, so that a
- *            large one is not written twice.
+ * Cost:      gradients of layers that overwrite them are not cleared, so that a
+ *            large layer's are not written twice.
  */
 void model_clear_gradients(struct model *model);
 
-/* Return what layers remember of past batches, of which training makes them
- * (batch normalization's means and variances); a view has its model's. */
+/* Return the statistics of past batches: batch normalization's means and
+ * variances.  A view has those of its model. */
 float *model_running(struct model *model);
 size_t model_n_running(const struct model *model);
 
@@ -72,19 +72,19 @@ const struct layer *model_layer(const struct model *model, int i);
 void model_init_params(struct model *model, enum model_init_kind kind,
                        uint64_t seed);
 
-/* Return where a chunk's images go, [chunk][height][width][channels]. */
+/* Return where the images of a chunk go, [chunk][height][width][channels]. */
 float *model_input(struct model *model);
 
-/* Have the images read from `input` from now on, and return where they were read
- * from until now.
+/* Read the images from `input` from now on.  Returns where they were read from
+ * before.
  *
- * Shapes:    input: the size of model_input(), of the model's device.
- * Ownership: input is the model's now, and what is returned is the caller's.
+ * Shapes:    input: as large as model_input(), of the model's device.
+ * Ownership: the model owns input, and the caller owns what is returned.
  */
 float *model_change_input(struct model *model, float *input);
 
-/* Return what went into layer i in the last forward pass, or what came out of
- * layer i - 1, [chunk][values of an image]; the backward pass spoils it. */
+/* Return the input of layer i in the last forward pass, or the output of layer
+ * i - 1, [chunk][values of an image].  The backward pass overwrites it. */
 const float *model_values(const struct model *model, int i);
 int model_chunk(const struct model *model);
 int model_n_classes(const struct model *model);
@@ -92,11 +92,11 @@ int model_n_classes(const struct model *model);
 /* Run the layers over the input.  Result: 0, or -1 with train_error() set. */
 int model_forward(struct model *model, const struct pass *pass);
 
-/* Judge the first n images of the chunk.
+/* Compute the loss of the first n images of the chunk.
  *
- * Result:    *score; and, except for a view, the scores' gradients, each
- *            image's times `scale` and those beyond n zero.  A view's labels
- *            are not smoothed.
+ * Result:    *score; and, unless the model is a view, the gradients of the
+ *            scores: each image's times `scale`, and zero for the images after
+ *            n.  Labels of a view are not smoothed.
  */
 void model_loss(struct model *model, const unsigned char *labels, int n,
                 float scale, struct model_score *score);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* models.c - the networks, a line a layer. */
+/* models.c - the networks, one line for each layer. */
 #include "trainer/models.h"
 
 #include <string.h>
@@ -24,8 +24,8 @@ const struct model_desc model_cnn = {
     .in = {1, 28, 28, 1},
 };
 
-/* Horovod's examples/pytorch_mnist.py: 21,840 parameters.  There relu stands
- * after the pool, which is the same as in it. */
+/* Horovod's examples/pytorch_mnist.py: 21,840 parameters.  There relu follows
+ * the pool, which gives the same result. */
 static const struct layer_spec net[] = {
     {.kind = LAYER_CONV, .units = 10, .kernel = 5},
     {.kind = LAYER_MAX_POOL, .kernel = 2, .relu = 1},
@@ -45,7 +45,7 @@ static const struct model_desc model_net = {
     .in = {1, 28, 28, 1},
 };
 
-/* Krizhevsky's network cut to images of 32 x 32. */
+/* Krizhevsky's network for images of 32 x 32. */
 static const struct layer_spec alexnet[] = {
     {.kind = LAYER_CONV, .units = 64, .kernel = 3, .stride = 2, .pad = 1},
     {.kind = LAYER_MAX_POOL, .kernel = 2, .relu = 1},
@@ -88,13 +88,13 @@ static const struct model_desc model_alexnet = {
         .kind = LAYER_NORM, .plus = (k), .relu = 1                             \
     }
 
-/* Two convolutions beside what goes in, or beside a 1 x 1 convolution of it,
- * which comes first. */
+/* Two convolutions, whose result is added to their input, or to a 1 x 1
+ * convolution of it, which comes first. */
 #define BASIC_REST(n) NORM_RELU, CONV(n, 3, 1), NORM_PLUS(3)
 #define BASIC(n) CONV(n, 3, 1), BASIC_REST(n)
 #define BASIC_HALF(n) SHORTCUT(n, 2), CONV_FROM(n, 3, 2), BASIC_REST(n)
-/* The first of the two convolutions after a shortcut reads what the shortcut
- * did. */
+/* The first of the two convolutions after a shortcut reads the input of the
+ * shortcut. */
 #define CONV_FROM(n, k, s)                                                     \
     {                                                                          \
         .kind = LAYER_CONV, .units = (n), .kernel = (k), .stride = (s),        \

@@ -16,7 +16,7 @@ struct model_desc {
 /* The classic MNIST network of Keras and PyTorch: 1,199,882 parameters. */
 extern const struct model_desc model_cnn;
 
-/* Say whether its layers must see a step's images at once. */
+/* Return 1 if its layers must see all images of a step at once. */
 int model_needs_batch(const struct model_desc *desc);
 
 /* Return the network of this name, or NULL; the networks in order, then NULL. */

@@ -24,14 +24,15 @@ enum { FORWARD, BACKWARD_IN, BACKWARD_WEIGHTS, N_PASSES };
 static const char *const pass_names[N_PASSES] = {
     "forward", "backward-data", "backward-weights"};
 
-/* One pass: its kernel, and the weights in that kernel's order.  The gradients of
- * weights are added to the caller's as they are turned. */
+/* One pass: its kernel, and the weights in that kernel's order.  When gradients
+ * of weights are brought back to the plain order, they are added to the
+ * caller's. */
 struct conv_pass {
     dnnl_primitive_desc_t desc;
     dnnl_primitive_t run;
     dnnl_memory_t weights; /* owns its buffer */
     dnnl_primitive_t turn; /* to or from the plain order */
-    const char *kernel;    /* oneDNN's name of it; the desc's */
+    const char *kernel;    /* oneDNN's name of the kernel; owned by the desc */
 };
 
 struct onednn_conv {
@@ -54,8 +55,8 @@ static int check(dnnl_status_t status, const char *call)
                       call, (int)status);
 }
 
-/* oneDNN takes its threads from OpenMP where it was built with it; looking the
- * function up keeps any other build of oneDNN usable. */
+/* oneDNN takes its threads from OpenMP if it was built with it.  The function
+ * is looked up at run time, so that any other build of oneDNN works as well. */
 static int set_threads(int threads)
 {
     long most = sysconf(_SC_NPROCESSORS_ONLN);
@@ -161,8 +162,8 @@ static dnnl_status_t make_desc(struct onednn_conv *c, int pass)
                                       engine, c->passes[FORWARD].desc);
 }
 
-/* Choose the pass's kernel.  Returns 1 when oneDNN has none but its reference,
- * which is no kernel to train with. */
+/* Choose the pass's kernel.  Returns 1 if oneDNN has only its reference code,
+ * which is too slow to train with. */
 static int choose_kernel(struct onednn_conv *c, int pass)
 {
     struct conv_pass *p = &c->passes[pass];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* onednn.h - the kernels that the trainer takes from oneDNN.
  *
- * onednn.c alone includes dnnl.h, so that its next interface (3.x has no
- * *_desc_init) touches one file.  One engine and one stream per process.
+ * Only onednn.c includes dnnl.h, so that a change to oneDNN's next interface
+ * (3.x has no *_desc_init) concerns one file.  There is one engine and one
+ * stream in a process.
  */
 #ifndef COLL_TRAINER_ONEDNN_H
 #define COLL_TRAINER_ONEDNN_H
@@ -38,21 +39,23 @@ int onednn_block(void);
 
 /* Prepare a convolution.
  *
- * Result:    0, or -1 with train_error() set: also where oneDNN offers no more
- *            than its reference kernel, a thousand times slower.
- * Ownership: *conv is the caller's, to end by onednn_conv_destroy().
+ * Result:    0, or -1 with train_error() set: also if oneDNN has only its
+ *            reference kernel, which is a thousand times slower.
+ * Ownership: the caller ends *conv by onednn_conv_destroy().
  */
 int onednn_conv_create(struct onednn_conv **conv,
                        const struct onednn_conv_config *config);
 void onednn_conv_destroy(struct onednn_conv *conv);
 
-/* Take over new weights, [out][in][kernel][kernel]: they are brought into the
- * orders of the passes once, not at each pass. */
+/* Take new weights, [out][in][kernel][kernel]: they are brought into the order
+ * of each pass once, not at each pass. */
 int onednn_conv_load(struct onednn_conv *conv, const float *weights);
 
-/* The three passes.  weights_add adds to dweights, in load's order, and to
- * dbiases.  Where there are no biases theirs may be NULL.  Result: 0, or -1 with
- * train_error() set. */
+/* The three passes.  weights_add adds to dweights, in the order of load, and to
+ * dbiases.  Without biases these may be NULL.
+ *
+ * Result:    0, or -1 with train_error() set.
+ */
 int onednn_conv_forward(struct onednn_conv *conv, const float *in,
                         const float *biases, float *out);
 int onednn_conv_backward_in(struct onednn_conv *conv, const float *dout,

@@ -23,7 +23,7 @@ void optim_set(struct optim *o, const struct args *args)
         .nesterov = args->nesterov,
         .beta1 = (float)args->beta1,
         .beta2 = (float)args->beta2,
-        /* of adam Keras's; PyTorch's is 1e-8 */
+        /* of adam, as in Keras; PyTorch has 1e-8 */
         .epsilon = (float)(args->epsilon > 0         ? args->epsilon
                            : args->opt == OPTIM_ADAM ? 1e-7
                                                      : 1e-10),
@@ -56,9 +56,9 @@ struct sgd {
     int nesterov;
 };
 
-/* One vector of parameters.  It is compiled for any machine alone, since memory is
- * what limits it: so no step is fused where that is so (x86-64 without -march), and
- * bits do not depend on the machine. */
+/* One vector of parameters.  It is compiled for the base instruction set only,
+ * since memory limits its speed.  So no multiplication and addition are fused
+ * (on x86-64 without -march), and the bits do not depend on the machine. */
 SIMD_BODY void sgd_vector(float *p, const float *g, float *velocity,
                           const struct sgd *s)
 {
@@ -71,8 +71,8 @@ SIMD_BODY void sgd_vector(float *p, const float *g, float *velocity,
     *(vec8f *)p -= s->rate * way;
 }
 
-/* The last parameters go by way of vectors of their own, so that where a part
- * ends changes no bit. */
+/* The last parameters are copied to vectors of their own, so that the end of a
+ * part does not change any bit. */
 static void sgd_rest(float *p, const float *g, float *velocity, size_t n,
                      const struct sgd *s)
 {
@@ -121,7 +121,7 @@ struct adam {
     float rate, beta1, beta2, epsilon, decay;
 };
 
-/* One vector of parameters: loops of fixed length that compilers unroll. */
+/* One vector of parameters: loops of fixed length, which compilers unroll. */
 SIMD_BODY void adam_vector(float *p, const float *g, float *mean,
                            float *square, const struct adam *a)
 {
@@ -137,8 +137,8 @@ SIMD_BODY void adam_vector(float *p, const float *g, float *mean,
     *(vec8f *)p -= a->rate * m / (root + a->epsilon);
 }
 
-/* The last parameters go by way of vectors of their own, so that where a part
- * ends changes no bit. */
+/* The last parameters are copied to vectors of their own, so that the end of a
+ * part does not change any bit. */
 SIMD_BODY void adam_rest(float *p, const float *g, float *mean, float *square,
                          size_t n, const struct adam *a)
 {
@@ -172,8 +172,8 @@ SIMD_KERNEL(adam,
              const struct adam *a),
             (p, g, mean, square, n, a))
 
-/* The bias corrections of mean and square go into rate and epsilon, so that
- * m^ / (sqrt(v^) + eps) costs one division an element. */
+/* The bias corrections are part of rate and epsilon, so that m^ / (sqrt(v^) +
+ * eps) costs one division for each parameter. */
 static void adam_step(struct optim *o, const struct optim_part *part)
 {
     double t = (double)o->step;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* optim.h - how gradients move parameters: SGD with momentum, Adam, Adagrad. */
+/* optim.h - the optimizers: SGD with momentum, Adam, Adagrad. */
 #ifndef COLL_TRAINER_OPTIM_H
 #define COLL_TRAINER_OPTIM_H
 
@@ -18,13 +18,13 @@ struct optim {
     float beta1, beta2, epsilon; /* adam; adagrad has an epsilon too */
     float weight_decay;          /* 0: none */
     uint64_t step;               /* steps made so far */
-    size_t n;                    /* parameters, that this rank moves */
+    size_t n;                    /* parameters that this rank updates */
     size_t n_state;              /* a multiple of n */
     float *state; /* sgd: n velocities; adam: n means of the gradients, then n
                    * of their squares; adagrad: n sums of squares */
 };
 
-/* Set the fields that the flags decide, all but the rate. */
+/* Set the fields that options decide, all but the rate. */
 void optim_set(struct optim *o, const struct args *args);
 
 /* Set up an optimizer for n parameters, its state zero.
@@ -44,7 +44,7 @@ size_t optim_arrays(enum optim_kind kind);
 
 /* Some of the parameters. */
 struct optim_part {
-    size_t at; /* the first one's place among the n */
+    size_t at; /* place of the first one among the n */
     size_t n;
     float *params;
     const float *gradients;

@@ -12,7 +12,7 @@
 
 #define SIMD_WIDTH 8
 
-/* aligned(4): any float's address will do */
+/* aligned(4): the address of any float will do */
 typedef float vec8f __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t vec8i __attribute__((vector_size(32), aligned(4), may_alias));
 typedef uint32_t vec8u __attribute__((vector_size(32), aligned(4), may_alias));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slopes.c - plays the backward pass once, taking and giving back buffers. */
+/* slopes.c - go through the backward pass once, and take and give back buffers.
+ */
 #include "trainer/slopes.h"
 
 #include <stdlib.h>
@@ -41,7 +42,7 @@ static void give(struct slopes *s, int buffer)
         s->is_free[buffer] = 1;
 }
 
-/* Say whether layer i alone reads the value that goes into it. */
+/* Return 1 if only layer i reads its input. */
 static int reads_alone(const struct layer *layers, int n, int i)
 {
     int v = slopes_in(&layers[i]), n_readers = 0;
@@ -52,8 +53,8 @@ static int reads_alone(const struct layer *layers, int n, int i)
     return n_readers == 1;
 }
 
-/* Say whether layer i may write its input's gradient over its input: it can,
- * and neither the layer that made it nor another one looks at it again. */
+/* Return 1 if layer i may write the gradient of its input over its input: it
+ * can, and no other layer needs the input any more. */
 static int overwrites(const struct layer *layers, int n, int i)
 {
     int v = slopes_in(&layers[i]);
@@ -68,11 +69,11 @@ static size_t value_len(const struct layer *layers, int v)
     return shape_len(v ? &layers[v - 1].out : &layers[0].in);
 }
 
-/* Plan for the gradient that a layer hands to value v; returns the buffer that
- * it needs for a moment, or SLOPE_NONE. */
+/* Plan for the gradient of value v that a layer computes; returns the buffer
+ * that it needs in the meantime, or SLOPE_NONE. */
 static int hand_to(struct slopes *s, const struct layer *layers, int v)
 {
-    if (v == 0) /* nobody wants the images' gradient */
+    if (v == 0) /* the gradient of the images is not needed */
         return SLOPE_NONE;
     if (s->buffer[v] != SLOPE_NONE)
         return take(s, value_len(layers, v));

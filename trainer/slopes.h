@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slopes.h - where the gradients of activations live in a backward pass.
+/* slopes.h - where the gradients of activations are in a backward pass.
  *
- * The backward pass runs through the layers once, so that the gradient of a
- * value is wanted from the first layer that writes it to the layer that made
- * the value: of a deep network only a few are alive at a time, and they share a
- * few buffers.  A value that one layer alone reads may get its gradient written
- * over it.
+ * The backward pass goes through the layers once.  The gradient of a value is
+ * needed from the first layer that writes it to the layer that has computed the
+ * value.  In a deep network only a few are needed at a time, so they share a
+ * few buffers.  If only one layer reads a value, the gradient may be written
+ * over the value.
  */
 #ifndef COLL_TRAINER_SLOPES_H
 #define COLL_TRAINER_SLOPES_H
@@ -15,7 +15,7 @@
 #define SLOPE_NONE (-1)
 #define SLOPE_OVER (-2) /* it is written over the value */
 
-/* Value 0 is the images, value i + 1 what comes out of layer i. */
+/* Value 0 is the images, value i + 1 the output of layer i. */
 struct slopes {
     int n_values;
     int *buffer; /* [n_values]: its index, or one of the above */
@@ -26,7 +26,8 @@ struct slopes {
     char *is_free; /* [n_buffers], while planning */
 };
 
-/* Return the value that goes into layer i, or that is added (0: none). */
+/* Return the value that is the input of layer i, or that is added to its result
+ * (0: none). */
 int slopes_in(const struct layer *layer);
 int slopes_plus(const struct layer *layer);
 
