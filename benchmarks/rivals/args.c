@@ -297,7 +297,7 @@ static void fill_in_ranks(struct args *args)
     }
 }
 
-/* What each option means alone, but not with the others. */
+/* Check options together: each is right alone. */
 static int check_hosts(const struct args *args)
 {
     const struct hosts *hosts = &args->hosts;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cell.c - one operation, size and number of ranks, by all libraries in turns.
  *
- * A first visit to each warms it up and tells how long one operation takes;
- * the fastest library sets the batch for all.  Then come rounds: each library
- * once a round, another one first each time, so that drift hits all alike.  A
- * round's figure is the median of its samples, the cell's the median of the
- * rounds'.
+ * A first visit to each library warms it up and tells how long one operation
+ * takes; the fastest library decides the batch for all.  Then come rounds: each
+ * library once in a round, and another one first each time, so that drift
+ * affects all alike.  The figure of a round is the median of its samples; that
+ * of the cell is the median of its rounds.
  */
 #include "benchmarks/rivals/compare.h"
 
@@ -14,9 +14,11 @@
 
 #define BATCH_SECONDS 100e-6  /* that a batch should take */
 #define BATCH_BYTES (1 << 20) /* that its inputs may have */
-#define SLOW 2.0              /* s: an operation that is measured once */
-#define LONG 0.05             /* s: a batch that is made smaller */
-#define HOPELESS 4 /* times the fastest's time, and slow: no larger size */
+#define SLOW 2.0              /* s: an operation that takes longer is
+                               * measured once */
+#define LONG 0.05             /* s: a batch that takes longer is made smaller */
+#define HOPELESS 4 /* a library that takes so many times the fastest's time,
+                    * and is slow, gets no larger size */
 
 static int by_value(const void *a, const void *b)
 {
@@ -38,7 +40,7 @@ double median(double *values, int n)
 static struct answer answer; /* of the last command; too large for a stack */
 static double patience;      /* s to wait for one */
 
-/* Content that no earlier command had. */
+/* Return a salt that no earlier command had. */
 static uint32_t next_salt(void)
 {
     static uint32_t salt;
@@ -77,7 +79,7 @@ static void add_round(struct outcome *outcome)
 
 /* ---- the first visit ---------------------------------------------------- */
 
-/* Seconds of one operation; the first of several warms up. */
+/* Return the seconds of one operation; the first of several warms up. */
 static double probe(struct cell *cell, struct job *job, struct outcome *outcome)
 {
     struct peer_command some = {
@@ -97,7 +99,8 @@ static double probe(struct cell *cell, struct job *job, struct outcome *outcome)
                          : median(answer.seconds + 1, answer.n - 1);
 }
 
-/* Operations a batch: the same for all but the slowest. */
+/* Return the operations of a batch: the same for all libraries but the slowest.
+ */
 static void set_batches(struct cell *cell, const double *each)
 {
     double fastest = 0, wanted;
@@ -134,10 +137,10 @@ static void keep_single(struct outcome *outcome)
     outcome->n_single = (int)n;
 }
 
-/* Small operations are also timed one by one, for the slowest of them.  Memory
- * of the library's own is fresh for each command too, and warmed up at any size:
- * that the others open and map it is done once in the life of a buffer.  Each
- * rank's is, when each has been the root of a broadcast. */
+/* Small operations are also timed one by one, to find the slowest.  Memory from
+ * the library's own allocator is fresh for each command too, and warmed up at
+ * any size: other ranks map a buffer once in its life.  All are mapped once
+ * each rank has been the root of a broadcast. */
 static void visit(struct cell *cell, struct job *job, struct outcome *outcome,
                   double seconds)
 {
@@ -219,7 +222,7 @@ static void judge(struct cell *cell)
         cell->spread = cell->outcomes[cell->best].spread;
 }
 
-/* Did a smaller size take long, and the others not? */
+/* Return 1 if a smaller size took this library long, but not the others. */
 static int is_hopeless(const struct cell *before, int f)
 {
     double fastest;

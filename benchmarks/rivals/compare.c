@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* compare.c - the order of everything.
  *
- * For each number of ranks one job of every library is started; all are up at
- * once, asleep but for the one that is measured.  The machine's limits are
- * measured before each of these stages and after the last.  A library that
- * does not start, dies or hangs is started again, twice a stage; the cell in
- * which it fell is left out.
+ * For each number of ranks one job of every library is started.  All are up at
+ * once, but sleep unless they are being measured.  The machine's limits are
+ * measured before each of these stages and after the last.  A library that does
+ * not start, dies or hangs is started again, twice in a stage; the cell in
+ * which it failed is left out.
  */
 #include "benchmarks/rivals/compare.h"
 
@@ -96,7 +96,8 @@ static void meet(struct run *run, int f)
         memcpy(run->result.versions[f], job->version, sizeof(job->version));
 }
 
-/* May form f be started with so many ranks?  If not, that is noted. */
+/* Return 1 if form f can be started with so many ranks; if not, that is noted.
+ */
 static int may_start(struct run *run, int f, int ranks)
 {
     char *trouble = run->result.troubles[f];
@@ -113,7 +114,7 @@ static int may_start(struct run *run, int f, int ranks)
     return 0;
 }
 
-/* Whatever fell gets up again, if it does. */
+/* Start failed libraries again, if they start. */
 static void restart(struct run *run)
 {
     for (int f = 0; f < N_FORMS; f++) {
@@ -158,13 +159,13 @@ static void end_all(struct run *run)
 
 /* ---- cells -------------------------------------------------------------- */
 
-/* What a cell's measurement costs, roughly: a fixed part and its bytes. */
+/* Estimate the cost of a cell: a fixed part, and its bytes. */
 static double weight(const struct cell *cell)
 {
     return 1 + (double)cell->bytes * cell->ranks / (double)(24 << 20);
 }
 
-/* Would all ranks' buffers, and as much again for the library, fit? */
+/* Return 1 if all ranks' buffers fit, and as much again for the library. */
 static int fits(const struct cell *cell)
 {
     double need = 2 * model_bytes(cell->op, cell->bytes, cell->ranks);
@@ -199,7 +200,7 @@ static void list_cells(struct run *run)
     run->result.n_cells = cells ? n : 0;
 }
 
-/* The part of the remaining time that this cell may take. */
+/* Return the part of the remaining time that this cell may take. */
 static double allowance(const struct run *run, int i)
 {
     const struct result *r = &run->result;
@@ -313,7 +314,7 @@ static int report(struct run *run)
     return rc | is_below_gate(run);
 }
 
-/* Lines may be lost only now, on a full disk. */
+/* What was printed may be lost only now, on a full disk. */
 static int finish(int status)
 {
     if (!ferror(stdout) && !fclose(stdout))
@@ -323,7 +324,8 @@ static int finish(int status)
     return 1;
 }
 
-/* Can this file be written when all is measured?  It stays as it is. */
+/* Return 1 if this file can be written after everything is measured.  It is not
+ * changed. */
 static int try_place(const char *path, const char *option)
 {
     int is_new, fd;

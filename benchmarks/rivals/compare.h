@@ -33,13 +33,14 @@ enum {
 
 /* ---- hosts.c ------------------------------------------------------------ */
 
-/* Hosts from namespaces, and the ranks on each. */
+/* Hosts that are network namespaces, and the ranks on each. */
 struct hosts {
-    int n; /* 0: all ranks are on this host, and no more holds */
-    int placed[MAX_HOSTS]; /* ranks on each; 0s: any number, evenly */
+    int n; /* 0: all ranks are on this host, and the rest has no meaning */
+    int placed[MAX_HOSTS]; /* ranks on each; 0s: any number, the same on each */
     const char *rate;      /* of each host's link, as tc says it, or NULL */
     double bytes_a_second; /* the same */
-    char script[512], rsh[512]; /* tests/net/hosts and what stands in for ssh */
+    char script[512], rsh[512]; /* tests/net/hosts, and the script that
+                                 * replaces ssh */
     char folder[64];            /* of the hosts that are up, or were */
     int is_up;
 };
@@ -48,16 +49,17 @@ struct hosts {
 int hosts_parse(const char *text, struct hosts *hosts);
 int hosts_parse_rate(const char *text, struct hosts *hosts);
 
-/* Make them: 0, or 1 and what is missing is said.  And end them, if there are any. */
+/* Create them: 0, or 1 after a sentence about what is missing.  And remove
+ * them, if there are any. */
 int hosts_up(struct hosts *hosts);
 void hosts_down(struct hosts *hosts);
 
-/* The ranks on each host, of so many in all, which come host by host; 0 when
- * that number does not go with the hosts. */
+/* Return the ranks on each host, for so many in all, which are numbered host by
+ * host; 0 if that number does not fit the hosts. */
 int hosts_place(const struct hosts *hosts, int ranks, int each[MAX_HOSTS]);
 
-/* The bytes that must at least go in, or come out, of one of the hosts: the most of
- * any; `bytes` is the cell's size. */
+/* Return the bytes that at least one of the hosts must send or receive: the
+ * most of any host; `bytes` is the cell's size. */
 double hosts_crossing(const struct hosts *hosts, enum peer_op op, size_t bytes,
                       int ranks);
 
@@ -78,10 +80,12 @@ struct args {
     const char *json, *plot; /* files, or NULL */
 };
 
-/* 1 and *status when the program is to end at once; what is wrong is said. */
+/* Result:    1 and *status when the program ends at once, after a sentence if
+ *            something is wrong.
+ */
 int args_read(int argc, char **argv, struct args *args, int *status);
 
-/* Say what went wrong, with the program's name; returns 1. */
+/* Print what went wrong, with the program's name; returns 1. */
 int say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 extern const char *const op_names[PEER_N_OPS];
@@ -94,44 +98,47 @@ struct form {
     const char *title;        /* in words */
     const char *program;      /* the peer */
     const char *launchers[3]; /* the first that is found starts it */
-    const char *packages;     /* Debian's, that would bring it */
+    const char *packages;     /* Debian's packages that bring it */
     const char *settings[10]; /* further arguments of the launcher */
     const char *together[2];  /* before the launcher, on one host */
-    const char *across[10];   /* also, on several: RANKS_THERE, RSH_THERE */
-    const char *bound[3];     /* also, when it is to bind each rank to a core */
-    const char *unbound[2];   /* also, when it is to bind none */
+    const char *across[10];   /* also, on several hosts: RANKS_THERE,
+                               * RSH_THERE */
+    const char *bound[3];     /* also, when the launcher binds each rank to a
+                               * core */
+    const char *unbound[2];   /* also, when the launcher binds no rank */
     const char *crowded[3];   /* also, when ranks share cores */
     const char *options[1];   /* the peer's */
     const char *variable;     /* to be set to 1, or NULL */
     int is_own;               /* libcoll's, no rival */
-    int is_measure; /* what others are held against, no rival either */
+    int is_measure; /* others are compared with it, and it is no rival */
     int is_for_host, is_for_hosts, is_for_gpu; /* where it is measured */
-    int is_alone; /* on its GPU must each of its ranks be */
+    int is_alone; /* each of its ranks needs a GPU of its own */
 };
 extern const struct form forms[N_FORMS];
 
-/* Is it measured with these arguments at all? */
+/* Return 1 if it is measured with these arguments. */
 int form_is_for(const struct form *form, const struct args *args);
 
-/* A program beside this one, in the build tree, or where they are installed: 1 when
- * it is there. */
+/* Find a program beside this one, in the build tree, or where programs are
+ * installed.  Result: 1 if it is there. */
 int find_ours(char to[512], const char *name);
 
-/* Words of `across` that stand for others: h1:2,h2:2, and the path of rsh. */
+/* Words of `across` that are replaced: by h1:2,h2:2, and by the path of rsh. */
 #define RANKS_THERE "@ranks"
 #define RSH_THERE "@rsh"
 
 /* Where a form's two programs are. */
 struct place {
     char launcher[512], peer[512];
-    char why[256]; /* it is not there; "" when it is */
+    char why[256]; /* why it is not there; "" if it is */
     int on_gpu;
     const struct hosts *hosts; /* NULL: this one alone */
 };
 void form_find(const struct form *form, const struct args *args,
                struct place *place);
 
-/* The launcher's line, NULL at the end; words point into texts, place and form. */
+/* The launcher's command line, NULL at its end; words point into texts, place
+ * and form. */
 enum { MAX_WORDS = 48 };
 struct texts {
     char ranks[16], each[64], there[192]; /* 4, 2+2, h1:2,h2:2 */
@@ -141,7 +148,8 @@ void form_line(const struct form *form, const struct place *place, int ranks,
 
 /* ---- job.c -------------------------------------------------------------- */
 
-/* The ranks of one library.  A job that failed has ended, and says why. */
+/* The ranks of one library.  A job that failed has ended, and `why` says why.
+ */
 struct job {
     const struct form *form;
     const struct place *place;
@@ -151,16 +159,17 @@ struct job {
     int listener, shared;
     int sockets[PEER_MAX_RANKS];
     pid_t pids[PEER_MAX_RANKS];
-    char meet[256]; /* a folder for the ranks to find each other */
+    char meet[256]; /* a folder in which the ranks find each other */
     char version[96], why[400];
 };
 
-/* Begin to start; job_meet() waits for its end.  0, or -1 with why. */
+/* Begin to start the job; job_meet() waits until it has started.  Result: 0, or
+ * -1 with why. */
 int job_start(struct job *job);
 int job_meet(struct job *job, double seconds);
 
-/* Seconds for one operation, of each sample: from the first rank's beginning
- * to the last one's end, by the batch. */
+/* Return the seconds of one operation in each sample: from the first rank's
+ * beginning to the last one's end, divided by the batch. */
 struct answer {
     enum peer_status status;
     int n;
@@ -172,7 +181,7 @@ int job_measure(struct job *job, const struct peer_command *command,
 void job_end(struct job *job);
 
 double now_seconds(void);
-extern volatile sig_atomic_t caught; /* the signal that asks to end, or 0 */
+extern volatile sig_atomic_t caught; /* the signal that has come, or 0 */
 
 /* ---- limits.c ----------------------------------------------------------- */
 
@@ -186,27 +195,29 @@ struct limits {
         /* Bytes a second, in and out together; [all cores?][past the cache?] */
         double copy[2][2], sum[2][2];
     } areas[N_AREAS];
-    int n_gpus; /* 0: all above is of the host; else areas' bytes are of a */
-    double
-        gpu_small; /* copy's buffers, all its numbers the same; s, of 8 bytes */
+    /* 0: all above is of the host; else the areas are of copies between buffers
+     * of a GPU, and all numbers of an area are the same. */
+    int n_gpus;
+    double gpu_small; /* s, of a copy of 8 bytes there */
 };
 
-/* How many cores this process may use; their numbers too, [MAX_CORES], unless
- * cores is NULL. */
+/* Return how many cores this process may use; and their numbers, [MAX_CORES],
+ * unless cores is NULL. */
 int cores_list(int *cores);
 
-/* Measure, bandwidth for buffers of at most so many bytes a core and a little
- * more; the median over several calls is limits_median()'s. */
+/* Measure; bandwidth for buffers of at most so many bytes of a core, and
+ * somewhat more.  limits_median() returns the median over several calls. */
 int limits_measure(double most, struct limits *limits);
 void limits_median(const struct limits *runs, int n, struct limits *limits);
 
-/* limits_gpu.c: the same of copies inside of a GPU, by the driver's own; on which
- * areas are measured.  And how many GPUs there are, the name of the first; 0, or 1
- * and what is missing is said. */
+/* limits_gpu.c: the same for copies inside a GPU, by the driver; on which areas
+ * are measured.  Also the number of GPUs, and the name of the first.  Result:
+ * 0, or 1 after a sentence about what is missing. */
 int limits_measure_gpu(double most, struct limits *limits);
 int limits_find_gpu(int *n, char name[128]);
 
-/* kernels.c: copy or add whole lines, by plain stores or past the caches. */
+/* kernels.c: copy or add whole cache lines, by plain stores or past the caches.
+ */
 typedef void kernel_fn(float *to, const float *a, const float *b, size_t n);
 kernel_fn *kernel(int is_sum, int is_past);
 
@@ -220,7 +231,7 @@ struct outcome {
     int batch, n_rounds;
     uint64_t wrong;
     double rounds[MAX_ROUNDS]; /* each round's median, s */
-    double median, spread;     /* of the rounds'; s, (max - min) / median */
+    double median, spread;     /* of the rounds; s, (max - min) / median */
     double *single;            /* all samples of single operations */
     int n_single;
     double p99; /* of these, s; 0: none */
@@ -231,7 +242,8 @@ struct cell {
     size_t bytes;
     int ranks, best; /* the fastest rival's form; 0: none */
     struct outcome outcomes[N_FORMS];
-    double ratio, spread; /* best rival / form 0; the larger spread of both */
+    double ratio, spread; /* best rival / form 0; the larger spread of the
+                           * two */
     double limit;         /* s, filled in when the limits are known */
 };
 
@@ -246,8 +258,8 @@ double median(double *values, int n); /* sorts them */
 double model_bytes(enum peer_op op, size_t bytes, int ranks);
 double model_buffers(const struct cell *cell, int n_cores); /* bytes a core */
 double model_limit(const struct cell *cell, const struct limits *limits);
-/* On several hosts: what the link takes for the bytes that must cross it, or
- * without a rate what plain sockets took; 0 when unknown. */
+/* On several hosts: the time that the link takes for the bytes that must cross
+ * it, or without a rate the time of plain sockets; 0 when unknown. */
 double model_link(const struct cell *cell, const struct hosts *hosts);
 
 /* ---- machine.c ---------------------------------------------------------- */
@@ -258,18 +270,18 @@ struct machine {
     int cores;
 };
 void machine_read(struct machine *machine);
-double machine_memory(void); /* bytes that can still be had */
+double machine_memory(void); /* bytes that are still free */
 
 /* ---- what is said ------------------------------------------------------- */
 
-/* Everything that is known at the end. */
+/* All results, at the end. */
 struct result {
     const struct args *args;
     struct machine machine;
     struct limits limits;
     struct place places[N_FORMS];
     char versions[N_FORMS][96];
-    char gpu[128]; /* the first one's name, with -d cuda */
+    char gpu[128]; /* name of the first one, with -d cuda */
     int n_gpus;
     char troubles[N_FORMS][400]; /* what went wrong last, or "" */
     struct cell *cells;
@@ -281,8 +293,8 @@ void text_head(const struct result *r);
 void text_limits(const struct result *r);
 void text_cell(const struct result *r, const struct cell *cell);
 void text_end(const struct result *r);
-/* Over all cells that have a ratio: the geometric mean of the ratios, and how
- * many are not below 1. */
+/* Over all cells that have a ratio: return the geometric mean of the ratios,
+ * and how many are at least 1. */
 struct score {
     double mean;
     int wins, n;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* forms.c - the libraries, each as somebody who knows it would start it.
+/* forms.c - the libraries, each started as a person would who knows it.
  *
- * When each rank has a core it is bound to it, as Open MPI does of itself.
- * With more ranks than cores the launchers bind nothing (peer_loop.c does, for all
- * libraries alike), and Open MPI is told to yield, as it does of itself where it
- * counts right.  Its UCX form has to be told that
- * shared memory will do: by default it wants InfiniBand.  On one host Open MPI 4 is
- * told by the environment to stay on the loopback; as an argument Open MPI 5, which
- * does so of itself, takes it for a network that it lacks.  Gloo's second thread
- * would share the core with the first, so it is left to the kernel.
+ * If each rank has a core it is bound to it, as Open MPI does by default.  With
+ * more ranks than cores the launchers bind nothing (peer_loop.c does, the same
+ * for all libraries), and Open MPI is told to yield, as it does by default when
+ * it counts the cores right.  Its UCX form must be told that shared memory
+ * suffices: by default it wants InfiniBand.  On one host an environment
+ * variable tells Open MPI 4 to stay on the loopback; Open MPI 5 does so by
+ * default, and would take the argument for a network that it lacks.  Gloo's
+ * second thread would share the core with the first, so the kernel places both.
  *
- * On several hosts a library with a launcher of its own is started by that on the
- * first of them, any other by tests/net/hosts, and no launcher binds: each would
- * take all cores for its host's.
+ * On several hosts a library with a launcher is started by it on the first
+ * host, any other by tests/net/hosts.  No launcher binds then: each would take
+ * all cores for its own host.
  */
 #include "benchmarks/rivals/compare.h"
 
@@ -143,7 +143,8 @@ static int take(char to[512], const char *folder, size_t len, const char *tail)
     return 0;
 }
 
-/* The folder of this very program; in a build tree the real one is in .libs. */
+/* Return the folder of this program; in a build tree the real program is in
+ * .libs. */
 static void own_folder(char folder[512])
 {
     ssize_t n = readlink("/proc/self/exe", folder, 511);
@@ -183,7 +184,7 @@ int find_ours(char to[512], const char *name)
            find_in_path(to, name);
 }
 
-/* Why this library is not measured so. */
+/* Return why this library is not measured. */
 static void say_where(const struct args *args, char why[256])
 {
     if (args->hosts.n)
@@ -250,7 +251,7 @@ static void write_texts(const struct hosts *hosts, int ranks,
     }
 }
 
-/* What starts the ranks on several hosts, up to the peer. */
+/* Add what starts the ranks on several hosts, up to the peer. */
 static int add_across(const char *line[MAX_WORDS], const struct form *form,
                       const struct place *place, const struct texts *texts)
 {

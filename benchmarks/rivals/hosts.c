@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hosts.c - several hosts, made of this one by tests/net/hosts: network namespaces
- * with a link each to a common switch.  Which ranks are where, and what their
- * operations must send over a host's link.
- */
+/* hosts.c - several hosts, made of this one by tests/net/hosts: network
+ * namespaces, each with a link to a common switch.  Which ranks are where, and
+ * what their operations must send over a host's link. */
 #include "benchmarks/rivals/compare.h"
 
 #include <stdlib.h>
@@ -57,7 +56,7 @@ int hosts_parse_rate(const char *text, struct hosts *hosts)
 
 /* ---- the hosts ---------------------------------------------------------- */
 
-/* The script's answer is the folder; what is wrong it says itself. */
+/* The script prints the folder, and explains itself what is wrong. */
 static int read_folder(const char *command, char folder[64])
 {
     FILE *answer = popen(command, "re");

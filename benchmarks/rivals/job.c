@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* job.c - the ranks of one library: started by its launcher, told what to
- * measure over one socket each, and asleep in between.
+/* job.c - the ranks of one library: started by its launcher, told over one
+ * socket each what to measure, and asleep in between.
  *
- * Whatever a rival does (never starts, dies, hangs), the driver goes on: each
- * wait has a deadline and looks at all ranks' sockets and at the launcher.  A
- * job that failed is ended at once, with what it wrote first and last as reason.
+ * The driver goes on whatever a rival does (never starts, dies, hangs): each
+ * wait has a deadline and watches all ranks' sockets and the launcher.  A job
+ * that failed is ended at once; the reason is what it wrote first and last.
  */
 #include "benchmarks/rivals/compare.h"
 
@@ -40,7 +40,7 @@ static void path_of(const struct job *job, const char *suffix, char path[256])
 
 /* ---- failing ------------------------------------------------------------ */
 
-/* Append what fits of text, white space as one blank. */
+/* Append as much of the text as fits, each white space as one blank. */
 static void append(struct job *job, const char *text, size_t n)
 {
     size_t at = strlen(job->why);
@@ -51,7 +51,7 @@ static void append(struct job *job, const char *text, size_t n)
     job->why[at] = '\0';
 }
 
-/* The beginning and the end of what the job wrote, on one line. */
+/* Return the beginning and the end of what the job wrote, on one line. */
 static void append_log(struct job *job)
 {
     enum { HEAD = 90, TAIL = 250 };
@@ -93,7 +93,7 @@ __attribute__((format(printf, 2, 3))) static int fail(struct job *job,
     return -1;
 }
 
-/* Did the launcher end?  It is reaped then. */
+/* Return 1 if the launcher has ended; it is reaped then. */
 static int has_ended(struct job *job)
 {
     if (job->launcher > 0 && waitpid(job->launcher, NULL, WNOHANG) == 0)
@@ -180,8 +180,8 @@ int job_start(struct job *job)
     return 0;
 }
 
-/* Wait until fd can be read; -1 when the deadline, the end or a signal comes
- * first. */
+/* Wait until fd can be read; -1 if the deadline, the end of the job or a signal
+ * comes first. */
 static int await(struct job *job, int fd, double deadline)
 {
     struct pollfd item = {.fd = fd, .events = POLLIN};
@@ -199,7 +199,7 @@ static int await(struct job *job, int fd, double deadline)
 
 enum got { GOT, GONE, LATE };
 
-/* Read all of it; a rank may stop amid what it has to say. */
+/* Read all of it; a rank may stop in the middle of an answer. */
 static enum got get(int fd, void *at, size_t len, double deadline)
 {
     struct pollfd item = {.fd = fd, .events = POLLIN};
@@ -320,7 +320,7 @@ static int receive(struct job *job, int r, double deadline, struct round *round)
     return 0;
 }
 
-/* Fold a rank's answer into the whole: earliest beginning, latest end. */
+/* Add a rank's answer to the whole: the earliest beginning, the latest end. */
 static void merge(struct round *all, const struct round *one, int is_first)
 {
     if (is_first) {
@@ -336,7 +336,7 @@ static void merge(struct round *all, const struct round *one, int is_first)
     }
 }
 
-/* Wait for any rank that has not answered yet; its number, or -1. */
+/* Wait for any rank that has not answered yet.  Returns its number, or -1. */
 static int next_rank(struct job *job, const int *is_done, double deadline)
 {
     struct pollfd items[PEER_MAX_RANKS];
@@ -399,7 +399,7 @@ int job_measure(struct job *job, const struct peer_command *command,
 
 /* ---- the end ------------------------------------------------------------ */
 
-/* Wait for the launcher; 0 when it ended in time. */
+/* Wait for the launcher.  Returns 0 if it ended in time. */
 static int await_end(struct job *job, double seconds)
 {
     double deadline = now_seconds() + seconds;
@@ -421,8 +421,8 @@ static void ask_to_quit(const struct job *job)
             return; /* it is gone already */
 }
 
-/* End the launcher before the ranks, so that it can remove what they left: in
- * peace when all is well, else after a moment in which it may notice. */
+/* End the launcher before the ranks, so that it can remove what they leave: it
+ * ends by itself if all is well; else it gets a moment to notice. */
 static void end_launcher(struct job *job)
 {
     double seconds = caught || !job->is_up ? 0.5 : 10;
@@ -436,8 +436,8 @@ static void end_launcher(struct job *job)
     }
 }
 
-/* A rank that hangs outlives its launcher, but not this: as long as its socket
- * is open, the number is still its own. */
+/* A rank that hangs outlives its launcher.  As long as its socket is open, its
+ * process number is still its own. */
 static void end_rank(struct job *job, int r)
 {
     struct pollfd item = {.fd = job->sockets[r], .events = POLLIN};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* kernels.c - the inner loops by which the machine's bandwidth is measured.
+/* kernels.c - the inner loops that measure the machine's bandwidth.
  *
- * Whole cache lines, by vectors of a line's width; a sum is two in, one out.
- * Stores past the caches spare the read of the line that is written, and win
- * where nothing stays in a cache anyway.
+ * They use whole cache lines, by vectors as wide as a line.  A sum reads two
+ * lines and writes one.  Stores past the caches save the read of the line that
+ * is written, and are faster if nothing stays in a cache anyway.
  */
 #include "benchmarks/rivals/compare.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* limits.c - what this machine can do, whatever the library: a flag between two
- * cores, a switch between two processes of one core, bytes copied and added.
+/* limits.c - what this machine can do, whichever library is used: a flag
+ * between two cores, a switch between two processes of one core, bytes copied
+ * and added.
  *
- * Helper processes are forked and bound to a core each; what they measure they
- * leave in shared memory.  Bandwidth is of all cores at once, each with private
+ * Helper processes are forked and each bound to a core; their results are in
+ * shared memory.  Bandwidth is that of all cores at once, each with private
  * buffers, from the first one's beginning to the last one's end.
  */
 #include "benchmarks/rivals/compare.h"
@@ -61,7 +62,7 @@ int cores_list(int *list)
     return n;
 }
 
-/* Run fn in n processes, rank r on cores[r]; 0 when all ended well. */
+/* Run fn in n processes, rank r on cores[r].  Returns 0 if all ended well. */
 static int run(helper_fn *fn, struct helper helper, const int *cores)
 {
     pid_t pids[MAX_CORES];
@@ -103,7 +104,7 @@ static void write_line(struct line *line, uint32_t value)
     __atomic_store_n(&line->value, value, __ATOMIC_RELEASE);
 }
 
-/* Both write, both wait for the other's. */
+/* Both write, and both wait for the other's flag. */
 static void exchange(const struct helper *h)
 {
     struct line *mine = &h->board->flags[h->rank];
@@ -123,7 +124,7 @@ static void exchange(const struct helper *h)
     }
 }
 
-/* The one waits before it writes: there and back, so many times a part. */
+/* One waits before it writes: there and back, so many times in a part. */
 static inline void there_and_back(const struct helper *h, int n, int yields)
 {
     struct line *mine = &h->board->flags[h->rank];
@@ -156,8 +157,9 @@ static void yield_back(const struct helper *h)
     there_and_back(h, YIELDS, 1);
 }
 
-/* One kernel on one size, long enough to be measured; the best of a few times,
- * since a limit is what the machine does when nothing disturbs it. */
+/* Run one kernel on one size, long enough to be measured.  The best of a few
+ * times counts, since a limit is what the machine does when nothing disturbs
+ * it. */
 static void stream_one(const struct helper *h, float *buffers, int area,
                        int way)
 {
@@ -187,7 +189,7 @@ static void stream_one(const struct helper *h, float *buffers, int area,
     }
 }
 
-/* All sizes and kernels; way 1 is the sum, way 2 past the caches. */
+/* Measure all sizes and kernels; way 1 is the sum, way 2 past the caches. */
 static void stream(const struct helper *h)
 {
     size_t most = area_bytes[h->n_areas - 1];
@@ -219,7 +221,7 @@ static double latency(helper_fn *fn, struct board *board, const int *cores)
     return best;
 }
 
-/* Bytes a second, in and out, of n cores. */
+/* Return the bytes a second, read and written, of n cores. */
 static void bandwidth(struct limits *limits, struct board *board,
                       const int *cores, int n, int is_all)
 {
@@ -265,7 +267,8 @@ int limits_measure(double most, struct limits *limits)
     return 0;
 }
 
-/* The median of one number of all runs, which are structs alike. */
+/* Return the median of one number over all runs, which are structs of one type.
+ */
 static double middle(const struct limits *runs, int n, size_t offset)
 {
     double values[MAX_LIST + 1];

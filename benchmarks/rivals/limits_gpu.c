@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* limits_gpu.c - what a GPU can do, whatever the library: cuMemcpyAsync from buffer to
- * buffer inside of it, by its stream's own clock.
- *
- * A child process measures, so that this one never meets the driver and may fork.
- */
+/* limits_gpu.c - what a GPU can do, whichever library is used: cuMemcpyAsync
+ * between buffers inside it, by the clock of its stream.  A child process
+ * measures, so that this one never starts the driver and may fork. */
 #include "benchmarks/rivals/compare.h"
 #include "benchmarks/bench.h"
 
@@ -27,7 +25,7 @@ struct board {
 
 typedef int child_fn(const struct bench_device *device, struct board *board);
 
-/* The best of a few times, of one copy. */
+/* Return the best of a few times of one copy. */
 static int time_copies(const struct bench_device *device, void *to,
                        const void *from, size_t len, int times, double *best)
 {
@@ -104,7 +102,7 @@ static void be_child(child_fn *fn, struct board *board)
     _exit(rc != 0);
 }
 
-/* 0 when the child has done it; else 1, and it is said. */
+/* Return 0 if the child has measured; else 1 after a sentence. */
 static int in_child(child_fn *fn, struct board *board)
 {
     int status = 0;

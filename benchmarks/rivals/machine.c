@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* machine.c - what the figures were measured on. */
+/* machine.c - the machine on which the figures were measured. */
 #include "benchmarks/rivals/compare.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-/* The rest of the first line of `path` that begins with `key`. */
+/* Return the rest of the first line of `path` that begins with `key`. */
 static void find_line(const char *path, const char *key, char *to, size_t len)
 {
     FILE *file = fopen(path, "re");

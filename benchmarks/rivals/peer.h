@@ -43,29 +43,33 @@ enum peer_op {
 
 /* ---- backends ----------------------------------------------------------- */
 
-/* One operation on f32 vectors, to be complete on return; `count` elements is
- * what one rank gives (allreduce, broadcast: the vector; allgather,
+/* One operation on f32 vectors, complete on return.  `count` is the elements
+ * that one rank gives (allreduce, broadcast: the vector; allgather,
  * reduce_scatter, alltoall: the block of one rank).  Broadcast works in place
- * on out.  Sums.  0, or not 0 after which error() has the reason. */
+ * on out.  Reductions are sums.
+ *
+ * Result:    0; or not 0, and error() returns the reason.
+ */
 typedef int peer_run(const float *in, float *out, size_t count, int root);
 
 /* A library; every process has one, peer_lib. */
 struct peer_lib {
-    /* Join the job: 0 and who this is. */
+    /* Join the job.  Result: 0 and this rank's number. */
     int (*init)(int *argc, char ***argv, int *rank, int *ranks);
     void (*fini)(void);
     const char *(*version)(void); /* after init */
     const char *(*error)(void);   /* of the last call that failed */
     peer_run *run[PEER_N_OPS];    /* NULL: it has no such operation */
-    /* Memory that the library prefers for buffers, aligned to a page; NULL: it
-     * does not care. */
+    /* Memory that the library prefers for buffers, aligned to a page; NULL: no
+     * preference. */
     void *(*alloc)(size_t len); /* NULL: error() has the reason */
     void (*free)(void *memory);
     int takes_gpus; /* run takes buffers on a GPU, and works in peer_stream */
 };
 extern const struct peer_lib peer_lib;
 
-/* Of the GPU's buffers, a CUstream, from before init() on; NULL with the host's. */
+/* Of buffers on a GPU, a CUstream that exists before init(); NULL for the
+ * host's. */
 extern void *peer_stream;
 
 /* ---- messages ----------------------------------------------------------- */
@@ -87,9 +91,9 @@ struct peer_command {
     int32_t is_crowded;               /* more ranks than cores */
     int32_t is_bound;                 /* rank r stays on a core of its number */
     int32_t batch;                    /* <= PEER_MAX_BATCH */
-    int32_t warm_up;                  /* samples that are not reported */
+    int32_t warm_up;                  /* first samples that are not reported */
     int32_t min_samples, max_samples; /* <= PEER_MAX_SAMPLES */
-    double seconds;                   /* enough once they have passed */
+    double seconds;                   /* stop after so many seconds */
     uint32_t salt;                    /* content begins here */
 };
 
@@ -99,7 +103,7 @@ enum peer_status { PEER_OK, PEER_UNSUPPORTED, PEER_FAILED };
 struct peer_reply {
     int32_t status; /* enum peer_status */
     int32_t n_samples;
-    uint64_t wrong; /* elements of the last batch */
+    uint64_t wrong; /* wrong elements of the last batch */
     char error[160];
 };
 
@@ -116,21 +120,22 @@ struct peer_line {
     uint32_t value, unused[15];
 };
 
-/* Lies in memory that the ranks of a job share; zeros at first. */
+/* In memory that the ranks of a job share; zero at first. */
 struct peer_shared {
-    struct peer_line is_over;                 /* rank 0's, before it arrives */
+    struct peer_line is_over;                 /* written by rank 0 before it
+                                               * arrives */
     struct peer_line arrived[PEER_MAX_RANKS]; /* how often */
 };
 
-/* Return when every rank has called it.  What a rank wrote to memory that is
- * shared before, all others see after.  Yields early when `is_crowded`: when
- * the ranks outnumber the cores. */
+/* Return when every rank has called it.  What a rank wrote to shared memory
+ * before the call, all others see after it.  Yields early if `is_crowded`:
+ * there are more ranks than cores. */
 void peer_barrier(struct peer_shared *shared, int rank, int ranks,
                   int is_crowded);
 
 /* ---- content (peer_data.c) ---------------------------------------------- */
 
-/* What an operation is called with. */
+/* The arguments of an operation. */
 struct peer_case {
     enum peer_op op;
     int rank, ranks, root;
@@ -138,21 +143,21 @@ struct peer_case {
     uint32_t salt; /* content differs where this does; equal on all ranks */
 };
 
-/* Elements that one rank gives when `bytes` is the cell's size: the vector of
- * allreduce and broadcast, the whole output of allgather, the whole input of
- * reduce_scatter and alltoall.  At least one an element a block. */
+/* Return the elements that one rank gives when `bytes` is the cell's size: the
+ * vector of allreduce and broadcast, the whole output of allgather, the whole
+ * input of reduce_scatter and alltoall.  A block has one element at least. */
 size_t peer_count(enum peer_op op, size_t bytes, int ranks);
 
 /* Elements of `in` and of `out`. */
 size_t peer_in_len(const struct peer_case *c);
 size_t peer_out_len(const struct peer_case *c);
 
-/* Write what this rank gives: to `in`, or for broadcast, by the root alone, to
+/* Write what this rank gives: to `in`; for broadcast only the root writes, to
  * `out`. */
 void peer_fill(const struct peer_case *c, float *in, float *out);
 
-/* Count the elements of `out` that are not what they must be; exact, since all
- * are integers whose sums have no rounding. */
+/* Count the wrong elements of `out`.  The comparison is exact: all values are
+ * integers whose sums are not rounded. */
 size_t peer_verify(const struct peer_case *c, const float *out);
 
 #ifdef __cplusplus

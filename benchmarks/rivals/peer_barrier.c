@@ -10,8 +10,9 @@
 
 #include <sched.h>
 
-/* Looks before the core is given away: some microseconds when each rank has a
- * core, next to nothing when the rank waited for may need this one. */
+/* How often a rank looks before it yields: for some microseconds if each rank
+ * has a core; hardly at all if the rank that it waits for may need this core.
+ */
 enum { LOOKS = 5000, LOOKS_CROWDED = 10 };
 
 static inline void relax(void)

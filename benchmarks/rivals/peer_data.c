@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* peer_data.c - what the buffers hold and what must come out.
  *
- * Element i of rank r's contribution is a(i) + r b(i) with small integers a and
- * b that a hash of (i, salt) gives.  So the sum over p ranks is
- * p a + p (p - 1) / 2 b, known without the other ranks' buffers and exact in
- * f32: at most 64 * 128 + 2016 * 16 < 2^24.
+ * Element i of rank r's contribution is a(i) + r b(i), with small integers a
+ * and b that are a hash of (i, salt).  So the sum over p ranks is p a + p (p -
+ * 1) / 2 b.  It is known without the other ranks' buffers, and exact in f32: at
+ * most 64 * 128 + 2016 * 16 < 2^24.
  */
 #include "benchmarks/rivals/peer.h"
 
@@ -19,7 +19,7 @@ static inline void parts(uint32_t i, uint32_t salt, int32_t *a, int32_t *b)
     *b = (int32_t)((x >> 20) & 15) + 1;
 }
 
-/* What element i of `times` a plus `ranks` b is. */
+/* Return element i of `times` a plus `ranks` b. */
 static inline float value(uint32_t i, uint32_t salt, int32_t times,
                           int32_t ranks)
 {

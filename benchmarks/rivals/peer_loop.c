@@ -2,16 +2,16 @@
 /* peer_loop.c - what every rank of every library does: the same object code,
  * linked with one backend.
  *
- * A sample is a batch of operations back to back, each with an (in, out) pair
- * of its own, between two harness barriers.  Before each batch, outside of the
- * clock, every rank writes content that no earlier batch had, so that no cache
- * holds a result and nothing left over can pass for one.  The pairs are fresh
- * anonymous pages of this process, mapped and touched anew for each command:
- * the luck of one mapping does not last; or, on request, pages of the library's
- * own allocator, touched as well; or lie on a GPU, where content comes from the
- * host, and a sample ends when the stream has come to its end.  The root of a
- * broadcast moves on from operation to operation, since a fixed one could run ahead of
- * the others.
+ * A sample is a batch of operations back to back, each with its own pair (in,
+ * out), between two harness barriers.  Before each batch, while the clock does
+ * not run, every rank writes content that no earlier batch had, so that no
+ * cache holds a result and no old result passes.  The pairs are fresh anonymous
+ * pages of this process, mapped and touched anew for each command, so that a
+ * lucky mapping does not last.  On request they are pages of the library's own
+ * allocator, touched as well; or they are on a GPU: then content comes from the
+ * host, and a sample ends when the stream has finished.  The root of a
+ * broadcast changes from operation to operation, since a fixed root could run
+ * ahead of the others.
  */
 #include "benchmarks/rivals/peer.h"
 #include "benchmarks/bench.h"
@@ -42,7 +42,7 @@ struct peer {
     int is_settled;    /* on its core */
     int is_own_memory; /* the library's allocator gives it */
     const struct bench_device *device; /* NULL: the host */
-    char *image; /* of one pair of a device, on the host */
+    char *image; /* the content of one pair of a device, on the host */
 };
 
 void *peer_stream;
@@ -62,7 +62,7 @@ static void barrier(struct peer *p)
 
 /* ---- memory ------------------------------------------------------------- */
 
-/* Small buffers have lines of their own, large ones pages. */
+/* Small buffers begin on a cache line, large ones on a page. */
 static size_t stride(size_t len)
 {
     size_t unit = len < PAGE ? LINE : PAGE;
@@ -118,7 +118,7 @@ static int map(struct peer *p)
     p->memory = p->is_own_memory ? peer_lib.alloc(len) : get_pages(len);
     if (!p->memory)
         return -1;
-    memset(p->memory, 0x55, len); /* every page is there and this rank's */
+    memset(p->memory, 0x55, len); /* every page exists and is this rank's own */
     return 0;
 }
 
@@ -138,7 +138,7 @@ static float *in_of(const struct peer *p, int k)
     return (float *)(void *)(p->memory + p->in_stride * (size_t)k);
 }
 
-/* Behind all of in, from a page on. */
+/* After all of in, on the next page. */
 static float *out_of(const struct peer *p, int k)
 {
     size_t ins = p->in_stride * (size_t)p->command.batch;
@@ -149,10 +149,10 @@ static float *out_of(const struct peer *p, int k)
 
 /* ---- cores -------------------------------------------------------------- */
 
-/* Ranks that share cores, or are on hosts whose launchers know nothing of each
- * other's: rank r stays on core r modulo their number, so that a
- * figure tells of the library and not of where the kernel had woken the ranks.
- * It is done when the library has begun, so threads of its own stay free. */
+/* If ranks share cores, or are on hosts whose launchers do not know of each
+ * other, rank r stays on core r modulo their number: so a figure depends on the
+ * library and not on where the kernel wakes the ranks.  It is done after the
+ * library has started, so that its threads stay free. */
 static void settle(struct peer *p)
 {
     struct cores all;
@@ -182,7 +182,7 @@ static struct peer_case case_of(const struct peer *p, int sample, int k)
     return c;
 }
 
-/* Where pair k is written and read by the host. */
+/* Return where the host writes and reads pair k. */
 static float *host_in(const struct peer *p, int k)
 {
     return p->device ? (float *)(void *)p->image : in_of(p, k);
@@ -242,8 +242,8 @@ static int run_batch(struct peer *p, int sample, struct peer_sample *times)
     return rc;
 }
 
-/* Rank 0 has the clock that counts; it says so before the barrier, so that all
- * make the same number of samples. */
+/* Rank 0's clock counts; rank 0 tells before the barrier, so that all make the
+ * same number of samples. */
 static int is_over(struct peer *p, int n, int64_t start)
 {
     const struct peer_command *c = &p->command;
@@ -341,7 +341,8 @@ static int serve(struct peer *p)
                      (size_t)p->reply.n_samples * sizeof(*p->samples), 1))
             break;
     }
-    _exit(1); /* the driver is gone: no other rank would take part in an end */
+    _exit(1); /* the driver is gone: no other rank would take part in a
+               * regular end */
 }
 
 /* ---- the beginning ------------------------------------------------------ */
@@ -365,7 +366,7 @@ static int meet_driver(void)
     return fd;
 }
 
-/* The driver's answer to hello carries the memory that the ranks share. */
+/* The driver answers hello with the memory that the ranks share. */
 static struct peer_shared *get_shared(int socket)
 {
     char byte, control[CMSG_SPACE(sizeof(int))];
@@ -400,7 +401,7 @@ static int greet(struct peer *p)
     return p->shared ? 0 : -1;
 }
 
-/* The library is to find the GPU that is this rank's. */
+/* Let the library find this rank's GPU. */
 static int use_gpu(struct peer *p)
 {
     const char *rank = getenv("COLL_RANK");

@@ -5,7 +5,7 @@
 #include <mpi.h>
 #include <string.h>
 
-static int failed; /* what the last call that failed returned */
+static int failed; /* status of the last call that failed */
 
 static int keep(int rc)
 {
@@ -26,7 +26,7 @@ static int init(int *argc, char ***argv, int *rank, int *ranks)
 
 static void fini(void) { MPI_Finalize(); }
 
-/* The first of the lines and fields that implementations give. */
+/* Take the first of the lines and fields that implementations return. */
 static const char *version(void)
 {
     static char text[MPI_MAX_LIBRARY_VERSION_STRING];

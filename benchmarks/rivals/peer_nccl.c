@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* peer_nccl.c - NCCL, each rank with a GPU of its own; found at run time.
+/* peer_nccl.c - NCCL, each rank with a GPU of its own; loaded at run time.
  *
- * Rank 0's id is a file in the folder where the job's ranks meet.  An alltoall is a
- * group of sends and receives, as NCCL's manual has it; there is no barrier.
+ * Rank 0's id is a file in the folder where the job's ranks meet.  An alltoall
+ * is a group of sends and receives, as in NCCL's manual.  There is no barrier.
  */
 #include "benchmarks/rivals/peer.h"
 
@@ -42,7 +42,7 @@ static ncclComm_t comm;
 static int n_ranks;
 static char why[256];
 
-/* Entries are called as functions and found as data. */
+/* Entry points are functions, but are found as data. */
 static int load(void)
 {
     void *file = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
@@ -87,7 +87,7 @@ static int from_environment(const char *name, int *value)
 
 /* ---- the id ---------------------------------------------------------------- */
 
-/* Complete, once it has its name. */
+/* The file is complete once it has its name. */
 static int write_id(const char *path, const ncclUniqueId *id)
 {
     char other[600];

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* peer_sockets.c - no library: plain sockets, one connection for each pair of ranks.
- * What a few loops around send() and recv() reach is the measure for all the others.
+/* peer_sockets.c - no library: plain sockets, one connection for each pair of
+ * ranks.  What a few loops around send() and recv() reach is the measure for
+ * all others.
  *
- * Large reductions and allgathers go round the ring of ranks, alltoall pair by pair,
- * a large broadcast down a chain in pieces; small ones straight from each to each.
- * What is to be added is received into a buffer that stays in the cache.
+ * Large reductions and allgathers go round the ring of ranks, alltoall goes
+ * pair by pair, and a large broadcast goes down a chain in pieces; small
+ * operations go directly from each rank to each.  Data that must be added are
+ * received into a buffer that stays in the cache.
  */
 #include "benchmarks/rivals/peer.h"
 
@@ -29,7 +31,8 @@ static char why[640];
 
 /* ---- bytes both ways ---------------------------------------------------- */
 
-/* Bytes to or from a peer; coming ones are `with` added, unless that is NULL. */
+/* Bytes to or from a peer; what arrives is added to `with`, unless that is
+ * NULL. */
 struct flow {
     int peer;
     void *at;
@@ -43,7 +46,8 @@ static int failed(const char *what)
     return -1;
 }
 
-/* What a call moved; 0 when it would have to wait, -1 when it failed. */
+/* Return the bytes that a call moved; 0 if it would have to wait, -1 if it
+ * failed. */
 static ssize_t moved(ssize_t n, int is_recv)
 {
     if (n > 0)
@@ -68,7 +72,8 @@ static ssize_t push(struct flow *flow)
     return n;
 }
 
-/* Add what came; a part of a number waits in the buffer for its rest. */
+/* Add what has arrived; an incomplete number waits in the buffer for its rest.
+ */
 static ssize_t pull_sum(struct flow *flow, size_t *kept)
 {
     static float piece[PIECE / sizeof(float)];
@@ -136,7 +141,7 @@ static struct flow block(int peer, const float *base, size_t count, int b)
                          (end - first) * sizeof(float), NULL};
 }
 
-/* Send out's blocks on round the ring, the own one first. */
+/* Send the blocks of out round the ring, this rank's own first. */
 static int gather_round(float *out, size_t count, int own)
 {
     int rc = 0;
@@ -177,7 +182,7 @@ static int allreduce(const float *in, float *out, size_t count, int root)
     return rc ? rc : gather_round(out, count, me + 1);
 }
 
-/* Sums on their way lie in one of two blocks in turn, the last one in out. */
+/* Partial sums are in one of two blocks in turn, the last one in out. */
 static int reduce_scatter(const float *in, float *out, size_t count, int root)
 {
     static float *sums;
@@ -227,7 +232,8 @@ static int alltoall(const float *in, float *out, size_t count, int root)
     return rc;
 }
 
-/* The root, or the rank before this one in the chain, sends on what it has. */
+/* The root sends; every other rank of the chain passes on what it has received.
+ */
 static int chain(float *out, size_t len, int place)
 {
     struct flow in = {around(me - 1), out, 0, NULL};
@@ -281,7 +287,8 @@ static int barrier(const float *in, float *out, size_t count, int root)
 
 /* ---- the beginning ------------------------------------------------------ */
 
-/* This rank's address on the interface that is asked for, or loopback. */
+/* Return this rank's address on the interface that is asked for, or the
+ * loopback. */
 static struct sockaddr_in own_address(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
@@ -307,7 +314,7 @@ static void path_of(int rank, const char *suffix, char path[512])
     snprintf(path, 512, "%s/sockets.%d%s", folder ? folder : ".", rank, suffix);
 }
 
-/* Listen, and leave the address where the others look. */
+/* Listen, and write the address where the others look. */
 static int open_door(void)
 {
     struct sockaddr_in address = own_address();

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* plot.c - the ratios as a picture: a row for each number of ranks, a column
- * for each collective, in it a line for each rival.  Above 1 libcoll is faster.
- */
+ * for each collective, and in it a line for each rival.  Above 1 libcoll is
+ * faster. */
 #include "benchmarks/rivals/compare.h"
 #include "tools/common/gnuplot.h"
 
 #include <string.h>
 
-/* Rival f's time over libcoll's; 0 where one of them has none. */
+/* Return rival f's time divided by libcoll's; 0 if one of them has none. */
 static double ratio_of(const struct cell *cell, int f)
 {
     const struct outcome *ours = &cell->outcomes[0];
@@ -24,7 +24,8 @@ static int is_in(const struct cell *cell, int ranks, int op)
     return cell->ranks == ranks && (int)cell->op == op;
 }
 
-/* In a panel; gnuplot complains of a line without points. */
+/* Return 1 if it is drawn in this panel: gnuplot complains of a line without
+ * points. */
 static int has_rival(const struct result *r, int ranks, int op, int f)
 {
     for (int i = 0; i < r->n_cells; i++)
@@ -47,7 +48,7 @@ static void write_points(const struct result *r, int ranks, int op, int f,
     fputs("e\n", to);
 }
 
-/* One panel; the first of a row has the words. */
+/* Draw one panel; the first of a row has the labels. */
 static void write_panel(const struct result *r, int ranks, int op,
                         int is_labelled, FILE *to)
 {

@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Over a library's time, and over its share of the limit when it is our own. */
+/* The head of a library's column of times, and of its share of the limit if it
+ * is libcoll. */
 static const struct {
     const char *time, *limit;
 } heads[N_FORMS] = {{"libcoll", "limit"}, {"coll-mem", "mem-lim"},
@@ -31,8 +32,8 @@ void text_bytes(size_t bytes, char text[16])
     snprintf(text, 16, "%zu%.1s", bytes, units);
 }
 
-/* "2 hosts (3+1 ranks)".  What the kernel's TCP does matters as much as the link: bbr
- * sends next to nothing for 0.2 s, now and then. */
+/* "2 hosts (3+1 ranks)".  The kernel's TCP matters as much as the link: bbr
+ * sometimes sends next to nothing for 0.2 s. */
 static void print_hosts(const struct hosts *hosts, const char *control)
 {
     printf("# %d hosts", hosts->n);
@@ -173,7 +174,7 @@ void text_cell(const struct result *r, const struct cell *cell)
     if (ours->n_rounds > 1)
         printf(" %6.0f%%", cell->spread * 100);
     else
-        printf(" %7s", "-"); /* of one round there is none */
+        printf(" %7s", "-"); /* one round has no spread */
     print_shares(r, cell);
     if (ours->p99 > 0)
         printf(" %9.1f", ours->p99 * 1e6);
