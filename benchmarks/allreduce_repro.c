@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* allreduce_repro.c - what it costs that an allreduce gives the same bits
- * whatever the size, the algorithm and the placement.
+/* allreduce_repro.c - the price of an allreduce that gives the same bits for
+ * any size, algorithm and placement.
  *
  * One process has two communicators of the same ranks: one chooses freely, the
- * other is reproducible.  They take turns, A B A B, so that what disturbs the
- * machine for a while disturbs both.  A turn's time is that of its slowest
- * rank; medians of the turns are compared.
+ * other is reproducible.  They take turns, A B A B, so that a disturbance of
+ * the machine disturbs both.  The time of a turn is that of its slowest rank;
+ * the medians of the turns are compared.
  */
 #include "benchmarks/bench.h"
 #include "tools/common/speaks.h"
@@ -68,7 +68,7 @@ static int turn(const struct duel *d, const struct bench_case *c, int side,
     return rc;
 }
 
-/* Both warm up; the slower one says how many iterations a turn has. */
+/* Warm up both; the slower one decides how many iterations a turn has. */
 static int warm_up(const struct duel *d, const struct bench_case *c, long *n)
 {
     double each[N_SIDES], most, wanted;
@@ -107,7 +107,7 @@ static int fight(const struct duel *d, const struct bench_case *c, long n,
     return rc;
 }
 
-/* Once more with other content for each side, every element compared. */
+/* Run once more with other content for each side, and compare every element. */
 static int check(const struct duel *d, struct bench_case *c, uint64_t *errors)
 {
     int rc = COLL_OK;
@@ -246,7 +246,7 @@ static int all_sizes(struct duel *d)
     return rc;
 }
 
-/* The second group meets by an id that the first one passes on. */
+/* The second communicator is created from an id that the first one sends. */
 static int join(struct duel *d)
 {
     struct coll_config config = {.size = sizeof(config), .reproducible = 1};
@@ -300,7 +300,7 @@ static int run(struct duel *d)
     return is_bad_setting ? 2 : rc || d->errors;
 }
 
-/* Options that make no sense for a comparison. */
+/* Refuse options that make no sense in a comparison. */
 static int refuse(const struct bench_args *args)
 {
     const char *what = args->algo                     ? "--algo"

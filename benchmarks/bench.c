@@ -2,21 +2,20 @@
 /* bench.c - the life of a benchmark: join, measure each size, leave.
  *
  * A size is measured in one window: a barrier, then the iterations back to
- * back.  Each rank times each iteration; the largest time over the ranks is the
- * iteration's.  The results of the window are compared element by element, and
- * once more after a further run with other content, so that a result left over
- * from before cannot pass.  With --vary-buffers every iteration is a window of
- * its own, with other memory and content.
+ * back.  Each rank times each iteration, and the largest time over the ranks is
+ * that of the iteration.  The results of the window are compared element by
+ * element.  A further run with other content is compared too, so that no old
+ * result passes.  With --vary-buffers every iteration is a window of its own,
+ * with other memory and content.
  *
- * With --idle one rank, each in its turn, sleeps before its call, while the others
- * wait in theirs; a barrier after the call says when all have left it.  The
- * iteration's time is what the late rank takes for both, less a barrier.
- *
- * With --graph an iteration is a launch of a graph of as many calls, and its time
- * is divided by them.
- *
- * With --beside a large allreduce is started before each iteration, and waited for
- * behind it; neither is a part of its time.
+ * With --idle one rank, each in its turn, sleeps before its call while the
+ * others wait in theirs; a barrier after the call tells when all have left it.
+ * The time of an iteration is what the late rank takes for both, less a
+ * barrier.
+ * With --graph an iteration is one launch of a graph of several calls, and its
+ * time is divided by their number.
+ * With --beside a large allreduce is started before each iteration, and waited
+ * for after it; neither is a part of its time.
  */
 #include "benchmarks/bench_run.h"
 #include "tools/common/speaks.h"
@@ -25,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOISY 20 /* p99 / p50 that is worth a warning */
+#define NOISY 20 /* a ratio p99 / p50 that is worth a warning */
 
 static double now(void) { return bench_clock(CLOCK_MONOTONIC); }
 
@@ -34,7 +33,7 @@ static void say(const struct bench *b, const char *text)
     fprintf(stderr, "%s_%s: %s\n", b->op->name, b->mode->name, text);
 }
 
-/* Pass a status on; a failed operation is explained by the library. */
+/* Return a status; if it is an error, print the library's explanation. */
 static int explain(const struct bench *b, int rc)
 {
     if (rc)
@@ -44,8 +43,8 @@ static int explain(const struct bench *b, int rc)
 
 /* ---- one size ---------------------------------------------------------- */
 
-/* Warm up, and find out how many iterations take the mode's time: the same
- * number on every rank. */
+/* Warm up, and find how many iterations fill the mode's time: the same number
+ * on every rank. */
 static int warm_up(const struct bench *b, const struct bench_case *c, long *n)
 {
     long warmup = b->args.warmup ? b->args.warmup : 1;
@@ -61,7 +60,7 @@ static int warm_up(const struct bench *b, const struct bench_case *c, long *n)
     rc = coll_allreduce(&each, &each, 1, COLL_F64, COLL_MAX, b->comm, NULL);
     each += b->args.idle;
     wanted = b->mode->seconds / (each > 1e-9 ? each : 1e-9);
-    if (b->beside) /* which takes most of the time */
+    if (b->beside) /* this takes most of the time */
         wanted = 0;
     *n = wanted < (double)b->mode->min_iters   ? b->mode->min_iters
          : wanted > (double)b->mode->max_iters ? b->mode->max_iters
@@ -69,7 +68,8 @@ static int warm_up(const struct bench *b, const struct bench_case *c, long *n)
     return rc;
 }
 
-/* Take the largest time over the ranks for each of n iterations; sorted. */
+/* Take the largest time over the ranks for each of n iterations, and sort them.
+ */
 static int gather_times(const struct bench *b, size_t n)
 {
     int rc = bench_slowest(b->comm, b->times, n);
@@ -83,7 +83,7 @@ static double less(double time, double barrier)
     return time > barrier ? time - barrier : 0;
 }
 
-/* Every rank gets its buffers, or all of them give up. */
+/* Give every rank its buffers, or none. */
 static int get_buffers(struct bench *b)
 {
     long n = b->args.iters ? b->args.iters : b->mode->max_iters;
@@ -115,7 +115,8 @@ static void release(struct bench *b)
     free(b->times);
 }
 
-/* What part of a core the ranks used while they waited for late ones. */
+/* Return the share of a core that the ranks used while they waited for late
+ * ones. */
 static int gather_idle(struct bench *b, double *share)
 {
     double sums[2] = {b->waited, b->waited_cpu};
@@ -126,7 +127,8 @@ static int gather_idle(struct bench *b, double *share)
     return rc;
 }
 
-/* Times and errors of all ranks into one result; a time is of as many calls. */
+/* Combine times and errors of all ranks into one result; a time is that of so
+ * many calls. */
 static int gather(struct bench *b, int calls, struct bench_result *result)
 {
     size_t n = (size_t)(result->iters / calls);
@@ -147,8 +149,8 @@ static int gather(struct bench *b, int calls, struct bench_result *result)
     return rc;
 }
 
-/* A time that its barrier has eaten up is none: that took less beside the operation
- * than alone. */
+/* A time that is shorter than the barrier's means nothing: the operation took
+ * less than the barrier beside it. */
 static int is_noise(const struct bench *b, const struct bench_result *r)
 {
     return r->p50 > 0 ? r->p99 > NOISY * r->p50
@@ -183,7 +185,7 @@ static int gets_parts(const struct bench *b)
     return b->op->out == BLOCKS_EACH || b->op->out == BLOCKS_ROOT;
 }
 
-/* The `count` of this rank's call. */
+/* Return the `count` of this rank's call. */
 static size_t own_count(const struct bench *b, const struct bench_case *c)
 {
     if (!b->op->has_data)
@@ -193,7 +195,7 @@ static size_t own_count(const struct bench *b, const struct bench_case *c)
     return gives_parts(b) ? c->in_counts[c->rank] : c->out_counts[c->rank];
 }
 
-/* Name the algorithm that the library takes for this case. */
+/* Name the algorithm that the library chooses for this case. */
 static int query(const struct bench *b, const struct bench_case *c,
                  struct coll_plan_info *info)
 {
@@ -238,7 +240,7 @@ static int measure(struct bench *b, struct bench_case *c,
     return rc ? rc : gather(b, calls, result);
 }
 
-/* Find the median time of a barrier, where the operation needs one. */
+/* Find the median time of a barrier, if the operation needs one. */
 static int measure_barrier(struct bench *b)
 {
     struct bench only = *b;
@@ -257,7 +259,7 @@ static int measure_barrier(struct bench *b)
     return explain(b, rc);
 }
 
-/* What uneven parts rank `rank` gives and gets. */
+/* Return the sizes of the uneven parts that rank `rank` sends and receives. */
 static void make_counts(const struct bench *b, struct bench_case *c)
 {
     size_t *in = b->counts, *out = b->counts + c->ranks;
@@ -359,8 +361,8 @@ static int run_all(struct bench *b)
     return rc || b->errors ? 1 : 0;
 }
 
-/* The ranks of a host share its devices: use this rank's, and make a communicator
- * anew, as a program does that has chosen its device. */
+/* The ranks of a host share its devices.  Choose this rank's, and create the
+ * communicator again, as a program does after it has chosen its device. */
 static int take_device(struct bench *b)
 {
     int32_t size = coll_comm_size(b->comm), first = size; /* without one */
@@ -385,7 +387,7 @@ static int take_device(struct bench *b)
     return rc != COLL_OK;
 }
 
-/* The algorithm is the library's to know; it lists those there are. */
+/* The library knows the algorithms, and lists them when this is none. */
 static int join(struct bench *b)
 {
     const char *algo = b->args.algo;

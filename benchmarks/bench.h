@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bench.h - one driver for all benchmarks.
  *
- * A collective is a struct bench_op, one file each; what is measured (bandwidth
- * or latency) is a struct bench_mode; a program is one of each.  Rank 0 alone
- * writes to stdout.
+ * A collective is a struct bench_op, one file each.  What is measured
+ * (bandwidth or latency) is a struct bench_mode.  A program is one of each.
+ * Only rank 0 writes to stdout.
  */
 #ifndef COLL_BENCHMARKS_BENCH_H
 #define COLL_BENCHMARKS_BENCH_H
@@ -15,20 +15,22 @@
 
 struct bench_args {
     size_t first, last; /* bytes that each rank contributes */
-    double factor;      /* from one size to the next */
-    long iters;         /* timed, 0: as many as fit the mode's time */
+    double factor;      /* each size is so many times the size before */
+    long iters;         /* measured iterations; 0: as many as fit the mode's
+                         * time */
     long warmup;
     enum coll_type type;
     enum coll_op op;
     int root;
     const char *device, *algo; /* algo NULL: the library chooses */
-    int by_host; /* --clock host: times of a device's operations, too */
+    int by_host; /* --clock host: also times the operations of a device */
     int overlaps; /* --stream-overlap */
-    int graph;   /* --graph: calls of one, which is launched; 0: calls */
+    int graph;   /* --graph: calls in a graph; 0: no graph */
     int varies, checks;        /* --vary-buffers, --check */
     int is_shared;             /* --mem alloc: buffers by coll_mem_alloc() */
-    double idle;               /* s, --idle: one rank comes so much later */
-    size_t beside; /* bytes, --beside: of an allreduce that is under way */
+    double idle;               /* --idle: seconds by which one rank is late */
+    size_t beside; /* --beside: bytes of an allreduce that runs at the same
+                    * time */
     enum table_form form;
 };
 
@@ -38,10 +40,10 @@ struct bench_case {
     enum coll_op op;
     int root, rank, ranks;
     size_t count;
-    /* Of an operation whose name ends in v: what goes to and comes from each
-     * rank; `count` on the average. */
+    /* Of a collective whose name ends in v: what is sent to and received from
+     * each rank; `count` is their mean. */
     const size_t *in_counts, *out_counts;
-    unsigned salt; /* another one, other content */
+    unsigned salt; /* content differs where this differs */
     void *stream;  /* of a device's buffers; else NULL */
 };
 
@@ -49,10 +51,11 @@ struct bench_case {
 enum bench_blocks {
     BLOCKS_ONE,
     BLOCKS_EACH,  /* one for each rank */
-    BLOCKS_ROOT,  /* one for each rank, on the root; others have no use for it */
+    BLOCKS_ROOT,  /* one for each rank, on the root; other ranks do not use
+                   * it */
     BLOCKS_WINDOW /* BENCH_WINDOW */
 };
-#define BENCH_WINDOW 16 /* messages on their way between two ranks */
+#define BENCH_WINDOW 16 /* messages between two ranks at the same time */
 
 struct bench_op {
     const char *name;
@@ -60,20 +63,20 @@ struct bench_op {
     const char *note; /* a line about what is measured; or NULL */
     int has_data, has_op, has_root;
     int has_counts; /* its name ends in v */
-    /* A rank may be done before the others begin.  Its own clock then says
-     * little: a barrier ends each iteration, and its time is subtracted. */
+    /* A rank may finish before the others begin, so that its own clock says
+     * little.  A barrier ends each iteration, and its time is subtracted. */
     int runs_ahead;
 
     enum bench_blocks in, out;
-    int trips; /* messages one after the other in an iteration, 0 as 1: its
-                * time is divided by them */
+    int trips; /* messages one after the other in an iteration, whose time is
+                * divided by them; 0 is 1 */
 
-    /* Bytes moved and bytes on the busiest link, each per byte of a rank's (or
-     * the root's) `in`; algbw and busbw are made from them. */
+    /* Bytes moved, and bytes over the busiest link, each for one byte of a
+     * rank's (or the root's) `in`.  algbw and busbw are computed from them. */
     double (*moved)(int ranks);
     double (*traffic)(int ranks);
 
-    /* Write this rank's input; count the elements of out that are wrong. */
+    /* Write this rank's input; count the wrong elements of out. */
     void (*fill)(const struct bench_case *c, void *in);
     size_t (*verify)(const struct bench_case *c, const void *out);
 
@@ -85,9 +88,9 @@ struct bench_mode {
     const char *name;
     size_t first, last;        /* the default sizes */
     long warmup;               /* the default */
-    long min_iters, max_iters; /* when -n does not fix them */
-    double seconds;            /* that the timed part shall last, about */
-    /* Of a program with a way of its own; else NULL. */
+    long min_iters, max_iters; /* without -n */
+    double seconds;            /* that the measured part shall take, about */
+    /* Of a program that measures in a way of its own; else NULL. */
     const char *program, *about; /* its name, the last words of its --help */
 };
 
@@ -105,35 +108,38 @@ int bench_main(int argc, char **argv, const struct bench_op *op,
 
 /* ---- bench_args.c ------------------------------------------------------ */
 
-/* Read the command line; 0 and *args, or 1 when the program has said all there
- * is to say and ends with *status. */
+/* Read the command line.  Result: 0 and *args; or 1 when the program ends with
+ * *status. */
 int bench_args_read(int argc, char **argv, const struct bench_op *op,
                     const struct bench_mode *mode, struct bench_args *args,
                     int *status);
 
 /* ---- bench_data.c: whole numbers that every type holds exactly --------- */
 
-/* The value of that rank at that index, and its reduction over all ranks. */
+/* Return the value of that rank at that index, and its reduction over all
+ * ranks. */
 long bench_value(const struct bench_case *c, int rank, size_t index);
 long bench_reduced(const struct bench_case *c, size_t index);
 
 typedef long bench_value_fn(const struct bench_case *c, int rank, size_t index);
 
-/* Write count values of that rank into buf, or count those that differ from
- * what buf holds. */
+/* Write `count` values of that rank to buf, or count those that differ in buf.
+ */
 void bench_put(const struct bench_case *c, bench_value_fn *value, int rank,
                void *buf);
 size_t bench_differing(const struct bench_case *c, bench_value_fn *value,
                        int rank, const void *buf);
 
-/* The case of block b alone, of so many elements: its own content. */
+/* Return the case of block b alone, which has so many elements and its own
+ * content. */
 struct bench_case bench_block(const struct bench_case *c, int b, size_t count);
 
-/* How many elements rank r's part has: c's, or its own among counts. */
+/* Return the number of elements of rank r's part: c's, or its own if the parts
+ * are uneven. */
 size_t bench_count(const struct bench_case *c, const size_t *counts, int r);
 
-/* Of c's own rank's part (a gather gives it, a scatter gets it), or of those of
- * all ranks one after the other: write it, or count what differs. */
+/* Write, or compare, the part of c's rank (which sends it in a gather and
+ * receives it in a scatter), or the parts of all ranks one after the other. */
 void bench_put_part(const struct bench_case *c, const size_t *counts,
                     void *buf);
 void bench_put_parts(const struct bench_case *c, const size_t *counts,
@@ -143,8 +149,8 @@ size_t bench_differing_part(const struct bench_case *c, const size_t *counts,
 size_t bench_differing_parts(const struct bench_case *c, const size_t *counts,
                              const void *buf);
 
-/* What rank `from` gives to rank `to`, when ranks give different amounts:
- * half as much again as count, and half as much, in turn. */
+/* Return what rank `from` sends to rank `to` if ranks send different amounts:
+ * in turn half as much again as count, and half as much. */
 size_t bench_uneven(const struct bench_case *c, int from, int to);
 
 /* ---- bench_factor.c: for moved and traffic, of p ranks ------------------ */
@@ -166,7 +172,8 @@ void bench_pause(double seconds);
 
 struct bench_beside;
 
-/* A status; *beside is to be freed in any case, on all ranks or on none. */
+/* Return a status.  *beside is the caller's to free in any case; all ranks have
+ * one, or none has. */
 int bench_beside_make(struct coll_comm *comm, size_t bytes,
                       struct bench_beside **beside);
 
@@ -177,14 +184,15 @@ void bench_beside_free(struct bench_beside *beside);
 
 /* ---- bench_device.c: where buffers lie but on the host ------------------- */
 
-/* One of this process.  Statuses are 0 or a COLL_ERR_*, which is said. */
+/* A device of this process.  Statuses are 0 or a COLL_ERR_*, which has been
+ * explained. */
 struct bench_device {
     const char *name;
-    /* Have this thread use one, of several that which the rank's number on its
-     * host falls to; its name, or NULL and why. */
+    /* Choose a device for this thread by the rank's number on its host.
+     * Returns its name, or NULL and why. */
     const char *(*open)(int local_rank, char *why, size_t len);
     void (*close)(void);
-    int (*count)(void); /* of those that there are, after open() */
+    int (*count)(void); /* number of devices that there are, after open() */
 
     int (*alloc)(void **at, size_t len); /* is not said */
     void (*free)(void *at);
@@ -194,34 +202,35 @@ struct bench_device {
     void *(*stream)(void); /* of all operations */
     int (*copy)(void *to, const void *from, size_t len); /* in it */
     int (*wait)(void);     /* for its end */
-    /* Note the time at which the stream comes there, i counting from 0; and the
-     * seconds from mark i to the next, after wait(). */
+    /* Note the time when the stream comes here, i counting from 0; and return
+     * the seconds from mark i to the next one, after wait(). */
     int (*mark)(long i);
     double (*between)(long i);
 
-    /* What is put into the stream between the two does not run, but becomes a
-     * graph, in the place of the one before; and run it once. */
+    /* Between the two, work that is put into the stream does not run, but
+     * becomes a graph that replaces the one before; and run the graph once. */
     int (*capture)(void);
     int (*capture_end)(void);
     int (*launch)(void);
 
-    /* Begin a computation of so much work in a stream of its own, when `stream` comes
-     * here; and have `stream` wait for its end. */
+    /* Start a computation of so much work in another stream, when `stream`
+     * comes here; and let `stream` wait for its end. */
     int (*fork)(uint64_t work);
     int (*join)(void);
 };
 
 extern const struct bench_device bench_cuda;
 
-/* bench_kernel.cu for the driver; its first byte is 0 in a build without nvcc. */
+/* bench_kernel.cu as the driver loads it; its first byte is 0 in a build
+ * without nvcc. */
 extern const unsigned char bench_kernel_image[];
 
-/* NULL: there is none of that name. */
+/* Return NULL if there is none of that name. */
 const struct bench_device *bench_device_find(const char *name);
 
 /* ---- bench_buffers.c ------------------------------------------------------ */
 
-#define BENCH_VARIED 4 /* buffer pairs to go round with --vary-buffers */
+#define BENCH_VARIED 4 /* pairs of buffers that --vary-buffers uses in turn */
 
 struct bench_buffers {
     const struct bench_op *op;
@@ -230,23 +239,25 @@ struct bench_buffers {
     int n;
     void *in[BENCH_VARIED], *out[BENCH_VARIED];
     size_t in_blocks, out_blocks, in_len, out_len;
-    void *image; /* on the host, of one of a device's */
+    void *image; /* on the host: the content of a device's buffer */
 };
 
-/* Blocks that make up a size: of what a rank gives; elements of a block. */
+/* Return the number of blocks in a rank's input for a size, and the elements of
+ * a block. */
 size_t bench_blocks_given(const struct bench_op *op,
                           const struct coll_comm *comm);
 size_t bench_elements(const struct bench_op *op, const struct bench_args *args,
                       const struct coll_comm *comm, size_t bytes);
 
-/* Get them for the largest size: 0, or -1 without memory; to be put back in either
- * case. */
+/* Allocate them for the largest size.  Result: 0, or -1 without memory; the
+ * caller gives them back in either case. */
 int bench_buffers_get(const struct bench_op *op, const struct bench_args *args,
                       const struct bench_device *device, struct coll_comm *comm,
                       struct bench_buffers *buffers);
 void bench_buffers_put(struct bench_buffers *buffers);
 
-/* Write the content of pair i; and add up the wrong elements of its result. */
+/* Write the content of pair i; and add the wrong elements of its result to the
+ * errors. */
 int bench_buffers_fill(const struct bench_buffers *buffers,
                        const struct bench_case *c, int i);
 int bench_buffers_verify(const struct bench_buffers *buffers,
@@ -254,38 +265,41 @@ int bench_buffers_verify(const struct bench_buffers *buffers,
 
 /* ---- bench_memory.c ------------------------------------------------------ */
 
-/* Bytes that this machine can still give, as far as it tells. */
+/* Return the bytes that this machine still has, as far as it tells. */
 double bench_available_memory(void);
 
 /* ---- bench_turns.c: for programs that compare ways --------------------- */
 
-/* Give each time that of the slowest rank; collective. */
+/* Replace each time by that of the slowest rank; every rank calls it. */
 int bench_slowest(struct coll_comm *comm, double *times, size_t n);
 
 /* The median; sorts the values. */
 double bench_median(double *values, size_t n);
 
-/* Allocate for the largest size, on all ranks or on none; collective. */
+/* Allocate for the largest size, on all ranks or on none; every rank calls it.
+ */
 int bench_get_buffers(struct coll_comm *comm, const struct bench_args *args,
                       void **in, void **out);
 
-/* The last step: lines may be lost only now, on a full disk.  The exit status. */
+/* Write out what was printed, which may fail only now, on a full disk.  Returns
+ * the exit status. */
 int bench_finish(const char *program, int status);
 
 /* ---- bench_report.c ---------------------------------------------------- */
 
-/* What one size gave; times in seconds. */
+/* The results of one size; times in seconds. */
 struct bench_result {
     size_t bytes, count;
     long iters;
     double min, p50, p99;
-    double idle_cpu; /* of a core, that a rank used while it waited */
-    double alone, kernel, both, hidden; /* --stream-overlap: s; of 1 */
+    double idle_cpu; /* share of a core that a rank used while it waited */
+    double alone, kernel, both, hidden; /* --stream-overlap: seconds; a share
+                                         * of 1 */
     const char *algorithm;
     uint64_t errors;
 };
 
-/* barrier: the seconds that are subtracted from each time, if any. */
+/* barrier: the seconds that were subtracted from each time, or 0. */
 void bench_report_start(const struct bench_op *op,
                         const struct bench_mode *mode,
                         const struct bench_args *args,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_args.c - the command line of the benchmarks: one table of options, of which
- * each collective has those that it has a use for.
- */
+/* bench_args.c - the command line of the benchmarks: one table of options; each
+ * collective has those that it can use. */
 #include "benchmarks/bench.h"
 #include "tools/common/program.h"
 #include "tools/common/size.h"
@@ -146,7 +145,7 @@ static const struct program_option options[] = {
     {.name = NULL},
 };
 
-/* A program has the options that its collective has a use for. */
+/* A program has the options that its collective can use. */
 static int has(const struct program *p, const struct program_option *option)
 {
     static const char *const of_data[] = {
@@ -196,7 +195,7 @@ static void describe(const struct bench_mode *mode)
              mode->min_iters, mode->max_iters, mode->seconds);
 }
 
-/* A program and the texts that it shows. */
+/* The texts that a program shows. */
 struct shown {
     char name[32], about[128], notes[1024];
 };
@@ -230,7 +229,7 @@ static struct program program_of(struct shown *text, const struct bench_op *op,
 
 /* ---- do the options go together? --------------------------------------- */
 
-/* What is for devices alone, and what for hosts. */
+/* Some options are only for devices, and some only for hosts. */
 static int check_device(const struct program *p, const struct bench_args *args)
 {
     int is_host = !strcmp(args->device, "host");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_beside.c - a large allreduce beside what is measured. */
+/* bench_beside.c - a large allreduce that runs at the same time as what is
+ * measured. */
 #include "benchmarks/bench.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_buffers.c - what a rank gives and gets, on the host or on a device.
+/* bench_buffers.c - what a rank sends and receives, on the host or on a device.
  *
- * Content is made and compared on the host.  What lies on a device has an image
- * there, for one buffer at a time.
+ * Content is made and compared on the host.  A buffer on a device has a copy
+ * there, which one buffer uses at a time.
  */
 #include "benchmarks/bench.h"
 
@@ -13,7 +13,7 @@
 #define PAGE 4096
 #define POISON 0xa5
 
-/* Blocks that this rank's buffer holds, or that anybody's holds. */
+/* Return the most blocks that any rank's buffer holds. */
 static size_t most_blocks(enum bench_blocks blocks, int ranks)
 {
     return blocks == BLOCKS_ONE      ? 1
@@ -50,7 +50,8 @@ size_t bench_elements(const struct bench_op *op, const struct bench_args *args,
 
 static size_t longer(size_t a, size_t b) { return a > b ? a : b; }
 
-/* Ask first: memory that is promised and not there ends in a kill. */
+/* Ask before allocating: memory that the kernel promises but does not have ends
+ * the process. */
 static int fits(const struct bench_buffers *b, size_t beside)
 {
     double all = b->n * ((double)b->in_len + (double)b->out_len);

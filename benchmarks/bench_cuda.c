@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_cuda.c - buffers on a GPU, and a stream of one's own, as a program has
- * them that uses CUDA's driver; which is found at run time. */
+/* bench_cuda.c - buffers on a GPU and a stream, as a program has them that uses
+ * CUDA's driver.  The driver is loaded at run time. */
 #include "benchmarks/bench.h"
 
 #include <cuda.h>
@@ -62,7 +62,7 @@ static CUevent *marks;
 static long n_marks;
 static CUgraphExec graph;
 
-/* What runs beside the stream, from the first fork() on. */
+/* What runs in the other stream, from the first fork() on. */
 static struct {
     CUmodule module;
     CUfunction kernel;
@@ -74,7 +74,7 @@ static struct {
 
 enum { THREADS = 256 }; /* of a block */
 
-/* Entries are called as functions and found as data: through a union. */
+/* Entry points are functions, but are found as data: a union converts them. */
 static int load(char *why, size_t len)
 {
     union {
@@ -110,7 +110,7 @@ static int load(char *why, size_t len)
     return 0;
 }
 
-/* What the driver says; 0 or COLL_ERR_SYSTEM, and *why. */
+/* Translate the driver's answer: 0, or COLL_ERR_SYSTEM and *why. */
 static int judge(CUresult rc, const char *call, char *why, size_t len)
 {
     const char *text = NULL;
@@ -256,7 +256,7 @@ static int wait_for_stream(void)
     return check(cu.cuStreamSynchronize(stream), "cuStreamSynchronize");
 }
 
-/* Events are made when they are first needed. */
+/* Events are created when they are first needed. */
 static int mark(long i)
 {
     if (i == n_marks) {
@@ -284,7 +284,7 @@ static double between(long i)
     return (double)ms / 1e3;
 }
 
-/* Other threads, such as the library's, may go on. */
+/* Other threads, such as the library's, may go on meanwhile. */
 static int capture(void)
 {
     drop_graph();

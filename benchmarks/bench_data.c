@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bench_data.c - what the ranks contribute, and what must come out.
  *
- * All values are whole numbers, chosen so that no partial result of any subset
- * of the ranks leaves the range in which the type is exact: results are equal
- * bit for bit whatever the order.  The content repeats every PERIOD elements,
- * a prime, so that blocks and chunks (powers of two, or parts of the count)
- * that end up in the wrong place show; one period is computed and the rest is
- * memcpy and memcmp, and so the check of every element costs little.
+ * All values are whole numbers.  No partial result of any subset of the ranks
+ * leaves the range in which the type is exact, so that results are equal bit
+ * for bit in any order.
+ *
+ * The content repeats every PERIOD elements, a prime, so that blocks and chunks
+ * (powers of two, or parts of the count) in wrong places are noticed.  One
+ * period is computed; the rest is memcpy and memcmp, so that the check of every
+ * element costs little.
  */
 #include "benchmarks/bench.h"
 
@@ -17,14 +19,14 @@
 
 /* ---- numbers ----------------------------------------------------------- */
 
-/* X(type, C type): those that a cast makes. */
+/* X(type, C type): the types that a cast converts to. */
 #define CAST_MAP(X)                                                            \
     X(I8, int8_t)                                                              \
     X(U8, uint8_t)                                                             \
     X(I16, int16_t) X(U16, uint16_t) X(I32, int32_t) X(U32, uint32_t)          \
         X(I64, int64_t) X(U64, uint64_t) X(F32, float) X(F64, double)
 
-/* A whole number of at most 2048 as f16. */
+/* Return a whole number of at most 2048 as f16. */
 static uint16_t to_f16(long value)
 {
     long size = labs(value);
@@ -39,7 +41,7 @@ static uint16_t to_f16(long value)
                       ((size << 10 >> exponent) & 0x3ff));
 }
 
-/* A whole number of at most 256 as bf16. */
+/* Return a whole number of at most 256 as bf16. */
 static uint16_t to_bf16(long value)
 {
     float x = (float)value;
@@ -78,7 +80,7 @@ static int is_unsigned(enum coll_type type)
            type == COLL_U64;
 }
 
-/* Whole numbers up to this, and their sums up to this, are exact. */
+/* Whole numbers up to this one, and sums up to it, are exact. */
 static long exact_limit(enum coll_type type)
 {
     switch (type) {
@@ -108,7 +110,7 @@ static uint32_t mix(uint32_t a, uint32_t b, uint32_t c)
     return x ^ x >> 15;
 }
 
-/* In [-limit, limit], or [0, limit] for types without a sign. */
+/* A value in [-limit, limit]; in [0, limit] for unsigned types. */
 static long within(const struct bench_case *c, uint32_t random, long limit)
 {
     if (is_unsigned(c->type))
@@ -116,7 +118,7 @@ static long within(const struct bench_case *c, uint32_t random, long limit)
     return (long)(random % (2 * limit + 1)) - limit;
 }
 
-/* With more ranks than the type can count, the later ones add 0. */
+/* If there are more ranks than the type can count, the later ones add 0. */
 static long sum_value(const struct bench_case *c, int rank, uint32_t at)
 {
     long limit = exact_limit(c->type) / c->ranks;
@@ -126,7 +128,7 @@ static long sum_value(const struct bench_case *c, int rank, uint32_t at)
     return within(c, mix(at, (uint32_t)rank, c->salt), limit ? limit : 1);
 }
 
-/* 1 and -1, and some 2 from the first six ranks. */
+/* 1 and -1; the first six ranks also have a 2. */
 static long prod_value(const struct bench_case *c, int rank, uint32_t at)
 {
     uint32_t random = mix(at, (uint32_t)rank, c->salt);
@@ -136,8 +138,8 @@ static long prod_value(const struct bench_case *c, int rank, uint32_t at)
     return random & 2 && !is_unsigned(c->type) ? -1 : 1;
 }
 
-/* A value that is common to the ranks, with pairs of ranks one above and one
- * below it: the average is whole. */
+/* All ranks have one value, but pairs of ranks have one above and one below it,
+ * so that the average is a whole number. */
 static long avg_value(const struct bench_case *c, int rank, uint32_t at)
 {
     long limit = exact_limit(c->type) / c->ranks - 2;
@@ -145,13 +147,15 @@ static long avg_value(const struct bench_case *c, int rank, uint32_t at)
 
     if (limit < 0)
         return 0;
-    if ((rank | 1) == c->ranks) /* the last of an odd number: no partner */
+    if ((rank | 1) == c->ranks) /* the last rank of an odd number has no
+                                 * partner */
         return common;
     return mix(at, 1u << 31, c->salt) & 1 ? common + 1 - 2 * (rank & 1)
                                           : common;
 }
 
-/* True or false; as 0 and 1 where nothing would make another value a 1. */
+/* True or false: 0 and 1 only for operations that would turn another value into
+ * 1. */
 static long truth(const struct bench_case *c, int rank, uint32_t at)
 {
     uint32_t random = mix(at, (uint32_t)rank, c->salt);
@@ -225,7 +229,7 @@ size_t bench_uneven(const struct bench_case *c, int from, int to)
 
 /* ---- buffers ----------------------------------------------------------- */
 
-/* One period (or the count, if that is less) of values; *n elements. */
+/* Return one period of values (or `count`, if that is less); *n elements. */
 static char *make_period(const struct bench_case *c, bench_value_fn *value,
                          int rank, size_t *n)
 {

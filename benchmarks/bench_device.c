@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_device.c - where buffers can lie but on the host. */
+/* bench_device.c - the devices that buffers can be on, besides the host. */
 #include "benchmarks/bench.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_memory.c - what this machine has. */
+/* bench_memory.c - how much memory this machine has. */
 #include "benchmarks/bench.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_mode.c - what is measured: sizes, and how long. */
+/* bench_mode.c - what each mode measures: which sizes, and how long. */
 #include "benchmarks/bench.h"
 
 const struct bench_mode bench_bw = {

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_overlap.c - --stream-overlap: how much of an operation hides behind a kernel
- * that another stream runs.
+/* bench_overlap.c - --stream-overlap: how much of an operation hides behind a
+ * kernel that another stream runs.
  *
- * Three things take turns: the operation, a kernel that takes a while longer, and both,
- * which begin at the same moment of the device.  All times are the stream's, of each turn the
- * slowest rank's counts, of the turns the median.  What both take more than the kernel is
- * exposed, be it that the operation takes longer or that it slows the kernel; the rest of
- * what the operation takes alone is hidden.
+ * Three things take turns: the operation, a kernel that takes somewhat longer,
+ * and both, which begin at the same moment of the device.  All times are
+ * measured by the stream.  The slowest rank counts in each turn, and the median
+ * of the turns.  What both take longer than the kernel is exposed, whether the
+ * operation takes longer or slows the kernel.  The rest of the operation's time
+ * alone is hidden.
  */
 #include "benchmarks/bench_run.h"
 
 enum { TURNS = 21, TRIES = 4, ALONE = 0, KERNEL, BOTH, N_TIMES };
 
-#define LONGER 1.5  /* times the operation alone */
+#define LONGER 1.5  /* times as long as the operation alone */
 #define LEAST 50e-6 /* s of the kernel */
 
-/* Have the stream do one of the three, and wait for it. */
+/* Put one of the three into the stream, and wait for it. */
 static int turn(const struct bench *b, const struct bench_case *c, int what,
                 uint64_t work, double *seconds)
 {
@@ -39,7 +40,8 @@ static int turn(const struct bench *b, const struct bench_case *c, int what,
     return rc ? rc : bench_slowest(b->comm, seconds, 1);
 }
 
-/* How much work takes a while longer than the operation: alike on all ranks. */
+/* Find how much work takes somewhat longer than the operation: the same on all
+ * ranks. */
 static int calibrate(const struct bench *b, const struct bench_case *c,
                      uint64_t *work)
 {
@@ -71,7 +73,7 @@ static int take_turns(const struct bench *b, const struct bench_case *c,
     return rc;
 }
 
-/* Once more beside the kernel, with other content. */
+/* Run once more beside the kernel, with other content. */
 static int check(const struct bench *b, struct bench_case *c, uint64_t work,
                  uint64_t *errors)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_time.c - clocks, and pauses. */
+/* bench_time.c - clocks and pauses. */
 #include "benchmarks/bench.h"
 
 double bench_clock(clockid_t clock)

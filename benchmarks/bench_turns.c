@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_turns.c - for programs that compare ways which take turns. */
+/* bench_turns.c - for programs that compare things which take turns. */
 #include "benchmarks/bench.h"
 #include "tools/common/program.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_window.c - the iterations that are timed, by the host's clock or by a
- * device's stream, and what they left in the buffers. */
+/* bench_window.c - the measured iterations, by the host's clock or by a
+ * device's stream, and the check of their results. */
 #include "benchmarks/bench_run.h"
 
 static double now(void) { return bench_clock(CLOCK_MONOTONIC); }
 
-/* Does a barrier end each iteration? */
+/* Return 1 if a barrier ends each iteration. */
 int bench_has_barrier(const struct bench *b)
 {
     return b->op->runs_ahead || b->args.idle > 0;
@@ -18,7 +18,7 @@ int bench_call(const struct bench *b, const struct bench_case *c, int i)
     return rc || !bench_has_barrier(b) ? rc : coll_barrier(b->comm, c->stream);
 }
 
-/* An iteration: a call, or a launch of a graph of some. */
+/* Run one iteration: a call, or a launch of a graph. */
 static int run_once(const struct bench *b, const struct bench_case *c, int i)
 {
     return b->n_captured ? b->device->launch() : bench_call(b, c, i);
@@ -49,7 +49,7 @@ int bench_capture(struct bench *b, const struct bench_case *c)
     return rc ? rc : b->device->wait();
 }
 
-/* Run n times back to back; times may be NULL. */
+/* Run n iterations back to back; times may be NULL. */
 int bench_iterate(const struct bench *b, const struct bench_case *c, long n,
                   double *times)
 {
@@ -70,7 +70,7 @@ int bench_iterate(const struct bench *b, const struct bench_case *c, long n,
     return rc;
 }
 
-/* The same in a stream, which the host only fills; the times are the stream's. */
+/* The same in a stream: the host only fills it, and the stream measures. */
 static int window_in_stream(const struct bench *b, const struct bench_case *c,
                             long n, double *times)
 {
@@ -88,7 +88,8 @@ static int window_in_stream(const struct bench *b, const struct bench_case *c,
     return rc;
 }
 
-/* As bench_iterate(), each one beside a large allreduce that has just been started. */
+/* As bench_iterate(), but a large allreduce has just been started before each
+ * iteration. */
 static int window_beside(const struct bench *b, const struct bench_case *c,
                          long n)
 {
@@ -104,7 +105,8 @@ static int window_beside(const struct bench *b, const struct bench_case *c,
     return rc;
 }
 
-/* As bench_iterate(), with one rank late in each; the time is that one's alone. */
+/* As bench_iterate(), but one rank is late in each iteration, and only its time
+ * counts. */
 static int window_idle(struct bench *b, const struct bench_case *c, long n)
 {
     int rc = COLL_OK;
@@ -127,7 +129,7 @@ static int window_idle(struct bench *b, const struct bench_case *c, long n)
     return rc;
 }
 
-/* Other content, one more run, every element compared. */
+/* Run once more with other content, and compare every element. */
 static int run_checked(const struct bench *b, struct bench_case *c, int i,
                        double *seconds, uint64_t *errors)
 {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* op_allgather.c - count elements from each rank to each rank, and the same
- * with ranks that give different amounts.
- *
- * Each rank's link takes in what all others give, p - 1 parts, at least.
- */
+/* op_allgather.c - `count` elements from each rank to each rank; and the same
+ * with ranks that send different amounts.  Each rank's link receives at least
+ * what all others send, p - 1 parts. */
 #include "benchmarks/bench.h"
 
 static void fill(const struct bench_case *c, void *in)

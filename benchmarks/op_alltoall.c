@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* op_alltoall.c - a block from each rank to each rank: count elements, or
- * another amount for each pair.
- *
- * The size is that of all that a rank gives, of which (p-1)/p leave over its
- * link.
- */
+/* op_alltoall.c - a block from each rank to each rank: `count` elements, or
+ * another amount for each pair.  The size is all that a rank sends; (p-1)/p of
+ * it leave over its link. */
 #include "benchmarks/bench.h"
 
-/* What rank `from` gives to rank `to`: as if each pair was a rank. */
+/* Return what rank `from` sends to rank `to`, as if each pair was a rank. */
 static struct bench_case block_of(const struct bench_case *c, int from, int to,
                                   size_t count)
 {

@@ -3,7 +3,7 @@
  * carries each byte once at least. */
 #include "benchmarks/bench.h"
 
-/* The other ranks' input must not matter: it is filled as well. */
+/* The other ranks' input must have no effect, so it is filled as well. */
 static void fill(const struct bench_case *c, void *in)
 {
     bench_put(c, bench_value, c->rank, in);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* op_gather.c - count elements from each rank to the root, and the same with
- * ranks that give different amounts.
- *
- * The root's link takes in what all others give, p - 1 parts.
- */
+/* op_gather.c - `count` elements from each rank to the root; and the same with
+ * ranks that send different amounts.  The root's link receives what all others
+ * send, p - 1 parts. */
 #include "benchmarks/bench.h"
 
 static void fill(const struct bench_case *c, void *in)

@@ -51,7 +51,7 @@ static int receive(const struct bench_case *c, void *out,
     return coll_recv(out, c->count, c->type, partner(c), comm, c->stream);
 }
 
-/* A group of n messages to the partner, from it, or both. */
+/* Start a group of n messages to the partner, from it, or both. */
 static int window(const struct bench_case *c, const void *in, void *out, int n,
                   struct coll_comm *comm)
 {
@@ -81,7 +81,7 @@ static int ping(const struct bench_case *c, const void *in, void *out,
     return rc ? rc : receive(c, out, comm);
 }
 
-/* One byte, for which both have room: the sender's `out`, the other one's `in`. */
+/* One byte, which fits in the sender's `out` and the receiver's `in`. */
 static int answer(const struct bench_case *c, const void *in, void *out,
                   struct coll_comm *comm)
 {
@@ -90,7 +90,7 @@ static int answer(const struct bench_case *c, const void *in, void *out,
     return coll_send(in, 1, COLL_U8, partner(c), comm, c->stream);
 }
 
-/* The window, and one byte back when all of it has come. */
+/* The window, and one byte back when all of it has arrived. */
 static int one_way(const struct bench_case *c, const void *in, void *out,
                    struct coll_comm *comm)
 {

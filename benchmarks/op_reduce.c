@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* op_reduce.c - count elements from each rank, reduced, to the root; the
- * vector crosses a link of each rank once at least. */
+/* op_reduce.c - `count` elements from each rank, reduced, to the root.  The
+ * vector crosses a link of each rank at least once. */
 #include "benchmarks/bench.h"
 
 static long reduced(const struct bench_case *c, int rank, size_t index)

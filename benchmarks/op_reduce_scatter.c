@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* op_reduce_scatter.c - a vector from each rank, reduced, one block of it to
- * each rank: count elements, or to each rank another amount.
- *
- * The size is that of the vector, of which (p-1)/p leave over each rank's link
- * at least.
- */
+/* op_reduce_scatter.c - a vector from each rank, reduced; each rank receives
+ * one block of the result: `count` elements, or another amount for each rank.
+ * The size is that of the vector; at least (p-1)/p of it leave over each rank's
+ * link. */
 #include "benchmarks/bench.h"
 
 static long reduced(const struct bench_case *c, int rank, size_t index)

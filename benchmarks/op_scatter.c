@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* op_scatter.c - a part of the root's vector to each rank: count elements, or
- * to each rank another amount.
- *
- * The size is that of the root's vector, of which (p-1)/p leave over its link.
- */
+/* op_scatter.c - a part of the root's vector to each rank: `count` elements, or
+ * another amount for each rank.  The size is that of the root's vector; (p-1)/p
+ * of it leave over its link. */
 #include "benchmarks/bench.h"
 
-/* The other ranks' input must not matter: they have none. */
+/* The other ranks have no input. */
 static void fill(const struct bench_case *c, void *in)
 {
     if (c->rank == c->root)

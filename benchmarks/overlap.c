@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* overlap.c - how much of an allreduce hides behind computing.
+/* overlap.c - how much of an allreduce hides behind a computation.
  *
- * For each size three things take turns, so that what disturbs the machine for a
- * while disturbs all: the allreduce alone, started and waited for; a computation
- * alone that takes a while longer than that; and both, the computation between
- * start and wait.  The computation is a chain of multiplications in registers,
- * the same number of them each time.  Of each turn the slowest rank's time
- * counts, of the turns the median.
+ * For each size three things take turns, so that a disturbance of the machine
+ * disturbs all: the allreduce alone, started and waited for; a computation
+ * alone that takes somewhat longer; and both, the computation between start and
+ * wait.  The computation is a chain of multiplications in registers, always of
+ * the same length.  The slowest rank counts in each turn, and the median of the
+ * turns.
  *
- * What start and wait still take in the third is exposed; the rest of what the
- * allreduce takes alone is hidden.  What moves it meanwhile costs the computing
- * thread time wherever the two share a core: how much longer the computation
- * takes stands beside the processors' time that the process spent in addition.
+ * What start and wait still take in the third is exposed; the rest of the
+ * allreduce's time alone is hidden.  Whatever moves the allreduce meanwhile
+ * costs the computing thread time if they share a core: the table shows how
+ * much longer the computation takes, and how much more processor time the
+ * process used.
  */
 #include "benchmarks/bench.h"
 #include "tools/common/speaks.h"
@@ -22,7 +23,7 @@
 
 #define TURNS 21
 #define PROGRAM "overlap"
-#define LONGER 1.5   /* times the allreduce alone */
+#define LONGER 1.5   /* times as long as the allreduce alone */
 #define LEAST 200e-6 /* s of computing */
 #define TRIES 3      /* to find how much that is */
 
@@ -133,7 +134,7 @@ static int turn_beside(const struct overlap *o, struct coll_request *request,
 
 /* ---- one size --------------------------------------------------------------- */
 
-/* How many multiplications take so many seconds: alike on all ranks. */
+/* Find how many multiplications take so many seconds: the same on all ranks. */
 static int calibrate(const struct overlap *o, double seconds, long *n)
 {
     double times[N_TIMES], number = 1e5;
@@ -195,7 +196,7 @@ static int take_turns(const struct overlap *o, struct coll_request *request,
     return rc;
 }
 
-/* Once more with other content, every element compared. */
+/* Run once more with other content, and compare every element. */
 static int check(const struct overlap *o, struct bench_case *c,
                  struct coll_request *request, long n, uint64_t *errors)
 {
@@ -379,7 +380,7 @@ static int run(struct overlap *o)
     return rc || ended || o->errors;
 }
 
-/* Options that have no use here. */
+/* Refuse options that have no use here. */
 static int refuse(const struct bench_args *args)
 {
     const char *what = args->varies          ? "--vary-buffers"

@@ -31,7 +31,7 @@ struct options {
     int n_samples, is_json;
 };
 
-/* One job: its problem for any rank, and what that points to. */
+/* The problem of one job for any rank, and what it points to. */
 struct shape {
     struct coll__problem pb;
     struct coll__view view;
@@ -41,7 +41,8 @@ struct shape {
 struct row {
     int steps;                 /* of the longest plan */
     double median, max;        /* s */
-    double bytes_a_step, most; /* memory of plans; naive steps if too long */
+    double bytes_a_step, most; /* memory of plans; steps before any pass if
+                                * they are too many */
 };
 
 __attribute__((format(printf, 1, 2))) static int bad(const char *format, ...)
@@ -58,7 +59,7 @@ __attribute__((format(printf, 1, 2))) static int bad(const char *format, ...)
 
 /* ---- one shape ----------------------------------------------------------- */
 
-/* Has each rank one part of the whole vector? */
+/* Return 1 if each rank has one part of the whole vector. */
 static int has_parts(const struct coll__problem *pb)
 {
     struct coll__problem root = *pb;
@@ -139,7 +140,7 @@ static double plan_bytes(const struct coll__plan *plan)
            (2 * n + 3 + plan->first_after[plan->n_steps]) * sizeof(int);
 }
 
-/* About how many steps the split would leave of the algorithm's own. */
+/* Estimate how many steps the split would make of the algorithm's own. */
 static double guess_steps(const struct coll__algo *algo,
                           const struct coll__problem *pb, size_t chunk)
 {
@@ -265,7 +266,7 @@ static int is_wanted(const struct options *o, const struct coll__algo *algo,
            !coll__algo_refuses(algo, pb);
 }
 
-/* All rows of one number of ranks. */
+/* Measure all rows of one number of ranks. */
 static int run_shape(const struct options *o, int nranks, int *n_rows)
 {
     struct shape s;
