@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cores.h - the processors that this process may run on, on machines of any size.
+/* cores.h - the processors that this process may run on, on machines of any
+ * size.
  *
- * A cpu_set_t has room for 1,024 processors, and sched_getaffinity() answers EINVAL
- * where the kernel may have more: sets are allocated here, and grow.
+ * A cpu_set_t has room for 1,024 processors, and sched_getaffinity() fails with
+ * EINVAL if the kernel may have more.  So sets are allocated here, and grow.
  */
 #ifndef COLL_TOOLS_COMMON_CORES_H
 #define COLL_TOOLS_COMMON_CORES_H
@@ -18,7 +19,8 @@ struct cores {
     size_t len; /* bytes */
 };
 
-/* Read them; 0, and *cores is the caller's, to free by CPU_FREE(cores->set); or -1. */
+/* Read them.  Result: 0, and *cores, which the caller ends by
+ * CPU_FREE(cores->set); or -1. */
 static inline int cores_read(struct cores *cores)
 {
     for (int n = CPU_SETSIZE; n <= CORES_MOST; n *= 2) {
@@ -31,7 +33,8 @@ static inline int cores_read(struct cores *cores)
     return -1;
 }
 
-/* How many there are; those of the machine where the kernel does not say. */
+/* Return how many there are; those of the machine if the kernel does not tell.
+ */
 static inline int cores_count(void)
 {
     struct cores cores;
@@ -44,7 +47,7 @@ static inline int cores_count(void)
     return n;
 }
 
-/* The lowest processor from `cpu` on; -1: there is none. */
+/* Return the first processor from `cpu` on; -1: there is none. */
 static inline int cores_from(const struct cores *cores, int cpu)
 {
     for (; (size_t)cpu < cores->len * 8; cpu++)
@@ -53,7 +56,7 @@ static inline int cores_from(const struct cores *cores, int cpu)
     return -1;
 }
 
-/* Have this process run on that processor alone; 0, or -1 and errno. */
+/* Bind this process to that processor.  Result: 0, or -1 and errno. */
 static inline int cores_bind(int cpu)
 {
     size_t len = CPU_ALLOC_SIZE(cpu + 1);

@@ -15,7 +15,7 @@
 extern char **environ;
 
 struct gnuplot {
-    FILE *script; /* to be written by the caller, who does not close it */
+    FILE *script; /* the caller writes it, and does not close it */
     pid_t pid;
 };
 
@@ -27,10 +27,10 @@ static inline const char *gnuplot_terminal(const char *path)
     return n > 4 && !strcmp(path + n - 4, ".svg") ? "svg" : "pngcairo";
 }
 
-/* Start it to draw into the file at path.
+/* Start gnuplot, which draws to the file at path.
  *
- * Result:    0, and *g is the caller's, to end by gnuplot_finish(); or an errno:
- *            ENOENT where there is no gnuplot, or no folder of that name.
+ * Result:    0, and the caller ends *g by gnuplot_finish(); or an errno: ENOENT
+ *            if there is no gnuplot, or no folder of that name.
  */
 static inline int gnuplot_start(struct gnuplot *g, const char *path)
 {
@@ -60,8 +60,8 @@ static inline int gnuplot_start(struct gnuplot *g, const char *path)
     return err;
 }
 
-/* The script is whole: 0 when the picture is drawn, else -1; gnuplot has said
- * why on standard error. */
+/* End the script and wait for the picture.  Result: 0; or -1, and gnuplot has
+ * printed why. */
 static inline int gnuplot_finish(struct gnuplot *g)
 {
     int how = -1;

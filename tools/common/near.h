@@ -8,8 +8,8 @@
 
 #define NEAR_MOST 64
 
-/* Return the letters to insert, remove or change to make b of a: Levenshtein's
- * distance; NEAR_MOST where b is as long as that. */
+/* Return how many letters must be inserted, removed or changed to make b of a
+ * (Levenshtein's distance); NEAR_MOST if b is as long as that. */
 static inline size_t near_distance(const char *a, const char *b)
 {
     size_t row[NEAR_MOST], n = strlen(b);

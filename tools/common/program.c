@@ -13,10 +13,11 @@
 #define MOST_NAME 32 /* bytes of an option's name, its end included */
 #define NEAR 3       /* letters that a name may be wrong in, for a hint */
 
-/* What getopt_long() answers for a long option: the row's index, from here on. */
+/* getopt_long() answers a long option by its row's index, from here on. */
 enum { FIRST_ROW = 256, IS_HELP = FIRST_ROW + MOST_ROWS, IS_VERSION };
 
-/* The table as getopt_long() wants it: each name that has a '-' also with '_'. */
+/* The table as getopt_long() reads it: a name with '-' is there a second time
+ * with '_'. */
 struct getopt_table {
     struct option longs[2 * MOST_ROWS + 3];
     char shorts[3 * MOST_ROWS];
@@ -188,7 +189,7 @@ static const struct program_option *row_of(const struct program *p, int answer)
     return NULL;
 }
 
-/* Return the word in which getopt has found its last option. */
+/* Return the word in which getopt found its last option. */
 static const char *last_word(char **argv)
 {
     const char *word = argv[optind - 1];
@@ -196,8 +197,8 @@ static const char *last_word(char **argv)
     return optarg == word ? argv[optind - 2] : word;
 }
 
-/* getopt_long() takes "--epoch" for --epochs.  A script that says so would break by
- * the next option of a similar name, so that names must be whole. */
+/* getopt_long() takes "--epoch" for --epochs.  A script that says so would
+ * break when an option of a similar name is added, so names must be whole. */
 static int is_whole_name(const char *word, const char *name)
 {
     size_t dashes = strspn(word, "-");
@@ -212,7 +213,8 @@ static void refuse_letter(const struct program *p, char **argv)
 {
     char letter[] = {(char)optopt, '\0'};
 
-    for (int i = optind - 1; i <= optind; i++) /* getopt may still be in it */
+    for (int i = optind - 1; i <= optind; i++) /* getopt may not have left
+                                                * the word yet */
         if (argv[i] && argv[i][0] == '-' && hint_for(p, argv[i] + 1)) {
             refuse_name(p, "-", argv[i] + 1);
             return;
@@ -252,7 +254,8 @@ static void refuse_word(const struct program *p, int answer, char **argv)
         refuse_long(p, argv[optind - 1]);
 }
 
-/* The word is the beginning of an option's name, or an option of other programs. */
+/* The word is the beginning of an option's name, or is an option of other
+ * programs. */
 static int refuse_part(const struct program *p, const char *word,
                        const char *whole)
 {
@@ -287,8 +290,9 @@ static int take(const struct program *p, int answer, char **argv, void *into)
                                    : program_set(p, o, optarg, into);
 }
 
-/* Some write '_' for a part of a name's '-', a word that getopt does not know.  Take
- * it and its value: 1 when it is such a word, and *status. */
+/* Some write '_' for only a part of the '-' in a name, which getopt does not
+ * know.  Take such a word and its value.  Result: 1 if it is such a word, and
+ * *status. */
 static int take_mixed(const struct program *p, int argc, char **argv,
                       void *into, int *status)
 {
@@ -311,7 +315,7 @@ static int take_mixed(const struct program *p, int argc, char **argv,
     return 1;
 }
 
-/* --help or --version: 1, and it is done. */
+/* Answer --help and --version.  Result: 1 if it was one of them. */
 static int answers(const struct program *p, int answer)
 {
     int is_help = answer == 'h' || answer == IS_HELP;

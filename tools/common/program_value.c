@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* program_value.c - an option's value, from text into its field. */
+/* program_value.c - read an option's value from text into its field. */
 #include "tools/common/program.h"
 #include "tools/common/size.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* size.h - sizes on the command lines of programs that see the public header
- * alone; those that link libcore.la call coll__parse_bytes(). */
+/* size.h - sizes on the command lines of programs. */
 #ifndef COLL_TOOLS_COMMON_SIZE_H
 #define COLL_TOOLS_COMMON_SIZE_H
 

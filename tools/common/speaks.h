@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* speaks.h - who of a job says that its command line is wrong. */
+/* speaks.h - which process of a job says that its command line is wrong. */
 #ifndef COLL_TOOLS_COMMON_SPEAKS_H
 #define COLL_TOOLS_COMMON_SPEAKS_H
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Is this process the one of its job to speak before the ranks know each
- * other?  By the launcher's variables; without any it is alone. */
+/* Return 1 if this process speaks for its job before the ranks know each other:
+ * rank 0 by the launcher's variables, or a process without a launcher. */
 static inline int speaks_for_job(void)
 {
     static const char *const names[] = {

@@ -66,7 +66,7 @@ static void print_cell(const struct table_cell *cell, int width)
     }
 }
 
-/* A cell that begins at its left end keeps away from the one before it. */
+/* A left-aligned cell has a wider gap before it. */
 static void print_gap(const struct table_cell *cell, int is_first)
 {
     fputs(is_first ? "" : cell->width < 0 ? "  " : " ", stdout);

@@ -20,7 +20,7 @@ struct table_cell {
     const char *key;  /* of JSON and CSV; "lat_us.min" is a member of an object
                          "lat_us" in JSON, and "min_us" in CSV; NULL: neither */
     const char *head; /* of the table; NULL: not in the table */
-    int width;        /* there; below 0: the cell begins at its left end */
+    int width;        /* there; below 0: the cell is left-aligned */
     enum cell_kind kind;
     int digits; /* of a real, behind the point */
     const char *text;
