@@ -29,7 +29,7 @@ most="$base lib/trace"
 {
     may lib/type include/coll
     may lib/util include/coll lib/type
-    may lib/trace $base lib/comm lib/net
+    may lib/trace $base
     may lib/net $most
     may lib/boot $most lib/net
     may lib/ctrl $most lib/net lib/boot
@@ -43,8 +43,8 @@ most="$base lib/trace"
     may lib/exec $most lib/plan lib/device transports
     under="$most lib/algo lib/boot lib/ctrl lib/net lib/device lib/exec lib/plan lib/price
         lib/proof lib/topo transports"
-    may lib/comm $under lib/run lib/stream
-    may lib/run $under lib/comm lib/api lib/stream
+    may lib/comm $under
+    may lib/run $under lib/comm
     may lib/stream $under lib/comm lib/run
     may lib/api $under lib/comm lib/run lib/stream
     may tools include/coll coll tools/common

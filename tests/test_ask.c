@@ -302,6 +302,8 @@ static int test_for_broken(struct world_rank *me)
     struct coll_comm *comm = world_join(me);
     struct coll_args args = {.size = sizeof(args), .collective = COLL_BARRIER};
     struct coll_request *request;
+    struct coll__xfer lost = {.peer = 0};
+    struct coll__head call = {.collective = COLL_BARRIER};
     int rc, n;
 
     WORLD_CHECK(me, comm);
@@ -311,7 +313,8 @@ static int test_for_broken(struct world_rank *me)
         rc = world_await_failure(comm, patient(20));
     } else { /* as a transport says it */
         WORLD_CHECK(me, !coll_start(request));
-        WORLD_CHECK(me, !coll__comm_lose(comm, 0));
+        WORLD_CHECK(me,
+                    !coll__comm_run_failed(comm, &call, &lost, COLL_ERR_PEER));
         n = test_to_the_end(request, &rc);
         WORLD_CHECK(me, n == 0);
     }

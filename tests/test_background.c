@@ -2,7 +2,7 @@
 /* test_background.c - the progress thread: what is started goes on while its
  * caller calls nothing, and the thread is there as long as somebody wants it. */
 #include "include/coll/coll.h"
-#include "lib/comm/comm.h"
+#include "lib/run/request.h"
 #include "lib/util/util.h"
 #include "tests/patience.h"
 #include "tests/world.h"
@@ -216,7 +216,8 @@ static int leave_large_ones(struct world_rank *me)
     WORLD_CHECK(me, !coll_request_create(&args, comm, &large));
     fill(in, out, MOST, me->rank);
     WORLD_CHECK(me, !start_slow(me, slow) && !coll_start(large));
-    WORLD_CHECK(me, me->rank || (comm->submitted && !comm->n_running));
+    WORLD_CHECK(me,
+                me->rank || (comm->run->submitted && !comm->run->n_running));
     atomic_store(&may_go, 1);
     WORLD_CHECK(me, watch(large, 20) == COLL_OK && is_sum(out, MOST, 2, 0));
     WORLD_CHECK(me, !coll_wait(slow, 0) && sum == !me->rank);

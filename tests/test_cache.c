@@ -8,7 +8,7 @@
  */
 #include "tests/patience.h"
 #include "tests/world.h"
-#include "lib/comm/comm.h"
+#include "lib/run/run.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -95,7 +95,7 @@ static int in_turn(struct world_rank *me)
         for (int i = 0; i < n; i++)
             WORLD_CHECK(me, !sum_of(me, comm, (size_t)i + 1));
     WORLD_CHECK(me, plans_since() == 0);
-    WORLD_CHECK(me, comm->cache.n == (size_t)n);
+    WORLD_CHECK(me, comm->run->cache.n == (size_t)n);
     WORLD_CHECK(me, !coll_comm_destroy(comm));
     return 0;
 }
@@ -140,7 +140,7 @@ static int groups(struct world_rank *me)
     for (int k = 0; k < 5; k++)
         WORLD_CHECK(me, !exchange(me, comm, n));
     WORLD_CHECK(me, plans_since() == 0);
-    WORLD_CHECK(me, comm->cache.n == 2 * (size_t)n);
+    WORLD_CHECK(me, comm->run->cache.n == 2 * (size_t)n);
     WORLD_CHECK(me, !coll_comm_destroy(comm));
     return 0;
 }
@@ -163,9 +163,9 @@ static int in_bounds(struct world_rank *me)
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < 500; i++) {
             WORLD_CHECK(me, !sum_of(me, comm, (size_t)i + 1));
-            WORLD_CHECK(me, comm->cache.bytes <= 64 << 10);
-            WORLD_CHECK(me, comm->cache.n < 200);
-            WORLD_CHECK(me, !k || comm->cache.n > 10);
+            WORLD_CHECK(me, comm->run->cache.bytes <= 64 << 10);
+            WORLD_CHECK(me, comm->run->cache.n < 200);
+            WORLD_CHECK(me, !k || comm->run->cache.n > 10);
         }
     WORLD_CHECK(me, !coll_comm_destroy(comm));
     return 0;
@@ -190,7 +190,7 @@ static int by_itself(struct world_rank *me)
         WORLD_CHECK(me, plans_since() == 1);
         WORLD_CHECK(me, !exchange(me, comm, 20));
         WORLD_CHECK(me, plans_since() == 40);
-        WORLD_CHECK(me, comm->cache.n == 1);
+        WORLD_CHECK(me, comm->run->cache.n == 1);
     }
     WORLD_CHECK(me, !coll_comm_destroy(comm));
     return 0;
@@ -213,7 +213,7 @@ static int beyond(struct world_rank *me)
     WORLD_CHECK(me, comm);
     for (int i = 0; i < 1000; i++)
         WORLD_CHECK(me, !sum_of(me, comm, (size_t)i + 1));
-    most = (int)comm->cache.n;
+    most = (int)comm->run->cache.n;
     WORLD_CHECK(me, most > 50 && most < 500);
     n = most + most / 10;
     for (int k = 0; k < 5; k++)
@@ -370,11 +370,11 @@ static int share_scratch(struct world_rank *me)
         WORLD_CHECK(me,
                     !coll_allreduce(x, y, LARGE - i, COLL_I32, op, comm, NULL));
         WORLD_CHECK(me, y[0] == me->size * (i % 2 ? me->size : 1));
-        WORLD_CHECK(me, comm->cache.pool.bytes >= 4 * MIB &&
-                            comm->cache.pool.bytes <= 8 * MIB);
+        WORLD_CHECK(me, comm->run->cache.pool.bytes >= 4 * MIB &&
+                            comm->run->cache.pool.bytes <= 8 * MIB);
     }
     WORLD_CHECK(me, !before || n_mapped - before <= 9 * MIB);
-    WORLD_CHECK(me, comm->cache.n == 40);
+    WORLD_CHECK(me, comm->run->cache.n == 40);
     n_calls = 0;
     for (size_t i = 0; i < 40; i += 2)
         WORLD_CHECK(me, !coll_allreduce(x, y, LARGE - i, COLL_I32, COLL_SUM,

@@ -5,7 +5,7 @@
  */
 #include "tests/patience.h"
 #include "tests/world.h"
-#include "lib/comm/comm.h"
+#include "lib/run/run.h"
 #include "lib/topo/topo.h"
 #include "lib/util/map.h"
 #include "lib/util/util.h"
@@ -177,7 +177,7 @@ static size_t group(int size, int n_hosts, int is_even, int is_compared)
     size_t before = coll__map_looks;
 
     comm->size = size;
-    comm->links[0].alpha = comm->links[1].alpha = 1e-6;
+    comm->links.dearest[0].alpha = comm->links.dearest[1].alpha = 1e-6;
     comm->peers = calloc((size_t)size, sizeof(*comm->peers));
     place(comm->peers, size, n_hosts, is_even);
     comm->n_hosts = coll__topo_group(comm->peers, size);
@@ -355,17 +355,17 @@ static int call_again(struct world_rank *me)
     WORLD_CHECK(me, comm);
     for (size_t k = 1; k < 5; k++)
         WORLD_CHECK(me, !gather(me, comm, k, k));
-    looks = comm->sorter.n_looks;
-    judged = comm->cache.n_judged;
+    looks = comm->run->sorter.n_looks;
+    judged = comm->run->cache.n_judged;
     WORLD_CHECK(me, looks > 0 && judged > 0);
     for (int i = 0; i < 20; i++)
         for (size_t k = 1; k < 5; k++)
             WORLD_CHECK(me, !gather(me, comm, k, k));
-    WORLD_CHECK(me, comm->sorter.n_looks == looks);
-    WORLD_CHECK(me, comm->cache.n_judged == judged);
+    WORLD_CHECK(me, comm->run->sorter.n_looks == looks);
+    WORLD_CHECK(me, comm->run->cache.n_judged == judged);
     WORLD_CHECK(me, !gather(me, comm, 2, 3)); /* something is new */
     WORLD_CHECK(me, !gather(me, comm, 3, 2));
-    WORLD_CHECK(me, comm->cache.n_judged == judged + 2);
+    WORLD_CHECK(me, comm->run->cache.n_judged == judged + 2);
     WORLD_CHECK(me, coll_allgatherv(x, y, n, at, COLL_I32, comm, NULL) ==
                         COLL_ERR_INVALID);
     WORLD_CHECK(me, strstr(coll_last_error(), "parts of out overlap"));
@@ -405,11 +405,11 @@ static int call_in_place(struct world_rank *me)
     WORLD_CHECK(me, comm);
     for (int root = 0; root < me->size; root++)
         WORLD_CHECK(me, !call_in_one_buffer(me, comm, root));
-    judged = comm->cache.n_judged;
+    judged = comm->run->cache.n_judged;
     WORLD_CHECK(me, judged == 4 * (uint64_t)me->size);
     for (int i = 0; i < 5 * me->size; i++)
         WORLD_CHECK(me, !call_in_one_buffer(me, comm, i % me->size));
-    WORLD_CHECK(me, comm->cache.n_judged == judged);
+    WORLD_CHECK(me, comm->run->cache.n_judged == judged);
     WORLD_CHECK(me, !coll_comm_destroy(comm));
     return 0;
 }
@@ -448,7 +448,8 @@ static int left_out(struct world_rank *me)
                 WORLD_CHECK(me,
                             out[really[r] + i] == 100 * k + 10 * r + (int)i);
     }
-    WORLD_CHECK(me, comm->cache.n == 2); /* of the first two there is one */
+    WORLD_CHECK(me,
+                comm->run->cache.n == 2); /* of the first two there is one */
     WORLD_CHECK(me, !coll_comm_destroy(comm));
     return 0;
 }

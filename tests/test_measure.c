@@ -122,7 +122,7 @@ static int measure(struct wire *wire, struct coll__measured *measured)
     for (int r = 0; r < 2; r++)
         peers[r] = (struct coll__peer){
             .host = r, .local_size = 1, .local_cores = 1, .n_cores = 1};
-    comm.routes.to = to;
+    comm.links.routes.to = to;
     to[1] = &wire->base;
     wire->base.ops = &fake;
     wire->comm = &comm;
@@ -156,7 +156,7 @@ START_TEST(what_comes_out_is_no_faster_than_the_wire)
     ck_assert_int_le(wire.longest, wires[_i].longest);
     ck_assert_int_eq(wire.n_ends, 1);
     ck_assert_int_le(wire.n_rounds, 5 * 11 + 1);
-    ck_assert_ptr_null(comm.trial);
+    ck_assert_ptr_null(comm.links.trial);
 }
 END_TEST
 
@@ -240,8 +240,8 @@ START_TEST(whatever_happens_it_ends)
         ck_assert_int_eq(rc, troubles[_i].status);
         ck_assert_ptr_nonnull(strstr(coll_last_error(), troubles[_i].words));
         ck_assert(measured.alpha < 0 && measured.beta < 0);
-        ck_assert_ptr_nonnull(comm.trial); /* until the wire is closed */
-        free(comm.trial);
+        ck_assert_ptr_nonnull(comm.links.trial); /* until the wire is closed */
+        free(comm.links.trial);
     }
 }
 END_TEST

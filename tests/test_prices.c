@@ -63,16 +63,17 @@ static void say(const struct coll__nic *nic, double numa,
 {
     struct coll__rate rate =
         coll__carrier_rate(nic, nic && nic->is_rdma ? WIRE_RDMA : WIRE_TCP);
-    struct coll_comm own = {.links = {shared_memory,
-                                      {.alpha = rate.alpha,
-                                       .beta = rate.beta,
-                                       .gap = rate.gap,
-                                       .share = rate.share,
-                                       .is_known = rate.is_known}},
-                            .inside = {numa, 2 * numa}};
+    struct coll_comm own = {.links = {.dearest = {shared_memory,
+                                                  {.alpha = rate.alpha,
+                                                   .beta = rate.beta,
+                                                   .gap = rate.gap,
+                                                   .share = rate.share,
+                                                   .is_known = rate.is_known}},
+                                      .inside = {numa, 2 * numa}}};
 
     if (nic)
-        coll__carrier_text(nic, own.links[1].via, sizeof(own.links[1].via));
+        coll__carrier_text(nic, own.links.dearest[1].via,
+                           sizeof(own.links.dearest[1].via));
     coll__comm_offer(&own, offer);
 }
 
@@ -108,11 +109,11 @@ START_TEST(ranks_of_unlike_hosts_take_the_dearest)
     for (int r = 0; r < N_RANKS; r++)
         say(&cards[r / PER_HOST == 5], r == 17 ? 1.4 : 1.1, &offers[r]);
     ck_assert_int_eq(coll__comm_take_offers(&comm, offers), -1);
-    near_to(comm.links[1].beta, 8 / (25e9 * 0.97));
-    near_to(comm.links[1].share, 8 / (25e9 * 0.97));
-    near_to(comm.inside.numa, 1.4);
-    near_to(comm.inside.package, 2.8);
-    near_to(comm.links[0].alpha, shared_memory.alpha);
+    near_to(comm.links.dearest[1].beta, 8 / (25e9 * 0.97));
+    near_to(comm.links.dearest[1].share, 8 / (25e9 * 0.97));
+    near_to(comm.links.inside.numa, 1.4);
+    near_to(comm.links.inside.package, 2.8);
+    near_to(comm.links.dearest[0].alpha, shared_memory.alpha);
 }
 END_TEST
 
@@ -130,12 +131,12 @@ START_TEST(several_cards_of_a_host_are_its_way_out)
     for (int r = 0; r < N_RANKS; r++)
         say(&four[r % 4], 0, &offers[r]);
     ck_assert_int_eq(coll__comm_take_offers(&comm, offers), -1);
-    near_to(comm.links[1].beta, 8 / (200e9 * 0.97));
-    near_to(comm.links[1].share, comm.links[1].beta / 4);
+    near_to(comm.links.dearest[1].beta, 8 / (200e9 * 0.97));
+    near_to(comm.links.dearest[1].share, comm.links.dearest[1].beta / 4);
     for (int r = 0; r < PER_HOST; r++) /* one host has but one of them */
         say(&four[0], 0, &offers[r]);
     ck_assert_int_eq(coll__comm_take_offers(&comm, offers), -1);
-    near_to(comm.links[1].share, comm.links[1].beta);
+    near_to(comm.links.dearest[1].share, comm.links.dearest[1].beta);
 }
 END_TEST
 
@@ -176,25 +177,25 @@ START_TEST(each_level_of_a_host_has_its_own_price)
     struct coll_comm comm;
 
     make_comm(&comm, PER_HOST, fewer);
-    comm.links[0] = shared_memory;
+    comm.links.dearest[0] = shared_memory;
     ck_assert_int_eq(coll__comm_view_init(&comm), COLL_OK);
     ck_assert_int_eq(comm.view.n_levels, 3); /* cache, numa, host */
     check_outward(&comm.view);
     ck_assert(comm.view.levels[0].alpha <= shared_memory.alpha);
-    ck_assert_str_eq(comm.sources[1], "to another cache");
-    ck_assert_str_eq(comm.sources[2], "to another NUMA node");
+    ck_assert_str_eq(comm.links.sources[1], "to another cache");
+    ck_assert_str_eq(comm.links.sources[2], "to another NUMA node");
     coll__view_fini(&comm.view);
 
     make_comm(&comm, N_RANKS, parts); /* a cache for each rank: no level */
-    comm.links[0] = shared_memory;
-    comm.links[1] = (struct coll__link){2e-6, 1e-9, .share = 1e-9};
-    comm.inside = (struct coll__inside){1.2, 3.2};
+    comm.links.dearest[0] = shared_memory;
+    comm.links.dearest[1] = (struct coll__link){2e-6, 1e-9, .share = 1e-9};
+    comm.links.inside = (struct coll__inside){1.2, 3.2};
     ck_assert_int_eq(coll__comm_view_init(&comm), COLL_OK);
     ck_assert_int_eq(comm.view.n_levels, 4);
     check_outward(&comm.view);
     ck_assert_str_eq(comm.view.levels[0].name, "numa");
-    ck_assert_str_eq(comm.sources[0], "to another cache");
-    ck_assert_str_eq(comm.sources[2], "to another package");
+    ck_assert_str_eq(comm.links.sources[0], "to another cache");
+    ck_assert_str_eq(comm.links.sources[2], "to another package");
     coll__view_fini(&comm.view);
 }
 END_TEST
@@ -210,8 +211,8 @@ START_TEST(a_host_of_one_level_keeps_the_transports_price)
         const struct coll__level *level = &comm.view.levels[0];
 
         make_comm(&comm, PER_HOST, all[i]);
-        comm.links[0] = shared_memory;
-        comm.inside = (struct coll__inside){1.2, 2.1};
+        comm.links.dearest[0] = shared_memory;
+        comm.links.inside = (struct coll__inside){1.2, 2.1};
         ck_assert_int_eq(coll__comm_view_init(&comm), COLL_OK);
         ck_assert_int_eq(comm.view.n_levels, 1);
         ck_assert(!memcmp(&level->alpha, &shared_memory.alpha, sizeof(double)));
@@ -241,8 +242,8 @@ START_TEST(a_tuning_file_goes_before_all_that_is_known)
     ck_assert_int_eq(coll__comm_view_init(&comm), COLL_OK);
     near_to(comm.view.levels[1].alpha, 5e-6);
     near_to(comm.view.levels[1].beta, 2e-10);
-    ck_assert_str_eq(comm.sources[1], "COLL_TUNE_FILE");
-    ck_assert_str_ne(comm.sources[0], "COLL_TUNE_FILE");
+    ck_assert_str_eq(comm.links.sources[1], "COLL_TUNE_FILE");
+    ck_assert_str_ne(comm.links.sources[0], "COLL_TUNE_FILE");
     coll__view_fini(&comm.view);
     coll__tune_free(comm.tune);
 }
@@ -306,8 +307,8 @@ static double cost_of(const struct coll__algo *algo,
 static void make_view(struct coll_comm *comm, const struct coll__link *far)
 {
     make_comm(comm, N_RANKS, one_part);
-    comm->links[0] = shared_memory;
-    comm->links[1] = *far;
+    comm->links.dearest[0] = shared_memory;
+    comm->links.dearest[1] = *far;
     ck_assert_int_eq(coll__comm_view_init(comm), COLL_OK);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll.c - the blocking operations: each is a request under another name. */
-#include "lib/comm/comm.h"
+/* coll.c - the blocking operations, and groups of them. */
+#include "lib/run/cache.h"
+#include "lib/run/group.h"
+#include "include/coll/coll.h"
 
 /* What all have; every member is named, which spares the slow way of clearing
  * those that are not. */
@@ -32,7 +34,7 @@ int coll_allreduce(const void *in, void *out, size_t count, enum coll_type type,
     struct coll_args args = plain(COLL_ALLREDUCE, in, out, count, type, stream);
 
     args.op = op;
-    return coll__comm_call(comm, &args);
+    return coll__run_call(comm, &args);
 }
 
 int coll_broadcast(const void *in, void *out, size_t count, enum coll_type type,
@@ -41,7 +43,7 @@ int coll_broadcast(const void *in, void *out, size_t count, enum coll_type type,
     struct coll_args args = plain(COLL_BROADCAST, in, out, count, type, stream);
 
     args.root = root;
-    return coll__comm_call(comm, &args);
+    return coll__run_call(comm, &args);
 }
 
 int coll_reduce(const void *in, void *out, size_t count, enum coll_type type,
@@ -51,7 +53,7 @@ int coll_reduce(const void *in, void *out, size_t count, enum coll_type type,
 
     args.op = op;
     args.root = root;
-    return coll__comm_call(comm, &args);
+    return coll__run_call(comm, &args);
 }
 
 int coll_allgather(const void *in, void *out, size_t count, enum coll_type type,
@@ -59,7 +61,7 @@ int coll_allgather(const void *in, void *out, size_t count, enum coll_type type,
 {
     struct coll_args args = plain(COLL_ALLGATHER, in, out, count, type, stream);
 
-    return coll__comm_call(comm, &args);
+    return coll__run_call(comm, &args);
 }
 
 int coll_allgatherv(const void *in, void *out, const size_t counts[],
@@ -70,7 +72,7 @@ int coll_allgatherv(const void *in, void *out, const size_t counts[],
 
     args.out_counts = counts;
     args.out_displs = displs;
-    return coll__comm_call(comm, &args);
+    return coll__run_call(comm, &args);
 }
 
 int coll_reduce_scatter(const void *in, void *out, size_t count,
@@ -81,7 +83,7 @@ int coll_reduce_scatter(const void *in, void *out, size_t count,
         plain(COLL_REDUCE_SCATTER, in, out, count, type, stream);
 
     args.op = op;
-    return coll__comm_call(comm, &args);
+    return coll__run_call(comm, &args);
 }
 
 int coll_reduce_scatterv(const void *in, void *out, const size_t counts[],
@@ -93,7 +95,7 @@ int coll_reduce_scatterv(const void *in, void *out, const size_t counts[],
 
     args.in_counts = counts;
     args.op = op;
-    return coll__comm_call(comm, &args);
+    return coll__run_call(comm, &args);
 }
 
 int coll_alltoall(const void *in, void *out, size_t count, enum coll_type type,
@@ -101,7 +103,7 @@ int coll_alltoall(const void *in, void *out, size_t count, enum coll_type type,
 {
     struct coll_args args = plain(COLL_ALLTOALL, in, out, count, type, stream);
 
-    return coll__comm_call(comm, &args);
+    return coll__run_call(comm, &args);
 }
 
 int coll_alltoallv(const void *in, const size_t in_counts[],
@@ -115,7 +117,7 @@ int coll_alltoallv(const void *in, const size_t in_counts[],
     args.in_displs = in_displs;
     args.out_counts = out_counts;
     args.out_displs = out_displs;
-    return coll__comm_call(comm, &args);
+    return coll__run_call(comm, &args);
 }
 
 int coll_gather(const void *in, void *out, size_t count, enum coll_type type,
@@ -124,7 +126,7 @@ int coll_gather(const void *in, void *out, size_t count, enum coll_type type,
     struct coll_args args = plain(COLL_GATHER, in, out, count, type, stream);
 
     args.root = root;
-    return coll__comm_call(comm, &args);
+    return coll__run_call(comm, &args);
 }
 
 int coll_gatherv(const void *in, size_t count, void *out, const size_t counts[],
@@ -136,7 +138,7 @@ int coll_gatherv(const void *in, size_t count, void *out, const size_t counts[],
     args.out_counts = counts;
     args.out_displs = displs;
     args.root = root;
-    return coll__comm_call(comm, &args);
+    return coll__run_call(comm, &args);
 }
 
 int coll_scatter(const void *in, void *out, size_t count, enum coll_type type,
@@ -145,7 +147,7 @@ int coll_scatter(const void *in, void *out, size_t count, enum coll_type type,
     struct coll_args args = plain(COLL_SCATTER, in, out, count, type, stream);
 
     args.root = root;
-    return coll__comm_call(comm, &args);
+    return coll__run_call(comm, &args);
 }
 
 int coll_scatterv(const void *in, const size_t counts[], const size_t displs[],
@@ -157,7 +159,7 @@ int coll_scatterv(const void *in, const size_t counts[], const size_t displs[],
     args.in_counts = counts;
     args.in_displs = displs;
     args.root = root;
-    return coll__comm_call(comm, &args);
+    return coll__run_call(comm, &args);
 }
 
 int coll_send(const void *in, size_t count, enum coll_type type, int peer,
@@ -166,7 +168,7 @@ int coll_send(const void *in, size_t count, enum coll_type type, int peer,
     struct coll_args args = plain(COLL_SEND, in, NULL, count, type, stream);
 
     args.root = peer;
-    return coll__comm_call(comm, &args);
+    return coll__run_call(comm, &args);
 }
 
 int coll_recv(void *out, size_t count, enum coll_type type, int peer,
@@ -175,12 +177,20 @@ int coll_recv(void *out, size_t count, enum coll_type type, int peer,
     struct coll_args args = plain(COLL_RECV, NULL, out, count, type, stream);
 
     args.root = peer;
-    return coll__comm_call(comm, &args);
+    return coll__run_call(comm, &args);
 }
 
 int coll_barrier(struct coll_comm *comm, void *stream)
 {
     struct coll_args args = plain(COLL_BARRIER, NULL, NULL, 0, COLL_I8, stream);
 
-    return coll__comm_call(comm, &args);
+    return coll__run_call(comm, &args);
 }
+
+int coll_group_start(void)
+{
+    coll__group_depth++;
+    return COLL_OK;
+}
+
+int coll_group_end(void) { return coll__group_end(); }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* mem_alloc.c - buffers that the library makes for the caller. */
 #include "include/coll/coll.h"
-#include "lib/stream/calls.h"
 #include "lib/device/area.h"
 #include "lib/device/device.h"
+#include "lib/run/stream_calls.h"
 #include "lib/trace/log.h"
 
 static int has_place(void **ptr, const char *who)
@@ -40,7 +40,7 @@ static int alloc_device(void **ptr, size_t bytes, int device)
     if (!has_place(ptr, "coll_mem_alloc_device"))
         return COLL_ERR_INVALID;
     if (buffers)
-        return buffers->alloc(ptr, bytes, device, coll__stream_reclaim);
+        return buffers->alloc(ptr, bytes, device, coll__stream_calls->reclaim);
     log_error("mem", "coll_mem_alloc_device: this libcoll was built without "
                      "CUDA; install its headers (nvidia-cuda-dev) and "
                      "configure again");
@@ -58,7 +58,7 @@ static int free_any(void *ptr)
 
     if (!buffers || !buffers->has(ptr))
         return coll__area_free(ptr);
-    coll__stream_reclaim();
+    coll__stream_calls->reclaim();
     return buffers->free(ptr);
 }
 

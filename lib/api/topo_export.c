@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* topo_export.c - coll_topo_export(). */
-#include "lib/stream/gpu_view.h"
+#include "lib/run/stream_calls.h"
 #include "lib/topo/topo.h"
 #include "lib/trace/log.h"
 #include "lib/util/param.h"
@@ -18,8 +18,8 @@ static int export(enum coll_topo_format format, char **text)
     status = coll__topo_create(&topo);
     if (status)
         return status;
-    if (!coll__param_is_set(PARAM_TOPO_FILE))
-        status = coll__gpus_describe(topo);
+    if (coll__stream_calls && !coll__param_is_set(PARAM_TOPO_FILE))
+        status = coll__stream_calls->describe(topo);
     if (!status)
         status = coll__topo_format(topo, format, text);
     coll__topo_destroy(topo);

@@ -20,7 +20,7 @@ static const struct coll__algo *algo_of(enum coll_collective collective,
     return NULL;
 }
 
-static unsigned way_of(enum coll_collective collective, const char *name)
+unsigned coll__algorithm_id(enum coll_collective collective, const char *name)
 {
     const struct coll__algo *algo;
 
@@ -30,16 +30,6 @@ static unsigned way_of(enum coll_collective collective, const char *name)
         if (!strcmp(algo->name, name))
             return way;
     return ALGORITHM_OF_FILE;
-}
-
-void coll__request_stamp(struct coll_request *request,
-                         const struct coll__op *op)
-{
-    const struct coll__problem *pb = &request->problem;
-
-    request->head = coll__request_head(pb, op, coll__series_of(&request->args));
-    request->head.way =
-        way_of(pb->collective, request->algorithm) & ALGORITHM_OF_FILE;
 }
 
 int coll__algorithm_ids_differ(const struct coll__head *a,

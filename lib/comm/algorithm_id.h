@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* algorithm_id.h - the algorithm of an operation as a few bits of its head: what some ranks do
- * by one and others by another gives wrong data, or no end. */
+/* algorithm_id.h - the algorithm of an operation, as a few bits of its signature: if
+ * some ranks use one algorithm and others another, data is wrong or nothing ends. */
 #ifndef COLL_LIB_COMM_ALGORITHM_ID_H
 #define COLL_LIB_COMM_ALGORITHM_ID_H
 
-#include "lib/comm/comm.h"
+#include "lib/type/head.h"
 
-/* Stamp the request with what names its operation, but for the number.
+/* Number the algorithm of that name among those of its collective.
  *
- * Result:    its head has no way where ranks may choose for themselves: of messages,
- *            and of operations of which no rank knows all counts.
+ * Result:    0 where ranks may choose for themselves: for messages, and for
+ *            operations of which no rank knows all counts.
  */
-void coll__request_stamp(struct coll_request *request,
-                         const struct coll__op *op);
+unsigned coll__algorithm_id(enum coll_collective collective, const char *name);
 
-/* Do the heads differ in the way alone? */
+/* Do the signatures differ in the algorithm alone? */
 int coll__algorithm_ids_differ(const struct coll__head *a,
                                const struct coll__head *b);
 

@@ -110,22 +110,22 @@ static void price_inside(struct coll_comm *comm, int l, int kind,
         "within a cache", "to another cache", "to another NUMA node",
         "to another package"};
     enum coll__leaves leaves = leaves_within(comm, kind, color);
-    struct coll__farther more = coll__inside_price(&comm->inside, leaves);
-    struct coll__level price = inside_price(&comm->links[0], &more);
+    struct coll__farther more = coll__inside_price(&comm->links.inside, leaves);
+    struct coll__level price = inside_price(&comm->links.dearest[0], &more);
 
     set_price(&comm->view.levels[l], names[kind], &price);
-    snprintf(comm->sources[l], sizeof(comm->sources[l]), "%s",
+    snprintf(comm->links.sources[l], sizeof(comm->links.sources[l]), "%s",
              leaves ? words[leaves] : "the transport's own");
 }
 
 static void price_network(struct coll_comm *comm, int l)
 {
-    struct coll__level price = network_price(&comm->links[1]);
-    const char *via = comm->links[1].via;
+    struct coll__level price = network_price(&comm->links.dearest[1]);
+    const char *via = comm->links.dearest[1].via;
 
     set_price(&comm->view.levels[l], "network", &price);
-    snprintf(comm->sources[l], sizeof(comm->sources[l]), "%s%s",
-             comm->measured.alpha > 0 ? "measured; " : "",
+    snprintf(comm->links.sources[l], sizeof(comm->links.sources[l]), "%s%s",
+             comm->links.measured.alpha > 0 ? "measured; " : "",
              *via ? via : "device not known");
 }
 
@@ -146,7 +146,7 @@ static void set_prices(struct coll_comm *comm, const int *kinds,
         price_inside(comm, last, COLL__WITHIN, NULL);
     for (int l = 0; l <= last; l++) /* measured ones are better */
         if (coll__tune_level(comm->tune, &view->levels[l]))
-            snprintf(comm->sources[l], sizeof(comm->sources[l]),
+            snprintf(comm->links.sources[l], sizeof(comm->links.sources[l]),
                      "COLL_TUNE_FILE");
 }
 

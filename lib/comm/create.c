@@ -7,8 +7,10 @@
  * for it.  How one ends: destroy.c.
  */
 #include "lib/comm/comm.h"
-#include "lib/run/owner.h"
+#include "lib/comm/attachment.h"
 #include "lib/comm/destroy.h"
+#include "lib/comm/history_signal.h"
+#include "lib/comm/stall.h"
 #include "lib/price/select.h"
 #include "lib/topo/topo.h"
 #include "lib/trace/log.h"
@@ -21,8 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define LOOKS 200 /* for a message, where it is worth it: about a microsecond */
 
 /* What each rank tells the others when it joins. */
 struct card {
@@ -38,7 +38,7 @@ static void on_failed(void *arg, int status, const char *text)
 static enum coll__verdict on_call(void *arg, const struct coll__ctrl_call *call,
                                   int is_gathering, char text[COLL__TEXT_MAX])
 {
-    return coll__comm_judge(arg, call, is_gathering, text);
+    return coll__stall_judge(arg, call, is_gathering, text);
 }
 
 static int read_settings(struct coll__settings *settings)
@@ -91,9 +91,9 @@ static int take_settings(struct coll_comm *comm,
 {
     int rc;
 
-    if (options->settings) {
-        comm->settings = *options->settings;
-        comm->tune = coll__tune_share(options->tune);
+    if (options->parent) {
+        comm->settings = options->parent->settings;
+        comm->tune = coll__tune_share(options->parent->tune);
         return COLL_OK;
     }
     rc = read_settings(&comm->settings);
@@ -237,7 +237,7 @@ static int know_peers(struct coll_comm *comm, const struct coll_comm *whole,
 static int take_over(struct coll_comm *comm,
                      const struct coll__options *options)
 {
-    if (comm->settings.plans != options->settings->plans) {
+    if (comm->settings.plans != options->parent->settings.plans) {
         log_error("comm",
                   "what is in COLL_PLAN_FILE has changed since the "
                   "communicator was made that this one is made from; leave it "
@@ -263,39 +263,40 @@ void coll__comm_free(struct coll_comm *comm)
     int is_inherited = coll__comm_is_inherited(comm);
 
     if (!is_inherited) {
-        coll__comm_drop_thread(comm);
+        coll__attachments_end(comm);
         coll__trace_write();
     }
     coll__deferred_count(comm, -1);
-    coll__subcomms_drop(comm);
-    coll__recorder_remove(comm);
-    coll__stream_free(comm);
-    coll__cache_forget(comm);
-    coll__comm_forget_own(comm);
+    coll__history_remove(comm);
+    coll__attachments_free(comm);
     coll__comm_links_close(comm, 0);
-    free(comm->trial);
+    free(comm->links.trial);
+    free(comm->links.routes.to);
     coll__view_fini(&comm->view);
-    coll__view_fini(&comm->gpu_view);
     coll__tune_free(comm->tune);
     coll__plan_set_close(&comm->plan_set);
-    free(comm->routes.to);
     free(comm->peers);
-    free(comm->n_sent);
-    free(comm->n_received);
-    free(comm->packed);
-    free(comm->sorter.room);
-    for (int c = 0; c < COLL__CHANNELS; c++)
-        free(comm->queues[c].stage);
-    free(comm->leave.all);
+    free(comm->calls.n_sent);
+    free(comm->calls.n_received);
+    free(comm->ending.all);
     coll__members_fini(comm);
     if (!is_inherited) /* it may be held by who is gone */
         pthread_mutex_destroy(&comm->failure.lock);
     free(comm);
 }
 
+void coll__comm_bytes(const struct coll_comm *comm,
+                      struct coll_mem_stats *stats)
+{
+    for (int t = 0; t < comm->links.routes.n_all; t++)
+        stats->shared += comm->links.tps[t]->shared;
+    coll__attachments_bytes(comm, stats);
+}
+
 static struct coll_comm *comm_new(int rank, int size, double timeout)
 {
     struct coll_comm *comm = calloc(1, sizeof(*comm));
+    size_t n = (size_t)size;
 
     if (!comm) {
         log_error("comm", "no memory for a communicator");
@@ -306,53 +307,31 @@ static struct coll_comm *comm_new(int rank, int size, double timeout)
     comm->size = size;
     comm->timeout = timeout;
     comm->stall_warn = coll__param_int(PARAM_STALL_WARN);
-    for (int c = 0; c < COLL__CHANNELS; c++)
-        comm->queues[c].last = &comm->queues[c].first;
-    coll__ended_init(&comm->ended);
     pthread_mutex_init(&comm->failure.lock, NULL);
     coll__deferred_count(comm, 1);
     coll__log_set_rank(comm->rank, comm->size);
-    return comm;
-}
-
-static int make_arrays(struct coll_comm *comm)
-{
-    size_t n = (size_t)comm->size;
-
-    comm->n_sent = calloc(N_SERIES * n, sizeof(*comm->n_sent));
-    comm->n_received = calloc(N_SERIES * n, sizeof(*comm->n_received));
-    comm->packed = calloc(2 * n, sizeof(*comm->packed));
-    comm->sorter.room = calloc(3 * n, sizeof(*comm->sorter.room));
-    if (comm->n_sent && comm->n_received && comm->packed && comm->sorter.room)
-        return COLL_OK;
-    log_error("comm", "no memory for %d ranks", comm->size);
-    return COLL_ERR_NOMEM;
-}
-
-/* The progress thread, if it is wanted from the start. */
-static int take_thread(struct coll_comm *comm, int is_wanted)
-{
-    int is_usual = !strcmp(coll__param_text(PARAM_PROGRESS), "thread");
-
-    return is_wanted || is_usual ? coll__comm_take_thread(comm) : COLL_OK;
+    comm->calls.n_sent = calloc(N_SERIES * n, sizeof(*comm->calls.n_sent));
+    comm->calls.n_received =
+        calloc(N_SERIES * n, sizeof(*comm->calls.n_received));
+    if (comm->calls.n_sent && comm->calls.n_received &&
+        coll__attachments_open(comm) == COLL_OK)
+        return comm;
+    log_error("comm", "no memory for a communicator of %d ranks", size);
+    coll__comm_free(comm);
+    return NULL;
 }
 
 /* With the control connections up: meet and open the transports. */
 static int join(struct coll_comm *comm, const struct coll__options *options)
 {
-    const struct coll__peer *me;
     int rc = take_settings(comm, options);
 
     comm->settings.is_reproducible |= options->is_reproducible;
     comm->is_deferred = options->is_deferred;
-    comm->cache.most = coll__param_bytes(PARAM_CACHE);
-    coll__stream_look_for_devices();
-    if (rc == COLL_OK && !options->settings)
+    if (rc == COLL_OK && !options->parent)
         rc = coll__trace_open(comm->rank, comm->size);
-    if (rc == COLL_OK && !options->settings)
+    if (rc == COLL_OK && !options->parent)
         rc = coll__recorder_open(comm->rank, comm->size);
-    if (rc == COLL_OK)
-        rc = make_arrays(comm);
     if (rc == COLL_OK)
         rc = coll__plan_set_open(&comm->plan_set,
                                  coll__param_text(PARAM_PLAN_FILE));
@@ -361,22 +340,14 @@ static int join(struct coll_comm *comm, const struct coll__options *options)
         rc = comm->peers ? take_over(comm, options) : meet(comm);
     if (rc == COLL_OK)
         rc = coll__comm_links_open(comm, options);
-    if (rc == COLL_OK)
-        rc = take_thread(comm, options->wants_thread);
     if (rc)
         return rc;
-    me = &comm->peers[comm->rank];
-    coll__wait_init(&comm->wait, me->n_sharers > me->local_cores,
-                    &comm->routes);
-    comm->routes.n_local = me->local_size;
-    comm->routes.is_shared = me->n_sharers > me->local_cores;
-    comm->routes.looks = LOOKS;
     log_info("comm", "%d ranks on %d hosts by %s", comm->size, comm->n_hosts,
-             comm->transports);
+             comm->links.names);
     for (int l = 0; l < comm->view.n_levels; l++)
         log_info("comm", "%s: alpha %.2g us, beta %.2g ns/B, %s",
                  comm->view.levels[l].name, comm->view.levels[l].alpha * 1e6,
-                 comm->view.levels[l].beta * 1e9, comm->sources[l]);
+                 comm->view.levels[l].beta * 1e9, comm->links.sources[l]);
     return COLL_OK;
 }
 
@@ -389,11 +360,11 @@ static int finish(struct coll_comm *comm, int rc,
     rc = join(comm, options);
     if (rc == COLL_OK)
         rc = coll__ctrl_settle(comm->ctrl);
-    if (rc == COLL_OK && comm->has_devices)
-        rc = coll__stream_join_hosts(comm);
+    if (rc == COLL_OK)
+        rc = coll__attachments_settle(comm);
     if (rc)
         goto fail_ctrl;
-    coll__recorder_add(comm);
+    coll__history_add(comm);
     *out = comm;
     return COLL_OK;
 
@@ -424,10 +395,7 @@ int coll__comm_divide(struct coll_comm *whole, struct coll__ctrl_part *part,
 {
     struct coll__options options = {.timeout = whole->timeout,
                                     .is_deferred = whole->is_deferred,
-                                    .wants_thread = whole->has_thread > 0,
-                                    .settings = &whole->settings,
-                                    .tune = whole->tune,
-                                    .measured = &whole->measured};
+                                    .parent = whole};
     struct coll_comm *comm = comm_new(part->rank, part->size, whole->timeout);
     struct coll__ctrl_events events = {on_failed, on_call, comm};
     struct coll__ctrl *ctrl = NULL;
@@ -439,154 +407,4 @@ int coll__comm_divide(struct coll_comm *whole, struct coll__ctrl_part *part,
     if (comm)
         comm->ctrl = ctrl;
     return finish(comm, rc, &options, out);
-}
-
-/* A communicator is going to be made: take the caller's options, or the defaults. */
-static int take_config(const struct coll_config *config,
-                       struct coll__options *options)
-{
-    struct coll_config ours = {0};
-    int rc = COLL_OK;
-
-    coll__files_fill_standard();
-    if (config)
-        rc = coll__struct_take(config, &ours, sizeof(ours), "config");
-    if (rc)
-        return rc;
-    if (!(ours.timeout >= 0 && ours.timeout <= 1e9)) {
-        log_error("api", "config.timeout must be 0 to 1e9 seconds");
-        return COLL_ERR_INVALID;
-    }
-    if (ours.reproducible != 0 && ours.reproducible != 1) {
-        log_error("api", "config.reproducible must be 0 or 1");
-        return COLL_ERR_INVALID;
-    }
-    if (ours.deferred != 0 && ours.deferred != 1) {
-        log_error("api", "config.deferred must be 0 or 1");
-        return COLL_ERR_INVALID;
-    }
-    if (ours.progress_thread != 0 && ours.progress_thread != 1) {
-        log_error("api", "config.progress_thread must be 0 or 1");
-        return COLL_ERR_INVALID;
-    }
-    *options = (struct coll__options){
-        .timeout =
-            ours.timeout ? ours.timeout : coll__param_seconds(PARAM_TIMEOUT),
-        .is_reproducible = ours.reproducible,
-        .is_deferred = ours.deferred,
-        .wants_thread = ours.progress_thread,
-    };
-    return COLL_OK;
-}
-
-static int create_env(struct coll_comm **comm, const struct coll_config *config)
-{
-    struct coll__boot boot;
-    struct coll__options options;
-    int rc;
-
-    if (!comm) {
-        log_error("api", "coll_comm_create_env: comm is NULL");
-        return COLL_ERR_INVALID;
-    }
-    rc = take_config(config, &options);
-    if (rc == COLL_OK)
-        rc = coll__boot_open_env(&boot, options.timeout);
-    return rc ? rc : coll__comm_open(&boot, &options, comm);
-}
-
-int coll_comm_create_env(struct coll_comm **comm,
-                         const struct coll_config *config)
-{
-    return coll__log_done(create_env(comm, config));
-}
-
-static int create(struct coll_comm **comm, int nranks,
-                  const struct coll_unique_id *id, int rank,
-                  const struct coll_config *config)
-{
-    struct coll__boot boot;
-    struct coll__options options;
-    int rc;
-
-    if (!comm || !id || nranks < 1 || rank < 0 || rank >= nranks) {
-        log_error("api", "coll_comm_create: %s",
-                  !comm        ? "comm is NULL"
-                  : !id        ? "id is NULL"
-                  : nranks < 1 ? "nranks must be 1 or more"
-                               : "rank must be within 0 to nranks - 1");
-        return COLL_ERR_INVALID;
-    }
-    rc = take_config(config, &options);
-    if (rc == COLL_OK)
-        rc = coll__boot_open_id(&boot, id, nranks, rank, options.timeout);
-    return rc ? rc : coll__comm_open(&boot, &options, comm);
-}
-
-int coll_comm_create(struct coll_comm **comm, int nranks,
-                     const struct coll_unique_id *id, int rank,
-                     const struct coll_config *config)
-{
-    return coll__log_done(create(comm, nranks, id, rank, config));
-}
-
-static int create_oob(struct coll_comm **comm, const struct coll_oob *theirs,
-                      const struct coll_config *config)
-{
-    struct coll__boot boot;
-    struct coll_oob oob;
-    struct coll__options options;
-    int rc;
-
-    if (!comm || !theirs) {
-        log_error("api", "coll_comm_create_oob: %s is NULL",
-                  comm ? "oob" : "comm");
-        return COLL_ERR_INVALID;
-    }
-    rc = coll__struct_take(theirs, &oob, sizeof(oob), "oob");
-    if (rc == COLL_OK && (oob.nranks < 1 || oob.rank < 0 ||
-                          oob.rank >= oob.nranks || !oob.allgather)) {
-        log_error("api", "coll_comm_create_oob: it needs 0 <= rank < nranks "
-                         "and an allgather function");
-        rc = COLL_ERR_INVALID;
-    }
-    if (rc == COLL_OK)
-        rc = take_config(config, &options);
-    if (rc == COLL_OK)
-        rc = coll__boot_open_oob(&boot, &oob, options.timeout);
-    return rc ? rc : coll__comm_open(&boot, &options, comm);
-}
-
-int coll_comm_create_oob(struct coll_comm **comm, const struct coll_oob *theirs,
-                         const struct coll_config *config)
-{
-    return coll__log_done(create_oob(comm, theirs, config));
-}
-
-/* ---- questions ----------------------------------------------------------- */
-
-int coll_comm_rank(const struct coll_comm *comm) { return comm->rank; }
-
-int coll_comm_size(const struct coll_comm *comm) { return comm->size; }
-
-int coll_comm_local_rank(const struct coll_comm *comm)
-{
-    return comm->peers[comm->rank].local_rank;
-}
-
-int coll_comm_local_size(const struct coll_comm *comm)
-{
-    return comm->peers[comm->rank].local_size;
-}
-
-int coll_comm_host(const struct coll_comm *comm)
-{
-    return comm->peers[comm->rank].host;
-}
-
-int coll_comm_n_hosts(const struct coll_comm *comm) { return comm->n_hosts; }
-
-const char *coll_comm_transports(const struct coll_comm *comm)
-{
-    return comm->transports;
 }

@@ -71,7 +71,7 @@ void coll__deferred_count(struct coll_comm *comm, int change)
     coll__lock(&lock);
     if (!coll__comm_is_inherited(comm)) {
         aside.n_comms += change;
-        if (comm->leave.is_counted)
+        if (comm->ending.is_counted)
             aside.n_left += change;
         coll__copies_tell(aside.n_comms - aside.n_left);
     }
@@ -83,7 +83,7 @@ int coll__deferred_is_last(struct coll_comm *comm)
     int is_last;
 
     coll__lock(&lock);
-    comm->leave.is_counted = 1;
+    comm->ending.is_counted = 1;
     is_last = ++aside.n_left == aside.n_comms;
     coll__copies_tell(aside.n_comms - aside.n_left);
     coll__unlock(&lock);
@@ -94,9 +94,9 @@ int coll__deferred_is_last(struct coll_comm *comm)
 
 static void append(struct coll_comm *comm)
 {
-    comm->leave.next = NULL;
+    comm->ending.next = NULL;
     if (aside.last)
-        aside.last->leave.next = comm;
+        aside.last->ending.next = comm;
     else
         aside.first = comm;
     aside.last = comm;
@@ -107,7 +107,7 @@ static struct coll_comm *take_first(void)
 {
     struct coll_comm *comm = aside.first;
 
-    aside.first = comm->leave.next;
+    aside.first = comm->ending.next;
     if (!aside.first)
         aside.last = NULL;
     aside.n--;
@@ -146,7 +146,7 @@ static int move_each(double slice, double since, int is_last)
     for (int n = aside.n; n > 0 && aside.n; n--) {
         struct coll_comm *comm = take_first();
 
-        move_one(comm, slice, max_double(since, comm->leave.put_at), is_last);
+        move_one(comm, slice, max_double(since, comm->ending.put_at), is_last);
     }
     return aside.n;
 }
@@ -159,7 +159,7 @@ static int move_own(void)
     for (int n = aside.n; n > 0 && aside.n; n--) {
         struct coll_comm *comm = take_first();
 
-        if (comm->routes.streams || comm->streams) {
+        if (comm->holds_device) {
             append(comm);
             continue;
         }
@@ -271,7 +271,7 @@ void coll__deferred_put(struct coll_comm *comm)
 {
     pthread_once(&once, init);
     coll__lock(&lock);
-    comm->leave.put_at = coll__now();
+    comm->ending.put_at = coll__now();
     append(comm);
     pthread_cond_broadcast(&aside.changed);
     if (aside.has_thread && aside.has_ended)

@@ -12,8 +12,8 @@
  * aside (deferred.c), where nothing waits for the others.  What the ranks are found to
  * disagree in there is returned by the next call that destroys one.
  */
-#include "lib/run/owner.h"
 #include "lib/comm/destroy.h"
+#include "lib/comm/attachment.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 
@@ -63,8 +63,8 @@ static void count_messages(const struct coll_comm *comm, int series,
                            struct coll__final_check *mine)
 {
     for (int r = 0; r < comm->size; r++) {
-        mine->n_sent += comm->n_sent[series * comm->size + r];
-        mine->n_received += comm->n_received[series * comm->size + r];
+        mine->n_sent += comm->calls.n_sent[series * comm->size + r];
+        mine->n_received += comm->calls.n_received[series * comm->size + r];
     }
 }
 
@@ -72,19 +72,19 @@ static int start_final_check(struct coll_comm *comm)
 {
     struct coll__final_check mine = {0};
 
-    comm->leave.all = calloc((size_t)comm->size, sizeof(*comm->leave.all));
-    if (!comm->leave.all) {
+    comm->ending.all = calloc((size_t)comm->size, sizeof(*comm->ending.all));
+    if (!comm->ending.all) {
         log_error("comm", "no memory for %d ranks", comm->size);
         return COLL_ERR_NOMEM;
     }
     for (int s = 0; s < N_HISTORIES; s++) {
-        mine.n_started += atomic_load(&comm->history[s].n_started);
-        mine.hash = mine.hash * 3 + comm->history[s].hash;
+        mine.n_started += atomic_load(&comm->calls.history[s].n_started);
+        mine.hash = mine.hash * 3 + comm->calls.history[s].hash;
     }
     for (int s = 0; s < N_SERIES; s++)
         if (!comm->settings.is_checked || s != SERIES_QUEUED)
             count_messages(comm, s, &mine); /* else as they were compared */
-    atomic_store_explicit(&comm->apart, "coll_comm_destroy",
+    atomic_store_explicit(&comm->calls.apart, "coll_comm_destroy",
                           memory_order_release);
     return coll__ctrl_exchange_start(comm->ctrl, &mine, sizeof(mine));
 }
@@ -93,20 +93,21 @@ static int start_final_check(struct coll_comm *comm)
  * much later. */
 static void note_wrong(struct coll_comm *comm, int rc)
 {
-    if (!rc || comm->leave.rc)
+    if (!rc || comm->ending.rc)
         return;
-    comm->leave.rc = rc;
-    snprintf(comm->leave.why, sizeof(comm->leave.why), "%s", coll_last_error());
+    comm->ending.rc = rc;
+    snprintf(comm->ending.why, sizeof(comm->ending.why), "%s",
+             coll_last_error());
 }
 
 /* Its end; what is not orderly is noticed by the others. */
 static int end(struct coll_comm *comm, int status)
 {
-    int rc = comm->leave.rc ? comm->leave.rc : status;
+    int rc = comm->ending.rc ? comm->ending.rc : status;
 
-    if (comm->leave.rc)
-        coll__log_set_error(comm->leave.why);
-    coll__owner_end(comm);
+    if (comm->ending.rc)
+        coll__log_set_error(comm->ending.why);
+    coll__attachments_end(comm);
     coll__comm_free(comm);
     return rc;
 }
@@ -122,18 +123,18 @@ static int end_at_once(struct coll_comm *comm)
 static int end_final_check(struct coll_comm *comm, double until, double timeout)
 {
     int rc =
-        coll__ctrl_exchange_end(comm->ctrl, comm->leave.all, until, timeout);
+        coll__ctrl_exchange_end(comm->ctrl, comm->ending.all, until, timeout);
 
     if (rc == COLL_IN_PROGRESS)
         return rc;
     if (rc == COLL_OK)
-        rc = compare(comm->leave.all, comm->size);
+        rc = compare(comm->ending.all, comm->size);
     note_wrong(comm, rc);
     if (rc && rc != COLL_ERR_MISMATCH)
         return rc;
     coll__comm_links_close(comm, 1);
     rc = coll__ctrl_close_start(comm->ctrl);
-    comm->leave.is_released = rc == COLL_OK;
+    comm->ending.is_released = rc == COLL_OK;
     return rc;
 }
 
@@ -143,7 +144,7 @@ int coll__destroy_go_on(struct coll_comm *comm, double until, double since,
     int is_due = until >= since + comm->timeout, rc;
     double timeout = is_due ? comm->timeout : -1;
 
-    if (!comm->leave.is_released) {
+    if (!comm->ending.is_released) {
         rc = end_final_check(comm, until, timeout);
         if (rc)
             return rc == COLL_IN_PROGRESS ? rc : end_at_once(comm);
@@ -196,8 +197,7 @@ static int leave(struct coll_comm *comm)
                                         : wait_shortly(comm);
 }
 
-/* In a child: free its copy. */
-static void abandon(struct coll_comm *comm)
+void coll__comm_abandon(struct coll_comm *comm)
 {
     coll__ctrl_close(comm->ctrl, 0, 0);
     coll__comm_free(comm);
@@ -205,45 +205,11 @@ static void abandon(struct coll_comm *comm)
 
 int coll__comm_destroy(struct coll_comm *comm)
 {
-    int rc, forgot;
+    int rc = coll__comm_status(comm);
 
-    if (!comm)
-        return COLL_OK;
-    forgot = coll__group_forget(comm);
-    if (coll__comm_is_inherited(comm)) {
-        abandon(comm);
-        return forgot;
-    }
-    rc = coll__owner_enter(comm, "coll_comm_destroy");
-    if (rc)
-        return rc;
-    rc = coll__comm_status(comm);
     if (rc == COLL_OK)
-        rc = coll__stream_drain(comm);
-    if (rc == COLL_OK)
-        rc = coll__subcomms_drain(comm);
-    coll__stream_leave(comm);
-    if (rc == COLL_OK && comm->n_running) {
-        rc = COLL_ERR_INVALID;
-        coll__comm_fail(comm, COLL_ERR_ABORTED,
-                        "rank %d destroyed the "
-                        "communicator while a request was running",
-                        comm->rank);
-    }
+        rc = coll__attachments_drain(comm);
     note_wrong(comm, rc);
-    note_wrong(comm, coll__subcomms_leave(comm));
-    if (rc)
-        return end_at_once(comm);
-    if (comm->own) {
-        log_error("api", "the communicator still has requests; destroy them "
-                         "first");
-        note_wrong(comm, COLL_ERR_INVALID);
-    }
-    rc = leave(comm);
-    return rc ? rc : forgot;
-}
-
-int coll_comm_destroy(struct coll_comm *comm)
-{
-    return coll__log_done(coll__comm_destroy(comm));
+    note_wrong(comm, coll__attachments_leave(comm));
+    return rc ? end_at_once(comm) : leave(comm);
 }

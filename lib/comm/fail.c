@@ -5,8 +5,10 @@
  * status.  Each later call returns that status and, for its own thread, that
  * sentence.
  */
+#include "lib/comm/attachment.h"
 #include "lib/comm/comm.h"
 #include "lib/comm/algorithm_id.h"
+#include "lib/exec/sleep.h"
 #include "lib/trace/log.h"
 #include "lib/util/text.h"
 #include "lib/util/util.h"
@@ -35,7 +37,7 @@ int coll__comm_note_failure(struct coll_comm *comm, int status,
     if (is_first) {
         snprintf(f->text, sizeof(f->text), "%s%s", group, text);
         atomic_store_explicit(&f->status, status, memory_order_release);
-        coll__stream_fail(comm, status);
+        coll__attachments_fail(comm, status);
     }
     pthread_mutex_unlock(&f->lock);
     if (is_first)
@@ -49,8 +51,8 @@ void coll__comm_set_failure(struct coll_comm *comm, int status,
     if (!coll__comm_note_failure(comm, status, text))
         return;
     log_info("comm", "failed: %s", text);
-    coll__subcomms_fail(comm, status, comm->failure.text);
-    coll__recorder_write(comm);
+    coll__attachments_spread(comm, status, comm->failure.text);
+    coll__recorder_write(&comm->recorder);
 }
 
 int coll__comm_status(struct coll_comm *comm)
@@ -73,44 +75,10 @@ int coll__comm_fail(struct coll_comm *comm, int status, const char *format, ...)
     va_end(args);
     if (coll__comm_note_failure(comm, status, text)) {
         coll__ctrl_abort(comm->ctrl, status, text);
-        coll__subcomms_fail(comm, status, comm->failure.text);
-        coll__recorder_write(comm);
+        coll__attachments_spread(comm, status, comm->failure.text);
+        coll__recorder_write(&comm->recorder);
     }
     return coll__comm_status(comm);
-}
-
-static int abort_comm(struct coll_comm *comm, const char *why)
-{
-    if (!comm) {
-        log_error("api", "coll_comm_abort: comm is NULL");
-        return COLL_ERR_INVALID;
-    }
-    if (coll__comm_is_inherited(comm))
-        return coll__comm_inherited("coll_comm_abort");
-    coll__comm_fail(comm, COLL_ERR_ABORTED, "rank %d aborted: %s", comm->rank,
-                    why ? why : "no reason given");
-    return COLL_OK;
-}
-
-int coll_comm_abort(struct coll_comm *comm, const char *why)
-{
-    return coll__log_done(abort_comm(comm, why));
-}
-
-static int async_error(struct coll_comm *comm)
-{
-    if (!comm) {
-        log_error("api", "coll_comm_async_error: comm is NULL");
-        return COLL_ERR_INVALID;
-    }
-    if (coll__comm_is_inherited(comm))
-        return coll__comm_inherited("coll_comm_async_error");
-    return coll__comm_status(comm);
-}
-
-int coll_comm_async_error(struct coll_comm *comm)
-{
-    return coll__log_done(async_error(comm));
 }
 
 static int is_message(const struct coll__head *head)
@@ -193,50 +161,39 @@ static int mismatch(struct coll_comm *comm, const struct coll__head *ours,
 }
 
 /* The heads agree, the lengths do not. */
-static int wrong_length(struct coll_comm *comm,
-                        const struct coll_request *request,
+static int wrong_length(struct coll_comm *comm, const struct coll__head *call,
                         const struct coll__xfer *xfer)
 {
     char what[COLL__HEAD_TEXT];
 
-    coll__head_describe(&request->head, what, sizeof(what));
+    coll__head_describe(call, what, sizeof(what));
     return coll__comm_fail(
         comm, COLL_ERR_MISMATCH,
         "the ranks disagree in %s: rank %d sent %llu bytes where rank %d "
         "takes %zu; %s",
         what, xfer->peer, (unsigned long long)xfer->got_len, comm->rank,
         xfer->len,
-        coll__has_own_counts(request->problem.collective)
+        coll__has_own_counts((enum coll_collective)call->collective)
             ? "the counts at both ends must be equal"
             : "set the same COLL_* variables on all ranks");
 }
 
-int coll__comm_lose(struct coll_comm *comm, int peer)
+/* The connection to a rank broke. */
+static int lose(struct coll_comm *comm, int peer)
 {
-    comm->lost_peer = peer;
-    comm->lost_until = coll__now() + NEWS_S;
+    comm->lost.peer = peer;
+    comm->lost.until = coll__now() + NEWS_S;
     return COLL_OK;
 }
 
 int coll__comm_still_lost(struct coll_comm *comm)
 {
-    if (coll__now() < comm->lost_until)
+    if (coll__now() < comm->lost.until)
         return COLL_OK;
     return coll__comm_fail(comm, COLL_ERR_PEER,
                            "the connection to rank %d broke; see that its "
                            "process and the network are up",
-                           comm->lost_peer);
-}
-
-/* What of that number runs here on that channel, or waits for its turn; or NULL. */
-static const struct coll__head *find_ours(const struct coll_comm *comm,
-                                          int channel, uint64_t seq)
-{
-    const struct coll_request *r = comm->queues[channel].first;
-
-    while (r && r->head.seq != seq)
-        r = r->next;
-    return r ? &r->head : NULL;
+                           comm->lost.peer);
 }
 
 /* What came from rank r of collectives.  A message that waits here on a channel can
@@ -244,7 +201,7 @@ static const struct coll__head *find_ours(const struct coll_comm *comm,
  * or of the same one that is under way on that channel. */
 static int look_at(struct coll_comm *comm, int r)
 {
-    struct coll__tp *tp = comm->routes.to[r];
+    struct coll__tp *tp = comm->links.routes.to[r];
     struct coll__head theirs;
 
     for (int c = 0; c < CHANNEL_P2P; c++) {
@@ -252,7 +209,7 @@ static int look_at(struct coll_comm *comm, int r)
 
         if (!tp->ops->peek(tp, r, c, &theirs) || !has_come_to(comm, &theirs))
             continue;
-        ours = find_ours(comm, c, theirs.seq);
+        ours = coll__attachments_find(comm, c, theirs.seq);
         if (!ours || memcmp(&theirs, ours, sizeof(theirs)))
             return mismatch(comm, ours, r, &theirs);
     }
@@ -261,33 +218,31 @@ static int look_at(struct coll_comm *comm, int r)
 
 /* The heads differ.  Where the peer's call of our number goes by another channel
  * than ours, what came is of a later one: tell of the earlier one. */
-static int wrong_call(struct coll_comm *comm,
-                      const struct coll_request *request,
+static int wrong_call(struct coll_comm *comm, const struct coll__head *call,
                       const struct coll__xfer *xfer)
 {
-    int rc = request->is_p2p ? COLL_OK : look_at(comm, xfer->peer);
+    int rc = is_message(call) ? COLL_OK : look_at(comm, xfer->peer);
 
-    return rc ? rc : mismatch(comm, &request->head, xfer->peer, &xfer->got);
+    return rc ? rc : mismatch(comm, call, xfer->peer, &xfer->got);
 }
 
-int coll__comm_prog_failed(struct coll_comm *comm,
-                           const struct coll_request *request, int status)
+int coll__comm_run_failed(struct coll_comm *comm, const struct coll__head *call,
+                          const struct coll__xfer *xfer, int status)
 {
-    const struct coll__xfer *xfer = coll__prog_fault(request->prog);
     const char *why = coll_last_error(); /* most likely the transport's */
 
     if (!xfer)
         return coll__comm_fail(comm, status, "%s", coll_last_error());
     if (status == COLL_ERR_PEER)
-        return coll__comm_lose(comm, xfer->peer);
+        return lose(comm, xfer->peer);
     if (status != COLL_ERR_MISMATCH)
         return coll__comm_fail(comm, status,
                                "the transfer with rank %d failed: %s%s%s",
                                xfer->peer, coll_strerror(status),
                                *why ? "; last error: " : "", why);
     if (memcmp(&xfer->got, &xfer->head, sizeof(xfer->got)))
-        return wrong_call(comm, request, xfer);
-    return wrong_length(comm, request, xfer);
+        return wrong_call(comm, call, xfer);
+    return wrong_length(comm, call, xfer);
 }
 
 int coll__comm_look_around(struct coll_comm *comm)

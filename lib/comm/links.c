@@ -6,6 +6,7 @@
  * host never starts the network.  prices.c makes one price of what they say
  * their links cost.
  */
+#include "lib/comm/attachment.h"
 #include "lib/comm/prices.h"
 #include "lib/topo/rails.h"
 #include "lib/trace/log.h"
@@ -15,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LOOKS 200 /* for a message, where it is worth it: about a microsecond */
 
 int coll__comm_exchange(void *arg, const void *in, size_t len, void *out)
 {
@@ -40,7 +43,7 @@ static void note_link(struct coll_comm *comm, int peer,
 {
     int is_far = comm->peers[peer].host != comm->peers[comm->rank].host;
 
-    coll__link_dearer(&comm->links[is_far], link);
+    coll__link_dearer(&comm->links.dearest[is_far], link);
 }
 
 /* Give the ranks that this transport reaches, and no other did, to it; add the
@@ -50,9 +53,9 @@ static void take_routes(struct coll_comm *comm, struct coll__tp *tp)
     for (int r = 0; r < comm->size; r++) {
         struct coll__link link;
 
-        if (comm->routes.to[r] || tp->ops->reaches(tp, r, &link))
+        if (comm->links.routes.to[r] || tp->ops->reaches(tp, r, &link))
             continue;
-        comm->routes.to[r] = tp;
+        comm->links.routes.to[r] = tp;
         if (r != comm->rank)
             note_link(comm, r, &link);
     }
@@ -61,14 +64,14 @@ static void take_routes(struct coll_comm *comm, struct coll__tp *tp)
 static void drop_routes(struct coll_comm *comm, const struct coll__tp *tp)
 {
     for (int r = 0; r < comm->size; r++)
-        if (comm->routes.to[r] == tp)
-            comm->routes.to[r] = NULL;
+        if (comm->links.routes.to[r] == tp)
+            comm->links.routes.to[r] = NULL;
 }
 
 static int has_routes(const struct coll_comm *comm, const struct coll__tp *tp)
 {
     for (int r = 0; r < comm->size; r++)
-        if (comm->routes.to[r] == tp)
+        if (comm->links.routes.to[r] == tp)
             return 1;
     return 0;
 }
@@ -76,9 +79,9 @@ static int has_routes(const struct coll_comm *comm, const struct coll__tp *tp)
 /* Another transport is in use: "self,shm". */
 static void add_name(struct coll_comm *comm, const char *name)
 {
-    size_t n = strlen(comm->transports);
+    size_t n = strlen(comm->links.names);
 
-    snprintf(comm->transports + n, sizeof(comm->transports) - n, "%s%s",
+    snprintf(comm->links.names + n, sizeof(comm->links.names) - n, "%s%s",
              n ? "," : "", name);
 }
 
@@ -86,7 +89,7 @@ static void add_name(struct coll_comm *comm, const char *name)
 static int first_missing(const struct coll_comm *comm)
 {
     for (int r = 0; r < comm->size; r++)
-        if (!comm->routes.to[r])
+        if (!comm->links.routes.to[r])
             return r;
     return -1;
 }
@@ -96,7 +99,7 @@ struct report {
     struct coll__offer offer; /* of its links so far */
     int32_t missing;          /* a rank that it cannot reach yet, or -1 */
     uint32_t found;           /* of the others, by the transport */
-    int32_t lack;             /* enum coll__lack */
+    int32_t told;             /* what attachments say of it */
 };
 
 /* What all have said. */
@@ -104,9 +107,8 @@ struct coverage {
     struct report *reports;     /* [size] */
     struct coll__offer *offers; /* [size] */
     uint32_t *found;            /* [size] */
-    enum coll__lack lack;       /* of this rank; the same throughout */
-    int no_device;              /* a rank that lacks something, or -1 */
-    int has_device;             /* does any rank have one? */
+    int32_t *told;              /* [size]: what attachments say of each */
+    int32_t mine;               /* of this rank; the same throughout */
     int missing,
         from; /* a rank that `from` cannot reach yet; -1: there is none */
 };
@@ -118,8 +120,9 @@ static int coverage_init(struct coverage *cover, const struct coll_comm *comm)
     *cover = (struct coverage){.reports = malloc(n * sizeof(*cover->reports)),
                                .offers = malloc(n * sizeof(*cover->offers)),
                                .found = malloc(n * sizeof(*cover->found)),
-                               .lack = coll__stream_lacks()};
-    if (cover->reports && cover->offers && cover->found)
+                               .told = malloc(n * sizeof(*cover->told)),
+                               .mine = coll__attachments_tell()};
+    if (cover->reports && cover->offers && cover->found && cover->told)
         return COLL_OK;
     log_error("comm", "no memory for %d ranks", comm->size);
     return COLL_ERR_NOMEM;
@@ -130,6 +133,7 @@ static void coverage_fini(struct coverage *cover)
     free(cover->reports);
     free(cover->offers);
     free(cover->found);
+    free(cover->told);
 }
 
 /* Collective. */
@@ -137,18 +141,14 @@ static int report(struct coll_comm *comm, uint32_t found,
                   struct coverage *cover)
 {
     struct report mine = {
-        .missing = first_missing(comm), .found = found, .lack = cover->lack};
+        .missing = first_missing(comm), .found = found, .told = cover->mine};
     int rc;
 
     coll__comm_offer(comm, &mine.offer);
     rc = coll__comm_exchange(comm, &mine, sizeof(mine), cover->reports);
-    cover->missing = cover->no_device = -1;
+    cover->missing = -1;
     for (int r = 0; r < comm->size && rc == COLL_OK; r++) {
-        int32_t lack = cover->reports[r].lack;
-
-        if (lack != LACKS_NOTHING && cover->no_device < 0)
-            cover->no_device = r;
-        cover->has_device |= lack != LACKS_DRIVER && lack != LACKS_BUILD;
+        cover->told[r] = cover->reports[r].told;
         cover->offers[r] = cover->reports[r].offer;
         cover->found[r] = cover->reports[r].found;
         if (cover->missing >= 0)
@@ -173,7 +173,8 @@ static int is_alike(const struct coverage *cover, int size)
 static int settle(struct coll_comm *comm, struct coll__tp *tp,
                   struct coverage *cover)
 {
-    struct coll__link before[2] = {comm->links[0], comm->links[1]};
+    struct coll__link before[2] = {comm->links.dearest[0],
+                                   comm->links.dearest[1]};
     int rc;
 
     take_routes(comm, tp);
@@ -183,7 +184,7 @@ static int settle(struct coll_comm *comm, struct coll__tp *tp,
     if (rc || is_alike(cover, comm->size))
         return rc;
     drop_routes(comm, tp);
-    memcpy(comm->links, before, sizeof(before));
+    memcpy(comm->links.dearest, before, sizeof(before));
     take_routes(comm, tp);
     return report(comm, tp->found, cover);
 }
@@ -233,7 +234,7 @@ static int open_one(struct coll_comm *comm, const char *name,
 
     if (rc)
         return rc;
-    comm->tps[comm->routes.n_all++] = tp;
+    comm->links.tps[comm->links.routes.n_all++] = tp;
     if (comm->size > 1 && !strcmp(name, "self")) { /* all know without asking */
         take_routes(comm, tp);
         cover->from = 0;
@@ -277,7 +278,8 @@ static int open_all(struct coll_comm *comm, struct coverage *cover)
                                                                    : "self,",
              comm->settings.transports);
     while (rc == COLL_OK && cover->missing >= 0 &&
-           (name = strsep(&rest, ",")) && comm->routes.n_all < MAX_TRANSPORTS)
+           (name = strsep(&rest, ",")) &&
+           comm->links.routes.n_all < MAX_TRANSPORTS)
         if (is_wanted(comm, name))
             rc = open_one(comm, name, cover);
     if (rc == COLL_OK && cover->missing >= 0) {
@@ -291,79 +293,43 @@ static int open_all(struct coll_comm *comm, struct coverage *cover)
     return rc;
 }
 
-/* "Rank 3 ...". */
-static const char *describe(int32_t lack)
-{
-    static const char *const texts[N_LACKS] = {
-        [LACKS_BUILD] = "has a libcoll without CUDA; install its headers "
-                        "(nvidia-cuda-dev) and configure again",
-        [LACKS_KERNELS] = "has a libcoll without CUDA kernels; configure again "
-                          "where there is nvcc",
-        [LACKS_WISH] = "has COLL_CUDA_ENGINE=staged",
-        [LACKS_DRIVER] = "had no CUDA driver in its process when the "
-                         "communicator was made; call cudaSetDevice() before",
-        [LACKS_START] = "has a CUDA driver that cannot be used; see coll_info "
-                        "--check-build",
-        [LACKS_CONTEXT] = "had no current CUDA context when the communicator "
-                          "was made; call cudaSetDevice() before",
-    };
-
-    return lack > 0 && lack < N_LACKS ? texts[lack] : "is of another version";
-}
-
-/* Where all of one host's ranks have devices, these are joined, too. */
-static int join_devices(struct coll_comm *comm, const struct coverage *cover)
-{
-    int r = cover->no_device, rc = COLL_OK;
-
-    comm->has_devices = comm->n_hosts > 1 && r < 0;
-    if (r >= 0)
-        snprintf(comm->no_streams, sizeof(comm->no_streams), "rank %d %s", r,
-                 describe(cover->reports[r].lack));
-    else if (comm->n_hosts > 1)
-        snprintf(comm->no_streams, sizeof(comm->no_streams),
-                 "there are several hosts, not with as many ranks, 2 or more, "
-                 "on each");
-    else
-        rc = coll__stream_join(comm);
-    if (rc == COLL_OK && cover->has_device && comm->routes.streams)
-        log_info("comm", "GPU buffers go from GPU to GPU");
-    else if (rc == COLL_OK && cover->has_device && !comm->has_devices)
-        log_info("comm", "GPU buffers pass through the host: %s",
-                 comm->no_streams);
-    return rc;
-}
-
 int coll__comm_links_open(struct coll_comm *comm,
                           const struct coll__options *options)
 {
+    const struct coll__peer *me = &comm->peers[comm->rank];
     struct coverage cover;
     int rc = check_names(comm->settings.transports);
 
-    comm->routes.all = comm->tps;
-    comm->routes.to = calloc((size_t)comm->size, sizeof(struct coll__tp *));
-    if (!comm->routes.to) {
+    comm->links.routes = (struct coll__routes){
+        .all = comm->links.tps,
+        .n_local = me->local_size,
+        .looks = LOOKS,
+        .is_shared = me->n_sharers > me->local_cores,
+    };
+    comm->links.routes.to =
+        calloc((size_t)comm->size, sizeof(struct coll__tp *));
+    if (!comm->links.routes.to) {
         log_error("comm", "no memory for %d ranks", comm->size);
         return COLL_ERR_NOMEM;
     }
-    coll__inside_load(&comm->inside);
+    coll__inside_load(&comm->links.inside);
     if (rc == COLL_OK)
         rc = coverage_init(&cover, comm);
     if (rc)
         return rc;
     rc = open_all(comm, &cover);
     if (rc == COLL_OK)
-        rc = coll__comm_prices_agree(comm, cover.offers, options->measured);
+        rc = coll__comm_prices_agree(comm, cover.offers, options->parent);
     if (rc == COLL_OK)
-        rc = join_devices(comm, &cover);
+        rc = coll__attachments_join(comm, options, cover.told);
     coverage_fini(&cover);
     return rc ? rc : coll__comm_view_init(comm);
 }
 
 void coll__comm_links_close(struct coll_comm *comm, int is_orderly)
 {
-    while (comm->routes.n_all) {
-        struct coll__tp *tp = comm->tps[--comm->routes.n_all];
+    while (comm->links.routes.n_all) {
+        struct coll__tp *tp = comm->links.tps[--comm->links.routes.n_all];
 
         tp->ops->close(tp, is_orderly);
     }

@@ -23,6 +23,7 @@
  * equally; the prices of algorithms that lie closer than that do not matter.
  */
 #include "lib/comm/prices.h"
+#include "lib/exec/wait.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 
@@ -79,7 +80,8 @@ static int finish(const struct talk *talk, const struct coll__xfer *xfer)
 
     /* the routes: whose looks are system calls does not look a thousand times before
      * it yields to a peer on its core, which took 500 us a message */
-    coll__wait_init(&wait, me->n_sharers > me->local_cores, &comm->routes);
+    coll__wait_init(&wait, me->n_sharers > me->local_cores,
+                    &comm->links.routes);
     while (xfer->status == COLL_IN_PROGRESS) {
         rc = talk->tp->ops->poll(talk->tp);
         if (rc > 0)
@@ -283,18 +285,18 @@ int coll__comm_measure(struct coll_comm *comm, int a, int b,
     struct talk talk = {.comm = comm, .peer = comm->rank == a ? b : a};
     int rc;
 
-    comm->trial = calloc(1, sizeof(*comm->trial));
-    if (!comm->trial) {
+    comm->links.trial = calloc(1, sizeof(*comm->links.trial));
+    if (!comm->links.trial) {
         log_error("comm", "no memory for two messages of %lld bytes",
                   (long long)LAST_LEN);
         return COLL_ERR_NOMEM;
     }
-    talk.trial = comm->trial;
-    talk.tp = comm->routes.to[talk.peer];
+    talk.trial = comm->links.trial;
+    talk.tp = comm->links.routes.to[talk.peer];
     rc = comm->rank == a ? ask(&talk, measured) : serve(&talk);
     if (rc == COLL_OK) { /* nobody holds it any more */
-        free(comm->trial);
-        comm->trial = NULL;
+        free(comm->links.trial);
+        comm->links.trial = NULL;
     }
     return rc;
 }

@@ -53,13 +53,14 @@ static uint32_t digest(const char *text)
 
 void coll__comm_offer(const struct coll_comm *comm, struct coll__offer *offer)
 {
-    const struct coll__link *near = &comm->links[0], *far = &comm->links[1];
+    const struct coll__link *near = &comm->links.dearest[0],
+                            *far = &comm->links.dearest[1];
 
     *offer = (struct coll__offer){
         .near = {near->alpha, near->beta, near->gap, near->once},
         .far = {far->alpha, far->beta, far->gap, far->share},
-        .numa = (float)comm->inside.numa,
-        .package = (float)comm->inside.package,
+        .numa = (float)comm->links.inside.numa,
+        .package = (float)comm->links.inside.package,
         .via = digest(far->via),
         .is_known = far->is_known,
     };
@@ -111,15 +112,15 @@ static void take_one(struct coll_comm *comm, const struct coll__offer *offer)
     struct coll__link far = {f[0], f[1], f[2], .is_known = offer->is_known};
     struct coll__inside inside = {offer->numa, offer->package};
 
-    coll__link_dearer(&comm->links[0], &near);
-    coll__link_dearer(&comm->links[1], &far);
-    coll__inside_widen(&comm->inside, &inside);
+    coll__link_dearer(&comm->links.dearest[0], &near);
+    coll__link_dearer(&comm->links.dearest[1], &far);
+    coll__inside_widen(&comm->links.inside, &inside);
 }
 
 int coll__comm_take_offers(struct coll_comm *comm,
                            const struct coll__offer *offers)
 {
-    char via[sizeof(comm->links[1].via)];
+    char via[sizeof(comm->links.dearest[1].via)];
     double share = narrowest(comm, offers);
     int unknown = -1;
 
@@ -127,16 +128,16 @@ int coll__comm_take_offers(struct coll_comm *comm,
         log_error("comm", "no memory for %d hosts", comm->n_hosts);
         return COLL_ERR_NOMEM;
     }
-    memcpy(via, comm->links[1].via, sizeof(via));
-    memset(comm->links, 0, sizeof(comm->links));
-    comm->inside = (struct coll__inside){0};
+    memcpy(via, comm->links.dearest[1].via, sizeof(via));
+    memset(comm->links.dearest, 0, sizeof(comm->links.dearest));
+    comm->links.inside = (struct coll__inside){0};
     for (int r = 0; r < comm->size; r++) {
         take_one(comm, &offers[r]);
         if (unknown < 0 && offers[r].far[0] > 0 && !offers[r].is_known)
             unknown = r;
     }
-    comm->links[1].share = share;
-    memcpy(comm->links[1].via, via, sizeof(via));
+    comm->links.dearest[1].share = share;
+    memcpy(comm->links.dearest[1].via, via, sizeof(via));
     return unknown;
 }
 
@@ -160,7 +161,7 @@ static int measure(struct coll_comm *comm, int a)
         return COLL_ERR_NOMEM;
     }
     rc = coll__comm_exchange(comm, &mine, sizeof(mine), all);
-    comm->measured = all[a];
+    comm->links.measured = all[a];
     free(all);
     return rc;
 }
@@ -169,7 +170,7 @@ static int measure(struct coll_comm *comm, int a)
 static int replace_guesses(struct coll_comm *comm,
                            const struct coll__offer *offers)
 {
-    const struct coll__measured *m = &comm->measured;
+    const struct coll__measured *m = &comm->links.measured;
     size_t n = (size_t)comm->size;
     struct coll__offer *all = malloc(n * sizeof(*all));
     int unknown;
@@ -186,8 +187,9 @@ static int replace_guesses(struct coll_comm *comm,
                    sizeof(all[r].far));
         }
     unknown = coll__comm_take_offers(comm, all);
-    if (comm->links[1].beta > 0) /* a slower one is not that one */
-        comm->links[1].both = m->both * m->beta / comm->links[1].beta;
+    if (comm->links.dearest[1].beta > 0) /* a slower one is not that one */
+        comm->links.dearest[1].both =
+            m->both * m->beta / comm->links.dearest[1].beta;
     free(all);
     return unknown < -1 ? unknown : COLL_OK;
 }
@@ -202,7 +204,7 @@ static int is_tuned(const struct coll_comm *comm)
 
 int coll__comm_prices_agree(struct coll_comm *comm,
                             const struct coll__offer *offers,
-                            const struct coll__measured *inherited)
+                            const struct coll_comm *parent)
 {
     int unknown = coll__comm_take_offers(comm, offers), rc = COLL_OK;
 
@@ -210,8 +212,8 @@ int coll__comm_prices_agree(struct coll_comm *comm,
         return unknown;
     if (unknown < 0 || is_tuned(comm))
         return COLL_OK;
-    if (inherited && inherited->alpha > 0)
-        comm->measured = *inherited;
+    if (parent && parent->links.measured.alpha > 0)
+        comm->links.measured = parent->links.measured;
     else
         rc = measure(comm, unknown);
     return rc ? rc : replace_guesses(comm, offers);

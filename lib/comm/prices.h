@@ -30,10 +30,11 @@ int coll__comm_take_offers(struct coll_comm *comm,
 
 /* Make all ranks' prices of links one, from offers[size], alike on all.  Where a
  * way between hosts is of unknown speed, and the tuning file says nothing, it is
- * measured once, or inherited (inherited may be NULL).  Collective; logged. */
+ * measured once, or inherited from `parent` (which may be NULL).  Collective;
+ * logged. */
 int coll__comm_prices_agree(struct coll_comm *comm,
                             const struct coll__offer *offers,
-                            const struct coll__measured *inherited);
+                            const struct coll_comm *parent);
 
 /* ---- measure.c ----------------------------------------------------------- */
 

@@ -8,7 +8,6 @@
  * fails leaves the others.
  */
 #include "lib/comm/comm.h"
-#include "lib/run/owner.h"
 #include "lib/net/auth.h"
 #include "lib/trace/log.h"
 #include "lib/util/files.h"
@@ -16,12 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum fault { FAULT_NONE, FAULT_COLOR, FAULT_RUNNING, FAULT_NULL };
-
 static const char *const faults[] = {
-    [FAULT_COLOR] = "has a color below 0 that is not COLL_NO_COLOR",
-    [FAULT_RUNNING] = "has operations running; wait for them first",
-    [FAULT_NULL] = "passed NULL for the new communicator",
+    [SPLIT_COLOR] = "has a color below 0 that is not COLL_NO_COLOR",
+    [SPLIT_RUNNING] = "has operations running; wait for them first",
+    [SPLIT_NULL] = "passed NULL for the new communicator",
 };
 
 /* What each rank says; the tag is its group's if it becomes rank 0 there. */
@@ -157,26 +154,23 @@ static int divide_with(struct coll_comm *comm, const char *who,
     return rc;
 }
 
-/* As owner. */
-static int divide_alive(struct coll_comm *comm, const char *who,
-                        struct wish *mine, struct coll_comm **out)
+int coll__comm_split(struct coll_comm *comm, const char *who,
+                     enum coll__split_fault fault, int color, int key,
+                     struct coll_comm **part)
 {
+    struct wish mine = {.fault = fault, .color = color, .key = key};
     size_t n = (size_t)comm->size;
     struct wishes wishes = {.size = comm->size};
     int rc;
 
-    if (!out)
-        mine->fault = FAULT_NULL;
-    else if (comm->n_running)
-        mine->fault = FAULT_RUNNING;
-    atomic_store_explicit(&comm->apart, who, memory_order_release);
+    atomic_store_explicit(&comm->calls.apart, who, memory_order_release);
     coll__files_fill_standard();
-    coll__auth_random(mine->tag, sizeof(mine->tag));
+    coll__auth_random(mine.tag, sizeof(mine.tag));
     wishes.of = malloc(n * sizeof(*wishes.of));
     wishes.ranks = malloc(2 * n * sizeof(*wishes.ranks));
     coll__ctrl_divide_begin(comm->ctrl);
     if (wishes.of && wishes.ranks)
-        rc = judge(comm, divide_with(comm, who, mine, &wishes, out));
+        rc = judge(comm, divide_with(comm, who, &mine, &wishes, part));
     else
         rc = coll__comm_fail(comm, COLL_ERR_NOMEM,
                              "rank %d has no memory "
@@ -186,65 +180,4 @@ static int divide_alive(struct coll_comm *comm, const char *who,
     free(wishes.of);
     free(wishes.ranks);
     return rc;
-}
-
-static int divide(struct coll_comm *comm, const char *who, struct wish *mine,
-                  struct coll_comm **out)
-{
-    int rc;
-
-    if (coll__comm_is_inherited(comm))
-        return coll__comm_inherited(who);
-    rc = coll__owner_enter(comm, who);
-    if (rc)
-        return rc;
-    rc = coll__comm_status(comm);
-    if (rc == COLL_OK)
-        rc = divide_alive(comm, who, mine, out);
-    coll__owner_release(comm);
-    return rc;
-}
-
-int coll__comm_split(struct coll_comm *comm, const char *who, int color,
-                     int key, struct coll_comm **part)
-{
-    struct wish mine = {.color = color, .key = key};
-
-    return divide(comm, who, &mine, part);
-}
-
-static int split_comm(struct coll_comm *comm, int color, int key,
-                      struct coll_comm **split)
-{
-    struct wish mine = {.color = color, .key = key};
-
-    if (!comm) {
-        log_error("api", "coll_comm_split: comm is NULL");
-        return COLL_ERR_INVALID;
-    }
-    if (color < 0 && color != COLL_NO_COLOR)
-        mine.fault = FAULT_COLOR;
-    return divide(comm, "coll_comm_split", &mine, split);
-}
-
-int coll_comm_split(struct coll_comm *comm, int color, int key,
-                    struct coll_comm **split)
-{
-    return coll__log_done(split_comm(comm, color, key, split));
-}
-
-static int dup_comm(struct coll_comm *comm, struct coll_comm **dup)
-{
-    struct wish mine = {.color = 0};
-
-    if (!comm) {
-        log_error("api", "coll_comm_dup: comm is NULL");
-        return COLL_ERR_INVALID;
-    }
-    return divide(comm, "coll_comm_dup", &mine, dup);
-}
-
-int coll_comm_dup(struct coll_comm *comm, struct coll_comm **dup)
-{
-    return coll__log_done(dup_comm(comm, dup));
 }

@@ -24,7 +24,7 @@
  *  - one waits for a message of the other, which cannot go on with anything else
  *    until its collective ends, to which the first has not come.
  */
-#include "lib/comm/comm.h"
+#include "lib/comm/stall.h"
 #include "lib/comm/algorithm_id.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
@@ -72,10 +72,11 @@ static int is_stuck_before(struct coll_comm *comm,
                            const struct coll__ctrl_call *call,
                            struct coll__head *mine)
 {
-    uint64_t seq = atomic_load_explicit(&comm->stuck_in, memory_order_acquire);
+    uint64_t seq =
+        atomic_load_explicit(&comm->calls.stuck_in, memory_order_acquire);
 
     return call->is_blocked && seq > call->n_started &&
-           coll__history_get(&comm->history[SERIES_HOST], seq, mine) &&
+           coll__history_get(&comm->calls.history[SERIES_HOST], seq, mine) &&
            !can_end_without(comm, mine, call->rank);
 }
 
@@ -140,8 +141,8 @@ static enum coll__verdict judge_message(struct coll_comm *comm,
     int is_stuck = is_stuck_before(comm, call, &mine); /* before the count */
     int at = call->head.series * comm->size + call->rank;
     _Atomic uint64_t *n = call->head.collective == COLL_RECV
-                              ? &comm->n_sent[at]
-                              : &comm->n_received[at];
+                              ? &comm->calls.n_sent[at]
+                              : &comm->calls.n_received[at];
 
     if (atomic_load_explicit(n, memory_order_relaxed) >= call->head.seq)
         return VERDICT_HERE;
@@ -153,13 +154,15 @@ static enum coll__verdict judge_message(struct coll_comm *comm,
     return disagree(comm, call, what, text);
 }
 
-enum coll__verdict coll__comm_judge(struct coll_comm *comm,
-                                    const struct coll__ctrl_call *call,
-                                    int is_gathering, char text[COLL__TEXT_MAX])
+enum coll__verdict coll__stall_judge(struct coll_comm *comm,
+                                     const struct coll__ctrl_call *call,
+                                     int is_gathering,
+                                     char text[COLL__TEXT_MAX])
 {
     const char *apart =
-        is_gathering ? atomic_load_explicit(&comm->apart, memory_order_acquire)
-                     : NULL;
+        is_gathering
+            ? atomic_load_explicit(&comm->calls.apart, memory_order_acquire)
+            : NULL;
 
     coll__history_where(coll__history_of(comm, &call->head), text,
                         COLL__TEXT_MAX);
@@ -170,30 +173,23 @@ enum coll__verdict coll__comm_judge(struct coll_comm *comm,
 
 /* ---- asking -------------------------------------------------------------- */
 
-static struct coll__ctrl_call call_of(const struct coll_request *request,
+static struct coll__ctrl_call call_of(const struct coll__call *waiting,
                                       int is_blocked)
 {
-    struct coll_comm *comm = request->comm;
+    struct coll_comm *comm = waiting->comm;
 
     return (struct coll__ctrl_call){
         .rank = comm->rank,
-        .peer = request->is_p2p ? request->head.root : -1,
+        .peer = waiting->is_p2p ? waiting->head.root : -1,
         .is_blocked = is_blocked,
-        .n_started = atomic_load_explicit(&comm->history[SERIES_HOST].n_started,
-                                          memory_order_relaxed),
-        .head = request->head,
+        .n_started = atomic_load_explicit(
+            &comm->calls.history[SERIES_HOST].n_started, memory_order_relaxed),
+        .head = waiting->head,
     };
 }
 
-/* What holds a wait for the request up: it, or what runs before it. */
-static const struct coll_request *
-find_running(const struct coll_comm *comm, const struct coll_request *request)
-{
-    return request->is_p2p ? request : comm->queues[request->channel].first;
-}
-
 /* Ask, unless all ranks have been asked about it by another meanwhile. */
-static void ask(struct coll__patience *p, const struct coll_request *running,
+static void ask(struct coll__patience *p, const struct coll__call *running,
                 int is_blocked, double now)
 {
     struct coll__ctrl *ctrl = running->comm->ctrl;
@@ -259,19 +255,19 @@ static void describe_absent(const struct coll_comm *comm,
 
 /* The same of any call, by what was heard of the others; roll is NULL where
  * nothing was. */
-static void describe_missing(const struct coll_request *request,
+static void describe_missing(const struct coll__call *waiting,
                              const struct coll__ctrl_roll *roll, char *text,
                              size_t len)
 {
-    const struct coll_comm *comm = request->comm;
-    int peer = request->head.root;
+    const struct coll_comm *comm = waiting->comm;
+    int peer = waiting->head.root;
     char host[HOST_TEXT] = "";
 
-    if (request->is_p2p)
+    if (waiting->is_p2p)
         host_of(comm, peer, -1, host);
-    if (request->is_p2p && roll)
+    if (waiting->is_p2p && roll)
         snprintf(text, len, "; rank %d%s is %s", peer, host, roll->text);
-    else if (request->is_p2p)
+    else if (waiting->is_p2p)
         snprintf(text, len, "; no answer from rank %d%s", peer, host);
     else if (roll)
         describe_absent(comm, roll, text, len);
@@ -282,12 +278,12 @@ static void describe_missing(const struct coll_request *request,
 /* Hear who is missing, of those asked after a time: 1 and who, NULL for no answer
  * at all; 0: they are asked, and answers may come yet, which counts from when this
  * one was asked about: of several waits for peers, one after the other is. */
-static int hear(const struct coll_request *request, int is_blocked,
-                double since, double now, struct coll__ctrl_roll *roll,
+static int hear(const struct coll__call *waiting, int is_blocked, double since,
+                double now, struct coll__ctrl_roll *roll,
                 const struct coll__ctrl_roll **heard)
 {
-    struct coll__ctrl *ctrl = request->comm->ctrl;
-    struct coll__ctrl_call call = call_of(request, is_blocked);
+    struct coll__ctrl *ctrl = waiting->comm->ctrl;
+    struct coll__ctrl_call call = call_of(waiting, is_blocked);
     double most = coll__ctrl_answer_time(ctrl), asked;
 
     *heard = coll__ctrl_heard(ctrl, &call, since, roll) ? roll : NULL;
@@ -299,18 +295,18 @@ static int hear(const struct coll_request *request, int is_blocked,
 /* ---- the deadline -------------------------------------------------------- */
 
 /* Fail, by what was heard of the others; roll is NULL where nothing was. */
-static int fail_late(const struct coll_request *request, double timeout,
+static int fail_late(const struct coll__call *waiting, double timeout,
                      const struct coll__ctrl_roll *roll)
 {
-    struct coll_comm *comm = request->comm;
-    const char *where = request->head.series == SERIES_QUEUED
+    struct coll_comm *comm = waiting->comm;
+    const char *where = waiting->head.series == SERIES_QUEUED
                             ? "a stream may be at other work for so long"
                             : "one may compute long between coll_start and "
                               "coll_wait";
     char what[COLL__HEAD_TEXT], absent[COLL__TEXT_MAX / 2];
 
-    coll__head_describe(&request->head, what, sizeof(what));
-    describe_missing(request, roll, absent, sizeof(absent));
+    coll__head_describe(&waiting->head, what, sizeof(what));
+    describe_missing(waiting, roll, absent, sizeof(absent));
     if (!*absent)
         snprintf(absent, sizeof(absent),
                  "; all ranks have started it: raise COLL_TIMEOUT if %s",
@@ -328,39 +324,39 @@ static int is_anyone_late(const struct coll__ctrl_roll *heard)
 
 /* All ranks of a part of a communicator have come: they wait for one that is late in
  * another part, where that is told of soon. */
-static int is_told_elsewhere(const struct coll_request *request, double timeout,
+static int is_told_elsewhere(const struct coll__call *waiting, double timeout,
                              const struct coll__ctrl_roll *heard, double now)
 {
-    return !request->is_p2p && coll__is_subcomm(request->comm) &&
-           !is_anyone_late(heard) && now < request->expired + timeout / 2;
+    return !waiting->is_p2p && waiting->comm->is_subcomm &&
+           !is_anyone_late(heard) && now < waiting->expired + timeout / 2;
 }
 
 /* The deadline has passed: fail as soon as it is known what to say. */
-static int expire(struct coll_request *request, double timeout, int is_blocked,
+static int expire(struct coll__call *waiting, double timeout, int is_blocked,
                   double now)
 {
     const struct coll__ctrl_roll *heard;
     struct coll__ctrl_roll roll;
 
-    if (!request->expired)
-        request->expired = now;
-    if (!hear(request, is_blocked, request->expired, now, &roll, &heard) ||
-        is_told_elsewhere(request, timeout, heard, now))
+    if (!waiting->expired)
+        waiting->expired = now;
+    if (!hear(waiting, is_blocked, waiting->expired, now, &roll, &heard) ||
+        is_told_elsewhere(waiting, timeout, heard, now))
         return COLL_OK;
-    return fail_late(request, timeout, heard);
+    return fail_late(waiting, timeout, heard);
 }
 
 /* ---- a warning before ---------------------------------------------------- */
 
-static void say_stall(const struct coll_request *request, double timeout,
+static void say_stall(const struct coll__call *waiting, double timeout,
                       double waited, const struct coll__ctrl_roll *heard)
 {
-    const struct coll_comm *comm = request->comm;
+    const struct coll_comm *comm = waiting->comm;
     char what[COLL__HEAD_TEXT], absent[COLL__TEXT_MAX / 2];
     char group[COLL__TEXT_MAX / 2];
 
-    coll__head_describe(&request->head, what, sizeof(what));
-    describe_missing(request, heard, absent, sizeof(absent));
+    coll__head_describe(&waiting->head, what, sizeof(what));
+    describe_missing(waiting, heard, absent, sizeof(absent));
     coll__members_text(comm, group, sizeof(group));
     log_warn("comm",
              "%s%s has waited for %.0f s on rank %d%s; it fails after %g s "
@@ -370,60 +366,58 @@ static void say_stall(const struct coll_request *request, double timeout,
 
 /* The wait is longer than COLL_STALL_WARN: once it is known who is missing, say so.
  * Where all have come there is nothing to say, and the same is asked later. */
-static void warn(struct coll_request *request, double timeout, double since,
+static void warn(struct coll__call *waiting, double timeout, double since,
                  int is_blocked, double now)
 {
-    double patience = (double)request->comm->stall_warn;
+    double patience = (double)waiting->comm->stall_warn;
     const struct coll__ctrl_roll *heard;
     struct coll__ctrl_roll roll;
-    struct coll__stall *s = &request->stall;
+    struct coll__stall *s = &waiting->stall;
 
-    if (s->seq != request->head.seq)
-        *s = (struct coll__stall){.seq = request->head.seq, .asked = now};
+    if (s->seq != waiting->head.seq)
+        *s = (struct coll__stall){.seq = waiting->head.seq, .asked = now};
     if (s->said || now < s->asked ||
-        !hear(request, is_blocked, s->asked, now, &roll, &heard))
+        !hear(waiting, is_blocked, s->asked, now, &roll, &heard))
         return;
     if (is_anyone_late(heard)) {
         s->said = since;
-        say_stall(request, timeout, now - since, heard);
+        say_stall(waiting, timeout, now - since, heard);
     } else {
         s->asked = now + patience;
     }
 }
 
 /* Is it time for that? */
-static int is_stall(const struct coll_request *request, double since,
-                    double now)
+static int is_stall(const struct coll__call *waiting, double since, double now)
 {
-    long patience = request->comm->stall_warn;
+    long patience = waiting->comm->stall_warn;
 
     return patience && now - since > (double)patience;
 }
 
-void coll__stall_end(struct coll_request *request)
+void coll__stall_end(struct coll__call *waiting)
 {
     char what[COLL__HEAD_TEXT], group[COLL__TEXT_MAX / 2];
 
-    coll__head_describe(&request->head, what, sizeof(what));
-    coll__members_text(request->comm, group, sizeof(group));
+    coll__head_describe(&waiting->head, what, sizeof(what));
+    coll__members_text(waiting->comm, group, sizeof(group));
     log_warn("comm", "%s%s went on after %.0f s on rank %d", group, what,
-             coll__now() - request->stall.said, request->comm->rank);
-    request->stall.said = 0;
+             coll__now() - waiting->stall.said, waiting->comm->rank);
+    waiting->stall.said = 0;
 }
 
 /* ---- patience ------------------------------------------------------------ */
 
 /* Look for what is wrong; a status. */
-static int investigate(struct coll_comm *comm,
-                       const struct coll_request *request, int is_blocked,
+static int investigate(const struct coll__call *running, int is_blocked,
                        double now)
 {
+    struct coll_comm *comm = running->comm;
     struct coll__patience *p = &comm->patience;
-    const struct coll_request *running = find_running(comm, request);
 
     p->looked = now;
     if (is_blocked && !running->is_p2p)
-        atomic_store_explicit(&comm->stuck_in, running->head.seq,
+        atomic_store_explicit(&comm->calls.stuck_in, running->head.seq,
                               memory_order_release);
     if (now > p->asked + p->pause)
         ask(p, running, is_blocked, now);
@@ -431,41 +425,42 @@ static int investigate(struct coll_comm *comm,
 }
 
 /* When the caller's wait began, put off by what this process stood still since. */
-static double waits_since(struct coll_request *request, double now)
+static double waits_since(struct coll__call *waiting, double now)
 {
-    if (!request->waits_since)
-        request->waits_since = now;
-    else if (now - request->considered > STILL_S)
-        request->waits_since += now - request->considered;
-    request->considered = now;
-    return request->waits_since;
+    if (!waiting->waits_since)
+        waiting->waits_since = now;
+    else if (now - waiting->considered > STILL_S)
+        waiting->waits_since += now - waiting->considered;
+    waiting->considered = now;
+    return waiting->waits_since;
 }
 
-int coll__stall_check(struct coll_request *request, double timeout,
+int coll__stall_check(struct coll__call *waiting,
+                      const struct coll__call *running, double timeout,
                       int is_blocked)
 {
-    struct coll_comm *comm = request->comm;
+    struct coll_comm *comm = waiting->comm;
     struct coll__patience *p = &comm->patience;
     double now = coll__now(), since;
     int rc = COLL_OK;
 
-    if (comm->lost_until) /* it is failing */
+    if (comm->lost.until) /* it is failing */
         return COLL_OK;
     if (!p->since)
         *p = (struct coll__patience){now, now, now, ASK_S};
-    since = is_blocked ? waits_since(request, now) : p->since;
+    since = is_blocked ? waits_since(waiting, now) : p->since;
     if (now - since <= timeout)
-        request->expired = 0;
+        waiting->expired = 0;
     else
-        rc = expire(request, timeout, is_blocked, now);
-    if (!request->expired && is_stall(request, since, now))
-        warn(request, timeout, since, is_blocked, now);
+        rc = expire(waiting, timeout, is_blocked, now);
+    if (!waiting->expired && is_stall(waiting, since, now))
+        warn(waiting, timeout, since, is_blocked, now);
     if (!rc && now - p->looked >= LOOK_AROUND_S)
-        rc = investigate(comm, request, is_blocked, now);
-    return rc ? coll__comm_quiesce(comm) : COLL_OK;
+        rc = investigate(running, is_blocked, now);
+    return rc;
 }
 
-int coll__stall_check_stream(struct coll_request *standing,
+int coll__stall_check_stream(struct coll__call *standing,
                              struct coll__patience *p)
 {
     struct coll_comm *comm = standing->comm;
@@ -486,5 +481,5 @@ int coll__stall_check_stream(struct coll_request *standing,
 void coll__patience_end(struct coll_comm *comm)
 {
     comm->patience = (struct coll__patience){0};
-    atomic_store_explicit(&comm->stuck_in, 0, memory_order_relaxed);
+    atomic_store_explicit(&comm->calls.stuck_in, 0, memory_order_relaxed);
 }

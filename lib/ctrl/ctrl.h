@@ -13,7 +13,7 @@
 #define COLL_LIB_CTRL_CTRL_H
 
 #include "lib/boot/boot.h"
-#include "lib/type/head.h"
+#include "lib/trace/history.h"
 
 struct coll__ctrl;
 
@@ -53,7 +53,6 @@ struct coll__ctrl_events {
 };
 
 #define COLL__NAMED 16
-#define COLL__WHERE_MAX 200
 
 /* What was heard about a call.  Of one to all ranks: how many are late, how many
  * were not heard of in time, and the first of either; of one to a peer: that

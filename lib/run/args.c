@@ -5,7 +5,7 @@
  * the caller left out are written into the communicator's own arrays, so that
  * a call of a known shape allocates nothing.
  */
-#include "lib/comm/comm.h"
+#include "lib/run/args.h"
 #include "lib/plan/problem_op.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
@@ -185,7 +185,7 @@ static int check_layout(const struct coll_args *args, struct coll_comm *comm,
     }
     if (!l->displs)
         l->displs = l->packed;
-    else if (l->is_out && coll__parts_overlap(&parts, &comm->sorter))
+    else if (l->is_out && coll__parts_overlap(&parts, &comm->run->sorter))
         return wrong_array(args, l->displs_name,
                            "makes parts of out overlap; keep them apart");
     return COLL_OK;
@@ -199,7 +199,7 @@ static int check_in_layout(const struct coll_args *args, struct coll_comm *comm,
                        is_two ? "in_displs" : "displs",
                        args->in_counts,
                        args->in_displs,
-                       comm->packed,
+                       comm->run->packed,
                        0};
 
     if (args->collective == COLL_REDUCE_SCATTERV && args->in_displs)
@@ -219,7 +219,7 @@ static int check_out_layout(const struct coll_args *args,
                        is_two ? "out_displs" : "displs",
                        args->out_counts,
                        args->out_displs,
-                       comm->packed + comm->size,
+                       comm->run->packed + comm->size,
                        1};
 
     rc = check_layout(args, comm, &l);
@@ -299,7 +299,7 @@ int coll__args_check(const struct coll_args *args, struct coll_comm *comm,
         pb->root = args->root;
     rc = check_size(args, comm, pb);
     if (rc == COLL_OK)
-        rc = coll__buffers_check(args, &comm->sorter, pb);
+        rc = coll__buffers_check(args, &comm->run->sorter, pb);
     if (rc == COLL_OK && reduces)
         coll__problem_set_op(&op, comm->settings.is_reproducible, pb);
     return rc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* buffers.c - judge where a caller's buffers lie: there at all, in place, or
  * one over the other by mistake. */
-#include "lib/comm/comm.h"
+#include "lib/run/args.h"
 
 /* A run of bytes. */
 struct extent {

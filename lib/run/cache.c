@@ -11,8 +11,11 @@
  * the last such look: a program that goes round somewhat more shapes than there
  * is room for still finds most of them, as it would not if the oldest went.
  */
-#include "lib/comm/comm.h"
+#include "lib/run/request.h"
+#include "lib/run/args.h"
+#include "lib/run/group.h"
 #include "lib/run/owner.h"
+#include "lib/run/stream_calls.h"
 #include "lib/trace/log.h"
 #include "lib/trace/trace.h"
 
@@ -122,7 +125,7 @@ static int same_layout(const struct coll_request *request,
     const struct coll__problem *own = &request->problem;
     int in, out;
 
-    find_arrays(request->comm, args, &in, &out);
+    find_arrays(request->call.comm, args, &in, &out);
     return (!in || same_parts(args->in_counts, args->in_displs, own->in_counts,
                               own->in_displs, own->nranks)) &&
            (!out || same_parts(args->out_counts, args->out_displs,
@@ -202,7 +205,7 @@ static void remove_idle(struct coll__cache *cache, struct coll_request *request)
 static struct coll_request *find_again(const struct coll_comm *comm,
                                        const struct coll_args *args)
 {
-    const struct coll__cache *cache = &comm->cache;
+    const struct coll__cache *cache = &comm->run->cache;
     struct coll_request *at = cache->latest;
 
     if (at && is_again(at, args))
@@ -221,7 +224,7 @@ static struct coll_request *find_fit(const struct coll_comm *comm,
                                      uint64_t hash)
 {
     struct coll_request *at =
-        comm->cache.room ? *list_of(&comm->cache, hash) : NULL;
+        comm->run->cache.room ? *list_of(&comm->run->cache, hash) : NULL;
 
     while (at && !fits(at, args, pb))
         at = at->next;
@@ -320,8 +323,9 @@ static int borrow(struct coll_request *request)
 
     if (!request->tmp_len)
         return COLL_OK;
-    rc = coll__scratch_take(&request->comm->cache.pool, &coll__device_host,
-                            request->tmp_len, &request->scratch);
+    rc = coll__scratch_take(&request->call.comm->run->cache.pool,
+                            &coll__device_host, request->tmp_len,
+                            &request->scratch);
     if (rc == COLL_OK)
         coll__prog_lend(request->prog, request->scratch->base);
     return rc;
@@ -331,7 +335,7 @@ static void give_back(struct coll_request *request)
 {
     if (!request->scratch)
         return;
-    coll__scratch_put(&request->comm->cache.pool, request->scratch);
+    coll__scratch_put(&request->call.comm->run->cache.pool, request->scratch);
     request->scratch = NULL;
 }
 
@@ -351,7 +355,7 @@ static int take(struct coll_comm *comm, struct coll_request *kept,
 
     if (rc)
         return rc;
-    remove_idle(&comm->cache, kept);
+    remove_idle(&comm->run->cache, kept);
     *request = kept;
     return COLL_OK;
 }
@@ -360,7 +364,7 @@ static int make(struct coll_comm *comm, const struct coll_args *args,
                 const struct coll__problem *pb, uint64_t hash,
                 struct coll_request **request)
 {
-    struct coll__cache *cache = &comm->cache;
+    struct coll__cache *cache = &comm->run->cache;
     int rc = cache->n < cache->room ? COLL_OK : grow(cache);
     struct coll_request *new;
 
@@ -391,7 +395,7 @@ int coll__cache_take_judged(struct coll_comm *comm,
     if (kept)
         return take(comm, kept, args, request);
     if (atomic_load_explicit(&comm->failure.status, memory_order_relaxed))
-        return coll__comm_quiesce(comm); /* no transport to bind it to */
+        return coll__run_quiesce(comm); /* no transport to bind it to */
     return make(comm, args, pb, hash, request);
 }
 
@@ -402,7 +406,7 @@ static int judge_and_take(struct coll_comm *comm, const struct coll_args *args,
     struct coll__problem pb;
     int rc;
 
-    comm->cache.n_judged++;
+    comm->run->cache.n_judged++;
     rc = coll__args_check(args, comm, &pb);
     return rc ? rc : coll__cache_take_judged(comm, args, &pb, request);
 }
@@ -418,11 +422,11 @@ int coll__cache_take(struct coll_comm *comm, const struct coll_args *args,
 
 void coll__cache_put(struct coll_request *request)
 {
-    struct coll__cache *cache = &request->comm->cache;
+    struct coll__cache *cache = &request->call.comm->run->cache;
 
     if (request->parts) {
         request->parts = NULL;
-        request->head.root = request->problem.root;
+        request->call.head.root = request->problem.root;
     }
     give_back(request);
     insert(cache, request);
@@ -438,7 +442,7 @@ static int is_endless(const struct coll_comm *comm,
                       const struct coll_args *args)
 {
     return coll__is_p2p(args->collective) && args->root == comm->rank &&
-           !comm->queues[CHANNEL_P2P].first;
+           !comm->run->queues[CHANNEL_P2P].first;
 }
 
 /* May a request go ahead without the queue?  Nothing runs then, no function of the
@@ -447,12 +451,12 @@ static int is_endless(const struct coll_comm *comm,
  * cores), 7 % of an 8-byte allreduce of two. */
 static int may_dash(const struct coll_comm *comm)
 {
-    return atomic_load_explicit(&comm->owner, memory_order_acquire) ==
+    return atomic_load_explicit(&comm->run->owner, memory_order_acquire) ==
                OWNER_NONE &&
-           !atomic_load_explicit(&comm->calling, memory_order_relaxed) &&
+           !atomic_load_explicit(&comm->run->calling, memory_order_relaxed) &&
            !coll__trace_is_on() &&
            !atomic_load_explicit(&coll__n_active, memory_order_relaxed) &&
-           !coll__history_is_look_due(&comm->history[SERIES_HOST]) &&
+           !coll__history_is_look_due(&comm->calls.history[SERIES_HOST]) &&
            !atomic_load_explicit(&comm->failure.status, memory_order_relaxed);
 }
 
@@ -465,14 +469,14 @@ static int call_again(struct coll_comm *comm, struct coll_request *request,
 
     if (rc)
         return coll__log_done(rc);
-    comm->cache.latest = request;
+    comm->run->cache.latest = request;
     rc = coll__request_dash(request);
     if (rc != COLL_IN_PROGRESS) {
         give_back(request);
         return rc == COLL_OK ? rc : coll__log_done(rc);
     }
     coll__owner_acquire(comm);
-    remove_idle(&comm->cache, request);
+    remove_idle(&comm->run->cache, request);
     coll__request_join(request);
     rc = coll__request_wait(request, comm->timeout);
     coll__cache_put(request);
@@ -483,20 +487,20 @@ static int call_again(struct coll_comm *comm, struct coll_request *request,
 /* Of a shape that was not met before: a driver may have come meanwhile. */
 static int is_streams_after_all(const struct coll_args *args)
 {
-    coll__stream_look_for_devices();
-    return coll__stream_takes(args);
+    coll__look_for_devices();
+    return coll__is_stream_call(args);
 }
 
 /* As owner; COLL_IN_PROGRESS: it was for a stream, and nothing was done. */
 static int call(struct coll_comm *comm, const struct coll_args *args)
 {
     struct coll_request *request;
-    uint64_t n_made = comm->cache.n_made;
+    uint64_t n_made = comm->run->cache.n_made;
     int rc = coll__cache_take(comm, args, &request);
 
     if (rc)
         return rc;
-    if (n_made < comm->cache.n_made && is_streams_after_all(args)) {
+    if (n_made < comm->run->cache.n_made && is_streams_after_all(args)) {
         coll__cache_put(request);
         return COLL_IN_PROGRESS;
     }
@@ -511,7 +515,14 @@ static int call(struct coll_comm *comm, const struct coll_args *args)
     return rc;
 }
 
-int coll__comm_call(struct coll_comm *comm, const struct coll_args *args)
+static int call_stream(struct coll_comm *comm, const struct coll_args *args)
+{
+    int rc = coll__stream_calls_there(args);
+
+    return rc ? rc : coll__stream_calls->call(comm, args);
+}
+
+int coll__run_call(struct coll_comm *comm, const struct coll_args *args)
 {
     struct coll_request *again;
     int rc;
@@ -526,8 +537,8 @@ int coll__comm_call(struct coll_comm *comm, const struct coll_args *args)
     if (coll__comm_is_inherited(comm))
         return coll__log_done(
             coll__comm_inherited(coll_collective_name(args->collective)));
-    if (coll__stream_takes(args))
-        return coll__log_done(coll__stream_call(comm, args));
+    if (coll__is_stream_call(args))
+        return coll__log_done(call_stream(comm, args));
     if (may_dash(comm)) {
         again = find_again(comm, args);
         if (again && coll__prog_is_listed(again->prog))
@@ -539,7 +550,7 @@ int coll__comm_call(struct coll_comm *comm, const struct coll_args *args)
     rc = call(comm, args);
     coll__owner_release(comm);
     if (rc == COLL_IN_PROGRESS)
-        return coll__log_done(coll__stream_call(comm, args));
+        return coll__log_done(call_stream(comm, args));
     coll__active_move();
     return coll__log_done(rc);
 }
@@ -548,7 +559,7 @@ int coll__comm_call(struct coll_comm *comm, const struct coll_args *args)
  * have been amid anything else. */
 void coll__cache_forget(struct coll_comm *comm)
 {
-    struct coll__cache *cache = &comm->cache;
+    struct coll__cache *cache = &comm->run->cache;
 
     for (size_t i = 0; i < cache->n; i++)
         coll__request_free(cache->all[i]);

@@ -26,7 +26,7 @@ struct coll__cache {
 };
 
 /* Carry out a blocking call, or note it for the thread's group. */
-int coll__comm_call(struct coll_comm *comm, const struct coll_args *args);
+int coll__run_call(struct coll_comm *comm, const struct coll_args *args);
 
 /* Judge args, and take the kept request of that shape or make one; put it back
  * when it does not run any more. */

@@ -8,8 +8,11 @@
  * communicators, so ranks may list theirs in different orders.  What is fused
  * depends on nothing but what all ranks of a communicator have in common.
  */
-#include "lib/comm/comm.h"
+#include "lib/run/request.h"
+#include "lib/run/args.h"
+#include "lib/run/group.h"
 #include "lib/run/owner.h"
+#include "lib/run/stream_calls.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 
@@ -37,12 +40,6 @@ static _Thread_local struct {
     struct note *notes;
     size_t n, cap;
 } group;
-
-int coll_group_start(void)
-{
-    coll__group_depth++;
-    return COLL_OK;
-}
 
 /* ---- noting -------------------------------------------------------------- */
 
@@ -81,13 +78,17 @@ static int reserve(void)
 static int judge(struct coll_comm *comm, const struct coll_args *args,
                  struct coll__problem *pb, int *is_streams)
 {
+    int rc;
+
     *is_streams = 0;
     if (coll__comm_is_inherited(comm))
         return coll__comm_inherited(coll_collective_name(args->collective));
-    coll__stream_look_for_devices();
-    *is_streams = coll__stream_takes(args);
-    return *is_streams ? coll__stream_check(comm, args)
-                       : coll__args_check(args, comm, pb);
+    coll__look_for_devices();
+    *is_streams = coll__is_stream_call(args);
+    if (!*is_streams)
+        return coll__args_check(args, comm, pb);
+    rc = coll__stream_calls_there(args);
+    return rc ? rc : coll__stream_calls->check(comm, args);
 }
 
 int coll__group_note(struct coll_comm *comm, const struct coll_args *args)
@@ -193,8 +194,8 @@ static int use_stage(struct note *note, size_t len)
                                .count = len / coll_type_size(note->args.type)};
 
     note->args.count = pb.count;
-    note->queue =
-        &note->comm->queues[coll__channel_of(note->comm, &pb, SERIES_HOST)];
+    note->queue = &note->comm->run
+                       ->queues[coll__channel_of(note->comm, &pb, SERIES_HOST)];
     return make_stage(note->queue, len);
 }
 
@@ -221,7 +222,7 @@ static int take_request(struct note *note)
     if (rc || !is_many)
         return rc;
     note->request->parts = &note->part;
-    note->request->head.root = digest(&note->part);
+    note->request->call.head.root = digest(&note->part);
     return COLL_OK;
 }
 
@@ -263,7 +264,7 @@ static int make_requests(void)
             rc = coll__owner_enter(note->comm, "coll_group_end");
             if (rc)
                 break;
-            rc = note->is_streams ? coll__stream_compare(
+            rc = note->is_streams ? coll__stream_calls->compare(
                                         note->comm, &note->args, &note->request)
                                   : take_request(note);
             coll__owner_release(note->comm);
@@ -283,9 +284,9 @@ static void start_all(int is_streams)
 
         if (!request || group.notes[i].is_streams != is_streams)
             continue;
-        coll__owner_acquire(request->comm);
+        coll__owner_acquire(request->call.comm);
         coll__request_start(request);
-        coll__owner_release(request->comm);
+        coll__owner_release(request->call.comm);
     }
 }
 
@@ -297,9 +298,9 @@ static void wait_all(int is_streams)
         if (!request || group.notes[i].is_streams != is_streams ||
             coll__request_status(request) != COLL_IN_PROGRESS)
             continue;
-        coll__owner_acquire(request->comm);
-        coll__request_wait(request, request->comm->timeout);
-        coll__owner_release(request->comm);
+        coll__owner_acquire(request->call.comm);
+        coll__request_wait(request, request->call.comm->timeout);
+        coll__owner_release(request->call.comm);
     }
 }
 
@@ -335,7 +336,7 @@ static int run_streams_of(size_t first, const struct coll_args **calls)
     for (size_t i = first; i < group.n; i++)
         if (group.notes[i].is_streams && group.notes[i].comm == comm)
             calls[n++] = &group.notes[i].args;
-    return coll__stream_run(comm, calls, n);
+    return coll__stream_calls->run(comm, calls, n);
 }
 
 static int is_first_for_streams(size_t i)
@@ -383,12 +384,12 @@ static void clear(void)
         struct coll_request *request = group.notes[i].request;
 
         if (request) {
-            coll__owner_acquire(request->comm);
+            coll__owner_acquire(request->call.comm);
             if (group.notes[i].is_streams)
-                coll__compare_put(request);
+                coll__stream_calls->compared(request);
             else
                 coll__cache_put(request);
-            coll__owner_release(request->comm);
+            coll__owner_release(request->call.comm);
         }
         free(group.notes[i].numbers);
     }
@@ -398,7 +399,7 @@ static void clear(void)
     group.status = COLL_OK;
 }
 
-int coll_group_end(void)
+int coll__group_end(void)
 {
     int rc;
 

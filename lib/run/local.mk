@@ -1,11 +1,13 @@
 libcore_la_SOURCES += \
-	%D%/args.c \
+	%D%/args.c %D%/args.h \
 	%D%/buffers.c \
 	%D%/cache.c %D%/cache.h \
-	%D%/group.c \
+	%D%/group.c %D%/group.h \
 	%D%/owner.c %D%/owner.h \
 	%D%/parts.c %D%/parts.h \
 	%D%/progress.c \
-	%D%/request.c \
+	%D%/request.c %D%/request.h \
+	%D%/run.c %D%/run.h \
 	%D%/scratch.c %D%/scratch.h \
+	%D%/stream_calls.h \
 	%D%/thread.c

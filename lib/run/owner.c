@@ -30,7 +30,7 @@
  * while another thread has found it there, or is about to release it: its
  * caller takes ownership and then the lock before it ends it.
  */
-#include "lib/comm/comm.h"
+#include "lib/run/request.h"
 #include "lib/run/owner.h"
 #include "lib/net/reactor.h"
 #include "lib/trace/log.h"
@@ -59,19 +59,19 @@ static void forget_all(void)
 
 static void append(struct coll_comm *comm)
 {
-    comm->next_active = NULL;
-    comm->active_at = last;
+    comm->run->next_active = NULL;
+    comm->run->active_at = last;
     *last = comm;
-    last = &comm->next_active;
+    last = &comm->run->next_active;
 }
 
 static void take_out(struct coll_comm *comm)
 {
-    *comm->active_at = comm->next_active;
-    if (comm->next_active)
-        comm->next_active->active_at = comm->active_at;
+    *comm->run->active_at = comm->run->next_active;
+    if (comm->run->next_active)
+        comm->run->next_active->run->active_at = comm->run->active_at;
     else
-        last = comm->active_at;
+        last = comm->run->active_at;
 }
 
 static void move_for_waiters(void);
@@ -84,9 +84,9 @@ static void be_called(void)
 /* Be in the list while something runs or is to be started. */
 static void set_listed(struct coll_comm *comm, int is_active)
 {
-    if (comm->is_active == is_active)
+    if (comm->run->is_active == is_active)
         return;
-    comm->is_active = is_active;
+    comm->run->is_active = is_active;
     if (is_active)
         append(comm);
     else
@@ -98,7 +98,7 @@ static void set_listed(struct coll_comm *comm, int is_active)
 /* Does something run, or may begin without a call? */
 static int has_work(const struct coll_comm *comm)
 {
-    return comm->n_running || comm->n_captured;
+    return comm->run->n_running || comm->run->n_captured;
 }
 
 /* ---- turns ----------------------------------------------------------------- */
@@ -108,9 +108,9 @@ static int has_work(const struct coll_comm *comm)
  * as with `submitted`, one sees the other. */
 static void tell_sleepers(struct coll_comm *comm, int is_new)
 {
-    if (!is_new && !atomic_load(&comm->missed))
+    if (!is_new && !atomic_load(&comm->run->missed))
         return;
-    atomic_store_explicit(&comm->missed, 0, memory_order_relaxed);
+    atomic_store_explicit(&comm->run->missed, 0, memory_order_relaxed);
     coll__sleep_news();
 }
 
@@ -119,14 +119,16 @@ static int take_free(struct coll_comm *comm)
 {
     int expected = OWNER_FREE;
 
-    return atomic_compare_exchange_strong(&comm->owner, &expected, OWNER_TAKEN);
+    return atomic_compare_exchange_strong(&comm->run->owner, &expected,
+                                          OWNER_TAKEN);
 }
 
 int coll__owner_try(struct coll_comm *comm)
 {
-    if (atomic_load_explicit(&comm->owner, memory_order_acquire) != OWNER_NONE)
+    if (atomic_load_explicit(&comm->run->owner, memory_order_acquire) !=
+        OWNER_NONE)
         return take_free(comm);
-    atomic_store_explicit(&comm->owner, OWNER_TAKEN, memory_order_relaxed);
+    atomic_store_explicit(&comm->run->owner, OWNER_TAKEN, memory_order_relaxed);
     return 1;
 }
 
@@ -140,7 +142,7 @@ void coll__owner_acquire(struct coll_comm *comm)
 int coll__owner_refused(struct coll_comm *comm, const char *who)
 {
     pthread_t calling =
-        atomic_load_explicit(&comm->calling, memory_order_relaxed);
+        atomic_load_explicit(&comm->run->calling, memory_order_relaxed);
 
     if (calling != pthread_self()) /* which stored it */
         return COLL_OK;
@@ -163,21 +165,22 @@ int coll__owner_enter(struct coll_comm *comm, const char *who)
 void coll__owner_release(struct coll_comm *comm)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    int is_busy = has_work(comm) ||
-                  atomic_load_explicit(&comm->submitted, memory_order_relaxed);
-    int is_new = is_busy && !comm->is_active;
+    int is_busy = has_work(comm) || atomic_load_explicit(&comm->run->submitted,
+                                                         memory_order_relaxed);
+    int is_new = is_busy && !comm->run->is_active;
 
-    if (is_busy != comm->is_active) {
+    if (is_busy != comm->run->is_active) {
         pthread_once(&once, be_called);
         coll__lock(&list_lock);
         set_listed(comm, is_busy);
         coll__unlock(&list_lock);
     }
     if (!is_busy) {
-        atomic_store_explicit(&comm->owner, OWNER_NONE, memory_order_release);
+        atomic_store_explicit(&comm->run->owner, OWNER_NONE,
+                              memory_order_release);
         return;
     }
-    atomic_store(&comm->owner, OWNER_FREE);
+    atomic_store(&comm->run->owner, OWNER_FREE);
     tell_sleepers(comm, is_new);
 }
 
@@ -191,18 +194,19 @@ void coll__owner_end(struct coll_comm *comm)
 /* Put it before what was left there. */
 static void push(struct coll_request *request)
 {
-    struct coll_comm *comm = request->comm;
+    struct coll_comm *comm = request->call.comm;
     struct coll_request *next =
-        atomic_load_explicit(&comm->submitted, memory_order_relaxed);
+        atomic_load_explicit(&comm->run->submitted, memory_order_relaxed);
 
     do
         request->next = next;
-    while (!atomic_compare_exchange_weak(&comm->submitted, &next, request));
+    while (
+        !atomic_compare_exchange_weak(&comm->run->submitted, &next, request));
 }
 
 void coll__submit(struct coll_request *request, int is_for_thread)
 {
-    struct coll_comm *comm = request->comm;
+    struct coll_comm *comm = request->call.comm;
 
     push(request);
     if (!coll__owner_try(comm)) /* who has it looks again */
@@ -215,8 +219,8 @@ void coll__submit(struct coll_request *request, int is_for_thread)
 /* In the order in which they came. */
 void coll__submitted_start_some(struct coll_comm *comm)
 {
-    struct coll_request *request =
-        atomic_exchange_explicit(&comm->submitted, NULL, memory_order_acquire);
+    struct coll_request *request = atomic_exchange_explicit(
+        &comm->run->submitted, NULL, memory_order_acquire);
     struct coll_request *earliest = NULL, *next;
 
     for (; request; request = next) {
@@ -235,7 +239,7 @@ void coll__submitted_start_some(struct coll_comm *comm)
 /* The same of one that another thread has: if it has given it back meanwhile. */
 static int take_missed(struct coll_comm *comm)
 {
-    atomic_store(&comm->missed, 1);
+    atomic_store(&comm->run->missed, 1);
     return take_free(comm);
 }
 
@@ -265,10 +269,10 @@ static void give_back(struct coll_comm *comm)
     coll__lock(&list_lock);
     for (;;) {
         set_listed(comm, has_work(comm));
-        atomic_store(&comm->owner, OWNER_FREE);
-        if (comm->is_active)
+        atomic_store(&comm->run->owner, OWNER_FREE);
+        if (comm->run->is_active)
             tell_sleepers(comm, 0);
-        if (!atomic_load(&comm->submitted) || !take_free(comm))
+        if (!atomic_load(&comm->run->submitted) || !take_free(comm))
             break;
         coll__unlock(&list_lock);
         coll__submitted_start(comm);
@@ -286,7 +290,7 @@ static enum coll__found move(struct coll_comm *comm)
     int moved;
 
     coll__submitted_start(comm);
-    coll__comm_progress(comm, &moved);
+    coll__run_progress(comm, &moved);
     give_back(comm);
     return moved ? FOUND_MOVED : FOUND_STILL;
 }
@@ -324,9 +328,10 @@ enum coll__found coll__active_look(struct coll__sleep *sleep)
     news = sleep->news;
     comm = take_next();
     if (comm) {
-        int has_streams = comm->n_streaming || comm->n_captured;
+        int has_streams = comm->run->n_streaming || comm->run->n_captured;
 
-        coll__sleep_arm(sleep, comm->routes.all, comm->routes.n_all);
+        coll__sleep_arm(sleep, comm->links.routes.all,
+                        comm->links.routes.n_all);
         found = move(comm);
         sleep->news = news;
         if (has_streams ||

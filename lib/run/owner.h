@@ -4,7 +4,7 @@
 #ifndef COLL_LIB_RUN_OWNER_H
 #define COLL_LIB_RUN_OWNER_H
 
-#include "lib/comm/comm.h"
+#include "lib/run/request.h"
 
 /* ---- owner.c ------------------------------------------------------------ */
 
@@ -19,9 +19,9 @@ int coll__owner_try(struct coll_comm *comm);
 int coll__owner_refused(struct coll_comm *comm, const char *who);
 static inline int coll__owner_refuses(struct coll_comm *comm, const char *who)
 {
-    return __builtin_expect(
-               atomic_load_explicit(&comm->calling, memory_order_relaxed) != 0,
-               0)
+    return __builtin_expect(atomic_load_explicit(&comm->run->calling,
+                                                 memory_order_relaxed) != 0,
+                            0)
                ? coll__owner_refused(comm, who)
                : COLL_OK;
 }
@@ -45,7 +45,7 @@ void coll__submit(struct coll_request *request, int is_for_thread);
 void coll__submitted_start_some(struct coll_comm *comm);
 static inline void coll__submitted_start(struct coll_comm *comm)
 {
-    if (__builtin_expect(atomic_load_explicit(&comm->submitted,
+    if (__builtin_expect(atomic_load_explicit(&comm->run->submitted,
                                               memory_order_relaxed) != NULL,
                          0))
         coll__submitted_start_some(comm);
@@ -76,8 +76,8 @@ static inline int coll__active_move(void)
 static inline int coll__active_is_alone(const struct coll_comm *comm)
 {
     return atomic_load_explicit(&coll__n_active, memory_order_relaxed) ==
-               comm->is_active &&
-           !comm->n_streaming && !comm->n_captured;
+               comm->run->is_active &&
+           !comm->run->n_streaming && !comm->run->n_captured;
 }
 
 /* ---- thread.c ------------------------------------------------------------ */
@@ -91,6 +91,9 @@ int coll__comm_take_thread(struct coll_comm *comm);
  * COLL_ERR_INVALID, COLL_ERR_SYSTEM, logged for `what`, where there is none. */
 int coll__comm_need_thread(struct coll_comm *comm, const char *what);
 void coll__comm_drop_thread(struct coll_comm *comm);
+
+/* Is there a core for it that no rank computes on? */
+int coll__comm_has_spare_core(const struct coll_comm *comm);
 
 /* Has the communicator's caller that thread, on a core that nobody computes on? */
 int coll__comm_has_thread_apart(const struct coll_comm *comm);

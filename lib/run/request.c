@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* request.c - operations: made once, started any number of times; and what can
  * be asked about them before they are made. */
-#include "lib/comm/comm.h"
+#include "lib/run/request.h"
 #include "lib/run/owner.h"
+#include "lib/run/stream_calls.h"
 #include "lib/comm/algorithm_id.h"
 #include "lib/price/select.h"
 #include "lib/trace/log.h"
@@ -94,9 +95,10 @@ static size_t chunk_of(const struct coll_comm *comm,
     return coll__has_own_counts(pb->collective) ? 0 : comm->settings.chunk;
 }
 
-static int make_plan(const struct coll_comm *comm, const struct coll_args *args,
-                     const struct coll__problem *pb, struct coll__plan *plan,
-                     double *seconds)
+int coll__request_plan(const struct coll_comm *comm,
+                       const struct coll_args *args,
+                       const struct coll__problem *pb, struct coll__plan *plan,
+                       double *seconds)
 {
     const struct coll__algo *algo;
     int rc = args->algo && *args->algo
@@ -151,6 +153,16 @@ struct coll__head coll__request_head(const struct coll__problem *pb,
     return head;
 }
 
+void coll__request_stamp(struct coll_request *request,
+                         const struct coll__op *op)
+{
+    const struct coll__problem *pb = &request->problem;
+    struct coll__head *head = &request->call.head;
+
+    *head = coll__request_head(pb, op, coll__series_of(&request->args));
+    head->way = coll__algorithm_id(pb->collective, request->algorithm) & 31;
+}
+
 int coll__request_numbers(struct coll__problem *pb, size_t **numbers)
 {
     const size_t **arrays[] = {&pb->in_counts, &pb->in_displs, &pb->out_counts,
@@ -179,13 +191,13 @@ static struct coll_request *request_new(struct coll_comm *comm,
 
     if (!request)
         goto fail;
-    request->comm = comm;
+    request->call.comm = comm;
     request->problem = *pb;
     if (pb->collective != COLL_BARRIER) { /* whose token is the library's */
         request->in_len = coll__problem_len(pb, BUF_IN);
         request->out_len = coll__problem_len(pb, BUF_OUT);
     }
-    request->is_p2p = coll__is_p2p(pb->collective);
+    request->call.is_p2p = coll__is_p2p(pb->collective);
     request->channel = coll__channel_of(comm, pb, coll__series_of(args));
     request->is_plain = (unsigned)args->op < COLL_N_OPS && !args->stream;
     request->args = *args;
@@ -226,11 +238,12 @@ static void call_own(const void *left, const void *right, void *out,
                      size_t count, enum coll_type type, void *arg)
 {
     struct coll_request *request = arg;
-    struct coll_comm *comm = request->comm;
+    struct coll_comm *comm = request->call.comm;
 
-    atomic_store_explicit(&comm->calling, pthread_self(), memory_order_relaxed);
+    atomic_store_explicit(&comm->run->calling, pthread_self(),
+                          memory_order_relaxed);
     request->own_op.fn(left, right, out, count, type, request->own_op.arg);
-    atomic_store_explicit(&comm->calling, 0, memory_order_relaxed);
+    atomic_store_explicit(&comm->run->calling, 0, memory_order_relaxed);
 }
 
 /* What its program has for the operation. */
@@ -254,7 +267,7 @@ int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
     struct coll__op op, own;
     struct coll_request *request = request_new(comm, args, pb);
     struct coll__binding to = {.op = &own,
-                               .routes = &comm->routes,
+                               .routes = &comm->links.routes,
                                .device = &coll__device_host,
                                .channel = request ? request->channel : 0,
                                .is_lent_scratch = is_lent_scratch,
@@ -266,9 +279,9 @@ int coll__request_make(struct coll_comm *comm, const struct coll_args *args,
 
     if (!request)
         return COLL_ERR_NOMEM;
-    if (request->is_p2p)
-        to.ended = &comm->ended;
-    rc = make_plan(comm, args, &request->problem, &plan, &seconds);
+    if (request->call.is_p2p)
+        to.ended = &comm->run->ended;
+    rc = coll__request_plan(comm, args, &request->problem, &plan, &seconds);
     if (rc)
         goto fail;
     algorithm = plan.algorithm;
@@ -304,11 +317,11 @@ void coll__request_free(struct coll_request *request)
 
 static void own(struct coll_comm *comm, struct coll_request *request)
 {
-    request->own_next = comm->own;
-    request->own_at = &comm->own;
-    if (comm->own)
-        comm->own->own_at = &request->own_next;
-    comm->own = request;
+    request->own_next = comm->run->own;
+    request->own_at = &comm->run->own;
+    if (comm->run->own)
+        comm->run->own->own_at = &request->own_next;
+    comm->run->own = request;
 }
 
 static void disown(struct coll_request *request)
@@ -318,194 +331,52 @@ static void disown(struct coll_request *request)
         request->own_next->own_at = request->own_at;
 }
 
-void coll__comm_forget_own(struct coll_comm *comm)
+void coll__requests_forget_own(struct coll_comm *comm)
 {
     struct coll_request *next;
 
-    for (struct coll_request *at = comm->own; at; at = next) {
+    for (struct coll_request *at = comm->run->own; at; at = next) {
         next = at->own_next;
         coll__request_free(at);
     }
-    comm->own = NULL;
+    comm->run->own = NULL;
 }
 
-static int create(const struct coll_args *theirs, struct coll_comm *comm,
-                  struct coll_request **request)
+int coll__request_create(struct coll_comm *comm, const struct coll_args *args,
+                         const struct coll__problem *pb,
+                         struct coll_request **request)
 {
-    struct coll__problem pb;
-    struct coll_args args;
-    int rc, is_streams;
+    int rc = coll__comm_status(comm);
 
-    if (!theirs || !comm || !request) {
-        log_error("api", "coll_request_create: %s is NULL",
-                  !theirs ? "args"
-                  : !comm ? "comm"
-                          : "request");
-        return COLL_ERR_INVALID;
-    }
-    if (coll__comm_is_inherited(comm))
-        return coll__comm_inherited("coll_request_create");
-    rc = coll__struct_take(theirs, &args, sizeof(args), "args");
-    coll__stream_look_for_devices();
-    is_streams = rc == COLL_OK && coll__stream_takes(&args);
-    if (rc == COLL_OK && !is_streams)
-        rc = coll__args_check(&args, comm, &pb);
     if (rc == COLL_OK)
-        rc = coll__owner_enter(comm, "coll_request_create");
-    if (rc)
-        return rc;
-    rc = coll__comm_status(comm);
-    if (rc == COLL_OK)
-        rc = is_streams
-                 ? coll__stream_request(comm, &args, request)
-                 : coll__request_make(comm, &args, &pb, 0, NULL, request);
+        rc = pb ? coll__request_make(comm, args, pb, 0, NULL, request)
+                : coll__stream_calls->request(comm, args, request);
     if (rc == COLL_OK)
         own(comm, *request);
-    coll__owner_release(comm);
-    if (rc == COLL_OK && args.background)
-        coll__comm_take_thread(comm);
     return rc;
 }
 
-int coll_request_create(const struct coll_args *theirs, struct coll_comm *comm,
-                        struct coll_request **request)
+int coll__request_destroy(struct coll_request *request)
 {
-    return coll__log_done(create(theirs, comm, request));
-}
-
-/* As owner. */
-static int destroy_ours(struct coll_request *request)
-{
+    struct coll_comm *comm = request->call.comm;
     int is_running;
 
     if (request->is_streams)
-        coll__stream_look(request);
+        coll__stream_calls->look(request);
     is_running = coll__request_status(request) == COLL_IN_PROGRESS;
-    if (is_running && coll__comm_status(request->comm) == COLL_OK) {
+    if (is_running && coll__comm_status(comm) == COLL_OK) {
         log_error("api", "coll_request_destroy: the request still runs; wait "
                          "for it first");
         return COLL_ERR_INVALID;
     }
     if (is_running)
-        coll__comm_quiesce(request->comm);
+        coll__run_quiesce(comm);
+    coll__request_abandon(request);
+    return COLL_OK;
+}
+
+void coll__request_abandon(struct coll_request *request)
+{
     disown(request);
     coll__request_free(request);
-    return COLL_OK;
-}
-
-static int destroy(struct coll_request *request)
-{
-    struct coll_comm *comm = request ? request->comm : NULL;
-    int rc;
-
-    if (!request)
-        return COLL_OK;
-    if (coll__comm_is_inherited(comm)) {
-        disown(request);
-        coll__request_free(request);
-        return COLL_OK;
-    }
-    rc = coll__owner_enter(comm, "coll_request_destroy");
-    if (rc)
-        return rc;
-    rc = destroy_ours(request);
-    coll__owner_release(comm);
-    return rc;
-}
-
-int coll_request_destroy(struct coll_request *request)
-{
-    return coll__log_done(destroy(request));
-}
-
-/* ---- questions ----------------------------------------------------------- */
-
-/* Judge a question's arguments; *ours is the answer so far. */
-static int take_question(const char *who, const struct coll_args *theirs,
-                         struct coll_comm *comm, struct coll_plan_info *info,
-                         struct coll_args *args, struct coll__problem *pb,
-                         struct coll_plan_info *ours)
-{
-    int rc;
-
-    if (!theirs || !comm || !info) {
-        log_error("api", "%s: %s is NULL", who,
-                  !theirs ? "args"
-                  : !comm ? "comm"
-                          : "info");
-        return COLL_ERR_INVALID;
-    }
-    if (coll__comm_is_inherited(comm))
-        return coll__comm_inherited(who);
-    rc = coll__struct_take(info, ours, sizeof(*ours), "plan_info");
-    if (rc == COLL_OK)
-        rc = coll__struct_take(theirs, args, sizeof(*args), "args");
-    if (rc == COLL_OK)
-        rc = coll__args_check(args, comm, pb);
-    if (rc == COLL_OK && comm->gpu_view.nranks && coll__stream_takes(args))
-        pb->view = &comm->gpu_view;
-    *ours = (struct coll_plan_info){.size = ours->size};
-    return rc;
-}
-
-static void answer(struct coll_plan_info *ours, const char *algorithm,
-                   struct coll_plan_info *info)
-{
-    strncpy(ours->algorithm, algorithm, sizeof(ours->algorithm) - 1);
-    memcpy(info, ours, min_size(ours->size, sizeof(*ours)));
-}
-
-static int query(const struct coll_args *theirs, struct coll_comm *comm,
-                 struct coll_plan_info *info)
-{
-    struct coll_plan_info ours;
-    struct coll__problem pb;
-    struct coll__plan plan;
-    struct coll_args args;
-    int rc =
-        take_question("coll_plan_query", theirs, comm, info, &args, &pb, &ours);
-
-    if (rc == COLL_OK)
-        rc = make_plan(comm, &args, &pb, &plan, &ours.seconds);
-    if (rc)
-        return rc;
-    ours.n_steps = (size_t)plan.n_steps;
-    ours.tmp_bytes = plan.tmp_len;
-    answer(&ours, plan.algorithm, info);
-    coll__plan_fini(&plan);
-    return COLL_OK;
-}
-
-int coll_plan_query(const struct coll_args *theirs, struct coll_comm *comm,
-                    struct coll_plan_info *info)
-{
-    return coll__log_done(query(theirs, comm, info));
-}
-
-#define MAX_CANDIDATES 64
-
-static int candidate(const struct coll_args *theirs, struct coll_comm *comm,
-                     size_t index, struct coll_plan_info *info)
-{
-    struct coll__candidate list[MAX_CANDIDATES];
-    struct coll_plan_info ours;
-    struct coll__problem pb;
-    struct coll_args args;
-    int n, rc = take_question("coll_plan_candidate", theirs, comm, info, &args,
-                              &pb, &ours);
-
-    if (rc)
-        return rc;
-    n = coll__algo_candidates(&pb, "", list, MAX_CANDIDATES);
-    if (index >= (size_t)n || list[index].refusal)
-        return COLL_ERR_INVALID;
-    ours.seconds = list[index].seconds;
-    answer(&ours, list[index].algo->name, info);
-    return COLL_OK;
-}
-
-int coll_plan_candidate(const struct coll_args *theirs, struct coll_comm *comm,
-                        size_t index, struct coll_plan_info *info)
-{
-    return coll__log_done(candidate(theirs, comm, index, info));
 }

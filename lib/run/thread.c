@@ -15,8 +15,9 @@
  * that one's time slice ends (Linux from 6.6 on), but a timer's comes at once: there
  * it naps.
  */
-#include "lib/comm/comm.h"
+#include "lib/run/run.h"
 #include "lib/run/owner.h"
+#include "lib/run/stream_calls.h"
 #include "lib/topo/topo.h"
 #include "lib/trace/log.h"
 #include "lib/util/param.h"
@@ -99,7 +100,8 @@ static void *run(void *arg)
     while (!is_stopping()) {
         enum coll__found found = coll__active_move_all();
 
-        coll__stream_watch();
+        if (coll__stream_calls)
+            coll__stream_calls->watch();
         if (found == FOUND_STILL && coll__now() < until) {
             coll__wait_idle(&wait, 0);
         } else if (found == FOUND_MOVED || doze(&nap)) {
@@ -129,7 +131,7 @@ static int start_thread(void)
     return COLL_ERR_SYSTEM;
 }
 
-int coll_comm_has_spare_core(const struct coll_comm *comm)
+int coll__comm_has_spare_core(const struct coll_comm *comm)
 {
     struct coll__seat seat;
 
@@ -231,16 +233,16 @@ int coll__comm_take_thread(struct coll_comm *comm)
 {
     int rc;
 
-    if (comm->has_thread || !may_have_one(comm))
+    if (comm->run->has_thread || !may_have_one(comm))
         return COLL_OK;
     rc = get(comm);
-    comm->has_thread = rc == COLL_OK ? 1 : -1;
+    comm->run->has_thread = rc == COLL_OK ? 1 : -1;
     return rc;
 }
 
 int coll__comm_need_thread(struct coll_comm *comm, const char *what)
 {
-    if (comm->has_thread > 0)
+    if (comm->run->has_thread > 0)
         return COLL_OK;
     if (!strcmp(coll__param_text(PARAM_PROGRESS), "off")) {
         log_error("api",
@@ -249,9 +251,9 @@ int coll__comm_need_thread(struct coll_comm *comm, const char *what)
                   what);
         return COLL_ERR_INVALID;
     }
-    if (!comm->has_thread)
-        comm->has_thread = get(comm) == COLL_OK ? 1 : -1;
-    if (comm->has_thread > 0)
+    if (!comm->run->has_thread)
+        comm->run->has_thread = get(comm) == COLL_OK ? 1 : -1;
+    if (comm->run->has_thread > 0)
         return COLL_OK;
     log_error("api",
               "%s: there is no progress thread, which operations of a "
@@ -262,13 +264,13 @@ int coll__comm_need_thread(struct coll_comm *comm, const char *what)
 
 void coll__comm_drop_thread(struct coll_comm *comm)
 {
-    if (comm->has_thread > 0)
+    if (comm->run->has_thread > 0)
         put();
-    comm->has_thread = 0;
+    comm->run->has_thread = 0;
 }
 
 /* The caller is a user of it, so nobody writes has_core meanwhile. */
 int coll__comm_has_thread_apart(const struct coll_comm *comm)
 {
-    return comm->has_thread > 0 && self.has_core;
+    return comm->run->has_thread > 0 && self.has_core;
 }

@@ -2,6 +2,9 @@
 /* calls.c - calls for a device's stream: judged (check_calls.c) and given to a path.
  */
 #include "lib/run/owner.h"
+#include "lib/run/args.h"
+#include "lib/stream/subcomms.h"
+#include "lib/stream/calls.h"
 #include "lib/stream/host_levels.h"
 #include "lib/stream/programs.h"
 #include "lib/stream/staged.h"
@@ -43,7 +46,7 @@ static int have_streams(struct coll_comm *comm, const char *what,
     struct coll__streams *s;
     int rc = coll__comm_need_thread(comm, what);
 
-    if (rc || comm->streams)
+    if (rc || comm->stream->staged)
         return rc;
     s = calloc(1, sizeof(*s));
     if (!s) {
@@ -61,7 +64,9 @@ static int have_streams(struct coll_comm *comm, const char *what,
     }
     s->published = s->stage->last;
     coll__owner_acquire(comm);
-    comm->streams = s;
+    comm->stream->staged = s;
+    comm->run->has_streams = 1;
+    comm->holds_device = 1;
     coll__owner_release(comm);
     return COLL_OK;
 }
@@ -71,16 +76,16 @@ void coll__stream_bytes(const struct coll_comm *comm,
 {
     coll__queued_bytes(comm, stats);
     coll__levels_bytes(comm, stats);
-    if (comm->streams)
-        stats->pinned +=
-            comm->streams->stage->len + coll__captured_bytes(comm->streams);
+    if (comm->stream->staged)
+        stats->pinned += comm->stream->staged->stage->len +
+                         coll__captured_bytes(comm->stream->staged);
 }
 
 void coll__stream_free(struct coll_comm *comm)
 {
     /* A child cannot tell what another thread was about: it is no leak. */
     static struct coll__streams *volatile inherited;
-    struct coll__streams *s = comm->streams;
+    struct coll__streams *s = comm->stream->staged;
 
     coll__queued_free(comm);
     coll__levels_free(comm);
@@ -92,13 +97,13 @@ void coll__stream_free(struct coll_comm *comm)
         coll__staged_free(s);
         free(s);
     }
-    comm->streams = NULL;
+    comm->stream->staged = NULL;
 }
 
 void coll__stream_leave(struct coll_comm *comm)
 {
     coll__queued_leave(comm);
-    if (comm->streams)
+    if (comm->stream->staged)
         coll__captured_release(comm);
 }
 
@@ -112,7 +117,7 @@ static uint32_t word(const struct coll__streams *s, enum coll__stage_word which)
  * move. */
 static uint32_t come_to(const struct coll_comm *comm)
 {
-    const struct coll__streams *s = comm->streams;
+    const struct coll__streams *s = comm->stream->staged;
     uint32_t sum = s ? word(s, STAGE_FINISHED) + word(s, STAGE_DONE) : 0;
 
     for (int i = 0; i < N_SUBCOMMS; i++)
@@ -123,14 +128,15 @@ static uint32_t come_to(const struct coll_comm *comm)
 
 static int is_drained(const struct coll_comm *comm)
 {
-    return !comm->n_streaming && !coll__queued_is_behind(comm);
+    return !comm->run->n_streaming && !coll__queued_is_behind(comm);
 }
 
 /* Of what streams carry out alone the watch knows more, unless they have not come so
  * far. */
 static int drain_late(struct coll_comm *comm, double waited)
 {
-    double most = comm->n_streaming ? comm->timeout : LATER * comm->timeout;
+    double most =
+        comm->run->n_streaming ? comm->timeout : LATER * comm->timeout;
 
     if (waited <= most)
         return COLL_OK;
@@ -138,7 +144,7 @@ static int drain_late(struct coll_comm *comm, double waited)
                     "rank %d's streams did not come to all operations that "
                     "they were given within %g s; see what they wait for",
                     comm->rank, most);
-    return coll__comm_quiesce(comm);
+    return coll__run_quiesce(comm);
 }
 
 int coll__stream_drain(struct coll_comm *comm)
@@ -148,11 +154,11 @@ int coll__stream_drain(struct coll_comm *comm)
     int moved, rc = COLL_OK;
 
     while (rc == COLL_OK && !is_drained(comm)) {
-        rc = coll__comm_progress(comm, &moved);
+        rc = coll__run_progress(comm, &moved);
         if (moved || coll__active_move())
-            coll__wait_moved(&comm->wait);
+            coll__wait_moved(&comm->run->wait);
         else
-            coll__wait_idle(&comm->wait, 0);
+            coll__wait_idle(&comm->run->wait, 0);
         if (moved || come_to(comm) != seen) {
             seen = come_to(comm);
             since = coll__now();
@@ -244,12 +250,12 @@ static int pass(struct coll_comm *comm, const char *what, void *stream,
 
     if (rc)
         return rc;
-    number = comm->streams->stage->last + 1;
-    rc = coll__stage_follow(comm->streams->stage, number - 1, stream);
+    number = comm->stream->staged->stage->last + 1;
+    rc = coll__stage_follow(comm->stream->staged->stage, number - 1, stream);
     if (rc)
         return rc;
-    comm->streams->stage->last = number;
-    return coll__stage_finish(comm->streams->stage, number, stream);
+    comm->stream->staged->stage->last = number;
+    return coll__stage_finish(comm->stream->staged->stage, number, stream);
 }
 
 int coll__stream_pass(struct coll_comm *comm, const char *what, void *stream)
@@ -341,7 +347,8 @@ static int keep(struct coll_request *request, const struct coll_args *args)
         request->args.algo = algo->name;
     }
     request->args.stream = coll__stream_of(args);
-    return coll__args_keep(&request->args, request->comm, &request->numbers);
+    return coll__args_keep(&request->args, request->call.comm,
+                           &request->numbers);
 }
 
 int coll__stream_request(struct coll_comm *comm, const struct coll_args *args,
@@ -357,7 +364,7 @@ int coll__stream_request(struct coll_comm *comm, const struct coll_args *args,
         log_error("api", "no memory for a request");
         return COLL_ERR_NOMEM;
     }
-    request->comm = comm;
+    request->call.comm = comm;
     request->is_streams = 1;
     rc = keep(request, args);
     if (rc) {
@@ -382,9 +389,9 @@ int coll__stream_start(struct coll_request *request)
         return coll__args_wrong(&request->args,
                                 "the request already runs; wait "
                                 "for it first");
-    rc = coll__stream_compare_call(request->comm, &request->args);
+    rc = coll__stream_compare_call(request->call.comm, &request->args);
     if (rc == COLL_OK)
-        rc = enqueue_one(request->comm, &request->args, &request->ticket,
+        rc = enqueue_one(request->call.comm, &request->args, &request->ticket,
                          &request->path);
     set_status(request, rc == COLL_OK ? COLL_IN_PROGRESS : rc);
     return rc;
@@ -392,7 +399,7 @@ int coll__stream_start(struct coll_request *request)
 
 void coll__stream_look(struct coll_request *request)
 {
-    struct coll_comm *comm = request->comm;
+    struct coll_comm *comm = request->call.comm;
     int failure =
         atomic_load_explicit(&comm->failure.status, memory_order_acquire);
 
@@ -408,12 +415,12 @@ void coll__stream_look(struct coll_request *request)
  * later, since anything moved. */
 static int is_watched(const struct coll_request *request, double timeout)
 {
-    return request->path->is_watched && timeout >= request->comm->timeout;
+    return request->path->is_watched && timeout >= request->call.comm->timeout;
 }
 
 void coll__stream_wait(struct coll_request *request, double timeout)
 {
-    struct coll_comm *comm = request->comm;
+    struct coll_comm *comm = request->call.comm;
     double since = coll__now();
     double most = is_watched(request, timeout) ? LATER * timeout : timeout;
     uint32_t seen = come_to(comm);

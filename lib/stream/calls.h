@@ -3,7 +3,7 @@
  *
  * Such a call puts what it takes into the stream and returns; the operation is
  * done when the stream has passed it.  stream.c judges the call and chooses a
- * path, the way by which it is carried out.  Operations of one communicator go in
+ * path by which it is carried out.  Operations of one communicator go in
  * the order of their calls, whatever their streams; they match among themselves,
  * by a series and channels of their own.
  *
@@ -13,14 +13,27 @@
 #ifndef COLL_LIB_STREAM_CALLS_H
 #define COLL_LIB_STREAM_CALLS_H
 
-#include "lib/device/device.h"
+#include "lib/run/request.h"
 
 #include <stdatomic.h>
 
-struct coll_args;
-struct coll_comm;
-struct coll_mem_stats;
-struct coll_request;
+struct coll__levels;
+struct coll__queued_list;
+struct coll__streams;
+struct coll__subcomms;
+
+/* What lib/stream keeps on a communicator. */
+struct coll__stream {
+    struct coll__streams *staged;       /* from the first call on (staged.h) */
+    struct coll__queued_list *programs; /* for streams (programs.c) */
+    char no_streams[256];       /* why its ranks' devices are not joined */
+    int has_devices;            /* each rank has one; there are several hosts */
+    struct coll__view gpu_view; /* who is near whom by their GPUs; nranks 0:
+                                   * these are not joined */
+    struct coll__levels *levels; /* by which streams go on several hosts */
+    /* Its sub-communicators, or those that it is one of, or NULL. */
+    _Atomic(struct coll__subcomms *) subcomms;
+};
 
 /* What the caller's thread puts into a stream at once: a collective, or messages
  * that travel side by side. */
@@ -54,8 +67,8 @@ extern const struct coll__path coll__path_queued, coll__path_levels,
 
 /* What a rank lacks to have its device joined with the other ranks'. */
 enum coll__lack {
+    LACKS_BUILD, /* its libcoll has no CUDA */
     LACKS_NOTHING,
-    LACKS_BUILD,   /* this libcoll has no CUDA */
     LACKS_KERNELS, /* nor kernels */
     LACKS_WISH,    /* COLL_CUDA_ENGINE=staged */
     LACKS_DRIVER,
@@ -83,15 +96,6 @@ void coll__stream_look_for_devices(void);
 
 /* Does a buffer of the call lie on a device? */
 int coll__stream_owns(const struct coll_args *args);
-
-/* Is the call for a stream?  Where no driver is in the process this is a look at
- * one word. */
-#define coll__stream_takes(args)                                               \
-    ((args)->stream ||                                                         \
-     (__builtin_expect(                                                        \
-          atomic_load_explicit(&coll__device_is_here, memory_order_relaxed),   \
-          0) &&                                                                \
-      coll__stream_owns(args)))
 
 /* Put a call that another communicator's is made of into the stream; nobody compares
  * it.  A status, logged. */
@@ -153,6 +157,11 @@ static inline void coll__stream_watch(void)
     if (atomic_load_explicit(&coll__watch_n, memory_order_relaxed))
         coll__watch_look();
 }
+
+/* Let the other ranks read GPU memory in place, or (is_new 0) no longer (enroll.c).
+ * Collective; a status, logged. */
+int coll__stream_enroll(struct coll_comm *comm, const char *who, void *ptr,
+                        size_t bytes, int is_new);
 
 /* Add what it holds for streams. */
 void coll__stream_bytes(const struct coll_comm *comm,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* captured.c - staged batches that are a part of a graph: captured.h says how. */
 #include "lib/run/owner.h"
+#include "lib/stream/calls.h"
 #include "lib/stream/staged.h"
 #include "lib/trace/log.h"
 
@@ -151,7 +152,7 @@ static int put_in_stream(const struct coll__streams *s,
 /* From here on it is looked for; unless the communicator has failed. */
 static int append(struct coll_comm *comm, struct coll__captured *c)
 {
-    struct coll__captures *all = &comm->streams->captures;
+    struct coll__captures *all = &comm->stream->staged->captures;
     int rc;
 
     coll__owner_acquire(comm);
@@ -161,7 +162,7 @@ static int append(struct coll_comm *comm, struct coll__captured *c)
             all->last = &all->first;
         *all->last = c;
         all->last = &c->next;
-        comm->n_captured++;
+        comm->run->n_captured++;
     }
     coll__owner_release(comm);
     coll__sleep_news();
@@ -170,7 +171,7 @@ static int append(struct coll_comm *comm, struct coll__captured *c)
 
 int coll__captured_put(struct coll_comm *comm, struct coll__batch *batch)
 {
-    struct coll__streams *s = comm->streams;
+    struct coll__streams *s = comm->stream->staged;
     struct coll__captured *c;
     struct coll__job *job;
     int rc = coll__job_new(comm, batch, &job);
@@ -196,7 +197,7 @@ int coll__captured_put(struct coll_comm *comm, struct coll__batch *batch)
 
 static void take_out(struct coll_comm *comm, struct coll__captured **at)
 {
-    struct coll__captures *all = &comm->streams->captures;
+    struct coll__captures *all = &comm->stream->staged->captures;
     struct coll__captured *c = *at;
 
     *at = c->next;
@@ -204,14 +205,14 @@ static void take_out(struct coll_comm *comm, struct coll__captured **at)
         all->last = at;
     if (all->next == c)
         all->next = c->next;
-    comm->n_captured--;
+    comm->run->n_captured--;
     forget(c);
 }
 
 /* Free those whose graphs have gone, and look for one that asks. */
 static struct coll__captured *look_at_all(struct coll_comm *comm)
 {
-    struct coll__captured **at = &comm->streams->captures.first;
+    struct coll__captured **at = &comm->stream->staged->captures.first;
 
     while (*at) {
         if (atomic_load(&(*at)->n_users) == 1) {
@@ -227,16 +228,16 @@ static struct coll__captured *look_at_all(struct coll_comm *comm)
 
 static void count_run(struct coll_comm *comm, int change)
 {
-    comm->n_running += change;
-    comm->n_streaming += change;
+    comm->run->n_running += change;
+    comm->run->n_streaming += change;
 }
 
 struct coll__job *coll__captured_begin(struct coll_comm *comm)
 {
-    struct coll__captures *all = &comm->streams->captures;
+    struct coll__captures *all = &comm->stream->staged->captures;
     struct coll__captured *c = all->next;
 
-    if (!comm->n_captured)
+    if (!comm->run->n_captured)
         return NULL;
     if (!c || ready(c) != ASKS)
         c = look_at_all(comm);
@@ -258,7 +259,7 @@ int coll__captured_end(struct coll_comm *comm, struct coll__job *job)
     store(c, STAGE_DONE, 0);
     store(c, STAGE_IDLE, 1);
     count_run(comm, -1);
-    comm->streams->captures.next = c->next;
+    comm->stream->staged->captures.next = c->next;
     return 1;
 }
 
@@ -272,7 +273,7 @@ static void let_pass(const struct coll__captured *c)
 
 void coll__captured_release(struct coll_comm *comm)
 {
-    struct coll__streams *s = comm->streams;
+    struct coll__streams *s = comm->stream->staged;
 
     for (struct coll__captured *c = s->captures.first; c; c = c->next)
         let_pass(c);
@@ -280,7 +281,7 @@ void coll__captured_release(struct coll_comm *comm)
         count_run(comm, -1);
         s->at = NULL;
     }
-    comm->n_captured = 0;
+    comm->run->n_captured = 0;
 }
 
 size_t coll__captured_bytes(const struct coll__streams *s)

@@ -3,8 +3,11 @@
  * wrong, and compared with the other ranks' where COLL_CHECK says so.
  */
 #include "lib/stream/check_calls.h"
+#include "lib/run/args.h"
+#include "lib/stream/calls.h"
 #include "lib/stream/programs.h"
 #include "lib/stream/staged.h"
+#include "lib/stream/compare.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 
@@ -99,7 +102,7 @@ static int check_place(const struct coll_comm *comm,
                        const struct coll_args *args,
                        const struct coll__cuda_place *place)
 {
-    const struct coll__streams *s = comm->streams;
+    const struct coll__streams *s = comm->stream->staged;
 
     if (s && s->device != place->device) {
         log_error("api",
@@ -176,9 +179,9 @@ static int is_compared(const struct coll_comm *comm,
     if (!comm->settings.is_checked || comm->size == 1)
         return 0;
     if (coll__is_p2p(args->collective))
-        return comm->routes.streams && args->root != comm->rank &&
+        return comm->links.routes.streams && args->root != comm->rank &&
                !comm->settings.plans;
-    return comm->routes.streams || comm->levels;
+    return comm->links.routes.streams || comm->stream->levels;
 }
 
 static int judge_to_compare(struct coll_comm *comm,
@@ -187,7 +190,7 @@ static int judge_to_compare(struct coll_comm *comm,
     int rc = judge(comm, call);
 
     *places = 0;
-    if (rc == COLL_OK && comm->routes.streams &&
+    if (rc == COLL_OK && comm->links.routes.streams &&
         !coll__is_p2p(call->pb.collective))
         rc = coll__queued_digest(comm, call, places);
     return rc;
@@ -232,8 +235,8 @@ int coll__stream_compare_call(struct coll_comm *comm,
     if (rc)
         return rc;
     rc = coll__compare_call(comm, &call.pb, &call.op, places);
-    if (rc == COLL_ERR_MISMATCH && comm->routes.streams &&
-        comm->routes.streams->areas && !coll__is_p2p(call.pb.collective))
+    if (rc == COLL_ERR_MISMATCH && comm->links.routes.streams &&
+        comm->links.routes.streams->areas && !coll__is_p2p(call.pb.collective))
         tell_places(comm, &call);
     return rc;
 }

@@ -15,6 +15,7 @@
  * the caller sends between buffers of the host.
  */
 #include "lib/comm/comm.h"
+#include "lib/run/cache.h"
 #include "lib/run/owner.h"
 #include "lib/comm/algorithm_id.h"
 #include "lib/device/cuda_stream.h"
@@ -40,8 +41,8 @@ int coll__compare_take(struct coll_comm *comm, const struct coll__problem *pb,
     int rc = coll__cache_take(comm, &args, request);
 
     if (rc == COLL_OK) {
-        (*request)->head = coll__request_head(pb, op, SERIES_COMPARED);
-        coll__head_lies(&(*request)->head, places);
+        (*request)->call.head = coll__request_head(pb, op, SERIES_COMPARED);
+        coll__head_lies(&(*request)->call.head, places);
     }
     return rc;
 }

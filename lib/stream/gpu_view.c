@@ -6,6 +6,7 @@
  * joined, so the view is the same on every rank.
  */
 #include "lib/stream/gpu_view.h"
+#include "lib/stream/calls.h"
 #include "lib/device/cuda.h"
 #include "lib/topo/gpus.h"
 #include "lib/trace/log.h"
@@ -84,7 +85,7 @@ static void find_links(const struct coll_comm *comm, int device,
                        const struct coll__gpu_place *places,
                        unsigned char *nvlink, unsigned char *by_host)
 {
-    memcpy(by_host, comm->routes.streams->by_host, (size_t)comm->size);
+    memcpy(by_host, comm->links.routes.streams->by_host, (size_t)comm->size);
     for (int r = 0; r < comm->size; r++) {
         const unsigned char *mine = places[comm->rank].uuid;
         int by_file = coll__gpu_file_nvlink(mine, places[r].uuid);
@@ -239,9 +240,10 @@ int coll__comm_gpus_meet(struct coll_comm *comm)
     if (rc == COLL_OK)
         rc = meet(comm, &m);
     if (rc == COLL_OK)
-        rc = make_view(&comm->gpu_view, &m, comm->size, comm->settings.chunk);
+        rc = make_view(&comm->stream->gpu_view, &m, comm->size,
+                       comm->settings.chunk);
     if (rc == COLL_OK && !comm->rank)
-        log_view(&comm->gpu_view);
+        log_view(&comm->stream->gpu_view);
     meeting_fini(&m);
     return rc;
 }

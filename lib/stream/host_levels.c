@@ -15,6 +15,8 @@
  * communicator's stage, as those of programs.c do.
  */
 #include "lib/stream/host_levels.h"
+#include "lib/stream/calls.h"
+#include "lib/stream/subcomms.h"
 #include "lib/stream/staged.h"
 #include "lib/stream/stream_scratch.h"
 #include "lib/trace/log.h"
@@ -89,11 +91,11 @@ static int split(struct coll_comm *comm, struct coll_comm *parts[])
 {
     static const char who[] = "coll_comm_create";
     const struct coll__peer *me = &comm->peers[comm->rank];
-    int rc = coll__comm_split(comm, who, me->host, me->local_rank,
+    int rc = coll__comm_split(comm, who, SPLIT_OK, me->host, me->local_rank,
                               &parts[SUBCOMM_INTRA]);
 
     if (rc == COLL_OK)
-        rc = coll__comm_split(comm, who, me->local_rank, me->host,
+        rc = coll__comm_split(comm, who, SPLIT_OK, me->local_rank, me->host,
                               &parts[SUBCOMM_INTER]);
     coll__log_set_rank(comm->rank, comm->size);
     return rc;
@@ -103,9 +105,10 @@ static int split(struct coll_comm *comm, struct coll_comm *parts[])
 static int agree(struct coll_comm *comm, const struct coll_comm *inside,
                  int *are_joined)
 {
-    size_t len = sizeof(comm->no_streams);
-    char(*all)[sizeof(comm->no_streams)] = malloc((size_t)comm->size * len);
-    char mine[sizeof(comm->no_streams)] = "";
+    size_t len = sizeof(comm->stream->no_streams);
+    char(*all)[sizeof(comm->stream->no_streams)] =
+        malloc((size_t)comm->size * len);
+    char mine[sizeof(comm->stream->no_streams)] = "";
     int rc;
 
     *are_joined = 1;
@@ -113,14 +116,14 @@ static int agree(struct coll_comm *comm, const struct coll_comm *inside,
         log_error("comm", "no memory for %d ranks", comm->size);
         return COLL_ERR_NOMEM;
     }
-    if (!inside->routes.streams)
-        snprintf(mine, sizeof(mine), "%s", inside->no_streams);
+    if (!inside->links.routes.streams)
+        snprintf(mine, sizeof(mine), "%s", inside->stream->no_streams);
     rc = coll__comm_exchange(comm, mine, len, all);
     for (int r = 0; r < comm->size && rc == COLL_OK && *are_joined; r++) {
         *are_joined = !all[r][0];
         if (all[r][0])
-            snprintf(comm->no_streams, len, "on rank %d's host %.200s", r,
-                     all[r]);
+            snprintf(comm->stream->no_streams, len, "on rank %d's host %.200s",
+                     r, all[r]);
     }
     free(all);
     return rc;
@@ -133,14 +136,15 @@ static void end_parts(struct coll_comm *parts[], int status)
     for (int i = 0; i < N_SUBCOMMS; i++) {
         if (parts[i] && status)
             coll__comm_set_failure(parts[i], status, coll_last_error());
-        if (coll__comm_destroy(parts[i]) && !status)
+        if (parts[i] && coll__subcomm_destroy(parts[i]) && !status)
             log_warn("comm", "%s", coll_last_error());
     }
 }
 
 static int stay_apart(const struct coll_comm *comm)
 {
-    log_info("comm", "GPU buffers pass through the host: %s", comm->no_streams);
+    log_info("comm", "GPU buffers pass through the host: %s",
+             comm->stream->no_streams);
     return COLL_OK;
 }
 
@@ -166,7 +170,7 @@ int coll__stream_join_hosts(struct coll_comm *comm)
     }
     parts[SUBCOMM_INTRA]->settings.stage = 0; /* it has words there alone */
     parts[SUBCOMM_INTER]->timeout *= 1.5;     /* inside they know who is late */
-    comm->levels = levels;
+    comm->stream->levels = levels;
     log_info("comm",
              "GPU buffers of %llu bytes and more go from GPU to GPU "
              "within each host",
@@ -440,7 +444,8 @@ static int is_split(const struct coll_comm *comm, const struct coll_args *args)
     case COLL_REDUCE:
         return !comm->settings.is_reproducible;
     case COLL_REDUCE_SCATTER:
-        return !comm->settings.is_reproducible && comm->levels->is_in_order;
+        return !comm->settings.is_reproducible &&
+               comm->stream->levels->is_in_order;
     case COLL_BROADCAST:
     case COLL_ALLGATHER:
         return 1;
@@ -454,8 +459,8 @@ static int levels_serves(const struct coll_comm *comm,
 {
     const struct coll__stream_call *call = &batch->calls[0];
 
-    return comm->levels && is_split(comm, &call->args) && !call->op.fn &&
-           !call->args.algo && !comm->settings.plans &&
+    return comm->stream->levels && is_split(comm, &call->args) &&
+           !call->op.fn && !call->args.algo && !comm->settings.plans &&
            coll__problem_total(&call->pb) >= comm->settings.levels_min;
 }
 
@@ -475,16 +480,17 @@ static int put_all(const struct splitting *s)
 static int levels_enqueue(struct coll_comm *comm, struct coll__batch *batch)
 {
     const struct coll__stream_call *call = &batch->calls[0];
-    struct coll__streams *streams = comm->streams;
+    struct coll__streams *streams = comm->stream->staged;
     struct splitting s = {.comm = comm,
-                          .levels = comm->levels,
+                          .levels = comm->stream->levels,
                           .call = call,
                           .size = coll_type_size(call->args.type),
                           .op = call->op.base == COLL_AVG ? COLL_SUM
                                                           : call->op.base,
                           .is_captured = batch->is_captured};
     uint32_t number = streams->stage->last + 1;
-    int rc = coll__stream_scratch_have(&comm->levels->scratch, scratch_len(&s));
+    int rc = coll__stream_scratch_have(&comm->stream->levels->scratch,
+                                       scratch_len(&s));
 
     batch->ticket = streams->stage->last;
     if (rc == COLL_OK && batch->is_captured)
@@ -501,7 +507,8 @@ static int levels_enqueue(struct coll_comm *comm, struct coll__batch *batch)
 
 static int levels_has_finished(const struct coll_comm *comm, uint32_t ticket)
 {
-    return coll__stage_is_at(comm->streams->stage, STAGE_FINISHED, ticket);
+    return coll__stage_is_at(comm->stream->staged->stage, STAGE_FINISHED,
+                             ticket);
 }
 
 const struct coll__path coll__path_levels = {
@@ -517,14 +524,14 @@ const struct coll__path coll__path_levels = {
 void coll__levels_bytes(const struct coll_comm *comm,
                         struct coll_mem_stats *stats)
 {
-    if (comm->levels)
-        stats->device += comm->levels->scratch.taken;
+    if (comm->stream->levels)
+        stats->device += comm->stream->levels->scratch.taken;
 }
 
 void coll__levels_free(struct coll_comm *comm)
 {
-    if (comm->levels)
-        coll__stream_scratch_free(&comm->levels->scratch);
-    levels_free(comm->levels);
-    comm->levels = NULL;
+    if (comm->stream->levels)
+        coll__stream_scratch_free(&comm->stream->levels->scratch);
+    levels_free(comm->stream->levels);
+    comm->stream->levels = NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* host_levels.h - GPU buffers of several hosts, what levels.c keeps of a communicator. */
+/* host_levels.h - GPU buffers of several hosts: what host_levels.c keeps of a communicator. */
 #ifndef COLL_LIB_STREAM_HOST_LEVELS_H
 #define COLL_LIB_STREAM_HOST_LEVELS_H
 

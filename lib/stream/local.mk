@@ -1,8 +1,12 @@
 # calls for streams of GPUs, where configure found CUDA's headers
 stream_sources = \
+	%D%/attach.c \
+	%D%/calls.c %D%/calls.h \
 	%D%/captured.c %D%/captured.h \
 	%D%/check_calls.c %D%/check_calls.h \
+	%D%/compare.c %D%/compare.h \
 	%D%/cut.c %D%/cut.h \
+	%D%/enroll.c \
 	%D%/gpu_view.c %D%/gpu_view.h \
 	%D%/host_levels.c %D%/host_levels.h \
 	%D%/messages.c \
@@ -10,14 +14,11 @@ stream_sources = \
 	%D%/registered.c \
 	%D%/staged.c %D%/staged.h \
 	%D%/staged_enqueue.c \
-	%D%/calls.c %D%/calls.h \
-	%D%/compare.c \
 	%D%/stream_scratch.c %D%/stream_scratch.h \
 	%D%/subcomms.c %D%/subcomms.h \
 	%D%/watch.c %D%/watch.h
-EXTRA_DIST += $(stream_sources) %D%/stream_none.c
 if HAVE_CUDA
 libcore_la_SOURCES += $(stream_sources)
 else
-libcore_la_SOURCES += %D%/stream_none.c %D%/compare.c %D%/subcomms.c
+EXTRA_DIST += $(stream_sources)
 endif

@@ -19,6 +19,7 @@
  * takes was sent, in this round or a higher one.
  */
 #include "lib/stream/programs.h"
+#include "lib/run/args.h"
 #include "lib/stream/staged.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
@@ -96,7 +97,7 @@ size_t coll__messages_bounce(const struct coll_comm *comm,
             needs_bounce(call, other_half(comm, batch, i)))
             most = max_size(most, len_of(call));
     }
-    return min_size(most, comm->routes.streams->slot);
+    return min_size(most, comm->links.routes.streams->slot);
 }
 
 static int copy(void *stream, void *dst, const void *src, size_t len)
@@ -115,7 +116,7 @@ static int put_own(const struct coll_comm *comm, void *stream,
                    const struct coll__stream_call *to, void *bounce)
 {
     const unsigned char *src = from->args.in;
-    size_t len = len_of(from), step = comm->routes.streams->slot;
+    size_t len = len_of(from), step = comm->links.routes.streams->slot;
     unsigned char *dst = to->args.out;
     int rc = COLL_OK;
 
@@ -136,7 +137,7 @@ static int put_own(const struct coll_comm *comm, void *stream,
 static size_t n_pieces(const struct coll_comm *comm,
                        const struct coll__stream_call *call)
 {
-    size_t slot = comm->routes.streams->slot;
+    size_t slot = comm->links.routes.streams->slot;
 
     return (len_of(call) + slot - 1) / slot;
 }
@@ -164,7 +165,7 @@ static size_t lay_out(const struct coll_comm *comm,
 static int put_piece(const struct coll_comm *comm, void *stream,
                      const struct coll__stream_call *call, size_t k)
 {
-    struct coll__stream_tp *tp = comm->routes.streams;
+    struct coll__stream_tp *tp = comm->links.routes.streams;
     size_t at = k * tp->slot, len = min_size(tp->slot, len_of(call) - at);
     int n = COLL__ASIDE + (int)(k % (size_t)tp->n_slots), peer = call->pb.root;
     struct coll__work work = {.kind = WORK_COPY, .len = len, .stream = stream};
@@ -215,7 +216,7 @@ static int put_all(const struct coll_comm *comm,
 int coll__messages_put(struct coll_comm *comm, const struct coll__batch *batch,
                        void *bounce)
 {
-    struct coll__stream_tp *tp = comm->routes.streams;
+    struct coll__stream_tp *tp = comm->links.routes.streams;
     int rc = tp->ops->takes(tp, batch->stream);
     size_t *first;
 

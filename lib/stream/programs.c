@@ -14,6 +14,7 @@
  * stream that stands still is noticed all the same (watch.h).
  */
 #include "lib/stream/programs.h"
+#include "lib/stream/calls.h"
 #include "lib/stream/gpu_view.h"
 #include "lib/stream/staged.h"
 #include "lib/stream/stream_scratch.h"
@@ -85,7 +86,7 @@ struct reach {
 
 static struct reach reach_of(const struct coll_comm *comm)
 {
-    const struct coll__stream_tp *tp = comm->routes.streams;
+    const struct coll__stream_tp *tp = comm->links.routes.streams;
     struct reach reach = {.missing = -1};
 
     for (int r = 0; r < comm->size && reach.missing < 0; r++)
@@ -101,7 +102,7 @@ static void set_streams(struct coll_comm *comm, struct coll__stream_tp *tp)
     int status;
 
     pthread_mutex_lock(&comm->failure.lock);
-    comm->routes.streams = tp;
+    comm->links.routes.streams = tp;
     status = atomic_load_explicit(&comm->failure.status, memory_order_relaxed);
     if (tp && status)
         tp->ops->release(tp, status);
@@ -111,7 +112,7 @@ static void set_streams(struct coll_comm *comm, struct coll__stream_tp *tp)
 /* All use them, or nobody; collective. */
 static int agree(struct coll_comm *comm)
 {
-    struct coll__stream_tp *tp = comm->routes.streams;
+    struct coll__stream_tp *tp = comm->links.routes.streams;
     struct reach mine = reach_of(comm);
     struct reach *all = malloc((size_t)comm->size * sizeof(*all));
     int rc = all ? COLL_OK : COLL_ERR_NOMEM, from = 0;
@@ -123,7 +124,7 @@ static int agree(struct coll_comm *comm)
     while (rc == COLL_OK && from < comm->size && all[from].missing < 0)
         from++;
     if (rc == COLL_OK && from < comm->size) {
-        snprintf(comm->no_streams, sizeof(comm->no_streams),
+        snprintf(comm->stream->no_streams, sizeof(comm->stream->no_streams),
                  "rank %d's GPU does not reach rank %d's: %.*s", from,
                  all[from].missing, (int)sizeof(mine.why) - 1, all[from].why);
         set_streams(comm, NULL);
@@ -142,13 +143,13 @@ int coll__stream_join(struct coll_comm *comm)
     if (rc)
         return rc;
     set_streams(comm, tp);
-    comm->queued = calloc(1, sizeof(*comm->queued));
-    if (!comm->queued) {
+    comm->stream->programs = calloc(1, sizeof(*comm->stream->programs));
+    if (!comm->stream->programs) {
         log_error("comm", "no memory for a communicator's streams");
         return COLL_ERR_NOMEM;
     }
     rc = agree(comm);
-    return rc || !comm->routes.streams ? rc : coll__comm_gpus_meet(comm);
+    return rc || !comm->links.routes.streams ? rc : coll__comm_gpus_meet(comm);
 }
 
 void coll__stream_reclaim(void) { coll__stream_cuda_ipc.reclaim(); }
@@ -208,13 +209,13 @@ static int program_new(struct coll_comm *comm,
                        const struct coll__stream_call *call,
                        const struct manner *how, struct program **out)
 {
-    const struct coll__stream_tp *tp = comm->routes.streams;
+    const struct coll__stream_tp *tp = comm->links.routes.streams;
     int by_kernel = coll__is_one_kernel(tp, &call->pb);
     struct coll__room room = {tp->n_slots,
                               by_kernel ? tp->kernel.slot : tp->slot};
     struct program *program = calloc(1, sizeof(*program));
     struct coll__binding to = {.op = program ? &program->op : NULL,
-                               .routes = &comm->routes,
+                               .routes = &comm->links.routes,
                                .device = &coll__device_cuda,
                                .is_lent_scratch = 1,
                                .by_kernel = by_kernel};
@@ -270,7 +271,7 @@ static int have_program(struct coll_comm *comm,
                         const struct coll__stream_call *call,
                         const struct manner *how)
 {
-    struct coll__queued_list *list = comm->queued;
+    struct coll__queued_list *list = comm->stream->programs;
     struct program **at = &list->programs, *program;
     int rc;
 
@@ -301,7 +302,7 @@ static int queued_serves(const struct coll_comm *comm,
 {
     const struct coll__stream_call *call = &batch->calls[0];
 
-    return comm->routes.streams && !comm->settings.plans && !call->op.fn;
+    return comm->links.routes.streams && !comm->settings.plans && !call->op.fn;
 }
 
 /* A barrier's token lies behind its scratch. */
@@ -325,7 +326,7 @@ static size_t token_len(const struct coll__stream_call *call)
 static int have_all(struct coll_comm *comm,
                     const struct coll__stream_call *call)
 {
-    struct coll__queued_list *list = comm->queued;
+    struct coll__queued_list *list = comm->stream->programs;
     struct coll__stream_call as = *call;
     struct manner how = {0};
     int rc = coll__request_choose(comm, &call->args, &call->pb, &how.algo);
@@ -333,7 +334,7 @@ static int have_all(struct coll_comm *comm,
     if (rc == COLL_OK)
         rc = coll__find_spots(comm, call, list->spots, &how.lying);
     if (rc == COLL_OK) {
-        if (coll__is_one_kernel(comm->routes.streams, &call->pb))
+        if (coll__is_one_kernel(comm->links.routes.streams, &call->pb))
             coll__spots_areas(list->spots, how.lying, how.areas);
         list->places = coll__spots_digest(call, list->spots, how.lying);
         as.pb = coll__problem_lying(&call->pb, how.lying);
@@ -353,7 +354,7 @@ static int are_messages(const struct coll__batch *batch)
 /* All that may fail without anything in the stream. */
 static int prepare(struct coll_comm *comm, const struct coll__batch *batch)
 {
-    struct coll__queued_list *list = comm->queued;
+    struct coll__queued_list *list = comm->stream->programs;
     int rc;
 
     list->places = 0;
@@ -366,14 +367,14 @@ static int prepare(struct coll_comm *comm, const struct coll__batch *batch)
         rc = have_all(comm, &batch->calls[0]);
     }
     if (rc == COLL_OK && !list->watch)
-        rc = coll__watch_begin(comm, comm->streams->stage, &list->watch);
+        rc = coll__watch_begin(comm, comm->stream->staged->stage, &list->watch);
     return rc;
 }
 
 static int put(struct coll_comm *comm, const struct coll__stream_call *call,
                void *stream)
 {
-    const struct coll__queued_list *list = comm->queued;
+    const struct coll__queued_list *list = comm->stream->programs;
     struct coll__prog *prog = list->programs->prog;
     struct coll__head head = {.seq = 0};
     const void *in = call->args.in;
@@ -401,7 +402,7 @@ static int put(struct coll_comm *comm, const struct coll__stream_call *call,
 /* Where another rank has let the streams go, its words are on their way. */
 int coll__queued_failed(struct coll_comm *comm, int rc)
 {
-    const struct coll__stream_tp *tp = comm->routes.streams;
+    const struct coll__stream_tp *tp = comm->links.routes.streams;
     double until = coll__now() + NEWS_S;
     char why[COLL__TEXT_MAX];
 
@@ -419,7 +420,7 @@ int coll__queued_failed(struct coll_comm *comm, int rc)
 static int put_all(struct coll_comm *comm, const struct coll__stream_call *call,
                    void *stream)
 {
-    const struct coll__stream_tp *tp = comm->routes.streams;
+    const struct coll__stream_tp *tp = comm->links.routes.streams;
     int was = tp->ops->state(tp), rc = put(comm, call, stream);
 
     if (rc && was == COLL_OK && tp->ops->state(tp) != COLL_OK)
@@ -430,7 +431,8 @@ static int put_all(struct coll_comm *comm, const struct coll__stream_call *call,
 static int put_batch(struct coll_comm *comm, const struct coll__batch *batch)
 {
     return are_messages(batch)
-               ? coll__messages_put(comm, batch, comm->queued->scratch.at)
+               ? coll__messages_put(comm, batch,
+                                    comm->stream->programs->scratch.at)
                : put_all(comm, &batch->calls[0], batch->stream);
 }
 
@@ -449,14 +451,14 @@ static void note(const struct coll__queued_list *list,
 /* It is noted before: the driver may hold the caller until the stream has moved. */
 static int put_numbered(struct coll_comm *comm, struct coll__batch *batch)
 {
-    struct coll__watch *watch = comm->queued->watch;
-    struct coll__streams *s = comm->streams;
+    struct coll__watch *watch = comm->stream->programs->watch;
+    struct coll__streams *s = comm->stream->staged;
     uint32_t number = s->stage->last + 1;
     int rc = coll__stage_follow(s->stage, number - 1, batch->stream);
 
     if (rc)
         return rc;
-    note(comm->queued, batch, number);
+    note(comm->stream->programs, batch, number);
     rc = put_batch(comm, batch);
     if (rc) {
         coll__watch_drop(watch, batch->n, number - 1);
@@ -470,22 +472,24 @@ static int queued_enqueue(struct coll_comm *comm, struct coll__batch *batch)
 {
     int rc;
 
-    batch->calls[0].pb.view = &comm->gpu_view;
+    batch->calls[0].pb.view = &comm->stream->gpu_view;
     rc = prepare(comm, batch);
-    batch->ticket = comm->streams->stage->last;
+    batch->ticket = comm->stream->staged->stage->last;
     if (rc)
         return rc;
     if (!batch->is_captured)
         return put_numbered(comm, batch);
     if (!are_messages(batch))
-        coll__prog_keep(comm->queued->programs->prog);
-    coll__watch_capture(comm->queued->watch, batch->calls[0].pb.collective);
+        coll__prog_keep(comm->stream->programs->programs->prog);
+    coll__watch_capture(comm->stream->programs->watch,
+                        batch->calls[0].pb.collective);
     return put_batch(comm, batch);
 }
 
 static int queued_has_finished(const struct coll_comm *comm, uint32_t ticket)
 {
-    return coll__stage_is_at(comm->streams->stage, STAGE_FINISHED, ticket);
+    return coll__stage_is_at(comm->stream->staged->stage, STAGE_FINISHED,
+                             ticket);
 }
 
 const struct coll__path coll__path_queued = {
@@ -499,8 +503,8 @@ const struct coll__path coll__path_queued = {
 void coll__queued_bytes(const struct coll_comm *comm,
                         struct coll_mem_stats *stats)
 {
-    const struct coll__stream_tp *tp = comm->routes.streams;
-    const struct coll__queued_list *list = comm->queued;
+    const struct coll__stream_tp *tp = comm->links.routes.streams;
+    const struct coll__queued_list *list = comm->stream->programs;
     size_t host = 0, mapped = 0;
 
     if (tp)
@@ -518,20 +522,20 @@ void coll__queued_bytes(const struct coll_comm *comm,
 
 int coll__queued_is_behind(const struct coll_comm *comm)
 {
-    const struct coll__queued_list *list = comm->queued;
+    const struct coll__queued_list *list = comm->stream->programs;
 
     return list && list->watch && coll__watch_is_behind(list->watch);
 }
 
 void coll__queued_leave(struct coll_comm *comm)
 {
-    if (comm->queued && comm->queued->watch)
-        coll__watch_end(comm->queued->watch);
+    if (comm->stream->programs && comm->stream->programs->watch)
+        coll__watch_end(comm->stream->programs->watch);
 }
 
 void coll__stream_fail(struct coll_comm *comm, int status)
 {
-    struct coll__stream_tp *tp = comm->routes.streams;
+    struct coll__stream_tp *tp = comm->links.routes.streams;
 
     if (tp)
         tp->ops->release(tp, status);
@@ -539,8 +543,8 @@ void coll__stream_fail(struct coll_comm *comm, int status)
 
 void coll__queued_free(struct coll_comm *comm)
 {
-    struct coll__stream_tp *tp = comm->routes.streams;
-    struct coll__queued_list *list = comm->queued;
+    struct coll__stream_tp *tp = comm->links.routes.streams;
+    struct coll__queued_list *list = comm->stream->programs;
 
     if (tp) {
         set_streams(comm, NULL);
@@ -553,5 +557,5 @@ void coll__queued_free(struct coll_comm *comm)
         free(list->watch);
     }
     free(list);
-    comm->queued = NULL;
+    comm->stream->programs = NULL;
 }

@@ -46,7 +46,7 @@ int coll__find_spots(const struct coll_comm *comm,
                      const struct coll__stream_call *call,
                      struct coll__spot spots[N_BUFS], unsigned *lying)
 {
-    const struct coll__stream_tp *tp = comm->routes.streams;
+    const struct coll__stream_tp *tp = comm->links.routes.streams;
     const void *at[N_BUFS] = {call->args.in, call->args.out, NULL};
     unsigned bufs = 0;
 
@@ -84,7 +84,7 @@ int coll__queued_put_copy(const struct coll_comm *comm,
                           const struct coll__stream_call *call,
                           const struct coll__problem *as, void *stream)
 {
-    struct coll__stream_tp *tp = comm->routes.streams;
+    struct coll__stream_tp *tp = comm->links.routes.streams;
     struct coll__work work = {.kind = WORK_COPY, .stream = stream};
     struct coll__span own;
     int rc;

@@ -25,6 +25,8 @@
  * What is captured into a graph takes the same way with other words: captured.h.
  */
 #include "lib/stream/staged.h"
+#include "lib/stream/calls.h"
+#include "lib/run/cache.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 
@@ -100,7 +102,7 @@ static int start(struct coll_comm *comm, struct coll__job *job,
 
     if (rc) {
         coll__comm_fail(comm, rc, "%s", coll_last_error());
-        return coll__comm_quiesce(comm);
+        return coll__run_quiesce(comm);
     }
     job->running[job->n_running++] = request;
     return coll__request_start(request);
@@ -120,7 +122,7 @@ static int is_in_place(const struct coll__stream_call *call,
 static int start_collective(struct coll_comm *comm, struct coll__job *job)
 {
     struct coll__stream_call *call = &job->calls[0];
-    unsigned char *slot = coll__slot_of(comm->streams, job, job->k);
+    unsigned char *slot = coll__slot_of(comm->stream->staged, job, job->k);
     struct coll_args args = call->args;
     struct coll__problem pb;
     size_t in, out;
@@ -141,7 +143,7 @@ static int start_collective(struct coll_comm *comm, struct coll__job *job)
 static int start_messages(struct coll_comm *comm, struct coll__job *job,
                           struct coll__stream_call *call)
 {
-    unsigned char *slot = coll__slot_of(comm->streams, job, job->k);
+    unsigned char *slot = coll__slot_of(comm->stream->staged, job, job->k);
     struct coll_args args = call->args;
     struct coll__problem pb;
     size_t in, out, left, at;
@@ -197,7 +199,7 @@ static int begin(struct coll_comm *comm, struct coll__job *job)
     if (job->asks)
         return start_asking(comm, job);
     if (job->k < job->n)
-        copy_on_host(comm->streams, job, BUF_IN);
+        copy_on_host(comm->stream->staged, job, BUF_IN);
     if (!coll__is_p2p(job->calls[0].args.collective))
         return start_collective(comm, job);
     for (int i = 0, n = job->n_calls; i < n && rc == COLL_OK; i++)
@@ -251,19 +253,19 @@ void coll__job_drop(struct coll__job *job)
 
 static void unlink_first(struct coll_comm *comm)
 {
-    struct coll__streams *s = comm->streams;
+    struct coll__streams *s = comm->stream->staged;
 
     s->first = s->first->next;
     if (!s->first)
         s->last = &s->first;
-    comm->n_running--;
-    comm->n_streaming--;
+    comm->run->n_running--;
+    comm->run->n_streaming--;
 }
 
 /* All operations of the host for what was next have ended. */
 static void end_piece(struct coll_comm *comm, struct coll__job *job)
 {
-    const struct coll__streams *s = comm->streams;
+    const struct coll__streams *s = comm->stream->staged;
 
     if (job->asks) {
         job->asks = 0;
@@ -291,7 +293,7 @@ static int end_job(struct coll_comm *comm, struct coll__job *job)
  * may have more pieces of it, and all have the same order. */
 static struct coll__job *next_job(struct coll_comm *comm)
 {
-    struct coll__streams *s = comm->streams;
+    struct coll__streams *s = comm->stream->staged;
 
     if (!s->at)
         s->at = s->first && may_begin(s->first) ? s->first
@@ -302,7 +304,7 @@ static struct coll__job *next_job(struct coll_comm *comm)
 /* Nothing moves: does the device still work, and do the ranks agree? */
 static int look_after(struct coll_comm *comm)
 {
-    struct coll__streams *s = comm->streams;
+    struct coll__streams *s = comm->stream->staged;
     double now = coll__now();
     int rc;
 
@@ -312,16 +314,16 @@ static int look_after(struct coll_comm *comm)
     rc = coll__stage_probe(s->stage);
     if (rc < 0) {
         coll__comm_fail(comm, rc, "%s", coll_last_error());
-        return coll__comm_quiesce(comm);
+        return coll__run_quiesce(comm);
     }
     return s->at && s->at->n_running
-               ? coll__stall_check(s->at->running[0], comm->timeout, 0)
+               ? coll__request_check_stall(s->at->running[0], comm->timeout, 0)
                : COLL_OK;
 }
 
 int coll__stream_move(struct coll_comm *comm, int *moved)
 {
-    struct coll__streams *s = comm->streams;
+    struct coll__streams *s = comm->stream->staged;
     struct coll__job *job;
     int rc;
 
@@ -343,13 +345,13 @@ int coll__stream_move(struct coll_comm *comm, int *moved)
         }
         *moved = 1;
     }
-    return comm->n_streaming && !*moved ? look_after(comm) : COLL_OK;
+    return comm->run->n_streaming && !*moved ? look_after(comm) : COLL_OK;
 }
 
 /* A stream that waits for none of them waits for a number that has passed. */
 void coll__stream_release(struct coll_comm *comm)
 {
-    struct coll__streams *s = comm->streams;
+    struct coll__streams *s = comm->stream->staged;
 
     while (s->first) {
         struct coll__job *job = s->first;

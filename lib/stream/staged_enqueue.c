@@ -2,6 +2,7 @@
 /* staged_enqueue.c - what the caller's thread does for the staged path: it cuts a
  * batch into pieces and puts these into the stream; staged.c says how. */
 #include "lib/run/owner.h"
+#include "lib/stream/calls.h"
 #include "lib/stream/staged.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
@@ -113,7 +114,7 @@ static int too_small(const struct coll_comm *comm,
               "%s: pieces for %d ranks, or %d messages side by side, do "
               "not fit the stage of %zu bytes; set COLL_CUDA_STAGE to more",
               coll_collective_name(batch->calls[0].args.collective), comm->size,
-              batch->n, 2 * comm->streams->slot_len);
+              batch->n, 2 * comm->stream->staged->slot_len);
     return COLL_ERR_UNSUPPORTED;
 }
 
@@ -121,7 +122,7 @@ static int too_small(const struct coll_comm *comm,
 static int cut_all(const struct coll_comm *comm,
                    const struct coll__batch *batch, struct coll__job *job)
 {
-    size_t slot_len = comm->streams->slot_len, at = 0, sum = 0;
+    size_t slot_len = comm->stream->staged->slot_len, at = 0, sum = 0;
     size_t share = slot_len / (size_t)batch->n / CACHE_LINE * CACHE_LINE;
 
     for (int i = 0; i < batch->n && sum <= slot_len; i++)
@@ -188,7 +189,7 @@ fail:
 /* From here on the host takes part, and who aborts lets the stream go. */
 static int publish(struct coll_comm *comm, struct coll__job *job)
 {
-    struct coll__streams *s = comm->streams;
+    struct coll__streams *s = comm->stream->staged;
     int rc;
 
     coll__owner_acquire(comm);
@@ -196,8 +197,8 @@ static int publish(struct coll_comm *comm, struct coll__job *job)
     if (rc == COLL_OK) {
         *s->last = job;
         s->last = &job->next;
-        comm->n_running++;
-        comm->n_streaming++;
+        comm->run->n_running++;
+        comm->run->n_streaming++;
         s->published = job->first + job->n - 1;
     }
     coll__owner_release(comm);
@@ -207,7 +208,7 @@ static int publish(struct coll_comm *comm, struct coll__job *job)
 
 static int staged_enqueue(struct coll_comm *comm, struct coll__batch *batch)
 {
-    struct coll__streams *s = comm->streams;
+    struct coll__streams *s = comm->stream->staged;
     struct coll__job *job;
     int rc;
 
@@ -249,7 +250,8 @@ static int staged_serves(const struct coll_comm *comm,
 
 static int staged_has_finished(const struct coll_comm *comm, uint32_t ticket)
 {
-    return coll__stage_is_at(comm->streams->stage, STAGE_FINISHED, ticket);
+    return coll__stage_is_at(comm->stream->staged->stage, STAGE_FINISHED,
+                             ticket);
 }
 
 const struct coll__path coll__path_staged = {

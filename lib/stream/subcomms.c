@@ -9,7 +9,7 @@
  * as a part may fail by it, its whole has to hear of that.
  */
 #include "lib/stream/subcomms.h"
-#include "lib/comm/comm.h"
+#include "lib/stream/calls.h"
 #include "lib/run/owner.h"
 #include "lib/trace/log.h"
 
@@ -24,14 +24,17 @@ struct coll__subcomms {
 
 static struct coll__subcomms *family_of(const struct coll_comm *comm)
 {
-    return atomic_load_explicit(&comm->family, memory_order_acquire);
+    return comm->stream ? atomic_load_explicit(&comm->stream->subcomms,
+                                               memory_order_acquire)
+                        : NULL;
 }
 
 /* Its other ranks' reactors may know it before this one does. */
 static void take(struct coll_comm *comm, struct coll__subcomms *family)
 {
     atomic_fetch_add(&family->n_users, 1);
-    atomic_store_explicit(&comm->family, family, memory_order_release);
+    atomic_store_explicit(&comm->stream->subcomms, family,
+                          memory_order_release);
 }
 
 int coll__subcomms_make(struct coll_comm *whole,
@@ -49,6 +52,7 @@ int coll__subcomms_make(struct coll_comm *whole,
     take(whole, family);
     for (int i = 0; i < N_SUBCOMMS; i++) {
         family->parts[i] = parts[i];
+        parts[i]->is_subcomm = 1;
         take(parts[i], family);
     }
     pthread_mutex_unlock(&family->lock);
@@ -103,11 +107,10 @@ void coll__subcomms_bytes(const struct coll_comm *comm,
     }
 }
 
-int coll__is_subcomm(const struct coll_comm *comm)
+int coll__subcomm_destroy(struct coll_comm *part)
 {
-    const struct coll__subcomms *family = family_of(comm);
-
-    return family && family->whole != comm;
+    coll__owner_acquire(part);
+    return coll__comm_destroy(part);
 }
 
 static int drain(struct coll_comm *part)
@@ -152,7 +155,7 @@ int coll__subcomms_leave(struct coll_comm *comm)
     }
     pthread_mutex_unlock(&family->lock);
     for (int i = 0; i < N_SUBCOMMS; i++) {
-        int status = coll__comm_destroy(parts[i]);
+        int status = coll__subcomm_destroy(parts[i]);
 
         rc = rc ? rc : status;
     }
@@ -167,8 +170,8 @@ void coll__subcomms_drop(struct coll_comm *comm)
         return;
     if (coll__comm_is_inherited(comm) && family->whole == comm)
         for (int i = 0; i < N_SUBCOMMS; i++)
-            coll__comm_destroy(family->parts[i]);
-    atomic_store_explicit(&comm->family, NULL, memory_order_relaxed);
+            coll__comm_abandon(family->parts[i]);
+    atomic_store_explicit(&comm->stream->subcomms, NULL, memory_order_relaxed);
     if (atomic_fetch_sub(&family->n_users, 1) > 1)
         return;
     if (!coll__comm_is_inherited(comm)) /* it may be held by who is gone */

@@ -31,8 +31,8 @@ void coll__subcomms_fail(struct coll_comm *comm, int status, const char *text);
  * or comm's failure. */
 int coll__subcomms_drain(struct coll_comm *comm);
 
-/* Is comm a part of another one? */
-int coll__is_subcomm(const struct coll_comm *comm);
+/* Destroy one by itself; a status, logged. */
+int coll__subcomm_destroy(struct coll_comm *part);
 
 /* Add what its parts hold.  For comm's caller. */
 void coll__subcomms_bytes(const struct coll_comm *comm,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* watch.c - looks at streams that stand still; watch.h says why. */
 #include "lib/stream/watch.h"
+#include "lib/comm/stall.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 #include "transports/stream.h"
@@ -52,7 +53,8 @@ static _Atomic uint64_t *messages(struct coll_comm *comm,
 {
     if (!coll__is_p2p((enum coll_collective)head->collective))
         return NULL;
-    return (head->collective == COLL_SEND ? comm->n_sent : comm->n_received) +
+    return (head->collective == COLL_SEND ? comm->calls.n_sent
+                                          : comm->calls.n_received) +
            SERIES_QUEUED * comm->size + head->root;
 }
 
@@ -62,7 +64,7 @@ static uint64_t next_seq(struct coll_comm *comm, const struct coll__head *head)
     _Atomic uint64_t *n = messages(comm, head);
 
     if (!n)
-        n = &comm->history[SERIES_QUEUED].n_started;
+        n = &comm->calls.history[SERIES_QUEUED].n_started;
     return 1 + atomic_load_explicit(n, memory_order_relaxed);
 }
 
@@ -73,7 +75,7 @@ static void count(struct coll_comm *comm, const struct coll__head *head)
     if (n)
         atomic_store_explicit(n, head->seq, memory_order_relaxed);
     else
-        coll__history_start(&comm->history[SERIES_QUEUED], head);
+        coll__history_start(&comm->calls.history[SERIES_QUEUED], head);
 }
 
 void coll__watch_note(struct coll__watch *watch, struct coll__head head,
@@ -130,7 +132,8 @@ static void tell_finished(struct coll__watch *watch, uint64_t from, uint64_t to)
 
     for (; to >= from && coll__history_get(&watch->calls, to, &head); to--)
         if (!coll__is_p2p((enum coll_collective)head.collective)) {
-            coll__history_end(&watch->comm->history[SERIES_QUEUED], head.seq);
+            coll__history_end(&watch->comm->calls.history[SERIES_QUEUED],
+                              head.seq);
             return;
         }
 }
@@ -156,7 +159,7 @@ static void find_first(struct coll__watch *watch, uint64_t n)
 /* See what lies in the slots; a rank that has not taken what it was sent, or -1. */
 static int find_peer(struct coll__watch *watch)
 {
-    const struct coll__stream_tp *tp = watch->comm->routes.streams;
+    const struct coll__stream_tp *tp = watch->comm->links.routes.streams;
     int peer;
     uint64_t digest = tp->ops->held(tp, &peer);
 

@@ -21,7 +21,7 @@
 #ifndef COLL_LIB_STREAM_WATCH_H
 #define COLL_LIB_STREAM_WATCH_H
 
-#include "lib/comm/comm.h"
+#include "lib/comm/stall.h"
 #include "lib/device/cuda_stage.h"
 
 /* Of a communicator, from its first such call on. */
@@ -42,7 +42,7 @@ struct coll__watch {
     uint64_t digest; /* of what lay in the slots */
     int is_clean;    /* they were empty since the last call finished */
     struct coll__patience patience;
-    struct coll_request standing; /* its head is what is asked about */
+    struct coll__call standing; /* what is asked about */
 };
 
 /* Begin: *watch, to be ended.  COLL_OK or COLL_ERR_NOMEM, logged. */

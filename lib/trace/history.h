@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 
 #define COLL__HISTORY 1024
+#define COLL__WHERE_MAX 200 /* bytes of where a rank is, with its NUL */
 
 struct coll__history {
     _Atomic uint64_t words[COLL__HISTORY][3];

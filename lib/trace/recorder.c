@@ -3,13 +3,11 @@
  *
  * Histories may be read at any time, so the file is written by whoever finds that a
  * communicator has failed, whatever its caller does; of a SIGUSR2, by the reactor's
- * thread, which the handler wakes by a descriptor.  A program may exit as soon as it
+ * thread (lib/comm/history_signal.c).  A program may exit as soon as it
  * sees the failure: what is not in the file by then is written at the exit.  The file
  * is written under another name and renamed: who reads it has all of it.
  */
 #include "lib/trace/recorder.h"
-#include "lib/comm/comm.h"
-#include "lib/net/reactor.h"
 #include "lib/trace/log.h"
 #include "lib/trace/trace.h"
 #include "lib/util/lock.h"
@@ -19,12 +17,9 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 static void forget(void);
@@ -33,7 +28,7 @@ static struct coll__lock lock = COLL__LOCK(forget);
 
 /* Under it. */
 static struct {
-    struct coll_comm *comms;
+    struct coll__recorder *first;
     char path[PATH_MAX - 8]; /* "" where nothing is to be written */
     int rank, size;          /* that name it */
 } recorder;
@@ -53,13 +48,13 @@ static void put_text(FILE *file, const char *name, const char *text)
     fputc('"', file);
 }
 
-static void put_call(FILE *file, const struct coll_comm *comm,
+static void put_call(FILE *file, const struct coll__recorder *r,
                      const struct coll__head *head)
 {
     size_t at = (head->seq - 1) % COLL__HISTORY;
     const struct coll__times *times =
         head->series == SERIES_HOST || head->series == SERIES_COMPARED
-            ? comm->recorder.times
+            ? r->times
             : NULL;
     char what[COLL__HEAD_TEXT];
 
@@ -79,12 +74,12 @@ static void put_call(FILE *file, const struct coll_comm *comm,
 }
 
 /* One that is written anew meanwhile is left out. */
-static void put_series(FILE *file, struct coll_comm *comm, int series)
+static void put_series(FILE *file, struct coll__recorder *r, int series)
 {
     static const char *const names[] = {[SERIES_HOST] = "host",
                                         [SERIES_STREAM] = "stream",
                                         [SERIES_QUEUED] = "queued"};
-    struct coll__history *h = &comm->history[series];
+    struct coll__history *h = &r->what.history[series];
     uint64_t n = atomic_load_explicit(&h->n_started, memory_order_acquire);
     uint64_t done = atomic_load_explicit(&h->n_done, memory_order_relaxed);
     const char *before = "\n";
@@ -98,44 +93,48 @@ static void put_series(FILE *file, struct coll_comm *comm, int series)
          seq++)
         if (coll__history_get(h, seq, &head)) {
             fputs(before, file);
-            put_call(file, comm, &head);
+            put_call(file, r, &head);
             before = ",\n";
         }
     fputs("]}", file);
 }
 
 /* Which ranks they are, by their numbers in the first communicator. */
-static void put_ranks(FILE *file, const struct coll_comm *comm)
+static void put_ranks(FILE *file, const struct coll__recorded *what)
 {
     fprintf(file, ", \"ranks\": [");
-    for (int r = 0; r < comm->size; r++)
-        fprintf(file, "%s%d", r ? ", " : "",
-                comm->members.first ? comm->members.first[r] : r);
+    for (int i = 0; i < what->size; i++)
+        fprintf(file, "%s%d", i ? ", " : "", what->ranks ? what->ranks[i] : i);
     fputc(']', file);
 }
 
-static void put_comm(FILE *file, struct coll_comm *comm)
+static int failure_of(const struct coll__recorder *r)
 {
-    int status =
-        atomic_load_explicit(&comm->failure.status, memory_order_acquire);
+    return atomic_load_explicit(r->what.status, memory_order_acquire);
+}
+
+static void put_comm(FILE *file, struct coll__recorder *r)
+{
+    const struct coll__recorded *what = &r->what;
+    int status = failure_of(r);
     char where[COLL__WHERE_MAX];
 
-    comm->recorder.is_told = status != COLL_OK;
-    coll__history_where(&comm->history[SERIES_HOST], where, sizeof(where));
-    fprintf(file, "  {\"id\": \"%s\", \"rank\": %d, \"size\": %d",
-            comm->recorder.id, comm->rank, comm->size);
-    put_ranks(file, comm);
+    r->is_told = status != COLL_OK;
+    coll__history_where(&what->history[SERIES_HOST], where, sizeof(where));
+    fprintf(file, "  {\"id\": \"%s\", \"rank\": %d, \"size\": %d", what->id,
+            what->rank, what->size);
+    put_ranks(file, what);
     fprintf(file, ",\n   ");
     put_text(file, "where", where);
     fprintf(file, ",\n   ");
-    put_text(file, "failure", status ? comm->failure.text : "");
+    put_text(file, "failure", status ? what->failure : "");
     fprintf(file, ",\n   \"calls\": [\n");
     for (int s = 0, n = 0; s < N_HISTORIES; s++)
         if (s == SERIES_HOST ||
-            atomic_load_explicit(&comm->history[s].n_started,
+            atomic_load_explicit(&what->history[s].n_started,
                                  memory_order_relaxed)) {
             fputs(n++ ? ",\n" : "", file);
-            put_series(file, comm, s);
+            put_series(file, r, s);
         }
     fprintf(file, "]}");
 }
@@ -154,9 +153,9 @@ static void put_all(FILE *file)
     put_text(file, "host", host);
     fprintf(file, ", \"time\": %.3f, \"clock\": %.6f,\n \"communicators\": [\n",
             (double)t.tv_sec + (double)t.tv_nsec * 1e-9, coll__now());
-    for (struct coll_comm *c = recorder.comms; c; c = c->recorder.next) {
-        put_comm(file, c);
-        fputs(c->recorder.next ? ",\n" : "\n", file);
+    for (struct coll__recorder *r = recorder.first; r; r = r->next) {
+        put_comm(file, r);
+        fputs(r->next ? ",\n" : "\n", file);
     }
     fprintf(file, "]}\n");
 }
@@ -198,7 +197,7 @@ static void write_locked(void)
 {
     locale_t before;
 
-    if (!*recorder.path || !recorder.comms)
+    if (!*recorder.path || !recorder.first)
         return;
     before = coll__points();
     if (write_file())
@@ -212,26 +211,31 @@ static void write_locked(void)
     coll__points_end(before);
 }
 
-void coll__recorder_write(struct coll_comm *comm)
+void coll__recorder_write(struct coll__recorder *r)
 {
-    if (!comm->recorder.times || coll__comm_is_inherited(comm))
+    if (!r->times || coll__is_inherited(r->what.generation))
         return;
     coll__lock(&lock);
-    if (!comm->recorder.is_told)
+    if (!r->is_told)
         write_locked();
+    coll__unlock(&lock);
+}
+
+void coll__recorder_write_all(void)
+{
+    coll__lock(&lock);
+    write_locked();
     coll__unlock(&lock);
 }
 
 /* Has one failed whose failure is in no file?  Locked. */
 static int is_untold(void)
 {
-    struct coll_comm *c = recorder.comms;
+    const struct coll__recorder *r = recorder.first;
 
-    while (c && (c->recorder.is_told ||
-                 atomic_load_explicit(&c->failure.status,
-                                      memory_order_acquire) == COLL_OK))
-        c = c->recorder.next;
-    return c != NULL;
+    while (r && (r->is_told || failure_of(r) == COLL_OK))
+        r = r->next;
+    return r != NULL;
 }
 
 /* The lock also waits for a file that is being written. */
@@ -245,160 +249,11 @@ static void write_at_exit(void)
 
 static void have_exit(void) { atexit(write_at_exit); }
 
-/* ---- SIGUSR2 ------------------------------------------------------------------ */
-
-static atomic_int wake_fd = -1; /* what the handler writes to */
-static struct sigaction old_action;
-
-/* What takes and leaves the signal, over whether it is taken.  It is held while the
- * reactor starts and ends, under which none of the other locks may be. */
-static pthread_mutex_t signal_lock = PTHREAD_MUTEX_INITIALIZER;
-static int takes_signal;
-
-static void on_signal(int number)
-{
-    const uint64_t one = 1;
-    int err = errno, fd = atomic_load_explicit(&wake_fd, memory_order_relaxed);
-
-    (void)number;
-    if (fd >= 0 && write(fd, &one, sizeof(one)) < 0)
-        errno = err; /* it is awake already */
-    errno = err;
-}
-
-/* The file takes a while, and nobody is to wait for the reactor's lock. */
-static void run(struct coll__task *task)
-{
-    (void)task;
-    coll__reactor_unlock();
-    coll__lock(&lock);
-    write_locked();
-    coll__unlock(&lock);
-    coll__reactor_lock();
-}
-
-static struct coll__task task = {.run = run};
-
-static void ready(struct coll__source *source, uint32_t events)
-{
-    uint64_t n;
-
-    (void)events;
-    if (read(source->fd, &n, sizeof(n)) == sizeof(n))
-        coll__reactor_defer(&task);
-}
-
-static void dropped(struct coll__source *dropped)
-{
-    dropped->fd = -1;
-    atomic_store_explicit(&wake_fd, -1, memory_order_relaxed);
-}
-
-static struct coll__source source = {.fd = -1};
-
-static int is_by(const struct sigaction *action, void (*handler)(int))
-{
-    return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == handler;
-}
-
-/* Does the program leave it to us?  A child has our handler of its parent. */
-static int is_free(void)
-{
-    struct sigaction now;
-
-    if (sigaction(SIGUSR2, NULL, &now))
-        return 0;
-    if (is_by(&now, on_signal))
-        return 1;
-    if (!is_by(&now, SIG_DFL) && !is_by(&now, SIG_IGN))
-        return 0;
-    old_action = now;
-    return 1;
-}
-
-static int watch(void)
-{
-    int rc, fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-
-    if (fd < 0)
-        return -1;
-    source = (struct coll__source){
-        .fd = fd, .events = EPOLLIN, .ready = ready, .dropped = dropped};
-    coll__reactor_lock();
-    rc = coll__reactor_add(&source);
-    coll__reactor_unlock();
-    if (rc) {
-        close(fd);
-        return -1;
-    }
-    atomic_store_explicit(&wake_fd, fd, memory_order_relaxed);
-    return 0;
-}
-
-/* Where that cannot be, failures are written all the same. */
-static int take_signal(void)
-{
-    struct sigaction ours = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-
-    if (!is_free()) {
-        log_info("trace", "SIGUSR2 is the program's: COLL_HISTORY is written "
-                          "at a failure alone");
-        return 0;
-    }
-    if (coll__reactor_get())
-        return 0;
-    if (watch()) {
-        coll__reactor_put();
-        log_warn("trace", "cannot take SIGUSR2: COLL_HISTORY is written at a "
-                          "failure alone");
-        return 0;
-    }
-    sigemptyset(&ours.sa_mask);
-    return !sigaction(SIGUSR2, &ours, NULL);
-}
-
-static void leave_signal(void)
-{
-    struct sigaction now;
-
-    if (!sigaction(SIGUSR2, NULL, &now) && is_by(&now, on_signal))
-        sigaction(SIGUSR2, &old_action, NULL);
-    atomic_store_explicit(&wake_fd, -1, memory_order_relaxed);
-    coll__reactor_lock();
-    coll__reactor_cancel(&task);
-    if (source.fd >= 0)
-        coll__reactor_remove(&source);
-    coll__reactor_unlock();
-    coll__reactor_put();
-}
-
-/* Take the signal where there are communicators, and leave it where there are none,
- * whoever has added or removed one meanwhile. */
-static void settle_signal(void)
-{
-    int has_comms;
-
-    pthread_mutex_lock(&signal_lock);
-    coll__lock(&lock);
-    has_comms = recorder.comms != NULL;
-    coll__unlock(&lock);
-    if (has_comms && !takes_signal) {
-        takes_signal = take_signal();
-    } else if (!has_comms && takes_signal) {
-        leave_signal();
-        takes_signal = 0;
-    }
-    pthread_mutex_unlock(&signal_lock);
-}
-
-/* A child has none of the communicators, and the file is its parent's.  Whoever held
- * the signal's lock is not here to give it back. */
+/* A child has none of the communicators, and the file is its parent's. */
 static void forget(void)
 {
-    recorder.comms = NULL;
+    recorder.first = NULL;
     recorder.path[0] = '\0';
-    pthread_mutex_init(&signal_lock, NULL);
-    takes_signal = 0;
 }
 
 /* ---- which communicators ------------------------------------------------------- */
@@ -480,73 +335,65 @@ int coll__recorder_open(int rank, int size)
     return COLL_OK;
 }
 
-static void name(struct coll_comm *comm)
-{
-    unsigned char secret[COLL__SECRET_BYTES];
+int coll__recorder_is_on(void) { return *recorder.path != '\0'; }
 
-    coll__ctrl_secret(comm->ctrl, "history", secret);
-    for (int i = 0; i < 8; i++)
-        snprintf(comm->recorder.id + 2 * i, 3, "%02x", secret[i]);
+int coll__recorder_is_used(void)
+{
+    int is_used;
+
+    coll__lock(&lock);
+    is_used = recorder.first != NULL;
+    coll__unlock(&lock);
+    return is_used;
 }
 
-void coll__recorder_add(struct coll_comm *comm)
+void coll__recorder_add(struct coll__recorder *r,
+                        const struct coll__recorded *what)
 {
-    int is_first;
-
-    if (!*recorder.path)
-        return;
-    comm->recorder.times = calloc(1, sizeof(*comm->recorder.times));
-    if (!comm->recorder.times) {
+    r->times = calloc(1, sizeof(*r->times));
+    if (!r->times) {
         log_warn("trace", "no memory for COLL_HISTORY");
         return;
     }
-    name(comm);
+    r->what = *what;
     coll__lock(&lock);
-    is_first = !recorder.comms;
-    comm->recorder.next = recorder.comms;
-    comm->recorder.at = &recorder.comms;
-    if (recorder.comms)
-        recorder.comms->recorder.at = &comm->recorder.next;
-    recorder.comms = comm;
+    r->next = recorder.first;
+    r->at = &recorder.first;
+    if (recorder.first)
+        recorder.first->at = &r->next;
+    recorder.first = r;
     coll__unlock(&lock);
-    if (is_first)
-        settle_signal();
 }
 
-void coll__recorder_remove(struct coll_comm *comm)
+void coll__recorder_remove(struct coll__recorder *r)
 {
-    int is_last = 0;
-
-    if (comm->recorder.times && !coll__comm_is_inherited(comm)) {
+    if (r->times && !coll__is_inherited(r->what.generation)) {
         coll__lock(&lock);
-        *comm->recorder.at = comm->recorder.next;
-        if (comm->recorder.next)
-            comm->recorder.next->recorder.at = comm->recorder.at;
-        is_last = !recorder.comms;
+        *r->at = r->next;
+        if (r->next)
+            r->next->at = r->at;
         coll__unlock(&lock);
     }
-    if (is_last)
-        settle_signal();
-    free(comm->recorder.times);
-    comm->recorder = (struct coll__recorder){0};
+    free(r->times);
+    *r = (struct coll__recorder){0};
 }
 
 /* ---- times ---------------------------------------------------------------------- */
 
-static struct coll__times *times_of(struct coll_comm *comm,
+static struct coll__times *times_of(struct coll__recorder *r,
                                     const struct coll__head *head)
 {
     return coll__is_p2p((enum coll_collective)head->collective) ||
                    (head->series != SERIES_HOST &&
                     head->series != SERIES_COMPARED)
                ? NULL
-               : comm->recorder.times;
+               : r->times;
 }
 
-void coll__recorder_called(struct coll_comm *comm,
+void coll__recorder_called(struct coll__recorder *r,
                            const struct coll__head *head, double when)
 {
-    struct coll__times *times = times_of(comm, head);
+    struct coll__times *times = times_of(r, head);
     size_t at = (head->seq - 1) % COLL__HISTORY;
 
     if (!times)
@@ -555,10 +402,10 @@ void coll__recorder_called(struct coll_comm *comm,
     atomic_store_explicit(&times->called[at], when, memory_order_relaxed);
 }
 
-void coll__recorder_ended(struct coll_comm *comm, const struct coll__head *head,
-                          double when)
+void coll__recorder_ended(struct coll__recorder *r,
+                          const struct coll__head *head, double when)
 {
-    struct coll__times *times = times_of(comm, head);
+    struct coll__times *times = times_of(r, head);
 
     if (times)
         atomic_store_explicit(&times->ended[(head->seq - 1) % COLL__HISTORY],

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* params.c - judge the environment when a communicator is made. */
+/* check_params.c - judge the environment when a communicator is made. */
 #include "lib/comm/comm.h"
 #include "lib/trace/log.h"
 #include "lib/util/param.h"
@@ -39,8 +39,10 @@ static void judge_name(const char *variable)
         return;
     for (int i = 0; i < N_PARAMS; i++)
         names[i] = coll__param_name((enum coll__param)i);
-    log_warn("param", "%s is no parameter; did you mean %s? see coll_info "
-             "--params", name, coll__nearest(name, names));
+    log_warn("param",
+             "%s is no parameter; did you mean %s? see coll_info "
+             "--params",
+             name, coll__nearest(name, names));
 }
 
 int coll__params_check(void)

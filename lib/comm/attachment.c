@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* attachment.c - call a function of each attachment that has it. */
+#include "lib/comm/attachment.h"
+#include "include/coll/coll.h"
+
+#include <stddef.h>
+
+static int count(void)
+{
+    int n = 0;
+
+    while (coll__attachments[n])
+        n++;
+    return n;
+}
+
+int coll__attachments_open(struct coll_comm *comm)
+{
+    int rc = COLL_OK;
+
+    for (int i = 0; coll__attachments[i] && rc == COLL_OK; i++)
+        if (coll__attachments[i]->open)
+            rc = coll__attachments[i]->open(comm);
+    return rc;
+}
+
+int32_t coll__attachments_tell(void)
+{
+    int32_t told = 0;
+
+    for (int i = 0; coll__attachments[i]; i++)
+        if (coll__attachments[i]->tell)
+            told = coll__attachments[i]->tell();
+    return told;
+}
+
+int coll__attachments_join(struct coll_comm *comm,
+                           const struct coll__options *options,
+                           const int32_t *told)
+{
+    int rc = COLL_OK;
+
+    for (int i = 0; coll__attachments[i] && rc == COLL_OK; i++)
+        if (coll__attachments[i]->join)
+            rc = coll__attachments[i]->join(comm, options, told);
+    return rc;
+}
+
+int coll__attachments_settle(struct coll_comm *comm)
+{
+    int rc = COLL_OK;
+
+    for (int i = 0; coll__attachments[i] && rc == COLL_OK; i++)
+        if (coll__attachments[i]->settle)
+            rc = coll__attachments[i]->settle(comm);
+    return rc;
+}
+
+void coll__attachments_fail(struct coll_comm *comm, int status)
+{
+    for (int i = 0; coll__attachments[i]; i++)
+        if (coll__attachments[i]->fail)
+            coll__attachments[i]->fail(comm, status);
+}
+
+void coll__attachments_spread(struct coll_comm *comm, int status,
+                              const char *text)
+{
+    for (int i = 0; coll__attachments[i]; i++)
+        if (coll__attachments[i]->spread)
+            coll__attachments[i]->spread(comm, status, text);
+}
+
+const struct coll__head *coll__attachments_find(const struct coll_comm *comm,
+                                                int channel, uint64_t seq)
+{
+    for (int i = 0; coll__attachments[i]; i++)
+        if (coll__attachments[i]->find)
+            return coll__attachments[i]->find(comm, channel, seq);
+    return NULL;
+}
+
+int coll__attachments_drain(struct coll_comm *comm)
+{
+    int rc = COLL_OK;
+
+    for (int i = count() - 1; i >= 0 && rc == COLL_OK; i--)
+        if (coll__attachments[i]->drain)
+            rc = coll__attachments[i]->drain(comm);
+    return rc;
+}
+
+int coll__attachments_leave(struct coll_comm *comm)
+{
+    int first = COLL_OK;
+
+    for (int i = count() - 1; i >= 0; i--)
+        if (coll__attachments[i]->leave) {
+            int rc = coll__attachments[i]->leave(comm);
+
+            first = first ? first : rc;
+        }
+    return first;
+}
+
+void coll__attachments_end(struct coll_comm *comm)
+{
+    for (int i = count() - 1; i >= 0; i--)
+        if (coll__attachments[i]->end)
+            coll__attachments[i]->end(comm);
+}
+
+void coll__attachments_free(struct coll_comm *comm)
+{
+    for (int i = count() - 1; i >= 0; i--)
+        if (coll__attachments[i]->free)
+            coll__attachments[i]->free(comm);
+}
+
+void coll__attachments_bytes(const struct coll_comm *comm,
+                             struct coll_mem_stats *stats)
+{
+    for (int i = 0; coll__attachments[i]; i++)
+        if (coll__attachments[i]->bytes)
+            coll__attachments[i]->bytes(comm, stats);
+}

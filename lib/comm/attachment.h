@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* attachment.h - what the rooms above lib/comm keep on a communicator.
+ *
+ * lib/run and lib/stream hold state of their own for each communicator.  lib/comm
+ * makes, fails and ends communicators without knowing what that state is: it calls
+ * the functions of this table at each step of a communicator's life.  A function
+ * that an attachment has no use for is NULL.
+ */
+#ifndef COLL_LIB_COMM_ATTACHMENT_H
+#define COLL_LIB_COMM_ATTACHMENT_H
+
+#include <stdint.h>
+
+struct coll__head;
+struct coll__options;
+struct coll_comm;
+struct coll_mem_stats;
+
+struct coll__attachment {
+    /* Make the state, before the ranks meet.  COLL_OK or a status, logged. */
+    int (*open)(struct coll_comm *comm);
+
+    /* Say something about this rank that all ranks of the communicator get to
+     * know as their links are opened; 0 is what a rank without this attachment
+     * says. */
+    int32_t (*tell)(void);
+
+    /* The links are open, and told[size] is what all ranks said.  Collective.
+     * COLL_OK or a status, logged. */
+    int (*join)(struct coll_comm *comm, const struct coll__options *options,
+                const int32_t *told);
+
+    /* All ranks have joined.  Collective.  COLL_OK or a status, logged. */
+    int (*settle)(struct coll_comm *comm);
+
+    /* The communicator fails now; any thread, failure.lock is held. */
+    void (*fail)(struct coll_comm *comm, int status);
+
+    /* It has failed: what else fails with it?  Any thread, without a lock. */
+    void (*spread)(struct coll_comm *comm, int status, const char *text);
+
+    /* The call of that number that is on a channel, or NULL.  As owner. */
+    const struct coll__head *(*find)(const struct coll_comm *comm, int channel,
+                                     uint64_t seq);
+
+    /* The communicator is to be destroyed: end what it was given.  COLL_OK, or a
+     * status, logged.  As owner. */
+    int (*drain)(struct coll_comm *comm);
+
+    /* It leaves the other ranks.  COLL_OK, or what destroying it returns, logged.
+     * As owner. */
+    int (*leave)(struct coll_comm *comm);
+
+    /* Nobody uses it any more, and it is no longer known to other threads. */
+    void (*end)(struct coll_comm *comm);
+
+    /* Free the state; also in a child of the process that made it. */
+    void (*free)(struct coll_comm *comm);
+
+    /* Add the bytes that it holds.  As owner. */
+    void (*bytes)(const struct coll_comm *comm, struct coll_mem_stats *stats);
+};
+
+/* All of them, from the lowest room up, then NULL (lib/api/attachments.c). */
+extern const struct coll__attachment *const coll__attachments[];
+
+/* Call a function of each attachment: from the lowest room up as a communicator is
+ * made, from the highest room down as it ends.  Those with a status stop at the first
+ * failure, but leave(), which calls all and returns the first failure.  One attachment
+ * at most has something to tell, and one to find. */
+int coll__attachments_open(struct coll_comm *comm);
+int coll__attachments_join(struct coll_comm *comm,
+                           const struct coll__options *options,
+                           const int32_t *told);
+int coll__attachments_settle(struct coll_comm *comm);
+int32_t coll__attachments_tell(void);
+void coll__attachments_fail(struct coll_comm *comm, int status);
+void coll__attachments_spread(struct coll_comm *comm, int status,
+                              const char *text);
+const struct coll__head *coll__attachments_find(const struct coll_comm *comm,
+                                                int channel, uint64_t seq);
+int coll__attachments_drain(struct coll_comm *comm);
+int coll__attachments_leave(struct coll_comm *comm);
+void coll__attachments_end(struct coll_comm *comm);
+void coll__attachments_free(struct coll_comm *comm);
+void coll__attachments_bytes(const struct coll_comm *comm,
+                             struct coll_mem_stats *stats);
+
+#endif

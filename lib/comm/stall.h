@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stall.h - what happens when a wait takes long: stall checks and stall reports. */
+#ifndef COLL_LIB_COMM_STALL_H
+#define COLL_LIB_COMM_STALL_H
+
+#include "lib/comm/comm.h"
+
+/* What was done about a call that waits for longer than COLL_STALL_WARN; times on the
+ * clock. */
+struct coll__stall {
+    uint64_t seq; /* of the call */
+    double asked; /* when ranks were asked who is missing */
+    double said;  /* since when it had waited as that was reported, or 0 */
+};
+
+/* A call that somebody may wait for. */
+struct coll__call {
+    struct coll_comm *comm;
+    struct coll__head head;
+    int is_p2p;
+    /* On the clock, 0 before: when the wait for it began, when that was looked at
+     * last, and when its deadline was seen to have passed. */
+    double waits_since, considered, expired;
+    struct coll__stall stall;
+};
+
+/* A wait for the call begins. */
+static inline void coll__wait_begin(struct coll__call *call)
+{
+    call->waits_since = 0;
+}
+
+/* Nothing moved in a wait for the call: is it too long, or is something wrong?  As
+ * owner.  Never waits.
+ *
+ * Shapes:    running: what holds the wait up: the call itself, or what runs before
+ *            it.  is_blocked: the caller waits until the call ends, and the timeout
+ *            counts from the start of that wait (coll__wait_begin()); else it tests
+ *            now and then, and the timeout counts from the last movement.
+ * Result:    COLL_OK, or a status: the communicator has failed.
+ */
+int coll__stall_check(struct coll__call *call, const struct coll__call *running,
+                      double timeout, int is_blocked);
+
+/* A stream stands still in a collective; any thread, without owning the
+ * communicator, with a patience of its own that is 0 when things move.  COLL_OK, or
+ * the communicator's failure. */
+int coll__stall_check_stream(struct coll__call *standing,
+                             struct coll__patience *patience);
+
+/* A call has ended of which it was reported that it waits for somebody: report that,
+ * too.  As owner. */
+void coll__stall_end(struct coll__call *call);
+
+/* Something of the communicator moved.  As owner. */
+void coll__patience_end(struct coll_comm *comm);
+
+static inline void coll__patience_moved(struct coll_comm *comm)
+{
+    if (comm->patience.since)
+        coll__patience_end(comm);
+}
+
+/* Judge another rank's call, as coll__ctrl_events asks. */
+enum coll__verdict coll__stall_judge(struct coll_comm *comm,
+                                     const struct coll__ctrl_call *call,
+                                     int is_gathering,
+                                     char text[COLL__TEXT_MAX]);
+
+#endif

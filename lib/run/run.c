@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* run.c - the life of what lib/run keeps on a communicator. */
+#include "lib/comm/attachment.h"
+#include "lib/run/owner.h"
+#include "lib/run/request.h"
+#include "lib/run/stream_calls.h"
+#include "lib/trace/log.h"
+#include "lib/util/param.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int run_open(struct coll_comm *comm)
+{
+    struct coll__run *run = calloc(1, sizeof(*run));
+    size_t n = (size_t)comm->size;
+
+    if (!run)
+        return COLL_ERR_NOMEM;
+    comm->run = run;
+    run->cache.most = coll__param_bytes(PARAM_CACHE);
+    for (int c = 0; c < COLL__CHANNELS; c++)
+        run->queues[c].last = &run->queues[c].first;
+    coll__ended_init(&run->ended);
+    run->packed = calloc(2 * n, sizeof(*run->packed));
+    run->sorter.room = calloc(3 * n, sizeof(*run->sorter.room));
+    return run->packed && run->sorter.room ? COLL_OK : COLL_ERR_NOMEM;
+}
+
+/* Is the progress thread wanted from the start? */
+static int wants_thread(const struct coll__options *options)
+{
+    const struct coll_comm *parent = options->parent;
+
+    return options->wants_thread || (parent && parent->run->has_thread > 0) ||
+           !strcmp(coll__param_text(PARAM_PROGRESS), "thread");
+}
+
+static int run_join(struct coll_comm *comm, const struct coll__options *options,
+                    const int32_t *told)
+{
+    const struct coll__routes *routes = &comm->links.routes;
+
+    (void)told;
+    coll__wait_init(&comm->run->wait, routes->is_shared, routes);
+    return wants_thread(options) ? coll__comm_take_thread(comm) : COLL_OK;
+}
+
+/* What of that number runs on that channel, or waits there. */
+static const struct coll__head *run_find(const struct coll_comm *comm,
+                                         int channel, uint64_t seq)
+{
+    const struct coll_request *r = comm->run->queues[channel].first;
+
+    while (r && r->call.head.seq != seq)
+        r = r->next;
+    return r ? &r->call.head : NULL;
+}
+
+static int run_drain(struct coll_comm *comm)
+{
+    if (!comm->run->n_running)
+        return COLL_OK;
+    coll__comm_fail(comm, COLL_ERR_ABORTED,
+                    "rank %d destroyed the "
+                    "communicator while a request was running",
+                    comm->rank);
+    return COLL_ERR_INVALID;
+}
+
+static int run_leave(struct coll_comm *comm)
+{
+    if (!comm->run->own || coll__comm_has_failed(comm))
+        return COLL_OK;
+    log_error("api", "the communicator still has requests; destroy them "
+                     "first");
+    return COLL_ERR_INVALID;
+}
+
+/* Other threads move it no more. */
+static void run_end(struct coll_comm *comm)
+{
+    if (!comm->run)
+        return;
+    coll__owner_end(comm);
+    coll__comm_drop_thread(comm);
+}
+
+static void run_free(struct coll_comm *comm)
+{
+    struct coll__run *run = comm->run;
+
+    if (!run)
+        return;
+    coll__cache_forget(comm);
+    coll__requests_forget_own(comm);
+    free(run->packed);
+    free(run->sorter.room);
+    for (int c = 0; c < COLL__CHANNELS; c++)
+        free(run->queues[c].stage);
+    free(run);
+    comm->run = NULL;
+}
+
+static void run_bytes(const struct coll_comm *comm,
+                      struct coll_mem_stats *stats)
+{
+    const struct coll__run *run = comm->run;
+
+    stats->plans += run->cache.bytes;
+    stats->scratch += run->cache.pool.bytes;
+    for (const struct coll_request *r = run->own; r; r = r->own_next) {
+        stats->plans += r->bytes; /* 0 of a stream's, which has no program */
+        stats->scratch += r->tmp_len;
+    }
+    for (int c = 0; c < COLL__CHANNELS; c++)
+        stats->scratch += run->queues[c].stage_len;
+}
+
+const struct coll__attachment coll__run_attachment = {
+    .open = run_open,
+    .join = run_join,
+    .find = run_find,
+    .drain = run_drain,
+    .leave = run_leave,
+    .end = run_end,
+    .free = run_free,
+    .bytes = run_bytes,
+};
+
+int coll__stream_calls_there(const struct coll_args *args)
+{
+    if (coll__stream_calls)
+        return COLL_OK;
+    log_error("api",
+              "%s: stream must be NULL, this libcoll was built without "
+              "CUDA; install its headers (nvidia-cuda-dev) and configure again",
+              coll_collective_name(args->collective));
+    return COLL_ERR_UNSUPPORTED;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* attach.c - the life of what lib/stream keeps on a communicator, and its table of
+ * calls. */
+#include "lib/comm/attachment.h"
+#include "lib/run/stream_calls.h"
+#include "lib/stream/calls.h"
+#include "lib/stream/compare.h"
+#include "lib/stream/gpu_view.h"
+#include "lib/stream/subcomms.h"
+#include "lib/trace/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static int stream_open(struct coll_comm *comm)
+{
+    coll__stream_look_for_devices();
+    comm->stream = calloc(1, sizeof(*comm->stream));
+    return comm->stream ? COLL_OK : COLL_ERR_NOMEM;
+}
+
+static int32_t stream_tell(void) { return (int32_t)coll__stream_lacks(); }
+
+/* "Rank 3 ...". */
+static const char *describe(int32_t lack)
+{
+    static const char *const texts[N_LACKS] = {
+        [LACKS_BUILD] = "has a libcoll without CUDA; install its headers "
+                        "(nvidia-cuda-dev) and configure again",
+        [LACKS_KERNELS] = "has a libcoll without CUDA kernels; configure again "
+                          "where there is nvcc",
+        [LACKS_WISH] = "has COLL_CUDA_ENGINE=staged",
+        [LACKS_DRIVER] = "had no CUDA driver in its process when the "
+                         "communicator was made; call cudaSetDevice() before",
+        [LACKS_START] = "has a CUDA driver that cannot be used; see coll_info "
+                        "--check-build",
+        [LACKS_CONTEXT] = "had no current CUDA context when the communicator "
+                          "was made; call cudaSetDevice() before",
+    };
+
+    return lack >= 0 && lack < N_LACKS && texts[lack] ? texts[lack]
+                                                      : "is of another version";
+}
+
+/* The first rank that lacks something, or -1; *has_device: does any rank have a
+ * device? */
+static int find_lack(const int32_t *lacks, int size, int *has_device)
+{
+    int found = -1;
+
+    *has_device = 0;
+    for (int r = size - 1; r >= 0; r--) {
+        if (lacks[r] != LACKS_NOTHING)
+            found = r;
+        *has_device |= lacks[r] != LACKS_DRIVER && lacks[r] != LACKS_BUILD;
+    }
+    return found;
+}
+
+/* Where all of one host's ranks have devices, these are joined, too. */
+static int stream_join(struct coll_comm *comm,
+                       const struct coll__options *options,
+                       const int32_t *lacks)
+{
+    struct coll__stream *s = comm->stream;
+    int has_device, r = find_lack(lacks, comm->size, &has_device);
+    int rc = COLL_OK;
+
+    (void)options;
+    s->has_devices = comm->n_hosts > 1 && r < 0;
+    if (r >= 0)
+        snprintf(s->no_streams, sizeof(s->no_streams), "rank %d %s", r,
+                 describe(lacks[r]));
+    else if (comm->n_hosts > 1)
+        snprintf(s->no_streams, sizeof(s->no_streams),
+                 "there are several hosts, not with as many ranks, 2 or more, "
+                 "on each");
+    else
+        rc = coll__stream_join(comm);
+    comm->holds_device = comm->links.routes.streams != NULL;
+    if (rc == COLL_OK && has_device && comm->links.routes.streams)
+        log_info("comm", "GPU buffers go from GPU to GPU");
+    else if (rc == COLL_OK && has_device && !s->has_devices)
+        log_info("comm", "GPU buffers pass through the host: %s",
+                 s->no_streams);
+    return rc;
+}
+
+static int stream_settle(struct coll_comm *comm)
+{
+    return comm->stream->has_devices ? coll__stream_join_hosts(comm) : COLL_OK;
+}
+
+static int stream_drain(struct coll_comm *comm)
+{
+    int rc = coll__stream_drain(comm);
+
+    return rc ? rc : coll__subcomms_drain(comm);
+}
+
+static int stream_leave(struct coll_comm *comm)
+{
+    coll__stream_leave(comm);
+    return coll__subcomms_leave(comm);
+}
+
+static void stream_free(struct coll_comm *comm)
+{
+    if (!comm->stream)
+        return;
+    coll__subcomms_drop(comm);
+    coll__stream_free(comm);
+    coll__view_fini(&comm->stream->gpu_view);
+    free(comm->stream);
+    comm->stream = NULL;
+}
+
+static void stream_bytes(const struct coll_comm *comm,
+                         struct coll_mem_stats *stats)
+{
+    coll__stream_bytes(comm, stats);
+    coll__subcomms_bytes(comm, stats);
+}
+
+static const struct coll__view *stream_view(const struct coll_comm *comm)
+{
+    return comm->stream->gpu_view.nranks ? &comm->stream->gpu_view : NULL;
+}
+
+const struct coll__attachment coll__stream_attachment = {
+    .open = stream_open,
+    .tell = stream_tell,
+    .join = stream_join,
+    .settle = stream_settle,
+    .fail = coll__stream_fail,
+    .spread = coll__subcomms_fail,
+    .drain = stream_drain,
+    .leave = stream_leave,
+    .free = stream_free,
+    .bytes = stream_bytes,
+};
+
+const struct coll__stream_calls coll__stream_call_table = {
+    .look_for_devices = coll__stream_look_for_devices,
+    .owns = coll__stream_owns,
+    .check = coll__stream_check,
+    .call = coll__stream_call,
+    .run = coll__stream_run,
+    .compare = coll__stream_compare,
+    .compared = coll__compare_put,
+    .request = coll__stream_request,
+    .start = coll__stream_start,
+    .look = coll__stream_look,
+    .wait = coll__stream_wait,
+    .move = coll__stream_move,
+    .release = coll__stream_release,
+    .watch = coll__stream_watch,
+    .view = stream_view,
+    .enroll = coll__stream_enroll,
+    .reclaim = coll__stream_reclaim,
+    .describe = coll__gpus_describe,
+};
