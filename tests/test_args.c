@@ -423,6 +423,7 @@ static int memory(struct world_rank *me)
                           stats = {.size = sizeof(stats)}, wrong = {.size = 1};
     struct coll_request *request;
     struct coll_comm *comm;
+    size_t plans;
     float x[1000] = {0};
     struct coll_args args = {.size = sizeof(args),
                              .type = COLL_F32,
@@ -441,7 +442,13 @@ static int memory(struct world_rank *me)
     WORLD_CHECK(me, stats.plans > 0 && stats.plans < 100000);
     WORLD_CHECK(me, stats.scratch < 10 * sizeof(x));
     WORLD_CHECK(me, !coll_request_destroy(request));
-    WORLD_CHECK(me, !coll_comm_mem_stats(comm, &stats) && !stats.plans);
+    plans = stats.plans; /* which are kept for the next call of the shape */
+    WORLD_CHECK(me, !coll_request_create(&args, comm, &request));
+    WORLD_CHECK(me, !coll_comm_mem_stats(comm, &stats) &&
+                        stats.plans == plans);
+    WORLD_CHECK(me, !coll_request_destroy(request));
+    WORLD_CHECK(me, !coll_comm_mem_stats(comm, &stats) &&
+                        stats.plans == plans);
     WORLD_CHECK(me, !coll_comm_mem_stats(comm, &old));
     WORLD_CHECK(me, old.shared == stats.shared && old.pinned == 77);
     EXPECT(me, coll_comm_mem_stats(comm, &wrong), COLL_ERR_INVALID,

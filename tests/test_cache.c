@@ -153,6 +153,59 @@ START_TEST(groups_of_any_size_are_built_once)
 }
 END_TEST
 
+/* ---- requests of the caller ---------------------------------------------- */
+
+static int run_once(struct world_rank *me, struct coll_request *request)
+{
+    WORLD_CHECK(me, !coll_start(request));
+    WORLD_CHECK(me, !coll_wait(request, 0));
+    return 0;
+}
+
+static int requests(struct world_rank *me)
+{
+    struct coll_comm *comm = world_join(me);
+    int in[10], out[10];
+    struct coll_args args = {.size = sizeof(args),
+                             .collective = COLL_ALLREDUCE,
+                             .type = COLL_I32,
+                             .op = COLL_SUM,
+                             .in = in,
+                             .out = out,
+                             .count = 10};
+    struct coll_request *first, *second;
+
+    WORLD_CHECK(me, comm);
+    for (int i = 0; i < 10; i++)
+        in[i] = i;
+    WORLD_CHECK(me, !sum_of(me, comm, 10));
+    plans_since();
+    for (int k = 0; k < 5; k++) {
+        WORLD_CHECK(me, !coll_request_create(&args, comm, &first));
+        WORLD_CHECK(me, !run_once(me, first) && out[9] == 9 * me->size);
+        WORLD_CHECK(me, !run_once(me, first));
+        WORLD_CHECK(me, !coll_request_destroy(first));
+    }
+    WORLD_CHECK(me, plans_since() == 0);
+    WORLD_CHECK(me, !coll_request_create(&args, comm, &first));
+    WORLD_CHECK(me, !coll_request_create(&args, comm, &second));
+    WORLD_CHECK(me, plans_since() == 1);
+    WORLD_CHECK(me, !coll_start(first) && !coll_start(second));
+    WORLD_CHECK(me, !coll_wait(second, 0) && !coll_wait(first, 0));
+    WORLD_CHECK(me, !coll_request_destroy(first));
+    WORLD_CHECK(me, !coll_request_destroy(second));
+    WORLD_CHECK(me, !sum_of(me, comm, 10));
+    WORLD_CHECK(me, plans_since() == 0);
+    WORLD_CHECK(me, !coll_comm_destroy(comm));
+    return 0;
+}
+
+START_TEST(a_request_of_a_known_shape_builds_nothing)
+{
+    ck_assert_int_eq(world_fork(1 + _i, requests, NULL, DEADLINE), 0);
+}
+END_TEST
+
 /* ---- bounds -------------------------------------------------------------- */
 
 static int in_bounds(struct world_rank *me)
@@ -557,6 +610,7 @@ int main(void)
     tcase_add_loop_test(c, shapes_in_turn_are_built_once_each, 0,
                         getenv("TEST_QUICK") ? 4 : 5);
     tcase_add_loop_test(c, groups_of_any_size_are_built_once, 0, 4);
+    tcase_add_loop_test(c, a_request_of_a_known_shape_builds_nothing, 0, 4);
     tcase_add_loop_test(c, what_is_kept_is_bounded_in_bytes, 0, 3);
     tcase_add_test(c, a_bound_of_nothing_keeps_the_latest);
     tcase_add_test(c, there_is_no_cliff_where_room_ends);

@@ -2,6 +2,7 @@
 /* request.c - operations: made once, started any number of times; and what can
  * be asked about them before they are made. */
 #include "lib/run/request.h"
+#include "lib/run/cache.h"
 #include "lib/run/owner.h"
 #include "lib/run/stream_calls.h"
 #include "lib/comm/algorithm_id.h"
@@ -337,9 +338,19 @@ void coll__requests_forget_own(struct coll_comm *comm)
 
     for (struct coll_request *at = comm->run->own; at; at = next) {
         next = at->own_next;
-        coll__request_free(at);
+        if (!at->is_kept)
+            coll__request_free(at);
     }
     comm->run->own = NULL;
+}
+
+/* One of a shape that was met before is kept; of a named algorithm it is made. */
+static int take(struct coll_comm *comm, const struct coll_args *args,
+                const struct coll__problem *pb, struct coll_request **request)
+{
+    return args->algo && *args->algo
+               ? coll__request_make(comm, args, pb, 0, NULL, request)
+               : coll__cache_take_judged(comm, args, pb, request);
 }
 
 int coll__request_create(struct coll_comm *comm, const struct coll_args *args,
@@ -349,7 +360,7 @@ int coll__request_create(struct coll_comm *comm, const struct coll_args *args,
     int rc = coll__comm_status(comm);
 
     if (rc == COLL_OK)
-        rc = pb ? coll__request_make(comm, args, pb, 0, NULL, request)
+        rc = pb ? take(comm, args, pb, request)
                 : coll__stream_calls->request(comm, args, request);
     if (rc == COLL_OK)
         own(comm, *request);
@@ -371,12 +382,17 @@ int coll__request_destroy(struct coll_request *request)
     }
     if (is_running)
         coll__run_quiesce(comm);
-    coll__request_abandon(request);
+    disown(request);
+    if (request->is_kept)
+        coll__cache_put(request);
+    else
+        coll__request_free(request);
     return COLL_OK;
 }
 
 void coll__request_abandon(struct coll_request *request)
 {
     disown(request);
-    coll__request_free(request);
+    if (!request->is_kept) /* else the cache frees it */
+        coll__request_free(request);
 }

@@ -92,8 +92,8 @@ static void run_free(struct coll_comm *comm)
 
     if (!run)
         return;
-    coll__cache_forget(comm);
     coll__requests_forget_own(comm);
+    coll__cache_forget(comm);
     free(run->packed);
     free(run->sorter.room);
     for (int c = 0; c < COLL__CHANNELS; c++)
@@ -109,10 +109,11 @@ static void run_bytes(const struct coll_comm *comm,
 
     stats->plans += run->cache.bytes;
     stats->scratch += run->cache.pool.bytes;
-    for (const struct coll_request *r = run->own; r; r = r->own_next) {
-        stats->plans += r->bytes; /* 0 of a stream's, which has no program */
-        stats->scratch += r->tmp_len;
-    }
+    for (const struct coll_request *r = run->own; r; r = r->own_next)
+        if (!r->is_kept) {
+            stats->plans += r->bytes; /* 0 of a stream's, without a program */
+            stats->scratch += r->tmp_len;
+        }
     for (int c = 0; c < COLL__CHANNELS; c++)
         stats->scratch += run->queues[c].stage_len;
 }
