@@ -137,7 +137,7 @@ int coll_comm_create_oob(struct coll_comm **comm, const struct coll_oob *theirs,
 static int split(struct coll_comm *comm, const char *who, int color, int key,
                  struct coll_comm **part)
 {
-    enum coll__split_fault fault = SPLIT_OK;
+    struct coll__split wanted = {.color = color, .key = key};
     int rc;
 
     if (!comm) {
@@ -150,14 +150,14 @@ static int split(struct coll_comm *comm, const char *who, int color, int key,
     if (rc)
         return rc;
     if (!part)
-        fault = SPLIT_NULL;
+        wanted.fault = SPLIT_NULL;
     else if (comm->run->n_running)
-        fault = SPLIT_RUNNING;
+        wanted.fault = SPLIT_RUNNING;
     else if (color < 0 && color != COLL_NO_COLOR)
-        fault = SPLIT_COLOR;
+        wanted.fault = SPLIT_COLOR;
     rc = coll__comm_status(comm);
     if (rc == COLL_OK)
-        rc = coll__comm_split(comm, who, fault, color, key, part);
+        rc = coll__comm_split(comm, who, &wanted, part);
     coll__owner_release(comm);
     return rc;
 }

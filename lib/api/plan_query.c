@@ -9,12 +9,20 @@
 
 #include <string.h>
 
-/* Judge a question's arguments; *ours is the answer so far. */
+/* A question about a call's plan. */
+struct question {
+    struct coll_args args;
+    struct coll__problem pb;
+    struct coll_plan_info answer;
+};
+
+/* Judge a question's arguments; q->answer is empty but for its size. */
 static int take_question(const char *who, const struct coll_args *theirs,
-                         struct coll_comm *comm, struct coll_plan_info *info,
-                         struct coll_args *args, struct coll__problem *pb,
-                         struct coll_plan_info *ours)
+                         struct coll_comm *comm,
+                         const struct coll_plan_info *info, struct question *q)
 {
+    struct coll__problem *pb = &q->pb;
+    struct coll_args *args = &q->args;
     int rc;
 
     if (!theirs || !comm || !info) {
@@ -26,7 +34,7 @@ static int take_question(const char *who, const struct coll_args *theirs,
     }
     if (coll__comm_is_inherited(comm))
         return coll__comm_inherited(who);
-    rc = coll__struct_take(info, ours, sizeof(*ours), "plan_info");
+    rc = coll__struct_take(info, &q->answer, sizeof(q->answer), "plan_info");
     if (rc == COLL_OK)
         rc = coll__struct_take(theirs, args, sizeof(*args), "args");
     if (rc == COLL_OK)
@@ -34,7 +42,7 @@ static int take_question(const char *who, const struct coll_args *theirs,
     if (rc == COLL_OK && coll__is_stream_call(args) && coll__stream_calls &&
         coll__stream_calls->view(comm))
         pb->view = coll__stream_calls->view(comm);
-    *ours = (struct coll_plan_info){.size = ours->size};
+    q->answer = (struct coll_plan_info){.size = q->answer.size};
     return rc;
 }
 
@@ -48,20 +56,18 @@ static void answer(struct coll_plan_info *ours, const char *algorithm,
 static int query(const struct coll_args *theirs, struct coll_comm *comm,
                  struct coll_plan_info *info)
 {
-    struct coll_plan_info ours;
-    struct coll__problem pb;
+    struct question q;
     struct coll__plan plan;
-    struct coll_args args;
-    int rc =
-        take_question("coll_plan_query", theirs, comm, info, &args, &pb, &ours);
+    int rc = take_question("coll_plan_query", theirs, comm, info, &q);
 
     if (rc == COLL_OK)
-        rc = coll__request_plan(comm, &args, &pb, &plan, &ours.seconds);
+        rc = coll__request_plan(comm, &q.args, &q.pb, &plan,
+                                &q.answer.seconds);
     if (rc)
         return rc;
-    ours.n_steps = (size_t)plan.n_steps;
-    ours.tmp_bytes = plan.tmp_len;
-    answer(&ours, plan.algorithm, info);
+    q.answer.n_steps = (size_t)plan.n_steps;
+    q.answer.tmp_bytes = plan.tmp_len;
+    answer(&q.answer, plan.algorithm, info);
     coll__plan_fini(&plan);
     return COLL_OK;
 }
@@ -78,19 +84,16 @@ static int candidate(const struct coll_args *theirs, struct coll_comm *comm,
                      size_t index, struct coll_plan_info *info)
 {
     struct coll__candidate list[MAX_CANDIDATES];
-    struct coll_plan_info ours;
-    struct coll__problem pb;
-    struct coll_args args;
-    int n, rc = take_question("coll_plan_candidate", theirs, comm, info, &args,
-                              &pb, &ours);
+    struct question q;
+    int n, rc = take_question("coll_plan_candidate", theirs, comm, info, &q);
 
     if (rc)
         return rc;
-    n = coll__algo_candidates(&pb, "", list, MAX_CANDIDATES);
+    n = coll__algo_candidates(&q.pb, "", list, MAX_CANDIDATES);
     if (index >= (size_t)n || list[index].refusal)
         return COLL_ERR_INVALID;
-    ours.seconds = list[index].seconds;
-    answer(&ours, list[index].algo->name, info);
+    q.answer.seconds = list[index].seconds;
+    answer(&q.answer, list[index].algo->name, info);
     return COLL_OK;
 }
 

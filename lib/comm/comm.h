@@ -215,6 +215,12 @@ enum coll__split_fault {
     SPLIT_NULL     /* there is no place for the new communicator */
 };
 
+/* Where a rank wants to be. */
+struct coll__split {
+    enum coll__split_fault fault;
+    int color, key;
+};
+
 /* Make new communicators of those of comm's ranks that have one color each, ordered
  * by key and rank.  Collective, as owner, for the call `who`.
  *
@@ -222,8 +228,7 @@ enum coll__split_fault {
  *            COLL_ERR_INVALID on all ranks if one of them has a fault.
  */
 int coll__comm_split(struct coll_comm *comm, const char *who,
-                     enum coll__split_fault fault, int color, int key,
-                     struct coll_comm **part);
+                     const struct coll__split *wanted, struct coll_comm **part);
 
 /* ---- members.c ----------------------------------------------------------- */
 

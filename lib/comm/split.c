@@ -155,10 +155,11 @@ static int divide_with(struct coll_comm *comm, const char *who,
 }
 
 int coll__comm_split(struct coll_comm *comm, const char *who,
-                     enum coll__split_fault fault, int color, int key,
-                     struct coll_comm **part)
+                     const struct coll__split *wanted, struct coll_comm **part)
 {
-    struct wish mine = {.fault = fault, .color = color, .key = key};
+    struct wish mine = {.fault = (int32_t)wanted->fault,
+                        .color = wanted->color,
+                        .key = wanted->key};
     size_t n = (size_t)comm->size;
     struct wishes wishes = {.size = comm->size};
     int rc;

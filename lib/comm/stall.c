@@ -29,6 +29,7 @@
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -215,25 +216,44 @@ static const char *host_of(const struct coll_comm *comm, int rank, int next,
     return text;
 }
 
+/* A sentence that grows. */
+struct text {
+    char *at;
+    size_t len, n; /* bytes: of the place, and so far */
+};
+
+static void append(struct text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void append(struct text *text, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    text->n += (size_t)vsnprintf(text->at + text->n, text->len - text->n,
+                                 format, args);
+    va_end(args);
+    if (text->n >= text->len)
+        text->n = text->len - 1; /* it is full */
+}
+
 /* Append "; label 1, 4 on h1, 7 on h2, ... (5 in all)". */
-static size_t list_ranks(const struct coll_comm *comm, const int *ranks,
-                         int n_ranks, const char *label, char *text, size_t len,
-                         size_t n)
+static void list_ranks(const struct coll_comm *comm, const int *ranks,
+                       int n_ranks, const char *label, struct text *text)
 {
     int n_named = n_ranks < COLL__NAMED ? n_ranks : COLL__NAMED;
     const char *before = label;
     char host[HOST_TEXT];
 
-    for (int i = 0; i < n_named && n < len; i++) {
+    for (int i = 0; i < n_named; i++) {
         int next = i + 1 < n_named ? ranks[i + 1] : -1;
 
-        n += (size_t)snprintf(text + n, len - n, "%s%d%s", before, ranks[i],
-                              host_of(comm, ranks[i], next, host));
+        append(text, "%s%d%s", before, ranks[i],
+               host_of(comm, ranks[i], next, host));
         before = ", ";
     }
-    if (n_ranks > COLL__NAMED && n < len)
-        n += (size_t)snprintf(text + n, len - n, ", ... (%d in all)", n_ranks);
-    return n < len ? n : len - 1;
+    if (n_ranks > COLL__NAMED)
+        append(text, ", ... (%d in all)", n_ranks);
 }
 
 /* Say who has not come to a collective; "" where all have. */
@@ -241,16 +261,14 @@ static void describe_absent(const struct coll_comm *comm,
                             const struct coll__ctrl_roll *roll, char *text,
                             size_t len)
 {
-    size_t n = list_ranks(comm, roll->late, roll->n_late,
-                          "; not arrived: rank ", text, len, 0);
+    struct text said = {.at = text, .len = len};
 
-    text[n] = '\0';
-    if (roll->n_late && n < len)
-        n += (size_t)snprintf(text + n, len - n, " (rank %d is %s)",
-                              roll->late[0], roll->text);
-    if (n < len)
-        list_ranks(comm, roll->silent, roll->n_silent, "; no answer from rank ",
-                   text, len, n);
+    text[0] = '\0';
+    list_ranks(comm, roll->late, roll->n_late, "; not arrived: rank ", &said);
+    if (roll->n_late)
+        append(&said, " (rank %d is %s)", roll->late[0], roll->text);
+    list_ranks(comm, roll->silent, roll->n_silent, "; no answer from rank ",
+               &said);
 }
 
 /* The same of any call, by what was heard of the others; roll is NULL where

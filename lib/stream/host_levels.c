@@ -91,12 +91,12 @@ static int split(struct coll_comm *comm, struct coll_comm *parts[])
 {
     static const char who[] = "coll_comm_create";
     const struct coll__peer *me = &comm->peers[comm->rank];
-    int rc = coll__comm_split(comm, who, SPLIT_OK, me->host, me->local_rank,
-                              &parts[SUBCOMM_INTRA]);
+    struct coll__split intra = {.color = me->host, .key = me->local_rank};
+    struct coll__split inter = {.color = me->local_rank, .key = me->host};
+    int rc = coll__comm_split(comm, who, &intra, &parts[SUBCOMM_INTRA]);
 
     if (rc == COLL_OK)
-        rc = coll__comm_split(comm, who, SPLIT_OK, me->local_rank, me->host,
-                              &parts[SUBCOMM_INTER]);
+        rc = coll__comm_split(comm, who, &inter, &parts[SUBCOMM_INTER]);
     coll__log_set_rank(comm->rank, comm->size);
     return rc;
 }
