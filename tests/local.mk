@@ -2,7 +2,7 @@
 # scripts try the programs from the outside.  Whatever a machine cannot run exits with
 # 77 and the reason.
 
-# The environment of every test.  Limits of time are multiplied (tests/patience.h).
+# The environment of every test.  Limits of time are multiplied (tests/support/patience.h).
 # With its hooks into mmap UCX does not run under the thread sanitizer; hwloc's pci
 # plugin leaks what libpciaccess gave it; the leak sanitizer needs whole stacks to
 # know a leak of another library.
@@ -11,88 +11,88 @@ AM_TESTS_ENVIRONMENT = \
 	export CK_TIMEOUT_MULTIPLIER; \
 	UCX_MEM_MMAP_HOOK_MODE=none; export UCX_MEM_MMAP_HOOK_MODE; \
 	HWLOC_COMPONENTS=-pci; export HWLOC_COMPONENTS; \
-	TSAN_OPTIONS=suppressions=$(abs_top_srcdir)/tests/tsan.supp:atexit_sleep_ms=0; \
+	TSAN_OPTIONS=suppressions=$(abs_top_srcdir)/tests/support/tsan.supp:atexit_sleep_ms=0; \
 	export TSAN_OPTIONS; \
-	LSAN_OPTIONS=suppressions=$(abs_top_srcdir)/tests/lsan.supp:print_suppressions=0; \
+	LSAN_OPTIONS=suppressions=$(abs_top_srcdir)/tests/support/lsan.supp:print_suppressions=0; \
 	export LSAN_OPTIONS; \
 	ASAN_OPTIONS=fast_unwind_on_malloc=0; export ASAN_OPTIONS; \
 	CC="$(CC)"; CXX="$(CXX)"; export CC CXX; \
 	TEST_LDFLAGS="$(COLL_LDFLAGS)"; export TEST_LDFLAGS;
 
 # each says how long it took
-LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/timed
+LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/support/timed
 TEST_LOG_COMPILER = $(LOG_COMPILER)
 
 check_lib = libstudy.la libcore.la $(CHECK_LIBS)
-check_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS) -include tests/mark.h
+check_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS) -include tests/support/mark.h
 
 if HAVE_CHECK
 unit_tests =
 
 # plans, kernels, topology
-unit_tests += tests/test_load
-tests_test_load_CFLAGS = $(check_cflags)
-tests_test_load_LDADD = $(check_lib)
-unit_tests += tests/test_page
-tests_test_page_CFLAGS = $(check_cflags)
-tests_test_page_LDADD = $(check_lib)
-unit_tests += tests/test_plan
-tests_test_plan_CFLAGS = $(check_cflags)
-tests_test_plan_LDADD = $(check_lib)
-unit_tests += tests/test_algo
-tests_test_algo_CFLAGS = $(check_cflags)
-tests_test_algo_LDADD = $(check_lib)
-unit_tests += tests/test_edges
-tests_test_edges_CFLAGS = $(check_cflags)
-tests_test_edges_LDADD = $(check_lib)
-unit_tests += tests/test_slots
-tests_test_slots_CFLAGS = $(check_cflags)
-tests_test_slots_LDADD = $(check_lib)
-unit_tests += tests/test_turns
-tests_test_turns_CFLAGS = $(check_cflags)
-tests_test_turns_LDADD = $(check_lib)
-unit_tests += tests/test_mutation
-tests_test_mutation_CFLAGS = $(check_cflags)
-tests_test_mutation_LDADD = $(check_lib)
-unit_tests += tests/test_flow
-tests_test_flow_CFLAGS = $(check_cflags)
-tests_test_flow_LDADD = $(check_lib)
-unit_tests += tests/test_forward
-tests_test_forward_CFLAGS = $(check_cflags)
-tests_test_forward_LDADD = $(check_lib)
-unit_tests += tests/test_tune
-tests_test_tune_CFLAGS = $(check_cflags)
-tests_test_tune_LDADD = $(check_lib)
-sim_fixture = %D%/sim_fixture.c %D%/sim_fixture.h
-unit_tests += tests/test_sim
-tests_test_sim_SOURCES = %D%/test_sim.c $(sim_fixture)
-tests_test_sim_CFLAGS = $(check_cflags)
-tests_test_sim_LDADD = $(check_lib) -lm
-unit_tests += tests/test_choice
-tests_test_choice_SOURCES = %D%/test_choice.c $(sim_fixture)
-tests_test_choice_CFLAGS = $(check_cflags)
-tests_test_choice_LDADD = $(check_lib) -lm
-unit_tests += tests/test_program
-tests_test_program_SOURCES = %D%/test_program.c
-tests_test_program_CFLAGS = $(check_cflags)
-tests_test_program_LDADD = libprogram.la $(CHECK_LIBS)
-unit_tests += tests/test_tune_judge
-tests_test_tune_judge_SOURCES = %D%/test_tune_judge.c tools/coll_tune_judge.c
-tests_test_tune_judge_CFLAGS = $(check_cflags)
-tests_test_tune_judge_LDADD = $(check_lib) -lm
-unit_tests += tests/test_copy
-tests_test_copy_CFLAGS = $(check_cflags)
-tests_test_copy_LDADD = $(check_lib)
-unit_tests += tests/test_number
-tests_test_number_SOURCES = %D%/test_number.c %D%/element.c %D%/element.h
-tests_test_number_CFLAGS = $(check_cflags)
-tests_test_number_LDADD = $(check_lib) -lm
-kernel_cases = %D%/kernel_cases.c %D%/kernel_cases.h %D%/element.c \
-	%D%/element.h lib/device/cuda_table.c
-unit_tests += tests/test_reduce
-tests_test_reduce_SOURCES = %D%/test_reduce.c $(kernel_cases)
-tests_test_reduce_CFLAGS = $(check_cflags)
-tests_test_reduce_LDADD = $(check_lib) -lm
+unit_tests += tests/plan/test_load
+tests_plan_test_load_CFLAGS = $(check_cflags)
+tests_plan_test_load_LDADD = $(check_lib)
+unit_tests += tests/plan/test_page
+tests_plan_test_page_CFLAGS = $(check_cflags)
+tests_plan_test_page_LDADD = $(check_lib)
+unit_tests += tests/plan/test_plan
+tests_plan_test_plan_CFLAGS = $(check_cflags)
+tests_plan_test_plan_LDADD = $(check_lib)
+unit_tests += tests/algo/test_algo
+tests_algo_test_algo_CFLAGS = $(check_cflags)
+tests_algo_test_algo_LDADD = $(check_lib)
+unit_tests += tests/plan/test_edges
+tests_plan_test_edges_CFLAGS = $(check_cflags)
+tests_plan_test_edges_LDADD = $(check_lib)
+unit_tests += tests/proof/test_slots
+tests_proof_test_slots_CFLAGS = $(check_cflags)
+tests_proof_test_slots_LDADD = $(check_lib)
+unit_tests += tests/proof/test_turns
+tests_proof_test_turns_CFLAGS = $(check_cflags)
+tests_proof_test_turns_LDADD = $(check_lib)
+unit_tests += tests/plan/test_mutation
+tests_plan_test_mutation_CFLAGS = $(check_cflags)
+tests_plan_test_mutation_LDADD = $(check_lib)
+unit_tests += tests/plan/test_flow
+tests_plan_test_flow_CFLAGS = $(check_cflags)
+tests_plan_test_flow_LDADD = $(check_lib)
+unit_tests += tests/plan/test_forward
+tests_plan_test_forward_CFLAGS = $(check_cflags)
+tests_plan_test_forward_LDADD = $(check_lib)
+unit_tests += tests/price/test_tune
+tests_price_test_tune_CFLAGS = $(check_cflags)
+tests_price_test_tune_LDADD = $(check_lib)
+sim_fixture = %D%/sim/sim_fixture.c %D%/sim/sim_fixture.h
+unit_tests += tests/sim/test_sim
+tests_sim_test_sim_SOURCES = %D%/sim/test_sim.c $(sim_fixture)
+tests_sim_test_sim_CFLAGS = $(check_cflags)
+tests_sim_test_sim_LDADD = $(check_lib) -lm
+unit_tests += tests/price/test_choice
+tests_price_test_choice_SOURCES = %D%/price/test_choice.c $(sim_fixture)
+tests_price_test_choice_CFLAGS = $(check_cflags)
+tests_price_test_choice_LDADD = $(check_lib) -lm
+unit_tests += tests/tools/test_program
+tests_tools_test_program_SOURCES = %D%/tools/test_program.c
+tests_tools_test_program_CFLAGS = $(check_cflags)
+tests_tools_test_program_LDADD = libprogram.la $(CHECK_LIBS)
+unit_tests += tests/tools/test_tune_judge
+tests_tools_test_tune_judge_SOURCES = %D%/tools/test_tune_judge.c tools/coll_tune_judge.c
+tests_tools_test_tune_judge_CFLAGS = $(check_cflags)
+tests_tools_test_tune_judge_LDADD = $(check_lib) -lm
+unit_tests += tests/device/test_copy
+tests_device_test_copy_CFLAGS = $(check_cflags)
+tests_device_test_copy_LDADD = $(check_lib)
+unit_tests += tests/device/test_number
+tests_device_test_number_SOURCES = %D%/device/test_number.c %D%/support/element.c %D%/support/element.h
+tests_device_test_number_CFLAGS = $(check_cflags)
+tests_device_test_number_LDADD = $(check_lib) -lm
+kernel_cases = %D%/support/kernel_cases.c %D%/support/kernel_cases.h %D%/support/element.c \
+	%D%/support/element.h lib/device/cuda_table.c
+unit_tests += tests/device/test_reduce
+tests_device_test_reduce_SOURCES = %D%/device/test_reduce.c $(kernel_cases)
+tests_device_test_reduce_CFLAGS = $(check_cflags)
+tests_device_test_reduce_LDADD = $(check_lib) -lm
 
 # the kernels for device memory: on the host by tests/fake_cuda
 # (a library: with sanitizers they take minutes to compile; cxx.cc and cxx_pic.cc, which are
@@ -102,22 +102,22 @@ tests_fake_cuda_libkernels_la_SOURCES = benchmarks/bench_kernel.cu \
 	%D%/fake_cuda/kernels.cc %D%/fake_cuda/kernels.h \
 	%D%/fake_cuda/cuda_shim.h %D%/fake_cuda/grid.c %D%/fake_cuda/grid.h
 tests_fake_cuda_libkernels_la_CXXFLAGS = $(AM_CXXFLAGS) -Wno-unknown-pragmas
-unit_tests += tests/test_cuda_kernels
-tests_test_cuda_kernels_SOURCES = %D%/test_cuda_kernels.c $(kernel_cases)
-nodist_EXTRA_tests_test_cuda_kernels_SOURCES = cxx.cc
-tests_test_cuda_kernels_CFLAGS = $(check_cflags)
-tests_test_cuda_kernels_LDADD = tests/fake_cuda/libkernels.la $(check_lib) -lm
-unit_tests += tests/test_cuda_plan
-tests_test_cuda_plan_SOURCES = %D%/test_cuda_plan.c $(kernel_cases)
-nodist_EXTRA_tests_test_cuda_plan_SOURCES = cxx.cc
-tests_test_cuda_plan_CFLAGS = $(check_cflags)
-tests_test_cuda_plan_LDADD = tests/fake_cuda/libkernels.la $(check_lib) -lm
+unit_tests += tests/device/test_cuda_kernels
+tests_device_test_cuda_kernels_SOURCES = %D%/device/test_cuda_kernels.c $(kernel_cases)
+nodist_EXTRA_tests_device_test_cuda_kernels_SOURCES = cxx.cc
+tests_device_test_cuda_kernels_CFLAGS = $(check_cflags)
+tests_device_test_cuda_kernels_LDADD = tests/fake_cuda/libkernels.la $(check_lib) -lm
+unit_tests += tests/device/test_cuda_plan
+tests_device_test_cuda_plan_SOURCES = %D%/device/test_cuda_plan.c $(kernel_cases)
+nodist_EXTRA_tests_device_test_cuda_plan_SOURCES = cxx.cc
+tests_device_test_cuda_plan_CFLAGS = $(check_cflags)
+tests_device_test_cuda_plan_LDADD = tests/fake_cuda/libkernels.la $(check_lib) -lm
 if HAVE_CUDA
-unit_tests += tests/test_cuda_driver
-tests_test_cuda_driver_CFLAGS = $(check_cflags) $(CUDA_CFLAGS) \
+unit_tests += tests/device/test_cuda_driver
+tests_device_test_cuda_driver_CFLAGS = $(check_cflags) $(CUDA_CFLAGS) \
 	-DFEW='"$(abs_builddir)/%D%/fake_cuda/few/.libs/libcuda.so.1"'
-tests_test_cuda_driver_LDADD = $(check_lib)
-EXTRA_tests_test_cuda_driver_DEPENDENCIES = tests/fake_cuda/few/libcuda.la
+tests_device_test_cuda_driver_LDADD = $(check_lib)
+EXTRA_tests_device_test_cuda_driver_DEPENDENCIES = tests/fake_cuda/few/libcuda.la
 # libcuda.so.1: a driver of few entries
 check_LTLIBRARIES += tests/fake_cuda/few/libcuda.la
 tests_fake_cuda_few_libcuda_la_SOURCES = %D%/fake_cuda/few.c
@@ -158,437 +158,437 @@ tests_fake_cuda_libnvidia_ml_la_LDFLAGS = $(AM_LDFLAGS) -version-info 1:0:0 \
 fake_cflags = $(check_cflags) $(CUDA_CFLAGS) \
 	-DFAKE_CUDA='"$(abs_builddir)/%D%/fake_cuda/.libs/libcuda.so.1"'
 check_LTLIBRARIES += libfake.la
-libfake_la_SOURCES = %D%/fake_fixture.c %D%/fake_fixture.h %D%/gpu/gpu.c \
-	%D%/gpu/gpu.h %D%/gpu/gpu_ptx.c %D%/staged_world.c %D%/staged_world.h
+libfake_la_SOURCES = %D%/fake_cuda/fake_fixture.c %D%/fake_cuda/fake_fixture.h %D%/gpu/gpu.c \
+	%D%/gpu/gpu.h %D%/gpu/gpu_ptx.c %D%/support/staged_world.c %D%/support/staged_world.h
 libfake_la_CFLAGS = $(fake_cflags)
 fake_lib = libfake.la libworld.la $(check_lib) -ldl
-unit_tests += tests/test_fake_cuda tests/test_fake_graph tests/test_fake_ipc \
-	tests/test_fake_order
-tests_test_fake_cuda_SOURCES = %D%/test_fake_cuda.c %D%/gpu/kernels_driver.c %D%/gpu/kernels_driver.h
-tests_test_fake_cuda_CFLAGS = $(fake_cflags)
-tests_test_fake_cuda_LDADD = $(fake_lib)
-EXTRA_tests_test_fake_cuda_DEPENDENCIES = tests/fake_cuda/libcuda.la
-unit_tests += tests/test_cuda_device
-tests_test_cuda_device_SOURCES = %D%/test_cuda_device.c %D%/element.c %D%/element.h
-tests_test_cuda_device_CFLAGS = $(fake_cflags)
-tests_test_cuda_device_LDADD = $(fake_lib) -lm
-EXTRA_tests_test_cuda_device_DEPENDENCIES = tests/fake_cuda/libcuda.la
-unit_tests += tests/test_levels
-tests_test_levels_SOURCES = %D%/test_levels.c $(fake_image)
-tests_test_levels_CFLAGS = $(fake_cflags)
-tests_test_levels_LDADD = $(fake_lib)
-EXTRA_tests_test_levels_DEPENDENCIES = tests/fake_cuda/libcuda.la
-unit_tests += tests/test_cuda_captured
-tests_test_cuda_captured_SOURCES = %D%/test_cuda_captured.c $(fake_image)
-tests_test_cuda_captured_CFLAGS = $(fake_cflags)
-tests_test_cuda_captured_LDADD = $(fake_lib)
-EXTRA_tests_test_cuda_captured_DEPENDENCIES = tests/fake_cuda/libcuda.la
-unit_tests += tests/test_cuda_staged
-tests_test_cuda_staged_CFLAGS = $(fake_cflags)
-tests_test_cuda_staged_LDADD = $(fake_lib)
-EXTRA_tests_test_cuda_staged_DEPENDENCIES = tests/fake_cuda/libcuda.la
-unit_tests += tests/test_cut
-tests_test_cut_CFLAGS = $(check_cflags)
-tests_test_cut_LDADD = $(check_lib)
-unit_tests += tests/test_cuda_wrong
-tests_test_cuda_wrong_SOURCES = %D%/test_cuda_wrong.c $(fake_image)
-tests_test_cuda_wrong_CFLAGS = $(fake_cflags)
-tests_test_cuda_wrong_LDADD = $(fake_lib)
-EXTRA_tests_test_cuda_wrong_DEPENDENCIES = tests/fake_cuda/libcuda.la
-unit_tests += tests/test_cuda_kernel
-tests_test_cuda_kernel_SOURCES = %D%/test_cuda_kernel.c $(fake_image)
-tests_test_cuda_kernel_CFLAGS = $(fake_cflags)
-tests_test_cuda_kernel_LDADD = $(fake_lib)
-EXTRA_tests_test_cuda_kernel_DEPENDENCIES = tests/fake_cuda/libcuda.la
-unit_tests += tests/test_cuda_check
-tests_test_cuda_check_SOURCES = %D%/test_cuda_check.c $(fake_image)
-tests_test_cuda_check_CFLAGS = $(fake_cflags)
-tests_test_cuda_check_LDADD = $(fake_lib)
-EXTRA_tests_test_cuda_check_DEPENDENCIES = tests/fake_cuda/libcuda.la
-unit_tests += tests/test_cuda_check_messages
-tests_test_cuda_check_messages_SOURCES = %D%/test_cuda_check_messages.c $(fake_image)
-tests_test_cuda_check_messages_CFLAGS = $(fake_cflags)
-tests_test_cuda_check_messages_LDADD = $(fake_lib)
-EXTRA_tests_test_cuda_check_messages_DEPENDENCIES = tests/fake_cuda/libcuda.la
-registered = %D%/registered.c %D%/registered.h $(fake_image)
+unit_tests += tests/fake_cuda/test_fake_cuda tests/fake_cuda/test_fake_graph tests/fake_cuda/test_fake_ipc \
+	tests/fake_cuda/test_fake_order
+tests_fake_cuda_test_fake_cuda_SOURCES = %D%/fake_cuda/test_fake_cuda.c %D%/gpu/kernels_driver.c %D%/gpu/kernels_driver.h
+tests_fake_cuda_test_fake_cuda_CFLAGS = $(fake_cflags)
+tests_fake_cuda_test_fake_cuda_LDADD = $(fake_lib)
+EXTRA_tests_fake_cuda_test_fake_cuda_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/device/test_cuda_device
+tests_device_test_cuda_device_SOURCES = %D%/device/test_cuda_device.c %D%/support/element.c %D%/support/element.h
+tests_device_test_cuda_device_CFLAGS = $(fake_cflags)
+tests_device_test_cuda_device_LDADD = $(fake_lib) -lm
+EXTRA_tests_device_test_cuda_device_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/stream/test_levels
+tests_stream_test_levels_SOURCES = %D%/stream/test_levels.c $(fake_image)
+tests_stream_test_levels_CFLAGS = $(fake_cflags)
+tests_stream_test_levels_LDADD = $(fake_lib)
+EXTRA_tests_stream_test_levels_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/stream/test_cuda_captured
+tests_stream_test_cuda_captured_SOURCES = %D%/stream/test_cuda_captured.c $(fake_image)
+tests_stream_test_cuda_captured_CFLAGS = $(fake_cflags)
+tests_stream_test_cuda_captured_LDADD = $(fake_lib)
+EXTRA_tests_stream_test_cuda_captured_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/stream/test_cuda_staged
+tests_stream_test_cuda_staged_CFLAGS = $(fake_cflags)
+tests_stream_test_cuda_staged_LDADD = $(fake_lib)
+EXTRA_tests_stream_test_cuda_staged_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/stream/test_cut
+tests_stream_test_cut_CFLAGS = $(check_cflags)
+tests_stream_test_cut_LDADD = $(check_lib)
+unit_tests += tests/stream/test_cuda_wrong
+tests_stream_test_cuda_wrong_SOURCES = %D%/stream/test_cuda_wrong.c $(fake_image)
+tests_stream_test_cuda_wrong_CFLAGS = $(fake_cflags)
+tests_stream_test_cuda_wrong_LDADD = $(fake_lib)
+EXTRA_tests_stream_test_cuda_wrong_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/stream/test_cuda_kernel
+tests_stream_test_cuda_kernel_SOURCES = %D%/stream/test_cuda_kernel.c $(fake_image)
+tests_stream_test_cuda_kernel_CFLAGS = $(fake_cflags)
+tests_stream_test_cuda_kernel_LDADD = $(fake_lib)
+EXTRA_tests_stream_test_cuda_kernel_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/stream/test_cuda_check
+tests_stream_test_cuda_check_SOURCES = %D%/stream/test_cuda_check.c $(fake_image)
+tests_stream_test_cuda_check_CFLAGS = $(fake_cflags)
+tests_stream_test_cuda_check_LDADD = $(fake_lib)
+EXTRA_tests_stream_test_cuda_check_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/stream/test_cuda_check_messages
+tests_stream_test_cuda_check_messages_SOURCES = %D%/stream/test_cuda_check_messages.c $(fake_image)
+tests_stream_test_cuda_check_messages_CFLAGS = $(fake_cflags)
+tests_stream_test_cuda_check_messages_LDADD = $(fake_lib)
+EXTRA_tests_stream_test_cuda_check_messages_DEPENDENCIES = tests/fake_cuda/libcuda.la
+registered = %D%/stream/registered.c %D%/stream/registered.h $(fake_image)
 
-unit_tests += tests/test_cuda_register
-tests_test_cuda_register_SOURCES = %D%/test_cuda_register.c $(registered)
-tests_test_cuda_register_CFLAGS = $(fake_cflags)
-tests_test_cuda_register_LDADD = $(fake_lib)
-EXTRA_tests_test_cuda_register_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/stream/test_cuda_register
+tests_stream_test_cuda_register_SOURCES = %D%/stream/test_cuda_register.c $(registered)
+tests_stream_test_cuda_register_CFLAGS = $(fake_cflags)
+tests_stream_test_cuda_register_LDADD = $(fake_lib)
+EXTRA_tests_stream_test_cuda_register_DEPENDENCIES = tests/fake_cuda/libcuda.la
 
-unit_tests += tests/test_cuda_mixed
-tests_test_cuda_mixed_SOURCES = %D%/test_cuda_mixed.c $(registered)
-tests_test_cuda_mixed_CFLAGS = $(fake_cflags)
-tests_test_cuda_mixed_LDADD = $(fake_lib)
-EXTRA_tests_test_cuda_mixed_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/stream/test_cuda_mixed
+tests_stream_test_cuda_mixed_SOURCES = %D%/stream/test_cuda_mixed.c $(registered)
+tests_stream_test_cuda_mixed_CFLAGS = $(fake_cflags)
+tests_stream_test_cuda_mixed_LDADD = $(fake_lib)
+EXTRA_tests_stream_test_cuda_mixed_DEPENDENCIES = tests/fake_cuda/libcuda.la
 
-unit_tests += tests/test_cuda_shown
-tests_test_cuda_shown_SOURCES = %D%/test_cuda_shown.c $(registered)
-tests_test_cuda_shown_CFLAGS = $(fake_cflags)
-tests_test_cuda_shown_LDADD = $(fake_lib)
-EXTRA_tests_test_cuda_shown_DEPENDENCIES = tests/fake_cuda/libcuda.la
-unit_tests += tests/test_cuda_buffer
-tests_test_cuda_buffer_SOURCES = %D%/test_cuda_buffer.c $(fake_image)
-tests_test_cuda_buffer_CFLAGS = $(fake_cflags)
-tests_test_cuda_buffer_LDADD = $(fake_lib)
-EXTRA_tests_test_cuda_buffer_DEPENDENCIES = tests/fake_cuda/libcuda.la
-unit_tests += tests/test_cuda_maps
-tests_test_cuda_maps_SOURCES = %D%/test_cuda_maps.c $(fake_image)
-tests_test_cuda_maps_CFLAGS = $(fake_cflags)
-tests_test_cuda_maps_LDADD = $(fake_lib)
-EXTRA_tests_test_cuda_maps_DEPENDENCIES = tests/fake_cuda/libcuda.la
-unit_tests += tests/test_cuda_orders
-tests_test_cuda_orders_SOURCES = %D%/test_cuda_orders.c $(fake_image)
-tests_test_cuda_orders_CFLAGS = $(fake_cflags)
-tests_test_cuda_orders_LDADD = $(fake_lib)
-EXTRA_tests_test_cuda_orders_DEPENDENCIES = tests/fake_cuda/libcuda.la
-unit_tests += tests/test_cuda_watch
-tests_test_cuda_watch_SOURCES = %D%/test_cuda_watch.c $(fake_image)
-tests_test_cuda_watch_CFLAGS = $(fake_cflags)
-tests_test_cuda_watch_LDADD = $(fake_lib)
-EXTRA_tests_test_cuda_watch_DEPENDENCIES = tests/fake_cuda/libcuda.la
-unit_tests += tests/test_cuda_memory
-tests_test_cuda_memory_SOURCES = %D%/test_cuda_memory.c $(fake_image)
-tests_test_cuda_memory_CFLAGS = $(fake_cflags)
-tests_test_cuda_memory_LDADD = $(fake_lib)
-EXTRA_tests_test_cuda_memory_DEPENDENCIES = tests/fake_cuda/libcuda.la
-unit_tests += tests/test_cuda_apart
-tests_test_cuda_apart_SOURCES = %D%/test_cuda_apart.c $(fake_image)
-tests_test_cuda_apart_CFLAGS = $(fake_cflags)
-tests_test_cuda_apart_LDADD = $(fake_lib)
-EXTRA_tests_test_cuda_apart_DEPENDENCIES = tests/fake_cuda/libcuda.la
-unit_tests += tests/test_cuda_messages
-tests_test_cuda_messages_SOURCES = %D%/test_cuda_messages.c $(fake_image)
-tests_test_cuda_messages_CFLAGS = $(fake_cflags)
-tests_test_cuda_messages_LDADD = $(fake_lib)
-EXTRA_tests_test_cuda_messages_DEPENDENCIES = tests/fake_cuda/libcuda.la
-stream_fixture = %D%/stream_fixture.c %D%/stream_fixture.h \
-	%D%/element.c %D%/element.h
+unit_tests += tests/stream/test_cuda_shown
+tests_stream_test_cuda_shown_SOURCES = %D%/stream/test_cuda_shown.c $(registered)
+tests_stream_test_cuda_shown_CFLAGS = $(fake_cflags)
+tests_stream_test_cuda_shown_LDADD = $(fake_lib)
+EXTRA_tests_stream_test_cuda_shown_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/device/test_cuda_buffer
+tests_device_test_cuda_buffer_SOURCES = %D%/device/test_cuda_buffer.c $(fake_image)
+tests_device_test_cuda_buffer_CFLAGS = $(fake_cflags)
+tests_device_test_cuda_buffer_LDADD = $(fake_lib)
+EXTRA_tests_device_test_cuda_buffer_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/device/test_cuda_maps
+tests_device_test_cuda_maps_SOURCES = %D%/device/test_cuda_maps.c $(fake_image)
+tests_device_test_cuda_maps_CFLAGS = $(fake_cflags)
+tests_device_test_cuda_maps_LDADD = $(fake_lib)
+EXTRA_tests_device_test_cuda_maps_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/stream/test_cuda_orders
+tests_stream_test_cuda_orders_SOURCES = %D%/stream/test_cuda_orders.c $(fake_image)
+tests_stream_test_cuda_orders_CFLAGS = $(fake_cflags)
+tests_stream_test_cuda_orders_LDADD = $(fake_lib)
+EXTRA_tests_stream_test_cuda_orders_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/stream/test_cuda_watch
+tests_stream_test_cuda_watch_SOURCES = %D%/stream/test_cuda_watch.c $(fake_image)
+tests_stream_test_cuda_watch_CFLAGS = $(fake_cflags)
+tests_stream_test_cuda_watch_LDADD = $(fake_lib)
+EXTRA_tests_stream_test_cuda_watch_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/stream/test_cuda_memory
+tests_stream_test_cuda_memory_SOURCES = %D%/stream/test_cuda_memory.c $(fake_image)
+tests_stream_test_cuda_memory_CFLAGS = $(fake_cflags)
+tests_stream_test_cuda_memory_LDADD = $(fake_lib)
+EXTRA_tests_stream_test_cuda_memory_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/stream/test_cuda_apart
+tests_stream_test_cuda_apart_SOURCES = %D%/stream/test_cuda_apart.c $(fake_image)
+tests_stream_test_cuda_apart_CFLAGS = $(fake_cflags)
+tests_stream_test_cuda_apart_LDADD = $(fake_lib)
+EXTRA_tests_stream_test_cuda_apart_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/stream/test_cuda_messages
+tests_stream_test_cuda_messages_SOURCES = %D%/stream/test_cuda_messages.c $(fake_image)
+tests_stream_test_cuda_messages_CFLAGS = $(fake_cflags)
+tests_stream_test_cuda_messages_LDADD = $(fake_lib)
+EXTRA_tests_stream_test_cuda_messages_DEPENDENCIES = tests/fake_cuda/libcuda.la
+stream_fixture = %D%/support/stream_fixture.c %D%/support/stream_fixture.h \
+	%D%/support/element.c %D%/support/element.h
 stream_lib = $(fake_lib) -lm
-unit_tests += tests/test_cuda_ipc
-tests_test_cuda_ipc_SOURCES = %D%/test_cuda_ipc.c $(stream_fixture)
-tests_test_cuda_ipc_CFLAGS = $(fake_cflags)
-tests_test_cuda_ipc_LDADD = $(stream_lib)
-EXTRA_tests_test_cuda_ipc_DEPENDENCIES = tests/fake_cuda/libcuda.la
-unit_tests += tests/test_relay
-tests_test_relay_SOURCES = %D%/test_relay.c $(stream_fixture) \
-	%D%/queued_fixture.c %D%/queued_fixture.h
-tests_test_relay_CFLAGS = $(fake_cflags)
-tests_test_relay_LDADD = $(stream_lib)
-EXTRA_tests_test_relay_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/transports/test_cuda_ipc
+tests_transports_test_cuda_ipc_SOURCES = %D%/transports/test_cuda_ipc.c $(stream_fixture)
+tests_transports_test_cuda_ipc_CFLAGS = $(fake_cflags)
+tests_transports_test_cuda_ipc_LDADD = $(stream_lib)
+EXTRA_tests_transports_test_cuda_ipc_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/exec/test_relay
+tests_exec_test_relay_SOURCES = %D%/exec/test_relay.c $(stream_fixture) \
+	%D%/exec/queued_fixture.c %D%/exec/queued_fixture.h
+tests_exec_test_relay_CFLAGS = $(fake_cflags)
+tests_exec_test_relay_LDADD = $(stream_lib)
+EXTRA_tests_exec_test_relay_DEPENDENCIES = tests/fake_cuda/libcuda.la
 
-unit_tests += tests/test_queued
-tests_test_queued_SOURCES = %D%/test_queued.c $(stream_fixture) \
-	%D%/queued_fixture.c %D%/queued_fixture.h
-tests_test_queued_CFLAGS = $(fake_cflags)
-tests_test_queued_LDADD = $(stream_lib)
-EXTRA_tests_test_queued_DEPENDENCIES = tests/fake_cuda/libcuda.la
-tests_test_fake_graph_CFLAGS = $(fake_cflags)
-tests_test_fake_graph_LDADD = $(fake_lib)
-EXTRA_tests_test_fake_graph_DEPENDENCIES = tests/fake_cuda/libcuda.la
-tests_test_fake_order_CFLAGS = $(fake_cflags)
-tests_test_fake_order_LDADD = $(fake_lib)
-EXTRA_tests_test_fake_order_DEPENDENCIES = tests/fake_cuda/libcuda.la
-tests_test_fake_ipc_CFLAGS = $(fake_cflags)
-tests_test_fake_ipc_LDADD = $(fake_lib)
-EXTRA_tests_test_fake_ipc_DEPENDENCIES = tests/fake_cuda/libcuda.la
+unit_tests += tests/exec/test_queued
+tests_exec_test_queued_SOURCES = %D%/exec/test_queued.c $(stream_fixture) \
+	%D%/exec/queued_fixture.c %D%/exec/queued_fixture.h
+tests_exec_test_queued_CFLAGS = $(fake_cflags)
+tests_exec_test_queued_LDADD = $(stream_lib)
+EXTRA_tests_exec_test_queued_DEPENDENCIES = tests/fake_cuda/libcuda.la
+tests_fake_cuda_test_fake_graph_CFLAGS = $(fake_cflags)
+tests_fake_cuda_test_fake_graph_LDADD = $(fake_lib)
+EXTRA_tests_fake_cuda_test_fake_graph_DEPENDENCIES = tests/fake_cuda/libcuda.la
+tests_fake_cuda_test_fake_order_CFLAGS = $(fake_cflags)
+tests_fake_cuda_test_fake_order_LDADD = $(fake_lib)
+EXTRA_tests_fake_cuda_test_fake_order_DEPENDENCIES = tests/fake_cuda/libcuda.la
+tests_fake_cuda_test_fake_ipc_CFLAGS = $(fake_cflags)
+tests_fake_cuda_test_fake_ipc_LDADD = $(fake_lib)
+EXTRA_tests_fake_cuda_test_fake_ipc_DEPENDENCIES = tests/fake_cuda/libcuda.la
 endif
 
-fabric_fixture = %D%/fabric_fixture.c %D%/fabric_fixture.h
-unit_tests += tests/test_fabric
-tests_test_fabric_SOURCES = %D%/test_fabric.c $(fabric_fixture)
-tests_test_fabric_CFLAGS = $(check_cflags)
-tests_test_fabric_LDADD = $(check_lib)
-unit_tests += tests/test_fabric_file
-tests_test_fabric_file_SOURCES = %D%/test_fabric_file.c $(fabric_fixture)
-tests_test_fabric_file_CFLAGS = $(check_cflags)
-tests_test_fabric_file_LDADD = $(check_lib)
-unit_tests += tests/test_spare
-tests_test_spare_CFLAGS = $(check_cflags)
-tests_test_spare_LDADD = libcore.la $(check_lib)
-unit_tests += tests/test_rails
-tests_test_rails_CFLAGS = $(check_cflags)
-tests_test_rails_LDADD = $(check_lib)
-unit_tests += tests/test_carrier
-tests_test_carrier_CFLAGS = $(check_cflags)
-tests_test_carrier_LDADD = $(check_lib) -lm
-unit_tests += tests/test_prices
-tests_test_prices_CFLAGS = $(check_cflags)
-tests_test_prices_LDADD = $(check_lib) -lm
-unit_tests += tests/test_measure
-tests_test_measure_CFLAGS = $(check_cflags)
-tests_test_measure_LDADD = $(check_lib) -lm
-unit_tests += tests/test_hosts
-tests_test_hosts_CFLAGS = $(check_cflags)
-tests_test_hosts_LDADD = $(check_lib)
-unit_tests += tests/test_quota
-tests_test_quota_CFLAGS = $(check_cflags)
-tests_test_quota_LDADD = $(check_lib)
-unit_tests += tests/test_gpus
-tests_test_gpus_CFLAGS = $(check_cflags)
-tests_test_gpus_LDADD = $(check_lib)
-unit_tests += tests/test_topo
-tests_test_topo_CFLAGS = $(check_cflags)
-tests_test_topo_LDADD = $(check_lib)
+fabric_fixture = %D%/sim/fabric_fixture.c %D%/sim/fabric_fixture.h
+unit_tests += tests/sim/test_fabric
+tests_sim_test_fabric_SOURCES = %D%/sim/test_fabric.c $(fabric_fixture)
+tests_sim_test_fabric_CFLAGS = $(check_cflags)
+tests_sim_test_fabric_LDADD = $(check_lib)
+unit_tests += tests/sim/test_fabric_file
+tests_sim_test_fabric_file_SOURCES = %D%/sim/test_fabric_file.c $(fabric_fixture)
+tests_sim_test_fabric_file_CFLAGS = $(check_cflags)
+tests_sim_test_fabric_file_LDADD = $(check_lib)
+unit_tests += tests/topo/test_spare
+tests_topo_test_spare_CFLAGS = $(check_cflags)
+tests_topo_test_spare_LDADD = libcore.la $(check_lib)
+unit_tests += tests/topo/test_rails
+tests_topo_test_rails_CFLAGS = $(check_cflags)
+tests_topo_test_rails_LDADD = $(check_lib)
+unit_tests += tests/topo/test_carrier
+tests_topo_test_carrier_CFLAGS = $(check_cflags)
+tests_topo_test_carrier_LDADD = $(check_lib) -lm
+unit_tests += tests/price/test_prices
+tests_price_test_prices_CFLAGS = $(check_cflags)
+tests_price_test_prices_LDADD = $(check_lib) -lm
+unit_tests += tests/comm/test_measure
+tests_comm_test_measure_CFLAGS = $(check_cflags)
+tests_comm_test_measure_LDADD = $(check_lib) -lm
+unit_tests += tests/topo/test_hosts
+tests_topo_test_hosts_CFLAGS = $(check_cflags)
+tests_topo_test_hosts_LDADD = $(check_lib)
+unit_tests += tests/topo/test_quota
+tests_topo_test_quota_CFLAGS = $(check_cflags)
+tests_topo_test_quota_LDADD = $(check_lib)
+unit_tests += tests/topo/test_gpus
+tests_topo_test_gpus_CFLAGS = $(check_cflags)
+tests_topo_test_gpus_LDADD = $(check_lib)
+unit_tests += tests/topo/test_topo
+tests_topo_test_topo_CFLAGS = $(check_cflags)
+tests_topo_test_topo_LDADD = $(check_lib)
 
 # simulations: a second opinion by SimGrid
-check_PROGRAMS += tests/test_simgrid
-TESTS += tests/test_simgrid
+check_PROGRAMS += tests/sim/test_simgrid
+TESTS += tests/sim/test_simgrid
 if HAVE_SIMGRID
-tests_test_simgrid_SOURCES = %D%/test_simgrid.c %D%/simgrid_replay.cc \
-	%D%/simgrid_replay.h
-tests_test_simgrid_CFLAGS = $(check_cflags)
-tests_test_simgrid_CXXFLAGS = $(AM_CXXFLAGS) $(SIMGRID_CFLAGS)
-tests_test_simgrid_LDADD = $(check_lib) $(SIMGRID_LIBS)
+tests_sim_test_simgrid_SOURCES = %D%/sim/test_simgrid.c %D%/sim/simgrid_replay.cc \
+	%D%/sim/simgrid_replay.h
+tests_sim_test_simgrid_CFLAGS = $(check_cflags)
+tests_sim_test_simgrid_CXXFLAGS = $(AM_CXXFLAGS) $(SIMGRID_CFLAGS)
+tests_sim_test_simgrid_LDADD = $(check_lib) $(SIMGRID_LIBS)
 else
-tests_test_simgrid_SOURCES = %D%/simgrid_missing.c
+tests_sim_test_simgrid_SOURCES = %D%/sim/simgrid_missing.c
 endif
 
 # transports: one suite for all of them, and what arrives over UCX
-unit_tests += tests/conform
-tests_conform_SOURCES = %D%/conform.c %D%/conform.h %D%/conform_channel.c \
-	%D%/conform_data.c %D%/conform_end.c %D%/conform_far.c %D%/conform_far.h \
-	%D%/conform_script.c %D%/conform_share.c %D%/conform_sleep.c \
-	%D%/conform_world.c
-tests_conform_CFLAGS = $(check_cflags)
-tests_conform_LDADD = $(check_lib)
-unit_tests += tests/test_shm
-tests_test_shm_SOURCES = %D%/test_shm.c %D%/conform.h %D%/conform_data.c \
-	%D%/conform_far.c %D%/conform_far.h %D%/conform_share.c %D%/conform_world.c
-tests_test_shm_CFLAGS = $(check_cflags)
-tests_test_shm_LDADD = $(check_lib)
-unit_tests += tests/test_bell
-tests_test_bell_SOURCES = %D%/test_bell.c %D%/conform.h %D%/conform_data.c \
-	%D%/conform_far.c %D%/conform_far.h %D%/conform_world.c %D%/forbid.c \
-	%D%/forbid.h
-tests_test_bell_CFLAGS = $(check_cflags)
-tests_test_bell_LDADD = $(check_lib)
-unit_tests += tests/test_cma
-tests_test_cma_SOURCES = %D%/test_cma.c %D%/forbid.c %D%/forbid.h
-tests_test_cma_CFLAGS = $(check_cflags)
-tests_test_cma_LDADD = $(check_lib)
-unit_tests += tests/test_ucx
-tests_test_ucx_CFLAGS = $(check_cflags) $(UCX_CFLAGS)
-tests_test_ucx_LDADD = $(check_lib)
+unit_tests += tests/transports/conform
+tests_transports_conform_SOURCES = %D%/transports/conform.c %D%/transports/conform.h %D%/transports/conform_channel.c \
+	%D%/transports/conform_data.c %D%/transports/conform_end.c %D%/transports/conform_far.c %D%/transports/conform_far.h \
+	%D%/transports/conform_script.c %D%/transports/conform_share.c %D%/transports/conform_sleep.c \
+	%D%/transports/conform_world.c
+tests_transports_conform_CFLAGS = $(check_cflags)
+tests_transports_conform_LDADD = $(check_lib)
+unit_tests += tests/transports/test_shm
+tests_transports_test_shm_SOURCES = %D%/transports/test_shm.c %D%/transports/conform.h %D%/transports/conform_data.c \
+	%D%/transports/conform_far.c %D%/transports/conform_far.h %D%/transports/conform_share.c %D%/transports/conform_world.c
+tests_transports_test_shm_CFLAGS = $(check_cflags)
+tests_transports_test_shm_LDADD = $(check_lib)
+unit_tests += tests/transports/test_bell
+tests_transports_test_bell_SOURCES = %D%/transports/test_bell.c %D%/transports/conform.h %D%/transports/conform_data.c \
+	%D%/transports/conform_far.c %D%/transports/conform_far.h %D%/transports/conform_world.c %D%/support/forbid.c \
+	%D%/support/forbid.h
+tests_transports_test_bell_CFLAGS = $(check_cflags)
+tests_transports_test_bell_LDADD = $(check_lib)
+unit_tests += tests/transports/test_cma
+tests_transports_test_cma_SOURCES = %D%/transports/test_cma.c %D%/support/forbid.c %D%/support/forbid.h
+tests_transports_test_cma_CFLAGS = $(check_cflags)
+tests_transports_test_cma_LDADD = $(check_lib)
+unit_tests += tests/transports/test_ucx
+tests_transports_test_ucx_CFLAGS = $(check_cflags) $(UCX_CFLAGS)
+tests_transports_test_ucx_LDADD = $(check_lib)
 
 # the library as programs load it that know it only when they run
-unit_tests += tests/test_dlopen
-tests_test_dlopen_CFLAGS = $(check_cflags)
-tests_test_dlopen_LDADD = libworld.la $(check_lib) -ldl
+unit_tests += tests/api/test_dlopen
+tests_api_test_dlopen_CFLAGS = $(check_cflags)
+tests_api_test_dlopen_LDADD = libworld.la $(check_lib) -ldl
 
 # bootstraps and the control connections
-boot_world = %D%/boot_world.c %D%/boot_world.h
-unit_tests += tests/test_boot
-tests_test_boot_SOURCES = %D%/test_boot.c $(boot_world)
-tests_test_boot_CFLAGS = $(check_cflags)
-tests_test_boot_LDADD = $(check_lib)
-unit_tests += tests/test_rendezvous
-tests_test_rendezvous_SOURCES = %D%/test_rendezvous.c $(boot_world)
-tests_test_rendezvous_CFLAGS = $(check_cflags)
-tests_test_rendezvous_LDADD = $(check_lib)
-unit_tests += tests/test_launch
-tests_test_launch_CFLAGS = $(check_cflags)
-tests_test_launch_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_forbidden
-tests_test_forbidden_SOURCES = %D%/test_forbidden.c %D%/forbid.c %D%/forbid.h
-tests_test_forbidden_CFLAGS = $(check_cflags)
-tests_test_forbidden_LDADD = $(check_lib)
-unit_tests += tests/test_seal
-tests_test_seal_CFLAGS = $(check_cflags)
-tests_test_seal_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_door
-door_post = %D%/door_post.c %D%/door_post.h $(boot_world)
-tests_test_door_SOURCES = %D%/test_door.c $(door_post)
-tests_test_door_CFLAGS = $(check_cflags)
-tests_test_door_LDADD = $(check_lib)
-unit_tests += tests/test_in_flight
-tests_test_in_flight_CFLAGS = $(check_cflags)
-tests_test_in_flight_LDADD = $(check_lib)
-unit_tests += tests/test_dial
-tests_test_dial_SOURCES = %D%/test_dial.c $(door_post)
-tests_test_dial_CFLAGS = $(check_cflags)
-tests_test_dial_LDADD = $(check_lib)
-unit_tests += tests/test_ctrl
-tests_test_ctrl_SOURCES = %D%/test_ctrl.c $(boot_world)
-tests_test_ctrl_CFLAGS = $(check_cflags)
-tests_test_ctrl_LDADD = $(check_lib)
-unit_tests += tests/test_ctrl_ask
-tests_test_ctrl_ask_SOURCES = %D%/test_ctrl_ask.c $(boot_world)
-tests_test_ctrl_ask_CFLAGS = $(check_cflags)
-tests_test_ctrl_ask_LDADD = $(check_lib)
-unit_tests += tests/test_death
-tests_test_death_SOURCES = %D%/test_death.c $(boot_world)
-tests_test_death_CFLAGS = $(check_cflags)
-tests_test_death_LDADD = $(check_lib)
+boot_world = %D%/support/boot_world.c %D%/support/boot_world.h
+unit_tests += tests/boot/test_boot
+tests_boot_test_boot_SOURCES = %D%/boot/test_boot.c $(boot_world)
+tests_boot_test_boot_CFLAGS = $(check_cflags)
+tests_boot_test_boot_LDADD = $(check_lib)
+unit_tests += tests/boot/test_rendezvous
+tests_boot_test_rendezvous_SOURCES = %D%/boot/test_rendezvous.c $(boot_world)
+tests_boot_test_rendezvous_CFLAGS = $(check_cflags)
+tests_boot_test_rendezvous_LDADD = $(check_lib)
+unit_tests += tests/boot/test_launch
+tests_boot_test_launch_CFLAGS = $(check_cflags)
+tests_boot_test_launch_LDADD = libworld.la $(check_lib)
+unit_tests += tests/net/test_forbidden
+tests_net_test_forbidden_SOURCES = %D%/net/test_forbidden.c %D%/support/forbid.c %D%/support/forbid.h
+tests_net_test_forbidden_CFLAGS = $(check_cflags)
+tests_net_test_forbidden_LDADD = $(check_lib)
+unit_tests += tests/net/test_seal
+tests_net_test_seal_CFLAGS = $(check_cflags)
+tests_net_test_seal_LDADD = libworld.la $(check_lib)
+unit_tests += tests/net/test_door
+door_post = %D%/net/door_post.c %D%/net/door_post.h $(boot_world)
+tests_net_test_door_SOURCES = %D%/net/test_door.c $(door_post)
+tests_net_test_door_CFLAGS = $(check_cflags)
+tests_net_test_door_LDADD = $(check_lib)
+unit_tests += tests/net/test_in_flight
+tests_net_test_in_flight_CFLAGS = $(check_cflags)
+tests_net_test_in_flight_LDADD = $(check_lib)
+unit_tests += tests/net/test_dial
+tests_net_test_dial_SOURCES = %D%/net/test_dial.c $(door_post)
+tests_net_test_dial_CFLAGS = $(check_cflags)
+tests_net_test_dial_LDADD = $(check_lib)
+unit_tests += tests/ctrl/test_ctrl
+tests_ctrl_test_ctrl_SOURCES = %D%/ctrl/test_ctrl.c $(boot_world)
+tests_ctrl_test_ctrl_CFLAGS = $(check_cflags)
+tests_ctrl_test_ctrl_LDADD = $(check_lib)
+unit_tests += tests/ctrl/test_ctrl_ask
+tests_ctrl_test_ctrl_ask_SOURCES = %D%/ctrl/test_ctrl_ask.c $(boot_world)
+tests_ctrl_test_ctrl_ask_CFLAGS = $(check_cflags)
+tests_ctrl_test_ctrl_ask_LDADD = $(check_lib)
+unit_tests += tests/ctrl/test_death
+tests_ctrl_test_death_SOURCES = %D%/ctrl/test_death.c $(boot_world)
+tests_ctrl_test_death_CFLAGS = $(check_cflags)
+tests_ctrl_test_death_LDADD = $(check_lib)
 
 # the public operations among processes and threads
 noinst_LTLIBRARIES += libworld.la liboracle.la
-libworld_la_SOURCES = %D%/world.c %D%/world.h %D%/work.c %D%/work.h
+libworld_la_SOURCES = %D%/support/world.c %D%/support/world.h %D%/support/work.c %D%/support/work.h
 libworld_la_LIBADD = liboracle.la
-liboracle_la_SOURCES = %D%/oracle.c %D%/oracle.h
+liboracle_la_SOURCES = %D%/support/oracle.c %D%/support/oracle.h
 liboracle_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
-unit_tests += tests/test_tcp_card
-tests_test_tcp_card_CFLAGS = $(check_cflags)
-tests_test_tcp_card_LDADD = $(check_lib)
-unit_tests += tests/test_ucx_open
-tests_test_ucx_open_CFLAGS = $(check_cflags) $(UCX_CFLAGS)
-tests_test_ucx_open_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_ucx_share
-tests_test_ucx_share_CFLAGS = $(check_cflags)
-tests_test_ucx_share_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_ucx_end
-tests_test_ucx_end_CFLAGS = $(check_cflags) $(UCX_CFLAGS)
-tests_test_ucx_end_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_args
-tests_test_args_CFLAGS = $(check_cflags)
-tests_test_args_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_cache
-tests_test_cache_CFLAGS = $(check_cflags)
-tests_test_cache_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_linear
-tests_test_linear_CFLAGS = $(check_cflags)
-tests_test_linear_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_listed
-tests_test_listed_CFLAGS = $(check_cflags)
-tests_test_listed_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_group
-tests_test_group_CFLAGS = $(check_cflags)
-tests_test_group_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_p2p
-tests_test_p2p_SOURCES = %D%/test_p2p.c %D%/p2p.h
-tests_test_p2p_CFLAGS = $(check_cflags)
-tests_test_p2p_LDADD = libworld.la $(check_lib)
-tests_test_p2p_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=coll__prog_advance
-unit_tests += tests/test_p2p_wrong
-tests_test_p2p_wrong_SOURCES = %D%/test_p2p_wrong.c %D%/p2p.h
-tests_test_p2p_wrong_CFLAGS = $(check_cflags)
-tests_test_p2p_wrong_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_coll
-tests_test_coll_CFLAGS = $(check_cflags)
-tests_test_coll_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_area
-tests_test_area_CFLAGS = $(check_cflags)
-tests_test_area_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_first_thread
-tests_test_first_thread_CFLAGS = $(check_cflags)
-tests_test_first_thread_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_book
-tests_test_book_CFLAGS = $(check_cflags)
-tests_test_book_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_mismatch
-tests_test_mismatch_CFLAGS = $(check_cflags)
-tests_test_mismatch_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_fault
-tests_test_fault_SOURCES = %D%/test_fault.c %D%/seclude.c %D%/seclude.h
-tests_test_fault_CFLAGS = $(check_cflags)
-tests_test_fault_LDADD = libworld.la $(check_lib)
-fork_child = %D%/fork_child.c %D%/fork_child.h
-unit_tests += tests/test_fork
-tests_test_fork_SOURCES = %D%/test_fork.c $(fork_child)
-tests_test_fork_CFLAGS = $(check_cflags)
-tests_test_fork_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_fork_own
-tests_test_fork_own_SOURCES = %D%/test_fork_own.c $(fork_child)
-tests_test_fork_own_CFLAGS = $(check_cflags)
-tests_test_fork_own_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_nomem
-tests_test_nomem_CFLAGS = $(check_cflags)
-tests_test_nomem_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_background
-tests_test_background_CFLAGS = $(check_cflags)
-tests_test_background_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_sleep
-tests_test_sleep_SOURCES = %D%/test_sleep.c %D%/forbid.c %D%/forbid.h
-tests_test_sleep_CFLAGS = $(check_cflags)
-tests_test_sleep_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_channel
-tests_test_channel_CFLAGS = $(check_cflags)
-tests_test_channel_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_odd_orders
-tests_test_odd_orders_CFLAGS = $(check_cflags)
-tests_test_odd_orders_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_order
-tests_test_order_CFLAGS = $(check_cflags)
-tests_test_order_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_link
-tests_test_link_CFLAGS = $(check_cflags)
-tests_test_link_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_uneven
-tests_test_uneven_CFLAGS = $(check_cflags)
-tests_test_uneven_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_round
-tests_test_round_CFLAGS = $(check_cflags)
-tests_test_round_LDADD = $(check_lib)
-tests_test_round_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=coll__link_send \
+unit_tests += tests/transports/test_tcp_card
+tests_transports_test_tcp_card_CFLAGS = $(check_cflags)
+tests_transports_test_tcp_card_LDADD = $(check_lib)
+unit_tests += tests/transports/test_ucx_open
+tests_transports_test_ucx_open_CFLAGS = $(check_cflags) $(UCX_CFLAGS)
+tests_transports_test_ucx_open_LDADD = libworld.la $(check_lib)
+unit_tests += tests/transports/test_ucx_share
+tests_transports_test_ucx_share_CFLAGS = $(check_cflags)
+tests_transports_test_ucx_share_LDADD = libworld.la $(check_lib)
+unit_tests += tests/transports/test_ucx_end
+tests_transports_test_ucx_end_CFLAGS = $(check_cflags) $(UCX_CFLAGS)
+tests_transports_test_ucx_end_LDADD = libworld.la $(check_lib)
+unit_tests += tests/run/test_args
+tests_run_test_args_CFLAGS = $(check_cflags)
+tests_run_test_args_LDADD = libworld.la $(check_lib)
+unit_tests += tests/run/test_cache
+tests_run_test_cache_CFLAGS = $(check_cflags)
+tests_run_test_cache_LDADD = libworld.la $(check_lib)
+unit_tests += tests/run/test_linear
+tests_run_test_linear_CFLAGS = $(check_cflags)
+tests_run_test_linear_LDADD = libworld.la $(check_lib)
+unit_tests += tests/exec/test_listed
+tests_exec_test_listed_CFLAGS = $(check_cflags)
+tests_exec_test_listed_LDADD = libworld.la $(check_lib)
+unit_tests += tests/run/test_group
+tests_run_test_group_CFLAGS = $(check_cflags)
+tests_run_test_group_LDADD = libworld.la $(check_lib)
+unit_tests += tests/run/test_p2p
+tests_run_test_p2p_SOURCES = %D%/run/test_p2p.c %D%/run/p2p.h
+tests_run_test_p2p_CFLAGS = $(check_cflags)
+tests_run_test_p2p_LDADD = libworld.la $(check_lib)
+tests_run_test_p2p_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=coll__prog_advance
+unit_tests += tests/run/test_p2p_wrong
+tests_run_test_p2p_wrong_SOURCES = %D%/run/test_p2p_wrong.c %D%/run/p2p.h
+tests_run_test_p2p_wrong_CFLAGS = $(check_cflags)
+tests_run_test_p2p_wrong_LDADD = libworld.la $(check_lib)
+unit_tests += tests/api/test_coll
+tests_api_test_coll_CFLAGS = $(check_cflags)
+tests_api_test_coll_LDADD = libworld.la $(check_lib)
+unit_tests += tests/device/test_area
+tests_device_test_area_CFLAGS = $(check_cflags)
+tests_device_test_area_LDADD = libworld.la $(check_lib)
+unit_tests += tests/device/test_first_thread
+tests_device_test_first_thread_CFLAGS = $(check_cflags)
+tests_device_test_first_thread_LDADD = libworld.la $(check_lib)
+unit_tests += tests/proof/test_book
+tests_proof_test_book_CFLAGS = $(check_cflags)
+tests_proof_test_book_LDADD = libworld.la $(check_lib)
+unit_tests += tests/comm/test_mismatch
+tests_comm_test_mismatch_CFLAGS = $(check_cflags)
+tests_comm_test_mismatch_LDADD = libworld.la $(check_lib)
+unit_tests += tests/comm/test_fault
+tests_comm_test_fault_SOURCES = %D%/comm/test_fault.c %D%/support/seclude.c %D%/support/seclude.h
+tests_comm_test_fault_CFLAGS = $(check_cflags)
+tests_comm_test_fault_LDADD = libworld.la $(check_lib)
+fork_child = %D%/comm/fork_child.c %D%/comm/fork_child.h
+unit_tests += tests/comm/test_fork
+tests_comm_test_fork_SOURCES = %D%/comm/test_fork.c $(fork_child)
+tests_comm_test_fork_CFLAGS = $(check_cflags)
+tests_comm_test_fork_LDADD = libworld.la $(check_lib)
+unit_tests += tests/comm/test_fork_own
+tests_comm_test_fork_own_SOURCES = %D%/comm/test_fork_own.c $(fork_child)
+tests_comm_test_fork_own_CFLAGS = $(check_cflags)
+tests_comm_test_fork_own_LDADD = libworld.la $(check_lib)
+unit_tests += tests/api/test_nomem
+tests_api_test_nomem_CFLAGS = $(check_cflags)
+tests_api_test_nomem_LDADD = libworld.la $(check_lib)
+unit_tests += tests/run/test_background
+tests_run_test_background_CFLAGS = $(check_cflags)
+tests_run_test_background_LDADD = libworld.la $(check_lib)
+unit_tests += tests/exec/test_sleep
+tests_exec_test_sleep_SOURCES = %D%/exec/test_sleep.c %D%/support/forbid.c %D%/support/forbid.h
+tests_exec_test_sleep_CFLAGS = $(check_cflags)
+tests_exec_test_sleep_LDADD = libworld.la $(check_lib)
+unit_tests += tests/run/test_channel
+tests_run_test_channel_CFLAGS = $(check_cflags)
+tests_run_test_channel_LDADD = libworld.la $(check_lib)
+unit_tests += tests/proof/test_odd_orders
+tests_proof_test_odd_orders_CFLAGS = $(check_cflags)
+tests_proof_test_odd_orders_LDADD = libworld.la $(check_lib)
+unit_tests += tests/run/test_order
+tests_run_test_order_CFLAGS = $(check_cflags)
+tests_run_test_order_LDADD = libworld.la $(check_lib)
+unit_tests += tests/net/test_link
+tests_net_test_link_CFLAGS = $(check_cflags)
+tests_net_test_link_LDADD = libworld.la $(check_lib)
+unit_tests += tests/comm/test_uneven
+tests_comm_test_uneven_CFLAGS = $(check_cflags)
+tests_comm_test_uneven_LDADD = libworld.la $(check_lib)
+unit_tests += tests/ctrl/test_round
+tests_ctrl_test_round_CFLAGS = $(check_cflags)
+tests_ctrl_test_round_LDADD = $(check_lib)
+tests_ctrl_test_round_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=coll__link_send \
 	-Wl,--wrap=clock_gettime -Wl,--wrap=coll__reactor_defer_until \
 	-Wl,--wrap=coll__reactor_cancel
-unit_tests += tests/test_ask
-tests_test_ask_CFLAGS = $(check_cflags)
-tests_test_ask_LDADD = libworld.la $(check_lib)
-tests_test_ask_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=nanosleep \
+unit_tests += tests/comm/test_ask
+tests_comm_test_ask_CFLAGS = $(check_cflags)
+tests_comm_test_ask_LDADD = libworld.la $(check_lib)
+tests_comm_test_ask_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=nanosleep \
 	-Wl,--wrap=sched_yield -Wl,--wrap=coll__lock_wait \
 	-Wl,--wrap=coll__reactor_lock -Wl,--wrap=coll__reactor_poll
-unit_tests += tests/test_stall
-tests_test_stall_CFLAGS = $(check_cflags)
-tests_test_stall_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_leave
-tests_test_leave_CFLAGS = $(check_cflags)
-tests_test_leave_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_locale
-tests_test_locale_CFLAGS = $(check_cflags)
-tests_test_locale_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_log
-tests_test_log_CFLAGS = $(check_cflags)
-tests_test_log_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_memory
-tests_test_memory_CFLAGS = $(check_cflags)
-tests_test_memory_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_hot
-tests_test_hot_CFLAGS = $(check_cflags)
-tests_test_hot_LDADD = libworld.la $(check_lib)
+unit_tests += tests/comm/test_stall
+tests_comm_test_stall_CFLAGS = $(check_cflags)
+tests_comm_test_stall_LDADD = libworld.la $(check_lib)
+unit_tests += tests/comm/test_leave
+tests_comm_test_leave_CFLAGS = $(check_cflags)
+tests_comm_test_leave_LDADD = libworld.la $(check_lib)
+unit_tests += tests/api/test_locale
+tests_api_test_locale_CFLAGS = $(check_cflags)
+tests_api_test_locale_LDADD = libworld.la $(check_lib)
+unit_tests += tests/trace/test_log
+tests_trace_test_log_CFLAGS = $(check_cflags)
+tests_trace_test_log_LDADD = libworld.la $(check_lib)
+unit_tests += tests/api/test_memory
+tests_api_test_memory_CFLAGS = $(check_cflags)
+tests_api_test_memory_LDADD = libworld.la $(check_lib)
+unit_tests += tests/run/test_hot
+tests_run_test_hot_CFLAGS = $(check_cflags)
+tests_run_test_hot_LDADD = libworld.la $(check_lib)
 
 # random faults among ranks: make check-faults, and some of them in every check
-check_PROGRAMS += tests/check_faults
-tests_check_faults_SOURCES = %D%/faults.c %D%/faults.h %D%/faults_case.c \
-	%D%/faults_judge.c %D%/faults_malloc.c %D%/faults_script.c \
-	%D%/seclude.c %D%/seclude.h
-tests_check_faults_LDADD = libcrash.la libworld.la libcore.la -lm
+check_PROGRAMS += tests/faults/check_faults
+tests_faults_check_faults_SOURCES = %D%/faults/faults.c %D%/faults/faults.h %D%/faults/faults_case.c \
+	%D%/faults/faults_judge.c %D%/faults/faults_malloc.c %D%/faults/faults_script.c \
+	%D%/support/seclude.c %D%/support/seclude.h
+tests_faults_check_faults_LDADD = libcrash.la libworld.la libcore.la -lm
 noinst_LTLIBRARIES += libcrash.la
-libcrash_la_SOURCES = %D%/faults_crash.c
+libcrash_la_SOURCES = %D%/faults/faults_crash.c
 libcrash_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
 
-# CHECK_FAULTS="--seed 2 --cases 5000" for others; see tests/check_faults --help
+# CHECK_FAULTS="--seed 2 --cases 5000" for others; see tests/faults/check_faults --help
 CHECK_FAULTS =
 CLEANFILES += faults.out faults.err
-check-faults: tests/check_faults
-	@tests/check_faults $(CHECK_FAULTS) > faults.out 2> faults.err; \
+check-faults: tests/faults/check_faults
+	@tests/faults/check_faults $(CHECK_FAULTS) > faults.out 2> faults.err; \
 	status=$$?; cat faults.out; exit $$status
 
-# tests/coll_info.sh: another UCX is loaded than the one that was built with
-check_LTLIBRARIES += tests/libother_ucx.la
-tests_libother_ucx_la_SOURCES = %D%/other_ucx.c
-tests_libother_ucx_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
-tests_libother_ucx_la_LDFLAGS = -module -avoid-version -rpath /nowhere \
+# tests/tools/coll_info.sh: another UCX is loaded than the one that was built with
+check_LTLIBRARIES += tests/transports/libother_ucx.la
+tests_transports_libother_ucx_la_SOURCES = %D%/transports/other_ucx.c
+tests_transports_libother_ucx_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
+tests_transports_libother_ucx_la_LDFLAGS = -module -avoid-version -rpath /nowhere \
 	-XCClinker -fno-sanitize=all
 
-# tests/collrun.test: a machine with more processors than a cpu_set_t has room for
-check_LTLIBRARIES += tests/libmany_cpus.la
-tests_libmany_cpus_la_SOURCES = %D%/many_cpus.c
-tests_libmany_cpus_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
-tests_libmany_cpus_la_LDFLAGS = -module -avoid-version -rpath /nowhere \
+# tests/launch/collrun.test: a machine with more processors than a cpu_set_t has room for
+check_LTLIBRARIES += tests/launch/libmany_cpus.la
+tests_launch_libmany_cpus_la_SOURCES = %D%/launch/many_cpus.c
+tests_launch_libmany_cpus_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
+tests_launch_libmany_cpus_la_LDFLAGS = -module -avoid-version -rpath /nowhere \
 	-XCClinker -fno-sanitize=all
 
 # tests/net/clones.sh: hosts that cannot be told apart by their ids
 check_LTLIBRARIES += tests/libsame_ids.la
-tests_libsame_ids_la_SOURCES = %D%/same_ids.c
+tests_libsame_ids_la_SOURCES = %D%/net/same_ids.c
 tests_libsame_ids_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
 tests_libsame_ids_la_LDFLAGS = -module -avoid-version -rpath /nowhere \
 	-XCClinker -fno-sanitize=all
 
 # tests whose calls of libc come late at random, as on a busy machine:
-# make check-jitter CHECK_JITTER="-s '4 5 6' tests/test_fault"; see tests/jitter/run
+# make check-jitter CHECK_JITTER="-s '4 5 6' tests/comm/test_fault"; see tests/jitter/run
 check_LTLIBRARIES += tests/jitter/libjitter.la
 tests_jitter_libjitter_la_SOURCES = %D%/jitter/jitter.c
 tests_jitter_libjitter_la_CFLAGS = $(AM_CFLAGS) -fno-sanitize=all
@@ -603,104 +603,104 @@ check-jitter:
 		srcdir=$(srcdir) $(srcdir)/%D%/jitter/run $(CHECK_JITTER)
 
 # operations of the caller's own, the reproducible mode, split
-unit_tests += tests/test_op
-tests_test_op_CFLAGS = $(check_cflags)
-tests_test_op_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_repro
-tests_test_repro_CFLAGS = $(check_cflags)
-tests_test_repro_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_split
-tests_test_split_CFLAGS = $(check_cflags)
-tests_test_split_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_scale
-tests_test_scale_CFLAGS = $(check_cflags)
-tests_test_scale_LDADD = $(check_lib)
-unit_tests += tests/test_join
-tests_test_join_CFLAGS = $(check_cflags)
-tests_test_join_LDADD = libworld.la $(check_lib)
-unit_tests += tests/test_many
-tests_test_many_CFLAGS = $(check_cflags)
-tests_test_many_LDADD = libworld.la $(check_lib)
+unit_tests += tests/api/test_op
+tests_api_test_op_CFLAGS = $(check_cflags)
+tests_api_test_op_LDADD = libworld.la $(check_lib)
+unit_tests += tests/api/test_repro
+tests_api_test_repro_CFLAGS = $(check_cflags)
+tests_api_test_repro_LDADD = libworld.la $(check_lib)
+unit_tests += tests/comm/test_split
+tests_comm_test_split_CFLAGS = $(check_cflags)
+tests_comm_test_split_LDADD = libworld.la $(check_lib)
+unit_tests += tests/boot/test_scale
+tests_boot_test_scale_CFLAGS = $(check_cflags)
+tests_boot_test_scale_LDADD = $(check_lib)
+unit_tests += tests/boot/test_join
+tests_boot_test_join_CFLAGS = $(check_cflags)
+tests_boot_test_join_LDADD = libworld.la $(check_lib)
+unit_tests += tests/comm/test_many
+tests_comm_test_many_CFLAGS = $(check_cflags)
+tests_comm_test_many_LDADD = libworld.la $(check_lib)
 
 # the benchmarks' data
-unit_tests += tests/test_bench
-tests_test_bench_CFLAGS = $(check_cflags)
-tests_test_bench_LDADD = libbench.la $(check_lib)
+unit_tests += tests/bench/test_bench
+tests_bench_test_bench_CFLAGS = $(check_cflags)
+tests_bench_test_bench_LDADD = libbench.la $(check_lib)
 
 # what benchmarks/compare rests on
-unit_tests += tests/test_compare
-tests_test_compare_CFLAGS = $(check_cflags)
-tests_test_compare_LDADD = libpeer.la $(compare_libs) $(CHECK_LIBS)
+unit_tests += tests/bench/test_compare
+tests_bench_test_compare_CFLAGS = $(check_cflags)
+tests_bench_test_compare_LDADD = libpeer.la $(compare_libs) $(CHECK_LIBS)
 
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
 
 if HAVE_ONEDNN
 # the trainer: layers, data, state, and several ranks
-trainer_tests = tests/test_trainer_layers tests/test_trainer_network \
-	tests/test_trainer_data tests/test_trainer_state \
-	tests/test_trainer_ranks tests/test_trainer_finite \
-	tests/test_trainer_torch tests/test_trainer_resnet \
-	tests/test_trainer_loader tests/test_trainer_augment \
-	tests/test_trainer_rate tests/test_trainer_config \
-	tests/test_trainer_rules tests/test_trainer_loss \
-	tests/test_trainer_args tests/test_trainer_optim \
-	tests/test_trainer_sampler
+trainer_tests = tests/trainer/test_trainer_layers tests/trainer/test_trainer_network \
+	tests/trainer/test_trainer_data tests/trainer/test_trainer_state \
+	tests/trainer/test_trainer_ranks tests/trainer/test_trainer_finite \
+	tests/trainer/test_trainer_torch tests/trainer/test_trainer_resnet \
+	tests/trainer/test_trainer_loader tests/trainer/test_trainer_augment \
+	tests/trainer/test_trainer_rate tests/trainer/test_trainer_config \
+	tests/trainer/test_trainer_rules tests/trainer/test_trainer_loss \
+	tests/trainer/test_trainer_args tests/trainer/test_trainer_optim \
+	tests/trainer/test_trainer_sampler
 check_PROGRAMS += $(trainer_tests)
 TESTS += $(trainer_tests)
-tests_test_trainer_layers_SOURCES = %D%/test_trainer_layers.c \
-	%D%/trainer_layer.c %D%/trainer_layer.h
-tests_test_trainer_layers_CFLAGS = $(check_cflags)
-tests_test_trainer_layers_LDADD = libtrainer.la $(CHECK_LIBS) -lm
-tests_test_trainer_loss_CFLAGS = $(check_cflags)
-tests_test_trainer_loss_LDADD = libtrainer.la $(CHECK_LIBS) -lm
-tests_test_trainer_network_CFLAGS = $(check_cflags)
-tests_test_trainer_network_LDADD = libtrainer.la $(CHECK_LIBS) -lm
-tests_test_trainer_loader_CFLAGS = $(check_cflags)
-tests_test_trainer_loader_LDADD = libtrainer.la $(CHECK_LIBS) -lpthread -lm
-tests_test_trainer_data_CFLAGS = $(check_cflags) $(ZLIB_CFLAGS)
-tests_test_trainer_data_LDADD = libtrainer.la $(CHECK_LIBS) $(ZLIB_LIBS) -lm
-tests_test_trainer_augment_CFLAGS = $(check_cflags)
-tests_test_trainer_augment_LDADD = libtrainer.la $(CHECK_LIBS) -lm
-tests_test_trainer_config_CFLAGS = $(check_cflags)
-tests_test_trainer_config_LDADD = libtrainer.la $(CHECK_LIBS) -lm
-tests_test_trainer_rate_CFLAGS = $(check_cflags)
-tests_test_trainer_rate_LDADD = libtrainer.la $(CHECK_LIBS) -lm
-tests_test_trainer_args_CFLAGS = $(check_cflags)
-tests_test_trainer_args_LDADD = libtrainer.la $(CHECK_LIBS) -lm
-tests_test_trainer_optim_CFLAGS = $(check_cflags)
-tests_test_trainer_optim_LDADD = libtrainer.la $(CHECK_LIBS) -lm
-tests_test_trainer_sampler_CFLAGS = $(check_cflags)
-tests_test_trainer_sampler_LDADD = libtrainer.la $(CHECK_LIBS) -lm
-tests_test_trainer_state_CFLAGS = $(check_cflags) $(ZLIB_CFLAGS)
-tests_test_trainer_state_LDADD = libtrainer.la $(CHECK_LIBS) $(ZLIB_LIBS) -lm
-trainer_job = %D%/trainer_job.c %D%/trainer_job.h
-tests_test_trainer_ranks_SOURCES = %D%/test_trainer_ranks.c %D%/trainer_ranks.c \
-	%D%/trainer_ranks.h %D%/trainer_ranks_split.c $(trainer_job)
-tests_test_trainer_ranks_CFLAGS = $(check_cflags)
-tests_test_trainer_ranks_LDADD = libworld.la libtrainer.la $(CHECK_LIBS) -lm
-tests_test_trainer_finite_SOURCES = %D%/test_trainer_finite.c $(trainer_job)
-tests_test_trainer_finite_CFLAGS = $(check_cflags)
-tests_test_trainer_finite_LDADD = libworld.la libtrainer.la $(CHECK_LIBS) -lm
-trainer_digest = %D%/trainer_digest.c %D%/trainer_digest.h
-tests_test_trainer_resnet_SOURCES = %D%/test_trainer_resnet.c $(trainer_digest)
-tests_test_trainer_resnet_CFLAGS = $(check_cflags) $(JANSSON_CFLAGS)
-tests_test_trainer_resnet_LDADD = libtrainer.la $(CHECK_LIBS) $(JANSSON_LIBS) -lm
-tests_test_trainer_rules_CFLAGS = $(check_cflags) $(JANSSON_CFLAGS)
-tests_test_trainer_rules_LDADD = libtrainer.la $(CHECK_LIBS) $(JANSSON_LIBS) -lm
-tests_test_trainer_torch_SOURCES = %D%/test_trainer_torch.c $(trainer_job) \
+tests_trainer_test_trainer_layers_SOURCES = %D%/trainer/test_trainer_layers.c \
+	%D%/trainer/trainer_layer.c %D%/trainer/trainer_layer.h
+tests_trainer_test_trainer_layers_CFLAGS = $(check_cflags)
+tests_trainer_test_trainer_layers_LDADD = libtrainer.la $(CHECK_LIBS) -lm
+tests_trainer_test_trainer_loss_CFLAGS = $(check_cflags)
+tests_trainer_test_trainer_loss_LDADD = libtrainer.la $(CHECK_LIBS) -lm
+tests_trainer_test_trainer_network_CFLAGS = $(check_cflags)
+tests_trainer_test_trainer_network_LDADD = libtrainer.la $(CHECK_LIBS) -lm
+tests_trainer_test_trainer_loader_CFLAGS = $(check_cflags)
+tests_trainer_test_trainer_loader_LDADD = libtrainer.la $(CHECK_LIBS) -lpthread -lm
+tests_trainer_test_trainer_data_CFLAGS = $(check_cflags) $(ZLIB_CFLAGS)
+tests_trainer_test_trainer_data_LDADD = libtrainer.la $(CHECK_LIBS) $(ZLIB_LIBS) -lm
+tests_trainer_test_trainer_augment_CFLAGS = $(check_cflags)
+tests_trainer_test_trainer_augment_LDADD = libtrainer.la $(CHECK_LIBS) -lm
+tests_trainer_test_trainer_config_CFLAGS = $(check_cflags)
+tests_trainer_test_trainer_config_LDADD = libtrainer.la $(CHECK_LIBS) -lm
+tests_trainer_test_trainer_rate_CFLAGS = $(check_cflags)
+tests_trainer_test_trainer_rate_LDADD = libtrainer.la $(CHECK_LIBS) -lm
+tests_trainer_test_trainer_args_CFLAGS = $(check_cflags)
+tests_trainer_test_trainer_args_LDADD = libtrainer.la $(CHECK_LIBS) -lm
+tests_trainer_test_trainer_optim_CFLAGS = $(check_cflags)
+tests_trainer_test_trainer_optim_LDADD = libtrainer.la $(CHECK_LIBS) -lm
+tests_trainer_test_trainer_sampler_CFLAGS = $(check_cflags)
+tests_trainer_test_trainer_sampler_LDADD = libtrainer.la $(CHECK_LIBS) -lm
+tests_trainer_test_trainer_state_CFLAGS = $(check_cflags) $(ZLIB_CFLAGS)
+tests_trainer_test_trainer_state_LDADD = libtrainer.la $(CHECK_LIBS) $(ZLIB_LIBS) -lm
+trainer_job = %D%/trainer/trainer_job.c %D%/trainer/trainer_job.h
+tests_trainer_test_trainer_ranks_SOURCES = %D%/trainer/test_trainer_ranks.c %D%/trainer/trainer_ranks.c \
+	%D%/trainer/trainer_ranks.h %D%/trainer/trainer_ranks_split.c $(trainer_job)
+tests_trainer_test_trainer_ranks_CFLAGS = $(check_cflags)
+tests_trainer_test_trainer_ranks_LDADD = libworld.la libtrainer.la $(CHECK_LIBS) -lm
+tests_trainer_test_trainer_finite_SOURCES = %D%/trainer/test_trainer_finite.c $(trainer_job)
+tests_trainer_test_trainer_finite_CFLAGS = $(check_cflags)
+tests_trainer_test_trainer_finite_LDADD = libworld.la libtrainer.la $(CHECK_LIBS) -lm
+trainer_digest = %D%/trainer/trainer_digest.c %D%/trainer/trainer_digest.h
+tests_trainer_test_trainer_resnet_SOURCES = %D%/trainer/test_trainer_resnet.c $(trainer_digest)
+tests_trainer_test_trainer_resnet_CFLAGS = $(check_cflags) $(JANSSON_CFLAGS)
+tests_trainer_test_trainer_resnet_LDADD = libtrainer.la $(CHECK_LIBS) $(JANSSON_LIBS) -lm
+tests_trainer_test_trainer_rules_CFLAGS = $(check_cflags) $(JANSSON_CFLAGS)
+tests_trainer_test_trainer_rules_LDADD = libtrainer.la $(CHECK_LIBS) $(JANSSON_LIBS) -lm
+tests_trainer_test_trainer_torch_SOURCES = %D%/trainer/test_trainer_torch.c $(trainer_job) \
 	$(trainer_digest)
-tests_test_trainer_torch_CFLAGS = $(check_cflags) $(JANSSON_CFLAGS)
-tests_test_trainer_torch_LDADD = libworld.la libtrainer.la $(CHECK_LIBS) \
+tests_trainer_test_trainer_torch_CFLAGS = $(check_cflags) $(JANSSON_CFLAGS)
+tests_trainer_test_trainer_torch_LDADD = libworld.la libtrainer.la $(CHECK_LIBS) \
 	$(JANSSON_LIBS) -lm
 endif
 endif
 
-# fuzzers, for as long as one likes: tests/fuzz_load -max_len=4096 CORPUS
+# fuzzers, for as long as one likes: tests/plan/fuzz_load -max_len=4096 CORPUS
 if HAVE_FUZZERS
-check_PROGRAMS += tests/fuzz_load
-tests_fuzz_load_LDADD = libcore.la
-tests_fuzz_load_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+check_PROGRAMS += tests/plan/fuzz_load
+tests_plan_fuzz_load_LDADD = libcore.la
+tests_plan_fuzz_load_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 endif
 
 # what only a GPU can show: make check-gpu, where there is one; every check only tries
@@ -746,14 +746,14 @@ tests_gpu_kernels_LDADD = libcore.la -ldl -lm
 tests_gpu_kernels_SOURCES = $(gpu_common) \
 	%D%/gpu/bench.c %D%/gpu/bench.h %D%/gpu/kernels.c \
 	%D%/gpu/kernels_driver.c %D%/gpu/kernels_driver.h \
-	%D%/element.c %D%/element.h %D%/kernel_cases.c %D%/kernel_cases.h
+	%D%/support/element.c %D%/support/element.h %D%/support/kernel_cases.c %D%/support/kernel_cases.h
 endif
-gpu_scripts = %D%/cuda.sh %D%/cuda_threads.sh %D%/gpu.sh %D%/fake_rules.sh \
-	%D%/ucx_cuda.sh %D%/gpu_check.sh
-check_PROGRAMS += tests/ucx_device
-tests_ucx_device_SOURCES = %D%/ucx_device.c
-tests_ucx_device_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS) $(UCX_CFLAGS)
-tests_ucx_device_LDADD = tests/fake_cuda/libcuda.la $(UCX_LIBS)
+gpu_scripts = %D%/stream/cuda.sh %D%/stream/cuda_threads.sh %D%/gpu/gpu.sh %D%/fake_cuda/fake_rules.sh \
+	%D%/transports/ucx_cuda.sh %D%/gpu/gpu_check.sh
+check_PROGRAMS += tests/transports/ucx_device
+tests_transports_ucx_device_SOURCES = %D%/transports/ucx_device.c
+tests_transports_ucx_device_CFLAGS = $(AM_CFLAGS) $(CUDA_CFLAGS) $(UCX_CFLAGS)
+tests_transports_ucx_device_LDADD = tests/fake_cuda/libcuda.la $(UCX_LIBS)
 TESTS += $(gpu_scripts)
 # does the bundle for bare machines build?
 check-bundle:
@@ -770,8 +770,8 @@ check-gpu check-bundle:
 endif
 clean-local:
 	rm -rf gpu-reports jitter
-dist_check_SCRIPTS += %D%/cuda.sh %D%/cuda_threads.sh %D%/gpu.sh %D%/fake_rules.sh \
-	%D%/ucx_cuda.sh %D%/gpu_check.sh
+dist_check_SCRIPTS += %D%/stream/cuda.sh %D%/stream/cuda_threads.sh %D%/gpu/gpu.sh %D%/fake_cuda/fake_rules.sh \
+	%D%/transports/ucx_cuda.sh %D%/gpu/gpu_check.sh
 EXTRA_DIST += %D%/fake_cuda/README.md
 EXTRA_DIST += %D%/gpu/README.md %D%/gpu/build.sh %D%/gpu/bundle.sh \
 	%D%/gpu/check.sh %D%/gpu/library.sh \
@@ -787,7 +787,7 @@ if HAVE_CHECK
 check_PROGRAMS += tests/rdma/ranks tests/rdma/tsc_khz
 tests_rdma_ranks_SOURCES = %D%/rdma/ranks.c
 tests_rdma_ranks_LDADD = libworld.la libcore.la
-check-rdma: all tests/conform tests/rdma/ranks tests/rdma/tsc_khz
+check-rdma: all tests/transports/conform tests/rdma/ranks tests/rdma/tsc_khz
 	@srcdir=$(srcdir) $(srcdir)/%D%/rdma/run
 else
 check-rdma:
@@ -797,84 +797,84 @@ EXTRA_DIST += %D%/rdma/guests %D%/rdma/job %D%/rdma/run \
 	%D%/rdma/reports/last.txt
 
 # scripts: the programs, real launchers, the pages
-check_PROGRAMS += tests/without
-tests_without_SOURCES = %D%/without.c %D%/forbid.c %D%/forbid.h
-check_PROGRAMS += tests/prices_probe
-tests_prices_probe_LDADD = libcoll.la
-check_PROGRAMS += tests/boot_probe
-tests_boot_probe_LDADD = libcore.la
-check_PROGRAMS += tests/rank_starts
-tests_rank_starts_LDADD = libcoll.la
-check_PROGRAMS += tests/trace_probe
-tests_trace_probe_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-tests_trace_probe_LDADD = libcoll.la $(JANSSON_LIBS)
-check_PROGRAMS += tests/test_crossing
-tests_test_crossing_LDADD = libcoll.la
-check_PROGRAMS += tests/host_probe
-tests_host_probe_LDADD = libcore.la
+check_PROGRAMS += tests/support/without
+tests_support_without_SOURCES = %D%/support/without.c %D%/support/forbid.c %D%/support/forbid.h
+check_PROGRAMS += tests/bench/prices_probe
+tests_bench_prices_probe_LDADD = libcoll.la
+check_PROGRAMS += tests/boot/boot_probe
+tests_boot_boot_probe_LDADD = libcore.la
+check_PROGRAMS += tests/boot/rank_starts
+tests_boot_rank_starts_LDADD = libcoll.la
+check_PROGRAMS += tests/trace/trace_probe
+tests_trace_trace_probe_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+tests_trace_trace_probe_LDADD = libcoll.la $(JANSSON_LIBS)
+check_PROGRAMS += tests/bench/test_crossing
+tests_bench_test_crossing_LDADD = libcoll.la
+check_PROGRAMS += tests/support/host_probe
+tests_support_host_probe_LDADD = libcore.la
 check_PROGRAMS += tests/net/enemy tests/net/wire
-check_PROGRAMS += tests/compare_fake
-tests_compare_fake_LDADD = libpeer.la
+check_PROGRAMS += tests/bench/compare_fake
+tests_bench_compare_fake_LDADD = libpeer.la
 scripts = \
-	%D%/check_layers.sh \
-	%D%/kinds.sh \
-	%D%/faults.sh \
-	%D%/collrun.test %D%/collrun_files.test \
-	%D%/boot_launch.test %D%/rank_child.test \
-	%D%/hosts.sh \
-	%D%/coll_info.sh \
-	%D%/coll_plan.sh \
-	%D%/coll_tune.sh \
-	%D%/bench.sh \
-	%D%/compare.sh \
-	%D%/compare_hosts.sh \
-	%D%/crossing.sh \
-	%D%/prices.sh \
-	%D%/progress.sh \
-	%D%/shm.sh \
-	%D%/trace.sh %D%/history.sh \
-	%D%/valgrind.sh \
-	%D%/quickstart.sh \
-	%D%/readme.sh \
-	%D%/header.sh \
-	%D%/hydra.sh \
-	%D%/mpirun.sh \
-	%D%/net.sh \
-	%D%/orphan.sh \
+	%D%/style/check_layers.sh \
+	%D%/style/kinds.sh \
+	%D%/faults/faults.sh \
+	%D%/launch/collrun.test %D%/launch/collrun_files.test \
+	%D%/boot/boot_launch.test %D%/boot/rank_child.test \
+	%D%/net/hosts.sh \
+	%D%/tools/coll_info.sh \
+	%D%/tools/coll_plan.sh \
+	%D%/tools/coll_tune.sh \
+	%D%/bench/bench.sh \
+	%D%/bench/compare.sh \
+	%D%/bench/compare_hosts.sh \
+	%D%/bench/crossing.sh \
+	%D%/bench/prices.sh \
+	%D%/run/progress.sh \
+	%D%/transports/shm.sh \
+	%D%/trace/trace.sh %D%/trace/history.sh \
+	%D%/tools/valgrind.sh \
+	%D%/tools/quickstart.sh \
+	%D%/tools/readme.sh \
+	%D%/api/header.sh \
+	%D%/launch/hydra.sh \
+	%D%/launch/mpirun.sh \
+	%D%/net/net.sh \
+	%D%/launch/orphan.sh \
 	%D%/net/clones.sh %D%/net/collrun.sh %D%/net/links.sh %D%/net/names.sh %D%/net/nodes.sh %D%/net/ports.sh %D%/net/scale.sh %D%/net/vanish.sh \
 	%D%/net/strangers.sh \
-	%D%/slurm.sh \
-	%D%/train_compare.sh \
-	%D%/trainer.sh \
-	%D%/trainer_rows.sh %D%/trainer_wrong.sh \
-	%D%/trainer_run.sh \
-	%D%/trainer_split.sh
+	%D%/launch/slurm.sh \
+	%D%/bench/train_compare.sh \
+	%D%/trainer/trainer.sh \
+	%D%/trainer/trainer_rows.sh %D%/trainer/trainer_wrong.sh \
+	%D%/trainer/trainer_run.sh \
+	%D%/trainer/trainer_split.sh
 dist_check_SCRIPTS += $(scripts)
 TESTS += $(scripts)
 
 # what takes minutes each
-long_scripts = %D%/mnist.test %D%/cifar.test %D%/cifar_slurm.test \
-	%D%/trainer_warmup.test
+long_scripts = %D%/trainer/mnist.test %D%/trainer/cifar.test %D%/trainer/cifar_slurm.test \
+	%D%/trainer/trainer_warmup.test
 dist_check_SCRIPTS += $(long_scripts)
 
 EXTRA_DIST += \
-	%D%/faults.txt \
-	%D%/launch.sh \
+	%D%/faults/faults.txt \
+	%D%/launch/launch.sh \
 	%D%/README \
-	%D%/patience.h \
-	%D%/patience.sh %D%/verdict.sh \
-	%D%/program.sh \
-	%D%/slurm_here.sh \
-	%D%/trainer_cifar.sh \
-	%D%/trainer_program.sh \
-	%D%/lsan.supp \
-	%D%/mark.h \
+	%D%/support/patience.h \
+	%D%/support/patience.sh %D%/support/verdict.sh \
+	%D%/support/program.sh \
+	%D%/launch/slurm_here.sh \
+	%D%/trainer/trainer_cifar.sh \
+	%D%/trainer/trainer_program.sh \
+	%D%/support/lsan.supp \
+	%D%/support/mark.h \
 	%D%/net/hosts %D%/net/rsh %D%/net/run \
 	%D%/net/slurm-up %D%/net/world.sh \
 	%D%/kinds \
 	%D%/run_all \
-	%D%/summary \
-	%D%/timed \
+	%D%/support/summary \
+	%D%/support/timed \
 	%D%/topo/README \
 	%D%/topo/cables.topo \
 	%D%/topo/cube_mesh.topo \
@@ -928,7 +928,7 @@ EXTRA_DIST += \
 	%D%/trainer/resnet.json \
 	%D%/trainer/rules.json \
 	%D%/trainer/torch.json \
-	%D%/tsan.supp
+	%D%/support/tsan.supp
 
 # for run_all, which runs some side by side
 .PHONY: list-tests list-programs check-bundle check-faults check-gpu check-jitter check-long

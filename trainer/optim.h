@@ -60,7 +60,7 @@ struct optim_part {
  *            the corrected root.
  *            adagrad:  s += g g; p -= lr g / (sqrt(s) + epsilon)
  *            where g is the gradient + weight_decay p.  These are PyTorch's
- *            rules (tests/test_trainer_rules.c).  As the velocity of sgd has no
+ *            rules (tests/trainer/test_trainer_rules.c).  As the velocity of sgd has no
  *            rate in it, a rate that changes needs no correction of momentum,
  *            as Horovod makes for Keras's.  The bits do not depend on the cut
  *            into parts.

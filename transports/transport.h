@@ -13,7 +13,7 @@
  *
  * Flow control is the transport's own: a slow receiver holds its senders up and
  * never costs memory without bound.  All calls on one struct coll__tp come from
- * one thread at a time.  Every transport passes tests/conform.c.
+ * one thread at a time.  Every transport passes tests/transports/conform.c.
  */
 #ifndef COLL_TRANSPORTS_TRANSPORT_H
 #define COLL_TRANSPORTS_TRANSPORT_H

@@ -33,7 +33,7 @@ static _Atomic uint64_t speaker;
 
 static _Thread_local char last_error[COLL__LINE_MAX];
 
-/* Who speaks; tests/check_layers.sh sees that nobody is missing. */
+/* Who speaks; tests/style/check_layers.sh sees that nobody is missing. */
 static const char *const parts[] = {"api",   "boot", "cma", "comm", "cuda",
                                     "exec",  "log",  "mem", "op",   "param",
                                     "plan",  "self", "shm", "tcp",  "topo",

@@ -18,7 +18,7 @@ beside_kernels="lib/device/reduce.c lib/device/reduce_base.c lib/device/reduce_a
     lib/trace/log.c lib/trace/log_queue.c lib/type/names.c lib/type/op.c
     lib/device/process.c lib/util/lock.c lib/util/param.c lib/util/text.c
     lib/util/util.c
-    tests/element.c tests/kernel_cases.c tests/gpu/bench.c $to/cuda_image.c"
+    tests/support/element.c tests/support/kernel_cases.c tests/gpu/bench.c $to/cuda_image.c"
 
 for program; do
     others=

@@ -8,7 +8,7 @@
 #include "tests/gpu/kernels_driver.h"
 #include "lib/device/cuda_kernels.h"
 #include "lib/util/util.h"
-#include "tests/kernel_cases.h"
+#include "tests/support/kernel_cases.h"
 
 #include <getopt.h>
 #include <stddef.h>

@@ -10,7 +10,7 @@
  * death    a rank is killed instead
  */
 #include "tests/gpu/ranks.h"
-#include "tests/patience.h"
+#include "tests/support/patience.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #define TESTS_GPU_RANKS_H
 
 #include "tests/gpu/gpu.h"
-#include "tests/work.h"
+#include "tests/support/work.h"
 
 #include <stdatomic.h>
 

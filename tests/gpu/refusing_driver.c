@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* refusing_driver.c - a libcuda.so.1 that has a device and refuses every call.
  *
- * For tests/gpu.sh: with it each rule differs, nothing can be measured, and both have
+ * For tests/gpu/gpu.sh: with it each rule differs, nothing can be measured, and both have
  * to be said properly.  REFUSING_DRIVER=hang or crash makes cuCtxGetCurrent do that.
  */
 #include <stdlib.h>

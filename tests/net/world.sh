@@ -3,10 +3,10 @@
 # world.sh - read by the tests here, in a build folder: hosts (see `hosts`), ranks on them
 # in the background, and what they have said.  $dir is a folder for that.
 set -u
-. "${srcdir:-.}/tests/patience.sh"
-. "${srcdir:-.}/tests/verdict.sh"
+. "${srcdir:-.}/tests/support/patience.sh"
+. "${srcdir:-.}/tests/support/verdict.sh"
 net=$(cd "${srcdir:-.}/tests/net" && pwd) || exit 99
-probe=$PWD/tests/host_probe
+probe=$PWD/tests/support/host_probe
 folder=
 ranks=
 

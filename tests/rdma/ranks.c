@@ -13,7 +13,7 @@
  */
 #include "include/coll/coll.h"
 #include "lib/util/util.h"
-#include "tests/work.h"
+#include "tests/support/work.h"
 
 #include <arpa/inet.h>
 #include <signal.h>

@@ -1,0 +1,578 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_queued.c - whole plans in streams over the fake CUDA driver: every algorithm of
+ * every collective against results of the host, what that costs against what the plan
+ * says, captures, and streams that are released. */
+#include "tests/support/patience.h"
+#include "tests/exec/queued_fixture.h"
+#include "lib/exec/prog.h"
+#include "lib/util/util.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { DRAWS = 2 }; /* of each algorithm and collective */
+
+/* ---- what it cost -------------------------------------------------------- */
+
+/* Of a run. */
+struct cost {
+    uint64_t copies, copied, kernels, kernel_len, next_len, messages;
+};
+
+/* One launch, and a mark behind it; what its steps leave is what the plan's do.  The
+ * first run writes the plan to the device. */
+static int costs_one_kernel(const struct world_rank *me,
+                            const struct cost *cost, int is_first,
+                            const struct fake_counts *before,
+                            const struct fake_counts *after)
+{
+    WORLD_CHECK(me, after->kernels - before->kernels == 1);
+    WORLD_CHECK(me, after->plan_len - before->plan_len ==
+                        cost->copied + cost->kernel_len);
+    WORLD_CHECK(me, after->plan_next - before->plan_next == cost->next_len);
+    WORLD_CHECK(me, after->records - before->records == 1);
+    WORLD_CHECK(me, after->copies - before->copies == (uint64_t)is_first);
+    WORLD_CHECK(me, after->waits == before->waits);
+    WORLD_CHECK(me, after->writes == before->writes);
+    WORLD_CHECK(me, after->fills == before->fills);
+    WORLD_CHECK(me, after->functions == before->functions);
+    return 0;
+}
+
+/* What is passed on as it is taken is one kernel, or one copy if nobody wants it here;
+ * what lies where it was is copied once. */
+static void add_step(struct cost *cost, const struct coll__prog *prog, int i)
+{
+    const struct coll__step *step = &coll__prog_plan(prog)->steps[i];
+    const struct coll__span *lying = prog->queued->lying;
+    int is_send = step->kind == STEP_SEND;
+    int passes_on = step->is_joined && !(lying && lying[i + 1].len);
+    int was_passed_on = i && step[-1].is_joined && !(lying && lying[i].len);
+    size_t len = is_send ? step->src.len : step->dst.len;
+    int is_kept = prog->queued->joined[i] == JOINED_KEPT;
+    int is_kernel = (passes_on && is_kept) || step->kind == STEP_REDUCE ||
+                    step->kind == STEP_SCALE || step->kind == STEP_RECV_REDUCE;
+
+    cost->messages += step->peer >= 0;
+    if (step->kind == STEP_ORDER || was_passed_on ||
+        (is_send && lying && lying[i].len))
+        return;
+    *(is_kernel ? &cost->kernels : &cost->copies) += len > 0;
+    *(is_kernel ? &cost->kernel_len : &cost->copied) += len;
+    if (passes_on && is_kept)
+        cost->next_len += len;
+}
+
+/* What the driver was given is what the plan has, and no more: but for messages that
+ * lie where they were, which are awaited at the end. */
+static int costs_as_planned(const struct world_rank *me,
+                            const struct coll__prog *prog, int is_first,
+                            const struct fake_counts *before,
+                            const struct fake_counts *after)
+{
+    uint64_t n_last = (uint64_t)prog->queued->n_last;
+    struct cost cost = {0};
+
+    for (int i = 0; i < coll__prog_plan(prog)->n_steps; i++)
+        add_step(&cost, prog, i);
+    if (stream_kernel_blocks)
+        return costs_one_kernel(me, &cost, is_first, before, after);
+    WORLD_CHECK(me, after->copies - before->copies == cost.copies);
+    WORLD_CHECK(me, after->copied - before->copied == cost.copied);
+    WORLD_CHECK(me, after->kernels - before->kernels == cost.kernels);
+    WORLD_CHECK(me, after->kernel_len - before->kernel_len == cost.kernel_len);
+    WORLD_CHECK(me, after->next_len - before->next_len == cost.next_len);
+    WORLD_CHECK(me, after->waits - before->waits == cost.messages + n_last);
+    WORLD_CHECK(me, after->writes - before->writes == cost.messages);
+    WORLD_CHECK(me, after->records - before->records == 1);
+    WORLD_CHECK(me, after->fills == before->fills);
+    WORLD_CHECK(me, after->functions == before->functions);
+    return 0;
+}
+
+/* ---- every algorithm ----------------------------------------------------- */
+
+/* Threads share the driver's counts: those of processes are looked at. */
+static int try_deed(struct world_rank *me, const struct coll__algo *algo,
+                    const struct deed *d, struct stage *s)
+{
+    struct fake_counts before, after;
+    struct coll__prog *prog = NULL;
+    int counts = s->rank->scene->are_processes && d->op.own != OWN_PREMUL;
+
+    WORLD_CHECK(me, queued_make(algo, d, s, &prog) == COLL_OK);
+    for (int run = 0; run < 2; run++) {
+        queued_fill(d, s);
+        s->ask(&before);
+        WORLD_CHECK(me, queued_start(prog, s) == COLL_OK);
+        WORLD_CHECK(me, queued_finish(prog) == COLL_OK);
+        s->ask(&after);
+        if (!queued_is_right(d, s)) {
+            fprintf(stderr, "%s %s of %d ranks, count %zu\n",
+                    coll_collective_name(d->op.collective), algo->name,
+                    me->size, d->op.count);
+            return 1;
+        }
+        if (counts && costs_as_planned(me, prog, !run, &before, &after))
+            return 1;
+    }
+    coll__prog_destroy(prog);
+    return 0;
+}
+
+/* The types and operations take turns. */
+static void draw(struct deed *d, enum coll_collective collective, int k,
+                 int size)
+{
+    static const size_t counts[] = {1, 37, 300, 0, 129};
+
+    d->op = (struct oracle_op){.collective = collective,
+                               .type = (enum coll_type)(k % COLL_N_TYPES),
+                               .root = k % size,
+                               .size = size,
+                               .count = counts[k % 5],
+                               .seed = (unsigned)k + 1};
+    if (!coll__reduces(collective))
+        return;
+    d->op.op = (enum coll_op)(k / 3 % COLL_N_OPS);
+    while (!coll__op_takes(&(struct coll__op){.base = d->op.op}, d->op.type))
+        d->op.op = (enum coll_op)((d->op.op + 1) % COLL_N_OPS);
+    if (k % 7 == 3) {
+        d->op.own = OWN_PREMUL;
+        d->op.type = COLL_I64;
+        d->op.op = COLL_SUM;
+    }
+}
+
+/* Half of the ranks in hosts of two, as algorithms with levels see them. */
+static int try_all(struct world_rank *me)
+{
+    struct stage *s = queued_stage_new(me);
+    struct coll__view view;
+    int host[ORACLE_RANKS], k = (int)s->rank->scene->seed, failed = 0;
+    int in_place;
+
+    for (int r = 0; r < me->size; r++)
+        host[r] = r / 2;
+    WORLD_CHECK(me, coll__view_init(&view, me->size, 2,
+                                    (const int *const[]){host}) == COLL_OK);
+    for (int a = 0; coll__algos[a]; a++)
+        for (int c = 0; c < COLL_SEND; c++) {
+            struct deed d;
+
+            for (int n = 0;
+                 n < part_of(DRAWS) && coll__algos[a]->serves & 1u << c; n++) {
+                draw(&d, (enum coll_collective)c, k++, me->size);
+                in_place =
+                    queued_registers ? k % 2 == 0 : (k + me->rank) % 3 == 0;
+                queued_problem(&d, me->rank, !d.op.own && in_place);
+                d.pb.view = &view;
+                if (!coll__algo_refuses(coll__algos[a], &d.pb))
+                    failed |= try_deed(me, coll__algos[a], &d, s);
+                WORLD_CHECK(me, !failed);
+            }
+        }
+    coll__view_fini(&view);
+    queued_stage_free(me, s);
+    return failed;
+}
+
+/* size, devices, processes, slots, blocks of a kernel */
+static const int scenes[][5] = {
+    {1, 1, 0, 2, 0}, {2, 1, 1, 1, 0}, {3, 2, 0, 2, 0}, {4, 1, 1, 2, 0},
+    {5, 4, 0, 3, 0}, {7, 1, 0, 1, 0}, {8, 2, 1, 2, 0}, {1, 1, 0, 2, 3},
+    {2, 1, 1, 1, 2}, {3, 2, 0, 2, 1}, {4, 4, 1, 2, 3}, {5, 1, 0, 3, 2},
+    {7, 4, 0, 1, 1}, {8, 2, 1, 2, 1},
+};
+
+/* _i: the scene. */
+START_TEST(every_algorithm_gives_what_the_host_gives)
+{
+    struct stream_scene scene = {.size = scenes[_i][0],
+                                 .n_devices = scenes[_i][1],
+                                 .are_processes = scenes[_i][2],
+                                 .n_slots = scenes[_i][3],
+                                 .seed = (unsigned)_i + 1,
+                                 .slot = SLOT,
+                                 .body = try_all};
+
+    stream_kernel_blocks = scenes[_i][4];
+
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
+    setenv("FAKE_CUDA_DELAY", "10", 1);
+    ck_assert_int_eq(stream_run(&scene), 0);
+}
+END_TEST
+
+/* _i: the scene. */
+START_TEST(registered_buffers_are_read_in_place)
+{
+    struct stream_scene scene = {.size = scenes[_i][0],
+                                 .n_devices = scenes[_i][1],
+                                 .are_processes = scenes[_i][2],
+                                 .n_slots = scenes[_i][3],
+                                 .seed = (unsigned)_i + 100,
+                                 .slot = SLOT,
+                                 .body = try_all};
+
+    queued_registers = 1;
+    stream_kernel_blocks = scenes[_i][4];
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
+    setenv("FAKE_CUDA_DELAY", "10", 1);
+    ck_assert_int_eq(stream_run(&scene), 0);
+}
+END_TEST
+
+/* To where it belongs: one's own part, and what the others have. */
+static int count_lying(struct world_rank *me)
+{
+    const struct coll__algo *ring = coll__algo_find(COLL_ALLGATHER, "ring");
+    struct stage *s = queued_stage_new(me);
+    struct deed d = {.op = {.collective = COLL_ALLGATHER,
+                            .type = COLL_I32,
+                            .size = me->size,
+                            .count = 300}};
+    uint64_t others = (uint64_t)me->size - 1, len = 300 * sizeof(int32_t);
+    struct fake_counts before, after;
+    struct coll__prog *prog;
+
+    queued_problem(&d, me->rank, 0);
+    WORLD_CHECK(me, queued_make(ring, &d, s, &prog) == COLL_OK);
+    queued_fill(&d, s);
+    s->ask(&before);
+    WORLD_CHECK(me, !queued_start(prog, s) && !queued_finish(prog));
+    s->ask(&after);
+    WORLD_CHECK(me, queued_is_right(&d, s));
+    if (stream_kernel_blocks)
+        WORLD_CHECK(me, after.plan_len - before.plan_len == (1 + others) * len);
+    else
+        WORLD_CHECK(me, after.copied - before.copied == (1 + others) * len);
+    coll__prog_destroy(prog);
+    queued_stage_free(me, s);
+    return 0;
+}
+
+/* _i: ranks, twice: by streams, by kernels */
+START_TEST(each_byte_of_an_allgather_is_copied_once)
+{
+    struct stream_scene scene = {_i / 2, 1,           1,    1,   2,
+                                 SLOT,   count_lying, NULL, NULL};
+
+    queued_registers = 1;
+    stream_kernel_blocks = _i % 2 * 2;
+    ck_assert_int_eq(stream_run(&scene), 0);
+}
+END_TEST
+
+/* ---- captured ------------------------------------------------------------ */
+
+static CUgraphExec capture(struct coll__prog *prog, struct stage *s)
+{
+    CUgraphExec exec;
+    CUgraph graph;
+
+    OK(cu.StreamBeginCapture(s->rank->s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    ck_assert_int_eq(queued_start(prog, s), COLL_OK);
+    ck_assert_int_eq(coll__prog_reached(prog), COLL_OK); /* asks for nothing */
+    OK(cu.StreamEndCapture(s->rank->s, &graph));
+    OK(cu.GraphInstantiateWithFlags(&exec, graph, 0));
+    OK(cu.GraphDestroy(graph));
+    return exec;
+}
+
+/* An allreduce in place, of numbers that change, and its graph by turns with what is
+ * not captured: 1,000 launches. */
+static int replay(struct world_rank *me)
+{
+    const struct coll__algo *ring = coll__algo_find(COLL_ALLREDUCE, "ring");
+    const struct coll__algo *tree = coll__algo_find(COLL_BROADCAST, "binomial");
+    struct stage *s = queued_stage_new(me);
+    struct coll__prog *sum, *other;
+    struct deed d = {.op = {.collective = COLL_ALLREDUCE,
+                            .type = COLL_I32,
+                            .size = me->size,
+                            .count = 300}},
+                e = {.op = {.collective = COLL_BROADCAST,
+                            .type = COLL_F64,
+                            .size = me->size,
+                            .count = 65}};
+    CUgraphExec exec;
+
+    queued_problem(&d, me->rank, 0);
+    queued_problem(&e, me->rank, 0);
+    WORLD_CHECK(me, !queued_make(ring, &d, s, &sum) &&
+                        !queued_make(tree, &e, s, &other));
+    exec = capture(sum, s);
+    for (int batch = 0; batch < part_of(20); batch++) {
+        e.op.seed = d.op.seed = (unsigned)batch;
+        queued_fill(&e, s);
+        WORLD_CHECK(me, queued_start(other, s) == COLL_OK &&
+                            queued_finish(other) == COLL_OK);
+        WORLD_CHECK(me, queued_is_right(&e, s));
+        queued_fill(&d, s);
+        for (int i = 0; i < 50; i++)
+            OK(cu.GraphLaunch(exec, s->rank->s));
+        OK(cu.StreamSynchronize(s->rank->s));
+        WORLD_CHECK(me, queued_is_right(&d, s));
+    }
+    OK(cu.GraphExecDestroy(exec));
+    coll__prog_destroy(sum);
+    coll__prog_destroy(other);
+    queued_stage_free(me, s);
+    return 0;
+}
+
+/* _i: threads, processes; the same as one kernel of two blocks, on registered buffers,
+ * and both. */
+START_TEST(a_graph_runs_a_thousand_times)
+{
+    struct stream_scene scene = {3, 1, _i % 2, 0, 2, SLOT, replay, NULL, NULL};
+
+    stream_kernel_blocks = _i / 2 % 2 * 2;
+    queued_registers = _i / 4;
+
+    ck_assert_int_eq(stream_run(&scene), 0);
+}
+END_TEST
+
+/* ---- ends ---------------------------------------------------------------- */
+
+/* The others come late: to be enqueued is not to be there. */
+static int come_late(struct world_rank *me)
+{
+    const struct coll__algo *ring = coll__algo_find(COLL_ALLREDUCE, "ring");
+    struct stage *s = queued_stage_new(me);
+    struct deed d = {.op = {.collective = COLL_ALLREDUCE,
+                            .type = COLL_U16,
+                            .size = me->size,
+                            .count = 100}};
+    struct coll__prog *prog;
+
+    queued_problem(&d, me->rank, 0);
+    WORLD_CHECK(me, queued_make(ring, &d, s, &prog) == COLL_OK);
+    WORLD_CHECK(me,
+                coll__prog_reached(prog) == COLL_OK); /* nothing was begun */
+    queued_fill(&d, s);
+    if (me->rank == 0) {
+        WORLD_CHECK(me, queued_start(prog, s) == COLL_OK);
+        usleep(10000);
+        WORLD_CHECK(me, coll__prog_reached(prog) == COLL_IN_PROGRESS);
+    }
+    world_meet(me);
+    if (me->rank)
+        WORLD_CHECK(me, queued_start(prog, s) == COLL_OK);
+    WORLD_CHECK(me, queued_finish(prog) == COLL_OK && queued_is_right(&d, s));
+    coll__prog_destroy(prog);
+    queued_stage_free(me, s);
+    return 0;
+}
+
+START_TEST(enqueued_is_not_reached)
+{
+    struct stream_scene scene = {3,    1,         _i % 2, 1,   2,
+                                 SLOT, come_late, NULL,   NULL};
+
+    stream_kernel_blocks = _i / 2 * 2;
+
+    ck_assert_int_eq(stream_run(&scene), 0);
+}
+END_TEST
+
+/* Rank 0 begins and the others never do; it is released, and its run is marked. */
+static int never_come(struct world_rank *me)
+{
+    const struct coll__algo *ring = coll__algo_find(COLL_ALLREDUCE, "ring");
+    struct stage *s = queued_stage_new(me);
+    struct deed d = {.op = {.collective = COLL_ALLREDUCE,
+                            .type = COLL_U16,
+                            .size = me->size,
+                            .count = 2000}};
+    struct stream_rank *rank = s->rank;
+    struct coll__prog *prog;
+
+    queued_problem(&d, me->rank, 0);
+    WORLD_CHECK(me, queued_make(ring, &d, s, &prog) == COLL_OK);
+    if (me->rank == 0) {
+        WORLD_CHECK(me, queued_start(prog, s) == COLL_OK);
+        rank->tp->ops->release(rank->tp, COLL_ERR_ABORTED);
+        coll__prog_abandon(prog);
+        WORLD_CHECK(me, coll__prog_reached(prog) == COLL_ERR_ABORTED);
+    }
+    world_meet(me);
+    WORLD_CHECK(me, queued_start(prog, s) == COLL_ERR_ABORTED);
+    coll__prog_destroy(prog);
+    queued_stage_free(me, s);
+    rank->is_open = 0;
+    rank->tp->ops->close(rank->tp, 0);
+    return 0;
+}
+
+START_TEST(a_run_that_nobody_joins_is_released)
+{
+    struct stream_scene scene = {3,    1,          _i % 2, 1,   2,
+                                 SLOT, never_come, NULL,   NULL};
+
+    stream_kernel_blocks = _i / 2 * 2;
+
+    ck_assert_int_eq(stream_run(&scene), 0);
+}
+END_TEST
+
+/* A kernel of rank 0 cannot be started: it says so, and the others learn of it while
+ * their streams wait.  Streams that are released no longer wait for each other's data,
+ * so the ranks are processes: what they read and write then is a race by design, which
+ * the thread sanitizer would report. */
+static int fall_out(struct world_rank *me)
+{
+    const struct coll__algo *ring = coll__algo_find(COLL_ALLREDUCE, "ring");
+    struct stage *s = queued_stage_new(me);
+    struct deed d = {.op = {.collective = COLL_ALLREDUCE,
+                            .type = COLL_U16,
+                            .size = me->size,
+                            .count = 2000}};
+    struct stream_rank *rank = s->rank;
+    struct coll__prog *prog;
+    int rc;
+
+    queued_problem(&d, me->rank, 0);
+    WORLD_CHECK(me, queued_make(ring, &d, s, &prog) == COLL_OK);
+    if (me->rank == 0 && rank->scene->arg)
+        usleep(50000);
+    rc = queued_start(prog, s);
+    if (rc == COLL_OK)
+        rc = queued_finish(prog);
+    WORLD_CHECK(me, rc == COLL_ERR_INVALID);
+    rank->tp->ops->release(rank->tp, rc);
+    coll__prog_abandon(prog);
+    coll__prog_destroy(prog);
+    queued_stage_free(me, s);
+    rank->is_open = 0;
+    rank->tp->ops->close(rank->tp, 0);
+    return 0;
+}
+
+/* _i: does it begin after the others? */
+START_TEST(a_rank_that_falls_out_takes_the_others_along)
+{
+    struct stream_scene scene = {3,
+                                 1,
+                                 1,
+                                 1,
+                                 2,
+                                 SLOT,
+                                 fall_out,
+                                 _i ? "late" : NULL,
+                                 "cuLaunchKernel:2:1"};
+
+    ck_assert_int_eq(stream_run(&scene), 0);
+}
+END_TEST
+
+/* Nothing was put anywhere, so nothing has failed. */
+static int take_wrong_stream(struct world_rank *me)
+{
+    const struct coll__algo *ring = coll__algo_find(COLL_ALLREDUCE, "ring");
+    struct stage *s = queued_stage_new(me);
+    struct deed d = {.op = {.collective = COLL_ALLREDUCE,
+                            .type = COLL_U8,
+                            .size = me->size,
+                            .count = 20}};
+    CUstream right = s->rank->s;
+    struct coll__prog *prog;
+
+    queued_problem(&d, me->rank, 0);
+    WORLD_CHECK(me, queued_make(ring, &d, s, &prog) == COLL_OK);
+    queued_fill(&d, s);
+    fake_device(!me->rank);
+    s->rank->s = fake_stream();
+    EXPECT(me, queued_start(prog, s), COLL_ERR_INVALID,
+           "give it a stream of the GPU");
+    OK(cu.CtxSetCurrent(s->rank->ctx));
+    s->rank->s = right;
+    WORLD_CHECK(me, queued_start(prog, s) == COLL_OK &&
+                        queued_finish(prog) == COLL_OK);
+    WORLD_CHECK(me, queued_is_right(&d, s));
+    coll__prog_destroy(prog);
+    queued_stage_free(me, s);
+    return 0;
+}
+
+START_TEST(a_stream_of_another_device_does_no_harm)
+{
+    struct stream_scene scene = {2,    2,   1, 1, 2, SLOT, take_wrong_stream,
+                                 NULL, NULL};
+
+    ck_assert_int_eq(stream_run(&scene), 0);
+}
+END_TEST
+
+/* ---- who serves ---------------------------------------------------------- */
+
+/* Plans in any order, for more slots, of longer messages do not suit streams. */
+static int serve(struct world_rank *me)
+{
+    const struct coll__algo *ring = coll__algo_find(COLL_ALLREDUCE, "ring");
+    static const struct coll__room rooms[] = {
+        {0, SLOT}, {3, SLOT}, {2, 2 * SLOT}};
+    struct stage *s = queued_stage_new(me);
+    struct coll__op op = {.base = COLL_SUM};
+    struct coll__binding to = {.op = &op,
+                               .routes = &s->routes,
+                               .device = &coll__device_cuda,
+                               .is_lent_scratch = 1};
+    struct deed d = {.op = {.collective = COLL_ALLREDUCE,
+                            .type = COLL_F32,
+                            .size = me->size,
+                            .count = 2000}};
+
+    queued_problem(&d, me->rank, 0);
+    for (size_t i = 0; i < ARRAY_LEN(rooms); i++) {
+        struct coll__plan plan;
+        struct coll__prog *prog;
+
+        if (rooms[i].n_slots)
+            WORLD_CHECK(
+                me, !coll__plan_build_in_turns(ring, &d.pb, &rooms[i], &plan));
+        else
+            WORLD_CHECK(me, !coll__plan_build(ring, &d.pb, SLOT, &plan));
+        WORLD_CHECK(me, coll__prog_create(&d.pb, &plan, &to, &prog) ==
+                            COLL_ERR_INTERNAL);
+    }
+    queued_stage_free(me, s);
+    return 0;
+}
+
+START_TEST(other_plans_are_refused)
+{
+    struct stream_scene scene = {2, 1, 0, 1, 2, SLOT, serve, NULL, NULL};
+
+    ck_assert_int_eq(stream_run(&scene), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("queued");
+    TCase *tc = tcase_create("queued");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, every_algorithm_gives_what_the_host_gives, 0,
+                        (int)ARRAY_LEN(scenes));
+    tcase_add_loop_test(tc, registered_buffers_are_read_in_place, 0,
+                        (int)ARRAY_LEN(scenes));
+    tcase_add_loop_test(tc, each_byte_of_an_allgather_is_copied_once, 4, 12);
+    tcase_add_loop_test(tc, a_graph_runs_a_thousand_times, 0, 8);
+    tcase_add_loop_test(tc, enqueued_is_not_reached, 0, 4);
+    tcase_add_loop_test(tc, a_run_that_nobody_joins_is_released, 0, 4);
+    tcase_add_loop_test(tc, a_rank_that_falls_out_takes_the_others_along, 0, 2);
+    tcase_add_test(tc, a_stream_of_another_device_does_no_harm);
+    tcase_add_test(tc, other_plans_are_refused);
+    suite_add_tcase(suite, tc);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_dial.c - finding the right one of several processes at their doors. */
+#include "lib/net/connector.h"
+#include "lib/util/util.h"
+#include "tests/support/boot_world.h"
+#include "tests/net/door_post.h"
+
+#include <arpa/inet.h>
+#include <check.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* An address that nobody listens at. */
+static struct coll__addr nobody(void)
+{
+    struct coll__addr addr;
+
+    close(world_listen(&addr));
+    return addr;
+}
+
+/* An address that takes connections, and says nothing. */
+static struct coll__addr mute(void)
+{
+    struct coll__addr addr;
+
+    world_listen(&addr);
+    return addr;
+}
+
+/* An address that does not answer at all: its queue is full. */
+static struct coll__addr void_of_answers(void)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct coll__addr addr = {.ip = {127, 0, 0, 1}, .family = 4};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    socklen_t len = sizeof(at);
+
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, len), 0);
+    ck_assert_int_eq(listen(fd, 0), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+    coll__net_set_port(&addr, ntohs(at.sin_port));
+    for (int i = 0; i < 4; i++) /* what fits, and a little more */
+        coll__net_begin_connect(&addr);
+    return addr;
+}
+
+START_TEST(another_jobs_process_is_passed_over)
+{
+    struct coll__addr at[2];
+    pid_t pid = post_other_job(&at[0]);
+    struct post post;
+
+    post_open(&post, 5);
+    at[1] = post.at;
+    ck_assert_int_eq(post_call(at, 2, TIMEOUT), COLL_OK);
+    post_await(&post, 1);
+    post_close(&post);
+    post_end(pid);
+}
+END_TEST
+
+START_TEST(other_jobs_alone_are_no_hope)
+{
+    struct coll__addr at[2];
+    pid_t pid = post_other_job(&at[0]), pid_2 = post_other_job(&at[1]);
+
+    ck_assert_int_eq(post_call(at, 2, TIMEOUT), COLL_ERR_PEER);
+    post_says("it knows no such job; 127.");
+    at[1] = nobody(); /* but who awaits us may still come here */
+    ck_assert_int_eq(post_call(at, 2, 1.5), COLL_ERR_TIMEOUT);
+    post_says("it knows no such job; 127.");
+    post_says("connection refused");
+    post_end(pid);
+    post_end(pid_2);
+}
+END_TEST
+
+START_TEST(an_address_that_does_not_answer_holds_up_nobody)
+{
+    struct coll__addr at[4] = {void_of_answers(), mute(), nobody()};
+    double begin = coll__now();
+    struct post post;
+
+    post_open(&post, 5);
+    at[3] = post.at;
+    ck_assert_int_eq(post_call(at, 4, TIMEOUT), COLL_OK);
+    ck_assert_double_lt(coll__now() - begin, 4); /* an attempt's time is 5 s */
+    post_close(&post);
+}
+END_TEST
+
+START_TEST(the_deadline_does_not_hide_the_reason)
+{
+    struct coll__addr at[3] = {nobody(), void_of_answers(), mute()};
+
+    ck_assert_int_eq(post_call(at, 1, 1), COLL_ERR_TIMEOUT);
+    post_says(": connection refused");
+    ck_assert_int_eq(post_call(at, 3, 2), COLL_ERR_TIMEOUT);
+    post_says(": connection refused; 127.");
+    post_says(": no answer; 127.");
+    post_says(": it takes the connection and says nothing");
+}
+END_TEST
+
+/* At an address that is not this host's, so that a route may come up. */
+START_TEST(a_want_of_descriptors_is_said_at_once)
+{
+    struct coll__addr at = {.ip = {192, 0, 2, 1}, .family = 4};
+    double begin = coll__now();
+
+    coll__net_set_port(&at, 5000);
+    post_allow_files(3); /* which are open */
+    ck_assert_int_eq(post_call(&at, 1, TIMEOUT), COLL_ERR_SYSTEM);
+    post_allow_files(100);
+    ck_assert_double_lt(coll__now() - begin, TIMEOUT / 2);
+    post_says("ulimit -n");
+}
+END_TEST
+
+START_TEST(who_comes_late_is_found)
+{
+    struct coll__addr at = nobody();
+    char range[32];
+    struct post post;
+    pid_t pid = fork();
+
+    if (!pid) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        world_nap(0.3);
+        snprintf(range, sizeof(range), "%d", coll__net_port(&at));
+        setenv("COLL_NET_PORTS", range, 1);
+        post_open(&post, 5);
+        pause();
+    }
+    ck_assert_int_eq(post_call(&at, 1, TIMEOUT), COLL_OK);
+    post_end(pid);
+}
+END_TEST
+
+/* The next one who calls at a socket that does not wait, and has not left. */
+static int take_caller(int fd)
+{
+    struct pollfd file = {.fd = fd, .events = POLLIN};
+    int caller;
+    char byte;
+
+    for (;;) {
+        ck_assert_int_eq(poll(&file, 1, (int)(1000 * TIMEOUT)), 1);
+        caller = accept(fd, NULL, NULL);
+        ck_assert_int_ge(caller, 0);
+        if (recv(caller, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0)
+            return caller;
+        close(caller);
+    }
+}
+
+/* Call that place; the other end of the connection, which stands before its caller
+ * has looked: the queue was full at first. */
+static int take_unseen(struct coll__connector *dial, struct coll__call **call,
+                       int fd)
+{
+    int other, before[4], at_once = 0;
+
+    *call = coll__connector_begin(dial);
+    ck_assert_int_eq(listen(fd, 0), 0);
+    ck_assert_int_eq(setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &at_once,
+                                sizeof(at_once)),
+                     0);
+    for (int i = 0; i < (int)ARRAY_LEN(before); i++)
+        before[i] = coll__net_begin_connect(dial->addrs);
+    ck_assert_int_eq(coll__connector_step(*call, &other), COLL_IN_PROGRESS);
+    for (int i = 0; i < (int)ARRAY_LEN(before); i++)
+        close(before[i]);
+    return take_caller(fd); /* once it has asked again, after 1 s */
+}
+
+static struct coll__connector dial_to(const struct coll__addr *at)
+{
+    return (struct coll__connector){.addrs = at,
+                                    .n_addrs = 1,
+                                    .n_ports = 1,
+                                    .secret = post_secret(),
+                                    .hello = {.kind = DOOR_DATA, .from = 1}};
+}
+
+/* Who hangs up says who called, and a child nothing, whose socket it is not. */
+START_TEST(who_hangs_up_says_who_called_and_a_child_nothing)
+{
+    struct coll__hello hello;
+    struct coll__addr at;
+    struct coll__call *call;
+    int fd = world_listen(&at), other, status;
+    struct coll__connector dial = dial_to(&at);
+    pid_t pid;
+
+    other = take_unseen(&dial, &call, fd);
+    pid = fork();
+    if (!pid) {
+        coll__connector_end(call);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_int_eq(recv(other, &hello, sizeof(hello), MSG_DONTWAIT), -1);
+    coll__connector_end(call);
+    ck_assert_int_eq(recv(other, &hello, sizeof(hello), MSG_WAITALL),
+                     sizeof(hello));
+    ck_assert_int_eq(memcmp(hello.magic, "COLL", 4), 0);
+    ck_assert_int_eq(recv(other, &hello, 1, 0), 0);
+    close(other);
+    close(fd);
+}
+END_TEST
+
+/* Whoever resets a connection was there, and may take the next. */
+START_TEST(a_connection_reset_before_its_caller_looks_is_no_refusal)
+{
+    struct linger at_once = {.l_onoff = 1};
+    struct coll__addr at;
+    struct coll__call *call;
+    int fd = world_listen(&at), other;
+    struct coll__connector dial = dial_to(&at);
+
+    other = take_unseen(&dial, &call, fd);
+    ck_assert_int_eq(
+        setsockopt(other, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)), 0);
+    close(other);
+    ck_assert_int_eq(coll__connector_step(call, &other), COLL_IN_PROGRESS);
+    coll__connector_end(call);
+    ck_assert_msg(strstr(dial.why, "it closed the connection") != NULL, "%s",
+                  dial.why);
+    close(fd);
+}
+END_TEST
+
+/* Several ports: others live on the first, nobody on the second. */
+START_TEST(candidate_ports_are_all_tried)
+{
+    struct coll__addr at;
+    pid_t pid = post_other_job(&at);
+    struct post post;
+    char range[32];
+    struct coll__connector dial = {.addrs = &at,
+                                   .n_addrs = 1,
+                                   .n_ports = 3,
+                                   .secret = post_secret(),
+                                   .hello = {.kind = DOOR_BOOT, .from = 1},
+                                   .is_patient = 1};
+
+    ck_assert_int_eq(coll__connector(&dial, coll__now() + 1), COLL_ERR_TIMEOUT);
+    ck_assert(strstr(dial.why, "it knows no such job"));
+    snprintf(range, sizeof(range), "%d", coll__net_port(&at) + 2);
+    setenv("COLL_NET_PORTS", range, 1);
+    post_open(&post, 5);
+    ck_assert_int_eq(coll__net_port(&post.at), coll__net_port(&at) + 2);
+    ck_assert_int_ge(coll__connector(&dial, coll__now() + TIMEOUT), 0);
+    post_close(&post);
+    post_end(pid);
+}
+END_TEST
+
+static Suite *dial_suite(void)
+{
+    Suite *suite = suite_create("dial");
+    TCase *tc = tcase_create("dial");
+
+    tcase_set_timeout(tc, 120);
+    suite_add_tcase(suite, tc);
+    tcase_add_test(tc, another_jobs_process_is_passed_over);
+    tcase_add_test(tc, other_jobs_alone_are_no_hope);
+    tcase_add_test(tc, an_address_that_does_not_answer_holds_up_nobody);
+    tcase_add_test(tc, the_deadline_does_not_hide_the_reason);
+    tcase_add_test(tc, a_want_of_descriptors_is_said_at_once);
+    tcase_add_test(tc, who_comes_late_is_found);
+    tcase_add_test(tc, who_hangs_up_says_who_called_and_a_child_nothing);
+    tcase_add_test(tc,
+                   a_connection_reset_before_its_caller_looks_is_no_refusal);
+    tcase_add_test(tc, candidate_ports_are_all_tried);
+    return suite;
+}
+
+int main(void)
+{
+    SRunner *runner = srunner_create(dial_suite());
+    int n_failed;
+
+    srunner_run_all(runner, CK_NORMAL);
+    n_failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

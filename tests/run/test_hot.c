@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_hot.c - after the first call of a shape nothing is allocated.
+ *
+ * The program's own malloc family counts the calls; glibc's does the work.
+ */
+#include "tests/support/world.h"
+#include "lib/util/util.h"
+
+#include <check.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+int main(void)
+{
+    puts("skipped: a sanitizer has malloc for itself");
+    return 77;
+}
+#else
+
+void *__libc_malloc(size_t len);
+void *__libc_calloc(size_t n, size_t len);
+void *__libc_realloc(void *ptr, size_t len);
+void __libc_free(void *ptr);
+
+static _Thread_local int n_calls; /* of the thread that asks */
+
+void *malloc(size_t len)
+{
+    n_calls++;
+    return __libc_malloc(len);
+}
+
+void *calloc(size_t n, size_t len)
+{
+    n_calls++;
+    return __libc_calloc(n, len);
+}
+
+void *realloc(void *ptr, size_t len)
+{
+    n_calls++;
+    return __libc_realloc(ptr, len);
+}
+
+void free(void *ptr)
+{
+    n_calls += ptr != NULL;
+    __libc_free(ptr);
+}
+
+/* Counts of each rank, about n; displacements are left out. */
+static int run_v(struct coll_comm *comm, float *in, float *out, size_t n)
+{
+    int p = coll_comm_size(comm), me = coll_comm_rank(comm);
+    size_t counts[8], even[8];
+
+    for (int r = 0; r < p; r++) {
+        counts[r] = n / 4 + (size_t)r;
+        even[r] = n / 4;
+    }
+    return coll_allgatherv(in, out, counts, NULL, COLL_F32, comm, NULL) ||
+           coll_reduce_scatterv(in, out, counts, COLL_F32, COLL_MAX, comm,
+                                NULL) ||
+           coll_alltoallv(in, even, NULL, out, even, NULL, COLL_F32, comm,
+                          NULL) ||
+           coll_gatherv(in, counts[me], out, counts, NULL, COLL_F32, 0, comm,
+                        NULL) ||
+           coll_scatterv(in, counts, NULL, out, counts[me], COLL_F32, 0, comm,
+                         NULL);
+}
+
+/* Parts backwards, and those of in between those of out. */
+static int run_mixed(struct coll_comm *comm, float *in, float *out, size_t n)
+{
+    int p = coll_comm_size(comm);
+    size_t part = n / 16, counts[8], backwards[8], gaps[8];
+
+    for (int r = 0; r < p; r++) {
+        counts[r] = part;
+        backwards[r] = (size_t)(p - 1 - r) * part;
+        gaps[r] = 2 * backwards[r];
+    }
+    return coll_allgatherv(in, out, counts, backwards, COLL_F32, comm, NULL) ||
+           coll_alltoallv(in, counts, gaps, in + part, counts, gaps, COLL_F32,
+                          comm, NULL);
+}
+
+/* More shapes than a list would be gone through for. */
+static int run_many(struct coll_comm *comm, float *in, float *out)
+{
+    for (size_t n = 1; n <= 300; n++)
+        if (coll_allreduce(in, out, n, COLL_F32, COLL_SUM, comm, NULL))
+            return 1;
+    return 0;
+}
+
+static int pass_round(struct coll_comm *comm, float *in, float *out, size_t n)
+{
+    int p = coll_comm_size(comm), me = coll_comm_rank(comm);
+
+    if (me && coll_recv(out, n, COLL_F32, me - 1, comm, NULL))
+        return 1;
+    return me + 1 < p && coll_send(in, n, COLL_F32, me + 1, comm, NULL);
+}
+
+static int run_all(struct coll_comm *comm, float *in, float *out, size_t n)
+{
+    size_t part = n / (size_t)coll_comm_size(comm);
+
+    return coll_allreduce(in, out, n, COLL_F32, COLL_AVG, comm, NULL) ||
+           coll_broadcast(in, out, n, COLL_F32, 1, comm, NULL) ||
+           coll_reduce(in, out, n, COLL_F32, COLL_SUM, 1, comm, NULL) ||
+           coll_allgather(in, out, n, COLL_F32, comm, NULL) ||
+           coll_reduce_scatter(in, out, part, COLL_F32, COLL_SUM, comm, NULL) ||
+           coll_alltoall(in, out, part, COLL_F32, comm, NULL) ||
+           coll_gather(in, out, n, COLL_F32, 1, comm, NULL) ||
+           coll_scatter(in, out, part, COLL_F32, 1, comm, NULL) ||
+           run_v(comm, in, out, n) || run_mixed(comm, in, out, n) ||
+           pass_round(comm, in, out, n) || coll_barrier(comm, NULL);
+}
+
+static int count_calls(struct world_rank *me)
+{
+    static float in[60000], out[200000];
+    size_t sizes[] = {1, 1000, 50000};
+    struct coll_comm *comm;
+
+    WORLD_CHECK(me, !coll_comm_create_oob(&comm, &me->oob, NULL));
+    for (int i = 0; i < 3; i++)
+        WORLD_CHECK(me, !run_all(comm, in, out, sizes[i]));
+    WORLD_CHECK(me, !run_many(comm, in, out));
+    n_calls = 0;
+    WORLD_CHECK(me, !run_many(comm, in, out));
+    for (int k = 0; k < 50; k++)
+        for (int i = 0; i < 3; i++)
+            WORLD_CHECK(me, !run_all(comm, in, out, sizes[i]));
+    WORLD_CHECK(me, n_calls == 0);
+    WORLD_CHECK(me, !coll_comm_destroy(comm));
+    WORLD_CHECK(me, n_calls > 0); /* or it counts nothing */
+    return 0;
+}
+
+START_TEST(repeated_calls_allocate_nothing)
+{
+    setenv("COLL_TRANSPORTS", "self,shm", 1);
+    ck_assert_int_eq(world_fork(_i, count_calls, NULL, 60), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("hot");
+    TCase *c = tcase_create("hot");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_set_timeout(c, 90);
+    tcase_add_loop_test(c, repeated_calls_allocate_nothing, 2, 5);
+    suite_add_tcase(suite, c);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
+#endif

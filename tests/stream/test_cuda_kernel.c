@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_cuda_kernel.c - collectives on GPU buffers that are one kernel: which ones are, by
+ * the public interface; programs that come and go, graphs that stay, and kernels that
+ * wait for a rank that fails. */
+#include "tests/fake_cuda/counts.h"
+#include "tests/support/staged_world.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { MOST = 300000 }; /* elements of a rank's buffer */
+
+struct rank {
+    struct staged_rank r;
+    int32_t *at; /* on the device */
+    void (*ask)(struct fake_counts *);
+};
+
+static int join(struct rank *k, struct world_rank *me)
+{
+    WORLD_CHECK(me, !staged_join(&k->r, me));
+    k->at = (int32_t *)fake_memory(MOST * sizeof(int32_t));
+    k->ask = (__typeof__(k->ask))gpu_symbol("fake_cuda_counts");
+    return 0;
+}
+
+static int leave(struct rank *k)
+{
+    OK(cu.MemFree((CUdeviceptr)k->at));
+    return staged_leave(&k->r);
+}
+
+/* Put the same numbers into all ranks' buffers. */
+static void fill(const struct rank *k, size_t n, int seed)
+{
+    int32_t *host = malloc(n * sizeof(*host));
+
+    for (size_t i = 0; i < n; i++)
+        host[i] = (int32_t)i + seed;
+    OK(cu.MemcpyHtoD((CUdeviceptr)k->at, host, n * sizeof(*host)));
+    free(host);
+}
+
+static int is_sum(const struct rank *k, size_t n, int seed)
+{
+    int32_t *host = staged_get(k->at, n * sizeof(*host));
+    size_t i = 0;
+
+    while (i < n && host[i] == k->r.me->size * ((int32_t)i + seed))
+        i++;
+    free(host);
+    return i == n;
+}
+
+static int sum(const struct rank *k, size_t n)
+{
+    return coll_allreduce(k->at, k->at, n, COLL_I32, COLL_SUM, k->r.comm,
+                          k->r.stream);
+}
+
+/* ---- which ones are -------------------------------------------------------- */
+
+/* Is a call of n elements one kernel?  -1: it is wrong.  The first call of a shape
+ * writes its program. */
+static int is_kernel(const struct rank *k, size_t n)
+{
+    struct fake_counts before, after;
+
+    for (int i = 0; i < 2; i++) {
+        fill(k, n, i);
+        k->ask(&before);
+        if (sum(k, n))
+            return -1;
+        OK(cu.StreamSynchronize(k->r.stream));
+        k->ask(&after);
+        if (!is_sum(k, n, i))
+            return -1;
+    }
+    if (after.plan_len == before.plan_len)
+        return 0;
+    return after.kernels - before.kernels == 1 && after.copies == before.copies
+               ? 1
+               : -1;
+}
+
+static const struct choice {
+    const char *engine, *most, *devices, *attributes;
+    int small, large; /* of 4 KB and of 1.2 MB */
+} choices[] = {
+    {"auto", "256K", "2", "", 1, 0},     {"auto", "16M", "2", "", 1, 1},
+    {"auto", "0", "2", "", 0, 0},        {"auto", "256K", "1", "", 0, 0},
+    {"queued", "256K", "2", "", 0, 0},   {"kernel", "0", "2", "", 1, 1},
+    {"kernel", "0", "1", "133=1", 1, 1},
+};
+
+static int chooses(struct world_rank *me)
+{
+    const struct choice *c = me->arg;
+    struct rank k;
+
+    WORLD_CHECK(me, !join(&k, me));
+    WORLD_CHECK(me, is_kernel(&k, 1000) == c->small);
+    WORLD_CHECK(me, is_kernel(&k, MOST) == c->large);
+    WORLD_CHECK(me, is_kernel(&k, 1000) == c->small); /* by turns */
+    return leave(&k);
+}
+
+/* _i: the choice. */
+START_TEST(small_ones_are_where_each_rank_has_a_gpu)
+{
+    struct choice c = choices[_i];
+
+    setenv("COLL_CUDA_ENGINE", c.engine, 1);
+    setenv("COLL_CUDA_KERNEL_MAX", c.most, 1);
+    setenv("FAKE_CUDA_DEVICES", c.devices, 1);
+    setenv("FAKE_CUDA_ATTRIBUTES", c.attributes, 1);
+    ck_assert_int_eq(world_fork(2, chooses, &c, patient(60)), 0);
+}
+END_TEST
+
+/* What the first rank says counts: kernels wait for kernels. */
+static int differ(struct world_rank *me)
+{
+    struct rank k;
+
+    setenv("COLL_CUDA_KERNEL_MAX", me->rank ? "0" : "64K", 1);
+    setenv("COLL_CUDA_ENGINE", me->rank ? "queued" : "auto", 1);
+    WORLD_CHECK(me, !join(&k, me));
+    WORLD_CHECK(me, is_kernel(&k, 1000) == 1);
+    WORLD_CHECK(me, is_kernel(&k, MOST) == 0);
+    return leave(&k);
+}
+
+START_TEST(ranks_that_wish_otherwise_do_alike)
+{
+    setenv("FAKE_CUDA_DEVICES", "3", 1);
+    ck_assert_int_eq(world_fork(3, differ, NULL, patient(60)), 0);
+}
+END_TEST
+
+/* Threads of one process, kernels of a few blocks, a GPU with room for four. */
+static int share(struct world_rank *me)
+{
+    struct rank k;
+
+    WORLD_CHECK(me, !join(&k, me));
+    for (int i = 0; i < 20; i++) {
+        fill(&k, 1000, i);
+        world_meet(me);
+        WORLD_CHECK(me, !sum(&k, 1000));
+        OK(cu.StreamSynchronize(k.r.stream));
+        WORLD_CHECK(me, is_sum(&k, 1000, i));
+    }
+    world_meet(me);
+    return leave(&k);
+}
+
+START_TEST(threads_share_a_gpu_that_has_room_for_all)
+{
+    setenv("COLL_CUDA_ENGINE", "kernel", 1);
+    setenv("COLL_CUDA_KERNEL_BLOCKS", "8", 1);
+    setenv("FAKE_CUDA_ATTRIBUTES", "16=2", 1);
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
+    ck_assert_int_eq(world_threads(4, share, NULL, patient(60)), 0);
+}
+END_TEST
+
+static int refuse(struct world_rank *me)
+{
+    struct rank k;
+
+    WORLD_CHECK(me, !join(&k, me));
+    EXPECT(me, sum(&k, 10), COLL_ERR_UNSUPPORTED, "start MPS");
+    WORLD_CHECK(me, world_sum(k.r.comm, 3) == COLL_OK);
+    return leave(&k);
+}
+
+START_TEST(processes_that_take_turns_are_told_so)
+{
+    setenv("COLL_CUDA_ENGINE", "kernel", 1);
+    ck_assert_int_eq(world_fork(3, refuse, NULL, patient(60)), 0);
+}
+END_TEST
+
+/* There is room for two blocks, and there are three ranks: all are told. */
+static int lack_room(struct world_rank *me)
+{
+    struct rank k;
+
+    WORLD_CHECK(me, !join(&k, me));
+    WORLD_CHECK(me, sum(&k, 10) < 0);
+    WORLD_CHECK(me, world_await_failure(k.r.comm, patient(10)) ==
+                        COLL_ERR_UNSUPPORTED);
+    WORLD_CHECK(me, strstr(coll_last_error(), "do not fit on one GPU"));
+    OK(cu.MemFree((CUdeviceptr)k.at));
+    coll_comm_destroy(k.r.comm);
+    return 0;
+}
+
+START_TEST(more_ranks_than_a_gpu_has_room_for_are_told_so)
+{
+    setenv("COLL_CUDA_ENGINE", "kernel", 1);
+    setenv("FAKE_CUDA_ATTRIBUTES", "133=1,16=1", 1);
+    ck_assert_int_eq(world_fork(3, lack_room, NULL, patient(60)), 0);
+}
+END_TEST
+
+/* ---- programs that come and go --------------------------------------------- */
+
+/* More shapes than programs are kept, of device memory for few more than these; and a
+ * graph of the first one, which is launched in between. */
+static int change_shapes(struct world_rank *me)
+{
+    struct rank k;
+    CUgraphExec exec;
+    CUgraph graph;
+
+    setenv("FAKE_CUDA_FAULT", "cuMemAlloc:150+:2", 1);
+    WORLD_CHECK(me, !join(&k, me));
+    OK(cu.StreamBeginCapture(k.r.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    WORLD_CHECK(me, !sum(&k, 77));
+    OK(cu.StreamEndCapture(k.r.stream, &graph));
+    OK(cu.GraphInstantiateWithFlags(&exec, graph, 0));
+    for (size_t n = 1; n <= 400; n++) {
+        fill(&k, n, (int)n);
+        WORLD_CHECK(me, !sum(&k, n));
+        OK(cu.StreamSynchronize(k.r.stream));
+        WORLD_CHECK(me, is_sum(&k, n, (int)n));
+        if (n % 50)
+            continue;
+        fill(&k, 77, (int)n);
+        OK(cu.GraphLaunch(exec, k.r.stream));
+        OK(cu.StreamSynchronize(k.r.stream));
+        WORLD_CHECK(me, is_sum(&k, 77, (int)n));
+    }
+    OK(cu.GraphExecDestroy(exec));
+    OK(cu.GraphDestroy(graph));
+    return leave(&k);
+}
+
+START_TEST(programs_of_old_shapes_make_room_and_graphs_keep_theirs)
+{
+    setenv("FAKE_CUDA_DEVICES", "2", 1);
+    ck_assert_int_eq(world_fork(2, change_shapes, NULL, patient(100)), 0);
+}
+END_TEST
+
+/* ---- failures -------------------------------------------------------------- */
+
+enum way { ABORT, KILL, BREAK, N_WAYS };
+
+/* All but the last rank's kernels wait, by a call or a graph, and go on. */
+static int left_alone(struct world_rank *me)
+{
+    enum way way = *(const enum way *)me->arg;
+    int is_last = me->rank == me->size - 1;
+    struct rank k;
+    double since;
+
+    if (way == BREAK && is_last)
+        setenv("FAKE_CUDA_FAULT", "cuLaunchKernel:2:700", 1);
+    WORLD_CHECK(me, !join(&k, me));
+    WORLD_CHECK(me, !sum(&k, 500));
+    OK(cu.StreamSynchronize(k.r.stream));
+    world_meet(me);
+    if (is_last) {
+        world_await_through(me, me->size - 1, patient(20));
+        if (way == KILL)
+            raise(SIGKILL);
+        WORLD_CHECK(me, way != ABORT || !coll_comm_abort(k.r.comm, "enough"));
+        WORLD_CHECK(me, way != BREAK || sum(&k, 500) == COLL_ERR_SYSTEM);
+        coll_comm_destroy(k.r.comm);
+        return 0;
+    }
+    WORLD_CHECK(me, !sum(&k, 500));
+    world_through(me);
+    since = gpu_now();
+    WORLD_CHECK(me, world_await_failure(k.r.comm, patient(5)) ==
+                        (way == ABORT  ? COLL_ERR_ABORTED
+                         : way == KILL ? COLL_ERR_PEER
+                                       : COLL_ERR_SYSTEM));
+    OK(cu.StreamSynchronize(k.r.stream));
+    WORLD_CHECK(me, gpu_now() - since < patient(3));
+    WORLD_CHECK(me, sum(&k, 500) < 0);
+    coll_comm_destroy(k.r.comm);
+    return 0;
+}
+
+/* _i: the way; a rank that was killed counts. */
+START_TEST(kernels_that_wait_go_on_when_a_rank_fails)
+{
+    enum way way = (enum way)_i;
+
+    setenv("FAKE_CUDA_DEVICES", "3", 1);
+    setenv("COLL_CUDA_KERNEL_BLOCKS", "2", 1);
+    patient_timeout(30);
+    ck_assert_int_eq(world_fork(3, left_alone, &way, patient(60)), way == KILL);
+}
+END_TEST
+
+/* Nothing has been called before that would have loaded the kernels. */
+static int capture_first(struct world_rank *me)
+{
+    int32_t in[2] = {3, 4}, out[2] = {0};
+    CUgraphExec exec;
+    CUgraph graph;
+    struct rank k;
+
+    WORLD_CHECK(me, !join(&k, me));
+    OK(cu.MemcpyHtoD((CUdeviceptr)k.at, in, sizeof(in)));
+    OK(cu.StreamBeginCapture(k.r.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    WORLD_CHECK(me, !coll_allreduce(k.at, k.at + 2, 2, COLL_I32, COLL_AVG,
+                                    k.r.comm, k.r.stream));
+    OK(cu.StreamEndCapture(k.r.stream, &graph));
+    OK(cu.GraphInstantiateWithFlags(&exec, graph, 0));
+    OK(cu.GraphLaunch(exec, k.r.stream));
+    OK(cu.StreamSynchronize(k.r.stream));
+    OK(cu.MemcpyDtoH(out, (CUdeviceptr)(k.at + 2), sizeof(out)));
+    WORLD_CHECK(me, out[0] == 3 && out[1] == 4);
+    return leave(&k);
+}
+
+/* _i: ranks, from 1 on; by streams and as kernels */
+START_TEST(the_first_call_may_be_captured)
+{
+    setenv("FAKE_CUDA_DEVICES", "2", 1);
+    setenv("COLL_CUDA_ENGINE", _i % 2 ? "kernel" : "queued", 1);
+    patient_timeout(30);
+    ck_assert_int_eq(world_fork(1 + _i / 2, capture_first, NULL, patient(60)),
+                     0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cuda_kernel");
+    TCase *tc = tcase_create("cuda_kernel");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, small_ones_are_where_each_rank_has_a_gpu, 0,
+                        (int)(sizeof(choices) / sizeof(choices[0])));
+    tcase_add_test(tc, ranks_that_wish_otherwise_do_alike);
+    tcase_add_test(tc, threads_share_a_gpu_that_has_room_for_all);
+    tcase_add_test(tc, processes_that_take_turns_are_told_so);
+    tcase_add_test(tc, more_ranks_than_a_gpu_has_room_for_are_told_so);
+    tcase_add_test(tc, programs_of_old_shapes_make_room_and_graphs_keep_theirs);
+    tcase_add_loop_test(tc, the_first_call_may_be_captured, 0, 4);
+    tcase_add_loop_test(tc, kernels_that_wait_go_on_when_a_rank_fails, 0,
+                        N_WAYS);
+    suite_add_tcase(suite, tc);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

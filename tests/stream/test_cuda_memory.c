@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_cuda_memory.c - what communicators hold of GPU memory and of pinned memory,
+ * over the fake CUDA driver: as much as they say, and no more than they promise. */
+#include "tests/support/staged_world.h"
+
+#include <stdlib.h>
+
+enum { MOST = 8 << 20, SLOT = 1 << 18, SLOTS = 2 };
+enum { UNIT = 2 << 20 }; /* in which the driver takes memory */
+
+static size_t free_memory(void)
+{
+    size_t left = 0, all;
+
+    OK(cu.MemGetInfo(&left, &all));
+    return left;
+}
+
+/* Of every kind, thrice where it may take long. */
+static int work(const struct staged_rank *r, char *in, char *out, size_t len)
+{
+    size_t p = (size_t)r->me->size, n = len / 4 / p;
+    struct coll_comm *comm = r->comm;
+    int rc = 0;
+
+    for (int i = 0; i < part_of(3); i++) {
+        rc |=
+            coll_allreduce(in, out, n * p, COLL_F32, COLL_SUM, comm, r->stream);
+        rc |= coll_allgather(in, out, n, COLL_F32, comm, r->stream);
+        rc |= coll_reduce_scatter(in, out, n, COLL_F32, COLL_MAX, comm,
+                                  r->stream);
+        rc |= coll_alltoall(in, out, n, COLL_F32, comm, r->stream);
+        rc |= coll_broadcast(in, in, n * p, COLL_F32, 0, comm, r->stream);
+        rc |=
+            coll_reduce(in, out, n * p, COLL_F32, COLL_SUM, 0, comm, r->stream);
+        rc |= coll_barrier(comm, r->stream);
+    }
+    OK(cu.StreamSynchronize(r->stream));
+    return rc;
+}
+
+static int hold(struct world_rank *me)
+{
+    struct coll_mem_stats stats = {.size = sizeof(stats)};
+    size_t others = (size_t)(me->size - 1), slots = 2 * others * SLOT * SLOTS;
+    size_t had, used;
+    struct staged_rank r;
+    char *in, *out;
+
+    WORLD_CHECK(me, !staged_join(&r, me));
+    in = (char *)fake_memory(MOST);
+    out = (char *)fake_memory(MOST);
+    WORLD_CHECK(me, !coll_comm_mem_stats(r.comm, &stats));
+    WORLD_CHECK(me, stats.device == slots && stats.mapped == others * slots);
+    WORLD_CHECK(me, !stats.pinned);
+    world_meet(me);
+    had = free_memory();
+    world_meet(me);
+    WORLD_CHECK(me, !work(&r, in, out, 1000) && !work(&r, in, out, MOST));
+    WORLD_CHECK(me, !coll_comm_mem_stats(r.comm, &stats));
+    world_meet(me);
+    used = had - free_memory();
+    WORLD_CHECK(me, used + UNIT >= stats.device - slots);
+    WORLD_CHECK(me, used <= stats.device - slots + 2 * UNIT);
+    WORLD_CHECK(me, me->size > 1 || (!stats.device && !stats.mapped));
+    WORLD_CHECK(me, stats.device <= slots + 4 * MOST);
+    WORLD_CHECK(me, stats.mapped == others * slots);
+    WORLD_CHECK(me, stats.pinned > 0 && stats.pinned <= 16 << 20);
+    WORLD_CHECK(me, stats.plans > 0 && stats.plans < 10 << 20);
+    world_meet(me);
+    return staged_leave(&r);
+}
+
+/* _i: ranks */
+START_TEST(a_communicator_holds_what_it_says)
+{
+    patient_timeout(30);
+    ck_assert_int_eq(world_fork(_i, hold, NULL, patient(60)), 0);
+}
+END_TEST
+
+/* As it is without the environment's word. */
+static int hold_by_default(struct world_rank *me)
+{
+    struct coll_mem_stats stats = {.size = sizeof(stats)};
+    struct staged_rank r;
+
+    WORLD_CHECK(me, !staged_join(&r, me));
+    WORLD_CHECK(me, !coll_comm_mem_stats(r.comm, &stats));
+    WORLD_CHECK(me, stats.device <= (size_t)64 << 20);
+    WORLD_CHECK(me, (stats.device > 0) == (me->size > 1));
+    return staged_leave(&r);
+}
+
+/* _i: ranks */
+START_TEST(slots_take_no_more_than_64_mib)
+{
+    unsetenv("COLL_CUDA_SLOT");
+    patient_timeout(30);
+    ck_assert_int_eq(world_fork(_i, hold_by_default, NULL, patient(60)), 0);
+}
+END_TEST
+
+static size_t on_device(const struct staged_rank *r)
+{
+    struct coll_mem_stats stats = {.size = sizeof(stats)};
+
+    return coll_comm_mem_stats(r->comm, &stats) ? 0 : stats.device;
+}
+
+/* Broadcasts need no scratch: what comes are steps, 4 KiB of them for each shape that
+ * has few; the 128 used last stay. */
+static int hold_steps(struct world_rank *me)
+{
+    size_t before, steps;
+    struct staged_rank r;
+    char *at;
+
+    WORLD_CHECK(me, !staged_join(&r, me));
+    at = (char *)fake_memory(MOST);
+    before = on_device(&r);
+    for (size_t n = 1; n <= 200; n++) {
+        for (int twice = 0; twice < 2; twice++)
+            WORLD_CHECK(
+                me, !coll_broadcast(at, at, n, COLL_I8, 0, r.comm, r.stream));
+        OK(cu.StreamSynchronize(r.stream));
+        steps = on_device(&r) - before;
+        WORLD_CHECK(me, steps >= 4096 * (n < 128 ? n : 128));
+        WORLD_CHECK(me, steps <= 4096 * (n < 129 ? n : 129));
+    }
+    before = on_device(&r);
+    WORLD_CHECK(me, !coll_broadcast(at, at, (size_t)1 << 20, COLL_I8, 0, r.comm,
+                                    r.stream));
+    OK(cu.StreamSynchronize(r.stream));
+    steps = on_device(&r) - before + 4096; /* another one has gone */
+    WORLD_CHECK(me, steps >= 64 * 68 && !(steps & (steps - 1)));
+    return staged_leave(&r);
+}
+
+/* _i: ranks */
+START_TEST(steps_on_the_gpu_are_counted)
+{
+    setenv("COLL_CUDA_ENGINE", "kernel", 1);
+    setenv("COLL_CUDA_SLOT", "16K", 1);
+    setenv("FAKE_CUDA_DEVICES", "4", 1);
+    patient_timeout(30);
+    ck_assert_int_eq(world_fork(_i, hold_steps, NULL, patient(60)), 0);
+}
+END_TEST
+
+/* By way of the host there is none. */
+static int hold_pinned(struct world_rank *me)
+{
+    struct coll_mem_stats stats = {.size = sizeof(stats)};
+    struct staged_rank r;
+    char *at;
+
+    WORLD_CHECK(me, !staged_join(&r, me));
+    at = (char *)fake_memory(MOST);
+    WORLD_CHECK(me, !work(&r, at, (char *)fake_memory(MOST), MOST));
+    WORLD_CHECK(me, !coll_comm_mem_stats(r.comm, &stats));
+    WORLD_CHECK(me, !stats.device && !stats.mapped);
+    WORLD_CHECK(me, stats.pinned == 1 << 20);
+    return staged_leave(&r);
+}
+
+START_TEST(the_way_through_the_host_takes_pinned_memory_alone)
+{
+    setenv("COLL_CUDA_ENGINE", "staged", 1);
+    setenv("COLL_CUDA_STAGE", "1M", 1);
+    patient_timeout(30);
+    ck_assert_int_eq(world_fork(3, hold_pinned, NULL, patient(60)), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cuda_memory");
+    TCase *tc = tcase_create("cuda_memory");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    setenv("COLL_CUDA_SLOT", "256K", 1);
+    setenv("COLL_CUDA_SLOTS", "2", 1);
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, a_communicator_holds_what_it_says, 1,
+                        getenv("TEST_QUICK") ? 5 : 6);
+    tcase_add_loop_test(tc, slots_take_no_more_than_64_mib, 1,
+                        getenv("TEST_QUICK") ? 5 : 9);
+    tcase_add_loop_test(tc, steps_on_the_gpu_are_counted, 2,
+                        getenv("TEST_QUICK") ? 3 : 5);
+    tcase_add_test(tc, the_way_through_the_host_takes_pinned_memory_alone);
+    suite_add_tcase(suite, tc);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_cuda_shown.c - registered GPU buffers where an operation is one kernel, over the
+ * fake CUDA driver: long ones move fewer bytes, short ones go by slots, memory that is
+ * registered elsewhere is found there, and a rank that passes other memory is told. */
+#include "tests/stream/registered.h"
+#include "lib/util/util.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHORT = 3000, LONG = 70000, AT = 256 };
+
+/* Each rank has a GPU, and all that it calls is one kernel. */
+static void set_scene(int size, int count)
+{
+    char text[16];
+
+    snprintf(text, sizeof(text), "%d", size);
+    setenv("FAKE_CUDA_DEVICES", text, 1);
+    setenv("FAKE_CUDA_DELAY", "10", 1);
+    setenv("COLL_CUDA_KERNEL_MAX", "1G", 1);
+    registered_count = count;
+    patient_timeout(60);
+}
+
+/* The first round of each kind takes its steps to the device, which counts. */
+static int use(struct world_rank *me)
+{
+    struct registered *k = registered_new();
+    int is_short = registered_count == SHORT;
+    uint64_t part = (uint64_t)registered_count * sizeof(int32_t),
+             p = (uint64_t)me->size;
+
+    WORLD_CHECK(me, k && !registered_join(k, me) && !registered_enroll(k));
+    for (int i = 0; i < 3 * REGISTERED_KINDS; i++) {
+        enum coll_collective c = registered_kinds[i % REGISTERED_KINDS];
+        uint64_t moved, less;
+
+        WORLD_CHECK(me, !registered_call(k, c, k->in_2, k->out_2, i, &moved));
+        WORLD_CHECK(me,
+                    !registered_call(k, c, k->in + AT, k->out + AT, i, &less));
+        if (i < REGISTERED_KINDS)
+            continue;
+        if (is_short)
+            WORLD_CHECK(me, less == moved);
+        else if (c == COLL_ALLTOALL)
+            WORLD_CHECK(me, less == p * part && moved == less + (p - 1) * part);
+        else if (c == COLL_BROADCAST)
+            WORLD_CHECK(me, less == part);
+        else
+            WORLD_CHECK(me, less < moved);
+    }
+    WORLD_CHECK(me, !registered_dismiss(k) && !registered_leave(k));
+    free(k);
+    return 0;
+}
+
+/* _i: ranks */
+START_TEST(long_kernels_read_in_place)
+{
+    set_scene(_i, LONG);
+    ck_assert_int_eq(world_fork(_i, use, NULL, patient(60)), 0);
+}
+END_TEST
+
+START_TEST(short_kernels_do_not)
+{
+    set_scene(2, SHORT);
+    ck_assert_int_eq(world_fork(2, use, NULL, patient(60)), 0);
+}
+END_TEST
+
+/* The same shape of call, of memory that is registered anew in between, somewhere else
+ * on each rank: a kernel that was made for the old place is not taken for the new. */
+static int move(struct world_rank *me)
+{
+    struct registered *k = registered_new();
+    uint64_t moved;
+    char *was;
+
+    WORLD_CHECK(me, k && !registered_join(k, me));
+    for (int round = 0; round < 4; round++) {
+        WORLD_CHECK(me, !registered_enroll(k));
+        for (int i = 0; i < REGISTERED_KINDS; i++)
+            WORLD_CHECK(me, !registered_call(
+                                k, registered_kinds[i], k->in + AT * (i % 2),
+                                k->out + AT * (round % 2), i, &moved));
+        WORLD_CHECK(me, !registered_dismiss(k));
+        was = k->in;
+        if ((me->rank + round) % 2) {
+            k->in = k->in_2;
+            k->in_2 = was;
+        } else {
+            k->in = k->out;
+            k->out = was;
+        }
+    }
+    WORLD_CHECK(me, !registered_leave(k));
+    free(k);
+    return 0;
+}
+
+/* _i: ranks */
+START_TEST(memory_may_be_registered_elsewhere)
+{
+    set_scene(_i, LONG);
+    ck_assert_int_eq(world_fork(_i, move, NULL, patient(60)), 0);
+}
+END_TEST
+
+/* In place, and in a graph that is launched again and again. */
+static int replay(struct world_rank *me)
+{
+    struct registered *k = registered_new();
+    struct coll_args sum, gather;
+    CUgraphExec exec;
+    CUgraph graph;
+
+    WORLD_CHECK(me, k && !registered_join(k, me) && !registered_enroll(k));
+    sum = registered_args(k, COLL_ALLREDUCE, LONG, k->in, k->in);
+    gather = registered_args(k, COLL_ALLTOALL, LONG, k->in, k->out);
+    WORLD_CHECK(me, !staged_do(&gather, k->r.comm));
+    WORLD_CHECK(me, !staged_do(&sum, k->r.comm));
+    OK(cu.StreamSynchronize(k->r.stream));
+    OK(cu.StreamBeginCapture(k->r.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    WORLD_CHECK(me, !staged_do(&gather, k->r.comm));
+    WORLD_CHECK(me, !staged_do(&sum, k->r.comm));
+    OK(cu.StreamEndCapture(k->r.stream, &graph));
+    OK(cu.GraphInstantiateWithFlags(&exec, graph, 0));
+    for (int round = 0; round < 10; round++) {
+        registered_fill(k, k->in, round);
+        OK(cu.GraphLaunch(exec, k->r.stream));
+        WORLD_CHECK(me, registered_is_right(k, COLL_ALLREDUCE, k->in, round));
+        WORLD_CHECK(me, registered_is_right(k, COLL_ALLTOALL, k->out, round));
+    }
+    OK(cu.GraphExecDestroy(exec));
+    WORLD_CHECK(me, !registered_dismiss(k) && !registered_leave(k));
+    free(k);
+    return 0;
+}
+
+START_TEST(graphs_have_them)
+{
+    set_scene(3, LONG);
+    ck_assert_int_eq(world_fork(3, replay, NULL, patient(60)), 0);
+}
+END_TEST
+
+/* The last rank passes another place, or memory that is not registered: streams stand
+ * still, and all are told. */
+static int differ(struct world_rank *me)
+{
+    int is_last = me->rank == me->size - 1;
+    struct registered *k = registered_new();
+    struct coll_args args;
+
+    WORLD_CHECK(me, k && !registered_join(k, me) && !registered_enroll(k));
+    args = registered_args(k, COLL_ALLGATHER, LONG, k->in, k->out);
+    WORLD_CHECK(me, !staged_do(&args, k->r.comm));
+    world_meet(me);
+    if (is_last)
+        args.in = me->arg ? k->in_2 : k->in + AT;
+    staged_do(&args, k->r.comm);
+    OK(cu.StreamSynchronize(k->r.stream));
+    WORLD_CHECK(me, world_await_failure(k->r.comm, patient(20)) ==
+                        COLL_ERR_MISMATCH);
+    WORLD_CHECK(me, staged_do(&args, k->r.comm) == COLL_ERR_MISMATCH);
+    WORLD_CHECK(me,
+                strstr(coll_last_error(), "registered buffers with digest"));
+    coll_comm_destroy(k->r.comm);
+    free(k);
+    return 0;
+}
+
+START_TEST(where_one_rank_passes_others_it_is_told)
+{
+    set_scene(3, LONG);
+    ck_assert_int_eq(world_fork(3, differ, _i ? "" : NULL, patient(60)), 0);
+}
+END_TEST
+
+START_TEST(kernels_end_when_a_rank_fails)
+{
+    set_scene(3, LONG);
+    ck_assert_int_eq(
+        world_fork(3, registered_fall_out, _i ? "" : NULL, patient(60)), _i);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cuda_shown");
+    TCase *tc = tcase_create("cuda_shown");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, long_kernels_read_in_place, 2, 5);
+    tcase_add_test(tc, short_kernels_do_not);
+    tcase_add_loop_test(tc, memory_may_be_registered_elsewhere, 2, 4);
+    tcase_add_test(tc, graphs_have_them);
+    tcase_add_loop_test(tc, where_one_rank_passes_others_it_is_told, 0, 2);
+    tcase_add_loop_test(tc, kernels_end_when_a_rank_fails, 0, 2);
+    suite_add_tcase(suite, tc);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

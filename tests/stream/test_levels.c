@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_levels.c - GPU buffers of several hosts, over the fake CUDA driver: from GPU to
+ * GPU within each, and through the hosts' memory between them.  Results are compared
+ * at random by tests/gpu/ranks --hosts; here is what that cannot see. */
+#include "tests/fake_cuda/counts.h"
+#include "tests/support/staged_world.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { COUNT = 96 << 10, LEN = 4 * COUNT };
+
+/* Neighbours share a host: n of them; arg is that many. */
+static int join(struct staged_rank *r, struct world_rank *me)
+{
+    const int *n = me->arg;
+
+    staged_listen();
+    return world_on_host(me->rank / *n) || staged_join(r, me);
+}
+
+static void have_hosts(void)
+{
+    setenv("COLL_LOG", "info", 1);
+    patient_timeout(30);
+}
+
+/* ---- what passes through a host --------------------------------------------------- */
+
+static uint64_t crossed(void)
+{
+    void (*ask)(struct fake_counts *) =
+        (__typeof__(ask))gpu_symbol("fake_cuda_counts");
+    struct fake_counts counts;
+
+    ask(&counts);
+    return counts.crossed;
+}
+
+/* Bytes of this rank, there and back, in one call of so many bytes in all. */
+static uint64_t cost(const struct staged_rank *r, enum coll_collective what,
+                     size_t bytes)
+{
+    struct staged_call call = {
+        .host = {
+            .collective = what, .type = COLL_I32, .op = COLL_SUM, .root = 1}};
+    int is_of_blocks = what == COLL_ALLGATHER || what == COLL_REDUCE_SCATTER;
+    uint64_t before;
+
+    call.count = bytes / 4 / (is_of_blocks ? (size_t)r->me->size : 1);
+    ck_assert(!staged_fill(r, &call));
+    ck_assert(!staged_do(&call.host, r->comm));
+    before = crossed();
+    ck_assert(!staged_do(&call.device, r->comm));
+    OK(cu.StreamSynchronize(r->stream));
+    before = crossed() - before;
+    ck_assert(staged_same(&call));
+    staged_free(r, &call);
+    return before;
+}
+
+/* 2 hosts of 3. */
+static int pass_once(struct world_rank *me)
+{
+    struct staged_rank r;
+    uint64_t of_column = me->rank == 1 ? 2 * LEN : me->rank == 4 ? LEN : 0;
+
+    WORLD_CHECK(me, !join(&r, me));
+    WORLD_CHECK(me, strstr(staged_said(),
+                           "262144 bytes and more go from GPU to GPU "
+                           "within each host"));
+    WORLD_CHECK(me, cost(&r, COLL_ALLREDUCE, LEN) == 2 * LEN / 3);
+    WORLD_CHECK(me, cost(&r, COLL_BROADCAST, LEN) == of_column);
+    WORLD_CHECK(me, cost(&r, COLL_REDUCE, LEN) == of_column);
+    WORLD_CHECK(me, cost(&r, COLL_ALLGATHER, LEN) == LEN / 6 + 2 * LEN / 6);
+    WORLD_CHECK(me,
+                cost(&r, COLL_REDUCE_SCATTER, LEN) == 2 * LEN / 6 + LEN / 6);
+    WORLD_CHECK(me, cost(&r, COLL_ALLTOALL, 4 * 600) == 2 * 6 * 4 * 600);
+    WORLD_CHECK(me, cost(&r, COLL_ALLREDUCE, 4096) == 2 * 4096);
+    return staged_leave(&r);
+}
+
+START_TEST(each_byte_passes_the_hosts_memory_once)
+{
+    int n = 3;
+
+    have_hosts();
+    ck_assert_int_eq(world_fork(6, pass_once, &n, patient(60)), 0);
+}
+END_TEST
+
+/* 3 ranks on one host and 2 on the other; or as many, of which one host's GPUs do not
+ * reach each other. */
+static int pass_as_a_whole(struct world_rank *me)
+{
+    struct staged_rank r;
+
+    WORLD_CHECK(me, !join(&r, me));
+    WORLD_CHECK(me, strstr(staged_said(), "pass through the host"));
+    WORLD_CHECK(me, cost(&r, COLL_ALLREDUCE, LEN) == 2 * LEN);
+    return staged_leave(&r);
+}
+
+START_TEST(hosts_that_are_not_alike_take_the_other_way)
+{
+    int n = _i ? 2 : 3;
+
+    have_hosts();
+    if (_i)
+        setenv("FAKE_CUDA_IPC", "0", 1);
+    ck_assert_int_eq(world_fork(_i ? 4 : 5, pass_as_a_whole, &n, patient(60)),
+                     0);
+}
+END_TEST
+
+/* ---- what is wrong ------------------------------------------------------------------ */
+
+static int call(const struct staged_rank *r, void *at, int is_odd)
+{
+    return is_odd
+               ? coll_broadcast(at, at, COUNT, COLL_I32, 0, r->comm, r->stream)
+               : coll_allreduce(at, at, COUNT, COLL_I32, COLL_SUM, r->comm,
+                                r->stream);
+}
+
+/* Rank 2 calls something else: all are told, at the call where that is checked. */
+static int differ(struct world_rank *me)
+{
+    int is_checked = getenv("COLL_CHECK") != NULL, rc;
+    struct staged_rank r;
+    void *at;
+
+    WORLD_CHECK(me, !join(&r, me));
+    at = (void *)fake_memory(LEN);
+    rc = call(&r, at, me->rank == 2);
+    WORLD_CHECK(me, !is_checked || rc == COLL_ERR_MISMATCH);
+    rc = world_await_failure(r.comm, patient(40));
+    EXPECT(me, rc, COLL_ERR_MISMATCH, "the ranks disagree");
+    OK(cu.StreamSynchronize(r.stream));
+    coll_comm_destroy(r.comm);
+    return 0;
+}
+
+START_TEST(calls_that_differ_are_told_of)
+{
+    int n = 2;
+
+    have_hosts();
+    if (_i)
+        setenv("COLL_CHECK", "1", 1);
+    ck_assert_int_eq(world_fork(4, differ, &n, patient(60)), 0);
+}
+END_TEST
+
+/* A rank does not come: after the timeout all know which, also where they wait for others
+ * that wait for it. */
+static int wait_for_one(struct world_rank *me)
+{
+    struct staged_rank r;
+    void *at;
+
+    WORLD_CHECK(me, !join(&r, me));
+    at = (void *)fake_memory(LEN);
+    if (me->rank != 3)
+        WORLD_CHECK(me, !call(&r, at, 0));
+    EXPECT(me, world_await_failure(r.comm, patient(40)), COLL_ERR_TIMEOUT,
+           "in the group of ranks 2 3 of 4: reduce_scatterv #1");
+    OK(cu.StreamSynchronize(r.stream));
+    EXPECT(me, call(&r, at, 0), COLL_ERR_TIMEOUT, "not arrived: rank 1");
+    coll_comm_destroy(r.comm);
+    return 0;
+}
+
+START_TEST(a_rank_that_does_not_come_is_told_of)
+{
+    int n = 2;
+
+    have_hosts();
+    setenv("COLL_TIMEOUT", "6", 1);
+    ck_assert_int_eq(world_fork(4, wait_for_one, &n, patient(60)), 0);
+}
+END_TEST
+
+/* A broadcast's root does not come: those of the other host wait for one that waits for
+ * it, and blame nobody. */
+static int wait_for_root(struct world_rank *me)
+{
+    struct staged_rank r;
+    void *at;
+
+    WORLD_CHECK(me, !join(&r, me));
+    at = (void *)fake_memory(LEN);
+    if (me->rank)
+        WORLD_CHECK(me, !call(&r, at, 1));
+    EXPECT(me, world_await_failure(r.comm, patient(40)), COLL_ERR_TIMEOUT,
+           "not arrived: rank 0");
+    OK(cu.StreamSynchronize(r.stream));
+    coll_comm_destroy(r.comm);
+    return 0;
+}
+
+START_TEST(a_root_that_does_not_come_is_told_of)
+{
+    int n = 2;
+
+    have_hosts();
+    setenv("COLL_TIMEOUT", "6", 1);
+    ck_assert_int_eq(world_fork(4, wait_for_root, &n, patient(60)), 0);
+}
+END_TEST
+
+/* Rank 3 leaves without the call of the others: nobody's results may pass for good. */
+static int leave_without(struct world_rank *me)
+{
+    struct staged_rank r;
+    void *at;
+    int rc;
+
+    WORLD_CHECK(me, !join(&r, me));
+    at = (void *)fake_memory(LEN);
+    if (me->rank != 3)
+        WORLD_CHECK(me, !call(&r, at, 0));
+    rc = coll_comm_destroy(r.comm);
+    WORLD_CHECK(me, rc == COLL_ERR_MISMATCH || rc == COLL_ERR_PEER);
+    OK(cu.StreamSynchronize(r.stream));
+    return 0;
+}
+
+START_TEST(who_leaves_without_a_call_is_told_of)
+{
+    int n = 2;
+
+    have_hosts();
+    ck_assert_int_eq(world_fork(4, leave_without, &n, patient(60)), 0);
+}
+END_TEST
+
+/* The caller's stream never comes to it: waits have an end all the same. */
+static int wait_before(struct world_rank *me)
+{
+    struct coll_args args = {.size = sizeof(args),
+                             .collective = COLL_ALLREDUCE,
+                             .type = COLL_I32,
+                             .op = COLL_SUM,
+                             .count = COUNT};
+    _Atomic uint32_t *gate;
+    struct coll_request *request;
+    struct staged_rank r;
+
+    WORLD_CHECK(me, !join(&r, me));
+    gate = fake_words(1);
+    fake_hold(r.stream, gate);
+    args.in = args.out = (void *)fake_memory(LEN);
+    args.stream = r.stream;
+    WORLD_CHECK(me, !coll_request_create(&args, r.comm, &request));
+    WORLD_CHECK(me, !coll_start(request));
+    EXPECT(me, coll_wait(request, 0), COLL_ERR_TIMEOUT, "within 12 s");
+    coll_request_destroy(request);
+    atomic_store(gate, 1);
+    OK(cu.StreamSynchronize(r.stream));
+    coll_comm_destroy(r.comm);
+    return 0;
+}
+
+START_TEST(a_stream_that_never_comes_is_not_waited_for_for_ever)
+{
+    int n = 2;
+
+    have_hosts();
+    setenv("COLL_TIMEOUT", "6", 1);
+    ck_assert_int_eq(world_fork(4, wait_before, &n, patient(60)), 0);
+}
+END_TEST
+
+/* ---- lives --------------------------------------------------------------------------- */
+
+static int n_fds(void)
+{
+    int n = 0;
+
+    for (int fd = 0; fd < 1024; fd++)
+        n += lseek(fd, 0, SEEK_CUR) >= 0 || fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+/* Communicators of it have their own ways; none leaves anything behind, also where the
+ * ranks end them in other orders. */
+static int come_and_go(struct world_rank *me)
+{
+    struct coll_mem_stats stats = {.size = sizeof(stats)};
+    struct staged_rank r;
+    struct coll_comm *half, *dup;
+    int before = 0;
+
+    WORLD_CHECK(me, !join(&r, me));
+    for (int i = 0; i < 3; i++) {
+        WORLD_CHECK(me, !coll_comm_dup(r.comm, &dup));
+        WORLD_CHECK(me, !coll_comm_split(r.comm, me->rank % 2, 0, &half));
+        WORLD_CHECK(me, cost(&(struct staged_rank){me, dup, r.stream},
+                             COLL_ALLREDUCE, LEN) == LEN);
+        WORLD_CHECK(me, !coll_comm_mem_stats(dup, &stats));
+        WORLD_CHECK(me, stats.device > 0 && stats.pinned > 0);
+        world_meet(me);
+        WORLD_CHECK(me, !coll_comm_destroy(me->rank % 3 ? half : dup));
+        WORLD_CHECK(me, !coll_comm_destroy(me->rank % 3 ? dup : half));
+        WORLD_CHECK(me, !world_barrier(me, r.comm));
+        WORLD_CHECK(me, i < 2 || n_fds() <= before + 8);
+        before = n_fds();
+    }
+    return staged_leave(&r);
+}
+
+START_TEST(parts_end_with_the_whole)
+{
+    int n = 2;
+
+    have_hosts();
+    ck_assert_int_eq(world_fork(4, come_and_go, &n, patient(60)), 0);
+}
+END_TEST
+
+/* A child frees its copy, and its parent goes on. */
+static int have_a_child(struct world_rank *me)
+{
+    struct staged_rank r;
+    int status;
+    pid_t pid;
+
+    WORLD_CHECK(me, !join(&r, me));
+    WORLD_CHECK(me, cost(&r, COLL_ALLREDUCE, LEN) == LEN);
+    pid = fork();
+    if (!pid)
+        _exit(coll_comm_destroy(r.comm) != COLL_OK);
+    WORLD_CHECK(me, waitpid(pid, &status, 0) == pid && !status);
+    WORLD_CHECK(me, cost(&r, COLL_ALLREDUCE, LEN) == LEN);
+    return staged_leave(&r);
+}
+
+START_TEST(a_child_frees_its_copy)
+{
+    int n = 2;
+
+    have_hosts();
+    ck_assert_int_eq(world_fork(4, have_a_child, &n, patient(60)), 0);
+}
+END_TEST
+
+/* A whole host dies while the streams of the others wait for it. */
+static int outlive(struct world_rank *me)
+{
+    struct staged_rank r;
+    void *at;
+
+    WORLD_CHECK(me, !join(&r, me));
+    at = (void *)fake_memory(LEN);
+    WORLD_CHECK(me, !call(&r, at, 0));
+    OK(cu.StreamSynchronize(r.stream));
+    WORLD_CHECK(me, !world_barrier(me, r.comm));
+    if (me->rank >= 4)
+        raise(SIGKILL);
+    call(&r, at, 0);
+    EXPECT(me, world_await_failure(r.comm, patient(40)), COLL_ERR_PEER, "rank");
+    OK(cu.StreamSynchronize(r.stream));
+    coll_comm_destroy(r.comm);
+    return 0;
+}
+
+START_TEST(streams_go_on_when_a_host_dies)
+{
+    int n = 2;
+
+    have_hosts();
+    ck_assert_int_eq(world_fork(6, outlive, &n, patient(60)), 2);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------------------------- */
+
+static int try_host(struct world_rank *me)
+{
+    (void)me;
+    return world_on_host(1);
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("levels");
+    TCase *tc = tcase_create("levels");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    if (world_fork(1, try_host, NULL, 10)) {
+        printf("skipped: hosts of a test want root\n");
+        return 77;
+    }
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, each_byte_passes_the_hosts_memory_once);
+    tcase_add_loop_test(tc, hosts_that_are_not_alike_take_the_other_way, 0, 2);
+    tcase_add_loop_test(tc, calls_that_differ_are_told_of, 0, 2);
+    tcase_add_test(tc, a_rank_that_does_not_come_is_told_of);
+    tcase_add_test(tc, a_root_that_does_not_come_is_told_of);
+    tcase_add_test(tc, who_leaves_without_a_call_is_told_of);
+    tcase_add_test(tc, a_stream_that_never_comes_is_not_waited_for_for_ever);
+    tcase_add_test(tc, parts_end_with_the_whole);
+    tcase_add_test(tc, a_child_frees_its_copy);
+    tcase_add_test(tc, streams_go_on_when_a_host_dies);
+    suite_add_tcase(suite, tc);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* oracle.c - inputs and results in 64-bit arithmetic, and where they lie.
+ *
+ * Compiled without sanitizers: their looking at every step of the arithmetic would take
+ * most of the time.  The ranks' buffers are written and read by memcpy() and memcmp()
+ * alone, which the sanitizers' libraries look at in any case.
+ */
+#include "tests/support/oracle.h"
+#include "lib/util/util.h"
+
+#include <string.h>
+
+#define BLOCK                                                                  \
+    512 /* elements that are made before they are copied or compared */
+
+unsigned oracle_random(uint64_t *state, unsigned n)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(*state >> 33) % n;
+}
+
+static int is_float(enum coll_type type)
+{
+    return type == COLL_F16 || type == COLL_BF16 || type == COLL_F32 ||
+           type == COLL_F64;
+}
+
+static int is_bitwise(enum coll_op op)
+{
+    return op == COLL_BAND || op == COLL_BOR || op == COLL_BXOR;
+}
+
+static int reduces(const struct oracle_op *op)
+{
+    return op->collective == COLL_ALLREDUCE || op->collective == COLL_REDUCE ||
+           op->collective == COLL_REDUCE_SCATTER ||
+           op->collective == COLL_REDUCE_SCATTERV;
+}
+
+static int has_counts(const struct oracle_op *op)
+{
+    return op->collective == COLL_ALLGATHERV ||
+           op->collective == COLL_REDUCE_SCATTERV ||
+           op->collective == COLL_ALLTOALLV ||
+           op->collective == COLL_GATHERV || op->collective == COLL_SCATTERV;
+}
+
+struct oracle_op oracle_draw(uint64_t *state, int size)
+{
+    static const unsigned limits[] = {1, 2, 10, 100, 3000, 100000};
+    struct oracle_op op = {.size = size};
+
+    op.collective = (enum coll_collective)oracle_random(state, COLL_SEND);
+    op.type = (enum coll_type)oracle_random(state, COLL_N_TYPES);
+    do
+        op.op = (enum coll_op)oracle_random(state, COLL_N_OPS);
+    while (is_bitwise(op.op) && is_float(op.type));
+    if (reduces(&op) && oracle_random(state, 3) == 0)
+        op.own = (enum oracle_own)oracle_random(state, N_OWNS);
+    op.root = (int)oracle_random(state, (unsigned)size);
+    op.count = oracle_random(state, limits[oracle_random(state, 6)]);
+    op.seed = oracle_random(state, 1u << 30);
+    if (op.collective == COLL_BARRIER)
+        op.count = 0;
+    return op;
+}
+
+/* ---- elements ------------------------------------------------------------ */
+
+/* Sign, exponent and fraction of a small whole number, for 16-bit floats. */
+static uint16_t small_float(int64_t value, int fraction_bits, int bias)
+{
+    uint64_t magnitude = (uint64_t)(value < 0 ? -value : value);
+    uint64_t fraction;
+    int exponent = 0;
+
+    if (!magnitude)
+        return 0;
+    while (magnitude >> (exponent + 1))
+        exponent++;
+    fraction = (magnitude << fraction_bits) >> exponent;
+    return (uint16_t)((value < 0 ? 0x8000u : 0u) |
+                      (uint64_t)(exponent + bias) << fraction_bits |
+                      (fraction & ((1u << fraction_bits) - 1)));
+}
+
+static void put(enum coll_type type, void *to, size_t i, int64_t value)
+{
+    switch (type) {
+    case COLL_I8:
+    case COLL_U8:
+        ((uint8_t *)to)[i] = (uint8_t)value;
+        break;
+    case COLL_I16:
+    case COLL_U16:
+        ((uint16_t *)to)[i] = (uint16_t)value;
+        break;
+    case COLL_I32:
+    case COLL_U32:
+        ((uint32_t *)to)[i] = (uint32_t)value;
+        break;
+    case COLL_I64:
+    case COLL_U64:
+        ((uint64_t *)to)[i] = (uint64_t)value;
+        break;
+    case COLL_F16:
+        ((uint16_t *)to)[i] = small_float(value, 10, 15);
+        break;
+    case COLL_BF16:
+        ((uint16_t *)to)[i] = small_float(value, 7, 127);
+        break;
+    case COLL_F32:
+        ((float *)to)[i] = (float)value;
+        break;
+    case COLL_F64:
+        ((double *)to)[i] = (double)value;
+        break;
+    case COLL_N_TYPES:
+        break;
+    }
+}
+
+static uint64_t mix(uint64_t h)
+{
+    h = (h ^ h >> 31) * 0xbf58476d1ce4e5b9u;
+    h = (h ^ h >> 29) * 0x94d049bb133111ebu;
+    return h ^ h >> 32;
+}
+
+/* Element i of part q of rank's input: 0 to 7, or 1 to 2 for products, or, for
+ * averages, numbers whose sum is a multiple of the number of ranks. */
+static int64_t input(const struct oracle_op *op, int rank, int q, size_t i)
+{
+    uint64_t h = mix(op->seed + i * 0x9e3779b97f4a7c15u + 1000u * (unsigned)q);
+    int64_t common = (int64_t)(h >> 40) % 4;
+
+    if (!reduces(op))
+        return (common + rank) % 8;
+    if (op->own == OWN_ORDERED)
+        return is_float(op->type) ? (common + rank) % 3
+                                  : (int64_t)mix(h + (unsigned)rank);
+    if (op->own != OWN_NONE)
+        return (common + 3 * rank) % 8;
+    if (op->op == COLL_AVG)
+        return 1 + common +
+               (rank == op->size - 1 && op->size % 2 ? 0 : rank % 2 ? 1 : -1);
+    if (op->op == COLL_PROD)
+        return 1 + (common + rank) % 2;
+    return (common + 3 * rank) % 8;
+}
+
+static int64_t scalar_of(int rank) { return 1 + rank % 3; }
+
+/* Two maps x -> a x + b after each other, a and b being the halves of an
+ * integer: it matters which is first.  For floats: the first that is not 0. */
+static uint64_t compose(enum coll_type type, uint64_t left, uint64_t right)
+{
+    unsigned half = 4 * (unsigned)coll_type_size(type);
+    uint64_t mask = ((uint64_t)1 << half) - 1;
+    uint64_t a = (left >> half) * (right >> half);
+    uint64_t b = (left >> half) * (right & mask) + (left & mask);
+
+    if (is_float(type))
+        return left ? left : right;
+    return (a & mask) << half | (b & mask);
+}
+
+static int64_t truncate(enum coll_type type, int64_t value)
+{
+    size_t bits = 8 * coll_type_size(type);
+
+    return bits == 64 || is_float(type)
+               ? value
+               : (int64_t)((uint64_t)value & (((uint64_t)1 << bits) - 1));
+}
+
+static int64_t combine_own(const struct oracle_op *op, int64_t all,
+                           int64_t next, int rank)
+{
+    if (op->own == OWN_PREMUL)
+        return all + scalar_of(rank) * next;
+    if (op->own == OWN_COMMUTES)
+        return next > all ? next : all;
+    return (int64_t)compose(op->type, (uint64_t)all,
+                            (uint64_t)truncate(op->type, next));
+}
+
+static int64_t combine(enum coll_op op, int64_t all, int64_t next)
+{
+    switch (op) {
+    case COLL_SUM:
+    case COLL_AVG:
+        return all + next;
+    case COLL_PROD:
+        return all * next;
+    case COLL_MIN:
+        return next < all ? next : all;
+    case COLL_MAX:
+        return next > all ? next : all;
+    case COLL_BAND:
+        return all & next;
+    case COLL_BOR:
+        return all | next;
+    case COLL_BXOR:
+        return all ^ next;
+    case COLL_LAND:
+        return all && next;
+    case COLL_LOR:
+        return all || next;
+    default:
+        return 0;
+    }
+}
+
+static int64_t reduced(const struct oracle_op *op, int q, size_t i)
+{
+    int64_t all = input(op, 0, q, i);
+
+    if (op->own == OWN_PREMUL)
+        all *= scalar_of(0);
+    if (op->own == OWN_ORDERED)
+        all = truncate(op->type, all);
+    for (int r = 1; r < op->size; r++) {
+        int64_t next = input(op, r, q, i);
+
+        all = op->own ? combine_own(op, all, next, r)
+                      : combine(op->op, all, next);
+    }
+    return !op->own && op->op == COLL_AVG ? all / op->size : all;
+}
+
+/* Element i of part q of rank's result. */
+static int64_t expected(const struct oracle_op *op, int rank, int q, size_t i)
+{
+    switch (op->collective) {
+    case COLL_ALLREDUCE:
+    case COLL_REDUCE:
+        return reduced(op, 0, i);
+    case COLL_REDUCE_SCATTER:
+    case COLL_REDUCE_SCATTERV:
+        return reduced(op, rank, i);
+    case COLL_BROADCAST:
+        return input(op, op->root, 0, i);
+    case COLL_ALLTOALL:
+    case COLL_ALLTOALLV:
+        return input(op, q, rank, i);
+    case COLL_SCATTER:
+    case COLL_SCATTERV:
+        return input(op, op->root, rank, i);
+    default:
+        return input(op, q, 0, i);
+    }
+}
+
+/* ---- layouts ------------------------------------------------------------- */
+
+/* What rank r gives to rank q. */
+static size_t given(const struct oracle_op *op, int r, int q)
+{
+    uint64_t h;
+
+    if (!has_counts(op))
+        return op->count;
+    h = mix(op->seed * 31u + (unsigned)r * 257u + (unsigned)q);
+    return h % 3 ? (h >> 8) % (2 * op->count + 1) : 0;
+}
+
+static int n_parts(const struct oracle_op *op, int rank, int is_out)
+{
+    int of_root = rank == op->root;
+
+    switch (op->collective) {
+    case COLL_BARRIER:
+        return 0;
+    case COLL_BROADCAST:
+        return is_out || of_root;
+    case COLL_REDUCE:
+        return !is_out || of_root;
+    case COLL_ALLGATHER:
+    case COLL_ALLGATHERV:
+        return is_out ? op->size : 1;
+    case COLL_REDUCE_SCATTER:
+    case COLL_REDUCE_SCATTERV:
+        return is_out ? 1 : op->size;
+    case COLL_ALLTOALL:
+    case COLL_ALLTOALLV:
+        return op->size;
+    case COLL_GATHER:
+    case COLL_GATHERV:
+        return !is_out ? 1 : of_root ? op->size : 0;
+    case COLL_SCATTER:
+    case COLL_SCATTERV:
+        return is_out ? 1 : of_root ? op->size : 0;
+    default:
+        return 1;
+    }
+}
+
+/* The count of one of n parts: who gives it to whom? */
+static size_t part_count(const struct oracle_op *op, int rank, int is_out,
+                         int n, int q)
+{
+    if (op->collective == COLL_ALLTOALLV)
+        return is_out ? given(op, q, rank) : given(op, rank, q);
+    return given(op, 0, n == 1 ? rank : q);
+}
+
+/* Parts with gaps between them, and sometimes in reverse order. */
+static void place(const struct oracle_op *op, int may_gap,
+                  struct oracle_layout *l)
+{
+    size_t gap = may_gap ? op->seed % 3 : 0;
+    int is_reverse = may_gap && op->seed % 5 == 0;
+
+    l->len = gap;
+    for (int i = 0; i < l->n; i++) {
+        int q = is_reverse ? l->n - 1 - i : i;
+
+        l->displs[q] = l->len;
+        l->len += l->counts[q] + gap;
+    }
+}
+
+void oracle_layout(const struct oracle_op *op, int rank, int is_out,
+                   struct oracle_layout *layout)
+{
+    int n = n_parts(op, rank, is_out);
+
+    layout->n = n;
+    for (int q = 0; q < n; q++)
+        layout->counts[q] = part_count(op, rank, is_out, n, q);
+    place(op, n == op->size && has_counts(op) &&
+                  op->collective != COLL_REDUCE_SCATTERV &&
+                  (n > 1 || op->collective == COLL_ALLTOALLV),
+          layout);
+}
+
+/* input() or expected() */
+typedef int64_t element_fn(const struct oracle_op *op, int rank, int q,
+                           size_t i);
+
+static void make_block(const struct oracle_op *op, int rank, int q,
+                       size_t first, size_t n, element_fn *element,
+                       uint64_t *block)
+{
+    for (size_t i = 0; i < n; i++)
+        put(op->type, block, i, element(op, rank, q, first + i));
+}
+
+void oracle_fill(const struct oracle_op *op, int rank,
+                 const struct oracle_layout *layout, void *in)
+{
+    size_t size = coll_type_size(op->type), n;
+    uint64_t block[BLOCK];
+
+    for (int q = 0; q < layout->n; q++)
+        for (size_t i = 0; i < layout->counts[q]; i += n) {
+            n = min_size(BLOCK, layout->counts[q] - i);
+            make_block(op, rank, q, i, n, input, block);
+            memcpy((char *)in + (layout->displs[q] + i) * size, block,
+                   n * size);
+        }
+}
+
+/* Where in n elements the first one differs, which there is. */
+static size_t first_wrong(const char *a, const char *b, size_t size)
+{
+    size_t i = 0;
+
+    while (!memcmp(a + i * size, b + i * size, size))
+        i++;
+    return i;
+}
+
+/* The first element of the parts, but for `skip`, that is not as it should be. */
+static long verify(const struct oracle_op *op, int rank,
+                   const struct oracle_layout *layout, int skip,
+                   element_fn *element, const void *buf)
+{
+    size_t size = coll_type_size(op->type), n;
+    uint64_t block[BLOCK];
+
+    for (int q = 0; q < layout->n; q++)
+        for (size_t i = 0; i < layout->counts[q] && q != skip; i += n) {
+            size_t at = layout->displs[q] + i;
+            const char *got = (const char *)buf + at * size;
+
+            n = min_size(BLOCK, layout->counts[q] - i);
+            make_block(op, rank, q, i, n, element, block);
+            if (memcmp(got, block, n * size))
+                return (long)(at + first_wrong(got, (char *)block, size));
+        }
+    return -1;
+}
+
+long oracle_verify(const struct oracle_op *op, int rank,
+                   const struct oracle_layout *layout, const void *out)
+{
+    return verify(op, rank, layout, -1, expected, out);
+}
+
+long oracle_verify_in(const struct oracle_op *op, int rank,
+                      const struct oracle_layout *layout, int skip,
+                      const void *in)
+{
+    return verify(op, rank, layout, skip, input, in);
+}
+
+/* ---- operations of our own ----------------------------------------------- */
+
+/* memcpy: elements may lie at any address. */
+static void larger_of(const void *left, const void *right, void *out,
+                      size_t count, enum coll_type type, void *arg)
+{
+    size_t size = coll_type_size(type);
+
+    (void)arg; /* numbers of 0 to 7: their bits are in their order */
+    for (size_t i = 0; i < count; i++) {
+        uint64_t a = 0, b = 0;
+
+        memcpy(&a, (const char *)left + i * size, size);
+        memcpy(&b, (const char *)right + i * size, size);
+        memcpy((char *)out + i * size, a > b ? &a : &b, size);
+    }
+}
+
+static void in_order(const void *left, const void *right, void *out,
+                     size_t count, enum coll_type type, void *arg)
+{
+    size_t size = coll_type_size(type);
+
+    (void)arg;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t a = 0, b = 0;
+
+        memcpy(&a, (const char *)left + i * size, size);
+        memcpy(&b, (const char *)right + i * size, size);
+        a = compose(type, a, b);
+        memcpy((char *)out + i * size, &a, size);
+    }
+}
+
+int oracle_handles_init(struct oracle_handles *handles, int rank)
+{
+    for (int t = 0; t < COLL_N_TYPES; t++) {
+        enum coll_type type = (enum coll_type)t;
+        uint64_t scalar;
+
+        put(type, &scalar, 0, scalar_of(rank));
+        if (coll_op_create_premul(&scalar, type,
+                                  &handles->own[OWN_PREMUL][t]) ||
+            coll_op_create_user(larger_of, NULL, 1,
+                                &handles->own[OWN_COMMUTES][t]) ||
+            coll_op_create_user(in_order, NULL, 0,
+                                &handles->own[OWN_ORDERED][t]))
+            return 1;
+    }
+    return 0;
+}
+
+int oracle_handles_fini(struct oracle_handles *handles)
+{
+    int failed = 0;
+
+    for (int own = OWN_NONE + 1; own < N_OWNS; own++)
+        for (int t = 0; t < COLL_N_TYPES; t++)
+            failed |= coll_op_destroy(handles->own[own][t]) != COLL_OK;
+    return failed;
+}

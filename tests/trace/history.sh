@@ -1,0 +1,183 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# COLL_HISTORY and coll_history: what ranks write when a call fails or when they are
+# asked to, and what is read in it.
+. "${srcdir:-.}/tests/support/patience.sh"
+set -u
+probe=$PWD/tests/trace/trace_probe
+collrun=$PWD/tools/collrun
+reader=$PWD/tools/coll_history
+[ -x "$probe" ] || { echo "tests/trace/trace_probe was not built" >&2; exit 1; }
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+unset COLL_PROFILE COLL_TIMELINE HOROVOD_TIMELINE
+
+fail() {
+    echo "FAILED: $*" >&2
+    tail -n 30 out err >&2
+    exit 1
+}
+
+# job RANKS PROGRAM...
+job() {
+    timeout $((60 * patience)) "$collrun" -n "$@" > out 2> err
+}
+
+# says STATUS PATTERN FILE...: a line of what coll_history says of these
+says() {
+    want=$1 pattern=$2
+    shift 2
+    "$reader" "$@" > out 2> err
+    status=$?
+    [ $status = "$want" ] || fail "coll_history $*: status $status, not $want"
+    cat out err | grep -q -- "$pattern" || fail "coll_history $*: no line '$pattern'"
+}
+
+# A rank that does not come within the deadline.
+missing() {
+    COLL_HISTORY=h COLL_TIMEOUT=$((2 * patience)) job 3 "$probe" late $((6 * patience)) ||
+        fail "a job with a late rank"
+    grep -q "not arrived: rank 2" err || fail "it did not fail"
+    says 1 '^  missing in allreduce #4 (1000 f32, sum): rank 2; waiting in it: rank 0 1, for [0-9.]* s$' h.*
+    grep -q '^3 files of 3 ranks$' out || fail "the number of files"
+    grep -q '^  it has failed: allreduce #4 .*not arrived: rank 2' out || fail "the failure"
+    grep -q '^  rank 2 is after allreduce #3 ' out || fail "where it is"
+    says 1 "no file of rank 2: it was killed" h.0 h.1
+    grep -q 'in allreduce #4 .*: all that have a file; it has not ended' out ||
+        fail "who is in it"
+    grep -q 'missing in' out && fail "who has no file is not known to be missing"
+    says 1 '"found": "missing"' --json h.0 h.1 h.2
+    tr -d '\n ' < out | grep -q '"ranks":\[0,1,2\],"no_file":\[\],' || fail "ranks in JSON"
+    tr -d '\n ' < out | grep -q '"seq":4,"call":"allreduce#4(1000f32,sum)","missing":\[2\],"waiting":\[0,1\],"waited":[1-9]' ||
+        fail "the call in JSON"
+}
+
+mismatch() {
+    COLL_HISTORY=m%r.json job 3 "$probe" other $patience || fail "a job of ranks that differ"
+    [ -s m0.json ] && [ -s m2.json ] || fail "the files have not their names"
+    says 1 '^  the ranks differ in call #4:$' m0.json m1.json m2.json
+    grep -q '^    allreduce #4 (1000 f32, sum): 0 1$' out || fail "what 0 and 1 called"
+    grep -q '^    barrier #4: 2$' out || fail "what 2 called"
+}
+
+# Programs that exit at the failure, of which most ranks hear by another thread.
+leaving() {
+    for i in 1 2 3; do
+        rm -f h.*
+        COLL_HISTORY=h COLL_TIMEOUT=1 job 4 "$probe" leave $((2 * patience)) ||
+            fail "a job that leaves"
+        for r in 0 1 2 3; do
+            grep -q '^   "failure": "allreduce #2001' h.$r || fail "$i: rank $r has not written"
+        done
+    done
+}
+
+# What is not whole yet has a name that FILE.* does not take in.
+half() {
+    mkdir half half/h.0.new half/h.1.new
+    COLL_HISTORY=half/h job 2 "$probe" other $patience || fail "a name that is another's"
+    [ -s half/h.0 ] && [ -s half/h.1 ] || fail "the files are not there"
+    [ "$(ls -A half | wc -l)" = 4 ] || fail "something is left"
+}
+
+# A program that goes to another folder.
+elsewhere() {
+    COLL_HISTORY=e job 2 "$probe" away $patience || fail "a job that goes away"
+    says 1 'the ranks differ in call #4' e.0 e.1
+}
+
+# Ranks that start again keep what was written of the run before.
+restarted() {
+    mkdir again
+    echo old > again/run0.m1
+    COLL_HISTORY=again/m%r job 2 --max-restarts 2 sh -c '
+        [ $TORCHELASTIC_RESTART_COUNT != 2 ] || exec "$1" late 0
+        "$1" other '$patience'
+        exit 1' sh "$probe" || fail "a job that starts again"
+    for run in 0 1; do
+        says 1 'the ranks differ in call #4' again/run$run.m0 again/run$run.m1
+    done
+    [ ! -e again/m0 ] || fail "the last run ended well"
+}
+
+# SIGUSR2 to collrun, which passes it on; the job goes on
+asked() {
+    rm -f h.*
+    mkfifo begun
+    COLL_HISTORY=h COLL_STALL_WARN=0 "$collrun" -n 2 --no-prefix "$probe" late 3 > begun 2> err &
+    pid=$!
+    exec 3< begun
+    read -r _ <&3 && read -r _ <&3
+    i=0
+    while [ ! -s h.0 ] || [ ! -s h.1 ]; do
+        kill -USR2 $pid || fail "the job has ended"
+        sleep 0.1
+        i=$((i + 1))
+        [ $i -lt 30 ] || fail "nothing was written"
+    done
+    wait $pid || fail "the job failed"
+    exec 3<&-
+    rm begun
+    says 1 '^  missing in allreduce #4 .*: rank 1; waiting in it: rank 0' h.0 h.1
+    ! grep -q 'it has failed' out || fail "nothing has failed"
+}
+
+# The signal is taken and left with the process's communicators.
+signals() {
+    rm -f h.*
+    COLL_HISTORY=h timeout $((60 * patience)) "$probe" hand-over > out 2> err ||
+        fail "communicators one after another"
+    rm -f h.*
+    TSAN_OPTIONS=${TSAN_OPTIONS-}:die_after_fork=0 COLL_HISTORY=h \
+        timeout $((60 * patience)) "$probe" child > out 2> err ||
+        fail "a child's signal"
+    grep -q 'left out' out || says 0 '^1 files of 1 ranks' h.0
+}
+
+# A job that ends well writes nothing, and takes an older one's file away.
+none() {
+    echo old > h.0
+    COLL_HISTORY=h job 2 "$probe" late 0 || fail "a job that ends well"
+    [ ! -e h.0 ] && [ ! -e h.1 ] || fail "it wrote a file"
+    ! COLL_HISTORY=nowhere/h job 2 "$probe" late 0 || fail "a folder that is not there"
+    grep -q 'COLL_HISTORY: cannot write nowhere/h.[01]: No such file' err || fail "no word of it"
+}
+
+wrong_files() {
+    says 2 'which files?'
+    says 2 'unknown option --jsn' --jsn
+    says 2 'cannot read nothing: ' nothing
+    echo '{' > bad
+    says 2 'cannot read bad: ' bad
+    echo '{"a": 1}' > bad
+    says 2 'bad is not what COLL_HISTORY writes' bad
+    says 2 'another file is of that rank' h.0 h.0
+    sed 's/"size": 2/"size": 1/' h.0 > bad
+    says 2 'one of its communicators is none' bad
+    for number in 9223372036854775807 9007199254740993 -1; do
+        sed 's/"started": 4,/"started": '$number',/' h.0 > bad
+        says 2 'bad: one of its communicators is none' bad
+        sed 's/"seq": 4,/"seq": '$number',/' h.0 > bad
+        says 2 'bad: one of its communicators is none' bad
+    done
+    sed 's/"started": [0-9]*/"started": 50000003/; s/"seq": /&5000000/' h.1 > far
+    timeout 10 "$reader" h.0 far > out 2> err
+    [ $? = 0 ] || fail "files of very different moments"
+    says 0 '^Usage: ' --help
+    says 0 '^coll_history (libcoll) ' --version
+    ! "$reader" h.0 > /dev/full 2> err || fail "a full disk"
+    grep -q 'cannot write the output: No space' err || fail "no word of a full disk"
+}
+
+missing
+mismatch
+leaving
+half
+elsewhere
+restarted
+asked
+wrong_files
+signals
+none
+echo "all checks passed"
