@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cache.c - blocking calls: each is a request that the communicator keeps for
- * the next call of its shape; the hot path is a look-up, a start and the wait.
+/* cache.c - blocking calls: each is a request that the communicator keeps for the next
+ * call of the same shape.  The hot path is a look-up, a start and the wait.
  *
- * Idle requests are in lists by the hash of their shape; a call takes one out,
- * so that a group may run several of one shape, and puts it back.  The latest is
- * looked at first.  Scratch is lent to a request while it is taken.
+ * Idle requests are in lists by the hash of their shape.  A call takes one out and
+ * puts it back, so that a group may run several requests of one shape.  The latest
+ * request is looked at first.  Scratch is lent to a request while it is taken.
  *
- * Bounded are the bytes of plans and programs.  Beyond that, an idle request
- * goes that is met first from a random place on and was not used again since
- * the last such look: a program that goes round somewhat more shapes than there
- * is room for still finds most of them, as it would not if the oldest went.
+ * COLL_CACHE bounds the bytes of plans and programs.  Beyond the bound, an idle request
+ * is freed: from a random place on, the first one that was not used since it was last
+ * passed over.  A program that uses somewhat more shapes in turn than fit still finds
+ * most of them; if the oldest request went, it would find none.
  */
 #include "lib/run/request.h"
 #include "lib/run/args.h"
@@ -26,7 +26,7 @@
 
 /* ---- which shape --------------------------------------------------------- */
 
-/* Of which buffers does a call mention counts on this rank? */
+/* Which of the two count arrays does the call read on this rank? */
 static void find_arrays(const struct coll_comm *comm,
                         const struct coll_args *args, int *in, int *out)
 {
@@ -40,7 +40,7 @@ static void find_arrays(const struct coll_comm *comm,
            (args->collective == COLL_GATHERV && is_root);
 }
 
-/* Where displacements are left out, parts lie one behind the other. */
+/* Hash counts and displacements.  Without displacements, parts follow each other. */
 static uint64_t hash_parts(const size_t *counts, const size_t *displs, int n)
 {
     uint64_t hash = 0, a = 0x9e3779b97f4a7c15u, b = 0xc2b2ae3d27d4eb4fu;
@@ -89,7 +89,8 @@ static int same_counts(const struct coll__problem *a,
            same_array(a->out_displs, b->out_displs, a->nranks);
 }
 
-/* Of a reduction the handle, too: one premul has not the scalar of another. */
+/* Has the request this shape?  Reductions compare the operation's handle too: two
+ * premul operations have different scalars. */
 static int fits(const struct coll_request *request,
                 const struct coll_args *args, const struct coll__problem *pb)
 {
@@ -103,7 +104,8 @@ static int fits(const struct coll_request *request,
            (!coll__has_counts(pb->collective) || same_counts(own, pb));
 }
 
-/* Are a caller's parts those of a request, whose displacements are all there? */
+/* Are the caller's counts and displacements those of a request, which has all
+ * displacements? */
 static int same_parts(const size_t *counts, const size_t *displs,
                       const size_t *own_counts, const size_t *own_displs, int n)
 {
@@ -132,8 +134,8 @@ static int same_layout(const struct coll_request *request,
                                own->out_counts, own->out_displs, own->nranks));
 }
 
-/* Do the buffers lie as the request's own did: together as they should, or apart as a
- * whole?  Where one of them has nothing, the other lies as it likes. */
+/* Are the buffers in place, or apart, as those of the request's first call were?  A
+ * buffer without bytes may lie anywhere. */
 static int lie_alike(const struct coll_request *request,
                      const struct coll_args *args)
 {
@@ -151,8 +153,8 @@ static int lie_alike(const struct coll_request *request,
                : out - in >= request->in_len && in - out >= request->out_len;
 }
 
-/* Is this a plain call of the request's shape?  Then there is nothing to judge about
- * it.  Whatever else may be right is for coll__args_check(). */
+/* Is this a call of the request's shape that needs no check?  Other calls may be
+ * right as well; coll__args_check() tells. */
 static int is_again(const struct coll_request *request,
                     const struct coll_args *args)
 {
@@ -201,7 +203,7 @@ static void remove_idle(struct coll__cache *cache, struct coll_request *request)
     remove_at(cache, at);
 }
 
-/* The request of which this is another call, nothing to be judged; or NULL. */
+/* The idle request of this call's shape, if the call needs no check; or NULL. */
 static struct coll_request *find_again(const struct coll_comm *comm,
                                        const struct coll_args *args)
 {
@@ -233,9 +235,9 @@ static struct coll_request *find_fit(const struct coll_comm *comm,
 
 /* ---- all of them --------------------------------------------------------- */
 
-/* Another thread may fork at any time, and the child frees what is in `all`
- * (coll__cache_forget): so nothing is there twice or not any more, and one at
- * most is left out.  The fences keep the compiler to that order. */
+/* Another thread may call fork() at any time, and the child frees what is in `all`
+ * (coll__cache_forget()).  So `all` never has a request twice or one that was freed,
+ * and lacks one request at most.  The fences keep the compiler to that order. */
 
 /* Twice the room. */
 static int grow(struct coll__cache *cache)
@@ -288,7 +290,7 @@ static void drop(struct coll__cache *cache, struct coll_request *request)
     coll__request_free(request);
 }
 
-/* The one to let go of; NULL: none may be. */
+/* The idle request to free next, or NULL. */
 static struct coll_request *find_victim(struct coll__cache *cache)
 {
     size_t first;
@@ -399,7 +401,7 @@ int coll__cache_take_judged(struct coll_comm *comm,
     return make(comm, args, pb, hash, request);
 }
 
-/* A call of which there is none that find_again() finds. */
+/* Check a call that find_again() has no request for, and take or make its request. */
 static int judge_and_take(struct coll_comm *comm, const struct coll_args *args,
                           struct coll_request **request)
 {
@@ -437,7 +439,8 @@ void coll__cache_put(struct coll_request *request)
 
 /* ---- calls --------------------------------------------------------------- */
 
-/* A message to oneself whose other half nothing that runs can be. */
+/* Is it a blocking send or receive of a rank to itself, with no running operation that
+ * could be its other half? */
 static int is_endless(const struct coll_comm *comm,
                       const struct coll_args *args)
 {
@@ -445,10 +448,10 @@ static int is_endless(const struct coll_comm *comm,
            !comm->run->queues[CHANNEL_P2P].first;
 }
 
-/* May a request go ahead without the queue?  Nothing runs then, no function of the
- * caller's either, nothing else is to be moved or looked for, and nothing is traced.
- * The way through the queue takes 33 ns a call where this takes 22 (one rank; EPYC of 2
- * cores), 7 % of an 8-byte allreduce of two. */
+/* May a request bypass the queue?  Only if nothing runs, no communicator is active, no
+ * call is traced and no failure or check of old messages is due.  The bypass takes 22
+ * ns a call, the queue 33 (one rank; EPYC with 2 cores): 7 % of an 8-byte allreduce of
+ * two ranks. */
 static int may_dash(const struct coll_comm *comm)
 {
     return atomic_load_explicit(&comm->run->owner, memory_order_acquire) ==
@@ -460,8 +463,8 @@ static int may_dash(const struct coll_comm *comm)
            !atomic_load_explicit(&comm->failure.status, memory_order_relaxed);
 }
 
-/* A shape once more, and small: it stays where it is, as the latest, if it ends
- * at once. */
+/* Run a small idle request at once.  It stays in its list, as the latest, if it ends
+ * without a wait. */
 static int call_again(struct coll_comm *comm, struct coll_request *request,
                       const struct coll_args *args)
 {
@@ -484,14 +487,16 @@ static int call_again(struct coll_comm *comm, struct coll_request *request,
     return coll__log_done(rc);
 }
 
-/* Of a shape that was not met before: a driver may have come meanwhile. */
+/* A shape is new, and a CUDA driver may have been loaded meanwhile: is the call for a
+ * stream after all? */
 static int is_streams_after_all(const struct coll_args *args)
 {
     coll__look_for_devices();
     return coll__is_stream_call(args);
 }
 
-/* As owner; COLL_IN_PROGRESS: it was for a stream, and nothing was done. */
+/* Carry out a call that is not repeated.  COLL_IN_PROGRESS: it is for a stream, and
+ * nothing was done.  As owner. */
 static int call(struct coll_comm *comm, const struct coll_args *args)
 {
     struct coll_request *request;
@@ -532,7 +537,7 @@ int coll__run_call(struct coll_comm *comm, const struct coll_args *args)
                   coll_collective_name(args->collective));
         return coll__log_done(COLL_ERR_INVALID);
     }
-    if (coll__group_is_open()) /* a handler's own calls would be of the group */
+    if (coll__group_is_open()) /* no coll__log_done(): a log handler's calls would belong to the group */
         return coll__group_note(comm, args);
     if (coll__comm_is_inherited(comm))
         return coll__log_done(
@@ -555,8 +560,8 @@ int coll__run_call(struct coll_comm *comm, const struct coll_args *args)
     return coll__log_done(rc);
 }
 
-/* By the array of all alone, which is whole in a child, too: another thread may
- * have been amid anything else. */
+/* Uses `all` alone, which is consistent in a child too: another thread of the parent
+ * may have been changing anything else. */
 void coll__cache_forget(struct coll_comm *comm)
 {
     struct coll__cache *cache = &comm->run->cache;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cache.h - what a communicator keeps of its blocking calls for the next ones.
- */
+/* cache.h - requests that a communicator keeps for the next call of the same shape. */
 #ifndef COLL_LIB_RUN_CACHE_H
 #define COLL_LIB_RUN_CACHE_H
 
@@ -25,22 +24,22 @@ struct coll__cache {
     struct coll__pool pool;
 };
 
-/* Carry out a blocking call, or note it for the thread's group. */
+/* Carry out a blocking call; within a group, note it for the end of the group. */
 int coll__run_call(struct coll_comm *comm, const struct coll_args *args);
 
-/* Judge args, and take the kept request of that shape or make one; put it back
- * when it does not run any more. */
+/* Check args, then take the kept request of their shape, or make one.  put() returns
+ * it to the cache once it does not run any more. */
 int coll__cache_take(struct coll_comm *comm, const struct coll_args *args,
                      struct coll_request **request);
 void coll__cache_put(struct coll_request *request);
 
-/* The same for args that were judged, and the problem that they make. */
+/* The same for args that were checked; pb is the problem that they make. */
 int coll__cache_take_judged(struct coll_comm *comm,
                             const struct coll_args *args,
                             const struct coll__problem *pb,
                             struct coll_request **request);
 
-/* Free all that it keeps; also in a child. */
+/* Free all kept requests; also in a child of the process that made them. */
 void coll__cache_forget(struct coll_comm *comm);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* group.c - several operations as one: noted, then started together.
+/* group.c - groups: operations are noted, then started together.
  *
- * A group is the thread's own.  At its end the allreduces of a communicator
- * that nothing but sends and receives comes between are laid side by side on
- * the stage of their channel while they are small, and travel as one; then all
- * requests are started in order, and waited for.  Each wait moves all
- * communicators, so ranks may list theirs in different orders.  What is fused
- * depends on nothing but what all ranks of a communicator have in common.
+ * A group belongs to its thread.  At its end, small allreduces of one communicator are
+ * fused: they are copied side by side into the stage of their channel and travel as one
+ * allreduce, unless another collective comes between them.  Then all requests are
+ * started in order and waited for.  Each wait moves all communicators, so ranks may
+ * list their communicators in different orders.  What is fused depends only on what
+ * all ranks of a communicator have in common.
  */
 #include "lib/run/request.h"
 #include "lib/run/args.h"
@@ -145,8 +145,8 @@ static int can_follow(const struct note *first, const struct note *next,
            next->part.len <= first->comm->settings.fuse - len;
 }
 
-/* Chain the allreduces that can travel with this one behind it; returns the
- * bytes of all of them. */
+/* Chain the allreduces that can be fused with this one behind it; returns the bytes
+ * of all of them. */
 static size_t fuse(struct note *first)
 {
     const struct note *end = group.notes + group.n;
@@ -199,7 +199,7 @@ static int use_stage(struct note *note, size_t len)
     return make_stage(note->queue, len);
 }
 
-/* The lengths of what travels as one; not 0, which is a call by itself. */
+/* A digest of the lengths of fused allreduces; never 0, which means not fused. */
 static int32_t digest(const struct coll__part *part)
 {
     uint64_t hash = 0;
@@ -243,8 +243,8 @@ static int is_failed(const struct coll_comm *comm)
            COLL_OK;
 }
 
-/* What a communicator that has failed lacks, gather_status() says: it does not
- * stop the others. */
+/* Make all requests.  A failed communicator does not stop the others; its status is
+ * reported by gather_status(). */
 static int make_requests(void)
 {
     int rc = COLL_OK;
@@ -275,8 +275,7 @@ static int make_requests(void)
     return rc;
 }
 
-/* Those of one kind, as owner of each in turn: each wait moves the
- * communicators of all. */
+/* Start all requests for streams, or all others. */
 static void start_all(int is_streams)
 {
     for (size_t i = 0; i < group.n; i++) {
@@ -304,7 +303,7 @@ static void wait_all(int is_streams)
     }
 }
 
-/* The first failure of any of them, its sentence said again. */
+/* The first failure among them, logged again for this thread. */
 static int gather_status(int is_streams)
 {
     for (size_t i = 0; i < group.n; i++) {
@@ -327,7 +326,8 @@ static int run_requests(int is_streams)
     return gather_status(is_streams);
 }
 
-/* Put what one communicator has for streams there, from its first note on. */
+/* Put all calls for streams of one communicator into their streams; `first` is its
+ * first note. */
 static int run_streams_of(size_t first, const struct coll_args **calls)
 {
     struct coll_comm *comm = group.notes[first].comm;
@@ -350,7 +350,7 @@ static int is_first_for_streams(size_t i)
     return 1;
 }
 
-/* All that is for streams, which waits for nothing more. */
+/* Put all calls for streams into their streams. */
 static int run_streams(void)
 {
     const struct coll_args **calls = malloc((group.n + 1) * sizeof(*calls));

@@ -1,34 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* owner.c - who owns a communicator and moves it, and the list of those
- * that anybody may move.
+/* owner.c - which thread owns a communicator, and the list of active communicators.
  *
- * A communicator is used by one thread at a time, its caller's, and what runs on
- * it is moved by its owner:
+ * One thread at a time calls the functions of a communicator: its caller.  What runs
+ * on the communicator is moved by its owner, which may be another thread:
  *
- *   IDLE   nothing runs, nobody but the caller knows of it; the caller takes
- *          ownership by a plain store
- *   FREE   something runs, or is to be started, and no thread is within a call for
- *          it: it is listed, and every thread of the process that waits for
- *          something else moves it
- *   TAKEN  one thread moves it
+ *   NONE   Nothing runs.  Only the caller knows the communicator; it acquires
+ *          ownership by a plain store.
+ *   FREE   Something runs or is to be started, and no thread is within a call for the
+ *          communicator.  It is in the active list, and every thread of the process
+ *          that waits for something else moves it.
+ *   TAKEN  One thread owns it and moves it.
  *
- * A communicator whose last operation ended in another thread stays FREE, in no
- * list, until its caller takes ownership again: to and from IDLE it is the caller
- * alone who goes.
+ * If the last operation ended in another thread, the communicator stays FREE without
+ * being in the list until its caller acquires it again.  Only the caller changes the
+ * state to and from NONE.
  *
- * So operations end while their caller waits for others, in any order; and a
- * blocking call costs no atomic instruction.  Whoever releases it
- * stores with release, whoever takes it (or finds it IDLE) loads with acquire:
- * all of the communicator but its atomics is handed over by that.
+ * So operations end while their caller waits for others, in any order, and a blocking
+ * call costs no atomic instruction.  A release stores the state with release order; an
+ * acquire, or finding NONE, loads it with acquire order.  That hands over all of the
+ * communicator but its atomics.
  *
- * A caller that finds it owned by another thread does not wait for the end of a round: it
- * leaves what it starts in `submitted`, and whoever releases it looks
- * there once more.  Each of the two stores first and then looks at what the other
- * stores, all of it in one order (seq_cst), so one of them sees it.
+ * A caller that finds another thread owning its communicator does not wait: it puts
+ * what it starts into `submitted`.  The other thread looks there once more after it
+ * has released ownership.  Each of the two stores first and then loads what the other
+ * one stores, all in one order (seq_cst), so one of them sees the request.
  *
- * The list is under a lock, by which also a communicator is kept from ending
- * while another thread has found it there, or is about to release it: its
- * caller takes ownership and then the lock before it ends it.
+ * The list has a lock.  The lock also keeps a communicator from being freed while
+ * another thread has found it in the list or is about to release it: a caller that
+ * destroys a communicator acquires ownership first and then the lock.
  */
 #include "lib/run/request.h"
 #include "lib/run/owner.h"
@@ -38,7 +37,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-/* in which something moves, before a thread looks at what it waits for */
+/* of progress, before a thread looks again at what it waits for */
 #define ROUNDS 64
 
 static void forget_all(void);
@@ -47,7 +46,7 @@ static struct coll__lock list_lock = COLL__LOCK(forget_all);
 static struct coll_comm *first, **last = &first; /* under it */
 atomic_int coll__n_active;
 
-/* In a child none of them is anybody's to move. */
+/* In a child after fork(): nobody moves the parent's communicators. */
 static void forget_all(void)
 {
     first = NULL;
@@ -81,7 +80,7 @@ static void be_called(void)
     coll__reactor_move(&coll__n_active, move_for_waiters);
 }
 
-/* Be in the list while something runs or is to be started. */
+/* Put the communicator into the active list, or take it out.  Locked. */
 static void set_listed(struct coll_comm *comm, int is_active)
 {
     if (comm->run->is_active == is_active)
@@ -95,7 +94,7 @@ static void set_listed(struct coll_comm *comm, int is_active)
                               memory_order_relaxed);
 }
 
-/* Does something run, or may begin without a call? */
+/* Does something run, or may a launched graph begin something? */
 static int has_work(const struct coll_comm *comm)
 {
     return comm->run->n_running || comm->run->n_captured;
@@ -103,9 +102,9 @@ static int has_work(const struct coll_comm *comm)
 
 /* ---- turns ----------------------------------------------------------------- */
 
-/* Of one that was given back: wake those who could not have it, or knew nothing of
- * it.  Who looks for something to move says so in `missed`, and looks once more;
- * as with `submitted`, one sees the other. */
+/* The communicator was released: wake threads that wanted to move it, or that sleep
+ * and do not know that it has become active.  A thread that wanted it has set `missed`
+ * and looked once more; as with `submitted`, one of the two sees the other. */
 static void tell_sleepers(struct coll_comm *comm, int is_new)
 {
     if (!is_new && !atomic_load(&comm->run->missed))
@@ -114,7 +113,7 @@ static void tell_sleepers(struct coll_comm *comm, int is_new)
     coll__sleep_news();
 }
 
-/* That of one in the list, or of its caller's. */
+/* Acquire a communicator that is FREE. */
 static int take_free(struct coll_comm *comm)
 {
     int expected = OWNER_FREE;
@@ -191,7 +190,7 @@ void coll__owner_end(struct coll_comm *comm)
     coll__unlock(&list_lock);
 }
 
-/* Put it before what was left there. */
+/* Add the request to `submitted`, which has the latest first. */
 static void push(struct coll_request *request)
 {
     struct coll_comm *comm = request->call.comm;
@@ -236,15 +235,16 @@ void coll__submitted_start_some(struct coll_comm *comm)
 
 /* ---- the others ------------------------------------------------------------ */
 
-/* The same of one that another thread has: if it has given it back meanwhile. */
+/* Another thread owned it a moment ago: have that thread wake us when it releases
+ * it, and try once more. */
 static int take_missed(struct coll_comm *comm)
 {
     atomic_store(&comm->run->missed, 1);
     return take_free(comm);
 }
 
-/* Acquire the next one that nobody moves, NULL where all are moved; each
- * goes to the end of the list. */
+/* Acquire the next active communicator that no thread owns; NULL if there is none.
+ * Each one that was looked at goes to the end of the list. */
 static struct coll_comm *take_next(void)
 {
     struct coll_comm *comm = NULL;
@@ -262,8 +262,9 @@ static struct coll_comm *take_next(void)
     return is_taken ? comm : NULL;
 }
 
-/* To its caller, or whoever moves next; unless the caller has left something
- * meanwhile.  Once it is given and the lock is not held, it may be gone. */
+/* Release a communicator from the list.  If its caller has submitted something
+ * meanwhile, start that first.  Once it is released and the lock is not held, the
+ * communicator may have been freed. */
 static void give_back(struct coll_comm *comm)
 {
     coll__lock(&list_lock);
@@ -281,7 +282,8 @@ static void give_back(struct coll_comm *comm)
     coll__unlock(&list_lock);
 }
 
-/* Does this thread move some?  User functions may call the library there. */
+/* Is this thread within coll__active_move_all()?  A user function that runs there may
+ * call the library. */
 static _Thread_local int is_moving;
 
 /* Move a communicator that this thread owns. */
@@ -316,7 +318,8 @@ enum coll__found coll__active_move_all(void)
     return found;
 }
 
-/* News count from before the look on: what comes after it is not missed. */
+/* The sleep counts news from before the look, so that nothing is missed that comes
+ * after it. */
 enum coll__found coll__active_look(struct coll__sleep *sleep)
 {
     enum coll__found found = FOUND_NONE;
@@ -343,7 +346,7 @@ enum coll__found coll__active_look(struct coll__sleep *sleep)
     return found;
 }
 
-/* For a thread that waits for other ranks elsewhere. */
+/* Called by the reactor's waiters, which wait for other ranks. */
 static void move_for_waiters(void)
 {
     int n = ROUNDS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* owner.h - who owns a communicator and moves it, and who moves those that
- * nobody waits for: owner.c, and the progress thread's thread.c. */
+/* owner.h - which thread owns a communicator and moves its operations; the active
+ * list; the progress thread. */
 #ifndef COLL_LIB_RUN_OWNER_H
 #define COLL_LIB_RUN_OWNER_H
 
@@ -8,14 +8,15 @@
 
 /* ---- owner.c ------------------------------------------------------------ */
 
-/* Acquire the communicator: as its caller, for whom it is idle or soon given
- * back; or, try, not where another thread has it (0). */
+/* Acquire ownership of the communicator, for the thread that calls its functions.
+ * acquire() waits until another thread has released it, which takes one round of
+ * progress at most; try() returns 0 if another thread owns it. */
 void coll__owner_acquire(struct coll_comm *comm);
 int coll__owner_try(struct coll_comm *comm);
 
-/* May this thread call `who`?  COLL_OK, or COLL_ERR_INVALID, logged: it is within a
- * function of coll_op_create_user() for an operation of the communicator, and would
- * wait for itself. */
+/* Refuse the call `who` within a function of coll_op_create_user() that this thread
+ * runs for the communicator: the call would wait for itself.  COLL_OK, or
+ * COLL_ERR_INVALID, logged. */
 int coll__owner_refused(struct coll_comm *comm, const char *who);
 static inline int coll__owner_refuses(struct coll_comm *comm, const char *who)
 {
@@ -26,22 +27,24 @@ static inline int coll__owner_refuses(struct coll_comm *comm, const char *who)
                : COLL_OK;
 }
 
-/* Acquire it for a call named so, unless it is refused. */
+/* Acquire ownership for the call `who`, unless the call is refused. */
 int coll__owner_enter(struct coll_comm *comm, const char *who);
 
-/* Give it back: from now on others move what runs. */
+/* Release ownership: from now on other threads may move what runs. */
 void coll__owner_release(struct coll_comm *comm);
 
-/* Keep it for ever: the communicator ends. */
+/* The communicator ends: take it out of the active list, so that no other thread
+ * acquires it again. */
 void coll__owner_end(struct coll_comm *comm);
 
-/* Leave the request, which does not run, to the owner: it is started
- * after all that was before.  For the communicator's caller, without owning it.
- * Where nobody has it the caller starts it; is_for_thread: the next one that takes
- * ownership does, be it the progress thread, be it the caller. */
+/* Submit a request for the owner to start, behind those submitted before.  For the
+ * communicator's caller, without owning it.  If nobody owns the communicator, the
+ * caller starts the request itself, or, with is_for_thread, leaves that to the next
+ * owner. */
 void coll__submit(struct coll_request *request, int is_for_thread);
 
-/* As owner, before anything else is started: start what was left. */
+/* Start the requests that were submitted.  As owner, before anything else is
+ * started. */
 void coll__submitted_start_some(struct coll_comm *comm);
 static inline void coll__submitted_start(struct coll_comm *comm)
 {
@@ -51,18 +54,20 @@ static inline void coll__submitted_start(struct coll_comm *comm)
         coll__submitted_start_some(comm);
 }
 
-/* Move all communicators on that nobody else does: is there any, and has anything
- * moved? */
+/* Move each active communicator that no other thread owns.  FOUND_NONE: there was
+ * none. */
 enum coll__found { FOUND_NONE, FOUND_STILL, FOUND_MOVED };
 enum coll__found coll__active_move_all(void);
 
-/* The same for one of them before this thread sleeps, by *sleep: until something
- * comes for it, or there is another one to be moved. */
+/* Move one active communicator, and prepare *sleep so that this thread, if it sleeps
+ * then, is woken when a message comes for it or another communicator becomes
+ * active. */
 enum coll__found coll__active_look(struct coll__sleep *sleep);
 
 extern atomic_int coll__n_active __attribute__((visibility("hidden")));
 
-/* The same, where there are none at no cost; whether anything moved. */
+/* As coll__active_move_all(); returns whether anything moved.  Costs one load if no
+ * communicator is active. */
 static inline int coll__active_move(void)
 {
     return __builtin_expect(
@@ -71,8 +76,8 @@ static inline int coll__active_move(void)
            coll__active_move_all() == FOUND_MOVED;
 }
 
-/* As owner: is there no other communicator to be moved on, and no stream that
- * comes in silence? */
+/* Is this the only active communicator, without work for streams, whose progress
+ * wakes nobody?  As owner. */
 static inline int coll__active_is_alone(const struct coll_comm *comm)
 {
     return atomic_load_explicit(&coll__n_active, memory_order_relaxed) ==
@@ -82,20 +87,21 @@ static inline int coll__active_is_alone(const struct coll_comm *comm)
 
 /* ---- thread.c ------------------------------------------------------------ */
 
-/* Have the process's progress thread, as far as COLL_PROGRESS allows one, until
- * it is dropped.  COLL_OK, or COLL_ERR_SYSTEM, logged: then the caller moves
- * everything, and nobody tries again. */
+/* Use the progress thread of the process, if COLL_PROGRESS allows one, until
+ * coll__comm_drop_thread().  COLL_OK, or COLL_ERR_SYSTEM, logged: then the caller
+ * moves everything, and nobody tries again. */
 int coll__comm_take_thread(struct coll_comm *comm);
 
-/* The same for what nobody else would move, also of one rank: COLL_OK, or
- * COLL_ERR_INVALID, COLL_ERR_SYSTEM, logged for `what`, where there is none. */
+/* The same for work that nobody else would move, such as that of streams; also for a
+ * single rank.  COLL_OK, or COLL_ERR_INVALID or COLL_ERR_SYSTEM, logged for `what`,
+ * if there is no progress thread. */
 int coll__comm_need_thread(struct coll_comm *comm, const char *what);
 void coll__comm_drop_thread(struct coll_comm *comm);
 
-/* Is there a core for it that no rank computes on? */
+/* Is there a core for the progress thread on which no rank computes? */
 int coll__comm_has_spare_core(const struct coll_comm *comm);
 
-/* Has the communicator's caller that thread, on a core that nobody computes on? */
+/* Does the communicator use a progress thread that runs on such a core? */
 int coll__comm_has_thread_apart(const struct coll_comm *comm);
 
 #endif

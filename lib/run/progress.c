@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define ROUNDS_MOVED 0xffu     /* between two looks at the clock */
-#define BYTES_LEFT (256 << 10) /* and more are for the thread to begin with */
+#define BYTES_LEFT (256 << 10) /* from here on, the progress thread starts it */
 #define TESTS_IDLE 0xfffu /* between two looks at the clock in coll_test() */
 
 /* ---- one operation ------------------------------------------------------- */
@@ -50,7 +50,7 @@ static void empty_stage(const struct coll_request *request)
     }
 }
 
-/* A receive's messages are stamped as their sender stamps them. */
+/* A receive expects the signature that the sender's message has. */
 static struct coll__head stamp_of_recv(const struct coll_request *request)
 {
     struct coll__head head = request->call.head;
@@ -60,8 +60,7 @@ static struct coll__head stamp_of_recv(const struct coll_request *request)
     return head;
 }
 
-/* What is traced of a request that has ended; nothing where it was begun before
- * anything was. */
+/* Trace a request that has ended, unless it began before tracing did. */
 static void trace(const struct coll_request *request)
 {
     const struct coll_comm *comm = request->call.comm;
@@ -151,7 +150,7 @@ static void enqueue(struct coll_comm *comm, struct coll_request *request)
         begin(request);
 }
 
-/* The operations that a request counts among. */
+/* The history in which the request counts. */
 static struct coll__history *history_of(const struct coll_request *request)
 {
     return coll__history_of(request->call.comm, &request->call.head);
@@ -165,7 +164,7 @@ static void set_seq(struct coll_request *request)
                                  memory_order_relaxed);
 }
 
-/* One more; written by one thread at a time, so no locked instruction. */
+/* Count one more.  One thread at a time writes, so no locked instruction is needed. */
 static uint64_t count_up(_Atomic uint64_t *n)
 {
     uint64_t next = 1 + atomic_load_explicit(n, memory_order_relaxed);
@@ -174,7 +173,7 @@ static uint64_t count_up(_Atomic uint64_t *n)
     return next;
 }
 
-/* Is it time to look for old messages?  Not where the links may be closed. */
+/* Is a look for old messages due?  Not while the links may be closed. */
 static int is_look_due(const struct coll_request *request)
 {
     struct coll_comm *comm = request->call.comm;
@@ -237,7 +236,8 @@ int coll__run_quiesce(struct coll_comm *comm)
     return status;
 }
 
-/* Its status, or COLL_OK while that is being found out. */
+/* The program failed with this status: the communicator's failure, or COLL_OK while
+ * its cause is being found out. */
 static int failed(const struct coll_request *request, int status)
 {
     return coll__comm_run_failed(request->call.comm, &request->call.head,
@@ -268,7 +268,7 @@ void coll__request_join(struct coll_request *request)
     append(&request->call.comm->run->queues[request->channel], request);
 }
 
-/* All collectives of a history up to which number have ended? */
+/* The number up to which all collectives of the history have ended. */
 static uint64_t ended_up_to(struct coll_comm *comm,
                             const struct coll__history *history)
 {
@@ -304,8 +304,8 @@ static void end_first(struct coll_comm *comm, struct coll__queue *queue)
         begin(queue->first);
 }
 
-/* Half a round of the collectives: coll__prog_look() or _advance().  COLL_OK, or
- * a status. */
+/* Half a round of progress for the collectives of all channels: `go` is
+ * coll__prog_look() or coll__prog_advance().  COLL_OK, or a status. */
 static int step(struct coll_comm *comm,
                 int (*go)(struct coll__prog *prog, int *moved), int *moved)
 {
@@ -344,9 +344,8 @@ static void end_message(struct coll_request *request)
     set_status(request, COLL_OK);
 }
 
-/* Move the sends and receives on of which messages have ended, be it as they
- * began: they have no local steps, so there is nothing to be seen of the
- * others, however many these are. */
+/* Advance the sends and receives whose message has ended.  The others have no local
+ * steps, so they cost nothing here, however many there are. */
 static int step_p2p(struct coll_comm *comm, int *moved)
 {
     struct coll__xfer *xfer;
@@ -414,7 +413,8 @@ int coll__request_check_stall(struct coll_request *request, double timeout,
                : COLL_OK;
 }
 
-/* To a handler, which may call operations of the same communicator. */
+/* Hand log lines to the handler, which may call operations of this communicator: so
+ * ownership is released meanwhile. */
 static void hand_out_lines(struct coll_comm *comm)
 {
     if (!coll__log_is_waiting())
@@ -424,8 +424,8 @@ static void hand_out_lines(struct coll_comm *comm)
     coll__owner_acquire(comm);
 }
 
-/* Its status; another thread may have ended it, and this one's last error has to
- * say why it failed. */
+/* The request's status.  Another thread may have ended it, so set this thread's last
+ * error if it failed. */
 static int status_and_why(struct coll_request *request)
 {
     int status = coll__request_status(request);
@@ -438,7 +438,7 @@ static int status_and_why(struct coll_request *request)
 int coll__request_wait(struct coll_request *request, double timeout)
 {
     struct coll_comm *comm = request->call.comm;
-    unsigned n_moved = 0; /* rounds in which something did, of whomever */
+    unsigned n_moved = 0; /* rounds in which anything moved */
     double since = coll__trace_is_on() ? coll__now() : 0;
     int moved;
 
@@ -467,8 +467,8 @@ int coll__request_wait(struct coll_request *request, double timeout)
 
 /* ---- requests of the caller ---------------------------------------------- */
 
-/* Would starting it take the caller more time than waking the thread that is there
- * for it?  What goes into memory that ranks share is copied as it begins. */
+/* Should the progress thread start the request?  Large messages through shared memory
+ * are copied as they start, which takes longer than waking the thread. */
 static int is_for_thread(const struct coll_request *request)
 {
     return request->in_len + request->out_len >= BYTES_LEFT &&
@@ -500,7 +500,8 @@ int coll__request_launch(struct coll_request *request)
     return rc;
 }
 
-/* One round for coll_test(); many of them without effect are a wait as well. */
+/* One round of progress for coll_test().  Many rounds without effect are a wait, so
+ * they are checked for a stall. */
 static void test_once(struct coll_request *request)
 {
     struct coll_comm *comm = request->call.comm;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* request.c - operations: made once, started any number of times; and what can
- * be asked about them before they are made. */
+/* request.c - requests: the plan and program of an operation, made once and started
+ * any number of times. */
 #include "lib/run/request.h"
 #include "lib/run/cache.h"
 #include "lib/run/owner.h"
@@ -38,8 +38,7 @@ static int choose_named(const char *name, const struct coll__problem *pb,
     return COLL_ERR_INVALID;
 }
 
-/* The algorithm that COLL_ALGO does not speak against and that was measured to
- * be the fastest; NULL when nobody knows. */
+/* The fastest algorithm by the tuning file, if COLL_ALGO allows it; else NULL. */
 static const struct coll__algo *choose_tuned(const struct coll_comm *comm,
                                              const struct coll__problem *pb,
                                              const struct coll__algo *cheapest)
@@ -88,8 +87,8 @@ int coll__request_choose(const struct coll_comm *comm,
     return choose(comm, args, pb, algo, &seconds);
 }
 
-/* Messages whose length is known to two ranks alone go whole, so that a length
- * that is not the same at both ends is noticed; nobody passes them on. */
+/* If only two ranks know a message's length, the message is not cut into chunks, so
+ * that a receiver notices a length that differs. */
 static size_t chunk_of(const struct coll_comm *comm,
                        const struct coll__problem *pb)
 {
@@ -106,7 +105,7 @@ int coll__request_plan(const struct coll_comm *comm,
                  ? COLL_ERR_UNSUPPORTED
                  : coll__plan_set_find(&comm->plan_set, pb, plan);
 
-    *seconds = 0; /* of a file's plan nothing is predicted */
+    *seconds = 0; /* nothing is predicted for a plan from a file */
     if (rc != COLL_ERR_UNSUPPORTED)
         return rc;
     rc = choose(comm, args, pb, &algo, seconds);
@@ -234,7 +233,7 @@ static size_t bytes_of(const struct coll_request *request)
            coll__prog_bytes(request->prog);
 }
 
-/* The caller's function, while everybody can see which thread is within. */
+/* Call the caller's function; meanwhile `calling` names the thread that runs it. */
 static void call_own(const void *left, const void *right, void *out,
                      size_t count, enum coll_type type, void *arg)
 {
@@ -247,7 +246,7 @@ static void call_own(const void *left, const void *right, void *out,
     atomic_store_explicit(&comm->run->calling, 0, memory_order_relaxed);
 }
 
-/* What its program has for the operation. */
+/* The operation as the request's program calls it. */
 static struct coll__op bound(struct coll_request *request,
                              const struct coll__op *op)
 {
@@ -344,7 +343,7 @@ void coll__requests_forget_own(struct coll_comm *comm)
     comm->run->own = NULL;
 }
 
-/* One of a shape that was met before is kept; of a named algorithm it is made. */
+/* Take a kept request, or make one.  A named algorithm gets a request of its own. */
 static int take(struct coll_comm *comm, const struct coll_args *args,
                 const struct coll__problem *pb, struct coll_request **request)
 {

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* thread.c - the progress thread: it moves what runs while no other thread does.
+/* thread.c - the progress thread: it moves operations while no other thread does.
  *
- * There is one in a process, for all of its communicators, as long as one of them
- * wants it.  It is one more thread that takes turns (owner.c), and the one that
- * has nothing else to do: a caller that waits takes ownership and does the work
- * itself, since to be told of the end by another thread costs more than a look
- * does.  So blocking calls are what they are without it, and what it is for is the
- * time in which the caller computes.
+ * A process has one such thread for all of its communicators, as long as one of them
+ * uses it.  It acquires active communicators like any other thread (owner.c).  A caller
+ * that waits acquires its communicator and does the work itself, since waiting for
+ * another thread costs more.  So the progress thread does not change blocking calls; it
+ * works while the caller computes.
  *
- * Where there is a core for it, it waits as a caller does and then sleeps until
- * there is a message for the communicator that it may move, or news of this process
- * (lib/exec/sleep.h), such as that a caller has let one go.  Where it shares a core
- * with a thread that computes, a wake-up from another core comes to nothing before
- * that one's time slice ends (Linux from 6.6 on), but a timer's comes at once: there
- * it naps.
+ * If a core is free for it, the thread waits as a caller does and then sleeps until a
+ * message comes or a communicator is released (lib/exec/sleep.h).  If it shares a core
+ * with a thread that computes, a wake-up from another core takes effect only at the
+ * end of that thread's time slice (Linux 6.6 and later), but a timer's at once: so the
+ * thread naps there.
  */
 #include "lib/run/run.h"
 #include "lib/run/owner.h"
@@ -27,11 +25,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAKEFUL 2e-3     /* s after something moved, on a core of its own */
+#define WAKEFUL 2e-3     /* s that it stays awake after progress, on a core of its own */
 #define SLEEP_MOST 20e-3 /* s */
 #define NAP_FIRST 50e-6
 #define NAP_SHARED                                                             \
-    200e-6 /* of a core that another thread has: some 2 % of it */
+    200e-6 /* on a core that it shares: some 2 % of the core */
 
 static void forget_parent(void);
 
@@ -49,7 +47,8 @@ static struct {
     atomic_int is_stopping;
 } self;
 
-/* The child has no such thread, and no communicator that wants one. */
+/* In a child after fork(): there is no such thread and no communicator that uses
+ * it. */
 static void forget_parent(void)
 {
     self.n_users = self.is_running = self.is_ending = 0;
@@ -63,8 +62,8 @@ static int is_stopping(void)
     return atomic_load_explicit(&self.is_stopping, memory_order_acquire);
 }
 
-/* A last look: what comes after it wakes the sleeper, messages only where that is
- * of use. */
+/* Look once more before sleeping: what comes after this look wakes the thread.
+ * Messages do so only on a core of its own. */
 static enum coll__found look(struct coll__sleep *sleep)
 {
     if (self.has_core)
@@ -73,8 +72,8 @@ static enum coll__found look(struct coll__sleep *sleep)
     return coll__active_move_all();
 }
 
-/* Sleep until there is something to move, unless a last look finds it: 1.  *nap
- * is for what may come in silence. */
+/* Sleep until there is something to move; 1 if a last look found something.  *nap is
+ * how long to sleep if what comes may wake nobody. */
 static int doze(double *nap)
 {
     struct coll__sleep sleep;
@@ -160,8 +159,8 @@ static int start(const struct coll_comm *comm)
     return rc;
 }
 
-/* Without the lock meanwhile: the thread may wait for what a fork() holds that
- * waits for this lock. */
+/* The lock is not held during the join: a fork() may wait for this lock and hold a
+ * lock that the thread waits for. */
 static void stop(void)
 {
     self.is_running = 0;
@@ -183,8 +182,8 @@ static void wait_until_ended(void)
 
 /* ---- what others call -------------------------------------------------------- */
 
-/* A program may leave without ending its communicators: nothing may move when
- * the libraries below have gone. */
+/* A program may exit without destroying its communicators: nothing may move any more
+ * when the libraries below are unloaded. */
 static void end_at_exit(void)
 {
     coll__lock(&lock);
@@ -269,7 +268,7 @@ void coll__comm_drop_thread(struct coll_comm *comm)
     comm->run->has_thread = 0;
 }
 
-/* The caller is a user of it, so nobody writes has_core meanwhile. */
+/* The communicator uses the thread, so nobody writes has_core meanwhile. */
 int coll__comm_has_thread_apart(const struct coll_comm *comm)
 {
     return comm->run->has_thread > 0 && self.has_core;
