@@ -837,6 +837,7 @@ scripts = \
 	%D%/tools/quickstart.sh \
 	%D%/tools/readme.sh \
 	%D%/api/header.sh \
+	%D%/tools/manual.sh \
 	%D%/launch/hydra.sh \
 	%D%/launch/mpirun.sh \
 	%D%/net/net.sh \

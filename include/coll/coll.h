@@ -174,31 +174,31 @@ enum coll_collective {
 
 /* Return the library's version.
  *
- * Result:    text of the form "major.minor.patch".
- * Ownership: the string is static.
- * Errors:    none.
- * Threads:   any.
+ * Result:    Text of the form "major.minor.patch".
+ * Ownership: The string is static.
+ * Errors:    None.
+ * Threads:   Any.
  */
 const char *coll_version(void);
 
 /* Return the meaning of a status code in a few words.
  *
- * Result:    a text for every status, also for an unknown one.
- * Ownership: the string is static.
- * Errors:    none.
- * Threads:   any.
- * See:       coll_last_error(), which names the cause.
+ * Result:    A text for every status, also for an unknown one.
+ * Ownership: The string is static.
+ * Errors:    None.
+ * Threads:   Any.
+ * See:       coll_last_error().
  */
 const char *coll_strerror(int status);
 
 /* Return the sentence that explains this thread's last error.
  *
- * Result:    one line with the cause and the remedy; "" if this thread has had
+ * Result:    One line with the cause and the remedy; "" if this thread has had
  *            no error.
- * Ownership: the string is the library's.  It is valid until this thread next
+ * Ownership: The string is the library's.  It is valid until this thread next
  *            calls libcoll.
- * Errors:    none.
- * Threads:   any.  Each thread has its own last error.
+ * Errors:    None.
+ * Threads:   Any.  Each thread has its own last error.
  */
 const char *coll_last_error(void);
 
@@ -206,15 +206,16 @@ const char *coll_last_error(void);
  *
  * Result:    coll_type_size() returns the size of an element in bytes.  For a
  *            value that is not in the enum, the name is "?" and the size is 0.
- * Ownership: the strings are static.
- * Errors:    none.
- * Threads:   any.
+ * Ownership: The strings are static.
+ * Errors:    None.
+ * Threads:   Any.
  */
 const char *coll_type_name(enum coll_type type);
 size_t coll_type_size(enum coll_type type);
 const char *coll_op_name(enum coll_op op);
 const char *coll_collective_name(enum coll_collective collective);
 
+/* The levels of log lines, the most important first. */
 enum coll_log_level {
     COLL_LOG_ERROR,
     COLL_LOG_WARN,
@@ -230,19 +231,19 @@ enum coll_log_level {
  *            "ucx"), the text without prefix and newline, and arg.  A handler
  *            of NULL sends lines to stderr again.
  * Ownership: part and text are the library's, valid during the call only.
- * Errors:    none.  128 lines wait for a handler or a reader of stderr that is
+ * Errors:    None.  128 lines wait for a handler or a reader of stderr that is
  *            slow; more than that are dropped and counted.  No operation waits
  *            for them.
- * Threads:   any.  The library calls the handler from threads that call the
+ * Threads:   Any.  The library calls the handler from threads that call the
  *            library: at the end of a call, at the end of a group, or while the
  *            thread waits for an operation.  So several threads may be in the
  *            handler at once, and one may still be in the old handler when this
  *            function returns.  The handler may call the library; lines that
  *            this causes come later.  Lines of the library's own thread come
  *            with the next call, and after the last call go to stderr.
- * Cost:      none for lines that COLL_LOG leaves out.  This function waits up
+ * Cost:      None for lines that COLL_LOG leaves out.  This function waits up
  *            to 0.5 s for a line that is being written to stderr.
- * See:       COLL_LOG in coll-variables(7).
+ * See:       coll-variables(7).
  */
 void coll_set_log_handler(void (*handler)(enum coll_log_level level,
                                           const char *part, const char *text,
@@ -262,11 +263,11 @@ struct coll_param {
  *
  * Shapes:    index counts from 0.
  * Result:    *param describes the variable with this index.
- * Ownership: the strings are static or the environment's.
+ * Ownership: The strings are static or the environment's.
  * Errors:    COLL_ERR_INVALID: index is past the last variable.  No message is
  *            logged.
- * Threads:   any, while no thread changes the environment.
- * See:       coll-variables(7), coll_info(1).
+ * Threads:   Any, while no thread changes the environment.
+ * See:       coll_info(1), coll-variables(7).
  */
 int coll_param_list(size_t index, struct coll_param *param);
 
@@ -282,11 +283,11 @@ struct coll_feature {
  *
  * Shapes:    index counts from 0.
  * Result:    *feature describes the item with this index.
- * Ownership: the strings are static.
+ * Ownership: The strings are static.
  * Errors:    COLL_ERR_INVALID: index is past the last item.  No message is
  *            logged.
- * Threads:   any.
- * See:       coll_info(1), whose option --check-build prints the list.
+ * Threads:   Any.
+ * See:       coll_info(1).
  */
 int coll_feature_list(size_t index, struct coll_feature *feature);
 
@@ -307,9 +308,9 @@ struct coll_transport_info {
  * Ownership: name and what are static strings.
  * Errors:    COLL_ERR_INVALID: index is past the last transport.  No message is
  *            logged.
- * Threads:   any, while no thread changes the environment.
- * Cost:      the transport is tried out.
- * See:       coll_info(1), whose option --transports prints the list.
+ * Threads:   Any, while no thread changes the environment.
+ * Cost:      The transport is tried out.
+ * See:       coll_info(1).
  */
 int coll_transport_list(size_t index, struct coll_transport_info *info);
 
@@ -329,14 +330,15 @@ int coll_transport_list(size_t index, struct coll_transport_info *info);
  *            seconds.  Without a timeline it returns 0, and coll_timeline_end()
  *            does nothing.
  * Ownership: row and what are copied.
- * Errors:    none.
- * Threads:   any.  Spans that overlap in a row are drawn in rows of their own.
- * Cost:      a load and a branch without a timeline; else a lock and a write.
- * See:       COLL_TIMELINE in coll-variables(7).
+ * Errors:    None.
+ * Threads:   Any.  Spans that overlap in a row are drawn in rows of their own.
+ * Cost:      A load and a branch without a timeline; else a lock and a write.
+ * See:       coll-variables(7).
  */
 double coll_timeline_begin(void);
 void coll_timeline_end(const char *row, const char *what, double begin);
 
+/* The forms in which coll_topo_export() describes a machine. */
 enum coll_topo_format { COLL_TOPO_TEXT, COLL_TOPO_XML, COLL_TOPO_DOT };
 
 /* Describe this machine as the library sees it.
@@ -351,8 +353,8 @@ enum coll_topo_format { COLL_TOPO_TEXT, COLL_TOPO_XML, COLL_TOPO_DOT };
  *            be read.
  *            COLL_ERR_NOMEM: there is not enough memory.
  *            COLL_ERR_SYSTEM: the machine cannot be discovered.
- * Threads:   any.
- * See:       coll_info(1), whose option --topology prints the tree.
+ * Threads:   Any.
+ * See:       coll_info(1).
  */
 int coll_topo_export(enum coll_topo_format format, char **text);
 
@@ -400,7 +402,7 @@ struct coll_unique_id {
  * Ownership: *id is plain bytes, which may be copied and sent.
  * Errors:    COLL_ERR_INVALID: id is NULL.
  *            COLL_ERR_SYSTEM: no port is free within COLL_NET_PORTS.
- * Threads:   any.
+ * Threads:   Any.
  * See:       coll_comm_create(), coll_unique_id_free().
  */
 int coll_get_unique_id(struct coll_unique_id *id);
@@ -409,14 +411,14 @@ int coll_get_unique_id(struct coll_unique_id *id);
  *
  * An id that rank 0 has joined by has been given back already.
  *
- * Shapes:    id was made by coll_get_unique_id(), in any process.
- * Result:    nobody can join by the id any more.  In a process that has not
+ * Shapes:    id is from coll_get_unique_id(), in any process.
+ * Result:    Nobody can join by the id any more.  In a process that has not
  *            made the id, or has used it, nothing changes.  A child made by
  *            fork() has a socket of its own to give back.
- * Ownership: the bytes of *id stay the caller's.
+ * Ownership: The bytes of *id stay the caller's.
  * Errors:    COLL_ERR_INVALID: id is NULL, or no unique id.
- * Threads:   any, but not while rank 0 joins by this id.
- * Cost:      closes one socket.
+ * Threads:   Any, but not while rank 0 joins by this id.
+ * Cost:      Closes one socket.
  * See:       coll_get_unique_id().
  */
 int coll_unique_id_free(const struct coll_unique_id *id);
@@ -435,8 +437,8 @@ int coll_unique_id_free(const struct coll_unique_id *id);
  *            could not prove that it knows the secret.
  *            COLL_ERR_TRANSPORT: no transport connects two of the ranks.
  *            COLL_ERR_MISMATCH: the ranks have different settings.
- * Threads:   any.  Several threads may create communicators at once.
- * Cost:      some round trips over TCP, and one control thread a process.
+ * Threads:   Any.  Several threads may create communicators at once.
+ * Cost:      Some round trips over TCP, and one control thread a process.
  * See:       coll_get_unique_id(), coll_comm_create_env().
  */
 int coll_comm_create(struct coll_comm **comm, int nranks,
@@ -447,21 +449,21 @@ int coll_comm_create(struct coll_comm **comm, int nranks,
  *
  * The launchers are collrun, mpirun and srun by PMIx, mpiexec of MPICH and
  * Intel MPI and srun by PMI, torchrun, horovodrun, and srun without either.
- * Without a launcher the communicator has a single rank.
+ * Without a launcher the communicator has a single rank.  COLL_BOOTSTRAP names
+ * one to be used.
  *
  * Shapes:    config may be NULL for the defaults.
  * Result:    *comm is ready for operations.
  * Ownership: *comm is the caller's, to end with coll_comm_destroy().  config is
  *            read during the call only.
- * Errors:    as coll_comm_create().  COLL_ERR_BOOTSTRAP is also the error for a
+ * Errors:    As coll_comm_create().  COLL_ERR_BOOTSTRAP is also the error for a
  *            set of variables that is not complete, such as RANK without
  *            WORLD_SIZE.  COLL_ERR_INVALID is also the error in a program that
  *            a rank has started: it inherits the launcher's variables but is
  *            no rank.  COLL_BOOTSTRAP=single lets it run alone.
- * Threads:   any.
- * Cost:      as coll_comm_create().
- * See:       COLL_BOOTSTRAP in coll-variables(7); coll_comm_create(),
- *            collrun(1).
+ * Threads:   Any.
+ * Cost:      As coll_comm_create().
+ * See:       coll_comm_create(), collrun(1), coll-variables(7).
  */
 int coll_comm_create_env(struct coll_comm **comm,
                          const struct coll_config *config);
@@ -486,10 +488,10 @@ struct coll_oob {
  * Result:    *comm is ready for operations.
  * Ownership: *comm is the caller's, to end with coll_comm_destroy().  oob and
  *            config are read, and allgather is called, during the call only.
- * Errors:    as coll_comm_create().  COLL_ERR_BOOTSTRAP is also the error when
+ * Errors:    As coll_comm_create().  COLL_ERR_BOOTSTRAP is also the error when
  *            allgather fails.
- * Threads:   any.
- * Cost:      as coll_comm_create().
+ * Threads:   Any.
+ * Cost:      As coll_comm_create().
  * See:       coll_comm_create().
  */
 int coll_comm_create_oob(struct coll_comm **comm, const struct coll_oob *oob,
@@ -507,15 +509,15 @@ int coll_comm_create_oob(struct coll_comm **comm, const struct coll_oob *oob,
  * Result:    *split is this rank's new communicator, or NULL for COLL_NO_COLOR.
  *            It has comm's configuration and does not depend on comm.
  * Ownership: *split is the caller's, to end with coll_comm_destroy().
- * Errors:    as coll_comm_create(), and those that comm has failed with.  On an
+ * Errors:    As coll_comm_create(), and those that comm has failed with.  On an
  *            error *split is untouched.  If the communicator of one color
  *            cannot be made, comm and the other colors go on.
  *            COLL_ERR_INVALID: a rank passed a wrong color or NULL, or has an
  *            operation running.  Every rank gets this error.
  *            COLL_ERR_PEER: a rank of comm died meanwhile.  The message has its
  *            number in comm.
- * Threads:   one caller at a time a communicator.
- * Cost:      two exchanges among the ranks of comm, and what coll_comm_create()
+ * Threads:   One caller at a time a communicator.
+ * Cost:      Two exchanges among the ranks of comm, and what coll_comm_create()
  *            does once the ranks have met.
  * See:       coll_comm_dup().
  */
@@ -529,9 +531,9 @@ int coll_comm_split(struct coll_comm *comm, int color, int key,
  * Result:    *dup has comm's ranks, with the same numbers, and comm's
  *            configuration.  It does not depend on comm.
  * Ownership: *dup is the caller's, to end with coll_comm_destroy().
- * Errors:    as coll_comm_split().
- * Threads:   one caller at a time a communicator.
- * Cost:      as coll_comm_split().
+ * Errors:    As coll_comm_split().
+ * Threads:   One caller at a time a communicator.
+ * Cost:      As coll_comm_split().
  * See:       coll_comm_split().
  */
 int coll_comm_dup(struct coll_comm *comm, struct coll_comm **dup);
@@ -544,8 +546,8 @@ int coll_comm_dup(struct coll_comm *comm, struct coll_comm **dup);
  *            host.  coll_comm_host() and coll_comm_n_hosts() return the number
  *            of this host and how many there are; hosts are numbered in the
  *            order of their lowest ranks.
- * Errors:    none.  comm must not be NULL.
- * Threads:   any.
+ * Errors:    None.  comm must not be NULL.
+ * Threads:   Any.
  */
 int coll_comm_rank(const struct coll_comm *comm);
 int coll_comm_size(const struct coll_comm *comm);
@@ -562,30 +564,30 @@ int coll_comm_n_hosts(const struct coll_comm *comm);
  *
  * Result:    1 or 0.  A thread of a rank that is bound to a core must leave
  *            that rank's mask to get to the spare one.
- * Errors:    none.  comm must not be NULL.
- * Threads:   any.
- * Cost:      some ms, because it looks at the machine.
+ * Errors:    None.  comm must not be NULL.
+ * Threads:   Any.
+ * Cost:      Some ms, because it looks at the machine.
  */
 int coll_comm_has_spare_core(const struct coll_comm *comm);
 
 /* Return the transports that connect this rank to the others.
  *
- * Result:    a list such as "shm,tcp".
- * Ownership: the string is the communicator's, valid until its end.
- * Errors:    none.  comm must not be NULL.
- * Threads:   any.
- * See:       COLL_TRANSPORTS in coll-variables(7).
+ * Result:    A list such as "shm,tcp".
+ * Ownership: The string is the communicator's, valid until its end.
+ * Errors:    None.  comm must not be NULL.
+ * Threads:   Any.
+ * See:       coll-variables(7).
  */
 const char *coll_comm_transports(const struct coll_comm *comm);
 
 /* Fail all operations of a communicator, on every rank.
  *
  * Shapes:    why is a sentence for the other ranks, or NULL.
- * Result:    operations that run or that are called later return
+ * Result:    Operations that run or that are called later return
  *            COLL_ERR_ABORTED on every rank, with why in the message.
  * Ownership: why is copied.
  * Errors:    COLL_ERR_INVALID: comm is NULL or was inherited over fork().
- * Threads:   any, also while another thread waits in an operation.
+ * Threads:   Any, also while another thread waits in an operation.
  * See:       coll_comm_async_error(), coll_comm_destroy().
  */
 int coll_comm_abort(struct coll_comm *comm, const char *why);
@@ -595,7 +597,7 @@ int coll_comm_abort(struct coll_comm *comm, const char *why);
  * Result:    COLL_OK as long as the communicator has not failed.  If a GPU
  *            failed, coll_last_error() has the driver's own words.
  * Errors:    COLL_ERR_INVALID: comm is NULL or was inherited over fork().
- * Threads:   any.
+ * Threads:   Any.
  */
 int coll_comm_async_error(struct coll_comm *comm);
 
@@ -626,19 +628,21 @@ int coll_comm_async_error(struct coll_comm *comm);
  *            COLL_ERR_TIMEOUT: a rank did not come within the deadline.
  *            COLL_ERR_MISMATCH: the ranks had called different operations, or a
  *            message was never received.
- * Threads:   one caller, while no operation of comm runs.
+ * Threads:   One caller, while no operation of comm runs.
  */
 int coll_comm_destroy(struct coll_comm *comm);
 
 /* ---- reduction operations of the caller's own --------------------------- */
 
-/* A function that combines elements: out[i] = left[i] op right[i].
+/* A function of the caller's own that combines two vectors.
+ *
+ * It sets out[i] = left[i] op right[i] for every i below count.
  *
  * Shapes:    count > 0 elements of type.  out is left or right, and does not
  *            overlap the other one.  Each call has any part of the vector, and
  *            parts come in any order.  The buffers are in host memory, also for
  *            operations on GPU buffers.
- * Threads:   the library calls it from any thread that is in a call of libcoll,
+ * Threads:   The library calls it from any thread that is in a call of libcoll,
  *            and from its own thread; for one communicator by one thread at a
  *            time.  The function must not call libcoll: a call that would wait
  *            for the same communicator is COLL_ERR_INVALID.
@@ -660,7 +664,7 @@ typedef void coll_user_fn(const void *left, const void *right, void *out,
  * Errors:    On an error *op is untouched.
  *            COLL_ERR_INVALID: an argument is NULL or unknown.
  *            COLL_ERR_NOMEM: there are already 1,000 such operations.
- * Threads:   any.
+ * Threads:   Any.
  * See:       coll_op_destroy().
  */
 int coll_op_create_premul(const void *scalar, enum coll_type type,
@@ -677,8 +681,8 @@ int coll_op_create_premul(const void *scalar, enum coll_type type,
  *            must stay valid until then, and until the last request that was
  *            made with *op is destroyed and streams have passed all operations
  *            with it.
- * Errors:    as coll_op_create_premul().
- * Threads:   any.
+ * Errors:    As coll_op_create_premul().
+ * Threads:   Any.
  * See:       coll_user_fn(), coll_op_destroy().
  */
 int coll_op_create_user(coll_user_fn *fn, void *arg, int commutes,
@@ -691,7 +695,7 @@ int coll_op_create_user(coll_user_fn *fn, void *arg, int commutes,
  * Ownership: op is released; see the function that made it for when that may
  *            be.
  * Errors:    COLL_ERR_INVALID: op is no such operation, or has already ended.
- * Threads:   any.
+ * Threads:   Any.
  */
 int coll_op_destroy(enum coll_op op);
 
@@ -711,13 +715,13 @@ int coll_op_destroy(enum coll_op op);
  *            Graphs must be launched in the same order on all ranks, also
  *            relative to calls, one after the other (on one stream, or ordered
  *            by events), and before the communicator ends.
- * Result:    later work in the stream finds the result in out.  Operations of a
+ * Result:    Later work in the stream finds the result in out.  Operations of a
  *            communicator run in the order of their calls, whatever their
  *            streams.  They do not wait for operations on host buffers, nor the
  *            reverse.  COLL_OK says that the call was right.  A later failure
  *            is returned by coll_comm_async_error() and by every later call;
  *            streams then go on, and results are undefined.
- * Ownership: buffers stay the caller's.  Neither the GPU nor the host may write
+ * Ownership: Buffers stay the caller's.  Neither the GPU nor the host may write
  *            them, nor read out, until the stream has passed the operation.
  *            For a captured operation this holds as long as the graph is
  *            launched, and so it does for what a coll_user_fn needs.
@@ -732,10 +736,10 @@ int coll_op_destroy(enum coll_op op);
  *            fit each other.  This is found where operations pass through the
  *            host and with COLL_CHECK=1; else when a stream stands still, and
  *            coll_comm_async_error() returns it.
- * Threads:   as for operations on host buffers.  The library starts its
+ * Threads:   As for operations on host buffers.  The library starts its
  *            progress thread, which carries out or watches what streams wait
  *            for.
- * Cost:      device memory, up to 64 MiB a rank, from the creation of a
+ * Cost:      Device memory, up to 64 MiB a rank, from the creation of a
  *            communicator whose ranks' GPUs are connected; pinned memory
  *            (COLL_CUDA_STAGE) from the first operation that passes through the
  *            host, kept for later communicators; a call of the driver for each
@@ -751,7 +755,7 @@ int coll_op_destroy(enum coll_op op);
  * Shapes:    size is the number of ranks, and rank is the number of this rank.
  *            Buffers are aligned to the size of their type.  stream is NULL for
  *            host buffers, else the stream of a GPU.
- * Result:    for host buffers the call returns when this rank's part of the
+ * Result:    For host buffers the call returns when this rank's part of the
  *            operation is done.  For a stream or GPU buffers it returns at
  *            once, and the operation runs in the stream; libcoll(7) says more.
  * Ownership: in and out stay the caller's.  The caller does not touch them
@@ -767,11 +771,12 @@ int coll_op_destroy(enum coll_op op);
  *            has both calls.
  *            COLL_ERR_ABORTED: a rank called coll_comm_abort().
  *            COLL_ERR_SYSTEM, COLL_ERR_TRANSPORT: a connection failed.
+ *
  *            After an error other than COLL_ERR_INVALID, COLL_ERR_UNSUPPORTED
  *            and COLL_ERR_NOMEM the communicator has failed, and only
  *            coll_comm_destroy() is of use.
- * Threads:   one caller at a time a communicator.
- * Cost:      no allocation and no system call once the plan for this shape (the
+ * Threads:   One caller at a time a communicator.
+ * Cost:      No allocation and no system call once the plan for this shape (the
  *            same operation, type, count and root) exists.
  */
 
@@ -897,7 +902,7 @@ int coll_alltoall(const void *in, void *out, size_t count, enum coll_type type,
  *            what rank r sends to rank q; else the call returns
  *            COLL_ERR_MISMATCH.
  * Result:    out has a block from every rank.
- * Ownership: the arrays are read during the call only.
+ * Ownership: The arrays are read during the call only.
  * See:       coll_alltoall(); lib/algo/alltoall_*.c.
  */
 int coll_alltoallv(const void *in, const size_t in_counts[],
@@ -973,7 +978,7 @@ int coll_scatterv(const void *in, const size_t counts[], const size_t displs[],
  * Shapes:    in[count] or out[count] of type.  The two ranks pass the same
  *            count and type, and each other as peer.  peer may be this rank
  *            itself in a group or a request.
- * Result:    messages between two ranks arrive in the order of the calls.
+ * Result:    Messages between two ranks arrive in the order of the calls.
  *            Messages and collectives do not wait for each other.  COLL_OK from
  *            coll_send() says that in may be used again, not that the peer has
  *            received the message.  coll_send() may wait until the receive has
@@ -1011,10 +1016,10 @@ int coll_barrier(struct coll_comm *comm, void *stream);
  *
  * Result:    COLL_OK.  Groups nest; the outermost coll_group_end() starts the
  *            operations.
- * Errors:    none of its own.  A call in the group whose arguments are wrong
+ * Errors:    None of its own.  A call in the group whose arguments are wrong
  *            returns its error; the group then starts nothing, and its
  *            coll_group_end() returns the same error.
- * Threads:   any.  Each thread has its own group.
+ * Threads:   Any.  Each thread has its own group.
  * See:       coll_group_end().
  */
 int coll_group_start(void);
@@ -1034,12 +1039,12 @@ int coll_group_start(void);
  *            than COLL_FUSE travel as one.  They can do so with an operation of
  *            the caller's own too, so either all ranks use the same handle for
  *            all of them, or none does.
- * Errors:    the first error of an operation, when all have ended.
+ * Errors:    The first error of an operation, when all have ended.
  *            COLL_ERR_INVALID: no group was begun.
- * Threads:   the thread that began the group.
- * Cost:      allocates memory.  Allreduces that travel as one are copied in and
+ * Threads:   The thread that began the group.
+ * Cost:      Allocates memory.  Allreduces that travel as one are copied in and
  *            out.
- * See:       coll_group_start(); COLL_FUSE in coll-variables(7).
+ * See:       coll_group_start(), coll-variables(7).
  */
 int coll_group_end(void);
 
@@ -1092,9 +1097,9 @@ struct coll_args {
  *            refuses the operation; the message has the reason.
  *            COLL_ERR_UNSUPPORTED: every algorithm refuses the operation.
  *            COLL_ERR_NOMEM: there is not enough memory.
- * Threads:   one caller at a time a communicator.
- * Cost:      allocates memory and builds the plan.
- * See:       coll_args(3), coll_start().
+ * Threads:   One caller at a time a communicator.
+ * Cost:      Allocates memory and builds the plan.
+ * See:       coll_start().
  */
 int coll_request_create(const struct coll_args *args, struct coll_comm *comm,
                         struct coll_request **request);
@@ -1122,11 +1127,11 @@ int coll_request_create(const struct coll_args *args, struct coll_comm *comm,
  *            core of its own, it starts operations of 256 KiB and more itself:
  *            coll_test() or coll_wait() then returns an error that coll_start()
  *            would have found.
- * Ownership: the buffers may not be touched until the operation has ended.
+ * Ownership: The buffers may not be touched until the operation has ended.
  * Errors:    COLL_ERR_INVALID: the request already runs.
  *            Any other: the error that the communicator has failed with.
- * Threads:   one caller at a time a communicator.
- * Cost:      no allocation.
+ * Threads:   One caller at a time a communicator.
+ * Cost:      No allocation.
  * See:       coll_request_create(), coll_test(), coll_wait().
  */
 int coll_start(struct coll_request *request);
@@ -1136,11 +1141,11 @@ int coll_start(struct coll_request *request);
  * Result:    COLL_OK if it is done or was never started, COLL_IN_PROGRESS if it
  *            still runs.  The call does not block.
  * Ownership: request stays the caller's.
- * Errors:    as the blocking call of the same name.
+ * Errors:    As the blocking call of the same name.
  *            COLL_ERR_TIMEOUT: nothing has moved for the communicator's
  *            timeout.
- * Threads:   one caller at a time a communicator.
- * Cost:      no allocation.
+ * Threads:   One caller at a time a communicator.
+ * Cost:      No allocation.
  * See:       coll_wait().
  */
 int coll_test(struct coll_request *request);
@@ -1151,12 +1156,12 @@ int coll_test(struct coll_request *request);
  *            moves.  0 means the communicator's timeout.
  * Result:    COLL_OK when it is done or was never started.
  * Ownership: request stays the caller's.
- * Errors:    as the blocking call of the same name.
+ * Errors:    As the blocking call of the same name.
  *            COLL_ERR_TIMEOUT: the deadline passed.  The communicator has
  *            failed.  The error comes a moment after the deadline, because the
  *            library first asks which ranks have not come.
- * Threads:   one caller at a time a communicator.
- * Cost:      no allocation.  If nothing moves for a second, the ranks compare
+ * Threads:   One caller at a time a communicator.
+ * Cost:      No allocation.  If nothing moves for a second, the ranks compare
  *            their calls, and again after twice the time: O(log p) messages a
  *            rank, O(p) in all.  Data goes on moving meanwhile.
  * See:       coll_test().
@@ -1168,7 +1173,7 @@ int coll_wait(struct coll_request *request, double timeout);
  * Shapes:    request may be NULL; then nothing happens.
  * Ownership: request is freed, unless it runs.
  * Errors:    COLL_ERR_INVALID: the request runs.  It is not freed.
- * Threads:   one caller at a time a communicator.
+ * Threads:   One caller at a time a communicator.
  * See:       coll_request_create().
  */
 int coll_request_destroy(struct coll_request *request);
@@ -1190,8 +1195,8 @@ int coll_request_destroy(struct coll_request *request);
  *            COLL_ERR_INVALID: ptr is NULL.
  *            COLL_ERR_NOMEM: there is not enough memory.
  *            COLL_ERR_SYSTEM: there is no file descriptor left.
- * Threads:   any.  It needs no communicator.
- * Cost:      some system calls, and a file descriptor until the buffer is
+ * Threads:   Any.  It needs no communicator.
+ * Cost:      Some system calls, and a file descriptor until the buffer is
  *            freed: make a few large buffers.  Pages exist once they are
  *            touched.
  * See:       coll_mem_free().
@@ -1218,8 +1223,8 @@ int coll_mem_alloc(void **ptr, size_t bytes);
  *            COLL_ERR_UNSUPPORTED: there is no CUDA driver, or libcoll was
  *            built without CUDA.
  *            COLL_ERR_SYSTEM: the driver failed.
- * Threads:   any.  It needs no communicator, and cannot be captured in a graph.
- * Cost:      some hundred us, in the driver: allocate once.
+ * Threads:   Any.  It needs no communicator, and cannot be captured in a graph.
+ * Cost:      Some hundred us, in the driver: allocate once.
  * See:       coll_mem_register(), coll_mem_free().
  */
 int coll_mem_alloc_device(void **ptr, size_t bytes, int device);
@@ -1228,7 +1233,7 @@ int coll_mem_alloc_device(void **ptr, size_t bytes, int device);
  *
  * Shapes:    ptr is what one of these two gave.  It may be NULL; then nothing
  *            happens.
- * Result:    the pages of host memory go back at once.  Ranks that read from
+ * Result:    The pages of host memory go back at once.  Ranks that read from
  *            the buffer keep the addresses until they next read from new memory
  *            or their communicator ends.  For GPU memory the driver waits for
  *            all streams of the GPU.  GPU memory that other processes still
@@ -1240,7 +1245,7 @@ int coll_mem_alloc_device(void **ptr, size_t bytes, int device);
  *            COLL_ERR_INVALID: ptr is not the start of such a buffer, or the
  *            buffer is still registered; call coll_mem_deregister() or
  *            coll_comm_destroy() first.
- * Threads:   any, when all operations that use the buffer have ended on this
+ * Threads:   Any, when all operations that use the buffer have ended on this
  *            rank.
  * See:       coll_mem_alloc(), coll_mem_alloc_device().
  */
@@ -1254,7 +1259,7 @@ int coll_mem_free(void *ptr);
  * Shapes:    bytes at ptr, anywhere in one allocation on this rank's GPU.
  *            Every rank passes the same number of bytes.  Registered buffers do
  *            not overlap.
- * Result:    the other ranks read in place for an allreduce, allgather,
+ * Result:    The other ranks read in place for an allreduce, allgather,
  *            reduce_scatter or alltoall with in, out or both in a registered
  *            buffer, and for a broadcast with out in one.  Either all ranks
  *            pass addresses at the same offset of the buffer, or none passes a
@@ -1263,7 +1268,7 @@ int coll_mem_free(void *ptr);
  *            only in, for a broadcast only out.  Collectives with counts, and
  *            operations that run as one kernel, do not use it.  Where GPU
  *            buffers pass through the host, nothing changes.
- * Ownership: the memory stays the caller's.  It must not be freed before
+ * Ownership: The memory stays the caller's.  It must not be freed before
  *            coll_mem_deregister() or the end of the communicator.
  * Errors:    Every rank gets the same error, and nothing has changed.
  *            COLL_ERR_INVALID: the memory is not of the communicator's GPU, or
@@ -1272,14 +1277,15 @@ int coll_mem_free(void *ptr);
  *            COLL_ERR_UNSUPPORTED: other processes cannot map this memory, such
  *            as that of a memory pool.
  *            COLL_ERR_NOMEM: there is not enough memory.
- *            If ranks later break the rules under "Result", the operation
- *            returns COLL_ERR_MISMATCH with COLL_CHECK=1.  Without it the
- *            results are undefined, and coll_comm_async_error() returns the
+ *
+ *            If ranks later break the rules for registered buffers, the
+ *            operation returns COLL_ERR_MISMATCH with COLL_CHECK=1.  Without it
+ *            the results are undefined, and coll_comm_async_error() returns the
  *            error when a stream has stood still for a second, or
  *            coll_comm_destroy() does.
- * Threads:   one caller at a time a communicator.  It waits for operations on
+ * Threads:   One caller at a time a communicator.  It waits for operations on
  *            streams.
- * Cost:      two exchanges among the ranks.  The driver maps each allocation of
+ * Cost:      Two exchanges among the ranks.  The driver maps each allocation of
  *            another process, in some hundred us, unless it is still mapped.
  *            An operation on registered memory ends in the stream only when the
  *            other ranks have read it.
@@ -1292,15 +1298,15 @@ int coll_mem_register(struct coll_comm *comm, void *ptr, size_t bytes);
  * All ranks call it, in the same order among their operations.
  *
  * Shapes:    ptr is the address that was registered.
- * Result:    the other ranks do not read the buffer any more.
- * Ownership: the memory may then be freed.  A graph that uses the registered
+ * Result:    The other ranks do not read the buffer any more.
+ * Ownership: The memory may then be freed.  A graph that uses the registered
  *            buffer must not be launched again.
  * Errors:    Every rank gets the same error, and nothing has changed.
  *            COLL_ERR_INVALID: nothing is registered at ptr.
  *            COLL_ERR_MISMATCH: another rank named another buffer.
- * Threads:   one caller at a time a communicator.  It waits for operations on
+ * Threads:   One caller at a time a communicator.  It waits for operations on
  *            streams.
- * Cost:      two exchanges among the ranks.
+ * Cost:      Two exchanges among the ranks.
  * See:       coll_mem_register().
  */
 int coll_mem_deregister(struct coll_comm *comm, void *ptr);
@@ -1325,9 +1331,9 @@ struct coll_plan_info {
  *            in == out chooses the plan that works in place.
  * Result:    *info describes the plan.
  * Ownership: args and info stay the caller's.
- * Errors:    as coll_request_create().
- * Threads:   one caller at a time a communicator.
- * Cost:      builds the plan.  Nothing is sent.
+ * Errors:    As coll_request_create().
+ * Threads:   One caller at a time a communicator.
+ * Cost:      Builds the plan.  Nothing is sent.
  * See:       coll_plan_candidate(), coll_plan(1).
  */
 int coll_plan_query(const struct coll_args *args, struct coll_comm *comm,
@@ -1341,11 +1347,11 @@ int coll_plan_query(const struct coll_args *args, struct coll_comm *comm,
  *            this index.  Its plan is not built, so n_steps and tmp_bytes are
  *            0.  coll_args.algo asks for an algorithm by its name.
  * Ownership: args and info stay the caller's.
- * Errors:    as coll_request_create().
+ * Errors:    As coll_request_create().
  *            COLL_ERR_INVALID: index is past the last algorithm.  No message is
  *            logged.
- * Threads:   one caller at a time a communicator.
- * Cost:      prices every algorithm.  Nothing is sent.
+ * Threads:   One caller at a time a communicator.
+ * Cost:      Prices every algorithm.  Nothing is sent.
  * See:       coll_plan_query(), coll_plan(1).
  */
 int coll_plan_candidate(const struct coll_args *args, struct coll_comm *comm,
@@ -1383,8 +1389,8 @@ struct coll_mem_stats {
  * Ownership: stats stays the caller's.
  * Errors:    COLL_ERR_INVALID: an argument is NULL, or stats->size is unknown.
  *            *stats is untouched.
- * Threads:   one caller at a time a communicator.
- * Cost:      a look at each plan.  Nothing is sent.
+ * Threads:   One caller at a time a communicator.
+ * Cost:      A look at each plan.  Nothing is sent.
  */
 int coll_comm_mem_stats(struct coll_comm *comm, struct coll_mem_stats *stats);
 

@@ -3,7 +3,6 @@
  *
  * coll.h takes a stream as void *.  These functions turn a cudaStream_t and a
  * cudaDataType_t into what coll.h takes, so that the compiler checks their types.
- * The header adds nothing to what a program links.
  */
 #ifndef COLL_CUDA_H
 #define COLL_CUDA_H
@@ -16,16 +15,22 @@
 extern "C" {
 #endif
 
+/* ---- the CUDA runtime --------------------------------------------------- *
+ *
+ * The header coll/cuda.h is for programs that use the CUDA runtime.  It adds
+ * nothing to what a program links.
+ */
+
 /* Return a stream as coll.h takes it.
  *
  * Shapes:    stream 0 is the legacy default stream of the current device.  Pass
  *            cudaStreamPerThread for the default stream of the thread, also
  *            where nvcc is told to make that the default.
- * Result:    a pointer that is not NULL.
+ * Result:    A pointer that is not NULL.
  * Ownership: the stream stays the caller's.  It may be destroyed once the calls
  *            that got it have returned.
- * Errors:    none.
- * Threads:   any.
+ * Errors:    None.
+ * Threads:   Any.
  */
 static inline void *coll_cuda_stream(cudaStream_t stream)
 {
@@ -35,8 +40,8 @@ static inline void *coll_cuda_stream(cudaStream_t stream)
 /* Return the element type that is the same as a cudaDataType_t.
  *
  * Result:    COLL_N_TYPES if coll.h has no such type.
- * Errors:    none.
- * Threads:   any.
+ * Errors:    None.
+ * Threads:   Any.
  */
 static inline enum coll_type coll_cuda_type(cudaDataType_t type)
 {
