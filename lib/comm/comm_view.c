@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* comm_view.c - how the ranks of a communicator are near each other: groups that
- * share a cache, a NUMA node, a package, a host.
+/* comm_view.c - the communicator's view: which ranks share a cache, a NUMA node, a
+ * package, a host.
  *
- * Everything here comes from what the ranks told each other when they met, so
- * the view is the same on every rank.
+ * All of it comes from what the ranks told each other when they met, so the view is
+ * the same on every rank.
  */
 #include "lib/comm/comm.h"
 #include "lib/trace/log.h"
@@ -16,7 +16,7 @@
 /* Seconds to reduce or copy one byte, from a core's memory bandwidth. */
 #define GAMMA 0.1e-9
 
-/* Candidates for levels, from the inside out; the last is the host. */
+/* Kinds of parts that may become levels, from the inside out; the last is the host. */
 enum { N_KINDS = COLL__WITHIN + 1 };
 
 static const char *const names[N_KINDS] = {"cache", "numa", "package", "host"};
@@ -26,8 +26,8 @@ static int32_t part_of(const struct coll__peer *peer, int kind)
     return kind < COLL__WITHIN ? peer->within[kind] : 0;
 }
 
-/* color[r] = the lowest rank that shares this part with r.  Returns 1, 0 when a
- * rank is in none, or COLL_ERR_NOMEM. */
+/* Set color[r] to the lowest rank that shares this kind of part with r.  Returns 1; 0 if
+ * a rank is in no such part; COLL_ERR_NOMEM. */
 static int color_ranks(const struct coll_comm *comm, int kind, int *color)
 {
     struct coll__map lowest; /* of a host and a part of it */
@@ -51,7 +51,7 @@ static int color_ranks(const struct coll_comm *comm, int kind, int *color)
     return rc;
 }
 
-/* What the transport says, and what the way adds to it. */
+/* The transport's price, and what the distance adds to it. */
 static struct coll__level inside_price(const struct coll__link *link,
                                        const struct coll__farther *more)
 {
@@ -64,7 +64,7 @@ static struct coll__level inside_price(const struct coll__link *link,
                                 .once = link->once};
 }
 
-/* One way out of the host for all its ranks. */
+/* The price of links between hosts: the ranks of a host share its devices. */
 static struct coll__level network_price(const struct coll__link *link)
 {
     return (struct coll__level){.alpha = link->alpha,
@@ -88,7 +88,8 @@ static void set_price(struct coll__level *level, const char *name,
     level->both = price->both;
 }
 
-/* The largest part that messages leave which stay within groups of a kind. */
+/* Messages stay within groups of this kind: the largest kind of part that they
+ * leave. */
 static enum coll__leaves leaves_within(const struct coll_comm *comm, int kind,
                                        const int *color)
 {
@@ -129,7 +130,7 @@ static void price_network(struct coll_comm *comm, int l)
              *via ? via : "device not known");
 }
 
-/* kinds[l], color[l]: what the groups of level l share, and who they are. */
+/* kinds[l]: what the groups of level l share; color[l]: the groups. */
 static void set_prices(struct coll_comm *comm, const int *kinds,
                        const int *const *color)
 {
@@ -150,8 +151,8 @@ static void set_prices(struct coll_comm *comm, const int *kinds,
                      "COLL_TUNE_FILE");
 }
 
-/* The kinds of parts that make levels, from the inside out, and their ranks'
- * colors, of which colors has room for all; the number of levels, or a status. */
+/* Find the kinds of parts that make levels, from the inside out, and their ranks'
+ * colors; `colors` has space for all.  Returns the number of levels, or a status. */
 static int find_levels(const struct coll_comm *comm, int *colors, int *kinds,
                        const int **color)
 {

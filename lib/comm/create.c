@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* create.c - the life of a communicator.
+/* create.c - how a communicator is made.
  *
- * Making one: bootstrap (who is there), control connections (the bootstrap is
- * then done with), one exchange of what each rank is and how it is set,
- * transports.  A rank that fails on the way aborts, so the others do not wait
- * for it.  How one ends: destroy.c.
+ * The steps: bootstrap (who is there?), control connections, after which the bootstrap
+ * is closed, one exchange of each rank's place and settings, transports.  A rank that
+ * fails on the way aborts, so that the others do not wait for it.  destroy.c has the
+ * end.
  */
 #include "lib/comm/comm.h"
 #include "lib/comm/attachment.h"
@@ -84,8 +84,7 @@ static int read_tune(struct coll_comm *comm)
     return rc;
 }
 
-/* Like the communicator that this one is made from, or as the environment
- * says. */
+/* Take the settings of the parent, or those of the environment. */
 static int take_settings(struct coll_comm *comm,
                          const struct coll__options *options)
 {
@@ -120,7 +119,7 @@ static int differ_bytes(int rank, const char *name, uint64_t first,
     return differ(rank, name, x, y);
 }
 
-/* By the files' hashes: their names may differ. */
+/* Compare files by their hashes: their names may differ. */
 static int differ_files(int rank, uint64_t first, uint64_t other)
 {
     char x[24] = "no file", y[24] = "no file";
@@ -132,7 +131,8 @@ static int differ_files(int rank, uint64_t first, uint64_t other)
     return differ(rank, "the content of COLL_TUNE_FILE", x, y);
 }
 
-/* Every rank sees the same cards, so every rank finds the same fault. */
+/* Compare all ranks' settings.  Every rank has the same cards, so every rank finds the
+ * same fault. */
 static int compare_settings(const struct card *cards, int size)
 {
     const struct coll__settings *a = &cards[0].settings;
@@ -219,7 +219,7 @@ static int meet(struct coll_comm *comm)
     return comm->n_hosts < 0 ? comm->n_hosts : rc;
 }
 
-/* The ranks of a part met when the whole was made. */
+/* Take the peers over from the parent, whose ranks have met. */
 static int know_peers(struct coll_comm *comm, const struct coll_comm *whole,
                       const int *ranks)
 {
@@ -233,7 +233,7 @@ static int know_peers(struct coll_comm *comm, const struct coll_comm *whole,
     return coll__members_init(comm, whole, ranks);
 }
 
-/* What they compared then is still so, but for what files hold. */
+/* The parent's ranks have compared their settings; only files may have changed. */
 static int take_over(struct coll_comm *comm,
                      const struct coll__options *options)
 {
@@ -321,7 +321,7 @@ static struct coll_comm *comm_new(int rank, int size, double timeout)
     return NULL;
 }
 
-/* With the control connections up: meet and open the transports. */
+/* The control connections are up: meet, and open the transports. */
 static int join(struct coll_comm *comm, const struct coll__options *options)
 {
     int rc = take_settings(comm, options);
@@ -351,7 +351,7 @@ static int join(struct coll_comm *comm, const struct coll__options *options)
     return COLL_OK;
 }
 
-/* With the control connections up, or a status of why they are not. */
+/* rc: COLL_OK if the control connections are up, else why not. */
 static int finish(struct coll_comm *comm, int rc,
                   const struct coll__options *options, struct coll_comm **out)
 {

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* deferred.c - communicators that leave while no call waits for them.
+/* deferred.c - deferred destructions: communicators that leave while no call waits.
  *
- * Other ranks may wait for their end, and their caller may compute for as long as it
- * likes: so a thread moves them on for as long as there are some.  The call that destroys
- * the last communicator of the process, or its exit, stops the thread, and waits for all
- * of them itself.  Where the process holds the library twice, no copy has the last one as
- * long as another has some: ranks may end those of two copies in different orders, too.
+ * The other ranks may wait for the end of such a communicator, and its caller may
+ * compute for as long as it likes.  So a thread moves deferred destructions while
+ * there are any.  The call that destroys the last communicator of the process, or the
+ * process's exit, stops the thread and waits for all of them itself.  If the process
+ * holds two copies of the library, neither has the last communicator while the other
+ * has some: ranks may end the communicators of two copies in different orders too.
  *
- * Not those that have streams of a GPU: to give back what is the device's waits for all
- * of the device, and would end a capture that the caller has begun.  They go on in the
- * calls that destroy others, as all do where there can be no thread.
+ * The thread leaves out communicators that hold state on a GPU.  Freeing that state
+ * waits for the whole device and would end a capture that the caller has begun.  These
+ * are moved by the calls that destroy other communicators; so are all if there can be
+ * no thread.
  *
- * A communicator that leaves is in the list or in the hands of one thread, which took
- * it from there under the lock; nobody else touches it then.
+ * A deferred communicator is in the list, or in the hands of one thread that took it
+ * from there under the lock; no other thread touches it then.
  */
 #include "lib/comm/destroy.h"
 #include "lib/trace/log.h"
@@ -26,7 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLICE 1e-3     /* s, for one of several that a call waits for */
+#define SLICE 1e-3     /* s for one of several communicators that a call waits for */
 #define NAP_FIRST 1e-3 /* s, between two looks of the thread */
 #define NAP_MOST 20e-3
 
@@ -41,20 +43,20 @@ static struct {
     struct coll_comm *first, *last;
     int n; /* in the list */
 
-    int has_thread; /* which somebody has to join: who takes that back does */
+    int has_thread; /* it has to be joined, by whoever clears this */
     int is_stopping, has_ended;
     pthread_t thread;
-    pthread_cond_t changed;      /* something was put there, or is_stopping */
+    pthread_cond_t changed;      /* the list has grown, or is_stopping */
     struct coll_comm *in_thread; /* what it has in hand */
 
-    /* What a communicator was found to have been wrong in, for the next call. */
+    /* The error of a deferred destruction, for the next call to return. */
     int wrong;
     char why[COLL__LINE_MAX];
 } aside;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* The parent's: a child has no use for them, and they are no leak. */
+/* The parent's communicators in a child, so that leak checkers find them. */
 static struct coll_comm *volatile inherited[2];
 
 static void forget_parents(void)
@@ -114,8 +116,8 @@ static struct coll_comm *take_first(void)
     return comm;
 }
 
-/* That a rank died after this one had left is no matter of the caller's; that the
- * ranks disagreed makes results wrong. */
+/* Keep an error for the next call.  Only a disagreement counts, since it makes results
+ * wrong; a rank that died after this one had left does not matter. */
 static void note_end(int rc)
 {
     if (rc != COLL_ERR_MISMATCH || aside.wrong)
@@ -139,8 +141,8 @@ static void move_one(struct coll_comm *comm, double slice, double since,
         note_end(rc);
 }
 
-/* Each of them, once; returns how many are left.  What was put there after the caller
- * began to wait has its time from then on. */
+/* Move each of them once; returns how many are left.  The timeout of one that came
+ * after the caller began to wait counts from its coming. */
 static int move_each(double slice, double since, int is_last)
 {
     for (int n = aside.n; n > 0 && aside.n; n--) {
@@ -151,7 +153,7 @@ static int move_each(double slice, double since, int is_last)
     return aside.n;
 }
 
-/* The thread: each of those that are its own; returns whether there were any. */
+/* On the thread: move each that holds nothing on a device; were there any? */
 static int move_own(void)
 {
     int found = 0;
@@ -206,8 +208,8 @@ static void start_thread(void)
             strerror(rc));
 }
 
-/* Without the lock meanwhile: the thread may wait for what a fork() holds that waits
- * for this lock. */
+/* The lock is not held during the join: a fork() may wait for this lock and hold a
+ * lock that the thread waits for. */
 static void join_thread(void)
 {
     pthread_t thread = aside.thread;
@@ -218,7 +220,7 @@ static void join_thread(void)
     coll__lock(&lock);
 }
 
-/* One of several threads that end communicators does it. */
+/* One of several threads that destroy communicators stops it. */
 void coll__deferred_take_over(void)
 {
     coll__lock(&lock);
@@ -233,7 +235,7 @@ void coll__deferred_take_over(void)
 
 /* ---- what destroy.c calls ---------------------------------------------------------- */
 
-/* The last error stays the caller's. */
+/* Move them without changing the caller's last error. */
 static int move(double slice, double since, int is_last)
 {
     char said[COLL__LINE_MAX];

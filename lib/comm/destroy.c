@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* destroy.c - the end of a communicator.
  *
- * All ranks say farewell: what they compare then shows whether all called the
- * same operations and every message has been taken.  Then the transports close,
- * and all go at once, so that nobody takes another for dead.  The reactor moves
- * both exchanges, so a rank has not to wait for them:
+ * First all ranks exchange a final check: did all call the same operations, and was
+ * every message received?  Then the transports close, and all ranks leave at once, so
+ * that none takes another for dead.  The reactor moves both exchanges.
  *
- * Ranks may destroy their communicators in different orders, and then none can
- * wait for one communicator until the others have come to it.  While this process
- * has other communicators, it waits a moment; after that the communicator is put
- * aside (deferred.c), where nothing waits for the others.  What the ranks are found to
- * disagree in there is returned by the next call that destroys one.
+ * Ranks may destroy their communicators in different orders.  Then no rank can wait
+ * for the others in one communicator.  So while this process has other communicators,
+ * the call waits a moment only; after that the destruction is deferred (deferred.c).
+ * If the final check fails then, the next call that destroys a communicator returns
+ * it.
  */
 #include "lib/comm/destroy.h"
 #include "lib/comm/attachment.h"
@@ -21,11 +20,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define GRACE 10e-3 /* s, for ranks that come at about the same time */
-#define SLICE 1e-3  /* s, for this communicator beside those put aside */
+#define GRACE 10e-3 /* s, for ranks that call at about the same time */
+#define SLICE 1e-3  /* s, for this communicator beside the deferred ones */
 
-/* What ranks compare when they part: did all call the same operations, and has
- * every message between two ranks been received? */
+/* What ranks compare at the end: did all call the same operations, and was every
+ * message received? */
 struct coll__final_check {
     uint64_t n_started, hash, n_sent, n_received;
 };
@@ -89,8 +88,7 @@ static int start_final_check(struct coll_comm *comm)
     return coll__ctrl_exchange_start(comm->ctrl, &mine, sizeof(mine));
 }
 
-/* The first thing that is wrong is what destroying it returns, and tells: maybe
- * much later. */
+/* Note what destroying the communicator returns, maybe much later: its first error. */
 static void note_wrong(struct coll_comm *comm, int rc)
 {
     if (!rc || comm->ending.rc)
@@ -100,7 +98,7 @@ static void note_wrong(struct coll_comm *comm, int rc)
              coll_last_error());
 }
 
-/* Its end; what is not orderly is noticed by the others. */
+/* Free it.  The other ranks notice if it did not leave in order. */
 static int end(struct coll_comm *comm, int status)
 {
     int rc = comm->ending.rc ? comm->ending.rc : status;
@@ -118,8 +116,8 @@ static int end_at_once(struct coll_comm *comm)
     return end(comm, coll__ctrl_close(comm->ctrl, 0, comm->timeout));
 }
 
-/* Wait up to that time for the farewells, and begin to go; COLL_IN_PROGRESS, or
- * what they say. */
+/* Wait until `until` for all final checks, compare them, and begin to leave.
+ * COLL_IN_PROGRESS, or a status. */
 static int end_final_check(struct coll_comm *comm, double until, double timeout)
 {
     int rc =
@@ -155,7 +153,7 @@ int coll__destroy_go_on(struct coll_comm *comm, double until, double since,
 
 /* ---- destroying ------------------------------------------------------------- */
 
-/* The last one: wait for it and for all that were put aside. */
+/* The last communicator of the process: wait for it and for all deferred ones. */
 static int wait_for_all(struct coll_comm *comm)
 {
     double since = coll__now();

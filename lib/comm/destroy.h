@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* destroy.h - the end of communicators: each by itself (destroy.c), and those for which no
- * call waits (deferred.c). */
+/* destroy.h - the end of communicators, at once (destroy.c) or deferred (deferred.c). */
 #ifndef COLL_LIB_COMM_DESTROY_H
 #define COLL_LIB_COMM_DESTROY_H
 
@@ -8,37 +7,38 @@
 
 /* ---- destroy.c ------------------------------------------------------------- */
 
-/* Go on with one that has said farewell, until that time on the clock.
+/* Go on with the destruction of a communicator that has sent its final check, until
+ * that time on the clock.
  *
- * Shapes:    since: when the caller began to wait for the other ranks, from which
- *            the communicator's timeout counts; INFINITY: it does not wait.
+ * Shapes:    since: when the caller began to wait for the other ranks; the
+ *            communicator's timeout counts from there.  INFINITY: it does not wait.
  *            is_last: the process may exit after it.
- * Result:    COLL_IN_PROGRESS, or what destroying it returns: it is gone then.
+ * Result:    COLL_IN_PROGRESS, or what destroying it returns; then it was freed.
  */
 int coll__destroy_go_on(struct coll_comm *comm, double until, double since,
                         int is_last);
 
 /* ---- deferred.c ------------------------------------------------------------- */
 
-/* One more communicator, or (-1) one less. */
+/* Count one communicator more, or (-1) one less. */
 void coll__deferred_count(struct coll_comm *comm, int change);
 
-/* This one leaves: do all of the process now? */
+/* This communicator is being destroyed: are all of the process now? */
 int coll__deferred_is_last(struct coll_comm *comm);
 
-/* Give up one that is under way to the thread that moves all such. */
+/* Hand the destruction of the communicator to the thread that moves deferred ones. */
 void coll__deferred_put(struct coll_comm *comm);
 
-/* Let each of them go on as far as it can. */
+/* Move all deferred destructions as far as they go without waiting. */
 void coll__deferred_look(void);
 
-/* End that thread; let each of them go on for a while, as coll__destroy_go_on() with
- * is_last, and return how many are left. */
+/* Stop that thread.  Move all deferred destructions for a while, as
+ * coll__destroy_go_on() with is_last; returns how many are left. */
 void coll__deferred_take_over(void);
 int coll__deferred_move(double since);
 
-/* Return rc; but where that is COLL_OK, what one of them was found to have been
- * wrong in, logged, once. */
+/* Return rc, or, if rc is COLL_OK, the error that a deferred destruction has found,
+ * logged, once. */
 int coll__deferred_wrong(int rc);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fail.c - how a communicator fails, and the sentence that says why.
  *
- * The first failure stays: whoever comes first writes the text and then the
- * status.  Each later call returns that status and, for its own thread, that
- * sentence.
+ * The first failure stays: it writes the text and then the status.  Each later call
+ * returns that status and sets that sentence as its thread's last error.
  */
 #include "lib/comm/attachment.h"
 #include "lib/comm/comm.h"
@@ -94,9 +93,9 @@ static int has_come_to(struct coll_comm *comm, const struct coll__head *head)
                                 memory_order_relaxed);
 }
 
-/* Say what this rank called where another one called theirs.  Of a collective it is
- * the one of that number, or, where this rank has not come to that, the one given.
- * Long afterwards that is not known any more, unless it still runs. */
+/* Describe what this rank called where another rank called `theirs`: the collective of
+ * the same number, or `ours` if this rank has not come to that number.  After
+ * COLL__HISTORY later calls the history has forgotten it. */
 static void describe_ours(struct coll_comm *comm, const struct coll__head *ours,
                           const struct coll__head *theirs,
                           char text[COLL__HEAD_TEXT])
@@ -115,7 +114,7 @@ static void describe_ours(struct coll_comm *comm, const struct coll__head *ours,
                  (unsigned long long)theirs->seq, COLL__HISTORY);
 }
 
-/* Is it the same call by another algorithm?  *mine is what this rank called. */
+/* Do the ranks run the same call by different algorithms?  *mine is this rank's. */
 static int differs_in_way(struct coll_comm *comm, const struct coll__head *ours,
                           const struct coll__head *theirs,
                           struct coll__head *mine)
@@ -130,7 +129,7 @@ static int differs_in_way(struct coll_comm *comm, const struct coll__head *ours,
     return coll__algorithm_ids_differ(mine, theirs);
 }
 
-/* The ranks carry out the same call by different algorithms. */
+/* Fail: the ranks run the same call by different algorithms. */
 static int other_way(struct coll_comm *comm, const struct coll__head *mine,
                      int peer, const struct coll__head *theirs)
 {
@@ -142,8 +141,8 @@ static int other_way(struct coll_comm *comm, const struct coll__head *mine,
                            comm->rank, here, COLL__SAME_ALGORITHM);
 }
 
-/* Two ranks called different things: say both calls.  ours is what came upon
- * theirs, or NULL where nothing of that number runs here. */
+/* Fail: two ranks called different operations.  `ours` is the call that received the
+ * message of `theirs`, or NULL if nothing of that number runs here. */
 static int mismatch(struct coll_comm *comm, const struct coll__head *ours,
                     int peer, const struct coll__head *theirs)
 {
@@ -160,7 +159,7 @@ static int mismatch(struct coll_comm *comm, const struct coll__head *ours,
                            are_messages ? SAME_SIZE : COLL__SAME_CALLS);
 }
 
-/* The heads agree, the lengths do not. */
+/* Fail: the signatures agree, but the lengths do not. */
 static int wrong_length(struct coll_comm *comm, const struct coll__head *call,
                         const struct coll__xfer *xfer)
 {
@@ -196,9 +195,9 @@ int coll__comm_still_lost(struct coll_comm *comm)
                            comm->lost.peer);
 }
 
-/* What came from rank r of collectives.  A message that waits here on a channel can
- * still find its receive if it is of a collective to which this rank has not come,
- * or of the same one that is under way on that channel. */
+/* Look at the messages of collectives that came from rank r and wait to be received.
+ * A message is right if this rank has not come to its collective yet, or if that same
+ * collective runs on the message's channel. */
 static int look_at(struct coll_comm *comm, int r)
 {
     struct coll__tp *tp = comm->links.routes.to[r];
@@ -216,8 +215,8 @@ static int look_at(struct coll_comm *comm, int r)
     return COLL_OK;
 }
 
-/* The heads differ.  Where the peer's call of our number goes by another channel
- * than ours, what came is of a later one: tell of the earlier one. */
+/* The signatures differ.  If the peer's call of our number uses another channel, the
+ * message is of a later call: report the earlier difference. */
 static int wrong_call(struct coll_comm *comm, const struct coll__head *call,
                       const struct coll__xfer *xfer)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* links.c - which transport joins this rank to each of the others.
+/* links.c - which transport connects this rank to each other rank.
  *
- * The allowed transports are opened one after the other, in order of
- * preference, and only until every rank reaches every rank: a job within one
- * host never starts the network.  prices.c makes one price of what they say
- * their links cost.
+ * The allowed transports are opened in order of preference until every rank reaches
+ * every rank: a job within one host never starts the network.  prices.c combines what
+ * the transports say of their links' cost.
  */
 #include "lib/comm/attachment.h"
 #include "lib/comm/prices.h"
@@ -17,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOKS 200 /* for a message, where it is worth it: about a microsecond */
+#define LOOKS 200 /* for a message that is about to come: about a microsecond */
 
 int coll__comm_exchange(void *arg, const void *in, size_t len, void *out)
 {
@@ -37,7 +36,7 @@ struct coll__tp_env coll__comm_env(struct coll_comm *comm)
                                  .failure = &comm->failure.status};
 }
 
-/* Remember the dearest link within this host, and the dearest to others. */
+/* Remember the most expensive link within this host, and that to other hosts. */
 static void note_link(struct coll_comm *comm, int peer,
                       const struct coll__link *link)
 {
@@ -46,8 +45,7 @@ static void note_link(struct coll_comm *comm, int peer,
     coll__link_dearer(&comm->links.dearest[is_far], link);
 }
 
-/* Give the ranks that this transport reaches, and no other did, to it; add the
- * dearest link. */
+/* Route to this transport the ranks that it reaches and that have no route yet. */
 static void take_routes(struct coll_comm *comm, struct coll__tp *tp)
 {
     for (int r = 0; r < comm->size; r++) {
@@ -76,7 +74,7 @@ static int has_routes(const struct coll_comm *comm, const struct coll__tp *tp)
     return 0;
 }
 
-/* Another transport is in use: "self,shm". */
+/* Add the name of a transport that is used, as in "self,shm". */
 static void add_name(struct coll_comm *comm, const char *name)
 {
     size_t n = strlen(comm->links.names);
@@ -159,7 +157,7 @@ static int report(struct coll_comm *comm, uint32_t found,
     return rc;
 }
 
-/* Have all ranks found alike, as their reports took for granted? */
+/* Have all ranks found the same, as their reports took for granted? */
 static int is_alike(const struct coverage *cover, int size)
 {
     for (int r = 1; r < size; r++)
@@ -168,8 +166,8 @@ static int is_alike(const struct coverage *cover, int size)
     return 1;
 }
 
-/* Take the routes that tp offers, and see what is missing then; collective.
- * Where ranks have found different things, it offers others than it did. */
+/* Take the routes that tp offers, and see which are missing then.  If the ranks have
+ * found different things, tp offers other routes after settle().  Collective. */
 static int settle(struct coll_comm *comm, struct coll__tp *tp,
                   struct coverage *cover)
 {
@@ -266,7 +264,7 @@ static int check_names(const char *names)
     return COLL_OK;
 }
 
-/* Open them in turn until nobody is missing. */
+/* Open the transports in turn until every rank reaches every rank. */
 static int open_all(struct coll_comm *comm, struct coverage *cover)
 {
     char names[SETTING_BYTES + 8], *rest = names, *name;

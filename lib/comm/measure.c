@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* measure.c - what a message between two hosts takes, by sending some.
+/* measure.c - the latency and bandwidth between two hosts, by sending messages.
  *
- * Two ranks do it while their communicator is made, over the transport that
- * joins them: short messages there and back for the latency, and a long one
- * with a short answer for the bandwidth.  Rank a decides as it goes, since only
- * its clock counts: each round begins with an order that says how long the
- * message behind it is, and whether as long a one goes the other way meanwhile, or how
- * many short ones follow; -1 ends it.  Of some rounds the quickest counts, as whatever
- * else the machines do makes rounds longer alone.
+ * Two ranks do it while their communicator is made, over the transport between them.
+ * Short messages there and back give the latency, a long one with a short answer the
+ * bandwidth.  Rank a leads, since only its clock counts.  Each round begins with an
+ * order of rank a: the length of the next message, and whether one of that length goes
+ * the other way at the same time, or how many short messages follow; -1 ends it.  The
+ * quickest of some rounds counts, since other work on the machines only slows a round
+ * down.
  *
- * Short messages in a row tell when the next one can follow: where the cores do all the
- * work that is most of a message's latency, with a card that does it next to nothing.
+ * Short messages in a row tell when the next one can follow.  Where the cores do all
+ * the work this is most of a message's latency; with a card that does it, next to
+ * nothing.
  *
- * Many algorithms send and receive at once.  That may be slower than one way alone: the
- * cores do the work, as with TCP over a fast link, or the link is a half-duplex one.
+ * Many algorithms send and receive at once.  That may be slower than one way alone,
+ * if the cores do the work, as with TCP over a fast link, or if the link is
+ * half-duplex.
  *
- * Bounds: rounds of one kind end after 4 ms or ten of them, but there are three
- * unless these take 20 ms (a busy machine holds one up); the longest message is 1
- * MiB, and only where 64 KiB took less than 0.3 ms.
+ * Bounds: rounds of one kind end after 4 ms or ten rounds; at least three are made,
+ * unless they take 20 ms.  The longest message is 1 MiB, and it is sent only if 64 KiB
+ * took less than 0.3 ms.
  *
- * The result is rounded to half powers of two, so that equal runs mostly choose
- * equally; the prices of algorithms that lie closer than that do not matter.
+ * Results are rounded to half powers of two, so that equal runs mostly choose the same
+ * algorithms.
  */
 #include "lib/comm/prices.h"
 #include "lib/exec/wait.h"
@@ -41,8 +43,8 @@
 #define IN_A_ROW ((int64_t)1 << 41)  /* or beside a number of short messages */
 #define ROW 8
 
-/* What is under way.  A transport may hold it until it is closed, so the
- * communicator keeps it as long. */
+/* The messages under way.  A transport may refer to them until it is closed, so the
+ * communicator keeps them until then. */
 struct coll__link_trial {
     struct coll__xfer out, in;
     int64_t order, answer;
@@ -69,7 +71,7 @@ static void say_why(const struct talk *talk, int status)
               *last ? "; last error: " : "", last);
 }
 
-/* Wait for what has begun; its status, or why nothing will come of it. */
+/* Wait for a transfer; its status, or why it will not end. */
 static int finish(const struct talk *talk, const struct coll__xfer *xfer)
 {
     struct coll_comm *comm = talk->comm;
@@ -176,7 +178,7 @@ static int round_of(const struct talk *talk, int64_t order, double *seconds)
     return rc;
 }
 
-/* The quickest of some rounds; not the first, which may connect. */
+/* The quickest of some rounds; not the first one, which may connect. */
 static int quickest(const struct talk *talk, int64_t order, double *best)
 {
     double seconds, all = 0;
@@ -194,7 +196,7 @@ static int quickest(const struct talk *talk, int64_t order, double *best)
     return rc;
 }
 
-/* To the next half power of two, within what a network can be. */
+/* Round to the next half power of two, within the range of networks. */
 static double rounded(double value, double least, double most)
 {
     double step = least;

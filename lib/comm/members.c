@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* members.c - whom the rank numbers of a communicator mean.
+/* members.c - which ranks of the first communicator the ranks of this one are.
  *
- * A failure's sentence names ranks by their numbers in the communicator that
- * failed.  In one that split() has made these are others than those that the
- * job's user knows, so the sentence begins with the group: its ranks' numbers
- * in the first communicator, in their order, of which arithmetic sequences
- * (rows, columns) are written short.
+ * An error names ranks by their numbers in the communicator that failed.  The user
+ * knows the numbers of the first communicator.  So errors of a split communicator begin
+ * with its ranks' numbers in the first one, in order; arithmetic sequences (rows,
+ * columns) are shortened.
  */
 #include "lib/comm/comm.h"
 #include "lib/trace/log.h"
@@ -13,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The numbers from i on that follow with one difference, 3 at least; or 1. */
+/* How many numbers from i on have one difference; 1 if fewer than three do. */
 static int run_from(const int *numbers, int n, int i)
 {
     int len = 2;
@@ -26,7 +25,7 @@ static int run_from(const int *numbers, int n, int i)
     return len >= 3 ? len : 1;
 }
 
-/* Write "1 3 5", "0 4 ... 60", and "..." for what finds no room. */
+/* Write "1 3 5" or "0 4 ... 60", and "..." for numbers that do not fit. */
 static void list(const int *numbers, int n, char *text, size_t len)
 {
     size_t at = 0;
@@ -47,7 +46,7 @@ static void list(const int *numbers, int n, char *text, size_t len)
     }
 }
 
-/* Are they the first communicator's own numbers? */
+/* Are they 0, 1, 2 ... n_first - 1? */
 static int is_first(const int *numbers, int n, int n_first)
 {
     for (int i = 0; i < n; i++)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* prices.c - one price of links for all ranks.
+/* prices.c - one price of each kind of link, the same on all ranks.
  *
- * Each rank knows what its transports say of their links, by which device it
- * reaches other hosts, and how its own host is made; hosts may differ.  All
- * tell all, and every rank takes the dearest, so that all choose the same
- * algorithms.  What leaves a host at once shares the devices that its ranks
- * use: eight ranks on four cards have four cards' way out.
+ * Each rank knows what its transports say of their links, which device it uses to
+ * reach other hosts, and the distances within its own host.  Hosts may differ.  The
+ * ranks exchange this, and every rank takes the most expensive link, so that all choose
+ * the same algorithms.  Messages that leave a host at the same time share the devices
+ * of its ranks: eight ranks on four cards have the bandwidth of four cards.
  *
- * A way whose speed nobody knows is measured by two ranks, the first that has
- * one and the first of another host, while the others wait for the result; a
- * communicator that is made from another one takes over what that has measured.
+ * If nobody knows the speed of a link between hosts, two ranks measure it (the first
+ * rank with such a link, and the first rank of another host) while the others wait for
+ * the result.  A communicator made from another one inherits what was measured.
  */
 #include "lib/comm/prices.h"
 #include "lib/trace/log.h"
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_DEVICES 16 /* that the ranks of a host use, more share these */
+#define MAX_DEVICES 16 /* devices that the ranks of a host use; more are counted as these */
 
 /* ---- what a rank says ---------------------------------------------------- */
 
@@ -86,7 +86,7 @@ static void add_device(struct way_out *out, const struct coll__offer *offer)
     out->speed += 1 / offer->far[3];
 }
 
-/* s a byte of the narrowest way out of a host, or -1 without memory. */
+/* The seconds a byte of the slowest host's devices together, or -1 without memory. */
 static double narrowest(const struct coll_comm *comm,
                         const struct coll__offer *offers)
 {
@@ -104,7 +104,7 @@ static double narrowest(const struct coll_comm *comm,
     return share;
 }
 
-/* Numbers alone: what the device is called stays this rank's own. */
+/* Take the numbers of a link; the device's name stays this rank's own. */
 static void take_one(struct coll_comm *comm, const struct coll__offer *offer)
 {
     const double *n = offer->near, *f = offer->far;
@@ -166,7 +166,7 @@ static int measure(struct coll_comm *comm, int a)
     return rc;
 }
 
-/* What was measured is what those say who would have guessed. */
+/* Put the measured price in place of the guesses. */
 static int replace_guesses(struct coll_comm *comm,
                            const struct coll__offer *offers)
 {
@@ -194,7 +194,7 @@ static int replace_guesses(struct coll_comm *comm,
     return unknown < -1 ? unknown : COLL_OK;
 }
 
-/* Has the tuning file a price for the network? */
+/* Does the tuning file have a price for the network? */
 static int is_tuned(const struct coll_comm *comm)
 {
     struct coll__level network = {.name = "network"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* prices.h - what links cost: measured, and made one on all ranks. */
+/* prices.h - what links cost: measured, and agreed on by all ranks. */
 #ifndef COLL_LIB_COMM_PRICES_H
 #define COLL_LIB_COMM_PRICES_H
 
@@ -7,7 +7,7 @@
 
 /* ---- prices.c ------------------------------------------------------------ */
 
-/* Make `worst` as dear as the link; what it has none of yet has alpha 0. */
+/* Make `worst` at least as expensive as the link.  alpha 0: it has no price yet. */
 void coll__link_dearer(struct coll__link *worst, const struct coll__link *link);
 
 /* What a rank tells the others of its links. */
@@ -19,18 +19,17 @@ struct coll__offer {
 };
 void coll__comm_offer(const struct coll_comm *comm, struct coll__offer *offer);
 
-/* Take the dearest of all: into links and inside.
+/* Take the most expensive of all offers, into comm->links.
  *
- * Result:    the first rank whose way to other hosts is of unknown speed, -1
- *            when there is none; the same on every rank.  COLL_ERR_NOMEM,
- *            logged.
+ * Result:    the first rank whose link to other hosts has an unknown speed, or -1;
+ *            the same on every rank.  COLL_ERR_NOMEM, logged.
  */
 int coll__comm_take_offers(struct coll_comm *comm,
                            const struct coll__offer *offers);
 
-/* Make all ranks' prices of links one, from offers[size], alike on all.  Where a
- * way between hosts is of unknown speed, and the tuning file says nothing, it is
- * measured once, or inherited from `parent` (which may be NULL).  Collective;
+/* Agree on the prices of links, from offers[size], which are the same on all ranks.  If
+ * the speed between hosts is unknown and the tuning file does not say it, it is
+ * inherited from `parent` (which may be NULL), or measured.  Collective; a status,
  * logged. */
 int coll__comm_prices_agree(struct coll_comm *comm,
                             const struct coll__offer *offers,
@@ -38,8 +37,8 @@ int coll__comm_prices_agree(struct coll_comm *comm,
 
 /* ---- measure.c ----------------------------------------------------------- */
 
-/* Time messages from rank a to rank b and back, in a row, and both ways at once: both
- * call it, and a gets the result.
+/* Time messages between ranks a and b: there and back, several in a row, and both ways
+ * at once.  Both ranks call it, and rank a gets the result.
  *
  * Errors:    COLL_ERR_TIMEOUT, COLL_ERR_NOMEM, the transport's, logged.
  * Cost:      a few ms; 1 MiB at most at a time, each way.

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* split.c - new communicators of a communicator's ranks.
  *
- * One exchange over the parent's control tree tells which group every rank
- * wants; the groups' own trees are then made through it, and it watches over
- * that.  What is wrong on one rank travels with its wish, so that all refuse
- * alike and nobody waits.  From there on the groups are on their own: one that
- * fails leaves the others.
+ * One exchange over the parent's control tree tells which group every rank wants.  The
+ * parent's tree then carries and watches the making of the groups' own trees.  A fault
+ * of one rank travels with its wish, so that all ranks refuse the split and none
+ * waits.  Afterwards the groups are independent: a failure of one does not touch the
+ * others.
  */
 #include "lib/comm/comm.h"
 #include "lib/net/auth.h"
@@ -21,13 +21,13 @@ static const char *const faults[] = {
     [SPLIT_NULL] = "passed NULL for the new communicator",
 };
 
-/* What each rank says; the tag is its group's if it becomes rank 0 there. */
+/* What each rank wants.  The tag names its group if it becomes rank 0 there. */
 struct wish {
     int32_t fault, color, key;
     unsigned char tag[COLL__TAG_BYTES];
 };
 
-/* Fail the parent if its control tree has failed: it is of no use any more. */
+/* Fail the parent if its control tree has failed. */
 static int judge(struct coll_comm *comm, int rc)
 {
     if (rc != COLL_OK && coll__ctrl_status(comm->ctrl) != COLL_OK)
@@ -35,8 +35,8 @@ static int judge(struct coll_comm *comm, int rc)
     return rc;
 }
 
-/* Everybody's wishes, and the ranks by color, key and rank: the groups, one
- * after the other. */
+/* All ranks' wishes, and the ranks sorted by color, key and rank: one group after the
+ * other. */
 struct wishes {
     struct wish *of; /* [size] */
     int *ranks;      /* [2 * size]: room to sort, too */
@@ -118,7 +118,7 @@ static struct coll__ctrl_part find_group(const struct wishes *wishes, int rank)
     return part;
 }
 
-/* COLL_ERR_INVALID on all when one's wish cannot be. */
+/* COLL_ERR_INVALID, on all ranks, if a rank's wish has a fault. */
 static int judge_wishes(const struct wish *wishes, int size, const char *who)
 {
     for (int r = 0; r < size; r++)

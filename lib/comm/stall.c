@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stall.c - what is done about a wait that takes long; and how this rank judges
- * the waits of others.
+/* stall.c - what happens when a wait takes long, and how this rank answers for its
+ * calls when another rank waits.
  *
- * Patience is about movement: as long as anything of the communicator moves, no
- * wait is long, whatever it has taken so far, and nobody is asked anything.  The
- * deadline is about the caller: it counts from the start of the wait, less the time
- * in which this process stood still, as then all else of the job may have, too.
+ * A stall is about movement: as long as anything of the communicator moves, no rank is
+ * asked anything.  The deadline is about the caller: it counts from the start of the
+ * wait, less the time in which this process was stopped, since the rest of the job may
+ * have been stopped too.
  *
- *   20 ms without movement   look for messages that no rank is going to take
- *   1 s, and 2, 4 s later    ask: of a send or receive its peer, else all ranks
- *   COLL_STALL_WARN          ask once more; warn who has not come, and go on
- *   the deadline             ask once more; then say who has not come, and fail
+ *   20 ms without movement   look for messages that no rank is going to receive
+ *   1 s, then 2, 4 s later   ask: the peer of a send or receive, else all ranks
+ *   COLL_STALL_WARN          ask again, warn which ranks have not come, and go on
+ *   the deadline             ask again, report which ranks have not come, and fail
  *
- * Nothing here waits.  A question is on its way while data goes on moving; the
- * asked rank judges by what may be read at any time, on its reactor's thread, and
- * where the two disagree it fails the communicator everywhere.  So there are no
- * answers to be compared here, but for the sentence about a deadline.
+ * Nothing here waits.  While a question is under way, data go on moving.  The asked
+ * rank answers on its reactor's thread from data that any thread may read; if the two
+ * ranks disagree, it fails the communicator everywhere.  So the answers matter only for
+ * the sentence about a warning or a deadline.
  *
- * Two ranks disagree when the one waits for what the other is never going to do:
- *  - operations of one number that are not alike;
- *  - one has come to a call of all ranks beside the operations (it leaves, or
- *    makes another communicator) without having started what is waited for;
- *  - one waits for a message of the other, which cannot go on with anything else
- *    until its collective ends, to which the first has not come.
+ * Two ranks disagree if one waits for what the other will never do:
+ *  - their operations of one number have different signatures;
+ *  - the other rank has come to a call of all ranks that is no operation (it destroys
+ *    or splits the communicator) without having started what this rank waits for;
+ *  - the rank waits for a message of a rank that waits in a collective, and that
+ *    collective cannot end before the first rank comes to it.
  */
 #include "lib/comm/stall.h"
 #include "lib/comm/algorithm_id.h"
@@ -34,15 +34,15 @@
 #include <string.h>
 
 #define LOOK_AROUND_S 0.02
-#define HOST_TEXT 80 /* bytes of a host's name with what is before it */
-#define ASK_S 1.0    /* and twice as long before each next time */
-#define TURNS 10     /* answers of other waits that one waits for */
-#define STILL_S 2.0 /* without a look at the clock: it was stopped, or paused */
+#define HOST_TEXT 80 /* bytes of " on HOST" */
+#define ASK_S 1.0    /* s before the first question; each next one takes twice as long */
+#define TURNS 10     /* how many answer times a wait allows for other waits' questions */
+#define STILL_S 2.0 /* s between two looks at the clock: then the process was stopped */
 
 /* ---- where a rank is ----------------------------------------------------- */
 
-/* Can that collective end here without rank `other` having started it?  Not
- * where its result depends on what that rank brings. */
+/* Can the collective end on this rank before rank `other` has started it?  Not if
+ * this rank's result depends on that rank's data. */
 static int can_end_without(const struct coll_comm *comm,
                            const struct coll__head *head, int other)
 {
@@ -67,8 +67,8 @@ static int can_end_without(const struct coll_comm *comm,
     }
 }
 
-/* The collective that this rank's caller waits in, and the asker has to come to
- * first; 0 where there is none.  Once found it stays so: neither goes on. */
+/* Does this rank's caller wait in a collective that needs the asking rank?  Then *mine
+ * is that collective, and the two ranks wait for each other for ever. */
 static int is_stuck_before(struct coll_comm *comm,
                            const struct coll__ctrl_call *call,
                            struct coll__head *mine)
@@ -81,7 +81,7 @@ static int is_stuck_before(struct coll_comm *comm,
            !can_end_without(comm, mine, call->rank);
 }
 
-/* Both calls in words; `mine` is what this rank called. */
+/* Write both calls into text; `mine` is what this rank called. */
 static enum coll__verdict disagree(const struct coll_comm *comm,
                                    const struct coll__ctrl_call *call,
                                    const char *mine, char text[COLL__TEXT_MAX])
@@ -108,7 +108,7 @@ static enum coll__verdict disagree_in_way(const struct coll_comm *comm,
     return VERDICT_NEVER;
 }
 
-/* A collective: the calls of one number are alike on all ranks. */
+/* Another rank asks about a collective: calls of one number must be alike. */
 static enum coll__verdict judge_collective(struct coll_comm *comm,
                                            const struct coll__ctrl_call *call,
                                            const char *apart,
@@ -131,7 +131,7 @@ static enum coll__verdict judge_collective(struct coll_comm *comm,
     return disagree(comm, call, what, text);
 }
 
-/* A send or receive, of which this rank is the other end. */
+/* Another rank asks about a send or receive whose peer is this rank. */
 static enum coll__verdict judge_message(struct coll_comm *comm,
                                         const struct coll__ctrl_call *call,
                                         const char *apart,
@@ -189,7 +189,7 @@ static struct coll__ctrl_call call_of(const struct coll__call *waiting,
     };
 }
 
-/* Ask, unless all ranks have been asked about it by another meanwhile. */
+/* Ask, unless another rank has asked all ranks about it meanwhile. */
 static void ask(struct coll__patience *p, const struct coll__call *running,
                 int is_blocked, double now)
 {
@@ -198,14 +198,15 @@ static void ask(struct coll__patience *p, const struct coll__call *running,
     double asked;
 
     if (!coll__ctrl_ask(ctrl, &call, running->is_p2p ? now : p->asked, &asked))
-        return; /* another is busy there: the next time */
+        return; /* another question is under way: next time */
     p->asked = now;
     p->pause *= 2;
 }
 
 /* ---- who is missing ------------------------------------------------------ */
 
-/* " on HOST" where the job has several, and the next one named is not of it too. */
+/* " on HOST" if the job has several hosts and the next rank named is on another
+ * one; else "". */
 static const char *host_of(const struct coll_comm *comm, int rank, int next,
                            char text[HOST_TEXT])
 {
@@ -271,8 +272,7 @@ static void describe_absent(const struct coll_comm *comm,
                &said);
 }
 
-/* The same of any call, by what was heard of the others; roll is NULL where
- * nothing was. */
+/* Say who is missing in any call, from the answers; roll is NULL without any. */
 static void describe_missing(const struct coll__call *waiting,
                              const struct coll__ctrl_roll *roll, char *text,
                              size_t len)
@@ -293,9 +293,10 @@ static void describe_missing(const struct coll__call *waiting,
         snprintf(text, len, "; no answer from the other ranks");
 }
 
-/* Hear who is missing, of those asked after a time: 1 and who, NULL for no answer
- * at all; 0: they are asked, and answers may come yet, which counts from when this
- * one was asked about: of several waits for peers, one after the other is. */
+/* Find out which ranks are missing, by questions asked after `since`.  1: *heard has
+ * the answers, or is NULL without any.  0: answers may still come.  Waits for several
+ * peers are asked about one after the other, so the time for answers counts from when
+ * this wait's question was asked. */
 static int hear(const struct coll__call *waiting, int is_blocked, double since,
                 double now, struct coll__ctrl_roll *roll,
                 const struct coll__ctrl_roll **heard)
@@ -312,7 +313,7 @@ static int hear(const struct coll__call *waiting, int is_blocked, double since,
 
 /* ---- the deadline -------------------------------------------------------- */
 
-/* Fail, by what was heard of the others; roll is NULL where nothing was. */
+/* Fail the communicator and say who is missing; roll is NULL without answers. */
 static int fail_late(const struct coll__call *waiting, double timeout,
                      const struct coll__ctrl_roll *roll)
 {
@@ -340,8 +341,8 @@ static int is_anyone_late(const struct coll__ctrl_roll *heard)
     return !heard || heard->n_late || heard->n_silent;
 }
 
-/* All ranks of a part of a communicator have come: they wait for one that is late in
- * another part, where that is told of soon. */
+/* In a sub-communicator all ranks may have come and wait for a rank that is late in
+ * another one.  There the late rank is reported soon, so give that time. */
 static int is_told_elsewhere(const struct coll__call *waiting, double timeout,
                              const struct coll__ctrl_roll *heard, double now)
 {
@@ -349,7 +350,7 @@ static int is_told_elsewhere(const struct coll__call *waiting, double timeout,
            !is_anyone_late(heard) && now < waiting->expired + timeout / 2;
 }
 
-/* The deadline has passed: fail as soon as it is known what to say. */
+/* The deadline has passed: fail once it is known who is missing. */
 static int expire(struct coll__call *waiting, double timeout, int is_blocked,
                   double now)
 {
@@ -382,8 +383,8 @@ static void say_stall(const struct coll__call *waiting, double timeout,
              group, what, waited, comm->rank, absent, timeout);
 }
 
-/* The wait is longer than COLL_STALL_WARN: once it is known who is missing, say so.
- * Where all have come there is nothing to say, and the same is asked later. */
+/* The wait is longer than COLL_STALL_WARN: warn once it is known who is missing.  If
+ * all ranks have come, ask again later. */
 static void warn(struct coll__call *waiting, double timeout, double since,
                  int is_blocked, double now)
 {
@@ -442,7 +443,7 @@ static int investigate(const struct coll__call *running, int is_blocked,
     return coll__comm_look_around(comm);
 }
 
-/* When the caller's wait began, put off by what this process stood still since. */
+/* When the caller's wait began, plus the time in which this process was stopped. */
 static double waits_since(struct coll__call *waiting, double now)
 {
     if (!waiting->waits_since)
