@@ -80,7 +80,7 @@ void finite_name(char name[FINITE_NAME], const struct model *m, int place)
     int layer = (place - IMAGES - 1) / N_PARTS;
 
     if (place <= IMAGES)
-        snprintf(name, FINITE_NAME, "%s", place ? "the images" : "the slopes");
+        snprintf(name, FINITE_NAME, "%s", place ? "the images" : "the gradients");
     else
         snprintf(name, FINITE_NAME, "layer %d (%s), its %s", layer,
                  model_layer(m, layer)->ops->name,

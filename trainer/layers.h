@@ -141,7 +141,7 @@ extern const struct layer_ops layer_dropout;
 void layer__relu(float *values, size_t n);
 
 /* Clear the gradients of the values that relu has set to 0. */
-void layer__relu_back(const float *values, float *slopes, size_t n);
+void layer__relu_back(const float *values, float *gradients, size_t n);
 
 int layer__no_init(struct layer *layer);
 void layer__no_fini(struct layer *layer);

@@ -107,7 +107,7 @@ static void take_weights(const struct layer *l)
     }
 }
 
-static void give_slopes(const struct layer *l)
+static void give_gradients(const struct layer *l)
 {
     const struct point *s = l->state;
 
@@ -162,7 +162,7 @@ static int point_backward(struct layer *l, const struct layer_io *io,
         l->dbiases[i % n] += io->dout[i];
     if (onednn_multiply(&weights, io->dout, io->in, s->dweights))
         return -1;
-    give_slopes(l);
+    give_gradients(l);
     return io->din ? onednn_multiply(&in, io->dout, s->weights, io->din) : 0;
 }
 

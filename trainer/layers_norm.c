@@ -10,7 +10,7 @@
  * The statistics must be those of all images of a rank's step, so a model with
  * such a layer takes its batch as one chunk.  What that costs is the
  * activations of the batch, once: gradients of activations share a few buffers
- * (slopes.h), and of a layer's input its gradient is written over it.
+ * (gradient_plan.h), and of a layer's input its gradient is written over it.
  *
  * Sums are of one image in single precision, and over images in double.
  *

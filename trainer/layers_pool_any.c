@@ -120,10 +120,10 @@ SIMD_BODY void window_backward_body(const struct layer *l, const float *in,
     for (int c = 0; c < n; c += SIMD_WIDTH) {
         int from = at_most(c, n - SIMD_WIDTH);
         vec8i is_new = lane >= c - from;
-        vec8f slope = (vec8f)(*(const vec8i *)(dout + from) & is_new);
+        vec8f gradient = (vec8f)(*(const vec8i *)(dout + from) & is_new);
         struct best best = best_of(l, in, w, from);
 
-        give_back(l, din, w, from, &best.place, &slope);
+        give_back(l, din, w, from, &best.place, &gradient);
     }
 }
 

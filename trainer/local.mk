@@ -52,7 +52,7 @@ libtrainer_la_SOURCES = \
 	%D%/rng.h \
 	%D%/sampler.c %D%/sampler.h \
 	%D%/simd.h \
-	%D%/slopes.c %D%/slopes.h \
+	%D%/gradient_plan.c %D%/gradient_plan.h \
 	%D%/stop.c %D%/stop.h \
 	%D%/synthetic.c %D%/synthetic.h \
 	%D%/test.c \

@@ -2,13 +2,13 @@
 /* model.c - build the layers, lay out parameters and activations, run them.
  *
  * values[0] is the images, values[i + 1] the output of layer i.  Gradients of
- * values share buffers by the plan of slopes.c; of the large maps of cnn only
+ * values share buffers by the plan of gradient_plan.c; of the large maps of cnn only
  * that of the first convolution needs one.
  */
 #include "trainer/model.h"
 #include "trainer/error.h"
 #include "trainer/rng.h"
-#include "trainer/slopes.h"
+#include "trainer/gradient_plan.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,8 +21,8 @@ struct model {
     int n_layers; /* layers whose init() has succeeded */
     int is_view;
     float **values;  /* [n_specs + 1] */
-    float **buffers; /* [slopes.n_buffers] */
-    struct slopes slopes;
+    float **buffers; /* [plan.n_buffers] */
+    struct gradient_plan plan;
     float *params, *gradients, *running;
     size_t n_params, n_running;
 };
@@ -60,16 +60,16 @@ static int build_layer(struct model *m, int i, int block)
     l->out.block = block;
     if (l->spec.units == UNITS_CLASSES)
         l->spec.units = m->config.classes;
-    if (slopes_in(l) < 0 || slopes_in(l) > i || slopes_plus(l) < 0 ||
-        slopes_plus(l) > i)
+    if (input_value(l) < 0 || input_value(l) > i || added_value(l) < 0 ||
+        added_value(l) > i)
         return bad_source(l);
     if (i > 0)
-        l->in = *value_shape(m, slopes_in(l));
+        l->in = *value_shape(m, input_value(l));
     l->ops = m->device->layer(&l->spec, &l->in);
     if (l->ops->shape(l))
         return -1;
-    if (slopes_plus(l) &&
-        memcmp(value_shape(m, slopes_plus(l)), &l->out, sizeof(l->out)))
+    if (added_value(l) &&
+        memcmp(value_shape(m, added_value(l)), &l->out, sizeof(l->out)))
         return bad_source(l);
     m->n_params += l->n_weights + l->n_biases;
     m->n_running += l->n_running;
@@ -119,15 +119,15 @@ static int alloc_values(struct model *m)
     return 0;
 }
 
-static int alloc_slopes(struct model *m)
+static int alloc_gradients(struct model *m)
 {
     size_t chunk = (size_t)m->config.chunk;
 
-    if (slopes_init(&m->slopes, m->layers, n_specs(m)))
+    if (gradient_plan_init(&m->plan, m->layers, n_specs(m)))
         return -1;
-    m->buffers = calloc((size_t)m->slopes.n_buffers, sizeof(*m->buffers));
-    for (int b = 0; m->buffers && b < m->slopes.n_buffers; b++) {
-        m->buffers[b] = m->device->alloc(chunk * m->slopes.len[b]);
+    m->buffers = calloc((size_t)m->plan.n_buffers, sizeof(*m->buffers));
+    for (int b = 0; m->buffers && b < m->plan.n_buffers; b++) {
+        m->buffers[b] = m->device->alloc(chunk * m->plan.len[b]);
         if (!m->buffers[b])
             return -1;
     }
@@ -146,7 +146,7 @@ static int alloc_all(struct model *m, struct model *of)
     m->params = m->device->alloc(m->n_params);
     m->gradients = m->device->alloc(m->n_params);
     m->running = m->device->alloc(m->n_running);
-    return m->params && m->gradients && m->running ? alloc_slopes(m) : -1;
+    return m->params && m->gradients && m->running ? alloc_gradients(m) : -1;
 }
 
 static int init_layers(struct model *m)
@@ -238,8 +238,8 @@ void model_destroy(struct model *m)
     while (m->n_layers-- > 0)
         m->layers[m->n_layers].ops->fini(&m->layers[m->n_layers]);
     release_all(m, m->values, n_specs(m) + 1);
-    release_all(m, m->buffers, m->slopes.n_buffers);
-    slopes_fini(&m->slopes);
+    release_all(m, m->buffers, m->plan.n_buffers);
+    gradient_plan_fini(&m->plan);
     if (!m->is_view) {
         m->device->release(m->params);
         m->device->release(m->running);
@@ -361,12 +361,12 @@ int model_n_classes(const struct model *m)
 const float *model_values(const struct model *m, int i) { return m->values[i]; }
 
 /* Return the buffer of a value's gradient, or NULL if it has none. */
-static float *slope_of(const struct model *m, int v)
+static float *gradient_of(const struct model *m, int v)
 {
-    int b = m->slopes.buffer ? m->slopes.buffer[v] : SLOPE_NONE;
+    int b = m->plan.buffer ? m->plan.buffer[v] : GRADIENT_NONE;
 
-    return b == SLOPE_OVER   ? m->values[v]
-           : b == SLOPE_NONE ? NULL
+    return b == GRADIENT_OVER   ? m->values[v]
+           : b == GRADIENT_NONE ? NULL
                              : m->buffers[b];
 }
 
@@ -374,11 +374,11 @@ int model_forward(struct model *m, const struct pass *pass)
 {
     for (int i = 0; i < m->n_layers; i++) {
         struct layer *l = &m->layers[i];
-        struct layer_io io = {.in = m->values[slopes_in(l)],
+        struct layer_io io = {.in = m->values[input_value(l)],
                               .out = m->values[i + 1]};
 
-        if (slopes_plus(l))
-            io.plus = m->values[slopes_plus(l)];
+        if (added_value(l))
+            io.plus = m->values[added_value(l)];
         if (pass->needs && pass->needs(pass->arg, i))
             return -1;
         if (l->ops->forward(l, &io, pass))
@@ -397,7 +397,7 @@ void model_loss(struct model *m, const unsigned char *labels, int n,
         .n = n,
         .classes = classes,
         .scale = scale,
-        .dscores = slope_of(m, m->n_layers),
+        .dscores = gradient_of(m, m->n_layers),
     };
 
     job.smoothing = job.dscores ? m->config.smoothing : 0;
@@ -410,19 +410,19 @@ void model_loss(struct model *m, const unsigned char *labels, int n,
 /* Return where layer i writes the gradient of value v. */
 static float *written(const struct model *m, int v, int added)
 {
-    return added == SLOPE_NONE ? slope_of(m, v) : m->buffers[added];
+    return added == GRADIENT_NONE ? gradient_of(m, v) : m->buffers[added];
 }
 
 static int backward_layer(struct model *m, int i, const struct pass *pass)
 {
     struct layer *l = &m->layers[i];
-    int v[2] = {slopes_in(l), slopes_plus(l)};
-    const int *added = m->slopes.added + 2 * i;
+    int v[2] = {input_value(l), added_value(l)};
+    const int *added = m->plan.added + 2 * i;
     struct layer_io io = {
         .in = m->values[v[0]],
         .plus = v[1] ? m->values[v[1]] : NULL,
         .out = m->values[i + 1],
-        .dout = slope_of(m, i + 1),
+        .dout = gradient_of(m, i + 1),
         .din = v[0] ? written(m, v[0], added[0]) : NULL,
         .dplus = v[1] ? written(m, v[1], added[1]) : NULL,
     };
@@ -430,8 +430,8 @@ static int backward_layer(struct model *m, int i, const struct pass *pass)
     if (l->ops->backward(l, &io, pass))
         return -1;
     for (int k = 0; k < 2; k++)
-        if (v[k] && added[k] != SLOPE_NONE)
-            m->device->add(slope_of(m, v[k]), m->buffers[added[k]],
+        if (v[k] && added[k] != GRADIENT_NONE)
+            m->device->add(gradient_of(m, v[k]), m->buffers[added[k]],
                            value_len(m, v[k]));
     return 0;
 }

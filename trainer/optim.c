@@ -62,12 +62,12 @@ struct sgd {
 SIMD_BODY void sgd_vector(float *p, const float *g, float *velocity,
                           const struct sgd *s)
 {
-    vec8f slope = *(const vec8f *)g + s->decay * *(const vec8f *)p;
-    vec8f way = s->momentum * *(const vec8f *)velocity + slope;
+    vec8f gradient = *(const vec8f *)g + s->decay * *(const vec8f *)p;
+    vec8f way = s->momentum * *(const vec8f *)velocity + gradient;
 
     *(vec8f *)velocity = way;
     if (s->nesterov)
-        way = slope + s->momentum * way;
+        way = gradient + s->momentum * way;
     *(vec8f *)p -= s->rate * way;
 }
 
@@ -110,10 +110,10 @@ static void adagrad_step(struct optim *o, const struct optim_part *part)
     float lr = (float)o->lr, *sum = o->state + part->at;
 
     for (size_t i = 0; i < part->n; i++) {
-        float slope = part->gradients[i] + o->weight_decay * part->params[i];
+        float gradient = part->gradients[i] + o->weight_decay * part->params[i];
 
-        sum[i] += slope * slope;
-        part->params[i] -= lr * slope / (sqrtf(sum[i]) + o->epsilon);
+        sum[i] += gradient * gradient;
+        part->params[i] -= lr * gradient / (sqrtf(sum[i]) + o->epsilon);
     }
 }
 
@@ -125,9 +125,9 @@ struct adam {
 SIMD_BODY void adam_vector(float *p, const float *g, float *mean,
                            float *square, const struct adam *a)
 {
-    vec8f slope = *(const vec8f *)g + a->decay * *(const vec8f *)p;
-    vec8f m = a->beta1 * *(vec8f *)mean + (1 - a->beta1) * slope;
-    vec8f s = a->beta2 * *(vec8f *)square + (1 - a->beta2) * slope * slope;
+    vec8f gradient = *(const vec8f *)g + a->decay * *(const vec8f *)p;
+    vec8f m = a->beta1 * *(vec8f *)mean + (1 - a->beta1) * gradient;
+    vec8f s = a->beta2 * *(vec8f *)square + (1 - a->beta2) * gradient * gradient;
     vec8f root;
 
     for (int k = 0; k < SIMD_WIDTH; k++)

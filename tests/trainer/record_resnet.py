@@ -113,10 +113,10 @@ def resnet18(net, x, training):
 def record_pass(net, pixels, labels, training):
     scores = resnet18(net, pixels, training)
     loss = F.cross_entropy(scores, labels)
-    slopes = torch.autograd.grad(loss, [t for _, t in net.list])
+    gradients = torch.autograd.grad(loss, [t for _, t in net.list])
     return {"loss": rounded(loss),
-            "slopes": {name: digest(s.contiguous())
-                       for (name, _), s in zip(net.list, slopes)}}
+            "gradients": {name: digest(s.contiguous())
+                       for (name, _), s in zip(net.list, gradients)}}
 
 
 def main():

@@ -4,7 +4,7 @@
 
     record_torch.py > torch.json
 
-The network, its losses, slopes and optimizers are PyTorch's, in double
+The network, its losses, gradients and optimizers are PyTorch's, in double
 precision; what coll_train draws at random (parameters, the order of the
 images, what dropout drops) and the images are computed here by the formulas
 of trainer/rng.h, model.c, sampler.c, layers_dropout.c and the test.  Parameters
@@ -12,7 +12,7 @@ are flat, layer by layer, in coll_train's order; so torch.optim steps over one
 flat vector, as its rules are by element.
 
 After the first and the last step of each run come, for each layer's weights
-and biases, the slopes and how far they have moved: the norm, N_SIGNS sums with
+and biases, the gradients and how far they have moved: the norm, N_SIGNS sums with
 random signs (the mean square of the differences of such sums is that of the
 vectors' difference, so that a few numbers stand for a million), and N_SOME of
 the elements.
@@ -183,7 +183,7 @@ def record(opt, momentum, rate, dropout, batch, steps):
         optimizer.step()
         losses.append(rounded(loss))
         if step in (0, steps - 1):
-            points.append({"step": step + 1, "slopes": digests(flat.grad),
+            points.append({"step": step + 1, "gradients": digests(flat.grad),
                            "moved": digests(flat - start)})
     with torch.no_grad():
         pixels, labels = images(N_TRAIN, N_TEST)

@@ -49,7 +49,7 @@ static void check_conv_forward(struct bench *b)
 
 /* ---- layers ---- */
 
-START_TEST(the_image_convolution_follows_its_formula_and_slopes)
+START_TEST(the_image_convolution_follows_its_formula_and_gradients)
 {
     struct layer_spec spec = {
         .kind = LAYER_CONV, .kernel = 3, .units = 32, .relu = _i};
@@ -62,7 +62,7 @@ START_TEST(the_image_convolution_follows_its_formula_and_slopes)
 }
 END_TEST
 
-START_TEST(the_convolution_follows_its_formula_and_slopes)
+START_TEST(the_convolution_follows_its_formula_and_gradients)
 {
     struct layer_spec spec = {.kind = LAYER_CONV, .kernel = 3, .units = 64};
     struct bench b;
@@ -101,7 +101,7 @@ static const struct {
     {{.units = 16, .kernel = 1, .stride = 2}, {8, 2, 2, 8}, 0},
 };
 
-START_TEST(row30_every_window_of_a_convolution_follows_its_slopes)
+START_TEST(row30_every_window_of_a_convolution_follows_its_gradients)
 {
     struct layer_spec spec = windows[_i].spec;
     struct bench b;
@@ -169,7 +169,7 @@ START_TEST(row30_pools_of_any_window_take_the_largest)
 }
 END_TEST
 
-START_TEST(row30_the_mean_of_maps_follows_its_slopes)
+START_TEST(row30_the_mean_of_maps_follows_its_gradients)
 {
     struct layer_spec spec = {.kind = LAYER_MEAN_POOL};
     double sum = 0;
@@ -186,7 +186,7 @@ START_TEST(row30_the_mean_of_maps_follows_its_slopes)
 END_TEST
 
 /* _i: with a relu, with a summand */
-START_TEST(row30_the_norm_follows_its_slopes)
+START_TEST(row30_the_norm_follows_its_gradients)
 {
     struct layer_spec spec = {
         .kind = LAYER_NORM, .relu = _i % 2, .plus = _i / 2};
@@ -279,7 +279,7 @@ static double pool_at(const struct bench *b, int n, int c, int y, int x)
 }
 
 /* _i: relu or not, in blocks of 8, 16 and all channels. */
-START_TEST(the_pool_takes_the_largest_and_passes_its_slope)
+START_TEST(the_pool_takes_the_largest_and_passes_its_gradient)
 {
     static const int blocks[] = {8, 16, 32};
     struct layer_spec spec = {
@@ -300,7 +300,7 @@ START_TEST(the_pool_takes_the_largest_and_passes_its_slope)
 }
 END_TEST
 
-START_TEST(equal_values_in_a_window_share_one_slope_not_four)
+START_TEST(equal_values_in_a_window_share_one_gradient_not_four)
 {
     struct layer_spec spec = {.kind = LAYER_MAX_POOL, .kernel = 2};
     double in = 0, out = 0;
@@ -319,7 +319,7 @@ START_TEST(equal_values_in_a_window_share_one_slope_not_four)
 }
 END_TEST
 
-START_TEST(the_dense_layer_follows_its_formula_and_slopes)
+START_TEST(the_dense_layer_follows_its_formula_and_gradients)
 {
     struct layer_spec spec = {.kind = LAYER_DENSE, .units = 19, .relu = _i};
     struct bench b;
@@ -475,23 +475,23 @@ static Suite *make_suite(void)
     tcase_add_checked_fixture(layers, set_up, tear_down);
     tcase_set_timeout(layers, 300);
     tcase_add_loop_test(layers,
-                        the_image_convolution_follows_its_formula_and_slopes,
+                        the_image_convolution_follows_its_formula_and_gradients,
                         0, 2);
-    tcase_add_test(layers, the_convolution_follows_its_formula_and_slopes);
+    tcase_add_test(layers, the_convolution_follows_its_formula_and_gradients);
     tcase_add_loop_test(layers,
-                        row30_every_window_of_a_convolution_follows_its_slopes,
+                        row30_every_window_of_a_convolution_follows_its_gradients,
                         0, (int)(sizeof(windows) / sizeof(windows[0])));
     tcase_add_loop_test(layers, row30_pools_of_any_window_take_the_largest, 0,
                         6);
-    tcase_add_test(layers, row30_the_mean_of_maps_follows_its_slopes);
-    tcase_add_loop_test(layers, row30_the_norm_follows_its_slopes, 0, 4);
+    tcase_add_test(layers, row30_the_mean_of_maps_follows_its_gradients);
+    tcase_add_loop_test(layers, row30_the_norm_follows_its_gradients, 0, 4);
     tcase_add_test(layers,
                    row30_the_norm_of_a_short_batch_is_that_of_its_images);
     tcase_add_test(layers, dropout_of_maps_drops_whole_ones);
-    tcase_add_loop_test(layers, the_pool_takes_the_largest_and_passes_its_slope,
+    tcase_add_loop_test(layers, the_pool_takes_the_largest_and_passes_its_gradient,
                         0, 6);
-    tcase_add_test(layers, equal_values_in_a_window_share_one_slope_not_four);
-    tcase_add_loop_test(layers, the_dense_layer_follows_its_formula_and_slopes,
+    tcase_add_test(layers, equal_values_in_a_window_share_one_gradient_not_four);
+    tcase_add_loop_test(layers, the_dense_layer_follows_its_formula_and_gradients,
                         0, 2);
     tcase_add_test(layers, dropout_drops_its_part_and_keeps_the_mean);
     tcase_add_test(layers,

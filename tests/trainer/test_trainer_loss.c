@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_trainer_loss.c - softmax and cross-entropy, and their slopes. */
+/* test_trainer_loss.c - softmax and cross-entropy, and their gradients. */
 #include "trainer/device.h"
 #include "trainer/layers.h"
 
@@ -10,7 +10,7 @@
 /* Judge n rows of 10 scores. */
 static struct model_score judge(const float *scores,
                                 const unsigned char *labels, int n,
-                                double smoothing, float *slopes)
+                                double smoothing, float *gradients)
 {
     struct loss_job job = {.scores = scores,
                            .labels = labels,
@@ -18,7 +18,7 @@ static struct model_score judge(const float *scores,
                            .classes = 10,
                            .scale = 1 / (float)n,
                            .smoothing = smoothing,
-                           .dscores = slopes};
+                           .dscores = gradients};
     struct model_score score;
 
     softmax_loss(&job, &score);
@@ -27,28 +27,28 @@ static struct model_score judge(const float *scores,
 
 START_TEST(the_loss_of_equal_scores_is_the_logarithm_of_the_classes)
 {
-    float scores[20] = {0}, slopes[20];
+    float scores[20] = {0}, gradients[20];
     unsigned char labels[2] = {3, 0};
-    struct model_score score = judge(scores, labels, 2, 0, slopes);
+    struct model_score score = judge(scores, labels, 2, 0, gradients);
 
     ck_assert_double_eq_tol(score.loss, 2 * log(10), 1e-12);
     ck_assert_int_eq(score.n_right, 1); /* the first of equals is taken */
-    ck_assert_float_eq_tol(slopes[3], 0.5f * (0.1f - 1), 1e-7);
-    ck_assert_float_eq_tol(slopes[4], 0.5f * 0.1f, 1e-7);
+    ck_assert_float_eq_tol(gradients[3], 0.5f * (0.1f - 1), 1e-7);
+    ck_assert_float_eq_tol(gradients[4], 0.5f * 0.1f, 1e-7);
 }
 END_TEST
 
 /* _i: without and with smoothing */
-START_TEST(the_loss_survives_huge_scores_and_follows_its_slopes)
+START_TEST(the_loss_survives_huge_scores_and_follows_its_gradients)
 {
-    float scores[10], slopes[10];
+    float scores[10], gradients[10];
     double smoothing = 0.2 * _i;
     unsigned char label = 7;
     struct model_score mid;
 
     for (int c = 0; c < 10; c++)
         scores[c] = 1000 + 0.3f * (float)c;
-    mid = judge(scores, &label, 1, smoothing, slopes);
+    mid = judge(scores, &label, 1, smoothing, gradients);
     ck_assert_int_eq(mid.n_right, 0);
     for (int c = 0; c < 10; c++) {
         float was = scores[c];
@@ -57,7 +57,7 @@ START_TEST(the_loss_survives_huge_scores_and_follows_its_slopes)
         scores[c] = was + 0.0625f;
         up = judge(scores, &label, 1, smoothing, NULL).loss;
         scores[c] = was;
-        ck_assert_double_eq_tol((up - mid.loss) / 0.0625, (double)slopes[c],
+        ck_assert_double_eq_tol((up - mid.loss) / 0.0625, (double)gradients[c],
                                 0.01);
     }
 }
@@ -67,14 +67,14 @@ END_TEST
  * class c is (1 - e) [c is the label] + e / 10, and the loss - sum target log p. */
 START_TEST(a_smoothed_label_is_a_little_of_every_class)
 {
-    float scores[20], slopes[20];
+    float scores[20], gradients[20];
     unsigned char labels[2] = {3, 9};
     struct model_score score;
     double want = 0;
 
     for (int i = 0; i < 20; i++)
         scores[i] = (float)sin(i * i);
-    score = judge(scores, labels, 2, 0.1, slopes);
+    score = judge(scores, labels, 2, 0.1, gradients);
     for (int row = 0; row < 2; row++) {
         double sum = 0;
 
@@ -85,7 +85,7 @@ START_TEST(a_smoothed_label_is_a_little_of_every_class)
             double p = exp((double)scores[10 * row + c]) / sum;
 
             want -= target * log(p);
-            ck_assert_double_eq_tol((double)slopes[10 * row + c],
+            ck_assert_double_eq_tol((double)gradients[10 * row + c],
                                     (p - target) / 2, 1e-7);
         }
     }
@@ -97,12 +97,12 @@ END_TEST
 /* _i: without and with smoothing */
 START_TEST(a_score_that_is_no_number_is_a_loss_that_is_none)
 {
-    float scores[10] = {0, NAN}, slopes[10];
+    float scores[10] = {0, NAN}, gradients[10];
     unsigned char label = 2;
-    struct model_score score = judge(scores, &label, 1, 0.2 * _i, slopes);
+    struct model_score score = judge(scores, &label, 1, 0.2 * _i, gradients);
 
     ck_assert(isnan(score.loss));
-    ck_assert(isnan(slopes[0]));
+    ck_assert(isnan(gradients[0]));
 }
 END_TEST
 
@@ -114,7 +114,7 @@ static Suite *make_suite(void)
     tcase_add_test(loss,
                    the_loss_of_equal_scores_is_the_logarithm_of_the_classes);
     tcase_add_loop_test(
-        loss, the_loss_survives_huge_scores_and_follows_its_slopes, 0, 2);
+        loss, the_loss_survives_huge_scores_and_follows_its_gradients, 0, 2);
     tcase_add_test(loss, a_smoothed_label_is_a_little_of_every_class);
     tcase_add_loop_test(loss, a_score_that_is_no_number_is_a_loss_that_is_none,
                         0, 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_trainer_network.c - the whole network: its slopes by finite differences,
+/* test_trainer_network.c - the whole network: its gradients by finite differences,
  * in chunks, by another view, by seed. */
 #include "trainer/error.h"
 #include "trainer/layers.h"
@@ -118,7 +118,7 @@ static struct model *residual_model(void)
 
 /* _i: not in training (no dropout, running statistics), or in training; the cnn
  * in small, or the residual network. */
-START_TEST(row30_the_network_follows_its_slopes)
+START_TEST(row30_the_network_follows_its_gradients)
 {
     struct model *m = _i / 2 ? residual_model() : small_model(8);
     size_t n = model_n_params(m), step = n / 150 + 1;
@@ -314,7 +314,7 @@ static Suite *make_suite(void)
 
     tcase_add_checked_fixture(net, set_up, tear_down);
     tcase_set_timeout(net, 300);
-    tcase_add_loop_test(net, row30_the_network_follows_its_slopes, 0, 4);
+    tcase_add_loop_test(net, row30_the_network_follows_its_gradients, 0, 4);
     tcase_add_loop_test(net, a_first_pass_finds_its_gradients_cleared, 0, 2);
     tcase_add_loop_test(net, chunks_add_up_to_the_batch, 0, 6);
     tcase_add_test(net,

@@ -54,10 +54,10 @@ START_TEST(nesterov_moves_as_torch_says)
     ck_assert_int_eq(optim_init(&o, 2), 0);
     for (int i = 0; i < 10; i++) {
         double ahead = place + 0.9 * speed;
-        double slope = 0.5 + 0.5 * want;
+        double gradient = 0.5 + 0.5 * want;
 
-        buffer = 0.9 * buffer + slope;
-        want -= 0.1 * (slope + 0.9 * buffer);
+        buffer = 0.9 * buffer + gradient;
+        want -= 0.1 * (gradient + 0.9 * buffer);
         speed = 0.9 * speed - 0.1 * (0.5 + 0.5 * ahead);
         place += speed;
         g[0] = 0.5f;

@@ -79,7 +79,7 @@ static double error_of(const float *values, size_t n, const json_t *want)
     return error;
 }
 
-static void compare_slopes(const struct layer *l, const json_t *slopes)
+static void compare_gradients(const struct layer *l, const json_t *gradients)
 {
     const struct {
         const char *name;
@@ -97,7 +97,7 @@ static void compare_slopes(const struct layer *l, const json_t *slopes)
             continue;
         snprintf(name, sizeof(name), "%d %s %s", l->index, l->ops->name,
                  parts[k].name);
-        want = json_object_get(slopes, name);
+        want = json_object_get(gradients, name);
         ck_assert_msg(want != NULL, "%s was not recorded", name);
         error = error_of(parts[k].values, parts[k].n, want);
         ck_assert_msg(error < SLOPES, "%s: wrong by %.1e", name, error);
@@ -120,7 +120,7 @@ static void compare_pass(struct model *m, const char *which, int is_training)
     ck_assert_double_eq_tol(score.loss / N, loss, LOSS * loss);
     ck_assert_int_eq(model_backward(m, &pass, NULL, NULL), 0);
     for (int i = 0; i < model_n_layers(m); i++)
-        compare_slopes(model_layer(m, i), json_object_get(want, "slopes"));
+        compare_gradients(model_layer(m, i), json_object_get(want, "gradients"));
 }
 
 static void compare_running(const struct model *m)
@@ -147,7 +147,7 @@ static void compare_running(const struct model *m)
     ck_assert_uint_eq(n_found, json_object_size(all));
 }
 
-START_TEST(row30_the_resnet_has_the_slopes_of_torch)
+START_TEST(row30_the_resnet_has_the_gradients_of_torch)
 {
     struct model *m = make_model();
 
@@ -184,7 +184,7 @@ static Suite *make_suite(void)
 
     tcase_add_checked_fixture(resnet, set_up, tear_down);
     tcase_set_timeout(resnet, 300);
-    tcase_add_test(resnet, row30_the_resnet_has_the_slopes_of_torch);
+    tcase_add_test(resnet, row30_the_resnet_has_the_gradients_of_torch);
     suite_add_tcase(suite, resnet);
     return suite;
 }

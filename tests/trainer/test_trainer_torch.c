@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_trainer_torch.c - whole runs of the trainer against PyTorch's, as
- * tests/trainer/record_torch.py recorded them: losses, slopes and how far the
+ * tests/trainer/record_torch.py recorded them: losses, gradients and how far the
  * parameters moved, after the first and the last step.
  *
  * The runs begin with files of images and flags, as the user's do, so that
@@ -30,7 +30,7 @@
 /* What rounding may do, and an error not.  Slopes agree to 1e-6 of their norm,
  * unless a relu or a pool's winner tips (4e-4 seen); parameters of which a step
  * moves the last bits only, to 6e-4 of the way; losses to 1e-6. */
-#define SLOPES 3e-3
+#define GRADIENTS 3e-3
 #define MOVED 3e-3
 #define LOSS 1e-4
 
@@ -91,7 +91,7 @@ static void write_part(const char *part, uint32_t first, uint32_t n)
 struct job {
     struct args args;
     const json_t *run;
-    double worst_slopes, worst_moved, worst_loss; /* errors so far */
+    double worst_gradients, worst_moved, worst_loss; /* errors so far */
     double right;                                 /* of the test's images */
 };
 
@@ -149,9 +149,9 @@ static void compare_point(struct watcher *w, const json_t *point)
     size_t n = model_n_params(m);
 
     widen(w->now, model_gradients(m), n);
-    job->worst_slopes =
-        fmax(job->worst_slopes,
-             compare(m, json_object_get(point, "slopes"), w->now));
+    job->worst_gradients =
+        fmax(job->worst_gradients,
+             compare(m, json_object_get(point, "gradients"), w->now));
     widen(w->now, model_params(m), n);
     for (size_t i = 0; i < n; i++)
         w->now[i] -= w->start[i];
@@ -256,12 +256,12 @@ static void follow(const json_t *run, int ranks)
     struct job *job = job_new(run, ranks);
 
     ck_assert_int_eq(world_fork(ranks, train, job, DEADLINE), 0);
-    ck_assert_msg(job->worst_slopes < SLOPES && job->worst_moved < MOVED &&
+    ck_assert_msg(job->worst_gradients < GRADIENTS && job->worst_moved < MOVED &&
                       job->worst_loss < LOSS,
                   "%s, momentum %g, dropout %s, batch %g, %d ranks: wrong by "
-                  "%.1e of the slopes, %.1e of the way, %.1e in the loss",
+                  "%.1e of the gradients, %.1e of the way, %.1e in the loss",
                   text(run, "opt"), job->args.momentum, text(run, "dropout"),
-                  number(run, "batch"), ranks, job->worst_slopes,
+                  number(run, "batch"), ranks, job->worst_gradients,
                   job->worst_moved, job->worst_loss);
     ck_assert_double_eq_tol(job->right, number(run, "test_right"), 1.5);
     munmap(job, sizeof(*job));

@@ -89,8 +89,8 @@ double bench_value(struct bench *b)
     return sum;
 }
 
-/* Vary values[i] for some i and compare slopes with grads[i].  Where the two
- * one-sided slopes differ there is a kink (relu, pool): not comparable. */
+/* Vary values[i] for some i and compare gradients with grads[i].  Where the two
+ * one-sided gradients differ there is a kink (relu, pool): not comparable. */
 static void probe(struct bench *b, float *values, const float *grads, size_t n,
                   const char *what)
 {

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slopes.c - go through the backward pass once, and take and give back buffers.
+/* gradient_plan.c - go through the backward pass once, and take and give back buffers.
  */
-#include "trainer/slopes.h"
+#include "trainer/gradient_plan.h"
 
 #include <stdlib.h>
 
-int slopes_in(const struct layer *l) { return l->index - l->spec.from; }
+int input_value(const struct layer *l) { return l->index - l->spec.from; }
 
-int slopes_plus(const struct layer *l)
+int added_value(const struct layer *l)
 {
     return l->spec.plus ? l->index - l->spec.plus : 0;
 }
 
 /* Take a free buffer: the smallest that is large enough, else the largest,
  * which grows, else a new one. */
-static int take(struct slopes *s, size_t len)
+static int take(struct gradient_plan *s, size_t len)
 {
-    int best = SLOPE_NONE;
+    int best = GRADIENT_NONE;
 
     for (int b = 0; b < s->n_buffers; b++) {
         int fits = s->len[b] >= len;
@@ -36,7 +36,7 @@ static int take(struct slopes *s, size_t len)
     return best;
 }
 
-static void give(struct slopes *s, int buffer)
+static void give(struct gradient_plan *s, int buffer)
 {
     if (buffer >= 0)
         s->is_free[buffer] = 1;
@@ -45,11 +45,11 @@ static void give(struct slopes *s, int buffer)
 /* Return 1 if only layer i reads its input. */
 static int reads_alone(const struct layer *layers, int n, int i)
 {
-    int v = slopes_in(&layers[i]), n_readers = 0;
+    int v = input_value(&layers[i]), n_readers = 0;
 
     for (int k = 0; k < n; k++)
         n_readers +=
-            (slopes_in(&layers[k]) == v) + (slopes_plus(&layers[k]) == v);
+            (input_value(&layers[k]) == v) + (added_value(&layers[k]) == v);
     return n_readers == 1;
 }
 
@@ -57,7 +57,7 @@ static int reads_alone(const struct layer *layers, int n, int i)
  * can, and no other layer needs the input any more. */
 static int overwrites(const struct layer *layers, int n, int i)
 {
-    int v = slopes_in(&layers[i]);
+    int v = input_value(&layers[i]);
     const struct layer *maker = v > 0 ? &layers[v - 1] : NULL;
 
     return maker && layers[i].ops->may_overwrite && !maker->ops->reads_out &&
@@ -70,27 +70,27 @@ static size_t value_len(const struct layer *layers, int v)
 }
 
 /* Plan for the gradient of value v that a layer computes; returns the buffer
- * that it needs in the meantime, or SLOPE_NONE. */
-static int hand_to(struct slopes *s, const struct layer *layers, int v)
+ * that it needs in the meantime, or GRADIENT_NONE. */
+static int hand_to(struct gradient_plan *s, const struct layer *layers, int v)
 {
     if (v == 0) /* the gradient of the images is not needed */
-        return SLOPE_NONE;
-    if (s->buffer[v] != SLOPE_NONE)
+        return GRADIENT_NONE;
+    if (s->buffer[v] != GRADIENT_NONE)
         return take(s, value_len(layers, v));
     s->buffer[v] = take(s, value_len(layers, v));
-    return SLOPE_NONE;
+    return GRADIENT_NONE;
 }
 
-static void play(struct slopes *s, const struct layer *layers, int n)
+static void play(struct gradient_plan *s, const struct layer *layers, int n)
 {
     s->buffer[n] = take(s, value_len(layers, n));
     for (int i = n; i-- > 0;) {
-        int v = slopes_in(&layers[i]), *added = s->added + 2 * i;
+        int v = input_value(&layers[i]), *added = s->added + 2 * i;
 
-        added[1] = hand_to(s, layers, slopes_plus(&layers[i]));
+        added[1] = hand_to(s, layers, added_value(&layers[i]));
         if (overwrites(layers, n, i)) {
-            s->buffer[v] = SLOPE_OVER;
-            added[0] = SLOPE_NONE;
+            s->buffer[v] = GRADIENT_OVER;
+            added[0] = GRADIENT_NONE;
         } else {
             added[0] = hand_to(s, layers, v);
         }
@@ -100,11 +100,12 @@ static void play(struct slopes *s, const struct layer *layers, int n)
     }
 }
 
-int slopes_init(struct slopes *s, const struct layer *layers, int n)
+int gradient_plan_init(struct gradient_plan *s, const struct layer *layers,
+                       int n)
 {
     size_t values = (size_t)n + 1, buffers = 3 * values;
 
-    *s = (struct slopes){
+    *s = (struct gradient_plan){
         .n_values = n + 1,
         .buffer = malloc(values * sizeof(int)),
         .added = malloc(2 * values * sizeof(int)),
@@ -114,16 +115,16 @@ int slopes_init(struct slopes *s, const struct layer *layers, int n)
     if (!s->buffer || !s->added || !s->len || !s->is_free)
         return -1;
     for (int v = 0; v <= n; v++)
-        s->buffer[v] = SLOPE_NONE;
+        s->buffer[v] = GRADIENT_NONE;
     play(s, layers, n);
     return 0;
 }
 
-void slopes_fini(struct slopes *s)
+void gradient_plan_fini(struct gradient_plan *s)
 {
     free(s->buffer);
     free(s->added);
     free(s->len);
     free(s->is_free);
-    *s = (struct slopes){0};
+    *s = (struct gradient_plan){0};
 }
