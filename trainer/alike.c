@@ -83,7 +83,7 @@ int args_check_alike(const struct args *args, struct ddp *ddp)
     if (ddp_compare_words(ddp, &n, 1, &differs))
         return -1;
     if (!differs)
-        return train_refuse("the ranks are of several versions of coll_train; "
+        return train_refuse("the ranks run different versions of coll_train; "
                             "install the same one on all hosts");
     words = calloc(n, sizeof(*words));
     if (!words)
@@ -99,6 +99,7 @@ int args_check_alike(const struct args *args, struct ddp *ddp)
     free(words);
     return differs == n ? 0
                         : train_refuse("--%s is not the same on all ranks; "
-                                       "start all with the same flags",
+                                       "start all ranks with the same "
+                                       "options",
                                        coll_train.options[differs].name);
 }

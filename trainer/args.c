@@ -62,8 +62,9 @@ static int judge_synthetic(struct args *args)
         return train_refuse("--synthetic measures and keeps nothing; leave "
                             "--checkpoint and --resume out");
     if (args->schedule.kind != SCHEDULE_CONST)
-        return train_refuse("--synthetic has no epochs for a rate to follow; "
-                            "leave --lr-schedule out");
+        return train_refuse(
+            "--synthetic has no epochs, which a schedule needs; "
+            "leave --lr-schedule out");
     if (args->log_interval)
         return train_refuse("--synthetic prints rates, and no losses; leave "
                             "--log-interval out");
@@ -106,25 +107,24 @@ static int judge(struct args *args)
         return train_refuse("--warmup-epochs and --warmup-steps say the same "
                             "thing; give one of them");
     if (args->nesterov && args->opt != OPTIM_SGD)
-        return train_refuse(
-            "--nesterov is a momentum of sgd; give --opt sgd or "
-            "leave it out");
+        return train_refuse("--nesterov belongs to sgd; give --opt sgd or "
+                            "leave --nesterov out");
     if (args->nesterov && !(args->momentum > 0))
-        return train_refuse("--nesterov looks ahead by the momentum; give "
-                            "--momentum above 0 or leave it out");
+        return train_refuse("--nesterov needs a momentum; give --momentum "
+                            "above 0 or leave --nesterov out");
     if (args->target_acc > 1)
-        return train_refuse(
-            "--target-acc %g is not valid: it must be a part of "
-            "1, as 0.99",
-            args->target_acc);
+        return train_refuse("--target-acc %g is not valid: it must be a "
+                            "share of 1, such as 0.99",
+                            args->target_acc);
     if (args->batch_size && args->global_batch_size)
         return train_refuse("--batch-size and --global-batch-size say the same "
                             "thing, of one rank and of all; give one of them");
     if (!args->batch_size && !args->global_batch_size)
         args->batch_size = BATCH_SIZE;
     if (!strcmp(args->resume, "auto") && !*args->checkpoint)
-        return train_refuse("--resume auto looks in the folder of checkpoints; "
-                            "name it with --checkpoint DIR");
+        return train_refuse(
+            "--resume auto needs the folder of the checkpoints; "
+            "name it with --checkpoint DIR");
     return args->eval_only ? judge_eval(args) : 0;
 }
 

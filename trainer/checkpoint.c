@@ -355,8 +355,8 @@ static int image_read(struct image *im, const char *path, size_t most,
     im->bytes = calloc(1, im->len + N_WORDS * sizeof(uint64_t));
     if (!im->bytes || !S_ISREG(st.st_mode) ||
         read_all(fd, im->bytes, im->len)) {
-        train_refuse("cannot read checkpoint %s: it is not a file that can be "
-                     "read whole; check --resume",
+        train_refuse("cannot read checkpoint %s: it is no regular file, or it "
+                     "cannot be read to its end; check --resume",
                      path);
         goto fail;
     }

@@ -180,7 +180,8 @@ static int exchange(struct dataset *d, const struct data_config *config,
         st = judge(all, ddp->size);
     if (leader && leader != &all[ddp->rank] && !st) {
         if (leader->status)
-            st = train_fail("the first rank of this host has no images");
+            st = train_fail(
+                "the first rank of this host could not load the images");
         else if (map_leader(d, leader))
             st = dataset_load(d, config);
     }
@@ -197,8 +198,9 @@ int dataset_load_shared(struct dataset *d, const struct data_config *config,
 
     *d = (struct dataset){.where = ""};
     if (!mine)
-        return train_fail("out of memory for the ranks' notices; use fewer "
-                          "ranks on this machine");
+        return train_fail(
+            "out of memory for what the ranks tell each other; use fewer "
+            "ranks on this machine");
     mine->is_leader = is_leader;
     mine->host = ddp_host(ddp);
     mine->pid = (int)getpid();

@@ -475,7 +475,10 @@ int ddp_compare_words(struct ddp *d, const uint64_t *words, size_t n,
     int st;
 
     if (!both)
-        return train_fail("out of memory for %zu words", n);
+        return train_fail(
+            "out of memory to compare %zu numbers; use fewer ranks on "
+            "this machine",
+            n);
     for (size_t i = 0; i < n; i++) {
         both[i] = words[i];
         both[n + i] = ~words[i];
@@ -498,8 +501,9 @@ int ddp_check_model(struct ddp *d, const struct model *m)
     if (st)
         return -1;
     if (differs == 0)
-        return train_refuse("the ranks have models of other numbers of layers "
-                            "(here %llu); start all with the same flags",
+        return train_refuse("the ranks have models with different numbers of "
+                            "layers (here %llu); start all ranks with the same "
+                            "options",
                             (unsigned long long)n);
     words = malloc(n * sizeof(*words));
     if (!words)

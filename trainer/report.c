@@ -129,10 +129,11 @@ static void print_blocks(const struct trainer *t)
     size_t images = b->n_all * b->len;
 
     if (b->is_shared)
-        printf("deterministic: the same bits on any power of two of ranks up "
-               "to %zu that see %zu images a step%s, at the same rate\n",
-               b->n_all, images,
-               model_needs_batch(t->desc) ? " in batches of this size" : "");
+        printf(
+            "deterministic: the same bits on 1, 2, 4... ranks, up to %zu, with "
+            "%zu images a step%s and the same learning rate\n",
+            b->n_all, images,
+            model_needs_batch(t->desc) ? ", batches of this size" : "");
     else
         printf("deterministic: the same bits on %d rank%s alone: %s\n",
                t->ddp->size, t->ddp->size > 1 ? "s" : "", b->why_not);

@@ -27,7 +27,7 @@ row07_deterministic_ranks() {
     for model in $models; do
         set -- --limit-train 192 --model $model
         trained 1 "$@" --batch-size 64 --deterministic
-        says '^deterministic: .* of ranks up to 8 that see 64 images a step,'
+        says '^deterministic: .* ranks, up to 8, with 64 images a step and'
         first=$crc
         for n in 2 4; do
             trained $n "$@" --batch-size $((64 / n)) --deterministic
@@ -55,7 +55,7 @@ row07_deterministic_bounds() {
     # Batch normalization sees the same batches on two ranks as in two parts.
     set -- --limit-train 8 --batch-size 2 --model resnet18 --deterministic
     trained 1 "$@" --accum 2
-    says ' in batches of this size, at the same rate'
+    says ', batches of this size and the same learning rate'
     first=$crc
     trained 2 "$@"
     [ "$crc" = "$first" ] || fail "resnet18: 2 ranks have other bits"

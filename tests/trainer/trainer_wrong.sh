@@ -14,7 +14,7 @@ unlike() {
 }
 
 ranks_are_asked_for_the_same() {
-    unlike '--lr is not the same on all ranks; start all with' '--lr 0.0$((RANK + 1))'
+    unlike '--lr is not the same on all ranks; start all ranks with' '--lr 0.0$((RANK + 1))'
     unlike '--dropout is not the same' '--dropout $([ $RANK = 0 ] && echo on || echo off)'
     unlike '--seed is not the same' '--seed $RANK'
     unlike '--lr-schedule is not the same' '--lr-schedule step:1,0.$((RANK + 1))'
