@@ -40,6 +40,16 @@ AC_DEFUN([COLL_PREFIX_DIR], [
       [COLL_PC_BELOW([$1], [$1], [$withval])])])
 ])
 
+# COLL_UCX_AT_RUN_TIME: where libucp is looked for at run time: below --with-ucx=DIR, or
+# where the system has its libraries.  It is loaded, not linked.
+AC_DEFUN([COLL_UCX_AT_RUN_TIME], [
+  AS_CASE([$with_ucx],
+    [''|yes], [coll_ucx_folder=],
+    [coll_ucx_folder=`$PKG_CONFIG --variable=libdir ucx`/])
+  AC_DEFINE_UNQUOTED([COLL_UCX_FOLDER], ["$coll_ucx_folder"],
+    [the folder of libucp with a slash behind it, or nothing])
+])
+
 AC_DEFUN([COLL_REQUIRED_LIBS], [
   COLL_PREFIX_DIR([ucx], [UCX >= 1.12])
   COLL_PREFIX_DIR([hwloc], [hwloc >= 2.5])
@@ -49,6 +59,7 @@ AC_DEFUN([COLL_REQUIRED_LIBS], [
   COLL_NEED_PKG([JANSSON], [jansson], [libjansson-dev])
   COLL_NEED_PKG([SODIUM], [libsodium], [libsodium-dev])
   COLL_NEED_PKG([ZLIB], [zlib], [zlib1g-dev])
+  COLL_UCX_AT_RUN_TIME
   COLL_VERSION_OF([UCX], [ucx])
   COLL_VERSION_OF([HWLOC], [hwloc])
   COLL_VERSION_OF([VERBS], [libibverbs])

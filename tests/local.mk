@@ -812,6 +812,8 @@ check_PROGRAMS += tests/bench/test_crossing
 tests_bench_test_crossing_LDADD = libcoll.la
 check_PROGRAMS += tests/support/host_probe
 tests_support_host_probe_LDADD = libcore.la
+check_PROGRAMS += tests/api/host_state
+tests_api_host_state_LDADD = libcoll.la -lm
 check_PROGRAMS += tests/net/enemy tests/net/wire
 check_PROGRAMS += tests/bench/compare_fake
 tests_bench_compare_fake_LDADD = libpeer.la
@@ -836,7 +838,7 @@ scripts = \
 	%D%/tools/valgrind.sh \
 	%D%/tools/quickstart.sh \
 	%D%/tools/readme.sh \
-	%D%/api/header.sh \
+	%D%/api/header.sh %D%/api/host_state.sh \
 	%D%/tools/manual.sh \
 	%D%/launch/hydra.sh \
 	%D%/launch/mpirun.sh \

@@ -22,7 +22,9 @@ libcore_la_SOURCES += \
 	%D%/transport.h \
 	%D%/ucx.c \
 	%D%/ucx_context.c \
+	%D%/ucx_entries.h \
 	%D%/ucx_link.c \
+	%D%/ucx_load.c \
 	%D%/ucx_open.c \
 	%D%/ucx.h \
 	%D%/ucx_price.c %D%/ucx_price.h \

@@ -11,7 +11,6 @@
 #include "lib/util/util.h"
 
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,20 +25,11 @@ static int ucx_usable(char *why, size_t len)
 {
     const struct coll__rails any = {.n = 0};
     struct ucx_context *context;
-    ucs_status_t rc = coll__ucx_context_get(&any, &context);
 
-    if (rc == UCS_OK) {
-        coll__ucx_context_put(context);
-        return COLL_OK;
-    }
-    if (rc == UCX_AFTER_FORK)
-        snprintf(why, len, "%s", UCX_AFTER_FORK_TEXT);
-    else
-        snprintf(why, len,
-             "ucp_init: %s; see UCX_LOG_LEVEL=info, and unset UCX_TLS "
-             "and UCX_NET_DEVICES",
-             ucs_status_string(rc));
-    return COLL_ERR_UNSUPPORTED;
+    if (coll__ucx_context_get(&any, &context, why, len))
+        return COLL_ERR_UNSUPPORTED;
+    coll__ucx_context_put(context);
+    return COLL_OK;
 }
 
 static int ucx_poll(struct coll__tp *tp)

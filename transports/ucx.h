@@ -34,6 +34,7 @@
 
 #include "lib/topo/rails.h"
 #include "transports/transport.h"
+#include "transports/ucx_entries.h"
 
 #include <ucp/api/ucp.h>
 
@@ -242,6 +243,21 @@ static inline unsigned ucx_bit(enum ucx_kind kind)
 void coll__ucx_close(struct coll__tp *tp, int is_orderly);
 int coll__ucx_open(const struct coll__tp_env *env, struct coll__tp **tp);
 
+/* ---- ucx_load.c ---- */
+
+/* UCX's functions, by their names; NULL while UCX is not loaded.  Tests put their own
+ * in. */
+struct ucx_entries {
+#define X(name) __typeof__(name) *name;
+    COLL__UCX_MAP(X)
+#undef X
+};
+extern struct ucx_entries coll__ucx;
+
+/* Load UCX, once in a process's life.  NULL: it is there; or why it is not, for ever
+ * valid.  Any thread. */
+const char *coll__ucx_load(void);
+
 /* ---- ucx_context.c ---- */
 
 /* UCX before 1.14, as distributions build it, aborts the process where a peer
@@ -250,9 +266,8 @@ int coll__ucx_open(const struct coll__tp_env *env, struct coll__tp **tp);
  * that are sent from where they lie. */
 int coll__ucx_is_fragile(void);
 
-/* What context_get() returns in a child of a process that has used UCX, whose
- * threads and connections a fork does not copy; and that in words. */
-#define UCX_AFTER_FORK UCS_ERR_UNSUPPORTED
+/* What UCX is not used for: a child of a process that has used it, whose threads
+ * and connections a fork does not copy. */
 #define UCX_AFTER_FORK_TEXT                                                \
     "this process was made by fork() from one that had used UCX, which a "  \
     "fork does not copy; fork before the first communicator, run a program " \
@@ -267,9 +282,11 @@ struct ucx_context {
     struct ucx_context *next;
 };
 
-/* Begin and end to use the process's context for these devices.  Thread-safe. */
-ucs_status_t coll__ucx_context_get(const struct coll__rails *rails,
-                                   struct ucx_context **context);
+/* Begin and end to use the process's context for these devices; the first one loads
+ * UCX.  COLL_ERR_NOMEM or COLL_ERR_TRANSPORT: `why` says so, and nothing is logged.
+ * Thread-safe. */
+int coll__ucx_context_get(const struct coll__rails *rails,
+                          struct ucx_context **context, char *why, size_t len);
 void coll__ucx_context_put(struct ucx_context *context);
 
 /* ---- ucx_limits.c ---- */

@@ -12,7 +12,6 @@
 #include "lib/util/util.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,24 +36,11 @@ static int has_plain_verbs(void)
     return found;
 }
 
-void coll__ucx_loaded(char *text, size_t len)
-{
-    const char *(*version)(void) = ucp_get_version_string;
-    Dl_info info = {0};
-    void *at;
-
-    memcpy(&at, &version, sizeof(at)); /* ISO C has no cast for that */
-    if (dladdr(at, &info) && info.dli_fname)
-        snprintf(text, len, "%s, %s", version(), info.dli_fname);
-    else
-        snprintf(text, len, "%s", version());
-}
-
 int coll__ucx_is_fragile(void)
 {
     unsigned major, minor, release;
 
-    ucp_get_version(&major, &minor, &release);
+    coll__ucx.ucp_get_version(&major, &minor, &release);
     return major == 1 && minor < 14;
 }
 
@@ -67,7 +53,7 @@ static void avoid_names(ucp_config_t *config)
     const char *tls = getenv("UCX_TLS");
 
     if (!tls)
-        ucp_config_modify(config, "TLS", "^posix,sysv");
+        coll__ucx.ucp_config_modify(config, "TLS", "^posix,sysv");
     else
         log_info("ucx",
                  "UCX_TLS is %s; unset it to have UCX without posix and "
@@ -96,7 +82,7 @@ static void set(ucp_config_t *config, const struct setting *setting)
         if (setting->aliases[i] && is_users(setting->aliases[i]))
             is_free = 0;
     if (is_free)
-        ucp_config_modify(config, setting->name, setting->value);
+        coll__ucx.ucp_config_modify(config, setting->name, setting->value);
 }
 
 /* UCX up to 1.18 drops every UD packet of devices whose driver does not report the
@@ -139,7 +125,7 @@ static void tune_rails(ucp_config_t *config, const struct coll__rails *rails)
     snprintf(n, sizeof(n), "%d", rails->n);
     set(config, &ways);
     set(config, &large);
-    ucp_config_modify(config, "NET_DEVICES", rails->devices);
+    coll__ucx.ucp_config_modify(config, "NET_DEVICES", rails->devices);
     if (rails->n > 1)
         set(config, &spread);
     if (rails->is_others)
@@ -178,7 +164,7 @@ static void tell_memory(ucp_context_h context)
 {
     ucp_context_attr_t attr = {.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES};
 
-    if (ucp_context_query(context, &attr) == UCS_OK &&
+    if (coll__ucx.ucp_context_query(context, &attr) == UCS_OK &&
         attr.memory_types & (1u << UCS_MEMORY_TYPE_CUDA))
         log_info("ucx", "it knows CUDA; GPU buffers pass through memory of the "
                         "host all the same");
@@ -195,14 +181,15 @@ static ucs_status_t make_ucp(const struct coll__rails *rails,
         .name = "coll",
     };
     ucp_config_t *config;
-    ucs_status_t rc = ucp_config_read(NULL, NULL, &config);
+    ucs_status_t rc = coll__ucx.ucp_config_read(NULL, NULL, &config);
 
     if (rc != UCS_OK)
         return rc;
-    log_info("ucx", "UCX %s", ucp_get_version_string());
+    log_info("ucx", "UCX %s", coll__ucx.ucp_get_version_string());
     tune(config, rails);
-    rc = ucp_init(&params, config, context);
-    ucp_config_release(config);
+    rc = coll__ucx.ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &params,
+                                    config, context);
+    coll__ucx.ucp_config_release(config);
     if (rc == UCS_OK)
         tell_memory(*context);
     return rc;
@@ -234,23 +221,40 @@ static ucs_status_t find(const struct coll__rails *rails,
     return UCS_OK;
 }
 
-ucs_status_t coll__ucx_context_get(const struct coll__rails *rails,
-                                   struct ucx_context **context)
+/* Load UCX, unless this process is one that UCX does not work in; NULL, or why. */
+static const char *prepare(void)
 {
-    ucs_status_t rc = UCS_OK;
+    if (was_used && coll__is_inherited(used_by))
+        return UCX_AFTER_FORK_TEXT;
+    was_used = 1;
+    used_by = coll__generation;
+    return coll__ucx_load();
+}
+
+int coll__ucx_context_get(const struct coll__rails *rails,
+                          struct ucx_context **context, char *why, size_t len)
+{
+    ucs_status_t rc = UCS_ERR_UNSUPPORTED;
+    const char *fault;
 
     coll__lock(&context_lock);
-    if (was_used && coll__is_inherited(used_by))
-        rc = UCX_AFTER_FORK;
-    was_used = 1;
-    if (rc == UCS_OK) {
-        used_by = coll__generation;
+    fault = prepare();
+    if (!fault)
         rc = find(rails, context);
-    }
     if (rc == UCS_OK)
         (*context)->n_users++;
     coll__unlock(&context_lock);
-    return rc;
+    if (rc == UCS_OK)
+        return COLL_OK;
+    if (fault)
+        snprintf(why, len, "%s", fault);
+    else
+        snprintf(why, len,
+                 "UCX cannot start: %s; see UCX_LOG_LEVEL=info, and unset "
+                 "UCX_TLS and "
+                 "UCX_NET_DEVICES",
+                 coll__ucx.ucs_status_string(rc));
+    return rc == UCS_ERR_NO_MEMORY ? COLL_ERR_NOMEM : COLL_ERR_TRANSPORT;
 }
 
 void coll__ucx_context_put(struct ucx_context *context)
@@ -262,7 +266,7 @@ void coll__ucx_context_put(struct ucx_context *context)
         while (*at != context)
             at = &(*at)->next;
         *at = context->next;
-        ucp_cleanup(context->ucp);
+        coll__ucx.ucp_cleanup(context->ucp);
         free(context);
     }
     coll__unlock(&context_lock);

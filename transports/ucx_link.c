@@ -32,7 +32,7 @@ int coll__ucx_status(ucs_status_t rc, const char *call)
     if (rc == UCS_OK)
         return COLL_OK;
     log_error("ucx", "%s: %s; see UCX_LOG_LEVEL=info", call,
-              ucs_status_string(rc));
+              coll__ucx.ucs_status_string(rc));
     switch (rc) {
     case UCS_ERR_NO_MEMORY:
         return COLL_ERR_NOMEM;
@@ -165,7 +165,7 @@ void coll__ucx_connect(struct ucx_link *link)
 
     if (link->ep || link->status || !link->address)
         return;
-    rc = ucp_ep_create(link->worker->worker, &params, &link->ep);
+    rc = coll__ucx.ucp_ep_create(link->worker->worker, &params, &link->ep);
     if (rc == UCS_OK)
         return;
     link->ep = NULL;
@@ -179,7 +179,7 @@ static void on_through(void *request, ucs_status_t rc, void *arg)
     int *n_under_way = arg;
 
     (void)rc;
-    ucp_request_free(request);
+    coll__ucx.ucp_request_free(request);
     --*n_under_way;
 }
 
@@ -195,7 +195,7 @@ void coll__ucx_hang_up(struct ucx_link *link, int is_forced)
     ucp_ep_h ep = link->ep;
 
     link->ep = NULL;
-    if (ep && UCS_PTR_IS_PTR(ucp_ep_close_nbx(ep, &param)))
+    if (ep && UCS_PTR_IS_PTR(coll__ucx.ucp_ep_close_nbx(ep, &param)))
         link->worker->n_under_way++;
 }
 
@@ -209,7 +209,7 @@ static void flush_endpoint(struct ucx_link *link)
     };
 
     if (link->ep && !link->status &&
-        UCS_PTR_IS_PTR(ucp_ep_flush_nbx(link->ep, &param)))
+        UCS_PTR_IS_PTR(coll__ucx.ucp_ep_flush_nbx(link->ep, &param)))
         link->n_flushing++;
 }
 
@@ -220,7 +220,7 @@ static void on_noted(void *request, ucs_status_t rc, void *arg)
     struct ucx_link *link = arg;
 
     (void)rc; /* what failed is told by on_failure() */
-    ucp_request_free(request);
+    coll__ucx.ucp_request_free(request);
     link->worker->n_under_way--;
     link->is_noting = 0;
     list(link); /* the next note may be due */
@@ -247,8 +247,8 @@ void coll__ucx_say(struct ucx_link *link, enum ucx_kind kind)
     link->note = (struct ucx_wire){
         .kind = kind, .offset = me->words[0], .len = me->words[1]};
     link->is_noting = 1;
-    request = ucp_am_send_nbx(link->ep, 0, &link->note, sizeof(link->note),
-                              NULL, 0, &param);
+    request = coll__ucx.ucp_am_send_nbx(link->ep, 0, &link->note,
+                                        sizeof(link->note), NULL, 0, &param);
     if (UCS_PTR_IS_PTR(request)) {
         link->worker->n_under_way++;
         return;
@@ -387,7 +387,7 @@ static int connect_all(struct ucx *ucx)
         rc = link->status;
         if (rc)
             log_error("ucx", "rank %d went away: %s; its own messages say why",
-                      r, ucs_status_string(link->rc));
+                      r, coll__ucx.ucs_status_string(link->rc));
     }
     coll__ucx_exit(ucx);
     return rc;
@@ -516,7 +516,7 @@ int coll__ucx_quieten(struct ucx_worker *worker, double pause, double deadline)
     while (coll__ucx_n_flushing(worker) || coll__now() < last + pause) {
         if (coll__now() > deadline)
             return 0;
-        if (ucp_worker_progress(worker->worker))
+        if (coll__ucx.ucp_worker_progress(worker->worker))
             last = coll__now();
         else
             sched_yield();

@@ -141,7 +141,7 @@ static void lose_link(struct ucx_peer *peer)
     if (!peer->ucx->is_closing && !(link->heard & ucx_bit(UCX_BYE)) &&
         !is_known_lost(peer->ucx, peer->rank))
         log_error("ucx", "rank %d went away: %s; its own messages say why",
-                  peer->rank, ucs_status_string(link->rc));
+                  peer->rank, coll__ucx.ucs_status_string(link->rc));
     coll__ucx_lose(peer, link->status);
 }
 

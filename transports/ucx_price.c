@@ -70,7 +70,7 @@ static int ask(ucp_ep_h ep, char device[32], int *is_rdma)
 
     if (!out)
         return 0;
-    ucp_ep_print_info(ep, out);
+    coll__ucx.ucp_ep_print_info(ep, out);
     found = !fclose(out) && coll__ucx_lane(text, device, is_rdma);
     free(text);
     return found;

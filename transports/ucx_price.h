@@ -22,7 +22,7 @@ void coll__ucx_rails(int numa_node, uint32_t fabric, struct coll__rails *rails);
 /* Say which device a job is likely to use on this machine, and its price. */
 void coll__ucx_note(char *note, size_t len);
 
-/* Say which UCX this process has loaded, and from which file. */
+/* Say which UCX this process loads, and from which file; or why none. */
 void coll__ucx_loaded(char *text, size_t len);
 
 #endif

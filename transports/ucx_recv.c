@@ -70,7 +70,7 @@ static void taken(struct ucx_in *in)
 static void release(struct ucx_in *in)
 {
     if (in->hold == HOLD_UCX || in->hold == HOLD_RNDV)
-        ucp_am_data_release(in->peer->ucx->worker->worker, in->data);
+        coll__ucx.ucp_am_data_release(in->peer->ucx->worker->worker, in->data);
     in->data = NULL;
 }
 
@@ -127,7 +127,7 @@ static void on_fetched(void *request, ucs_status_t rc, size_t len, void *arg)
     struct ucx_in *in = arg;
 
     (void)len;
-    ucp_request_free(request);
+    coll__ucx.ucp_request_free(request);
     coll__ucx_end(in->peer->ucx);
     fetched(in, rc);
 }
@@ -164,8 +164,8 @@ static int fetch(struct ucx_in *in, struct coll__xfer *xfer)
     in->xfer = xfer;
     in->hold = HOLD_MOVING;
     step(peer, xfer, in->n);
-    request = ucp_am_recv_data_nbx(peer->ucx->worker->worker, in->data, to,
-                                   in->n, &param);
+    request = coll__ucx.ucp_am_recv_data_nbx(peer->ucx->worker->worker,
+                                             in->data, to, in->n, &param);
     if (UCS_PTR_IS_PTR(request))
         coll__ucx_begin(peer->ucx);
     else

@@ -45,7 +45,7 @@ static void on_sent(void *request, ucs_status_t rc, void *arg)
 {
     struct ucx_out *out = arg;
 
-    ucp_request_free(request);
+    coll__ucx.ucp_request_free(request);
     coll__ucx_end(out->peer->ucx);
     segment_sent(out, rc);
 }
@@ -100,8 +100,8 @@ static void send_segment(struct ucx_peer *peer, struct coll__xfer *xfer)
     coll__ucx_hand_over(xfer);
     if (xfer->done == xfer->len)
         coll__ucx_queue_take(&peer->sends);
-    request = ucp_am_send_nbx(peer->link->ep, 0, &out->wire, sizeof(out->wire),
-                              from, out->n, &param);
+    request = coll__ucx.ucp_am_send_nbx(
+        peer->link->ep, 0, &out->wire, sizeof(out->wire), from, out->n, &param);
     if (UCS_PTR_IS_PTR(request))
         coll__ucx_begin(peer->ucx);
     else
@@ -142,7 +142,7 @@ static void on_noted(void *request, ucs_status_t rc, void *arg)
 {
     struct ucx_peer *peer = arg;
 
-    ucp_request_free(request);
+    coll__ucx.ucp_request_free(request);
     coll__ucx_end(peer->ucx);
     peer->is_noting = 0;
     if (rc != UCS_OK && !peer->status && !peer->ucx->is_closing)
@@ -167,8 +167,8 @@ static void send_note(struct ucx_peer *peer)
     peer->told = peer->taken;
     peer->untold = 0;
     peer->is_noting = 1;
-    request = ucp_am_send_nbx(peer->link->ep, 0, &peer->note,
-                              sizeof(peer->note), NULL, 0, &param);
+    request = coll__ucx.ucp_am_send_nbx(peer->link->ep, 0, &peer->note,
+                                        sizeof(peer->note), NULL, 0, &param);
     if (UCS_PTR_IS_PTR(request)) {
         coll__ucx_begin(peer->ucx);
         return;

@@ -169,7 +169,7 @@ void coll__ucx_work(struct ucx_worker *worker)
 {
     if (++worker->n_turns % TURNS == 0)
         let_go(worker);
-    ucp_worker_progress(worker->worker);
+    coll__ucx.ucp_worker_progress(worker->worker);
     if (worker->work)
         coll__ucx_serve_links(worker);
     if (worker->closed)
@@ -191,28 +191,30 @@ static int start(struct ucx_worker *worker, const struct coll__rails *rails)
         .cb = coll__ucx_arrived,
         .arg = worker,
     };
-    ucs_status_t rc = coll__ucx_context_get(rails, &worker->context);
+    char why[512];
+    int status =
+        coll__ucx_context_get(rails, &worker->context, why, sizeof(why));
+    ucs_status_t rc;
 
-    if (rc == UCX_AFTER_FORK) {
-        log_error("ucx", "%s", UCX_AFTER_FORK_TEXT);
-        return COLL_ERR_TRANSPORT;
+    if (status) {
+        log_error("ucx", "%s", why);
+        return status;
     }
-    if (rc != UCS_OK)
-        return coll__ucx_status(rc, "ucp_init");
-    rc = ucp_worker_create(worker->context->ucp, &params, &worker->worker);
+    rc = coll__ucx.ucp_worker_create(worker->context->ucp, &params,
+                                     &worker->worker);
     if (rc != UCS_OK) {
         log_error("ucx",
                   "UCX cannot start a worker: %s; see its own lines, or "
                   "set UCX_TLS=tcp,self",
-                  ucs_status_string(rc));
+                  coll__ucx.ucs_status_string(rc));
         coll__ucx_context_put(worker->context);
         worker->worker = NULL;
         return COLL_ERR_TRANSPORT;
     }
-    rc = ucp_worker_set_am_recv_handler(worker->worker, &handler);
+    rc = coll__ucx.ucp_worker_set_am_recv_handler(worker->worker, &handler);
     if (rc == UCS_OK)
-        rc = ucp_worker_get_address(worker->worker, &worker->address,
-                                    &worker->address_len);
+        rc = coll__ucx.ucp_worker_get_address(worker->worker, &worker->address,
+                                              &worker->address_len);
     return coll__ucx_status(rc, "ucp_worker_get_address");
 }
 
@@ -220,9 +222,9 @@ static int start(struct ucx_worker *worker, const struct coll__rails *rails)
 static void destroy(struct ucx_worker *worker)
 {
     if (worker->address)
-        ucp_worker_release_address(worker->worker, worker->address);
+        coll__ucx.ucp_worker_release_address(worker->worker, worker->address);
     if (worker->worker) {
-        ucp_worker_destroy(worker->worker);
+        coll__ucx.ucp_worker_destroy(worker->worker);
         coll__ucx_context_put(worker->context);
     }
     worker->worker = NULL;
@@ -370,7 +372,7 @@ static int settle(struct ucx_worker *worker, double deadline)
     while (worker->n_under_way || coll__ucx_n_flushing(worker)) {
         if (coll__now() > deadline)
             return 0;
-        if (!ucp_worker_progress(worker->worker))
+        if (!coll__ucx.ucp_worker_progress(worker->worker))
             sched_yield();
     }
     return 1;

@@ -20,9 +20,17 @@ box=' '
 grep -q 'define COLL_HAVE_PMIX 1' config.h && box=X
 grep -q "^    \[$box\] pmix" "$out" || fail "pmix is not [$box]"
 shows '^    \[X\] ucx (built with [0-9.]*; loaded: [0-9.]*, /.*/libucp\.so' --check-build
-export ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0"
-LD_PRELOAD=$PWD/tests/transports/.libs/libother_ucx.so \
-    shows ' ucx (built with [0-9.]*; loaded: 99\.9\.9, /.*/libother_ucx\.so' --check-build
+# another UCX is found first
+ln -s "$PWD/tests/transports/.libs/libother_ucx.so" "$scratch/libucp.so.0"
+LD_LIBRARY_PATH=$scratch${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
+    shows ' ucx (built with [0-9.]*; loaded: 99\.9\.9, /.*/libucp\.so' --check-build
+# and one that is none
+echo > "$scratch/none.c"
+if ${CC:-cc} -shared -o "$scratch/libucp.so.0.0" "$scratch/none.c" 2> "$err"; then
+    mv "$scratch/libucp.so.0.0" "$scratch/libucp.so.0"
+    LD_LIBRARY_PATH=$scratch${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
+        shows ' ucx (built with [0-9.]*; loaded: none: libucp.so.0 has no ucp_' --check-build
+fi
 
 shows '^shm  *yes' --transports
 COLL_TRANSPORTS=self shows '^shm  *no' --transports

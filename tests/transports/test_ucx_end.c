@@ -8,10 +8,10 @@
  */
 #include "tests/support/patience.h"
 #include "tests/support/world.h"
+#include "transports/ucx.h"
 #include "lib/util/util.h"
 
 #include <check.h>
-#include <dlfcn.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -21,8 +21,6 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <ucp/api/ucp.h>
 
 #define DEADLINE 120
 #define STALL_SECONDS 1.6
@@ -53,52 +51,51 @@ static void maybe_stop(enum call call)
     raise(SIGSTOP);
 }
 
-/* The library's own call of that name. */
-#define REAL(name)                                                             \
-    static __typeof__(name) *real;                                             \
-    if (!real)                                                                 \
-    real = (__typeof__(name) *)dlsym(RTLD_NEXT, #name)
+static struct ucx_entries real; /* UCX's own calls */
 
-ucs_status_ptr_t ucp_am_send_nbx(ucp_ep_h ep, unsigned id, const void *header,
+static ucs_status_ptr_t send_met(ucp_ep_h ep, unsigned id, const void *header,
                                  size_t header_length, const void *buffer,
                                  size_t count, const ucp_request_param_t *param)
 {
-    REAL(ucp_am_send_nbx);
-
     maybe_stop(SEND);
-    return real(ep, id, header, header_length, buffer, count, param);
+    return real.ucp_am_send_nbx(ep, id, header, header_length, buffer, count,
+                                param);
 }
 
-ucs_status_ptr_t ucp_ep_flush_nbx(ucp_ep_h ep, const ucp_request_param_t *param)
+static ucs_status_ptr_t flush_met(ucp_ep_h ep, const ucp_request_param_t *param)
 {
-    REAL(ucp_ep_flush_nbx);
-
     maybe_stop(FLUSH);
-    return real(ep, param);
+    return real.ucp_ep_flush_nbx(ep, param);
 }
 
-ucs_status_ptr_t ucp_ep_close_nbx(ucp_ep_h ep, const ucp_request_param_t *param)
+static ucs_status_ptr_t close_met(ucp_ep_h ep, const ucp_request_param_t *param)
 {
-    REAL(ucp_ep_close_nbx);
-
     maybe_stop(CLOSE);
-    return real(ep, param);
+    return real.ucp_ep_close_nbx(ep, param);
 }
 
-void ucp_worker_destroy(ucp_worker_h worker)
+static void destroy_met(ucp_worker_h worker)
 {
-    REAL(ucp_worker_destroy);
-
     maybe_stop(DESTROY);
-    real(worker);
+    real.ucp_worker_destroy(worker);
 }
 
-unsigned ucp_worker_progress(ucp_worker_h worker)
+static unsigned progress_met(ucp_worker_h worker)
 {
-    REAL(ucp_worker_progress);
-
     maybe_stop(PROGRESS);
-    return real(worker);
+    return real.ucp_worker_progress(worker);
+}
+
+/* Have libcoll call these. */
+static void meet_calls(void)
+{
+    ck_assert_ptr_null(coll__ucx_load());
+    real = coll__ucx;
+    coll__ucx.ucp_am_send_nbx = send_met;
+    coll__ucx.ucp_ep_flush_nbx = flush_met;
+    coll__ucx.ucp_ep_close_nbx = close_met;
+    coll__ucx.ucp_worker_destroy = destroy_met;
+    coll__ucx.ucp_worker_progress = progress_met;
 }
 
 /* A process of its own (the sanitizer's ranks may not be forked beside threads):
@@ -299,6 +296,7 @@ END_TEST
 static void set_up(void)
 {
     setenv("COLL_TRANSPORTS", "self,ucx", 1);
+    meet_calls();
     stopped = mmap(NULL, sizeof(*stopped), PROT_READ | PROT_WRITE,
                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(stopped, MAP_FAILED);
