@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* blocks.h - gradients summed in an order that knows no ranks.
+/* blocks.h - gradients summed in an order that does not depend on the ranks.
  *
- * With --deterministic the images of a step, of all ranks together, are cut into
- * blocks of equal size.  Each block's gradients are made by themselves, and the
- * blocks are summed in a perfect binary tree:
+ * With --deterministic the images of a step, those of all ranks together, are cut
+ * into blocks of equal size.  The gradients of each block are computed separately,
+ * and the blocks are summed in a perfect binary tree:
  *
  *   block   0   1   2   3   4   5   6   7
- *           +---+   +---+   +---+   +---+    of 4 ranks each makes two blocks
- *             +-------+       +-------+      of 2 ranks four, and their sum
+ *           +---+   +---+   +---+   +---+    each of 4 ranks has two blocks,
+ *             +-------+       +-------+      each of 2 ranks has four
  *                 +---------------+
  *
- * A rank has a whole subtree, and libcoll's canonical tree over a power of two
- * of ranks (lib/algo/algo.h) goes on where it ends.  So whatever the number of
- * ranks, the same additions are made.
+ * Each rank has a whole subtree, and libcoll's canonical tree over a power of two
+ * of ranks (lib/algo/algo.h) continues it.  So any number of ranks makes the same
+ * additions.
  */
 #ifndef COLL_TRAINER_BLOCKS_H
 #define COLL_TRAINER_BLOCKS_H

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* layers.h - what a layer is; each kind is one file, layers_<kind>.c.
  *
- * A layer maps `chunk` images at a time.  Images of a feature map lie one after
- * the other; within an image the channels are cut into blocks that lie side by
- * side: [channels / block][height][width][block].  block == channels is plain
- * height, width, channel order, which everything but convolutions speaks.
+ * A layer computes `chunk` images at a time.  The images of a feature map follow
+ * each other in memory.  Within an image the channels are cut into blocks:
+ * [channels / block][height][width][block].  With block == channels this is plain
+ * height, width, channel order.  Only convolutions and the layers right after
+ * them know other blocks.
  */
 #ifndef COLL_TRAINER_LAYERS_H
 #define COLL_TRAINER_LAYERS_H

@@ -3,9 +3,10 @@
  *
  * out[o][y][x] = bias[o] + sum over i, ky, kx of
  *     weights[o][i][ky][kx] * in[i][stride y + ky - pad][stride x + kx - pad]
- * where what lies beyond the map's rim is 0.
- * A max pool that follows had better apply the relu, to a quarter of the values:
- * that is the same, max and relu being monotonic.
+ * where values beyond the map's rim are 0.
+ *
+ * If a max pool follows, it should apply the relu, since it has only a quarter of
+ * the values.  The result is the same: max and relu are monotonic.
  */
 #include "trainer/error.h"
 #include "trainer/layers.h"

@@ -2,10 +2,10 @@
 /* layers_conv_image.c - 3 x 3 convolution of an image with one channel, and
  * its relu.
  *
- * oneDNN's backward-weights for one input channel is its reference code, 12 ms
- * an image.  Here eight output channels are a vector: the nine weights of a
- * group of eight, or their nine sums, stay in registers while the image passes
- * by.  Weights are [out][1][3][3], as layers_conv.c has them.
+ * For one input channel oneDNN computes the gradients of weights by its reference
+ * code, 12 ms for an image.  Here eight output channels are one vector: the nine
+ * weights of a group of eight channels, or their nine sums, stay in registers
+ * for a whole image.  Weights are [out][1][3][3], as in layers_conv.c.
  */
 #include "trainer/error.h"
 #include "trainer/layers.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* layers_conv_point.c - a convolution whose only window holds the whole map, as
- * those of a deep network whose images are small: 3 x 3 on what is left of them.
+/* layers_conv_point.c - a convolution whose only window covers the whole map.  A
+ * deep network has it when its images are small: 3 x 3 on the last maps.
  *
- * There is one pixel to make of each image, from all of its values: that is a
- * product with a matrix of the weights that see the map.  Those that only ever
- * see the rim (of 3 x 3 on one pixel eight of nine) are neither read nor moved
- * about; oneDNN would bring all of them into the orders of three kernels, once
- * a step, which takes longer than the products.
+ * Each image has one pixel of output, computed from all of its values: a product
+ * with the matrix of those weights that meet the map.  The other weights only
+ * ever meet the rim (eight of nine, for 3 x 3 on one pixel) and are never read.
+ * oneDNN would reorder all weights for three kernels once a step, which takes
+ * longer than the products.
  */
 #include "trainer/error.h"
 #include "trainer/layers.h"
@@ -68,8 +68,9 @@ static int point_init(struct layer *l)
                       l->index);
 }
 
-/* A run of the matrix's weights, all in channels of an out channel and a pixel:
- * where it lies in the matrix and in the layer's weights, and the step there. */
+/* A run of the matrix's weights, those of all input channels for one output channel
+ * and one pixel: where it begins in the matrix and in the layer's weights, and the
+ * step there. */
 struct run {
     size_t own, at, step, n;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* layers_dense.c - every output from every input: out = in weights + bias.
  *
- * Weights are [in][out], so that all three passes are one matrix product each;
- * a map's values count in height, width, channel order.
+ * Weights are [in][out], so that each of the three passes is one matrix product.
+ * The values of a map are in height, width, channel order.
  */
 #include "trainer/error.h"
 #include "trainer/layers.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* layers_dropout.c - in training, drop a part of the values and scale the rest
- * so that the mean stays.
+ * so that the mean stays the same.
  *
- * Whether value j of an image is dropped is a function of the step's key, the
- * layer, the image's place in the global batch, and j.  So backward computes it
- * again instead of storing it, and how the batch is cut among ranks changes
- * nothing.
+ * Whether value j of an image is dropped depends only on the step's key, the
+ * layer, the image's place in the global batch, and j.  So the backward pass
+ * computes it again instead of storing it, and it does not depend on how the
+ * batch is divided among the ranks.
  */
 #include "trainer/error.h"
 #include "trainer/layers.h"

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* layers_norm.c - batch normalization, with what is added and its relu:
+/* layers_norm.c - batch normalization, an addition, and relu:
  *
  *   out = relu(weight (in - mean) / sqrt(variance + epsilon) + bias + plus)
  *
- * for each channel.  In training mean and variance are the batch's, and move
- * the running ones a tenth of the way; a test uses the running ones.  As in
- * PyTorch the running variance is the unbiased estimate, the batch's is not.
+ * for each channel.  In training, mean and variance are those of the batch, and
+ * the running statistics move a tenth of the way towards them.  A test uses the
+ * running ones.  As in PyTorch the running variance is the unbiased estimate,
+ * and that of the batch is not.
  *
  * The statistics must be those of all images of a rank's step, so a model with
- * such a layer takes its batch as one chunk.  What that costs is the
- * activations of the batch, once: gradients of activations share a few buffers
- * (gradient_plan.h), and of a layer's input its gradient is written over it.
+ * such a layer computes its batch as one chunk.  This costs memory for the
+ * activations of the whole batch, but only once: gradients of activations share
+ * a few buffers (gradient_plan.h), and a layer writes the gradient of its input
+ * over the input.
  *
- * Sums are of one image in single precision, and over images in double.
+ * Sums within an image have single precision, and sums over images double.
  *
  * Source: Ioffe and Szegedy, "Batch normalization", ICML 2015.
  */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* layers_pool.c - the largest of each 2 x 2 window, and its relu.
+/* layers_pool.c - the largest value of each 2 x 2 window, and relu.
  *
- * It ends the convolutions' layout: whatever the block of `in`, `out` is in
- * plain height, width, channel order.  Backward finds the winner again by
- * comparing with `out` (the first of equals), so nothing is stored, and may
- * write its gradients over `in`: each value is read just before.  Of a window
- * with a NaN the largest is NaN, so that a loss tells of it.
+ * `in` may have channels in blocks, as convolutions write them; `out` is always in
+ * plain height, width, channel order.  The backward pass finds the largest value
+ * again by comparing with `out` (the first one, if several are equal), so that
+ * nothing is stored.  It may write its gradients over `in`, since each value is
+ * read just before.  The largest value of a window with a NaN is NaN, so that the
+ * loss shows it.
  */
 #include "trainer/error.h"
 #include "trainer/layers.h"

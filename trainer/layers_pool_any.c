@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* layers_pool_any.c - the largest of each window, whatever its size, step and
- * rim, in plain order; and its relu.
+/* layers_pool_any.c - the largest value of each window of any size, step and rim,
+ * in plain order; and relu.
  *
- * Windows may overlap, so a value's gradient is a sum.  As in layers_pool.c the
- * winner (the first of equals) is found again in the backward pass, and of a
- * window with a NaN the largest is NaN.
+ * Windows may overlap, so that a value's gradient is a sum.  As in layers_pool.c
+ * the backward pass finds the largest value again (the first one, if several are
+ * equal), and the largest value of a window with a NaN is NaN.
  */
 #include "trainer/error.h"
 #include "trainer/layers.h"

@@ -50,20 +50,20 @@ struct optim_part {
     const float *gradients;
 };
 
-/* Move a part of the parameters by the step that o->step counts already: the
- * processors' way, in the device's table.
+/* Update a part of the parameters, by the step that o->step counts already.  It is
+ * the CPU's entry in the table of the device.
  *
  * Shapes:    params[n], gradients[n].
- * Result:    sgd:  v = momentum v + g; p -= lr v, or lr (g + momentum v) as
- *            Nesterov has it
+ * Result:    sgd:  v = momentum v + g; p -= lr v; with
+ *            Nesterov's momentum p -= lr (g + momentum v)
  *            adam: as Kingma and Ba, with bias correction; epsilon is added to
  *            the corrected root.
  *            adagrad:  s += g g; p -= lr g / (sqrt(s) + epsilon)
  *            where g is the gradient + weight_decay p.  These are PyTorch's
- *            rules (tests/trainer/test_trainer_rules.c).  As the velocity of sgd has no
- *            rate in it, a rate that changes needs no correction of momentum,
- *            as Horovod makes for Keras's.  The bits do not depend on the cut
- *            into parts.
+ *            rules (tests/trainer/test_trainer_rules.c).  The velocity of
+ *            sgd does not contain the rate, so that momentum needs no correction
+ *            when the rate changes, which Horovod makes for Keras.  The bits do
+ *            not depend on the cut into parts.
  * Cost:      no allocation.
  * Source:    Kingma and Ba, "Adam", ICLR 2015; Sutskever et al., ICML 2013;
  *            Duchi et al., JMLR 12, 2011.

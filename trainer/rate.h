@@ -26,12 +26,12 @@ void rate_init(struct learning_rate *rate, const struct args *args, int n_ranks,
 /* Return the rate after the warm-up and before the schedule lowers it. */
 double rate_full(const struct learning_rate *rate);
 
-/* Return the rate of the step-th step, counted from 1.
+/* Return the rate of step number `step`, counted from 1.
  *
- * Result:    in the warm-up, by Horovod's rule: after part w of it the rate of
- *            one rank times w (factor - 1) + 1.  Then the full one times
+ * Result:    in the warm-up, by Horovod's rule: after a share w of it, the rate of
+ *            one rank times w (factor - 1) + 1.  Then the full rate times
  *            const:     1
- *            step:E,F:  F^(epochs done / E), rounded down, the warm-up's counted
+ *            step:E,F:  F^(epochs done / E), rounded down; epochs of the warm-up count
  *            cosine:    (1 + cos(pi s / S)) / 2, after s of the S steps that
  *                       follow the warm-up: from 1 to almost 0
  *            These are PyTorch's StepLR each epoch and CosineAnnealingLR each

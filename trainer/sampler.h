@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sampler.h - which images a rank trains on, step by step.
  *
- * Where they do not come out even for the ranks, an epoch is filled up with the
- * first ones of its order, again, as by PyTorch's DistributedSampler, and ends
- * with a shorter step that is as long on every rank; or what does not fill a
- * step of all ranks is left out (drops_rest).
+ * If the images cannot be divided evenly, there are two ways.  With drops_rest the
+ * images that do not fill a step of all ranks are left out.  Without it, the first
+ * images of the epoch's order are used again, as in PyTorch's DistributedSampler,
+ * and the epoch ends with a shorter step, which has the same length on every rank.
  *
  * sampler: an epoch is a permutation of all images, drawn from seed and epoch.
- *   Step s takes the next ranks * batch of it, the same images as with
- *   DistributedSampler.  There rank r has every ranks-th of them from the r-th
- *   on; here each rank has its run of them in rank order, so that the ranks
- *   together see what one rank with the whole batch would, in the same order.
- * stride: rank r has every ranks-th image of the data, from the r-th on, for all
- *   epochs, as by dataset.shard() of TensorFlow; it shuffles those.
- * random: each rank draws from all images, and nobody knows of the others.
+ *   Step s takes the next ranks * batch of them, the same images as with
+ *   DistributedSampler.  There rank r takes every ranks-th image of the step, from
+ *   the r-th on.  Here each rank takes a run of images, in rank order, so that all
+ *   ranks together have the images of one rank with the whole batch, in its order.
+ * stride: in all epochs rank r takes every ranks-th image of the data, from the
+ *   r-th on, as dataset.shard() of TensorFlow does, and shuffles them.
+ * random: each rank draws from all images, independently of the others.
  */
 #ifndef COLL_TRAINER_SAMPLER_H
 #define COLL_TRAINER_SAMPLER_H

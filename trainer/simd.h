@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* simd.h - eight floats at a time, by the compilers' vector types.
  *
- * SIMD_KERNEL(f, (parameters), (arguments)) makes f from an f_body that is
- * SIMD_BODY: compiled once for any machine and once for AVX2 with FMA, chosen
- * at each call.  Vectors never cross a real call, so no ABI depends on AVX.
+ * SIMD_KERNEL(f, (parameters), (arguments)) makes a function f of f_body, which is
+ * declared as SIMD_BODY.  It is compiled twice, for any machine and for AVX2 with
+ * FMA; each call chooses one of them.  Vectors are never arguments of a real call,
+ * so that no ABI depends on AVX.
  */
 #ifndef COLL_TRAINER_SIMD_H
 #define COLL_TRAINER_SIMD_H

@@ -318,8 +318,8 @@ static const unsigned char *load_piece(struct trainer *t, const struct piece *p)
     return labels;
 }
 
-/* Add the gradients of a piece.  After the last piece buckets are started, so
- * that a loss that is not finite must be known before: see watch_average(). */
+/* Add the gradients of a piece.  The last piece starts buckets, so the loss must
+ * have been checked before it: see watch_average(). */
 static int learn_piece(struct trainer *t, const struct piece *p,
                        struct pass *pass, struct model_score *score,
                        double loss)
