@@ -6,6 +6,7 @@
  */
 #include "tools/coll_tune.h"
 #include "tools/common/program.h"
+#include "tools/common/table.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -44,21 +45,46 @@ static const char *measured_text(const struct tune_candidate *candidate,
     return text[0];
 }
 
+/* Fill in the cells of a candidate, which stay valid as long as `text`. */
+static void fill_row(struct table_row *out, const struct tune_row *row,
+                     const struct tune_candidate *candidate, char text[2][24])
+{
+    int is_best = row->n && candidate - row->candidates == row->best;
+
+    *out = (struct table_row){.n = 0};
+    measured_text(candidate, text);
+    row_text(out, "collective", "collective", -15,
+             coll_collective_name(row->collective));
+    row_count(out, "bytes", "size[B]", 11, row->bytes);
+    row_text(out, "algorithm", "algorithm", -22, candidate->algorithm);
+    row_real(out, "predicted_us", "predicted[us]", 13, 2,
+             candidate->predicted * 1e6);
+    row_text(out, "measured_us", "measured[us]", 12, text[0]);
+    row_text(out, "ratio", "ratio", 7, text[1]);
+    if (row->is_noise || is_best)
+        row_text(out, "verdict", "", -1, row->is_noise ? "noise" : "best");
+}
+
 static void print_row(const struct tune_row *row)
 {
     for (int c = 0; c < row->n; c++) {
-        const struct tune_candidate *candidate = &row->candidates[c];
+        struct table_row out;
         char text[2][24];
 
-        measured_text(candidate, text);
-        printf(" %-15s %11zu  %-22s %13.2f %12s %7s%s\n",
-               coll_collective_name(row->collective), row->bytes,
-               candidate->algorithm, candidate->predicted * 1e6, text[0],
-               text[1],
-               row->is_noise    ? "  noise"
-               : c == row->best ? "  best"
-                                : "");
+        fill_row(&out, row, &row->candidates[c], text);
+        table_print_row(&out, TABLE_TEXT);
     }
+}
+
+static void print_heads(void)
+{
+    static const struct tune_row no_row;
+    static const struct tune_candidate no_candidate;
+    struct table_row heads;
+    char text[2][24];
+
+    fill_row(&heads, &no_row, &no_candidate, text);
+    table_print_heads(&heads, TABLE_TEXT);
 }
 
 static void print_table(const struct coll_comm *comm,
@@ -77,8 +103,7 @@ static void print_table(const struct coll_comm *comm,
         else if (table->links[l].is_there)
             printf("# %s: alpha %.2f us, beta %.4f ns a byte\n", where[l],
                    table->links[l].alpha * 1e6, table->links[l].beta * 1e9);
-    printf("#%-15s %11s  %-22s %13s %12s %7s\n", "collective", "size[B]",
-           "algorithm", "predicted[us]", "measured[us]", "ratio");
+    print_heads();
     for (int i = 0; i < table->n_rows; i++)
         print_row(&table->rows[i]);
 }

@@ -31,7 +31,7 @@ tools_coll_tune_SOURCES = %D%/common/cores.h %D%/common/size.h %D%/common/speaks
 	%D%/coll_tune.c %D%/coll_tune.h \
 	%D%/coll_tune_file.c %D%/coll_tune_judge.c %D%/coll_tune_measure.c
 tools_coll_tune_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-tools_coll_tune_LDADD = libprogram.la libcoll.la $(JANSSON_LIBS) -lm
+tools_coll_tune_LDADD = libprogram.la libtable.la libcoll.la $(JANSSON_LIBS) -lm
 
 # coll_plan shows the library's internals, so it links libcore.la
 bin_PROGRAMS += tools/coll_plan
