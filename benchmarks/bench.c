@@ -127,8 +127,8 @@ static int gather_idle(struct bench *b, double *share)
     return rc;
 }
 
-/* Combine times and errors of all ranks into one result; a time is that of so
- * many calls. */
+/* Combine times and errors of all ranks into one result.  Each time is that of
+ * `calls` calls, and is divided by them. */
 static int gather(struct bench *b, int calls, struct bench_result *result)
 {
     size_t n = (size_t)(result->iters / calls);

@@ -96,8 +96,7 @@ static void meet(struct run *run, int f)
         memcpy(run->result.versions[f], job->version, sizeof(job->version));
 }
 
-/* Return 1 if form f can be started with so many ranks; if not, that is noted.
- */
+/* Return 1 if form f can be started with so many ranks; if not, note why. */
 static int may_start(struct run *run, int f, int ranks)
 {
     char *trouble = run->result.troubles[f];
