@@ -34,9 +34,42 @@ says() {
     cat out err | grep -q -- "$pattern" || fail "coll_history $*: no line '$pattern'"
 }
 
-# A rank that does not come within the deadline.
+# late RANKS HOW: a job in the background, $pid, of which the last rank is late until
+# there is a file "go"; it ends $pid by its own limit of time.
+late() {
+    ranks=$1
+    "$collrun" --timeout $((60 * patience)) -n "$ranks" "$probe" "$2" go > out 2> err &
+    pid=$!
+    await 30 have_begun || fail "the job does not begin"
+}
+
+have_begun() { [ "$(grep -c begun out)" = "$ranks" ]; }
+
+# ask_until PATTERN FILE...: ask the job for its calls, by SIGUSR2, until a line of what
+# coll_history says of these files matches.
+ask_until() {
+    pattern=$1
+    shift
+    await 30 is_told "$@" || fail "the job does not come to '$pattern'"
+}
+
+# One signal at a time: when the files are there, it has been taken.
+is_told() {
+    rm -f "$@"
+    kill -USR2 $pid || fail "the job has ended"
+    (await 30 are_written "$@") || fail "nothing was written"
+    "$reader" "$@" 2>&1 | grep -q -- "$pattern"
+}
+
+are_written() {
+    for file; do
+        [ -s "$file" ] || return 1
+    done
+}
+
+# A rank that does not come within the deadline; it comes when it has heard of that.
 missing() {
-    COLL_HISTORY=h COLL_TIMEOUT=$((2 * patience)) job 3 "$probe" late $((6 * patience)) ||
+    COLL_HISTORY=h COLL_TIMEOUT=$patience job 3 "$probe" late h.2 ||
         fail "a job with a late rank"
     grep -q "not arrived: rank 2" err || fail "it did not fail"
     says 1 '^  missing in allreduce #4 (1000 f32, sum): rank 2; waiting in it: rank 0 1, for [0-9.]* s$' h.*
@@ -53,19 +86,25 @@ missing() {
         fail "the call in JSON"
 }
 
+# Two ranks are in a call, and the third comes to another.
 mismatch() {
-    COLL_HISTORY=m%r.json job 3 "$probe" other $patience || fail "a job of ranks that differ"
+    COLL_HISTORY=m%r.json COLL_STALL_WARN=0 late 3 other
+    ask_until '^  missing in allreduce #4 .*: rank 2; waiting in it: rank 0 1' \
+        m0.json m1.json m2.json
+    : > go
+    wait $pid || fail "a job of ranks that differ"
     [ -s m0.json ] && [ -s m2.json ] || fail "the files have not their names"
     says 1 '^  the ranks differ in call #4:$' m0.json m1.json m2.json
     grep -q '^    allreduce #4 (1000 f32, sum): 0 1$' out || fail "what 0 and 1 called"
     grep -q '^    barrier #4: 2$' out || fail "what 2 called"
+    rm go
 }
 
 # Programs that exit at the failure, of which most ranks hear by another thread.
 leaving() {
     for i in 1 2 3; do
         rm -f h.*
-        COLL_HISTORY=h COLL_TIMEOUT=1 job 4 "$probe" leave $((2 * patience)) ||
+        COLL_HISTORY=h COLL_TIMEOUT=$patience job 4 "$probe" leave h.3 ||
             fail "a job that leaves"
         for r in 0 1 2 3; do
             grep -q '^   "failure": "allreduce #2001' h.$r || fail "$i: rank $r has not written"
@@ -76,14 +115,14 @@ leaving() {
 # What is not whole yet has a name that FILE.* does not take in.
 half() {
     mkdir half half/h.0.new half/h.1.new
-    COLL_HISTORY=half/h job 2 "$probe" other $patience || fail "a name that is another's"
+    COLL_HISTORY=half/h job 2 "$probe" other - || fail "a name that is another's"
     [ -s half/h.0 ] && [ -s half/h.1 ] || fail "the files are not there"
     [ "$(ls -A half | wc -l)" = 4 ] || fail "something is left"
 }
 
 # A program that goes to another folder.
 elsewhere() {
-    COLL_HISTORY=e job 2 "$probe" away $patience || fail "a job that goes away"
+    COLL_HISTORY=e job 2 "$probe" away - || fail "a job that goes away"
     says 1 'the ranks differ in call #4' e.0 e.1
 }
 
@@ -92,8 +131,8 @@ restarted() {
     mkdir again
     echo old > again/run0.m1
     COLL_HISTORY=again/m%r job 2 --max-restarts 2 sh -c '
-        [ $TORCHELASTIC_RESTART_COUNT != 2 ] || exec "$1" late 0
-        "$1" other '$patience'
+        [ $TORCHELASTIC_RESTART_COUNT != 2 ] || exec "$1" late -
+        "$1" other -
         exit 1' sh "$probe" || fail "a job that starts again"
     for run in 0 1; do
         says 1 'the ranks differ in call #4' again/run$run.m0 again/run$run.m1
@@ -104,21 +143,11 @@ restarted() {
 # SIGUSR2 to collrun, which passes it on; the job goes on
 asked() {
     rm -f h.*
-    mkfifo begun
-    COLL_HISTORY=h COLL_STALL_WARN=0 "$collrun" -n 2 --no-prefix "$probe" late 3 > begun 2> err &
-    pid=$!
-    exec 3< begun
-    read -r _ <&3 && read -r _ <&3
-    i=0
-    while [ ! -s h.0 ] || [ ! -s h.1 ]; do
-        kill -USR2 $pid || fail "the job has ended"
-        sleep 0.1
-        i=$((i + 1))
-        [ $i -lt 30 ] || fail "nothing was written"
-    done
+    COLL_HISTORY=h COLL_STALL_WARN=0 late 2 late
+    ask_until '^  missing in allreduce #4 .*: rank 1; waiting in it: rank 0' h.0 h.1
+    : > go
     wait $pid || fail "the job failed"
-    exec 3<&-
-    rm begun
+    rm go
     says 1 '^  missing in allreduce #4 .*: rank 1; waiting in it: rank 0' h.0 h.1
     ! grep -q 'it has failed' out || fail "nothing has failed"
 }
@@ -138,9 +167,9 @@ signals() {
 # A job that ends well writes nothing, and takes an older one's file away.
 none() {
     echo old > h.0
-    COLL_HISTORY=h job 2 "$probe" late 0 || fail "a job that ends well"
+    COLL_HISTORY=h job 2 "$probe" late - || fail "a job that ends well"
     [ ! -e h.0 ] && [ ! -e h.1 ] || fail "it wrote a file"
-    ! COLL_HISTORY=nowhere/h job 2 "$probe" late 0 || fail "a folder that is not there"
+    ! COLL_HISTORY=nowhere/h job 2 "$probe" late - || fail "a folder that is not there"
     grep -q 'COLL_HISTORY: cannot write nowhere/h.[01]: No such file' err || fail "no word of it"
 }
 

@@ -4,11 +4,11 @@
  *
  *   trace_probe run N      N allreduces and what else there is, of any rank
  *   trace_probe endless    the same until it is killed; "." when it has begun
- *   trace_probe late S     three allreduces, and the last rank comes S seconds late
- *                          to a fourth, or not at all
- *   trace_probe other S    the same, and it calls a barrier instead
- *   trace_probe away S     the same, having gone to the root folder
- *   trace_probe leave S    as late, after 2,000, and all exit at the failure
+ *   trace_probe late FILE  three allreduces, and the last rank comes to a fourth when
+ *                          there is a FILE; - for FILE: it comes at once
+ *   trace_probe other FILE the same, and it calls a barrier instead
+ *   trace_probe away FILE  the same, having gone to the root folder
+ *   trace_probe leave FILE as late, after 2,000, and all exit at the failure
  *   trace_probe hand-over  communicators of one thread end while another's begin:
  *                          SIGUSR2 is the library's all the while
  *   trace_probe child      a child makes a communicator and is asked for its calls
@@ -221,7 +221,7 @@ static void check(const char *path)
 }
 
 /* What goes wrong is said, and is no failure of this program. */
-static void go_wrong(const char *how, unsigned seconds)
+static void go_wrong(const char *how, const char *file)
 {
     struct coll_comm *comm;
     int is_last, rc, leaves = !strcmp(how, "leave");
@@ -232,8 +232,8 @@ static void go_wrong(const char *how, unsigned seconds)
         one_round(comm);
     printf("begun\n");
     fflush(stdout);
-    while (is_last && seconds) /* signals end it */
-        seconds = sleep(seconds);
+    while (is_last && strcmp(file, "-") && access(file, F_OK))
+        usleep(5000);
     if (!strcmp(how, "away") && chdir("/"))
         exit(EXIT_FAILURE);
     rc = is_last && (!strcmp(how, "other") || !strcmp(how, "away"))
@@ -328,7 +328,7 @@ int main(int argc, char **argv)
     else if (argc == 2 && !strcmp(argv[1], "child"))
         be_child();
     else if (argc > 1 && is_wrong_way(argv[1]))
-        go_wrong(argv[1], argc > 2 ? (unsigned)atoi(argv[2]) : 0);
+        go_wrong(argv[1], argc > 2 ? argv[2] : "-");
     else
         run(argc == 3 ? atol(argv[2]) : -1);
     return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
