@@ -320,6 +320,7 @@ tests_price_test_prices_LDADD = $(check_lib) -lm
 unit_tests += tests/comm/test_measure
 tests_comm_test_measure_CFLAGS = $(check_cflags)
 tests_comm_test_measure_LDADD = $(check_lib) -lm
+tests_comm_test_measure_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=clock_gettime
 unit_tests += tests/topo/test_hosts
 tests_topo_test_hosts_CFLAGS = $(check_cflags)
 tests_topo_test_hosts_LDADD = $(check_lib)
