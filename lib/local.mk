@@ -19,6 +19,7 @@ libcore_la_SOURCES = \
 	%D%/type/names.c \
 	%D%/type/op.c %D%/type/op.h \
 	%D%/util/fence.c %D%/util/fence.h \
+	%D%/util/float_state.h \
 	%D%/util/files.c %D%/util/files.h \
 	%D%/util/futex.c %D%/util/futex.h \
 	%D%/util/lock.c %D%/util/lock.h \

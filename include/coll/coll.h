@@ -93,6 +93,9 @@ enum coll_type {
  * take integers only.  COLL_LAND and COLL_LOR are logical: an element that is
  * not zero is true, a NaN too, and the result is 1 or 0.  In a communicator of
  * one rank every reduction operation copies its input.
+ *
+ * Floating-point arithmetic rounds to nearest even and keeps subnormal numbers,
+ * whatever state the program has set (fesetround(), flush to zero).
  */
 
 /* X(name, text): each line is a reduction operation. */
@@ -645,7 +648,9 @@ int coll_comm_destroy(struct coll_comm *comm);
  * Threads:   The library calls it from any thread that is in a call of libcoll,
  *            and from its own thread; for one communicator by one thread at a
  *            time.  The function must not call libcoll: a call that would wait
- *            for the same communicator is COLL_ERR_INVALID.
+ *            for the same communicator is COLL_ERR_INVALID.  It runs in the
+ *            floating-point state of that thread; ranks whose states differ may
+ *            get different bits.
  * See:       coll_op_create_user().
  */
 typedef void coll_user_fn(const void *left, const void *right, void *out,

@@ -8,6 +8,7 @@
  * The other loops are plain; the compiler makes the vector code.
  */
 #include "lib/device/arith.h"
+#include "lib/util/float_state.h"
 #include "lib/device/reduce.h"
 #include "lib/util/util.h"
 
@@ -16,11 +17,14 @@
 #define TEXT_2(a) #a
 #define TEXT(a) TEXT_2(a)
 
+/* None is inlined: so no operation of a float leaves the state that its caller sets. */
+#define KERNEL SET_TARGET __attribute__((noinline)) static
+
 /* name: dst[i] = expr of a = left[i] and b = right[i].  dst may be one of them:
  * no iteration then reads what another one writes. */
 #define REDUCE(name, T, expr)                                                  \
-    SET_TARGET static void name(void *dst, const void *left,                   \
-                                const void *right, size_t len)                 \
+    KERNEL void name(void *dst, const void *left, const void *right,           \
+                     size_t len)                                               \
     {                                                                          \
         typedef T __attribute__((aligned(1), may_alias)) anywhere;             \
         T *d = dst;                                                            \
@@ -36,7 +40,7 @@
     }
 
 #define SCALE(name, T, expr)                                                   \
-    SET_TARGET static void name(void *dst, size_t len, int n)                  \
+    KERNEL void name(void *dst, size_t len, int n)                             \
     {                                                                          \
         T *d = dst;                                                            \
                                                                                \
@@ -49,8 +53,8 @@
 
 /* name: dst[i] = expr of a = src[i] and f = *factor. */
 #define PREMUL(name, T, expr)                                                  \
-    SET_TARGET static void name(void *dst, const void *src, size_t len,        \
-                                const void *factor)                            \
+    KERNEL void name(void *dst, const void *src, size_t len,                   \
+                     const void *factor)                                       \
     {                                                                          \
         typedef T __attribute__((aligned(1), may_alias)) anywhere;             \
         T *restrict d = dst;                                                   \
@@ -65,9 +69,9 @@
     }
 
 /* Whether a number is true: a NaN is, -0 is not. */
-#define LOGICAL(id, T)                                                         \
-    REDUCE(land_##id, T, (a != 0) & (b != 0))                                  \
-    REDUCE(lor_##id, T, (a != 0) | (b != 0))
+#define LOGICAL(land, lor, T)                                                  \
+    REDUCE(land, T, (a != 0) & (b != 0))                                       \
+    REDUCE(lor, T, (a != 0) | (b != 0))
 
 #define BITWISE(id, T)                                                         \
     REDUCE(band_##id, T, a & b)                                                \
@@ -82,7 +86,7 @@
     REDUCE(max_##id, T, a > b ? a : b)                                         \
     SCALE(scale_##id, T, a / (T)n)                                             \
     PREMUL(premul_##id, T, (W)a *(W)f)                                         \
-    LOGICAL(id, T)                                                             \
+    LOGICAL(land_##id, lor_##id, T)                                            \
     BITWISE(id, T)
 
 /* n may be more than T holds; int holds every T and n. */
@@ -93,17 +97,58 @@
     REDUCE(max_##id, T, a > b ? a : b)                                         \
     SCALE(scale_##id, T, (int)a / n)                                           \
     PREMUL(premul_##id, T, (uint32_t)a *(uint32_t)f)                           \
-    LOGICAL(id, T)                                                             \
+    LOGICAL(land_##id, lor_##id, T)                                            \
     BITWISE(id, T)
 
+/* The kernels of a type of floats, raw_<op>_<id>, in the default state. */
+#define REDUCE_IN_STATE(name)                                                  \
+    static void name(void *dst, const void *left, const void *right,           \
+                     size_t len)                                               \
+    {                                                                          \
+        unsigned long own = float_state_enter();                               \
+                                                                               \
+        raw_##name(dst, left, right, len);                                     \
+        float_state_leave(own);                                                \
+    }
+
+#define SCALE_IN_STATE(name)                                                   \
+    static void name(void *dst, size_t len, int n_ranks)                       \
+    {                                                                          \
+        unsigned long own = float_state_enter();                               \
+                                                                               \
+        raw_##name(dst, len, n_ranks);                                         \
+        float_state_leave(own);                                                \
+    }
+
+#define PREMUL_IN_STATE(name)                                                  \
+    static void name(void *dst, const void *src, size_t len,                   \
+                     const void *factor)                                       \
+    {                                                                          \
+        unsigned long own = float_state_enter();                               \
+                                                                               \
+        raw_##name(dst, src, len, factor);                                     \
+        float_state_leave(own);                                                \
+    }
+
+#define IN_DEFAULT_STATE(id)                                                   \
+    REDUCE_IN_STATE(sum_##id)                                                  \
+    REDUCE_IN_STATE(prod_##id)                                                 \
+    REDUCE_IN_STATE(min_##id)                                                  \
+    REDUCE_IN_STATE(max_##id)                                                  \
+    REDUCE_IN_STATE(land_##id)                                                 \
+    REDUCE_IN_STATE(lor_##id)                                                  \
+    SCALE_IN_STATE(scale_##id)                                                 \
+    PREMUL_IN_STATE(premul_##id)
+
 #define FLOAT(id, T, prefix)                                                   \
-    REDUCE(sum_##id, T, a + b)                                                 \
-    REDUCE(prod_##id, T, a *b)                                                 \
-    REDUCE(min_##id, T, prefix##_min(a, b))                                    \
-    REDUCE(max_##id, T, prefix##_max(a, b))                                    \
-    SCALE(scale_##id, T, a / (T)n)                                             \
-    PREMUL(premul_##id, T, a *f)                                               \
-    LOGICAL(id, T)
+    REDUCE(raw_sum_##id, T, a + b)                                             \
+    REDUCE(raw_prod_##id, T, a *b)                                             \
+    REDUCE(raw_min_##id, T, prefix##_min(a, b))                                \
+    REDUCE(raw_max_##id, T, prefix##_max(a, b))                                \
+    SCALE(raw_scale_##id, T, a / (T)n)                                         \
+    PREMUL(raw_premul_##id, T, a *f)                                           \
+    LOGICAL(raw_land_##id, raw_lor_##id, T)                                    \
+    IN_DEFAULT_STATE(id)
 
 SMALL_INTEGER(I8, int8_t)
 SMALL_INTEGER(U8, uint8_t)
@@ -136,8 +181,8 @@ SET_TARGET static void bf16_narrow_n(uint16_t *out, const float *in, size_t n)
 }
 
 #define HALF_REDUCE(name, half, f32_kernel)                                    \
-    SET_TARGET static void name(void *dst, const void *left,                   \
-                                const void *right, size_t len)                 \
+    KERNEL void name(void *dst, const void *left, const void *right,           \
+                     size_t len)                                               \
     {                                                                          \
         uint16_t *d = dst;                                                     \
         const half_anywhere *l = left, *r = right;                             \
@@ -153,7 +198,7 @@ SET_TARGET static void bf16_narrow_n(uint16_t *out, const float *in, size_t n)
     }
 
 #define HALF_SCALE(name, half)                                                 \
-    SET_TARGET static void name(void *dst, size_t len, int n_ranks)            \
+    KERNEL void name(void *dst, size_t len, int n_ranks)                       \
     {                                                                          \
         uint16_t *d = dst;                                                     \
         float a[BLOCK];                                                        \
@@ -161,14 +206,14 @@ SET_TARGET static void bf16_narrow_n(uint16_t *out, const float *in, size_t n)
         for (size_t n, left = len / 2; left; left -= n, d += n) {              \
             n = min_size(left, BLOCK);                                         \
             half##_widen_n(a, d, n);                                           \
-            scale_F32(a, n * sizeof(float), n_ranks);                          \
+            raw_scale_F32(a, n * sizeof(float), n_ranks);                      \
             half##_narrow_n(d, a, n);                                          \
         }                                                                      \
     }
 
 #define HALF_PREMUL(name, half)                                                \
-    SET_TARGET static void name(void *dst, const void *src, size_t len,        \
-                                const void *factor)                            \
+    KERNEL void name(void *dst, const void *src, size_t len,                   \
+                     const void *factor)                                       \
     {                                                                          \
         uint16_t *d = dst;                                                     \
         const half_anywhere *s = src;                                          \
@@ -178,20 +223,21 @@ SET_TARGET static void bf16_narrow_n(uint16_t *out, const float *in, size_t n)
         for (size_t n, left = len / 2; left; left -= n, d += n, s += n) {      \
             n = min_size(left, BLOCK);                                         \
             half##_widen_n(b, s, n);                                           \
-            premul_F32(a, b, n * sizeof(float), &f);                           \
+            raw_premul_F32(a, b, n * sizeof(float), &f);                       \
             half##_narrow_n(d, a, n);                                          \
         }                                                                      \
     }
 
 #define HALF(id, half)                                                         \
-    HALF_REDUCE(sum_##id, half, sum_F32)                                       \
-    HALF_REDUCE(prod_##id, half, prod_F32)                                     \
-    HALF_REDUCE(min_##id, half, min_F32)                                       \
-    HALF_REDUCE(max_##id, half, max_F32)                                       \
-    HALF_SCALE(scale_##id, half)                                               \
-    HALF_REDUCE(land_##id, half, land_F32)                                     \
-    HALF_REDUCE(lor_##id, half, lor_F32)                                       \
-    HALF_PREMUL(premul_##id, half)
+    HALF_REDUCE(raw_sum_##id, half, raw_sum_F32)                               \
+    HALF_REDUCE(raw_prod_##id, half, raw_prod_F32)                             \
+    HALF_REDUCE(raw_min_##id, half, raw_min_F32)                               \
+    HALF_REDUCE(raw_max_##id, half, raw_max_F32)                               \
+    HALF_SCALE(raw_scale_##id, half)                                           \
+    HALF_REDUCE(raw_land_##id, half, raw_land_F32)                             \
+    HALF_REDUCE(raw_lor_##id, half, raw_lor_F32)                               \
+    HALF_PREMUL(raw_premul_##id, half)                                         \
+    IN_DEFAULT_STATE(id)
 
 HALF(F16, f16)
 HALF(BF16, bf16)

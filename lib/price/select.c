@@ -2,6 +2,7 @@
 /* select.c - the cheapest algorithm that is allowed. */
 #include "lib/price/select.h"
 #include "lib/trace/log.h"
+#include "lib/util/float_state.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -151,6 +152,7 @@ int coll__algo_candidates(const struct coll__problem *pb, const char *forced,
                           struct coll__candidate *list, int max)
 {
     int is_narrowed = can_be_forced(pb, forced), n = 0;
+    unsigned long own = float_state_enter(); /* all ranks get the same prices */
 
     for (int i = 0; coll__algos[i]; i++) {
         struct coll__candidate c = {.algo = coll__algos[i]};
@@ -165,5 +167,6 @@ int coll__algo_candidates(const struct coll__problem *pb, const char *forced,
             c.seconds = c.algo->cost(pb);
         n = insert(list, n, max, &c);
     }
+    float_state_leave(own);
     return n;
 }
