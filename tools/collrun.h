@@ -93,8 +93,9 @@ struct stream {
     int fd;           /* the pipe's end, or -1 when it has ended */
     int rank, target; /* target: STDOUT_FILENO or STDERR_FILENO */
     int copy;         /* a file that gets the same, or -1 */
-    size_t n_held;
-    char held[8192]; /* the beginning of a line that has not ended yet */
+    char *held; /* the beginning of a line that has not ended yet; grows */
+    size_t n_held, size; /* of `held`, bytes: so far, and allocated */
+    int is_open; /* the beginning of the line has been written already */
 };
 
 /* A job of n ranks here begins, of which `first` is the first. */

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* collrun_job.c - ranks on this machine: start, watch, end.
  *
- * A guard process leads the process group that holds all ranks and whatever
- * they start.  It sleeps on a pipe from collrun: when collrun goes, in any
- * way, it kills the group; signals for the job go to the group, but for SIGUSR2,
- * which is for the ranks alone.
+ * The ranks stay in collrun's process group, as under mpirun and srun: so the terminal
+ * is theirs as it is collrun's, and its ^C and ^Z reach all of them.  A job is ended by
+ * a mark that all of its processes inherit (collrun_tree.h).  A guard process sleeps on
+ * a pipe from collrun: when collrun goes, in any way, it kills what has the mark.
+ * Signals that collrun gets go to all processes of the job; SIGUSR2 goes to the ranks
+ * alone.
+ *
+ * A signal that collrun's parent has set to be ignored stays ignored, by collrun and by
+ * the ranks.  What collrun needs for itself (SIGCHLD, SIGPIPE), the ranks get as it
+ * was.
  *
  * Rank 0 inherits a socket that listens on a free loopback port already
  * (COLL_ROOT_FD), so that no other program can take the port of COLL_ROOT
@@ -45,10 +51,7 @@ double now(void)
 
 static void signal_job(const struct job *job, int signal)
 {
-    if (job->group > 0)
-        kill(-job->group, signal);
-    else if (job->ranks[0].pid > 0)
-        kill(job->ranks[0].pid, signal);
+    tree_signal(job->mark, signal);
 }
 
 /* Not what ranks have started, which SIGUSR2 would end. */
@@ -124,8 +127,7 @@ static void take_signal(struct job *job, const struct signalfd_siginfo *info)
         signal_ranks(job, signal);
         return;
     }
-    /* A terminal has sent it to a single rank, in our own group, already. */
-    if (job->group > 0 || info->ssi_code != SI_KERNEL)
+    if (info->ssi_code != SI_KERNEL) /* the terminal tells the ranks itself */
         signal_job(job, signal);
     if (signal == SIGTSTP) {
         stop_too(job);
@@ -273,8 +275,7 @@ static void watch(struct job *job)
     }
     /* What they wrote last is in the pipes; a process that they left behind
      * and that fled the group may hold these open for ever. */
-    if (job->group > 0)
-        kill(-job->group, SIGKILL);
+    tree_kill(job->mark);
     do
         job->next = now() + LAST_WORDS;
     while (turn(job) && !job->is_idle);
@@ -282,22 +283,31 @@ static void watch(struct job *job)
         stream_end(&job->streams[i]);
 }
 
-/* SIGUSR1 is the batch system's word that time runs out: ranks save and exit. */
-static void take_signals(struct job *job)
+static int is_ignored(int signal)
 {
+    struct sigaction now;
+
+    return !sigaction(signal, NULL, &now) && now.sa_handler == SIG_IGN;
+}
+
+/* SIGUSR1 is the batch system's word that time runs out: ranks save and exit. */
+static void take_signals(struct job *job, struct inherited *inherited)
+{
+    static const int taken[] = {SIGUSR1, SIGUSR2, SIGINT, SIGTERM,
+                                SIGHUP,  SIGQUIT, SIGTSTP};
+    const struct sigaction usual = {.sa_handler = SIG_DFL},
+                           ignored = {.sa_handler = SIG_IGN};
     sigset_t set;
 
     sigemptyset(&set);
-    sigaddset(&set, SIGUSR1);
-    sigaddset(&set, SIGUSR2);
     sigaddset(&set, SIGCHLD);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGQUIT);
-    sigaddset(&set, SIGTSTP);
-    sigprocmask(SIG_BLOCK, &set, &job->old_mask);
-    signal(SIGPIPE, SIG_IGN);
+    for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+        if (!is_ignored(taken[i])) /* by nohup, or a shell's trap */
+            sigaddset(&set, taken[i]);
+    sigprocmask(SIG_BLOCK, &set, &inherited->mask);
+    sigaction(SIGCHLD, &usual, &inherited->child); /* else none can be waited for */
+    sigaction(SIGPIPE, &ignored, &inherited->pipe);
+    job->inherited = inherited;
     job->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
@@ -395,7 +405,7 @@ static struct job again(const struct job *job)
         .deadline = job->deadline,
         .run_id = job->run_id,
         .signals = job->signals,
-        .old_mask = job->old_mask,
+        .inherited = job->inherited,
         .max_restarts = job->max_restarts,
         .n_restarts = job->n_restarts + 1,
     };
@@ -519,6 +529,7 @@ int job_run(const struct options *options)
                       .timeout = options->timeout,
                       .run_id = run_id,
                       .max_restarts = options->max_restarts};
+    struct inherited inherited;
     int status;
 
     if (!can_wait() || name_run(options, run_id, sizeof(run_id)))
@@ -528,7 +539,7 @@ int job_run(const struct options *options)
         return status;
     if (job.timeout > 0)
         job.deadline = now() + job.timeout;
-    take_signals(&job);
+    take_signals(&job, &inherited);
     run_often(&job, options, &status);
     if (job.signals >= 0)
         close(job.signals);

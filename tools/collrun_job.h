@@ -4,6 +4,7 @@
 #define COLL_TOOLS_COLLRUN_JOB_H
 
 #include "tools/collrun.h"
+#include "tools/collrun_tree.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -16,6 +17,12 @@ struct rank {
 
 struct nodes;
 
+/* What collrun was started with, and gives to the ranks. */
+struct inherited {
+    sigset_t mask;
+    struct sigaction child, pipe; /* of SIGCHLD, SIGPIPE */
+};
+
 struct job {
     int n, n_alive, n_streams; /* ranks on this machine, and their streams */
     int first, size;           /* the first one's number, and all ranks */
@@ -23,11 +30,12 @@ struct job {
     struct rank *ranks;     /* [n] */
     struct stream *streams; /* [2 n], none for a single rank */
     struct pollfd *fds;     /* [2 n + 1 + nodes], scratch */
-    pid_t group;  /* the guard and the ranks' process group; 0 for none */
-    int guard_fd; /* closes when we end */
-    int signals;  /* signalfd */
-    int is_idle;  /* nothing came in the last turn */
-    sigset_t old_mask;
+    char mark[TREE_MARK]; /* of the job's processes */
+    pid_t guard;          /* 0 for none */
+    int guard_fd;         /* closes when we end */
+    int signals;          /* signalfd */
+    int is_idle;          /* nothing came in the last turn */
+    const struct inherited *inherited;
 
     enum { RUNNING, ENDING, TERMINATED } end;
     int status;      /* to exit with */

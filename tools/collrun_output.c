@@ -4,16 +4,21 @@
  * While only one rank has written to a stream, its lines pass as they are, so
  * that rank 0's JSON stays JSON; from the moment a second one speaks, every
  * line of that stream begins with "[rank] ".  stdout stays stdout and stderr
- * stays stderr, and each of them counts its own speakers.
+ * stays stderr, and each of them counts its own speakers.  A line is held until it
+ * ends; one of more than 1 MiB goes in pieces, and ends before another rank's line.
  */
 #include "tools/collrun.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define FIRST_SIZE 8192
+#define LAST_SIZE ((size_t)1 << 20)
 
 static struct {
     int is_plain;
@@ -21,6 +26,7 @@ static struct {
     struct {
         int first_rank; /* that spoke, or -1 */
         int is_many;
+        struct stream *open; /* whose line has been written in part, or NULL */
     } target[3];
 } output;
 
@@ -44,11 +50,21 @@ int output_status(void)
     return EXIT_FAILURE;
 }
 
+/* Our stdout may be somebody's pipe that does not block: wait for its reader. */
+static int wait_for_room(int fd)
+{
+    struct pollfd at = {.fd = fd, .events = POLLOUT};
+
+    return poll(&at, 1, -1) >= 0 || errno == EINTR ? 0 : -1;
+}
+
 static int write_all(int fd, const char *text, size_t len)
 {
     while (len) {
         ssize_t n = write(fd, text, len);
 
+        if (n < 0 && errno == EAGAIN && !wait_for_room(fd))
+            continue;
         if (n < 0 && errno != EINTR) {
             if (!output.err)
                 output.err = errno;
@@ -62,24 +78,56 @@ static int write_all(int fd, const char *text, size_t len)
     return 0;
 }
 
-/* Write one line, its newline included. */
-static int pass_line(const struct stream *s, const char *text, size_t len)
+/* End the line that another rank has begun. */
+static int end_open_line(const struct stream *s)
 {
-    char line[sizeof(s->held) + 32];
-    int n = 0;
+    struct stream *open = output.target[s->target].open;
+
+    if (!open || open == s)
+        return 0;
+    open->is_open = 0;
+    output.target[s->target].open = NULL;
+    return write_all(s->target, "\n", 1);
+}
+
+/* Put into prefix what comes before a line of this rank; its length. */
+static size_t begin_line(const struct stream *s, char *prefix, size_t len)
+{
 
     if (output.target[s->target].first_rank < 0)
         output.target[s->target].first_rank = s->rank;
     if (output.target[s->target].first_rank != s->rank)
         output.target[s->target].is_many = 1;
-    if (output.target[s->target].is_many && !output.is_plain)
-        n = snprintf(line, sizeof(line), "[%d] ", s->rank);
-    memcpy(line + n, text, len);
-    return write_all(s->target, line, (size_t)n + len);
+    if (s->is_open || !output.target[s->target].is_many || output.is_plain)
+        return 0;
+    return (size_t)snprintf(prefix, len, "[%d] ", s->rank);
 }
 
-/* Pass on every whole line that is held; a line too long for the buffer goes
- * in pieces. */
+/* Write one line, its newline included, or a piece of one. */
+static int pass_line(struct stream *s, const char *text, size_t len)
+{
+    char line[FIRST_SIZE + 32]; /* one write for all of it, if it is not long */
+    size_t n;
+
+    if (end_open_line(s))
+        return -1;
+    n = begin_line(s, line, sizeof(line));
+    if (n + len <= sizeof(line)) {
+        memcpy(line + n, text, len);
+        text = line;
+        len += n;
+    } else if (n && write_all(s->target, line, n)) {
+        return -1;
+    }
+    if (write_all(s->target, text, len))
+        return -1;
+    s->is_open = text[len - 1] != '\n';
+    output.target[s->target].open = s->is_open ? s : NULL;
+    return 0;
+}
+
+/* Pass on every whole line that is held; a line too long to be held goes in
+ * pieces. */
 static int pass_lines(struct stream *s)
 {
     char *from = s->held, *end = s->held + s->n_held, *newline;
@@ -89,7 +137,7 @@ static int pass_lines(struct stream *s)
         rc = pass_line(s, from, (size_t)(newline + 1 - from));
         from = newline + 1;
     }
-    if (!rc && from == s->held && s->n_held == sizeof(s->held)) {
+    if (!rc && from == s->held && s->n_held == LAST_SIZE) {
         rc = pass_line(s, from, s->n_held);
         from = end;
     }
@@ -98,10 +146,31 @@ static int pass_lines(struct stream *s)
     return rc;
 }
 
+/* See that there is something to read into. */
+static int have_room(struct stream *s)
+{
+    size_t size = s->size ? 2 * s->size : FIRST_SIZE;
+    char *held;
+
+    if (s->n_held < s->size)
+        return 0;
+    held = realloc(s->held, size);
+    if (!held) {
+        complain("no memory for a line of rank %d", s->rank);
+        return -1;
+    }
+    s->held = held;
+    s->size = size;
+    return 0;
+}
+
 int stream_pump(struct stream *s)
 {
-    ssize_t n = read(s->fd, s->held + s->n_held, sizeof(s->held) - s->n_held);
+    ssize_t n;
 
+    if (have_room(s))
+        return -1;
+    n = read(s->fd, s->held + s->n_held, s->size - s->n_held);
     if (n > 0) {
         files_copy(s, s->held + s->n_held, (size_t)n);
         s->n_held += (size_t)n;
@@ -116,13 +185,16 @@ void stream_end(struct stream *s)
 {
     if (s->fd < 0)
         return;
-    if (s->n_held) {
-        /* Others' lines must not go on in this one. */
-        if (output.target[s->target].is_many && s->n_held < sizeof(s->held))
-            s->held[s->n_held++] = '\n';
+    if (s->n_held)
         pass_line(s, s->held, s->n_held);
-    }
-    s->n_held = 0;
+    if (s->is_open && output.target[s->target].is_many)
+        write_all(s->target, "\n", 1); /* others' lines must not go on in it */
+    if (output.target[s->target].open == s)
+        output.target[s->target].open = NULL;
+    free(s->held);
+    s->held = NULL;
+    s->n_held = s->size = 0;
+    s->is_open = 0;
     files_close(s);
     close(s->fd);
     s->fd = -1;

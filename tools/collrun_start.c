@@ -26,7 +26,7 @@ struct setting {
 
 /* ---- the guard ---------------------------------------------------------- */
 
-static void guard(int fd)
+static void guard(const char *mark, int fd)
 {
     sigset_t all;
     char byte;
@@ -37,7 +37,7 @@ static void guard(int fd)
     close_range(1, ~0U, 0); /* hold nobody's output or sockets open */
     while (read(0, &byte, 1) < 0 && errno == EINTR)
         ;
-    kill(0, SIGKILL); /* the group, ourselves included */
+    tree_kill(mark);
     _exit(EXIT_FAILURE);
 }
 
@@ -50,15 +50,14 @@ static int start_guard(struct job *job)
         return -1;
     pid = fork();
     if (!pid) {
-        setpgid(0, 0);
-        guard(ends[0]);
+        setsid(); /* no terminal's signals, and no hang-up */
+        guard(job->mark, ends[0]);
     }
     close(ends[0]);
     job->guard_fd = ends[1];
     if (pid < 0)
         return -1;
-    setpgid(pid, pid); /* as the child does: whichever comes first */
-    job->group = pid;
+    job->guard = pid;
     return 0;
 }
 
@@ -237,13 +236,12 @@ static void set_variables(const struct setting *setting, const struct job *job,
 
 /* ---- ranks -------------------------------------------------------------- */
 
-/* stdin is rank 0's, unless it is a terminal, which only a process of the
- * terminal's own group may read. */
-static void set_stdin(int rank, int size)
+/* stdin is rank 0's. */
+static void set_stdin(int rank)
 {
     int fd;
 
-    if (size == 1 || (!rank && !isatty(STDIN_FILENO)))
+    if (!rank)
         return;
     fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (fd >= 0)
@@ -263,10 +261,11 @@ static void set_signals(const struct job *job)
 {
     const char *history = getenv("COLL_HISTORY");
 
-    signal(SIGPIPE, SIG_DFL);
+    sigaction(SIGCHLD, &job->inherited->child, NULL);
+    sigaction(SIGPIPE, &job->inherited->pipe, NULL);
     if (history && *history)
         signal(SIGUSR2, SIG_IGN);
-    sigprocmask(SIG_SETMASK, &job->old_mask, NULL);
+    sigprocmask(SIG_SETMASK, &job->inherited->mask, NULL);
 }
 
 /* In the new process; reports through fd only when it cannot run. */
@@ -282,9 +281,7 @@ static void become_rank(const struct job *job, const struct options *options,
     /* for Yama's ptrace scope 1: what collrun started, which is this job, may
      * read this rank's memory; nobody else may.  Fails where there is no Yama */
     prctl(PR_SET_PTRACER, parent);
-    if (job->group > 0)
-        setpgid(0, job->group);
-    set_stdin(job->first + rank, job->size);
+    set_stdin(job->first + rank);
     if (out[0] >= 0) {
         if (!has_terminal(rank))
             dup2(out[0], STDOUT_FILENO);
@@ -294,6 +291,7 @@ static void become_rank(const struct job *job, const struct options *options,
         bind_to_core(rank);
     if (!options->is_within) /* else srun or mpirun has set its own */
         set_variables(setting, job, rank);
+    setenv(TREE_VARIABLE, job->mark, 1);
     set_signals(job);
     execvp(options->command[0], options->command);
     err = errno;
@@ -399,7 +397,7 @@ int job_start(struct job *job, const struct options *options)
     if (job->signals < 0 ||
         (!options->is_within && make_setting(&setting, job)))
         return EXIT_FAILURE;
-    if (job->n > 1 && start_guard(job)) {
+    if (tree_draw(job->mark) || start_guard(job)) {
         complain("cannot start a process: %s", strerror(errno));
         close(setting.root_fd);
         return EXIT_FAILURE;
@@ -412,12 +410,13 @@ int job_start(struct job *job, const struct options *options)
 
 void job_clean(struct job *job)
 {
-    if (job->group > 0) { /* also what the ranks have left behind */
-        kill(-job->group, SIGKILL);
-        waitpid(job->group, NULL, 0);
+    if (job->guard > 0) {
+        tree_kill(job->mark); /* also what the ranks have left behind */
+        kill(job->guard, SIGKILL);
+        waitpid(job->guard, NULL, 0);
         close(job->guard_fd);
     }
-    job->group = 0;
+    job->guard = 0;
     for (int r = 0; job->ranks && r < job->n; r++)
         if (job->ranks[r].pid > 0) {
             kill(job->ranks[r].pid, SIGKILL);

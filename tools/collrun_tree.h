@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* collrun_tree.h - all processes of a job, whoever started them. */
+#ifndef COLL_TOOLS_COLLRUN_TREE_H
+#define COLL_TOOLS_COLLRUN_TREE_H
+
+/* The variable that marks the processes of a job, and the bytes of its value. */
+#define TREE_VARIABLE "COLLRUN_JOB"
+#define TREE_MARK 33
+
+/* Draw a mark that no other job has; 0, or -1 and errno. */
+int tree_draw(char mark[TREE_MARK]);
+
+/* Send the signal to each process that has the mark, but for the caller.
+ *
+ * Result:    how many there were.
+ * Cost:      reads the environment of each process of the user.
+ */
+int tree_signal(const char *mark, int signal);
+
+/* Kill all of them, also those that are started meanwhile. */
+void tree_kill(const char *mark);
+
+#endif
