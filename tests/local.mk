@@ -836,7 +836,7 @@ scripts = \
 	%D%/bench/compare_hosts.sh \
 	%D%/bench/crossing.sh \
 	%D%/bench/prices.sh \
-	%D%/run/progress.sh \
+	%D%/run/progress.sh %D%/run/real_time.sh \
 	%D%/transports/shm.sh \
 	%D%/trace/trace.sh %D%/trace/history.sh \
 	%D%/tools/valgrind.sh \

@@ -8,16 +8,21 @@
  * by the clock have no bell, so it is bounded, and what may come in silence
  * bounds it more.
  *
+ * Ranks of real-time priority that share cores sleep after 50 us, since no rank of a
+ * lower priority can run while they yield.
+ *
  * A wait that outlasts the yields is mostly followed by others that do, and then a
  * wake-up is little beside the wait, and the yields are for nothing: they end soon, until
  * a wait comes for which they would have been worth it.
  */
 #include "lib/exec/wait.h"
 #include "lib/exec/exec.h"
+#include "lib/trace/log.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
 
 #include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #define SPINS 1000u
@@ -52,10 +57,46 @@ static int asks_kernel(const struct coll__routes *routes)
     return 0;
 }
 
+/* A thread of real-time priority keeps its core from all threads of a lower one until
+ * it sleeps; a yield lets only those of the same priority run. */
+static int is_real_time(void)
+{
+    int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+
+    return policy == SCHED_FIFO || policy == SCHED_RR ||
+           policy == SCHED_DEADLINE;
+}
+
+static void warn_of_real_time(const char *mode)
+{
+    static atomic_flag has_warned = ATOMIC_FLAG_INIT;
+
+    if (!atomic_flag_test_and_set(&has_warned))
+        log_warn(
+            "exec",
+            "COLL_WAIT=%s is taken for block: this rank has a real-time "
+            "priority and shares its cores with other ranks, which could not "
+            "run while it waits; unset COLL_WAIT, or start no more ranks than "
+            "cores",
+            mode);
+}
+
+/* COLL_WAIT, but for ranks that would keep their peers from running. */
+static const char *mode_for(int is_crowded)
+{
+    const char *mode = coll__param_text(PARAM_WAIT);
+
+    if (!is_crowded || !is_real_time())
+        return mode;
+    if (!strcmp(mode, "spin") || !strcmp(mode, "yield"))
+        warn_of_real_time(mode);
+    return "block";
+}
+
 void coll__wait_init(struct coll__wait *wait, int is_crowded,
                      const struct coll__routes *routes)
 {
-    const char *mode = coll__param_text(PARAM_WAIT);
+    const char *mode = mode_for(is_crowded);
 
     *wait = (struct coll__wait){
         .n_spins = is_crowded || asks_kernel(routes) ? 0 : SPINS,
