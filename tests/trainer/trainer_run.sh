@@ -171,7 +171,6 @@ row26_signals() {
     "$collrun" -n 2 "$train" $long --epochs 2 --checkpoint ck3 > out 2> err &
     pid=$!
     await '^Epoch 1/2' out
-    sleep 0.3
     kill -USR1 $pid
     wait $pid || fail "SIGUSR1: exit status $?"
     says 'stopped by SIGUSR1 after step [0-9]* of epoch [12], saved'
