@@ -28,7 +28,8 @@ libcore_la_SOURCES = \
 	%D%/util/read.c %D%/util/read.h \
 	%D%/util/spawn.c %D%/util/spawn.h \
 	%D%/util/text.c %D%/util/text.h \
-	%D%/util/util.c %D%/util/util.h
+	%D%/util/util.c %D%/util/util.h \
+	%D%/util/yield.c %D%/util/yield.h
 
 include %D%/api/local.mk
 include %D%/comm/local.mk

@@ -9,8 +9,8 @@
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
 #include "lib/util/util.h"
+#include "lib/util/yield.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,7 +168,7 @@ static int settle(struct ucx *ucx, double deadline)
         n = ucx->n_under_way;
         coll__ucx_exit(ucx);
         if (n)
-            sched_yield();
+            coll__yield();
     } while (n && coll__now() < deadline);
     return !n;
 }

@@ -19,8 +19,8 @@
 #include "transports/ucx.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
+#include "lib/util/yield.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -325,7 +325,7 @@ static void turn(struct ucx_worker *worker, struct ucx *ucx)
     } else {
         coll__ucx_work(worker);
     }
-    sched_yield();
+    coll__yield();
 }
 
 /* Say a word to each rank of this communicator that has not heard it; the number
@@ -519,7 +519,7 @@ int coll__ucx_quieten(struct ucx_worker *worker, double pause, double deadline)
         if (coll__ucx.ucp_worker_progress(worker->worker))
             last = coll__now();
         else
-            sched_yield();
+            coll__yield();
     }
     return 1;
 }

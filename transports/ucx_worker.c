@@ -16,8 +16,8 @@
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
 #include "lib/util/util.h"
+#include "lib/util/yield.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -40,7 +40,7 @@ static struct ucx_worker *parked;  /* are under workers_lock */
 void coll__ucx_enter(struct ucx *ucx)
 {
     while (!coll__ucx_enter_try(ucx))
-        sched_yield();
+        coll__yield();
 }
 
 int coll__ucx_enter_try(struct ucx *ucx)
@@ -373,7 +373,7 @@ static int settle(struct ucx_worker *worker, double deadline)
         if (coll__now() > deadline)
             return 0;
         if (!coll__ucx.ucp_worker_progress(worker->worker))
-            sched_yield();
+            coll__yield();
     }
     return 1;
 }

@@ -18,10 +18,10 @@
 #include "lib/util/files.h"
 #include "lib/util/lock.h"
 #include "lib/util/util.h"
+#include "lib/util/yield.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -166,7 +166,7 @@ int coll__area_find(const void *ptr, size_t len, struct coll__area_place *place)
 
         if (before % 2 ||
             atomic_load_explicit(&changes, memory_order_relaxed) != before) {
-            sched_yield(); /* to who is at it, if he shares this core */
+            coll__yield(); /* to who is at it, if he shares this core */
             continue;
         }
         if (!area)

@@ -20,6 +20,7 @@
 #include "lib/trace/log.h"
 #include "lib/util/param.h"
 #include "lib/util/util.h"
+#include "lib/util/yield.h"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -57,16 +58,6 @@ static int asks_kernel(const struct coll__routes *routes)
     return 0;
 }
 
-/* A thread of real-time priority keeps its core from all threads of a lower one until
- * it sleeps; a yield lets only those of the same priority run. */
-static int is_real_time(void)
-{
-    int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
-
-    return policy == SCHED_FIFO || policy == SCHED_RR ||
-           policy == SCHED_DEADLINE;
-}
-
 static void warn_of_real_time(const char *mode)
 {
     static atomic_flag has_warned = ATOMIC_FLAG_INIT;
@@ -86,7 +77,7 @@ static const char *mode_for(int is_crowded)
 {
     const char *mode = coll__param_text(PARAM_WAIT);
 
-    if (!is_crowded || !is_real_time())
+    if (!is_crowded || !coll__is_real_time())
         return mode;
     if (!strcmp(mode, "spin") || !strcmp(mode, "yield"))
         warn_of_real_time(mode);

@@ -33,9 +33,9 @@
 #include "lib/run/owner.h"
 #include "lib/net/reactor.h"
 #include "lib/trace/log.h"
+#include "lib/util/yield.h"
 
 #include <pthread.h>
-#include <sched.h>
 
 /* of progress, before a thread looks again at what it waits for */
 #define ROUNDS 64
@@ -134,7 +134,7 @@ int coll__owner_try(struct coll_comm *comm)
 void coll__owner_acquire(struct coll_comm *comm)
 {
     while (!coll__owner_try(comm)) /* for as long as one round takes */
-        sched_yield();
+        coll__yield();
     coll__submitted_start(comm);
 }
 

@@ -30,3 +30,9 @@ for wait in auto block spin yield; do
     *) grep -q "COLL_WAIT=$wait.*real-time" "$err" || fail "COLL_WAIT=$wait: no warning" ;;
     esac
 done
+# where the library waits outside of a collective
+for list in self,tcp self,ucx; do
+    COLL_TRANSPORTS=$list
+    export COLL_TRANSPORTS
+    reduces auto "4 3 2 1"
+done
