@@ -860,11 +860,12 @@ dist_check_SCRIPTS += $(scripts)
 TESTS += $(scripts)
 
 # what takes minutes each
-long_scripts = %D%/trainer/mnist.test %D%/trainer/cifar.test %D%/trainer/cifar_slurm.test \
+long_scripts = %D%/api/abi.sh %D%/trainer/mnist.test %D%/trainer/cifar.test %D%/trainer/cifar_slurm.test \
 	%D%/trainer/trainer_warmup.test
 dist_check_SCRIPTS += $(long_scripts)
 
 EXTRA_DIST += \
+	%D%/api/libcoll-0.1.0.abi \
 	%D%/faults/faults.txt \
 	%D%/launch/launch.sh \
 	%D%/README \
