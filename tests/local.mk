@@ -843,7 +843,7 @@ scripts = \
 	%D%/tools/quickstart.sh \
 	%D%/tools/readme.sh \
 	%D%/api/header.sh %D%/api/host_state.sh \
-	%D%/tools/manual.sh \
+	%D%/tools/manual.sh %D%/tools/pkgconfig.sh \
 	%D%/launch/hydra.sh \
 	%D%/launch/mpirun.sh \
 	%D%/net/net.sh \
