@@ -95,12 +95,6 @@ static void *flag_of(const struct cuda_ipc *tp, int from, int to, int slot)
     return tp->seen + cuda_ipc_flag_at(tp, from, to, slot);
 }
 
-/* What the words of a message's slot say of it. */
-static uint32_t word_of(int n)
-{
-    return n & COLL__LYING ? CUDA_IPC_LYING << coll__sign_of(n) : CUDA_IPC_FULL;
-}
-
 static int send_one(struct coll__stream_tp *base, void *stream, int peer, int n,
                     const void *src, size_t len)
 {
@@ -117,10 +111,10 @@ static int send_one(struct coll__stream_tp *base, void *stream, int peer, int n,
 
     if (status == COLL_OK)
         status = coll__cuda_wait_bit(stream, flag, CUDA_IPC_EMPTY);
-    if (status == COLL_OK && !(n & COLL__LYING))
+    if (status == COLL_OK && !(n & COLL__DIRECT))
         status = coll__cuda_enqueue(&work);
     if (status == COLL_OK)
-        status = coll__cuda_write_flag(stream, flag, word_of(n));
+        status = coll__cuda_write_flag(stream, flag, CUDA_IPC_FULL);
     return status;
 }
 
@@ -133,11 +127,11 @@ static int recv_one(struct coll__stream_tp *base, void *stream, int peer, int n,
     struct coll__work take = *work;
     int status = state(base);
 
-    if (!(n & COLL__LYING))
+    if (!(n & COLL__DIRECT))
         take.src = tp->peers[from].from.slots + (size_t)slot * base->slot;
     take.stream = stream;
     if (status == COLL_OK)
-        status = coll__cuda_wait_bit(stream, flag, word_of(n));
+        status = coll__cuda_wait_bit(stream, flag, CUDA_IPC_FULL);
     if (status == COLL_OK)
         status = coll__cuda_enqueue(&take);
     if (status == COLL_OK)
@@ -155,12 +149,12 @@ static int relay(struct coll__stream_tp *base, const struct coll__message *from,
     void *const flags[2] = {flag_of(tp, prev, tp->local_rank, in),
                             flag_of(tp, tp->local_rank, next, out)};
     unsigned char *slot = tp->peers[next].to.slots + (size_t)out * base->slot;
-    const uint32_t before[2] = {word_of(from->n), CUDA_IPC_EMPTY},
-                   after[2] = {CUDA_IPC_EMPTY, word_of(to->n)};
+    const uint32_t before[2] = {CUDA_IPC_FULL, CUDA_IPC_EMPTY},
+                   after[2] = {CUDA_IPC_EMPTY, CUDA_IPC_FULL};
     struct coll__work take = *work;
     int status = state(base);
 
-    if (!(from->n & COLL__LYING))
+    if (!(from->n & COLL__DIRECT))
         take.src = tp->peers[prev].from.slots + (size_t)in * base->slot;
     take.dst = work->dst ? work->dst : slot;
     take.next = work->dst ? slot : NULL;

@@ -13,10 +13,9 @@
  * Ranks whose GPUs do not reach each other have such slots in memory of the host
  * (cuda_ipc_host.c).
  *
- * A flag is EMPTY or FULL, or LYING with a sign: then what is sent lies where it was, in
- * memory that the ranks have registered.  Each has a bit that the other end waits for,
- * LYING one for each sign; the sender alone writes FULL and LYING, the receiver alone
- * EMPTY, each by its stream.
+ * A flag is EMPTY or FULL.  Each has a bit that the other end waits for; the sender
+ * alone writes FULL, the receiver alone EMPTY, each by its stream.  Of a direct read the
+ * slot itself stays unused.
  * RELEASED has all bits: whoever waits, for what, goes on.  It is written by the host,
  * again and again, since streams that go on write their flags as ever.
  */
@@ -33,7 +32,6 @@
 
 #define CUDA_IPC_FULL UINT32_C(1)
 #define CUDA_IPC_EMPTY UINT32_C(2)
-#define CUDA_IPC_LYING UINT32_C(4) /* << COLL__SIGNS - 1 at most */
 #define CUDA_IPC_RELEASED UINT32_MAX
 
 #define CUDA_IPC_PATTERN 64 /* bytes that a probe writes */
@@ -99,8 +97,7 @@ static inline int cuda_ipc_n_slots(const struct cuda_ipc *tp)
 
 static inline int cuda_ipc_slot_of(const struct cuda_ipc *tp, int n)
 {
-    if (n & COLL__LYING)
-        n %= COLL__MOST_LYING;
+    n &= ~COLL__DIRECT;
     return n < COLL__ASIDE
                ? n % tp->base.n_slots
                : tp->base.n_slots + (n - COLL__ASIDE) % tp->base.n_slots;

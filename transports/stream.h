@@ -45,23 +45,9 @@ struct coll__message {
 #define COLL__ASIDE (1 << 30)
 
 /* Added to the number of a message that lies in no slot: its sender says that it may be
- * read, and its receiver that it has read it, by the words of its slot. */
-#define COLL__LYING (1 << 29)
-
-/* With one of a few signs, between that and the number, which has to be less than
- * COLL__MOST_LYING: both ends have the same one, or the receiver's stream waits. */
-#define COLL__MOST_LYING (1 << 24)
-#define COLL__SIGNS 29
-
-static inline int coll__lying(int n, int sign)
-{
-    return n | sign * COLL__MOST_LYING | COLL__LYING;
-}
-
-static inline int coll__sign_of(int n)
-{
-    return (n & (COLL__LYING - 1)) / COLL__MOST_LYING;
-}
+ * read, and its receiver that it has read it, by the flag of the slot of that number.
+ * The receiver takes it from where the sender has it. */
+#define COLL__DIRECT (1 << 29)
 
 /* Memory that each rank of a communicator has registered, as much as the others: these
  * may read it in place. */
@@ -136,7 +122,7 @@ struct coll__stream_transport {
 
     /* Message n of the run to, or from, a peer within reach, of slot bytes at most.
      * A receive does `work`, of which src is what came: a copy, or a reduction.
-     * With COLL__LYING, and a sign, a send takes nothing from src, and a receive does with
+     * With COLL__DIRECT a send takes nothing from src, and a receive does with
      * work->src as it is; settle() has the stream of the sender wait until what has
      * that slot was taken, and nothing may change before.
      * Returns a status, logged; after release() it is that one, and nothing is put

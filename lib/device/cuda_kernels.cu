@@ -58,12 +58,12 @@ COLL__CUDA_SCALE_MAP(SCALE)
 /* A whole plan: cuda_plan.h. */
 KERNEL coll_plan(const struct coll__cuda_step *steps, uint32_t n_steps,
                  uint32_t *state, const uint32_t *stop, void *in, void *out,
-                 void *tmp, uint32_t sign)
+                 void *tmp)
 {
     coll::crew crew = {
         coll::reach<uint32_t>((uint64_t)state,
                               4 * COLL__CUDA_STATE_WORDS(n_steps)),
-        stop ? coll::reach<const uint32_t>((uint64_t)stop, 4) : NULL, sign};
+        stop ? coll::reach<const uint32_t>((uint64_t)stop, 4) : NULL};
     coll::bases bases = {{(uint64_t)in, (uint64_t)out, (uint64_t)tmp}};
 
     coll::run_plan(crew,

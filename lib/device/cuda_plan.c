@@ -130,8 +130,6 @@ static uint8_t flags_of(const struct coll__planned *step)
     return (uint8_t)((step->is_behind ? COLL__CUDA_BEHIND : 0) |
                      (step->is_send ? COLL__CUDA_SENDS : 0) |
                      (step->is_recv ? COLL__CUDA_RECEIVES : 0) |
-                     (step->shows ? COLL__CUDA_SHOWS : 0) |
-                     (step->looks ? COLL__CUDA_LOOKS : 0) |
                      (step->settles ? COLL__CUDA_SETTLES : 0));
 }
 
@@ -302,7 +300,7 @@ int coll__cuda_launch_plan(void *ptr, const struct coll__planned_run *run)
     CUdeviceptr steps = plan->room->at,
                 state = steps + plan->n_steps * sizeof(struct coll__cuda_step);
     void *params[] = {&steps, &plan->n_steps, &state, &r.stop,
-                      &r.in,  &r.out,         &r.tmp, &r.sign};
+                      &r.in,  &r.out,         &r.tmp};
 
     if (!cuda)
         return COLL_ERR_UNSUPPORTED;

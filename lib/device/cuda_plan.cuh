@@ -58,7 +58,6 @@ DEVICE void rest() {}
 struct crew {
     uint32_t *state; /* where blocks meet, then a word a step */
     const uint32_t *stop;
-    uint32_t sign; /* of what is shown */
 };
 
 /* Looks at a word between two looks at the stop word, which is in memory of the host:
@@ -117,8 +116,7 @@ DEVICE bool await_slots(const crew &c, const coll__cuda_step &step)
 
     if (threadIdx.x == 0) {
         if (step.flags & COLL__CUDA_RECEIVES)
-            must_stop = !await(c, step.recv.own,
-                               step.flags & COLL__CUDA_LOOKS ? c.sign : 1);
+            must_stop = !await(c, step.recv.own, 1);
         if (step.flags & (COLL__CUDA_SENDS | COLL__CUDA_SETTLES) && !must_stop)
             must_stop = !await(c, step.send.own, 0);
     }
@@ -151,7 +149,7 @@ DEVICE void tell(const crew &c, const coll__cuda_step &step, uint32_t i)
     if (threadIdx.x || !is_last(c, i))
         return;
     if (step.flags & COLL__CUDA_SENDS)
-        write_words(step.send, step.flags & COLL__CUDA_SHOWS ? c.sign : 1);
+        write_words(step.send, 1);
     if (step.flags & COLL__CUDA_RECEIVES)
         write_words(step.recv, 0);
 }

@@ -17,8 +17,7 @@
  * it is wanted here, to dst.  It waits for both slots' words and writes them.
  *
  * What ranks may read from each other's memory goes by no slot: its sender shows it, by
- * the words of a slot, and its receiver works on it where it lies.  For 1 both have the
- * run's sign then, or whoever looks for another one stands still.  At its end the sender
+ * the words of a slot, and its receiver works on it where it lies.  At its end the sender
  * waits until all that it has shown is taken.
  *
  * Each slot has a word in the memory of either end: who waits reads its own GPU's
@@ -65,10 +64,7 @@ enum coll__cuda_step_flag {
     COLL__CUDA_BEHIND = 1,   /* all that the grid has done before */
     COLL__CUDA_SENDS = 2,    /* dst or next is a slot of another rank */
     COLL__CUDA_RECEIVES = 4, /* src is a slot of this rank */
-    COLL__CUDA_SHOWS = 8,    /* what it sends is in no slot: nothing is done */
-    COLL__CUDA_LOOKS = 16,   /* what it receives: src is with its sender */
-    COLL__CUDA_SETTLES =
-        32, /* it waits until the slot that it would send by, of
+    COLL__CUDA_SETTLES = 8,  /* it waits until the slot that it would send by, of
                               * which the words are here, is free */
 };
 
@@ -105,8 +101,7 @@ struct coll__cuda_step {
 
 /* coll_plan's parameters, in order:
  *   const struct coll__cuda_step *steps, uint32_t n_steps, uint32_t *state,
- *   const uint32_t *stop (or NULL), void *in, void *out, void *tmp, uint32_t sign
- * sign: neither 0 nor 1
+ *   const uint32_t *stop (or NULL), void *in, void *out, void *tmp
  */
 #define COLL__CUDA_PLAN "coll_plan"
 

@@ -56,17 +56,15 @@ struct coll__planned {
         void *own, *theirs;
     } recv, send;
 
-    /* By slots in which nothing lies: a send of no bytes, whose receiver looks at what
-     * is shown where that lies; a receive of that, of which src is with its sender; a
-     * step that waits until it was taken, by the words of the send. */
-    int shows, looks, settles;
+    /* A direct read is a send of no bytes, and a receive whose src is with its sender.
+     * settles: the step waits until the receiver has read, by the words of the send. */
+    int settles;
 };
 
 /* Where a run of it works; the word that is not 0 when it has to stop, or NULL. */
 struct coll__planned_run {
     void *in, *out, *tmp;
     const void *stop;
-    uint32_t sign; /* who shows and who looks has the same one; not 0 nor 1 */
     void *stream;
 };
 

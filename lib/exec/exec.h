@@ -92,10 +92,8 @@ int coll__prog_may_go(struct coll__prog *prog);
 
 /* Of a queued program that is no kernel: have its messages read where they lie, as
  * coll__plan_lying() found; takes over `lying`.  COLL_OK or COLL_ERR_NOMEM, logged.
- * Then say for the runs to come where each of the buffers is that were meant there, and
- * a digest of that and of what else all ranks have alike then. */
+ * Then say for the runs to come where each of the buffers is that were meant there. */
 int coll__prog_read_in_place(struct coll__prog *prog, struct coll__span *lying);
-void coll__prog_places(struct coll__prog *prog, uint32_t places);
 void coll__prog_lies(struct coll__prog *prog, enum coll__buf buf,
                      const struct coll__stream_area *area, size_t off);
 

@@ -105,13 +105,11 @@ static void plan_step(struct planning *p, int i)
                                  .nranks = prog->nranks};
     if (step->kind == STEP_SEND) {
         to->dst = take_slot(p, i, to);
-        to->shows = coll__prog_lies_there(prog, i);
-        to->len = to->shows ? 0 : step->src.len;
+        to->len = coll__prog_lies_there(prog, i) ? 0 : step->src.len;
     } else if (coll__step_is_recv(step->kind)) {
         to->with = src;
         to->src = take_slot(p, i, to);
-        to->looks = coll__prog_lies_there(prog, i);
-        if (to->looks)
+        if (coll__prog_lies_there(prog, i))
             to->src = at_sender(prog, i);
     } else if (step->kind == STEP_SCALE) {
         to->src = dst;

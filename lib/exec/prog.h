@@ -127,7 +127,6 @@ struct coll__queued {
     int *last, n_last;
     const struct coll__stream_area *area[N_BUFS]; /* of the runs to come */
     size_t off[N_BUFS];
-    uint32_t places; /* a digest of these */
 };
 
 /* Fill in what changes from run to run of a message's transfer. */

@@ -53,7 +53,7 @@ int coll__prog_lies_there(const struct coll__prog *prog, int i)
 {
     const struct coll__queued *q = prog->queued;
 
-    return q->lying && q->lying[i].len && q->number[i] < COLL__MOST_LYING;
+    return q->lying && q->lying[i].len;
 }
 
 static void find_joined(struct coll__prog *prog)
@@ -125,17 +125,6 @@ static size_t on_device(const struct coll__prog *prog)
 
 /* ---- what lies where it was ------------------------------------------------ */
 
-/* Which both ends of a message say by the word of its slot: ranks that look in other
- * places for what a peer has there stand still, but for one message in COLL__SIGNS. */
-static int sign_of(const struct coll__prog *prog, int i)
-{
-    uint32_t mixed = (prog->queued->places ^
-                      (uint32_t)prog->queued->number[i] * 0x9e3779b1u) *
-                     0x85ebca6bu;
-
-    return (int)((mixed ^ mixed >> 15) % COLL__SIGNS);
-}
-
 /* Find the sends that settle what lies in their slots: from the end, each slot's
  * first.  What else has gone by a slot before was taken by then. */
 static void find_last(struct coll__prog *prog, unsigned char *is_found)
@@ -181,11 +170,6 @@ void coll__prog_lies(struct coll__prog *prog, enum coll__buf buf,
     prog->queued->off[buf] = off;
 }
 
-void coll__prog_places(struct coll__prog *prog, uint32_t places)
-{
-    prog->queued->places = places;
-}
-
 /* What a receive gets, on its sender. */
 static const void *at_sender(const struct coll__prog *prog, int i)
 {
@@ -222,8 +206,7 @@ static int number_of(const struct coll__prog *prog, int i)
 {
     int n = prog->queued->number[i];
 
-    return coll__prog_lies_there(prog, i) ? coll__lying(n, sign_of(prog, i))
-                                          : n;
+    return coll__prog_lies_there(prog, i) ? n | COLL__DIRECT : n;
 }
 
 static int put_receive(struct coll__prog *prog, int i)
@@ -320,7 +303,6 @@ static int put_kernel(struct coll__prog *prog)
                                     .out = prog->base[BUF_OUT],
                                     .tmp = prog->base[BUF_TMP],
                                     .stop = tp->kernel.stop,
-                                    .sign = prog->queued->places | 2,
                                     .stream = prog->stream};
     int rc = tp->ops->state(tp);
 

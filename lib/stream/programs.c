@@ -59,7 +59,6 @@ struct coll__queued_list {
     struct coll__watch *watch; /* from the first call on */
     struct coll__spot
         spots[N_BUFS]; /* of the call that is put into its stream */
-    uint32_t places;   /* their digest */
 };
 
 /* ---- joining ----------------------------------------------------------------- */
@@ -336,7 +335,6 @@ static int have_all(struct coll_comm *comm,
     if (rc == COLL_OK) {
         if (coll__is_one_kernel(comm->links.routes.streams, &call->pb))
             coll__spots_areas(list->spots, how.lying, how.areas);
-        list->places = coll__spots_digest(call, list->spots, how.lying);
         as.pb = coll__problem_lying(&call->pb, how.lying);
         rc = have_program(comm, &as, &how);
     }
@@ -357,7 +355,6 @@ static int prepare(struct coll_comm *comm, const struct coll__batch *batch)
     struct coll__queued_list *list = comm->stream->programs;
     int rc;
 
-    list->places = 0;
     if (are_messages(batch)) {
         rc = coll__messages_check(comm, batch);
         if (rc == COLL_OK)
@@ -388,8 +385,6 @@ static int put(struct coll_comm *comm, const struct coll__stream_call *call,
         return rc;
     if (scratch_len(prog))
         coll__prog_lend(prog, list->scratch.at);
-    if (list->programs->how.lying)
-        coll__prog_places(prog, list->places);
     for (int b = BUF_IN; b <= BUF_OUT && list->programs->how.lying; b++)
         coll__prog_lies(prog, (enum coll__buf)b, list->spots[b].area,
                         list->spots[b].off);
@@ -443,7 +438,6 @@ static void note(const struct coll__queued_list *list,
         struct coll__head head = coll__request_head(
             &batch->calls[i].pb, &batch->calls[i].op, SERIES_QUEUED);
 
-        coll__head_lies(&head, list->places);
         coll__watch_note(list->watch, head, number);
     }
 }

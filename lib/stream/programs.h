@@ -61,11 +61,8 @@ int coll__queued_put_copy(const struct coll_comm *comm,
                           const struct coll__stream_call *call,
                           const struct coll__problem *as, void *stream);
 
-/* Where a call's buffers lie among what is registered, as a digest that all ranks should
- * have alike; 0: nowhere.  The second one finds that, too: a status, logged. */
-uint32_t coll__spots_digest(const struct coll__stream_call *call,
-                            const struct coll__spot spots[N_BUFS],
-                            unsigned lying);
+/* Find where a call's buffers lie among what is registered, as a digest that all ranks
+ * should have alike; 0: nowhere.  For COLL_CHECK.  A status, logged. */
 int coll__queued_digest(const struct coll_comm *comm,
                         const struct coll__stream_call *call, uint32_t *digest);
 

@@ -2,10 +2,8 @@
 /* registered.c - which of a call's buffers the other ranks read in place.
  *
  * A rank knows of its own call alone: where it passes registered memory it takes for
- * granted that all do, at the same place of it (COLL_CHECK compares that).  The words of
- * slots say which messages lie in none, and by one of a few signs where; so ranks of
- * which one has done otherwise stand still but by chance, and are told: a digest of the
- * places belongs to what is noted of a call.
+ * granted that all do, at the same place of it.  COLL_CHECK compares that, by a digest of
+ * the places; without it nobody does.
  */
 #include "lib/stream/programs.h"
 #include "lib/stream/staged.h"
@@ -121,9 +119,8 @@ static uint64_t place_of(const struct coll__stream_area *area)
     return place;
 }
 
-uint32_t coll__spots_digest(const struct coll__stream_call *call,
-                            const struct coll__spot spots[N_BUFS],
-                            unsigned lying)
+static uint32_t digest_of(const struct coll__stream_call *call,
+                          const struct coll__spot spots[N_BUFS], unsigned lying)
 {
     uint64_t hash = 1;
 
@@ -145,7 +142,7 @@ int coll__queued_digest(const struct coll_comm *comm,
     unsigned lying;
     int rc = coll__find_spots(comm, call, spots, &lying);
 
-    *digest = rc ? 0 : coll__spots_digest(call, spots, lying);
+    *digest = rc ? 0 : digest_of(call, spots, lying);
     return rc;
 }
 

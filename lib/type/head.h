@@ -26,9 +26,9 @@ enum coll__series {
 struct coll__head {
     uint64_t seq; /* the operation's number in its series, from 1 */
     uint8_t collective, type, op, series : 3, way : 5;
-    int32_t root;   /* of allreduces that travel as one a digest of their
-                   * lengths, of calls for streams one of where registered buffers
-                   * lie (coll__head_places()), else 0 where there is no root */
+    int32_t root;   /* of allreduces that travel as one a digest of their lengths, of
+                   * compared calls one of where registered buffers lie
+                   * (coll__head_places()), else 0 where there is no root */
     uint64_t count; /* a digest of all counts where all ranks know them (of
                      * allgatherv, reduce_scatterv), 0 where they do not */
 };
@@ -91,7 +91,7 @@ static inline uint32_t coll__head_places(const struct coll__head *head)
 {
     uint32_t root = (uint32_t)head->root;
 
-    if (head->series != SERIES_QUEUED && head->series != SERIES_COMPARED)
+    if (head->series != SERIES_COMPARED)
         return 0;
     switch ((enum coll_collective)head->collective) {
     case COLL_BROADCAST:

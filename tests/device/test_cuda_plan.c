@@ -20,14 +20,14 @@ enum { MOST_STEPS = 64 };
 struct program {
     struct coll__cuda_step steps[MOST_STEPS];
     uint32_t state[COLL__CUDA_STATE_WORDS(MOST_STEPS)];
-    uint32_t n, stop, sign;
+    uint32_t n, stop;
 };
 
 static int run(struct program *p, unsigned blocks, unsigned threads,
                unsigned seed, void *in, void *out, void *tmp)
 {
     const void *steps = p->steps, *state = p->state, *stop = &p->stop;
-    void *params[] = {&steps, &p->n, &state, &stop, &in, &out, &tmp, &p->sign};
+    void *params[] = {&steps, &p->n, &state, &stop, &in, &out, &tmp};
     struct fake_grid grid = {.entry = COLL__CUDA_PLAN,
                              .params = params,
                              .blocks = blocks,
@@ -299,7 +299,7 @@ static void show(struct end *e, const struct end *other)
         int k = i % SLOTS;
         uint64_t off = (uint64_t)i * MESSAGE;
         struct coll__cuda_step send = {.flags =
-                                           COLL__CUDA_SENDS | COLL__CUDA_SHOWS,
+                                           COLL__CUDA_SENDS,
                                        .with_in = COLL__CUDA_NONE,
                                        .next_in = COLL__CUDA_NONE};
         struct coll__cuda_step recv = copy(COLL__CUDA_OUT, off, COLL__CUDA_HERE,
@@ -307,7 +307,7 @@ static void show(struct end *e, const struct end *other)
 
         send.send.own = at(&e->mine->taken[k]);
         send.send.theirs = at(&e->theirs->full[k]);
-        recv.flags = COLL__CUDA_RECEIVES | COLL__CUDA_LOOKS;
+        recv.flags = COLL__CUDA_RECEIVES;
         recv.recv.own = at(&e->mine->full[k]);
         recv.recv.theirs = at(&e->theirs->taken[k]);
         p->steps[p->n++] = send;
@@ -317,7 +317,6 @@ static void show(struct end *e, const struct end *other)
         p->steps[p->n] = p->steps[2 * k];
         p->steps[p->n++].flags = COLL__CUDA_SETTLES;
     }
-    p->sign = 77;
 }
 
 static void make_showing(struct end *a, struct end *b, struct inbox *of_a,
@@ -371,35 +370,6 @@ START_TEST(what_is_shown_stays_until_it_is_taken)
 }
 END_TEST
 
-/* Who looks for what is shown elsewhere, or lies in a slot, stands still: _i. */
-START_TEST(what_has_another_sign_is_not_taken)
-{
-    static struct end a, b;
-    static struct inbox of_a, of_b;
-    pthread_t thread;
-
-    make_showing(&a, &b, &of_a, &of_b);
-    a.blocks = b.blocks = 2;
-    memset(a.in, 1, sizeof(a.in));
-    memset(b.in, 1, sizeof(b.in));
-    if (_i) {
-        b.program.n = 0;
-        exchange(&b);
-    } else {
-        b.program.sign++;
-    }
-    ck_assert_int_eq(pthread_create(&thread, NULL, run_end, &a), 0);
-    usleep(20000);
-    __atomic_store_n(&b.program.stop, 1, __ATOMIC_RELAXED);
-    run_end(&b);
-    __atomic_store_n(&a.program.stop, 1, __ATOMIC_RELAXED);
-    pthread_join(thread, NULL);
-    ck_assert(!a.rc && !b.rc);
-    for (size_t i = 0; i < sizeof(a.out); i++)
-        ck_assert(!a.out[i] && !b.out[i]);
-}
-END_TEST
-
 /* The other end never comes. */
 START_TEST(who_waits_leaves_when_told_to)
 {
@@ -436,7 +406,6 @@ int main(void)
     tcase_add_loop_test(tc, messages_arrive_run_after_run, 1, 5);
     tcase_add_loop_test(tc, what_comes_is_passed_on_run_after_run, 1, 5);
     tcase_add_loop_test(tc, what_is_shown_stays_until_it_is_taken, 1, 5);
-    tcase_add_loop_test(tc, what_has_another_sign_is_not_taken, 0, 2);
     tcase_add_loop_test(tc, who_waits_leaves_when_told_to, 1, 4);
     tcase_set_timeout(tc, 120);
     suite_add_tcase(suite, tc);

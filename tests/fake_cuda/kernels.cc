@@ -35,12 +35,12 @@ typedef const void *in;
 const struct {
     const char *name, *params;
     void (*run)(void **params);
-} entries[] = {{COLL__CUDA_PLAN, "auaaaaau",
+} entries[] = {{COLL__CUDA_PLAN, "auaaaaa",
                 [](void **p) {
                     coll_plan(at<const coll__cuda_step *>(p, 0),
                               at<uint32_t>(p, 1), at<uint32_t *>(p, 2),
                               at<const uint32_t *>(p, 3), at<out>(p, 4),
-                              at<out>(p, 5), at<out>(p, 6), at<uint32_t>(p, 7));
+                              at<out>(p, 5), at<out>(p, 6));
                 }},
                {"coll_copy", "pnpl",
                 [](void **p) {

@@ -118,9 +118,9 @@ static void plan_launch(const char *entry, unsigned blocks, unsigned threads,
         struct coll__cuda_step step;
         uint32_t state[COLL__CUDA_STATE_WORDS(1)];
     } image = {.step = kernel_step(entry, params)};
-    uint32_t n = 1, sign = 2;
+    uint32_t n = 1;
     CUdeviceptr state, none = 0;
-    void *args[] = {&memory, &n, &state, &none, &none, &none, &none, &sign};
+    void *args[] = {&memory, &n, &state, &none, &none, &none, &none};
 
     if (!memory) {
         gpu_must(driver->cuMemAlloc(&memory, sizeof(image)), "cuMemAlloc");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_cuda_shown.c - registered GPU buffers where an operation is one kernel, over the
- * fake CUDA driver: long ones move fewer bytes, short ones go by slots, memory that is
- * registered elsewhere is found there, and a rank that passes other memory is told. */
+ * fake CUDA driver: long ones move fewer bytes, short ones go by slots, and memory that
+ * is registered elsewhere is found there. */
 #include "tests/stream/registered.h"
 #include "lib/util/util.h"
 
@@ -148,39 +148,6 @@ START_TEST(graphs_have_them)
 }
 END_TEST
 
-/* The last rank passes another place, or memory that is not registered: streams stand
- * still, and all are told. */
-static int differ(struct world_rank *me)
-{
-    int is_last = me->rank == me->size - 1;
-    struct registered *k = registered_new();
-    struct coll_args args;
-
-    WORLD_CHECK(me, k && !registered_join(k, me) && !registered_enroll(k));
-    args = registered_args(k, COLL_ALLGATHER, LONG, k->in, k->out);
-    WORLD_CHECK(me, !staged_do(&args, k->r.comm));
-    world_meet(me);
-    if (is_last)
-        args.in = me->arg ? k->in_2 : k->in + AT;
-    staged_do(&args, k->r.comm);
-    OK(cu.StreamSynchronize(k->r.stream));
-    WORLD_CHECK(me, world_await_failure(k->r.comm, patient(20)) ==
-                        COLL_ERR_MISMATCH);
-    WORLD_CHECK(me, staged_do(&args, k->r.comm) == COLL_ERR_MISMATCH);
-    WORLD_CHECK(me,
-                strstr(coll_last_error(), "registered buffers with digest"));
-    coll_comm_destroy(k->r.comm);
-    free(k);
-    return 0;
-}
-
-START_TEST(where_one_rank_passes_others_it_is_told)
-{
-    set_scene(3, LONG);
-    ck_assert_int_eq(world_fork(3, differ, _i ? "" : NULL, patient(60)), 0);
-}
-END_TEST
-
 START_TEST(kernels_end_when_a_rank_fails)
 {
     set_scene(3, LONG);
@@ -201,7 +168,6 @@ int main(void)
     tcase_add_test(tc, short_kernels_do_not);
     tcase_add_loop_test(tc, memory_may_be_registered_elsewhere, 2, 4);
     tcase_add_test(tc, graphs_have_them);
-    tcase_add_loop_test(tc, where_one_rank_passes_others_it_is_told, 0, 2);
     tcase_add_loop_test(tc, kernels_end_when_a_rank_fails, 0, 2);
     suite_add_tcase(suite, tc);
     srunner_run_all(runner, CK_ENV);
