@@ -11,8 +11,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-extern char **environ;
-
 /* As long as the program, which ends by exec. */
 static struct hosts all_hosts;
 

@@ -22,8 +22,6 @@
 #define MAX_SIZES 32
 #define MAX_ROUNDS 99
 
-extern char **environ;
-
 enum figure { TOTAL, EPOCH, RATE, EXPOSED, ACCURACY, N_FIGURES };
 
 struct size {

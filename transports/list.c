@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* list.c - the transports there are, and what all of them share. */
-#include "transports/transport.h"
+#include "transports/list.h"
 
 #include <string.h>
-
-extern const struct coll__transport coll__transport_self;
-extern const struct coll__transport coll__transport_shm;
-extern const struct coll__transport coll__transport_tcp;
-extern const struct coll__transport coll__transport_ucx;
 
 const struct coll__transport *const coll__transports[] = {
     &coll__transport_self,

@@ -2,6 +2,7 @@ libcore_la_SOURCES += \
 	%D%/cma.c \
 	%D%/cma.h \
 	%D%/list.c \
+	%D%/list.h \
 	%D%/segment.c %D%/segment.h \
 	%D%/price.c %D%/price.h \
 	%D%/self.c \

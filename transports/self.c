@@ -4,14 +4,12 @@
  * Sends and receives of a channel wait in two queues; the heads of both belong
  * together, since messages keep their order.
  */
-#include "transports/transport.h"
+#include "transports/list.h"
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-extern const struct coll__transport coll__transport_self;
 
 struct queue {
     struct coll__xfer *first, **last;

@@ -5,6 +5,7 @@
  * say whether they could map it.
  */
 #include "transports/shm.h"
+#include "transports/list.h"
 #include "lib/trace/log.h"
 #include "lib/util/files.h"
 #include "lib/util/lock.h"
@@ -41,8 +42,6 @@ enum found {
     FOUND_FILES = 4,   /* of all others, which it can open */
     FOUND_FENCE = 8    /* its process takes part in the others' */
 };
-
-extern const struct coll__transport coll__transport_shm;
 
 /* ---- where things are ----------------------------------------------------- */
 

@@ -2,6 +2,7 @@
 /* tcp_open.c - the ranks tell each other where their listeners are, and have gates
  * there; connections come with the first messages.  And the end of all that. */
 #include "lib/net/reactor.h"
+#include "transports/list.h"
 #include "lib/trace/log.h"
 #include "lib/util/files.h"
 #include "lib/util/lock.h"
@@ -12,8 +13,6 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
-
-extern const struct coll__transport coll__transport_tcp;
 
 static int make_active(struct tcp_active *active, int size)
 {

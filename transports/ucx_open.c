@@ -16,6 +16,7 @@
  * first use.
  */
 #include "transports/ucx.h"
+#include "transports/list.h"
 #include "transports/price.h"
 #include "transports/ucx_price.h"
 #include "lib/trace/log.h"
@@ -25,8 +26,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-extern const struct coll__transport coll__transport_ucx;
 
 /* What the ranks tell each other while they open. */
 struct hello {

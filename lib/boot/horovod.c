@@ -6,7 +6,7 @@
  * What that server keeps anybody may read who reaches it: the job is as open to
  * strangers as Horovod's own.
  */
-#include "lib/boot/boot.h"
+#include "lib/boot/list.h"
 #include "lib/boot/rendezvous.h"
 #include "lib/boot/launcher_env.h"
 #include "lib/net/net.h"
@@ -21,8 +21,6 @@
 #define ANSWER 2048    /* bytes of an answer that are looked at */
 #define PAUSE_US 50000 /* until rank 0 is asked for again */
 #define TALK_TIME 5.0  /* s, for a question that begins before the deadline */
-
-extern const struct coll__boot_ops coll__boot_horovod;
 
 static atomic_uint n_opened; /* alike on every rank */
 

@@ -1,18 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* list.c - the bootstraps, in order of preference.  A launcher's own variables
  * go before those that a job script may have exported. */
-#include "lib/boot/boot.h"
-
-extern const struct coll__boot_ops coll__boot_collrun;
-#if COLL_HAVE_PMIX
-extern const struct coll__boot_ops coll__boot_pmix;
-#endif
-extern const struct coll__boot_ops coll__boot_pmi;
-extern const struct coll__boot_ops coll__boot_ompi;
-extern const struct coll__boot_ops coll__boot_torchrun;
-extern const struct coll__boot_ops coll__boot_horovod;
-extern const struct coll__boot_ops coll__boot_slurm;
-extern const struct coll__boot_ops coll__boot_single;
+#include "lib/boot/list.h"
 
 const struct coll__boot_ops *const coll__boots[] = {
     &coll__boot_collrun,

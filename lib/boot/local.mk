@@ -1,4 +1,4 @@
-libcore_la_SOURCES += %D%/boot.h %D%/boot.c %D%/list.c \
+libcore_la_SOURCES += %D%/boot.h %D%/boot.c %D%/list.c %D%/list.h \
 	%D%/env.c %D%/pmi.c %D%/ompi.c %D%/torchrun.c %D%/horovod.c %D%/slurm.c \
 	%D%/hostlist.c %D%/hostlist.h %D%/launcher.c %D%/launcher.h %D%/ancestor.c %D%/ancestor.h %D%/joined.c %D%/joined.h %D%/launcher_env.c %D%/launcher_env.h \
 	 %D%/single.c %D%/oob.c %D%/id.c \

@@ -12,7 +12,7 @@
  *
  * Source: the PMI-1 wire protocol as MPICH's simple_pmi client has it.
  */
-#include "lib/boot/boot.h"
+#include "lib/boot/list.h"
 #include "lib/boot/rendezvous.h"
 #include "lib/boot/launcher_env.h"
 #include "lib/trace/log.h"
@@ -31,8 +31,6 @@
 #define LINE 1024 /* bytes of a line, its newline included */
 #define NAME 256  /* of the space of keys */
 #define WHY 512
-
-extern const struct coll__boot_ops coll__boot_pmi;
 
 static struct {
     int fd, is_open;

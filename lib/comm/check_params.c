@@ -6,8 +6,7 @@
 #include "lib/util/util.h"
 
 #include <string.h>
-
-extern char **environ;
+#include <unistd.h>
 
 /* Variables of programs that come with the library begin so: of compare, and of
  * coll_train, which says what has replaced it. */

@@ -18,8 +18,7 @@
 #define NOTE_NAME "libcoll"
 
 /* This copy's word: communicators that do not leave. */
-extern atomic_int coll__copy_word __attribute__((visibility("hidden")));
-atomic_int coll__copy_word __attribute__((used));
+atomic_int coll__copy_word __attribute__((used, visibility("hidden")));
 
 __asm__(".pushsection .note.libcoll,\"a\",%note\n"
         ".balign 4\n"

@@ -7,6 +7,7 @@
 #ifndef COLL_LIB_RUN_RUN_H
 #define COLL_LIB_RUN_RUN_H
 
+#include "lib/comm/attachment.h"
 #include "lib/comm/comm.h"
 #include "lib/exec/wait.h"
 #include "lib/run/cache.h"
@@ -66,5 +67,8 @@ int coll__run_progress(struct coll_comm *comm, int *moved);
 /* The communicator failed: let its transports touch nobody's buffers any more
  * and end what runs.  Returns the failure. */
 int coll__run_quiesce(struct coll_comm *comm);
+
+/* What lib/run keeps on a communicator. */
+extern const struct coll__attachment coll__run_attachment;
 
 #endif

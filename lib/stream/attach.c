@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* attach.c - the life of what lib/stream keeps on a communicator, and its table of
  * calls. */
-#include "lib/comm/attachment.h"
+#include "lib/stream/attach.h"
 #include "lib/run/stream_calls.h"
 #include "lib/stream/calls.h"
 #include "lib/stream/compare.h"

@@ -1,6 +1,6 @@
 # calls for streams of GPUs, where configure found CUDA's headers
 stream_sources = \
-	%D%/attach.c \
+	%D%/attach.c %D%/attach.h \
 	%D%/calls.c %D%/calls.h \
 	%D%/captured.c %D%/captured.h \
 	%D%/check_calls.c %D%/check_calls.h \

@@ -19,6 +19,7 @@
 #include "lib/stream/staged.h"
 #include "lib/stream/stream_scratch.h"
 #include "lib/stream/watch.h"
+#include "lib/device/cuda.h"
 #include "lib/device/cuda_kernels.h"
 #include "lib/price/select.h"
 #include "lib/trace/log.h"
@@ -32,8 +33,6 @@
 
 #define MOST_PROGRAMS 128
 #define NEWS_S 0.5 /* for another rank's words to come */
-
-extern const struct coll__device coll__device_cuda;
 
 /* How a call is done. */
 struct manner {

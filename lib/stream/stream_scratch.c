@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stream_scratch.c - memory of a device that operations of streams work in. */
 #include "lib/stream/stream_scratch.h"
-#include "lib/device/device.h"
+#include "lib/device/cuda.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 
 #include <stdlib.h>
-
-extern const struct coll__device coll__device_cuda;
 
 struct coll__stream_room {
     struct coll__stream_room *next;

@@ -20,8 +20,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 enum { MAX_ALGOS = 256, N_SIZES = 28 }; /* 8 B << 27 = 1 GiB */
 #define MAX_STEPS 1e5 /* messages of a simulation that is still quick */
 #define MAX_SECONDS 5 /* for all simulations */

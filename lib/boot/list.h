@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* list.h - the bootstraps that there are; who asks for all of them uses coll__boots
+ * (boot.h). */
+#ifndef COLL_LIB_BOOT_LIST_H
+#define COLL_LIB_BOOT_LIST_H
+
+#include "lib/boot/boot.h"
+
+extern const struct coll__boot_ops coll__boot_collrun;
+extern const struct coll__boot_ops coll__boot_pmix; /* where it was built */
+extern const struct coll__boot_ops coll__boot_pmi;
+extern const struct coll__boot_ops coll__boot_ompi;
+extern const struct coll__boot_ops coll__boot_torchrun;
+extern const struct coll__boot_ops coll__boot_horovod;
+extern const struct coll__boot_ops coll__boot_slurm;
+extern const struct coll__boot_ops coll__boot_single;
+
+#endif
