@@ -1285,9 +1285,8 @@ int coll_mem_free(void *ptr);
  *
  *            If ranks later break the rules for registered buffers, the
  *            operation returns COLL_ERR_MISMATCH with COLL_CHECK=1.  Without it
- *            the results are undefined, and coll_comm_async_error() returns the
- *            error when a stream has stood still for a second, or
- *            coll_comm_destroy() does.
+ *            the results are undefined; where a stream stands still for a
+ *            second, coll_comm_async_error() returns the error.
  * Threads:   One caller at a time a communicator.  It waits for operations on
  *            streams.
  * Cost:      Two exchanges among the ranks.  The driver maps each allocation of
