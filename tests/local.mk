@@ -876,7 +876,7 @@ EXTRA_DIST += \
 	%D%/trainer/trainer_cifar.sh \
 	%D%/trainer/trainer_program.sh \
 	%D%/support/lsan.supp \
-	%D%/support/mark.h \
+	%D%/support/mark.h %D%/support/suite.h \
 	%D%/net/hosts %D%/net/rsh %D%/net/run \
 	%D%/net/slurm-up %D%/net/world.sh \
 	%D%/kinds \

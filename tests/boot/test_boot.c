@@ -7,6 +7,7 @@
 #include "lib/util/util.h"
 #include "tests/support/boot_world.h"
 #include "tests/support/patience.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -600,11 +601,9 @@ END_TEST
 
 static TCase *new_case(Suite *suite, const char *name)
 {
-    TCase *tc = tcase_create(name);
+    TCase *tc = suite_case(suite, name, 60);
 
     tcase_add_checked_fixture(tc, clean_environment, NULL);
-    tcase_set_timeout(tc, 60);
-    suite_add_tcase(suite, tc);
     return tc;
 }
 

@@ -8,6 +8,7 @@
 #include "lib/util/util.h"
 #include "tests/support/boot_world.h"
 #include "tests/support/patience.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -426,19 +427,10 @@ START_TEST(no_descriptor_or_thread_is_left)
 }
 END_TEST
 
-static TCase *new_case(Suite *suite, const char *name)
-{
-    TCase *tc = tcase_create(name);
-
-    tcase_set_timeout(tc, 60);
-    suite_add_tcase(suite, tc);
-    return tc;
-}
-
 static Suite *rendezvous_suite(void)
 {
     Suite *suite = suite_create("rendezvous");
-    TCase *tc = new_case(suite, "rendezvous");
+    TCase *tc = suite_case(suite, "rendezvous", 60);
 
     tcase_add_loop_test(tc, ranks_meet_and_share_a_fresh_secret, 0,
                         (int)ARRAY_LEN(sizes));

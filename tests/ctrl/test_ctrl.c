@@ -5,6 +5,7 @@
 #include "lib/util/util.h"
 #include "tests/support/boot_world.h"
 #include "tests/support/patience.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <stdatomic.h>
@@ -333,23 +334,14 @@ START_TEST(a_rank_that_stays_is_named)
 }
 END_TEST
 
-static TCase *new_case(Suite *suite, const char *name)
-{
-    TCase *tc = tcase_create(name);
-
-    tcase_set_timeout(tc, 120);
-    suite_add_tcase(suite, tc);
-    return tc;
-}
-
 static Suite *ctrl_suite(void)
 {
     Suite *suite = suite_create("ctrl");
-    TCase *tc = new_case(suite, "tree");
+    TCase *tc = suite_case(suite, "tree", 120);
 
     tcase_add_loop_test(tc, every_rank_is_below_its_parent_once, 1, 70);
     tcase_add_loop_test(tc, every_route_ends_where_it_should, 1, 40);
-    tc = new_case(suite, "exchange");
+    tc = suite_case(suite, "exchange", 120);
     tcase_add_loop_test(tc, threads_get_the_block_of_every_rank, 0,
                         (int)ARRAY_LEN(sizes));
     tcase_add_loop_test(tc, processes_get_the_block_of_every_rank, 1, 10);
@@ -359,7 +351,7 @@ static Suite *ctrl_suite(void)
     tcase_add_test(tc,
                    a_part_that_is_given_up_says_why_to_those_that_come_later);
     tcase_add_test(tc, a_rank_that_does_not_join_is_named);
-    tc = new_case(suite, "leave");
+    tc = suite_case(suite, "leave", 120);
     tcase_add_loop_test(tc, leaving_in_order_alarms_nobody, 2, 9);
     tcase_add_test(tc, threads_leave_in_order_many_times);
     tcase_add_test(tc, nothing_is_left_of_a_group);

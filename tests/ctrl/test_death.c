@@ -6,6 +6,7 @@
 #include "lib/util/util.h"
 #include "tests/support/boot_world.h"
 #include "tests/support/patience.h"
+#include "tests/support/suite.h"
 
 #include <check.h>
 #include <signal.h>
@@ -108,8 +109,8 @@ static void kill_and_check(struct scene *scene, int size)
         ck_assert_int_eq(world_await(&scene->notices[r], TIMEOUT), 1);
         ck_assert_msg(names_victim(scene, pids, scene->notices[r].text), "%s",
                       scene->notices[r].text);
-        ck_assert_msg(scene->notices[r].when - start < patient(1), "rank %d: %g s", r,
-                      scene->notices[r].when - start);
+        ck_assert_msg(scene->notices[r].when - start < patient(1),
+                      "rank %d: %g s", r, scene->notices[r].when - start);
     }
     atomic_store(&scene->is_over, 1);
     ck_assert_int_eq(world_wait(size, pids), scene->n_victims);
@@ -422,25 +423,16 @@ START_TEST(a_stopped_rank_is_not_taken_for_a_silent_host)
 }
 END_TEST
 
-static TCase *new_case(Suite *suite, const char *name)
-{
-    TCase *tc = tcase_create(name);
-
-    tcase_set_timeout(tc, 120);
-    suite_add_tcase(suite, tc);
-    return tc;
-}
-
 static Suite *death_suite(void)
 {
     Suite *suite = suite_create("death");
-    TCase *tc = new_case(suite, "death");
+    TCase *tc = suite_case(suite, "death", 120);
 
     tcase_add_loop_test(tc, the_death_of_any_rank_is_noticed_by_all, 0, 8);
     tcase_add_test(tc, the_death_of_several_is_noticed_by_all);
     tcase_add_test(tc, a_child_that_holds_the_sockets_hides_no_death);
     tcase_add_test(tc, a_forked_child_disturbs_nobody);
-    tc = new_case(suite, "abort");
+    tc = suite_case(suite, "abort", 120);
     tcase_add_loop_test(tc, an_abort_reaches_every_other_rank, 0, 7);
     tcase_add_test(tc, the_reason_goes_before_the_death);
     tcase_add_test(tc, the_reason_goes_before_a_death_that_is_noticed_late);
@@ -448,7 +440,7 @@ static Suite *death_suite(void)
     tcase_add_test(tc, a_neighbour_speaks_first_of_deaths);
     tcase_add_test(tc, a_death_is_told_where_no_neighbour_tells);
     tcase_add_test(tc, a_late_reactor_looks_what_came_before_it_gives_up);
-    tc = new_case(suite, "no_death");
+    tc = suite_case(suite, "no_death", 120);
     if (!getenv("TEST_QUICK"))
         tcase_add_test(tc, a_stopped_rank_is_not_taken_for_a_silent_host);
     return suite;

@@ -4,6 +4,7 @@
  */
 #include "tests/support/patience.h"
 #include "tests/support/work.h"
+#include "tests/support/suite.h"
 #include "lib/device/area.h"
 #include "lib/util/util.h"
 #include "transports/cma.h"
@@ -535,21 +536,12 @@ END_TEST
 #define MAPS_TERABYTES 0
 #endif
 
-static TCase *new_case(Suite *suite, const char *name)
-{
-    TCase *c = tcase_create(name);
-
-    tcase_set_timeout(c, 3 * DEADLINE);
-    suite_add_tcase(suite, c);
-    return c;
-}
-
 int main(void)
 {
     Suite *suite = suite_create("area");
-    TCase *alone = new_case(suite, "alone");
-    TCase *results = new_case(suite, "results");
-    TCase *peers = new_case(suite, "peers");
+    TCase *alone = suite_case(suite, "alone", 3 * DEADLINE);
+    TCase *results = suite_case(suite, "results", 3 * DEADLINE);
+    TCase *peers = suite_case(suite, "peers", 3 * DEADLINE);
     SRunner *runner = srunner_create(suite);
     int failed;
 

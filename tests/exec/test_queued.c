@@ -338,19 +338,44 @@ END_TEST
 
 /* ---- ends ---------------------------------------------------------------- */
 
+static struct deed deed_of(const struct world_rank *me, enum coll_type type,
+                           size_t count)
+{
+    struct deed d = {.op = {.collective = COLL_ALLREDUCE,
+                            .type = type,
+                            .size = me->size,
+                            .count = count}};
+
+    queued_problem(&d, me->rank, 0);
+    return d;
+}
+
+static int make_ring(const struct deed *d, struct stage *s,
+                     struct coll__prog **prog)
+{
+    return queued_make(coll__algo_find(COLL_ALLREDUCE, "ring"), d, s, prog);
+}
+
+/* A rank has failed: its program is at an end, and so is its transport. */
+static void fall_apart(struct world_rank *me, struct stage *s,
+                       struct coll__prog *prog)
+{
+    struct stream_rank *rank = s->rank;
+
+    coll__prog_destroy(prog);
+    queued_stage_free(me, s);
+    rank->is_open = 0;
+    rank->tp->ops->close(rank->tp, 0);
+}
+
 /* The others come late: to be enqueued is not to be there. */
 static int come_late(struct world_rank *me)
 {
-    const struct coll__algo *ring = coll__algo_find(COLL_ALLREDUCE, "ring");
     struct stage *s = queued_stage_new(me);
-    struct deed d = {.op = {.collective = COLL_ALLREDUCE,
-                            .type = COLL_U16,
-                            .size = me->size,
-                            .count = 100}};
+    struct deed d = deed_of(me, COLL_U16, 100);
     struct coll__prog *prog;
 
-    queued_problem(&d, me->rank, 0);
-    WORLD_CHECK(me, queued_make(ring, &d, s, &prog) == COLL_OK);
+    WORLD_CHECK(me, make_ring(&d, s, &prog) == COLL_OK);
     WORLD_CHECK(me,
                 coll__prog_reached(prog) == COLL_OK); /* nothing was begun */
     queued_fill(&d, s);
@@ -382,17 +407,12 @@ END_TEST
 /* Rank 0 begins and the others never do; it is released, and its run is marked. */
 static int never_come(struct world_rank *me)
 {
-    const struct coll__algo *ring = coll__algo_find(COLL_ALLREDUCE, "ring");
     struct stage *s = queued_stage_new(me);
-    struct deed d = {.op = {.collective = COLL_ALLREDUCE,
-                            .type = COLL_U16,
-                            .size = me->size,
-                            .count = 2000}};
+    struct deed d = deed_of(me, COLL_U16, 2000);
     struct stream_rank *rank = s->rank;
     struct coll__prog *prog;
 
-    queued_problem(&d, me->rank, 0);
-    WORLD_CHECK(me, queued_make(ring, &d, s, &prog) == COLL_OK);
+    WORLD_CHECK(me, make_ring(&d, s, &prog) == COLL_OK);
     if (me->rank == 0) {
         WORLD_CHECK(me, queued_start(prog, s) == COLL_OK);
         rank->tp->ops->release(rank->tp, COLL_ERR_ABORTED);
@@ -401,10 +421,7 @@ static int never_come(struct world_rank *me)
     }
     world_meet(me);
     WORLD_CHECK(me, queued_start(prog, s) == COLL_ERR_ABORTED);
-    coll__prog_destroy(prog);
-    queued_stage_free(me, s);
-    rank->is_open = 0;
-    rank->tp->ops->close(rank->tp, 0);
+    fall_apart(me, s, prog);
     return 0;
 }
 
@@ -425,18 +442,13 @@ END_TEST
  * the thread sanitizer would report. */
 static int fall_out(struct world_rank *me)
 {
-    const struct coll__algo *ring = coll__algo_find(COLL_ALLREDUCE, "ring");
     struct stage *s = queued_stage_new(me);
-    struct deed d = {.op = {.collective = COLL_ALLREDUCE,
-                            .type = COLL_U16,
-                            .size = me->size,
-                            .count = 2000}};
+    struct deed d = deed_of(me, COLL_U16, 2000);
     struct stream_rank *rank = s->rank;
     struct coll__prog *prog;
     int rc;
 
-    queued_problem(&d, me->rank, 0);
-    WORLD_CHECK(me, queued_make(ring, &d, s, &prog) == COLL_OK);
+    WORLD_CHECK(me, make_ring(&d, s, &prog) == COLL_OK);
     if (me->rank == 0 && rank->scene->arg)
         usleep(50000);
     rc = queued_start(prog, s);
@@ -445,10 +457,7 @@ static int fall_out(struct world_rank *me)
     WORLD_CHECK(me, rc == COLL_ERR_INVALID);
     rank->tp->ops->release(rank->tp, rc);
     coll__prog_abandon(prog);
-    coll__prog_destroy(prog);
-    queued_stage_free(me, s);
-    rank->is_open = 0;
-    rank->tp->ops->close(rank->tp, 0);
+    fall_apart(me, s, prog);
     return 0;
 }
 
@@ -472,17 +481,12 @@ END_TEST
 /* Nothing was put anywhere, so nothing has failed. */
 static int take_wrong_stream(struct world_rank *me)
 {
-    const struct coll__algo *ring = coll__algo_find(COLL_ALLREDUCE, "ring");
     struct stage *s = queued_stage_new(me);
-    struct deed d = {.op = {.collective = COLL_ALLREDUCE,
-                            .type = COLL_U8,
-                            .size = me->size,
-                            .count = 20}};
+    struct deed d = deed_of(me, COLL_U8, 20);
     CUstream right = s->rank->s;
     struct coll__prog *prog;
 
-    queued_problem(&d, me->rank, 0);
-    WORLD_CHECK(me, queued_make(ring, &d, s, &prog) == COLL_OK);
+    WORLD_CHECK(me, make_ring(&d, s, &prog) == COLL_OK);
     queued_fill(&d, s);
     fake_device(!me->rank);
     s->rank->s = fake_stream();

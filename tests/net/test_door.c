@@ -4,6 +4,7 @@
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 #include "tests/support/boot_world.h"
+#include "tests/support/suite.h"
 #include "tests/net/door_post.h"
 
 #include <check.h>
@@ -209,26 +210,17 @@ START_TEST(the_door_is_closed_when_nobody_is_awaited)
 }
 END_TEST
 
-static TCase *new_case(Suite *suite, const char *name)
-{
-    TCase *tc = tcase_create(name);
-
-    tcase_set_timeout(tc, 120);
-    suite_add_tcase(suite, tc);
-    return tc;
-}
-
 static Suite *door_suite(void)
 {
     Suite *suite = suite_create("door");
-    TCase *tc = new_case(suite, "strangers");
+    TCase *tc = suite_case(suite, "strangers", 120);
 
     tcase_add_loop_test(tc, thousands_of_strangers_delay_nobody, SILENT,
                         A_HELLO + 1);
     tcase_add_test(tc, strangers_leave_descriptors_to_others);
     tcase_add_test(tc, who_comes_without_a_descriptor_left_waits);
     tcase_add_test(tc, lines_about_strangers_are_few_and_count_them);
-    tc = new_case(suite, "listeners");
+    tc = suite_case(suite, "listeners", 120);
     tcase_add_test(tc, the_door_is_closed_when_nobody_is_awaited);
     return suite;
 }

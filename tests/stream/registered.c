@@ -119,6 +119,31 @@ int registered_is_right(struct registered *k, enum coll_collective c,
     return 1;
 }
 
+int registered_replay(struct registered *k, int n)
+{
+    struct coll_args sum =
+        registered_args(k, COLL_ALLREDUCE, registered_count, k->in, k->in);
+    struct coll_args gather =
+        registered_args(k, COLL_ALLTOALL, registered_count, k->in, k->out);
+    struct world_rank *me = k->r.me;
+    CUgraphExec exec;
+    CUgraph graph;
+
+    OK(cu.StreamBeginCapture(k->r.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    WORLD_CHECK(me, !staged_do(&gather, k->r.comm));
+    WORLD_CHECK(me, !staged_do(&sum, k->r.comm));
+    OK(cu.StreamEndCapture(k->r.stream, &graph));
+    OK(cu.GraphInstantiateWithFlags(&exec, graph, 0));
+    for (int round = 0; round < n; round++) {
+        registered_fill(k, k->in, round);
+        OK(cu.GraphLaunch(exec, k->r.stream));
+        WORLD_CHECK(me, registered_is_right(k, COLL_ALLREDUCE, k->in, round));
+        WORLD_CHECK(me, registered_is_right(k, COLL_ALLTOALL, k->out, round));
+    }
+    OK(cu.GraphExecDestroy(exec));
+    return 0;
+}
+
 uint64_t registered_copied(void)
 {
     void (*ask)(struct fake_counts *) =

@@ -39,6 +39,10 @@ struct coll_args registered_args(const struct registered *k,
 int registered_is_right(struct registered *k, enum coll_collective c,
                         const char *out, int round);
 
+/* Capture an alltoall from `in` to `out` and then an allreduce in place in `in`; launch
+ * them `n` times, each time with other numbers.  0, or what failed. */
+int registered_replay(struct registered *k, int n);
+
 /* Bytes that copies and kernels of this process have moved; those that a call moved on
  * this rank, whose result is right: 0, or not. */
 uint64_t registered_copied(void);

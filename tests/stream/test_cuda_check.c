@@ -227,7 +227,6 @@ END_TEST
 /* Graphs are compared as they are captured: alike, and then not. */
 static int capture(struct world_rank *me)
 {
-    CUgraphExec exec;
     CUgraph graph;
     struct rank k;
 
@@ -235,10 +234,7 @@ static int capture(struct world_rank *me)
     OK(cu.StreamBeginCapture(k.r.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
     WORLD_CHECK(me, act(&k, SAME) == COLL_OK);
     OK(cu.StreamEndCapture(k.r.stream, &graph));
-    OK(cu.GraphInstantiateWithFlags(&exec, graph, 0));
-    for (int i = 0; i < 3; i++)
-        OK(cu.GraphLaunch(exec, k.r.stream));
-    OK(cu.StreamSynchronize(k.r.stream));
+    staged_launch(&k.r, graph, 3);
     world_meet(me);
     OK(cu.StreamBeginCapture(k.r.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
     EXPECT(me, act(&k, is_last(me) ? OTHER_OP : SAME), COLL_ERR_MISMATCH,

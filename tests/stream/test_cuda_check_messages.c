@@ -15,24 +15,11 @@ struct rank {
     int peer; /* of two: the other one */
 };
 
-static int32_t *numbers_from(int first)
-{
-    static int32_t at[COUNT];
-
-    for (int i = 0; i < COUNT; i++)
-        at[i] = first + i;
-    return staged_put(at, sizeof(at));
-}
+static int32_t *numbers_from(int first) { return staged_numbers(first, COUNT); }
 
 static int holds(const int32_t *device, int first, size_t count)
 {
-    int32_t *at = staged_get(device, count * sizeof(*at));
-    int is_so = 1;
-
-    for (size_t i = 0; i < count; i++)
-        is_so &= at[i] == first + (int)i;
-    free(at);
-    return is_so;
+    return staged_holds(device, first, 1, count);
 }
 
 static int join(struct rank *k, struct world_rank *me)
@@ -204,7 +191,6 @@ END_TEST
  * go. */
 static int capture(struct world_rank *me)
 {
-    CUgraphExec exec;
     CUgraph graph;
     struct rank k;
 
@@ -213,10 +199,7 @@ static int capture(struct world_rank *me)
     WORLD_CHECK(me, (me->rank ? recv_from : send_to)(&k, k.peer, COUNT,
                                                      COLL_I32) == COLL_OK);
     OK(cu.StreamEndCapture(k.r.stream, &graph));
-    OK(cu.GraphInstantiateWithFlags(&exec, graph, 0));
-    for (int i = 0; i < 3; i++)
-        OK(cu.GraphLaunch(exec, k.r.stream));
-    OK(cu.StreamSynchronize(k.r.stream));
+    staged_launch(&k.r, graph, 3);
     WORLD_CHECK(me, !me->rank || holds(k.out, 0, COUNT));
     OK(cu.StreamBeginCapture(k.r.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
     if (!me->rank)

@@ -8,24 +8,11 @@
 
 enum { COUNT = 5000, LEN = 4 * COUNT };
 
-static int32_t *numbers_from(int first)
-{
-    int32_t at[COUNT];
-
-    for (int i = 0; i < COUNT; i++)
-        at[i] = first + i;
-    return staged_put(at, sizeof(at));
-}
+static int32_t *numbers_from(int first) { return staged_numbers(first, COUNT); }
 
 static int holds(const int32_t *device, int first, size_t count)
 {
-    int32_t *at = staged_get(device, count * sizeof(*at));
-    int is_so = 1;
-
-    for (size_t i = 0; i < count; i++)
-        is_so &= at[i] == first + (int)i;
-    free(at);
-    return is_so;
+    return staged_holds(device, first, 1, count);
 }
 
 /* Counts that two ranks know of: of all lengths, also 0. */

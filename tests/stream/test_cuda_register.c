@@ -209,25 +209,9 @@ END_TEST
 static int replay(struct world_rank *me)
 {
     struct registered *k = registered_new();
-    struct coll_args sum, gather;
-    CUgraphExec exec;
-    CUgraph graph;
 
     WORLD_CHECK(me, k && !registered_join(k, me) && !registered_enroll(k));
-    sum = registered_args(k, COLL_ALLREDUCE, registered_count, k->in, k->in);
-    gather = registered_args(k, COLL_ALLTOALL, registered_count, k->in, k->out);
-    OK(cu.StreamBeginCapture(k->r.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-    WORLD_CHECK(me, !staged_do(&gather, k->r.comm));
-    WORLD_CHECK(me, !staged_do(&sum, k->r.comm));
-    OK(cu.StreamEndCapture(k->r.stream, &graph));
-    OK(cu.GraphInstantiateWithFlags(&exec, graph, 0));
-    for (int round = 0; round < 50; round++) {
-        registered_fill(k, k->in, round);
-        OK(cu.GraphLaunch(exec, k->r.stream));
-        WORLD_CHECK(me, registered_is_right(k, COLL_ALLREDUCE, k->in, round));
-        WORLD_CHECK(me, registered_is_right(k, COLL_ALLTOALL, k->out, round));
-    }
-    OK(cu.GraphExecDestroy(exec));
+    WORLD_CHECK(me, !registered_replay(k, 50));
     WORLD_CHECK(me, !registered_dismiss(k));
     WORLD_CHECK(me, !registered_leave(k));
     free(k);

@@ -115,8 +115,6 @@ static int replay(struct world_rank *me)
 {
     struct registered *k = registered_new();
     struct coll_args sum, gather;
-    CUgraphExec exec;
-    CUgraph graph;
 
     WORLD_CHECK(me, k && !registered_join(k, me) && !registered_enroll(k));
     sum = registered_args(k, COLL_ALLREDUCE, LONG, k->in, k->in);
@@ -124,18 +122,7 @@ static int replay(struct world_rank *me)
     WORLD_CHECK(me, !staged_do(&gather, k->r.comm));
     WORLD_CHECK(me, !staged_do(&sum, k->r.comm));
     OK(cu.StreamSynchronize(k->r.stream));
-    OK(cu.StreamBeginCapture(k->r.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-    WORLD_CHECK(me, !staged_do(&gather, k->r.comm));
-    WORLD_CHECK(me, !staged_do(&sum, k->r.comm));
-    OK(cu.StreamEndCapture(k->r.stream, &graph));
-    OK(cu.GraphInstantiateWithFlags(&exec, graph, 0));
-    for (int round = 0; round < 10; round++) {
-        registered_fill(k, k->in, round);
-        OK(cu.GraphLaunch(exec, k->r.stream));
-        WORLD_CHECK(me, registered_is_right(k, COLL_ALLREDUCE, k->in, round));
-        WORLD_CHECK(me, registered_is_right(k, COLL_ALLTOALL, k->out, round));
-    }
-    OK(cu.GraphExecDestroy(exec));
+    WORLD_CHECK(me, !registered_replay(k, 10));
     WORLD_CHECK(me, !registered_dismiss(k) && !registered_leave(k));
     free(k);
     return 0;

@@ -84,24 +84,11 @@ END_TEST
 /* A vector of this rank's, on the device: COUNT numbers from `first` on. */
 enum { COUNT = 5000 };
 
-static int32_t *numbers_from(int first)
-{
-    int32_t at[COUNT];
-
-    for (int i = 0; i < COUNT; i++)
-        at[i] = first + i;
-    return staged_put(at, sizeof(at));
-}
+static int32_t *numbers_from(int first) { return staged_numbers(first, COUNT); }
 
 static int holds(const int32_t *device, int first, int step)
 {
-    int32_t *at = staged_get(device, COUNT * sizeof(*at));
-    int is_so = 1;
-
-    for (int i = 0; i < COUNT; i++)
-        is_so &= at[i] == first + i * step;
-    free(at);
-    return is_so;
+    return staged_holds(device, first, step, COUNT);
 }
 
 /* Each to each, itself as well, and a sum in the same group. */
@@ -120,10 +107,10 @@ static int all_to_all(struct world_rank *me)
     for (int n = 0; n < 3; n++) {
         WORLD_CHECK(me, !coll_group_start());
         for (int q = 0; q < p; q++) {
-            WORLD_CHECK(me, !coll_send(from[q], COUNT, COLL_I32, q, r.comm,
-                                       r.stream));
-            WORLD_CHECK(me, !coll_recv(to[q], COUNT, COLL_I32, q, r.comm,
-                                       r.stream));
+            WORLD_CHECK(
+                me, !coll_send(from[q], COUNT, COLL_I32, q, r.comm, r.stream));
+            WORLD_CHECK(
+                me, !coll_recv(to[q], COUNT, COLL_I32, q, r.comm, r.stream));
         }
         if (!n)
             WORLD_CHECK(me, !coll_allreduce(sum, sum, COUNT, COLL_I32, COLL_SUM,
@@ -320,8 +307,8 @@ static int other_kinds(struct world_rank *me)
         pinned[i] = 10 * me->rank + i;
     WORLD_CHECK(me, !coll_op_create_user(keep_last, NULL, 0, &last));
     WORLD_CHECK(me, !coll_op_create_premul(&three, COLL_I32, &triple));
-    WORLD_CHECK(me, !coll_allreduce(pinned, at, COUNT, COLL_I32, last, r.comm,
-                                    NULL));
+    WORLD_CHECK(
+        me, !coll_allreduce(pinned, at, COUNT, COLL_I32, last, r.comm, NULL));
     WORLD_CHECK(me, !coll_allreduce(third, third, COUNT, COLL_I32, triple,
                                     r.comm, NULL));
     WORLD_CHECK(me, !coll_op_destroy(last));

@@ -72,6 +72,38 @@ void *staged_get(const void *at, size_t len)
     return bytes;
 }
 
+int32_t *staged_numbers(int first, size_t count)
+{
+    int32_t *numbers = calloc(count, sizeof(*numbers)), *device;
+
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = first + (int)i;
+    device = staged_put(numbers, count * sizeof(*numbers));
+    free(numbers);
+    return device;
+}
+
+int staged_holds(const int32_t *at, int first, int step, size_t count)
+{
+    int32_t *numbers = staged_get(at, count * sizeof(*numbers));
+    int is_so = 1;
+
+    for (size_t i = 0; i < count; i++)
+        is_so &= numbers[i] == first + (int)i * step;
+    free(numbers);
+    return is_so;
+}
+
+void staged_launch(const struct staged_rank *r, CUgraph graph, int n)
+{
+    CUgraphExec exec;
+
+    OK(cu.GraphInstantiateWithFlags(&exec, graph, 0));
+    for (int i = 0; i < n; i++)
+        OK(cu.GraphLaunch(exec, r->stream));
+    OK(cu.StreamSynchronize(r->stream));
+}
+
 /* ---- shapes ------------------------------------------------------------------ */
 
 /* Elements that rank a has for rank b, or gives to all as a. */

@@ -52,4 +52,12 @@ int staged_same(const struct staged_call *call);
 void *staged_put(const void *bytes, size_t len);
 void *staged_get(const void *at, size_t len);
 
+/* Memory of the current device with `count` numbers: first, first + 1, ...; and whether
+ * it holds first, first + step, ... */
+int32_t *staged_numbers(int first, size_t count);
+int staged_holds(const int32_t *at, int first, int step, size_t count);
+
+/* Launch a captured graph `n` times in the rank's stream, and wait for the end. */
+void staged_launch(const struct staged_rank *r, CUgraph graph, int n);
+
 #endif
