@@ -2,7 +2,7 @@
 /* test_ask.c - waits that take long: how many questions they cost, that nobody
  * stops for one, and that what is wrong is found all the same.
  *
- * The linker gives this file what the library would wait by (tests/local.mk). */
+ * The linker gives this file what the library would wait by (local.mk). */
 #include "lib/comm/comm.h"
 #include "lib/net/reactor.h"
 #include "lib/util/util.h"

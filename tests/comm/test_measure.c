@@ -3,7 +3,7 @@
  * are the test's: what comes out is what the wire is, it ends when the wire, the peer
  * or the patience does, and the peer is told the end.
  *
- * The linker gives clock_gettime() to what is here (tests/local.mk).  The clock stands
+ * The linker gives clock_gettime() to what is here (local.mk).  The clock stands
  * still but for polls: one that finds a message under way sets it to the arrival.
  */
 #include "lib/comm/comm.h"

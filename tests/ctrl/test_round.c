@@ -3,7 +3,7 @@
  * the product's own code over links and a clock that are the test's.
  *
  * The linker gives coll__link_send(), the clock and the reactor's times to what is
- * here (tests/local.mk): a message takes a moment, each longer or shorter, in
+ * here (local.mk): a message takes a moment, each longer or shorter, in
  * order between two ranks; a rank that is silent neither reads nor writes. */
 #include "lib/ctrl/ctrl_int.h"
 #include "lib/net/reactor.h"

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-3-Clause
+if HAVE_CHECK
+if HAVE_CUDA
+unit_tests += tests/exec/test_relay
+tests_exec_test_relay_SOURCES = %D%/test_relay.c $(stream_fixture) \
+	%D%/queued_fixture.c %D%/queued_fixture.h
+tests_exec_test_relay_CFLAGS = $(fake_cflags)
+tests_exec_test_relay_LDADD = $(stream_lib)
+EXTRA_tests_exec_test_relay_DEPENDENCIES = tests/fake_cuda/libcuda.la
+
+unit_tests += tests/exec/test_queued
+tests_exec_test_queued_SOURCES = %D%/test_queued.c $(stream_fixture) \
+	%D%/queued_fixture.c %D%/queued_fixture.h
+tests_exec_test_queued_CFLAGS = $(fake_cflags)
+tests_exec_test_queued_LDADD = $(stream_lib)
+EXTRA_tests_exec_test_queued_DEPENDENCIES = tests/fake_cuda/libcuda.la
+endif
+unit_tests += tests/exec/test_listed
+tests_exec_test_listed_CFLAGS = $(check_cflags)
+tests_exec_test_listed_LDADD = libworld.la $(check_lib)
+unit_tests += tests/exec/test_sleep
+tests_exec_test_sleep_SOURCES = %D%/test_sleep.c tests/support/forbid.c tests/support/forbid.h
+tests_exec_test_sleep_CFLAGS = $(check_cflags)
+tests_exec_test_sleep_LDADD = libworld.la $(check_lib)
+endif

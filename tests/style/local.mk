@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+scripts += %D%/check_layers.sh %D%/kinds.sh
