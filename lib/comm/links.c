@@ -233,7 +233,8 @@ static int open_one(struct coll_comm *comm, const char *name,
     if (rc)
         return rc;
     comm->links.tps[comm->links.routes.n_all++] = tp;
-    if (comm->size > 1 && !strcmp(name, "self")) { /* all know without asking */
+    if (comm->size > 1 && comm->links.routes.n_all == 1 &&
+        !strcmp(name, "self")) { /* the first one: all know without asking */
         take_routes(comm, tp);
         cover->from = 0;
         cover->missing = 1;

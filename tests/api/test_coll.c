@@ -231,6 +231,16 @@ START_TEST(random_operations_are_right_by_shared_memory)
 }
 END_TEST
 
+/* A rank's own transport may be named last: it reaches nobody else. */
+START_TEST(transports_may_be_named_in_any_order)
+{
+    int seed = 7;
+
+    setenv("COLL_TRANSPORTS", "shm,tcp,self", 1);
+    ck_assert_int_eq(world_fork(3, random_blocking, &seed, DEADLINE), 0);
+}
+END_TEST
+
 START_TEST(random_operations_are_right_by_ucx)
 {
     run(random_blocking, _i, 1);
@@ -399,6 +409,7 @@ int main(void)
         tcase_add_loop_test(c, random_operations_are_right_in_areas,
                             4 * (size - 2) + 1, 4 * (size - 2) + 4);
     tcase_add_loop_test(c, each_algorithm_is_right_when_it_is_forced, 0, 6);
+    tcase_add_test(c, transports_may_be_named_in_any_order);
     tcase_add_test(c, a_request_can_be_started_many_times);
     tcase_add_loop_test(c, ranks_can_be_threads, 1, most);
     tcase_add_loop_test(c, two_communicators_do_not_mix, 0, 2);
