@@ -12,8 +12,9 @@
 
 #define DEADLINE 60
 
-/* What a rank's library has said. */
+/* What a rank's library has said; this rank, if it tells others of a warning. */
 static char said[4096];
+static const struct world_rank *teller;
 
 static void hear(enum coll_log_level level, const char *part, const char *text,
                  void *arg)
@@ -23,6 +24,17 @@ static void hear(enum coll_log_level level, const char *part, const char *text,
     (void)arg;
     if (level == COLL_LOG_WARN && !strcmp(part, "comm"))
         snprintf(said + at, sizeof(said) - at, "%s\n", text);
+    if (teller && strstr(said + at, " has waited for "))
+        world_through(teller);
+}
+
+/* Come when n ranks have warned, and late enough for each to warn again. */
+static int be_late(const struct world_rank *me, int n)
+{
+    int is_well = world_await_through(me, n, DEADLINE / 2);
+
+    usleep(1500000);
+    return is_well;
 }
 
 static int n_said(const char *words)
@@ -59,7 +71,7 @@ static int wait_in(struct world_rank *me, struct coll_comm *comm, enum how how)
     return 0;
 }
 
-/* The last of them comes late by so long that the others warn, once. */
+/* The last of them comes when the others have warned, which they do once. */
 static int come_late(struct world_rank *me)
 {
     static const char *const missing[] = {
@@ -74,10 +86,11 @@ static int come_late(struct world_rank *me)
     struct coll_comm *comm = world_join(me);
     int is_late = me->rank == me->size - 1;
 
+    teller = me;
     coll_set_log_handler(hear, NULL);
     WORLD_CHECK(me, comm && !world_barrier(me, comm));
     if (is_late)
-        sleep(3);
+        WORLD_CHECK(me, be_late(me, me->size - 1));
     WORLD_CHECK(me, !wait_in(me, comm, how));
     WORLD_CHECK(me, !coll_comm_destroy(comm));
     if (n_said(" has waited for ") != !is_late ||
@@ -109,13 +122,14 @@ static int come_late_to_part(struct world_rank *me)
     char host[64], words[256];
 
     gethostname(host, sizeof(host));
+    teller = me->rank ? NULL : me;
     coll_set_log_handler(hear, NULL);
     WORLD_CHECK(me, !world_divide(me, me->rank % 2, &all, &part));
     if (!(me->rank % 2)) {
         part->n_hosts = 2;
         part->peers[1].host = 1;
         if (me->rank == 2)
-            sleep(3);
+            WORLD_CHECK(me, be_late(me, 1));
         WORLD_CHECK(me, !coll_barrier(part, NULL));
     }
     WORLD_CHECK(me, !coll_comm_destroy(part) && !coll_comm_destroy(all));
@@ -174,6 +188,7 @@ static int compute(struct world_rank *me)
     WORLD_CHECK(me, comm && !world_barrier(me, comm));
     WORLD_CHECK(me, !coll_request_create(&args, comm, &request));
     WORLD_CHECK(me, !coll_start(request));
+    world_meet(me);
     if (me->rank)
         sleep(3);
     WORLD_CHECK(me, !coll_wait(request, 0));

@@ -112,6 +112,7 @@ static int recv_from_tester(struct world_rank *me)
 
     WORLD_CHECK(me, comm);
     WORLD_CHECK(me, !coll_request_create(&barrier, comm, &request));
+    world_meet(me); /* rank 1 has time to come into the barrier */
     if (me->rank) {
         rc = coll_start(request);
         while (rc == COLL_OK || rc == COLL_IN_PROGRESS)
@@ -135,6 +136,7 @@ static int stuck_in_recv(struct world_rank *me)
     int rc;
 
     WORLD_CHECK(me, comm);
+    world_meet(me); /* rank 0 has time to come into the receive */
     if (me->rank == 2) {
         rc = world_await_failure(comm, patient(20));
     } else {
@@ -160,6 +162,7 @@ static int stuck_beside_recv(struct world_rank *me)
     int rc;
 
     WORLD_CHECK(me, comm && !coll_request_create(&recv, comm, &request));
+    world_meet(me);
     comm->timeout = me->rank ? 2 : patient(20);
     if (me->rank == 2) {
         rc = world_await_failure(comm, patient(20));

@@ -284,6 +284,7 @@ static void be_child(void)
 {
     struct coll_comm *comm;
     int status = 0;
+    char file[256];
     pid_t pid;
 
     if (NO_THREADS_AFTER_FORK) {
@@ -297,8 +298,9 @@ static void be_child(void)
 
         make(&mine);
         raise(SIGUSR2);
-        for (int i = 0; i < 100; i++) /* for the file */
-            usleep(10000);
+        snprintf(file, sizeof(file), "%s.0", getenv("COLL_HISTORY"));
+        while (access(file, F_OK))
+            usleep(5000);
         must(coll_comm_destroy(mine));
         raise(SIGUSR2); /* is as it was before the parent's */
         exit(EXIT_SUCCESS);
