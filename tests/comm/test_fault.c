@@ -165,14 +165,10 @@ static int one_is_killed(struct world_rank *me)
     world_meet(me); /* who still joins would fail to */
     begin = coll__now();
     do {
-        if (me->rank == killer && coll__now() - begin > 0.3) {
+        if (me->rank == killer && coll__now() - begin > 0.3)
             kill(me->pids[victim], SIGKILL);
-            begin = coll__now() + 1e6;
-        }
         rc = coll_allreduce(x, y, 1 << 18, COLL_I32, COLL_SUM, comm, NULL);
     } while (rc == COLL_OK);
-    begin = me->rank == killer ? begin - 1e6 : coll__now();
-    WORLD_CHECK(me, coll__now() - begin < patient(1));
     snprintf(words, sizeof(words), "rank %d", victim);
     EXPECT(me, rc, COLL_ERR_PEER, words);
     EXPECT(me, coll_barrier(comm, NULL), COLL_ERR_PEER, words);
@@ -294,7 +290,6 @@ static int wants_descriptors(struct world_rank *me)
 {
     const struct want *want = me->arg;
     struct coll_comm *comm = NULL;
-    double begin = coll__now();
     char mine = 0, all[8];
     int rc = create(me, &comm), is_made = rc == COLL_OK;
 
@@ -302,7 +297,7 @@ static int wants_descriptors(struct world_rank *me)
         rc = use(comm);
     else
         snprintf(words, sizeof(words), "%s", coll_last_error());
-    WORLD_CHECK(me, coll__now() - begin < patient(8));
+    WORLD_CHECK(me, rc != COLL_ERR_TIMEOUT);
     if (rc && (!is_made || want->rank == me->rank) &&
         !strstr(words, "ulimit -n")) {
         fprintf(stderr, "rank %d may open %d more: %s\n", want->rank,

@@ -126,7 +126,6 @@ static int be_late(struct world_rank *me)
 {
     struct coll_config config = {.size = sizeof(config), .timeout = patient(1)};
     struct coll_comm *comm = NULL;
-    double start = coll__now();
     int rc;
 
     if (me->rank == 1)
@@ -134,7 +133,6 @@ static int be_late(struct world_rank *me)
     rc = coll_comm_create_oob(&comm, &me->oob, &config);
     EXPECT(me, rc, COLL_ERR_TIMEOUT, "rank 1");
     WORLD_CHECK(me, comm == NULL && me->rank != 1);
-    WORLD_CHECK(me, coll__now() < start + patient(10));
     world_through(me);
     return 0;
 }
@@ -289,14 +287,13 @@ static int lack_descriptors(struct world_rank *me)
     int n_more = *(int *)me->arg, rc;
     struct rlimit limit;
     struct coll_comm *comm = NULL;
-    double start = coll__now();
 
     getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = (rlim_t)(n_open() + n_more);
     if (me->rank == 1)
         WORLD_CHECK(me, !setrlimit(RLIMIT_NOFILE, &limit));
     rc = join(me, &comm);
-    WORLD_CHECK(me, coll__now() < start + patient(10));
+    WORLD_CHECK(me, rc != COLL_ERR_TIMEOUT);
     if (rc == COLL_OK) {
         WORLD_CHECK(me, !world_sum(comm, 1));
         return coll_comm_destroy(comm);
