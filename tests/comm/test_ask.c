@@ -442,17 +442,17 @@ static int stand_still(struct world_rank *me)
     float x = (float)me->rank;
 
     WORLD_CHECK(me, comm && !world_barrier(me, comm));
-    comm->timeout = me->rank == 2 ? DEADLINE : patient(2.5);
+    comm->timeout = me->rank == 2 ? DEADLINE : patient(1.5);
     if (me->rank == 2) {
         nap(0.3);
         for (int r = 0; r < 2; r++)
             kill(me->pids[r], SIGSTOP);
-        nap(patient(2.5) + 0.5);
+        nap(patient(1.5) + 0.5);
         for (int r = 0; r < 2; r++)
             kill(me->pids[r], SIGCONT);
     } else if (me->rank == 1) {
-        nap(1);
-        nap(0.5);
+        nap(0.6);
+        nap(0.4);
         WORLD_CHECK(me, !coll_send(&x, 1, COLL_F32, 0, comm, NULL));
     } else {
         WORLD_CHECK(me, !coll_recv(&x, 1, COLL_F32, 1, comm, NULL));
