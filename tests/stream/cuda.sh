@@ -143,7 +143,7 @@ grep -q '^# nccl: left out with 2 ranks: it takes no two ranks on a GPU, and thi
 [ "$(grep -c '"wrong": 0,' "$json")" = 11 ] || fail "wrong results"
 grep -q '"copy_GBps"' "$json" || fail "JSON without copies"
 program=benchmarks/compare
-refused 2 "no device 'gpu'; use -d host or cuda" -d gpu
+refused 2 '--device gpu is not valid: it must be host|cuda' -d gpu
 CUDA_VISIBLE_DEVICES='' refused 1 'cannot measure the GPU: .*no CUDA-capable device' -d cuda
 program=benchmarks/allreduce_bw
 refused 2 'is for buffers on a GPU; give -d cuda' --graph

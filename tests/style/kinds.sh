@@ -28,7 +28,8 @@ done
 
 # each row of the table of tutorials has a check with its number; 19 is background alone
 for row in $(seq 18) $(seq 20 34); do
-    find "${srcdir:-.}/tests" -name '*.sh' -o -name '*.test' -o -name '*.c' | xargs cat | grep -q "row0*$row[_: ]\|row $row[: ]" ||
+    grep -rq --include='*.sh' --include='*.test' --include='*.c' \
+        "row0*$row[_: ]\|row $row[: ]" "${srcdir:-.}/tests" ||
         { echo "row $row of the table of tutorials has no check"; status=1; }
 done
 exit $status
