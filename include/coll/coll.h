@@ -95,7 +95,7 @@ enum coll_type {
  * one rank every reduction operation copies its input.
  *
  * Floating-point arithmetic rounds to nearest even and keeps subnormal numbers,
- * whatever state the program has set (fesetround(), flush to zero).
+ * whatever state the program has set by fesetround() or as flush-to-zero.
  */
 
 /* X(name, text): each line is a reduction operation. */

@@ -139,6 +139,4 @@ if slurm; then
 else
     echo "left out: Slurm (Debian: slurm-wlm munge libpmix2)"
 fi
-refused "a host that is named twice" 'each host once' \
-    "$collrun" --hosts h1,h2,h1 say_where
 the_end
