@@ -163,6 +163,7 @@ static int self_peek(struct coll__tp *tp, int peer, int channel,
 const struct coll__transport coll__transport_self = {
     .name = "self",
     .what = "a rank's messages to itself",
+    .is_own = 1,
     .usable = self_usable,
     .open = self_open,
     .settle = coll__no_settle,

@@ -249,6 +249,8 @@ static int tcp_peek(struct coll__tp *tp, int peer, int channel,
 const struct coll__transport coll__transport_tcp = {
     .name = "tcp",
     .what = "sockets between hosts, through the process's own listener",
+    .spans_hosts = 1,
+    .is_encrypted = 1,
     .usable = tcp_usable,
     .open = tcp__open,
     .settle = coll__no_settle,

@@ -143,6 +143,12 @@ struct coll__transport {
     const char *name; /* "shm" */
     const char *what; /* one line */
 
+    /* What upper layers need to know of it. */
+    int is_own;       /* it reaches the rank itself and nobody else */
+    int spans_hosts;  /* it reaches ranks of other hosts */
+    int is_encrypted; /* between hosts, if COLL_NET_ENCRYPT=1 asks for it */
+    int needs_rdma;   /* without RDMA another transport that spans hosts is better */
+
     /* Say whether this machine lets it work: COLL_OK, or a status and why
      * (reason and remedy, len bytes at most).  Needs no communicator. */
     int (*usable)(char *why, size_t len);

@@ -265,6 +265,8 @@ void coll__ucx_close(struct coll__tp *tp, int is_orderly)
 const struct coll__transport coll__transport_ucx = {
     .name = "ucx",
     .what = "UCX: RDMA where the hosts have it, else TCP",
+    .spans_hosts = 1,
+    .needs_rdma = 1,
     .usable = ucx_usable,
     .open = coll__ucx_open,
     .settle = coll__no_settle,

@@ -187,54 +187,77 @@ static int settle(struct coll_comm *comm, struct coll__tp *tp,
     return report(comm, tp->found, cover);
 }
 
-/* Is this one for ranks alone that have RDMA?  UCX goes by TCP as well, but tcp is
- * better at that. */
-static int is_for_rdma(const struct coll_comm *comm, const char *name)
+static int is_allowed(const struct coll_comm *comm,
+                      const struct coll__transport *transport)
 {
-    return !strcmp(name, "ucx") &&
-           coll__word_in("tcp", comm->settings.transports, ',');
+    return coll__word_in(transport->name, comm->settings.transports, ',');
 }
 
-/* What goes between hosts is to be sealed, which UCX does not do. */
-static int is_encrypted(void)
+/* Is the transport to be used with RDMA only?  So it is if another one that needs no
+ * RDMA may carry the messages between hosts. */
+static int is_for_rdma(const struct coll_comm *comm,
+                       const struct coll__transport *transport)
 {
-    return !strcmp(coll__param_text(PARAM_NET_ENCRYPT), "1");
+    for (int i = 0; transport->needs_rdma && coll__transports[i]; i++)
+        if (coll__transports[i]->spans_hosts &&
+            !coll__transports[i]->needs_rdma &&
+            is_allowed(comm, coll__transports[i]))
+            return 1;
+    return 0;
 }
 
-/* Is it of use to anybody? */
-static int is_wanted(const struct coll_comm *comm, const char *name)
+/* Is the transport left out because messages between hosts have to be encrypted? */
+static int is_too_open(const struct coll__transport *transport)
+{
+    return transport->spans_hosts && !transport->is_encrypted &&
+           !strcmp(coll__param_text(PARAM_NET_ENCRYPT), "1");
+}
+
+/* May the transport be of use to any rank? */
+static int is_wanted(const struct coll_comm *comm,
+                     const struct coll__transport *transport)
 {
     int n_hosts;
 
-    if (!strcmp(name, "ucx") && is_encrypted())
+    if (is_too_open(transport))
         return 0;
-    if (!is_for_rdma(comm, name))
+    if (!is_for_rdma(comm, transport))
         return 1;
     coll__rails_common(comm->peers, comm->size, &n_hosts);
     return n_hosts > 1;
 }
 
+/* The name of an allowed transport that is left out for want of encryption, or
+ * NULL. */
+static const char *find_too_open(const struct coll_comm *comm)
+{
+    for (int i = 0; coll__transports[i]; i++)
+        if (is_allowed(comm, coll__transports[i]) &&
+            is_too_open(coll__transports[i]))
+            return coll__transports[i]->name;
+    return NULL;
+}
+
 /* Open one transport; collective. */
-static int open_one(struct coll_comm *comm, const char *name,
+static int open_one(struct coll_comm *comm, const struct coll__transport *ops,
                     struct coverage *cover)
 {
-    const struct coll__transport *ops = coll__transport_find(name);
     unsigned char secret[COLL__SECRET_BYTES];
     struct coll__tp_env env = coll__comm_env(comm);
     struct coll__tp *tp;
     int rc;
 
-    env.is_rdma_alone = is_for_rdma(comm, name);
+    env.is_rdma_alone = is_for_rdma(comm, ops);
     env.secret = secret;
-    coll__ctrl_secret(comm->ctrl, name, secret);
+    coll__ctrl_secret(comm->ctrl, ops->name, secret);
     rc = ops->open(&env, &tp);
     coll__auth_wipe(secret, sizeof(secret));
 
     if (rc)
         return rc;
     comm->links.tps[comm->links.routes.n_all++] = tp;
-    if (comm->size > 1 && comm->links.routes.n_all == 1 &&
-        !strcmp(name, "self")) { /* the first one: all know without asking */
+    if (comm->size > 1 && comm->links.routes.n_all == 1 && ops->is_own) {
+        /* the first one: all know what it reaches without asking */
         take_routes(comm, tp);
         cover->from = 0;
         cover->missing = 1;
@@ -242,7 +265,7 @@ static int open_one(struct coll_comm *comm, const char *name,
         rc = settle(comm, tp, cover);
     }
     if (rc == COLL_OK && has_routes(comm, tp))
-        add_name(comm, name);
+        add_name(comm, ops->name);
     return rc;
 }
 
@@ -265,31 +288,48 @@ static int check_names(const char *names)
     return COLL_OK;
 }
 
+/* The transport by which a rank reaches itself, if the list does not name it: it is
+ * always used. */
+static const char *find_own(const struct coll_comm *comm)
+{
+    for (int i = 0; coll__transports[i]; i++)
+        if (coll__transports[i]->is_own && !is_allowed(comm, coll__transports[i]))
+            return coll__transports[i]->name;
+    return "";
+}
+
+/* The ranks do not reach each other by the allowed transports. */
+static int no_route(const struct coll_comm *comm, const struct coverage *cover)
+{
+    const char *open = find_too_open(comm);
+
+    log_error("comm",
+              "rank %d cannot reach rank %d by the transports %s%s%s%s; "
+              "add tcp to COLL_TRANSPORTS, and see coll_info --transports",
+              cover->from, cover->missing, comm->settings.transports,
+              open ? ", of which " : "", open ? open : "",
+              open ? " does not encrypt" : "");
+    return COLL_ERR_TRANSPORT;
+}
+
 /* Open the transports in turn until every rank reaches every rank. */
 static int open_all(struct coll_comm *comm, struct coverage *cover)
 {
-    char names[SETTING_BYTES + 8], *rest = names, *name;
+    char names[2 * SETTING_BYTES], *rest = names, *name;
+    const char *own = find_own(comm);
     int rc = COLL_OK;
 
-    /* a rank always reaches itself */
-    snprintf(names, sizeof(names), "%s%s",
-             coll__word_in("self", comm->settings.transports, ',') ? ""
-                                                                   : "self,",
+    snprintf(names, sizeof(names), "%s%s%s", own, *own ? "," : "",
              comm->settings.transports);
     while (rc == COLL_OK && cover->missing >= 0 &&
            (name = strsep(&rest, ",")) &&
-           comm->links.routes.n_all < MAX_TRANSPORTS)
-        if (is_wanted(comm, name))
-            rc = open_one(comm, name, cover);
-    if (rc == COLL_OK && cover->missing >= 0) {
-        log_error("comm",
-                  "rank %d cannot reach rank %d by the transports %s%s; "
-                  "add tcp to COLL_TRANSPORTS, and see coll_info --transports",
-                  cover->from, cover->missing, comm->settings.transports,
-                  is_encrypted() ? ", of which ucx does not encrypt" : "");
-        rc = COLL_ERR_TRANSPORT;
+           comm->links.routes.n_all < MAX_TRANSPORTS) {
+        const struct coll__transport *transport = coll__transport_find(name);
+
+        if (is_wanted(comm, transport))
+            rc = open_one(comm, transport, cover);
     }
-    return rc;
+    return rc == COLL_OK && cover->missing >= 0 ? no_route(comm, cover) : rc;
 }
 
 int coll__comm_links_open(struct coll_comm *comm,
