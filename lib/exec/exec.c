@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* exec.c - running a program: what its engines share, and which one does it. */
+/* exec.c - run a program: the code that its engines share. */
 #include "lib/exec/prog.h"
 
 void coll__prog_address(struct coll__prog *prog, int i)
@@ -16,9 +16,8 @@ void coll__prog_address(struct coll__prog *prog, int i)
     xfer->with = xfer->reduce ? prog_at(prog, &step->src) : NULL;
 }
 
-/* dst = op(dst, src), or of the two the other way round.  The caller's own function
- * is called here, never by a transport: plans of such operations have no
- * RECV_REDUCE. */
+/* dst = op(dst, src) or op(src, dst), as the step says.  The caller's own function is
+ * called here, never by a transport: plans of such operations have no RECV_REDUCE. */
 static void reduce(const struct coll__prog *prog, void *dst, void *src,
                    const struct coll__step *step)
 {

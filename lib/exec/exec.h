@@ -22,11 +22,11 @@ struct coll__routes {
     int n_all;
     int n_local; /* ranks of this host */
     struct coll__stream_tp
-        *streams; /* joins those of ranks' devices; or NULL */
-    int looks; /* for a message that is about to come, before anything else: how
-                * many more than one */
-    int is_shared; /* ranks share cores: look so often only for messages that come
-                    * from other ones */
+        *streams; /* between streams of the ranks' devices; or NULL */
+    int looks; /* how many times more to poll for a message that is due, before the rank
+                * does anything else */
+    int is_shared; /* ranks share cores: use `looks` only for messages of ranks on other
+                    * cores */
 };
 
 struct coll__prog;
@@ -37,12 +37,12 @@ struct coll__binding {
     const struct coll__routes *routes;
     const struct coll__device *device;
     int channel;         /* of its messages */
-    int is_lent_scratch; /* by coll__prog_lend(); else it has its own */
-    /* Of a plan that is one message: what that joins when it has ended, with its
-     * owner, so that only then there is something to advance.  Else NULL. */
+    int is_lent_scratch; /* by coll__prog_lend(); else the program allocates it */
+    /* A plan of one message: the list that the message joins when it has ended, with
+     * its owner; only then is there something to advance.  Else NULL. */
     struct coll__ended *ended;
     void *owner;
-    int by_kernel; /* where it is queued: as one kernel, and what fits its slots */
+    int by_kernel; /* in a stream: run the plan as one kernel */
 };
 
 /* Make a program of a linked plan.
@@ -56,8 +56,8 @@ struct coll__binding {
 int coll__prog_create(const struct coll__problem *pb, struct coll__plan *plan,
                       const struct coll__binding *to, struct coll__prog **prog);
 
-/* Lend it scratch for the runs to come: as much as coll__prog_scratch() says, on
- * the device, aligned to a cache line. */
+/* Lend the program scratch for the next runs: coll__prog_scratch() bytes on the device,
+ * aligned to a cache line. */
 void coll__prog_lend(struct coll__prog *prog, void *scratch);
 
 /* Start a run.  head stamps its messages; in and out stay the caller's until
@@ -65,9 +65,9 @@ void coll__prog_lend(struct coll__prog *prog, void *scratch);
 void coll__prog_start(struct coll__prog *prog, const struct coll__head *head,
                       const void *in, void *out, void *stream);
 
-/* Programs of different channels run side by side.  A round: each looks whether
- * there is something that it can do at once, all transports are moved on, and each
- * does what has become possible.  Nothing blocks.
+/* Programs of different channels run side by side, in rounds.  In a round each program
+ * does what it can do at once (look), all transports make progress (poll), and each
+ * program does what has become possible (advance).  Nothing blocks.
  *
  * Result:    of look() and advance(): COLL_OK when the run has ended,
  *            COLL_IN_PROGRESS, or the status of what failed; *moved is set when
@@ -78,40 +78,39 @@ int coll__prog_look(struct coll__prog *prog, int *moved);
 int coll__routes_poll(const struct coll__routes *routes);
 int coll__prog_advance(struct coll__prog *prog, int *moved);
 
-/* A program of a device with streams puts its runs into a stream: they end for look()
- * when all is there.  Has the stream come to the end of the last one?  COLL_OK,
- * COLL_IN_PROGRESS, or what failed; a run that was captured is not asked for, and counts
- * as reached. */
+/* Say whether the stream has come to the end of the last run.  On a device with streams
+ * a run has ended for look() once all its steps are in the stream.  Returns COLL_OK,
+ * COLL_IN_PROGRESS or the error; a captured run counts as reached. */
 int coll__prog_reached(struct coll__prog *prog);
 
-/* A graph has a run of it from here on, and may launch that at any time.  Is there no
- * such, and has the stream come past all others, so that what it has on the device is
- * needed no more? */
+/* keep(): note that a graph holds a run of the program from now on, and may launch it at
+ * any time.  may_go(): may the program's memory on the device be freed?  It may if no
+ * graph holds a run and the stream has come past all runs. */
 void coll__prog_keep(struct coll__prog *prog);
 int coll__prog_may_go(struct coll__prog *prog);
 
-/* Of a queued program that is no kernel: have its messages read where they lie, as
- * coll__plan_lying() found; takes over `lying`.  COLL_OK or COLL_ERR_NOMEM, logged.
- * Then say for the runs to come where each of the buffers is that were meant there. */
+/* Use direct reads for the messages that coll__plan_lying() found; takes over `lying`.
+ * Only for programs in a stream.  Returns COLL_OK or COLL_ERR_NOMEM, logged.  Then
+ * coll__prog_lies() names, for the next runs, the registered memory of each buffer. */
 int coll__prog_read_in_place(struct coll__prog *prog, struct coll__span *lying);
 void coll__prog_lies(struct coll__prog *prog, enum coll__buf buf,
                      const struct coll__stream_area *area, size_t off);
 
-/* Give up a run that has not ended: wait until the device has done what it was
- * given, so that nothing is written any more.  Its transports are closed. */
+/* Give up a run that has not ended: wait until the device has finished its work, so that
+ * it writes nothing any more.  The run's transports are closed. */
 void coll__prog_abandon(struct coll__prog *prog);
 
-/* After a run failed: the transfer that did, or NULL when it was the
- * transport as a whole, or the device. */
+/* Return the transfer that failed a run; NULL if the whole transport or the device
+ * failed. */
 const struct coll__xfer *coll__prog_fault(const struct coll__prog *prog);
 
 const struct coll__plan *coll__prog_plan(const struct coll__prog *prog);
 
-/* Does it run as listed (a small one), so that one coll__prog_look() may do? */
+/* Does listed.c run it?  Such programs are small: one coll__prog_look() may be enough. */
 int coll__prog_is_listed(const struct coll__prog *prog);
 
-/* Bytes of memory that its runs need on the device, its own or lent; and bytes of
- * all that it holds else, of the host and of the device. */
+/* Return bytes: of the scratch that its runs need on the device, its own or lent; of all
+ * other memory that it holds on the host, and on the device. */
 size_t coll__prog_scratch(const struct coll__prog *prog);
 size_t coll__prog_bytes(const struct coll__prog *prog);
 size_t coll__prog_on_device(const struct coll__prog *prog);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fused.c - what a program passes on as it takes it: a receive and the send of what
- * it leaves, which its plan has joined (plan.h), done as one.
+/* fused.c - fused receive-send: a receive and the send of its result as one step.  The
+ * plan says which steps may be fused (plan.h).
  *
- * The result goes to the next rank, and to this one's memory only if somebody looks
- * at it there: another step, or in OUT the caller.  In a ring, sums that grow are
- * written over by the whole one, which comes later; so each goes from slot to slot.
+ * The result goes to the next rank.  It is also stored in this rank's memory if another
+ * step reads it there, or if it stays in OUT for the caller.  In a ring allreduce the
+ * final sum, which comes later, overwrites the partial sums; so these go from slot to
+ * slot only.
  */
 #include "lib/exec/prog.h"
 
@@ -14,7 +15,7 @@ static int covers(const struct coll__span *a, const struct coll__span *b)
            a->off + a->len >= b->off + b->len;
 }
 
-/* Of an ORDER nobody knows what it is for. */
+/* An ORDER step may stand for any read. */
 static int reads(const struct coll__step *step, const struct coll__span *span)
 {
     return step->kind == STEP_ORDER ||
@@ -24,7 +25,7 @@ static int reads(const struct coll__step *step, const struct coll__span *span)
             coll__spans_overlap(&step->dst, span));
 }
 
-/* Who reads what step i leaves waits for it, and so does who writes there next. */
+/* Is step i's result needed in memory?  Steps that read or overwrite it depend on i. */
 static int is_looked_at(const struct coll__plan *plan, int i)
 {
     const struct coll__span *left = &plan->steps[i].dst;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* kernel_program.c - a plan as steps that one kernel of a device goes through.
+/* kernel_program.c - kernel programs: a plan as steps that one kernel executes.
  *
- * The order is the plan's own, as for a stream.  A step waits for those before it only
- * where it has to: where it reads or writes what one of them does, or uses a slot again,
- * and no step in between has waited already.
+ * The steps keep the plan's order, as in a stream.  A step waits for the steps before it
+ * only if it depends on one of them, or reuses a slot, and if no step in between has
+ * waited already.
  */
 #include "lib/exec/prog.h"
 #include "lib/trace/log.h"
@@ -16,11 +16,11 @@ struct planning {
     struct coll__planned *steps;
     int n;
     int *needs; /* [n_steps]: the last step that it depends on; or -1 */
-    int *last;  /* [2 * nranks * n_slots]: the last step at a slot; or -1 */
-    int met;    /* all before this step have been waited for */
+    int *last;  /* [2 * nranks * n_slots]: the last step that used a slot; or -1 */
+    int met;    /* a wait has covered all steps before this one */
 };
 
-/* A premul's input lies scaled behind TMP. */
+/* The scaled input of a premul is stored behind TMP. */
 static struct coll__operand operand_of(const struct coll__prog *prog,
                                        const struct coll__span *span)
 {
@@ -40,7 +40,7 @@ static void note_need(int *need, int step)
         *need = step;
 }
 
-/* Which slot a message goes by, and who was there before. */
+/* Assign message i its slot; it depends on the last step that used the slot. */
 static struct coll__operand take_slot(struct planning *p, int i,
                                       struct coll__planned *to)
 {
@@ -62,8 +62,8 @@ static struct coll__operand take_slot(struct planning *p, int i,
     return (struct coll__operand){PLACE_HERE, (uint64_t)slot.at};
 }
 
-/* On its sender, as far from this rank's buffer as that one's part of the area is from
- * this rank's: so any run finds it, by where its own buffers are. */
+/* The source of a direct read, relative to this rank's buffer: the distance between the
+ * two ranks' registered memory is the same in every run. */
 static struct coll__operand at_sender(const struct coll__prog *prog, int i)
 {
     const struct coll__span *span = &prog->queued->lying[i];
@@ -75,7 +75,7 @@ static struct coll__operand at_sender(const struct coll__prog *prog, int i)
     return there;
 }
 
-/* Step i is one with the next one, which sends what it leaves. */
+/* Fuse receive i with the next step, which sends its result. */
 static void pass_on(struct planning *p, int i, struct coll__planned *to)
 {
     to->next = take_slot(p, i + 1, to);
@@ -121,7 +121,7 @@ static void plan_step(struct planning *p, int i)
         p->met = i;
 }
 
-/* Behind all else: what is shown stays as it is until then. */
+/* Add the last steps: wait until the peers have read this rank's buffers. */
 static void plan_settling(struct planning *p)
 {
     const struct coll__prog *prog = p->prog;
@@ -138,7 +138,7 @@ static void plan_settling(struct planning *p)
     }
 }
 
-/* What reads the scaled input comes behind it. */
+/* Add the first step: scale the input. */
 static void plan_premul(struct planning *p)
 {
     const struct coll__prog *prog = p->prog;

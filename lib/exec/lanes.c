@@ -4,10 +4,10 @@
  * A local step ends when it starts.  A message ends by its status.
  *
  * A lane holds the messages of one peer and direction in the plan's order.  A
- * message is issued when its edges are there and all before it on its lane have
- * been issued; it is looked at for completion when all before it are complete.
- * So a round costs time by the number of lanes, not by the number of messages
- * under way.
+ * message is issued when the steps that it depends on are done and all messages
+ * before it on its lane have been issued.  It is tested for completion when all
+ * messages before it are complete.  So the cost of a round grows with the number of
+ * lanes, not with the number of messages under way.
  */
 #include "lib/exec/prog.h"
 #include "lib/util/map.h"
@@ -42,7 +42,7 @@ static size_t count_lanes(const struct coll__prog *prog)
     return min_size((size_t)prog->plan.n_steps + 1, 2 * (size_t)prog->nranks);
 }
 
-/* Give step i, a message, to the lane of its peer and direction. */
+/* Append message i to the lane of its peer and direction. */
 static void join_lane(struct coll__prog *prog, struct coll__map *map, int i)
 {
     const struct coll__step *step = &prog->plan.steps[i];
@@ -61,7 +61,7 @@ static void join_lane(struct coll__prog *prog, struct coll__map *map, int i)
     lanes->lanes[*at].n_steps++;
 }
 
-/* Count each lane's messages, give it its part of lane_steps, fill that. */
+/* Count each lane's messages, give the lane its part of lane_steps, and fill it. */
 static int fill_lanes(struct coll__prog *prog)
 {
     const struct coll__plan *plan = &prog->plan;
@@ -133,7 +133,7 @@ static size_t bytes(const struct coll__prog *prog)
 
 /* ---- what is ready ----------------------------------------------------------- */
 
-/* A number that no other run's sends have. */
+/* A number that the sends of no other run have. */
 static uint64_t name_of(const struct coll__prog *prog, int group)
 {
     uint64_t run = prog->head.seq * N_SERIES + prog->head.series;
@@ -200,7 +200,7 @@ static int run_ready(struct coll__prog *prog)
 
 /* ---- rounds ------------------------------------------------------------------ */
 
-/* Complete what has finished on a lane; the number, or a failed status. */
+/* Complete the finished messages of a lane.  Returns how many, or a failed status. */
 static int harvest(struct coll__prog *prog, struct lane *lane)
 {
     int before = lane->n_done;
@@ -261,7 +261,7 @@ static int advance(struct coll__prog *prog, int *moved)
     return lanes->n_done == prog->plan.n_steps ? COLL_OK : COLL_IN_PROGRESS;
 }
 
-/* A run has nothing under way but its messages, which the transports' end ends. */
+/* Only messages are under way, and closing the transports ends them. */
 static void abandon(struct coll__prog *prog)
 {
     (void)prog;

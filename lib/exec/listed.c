@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* listed.c - run a plan step by step, as listed.
+/* listed.c - run a plan step by step, in list order.
  *
- * Builders' plans allow it: with sends that need nobody's help every rank comes
- * to its end, whoever is fast (lib/proof/list_order.c proves it).  A transport's
- * put() is such a send as long as no more messages are under way between two
- * ranks than it has room for; a plan with more of them, or with larger ones, is
- * not for this engine.
+ * Plans of the builders cannot deadlock in list order as long as sends complete without
+ * the receiver (lib/proof/list_order.c proves it).  A transport's put() is such a send
+ * while the messages between two ranks fit its capacity.  This engine refuses plans with
+ * more messages or larger ones.
  *
- * Ranks that share a core give it to each other: one that waits yields.  But once all
- * that share its core have sent what this one waits for, they wait as well, and for the
- * same as it does: a message from another core, which is there before a yield
- * has gone round.  So it looks on then.  Without that two cores of four ranks each
- * take 3.5 switches an operation, with it the 3 that there must be.  In a tree ranks do
- * not hear of all others, and who shares the core may have something to do: there they
- * yield.
+ * Ranks that share a core yield while they wait.  But once all ranks of its core have
+ * sent their messages to this rank, they wait too, and like this rank for a message from
+ * another core.  That message comes sooner than a round of yields, so the rank polls
+ * instead of yielding.  Two cores with four ranks each then take 3 context switches an
+ * operation, the least possible, rather than 3.5.  In a tree a rank does not receive from
+ * all others, and a rank on its core may still have work: then it yields.
  */
 #include "lib/exec/prog.h"
 
@@ -21,7 +19,7 @@
 
 #define MAX_STEPS 256
 
-/* Messages up to step i between the same ranks in the same direction. */
+/* Count the messages up to step i between the same ranks in the same direction. */
 static int count_alike(const struct coll__plan *plan, int i)
 {
     const struct coll__step *step = &plan->steps[i];
@@ -120,8 +118,8 @@ static int hears_all(const struct coll__prog *prog)
     return n == prog->nranks - 1;
 }
 
-/* Say where this rank waits, if that has changed: 1 + the core, 0 where that cannot be
- * known. */
+/* Tell the other ranks this rank's core, if it has changed.  Returns 1 + the core; 0 if
+ * it is unknown. */
 static int tell_core(const struct coll__tp *tp)
 {
     atomic_int *mine = tp->waits_on[tp->rank];
@@ -132,7 +130,7 @@ static int tell_core(const struct coll__tp *tp)
     return core;
 }
 
-/* May the sender of step i need this core? */
+/* May rank `peer` need this core?  Its own core may be unknown. */
 static int may_share(const struct coll__tp *tp, int peer, int core)
 {
     int other = atomic_load_explicit(tp->waits_on[peer], memory_order_relaxed);
@@ -140,7 +138,7 @@ static int may_share(const struct coll__tp *tp, int peer, int core)
     return !other || other == core;
 }
 
-/* Is all that is still to come from this core there? */
+/* Have all messages arrived that ranks of this core still had to send? */
 static int waits_for_others(const struct coll__prog *prog)
 {
     const struct coll__plan *plan = &prog->plan;
@@ -174,7 +172,7 @@ static int look(struct coll__prog *prog, int *moved)
     return rc;
 }
 
-/* What has come meanwhile, the next look finds. */
+/* The next look() finds the messages that have arrived meanwhile. */
 static int advance(struct coll__prog *prog, int *moved)
 {
     (void)prog;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* prog.c - bind a plan to transports and memory: all that is the same in every
- * run is worked out here. */
+/* prog.c - bind a plan to transports and memory: compute here what is the same in every
+ * run. */
 #include "lib/exec/prog.h"
 #include "lib/trace/log.h"
 #include "lib/util/param.h"
@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Of step i, whose result goes out at once in one group of sends: its number;
- * 0 where that is not so. */
+/* If a group of sends sends step i's result at once, return the group's number; else
+ * 0. */
 static int find_onward(const struct coll__prog *prog, int i)
 {
     const struct coll__plan *plan = &prog->plan;
@@ -41,7 +41,7 @@ static size_t data_of(const struct coll__prog *prog,
     return (size_t)n * (pb->in_place ? max_size(in, out) : in + out);
 }
 
-/* What all messages of the problem are. */
+/* Describe the bytes of all messages, so that transports choose how to copy them. */
 static struct coll__bytes describe(const struct coll__prog *prog,
                                    const struct coll__problem *pb)
 {
@@ -55,7 +55,7 @@ static struct coll__bytes describe(const struct coll__prog *prog,
     };
 }
 
-/* Is what step i stores an end, that nothing reads but what goes out next? */
+/* Does step i store a final result, which no step reads but the sends that follow? */
 static int is_final(const struct coll__prog *prog, int i)
 {
     const struct coll__plan *plan = &prog->plan;
@@ -65,7 +65,7 @@ static int is_final(const struct coll__prog *prog, int i)
             prog->groups[i]);
 }
 
-/* What of a transfer is the same in every run. */
+/* Fill in the part of each transfer that is the same in every run. */
 static void make_xfers(struct coll__prog *prog, const struct coll__problem *pb,
                        const struct coll__binding *to)
 {
@@ -102,7 +102,7 @@ static size_t scaled_at(const struct coll__prog *prog)
     return round_up(prog->plan.tmp_len, CACHE_LINE);
 }
 
-/* SIZE_MAX, which nobody has, for more than a number can say. */
+/* Returns SIZE_MAX, which no allocation can meet, if the sum overflows. */
 size_t coll__prog_scratch(const struct coll__prog *prog)
 {
     size_t len;
@@ -137,7 +137,7 @@ static int allocate_scratch(struct coll__prog *prog)
 
 /* ---- the whole ----------------------------------------------------------- */
 
-/* NULL: the plan does not suit the device's streams. */
+/* Returns NULL if the plan does not suit the device's streams. */
 static const struct coll__engine *choose_engine(const struct coll__prog *prog)
 {
     if (prog->device->streams)
@@ -160,7 +160,7 @@ static int allocate(struct coll__prog *prog, int is_lent_scratch)
     return COLL_ERR_NOMEM;
 }
 
-/* Fill in what the problem and the binding say. */
+/* Allocate a program, and fill in what follows from the problem and the binding. */
 static struct coll__prog *prog_new(const struct coll__problem *pb,
                                    struct coll__plan *plan,
                                    const struct coll__binding *to)

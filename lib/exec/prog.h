@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* prog.h - what a program is, and the engines that run it.
  *
- * listed.c goes through the steps as they are listed and stops where a message has
- * not come: the least work there is, for small plans whose messages need no flow
- * control.  lanes.c keeps lanes and a queue of what is ready: everything that can
- * go on does.  stream_engine.c puts all steps into a stream of a device, one by one or
- * as one kernel (kernel_program.c): it runs all that is for a device with streams.
+ * listed.c executes the steps in list order and stops at a message that has not come:
+ * the least work, for small plans whose messages need no flow control.  lanes.c keeps
+ * a lane for each peer and a queue of ready steps: every step that can go on does.
+ * stream_engine.c puts all steps into a stream of a device, one by one or as one kernel
+ * (kernel_program.c); it runs all programs of a device with streams.
  */
 #ifndef COLL_LIB_EXEC_PROG_H
 #define COLL_LIB_EXEC_PROG_H
@@ -15,20 +15,20 @@
 struct coll__prog;
 
 struct coll__engine {
-    /* Can it run the program, whose plan, routes and device are there? */
+    /* Can it run the program?  The plan, routes and device are set. */
     int (*serves)(const struct coll__prog *prog);
 
-    /* Have what runs need, COLL_OK or COLL_ERR_NOMEM; let go of it, also after a
-     * failure; and how many bytes that is. */
+    /* make() allocates what runs need: COLL_OK or COLL_ERR_NOMEM.  destroy() frees it,
+     * also after a failed make().  bytes() returns its size on the host. */
     int (*make)(struct coll__prog *prog);
     void (*destroy)(struct coll__prog *prog);
     size_t (*bytes)(const struct coll__prog *prog);
 
-    /* And of the device's memory, but for scratch. */
+    /* Return its bytes on the device, without scratch. */
     size_t (*on_device)(const struct coll__prog *prog);
 
-    /* Start a run, whose buffers are in prog->base; what fails does so later.
-     * The others as in exec.h. */
+    /* Start a run, whose buffers are in prog->base; look() and advance() return its
+     * errors.  exec.h describes the other functions. */
     void (*start)(struct coll__prog *prog);
     int (*look)(struct coll__prog *prog, int *moved);
     int (*advance)(struct coll__prog *prog, int *moved);
@@ -36,10 +36,10 @@ struct coll__engine {
     void (*abandon)(struct coll__prog *prog);
 };
 
-/* Of engines whose runs have ended when they say so. */
+/* reached() of engines that run nothing in streams. */
 int coll__no_reached(struct coll__prog *prog);
 
-/* Of those that hold nothing on a device. */
+/* on_device() of engines that hold no memory on a device. */
 size_t coll__no_on_device(const struct coll__prog *prog);
 
 extern const struct coll__engine coll__engine_queued, coll__engine_listed,
@@ -56,10 +56,10 @@ struct coll__prog {
     coll__scale_fn *scale;
     unsigned char *scaled; /* premul: IN times the scalar, or NULL */
     size_t scaled_len;
-    unsigned char *scratch; /* its own, of TMP and what is scaled; or NULL */
+    unsigned char *scratch; /* its own, for TMP and the scaled input; or NULL */
     const struct coll__routes *routes;
-    int *groups; /* [n_steps]: of sends of the same bytes, which a send is of or
-                  * a result goes out in; 0: none */
+    int *groups; /* [n_steps]: the group of sends of the same bytes that a send is in, or
+                  * that sends a step's result; 0: none */
     int is_past; /* the operation's bytes exceed the caches */
     int is_p2p;
     int by_kernel; /* stream_engine.c: all steps as one kernel */
@@ -74,8 +74,8 @@ struct coll__prog {
     const struct coll__xfer *fault;
 
     int at;        /* listed.c: the step that is next */
-    int hears_all; /* listed.c: each other rank sends it something, and says where
-                    * it waits */
+    int hears_all; /* listed.c: each other rank sends to this one, and tells on which
+                    * core it waits */
     struct coll__lanes *lanes; /* lanes.c's, or NULL */
     struct coll__queued *queued; /* stream_engine.c's, or NULL */
 };
@@ -86,7 +86,7 @@ static inline void *prog_at(const struct coll__prog *prog,
     return span->len ? prog->base[span->buf] + span->off : NULL;
 }
 
-/* What a step does, of struct coll__work, but for what a message brings. */
+/* Return the local work of a step, WORK_ of struct coll__work. */
 static inline int prog_work(const struct coll__step *step)
 {
     switch (step->kind) {
@@ -100,36 +100,36 @@ static inline int prog_work(const struct coll__step *step)
     }
 }
 
-/* kernel_program.c: a queued plan as steps for one kernel.  *steps is the caller's, to end by
- * free(); COLL_ERR_NOMEM is logged. */
+/* kernel_program.c: translate the plan into steps for one kernel.  The caller frees
+ * *steps by free(); COLL_ERR_NOMEM is logged. */
 int coll__prog_planned(const struct coll__prog *prog,
                        struct coll__planned **steps, int *n);
 
-/* fused.c: is step i of a queued plan a receive that is one with the next step, its
- * result passed on, and kept here as well, or not? */
+/* fused.c: is receive i fused with the next step, which sends its result?  KEPT: the
+ * result is also stored on this rank; GONE: it is not. */
 enum coll__joined { JOINED_NOT, JOINED_KEPT, JOINED_GONE };
 enum coll__joined coll__prog_joined(const struct coll__prog *prog, int i);
 
-/* stream_engine.c: does message i lie where its sender has it, and in no slot? */
+/* stream_engine.c: is message i a direct read, which uses no slot? */
 int coll__prog_lies_there(const struct coll__prog *prog, int i);
 
 /* stream_engine.c's. */
 struct coll__queued {
-    int *number; /* [n_steps]: of a message, among those on its lane */
+    int *number; /* [n_steps]: a message's number on its lane */
     unsigned char *joined; /* [n_steps]: enum coll__joined */
     void *mark;  /* behind the last run; NULL before the first one */
-    void *plan;  /* by_kernel: on the device, from the first run on */
+    void *plan;  /* by_kernel: the steps in the device's memory, from the first run on */
     int status;  /* of the last start */
 
-    /* [n_steps], of messages that lie in no slot: where, len 0 of the others; NULL:
-     * there are none.  Of its sends those that are the last ones in their slots. */
+    /* lying[n_steps]: the sender's memory of each direct read, len 0 for other messages;
+     * NULL if there are none.  last[n_last]: the last direct-read send of each slot. */
     struct coll__span *lying;
     int *last, n_last;
     const struct coll__stream_area *area[N_BUFS]; /* of the runs to come */
     size_t off[N_BUFS];
 };
 
-/* Fill in what changes from run to run of a message's transfer. */
+/* Fill in the part of a message's transfer that changes from run to run. */
 void coll__prog_address(struct coll__prog *prog, int i);
 
 /* Do a step that is no message. */

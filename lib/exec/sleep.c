@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* sleep.c - sleep on futexes, or on files.
  *
- * News is a counter.  Who brings some raises it and then looks whether anybody
- * sleeps; who sleeps says so and then has the kernel compare the counter with
- * what it was when the bells were armed, before the last look around.  All of
- * that is in one order (seq_cst): so either the news are seen there, or the
- * sleeper is, or the kernel finds another number and lets nobody sleep.
+ * News is a counter.  A thread with news raises it and then checks for sleepers.  A
+ * thread that goes to sleep first announces itself; then the kernel compares the counter
+ * with its value when the bells were armed, before the last poll.  All of these
+ * accesses are in one order (seq_cst).  So the last poll sees the news, or the news see
+ * the sleeper, or the kernel finds another value and does not let the thread sleep.
  */
 #include "lib/exec/sleep.h"
 #include "lib/util/futex.h"
@@ -40,8 +40,8 @@ void coll__sleep_arm(struct coll__sleep *sleep, struct coll__tp *const *tps,
     }
 }
 
-/* On all words and news at once, where the kernel can; or on the first word, or
- * on news where there is none. */
+/* Sleep on all words and on news at once, if the kernel can; else on the first word, or
+ * on news if there is no word. */
 static void wait_for_words(const struct coll__sleep *sleep, double seconds)
 {
     struct coll__futex_word words[COLL__SLEEP_BELLS + 1];
@@ -65,7 +65,7 @@ static void wait_for_files(struct pollfd *files, int n, double seconds)
     ppoll(files, (nfds_t)n, &time, NULL);
 }
 
-/* The files among the bells; their number. */
+/* Collect the bells that are files.  Returns their number. */
 static int list_files(const struct coll__sleep *sleep,
                       struct pollfd files[COLL__SLEEP_BELLS])
 {

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stream_engine.c - put a whole plan into a stream of a device, and be done.
  *
- * Steps go in as they are listed, local ones by the device, messages by a transport
- * between streams; or all as one kernel, which the device goes through by itself.
- * What is passed on as it is taken goes in as one (fused.c).  The plan must have been
- * put into an order that comes to its end with the slots that there are
- * (coll__plan_build_in_turns()): a stream cannot go on with something else while it
- * waits.
+ * The steps go in one by one in list order: the device does local steps, a transport
+ * between streams does messages.  Or all go in as one kernel.  A fused receive-send is
+ * one step (fused.c).  A stream that waits cannot do anything else, so the plan's order
+ * must not deadlock with the slots of the transport (coll__plan_build_in_turns()).
  *
- * What ranks may read from each other's buffers is not copied on its way: the receiver
- * works on it where it lies, and the sender's run ends when all of that has been taken.
+ * Direct reads are not copied on their way: the receiver reads the sender's registered
+ * buffer, and the sender's run ends when the receivers have read all of it.
  *
- * For the host a run ends when all is in the stream; whoever wants to know when the
- * stream has come to its end asks coll__prog_reached().  What is put there depends
- * on nothing that changes from run to run but the buffers, so it may be captured.
- * A long plan fills the stream's queue, and the start then waits for room there.
+ * For the host a run ends when all steps are in the stream; coll__prog_reached() tells
+ * when the stream has come to the end.  Only the buffers change from run to run, so a run
+ * may be captured.  A long plan fills the stream's queue; then the start waits until the
+ * queue takes more.
  */
 #include "lib/exec/prog.h"
 #include "lib/trace/log.h"
@@ -123,10 +121,10 @@ static size_t on_device(const struct coll__prog *prog)
     return prog->device->streams->taken(prog->queued->plan);
 }
 
-/* ---- what lies where it was ------------------------------------------------ */
+/* ---- direct reads ---------------------------------------------------------- */
 
-/* Find the sends that settle what lies in their slots: from the end, each slot's
- * first.  What else has gone by a slot before was taken by then. */
+/* Find the last direct-read send of each slot.  When its receiver has read, all messages
+ * before it in the slot have been received too. */
 static void find_last(struct coll__prog *prog, unsigned char *is_found)
 {
     const struct coll__stream_tp *tp = prog->routes->streams;
@@ -170,7 +168,7 @@ void coll__prog_lies(struct coll__prog *prog, enum coll__buf buf,
     prog->queued->off[buf] = off;
 }
 
-/* What a receive gets, on its sender. */
+/* The source of a direct read: its address on the sender. */
 static const void *at_sender(const struct coll__prog *prog, int i)
 {
     const struct coll__queued *q = prog->queued;
@@ -182,7 +180,7 @@ static const void *at_sender(const struct coll__prog *prog, int i)
 
 /* ---- running ------------------------------------------------------------- */
 
-/* What a step does here, but for what a message brings. */
+/* Return the local work of a step; the source of a received message is added later. */
 static struct coll__work work_of(const struct coll__prog *prog, int i)
 {
     const struct coll__step *step = &prog->plan.steps[i];
@@ -281,7 +279,7 @@ static int put_settling(struct coll__prog *prog)
     return rc;
 }
 
-/* Where streams have what they wait for and where scratch begins is known by then. */
+/* Called by the first run, when the addresses of slots and scratch are known. */
 static int load(struct coll__prog *prog)
 {
     const struct coll__stream_tp *tp = prog->routes->streams;
@@ -322,8 +320,8 @@ static int put_all(struct coll__prog *prog)
     return rc;
 }
 
-/* A part of a run in a stream is worse than none: the others wait for the rest, so
- * they are told.  Of what was being captured nothing has run. */
+/* If only part of a run got into the stream, the other ranks would wait for the rest, so
+ * release them.  A capture has run nothing, so it needs no release. */
 static void start(struct coll__prog *prog)
 {
     struct coll__stream_tp *tp = prog->routes->streams;
@@ -346,7 +344,7 @@ static int advance(struct coll__prog *prog, int *moved)
     return look(prog, moved);
 }
 
-/* In that order: what lets a stream go on by a release has said so before. */
+/* Read the transport's state last: it is set before a release lets the stream go on. */
 static int reached(struct coll__prog *prog)
 {
     const struct coll__stream_tp *tp = prog->routes->streams;
@@ -358,7 +356,7 @@ static int reached(struct coll__prog *prog)
     return rc < 0 || state == COLL_OK ? rc : state;
 }
 
-/* The transport has released it. */
+/* The transport has released the stream, so this ends. */
 static void abandon(struct coll__prog *prog)
 {
     const struct coll__stream_ops *streams = prog->device->streams;

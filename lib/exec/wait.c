@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* wait.c - spin, then yield, then sleep.
  *
- * A yield takes one to five microseconds and gives the core to the rank that it
- * waits for, so ranks that share cores do not spin at all, and look at the clock
- * at every eighth yield; a wake-up across cores costs ten times that, so sleep
- * comes late.  Whatever comes ends it; but deadlines and what else is looked at
- * by the clock have no bell, so it is bounded, and what may come in silence
- * bounds it more.
+ * A yield takes one to five microseconds and gives the core to the rank that is waited
+ * for.  So ranks that share cores do not spin at all, and read the clock at every
+ * eighth yield.  A wake-up across cores costs ten times as much, so sleep comes late.
+ * Events with a bell end a sleep.  Deadlines have no bell, so each sleep is bounded; it
+ * is shorter still while messages may come without a bell.
  *
  * Ranks of real-time priority that share cores sleep after 50 us, since no rank of a
  * lower priority can run while they yield.
  *
- * A wait that outlasts the yields is mostly followed by others that do, and then a
- * wake-up is little beside the wait, and the yields are for nothing: they end soon, until
- * a wait comes for which they would have been worth it.
+ * A wait that outlasts the yields is mostly followed by others that do.  A wake-up costs
+ * little beside such a wait, and its yields are wasted.  So the next waits yield only
+ * briefly, until one of them is short enough for yields to pay.
  */
 #include "lib/exec/wait.h"
 #include "lib/exec/exec.h"
@@ -28,12 +27,12 @@
 
 #define SPINS 1000u
 #define YIELDS 8u /* between two looks at the clock */
-#define LATE 2    /* waits that spun in vain, and then a yield ended them */
-#define SHY 64u   /* waits that do not spin then, before one tries again */
+#define LATE 2    /* waits in a row that spun in vain, until a yield ended them */
+#define SHY 64u   /* waits that do not spin after that, before one tries again */
 #define PEER_S                                                                 \
-    2e-3 /* from a yield to the next wait; a program that computes takes
-                     * longer */
-#define BRIEF 50e-6 /* s of yielding where waits are longer than all of it */
+    2e-3 /* s from a yield to the next wait; a program that computes
+                     * takes longer */
+#define BRIEF 50e-6 /* s of yielding while waits outlast the longer yields */
 #define SLEEP_FIRST 50e-6
 #define SLEEP_LAST 20e-3
 
@@ -46,10 +45,10 @@ static inline void relax(void)
 #endif
 }
 
-/* Does the kernel have a part in each look?  Then a yield costs no more than the look,
- * and may give the core to the rank that is waited for: on a host of its own, but on
- * this machine.  Two hosts of two ranks on two cores took 150 us for 8 bytes with 32
- * looks before the first yield, 105 with 8, 85 with none; two of one rank the same. */
+/* Is each poll a system call?  Then a yield costs no more than a poll, and may give the
+ * core to the peer, if its "host" is on this machine too.  Two such hosts of two ranks on
+ * two cores took 150 us for 8 bytes with 32 polls before the first yield, 105 with 8, 85
+ * with none.  With one rank a host the three numbers were equal. */
 static int asks_kernel(const struct coll__routes *routes)
 {
     for (int t = 0; routes && t < routes->n_all; t++)
@@ -72,7 +71,7 @@ static void warn_of_real_time(const char *mode)
             mode);
 }
 
-/* COLL_WAIT, but for ranks that would keep their peers from running. */
+/* Return COLL_WAIT, or "block" for ranks that would keep their peers from running. */
 static const char *mode_for(int is_crowded)
 {
     const char *mode = coll__param_text(PARAM_WAIT);
@@ -105,8 +104,8 @@ void coll__wait_init(struct coll__wait *wait, int is_crowded,
     wait->routes = routes;
 }
 
-/* Arm the bells and have the caller look once more; or, when that was in vain,
- * sleep: 1. */
+/* The first call arms the bells and returns 0, so that the caller polls once more; the
+ * next one sleeps and returns 1. */
 static int rest(struct coll__wait *wait, int is_alone)
 {
     const struct coll__routes *routes = wait->routes;
@@ -136,8 +135,8 @@ static unsigned count_woken(const struct coll__wait *wait)
     return n;
 }
 
-/* Has one of two ranks that exchange messages slept, then the kernel may have put
- * both on one core. */
+/* Has this rank slept, or woken a peer?  Then the kernel may have put both ranks on one
+ * core. */
 static int has_slept(struct coll__wait *wait)
 {
     unsigned n_woken = count_woken(wait);
@@ -148,21 +147,21 @@ static int has_slept(struct coll__wait *wait)
     return is_late;
 }
 
-/* The wait before this one spun in vain.  Did one of the first yields end it, and
- * was it not a stranger who got the core? */
+/* The last wait spun in vain.  Did one of its first yields end it, and did this rank wait
+ * again so soon that the peer, not another program, must have got the core? */
 static int was_peers_core(const struct coll__wait *wait)
 {
     return wait->n_before <= wait->n_spins + YIELDS &&
            coll__now() - wait->idle_since < PEER_S;
 }
 
-/* If wait after wait does so, the kernel has put both on one core as well: programs
- * that nobody told of have the others.  That may pass. */
+/* If this happens wait after wait, the kernel has put both ranks on one core, since
+ * other programs use the other cores.  That may pass, so spin again after a while. */
 static int is_kept_waiting(struct coll__wait *wait)
 {
     if (wait->n_shy)
         return --wait->n_shy > 0;
-    if (wait->n_before <= wait->n_spins) { /* as it mostly is */
+    if (wait->n_before <= wait->n_spins) { /* spinning was enough */
         wait->n_late = 0;
         return 0;
     }
@@ -174,7 +173,7 @@ static int is_kept_waiting(struct coll__wait *wait)
     return 1;
 }
 
-/* A wait begins: would spinning keep the one from the core that it waits for? */
+/* A wait begins: would spinning keep the peer from the core? */
 static int is_shy(struct coll__wait *wait)
 {
     int is_late = has_slept(wait);
@@ -182,7 +181,7 @@ static int is_shy(struct coll__wait *wait)
     return is_kept_waiting(wait) || is_late;
 }
 
-/* The first yield of a wait: for how long, by the one before that was not brief. */
+/* The first yield of a wait: choose how long to yield, by how long the last wait was. */
 static void begin_to_yield(struct coll__wait *wait, double now)
 {
     if (wait->lasted >= wait->yield_s)
@@ -219,6 +218,6 @@ int coll__wait_idle(struct coll__wait *wait, int is_alone)
         sched_yield();
         return 1;
     }
-    wait->n_idle = n; /* and here again */
+    wait->n_idle = n; /* the next call comes here again */
     return rest(wait, is_alone);
 }
