@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* all_ranks.h - all ranks' plans of one problem, and their text: a plan file.
  *
- * load.c describes the text; dump.c writes it.  What was loaded is only known
- * to be well formed; coll__plans_check() (lib/proof) proves that it is right.
+ * load.c describes the text, and dump.c writes it.  A loaded plan is well formed, but
+ * nothing more is known of it; coll__plans_check() (lib/proof) proves that it is
+ * right.
  */
 #ifndef COLL_LIB_PLAN_ALL_RANKS_H
 #define COLL_LIB_PLAN_ALL_RANKS_H
@@ -14,13 +15,13 @@
 struct coll__plans {
     struct coll__problem *pbs; /* [nranks], each with its rank */
     struct coll__plan *plans;  /* [nranks], linked */
-    size_t **numbers; /* [nranks]: what pbs' counts point to, or NULL */
-    size_t chunk;     /* what the plans were split by, for people */
-    int has_edges;    /* the edges are the file's own, not inferred */
+    size_t **numbers; /* [nranks]: the counts that pbs point to, or NULL */
+    size_t chunk;     /* the chunk size of the splitting, for people */
+    int has_edges;    /* the file lists the edges; they are not inferred */
     char algorithm[32];
 };
 
-/* Say whether a rank has counts of its inputs (its outputs) of its own. */
+/* Say whether each rank has its own counts of its inputs (its outputs). */
 int coll__has_in_counts(enum coll_collective collective);
 int coll__has_out_counts(enum coll_collective collective);
 

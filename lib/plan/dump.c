@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dump.c - plans as text: one plan for people, all of a problem as a plan file
- * (load.c describes it and reads it back).
- */
+/* dump.c - plans as text: one plan for people, or all plans of a problem as a plan
+ * file (load.c describes the format and reads it). */
 #include "lib/plan/all_ranks.h"
 #include "lib/plan/waits.h"
 #include "lib/plan/words.h"

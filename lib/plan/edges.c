@@ -29,15 +29,15 @@ struct linker {
     int n_nodes, cap_nodes;
     struct edge *edges;
     int n_edges, cap_edges;
-    int *stamp; /* [n_steps]: the last step that was made to wait for it */
-    int *sent;  /* of each segment: the last SEND since it was written, or -1 */
+    int *stamp; /* [step]: the last step to which it got an edge */
+    int *sent;  /* [segment]: the last SEND since it was written, or -1 */
     struct coll__numbers starts; /* of spans sent that nobody writes */
-    int *last; /* of each start: the last SEND; room for all steps */
+    int *last; /* [start]: the last SEND from there; space for all steps */
     int *same; /* [n_steps]: the plan's */
     int status;
 };
 
-/* Make room for one more item in a growing array. */
+/* Grow the array by at least one item. */
 static void *grow(struct linker *l, void *items, int n, int *cap, size_t size)
 {
     void *more;
@@ -88,8 +88,8 @@ static void writes(struct linker *l, int step, struct coll__segments s)
     }
 }
 
-/* The last SEND of a span that starts at the same place, in a buffer that
- * nobody writes; -1 none. */
+/* Return the last SEND of a span with the same start, in a buffer that no step writes,
+ * or -1. */
 static int last_from(struct linker *l, const struct coll__span *span, int step)
 {
     int n_seen = l->starts.n, other = -1, number;
@@ -107,8 +107,8 @@ static int last_from(struct linker *l, const struct coll__span *span, int step)
     return other;
 }
 
-/* A SEND carries what another one does, if that had the same span and nothing
- * there was written since. */
+/* Note a SEND.  It carries the same bytes as an earlier one if both have the same span
+ * and no step between them writes there. */
 static void sends(struct linker *l, const struct coll__plan *plan, int step)
 {
     struct coll__segments s = l->flow->touches[step].src;
@@ -126,7 +126,7 @@ static void sends(struct linker *l, const struct coll__plan *plan, int step)
     l->same[step] = other >= 0 ? l->same[other] : step + 1;
 }
 
-/* Sort the edges by their first step, into the plan's arrays. */
+/* Sort the edges by their first step and put them into the plan's arrays. */
 static int store(struct linker *l, struct coll__plan *plan)
 {
     int n = plan->n_steps;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* flow.c - cut buffers at the ends of all spans.
  *
- * Most ends are those of many spans, so each distinct one is first given a
- * number; only these are sorted, digit by digit, and their places in the order
- * become the segments' numbers.
+ * Most spans share their ends with others.  So each distinct end first gets a number;
+ * only these are sorted, digit by digit.  An end's place in the sorted order is its
+ * segment's number.
  */
 #include "lib/plan/flow.h"
 #include "lib/plan/intern.h"
@@ -27,7 +27,7 @@ struct cutter {
 
 /* ---- collect ------------------------------------------------------------- */
 
-/* The number of the cut at an offset; -1 without memory. */
+/* Return the number of the cut at an offset; -1 without memory. */
 static int cut_at(struct cutter *c, enum coll__buf buf, size_t off)
 {
     uint64_t key = (uint64_t)buf << 62 | off;
@@ -58,7 +58,7 @@ static int collect(struct cutter *c, const struct coll__span *span,
     return ends->from < 0 || ends->to < 0 ? COLL_ERR_NOMEM : COLL_OK;
 }
 
-/* Does step i read what the step before has just written?  Most do. */
+/* Does step i read what the step before it has written?  Most steps do. */
 static int reads_last(const struct coll__plan *plan, int i)
 {
     const struct coll__step *step = &plan->steps[i], *last = step - 1;
@@ -74,7 +74,7 @@ static int reads_own_dst(const struct coll__step *step)
            coll__same_span(&step->src, &step->dst);
 }
 
-/* Number all ends.  Cut 0 is the start of all, for the spans that are empty. */
+/* Number all ends.  Cut 0 is offset 0; empty spans use it. */
 static int collect_all(struct cutter *c, const struct coll__plan *plan,
                        struct coll__touch *touches)
 {
@@ -103,7 +103,7 @@ static int collect_all(struct cutter *c, const struct coll__plan *plan,
 
 /* ---- sort ---------------------------------------------------------------- */
 
-/* Move n cuts in the order of one digit; equal ones stay in order. */
+/* Sort n cuts by one digit; equal cuts keep their order. */
 static void sort_digit(const struct cut *from, struct cut *to, int n, int shift)
 {
     int at[(1 << DIGIT) + 1] = {0};
@@ -116,7 +116,7 @@ static void sort_digit(const struct cut *from, struct cut *to, int n, int shift)
         to[at[from[i].key >> shift & ((1 << DIGIT) - 1)]++] = from[i];
 }
 
-/* Sort the cuts and fill in the place of each number. */
+/* Sort the cuts and fill in the place of each one. */
 static int place_all(struct cutter *c, int *places)
 {
     int n = c->numbers.n;

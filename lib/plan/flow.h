@@ -1,52 +1,52 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* flow.h - the elementary segments of a plan's buffers.
  *
- * All spans of a plan, laid over each other, cut each buffer into segments that
- * every span covers wholly or not at all.  Whoever asks what overlaps what
- * then works on ranges of segment numbers.  A buffer that no step writes, as IN
- * mostly, is not cut: nobody can be in the way of those who read it.
+ * The spans of a plan, laid over each other, cut each buffer into segments.  A span
+ * covers each segment wholly or not at all, so overlaps are found by comparing ranges
+ * of segment numbers.  A buffer that no step writes (mostly IN) is not cut: its
+ * readers conflict with nothing.
  */
 #ifndef COLL_LIB_PLAN_FLOW_H
 #define COLL_LIB_PLAN_FLOW_H
 
 #include "lib/plan/plan.h"
 
-/* Segments [from, to), numbered through all buffers. */
+/* Segments [from, to).  The numbers go on from one buffer to the next. */
 struct coll__segments {
     int from, to;
 };
 
-/* What a step writes and reads; none where it does not, where the span is
- * empty, or where no step writes. */
+/* The segments that a step writes and reads.  They are empty if the step does not
+ * write (read), if the span is empty, or if no step writes the buffer. */
 struct coll__touch {
     struct coll__segments dst, src;
 };
 
-/* Of a plan, or {0}: not cut yet.  It serves several passes over the plan, each
- * of which keeps it true or forgets it.  Steps that are gone may leave cuts
- * that nobody needs. */
+/* The segments of a plan; {0} if the buffers are not cut yet.  Several passes over the
+ * plan share it; each pass updates it or forgets it.  Dropped steps may leave cuts
+ * that no span needs. */
 struct coll__flow {
     struct coll__touch *touches; /* [n_steps]; NULL: not cut */
     int n_segments;              /* numbers are below it */
     int is_written[N_BUFS];      /* is it cut? */
 };
 
-/* Cut the buffers of a plan, unless that is done.
+/* Cut the buffers of a plan, unless they are cut already.
  *
  * Ownership: *flow is the caller's, to end by coll__flow_fini(), also after an
  *            error.
  * Errors:    COLL_ERR_NOMEM, logged.
- * Cost:      O(n) time and memory for n steps; O(1) when done before.
+ * Cost:      O(n) time and memory for n steps; O(1) if they are cut already.
  */
 int coll__flow_need(struct coll__flow *flow, const struct coll__plan *plan);
 
-/* Take out the steps whose peer is COLL__DROPPED, of the plan and its flow. */
+/* Drop the steps whose peer is COLL__DROPPED from the plan and from its flow. */
 void coll__flow_compact(struct coll__flow *flow, struct coll__plan *plan);
 
-/* coll__plan_link() by a flow that is there, or is left for others. */
+/* Do the same as coll__plan_link(), with a flow that the caller passes and keeps. */
 int coll__flow_link(struct coll__flow *flow, struct coll__plan *plan);
 
-/* Forget it, as behind a change of spans that it cannot follow. */
+/* Forget the segments, after a change of spans that they do not follow. */
 void coll__flow_fini(struct coll__flow *flow);
 
 #endif

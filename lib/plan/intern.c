@@ -32,7 +32,7 @@ void coll__numbers_fini(struct coll__numbers *numbers)
     numbers->slots = NULL;
 }
 
-/* The slot of a key: its own, or the free one where it belongs. */
+/* Return the slot of a key, or the free slot where it belongs. */
 static struct coll__slot *find(const struct coll__numbers *numbers,
                                uint64_t key)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* intern.h - number distinct keys 0, 1, 2 ... in the order in which they first
- * come: a hash table that only grows. */
+/* intern.h - number distinct keys 0, 1, 2 ... in the order of their first use: a hash
+ * table that only grows. */
 #ifndef COLL_LIB_PLAN_INTERN_H
 #define COLL_LIB_PLAN_INTERN_H
 
@@ -16,8 +16,8 @@ struct coll__numbers {
     int bits, n;
 };
 
-/* Make room for n_expected keys, or for the first few.  COLL_OK or
- * COLL_ERR_NOMEM (not logged); end both by coll__numbers_fini(). */
+/* Allocate space for n_expected keys, at least for a few.  COLL_OK or COLL_ERR_NOMEM
+ * (not logged).  The caller calls coll__numbers_fini() in both cases. */
 int coll__numbers_init(struct coll__numbers *numbers, int n_expected);
 void coll__numbers_fini(struct coll__numbers *numbers);
 

@@ -14,12 +14,12 @@
  *                          keeps the order of combination; [free]
  *   root 0                 [0]
  *   algorithm mine         a name for people; [file]
- *   chunk 0                what the steps were split by, for people; [0]
+ *   chunk 0                the chunk size of the steps, for people; [0]
  *   edges inferred         or "listed": by the steps' own lists; [inferred]
  *
- * then each rank's part, in order of the ranks, with the bytes of scratch,
- * "count N" where the rank's count is another (gatherv, scatterv), "in_place"
- * where it works in place; and its steps, numbered from 0:
+ * Then comes each rank's part, in order of the ranks: the bytes of scratch,
+ * "count N" if the rank has its own count (gatherv, scatterv), "in_place" if it
+ * works in place, and its steps, numbered from 0:
  *
  *   rank 0 tmp 16
  *   0 copy out[0,16) from in[0,16)
@@ -29,21 +29,21 @@
  *
  * The kinds are copy DST from SRC, reduce DST from SRC (DST = DST op SRC),
  * scale DST (for avg: divide by the ranks), send peer P SRC, recv peer P DST,
- * recv_reduce peer P DST with SRC (DST = SRC op what comes; without "with", SRC
- * is DST), and order DST from SRC (moves nothing: what uses DST waits for SRC).
- * A span is BUFFER[FROM,TO), in bytes, of in, out or tmp.  "left" behind the
- * spans of a reduction makes SRC, or what comes, the left operand.
+ * recv_reduce peer P DST with SRC (DST = SRC op message; without "with", SRC is
+ * DST), and order DST from SRC (moves nothing: steps that use DST wait for SRC).
+ * A span is BUFFER[FROM,TO), in bytes, of in, out or tmp.  "left" after the spans
+ * of a reduction makes SRC (or the message) the left operand.
  * With "edges listed" a step may end in "waits for 0 2": the earlier steps that
- * must have finished.  The sends to one peer go out, and the receives from one
- * peer are taken, in the order of the list.
+ * must have finished.  Sends to one peer leave in the order of the list, and
+ * receives from one peer are taken in that order.
  *
- * A collective whose name ends in v has lines of one number a rank, behind the
+ * A collective whose name ends in v has lines of one number a rank, after the
  * rank's line: in_counts and in_displs, out_counts and out_displs, as in
- * coll_args; without displs the parts are packed.  Of gatherv and scatterv the
- * root alone needs them.
+ * coll_args.  Without displs the parts are packed.  In gatherv and scatterv only
+ * the root needs these lines.
  *
- * Memory is in proportion to the text: nothing is allocated for a number that
- * it merely names.
+ * Memory is in proportion to the text: a number in the text does not make the
+ * reader allocate more.
  */
 #include "lib/plan/load.h"
 #include "lib/plan/words.h"
@@ -200,7 +200,7 @@ static int read_head_line(struct coll__loader *l)
     return rc ? rc : coll__scan_ended(&l->scan);
 }
 
-/* The head is complete: is it whole, and can its numbers be worked with? */
+/* The head has ended: check that its fields are complete and within their limits. */
 static int end_head(struct coll__loader *l)
 {
     size_t p, size;
@@ -237,7 +237,7 @@ enum { SEEN_STEPS = 1 << 4 }; /* and a bit for each line of counts */
 static const char *const count_names[] = {"in_counts", "in_displs",
                                           "out_counts", "out_displs"};
 
-/* Ranks without parts of their own need no counts. */
+/* Does the rank have parts of its own?  Other ranks need no counts. */
 static int needs_counts(const struct coll__problem *pb, int of_out)
 {
     enum coll__buf buf = of_out ? BUF_OUT : BUF_IN;
@@ -247,8 +247,7 @@ static int needs_counts(const struct coll__problem *pb, int of_out)
     return has && coll__problem_shape(pb, buf) == SHAPE_PARTS;
 }
 
-/* Where line k's numbers are, in the rank's four arrays of one number a
- * rank. */
+/* Return where the numbers of line k go within the rank's four arrays. */
 static const size_t **counts_at(struct coll__problem *pb, int k)
 {
     const size_t **at[] = {&pb->in_counts, &pb->in_displs, &pb->out_counts,
@@ -283,7 +282,7 @@ static int read_counts(struct coll__loader *l, int k)
     return rc ? rc : coll__scan_ended(&l->scan);
 }
 
-/* Pack parts whose displs were not given, and see that they fit memory. */
+/* Pack the parts whose displs are not given, and check that they fit into memory. */
 static int place_parts(struct coll__loader *l, int k)
 {
     struct coll__problem *pb = &l->plans->pbs[l->rank];
@@ -305,8 +304,7 @@ static int place_parts(struct coll__loader *l, int k)
     return COLL_OK;
 }
 
-/* Of allgatherv and reduce_scatterv all ranks have the same counts, and their
- * own are among them. */
+/* Check the counts of allgatherv and reduce_scatterv: they are the same on all ranks. */
 static int same_counts(struct coll__loader *l)
 {
     struct coll__problem *pb = &l->plans->pbs[l->rank];
@@ -327,8 +325,8 @@ static int same_counts(struct coll__loader *l)
     return COLL_OK;
 }
 
-/* Before the first step (or at the end of a rank without any): the sizes of the
- * buffers are known. */
+/* Prepare a rank's problem and plan: the sizes of the buffers are known from here on.
+ * This comes before the rank's first step, or at its end if it has none. */
 static int begin_steps(struct coll__loader *l)
 {
     struct coll__problem *pb = &l->plans->pbs[l->rank];
@@ -400,7 +398,7 @@ static int take_in_place(struct coll__loader *l)
     return COLL_OK;
 }
 
-/* "rank 3 tmp 4096 in_place"; a rank before it has ended. */
+/* Read "rank 3 tmp 4096 in_place"; this ends the rank before it. */
 static int read_rank(struct coll__loader *l)
 {
     int rank, rc = coll__scan_int(&l->scan, "rank", 0, l->head.nranks - 1,
@@ -502,7 +500,7 @@ static int cannot_read(const char *path, int err)
     return err == ENOMEM ? COLL_ERR_NOMEM : COLL_ERR_SYSTEM;
 }
 
-/* Read up to len bytes, which the file may turn out not to have. */
+/* Read up to len bytes; the file may have fewer. */
 static ssize_t read_all(int fd, char *text, size_t len)
 {
     size_t done = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* load.h - what the parts of the parser of plan files share. */
+/* load.h - what load.c and load_step.c share. */
 #ifndef COLL_LIB_PLAN_LOAD_H
 #define COLL_LIB_PLAN_LOAD_H
 
@@ -14,14 +14,15 @@ struct coll__loader {
     struct coll__scan scan;
     struct coll__plans *plans;
     struct coll__problem head; /* what all ranks have alike */
-    unsigned seen;             /* a bit for each field of the head, or rank */
-    int rank;                  /* whose part this is; -1 in the head */
+    unsigned seen;             /* one bit for each field of the head that was read, or
+                                * of the rank */
+    int rank;                  /* the rank whose part is being read; -1 in the head */
     size_t len[N_BUFS];        /* of this rank's buffers, in bytes */
     struct coll__loaded_edge *edges; /* of this rank */
     int n_edges, cap_edges;
 };
 
-/* Read a step's line, whose first word is its number. */
+/* Read the line of a step; its first word is the step's number. */
 int coll__load_step(struct coll__loader *loader);
 
 /* Give this rank's plan its edges. */

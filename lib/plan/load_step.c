@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* load_step.c - a step of a plan file, and the edges of a rank. */
+/* load_step.c - read one step of a plan file, and link the steps of a rank. */
 #include "lib/plan/flow.h"
 #include "lib/plan/load.h"
 #include "lib/plan/words.h"
@@ -69,7 +69,7 @@ static int overlap(const struct coll__span *a, const struct coll__span *b)
     return a->len && b->len && coll__spans_overlap(a, b);
 }
 
-/* What goes from one span to another. */
+/* Read the two spans of a copy, a reduce or an order. */
 static int judge_both(struct coll__loader *l, const struct coll__step *step)
 {
     if (step->src.len != step->dst.len)
@@ -106,7 +106,7 @@ static int read_spans(struct coll__loader *l, struct coll__step *step)
     return judge_both(l, step);
 }
 
-/* The operand of a recv_reduce, behind "with". */
+/* Read the operand of a recv_reduce, after "with". */
 static int read_operand(struct coll__loader *l, struct coll__step *step)
 {
     int rc = read_span(l, "with", &step->src);
@@ -251,8 +251,8 @@ int coll__load_step(struct coll__loader *l)
 
 /* ---- edges ---------------------------------------------------------------- */
 
-/* The pieces that the steps' spans are cut into by each other decide what it
- * costs to link them.  Blocks of ranks stay far below the limit. */
+/* Limit the number of segments that the spans cut each other into, since the cost of
+ * linking grows with it.  Plans whose spans are blocks stay far below the limit. */
 static int check_tangle(const struct coll__loader *l,
                         const struct coll__plan *plan,
                         const struct coll__flow *flow)
@@ -272,8 +272,8 @@ static int check_tangle(const struct coll__loader *l,
                                          "them alike", l->rank);
 }
 
-/* Sort the listed edges by the step that others wait for; they take the place of
- * the inferred ones. */
+/* Sort the listed edges by their first step and put them in place of the inferred
+ * ones. */
 static int store_edges(const struct coll__loader *l, struct coll__plan *plan)
 {
     size_t n = (size_t)plan->n_steps;
@@ -307,7 +307,7 @@ int coll__load_edges(struct coll__loader *l)
 
     if (rc == COLL_OK)
         rc = check_tangle(l, plan, &flow);
-    if (rc == COLL_OK) /* which also finds the sends that are alike */
+    if (rc == COLL_OK) /* it also finds the sends that carry the same bytes */
         rc = coll__flow_link(&flow, plan);
     coll__flow_fini(&flow);
     return rc || !l->plans->has_edges ? rc : store_edges(l, plan);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pass_absorb.c - RECV, then REDUCE what came with something else: one RECV_REDUCE.
+/* pass_absorb.c - turn a RECV and the REDUCE of the received operand with another one
+ * into one RECV_REDUCE.
  *
  *   recv sum                                recv_reduce sum with in
  *   reduce sum with in                ->
  *
- * Only where nobody writes that other operand, so that the one step waits for nothing
- * that the RECV did not wait for.
+ * The pass does so only if no step writes the other operand.  Then the RECV_REDUCE
+ * waits only for the steps that the RECV waits for.
  */
 #include "lib/plan/flow.h"
 #include "lib/plan/plan.h"

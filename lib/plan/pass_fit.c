@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pass_fit.c - cut messages that fit no slot.
+/* pass_fit.c - cut messages that are longer than a slot.
  *
- * A message's pieces depend on its length alone, so both ends cut alike.  Unlike
- * coll__pass_split() it makes as many of them as it takes.  Local steps need no slot,
- * but one between two messages would have each piece of the second wait for all pieces
- * of the first, on this rank alone, which others do not know of (a rank that does not
- * work in place where they take it to): these are cut alike.
+ * The number of pieces depends on the message's length alone, so both ends cut alike.
+ * There is no limit on the number of pieces, unlike in coll__pass_split().
+ *
+ * Local steps need no slot.  But an uncut local step between two messages would make
+ * each piece of the second message wait for all pieces of the first.  The other ranks
+ * do not know of such a step (this rank may not work in place although they assume it
+ * does).  So these local steps are cut too.
  */
 #include "lib/plan/schedule.h"
 #include "lib/trace/log.h"
@@ -17,7 +19,7 @@ static size_t len_of(const struct coll__step *step)
     return step->kind == STEP_SEND ? step->src.len : step->dst.len;
 }
 
-/* Does it wait for something, and something for it? */
+/* Does the step wait for a step, and does another step wait for it? */
 static int is_between(const struct coll__plan *plan, int i)
 {
     return plan->n_deps[i] > 0 &&

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pass_forward.c - read a COPY's source instead of what it wrote.
+/* pass_forward.c - read a COPY's source instead of its destination.
  *
  *   copy out from in                        send in
  *   send out                          ->    recv_reduce out with in
  *   recv_reduce out with out
  *
- * A step that reads within what a COPY wrote, and which nobody has written
- * since, reads the same bytes of the COPY's source, provided that no step
- * behind the COPY writes there: so nobody has to wait for the step who did not
- * before, and two ranks cannot come to wait for each other.  A COPY is dropped
- * when nobody reads any more what it wrote, neither a step nor, in OUT, the
- * caller.  A span that lies partly outside a COPY stays as it is.
+ * Suppose that a step reads bytes that a COPY wrote and that no step has written
+ * since.  It reads the same bytes from the COPY's source instead, if no step after the
+ * COPY writes that source.  This adds no wait, so two ranks cannot come to wait for
+ * each other.  A COPY is dropped if no step reads its destination any more, and, in
+ * OUT, if the caller does not read it.  A span that is only partly within a COPY's
+ * destination stays as it is.
  */
 #include "lib/plan/flow.h"
 #include "lib/plan/plan.h"
@@ -20,11 +20,11 @@
 
 struct forwarder {
     struct coll__flow *flow;
-    int *writer;   /* [segments]: the step that wrote it last, so far or in
-                    * all; -1 none */
-    char *is_kept; /* [n_steps]: of a COPY: its source is not written again */
-    char *is_read; /* [n_steps]: somebody reads what it wrote */
-    int is_recut;  /* a step reads a part of a source, cut nowhere so far */
+    int *writer;   /* [segment]: the step that wrote it last, so far or in the whole
+                    * plan; -1 none */
+    char *is_kept; /* [step]: a COPY whose source is not written later */
+    char *is_read; /* [step]: its destination is read */
+    int is_recut;  /* a step reads a part of a source, at ends that are not cut yet */
 };
 
 static int forwarder_init(struct forwarder *f, const struct coll__plan *plan)
@@ -65,7 +65,7 @@ static void note_write(struct forwarder *f, int i)
         f->writer[g] = i;
 }
 
-/* Find the copies whose source is not written behind them. */
+/* Find the COPYs whose source is not written after them. */
 static void find_kept(struct forwarder *f, const struct coll__plan *plan)
 {
     forget_writers(f);
@@ -81,7 +81,8 @@ static void find_kept(struct forwarder *f, const struct coll__plan *plan)
     }
 }
 
-/* The step that wrote all of it last; -1 for none or several. */
+/* Return the step that wrote all of these segments last; -1 if there is none or
+ * several. */
 static int writer_of(const struct forwarder *f, struct coll__segments s)
 {
     int writer = s.from < s.to ? f->writer[s.from] : -1;
@@ -99,7 +100,7 @@ static void note_read(struct forwarder *f, struct coll__segments s)
             f->is_read[f->writer[g]] = 1;
 }
 
-/* Step i reads src: let it read the source of the copy that wrote it. */
+/* Let step i read the source of the COPY that wrote src. */
 static void forward(struct forwarder *f, struct coll__plan *plan, int i)
 {
     struct coll__step *step = &plan->steps[i];
@@ -121,7 +122,7 @@ static void forward(struct forwarder *f, struct coll__plan *plan, int i)
     f->is_kept[i] = step->kind == STEP_COPY;
 }
 
-/* What is in OUT at the end is read by the caller. */
+/* The caller reads all of OUT at the end. */
 static void note_results(struct forwarder *f, const struct coll__plan *plan)
 {
     for (int i = 0; i < plan->n_steps; i++)
@@ -145,7 +146,7 @@ static void forward_all(struct forwarder *f, struct coll__plan *plan)
         enum coll__step_kind kind = plan->steps[i].kind;
 
         forward(f, plan, i);
-        /* an ORDER leaves what it is said to write, for others to read */
+        /* an ORDER does not change its dst: the step that wrote it before counts */
         if (coll__step_reads_dst(kind) || kind == STEP_ORDER)
             note_read(f, f->flow->touches[i].dst);
         note_write(f, i);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pass_fuse.c - RECV into scratch, then REDUCE from it: one RECV_REDUCE.
+/* pass_fuse.c - turn a RECV into scratch and the REDUCE from there into one
+ * RECV_REDUCE.
  *
- * The pair becomes one step when the REDUCE reads exactly what the RECV wrote,
- * nobody else reads it, and no other message from that peer is taken between
- * the two, so that the order of messages stays.  The scratch is then free.
+ * The pair becomes one step if the REDUCE reads exactly what the RECV wrote, no other
+ * step reads it, and no other message from the same peer is received between the two
+ * (the order of messages must stay).  The scratch is then free.
  *
- * The pair stays apart when a SEND still reads what the REDUCE writes: the
- * RECV_REDUCE would have to wait for that SEND, and two ranks that exchange
- * their vectors would wait for each other's receive (without buffering).
+ * The pair stays if an earlier SEND reads the bytes that the REDUCE writes: the
+ * RECV_REDUCE would have to wait for that SEND.  Two ranks that exchange their vectors
+ * would then each wait for the other's receive, if sends are not buffered.
  */
 #include "lib/plan/flow.h"
 #include "lib/plan/intern.h"
@@ -20,13 +21,13 @@ enum { NOBODY = -1, SEVERAL = -2 }; /* instead of a step */
 
 struct fuser {
     struct coll__flow *flow;
-    int *writer;   /* [segments]: the step that wrote it last, or -1 */
-    int *is_sent;  /* [segments]: a SEND has read it since it was written */
-    int *consumer; /* [n_steps]: of a RECV: NOBODY, SEVERAL, or a REDUCE */
-    int *next_recv; /* [n_steps]: of a receive, the next from its peer */
+    int *writer;   /* [segment]: the step that wrote it last, or -1 */
+    int *is_sent;  /* [segment]: a SEND has read it since it was written */
+    int *consumer; /* [step]: who reads a RECV's bytes: NOBODY, SEVERAL, or a REDUCE */
+    int *next_recv; /* [step]: the next receive from the same peer */
 };
 
-/* Step i reads segments: note it with each step that wrote there. */
+/* Step i reads the segments: note it as a reader of each step that wrote there. */
 static void note_read(struct fuser *f, const struct coll__plan *plan, int i,
                       struct coll__segments s)
 {
@@ -43,8 +44,8 @@ static void note_read(struct fuser *f, const struct coll__plan *plan, int i,
     }
 }
 
-/* Step i writes its dst: whoever wrote a part of it before is no longer
- * whole. */
+/* Step i writes its dst: the steps that wrote there before have lost part of their
+ * bytes. */
 static void note_write(struct fuser *f, const struct coll__plan *plan, int i)
 {
     const struct coll__span *span = &plan->steps[i].dst;
@@ -61,8 +62,8 @@ static void note_write(struct fuser *f, const struct coll__plan *plan, int i)
     }
 }
 
-/* Step i sends its src: note it.  Or it reduces into what is being sent: the
- * RECV that feeds it must stay as it is. */
+/* Note what step i sends.  If it reduces into bytes that are being sent, the RECV
+ * whose bytes it reads must stay. */
 static void note_sends(struct fuser *f, const struct coll__plan *plan, int i)
 {
     enum coll__step_kind kind = plan->steps[i].kind;
@@ -90,7 +91,7 @@ static int can_fuse(const struct fuser *f, const struct coll__plan *plan, int i)
            f->consumer[i] >= 0 && f->next_recv[i] >= f->consumer[i];
 }
 
-/* An empty RECV has no segments; its REDUCE is the next step, if any. */
+/* An empty RECV has no segments; its REDUCE is the next step, if there is one. */
 static void note_empty(struct fuser *f, const struct coll__plan *plan, int i)
 {
     const struct coll__step *recv = &plan->steps[i], *next = recv + 1;

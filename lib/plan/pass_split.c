@@ -21,7 +21,7 @@ struct cut {
     unsigned char *is_apart; /* [n_steps]: stays whole; NULL: none does */
 };
 
-/* What a step works on; an ORDER step moves nothing. */
+/* The bytes that a step works on; an ORDER step moves none. */
 static size_t step_len(const struct coll__step *step)
 {
     if (step->kind == STEP_ORDER)
@@ -67,7 +67,7 @@ static void count(int *n_more, const struct coll__segments *at)
     n_more[at->to]--;
 }
 
-/* Is it a copy of what nobody writes to where nobody else is? */
+/* Is it a COPY from a buffer that no step writes, to bytes that no other step uses? */
 static int stands_apart(const struct coll__step *step,
                         const struct coll__touch *touch, const int *n_at)
 {
@@ -79,7 +79,7 @@ static int stands_apart(const struct coll__step *step,
     return 1;
 }
 
-/* Such a copy holds up nobody, and is one call of a device if it is not cut. */
+/* Find such COPYs.  No step waits for them, and an uncut COPY is one call of a device. */
 static int find_apart(struct cut *cut, struct coll__flow *flow)
 {
     const struct coll__plan *plan = cut->plan;
@@ -109,7 +109,7 @@ static int find_apart(struct cut *cut, struct coll__flow *flow)
 
 /* ---- places ---------------------------------------------------------------- */
 
-/* Where piece k of a step stands; without phases or bands, all at one place. */
+/* Return the place of piece k of a step.  Without phases or bands there is one place. */
 static unsigned place_of(const struct cut *cut, const struct coll__step *step,
                          int k)
 {
@@ -118,7 +118,7 @@ static unsigned place_of(const struct cut *cut, const struct coll__step *step,
     return cut->plan->phase ? (unsigned)k + step->phase : 0;
 }
 
-/* How many pieces there are of all steps; *n_places: and places. */
+/* Return the number of pieces of all steps, and set *n_places to the number of places. */
 static int count_pieces(const struct cut *cut, int *n_places)
 {
     int n_all = 0;
@@ -134,7 +134,7 @@ static int count_pieces(const struct cut *cut, int *n_places)
     return n_all;
 }
 
-/* Where the first one at each place goes. */
+/* Find where each place begins in the new list. */
 static void find_places(const struct cut *cut, int *at, int n_places)
 {
     for (int i = 0; i < cut->plan->n_steps; i++) {
@@ -150,7 +150,7 @@ static void find_places(const struct cut *cut, int *at, int n_places)
     }
 }
 
-/* Place by place, and at each in the order of the steps. */
+/* List the pieces place by place; within a place, in the order of the steps. */
 static void cut_all(const struct cut *cut, int *at, struct coll__step *to)
 {
     for (int i = 0; i < cut->plan->n_steps; i++) {

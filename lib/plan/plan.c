@@ -127,7 +127,7 @@ int coll__problem_may_be_in_place(const struct coll__problem *pb)
            coll__problem_shape(pb, BUF_OUT) != SHAPE_NONE;
 }
 
-/* Does IN have the parts of which BUF_TMP is an image? */
+/* Are the parts that BUF_TMP mirrors those of IN? */
 static int has_parts_in(const struct coll__problem *pb)
 {
     return pb->collective == COLL_REDUCE_SCATTER ||
@@ -245,7 +245,7 @@ size_t coll__plan_bytes(const struct coll__plan *plan)
     size_t n = (size_t)plan->n_steps;
     size_t bytes = (size_t)plan->cap_steps * sizeof(*plan->steps);
 
-    if (plan->first_after) /* linked: three arrays, and the edges */
+    if (plan->first_after) /* a linked plan: three arrays and the edges */
         bytes += (3 * n + 1 + (size_t)plan->first_after[n]) * sizeof(int);
     return bytes;
 }

@@ -19,11 +19,11 @@
 
 /* Which orders of combination a reduction allows. */
 enum coll__order {
-    ORDER_FREE,      /* any: the operation is as good as associative */
-    ORDER_CANONICAL, /* the canonical tree, operands may swap: the same bits
-                      * whatever the algorithm (algo.h says which tree) */
-    ORDER_RANKS      /* the canonical tree, lower ranks on the left: for an
-                      * operation that does not commute */
+    ORDER_FREE,      /* any order: the operation counts as associative */
+    ORDER_CANONICAL, /* the canonical tree (algo.h), operands may be swapped: the same
+                      * bits for each algorithm */
+    ORDER_RANKS      /* the canonical tree, lower ranks on the left: for an operation
+                      * that does not commute */
 };
 
 struct coll__view; /* lib/plan/view.h */
@@ -32,24 +32,24 @@ struct coll__view; /* lib/plan/view.h */
 struct coll__problem {
     enum coll_collective collective;
     enum coll_type type;
-    enum coll_op op; /* SUM for premul-sum, whose scaling is exec's */
-    int is_user_op;  /* the caller's function instead; op is then SUM */
+    enum coll_op op; /* SUM for premul-sum: lib/exec does the scaling */
+    int is_user_op;  /* use the caller's function; op is then SUM */
     enum coll__order order;
     int root; /* or the peer of a send or receive */
     int nranks, rank;
     size_t count; /* elements, as in the call */
-    /* Of a collective whose name ends in v, as in coll_args but with displs
-     * always there; borrowed.  Of alltoallv, gatherv and scatterv a rank knows
-     * its own alone; `count` is then this rank's too. */
+    /* For a collective whose name ends in v: as in coll_args, but displs are always
+     * set.  Borrowed.  In alltoallv, gatherv and scatterv a rank knows only its own
+     * counts; `count` is then also this rank's own. */
     const size_t *in_counts, *in_displs, *out_counts, *out_displs;
     int in_place; /* this rank's; others may differ */
     int spoils_in; /* see coll__plan_nest(); never set by a caller */
-    const struct coll__view *view; /* who is near whom; NULL: nobody knows */
+    const struct coll__view *view; /* which ranks are near each other; NULL: unknown */
 };
 
-/* BUF_IN is read only.  In place, this rank's own part of it is in BUF_OUT
- * instead (all of it, but in a reduce-scatter and a scatter) and that part of
- * BUF_IN is not mentioned.  BUF_TMP holds nothing until a step writes it. */
+/* BUF_IN is read only.  In place, this rank's own input is in BUF_OUT instead (all of
+ * its input, except in a reduce-scatter and a scatter), and the plan does not mention
+ * that part of BUF_IN.  BUF_TMP holds nothing until a step writes it. */
 enum coll__buf { BUF_IN, BUF_OUT, BUF_TMP, N_BUFS };
 
 struct coll__span {
@@ -73,7 +73,7 @@ static inline int coll__spans_overlap(const struct coll__span *a,
 /* X(name, text, reads src, writes dst) */
 #define COLL_STEP_MAP(X)                                                       \
     X(COPY, "copy", 1, 1)     /* dst = src */                                  \
-    X(ORDER, "order", 1, 1)   /* nothing: who uses dst waits for src */        \
+    X(ORDER, "order", 1, 1)   /* no bytes: users of dst wait for src */      \
     X(REDUCE, "reduce", 1, 1) /* dst = op(dst, src) */                         \
     X(SCALE, "scale", 0, 1)   /* dst = dst / nranks, for avg */                \
     X(SEND, "send", 1, 0)     /* src to peer */                                \
@@ -87,15 +87,15 @@ enum coll__step_kind {
     N_STEP_KINDS
 };
 
-/* The spans of a step are equally long and lie apart, but for a RECV_REDUCE
- * that combines in place: its src may be its dst. */
+/* The spans of a step have one length and do not overlap.  Exception: the src of a
+ * RECV_REDUCE that combines in place is its dst. */
 struct coll__step {
     enum coll__step_kind kind : 16;
-    unsigned src_first : 1; /* of REDUCE: dst = op(src, dst); of RECV_REDUCE:
-                             * dst = op(what peer sends, src) */
-    unsigned is_joined : 1; /* of a receive: the next step sends what this one
-                             * leaves, and both are done at once: when the
-                             * message is there, and room for the other one */
+    unsigned src_first : 1; /* REDUCE: dst = op(src, dst); RECV_REDUCE: dst =
+                             * op(message, src) */
+    unsigned is_joined : 1; /* a receive: the next step sends what this step leaves,
+                             * and both are done at the same time, when the message is
+                             * there and the send has a free slot */
     unsigned phase : 14;    /* see coll__pass_split() */
     int peer;               /* -1 for a local step */
     struct coll__span dst, src;
@@ -109,33 +109,33 @@ struct coll__plan {
     size_t tmp_len; /* bytes of BUF_TMP */
     const char *algorithm;
 
-    /* Of an algorithm: done step by step as listed, with sends that are
-     * buffered, it gets to its end. */
+    /* The plan comes from an algorithm that also finishes if its steps run one by one,
+     * as listed, with buffered sends. */
     int runs_as_listed;
 
-    /* After coll__plan_in_turns(): so it does with so many slots between two
-     * ranks; 0: nobody knows. */
+    /* After coll__plan_in_turns(): the number of slots between two ranks with which
+     * the plans finish; 0: unknown. */
     int n_slots;
 
-    /* After coll__plan_link(): step i waits for n_deps[i] others to finish, and
-     * after[first_after[i] .. first_after[i + 1]) wait for step i.  same[i]
-     * numbers groups of sends, from 1: those of a group carry the same bytes;
-     * 0 for other steps. */
+    /* After coll__plan_link(): step i waits for n_deps[i] other steps, and the steps
+     * after[first_after[i] .. first_after[i + 1]) wait for step i.  same[i] is the
+     * number, from 1, of a group of sends that carry the same bytes; 0 for other
+     * steps. */
     int *n_deps, *first_after, *after, *same;
 };
 
 /* Say whether a collective combines elements. */
 int coll__reduces(enum coll_collective collective);
 
-/* Bytes of the call's whole `count`. */
+/* Return the bytes of the call's whole `count`. */
 size_t coll__problem_bytes(const struct coll__problem *pb);
 
-/* Bytes of all ranks' parts together, the same on every rank; SIZE_MAX where a rank
- * knows its own alone (coll__has_own_counts()). */
+/* Return the bytes of all ranks' parts together, which is the same on every rank;
+ * SIZE_MAX if a rank knows only its own (coll__has_own_counts()). */
 size_t coll__problem_total(const struct coll__problem *pb);
 
-/* Bytes of BUF_IN and of BUF_OUT on this rank, up to the last one that the
- * collective mentions (parts of a v collective may leave gaps). */
+/* Return the bytes of BUF_IN (BUF_OUT) on this rank, up to the last byte that the
+ * collective uses (parts of a v collective may leave gaps). */
 size_t coll__problem_len(const struct coll__problem *pb, enum coll__buf buf);
 
 /* How a buffer is made up. */
@@ -147,30 +147,30 @@ enum coll__shape {
 enum coll__shape coll__problem_shape(const struct coll__problem *pb,
                                      enum coll__buf buf);
 
-/* Can this rank work in place?  Only those that have both buffers. */
+/* Can this rank work in place?  Only ranks that have both buffers can. */
 int coll__problem_may_be_in_place(const struct coll__problem *pb);
 
-/* The part of a buffer (SHAPE_PARTS) that belongs to rank r (modulo nranks):
- * of an allgather's OUT what comes from r, of a reduce-scatter's IN what goes
- * to r, and so on; for BUF_TMP, where the parts of the buffer of the call that
- * has them would be, packed or not as they are there. */
+/* Return the part of a buffer (SHAPE_PARTS) that belongs to rank r (modulo nranks): of
+ * an allgather's OUT the part that comes from r, of a reduce-scatter's IN the part
+ * that goes to r, and so on.  For BUF_TMP, which mirrors the buffer of the call that
+ * has parts: the same place as in that buffer, packed or not. */
 struct coll__span coll__part(const struct coll__problem *pb, enum coll__buf buf,
                              int r);
 
-/* Append a step.  Without memory the plan's status says so and the step is
- * dropped; builders return plan_status() at their end. */
+/* Append a step.  Without memory the step is dropped and the plan's status is set;
+ * builders return plan_status() at their end. */
 void coll__plan_add(struct coll__plan *plan, const struct coll__step *step);
 
-/* Return memory for n items of a builder's own, to free() at its end; NULL sets
- * the plan's status (logged). */
+/* Return memory for n items, which the builder frees at its end; NULL sets the plan's
+ * status (logged). */
 void *coll__plan_alloc(struct coll__plan *plan, int n, size_t size);
 
-/* Take out the steps whose peer is COLL__DROPPED; the scratch may shrink. */
+/* Drop the steps whose peer is COLL__DROPPED; the scratch may shrink. */
 enum { COLL__DROPPED = -2 };
 void coll__plan_compact(struct coll__plan *plan);
 
-/* Say whether a kind of step receives, or sends or receives; reads its src; writes,
- * or reads, its dst; its name. */
+/* Say whether a kind of step receives; sends or receives; reads its src; writes its
+ * dst; reads its dst.  The last function returns its name. */
 int coll__step_is_recv(enum coll__step_kind kind);
 int coll__step_is_message(enum coll__step_kind kind);
 int coll__step_reads_src(enum coll__step_kind kind);
@@ -178,59 +178,61 @@ int coll__step_writes_dst(enum coll__step_kind kind);
 int coll__step_reads_dst(enum coll__step_kind kind);
 const char *coll__step_name(enum coll__step_kind kind);
 
-/* The passes share a flow of the plan, which each cuts where it needs one and
- * finds none: {0} at first, ended by their caller with coll__flow_fini(). */
+/* The passes share one flow of the plan: {0} at first.  A pass cuts the buffers if it
+ * needs the segments and they are not there.  The caller ends it by coll__flow_fini(). */
 struct coll__flow;
 
-/* Let steps read the source of a COPY instead of what it wrote, where that
- * source is not written again, and drop each COPY that then has no reader.
- * Never changes the result, and adds no wait.  COLL_OK or COLL_ERR_NOMEM. */
+/* Let steps read the source of a COPY instead of its destination if the source is not
+ * written again, and drop each COPY that then has no reader.  Never changes the
+ * result, and adds no wait.  COLL_OK or COLL_ERR_NOMEM. */
 int coll__pass_forward(struct coll__plan *plan, struct coll__flow *flow);
 
-/* Turn RECV into scratch and the REDUCE that alone reads it into one
- * RECV_REDUCE.  Never changes the result.  COLL_OK or COLL_ERR_NOMEM. */
+/* Turn a RECV into scratch and its only reader, a REDUCE, into one RECV_REDUCE.  Never
+ * changes the result.  COLL_OK or COLL_ERR_NOMEM. */
 int coll__pass_fuse(struct coll__plan *plan, struct coll__flow *flow);
 
-/* Turn RECV and a REDUCE right behind it, of what came with a span that nobody
- * writes, into one RECV_REDUCE.  Never changes the result, and adds no wait.
+/* Turn a RECV and the next step, a REDUCE of the received operand with a span that no
+ * step writes, into one RECV_REDUCE.  Never changes the result, and adds no wait.
  * COLL_OK or COLL_ERR_NOMEM. */
 int coll__pass_absorb(struct coll__plan *plan, struct coll__flow *flow);
 
 #define COLL__MAX_PIECES 256 /* of one step */
 
-/* Recut steps longer than chunk bytes (a multiple of the element size; 0 leaves
- * the plan alone) into pieces, so that a piece can go on while the next comes
- * in.  Both ends of a message are cut alike.  COLL_OK or COLL_ERR_NOMEM.
+/* Cut steps that are longer than chunk bytes (a multiple of the element size; 0 leaves
+ * the plan alone) into pieces, so that the next step can start on one piece while the
+ * following piece arrives.  Both ends of a message are cut alike.  COLL_OK or
+ * COLL_ERR_NOMEM.
  *
- * The pieces of a builder's phases are interleaved: piece k of phase f stands
- * with piece k + 1 of phase f - 1, so that the phases run side by side and what
- * one leaves is still in the cache when the next needs it.  For that a phase
- * must use only what earlier ones left in spans of the same lengths, and all
- * ranks must agree on the phase of a message.
+ * The pieces of a builder's phases are interleaved: piece k of phase f is listed with
+ * piece k + 1 of phase f - 1.  So the phases run side by side, and the next phase
+ * finds its input in the cache.  This needs two things: a phase uses only what earlier
+ * phases left in spans of the same lengths, and all ranks agree on the phase of a
+ * message.
  *
- * With band, which is for plans of which that is true of each step, there are as
- * many pieces as it takes: so many of them go through all steps before the next
- * ones do.  So a rank has few under way between what comes and what it passes on
- * of it.  A COPY of what no step writes to where no other one is stays whole. */
+ * band > 0 is for plans in which each step could be a phase.  There is no limit on the
+ * number of pieces then, and `band` pieces go through all steps before the next ones
+ * start.  So a rank holds few pieces that it has received and not yet passed on.  A
+ * COPY from a buffer that no step writes, to bytes that no other step uses, stays
+ * whole.
+ */
 int coll__pass_split(struct coll__plan *plan, struct coll__flow *flow,
                      size_t chunk, int band);
 
 /* Infer the edges: read after write, write after read, write after write.
  *
- * Cost:      O(n log n) for n steps whose spans nest or meet, as blocks do.
+ * Cost:      O(n log n) for n steps whose spans nest or touch, as blocks do.
  */
 int coll__plan_link(struct coll__plan *plan);
 
-/* Print a plan, a step a line:
- * "3 recv_reduce peer 1 out[0,4096) waits for 0 2", in the words of a plan
- * file (load.c). */
+/* Print a plan, one step a line, in the words of a plan file (load.c): "3 recv_reduce
+ * peer 1 out[0,4096) waits for 0 2". */
 void coll__plan_dump(const struct coll__plan *plan, FILE *to);
 
-/* Does step `to` of a linked plan send what step i leaves, all of it, and wait for
+/* In a linked plan, does step `to` send exactly what step i leaves, and wait for
  * nothing else? */
 int coll__plan_passes_on(const struct coll__plan *plan, int i, int to);
 
-/* Forget what coll__plan_link() inferred, as before a change of steps. */
+/* Forget what coll__plan_link() has inferred, before the steps change. */
 void coll__plan_unlink(struct coll__plan *plan);
 
 /* Bytes of memory that it holds. */

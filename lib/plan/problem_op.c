@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* problem_op.c - what a reduction operation asks of a problem. */
+/* problem_op.c - how a reduction operation sets the fields of a problem. */
 #include "lib/plan/problem_op.h"
 
-/* Whether another order of combination may give other bits. */
+/* May another order of combination give other bits? */
 static int order_matters(const struct coll__op *op, enum coll_type type)
 {
     if (op->fn)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reorder.c - a plan's steps in the order of its messages' turns.
+/* reorder.c - put a plan's steps into the order of its messages' turns.
  *
- * Where a local step stands does not matter for who gets to an end, as long as it
- * is before what waits for it: just before a send that does, and else before the
- * next receive, for which the rank may have to wait.  Between two turns that are
- * one there is nothing, or they are two.
+ * A local step may stand anywhere before the steps that wait for it: this does not
+ * change whether the ranks finish.  It is placed just before a send that waits for it,
+ * else before the next receive, since the rank may have to wait there.  A joined
+ * receive and send need to be neighbours; if a local step must stand between them,
+ * they are parted.
  */
 #include "lib/plan/schedule.h"
 #include "lib/plan/waits.h"
@@ -25,8 +26,9 @@ struct sorter {
     int *order, n;                    /* the steps that have their place */
     int *ready, first_ready, n_ready; /* local steps that could have one */
     int *todo;                        /* [n_steps] */
-    int *next, *head;                 /* lanes as above; [n_steps], [n_lanes] */
-    unsigned char *has_place;         /* [n_steps]; 2: it is about to get one */
+    int *next, *head;                 /* lanes as in struct coll__turns; [n_steps],
+                                       * [n_lanes] */
+    unsigned char *has_place;         /* [n_steps]: has a place; 2: is about to get one */
     unsigned char *is_joined;         /* [n_steps] */
     int n_lanes;
 };
@@ -58,8 +60,8 @@ static int ascending(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* Place the local steps that step i waits for, and it.  0: it waits for a message
- * that has no place yet. */
+/* Place the local steps that step i waits for, then step i.  Returns 0 if it waits for
+ * a message that has no place yet. */
 static int place_needed(struct sorter *s, int i)
 {
     int n = 0, looked = 0;
@@ -98,7 +100,7 @@ static int take_turn(struct sorter *s, int lane)
     if (i < 0)
         return 0;
     s->head[lane] = s->next[i];
-    if (lane % 2) /* it may have to wait: time for what can be done */
+    if (lane % 2) /* the rank may have to wait here: do local steps first */
         place_ready(s);
     return place_needed(s, i);
 }
@@ -170,7 +172,7 @@ static int sort(struct sorter *s, const struct coll__turns *turns)
     return COLL_ERR_INVALID;
 }
 
-/* The steps in their new order, linked anew. */
+/* Put the steps into their new order and link the plan again. */
 static int rewrite(struct coll__plan *plan, const struct sorter *s)
 {
     struct coll__plan sorted = *plan;

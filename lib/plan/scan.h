@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* scan.h - a text cut into lines and words, for parsers that trust nothing.
+/* scan.h - a text cut into lines and words, for parsers of untrusted text.
  *
- * Words are separated by blanks; '#' begins a comment that ends with its line;
- * lines without a word are skipped.  Every fault names file and line.
+ * Words are separated by blanks.  '#' begins a comment, which ends with its line.
+ * Lines without a word are skipped.  Every error names the file and the line.
  */
 #ifndef COLL_LIB_PLAN_SCAN_H
 #define COLL_LIB_PLAN_SCAN_H
@@ -21,7 +21,7 @@ struct coll__scan {
 void coll__scan_init(struct coll__scan *scan, const char *name,
                      const char *text, size_t len);
 
-/* Go to the next line that has a word, and take that.  0 at the end. */
+/* Go to the next line that has a word, and take the word.  0 at the end. */
 int coll__scan_line(struct coll__scan *scan);
 
 /* Take this line's next word.  0 at the line's end. */
@@ -34,7 +34,7 @@ int coll__scan_is(const struct coll__scan *scan, const char *text);
 int coll__scan_fault(const struct coll__scan *scan, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Take the next word, which must be a whole number; what says of what.
+/* Take the next word, which must be a whole number; `what` names it in errors.
  * COLL_OK or COLL_ERR_INVALID, logged. */
 int coll__scan_size(struct coll__scan *scan, const char *what, size_t *value);
 
@@ -49,8 +49,8 @@ int coll__scan_name(struct coll__scan *scan, const char *what,
 /* The line must have ended. */
 int coll__scan_ended(struct coll__scan *scan);
 
-/* Read digits at *at, before end.  0 and *at behind them, or -1 for none, or
- * too many for a size_t. */
+/* Read the digits at *at, before end.  Returns 0 and moves *at past them; -1 if there
+ * are none, or too many for a size_t. */
 int coll__scan_digits(const char **at, const char *end, size_t *value);
 
 #endif

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* schedule.c - a run of all ranks with few slots, and plans in its order.
+/* schedule.c - simulate all ranks with few slots, and put plans into that order.
  *
- * What can go on stays able to: a message's slot is taken by its own rank alone,
- * in the order of their lane.  So it does not matter for who gets to an end which
- * of them goes first, and where plans get there with no room at all (a message
- * passes when both are ready, lib/proof/check.c), they do with any.
+ * A message that can go on stays able to: only its own rank takes slots of its lane,
+ * in order.  So the order in which such messages go on does not change whether the
+ * ranks finish.  Plans that finish without buffering (a message passes when both ends
+ * are ready, lib/proof/check.c) finish with any number of slots.
  *
- * So it is where a rank takes a message and sends another at once, when the one is
- * there and the other has room; but they may wait for each other in a ring that is
- * full.  What they got to so far they could have done one by one: so where nothing
- * goes on, parting those that can take their message lets the ranks go on.
+ * This also holds if a rank receives one message and sends another at the same time,
+ * when the first is there and the second has a free slot.  But ranks in a ring whose
+ * slots are all full may then wait for each other.  Everything done so far could have
+ * been done one by one.  So if nothing can go on, the pairs whose message is there are
+ * parted, and the ranks go on.
  *
- * Each rank's part of a run is one order in which it gets to its end with the
- * others' parts; then it does so whoever is fast (lib/proof/list_order.c).
+ * A simulated run gives one order for each rank in which all ranks finish.  They then
+ * finish in these orders whatever their speeds (lib/proof/list_order.c).
  */
 #include "lib/plan/schedule.h"
 #include "lib/trace/log.h"
@@ -22,7 +23,7 @@
 
 /* ---- a run of all ranks -------------------------------------------------- */
 
-/* Steps that can go on, the first one first. */
+/* A queue of steps that can go on, in the order of arrival. */
 struct line {
     int *steps, first, n;
 };
@@ -31,14 +32,14 @@ struct rank {
     const struct coll__plan *plan;
     int *room;    /* of all that follows */
     int *left;    /* [n_steps]: edges still to come */
-    int *next;    /* [n_steps]: the next one on the same lane; -1 last */
-    int *joined;  /* [n_steps]: of a receive the send that it goes with, and the
-                  * other way; -1 none */
-    int *head[2]; /* [p]: a lane's first message not done, or -1 */
+    int *next;    /* [n_steps]: the next step on the same lane; -1 none */
+    int *joined;  /* [n_steps]: of a receive the send joined to it, and the other way
+                   * round; -1 none */
+    int *head[2]; /* [p]: the first message of a lane that is not done, or -1 */
     int *under_way;         /* [p]: sent there and not taken */
     struct line able[2];    /* sends, receives */
     int *todo, n_todo;      /* local steps that are done at once */
-    unsigned char *is_able; /* [n_steps]: it is, or was, in a line */
+    unsigned char *is_able; /* [n_steps]: it is, or was, in a queue */
     int n_done;
 };
 
@@ -54,7 +55,8 @@ static int is_recv(const struct coll__step *step)
     return coll__step_is_recv(step->kind);
 }
 
-/* Is message i the next one of its lane, and is it there, or room for it? */
+/* Is message i the next one of its lane, and is it there (a receive) or is a slot free
+ * (a send)? */
 static int may_pass(const struct run *run, int r, int i)
 {
     const struct rank *rank = &run->ranks[r];
@@ -66,7 +68,7 @@ static int may_pass(const struct run *run, int r, int i)
                 : rank->under_way[step->peer] < run->n_slots);
 }
 
-/* Let message i stand in line if it can go on now; a pair does as its receive. */
+/* Queue message i if it can go on now; a pair is queued as its receive. */
 static void consider(struct run *run, int r, int i)
 {
     struct rank *rank = &run->ranks[r];
@@ -84,7 +86,7 @@ static void consider(struct run *run, int r, int i)
     rank->able[dir].steps[rank->able[dir].n++] = i;
 }
 
-/* Step i is done: what waits for it goes on, local steps at once. */
+/* Step i is done: steps that wait for it may go on; local steps do so at once. */
 static void finish(struct run *run, int r, int i)
 {
     struct rank *rank = &run->ranks[r];
@@ -155,7 +157,7 @@ static int go_round(struct run *run, int *chosen)
     return n;
 }
 
-/* Part the pairs whose messages could be taken; how many. */
+/* Part the pairs whose message is there; returns how many. */
 static int part_pairs(struct run *run)
 {
     int n = 0;
@@ -191,8 +193,8 @@ static void start_rank(struct run *run, int r)
     }
 }
 
-/* A receive goes with the first send of all that it leaves, if that has nothing else
- * to wait for. */
+/* Join each receive to the first send of exactly what it leaves, if that send waits
+ * for nothing else. */
 static void find_pairs(struct rank *rank)
 {
     const struct coll__plan *plan = rank->plan;
@@ -317,13 +319,13 @@ int coll__plans_turns(const struct coll__plan *plans, int nranks, int n_slots,
     return no_turns(turns, rc, nranks);
 }
 
-/* When the turn of a message is, by what both of its ends know. */
+/* The turn of a message, from numbers that both of its ends know. */
 struct when {
-    int round, piece; /* of the ranks' distance; of the message on its lane */
+    int round, piece; /* from the distance of the ranks; of the message on its lane */
     int lane;
 };
 
-/* In each round sends go before receives, and these come n_slots - 1 behind. */
+/* In a round a receive comes n_slots - 1 messages later than the send of its number. */
 static int compare(const void *a, const void *b)
 {
     const struct when *x = a, *y = b;

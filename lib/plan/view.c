@@ -22,8 +22,8 @@ static int by_color(const void *a, const void *b)
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-/* Number the groups in order of their lowest rank: group[rank]; the number of
- * groups, or -1 without memory. */
+/* Number the groups in order of their lowest rank, into group[rank].  Returns the
+ * number of groups, or -1 without memory. */
 static int number_groups(const int *color, int n, int *group)
 {
     struct colored *sorted = malloc((size_t)n * sizeof(*sorted));
@@ -48,7 +48,7 @@ static int number_groups(const int *color, int n, int *group)
     return n_groups;
 }
 
-/* Fill in first, members, index from group[]. */
+/* Fill in first, members and index from group[]. */
 static void list_members(struct coll__level *level, int n, int *first,
                          int *members, int *index)
 {
@@ -122,7 +122,8 @@ static int by_groups(const void *a, const void *b)
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-/* Group after group, outermost first: each is entered and left once. */
+/* Walk the ring group after group, outermost first: it enters and leaves each group
+ * once. */
 static int make_ring(struct coll__view *view)
 {
     size_t n = (size_t)view->nranks;
@@ -151,7 +152,7 @@ static int make_ring(struct coll__view *view)
     return COLL_OK;
 }
 
-/* place[order[i]] = i; -1 when order leaves out a rank. */
+/* Set place[order[i]] = i; returns -1 if order lacks a rank. */
 static int invert(const int *order, int n, int *place)
 {
     for (int r = 0; r < n; r++)
@@ -194,7 +195,7 @@ fail:
 
 /* ---- who leaves a group --------------------------------------------------- */
 
-/* The lowest level with both ranks in a group. */
+/* Return the lowest level that has both ranks in one group. */
 static int joined_at(const struct coll__view *view, int a, int b)
 {
     int l = 0;
@@ -204,8 +205,8 @@ static int joined_at(const struct coll__view *view, int a, int b)
     return l;
 }
 
-/* One more message from a rank's group below level l; counts[l] has them, from
- * where the groups of that level begin. */
+/* Count one more message that leaves the rank's group below level l.  counts[l] holds
+ * one number for each such group. */
 static void count_one(struct coll__view *view, int *const counts[], int l,
                       int rank, int *most)
 {
@@ -243,7 +244,8 @@ static int is_longer(const unsigned char *a, const unsigned char *b, int n)
     return a[n] > b[n];
 }
 
-/* Down to each rank from the one that lacks its lowest bit. */
+/* Find the longest way down a binomial tree, in which a rank's parent is the rank without
+ * its lowest bit, and count its links of each level. */
 static int count_hops(struct coll__view *view)
 {
     unsigned char(*ways)[COLL__LEVELS] =
@@ -266,7 +268,7 @@ static int count_hops(struct coll__view *view)
     return COLL_OK;
 }
 
-/* Groups of a power of two, all alike, need no counts. */
+/* Groups whose sizes are equal and powers of two need no counts. */
 static int is_even(const struct coll__view *view)
 {
     for (int l = 0; l < view->n_levels - 1; l++) {

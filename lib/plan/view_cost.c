@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* view_cost.c - what rounds of messages take on a machine of groups within groups.
+/* view_cost.c - the time of rounds of messages on a machine of groups within groups.
  *
- * A round's time is that of its slowest level.  Messages that leave a group of
- * the level below at the same time share its way out: `share` s a byte for all
- * of them, where one alone needs `beta`.
+ * A round takes as long as its slowest level.  Messages that leave a group of the
+ * level below at the same time share its bandwidth: all together take `share` s a
+ * byte, one alone takes `beta`.
  */
 #include "lib/plan/view_cost.h"
 #include "lib/plan/plan.h"
 #include "lib/util/util.h"
 
-/* Ranks in a group of the level below: those that share a way out. */
+/* The most ranks in a group of the level below, which share its links. */
 static int below(const struct coll__view *view, int l)
 {
     return l ? view->levels[l - 1].size_max : 1;
@@ -20,7 +20,7 @@ static int least_below(const struct coll__view *view, int l)
     return l ? view->levels[l - 1].size_min : 1;
 }
 
-/* `flows` messages of n bytes leave each group of the level below l. */
+/* The time if `flows` messages of n bytes leave each group of the level below l. */
 static double level_time(const struct coll__view *view, int l, double flows,
                          double n)
 {
@@ -36,7 +36,7 @@ static double exchange_time(const struct coll__view *view, int l, double flows,
     return level_time(view, l, flows, n * coll__both_ways(&view->levels[l]));
 }
 
-/* How many times its share a message needs where all go so many groups on. */
+/* The factor on `share` if all messages go `groups` groups further on. */
 static double crowd(const struct coll__level *level, double groups)
 {
     double times = level->spread < groups ? level->spread : groups;
@@ -44,9 +44,9 @@ static double crowd(const struct coll__level *level, double groups)
     return times > 1 ? times : 1;
 }
 
-/* The latency of a round in which all send that far.  Of the rounds of doubling
- * distances below a group's size, a chain of messages leaves the group in one
- * at the most: the last one pays for that. */
+/* The latency of a round in which all send to rank + distance.  In an algorithm that
+ * doubles the distance each round, a chain of messages leaves a group at most once
+ * while the distance is below the group's size.  Only the last such round pays for it. */
 static double shift_alpha(const struct coll__view *view, int distance)
 {
     int l = view->n_levels - 1;
@@ -78,8 +78,9 @@ double coll__cost_shift(const struct coll__view *view, int distance, double n)
     return shift_alpha(view, distance) + time;
 }
 
-/* Edges of the ring that join groups of the level below l: it enters each once,
- * and those that enter a group of l itself belong to a level above. */
+/* The number of ring edges between groups of the level below l: the ring enters each
+ * of these groups once.  Edges that enter a group of level l itself belong to a level
+ * above. */
 static int ring_edges(const struct coll__view *view, int l)
 {
     int n_below = l ? view->levels[l - 1].n_groups : view->nranks;
@@ -88,17 +89,17 @@ static int ring_edges(const struct coll__view *view, int l)
                                    : n_below - view->levels[l].n_groups;
 }
 
-/* s a byte of a message that has its group's way out to itself. */
+/* The seconds a byte of a message that shares its group's links with no other. */
 static double alone(const struct coll__level *level)
 {
     return max_double(level->beta, level->share);
 }
 
-/* Who sends to the next rank: each one; all from `root` on, to whom nothing comes; or
- * one alone. */
+/* Which ranks send to their neighbour in the ring.  A root >= 0: all of the chain that
+ * begins at the root, so the root receives nothing. */
 enum { A_RING = -1, ONE_ALONE = -2 };
 
-/* The level of the edge on which the ring enters the root. */
+/* Return the level of the ring's edge into the root. */
 static int edge_before(const struct coll__view *view, int root)
 {
     int prev =
@@ -111,8 +112,8 @@ static int edge_before(const struct coll__view *view, int root)
     return l;
 }
 
-/* How many times as long an edge of that level takes for what comes to meet it.  A
- * chain that goes from one of two groups to the other leaves the way back free. */
+/* The factor on the time of an edge of level l for traffic the other way.  A chain
+ * that crosses from one of two groups to the other leaves the way back free. */
 static double stretch(const struct coll__view *view, int l, int root)
 {
     int top = view->n_levels - 1;
@@ -132,7 +133,8 @@ static double edge_time(const struct coll__view *view, int l, int root,
     return level->alpha + n * alone(level) * stretch(view, l, root);
 }
 
-/* A ring's rounds wait for all edges but the cheapest; a chain has all but one. */
+/* The time of the one edge that does not count.  A ring's rounds wait for all edges
+ * but the cheapest; a chain lacks the edge into the root. */
 static double left_out(const struct coll__view *view, int root, double n)
 {
     double least = -1;
@@ -148,7 +150,7 @@ static double left_out(const struct coll__view *view, int root, double n)
     return least;
 }
 
-/* A message on the mean edge of p - 1. */
+/* The mean time of a message over the other p - 1 edges. */
 static double mean_edge(const struct coll__view *view, int root, double n)
 {
     double sum = 0;
@@ -160,7 +162,7 @@ static double mean_edge(const struct coll__view *view, int root, double n)
     return (sum - left_out(view, root, n)) / (view->nranks - 1);
 }
 
-/* From one message of a stream to the next, on the slowest edge. */
+/* The time between two messages of a stream, on the slowest edge. */
 static double next(const struct coll__view *view, int root, double n)
 {
     double time = 0;
@@ -175,7 +177,7 @@ static double next(const struct coll__view *view, int root, double n)
     return time;
 }
 
-/* A message that is cut into pieces, to the neighbour. */
+/* The time of a message that is cut into pieces, to the neighbour in the ring. */
 static double to_neighbour(const struct coll__view *view, int root, double n)
 {
     double k = coll__pieces(view, n);
@@ -225,14 +227,14 @@ double coll__cost_next(const struct coll__view *view, double n)
     return next(view, ONE_ALONE, n);
 }
 
-/* The k of the largest 2^k up to a distance. */
+/* Return the k of the largest 2^k that is not above a distance. */
 static int power_of(int distance)
 {
     return distance > 1 ? 31 - __builtin_clz((unsigned)distance) : 0;
 }
 
-/* The level whose links join ranks that are `distance` apart: of groups that are
- * not alike, the highest that any two such ranks need. */
+/* Return the level whose links join ranks that are `distance` apart.  If groups
+ * differ, it is the highest level that any two such ranks need. */
 static int level_of(const struct coll__view *view, int distance)
 {
     int last = view->n_levels - 1, k = power_of(distance), l = 0;
@@ -297,7 +299,7 @@ double coll__cost_binomial(const struct coll__view *view, int p, double n,
             time += coll__cost_absorb(k, coll__cost_tree(view, m, n), work);
     if (m == p)
         return time;
-    /* a long vector waits for what it is added to */
+    /* a long vector waits for the vector that it is added to */
     return time + coll__cost_absorb(k,
                                     is_reduced && n > COLL__EAGER
                                         ? coll__cost_message(view, 1, n)
@@ -316,8 +318,9 @@ double coll__cost_message(const struct coll__view *view, int distance,
     return level_time(view, level_of(view, distance), 1, n);
 }
 
-/* One rank's to `fan` others, `step` apart from each other and from it: those of a
- * level go one after the other, and beside those of the other levels. */
+/* The time of one rank's messages to `fan` others, at distances of step, 2 * step, ...
+ * Messages of one level go one after the other; those of different levels go at the
+ * same time. */
 static double fan_of(const struct coll__view *view, int rank, int fan, int step,
                      double n)
 {
@@ -390,8 +393,9 @@ double coll__cost_fan_in(const struct coll__view *view, int fan, int distance,
     return time;
 }
 
-/* n bytes from every rank to each one outside its group of the level below
- * `from` but in its group of the level `last`, all at once. */
+/* The time of the bytes if every rank sends n bytes to each rank that is outside its
+ * group of the level below `from` and inside its group of the level `last`, all at
+ * once. */
 static double all_bytes(const struct coll__view *view, int from, int last,
                         double n)
 {
@@ -413,7 +417,7 @@ static double all_bytes(const struct coll__view *view, int from, int last,
     return time;
 }
 
-/* The same in so many messages of each rank. */
+/* The same with latency and gaps, for n_messages messages of each rank. */
 static double all_messages(const struct coll__view *view, int from, int last,
                            int n_messages, double n)
 {
@@ -429,7 +433,7 @@ double coll__cost_all(const struct coll__view *view, double n)
     return all_messages(view, 0, view->n_levels - 1, view->nranks - 1, n);
 }
 
-/* Is what goes to several ranks copied once, wherever they are? */
+/* The part of beta that is spent once for all receivers, whichever levels lie between. */
 static double spent_once(const struct coll__view *view)
 {
     double once = view->levels[0].once;
@@ -459,7 +463,7 @@ double coll__cost_fan_same(const struct coll__view *view, int fan, double n)
 
     if (once <= 0 || fan < 1)
         return coll__cost_fan(view, fan, fan, n);
-    /* while a piece is read, the next one is written */
+    /* a piece is read while the next piece is written */
     return last->alpha + (fan - 1) * last->gap + n / k * once +
            n * max_double(once, last->beta - once);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* view_cost.h - what rounds of messages take on a view, in s.
+/* view_cost.h - the predicted time of rounds of messages on a view, in s.
  *
  * The cost function of each algorithm adds these up.
  */
@@ -11,42 +11,44 @@
 /* Every rank sends n bytes to rank + distance (modulo nranks), all at once. */
 double coll__cost_shift(const struct coll__view *view, int distance, double n);
 
-/* The same between neighbours in the ring, a round of many: ranks run ahead of
- * each other, so the mean of the links counts, or the slowest one's bytes. */
+/* One of many rounds in which every rank sends n bytes to its neighbour in the ring.
+ * Ranks run ahead of each other, so the mean of the links counts, or the slowest
+ * link's bytes. */
 double coll__cost_ring(const struct coll__view *view, double n);
 
-/* And once for all rounds of it: what the first piece takes longer. */
+/* Added once to the rounds of a ring: the extra time of the first piece. */
 double coll__cost_ring_fill(const struct coll__view *view, double n);
 
-/* The same where each rank reduces what it gets before it passes it on. */
+/* The same if each rank reduces what it receives before it passes it on. */
 double coll__cost_ring_reduced(const struct coll__view *view, double n);
 
-/* Of a stream of messages to that neighbour: from one to the next. */
+/* The time between two messages of a stream to the neighbour in the ring. */
 double coll__cost_ring_next(const struct coll__view *view, double n);
 
-/* The same two of the chain that the ring is if it is cut before the root. */
+/* As coll__cost_ring() and coll__cost_ring_next(), for a chain: the ring cut before
+ * the root. */
 double coll__cost_chain(const struct coll__view *view, int root, double n);
 double coll__cost_chain_next(const struct coll__view *view, int root, double n);
 
-/* And of a stream between any neighbours, that nothing comes to meet. */
+/* The same for a single stream between two neighbours: nothing goes the other way. */
 double coll__cost_next(const struct coll__view *view, double n);
 
-/* Every rank exchanges n bytes with the rank whose number differs by one bit,
- * `distance`: pairs stay within groups that are larger. */
+/* Every rank exchanges n bytes with the rank whose number differs in one bit,
+ * `distance`.  Pairs stay within groups that are larger than `distance`. */
 double coll__cost_exchange(const struct coll__view *view, int distance,
                            double n);
 
-/* One rank in 2 * distance sends n bytes to the one `distance` away: a round of
- * a tree. */
+/* A round of a tree: one rank in 2 * distance sends n bytes to the rank `distance`
+ * away. */
 double coll__cost_tree(const struct coll__view *view, int distance, double n);
 
-/* The whole of n bytes down a binomial tree over p ranks (or up it, reduced at
- * each rank): as many rounds as the next lower power of two has, and one more
- * message of the root when p is above that. */
+/* All of n bytes go down a binomial tree over p ranks (or up, reduced at each rank).
+ * There are as many rounds as for the next lower power of two, and one more message of
+ * the root if p is above that. */
 double coll__cost_binomial(const struct coll__view *view, int p, double n,
                            int is_reduced);
 
-/* Two ranks so far apart exchange n bytes each, while no others do. */
+/* Two ranks that are `distance` apart exchange n bytes each; no other ranks do. */
 double coll__cost_pair(const struct coll__view *view, int distance, double n);
 
 /* One message alone, to a rank `distance` away. */
@@ -58,34 +60,34 @@ double coll__cost_message(const struct coll__view *view, int distance,
 double coll__cost_fan(const struct coll__view *view, int fan, int distance,
                       double n);
 
-/* A round of a tree: one rank in radix * step sends to `fan` others, at distances of
- * step, 2 * step, ...; the slowest of them. */
+/* A round of a tree: one rank in radix * step sends n bytes to each of `fan` others,
+ * at distances of step, 2 * step, ...; the time of the slowest of them. */
 double coll__cost_fan_tree(const struct coll__view *view, int fan, int step,
                            int radix, double n);
 
-/* As coll__cost_fan(), and they are the same bytes for each of them. */
+/* As coll__cost_fan(), but all receivers get the same bytes. */
 double coll__cost_fan_same(const struct coll__view *view, int fan, double n);
 
-/* The same where one rank gets them, all at once: the near ones come first, and
- * the far ones share the slower way in. */
+/* As coll__cost_fan(), but one rank receives from `fan` others, all at once: near
+ * messages come first, and far messages share the slower links. */
 double coll__cost_fan_in(const struct coll__view *view, int fan, int distance,
                          double n);
 
 /* Every rank sends n bytes to each of the others, all at once. */
 double coll__cost_all(const struct coll__view *view, double n);
 
-/* The same, and they are the same bytes for each of them. */
+/* The same, but a rank sends the same bytes to all others. */
 double coll__cost_all_same(const struct coll__view *view, double n);
 
-/* The same to those within its group of a level only. */
+/* Every rank sends n bytes to each of the others in its group of a level, all at once. */
 double coll__cost_within(const struct coll__view *view, int level, double n);
 
-/* The same to those outside its group of the level below the last only, in one
- * message to each of these groups. */
+/* Every rank sends n bytes to each rank outside its group of the level below the last,
+ * in one message to each of the other groups. */
 double coll__cost_across(const struct coll__view *view, double n);
 
-/* The number of pieces that a message of n bytes is cut into (pass_split.c), a
- * fraction for a shorter last one. */
+/* The number of pieces that a message of n bytes is cut into (pass_split.c); a shorter
+ * last piece counts as a fraction. */
 double coll__pieces(const struct coll__view *view, double n);
 
 /* Reduce or copy n bytes. */
@@ -94,8 +96,8 @@ static inline double coll__cost_work(const struct coll__view *view, double n)
     return n * view->gamma;
 }
 
-/* Bytes that come within `come` s and are reduced, `work` s in all: piece by
- * piece, so that all but one reduction or message overlap. */
+/* Receive bytes in `come` s and reduce them in `work` s, piece by piece: all overlaps
+ * except one reduction or one message. */
 static inline double coll__cost_absorb(double pieces, double come, double work)
 {
     return come > work ? come + work / pieces : work + come / pieces;

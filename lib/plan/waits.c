@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* waits.c - a plan's edges the other way round. */
+/* waits.c - find the steps that each step waits for. */
 #include "lib/plan/waits.h"
 
 #include <stdlib.h>
