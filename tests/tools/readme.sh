@@ -73,7 +73,10 @@ if [ -x "$installed/bin/coll_train" ]; then
     has_trainer=yes
     cut coll_train --limit-train 256 --limit-test 128
 fi
-printf '#!/bin/sh\nexec %s %s "$@"\n' "${CC:-cc}" "${TEST_LDFLAGS:-}" > "$scratch/bin/gcc"
+# the compiler that the library was built by, under the pages' name; it must not find
+# itself there
+printf '#!/bin/sh\nPATH="%s"\nexec %s %s "$@"\n' "$PATH" "${CC:-cc}" "${TEST_LDFLAGS:-}" \
+    > "$scratch/bin/gcc"
 chmod +x "$scratch/bin/gcc"
 PATH=$scratch/bin:$installed/bin:$PATH
 LD_LIBRARY_PATH=$installed/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
