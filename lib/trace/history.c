@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* history.c - a ring of operation heads. */
+/* history.c - a ring buffer of the signatures of the last operations. */
 #include "lib/trace/history.h"
 
 #include <stdio.h>
@@ -66,7 +66,7 @@ void coll__history_aside(struct coll__history *h,
                           memory_order_release);
 }
 
-/* Read it: 1 and *head, or 0 when there is none. */
+/* Read the send or receive under way.  Returns 1 and *head, or 0 if there is none. */
 static int get_aside(struct coll__history *h, struct coll__head *head)
 {
     uint64_t words[3];

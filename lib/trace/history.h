@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* history.h - the last operations of a communicator, for error sentences.
  *
- * Written by the thread that calls the operations, read by any: words are
- * published by the release store of n_started.  Each is itself stored with
- * release and loaded with acquire: so who has read one of a newer operation, which
- * takes the same place 1,024 later, finds in n_started that it is overtaken, and
- * has nothing rather than a mixture of two.
+ * The thread that calls the operations writes; any thread reads.  The release store of
+ * n_started publishes an operation's words.  An operation overwrites the entry of the one
+ * 1,024 before it, perhaps while a reader reads.  Each word is stored with release and
+ * loaded with acquire, so a reader that has read a newer word also sees the newer
+ * n_started.  Then it returns nothing instead of a mixture.
  */
 #ifndef COLL_LIB_TRACE_HISTORY_H
 #define COLL_LIB_TRACE_HISTORY_H
@@ -15,21 +15,22 @@
 #include <stdatomic.h>
 
 #define COLL__HISTORY 1024
-#define COLL__WHERE_MAX 200 /* bytes of where a rank is, with its NUL */
+#define COLL__WHERE_MAX 200 /* bytes of coll__history_where()'s text, with its NUL */
 
 struct coll__history {
     _Atomic uint64_t words[COLL__HISTORY][3];
     _Atomic uint64_t n_started, n_done; /* all up to n_done have ended */
-    uint64_t hash; /* over all heads; the calling thread's */
+    uint64_t hash; /* over all signatures; used by the calling thread only */
 
-    /* A send or receive that this rank is in: no part of what ranks compare.
-     * Odd while it is written; all words 0 when there is none. */
+    /* The send or receive that this rank is in; ranks do not compare these.  The
+     * version is odd during a write; all words are 0 if there is none. */
     _Atomic unsigned aside_version;
     _Atomic uint64_t aside[3];
 };
 
-/* Some times before an operation is forgotten, those of others are to be looked for that
- * were called in its place: is it such a time, before the next one starts? */
+/* Before the next operation starts: is it time to look for messages of other operations,
+ * which other ranks called instead of this rank's?  It is four times before the history
+ * forgets an operation. */
 static inline int coll__history_is_look_due(const struct coll__history *h)
 {
     uint64_t n = atomic_load_explicit(&h->n_started, memory_order_relaxed);
@@ -37,7 +38,7 @@ static inline int coll__history_is_look_due(const struct coll__history *h)
     return n % (COLL__HISTORY / 4) == COLL__HISTORY / 4 - 1;
 }
 
-/* Note the start of the next operation; and that all up to seq have ended. */
+/* Note that the next operation starts; that all operations up to seq have ended. */
 void coll__history_start(struct coll__history *h,
                          const struct coll__head *head);
 void coll__history_end(struct coll__history *h, uint64_t seq);
@@ -46,12 +47,12 @@ void coll__history_end(struct coll__history *h, uint64_t seq);
 void coll__history_aside(struct coll__history *h,
                          const struct coll__head *head);
 
-/* Fetch the head of operation seq (from 1 on): 1, or 0 when it is too old. */
+/* Get the signature of operation seq (from 1 on).  Returns 1, or 0 if it is too old. */
 int coll__history_get(struct coll__history *h, uint64_t seq,
                       struct coll__head *head);
 
-/* Describe where this rank is: "in allreduce #7 (...)", and in which send or receive
- * besides. */
+/* Describe where this rank is: "in allreduce #7 (...)", and its send or receive if it is
+ * in one. */
 void coll__history_where(struct coll__history *h, char *text, size_t len);
 
 #endif

@@ -2,7 +2,7 @@
 /* log.c - levels by part, and the last error of a thread.
  *
  * COLL_LOG is parsed once (pthread_once), so a line that is off costs a load
- * and a compare.  Warnings are on by default; everything else is asked for.
+ * and a compare.  By default only warnings are on.
  */
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
@@ -28,12 +28,12 @@ static struct rule {
 static int n_rules;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static atomic_int loudest = -1; /* of all rules; -1 before they are read */
+static atomic_int loudest = -1; /* the highest of all rules; -1 before they are read */
 static _Atomic uint64_t speaker;
 
 static _Thread_local char last_error[COLL__LINE_MAX];
 
-/* Who speaks; tests/style/check_layers.sh sees that nobody is missing. */
+/* The parts that log; tests/style/check_layers.sh checks that none is missing. */
 static const char *const parts[] = {"api",   "boot", "cma", "comm", "cuda",
                                     "exec",  "log",  "mem", "op",   "param",
                                     "plan",  "self", "shm", "tcp",  "topo",
@@ -47,8 +47,8 @@ static int index_of(const char *word, const char *const *words)
     return -1;
 }
 
-/* Take "LEVEL" or "PART:LEVEL" apart: 0, or -1 for what is neither.  rule may
- * be NULL. */
+/* Parse "LEVEL" or "PART:LEVEL".  Returns 0, or -1 if it is neither.  rule may be
+ * NULL. */
 static int read_rule(char *text, struct rule *rule)
 {
     char *colon = strchr(text, ':');
@@ -90,7 +90,7 @@ int coll__log_check(void)
     return COLL_OK;
 }
 
-/* What is wrong coll__log_check() says, when a communicator is made. */
+/* Skip wrong rules; coll__log_check() reports them when a communicator is made. */
 static void read_rules(void)
 {
     char text[256], *rest = text, *item;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* log.h - what the library says, and this thread's last error.
+/* log.h - the library's log, and this thread's last error.
  *
  * log_error() always records its sentence for coll_last_error(), and prints it
  * when COLL_LOG is set; the function that first knows the cause calls it, the
@@ -28,7 +28,7 @@
 /* Say whether a line of this level and part would be printed. */
 int coll__log_wants(enum coll_log_level level, const char *part);
 
-/* Judge COLL_LOG: COLL_OK, or COLL_ERR_INVALID, logged. */
+/* Check COLL_LOG.  Returns COLL_OK, or COLL_ERR_INVALID, logged. */
 int coll__log_check(void);
 
 /* Print a line, whatever COLL_LOG says. */
@@ -43,10 +43,10 @@ void log_error(const char *part, const char *format, ...)
 /* Record it without printing. */
 void coll__log_set_error(const char *text);
 
-/* Tell the log who speaks, for the "3/8" of its lines. */
+/* Set this process's rank and size, for the "3/8" of its lines. */
 void coll__log_set_rank(int rank, int size);
 
-/* Return that: the size in the upper half, the rank in the lower; 0: nobody. */
+/* Return the size in the upper half and the rank in the lower one; 0: not set. */
 uint64_t coll__log_speaker(void);
 
 /* ---- log_queue.c ---------------------------------------------------------- */
@@ -55,7 +55,7 @@ uint64_t coll__log_speaker(void);
 void coll__log_enqueue(enum coll_log_level level, const char *part,
                        const char *text);
 
-/* How many lines have not gone out yet. */
+/* How many lines wait to be written. */
 extern atomic_uint coll__log_n_waiting;
 
 static inline int coll__log_is_waiting(void)
@@ -66,15 +66,15 @@ static inline int coll__log_is_waiting(void)
 /* Do lines wait for stderr? */
 int coll__log_is_stuck(void);
 
-/* Write to stderr what it takes without waiting, unless there is a handler.
- * Any thread that holds no lock. */
+/* Write lines to stderr as long as it takes them without waiting; do nothing if there is
+ * a handler.  Any thread that holds no lock. */
 void coll__log_flush(void);
 
-/* The same, or hand to the handler what waits: the thread is where it may be
- * called back, and call any function of the library. */
+/* Hand the waiting lines to the handler, if there is one, else write them to stderr.  The
+ * calling thread is at a point where the handler may call any function of the library. */
 void coll__log_deliver(void);
 
-/* A call of the library ends with this status: deliver; returns the status. */
+/* End a call of the library: deliver the waiting lines, and return the call's status. */
 static inline int coll__log_done(int status)
 {
     if (__builtin_expect(coll__log_is_waiting(), 0))

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* log_queue.c - lines on their way out.
+/* log_queue.c - the queue of log lines.
  *
- * A line is put into a queue where it is said, which may be anywhere: amid a
- * transfer, under a lock.  It goes out where that harms nobody.  To stderr: at
- * once by the thread that said it, or when it has given its last lock back, and
- * without waiting for who reads there; what stderr does not take now, any later
- * line or call tries again.  To the caller's handler: at the end of a call of
- * the library, or while one waits, so that it may call the library itself; what
- * the library's own thread says waits for such a call, since nobody else would
- * notice a death while that thread is in a handler.
+ * Code may log anywhere: during a transfer, or under a lock.  So a line first goes into
+ * a queue.  The thread that logged it writes it to stderr at once, or when it has
+ * released its last lock, and never waits for the reader of stderr.  If stderr does not
+ * take the line, later lines and calls try again.
  *
- * The queue is bounded: more than it holds is counted, and the count is said.
+ * The caller's handler gets lines at the end of a call of the library, or while a call
+ * waits; so the handler may call the library.  Lines of the library's own thread wait for
+ * such a call: while that thread was in a handler, no thread would notice the death of a
+ * peer.
+ *
+ * The queue is bounded.  Lines that do not fit are counted, and the count is logged.
  */
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
@@ -27,8 +28,8 @@
 #include <unistd.h>
 
 #define MAX_WAITING 128u
-#define STUCK_S 0.05     /* until a stderr that took nothing is tried again */
-#define LAST_WORDS_S 0.5 /* for what is left at the end */
+#define STUCK_S 0.05     /* s until a stderr that took nothing is tried again */
+#define LAST_WORDS_S 0.5 /* s for the lines that are left at the process's end */
 
 /* ---- the queue -------------------------------------------------------------- */
 
@@ -39,15 +40,15 @@ struct line {
     char text[COLL__LINE_MAX];
 };
 
-/* What was said and has not gone out; all under coll__inner_lock, but the
- * number, which anybody may look at. */
+/* The lines that wait; under coll__inner_lock.  Any thread may read
+ * coll__log_n_waiting. */
 static struct {
     struct line lines[MAX_WAITING];
     unsigned first, n;
-    unsigned n_dropped; /* since there was no room */
+    unsigned n_dropped; /* since the queue became full */
     size_t n_written;   /* bytes of the first line */
     int is_writing;     /* some thread writes the first line */
-    double stuck_until; /* stderr takes nothing; ask again then */
+    double stuck_until; /* stderr took nothing; when to try again */
     void (*handler)(enum coll_log_level, const char *, const char *, void *);
     void *arg;
 } queue;
@@ -59,7 +60,7 @@ static void set_waiting(void)
                           memory_order_relaxed);
 }
 
-/* A child does not say again what its parent said. */
+/* A child does not repeat its parent's lines. */
 static void forget_parent(void)
 {
     queue.n = queue.n_dropped = 0;
@@ -96,8 +97,8 @@ void coll__log_enqueue(enum coll_log_level level, const char *part,
     coll__unlock(&coll__inner_lock);
 }
 
-/* Copy the line that is to go out next; 0 when there is none.  Where some had
- * no room, that is said when there is room again. */
+/* Copy the next line.  Returns 0 if there is none.  When the queue is empty again, one
+ * line tells how many lines were dropped. */
 static int peek_line(struct line *line)
 {
     if (!queue.n && !queue.n_dropped)
@@ -129,10 +130,10 @@ static void drop_line(void)
 
 /* ---- to stderr --------------------------------------------------------------- */
 
-/* Write without waiting: the number of bytes, or -1 for later.  Whoever reads
- * stderr may have stopped to: a pipe is opened anew, to be non-blocking for
- * this write alone (the flag of the one that is open is shared with others).
- * What cannot be written at all is lost. */
+/* Write without waiting.  Returns the number of bytes, or -1 for later.  The reader of
+ * stderr may have stopped reading.  A pipe is opened again to make only this write
+ * non-blocking: the flags of descriptor 2 are shared with other processes.  Lines are
+ * lost if writing fails. */
 static ssize_t write_now(const char *text, size_t len)
 {
     struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -169,8 +170,8 @@ static size_t format_line(const struct line *line, char *text, size_t len)
     return min_size((size_t)n, len - 1);
 }
 
-/* Write the first line, or what is left of it; the lock is given up meanwhile.
- * 0 when there is none, or stderr takes nothing. */
+/* Write the first line, or the rest of it, without the lock.  Returns 0 if there is no
+ * line, or stderr takes nothing. */
 static int write_first(void)
 {
     char text[COLL__LINE_MAX + 64];
@@ -193,8 +194,8 @@ static int write_first(void)
     return n >= 0;
 }
 
-/* One thread writes at a time; the others leave their lines to it.  What a handler
- * that is set meanwhile may have is left to it. */
+/* One thread writes at a time; other threads leave their lines to it.  If a handler is
+ * set meanwhile, the rest is left to the handler. */
 static void write_all(int may_have_handler)
 {
     coll__lock(&coll__inner_lock);
@@ -204,8 +205,7 @@ static void write_all(int may_have_handler)
     coll__unlock(&coll__inner_lock);
 }
 
-/* Give the line that a thread is writing the time that it takes: those behind it
- * are not to wait for it.  The lock is given up meanwhile. */
+/* Wait, without the lock, until the line that a thread is writing is written. */
 static void await_writer(void)
 {
     double deadline = coll__now() + LAST_WORDS_S;
@@ -240,8 +240,8 @@ void coll__log_flush(void)
 
 static _Thread_local int is_in_handler;
 
-/* Hand over what there is now; what is said meanwhile waits for the next time,
- * so that a handler that makes the library speak comes to an end. */
+/* Hand over the lines that are there now.  Lines that are logged meanwhile wait for the
+ * next time, so that this ends even if the handler makes the library log. */
 static void hand_over(void)
 {
     void (*handler)(enum coll_log_level, const char *, const char *, void *);
@@ -296,8 +296,8 @@ void coll_set_log_handler(void (*handler)(enum coll_log_level, const char *,
     coll__unlock(&coll__inner_lock);
 }
 
-/* What is left when the process ends goes to stderr: the handler's time may be
- * over.  Who does not read it by then will not. */
+/* At the process's end write the remaining lines to stderr, since the handler may be
+ * gone.  Wait LAST_WORDS_S at most for the reader. */
 static void __attribute__((destructor)) say_last_words(void)
 {
     double deadline = coll__now() + LAST_WORDS_S;

@@ -2,8 +2,8 @@
 /* profile.c - COLL_PROFILE: a table of a rank's operations, as mpitrace lays it
  * out: each collective, then each of them by size.
  *
- * The time of an operation goes from its start to its end; of those that run
- * while their caller computes, the exposed time is what the caller waited.
+ * The time of an operation goes from its start to its end.  For operations that run
+ * while their caller computes, the exposed time is the time that the caller waited.
  */
 #include "lib/trace/trace.h"
 #include "lib/util/text.h"
@@ -22,7 +22,7 @@
 struct cell {
     unsigned long long calls, bytes;
     double seconds;
-    char algorithm[WORD]; /* the last one's; "several" */
+    char algorithm[WORD]; /* of the last call; or "several" */
 };
 
 /* Under trace.c's lock. */
@@ -67,8 +67,8 @@ void coll__profile_waited(double seconds) { profile.exposed += seconds; }
 
 /* ---- the table ---------------------------------------------------------------- */
 
-/* How many bytes cross the links for each byte of the call, as nccl-tests
- * count: what makes collectives comparable. */
+/* How many bytes cross the links for each byte of the call, as nccl-tests count (bus
+ * bandwidth); this makes collectives comparable. */
 static double bus_factor(enum coll_collective collective)
 {
     double p = profile.n_ranks;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* recorder.c - COLL_HISTORY: the last calls as a file.
  *
- * Histories may be read at any time, so the file is written by whoever finds that a
- * communicator has failed, whatever its caller does; of a SIGUSR2, by the reactor's
- * thread (lib/comm/history_signal.c).  A program may exit as soon as it
- * sees the failure: what is not in the file by then is written at the exit.  The file
- * is written under another name and renamed: who reads it has all of it.
+ * Any thread may read a history at any time.  So the thread that finds that a
+ * communicator has failed writes the file, whatever the caller is doing; after a SIGUSR2
+ * the reactor's thread does (lib/comm/history_signal.c).  A program may exit as soon as
+ * it sees the failure: a failure that is not in the file yet is written at the exit.
+ * The file is written under another name and renamed, so readers see all of it.
  */
 #include "lib/trace/recorder.h"
 #include "lib/trace/log.h"
@@ -73,7 +73,7 @@ static void put_call(FILE *file, const struct coll__recorder *r,
     fputc('}', file);
 }
 
-/* One that is written anew meanwhile is left out. */
+/* Write a series; an entry that is overwritten meanwhile is left out. */
 static void put_series(FILE *file, struct coll__recorder *r, int series)
 {
     static const char *const names[] = {[SERIES_HOST] = "host",
@@ -99,7 +99,7 @@ static void put_series(FILE *file, struct coll__recorder *r, int series)
     fputs("]}", file);
 }
 
-/* Which ranks they are, by their numbers in the first communicator. */
+/* Write the communicator's ranks, as numbers in the first communicator. */
 static void put_ranks(FILE *file, const struct coll__recorded *what)
 {
     fprintf(file, ", \"ranks\": [");
@@ -160,7 +160,7 @@ static void put_all(FILE *file)
     fprintf(file, "]}\n");
 }
 
-/* The name of what is not whole yet, which "FILE.*" does not take in. */
+/* Name the unfinished file so that the pattern "FILE.*" does not match it. */
 static void name_half(const char *path, char half[PATH_MAX])
 {
     const char *slash = strrchr(path, '/');
@@ -169,7 +169,7 @@ static void name_half(const char *path, char half[PATH_MAX])
     snprintf(half, PATH_MAX, "%.*s.%s.new", n, path, path + n);
 }
 
-/* Write it under another name first; 0, or -1 and errno. */
+/* Write the file under another name, and rename it.  Returns 0, or -1 and errno. */
 static int write_file(void)
 {
     char path[PATH_MAX];
@@ -228,7 +228,7 @@ void coll__recorder_write_all(void)
     coll__unlock(&lock);
 }
 
-/* Has one failed whose failure is in no file?  Locked. */
+/* Has a communicator failed whose failure is not in the file?  Locked. */
 static int is_untold(void)
 {
     const struct coll__recorder *r = recorder.first;
@@ -238,7 +238,7 @@ static int is_untold(void)
     return r != NULL;
 }
 
-/* The lock also waits for a file that is being written. */
+/* Taking the lock also waits for a thread that is writing the file. */
 static void write_at_exit(void)
 {
     coll__lock(&lock);
@@ -249,7 +249,7 @@ static void write_at_exit(void)
 
 static void have_exit(void) { atexit(write_at_exit); }
 
-/* A child has none of the communicators, and the file is its parent's. */
+/* A child has none of its parent's communicators, and leaves its file alone. */
 static void forget(void)
 {
     recorder.first = NULL;
@@ -258,8 +258,8 @@ static void forget(void)
 
 /* ---- which communicators ------------------------------------------------------- */
 
-/* Note the path, which holds also when the program goes to another folder; 0, or -1
- * and errno. */
+/* Note the absolute path, since the program may change its working directory.  Returns 0,
+ * or -1 and errno. */
 static int note_path(const char *path, int rank, int size)
 {
     char folder[PATH_MAX] = "";
@@ -279,8 +279,8 @@ static int note_path(const char *path, int rank, int size)
     return *recorder.path ? 0 : -1;
 }
 
-/* What a run before has left is a job before's, or, of ranks that were started again,
- * the failure for which they were: that stays, as run0.FILE.RANK of the first run. */
+/* Remove the file of an earlier job.  But if the launcher restarted the ranks, the file
+ * tells why the last run failed: keep it, as run0.FILE.RANK after the first run. */
 static void clear(const char *path)
 {
     const char *count = getenv("TORCHELASTIC_RESTART_COUNT");

@@ -11,9 +11,9 @@
  *
  * All events of an operation are written when it has ended, together with the
  * array's closing bracket, by one write, and the next ones begin on the bracket.
- * So the file is whole at any moment, also when the process is killed: the
- * kernel breaks such a write off between two pages of the file at most, which
- * is open for less than a microsecond every 4 KiB.
+ * So the file is valid JSON at any moment, even if the process is killed.  The kernel
+ * can only cut such a write between two pages of the file, and the time for that is less
+ * than a microsecond every 4 KiB.
  */
 #include "lib/trace/trace.h"
 #include "lib/util/util.h"
@@ -51,7 +51,7 @@ static struct {
 
 static void add(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* What is too long is cut at an event: MOST holds the longest of all. */
+/* Append one event; an event that does not fit is left out.  MOST holds the longest. */
 static void add(const char *format, ...)
 {
     struct text *t = &timeline.text;
@@ -65,8 +65,8 @@ static void add(const char *format, ...)
         t->len += (size_t)n;
 }
 
-/* Write what was added, and the closing; 0, or -1 and errno: the file is whole
- * then, as it was before. */
+/* Write the added events and the closing bracket.  Returns 0, or -1 and errno; then the
+ * file is as it was before. */
 static int put(void)
 {
     size_t len;
@@ -83,7 +83,7 @@ static int put(void)
     }
     if (n >= 0 && pwrite(timeline.fd, timeline.text.bytes + n, len - (size_t)n,
                          timeline.at + n) >= 0)
-        errno = ENOSPC; /* the rest: to be told why it was not taken at once */
+        errno = ENOSPC; /* writing the rest tells why it was not taken */
     err = errno;
     if (timeline.at &&
         pwrite(timeline.fd, closing, strlen(closing), timeline.at) > 0 &&
@@ -93,13 +93,13 @@ static int put(void)
     return -1;
 }
 
-/* Microseconds since the start; what began before it begins with it. */
+/* Microseconds since the start; earlier times count as 0. */
 static long long stamp(double t)
 {
     return t > timeline.start ? (long long)((t - timeline.start) * 1e6) : 0;
 }
 
-/* The words in JSON: whatever is no letter of ASCII is left out. */
+/* Copy a name for JSON: "_" replaces characters that would need an escape. */
 static void copy_name(char to[NAME], const char *from, int lane)
 {
     size_t n = 0;
@@ -125,8 +125,8 @@ static void describe_row(int pid)
         pid, pid);
 }
 
-/* Return the number of a row of that name in which nothing lies behind `begin`,
- * making it if need be; the last one when there are too many. */
+/* Return the number of a row of that name which is free from `begin` on; make one if
+ * there is none.  If there are too many rows, return the last one. */
 static int find_row(const char *name, double begin, double end)
 {
     char text[NAME];
@@ -164,7 +164,7 @@ static void add_end(int pid, double t)
 
 /* ---- what happened ------------------------------------------------------------ */
 
-/* "reduce_scatter" as Horovod has it: "REDUCESCATTER". */
+/* Write "reduce_scatter" as Horovod does: "REDUCESCATTER". */
 static void upper(char to[NAME], const char *from)
 {
     size_t n = 0;
@@ -175,7 +175,7 @@ static void upper(char to[NAME], const char *from)
     to[n] = '\0';
 }
 
-/* "float32" for f32, as numpy and Horovod say. */
+/* Return "float32" for f32, as numpy and Horovod do. */
 static const char *long_type(enum coll_type type)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* trace.c - whether something is traced, and the lock around it. */
+/* trace.c - what is traced, and the lock of the profile and the timeline. */
 #include "lib/trace/trace.h"
 #include "lib/trace/log.h"
 #include "lib/util/lock.h"
@@ -17,9 +17,9 @@ atomic_int coll__trace_flags;
 static void forget(void);
 
 static struct coll__lock lock = COLL__LOCK(forget);
-static int is_open; /* under it: the environment was read */
+static int is_open; /* under the lock: the environment was read */
 
-/* A child's operations are not its parent's, and its files are. */
+/* A child traces nothing: its files are its parent's. */
 static void forget(void)
 {
     atomic_store_explicit(&coll__trace_flags, 0, memory_order_relaxed);
@@ -36,7 +36,7 @@ static int has(int flag)
            flag;
 }
 
-/* Locked: no more of this, since its file takes none. */
+/* Stop this kind of trace, since writing its file failed.  Locked. */
 static void stop(int flag, const char *name, int err)
 {
     atomic_fetch_and_explicit(&coll__trace_flags, ~flag, memory_order_relaxed);
@@ -55,7 +55,7 @@ static int cannot_open(const char *name, const char *path, int err)
     return COLL_ERR_INVALID;
 }
 
-/* COLL_PROFILE=1 is coll_profile.RANK, another word is put in its place. */
+/* Open NAME.RANK: NAME is COLL_PROFILE's value, or coll_profile if that is 1. */
 static int open_profile(int rank, int n_ranks)
 {
     const char *prefix = coll__param_text(PARAM_PROFILE);
@@ -84,7 +84,7 @@ int coll__trace_path(const char *text, int rank, char *path)
     return mark != NULL;
 }
 
-/* Rank 0's alone, as Horovod's, unless each has a file of its own. */
+/* Only rank 0 writes a timeline, as in Horovod, unless each rank has its own file. */
 static int open_timeline(int rank)
 {
     int is_ours = coll__param_is_set(PARAM_TIMELINE);

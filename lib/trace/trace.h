@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* trace.h - what the operations of this process took: COLL_PROFILE's table and
+/* trace.h - the times of this process's operations: COLL_PROFILE's table and
  * COLL_TIMELINE's file.
  *
- * While neither is asked for, an operation pays for one load and a branch that
- * is never taken.  Where one is, it pays for two looks at the clock and a lock,
- * and for the timeline a write of about 500 bytes.
+ * While both are off, an operation costs one load and one branch more.  If one is on, it
+ * costs two reads of the clock and a lock; the timeline also costs a write of about 500
+ * bytes.
  *
- * Threads: whoever has the turn of a communicator notes its operations; what
- * this folder keeps of them is under trace.c's lock.  coll__trace_flags is
- * written under it, once when the first communicator is made and when a file
- * cannot be written on, and read by anybody (relaxed: who sees it late misses
- * an operation, and nothing else depends on it).
+ * Threads: the owner of a communicator notes its operations.  The data here is under
+ * trace.c's lock.  coll__trace_flags is written under this lock: when the first
+ * communicator is made, and when writing a file fails.  Any thread reads it (relaxed: a
+ * thread that sees a change late misses an operation, and nothing else depends on it).
  */
 #ifndef COLL_LIB_TRACE_TRACE_H
 #define COLL_LIB_TRACE_TRACE_H
@@ -37,32 +36,32 @@ struct coll__traced {
     int n_ranks;
     const char *algorithm;  /* borrowed */
     const char *transports; /* "self,shm"; borrowed */
-    /* On coll__now(): when it was started, when its turn on its channel came, and
-     * when it had ended. */
+    /* coll__now() when it was started, when it was first on its channel, and when it
+     * had ended. */
     double called, begun, ended;
 };
 
-/* Read COLL_PROFILE and COLL_TIMELINE and open their files, at the first
- * communicator of the process, whose rank names them.
+/* Read COLL_PROFILE and COLL_TIMELINE and open their files, when the process makes its
+ * first communicator, whose rank names them.
  *
- * Result:    COLL_OK, also where nothing is asked for.
+ * Result:    COLL_OK, also if both are off.
  * Errors:    COLL_ERR_INVALID, logged: a file cannot be written.
  * Threads:   any.
  */
 int coll__trace_open(int rank, int n_ranks);
 
-/* Put the rank's number in the place of the first "%r" of a file's name: 1, or 0
- * without one.  path has PATH_MAX bytes. */
+/* Replace the first "%r" of a file's name by the rank's number.  Returns 1, or 0 if there
+ * is no "%r".  path has PATH_MAX bytes. */
 int coll__trace_path(const char *text, int rank, char *path);
 
-/* Have operations look at the clock, for who keeps their times himself. */
+/* Have operations read the clock, for recorder.c. */
 void coll__trace_times(void);
 
-/* Note an operation; and that a caller was within a wait for so long. */
+/* Note an operation that has ended; note how long a caller waited. */
 void coll__trace_note(const struct coll__traced *op);
 void coll__trace_waited(double seconds);
 
-/* Write the profile as it is now; it is written at the program's exit as well. */
+/* Write the profile now; it is also written at the program's exit. */
 void coll__trace_write(void);
 
 /* ---- profile.c; under trace.c's lock --------------------------------------- */
