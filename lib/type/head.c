@@ -11,7 +11,7 @@ static const char *op_name(uint8_t op)
     return op == COLL__HEAD_USER ? "user" : coll_op_name((enum coll_op)op);
 }
 
-/* What its root is a digest of, or has one of above it. */
+/* Describe the digest that the root field holds, if it holds one. */
 static void describe_places(const struct coll__head *head, char *text,
                             size_t len)
 {
@@ -23,7 +23,7 @@ static void describe_places(const struct coll__head *head, char *text,
         snprintf(text, len, ", parts with digest %08x", (unsigned)head->root);
 }
 
-/* What a collective has beside its type. */
+/* Describe the fields of a collective that follow its type. */
 static void describe_more(const struct coll__head *head, char *text, size_t len)
 {
     size_t n = 0;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* head.h - an operation in a few bytes: messages are stamped with it, error
- * sentences are made from it. */
+/* head.h - the signature of an operation in a few bytes: each message carries it, and
+ * error sentences describe it. */
 #ifndef COLL_LIB_TYPE_HEAD_H
 #define COLL_LIB_TYPE_HEAD_H
 
 #include "include/coll/coll.h"
 
-/* Operations of a communicator are numbered in the order of their calls: those of
- * buffers of the host; by themselves those that streams of a device come to, whose
- * order among the others no two ranks have alike; and those that streams carry out
- * alone.  Where calls for streams are compared (COLL_CHECK) that is done as they are
- * made, so these comparisons count among the host's. */
+/* The operations of a communicator are numbered in the order of their calls, in several
+ * series.  HOST: operations on buffers of the host.  STREAM: operations that start when a
+ * stream of a device comes to them; their order among the host's differs between ranks.
+ * QUEUED: operations that streams carry out without the host.  COMPARED: with COLL_CHECK
+ * calls for streams are compared when they are made, so these comparisons are numbered
+ * among the host's. */
 enum coll__series {
     SERIES_HOST,
     SERIES_STREAM,
@@ -20,35 +21,35 @@ enum coll__series {
     N_SERIES
 };
 
-/* Names the operation that a message belongs to; travels with each message.
- * Two ranks whose heads differ disagree about what they do.  way: which algorithm
- * carries it out (lib/comm/algorithm_id.h), 0 where that is not compared. */
+/* The signature of an operation; each of its messages carries it.  If two ranks'
+ * signatures differ, their calls do not match.  way: the algorithm id
+ * (lib/comm/algorithm_id.h); 0 if it is not compared. */
 struct coll__head {
     uint64_t seq; /* the operation's number in its series, from 1 */
     uint8_t collective, type, op, series : 3, way : 5;
-    int32_t root;   /* of allreduces that travel as one a digest of their lengths, of
-                   * compared calls one of where registered buffers lie
-                   * (coll__head_places()), else 0 where there is no root */
-    uint64_t count; /* a digest of all counts where all ranks know them (of
-                     * allgatherv, reduce_scatterv), 0 where they do not */
+    int32_t root;   /* for allreduces fused into one, a digest of their lengths; for
+                   * SERIES_COMPARED, coll__head_places(); else 0 if there is no
+                   * root */
+    uint64_t count; /* the count; for allgatherv and reduce_scatterv a digest of all
+                     * counts; 0 if ranks know only their own counts */
 };
 
-/* A message between two ranks is stamped by both as SEND, root being the one
- * that receives, seq its number among those from the one to the other.  What a
- * rank says of itself is SEND or RECV, root being its peer. */
+/* Both ranks stamp a point-to-point message as SEND: root is the receiver, seq counts the
+ * messages from this sender to this receiver.  When a rank describes its own call, that
+ * is SEND or RECV, and root is the peer. */
 static inline int coll__is_p2p(enum coll_collective collective)
 {
     return collective == COLL_SEND || collective == COLL_RECV;
 }
 
-/* Does it have counts of each rank; and does a rank know its own alone? */
+/* Does each rank have its own counts, and know only these? */
 static inline int coll__has_own_counts(enum coll_collective collective)
 {
     return collective == COLL_ALLTOALLV || collective == COLL_GATHERV ||
            collective == COLL_SCATTERV;
 }
 
-/* Does each byte go to one rank, and each rank give and get as much? */
+/* Does each byte go to one rank only, and does each rank send as much as it receives? */
 static inline int coll__is_exchange(enum coll_collective collective, int nranks)
 {
     return collective == COLL_ALLTOALL || collective == COLL_ALLTOALLV ||
@@ -63,13 +64,14 @@ static inline int coll__has_counts(enum coll_collective collective)
            coll__has_own_counts(collective);
 }
 
-/* head.op of a caller's own operation: each process has its own handles, but
- * all ranks must have the same kind. */
+/* head.op of a caller's own operation.  Handles differ between processes, so ranks
+ * compare only its kind. */
 #define COLL__HEAD_PREMUL 0xfe
 #define COLL__HEAD_USER 0xff
 
-/* Such a digest, of 31 bits, stands in place of the root; or above it, for which a rank
- * of one host leaves room. */
+/* coll__head_places() is a digest of 31 bits in place of the root.  If the operation has
+ * a root, the digest's upper bits stand above the root's 16 bits: ranks of one host fit
+ * there. */
 #define COLL__ROOT_BITS 16
 
 static inline int coll__head_has_root(const struct coll__head *head)
@@ -77,7 +79,7 @@ static inline int coll__head_has_root(const struct coll__head *head)
     return head->collective == COLL_BROADCAST;
 }
 
-/* Put in a digest; 0: nothing is registered. */
+/* Put the digest of registered buffers into the signature; 0: none is registered. */
 static inline void coll__head_lies(struct coll__head *head, uint32_t places)
 {
     if (!coll__head_has_root(head))
@@ -106,7 +108,7 @@ static inline uint32_t coll__head_places(const struct coll__head *head)
     }
 }
 
-/* The root, or a message's other rank, without such a digest. */
+/* Return the root, or a message's other rank, without the digest. */
 static inline int coll__head_root(const struct coll__head *head)
 {
     if (!coll__head_places(head))
@@ -115,9 +117,9 @@ static inline int coll__head_root(const struct coll__head *head)
                                      : 0;
 }
 
-#define COLL__HEAD_TEXT 128 /* bytes that it takes at most */
+#define COLL__HEAD_TEXT 128 /* bytes of its description at most */
 
-/* Describe a head in words: "allreduce #7 (100 f32, sum)", "send #2 to 3 (100
+/* Describe a signature in words: "allreduce #7 (100 f32, sum)", "send #2 to 3 (100
  * f32)", "barrier #3 on a stream". */
 void coll__head_describe(const struct coll__head *head, char *text,
                          size_t len);

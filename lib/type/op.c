@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* op.c - the caller's own operations: a table of one process.
  *
- * A handle names a slot and how often that slot was used before, so that a
- * destroyed handle is noticed: the same one returns after two million others.
- * A slot's owner is whoever turns its handle from FREE to CLAIMED, with acquire:
- * it finds what the one before has left there.  It fills the slot and stores the
- * new handle, with release; who loads the handle that it looks for, with
- * acquire, may read the rest.  There is no lock, so a child of a fork has none to
- * wait for: of a thread that was amid this it keeps a claimed slot, no more.
+ * A handle names a slot, and how often the slot was used before; so the use of a
+ * destroyed handle is noticed.  The same handle returns after two million others.
+ *
+ * A thread claims a slot by changing its handle from FREE to CLAIMED, with acquire, so
+ * that it sees the stores of the slot's last owner.  It fills the slot and stores the new
+ * handle with release.  A thread that loads that handle with acquire may read the slot.
+ * There is no lock, so a forked child has none to wait for; at worst a slot that another
+ * thread had claimed stays claimed in the child.
  */
 #include "lib/type/op.h"
 #include "lib/type/head.h"
@@ -16,7 +17,7 @@
 
 #define N_TURNS ((COLL_OP_LAST - COLL_N_OPS) / COLL__OPS_MAX)
 
-enum { FREE, CLAIMED }; /* in place of a handle, which is COLL_N_OPS at least */
+enum { FREE, CLAIMED }; /* in place of a handle; handles are COLL_N_OPS or more */
 
 struct slot {
     _Atomic unsigned handle;
@@ -25,7 +26,7 @@ struct slot {
 };
 
 static struct slot slots[COLL__OPS_MAX];
-static _Atomic unsigned cursor; /* where to look for a free one next: a hint */
+static _Atomic unsigned cursor; /* where to look for a free slot next: a hint */
 
 static struct slot *slot_of(enum coll_op op)
 {
@@ -72,7 +73,7 @@ uint8_t coll__op_code(const struct coll__op *op)
 
 /* ---- making them --------------------------------------------------------- */
 
-/* Take over the next free slot; NULL: there is none. */
+/* Claim the next free slot; NULL: there is none. */
 static struct slot *claim(void)
 {
     unsigned from = atomic_load_explicit(&cursor, memory_order_relaxed);

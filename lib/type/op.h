@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* op.h - what a reduction operation is: built in, or the caller's own.
  *
- * A caller's operation is known by a handle, a value of enum coll_op from
- * COLL_N_OPS on.  Whoever uses one copies what it stands for and needs the
- * handle no more.
+ * A caller's operation has a handle, a value of enum coll_op from COLL_N_OPS on.  Each
+ * call copies the operation, and does not need the handle afterwards.
  */
 #ifndef COLL_LIB_TYPE_OP_H
 #define COLL_LIB_TYPE_OP_H
@@ -17,7 +16,7 @@ struct coll__op {
     coll_user_fn *fn;  /* NULL: base's kernel */
     void *arg;
     int commutes;
-    int is_premul; /* IN times scalar first; of `type` alone */
+    int is_premul; /* multiply IN by scalar first; for `type` only */
     enum coll_type type;
     unsigned char scalar[8];
 };
@@ -25,19 +24,19 @@ struct coll__op {
 /* Look an operation up: a built-in one or a handle.
  *
  * Errors:    COLL_ERR_INVALID, not logged; *out is untouched.
- * Threads:   any, while nobody destroys that operation.
+ * Threads:   any, while no thread destroys that operation.
  * Cost:      no lock.
  */
 int coll__op_get(enum coll_op op, struct coll__op *out);
 
-/* Enter a caller's operation, which is copied; its handle.
+/* Enter a copy of a caller's operation into the table; *out is its handle.
  *
  * Errors:    COLL_ERR_NOMEM when the table is full, not logged.
  * Threads:   any.
  */
 int coll__op_add(const struct coll__op *op, enum coll_op *out);
 
-/* Take it out again; COLL_ERR_INVALID when there is none, not logged. */
+/* Remove an operation.  Returns COLL_ERR_INVALID, not logged, if there is none. */
 int coll__op_remove(enum coll_op op);
 
 /* Say whether a type is a floating-point one. */
@@ -46,7 +45,7 @@ int coll__type_is_float(enum coll_type type);
 /* Say whether the operation is defined for that type. */
 int coll__op_takes(const struct coll__op *op, enum coll_type type);
 
-/* Return what a message's head says of the operation (head.h). */
+/* Return head.op for the operation (head.h). */
 uint8_t coll__op_code(const struct coll__op *op);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fence.c - by membarrier(2), whose global expedited kind reaches all processes
- * that have asked to be reached. */
+/* fence.c - the fence for all threads, by membarrier(2): its global expedited kind
+ * reaches all processes that have registered. */
 #include "lib/util/fence.h"
 
 #include <linux/membarrier.h>

@@ -44,7 +44,7 @@ static inline void float_state_set(unsigned long state)
     __asm__ volatile("msr fpcr, %0" : : "r"(state) : "memory");
 }
 #else
-#define FLOAT_STATE_DEFAULT 0ul /* of other processors nothing is known */
+#define FLOAT_STATE_DEFAULT 0ul /* other processors: the state is not read or set */
 #define FLOAT_STATE_FLAGS 0ul
 
 static inline unsigned long float_state_get(void)
@@ -60,7 +60,7 @@ static inline int float_state_is_default(unsigned long state)
     return (state & ~FLOAT_STATE_FLAGS) == FLOAT_STATE_DEFAULT;
 }
 
-/* Begin to calculate in the default state; returns the thread's own. */
+/* Enter the default state.  Returns the thread's own state. */
 static inline unsigned long float_state_enter(void)
 {
     unsigned long own = float_state_get();
@@ -70,7 +70,7 @@ static inline unsigned long float_state_enter(void)
     return own;
 }
 
-/* The thread has its own state again. */
+/* Restore the thread's own state. */
 static inline void float_state_leave(unsigned long own)
 {
     if (!float_state_is_default(own))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* futex.c - what glibc does not offer. */
+/* futex.c - the system calls of futexes, for which glibc has no functions. */
 #include "lib/util/futex.h"
 #include "lib/util/util.h"
 
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of kernel 5.16, which the headers may be older than. */
+/* From kernel 5.16; the headers may be older. */
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* lock.c - the list of locks, and the three handlers of fork().
  *
- * A lock is listed when it is first taken: one that never was needs no care.
- * The inner one is not in the list: it may be taken first under another, for
- * which a thread that forks waits with the list's lock held.
+ * A lock enters the list when it is first taken; fork() need not care for the others.
+ * The inner lock is not in the list.  It may be taken for the first time under another
+ * lock, while a forking thread holds the list's lock and waits for that lock: entering
+ * the list would deadlock.
  */
 #include "lib/util/lock.h"
 

@@ -23,8 +23,8 @@ int coll__map_init(struct coll__map *map, size_t n)
     return COLL_OK;
 }
 
-/* Each bit of the key changes half of those that come out (the end of
- * MurmurHash3, by Austin Appleby, public domain). */
+/* Each bit of the key changes half of the result's bits (the end of MurmurHash3, by
+ * Austin Appleby, public domain). */
 static size_t spread(uint64_t key)
 {
     key = (key ^ key >> 33) * 0xff51afd7ed558ccdu;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* map.h - numbers by 64-bit keys: what a search through a list would find, at
- * once.
+/* map.h - a hash map from 64-bit keys to numbers.
  *
- * Open addressing in a table of a power of two, at most half full; keys are
- * spread over it, so that regular ones do not meet.
+ * Open addressing in a table whose size is a power of two, half full at most.  A hash
+ * spreads the keys, so that regular keys do not collide.
  */
 #ifndef COLL_LIB_UTIL_MAP_H
 #define COLL_LIB_UTIL_MAP_H
@@ -17,8 +16,8 @@ struct coll__map {
     size_t mask, n_looks;
 };
 
-/* Looks into slots of all maps of this thread that have ended: what finding has
- * cost, for tests. */
+/* How many slots this thread's finished maps have looked at: the cost of finding, for
+ * tests. */
 extern _Thread_local size_t coll__map_looks
     __attribute__((visibility("hidden")));
 
@@ -29,8 +28,8 @@ extern _Thread_local size_t coll__map_looks
  */
 int coll__map_init(struct coll__map *map, size_t n);
 
-/* The key's number: below 0 when it has none, and then the caller's to set to
- * one of 0 or more before the next call. */
+/* Return the address of the key's number.  The number is below 0 if the key is new; then
+ * the caller sets it to 0 or more before the next call. */
 int *coll__map_at(struct coll__map *map, uint64_t key);
 
 void coll__map_fini(struct coll__map *map);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* param.c - the table of COLL_* variables: read, judge and list them. */
+/* param.c - the table of COLL_* variables: read, check and list them. */
 #include "lib/util/param.h"
 #include "include/coll/coll.h"
 #include "lib/util/text.h"

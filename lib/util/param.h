@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* param.h - every COLL_* variable of the environment, in one table.
  *
- * A parameter is read from the environment at each use, never on a hot path;
- * coll__params_check() (lib/api) judges all of them once, when a communicator
- * is made, so that the getters below cannot fail.
+ * A parameter is read from the environment at each use, never on a hot path.
+ * coll__params_check() (lib/api) checks all of them when a communicator is made, so that
+ * the functions below cannot fail.
  */
 #ifndef COLL_LIB_UTIL_PARAM_H
 #define COLL_LIB_UTIL_PARAM_H
@@ -19,7 +19,7 @@ enum coll__param_kind {
     PARAM_CHOICE   /* one of the words in `standard|word|word` of `words` */
 };
 
-/* X(id, kind, default, words or NULL, what) */
+/* X(id, kind, default, words or NULL, description) */
 #define COLL_PARAM_MAP(X)                                                      \
     X(RANK, PARAM_INT, "", NULL, "this process's rank; collrun sets it")       \
     X(SIZE, PARAM_INT, "", NULL, "the number of ranks; collrun sets it")       \
@@ -190,7 +190,7 @@ const char *coll__param_name(enum coll__param id);
  */
 const char *coll__param_text(enum coll__param id);
 
-/* Say whether the environment sets it to something (not empty). */
+/* Say whether the environment sets it, and not to an empty text. */
 int coll__param_is_set(enum coll__param id);
 
 /* Return the value as a number: whole, seconds or bytes. */
@@ -204,8 +204,8 @@ size_t coll__param_bytes(enum coll__param id);
  */
 int coll__parse_bytes(const char *text, size_t *bytes);
 
-/* Return what the text that the environment gives it must be ("a size such as
- * 64K or 1M") when it is not; NULL when all is well. */
+/* Check the environment's text.  Returns NULL if it is valid, else what it must be ("a
+ * size such as 64K or 1M"). */
 const char *coll__param_fault(enum coll__param id);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-/* Start a thread that takes none of the application's signals.
+/* Start a thread that handles none of the application's signals.
  *
  * Shapes:    name: as tools show it, up to 15 bytes.
  * Result:    0 and *thread, the caller's to join; or an errno.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* text.c - numbers as text, alike in every locale. */
+/* text.c - numbers as text, the same in every locale. */
 #include "lib/util/text.h"
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static locale_t plain; /* stays; 0 where there was no memory for it */
+static locale_t plain; /* never freed; 0 if there was no memory */
 
 static void make_plain(void) { plain = newlocale(LC_ALL_MASK, "C", 0); }
 

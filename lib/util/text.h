@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* text.h - numbers as text, alike in every locale.
+/* text.h - numbers as text, the same in every locale.
  *
- * A program that calls setlocale() may write 0,5 for a half.  What the library
- * reads (variables, files) and says has a point all the same.
+ * In a program that calls setlocale(), printf() may write 0,5 for a half.  The library
+ * always reads and writes a decimal point.
  */
 #ifndef COLL_LIB_UTIL_TEXT_H
 #define COLL_LIB_UTIL_TEXT_H
@@ -22,7 +22,8 @@ int coll__vprint(char *text, size_t len, const char *format, va_list args)
 int coll__print(char *text, size_t len, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Have this thread write points, until it gives back what this returns. */
+/* Have this thread use decimal points, until coll__points_end() gets the returned
+ * locale. */
 locale_t coll__points(void);
 void coll__points_end(locale_t before);
 

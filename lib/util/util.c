@@ -22,7 +22,7 @@ int coll__word_in(const char *word, const char *list, char sep)
     return 0;
 }
 
-/* Levenshtein's distance, for words shorter than 64. */
+/* Return the edit distance (Levenshtein) of two words shorter than 64. */
 static size_t distance(const char *a, const char *b)
 {
     size_t row[64], lb = strlen(b);

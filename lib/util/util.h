@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* util.h - small things that several parts need. */
+/* util.h - small functions that several parts need. */
 #ifndef COLL_LIB_UTIL_UTIL_H
 #define COLL_LIB_UTIL_UTIL_H
 
@@ -36,12 +36,12 @@ static inline double coll__now(void)
 /* Say whether word is one of the words in list, which sep separates. */
 int coll__word_in(const char *word, const char *list, char sep);
 
-/* Return the name nearest to word by edit distance; names ends with NULL and
+/* Return the name with the least edit distance to word; names ends with NULL and
  * holds one name at least. */
 const char *coll__nearest(const char *word, const char *const *names);
 
-/* Give the file its length: 0, or -1 and errno.  Beyond the limit of files the
- * kernel would send a signal instead of saying so. */
+/* Set the file's length.  Returns 0, or -1 and errno.  Checks the file-size limit itself,
+ * since beyond it the kernel would send a signal. */
 int coll__set_file_len(int fd, size_t len);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* yield.h - let another thread have the core. */
+/* yield.h - yield the core to another thread. */
 #ifndef COLL_LIB_UTIL_YIELD_H
 #define COLL_LIB_UTIL_YIELD_H
 
