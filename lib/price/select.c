@@ -13,7 +13,7 @@ struct item {
     size_t collective_len, name_len;
 };
 
-/* Cut the next item off *text; 0 at the end. */
+/* Cut the next item off *text; returns 0 at the end. */
 static int next_item(const char **text, struct item *item)
 {
     size_t len = strcspn(*text, ",");
@@ -36,7 +36,7 @@ static int is_word(const char *text, size_t len, const char *word)
     return strlen(word) == len && !memcmp(text, word, len);
 }
 
-/* Does the algorithm serve the collective that the item names? */
+/* Does the algorithm serve the item's collective? */
 static int serves_named(const struct coll__algo *algo, const struct item *item)
 {
     for (int k = 0; k < COLL_N_COLLECTIVES; k++)
@@ -53,7 +53,7 @@ static int item_names(const struct item *item, const struct coll__algo *algo)
            (!item->collective_len || serves_named(algo, item));
 }
 
-/* Write the names that the item could have had into text. */
+/* Write the names that would be valid in place of the item's into text. */
 static void list_names(const struct item *item, char *text, size_t len)
 {
     size_t n = 0;
@@ -71,7 +71,7 @@ static void list_names(const struct item *item, char *text, size_t len)
             n += (size_t)snprintf(text + n, len - n, "%s%s", n ? ", " : "",
                                   algo->name);
     }
-    if (!n) /* then it is the collective that is unknown */
+    if (!n) /* no algorithm serves it: the collective's name is wrong */
         for (int k = 0; k < COLL_N_COLLECTIVES && n < len; k++)
             n += (size_t)snprintf(text + n, len - n, "%s%s:NAME",
                                   k ? ", " : "",
@@ -115,7 +115,7 @@ int coll__algo_is_forced(const struct coll__algo *algo, const char *forced,
     return 0;
 }
 
-/* Do the forced names leave an algorithm for this problem? */
+/* Can one of the forced algorithms serve this problem? */
 static int can_be_forced(const struct coll__problem *pb, const char *forced)
 {
     for (int i = 0; *forced && coll__algos[i]; i++)
@@ -132,7 +132,8 @@ static int comes_before(const struct coll__candidate *a,
            (b->refusal || coll__algo_is_cheaper(a->seconds, b->seconds));
 }
 
-/* Insert into the sorted list, which keeps its first `max`; the new length. */
+/* Insert into the sorted list, which keeps its first `max` items; returns the new
+ * length. */
 static int insert(struct coll__candidate *list, int n, int max,
                   const struct coll__candidate *c)
 {

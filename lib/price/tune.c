@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tune.c - read a tuning file, and look problems up in it.
  *
- * Whatever is in the file, reading it ends in a table or in one sentence: sizes
- * are bounded, and every value is judged before it is used.
+ * Reading any file ends in a table or in one error: sizes are limited, and every value
+ * is checked before it is used.
  */
 #include "lib/price/tune.h"
 #include "lib/price/select.h"
@@ -45,7 +45,7 @@ struct coll__tune {
     struct link links[MAX_LINKS];
 };
 
-/* Which item of the file is being read. */
+/* The item of the file that is being read, for errors. */
 struct place {
     const char *path, *list; /* "entries" */
     size_t index;
@@ -68,7 +68,7 @@ bad(const struct place *at, const char *field, const char *format, ...)
 
 /* ---- fields ---------------------------------------------------------------- */
 
-/* A text that a field must be, or NULL after a message. */
+/* Return the text of a field that must be there, or NULL after an error is logged. */
 static const char *take_text(const struct place *at, const json_t *item,
                              const char *field)
 {
@@ -79,7 +79,7 @@ static const char *take_text(const struct place *at, const json_t *item,
     return text;
 }
 
-/* [min, max]; any number when the field is not there. */
+/* Read [min, max]; without the field, any number is in the range. */
 static int take_range(const struct place *at, const json_t *item,
                       const char *field, struct range *range)
 {
@@ -193,7 +193,7 @@ static int take_link(const struct place *at, const json_t *item,
 typedef int take_fn(const struct place *at, const json_t *item,
                     struct coll__tune *tune);
 
-/* Take each item of a list; a list that is not there is empty. */
+/* Read each item of a list; a missing list is empty. */
 static int take_list(const char *path, const json_t *root, const char *name,
                      size_t most, take_fn *take, struct coll__tune *tune)
 {
@@ -380,7 +380,7 @@ int coll__tune_level(const struct coll__tune *tune, struct coll__level *level)
 
             level->alpha = tune->links[i].alpha;
             level->beta = tune->links[i].beta;
-            /* the rest is as much slower or faster */
+            /* scale the other prices by the same factors */
             level->gap *= alpha > 0 ? level->alpha / alpha : 1;
             level->overhead = level->gap;
             if (before > 0) {

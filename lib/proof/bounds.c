@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bounds.c - may each step of a plan touch what it touches?
+/* bounds.c - check which bytes each step of a plan touches.
  *
- * This looks at one step at a time, whatever the others do: at the sizes of
- * the buffers, at whole elements, and at what the kinds of steps can do.  Reads
- * need no limits: nothing lies behind a buffer, so the check of what has been
- * written (check.c) refuses them.
+ * Each step is checked alone: the sizes of the buffers, whole elements, and what its
+ * kind allows.  Reads need no limits here: bytes after the end of a buffer are never
+ * written, and check.c refuses to read unwritten bytes.
  */
 #include "lib/proof/bounds.h"
 #include "lib/plan/plan.h"
@@ -84,7 +83,7 @@ static int is_whole(const struct judge *j, const struct coll__span *span)
     return span->off % size == 0 && span->len % size == 0;
 }
 
-/* What combines or divides elements works on whole ones. */
+/* Steps that combine or divide elements work on whole elements. */
 static int judge_elements(const struct judge *j, int i)
 {
     const struct coll__step *step = &j->plan->steps[i];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bounds.h - what a single step of a plan may touch. */
+/* bounds.h - which bytes a single step of a plan may touch. */
 #ifndef COLL_LIB_PROOF_BOUNDS_H
 #define COLL_LIB_PROOF_BOUNDS_H
 
 #include "lib/plan/plan.h"
 
-/* Judge each step of one rank's plan by itself: peers there are, writes within
- * OUT and TMP, spans of one length that lie apart or, of a RECV_REDUCE, are the
- * same, whole elements, and no RECV_REDUCE for a user's operation.
+/* Check each step of one rank's plan alone: the peer exists; writes are within OUT and
+ * TMP; the spans have one length and do not overlap, or, in a RECV_REDUCE, are the
+ * same; elements are whole; no RECV_REDUCE has a user's operation.
  *
  * Errors:    COLL_ERR_INVALID with the fault in why[len].
  */

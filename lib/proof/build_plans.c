@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* build_plans.c - all ranks' plans of one problem: built, proven.
+/* build_plans.c - build all ranks' plans of one problem, and prove them.
  *
- * A plan whose edges are inferred keeps every hazard by itself.  Of edges from
- * a file that must be seen first: for each inferred edge there has to be a way
- * along the listed ones.  Then any order of events gives what the list's own
- * order gives, and one run of the symbolic check speaks for all of them.
+ * Inferred edges order all steps that conflict.  Listed edges, from a file, must be
+ * checked first: for each inferred edge there has to be a path along the listed ones.
+ * Then any order of events gives the result of the list's own order, and one run of
+ * the symbolic check covers all orders.
  */
 #include "lib/proof/proof.h"
 #include "lib/plan/waits.h"
@@ -50,12 +50,12 @@ int coll__plans_build(struct coll__plans *plans, const struct coll__algo *algo,
 
 struct walk {
     struct coll__waits listed, inferred;
-    int *seen;  /* [n_steps]: the last step from which it was reached */
+    int *seen;  /* [n_steps]: the last step whose search reached it */
     int *queue; /* [n_steps] */
     long n_visits;
 };
 
-/* Go back from step i along the listed edges, no further than step `low`. */
+/* Search back from step i along the listed edges, down to step `low`. */
 static void go_back(struct walk *w, int i, int low)
 {
     int n = 0, head = 0;
@@ -76,7 +76,7 @@ static void go_back(struct walk *w, int i, int low)
     }
 }
 
-/* The first step that step i has to wait for and does not; -1 none. */
+/* Return the first step that step i must wait for but does not; -1 none. */
 static int not_waited_for(struct walk *w, int i)
 {
     const int *hazards = w->inferred.steps + w->inferred.first[i];

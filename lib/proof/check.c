@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check.c - run all ranks' plans symbolically and judge what comes out.
+/* check.c - run all ranks' plans symbolically and check the result.
  *
  * Events happen in a random order that keeps each plan's edges and the order of
- * messages.  A message passes in one event, once the send and the receive are
- * both ready: no buffering at all, so plans that do not get stuck here do not
- * get stuck on any transport.  (Which events are possible depends on the past
- * only through counts that never fall, so if one order gets through, all do.)
+ * messages.  A message passes in one event, once the send and the receive are both
+ * ready.  This is the case without any buffering, so plans that do not get stuck here
+ * do not get stuck on any transport.  (Which events are possible depends only on
+ * counters that never fall, so if one order finishes, all orders do.)
  */
 #include "lib/algo/algo.h"
 #include "lib/proof/bounds.h"
@@ -26,7 +26,8 @@ struct rank {
     struct coll__memory mem[N_BUFS];
     int *left;      /* [n_steps]: edges still to come */
     int *next;      /* [n_steps]: the next step on the same lane, -1 last */
-    int *head[2];   /* [p] each: the lane's first step not done, by direction */
+    int *head[2];   /* [p] each: the first step of each lane that is not done, by
+                     * direction */
     int n_done;
 };
 
@@ -36,18 +37,19 @@ struct event {
 
 struct checker {
     const struct coll__problem *pbs; /* [p] */
-    int p, adds_up; /* contributions may be counted once only */
+    int p, adds_up; /* each contribution may be counted once only */
     struct rank *ranks;
     struct coll__sets sets;
     struct coll__trees trees;
     int *one;            /* [p]: the set of one rank */
-    int all, canonical;  /* the set of all ranks; the tree asked for, or 0 */
+    int all, canonical;  /* the set of all ranks; the tree that the order asks for, or
+                          * 0 */
     struct coll__memory what, had, now; /* of the step that runs */
     struct event *events;
     int n_events, cap_events;
     uint64_t random;
-    /* What data is cut into, counted at each read; combinations met.  Plans of
-     * use stay far below: a few parts a step, a rank's parts now and then. */
+    /* Limits: the pieces that reads have met, and the different sets.  Useful plans
+     * stay far below: they have a few parts a step, sometimes one for each rank. */
     size_t n_pieces, most_pieces;
     int most_sets;
     char *why;
@@ -101,7 +103,8 @@ static int write_span(struct checker *c, int r, const struct coll__span *span,
                : COLL_OK;
 }
 
-/* Combine two pieces that start at the same offset, over the shorter one. */
+/* Combine two pieces that start at the same offset, over the length of the shorter
+ * one. */
 static int combine(struct checker *c, int r, int step,
                    const struct coll__piece *a, const struct coll__piece *b,
                    struct coll__memory *to)
@@ -136,7 +139,7 @@ static void drop_front(struct coll__piece *piece, size_t n)
     piece->len -= n;
 }
 
-/* to = a combined with b, which cover the same bytes. */
+/* Set `to` to a combined with b; both cover the same bytes. */
 static int combine_all(struct checker *c, int r, int step,
                        struct coll__memory *a, struct coll__memory *b,
                        struct coll__memory *to)
@@ -156,8 +159,8 @@ static int combine_all(struct checker *c, int r, int step,
     return rc;
 }
 
-/* dst = op(operand, what), or op(what, operand); the operand is dst but for a
- * RECV_REDUCE that names another. */
+/* Set dst to op(operand, what) or op(what, operand).  The operand is dst, or the src
+ * of a RECV_REDUCE. */
 static int reduce_into(struct checker *c, int r, int i)
 {
     const struct coll__step *step = &c->ranks[r].plan->steps[i];
@@ -238,7 +241,7 @@ static int add_event(struct checker *c, int rank, int step)
     return COLL_OK;
 }
 
-/* A step's edges are all there, or its lane moved on: make its event if it can
+/* A step's last edge was fulfilled, or its lane has moved on: add its event if it can
  * happen now. */
 static int consider(struct checker *c, int r, int i)
 {
@@ -257,7 +260,7 @@ static int consider(struct checker *c, int r, int i)
     return dir ? add_event(c, step->peer, other) : add_event(c, r, i);
 }
 
-/* Step i of rank r is done: what waited for it may go on. */
+/* Step i of rank r is done: let the steps that wait for it go on. */
 static int finish(struct checker *c, int r, int i)
 {
     struct rank *rank = &c->ranks[r];
@@ -292,7 +295,7 @@ static int run_event(struct checker *c, struct event ev)
     rc = run_message(c, ev.rank, ev.step, peer, other);
     if (rc)
         return rc;
-    /* both lanes move before anything else is considered */
+    /* move both lanes before other steps are considered */
     advance_lane(c, ev.rank, ev.step);
     advance_lane(c, peer, other);
     rc = c->ranks[ev.rank].next[ev.step] >= 0
@@ -317,7 +320,7 @@ static struct event take_event(struct checker *c)
 
 /* ---- the whole run ------------------------------------------------------- */
 
-/* Put rank r's input, from its byte `from` on, into a span. */
+/* Put rank r's input, from byte `from` on, into a span. */
 static int put_in(struct checker *c, int r, struct coll__span span, size_t from)
 {
     struct coll__piece piece = {.off = span.off,
@@ -338,9 +341,9 @@ static int put_in(struct checker *c, int r, struct coll__span span, size_t from)
     return COLL_OK;
 }
 
-/* What a rank's buffers hold at the start: `from` counts bytes of the IN that
- * the rank would have out of place.  In place its own part of that is in OUT
- * instead: all parts of an alltoall, else one. */
+/* Fill in what a rank's buffers hold at the start.  `from` is the offset in IN as if
+ * the rank were not in place.  In place, the rank's own part of IN is in OUT instead;
+ * in an alltoall all parts are. */
 static int fill_in(struct checker *c, int r)
 {
     const struct coll__problem *pb = &c->pbs[r];
@@ -366,7 +369,7 @@ static int fill_in(struct checker *c, int r)
     return rc;
 }
 
-/* String the steps of each lane together. */
+/* Chain the steps of each lane. */
 static void make_lanes(struct checker *c, int r)
 {
     struct rank *rank = &c->ranks[r];
@@ -402,8 +405,7 @@ static int rank_init(struct checker *c, int r, const struct coll__plan *plan)
     return fill_in(c, r);
 }
 
-/* Make the first events.  A message is found from its send only, so that it is
- * not found twice. */
+/* Add the first events.  Only sends are looked at, so that no message is added twice. */
 static int start(struct checker *c)
 {
     int rc = COLL_OK;
@@ -500,7 +502,8 @@ static int checker_init(struct checker *c)
     return COLL_OK;
 }
 
-/* What no plan of use needs keeps a hostile one from taking all memory. */
+/* Set limits far above the needs of useful plans, so that a hostile plan cannot take
+ * all memory. */
 static void set_limits(struct checker *c, const struct coll__plan *plans)
 {
     size_t p = (size_t)c->p, n_steps = 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* judge.c - what OUT must hold, byte by byte, for each collective: whose
- * contributions, of which of their elements, divided or not, and combined in
- * which order. */
+/* judge.c - what OUT must hold, byte by byte, for each collective: which ranks'
+ * contributions, which of their elements, divided or not, and combined in which order. */
 #include "lib/proof/judge.h"
 #include "lib/algo/algo.h"
 
@@ -37,7 +36,7 @@ static int judge_piece(const struct coll__verdict *v, size_t off,
     return COLL_OK;
 }
 
-/* Is a span of OUT wholly of this set, from byte `from` of the inputs on? */
+/* Check that all of a span of OUT is this set, from byte `from` of the inputs on. */
 static int judge_span(const struct coll__verdict *v, struct coll__span span,
                       int set, size_t from)
 {
@@ -58,8 +57,8 @@ static int judge_span(const struct coll__verdict *v, struct coll__span span,
     return rc;
 }
 
-/* Parts may leave gaps, which are the caller's: whatever has been written,
- * since nothing is ever taken away, must be the parts' bytes and no more. */
+/* Check that no step has written into the gaps between parts, which are the caller's.
+ * Written bytes stay written, so it is enough to count them. */
 static int judge_gaps(const struct coll__verdict *v)
 {
     const struct coll__problem *pb = &v->pbs[v->rank];

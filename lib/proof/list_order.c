@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* list_order.c - can every rank carry out its plan step by step, as listed?
+/* list_order.c - can every rank run its plan step by step, as listed?
  *
- * Receives wait for their message, and sends for a free slot, of which there are
- * so many between two ranks in each direction.  Each rank then does one thing
- * after the other, each message has one place to come from and each slot one rank
- * that frees it, so whether they all get to their ends does not depend on who is
- * fast (a Kahn network, whose freed slots are messages the other way): one run
- * tells.  What runs with some slots runs with more.  Where a receive and the next
- * step are joined, both go on when both can.
+ * A receive waits for its message, and a send for a free slot; there are n_slots slots
+ * between two ranks in each direction.  Each rank does one step after the other, each
+ * message comes from one place, and each slot is freed by one rank.  So the ranks'
+ * speeds do not decide whether all finish (a Kahn network, in which a freed slot is a
+ * message the other way): one run tells.  Plans that finish with some slots finish
+ * with more.  If a receive and the next step are joined, both go on when both can.
  *
- * Source: Kahn, The semantics of a simple language for parallel programming,
- * IFIP Congress 1974.
+ * Source: Kahn, The semantics of a simple language for parallel programming, IFIP
+ * Congress 1974.
  */
 #include "lib/plan/intern.h"
 #include "lib/proof/proof.h"
@@ -23,17 +22,16 @@
 struct walk {
     const struct coll__plan *plans;
     int nranks, n_slots;
-    int *at;         /* [nranks]: the step that a rank is at */
-    int *waiting_on; /* [nranks]: a rank that waits for this one's next message
-                      * to it, or for this one to take one; chained by
-                      * next_waiting */
+    int *at;         /* [nranks]: the step that each rank is at */
+    int *waiting_on; /* [rank]: the first rank that waits for this rank to send it a
+                      * message, or to receive one; next_waiting has the next */
     int *next_waiting;
-    struct coll__numbers pairs; /* (from, to) that a message has gone between */
+    struct coll__numbers pairs; /* (from, to) with messages so far */
     int *n_under_way, cap;      /* [pairs.n] */
     int *todo, n_todo;          /* ranks that may be able to go on */
 };
 
-/* Messages on their way from one rank to another; NULL without memory. */
+/* Return the counter of messages under way between two ranks; NULL without memory. */
 static int *under_way(struct walk *w, int from, int to)
 {
     int n_before = w->pairs.n;
@@ -56,8 +54,8 @@ static int *under_way(struct walk *w, int from, int to)
     return &w->n_under_way[pair];
 }
 
-/* `rank` has sent its peer a message, or taken one: let that look, if it waits
- * for this one. */
+/* `rank` has sent a message to its peer, or received one: if the peer waits for this
+ * rank, let it try again. */
 static void wake(struct walk *w, int rank, int peer)
 {
     int *at = &w->waiting_on[rank];
@@ -76,7 +74,7 @@ static void wait_on(struct walk *w, int rank, int peer)
     w->waiting_on[peer] = rank;
 }
 
-/* Can the rank's message of this step go on?  If not it waits for its peer.
+/* Can the rank's message of this step go on?  If not, the rank now waits for its peer.
  * COLL_OK, COLL_IN_PROGRESS or COLL_ERR_NOMEM. */
 static int look(struct walk *w, int rank, const struct coll__step *step)
 {
@@ -101,7 +99,7 @@ static void pass(struct walk *w, int rank, const struct coll__step *step)
     wake(w, rank, step->peer);
 }
 
-/* Walk a rank as far as it gets; COLL_OK or COLL_ERR_NOMEM. */
+/* Run a rank's steps as far as they go; COLL_OK or COLL_ERR_NOMEM. */
 static int go_on(struct walk *w, int rank)
 {
     const struct coll__plan *plan = &w->plans[rank];
@@ -150,7 +148,7 @@ static void walk_fini(struct walk *w)
     free(w->todo);
 }
 
-/* COLL_ERR_INVALID and *stuck, the first rank that comes to no end. */
+/* Run all plans.  COLL_ERR_INVALID sets *stuck to the first rank that does not finish. */
 static int walk_all(const struct coll__plan *plans, int nranks, int n_slots,
                     int *stuck, int *step)
 {

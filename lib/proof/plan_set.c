@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* plan_set.c - a set of loaded plans, looked up by problem.
  *
- * All ranks must find the same page, so the search looks at what all ranks
- * know.  Whether a rank works in place is its own affair, hence a page is
- * fitted to that: its own input, which the page expects in the other buffer,
- * is copied first, and the edges are inferred anew.  Collectives whose counts a
- * rank knows alone have no pages.
+ * A page holds the plans of one file.  All ranks must find the same page, so the
+ * search compares only what all ranks know.  Each rank may work in place or not, so a
+ * page is adapted: if the page expects the rank's input in the other buffer, the input
+ * is copied there first, and the edges are inferred again.  There are no pages for
+ * collectives in which a rank knows only its own counts.
  */
 #include "lib/proof/plan_set.h"
 #include "lib/proof/proof.h"
@@ -18,11 +18,12 @@
 
 #define N_SEEDS 3
 
-/* What has been read and proven, for all communicators that ask for the same. */
+/* The plans that were read and proven, shared by all communicators with the same
+ * files. */
 struct coll__shelf {
     char *paths;
-    struct coll__stamp *stamps; /* [n_paths], of before they were read */
-    int n_users;                /* books, and `latest`; under the lock */
+    struct coll__stamp *stamps; /* [n_paths], taken before the files were read */
+    int n_users;                /* plan sets, and `latest`; under the lock */
     struct coll__plan_set set;  /* its own pages */
 };
 
@@ -118,7 +119,7 @@ static struct coll__shelf *shelf_new(const char *paths)
     return NULL;
 }
 
-/* Call each() for every path; the first status that is not COLL_OK. */
+/* Call each() for every path; returns the first status that is not COLL_OK. */
 static int for_each(struct coll__shelf *shelf,
                     int (*each)(struct coll__shelf *shelf, size_t i,
                                 const char *path))
@@ -147,14 +148,15 @@ static int compare_stamp(struct coll__shelf *shelf, size_t i, const char *path)
                                                      : COLL_IN_PROGRESS;
 }
 
-/* One user less of what may be nobody's then; lock held. */
+/* Drop one user; the last one frees it.  The lock is held. */
 static void put(struct coll__shelf *shelf)
 {
     if (shelf && !--shelf->n_users)
         shelf_free(shelf);
 }
 
-/* Take the latest if it is of these paths and still so: 1, or 0. */
+/* Take `latest` if it is of these paths and the files have not changed; returns 1, or
+ * 0. */
 static int take_latest(struct coll__plan_set *set, const char *paths)
 {
     int is_right;
@@ -224,8 +226,8 @@ static int serves(const struct coll__problem *page,
 
 /* ---- in place or not ------------------------------------------------------ */
 
-/* Copy this rank's input as pb has it to where a page expects it.  A page that
- * is not in place reads all of IN, which is put together at `image`, in TMP. */
+/* Copy this rank's input from where pb has it to where the page expects it.  A page
+ * that is not in place reads all of IN; it is put together in TMP at `image`. */
 static void bring_input(const struct coll__problem *pb, size_t image,
                         struct coll__plan *to)
 {

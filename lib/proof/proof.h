@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* proof.h - all ranks' plans of one problem, proven together without being
- * run. */
+/* proof.h - prove all ranks' plans of one problem together, without running them. */
 #ifndef COLL_LIB_PROOF_PROOF_H
 #define COLL_LIB_PROOF_PROOF_H
 
@@ -11,23 +10,22 @@
 
 /* Prove all ranks' linked plans for one problem.
  *
- * Shapes:    plans[nranks], pbs[nranks]: the problem as each rank has it; they
- *            differ in what may differ: rank, in_place, and the counts that a
- *            rank knows alone.  seed chooses one order of events.
- * Result:    COLL_OK when no rank gets stuck though no message is buffered,
- *            sends match receives, nothing unwritten is read, no step touches
- *            what it may not (bounds.h; the gaps between parts are not written
- *            either), and OUT holds on each rank exactly the contributions that
- *            the collective defines, combined in the order that the problem
- *            asks for.
+ * Shapes:    plans[nranks], pbs[nranks]: the problem of each rank; ranks may differ in
+ *            rank, in_place, and the counts that a rank knows alone.  seed chooses one
+ *            order of events.
+ * Result:    COLL_OK if no rank gets stuck although no message is buffered,
+ *            sends match receives, nothing unwritten is read, each step touches only
+ *            what it may (bounds.h; the gaps between parts are not written), and OUT
+ *            holds on each rank exactly the contributions that the collective defines,
+ *            combined in the order that the problem asks for.
  * Errors:    COLL_ERR_INVALID with the fault in why[len]; COLL_ERR_NOMEM.
  */
 int coll__plan_check(const struct coll__problem *pbs,
                      const struct coll__plan *plans, unsigned seed, char *why,
                      size_t len);
 
-/* Prove that all ranks' plans run as listed, step by step, while no more than
- * n_slots messages are under way from one rank to another: `why` as above.
+/* Prove that all ranks' plans finish if they run as listed, step by step, with at most
+ * n_slots messages under way from one rank to another; `why` as above.
  *
  * Cost:      O(n) for n steps of all ranks.
  */
@@ -35,10 +33,10 @@ int coll__plan_check(const struct coll__problem *pbs,
 int coll__plans_run_as_listed(const struct coll__plan *plans, int nranks,
                               int n_slots, char *why, size_t len);
 
-/* Find the least n_slots with which they do.
+/* Find the least n_slots with which all plans finish as listed.
  *
- * Errors:    COLL_ERR_INVALID (they do not with any; not logged),
- *            COLL_ERR_NOMEM, logged; *n_slots is 0.
+ * Errors:    COLL_ERR_INVALID (no number is enough; not logged), COLL_ERR_NOMEM,
+ *            logged; *n_slots is 0.
  * Cost:      O(n log n_slots).
  */
 int coll__plans_slots(const struct coll__plan *plans, int nranks, int *n_slots);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* prove.c - problems of all shapes, and the proof of an algorithm for one. */
+/* prove.c - problems of all shapes, and the proof of an algorithm for each. */
 #include "lib/proof/proof.h"
 #include "lib/proof/prove.h"
 #include "lib/type/head.h"
@@ -38,7 +38,7 @@ static void place_parts(const struct coll__trial *t, const size_t *counts,
     }
 }
 
-/* Give rank r its arrays, within numbers[4 * nranks]. */
+/* Give rank r its arrays, out of numbers[4 * nranks]. */
 static void set_counts(const struct coll__trial *t, struct coll__problem *pb,
                        size_t *numbers)
 {
@@ -169,7 +169,7 @@ int coll__prove(const struct coll__algo *algo, const struct coll__trial *trial,
 
 /* ---- the machines --------------------------------------------------------- */
 
-/* Prices that lead to other choices for other p. */
+/* Prices with which different numbers of ranks lead to different choices. */
 static void set_prices(struct coll__view *view, int p)
 {
     for (int l = 0; l < view->n_levels; l++) {
@@ -232,7 +232,7 @@ int coll__trial_at(int i, enum coll_collective collective, int nranks,
                         (uint32_t)nranks);
     unsigned die = mix(seed, 1); /* two bits for each choice */
 
-    /* a send or a receive takes two ranks; others would have no problem */
+    /* a send or a receive has two ranks */
     if (i >= n * (reduces ? 2 : 1) || (coll__is_p2p(collective) && nranks != 2))
         return 0;
     *trial = (struct coll__trial){
@@ -245,7 +245,7 @@ int coll__trial_at(int i, enum coll_collective collective, int nranks,
         .seed = seed,
         .view = n_views ? views[i % n_views] : NULL,
     };
-    if (reduces) { /* the second half in the two strict orders */
+    if (reduces) { /* the second half of the trials has a strict order */
         trial->op = die / 16 % 2 ? COLL_AVG : COLL_SUM;
         if (i >= n)
             trial->order = die / 64 % 2 ? ORDER_CANONICAL : ORDER_RANKS;

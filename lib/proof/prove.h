@@ -5,10 +5,9 @@
 
 #include "lib/algo/algo.h"
 
-/* One shape.  A send or a receive has two ranks, of which the root receives.
- * What the seed decides: which ranks work in place, the counts and gaps of the
- * v collectives (about `count` elements a part, some 0), and the order of
- * events. */
+/* One shape of problem.  A send or a receive has two ranks; the root receives.  The
+ * seed decides which ranks work in place, the counts and gaps of the v collectives
+ * (about `count` elements a part, some 0), and the order of events. */
 struct coll__trial {
     enum coll_collective collective;
     enum coll_type type;
@@ -20,7 +19,7 @@ struct coll__trial {
     const struct coll__view *view; /* may be NULL */
 };
 
-/* All ranks' problems of a trial, and what they point to. */
+/* All ranks' problems of a trial, and the arrays that they point to. */
 struct coll__cast {
     struct coll__problem *pbs; /* [nranks] */
     size_t *numbers;
@@ -32,15 +31,15 @@ void coll__cast_fini(struct coll__cast *cast);
 
 /* Build all ranks' plans and check them.
  *
- * Result:    COLL_OK; COLL_ERR_UNSUPPORTED when the algorithm refuses the
+ * Result:    COLL_OK; COLL_ERR_UNSUPPORTED if the algorithm refuses the
  *            problem; else as coll__plan_check(), with why[len].
  */
 int coll__prove(const struct coll__algo *algo, const struct coll__trial *trial,
                 char *why, size_t len);
 
-/* Three machines of nranks ranks for the trials: all alike; hosts of 4 in turn;
- * hosts of 3 next to each other, in pairs; their prices lead to other choices
- * for other nranks.
+/* Make three machines of nranks ranks for the trials: ranks that are all alike; hosts
+ * of 4, with ranks dealt out in turn; hosts of 3 consecutive ranks, in pairs.  Their
+ * prices lead to different choices for different nranks.
  *
  * Ownership: views[] are the caller's, to end by coll__views_fini().
  * Errors:    COLL_ERR_NOMEM, logged; nothing remains.
@@ -49,9 +48,9 @@ int coll__prove(const struct coll__algo *algo, const struct coll__trial *trial,
 int coll__views_init(struct coll__view views[COLL__N_VIEWS], int nranks);
 void coll__views_fini(struct coll__view views[COLL__N_VIEWS]);
 
-/* Fill in trial number i of those that tend to break builders, for a
- * collective over nranks ranks; 0 past the last one.  Views alternate among
- * views[0 .. n_views), each of nranks ranks. */
+/* Fill in trial number i of a collective over nranks ranks, of those that tend to
+ * break builders; returns 0 past the last one.  Trials take turns with views[0 ..
+ * n_views), each of nranks ranks. */
 int coll__trial_at(int i, enum coll_collective collective, int nranks,
                    const struct coll__view *const *views, int n_views,
                    struct coll__trial *trial);

@@ -20,7 +20,7 @@ static size_t hash(const struct coll__sets *sets, const uint64_t *bits)
     return (size_t)(h ^ h >> 32) & (size_t)(sets->table_len - 1);
 }
 
-/* The place in the table where these bits are, or would be put. */
+/* Return the table's slot that holds these bits, or the free slot where they belong. */
 static size_t slot_of(const struct coll__sets *sets, const uint64_t *bits)
 {
     size_t slot = hash(sets, bits);
@@ -48,7 +48,7 @@ static int rehash(struct coll__sets *sets, int len)
     return COLL_OK;
 }
 
-/* Make room for one set more; the set after the last is then scratch. */
+/* Allocate space for one more set; the place after the last set is then scratch. */
 static int reserve(struct coll__sets *sets)
 {
     int cap = sets->cap ? 2 * sets->cap : 64;
@@ -65,7 +65,7 @@ static int reserve(struct coll__sets *sets)
     return rehash(sets, 2 * cap);
 }
 
-/* Return the number of the set that stands in the scratch place. */
+/* Return the number of the set in the scratch place; a new set is added. */
 static int intern(struct coll__sets *sets)
 {
     size_t slot = slot_of(sets, set_at(sets, sets->n));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sets.h - sets of ranks, each kept once and known by a number. */
+/* sets.h - sets of ranks, each stored once and identified by a number. */
 #ifndef COLL_LIB_PROOF_SETS_H
 #define COLL_LIB_PROOF_SETS_H
 

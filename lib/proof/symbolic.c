@@ -23,7 +23,7 @@ static int reserve(struct coll__memory *mem, int n)
     return COLL_OK;
 }
 
-/* Does b go on where a ends, in its own place and in its source? */
+/* Does b continue a, both in its place and in its source? */
 static int goes_on(const struct coll__piece *a, const struct coll__piece *b)
 {
     return a->off + a->len == b->off && a->from + a->len == b->from &&
@@ -46,7 +46,7 @@ int coll__memory_append(struct coll__memory *mem,
     return COLL_OK;
 }
 
-/* The part of a piece within [from, to), which it meets. */
+/* Return the part of a piece within [from, to), which overlaps it. */
 static struct coll__piece clip(const struct coll__piece *piece, size_t from,
                                size_t to)
 {
@@ -60,7 +60,7 @@ static struct coll__piece clip(const struct coll__piece *piece, size_t from,
     return part;
 }
 
-/* The first piece that ends behind off. */
+/* Return the index of the first piece that ends after off. */
 static int find(const struct coll__memory *mem, size_t off)
 {
     int low = 0, high = mem->n;

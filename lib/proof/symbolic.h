@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* symbolic.h - what a buffer holds, symbolically.
  *
- * A piece says: bytes [off, off + len) hold the combination of the inputs, from
- * byte `from` on, of the ranks in set `set`, combined as tree `tree` says.
+ * A piece says: bytes [off, off + len) hold a combination of inputs, from byte `from`
+ * of each on.  The inputs are those of the ranks in set `set`; tree `tree` is the
+ * order in which they were combined.
  */
 #ifndef COLL_LIB_PROOF_SYMBOLIC_H
 #define COLL_LIB_PROOF_SYMBOLIC_H
@@ -21,19 +22,19 @@ struct coll__memory {
     int n, cap;
 };
 
-/* Put what [off, off + len) of mem holds into `to`, in place of what that had,
- * with offsets counted from off.  COLL_OK, COLL_ERR_INVALID when a part holds
- * nothing, COLL_ERR_NOMEM. */
+/* Read [off, off + len) of mem into `to`, whose old pieces are dropped; offsets in
+ * `to` count from off.  COLL_OK, COLL_ERR_INVALID if a part is unwritten,
+ * COLL_ERR_NOMEM. */
 int coll__memory_read(const struct coll__memory *mem, size_t off, size_t len,
                       struct coll__memory *to);
 
-/* Put the pieces of `what` (offsets from 0, covering len) at off.
- * COLL_OK or COLL_ERR_NOMEM. */
+/* Write the pieces of `what` (offsets from 0, covering len) at off.  COLL_OK or
+ * COLL_ERR_NOMEM. */
 int coll__memory_write(struct coll__memory *mem, size_t off, size_t len,
                        const struct coll__memory *what);
 
-/* Append one piece, which must lie behind the last; one that goes on where the
- * last ends only makes it longer.  COLL_OK or COLL_ERR_NOMEM. */
+/* Append one piece after the last one; a piece that continues the last one only makes
+ * it longer.  COLL_OK or COLL_ERR_NOMEM. */
 int coll__memory_append(struct coll__memory *mem,
                         const struct coll__piece *piece);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* trees.h - the orders in which contributions were combined, each order kept
- * once and known by a number: equal trees have equal numbers. */
+/* trees.h - the orders in which contributions were combined, as trees.  Each tree is
+ * stored once and identified by a number: equal trees have equal numbers. */
 #ifndef COLL_LIB_PROOF_TREES_H
 #define COLL_LIB_PROOF_TREES_H
 
 struct coll__tree {
-    int left, right; /* trees; of a leaf: its rank, and -1 */
+    int left, right; /* the two subtrees; a leaf has its rank, and -1 */
 };
 
 struct coll__trees {
@@ -18,7 +18,7 @@ struct coll__trees {
 
 int coll__trees_init(struct coll__trees *trees, int commutes);
 
-/* Return a rank's own input, or the combination of two; -1 = no memory. */
+/* Return the tree of a rank's own input, or of a combination of two; -1 = no memory. */
 int coll__trees_leaf(struct coll__trees *trees, int rank);
 int coll__trees_pair(struct coll__trees *trees, int left, int right);
 
