@@ -13,7 +13,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void start(void)
 {
-    if (sodium_init() < 0) { /* no source of random numbers: no way on */
+    if (sodium_init() < 0) { /* libsodium cannot work without random numbers */
         fputs("coll boot: libsodium found no random numbers; is /dev/urandom "
               "there?\n",
               stderr);
@@ -90,7 +90,7 @@ void coll__seal_init(struct coll__seal *seal,
     seal->n = 0;
 }
 
-/* The next record's nonce; now and then another key. */
+/* Make the next record's nonce; change the key every COLL__SEAL_PER_KEY records. */
 static void
 next(struct coll__seal *seal,
      unsigned char nonce[crypto_aead_chacha20poly1305_ietf_NPUBBYTES])

@@ -21,19 +21,20 @@ void coll__auth_random(void *out, size_t len);
 void coll__auth_from_text(const char *text,
                           unsigned char secret[COLL__SECRET_BYTES]);
 
-/* Write bytes[len] as text[2 * len + 1]; read exactly so many back: 0, or -1. */
+/* Write bytes[len] as hexadecimal text[2 * len + 1]; read len bytes back: 0, or -1. */
 void coll__auth_hex(const void *bytes, size_t len, char *text);
 int coll__auth_unhex(const char *text, void *bytes, size_t len);
 
 /* HMAC-SHA-512-256 over role and then bytes[len], keyed by the secret.
  *
- * Shapes:    role is a short constant that keeps the uses of one secret apart.
+ * Shapes:    role is a short constant; different uses of one secret have different
+ *            roles.
  */
 void coll__auth_mac(const unsigned char secret[COLL__SECRET_BYTES],
                     const char *role, const void *bytes, size_t len,
                     unsigned char mac[COLL__MAC_BYTES]);
 
-/* Make the name, no secret itself, of the group that shares this secret. */
+/* Make the name of the group that shares this secret; the name is not secret. */
 void coll__auth_group(const unsigned char secret[COLL__SECRET_BYTES],
                       unsigned char group[COLL__GROUP_BYTES]);
 
@@ -41,10 +42,10 @@ void coll__auth_group(const unsigned char secret[COLL__SECRET_BYTES],
 int coll__auth_equal(const unsigned char a[COLL__MAC_BYTES],
                      const unsigned char b[COLL__MAC_BYTES]);
 
-/* One direction of a connection whose bytes nobody else is to read or change:
- * records that are sealed here are opened there in the same order.  A record that was
- * left out, repeated, changed or comes from elsewhere does not open.  The key is
- * changed every COLL__SEAL_PER_KEY records, and no number is used twice.
+/* One direction of an encrypted and authenticated connection.  The receiver opens the
+ * records in the order in which the sender sealed them.  A record that was left out,
+ * repeated, changed or forged does not open.  The key changes every
+ * COLL__SEAL_PER_KEY records, and no nonce is used twice.
  *
  * Source: ChaCha20-Poly1305 as RFC 8439 has it, by libsodium; the nonce is the
  *         record's number.
@@ -58,14 +59,15 @@ struct coll__seal {
 #define COLL__SEAL_RECORD ((size_t)64 << 10) /* bytes of the longest one */
 #define COLL__SEAL_PER_KEY 65536u
 
-/* Return how long `len` bytes are in records. */
+/* Return how many bytes `len` bytes take once they are sealed in records. */
 static inline size_t coll__sealed_len(size_t len)
 {
     return len + COLL__SEAL_BYTES *
                      ((len + COLL__SEAL_RECORD - 1) / COLL__SEAL_RECORD);
 }
 
-/* Begin; both ends know the connection's own secret, and the direction's name. */
+/* Begin a direction, given the connection's session secret and the direction's name,
+ * which both ends know. */
 void coll__seal_init(struct coll__seal *seal,
                      const unsigned char session[COLL__SECRET_BYTES],
                      const char *direction);
@@ -74,8 +76,8 @@ void coll__seal_init(struct coll__seal *seal,
 void coll__seal_put(struct coll__seal *seal, void *out, const void *in,
                     size_t len);
 
-/* Open a record, in[len + COLL__SEAL_BYTES], into out[len], which may be `in`: 0; or
- * -1, and nothing was written: it is not what was sealed. */
+/* Open a record, in[len + COLL__SEAL_BYTES], into out[len], which may be `in`.  Returns
+ * 0; or -1 if the record is not the next one that was sealed: then out is unchanged. */
 int coll__seal_take(struct coll__seal *seal, void *out, const void *in,
                     size_t len);
 

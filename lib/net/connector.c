@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* connector.c - one line per address: a connection that is being made, then proved,
- * and that is tried anew after a pause when nothing came of it.
+/* connector.c - one line per address: it connects, proves the secret, and tries again
+ * after a pause when an attempt fails.
  *
- * What a line has heard stays as its answer until it hears something else: an
- * attempt that the deadline cuts short has heard nothing.
+ * A line remembers the last answer that it heard.  An attempt that the deadline cuts
+ * short has heard nothing, so it does not change that.
  */
 #include "lib/net/connector.h"
 #include "lib/net/handshake.h"
@@ -24,17 +24,17 @@
 
 #define HEAD_START 0.25 /* s, of an address before the next */
 #define CONNECT_TIME (COLL__SILENCE / 2.0) /* s, until it is tried anew */
-#define UNHEARD 2      /* times that, and COLL__SILENCE: the host is silent */
+#define UNHEARD 2      /* attempts, and COLL__SILENCE: the host is silent */
 #define PROBE_TIME 2.0 /* s, for one of several candidate ports */
 #define FIRST_PAUSE 0.01
 #define LAST_PAUSE 0.25
-#define FOREIGN_PAUSE 1.0 /* s, where somebody else has answered */
+#define FOREIGN_PAUSE 1.0 /* s, after an answer from a stranger */
 #define WARN_AFTER 10.0   /* s */
 #define LOOK_EVERY 0.1    /* s, whether it is over */
 
 enum step { STEP_PAUSE, STEP_CONNECT, STEP_ANSWER };
 
-/* What has come of a line; the later, the more it tells. */
+/* The result of an attempt, from the least informative to the most. */
 enum heard {
     HEARD_NOTHING,
     HEARD_REFUSED,
@@ -54,12 +54,12 @@ struct line {
     enum step step;
     int fd;       /* -1 in a pause */
     double begun; /* this attempt was */
-    double until; /* the pause's end, or of the patience with this attempt */
+    double until; /* when the pause or this attempt ends */
     double pause;
     enum heard heard;
     int err;        /* of HEARD_ERROR */
     int heard_port; /* where that was */
-    int n_unheard;  /* attempts in a row to which its host has said nothing */
+    int n_unheard;  /* attempts in a row without an answer from the host */
     double unheard_since;
     struct coll__hello wire;
     struct challenge challenge;
@@ -70,7 +70,7 @@ struct coll__call {
     struct coll__connector *connector;
     struct line lines[COLL__MAX_ADDRS];
     double warn_at;
-    unsigned generation; /* of the process; a child has the parent's sockets */
+    unsigned generation; /* of the process; a child inherits the parent's sockets */
 };
 
 /* ---- what has been heard ------------------------------------------------ */
@@ -139,15 +139,15 @@ static void explain(struct coll__call *call)
     }
 }
 
-/* Its host may be down, or what is sent there be dropped.  A line that was not
- * looked after for long has had no two attempts. */
+/* Has the host been silent?  It may be down, or a firewall drops packets to it.  Two
+ * attempts are needed: one alone may only mean that no thread looked at the line. */
 static int is_silent(const struct line *line)
 {
     return line->n_unheard >= UNHEARD &&
            coll__now() - line->unheard_since >= COLL__SILENCE;
 }
 
-/* Say whether calling there again can change anything. */
+/* Is it useless to try this line again? */
 static int is_hopeless(const struct coll__connector *connector,
                        const struct line *line)
 {
@@ -160,7 +160,7 @@ static int is_hopeless(const struct coll__connector *connector,
         return connector->n_ports == 1;
     case HEARD_REFUSED:
         return !connector->is_patient;
-    case HEARD_ERROR: /* a route may come up, but not to this very host */
+    case HEARD_ERROR: /* a route may come up, but none to this host itself */
         return !connector->is_patient || line->err == ENETDOWN ||
                coll__files_lack(line->err) || coll__net_is_loopback(line->addr);
     default:
@@ -168,7 +168,7 @@ static int is_hopeless(const struct coll__connector *connector,
     }
 }
 
-/* Return COLL_IN_PROGRESS while some line may lead there. */
+/* Return COLL_IN_PROGRESS while some line may still succeed. */
 static int verdict(const struct coll__call *call)
 {
     int status = COLL_ERR_SYSTEM, n_silent = 0;
@@ -188,7 +188,7 @@ static int verdict(const struct coll__call *call)
 
 /* ---- one line ----------------------------------------------------------- */
 
-/* Has its host said anything this time? */
+/* Count the attempts in a row without any answer from the host. */
 static void count_silence(struct line *line, enum heard heard, int err)
 {
     if (heard != HEARD_NO_SYN && !(heard == HEARD_ERROR && err == EHOSTUNREACH))
@@ -197,7 +197,7 @@ static void count_silence(struct line *line, enum heard heard, int err)
         line->unheard_since = line->begun;
 }
 
-/* This attempt has come to nothing: on to the next port, or pause. */
+/* End a failed attempt: go on with the next port, or pause. */
 static void hang_up(struct coll__call *call, struct line *line,
                     enum heard heard, int err)
 {
@@ -223,11 +223,11 @@ static void hang_up(struct coll__call *call, struct line *line,
     line->until = now + pause;
     if (line + 1 < call->lines + call->connector->n_addrs &&
         line[1].heard == HEARD_NOTHING && line[1].step == STEP_PAUSE)
-        line[1].until = now; /* no head start for one that has failed */
+        line[1].until = now; /* the next address need not wait for its turn */
 }
 
-/* A reset is somebody's who was there: seen now and then where connections come in
- * the moment that a socket begins to listen at any address. */
+/* End an attempt that failed with err.  A reset means that a process was there: it is
+ * seen when a connection comes at the moment at which a socket begins to listen. */
 static void fail(struct coll__call *call, struct line *line, int err)
 {
     hang_up(call, line,
@@ -238,7 +238,7 @@ static void fail(struct coll__call *call, struct line *line, int err)
             err);
 }
 
-/* The connection is there: say who we are. */
+/* The connection is up: send the hello. */
 static void greet(struct coll__call *call, struct line *line)
 {
     struct coll__connector *connector = call->connector;
@@ -269,7 +269,7 @@ static void begin(struct coll__call *call, struct line *line)
     line->until = line->begun + patience;
 }
 
-/* The answer is whole: the socket when it is the right one, else -1. */
+/* The answer is complete: return the socket if the answer is right, else -1. */
 static int judge(struct coll__call *call, struct line *line)
 {
     const unsigned char *secret = call->connector->secret;
@@ -311,7 +311,7 @@ static int judge(struct coll__call *call, struct line *line)
     return fd;
 }
 
-/* Go on with a line whose socket is ready; the socket when it is the one. */
+/* Continue a line whose socket is ready; returns the socket if the proof succeeded. */
 static int go_on(struct coll__call *call, struct line *line)
 {
     ssize_t n;
@@ -337,7 +337,7 @@ static int go_on(struct coll__call *call, struct line *line)
     return line->n_read == sizeof(line->challenge) ? judge(call, line) : -1;
 }
 
-/* The pause, or the patience with an attempt, is over. */
+/* The time of the pause or of the attempt is over. */
 static void expire(struct coll__call *call, struct line *line)
 {
     if (line->step == STEP_PAUSE)
@@ -357,7 +357,7 @@ static void warn(struct coll__call *call)
     call->warn_at = 1e300;
 }
 
-/* Do what is due, and return when the next thing will be. */
+/* Do what is due; returns when the next action is due. */
 static double run_due(struct coll__call *call, double deadline)
 {
     double now = coll__now(), next = deadline;
@@ -389,7 +389,7 @@ static int list_files(const struct coll__call *call,
     return n;
 }
 
-/* Go on with what is ready; the socket of the one that we look for, or -1. */
+/* Continue the lines that are ready; returns the proved socket, or -1. */
 static int take_ready(struct coll__call *call, const struct pollfd *fds)
 {
     int found = -1;
@@ -400,7 +400,7 @@ static int take_ready(struct coll__call *call, const struct pollfd *fds)
     return found;
 }
 
-/* The same once something is ready or due. */
+/* Wait until something is ready or due, and do it. */
 static int await(struct coll__call *call, double until)
 {
     struct pollfd fds[COLL__MAX_ADDRS];
@@ -450,9 +450,9 @@ static void begin_call(struct coll__call *call,
                                        .pause = FIRST_PAUSE};
 }
 
-/* One that stands by now says who called before it is closed, so that nobody takes
- * it for a stranger's; the others' sockets refuse that.  In a child they are the
- * parent's, which goes on. */
+/* Close all lines.  A line that is still connecting sends its hello first, so that the
+ * listener does not report a stranger.  In a forked child the sockets are the parent's,
+ * which still uses them, so the child sends nothing. */
 static void end_call(struct coll__call *call)
 {
     struct coll__hello hello;

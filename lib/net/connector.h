@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* connector.h - find the process that awaits us behind one of several addresses.
  *
- * All addresses are called side by side, each beginning a little after the one
- * before it (RFC 8305, "happy eyeballs"), so that one that swallows what it is
- * sent, or where another job lives, holds up none of the others.  Who proves
- * the secret first is the one.
+ * All addresses are tried side by side, each a little after the one before (RFC 8305,
+ * "happy eyeballs").  So an address that drops packets, or where another job listens,
+ * does not delay the others.  The first process that proves the secret is the right
+ * one.
  */
 #ifndef COLL_LIB_NET_CONNECTOR_H
 #define COLL_LIB_NET_CONNECTOR_H
@@ -21,42 +21,41 @@ struct coll__connector {
     struct coll__hello hello;  /* kind, from, to, size, generation */
     int is_patient;            /* who awaits us may not be up yet */
     const char *whom;          /* "rank 0", for a warning when it takes long */
-    int (*is_over)(void *arg); /* asked now and then: is it of no use any more?
-                                * NULL: never */
-    /* Asked when the other one has proved itself, before this one does: may it still?
-     * NULL: yes. */
+    int (*is_over)(void *arg); /* called now and then: is the connection still
+                                * wanted?  nonzero: no; NULL: always wanted */
+    /* Called when the peer has proved itself, before this process proves itself: may
+     * it go on?  NULL: yes. */
     int (*may_prove)(void *arg);
     void *arg;
     int is_sealed; /* set on success: the connection has a secret of its own */
     unsigned char session[COLL__SECRET_BYTES]; /* this */
     int at; /* set on success: which address */
     char why
-        [COLL__DIAL_TEXT]; /* set at the end: what came of the others, or of each
-                                * address */
-    int is_want;           /* set then: this process lacks descriptors */
-    int is_strange; /* set then: somebody there knows no such group, or could not
-                     * prove the secret */
-    int is_otherwise; /* set then: somebody there would let in who encrypts as it
-                       * does; why says what to do */
-    int is_silent;    /* set then: no host has answered at any address for
+        [COLL__DIAL_TEXT]; /* set at the end: the result of each address that
+                                * failed */
+    int is_want;           /* set on failure: this process lacks descriptors */
+    int is_strange; /* set on failure: a process there does not know this group, or
+                     * could not prove the secret */
+    int is_otherwise; /* set on failure: COLL_NET_ENCRYPT differs at the other
+                       * end; why says what to do */
+    int is_silent;    /* set on failure: no address has answered for
                     * COLL__SILENCE seconds */
 };
 
 /* Connect, and prove the secret to each other.
  *
  * Result:    the socket, the caller's.
- * Errors:    not logged: COLL_ERR_TIMEOUT at the deadline, COLL_ERR_ABORTED
- *            soon after is_over() says so, and before it when
- *            there is no hope at any address: COLL_ERR_PEER (others live there,
- *            who know no such group, or is_silent), COLL_ERR_SYSTEM (the network
- *            does not lead there, or nobody listens and is_patient is 0).
+ * Errors:    not logged: COLL_ERR_TIMEOUT at the deadline; COLL_ERR_ABORTED soon after
+ *            is_over() returns nonzero.  Before the deadline, if no address has any
+ *            hope: COLL_ERR_PEER (strangers listen there, or is_silent),
+ *            COLL_ERR_SYSTEM (no route, or no process listens and is_patient is 0).
  */
 int coll__connector(struct coll__connector *connector, double deadline);
 
-/* The same without waiting: begin (NULL: no memory), step until that returns
- * something else than COLL_IN_PROGRESS (COLL_OK: *fd is the caller's socket), and
- * end, which sets why, whatever came of it.  is_over is not asked, and the deadline
- * is the caller's to watch; connector is used until the end.  One thread at a time. */
+/* Connect without waiting: begin (NULL: no memory); step until it does not return
+ * COLL_IN_PROGRESS (COLL_OK: *fd is the caller's socket); then end, which always sets
+ * why.  is_over is not called, and the caller watches the deadline.  `connector` is used
+ * until the end.  One thread at a time. */
 struct coll__call;
 struct coll__call *coll__connector_begin(struct coll__connector *connector);
 int coll__connector_step(struct coll__call *call, int *fd);

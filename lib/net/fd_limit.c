@@ -7,7 +7,7 @@
 
 #include <sys/resource.h>
 
-#define SPARE 2 /* a file that holds a segment, and one that is read */
+#define SPARE 2 /* one for a shared-memory segment, one for a file that is read */
 
 int coll__fds_in_tree(int rank, int size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* handshake.c - the proof: what both sides compute. */
+/* handshake.c - the proof of the secret: what both sides compute. */
 #include "lib/net/handshake.h"
 #include "lib/util/param.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* handshake.h - what travels while a connection is proved; for listener.c, connector.c. */
+/* handshake.h - the messages that prove a connection; for listener.c, connector.c. */
 #ifndef COLL_LIB_NET_HANDSHAKE_H
 #define COLL_LIB_NET_HANDSHAKE_H
 
@@ -7,14 +7,14 @@
 
 #define HELLO_MAGIC "COLLv001"
 
-/* In a hello's kind: what follows the proof is sealed (COLL_NET_ENCRYPT). */
+/* A flag in a hello's kind: all bytes after the proof are sealed (COLL_NET_ENCRYPT). */
 #define HELLO_IS_SEALED 0x100u
 
 enum challenge_answer {
     ANSWER_PROVE,
     ANSWER_UNKNOWN,
     ANSWER_EARLY,
-    ANSWER_OTHERWISE /* sealed or not, as the hello was not */
+    ANSWER_OTHERWISE /* the listener's COLL_NET_ENCRYPT differs from the hello's */
 };
 
 struct challenge {
@@ -33,7 +33,7 @@ void coll__listener_mac(const unsigned char secret[COLL__SECRET_BYTES],
                         const unsigned char nonce[COLL__NONCE_BYTES],
                         unsigned char mac[COLL__MAC_BYTES]);
 
-/* Put a hello in the form that travels, with a nonce of its own. */
+/* Fill in a hello as it travels, with a fresh nonce. */
 void coll__handshake_hello(const unsigned char secret[COLL__SECRET_BYTES],
                            const struct coll__hello *in,
                            struct coll__hello *out);
@@ -41,17 +41,17 @@ void coll__handshake_hello(const unsigned char secret[COLL__SECRET_BYTES],
 /* Does this process seal what it sends? */
 int coll__handshake_seals(void);
 
-/* Make the connection's own secret, which both sides know then. */
+/* Compute the connection's session secret; both sides get the same. */
 void coll__handshake_session(const unsigned char secret[COLL__SECRET_BYTES],
                              const struct coll__hello *hello,
                              const unsigned char nonce[COLL__NONCE_BYTES],
                              unsigned char session[COLL__SECRET_BYTES]);
 
-/* What the listener's answer to a hello says. */
+/* The meaning of the listener's answer to a hello. */
 enum handshake {
-    KNOCK_IN,        /* it has proved the secret; send the proof in return */
+    KNOCK_IN,        /* it has proved the secret; answer with our proof */
     KNOCK_UNKNOWN,   /* it knows no such group */
-    KNOCK_OTHERWISE, /* it seals and we do not, or the other way round */
+    KNOCK_OTHERWISE, /* only one of the two sides seals */
     KNOCK_EARLY,     /* the group's rendezvous has not begun yet: try again */
     KNOCK_FALSE      /* it could not prove the secret */
 };

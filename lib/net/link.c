@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* link.c - many links over one wire: open, end, and whose a frame is.
+/* link.c - many links over one wire: open, end, and route each frame to its link.
  *
  *   opener    OPEN      this process's name, and a proof of the group's secret
- *   other     ACCEPT    or END, when it expects no such link, nor is to soon
+ *   other     ACCEPT    or END, if it neither expects such a link nor will soon
  *   both      frames
- *   either    END       no more will come; the other says so too
+ *   either    END       no more frames will come; the other end answers with END
  *
- * A frame for a link that is not there was on its way when that ended.
+ * A frame for an unknown link was sent before that link ended; it is dropped.
  */
 #include "lib/net/link.h"
 #include "lib/trace/log.h"
@@ -31,8 +31,7 @@ struct early {
     struct opening opening;
 };
 
-/* All under the reactor's lock; the holders are of the process that generation
- * says. */
+/* All under the reactor's lock; n_holders counts in the process of `generation`. */
 static struct coll__link *expected;
 static struct early *early;
 static int n_holders;
@@ -68,7 +67,7 @@ static void detach(struct coll__link *link, enum coll__link_state state)
         coll__wire_rest(wire);
 }
 
-/* The link, moved to the front; or NULL. */
+/* Find the link and move it to the front; or NULL. */
 static struct coll__link *find(struct coll__link **list,
                                const struct coll__wire_head *head)
 {
@@ -108,7 +107,7 @@ static int say(struct coll__link *link, uint32_t type, const void *body,
     return coll__wire_send(link->wire, &head, body);
 }
 
-/* Answer for a link that is not here. */
+/* Refuse a link that does not exist here. */
 static void refuse(struct coll__wire *wire, const struct coll__wire_head *head)
 {
     struct coll__wire_head no = {.tag = head->tag,
@@ -119,7 +118,7 @@ static void refuse(struct coll__wire *wire, const struct coll__wire_head *head)
     coll__wire_send(wire, &no, NULL);
 }
 
-/* The proof that who opens a link of this name is of the group. */
+/* Compute the proof that the opener of this link is in the group. */
 static void prove(const unsigned char secret[COLL__SECRET_BYTES],
                   const struct coll__wire_head *head, struct opening *opening,
                   unsigned char mac[COLL__MAC_BYTES])
@@ -136,7 +135,7 @@ static void prove(const unsigned char secret[COLL__SECRET_BYTES],
 
 /* ---- who came early ------------------------------------------------------ */
 
-/* Nobody expects it; somebody may soon. */
+/* Keep an opening that is not expected yet but may be soon. */
 static void keep(struct coll__wire *wire, const struct coll__wire_head *head,
                  const struct opening *opening)
 {
@@ -156,7 +155,7 @@ static int is_same(const struct coll__wire_head *a,
     return a->tag == b->tag && a->src == b->src && a->dst == b->dst;
 }
 
-/* Take one out: of this wire, and with this head; NULL for any. */
+/* Remove an early opening of this wire with this head (NULL: any); returns it. */
 static struct early *take_early(const struct coll__wire *wire,
                                 const struct coll__wire_head *head)
 {
@@ -170,7 +169,7 @@ static struct early *take_early(const struct coll__wire *wire,
     return e;
 }
 
-/* Who came early has ended; or it has more to say, which cannot be kept. */
+/* Drop an early opening: it has ended, or more frames came, which cannot be kept. */
 static void not_to_wait(struct coll__wire *wire,
                         const struct coll__wire_head *head)
 {
@@ -183,7 +182,7 @@ static void not_to_wait(struct coll__wire *wire,
 
 /* ---- open, end ------------------------------------------------------------ */
 
-/* Is the link, which is expected, theirs? */
+/* An expected link is being opened: accept it if the proof is right. */
 static void judge(struct coll__link *link, struct coll__wire *wire,
                   const struct coll__wire_head *head, struct opening *opening)
 {
@@ -230,7 +229,7 @@ static void got_open(struct coll__wire *wire,
         refuse(wire, head);
 }
 
-/* The other end says no more; nor does this one. */
+/* The other end has sent END: answer with END. */
 static void got_end(struct coll__link *link)
 {
     int was_asking = link->state == LINK_ASKING;
@@ -330,7 +329,7 @@ void coll__link_expect(struct coll__link *link)
 void coll__link_hold(void)
 {
     if (!is_held())
-        n_holders = 0; /* or a parent's, which has them still */
+        n_holders = 0; /* or it is the parent's, which still has its openings */
     generation = coll__generation_now();
     n_holders++;
 }

@@ -2,9 +2,9 @@
 /* link.h - frames between two ranks of a group, over the wire between their
  * processes; never blocking.
  *
- * The rank that opens a link asks for it over a wire, and the one that expects
- * it answers.  All calls and callbacks are under the reactor's lock; callbacks
- * come on its thread, or while its owner expects it.
+ * One rank opens a link over a wire; the other rank expects it and answers.  All calls
+ * and callbacks are under the reactor's lock.  Callbacks come on the reactor's thread,
+ * or during the owner's call of expect.
  */
 #ifndef COLL_LIB_NET_LINK_H
 #define COLL_LIB_NET_LINK_H
@@ -15,7 +15,7 @@
 enum coll__link_state {
     LINK_DOWN,     /* not opened yet; or it ended */
     LINK_EXPECTED, /* the other end is to open it */
-    LINK_ASKING,   /* the other end is asked, and has not answered */
+    LINK_ASKING,   /* OPEN was sent; no answer yet */
     LINK_REFUSED,  /* it does not know of it */
     LINK_UP
 };
@@ -28,10 +28,10 @@ struct coll__link {
      * A nonzero result breaks the link. */
     int (*got)(struct coll__link *link, const struct coll__frame *frame,
                unsigned char *body);
-    /* It is not LINK_EXPECTED or LINK_ASKING any more. */
+    /* The state has changed from LINK_EXPECTED or LINK_ASKING to another one. */
     void (*answered)(struct coll__link *link);
-    /* It was up and is not, and everything before its end was got(); or the
-     * other end's host has fallen silent, then is_silent is set. */
+    /* The link was up and has ended; every earlier frame went to got().  is_silent: it
+     * ended because the other end's host has fallen silent. */
     void (*broken)(struct coll__link *link);
     /* All output is in the kernel; after coll__link_shut(). */
     void (*drained)(struct coll__link *link);
@@ -57,16 +57,16 @@ static inline size_t coll__link_n_queued(const struct coll__link *link)
     return link->wire ? link->wire->n_queued : 0;
 }
 
-/* Await that the other end opens it; it may have asked already. */
+/* Expect that the other end opens the link; it may have done so already. */
 void coll__link_expect(struct coll__link *link);
 
-/* Between the two, who asks for a link that nobody here expects is not refused
- * but waits, as the caller may be about to expect it.  Calls nest. */
+/* Between these two calls, an opening that is not expected is kept and not refused: the
+ * caller may be about to expect it.  Calls nest. */
 void coll__link_hold(void);
 void coll__link_unhold(void);
 
-/* Ask the other end to open it; COLL_ERR_NOMEM, logged.  What is sent meanwhile
- * follows; where nobody expects the link yet, it is refused then. */
+/* Open the link; COLL_ERR_NOMEM, logged.  Frames may be sent before the answer comes; if
+ * the other end does not expect the link by then, it refuses it. */
 int coll__link_ask(struct coll__link *link, struct coll__wire *wire);
 
 /* Queue a frame; body is copied.  A link that is down takes nothing.
@@ -76,10 +76,10 @@ int coll__link_ask(struct coll__link *link, struct coll__wire *wire);
 int coll__link_send(struct coll__link *link, const struct coll__frame *frame,
                     const void *body);
 
-/* Say after the queued output that no more will come. */
+/* Send END after the queued output: no more frames will come. */
 void coll__link_shut(struct coll__link *link);
 
-/* End at once; also for one never opened. */
+/* End the link at once; also valid for one that was never opened. */
 void coll__link_close(struct coll__link *link);
 
 #endif

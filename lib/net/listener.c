@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* listener.c - the listening side: visitors that are being judged, and gates.
+/* listener.c - the listening side: visitors (connections that have not proved the
+ * secret yet), and gates.
  *
- * Everything here is under the reactor's lock.  A visitor has ten seconds and
- * two fixed-size messages to prove itself.  There are seats for a part of the
- * descriptors that the process may have; when they are taken, the oldest goes
- * that has not said a whole hello.  A rank says it as soon as it is connected,
- * so strangers keep no rank waiting, however many they are.
+ * Everything here is under the reactor's lock.  A visitor has ten seconds and two
+ * fixed-size messages to prove itself.  Visitors may take a part of the process's file
+ * descriptors, their seats.  When all seats are taken, the oldest visitor without a
+ * complete hello is closed.  A rank sends its hello as soon as it is connected, so
+ * strangers cannot keep ranks out, however many they are.
  */
 #include "lib/net/listener_int.h"
 #include "lib/net/handshake.h"
@@ -26,7 +27,7 @@
 #define MIN_SEATS 16
 #define MAX_SEATS 1024
 #define PATIENCE 10.0    /* s, for one visitor */
-#define PROOF_TIME 0.25  /* s, for a proof, when others wait for a seat */
+#define PROOF_TIME 0.25  /* s, for a proof, while another visitor waits for a seat */
 #define REPORT_EVERY 1.0 /* s, between two lines on strangers */
 #define MAX_PAST 8
 
@@ -45,14 +46,14 @@ static struct {
     int n_visitors;
     int is_crowded; /* somebody waits for a seat */
     struct coll__gate *gates;
-    /* Rendezvous that are over: who comes for the next one is early; and
-     * communicators that are, whose ranks may still call: no strangers. */
+    /* past: finished rendezvous; a hello for a later one of the group is early.  left:
+     * communicators that ended here; their ranks may still call and are no strangers. */
     struct past {
         unsigned char group[COLL__GROUP_BYTES];
         uint32_t generation;
     } past[MAX_PAST], left[MAX_PAST];
     int n_past, n_left;
-    struct { /* strangers since the last line on them */
+    struct { /* strangers since the last report of them */
         unsigned n;
         double told; /* when that line was written */
         char last[COLL__ADDR_TEXT + 80];
@@ -111,7 +112,7 @@ static struct coll__gate *find_gate(const struct coll__hello *hello)
     return NULL;
 }
 
-/* Say whether the hello is for a rendezvous that is still to begin. */
+/* Is the hello for a rendezvous that has not begun yet? */
 static int is_early(const struct coll__hello *hello)
 {
     uint32_t generation = le32toh(hello->generation);
@@ -129,7 +130,7 @@ static int is_early(const struct coll__hello *hello)
     return 0;
 }
 
-/* Say whether the hello is for a communicator that this process has left. */
+/* Is the hello for a communicator that this process has left? */
 static int is_late(const struct coll__hello *hello)
 {
     for (int i = 0; i < MAX_PAST && i < listener.n_left; i++)
@@ -160,7 +161,8 @@ double coll__listener_report(void)
     return 0;
 }
 
-/* Whoever likes can come here, so that the lines must not be as many. */
+/* Note a stranger for the next report.  Any program can connect, so there is not one
+ * line of the log per stranger. */
 static void note(int fd, const char *why)
 {
     char who[COLL__ADDR_TEXT];
@@ -177,7 +179,7 @@ static void note(int fd, const char *why)
 
 /* ---- visitors ----------------------------------------------------------- */
 
-/* Take the visitor off the list; its socket is closed or somebody else's. */
+/* Remove the visitor from the list; the caller closes its socket or hands it on. */
 static void forget(struct visitor *v)
 {
     *(v->prev ? &v->prev->next : &listener.oldest) = v->next;
@@ -285,8 +287,8 @@ static void judge(struct visitor *v)
     coll__auth_wipe(session, sizeof(session));
 }
 
-/* Read towards want bytes at to: 1 when they are there, 0 for later, -1 when
- * the visitor is gone. */
+/* Read towards `want` bytes at `to`: 1 if they are complete, 0 if more must come, -1 if
+ * the visitor has gone. */
 static int take(struct visitor *v, void *to, size_t want)
 {
     ssize_t n = recv(v->source.fd, (char *)to + v->n_read, want - v->n_read, 0);
@@ -308,7 +310,7 @@ static void visitor_ready(struct coll__source *source, uint32_t events)
     is_whole = v->is_greeted ? take(v, &v->proof, sizeof(v->proof))
                              : take(v, &v->hello, sizeof(v->hello));
     if (is_whole < 0 && v->is_greeted)
-        dismiss(v); /* a rank that has found another way in */
+        dismiss(v); /* a rank that has connected at another address */
     else if (is_whole < 0)
         turn_away(v, "it left before it had proved this job's secret");
     else if (!v->is_greeted && v->n_read >= sizeof(v->hello.magic) &&
@@ -330,7 +332,7 @@ static void visitor_dropped(struct coll__source *source)
     forget((struct visitor *)source);
 }
 
-/* Return how many may wait to be judged: the descriptors are for others. */
+/* Return how many seats there are: most descriptors are for other uses. */
 static int n_seats(void)
 {
     struct rlimit limit;

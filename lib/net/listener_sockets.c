@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* listener_sockets.c - the listener's listening sockets.
  *
- * They are there while some gate is: the last gate that goes closes them, so
- * that a process whose communicators are all made listens nowhere.  A brief one
- * serves one rendezvous, and nobody else is told of it.
+ * They are open while there is a gate; when the last gate is removed, they are closed.
+ * So a process that has made all its communicators listens nowhere.  A brief socket
+ * serves one rendezvous, and its address is not told to any other group.
  */
 #include "lib/net/listener_int.h"
 #include "lib/net/reactor.h"
@@ -17,8 +17,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PAUSE 0.1     /* s without accept() when there is no room */
-#define MAX_ACCEPT 64 /* connections before others have a turn */
+#define PAUSE 0.1     /* s without accept() when no seat is free */
+#define MAX_ACCEPT 64 /* connections before other sources are served */
 #define MAX_LISTENERS 64
 
 struct listener {
@@ -42,7 +42,7 @@ static int is_want(int err)
     return err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS;
 }
 
-/* The listener may close while somebody comes in. */
+/* The listener may close while a connection is accepted. */
 static int is_listening(const struct coll__source *source)
 {
     for (int i = 0; i < MAX_LISTENERS; i++)
@@ -51,7 +51,7 @@ static int is_listening(const struct coll__source *source)
     return 0;
 }
 
-/* Let one in; whether another one may be there. */
+/* Accept one connection; may there be another one? */
 static int accept_one(struct coll__source *source)
 {
     int fd, err;
@@ -144,8 +144,8 @@ void coll__listener_close_spare(int fd)
             close_listener(listeners[i]);
 }
 
-/* Call with no socket at all: who may accept is told that it is none.  Whoever may
- * not would have the other ranks wait until their deadlines. */
+/* Is accept() allowed?  Call it on no socket: if it is allowed, the error is EBADF.  If
+ * it is forbidden, the other ranks would wait for this one until their deadlines. */
 static int check_accept(void)
 {
     accept4(-1, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -158,7 +158,7 @@ static int check_accept(void)
     return COLL_ERR_SYSTEM;
 }
 
-/* Let connections in by fd, which is the listener's, whatever the status. */
+/* Accept connections from fd, which the listener owns, whatever the status. */
 static int start_listener(int fd, int is_brief)
 {
     struct listener *listener = calloc(1, sizeof(*listener));
