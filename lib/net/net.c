@@ -21,7 +21,7 @@
 
 #include "lib/net/net_addr.h"
 
-#define RTO_MAX_MS 44 /* TCP_RTO_MAX_MS, since Linux 6.15, of no libc yet */
+#define RTO_MAX_MS 44 /* TCP_RTO_MAX_MS of Linux 6.15; no libc defines it yet */
 
 uint16_t coll__net_port(const struct coll__addr *addr)
 {
@@ -168,7 +168,7 @@ int coll__net_split(const char *text, char *host, size_t len, uint16_t *port)
     return 0;
 }
 
-/* Add those of the list that COLL_NET_FAMILY allows, or all. */
+/* Add those addresses of the list that COLL_NET_FAMILY allows. */
 static int take_addrs(const struct addrinfo *list, int is_any, uint16_t port,
                       struct coll__addr addrs[COLL__MAX_ADDRS])
 {
@@ -207,7 +207,7 @@ static void strip_brackets(const char *host, char bare[NI_MAXHOST])
              host + has_brackets);
 }
 
-/* Who has an address of the other family alone is told so for a reason. */
+/* Explain the failure if the host has addresses of the other family only. */
 int coll__net_resolve(const char *name, uint16_t port,
                       struct coll__addr addrs[COLL__MAX_ADDRS])
 {
@@ -240,8 +240,8 @@ int coll__net_resolve(const char *name, uint16_t port,
     return COLL_ERR_BOOTSTRAP;
 }
 
-/* Probes come when nothing is under way, so the kernel has to watch what is on
- * its way as well. */
+/* Keep-alive probes go out only on an idle connection, so the kernel has to watch
+ * unacknowledged data too. */
 static void watch_silence(int fd, unsigned ms)
 {
     setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
@@ -310,8 +310,8 @@ static int wait_ready(int fd, short events, double deadline)
     }
 }
 
-/* Without it nothing passes between the processes of a host, and no error says
- * so: what is sent there vanishes. */
+/* Is it one of this host's own addresses while the loopback interface is down?  Then
+ * the host's processes cannot reach each other, and no error says so: packets vanish. */
 int coll__net_is_loopback_down(int fd)
 {
     struct ifreq request = {.ifr_name = "lo"};

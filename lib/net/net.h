@@ -14,20 +14,20 @@
 #define COLL__MAX_ADDRS 4
 #define COLL__ADDR_TEXT 64
 
-/* The one time, in s, after which a silent host is taken for lost; all else that
- * watches over hosts is derived from it.
+/* After this time, in s, a silent host counts as lost.  All other times that watch over
+ * hosts are derived from it.
  *
- * A host was last heard two probes before it went at most, and is found out
- * COLL__SILENCE after that, by a look that is up to COLL__SILENCE_LOOK late: 7 to
- * 9.5 s after it went.  One that is back after 5 s is always heard before: what is
- * under way to it is sent anew with every probe, or, by a kernel before Linux
- * 6.15, after 0.2 s and the round trip, then after twice that, and so on: on a
- * link of less than 20 ms after some 6.5 s. */
+ * A host was last heard at most two probes before it went.  It is reported
+ * COLL__SILENCE after that, by a look that is up to COLL__SILENCE_LOOK late: 7 to 9.5 s
+ * after it went.  A host that is back after 5 s is always heard in time: data under way
+ * to it is resent with every probe.  Kernels before Linux 6.15 resend it after 0.2 s and
+ * the round trip, then after twice that, and so on: on a link of less than 20 ms after
+ * some 6.5 s. */
 #define COLL__SILENCE 9
 #define COLL__SILENCE_PROBE 1  /* s, from one question to the next */
-#define COLL__SILENCE_LOOK 0.5 /* s, from one look at the answers to the next */
+#define COLL__SILENCE_LOOK 0.5 /* s, between two looks at what has been acknowledged */
 
-/* What is said of a rank there, behind its name. */
+/* What an error says of a rank on such a host, after its name. */
 #define COLL__SILENT_TEXT                                                      \
     "has fallen silent: its host, or the network to it, has been down "        \
     "for " STRING_OF(COLL__SILENCE) " s"
@@ -43,8 +43,8 @@ struct coll__addr {
 /* Who must be able to connect. */
 enum coll__reach { REACH_HOST, REACH_NET };
 
-/* Does COLL_NET_FAMILY allow it: 4 or 6?  A word that is none allows both: it is
- * refused once all ranks can be told. */
+/* Does COLL_NET_FAMILY (4 or 6) allow the address?  An invalid value allows both: it is
+ * reported later, when all ranks can be told. */
 int coll__net_wants(int family);
 
 uint16_t coll__net_port(const struct coll__addr *addr);
@@ -54,29 +54,28 @@ int coll__net_is_loopback(const struct coll__addr *addr);
 /* Write "127.0.0.1:80", "[::1]:80" or "[fe80::1%eth0]:80". */
 void coll__net_text(const struct coll__addr *addr, char text[COLL__ADDR_TEXT]);
 
-/* Say who is at the other end of fd: 0, or -1, and *addr is none. */
+/* Find the address at the other end of fd: 0; or -1, and *addr is empty. */
 int coll__net_peer(int fd, struct coll__addr *addr);
 
 /* Write that. */
 void coll__net_peer_text(int fd, char text[COLL__ADDR_TEXT]);
 
-/* Listen on a port of COLL_NET_PORTS (any free one when it is not set), on
- * COLL_NET_INTERFACE, else on every interface (REACH_NET) or on the loopback
- * one (REACH_HOST).
+/* Listen on a port of COLL_NET_PORTS (any free one if it is not set).  The interface is
+ * COLL_NET_INTERFACE, else all of them (REACH_NET) or the loopback one (REACH_HOST).
  *
  * Result:    *fd, the caller's to close.
  * Errors:    COLL_ERR_INVALID, COLL_ERR_SYSTEM, logged.
  */
 int coll__net_listen(enum coll__reach reach, int *fd);
 
-/* Listen on just this port; a loopback address keeps it to this host.
+/* Listen on exactly this port; with a loopback address, only this host can connect.
  *
  * Errors:    COLL_ERR_SYSTEM; logged unless is_quiet.
  */
 int coll__net_listen_at(const struct coll__addr *at, int is_quiet, int *fd);
 
-/* Have the kernel keep connections to this listening socket to itself until
- * they have sent something, so that silent ones cost no descriptor. */
+/* Have the kernel hold back connections to this listening socket until they have sent
+ * something, so that silent ones cost no descriptor. */
 void coll__net_await_words(int fd);
 
 /* List the addresses by which others reach the listening socket fd.
@@ -85,13 +84,11 @@ void coll__net_await_words(int fd);
  */
 int coll__net_own_addrs(int fd, struct coll__addr addrs[COLL__MAX_ADDRS]);
 
-/* Are these two interfaces of this host, of one kind, and of a speed that is known and
- * the same? */
+/* Are these two interfaces of this host of the same kind, and of the same known speed? */
 int coll__net_are_alike(const char *a, const char *b);
 
-/* Count those of n addresses of this host, from the first one on, that are of
- * interfaces alike, an interface each: of one kind, and of a speed that is known and
- * the same.
+/* Among n addresses of this host, count those that are like the first one: each on an
+ * interface of its own, all interfaces of the same kind and the same known speed.
  *
  * Result:    at least 1.
  */
@@ -102,8 +99,8 @@ int coll__net_is_own(const struct coll__addr *addr);
 
 #define COLL__INTERFACE_NAME 16 /* bytes, with the NUL: IF_NAMESIZE */
 
-/* Write the interface by which packets to that address leave this host; "" where
- * none does.  Nothing is sent. */
+/* Write the name of the interface by which packets to that address leave this host; ""
+ * if there is no route.  Nothing is sent. */
 void coll__net_way(const struct coll__addr *to,
                      char name[COLL__INTERFACE_NAME]);
 
@@ -125,18 +122,17 @@ int coll__net_split(const char *text, char *host, size_t len, uint16_t *port);
 
 /* Begin to connect.
  *
- * Result:    the socket, the caller's, or -errno, not logged; -ENETDOWN when
+ * Result:    the socket, the caller's, or -errno, not logged; -ENETDOWN if
  *            the address is this host's own and its loopback interface is
  *            down.  Once the socket is ready for writing,
- *            coll__net_end_connect() says what came of it.
+ *            coll__net_end_connect() returns the result.
  */
 int coll__net_begin_connect(const struct coll__addr *to);
 
-/* Return 0 when the connection is there, else why not: -errno. */
+/* Return 0 if the connection is up, else -errno. */
 int coll__net_end_connect(int fd);
 
-/* Say in words what an errno of connecting means, with a remedy where there is
- * a certain one. */
+/* Explain an errno of connecting in words, with the remedy if it is known. */
 const char *coll__net_error(int err);
 
 /* Connect.
@@ -153,27 +149,27 @@ int coll__net_connect(const struct coll__addr *addr, double deadline);
 int coll__net_read(int fd, void *bytes, size_t len, double deadline);
 int coll__net_write(int fd, const void *bytes, size_t len, double deadline);
 
-/* Make a socket that came from elsewhere like all others of ours: its host is
- * taken for lost, and the connection ends with ETIMEDOUT or EHOSTUNREACH, when
- * its kernel has sent nothing for COLL__SILENCE seconds though it was asked. */
+/* Give a socket that was made elsewhere the options of all others here.  If the other
+ * end's kernel does not answer for COLL__SILENCE seconds, the host is taken for lost and
+ * the connection ends with ETIMEDOUT or EHOSTUNREACH. */
 int coll__net_adopt(int fd);
 
-/* The kernel takes a process that does not read, because it is stopped or busy,
- * for a lost host once its buffers are full.  This ends that; what it watches
- * then is idle connections alone, and coll__net_is_unheard() watches others. */
+/* A process that is stopped or busy does not read.  Once its buffers are full, the kernel
+ * would take its host for lost.  This call prevents that: from then on the kernel watches
+ * idle connections only, and coll__net_is_unheard() watches the others. */
 void coll__net_allow_stalls(int fd);
 
-/* Let a connection have no more under way than its link holds, for good: 1.  Or 0: it
- * stays as it is, for the link is a longer one, nobody knows its round trips yet, or the
- * kernel grants less than that (net.core.wmem_max). */
+/* Limit the data in flight on a connection to what its link holds, for good: returns 1.
+ * Or 0, and nothing changes: the link is long, its round-trip time is not known yet, or
+ * the kernel grants less than that (net.core.wmem_max). */
 int coll__net_limit_flight(int fd);
 
-/* Say whether a connection that ended with this errno did so because the host at
- * the other end, or the network to it, has fallen silent. */
+/* Does this errno of a connection's end mean that the other end's host, or the network
+ * to it, has fallen silent? */
 int coll__net_is_silence(int err);
 
-/* Say whether something that was written has not been taken by the kernel at
- * the other end, and for how many seconds that one has not been heard. */
+/* Is some written data not acknowledged by the other end's kernel?  Sets also for how
+ * many seconds that kernel has not been heard. */
 int coll__net_is_unheard(int fd, double *silence);
 
 #endif

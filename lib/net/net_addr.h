@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* net_addr.h - struct coll__addr to and from the kernel's form; for net*.c. */
+/* net_addr.h - convert struct coll__addr to and from the kernel's form; for net*.c. */
 #ifndef COLL_LIB_NET_NET_ADDR_H
 #define COLL_LIB_NET_NET_ADDR_H
 
@@ -14,14 +14,14 @@ socklen_t coll__addr_to_sock(const struct coll__addr *addr,
 /* Return 0, or -1 for a family that is neither IPv4 nor IPv6. */
 int coll__addr_from_sock(const struct sockaddr *in, struct coll__addr *addr);
 
-/* Is it of fe80::/10, which means something together with an interface of this host
- * alone?  Such an address travels without it. */
+/* Is it link-local (fe80::/10)?  Such an address needs an interface of this host; it
+ * travels without one. */
 int coll__addr_is_link_local(const struct coll__addr *addr);
 uint32_t coll__addr_scope(const struct coll__addr *addr);
 void coll__addr_set_scope(struct coll__addr *addr, uint32_t scope);
 
-/* Give a link-local address that has none the likeliest interface: COLL_NET_INTERFACE, or
- * the one that has this very address, or the first that has any such. */
+/* Give a link-local address without an interface the likeliest one: COLL_NET_INTERFACE,
+ * or the interface that has this address, or the first that has a link-local one. */
 void coll__net_find_scope(struct coll__addr *addr);
 
 /* Say whether this host's loopback interface is down; fd is any socket. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* net_in_flight.c - how much a connection has under way.
+/* net_in_flight.c - limit the data in flight on a connection.
  *
- * The kernel lets a socket's buffer grow to megabytes, for links that hold so much.  A
- * short link does not: what exceeds it waits in queues, out of every cache, and comes out
- * when a timer or an acknowledgement says so, on whichever core that happens.  BBR over
- * a link between two network namespaces took twice as long for it, and packets came in
- * another order than they were sent.
+ * The kernel lets a socket's buffer grow to megabytes, for links that hold as much.  A
+ * short link holds less: the excess waits in queues, leaves every cache, and is sent when
+ * a timer or an acknowledgement triggers it, on whichever core that happens.  With BBR
+ * over a link between two network namespaces, messages took twice as long, and packets
+ * were reordered.
  */
 #include "lib/net/net.h"
 #include "lib/util/read.h"
@@ -15,10 +15,10 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-#define FASTEST 25000u /* bytes a us; 200 Gbit/s, more than a connection has */
-#define SHORT 100u         /* us; beyond that the kernel knows better */
+#define FASTEST 25000u /* bytes a us: 200 Gbit/s, more than one connection reaches */
+#define SHORT 100u         /* us; on longer links the kernel's own limit is better */
 #define LEAST (384u << 10) /* bytes, as the kernel counts them */
-#define GRANTED 212992     /* of wmem_max, where a namespace does not show it */
+#define GRANTED 212992     /* wmem_max, if the namespace does not show it */
 
 int coll__net_limit_flight(int fd)
 {

@@ -26,7 +26,7 @@ void coll__net_await_words(int fd)
 {
     int seconds = 10;
 
-    /* Best effort: the listener has an end to its patience, too. */
+    /* Best effort: silent connections also end by the listener's own time limit. */
     setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof(seconds));
 }
 
@@ -54,7 +54,8 @@ static int listen_on(const struct coll__addr *addr)
     return rc;
 }
 
-/* Listen there, or at the second place; any IPv6 interface takes IPv4 as well. */
+/* Listen at the first address, else at the second.  A socket for any IPv6 address
+ * accepts IPv4 as well. */
 static int listen_at_one(const struct coll__addr *first,
                          const struct coll__addr *second, uint16_t port)
 {
@@ -91,7 +92,7 @@ static int worth(const struct coll__addr *addr)
 static int interface_addr(struct coll__addr *addr)
 {
     const char *name = coll__param_text(PARAM_NET_INTERFACE);
-    int found = 0; /* the more, the better: link-local, IPv6, IPv4 */
+    int found = 0; /* rank of the best one: link-local, IPv6, IPv4 */
     struct coll__addr its;
     struct ifaddrs *list;
     char known[256];
@@ -121,7 +122,7 @@ static int interface_addr(struct coll__addr *addr)
     return COLL_ERR_INVALID;
 }
 
-/* Read FIRST-LAST, or one port alone; 0 to 0 when nothing is asked for. */
+/* Read FIRST-LAST, or one port; 0 to 0 if the variable is not set. */
 static int port_range(long *first, long *last)
 {
     const char *text = coll__param_text(PARAM_NET_PORTS);
@@ -176,7 +177,7 @@ static int try_listen(enum coll__reach reach, const struct coll__addr *chosen,
     return listen_at_one(&loop4, &loop6, port);
 }
 
-/* Say where, if there is an address by which others could come. */
+/* Log the address, if other processes could connect to it. */
 static int log_listening(int fd)
 {
     struct coll__addr addrs[COLL__MAX_ADDRS];

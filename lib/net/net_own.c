@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* net_own.c - this host's addresses, the likeliest way in first.
+/* net_own.c - this host's addresses, the most promising first.
  *
- * Many hosts have addresses that lead nowhere, or to the same bridge on each of
- * them (172.17.0.1 of docker0).  All that there is room for are told, since only
- * trying shows; but first that of the default route, then those of cards, of what is
+ * Many hosts have addresses that lead nowhere, or to the same bridge on each host
+ * (172.17.0.1 of docker0).  Only trying shows which ones work, so the list has as many as
+ * fit.  Their order: the default route's, then those of network cards, of interfaces
  * built upon cards, and of bridges.
  */
 #include "lib/net/net.h"
@@ -65,7 +65,7 @@ static void name_of(const struct coll__addr *addr,
     freeifaddrs(list);
 }
 
-/* A datagram socket that is connected knows the way. */
+/* Connect a datagram socket: the kernel then chooses its own address by the route. */
 void coll__net_way(const struct coll__addr *to, char name[COLL__INTERFACE_NAME])
 {
     struct coll__addr from, addr = *to;
@@ -124,7 +124,7 @@ int coll__net_count_alike(const struct coll__addr *addrs, int n)
     return i > 1 ? i : 1;
 }
 
-/* The less, the likelier others come in by it. */
+/* How unlikely it is that others can connect by this interface. */
 static int rank_of(const char *name, const char *default_route)
 {
     if (!strcmp(name, default_route))
@@ -143,7 +143,7 @@ struct own {
 
 enum kind { ROUTED, LINK_LOCAL, LOOPBACK };
 
-/* Another host's link-local address wants an interface whatever COLL_NET_FAMILY says. */
+/* Another host's link-local address needs an interface, whatever COLL_NET_FAMILY is. */
 static int is_of_use(const struct ifaddrs *i, const struct coll__addr *addr,
                      enum kind wanted)
 {
@@ -203,8 +203,8 @@ int coll__net_is_own(const struct coll__addr *addr)
     return is_own;
 }
 
-/* Choose an interface for *addr: COLL_NET_INTERFACE, the one that has this very address,
- * or the likeliest that has a link-local one; 0 where there is none. */
+/* Choose an interface for *addr: COLL_NET_INTERFACE, the one that has this address, or
+ * the likeliest that has a link-local one; 0 if there is none. */
 static uint32_t find_interface(const struct ifaddrs *list,
                                const struct coll__addr *addr)
 {
@@ -262,7 +262,7 @@ int coll__net_own_addrs(int fd, struct coll__addr addrs[COLL__MAX_ADDRS])
         return 0;
     has_six = bound.family == 6;
     n = list_own(list, ROUTED, has_six, own);
-    if (!n) { /* hosts that are joined by a cable alone, or one without a network */
+    if (!n) { /* a direct cable between two hosts, or a host without a network */
         n = min_int(list_own(list, LINK_LOCAL, has_six, own), MOST_LINK_LOCAL);
         n += list_own(list, LOOPBACK, has_six, own + n);
     }

@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Every user of the host can list such names, so this one is a hash of the token. */
+/* Every user of the host can list such names, so the name is a hash of the token. */
 static socklen_t name_of(const unsigned char token[COLL__PRESENCE_BYTES],
                          struct sockaddr_un *name)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* reactor.c - the thread, its table of sources and its queue of tasks.
  *
- * epoll's user data is a slot and the serial number of its use, so that an
- * event for a source that another thread removed meanwhile finds nobody.
+ * epoll's user data holds a slot and the serial number of its use.  So an event for a
+ * source that another thread has removed meanwhile is recognized and dropped.
  */
 #include "lib/net/reactor.h"
 #include "lib/trace/log.h"
@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define MAX_EVENTS 64
-#define LOG_TIME 0.1     /* s, between two tries to print what waits */
+#define LOG_TIME 0.1     /* s, between two tries to write pending log lines */
 #define MOVE_SOON 100e-6 /* s, between two calls of move() */
 #define MOVE_LATER 10e-3
 
@@ -41,7 +41,7 @@ static struct {
     struct coll__task *later;         /* at their times, in any order */
 } reactor = {.epoll_fd = -1, .wake_fd = -1};
 
-/* Set once, by whoever moves communicators; move is stored last. */
+/* Set once, by the code that progresses communicators; move is stored last. */
 static struct {
     atomic_int *n_busy;
     _Atomic(void (*)(void)) move;
@@ -61,8 +61,7 @@ void coll__reactor_move(atomic_int *n_busy, void (*move)(void))
     atomic_store_explicit(&mover.move, move, memory_order_release);
 }
 
-/* How long a thread may sleep before it moves what else there is; 0: as long as
- * it likes. */
+/* Return how long a thread may sleep before it calls move(); 0: without limit. */
 static double slice(void (*move)(void))
 {
     if (!move)
@@ -72,8 +71,8 @@ static double slice(void (*move)(void))
                : MOVE_LATER;
 }
 
-/* After a slice of time the caller looks again at what it waits for: it may
- * have come while the lock was not held. */
+/* Returns after each slice of time: the caller's condition may have become true while
+ * the lock was not held. */
 int coll__reactor_wait(pthread_cond_t *cond, double deadline)
 {
     void (*move)(void) =
@@ -200,7 +199,7 @@ void coll__reactor_remove(struct coll__source *source)
         close(fd);
 }
 
-/* Close every source that is left and tell its owner. */
+/* Close every remaining source and tell its owner. */
 static void drop_sources(void)
 {
     for (uint32_t i = 0; i < reactor.n_slots; i++) {
@@ -260,7 +259,7 @@ void coll__reactor_cancel(struct coll__task *task)
     task->is_queued = 0;
 }
 
-/* The task that is next, of those that were due then; or NULL. */
+/* Take the next task among those that were due at that time; or NULL. */
 static struct coll__task *find_due(double then)
 {
     struct coll__task *due = reactor.first;
@@ -323,8 +322,8 @@ static struct coll__source *find_expired(double now)
     return first;
 }
 
-/* In the order of their deadlines, however late: of two processes that ended,
- * the first may be why the second did. */
+/* Call expired() in the order of the deadlines, even when late: if two processes ended,
+ * the first end may be the cause of the second. */
 static void run_expired(double looked)
 {
     struct coll__source *source;
@@ -342,7 +341,7 @@ static void dispatch(const struct epoll_event *event)
     struct coll__source *source;
     uint64_t count;
 
-    if (!serial) { /* somebody woke us: there is a task, or an end */
+    if (!serial) { /* another thread woke this one: a new task, or the end */
         if (read(reactor.wake_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
             log_warn("boot", "eventfd: %s", strerror(errno));
         return;
@@ -352,8 +351,8 @@ static void dispatch(const struct epoll_event *event)
         source->ready(source, event->events);
 }
 
-/* A deadline has passed if it had before the thread looked what has come: where it
- * is late itself, what was waited for may have come meanwhile. */
+/* A deadline counts as passed only if it passed before the thread looked for events: if
+ * the thread itself is late, the awaited event may have come meanwhile. */
 static void *run(void *arg)
 {
     struct epoll_event events[MAX_EVENTS];
@@ -389,8 +388,8 @@ static void close_fds(void)
     reactor.epoll_fd = reactor.wake_fd = -1;
 }
 
-/* Also wait once, for nothing: where that is forbidden, the thread could but spin.
- * 0, or an errno. */
+/* Open epoll and the eventfd: 0, or an errno.  Also try epoll_wait() once: if it is
+ * forbidden, the thread could only spin. */
 static int open_fds(void)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = 0};
@@ -404,9 +403,9 @@ static int open_fds(void)
     return 0;
 }
 
-/* Ask for what sockets will be written, read and awaited by, of what is none: where
- * it is forbidden, who awaits an answer would do so until the deadline.  NULL, or the
- * name of what is, and errno. */
+/* Try the system calls for sockets, on a descriptor that is no socket.  If one is
+ * forbidden, a rank would wait for an answer until its deadline.  Returns NULL, or the
+ * forbidden call's name, with errno set. */
 static const char *find_forbidden(void)
 {
     struct timespec none = {0};
@@ -426,7 +425,7 @@ static int start(void)
     const char *forbidden = NULL;
     int err;
 
-    coll__fence_join(); /* now: with one thread more it would take 10 ms */
+    coll__fence_join(); /* before the thread starts: after that it takes 10 ms */
     reactor.first = reactor.later = NULL;
     reactor.last = &reactor.first;
     err = open_fds();
@@ -453,9 +452,9 @@ static int start(void)
 
 /* ---- fork: the child has the sockets but not the thread ------------------ */
 
-/* Close what is the parent's, so that its peers see it end when it ends.  The
- * epoll goes first: it is the parent's own, and an owner may change or remove
- * sources when it is told. */
+/* Close the parent's sockets in the child, so that peers notice the parent's end.  epoll
+ * is closed first: the parent uses it too, and an owner may change or remove sources when
+ * it is told. */
 static void forget_parent(void)
 {
     close_fds();

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* reactor.h - one thread per process that sleeps in epoll for all sockets.
  *
- * One lock guards everything that the reactor knows: its sources, the links,
- * gates and control trees built on them.  The reactor's thread holds it while
- * it runs ready(), expired() and tasks, callers hold it while they change
- * anything.  This is the rare path, so one lock is enough; nothing blocks
- * under it.
+ * One lock guards everything that the reactor knows: its sources, and the links, gates
+ * and control trees built on them.  The reactor's thread holds it while it runs ready(),
+ * expired() and tasks; callers hold it while they change anything.  One lock is enough,
+ * since this is the rare path; nothing blocks under it.
  */
 #ifndef COLL_LIB_NET_REACTOR_H
 #define COLL_LIB_NET_REACTOR_H
@@ -29,8 +28,8 @@ struct coll__source {
     uint32_t slot, serial; /* the reactor's */
 };
 
-/* Something to do on the reactor's thread, soon or at a time, lock held; run()
- * may give the lock up for a while. */
+/* A function to run on the reactor's thread, soon or at a given time, lock held; run()
+ * may release the lock for a while. */
 struct coll__task {
     void (*run)(struct coll__task *task);
     struct coll__task *next, **at;
@@ -38,10 +37,10 @@ struct coll__task {
     int is_queued;
 };
 
-/* descriptors that it takes while in use, that of coll__presence_self() included */
+/* descriptors of a reactor in use, including coll__presence_self()'s */
 #define COLL__REACTOR_FILES 3
 
-/* Begin and end to use the reactor; the first starts its thread, the last ends
+/* Begin and end to use the reactor: the first user starts its thread, the last user ends
  * it.  The lock is not held.
  *
  * Errors:    COLL_ERR_SYSTEM, COLL_ERR_NOMEM, logged.
@@ -49,7 +48,7 @@ struct coll__task {
 int coll__reactor_get(void);
 void coll__reactor_put(void);
 
-/* try: whether the lock is held now; for callers that must not wait. */
+/* try: returns whether it got the lock; for callers that must not wait. */
 void coll__reactor_lock(void);
 int coll__reactor_lock_try(void);
 void coll__reactor_unlock(void);
@@ -57,19 +56,19 @@ void coll__reactor_unlock(void);
 /* Make a condition whose waits have deadlines by coll__now(). */
 void coll__reactor_cond_init(pthread_cond_t *cond);
 
-/* Wait on cond, lock held; 0 (also for no reason), or COLL_ERR_TIMEOUT at the
+/* Wait on cond, lock held: 0 (also without a signal), or COLL_ERR_TIMEOUT at the
  * deadline. */
 int coll__reactor_wait(pthread_cond_t *cond, double deadline);
 
-/* As poll(), up to a time on the clock; lock not held.  It may return 0 before. */
+/* Like poll(), until a time of coll__now(); lock not held.  It may return 0 earlier. */
 int coll__reactor_poll(struct pollfd *fds, int n, double until);
 
-/* While threads wait, have move() called now and then, without the lock: often
- * where *n_busy is not 0.  What waits for other ranks must not keep them waiting
- * for something else. */
+/* While threads wait, they call move() now and then, without the lock; often while
+ * *n_busy is not 0.  So a thread that waits for other ranks still progresses operations
+ * that those ranks may be waiting for. */
 void coll__reactor_move(atomic_int *n_busy, void (*move)(void));
 
-/* The rest is called with the lock held. */
+/* The functions below are called with the lock held. */
 
 /* Watch source->fd; COLL_ERR_SYSTEM, COLL_ERR_NOMEM, logged. */
 int coll__reactor_add(struct coll__source *source);
@@ -80,11 +79,11 @@ void coll__reactor_change(struct coll__source *source, uint32_t events);
 /* Set source->deadline. */
 void coll__reactor_deadline(struct coll__source *source, double deadline);
 
-/* Stop watching and close the descriptor; or return it, open. */
+/* Stop watching: remove closes the descriptor, release returns it, open. */
 void coll__reactor_remove(struct coll__source *source);
 int coll__reactor_release(struct coll__source *source);
 
-/* Run the task once: soon; at that time, or soon after it; or no more. */
+/* Run the task once, soon; run it at that time or soon after; cancel it. */
 void coll__reactor_defer(struct coll__task *task);
 void coll__reactor_defer_until(struct coll__task *task, double when);
 void coll__reactor_cancel(struct coll__task *task);

@@ -5,9 +5,9 @@
 
 #define COLL__HOST_BYTES 32
 
-/* Make the name of this host: alike for two processes when both their kernel
- * and their network are, and also on hosts that are clones of one snapshot: presence.h
- * tells these apart. */
+/* Make the name of this host.  Two processes get the same name if they have the same
+ * kernel and the same network, and also on hosts that are clones of one snapshot:
+ * presence.h tells these apart. */
 void coll__host_id(unsigned char id[COLL__HOST_BYTES]);
 
 /* Return the inode of a namespace of this process, or 0. */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tree.h - the tree over ranks 0..size-1 by which they are connected, rooted at
- * 0: no rank has more than two children, and none is deeper than the logarithm
- * of the size, so that what all are told costs no rank more than thrice its
- * length, and no more than ceil(log2(size)) hops.
+/* tree.h - the tree over ranks 0..size-1 by which they are connected, rooted at 0.
  *
- * Every rank heads a range that begins with it, the root [0, size).  Of the
- * others in its range, the multiple of the highest power of two heads what
- * begins with it, and the next rank what lies between:
+ * No rank has more than two children, and the depth is at most ceil(log2(size)).  So a
+ * broadcast costs each rank at most three times the data's length and takes at most that
+ * many hops.
+ *
+ * Every rank heads a range of ranks that begins with it; the root's is [0, size).  Among
+ * the others in its range, one is the roundest: the multiple of the highest power of two.
+ * That rank heads the range from itself to the end; the rank after the first heads the
+ * ranks between:
  *
  *   size 8      0              0: [0, 8), of 1..7 the roundest is 4
  *              / \             1: [1, 4), of 2..3 it is 2
@@ -16,32 +18,32 @@
  *             |     |
  *             3     7
  *
- * So the blocks of every subtree are contiguous, its head's first, and ranks
- * 8 k ... 8 k + 7 of a host hang together, as do those of any power of two.
+ * So the blocks of every subtree are contiguous, its head's first.  If a host has ranks
+ * 8 k ... 8 k + 7, they form a connected part of the tree; so for any power of two.
  *
- * The multiple of the highest power of two in (a, b] has b's bits down to the
- * highest in which a and b differ, and none below: above it all numbers of the
- * range agree, so that with every step down there is one bit less that differs.
+ * The roundest rank in (a, b] has b's bits down to the highest bit in which a and b
+ * differ, and zeros below.  All numbers of the range agree above that bit, so each level
+ * down has one differing bit less.
  */
 #ifndef COLL_LIB_NET_TREE_H
 #define COLL_LIB_NET_TREE_H
 
 #define COLL__MAX_CHILDREN 2
 
-/* A rank's place: who is above it, and up to where its range goes. */
+/* A rank's place: its parent, and the end of its range. */
 struct coll__tree_seat {
     int parent; /* 0 for the root */
     int end;
     int depth;
 };
 
-/* Return how many bits there are up to the highest in which a and b differ. */
+/* Return the position of the highest bit in which a and b differ, counted from 1. */
 static inline int coll__tree_n_bits(int a, int b)
 {
     return a == b ? 0 : 32 - __builtin_clz((unsigned)(a ^ b));
 }
 
-/* Return the roundest rank of those behind the first in [first, end). */
+/* Return the roundest rank of [first + 1, end). */
 static inline int coll__tree_middle(int first, int end)
 {
     int low = coll__tree_n_bits(first, end - 1) - 1;
@@ -85,7 +87,7 @@ static inline int coll__tree_depth(int rank, int size)
     return coll__tree_seat(rank, size).depth;
 }
 
-/* Return how many levels there may be below this rank: fewer below each child. */
+/* Return an upper bound of the levels below this rank; each child's is smaller. */
 static inline int coll__tree_height(int rank, int size)
 {
     return coll__tree_n_bits(rank, coll__tree_seat(rank, size).end - 1);
@@ -105,7 +107,7 @@ static inline int coll__tree_child(int rank, int size, int j)
              : rank + 1;
 }
 
-/* Return which child leads to `to`, or -1 for the parent; to is not rank. */
+/* Return the number of the child that leads to `to`, or -1: the parent.  to != rank. */
 static inline int coll__tree_route(int rank, int size, int to)
 {
     int end = coll__tree_seat(rank, size).end;

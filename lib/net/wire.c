@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* wire.c - read whole frames, write queued ones; the table of wires; and notice
- * a host that has fallen silent: what was sent is looked after until its kernel
- * has taken it, the kernel's own probes look after a wire on which nothing is
- * under way.
+/* wire.c - read whole frames, write queued ones, keep the table of wires, and notice a
+ * host that has fallen silent.
+ *
+ * Sent data is watched until the other end's kernel has acknowledged it.  The kernel's
+ * keep-alive probes watch a wire on which nothing is under way.
  */
 #include "lib/net/wire.h"
 #include "lib/net/auth.h"
@@ -28,14 +29,14 @@ struct coll__wire_chunk {
     unsigned char bytes[];
 };
 
-/* Head and body travel as records, the body as several if it is long. */
+/* Encryption: a frame's head and body travel as records; a long body as several. */
 struct coll__wire_crypt {
     struct coll__seal in, out;
     unsigned char record[COLL__SEAL_RECORD + COLL__SEAL_BYTES]; /* that comes */
     size_t n_record;
 };
 
-/* All under the reactor's lock; of the process that epoch says. */
+/* All under the reactor's lock; local_generation says which process they belong to. */
 static struct coll__wire *wires;
 static struct coll__wire local = {.source.fd = -1};
 static struct coll__task local_task;
@@ -96,14 +97,14 @@ static struct coll__wire_head swap(const struct coll__wire_head *head)
 
 /* ---- input -------------------------------------------------------------- */
 
-/* The socket has failed: because the other end's host is silent?  The kernel says
- * so once, to who comes first, whether it writes or reads. */
+/* The socket has failed: note whether the other end's host is silent.  The kernel reports
+ * it once, to the next call, be it a read or a write. */
 static void note_error(struct coll__wire *wire, int err)
 {
     wire->is_silent |= coll__net_is_silence(err);
 }
 
-/* Read up to want bytes: > 0, 0 for nothing now, -1 at the end. */
+/* Read up to `want` bytes: > 0; 0: nothing now; -1: the end. */
 static ssize_t receive(struct coll__wire *wire, void *to, size_t want)
 {
     for (;;) {
@@ -123,7 +124,7 @@ static ssize_t receive(struct coll__wire *wire, void *to, size_t want)
     }
 }
 
-/* The same through the inbox: a small frame takes one call of the kernel. */
+/* Read by way of the inbox: a small frame takes one system call. */
 static ssize_t take(struct coll__wire *wire, void *to, size_t want)
 {
     size_t n = wire->in_end - wire->in_at;
@@ -146,7 +147,7 @@ static ssize_t take(struct coll__wire *wire, void *to, size_t want)
     return (ssize_t)n;
 }
 
-/* The same of what is sealed: a whole record, or nothing yet. */
+/* Read sealed bytes: a whole record, or nothing yet. */
 static ssize_t take_record(struct coll__wire *wire, void *to, size_t want)
 {
     struct coll__wire_crypt *crypt = wire->crypt;
@@ -184,7 +185,7 @@ static int deliver(struct coll__wire *wire)
     return 1;
 }
 
-/* The head is whole: make room for the body. */
+/* The head is complete: allocate the body. */
 static int begin_body(struct coll__wire *wire)
 {
     wire->head = swap(&wire->head);
@@ -196,7 +197,7 @@ static int begin_body(struct coll__wire *wire)
     return wire->body ? 1 : -1;
 }
 
-/* Read a piece: 1 go on, 0 nothing now, -1 the wire is to break. */
+/* Read a piece: 1: go on; 0: nothing now; -1: break the wire. */
 static int read_some(struct coll__wire *wire)
 {
     size_t len = wire->head.frame.len;
@@ -219,8 +220,8 @@ static int read_some(struct coll__wire *wire)
 
 /* ---- output ------------------------------------------------------------- */
 
-/* Write what the socket takes.  After an error the next read comes to what the
- * peer had to say, and then to the end. */
+/* Write as much as the socket takes.  After an error the output is dropped; the reads
+ * that follow still get the peer's last frames, and then the end. */
 static void flush(struct coll__wire *wire)
 {
     while (wire->first) {
@@ -249,7 +250,7 @@ static void flush(struct coll__wire *wire)
                          wire->first ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
-/* Write a part of a frame as it travels; behind its end. */
+/* Write a part of a frame in the form in which it travels; returns the end. */
 static unsigned char *put_part(struct coll__wire *wire, unsigned char *to,
                                const void *from, size_t len)
 {
@@ -321,7 +322,7 @@ int coll__wire_send(struct coll__wire *wire, const struct coll__wire_head *head,
 
 /* ---- the wire to ourselves ---------------------------------------------- */
 
-/* Hand on what was queued; what that brings about is queued behind it. */
+/* Deliver the queued frames; frames that the callbacks send are queued behind them. */
 static void run_local(struct coll__task *task)
 {
     (void)task;
@@ -349,8 +350,8 @@ static void run_local(struct coll__task *task)
     coll__wire_drained(&local);
 }
 
-/* A name for this process; in a forked child, where the parent's links are of
- * no use, all begins anew. */
+/* Name this process.  A forked child begins anew with another name: it cannot use the
+ * parent's links. */
 static void begin_local(void)
 {
     if (local.is_known && local_generation == coll__generation_now())
@@ -413,8 +414,7 @@ static void wire_ready(struct coll__source *source, uint32_t events)
         snap(wire);
 }
 
-/* It is time to look whether what was sent has been taken, or whether anybody
- * has a use for it. */
+/* Check whether sent data has been acknowledged, and whether the wire is still used. */
 static void wire_expired(struct coll__source *source)
 {
     struct coll__wire *wire = (struct coll__wire *)source;
@@ -438,7 +438,7 @@ static void wire_dropped(struct coll__source *source)
     forget(wire);
 }
 
-/* The two directions have keys of their own, named by who sends. */
+/* Each direction has a key of its own, named by its sender's role. */
 static struct coll__wire_crypt *new_crypt(const unsigned char *session,
                                           const char *role)
 {

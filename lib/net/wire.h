@@ -2,11 +2,10 @@
 /* wire.h - one authenticated connection to another process, for all the links
  * between the two.
  *
- * A wire exists while links run over it and a moment longer; a link that is to
- * be opened takes the wire that is there.  Ranks of one process (threads) have
- * a wire without a socket.  All calls are under the reactor's lock, and
- * callbacks come on its thread.  Output that the socket does not take at once
- * is queued.
+ * A wire exists while links run over it and a moment longer; a new link uses the
+ * existing wire.  Ranks of one process (threads) have a wire without a socket.
+ * All calls are under the reactor's lock, and callbacks come on its thread.
+ * Output that the socket does not take at once is queued.
  */
 #ifndef COLL_LIB_NET_WIRE_H
 #define COLL_LIB_NET_WIRE_H
@@ -24,9 +23,9 @@ struct coll__frame {
     uint64_t len; /* of the body */
 };
 
-/* What stands before each body on a wire; little-endian as it travels. */
+/* The header of each frame on a wire; little-endian as it travels. */
 struct coll__wire_head {
-    uint64_t tag; /* the link's group, and its ends there */
+    uint64_t tag; /* the link's group, and its two ranks in it */
     uint32_t src, dst;
     struct coll__frame frame;
 };
@@ -36,7 +35,7 @@ struct coll__wire_chunk;
 struct coll__wire_crypt;
 
 struct coll__wire {
-    struct coll__source source; /* first; fd -1 for the wire to ourselves */
+    struct coll__source source; /* first; fd -1: the wire to this process itself */
     unsigned char process[COLL__PROCESS_BYTES]; /* at the other end */
     int is_known;                               /* that */
     struct coll__link *links;                   /* link.c's */
@@ -57,25 +56,28 @@ struct coll__wire {
     struct coll__wire_crypt *crypt; /* NULL: nothing is sealed */
 };
 
-/* Write this process's name: random, another one in a forked child. */
+/* Write this process's name, which is random; a forked child has another one. */
 void coll__wire_self(unsigned char process[COLL__PROCESS_BYTES]);
 
-/* Make a wire of the socket fd, which is the wire's from now on; process is
- * NULL while it is not known, session the connection's own secret, or NULL: nothing
- * is sealed; role this end's, "connector" or "listener".  NULL, logged, when that
- * cannot be. */
+/* Make a wire from the socket fd, which it owns from now on.
+ *
+ * Shapes:    process: NULL while it is not known; session: the connection's session
+ *            secret, or NULL if nothing is sealed; role: this end's, "connector" or
+ *            "listener".
+ * Result:    the wire; NULL on failure, logged.
+ */
 struct coll__wire *coll__wire_new(int fd, const unsigned char *process,
                                   const unsigned char *session,
                                   const char *role);
 
-/* Return a wire to the process, which may be this one, or NULL. */
+/* Return a wire to that process, which may be this one; NULL if there is none. */
 struct coll__wire *coll__wire_find(const unsigned char *process);
 
 /* Queue a frame; body is copied.  COLL_ERR_NOMEM, logged. */
 int coll__wire_send(struct coll__wire *wire, const struct coll__wire_head *head,
                     const void *body);
 
-/* No link runs over it any more: it ends in a moment, if none comes. */
+/* No link uses the wire any more: it is closed in a moment, unless a new one comes. */
 void coll__wire_rest(struct coll__wire *wire);
 
 /* Return how many wires with a socket there are. */
@@ -87,8 +89,8 @@ int coll__wire_count(void);
 void coll__wire_got(struct coll__wire *wire, const struct coll__wire_head *head,
                     unsigned char *body);
 
-/* The connection ended, and everything before its end was got: let go of it;
- * is_ours is 0 in a forked child, where nobody is to be told. */
+/* The connection has ended, and every frame before its end was delivered: detach from
+ * it.  is_ours is 0 in a forked child, where no owner is to be told. */
 void coll__wire_broken(struct coll__wire *wire, int is_ours);
 
 /* All output is in the kernel. */
