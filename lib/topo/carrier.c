@@ -12,25 +12,24 @@
 
 /* ---- prices -------------------------------------------------------------- */
 
-/* A message of a few bytes over RDMA: 1 to 1.5 us of card, cable and switch, as
- * osu_latency and ucx_perftest show on InfiniBand since FDR and on RoCE, and
- * some software; cards send a few million a second.  Of the bytes on the wire,
- * headers take 2 % at an MTU of 4096 (IBTA 9.2, RoCEv2 annex 17). */
+/* A message of a few bytes over RDMA takes 1 to 1.5 us in card, cable and switch, as
+ * osu_latency and ucx_perftest show on InfiniBand since FDR and on RoCE, and some time in
+ * software.  Cards send a few million messages a second.  Headers take 2 % of the bytes
+ * on the wire at an MTU of 4096 (IBTA 9.2, RoCEv2 annex 17). */
 #define RDMA_ALPHA 2e-6
 #define RDMA_GAP 0.3e-6
 #define RDMA_PAYLOAD 0.97
 
-/* Over TCP: two system calls, two passes through the kernel and an interrupt.
- * 1448 bytes of 1538 on the wire are payload at an MTU of 1500 (IEEE 802.3, RFC
- * 7323).  One connection does not fill a fast wire: its two copies, of which a
- * core does one after the other, make 3 GB/s (the ESnet guide
- * fasterdata.es.net has 20 to 40 Gbit/s for one untuned flow); the connections
- * of several ranks do. */
+/* A message over TCP takes two system calls, two passes through the kernel and an
+ * interrupt.  At an MTU of 1500, 1448 of 1538 bytes on the wire are payload (IEEE 802.3,
+ * RFC 7323).  One connection does not fill a fast wire: a core makes its two copies one
+ * after the other, at 3 GB/s (the ESnet guide fasterdata.es.net has 20 to 40 Gbit/s for
+ * one untuned flow).  The connections of several ranks do fill it. */
 #define TCP_ALPHA 15e-6
 #define TCP_PAYLOAD 0.94
 #define TCP_STREAM 3e9 /* bytes a second */
 
-/* Of a device without a speed, until it is measured: 10 Gbit/s. */
+/* Assume 10 Gbit/s for a device of unknown speed, until it is measured. */
 #define UNKNOWN_BETA (1 / 1.1e9)
 
 struct coll__rate coll__carrier_rate(const struct coll__nic *nic,
@@ -169,7 +168,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct coll__nic list[MAX_NICS]; /* written under `once` alone */
 static int n_listed;
 
-/* Without memory there is nothing to choose from. */
+/* Without memory the list of devices is empty. */
 static void look(void)
 {
     struct coll__part machine = {.kind = PART_MACHINE, .index = -1};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gpu.c - which PCI devices a rank could compute on, where no driver says so.
+/* gpu.c - which PCI devices a rank could compute on, if no driver says so.
  *
- * A server's own VGA (ASPEED, Matrox, ...) and a virtual machine's screen are
- * display controllers, too, so the class alone does not tell: it takes a maker
- * of processors with programmable units, and a product that has them.
+ * A server's VGA chip (ASPEED, Matrox, ...) and a virtual machine's screen are display
+ * controllers too, so the PCI class is not enough.  A GPU for computing has a vendor that
+ * makes programmable GPUs, and is a product with programmable units.
  */
 #include "lib/topo/machine.h"
 #include "lib/util/util.h"
@@ -11,7 +11,7 @@
 enum { VENDOR_AMD = 0x1002, VENDOR_NVIDIA = 0x10de, VENDOR_INTEL = 0x8086 };
 enum { CLASS_DISPLAY = 0x03, CLASS_ACCELERATOR = 0x12 };
 
-/* Products from before there was anything to program. */
+/* Products without programmable units. */
 static const struct {
     unsigned vendor, first, last;
 } fixed_function[] = {
@@ -32,8 +32,7 @@ static int is_fixed_function(unsigned vendor, unsigned device)
     return 0;
 }
 
-/* Intel's graphics within the processor are always at this place; no card is
- * ever. */
+/* Intel's integrated graphics are always at this PCI address; cards never are. */
 static int is_within_processor(const struct coll__pci *pci)
 {
     return !pci->domain && !pci->bus && pci->slot == 2;
@@ -44,7 +43,7 @@ int coll__pci_computes(const struct coll__pci *pci)
     unsigned base = pci->class_id >> 8;
 
     switch (pci->vendor) {
-    case VENDOR_AMD: /* its largest have no screen and are accelerators */
+    case VENDOR_AMD: /* its largest products are accelerators without a screen */
         return (base == CLASS_DISPLAY || base == CLASS_ACCELERATOR) &&
                !is_fixed_function(pci->vendor, pci->device);
     case VENDOR_NVIDIA:

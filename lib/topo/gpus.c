@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gpus.c - GPUs of a host: distances, prices, groups and rings.  Pure but for what
- * gpus_read.c reads. */
+/* gpus.c - GPUs of a host: distances, prices, groups and rings.  Only gpus_read.c reads
+ * files. */
 #include "lib/topo/gpus.h"
 #include "lib/util/util.h"
 
@@ -17,7 +17,7 @@ enum coll__near coll__gpu_near(const struct coll__gpu_place *places, int n,
         return NEAR_GPU;
     if (nvlink[i * n + j] || nvlink[j * n + i])
         return NEAR_NVLINK;
-    /* two devices come together below a bridge by a switch alone */
+    /* only a switch has two devices below one bridge */
     if (a->n_above && b->n_above && a->above[0] == b->above[0])
         return NEAR_SWITCH;
     return a->numa >= 0 && a->numa == b->numa ? NEAR_SOCKET : NEAR_HOST;
@@ -25,24 +25,25 @@ enum coll__near coll__gpu_near(const struct coll__gpu_place *places, int n,
 
 /* ---- prices -------------------------------------------------------------- */
 
-/* A copy of 8 bytes, a flag written and waited for, between two streams: half of the
- * round trip that an H100 needs, in one process and in two that take turns on one GPU
- * (tests/gpu/reports, "round trip within streams").  Other ways are farther by what
- * NCCL takes for a hop of them (tuning.cc). */
+/* Time of an 8-byte copy, a flag write and a wait for the flag, between two streams: half
+ * of the round trip on an H100, measured in one process and in two processes that share
+ * one GPU (tests/gpu/reports, "round trip within streams").  Longer paths add what NCCL
+ * assumes for a hop (tuning.cc). */
 #define ALPHA 8e-6
 #define ALPHA_TURNS 145e-6
-/* The wait for a slot, the copy and the flag in the sender's stream, the same report. */
+/* Time in the sender's stream: the wait for a slot, the copy and the flag (same
+ * report). */
 #define GAP 8.3e-6
 static const double farther[COLL__N_NEAR] = {[NEAR_NVLINK] = 0.6e-6,
                                              [NEAR_SWITCH] = 1.0e-6,
                                              [NEAR_SOCKET] = 1.3e-6,
                                              [NEAR_HOST] = 1.8e-6};
 
-#define GPU_COPY 1.4e12 /* bytes a second within an H100, the same report */
-#define PCIE 22e9 /* where the slot's speed is not known: 16 lanes of PCIe 4 */
+#define GPU_COPY 1.4e12 /* bytes a second within an H100 (same report) */
+#define PCIE 22e9 /* if the slot's speed is unknown: 16 lanes of PCIe 4 */
 #define BETWEEN_SOCKETS 20e9
 
-/* By what UCX takes for it (cuda_ipc_iface.c). */
+/* UCX assumes the same (cuda_ipc_iface.c). */
 double coll__gpu_nvlink_rate(int major)
 {
     return major >= 10  ? 800e9
@@ -117,7 +118,7 @@ void coll__gpu_color(enum coll__near most, const unsigned char *near, int n,
 enum {
     EXACT = 8,
     FEW = 1 << 10
-}; /* FEW: more than a ring has edges of a kind */
+}; /* FEW: more edges of one kind than a ring has */
 
 /* One farther edge outweighs any number of nearer ones. */
 static int64_t weight(const unsigned char *near, int n, int i, int j)
@@ -145,7 +146,7 @@ struct search {
     int64_t least;
 };
 
-/* All ways from the k places that are taken, as far as they are shorter. */
+/* Try all paths that begin with the first k places; drop those that get no shorter. */
 static void extend(struct search *s, int k, int64_t sum)
 {
     if (sum >= s->least)
@@ -179,7 +180,7 @@ static void reverse(int *ring, int from, int to)
     }
 }
 
-/* Turn parts of it round as long as that helps. */
+/* Reverse parts of the ring as long as that makes it shorter (2-opt). */
 static void turn_parts(const unsigned char *near, int n, int *ring)
 {
     int is_better = 1;

@@ -2,9 +2,9 @@
 /* gpus.h - how near the GPUs of a host's ranks are to each other, and what a message
  * between two of them costs.
  *
- * Each rank says where its own GPU is: by UUID, which PCI bridges are above it, by its
- * NUMA node; and to which others NVLink joins it.  What all have said is the same on
- * every rank, and so is what is made of it.
+ * Each rank publishes where its GPU is: its UUID, the PCI bridges above it, its NUMA
+ * node, and the GPUs that NVLink joins it to.  All ranks have the same table and compute
+ * the same result from it.
  */
 #ifndef COLL_LIB_TOPO_GPUS_H
 #define COLL_LIB_TOPO_GPUS_H
@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is between two GPUs, the nearest first. */
+/* The connection between two GPUs, the nearest first. */
 enum coll__near {
     NEAR_GPU, /* it is the same one */
     NEAR_NVLINK,
@@ -26,38 +26,38 @@ enum coll__near {
 
 #define COLL__GPU_ABOVE 8
 
-/* Where one is; travels between ranks. */
+/* Where a GPU is; ranks exchange this. */
 struct coll__gpu_place {
     unsigned char uuid[16];
     uint32_t above[COLL__GPU_ABOVE]; /* PCI bridges, the outermost first */
     int32_t n_above;
     int32_t numa;  /* its NUMA node, -1 not known */
-    int32_t major; /* of its compute capability, 0 not known */
+    int32_t major; /* the GPU's compute capability, 0 not known */
     int32_t pid;   /* of the rank's process */
-    double pcie;   /* bytes a second of its slot, 0 not known */
+    double pcie;   /* bytes a second of its PCIe slot, 0 not known */
 };
 
-/* Fill in above, n_above, numa and pcie from a folder like /sys/bus/pci/devices; what
- * it does not tell is as not known. */
+/* Fill in above, n_above, numa and pcie from a folder like /sys/bus/pci/devices; what the
+ * folder lacks is set to "not known". */
 void coll__gpu_read(const char *pci_dir, const char *bus,
                     struct coll__gpu_place *place);
 
-/* The same of this host, or of the GPU with place's UUID, else at that place on PCI, in
- * COLL_TOPO_FILE where that is set.  A file that cannot be read says nothing; logged by
- * those who read it. */
+/* Do so from this host or, if COLL_TOPO_FILE is set, from that file: for the GPU with
+ * place's UUID, else for the one at its PCI address.  If the file cannot be read, all is
+ * "not known"; the reader has logged why. */
 void coll__gpu_find(const char *bus, struct coll__gpu_place *place);
 
-/* Does COLL_TOPO_FILE know both GPUs?  Then 1 where NVLink joins them and 0 where not;
- * else -1. */
+/* Does NVLink join two GPUs of COLL_TOPO_FILE? 1 or 0; -1 if the file does not have
+ * both. */
 int coll__gpu_file_nvlink(const unsigned char a[16], const unsigned char b[16]);
 
-/* How near two of n ranks are.  nvlink[n * n]: rank i says of rank j's GPU that NVLink
- * joins it to its own; one of them is enough. */
+/* How near two of n ranks are. nvlink[i * n + j] is 1 if rank i found that NVLink joins
+ * its GPU to rank j's; one of the two ranks is enough. */
 enum coll__near coll__gpu_near(const struct coll__gpu_place *places, int n,
                                const unsigned char *nvlink, int i, int j);
 
-/* What a message between two ranks that near costs, as struct coll__level of
- * lib/plan/view.h has it; share is of all that leave such a part at once. */
+/* The cost of a message over this distance, as struct coll__level of lib/plan/view.h has
+ * it; share is for all messages that leave such a part at once. */
 struct coll__gpu_price {
     double alpha, beta, share, gap; /* s, s a byte, s a byte, s */
 };
@@ -65,34 +65,34 @@ struct coll__gpu_price coll__gpu_price(enum coll__near near,
                                        const struct coll__gpu_place *a,
                                        const struct coll__gpu_place *b);
 
-/* What NVLink of that compute capability moves to one other GPU, bytes a second; the
- * driver does not say. */
+/* Return the NVLink speed from a GPU of this compute capability to one other GPU, in
+ * bytes a second; the driver does not tell it. */
 double coll__gpu_nvlink_rate(int major);
 
-/* "GPU-66616b65-...", as nvidia-smi has it. */
+/* "GPU-66616b65-...", as nvidia-smi writes it. */
 void coll__gpu_uuid_text(const unsigned char uuid[16], char text[48]);
 
 /* A GPU as a driver knows it. */
 struct coll__gpu_seen {
     char bus[16], name[64];
     unsigned char uuid[16];
-    double nvlink; /* bytes a second to another one that it joins */
+    double nvlink; /* bytes a second to another GPU that NVLink joins */
 };
 
-/* Add to the description of this machine what a driver says; nvlink[n * n] is 1 where
- * NVLink joins two.  A status, logged. */
+/* Add the driver's information on GPUs to the description of this machine; nvlink[n * n]
+ * is 1 where NVLink joins two GPUs.  Returns a status, logged. */
 int coll__topo_add_gpus(struct coll__topo *topo,
                         const struct coll__gpu_seen *gpus, int n,
                         const unsigned char *nvlink);
 
-/* color[n]: ranks that are joined by messages that near at most have the same one, the
- * lowest rank among them. */
+/* Group ranks whose GPUs are connected by steps of distance `near` at most: color[r] is
+ * the lowest rank of r's group. */
 void coll__gpu_color(enum coll__near most, const unsigned char *near, int n,
                      int *color);
 
-/* Improve a ring through n ranks, so that as few as can be found of its messages go as
- * far as the farthest, then as the next; near[n * n] is enum coll__near.  The same on
- * all ranks.  Returns 1 when it has changed.
+/* Improve a ring through n ranks: use as few edges of the farthest kind as possible, then
+ * as few of the next kind; near[n * n] is enum coll__near.  All ranks get the same ring.
+ * Returns 1 if it has changed.
  *
  * Cost:      exact for 8 ranks and fewer, else about n^3.
  */

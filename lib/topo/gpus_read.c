@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gpus_read.c - where a GPU is, by the kernel's tree of PCI devices or by a file.
+/* gpus_read.c - where a GPU is, from the kernel's tree of PCI devices or from a file.
  *
- * The kernel's name of a device is its way from the root complex, bridge by bridge:
- * /sys/devices/pci0000:10/0000:10:01.0/0000:11:00.0/0000:12:00.0/0000:13:00.0
+ * The kernel's path of a device lists its bridges, from the root complex down:
  */
 #include "lib/topo/gpus.h"
 #include "lib/topo/machine.h"
@@ -16,7 +15,8 @@
 #include <string.h>
 
 #define PCI_DIR "/sys/bus/pci/devices"
-#define PAYLOAD 0.85 /* of PCIe, less headers and what flow control takes */
+#define PAYLOAD 0.85 /* fraction of PCIe's bytes that is left after headers and flow
+                      * control */
 
 /* ---- the kernel ------------------------------------------------------------ */
 
@@ -45,7 +45,8 @@ static void read_bridges(const char *path, struct coll__gpu_place *place)
             place->above[place->n_above++] = bus;
 }
 
-/* "16.0 GT/s PCIe" and 16 lanes: up to 5 GT/s 8 of 10 bits are payload. */
+/* Bytes a second from "16.0 GT/s PCIe" and 16 lanes; up to 5 GT/s, 8 of 10 bits are
+ * payload. */
 static double read_rate(const char *path)
 {
     char line[64];
@@ -97,7 +98,8 @@ static struct coll__part *by_uuid(struct coll__part *part, const char *uuid)
     return found;
 }
 
-/* The way to a GPU: its switches and its NUMA node; 1 where it leads there. */
+/* Find the path to a GPU: its switches and its NUMA node.  Returns 1 if this is its
+ * path. */
 static int walk(const struct coll__part *part, const struct coll__part *gpu,
                 struct coll__gpu_place *place)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hwloc.c - packages, NUMA nodes, caches and cores by hwloc.
+/* hwloc.c - packages, NUMA nodes, caches and cores from hwloc.
  *
- * hwloc's tree is copied into ours, which leaves out what no algorithm asks for (L1,
+ * hwloc's tree is copied into ours, without the parts that no algorithm needs (L1,
  * hardware threads).
  */
 #include "lib/topo/hwloc_int.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_DEPTH 64 /* of nested parts in a file from outside */
+#define MAX_DEPTH 64 /* nesting depth that is accepted in a user's file */
 
 int coll__hwloc_no_memory(void)
 {
@@ -171,8 +171,8 @@ static int bad_file(const char *file, const char *why)
     return COLL_ERR_INVALID;
 }
 
-/* Load from the file, or without one from this machine (hwloc looks at its own
- * HWLOC_SYNTHETIC and HWLOC_XMLFILE, too).  0, or -1 and errno. */
+/* Load the file or, if there is none, this machine (hwloc also obeys its own
+ * HWLOC_SYNTHETIC and HWLOC_XMLFILE).  Returns 0, or -1 and errno. */
 static int load(hwloc_topology_t topology, const char *file)
 {
     hwloc_topology_set_io_types_filter(topology,
@@ -294,14 +294,14 @@ int coll__hwloc_within(const struct coll__hwloc *hwloc, const cpu_set_t *set,
 
 /* ---- cores to spare -------------------------------------------------------- */
 
-/* Keep of spare what is in the set too, unless nothing is. */
+/* Intersect `spare` with the set, unless the result would be empty. */
 static void prefer(hwloc_bitmap_t spare, hwloc_const_bitmap_t set)
 {
     if (hwloc_bitmap_intersects(spare, set))
         hwloc_bitmap_and(spare, spare, set);
 }
 
-/* Keep the cores of which no processor is taken, then those that are near. */
+/* Prefer cores of which no processor is taken, then cores that are near. */
 static void prefer_good(hwloc_topology_t topology, hwloc_bitmap_t spare,
                         hwloc_const_bitmap_t taken, hwloc_const_bitmap_t near)
 {
@@ -371,7 +371,7 @@ int coll__hwloc_spare(const struct coll__cores *ranks, int n, int me,
     return n_left;
 }
 
-/* What is asked for changes nothing of hwloc's. */
+/* The questions do not change hwloc's topology. */
 int coll__hwloc_tree(const struct coll__hwloc *hwloc, struct coll__topo *topo)
 {
     struct coll__topo with = {NULL, (struct coll__hwloc *)hwloc};

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hwloc_gpus.c - what a driver says of GPUs, into our tree and into hwloc's, so that
- * both tell it. */
+/* hwloc_gpus.c - add a driver's information on GPUs to our tree and to hwloc's. */
 #include "lib/topo/gpus.h"
 #include "lib/topo/hwloc_int.h"
 
@@ -8,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* PCI may be hidden, as in some containers: then it hangs below the machine. */
+/* If PCI is hidden, as in some containers, the GPU hangs below the machine. */
 static struct coll__part *part_of(struct coll__topo *topo, const char *bus)
 {
     struct coll__part *part = coll__part_gpu(topo->machine, bus);
@@ -54,7 +53,8 @@ static int join(struct coll__topo *topo, const struct coll__gpu_seen *gpus,
     return COLL_OK;
 }
 
-/* As a plugin of hwloc's would have it: MB/s, a GPU to itself more than any link. */
+/* Use the values that a plugin of hwloc would use: MB/s, and for a GPU to itself more
+ * than any link. */
 static void fill_matrix(const struct coll__gpu_seen *gpus, int n,
                         const unsigned char *nvlink, hwloc_uint64_t *values)
 {
@@ -70,7 +70,7 @@ static void fill_matrix(const struct coll__gpu_seen *gpus, int n,
                     : 0;
 }
 
-/* A matrix of hwloc's own, by NVML, is the better one; and it takes objects. */
+/* hwloc's own matrix, from NVML, is better than ours, so it is kept. */
 static int add_matrix(struct coll__topo *topo,
                       const struct coll__gpu_seen *gpus, int n,
                       const unsigned char *nvlink)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hwloc_io.c - GPUs and NICs by hwloc, the PCIe switches above them, NVLink.
+/* hwloc_io.c - GPUs and NICs from hwloc, the PCIe switches above them, NVLink.
  *
- * A device hangs below the switch that it shares with another one, else below the
- * NUMA node next to it, where there is one.  A switch is a bridge that leads to several
- * devices, but not the host's own, which is as good as the NUMA node.
+ * A device hangs below the PCIe switch that it shares with another device, else below its
+ * nearest NUMA node, else below the machine.  A switch here is a bridge that leads to
+ * several devices; host bridges do not count, since the NUMA node stands for them.
  */
 #include "lib/topo/hwloc_int.h"
 #include "lib/util/util.h"
@@ -14,7 +14,7 @@
 
 enum { BASE_NETWORK = 0x02, CLASS_INFINIBAND = 0x0c06 };
 
-#define MAX_DEPTH 32 /* of nested bridges in a file from outside */
+#define MAX_DEPTH 32 /* nesting depth of bridges that is accepted in a user's file */
 
 static void bus_of(const struct hwloc_pcidev_attr_s *pci, char bus[16])
 {
@@ -22,7 +22,7 @@ static void bus_of(const struct hwloc_pcidev_attr_s *pci, char bus[16])
              pci->func);
 }
 
-/* Does a driver offer it for computing: CUDA, OpenCL or Level Zero (hwloc's
+/* Does a driver offer the device for computing: CUDA, OpenCL or Level Zero (hwloc's
  * co-processors), NVML or ROCm's library? */
 static int has_driver(hwloc_obj_t device)
 {
@@ -59,7 +59,7 @@ static int is_network(hwloc_obj_t device)
     return class_id >> 8 == BASE_NETWORK || class_id == CLASS_INFINIBAND;
 }
 
-/* GPUs and NICs below a bridge, or the device itself. */
+/* Count the GPUs and NICs below a bridge; a device counts itself. */
 static int count_devices(hwloc_obj_t obj, int depth)
 {
     int n =
@@ -71,7 +71,7 @@ static int count_devices(hwloc_obj_t obj, int depth)
     return n;
 }
 
-/* GPUs and NICs that a switch leads to; 0: it is none. */
+/* Count the GPUs and NICs below a switch; 0: the object is no switch. */
 static int fan_of(hwloc_obj_t obj)
 {
     int n = obj->type == HWLOC_OBJ_BRIDGE &&
@@ -82,8 +82,7 @@ static int fan_of(hwloc_obj_t obj)
     return n > 1 ? n : 0;
 }
 
-/* The switch next above, where it leads to more than `within` devices; NULL: there is
- * none. */
+/* Return the next switch above, if it leads to more than `within` devices, else NULL. */
 static hwloc_obj_t switch_above(hwloc_obj_t obj, int within)
 {
     for (int up = 0; up < MAX_DEPTH; up++) {
@@ -106,7 +105,7 @@ static struct coll__part *part_of(struct coll__part *part, hwloc_obj_t source)
     return found;
 }
 
-/* The NUMA node next to a device: the only one of its ancestor's, else -1. */
+/* Return the NUMA node of a device, if its ancestor has just one, else -1. */
 static int numa_of(hwloc_topology_t topology, hwloc_obj_t device)
 {
     hwloc_obj_t near = hwloc_get_non_io_ancestor_obj(topology, device);
@@ -116,7 +115,8 @@ static int numa_of(hwloc_topology_t topology, hwloc_obj_t device)
     return hwloc_bitmap_first(near->nodeset);
 }
 
-/* Where a device or a switch hangs; the switches are made.  NULL: no memory. */
+/* Find the part where a device or a switch hangs; make the missing switches.  NULL: no
+ * memory. */
 static struct coll__part *holder_of(struct coll__topo *topo, hwloc_obj_t device,
                                     int within)
 {
@@ -200,7 +200,7 @@ static int add_nics(struct coll__topo *topo)
 
 /* ---- GPUs ------------------------------------------------------------------ */
 
-/* What NVML or CUDA's library told hwloc, or who wrote the file. */
+/* The source is NVML, CUDA's library, or the author of the file. */
 static const char *uuid_of(hwloc_obj_t device)
 {
     const char *uuid = hwloc_obj_get_info_by_name(device, "NVIDIAUUID");
@@ -241,7 +241,7 @@ static int add_gpus(struct coll__topo *topo)
 
 /* ---- NVLink ---------------------------------------------------------------- */
 
-/* The GPU that an object of hwloc's matrix belongs to; NULL: a switch. */
+/* Return the GPU of an object in hwloc's matrix; NULL if the object is a switch. */
 static struct coll__part *gpu_of(struct coll__topo *topo, hwloc_obj_t obj)
 {
     char bus[16];
@@ -269,8 +269,8 @@ static int take_links(const struct hwloc_distances_s *d,
     return COLL_OK;
 }
 
-/* Through NVSwitches each GPU is joined to each, as hwloc can work out; where there are
- * none it would forget the links. */
+/* NVSwitches join each GPU to each other one, and hwloc can work out the matrix.  Without
+ * NVSwitches it would lose the links. */
 static void look_through_switches(hwloc_topology_t topology,
                                   struct hwloc_distances_s *d)
 {

@@ -14,27 +14,26 @@
 
 /* ---- prices -------------------------------------------------------------- */
 
-/* A cache line from another core of the same cache takes 25 to 55 ns, from
- * another cache of the same node 1.5 to 3 times as long, and from other nodes
- * more, about as their memory is farther (github.com/nviennot/core-to-core-
- * latency: Zen 2 to 4, Ice Lake, Sapphire Rapids).  A message is two of them,
- * there and back. */
+/* A cache line from another core of the same cache takes 25 to 55 ns.  From another cache
+ * of the same node it takes 1.5 to 3 times as long; from other nodes it takes longer in
+ * about the proportion of the memory distance (github.com/nviennot/core-to-core-latency:
+ * Zen 2 to 4, Ice Lake, Sapphire Rapids).  A message moves two lines, there and back. */
 #define LINE 50e-9
 #define OTHER_CACHE 1.5
 
-/* What firmware says of a node without being asked (ACPI, SLIT: 20 for remote,
- * 12 for a part of a package). */
+/* Default distances of firmware that was not configured (ACPI, SLIT: 20 for remote, 12
+ * for a part of a package). */
 #define USUAL_NUMA 1.2
 #define USUAL_PACKAGE 2.0
 
-/* The way out of a cache, a node, a package, for all ranks in it: plausible
- * ones of a server of the 2020s, as in tools/sim/fabric_hwloc.c. */
+/* Bandwidth out of a cache, a node, a package, shared by all ranks in it: plausible
+ * values of a server of the 2020s, as in tools/sim/fabric_hwloc.c. */
 #define CACHE_OUT 40e9 /* bytes a second */
 #define NUMA_OUT 60e9
 #define PACKAGE_OUT 30e9
 
-/* How long a line takes, that from a core of the same cache being 1; it never
- * is nearer than from inside the parts that it leaves. */
+/* Time of a cache line, relative to a line from a core of the same cache.  A larger part
+ * is never nearer than a smaller one. */
 static double line_of(const struct coll__inside *inside,
                       enum coll__leaves leaves)
 {
@@ -61,7 +60,7 @@ struct coll__farther coll__inside_price(const struct coll__inside *inside,
                                                [LEAVES_PACKAGE] = PACKAGE_OUT};
     double line = line_of(inside, leaves);
 
-    /* a core copies more slowly from afar, but asks for several lines at once */
+    /* a distant copy is slower, but a core has several lines under way at once */
     return (struct coll__farther){
         .alpha = 2 * LINE * (line - 1),
         .copy = (1 + line) / 2,
@@ -106,7 +105,7 @@ static int package_of(const char *node_dir, const char *cpu_dir, int number)
     return (int)coll__read_number(dir, "physical_package_id", -1);
 }
 
-/* List the nodes in their order, which is that of the distances. */
+/* List the nodes by index, the order of the distance table. */
 static int list_nodes(const char *node_dir, const char *cpu_dir,
                       struct node nodes[MAX_NODES])
 {
@@ -127,7 +126,7 @@ static int list_nodes(const char *node_dir, const char *cpu_dir,
     return n_kept;
 }
 
-/* One row of the table: the distances of node i, its own being 1. */
+/* Read one row of the table: distances from node i, divided by its own. */
 static void read_row(const char *node_dir, const struct node *nodes, int n,
                      int i, struct coll__inside *inside)
 {

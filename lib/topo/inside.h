@@ -2,12 +2,11 @@
 /* inside.h - how much farther a message goes inside a host when it leaves a
  * cache, a NUMA node, a package.
  *
- * What a transport says of its links was measured between cores that share
- * everything.  A line that comes from another cache takes longer, one from
- * another NUMA node as much longer as the firmware says (its table of
- * distances, which both hwloc and /sys show).  So prices are those of the
- * transport, and what is added for the farther way; a host of a single level
- * keeps the transport's own.
+ * A transport's price was measured between cores that share everything.  A cache line
+ * from another cache takes longer; one from another NUMA node takes as much longer as the
+ * firmware's table of distances says (hwloc and /sys both show it).  So a price is the
+ * transport's plus the cost of the distance.  A host with a single level keeps the
+ * transport's price.
  */
 #ifndef COLL_LIB_TOPO_INSIDE_H
 #define COLL_LIB_TOPO_INSIDE_H
@@ -23,33 +22,33 @@ enum coll__leaves {
     COLL__N_LEAVES
 };
 
-/* The farthest memory of another NUMA node, own memory being 1; 0 where there
- * is no such node or nothing is said. */
+/* Distance of the farthest NUMA node's memory, relative to own memory; 0 if there is no
+ * other node or its distance is unknown. */
 struct coll__inside {
     double numa;    /* in the same package */
     double package; /* in another one */
 };
 
-/* What the way adds to a link of the transport. */
+/* What the distance adds to the price of a transport's link. */
 struct coll__farther {
     double alpha; /* s more */
-    double copy;  /* times the part of beta that receivers spend alone */
-    double share; /* s a byte of all that leaves such a part at once; 0: as
-                   * much as all its ranks send */
+    double copy;  /* multiplies the part of beta that each receiver spends by itself */
+    double share; /* s a byte, counting all bytes that leave such a part at once; 0: no
+                   * common limit */
 };
 
 struct coll__farther coll__inside_price(const struct coll__inside *inside,
                                         enum coll__leaves leaves);
 
-/* Describe this host, or the one of COLL_TOPO_FILE; a file that cannot be read
- * says nothing.  Logged by those who read it. */
+/* Describe this host, or the one in COLL_TOPO_FILE.  If the file cannot be read, nothing
+ * is known; the reader has logged why. */
 void coll__inside_load(struct coll__inside *inside);
 
 /* Describe a host by folders like /sys/devices/system/node and .../cpu. */
 void coll__inside_read(const char *node_dir, const char *cpu_dir,
                        struct coll__inside *inside);
 
-/* Make every part as far as in the farther of both. */
+/* Take the larger distance of both for every part. */
 void coll__inside_widen(struct coll__inside *inside,
                         const struct coll__inside *other);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nics.c - network interfaces by the kernel's list, /sys/class/net.
+/* nics.c - network interfaces from the kernel's list, /sys/class/net.
  *
- * Interfaces without hardware (bridges, tunnels, containers' ends) are listed
- * while they are up; the loopback never is.
+ * Interfaces without hardware (bridges, tunnels, a container's veth) are listed while
+ * they are up; the loopback never is.
  *
- * Speed: what the driver says of its cable; of a bond what its driver makes of
- * the cards; of an interface on top of a single other one (a VLAN) that one's.
- * Others have none: a virtual pair says 10 Gbit/s, whatever it is.
+ * The speed is the driver's.  A bond's driver computes it from its cards; an interface on
+ * top of a single other one (a VLAN) takes the speed of that interface.  Other virtual
+ * interfaces have no speed: a veth reports 10 Gbit/s in any case.
  */
 #include "lib/topo/machine.h"
 #include "lib/trace/log.h"
@@ -23,7 +23,7 @@
 
 #define NET_DIR "/sys/class/net"
 #define ARPHRD_LOOPBACK 772 /* linux/if_arp.h */
-#define MAX_MBITS 10000000  /* more is the driver's word for unknown */
+#define MAX_MBITS 10000000  /* drivers report a larger value for unknown */
 #define MAX_STACK 4         /* interfaces on top of each other */
 
 void coll__read_bus(const char *dir, char bus[16])
@@ -55,8 +55,7 @@ static int is_lower(const struct dirent *entry)
     return !strncmp(entry->d_name, "lower_", 6);
 }
 
-/* The name of the only interface below this one; 0 when there are none or
- * several. */
+/* Find the name of the only interface below this one; 0 if there are none or several. */
 static int find_lower(const char *dir, char *name, size_t len)
 {
     struct dirent **entries;
@@ -90,8 +89,7 @@ double coll__net_gbits(const char *net_dir, const char *name)
     return 0;
 }
 
-/* Is what /sys shows this process's own interface?  A container may see the
- * host's. */
+/* Does /sys show the interfaces of this process?  A container may see the host's. */
 static int is_ours(const char *net_dir, const char *dir, const char *name)
 {
     return strcmp(net_dir, NET_DIR) != 0 ||

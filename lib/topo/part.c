@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* part.c - GPUs in the tree: found, joined, and which NICs are near. */
+/* part.c - find and join GPUs in the tree, and find the NICs near them. */
 #include "lib/topo/machine.h"
 
 #include <stdio.h>
@@ -57,8 +57,8 @@ static void list_nics(const struct coll__part *part, int is_rdma, char *names,
         list_nics(p, is_rdma, names, len);
 }
 
-/* The smallest part that holds the GPU and a NIC; *has_gpu says whether part holds
- * it. */
+/* Return the smallest part that holds the GPU and a NIC; *has_gpu: does part hold the
+ * GPU? */
 static const struct coll__part *holder(const struct coll__part *part,
                                        const struct coll__part *gpu,
                                        int is_rdma, int *has_gpu)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* port.c - on which network a port of an RDMA device is, by what the kernel lists
- * below /sys/class/infiniband.
+/* port.c - the network of an RDMA device's port, from the kernel's files below
+ * /sys/class/infiniband.
  *
- * InfiniBand: the subnet's prefix, the first half of the port's first GID (IBTA
- * 4.1.1).  RoCE: the GIDs are the IP addresses of the network interface, of which
- * UCX takes one of IPv4 and RoCE v2 where there is one, then one of IPv6, then
- * RoCE v1; version 1 stays within its Ethernet.
+ * InfiniBand: the network is the subnet's prefix, the first half of the port's first GID
+ * (IBTA 4.1.1).  RoCE: the GIDs are the IP addresses of the network interface.  UCX
+ * prefers one of IPv4 and RoCE v2, then one of IPv6, then RoCE v1; version 1 stays within
+ * its Ethernet.
  */
 #include "lib/topo/machine.h"
 #include "lib/topo/rails.h"
@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define MAX_GIDS 64
-#define USUAL_BITS 24 /* of a mask that cannot be seen from here */
+#define USUAL_BITS 24 /* if the mask cannot be seen from here */
 
 /* What a GID is worth to UCX. */
 enum worth { WORTH_NONE, WORTH_V1, WORTH_LOCAL, WORTH_IP6, WORTH_IP4 };
@@ -48,7 +48,7 @@ static enum worth worth_of(const char *dir, int index,
     return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80 ? WORTH_LOCAL : WORTH_IP6;
 }
 
-/* The bits of the mask of the interface that has this address. */
+/* Return the length of the netmask of the interface with this address. */
 static int mask_bits(const struct ifaddrs *all, struct in_addr addr)
 {
     for (; all; all = all->ifa_next) {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* probe.c - do something in a child process first, to see whether it survives.
+/* probe.c - call a function in a child process first, to see whether it survives.
  *
- * hwloc trusts that an XML file describes a possible machine and may crash on
- * one that does not; a file from outside is therefore loaded there before it
- * is loaded here.  The answer comes through a pipe, so that a program that
- * reaps all its children by itself does no harm.
+ * hwloc trusts that an XML file describes a possible machine and may crash if it does
+ * not.  So a file from outside is loaded in a child process first.  The answer comes
+ * through a pipe, so it is not lost if the program reaps all of its children.
  */
 #include "lib/topo/machine.h"
 
@@ -17,8 +16,7 @@
 
 #define TRIAL_SECONDS 10
 
-/* Die quietly: the program's handlers, its stderr and its core files are not
- * the child's. */
+/* Die quietly: without the program's signal handlers, its stderr and core files. */
 static void become_expendable(void)
 {
     static const int signals[] = {SIGALRM, SIGSEGV, SIGBUS,
@@ -59,7 +57,7 @@ int coll__survives(int (*work)(const char *arg), const char *arg)
     if (!pid)
         try_it(work, arg, pipes[1]);
     close(pipes[1]);
-    if (pid > 0) { /* whatever signals this thread gets meanwhile */
+    if (pid > 0) { /* also if signals interrupt the wait */
         while ((n = read(pipes[0], &answer, 1)) < 0 && errno == EINTR)
             ;
         if (n != 1)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* quota.c - from the files of the control groups.
+/* quota.c - the processors' time of this process, from the files of its control groups.
  *
- * /proc/self/cgroup says which group this process is in, in each hierarchy;
- * /proc/self/mountinfo where that hierarchy is mounted, and which of its groups
- * is at the mount point (in a container this may be its own one).  From the
- * process's group up to there each may have a limit.
+ * /proc/self/cgroup names this process's group in each hierarchy. /proc/self/mountinfo
+ * says where that hierarchy is mounted, and which of its groups is at the mount point (in
+ * a container perhaps the process's own).  Each group from the process's up to the mount
+ * point may have a limit.
  */
 #include "lib/topo/quota.h"
 #include "lib/topo/machine.h"
@@ -17,11 +17,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A hierarchy, as it is mounted here, and what is looked for in it: more than the
- * stack of a small thread could hold. */
+/* A mounted hierarchy and the result of the search in it; on the heap, since it is too
+ * large for a small thread's stack. */
 struct mount {
     int is_v2;
-    char root[PATH_MAX]; /* the group that is at the mount point */
+    char root[PATH_MAX]; /* the group at the mount point */
     char at[PATH_MAX];
     char group[PATH_MAX];    /* this process's */
     char path[3 * PATH_MAX]; /* of what is being read */
@@ -29,7 +29,7 @@ struct mount {
 
 /* ---- limits ------------------------------------------------------------- */
 
-/* The cores that the group in this directory may use, 0 for no limit. */
+/* Return how many cores' time the group in this directory may use, 0 for no limit. */
 static double limit_of(const char *dir, int is_v2)
 {
     char quota_line[64] = "", period_line[64] = "";
@@ -51,8 +51,8 @@ static double limit_of(const char *dir, int is_v2)
     return quota > 0 && period > 0 ? (double)quota / (double)period : 0;
 }
 
-/* A number for the group in this directory: others see the same one, by whatever
- * path. */
+/* Return a number for the group in this directory; all processes see the same number,
+ * whatever path they use. */
 static uint32_t number_of(const char *dir)
 {
     struct stat st;
@@ -65,8 +65,8 @@ static uint32_t number_of(const char *dir)
     return (uint32_t)(mixed >> 32) | 1;
 }
 
-/* Take the limits of the group in dir, and of those up to its first `top`
- * bytes, where they are tighter. */
+/* Take the tightest limit of the group in dir and of its parents, up to the first `top`
+ * bytes of the path. */
 static void take_limits(char *dir, size_t top, int is_v2,
                         struct coll__quota *quota)
 {
@@ -84,7 +84,7 @@ static void take_limits(char *dir, size_t top, int is_v2,
 
 /* ---- where a group is ----------------------------------------------------- */
 
-/* Turn the kernel's \040 into what it stands for. */
+/* Turn the kernel's \040 into spaces, and so on. */
 static void unescape(char *text)
 {
     char *to = text;
@@ -102,7 +102,7 @@ static void unescape(char *text)
     *to = '\0';
 }
 
-/* Does this line of mountinfo tell of a hierarchy with the processors' time? */
+/* Is this line of mountinfo a hierarchy with the cpu controller? */
 static int read_mount(char *line, struct mount *mount)
 {
     char *rest = strstr(line, " - "), type[16], options[256];
@@ -121,8 +121,8 @@ static int read_mount(char *line, struct mount *mount)
     return 1;
 }
 
-/* Note this process's group in that hierarchy as /proc/self/cgroup says:
- * "0::/path", "4:cpu,cpuacct:/path"; 0 when it is in none. */
+/* Note this process's group in that hierarchy from /proc/self/cgroup: "0::/path",
+ * "4:cpu,cpuacct:/path"; 0 if it is in none. */
 static int find_group(const char *root, struct mount *mount)
 {
     char *line = NULL, *rest, *names;
@@ -149,8 +149,8 @@ static int find_group(const char *root, struct mount *mount)
     return is_found;
 }
 
-/* The part of the group's path below the mount point; "" where the group is
- * the one there, or is not below it. */
+/* Return the part of the group's path below the mount point; "" if the group is at the
+ * mount point, or not below it. */
 static const char *below(const struct mount *mount)
 {
     const char *group = mount->group;

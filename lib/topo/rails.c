@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rails.c - networks that join hosts, and a process's ports there. */
+/* rails.c - choose the RDMA network that joins the most hosts, and a process's ports
+ * there. */
 #include "lib/topo/rails.h"
 #include "lib/util/util.h"
 
@@ -23,7 +24,7 @@ static uint32_t hash(const char *text, size_t len)
     return h ? h : 1;
 }
 
-/* A port's network as a number; 0: it is of no use. */
+/* Return a port's network as a number; 0 if the port cannot be used. */
 static uint32_t fabric_of(const struct coll__nic *nic,
                           const struct coll__carrier_wish *wish)
 {
@@ -82,8 +83,8 @@ int coll__rails_has(const struct coll__peer *peer, uint32_t fabric)
     return fabric && is_among(peer->fabrics, COLL__FABRICS, fabric);
 }
 
-/* The hosts on which a rank has a port there, and how bad a choice it is of those
- * ranks. */
+/* Count the hosts with a rank that has a port on the network, and add up its place in
+ * those ranks' lists. */
 static int count_hosts(const struct coll__peer *peers, int size,
                        uint32_t fabric, int *badness)
 {
@@ -105,7 +106,7 @@ static int count_hosts(const struct coll__peer *peers, int size,
     return n;
 }
 
-/* Look at a network once: where it is met first. */
+/* Look at each network once, where it occurs first. */
 static int is_met_first(const struct coll__peer *peers, int rank,
                         uint32_t fabric)
 {
@@ -141,7 +142,7 @@ uint32_t coll__rails_common(const struct coll__peer *peers, int size,
 
 /* ---- ports --------------------------------------------------------------- */
 
-/* Why a port is not taken beside the best one; NULL: it is. */
+/* Return why a port is not used beside the best one; NULL if it is used. */
 static const char *why_not(const struct coll__nic *nic,
                            const struct coll__nic *best,
                            const struct coll__carrier_wish *wish,

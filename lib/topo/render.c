@@ -41,7 +41,7 @@ static void put_nic(FILE *out, const struct coll__nic *nic)
         fprintf(out, " %g Gbit/s", nic->gbits);
 }
 
-/* "nvlink 450 GB/s to 7 GPUs"; those with the same speed together. */
+/* Write "nvlink 450 GB/s to 7 GPUs", one entry for each speed. */
 static void put_links(FILE *out, const struct coll__part *gpu)
 {
     for (int i = 0; i < gpu->n_links; i++) {
@@ -116,7 +116,7 @@ static void put_lines(FILE *out, const struct coll__part *machine,
         put_lines(out, machine, p, depth + 1);
 }
 
-/* Node names are n1, n2, ... in the order of the tree; returns the last. */
+/* Write the nodes n1, n2, ... in the order of the tree; returns the last number. */
 static int put_node(FILE *out, const struct coll__part *machine,
                     const struct coll__part *part, int parent, int number)
 {
@@ -134,7 +134,8 @@ static int put_node(FILE *out, const struct coll__part *machine,
     return number;
 }
 
-/* The number of a part's node; 0 when it is not below `part`, *number the last. */
+/* Return the number of a part's node, 0 if it is not below `part`; *number is the number
+ * of the part visited last. */
 static int node_of(const struct coll__part *part,
                    const struct coll__part *wanted, int *number)
 {
@@ -180,7 +181,7 @@ static void put_dot(FILE *out, const struct coll__part *machine)
     fputs("}\n", out);
 }
 
-/* The text's place is final only when the stream is closed. */
+/* The text's address is final only after the stream is closed. */
 static int write_to(void (*put)(FILE *, const struct coll__part *),
                     const struct coll__part *machine, char **text)
 {

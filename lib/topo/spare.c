@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* spare.c - a core for a thread that serves a rank in the background.
  *
- * Ranks that are bound leave some cores of their host to nobody, or none.  Ranks
- * that are not bound share all of them: the kernel finds the idle ones by itself
- * then, and what is to be known is whether there are enough.  Cores are of use as
- * far as there is time to run on them: the control group's quota, where it has one,
- * is shared by its ranks and the thread of each.
+ * If ranks are bound, some cores of their host may be free, or none.  If ranks are not
+ * bound, they share all cores: the kernel finds idle ones by itself, and the question is
+ * only whether there are enough.  A free core also needs time to run on it: the quota of
+ * a control group is shared by its ranks and the thread of each.
  */
 #include "lib/topo/machine.h"
 
@@ -26,7 +25,7 @@ int coll__cores_of(pid_t pid, struct coll__cores *cores)
     return -1;
 }
 
-/* Of this host's ranks, this one first, as far as they can be asked: how many. */
+/* List this host's ranks whose binding can be read, this rank first; returns how many. */
 static int ask_ranks(const struct coll__peer *peers, int size, int rank,
                      struct coll__cores *ranks)
 {
@@ -42,7 +41,7 @@ static int ask_ranks(const struct coll__peer *peers, int size, int rank,
     return n;
 }
 
-/* Those that nobody is bound to: how many, and the best of them. */
+/* Find the processors that no rank is bound to: how many, and the best of them. */
 static int find_spare(const struct coll__cores *ranks, int n,
                       struct coll__seat *seat)
 {
@@ -58,7 +57,8 @@ static int find_spare(const struct coll__cores *ranks, int n,
     return n_spare;
 }
 
-/* Has this rank's control group time for a thread beside each of its ranks? */
+/* Does the quota of this rank's control group suffice for one more thread for each of its
+ * ranks? */
 static int has_time(const struct coll__peer *peers, int size, int rank)
 {
     const struct coll__peer *me = &peers[rank];

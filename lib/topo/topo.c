@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* topo.c - put the sources' findings into one tree; group ranks by host. */
+/* topo.c - describe the machine as one tree; group ranks by host. */
 #include "lib/topo/topo.h"
 #include "lib/topo/machine.h"
 #include "lib/topo/quota.h"
@@ -92,7 +92,7 @@ static int load(struct coll__topo *topo)
     return status;
 }
 
-/* What this process may use of the machine. */
+/* Find how much of the machine this process may use. */
 static void note_quota(struct coll__topo *topo)
 {
     struct coll__quota quota;
@@ -157,7 +157,7 @@ static int write_as(const struct coll__topo *topo, enum coll_topo_format format,
     return status;
 }
 
-/* hwloc's XML and the trees have numbers with points. */
+/* Numbers in hwloc's XML and in the trees have a decimal point in every locale. */
 int coll__topo_format(const struct coll__topo *topo,
                       enum coll_topo_format format, char **text)
 {
@@ -170,7 +170,7 @@ int coll__topo_format(const struct coll__topo *topo,
 
 /* ---- this process ------------------------------------------------------ */
 
-/* The inode of a namespace, 0 where the kernel tells none. */
+/* Return the inode of a namespace, 0 if the kernel does not tell it. */
 static uint64_t namespace_of(const char *path)
 {
     struct stat st;
@@ -178,8 +178,8 @@ static uint64_t namespace_of(const char *path)
     return stat(path, &st) ? 0 : (uint64_t)st.st_ino;
 }
 
-/* FNV-1a over the set without its trailing zeros, so that the size of the
- * buffer does not matter. */
+/* Hash the set by FNV-1a without its trailing zeros, so that the size of the buffer does
+ * not matter. */
 static uint32_t hash_set(const cpu_set_t *set, size_t len)
 {
     const unsigned char *bytes = (const unsigned char *)set;
@@ -205,7 +205,7 @@ static int ask_within(const struct coll__hwloc *hwloc, void *arg)
     return coll__hwloc_within(hwloc, place->set, place->len, place->within);
 }
 
-/* Where a process with these processors is, by COLL_TOPO_FILE if that is set. */
+/* Find the parts that hold these processors, in COLL_TOPO_FILE if it is set. */
 static int find_within(const cpu_set_t *set, size_t len,
                        int32_t within[COLL__WITHIN])
 {
@@ -263,7 +263,7 @@ int coll__topo_self(struct coll__peer *peer)
 
 /* ---- groups ------------------------------------------------------------ */
 
-/* By host, then by rank, which is the order in memory. */
+/* Sort by host, then by rank, which is the order in memory. */
 static int by_host(const void *a, const void *b)
 {
     const struct coll__peer *x = *(struct coll__peer *const *)a;
@@ -273,7 +273,7 @@ static int by_host(const void *a, const void *b)
     return order ? order : (x > y) - (x < y);
 }
 
-/* By host, then by quota, then by rank. */
+/* Sort by host, then by quota, then by rank. */
 static int by_quota(const void *a, const void *b)
 {
     const struct coll__peer *x = *(struct coll__peer *const *)a;
@@ -286,7 +286,8 @@ static int by_quota(const void *a, const void *b)
     return order ? order : (x > y) - (x < y);
 }
 
-/* Containers of one machine are hosts of their own, but run on the same cores. */
+/* Are two ranks on the same machine?  Containers of one machine count as hosts, but share
+ * its cores. */
 static int are_one_machine(const struct coll__peer *x,
                            const struct coll__peer *y)
 {
@@ -301,7 +302,7 @@ static int is_same_host(const struct coll__peer *x, const struct coll__peer *y)
     return !strncmp(x->host_id, y->host_id, sizeof(x->host_id));
 }
 
-/* Where the ranks of the host of sorted[first] end. */
+/* Return the end of the run of ranks on the host of sorted[first]. */
 static int end_of_host(struct coll__peer *const *sorted, int first, int size)
 {
     int end = first;
@@ -311,8 +312,8 @@ static int end_of_host(struct coll__peer *const *sorted, int first, int size)
     return end;
 }
 
-/* The cores of some ranks, each set counted once; sets[] is by their own number
- * and the set. */
+/* Add up the cores of some ranks, each cpuset once; `number` keeps this count apart from
+ * the others in `sets`. */
 static int32_t count_sets(struct coll__peer *const *members, int n,
                           uint64_t number, struct coll__map *sets)
 {
@@ -328,10 +329,10 @@ static int32_t count_sets(struct coll__peer *const *members, int n,
     return n_cores;
 }
 
-/* The cores that one machine's ranks may use, which lie by host and quota: those of
- * a control group no more of theirs than its quota; it has its name in its container
- * alone.  Of one that ends amid a core the rest
- * counts for none: no rank has it for itself. */
+/* Return how many cores the ranks of one machine may use; the ranks are sorted by host
+ * and quota.  A control group's cores count up to its quota only; the group's number is
+ * valid within its container alone.  A fraction of a core does not count, since no rank
+ * has that core to itself. */
 static int32_t count_cores(struct coll__peer *const *members, int n,
                            const struct coll__peer *peers,
                            struct coll__map *sets)
@@ -353,7 +354,7 @@ static int32_t count_cores(struct coll__peer *const *members, int n,
     return allowed < 1 ? 1 : (int32_t)allowed;
 }
 
-/* Fill in n_sharers and local_cores of all; the hosts of a machine lie side by side,
+/* Fill in n_sharers and local_cores of all ranks.  Hosts of one machine are adjacent,
  * since their ids begin alike. */
 static void share_cores(struct coll__peer *peers, struct coll__peer **sorted,
                         int size, struct coll__map *sets)
@@ -372,7 +373,7 @@ static void share_cores(struct coll__peer *peers, struct coll__peer **sorted,
     }
 }
 
-/* Fill in the members of one host; host is its lowest rank at first. */
+/* Fill in the entries of one host's ranks; `host` is its lowest rank at first. */
 static void fill_host(struct coll__peer **members, int n,
                       const struct coll__peer *peers)
 {
@@ -394,7 +395,7 @@ static int number_hosts(struct coll__peer *peers, struct coll__peer **sorted,
         end = end_of_host(sorted, first, size);
         fill_host(sorted + first, end - first, peers);
     }
-    for (int r = 0; r < size; r++) /* the lowest rank of each comes first */
+    for (int r = 0; r < size; r++) /* the lowest rank of each host comes first */
         peers[r].host =
             peers[r].host == r ? n_hosts++ : peers[peers[r].host].host;
     return n_hosts;

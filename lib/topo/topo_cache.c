@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* topo_cache.c - the machine that COLL_TOPO_FILE describes.
  *
- * Each communicator asks where its process is there, and how far the parts are
- * from each other; to read the file is dear, since it takes a child process.  So
- * it is kept, until there is another file, or other contents.
+ * Each communicator asks where its process is on that machine and how far apart its parts
+ * are.  Reading the file is slow, since it takes a child process.  So the result is kept
+ * until the name or the contents of the file change.
  */
 #include "lib/topo/machine.h"
 #include "lib/util/lock.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Under the lock, which is not held while a file is read: that forks. */
+/* The lock protects these; it is not held while a file is read, since that forks. */
 static struct {
     char *file; /* NULL: none */
     struct coll__stamp stamp;
@@ -26,8 +26,8 @@ static int is_kept(const char *file, const struct coll__stamp *stamp)
            coll__stamp_same(&kept.stamp, stamp);
 }
 
-/* Keep this one, and end the one before; without memory for its name it is
- * found by nobody. */
+/* Keep this description and free the one before.  Without memory for its name no later
+ * call finds it. */
 static void keep(const char *file, const struct coll__stamp *stamp,
                  struct coll__hwloc *hwloc)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* within.c - which cache, NUMA node and package a process is bound to, by the
- * kernel's own description of its processors.
+/* within.c - which cache, NUMA node and package a process is bound to, from the kernel's
+ * description of the processors.
  */
 #include "lib/topo/machine.h"
 #include "lib/util/read.h"
