@@ -28,22 +28,22 @@
 struct coll__algo {
     const char *name; /* "ring"; what COLL_ALGO says */
     const char *what; /* one line */
-    unsigned serves;  /* COLL_FOR() of its collectives; of one it is the only
-                       * one with its name */
+    unsigned serves;  /* COLL_FOR() of its collectives; two algorithms of one
+                       * collective never share a name */
     int is_canonical; /* see above */
-    int goes_whole;   /* messages are not cut: no pipeline gains by it */
-    int goes_apart;   /* a step uses only what others left in spans of its
-                     * length: pieces may go through all steps one by one */
+    int goes_whole;   /* messages are not cut: a pipeline would not help */
+    int goes_apart;   /* a step uses only what earlier steps left in spans of its own
+                       * length: pieces may go through all steps one by one */
 
     /* Write this rank's steps; returns plan_status(). */
     int (*build)(const struct coll__problem *pb, struct coll__plan *plan);
 
-    /* Predicted time in s for all ranks, the same whichever rank asks: it may
-     * look at nothing that only one rank knows.  pb->view is there. */
+    /* Predict the time in s for all ranks.  The result must be the same on every rank,
+     * so it must not use what only one rank knows.  pb->view is set. */
     double (*cost)(const struct coll__problem *pb);
 
-    /* Say why it cannot serve this problem ("needs hosts of several ranks"),
-     * or return NULL; the same on every rank.  NULL: serves any. */
+    /* Say why it cannot serve this problem ("needs hosts of several ranks"), or return
+     * NULL; the same on every rank.  NULL as a pointer: it serves any problem. */
     const char *(*refuses)(const struct coll__problem *pb);
 };
 
@@ -52,8 +52,8 @@ extern const struct coll__algo *const coll__algos[];
 
 /* ---- from a builder to a plan ----------------------------------------------- */
 
-/* Say why an algorithm cannot serve a problem, in words that follow its name;
- * NULL when it can.  The same on every rank. */
+/* Say why an algorithm cannot serve a problem, in words that follow its name; NULL if
+ * it can.  The same on every rank. */
 const char *coll__algo_refuses(const struct coll__algo *algo,
                                const struct coll__problem *pb);
 
@@ -67,46 +67,46 @@ int coll__plan_build(const struct coll__algo *algo,
                      const struct coll__problem *pb, size_t chunk,
                      struct coll__plan *plan);
 
-/* The same for streams, where each step costs a call: what comes is reduced as it is
- * taken wherever that can be, and there are so many pieces at a time where the
- * algorithm goes_apart (coll__pass_split()).  band 0: as above. */
+/* Build a plan for streams, in which each step costs a call.  Messages are reduced
+ * while they are received, if possible.  band is the number of pieces at a time in
+ * algorithms that set goes_apart (coll__pass_split()).  band 0: as coll__plan_build(). */
 int coll__plan_build_banded(const struct coll__algo *algo,
                             const struct coll__problem *pb, size_t chunk,
                             int band, struct coll__plan *plan);
 
-/* The same for ranks that do one thing after the other, as listed, with no more
- * room between two of them than that.
+/* Build a plan for ranks that do one step after the other, as listed, with only the
+ * slots of `room` between two ranks.
  *
- * Every rank has the others' plans built, too, all as if they were in place where
- * they may be: that adds to what messages wait for and takes nothing from it, so
- * the order suits those that are not.
+ * Every rank also builds the others' plans, as if all ranks worked in place that can.
+ * Working in place only adds waits, so the order also suits ranks that do not.
  *
  * Errors:    COLL_ERR_NOMEM, COLL_ERR_INVALID (there is no such order: the
  *            algorithm is wrong), logged.
- * Cost:      that of coll__plan_build() for each rank, and of running them.
+ * Cost:      that of coll__plan_build() for each rank, and of a simulated run.
  */
 int coll__plan_build_in_turns(const struct coll__algo *algo,
                               const struct coll__problem *pb,
                               const struct coll__room *room,
                               struct coll__plan *plan);
 
-/* The buffers, as bits 1 << BUF_..., of which ranks may read each other's in place:
- * those that lie alike on all ranks, if the callers' do.  Others work in place where
- * this rank does. */
+/* Return the buffers, as bits 1 << BUF_..., that other ranks may read directly: those
+ * with the same layout on all ranks, if all callers use them.  The other ranks are
+ * taken to work in place if this rank does. */
 unsigned coll__problem_readable(const struct coll__problem *pb);
 
-/* The problem as it is where these buffers are to be read.  Who receives a broadcast
- * does not know whether its root works in place: then all is sent from OUT, as if in
- * place on all ranks, and a root that has it in IN copies it there before. */
+/* Return the problem to build if the buffers `lying` are read directly.  The receivers
+ * of a broadcast do not know whether its root works in place.  So all ranks build the
+ * plan as if in place, and send from OUT; a root whose vector is in IN copies it to
+ * OUT first. */
 struct coll__problem coll__problem_lying(const struct coll__problem *pb,
                                          unsigned lying);
 
-/* Find the messages of such a plan that may be read where they lie on their sender
- * until its run ends: it writes nothing there any more.
+/* Find the messages of such a plan that the receiver may read directly, at any time
+ * until the sender's run ends: the sender does not write these bytes again.
  *
- * Shapes:    bufs: of the readable ones those that are to be read.
- * Result:    (*lying)[i] for step i: what a send takes, or what a receive's sender
- *            takes; len 0 of other steps.  Both ends find alike.
+ * Shapes:    bufs: the readable buffers that are to be read directly.
+ * Result:    (*lying)[i] for step i: the span that a send reads, or for a receive the
+ *            sender's span; len 0 for other steps.  Both ends find the same messages.
  * Ownership: *lying is the caller's, to end by free().
  * Errors:    COLL_ERR_NOMEM, COLL_ERR_INTERNAL; logged.
  * Cost:      that of coll__plan_build() for each rank that it receives from.
@@ -119,29 +119,29 @@ int coll__plan_lying(const struct coll__algo *algo,
 
 /* ---- spans -------------------------------------------------------------- */
 
-/* The whole of the call's `count` elements at the start of buf. */
+/* Return the call's `count` elements, at the start of buf. */
 static inline struct coll__span coll__whole(const struct coll__problem *pb,
                                             enum coll__buf buf)
 {
     return (struct coll__span){buf, 0, coll__problem_bytes(pb)};
 }
 
-/* Block b (modulo nranks) of the call's count, cut into nranks blocks that
- * differ by one element at most. */
+/* Return block b (modulo nranks) of the call's count, cut into nranks blocks whose
+ * sizes differ by at most one element. */
 struct coll__span coll__block(const struct coll__problem *pb,
                               enum coll__buf buf, int b);
 
-/* Block b (within 0 to n - 1) of a span, cut into n blocks of whole elements
- * that differ by one element at most. */
+/* Return block b (0 to n - 1) of a span, cut into n blocks of whole elements whose
+ * sizes differ by at most one element. */
 struct coll__span coll__cut(const struct coll__problem *pb,
                             struct coll__span span, int n, int b);
 
-/* Blocks [from, to) of that cut as one span. */
+/* Return blocks [from, to) of the same cut as one span. */
 struct coll__span coll__cuts(const struct coll__problem *pb,
                              struct coll__span span, int n, int from, int to);
 
-/* Parts [from, from + n) of a buffer as one span, where the counts are all the
- * same and nothing wraps. */
+/* Return parts [from, from + n) of a buffer as one span.  All counts must be equal,
+ * and the range must not wrap. */
 static inline struct coll__span coll__parts(const struct coll__problem *pb,
                                             enum coll__buf buf, int from, int n)
 {
@@ -150,32 +150,32 @@ static inline struct coll__span coll__parts(const struct coll__problem *pb,
     return (struct coll__span){buf, (size_t)from * len, (size_t)n * len};
 }
 
-/* Bytes of the parts of n ranks from rank `first` on (modulo nranks). */
+/* Return the bytes of the parts of n ranks from rank `first` on (modulo nranks). */
 size_t coll__parts_len(const struct coll__problem *pb, enum coll__buf buf,
                        int first, int n);
 
-/* Bytes of the longest of them all; the counts must be known here. */
+/* Return the bytes of the longest part of all ranks; this rank must know all counts. */
 size_t coll__longest_part(const struct coll__problem *pb, enum coll__buf buf);
 
-/* Cut a span among the first `owners` of n ranks: counts[0 .. n) are how many
- * elements each has, counts[n .. 2n) where they begin in the span. */
+/* Cut a span among the first `owners` of n ranks: counts[0 .. n) gets the elements of
+ * each rank, counts[n .. 2n) the index of its first element in the span. */
 void coll__cut_counts(const struct coll__problem *pb, struct coll__span span,
                       int n, int owners, size_t *counts);
 
-/* Bytes of a part of buf (SHAPE_PARTS on some rank), on the average: for
- * costs.  0 for alltoallv, gatherv and scatterv, whose counts no rank knows. */
+/* Return the mean bytes of a part of buf (SHAPE_PARTS on some rank), for predictions;
+ * 0 for alltoallv, gatherv and scatterv, since no rank knows all counts. */
 double coll__mean_part(const struct coll__problem *pb, enum coll__buf buf);
 
-/* Gather or scatter blocks of n bytes over a binomial tree of p ranks, each
- * message with all blocks of its subtree, in s. */
+/* Predict the time in s of a gather or scatter of blocks of n bytes over a binomial
+ * tree of p ranks.  Each message carries all blocks of its subtree. */
 double coll__cost_gather(const struct coll__view *view, int p, double n);
 
-/* Where this rank's own input lies: its part of IN or, in place, of OUT. */
+/* Return where this rank's own input is: its part of IN or, in place, of OUT. */
 struct coll__span coll__own_in(const struct coll__problem *pb);
 
 /* ---- steps -------------------------------------------------------------- */
 
-/* dst = src; nothing when they are the same span. */
+/* dst = src; no step if both are the same span. */
 static inline void plan_copy(struct coll__plan *plan, struct coll__span dst,
                              struct coll__span src)
 {
@@ -191,12 +191,12 @@ void coll__plan_pack(const struct coll__problem *pb, struct coll__plan *plan,
                      struct coll__span dst, enum coll__buf buf, int first,
                      int n);
 
-/* The other way: packed parts to their places; src.len does not matter. */
+/* The reverse: copy packed parts to their places; src.len is ignored. */
 void coll__plan_unpack(const struct coll__problem *pb, struct coll__plan *plan,
                        enum coll__buf buf, int first, int n,
                        struct coll__span src);
 
-/* Let what uses dst from here on wait until src is there: no data moves. */
+/* Make later users of dst wait until src is there; no data moves. */
 static inline void plan_order(struct coll__plan *plan, struct coll__span dst,
                               struct coll__span src)
 {
@@ -244,7 +244,7 @@ static inline void plan_recv(struct coll__plan *plan, int peer,
                                               .dst = dst});
 }
 
-/* Say that dst now holds the reduction over all ranks: for avg, divide it. */
+/* dst now holds the reduction over all ranks: divide it, if the operation is avg. */
 static inline void plan_finish(const struct coll__problem *pb,
                                struct coll__plan *plan, struct coll__span dst)
 {
@@ -254,7 +254,7 @@ static inline void plan_finish(const struct coll__problem *pb,
                                                   .dst = dst});
 }
 
-/* What follows may be done piece by piece while what came before is: see
+/* Begin a new phase: its pieces may run while the phase before is still running.  See
  * coll__pass_split(). */
 static inline void plan_next_phase(struct coll__plan *plan)
 {
@@ -268,39 +268,37 @@ static inline int plan_status(const struct coll__plan *plan)
 
 /* ---- algorithms within algorithms ---------------------------------------- */
 
-/* Where a problem within a problem lives. */
+/* How an inner problem maps to the outer one. */
 struct coll__frame {
-    const int *ranks;     /* [nranks of the inner]: the outer rank of each */
-    struct coll__span in, out; /* what the inner BUF_IN and BUF_OUT are */
+    const int *ranks;     /* [inner nranks]: the outer rank of each inner rank */
+    struct coll__span in, out; /* where the inner BUF_IN and BUF_OUT are */
 };
 
-/* Append the steps of another algorithm for an inner problem, whose rank is
- * this one's place in frame->ranks.  Its scratch lies behind all that the plan
- * has used so far.
+/* Append the steps of another algorithm for an inner problem.  The inner rank is this
+ * rank's place in frame->ranks.  The inner scratch begins after all that the plan has
+ * used so far.
  *
- * The inner op must not be AVG (finish outside).  A reduce-scatter whose IN is
- * of no further use sets spoils_in and in_place, with frame->out this rank's
- * part of frame->in: its builder then writes to BUF_IN, and leaves the result
+ * The inner op must not be AVG (the outer algorithm divides).  A reduce-scatter whose
+ * IN is not needed afterwards sets spoils_in and in_place, and frame->out to this
+ * rank's part of frame->in.  Its builder then writes to BUF_IN and leaves the result
  * in its own part there.
  */
 int coll__plan_nest(struct coll__plan *plan, const struct coll__algo *algo,
                     const struct coll__problem *inner,
                     const struct coll__frame *frame);
 
-/* Return the algorithm of that name for that collective; NULL when there is
- * none. */
+/* Return the algorithm with a name, for a collective; NULL if there is none. */
 const struct coll__algo *coll__algo_find(enum coll_collective collective,
                                          const char *name);
 
-/* Compare two predicted times.  Times that differ by their rounding alone are
- * the same. */
+/* Compare two predicted times.  Times that differ only by rounding are equal. */
 static inline int coll__algo_is_cheaper(double seconds, double other)
 {
     return seconds < other * (1 - 1e-9);
 }
 
-/* Find the cheapest of all algorithms that can solve the problem; of those with
- * the same price, the first in the list.
+/* Find the cheapest of all algorithms that can serve the problem; among equal prices,
+ * the first in the list.
  *
  * Result:    NULL if every algorithm refuses the problem; else *seconds is the
  *            predicted time.
@@ -330,17 +328,17 @@ static inline int power2_below(int n)
     return m;
 }
 
-/* Nodes in the subtree of node v in a binomial tree of p nodes: v and those
- * behind it.  The parent of v is v less its lowest bit. */
+/* Return the number of nodes in the subtree of node v (v included) in a binomial tree
+ * of p nodes.  The parent of v is v without its lowest bit. */
 static inline int coll__subtree(int p, int v)
 {
     return v && (v & -v) < p - v ? v & -v : p - v;
 }
 
-/* How the canonical tree's first step folds p ranks to m = 2^k of them. */
+/* How the first step of the canonical tree folds p ranks to m = 2^k operands. */
 struct coll__fold {
     int m, e;    /* m operands; the first e of them are pairs of ranks */
-    int operand; /* this rank's, 0 .. m-1; -1: folded into the rank before */
+    int operand; /* this rank's operand, 0 .. m-1; -1: folded into the rank before it */
 };
 
 static inline struct coll__fold coll__fold_of(int p, int rank)
@@ -351,7 +349,7 @@ static inline struct coll__fold coll__fold_of(int p, int rank)
     return (struct coll__fold){m, e, operand};
 }
 
-/* The rank that holds an operand after the fold. */
+/* Return the rank that holds an operand after the fold. */
 static inline int coll__fold_rank(const struct coll__fold *fold, int operand)
 {
     return operand < fold->e ? 2 * operand : operand + fold->e;

@@ -21,7 +21,8 @@
 #include "lib/algo/algo.h"
 #include "lib/util/util.h"
 
-/* The n blocks from rank `first` on, collected behind `off` bytes. */
+/* Return the scratch for the n blocks from rank `first` on, which begins after `off`
+ * bytes. */
 static struct coll__span held(const struct coll__problem *pb, size_t off,
                               int first, int n)
 {
@@ -55,8 +56,8 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-/* The last message waits for the rounds that bring what it carries, no more.
- * The first one leaves from IN, while the own block goes to scratch. */
+/* The last message waits only for the rounds that bring its blocks.  The first message
+ * leaves from IN, while the own block is copied to scratch. */
 static double cost(const struct coll__problem *pb)
 {
     const struct coll__view *view = pb->view;

@@ -39,7 +39,7 @@ static const char *const broadcasts[] = {"binomial", "chain",
 struct tree {
     const struct coll__problem *pb;
     struct coll__plan *plan;
-    enum coll__buf buf; /* where the blocks are, group after group */
+    enum coll__buf buf; /* the blocks, group after group */
     int *order, n;      /* [n = p]: the ranks in that order */
     int *place;         /* [p]: of a rank in it */
     size_t *at;         /* [p + 1]: bytes before each place */
@@ -52,7 +52,7 @@ static int is_in_place_order(const struct coll__problem *pb)
     return pb->view->is_contiguous && !pb->out_counts;
 }
 
-/* Add the ranks of a rank's group to the order. */
+/* Append the ranks of a rank's group to the order. */
 static void add_group(struct tree *tree, int level, int rank)
 {
     const struct coll__view *view = tree->pb->view;
@@ -96,19 +96,19 @@ static int tree_init(struct tree *tree, const struct coll__problem *pb,
     for (int i = 0; i < p; i++)
         tree->at[i + 1] =
             tree->at[i] + coll__part(pb, BUF_OUT, tree->order[i]).len;
-    if (tree->buf == BUF_TMP) /* what is nested must stay behind it */
+    if (tree->buf == BUF_TMP) /* the scratch of nested plans must begin after it */
         plan->tmp_len = max_size(plan->tmp_len, tree->at[p]);
     return COLL_OK;
 }
 
-/* The blocks of n places from one on. */
+/* Return the blocks of n places, from place `from` on. */
 static struct coll__span places(const struct tree *tree, int place, int n)
 {
     return (struct coll__span){tree->buf, tree->at[place],
                                tree->at[place + n] - tree->at[place]};
 }
 
-/* The blocks of the group below `level` that a rank leads. */
+/* Return the blocks of the group below `level` that a rank leads. */
 static struct coll__span led_by(const struct tree *tree, int level, int rank)
 {
     int n = 1;
@@ -130,8 +130,8 @@ static void collect(const struct tree *tree, int level,
         plan_recv(tree->plan, in->ranks[i], led_by(tree, level, in->ranks[i]));
 }
 
-/* The problem of n ranks of one level as it is priced, by `bytes` in each block
- * of an allgather(v) or in all of a broadcast. */
+/* The problem of n ranks of one level, for its price.  bytes: of one block of an
+ * allgather(v), or of all of a broadcast. */
 static struct coll__problem priced_of(const struct coll__problem *pb,
                                       enum coll_collective collective,
                                       int level, int n, double bytes,
@@ -140,12 +140,12 @@ static struct coll__problem priced_of(const struct coll__problem *pb,
     struct coll__problem priced =
         coll__level_problem(pb, collective, level, n, 1, flat);
 
-    priced.type = COLL_U8; /* a mean may be no whole number of elements */
+    priced.type = COLL_U8; /* a mean may not be a whole number of elements */
     priced.count = (size_t)bytes;
     return priced;
 }
 
-/* Set the counts of whole groups; 1 when they are all the same. */
+/* Set the counts of whole groups; returns 1 if they are all equal. */
 static int count_groups(const struct tree *tree, int level,
                         const struct coll__team *in, size_t *counts,
                         size_t *displs)
@@ -210,7 +210,7 @@ static void spread(const struct tree *tree, int level,
 
 /* ---- the whole ----------------------------------------------------------- */
 
-/* The steps of this level, with those of the levels above in the middle. */
+/* Write the steps of this level; the levels above come in the middle. */
 static void climb(const struct tree *tree, int level)
 {
     const struct coll__problem *pb = tree->pb;
@@ -229,7 +229,7 @@ static void climb(const struct tree *tree, int level)
     coll__team_fini(&in);
 }
 
-/* From the order by groups to the places in OUT. */
+/* Copy the blocks from the order of groups to their places in OUT. */
 static void place_all(const struct tree *tree)
 {
     const struct coll__problem *pb = tree->pb;
@@ -275,8 +275,8 @@ static double cost(const struct coll__problem *pb)
         inner = priced_of(pb, COLL_BROADCAST, l, k, all, &flat);
         time += coll__cheapest_cost(&inner, broadcasts) +
                 coll__cost_fan(&flat, k - 1, k - 1, n * below);
-        /* leaders send inside what they have while the rest comes in; of two groups,
-         * nothing of that is passed on */
+        /* leaders send their blocks inside while the rest arrives; with two groups,
+         * none of the rest is passed on between them */
         if (all > COLL__EAGER)
             time += coll__cost_next(&flat, all * (outer > 2 ? 0.75 : 0.375));
     }

@@ -38,7 +38,7 @@ struct pat {
     int at_once;    /* blocks in one message, at most */
     size_t slot;    /* bytes */
     int turn;       /* the pair of slots to use next */
-    int n, j[MOST]; /* the message that is being put together */
+    int n, j[MOST]; /* the message that is being packed */
 };
 
 static int blocks_at_once(size_t longest)
@@ -58,7 +58,7 @@ static int jump(int rounds, int k, int i)
     return j;
 }
 
-/* Exchange several blocks in one message through a pair of slots. */
+/* Exchange several blocks in one message, through one slot at each end. */
 static void pass_packed(struct pat *pat, int to, int from)
 {
     const struct coll__problem *pb = pat->pb;
@@ -83,7 +83,7 @@ static void pass_packed(struct pat *pat, int to, int from)
     pat->turn = !pat->turn;
 }
 
-/* Send and receive what has been put together, if anything. */
+/* Send and receive the packed message, if there is one. */
 static void pass(struct pat *pat, int d)
 {
     int p = pat->pb->nranks, r = pat->pb->rank;
@@ -113,7 +113,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
             int j = jump(rounds, k, i);
 
             if (j + (1 << k) >= p)
-                continue; /* r + 2^k has it, or nobody is there */
+                continue; /* rank r + 2^k has that block, or there is no such block */
             pat.j[pat.n++] = j;
             if (pat.n == pat.at_once)
                 pass(&pat, 1 << k);
@@ -123,10 +123,11 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-/* When the last message of the rounds so far has left, and arrived.  A round
- * ends with what the one before brought, if anything: the own block goes in each
- * round.  Half of the blocks that are packed are there early.  Of a long packed
- * message the slot is free again when it has arrived and is unpacked. */
+/* Predict when the last message of the rounds so far has left, and when it has
+ * arrived.  A round ends with the blocks of the round before, if there are any, since
+ * every round sends the own block.  Half of the packed blocks are there early.  The
+ * slot of a long packed message is free again when the message has arrived and is
+ * unpacked. */
 static double cost(const struct coll__problem *pb)
 {
     const struct coll__view *view = pb->view;

@@ -25,7 +25,7 @@
 #include "lib/algo/doubling.h"
 #include "lib/algo/halves.h"
 
-/* Where the blocks of ranks [from, to) are collected. */
+/* Return where the blocks of ranks [from, to) are collected. */
 static struct coll__span held(const struct coll__problem *pb, int from, int to)
 {
     if (!pb->out_counts)
@@ -34,7 +34,7 @@ static struct coll__span held(const struct coll__problem *pb, int from, int to)
                                coll__parts_len(pb, BUF_OUT, from, to - from)};
 }
 
-/* What the holders of operands [from, from + n) have. */
+/* Return the blocks that the holders of operands [from, from + n) have. */
 static struct coll__span operands(const struct coll__problem *pb,
                                   const struct coll__fold *f, int from, int n)
 {
@@ -81,8 +81,8 @@ static double cost(const struct coll__problem *pb)
         .fold = coll__cost_exchange(pb->view, 1, n),
         .unfold = coll__cost_exchange(pb->view, 1, n * p)};
 
-    /* long messages of one rank share its link, which the rounds count; the
-     * last pair's lower rank gets two at once */
+    /* long messages of one rank share its link, and the rounds count that; the lower
+     * rank of the last pair receives two messages at once */
     time = doubling.fold + doubling.unfold;
     if (e % 2)
         time += coll__cost_next(pb->view, n);

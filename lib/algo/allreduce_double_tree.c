@@ -22,7 +22,7 @@ static int rank_at(const struct coll__problem *pb, int node)
     return coll__ring_at(pb->view, pb->nranks, node);
 }
 
-/* Half `which` up its tree: to the parent, or finished at the top. */
+/* Send half `which` up its tree: to the parent; at the top it is finished. */
 static void climb(const struct coll__problem *pb, struct coll__plan *plan,
                   const struct coll__tree_node *node, int which)
 {

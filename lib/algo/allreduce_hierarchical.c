@@ -28,9 +28,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* How a team's vector is cut: [n] each, for the v collectives.  Prices are
- * those of equal parts as long as the longest: the ranks without one only
- * wait. */
+/* How a team's vector is cut: [n] each, for the v collectives.  For prices all parts
+ * count as long as the longest; a rank without a part only waits. */
 struct cut {
     size_t *counts, *displs, *longest;
 };
@@ -52,7 +51,7 @@ static int cut_init(const struct coll__problem *pb, struct coll__span vector,
     return COLL_OK;
 }
 
-/* The two problems of a team on a level below the last, as they are priced. */
+/* The two problems of a team on a level below the last, for their prices. */
 static struct coll__problem scatter_of(const struct coll__problem *pb,
                                        int level, int n, double flows,
                                        const struct cut *cut,
@@ -79,14 +78,14 @@ static struct coll__problem gather_of(const struct coll__problem *pb,
     return inner;
 }
 
-/* Where a climb from level to level has come. */
+/* How far the way up through the levels has come. */
 struct climb {
     const struct coll__problem *pb;
     struct coll__plan *plan;
     int level;
     double flows;             /* shards in a group of the level below */
     struct coll__span vector; /* this rank's shard, in OUT */
-    struct coll__span own;    /* where its operand lies: there, or in IN */
+    struct coll__span own;    /* this rank's operand: the same span, or in IN */
 };
 
 static void climb(struct climb c);
@@ -107,7 +106,7 @@ static void allreduce(const struct climb *c, const struct coll__team *team)
     plan_finish(c->pb, c->plan, c->vector);
 }
 
-/* Reduce-scatter, go on with the own shard if there is one, allgather. */
+/* Reduce-scatter; go on with the own shard, if this rank has one; allgather. */
 static void between(const struct climb *c, const struct coll__team *team,
                     const struct cut *cut, int owners)
 {

@@ -16,7 +16,7 @@
  */
 #include "lib/algo/knomial.h"
 
-/* Down to the children of a node of the fold. */
+/* Send the vector down to the children of an operand's node. */
 static void spread(const struct coll__problem *pb, struct coll__plan *plan,
                    const struct coll__fold *f)
 {

@@ -18,7 +18,7 @@
 
 #include <stdlib.h>
 
-/* The inner problem, still without counts. */
+/* Return the inner problem, without its counts. */
 static struct coll__problem inner_of(const struct coll__problem *pb,
                                      enum coll_collective collective)
 {
@@ -81,10 +81,10 @@ static double cost(const struct coll__problem *pb)
     struct coll__problem inner = inner_of(pb, COLL_REDUCE_SCATTER);
     double time;
 
-    inner.type = COLL_U8; /* blocks may be shorter than an element */
+    inner.type = COLL_U8; /* a block may be shorter than an element */
     inner.count = coll__problem_bytes(pb) / (size_t)pb->nranks;
     time = coll__algo_find(inner.collective, "pat")->cost(&inner);
-    if (pb->nranks > 1) /* the result leaves while it is put into OUT */
+    if (pb->nranks > 1) /* the result is sent while it is copied to OUT */
         time -= coll__cost_work(pb->view, (double)inner.count);
     inner.collective = COLL_ALLGATHER;
     return time + coll__algo_find(inner.collective, "pat")->cost(&inner);

@@ -23,8 +23,8 @@
 #include "lib/algo/doubling.h"
 #include "lib/algo/halves.h"
 
-/* Exchange vectors with the holder of another operand; the lower one's stays
- * on the left. */
+/* Exchange vectors with the holder of another operand; the lower operand stays on the
+ * left. */
 static void exchange(const struct coll__problem *pb, struct coll__plan *plan,
                      int peer)
 {
@@ -63,7 +63,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-/* A message and its reduction, piece by piece. */
+/* The time of a message and its reduction, piece by piece. */
 static double absorbed(const struct coll__view *view, double come, double n)
 {
     return coll__cost_absorb(coll__pieces(view, n), come,
@@ -91,7 +91,7 @@ static double cost(const struct coll__problem *pb)
     }
     if (n <= COLL__EAGER || m == pb->nranks)
         return coll__doubling_cost(pb->nranks, &doubling);
-    /* the last pair's lower rank gets two messages at once */
+    /* the lower rank of the last pair receives two messages at once */
     return is_odd ? time + coll__cost_next(view, n) : time;
 }
 

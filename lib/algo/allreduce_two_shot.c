@@ -18,8 +18,8 @@
 #include "lib/algo/combine.h"
 #include "lib/util/util.h"
 
-/* Of the second shot's time, when it follows the first one piece by piece, with
- * many pieces under way: what it sends is still in the cache. */
+/* The factor on the second shot's time if it follows the first one piece by piece,
+ * with more than MANY pieces: the bytes to send are still in the cache. */
 #define NEAR 0.9
 #define MANY 4
 
@@ -43,8 +43,9 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-/* Of the pieces of a block, the third is sent when the first one's sum is: what
- * goes to one rank goes in order, and both shots go there. */
+/* The time that the order of messages costs.  Messages to one rank leave in order, and
+ * both shots send to the same ranks.  So a block's third piece leaves only after the
+ * sum of its first piece. */
 static double pieces_in_turn(const struct coll__problem *pb, double block)
 {
     double k = coll__pieces(pb->view, block);

@@ -25,7 +25,7 @@
 #include "lib/algo/algo.h"
 #include "lib/util/util.h"
 
-/* Of the numbers below n, those that have bit k. */
+/* Count the numbers below n that have bit k. */
 static int count_bit(int n, int k)
 {
     int rest = (n & ((2 << k) - 1)) - (1 << k);
@@ -33,15 +33,16 @@ static int count_bit(int n, int k)
     return (n >> (k + 1) << k) + (rest > 0 ? rest : 0);
 }
 
-/* n blocks from block j on, in what leaves in round k. */
+/* Return n blocks, from block j on, in the message that leaves in round k. */
 static struct coll__span leaving(const struct coll__problem *pb, int k, int j,
                                  int n)
 {
     return coll__parts(pb, BUF_TMP, count_bit(j, k), n);
 }
 
-/* The same in what round k took in: behind room for p/2 blocks that leave and
- * behind the rounds before. */
+/* Return n blocks, from block j on, in the message that round k received.  It is in
+ * scratch after p/2 blocks for messages that leave and after the earlier rounds'
+ * messages. */
 static struct coll__span taken(const struct coll__problem *pb, int k, int j,
                                int n)
 {
@@ -52,7 +53,7 @@ static struct coll__span taken(const struct coll__problem *pb, int k, int j,
     return coll__parts(pb, BUF_TMP, from, n);
 }
 
-/* Put together the blocks [j, j + 2^k) that leave in round k. */
+/* Pack the blocks [j, j + 2^k), which leave in round k. */
 static void pack(const struct coll__problem *pb, struct coll__plan *plan, int k,
                  int j)
 {
@@ -89,11 +90,10 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-/* The last round, if short, carries only what came in rounds of distances below
- * the number of blocks that are left, but waits for the buffer that the one
- * before leaves from.  A block that leaves alone does so from IN, at once.  Where
- * groups share their way out, ranks wait for each other and pack half of what
- * leaves meanwhile. */
+/* A short last round carries only blocks of rounds whose distance is below the number
+ * of blocks left, but it waits for the buffer that the round before sends from.  A
+ * single block leaves from IN, at once.  If groups share their links, ranks wait for
+ * each other, and half of the packing is done meanwhile. */
 static double cost(const struct coll__problem *pb)
 {
     const struct coll__view *view = pb->view;

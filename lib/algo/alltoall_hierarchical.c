@@ -19,7 +19,7 @@
  */
 #include "lib/algo/levels.h"
 
-/* The groups are `size` ranks each; this rank is number i of group h. */
+/* Groups have `size` ranks each; this rank is number i of group h. */
 struct grid {
     const struct coll__problem *pb;
     const struct coll__level *hosts;
@@ -43,7 +43,7 @@ static int rank_at(const struct grid *g, int h, int i)
     return g->hosts->members[h * g->size + i];
 }
 
-/* n blocks of one of the three areas of scratch, from block `at` on. */
+/* Return n blocks of one of the three areas of scratch, from block `at` on. */
 enum area { LEAVING, HELD, CROSSING };
 
 static struct coll__span blocks(const struct grid *g, enum area area, int at,
@@ -52,8 +52,8 @@ static struct coll__span blocks(const struct grid *g, enum area area, int at,
     return coll__parts(g->pb, BUF_TMP, (int)area * g->pb->nranks + at, n);
 }
 
-/* Give rank j of this group all blocks for ranks of index j; held are those for
- * this rank's index, by source, then by group. */
+/* Send to rank j of this group all blocks for ranks of index j.  Rank j then holds the
+ * blocks for its index, by source, then by group. */
 static void inside(const struct grid *g, struct coll__plan *plan)
 {
     enum coll__buf in = g->pb->in_place ? BUF_OUT : BUF_IN;
@@ -73,7 +73,7 @@ static void inside(const struct grid *g, struct coll__plan *plan)
     }
 }
 
-/* Put together what this group has for rank i of group h. */
+/* Pack this group's blocks for rank i of group h. */
 static void pack(const struct grid *g, struct coll__plan *plan, int h)
 {
     for (int i = 0; i < g->size; i++)
@@ -81,7 +81,7 @@ static void pack(const struct grid *g, struct coll__plan *plan, int h)
                   blocks(g, HELD, i * g->n_hosts + h, 1));
 }
 
-/* What comes from group h goes to its places in OUT. */
+/* Copy the blocks that came from group h to their places in OUT. */
 static void take(const struct grid *g, struct coll__plan *plan, int h)
 {
     int peer = rank_at(g, h, g->i);
@@ -128,7 +128,7 @@ static double cost(const struct coll__problem *pb)
     const struct coll__level *hosts = &view->levels[view->n_levels - 2];
     double n = (double)coll__problem_bytes(pb);
 
-    /* one of two copies is made while other messages pass */
+    /* one of the two copies overlaps with messages */
     return coll__cost_within(view, view->n_levels - 2, hosts->n_groups * n) +
            coll__cost_across(view, n) + coll__cost_work(view, n * pb->nranks);
 }

@@ -59,7 +59,7 @@ static void disseminate(const struct coll__problem *pb, struct coll__plan *plan,
     }
 }
 
-/* The steps of this level, with those of the levels above in the middle. */
+/* Write the steps of this level; the levels above come in the middle. */
 static void climb(const struct coll__problem *pb, struct coll__plan *plan,
                   int level)
 {

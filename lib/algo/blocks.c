@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* blocks.c - parts of many ranks, packed one after the other in the order of
- * the ranks (modulo nranks), and the binomial tree that they travel on. */
+/* blocks.c - parts of many ranks, packed one after the other in the order of the ranks
+ * (modulo nranks), and the binomial tree that carries them. */
 #include "lib/algo/algo.h"
 
 size_t coll__parts_len(const struct coll__problem *pb, enum coll__buf buf,
@@ -13,7 +13,7 @@ size_t coll__parts_len(const struct coll__problem *pb, enum coll__buf buf,
     return len;
 }
 
-/* The longest run of parts from i on, before `end`, that lie packed in buf. */
+/* Return how many parts, from part i on and before `end`, are packed in buf. */
 static struct coll__span packed_run(const struct coll__problem *pb,
                                     enum coll__buf buf, int *i, int end)
 {
@@ -52,7 +52,7 @@ void coll__plan_unpack(const struct coll__problem *pb, struct coll__plan *plan,
     }
 }
 
-/* Over m = 2^k ranks: each message carries all blocks of its subtree. */
+/* Each message over m = 2^k ranks carries all blocks of its subtree. */
 static double even_tree(const struct coll__view *view, int m, double n)
 {
     double time = 0;
@@ -69,7 +69,7 @@ double coll__cost_gather(const struct coll__view *view, int p, double n)
 
     if (!rest)
         return even_tree(view, m, n);
-    /* the highest subtree is the one that is not whole */
+    /* only the highest subtree may be incomplete */
     below = coll__cost_message(view, m, rest * n) +
             coll__cost_gather(view, rest, n);
     beside = coll__cost_message(view, m, rest * n) -

@@ -18,7 +18,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
     struct coll__span out = coll__whole(pb, BUF_OUT), from = out;
 
-    plan_next_phase(plan); /* piece by piece: both trees side by side */
+    plan_next_phase(plan); /* piece by piece, in both trees side by side */
     if (pb->rank == pb->root)
         from = coll__own_in(pb);
     for (int t = 0; t < 2; t++) {

@@ -29,7 +29,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return rc ? rc : plan_status(plan);
 }
 
-/* What leaders pass on among themselves waits for the long messages that they
+/* The time that messages between leaders wait for the long messages that the leaders
  * have begun to send inside: half of the vector. */
 static double waiting(const struct coll__problem *pb, int level)
 {

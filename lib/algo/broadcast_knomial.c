@@ -31,8 +31,9 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-/* Level by level from the closest: how long a whole subtree takes, and that of
- * the last node, which ends with rank p - 1.  Its parent sends to it first. */
+/* Predict the time level by level, from the smallest distance.  whole: the time of a
+ * complete subtree; last: that of the last subtree, which ends with rank p - 1 and
+ * gets its message first. */
 static double cost(const struct coll__problem *pb)
 {
     const struct coll__view *view = pb->view;

@@ -21,7 +21,7 @@
  */
 #include "lib/algo/algo.h"
 
-/* Has the rank v behind the root block b since the scatter? */
+/* Does the rank that is v after the root have block b since the scatter? */
 static int has(int p, int v, int b)
 {
     return b >= v && b < v + coll__subtree(p, v);
@@ -75,8 +75,8 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-/* The root's own block goes all the way round the ring, once the root has sent
- * off the scatter's messages. */
+/* The root's own block goes round the whole ring, after the root has sent the
+ * scatter's messages. */
 static double cost(const struct coll__problem *pb)
 {
     int p = pb->nranks;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* build.c - the way from an algorithm's builder to a plan that can run. */
+/* build.c - the passes that turn a builder's steps into a plan that can run. */
 #include "lib/algo/algo.h"
 #include "lib/plan/flow.h"
 
@@ -18,7 +18,7 @@ const char *coll__algo_refuses(const struct coll__algo *algo,
     return algo->refuses ? algo->refuses(pb) : NULL;
 }
 
-/* Give back the room for steps that never came. */
+/* Free the space for steps that were not added. */
 static void trim(struct coll__plan *plan)
 {
     size_t n = plan->n_steps ? (size_t)plan->n_steps : 1;
@@ -40,7 +40,7 @@ int coll__plan_build_banded(const struct coll__algo *algo,
 
     *plan = (struct coll__plan){.algorithm = algo->name, .runs_as_listed = 1};
     status = algo->build(pb, plan);
-    if (status == COLL_OK) /* a send from IN keeps no reduction apart */
+    if (status == COLL_OK) /* a send from IN does not keep a RECV and its REDUCE apart */
         status = coll__pass_forward(plan, &flow);
     if (status == COLL_OK && !pb->is_user_op) /* only exec can call it */
         status = coll__pass_fuse(plan, &flow);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* combine.c - operands of all ranks, brought together on one.
+/* combine.c - combine the operands of all ranks on one of them.
  *
- * A few long ones, if any order will do, are added one after the other as they
- * come, and need no places of their own.  Else they come all at once and combine in
- * the canonical tree: two operands where the left one lies, unless the right
- * one has this rank's own operand in it; so the result ends where that was.
+ * If any order will do, a few long operands are added one after the other as they
+ * come; they need no space of their own.  Otherwise all operands come at once and are
+ * combined in the canonical tree.  Each pair is combined in the left operand's place,
+ * or in the right one's if this rank's own operand is in it.  So the result is where
+ * the own operand was.
  */
 #include "lib/algo/combine.h"
 #include "lib/util/util.h"
@@ -29,7 +30,7 @@ static struct coll__span join(struct coll__plan *plan,
     return left;
 }
 
-/* Combine n (a power of two) operands of the fold; return where. */
+/* Combine n (a power of two) operands of the fold; returns where the result is. */
 static struct coll__span subtree(struct coll__plan *plan,
                                  const struct coll__operands *all,
                                  const struct coll__fold *fold, int first,
@@ -47,7 +48,7 @@ static struct coll__span subtree(struct coll__plan *plan,
     return join(plan, all, left, right);
 }
 
-/* Are they added one after the other, as they come? */
+/* Are operands added one after the other, as they come? */
 static int is_chain(int p, double n, enum coll__order order)
 {
     return order == ORDER_FREE && p <= COLL__CHAIN_RANKS && n >= COLL__CHAIN;
@@ -71,10 +72,10 @@ void coll__plan_combine(struct coll__plan *plan,
         subtree(plan, all, &fold, 0, fold.m);
 }
 
-/* Operands that come before the processor is busy for good.  A short one is
- * received whether or not it can be combined.  A longer one that is added to
- * another one waits for that: of those that share the way the first half comes
- * together; of the others, a few pass while the first pairs form. */
+/* The number of operands that arrive before the processor is busy without a break.  A
+ * short operand is received before it can be combined.  A longer operand that is added
+ * to another one waits for that one.  If all share a link, half of the operands come
+ * before the first pair; if they come one by one, only a few do. */
 static double combine_delay(int p, double n, int is_together)
 {
     double most = p - 1, few = is_together ? 2 : 3, waits;
@@ -87,7 +88,7 @@ static double combine_delay(int p, double n, int is_together)
     return waits + (p - power2_below(p)) % 2;
 }
 
-/* In a chain a piece is sent when the one before it has been added. */
+/* In a chain each piece is received when the piece before it has been added. */
 double coll__combine_latency(const struct coll__view *view,
                              enum coll__order order, double n)
 {
@@ -106,7 +107,7 @@ double coll__combine_cost(const struct coll__view *view, enum coll__order order,
 {
     double alpha = view->levels[view->n_levels - 1].alpha;
     double work = coll__cost_work(view, n), k = coll__pieces(view, n);
-    double busy, last; /* whoever is: the processor, or the links */
+    double busy, last; /* the processor's time, or the links' */
     int p = view->nranks;
 
     if (p < 2)

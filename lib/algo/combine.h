@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* combine.h - bring operands of several ranks together on one.
+/* combine.h - combine operands of several ranks on one rank.
  *
- * BUF_IN is read only, so a sum grows elsewhere; plan_absorb() reads the own
- * operand where it lies and spares the copy.
+ * BUF_IN is read only, so a sum needs another place.  plan_absorb() reads the own
+ * operand in BUF_IN without copying it.
  */
 #ifndef COLL_LIB_ALGO_COMBINE_H
 #define COLL_LIB_ALGO_COMBINE_H
 
 #include "lib/algo/algo.h"
 
-/* As much of BUF_TMP from off on as span is long. */
+/* Return a span of BUF_TMP at off that is as long as `span`. */
 static inline struct coll__span coll__scratch(struct coll__span span,
                                               size_t off)
 {
@@ -18,9 +18,9 @@ static inline struct coll__span coll__scratch(struct coll__span span,
 
 /* Receive peer's operand and leave its combination with `own` in `sum`.
  *
- * Shapes:    sum, own and tmp are equally long; sum may be own, else it holds
- *            nothing yet; tmp is used in the first case only.  is_left: peer's
- *            operand goes to the left of own.
+ * Shapes:    sum, own and tmp are equally long; sum is own, and then tmp is used, or
+ *            sum is another place without content.  is_left: peer's operand is the
+ *            left one.
  */
 static inline void plan_absorb(struct coll__plan *plan, int peer, int is_left,
                                struct coll__span sum, struct coll__span own,
@@ -35,31 +35,33 @@ static inline void plan_absorb(struct coll__plan *plan, int peer, int is_left,
         plan_reduce(plan, sum, is_own ? tmp : own);
 }
 
-/* Equally long operands of all ranks on one of them. */
+/* Operands of all ranks, equally long, to be combined on one rank. */
 struct coll__operands {
     int nranks, rank;
-    struct coll__span own; /* writable: this rank's, at last the result */
+    struct coll__span own; /* this rank's operand, writable; the result at the end */
 };
 
-/* Where rank q's operand lies: `own`, or a place of its own at the start of
- * BUF_TMP, which has nranks - 1 of them. */
+/* Return where rank q's operand is received: `own` for this rank, else one of the
+ * nranks - 1 places at the start of BUF_TMP. */
 struct coll__span coll__operand(const struct coll__operands *all, int q);
 
-/* Receive the others' and combine all into all->own: in the canonical tree,
- * unless any order will do and there are so few that have so many bytes: of
- * more, the later ones would wait too long for the earlier ones. */
+/* Receive the others' operands and combine all into all->own, in the canonical tree.
+ * If any order will do, operands of at least COLL__CHAIN bytes on at most
+ * COLL__CHAIN_RANKS ranks are added as they come; with more ranks the later operands
+ * would wait too long. */
 #define COLL__CHAIN ((size_t)64 << 10)
 #define COLL__CHAIN_RANKS 8
 void coll__plan_combine(struct coll__plan *plan,
                         const struct coll__operands *all,
                         enum coll__order order);
 
-/* Predicted time of all ranks' operands of n bytes that come within `come` s and
- * are combined; is_together: they share the way, else they come one by one. */
+/* Predict the time to receive all ranks' operands of n bytes, within `come` s, and
+ * combine them.  is_together: they share a link and arrive together; else they arrive
+ * one by one. */
 double coll__combine_cost(const struct coll__view *view, enum coll__order order,
                           double n, double come, int is_together);
 
-/* Of that, the time of one piece when nothing else is under way. */
+/* The part of it that one piece of each operand takes if nothing else is under way. */
 double coll__combine_latency(const struct coll__view *view,
                              enum coll__order order, double n);
 

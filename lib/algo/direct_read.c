@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* direct_read.c - which messages need not be copied on their way, where buffers can be read
- * by other ranks.
+/* direct_read.c - which messages receivers may read directly from the sender's buffer.
  *
- * What waits for a send in a linked plan is what writes to the bytes that it sends
- * (link.c: of its hazards no other concerns a step that only reads).  So where nothing
- * does, these bytes stay as they are until the run ends, and the receiver may read them
- * there at any time, if the sender's run does not end before.  Nothing else waits for
- * more than it did: what comes to its end by slots comes to its end so.
+ * In a linked plan, the steps that wait for a send are those that write to its bytes
+ * (edges.c: a step that only reads has no other conflicts).  If no step waits for a
+ * send, its bytes do not change until the run ends, and the receiver may read them at
+ * any time, if the sender's run does not end earlier.  No step waits for more than
+ * before, so plans that finish with slots still finish.
  *
- * A receiver finds where its messages lie in the plans of their senders, whose buffers
- * lie as its own do.
+ * A receiver finds where its messages are from the plans of their senders; their
+ * buffers have the same layout as its own.
  */
 #include "lib/algo/stream_plan.h"
 #include "lib/trace/log.h"
@@ -24,13 +23,13 @@ unsigned coll__problem_readable(const struct coll__problem *pb)
     case COLL_ALLREDUCE:
     case COLL_ALLTOALL:
         return in | out;
-    case COLL_ALLGATHER: /* in place, each rank's part is elsewhere in out */
+    case COLL_ALLGATHER: /* in place, each rank's part is at another place in out */
         return pb->in_place ? out : in | out;
     case COLL_REDUCE_SCATTER: /* and so it is in in */
         return in;
     case COLL_BROADCAST: /* see coll__problem_lying() */
         return out;
-    default: /* not all ranks have both, or displacements are each one's own */
+    default: /* some ranks lack a buffer, or each rank has its own displs */
         return 0;
     }
 }
@@ -59,7 +58,7 @@ static void find_sends(const struct coll__plan *plan, unsigned bufs,
             lying[i] = plan->steps[i].src;
 }
 
-/* The next send to `rank` from step i on. */
+/* Return the next send to `rank`, from step i on. */
 static int next_send(const struct coll__plan *plan, int i, int rank)
 {
     while (i < plan->n_steps &&
@@ -68,7 +67,8 @@ static int next_send(const struct coll__plan *plan, int i, int rank)
     return i;
 }
 
-/* Of what comes from `peer`, whose plan is `theirs`: messages keep their order. */
+/* Find the messages from `peer`, whose plan is `theirs`; sends and receives match in
+ * order. */
 static int find_received(const struct coll__plan *plan, int rank, int peer,
                          const struct coll__plan *theirs, unsigned bufs,
                          struct coll__span *lying)

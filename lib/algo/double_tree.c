@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* double_tree.c - in-order binary trees by the bits of a node's number.
  *
- * Count nodes from 1.  With h the lowest bit of i that is set, the subtree of
- * node i is i - h + 1 .. i + h - 1, as far as it goes, and h / 2 is how far its
- * children are away; odd nodes are leaves.
+ * Nodes count from 1.  Let h be the lowest set bit of i.  The subtree of node i is i -
+ * h + 1 .. i + h - 1, limited to the nodes that exist, and its children are at
+ * distance h / 2; odd nodes are leaves.
  */
 #include "lib/algo/double_tree.h"
 #include "lib/util/util.h"
@@ -30,7 +30,7 @@ static struct coll__tree_node in_order(int i, int n)
     return node;
 }
 
-/* Between a node, 0 .. n-1, and its number in a tree, 1 .. n. */
+/* Convert between a node, 0 .. n-1, and its number in a tree, 1 .. n. */
 static int number_of(int node, int n, int which)
 {
     if (!which)
@@ -86,12 +86,12 @@ struct coll__rooted coll__double_tree_rooted(const struct coll__problem *pb,
 
 /* ---- what crosses the border of a group ---------------------------------- */
 
-/* Nodes of a group, by their numbers in one tree: a run of neighbours. */
+/* The nodes of a group, by their numbers in one tree: consecutive ones. */
 struct run {
     int first, last; /* 1 .. n */
 };
 
-/* Edges across its border, towards the tops. */
+/* How many edges, towards the top, leave or enter the group. */
 struct crossing {
     int leave, enter;
 };
@@ -101,8 +101,8 @@ static int is_within(struct run run, int i)
     return run.first <= i && i <= run.last;
 }
 
-/* Edges of the path from i to the top that cross the low border of the run, or
- * the high one: from the side that i is on. */
+/* Count the edges of the path from i to the top that cross the low border of the run
+ * (or the high one), starting on i's side of it. */
 static int count_path(struct run run, int i, int n, int is_low)
 {
     int is_in = is_within(run, i), count = 0;
@@ -115,8 +115,8 @@ static int count_path(struct run run, int i, int n, int is_low)
     return count;
 }
 
-/* An edge that crosses a border of the run has its lower end on the path from
- * the node on that side of the border: subtrees are runs, too. */
+/* Count the edges across both borders.  Subtrees are runs too, so the lower end of
+ * such an edge is on the path from the node next to the border. */
 static void count_edges(struct run run, int n, struct crossing *c)
 {
     c->leave += count_path(run, run.first, n, 1);
@@ -141,8 +141,8 @@ static int group_of(const struct coll__problem *pb, int nodes, int l, int node)
         .group[coll__ring_at(pb->view, pb->nranks, place)];
 }
 
-/* The edges of both trees across the border of a node's group on the level l,
- * the root's included. */
+/* Count the edges of both trees, those to the root included, across the border of a
+ * node's group on level l. */
 static struct crossing count_crossing(const struct coll__problem *pb, int nodes,
                                       int l, int node)
 {
@@ -159,7 +159,7 @@ static struct crossing count_crossing(const struct coll__problem *pb, int nodes,
         int at = group_of(pb, nodes, l, node_of(top, nodes, which));
         int is_root_in = pb->view->levels[l].group[pb->root] == group;
 
-        if (nodes % 2 && a > b) /* turned by one: number n comes first */
+        if (nodes % 2 && a > b) /* in the tree turned by one, number n comes first */
             a = 1;
         count_edges(a < b ? (struct run){a, b} : (struct run){b, a}, nodes, &c);
         if (has_root && (at == group) != is_root_in) {
@@ -170,8 +170,9 @@ static struct crossing count_crossing(const struct coll__problem *pb, int nodes,
     return c;
 }
 
-/* Messages of a piece of both halves that cross the border of a group of the
- * level l, in the fuller direction; of some groups, which differ little. */
+/* Return how many messages, for one piece of both halves, cross the border of a group
+ * of level l in the busier direction.  Three groups are looked at; groups differ
+ * little. */
 static int n_crossing(const struct coll__problem *pb, int nodes, int l,
                       int passes)
 {
@@ -191,25 +192,25 @@ static int n_crossing(const struct coll__problem *pb, int nodes, int l,
 
 /* ---- cost ---------------------------------------------------------------- */
 
-/* How many levels of nodes with two children there are, about. */
+/* Roughly the number of levels whose nodes have two children. */
 static int n_inner(int nodes) { return log2_up(nodes + 1) - 1; }
 
-/* Messages of a piece for which a link waits at the beginning of the way up.
- * What a leaf sends is there from the beginning, so the half that it is a leaf
- * of goes first, and the other half's sums stand behind it.  When the result
- * comes back, only the ranks far from the leaves lie idle for that.  Not in
- * shared memory, where what is sent waits in a few cells (measured: a reduce of
- * 8 MiB over 8 ranks takes a tenth less of the processors than a chain). */
+/* The idle time of a link, in messages of a piece, at the beginning of the way up.  A
+ * leaf's bytes are ready from the beginning, so a rank first sends the half in which
+ * it is a leaf; the sums of the other half come later.  If the result comes back, only
+ * ranks far from the leaves are idle.  This does not apply to shared memory, where
+ * sent bytes wait in a few cells (measured: a reduce of 8 MiB over 8 ranks uses a
+ * tenth less of the processors than a chain). */
 static double idle_first(int nodes, int passes)
 {
     return passes > 1 ? 1 - 2.0 / (1 << n_inner(nodes)) : 1;
 }
 
-/* And how many more because sums are late: long vectors of a second child wait
- * for those of the first one, piece by piece.  While the first one's take the
- * share x of the link, the second one's come as fast as these and get x of what
- * those leave: x = 1 / (1 + x).  So sums leave at 1 - x of the link's speed, and
- * what is left comes late: (1 - x)^i of it i levels up. */
+/* The additional idle time because sums are late.  A long vector of the second child
+ * waits, piece by piece, for that of the first child.  Suppose that the first child's
+ * pieces take the share x of the link.  The second child's pieces come as fast and get
+ * the share x of the rest: x = 1 / (1 + x).  So sums leave at 1 - x of the link's
+ * speed, and the rest comes late: (1 - x)^i of it i levels up. */
 static double idle_late(int nodes)
 {
     const double x = 0.618;
@@ -220,9 +221,9 @@ static double idle_late(int nodes)
     return x * (1 - far);
 }
 
-/* s a byte of one of a few messages across a border of level l.  `share` is that
- * of a message among as many as the largest group has ranks, each from one of
- * its own; where groups differ, the smallest one's way out carries as many. */
+/* The seconds a byte of one of a few messages across a border of level l.
+ * level->share counts one message from each rank of the largest group.  If groups
+ * differ, the links of the smallest group carry as many messages. */
 static double border_share(const struct coll__view *view, int l)
 {
     const struct coll__level *level = &view->levels[l], *below = level - 1;
@@ -234,16 +235,16 @@ static double border_share(const struct coll__view *view, int l)
                             share < level->beta ? share : level->beta);
 }
 
-/* s a byte where the links of a level are a row: an edge takes all of them
- * between its ends, and each tree level has one over every place, half of them
+/* The seconds a byte if the groups of a level are in a row: an edge uses all links
+ * between its ends.  Each level of the tree has one edge over every link, half of them
  * in each direction. */
 static double in_a_row(const struct coll__level *level, int nodes, int passes)
 {
     return level->spread > 1 ? level->share * n_inner(nodes) * passes : 0;
 }
 
-/* From one piece of both halves, n bytes each, to the next.  Where one tree goes up a
- * link the other one goes down. */
+/* The time from one piece of both halves, n bytes each, to the next.  If one tree goes
+ * up a link, the other goes down it. */
 static double next_pieces(const struct coll__problem *pb, int nodes, double n,
                           int passes, const struct coll__tree_load *load)
 {
@@ -253,7 +254,7 @@ static double next_pieces(const struct coll__problem *pb, int nodes, double n,
         load->n_reduced && n > COLL__EAGER ? idle_first(nodes, passes) : 0;
     double first = near->once > 0 ? 0 : idle;
     double late = first > 0 ? idle_late(nodes) : 0;
-    /* of two ranks, one is the root and the other one sends it nothing */
+    /* with two ranks, the root sends nothing to the other rank */
     double link = max_double(near->beta, near->share) *
                   (nodes > 1 ? coll__both_ways(near) : 1);
     double work = coll__cost_work(view, load->n_reduced * n);
@@ -280,7 +281,7 @@ static double next_pieces(const struct coll__problem *pb, int nodes, double n,
     return time;
 }
 
-/* Two messages of n bytes that are reduced as they come. */
+/* The time of two messages of n bytes that are reduced as they come. */
 static double in_turn(const struct coll__view *view, int distance, double n)
 {
     double work = coll__cost_work(view, n);
@@ -290,9 +291,8 @@ static double in_turn(const struct coll__view *view, int distance, double n)
     return one + max_double(next, work) + work;
 }
 
-/* A hop towards the top, from `fan` children.  What the second one sends is
- * added to what has come from the first one: if it is long, it waits for that.
- */
+/* The time of a hop towards the top, from `fan` children.  The second child's bytes
+ * are added to the first child's; long messages wait for that. */
 static double hop_up(const struct coll__view *view, int fan, int distance,
                      double n)
 {
@@ -304,8 +304,9 @@ static double hop_up(const struct coll__view *view, int fan, int distance,
     return n > COLL__EAGER ? 2 * one : in_turn(view, distance, n);
 }
 
-/* Between the root and both tops, a half each.  A single top sends one after
- * the other; of two nodes each one gets both halves at once. */
+/* The time between the root and the tops of both trees, for one half each.  If one
+ * node is the top of both, it sends one half after the other; each of two nodes gets
+ * both halves at once. */
 static double root_hop(const struct coll__view *view, int nodes, double n,
                        int is_up)
 {
@@ -318,9 +319,9 @@ static double root_hop(const struct coll__view *view, int nodes, double n,
     return nodes == 2 && n > COLL__EAGER ? all + coll__cost_next(view, n) : all;
 }
 
-/* How far away the ranks of a hop over 2^i nodes are on the longest way: across
- * the border of groups that it may cross.  A tree that is turned by one has
- * leaves on the other side of a border. */
+/* The distance between ranks of a hop over 2^i nodes on the longest way: it may cross
+ * the border of a group.  A tree that is turned by one has leaves on the other side of
+ * a border. */
 static int reach(const struct coll__view *view, int i, int is_turned)
 {
     if (!i && is_turned)

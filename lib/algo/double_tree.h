@@ -29,22 +29,22 @@ struct coll__tree_node {
 /* The neighbours of a node (0 .. n-1) in tree `which` (0 or 1) of n nodes. */
 struct coll__tree_node coll__double_tree(int n, int which, int node);
 
-/* Of a collective with a root, whose trees span all other ranks: node v of them
- * is the v-th rank behind the root in the ring. */
+/* The trees of a collective with a root span all other ranks: node v is the rank v + 1
+ * places after the root in the ring. */
 struct coll__rooted {
     int up, down[2], n_down; /* ranks; the root is above both tops */
 };
 struct coll__rooted coll__double_tree_rooted(const struct coll__problem *pb,
                                              int which);
 
-/* Of a piece of both halves: the messages that pass the fullest node in the
- * fuller direction, and those that are added to what a node has. */
+/* The load by one piece of both halves: messages through the busiest node in the
+ * busier direction, and messages that a node adds to its own. */
 struct coll__tree_load {
     int n_messages, n_reduced;
 };
 
-/* Predicted time of a problem's vector, half in each tree of so many nodes: all
- * ranks, or all but a root above both; passes: 2 when the result comes back. */
+/* Predict the time of a problem's vector, half of it in each tree of `nodes` nodes:
+ * all ranks, or all but a root above both trees.  passes: 2 if the result comes back. */
 double coll__double_tree_cost(const struct coll__problem *pb, int nodes,
                               int passes, struct coll__tree_load load);
 

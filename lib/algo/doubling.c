@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doubling.c - when the ranks of a block of 2^k operands are through round k.
+/* doubling.c - when the ranks of a block of 2^k operands finish round k.
  *
- * The first operands are those of pairs.  Blocks of nothing but pairs, and of
- * nothing but single ranks, all end at the same time; of the one block that
- * has both, it is known when the last pair and the last single rank end.
+ * The first operands are those of folded pairs.  In a block of pairs only, or of
+ * single ranks only, all end at the same time.  At most one block has both; it has two
+ * times, of its last pair and of its last single rank.
  */
 #include "lib/algo/doubling.h"
 #include "lib/util/util.h"
@@ -17,7 +17,8 @@ static double last_of(struct block b)
     return max_double(b.pairs, b.singles);
 }
 
-/* One that is there at `mine` gets a message from one there at `other`. */
+/* The end of a round for a rank that begins at `mine` and whose partner begins at
+ * `other`. */
 static double get(const struct coll__doubling *c, int k, double mine,
                   double other)
 {

@@ -22,13 +22,13 @@
  */
 #include "lib/algo/algo.h"
 
-/* n blocks in scratch from block i on. */
+/* Return n blocks in scratch, from block i on. */
 static struct coll__span held(const struct coll__problem *pb, int i, int n)
 {
     return coll__parts(pb, BUF_TMP, i, n);
 }
 
-/* The root takes n blocks in from the rank `child` behind it. */
+/* On the root, receive n blocks from the rank that is `child` after it. */
 static void take_in(const struct coll__problem *pb, struct coll__plan *plan,
                     int child, int n)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* knomial.c - sums up a k-nomial tree.
+/* knomial.c - the way up a k-nomial tree.
  *
- * Radix 4 joins two levels of the canonical tree: a node and its children a, b,
- * c of one level combine as (node a) (b c).  The tree is one over the operands
- * of the fold, a power of two, so a level has three children or, the last one,
- * perhaps one.
+ * Radix 4 joins two levels of the canonical tree: a node and its children a, b, c of
+ * one level combine as (node a) (b c).  The tree has the operands of the fold as its
+ * nodes, a power of two.  So each level has three children, except the last one, which
+ * may have one.
  */
 #include "lib/algo/knomial.h"
 #include "lib/algo/combine.h"
@@ -22,7 +22,7 @@ static int rank_of(const struct climber *c, int operand)
     return (c->top + coll__fold_rank(&c->fold, operand)) % c->p;
 }
 
-/* Add what the children at distance d, 2d, 3d have. */
+/* Receive and add the sums of the children at distances d, 2d, 3d. */
 static void absorb_level(struct climber *c, int d)
 {
     int node = c->fold.operand;
@@ -70,10 +70,11 @@ void coll__knomial_reduce(const struct coll__problem *pb,
         plan_copy(plan, sum, c.own); /* when it is alone */
 }
 
-/* Messages between a node and its children of one level. */
+/* The number of messages between a node and its children of one level. */
 static int level_fan(int m, int d) { return 2 * d < m ? COLL__RADIX - 1 : 1; }
 
-/* One level: messages of n bytes from, or to, the children at that distance. */
+/* The time of one level: messages of n bytes from, or to, the children at distances d,
+ * 2d, 3d. */
 static double level_cost(const struct coll__problem *pb, int m, int d, double n)
 {
     int fan = level_fan(m, d);
@@ -82,9 +83,9 @@ static double level_cost(const struct coll__problem *pb, int m, int d, double n)
                                COLL__RADIX, n);
 }
 
-/* Above a power of two the first ranks have one more message.  It is on one of
- * the longest ways if the first of the leaves that are farthest from the root
- * is one of them; else it costs the root no latency. */
+/* The time of the fold.  It adds latency only if one of the longest ways begins at a
+ * folded pair: that is so if the first of the leaves that are farthest from the root
+ * is a pair. */
 static double odd_cost(const struct coll__problem *pb, double n, int is_up)
 {
     double work = is_up ? coll__cost_work(pb->view, n) : 0;
@@ -94,15 +95,15 @@ static double odd_cost(const struct coll__problem *pb, double n, int is_up)
         leaf += d;
     if (m == pb->nranks)
         return 0;
-    /* a single child's vector waits, if long, for what it is added to; the
-     * work is hidden where others come at the same time */
+    /* a single child's long vector waits for the vector that it is added to; with more
+     * children the work overlaps with messages */
     if (leaf < pb->nranks - m || (is_up && m == 2 && n > COLL__EAGER))
         return coll__cost_message(pb->view, 1, n) + work;
     return coll__cost_next(pb->view, n);
 }
 
-/* Up one level, piece by piece or in one.  Of three children, the last one's
- * vector is added to another one's; if it is long, it waits for that. */
+/* The time up one level, in pieces or in one message.  With three children, the last
+ * child's vector is added to another child's; a long vector waits for that one. */
 static double up_cost(const struct coll__problem *pb, int m, int d, double n)
 {
     const struct coll__view *view = pb->view;

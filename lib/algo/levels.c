@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* levels.c - teams of ranks on the levels of a machine, found by the heads of
- * groups: a rank is a head where it comes first among the members. */
+/* levels.c - teams of ranks on the levels of a machine, found by the heads of groups:
+ * a head is the first member of its group. */
 #include "lib/algo/levels.h"
 
 #include <stdlib.h>
 
 /* ---- groups of the level below ------------------------------------------- */
 
-/* Does a group of the level below begin with this rank? */
+/* Is this rank the head of its group of the level below? */
 static int is_head(const struct coll__view *view, int level, int rank)
 {
     return !level || view->levels[level - 1].index[rank] == 0;
 }
 
-/* The i-th head within a rank's group of a level. */
+/* Return the i-th head within a rank's group of a level. */
 static int head_at(const struct coll__view *view, int level, int rank, int i)
 {
     int n;
@@ -24,7 +24,8 @@ static int head_at(const struct coll__view *view, int level, int rank, int i)
     return *member;
 }
 
-/* The index of a rank's group of the level below within its group. */
+/* Return the index of a rank's group of the level below, within the rank's group of
+ * this level. */
 static int index_of(const struct coll__view *view, int level, int rank)
 {
     int n, i = 0, head = rank;
@@ -55,7 +56,7 @@ struct coll__fan coll__level_fan(const struct coll__view *view, int level)
 
 /* ---- teams --------------------------------------------------------------- */
 
-/* A team of the heads in this rank's group. */
+/* Make a team of the heads in this rank's group. */
 static int team_of_heads(struct coll__team *team, struct coll__plan *plan,
                          const struct coll__problem *pb, int level)
 {

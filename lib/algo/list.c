@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* list.c - the algorithms there are.  Of those with the same price the first one
- * is taken: the simpler one. */
+/* list.c - the table of algorithms.  Among equal prices the first one wins; simpler
+ * ones come first. */
 #include "lib/algo/algo.h"
 
 #include <string.h>

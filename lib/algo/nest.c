@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* nest.c - an algorithm within an algorithm: build the inner plan, then give
- * its steps the outer plan's ranks and places. */
+/* nest.c - an algorithm within an algorithm: build the inner plan, then convert its
+ * steps to the outer plan's ranks and places. */
 #include "lib/algo/algo.h"
 #include "lib/util/util.h"
 

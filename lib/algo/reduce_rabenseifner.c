@@ -30,7 +30,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 {
     enum coll__buf buf = pb->rank == pb->root ? BUF_OUT : BUF_TMP;
     struct coll__halves h;
-    int away; /* bits in which the operand differs from the root's */
+    int away; /* bits in which this operand's number differs from the root's */
 
     coll__halves_reduce(pb, plan, coll__whole(pb, buf), pb->root, &h);
     if (h.fold.operand < 0)

@@ -21,14 +21,14 @@
 struct halving {
     const struct coll__problem *pb;
     struct coll__plan *plan;
-    int low, high;      /* the group's ranks, and its parts: [low, high) */
-    int is_begun;       /* the sums are in scratch or, spoilt, in IN */
+    int low, high;      /* the group's ranks, and also its parts: [low, high) */
+    int is_begun;       /* the sums are in scratch or, if IN may be overwritten, in IN */
     enum coll__buf sum;
-    size_t base;        /* where IN's bytes in sums begin in their buffer */
+    size_t base;        /* the offset in IN at which the sums begin */
     size_t tmp;         /* where scratch for receives begins */
 };
 
-/* Parts [from, to) as one span of IN, or as their sums. */
+/* Return parts [from, to) as one span of IN, or of the sums. */
 static struct coll__span parts(const struct halving *h, enum coll__buf buf,
                                int from, int to)
 {
@@ -40,7 +40,7 @@ static struct coll__span parts(const struct halving *h, enum coll__buf buf,
                                last.off + last.len - first.off};
 }
 
-/* Add this rank's operands of parts [from, to), which may be none, to sums. */
+/* Add this rank's operands of parts [from, to) to the sums; the range may be empty. */
 static void add_own(const struct halving *h, int from, int to)
 {
     if (from < to)
@@ -48,7 +48,7 @@ static void add_own(const struct halving *h, int from, int to)
                     parts(h, BUF_IN, from, to));
 }
 
-/* Receive the group's parts from a rank of the other half, into the sums. */
+/* Receive the sums of this group's parts from a rank of the other half, and add them. */
 static void absorb(struct halving *h, int peer)
 {
     struct coll__span sum = parts(h, h->sum, h->low, h->high);
@@ -111,8 +111,8 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-/* A half of `n_parts` parts from a partner at that distance, and once more from
- * a rank that has none. */
+/* The time to receive half of the parts (`n_parts`) from a partner at that distance.
+ * is_twice: a rank without a partner sends them too. */
 static double step(const struct coll__problem *pb, int distance, int n_parts,
                    int is_twice)
 {
@@ -122,7 +122,7 @@ static double step(const struct coll__problem *pb, int distance, int n_parts,
     double work = coll__cost_work(view, is_twice ? 2 * n : n);
     double come = coll__cost_exchange(view, distance, n);
 
-    if (!is_aligned) /* then groups of any size cross borders */
+    if (!is_aligned) /* then groups of every size cross borders */
         come = coll__cost_shift(view, distance, n) -
                coll__cost_shift(view, distance, 0) +
                coll__cost_message(view, p, 0);
@@ -131,8 +131,8 @@ static double step(const struct coll__problem *pb, int distance, int n_parts,
     return coll__cost_absorb(coll__pieces(view, n), come, work);
 }
 
-/* Groups of each depth have two sizes, k and k + 1; time[] is what is left to
- * do for groups of those sizes, from the innermost out. */
+/* Groups of each depth have two sizes, k and k + 1.  time[] is the time that groups of
+ * these sizes still need, computed from the innermost groups out. */
 static double cost(const struct coll__problem *pb)
 {
     double time[2] = {0, 0};

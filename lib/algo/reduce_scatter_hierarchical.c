@@ -25,7 +25,7 @@
 #include "lib/algo/levels.h"
 #include "lib/util/util.h"
 
-/* The ranks by hosts, and where this one is; parts are known by their ranks. */
+/* The ranks by hosts, and this rank's place.  Part q is the part of rank q. */
 struct hosts {
     const struct coll__problem *pb;
     const struct coll__level *level;
@@ -41,7 +41,7 @@ static const struct coll__level *level_of(const struct coll__problem *pb)
     return &pb->view->levels[pb->view->n_levels - 2];
 }
 
-/* The rank of a host, by its number there, that adds part q up. */
+/* Return which rank of a host, by its number there, adds up part q. */
 static int adder(const struct coll__level *level, int host, int q)
 {
     int size = level->first[host + 1] - level->first[host];
@@ -51,7 +51,7 @@ static int adder(const struct coll__level *level, int host, int q)
                         : (level->first[home] + level->index[q]) % size;
 }
 
-/* The first part from q on that rank i of this host adds up; p: none. */
+/* Return the first part, from q on, that rank i of this host adds up; p: none. */
 static int next(const struct hosts *h, int i, int q)
 {
     while (q < h->pb->nranks && adder(h->level, h->host, q) != i)
@@ -79,7 +79,7 @@ static struct coll__span operand(const struct hosts *h, int q)
                             : coll__part(h->pb, BUF_IN, q);
 }
 
-/* Where the host's sum of part q grows, the k-th that this rank adds up. */
+/* Return the place for the host's sum of part q, the k-th part that this rank adds up. */
 static struct coll__span sum_of(const struct hosts *h, int q, int k)
 {
     if (q == h->pb->rank)
@@ -87,8 +87,8 @@ static struct coll__span sum_of(const struct hosts *h, int q, int k)
     return coll__scratch(operand(h, q), (size_t)k * h->slot);
 }
 
-/* Add what comes from peer to what is there, in two places in turn where it can
- * only come beside it; they lie behind all sums. */
+/* Add peer's operand to `own`, into `sum`.  If it must be received elsewhere first,
+ * two places after all sums are used in turn. */
 static void absorb(struct hosts *h, struct coll__plan *plan, int peer,
                    struct coll__span sum, struct coll__span own)
 {
@@ -97,8 +97,8 @@ static void absorb(struct hosts *h, struct coll__plan *plan, int peer,
     plan_absorb(plan, peer, 0, sum, own, coll__scratch(sum, place * h->slot));
 }
 
-/* With those at a distance on both sides: part after part is given to one, and
- * taken from the other. */
+/* Exchange with the two ranks of this host at a distance: send part after part to one
+ * rank, and receive part after part from the other. */
 static void inside(struct hosts *h, struct coll__plan *plan, int distance)
 {
     int to = (h->i + distance) % h->size, p = h->pb->nranks, k = 0;
@@ -116,7 +116,7 @@ static void inside(struct hosts *h, struct coll__plan *plan, int distance)
     }
 }
 
-/* Send this host's sums to one host, and add the sum of another one. */
+/* Send this host's sums to one host, and add another host's sum of this rank's part. */
 static void across(struct hosts *h, struct coll__plan *plan, int distance)
 {
     const struct coll__level *level = h->level;
@@ -147,8 +147,8 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-/* How many parts enter or leave a host, by how many messages there are where every
- * rank has one for each of the others elsewhere. */
+/* The number of parts that enter or leave a host, divided by the number of messages
+ * that would do so if every rank sent one message to each rank of other hosts. */
 static double crossing(const struct coll__level *hosts, double p)
 {
     double most = hosts->size_max, least = hosts->size_min;
@@ -157,7 +157,7 @@ static double crossing(const struct coll__level *hosts, double p)
            max_double(most * (p - most), least * (p - least));
 }
 
-/* While one part is added to, the next one comes. */
+/* One part is reduced while the next one arrives. */
 static double cost(const struct coll__problem *pb)
 {
     const struct coll__view *view = pb->view;

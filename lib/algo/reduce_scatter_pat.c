@@ -28,9 +28,9 @@
 
 struct layout {
     int n_rounds;
-    size_t end[MAX_ROUNDS + 1]; /* of the first 2^i places in scratch */
-    /* What is added to in a round may have a gap: the sum that nothing comes
-     * for, from the last x there is. */
+    size_t end[MAX_ROUNDS + 1]; /* where the first 2^i places in scratch end */
+    /* The sums that a round adds to may have a gap: one sum, near the largest x, gets
+     * nothing. */
     struct coll__span gap[MAX_ROUNDS];
 };
 
@@ -43,7 +43,7 @@ static int reversed(int place, int n_bits)
     return x;
 }
 
-/* Is x among those that round k adds to, without anything coming for it? */
+/* Is x one of the sums that round k adds to, and does nothing arrive for it? */
 static int is_gap(int x, int k, int p)
 {
     return !(x & ((2 << k) - 1)) && x + (1 << k) >= p;
@@ -54,7 +54,7 @@ static struct coll__span own_part(const struct coll__problem *pb, int x)
     return x ? coll__part(pb, BUF_IN, pb->rank - x) : coll__own_in(pb);
 }
 
-/* Copy the own operands into scratch and note where they are. */
+/* Copy the own operands into scratch and note the places. */
 static struct layout pack(const struct coll__problem *pb,
                           struct coll__plan *plan)
 {
@@ -81,7 +81,7 @@ static struct layout pack(const struct coll__problem *pb,
     return l;
 }
 
-/* Receive what is added to the first `len` bytes of sums, but for a gap. */
+/* Receive what is added to the first `len` bytes of the sums, except for a gap. */
 static void absorb(struct coll__plan *plan, int peer, size_t len,
                    const struct coll__span *gap, size_t tmp)
 {
@@ -116,9 +116,10 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-/* All is packed before the first message, but for what IN has as one.  The
- * last round's one sum, if short, leaves when all is in that is added to it: of
- * the rounds whose distance is below the number of sums behind it. */
+/* All operands are packed before the first message, except single parts of IN.  The
+ * last round sends one sum; if it is short, it leaves once all of its operands have
+ * been added.  These come in the rounds whose distance is below the number of later
+ * sums. */
 static double cost(const struct coll__problem *pb)
 {
     const struct coll__view *view = pb->view;

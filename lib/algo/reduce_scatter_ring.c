@@ -14,8 +14,8 @@
  */
 #include "lib/algo/combine.h"
 
-/* Where the sum of a part grows in step s: in two places of scratch in turn, or
- * where the own operand is that nobody needs any more. */
+/* Return the place for the sum of a part in step s: one of two places in scratch in
+ * turn, or the own operand's place if IN may be overwritten. */
 static struct coll__span place(const struct coll__problem *pb, int part, int s,
                                size_t slot)
 {
@@ -51,8 +51,8 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     return plan_status(plan);
 }
 
-/* The first piece of a part must come and be reduced before it can go on; the
- * other ones follow as fast as links and processors let them. */
+/* The first piece of a part must be received and reduced before it is passed on; the
+ * other pieces follow as fast as links and processors allow. */
 static double cost(const struct coll__problem *pb)
 {
     const struct coll__view *view = pb->view;

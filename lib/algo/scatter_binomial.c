@@ -21,13 +21,13 @@
  */
 #include "lib/algo/algo.h"
 
-/* n blocks in scratch from block i on. */
+/* Return n blocks in scratch, from block i on. */
 static struct coll__span held(const struct coll__problem *pb, int i, int n)
 {
     return coll__parts(pb, BUF_TMP, i, n);
 }
 
-/* The root gives n blocks to the rank `child` behind it. */
+/* On the root, send n blocks to the rank that is `child` after it. */
 static void give(const struct coll__problem *pb, struct coll__plan *plan,
                  int child, int n)
 {

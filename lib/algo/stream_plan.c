@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream_plan.c - plans for ranks that do one thing after the other.
+/* stream_plan.c - plans for ranks that do one step after the other.
  *
- * A rank knows how others were called but for two things: whether they work in
- * place, and the counts that each knows alone.
+ * A rank knows the other ranks' calls except for two things: whether they work in
+ * place, and counts that each rank knows alone.
  */
 #include "lib/algo/stream_plan.h"
 #include "lib/trace/log.h"
@@ -11,8 +11,9 @@
 
 #include <stdlib.h>
 
-/* Of what goes round a ring piece by piece, a rank that passes on what it takes has
- * one piece less under way than there are slots: one takes the next. */
+/* Build a plan whose pieces go round a ring.  A rank that passes pieces on needs one
+ * slot for the piece that it receives, so there is one piece less under way than there
+ * are slots. */
 int coll__plan_build_fit(const struct coll__algo *algo,
                          const struct coll__problem *pb,
                          const struct coll__room *room, struct coll__plan *plan)
@@ -37,7 +38,7 @@ struct coll__problem coll__problem_of(const struct coll__problem *pb, int r)
     return its;
 }
 
-/* This rank's turns in a run of all. */
+/* Return this rank's turns in a simulated run of all ranks. */
 static int turns_of_all(const struct coll__algo *algo,
                         const struct coll__problem *pb,
                         const struct coll__room *room,
