@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ctrl.c - the control tree: open, leave, fail, and which frame goes where.
+/* ctrl.c - the control tree: open, leave, fail, and which function gets each frame.
  *
- * A group fails once: the first rank that knows (by the end of a connection, a
- * pidfd, a deadline, an abort) floods the tree with the reason; each rank takes
- * the first reason that reaches it.  When an inner rank dies, the tree falls
- * apart, but every part has a neighbour of the dead one, which sees its end.
+ * A group fails once.  The first rank that notices (by the end of a connection, a pidfd,
+ * a deadline, an abort) floods the tree with the reason; each rank takes the first reason
+ * that reaches it.  When an inner rank dies, the tree falls apart, but every part has a
+ * neighbour of the dead rank, which sees its connection end.
  *
- * Leaving is a gathering of nothing.  What goes down when all have come is the
- * release: a link that ends after it is in order, one that ends before it
- * means a death, since nobody closes before the release has passed.
+ * Leaving is an allgather of nothing.  When all ranks have entered it, the root sends the
+ * release down.  No rank closes its links before the release has passed.  So a link that
+ * ends after the release is in order, and one that ends before it means a death.
  */
 #include "lib/ctrl/ctrl_int.h"
 #include "lib/trace/log.h"
@@ -20,8 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINGER_TIME 1.0 /* s, until the neighbours have closed too */
-#define FLUSH_TIME 0.5  /* s, for the last words of a group that failed */
+#define LINGER_TIME 1.0 /* s, to wait for the neighbours to close too */
+#define FLUSH_TIME 0.5  /* s, to send the queued frames of a failed group */
 
 struct coll__frame coll__ctrl_frame(const struct coll__ctrl *ctrl,
                                     enum ctrl_frame type, uint32_t to,
@@ -125,7 +125,7 @@ void coll__ctrl_fail(struct coll__ctrl *ctrl, const struct ctrl_reason *reason,
     coll__ctrl_hear(ctrl, reason, NULL, is_notice);
 }
 
-/* Give the lock up meanwhile; nothing writes the text any more. */
+/* Call failed() without the lock; failed_text does not change any more. */
 static void call_failed(struct coll__ctrl *ctrl)
 {
     ctrl->has_notice = 0;
@@ -229,7 +229,7 @@ static void answered(struct coll__link *link)
     pthread_cond_broadcast(&ctrl->changed);
 }
 
-/* A host that is switched off, or cut off, says nothing. */
+/* The host at the link's other end is off or unreachable: the group fails. */
 static void fell_silent(struct coll__ctrl *ctrl, const struct coll__link *link)
 {
     struct ctrl_reason reason = {COLL_ERR_PEER, (uint32_t)link->peer,
@@ -281,7 +281,7 @@ void coll__ctrl_secret(const struct coll__ctrl *ctrl, const char *use,
 
 /* ---- open and close ----------------------------------------------------- */
 
-/* Say whether this is the process that opened ctrl, not a forked child of it. */
+/* Is this the process that opened ctrl, and not a forked child of it? */
 static int is_ours(const struct coll__ctrl *ctrl)
 {
     return !coll__is_inherited(ctrl->generation);
@@ -299,12 +299,12 @@ static void destroy(struct coll__ctrl *ctrl, int has_reactor)
     coll__link_close(&ctrl->up);
     for (int j = 0; j < ctrl->n_children; j++)
         coll__link_close(&ctrl->down[j]);
-    coll__reactor_cancel(&ctrl->task); /* nothing can put them there any more */
+    coll__reactor_cancel(&ctrl->task); /* no callback can schedule them any more */
     coll__reactor_cancel(&ctrl->round.give_up);
     coll__reactor_unlock();
     coll__ctrl_gather_free(ctrl);
     coll__auth_wipe(ctrl->gate.secret, COLL__SECRET_BYTES);
-    if (is_ours(ctrl)) /* in a child it may have waiters, who are gone */
+    if (is_ours(ctrl)) /* a child has copies of waiters that do not exist there */
         pthread_cond_destroy(&ctrl->changed);
     free(ctrl->watches);
     free(ctrl->peers);
@@ -449,8 +449,8 @@ static size_t n_queued(const struct coll__ctrl *ctrl)
     return n;
 }
 
-/* Say that no more comes, and let the neighbours read what did: after a
- * release until they have closed too (so that no reset overtakes a frame). */
+/* Shut the links and let the neighbours read the last frames.  After a release, wait
+ * until they have closed too, so that no reset overtakes a frame. */
 static void linger(struct coll__ctrl *ctrl)
 {
     double now = coll__now();
@@ -476,7 +476,7 @@ static void quit(struct coll__ctrl *ctrl)
     coll__ctrl_fail(ctrl, &reason, 0);
 }
 
-/* Nobody calls ctrl's owner any more; lock held. */
+/* Stop the callbacks to ctrl's owner; lock held. */
 static void be_silent(struct coll__ctrl *ctrl)
 {
     ctrl->is_open = 0;

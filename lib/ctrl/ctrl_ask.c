@@ -2,11 +2,10 @@
 /* ctrl_ask.c - a question about a call that takes long: to one rank here, to all
  * in ctrl_round.c.
  *
- * Nobody waits for an answer.  The one that asks goes on with what it does and
- * looks now and then whether something was heard; the one that is asked answers
- * on its reactor's thread, from what may be read at any time, whatever its own
- * threads do.  The asked one judges: it knows both calls, so it is the one that
- * finds a disagreement, and tells everybody at once.
+ * No rank waits for an answer.  The asking rank goes on and looks now and then whether
+ * the answer has come.  The asked rank answers on its reactor's thread, from data that
+ * may be read at any time, whatever its own threads do.  The asked rank is the judge: it
+ * knows both calls, so it finds a disagreement and tells all ranks at once.
  */
 #include "lib/ctrl/ctrl_int.h"
 #include "lib/util/util.h"
@@ -17,8 +16,8 @@
 #include <string.h>
 
 #define MAX_QUEUED ((size_t)4 << 20) /* bytes waiting for a slow neighbour */
-#define ANSWER_TIME 0.4              /* s, beside what the tree's depth takes */
-#define CLAIM_TIME 1.0 /* s, for who asked to look at the answer */
+#define ANSWER_TIME 0.4              /* s, added to the time for the tree's depth */
+#define CLAIM_TIME 1.0 /* s, in which the asking thread reads the answer */
 
 struct answer { /* as it travels, little-endian; text ends with its NUL */
     uint32_t verdict;
@@ -144,7 +143,7 @@ int coll__ctrl_got_ask(struct coll__ctrl *ctrl, const struct coll__frame *frame,
     return 0;
 }
 
-/* What one rank said, as what was heard. */
+/* Turn one rank's answer into a roll. */
 static void note(struct ctrl_question *q, enum coll__verdict verdict,
                  const char *text)
 {
@@ -191,7 +190,7 @@ static int is_same(const struct coll__ctrl_call *a,
     return a->peer == b->peer && !memcmp(&a->head, &b->head, sizeof(a->head));
 }
 
-/* Does another wait for the answer to that question, or has not looked at it yet? */
+/* Does another call still wait for the last question's answer, or has not read it? */
 static int is_claimed(const struct coll__ctrl *ctrl,
                       const struct ctrl_question *q,
                       const struct coll__ctrl_call *call)
@@ -202,8 +201,8 @@ static int is_claimed(const struct coll__ctrl *ctrl,
            coll__now() < q->asked + patience;
 }
 
-/* Ask the peer, unless that has been done since then: 1, and in *asked when; 0 where
- * another question comes first. */
+/* Ask the peer, unless the same question was asked after `since`.  Returns 1 and *asked,
+ * its time; 0 if another question is still open. */
 static int ask_peer(struct coll__ctrl *ctrl, const struct ctrl_call *call,
                     double since, double *asked)
 {
@@ -245,7 +244,7 @@ int coll__ctrl_ask(struct coll__ctrl *ctrl, const struct coll__ctrl_call *call,
     return is_asked;
 }
 
-/* The rank itself is the only one there is to hear. */
+/* This rank is the only one to ask: answer at once. */
 static int hear_self(struct coll__ctrl *ctrl,
                      const struct coll__ctrl_call *call,
                      struct coll__ctrl_roll *roll)
@@ -284,7 +283,7 @@ int coll__ctrl_heard(struct coll__ctrl *ctrl,
     return heard != NULL;
 }
 
-/* Up, down and up again, with every rank on the way as late as it may be. */
+/* Three ways through the tree (up, down and up), each rank as late as is allowed. */
 double coll__ctrl_answer_time(const struct coll__ctrl *ctrl)
 {
     return ANSWER_TIME +

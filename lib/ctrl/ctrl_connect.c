@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ctrl_connect.c - build the tree: tell each other who and where we are, then
- * every rank connects to its parent and awaits its children. */
+/* ctrl_connect.c - build the tree: the ranks exchange who and where they are, then each
+ * rank connects to its parent and awaits its children. */
 #include "lib/ctrl/ctrl_int.h"
 #include "lib/net/this_host.h"
 #include "lib/net/fd_limit.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NEWS_TIME 1.0 /* s, until others tell why a connection failed */
+#define NEWS_TIME 1.0 /* s, to hear the real reason of a failed connection */
 
 static void describe_self(struct ctrl_peer *peer)
 {
@@ -29,14 +29,14 @@ static void describe_self(struct ctrl_peer *peer)
     coll__reactor_unlock();
 }
 
-/* Is this rank, whose host has the same id as ours, on a clone of it? */
+/* Is this rank, whose host has the same id as ours, on a clone of our host? */
 static int is_on_clone(const struct coll__ctrl *ctrl, int rank)
 {
     return rank != ctrl->rank &&
            coll__presence_is_missing(ctrl->peers[rank].presence);
 }
 
-/* Change the host id of ranks that are on a clone of this rank's host, so that nobody
+/* Change the host id of ranks that are on a clone of this rank's host, so that no code
  * looks for their processes or their memory here; lock held. */
 static void tell_clones_apart(struct coll__ctrl *ctrl)
 {
@@ -59,7 +59,7 @@ static void tell_clones_apart(struct coll__ctrl *ctrl)
 
 int coll__ctrl_clone(const struct coll__ctrl *ctrl) { return ctrl->clone; }
 
-/* A child's process has come; the child opens its link next. */
+/* A child has connected; it opens its link next. */
 static void arrived(struct coll__gate *gate, int fd,
                     const struct coll__hello *hello,
                     const unsigned char *session)
@@ -68,7 +68,7 @@ static void arrived(struct coll__gate *gate, int fd,
     coll__wire_new(fd, NULL, session, "listener");
 }
 
-/* All on this host: others need not be able to connect. */
+/* If all ranks are on this host, no other host need be able to connect. */
 static enum coll__reach reach_of(const struct coll__ctrl *ctrl)
 {
     for (int r = 1; r < ctrl->size; r++)
@@ -108,7 +108,7 @@ void coll__ctrl_offer(struct coll__ctrl *ctrl, struct ctrl_place *place)
         place->n_addrs = COLL_ERR_SYSTEM;
 }
 
-/* Wait for news of the group's failure: its status, logged, or COLL_OK. */
+/* Wait for a notice that the group has failed; returns its status, logged, or COLL_OK. */
 static int await_news(struct coll__ctrl *ctrl, double seconds)
 {
     double until = coll__now() + seconds;
@@ -129,7 +129,7 @@ static int await_news(struct coll__ctrl *ctrl, double seconds)
     "; is it alive, and no firewall between? (COLL_NET_INTERFACE and "         \
     "COLL_NET_PORTS choose where it listens)"
 
-/* Who watches over the group knows more, in a moment. */
+/* Wait a moment for the real reason (a death, for example) before blaming the network. */
 static int not_connected(struct coll__ctrl *ctrl, const char *why,
                          const char *remedy)
 {
@@ -143,7 +143,7 @@ static int not_connected(struct coll__ctrl *ctrl, const char *why,
     return COLL_ERR_BOOTSTRAP;
 }
 
-/* Its host has fallen silent since it told where it is. */
+/* The parent's host has fallen silent since the parent gave its address. */
 static int no_answer(struct coll__ctrl *ctrl, const char *why)
 {
     int status = await_news(ctrl, 0);
@@ -167,8 +167,8 @@ static int lack_files(const struct coll__ctrl *ctrl, const char *why)
 
 static int has_failed(void *arg) { return coll__ctrl_status(arg) != COLL_OK; }
 
-/* Make a wire to the parent's process, which has a place unless it was
- * connected and went; COLL_OK, or a status. */
+/* Make a wire to the parent's process; COLL_OK, or a status.  place is NULL if the
+ * processes were connected before; then the parent has gone. */
 static int call_parent(struct coll__ctrl *ctrl, const struct ctrl_place *place,
                        double deadline)
 {
@@ -206,7 +206,7 @@ static int call_parent(struct coll__ctrl *ctrl, const struct ctrl_place *place,
     return status;
 }
 
-/* Ask for the link over a wire that is there; *has_wire says whether.  Lock
+/* Open the link to the parent over an existing wire, if there is one (*has_wire).  Lock
  * held. */
 static int ask_parent(struct coll__ctrl *ctrl, int *has_wire, double deadline)
 {
@@ -223,7 +223,7 @@ static int ask_parent(struct coll__ctrl *ctrl, int *has_wire, double deadline)
     return status;
 }
 
-/* A wire may end just when it is asked: then there is another one to make. */
+/* Connect to the parent.  A wire may end just when it is used: then make another one. */
 static int connect_up(struct coll__ctrl *ctrl, const struct ctrl_place *place,
                       double deadline)
 {
@@ -281,8 +281,8 @@ static int await_children(struct coll__ctrl *ctrl, double deadline,
     return status;
 }
 
-/* Tell each other who we are, and let nobody go on before all are connected;
- * lock held. */
+/* Exchange who each rank is.  This is also a barrier: after it, all are connected.  Lock
+ * held. */
 static int introduce(struct coll__ctrl *ctrl, double timeout)
 {
     struct ctrl_peer self = ctrl->peers[ctrl->rank];
@@ -298,8 +298,8 @@ static int introduce(struct coll__ctrl *ctrl, double timeout)
     return COLL_OK;
 }
 
-/* While a whole watches over a part, who is in it is known, and its first
- * exchange may find out whether all are connected. */
+/* Finish the tree.  A part that is being made skips the exchange: the whole knows its
+ * ranks already, and the part's first exchange shows whether all are connected. */
 static int finish(struct coll__ctrl *ctrl, double timeout)
 {
     int status = COLL_OK;
@@ -338,8 +338,7 @@ int coll__ctrl_connect(struct coll__ctrl *ctrl, const struct ctrl_place *up,
 
 /* ---- by a bootstrap ----------------------------------------------------- */
 
-/* A rank that this one may have to do without has died, or cannot join; lock
- * held. */
+/* The bootstrap has heard that a rank has died or cannot join; lock held. */
 static void boot_failed(void *arg, int status, const char *text)
 {
     struct ctrl_reason reason = {status, NOBODY, text};
@@ -355,7 +354,8 @@ static void listen_to(struct coll__boot *boot,
     coll__reactor_unlock();
 }
 
-/* Where all are on one host, that much is known of everybody. */
+/* Describe this rank.  If the bootstrap knows that all ranks are on one host, each rank
+ * can fill in the others' host. */
 static void make_card(struct coll__ctrl *ctrl, const struct coll__boot *boot,
                       struct ctrl_card *mine)
 {
@@ -391,7 +391,7 @@ void coll__ctrl_judge_place(const char *name, const struct ctrl_place *place)
                   coll_strerror(coll__ctrl_place_status(place)));
 }
 
-/* Take over what has been learnt of the others. */
+/* Read the other ranks' cards. */
 static int read_cards(struct coll__ctrl *ctrl, const struct ctrl_card *cards)
 {
     char name[COLL__TEXT_MAX];
@@ -424,14 +424,14 @@ static int exchange_cards(struct coll__ctrl *ctrl, struct coll__boot *boot,
     snprintf(why, sizeof(why), "%s", coll_last_error());
     listen_to(boot, boot_failed, ctrl);
     status = coll__boot_places(boot, &mine, sizeof(mine), cards);
-    if (mine.place.n_addrs < 0) { /* others have said what that means to them */
+    if (mine.place.n_addrs < 0) { /* the error is now another rank's; report our own */
         log_error("boot", "%s", why);
         return mine.place.n_addrs;
     }
     return status ? status : read_cards(ctrl, cards);
 }
 
-/* Where all wait for each other, they wait for this rank's card as well. */
+/* Hand in a card with only the status: the other ranks wait for this rank's card too. */
 void coll__ctrl_excuse(struct coll__ctrl *ctrl, struct coll__boot *boot,
                        int status)
 {
@@ -447,7 +447,7 @@ void coll__ctrl_excuse(struct coll__ctrl *ctrl, struct coll__boot *boot,
     free(cards);
 }
 
-/* It is the group's failure that all are to hear of, if that is why. */
+/* Tell the others why this rank cannot join; if the group has failed, its reason. */
 static void tell_why(struct coll__ctrl *ctrl, struct coll__boot *boot,
                      int status)
 {

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ctrl_gather.c - allgather over the tree: blocks go up, all of them come down.
- * A rank sends and receives what is below it once, receives all and sends it to
- * two children at most: five times the length of all, however many there are.
+/* ctrl_gather.c - allgather over the tree: the blocks go up to the root, and all of them
+ * come down.
  *
- * A rank sends up once it has entered and every child's blocks are there; the
- * root sends everything down.  The reactor does all of it, whichever comes
- * last; the caller only waits.  A child can be one gathering ahead, no more,
- * since it needs what comes down to end the one before.
+ * A rank receives its subtree's blocks and sends them up once; it receives all blocks and
+ * sends them to at most two children.  So it moves at most five times the total length,
+ * however many ranks there are.
+ *
+ * A rank sends up once it has entered the allgather and has every child's blocks; the
+ * root sends everything down.  The reactor does the work as the blocks come; the caller
+ * only waits.  A child can be at most one allgather ahead, since it ends one only when
+ * the blocks come down.
  */
 #include "lib/ctrl/ctrl_int.h"
 #include "lib/trace/log.h"
@@ -62,7 +65,7 @@ static void finish(struct coll__ctrl *ctrl, unsigned char *all)
     pthread_cond_broadcast(&ctrl->changed);
 }
 
-/* Check that the child takes part in the same gathering. */
+/* Check that the child has sent blocks of the same allgather. */
 static int is_alike(struct coll__ctrl *ctrl, int j)
 {
     struct ctrl_gather *g = &ctrl->gather;
@@ -107,7 +110,7 @@ static int collect(struct coll__ctrl *ctrl)
     return 0;
 }
 
-/* Go on, if everything is there that it takes. */
+/* Send up, or down from the root, once all blocks are there. */
 static void advance(struct coll__ctrl *ctrl)
 {
     struct ctrl_gather *g = &ctrl->gather;
@@ -164,7 +167,7 @@ int coll__ctrl_got_down(struct coll__ctrl *ctrl,
         frame->to != (uint32_t)g->purpose ||
         frame->len != g->len * (size_t)ctrl->size) {
         free(body);
-        /* An answer to a gathering that this rank has given up. */
+        /* After a failure it may be for an allgather that this rank has given up. */
         return ctrl->failed_status ? 0 : -1;
     }
     finish(ctrl, body);
@@ -175,7 +178,7 @@ int coll__ctrl_got_down(struct coll__ctrl *ctrl,
 
 /* ---- the caller's side -------------------------------------------------- */
 
-/* The others would wait for this rank. */
+/* Fail the group: the other ranks would wait for this one. */
 static int cannot_enter(struct coll__ctrl *ctrl, size_t len)
 {
     char words[COLL__TEXT_MAX];
@@ -230,7 +233,7 @@ void coll__ctrl_gather_free(struct coll__ctrl *ctrl)
         free(ctrl->gather.up[j].body);
 }
 
-/* Put the next name behind the others. */
+/* Append the next number. */
 static size_t name_one(const struct coll__ctrl *ctrl, int rank, char *list,
                        size_t len, size_t at)
 {
@@ -238,8 +241,8 @@ static size_t name_one(const struct coll__ctrl *ctrl, int rank, char *list,
                                  coll__ctrl_known_as(ctrl, rank));
 }
 
-/* Write which ranks have not come: "rank 3", "ranks 3, 5"; those that are silent
- * are among them. */
+/* Write which ranks have not come: "rank 3", "ranks 3, 5".  Silent ranks count as not
+ * come. */
 static void name_late(const struct coll__ctrl *ctrl,
                       const struct coll__ctrl_roll *roll, char *text,
                       size_t len)
@@ -264,7 +267,7 @@ static void name_late(const struct coll__ctrl *ctrl,
         snprintf(text, len, "the network");
 }
 
-/* Ask all who has not come; whether there was an answer. */
+/* Ask all ranks which of them have not come; returns whether there was an answer. */
 static int ask_who(struct coll__ctrl *ctrl, char *late, size_t len)
 {
     struct ctrl_call call = {
@@ -284,7 +287,7 @@ static int ask_who(struct coll__ctrl *ctrl, char *late, size_t len)
     return roll != NULL;
 }
 
-/* The deadline passed: ask who is late and fail the group for it. */
+/* The deadline has passed: find out which ranks are late, and fail the group. */
 static void time_out(struct coll__ctrl *ctrl, double timeout)
 {
     char late[160], text[COLL__TEXT_MAX];

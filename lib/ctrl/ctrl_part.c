@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ctrl_part.c - trees over some of a tree's ranks, made through that one.
+/* ctrl_part.c - make a tree over some ranks of a tree: a part of the whole.
  *
- * The whole knows every process already and hears at once of one that dies, so
- * there is no rendezvous: each rank makes its end of the part, one exchange
- * over the whole says where, and the ends connect.  Where the parts' trees run
- * along the whole's, as in a duplicate, their processes are connected already,
- * and that exchange is left out; then a rank may hear of a part that it has not
- * made yet, and keeps that until it has.
+ * The whole knows every process already and hears at once of a death, so there is no
+ * rendezvous: each rank makes its end of the part, one exchange over the whole says where
+ * each end listens, and the ends connect.  If the parts' trees run along the whole's, as
+ * in a duplicate, their processes are connected already and the exchange is left out.
+ * Then a rank may get news of a part that it has not made yet; it keeps the news until it
+ * has.
  *
- * Until the part is settled, the whole watches over it: what fails the whole
- * ends the wait, and a rank that gives up tells its part through the whole.
+ * Until the part is settled, the whole watches over it: a failure of the whole ends the
+ * wait, and a rank that gives up tells its part through the whole.
  */
 #include "lib/ctrl/ctrl_int.h"
 #include "lib/trace/log.h"
@@ -19,16 +19,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct apart { /* as it travels, little-endian but for the bytes */
+struct apart { /* as it travels, little-endian */
     unsigned char tag[COLL__TAG_BYTES];
     char words[COLL__TEXT_MAX];
 };
 
-/* Of a part that this rank has not made yet. */
+/* A failure of a part that this rank has not made yet. */
 struct ctrl_news {
     struct ctrl_news *next;
     struct apart apart;
-    uint32_t rank; /* the whole's number of the rank that gave up */
+    uint32_t rank; /* the rank that gave up, by its number in the whole */
     int status;
 };
 
@@ -47,7 +47,7 @@ void coll__ctrl_leave_whole(struct coll__ctrl *ctrl)
     ctrl->whole = NULL;
 }
 
-/* The part's number of the whole's rank, or NOBODY. */
+/* Return the part's number of the whole's rank, or NOBODY. */
 static uint32_t number_in(const struct coll__ctrl *part, uint32_t rank)
 {
     for (int r = 0; r < part->size; r++)
@@ -56,9 +56,9 @@ static uint32_t number_in(const struct coll__ctrl *part, uint32_t rank)
     return NOBODY;
 }
 
-/* The whole failed by one that is none of the part.  Those of the part that have
- * settled do not know the whole's numbers any more: what they lose is this rank,
- * which gives up.  Here the whole's sentence stands as it is. */
+/* The whole failed because of a rank outside the part.  Ranks that have settled the part
+ * no longer use the whole's numbers, so they are told that this rank gives up.  On this
+ * rank the whole's sentence stays as it is. */
 static void fail_with_whole(struct coll__ctrl *part,
                             const struct coll__ctrl *whole)
 {
@@ -76,7 +76,7 @@ static void fail_with_whole(struct coll__ctrl *part,
     memcpy(part->failed_text, whole->failed_text, sizeof(part->failed_text));
 }
 
-/* The whole failed, maybe by one of the part. */
+/* The whole failed, perhaps because of a rank of the part. */
 static void fail_part(struct coll__ctrl *part, const struct coll__ctrl *whole,
                       const struct ctrl_reason *reason)
 {
@@ -96,7 +96,7 @@ void coll__ctrl_fail_parts(struct coll__ctrl *whole,
         fail_part(p, whole, reason);
 }
 
-/* One of the part's ranks has given it up. */
+/* A rank of the part has given it up. */
 static void give_up_part(struct coll__ctrl *part, const struct ctrl_news *news)
 {
     struct ctrl_reason reason = {news->status, number_in(part, news->rank),
@@ -105,7 +105,7 @@ static void give_up_part(struct coll__ctrl *part, const struct ctrl_news *news)
     coll__ctrl_hear(part, &reason, NULL, 1);
 }
 
-/* What has happened before is news here. */
+/* Add the part to the whole, and apply the failures that came before. */
 static void enter_whole(struct coll__ctrl *ctrl, struct coll__ctrl *whole)
 {
     struct ctrl_reason reason = {whole->failed_status, whole->failed_subject,
@@ -121,8 +121,8 @@ static void enter_whole(struct coll__ctrl *ctrl, struct coll__ctrl *whole)
         fail_part(ctrl, whole, &reason);
 }
 
-/* Tell all ranks why the part of that name fails; the rank is by the whole's
- * number. */
+/* Tell all ranks of the whole why the part with this tag fails; rank: the rank at fault,
+ * by its number in the whole. */
 static void flood_apart(struct coll__ctrl *whole,
                         const unsigned char tag[COLL__TAG_BYTES], uint32_t rank,
                         int status, const char *words)
@@ -149,7 +149,7 @@ void coll__ctrl_tell_apart(struct coll__ctrl *ctrl,
     flood_apart(ctrl->whole, ctrl->tag, subject, reason->status, reason->words);
 }
 
-/* Keep it for the part; without memory, the whole is of no use. */
+/* Keep the news until the part is made; without memory, fail the whole. */
 static void keep_news(struct coll__ctrl *whole, const struct ctrl_news *news)
 {
     struct ctrl_reason reason = {COLL_ERR_NOMEM, (uint32_t)whole->rank,
@@ -199,7 +199,7 @@ void coll__ctrl_forget_news(struct coll__ctrl *whole)
 
 /* ---- making a part -------------------------------------------------------- */
 
-/* Who is in it, and its secret: the whole's ranks alone can know it. */
+/* Fill in the part's ranks and its secret, which only the whole's ranks can compute. */
 static int take_members(struct coll__ctrl *ctrl, const struct coll__ctrl *whole,
                         const struct coll__ctrl_part *part)
 {
@@ -220,8 +220,8 @@ static int take_members(struct coll__ctrl *ctrl, const struct coll__ctrl *whole,
     return COLL_OK;
 }
 
-/* This rank's end, which the others can come to: at *place, once they know it;
- * NULL: by the connections that there are. */
+/* Make this rank's end of the part, and listen for its children; *place gets the
+ * addresses.  NULL: the children come over existing connections. */
 static int make_end(struct coll__ctrl *whole,
                     const struct coll__ctrl_part *part,
                     const struct coll__ctrl_events *events,
@@ -247,7 +247,7 @@ static int make_end(struct coll__ctrl *whole,
     return place && place->n_addrs < 0 ? place->n_addrs : COLL_OK;
 }
 
-/* Without memory here nobody can go on. */
+/* Fail the whole: without memory here, no rank can go on. */
 static int no_memory(struct coll__ctrl *whole)
 {
     struct ctrl_reason reason = {COLL_ERR_NOMEM, (uint32_t)whole->rank,
@@ -262,7 +262,7 @@ static int no_memory(struct coll__ctrl *whole)
     return status;
 }
 
-/* Every rank of the part finds the same fault. */
+/* Does every rank of the part listen?  All ranks of the part find the same fault. */
 static int judge_places(const struct coll__ctrl *whole,
                         const struct coll__ctrl_part *part,
                         const struct ctrl_place *places)
@@ -276,14 +276,14 @@ static int judge_places(const struct coll__ctrl *whole,
         if (status == COLL_OK)
             continue;
         coll__ctrl_name(whole, part->ranks[r], name);
-        if (r != part->rank) /* which has said it in its own words */
+        if (r != part->rank) /* this rank has logged its own error */
             coll__ctrl_judge_place(name, place);
         return status;
     }
     return COLL_OK;
 }
 
-/* Tell where each rank is, over the whole, and go there. */
+/* Exchange over the whole where each rank listens, and connect. */
 static int connect_by_places(struct coll__ctrl *whole,
                              const struct coll__ctrl_part *part,
                              const struct coll__ctrl_events *events,
@@ -299,7 +299,7 @@ static int connect_by_places(struct coll__ctrl *whole,
     snprintf(why, sizeof(why), "%s", coll_last_error());
     mine.n_addrs = status ? status : mine.n_addrs;
     status = coll__ctrl_allgather(whole, &mine, sizeof(mine), places, timeout);
-    if (mine.n_addrs < 0) /* others have said what that means to them */
+    if (mine.n_addrs < 0) /* the error is now another rank's; restore our own */
         coll__log_set_error(why);
     if (!status && part)
         status = judge_places(whole, part, places);
@@ -310,7 +310,7 @@ static int connect_by_places(struct coll__ctrl *whole,
     return status;
 }
 
-/* Nobody is to wait for this rank's end. */
+/* Tell the part's ranks not to wait for this one. */
 static void not_made(struct coll__ctrl *whole,
                      const struct coll__ctrl_part *part)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctrl_round.c - a question to all ranks about a call that takes long.
  *
- * Where one rank waits long for all, all do, so they must not all ask.  A call is
- * raised towards the root, and on its way meets those of others: a rank passes on
- * the first, and then only one of an earlier operation, until there is a result.
- * The root asks about one call at a time:
+ * If one rank waits long for all ranks, all of them do, so not every rank may ask.  A
+ * call is sent up towards the root, and meets other ranks' calls on the way.  A rank
+ * forwards the first one, and after that only a call of an earlier operation, until a
+ * result comes.  The root asks about one call at a time:
  *
  *      CALL up     QUERY down    ROLL up      RESULT down
  *        0            0             0            0
@@ -13,13 +13,13 @@
  *          |            |             |            |         six a rank sends
  *          3            3             3            3
  *
- * So a round costs 4 (p - 1) messages whoever and however many ask, and as its
- * result comes to all, none of those that waited as it began asks again soon.
- * A rank that is stopped answers nothing and passes nothing on.  Each rank gives
- * its children up after a time that grows with its height above the leaves, so
- * that what the others said still comes through; and its parent after one that
- * grows with its depth: then it heads a round of those below it, who come to
- * know that the parent is silent.
+ * So a round costs at most 4 (p - 1) messages, however many ranks ask.  Its result comes
+ * to all ranks, so none that waited when it began asks again soon.
+ *
+ * A stopped rank answers nothing and forwards nothing.  Each rank gives its children up
+ * after a time that grows with its height above the leaves, so that the others' answers
+ * still get through.  It gives up on its parent after a time that grows with its depth;
+ * then it leads a round of the ranks below it, which learn that the parent is silent.
  */
 #include "lib/ctrl/ctrl_int.h"
 #include "lib/util/util.h"
@@ -38,15 +38,16 @@ struct roll { /* as it travels, little-endian; text ends with its NUL */
 
 /* ---- calls --------------------------------------------------------------- */
 
-/* Is a the one to ask about first?  Who waits in a later operation may do so
- * because of it. */
+/* Is `a` to be asked about first?  A rank that waits in a later operation may wait
+ * because of an earlier one. */
 static int is_before(const struct ctrl_call *a, const struct ctrl_call *b)
 {
     return a->subject != b->subject ? a->subject < b->subject
                                     : a->of.head.seq < b->of.head.seq;
 }
 
-/* Ranks whose heads differ are one question: who has the other one objects. */
+/* Are they one question?  The rest of the heads may differ: the asked rank compares it,
+ * and finds the disagreement. */
 static int is_about(const struct ctrl_call *a, const struct ctrl_call *b)
 {
     return a->subject == b->subject && a->of.head.seq == b->of.head.seq;
@@ -56,7 +57,7 @@ static int is_about(const struct ctrl_call *a, const struct ctrl_call *b)
 
 static int n_named(int n) { return n < COLL__NAMED ? n : COLL__NAMED; }
 
-/* Merge the names of n_more ranks into those of n, the first of all. */
+/* Merge n_more rank numbers into n others, and keep the lowest ones. */
 static void merge(int *names, int n, const int *more, int n_more)
 {
     int merged[COLL__NAMED], at = 0, at_more = 0;
@@ -81,7 +82,7 @@ static void add(struct coll__ctrl_roll *roll,
     roll->n_silent += more->n_silent;
 }
 
-/* Nothing was heard of ranks from `first` on. */
+/* Count n ranks from `first` on as silent. */
 static void add_silent(struct coll__ctrl_roll *roll, int first, int n)
 {
     struct coll__ctrl_roll more = {.n_silent = n};
@@ -130,8 +131,8 @@ static int take_roll(const struct coll__ctrl *ctrl,
 
 /* ---- a round ------------------------------------------------------------- */
 
-/* Give the parent up when neither a question nor a result has come down by the
- * time that a round takes, and those nearer to the root have done the same. */
+/* Give up on the parent if no question and no result come within the time of a round,
+ * plus the time in which ranks nearer to the root give up on theirs. */
 static void await_parent(struct coll__ctrl *ctrl)
 {
     int n = coll__tree_height(0, ctrl->size) + 1 +
@@ -144,7 +145,7 @@ static void await_parent(struct coll__ctrl *ctrl)
 static void begin(struct coll__ctrl *ctrl, const struct ctrl_call *call,
                   uint32_t id, int is_head);
 
-/* Head a round about what was raised. */
+/* Lead a round about the call that was sent up. */
 static void begin_raised(struct coll__ctrl *ctrl)
 {
     struct ctrl_round *round = &ctrl->round;
@@ -177,7 +178,7 @@ static void end(struct coll__ctrl *ctrl, const struct coll__ctrl_roll *result)
     send_down(ctrl, &frame, &wire);
     pthread_cond_broadcast(&ctrl->changed);
     if (ctrl->rank)
-        round->is_raised = 0; /* who still wants to know raises it again */
+        round->is_raised = 0; /* a rank that still waits sends its call again */
     else if (round->is_raised && !ctrl->failed_status)
         begin_raised(ctrl);
 }
@@ -241,8 +242,8 @@ static struct coll__ctrl_roll judge(struct coll__ctrl *ctrl,
     return roll;
 }
 
-/* Ask those below and this rank; one that was under way is given up.  is_head:
- * nobody above asks, since this is the root, or its parent is silent. */
+/* Begin a round: ask the ranks below and this one.  A round under way is given up.
+ * is_head: this rank leads the round, because it is the root or its parent is silent. */
 static void begin(struct coll__ctrl *ctrl, const struct ctrl_call *about,
                   uint32_t id, int is_head)
 {

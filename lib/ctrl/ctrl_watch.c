@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ctrl_watch.c - pidfds: notice that a process of this host ends even when a
- * child that it forked holds its sockets open.  A process is watched once,
- * however many trees it is in.
+/* ctrl_watch.c - pidfds: notice that a process of this host ends, even if a child that it
+ * forked holds its sockets open.  A process is watched once, however many trees it is in.
  *
- * A pidfd says that a process ended, not why.  What it said last may still be
- * on its way, so the pidfd waits a moment before it speaks; so does what stands
- * for the pidfd of a process that is found to have ended.  To a neighbour in the
- * tree that is on its way through a socket, which the reactor reads meanwhile.
- * To the others it comes through ranks that may be slow: they leave it to the
- * neighbours to tell why, or that there is no reason, and speak themselves only
- * where by then nobody has told, as a rank in between is stopped.
+ * A pidfd says that a process has ended, but not why.  The process's last words may still
+ * be on their way, so the watch waits a moment before it reports the death.  (So it does
+ * for a process that had ended before it could be watched.)  A neighbour in the tree gets
+ * those words over a socket, which the reactor reads meanwhile.  The other ranks get them
+ * through ranks that may be slow.  So they leave the report to the neighbours, and report
+ * the death themselves only if no notice has come by then, because a rank in between is
+ * stopped.
  */
 #include "lib/ctrl/ctrl_int.h"
 #include "lib/net/fd_limit.h"
@@ -26,12 +25,12 @@
 #include <unistd.h>
 
 #define GRACE 0.1     /* s, of a neighbour */
-#define FAR_GRACE 0.6 /* s, of others: by a second at the latest all know */
+#define FAR_GRACE 0.6 /* s, of other ranks: all know within a second */
 
-/* A process of this host that trees of this process watch. */
+/* A process of this host that some trees of this process watch. */
 struct ctrl_process {
     struct coll__source
-        source; /* first; fd -1: it has ended, or nobody looks */
+        source; /* first; fd -1: it has ended, or is not watched */
     uint64_t pid;
     int is_told;              /* its neighbours have spoken */
     struct ctrl_watch *first; /* who wants to know */
@@ -52,7 +51,7 @@ static void forget(struct ctrl_process *process)
 
 static void process_ready(struct coll__source *source, uint32_t events)
 {
-    (void)events; /* EPOLLONESHOT: not again while it waits */
+    (void)events; /* EPOLLONESHOT: no further event before the deadline */
     coll__reactor_deadline(source, coll__now() + GRACE);
 }
 
@@ -68,8 +67,9 @@ static int is_neighbour(const struct ctrl_watch *watch)
     return 0;
 }
 
-/* The watches stay until their trees end: the process has no descriptor any
- * more, so that nobody takes another of the same number for it. */
+/* Report the death: first to trees in which the process is a neighbour, later to the
+ * others.  The watches stay until their trees end; the descriptor is closed, so a new
+ * process with the same pid is not taken for this one. */
 static void process_expired(struct coll__source *source)
 {
     struct ctrl_process *process = (struct ctrl_process *)source;
@@ -85,8 +85,7 @@ static void process_expired(struct coll__source *source)
         coll__reactor_deadline(source, coll__now() + FAR_GRACE - GRACE);
 }
 
-/* In a forked child the watches are the parent's, and their trees are of no
- * use: they find nobody there. */
+/* In a forked child: the watches belong to the parent's trees, so detach them. */
 static void process_dropped(struct coll__source *source)
 {
     struct ctrl_process *process = (struct ctrl_process *)source;
@@ -105,7 +104,7 @@ static int is_watchable(const struct coll__ctrl *ctrl, int rank)
            me->pid_ns == peer->pid_ns && me->pid != peer->pid;
 }
 
-/* Say whether a rank before this one is of the same process (as a thread). */
+/* Is the process watched already, for another of its ranks (threads)? */
 static int is_watched(const struct coll__ctrl *ctrl, int rank)
 {
     for (int i = 0; i < ctrl->n_watches; i++) {
@@ -117,8 +116,8 @@ static int is_watched(const struct coll__ctrl *ctrl, int rank)
     return 0;
 }
 
-/* A process that has ended already has no pidfd: what it gets instead says
- * nothing before its deadline. */
+/* Open a pidfd.  A process that has ended has none: an eventfd takes its place, whose
+ * deadline reports the death. */
 static struct coll__source open_source(uint64_t pid)
 {
     struct coll__source source = {
@@ -136,8 +135,8 @@ static struct coll__source open_source(uint64_t pid)
     return source;
 }
 
-/* Find the process among those that are watched, or begin to watch it with one
- * of *n_left descriptors; NULL and errno when that cannot be. */
+/* Find the process among the watched ones, or watch it with one of *n_left descriptors;
+ * NULL and errno if that fails. */
 static struct ctrl_process *find_process(uint64_t pid, int *n_left)
 {
     struct ctrl_process *process = processes;
@@ -191,7 +190,7 @@ static void watch_rank(struct coll__ctrl *ctrl, int rank, int *n_left)
     ctrl->n_watches++;
 }
 
-/* The connections come first: by them as well an end is noticed. */
+/* Connections need descriptors first: they show an end, too. */
 void coll__ctrl_watch(struct coll__ctrl *ctrl)
 {
     int room = coll__fds_in_tree(ctrl->rank, ctrl->size);

@@ -168,7 +168,7 @@ int coll__net_split(const char *text, char *host, size_t len, uint16_t *port)
     return 0;
 }
 
-/* Add those addresses of the list that COLL_NET_FAMILY allows. */
+/* Copy the addresses of the list that COLL_NET_FAMILY allows; with is_any, all. */
 static int take_addrs(const struct addrinfo *list, int is_any, uint16_t port,
                       struct coll__addr addrs[COLL__MAX_ADDRS])
 {
@@ -207,7 +207,8 @@ static void strip_brackets(const char *host, char bare[NI_MAXHOST])
              host + has_brackets);
 }
 
-/* Explain the failure if the host has addresses of the other family only. */
+/* If COLL_NET_FAMILY allows none of the host's addresses, return them all: connecting to
+ * them fails with a reason. */
 int coll__net_resolve(const char *name, uint16_t port,
                       struct coll__addr addrs[COLL__MAX_ADDRS])
 {
@@ -310,8 +311,8 @@ static int wait_ready(int fd, short events, double deadline)
     }
 }
 
-/* Is it one of this host's own addresses while the loopback interface is down?  Then
- * the host's processes cannot reach each other, and no error says so: packets vanish. */
+/* Is the loopback interface down?  Then the host's processes cannot reach each other, and
+ * no error says so: packets vanish. */
 int coll__net_is_loopback_down(int fd)
 {
     struct ifreq request = {.ifr_name = "lo"};
