@@ -2,16 +2,16 @@
 /* algo.h - what a builder sees, and the table of algorithms.
  *
  * An algorithm is one file and one line in list.c.  Its builder is a pure
- * function of the problem: it names blocks and peers and leaves dependencies,
- * pipelining and fusion to lib/plan.
+ * function of the problem: it names blocks and peers.  lib/plan adds dependencies,
+ * pipelining and fusion.
  *
- * The canonical tree.  With m the largest power of two that is not above p and
- * e = p - m, the ranks 0 .. 2e-1 combine in pairs (0 1) (2 3) ..., which leaves
- * m operands in the order of the ranks; these combine in a perfect binary tree,
- * neighbours first.  Algorithms that promise `is_canonical` combine every
- * element in this tree, and with plan_reduce_left() where the lower ranks'
- * operand is the one that comes in; so they all give the same bits, and an
- * operation that does not commute gets its operands in order.
+ * The canonical tree.  Let m be the largest power of two that is not above p, and
+ * e = p - m.  The ranks 0 .. 2e-1 combine in pairs (0 1) (2 3) ...  This leaves m
+ * operands in the order of the ranks, which combine in a perfect binary tree,
+ * neighbours first.  Algorithms with `is_canonical` combine every element in this
+ * tree, and use plan_reduce_left() if the received operand is from lower ranks.
+ * So they all give the same bits, and an operation that does not commute gets its
+ * operands in order.
  *
  *   p = 5, e = 1:   ((0 1) 2) (3 4)      p = 3, e = 1:   (0 1) 2
  */

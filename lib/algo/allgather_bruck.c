@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Bruck's allgather: double the number of blocks held in each round.
  *
- * Rank r collects the blocks r, r+1, r+2, ... in scratch, in that order: in
- * round k it gets from rank r + 2^k what that one has (as many as are still
- * missing) and gives its own to r - 2^k.  The last round's message leaves as soon as
- * it is complete: where few blocks are missing, with an earlier one's.  At the end
- * the blocks are turned into place.  With n bytes from each rank,
+ * Rank r collects the blocks r, r+1, r+2, ... in scratch, in that order.  In round k
+ * it receives the blocks of rank r + 2^k (as many as are still missing) and sends its
+ * blocks to rank r - 2^k.  The last round's message leaves as soon as its blocks are
+ * there, which may be before the last but one round ends.  At the end the blocks are
+ * copied to their places.  With n bytes from each rank,
  * T = ceil(log2 p) alpha + (p-1) n beta + p n gamma.  Best for small n.
  *
  *   p = 5, one column a rank, scratch from the top

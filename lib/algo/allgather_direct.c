@@ -2,8 +2,8 @@
 /* Direct allgather: every rank sends its block to every other, all at once.
  *
  * With n bytes from each rank, T = alpha + (p - 1) (gap + n beta): one latency,
- * and every byte straight to its place.  Best for few ranks that are all
- * joined, as within a host.
+ * and every byte goes straight to its place.  Best for few ranks with a link
+ * between any two of them, as within a host.
  *
  *   p = 3, one column a rank
  *     start      the one round

@@ -3,13 +3,13 @@
  * level by level; the leaders of the outermost groups allgather whole groups'
  * blocks; the result is broadcast down through the leaders.
  *
- * With n bytes from each rank, k leaders in a group and h of the outermost
- * groups, T = sum over inner levels of (alpha + (k - 1) (gap + m n beta)), m
- * ranks in a group below, + the allgather of p/h n bytes from each of h + the
- * broadcasts of p n bytes inside.  Which of the flat algorithms does the last
- * two is decided by their prices.  Best where messages between the outermost
- * groups are dear: each group sends and gets its bytes there once, in h - 1
- * messages or fewer.
+ * With n bytes from each rank, k leaders in a group, m ranks in a group of the
+ * level below, and h outermost groups, T = sum over inner levels of
+ * (alpha + (k - 1) (gap + m n beta)) + the allgather of p/h n bytes from each of h
+ * + the broadcasts of p n bytes inside.  The cheapest flat algorithms do the
+ * allgather and the broadcasts.  Best if messages between the outermost groups are
+ * expensive: each group sends and receives its bytes there once, in at most h - 1
+ * messages.
  *
  *   p = 5, hosts 0 1 2 and 3 4, one column a rank
  *     start        collect      allgather    broadcast
@@ -19,9 +19,9 @@
  *     . . . d .    . . . d .    d . . d .    d d d d d
  *     . . . . e    . . . e e    e . . e e    e e e e e
  *
- * Blocks are kept group after group within group after group, each of which is
- * one run that begins with its leader.  That is OUT itself where ranks are in
- * that order and blocks are equal; else it is scratch, which adds p n gamma.
+ * Blocks are kept group after group on every level, so each group's blocks are
+ * one run that begins with its leader's.  They are kept in OUT itself if the ranks
+ * are in that order and blocks are equal; else in scratch, which adds p n gamma.
  *
  * Source: Karonis et al., "Exploiting hierarchy in parallel computer networks
  * to optimize collective operation performance", IPDPS 2000.

@@ -2,13 +2,13 @@
 /* PAT allgather (parallel aggregated trees): a binomial tree for every block,
  * the longest way first.
  *
- * In round k = K-1 .. 0 (K = ceil(log2 p)) rank r gives rank r + 2^k all blocks
- * that came from r - j, for the j that are multiples of 2^(k+1): one block over
- * the longest way, p/2 over the shortest, the opposite of Bruck's.  With n
- * bytes from each rank, T = log2(p) alpha + (p-1) n beta + 2 (p-1) n gamma
- * while blocks are small and go many in one message; large ones go singly,
+ * In round k = K-1 .. 0 (K = ceil(log2 p)) rank r sends to rank r + 2^k the
+ * blocks of all ranks r - j for which j is a multiple of 2^(k+1): one block over
+ * the longest distance, p/2 over the shortest, the opposite of Bruck's.  With n
+ * bytes from each rank, T = log2(p) alpha + (p-1) n beta + 2 (p-1) n gamma if
+ * blocks are small and share messages.  Each large block has its own message,
  * straight from OUT to OUT: T = alpha + (p-1) (gap + n beta), or at most
- * log2(p) alpha more.  Best where far links are narrow.
+ * log2(p) alpha more.  Best if far links have a low bandwidth.
  *
  *   p = 5, one column a rank
  *     start        k = 2        k = 1        k = 0
@@ -19,9 +19,9 @@
  *     . . . . e    . . . e e    . e . e e    e e e e e
  *
  * Scratch is bounded: a message of several blocks goes through one of two slots
- * of SLOT bytes at each end.  Within a round the blocks that have been there
- * the longest leave first (j in order of its bits from the highest down), so
- * that a long round does not wait for the one before.
+ * of SLOT bytes at each end.  Within a round the blocks that arrived first leave
+ * first (j in order of its bits from the highest down), so that a long round does
+ * not wait for the round before.
  *
  * Source: Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter
  * operations at scale", arXiv 2506.20252, 2025.
@@ -48,7 +48,7 @@ static int blocks_at_once(size_t longest)
     return longest < SLOT ? (int)(SLOT / longest) : 1;
 }
 
-/* The i-th j of round k of `rounds`: the bits of i, in reverse, above bit k. */
+/* Return the i-th j of round k of `rounds`: the bits of i, reversed, above bit k. */
 static int jump(int rounds, int k, int i)
 {
     int j = 0;

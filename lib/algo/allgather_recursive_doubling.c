@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Recursive doubling allgather: exchange all that one holds with partners at
+/* Recursive doubling allgather: exchange all blocks held with partners at
  * distance 1, 2, 4, ...
  *
- * With n bytes from each rank, T = log2(p) alpha + (p - 1) n beta.  What a rank
- * holds is always a run of ranks, so equal blocks need no copies: best for
- * small to medium n.  When p is no power of two, the first ranks pair up as in
- * algo.h: the upper one gives its block to the lower one and gets the whole
- * result at the end, which adds 2 alpha + (p + 1) n beta.
+ * With n bytes from each rank, T = log2(p) alpha + (p - 1) n beta.  A rank always
+ * holds the blocks of consecutive ranks, so equal blocks need no copies.  Best for
+ * small to medium n.  Unless p is a power of two, the first ranks pair up as in
+ * algo.h: the upper rank of a pair sends its block to the lower rank and receives
+ * the whole result at the end, which adds 2 alpha + (p + 1) n beta.
  *
  *   p = 5, one column a rank
  *     start        fold         round 0      round 1      unfold
@@ -16,8 +16,8 @@
  *     . . . d .    . . . d .    . . . d d    d . d d d    d d d d d
  *     . . . . e    . . . . e    . . . e e    e . e e e    e e e e e
  *
- * Parts of different lengths are packed in scratch on the way, since they may
- * lie with gaps, and not the same ones on every rank.
+ * Parts of different lengths are packed in scratch on the way, since there may be
+ * gaps between them, which may differ between ranks.
  *
  * Source: Thakur, Rabenseifner and Gropp, Int. J. High Perform. Comput. Appl.
  * 19(1), 2005.

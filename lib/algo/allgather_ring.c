@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ring allgather: each rank passes on the block that it got last.
+/* Ring allgather: each rank passes on the block that it received last.
  *
  * With n bytes from each rank, T = (p - 1) (alpha + n beta).  Best for large n:
  * every byte goes straight to its place, and only between neighbours.

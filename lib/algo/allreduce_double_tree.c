@@ -6,8 +6,8 @@
  * The pass `split` cuts each half into k pieces; with m = n / 2k bytes,
  * T = 2 log2(p) (alpha + gap + 2 m beta) + 2 log2(p) m gamma
  *     + (k-1) (4 (gap + m beta) + 2 m gamma):
- * near the ring's 2 n beta for large n, with log2(p) instead of p messages in a
- * row.  Best for large p and all but the smallest n.
+ * near the ring's 2 n beta for large n, with log2(p) instead of p messages one
+ * after the other.  Best for large p and all but the smallest n.
  *
  *   p = 3, halves x y      x: 0->1<-2, back 0<-1->2
  *                          y: 1->2<-0, back 1<-2->0

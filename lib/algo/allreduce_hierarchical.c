@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hierarchical allreduce: on each level of the machine, from the inside, a
- * reduce-scatter within the group; then each rank goes on with its shard, among
- * the ranks that have the same one in the neighbouring groups; on the last
- * level an allreduce; then allgathers on the way back.
+/* Hierarchical allreduce: on each level of the machine, from the inside,
+ * a reduce-scatter within the group.  Then each rank goes on with its shard, among
+ * the ranks of the other groups with the same shard.  The last level has an
+ * allreduce, and the way back has allgathers.
  *
- * With g ranks a group only n/g bytes of each rank leave it, by g ways at the
- * same time: all rails are busy, none carries a byte twice.  The algorithm of
- * each level is the cheapest one for the problem there, and T is the sum over
- * the levels.  Best for large n where the levels differ much.
+ * With g ranks a group, n/g bytes of each rank leave the group, from all g ranks
+ * at the same time: all rails are busy, and none carries a byte twice.  Each level
+ * uses the cheapest algorithm for its problem, and T is the sum over the levels.
+ * Best for large n if the levels' bandwidths differ much.
  *
  *   p = 4, two hosts of two; n = ab, X = sum over all ranks
  *     rank  start   within host   between hosts   within host
@@ -16,8 +16,8 @@
  *     2     a b     a2+a3 .       X .             X X
  *     3     a b     . b2+b3       . X             X X
  *
- * Of groups of different sizes only as many ranks have shards as the smallest
- * group has.
+ * If groups differ in size, each has as many shards as the smallest group has
+ * ranks.
  *
  * Source: Cho et al., "BlueConnect", SysML 2019; Jia et al., arXiv 1807.11205,
  * 2018 (hierarchical all-reduce).

@@ -3,13 +3,13 @@
  * the same tree.
  *
  * T = 2 log4(p) (alpha + 2 gap + 3 n beta) + 3 log4(p) n gamma, p - 1 messages
- * each way.  Best for tiny n where a message's latency is well above the gap
- * between two of them, and messages in all are dear.
+ * each way.  Best for tiny n if a message's latency is well above the gap between
+ * two messages, and if the number of messages counts.
  *
  *   p = 5      (0 1) 2 3 4     up:   1->0, then 2->0 3->0 4->0
  *                               down: 0->4 0->3 0->2, then 0->1
  *
- * Without a power of two the first ranks pair up before (algo.h).
+ * Unless p is a power of two, the first ranks pair up before (algo.h).
  *
  * Source: the k-nomial trees of Chan et al., Concurr. Comput. Pract. Exp.
  * 19(13), 2007.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One-shot allreduce: every rank sends its whole vector to every other one, and
- * each combines all of them in the canonical tree.
+/* One-shot allreduce: every rank sends its whole vector to every other rank, and
+ * each rank combines all vectors in the canonical tree.
  *
- * T = alpha + (p-2) gap + (p-1) n beta + p n gamma: one step, the least latency
- * there is.  Best for tiny n and few ranks; scratch of p-1 vectors.
+ * T = alpha + (p-2) gap + (p-1) n beta + p n gamma: one step, the least possible
+ * latency.  Best for tiny n and few ranks; scratch of p-1 vectors.
  *
  *   p = 3, one column a rank
  *     start    messages                         end

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* PAT allreduce: PAT's reduce-scatter of p blocks, then PAT's allgather.
  *
- * T is the sum of the two (see their files): 2 log2(p) messages in a row for
- * any p without a fold, most bytes between neighbours.  Best for middle n where
- * far links are dear.
+ * T is the sum of the two (see their files): 2 log2(p) messages one after the other,
+ * for any p, without a fold; most bytes go between neighbours.  Best for medium n if
+ * far links are expensive.
  *
  *   p = 3, one column a rank, blocks from the top, X = sum over all ranks
  *     start        reduce-scatter    allgather

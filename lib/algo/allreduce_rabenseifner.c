@@ -3,7 +3,7 @@
  * allgather by recursive doubling, the same way back.
  *
  * T = 2 log2(p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma: the least bytes, in
- * few messages.  Best for middle and large n.  Unless p is a power of two, the
+ * few messages.  Best for medium and large n.  Unless p is a power of two, the
  * first ranks fold in pairs, which adds 2 (alpha + n beta) + n gamma.
  *
  *   p = 4, blocks of a rank from left to right, X = sum over all ranks

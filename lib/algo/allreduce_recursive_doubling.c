@@ -2,9 +2,9 @@
 /* Recursive doubling allreduce: exchange whole vectors with partners at
  * distance 1, 2, 4, ...; after k rounds groups of 2^k ranks hold equal sums.
  *
- * T = log2(p) (alpha + n beta + n gamma).  Best for small n.  When p is no
- * power of two, let m be the largest one below p: the first 2 (p - m) ranks pair
- * up, the upper one of each pair gives its vector to the lower one and gets the
+ * T = log2(p) (alpha + n beta + n gamma).  Best for small n.  Unless p is
+ * a power of two, let m be the largest one below p.  The first 2 (p - m) ranks pair
+ * up: the upper rank of a pair sends its vector to the lower rank and receives the
  * result at the end, which adds 2 (alpha + n beta) + n gamma.
  *
  *   p = 5, m = 4      fold        round 0       round 1       unfold

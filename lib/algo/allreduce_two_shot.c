@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two-shot allreduce: a direct reduce-scatter of p blocks, in which every rank
- * combines its own block (in the canonical tree, where the order matters), then
+ * combines its own block (in the canonical tree, if the order matters), then
  * a direct allgather.
  *
  * T = 2 (alpha + (p-2) gap + (p-1)/p n beta) + n gamma: the least bytes in two
- * steps.  Best for middle n where all ranks reach each other directly.
+ * steps.  Best for medium n if there is a link between any two ranks.
  *
  *   p = 3, one column a rank, blocks from the top, X = sum over all ranks
  *     start        first shot    second shot

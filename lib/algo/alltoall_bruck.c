@@ -2,9 +2,9 @@
 /* Bruck's alltoall: blocks travel in strides of 1, 2, 4, ..., many in one
  * message.
  *
- * Number the blocks of rank r by how far they go: block j is for rank r - j.
- * In round k every block with bit k of j set moves 2^k ranks down, so after all
- * rounds each has moved j, and block j of rank r is the one that comes from
+ * Blocks of rank r are numbered by their distance: block j is for rank r - j.  In
+ * round k every block with bit k of j set moves 2^k ranks down.  So after all
+ * rounds each block has moved j ranks, and rank r's block j comes from rank
  * r + j.  With n bytes for each rank,
  * T = ceil(log2 p) (alpha + p/2 n beta) + (log2(p)/2 + 1) p n gamma.  Best for
  * small n: log2(p) messages in place of p - 1, each byte sent log2(p)/2 times.
@@ -15,10 +15,11 @@
  *     2  0->2     0->2                     2->0
  *     3  0->1     1->2                     3->0
  *
- * What a round takes in stays where it arrived until a later round or the end
- * wants it, so there is no turning of blocks before and after.  Blocks of round
- * k lie in order of j; those with equal bits above i and bit i as their highest
- * below k are together in what round i took in, and are copied together.
+ * Received blocks stay where they arrived until a later round sends them or the end
+ * copies them to OUT, so blocks are not rotated before and after.  Blocks of round k
+ * are in the order of j.  Blocks with equal bits above i, and with bit i as their
+ * highest bit below k, are neighbours in the message of round i and are copied
+ * together.
  *
  * Source: Bruck et al., IEEE Trans. Parallel Distrib. Syst. 8(11), 1997.
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Direct alltoall: all messages at once, each rank beginning with the next one.
+/* Direct alltoall: all messages at once; each rank sends to the next rank first.
  *
- * With n bytes for each rank, T = alpha + (p - 1) (gap + n beta), where the
- * network takes what comes.  Beginning at r + 1 spreads the messages: at any
- * time about one is on its way to each rank.
+ * With n bytes for each rank, T = alpha + (p - 1) (gap + n beta), if the
+ * network is not congested.  Sending to rank r + 1 first spreads the messages: at
+ * any time about one message is on its way to each rank.
  *
  *   p = 4: the order in which each rank's messages leave
  *     0: 1 2 3      1: 2 3 0      2: 3 0 1      3: 0 1 2

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Hierarchical alltoall: first inside each group, so that every rank holds all
- * that its group has for the ranks of its own index; then among the ranks of
- * one index, whole groups' blocks at a time.
+ * blocks of its group for the ranks of its own index; then among the ranks of one
+ * index, all blocks of a group in one message.
  *
  * With n bytes for each rank, h outermost groups of s ranks,
- * T = alpha + (s - 1) (gap + h n beta) of a group's links
- * + alpha + (h - 1) (gap + s n beta) of the outermost + 2 p n gamma.  Best for
+ * T = alpha + (s - 1) (gap + h n beta) on a group's links
+ * + alpha + (h - 1) (gap + s n beta) on the outermost + 2 p n gamma.  Best for
  * medium n on many hosts: s + h - 2 messages in place of p - 1, and the same
  * bytes between the groups.
  *

@@ -6,18 +6,19 @@
  * one block at a time, so no receiver is overrun: best for large n on networks
  * that suffer when many send to one.
  *
- *   p = 4: whom each rank sends to
+ *   p = 4: the rank that each rank sends to
  *             round 1    round 2    round 3
  *     0       1          2          3
  *     1       2          3          0
  *     2       3          0          1
  *     3       0          1          2
  *
- * What keeps the rounds apart: before a round its place in OUT gets one element
- * of the last round's, which makes the receive wait for that one.
+ * Rounds are kept apart by copies: before a round, one element that the last round
+ * received is copied to the place in OUT of this round's block.  So this round's
+ * receive waits for the last round's.
  *
- * In place, round s would overwrite block r - s, which leaves in round p - s
- * only: blocks of the first half of the rounds are saved in scratch.
+ * In place, round s would overwrite block r - s, which is not sent before round
+ * p - s.  So the blocks of the first half of the rounds are saved in scratch.
  *
  * Source: Thakur, Rabenseifner and Gropp, Int. J. High Perform. Comput. Appl.
  * 19(1), 2005.

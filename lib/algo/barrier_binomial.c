@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Binomial tree barrier: everybody reports up a binomial tree, the word to go
+/* Binomial tree barrier: all ranks report up a binomial tree, and the release
  * comes down it.
  *
  * T = 2 log2(p) alpha, twice that of dissemination, but with 2 (p - 1) messages
- * in all in place of p log2(p): best where ranks share cores.  The tree's order
- * is the ring's, so that neighbours come first whatever the placement.  The
+ * in all instead of p log2(p): best if ranks share cores.  The tree's order is the
+ * ring's, so neighbours come first in any placement.  The
  * token is one byte, combined by max.
  *
  *   p = 5                0         up:   1->0 3->2, then 2->0, then 4->0

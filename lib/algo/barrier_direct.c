@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Direct barrier: tell every rank, hear from every rank.
  *
- * T = alpha + (p-2) gap: one step.  Best among few ranks, and where ranks share
- * cores: each needs but one turn.
+ * T = alpha + (p-2) gap: one step.  Best for few ranks, and if ranks share cores:
+ * each has to run only once.
  *
  *   p = 3      0->1 0->2      1->2 1->0      2->0 2->1
  *

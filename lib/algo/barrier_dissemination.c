@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Dissemination barrier: in round k tell rank r + 2^k, hear from r - 2^k; after
- * ceil(log2 p) rounds every rank has heard, over others, from every rank.
+ * ceil(log2 p) rounds every rank has heard from every rank, directly or not.
  *
- * T = ceil(log2 p) alpha, for any p.  The token is one byte, and hearing twice
- * of the same rank does no harm: its op is max.
+ * T = ceil(log2 p) alpha, for any p.  The token is one byte, combined by max, so it
+ * does no harm to hear of a rank twice.
  *
- *   p = 5: who has been heard of, by rank 0
+ *   p = 5: the ranks that rank 0 has heard of
  *     round 0: 0 4        round 1: 0 4 3 2        round 2: 0 4 3 2 1
  *
  * Source: Hensgen, Finkel and Manber, Int. J. Parallel Program. 17(1), 1988.

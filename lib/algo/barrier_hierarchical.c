@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hierarchical barrier: in each group everybody reports to the leader, level by
- * level; the leaders of the outermost groups disseminate; the word to go comes
- * back down.
+/* Hierarchical barrier: in each group all ranks report to the leader, level by
+ * level; the leaders of the outermost groups run a dissemination barrier; the
+ * release goes back down.
  *
  * With k leaders in a group and h of the outermost groups,
- * T = sum over inner levels of 2 (alpha + (k - 1) gap) + ceil(log2 h) alpha of
- * the outermost.  Best on several hosts: only h log2(h) messages are between
- * them.
+ * T = sum over inner levels of 2 (alpha + (k - 1) gap) + ceil(log2 h) alpha on
+ * the outermost.  Best on several hosts: only h log2(h) messages go between them.
  *
  *   p = 5, hosts 0 1 2 and 3 4
  *     up: 1->0 2->0 4->3      across: 0->3 3->0      down: 0->1 0->2 3->4

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Binomial tree broadcast: in each round every rank that has the vector gives
- * it to one that has not.
+/* Binomial tree broadcast: in each round every rank that has the vector sends it
+ * to one that does not.
  *
  * T = log2(p) (alpha + n beta).  Best for small n.
  *

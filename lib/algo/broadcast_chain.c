@@ -2,7 +2,7 @@
 /* Chain broadcast: each rank passes the vector on to the next one.
  *
  * The pass `split` cuts the vector into k chunks, so all links are busy at
- * once: T = (p - 2 + k) (alpha + n/k beta), near n beta for large n whatever p.
+ * once: T = (p - 2 + k) (alpha + n/k beta), near n beta for large n and any p.
  * The chain is the ring, cut before the root.
  *
  *   p = 4, root 2, chunks x y z    2 -> 3 -> 0 -> 1

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Direct broadcast: the root sends its vector to every rank.
  *
- * T = alpha + (p-2) gap + (p-1) n beta.  Best for tiny n, and among ranks that
- * share memory, where one copy of the bytes serves all: then the last term is n
- * beta.
+ * T = alpha + (p-2) gap + (p-1) n beta.  Best for tiny n, and for ranks that share
+ * memory: one copy of the bytes serves all, so the last term is n beta.
  *
  *   p = 4, root 0      0->1 0->2 0->3
  *

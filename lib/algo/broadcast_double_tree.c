@@ -5,8 +5,8 @@
  *
  * The pass `split` cuts each half into k pieces; with m = n / 2k bytes,
  * T = log2(p) (alpha + gap + 2 m beta) + 2 (k-1) (gap + m beta):
- * near the chain's n beta for large n, with log2(p) instead of p messages in a
- * row.  Best for large p and all but the smallest n.
+ * near the chain's n beta for large n, with log2(p) instead of p messages one
+ * after the other.  Best for large p and all but the smallest n.
  *
  *   p = 4, root 0, halves x y     x: 0->2 1<-2->3     y: 0->3 2<-3->1
  *

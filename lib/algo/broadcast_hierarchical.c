@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Hierarchical broadcast: on each level of the machine, from the outside, the
- * leader of each group gives the vector to the leaders of the groups in it.
+ * leader of each group sends the vector to the leaders of the groups in it.
  *
- * Only one message of n bytes enters a group.  The algorithm of each level is
- * the cheapest one for the problem there, and T is the sum over the levels.
- * The root leads its own groups, else the lowest rank does.
+ * Only one message of n bytes enters a group.  Each level uses the cheapest
+ * algorithm for its problem, and T is the sum over the levels.  The root leads its
+ * own groups; the lowest rank leads any other group.
  *
  *   p = 5, hosts (0 1) (2 3 4), root 3     3->0; then 0->1, 2<-3->4
  *

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* k-nomial tree broadcast, radix 4: every rank that has the vector gives it to
- * three that have not, in each round.
+/* k-nomial tree broadcast, radix 4: in each round every rank that has the vector
+ * sends it to three ranks that do not have it.
  *
- * T = log4(p) (alpha + 2 gap + 3 n beta).  Best for tiny n where a message's
- * latency is well above the gap between two of them.
+ * T = log4(p) (alpha + 2 gap + 3 n beta).  Best for tiny n if a message's
+ * latency is well above the gap between two messages.
  *
  *   p = 5, ranks counted from the root     0->4, then 0->3 0->2 0->1
  *

@@ -3,8 +3,8 @@
  * tree, then pass them round the ring.
  *
  * T = (log2(p) + p - 1) alpha + 2 (p - 1)/p n beta: about twice the time of one
- * vector over one link whatever p, in fewer and larger pieces than a chain
- * needs.  Best for large n when messages cannot be cut into many chunks.
+ * vector over one link for any p, with fewer and larger pieces than a chain
+ * needs.  Best for large n if messages cannot be cut into many chunks.
  *
  *   p = 4, root 0, blocks a b c d, one column a rank
  *     start      scatter             ring 1       ring 2       ring 3
@@ -13,8 +13,9 @@
  *     c . . .    c . c .             c . c c      c . c c      c c c c
  *     d . . .    d . d d             d . d d      d d d d      d d d d
  *
- * Block v belongs to the rank v behind the root.  A rank that is handed a whole
- * subtree's blocks has more than its own; the ring skips what the next one has.
+ * Block v belongs to the rank that is v after the root.  A rank that has received a
+ * whole subtree's blocks has more than its own; the ring skips blocks that the next
+ * rank has.
  *
  * Source: Barnett et al., "Interprocessor collective communication library
  * (InterCom)", Scalable High-Performance Computing Conf., 1994.

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* double_tree.h - two binary trees over the same ranks: who talks to whom.
+/* double_tree.h - two binary trees over the same ranks: parents and children.
  *
- * A rank that has children in one tree has none in the other (but one rank in
- * neither, when their number is odd), so with half of the vector in each tree
- * every rank sends and receives as much as any other, and all links are busy.
- * Both trees are in-order: a subtree is a run of neighbours.
+ * A rank that has children in one tree has none in the other.  (If the number of
+ * ranks is odd, one rank has none in either.)  Half of the vector goes in each tree,
+ * so all ranks send and receive equally much, and all links are busy.  Both trees
+ * are in-order: a subtree is a run of neighbours.
  *
  *   7 nodes, first tree        second tree: the same, turned by one
  *         4                          5

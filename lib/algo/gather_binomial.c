@@ -4,9 +4,9 @@
  *
  * With n bytes from each rank, T = log2(p) alpha + (p - 1) n beta: as many
  * bytes into the root as a direct gather, in log2(p) messages.  Best for small
- * n.  A subtree is a run of ranks counted from the root, so its blocks lie
- * packed; at the root they go straight to their places, but for the one run
- * that passes the last rank, which goes over scratch.
+ * n.  A subtree is a run of ranks counted from the root, so its blocks are
+ * packed.  At the root they go straight to their places, except the one run that
+ * wraps after the last rank, which goes through scratch.
  *
  *   p = 5, ranks counted from the root     1->0: 1      3->2: 3
  *                 0                        2->0: 2 3
@@ -15,7 +15,7 @@
  *                 |
  *                 3
  *
- * Only the root of a gatherv knows the counts, so it cannot be served.
+ * Only the root of a gatherv knows the counts, so gatherv is not served.
  *
  * Source: Chan, Heimlich, Purkayastha and van de Geijn, Concurrency Computat.:
  * Pract. Exper. 19(13), 2007.

@@ -2,7 +2,7 @@
 /* Direct gather: every rank sends its part straight to the root.
  *
  * With n bytes from each rank, T = alpha + (p - 1) (gap + n beta): the least
- * bytes, and each to its place.  Best for large n, or few ranks.
+ * bytes, and each goes straight to its place.  Best for large n, or few ranks.
  *
  *   p = 4, root 1      0   2   3
  *                       \  |  /

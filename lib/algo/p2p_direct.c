@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A message from one rank to another: one step at either end.
  *
- * T = alpha + n beta; the only algorithm there is.  The message goes whole,
- * however long: the engine asks for no more than its end.  A message to oneself is
- * a send and a receive whose peer is this rank.
+ * T = alpha + n beta; the only algorithm of send and recv.  The message is not cut,
+ * however long it is: no later step could start on a piece of it.  A message to the
+ * rank itself is a send and a receive whose peer is this rank.
  *
  *   p = 3, rank 2 sends to rank 0
  *     0: recv peer 2        1: takes no part        2: send peer 0

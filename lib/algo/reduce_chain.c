@@ -4,8 +4,8 @@
  *
  * The pass `split` cuts the vector into k pieces, so all links are busy at
  * once: T = (p-1) (alpha + n/k (beta + gamma)) + (k-1) n/k max(beta, gamma),
- * near n max(beta, gamma) for large n whatever p.  The chain is the ring, cut
- * behind the root.
+ * near n max(beta, gamma) for large n and any p.  The chain is the ring, cut
+ * after the root.
  *
  *   p = 4, root 2, pieces x y z    1 -> 0 -> 3 -> 2
  *     time 0: 1-x->0      time 1: 1-y->0-x->3      time 2: 1-z->0-y->3-x->2

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Direct reduce: every rank sends its vector to the root, which combines them
- * (in the canonical tree, where the order matters).
+ * (in the canonical tree, if the order matters).
  *
  * T = alpha + (p-2) gap + (p-1) n beta + p n gamma.  Best for few ranks, or
- * where the root's links are far faster than a message's latency; scratch of
- * p-1 vectors on the root where the order matters.
+ * if the root takes a message from its links in much less than the latency.  The
+ * root needs scratch for p-1 vectors if the order matters.
  *
  *   p = 4, root 1
  *     0-a->1  2-c->1  3-d->1, then rank 1: (a b) (c d), or b a d c

@@ -7,7 +7,7 @@
  * T = log2(p) (alpha + gap + 2 m (beta + gamma))
  *     + (k-1) (2 (gap + m beta) + 2 m gamma):
  * near the chain's n (beta + gamma) for large n, with log2(p) instead of p
- * messages in a row.  Best for large p and all but the smallest n.
+ * messages one after the other.  Best for large p and all but the smallest n.
  *
  *   p = 4, root 0, halves x y     x: 1->2<-3 2->0     y: 2->3<-1 3->0
  *

@@ -2,9 +2,9 @@
 /* Hierarchical reduce: on each level of the machine, from the inside, each
  * group reduces to its leader, and the leaders go on.
  *
- * Only one message of n bytes leaves a group.  The algorithm of each level is
- * the cheapest one for the problem there, and T is the sum over the levels.
- * The root leads its own groups, else the lowest rank does.
+ * Only one message of n bytes leaves a group.  Each level uses the cheapest
+ * algorithm for its problem, and T is the sum over the levels.  The root leads its
+ * own groups; the lowest rank leads any other group.
  *
  *   p = 5, hosts (0 1) (2 3 4), root 3     1->0, 2->3<-4; then 0->3
  *

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* k-nomial tree reduce, radix 4: sums up a tree of half the levels that a
- * binomial one has.
+/* k-nomial tree reduce, radix 4: sums go up a tree with half the levels of a
+ * binomial one.
  *
- * T = log4(p) (alpha + 2 gap + 3 n beta + 3 n gamma).  Best for tiny n where a
- * message's latency is well above the gap between two of them.  The top is
- * rank 0, which sends the result on to the root; where any order will do, the
+ * T = log4(p) (alpha + 2 gap + 3 n beta + 3 n gamma).  Best for tiny n if a
+ * message's latency is well above the gap between two messages.  The top is
+ * rank 0, which sends the result to the root.  If any order will do, the top is the
  * root itself.
  *
  *   p = 5, root 0      (0 1) 2 3 4      1->0, then 2->0 3->0 4->0

@@ -4,7 +4,7 @@
  *
  * T = 2 log2(p) alpha + 2(p-1)/p n beta + (p-1)/p n gamma; best for large n.
  * Unless p is a power of two, the first ranks fold in pairs, which adds
- * alpha + n beta + n gamma; a root among them is the one of its pair that
+ * alpha + n beta + n gamma; a root among them is the rank of its pair that
  * stays.
  *
  *   p = 4, root 1, blocks of a rank from left to right, X = sum over all ranks

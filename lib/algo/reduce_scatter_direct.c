@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Direct reduce-scatter: every rank sends each part to the rank that is to have
- * it, which combines the p operands of its own part (in the canonical tree, where
- * the order matters).
+/* Direct reduce-scatter: every rank sends each part to the part's rank, which
+ * combines the p operands of its part (in the canonical tree, if the order matters).
  *
  * With n bytes a part, T = alpha + (p-2) gap + (p-1) n beta + p n gamma: one
- * step, each byte sent once.  Best for small n among ranks that reach each
- * other directly; scratch of p-1 parts where the order matters.
+ * step, each byte sent once.  Best for small n if there is a link between any
+ * two ranks.  It needs scratch for p-1 parts if the order matters.
  *
  *   p = 3, one column a rank, parts from the top
  *     start       messages              end

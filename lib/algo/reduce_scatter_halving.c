@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Recursive halving: a group of ranks parts in two halves; each rank gives its
- * sums for the other half's parts to a partner there, and goes on in its own.
+/* Recursive halving: a group of ranks splits in two halves; each rank sends its
+ * sums of the other half's parts to a partner there, and goes on in its own half.
  *
  * With n bytes a part, T = log2(p) alpha + (p-1) n (beta + gamma) for a power
- * of two.  Any p will do: of an odd group the lower half is one larger, and its
- * last rank, without a partner, gives to the other half's last rank and gets
- * nothing.  Parts stay contiguous; but the farthest partners exchange most.
- * Best for middle n in a flat network.
+ * of two.  Any p will do.  In an odd group the lower half is one rank larger; its last
+ * rank has no partner, so it sends to the other half's last rank and receives
+ * nothing.  Parts stay contiguous, but the farthest partners exchange most.
+ * Best for medium n in a flat network.
  *
  *   p = 5     0 1 2 | 3 4     0-34->3 1-34->4 2-34->4   3-012->0 4-012->1
  *             0 1 | 2   3 | 4     0-2->2 1-2->2 2-01->0     3-4->4 4-3->3

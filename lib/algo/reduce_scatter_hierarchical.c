@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hierarchical reduce-scatter: each host adds up what its ranks have for a part,
- * on a rank of its own, and sends the sum to the rank that is to have it, which
- * adds up those of all hosts.
+/* Hierarchical reduce-scatter: on each host one rank adds up the host's
+ * operands of a part and sends the sum to the part's rank, which adds up the sums of
+ * all hosts.
  *
  * With n bytes a part and h hosts of s ranks,
- * T = alpha + (s - 1) (gap + h n beta) of a host's links + alpha + (h - 1)
- * (gap + n beta) of the network + (h s + h) n gamma.  Best where messages between
- * the hosts are dear: of each part one sum leaves each other host, the least
- * there is, where the direct way has s of them.
+ * T = alpha + (s - 1) (gap + h n beta) on a host's links + alpha + (h - 1)
+ * (gap + n beta) on the network + (h s + h) n gamma.  Best if messages between hosts
+ * are expensive: each other host sends one sum of a part, the least possible; the
+ * direct algorithm sends s operands.
  *
- *   p = 4, hosts 0 1 and 2 3, part by part, what 2 and 3 have for 0 and 1
+ *   p = 4, hosts 0 1 and 2 3, the operands of ranks 2 and 3 for parts 0 and 1
  *     start      inside               across
  *     2: 20 21   2 has 20 + 30        2->0
  *     3: 30 31   3 has 21 + 31        3->1
  *
- * Elsewhere a part is added up on the rank of its own rank's number, counted
- * host by host, modulo the host's size: hosts of all sizes have their ranks at
- * work alike.
+ * On another host, the rank that adds up a part is chosen by the number of the
+ * part's rank, counted host by host, modulo the host's size.  So all ranks of a host
+ * of any size have the same work.
  *
  * Source: Karonis et al., "Exploiting hierarchy in parallel computer networks
  * to optimize collective operation performance", IPDPS 2000, for the levels.

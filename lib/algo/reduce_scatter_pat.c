@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* PAT reduce-scatter: each part has a binomial tree of its own, the same one
- * turned round, and all trees go up together, in log2(p) rounds.
+/* PAT reduce-scatter: each part has its own binomial tree, a rotated copy of the
+ * same one, and sums go up all trees together, in log2(p) rounds.
  *
  * Part r - x (modulo p) passes rank r on its way to rank r - lowbit(x), where
- * lowbit is the lowest bit of x.  So in round k every rank sends to rank r -
- * 2^k the sums with lowbit(x) = 2^k: half of those it has, most to the nearest.
- * Scratch holds the sums in the order of x with its bits reversed; then what
- * is sent, and what it is added to, is contiguous, but for one sum when p is no
- * power of two.
+ * lowbit is the lowest bit of x.  So in round k every rank r sends to rank
+ * r - 2^k the sums with lowbit(x) = 2^k: half of its sums, and most bytes go to the
+ * nearest rank.  Scratch holds the sums in the order of x with its bits reversed.
+ * Then the sums to send are contiguous, and so are the sums that are added to, except
+ * for one gap unless p is a power of two.
  *
  * With n bytes a part,
  * T = ceil(log2 p) alpha + (p-1) n (beta + gamma) + (p+1) n gamma to pack, or
  * n gamma for up to 3 ranks, whose messages are single parts of IN.  Best for
- * small and middle n, the more the dearer the far links are.
+ * small and medium n, if far links are expensive.
  *
  *   p = 4, rank 3's sums x: part    0: 3   2: 1   1: 2   3: 0
- *     round 0: sends x = 1 3 to rank 2, gets from rank 0 what it adds to 0 2
- *     round 1: sends x = 2 to rank 1, gets from rank 1 what it adds to 0
+ *     round 0: sends x = 1 3 to rank 2, adds rank 0's message to 0 2
+ *     round 1: sends x = 2 to rank 1, adds rank 1's message to 0
  *
  * Source: Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter
  * operations at scale", arXiv 2506.20252, 2025 (its fully aggregated form).

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ring reduce-scatter: the sum of each part goes once round the ring, growing
- * by one operand a step, and ends at the rank that is to have it.
+ * by one operand a step, and ends at the part's rank.
  *
  * With n bytes a part, T = (p-1) (alpha + n beta + n gamma), or, in many
  * pieces, (p-1) n max(beta, gamma): the least bytes, only between neighbours.

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Binomial tree scatter: each rank gets its subtree's blocks in one message and
- * hands them down, the largest subtree's first.
+/* Binomial tree scatter: each rank receives its subtree's blocks in one message and
+ * sends them down, the largest subtree's first.
  *
  * With n bytes for each rank, T = log2(p) alpha + (p - 1) n beta: as many bytes
  * out of the root as a direct scatter, in log2(p) messages.  Best for small n.
- * A subtree is a run of ranks counted from the root, so its blocks lie packed,
- * but for the one run that passes the last rank, which goes over scratch.
+ * A subtree is a run of ranks counted from the root, so its blocks are packed,
+ * except the one run that wraps after the last rank, which goes through scratch.
  *
  *   p = 5, ranks counted from the root     0->4: 4
  *                 0                        0->2: 2 3
@@ -14,7 +14,7 @@
  *                 |
  *                 3
  *
- * Only the root of a scatterv knows the counts, so it cannot be served.
+ * Only the root of a scatterv knows the counts, so scatterv is not served.
  *
  * Source: Chan, Heimlich, Purkayastha and van de Geijn, Concurrency Computat.:
  * Pract. Exper. 19(13), 2007.

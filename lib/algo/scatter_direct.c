@@ -2,7 +2,7 @@
 /* Direct scatter: the root sends every rank its part.
  *
  * With n bytes for each rank, T = alpha + (p - 1) (gap + n beta): the least
- * bytes, and each to its place.  Best for large n, or few ranks.
+ * bytes, and each goes straight to its place.  Best for large n, or few ranks.
  *
  *   p = 4, root 1          1
  *                       /  |  \
