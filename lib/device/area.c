@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* area.c - what this process has allocated for others to read in place.
+/* area.c - areas: memory of this process that others can read in place.
  *
- * A table of all areas, sorted by address.  Every large send looks into it, and
- * takes no lock for that: `changes` is odd while an entry moves, and who finds
- * it odd, or changed when he has looked, looks again.  Entries are stored with
- * release after `changes` became odd, and loaded with acquire before it is
- * compared: who saw a new entry sees that change, too.  A table that became too
- * small is kept, for those who still look into it.
+ * A table of all areas, sorted by address.  Every large send searches it without a lock.
+ * `changes` is odd while a thread moves entries; a search repeats if `changes` is odd or
+ * has changed meanwhile.  Entries are stored with release after `changes` became odd, and
+ * loaded with acquire before `changes` is compared; so a search that has read a new entry
+ * also sees the change.  A table that became too small is kept, since threads may still
+ * search it.
  *
- * A child made by fork() has its parent's areas as it has all memory that is
- * mapped shared: both see what either writes.  It may free them; what they
- * hold ends when the one frees it who allocated it.
+ * A forked child shares its parent's areas, as all memory that is mapped shared: each
+ * process sees the other's writes.  The child may free its mapping; the contents end when
+ * the process that allocated the area frees it.
  */
 #include "lib/device/area.h"
 #include "include/coll/coll.h"
@@ -66,7 +66,7 @@ static void copy_entry(struct entry *to, struct entry *from)
                           memory_order_release);
 }
 
-/* The table with room for one more, or NULL; under the lock. */
+/* Return a table with space for one more entry, or NULL; under the lock. */
 static struct table *table_with_room(void)
 {
     struct table *old = atomic_load(&table), *t;
@@ -86,7 +86,7 @@ static struct table *table_with_room(void)
     return t;
 }
 
-/* How many entries start at or before p: the last of them is p's. */
+/* Count the entries that start at or before p; only the last of them may hold p. */
 static size_t n_before(struct table *t, uintptr_t p)
 {
     size_t low = 0;
@@ -123,7 +123,7 @@ static int insert(struct area *area, uintptr_t start, uintptr_t end)
     return 0;
 }
 
-/* Take out the area that starts at p; NULL when none does. */
+/* Remove the area that starts at p; NULL: there is none. */
 static struct area *take_out(uintptr_t p)
 {
     struct table *t = atomic_load(&table);
@@ -142,8 +142,8 @@ static struct area *take_out(uintptr_t p)
     return area;
 }
 
-/* The area that holds len bytes at p; what it says is only true if nothing has
- * changed meanwhile. */
+/* Find the area that holds len bytes at p.  The result is valid only if `changes` is the
+ * same afterwards. */
 static struct area *look(struct table *t, uintptr_t p, size_t len)
 {
     size_t at = n_before(t, p);
@@ -166,12 +166,12 @@ int coll__area_find(const void *ptr, size_t len, struct coll__area_place *place)
 
         if (before % 2 ||
             atomic_load_explicit(&changes, memory_order_relaxed) != before) {
-            coll__yield(); /* to who is at it, if he shares this core */
+            coll__yield(); /* to the thread that changes it, if it shares this core */
             continue;
         }
         if (!area)
             return 0;
-        /* the user holds it: nobody frees it now */
+        /* the caller uses it now, so no thread frees it */
         memcpy(place->name, area->name, sizeof(place->name));
         place->off = (uintptr_t)ptr - (uintptr_t)area->head;
         place->fd = area->fd;
@@ -198,7 +198,7 @@ static int cannot(size_t len, int err)
     return err == ENOMEM ? COLL_ERR_NOMEM : COLL_ERR_SYSTEM;
 }
 
-/* Make the file and map it; 0, or errno. */
+/* Make the file and map it.  Returns 0, or errno. */
 static int make_file(struct area *area)
 {
     int err;
@@ -208,7 +208,7 @@ static int make_file(struct area *area)
     area->fd = memfd_create("coll-mem", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (area->fd < 0)
         return errno;
-    /* who maps it need not fear that it shrinks under him */
+    /* sealed, so that it cannot shrink under other processes' mappings */
     if (coll__set_file_len(area->fd, area->len) ||
         fcntl(area->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
         goto fail;
@@ -233,7 +233,7 @@ static void drop_file(struct area *area)
     close(area->fd);
 }
 
-/* Make an area of that many bytes; 0, or errno. */
+/* Make an area of that many bytes.  Returns 0, or errno. */
 static int make_area(size_t bytes, struct area **out)
 {
     struct area *area = calloc(1, sizeof(*area));
@@ -295,7 +295,7 @@ int coll__area_free(void *ptr)
     }
     if (!coll__is_inherited(area->generation)) {
         atomic_store_explicit(&area->head->is_gone, 1, memory_order_release);
-        /* at once, although others may still have it mapped */
+        /* free the pages at once, even if other processes still map them */
         fallocate(area->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                   AREA_HEAD, (off_t)(area->len - AREA_HEAD));
     }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* area.h - memory that other processes of the host can read in place.
  *
- * An area is a memfd that its owner has mapped: a page for the library, and
- * then the user's bytes.  Who gets to know where a span of it lies maps the
- * whole area, once, and reads there.  Areas have names that are never used
- * again, so that nobody takes a new one for one that was.
+ * An area is a memfd that its owner has mapped: a page for the library, and then the
+ * caller's bytes.  A process that is told the place of a span maps the whole area, once,
+ * and reads there.  An area's name is never used again, so no process takes a new area
+ * for an old one.
  *
- *   area.c       what this process has allocated, and where a span lies in it
- *   area_map.c   other processes' areas (and this one's) that it reads
+ *   area.c       the areas of this process, and the place of a span in them
+ *   area_map.c   the areas that this process reads, its own ones too
  */
 #ifndef COLL_LIB_DEVICE_AREA_H
 #define COLL_LIB_DEVICE_AREA_H
@@ -19,14 +19,14 @@
 #define AREA_HEAD 4096 /* bytes before the user's */
 #define AREA_NAME_BYTES 16
 
-/* The first bytes of an area.  The name is written before anybody can know of
- * the area; is_gone is set by its owner, once, when it frees the area. */
+/* The first bytes of an area.  The owner writes the name before it tells anyone of the
+ * area, and sets is_gone, once, when it frees the area. */
 struct coll__area_head {
     unsigned char name[AREA_NAME_BYTES];
     _Atomic uint32_t is_gone;
 };
 
-/* Where a span lies, for another process; plain bytes. */
+/* The place of a span, sent to another process as plain bytes. */
 struct coll__area_place {
     unsigned char name[AREA_NAME_BYTES];
     uint64_t off;  /* from the beginning of the file */
@@ -44,22 +44,22 @@ int coll__area_free(void *ptr);
 
 /* Say whether len bytes at ptr lie in an area of this process, and where.
  *
- * Result:    1 and *place, or 0.  No area that is being freed or allocated
- *            meanwhile is the user's to name here, so that either will do.
+ * Result:    1 and *place, or 0.  For an area that another thread is freeing or
+ *            allocating either may be returned; a correct caller does not use it yet.
  * Threads:   any.
- * Cost:      some 10 ns where there are no areas or few; no lock.
+ * Cost:      some 10 ns if there are few areas or none; no lock.
  */
 int coll__area_find(const void *ptr, size_t len,
                     struct coll__area_place *place);
 
 /* ---- area_map.c ------------------------------------------------------------ */
 
-/* An area that this process reads; all who read it have the same mapping. */
+/* An area that this process reads; all its readers share one mapping. */
 struct coll__area_map;
 
-/* Map the area of `place`, which is process pid's.
+/* Map the area of `place`, which belongs to process pid.
  *
- * Result:    *map is one more use of the mapping.
+ * Result:    *map, whose use count is one higher.
  * Ownership: the caller ends it by coll__area_unmap().
  * Errors:    COLL_ERR_PEER: the process has ended, or is being killed;
  *            COLL_ERR_NOMEM; COLL_ERR_SYSTEM, also when the area was freed.
@@ -79,8 +79,8 @@ int coll__area_is(const struct coll__area_map *map, const unsigned char *name);
 /* Has its owner freed it? */
 int coll__area_is_gone(const struct coll__area_map *map);
 
-/* Return the address of len bytes at `off` of the file; NULL, and logged, when
- * they do not lie within it. */
+/* Return the address of len bytes at `off` of the file; NULL, logged, if they are not
+ * within it. */
 const unsigned char *coll__area_at(const struct coll__area_map *map,
                                    uint64_t off, size_t len);
 

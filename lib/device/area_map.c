@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* area_map.c - areas that this process reads: each is mapped once, whoever asks
- * for it, and found again by its name.
+/* area_map.c - the areas that this process reads.  Each is mapped once, and found again
+ * by its name.
  *
- * Also an area of this very process is mapped a second time, for those of its
- * threads that are other ranks: who frees his memory too early then spoils a
- * result, as between processes, and does not end all of them.
+ * An area of this process is mapped a second time too, for its threads that are other
+ * ranks.  So a rank that frees its memory too early gets a wrong result, as between
+ * processes, and does not crash all ranks.
  */
 #include "lib/device/area.h"
 #include "include/coll/coll.h"
@@ -25,7 +25,7 @@ struct coll__area_map {
     unsigned char name[AREA_NAME_BYTES];
     const struct coll__area_head *head;
     size_t len;
-    int n_users; /* and `next`: under the lock; the rest stays as it is */
+    int n_users; /* n_users and next: under the lock; the rest does not change */
     struct coll__area_map *next;
 };
 
@@ -93,7 +93,7 @@ static int map_first(int pid, const struct coll__area_place *place,
     return rc;
 }
 
-/* Find it among those of this process, or map it; under the lock. */
+/* Find the area among the maps of this process, or map it; under the lock. */
 static int find_or_map(int pid, const struct coll__area_place *place,
                        struct coll__area_map **out)
 {

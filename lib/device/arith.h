@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* How its functions are marked; cuda_number.cuh marks them for a device. */
+/* The attributes of the functions here; cuda_number.cuh defines those for a device. */
 #ifndef NUMBER
 #define NUMBER static inline __attribute__((always_inline))
 #endif
@@ -77,7 +77,7 @@ NUMBER uint16_t f16_narrow(float x)
     uint32_t bits = f32_bits(x), size = bits & 0x7fffffff;
     uint32_t odd = size >> 13 & 1;
     uint32_t normal = (size - (112u << 23) + 0xfff + odd) >> 13;
-    /* The last place of 0.5f is the smallest f16, so that the sum rounds. */
+    /* The last place of 0.5f is the smallest f16, so the sum rounds to it. */
     uint32_t tiny = f32_bits(f32_from(size) + 0.5f) - 0x3f000000;
     uint32_t nan = 0x7e00 | (size >> 13 & 0x3ff);
     uint32_t half = pick(-(uint32_t)(size < 0x38800000), tiny, normal);
@@ -101,8 +101,8 @@ NUMBER uint16_t bf16_narrow(float x)
     return (uint16_t)pick(is_nan, bits >> 16 | 0x40, rounded);
 }
 
-/* Equal numbers differ by the sign of zero at most: "or" keeps the -0 that is
- * the minimum, "and" the +0 that is the maximum. */
+/* Equal numbers can only differ in the sign of zero: "or" keeps -0 for the minimum, "and"
+ * keeps +0 for the maximum. */
 NUMBER float f32_min(float a, float b)
 {
     uint32_t x = f32_bits(a), y = f32_bits(b);

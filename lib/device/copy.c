@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* copy.c - the streaming copy of the instruction set in force. */
+/* copy.c - the streaming copy of the chosen instruction set. */
 #include "lib/device/copy.h"
 #include "lib/device/reduce.h"
 

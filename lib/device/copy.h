@@ -5,21 +5,20 @@
 
 #include <stddef.h>
 
-/* Copy by stores that leave the caches alone.
+/* Copy by non-temporal stores, which bypass the caches.
  *
  * Shapes:    len bytes; dst and src lie anywhere and do not overlap.
  * Result:    dst = src, for this thread.  coll__copy_fence() must come before a
  *            store with release that publishes it.
  * Errors:    none.
  * Threads:   any.
- * Cost:      dst is neither read before it is written nor left in a cache: a
- *            third less traffic than memcpy() where the caches cannot hold the
- *            result until it is read, and a miss a line more where they can.
- *            So it is for results that exceed the caches.
+ * Cost:      dst is not read before it is written, and not left in a cache.  This
+ *            saves a third of memcpy()'s traffic if the result exceeds the caches;
+ *            else it costs a cache miss for each line when the result is read.
  */
 void coll__copy_stream(void *dst, const void *src, size_t len);
 
-/* Order what was streamed before all stores that follow. */
+/* Order the streamed stores before all later stores. */
 static inline void coll__copy_fence(void)
 {
 #if defined(__x86_64__) || defined(__i386__)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda.c - device memory of CUDA, whose work goes through streams (cuda_mark.c). */
+/* cuda.c - the CUDA device: its memory; cuda_mark.c has the functions of its streams. */
 #include "lib/device/cuda.h"
 #include "lib/device/cuda_driver.h"
 
@@ -10,7 +10,7 @@ static int cuda_usable(char *why, size_t len)
 
 /* ---- scratch ------------------------------------------------------------------- */
 
-/* In the current context; the first device's where there is none. */
+/* Allocate in the current context; in that of the first GPU if there is none. */
 static CUresult alloc_somewhere(const struct coll__cuda *cuda, size_t len,
                                 CUdeviceptr *at)
 {
@@ -28,11 +28,11 @@ static CUresult alloc_somewhere(const struct coll__cuda *cuda, size_t len,
         cuda->cuCtxPopCurrent(&ctx);
     }
     if (rc)
-        cuda->cuDevicePrimaryCtxRelease(0); /* else it is for good */
+        cuda->cuDevicePrimaryCtxRelease(0); /* on success the context is kept for ever */
     return rc;
 }
 
-/* It is no part of what a stream captures. */
+/* The relaxed mode keeps the allocation out of captures that are under way. */
 static void *cuda_alloc(size_t len)
 {
     const struct coll__cuda *cuda = coll__cuda_driver(NULL, 0);
@@ -49,7 +49,7 @@ static void *cuda_alloc(size_t len)
     return status ? NULL : (void *)at;
 }
 
-/* The driver waits for what the context's streams still do. */
+/* The driver waits here for the context's streams. */
 static void cuda_free(void *ptr, size_t len)
 {
     const struct coll__cuda *cuda = coll__cuda_driver(NULL, 0);
@@ -67,10 +67,10 @@ static void cuda_copy(void *dst, const void *src, size_t len, void *stream)
                               .len = len,
                               .stream = stream};
 
-    coll__cuda_enqueue(&work); /* a failure is logged, and the stream's */
+    coll__cuda_enqueue(&work); /* an error is logged */
 }
 
-/* The host has no function for this memory: steps go into a stream. */
+/* No host function works on this memory: all steps go into a stream. */
 static coll__reduce_fn *no_reduce(enum coll_type type, enum coll_op op)
 {
     (void)type, (void)op;

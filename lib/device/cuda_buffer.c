@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cuda_buffer.c - GPU memory that the library allocates for the caller.
  *
- * It comes from cuMemAlloc(), in whole units of the driver: so it can be exported,
- * which memory of pools and of other allocators cannot, and shares no unit with
- * anything else, since a handle gives away all of one.  Who has other ranks use a
- * buffer holds it, and what is held is not freed.  What they merely have mapped is lent
- * to them: when the caller frees it, it is kept until it comes back, and then given to
- * the driver, since only that one knows when no stream is at it any more.
+ * It comes from cuMemAlloc(), so it can be exported, which memory of pools cannot.  A
+ * buffer takes whole allocation units of the driver: a handle exports a whole unit, so
+ * nothing else may be in it.
  *
- * A child made by fork() has no driver: it forgets its copies.
+ * A registered buffer is held, and a held buffer cannot be freed.  A buffer that other
+ * ranks merely have mapped is lent to them.  If the caller frees a lent buffer, its
+ * memory is kept until all ranks have unmapped it.  Then it goes back to the driver,
+ * which alone knows when no stream uses it any more.
+ *
+ * A forked child has no driver: it forgets its copies.
  * Source: CUDA Driver API, cuIpcGetMemHandle.
  */
 #include "lib/device/cuda.h"
@@ -27,14 +29,14 @@ struct buffer {
     unsigned char *at;
     size_t len;
     struct coll__cuda_home home;
-    int is_retained; /* home.ctx, the primary one, is kept for it */
+    int is_retained; /* home.ctx is a primary context, retained for this buffer */
     int n_holds, n_loans;
-    int is_freed;        /* by the caller; but it is lent */
+    int is_freed;        /* by the caller, while it is lent */
     unsigned generation; /* of the process that allocated it */
 };
 
 static struct coll__lock lock = COLL__LOCK(NULL);
-static struct buffer *buffers; /* and what changes of them: under the lock */
+static struct buffer *buffers; /* the list and the fields that change: under the lock */
 
 /* ---- where ------------------------------------------------------------------ */
 
@@ -48,7 +50,7 @@ static int no_such_device(int number)
     return COLL_ERR_INVALID;
 }
 
-/* The device's primary context, to be released. */
+/* Retain the device's primary context; unsettle() releases it. */
 static int retain(const struct coll__cuda *cuda, int number,
                   struct buffer *buffer)
 {
@@ -89,7 +91,7 @@ static void unsettle(const struct coll__cuda *cuda, const struct buffer *buffer)
 
 /* ---- allocating --------------------------------------------------------------- */
 
-/* What the caller has freed of a device, and others have yet to let go of. */
+/* Count the bytes on a device that the caller has freed and other ranks still map. */
 static size_t missed_on(int device)
 {
     size_t len = 0;
@@ -121,7 +123,7 @@ static int cannot(size_t len, int device, CUresult rc)
     return status;
 }
 
-/* It is no part of what a stream captures. */
+/* Allocate, outside of captures that are under way. */
 static int take(const struct coll__cuda *cuda, size_t len,
                 void (*reclaim)(void), struct buffer *buffer)
 {
@@ -235,7 +237,7 @@ int coll__cuda_buffer_hold(const void *ptr)
     return b != NULL;
 }
 
-/* A child may have freed its copy of what its parent holds. */
+/* A child may already have freed its copy of its parent's buffer. */
 void coll__cuda_buffer_release(const void *ptr)
 {
     struct buffer *b;
@@ -265,7 +267,7 @@ static int refuse(const void *ptr, int n_holds)
     return COLL_ERR_INVALID;
 }
 
-/* The driver may wait for streams: not with the lock. */
+/* Called without the lock: the driver may wait for streams. */
 static int give_back(const struct buffer *buffer)
 {
     const struct coll__cuda *cuda = coll__cuda_needed();
@@ -283,7 +285,7 @@ static int give_back(const struct buffer *buffer)
     return status;
 }
 
-/* What nobody needs any more is taken out of the list; with the lock. */
+/* Remove a buffer from the list if it is freed and not lent; with the lock. */
 static struct buffer *take_out(struct buffer **at)
 {
     struct buffer *buffer = *at;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_driver.c - find the CUDA driver, and say why where there is none.
+/* cuda_driver.c - find the CUDA driver, and say why if there is none.
  *
- * Each entry is asked for by its plain name and one version: so a name's newer
- * form, which cuda.h may declare under that name, is not mixed up with its older
- * one, as dlsym() would.  Source: CUDA Driver API, "Driver Entry Point Access".
+ * Each entry is looked up by its plain name and one version.  dlsym() by the plain name
+ * could return an older form than cuda.h declares under that name.
+ * Source: CUDA Driver API, "Driver Entry Point Access".
  */
 #include "lib/device/cuda_driver.h"
 #include "lib/trace/log.h"
@@ -20,7 +20,7 @@ typedef CUresult ask_fn(const char *symbol, void **fn, int version,
 
 /* ---- one sentence ------------------------------------------------------------ */
 
-/* What the driver says of a status, in its own words; it may be unable to. */
+/* Write the driver's text for a status, or its number if the driver has none. */
 static void say(const struct coll__cuda *cuda, CUresult rc, char *text,
                 size_t len)
 {
@@ -82,7 +82,7 @@ static CUresult find(ask_fn *ask, const char *name, void **fn)
     return rc || *fn ? rc : CUDA_ERROR_NOT_FOUND;
 }
 
-/* Entries are called as functions and found as data: through a union. */
+/* A union turns the data pointer that is found into a function pointer. */
 static int fill(ask_fn *ask, struct coll__cuda *out, char *why, size_t len)
 {
     union {
@@ -123,7 +123,7 @@ static int start(const struct coll__cuda *cuda, char *why, size_t len)
     return rc ? refuse(cuda, rc, "cuDeviceGetCount", why, len) : 0;
 }
 
-/* The driver is never closed again: its threads outlive whoever uses it. */
+/* The driver is never closed again, since its threads keep running. */
 int coll__cuda_load(const char *file, struct coll__cuda *out, char *why,
                     size_t len)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cuda_driver.h - the CUDA driver, found at run time.
  *
- * Nothing is linked: a process without NVIDIA's driver runs as well, it only has
- * no CUDA.  Functions are called through the table, under their plain names:
+ * The library does not link to the driver, so it also runs without one, and then has no
+ * CUDA.  Functions are called through the table, under their plain names:
  *     const struct coll__cuda *cuda = coll__cuda_driver(why, sizeof(why));
  *     rc = cuda->cuMemAlloc(&ptr, len);
- * cuda.h makes cuMemAlloc cuMemAlloc_v2, here as there, so that the entry is the
- * one whose declaration the compiler sees.
+ * cuda.h defines cuMemAlloc as cuMemAlloc_v2, in the table as in the call, so the entry
+ * is the function whose declaration the compiler sees.
  */
 #ifndef COLL_LIB_DEVICE_CUDA_DRIVER_H
 #define COLL_LIB_DEVICE_CUDA_DRIVER_H
@@ -14,7 +14,7 @@
 #include <cuda.h>
 #include <stddef.h>
 
-/* Asked for as they are in this version: older drivers lack it, newer ones keep
+/* The version of the entries that are looked up: older drivers lack it, newer ones keep
  * it. */
 #define COLL__CUDA_VERSION 12000
 
@@ -91,35 +91,35 @@ struct coll__cuda {
     coll__capture_info_fn *cuStreamGetCaptureInfo;
 };
 
-/* Find the driver and start it: once in a process's life.
+/* Find the driver and start it, once in a process's life.
  *
- * Result:    its entries, for as long as the process lives; NULL where there is
- *            no CUDA, and in a child that was forked after it was started.
- * Errors:    none logged: to have no CUDA is not one.  why, of len bytes, then
- *            gets one sentence with the remedy; may be NULL, with len 0.
+ * Result:    its entries, valid as long as the process lives; NULL if there is no
+ *            CUDA, and in a child that was forked after the driver was started.
+ * Errors:    none logged, since having no CUDA is no error; but why[len] gets a
+ *            sentence with the remedy.  why may be NULL, with len 0.
  * Threads:   any.
  * Cost:      after the first call a few loads.
  */
 const struct coll__cuda *coll__cuda_driver(char *why, size_t len);
 
-/* The same for whoever cannot do without: NULL is logged with the remedy. */
+/* The same for callers that need the driver: NULL is logged with the remedy. */
 const struct coll__cuda *coll__cuda_needed(void);
 
-/* Load the entries from this file and start the driver: 0, or -1 and why. */
+/* Load the entries from this file and start the driver.  Returns 0, or -1 and why. */
 int coll__cuda_load(const char *file, struct coll__cuda *out, char *why,
                     size_t len);
 
-/* Translate what a call of the driver returned.
+/* Translate the result of a call of the driver.
  *
  * Result:    COLL_OK; COLL_IN_PROGRESS for CUDA_ERROR_NOT_READY.
  * Errors:    logged with the driver's text: COLL_ERR_NOMEM, COLL_ERR_INVALID
- *            (what the caller gave is wrong), COLL_ERR_UNSUPPORTED,
+ *            (the caller's arguments are wrong), COLL_ERR_UNSUPPORTED,
  *            COLL_ERR_SYSTEM (all others).
  * Threads:   any.
  */
 int coll__cuda_status(CUresult rc, const char *call);
 
-/* The same, but nothing is logged: the sentence goes to why[len]. */
+/* The same, but do not log: write the sentence to why[len]. */
 int coll__cuda_verdict(CUresult rc, const char *call, char *why, size_t len);
 
 #endif

@@ -2,14 +2,14 @@
 /* cuda_entries.h - the kernels of cuda_kernels.cu as lists; plain text for the
  * preprocessor of C and of CUDA C++ alike.
  *
- * X(op, kind): the kernel coll_<op>_<kind>.  Types whose results have equal bits
- * share one: sums, products and truths of integers do not ask for the sign,
- * bits not for the width.  cuda_table.c says which (type, op) is which.
+ * X(op, kind): the kernel coll_<op>_<kind>.  Types whose results have equal bits share
+ * a kernel: sums, products and logical operations of integers do not depend on the sign,
+ * bitwise operations not on the width.  cuda_table.c maps (type, op) to a kernel.
  */
 #ifndef COLL_LIB_DEVICE_CUDA_ENTRIES_H
 #define COLL_LIB_DEVICE_CUDA_ENTRIES_H
 
-/* by width alone, and what has a fraction */
+/* integers by their width, and floats */
 #define COLL__CUDA_WIDTHS(X, op) X(op, u8) X(op, u16) X(op, u32) X(op, u64)
 #define COLL__CUDA_FLOATS(X, op) X(op, f16) X(op, bf16) X(op, f32) X(op, f64)
 #define COLL__CUDA_SIGNED(X, op) X(op, i8) X(op, i16) X(op, i32) X(op, i64)

@@ -2,9 +2,9 @@
 /* cuda_flag.c - words that streams write and wait for, in memory that several
  * processes see.
  *
- * A stream that waits holds those that share its connection to the device
- * (CUDA_DEVICE_MAX_CONNECTIONS), and has no limit of time: who gives up writes the
- * awaited value.  Source: CUDA Driver API, "Stream Memory Operations".
+ * A waiting stream blocks the streams that share its connection to the device
+ * (CUDA_DEVICE_MAX_CONNECTIONS).  The wait has no time limit: a rank that gives up writes
+ * the awaited value.  Source: CUDA Driver API, "Stream Memory Operations".
  */
 #include "lib/device/cuda.h"
 #include "lib/device/cuda_driver.h"
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* A container, or the user's limit, may allow less than the machine has. */
+/* A container or ulimit may allow less pinned memory than the machine has. */
 static int not_pinned(CUresult rc, size_t len)
 {
     char why[256];
@@ -54,7 +54,7 @@ int coll__cuda_unregister(void *ptr)
                              "cuMemHostUnregister");
 }
 
-/* A stream that cannot wait for a word cannot wait for another rank. */
+/* Without these calls a stream cannot wait for another rank: say so. */
 static int flag_status(CUresult rc, const char *call)
 {
     if (rc != CUDA_ERROR_NOT_SUPPORTED)
@@ -101,7 +101,7 @@ int coll__cuda_wait_bit(void *stream, void *flag, uint32_t bit)
                        "cuStreamWaitValue32");
 }
 
-/* What is written and what is waited for lie alike in an entry of a batch. */
+/* Is a field at the same place in both kinds of batch entries, write and wait? */
 #define IS_ALIKE(field)                                                        \
     (offsetof(CUstreamBatchMemOpParams, writeValue.field) ==                   \
      offsetof(CUstreamBatchMemOpParams, waitValue.field))
@@ -110,7 +110,7 @@ _Static_assert(IS_ALIKE(operation) && IS_ALIKE(address) && IS_ALIKE(value) &&
                    IS_ALIKE(flags),
                "one of them is filled in for both");
 
-/* Do the same with two flags.  What an entry does not use has to be 0. */
+/* Enqueue the same operation on two flags.  Unused fields of an entry must be 0. */
 static int batch(void *stream, CUstreamBatchMemOpType what, unsigned how,
                  void *const flags[2], const uint32_t values[2])
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_graph.c - what a graph holds for as long as it can be launched: a user object,
- * whose last reference goes with the last of the graph, its copies and its launches.
+/* cuda_graph.c - keep an object alive as long as a graph can be launched: by a user
+ * object, which is released with the last of the graph, its copies and its launches.
  *
  * Source: CUDA Driver API, cuUserObjectCreate, cuGraphRetainUserObject.
  */

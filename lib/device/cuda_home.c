@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_home.c - contexts, and which GPUs' memory they reach.
+/* cuda_home.c - contexts, and the GPUs whose memory they can use.
  *
- * Processes number GPUs as CUDA_VISIBLE_DEVICES tells them: between them a GPU is
- * known by its UUID alone.  Source: CUDA Driver API, "Peer Context Memory Access".
+ * CUDA_VISIBLE_DEVICES decides how a process numbers GPUs, so ranks name a GPU to each
+ * other by its UUID.  Source: CUDA Driver API, "Peer Context Memory Access".
  */
 #include "lib/device/cuda.h"
 #include "lib/device/cuda_driver.h"
@@ -81,8 +81,8 @@ void coll__cuda_go_out(int was)
     cuda->cuCtxPopCurrent(&ctx);
 }
 
-/* CU_DEVICE_ATTRIBUTE_MPS_ENABLED, which headers have from 13.0 on, and drivers that
- * do not know it refuse. */
+/* CU_DEVICE_ATTRIBUTE_MPS_ENABLED.  Headers have it from 13.0 on; drivers that do not
+ * know it return an error. */
 int coll__cuda_has_mps(int device)
 {
     const struct coll__cuda *cuda = coll__cuda_driver(NULL, 0);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cuda_kernels.cu - the kernels that work on device memory, one entry each.
  *
- * All threads of the grid share the work, however many blocks there are: the
- * caller chooses how many multiprocessors it takes (coll__cuda_blocks()).  A
- * block has COLL__CUDA_THREADS threads at most.  `next`, where it is not NULL,
- * gets the result too: what is received, reduced and forwarded crosses the
- * memory once.  The names are those of cuda_entries.h.
+ * All threads of the grid share the work, for any number of blocks; so the caller chooses
+ * how many multiprocessors it uses (coll__cuda_blocks()).  A block has COLL__CUDA_THREADS
+ * threads at most.  If `next` is not NULL, it gets the result too: so data that are
+ * received, reduced and forwarded are read only once.  cuda_entries.h has the names.
  */
 #include "lib/device/cuda_entries.h"
 #include "lib/device/cuda_kernels.h"

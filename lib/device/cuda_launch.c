@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cuda_launch.c - steps as copies and kernels in a stream.
  *
- * Kernels belong to a context: each that is met gets a place with its own, looked
- * up by name when they are first wanted.  Places are few and stay for good, but for
- * those of devices that were reset.
+ * Kernels belong to a context.  Each context gets a place, with its kernels, which are
+ * looked up by name at first use.  Places are few and are kept for ever, except for those
+ * of devices that were reset.
  */
 #include "lib/device/cuda.h"
 #include "lib/device/cuda_driver.h"
@@ -26,8 +26,8 @@ struct place {
     unsigned most_blocks;
     int has_all; /* kernels were asked for */
     void
-        *pinned; /* it is so no more once the device was reset, which leaves the
-                   * context its name and nothing else */
+        *pinned; /* a reset of the device unpins it, which shows that the context's
+                   * kernels are gone; its handle stays the same */
     struct coll__cuda_plan_entry plan;
     CUfunction copy; /* to two places */
     CUfunction reduce[COLL_N_TYPES][COLL_N_OPS];
@@ -40,7 +40,7 @@ static struct coll__lock lock = COLL__LOCK(NULL);
 
 /* ---- the kernels of a context ------------------------------------------------ */
 
-/* An image of nothing is that of a build without nvcc (cuda_no_image.c). */
+/* A build without nvcc has an empty image (cuda_no_image.c). */
 static int has_kernels(void)
 {
     if (coll__cuda_image[0])
@@ -103,7 +103,7 @@ static int find_place(const struct coll__cuda *cuda, CUcontext ctx,
     return coll__cuda_status(rc, "loading the kernels");
 }
 
-/* The place of a stream; the lock is held. */
+/* Find the place of a stream's context; the lock is held. */
 static int place_of(const struct coll__cuda *cuda, void *stream,
                     struct place **place)
 {
@@ -117,7 +117,7 @@ static int place_of(const struct coll__cuda *cuda, void *stream,
 
 /* ---- steps -------------------------------------------------------------------- */
 
-/* Where the kernel of a step is kept, and its name; NULL: there is none. */
+/* Return where the place keeps the kernel of a step, and its name; NULL: no kernel. */
 static CUfunction *slot_of(struct place *place, const struct coll__work *work,
                            const char **name)
 {
@@ -138,7 +138,7 @@ static CUfunction *slot_of(struct place *place, const struct coll__work *work,
     return NULL;
 }
 
-/* The kernel of a step; NULL: there is none. */
+/* Get the kernel of a step; *kernel is NULL if there is none. */
 static int get_kernel(const struct coll__cuda *cuda, struct place *place,
                       const struct coll__work *work, CUfunction *kernel)
 {
@@ -193,8 +193,8 @@ static int get_kernels(const struct coll__cuda *cuda, struct place *place,
     return status;
 }
 
-/* The kernel of plans, of which so many blocks run at once, and a stream for what it
- * reads; with the context current. */
+/* Get the kernel of plans, the number of its blocks that the GPU runs at once, and a
+ * stream for uploads of plans; with the context current. */
 static CUresult get_plan_kernel(const struct coll__cuda *cuda,
                                 struct place *place)
 {
@@ -244,8 +244,8 @@ static int get_all(const struct coll__cuda *cuda, struct place *place)
     return status;
 }
 
-/* Forget a place whose device was reset, if it was: its context, or NULL.  The lock is
- * held. */
+/* Forget a place if its device was reset.  Returns its context then, else NULL.  The lock
+ * is held. */
 static CUcontext forget_stale(struct place *place)
 {
     CUcontext ctx = place->ctx;
@@ -258,8 +258,8 @@ static CUcontext forget_stale(struct place *place)
     return ctx;
 }
 
-/* The place of a stream, and all kernels there; *stale: it was of a device before that
- * was reset, and is forgotten. */
+/* Load all kernels of a stream's place.  If the device was reset, forget the place; then
+ * *stale is its context. */
 static int prepare(const struct coll__cuda *cuda, void *stream,
                    CUcontext *stale)
 {
@@ -277,8 +277,8 @@ static int prepare(const struct coll__cuda *cuda, void *stream,
     return status;
 }
 
-/* A kernel may be loaded when it is first asked for, and the driver then waits for
- * the context's streams (Programming Guide, "Lazy Loading"): so ask for all. */
+/* Look up all kernels now.  The driver may load a kernel at its first look-up and then
+ * waits for the context's streams (Programming Guide, "Lazy Loading"). */
 int coll__cuda_prepare(void *stream)
 {
     const struct coll__cuda *cuda = coll__cuda_needed();

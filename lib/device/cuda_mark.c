@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_mark.c - marks in streams: events, which a capture must not be asked for. */
+/* cuda_mark.c - marks in streams: events.  A captured stream gets none, since a capture
+ * forbids queries. */
 #include "lib/device/cuda_driver.h"
 #include "lib/device/cuda_plan_host.h"
 #include "lib/device/cuda_stream.h"
@@ -44,7 +45,7 @@ static int new_mark(const struct coll__cuda *cuda, void *ctx, void **out)
     return status;
 }
 
-/* Events stay with their context: another one's stream takes another. */
+/* An event belongs to a context, so a stream of another context needs a new one. */
 static int record(const struct coll__cuda *cuda, void *stream, void *ctx,
                   void **mark)
 {
@@ -66,7 +67,7 @@ static int record(const struct coll__cuda *cuda, void *stream, void *ctx,
     return status;
 }
 
-/* Where that cannot be told, as if it were. */
+/* If it is unknown, the stream counts as captured. */
 static int is_captured(void *stream)
 {
     struct coll__cuda_place place = {.is_captured = 1};
@@ -93,7 +94,7 @@ static int set_mark(void *stream, void **mark)
     return status;
 }
 
-/* Asking is no part of a capture that another stream has under way. */
+/* The relaxed mode keeps the query from spoiling another stream's capture. */
 static int has_reached(void *mark)
 {
     const struct coll__cuda *cuda = coll__cuda_needed();

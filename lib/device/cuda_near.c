@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_near.c - what the driver says of where a GPU is, and of its links to others.
+/* cuda_near.c - a GPU's place on PCIe and its links to other GPUs, from the driver.
  * Source: CUDA Driver API, "Device Management". */
 #include "lib/device/cuda.h"
 #include "lib/device/cuda_driver.h"
@@ -36,7 +36,8 @@ int coll__cuda_describe(int device, struct coll__cuda_gpu *out)
     return COLL_OK;
 }
 
-/* Peers on PCIe alone have no atomics of their own, those on NVLink do. */
+/* GPUs joined by NVLink have native atomics on each other's memory; over PCIe they do
+ * not. */
 int coll__cuda_has_nvlink(int from, int to)
 {
     const struct coll__cuda *cuda = coll__cuda_driver(NULL, 0);

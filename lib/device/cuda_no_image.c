@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_no_image.c - in place of the kernels, where configure found no nvcc. */
+/* cuda_no_image.c - an empty image instead of the kernels, for builds without nvcc. */
 #include "lib/device/cuda_kernels.h"
 
 const unsigned char coll__cuda_image[] = {0};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_number.cuh - arithmetic on one element on a device: what number.h is on
- * the host, whose bits it gives but for NaN: one NaN is like another.
+/* cuda_number.cuh - arithmetic on one element on a device.  Results equal those of
+ * arith.h on the host bit for bit, except for the bits of a NaN.
  *
- * Half-width floats are converted by the device's own instructions, which round
- * to nearest even.  min and max by instructions too: ".NaN" makes a NaN on
- * either side the result, and to them -0 is less than +0 (PTX ISA, "min").
+ * The device's own instructions convert half-width floats; they round to nearest even.
+ * min and max are instructions too: ".NaN" makes the result NaN if either side is, and
+ * -0 is less than +0 (PTX ISA, "min").
  *
  * Without nvcc this is compiled for the host, by tests/fake_cuda/cuda_shim.h:
- * then the definitions are number.h's.
+ * then the definitions are arith.h's.
  */
 #ifndef COLL_LIB_DEVICE_CUDA_NUMBER_CUH
 #define COLL_LIB_DEVICE_CUDA_NUMBER_CUH
@@ -76,7 +76,7 @@ DEVICE uint32_t shift_in(uint32_t low, uint32_t high, unsigned n)
     return __funnelshift_r(low, high, n);
 }
 
-/* Return the word of the four words' bytes above their lower halves. */
+/* Return a word made of the third byte of each of four words. */
 DEVICE uint32_t third_bytes(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 {
     return __byte_perm(__byte_perm(a, b, 0x0062), __byte_perm(c, d, 0x0062),
@@ -86,7 +86,7 @@ DEVICE uint32_t third_bytes(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 /* Return the least b with 2^b >= n, for n >= 1. */
 DEVICE int log_up(int n) { return 32 - __clz(n - 1); }
 
-/* The less and the greater ones of two or four integers in a word. */
+/* Element-wise minimum and maximum of two or four integers in a word. */
 DEVICE uint32_t least_of(uint32_t a, uint32_t b, int8_t)
 {
     return __vmins4(a, b);

@@ -5,9 +5,9 @@
  * An operation is a struct:
  *   word        uint32_t or uint64_t
  *   size        bytes of an element
- *   at_once     loads that a thread has under way, before it needs the first
- *   of(a, b)    a word from two words, or of(a) from one; an element alone lies
- *               in the lowest bits, and what comes of the others is not stored
+ *   at_once     loads that a thread issues before it needs the first
+ *   of(a, b)    a word from two words, or of(a) from one; a single element is in the
+ *               lowest bits, and the other bits of the result are not stored
  */
 #ifndef COLL_LIB_DEVICE_CUDA_OPS_CUH
 #define COLL_LIB_DEVICE_CUDA_OPS_CUH
@@ -40,7 +40,7 @@ template <> struct size_of<bf16> {
     static const size_t value = 2;
 };
 
-/* What cuda_entries.h calls them; f16 and bf16 are those above. */
+/* The types' names in cuda_entries.h; f16 and bf16 are defined above. */
 typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
@@ -52,7 +52,7 @@ typedef int64_t i64;
 typedef float f32;
 typedef double f64;
 
-/* What every operation on elements of type T has. */
+/* The members that every operation on elements of type T has. */
 template <typename T> struct on {
     static const size_t size = size_of<T>::value;
     static const int at_once = 8;
@@ -121,7 +121,7 @@ struct add {
 };
 struct multiply {
     template <typename T> METHOD T operator()(T a, T b) const { return a * b; }
-    /* u16 times u16 would be an int, and too large for one */
+    /* u16 times u16 would be an int, and overflow it */
     METHOD uint16_t operator()(uint16_t a, uint16_t b) const
     {
         return (uint16_t)((uint32_t)a * b);
@@ -155,7 +155,7 @@ template <typename T> struct min : by_lanes<T, take_least> {
 template <typename T> struct max : by_lanes<T, take_most> {
 };
 
-/* No carry leaves an element: the uppermost bits are added apart. */
+/* Add the uppermost bits apart, so that no carry leaves an element. */
 template <> struct sum<uint8_t> : on<uint8_t> {
     METHOD uint32_t of(uint32_t a, uint32_t b) const
     {
@@ -215,7 +215,8 @@ template <typename T> struct bxor : on<T> {
 
 /* ---- truth ------------------------------------------------------------------ */
 
-/* truth<T>::of(w): 1 in each element that is true, and what true looks like. */
+/* truth<T>::of(w): 1 in each element that is true, else 0.  spell(w): turn these
+ * bits into the type's numbers 1 and 0. */
 template <typename T> struct truth {
     static METHOD T of(T w) { return w != 0; }
     static METHOD T spell(T w) { return w; }
@@ -234,7 +235,7 @@ template <> struct truth<uint16_t> {
     }
     static METHOD uint32_t spell(uint32_t w) { return w; }
 };
-/* of floats -0 is not true, a NaN is */
+/* floats: -0 is not true, a NaN is */
 template <class H> struct half_truth {
     static METHOD uint32_t of(uint32_t w)
     {
@@ -280,7 +281,7 @@ struct same : on<uint8_t> {
     METHOD uint32_t of(uint32_t a) const { return a; }
 };
 
-/* Times a factor, whose bits are the lowest of `factor`. */
+/* Multiply by a factor, which is in the lowest bits of `factor`. */
 template <typename T> struct premul : on<T> {
     typedef typename on<T>::word word;
     static const int at_once = 6;
@@ -325,13 +326,13 @@ template <typename T> struct is_signed {
     static const bool value = (T)-1 < (T)0;
 };
 
-/* Operations that need registers of their own have fewer vectors at a time. */
+/* Operations that need more registers load fewer vectors at a time. */
 template <typename T> struct few_on : on<T> {
     static const int at_once = 6; /* more want more registers than there are */
 };
 
-/* The device's own division takes a slow path, of the whole warp, for each zero
- * and each number near the ends of the range. */
+/* The device's own division takes a slow path, for the whole warp, if any element is zero
+ * or near the ends of the range. */
 template <typename T> struct division_on : on<T> {
     static const int at_once = 4;
 };
@@ -461,8 +462,7 @@ template <> struct scale<bf16> : half_scale<bf16> {
     METHOD scale(int ranks, uint64_t) : half_scale<bf16>(ranks) {}
 };
 
-/* Divided by more ranks than COLL__FEW_RANKS: rare, and by the device's own
- * division. */
+/* Divide by more ranks than COLL__FEW_RANKS: rare, so by the device's own division. */
 struct by_many {
     float n;
 
@@ -475,7 +475,7 @@ template <typename T> struct scale_by_many : division_on<T> {
     METHOD uint32_t of(uint32_t a) const { return lanes<T>::map(a, a, by); }
 };
 
-/* Whether the scale of type T asks for scale_by_many. */
+/* Does the scale of type T need scale_by_many? */
 template <typename T> struct is_in_f32 {
     static const bool value = false;
 };

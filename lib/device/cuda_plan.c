@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_plan.c - plans for the kernel that goes through them: written into device
- * memory, and launched.
+/* cuda_plan.c - write a plan into device memory for the kernel of plans, and launch it.
  *
- * To free device memory waits for all streams of the context, those that wait for other
- * ranks too (H100, queue/behind_memop).  So rooms for plans are kept for the next ones.
+ * Freeing device memory waits for all streams of the context, also for streams that wait
+ * for other ranks (H100, queue/behind_memop).  So the memory of plans is kept for later
+ * plans.
  */
 #include "lib/device/cuda.h"
 #include "lib/device/cuda_driver.h"
@@ -110,7 +110,7 @@ static uint8_t base_of(const struct coll__operand *operand)
     return bases[operand->in];
 }
 
-/* The entry of cuda_kernels.h that does as much; NULL: there is none. */
+/* Return the entry of cuda_kernels.h that does the same as a step; NULL: none. */
 static const char *entry_of(const struct coll__planned *step)
 {
     switch (step->kind) {
@@ -168,7 +168,7 @@ static int write_step(const struct coll__planned *from,
     return COLL_OK;
 }
 
-/* What the device gets: steps, and words of state, all 0. */
+/* Make the image for the device: the steps, and words of state, all 0. */
 static int write_all(const struct coll__planned *steps, int n, void **image,
                      size_t *len)
 {
@@ -193,7 +193,7 @@ static int write_all(const struct coll__planned *steps, int n, void **image,
 
 /* ---- plans ------------------------------------------------------------------- */
 
-/* Half of the GPU is left to others, but for one block a rank. */
+/* Choose the number of blocks: at most half of the GPU's share, but at least one. */
 static unsigned blocks_for(const struct coll__planned *steps, int n,
                            unsigned most)
 {
@@ -206,7 +206,7 @@ static unsigned blocks_for(const struct coll__planned *steps, int n,
     return (unsigned)max_size(1, min_size(asked, most / 2));
 }
 
-/* By the stream for that, which waits for no other one. */
+/* Copy the image by the upload stream, which does not wait for other streams. */
 static int upload(const struct coll__cuda *cuda, CUstream uploads,
                   CUdeviceptr at, const void *image, size_t len)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_plan.cuh - going through a plan's steps as a block of a grid; cuda_plan.h says
- * what they are.
+/* cuda_plan.cuh - execute a plan's steps as a block of a grid; cuda_plan.h describes the
+ * steps.
  *
- * All threads of a block come here together.  Thread 0 alone polls and writes words;
- * what it found the others learn where the block meets.
+ * All threads of a block call these functions together.  Only thread 0 polls and writes
+ * words; the others learn its result at the block's barrier.
  */
 #ifndef COLL_LIB_DEVICE_CUDA_PLAN_CUH
 #define COLL_LIB_DEVICE_CUDA_PLAN_CUH
@@ -42,7 +42,7 @@ DEVICE void store_release(uint32_t *at, uint32_t x)
     asm volatile("st.release.sys.u32 [%0], %1;" : : "l"(at), "r"(x) : "memory");
 }
 
-/* Where the memory of a device address is; here, there. */
+/* Turn a device address into a pointer; the host build of tests has another version. */
 template <typename T> DEVICE T *reach(uint64_t at, uint64_t)
 {
     return (T *)at;
@@ -54,17 +54,17 @@ DEVICE void rest() {}
 
 /* ---- blocks ------------------------------------------------------------------ */
 
-/* Of a grid, and of what its blocks share. */
+/* The memory that the blocks of a grid share. */
 struct crew {
-    uint32_t *state; /* where blocks meet, then a word a step */
+    uint32_t *state; /* the barrier's word, then one word a step */
     const uint32_t *stop;
 };
 
-/* Looks at a word between two looks at the stop word, which is in memory of the host:
- * some microseconds against one. */
+/* Polls of a word between two polls of the stop word.  The stop word is in memory of the
+ * host, and a poll of it takes some microseconds instead of one. */
 #define LOOKS 64
 
-/* Until those bits of *word are as they are in `is`: true; or false: stop. */
+/* Wait until those bits of *word equal those of `is`.  Returns true; false: stop. */
 DEVICE bool becomes(const uint32_t *word, uint32_t is, uint32_t bits,
                     const uint32_t *stop)
 {
@@ -76,13 +76,13 @@ DEVICE bool becomes(const uint32_t *word, uint32_t is, uint32_t bits,
     return true;
 }
 
-/* All threads of the block, and whether one of them has to stop. */
+/* The barrier of a block's threads.  Says whether one of them has to stop. */
 DEVICE bool meet(bool must_stop) { return __syncthreads_or(must_stop); }
 
 #define MEETING (1u << 31) /* this bit changes when all have come */
 
-/* Wait for all blocks of the grid; false: stop.  The word needs no number of the run:
- * who comes first adds so much that the last one changes the uppermost bit. */
+/* The barrier of all blocks of the grid; false: stop.  Block 0 adds so much that the last
+ * block to arrive flips the uppermost bit; so the word needs no reset between runs. */
 DEVICE bool meet_all(const crew &c)
 {
     bool must_stop = false;
@@ -101,7 +101,7 @@ DEVICE bool meet_all(const crew &c)
     return !meet(must_stop);
 }
 
-/* Those of a slot are 0, or this. */
+/* All bits: the words of a slot are compared as a whole. */
 #define WHOLE UINT32_MAX
 
 DEVICE bool await(const crew &c, uint64_t word, uint32_t is)
@@ -109,7 +109,7 @@ DEVICE bool await(const crew &c, uint64_t word, uint32_t is)
     return becomes(reach<uint32_t>(word, 4), is, WHOLE, c.stop);
 }
 
-/* Wait for what comes to be there, and for what goes to have room; false: stop. */
+/* Wait for the received message and for a free slot to send; false: stop. */
 DEVICE bool await_slots(const crew &c, const coll__cuda_step &step)
 {
     bool must_stop = false;
@@ -123,7 +123,7 @@ DEVICE bool await_slots(const crew &c, const coll__cuda_step &step)
     return !meet(must_stop);
 }
 
-/* Is this the last block that has done step i?  The step's word is 0 again then. */
+/* Is this the last block to finish step i?  Then the step's word is 0 again. */
 DEVICE bool is_last(const crew &c, uint32_t i)
 {
     if (gridDim.x == 1)
@@ -135,14 +135,14 @@ DEVICE bool is_last(const crew &c, uint32_t i)
     return true;
 }
 
-/* One's own word first, since the other end may write it as soon as it is told. */
+/* Write this end's word first: the other end may overwrite it once its word is set. */
 DEVICE void write_words(const coll__cuda_words &words, uint32_t is)
 {
     store_relaxed(reach<uint32_t>(words.own, 4), is);
     store_release(reach<uint32_t>(words.theirs, 4), is);
 }
 
-/* The grid's part is done: tell the other ends. */
+/* If the whole grid has finished the step, tell the peers. */
 DEVICE void tell(const crew &c, const coll__cuda_step &step, uint32_t i)
 {
     __syncthreads();
@@ -156,8 +156,8 @@ DEVICE void tell(const crew &c, const coll__cuda_step &step, uint32_t i)
 
 /* ---- steps ------------------------------------------------------------------- */
 
-/* A function each, called by its address, so that the kernel holds one copy of each
- * (ptxas makes one body of all that is called by name, in minutes). */
+/* One function for each kind of step, called by its address, so that the kernel holds one
+ * copy of each.  (If they are called by name, ptxas inlines all, which takes minutes.) */
 struct operands {
     void *dst, *next;
     const void *src;
@@ -197,12 +197,12 @@ static __device__ doing *const doings[] = {
     do_copy, COLL__CUDA_REDUCE_MAP(DO_REDUCE) COLL__CUDA_PREMUL_MAP(DO_PREMUL)
                  COLL__CUDA_SCALE_MAP(DO_SCALE)};
 
-/* Where operands count from: IN, OUT, TMP. */
+/* The bases of operands: IN, OUT, TMP. */
 struct bases {
     uint64_t of[3];
 };
 
-/* Selected, not indexed: an index would put them into memory. */
+/* Select by comparisons: an index would put the bases into memory. */
 DEVICE uint64_t address(const bases &b, unsigned in, uint64_t off)
 {
     uint64_t base = in == COLL__CUDA_IN    ? b.of[0]
@@ -230,7 +230,7 @@ DEVICE void act(const coll__cuda_step &step, const bases &b)
     doings[step.what](team, o);
 }
 
-/* The program, as one block of those that go through it. */
+/* Execute the whole plan, as one block of the grid. */
 DEVICE void run_plan(const crew &c, const coll__cuda_step *steps, uint32_t n,
                      const bases &b)
 {

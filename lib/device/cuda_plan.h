@@ -4,8 +4,8 @@
  *   host, once         steps of a plan ──▶ struct coll__cuda_step [n], in the
  *                      GPU's memory with some words of state behind them
  *   host, each call    one launch: IN, OUT and TMP of that call
- *   GPU                every block goes through all steps, in their order, and does
- *                      its share of each; a message's share lies in the receiver's
+ *   GPU                every block executes all steps, in their order, and does its
+ *                      share of each; the slots of messages are in the receiver's
  *                      memory:
  *
  *      sender                                    receiver
@@ -13,33 +13,34 @@
  *      writes the slot                           reads the slot, or reduces from it
  *      its own word = 1, the receiver's = 1      its own word = 0, the sender's = 0
  *
- * A step may do both: what comes is passed on as it is taken, to the next rank and, if
- * it is wanted here, to dst.  It waits for both slots' words and writes them.
+ * A fused receive-send does both: it forwards a message to the next rank as it receives
+ * it, and stores it in dst too if it is needed there.  It waits for the words of both
+ * slots and writes them.
  *
- * What ranks may read from each other's memory goes by no slot: its sender shows it, by
- * the words of a slot, and its receiver works on it where it lies.  At its end the sender
- * waits until all that it has shown is taken.
+ * A direct read moves no data through a slot.  The words of a slot tell the receiver that
+ * the sender's buffer is ready; the receiver reads it in place.  At its end the sender
+ * waits until all of its buffers have been read.
  *
- * Each slot has a word in the memory of either end: who waits reads its own GPU's
- * memory, and only its peer writes there from outside.  (An H100 took 2.1 us for
- * a round trip of flags so, and 6.0 us by memory of the host; tests/gpu/reports.)
- * When a run has ended all words are as they were, so a captured launch may run again
- * and again; nothing in it counts.
+ * Each slot has a word in the memory of each end.  A waiting rank reads its own GPU's
+ * memory, and only its peer writes there from outside.  (An H100 took 2.1 us for a round
+ * trip of such flags, and 6.0 us through memory of the host; tests/gpu/reports.)  After
+ * a run all words have their first values and no counter has changed, so a captured
+ * launch may run any number of times.
  *
- * Order: what a block has stored comes before the words it writes, and the words it
- * has read before what it loads.  The PTX memory model promises that between a
- * release and an acquire whose scopes include each other, here .sys, since the ends
- * may be two GPUs; bar.sync joins the threads of a block (PTX ISA, "Memory
+ * Order: a block's stores come before the words that it writes, and its loads come after
+ * the words that it reads.  The PTX memory model guarantees this between a release and
+ * an acquire whose scopes include each other.  The scope here is .sys, since the two
+ * ends may be two GPUs; bar.sync joins the threads of a block (PTX ISA, "Memory
  * Consistency Model", "Causality order").
  *
- * Blocks wait for each other where a step needs what others of the grid have done, so
- * all must be on the GPU at once.  Nothing promises that but their number: few enough
- * that those of all ranks that share the GPU fit (CUDA Programming Guide,
- * "Cooperative Groups, Grid Synchronization"; there by a launch that captures do not
- * take from every driver).  No block relies on another one to have started first.
+ * Blocks wait for each other if a step needs the work of the whole grid, so all blocks
+ * must be on the GPU at once.  This holds because they are few: the blocks of all ranks
+ * that share the GPU fit on it.  (The cooperative launch of the CUDA Programming Guide,
+ * "Grid Synchronization", would guarantee it, but not every driver can capture such a
+ * launch.)  No block relies on another block to have started first.
  *
- * Whoever waits looks at the stop word, in memory of the host: once that is not 0, the
- * communicator has failed, and all blocks leave.
+ * A waiting block polls the stop word, in memory of the host.  If it is not 0, the
+ * communicator has failed, and all blocks return.
  */
 #ifndef COLL_LIB_DEVICE_CUDA_PLAN_H
 #define COLL_LIB_DEVICE_CUDA_PLAN_H
@@ -48,7 +49,7 @@
 
 #include <stdint.h>
 
-/* What a step does: by the names of the kernels for one step. */
+/* Kinds of steps, named after the kernels that do one step. */
 #define COLL__CUDA_DOING_MAP(X)                                                \
     COLL__CUDA_REDUCE_MAP(X) COLL__CUDA_PREMUL_MAP(X) COLL__CUDA_SCALE_MAP(X)
 
@@ -61,19 +62,19 @@ enum coll__cuda_doing {
 };
 
 enum coll__cuda_step_flag {
-    COLL__CUDA_BEHIND = 1,   /* all that the grid has done before */
+    COLL__CUDA_BEHIND = 1,   /* the step waits for all earlier steps */
     COLL__CUDA_SENDS = 2,    /* dst or next is a slot of another rank */
     COLL__CUDA_RECEIVES = 4, /* src is a slot of this rank */
-    COLL__CUDA_SETTLES = 8,  /* it waits until the slot that it would send by, of
-                              * which the words are here, is free */
+    COLL__CUDA_SETTLES = 8,  /* the step only waits until the slot with the
+                              * words `send` is free */
 };
 
-/* What an operand's offset counts from. */
+/* The base of an operand's offset. */
 enum coll__cuda_base {
     COLL__CUDA_IN,
     COLL__CUDA_OUT,
     COLL__CUDA_TMP,
-    COLL__CUDA_HERE, /* it is an address */
+    COLL__CUDA_HERE, /* the offset is an address */
     COLL__CUDA_NONE  /* there is no such operand */
 };
 
@@ -82,8 +83,8 @@ struct coll__cuda_words {
     uint64_t own, theirs;
 };
 
-/* dst = what(with, src), what(src) or src, over len bytes of whole elements; and next
- * = dst, of a reduce and a copy. */
+/* dst = what(with, src), what(src) or src, over len bytes of whole elements.  A reduce or
+ * copy may also store next = dst. */
 struct coll__cuda_step {
     uint8_t what, flags;
     uint8_t dst_in, src_in, with_in, next_in;
@@ -92,11 +93,11 @@ struct coll__cuda_step {
     uint64_t with;   /* reduce: the left operand; scale: the magic */
     uint64_t number; /* premul: the factor's bits; scale: the number of ranks */
     uint64_t next;
-    struct coll__cuda_words recv, send; /* as flags say */
+    struct coll__cuda_words recv, send; /* valid if `flags` say so */
 };
 
-/* Words of state behind the steps, 0 before the first run: where blocks meet, and one
- * for each step. */
+/* Words of state behind the steps, 0 before the first run: one for the barrier of all
+ * blocks, and one for each step. */
 #define COLL__CUDA_STATE_WORDS(n_steps) (1 + (uint64_t)(n_steps))
 
 /* coll_plan's parameters, in order:

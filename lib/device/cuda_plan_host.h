@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_plan_host.h - the kernel of plans in a context, for cuda_launch.c, which loads
- * kernels, and cuda_plan.c. */
+/* cuda_plan_host.h - the kernel of plans in a context: cuda_launch.c loads it,
+ * cuda_plan.c launches it. */
 #ifndef COLL_LIB_DEVICE_CUDA_PLAN_HOST_H
 #define COLL_LIB_DEVICE_CUDA_PLAN_HOST_H
 
@@ -12,21 +12,21 @@ struct coll__cuda_plan_entry {
     CUcontext ctx;
     CUstream uploads; /* of the library's own */
     unsigned
-        most_blocks; /* that the GPU runs at once, if it has nothing else */
+        most_blocks; /* blocks that the GPU runs at once if it runs nothing else */
 };
 
-/* Find what the stream's context has; loaded by coll__cuda_prepare(), or now.  A
- * status, logged. */
+/* Find the kernel in the stream's context; load it if coll__cuda_prepare() has not.
+ * Returns a status, logged. */
 int coll__cuda_plan_entry_of(void *stream, struct coll__cuda_plan_entry *out);
 
-/* As struct coll__stream_ops has them. */
+/* load, launch, unload and taken of struct coll__stream_ops. */
 int coll__cuda_load_plan(const struct coll__planned *steps, int n,
                          int n_sharing, void *stream, void **plan);
 int coll__cuda_launch_plan(void *plan, const struct coll__planned_run *run);
 void coll__cuda_unload(void *plan);
 size_t coll__cuda_taken(const void *plan);
 
-/* The context's device was reset: rooms for plans are there no more. */
+/* Forget the memory of plans, since the context's device was reset. */
 void coll__cuda_forget_rooms(CUcontext ctx);
 
 #endif

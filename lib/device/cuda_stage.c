@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_stage.c - stages: pinned once, and used again. */
+/* cuda_stage.c - stages: pinned once, and reused. */
 #include "lib/device/cuda_stage.h"
 #include "lib/device/cuda_driver.h"
 #include "lib/device/cuda_stream.h"
@@ -15,8 +15,8 @@ _Static_assert(N_STAGE_WORDS *WORD_BYTES <= COLL__STAGE_WORDS, "they fit");
 
 struct coll__stage_cuda {
     CUcontext ctx;
-    CUevent event;       /* of that context, which nothing ever waits for */
-    unsigned char *seen; /* where streams see the base; words lie behind len */
+    CUevent event;       /* of ctx; never waited for, only queried for errors */
+    unsigned char *seen; /* the base's address for streams; words follow len bytes */
 };
 
 static void forget_parents(void);
@@ -24,7 +24,7 @@ static void forget_parents(void);
 static struct coll__lock lock = COLL__LOCK(forget_parents);
 static struct coll__stage *left; /* under the lock: those that were put back */
 
-/* The parent's: a child has no use for them, and they are no leak. */
+/* The parent's stages in a child, so that leak checkers find them. */
 static struct coll__stage *volatile inherited;
 
 static void forget_parents(void)
@@ -56,8 +56,8 @@ void *coll__stage_flag(const struct coll__stage *stage,
 
 /* ---- making ---------------------------------------------------------------------- */
 
-/* What follows is not for a capture that another stream has under way, as which
- * the driver would take it. */
+/* Keep the next calls from spoiling a capture that another stream has under way.  Returns
+ * the mode for restore(). */
 static CUstreamCaptureMode relax(const struct coll__cuda *cuda)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -126,7 +126,7 @@ fail:
 
 /* ---- taking and putting back ----------------------------------------------------- */
 
-/* Of a context that was reset, nothing is pinned any more. */
+/* May this stage be reused?  A reset of the context has unpinned it. */
 static int serves(const struct coll__stage *stage, const void *ctx, size_t len)
 {
     int device;
@@ -181,8 +181,8 @@ int coll__stage_finish(const struct coll__stage *stage, uint32_t number,
 
 /* ---- whether it works -------------------------------------------------------------- */
 
-/* After an error that stays, every call of the context returns it: the event has
- * nothing else to say. */
+/* Query the event.  After a sticky error every call in the context returns that error,
+ * and a query of this event returns no other one. */
 int coll__stage_probe(const struct coll__stage *stage)
 {
     const struct coll__cuda *cuda = coll__cuda_driver(NULL, 0);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_stream.c - what is to be known of a stream and of buffers before anything is
- * put there. */
+/* cuda_stream.c - find out about a stream and its buffers before work is put into it. */
 #include "lib/device/cuda_stream.h"
 #include "lib/device/cuda_driver.h"
 #include "lib/trace/log.h"
@@ -11,8 +10,9 @@
 
 typedef __typeof__(cuPointerGetAttributes) ask_fn;
 
-/* The same entry as by cuGetProcAddress(): it has one form since 7.0.  Once it is
- * there it stays: a library of threads is not unloaded. */
+/* Find cuPointerGetAttributes, if the process has loaded the driver.  It has had one form
+ * since 7.0, so dlsym() finds the right one.  The entry stays valid: the driver has
+ * threads and is never unloaded. */
 static ask_fn *find_ask(void)
 {
     static _Atomic(void *) found;
@@ -49,7 +49,7 @@ int coll__cuda_has_context(void)
     return current.found && !current.fn(&ctx) && ctx;
 }
 
-/* DA, cuPointerGetAttributes: no error for what is unknown, but zeros. */
+/* Source: Driver API, cuPointerGetAttributes: unknown addresses give zeros, no error. */
 enum coll__whose coll__cuda_whose(const void *ptr, int *device)
 {
     CUpointer_attribute names[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
@@ -69,7 +69,7 @@ enum coll__whose coll__cuda_whose(const void *ptr, int *device)
 
 /* ---- streams ------------------------------------------------------------------- */
 
-/* Of the legacy stream, and of each thread's own, it is the current one. */
+/* The legacy stream and the per-thread stream belong to the current context. */
 static CUresult context_of(const struct coll__cuda *cuda, CUstream stream,
                            CUcontext *ctx)
 {
@@ -78,7 +78,8 @@ static CUresult context_of(const struct coll__cuda *cuda, CUstream stream,
     return cuda->cuStreamGetCtx(stream, ctx);
 }
 
-/* What a capture makes of a stream: DA, cuStreamIsCapturing. */
+/* Say why a capture closes a stream, or NULL.  Source: Driver API,
+ * cuStreamIsCapturing. */
 static const char *closed_by(CUresult rc, CUstreamCaptureStatus capture)
 {
     if (rc == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
@@ -90,8 +91,8 @@ static const char *closed_by(CUresult rc, CUstreamCaptureStatus capture)
                : NULL;
 }
 
-/* With the context current.  A capture that forbids all use of the legacy stream
- * is answered as one of it. */
+/* Fill in *place, with the context current.  If another capture forbids all use of the
+ * legacy stream, the legacy stream counts as captured. */
 static int describe(const struct coll__cuda *cuda, CUstream stream,
                     struct coll__cuda_place *place)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_table.c - which kernel of cuda_kernels.cu is for which type and
- * operation. */
+/* cuda_table.c - the kernel of cuda_kernels.cu for each type and operation. */
 #include "lib/device/cuda_kernels.h"
 #include "lib/device/cuda_plan.h"
 #include "lib/util/util.h"
@@ -9,7 +8,7 @@
 
 #define VECTOR 16 /* bytes that a thread handles at a time */
 
-/* own: the type's kernels; plain: those it shares with its unsigned twin. */
+/* own: the kernels of the type alone; plain: those of the unsigned type of its width. */
 #define NUMBER_OPS(own, plain)                                                 \
     [COLL_SUM] = "coll_sum_" #plain, [COLL_PROD] = "coll_prod_" #plain,        \
     [COLL_MIN] = "coll_min_" #own, [COLL_MAX] = "coll_max_" #own,              \
@@ -79,7 +78,7 @@ int coll__cuda_doing(const char *name)
     return i < ARRAY_LEN(names) ? (int)i : -1;
 }
 
-/* (2^l - n) 2^64 / n by two steps of 32 bits, since 2^l - n < n < 2^31. */
+/* Compute (2^l - n) 2^64 / n in two steps of 32 bits, since 2^l - n < n < 2^31. */
 uint64_t coll__cuda_magic(int n_ranks)
 {
     uint64_t n = (uint64_t)n_ranks, power = 1, rest, high;

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cuda_walk.cuh - loops over memory that a team of threads shares.
  *
- * A team is a whole grid, or those blocks of one that have a lane of a plan: a
- * kernel that runs many steps calls coll::reduce() and coll::change() for each.
- * Nothing here synchronises: who reads what another block, grid or process
- * wrote has waited for its flag before.
+ * A team is a whole grid, or some blocks of one.  A kernel that runs many steps calls
+ * coll::reduce() and coll::change() for each.  Nothing here synchronises: before a kernel
+ * reads the stores of another block, grid or process, it has waited for that one's flag.
  *
- * Results are stored in vectors of 16 bytes, aligned to them.  Inputs that lie
- * otherwise within theirs are read as two aligned vectors and shifted; these
- * never reach beyond the buffer.  So any buffers aligned to their elements do,
- * at nearly the same speed.  What is left at both ends goes element by element.
+ * Results are stored in aligned vectors of 16 bytes.  An input with another alignment
+ * is read as two aligned vectors, which are shifted; the vectors never reach beyond the
+ * buffer.  So buffers need only be aligned to their elements, at nearly the same speed.
+ * The elements at both ends are done one by one.
  *
- * Each thread has several loads under way before it needs the first of them.
+ * Each thread issues several loads before it needs the first of them.
  */
 #ifndef COLL_LIB_DEVICE_CUDA_WALK_CUH
 #define COLL_LIB_DEVICE_CUDA_WALK_CUH
@@ -25,9 +24,8 @@ struct team {
     size_t rank, size;
 };
 
-/* Where N inputs come from and the result goes: dst, and next where it is not
- * NULL.  Aligned to elements; dst may be an input, nothing overlaps
- * otherwise. */
+/* The N inputs and the outputs: dst, and next if it is not NULL.  All are aligned to
+ * elements.  dst may be an input; other overlap is invalid. */
 template <int N> struct places {
     char *dst, *next;
     const char *in[N];
@@ -179,7 +177,7 @@ DEVICE E apply_one(const Op &op, const places<2> &p, size_t at)
     return (E)op.of(*(const E *)(p.in[0] + at), *(const E *)(p.in[1] + at));
 }
 
-/* The elements before byte `head` and from byte `tail` on. */
+/* Do the elements before byte `head` and from byte `tail` on. */
 template <class Op, int N>
 DEVICE void walk_ends(const Op &op, struct team team, const places<N> &p,
                       size_t head, size_t tail)
@@ -200,7 +198,7 @@ DEVICE void walk_ends(const Op &op, struct team team, const places<N> &p,
 
 /* ---- vectors in memory ---------------------------------------------------------- */
 
-/* Does everything lie alike within its vectors? */
+/* Do all buffers have the same alignment within vectors? */
 template <int N> DEVICE bool is_alike(const places<N> &p)
 {
     size_t differ = p.next ? (size_t)p.next ^ (size_t)p.dst : 0;
@@ -211,7 +209,8 @@ template <int N> DEVICE bool is_alike(const places<N> &p)
     return differ % VECTOR == 0;
 }
 
-/* What a vector is read from: two, where it does not lie as dst does. */
+/* The vectors that an input vector is read from: two if its alignment differs from
+ * dst's. */
 template <bool alike> struct source {
 };
 
@@ -241,7 +240,7 @@ template <> struct source<false> {
     }
 };
 
-/* From byte `head` to byte `tail`, whole vectors of dst. */
+/* Do bytes `head` to `tail`, which are whole vectors of dst. */
 template <class Op, int N, bool alike>
 DEVICE void walk_vectors(const Op &op, struct team team, const places<N> &p,
                          size_t head, size_t tail)
@@ -277,7 +276,7 @@ DEVICE void walk_vectors(const Op &op, struct team team, const places<N> &p,
     }
 }
 
-/* Do the whole of it, as one of the team. */
+/* Do all of it, as one thread of the team. */
 template <class Op, int N>
 DEVICE void walk(const Op &op, struct team team, const places<N> &p)
 {
@@ -322,7 +321,7 @@ DEVICE void change(const Op &op, struct team team, void *dst, void *next,
     walk(op, team, p);
 }
 
-/* dst = src / n_ranks; magic as coll__cuda_magic() says. */
+/* dst = src / n_ranks; magic = coll__cuda_magic(n_ranks). */
 template <typename T>
 DEVICE void divide(struct team team, void *dst, const void *src, size_t len,
                    int n_ranks, uint64_t magic)

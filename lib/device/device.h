@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* device.h - a memory kind: where buffers live and what works on them there.
+/* device.h - a device: a kind of memory, and the functions that work on it.
  *
- * A device is one file and one line in list.c.  The host device executes at
- * once; a device with streams puts its work into them.  A device never sees a rank
- * or a transport.
+ * A device is one file and one line in list.c.  The host device executes at once; a
+ * device with streams puts its work into them.  A device does not know of ranks or
+ * transports.
  */
 #ifndef COLL_LIB_DEVICE_DEVICE_H
 #define COLL_LIB_DEVICE_DEVICE_H
@@ -14,14 +14,14 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* What a local step of a plan does, for a device with streams. */
+/* A local step of a plan, for a device with streams. */
 struct coll__work {
     enum { WORK_COPY, WORK_REDUCE, WORK_SCALE, WORK_PREMUL } kind;
     void *dst;
     const void *src; /* reduce: dst = op(dst, src); premul: dst = src * *scalar */
     const void
-        *with; /* reduce by a device's streams: dst = op(with, src); or NULL */
-    void *next; /* copy or reduce by these: gets the result, too; or NULL */
+        *with; /* if not NULL, reduce in a stream: dst = op(with, src) */
+    void *next; /* if not NULL, copy or reduce in a stream: next = dst */
     size_t len;      /* bytes, of whole elements */
     enum coll_type type;
     enum coll_op op;
@@ -30,82 +30,84 @@ struct coll__work {
     void *stream;
 };
 
-/* A step of a plan that a kernel goes through by itself.  Operands count from the
- * buffers of a run, or are addresses. */
+/* An operand of a step of a kernel program: an offset in a buffer of the run, or, with
+ * PLACE_HERE, an address. */
 struct coll__operand {
     enum coll__place { PLACE_IN, PLACE_OUT, PLACE_TMP, PLACE_HERE } in;
     uint64_t at;
 };
 
 struct coll__planned {
-    int kind; /* WORK_ of struct coll__work, whose names the others are */
+    int kind; /* WORK_; the fields are named as in struct coll__work */
     struct coll__operand dst, src, with; /* reduce: dst = op(with, src) */
-    struct coll__operand next; /* with has_next: copy and reduce: next = dst */
+    struct coll__operand next; /* copy and reduce, if has_next: next = dst */
     int has_next;
     size_t len;
     enum coll_type type;
     enum coll_op op;
     int nranks;
-    const void *scalar; /* of load()'s reading */
-    int is_behind;      /* all steps listed before have to be done */
+    const void *scalar; /* read by load() */
+    int is_behind;      /* wait for all earlier steps */
 
-    /* The slots of a message that comes, of one that goes, or of both: the step
-     * waits for this end's word of each, and writes both ends'. */
+    /* The words of the slots of a received message, a sent one, or both.  The step
+     * waits for this rank's word of each slot, and writes both ranks' words. */
     int is_send, is_recv;
     struct {
         void *own, *theirs;
     } recv, send;
 
-    /* A direct read is a send of no bytes, and a receive whose src is with its sender.
-     * settles: the step waits until the receiver has read, by the words of the send. */
+    /* A direct read is a send of no bytes, and a receive whose src is on the sender.
+     * settles: the step waits, by the words of the send, until the receiver has read. */
     int settles;
 };
 
-/* Where a run of it works; the word that is not 0 when it has to stop, or NULL. */
+/* A run of a kernel program: its buffers; *stop is not 0 when it has to stop, or stop is
+ * NULL. */
 struct coll__planned_run {
     void *in, *out, *tmp;
     const void *stop;
     void *stream;
 };
 
-/* Steps that nobody asks about: ordered by their stream alone, in captures too.  All
- * return a status, logged; nothing blocks but by a queue that is full. */
+/* Work in streams, in captures too.  Only the stream orders the steps, and none reports
+ * its end.  The functions return a status, logged; they block only if the stream's queue
+ * is full. */
 struct coll__stream_ops {
-    /* Have what steps need there; before a stream waits for another rank. */
+    /* Load the kernels.  Call it before a stream waits for another rank. */
     int (*prepare)(void *stream);
 
     int (*enqueue)(const struct coll__work *work);
 
-    /* Put a mark behind all that was enqueued; *mark is NULL before the first one,
-     * and the caller's, to end by unmark().  Has the stream come there?  COLL_OK, or
-     * COLL_IN_PROGRESS; what is captured never asks, and counts as reached. */
+    /* mark(): put a mark behind all work of the stream.  *mark is NULL before the
+     * first mark; the caller ends it by unmark().  reached(): has the stream come to
+     * the mark?  COLL_OK, or COLL_IN_PROGRESS; a mark in a capture counts as
+     * reached. */
     int (*mark)(void *stream, void **mark);
     int (*reached)(void *mark);
     void (*unmark)(void *mark);
 
-    /* Is what is put there captured?  1 or 0. */
+    /* Is the stream being captured?  1 or 0. */
     int (*is_captured)(void *stream);
 
-    /* Write a plan's steps into memory of the device, for runs in streams of that
-     * one's context; of n_sharing ranks whose kernels must run at once there.
-     * Nothing is captured, and it waits for no other stream.  *plan is the caller's,
-     * to give back when no run of it is in a stream, nor in a graph. */
+    /* Write a plan's steps into memory of the device, for runs in streams of the
+     * context of `stream`.  The kernels of n_sharing ranks must run on the device at
+     * once.  load() becomes no part of a capture, and waits for no other stream.  The
+     * caller unloads *plan when no stream and no graph holds a run of it. */
     int (*load)(const struct coll__planned *steps, int n, int n_sharing,
                 void *stream, void **plan);
     int (*launch)(void *plan, const struct coll__planned_run *run);
     void (*unload)(void *plan);
 
-    /* Bytes of the device's memory that it takes; 0 for NULL. */
+    /* Return the plan's bytes on the device; 0 for NULL. */
     size_t (*taken)(const void *plan);
 };
 
-/* Buffers that the library allocates for the caller, and knows; statuses, logged.  The
- * number is of the device as this process counts them, -1 the current one.  reclaim()
- * is called where there is no memory left, before another try: it may wait for
- * streams. */
+/* Buffers that the library allocates for the caller.  Functions return a status, logged.
+ * number: this process's number of the device, -1 for the current one.  If memory runs
+ * out, alloc() calls reclaim(), which may wait for streams, and tries again. */
 struct coll__buffers {
     int (*alloc)(void **ptr, size_t len, int number, void (*reclaim)(void));
-    int (*has)(const void *ptr); /* does one begin there? */
+    int (*has)(const void *ptr); /* does a buffer begin at ptr? */
     int (*free)(void *ptr);
 };
 
@@ -113,36 +115,35 @@ struct coll__device {
     const char *name; /* "host" */
     const char *what; /* one line */
 
-    /* Say whether this machine has it: COLL_OK, or a status and why. */
+    /* Say whether this machine has the device: COLL_OK, or a status and why. */
     int (*usable)(char *why, size_t len);
 
-    /* Scratch memory, aligned to a page; NULL when there is none left. */
+    /* Allocate scratch, aligned to a page; NULL if there is no memory. */
     void *(*alloc)(size_t len);
     void (*free)(void *ptr, size_t len);
 
-    /* Work on memory of this kind, in order on `stream`; copy_past() is for
-     * results that exceed the caches.  The last three return the kernel, NULL
-     * when the device has none for that type and operation. */
+    /* Copy on `stream`; copy_past() is for results that exceed the caches.  The last
+     * three return a function for this memory; NULL if there is none for that type
+     * and operation. */
     void (*copy)(void *dst, const void *src, size_t len, void *stream);
     void (*copy_past)(void *dst, const void *src, size_t len, void *stream);
     coll__reduce_fn *(*reduce)(enum coll_type type, enum coll_op op);
     coll__scale_fn *(*scale)(enum coll_type type);
     coll__premul_fn *(*premul)(enum coll_type type);
 
-    /* Of a device that gives the caller memory, else NULL; the host: area.h. */
+    /* NULL if the device allocates no buffers for the caller; the host's: area.h. */
     const struct coll__buffers *buffers;
 
-    /* Of a device with streams, else NULL: they do the local steps, and the functions
-     * above are for the host. */
+    /* NULL for a device without streams.  Else these do a plan's local steps. */
     const struct coll__stream_ops *streams;
 };
 
-/* All devices, the host last; NULL at the end. */
+/* All devices, the host last, then NULL. */
 extern const struct coll__device *const coll__devices[];
 
 extern const struct coll__device coll__device_host;
 
-/* May a pointer be another device's?  0 as long as nobody has found a driver. */
+/* May a pointer be of another device than the host?  0 until a driver is found. */
 extern atomic_int coll__device_is_here __attribute__((visibility("hidden")));
 
 #endif

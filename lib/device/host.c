@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* host.c - ordinary memory; everything is done at once, on the caller's thread.
+/* host.c - the host device: ordinary memory; all work is done at once, on the caller's
+ * thread.
  *
- * Scratch comes straight from the kernel: whole pages, zero-filled, and huge
- * ones where that is worth it.
+ * Scratch comes straight from the kernel: whole pages, zero-filled, and huge pages if the
+ * scratch is large.
  */
 #include "lib/device/device.h"
 #include "lib/device/copy.h"

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* kernel.h - the functions that work on elements, by their types. */
+/* kernel.h - the C types of the functions that work on elements. */
 #ifndef COLL_LIB_DEVICE_KERNEL_H
 #define COLL_LIB_DEVICE_KERNEL_H
 
 #include <stddef.h>
 
 /* dst = op(a, b), over len bytes of whole elements.  dst may be a or b itself;
- * nothing overlaps otherwise.  dst and a are aligned to their elements; b may
- * lie anywhere (it may be a message within a packet). */
+ * other overlap is invalid.  dst and a are aligned to their elements; b need not be (it
+ * may be a message within a packet). */
 typedef void coll__reduce_fn(void *dst, const void *a, const void *b,
                              size_t len);
 
 /* dst = dst / n_ranks, over len bytes of whole elements. */
 typedef void coll__scale_fn(void *dst, size_t len, int n_ranks);
 
-/* dst = src * *factor, over len bytes of whole elements; dst is aligned, src
- * and factor may lie anywhere.  They do not overlap. */
+/* dst = src * *factor, over len bytes of whole elements; dst is aligned;
+ * src and factor need not be.  They do not overlap. */
 typedef void coll__premul_fn(void *dst, const void *src, size_t len,
                              const void *factor);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* process.c - see process.h.
  *
- * Who is killed has the signal pending until he is gone: the kernel gives it to the
- * process, or to each of its threads where one of these has brought it down.  His
- * memory may be taken from him before that, where the host has run out of it.  A
- * first thread that has ended looks like a process that has, as long as others run.
+ * A killed process has SIGKILL pending until it is gone: on the process, or on each of
+ * its threads if one of them has brought the process down.  If the host has run out of
+ * memory, the process may lose its memory before that.  If only the first thread has
+ * ended, the process's state reads as if the process had ended.
  */
 #include "lib/device/process.h"
 
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What a line says behind its label; NULL where that is another one's. */
+/* Return the rest of a line behind its label; NULL if it has another label. */
 static const char *value_of(const char *line, const char *label)
 {
     size_t len = strlen(label);
@@ -30,7 +30,7 @@ static int is_killed(const char *signals)
     return signals && (strtoull(signals, NULL, 16) >> (SIGKILL - 1) & 1) != 0;
 }
 
-/* By the lines of its status. */
+/* Judge from the lines of /proc/PID/status. */
 static int reads_as_ending(FILE *status)
 {
     int is_dead = 0, n_threads = 1;

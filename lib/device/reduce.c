@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* reduce.c - choose the instruction set, and the kernel from its table.
  *
- * To ask the processor what it can is a CPUID, and in a virtual machine that
- * is a trap into its host, tens of microseconds long: so it is asked once in a
- * process's life, and COLL_SIMD with it.
+ * In a virtual machine CPUID traps into the hypervisor and takes tens of microseconds.
+ * So the processor's features, and COLL_SIMD, are read once in a process's life.
  */
 #include "lib/device/reduce.h"
 #include "lib/device/simd.h"
@@ -24,7 +23,7 @@ static int has_f16c(void)
     return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
 }
 
-/* __builtin_cpu_supports() also asks whether the kernel saves the registers. */
+/* __builtin_cpu_supports() also checks that the kernel saves the registers. */
 static int has_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && has_f16c();
@@ -53,7 +52,7 @@ static const struct {
     {&coll__kernels_base, has_base},
 };
 
-/* What was found out; written once, under `once`, and read after it. */
+/* The sets of this processor; written once, under `once`. */
 static struct {
     const struct coll__kernels *there[ARRAY_LEN(sets)]; /* the best first */
     size_t n_there;
@@ -62,13 +61,13 @@ static struct {
 } found;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* A set that COLL_SIMD names and that is not there leaves the best one. */
+/* Choose the set that COLL_SIMD names, or the best one if the processor lacks that. */
 static void choose(void)
 {
     const char *wanted = coll__param_text(PARAM_SIMD);
 
     found.n_choices++;
-    found.n_there = 0; /* a child may have been forked amid this */
+    found.n_there = 0; /* a fork may have interrupted an earlier call */
     for (size_t i = 0; i < ARRAY_LEN(sets); i++)
         if (sets[i].is_there())
             found.there[found.n_there++] = sets[i].kernels;

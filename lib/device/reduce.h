@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* reduce.h - what host memory is reduced and scaled by.
+/* reduce.h - the functions that reduce and scale host memory (kernels).
  *
- * Every kernel exists once per instruction set; they give equal bits.  The
- * best set that the processor has is chosen once, at run time (COLL_SIMD forces
- * one).
+ * Every kernel exists once per instruction set; all sets give equal bits.  The best set
+ * that the processor has is chosen once, at run time (COLL_SIMD forces another).
  *
  * Integers wrap.  f16 and bf16 are widened to f32, combined and rounded back
  * to nearest even.  min and max of floats: a NaN on either side gives a NaN
@@ -19,7 +18,7 @@
 /* The kernels of one instruction set. */
 struct coll__kernels {
     const char *name; /* "avx2", as COLL_SIMD knows it */
-    /* avg is sum; of floats the bitwise ones are NULL */
+    /* avg is sum; NULL for bitwise operations on floats */
     coll__reduce_fn *reduce[COLL_N_TYPES][COLL_N_OPS];
     coll__scale_fn *scale[COLL_N_TYPES];
     coll__premul_fn *premul[COLL_N_TYPES];
@@ -30,17 +29,17 @@ extern const struct coll__kernels coll__kernels_base;
 extern const struct coll__kernels coll__kernels_avx2;
 extern const struct coll__kernels coll__kernels_avx512;
 
-/* Return the kernels with this index that this processor can run, the best
- * first; NULL past the last one. */
+/* Return a set that this processor can run, by its index, the best first; NULL past the
+ * last one. */
 const struct coll__kernels *coll__kernels_at(int index);
 
-/* Return the set in force: chosen by the first call, once and for all. */
+/* Return the chosen set; the first call chooses it for the process's life. */
 const struct coll__kernels *coll__kernels_in_force(void);
 
-/* Return how often the processor was asked what it can: 1 at most. */
+/* Return how often the processor's features were read: 1 at most. */
 int coll__kernels_n_choices(void);
 
-/* Return the kernel of the set in force; NULL for no type or operation. */
+/* Return a kernel of the chosen set; NULL for an invalid type or operation. */
 coll__reduce_fn *coll__host_reduce(enum coll_type type, enum coll_op op);
 coll__scale_fn *coll__host_scale(enum coll_type type);
 coll__premul_fn *coll__host_premul(enum coll_type type);

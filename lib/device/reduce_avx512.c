@@ -37,7 +37,7 @@ SET_TARGET static void f16_narrow_n(uint16_t *out, const float *in, size_t n)
         out[i] = f16_narrow(in[i]);
 }
 
-/* Copy n bytes, a multiple of 64, to the beginning of a cache line. */
+/* Copy n bytes, a multiple of 64; dst starts at a cache line. */
 SET_TARGET static void stream_lines(char *dst, const char *src, size_t n)
 {
     for (size_t i = 0; i < n; i += 64)

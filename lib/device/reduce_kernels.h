@@ -17,11 +17,12 @@
 #define TEXT_2(a) #a
 #define TEXT(a) TEXT_2(a)
 
-/* None is inlined: so no operation of a float leaves the state that its caller sets. */
+/* No kernel is inlined, so none of its arithmetic moves out of the floating-point state
+ * that the caller sets. */
 #define KERNEL SET_TARGET __attribute__((noinline)) static
 
-/* name: dst[i] = expr of a = left[i] and b = right[i].  dst may be one of them:
- * no iteration then reads what another one writes. */
+/* name: dst[i] = expr of a = left[i] and b = right[i].  dst may be left or right:
+ * then still no iteration reads an element that another one writes. */
 #define REDUCE(name, T, expr)                                                  \
     KERNEL void name(void *dst, const void *left, const void *right,           \
                      size_t len)                                               \
@@ -68,7 +69,7 @@
         }                                                                      \
     }
 
-/* Whether a number is true: a NaN is, -0 is not. */
+/* Is a number true?  A NaN is, -0 is not. */
 #define LOGICAL(land, lor, T)                                                  \
     REDUCE(land, T, (a != 0) & (b != 0))                                       \
     REDUCE(lor, T, (a != 0) | (b != 0))
@@ -89,7 +90,7 @@
     LOGICAL(land_##id, lor_##id, T)                                            \
     BITWISE(id, T)
 
-/* n may be more than T holds; int holds every T and n. */
+/* n may exceed the range of T; int holds every T and n. */
 #define SMALL_INTEGER(id, T)                                                   \
     REDUCE(sum_##id, T, (uint32_t)a + (uint32_t)b)                             \
     REDUCE(prod_##id, T, (uint32_t)a *(uint32_t)b)                             \
@@ -100,7 +101,8 @@
     LOGICAL(land_##id, lor_##id, T)                                            \
     BITWISE(id, T)
 
-/* The kernels of a type of floats, raw_<op>_<id>, in the default state. */
+/* The kernels of a float type: they call raw_<op>_<id> in the default floating-point
+ * state. */
 #define REDUCE_IN_STATE(name)                                                  \
     static void name(void *dst, const void *left, const void *right,           \
                      size_t len)                                               \
@@ -171,9 +173,8 @@ SET_TARGET static void bf16_widen_n(float *out, const half_anywhere *in,
         out[i] = bf16_widen(in[i]);
 }
 
-/* AVX512_BF16's conversion is of no use here: it takes tiny numbers (below
- * 2^-126) for 0 whatever the control register says, and every instruction set
- * must give the same bits. */
+/* AVX512_BF16's conversion is not used: it always treats tiny numbers (below 2^-126) as
+ * 0, and every instruction set must give the same bits. */
 SET_TARGET static void bf16_narrow_n(uint16_t *out, const float *in, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -242,7 +243,7 @@ SET_TARGET static void bf16_narrow_n(uint16_t *out, const float *in, size_t n)
 HALF(F16, f16)
 HALF(BF16, bf16)
 
-/* Whole cache lines of dst stream; memcpy() has the ends. */
+/* Stream whole cache lines of dst; memcpy() copies both ends. */
 SET_TARGET static void copy_stream(void *dst, const void *src, size_t len)
 {
     size_t head = min_size(-(uintptr_t)dst % 64, len);

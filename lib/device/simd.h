@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* simd.h - which instruction sets this compiler can make code for. */
+/* simd.h - the instruction sets that this compiler supports. */
 #ifndef COLL_LIB_DEVICE_SIMD_H
 #define COLL_LIB_DEVICE_SIMD_H
 
@@ -9,8 +9,8 @@
 #define SIMD_X86 0
 #endif
 
-/* gcc vectorises whole loops at -O3 only, clang at -O2.  SIMD_INDEPENDENT says
- * of the loop below it that no iteration reads what another one writes. */
+/* gcc vectorises whole loops at -O3 only, clang at -O2.  SIMD_INDEPENDENT
+ * tells the compiler that no iteration of the next loop reads what another one writes. */
 #if defined(__clang__)
 #define SIMD_VECTORISE
 #define SIMD_PREFER_512
