@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* attachments.c - which rooms keep something on a communicator. */
+/* attachments.c - the modules that attach state to a communicator. */
 #include "lib/run/run.h"
 #include "lib/stream/attach.h"
 

@@ -4,8 +4,8 @@
 #include "lib/run/group.h"
 #include "include/coll/coll.h"
 
-/* What all have; every member is named, which spares the slow way of clearing
- * those that are not. */
+/* The arguments that all operations have.  Naming every member saves the slow clearing
+ * of the others. */
 static inline struct coll_args plain(enum coll_collective collective,
                                      const void *in, void *out, size_t count,
                                      enum coll_type type, void *stream)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* comms.c - communicators: made, split, asked about, aborted, destroyed. */
+/* comms.c - communicators: create, split, query, abort, destroy. */
 #include "lib/comm/comm.h"
 #include "lib/run/args.h"
 #include "lib/run/group.h"
@@ -10,7 +10,7 @@
 
 /* ---- making one ---------------------------------------------------------- */
 
-/* A communicator is going to be made: take the caller's options, or the defaults. */
+/* Before a communicator is made: take the caller's options, or the defaults. */
 static int take_config(const struct coll_config *config,
                        struct coll__options *options)
 {

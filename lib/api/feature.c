@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* feature.c - what this build holds, and which transports work here. */
+/* feature.c - the features of this build, and the transports that work here. */
 #include "include/coll/coll.h"
 #include "lib/boot/boot.h"
 #include "lib/device/device.h"
@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a later version or another build has and this one has not. */
+/* Features that a later version or another build may have, but this one lacks. */
 static const struct coll_feature missing[] = {
 #if !COLL_HAVE_CUDA
     {"Devices", "cuda",
@@ -32,7 +32,7 @@ static const struct coll_feature missing[] = {
     {NULL, NULL, NULL, 0},
 };
 
-static char ucx_text[512]; /* what was built with, and what is loaded */
+static char ucx_text[512]; /* the version at build time, and the loaded one */
 
 static const struct coll_feature libraries[] = {
     {"Libraries", "ucx", ucx_text, 1},
@@ -40,8 +40,8 @@ static const struct coll_feature libraries[] = {
     {"Libraries", "libibverbs", COLL_VERBS_VERSION, 1},
 };
 
-/* What a device is, and why it cannot be used here: found out once, since that
- * starts its driver. */
+/* A kind of device, and why it cannot be used here.  Found out once, since it starts the
+ * driver. */
 enum { MOST_DEVICES = 4, WHY_BYTES = 512 };
 static char device_texts[MOST_DEVICES][WHY_BYTES];
 
@@ -59,8 +59,8 @@ static void describe_devices(void)
     }
 }
 
-/* Each list takes the index of a feature of its own, or lowers the index by
- * its length and returns 0. */
+/* Each list answers for an index within it, or lowers the index by its length and
+ * returns 0. */
 static int take_device(size_t *index, struct coll_feature *feature)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -141,8 +141,8 @@ int coll_feature_list(size_t index, struct coll_feature *feature)
     return COLL_ERR_INVALID;
 }
 
-/* Whether the ranks of a host can do with one copy.  Another process may still
- * be out of reach, which shows when a communicator is made. */
+/* Can the ranks of a host copy directly between processes, with one copy?  A process may
+ * still be out of reach; creating a communicator finds that out. */
 static void note_single_copy(char *note, size_t len)
 {
     char why[CMA_WHY_BYTES];
@@ -157,8 +157,8 @@ static void note_single_copy(char *note, size_t len)
                  coll__param_bytes(PARAM_CMA_MAX));
 }
 
-/* Append what it takes to go farther than within a cache, where this host has
- * such places and its firmware says how far they are. */
+/* Append the cost of leaving a cache, if this host has parts beyond one cache and its
+ * firmware reports their distances. */
 static void note_distances(char *note, size_t len)
 {
     struct coll__inside inside;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mem_alloc.c - buffers that the library makes for the caller. */
+/* mem_alloc.c - buffers that the library allocates for the caller. */
 #include "include/coll/coll.h"
 #include "lib/device/area.h"
 #include "lib/device/device.h"
@@ -23,7 +23,7 @@ int coll_mem_alloc(void **ptr, size_t bytes)
                               : COLL_ERR_INVALID);
 }
 
-/* The first kind of devices that has some to give. */
+/* Allocate from the first kind of devices that can. */
 static const struct coll__buffers *device_buffers(void)
 {
     int i = 0;

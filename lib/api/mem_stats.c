@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mem_stats.c - what a communicator holds of memory: each part says its own. */
+/* mem_stats.c - a communicator's memory: each module adds its own. */
 #include "lib/comm/comm.h"
 #include "lib/run/args.h"
 #include "lib/run/owner.h"

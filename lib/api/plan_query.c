@@ -16,7 +16,7 @@ struct question {
     struct coll_plan_info answer;
 };
 
-/* Judge a question's arguments; q->answer is empty but for its size. */
+/* Check a query's arguments; only the size of q->answer is set. */
 static int take_question(const char *who, const struct coll_args *theirs,
                          struct coll_comm *comm,
                          const struct coll_plan_info *info, struct question *q)

@@ -6,7 +6,7 @@
 #include "lib/run/stream_calls.h"
 #include "lib/trace/log.h"
 
-/* Make a request for a call that is judged: pb NULL, one for a stream. */
+/* Make a request for a checked call; pb is NULL for a call on a stream. */
 static int make(struct coll_comm *comm, const struct coll_args *args,
                 const struct coll__problem *pb, struct coll_request **request)
 {
@@ -79,7 +79,8 @@ int coll_request_destroy(struct coll_request *request)
     return coll__log_done(destroy(request));
 }
 
-/* May `who` be called for the request?  COLL_OK, or COLL_ERR_INVALID, logged. */
+/* May the function `who` be called for the request?  COLL_OK, or COLL_ERR_INVALID,
+ * logged. */
 static int judge(const struct coll_request *request, const char *who)
 {
     if (!request) {

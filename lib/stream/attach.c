@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* attach.c - the life of what lib/stream keeps on a communicator, and its table of
- * calls. */
+/* attach.c - creates and frees the stream state of a communicator, and holds the
+ * table of functions that the rest of the library calls. */
 #include "lib/stream/attach.h"
 #include "lib/run/stream_calls.h"
 #include "lib/stream/calls.h"
@@ -57,7 +57,7 @@ static int find_lack(const int32_t *lacks, int size, int *has_device)
     return found;
 }
 
-/* Where all of one host's ranks have devices, these are joined, too. */
+/* If all ranks are on one host and have devices, join the devices too. */
 static int stream_join(struct coll_comm *comm,
                        const struct coll__options *options,
                        const int32_t *lacks)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* attach.h - what lib/stream keeps on a communicator and what the other rooms call of
- * it, for lib/api/attachments.c. */
+/* attach.h - attaches the stream state to a communicator, for lib/api/attachments.c. */
 #ifndef COLL_LIB_STREAM_ATTACH_H
 #define COLL_LIB_STREAM_ATTACH_H
 

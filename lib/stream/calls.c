@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* calls.c - calls for a device's stream: judged (check_calls.c) and given to a path.
- */
+/* calls.c - calls for a device's stream: check each (check_calls.c) and choose the path
+ * that carries it out. */
 #include "lib/run/owner.h"
 #include "lib/run/args.h"
 #include "lib/stream/subcomms.h"
@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LATER 2 /* times a timeout: who knows more has spoken until then */
+#define LATER 2 /* timeouts; by then the watch has reported, which knows more */
 
-/* In order of preference; the last one serves all. */
+/* In order of preference; the last one serves every call. */
 static const struct coll__path *const paths[] = {
     &coll__path_queued, &coll__path_levels, &coll__path_staged};
 
@@ -38,7 +38,7 @@ static const char *name_of(const struct coll_args *args)
 
 /* ---- the communicator's part -------------------------------------------------- */
 
-/* From its first call on; the stage is there before anything waits for it. */
+/* Create the state at the first call; the stage exists before anything waits on it. */
 static int have_streams(struct coll_comm *comm, const char *what,
                         const struct coll__cuda_place *place)
 {
@@ -83,7 +83,8 @@ void coll__stream_bytes(const struct coll_comm *comm,
 
 void coll__stream_free(struct coll_comm *comm)
 {
-    /* A child cannot tell what another thread was about: it is no leak. */
+    /* In a child after fork(): another thread may have been using it, so it is kept, not
+ * freed. */
     static struct coll__streams *volatile inherited;
     struct coll__streams *s = comm->stream->staged;
 
@@ -113,8 +114,8 @@ static uint32_t word(const struct coll__streams *s, enum coll__stage_word which)
                                 memory_order_relaxed);
 }
 
-/* How far its streams have come, and those of its parts: as long as that changes, they
- * move. */
+/* How far the streams of comm and of its sub-communicators have come.  While this sum
+ * changes, they move. */
 static uint32_t come_to(const struct coll_comm *comm)
 {
     const struct coll__streams *s = comm->stream->staged;
@@ -131,8 +132,8 @@ static int is_drained(const struct coll_comm *comm)
     return !comm->run->n_streaming && !coll__queued_is_behind(comm);
 }
 
-/* Of what streams carry out alone the watch knows more, unless they have not come so
- * far. */
+/* The watch knows more about operations that streams carry out alone, and reports
+ * first; but not if a stream has not reached them yet. */
 static int drain_late(struct coll_comm *comm, double waited)
 {
     double most =
@@ -171,7 +172,7 @@ int coll__stream_drain(struct coll_comm *comm)
 
 /* ---- calls -------------------------------------------------------------------- */
 
-/* A message to oneself has its other half in the same batch. */
+/* A message of a rank to itself: its send and its receive are in one batch. */
 static int is_endless(const struct coll_comm *comm,
                       const struct coll__batch *batch)
 {
@@ -181,7 +182,7 @@ static int is_endless(const struct coll_comm *comm,
            args->root == comm->rank;
 }
 
-/* A device that fails does so for good, and the other ranks are to know. */
+/* A device's failure is permanent, so fail the communicator on all ranks. */
 static int device_status(struct coll_comm *comm, int rc)
 {
     return rc == COLL_ERR_SYSTEM
@@ -241,7 +242,7 @@ int coll__stream_put(struct coll_comm *comm, const struct coll_args *args)
     return enqueue_one(comm, args, &ticket, &path);
 }
 
-/* It takes a number of the stage, which the stream has finished when it comes there. */
+/* Put an empty call into the stream: it takes one number on the stage. */
 static int pass(struct coll_comm *comm, const char *what, void *stream,
                 const struct coll__cuda_place *place)
 {
@@ -331,7 +332,7 @@ int coll__stream_run(struct coll_comm *comm,
 
 /* ---- requests --------------------------------------------------------------------- */
 
-/* What the request reads at each start, of its own. */
+/* The request's own copy of what it reads at each start. */
 static int keep(struct coll_request *request, const struct coll_args *args)
 {
     const struct coll__algo *algo;
@@ -411,8 +412,8 @@ void coll__stream_look(struct coll_request *request)
         set_status(request, COLL_OK);
 }
 
-/* Who watches knows whom it waits for, unless the stream has not come so far: some time
- * later, since anything moved. */
+/* Does the watch report this wait?  It knows the missing ranks, so the caller's own
+ * deadline comes later, for a stream that has not reached the call. */
 static int is_watched(const struct coll_request *request, double timeout)
 {
     return request->path->is_watched && timeout >= request->call.comm->timeout;

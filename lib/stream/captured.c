@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* captured.c - staged batches that are a part of a graph: captured.h says how. */
+/* captured.c - staged batches in a captured graph; captured.h describes the protocol. */
 #include "lib/run/owner.h"
 #include "lib/stream/calls.h"
 #include "lib/stream/staged.h"
@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-/* What the words are, and are waited for, in each launch; what a word that lets all
- * pass is, which the driver compares modulo 2^32. */
+/* The values that the words take, and are waited for, in each launch; and the value that
+ * lets every wait pass: the driver compares modulo 2^32. */
 enum { ENDED, ASKS, GOES = ASKS, FIRST, PASSES = 1 << 30 };
 
 /* A stage that several have. */
@@ -48,7 +48,7 @@ static void drop_slots(struct coll__lent *slots)
     free(slots);
 }
 
-/* As who takes them next expects them. */
+/* Put the words back zeroed, as their next user expects. */
 static void put_words(struct coll__stage *words)
 {
     for (int w = 0; w < N_STAGE_WORDS; w++)
@@ -56,8 +56,8 @@ static void put_words(struct coll__stage *words)
     coll__stage_put(words);
 }
 
-/* Also by a thread of the driver's, of a graph that has gone: nothing of CUDA is
- * called. */
+/* A thread of the driver may call this when a graph is destroyed, so it makes no CUDA
+ * call. */
 static void drop(void *arg)
 {
     struct coll__captured *c = arg;
@@ -149,7 +149,7 @@ static int put_in_stream(const struct coll__streams *s,
     return rc ? rc : coll__cuda_write_flag(stream, ready, ENDED);
 }
 
-/* From here on it is looked for; unless the communicator has failed. */
+/* From here on the host looks for its launches, unless the communicator has failed. */
 static int append(struct coll_comm *comm, struct coll__captured *c)
 {
     struct coll__captures *all = &comm->stream->staged->captures;
@@ -209,7 +209,7 @@ static void take_out(struct coll_comm *comm, struct coll__captured **at)
     forget(c);
 }
 
-/* Free those whose graphs have gone, and look for one that asks. */
+/* Free batches whose graphs were destroyed, and find one whose stream asks. */
 static struct coll__captured *look_at_all(struct coll_comm *comm)
 {
     struct coll__captured **at = &comm->stream->staged->captures.first;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* captured.h - batches of the staged path that are a part of a graph, which is launched
- * any number of times.
+/* captured.h - staged batches in a captured graph, which may be launched any number of
+ * times.
  *
- * Each has a job, and words of its own in which nothing counts from launch to launch:
+ * Each has a job and words of its own; no word keeps a count from launch to launch:
  *
  *     stream                          host
  *     wait idle = 1
@@ -12,13 +12,13 @@
  *     ... as staged.c does, piece k having the number FIRST + k
  *     ready = ENDED                   done = 0, idle = 1
  *
- * The stream waits first until the host has done with the launch before, so no word is
- * taken for one of this.  The slots are those of a second stage, which all captured
- * batches of the communicator share: it is theirs from GOES to ENDED.
+ * The stream first waits until the host has finished the previous launch, so it never
+ * reads that launch's words.  All captured batches of the communicator share the slots
+ * of a second stage; a batch has them from GOES to ENDED.
  *
- * The communicator and the graph have the words and the slots in common: who is the last
- * to go puts them back.  Where the communicator has failed or gone, idle and done let a
- * launch pass, whose results are void.
+ * The communicator and the graph share the words and the slots; the last of the two to
+ * end puts them back.  After the communicator has failed or was destroyed, idle and done
+ * let a launch pass, and its results are void.
  */
 #ifndef COLL_LIB_STREAM_CAPTURED_H
 #define COLL_LIB_STREAM_CAPTURED_H
@@ -31,7 +31,7 @@ struct coll__job;
 struct coll__streams;
 struct coll_comm;
 
-/* Those of a communicator; as owner. */
+/* The captured batches of a communicator; as owner. */
 struct coll__captures {
     struct coll__captured *first, **last; /* in the order of their capture */
     struct coll__captured *next;          /* behind the one that ran last */
@@ -41,21 +41,21 @@ struct coll__captures {
 /* Put a batch into the graph of its stream.  A status, logged. */
 int coll__captured_put(struct coll_comm *comm, struct coll__batch *batch);
 
-/* As owner, nothing is carried out: take up one whose stream asks.  Its job, or
+/* As owner, while no job runs: take up a batch whose stream asks.  Returns its job, or
  * NULL. */
 struct coll__job *coll__captured_begin(struct coll_comm *comm);
 
-/* As owner: the host has done its part of it; has its stream, too?  Then it may be
- * launched again. */
+/* As owner, when the host has done its part of the job: has its stream ended it, too?
+ * Then it may be launched again. */
 int coll__captured_end(struct coll_comm *comm, struct coll__job *job);
 
-/* As owner: from now on all launches pass. */
+/* As owner: let all launches pass from now on. */
 void coll__captured_release(struct coll_comm *comm);
 
 /* Bytes of pinned memory. */
 size_t coll__captured_bytes(const struct coll__streams *streams);
 
-/* Free all of it that no graph needs; the graphs free the rest. */
+/* Free all that no graph needs; the graphs free the rest. */
 void coll__captured_free(struct coll__streams *streams);
 
 #endif

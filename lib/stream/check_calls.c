@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_calls.c - calls for a device's stream: judged, one sentence for each way to be
- * wrong, and compared with the other ranks' where COLL_CHECK says so.
+/* check_calls.c - checks calls for a device's stream, with one error sentence for each
+ * mistake, and compares them with the other ranks' calls if COLL_CHECK asks for it.
  */
 #include "lib/stream/check_calls.h"
 #include "lib/run/args.h"
@@ -13,8 +13,8 @@
 
 #include <stdio.h>
 
-#define KNOWN 256   /* addresses of the host that are remembered */
-#define ALIGNED 256 /* bytes: where memory of a device begins */
+#define KNOWN 256   /* host addresses that are remembered */
+#define ALIGNED 256 /* bytes; device memory begins at multiples of it */
 
 /* ---- whose buffers --------------------------------------------------------- */
 
@@ -24,9 +24,9 @@ void coll__stream_look_for_devices(void)
         coll__cuda_look();
 }
 
-/* To ask the driver costs some 100 ns, so addresses of plain memory are remembered;
- * but for those with which a device's memory may begin (cuMemAlloc aligns to 256
- * bytes), since it may come to lie where pages of the host were. */
+/* Asking the driver costs some 100 ns, so addresses of plain host memory are remembered.
+ * Addresses at which device memory may begin (cuMemAlloc aligns to 256 bytes) are not:
+ * the driver may map it later where host pages were. */
 static int is_devices(const void *ptr)
 {
     static atomic_uintptr_t known[KNOWN];
@@ -55,7 +55,7 @@ static const char *name_of(const struct coll_args *args)
     return coll_collective_name(args->collective);
 }
 
-/* A buffer of len bytes: the stream's device's, or pinned memory of the host. */
+/* Check a buffer of len bytes: it is on the stream's device, or pinned host memory. */
 static int check_buffer(const struct coll_args *args, const char *which,
                         const void *ptr, size_t len,
                         const struct coll__cuda_place *place, int *is_host)
@@ -90,7 +90,8 @@ static int check_buffer(const struct coll_args *args, const char *which,
     return COLL_OK;
 }
 
-/* Nothing is pinned then, though the context has its old name. */
+/* Was the device reset?  Then the context has the same handle, but the stage is no
+ * longer pinned. */
 static int was_reset(const struct coll__streams *s)
 {
     int device;
@@ -170,9 +171,9 @@ int coll__stream_check(struct coll_comm *comm, const struct coll_args *args)
 
 /* ---- comparing -------------------------------------------------------------- */
 
-/* What passes through the host is compared there; but where one rank's call may go
- * from GPU to GPU, all are compared here.  Both halves of a message of a rank to
- * itself are in one batch, which is judged as a whole. */
+/* Operations that pass through the host are compared there.  But if any rank's call may
+ * go from GPU to GPU, all calls are compared here.  A message of a rank to itself is
+ * checked with its whole batch, which has both its send and its receive. */
 static int is_compared(const struct coll_comm *comm,
                        const struct coll_args *args)
 {
@@ -211,7 +212,7 @@ int coll__stream_compare(struct coll_comm *comm, const struct coll_args *args,
               : coll__compare_take(comm, &call.pb, &call.op, places, request);
 }
 
-/* Each rank knows its own places; of the others' there are digests. */
+/* A rank knows the places of its own buffers, and digests of the other ranks' places. */
 static void tell_places(const struct coll_comm *comm,
                         const struct coll__stream_call *call)
 {

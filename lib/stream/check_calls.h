@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_calls.h - whether a call for a stream is right: what stream.c asks
- * check_calls.c. */
+/* check_calls.h - checks of calls for a stream, for calls.c. */
 #ifndef COLL_LIB_STREAM_CHECK_CALLS_H
 #define COLL_LIB_STREAM_CHECK_CALLS_H
 
@@ -16,14 +15,13 @@ static inline void *coll__stream_of(const struct coll_args *args)
     return args->stream ? args->stream : COLL__LEGACY_STREAM;
 }
 
-/* Judge a call, of which call->args are known; the stream's context is current, of
- * which it is `place`.  COLL_OK and all else of *call but its cut; or a status,
- * logged. */
+/* Check call->args; the stream's context is current, and `place` describes it.  COLL_OK:
+ * the rest of *call is set, except its cut.  Else a status, logged. */
 int coll__stream_judge(struct coll_comm *comm, struct coll__stream_call *call,
                        const struct coll__cuda_place *place);
 
-/* Of a call that is in no group: compare it with the other ranks', where it is to be,
- * and wait for that.  A status, logged. */
+/* Compare a call outside groups with the other ranks' calls, if COLL_CHECK asks for it,
+ * and wait for the result.  A status, logged. */
 int coll__stream_compare_call(struct coll_comm *comm,
                               const struct coll_args *args);
 

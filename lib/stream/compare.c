@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* compare.c - COLL_CHECK=1: calls for streams are compared before they are put there.
+/* compare.c - COLL_CHECK=1: the ranks compare calls for streams before they enqueue them.
  *
- * A barrier of the host goes before each collective, and an empty message before each
- * message, from its sender to its receiver.  These are stamped as
- * the call's would be: sequence, collective, type, op, root, counts; with a digest of
- * where registered buffers lie.  So all that
- * notices, among operations on buffers of the host, that ranks disagree or that one
- * does not come, notices it here.  No byte of the call's own has moved until all ranks
- * have called the same, or of a message until its receiver knows that its sender has.
- * Nothing is put into a stream, so it may be done while one is being captured.
+ * A host barrier goes before each collective.  Before each message, an empty message
+ * goes from its sender to its receiver.  Both carry the call's signature (sequence,
+ * collective, type, op, root, counts) and a digest of the places of registered buffers.
+ * So the checks of host operations notice ranks that disagree or do not come.  No
+ * byte of a collective moves until all ranks have made the same call; no byte of
+ * a message moves into its receiver until the receiver knows that the sender has called.
+ * Nothing is enqueued, so this works while a stream is being captured.
  *
- * The empty messages go by the channel of messages that pass through the host for
- * streams, of which there are none then: so they keep an order of their own, whatever
- * the caller sends between buffers of the host.
+ * The empty messages use the channel of staged messages, which has no others in this
+ * mode.  So their order does not depend on the caller's messages between host buffers.
  */
 #include "lib/comm/comm.h"
 #include "lib/run/cache.h"
@@ -20,7 +18,7 @@
 #include "lib/comm/algorithm_id.h"
 #include "lib/device/cuda_stream.h"
 
-/* A sender goes on without its receiver, as its stream may. */
+/* A sender does not wait for its receiver: its stream need not either. */
 static struct coll_args args_of(const struct coll__problem *pb)
 {
     struct coll_args args = {.size = sizeof(args), .collective = COLL_BARRIER};

@@ -12,8 +12,8 @@ static int has_parts(const struct coll__problem *pb, enum coll__buf buf)
     return coll__problem_shape(pb, buf) == SHAPE_PARTS;
 }
 
-/* Of how many parts of a piece is there room for?  The same on every rank, also
- * on one that has but its own. */
+/* How many parts of a piece must fit the slot?  The same on every rank, even if a rank
+ * has only its own part. */
 static size_t count_parts(const struct coll__problem *pb)
 {
     size_t n = (size_t)pb->nranks;
@@ -48,7 +48,7 @@ static size_t largest(const struct coll__problem *pb)
     return most;
 }
 
-/* As many as there is room for; of several parts whole lines, if it can be. */
+/* Choose as many elements as fit; several parts get whole cache lines, if possible. */
 static size_t choose_most(const struct coll__cut *cut)
 {
     size_t parts = count_parts(&cut->pb), line = CACHE_LINE / cut->size;
@@ -97,7 +97,7 @@ int coll__cut_init(struct coll__cut *cut, const struct coll__problem *pb,
     if (!cut->most && count)
         return COLL_ERR_UNSUPPORTED;
     pieces = cut->most ? count / cut->most + (count % cut->most != 0) : 1;
-    if (pieces > INT32_MAX) /* numbers of a stage are told apart by halves */
+    if (pieces > INT32_MAX) /* a stage compares its numbers modulo 2^32 */
         return COLL_ERR_UNSUPPORTED;
     cut->n = (uint32_t)max_size(pieces, 1);
     return copy_numbers(cut);
@@ -111,7 +111,7 @@ void coll__cut_fini(struct coll__cut *cut)
 
 /* ---- pieces ---------------------------------------------------------------- */
 
-/* Of a part of so many elements those that are in piece k. */
+/* How many elements of a part of `count` elements are in piece k? */
 static size_t clamp(const struct coll__cut *cut, size_t count, uint32_t k)
 {
     size_t first = (size_t)k * cut->most;
@@ -132,7 +132,7 @@ static void cut_parts(const struct coll__cut *cut, uint32_t k,
     }
 }
 
-/* Where part r of piece k lies among the packed ones, in elements. */
+/* The place of part r among the packed parts of piece k, in elements. */
 static size_t packed_at(const struct coll__cut *cut, uint32_t k,
                         enum coll__buf buf, int r)
 {
@@ -147,8 +147,8 @@ static size_t packed_at(const struct coll__cut *cut, uint32_t k,
     return sum;
 }
 
-/* Where a buffer begins in the slot: one that is whole, while the other one has
- * parts, as the rank's own part of that. */
+/* Where a buffer begins in the slot.  If only the other buffer has parts, this buffer is
+ * the rank's own part of the other. */
 static size_t begin_of(const struct coll__cut *cut, uint32_t k,
                        enum coll__buf buf)
 {

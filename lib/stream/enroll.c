@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* enroll.c - GPU memory that a communicator's ranks read from each other in place.
  *
- * What streams have been given comes to its end before: the driver may wait for them
- * while it maps and unmaps, and for the other ranks they must not wait then.
+ * All enqueued operations end before.  The driver may wait for the streams while it maps
+ * and unmaps memory, so the streams must not wait for other ranks then.
  */
 #include "lib/run/owner.h"
 #include "lib/stream/calls.h"
@@ -22,7 +22,7 @@ static int drain(struct coll_comm *comm, const char *who)
     return rc;
 }
 
-/* Not as owner: what passes through the host goes on. */
+/* Not as owner, so that staged operations go on. */
 static int exchange(struct coll_comm *comm, const char *who, void *ptr,
                     size_t bytes, int is_new)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gpu_view.c - how the GPUs of a communicator's ranks are near each other: the view that
- * plans for streams are built and priced on (programs.c).
+/* gpu_view.c - how near the GPUs of a communicator's ranks are.  Plans for streams are
+ * built and priced on this view (programs.c).
  *
  * Everything in it comes from what the ranks told each other when their devices were
  * joined, so the view is the same on every rank.
@@ -25,7 +25,7 @@
 static const char *const names[COLL__N_NEAR] = {"gpu", "nvlink", "switch",
                                                 "socket", "host"};
 
-/* What all ranks have said, and what was made of it. */
+/* The answers of all ranks, and the groups made from them. */
 struct meeting {
     struct coll__gpu_place *places;         /* [size] */
     unsigned char *nvlink, *by_host, *near; /* [size * size] */
@@ -79,8 +79,8 @@ static int describe(struct coll__gpu_place *place, int *device)
     return COLL_OK;
 }
 
-/* What the driver says of the GPUs that this process sees, or the file that stands for
- * this host. */
+/* The topology of the GPUs that this process sees, from the driver, or from the file that
+ * stands for this host. */
 static void find_links(const struct coll_comm *comm, int device,
                        const struct coll__gpu_place *places,
                        unsigned char *nvlink, unsigned char *by_host)
@@ -97,7 +97,7 @@ static void find_links(const struct coll_comm *comm, int device,
     }
 }
 
-/* GPUs that do not reach each other are as far as can be. */
+/* GPUs that do not reach each other get the largest distance. */
 static void find_near(struct meeting *m, int n)
 {
     for (int i = 0; i < n; i++)
@@ -135,7 +135,7 @@ static int meet(struct coll_comm *comm, struct meeting *m)
 
 /* ---- the view -------------------------------------------------------------- */
 
-/* How many ranks share a GPU at most. */
+/* The largest number of ranks on one GPU. */
 static int count_sharers(const struct meeting *m, int n)
 {
     int most = 1;
@@ -150,9 +150,9 @@ static int count_sharers(const struct meeting *m, int n)
     return most;
 }
 
-/* The dearest messages between ranks of one group (color NULL: all) that are in
- * different ones of the level below (NULL: no matter).  Within a GPU all of its ranks
- * are at its memory at the same time. */
+/* The highest price of a message between two ranks of one group (color NULL: any two)
+ * that are in different groups of the level below (NULL: any).  Ranks of one GPU share
+ * its memory's bandwidth. */
 static void price_level(const struct meeting *m, int n, const int *color,
                         const int *below, struct coll__level *level)
 {
@@ -179,7 +179,7 @@ static void price_level(const struct meeting *m, int n, const int *color,
     snprintf(level->name, sizeof(level->name), "%s", names[farthest]);
 }
 
-/* The groups that make levels, from the inside out; their number. */
+/* Find the groups that make levels, from the inside out; returns their number. */
 static int find_levels(const struct meeting *m, int n, const int **color)
 {
     int n_levels = 0;

@@ -6,12 +6,12 @@
 #include "lib/comm/comm.h"
 #include "lib/topo/topo.h"
 
-/* Find out how near the ranks' GPUs are, and make gpu_view of it; collective, with the
- * devices joined.  A status, logged. */
+/* Find out how near the ranks' GPUs are, and make gpu_view from it; collective, after
+ * the devices were joined.  A status, logged. */
 int coll__comm_gpus_meet(struct coll_comm *comm);
 
-/* Add to the description of this machine what CUDA's driver says of its GPUs; nothing
- * where there is none.  A status, logged. */
+/* Add the GPUs that CUDA's driver reports to the description of this machine; without a
+ * driver, nothing.  A status, logged. */
 int coll__gpus_describe(struct coll__topo *topo);
 
 #endif

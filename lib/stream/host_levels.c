@@ -2,17 +2,17 @@
 /* host_levels.c - the path of operations on GPUs of several hosts: from GPU to GPU within
  * each host, and through the hosts' memory between them.
  *
- * A communicator with n ranks on each of h hosts has two parts (subcomms.h).  `Inside`
- * are the ranks of this host, whose streams do their share alone (programs.c); `across`
- * are those of this rank's number on each host (staged.c).  Each call is three or so of
- * theirs, one behind the other in the caller's stream: an allreduce is a reduce-scatter
- * inside, an allreduce across of the part that this rank has then, an allgather inside.
- * So each byte passes through a host's memory once, where it would do n times if each
- * GPU gave all that it has.
+ * A communicator with n ranks on each of h hosts has two sub-communicators (subcomms.h).
+ * `Inside` has the ranks of this host; their streams work alone (programs.c).  `Across`
+ * has the ranks with this rank's local number, one on each host (staged.c).  A call
+ * becomes about three calls on these, one after the other in the caller's stream.  An
+ * allreduce is a reduce-scatter inside, an allreduce across of this rank's part, and
+ * an allgather inside.  So each byte passes through a host's memory once; it would pass n
+ * times if each GPU sent its whole buffer.
  *
- * That is worth it for large ones (COLL_CUDA_LEVELS); what is small, and what is not
- * split here, goes by the staged path.  Runs of both take their turns by the
- * communicator's stage, as those of programs.c do.
+ * This pays for large calls (COLL_CUDA_LEVELS).  Small calls, and calls that are not
+ * split here, take the staged path.  Calls of both paths follow each other by the numbers
+ * of the communicator's stage, as those of programs.c do.
  */
 #include "lib/stream/host_levels.h"
 #include "lib/stream/calls.h"
@@ -25,14 +25,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GRAIN 64 /* elements: parts of a vector begin at multiples of them */
+#define GRAIN 64 /* elements; each part of a vector begins at a multiple of it */
 
 struct coll__levels {
     int n_hosts, n_local;
-    int host, local; /* this rank's numbers: in across, and inside */
+    int host, local; /* this rank's number across, and inside */
     int *ranks; /* [n_hosts * n_local]: the ranks of a host are neighbours */
     int is_in_order;         /* ranks[i] == i */
-    size_t *counts, *displs; /* room for a call of a part: of either's ranks */
+    size_t *counts, *displs; /* arrays for a call across or inside */
     struct coll__stream_scratch scratch;
 };
 
@@ -78,7 +78,7 @@ static struct coll__levels *levels_new(const struct coll_comm *comm)
     return levels;
 }
 
-/* Has each host as many ranks, and more than one? */
+/* Do all hosts have the same number of ranks, more than one? */
 static int is_even(const struct coll_comm *comm)
 {
     for (int r = 0; r < comm->size; r++)
@@ -129,8 +129,9 @@ static int agree(struct coll_comm *comm, const struct coll_comm *inside,
     return rc;
 }
 
-/* With a status that is not COLL_OK the other ranks are not waited for.  What a call
- * that destroys one may tell of others before (destroy.c) is no failure of ours. */
+/* Unless the status is COLL_OK, do not wait for the other ranks.  Destroying a
+ * communicator may also return an error of an earlier one (destroy.c), which is no
+ * failure of this one. */
 static void end_parts(struct coll_comm *parts[], int status)
 {
     for (int i = 0; i < N_SUBCOMMS; i++) {
@@ -180,7 +181,7 @@ int coll__stream_join_hosts(struct coll_comm *comm)
 
 /* ---- calls of the parts -------------------------------------------------------- */
 
-/* One call while it is put into its stream. */
+/* A call while it is enqueued. */
 struct splitting {
     struct coll_comm *comm;
     struct coll__levels *levels;
@@ -196,7 +197,7 @@ static unsigned char *at(const struct splitting *s, const void *buf,
     return (unsigned char *)buf + element * s->size;
 }
 
-/* What the stream is at until then is nobody's fault inside. */
+/* The stream's work so far is no work of `inside`, so no rank inside is late with it. */
 static int begin_inside(const struct splitting *s)
 {
     return s->is_captured ? COLL_OK
@@ -216,7 +217,7 @@ static int put(const struct splitting *s, int part, struct coll_args args)
     return coll__stream_put(coll__subcomm(s->comm, part), &args);
 }
 
-/* Across, and then inside nobody is late before that has ended. */
+/* Enqueue a call across.  No rank inside counts as late until that call has ended. */
 static int put_across(const struct splitting *s, struct coll_args args)
 {
     int rc = put(s, SUBCOMM_INTER, args);
@@ -224,7 +225,7 @@ static int put_across(const struct splitting *s, struct coll_args args)
     return rc ? rc : begin_inside(s);
 }
 
-/* An average is a sum, and divided once. */
+/* An average is a sum inside and across, and is divided once. */
 static int divide(const struct splitting *s, void *out, size_t count)
 {
     struct coll__work work = {.kind = WORK_SCALE,
@@ -239,7 +240,7 @@ static int divide(const struct splitting *s, void *out, size_t count)
                                                     : COLL_OK;
 }
 
-/* What is given: an average's sum, and what the caller multiplies first. */
+/* The operation of the first step: the caller's if it scales the input, else s->op. */
 static enum coll_op first_op(const struct splitting *s)
 {
     return s->call->op.is_premul ? s->call->args.op : s->op;
@@ -247,7 +248,7 @@ static enum coll_op first_op(const struct splitting *s)
 
 /* ---- each of them -------------------------------------------------------------- */
 
-/* Cut a vector into the parts of the ranks inside; this rank's begins at *first. */
+/* Cut a vector into one part for each rank inside; this rank's begins at *first. */
 static size_t cut(const struct splitting *s, size_t *first)
 {
     struct coll__levels *l = s->levels;
@@ -293,7 +294,7 @@ static int put_allreduce(const struct splitting *s)
     return rc ? rc : put(s, SUBCOMM_INTRA, gather);
 }
 
-/* The ranks of one number on all hosts do it across, for those inside. */
+/* The ranks with the root's local number broadcast across; then each does inside. */
 static int put_broadcast(const struct splitting *s)
 {
     const struct coll_args *a = &s->call->args;
@@ -312,7 +313,7 @@ static int put_broadcast(const struct splitting *s)
     return rc ? rc : put(s, SUBCOMM_INTRA, args);
 }
 
-/* The root's result may lie where it gives from: what comes before goes there, too. */
+/* The root may call in place, so earlier steps write into its output buffer too. */
 static int put_reduce(const struct splitting *s)
 {
     const struct coll_args *a = &s->call->args;
@@ -338,7 +339,7 @@ static int put_reduce(const struct splitting *s)
     return rc || !is_root ? rc : divide(s, a->out, a->count);
 }
 
-/* Where those blocks lie that are of host `host`, or (-1) of this rank's number. */
+/* The places of the blocks of host `host`, or, if -1, of the ranks across. */
 static void lay_out(const struct splitting *s, int host)
 {
     struct coll__levels *l = s->levels;
@@ -376,7 +377,7 @@ static int put_allgather(const struct splitting *s)
     return rc;
 }
 
-/* What this host's ranks have for each host's rank of this number lies side by side. */
+/* The blocks of this host's ranks for one rank across lie side by side. */
 static int put_reduce_scatter(const struct splitting *s)
 {
     const struct coll_args *a = &s->call->args;
@@ -464,8 +465,8 @@ static int levels_serves(const struct coll_comm *comm,
            coll__problem_total(&call->pb) >= comm->settings.levels_min;
 }
 
-/* With a part of it in the stream the others wait for the rest; what is captured is not
- * there yet. */
+/* If an error leaves a part of the call in the stream, the other ranks wait for the rest,
+ * so the communicator fails.  A captured call is not running yet. */
 static int put_all(const struct splitting *s)
 {
     int rc = begin_inside(s);

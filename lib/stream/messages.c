@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* messages.c - sends and receives that streams carry out by themselves.
  *
- * A message goes in pieces of a slot's length, by slots that no collective uses
- * (COLL__ASIDE): what a rank has sent may lie there while it goes on with something
- * else, until the other one takes it.  Two ranks take each other's messages in the
- * order of their calls.
+ * A message travels in pieces of a slot's length, through slots that no collective uses
+ * (COLL__ASIDE).  A sent piece stays in its slot until the receiver takes it; the
+ * sender goes on meanwhile.  Two ranks take each other's messages in the order of
+ * their calls.
  *
- * A stream does one thing after the other, and a group's messages travel side by side:
- * so they are laid out in rounds, in each of which a rank sends the next piece to each
- * of its peers, and then takes the next one from each.
+ * A stream works in order, but a group's messages must travel side by side.  So they are
+ * laid out in rounds.  In each round a rank sends the next piece to each of its peers,
+ * and then receives the next piece from each.
  *
  *     to 1: a0 a1 a2     to 2: b0      from 1: c0 c1      round 0: a0 b0 | c0
  *                                                         round 1: a1    | c1
  *                                                         round 2: a2
  *
- * That comes to an end: consider a rank in the lowest round of all.  The piece before
- * the one that it sends was taken in a lower round, so the slot is empty; then what it
- * takes was sent, in this round or a higher one.
+ * There is no deadlock.  Consider a rank in the lowest round.  The piece before the one
+ * that it sends was taken in a lower round, so the slot is empty and the send ends.  The
+ * piece that it receives is of this round, too, and its sender sends in a round before
+ * it receives.
  */
 #include "lib/stream/programs.h"
 #include "lib/run/args.h"
@@ -39,8 +40,8 @@ static size_t len_of(const struct coll__stream_call *call)
     return coll__problem_bytes(&call->pb);
 }
 
-/* Of a message of this rank to itself: the call at the other end, of as many that come
- * before; or NULL. */
+/* For a message of this rank to itself: the call at its other end, which has as many
+ * earlier calls of its kind before it; or NULL. */
 static const struct coll__stream_call *
 other_half(const struct coll_comm *comm, const struct coll__batch *batch, int i)
 {
@@ -78,7 +79,8 @@ int coll__messages_check(const struct coll_comm *comm,
 
 /* ---- to oneself ---------------------------------------------------------- */
 
-/* From memory of the host to memory of the host the driver would copy at once. */
+/* From host memory to host memory the driver would copy at once, not in stream
+ * order. */
 static int needs_bounce(const struct coll__stream_call *from,
                         const struct coll__stream_call *to)
 {
@@ -142,8 +144,8 @@ static size_t n_pieces(const struct coll_comm *comm,
     return (len_of(call) + slot - 1) / slot;
 }
 
-/* The round of each message's first piece, behind those of the same peer before it;
- * how many rounds there are. */
+/* Find the round of each message's first piece, after the pieces of earlier messages
+ * with the same peer.  Returns the number of rounds. */
 static size_t lay_out(const struct coll_comm *comm,
                       const struct coll__batch *batch, size_t *first)
 {
@@ -177,7 +179,7 @@ static int put_piece(const struct coll_comm *comm, void *stream,
     return tp->ops->recv(tp, stream, peer, n, &work);
 }
 
-/* The sends, or the receives, of a round. */
+/* Enqueue the sends, or the receives, of a round. */
 static int put_round(const struct coll_comm *comm,
                      const struct coll__batch *batch, const size_t *first,
                      size_t round, int are_sends)
@@ -212,7 +214,8 @@ static int put_all(const struct coll_comm *comm,
     return rc;
 }
 
-/* A part of it in a stream is worse than none: others wait for the rest. */
+/* If an error leaves a part of the batch in the stream, the other ranks wait for the
+ * rest, so release the streams. */
 int coll__messages_put(struct coll_comm *comm, const struct coll__batch *batch,
                        void *bounce)
 {

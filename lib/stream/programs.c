@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* programs.c - operations of streams that need no host: the devices of all ranks of one
- * host are joined while the communicator is made, and a call puts its whole plan into
- * the stream (lib/exec/programs.c).
+/* programs.c - operations that streams carry out without the host.  The devices of all
+ * ranks of one host are joined while the communicator is made; a call enqueues its
+ * whole plan (lib/exec/programs.c).
  *
  * A program is made at the first call of a shape.  Runs of a communicator follow each
- * other, whatever their streams and their path: each but a captured one takes a number
- * on the stage, as batches of the staged path do, waits for the one before and says
- * when the stream has passed it.  So programs share their scratch.  Of a captured run
- * nothing is numbered: it may be launched any number of times, in the order that the
- * caller sees to.
+ * other, whatever their streams and their path.  Each run takes a number on the stage, as
+ * staged batches do, waits for the run before, and marks when the stream has passed it.
+ * So programs share their scratch.  A captured run takes no number: it may be launched
+ * any number of times, and the caller keeps the launches in order.
  *
- * Nobody compares what the ranks call, unless COLL_CHECK says so (compare.c); a
- * stream that stands still is noticed all the same (watch.h).
+ * The ranks' calls are compared only if COLL_CHECK asks for it (compare.c); a stream that
+ * stands still is noticed in any case (watch.h).
  */
 #include "lib/stream/programs.h"
 #include "lib/stream/calls.h"
@@ -38,7 +37,7 @@
 struct manner {
     const struct coll__algo *algo;
     unsigned lying; /* buffers that are read in place, as bits 1 << BUF_... */
-    uint64_t areas[N_BUFS]; /* of a kernel, by which it knows the others' */
+    uint64_t areas[N_BUFS]; /* for a kernel: their areas' numbers, equal on all ranks */
 };
 
 /* Of one shape of calls. */
@@ -57,7 +56,7 @@ struct coll__queued_list {
     struct coll__stream_scratch scratch;
     struct coll__watch *watch; /* from the first call on */
     struct coll__spot
-        spots[N_BUFS]; /* of the call that is put into its stream */
+        spots[N_BUFS]; /* of the call being enqueued */
 };
 
 /* ---- joining ----------------------------------------------------------------- */
@@ -78,7 +77,7 @@ enum coll__lack coll__stream_lacks(void)
 
 /* What a rank says of the others. */
 struct reach {
-    int32_t missing; /* the first one that it does not reach, or -1 */
+    int32_t missing; /* the first rank that it does not reach, or -1 */
     char why[192];
 };
 
@@ -94,7 +93,8 @@ static struct reach reach_of(const struct coll_comm *comm)
     return reach;
 }
 
-/* Others find out that the communicator has failed, and let its streams go. */
+/* Set the stream transport.  Another thread may fail the communicator meanwhile, and then
+ * its streams are released. */
 static void set_streams(struct coll_comm *comm, struct coll__stream_tp *tp)
 {
     int status;
@@ -107,7 +107,7 @@ static void set_streams(struct coll_comm *comm, struct coll__stream_tp *tp)
     pthread_mutex_unlock(&comm->failure.lock);
 }
 
-/* All use them, or nobody; collective. */
+/* Agree with the other ranks: all ranks use streams, or none does; collective. */
 static int agree(struct coll_comm *comm)
 {
     struct coll__stream_tp *tp = comm->links.routes.streams;
@@ -251,8 +251,8 @@ static void forget(struct coll__queued_list *list, struct program **at)
     list->n_programs--;
 }
 
-/* The one used longest ago goes, of those that no stream nor graph needs; if there is
- * one but for the first. */
+/* Free the least recently used program that no stream or graph needs, if there is one
+ * besides the first. */
 static void forget_last(struct coll__queued_list *list)
 {
     struct program **last = NULL;
@@ -264,7 +264,7 @@ static void forget_last(struct coll__queued_list *list)
         forget(list, last);
 }
 
-/* Find the call's program, or make it; it becomes the first. */
+/* Find the call's program, or make it, and move it to the front. */
 static int have_program(struct coll_comm *comm,
                         const struct coll__stream_call *call,
                         const struct manner *how)
@@ -293,8 +293,8 @@ static int have_program(struct coll_comm *comm,
 
 /* ---- calls ------------------------------------------------------------------- */
 
-/* What is left to the staged path: functions of the caller, plans from files, and what
- * the communicator cannot do. */
+/* Left to the staged path: the caller's own operations, plans from files, and calls that
+ * the stream transport cannot carry out. */
 static int queued_serves(const struct coll_comm *comm,
                          const struct coll__batch *batch)
 {
@@ -303,7 +303,7 @@ static int queued_serves(const struct coll_comm *comm,
     return comm->links.routes.streams && !comm->settings.plans && !call->op.fn;
 }
 
-/* A barrier's token lies behind its scratch. */
+/* A barrier's token is stored after its scratch. */
 static size_t scratch_len(const struct coll__prog *prog)
 {
     return round_up(coll__prog_scratch(prog), CACHE_LINE);
@@ -348,7 +348,7 @@ static int are_messages(const struct coll__batch *batch)
     return coll__is_p2p(batch->calls[0].pb.collective);
 }
 
-/* All that may fail without anything in the stream. */
+/* Do all that may fail before anything is enqueued. */
 static int prepare(struct coll_comm *comm, const struct coll__batch *batch)
 {
     struct coll__queued_list *list = comm->stream->programs;
@@ -393,7 +393,7 @@ static int put(struct coll_comm *comm, const struct coll__stream_call *call,
     return coll__prog_look(prog, &moved);
 }
 
-/* Where another rank has let the streams go, its words are on their way. */
+/* If another rank has released the streams, wait a moment for its error message. */
 int coll__queued_failed(struct coll_comm *comm, int rc)
 {
     const struct coll__stream_tp *tp = comm->links.routes.streams;
@@ -409,8 +409,8 @@ int coll__queued_failed(struct coll_comm *comm, int rc)
                                 : "another rank has failed; see what it says");
 }
 
-/* What failed with a part of it in the stream, where others wait for the rest, has let
- * all streams go: then the communicator has failed. */
+/* An error that leaves a part of the plan in the stream releases all streams, since the
+ * other ranks wait for the rest.  Then the communicator has failed. */
 static int put_all(struct coll_comm *comm, const struct coll__stream_call *call,
                    void *stream)
 {
@@ -441,7 +441,8 @@ static void note(const struct coll__queued_list *list,
     }
 }
 
-/* It is noted before: the driver may hold the caller until the stream has moved. */
+/* The watch is told before the enqueue, in which the driver may block the caller until
+ * the stream moves. */
 static int put_numbered(struct coll_comm *comm, struct coll__batch *batch)
 {
     struct coll__watch *watch = comm->stream->programs->watch;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* programs.h - the path of operations that streams carry out by themselves, for
- * stream.c and staged.c. */
+ * calls.c and staged.c. */
 #ifndef COLL_LIB_STREAM_PROGRAMS_H
 #define COLL_LIB_STREAM_PROGRAMS_H
 
@@ -11,26 +11,27 @@ struct coll__batch;
 struct coll__stream_call;
 struct coll_mem_stats;
 
-/* Is a stream still to come to what it carries out by itself, of no capture? */
+/* Has a stream still to pass an operation that it carries out by itself?  Captured ones
+ * do not count. */
 int coll__queued_is_behind(const struct coll_comm *comm);
 
 /* Add what it holds. */
 void coll__queued_bytes(const struct coll_comm *comm,
                         struct coll_mem_stats *stats);
 
-/* The communicator is going to leave: nobody looks at its streams any more. */
+/* The communicator is about to be destroyed: stop watching its streams. */
 void coll__queued_leave(struct coll_comm *comm);
 
-/* Free the programs and leave the other ranks' devices; streams have passed what
- * they were given, or the communicator has failed. */
+/* Free the programs and unmap the other ranks' devices; the streams have passed all
+ * operations, or the communicator has failed. */
 void coll__queued_free(struct coll_comm *comm);
 
-/* What was put into a stream has failed with rc: the communicator has, with the words
- * of whoever failed first.  Returns rc. */
+/* An enqueued operation has failed with rc: fail the communicator, with the message of
+ * the rank that failed first.  Returns rc. */
 int coll__queued_failed(struct coll_comm *comm, int rc);
 
-/* Is an operation one kernel?  What all ranks know alike decides: kernels wait for
- * kernels. */
+/* Is an operation one kernel?  Kernels wait for the other ranks' kernels, so only numbers
+ * that are equal on all ranks decide. */
 static inline int coll__is_one_kernel(const struct coll__stream_tp *tp,
                                       const struct coll__problem *pb)
 {
@@ -39,34 +40,36 @@ static inline int coll__is_one_kernel(const struct coll__stream_tp *tp,
 
 /* ---- registered.c ------------------------------------------------------- */
 
-/* Where a call's buffer lies among what is registered. */
+/* The place of a call's buffer in registered memory. */
 struct coll__spot {
     const struct coll__stream_area *area; /* or NULL */
     size_t off;
 };
 
-/* Find those of a call's buffers that others are to read: their bits, 1 << BUF_..., in
- * *lying.  COLL_ERR_INVALID, logged: the memory was freed meanwhile. */
+/* Find the buffers of a call that other ranks read in place: *lying has a bit
+ * 1 << BUF_... for each.  COLL_ERR_INVALID, logged: registered memory was freed. */
 int coll__find_spots(const struct coll_comm *comm,
                      const struct coll__stream_call *call,
                      struct coll__spot spots[N_BUFS], unsigned *lying);
 
-/* Say in which areas those are: numbers that are never used again; the others' stay. */
+/* Write the numbers of these buffers' areas; other entries stay as they are.  A number
+ * is never used again. */
 void coll__spots_areas(const struct coll__spot spots[N_BUFS], unsigned lying,
                        uint64_t areas[N_BUFS]);
 
-/* Put the copy into the stream that has to be done before a program that takes the call
- * as `as`; often none.  A status, logged. */
+/* A program may treat the call as the problem `as`: enqueue the copy of the input that it
+ * needs first, if any.  A status, logged. */
 int coll__queued_put_copy(const struct coll_comm *comm,
                           const struct coll__stream_call *call,
                           const struct coll__problem *as, void *stream);
 
-/* Find where a call's buffers lie among what is registered, as a digest that all ranks
- * should have alike; 0: nowhere.  For COLL_CHECK.  A status, logged. */
+/* Compute a digest of the places of a call's buffers in registered memory, which should
+ * be equal on all ranks; 0: no buffer is registered.  For COLL_CHECK.  A status,
+ * logged. */
 int coll__queued_digest(const struct coll_comm *comm,
                         const struct coll__stream_call *call, uint32_t *digest);
 
-/* Say it in words, of this rank's call. */
+/* Describe these places, of this rank's call. */
 #define COLL__PLACES_TEXT 128
 void coll__queued_places(const struct coll_comm *comm,
                          const struct coll__stream_call *call,
@@ -74,8 +77,8 @@ void coll__queued_places(const struct coll_comm *comm,
 
 /* ---- messages.c ---------------------------------------------------- */
 
-/* Judge the sends and receives of a batch; say how many bytes of device memory they
- * need; put them into the stream.  Statuses, logged. */
+/* Check the sends and receives of a batch; count the bytes of device memory that they
+ * need; enqueue them.  Statuses, logged. */
 int coll__messages_check(const struct coll_comm *comm,
                          const struct coll__batch *batch);
 size_t coll__messages_bounce(const struct coll_comm *comm,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* registered.c - which of a call's buffers the other ranks read in place.
  *
- * A rank knows of its own call alone: where it passes registered memory it takes for
- * granted that all do, at the same place of it.  COLL_CHECK compares that, by a digest of
- * the places; without it nobody does.
+ * A rank knows only its own call.  If it passes registered memory, it assumes that all
+ * ranks do, at the same place.  COLL_CHECK compares a digest of the places; without it
+ * nothing checks this.
  */
 #include "lib/stream/programs.h"
 #include "lib/stream/staged.h"
@@ -27,10 +27,10 @@ static int is_stale(const struct coll__stream_call *call, const void *ptr,
     return 1;
 }
 
-/* A kernel that shows what it has waits for the others' word that they have read it: an
- * H100 took 2.1 us for a round trip of words, and 3.5 for a kernel that copies 1 MiB
- * (tests/gpu/reports).  So what is a kernel by default, up to so many bytes, goes by
- * slots; where the one begins to be less than the other has not been measured. */
+/* With a direct read, a kernel waits until the other ranks have read its buffer.  An H100
+ * took 2.1 us for a round trip of words, and 3.5 us for a kernel that copies 1 MiB
+ * (tests/gpu/reports).  So operations up to the default limit for one kernel go through
+ * slots.  The size from which a direct read is faster has not been measured. */
 #define LEAST_SHOWN ((size_t)256 << 10)
 
 static int is_long_enough(const struct coll__stream_tp *tp,
@@ -65,7 +65,7 @@ int coll__find_spots(const struct coll_comm *comm,
         *lying |= 1u << b;
     }
     if (call->op.is_premul)
-        *lying &= ~(1u << BUF_IN); /* what is sent is scaled, and elsewhere */
+        *lying &= ~(1u << BUF_IN); /* the scaled input is in another buffer */
     return COLL_OK;
 }
 
@@ -77,7 +77,8 @@ void coll__spots_areas(const struct coll__spot spots[N_BUFS], unsigned lying,
             areas[b] = spots[b].area->number + 1; /* 0: of none */
 }
 
-/* Where a program takes for in place what is not, that of coll__problem_lying(). */
+/* The copy is needed if the program is in place and the call is not
+ * (coll__problem_lying()). */
 int coll__queued_put_copy(const struct coll_comm *comm,
                           const struct coll__stream_call *call,
                           const struct coll__problem *as, void *stream)
@@ -99,7 +100,7 @@ int coll__queued_put_copy(const struct coll_comm *comm,
     work.len = own.len;
     rc = coll__cuda_enqueue(&work);
     if (rc && !coll__cuda_streams.is_captured(stream))
-        tp->ops->release(tp, rc); /* the others wait for what comes behind */
+        tp->ops->release(tp, rc); /* the other ranks wait for the rest */
     return rc;
 }
 
@@ -109,7 +110,7 @@ static uint64_t mix(uint64_t hash, uint64_t with)
     return hash ^ hash >> 32;
 }
 
-/* Areas are alike on all ranks, and so is the place of each in the list. */
+/* All ranks have the same list of areas, so an area's position identifies it. */
 static uint64_t place_of(const struct coll__stream_area *area)
 {
     uint64_t place = 0;

@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* staged.c - operations of streams by way of pinned memory of the host: with any
- * transport and any algorithm, within and between hosts.
+/* staged.c - operations of streams through pinned host memory: with any transport and
+ * any algorithm, within and between hosts.
  *
- * Pieces (cut.h) go through the two slots of a stage by turns.  For pieces a, b, c
- * the caller's thread puts into the stream
+ * Pieces (cut.h) alternate between the two slots of a stage.  For pieces a, b, c the
+ * caller's thread enqueues
  *
  *     copy a in, ready a, copy b in, ready b,
  *     wait a, copy a out, copy c in, ready c, wait b, copy b out, wait c, ...
  *
- * and the host, the communicator's owner, carries out each piece as an
- * operation over pinned buffers when the stream has made it ready, and lets the
- * stream go on (cuda_stage.h: ready, done).  So while the host is at one piece the
- * stream copies the one before out and the one behind in.
+ * When the stream has made a piece ready, the host, as the communicator's owner, carries
+ * it out as an operation over pinned buffers, and lets the stream go on (cuda_stage.h:
+ * ready, done).  While the host works on one piece, the stream copies the previous piece
+ * out and the next piece in.
  *
- * All of it is in the order of one stream, and needs no other to run beside it:
- * that holds where CUDA_DEVICE_MAX_CONNECTIONS=1, too.  A batch of another stream
- * waits first for the end of the one before, by the word `finished`: so batches
- * follow each other, slots are free when their turn comes, and nobody has to count
- * how far the caller is ahead.  What it is ahead costs a job in memory, and places
- * in the driver's ring: when that is full (some 1,000 calls), the driver holds the
- * caller until the stream has moved, which takes no help of the caller's, since a
- * job is published before anything in the stream waits for it.
+ * All of this is in the order of one stream and needs no second stream, so it works with
+ * CUDA_DEVICE_MAX_CONNECTIONS=1, too.  A batch in another stream first waits for the end
+ * of the batch before, by the word `finished`.  So batches follow each other and find
+ * their slots free, and the caller may run ahead without a count.  Each call that it is
+ * ahead costs a job in memory and places in the driver's ring.  When the ring is full
+ * (some 1,000 calls), the driver blocks the caller until the stream moves.  The stream
+ * does not need the caller for that: a job is published before the stream waits for it.
  *
- * What is captured into a graph takes the same way with other words: captured.h.
+ * Captured batches work the same way with other words: captured.h.
  */
 #include "lib/stream/staged.h"
 #include "lib/stream/calls.h"
@@ -33,12 +32,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_S 1e-3 /* between two looks at what does not move */
+#define LOOK_S 1e-3 /* between two checks of a stream that does not move */
 
 /* ---- on the host, as owner -------------------------------------------- */
 
-/* What lies in pinned memory of the host is copied here: the driver would do it at
- * once, on the caller's thread. */
+/* Copy pinned host buffers on the host: the driver would copy them at once, on the
+ * caller's thread. */
 static void copy_on_host(const struct coll__streams *s, struct coll__job *job,
                          enum coll__buf buf)
 {
@@ -63,8 +62,8 @@ static void copy_on_host(const struct coll__streams *s, struct coll__job *job,
     }
 }
 
-/* Not the cache's: a caller's operation may have been ended since the call, and
- * an algorithm's name is no part of a shape. */
+/* These calls bypass the plan cache: the caller's own operation may have been destroyed
+ * since the call, and an algorithm's name is no part of a shape. */
 static int is_own(const struct coll_args *args)
 {
     return args->algo || (coll__reduces(args->collective) &&
@@ -91,8 +90,8 @@ static void put(struct coll_request *request)
         coll__request_free(request);
 }
 
-/* Start an operation of the host.  A failure is the communicator's, and the job is
- * not to be touched any more. */
+/* Start an operation on the host.  A failure fails the communicator; then the job must
+ * not be touched any more. */
 static int start(struct coll_comm *comm, struct coll__job *job,
                  const struct coll__stream_call *call,
                  const struct coll_args *args, const struct coll__problem *pb)
@@ -108,7 +107,7 @@ static int start(struct coll_comm *comm, struct coll__job *job,
     return coll__request_start(request);
 }
 
-/* In the slot in and out are one; but those of an alltoall, and where the input is
+/* In the slot, in and out are one buffer, except for an alltoall and for an input that is
  * only read. */
 static int is_in_place(const struct coll__stream_call *call,
                        const struct coll__problem *pb)
@@ -139,7 +138,7 @@ static int start_collective(struct coll_comm *comm, struct coll__job *job)
     return start(comm, job, call, &args, &pb);
 }
 
-/* A message of none has a message of none. */
+/* An empty message sends one empty message on the host. */
 static int start_messages(struct coll_comm *comm, struct coll__job *job,
                           struct coll__stream_call *call)
 {
@@ -165,7 +164,7 @@ static int start_messages(struct coll_comm *comm, struct coll__job *job,
     return rc;
 }
 
-/* Find out how many pieces there are: all ranks take part in all of them. */
+/* Find the largest number of pieces of any rank: all ranks take part in all of them. */
 static int start_asking(struct coll_comm *comm, struct coll__job *job)
 {
     struct coll__stream_call of = {.args = job->calls[0].args};
@@ -207,8 +206,8 @@ static int begin(struct coll_comm *comm, struct coll__job *job)
     return rc;
 }
 
-/* Has the stream come to what is next?  What only others have data for waits for
- * nothing. */
+/* Has the stream made the next piece ready?  A piece without data of this rank need not
+ * wait. */
 static int may_begin(const struct coll__job *job)
 {
     uint32_t k = job->asks ? 0 : job->k;
@@ -217,7 +216,7 @@ static int may_begin(const struct coll__job *job)
            coll__stage_is_at(job->words, STAGE_READY, job->first + k);
 }
 
-/* Put those back that have ended; are all? */
+/* Put back the requests that have ended; have all ended? */
 static int reap(struct coll__job *job)
 {
     while (job->n_running &&
@@ -262,7 +261,7 @@ static void unlink_first(struct coll_comm *comm)
     comm->run->n_streaming--;
 }
 
-/* All operations of the host for what was next have ended. */
+/* All host operations of the current step have ended: go on to the next. */
 static void end_piece(struct coll_comm *comm, struct coll__job *job)
 {
     const struct coll__streams *s = comm->stream->staged;
@@ -279,7 +278,7 @@ static void end_piece(struct coll_comm *comm, struct coll__job *job)
     job->k++;
 }
 
-/* The host has done its part of the job: is it the next one's turn? */
+/* The host has done its part of the job: may the next job begin? */
 static int end_job(struct coll_comm *comm, struct coll__job *job)
 {
     if (job->captured)
@@ -289,8 +288,8 @@ static int end_job(struct coll_comm *comm, struct coll__job *job)
     return 1;
 }
 
-/* Who is next: one job at a time, from its first piece to its last, since other ranks
- * may have more pieces of it, and all have the same order. */
+/* Choose the next job.  One job runs at a time, from its first piece to its last: other
+ * ranks may have more pieces of it, and all ranks keep the same order. */
 static struct coll__job *next_job(struct coll_comm *comm)
 {
     struct coll__streams *s = comm->stream->staged;
@@ -301,7 +300,7 @@ static struct coll__job *next_job(struct coll_comm *comm)
     return s->at;
 }
 
-/* Nothing moves: does the device still work, and do the ranks agree? */
+/* Nothing moves: check that the device still works and that the ranks agree. */
 static int look_after(struct coll_comm *comm)
 {
     struct coll__streams *s = comm->stream->staged;
@@ -348,7 +347,7 @@ int coll__stream_move(struct coll_comm *comm, int *moved)
     return comm->run->n_streaming && !*moved ? look_after(comm) : COLL_OK;
 }
 
-/* A stream that waits for none of them waits for a number that has passed. */
+/* Drop all jobs, and set `done` to the last number, so that no stream waits any more. */
 void coll__stream_release(struct coll_comm *comm)
 {
     struct coll__streams *s = comm->stream->staged;
@@ -366,7 +365,7 @@ void coll__stream_release(struct coll_comm *comm)
         let_go(s->stage, s->published);
 }
 
-/* The stage's streams may be at it still: who takes it next looks. */
+/* Streams may still use the stage: its next user checks that. */
 void coll__staged_free(struct coll__streams *s)
 {
     struct coll__job *job, *next;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* staged.h - calls for streams, and what a communicator has for those that pass through
- * the host: shared by what carries them out. */
+/* staged.h - calls for streams, and a communicator's state for calls that pass through
+ * the host; shared by staged.c, staged_enqueue.c and captured.c. */
 #ifndef COLL_LIB_STREAM_STAGED_H
 #define COLL_LIB_STREAM_STAGED_H
 
@@ -11,7 +11,7 @@
 #include "lib/device/cuda_stage.h"
 #include "lib/device/cuda_stream.h"
 
-/* A call that was judged; its arrays are the caller's, or the communicator's. */
+/* A checked call; the caller or the communicator owns its arrays. */
 struct coll__stream_call {
     struct coll_args args;
     struct coll__problem pb;
@@ -23,21 +23,21 @@ struct coll__stream_call {
 /* A batch on the host. */
 struct coll__job {
     struct coll__job *next;
-    struct coll__captured *captured; /* whose it is, of a graph; or NULL */
-    const struct coll__stage *slots; /* where its pieces go through */
-    const struct coll__stage *words; /* by which it and its stream go on */
+    struct coll__captured *captured; /* the captured batch that owns it, or NULL */
+    const struct coll__stage *slots; /* the stage whose slots it uses */
+    const struct coll__stage *words; /* the words of it and its stream */
     struct coll__stream_call *calls; /* [n_calls], of a piece's buffers */
     int n_calls;
-    uint32_t first, n; /* pieces of this rank, by their numbers in the words */
-    uint32_t k, n_all; /* the piece that is next; of all ranks' the most */
-    int asks;          /* whether n_all is still to be found out */
-    uint64_t most[2];  /* what is said of it, and heard */
+    uint32_t first, n; /* this rank's pieces: the first one's number, how many */
+    uint32_t k, n_all; /* the next piece; the most pieces of any rank */
+    int asks;          /* is n_all still unknown? */
+    uint64_t most[2];  /* this rank's number of pieces; the largest */
     struct coll_request **running; /* [room] */
-    int n_running, room;           /* that many are under way */
-    atomic_int n_users; /* the host, and the caller while it puts it in */
+    int n_running, room;           /* requests under way; capacity */
+    atomic_int n_users; /* the host, and the caller while it enqueues */
 };
 
-/* Of one communicator, from its first such call on. */
+/* The staged calls of a communicator, from the first one on. */
 struct coll__streams {
     void *ctx; /* of all its streams */
     int device;
@@ -45,10 +45,10 @@ struct coll__streams {
     size_t slot_len; /* the stage has two */
     /* As owner. */
     struct coll__job *first, **last; /* under way, in the order of the calls */
-    struct coll__job *at;            /* the one that is carried out, or NULL */
+    struct coll__job *at;            /* the running job, or NULL */
     struct coll__job *ended;         /* with a failure; freed at the end */
     struct coll__captures captures;
-    uint32_t published; /* the last number of those */
+    uint32_t published; /* the last number of a published job */
     double looked;
 };
 
@@ -60,22 +60,22 @@ static inline unsigned char *coll__slot_of(const struct coll__streams *s,
     return job->slots->base + ((job->first + k) % 2) * s->slot_len;
 }
 
-/* Make a job of a batch: all but its place in a queue, and on a stage.  A status,
+/* Make a job of a batch, but neither queue it nor give it a stage.  A status,
  * logged. */
 int coll__job_new(const struct coll_comm *comm, const struct coll__batch *batch,
                   struct coll__job **job);
 
-/* Put its first piece into the stream; and all else that the stream does for it. */
+/* Enqueue the copy of the job's first piece; and the rest of the job. */
 int coll__job_put_first(const struct coll__streams *s, struct coll__job *job,
                         void *stream);
 int coll__job_put_rest(const struct coll__streams *s, struct coll__job *job,
                        void *stream);
 
-/* One user of the job less; or free it, of which nobody else knows. */
+/* Drop one user of the job; or free a job that has no other user. */
 void coll__job_drop(struct coll__job *job);
 void coll__job_free(struct coll__job *job);
 
-/* Free the jobs, and put the stage back. */
+/* Free the jobs and put the stage back. */
 void coll__staged_free(struct coll__streams *streams);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* staged_enqueue.c - what the caller's thread does for the staged path: it cuts a
- * batch into pieces and puts these into the stream; staged.c says how. */
+/* staged_enqueue.c - the caller's part of the staged path: cut a batch into pieces and
+ * enqueue them; staged.c describes the path. */
 #include "lib/run/owner.h"
 #include "lib/stream/calls.h"
 #include "lib/stream/staged.h"
@@ -12,7 +12,7 @@
 
 /* ---- in the stream ----------------------------------------------------------- */
 
-/* The device's parts of piece k, into the slot or out of it. */
+/* Enqueue the copies of piece k, into the slot or out of it. */
 static int copy_in_stream(const struct coll__streams *s, struct coll__job *job,
                           uint32_t k, enum coll__buf buf, void *stream)
 {
@@ -118,7 +118,7 @@ static int too_small(const struct coll_comm *comm,
     return COLL_ERR_UNSUPPORTED;
 }
 
-/* What each has of a slot: all messages side by side if they fit as they are. */
+/* Share out a slot: all messages lie side by side, whole if they fit. */
 static int cut_all(const struct coll_comm *comm,
                    const struct coll__batch *batch, struct coll__job *job)
 {
@@ -186,7 +186,7 @@ fail:
     return COLL_ERR_NOMEM;
 }
 
-/* From here on the host takes part, and who aborts lets the stream go. */
+/* Publish the job: from now on the host works on it, and an abort releases the stream. */
 static int publish(struct coll_comm *comm, struct coll__job *job)
 {
     struct coll__streams *s = comm->stream->staged;

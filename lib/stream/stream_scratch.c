@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream_scratch.c - memory of a device that operations of streams work in. */
+/* stream_scratch.c - device memory in which operations of streams work. */
 #include "lib/stream/stream_scratch.h"
 #include "lib/device/cuda.h"
 #include "lib/trace/log.h"

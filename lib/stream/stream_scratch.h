@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream_scratch.h - memory of a device that operations of streams work in, one after
- * the other. */
+/* stream_scratch.h - device memory in which operations of streams work, one after the
+ * other. */
 #ifndef COLL_LIB_STREAM_STREAM_SCRATCH_H
 #define COLL_LIB_STREAM_STREAM_SCRATCH_H
 
@@ -13,13 +13,13 @@ struct coll__stream_scratch {
     struct coll__stream_room *rooms; /* all that there ever was */
 };
 
-/* Have len bytes at `at`, on the current context's device.  What was there before
- * stays allocated: streams may be at it, and the driver waits for streams when it
- * frees.  COLL_OK or COLL_ERR_NOMEM, logged. */
+/* Make sure that `at` has len bytes, on the current context's device.  An older buffer
+ * stays allocated: streams may still use it, and freeing it would wait for them.
+ * COLL_OK or COLL_ERR_NOMEM, logged. */
 int coll__stream_scratch_have(struct coll__stream_scratch *scratch, size_t len);
 
-/* Free all of it: streams have passed what worked there, or the communicator has
- * failed. */
+/* Free all of it; the streams have passed all operations that use it, or the
+ * communicator has failed. */
 void coll__stream_scratch_free(struct coll__stream_scratch *scratch);
 
 #endif

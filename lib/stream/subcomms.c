@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* subcomms.c - a communicator that works by others of its own ranks: one fails, all
+/* subcomms.c - a communicator and its sub-communicators, a family: if one fails, all
  * fail.
  *
- * Members find each other under the family's lock, and the whole takes all of them out
- * before the parts end: so whoever has the lock may use those that are there.  Who
- * fails tells the others under the lock, behind which come the failures' own locks and
- * the reactor's.  What streams were given has ended before they are taken out: as long
- * as a part may fail by it, its whole has to hear of that.
+ * Members find each other under the family's lock.  The parent removes all members from
+ * the family before it destroys the sub-communicators, so a thread with the lock may use
+ * every member that it finds.  A failing member fails the others under the lock; the
+ * locks of failures and of the reactor are taken after it.  All enqueued operations end before
+ * the members are removed, so that the parent hears of each failure.
  */
 #include "lib/stream/subcomms.h"
 #include "lib/stream/calls.h"
@@ -29,7 +29,7 @@ static struct coll__subcomms *family_of(const struct coll_comm *comm)
                         : NULL;
 }
 
-/* Its other ranks' reactors may know it before this one does. */
+/* Add comm to the family.  Its reactor may fail it at any time from then on. */
 static void take(struct coll_comm *comm, struct coll__subcomms *family)
 {
     atomic_fetch_add(&family->n_users, 1);
@@ -59,7 +59,7 @@ int coll__subcomms_make(struct coll_comm *whole,
     return COLL_OK;
 }
 
-/* The caller's thread alone takes them out. */
+/* No lock: only the caller's thread removes members. */
 struct coll_comm *coll__subcomm(const struct coll_comm *comm, int part)
 {
     const struct coll__subcomms *family = family_of(comm);
@@ -67,8 +67,8 @@ struct coll_comm *coll__subcomm(const struct coll_comm *comm, int part)
     return family && family->whole == comm ? family->parts[part] : NULL;
 }
 
-/* Its other ranks are told there, too: they may see this one leave before they hear of
- * it elsewhere. */
+/* Fail a member and tell its other ranks, which may otherwise see this rank leave before
+ * they hear of the failure. */
 static void fail(struct coll_comm *comm, int status, const char *text)
 {
     if (coll__comm_note_failure(comm, status, text))
@@ -123,7 +123,8 @@ static int drain(struct coll_comm *part)
     return rc;
 }
 
-/* Across first: what streams do inside may wait for that, and it has deadlines. */
+/* Drain the inter-host one first: it has deadlines, and intra-host operations may wait
+ * for it. */
 int coll__subcomms_drain(struct coll_comm *comm)
 {
     for (int i = N_SUBCOMMS - 1; i >= 0; i--) {
@@ -145,7 +146,7 @@ int coll__subcomms_leave(struct coll_comm *comm)
     if (!family || family->whole != comm)
         return COLL_OK;
     if (coll__comm_status(
-            comm)) /* whoever noted that may be about to tell them */
+            comm)) /* the failing thread may not have told the members yet */
         coll__subcomms_fail(comm, coll__comm_status(comm), comm->failure.text);
     pthread_mutex_lock(&family->lock);
     family->whole = NULL;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* subcomms.h - a communicator that works by others of its own ranks.
+/* subcomms.h - the sub-communicators of a communicator.
  *
- * Its parts are communicators of their own, made by splitting it, of which its caller
- * knows nothing: what fails one of them fails all, with the same words, and they end
- * when it does.
+ * They are made by splitting it, and its caller does not see them.  A failure of one
+ * fails all, with the same message.  They are destroyed with the parent.
  */
 #ifndef COLL_LIB_STREAM_SUBCOMMS_H
 #define COLL_LIB_STREAM_SUBCOMMS_H
@@ -13,33 +12,34 @@ struct coll_mem_stats;
 
 enum { SUBCOMM_INTRA, SUBCOMM_INTER, N_SUBCOMMS };
 
-/* Each member holds it until it is freed. */
+/* A communicator and its sub-communicators.  Each member keeps it until the member is
+ * freed. */
 struct coll__subcomms;
 
-/* Make the parts those of whole: the caller's until then, its from there on.
+/* Attach the sub-communicators to `whole`, which owns them from now on.
  * COLL_OK or COLL_ERR_NOMEM, logged. */
 int coll__subcomms_make(struct coll_comm *whole,
                         struct coll_comm *const parts[N_SUBCOMMS]);
 
-/* A part of comm, or NULL where it has none (any more). */
+/* A sub-communicator of comm, or NULL if comm has none (any more). */
 struct coll_comm *coll__subcomm(const struct coll_comm *comm, int part);
 
-/* comm has failed just now: so have the others of its family.  Any thread. */
+/* comm has just failed: fail the other members of its family.  Any thread. */
 void coll__subcomms_fail(struct coll_comm *comm, int status, const char *text);
 
-/* As comm's owner: what its parts were given comes to an end before they go.  COLL_OK,
- * or comm's failure. */
+/* As comm's owner: wait until its sub-communicators have done all enqueued operations.
+ * COLL_OK, or comm's failure. */
 int coll__subcomms_drain(struct coll_comm *comm);
 
-/* Destroy one by itself; a status, logged. */
+/* Destroy one sub-communicator; a status, logged. */
 int coll__subcomm_destroy(struct coll_comm *part);
 
-/* Add what its parts hold.  For comm's caller. */
+/* Add the memory of its sub-communicators.  For comm's caller. */
 void coll__subcomms_bytes(const struct coll_comm *comm,
                           struct coll_mem_stats *stats);
 
-/* comm leaves: if it has parts, end them before.  What destroying them returns,
- * logged; idempotent. */
+/* comm is being destroyed: destroy its sub-communicators first, if any.  Returns their
+ * status, logged; idempotent. */
 int coll__subcomms_leave(struct coll_comm *comm);
 
 /* comm is freed; also in a child. */

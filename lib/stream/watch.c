@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch.c - looks at streams that stand still; watch.h says why. */
+/* watch.c - notices streams that stand still; watch.h says why. */
 #include "lib/stream/watch.h"
 #include "lib/comm/stall.h"
 #include "lib/trace/log.h"
@@ -46,8 +46,8 @@ static int has_finished(const struct coll__watch *watch, uint64_t call)
                              number_of(watch, call));
 }
 
-/* How many messages have gone that way between this rank and that one of the message;
- * NULL: it is a collective. */
+/* The count of messages in this direction between this rank and the message's peer; NULL
+ * for a collective. */
 static _Atomic uint64_t *messages(struct coll_comm *comm,
                                   const struct coll__head *head)
 {
@@ -58,7 +58,7 @@ static _Atomic uint64_t *messages(struct coll_comm *comm,
            SERIES_QUEUED * comm->size + head->root;
 }
 
-/* All ranks number their collectives alike, and two of them their messages. */
+/* All ranks number collectives alike; two peers number their messages alike. */
 static uint64_t next_seq(struct coll_comm *comm, const struct coll__head *head)
 {
     _Atomic uint64_t *n = messages(comm, head);
@@ -99,8 +99,8 @@ void coll__watch_drop(struct coll__watch *watch, int n, uint32_t before)
                               memory_order_relaxed);
 }
 
-/* In the others each rank needs what each other one brings; where counts are 0,
- * nothing lies in a slot. */
+/* In the collectives listed, each rank needs data of every other rank.  With a count of
+ * 0, the slots are empty. */
 void coll__watch_capture(struct coll__watch *watch,
                          enum coll_collective collective)
 {
@@ -125,7 +125,7 @@ int coll__watch_is_behind(const struct coll__watch *watch)
 
 /* ---- looking --------------------------------------------------------------- */
 
-/* For who asks where this rank is: the last collective of those. */
+/* Publish the last finished collective, for ranks that ask how far this rank is. */
 static void tell_finished(struct coll__watch *watch, uint64_t from, uint64_t to)
 {
     struct coll__head head;
@@ -156,7 +156,7 @@ static void find_first(struct coll__watch *watch, uint64_t n)
     tell_finished(watch, before, watch->first - 1);
 }
 
-/* See what lies in the slots; a rank that has not taken what it was sent, or -1. */
+/* Look into the slots: a rank that has not taken its message, or -1. */
 static int find_peer(struct coll__watch *watch)
 {
     const struct coll__stream_tp *tp = watch->comm->links.routes.streams;
@@ -169,16 +169,16 @@ static int find_peer(struct coll__watch *watch)
     return peer;
 }
 
-/* What is before it on the stage passes through the host, which has deadlines of
- * its own. */
+/* Has the stage come to the first unfinished call?  Staged calls before it have their own
+ * deadlines. */
 static int is_next(const struct coll__watch *watch)
 {
     return coll__stage_is_at(watch->stage, STAGE_FINISHED,
                              number_of(watch, watch->first) - 1);
 }
 
-/* What is asked about, in standing.head: of a group's messages the one that a rank has
- * not taken, if it is one of these; 0: it is too old to be known. */
+/* Write the call to ask about into standing.head.  For a group's messages it is the send
+ * that `peer` has not taken, if there is one.  0: the call is too old to be known. */
 static int find_standing(struct coll__watch *watch, uint64_t n, int peer)
 {
     uint32_t number = number_of(watch, watch->first);
@@ -239,7 +239,7 @@ static void look(struct coll__watch *watch)
         coll__stall_check_stream(&watch->standing, &watch->patience);
 }
 
-/* One that nobody has looked at for a while, with the lock. */
+/* Find a watch that no thread has checked for a while; with the lock. */
 static struct coll__watch *find_due(double now)
 {
     struct coll__watch *watch = all;
@@ -249,7 +249,7 @@ static struct coll__watch *find_due(double now)
     return watch;
 }
 
-/* What it does while it looks takes other locks. */
+/* Checks run without the list's lock, since they take other locks. */
 void coll__watch_look(void)
 {
     static double looked; /* the progress thread's */
