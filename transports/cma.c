@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cma.c - reading from other processes by process_vm_readv().
  *
- * The kernel asks the same of a reader as of a debugger that attaches.  Under
- * Yama's ptrace scope 1 a process may only be read by its ancestors and by the
- * one process that it declared (with that one's descendants).  Nothing is
- * declared here: a library cannot know whom else its process has declared, and
- * to declare everybody would open it to all of the user's programs.  collrun
- * declares itself for the ranks that it starts.
+ * The kernel checks a reader as it checks a debugger that attaches.  Under Yama's ptrace
+ * scope 1 a process may be read only by its ancestors, and by the one process that it has
+ * declared and the descendants of that process. libcoll declares nothing: it cannot know
+ * which process the program has declared, and declaring "any" would open the process to
+ * all of the user's programs. collrun declares itself for the ranks that it starts.
  */
 #include "transports/cma.h"
 #include "lib/trace/log.h"
@@ -26,8 +25,8 @@
 /* The kernel moves a little less than 2 GiB a call. */
 #define MAX_CALL ((size_t)1 << 30)
 
-/* The secret of process `pid`; the lock guards both while they are made.
- * Readers elsewhere get its address only after that. */
+/* The secret of process `pid`; the lock guards both while they are made.  Only then do
+ * other processes get its address. */
 static struct {
     struct coll__lock lock;
     int32_t pid;
@@ -133,7 +132,7 @@ static int ptrace_scope(void)
     return scope;
 }
 
-/* The kernel says no more than EPERM; tell what is likely. */
+/* The kernel returns only EPERM; name the likely reason. */
 static void explain_refusal(int pid, char *why, size_t len)
 {
     int scope = ptrace_scope();
@@ -173,7 +172,7 @@ static void explain(int err, int pid, char *why, size_t len)
                  "in one container, or share its pid namespace",
                  pid);
         break;
-    default: /* EFAULT, or other bytes than the secret */
+    default: /* EFAULT, or bytes that are not the secret */
         snprintf(why, len,
                  "process %d is not that rank: it lives in another "
                  "pid namespace; run all ranks of the host in one container, "
@@ -216,7 +215,7 @@ int coll__cma_probe(const struct coll__cma_token *theirs)
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* Say why a read of a process that could be read once has failed. */
+/* Log why a read failed from a process that was readable before. */
 static int read_failed(int err, int pid, uint64_t remote, size_t len)
 {
     if (err == EFAULT && coll__is_ending(pid)) {
@@ -271,7 +270,7 @@ int coll__cma_read(int pid, void *dst, const void *remote, size_t len)
     while (len) {
         ssize_t n = read_some(pid, to, from, min_size(len, MAX_CALL));
 
-        if (n <= 0) /* 0 is not documented; it must not become a loop */
+        if (n <= 0) /* 0 is not documented, but must not make an endless loop */
             return read_failed(n ? errno : EFAULT, pid, from, len);
         to += n;
         from += (size_t)n;

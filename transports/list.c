@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* list.c - the transports there are, and what all of them share. */
+/* list.c - the list of transports, and functions that several of them use. */
 #include "transports/list.h"
 
 #include <string.h>

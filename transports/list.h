@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* list.h - the transports that there are; who asks for all of them uses
+/* list.h - declarations of the transports; code that wants all of them uses
  * coll__transports (transport.h). */
 #ifndef COLL_TRANSPORTS_LIST_H
 #define COLL_TRANSPORTS_LIST_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* price.c - links through sockets, and those of devices. */
+/* price.c - prices of links over sockets and over network devices. */
 #include "transports/price.h"
 #include "lib/util/text.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* price.h - what links cost, where transports know no better. */
+/* price.h - estimated link prices, for transports without better data. */
 #ifndef COLL_TRANSPORTS_PRICE_H
 #define COLL_TRANSPORTS_PRICE_H
 
@@ -7,26 +7,26 @@
 #include "lib/topo/carrier.h"
 #include "transports/transport.h"
 
-/* Return what each message waits, in s, where ranks share a core: for the peer's
- * time slice. */
+/* Return how long each message waits, in s, for the peer's time slice if ranks share a
+ * core. */
 double coll__price_crowd(const struct coll__tp_env *env);
 
-/* Price a way through sockets to a rank of this host, by estimate. */
+/* Estimate the price of a socket to a rank of this host. */
 void coll__price_loopback(const struct coll__tp_env *env,
                           struct coll__link *link);
 
-/* Price a wire of that kind over a device; nic NULL: one that nobody knows, called
- * `device`. */
+/* Price a wire of that kind over a device; nic NULL: the device is unknown, `device` is
+ * its name. */
 void coll__price_device(const struct coll__nic *nic, enum coll__wire wire,
                         const char *device, struct coll__link *link);
 
-/* The same over n alike devices at once, among which what is large is divided. */
+/* Price n equal devices used at once; large messages are divided among them. */
 void coll__price_rails(int n, struct coll__link *link);
 
-/* Price a connection to that address, by the interface that leads there. */
+/* Price a connection to that address, by the interface of its route. */
 void coll__price_tcp(const struct coll__addr *to, struct coll__link *link);
 
-/* The same to other hosts, of which nobody knows more. */
+/* Price a connection to hosts whose addresses are unknown. */
 void coll__price_way_out(struct coll__link *link);
 
 /* Say it in words. */

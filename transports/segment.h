@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* segment.h - memory that ranks of a host share.
  *
- * One makes a memfd and offers it; the others open it by its path below /proc,
- * which is also the test that they can reach it, and its maker closes it again
- * when all have: there is no name that could be left behind, and the size of
- * /dev/shm does not matter.  Pages exist once they are touched.
+ * One rank makes a memfd and offers it.  The others open it by its path below /proc,
+ * which also tests that they can reach it.  The maker closes it when all have opened it.
+ * So no name can be left behind, and the size of /dev/shm does not matter.  Pages exist
+ * once they are touched.
  *
- * A process maps a segment once, also when several of its threads are ranks:
- * they then see each other at the same addresses, as tools that watch the order
- * of memory accesses need, and devices that know memory by its address.
+ * A process maps a segment once, even if several of its threads are ranks.  They then see
+ * each other at the same addresses.  Tools that check the order of memory accesses need
+ * that, and so do devices that register memory by address.
  */
 #ifndef COLL_TRANSPORTS_SEGMENT_H
 #define COLL_TRANSPORTS_SEGMENT_H
@@ -16,13 +16,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What another process needs to open it; goes to the others as it is. */
+/* What another process needs to open the segment; plain bytes for an exchange. */
 struct coll__segment_offer {
     int32_t fd; /* -1: there is none */
     unsigned char token[32];
 };
 
-/* Make a file that holds its token; whoever makes the segment gives it its length
+/* Make a file that holds its token.  The segment's maker sets its length
  * (coll__set_file_len()) before others map it.
  *
  * Ownership: offer->fd is the caller's, to close when all others have mapped it.
@@ -30,16 +30,16 @@ struct coll__segment_offer {
  */
 int coll__segment_offer(struct coll__segment_offer *offer);
 
-/* Open the file that process pid offers: a descriptor, the caller's, or -1 and
- * errno. */
+/* Open the file that process pid offers.  Returns a descriptor that the caller closes, or
+ * -1 and errno. */
 int coll__segment_open(int pid, const struct coll__segment_offer *offer);
 
 /* A segment that this process has mapped. */
 struct coll__segment;
 
-/* Find it among those of this process, or map it: len bytes, the same for all.
+/* Find the segment among this process's, or map it: len bytes, equal for all ranks.
  *
- * Ownership: the caller's, to end by coll__segment_unmap(), also in a child.
+ * Ownership: the caller ends it by coll__segment_unmap(), also in a child.
  * Errors:    NULL and errno, not logged.
  * Threads:   any.
  */
@@ -47,7 +47,7 @@ struct coll__segment *
 coll__segment_map(int pid, const struct coll__segment_offer *offer, size_t len);
 void coll__segment_unmap(struct coll__segment *segment);
 
-/* Its first byte; the file's token may still be there. */
+/* The segment's first byte; the file's token may still be there. */
 unsigned char *coll__segment_at(const struct coll__segment *segment);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* self.c - a rank talking to itself: match the send to the receive and copy.
  *
- * Sends and receives of a channel wait in two queues; the heads of both belong
- * together, since messages keep their order.
+ * Sends and receives of a channel wait in two queues.  The heads of the two queues match,
+ * since messages keep their order.
  */
 #include "transports/list.h"
 #include "lib/trace/log.h"
@@ -100,7 +100,7 @@ static void deliver(struct coll__xfer *recv, const struct coll__xfer *send)
     coll__xfer_end(recv, COLL_OK);
 }
 
-/* Both have come to the heads of their queues. */
+/* Both transfers are at the heads of their queues. */
 static void match(struct self *self, struct channel *channel)
 {
     while (channel->sends.first && channel->recvs.first) {
@@ -141,7 +141,7 @@ static int self_poll(struct coll__tp *tp)
     return finished;
 }
 
-/* The bell stays as it is: nobody else sends to this rank. */
+/* The bell stays {0}: only this rank sends to itself. */
 static int self_arm(struct coll__tp *tp, struct coll__bell *bell)
 {
     (void)tp;

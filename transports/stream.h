@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stream.h - how bytes get from a rank's stream to another rank's, and no host waits.
+/* stream.h - how bytes get from one rank's stream to another's while no CPU waits.
  *
- * Both ends put their part into streams of their devices and are done: send() has the
- * stream wait for an empty slot of the peer, write it, and say that it is full;
- * recv() has it wait for that, take what is in it, and say that it is empty.  Two
- * ranks have few slots between them, each way: whoever lists sends and receives so
- * that they come to an end with so many (lib/plan/schedule.h) comes to an end.
+ * Both ranks enqueue their part into streams of their devices and return. send() makes
+ * the stream wait for an empty slot of the peer, write it, and mark it full. recv() makes
+ * its stream wait for that, take the bytes, and mark the slot empty.  Two ranks have few
+ * slots between them in each direction.  So the order of sends and receives must be one
+ * that finishes with that many slots (lib/plan/schedule.h).
  *
- * Message n of a run, from one rank to another, goes by slot n modulo their number;
- * those of COLL__ASIDE + n by as many other slots, which a run may leave full: so a
- * caller's sends are not in the way of what follows (lib/stream/messages.c).
- * Each run begins with 0 again, and when it has ended all slots are empty.  So what
- * was captured may run again and again, before or behind any other run, as long as
- * all ranks have the same order of runs.  A communicator's runs must follow each
- * other, whatever streams they are in.
+ * Message n of a run from one rank to another uses slot n modulo the number of slots.
+ * Messages COLL__ASIDE + n use as many other slots, which a run may leave full: so a
+ * caller's sends do not block the operations after them (lib/stream/messages.c).  Each
+ * run counts from 0, and at its end all slots are empty.  So a captured run may be
+ * launched again and again, before or after any other run, as long as all ranks have the
+ * same order of runs.  The runs of a communicator must follow each other, whatever
+ * streams they are in.
  */
 #ifndef COLL_TRANSPORTS_STREAM_H
 #define COLL_TRANSPORTS_STREAM_H
@@ -21,43 +21,44 @@
 #include "lib/device/device.h"
 #include "transports/transport.h"
 
-/* For operations that are one kernel, which does what send() and recv() do by slots and
- * words of its own.  most and slot are the same on all ranks of a host. */
+/* For operations that are one kernel.  The kernel does the work of send() and recv(),
+ * with slots and words of its own. most and slot are the same on all ranks of a host. */
 struct coll__stream_kernel {
-    size_t most;      /* bytes of all parts, up to which they are; 0: none */
-    size_t slot;      /* bytes, as below; there are n_slots of them, too */
-    int n_sharing;    /* ranks whose kernels run on this one's GPU at once */
-    const void *stop; /* the word that tells them to stop, as the GPU sees it */
+    size_t most;      /* most bytes of an operation, over all parts; 0: no operation is
+                       * one kernel */
+    size_t slot;      /* bytes of a slot; there are n_slots of these too */
+    int n_sharing;    /* ranks whose kernels run on this rank's GPU at once */
+    const void *stop; /* the word that tells kernels to stop, at its GPU address */
     char why[200];    /* it was asked for, and cannot be */
 };
 
-/* Where a kernel's message lies on its way, and the words of its slot: of this rank and
- * of the other one (lib/device/cuda_plan.h).  All as this rank's GPU sees it. */
+/* The slot of a kernel's message, and the slot's words: this rank's and the peer's
+ * (lib/device/cuda_plan.h).  All are addresses for this rank's GPU. */
 struct coll__slot {
     void *at, *own, *theirs;
 };
 
-/* A message of a run, by its number, from a peer or to it. */
+/* A message of a run: its number, and the peer that sends or receives it. */
 struct coll__message {
     int peer, n;
 };
 
 #define COLL__ASIDE (1 << 30)
 
-/* Added to the number of a message that lies in no slot: its sender says that it may be
- * read, and its receiver that it has read it, by the flag of the slot of that number.
- * The receiver takes it from where the sender has it. */
+/* Flag in the number of a message that uses no slot: the receiver reads it in the
+ * sender's memory.  With the slot's flag, the sender says that it may be read, and the
+ * receiver that it has been read. */
 #define COLL__DIRECT (1 << 29)
 
-/* Memory that each rank of a communicator has registered, as much as the others: these
- * may read it in place. */
+/* Memory that all ranks of a communicator have registered, the same length on each; the
+ * other ranks may read it in place. */
 struct coll__stream_area {
     struct coll__stream_area *next;
     unsigned char *base; /* of this rank's */
     size_t len;
-    uint64_t id;        /* of its allocation; never used again */
+    uint64_t id;        /* number of its allocation, never used again */
     uint64_t number;    /* of its registration, likewise */
-    unsigned char **at; /* [size]: each rank's, as this one's GPU sees it */
+    unsigned char **at; /* [size]: each rank's part, at its address for this rank's GPU */
 };
 
 /* A communicator's state; the first member of the transport's own. */
@@ -65,16 +66,16 @@ struct coll__stream_tp {
     const struct coll__stream_transport *ops;
     int rank, size;
     unsigned generation; /* of the process that opened it (lib/util/lock.h) */
-    int n_slots; /* between two ranks, each way; the same on all of a host */
+    int n_slots; /* between two ranks, in each direction; equal on all ranks of a host */
     size_t slot; /* bytes; a multiple of 64 */
     struct coll__stream_kernel kernel;
     struct coll__stream_area
-        *areas; /* alike on all ranks, the last one first */
+        *areas; /* the same list on all ranks, the newest first */
     unsigned char
-        *by_host; /* [size]: is that rank reached by memory of the host? */
+        *by_host; /* [size]: is that rank reached through host memory? */
 };
 
-/* Where len bytes at ptr lie wholly; or NULL. */
+/* Return the registration that holds all len bytes at ptr, or NULL. */
 static inline const struct coll__stream_area *
 coll__stream_area_of(const struct coll__stream_tp *tp, const void *ptr,
                      size_t len)
@@ -93,54 +94,53 @@ struct coll__stream_transport {
     const char *name; /* "cuda_ipc" */
     const char *what; /* one line */
 
-    /* Join the ranks; collective, with what each has: a context (NULL: the current
-     * one; none at all, and the others hear of it).  All that runs need is made
-     * here: memory, mappings, kernels.
+    /* Join the ranks; collective.  Each rank brings a context (NULL: the current one); a
+     * rank without any takes part, and the others learn of it.  Everything that runs need
+     * is made here: memory, mappings, kernels.
      *
      * Ownership: *tp is the caller's, to be closed; nothing remains on failure.
-     * Errors:    COLL_ERR_NOMEM, or those of env->allgather; logged.  That a rank is
-     *            out of reach is none: reaches() says so.
+     * Errors:    COLL_ERR_NOMEM, or those of env->allgather; logged.  A rank out of reach
+     *            is no error: reaches() tells.
      */
     int (*open)(const struct coll__tp_env *env, void *context,
                 struct coll__stream_tp **tp);
 
-    /* Leave, as struct coll__transport has it.  Unless is_orderly, streams that wait
-     * are released first. */
+    /* Close, as in struct coll__transport.  Unless is_orderly, release waiting streams
+     * first. */
     void (*close)(struct coll__stream_tp *tp, int is_orderly);
 
-    /* Give back what close() had to keep, where the others have let go of it since.
-     * Any thread. */
+    /* Free what close() had to keep, if the other ranks have unmapped it since.  Any
+     * thread. */
     void (*reclaim)(void);
 
-    /* COLL_OK, the same on both ranks; or COLL_ERR_PEER, and the reason in why. */
+    /* Returns COLL_OK, the same on both ranks; or COLL_ERR_PEER and the reason in why. */
     int (*reaches)(const struct coll__stream_tp *tp, int peer, char *why,
                    size_t len);
 
-    /* Can its sends and receives be put into this stream?  COLL_ERR_INVALID is logged
+    /* Can sends and receives be enqueued into this stream?  COLL_ERR_INVALID is logged
      * with the remedy. */
     int (*takes)(struct coll__stream_tp *tp, void *stream);
 
-    /* Message n of the run to, or from, a peer within reach, of slot bytes at most.
-     * A receive does `work`, of which src is what came: a copy, or a reduction.
-     * With COLL__DIRECT a send takes nothing from src, and a receive does with
-     * work->src as it is; settle() has the stream of the sender wait until what has
-     * that slot was taken, and nothing may change before.
-     * Returns a status, logged; after release() it is that one, and nothing is put
-     * into the stream. */
+    /* Enqueue message n of the run to, or from, a peer within reach, of slot bytes at
+     * most.  A receive does `work` with the message as its src: a copy, or a reduction.
+     * With COLL__DIRECT a send does not read src, and a receive does `work` with its own
+     * work->src; settle() makes the sender's stream wait until the message of that slot
+     * was taken, and nothing may change the bytes before.  Returns a status, logged;
+     * after release() the status given there, and nothing is enqueued. */
     int (*send)(struct coll__stream_tp *tp, void *stream, int peer, int n,
                 const void *src, size_t len);
     int (*recv)(struct coll__stream_tp *tp, void *stream, int peer, int n,
                 const struct coll__work *work);
     int (*settle)(struct coll__stream_tp *tp, void *stream, int peer, int n);
 
-    /* Receive a message and send its work's result on as another, of as many bytes, by
-     * one kernel in work->stream, when the one is there and the other has a slot.
-     * work->dst, unless it is NULL, gets the result as well. */
+    /* Receive a message and send the result of its work on, as another message of as many
+     * bytes, by one kernel in work->stream.  It runs once the message has come and the
+     * other has a free slot. work->dst, unless it is NULL, gets the result as well. */
     int (*relay)(struct coll__stream_tp *tp, const struct coll__message *from,
                  const struct coll__message *to, const struct coll__work *work);
 
-    /* Register len bytes of device memory, or forget those that begin at ptr;
-     * collective, with env's exchanges alone, all ranks reach each other.
+    /* Register len bytes of device memory, or forget the registration that begins at ptr.
+     * Collective, by env's exchanges alone; all ranks must reach each other.
      *
      * Errors:    COLL_ERR_INVALID (no memory of this GPU, registered already or
      *            not), COLL_ERR_MISMATCH (of another length on another rank, or
@@ -153,27 +153,27 @@ struct coll__stream_transport {
     int (*dismiss)(struct coll__stream_tp *tp, const struct coll__tp_env *env,
                    void *ptr);
 
-    /* By which slot a kernel has message n of the run to, or from, a peer within
-     * reach. */
+    /* Return the slot by which a kernel sends or receives message n of the run; the peer
+     * is within reach. */
     void (*slot)(const struct coll__stream_tp *tp, int peer, int is_send, int n,
                  struct coll__slot *out);
 
-    /* From any thread: the communicator has failed, so let no stream of this rank
-     * wait for another, now or later; all ranks of the host see by state() that what
-     * has come since is worth nothing. */
+    /* Mark the communicator as failed, from any thread: no stream of this rank waits for
+     * another one any more.  All ranks of the host see by state() that results since then
+     * are worthless. */
     void (*release)(struct coll__stream_tp *tp, int status);
 
-    /* COLL_OK, or what release() was told, here or by another rank of the host.  When
-     * a stream has come to its end after a release, it says so. */
+    /* Return COLL_OK, or the status given to release() by this rank or another rank of
+     * the host.  After a release, streams that have ended show that status here. */
     int (*state)(const struct coll__stream_tp *tp);
 
-    /* A digest of what lies in slots to and from this rank, which changes while data
-     * move; *peer becomes a rank that has not taken what this one sent, or -1.  Any
-     * thread; nothing of the device's. */
+    /* Return a digest of the slots to and from this rank, which changes while data move;
+     * *peer becomes a rank that has not taken a message of this one, or -1.  Any thread;
+     * no device call. */
     uint64_t (*held)(const struct coll__stream_tp *tp, int *peer);
 
-    /* Bytes of device memory, of memory that the host's ranks have together, and of
-     * others' device memory as it is mapped into this process. */
+    /* Count the bytes of device memory, of memory that the host's ranks share, and of
+     * other ranks' device memory mapped into this process. */
     size_t (*bytes)(const struct coll__stream_tp *tp, size_t *host,
                     size_t *mapped);
 };

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* transport.h - how a span of bytes gets from one rank to another.
  *
- * A transport is one file and one line in list.c.  Two ranks have some channels
- * between them, each with an order of its own: messages of one arrive in the order
- * in which they were sent, a receive takes the next message of its peer and
- * channel, and what is not taken on one channel holds up none of the others.
- * send() and recv() never block: they start a transfer, poll() moves everything on,
- * and a transfer is done when its status is no longer COLL_IN_PROGRESS, as
- * coll__xfer_end() says within one of these calls.  Many
- * transfers may be under way at once, several of them to the same peer.  A
+ * A transport is one file and one line in list.c.  Two ranks have several channels
+ * between them.  Messages of one channel arrive in the order in which they were sent, and
+ * a receive takes the next message of its peer and channel.  Messages that wait on one
+ * channel do not hold up another channel. send() and recv() never block: they start a
+ * transfer, and poll() moves all transfers.  A transfer is done when its status is no
+ * longer COLL_IN_PROGRESS; the transport sets it by coll__xfer_end() within one of these
+ * calls.  Many transfers may be under way at once, several of them to the same peer.  A
  * transport never sees a plan or a collective.
  *
- * Flow control is the transport's own: a slow receiver holds its senders up and
- * never costs memory without bound.  All calls on one struct coll__tp come from
- * one thread at a time.  Every transport passes tests/transports/conform.c.
+ * Each transport has its own flow control: a slow receiver holds its senders up and never
+ * costs memory without bound.  All calls on one struct coll__tp come from one thread at a
+ * time.  Every transport passes tests/transports/conform.c.
  */
 #ifndef COLL_TRANSPORTS_TRANSPORT_H
 #define COLL_TRANSPORTS_TRANSPORT_H
@@ -25,47 +24,48 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Between two ranks.  The first goes first: poll() moves all that it can of that
- * one, and of each other one a share that takes no longer than some 10 us each way;
- * none waits for another one's end. */
+/* Channels between two ranks.  Channel 0 has priority: poll() moves as much of it as
+ * possible, and of each other channel a share that takes some 10 us at most in each
+ * direction.  No channel waits until another is finished. */
 #define COLL__CHANNELS 5
 
-/* What the bytes of a message are; how they travel is the transport's choice. */
+/* Hints about a message's bytes; the transport chooses how they travel. */
 struct coll__bytes {
-    /* Those of one name, not 0, are the same ones: what a receive stores goes out
-     * next in the sends of its name, and one copy may do for all of these. */
+    /* Messages with the same name (not 0) have the same bytes: the bytes that a
+     * receive stores are sent next by the sends of its name, so one copy may serve
+     * all of them. */
     uint64_t name;
-    size_t beside; /* so many the ranks of the host read and write in this call:
-                    * they compete for its caches */
-    /* A send's: its receiver alone gets them and stores them, while every rank
-     * does as much for others; and this rank copies them for itself, too. */
+    size_t beside; /* bytes that the host's ranks read and write in this call; they
+                    * compete for its caches */
+    /* For a send: only its receiver gets these bytes and stores them, while every rank
+     * does as much for others.  This rank copies its own part too. */
     unsigned is_exchange : 1, is_copied : 1;
-    unsigned is_final : 1; /* a receive's: it is read no more in this call */
+    unsigned is_final : 1; /* for a receive: this call does not read the bytes again */
 };
 
-/* Transfers that have ended, the earliest first, for whoever started them to
- * collect: so its work is by what has ended, not by what is under way. */
+/* Transfers that have ended, the earliest first, for the caller to collect: so its work
+ * depends on how many have ended, not on how many are under way. */
 struct coll__ended {
     struct coll__xfer *first, **last;
 };
 
-/* One message under way.  The caller's storage, untouched by the caller while
- * status is COLL_IN_PROGRESS, and while it is among those that have ended. */
+/* One message under way.  The storage is the caller's, who does not touch it while status
+ * is COLL_IN_PROGRESS or while it is in the list of ended transfers. */
 struct coll__xfer {
     int status;
     int peer, channel;
     void *buf; /* a send only reads it */
     size_t len;
-    struct coll__head head;  /* a send's stamp; what a receive must match */
-    coll__reduce_fn *reduce; /* a receive's: NULL stores the message instead */
-    const void *with; /* a reducing receive's: buf = reduce(with, message); it
-                       * is buf itself, or does not overlap it */
+    struct coll__head head;  /* a send's signature; a receive's must be the same */
+    coll__reduce_fn *reduce; /* for a receive; NULL: store the message */
+    const void *with; /* for a reducing receive: buf = reduce(with, message); `with` is
+                       * buf, or does not overlap it */
     struct coll__bytes bytes;
-    struct coll__ended *ended; /* that it joins when it has ended; NULL: who
-                                * started it looks at the status */
+    struct coll__ended *ended; /* the list that it joins when it has ended; NULL: the
+                                * caller looks at the status */
     struct coll__xfer *next_ended;
     void *owner;             /* the caller's */
-    struct coll__head got;   /* after COLL_ERR_MISMATCH: what came instead */
+    struct coll__head got;   /* after COLL_ERR_MISMATCH: the head that came instead */
     uint64_t got_len;
 
     struct coll__xfer *next; /* this and below: the transport's */
@@ -73,21 +73,21 @@ struct coll__xfer {
     void *priv;
 };
 
-/* What joins two ranks: time for n bytes = alpha + n * beta. */
+/* The cost of a link between two ranks: time for n bytes = alpha + n * beta. */
 struct coll__link {
     double alpha; /* s */
     double beta;  /* s a byte */
-    double gap;   /* s from one message to the next; 0: a part of alpha */
-    /* The part of beta that is spent once for all receivers, where several get
-     * the same bytes; 0: there is none. */
+    double gap;   /* s from one message to the next; 0: alpha includes it */
+    /* The part of beta that is spent once for all receivers if several get the same
+     * bytes; 0: none. */
     double once;
-    /* Of a link between hosts: s a byte of all that leaves by its device at
-     * once, 0: beta; the device, and whether these come from what it is rather
-     * than from a guess. */
+    /* For a link between hosts: s a byte, counting all bytes that leave by its device at
+     * once (0: beta); the device; and whether these are the device's own values rather
+     * than a guess. */
     double share;
     double
-        both; /* of the same: how many times as long bytes take that meet as many
-                  * others; 0: as long */
+        both; /* for such a link: how many times longer bytes take while as many go the
+               * other way; 0: no longer */
     char via[48];
     int is_known;
 };
@@ -96,17 +96,18 @@ struct coll__link {
 struct coll__tp_env {
     int rank, size;
     const struct coll__peer *peers; /* [size] */
-    /* Gather len bytes from each rank, in rank order; collective over all
-     * ranks.  Every rank calls it equally often, or fails open(). */
+    /* Gather len bytes from each rank, in rank order; collective over all ranks.  Every
+     * rank calls it the same number of times, or fails in open(). */
     int (*allgather)(void *arg, const void *in, size_t len, void *out);
     void *arg;
-    double timeout; /* s, of each wait for the other ranks */
-    /* Not 0 once the communicator has failed, which another thread notices: the
-     * other ranks' messages are not wanted then.  NULL: nobody says so. */
+    double timeout; /* s, for each wait for the other ranks */
+    /* Returns not 0 once the communicator has failed, as another thread notices: the
+     * other ranks' messages are not wanted any more.  NULL: no such check. */
     const atomic_int *failure;
-    int is_rdma_alone;           /* other ways are for another transport */
-    const unsigned char *secret; /* [32] of the communicator: its ranks alone
-                                  * know it, and no two transports have one */
+    int is_rdma_alone;           /* use RDMA alone: other links are left to another
+                                  * transport */
+    const unsigned char *secret; /* [32] the communicator's secret, known to its ranks
+                                  * only; each transport has another one */
 };
 
 /* The transport's state for one communicator; the first member of its own. */
@@ -114,27 +115,26 @@ struct coll__tp {
     const struct coll__transport *ops;
     int rank, size;
     unsigned generation; /* of the process that opened it (lib/util/lock.h) */
-    size_t eager; /* put() and take() are for messages up to this length */
-    int ahead; /* and, while no transfer is under way, for so many at a time
-                * between two ranks: then put() needs nobody's help.  0: none */
-    size_t shared;  /* bytes that the ranks of a host have together */
-    uint32_t found; /* what open() found of the others, for settle() */
-    int asks_kernel; /* a look at a peer is a system call, as dear as a yield */
+    size_t eager; /* put() and take() accept messages up to this length */
+    int ahead; /* while no transfer is under way, so many put() between two ranks need no
+                * action of the receiver; 0: none do */
+    size_t shared;  /* bytes that the ranks of a host share */
+    uint32_t found; /* open()'s findings about the other ranks, for settle() */
+    int asks_kernel; /* a poll is a system call, as expensive as a yield */
     unsigned
-        n_woken; /* ranks that slept and that it has woken, so far: what comes
-                       * of it takes longer than a message */
-    /* [size]: 1 + the core on which each rank waited last, 0 while that is not
-     * known, in memory that all of them see; each stores its own, with no order to
-     * anything else.  NULL of those out of reach, and where nobody says it. */
+        n_woken; /* how many sleeping ranks it has woken so far; an answer from such a
+                  * rank takes longer */
+    /* [size]: 1 + the core on which each rank waited last, 0 while unknown, in memory
+     * that all ranks share.  Each rank stores its own, without ordering.  Entries are
+     * NULL for ranks out of reach and for ranks that do not publish it. */
     atomic_int **waits_on;
 };
 
-/* What a rank that has polled in vain for long may sleep on: until the word is
- * no longer `value`, or the file can be read.  Neither: nothing comes by that
- * transport but what this rank sends itself. */
+/* What an idle rank may sleep on: until the word is no longer `value`, or the file can be
+ * read.  Neither: this transport delivers only messages of the rank to itself. */
 struct coll__bell {
-    atomic_int *word; /* in memory that others share: who changes it wakes who
-                       * sleeps on it (lib/util/futex.h); or NULL */
+    atomic_int *word; /* in shared memory: a rank that changes it wakes the sleeper
+                       * (lib/util/futex.h); or NULL */
     int value;
     int fd; /* for poll(2) to be read; or -1 */
 };
@@ -143,29 +143,29 @@ struct coll__transport {
     const char *name; /* "shm" */
     const char *what; /* one line */
 
-    /* What upper layers need to know of it. */
-    int is_own;       /* it reaches the rank itself and nobody else */
+    /* Properties that upper layers need. */
+    int is_own;       /* it reaches only the rank itself */
     int spans_hosts;  /* it reaches ranks of other hosts */
     int is_encrypted; /* between hosts, if COLL_NET_ENCRYPT=1 asks for it */
-    int needs_rdma;   /* without RDMA another transport that spans hosts is better */
+    int needs_rdma;   /* without RDMA, another transport between hosts is better */
 
-    /* Say whether this machine lets it work: COLL_OK, or a status and why
-     * (reason and remedy, len bytes at most).  Needs no communicator. */
+    /* Can the transport work on this machine?  COLL_OK, or a status and why (reason and
+     * remedy, len bytes at most).  Needs no communicator. */
     int (*usable)(char *why, size_t len);
 
-    /* Join the ranks; collective.  On success *tp is the caller's, to be
-     * closed; on failure (logged) nothing remains.  settle() is to follow. */
+    /* Join the ranks; collective.  On success *tp is the caller's, to be closed; on
+     * failure (logged) nothing remains. settle() must follow. */
     int (*open)(const struct coll__tp_env *env, struct coll__tp **tp);
 
-    /* Hear what each rank has found, found[size], when all have opened: what it
-     * means is the transport's own.  Before that reaches() takes the others to
-     * have found what this rank has, which saves an exchange where it is so;
-     * nothing is sent or received yet. */
+    /* Take every rank's findings, found[size], after all have opened; the transport
+     * defines their meaning.  Until then reaches() assumes that all ranks have found the
+     * same as this rank, which saves an exchange if they have.  Nothing is sent or
+     * received before. */
     int (*settle)(struct coll__tp *tp, const uint32_t *found);
 
-    /* Leave.  With is_orderly every rank is known to have come here and all
-     * transfers are done; else drop whatever is under way.  In a child of the
-     * process that opened it, free memory and do nothing that others notice. */
+    /* Close.  With is_orderly, every rank has come here and all transfers are done; else
+     * drop all that is under way.  In a child of the process that opened it, free memory
+     * and do nothing that other ranks notice. */
     void (*close)(struct coll__tp *tp, int is_orderly);
 
     /* COLL_OK and the link's cost, or COLL_ERR_PEER: cannot reach that rank. */
@@ -174,45 +174,45 @@ struct coll__transport {
     void (*send)(struct coll__tp *tp, struct coll__xfer *xfer);
     void (*recv)(struct coll__tp *tp, struct coll__xfer *xfer);
 
-    /* The same at once or not at all, between ranks that have no other
-     * transfer under way in that direction.  put() returns 1, and the message
-     * is on its way, or 0: nothing happened.  take() returns COLL_OK, xfer is
-     * done; COLL_IN_PROGRESS: nothing happened; or COLL_ERR_MISMATCH. */
+    /* Send or receive at once or not at all, between ranks that have no other transfer
+     * under way in that direction. put() returns 1 if the message is under way, or 0 if
+     * nothing happened. take() returns COLL_OK if xfer is done, COLL_IN_PROGRESS if
+     * nothing happened, or COLL_ERR_MISMATCH. */
     int (*put)(struct coll__tp *tp, struct coll__xfer *xfer);
     int (*take)(struct coll__tp *tp, struct coll__xfer *xfer);
 
-    /* Move everything on without blocking; the number of transfers that
-     * finished or moved, or a negative status (logged) when it broke. */
+    /* Move all transfers without blocking.  Returns the number of transfers that finished
+     * or moved, or a negative status (logged) if the transport broke. */
     int (*poll)(struct coll__tp *tp);
 
-    /* Say that this rank is about to sleep, and on what: *bell, which is {0} but
-     * for fd -1 before.  What one more poll() does not find then rings it, be it
-     * a message, room for one, or a failure.  Returns 1; or 0: not for sure, or
-     * not at all, so look again within a millisecond.  May be called again,
-     * which costs no system call while it has not rung. */
+    /* Announce that this rank is about to sleep, and set *bell, which must be {0} with fd
+     * -1, to what it may sleep on.  Afterwards poll() must be called once more; anything
+     * that it does not find rings the bell: a message, space for one, or a failure.
+     * Returns 1, or 0 if the bell may not ring: then poll again within a millisecond.  A
+     * repeated call costs no system call while the bell has not rung. */
     int (*arm)(struct coll__tp *tp, struct coll__bell *bell);
 
-    /* Show the head of the next message from peer on that channel that has arrived
-     * and that no receive has taken: 1 and *head, or 0.  For diagnosis, and quick
-     * where `waits_on` is there. */
+    /* Look at the next message from peer on that channel that has arrived and that no
+     * receive has taken: 1 and *head, or 0.  For diagnosis, and fast if `waits_on` is
+     * set. */
     int (*peek)(struct coll__tp *tp, int peer, int channel,
                 struct coll__head *head);
 };
 
-/* The number of a channel to or from a rank, of n ranks. */
+/* Return the index of a channel to or from a rank, among n ranks. */
 static inline int coll__lane(int channel, int rank, int n)
 {
     return channel * n + rank;
 }
 
-/* Of a transport whose ranks know all after open(). */
+/* settle() for a transport whose ranks know everything after open(). */
 int coll__no_settle(struct coll__tp *tp, const uint32_t *found);
 
-/* Of a transport that has no eager messages. */
+/* put() and take() for a transport without eager messages. */
 int coll__no_put(struct coll__tp *tp, struct coll__xfer *xfer);
 int coll__no_take(struct coll__tp *tp, struct coll__xfer *xfer);
 
-/* Of a transport that rings no bell. */
+/* arm() for a transport without a bell. */
 int coll__no_arm(struct coll__tp *tp, struct coll__bell *bell);
 
 /* All transports in order of preference, NULL at the end. */
@@ -240,8 +240,8 @@ static inline struct coll__xfer *coll__ended_take(struct coll__ended *ended)
     return xfer;
 }
 
-/* The transfer has ended: it is its caller's again, so the transport has let go
- * of it, or does before it returns. */
+/* End a transfer: the caller owns it again.  The transport has dropped its references, or
+ * drops them before it returns. */
 static inline void coll__xfer_end(struct coll__xfer *xfer, int status)
 {
     xfer->status = status;
@@ -252,8 +252,8 @@ static inline void coll__xfer_end(struct coll__xfer *xfer, int status)
     xfer->ended->last = &xfer->next_ended;
 }
 
-/* Say whether a message with this head and length is what xfer waits for; if
- * not, record what came in xfer->got. */
+/* Does a message with this head and length match xfer?  If not, record in xfer->got what
+ * came. */
 static inline int coll__xfer_fits(struct coll__xfer *xfer,
                                   const struct coll__head *head, uint64_t len)
 {
