@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cuda_ipc.c - messages between streams of GPUs of a host.
  *
- * Nothing here waits, and nothing but the driver's calls is done: a send is a wait,
- * a copy into the peer's inbox and a flag; a receive a wait, a copy or a reduction
- * out of one's own, and a flag.  No more than that touches the data; what is passed on
- * as it comes is one kernel, between the waits and the flags of both.
+ * No function here waits; each only calls the driver.  A send enqueues a wait, a copy
+ * into the peer's inbox and a flag.  A receive enqueues a wait, a copy or a reduction out
+ * of its own inbox, and a flag.  Nothing else touches the data.  A message that is
+ * received and sent on is one kernel, between the waits and the flags of both.
  */
 #include "transports/cuda_ipc.h"
 #include "lib/device/cuda_stream.h"
@@ -139,7 +139,7 @@ static int recv_one(struct coll__stream_tp *base, void *stream, int peer, int n,
     return status;
 }
 
-/* Both words are written behind the kernel, in either order. */
+/* Both words are written after the kernel, in either order. */
 static int relay(struct coll__stream_tp *base, const struct coll__message *from,
                  const struct coll__message *to, const struct coll__work *work)
 {

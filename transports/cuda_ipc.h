@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cuda_ipc.h - slots in device memory, flags in memory of the host.
  *
- * Each rank has an inbox in its GPU's memory, slots for each other rank of the host,
- * which the others' processes have mapped by CUDA IPC; ranks of the same process use
- * its address as it is.  Flags lie in a segment that the host's ranks share and that
- * each process has registered:
+ * Each rank has an inbox in its GPU's memory, with slots for each other rank of the host.
+ * The other ranks' processes have mapped it by CUDA IPC; ranks of the same process use
+ * its address directly.  Flags are in a segment that the host's ranks share and that each
+ * process has registered:
  *
  *   inbox of a rank:   from its first peer: slot 0 .. 2k-1 | from its second: ...
  *   behind that:       with its first peer: words 0 .. k-1 | ... | kernels' slots
  *   segment:           token, state | from, to: flag 0 .. 2k-1 | ... | notes | patterns
  *
- * Ranks whose GPUs do not reach each other have such slots in memory of the host
+ * Ranks whose GPUs do not reach each other have their slots in host memory
  * (cuda_ipc_host.c).
  *
- * A flag is EMPTY or FULL.  Each has a bit that the other end waits for; the sender
- * alone writes FULL, the receiver alone EMPTY, each by its stream.  Of a direct read the
- * slot itself stays unused.
- * RELEASED has all bits: whoever waits, for what, goes on.  It is written by the host,
- * again and again, since streams that go on write their flags as ever.
+ * A flag is EMPTY or FULL, each a bit that the other end waits for.  Only the sender's
+ * stream writes FULL, only the receiver's stream EMPTY.  A direct read uses the flag of
+ * its slot, but not the slot.  RELEASED has all bits, so every waiting stream goes on.
+ * The host writes it again and again, since streams that go on write their flags as
+ * usual.
  */
 #ifndef COLL_TRANSPORTS_CUDA_IPC_H
 #define COLL_TRANSPORTS_CUDA_IPC_H
@@ -38,14 +38,15 @@
 #define CUDA_IPC_WORD ((size_t)64) /* bytes apart; two for each slot */
 #define CUDA_IPC_WHY 192
 
-/* What one rank of the host notes of another; the noter's to write. */
+/* One rank's notes about another rank of the host; only the noting rank writes them. */
 struct cuda_ipc_note {
     atomic_int has_written; /* the pattern, into its inbox */
     atomic_int has_read;    /* the pattern, in its own */
     atomic_int has_mapped;  /* its inbox, into another process */
 };
 
-/* Where messages from one rank to another lie, as this rank's device sees it. */
+/* Where messages from one rank to another are stored, at addresses of this rank's
+ * device. */
 struct cuda_ipc_way {
     unsigned char *slots, *words, *kernel_slots;
 };
@@ -55,7 +56,7 @@ struct cuda_ipc_peer {
     int rank, pid;
     struct coll__cuda_memory memory;
     unsigned char *inbox;         /* here; NULL: it cannot be mapped */
-    struct cuda_ipc_way to, from; /* mostly in its inbox, and in this rank's */
+    struct cuda_ipc_way to, from; /* `to` is mostly in its inbox, `from` in this rank's */
     int is_mapped;                /* by IPC; else it is held */
     int reached;
     char why[CUDA_IPC_WHY]; /* if it is not */
@@ -68,13 +69,14 @@ struct cuda_ipc {
     struct coll__cuda_home home;
     int shares_context;          /* with another rank of its process */
     struct cuda_ipc_peer *peers; /* [local_size] */
-    struct cuda_ipc_map **maps;  /* [size]: cuda_ipc_map.c's, as below */
-    uint64_t n_changes; /* registrations, and their ends; alike on all ranks */
+    struct cuda_ipc_map **maps;  /* [size]: state of cuda_ipc_map.c, see below */
+    uint64_t n_changes; /* counts registrations and their ends; equal on all ranks */
 
     unsigned char *inbox; /* this rank's; or NULL */
     struct coll__segment *segment;
-    unsigned char *map, *seen; /* the segment, here and by devices; or NULL */
-    int file;                  /* the others open it until all have; or -1 */
+    unsigned char *map, *seen; /* the segment's address for the host and for devices; or
+                                * NULL */
+    int file;                  /* open until all others have opened it; or -1 */
     struct coll__segment *host; /* cuda_ipc_host.c's, or NULL */
     unsigned char *host_seen;   /* as devices see it, or NULL */
     size_t host_len;
@@ -85,11 +87,11 @@ struct cuda_ipc {
     int sweeps;
     atomic_int may_stop;
 
-    struct cuda_ipc *next; /* closed, and others have its memory mapped */
+    struct cuda_ipc *next; /* closed ones whose memory others still have mapped */
 };
 
-/* Slots from one rank to another, with those for what goes aside; which one is of
- * message n. */
+/* The number of slots from one rank to another, including those of COLL__ASIDE; and the
+ * slot of message n. */
 static inline int cuda_ipc_n_slots(const struct cuda_ipc *tp)
 {
     return 2 * tp->base.n_slots;
@@ -122,7 +124,7 @@ static inline size_t cuda_ipc_note_at(const struct cuda_ipc *tp, int by, int of)
            pair * sizeof(struct cuda_ipc_note);
 }
 
-/* Two for each pair: what is written from there, and what was read back. */
+/* Two patterns for each pair: the written one, and the one read back. */
 static inline size_t cuda_ipc_pattern_at(const struct cuda_ipc *tp, int by,
                                          int of)
 {
@@ -150,14 +152,14 @@ static inline _Atomic uint32_t *cuda_ipc_flag(const struct cuda_ipc *tp,
     return (_Atomic uint32_t *)(tp->map + cuda_ipc_flag_at(tp, from, to, slot));
 }
 
-/* The host's state, behind the token that the file begins with. */
+/* The host's state, after the token at the beginning of the file. */
 static inline atomic_int *cuda_ipc_state(const struct cuda_ipc *tp)
 {
     return (atomic_int *)(tp->map + CACHE_LINE);
 }
 
-/* Where in a rank's inbox the slots of another rank are; and of kernels, with that
- * one, the words and the slots. */
+/* Offsets in a rank's inbox: of another rank's slots, and of the words and slots of
+ * kernels with that rank. */
 static inline size_t cuda_ipc_slots_at(const struct cuda_ipc *tp, int owner,
                                        int from)
 {
@@ -210,12 +212,12 @@ int cuda_ipc__open(const struct coll__tp_env *env, void *context,
 
 /* ---- cuda_ipc_kernel.c ----------------------------------------------------- */
 
-/* What a rank says of operations that are one kernel. */
+/* A rank's settings for operations that are one kernel, for an exchange. */
 struct cuda_ipc_wish {
     int32_t engine;  /* CUDA_IPC_AUTO, ... */
-    int32_t has_mps; /* kernels of several processes run at once on its GPU */
+    int32_t has_mps; /* its GPU runs kernels of several processes at once */
     int32_t pid;     /* and pid_ns: of its process */
-    int32_t may_shrink; /* the slots are as large as there is room */
+    int32_t may_shrink; /* the slots fill the inbox, so they may become smaller */
     uint64_t most, pid_ns;
     unsigned char uuid[16];
 };
@@ -223,11 +225,12 @@ enum { CUDA_IPC_AUTO, CUDA_IPC_QUEUED, CUDA_IPC_KERNEL };
 
 void cuda_ipc__wish(const struct cuda_ipc *tp, struct cuda_ipc_wish *out);
 
-/* From the wishes of the host's ranks, [local_size]: base.kernel, but for its stop
- * word; the same on all.  Slots may shrink, so that all keeps within its bound. */
+/* Compute base.kernel, without its stop word, from the wishes of the host's ranks,
+ * [local_size]; the result is the same on all ranks.  Slots may shrink to keep the inbox
+ * within its limit. */
 void cuda_ipc__decide(struct cuda_ipc *tp, const struct cuda_ipc_wish *wishes);
 
-/* All words 0, before anybody knows of the inbox; a status, logged. */
+/* Set all words to 0, before other ranks know of the inbox.  Returns a status, logged. */
 int cuda_ipc__clear_words(const struct cuda_ipc *tp, void *stream);
 
 void cuda_ipc__slot(const struct coll__stream_tp *tp, int peer, int is_send,
@@ -235,10 +238,11 @@ void cuda_ipc__slot(const struct coll__stream_tp *tp, int peer, int is_send,
 
 /* ---- cuda_ipc_host.c ------------------------------------------------------- */
 
-/* Of ranks that are all on one host, have those that do not reach each other do so by
- * memory of the host, where others reach each other by that of their GPUs; collective,
- * when it is known who does.  may_share: this rank could.  A status of the exchange's,
- * or COLL_ERR_NOMEM, not logged: who has no such memory stays out of reach. */
+/* Give ranks that are all on one host, but do not reach each other by their GPUs,
+ * slots in host memory; only if other pairs do reach each other.  Collective, after
+ * it is known which pairs do. may_share: this rank could use host memory.  Returns a
+ * status of the exchange, or COLL_ERR_NOMEM, not logged: a rank without such memory
+ * stays out of reach. */
 int cuda_ipc__share_host(struct cuda_ipc *tp, const struct coll__tp_env *env,
                          int may_share);
 
@@ -250,13 +254,14 @@ int cuda_ipc__dismiss(struct coll__stream_tp *tp,
                       const struct coll__tp_env *env, void *ptr);
 void cuda_ipc__forget_areas(struct cuda_ipc *tp);
 
-/* What a rank says of its part of an area. */
+/* A rank's part of a registration, for an exchange. */
 struct cuda_ipc_part {
     int32_t status, can_export;
     int32_t
-        may_stay; /* it is of the library's buffers, and lent to who maps it */
-    int32_t misses; /* one that is lent was freed: all that are idle shall go */
-    int32_t n_idle; /* of each rank's that may stay mapped here */
+        may_stay; /* it is a buffer of the library, lent to the ranks that map it */
+    int32_t misses; /* the caller has freed a lent buffer: all ranks must unmap idle
+                     * ones */
+    int32_t n_idle; /* how many idle allocations of each rank may stay mapped here */
     int32_t zero;   /* so that no byte is unset */
     uint64_t number, at, len;
     struct coll__cuda_memory memory;
@@ -265,28 +270,29 @@ struct cuda_ipc_part {
 
 /* ---- cuda_ipc_map.c ------------------------------------------------------- */
 
-/* Have the allocation that rank r's part lies in for one area more: *at is the part's
- * address.  A status, and why.  In this rank's context, as all that follows. */
+/* Map the allocation that holds rank r's part, or use it for one registration more; *at
+ * is the part's address.  Returns a status, and why.  This rank's context must be
+ * current, as for all functions below. */
 int cuda_ipc__map_take(struct cuda_ipc *tp, int r,
                        const struct cuda_ipc_part *part, unsigned char **at,
                        char *why);
 
-/* One area less needs it; and that it has been used just now. */
+/* Drop one registration's use of the allocation; mark it as just used. */
 void cuda_ipc__map_give(struct cuda_ipc *tp, int r, uint64_t id);
 void cuda_ipc__map_note(struct cuda_ipc *tp, int r, uint64_t id);
 
-/* Close those of rank r that are idle, but for the n_idle used last that may stay; of
- * one's own when all others have done so. */
+/* Close rank r's idle allocations, except the n_idle most recently used that may stay.  A
+ * rank closes its own ones after all others have done so. */
 void cuda_ipc__trim_maps(struct cuda_ipc *tp, int r, int n_idle);
 
-/* Has the caller freed one that is lent? */
+/* Has the caller freed a buffer that is lent? */
 int cuda_ipc__misses_maps(const struct cuda_ipc *tp);
 
-/* Bytes that are mapped of other processes' memory. */
+/* Return how many bytes of other processes' memory are mapped. */
 size_t cuda_ipc__mapped_len(const struct cuda_ipc *tp);
 
-/* Close all others', when no stream is there; have back what is lent, when the others
- * have; forget what is left, in any place. */
+/* Close all mappings of other ranks' memory, once no stream uses them; take lent buffers
+ * back, once the others have closed them; forget the rest, in any context. */
 void cuda_ipc__leave_maps(struct cuda_ipc *tp);
 void cuda_ipc__take_back_maps(struct cuda_ipc *tp);
 void cuda_ipc__forget_maps(struct cuda_ipc *tp);
@@ -299,14 +305,14 @@ void cuda_ipc__reclaim(void);
 
 /* ---- cuda_ipc_shared.c --------------------------------------------------- */
 
-/* Register the segment for this process's devices, or find that done: its address
- * there.  A status, logged. */
+/* Register the segment for this process's devices, unless it is registered, and set its
+ * device address.  Returns a status, logged. */
 int cuda_ipc__register(struct coll__segment *segment, size_t len,
                        unsigned char **seen);
 void cuda_ipc__unregister(struct coll__segment *segment);
 
-/* Make an inbox in the current context: its owner's, to drop.  Other ranks of the
- * process hold it while their streams may write there.  A status, logged. */
+/* Make an inbox in the current context, which its owner drops.  Other ranks of the
+ * process hold it while their streams may write to it.  Returns a status, logged. */
 int cuda_ipc__make_inbox(size_t len, unsigned char **at);
 void cuda_ipc__hold(void *at);
 void cuda_ipc__drop(void *at);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cuda_ipc_area.c - device memory that all ranks register, and read in place.
  *
- * Each rank says where its part is, and maps the others' allocations (cuda_ipc_map.c).
- * What is wrong on one rank travels with what it says, so that all refuse alike; and
- * nobody uses an area before all have mapped it, nor gives its memory back before all
- * have let go.
+ * Each rank publishes where its part is and maps the others' allocations
+ * (cuda_ipc_map.c).  A rank's error travels with its part, so that all ranks fail alike.
+ * No rank uses an area before all have mapped it, or frees its memory before all have
+ * unmapped it.
  */
 #include "lib/device/cuda_stream.h"
 #include "lib/trace/log.h"
@@ -17,8 +17,8 @@
 
 struct area {
     struct coll__stream_area base;
-    int is_held;     /* the memory is the library's, and not freed meanwhile */
-    uint64_t *ids;   /* [size]: of the allocations that its parts lie in */
+    int is_held;     /* the library's buffer, not freed meanwhile */
+    uint64_t *ids;   /* [size]: ids of the allocations that hold the parts */
 };
 
 #define MOST_IDLE 1024
@@ -51,7 +51,8 @@ static int judge(const struct cuda_ipc *tp, const unsigned char *ptr,
     return COLL_OK;
 }
 
-/* Whether it can be exported is of interest where it has to be. */
+/* Describe this rank's part.  Whether it can be exported matters only if another process
+ * has to map it. */
 static int describe(const struct cuda_ipc *tp, unsigned char *ptr, size_t len,
                     struct cuda_ipc_part *mine)
 {
@@ -73,7 +74,7 @@ static int describe(const struct cuda_ipc *tp, unsigned char *ptr, size_t len,
     return COLL_ERR_INVALID;
 }
 
-/* What is said beside, whatever it is about. */
+/* Fill in the members that every exchange carries. */
 static struct cuda_ipc_part say(const struct cuda_ipc *tp)
 {
     long n_idle = coll__param_int(PARAM_CUDA_MAPS);
@@ -85,7 +86,7 @@ static struct cuda_ipc_part say(const struct cuda_ipc *tp)
 
 /* ---- all of them ------------------------------------------------------------- */
 
-/* The first one's failure is everybody's. */
+/* All ranks fail with the first failed rank's status. */
 static int judge_all(const struct cuda_ipc *tp, const struct cuda_ipc_part *all)
 {
     for (int r = 0; r < tp->base.size; r++) {
@@ -115,8 +116,9 @@ static int hear(const struct coll__tp_env *env,
     return env->allgather(env->arg, mine, sizeof(*mine), all);
 }
 
-/* Close what is idle and too much: the others', or one's own, which they have closed
- * before.  Of a rank that misses memory it is all of it. */
+/* Close idle allocations beyond the limit: the others', or this rank's own after the
+ * others have closed them.  If a rank's caller has freed a lent buffer, close all idle
+ * allocations of that rank. */
 static void trim(struct cuda_ipc *tp, const struct cuda_ipc_part *all,
                  int is_own)
 {
@@ -189,7 +191,7 @@ static int no_memory(const struct cuda_ipc *tp)
     return COLL_ERR_NOMEM;
 }
 
-/* What some have mapped and others could not is given up by all. */
+/* All ranks give up an area that some could not map. */
 static int undo(struct cuda_ipc *tp, const struct coll__tp_env *env,
                 struct area *area, const struct cuda_ipc_part *mine,
                 struct cuda_ipc_part *all)
@@ -200,8 +202,8 @@ static int undo(struct cuda_ipc *tp, const struct coll__tp_env *env,
     return hear(env, mine, all);
 }
 
-/* Map what the others say, and hear that all have.  What an exchange fails with is the
- * communicator's, and nothing follows. */
+/* Map the others' parts, and exchange whether all ranks could.  If an exchange fails, the
+ * communicator has failed, and nothing follows. */
 static int map_all(struct cuda_ipc *tp, const struct coll__tp_env *env,
                    struct area *area, struct cuda_ipc_part *mine,
                    struct cuda_ipc_part *all)

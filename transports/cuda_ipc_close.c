@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_ipc_close.c - letting streams go, and giving memory back.
+/* cuda_ipc_close.c - release streams, and free memory.
  *
- * The driver frees, unmaps and unregisters only when no stream of the context waits
- * any more (H100, queue/behind_memop).  So a thread goes on releasing until all is
- * given back; it also serves what was captured and is launched after a failure.
+ * The driver frees, unmaps and unregisters memory only when no stream of the context
+ * waits any more (H100, queue/behind_memop).  So a thread goes on releasing streams until
+ * all memory is freed.  It also releases captured graphs that are launched after a
+ * failure.
  *
- * A rank's inbox may be freed when nobody has it mapped any more, and so may what is
- * lent: other processes say so in the segment, or have died; ranks of its own process
- * hold it.  Who is late to let go may be so for any time, and to free what others use
- * is undefined.  So what is still mapped is kept on a list of the process, to be looked
- * at again whenever memory of devices is asked for or given back.
+ * A rank's inbox, and lent buffers, may be freed when no rank has them mapped any more.
+ * Other processes say so in the segment, or have died; ranks of the same process hold the
+ * inbox.  Another rank may unmap very late, and freeing memory that it uses is undefined.
+ * So memory that is still mapped is kept on a list of the process, which is checked
+ * whenever device memory is allocated or freed.
  */
 #include "transports/cuda_ipc.h"
 #include "lib/trace/log.h"
@@ -27,7 +28,7 @@
 
 /* ---- releasing ----------------------------------------------------------- */
 
-/* All that this rank's streams may wait for. */
+/* Release all flags that this rank's streams may wait for. */
 static void sweep(const struct cuda_ipc *tp)
 {
     for (int r = 0; r < tp->local_size; r++)
@@ -60,7 +61,7 @@ static int start_sweeper(struct cuda_ipc *tp)
     return !err;
 }
 
-/* The state is there before anybody goes on by what it makes worthless. */
+/* Set the state first: streams that go on make worthless results. */
 void cuda_ipc__release(struct coll__stream_tp *base, int status)
 {
     struct cuda_ipc *tp = (struct cuda_ipc *)base;
@@ -89,7 +90,7 @@ static void stop_sweeper(struct cuda_ipc *tp)
 
 /* ---- giving back --------------------------------------------------------- */
 
-/* What this rank's streams still do there ends first. */
+/* Wait for this rank's streams, then unmap the peers' memory. */
 static void leave_peers(struct cuda_ipc *tp)
 {
     coll__cuda_drain();
@@ -105,7 +106,7 @@ static void leave_peers(struct cuda_ipc *tp)
     }
 }
 
-/* A process that has ended, but has not been waited for, has let go, too. */
+/* A zombie counts as ended: its mappings are gone. */
 static int is_alive(int pid)
 {
     struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, pid, 0),
@@ -126,7 +127,8 @@ static int is_mapped(const struct cuda_ipc *tp)
     return 0;
 }
 
-/* They let go as they leave, mostly at the same time.  Returns whether some have not. */
+/* Wait until the other ranks have unmapped the inbox; most close at the same time.
+ * Returns whether some have not. */
 static int await_peers(const struct cuda_ipc *tp)
 {
     double until = coll__now() + UNMAP_SECONDS;
@@ -137,14 +139,14 @@ static int await_peers(const struct cuda_ipc *tp)
     return is_late;
 }
 
-/* Which nobody has mapped, in the place. */
+/* Free the inbox, which no rank has mapped; its context is current. */
 static void leave_inbox(struct cuda_ipc *tp)
 {
     cuda_ipc__drop(tp->inbox);
     cuda_ipc__take_back_maps(tp);
 }
 
-/* Returns whether others still have some of it mapped. */
+/* Free device memory.  Returns whether others still have some of it mapped. */
 static int give_back(struct cuda_ipc *tp)
 {
     int was, is_kept;
@@ -184,7 +186,8 @@ static void forget_parents(void);
 static struct coll__lock lock = COLL__LOCK(forget_parents);
 static struct cuda_ipc *kept; /* under the lock */
 
-/* A child has no driver; what its parent keeps is no leak. */
+/* A child cannot use the driver; this keeps the parent's list visible to leak
+ * checkers. */
 static struct cuda_ipc *volatile inherited;
 
 static void forget_parents(void)
@@ -205,7 +208,7 @@ static void keep(struct cuda_ipc *tp)
     coll__unlock(&lock);
 }
 
-/* One that nobody has mapped any more, taken out; or NULL. */
+/* Take one that no rank has mapped any more off the list; or return NULL. */
 static struct cuda_ipc *take_kept(void)
 {
     struct cuda_ipc **at = &kept, *tp;
@@ -220,7 +223,7 @@ static struct cuda_ipc *take_kept(void)
     return tp;
 }
 
-/* The driver may wait for streams: not with the lock. */
+/* The lock is not held while the driver frees: it may wait for streams. */
 void cuda_ipc__reclaim(void)
 {
     struct cuda_ipc *tp;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_ipc_host.c - slots in memory of the host, for ranks whose GPUs do not reach each
- * other where others do.
+/* cuda_ipc_host.c - slots in host memory for ranks whose GPUs do not reach each other, on
+ * hosts where other pairs do.
  *
- * All devices see memory that their processes have registered: a message between two
- * such ranks goes down one PCIe link and up the other, by streams or kernels as ever,
- * and no host takes part.  It is one segment, with a way there and a way back for each
- * such pair, laid out as in an inbox and as long:
+ * All devices can access memory that their processes have registered.  A message between
+ * two such ranks goes down one PCIe link and up the other, by streams or kernels as
+ * usual, without the CPU.  The slots are in one segment.  Each such pair has a part for
+ * each direction, laid out like an inbox and as long:
  *
  *   token | pair 0: lower to higher rank, higher to lower | pair 1: ...
  *
- * Which pairs these are all ranks find alike in what they say of each other.
+ * All ranks find the same pairs, from the reachability that each has published.
  */
 #include "lib/trace/log.h"
 #include "transports/cuda_ipc.h"
@@ -48,7 +48,7 @@ static int are(const struct meeting *m, int a, int b, int way)
            m->rows[(size_t)b * n + (size_t)a] == way;
 }
 
-/* How many pairs have that way, of those before a and b. */
+/* Count the pairs before (a, b) that use this way. */
 static size_t count(const struct meeting *m, int way, int until_a, int until_b)
 {
     size_t n = 0;
@@ -67,7 +67,8 @@ static size_t n_pairs(const struct meeting *m, int way)
     return count(m, way, -1, -1);
 }
 
-/* Where no two GPUs reach each other nothing is gained by what some have. */
+/* Are there pairs of both kinds?  If no two GPUs reach each other, host slots gain
+ * nothing. */
 static int is_mixed(const struct meeting *m)
 {
     return n_pairs(m, WAY_HOST) && n_pairs(m, WAY_GPU);
@@ -189,7 +190,7 @@ static int share(struct meeting *m)
     return rc;
 }
 
-/* What this rank says of each other. */
+/* This rank's reachability of each other rank. */
 static void say(const struct meeting *m, int may_share, unsigned char *row)
 {
     const struct cuda_ipc *tp = m->tp;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_ipc_kernel.c - operations that are one kernel, which waits for the other ranks':
- * where that is right, and where their messages lie.
+/* cuda_ipc_kernel.c - operations that are one kernel, which waits for the other ranks'
+ * kernels: when that works, and where their messages are.
  *
- * Kernels that wait for each other must run at once.  Those of ranks that have a GPU
- * each do, and those of one process's ranks on one GPU while there are few enough
- * blocks (H100, kernels_meet: 2 us a round trip).  Processes without MPS take turns on
- * a GPU: two slices of 2 ms a round trip (4505 us), so that is refused.
+ * Kernels that wait for each other must run at the same time.  They do if each rank has
+ * its own GPU, or if the ranks of one process share a GPU and have few enough blocks
+ * (H100, kernels_meet: 2 us a round trip).  Processes without MPS share a GPU by time
+ * slices: a round trip takes two slices of 2 ms (4505 us), so that is refused.
  */
 #include "transports/cuda_ipc.h"
 #include "lib/util/param.h"
@@ -45,8 +45,8 @@ static int share_gpu(const struct cuda_ipc_wish *a,
     return !memcmp(a->uuid, b->uuid, 16);
 }
 
-/* Two ranks that share a GPU, or the first two of two processes that take turns there;
- * -1: there are none. */
+/* Return a rank that shares a GPU with another rank or, with takes_turns, with a rank of
+ * another process by time slices; -1 if there is none. */
 static int find_sharing(const struct cuda_ipc *tp,
                         const struct cuda_ipc_wish *wishes, int takes_turns)
 {
@@ -85,7 +85,8 @@ static size_t kernel_most(struct cuda_ipc *tp,
     return 0;
 }
 
-/* The slots of an operation's most bytes; the streams' slots make room for them. */
+/* Choose the length of kernels' slots, for the largest operation; the streams' slots
+ * shrink to make space. */
 static void choose_slot(struct cuda_ipc *tp, int may_shrink)
 {
     struct coll__stream_kernel *kernel = &tp->base.kernel;
@@ -126,8 +127,8 @@ int cuda_ipc__clear_words(const struct cuda_ipc *tp, void *stream)
     return status ? status : coll__cuda_stream_wait(stream);
 }
 
-/* Of a slot: the first word is of what comes by it, in its owner's inbox, the second of
- * what goes by the other end's. */
+/* Find the words of a slot: the first is for messages that come in by it, in its owner's
+ * inbox; the second is for messages that go out, in the peer's inbox. */
 void cuda_ipc__slot(const struct coll__stream_tp *base, int peer, int is_send,
                     int n, struct coll__slot *out)
 {

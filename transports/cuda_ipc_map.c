@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_ipc_map.c - allocations that ranks have registered parts of, each mapped once.
+/* cuda_ipc_map.c - allocations with registered parts, each mapped once.
  *
- * A list for each rank, the same on all of them: what is registered, and given up,
- * all do in the same order, and say whose allocation it is by the number that the
+ * There is a list for each rank's allocations, the same on all ranks: all ranks register
+ * and deregister in the same order, and identify an allocation by a number that the
  * driver never uses again.  So memory that was freed and allocated again at the same
- * address is another entry, and everybody knows what the others still have mapped.
+ * address is another entry, and every rank knows what the others still have mapped.
  *
- * An allocation of which nothing is registered any more is idle.  Its owner may free it
- * then, and nobody may have it mapped that moment.  Only what the library has allocated
- * (lib/device/cuda_buffer.c) stays mapped, since it is lent until all have closed it:
- * the COLL_CUDA_MAPS of each rank used last, for when they are registered again.
+ * An allocation without registrations is idle.  Its owner may free it then, so no other
+ * rank may have it mapped at that moment.  Only the library's own allocations
+ * (lib/device/cuda_buffer.c) stay mapped: they are lent until all ranks have closed them.
+ * The COLL_CUDA_MAPS most recently used of each rank stay, for when they are registered
+ * again.
  */
 #include "transports/cuda_ipc.h"
 #include "lib/trace/log.h"
@@ -21,11 +22,11 @@ struct cuda_ipc_map {
     struct cuda_ipc_map *next;
     struct coll__cuda_memory memory; /* its offset is 0 */
     unsigned char *base;             /* of the allocation, here */
-    int is_mapped;                   /* by IPC; else it is of this process */
-    int is_lent;  /* it is this rank's, and others have it mapped */
+    int is_mapped;                   /* by IPC; else it belongs to this process */
+    int is_lent;  /* this rank's allocation, and others have it mapped */
     int may_stay; /* while it is idle */
     int n_areas;
-    uint64_t used; /* when it was registered, or given up, last; 0: never */
+    uint64_t used; /* when it was last registered or deregistered; 0: never */
 };
 
 /* ---- one of them ------------------------------------------------------------ */
@@ -156,7 +157,7 @@ static int may_stay(const struct cuda_ipc_map *map)
     return map->n_areas || (map->may_stay && map->used);
 }
 
-/* The one used longest ago of more than n idle ones, or NULL. */
+/* Return the least recently used of more than n idle ones, or NULL. */
 static struct cuda_ipc_map **oldest(struct cuda_ipc *tp, int r, int n)
 {
     struct cuda_ipc_map **oldest = NULL;

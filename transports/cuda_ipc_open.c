@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_ipc_open.c - making inboxes and a segment, mapping the others', trying them.
+/* cuda_ipc_open.c - make inboxes and a segment, map those of the others, and test them.
  *
- * A rank that lacks something says so and comes along: the others must not wait for
- * it, and learn why it is out of reach.  Whether a mapping works is tried in both
- * directions: each rank writes a pattern into the others' inboxes by a stream, and
- * reads what the others have written into its own.
+ * A rank that lacks something publishes that and takes part in all steps: the others must
+ * not wait for it, and they learn why it is out of reach.  Mappings are tested in both
+ * directions: each rank writes a pattern into the others' inboxes by a stream, and reads
+ * the others' patterns in its own inbox.
  */
 #include "transports/cuda_ipc.h"
 #include "lib/trace/log.h"
@@ -20,13 +20,13 @@
 #define MOST_SLOTS 64
 #define LEAST_SLOT ((size_t)64)
 #define MOST_INBOX                                                             \
-    ((size_t)64 << 20) /* bytes, unless a parameter says otherwise */
+    ((size_t)64 << 20) /* bytes, unless a parameter sets another size */
 #define MOST_SLOT ((size_t)16 << 20)
 
-/* First the ranks say what they have, */
+/* First exchange: what each rank has. */
 struct offer {
     struct coll__segment_offer file;
-    int32_t status, n_slots; /* status: of the rank, with its reason */
+    int32_t status, n_slots; /* status of the rank; `why` has the reason */
     uint64_t slot;
     uint64_t ctx; /* for ranks of its process */
     unsigned char uuid[16];
@@ -65,7 +65,7 @@ static int is_of_this_process(const struct opening *o, int rank)
 
 /* ---- what this rank has -------------------------------------------------- */
 
-/* The lowest rank's are those of its host. */
+/* All ranks of a host use the lowest rank's sizes. */
 static void choose_sizes(struct cuda_ipc *tp, struct offer *offer)
 {
     size_t n = (size_t)coll__param_int(PARAM_CUDA_SLOTS);
@@ -87,7 +87,8 @@ static int lacks(char why[CUDA_IPC_WHY], int status)
     return status;
 }
 
-/* A place to be, kernels there, and the host's segment if it is this rank's part. */
+/* Find the context, load kernels, and make the host's segment if that is this rank's
+ * task. */
 static int look(struct opening *o, void *context)
 {
     struct cuda_ipc *tp = o->tp;
@@ -148,7 +149,7 @@ static int map_segment(struct opening *o, const struct offer *leader)
     return COLL_OK;
 }
 
-/* Flags are empty before anybody is told that the segment is mapped. */
+/* Set all flags to empty before other ranks learn that the segment is mapped. */
 static void clear_flags(const struct cuda_ipc *tp)
 {
     for (int r = 0; r < tp->local_size; r++)
@@ -173,7 +174,7 @@ static int make_inbox(struct opening *o)
     return COLL_OK;
 }
 
-/* All ranks know all wishes, and decide alike. */
+/* All ranks have the same wishes and decide alike. */
 static int decide(struct opening *o)
 {
     struct cuda_ipc *tp = o->tp;
@@ -193,8 +194,8 @@ static int decide(struct opening *o)
     return COLL_OK;
 }
 
-/* A stream that waits holds those that share its connection to the GPU: with more of
- * them than connections, one may hold the very one that it waits for. */
+/* A waiting stream blocks the streams that share its connection to the GPU.  With more
+ * streams than connections, it may block the stream that it waits for. */
 static int are_too_many(struct opening *o)
 {
     const char *text = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
@@ -217,7 +218,7 @@ static int are_too_many(struct opening *o)
     return 1;
 }
 
-/* A stream, and kernels: what is being captured could not load them. */
+/* Make the stream and load the kernels now: neither can be done during a capture. */
 static int prepare(struct opening *o)
 {
     int status = lacks(o->inbox.why, coll__cuda_stream_create(&o->stream));
@@ -225,7 +226,8 @@ static int prepare(struct opening *o)
     return status ? status : lacks(o->inbox.why, coll__cuda_prepare(o->stream));
 }
 
-/* Before anything relies on it: where the rank's pattern for itself would be. */
+/* Test stream writes before anything relies on them; the place is that of the rank's
+ * pattern for itself. */
 static int try_flags(struct opening *o)
 {
     const struct cuda_ipc *tp = o->tp;
@@ -247,7 +249,7 @@ static int prepare_alone(struct opening *o)
     return status;
 }
 
-/* All that a run needs, in the place. */
+/* Make all that a run needs; the context is current. */
 static int make_all(struct opening *o)
 {
     struct cuda_ipc *tp = o->tp;
@@ -293,7 +295,7 @@ static int make_all(struct opening *o)
 
 /* ---- the others ---------------------------------------------------------- */
 
-/* Of a rank of this process its address is enough, once its GPU is in reach. */
+/* For a rank of this process, its address is enough once its GPU is in reach. */
 static int find_own(const struct opening *o, int rank,
                     struct cuda_ipc_peer *peer)
 {
@@ -414,7 +416,7 @@ static void read_pattern(struct opening *o, int local)
         atomic_store(&cuda_ipc_note(tp, tp->local_rank, local)->has_read, 1);
 }
 
-/* What was noted by both ends is known to both. */
+/* Two ranks reach each other if both have noted it, so both know. */
 static void judge(struct cuda_ipc *tp, int local)
 {
     struct cuda_ipc_peer *peer = &tp->peers[local];
@@ -431,7 +433,7 @@ static void judge(struct cuda_ipc *tp, int local)
                      : "it cannot map this rank's memory");
 }
 
-/* Do it for each other rank of the host, in the place. */
+/* Do a step for each other rank of the host; the context is current. */
 static void for_peers(struct opening *o, int writes)
 {
     struct cuda_ipc *tp = o->tp;
@@ -463,7 +465,7 @@ static int gather(const struct opening *o, const void *in, size_t len,
     return o->env->allgather(o->env->arg, in, len, out);
 }
 
-/* Wait for all: what they have noted is there. */
+/* Wait for all ranks: then their notes are written. */
 static int meet(const struct opening *o)
 {
     char *all = malloc((size_t)o->env->size), one = 0;
@@ -473,7 +475,7 @@ static int meet(const struct opening *o)
     return rc;
 }
 
-/* A rank that has no segment sees no notes, and is seen by nobody. */
+/* A rank without the segment sees no notes, and no rank sees it. */
 static void judge_all(struct opening *o)
 {
     struct cuda_ipc *tp = o->tp;

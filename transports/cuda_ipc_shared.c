@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_ipc_shared.c - what several ranks of a process have together: a segment, which
- * a process registers once, and inboxes, which others of them write to by their
- * address.  Who lets go last gives it back.
+/* cuda_ipc_shared.c - what several ranks of a process share: the segment, which a process
+ * registers once, and inboxes, which other ranks of the process write to by address.  The
+ * last user frees them.
  */
 #include "transports/cuda_ipc.h"
 #include "lib/trace/log.h"
@@ -85,8 +85,8 @@ int cuda_ipc__register(struct coll__segment *segment, size_t len,
     return status;
 }
 
-/* Who comes last takes it out, and then waits for the driver, without the lock: a
- * stream that the driver waits for may need another rank of this process. */
+/* The last user takes it off the list and then waits for the driver without the lock: the
+ * driver may wait for a stream that needs another rank of this process. */
 void cuda_ipc__unregister(struct coll__segment *segment)
 {
     struct registered **at, *last = NULL;

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shm.c - ranks of one host, through one shared segment per communicator.
  *
- * Small messages travel within the line that announces them or in the slot
- * behind it; larger ones through cells, in pieces, so that the sender fills one
- * while the receiver empties the one before.  What lies in an area the receiver
- * reads in place (lib/device/area.h), and some it may fetch from the sender's own
- * memory (cma.h).  shm.h says who owns what.
+ * A small message travels in the line that announces it, or in the slot of that line.  A
+ * larger one travels through cells, in pieces, so that the sender fills one cell while
+ * the receiver empties the one before.  The receiver reads messages in a shared area in
+ * place (lib/device/area.h), and may fetch others from the sender's own memory (cma.h).
+ * shm.h defines the owners.
  *
- * A rank's transfers wait in a queue for each end of a fifo, in order; ends
- * with transfers are in a list of their channel, so that polling costs nothing for
- * the others.
+ * Each end of a fifo has a queue of transfers, in order.  Each channel lists the ends
+ * that have transfers, so idle ends cost nothing when it is polled.
  */
 #include "transports/shm.h"
 
-/* Bytes moved through one end before the caller may look at what has finished:
- * others wait for what comes of it. */
+/* Bytes moved through one end before the caller may look at what has finished, since
+ * other ranks wait for its results. */
 #define AT_ONCE ((size_t)64 << 10)
 
-/* And through all ends of a channel and a direction, but for the first channel's,
- * which are looked at again then. */
+/* Bytes moved through all ends of a channel in one direction; then the first channel,
+ * which has no limit, is polled again. */
 #define A_ROUND ((size_t)128 << 10)
 
 static void activate_out(struct shm_active *active, struct shm_out *out)
@@ -44,8 +43,8 @@ static void append(struct coll__xfer *xfer, struct coll__xfer ***last)
     *last = &xfer->next;
 }
 
-/* Write what can be written of the end's messages, or enough of it for once; how
- * much was done, and *bytes grows by what was moved. */
+/* Write the end's messages, as far as possible, up to one round's limit.  Returns how
+ * much was done; *bytes grows by the bytes moved. */
 static int advance_out(struct shm *shm, struct shm_out *out, size_t *bytes)
 {
     struct coll__xfer *xfer;
@@ -127,7 +126,7 @@ static void shm_recv(struct coll__tp *tp, struct coll__xfer *xfer)
         activate_in(&shm->active[xfer->channel], in);
 }
 
-/* Move the ends of a channel, from where the last round stopped, until that many
+/* Move the ends of a channel, starting where the last round stopped, until that many
  * bytes have been moved. */
 static int poll_out(struct shm *shm, struct shm_active *active, size_t most)
 {

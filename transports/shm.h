@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shm.h - what lies in the shared segment of a host's ranks, and who owns it.
+/* shm.h - the contents of the shared segment of a host's ranks, and the owner of each
+ * part.
  *
- * Each ordered pair of ranks has a fifo for each channel: a ring of lines, each a
- * pair of cache lines, and a slot of data behind each.  Each rank has cells
- * besides, for what does not fit a slot; it alone writes them, whoever it names in
- * a line reads them.  So bytes that go to several ranks are written once.
+ * Each ordered pair of ranks has a fifo for each channel: a ring of lines (each a pair of
+ * cache lines), and a slot of data for each line.  Each rank also has cells, for messages
+ * that do not fit a slot.  Only that rank writes its cells; the receivers that it names
+ * in lines read them.  So bytes for several receivers are written once.
  *
  *   fifo src -> dst:  tail | line 0 .. n-1 | slot 0 .. n-1
  *   line:                full | what | head | payload, or where it lies
@@ -20,16 +21,16 @@
  *                              bytes that it names; written again after an
  *                              acquire load of it
  *
- * There is no read-modify-write in that, and no counter wraps (64 bits).
+ * No read-modify-write is needed, and no counter wraps (64 bits).
  *
- * A rank that has nothing to do sleeps, and its bell says so: whoever then stores
- * a `full` or a `tail` for it wakes it (shm_bell.c).
+ * An idle rank sleeps, and its bell says so: a rank that then stores a `full` or a `tail`
+ * for it wakes it (shm_bell.c).
  *
- * A free cell is kept for every fifo that holds none, and what is beyond these
- * is given to whoever asks.  Only a cell that several fifos hold can make them
- * too few: one of these gives it back, the others keep it.  What is for a fifo
- * that finds none goes in pieces by the slots then.  So a rank that takes nothing
- * of a channel never keeps messages from others, or from other channels.
+ * One free cell is reserved for every fifo that holds none; the others go to any fifo
+ * that asks.  Only a cell that several fifos hold can make the reserve too small: when
+ * one of them returns its hold, the others still keep the cell.  A fifo that then finds
+ * no cell sends in pieces through the slots.  So a receiver that takes nothing on one
+ * channel never blocks messages to other ranks or on other channels.
  */
 #ifndef COLL_TRANSPORTS_SHM_H
 #define COLL_TRANSPORTS_SHM_H
@@ -47,11 +48,11 @@
 
 /* Where the bytes of a line are. */
 enum shm_where {
-    SHM_HERE,  /* in the line, or nowhere: there are none */
-    SHM_SLOT,  /* in the slot of the line; in pieces when it is larger */
+    SHM_HERE,  /* in the line; also for messages without bytes */
+    SHM_SLOT,  /* in the line's slot; larger messages in pieces */
     SHM_CELL,  /* in a cell of the sender */
     SHM_THERE, /* in the sender's own memory */
-    SHM_AREA,  /* in the sender's memory that others map, too */
+    SHM_AREA,  /* in the sender's memory, which other ranks map too */
     SHM_WHERES = 8 /* as many as fit; a power of two */
 };
 
@@ -77,10 +78,11 @@ struct shm_fifo {
 
 enum { SHM_AWAKE, SHM_ASLEEP };
 
-/* A rank's: ASLEEP is its own to store, AWAKE that of whoever wakes it. */
+/* One for each rank: the rank itself stores ASLEEP, the rank that wakes it stores
+ * AWAKE. */
 struct shm_bell {
     atomic_int word;     /* a futex */
-    atomic_int waits_on; /* transport.h's; whoever publishes reads this line */
+    atomic_int waits_on; /* as in transport.h; publishers read this cache line */
     unsigned char pad[CACHE_LINE - 2 * sizeof(atomic_int)];
 };
 
@@ -90,13 +92,13 @@ struct shm_out {
     unsigned char *slots;
     struct shm_bell *bell; /* of the receiver */
     uint64_t next;   /* the line to be written next */
-    uint64_t freed;  /* lines below it are free again, as far as we know */
-    int16_t *cell_of; /* [n_lines]: the cell that a line names, or -1 */
+    uint64_t freed;  /* lines below it are known to be free again */
+    int16_t *cell_of; /* [n_lines]: the cell that each line names, or -1 */
     int n_held;      /* cells that its lines name */
-    int n_denied;    /* how often it held none and found none */
+    int n_denied;    /* how often it needed a cell, held none and found none */
     struct coll__xfer *first, **last;      /* not written yet */
-    struct coll__xfer *there, **there_last; /* written; for the receiver to
-                                             * read where they are */
+    struct coll__xfer *there, **there_last; /* written, and to be read in place by the
+                                             * receiver */
     int is_active;
 };
 
@@ -106,9 +108,9 @@ struct shm_in {
     unsigned char *slots, *cells;
     struct shm_bell *bell; /* of the sender */
     uint64_t next; /* the line to be read next */
-    int pid;       /* of the sender, for what is in its own memory */
+    int pid;       /* of the sender, to read its own memory */
     struct coll__xfer *first, **last;
-    struct coll__area_map *area; /* where the first one is read from; else NULL */
+    struct coll__area_map *area; /* the area of the first message; NULL: in none */
     const unsigned char *from;   /* and its first byte there */
     int is_active;
 };
@@ -117,13 +119,13 @@ struct shm_in {
 struct shm_cell {
     uint64_t name; /* as in struct coll__bytes */
     size_t off;    /* within the message */
-    int n_lines;   /* that name it and are not free again */
-    int64_t order; /* when it was freed, or (below 0) kept; 0: never used */
+    int n_lines;   /* lines that name it and are not free yet */
+    int64_t order; /* count of when it was freed or, below 0, kept; 0: never used */
 };
 
 #define SHM_AREA_BUCKETS 64
 
-/* The ends with transfers, of a channel. */
+/* The ends of one channel that have transfers. */
 struct shm_active {
     struct shm_out **out;
     struct shm_in **in;
@@ -137,18 +139,19 @@ struct shm {
     struct coll__link link;
     size_t n_lines, slot; /* n_lines is a power of two */
     size_t cell, n_cells;
-    size_t fetch_min; /* length of the shortest message that is fetched, and how
-                       * much may move beside it */
+    size_t fetch_min; /* least length of a fetched message; fetch_max: most bytes that may
+                       * move at the same time */
     size_t fetch_max;
-    size_t area_min; /* and of those that are read in their area */
-    size_t stream_min; /* beside so much, results are stored past the caches */
+    size_t area_min; /* least length of a message that is read in its area */
+    size_t stream_min; /* from so many bytes moving at the same time on, results are
+                        * stored past the caches */
 
     struct coll__segment *segment; /* NULL: no rank is in reach */
     unsigned char *map;
-    int *local_of; /* [size]: local rank, -1 where out of reach */
-    int file;      /* the others open it until all have; or -1 */
+    int *local_of; /* [size]: local rank, -1 if out of reach */
+    int file;      /* open until all others have opened it; or -1 */
     struct shm_bell *bell; /* this rank's */
-    int rings_surely;      /* the others' processes take part in its fences */
+    int rings_surely;      /* this rank's fences reach the others' processes */
 
     int n_lanes;         /* channels of all local ranks */
     struct shm_out *out; /* [n_lanes] */
@@ -160,15 +163,15 @@ struct shm {
     unsigned char *cells; /* this rank's */
     struct shm_cell *cell_state; /* [n_cells] */
     int16_t *cell_of;            /* all fifos' */
-    int64_t n_freed, n_kept;     /* how often one was freed; was kept free */
+    int64_t n_freed, n_kept;     /* how often a cell was freed; was kept */
     int n_free, n_used;          /* now; ever */
-    int n_without; /* fifos, none to this rank itself, that hold no cell */
-    unsigned char *scratch; /* what is fetched to be reduced, or NULL */
+    int n_without; /* fifos to other ranks that hold no cell */
+    unsigned char *scratch; /* buffer for fetched bytes that are reduced, or NULL */
     struct shm_area *areas[SHM_AREA_BUCKETS]; /* that this rank has read */
 };
 
-/* Bytes that go into a slot next: a small message, or the piece of a larger one
- * that fits and ends within what its cell would hold. */
+/* Return how many bytes go into a slot next: a small message, or a piece of a larger one.
+ * The piece fits the slot and does not cross a multiple of the cell's length. */
 static inline size_t shm_in_slot(const struct shm *shm,
                                  const struct coll__xfer *xfer)
 {
@@ -180,7 +183,7 @@ static inline size_t shm_in_slot(const struct shm *shm,
     return min_size(left, shm->slot);
 }
 
-/* Copy n bytes, a line's payload at most, without a call. */
+/* Copy n bytes, at most a line's payload, without a function call. */
 static inline void shm_copy_inline(void *dst, const void *src, size_t n)
 {
     unsigned char *to = dst;
@@ -214,7 +217,7 @@ static inline struct shm_in *shm_in_of(const struct shm *shm,
                                shm->local_size)];
 }
 
-/* The line that a receiver reads next. */
+/* Return the line that a receiver reads next. */
 static inline struct shm_line *shm_next_line(const struct shm *shm,
                                              const struct shm_in *in)
 {
@@ -229,9 +232,9 @@ static inline int shm_is_there(const struct shm_in *in,
            in->next + 1;
 }
 
-/* What was read and written before stays before what is read and written
- * after, whatever it is: for offers, whose bytes are plain memory.  x86 keeps
- * that order by itself, but for a store and a later load. */
+/* Order all reads and writes before this point before all later ones, also those of plain
+ * memory: offers need it. x86 keeps that order by itself, except for a store and a later
+ * load. */
 static inline void shm_keep_order(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -248,7 +251,7 @@ int shm__arm(struct coll__tp *tp, struct coll__bell *bell);
 
 void shm__wake(struct shm *shm, struct shm_bell *bell);
 
-/* Something has been stored for that rank: wake it if it sleeps. */
+/* Wake that rank if it sleeps; call this after a store that it waits for. */
 static inline void shm_ring(struct shm *shm, struct shm_bell *bell)
 {
     coll__fence_light();
@@ -269,30 +272,30 @@ int shm__usable(char *why, size_t len);
 enum shm_pushed {
     SHM_NOTHING,
     SHM_WRITTEN, /* some of it, or all */
-    SHM_OFFERED  /* all of it; it is to stay until the receiver has read it */
+    SHM_OFFERED  /* all of it, in place: unchanged until the receiver has read it */
 };
 
-/* Write as much of a message as can be now. */
+/* Write as much of a message as possible now. */
 enum shm_pushed shm__push(struct shm *shm, struct shm_out *out, struct coll__xfer *xfer);
 
 /* transport.h's put(), for messages that fit a slot. */
 int shm__put(struct coll__tp *tp, struct coll__xfer *xfer);
 
-/* Learn which lines are free again; messages that were fetched are done.
- * Returns how many lines. */
+/* Find the lines that are free again, and end the messages that were fetched.  Returns
+ * how many lines. */
 int shm__reclaim(struct shm *shm, struct shm_out *out);
 
-/* A message goes onward: return the cell for its next bytes, which a send finds
- * there if it comes soon; or NULL. */
+/* For a message that is sent on: return the cell for its next bytes, where a send soon
+ * after finds them; or NULL. */
 unsigned char *shm__cell_for(struct shm *shm, const struct coll__xfer *xfer);
 
-/* Take back what is offered: who reads it notices. */
+/* Withdraw all offers; a receiver in the midst of one notices. */
 void shm__withdraw(const struct shm *shm, struct shm_out *out);
 
 /* ---- shm_in.c: the receiving side ---------------------------------------- */
 
-/* Take the next line of a message, or a part of what it names; 0 while none has
- * come. */
+/* Receive the next line of a message, or a part of the bytes that it names; returns 0 if
+ * none has come. */
 int shm__pull(struct shm *shm, struct shm_in *in, struct coll__xfer *xfer);
 
 /* transport.h's take(). */
@@ -300,7 +303,7 @@ int shm__take(struct coll__tp *tp, struct coll__xfer *xfer);
 
 /* ---- shm_area.c: reading in place ------------------------------------------ */
 
-/* Let in->from be where a message of len bytes lies, and in->area the area. */
+/* Set in->from to the address of a message of len bytes, and in->area to its area. */
 int shm__find_area(struct shm *shm, struct shm_in *in,
                    const struct coll__area_place *place, size_t len);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shm_area.c - which areas this rank reads (lib/device/area.h).
  *
- * A communicator keeps each area that a message lay in, by its name, so that
- * the next message from there costs a look and no lock.  What has been freed
- * since is dropped when a new one comes, but for those that a receive is in the
- * midst of: after a failure a sender may free what is still being read.
+ * A communicator keeps each area from which it has read a message, by name, so that the
+ * next message from there needs a look-up and no lock.  When a new area comes, it drops
+ * those that were freed, except those that a receive is reading: after a failure a sender
+ * may free memory that is still being read.
  */
 #include "transports/shm.h"
 #include "lib/trace/log.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shm_bell.c - a rank sleeps, and is woken by what is stored for it.
+/* shm_bell.c - an idle rank sleeps, and is woken by a store to its fifos.
  *
  *   who publishes                     who goes to sleep
  *   1  full (or tail) = k + 1         1  word = ASLEEP
@@ -7,17 +7,16 @@
  *   3  word == ASLEEP? wake it        3  looks at full (or tail), once more
  *                                     4  sleeps while word == ASLEEP
  *
- * Each stores and then loads what the other one stores.  The fence of all stands
- * in for a full one between 1 and 3 on the left: what is stored before it there is
- * seen at 3 on the right, and what is loaded after it there sees the word.  So
- * one of the two notices the other, no wake-up is lost, and publishing costs a
- * load that stays in the cache.
+ * Each side stores, then loads what the other side stores.  The sleeper's fence runs on
+ * all processes, so it stands in for a full fence between 1 and 3 on the left: stores
+ * before it are seen at 3 on the right, and loads after it see the word.  So one side
+ * always notices the other, no wake-up is lost, and publishing costs a load that stays in
+ * the cache.
  *
- * The word stays ASLEEP until somebody rings, also when its rank is long awake
- * for another reason: so it may sleep again without another fence, and whoever
- * publishes next makes one system call too many.  A rank whose fence does not
- * reach all others (lib/util/fence.h), or that must count its looks, says that it
- * has to look by itself.
+ * The word stays ASLEEP until a rank rings, even if its own rank has woken long before
+ * for another reason.  So that rank may sleep again without another fence, and the next
+ * publisher makes one system call too many.  A rank whose fence does not reach all others
+ * (lib/util/fence.h), or that must count its polls, says that it has to poll by itself.
  */
 #include "transports/shm.h"
 #include "lib/util/futex.h"
@@ -30,8 +29,8 @@ static int has_shared_cell(const struct shm *shm)
     return 0;
 }
 
-/* Does a message wait for a cell that perhaps nobody gives back, or may come to
- * that?  After some looks it does without, which nobody announces (shm_out.c). */
+/* Does a message wait for a cell that may never come back, or may it do so soon?  After
+ * some polls it does without a cell, and no rank announces that (shm_out.c). */
 static int is_kept_out(const struct shm *shm)
 {
     for (int i = 0; i < shm->n_lanes; i++) {
@@ -60,7 +59,7 @@ int shm__arm(struct coll__tp *tp, struct coll__bell *bell)
     return shm->rings_surely && !is_kept_out(shm);
 }
 
-/* Of several that publish at once, one makes the call. */
+/* If several ranks publish at once, one makes the system call. */
 void shm__wake(struct shm *shm, struct shm_bell *bell)
 {
     if (atomic_exchange_explicit(&bell->word, SHM_AWAKE,

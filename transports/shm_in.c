@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shm_in.c - the receiving side of shared memory: bytes are stored, or reduced,
- * from where the line says that they are.  shm.h says who owns what. */
+/* shm_in.c - the receiving side of shared memory: store or reduce bytes from where the
+ * line says that they are. shm.h defines the owners. */
 #include "transports/shm.h"
 #include "lib/device/copy.h"
 #include "transports/cma.h"
 
 #include <string.h>
 
-/* Bytes of a message that one call of the kernel fetches: some 20 us, to which the
- * call adds less than one. */
+/* Bytes that one system call fetches: they take some 20 us, and the call less than
+ * one. */
 #define FETCH_MOST ((size_t)256 << 10)
 
 #define NEAR_BYTES 4096 /* stay in the first cache */
 
-/* Let the sender have the line back, with what it names. */
+/* Return the line to the sender, with the bytes that it names. */
 static void pass_line(struct shm *shm, struct shm_in *in)
 {
     atomic_store_explicit(&in->fifo->tail, ++in->next,
@@ -21,7 +21,7 @@ static void pass_line(struct shm *shm, struct shm_in *in)
     shm_ring(shm, in->bell);
 }
 
-/* Is what is stored not to push others out of the caches? */
+/* Should the stores bypass the caches? */
 static int is_past(const struct shm *shm, const struct coll__xfer *xfer)
 {
     return xfer->bytes.is_final && xfer->bytes.beside >= shm->stream_min;
@@ -36,7 +36,7 @@ static void put_away(const struct shm *shm, const struct coll__xfer *xfer,
         memcpy(to, from, n);
 }
 
-/* Combine n bytes at `from` with what is at xfer->done, into dst. */
+/* Reduce n bytes at `from` with those at xfer->done, into dst. */
 static void combine(const struct coll__xfer *xfer, unsigned char *dst,
                     const unsigned char *from, size_t n)
 {
@@ -48,8 +48,8 @@ static void combine(const struct coll__xfer *xfer, unsigned char *dst,
         memcpy(dst, from, n);
 }
 
-/* What is stored goes out next: make it in the cell that it goes out by, and
- * copy from there while it is near. */
+/* If the stored bytes are sent next, reduce into the cell that they are sent by, and copy
+ * from there while they are in the cache. */
 static void store_twice(const struct shm *shm, struct coll__xfer *xfer,
                         unsigned char *cell, const unsigned char *from,
                         size_t n)
@@ -100,7 +100,7 @@ static int fetch(struct shm *shm, const struct shm_in *in,
     return rc;
 }
 
-/* Take the next part of a message from the sender's area. */
+/* Receive the next part of a message from the sender's area. */
 static int read_in_place(struct shm *shm, struct shm_in *in,
                          struct coll__xfer *xfer, const struct shm_line *line,
                          size_t n)
@@ -114,17 +114,17 @@ static int read_in_place(struct shm *shm, struct shm_in *in,
     return rc;
 }
 
-/* Take the next part of what the sender offers; the line is passed when that
- * was the last one.  A sender that fails takes its offers back before its
- * caller may touch the bytes again: what was read by then is whole, and where
- * there is nothing to be read any more the sender is what failed. */
+/* Receive the next part of the bytes that the sender offers; after the last part, pass
+ * the line.  A sender that fails withdraws its offers before its caller may change the
+ * bytes.  So all that was read before the withdrawal is whole; if the bytes cannot be
+ * read any more, the sender has failed. */
 static int pull_offer(struct shm *shm, struct shm_in *in,
                       struct coll__xfer *xfer, const struct shm_line *line)
 {
     int is_area = line->what % SHM_WHERES == SHM_AREA, rc;
     size_t n = xfer->len - xfer->done;
 
-    /* others go on; and what is read here stays in the cache */
+    /* other ranks go on meanwhile, and the bytes read here stay in the cache */
     n = min_size(n, xfer->reduce || is_area ? shm->cell : FETCH_MOST);
     rc = is_area ? read_in_place(shm, in, xfer, line, n)
                  : fetch(shm, in, xfer, line->address, n);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shm_out.c - the sending side of shared memory: lines, and the cells that they
- * name.  shm.h says who owns what. */
+/* shm_out.c - the sending side of shared memory: lines, and the cells that they name.
+ * shm.h defines the owners. */
 #include "transports/shm.h"
 
 #include <string.h>
@@ -23,8 +23,8 @@ static void drop_cell(struct shm *shm, struct shm_out *out, int index)
         shm->n_without++;
 }
 
-/* The receiver has read what the first lines below `tail` offered.  Whoever looks
- * for a free cell may be the one to notice, so poll() is left a note of it. */
+/* End the offers in lines below `tail`, which the receiver has read.  A search for a free
+ * cell may call this, so n_ended tells poll() of it. */
 static void end_offers(struct shm *shm, struct shm_out *out, uint64_t tail)
 {
     struct coll__xfer *xfer;
@@ -70,8 +70,8 @@ static int has_line(struct shm *shm, struct shm_out *out)
     return out->next - out->freed < shm->n_lines;
 }
 
-/* May this fifo have one more?  Each of the others that holds none finds
- * one left. */
+/* May this fifo take one more cell?  One must be left for each other fifo that holds
+ * none. */
 static int may_take(const struct shm *shm, const struct shm_out *out)
 {
     return shm->n_free > shm->n_without - (out->n_held == 0);
@@ -79,7 +79,7 @@ static int may_take(const struct shm *shm, const struct shm_out *out)
 
 /* ---- which cell ----------------------------------------------------------- */
 
-/* The cell that already holds these bytes of the message, or -1. */
+/* Return the cell that already holds these bytes of the message, or -1. */
 static int find_same(const struct shm *shm, const struct coll__xfer *xfer)
 {
     if (!xfer->bytes.name)
@@ -93,9 +93,9 @@ static int find_same(const struct shm *shm, const struct coll__xfer *xfer)
 
 #define LATE (INT64_MAX / 4) /* behind all that have been used */
 
-/* When a free cell's turn comes: a few are used one after the other, since what a
- * receiver has just read is dear to write; more only when these are in use, and
- * what is kept for a send that comes soon last of all. */
+/* Return the order in which free cells are taken.  First a few cells in rotation, since a
+ * cell that a receiver has just read is slow to write.  Then unused cells, if those few
+ * are in use.  Last the cells that are kept for a send that comes soon. */
 static int64_t turn_of(const struct shm *shm, const struct shm_cell *cell)
 {
     if (cell->order == 0)
@@ -103,7 +103,7 @@ static int64_t turn_of(const struct shm *shm, const struct shm_cell *cell)
     return cell->order > 0 ? cell->order : 2 * LATE - cell->order;
 }
 
-/* The free cell to be taken next; there is one. */
+/* Return the free cell to take next; there is one. */
 static struct shm_cell *find_free(const struct shm *shm)
 {
     struct shm_cell *best = NULL;
@@ -118,8 +118,8 @@ static struct shm_cell *find_free(const struct shm *shm)
     return best;
 }
 
-/* Take a free cell for these bytes; there is one.  Before one more is touched, or
- * one that is kept, it is seen whether any other is free again. */
+/* Take a free cell for these bytes; there is one.  Before it takes an unused or a kept
+ * cell, it checks whether another one has become free. */
 static int take_free(struct shm *shm, uint64_t name, size_t off)
 {
     struct shm_cell *cell = find_free(shm);
@@ -134,8 +134,8 @@ static int take_free(struct shm *shm, uint64_t name, size_t off)
     return (int)(cell - shm->cell_state);
 }
 
-/* Is the message for its receiver to fetch?  What this rank copies for itself is in
- * its cache for a second copy, up to a length. */
+/* Should the receiver fetch the message?  If this rank also copies the bytes itself, they
+ * are in its cache for a second copy, up to a length. */
 static int is_fetched(const struct shm *shm, const struct coll__xfer *xfer)
 {
     size_t times = xfer->bytes.is_copied ? TWICE : 1;
@@ -144,7 +144,7 @@ static int is_fetched(const struct shm *shm, const struct coll__xfer *xfer)
            xfer->bytes.beside <= shm->fetch_max;
 }
 
-/* Does its receiver read it in place?  Then *place is where. */
+/* Can the receiver read it in place?  Then *place is its address. */
 static int is_in_area(const struct shm *shm, const struct coll__xfer *xfer,
                       struct coll__area_place *place)
 {
@@ -166,7 +166,7 @@ unsigned char *shm__cell_for(struct shm *shm, const struct coll__xfer *xfer)
     return shm->cells + (size_t)index * shm->cell;
 }
 
-/* Let a line of `out` name a cell; n_lines and what is free follow. */
+/* Let a line of `out` name a cell, and count the cell's lines and the free cells. */
 static void hold_cell(struct shm *shm, struct shm_out *out, int index)
 {
     if (shm->cell_state[index].n_lines++ == 0)
@@ -176,8 +176,8 @@ static void hold_cell(struct shm *shm, struct shm_out *out, int index)
     out->cell_of[out->next & (shm->n_lines - 1)] = (int16_t)index;
 }
 
-/* Find a cell for the next n bytes of a message, and have them in it: its
- * index, or -1 while there is none. */
+/* Find a cell with the next n bytes of a message, or copy them into a free one.  Returns
+ * its index, or -1 if there is none. */
 static int fill_cell(struct shm *shm, struct shm_out *out,
                      const struct coll__xfer *xfer, size_t n)
 {
@@ -198,8 +198,9 @@ static int fill_cell(struct shm *shm, struct shm_out *out,
     return index;
 }
 
-/* No cell for a fifo that holds none: so others keep all of them, with bytes
- * that it has got already.  They should be done soon; if not, do without. */
+/* Has this fifo, which holds no cell, waited too long for one?  Then other fifos keep all
+ * cells, with bytes that this fifo's receiver has got already.  They should return one
+ * soon; if not, send without a cell. */
 static int is_kept_out(struct shm_out *out)
 {
     return out->n_held == 0 && ++out->n_denied > PATIENCE;
@@ -217,7 +218,7 @@ static void write_line(struct shm *shm, struct shm_out *out,
     shm_ring(shm, out->bell);
 }
 
-/* A message that fits the line or its slot. */
+/* Send a message that fits the line or its slot. */
 static void push_small(struct shm *shm, struct shm_out *out,
                        struct coll__xfer *xfer)
 {
@@ -233,7 +234,7 @@ static void push_small(struct shm *shm, struct shm_out *out,
     xfer->done = xfer->len;
 }
 
-/* Say where the message is, if its receiver can read it there. */
+/* Offer the message's address, if the receiver can read it there. */
 static int push_offer(struct shm *shm, struct shm_out *out,
                       struct coll__xfer *xfer)
 {
@@ -264,7 +265,7 @@ static void push_piece(struct shm *shm, struct shm_out *out,
     xfer->done += n;
 }
 
-/* What a cell would hold goes by a cell, or in pieces. */
+/* Send a cell's worth of bytes through a cell, or in pieces through slots. */
 static enum shm_pushed push_cell(struct shm *shm, struct shm_out *out,
                                  struct coll__xfer *xfer)
 {

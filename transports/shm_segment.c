@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shm_segment.c - making, finding and leaving the shared segment.
  *
- * The lowest rank of a host makes it and offers it to the others (segment.h), who
- * say whether they could map it.
+ * The lowest rank of a host makes the segment and offers it to the others (segment.h),
+ * who say whether they could map it.
  */
 #include "transports/shm.h"
 #include "transports/list.h"
@@ -25,9 +25,9 @@
 #define MAX_SLOT ((size_t)64 << 10)
 #define SLOT ((size_t)4 << 10)
 #define SLOT_OF_TWO ((size_t)32 << 10) /* no third rank gets the same bytes */
-#define MANY_RANKS 16 /* of a host; more of them have shorter fifos */
+#define MANY_RANKS 16 /* ranks of a host; with more, the fifos are shorter */
 
-/* What the ranks tell each other while they open. */
+/* What the ranks exchange in open(). */
 struct offer {
     struct coll__segment_offer file;
     int32_t status;
@@ -35,12 +35,12 @@ struct offer {
     struct coll__cma_token cma;
 };
 
-/* What a rank has found when it has opened. */
+/* A rank's findings in open(), as bits. */
 enum found {
     FOUND_SEGMENT = 1, /* and mapped it */
-    FOUND_MEMORY = 2,  /* of all others, which it can fetch from */
+    FOUND_MEMORY = 2,  /* it can fetch from all other ranks */
     FOUND_FILES = 4,   /* of all others, which it can open */
-    FOUND_FENCE = 8    /* its process takes part in the others' */
+    FOUND_FENCE = 8    /* its process takes part in the others' fences */
 };
 
 /* ---- where things are ----------------------------------------------------- */
@@ -63,7 +63,7 @@ static size_t fifo_len(const struct shm *shm)
            shm->n_lines * shm->slot;
 }
 
-/* Those of the first channel lie first. */
+/* The fifos of the first channel come first. */
 static size_t fifo_at(const struct shm *shm, int channel, int src, int dst)
 {
     size_t n = (size_t)shm->local_size;
@@ -110,7 +110,7 @@ int shm__usable(char *why, size_t len)
     return COLL_OK;
 }
 
-/* No other transport would do with fewer descriptors. */
+/* Fail at once: no other transport needs fewer descriptors. */
 static int lack_files(int rank, int err)
 {
     log_error(
@@ -121,7 +121,7 @@ static int lack_files(int rank, int err)
     return COLL_ERR_SYSTEM;
 }
 
-/* Others see by it whether they can open what this process has. */
+/* Other ranks open this file to test whether they can open this process's files. */
 static int make_file(const struct shm *shm, struct offer *offer)
 {
     int err = coll__segment_offer(&offer->file);
@@ -129,7 +129,7 @@ static int make_file(const struct shm *shm, struct offer *offer)
     return coll__files_lack(err) ? lack_files(shm->base.rank, err) : COLL_OK;
 }
 
-/* The lowest rank of the host: make the file the segment, and offer it. */
+/* On the host's lowest rank: give the file the segment's length, and offer it. */
 static void make_segment(const struct shm *shm, struct offer *offer)
 {
     size_t len = segment_len(shm);
@@ -147,8 +147,8 @@ static void make_segment(const struct shm *shm, struct offer *offer)
                  strerror(errno), errno == EFBIG ? " (see ulimit -f)" : "");
 }
 
-/* Map the segment that the host's lowest rank offers, if it is the one and can
- * be reached. */
+/* Map the segment that the host's lowest rank offers, if the token matches and the file
+ * can be opened. */
 static int map_segment(struct shm *shm, int pid, const struct offer *offer)
 {
     size_t len;
@@ -208,7 +208,7 @@ static void init_in(struct shm *shm, int channel, int local, int pid)
     in->pid = pid;
 }
 
-/* Lists for the ends of each channel, all in one allocation. */
+/* Allocate the lists of active ends of all channels, in one allocation. */
 static int make_active(struct shm *shm)
 {
     size_t n = (size_t)shm->local_size;
@@ -268,7 +268,7 @@ void shm__close(struct coll__tp *tp, int is_orderly)
 {
     struct shm *shm = (struct shm *)tp;
 
-    /* what was sent stays in the segment until all unmap */
+    /* sent bytes stay in the segment until all ranks unmap it */
     if (!is_orderly && !coll__is_inherited(tp->generation))
         for (int i = 0; shm->out && i < shm->n_lanes; i++)
             shm__withdraw(shm, &shm->out[i]);
@@ -289,7 +289,7 @@ void shm__close(struct coll__tp *tp, int is_orderly)
 
 /* ---- opening --------------------------------------------------------------- */
 
-/* Return the rank of this host's lowest rank. */
+/* Return the lowest rank of this host. */
 static int leader_of(const struct coll__tp_env *env, int rank)
 {
     for (int r = 0; r < env->size; r++)
@@ -298,7 +298,7 @@ static int leader_of(const struct coll__tp_env *env, int rank)
     return rank;
 }
 
-/* Sizes by the parameters; those of the segment's maker are everybody's. */
+/* Set the sizes from the parameters; all ranks use those of the segment's maker. */
 static void choose_sizes(struct shm *shm)
 {
     size_t n_peers = (size_t)shm->local_size - 1;
@@ -313,7 +313,7 @@ static void choose_sizes(struct shm *shm)
                          CACHE_LINE);
     shm->cell = round_up(min_size(max_size(cell, CACHE_LINE), MAX_CELL),
                          CACHE_LINE);
-    if (!cells) /* one for each fifo, and as many as one channel keeps busy */
+    if (!cells) /* one for each fifo, and as many as a busy channel uses */
         cells = n_fifos + max_size(8, n_peers);
     shm->n_cells = min_size(max_size(cells, n_fifos + 1), INT16_MAX);
     shm->n_lines = shm->local_size > MANY_RANKS ? 8 : 32; /* powers of two */
@@ -336,8 +336,10 @@ static struct shm *new_shm(const struct coll__tp_env *env)
     shm->local_rank = me->local_rank;
     shm->local_size = me->local_size;
     shm->n_lanes = COLL__CHANNELS * me->local_size;
-    /* a line handed from core to core, or a turn of each rank where they share
-     * cores; two copies of each byte, of which receivers share the first */
+    /* alpha: a line handed from core to core, or a time slice of each rank if they share
+     * cores; beta: two copies of each byte, the first of which serves all receivers of
+     * each rank where they share cores; two copies of each byte, of which receivers share
+     * the first */
     shm->link = (struct coll__link){.alpha = crowd > 1 ? 1.2e-6 * crowd : 0.2e-6,
                                     .beta = 0.2e-9 * (crowd > 1 ? crowd : 1),
                                     .gap = 50e-9,
@@ -353,7 +355,8 @@ static struct shm *new_shm(const struct coll__tp_env *env)
     return shm;
 }
 
-/* Can this rank open the files of all others of its host?  A status, logged. */
+/* Can this rank open the files of all other ranks of its host?  Returns a status,
+ * logged. */
 static int can_open(const struct coll__tp_env *env, const struct offer *offers,
                     int *is_able)
 {
@@ -379,7 +382,7 @@ static int can_open(const struct coll__tp_env *env, const struct offer *offers,
     return COLL_OK;
 }
 
-/* Can this rank read the memory of all others of its host? */
+/* Can this rank read the memory of all other ranks of its host? */
 static int can_fetch(const struct coll__tp_env *env, const struct offer *offers)
 {
     int host = env->peers[env->rank].host;
@@ -393,8 +396,8 @@ static int can_fetch(const struct coll__tp_env *env, const struct offer *offers)
     return 1;
 }
 
-/* See what there is for this rank to find; alone it has nothing to look for.  A
- * status, logged, when it is this rank that lacks something. */
+/* Test this rank's files and memory access; a rank alone on its host has nothing to test.
+ * Returns a status, logged, if this rank lacks something. */
 static int look(struct shm *shm, const struct coll__tp_env *env,
                 const struct offer *offers)
 {
@@ -420,8 +423,8 @@ static int look(struct shm *shm, const struct coll__tp_env *env,
     return rc;
 }
 
-/* Offer, and look at what the others offer: one exchange on every rank that
- * has what it takes; the others hear why one has not. */
+/* Exchange offers, once on each rank.  A rank that cannot make its file returns its error
+ * before the exchange. */
 static int join(struct shm *shm, const struct coll__tp_env *env,
                 struct offer *offers)
 {
@@ -445,7 +448,7 @@ static int join(struct shm *shm, const struct coll__tp_env *env,
     return rc;
 }
 
-/* Messages of some length and more are fetched from now on. */
+/* Set the least length of messages that are fetched from now on. */
 static int allow_fetching(struct shm *shm)
 {
     shm->scratch = malloc(shm->cell);
@@ -464,7 +467,7 @@ int shm__settle(struct coll__tp *tp, const uint32_t *found)
     uint32_t by_all = shm->map ? UINT32_MAX : 0;
 
     close_file(shm);
-    if (shm->bell) /* the token was there, which nobody needs any more */
+    if (shm->bell) /* the token was there; it is not needed any more */
         atomic_store_explicit(&shm->bell->waits_on, 0, memory_order_relaxed);
     for (int r = 0; r < tp->size; r++) {
         if (shm->local_of[r] < 0)
