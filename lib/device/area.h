@@ -42,7 +42,7 @@ int coll__area_alloc(void **ptr, size_t len);
 /* Free them; as coll_mem_free(), but ptr is not NULL. */
 int coll__area_free(void *ptr);
 
-/* Say whether len bytes at ptr lie in an area of this process, and where.
+/* Say whether len bytes at ptr are in an area of this process, and at which place.
  *
  * Result:    1 and *place, or 0.  For an area that another thread is freeing or
  *            allocating either may be returned; a correct caller does not use it yet.

@@ -52,7 +52,7 @@ NUMBER double f64_from(uint64_t bits)
     return x;
 }
 
-/* Return yes where mask is all ones and no where it is 0. */
+/* Return yes if mask is all ones, no if it is 0. */
 NUMBER uint32_t pick(uint32_t mask, uint32_t yes, uint32_t no)
 {
     return (yes & mask) | (no & ~mask);

@@ -7,7 +7,7 @@
 
 /* Copy by non-temporal stores, which bypass the caches.
  *
- * Shapes:    len bytes; dst and src lie anywhere and do not overlap.
+ * Shapes:    len bytes; dst and src have any alignment and do not overlap.
  * Result:    dst = src, for this thread.  coll__copy_fence() must come before a
  *            store with release that publishes it.
  * Errors:    none.

@@ -123,7 +123,7 @@ void coll__cuda_buffer_lend(const void *ptr);
 void coll__cuda_buffer_take_back(const void *ptr);
 int coll__cuda_buffer_is_missed(const void *ptr);
 
-/* Where a rank's device memory is: a context, and its GPU. */
+/* The context and the GPU of a rank's device memory. */
 struct coll__cuda_home {
     void *ctx;
     unsigned char uuid[16]; /* of the GPU; GPU numbers differ between processes */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cuda_launch.c - steps as copies and kernels in a stream.
  *
- * Kernels belong to a context.  Each context gets a place, with its kernels, which are
+ * Kernels belong to a context.  struct place holds the kernels of a context, which are
  * looked up by name at first use.  Places are few and are kept for ever, except for those
  * of devices that were reset.
  */

@@ -361,11 +361,13 @@ template <typename T> struct scale : division_on<T> {
     }
 };
 
-/* Bytes: with m = 2^16 / n rounded down, plus 1, the upper half of a m is a / n
- * rounded down, and for negative a one less than a / n rounded towards 0.  For
- * m n = 2^16 + e with 0 < e <= n, so that a m / 2^16 = a / n + a e / (n 2^16), and
- * the latter is less than 1 / n where |a| e < 2^16: for n <= 256.  Where n is
- * more, m <= 256 and |a| m < 2^16.
+/* Bytes: a / n by one multiplication.  Let m = 2^16 / n rounded down, plus 1.  Then the
+ * upper half of a m is a / n rounded down; for negative a it is one less than a / n
+ * rounded towards 0.
+ *
+ * Proof: m n = 2^16 + e with 0 < e <= n, so a m / 2^16 = a / n + a e / (n 2^16).  If
+ * n <= 256, |a| e < 2^16, so the last term is less than 1 / n.  If n > 256, m <= 256, so
+ * |a| m < 2^16.
  */
 template <typename T> struct byte_scale : few_on<T> {
     int32_t m;
@@ -396,20 +398,20 @@ template <> struct scale<uint8_t> : byte_scale<uint8_t> {
     METHOD scale(int n, uint64_t magic) : byte_scale<uint8_t>(n, magic) {}
 };
 
-/* a / n in f32, as IEEE 754 rounds it, for whole n up to COLL__FEW_RANKS and any
- * a, without a branch.
+/* Compute a / n in f32, rounded as IEEE 754 demands, for integers n up to
+ * COLL__FEW_RANKS and any a, without a branch.
  *
- * q = a (1 / n) is off by 1.5 units of its last place, u, at most.  rest = a - n q
- * is exact: a multiple of u (of 2^-149 at least) and no more than 1.5 n u.  So is
- * q + rest / n = a / n, and q + rest (1 / n) differs from it by 1.5 2^-24 u at
- * most.  Unless a / n is half way between two floats it is 1 / 2n of a unit away
- * from there, which is more: both are rounded alike.
+ * Let u be the unit in the last place of q = a (1 / n); q is off by 1.5 u at most.
+ * rest = a - n q is exact: it is a multiple of u (of 2^-149 at least), and 1.5 n u at
+ * most.  So q + rest / n = a / n exactly, and q + rest (1 / n) differs from it by
+ * 1.5 2^-24 u at most.  Unless a / n is half way between two floats, it is at least
+ * u / 2n away from half way, which is more.  So both round to the same float.
  *
- * Half way happens among the subnormal numbers alone, where rest = +-n / 2 units
- * of 2^-149 (else a would have more bits than there are): then q and one half
- * unit are added.  A rest of as much elsewhere is less than half a unit, and q
- * stays with either.  A rest of 0 leaves q for the sake of -0, one that is NaN
- * for the sake of infinities.
+ * Half way happens only for subnormal numbers, with rest = +-n / 2 units of 2^-149
+ * (else a would have too many bits).  Then the code adds half a unit to q.  For other
+ * numbers such a rest is less than half a unit, and the sum rounds to q in both ways.
+ * If rest is 0, the result is q, which keeps -0; if rest is NaN, it is q too, which
+ * keeps infinities.
  */
 struct quotient {
     float n, inverse, half;

@@ -42,7 +42,7 @@ static struct coll__lock lock = COLL__LOCK(NULL);
 
 _Static_assert(sizeof(struct coll__cuda_step) == 88, "as the kernel reads it");
 
-/* ---- rooms ------------------------------------------------------------------- */
+/* ---- memory of plans --------------------------------------------------------- */
 
 static struct room *take_spare(CUcontext ctx, size_t len)
 {

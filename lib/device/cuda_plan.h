@@ -24,8 +24,8 @@
  * Each slot has a word in the memory of each end.  A waiting rank reads its own GPU's
  * memory, and only its peer writes there from outside.  (An H100 took 2.1 us for a round
  * trip of such flags, and 6.0 us through memory of the host; tests/gpu/reports.)  After
- * a run all words have their first values and no counter has changed, so a captured
- * launch may run any number of times.
+ * a run all words have their first values again, so a captured launch may run any
+ * number of times.
  *
  * Order: a block's stores come before the words that it writes, and its loads come after
  * the words that it reads.  The PTX memory model guarantees this between a release and

@@ -8,7 +8,7 @@
 
 #define VECTOR 16 /* bytes that a thread handles at a time */
 
-/* own: the kernels of the type alone; plain: those of the unsigned type of its width. */
+/* own: the type; plain: the unsigned type of its width, whose kernels it can share. */
 #define NUMBER_OPS(own, plain)                                                 \
     [COLL_SUM] = "coll_sum_" #plain, [COLL_PROD] = "coll_prod_" #plain,        \
     [COLL_MIN] = "coll_min_" #own, [COLL_MAX] = "coll_max_" #own,              \

@@ -3,7 +3,7 @@
  *
  * A team is a whole grid, or some blocks of one.  A kernel that runs many steps calls
  * coll::reduce() and coll::change() for each.  Nothing here synchronises: before a kernel
- * reads the stores of another block, grid or process, it has waited for that one's flag.
+ * reads the stores of another block, grid or process, it has waited for the flag.
  *
  * Results are stored in aligned vectors of 16 bytes.  An input with another alignment
  * is read as two aligned vectors, which are shifted; the vectors never reach beyond the

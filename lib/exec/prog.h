@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* prog.h - what a program is, and the engines that run it.
+/* prog.h - the contents of a program, and the engines that run it.
  *
  * listed.c executes the steps in list order and stops at a message that has not come:
  * the least work, for small plans whose messages need no flow control.  lanes.c keeps

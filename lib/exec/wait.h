@@ -19,7 +19,7 @@ struct coll__wait {
     double patience;     /* yield_s or brief_s, for this wait */
     unsigned n_idle;     /* polls since something moved */
     unsigned n_before;   /* the same of the wait before this one */
-    unsigned n_late;     /* waits in a row that one of the first yields ended */
+    unsigned n_late;     /* how many waits in a row one of the first yields ended */
     unsigned n_shy;      /* waits that are still to begin by yielding */
     double idle_since;   /* clock, set at the first yield */
     double sleep_s;      /* the next sleep, at most */

@@ -5,7 +5,7 @@
  * n_started publishes an operation's words.  An operation overwrites the entry of the one
  * 1,024 before it, perhaps while a reader reads.  Each word is stored with release and
  * loaded with acquire, so a reader that has read a newer word also sees the newer
- * n_started.  Then it returns nothing instead of a mixture.
+ * n_started.  Then the reader reports that the operation is too old.
  */
 #ifndef COLL_LIB_TRACE_HISTORY_H
 #define COLL_LIB_TRACE_HISTORY_H
@@ -28,9 +28,9 @@ struct coll__history {
     _Atomic uint64_t aside[3];
 };
 
-/* Before the next operation starts: is it time to look for messages of other operations,
- * which other ranks called instead of this rank's?  It is four times before the history
- * forgets an operation. */
+/* Is it time to look for messages of operations that other ranks called instead of this
+ * rank's?  Asked before an operation starts.  The answer is yes at every 256th
+ * operation, so that an operation is looked for before the history forgets it. */
 static inline int coll__history_is_look_due(const struct coll__history *h)
 {
     uint64_t n = atomic_load_explicit(&h->n_started, memory_order_relaxed);

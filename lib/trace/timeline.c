@@ -4,13 +4,13 @@
  * A JSON array.  Each row of the picture is a "process": one for each shape of
  * operation, and one for each name that a program gives (coll_timeline_end()).
  * An operation is a pair of B and E events named ALLREDUCE, and inside it QUEUE,
- * while it waits for others on its channel, and COLL_ALLREDUCE, while it is
- * carried out.  There is no NEGOTIATE_ALLREDUCE: libcoll negotiates nothing.
- * Where two operations of a shape run at once, the second has a row of its own,
- * so that in each row every E belongs to the B before it.
+ * while it waits for others on its channel, and COLL_ALLREDUCE, while it runs.
+ * There is no NEGOTIATE_ALLREDUCE: libcoll negotiates nothing.  If two operations
+ * of a shape run at once, the second has a row of its own, so that in each row
+ * every E belongs to the B before it.
  *
- * All events of an operation are written when it has ended, together with the
- * array's closing bracket, by one write, and the next ones begin on the bracket.
+ * When an operation has ended, one write adds all its events and the array's
+ * closing bracket.  The next write overwrites the bracket.
  * So the file is valid JSON at any moment, even if the process is killed.  The kernel
  * can only cut such a write between two pages of the file, and the time for that is less
  * than a microsecond every 4 KiB.

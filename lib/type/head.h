@@ -69,9 +69,9 @@ static inline int coll__has_counts(enum coll_collective collective)
 #define COLL__HEAD_PREMUL 0xfe
 #define COLL__HEAD_USER 0xff
 
-/* coll__head_places() is a digest of 31 bits in place of the root.  If the operation has
- * a root, the digest's upper bits stand above the root's 16 bits: ranks of one host fit
- * there. */
+/* The digest of registered buffers, coll__head_places(), has 31 bits and takes the place
+ * of the root.  If the operation has a root, the field holds the digest's upper bits and,
+ * in its lower 16 bits, the root: the ranks are on one host, so 16 bits are enough. */
 #define COLL__ROOT_BITS 16
 
 static inline int coll__head_has_root(const struct coll__head *head)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* op.h - what a reduction operation is: built in, or the caller's own.
+/* op.h - reduction operations: the built-in ones and the caller's own.
  *
  * A caller's operation has a handle, a value of enum coll_op from COLL_N_OPS on.  Each
  * call copies the operation, and does not need the handle afterwards.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fence.h - a full fence that one thread has all others execute.
+/* fence.h - a full fence in all threads, which one thread executes for them.
  *
  * Two threads each store a word and then load the other's word.  Both need a full fence
  * in between, or both may miss the other's store.  If one does so often and the other

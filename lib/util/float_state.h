@@ -5,7 +5,7 @@
  * A library can set flush-to-zero in one rank's thread (-ffast-math does so when a
  * library is loaded).  Ranks that reduce in different states would get different bits.
  *
- * The state is read on each entry and written only where it differs.  On an EPYC in a
+ * The state is read on each entry and written only if it differs.  On an EPYC in a
  * virtual machine a reduction of 8 bytes takes 4 ns longer, and 60 ns longer in a
  * program with a state of its own.
  */

@@ -184,7 +184,7 @@ enum coll__param {
 /* Return the name, "COLL_TIMEOUT". */
 const char *coll__param_name(enum coll__param id);
 
-/* Return the text in force: the environment's, or the default.
+/* Return the parameter's text: the environment's, or the default.
  *
  * Ownership: the environment's or static.
  */
