@@ -26,11 +26,11 @@
 #define COLL_FOR(name) (1u << COLL_##name)
 
 struct coll__algo {
-    const char *name; /* "ring"; what COLL_ALGO says */
+    const char *name; /* "ring"; the name in COLL_ALGO */
     const char *what; /* one line */
     unsigned serves;  /* COLL_FOR() of its collectives; two algorithms of one
                        * collective never share a name */
-    int is_canonical; /* see above */
+    int is_canonical; /* it uses the canonical tree */
     int goes_whole;   /* messages are not cut: a pipeline would not help */
     int goes_apart;   /* a step uses only what earlier steps left in spans of its own
                        * length: pieces may go through all steps one by one */
@@ -47,7 +47,7 @@ struct coll__algo {
     const char *(*refuses)(const struct coll__problem *pb);
 };
 
-/* All algorithms, NULL at the end. */
+/* All algorithms; NULL-terminated. */
 extern const struct coll__algo *const coll__algos[];
 
 /* ---- from a builder to a plan ----------------------------------------------- */
@@ -77,7 +77,7 @@ int coll__plan_build_banded(const struct coll__algo *algo,
 /* Build a plan for ranks that do one step after the other, as listed, with only the
  * slots of `room` between two ranks.
  *
- * Every rank also builds the others' plans, as if all ranks worked in place that can.
+ * Every rank also builds the others' plans, as if all ranks that can worked in place.
  * Working in place only adds waits, so the order also suits ranks that do not.
  *
  * Errors:    COLL_ERR_NOMEM, COLL_ERR_INVALID (there is no such order: the
@@ -90,8 +90,8 @@ int coll__plan_build_in_turns(const struct coll__algo *algo,
                               struct coll__plan *plan);
 
 /* Return the buffers, as bits 1 << BUF_..., that other ranks may read directly: those
- * with the same layout on all ranks, if all callers use them.  The other ranks are
- * taken to work in place if this rank does. */
+ * with the same layout on all ranks, if the callers' buffers have it.  The other ranks
+ * are taken to work in place if this rank does. */
 unsigned coll__problem_readable(const struct coll__problem *pb);
 
 /* Return the problem to build if the buffers `lying` are read directly.  The receivers
@@ -287,7 +287,7 @@ int coll__plan_nest(struct coll__plan *plan, const struct coll__algo *algo,
                     const struct coll__problem *inner,
                     const struct coll__frame *frame);
 
-/* Return the algorithm with a name, for a collective; NULL if there is none. */
+/* Return the collective's algorithm of that name; NULL if there is none. */
 const struct coll__algo *coll__algo_find(enum coll_collective collective,
                                          const char *name);
 

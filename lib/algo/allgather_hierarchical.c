@@ -41,7 +41,7 @@ struct tree {
     struct coll__plan *plan;
     enum coll__buf buf; /* the blocks, group after group */
     int *order, n;      /* [n = p]: the ranks in that order */
-    int *place;         /* [p]: of a rank in it */
+    int *place;         /* [p]: place of a rank in it */
     size_t *at;         /* [p + 1]: bytes before each place */
 };
 

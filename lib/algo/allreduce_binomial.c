@@ -3,9 +3,8 @@
  * result down the same tree.
  *
  * T = 2 log2(p) (alpha + n beta) + log2(p) n gamma; p - 1 messages each way,
- * the fewest in all, which pays where ranks share cores or a slow link.  The
- * tree is the canonical one (algo.h): without a power of two the first ranks
- * pair up before it.
+ * the fewest in all: best if ranks share cores or a slow link.  The tree is the
+ * canonical one (algo.h): unless p is a power of two, the first ranks pair up before.
  *
  *   p = 5      (0 1)    2      3    4      up:   1->0, then 2->0 4->3, then 3->0
  *                 \    /        \  /       down: 0->3, then 0->2 3->4, then 0->1

@@ -38,7 +38,7 @@ static void climb(const struct coll__problem *pb, struct coll__plan *plan,
         plan_send(plan, rank_at(pb, node->up), own);
         return;
     }
-    plan_copy(plan, sum, own); /* when it is alone */
+    plan_copy(plan, sum, own); /* if there is one rank */
     plan_finish(pb, plan, sum);
 }
 

@@ -86,7 +86,7 @@ static double cost(const struct coll__problem *pb)
     for (int d = 1, k = 0; d < m; d *= 2, k++) {
         double round = absorbed(view, coll__halves_exchange(pb, d, n), n);
 
-        doubling.round[k] = round - work; /* what is not hidden by it */
+        doubling.round[k] = round - work; /* the rest of the round */
         time += round;
     }
     if (n <= COLL__EAGER || m == pb->nranks)

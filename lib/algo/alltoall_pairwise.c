@@ -13,9 +13,8 @@
  *     2       3          0          1
  *     3       0          1          2
  *
- * Rounds are kept apart by copies: before a round, one element that the last round
- * received is copied to the place in OUT of this round's block.  So this round's
- * receive waits for the last round's.
+ * An ORDER step keeps the rounds apart: this round's receive waits until the last
+ * round's block has arrived.
  *
  * In place, round s would overwrite block r - s, which is not sent before round
  * p - s.  So the blocks of the first half of the rounds are saved in scratch.
@@ -25,13 +24,13 @@
  */
 #include "lib/algo/algo.h"
 
-/* Where round s's saved block is. */
+/* Return where round s's block is saved. */
 static struct coll__span saved(const struct coll__problem *pb, int s)
 {
     return coll__part(pb, BUF_TMP, s - 1);
 }
 
-/* The block that leaves in round s. */
+/* Return the block that leaves in round s. */
 static struct coll__span leaving(const struct coll__problem *pb, int s)
 {
     if (!pb->in_place)
@@ -61,7 +60,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
 static double cost(const struct coll__problem *pb)
 {
     double n = coll__mean_part(pb, BUF_OUT);
-    /* what leaves at once is not paced */
+    /* short messages leave at once, whatever the round */
     double all = coll__cost_all(pb->view, n);
     double time = 0;
     int p = pb->nranks;

@@ -42,9 +42,9 @@ int coll__plan_build_banded(const struct coll__algo *algo,
     status = algo->build(pb, plan);
     if (status == COLL_OK) /* a send from IN does not keep a RECV and its REDUCE apart */
         status = coll__pass_forward(plan, &flow);
-    if (status == COLL_OK && !pb->is_user_op) /* only exec can call it */
+    if (status == COLL_OK && !pb->is_user_op) /* lib/exec alone calls user functions */
         status = coll__pass_fuse(plan, &flow);
-    if (status == COLL_OK && !pb->is_user_op) /* for what fuse has made */
+    if (status == COLL_OK && !pb->is_user_op) /* for the fused steps */
         status = coll__pass_forward(plan, &flow);
     if (status == COLL_OK && !pb->is_user_op && band)
         status = coll__pass_absorb(plan, &flow);

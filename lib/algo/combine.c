@@ -88,7 +88,7 @@ static double combine_delay(int p, double n, int is_together)
     return waits + (p - power2_below(p)) % 2;
 }
 
-/* In a chain each piece is received when the piece before it has been added. */
+/* In a chain a piece is sent only after the piece before it has been added. */
 double coll__combine_latency(const struct coll__view *view,
                              enum coll__order order, double n)
 {

@@ -25,7 +25,7 @@ unsigned coll__problem_readable(const struct coll__problem *pb)
         return in | out;
     case COLL_ALLGATHER: /* in place, each rank's part is at another place in out */
         return pb->in_place ? out : in | out;
-    case COLL_REDUCE_SCATTER: /* and so it is in in */
+    case COLL_REDUCE_SCATTER: /* likewise in in */
         return in;
     case COLL_BROADCAST: /* see coll__problem_lying() */
         return out;

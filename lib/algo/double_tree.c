@@ -127,7 +127,7 @@ static void count_edges(struct run run, int n, struct crossing *c)
         c->enter += count_path(run, run.last + 1, n, 0);
 }
 
-/* The ring's place of node 0. */
+/* Return the place of node 0 in the ring. */
 static int place_of_first(const struct coll__problem *pb, int nodes)
 {
     return nodes < pb->nranks ? coll__ring_place(pb->view, pb->root) + 1 : 0;

@@ -111,7 +111,7 @@ double coll__halves_exchange(const struct coll__problem *pb, int distance,
     double all = coll__cost_exchange(pb->view, far, n * m / pb->nranks);
     double alone = coll__cost_pair(pb->view, far, n);
 
-    return all > alone ? all : alone; /* the folded ones send nothing */
+    return all > alone ? all : alone; /* folded ranks send nothing */
 }
 
 double coll__halves_cost(const struct coll__problem *pb)

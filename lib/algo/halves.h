@@ -28,7 +28,7 @@ void coll__halves_reduce(const struct coll__problem *pb,
                          struct coll__plan *plan, struct coll__span sum,
                          int holder, struct coll__halves *h);
 
-/* The rank that holds an operand. */
+/* Return the rank that holds an operand. */
 int coll__halves_rank(const struct coll__halves *h, int operand);
 
 /* Return the blocks that the operand `distance` away has complete, next to this

@@ -14,7 +14,7 @@ struct climber {
     struct coll__plan *plan;
     struct coll__fold fold;
     int top, p;
-    struct coll__span sum, own, tmp[3]; /* own: IN, or sum once it has begun */
+    struct coll__span sum, own, tmp[3]; /* own: in IN, later in sum */
 };
 
 static int rank_of(const struct climber *c, int operand)
@@ -67,7 +67,7 @@ void coll__knomial_reduce(const struct coll__problem *pb,
         plan_send(plan, rank_of(&c, coll__knomial_parent(node, c.fold.m)),
                   c.own);
     else
-        plan_copy(plan, sum, c.own); /* when it is alone */
+        plan_copy(plan, sum, c.own); /* if there is one rank */
 }
 
 /* The number of messages between a node and its children of one level. */
@@ -114,7 +114,7 @@ static double up_cost(const struct coll__problem *pb, int m, int d, double n)
     if (k > 1 || fan == 1)
         return coll__cost_absorb(k, come, fan * work);
     one = coll__cost_fan(view, 1, 3 * d, n);
-    rest = n > COLL__EAGER ? one : come - one; /* what hides the first work */
+    rest = n > COLL__EAGER ? one : come - one; /* overlaps with the first reduction */
     if (n > COLL__EAGER)
         come += coll__cost_fan(view, 1, 3 * d, 0);
     return come + 2 * work + (work > rest ? work - rest : 0);

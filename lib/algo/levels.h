@@ -23,7 +23,7 @@ struct coll__fan coll__level_fan(const struct coll__view *view, int level);
  * each is in another group of the level below. */
 struct coll__team {
     int *ranks; /* [n], in order of the groups */
-    int n, me;  /* the asking rank's place */
+    int n, me;  /* this rank's place */
     int leader; /* the place of the rank that leads the whole group */
 };
 
@@ -72,7 +72,7 @@ int coll__plan_cheapest(struct coll__plan *plan,
                         const char *const among[],
                         const struct coll__frame *frame);
 
-/* Predicted time of that algorithm. */
+/* Predict the time of that algorithm. */
 double coll__cheapest_cost(const struct coll__problem *priced,
                            const char *const among[]);
 

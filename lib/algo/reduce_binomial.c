@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Binomial tree reduce: in round k the ranks whose bit k is set give their sums
- * to the ones without it, and are done.
+/* Binomial tree reduce: in round k each rank whose bit k is set sends its sum to
+ * the rank without that bit, and is done.
  *
  * T = log2(p) (alpha + n beta + n gamma), p - 1 messages; best for small n.
- * The tree is the canonical one (algo.h), whose top is rank 0; when that is not
- * the root, the result takes one message more.  Where any order will do, ranks
- * are counted from the root, and it does not.
+ * The tree is the canonical one (algo.h), whose top is rank 0.  If rank 0 is not the
+ * root, the result takes one more message.  If any order will do, ranks are counted
+ * from the root, which saves that message.
  *
  *   p = 5      (0 1)    2      3    4      1->0, then 2->0 4->3, then 3->0
  *                 \    /        \  /
@@ -44,7 +44,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     else if (is_root && pb->rank != top)
         plan_recv(plan, top, sum);
     else if (is_root)
-        plan_copy(plan, sum, own); /* when it is alone */
+        plan_copy(plan, sum, own); /* if there is one rank */
     if (is_root)
         plan_finish(pb, plan, sum);
     return plan_status(plan);

@@ -33,7 +33,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
         plan_send(plan, coll__ring_at(view, p, place - 1), own);
         return plan_status(plan);
     }
-    plan_copy(plan, sum, own); /* when it is alone */
+    plan_copy(plan, sum, own); /* if there is one rank */
     plan_finish(pb, plan, sum);
     return plan_status(plan);
 }

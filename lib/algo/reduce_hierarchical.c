@@ -20,7 +20,7 @@ static int build(const struct coll__problem *pb, struct coll__plan *plan)
     struct coll__span sum = coll__whole(pb, is_root ? BUF_OUT : BUF_TMP);
 
     if (!is_root)
-        plan->tmp_len = sum.len; /* for the scratch to lie behind it */
+        plan->tmp_len = sum.len; /* scratch must begin after it */
     for (int l = 0; l < pb->view->n_levels && rc == COLL_OK; l++) {
         if (!coll__leads(pb->view, l, pb->rank, pb->root))
             break;

@@ -19,7 +19,7 @@
  */
 #include "lib/algo/halves.h"
 
-/* The operand that the root holds. */
+/* Return the operand that the root holds. */
 static int root_operand(const struct coll__problem *pb,
                         const struct coll__halves *h)
 {

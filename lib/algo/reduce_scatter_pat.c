@@ -29,8 +29,8 @@
 struct layout {
     int n_rounds;
     size_t end[MAX_ROUNDS + 1]; /* where the first 2^i places in scratch end */
-    /* The sums that a round adds to may have a gap: one sum, near the largest x, gets
-     * nothing. */
+    /* The sums that a round adds to may have a gap: for one sum, near the largest x,
+     * nothing arrives. */
     struct coll__span gap[MAX_ROUNDS];
 };
 

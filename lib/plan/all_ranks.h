@@ -10,10 +10,10 @@
 
 #include "lib/plan/plan.h"
 
-#define COLL__PLANS_RANKS 1024 /* the most that a file may have */
+#define COLL__PLANS_RANKS 1024 /* the most in a file */
 
 struct coll__plans {
-    struct coll__problem *pbs; /* [nranks], each with its rank */
+    struct coll__problem *pbs; /* [nranks]: each rank's */
     struct coll__plan *plans;  /* [nranks], linked */
     size_t **numbers; /* [nranks]: the counts that pbs point to, or NULL */
     size_t chunk;     /* the chunk size of the splitting, for people */

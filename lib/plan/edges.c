@@ -31,9 +31,9 @@ struct linker {
     int n_edges, cap_edges;
     int *stamp; /* [step]: the last step to which it got an edge */
     int *sent;  /* [segment]: the last SEND since it was written, or -1 */
-    struct coll__numbers starts; /* of spans sent that nobody writes */
+    struct coll__numbers starts; /* of sent spans that no step writes */
     int *last; /* [start]: the last SEND from there; space for all steps */
-    int *same; /* [n_steps]: the plan's */
+    int *same; /* [n_steps]: plan->same */
     int status;
 };
 

@@ -15,14 +15,14 @@
 
 struct cut {
     uint64_t key; /* buffers one behind the other */
-    int number;   /* in order of appearance */
+    int number;   /* in order of first use */
 };
 
 struct cutter {
     struct coll__numbers numbers;
-    struct cut *cuts; /* [cap]; those of number 0, 1 ... */
+    struct cut *cuts; /* [cap]: cut number 0, 1 ... */
     int cap;
-    const int *is_written; /* the flow's */
+    const int *is_written; /* flow->is_written */
 };
 
 /* ---- collect ------------------------------------------------------------- */

@@ -27,8 +27,8 @@ struct coll__touch {
  * that no span needs. */
 struct coll__flow {
     struct coll__touch *touches; /* [n_steps]; NULL: not cut */
-    int n_segments;              /* numbers are below it */
-    int is_written[N_BUFS];      /* is it cut? */
+    int n_segments;              /* all numbers are below it */
+    int is_written[N_BUFS];      /* per buffer: some step writes it, so it is cut */
 };
 
 /* Cut the buffers of a plan, unless they are cut already.

@@ -13,7 +13,7 @@ struct coll__loaded_edge {
 struct coll__loader {
     struct coll__scan scan;
     struct coll__plans *plans;
-    struct coll__problem head; /* what all ranks have alike */
+    struct coll__problem head; /* the fields that all ranks share */
     unsigned seen;             /* one bit for each field of the head that was read, or
                                 * of the rank */
     int rank;                  /* the rank whose part is being read; -1 in the head */
@@ -25,7 +25,7 @@ struct coll__loader {
 /* Read the line of a step; its first word is the step's number. */
 int coll__load_step(struct coll__loader *loader);
 
-/* Give this rank's plan its edges. */
+/* Set the edges of this rank's plan. */
 int coll__load_edges(struct coll__loader *loader);
 
 #endif

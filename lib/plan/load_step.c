@@ -134,7 +134,7 @@ static int add_edge(struct coll__loader *l, int from, int to)
     return COLL_OK;
 }
 
-/* "for 0 2 5", behind "waits". */
+/* Read "for 0 2 5", after "waits". */
 static int read_waits(struct coll__loader *l, int step)
 {
     int first = l->n_edges, from, rc = COLL_OK;
@@ -194,7 +194,7 @@ static int read_kind(struct coll__loader *l, struct coll__step *step)
     return rc;
 }
 
-/* What may follow the spans. */
+/* Read the words that may follow the spans. */
 static int read_rest(struct coll__loader *l, struct coll__step *step, int i)
 {
     int is_reduction = step->kind == STEP_REDUCE ||

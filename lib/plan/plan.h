@@ -28,7 +28,7 @@ enum coll__order {
 
 struct coll__view; /* lib/plan/view.h */
 
-/* What is to be done, for one rank. */
+/* A collective call, as one rank sees it. */
 struct coll__problem {
     enum coll_collective collective;
     enum coll_type type;
@@ -78,7 +78,7 @@ static inline int coll__spans_overlap(const struct coll__span *a,
     X(SCALE, "scale", 0, 1)   /* dst = dst / nranks, for avg */                \
     X(SEND, "send", 1, 0)     /* src to peer */                                \
     X(RECV, "recv", 0, 1)     /* dst from peer */                              \
-    X(RECV_REDUCE, "recv_reduce", 1, 1) /* dst = op(src, what peer sends) */
+    X(RECV_REDUCE, "recv_reduce", 1, 1) /* dst = op(src, peer's message) */
 
 enum coll__step_kind {
 #define X(name, text, reads, writes) STEP_##name,
@@ -104,8 +104,8 @@ struct coll__step {
 struct coll__plan {
     struct coll__step *steps;
     int n_steps, cap_steps;
-    int status;     /* of the building so far */
-    unsigned phase; /* of the steps that are added */
+    int status;     /* of building it so far */
+    unsigned phase; /* of the next step to be added */
     size_t tmp_len; /* bytes of BUF_TMP */
     const char *algorithm;
 
@@ -138,7 +138,7 @@ size_t coll__problem_total(const struct coll__problem *pb);
  * collective uses (parts of a v collective may leave gaps). */
 size_t coll__problem_len(const struct coll__problem *pb, enum coll__buf buf);
 
-/* How a buffer is made up. */
+/* What a buffer consists of. */
 enum coll__shape {
     SHAPE_NONE,  /* not there on this rank */
     SHAPE_WHOLE, /* one vector of `count` elements */
@@ -235,7 +235,7 @@ int coll__plan_passes_on(const struct coll__plan *plan, int i, int to);
 /* Forget what coll__plan_link() has inferred, before the steps change. */
 void coll__plan_unlink(struct coll__plan *plan);
 
-/* Bytes of memory that it holds. */
+/* Return the bytes of memory that it holds. */
 size_t coll__plan_bytes(const struct coll__plan *plan);
 
 void coll__plan_fini(struct coll__plan *plan);

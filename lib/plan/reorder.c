@@ -21,10 +21,10 @@ static int is_recv(const struct coll__step *step)
 struct sorter {
     const struct coll__plan *plan;
     struct coll__waits waits;
-    int *room;                        /* of all that follows */
+    int *room;                        /* memory of the arrays below */
     int *left;                        /* [n_steps]: edges still to come */
-    int *order, n;                    /* the steps that have their place */
-    int *ready, first_ready, n_ready; /* local steps that could have one */
+    int *order, n;                    /* the steps that have a place */
+    int *ready, first_ready, n_ready; /* local steps that may get one */
     int *todo;                        /* [n_steps] */
     int *next, *head;                 /* lanes as in struct coll__turns; [n_steps],
                                        * [n_lanes] */

@@ -11,9 +11,9 @@
 
 struct coll__scan {
     const char *name;            /* of the file */
-    const char *rest, *end;      /* behind this line; of the text */
+    const char *rest, *end;      /* the next line; of the text */
     const char *at, *line_end;   /* what is left of this line */
-    const char *word;            /* the last one, not NUL-terminated */
+    const char *word;            /* the last word, not NUL-terminated */
     size_t word_len;
     int line;
 };
@@ -38,7 +38,7 @@ int coll__scan_fault(const struct coll__scan *scan, const char *format, ...)
  * COLL_OK or COLL_ERR_INVALID, logged. */
 int coll__scan_size(struct coll__scan *scan, const char *what, size_t *value);
 
-/* The same within low to high. */
+/* Take a number from low to high. */
 int coll__scan_int(struct coll__scan *scan, const char *what, int low, int high,
                    int *value);
 
@@ -46,7 +46,7 @@ int coll__scan_int(struct coll__scan *scan, const char *what, int low, int high,
 int coll__scan_name(struct coll__scan *scan, const char *what,
                     const char *const *names, int n, int *value);
 
-/* The line must have ended. */
+/* Check that the line has no more words. */
 int coll__scan_ended(struct coll__scan *scan);
 
 /* Read the digits at *at, before end.  Returns 0 and moves *at past them; -1 if there

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* schedule.c - simulate all ranks with few slots, and put plans into that order.
  *
- * A message that can go on stays able to: only its own rank takes slots of its lane,
- * in order.  So the order in which such messages go on does not change whether the
- * ranks finish.  Plans that finish without buffering (a message passes when both ends
- * are ready, lib/proof/check.c) finish with any number of slots.
+ * If a message can go on, no other message changes that: only its own rank takes the
+ * slots of its lane, in order.  So the order in which such messages go on does not
+ * change whether the ranks finish.  Plans that finish without buffering (a message
+ * passes when both ends are ready, lib/proof/check.c) finish with any number of slots.
  *
  * This also holds if a rank receives one message and sends another at the same time,
  * when the first is there and the second has a free slot.  But ranks in a ring whose
@@ -30,13 +30,13 @@ struct line {
 
 struct rank {
     const struct coll__plan *plan;
-    int *room;    /* of all that follows */
+    int *room;    /* memory of the arrays below */
     int *left;    /* [n_steps]: edges still to come */
     int *next;    /* [n_steps]: the next step on the same lane; -1 none */
     int *joined;  /* [n_steps]: of a receive the send joined to it, and the other way
                    * round; -1 none */
     int *head[2]; /* [p]: the first message of a lane that is not done, or -1 */
-    int *under_way;         /* [p]: sent there and not taken */
+    int *under_way;         /* [p]: messages sent there, not received yet */
     struct line able[2];    /* sends, receives */
     int *todo, n_todo;      /* local steps that are done at once */
     unsigned char *is_able; /* [n_steps]: it is, or was, in a queue */
@@ -128,7 +128,7 @@ static void pass(struct run *run, int r, int i)
     consider(run, peer, other->head[!dir][r]);
 }
 
-/* The rank's next turn, or -1. */
+/* Take the rank's next message that can go on, or -1. */
 static int choose(struct rank *rank)
 {
     for (int dir = 0; dir < 2; dir++)
@@ -137,7 +137,7 @@ static int choose(struct rank *rank)
     return -1;
 }
 
-/* All choose before any goes on. */
+/* Choose for all ranks before any message goes on. */
 static int go_round(struct run *run, int *chosen)
 {
     int n = 0;

@@ -62,7 +62,7 @@ static void list_members(struct coll__level *level, int n, int *first,
         level->size_max = size > level->size_max ? size : level->size_max;
         first[g + 1] += first[g];
     }
-    for (int r = 0; r < n; r++) /* moves each first[g] to its end */
+    for (int r = 0; r < n; r++) /* this moves each first[g] to the end of its group */
         members[first[level->group[r]]++] = r;
     for (int g = level->n_groups; g > 0; g--)
         first[g] = first[g - 1];

@@ -72,9 +72,9 @@ struct coll__view {
     const int *ring, *place;
     /* The members of every group are consecutive ranks. */
     int is_contiguous;
-    /* Also, the groups of a level have equal sizes, powers of two below the last
-     * level.  Then distances alone say which messages leave a group, and `exchanged`
-     * and `sent` are not set. */
+    /* Also is_contiguous, and the groups of a level have equal sizes, powers of two
+     * below the last level.  Then distances alone say which messages leave a group, and
+     * `exchanged` and `sent` are not set. */
     int is_even;
 
     double gamma; /* s a byte reduced or copied */

@@ -29,7 +29,7 @@ static double level_time(const struct coll__view *view, int l, double flows,
     return level->alpha + n * max_double(level->beta, flows * level->share);
 }
 
-/* The same while as many enter it. */
+/* The same while as many messages enter each group. */
 static double exchange_time(const struct coll__view *view, int l, double flows,
                             double n)
 {

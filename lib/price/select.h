@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* select.h - which algorithm. */
+/* select.h - choose the algorithm. */
 #ifndef COLL_LIB_PRICE_SELECT_H
 #define COLL_LIB_PRICE_SELECT_H
 
@@ -14,7 +14,7 @@ int coll__algo_check(const char *forced);
 /* An algorithm of the problem's collective, its price, and why it cannot be used. */
 struct coll__candidate {
     const struct coll__algo *algo;
-    double seconds;      /* predicted, when it can be used */
+    double seconds;      /* predicted, if it can be used */
     const char *refusal; /* why not, in words that follow its name; NULL: it can be
                           * used */
 };

@@ -73,7 +73,7 @@ static int judge_gaps(const struct coll__verdict *v)
                : COLL_OK;
 }
 
-/* What each part of OUT must be. */
+/* Check each part of OUT. */
 static int judge_parts(const struct coll__verdict *v)
 {
     const struct coll__problem *pb = &v->pbs[v->rank];

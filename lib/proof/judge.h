@@ -8,11 +8,11 @@
 
 struct coll__verdict {
     const struct coll__problem *pbs; /* [nranks], all ranks' */
-    int rank;                        /* whose OUT it is */
+    int rank;                        /* the rank whose OUT is checked */
     const struct coll__memory *out;
     const int *one;       /* [nranks]: for each rank the set of it alone */
     int all, canonical;   /* the set of all ranks; the tree that the order asks for */
-    struct coll__memory *scratch; /* to work with */
+    struct coll__memory *scratch; /* work space */
     char *why;
     size_t why_len;
 };

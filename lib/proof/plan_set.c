@@ -36,7 +36,7 @@ static uint64_t hash_text(uint64_t h, const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++)
         h = (h ^ (unsigned char)text[i]) * 0x100000001b3u;
-    return h * 0x100000001b3u + 1; /* where a file ends counts as well */
+    return h * 0x100000001b3u + 1; /* the ends of files count too */
 }
 
 static int judge_page(const char *path, const struct coll__plans *page)

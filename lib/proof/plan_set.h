@@ -7,13 +7,13 @@
 
 #include <stdint.h>
 
-struct coll__shelf; /* the books of a process */
+struct coll__shelf; /* plans shared by communicators */
 
 struct coll__plan_set {
     struct coll__plans *pages; /* [n_pages] */
     int n_pages;
     uint64_t hash; /* hash of the files' contents in their order; 0: no file */
-    struct coll__shelf *shelf; /* where the pages are, or NULL */
+    struct coll__shelf *shelf; /* owns the pages; or NULL */
 };
 
 /* Read and prove plan files.  The last call's plans stay in memory: files that have

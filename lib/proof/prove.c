@@ -18,7 +18,7 @@ static uint32_t mix(uint32_t a, uint32_t b)
 
 /* ---- the ranks' problems -------------------------------------------------- */
 
-/* The elements that rank r gives to rank q: about trial->count, often 0. */
+/* The elements that rank r sends to rank q: about trial->count, often 0. */
 static size_t given(const struct coll__trial *t, int r, int q)
 {
     uint32_t x = mix(t->seed + (uint32_t)r * 257, (uint32_t)q);
@@ -230,7 +230,7 @@ int coll__trial_at(int i, enum coll_collective collective, int nranks,
     int n = (int)ARRAY_LEN(counts), reduces = coll__reduces(collective);
     unsigned seed = mix((uint32_t)i * 31 + (uint32_t)collective,
                         (uint32_t)nranks);
-    unsigned die = mix(seed, 1); /* two bits for each choice */
+    unsigned die = mix(seed, 1); /* a choice takes two bits of it */
 
     /* a send or a receive has two ranks */
     if (i >= n * (reduces ? 2 : 1) || (coll__is_p2p(collective) && nranks != 2))

@@ -107,7 +107,7 @@ int coll__memory_write(struct coll__memory *mem, size_t off, size_t len,
 
     if (!len)
         return COLL_OK;
-    first = last = find(mem, off); /* pieces [first, last) give way */
+    first = last = find(mem, off); /* pieces [first, last) are replaced */
     while (last < mem->n && mem->pieces[last].off < end)
         last++;
     if (last > first && mem->pieces[first].off < off)
