@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ancestor.c - the process that started this rank, of a launcher that gives ranks
- * variables and no connection.
+/* ancestor.c - find the launcher's process, for launchers that give ranks variables and
+ * no connection.
  *
- * Programs of the user's may stand between the two.  They have the rank's variables
- * from the beginning, as this one has, and the launcher has not: it is the nearest
- * ancestor without them.  What may not be looked at is another user's, and no program
- * of this one's.  A pidfd of it can be read once it has ended, however it did.
+ * The user's programs (a shell, a wrapper) may stand between the launcher and this rank.
+ * They began with the rank's variables, as this process did; the launcher did not.  So
+ * the launcher is the nearest ancestor without them.  A process whose environment may not
+ * be read belongs to another user, so it is none of those programs.  A pidfd of the
+ * launcher becomes readable when it ends, however it ends.
  */
 #include "lib/boot/ancestor.h"
 #include "lib/boot/launcher.h"
@@ -31,7 +32,7 @@ int coll__parent_of(int pid)
     if (!fgets(text, sizeof(text), file))
         text[0] = '\0';
     fclose(file);
-    end = strrchr(text, ')'); /* of its name, which may hold anything */
+    end = strrchr(text, ')'); /* ends the name, which may hold any character */
     return end && sscanf(end, ") %*c %d", &parent) == 1 ? parent : 0;
 }
 
@@ -52,7 +53,7 @@ int coll__began_with(int pid, const char *variable)
     return found;
 }
 
-/* The first process is everybody's ancestor, and ends with all. */
+/* Find the launcher; never process 1, every process's ancestor, which ends with all. */
 static int find(const char *variable)
 {
     int pid = getppid();

@@ -69,11 +69,11 @@ static int find(const struct coll__boot_ops **ops)
     return COLL_ERR_BOOTSTRAP;
 }
 
-/* A launcher counts each process that it started once: a child of one that has
- * joined is not the rank that its variables speak of. */
+/* Claim the launcher's variables for this process.  A launcher counts each process that
+ * it started once: a child of a process that has joined is not that rank. */
 static int claim(const struct coll__boot_ops *ops)
 {
-    static atomic_uint claimed; /* the generation that has, plus 1; 0: none */
+    static atomic_uint claimed; /* the generation that has joined, plus 1; 0: none */
     unsigned mine = coll__generation_now() + 1, none = 0;
 
     if (!strcmp(ops->name, "single") ||
@@ -86,7 +86,8 @@ static int claim(const struct coll__boot_ops *ops)
     return COLL_ERR_INVALID;
 }
 
-/* As does a child that has become another program. */
+/* Check that no ancestor has joined as this rank: a child of a rank that has called
+ * exec() is not that rank either. */
 static int is_no_child(const struct coll__boot_ops *ops)
 {
     int pid = coll__joined_ancestor(ops);
@@ -122,7 +123,7 @@ int coll__boot_open_env(struct coll__boot *boot, double timeout)
     if (status)
         return status;
     log_info("boot", "rank %d of %d by %s", boot->rank, boot->size, ops->name);
-    if (boot->size > 1) /* else children are jobs of one rank, as this one is */
+    if (boot->size > 1) /* else its children may be jobs of one rank, too */
         coll__joined_mark(ops);
     return COLL_OK;
 }
@@ -157,8 +158,8 @@ static int have_one_id(const struct share *all, size_t size)
     return 1;
 }
 
-/* Find out whether all ranks, whose hosts have the same id, are on one host: each asks
- * for rank 0, whose presence is held until all have answered. */
+/* All ranks' hosts have the same id: find out whether they are one host or clones.  Each
+ * rank looks for rank 0's token, which rank 0 holds until all have answered. */
 static int find_clones(struct coll__boot *boot, const struct share *root,
                        int (*allgather)(struct coll__boot *boot, const void *in,
                                         size_t len, void *out))

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* boot.h - bootstraps: who is there, and one way to exchange a few bytes.
+/* boot.h - bootstraps: which ranks there are, and one way to exchange a few bytes.
  *
- * A bootstrap is one file and one line in list.c.  It knows its rank, the
- * number of ranks, and how a rank learns where its parent in the tree
- * (lib/net/tree.h) awaits it; everything else (the control connections, the
- * transports) is built from that.  It never sees a collective.  Its calls come
- * from one thread.
+ * A bootstrap is one file and one line in list.c.  It knows its rank, the number of
+ * ranks, and how a rank learns where its parent in the tree (lib/net/tree.h) listens.
+ * Everything else (the control connections, the transports) is built from that.  It
+ * never sees a collective.  Its calls come from one thread.
  */
 #ifndef COLL_LIB_BOOT_BOOT_H
 #define COLL_LIB_BOOT_BOOT_H
@@ -16,39 +15,39 @@
 struct coll__boot;
 
 struct coll__boot_ops {
-    const char *name; /* "pmix", as COLL_BOOTSTRAP knows it */
+    const char *name; /* "pmix", the value of COLL_BOOTSTRAP */
     const char *what; /* one line */
-    /* A variable that this launcher alone sets, and whose process ends a job of which
-     * it is the end; NULL: it has a connection, or users start ranks this way. */
+    /* A variable that only this launcher sets; the job ends with the launcher's process.
+     * NULL: the launcher has a connection, or users start ranks this way. */
     const char *given;
-    /* The variables that tell one rank of one job from all others, that of the rank
-     * first, NULL at the end; none: programs that a rank starts may be ranks, too. */
+    /* The variables that identify one rank of one job, the rank's first, NULL at the end.
+     * None: programs that a rank starts may be ranks, too. */
     const char *identity[6];
 
-    /* Say whether the environment describes a job of this kind: 1 yes, 0 no,
-     * negative status (logged) when the description is only half there. */
+    /* Does the environment describe a job of this kind?  1: yes, 0: no, negative: a
+     * status (logged), because the description is incomplete. */
     int (*detect)(void);
 
     /* Find rank, size, the secret and is_one_host.
-     * Errors are logged; nothing remains then. */
+     * Errors are logged; nothing is left to close then. */
     int (*open)(struct coll__boot *boot);
 
-    /* Hand in len bytes and have the parent's in out[size * len], at its rank's
-     * place; others are there too or stay as they were.  Collective, once;
+    /* Hand in len bytes and get the parent's bytes in out[size * len], at the parent's
+     * rank.  Other ranks' entries may be filled in or unchanged.  Collective, once;
      * returns within boot->timeout. */
     int (*places)(struct coll__boot *boot, const void *in, size_t len,
                   void *out);
 
-    /* This rank cannot join, for this reason: the others are not to wait for
-     * it, as far as the bootstrap can tell them. */
+    /* This rank cannot join, for this reason: tell the other ranks not to wait for it,
+     * as far as the bootstrap can. */
     void (*tell)(struct coll__boot *boot, int status, const char *text);
 
     void (*close)(struct coll__boot *boot);
 };
 
-/* What a bootstrap hears while the tree is being connected: a rank has died, or
- * cannot join.  failed() is called on the reactor's thread with its lock held,
- * at most once, between places() and close(). */
+/* A bootstrap's news while the tree is being connected: a rank has died or cannot join.
+ * failed() is called on the reactor's thread with its lock held, at most once, between
+ * places() and close(). */
 struct coll__boot_news {
     void (*failed)(void *arg, int status, const char *text); /* or NULL */
     void *arg;
@@ -59,10 +58,10 @@ struct coll__boot {
     const struct coll__boot_ops *ops;
     int rank, size;
     int is_one_host;             /* all ranks are on the same */
-    struct coll__boot_news news; /* the caller's to set, the reactor locked */
+    struct coll__boot_news news; /* the caller sets it, the reactor locked */
     double timeout;              /* s, for each call */
-    /* What the ranks prove to each other on sockets; from the unique id, from
-     * COLL_JOB_SECRET, or made by rank 0 and spread by the bootstrap. */
+    /* The ranks prove this secret to each other on sockets.  It comes from the unique id,
+     * from COLL_JOB_SECRET, or from rank 0, and then the bootstrap spreads it. */
     unsigned char secret[COLL__SECRET_BYTES];
     void *state; /* the bootstrap's own */
 };
@@ -71,15 +70,15 @@ struct coll__boot {
 extern const struct coll__boot_ops *const coll__boots[];
 
 /* Open the first bootstrap that the environment describes (or the one that
- * COLL_BOOTSTRAP forces).  Errors are logged; boot is then not to be closed. */
+ * COLL_BOOTSTRAP forces).  Errors are logged; then boot must not be closed. */
 int coll__boot_open_env(struct coll__boot *boot, double timeout);
 
 /* Open the rendezvous that the unique id names. */
 int coll__boot_open_id(struct coll__boot *boot, const struct coll_unique_id *id,
                        int nranks, int rank, double timeout);
 
-/* Give back what awaits rank 0 of an id; nothing where it has joined, or the id is
- * zero. */
+/* Free the socket that awaits an id's rank 0.  Does nothing if rank 0 has joined, or the
+ * id is zero. */
 void coll__boot_free_id(const struct coll_unique_id *id);
 
 /* Open the caller's own allgather. */
@@ -92,13 +91,13 @@ int coll__boot_places(struct coll__boot *boot, const void *in, size_t len,
 void coll__boot_tell(struct coll__boot *boot, int status, const char *text);
 void coll__boot_close(struct coll__boot *boot);
 
-/* For bootstraps that have an allgather: fill in secret (rank 0's random bytes)
- * and is_one_host by it. */
+/* For bootstraps that have an allgather: use it to fill in secret (random bytes of rank
+ * 0) and is_one_host. */
 int coll__boot_share(struct coll__boot *boot,
                      int (*allgather)(struct coll__boot *boot, const void *in,
                                       size_t len, void *out));
 
-/* For those that have no other way than places(). */
+/* A tell() that does nothing, for bootstraps that reach other ranks only by places(). */
 void coll__boot_tell_nobody(struct coll__boot *boot, int status,
                             const char *text);
 

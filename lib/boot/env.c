@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* env.c - "collrun": COLL_RANK, COLL_SIZE, COLL_ROOT and COLL_JOB_SECRET, as
- * collrun sets them, or anybody else who starts the ranks by hand.
+/* env.c - "collrun": COLL_RANK, COLL_SIZE, COLL_ROOT and COLL_JOB_SECRET.  collrun sets
+ * them, or a user who starts the ranks by hand.
  *
  * collrun also hands rank 0 a socket that listens at COLL_ROOT already
  * (COLL_ROOT_FD), so that no other program can take the port meanwhile.
@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* How many groups this process has joined so; counted alike on every rank. */
+/* How many groups this process has joined this way; the same on every rank. */
 static atomic_uint n_opened;
 
 static int detect(void)
@@ -57,7 +57,7 @@ static int inherited_socket(uint16_t port)
     if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &len) ||
         !is_listening || coll__net_own_addrs(fd, addrs) < 1 ||
         coll__net_port(&addrs[0]) != port)
-        return -1; /* closed on the way here: listen anew */
+        return -1; /* a program in between has closed it: listen anew */
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     if (copy >= 0 && coll__net_adopt(copy)) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* horovod.c - ranks that horovodrun started: its variables say who there is, and its
- * rendezvous server keeps what one rank lays down for the others, by HTTP.  Rank 0
- * lays down a unique id, by which they meet.
+/* horovod.c - ranks that horovodrun started.  Its variables say which ranks there are;
+ * its rendezvous server stores values for the ranks, by HTTP.  Rank 0 stores a unique id
+ * there, by which the ranks meet.
  *
- * What that server keeps anybody may read who reaches it: the job is as open to
- * strangers as Horovod's own.
+ * Whoever reaches that server can read the values: the job is as open to strangers as
+ * Horovod's own.
  */
 #include "lib/boot/list.h"
 #include "lib/boot/rendezvous.h"
@@ -18,9 +18,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ANSWER 2048    /* bytes of an answer that are looked at */
+#define ANSWER 2048    /* bytes of an answer that are kept */
 #define PAUSE_US 50000 /* until rank 0 is asked for again */
-#define TALK_TIME 5.0  /* s, for a question that begins before the deadline */
+#define TALK_TIME 5.0  /* s, for a request that begins before the deadline */
 
 static atomic_uint n_opened; /* alike on every rank */
 
@@ -67,7 +67,7 @@ static int call_server(double deadline)
     return fd >= 0 ? fd : no_server("cannot be reached");
 }
 
-/* Read what comes until the server closes the connection, or as much as counts. */
+/* Read until the server closes the connection or the buffer is full. */
 static void read_answer(int fd, char answer[ANSWER], double deadline)
 {
     size_t n = 0;
@@ -78,7 +78,8 @@ static void read_answer(int fd, char answer[ANSWER], double deadline)
     answer[n] = '\0';
 }
 
-/* Say a request; the code of the answer and what it holds, or a status, logged. */
+/* Send a request; returns the answer's HTTP code and sets its text, or a status,
+ * logged. */
 static int talk(const char *request, char answer[ANSWER], double deadline)
 {
     int fd = call_server(deadline), code = 0, status;
@@ -169,7 +170,7 @@ static int open_horovod(struct coll__boot *boot)
         status = share_id(rank, &id, boot->timeout);
     if (!status)
         status = coll__boot_open_id(boot, &id, size, rank, boot->timeout);
-    if (status && !rank) /* the others may never have heard of it */
+    if (status && !rank) /* the other ranks may not have got the id */
         coll__boot_free_id(&id);
     boot->ops = &coll__boot_horovod;
     coll__auth_wipe(&id, sizeof(id));

@@ -10,7 +10,7 @@ static int is_name_byte(char c)
     return isalnum((unsigned char)c) || c == '-' || c == '.' || c == '_';
 }
 
-/* Judge "1-3,07" between the brackets: how long its first number is, or 0. */
+/* Check the "1-3,07" between brackets; returns the length of its first number, or 0. */
 static size_t first_number(const char *text, size_t len)
 {
     size_t n = 0;
@@ -34,7 +34,7 @@ static int append(char *name, size_t len, size_t *at, const char *text,
     return 0;
 }
 
-/* One piece of the name: a run of letters, or a number out of brackets. */
+/* Write one piece of the name: literal text, or the first number in brackets. */
 static int take_piece(const char **list, char *name, size_t len, size_t *at)
 {
     const char *text = *list, *end;

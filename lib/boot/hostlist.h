@@ -8,8 +8,8 @@
 
 #define COLL__HOST_NAME 256 /* bytes of a name, with its NUL */
 
-/* Write the list's first host: 0; or -1, and the name is empty: this is no list, or
- * the name is longer than `len` lets it be.  Any text may come. */
+/* Write the list's first host.  Returns 0; or -1, and the name is empty: the text is no
+ * list, or the name does not fit in `len`.  Any text is safe. */
 int coll__hostlist_first(const char *list, char *name, size_t len);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* id.c - unique ids: rank 0's addresses and a secret in 128 bytes.
  *
- * The process that makes an id listens from then on; connections wait in the
- * socket's queue until rank 0 joins in this process (or in a child that it
- * forks), and only then is anything read from them.
+ * The process that makes an id listens from then on.  Connections wait in the socket's
+ * queue, unread, until rank 0 joins in this process (or in a child that it forks).
  */
 #include "lib/net/auth.h"
 #include "lib/net/reactor.h"
@@ -30,7 +29,7 @@ _Static_assert(sizeof(struct id) <= COLL_UNIQUE_ID_BYTES, "id too long");
 /* An id of this process that awaits its rank 0; under the reactor's lock. */
 struct pending {
     unsigned char secret[COLL__SECRET_BYTES];
-    pid_t pid; /* who made it: in a forked child it is a copy */
+    pid_t pid; /* the process that made it; a forked child has a copy */
     int fd;
     struct pending *next;
 };
@@ -55,7 +54,7 @@ static int remember(const struct id *id, int fd)
     return COLL_OK;
 }
 
-/* Take the socket that awaits rank 0 of this id, or -1.  A rank other than 0
+/* Take the socket on which this id awaits its rank 0, or -1.  A rank other than 0
  * closes a copy that it inherited. */
 static int take_socket(const struct id *id, int rank)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* joined.c - the mark of a process that has joined: a page that it maps of a memory file,
- * whose name other processes of its user read in /proc/PID/maps.  A mapping needs no
- * descriptor; it is gone after exec, and children are made without it. */
+/* joined.c - the mark of a process that has joined: it maps a page of a memory file whose
+ * name other processes of the user can read in /proc/PID/maps.  A mapping needs no
+ * descriptor, ends with exec(), and is not inherited by children. */
 #include "lib/boot/joined.h"
 #include "lib/boot/ancestor.h"
 #include "lib/boot/launcher_env.h"
@@ -20,7 +20,7 @@
 #define MARK_HASH 16  /* bytes of it that are shown */
 #define MARK_LEN 4096 /* bytes of the mapping */
 
-/* The hash keeps what the variables say to the processes that have them. */
+/* The name holds a hash, so that it does not show the variables to other processes. */
 static void name_mark(const struct coll__boot_ops *ops, char name[MARK])
 {
     unsigned char hash[COLL__SECRET_BYTES];
@@ -49,7 +49,7 @@ static int make_mark(const char *name)
 
 void coll__joined_mark(const struct coll__boot_ops *ops)
 {
-    static atomic_uint marked; /* the generation that is, plus 1; 0: none */
+    static atomic_uint marked; /* the generation that is marked, plus 1; 0: none */
     unsigned mine = coll__generation_now() + 1;
     char name[MARK];
 
@@ -80,8 +80,8 @@ static int has_mark(int pid, const char *name)
     return found;
 }
 
-/* The nearest ancestor without the launcher's variables is the launcher.  It is looked
- * at, too: a program may have set the variables for itself. */
+/* The nearest ancestor without the launcher's variables is the launcher.  Its mark is
+ * checked too: a program may have set the variables itself. */
 int coll__joined_ancestor(const struct coll__boot_ops *ops)
 {
     int pid = getppid();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* joined.h - a rank is one process: programs that a rank starts inherit the launcher's
- * variables, and are not that rank.
+ * variables, but are not that rank.
  *
- * A process that has joined bears a mark with a hash of those variables.  Whoever finds
- * the mark of its own variables at an ancestor is a child of a rank.  A shell that the
+ * A process that has joined bears a mark with a hash of those variables.  A process whose
+ * ancestor bears the mark of the same variables is a child of a rank.  A shell that the
  * launcher started never joins, so the programs that it starts, one after the other, are
  * ranks.  A launcher within a rank sets variables of its own, so its ranks are ranks.
  */
@@ -12,11 +12,11 @@
 
 #include "lib/boot/boot.h"
 
-/* Mark this process, until it ends or becomes another program.  Best effort: a process
- * that could not be marked is not found. */
+/* Mark this process until it ends or calls exec().  Best effort: a process that could not
+ * be marked is not found. */
 void coll__joined_mark(const struct coll__boot_ops *ops);
 
-/* Find the ancestor that has joined with the same variables: its process, or 0. */
+/* Return the pid of an ancestor that has joined with the same variables, or 0. */
 int coll__joined_ancestor(const struct coll__boot_ops *ops);
 
 #endif

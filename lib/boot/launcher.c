@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* launcher.c - tell those who watch that the launcher has gone. */
+/* launcher.c - tell the watches that the launcher has gone. */
 #include "lib/boot/launcher.h"
 #include "lib/net/reactor.h"
 
@@ -11,7 +11,7 @@
 static struct coll__launcher_watch *watches; /* under the reactor's lock */
 static const char *reason;                   /* NULL: it is there */
 
-/* Its process: ours as long as we live, and the reactor's while that runs. */
+/* The launcher's pidfd.  This process keeps it; the reactor watches a copy. */
 static int process = -1;
 static const char *process_why;
 static void ended(struct coll__source *source, uint32_t events);
@@ -37,7 +37,7 @@ static void ended(struct coll__source *at, uint32_t events)
 
 static void dropped(struct coll__source *at) { at->fd = -1; }
 
-/* The reactor may have ended since the last watch. */
+/* Have the reactor watch the pidfd; it may have ended since the last watch. */
 static void look_at_process(void)
 {
     if (process < 0 || source.fd >= 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* launcher_env.c - what launchers say in the environment, and secrets of jobs. */
+/* launcher_env.c - read launchers' variables, and make the jobs' secrets. */
 #include "lib/boot/launcher_env.h"
 #include "include/coll/coll.h"
 #include "lib/trace/log.h"
@@ -72,7 +72,7 @@ int coll__launcher_has_secret(void)
            coll__param_is_set(PARAM_JOB_SECRET_FILE);
 }
 
-/* Why the file is none that keeps a secret; NULL: it is one. */
+/* Return why the file cannot keep a secret; NULL if it can. */
 static const char *judge(int fd)
 {
     struct stat st;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* list.c - the bootstraps, in order of preference.  A launcher's own variables
- * go before those that a job script may have exported. */
+/* list.c - the bootstraps, in order of preference.  A launcher's own variables take
+ * precedence over those that a job script may have exported. */
 #include "lib/boot/list.h"
 
 const struct coll__boot_ops *const coll__boots[] = {

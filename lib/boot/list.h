@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* list.h - the bootstraps that there are; who asks for all of them uses coll__boots
+/* list.h - declares each bootstrap; code that goes through all of them uses coll__boots
  * (boot.h). */
 #ifndef COLL_LIB_BOOT_LIST_H
 #define COLL_LIB_BOOT_LIST_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ompi.c - ranks that Open MPI's mpirun started, where libcoll was built without
- * PMIx: mpirun's variables say who there is but not where rank 0 is, so this is for
- * jobs of one host.  Open MPI 4 gives its ranks a random key besides.
+/* ompi.c - ranks that Open MPI's mpirun started, if libcoll was built without PMIx.
+ *
+ * mpirun's variables say which ranks there are but not where rank 0 is, so this is for
+ * jobs on one host.  Open MPI 4 also gives its ranks a random key.
  */
 #include "lib/boot/rendezvous.h"
 #include "lib/boot/launcher_env.h"

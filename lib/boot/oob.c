@@ -27,8 +27,8 @@ static int allgather(struct coll__boot *boot, const void *in, size_t len,
     return COLL_ERR_BOOTSTRAP;
 }
 
-/* The last one, after which nobody waits in it for a rank that fails.  Of what it
- * should give a rank knows its own part. */
+/* The last exchange; no rank waits in it for a rank that has failed.  Of the result, a
+ * rank can check only its own block. */
 static int places(struct coll__boot *boot, const void *in, size_t len,
                   void *out)
 {

@@ -3,12 +3,12 @@
  * --mpi=pmi2.  Lines of text go to the launcher over the descriptor PMI_FD: the
  * first version of the protocol, which all of them speak.
  *
- * Servers are slow, and some take no line above 1,024 bytes: so all that goes
- * through them is rank 0's address and a secret, as a unique id; ranks then meet as
- * coll_comm_create() has them meet.
+ * Servers are slow, and some accept no line above 1,024 bytes.  So only rank 0's address
+ * and a secret go through them, as a unique id; with it the ranks meet as in
+ * coll_comm_create().
  *
- * The connection is the process's, from the first group to its exit.  A program
- * that has started MPI has it in use.
+ * The connection stays open from the first group to the process's exit.  A program that
+ * has started MPI uses the connection itself, so it cannot be used here.
  *
  * Source: the PMI-1 wire protocol as MPICH's simple_pmi client has it.
  */
@@ -28,7 +28,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define LINE 1024 /* bytes of a line, its newline included */
+#define LINE 1024 /* bytes of a line, including its newline */
 #define NAME 256  /* of the space of keys */
 #define WHY 512
 
@@ -38,7 +38,7 @@ static struct {
     char space[NAME];       /* of keys */
     unsigned n_groups;      /* met, alike on every rank */
     char line[LINE];        /* that is being read */
-    size_t n_line, n_taken; /* bytes read; of those, of lines before */
+    size_t n_line, n_taken; /* bytes read; bytes of them in earlier lines */
 } pmi = {.fd = -1};
 
 static int detect(void)
@@ -62,7 +62,7 @@ static int broken(const char *what)
     return COLL_ERR_BOOTSTRAP;
 }
 
-/* Without the signal that a socket whose other end is closed gives. */
+/* Write without SIGPIPE, which a socket with a closed other end raises. */
 static ssize_t write_some(const char *text, size_t len)
 {
     ssize_t n = send(pmi.fd, text, len, MSG_NOSIGNAL);
@@ -89,7 +89,7 @@ static int write_line(const char *line)
     return COLL_OK;
 }
 
-/* Read some more, within the time that is left: COLL_OK, or a status, logged. */
+/* Read more bytes before the deadline: COLL_OK, or a status, logged. */
 static int read_more(double deadline)
 {
     struct pollfd file = {.fd = pmi.fd, .events = POLLIN};
@@ -113,7 +113,7 @@ static int read_more(double deadline)
                : broken("has gone");
 }
 
-/* Read a line, which stays until the next call; its newline is a NUL. */
+/* Read a line, which is valid until the next call; a NUL replaces its newline. */
 static int read_line(double deadline, char **line)
 {
     char *end;
@@ -132,8 +132,8 @@ static int read_line(double deadline, char **line)
     return COLL_OK;
 }
 
-/* Find what stands behind "key=" in a line, up to a space; 0 when it is not there
- * or too long. */
+/* Copy the value of "key=" in a line, up to a space; 0 if it is missing or too
+ * long. */
 static int find(const char *line, const char *key, char *value, size_t len)
 {
     size_t n = strlen(key);
@@ -152,7 +152,7 @@ static int find(const char *line, const char *key, char *value, size_t len)
     return 0;
 }
 
-/* Ask, and have the answer of that name, which says that all went well. */
+/* Send a request and read its answer; an error unless the answer reports success. */
 static int ask(const char *request, const char *answer, double deadline,
                char **line)
 {
@@ -174,7 +174,7 @@ static int ask(const char *request, const char *answer, double deadline,
 
 /* ---- open and close ------------------------------------------------------ */
 
-/* MPI reads from the same descriptor. */
+/* MPI would read from the same descriptor. */
 static int is_taken(void)
 {
     int (*initialized)(int *), is_started = 0;
@@ -223,7 +223,7 @@ static int begin(double deadline)
 
 /* ---- meeting ------------------------------------------------------------- */
 
-/* Rank 0's way: lay down where it is, or that it is nowhere. */
+/* Rank 0: put the unique id into the server, or that there is none. */
 static int tell_id(const char *key, struct coll_unique_id *id, double deadline)
 {
     char line[LINE], text[2 * COLL_UNIQUE_ID_BYTES + 1] = "none", *answer;
@@ -257,7 +257,7 @@ static int hear_id(const char *key, struct coll_unique_id *id, double deadline)
     return COLL_ERR_BOOTSTRAP;
 }
 
-/* All come to the barrier, whatever has failed on rank 0. */
+/* All ranks enter the barrier, even if rank 0 has failed before. */
 static int share_id(int rank, struct coll_unique_id *id, double timeout)
 {
     double deadline = coll__now() + timeout;
@@ -289,7 +289,7 @@ static int open_pmi(struct coll__boot *boot)
         status = share_id(rank, &id, boot->timeout);
     if (!status)
         status = coll__boot_open_id(boot, &id, size, rank, boot->timeout);
-    if (status && !rank) /* the others may never have heard of it */
+    if (status && !rank) /* the other ranks may not have got the id */
         coll__boot_free_id(&id);
     boot->ops = &coll__boot_pmi;
     coll__auth_wipe(&id, sizeof(id));

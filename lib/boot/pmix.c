@@ -2,13 +2,13 @@
 /* pmix.c - ranks that a PMIx launcher started: Open MPI's mpirun, srun
  * --mpi=pmix.  libpmix is loaded at run time, never linked.
  *
- * A block is put under a key of its own, spread by a fence that collects the
- * data (asking the other ranks for it directly is not reliable where several
- * daemons share a host), and then got from each rank.
+ * Each rank puts its block under a key of its own; a fence that collects the data spreads
+ * the blocks; then each rank gets all of them.  (To ask the other ranks directly is not
+ * reliable if several daemons share a host.)
  *
- * The process stays a client until it exits.  To finalize after each group
- * would not do: the server takes a rank that leaves out of every fence that is
- * under way, also out of the next group's, which others may have begun.
+ * The process stays a client until it exits.  It must not finalize after each group: the
+ * server removes a rank that leaves from every fence under way, and other ranks may have
+ * begun the next group's fence.
  */
 #include "lib/boot/boot.h"
 #include "lib/boot/launcher.h"
@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* X(field, symbol): what is used of libpmix. */
+/* X(field, symbol): the functions of libpmix that are used. */
 #define PMIX_MAP(X)                                                            \
     X(init, PMIx_Init)                                                         \
     X(finalize, PMIx_Finalize)                                                 \
@@ -37,20 +37,20 @@
     X(text, PMIx_Error_string)
 
 static struct {
-    void *handle; /* stays open: libpmix has threads of its own */
+    void *handle; /* never closed: libpmix has threads of its own */
 #define X(field, symbol) __typeof__(symbol) *field;
     PMIX_MAP(X)
 #undef X
-    char fault[256]; /* why it is not loaded; "" when it is */
+    char fault[256]; /* why it could not be loaded; "" if it was */
 } lib;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_once_t stay_once = PTHREAD_ONCE_INIT;
 
-/* How many blocks this process has gathered; alike on every rank. */
+/* How many blocks this process has gathered; the same on every rank. */
 static atomic_uint n_gathered;
 
-/* A fence on its way; shared by the caller and libpmix's thread, freed by the
- * later one. */
+/* A fence under way; shared by the caller and libpmix's thread; the last one of them
+ * frees it. */
 struct fence {
     pthread_mutex_t lock;
     pthread_cond_t done;
@@ -58,9 +58,9 @@ struct fence {
     pmix_status_t status;
 };
 
-/* Open MPI 5 as PyPI has it brings a libpmix of its own, where no loader looks, and
- * says by PMIX_PREFIX in which folder.  An older one of this machine would do, but the
- * server complains of each rank that comes with it. */
+/* Open MPI 5 from PyPI brings its own libpmix, in a folder where the loader does not
+ * look; PMIX_PREFIX names it.  An older libpmix of this machine would work, but the
+ * server complains about each rank that uses one. */
 static void *open_own(void)
 {
     const char *prefix = secure_getenv("PMIX_PREFIX");
@@ -151,7 +151,7 @@ static pmix_status_t fence_wait(struct fence *fence, double timeout)
     return status;
 }
 
-/* Wait for all ranks, and spread what they have put. */
+/* Wait for all ranks, and spread the values that they have put. */
 static int fence_all(const struct coll__boot *boot)
 {
     const pmix_proc_t *self = boot->state;
@@ -284,7 +284,7 @@ static void lost(size_t id, pmix_status_t status, const pmix_proc_t *source,
         done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, arg);
 }
 
-/* Hear of the server's end, by the names of all releases. */
+/* Register for the server's end, by the event names of all PMIx releases. */
 static void watch_server(void)
 {
     pmix_status_t ends[] = {PMIX_ERR_LOST_CONNECTION,
@@ -297,16 +297,16 @@ static void watch_server(void)
                   lib.text(rc));
 }
 
-static unsigned stays_in; /* the generation of the process that is a client */
+static unsigned stays_in; /* the generation of the process that is the client */
 
-/* Not in a child, whose connection to the server is its parent's. */
+/* A forked child must not: the connection to the server is its parent's. */
 static void leave(void)
 {
     if (!coll__is_inherited(stays_in))
         lib.finalize(NULL, 0);
 }
 
-/* libpmix counts how often it is started: this keeps it until exit(). */
+/* libpmix counts its inits: this one keeps it open until exit(). */
 static void stay(void)
 {
     pmix_proc_t self;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rendezvous.c - the rendezvous: messages, and which of the two ends a rank is. */
+/* rendezvous.c - the rendezvous: messages, and the choice between its two sides (rank 0,
+ * the other ranks). */
 #include "lib/boot/rendezvous.h"
 #include "lib/net/auth.h"
 #include "lib/net/reactor.h"
@@ -92,7 +93,7 @@ int coll__rendezvous_is_this_host(const char *host)
            !strcmp(host, "[::1]") || !strcmp(host, "localhost");
 }
 
-/* FNV-1a; above what servers have, with room for COLL__MAX_PORTS. */
+/* Hash by FNV-1a, to a port above those of servers and with COLL__MAX_PORTS after it. */
 uint16_t coll__rendezvous_port_of(const char *words)
 {
     uint32_t hash = 2166136261u;
@@ -120,7 +121,8 @@ int coll__rendezvous_resolve(struct coll__rendezvous_spec *spec,
     return COLL_OK;
 }
 
-/* Use the reactor; rank 0 needs it also to say what it lacks. */
+/* Begin to use the reactor; even a rank 0 that lacks descriptors needs it, to tell the
+ * others so. */
 static int begin(const struct coll__rendezvous_spec *spec)
 {
     int status = coll__reactor_get();

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rendezvous_join.c - every other rank at the rendezvous: find rank 0, however many
- * addresses it may have and whoever else lives there, until the deadline while
- * it is not up yet; say that we are here, hand in a block, and receive the
- * parent's.  Where rank 0 has no seat, all of that is begun anew a little later.
+/* rendezvous_join.c - the other ranks at the rendezvous.
+ *
+ * A rank looks for rank 0 at all of its addresses, until the deadline while rank 0 is not
+ * up yet.  It says that it is here, hands in its block, and receives its parent's.  If
+ * rank 0 has no seat free, the rank starts all of that again a little later.
  *
  * The caller owns the connection until it has the parent's block; from then on
  * it is the reactor's, which listens for news.
@@ -26,8 +27,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define EXCUSE_TIME 3.0 /* s, for rank 0 to come and hear why one does not */
-#define LOOK_EVERY 0.1  /* s, whether the launcher is still there */
+#define EXCUSE_TIME 3.0 /* s, to tell rank 0, which may come late, of a failure */
+#define LOOK_EVERY 0.1  /* s, between two looks at the launcher */
 
 struct rendezvous_join {
     struct coll__source source; /* first; fd -1: there is no connection */
@@ -38,7 +39,7 @@ struct rendezvous_join {
     int is_watched;              /* by the reactor */
     int is_told;                 /* that the job cannot form */
     struct coll__launcher_watch launcher;
-    _Atomic(const char *) why; /* the launcher has gone; NULL: it is there */
+    _Atomic(const char *) why; /* why the launcher has gone; NULL: it has not */
 };
 
 static void launcher_gone(struct coll__launcher_watch *watch, const char *why)
@@ -57,7 +58,7 @@ static int is_left(void *arg)
     return atomic_load(&join->why) != NULL;
 }
 
-/* Nobody would end what this rank goes on to do. */
+/* The launcher has gone: no process would end this rank, so it fails. */
 static int left_alone(const struct rendezvous_join *join)
 {
     log_error("boot", "%s", atomic_load(&join->why));
@@ -80,7 +81,7 @@ static struct coll__connector dial_of(const struct coll__rendezvous_spec *spec)
     };
 }
 
-/* The call came to nothing: say why. */
+/* Log why rank 0 could not be reached. */
 static int not_found(const struct coll__rendezvous_spec *spec, double timeout,
                      const struct coll__connector *connector, int fd)
 {
@@ -141,8 +142,8 @@ static void hang_up(struct rendezvous_join *join)
     join->source.fd = -1;
 }
 
-/* Wait for a message: 0, or a status, logged.  Its type is another one only
- * where rank 0 sends us away. */
+/* Wait for a message of this type: 0, or a status, logged.  Its type is another one only
+ * if rank 0 sends this rank away. */
 static int hear(struct rendezvous_join *join, enum tcp_type type, size_t len,
                 double deadline)
 {
@@ -191,7 +192,7 @@ static int is_sent_away(const struct rendezvous_join *join)
     return tcp_type(&join->words) == TCP_AGAIN;
 }
 
-/* Rank 0 says when it will have more room. */
+/* Wait as long as rank 0 has said. */
 static void stay_away(struct rendezvous_join *join)
 {
     struct tcp_again again;
@@ -242,8 +243,8 @@ static void destroy(struct rendezvous_join *join)
     free(join);
 }
 
-/* A rank that has no seat comes for it, once more or with nothing else to say;
- * with time, rank 0 may still have to come. */
+/* Connect to rank 0 only to report an error; the rank has no connection.  With much time,
+ * also wait until rank 0 is up. */
 static void come_to_tell(const struct coll__rendezvous_spec *spec, int status,
                          const char *text, double time)
 {
@@ -384,7 +385,7 @@ int coll__rendezvous_join_places(struct coll__boot *boot, const void *in,
             status = come_in(join, deadline);
         if (status)
             return status;
-        /* Where rank 0 has ended, what it said last is still to be read. */
+        /* If rank 0 has ended, its last message can still be read. */
         coll__rendezvous_put(join->source.fd, TCP_BLOCK, in, len, deadline);
         status = hear(join, TCP_PARENT, len, deadline + TELL_TIME);
         if (!status && is_sent_away(join))
@@ -406,7 +407,7 @@ void coll__rendezvous_join_tell(struct coll__boot *boot, int status,
     struct rendezvous_join *join = boot->state;
     int is_away;
 
-    coll__reactor_lock(); /* the reactor may be told at this moment */
+    coll__reactor_lock(); /* the reactor may be calling back right now */
     is_away = join->source.fd < 0 && !join->is_told;
     if (join->source.fd >= 0 && !join->is_told)
         coll__rendezvous_put_error(join->source.fd, status, text);

@@ -16,7 +16,7 @@
 
 enum tcp_type {
     TCP_HERE = 1,  /* to rank 0: the rank's host */
-    TCP_WELCOME,   /* to a rank: all are here; struct tcp_welcome */
+    TCP_WELCOME,   /* to a rank: all ranks are here; struct tcp_welcome */
     TCP_BLOCK,     /* to rank 0: the rank's block */
     TCP_PARENT,    /* to a rank: its parent's block; keep the connection */
     TCP_PARENT_GO, /* the same, and end it */
@@ -26,7 +26,7 @@ enum tcp_type {
 };
 
 struct tcp_head {
-    uint32_t type;  /* little-endian, as all that travels */
+    uint32_t type;  /* little-endian, like all integers that travel */
     uint32_t fault; /* of an error: -status */
     uint64_t len;
 };
@@ -40,7 +40,7 @@ struct tcp_welcome {
     uint32_t is_one_host;
 };
 
-struct tcp_again { /* end the connection, and come again so much later */
+struct tcp_again { /* close the connection, and come again after this time */
     uint32_t ms;
 };
 
@@ -49,7 +49,7 @@ struct tcp_words {
     struct tcp_head head;
     unsigned char body[TCP_TEXT];
     size_t n_read;
-    int err; /* the connection has ended: an errno, or 0 */
+    int err; /* errno with which the connection has ended, or 0 */
 };
 
 static inline enum tcp_type tcp_type(const struct tcp_words *words)
@@ -66,18 +66,18 @@ static inline size_t tcp_len(const struct tcp_words *words)
 int coll__rendezvous_put(int fd, enum tcp_type type, const void *bytes,
                          size_t len, double deadline);
 
-/* Send the sentence of an error, and its status. */
+/* Send an error: its status and its sentence. */
 void coll__rendezvous_put_error(int fd, int status, const char *text);
 
-/* Read on, not waiting: 1 when the message is whole, 0 when there is more to
- * come, -1 when the other end has gone (or sends no such thing). */
+/* Continue to read, without waiting: 1 if the message is complete, 0 if more must come,
+ * -1 if the other end has gone or has sent an invalid message. */
 int coll__rendezvous_read(int fd, struct tcp_words *words);
 
-/* Write what is to be said of a rank whose connection has ended so; where it was. */
+/* Write the error of a rank whose connection has ended; where: the rank's address. */
 void coll__rendezvous_lost(int rank, const char *where,
                            const struct tcp_words *words, char text[TCP_TEXT]);
 
-/* Return the status of an error, whose sentence is words->body. */
+/* Return the status of an error message; its sentence is words->body. */
 int coll__rendezvous_fault(const struct tcp_words *words);
 
 /* Rank 0's and the others' part. */
@@ -95,11 +95,10 @@ int coll__rendezvous_join_open(struct coll__boot *boot,
                                const struct coll__rendezvous_spec *spec);
 int coll__rendezvous_join_places(struct coll__boot *boot, const void *in,
                                  size_t len, void *parent);
-/* Say whether this process lacks descriptors to join; logged. */
+/* Does this process lack descriptors to join?  Logged. */
 int coll__rendezvous_join_lacks(const struct coll__rendezvous_spec *spec);
 
-/* A rank that has not what it takes to join tells rank 0 so, without the
- * reactor. */
+/* Tell rank 0 that this rank lacks something to join; works without the reactor. */
 void coll__rendezvous_join_excuse(const struct coll__rendezvous_spec *spec,
                                   int status);
 void coll__rendezvous_join_tell(struct coll__boot *boot, int status,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rendezvous_root.c - rank 0 at the rendezvous: let in who proves the secret, hand each
- * rank its parent's block, and watch over those that are connected until the
- * tree is.
+/* rendezvous_root.c - rank 0 at the rendezvous: accept the ranks that prove the secret,
+ * hand each its parent's block, and watch over the connected ones until the tree is up.
  *
- * Connections arrive and are served on the reactor's thread, under its lock;
- * what is said to whom the table decides (rendezvous_table.h).  The caller waits.
+ * Connections are accepted and served on the reactor's thread, under its lock.  The table
+ * (rendezvous_table.h) decides what each rank is told.  The caller waits.
  */
 #include "lib/net/listener.h"
 #include "lib/net/reactor.h"
@@ -28,7 +27,7 @@
 #include <unistd.h>
 
 #define MIN_SEATS 4
-#define LATE_TIME 1.0 /* s, for those who come when the job has failed */
+#define LATE_TIME 1.0 /* s, for ranks that come after the job has failed */
 
 struct rendezvous_root {
     struct coll__gate gate; /* first */
@@ -58,7 +57,7 @@ struct guest {
 
 /* ---- faults --------------------------------------------------------------- */
 
-/* The job cannot form: tell all that are connected; the first reason counts. */
+/* The job cannot form: tell all connected ranks.  Only the first reason counts. */
 static void fail(struct rendezvous_root *host, int status, const char *text)
 {
     struct coll__boot_news *news = &host->boot->news;
@@ -76,7 +75,7 @@ static void fail(struct rendezvous_root *host, int status, const char *text)
     pthread_cond_broadcast(&host->changed);
 }
 
-/* Nobody would end what the ranks go on to do. */
+/* Fail the job: without the launcher, no process would end the ranks. */
 static void launcher_gone(struct coll__launcher_watch *watch, const char *why)
 {
     fail((struct rendezvous_root *)((char *)watch -
@@ -84,7 +83,7 @@ static void launcher_gone(struct coll__launcher_watch *watch, const char *why)
          COLL_ERR_ABORTED, why);
 }
 
-/* Find what is wrong with who came; writes a sentence, or nothing. */
+/* Check a rank that has connected; writes a sentence on what is wrong, or nothing. */
 static void find_fault(const struct rendezvous_root *host, int fd,
                        const struct coll__hello *hello, char text[TCP_TEXT])
 {
@@ -142,7 +141,7 @@ static void guest_died(struct guest *guest)
     fail(host, COLL_ERR_PEER, text);
 }
 
-/* Say what the table decided; a message is shorter than any socket's buffer. */
+/* Send the table's decision; a message is smaller than any socket's buffer. */
 static void say(struct rendezvous_root *host, int rank, enum tcp_say what)
 {
     struct guest *guest = host->guests[rank];
@@ -195,7 +194,7 @@ static void got_here(struct guest *guest)
     pthread_cond_broadcast(&host->changed);
 }
 
-/* A rank's block: its children may await it. */
+/* Take a rank's block, and hand it to children that wait for it. */
 static void take_block(struct rendezvous_root *host, int rank,
                        const void *block)
 {
@@ -268,13 +267,13 @@ static void guest_ready(struct coll__source *source, uint32_t events)
 
 static void guest_expired(struct coll__source *source) { (void)source; }
 
-/* In a forked child, where nobody waits. */
+/* In a forked child, where no caller waits. */
 static void guest_dropped(struct coll__source *source)
 {
     forget((struct guest *)source);
 }
 
-/* Let it in; 0, or a status, logged. */
+/* Give a connection its struct; 0, or a status, logged. */
 static int seat(struct rendezvous_root *host, int fd,
                 const struct coll__hello *hello)
 {
@@ -317,7 +316,7 @@ static void arrived(struct coll__gate *gate, int fd,
     int status = COLL_ERR_BOOTSTRAP;
 
     (void)session; /* addresses are no secret */
-    /* It went with what it needs, and is back to tell why it cannot join. */
+    /* The rank had all it needs; it has come again to say that it cannot join. */
     if (before && host->table.step[hello->from] == STEP_IN &&
         host->pids[hello->from] == hello->pid)
         part_from(before);
@@ -357,8 +356,8 @@ static void name_missing(const struct rendezvous_table *table, unsigned mark,
         snprintf(text + at, len - at, ", ... (%d in all)", n_missing);
 }
 
-/* Have a listening socket at the address that all know; where a name means
- * several (localhost, IPv4 and IPv6) the first that this host has. */
+/* Open a listening socket at the rendezvous address.  If a name has several (localhost:
+ * IPv4 and IPv6), take the first that this host has. */
 static int open_door(const struct coll__rendezvous_spec *spec)
 {
     int n = spec->n_addrs * spec->n_ports, status = COLL_ERR_SYSTEM;
@@ -402,7 +401,7 @@ static int wait_for(struct rendezvous_root *host, const int *n_left,
     return host->status;
 }
 
-/* Return whether some rank has not been here at all. */
+/* Is there a rank that has never connected? */
 static int is_any_unseen(const struct rendezvous_root *host)
 {
     for (int r = 1; r < host->table.size; r++)
@@ -411,7 +410,8 @@ static int is_any_unseen(const struct rendezvous_root *host)
     return 0;
 }
 
-/* The job cannot form: who is on the way here is to hear why; lock held. */
+/* The job cannot form: wait a moment for ranks that are still to come, so that they hear
+ * why; lock held. */
 static void await_late(struct rendezvous_root *host, double deadline)
 {
     double until = coll__now() + LATE_TIME;
@@ -422,7 +422,7 @@ static void await_late(struct rendezvous_root *host, double deadline)
             break;
 }
 
-/* Nobody else is to come; lock held. */
+/* Stop listening: no more ranks are to come; lock held. */
 static void shut(struct rendezvous_root *host)
 {
     if (host->has_gate)
@@ -456,13 +456,13 @@ static void destroy(struct rendezvous_root *host)
     free(host);
 }
 
-/* How many descriptors this takes before a rank has a seat. */
+/* Return how many descriptors rank 0 needs besides those of the seats. */
 static int n_files(const struct coll__rendezvous_spec *spec)
 {
     return coll__fds_in_tree(0, spec->size) + (spec->listen_fd < 0);
 }
 
-/* How many ranks may wait here at a time: the descriptors are for others. */
+/* Return how many ranks may wait here at a time: most descriptors are for other uses. */
 static int n_seats(const struct coll__rendezvous_spec *spec)
 {
     int n = min_int(COLL__TCP_SEATS, spec->size - 1), n_left;
@@ -476,7 +476,7 @@ static int n_seats(const struct coll__rendezvous_spec *spec)
     return max_int(min_int(n, n_left), MIN_SEATS);
 }
 
-/* Say whether there are too few descriptors for it and the least of seats. */
+/* Are there too few descriptors for rank 0 and the least number of seats?  Logged. */
 static int lacks_room(const struct coll__rendezvous_spec *spec)
 {
     int n = spec->n_seats ? spec->n_seats : MIN_SEATS;

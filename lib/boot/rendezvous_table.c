@@ -32,7 +32,7 @@ void coll__rendezvous_table_fini(struct rendezvous_table *table)
     table->step = table->marks = NULL;
 }
 
-/* Twice the seats: the second half is for those who come and go. */
+/* Twice as many connections as seats: the second half are ranks that come and go. */
 int coll__rendezvous_table_is_full(const struct rendezvous_table *table)
 {
     return table->n_held >= 2 * table->n_seats;

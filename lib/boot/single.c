@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* single.c - one rank, when no launcher describes more.
+/* single.c - one rank, if no launcher describes more.
  *
- * A launcher that libcoll does not understand is an error: to be one rank of
- * one in each of its processes would be wrong, and look right.
+ * A launcher that libcoll does not understand is an error: otherwise each of its
+ * processes would be a job of one rank, and look right but compute wrong results.
  */
 #include "lib/boot/boot.h"
 #include "lib/trace/log.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Variables by which launchers tell a process how many there are. */
+/* Variables by which launchers tell a process the number of ranks. */
 static const struct {
     const char *size, *launcher, *remedy;
 } others[] = {

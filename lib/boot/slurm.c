@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slurm.c - ranks that srun started without PMI: Slurm's variables say who there
- * is, and the rest is a rendezvous at the first host of the step's list.
+/* slurm.c - ranks that srun started without PMI: Slurm's variables say which ranks there
+ * are, and they meet at a rendezvous on the first host of the step's list.
  *
- * The port is made of the job's and the step's numbers: rank 0 listens at the first
- * free one of 64, and the others try them all.  Slurm's variables never go before
- * those of another launcher, which ranks in an allocation have beside them, and
- * SLURM_STEP_ID alone means that srun has started this very process.
+ * The port is made from the job's and the step's numbers: rank 0 listens at the first
+ * free one of 64, and the others try them all.  Another launcher's variables, which ranks
+ * in an allocation may have as well, take precedence over Slurm's.  SLURM_STEP_ID alone
+ * means that srun has started this very process.
  */
 #include "lib/boot/hostlist.h"
 #include "lib/boot/rendezvous.h"
@@ -30,7 +30,7 @@ static int detect(void)
         "or set COLL_BOOTSTRAP=single to run alone");
 }
 
-/* Where rank 0 is: in a step of one host nobody need look it up. */
+/* Find the host of rank 0; a step on one host needs no name lookup. */
 static int find_root(char host[COLL__HOST_NAME])
 {
     const char *list = coll__launcher_env("SLURM_STEP_NODELIST");

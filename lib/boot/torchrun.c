@@ -2,11 +2,12 @@
 /* torchrun.c - the variables that PyTorch's launcher sets.
  *
  * MASTER_PORT belongs to torchrun's own store, so rank 0 listens at the first
- * free one of the 64 ports after it and the others try them all.  torchrun
- * gives the ranks no secret: what they prove to each other is made of the
- * job's name and MASTER_PORT (most jobs have the same name, "none"), which
- * keeps jobs apart but is no protection on a network that others share, unless
- * COLL_JOB_SECRET or COLL_JOB_SECRET_FILE is set as well.
+ * free one of the 64 ports after it and the others try them all.
+ *
+ * torchrun gives the ranks no secret.  They use one made from the job's name and
+ * MASTER_PORT (most jobs have the same name, "none").  It keeps jobs apart but is no
+ * protection on a network that others share, unless COLL_JOB_SECRET or
+ * COLL_JOB_SECRET_FILE is set as well.
  *
  * TORCHELASTIC_RESTART_COUNT is no part of it: an agent counts the failures of its own
  * ranks, so the ranks of one attempt may have different counts.
@@ -23,7 +24,7 @@ static int detect(void)
 {
     static const char *const needed[] = {"RANK", "WORLD_SIZE", "MASTER_ADDR",
                                          "MASTER_PORT", NULL};
-    /* MASTER_* alone describes nothing: job scripts export it. */
+    /* MASTER_* alone describes no job: job scripts export it. */
     const char *set = *coll__launcher_env("RANK")         ? "RANK"
                       : *coll__launcher_env("WORLD_SIZE") ? "WORLD_SIZE"
                                                           : "LOCAL_RANK";
