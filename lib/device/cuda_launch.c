@@ -258,8 +258,8 @@ static CUcontext forget_stale(struct place *place)
     return ctx;
 }
 
-/* Load all kernels of a stream's place.  If the device was reset, forget the place; then
- * *stale is its context. */
+/* Find a stream's place, and load all its kernels.  But if the device was reset, forget
+ * the place; *stale is then its context, else NULL. */
 static int prepare(const struct coll__cuda *cuda, void *stream,
                    CUcontext *stale)
 {

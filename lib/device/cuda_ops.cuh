@@ -398,8 +398,8 @@ template <> struct scale<uint8_t> : byte_scale<uint8_t> {
     METHOD scale(int n, uint64_t magic) : byte_scale<uint8_t>(n, magic) {}
 };
 
-/* Compute a / n in f32, rounded as IEEE 754 demands, for integers n up to
- * COLL__FEW_RANKS and any a, without a branch.
+/* Compute a / n in f32, rounded to nearest even, for integers n up to COLL__FEW_RANKS and
+ * any a, without a branch.
  *
  * Let u be the unit in the last place of q = a (1 / n); q is off by 1.5 u at most.
  * rest = a - n q is exact: it is a multiple of u (of 2^-149 at least), and 1.5 n u at

@@ -48,7 +48,7 @@ static inline void relax(void)
 /* Is each poll a system call?  Then a yield costs no more than a poll, and may give the
  * core to the peer, if its "host" is on this machine too.  Two such hosts of two ranks on
  * two cores took 150 us for 8 bytes with 32 polls before the first yield, 105 with 8, 85
- * with none.  With one rank a host the three numbers were equal. */
+ * with none.  Two hosts of one rank each showed no difference. */
 static int asks_kernel(const struct coll__routes *routes)
 {
     for (int t = 0; routes && t < routes->n_all; t++)
