@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tcp.c - ranks of different hosts over sockets, where there is nothing better.
+/* tcp.c - messages between hosts over TCP sockets, if there is no better transport.
  *
- * Lanes that have transfers are in a list of their channel and direction, so that
- * polling costs nothing for the others.  A few are tried at each poll; of many the
- * kernel is asked first which of them can go on.
+ * Each channel lists its lanes that have transfers, for each direction, so idle lanes
+ * cost nothing when it is polled.  Each poll tries a few lanes directly; with many, it
+ * first asks the kernel which of them are ready.
  */
 #include "lib/util/util.h"
 #include "transports/tcp.h"
@@ -11,14 +11,14 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#define FEW 4 /* lanes that are tried, without asking */
-#define PACKET 1024 /* bytes; so short a message fits into one */
+#define FEW 4 /* up to so many lanes are tried without epoll */
+#define PACKET 1024 /* bytes; a message of this length fits into one packet */
 #define LONG ((size_t)64 << 10) /* bytes; longer ones make streams */
-#define ASK_RTT 16   /* long messages before which a link may prove short */
-#define SLEEPS 50e-3 /* s; by then who was to sleep after arm() is awake */
+#define ASK_RTT 16   /* long messages to look at before a link may count as short */
+#define SLEEPS 50e-3 /* s; a rank that slept after arm() is awake by then */
 
-/* Bytes moved through one lane before others have their turn, and through all of
- * a channel and a direction in a round, but for the first channel's. */
+/* Bytes moved through one lane before the next one, and through all lanes of a channel
+ * and direction in a round; the first channel has no limit. */
 #define AT_ONCE ((size_t)512 << 10)
 #define A_ROUND ((size_t)64 << 10)
 
@@ -51,7 +51,7 @@ static void activate(struct tcp *tcp, struct tcp_active *active,
     tcp->n_active++;
 }
 
-/* Take the transfer into its lane; 0: it has ended. */
+/* Put the transfer into its lane; returns 0 if it has ended. */
 static int enlist(struct tcp *tcp, struct tcp_lane *lane,
                   struct tcp_active *active, struct coll__xfer *xfer)
 {
@@ -97,7 +97,7 @@ static void tcp_recv(struct coll__tp *tp, struct coll__xfer *xfer)
 
 /* ---- polling ------------------------------------------------------------- */
 
-/* Move one lane; is there something left of it? */
+/* Move one lane; does it still have transfers? */
 static int advance(struct tcp *tcp, struct tcp_lane *lane, int is_out,
                    int *moved, size_t *bytes)
 {
@@ -109,7 +109,8 @@ static int advance(struct tcp *tcp, struct tcp_lane *lane, int is_out,
     return lane->first != NULL;
 }
 
-/* Move the lanes, from where the last round stopped, up to so many bytes. */
+/* Move the lanes, starting where the last round stopped, until so many bytes have been
+ * moved. */
 static int round_of(struct tcp *tcp, struct tcp_active *active, int is_out,
                     size_t most)
 {
@@ -141,7 +142,7 @@ static void trust(struct tcp_active *active)
         active->lanes[i]->is_ready = 1;
 }
 
-/* The kernel is to tell of every byte. */
+/* End early acknowledgements, so that epoll reports every byte. */
 static void end_early_acks(struct tcp *tcp)
 {
     for (int i = 0; i < COLL__CHANNELS * tcp->base.size && tcp->n_early; i++)
@@ -149,8 +150,8 @@ static void end_early_acks(struct tcp *tcp)
             tcp__ack_early(tcp, &tcp->conns[i]->in, 0);
 }
 
-/* Whoever has armed the bell may sleep on it while another thread receives: until he
- * is awake again, the kernel tells of every byte. */
+/* May a rank sleep?  A thread that has armed the bell may sleep on it while another one
+ * receives; until it is awake again, epoll must report every byte. */
 static int is_asleep(struct tcp *tcp)
 {
     if (tcp->asleep_until > 0 && coll__now() >= tcp->asleep_until)
@@ -158,10 +159,11 @@ static int is_asleep(struct tcp *tcp)
     return tcp->asleep_until > 0;
 }
 
-/* Who reads a message of more packets than one and has not answered yet acknowledges it
- * before anything else, which takes about as long as the message.  Early the kernel does
- * so as the packets come, on the core that they come to.  Of long messages that would be
- * too many; short ones leave it as it is. */
+/* Choose which lanes acknowledge early.  When a receiver reads a message of several
+ * packets without having answered, its kernel sends an acknowledgement first, which takes
+ * about as long as the message.  With early acknowledgement the kernel sends it as the
+ * packets come, on the core that handles them.  Long messages would cause too many
+ * acknowledgements; short ones do not change the setting. */
 static void choose_acks(struct tcp *tcp, struct tcp_active *active)
 {
     for (int i = 0; i < active->n; i++) {
@@ -173,8 +175,9 @@ static void choose_acks(struct tcp *tcp, struct tcp_active *active)
     }
 }
 
-/* Who is about to sleep on what the kernel has to say hears all of it before, also of
- * lanes that nothing is wanted from yet: else it would be woken by that for ever. */
+/* Find out which lanes are ready.  A rank that is about to sleep on epoll reads all of
+ * its events first, also those of lanes without receives: else these would wake it again
+ * and again. */
 static void learn_who_is_ready(struct tcp *tcp)
 {
     if (tcp->is_armed)
@@ -194,8 +197,8 @@ static void learn_who_is_ready(struct tcp *tcp)
     }
 }
 
-/* What comes is read before anything is written: it may be what others wait for
- * who are to read this. */
+/* Read before writing: the ranks that must read our messages may wait for the results of
+ * theirs. */
 static int tcp_poll(struct coll__tp *tp)
 {
     struct tcp *tcp = (struct tcp *)tp;
@@ -213,7 +216,7 @@ static int tcp_poll(struct coll__tp *tp)
     return moved ? moved : tcp__look(tcp);
 }
 
-/* A connection that is being made has its sockets elsewhere. */
+/* epoll does not watch the sockets of connections that are being made. */
 static int tcp_arm(struct coll__tp *tp, struct coll__bell *bell)
 {
     struct tcp *tcp = (struct tcp *)tp;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tcp.h - what the files of the TCP transport share; no one else includes it.
+/* tcp.h - what the files of the TCP transport share; no other file includes it.
  *
- * Two ranks have one connection on each channel, made when one of them first has
- * something to send there; a lane is one of its two directions.  So TCP keeps the
- * order, holds a sender up whose receiver takes nothing, and lets no channel wait
- * for another one: there are no credits, no rendezvous, and nothing is read that no
- * receive has been posted for, but straight to where that wants it.  An answer takes
- * the acknowledgement of what it answers along: 8 bytes there and back took 24 us by
- * a connection each way, and 15 by one for both.
+ * Two ranks have one connection for each channel, made when one of them first sends
+ * something on it.  A lane is one of its two directions.  So TCP itself keeps the order,
+ * holds up senders whose receivers do not read, and keeps channels independent: there are
+ * no credits and no rendezvous.  A message is read only after its receive was posted,
+ * straight into the receive's buffer.  One connection for both directions lets an answer
+ * carry the acknowledgement: 8 bytes there and back took 24 us with a connection for each
+ * direction, and 15 us with one for both.
  *
- * A message is a struct tcp_wire and the bytes.  Both ranks know its length, so that
- * they are read by one call; another length, or another head, is a mismatch, after
- * which the lane is of no use.  The read of a short one takes along what has come
- * behind it, up to TCP_AHEAD bytes, so that many short ones cost few calls.
+ * A message is a struct tcp_wire and the bytes.  Both ranks know its length, so one call
+ * reads both.  Another length or another head is a mismatch, after which the lane cannot
+ * be used.  Reading a short message also reads what follows it, up to TCP_AHEAD bytes, so
+ * that many short messages cost few calls.
  *
  *   sender                                    receiver
  *   coll__connector() to its listener ............... the reactor hands the socket to the
@@ -20,18 +20,23 @@
  *   sendmsg(head, bytes of messages) ....... recvmsg(head, the receive's buffer), or
  *                                            recv(what there is), if it is short
  *
- * Both may call at the same time, and the one of lower rank decides: it proves itself
- * as the caller, or it lets the other in, whichever comes first (`callers`), and never
- * both.  So its own call is always welcome once it has got so far, and it may send at
- * once.  The other one waits for a word behind its call: where that is closed instead,
- * the lower one's is there, or it has gone, which another call finds out.
+ * Both ranks may connect at the same time; the lower rank decides.  It either proves
+ * itself as the caller or accepts the higher rank's call, whichever comes first
+ * (`callers`), never both.  So the lower rank's own call always succeeds once it has
+ * proved itself, and it may send at once.  The higher rank waits for an answer to its
+ * call.  If the connection is closed instead, the lower rank's call has come, or that
+ * rank has gone, which another call will show.
  *
- * Where hosts are joined by several interfaces that are alike, in networks of their
- * own, connections take turns: the ranks of a host, and their channels, go by one each.
- * So the ranks of a host have what all of these carry, and one rank has it by several
- * operations at once; one message goes by one of them.
+ * If several equal interfaces join two hosts, in networks of their own, connections take
+ * turns: each rank of a host, and each of its channels, uses one of them.  So the ranks
+ * of a host together use the bandwidth of all interfaces, and one rank does so with
+ * several operations at once.  One message uses one interface.
  *
- * Threads: the communicator's own touches everything but what follows.  `arrived`:
+ * Threads:   the communicator's thread owns everything except two members. `arrived`: the
+ *            reactor adds to it, and the communicator's thread takes the whole list
+ *            (release, acquire). `callers`: the first thread that stores its value wins
+ *            (relaxed: the value orders nothing else, since connections come by
+ *            `arrived`).
  * the reactor's adds to it and the other takes away, all at once (release, acquire).
  * `callers`: the first of both that puts its name there wins (relaxed: nothing hangs
  * on it but who; a connection itself comes by `arrived`).
@@ -46,7 +51,7 @@
 
 #define TCP_BOUNCE ((size_t)128 << 10) /* bytes; stays in a core's cache */
 #define TCP_GRAIN 16u                  /* bytes; whole elements of any type */
-#define TCP_AHEAD ((size_t)4 << 10) /* bytes; messages up to there are short */
+#define TCP_AHEAD ((size_t)4 << 10) /* bytes; messages up to this length are short */
 #define TCP_UNREAD (128 << 10)      /* bytes; see `is_acked_early` */
 
 struct tcp_wire {
@@ -56,64 +61,66 @@ struct tcp_wire {
 
 _Static_assert(sizeof(struct tcp_wire) == 32, "no padding on the wire");
 
-/* What a rank tells the others. */
+/* What a rank publishes in open(). */
 struct tcp_card {
     int32_t status; /* of its open() */
     int32_t n_addrs;
     uint32_t order; /* TCP_ORDER, as this host writes it */
-    int32_t n_alike; /* of the addresses, the first: coll__net_count_alike() */
+    int32_t n_alike; /* how many of the first addresses are equal:
+                      * coll__net_count_alike() */
     int32_t seat;    /* among the ranks of its host */
     struct coll__addr addrs[COLL__MAX_ADDRS];
 };
 
 #define TCP_ORDER 0x01020304u
 
-/* Of a lane that is sealed (COLL_NET_ENCRYPT): the head is a record, and the bytes
- * are as many as it takes; both ranks know how long they are. */
+/* For a sealed lane (COLL_NET_ENCRYPT): the head is one record, and the bytes are as many
+ * records as needed; both ranks know their lengths. */
 #define TCP_HEAD_RECORD (sizeof(struct tcp_wire) + COLL__SEAL_BYTES)
 #define TCP_RECORD (COLL__SEAL_RECORD + COLL__SEAL_BYTES)
 
 struct tcp_crypt {
     struct coll__seal seal;
     size_t at,
-        end;     /* of `records`: sent up to there, or where the bytes' record
-                     * begins; filled up to there */
-    int n_whole; /* messages whose last record is there */
+        end;     /* offsets in `records`. at: sent up to here or, on a receiver, where the
+                  * record of the bytes begins; end: filled up to here the bytes' record
+                  * begins; filled up to there */
+    int n_whole; /* messages whose last record is in `records` */
     unsigned char records[TCP_HEAD_RECORD + 2 * TCP_RECORD];
 };
 
 /* One end of a lane. */
 struct tcp_lane {
     struct tcp_conn *conn; /* whose direction it is */
-    int status;            /* COLL_OK, or why it is of no use any more */
+    int status;            /* COLL_OK, or why it cannot be used any more */
     int is_active;         /* transfers wait: it is in a list */
-    int is_ready; /* the kernel has not said yet that it must wait; it has
-                            * while there is anything ahead */
+    int is_ready; /* no system call has returned EAGAIN yet; a lane with bytes in `ahead`
+                   * is ready too */
     struct coll__xfer *first, **last;
     struct tcp_wire wire; /* of the first one */
-    size_t n_wire;        /* bytes of that, sent or read */
+    size_t n_wire;        /* bytes of it that were sent or read */
     struct tcp_crypt *crypt; /* or NULL */
 
-    /* A receiver's: what comes is acknowledged at once, and not when it is read, while
-     * there are no more than TCP_UNREAD bytes of it.  Then epoll does not tell of fewer
-     * than these, so this ends before anybody depends on that. */
+    /* Receiver: the kernel acknowledges bytes when they come, not when they are read, up
+     * to TCP_UNREAD bytes.  Meanwhile epoll does not report fewer bytes than these, so
+     * this ends before any thread depends on epoll. */
     int is_acked_early;
-    /* A receiver's: the beginning of an element that is to be reduced. */
+    /* Receiver: the beginning of an element that is to be reduced. */
     unsigned char part[TCP_GRAIN];
     size_t n_part;
-    /* A receiver's: what has been read and not been taken, from `at` to `end`. */
+    /* Receiver: bytes that were read ahead and not used yet, from `at` to `end`. */
     struct tcp_ahead {
         unsigned char *bytes; /* [TCP_AHEAD]; NULL before the first short one */
         size_t at, end;
     } ahead;
 };
 
-/* What becomes of a connection. */
+/* The state of a connection. */
 enum tcp_state {
     TCP_UNUSED,
     TCP_DIALING,
-    TCP_ASKING,  /* it stands; the other one's word is to come */
-    TCP_AWAITED, /* the other one calls, or has gone: call again, later */
+    TCP_ASKING,  /* connected; the other rank has not answered yet */
+    TCP_AWAITED, /* the other rank calls, or has gone; call again later */
     TCP_CONNECTED
 };
 
@@ -121,16 +128,17 @@ enum tcp_state {
 struct tcp_conn {
     struct tcp *tcp;
     int rank, channel; /* of the other end */
-    int fd;            /* its own from TCP_ASKING on; else -1 */
+    int fd;            /* from TCP_ASKING on; else -1 */
     enum tcp_state state;
     struct tcp_lane out, in;
-    int n_asked; /* times that coll__net_limit_flight() was */
+    int n_asked; /* calls of coll__net_limit_flight() */
 
     /* While it is made. */
-    struct coll__addr addrs[COLL__MAX_ADDRS]; /* in the order of this one */
+    struct coll__addr addrs[COLL__MAX_ADDRS]; /* in the order in which this connection
+                                               * tries them */
     struct coll__connector connector;
     struct coll__call *call;
-    double deadline; /* of that; TCP_AWAITED: when to call again */
+    double deadline; /* of the call; TCP_AWAITED: when to call again */
 };
 
 /* A connection that another rank has made. */
@@ -140,7 +148,7 @@ struct tcp_arrival {
     unsigned char session[COLL__SECRET_BYTES];
 };
 
-/* Lanes of a channel and a direction that have transfers. */
+/* The lanes of a channel and direction that have transfers. */
 struct tcp_active {
     struct tcp_lane **lanes; /* [size] */
     int n, next;
@@ -150,7 +158,7 @@ struct tcp {
     struct coll__tp base;
     double timeout;              /* s, to connect */
     const atomic_int *failure;   /* of struct coll__tp_env */
-    struct coll__link near, far; /* to ranks of this host, and of others */
+    struct coll__link near, far; /* near: to ranks of this host; far: to other hosts */
     unsigned char *is_near;      /* [size] */
     int *lost;                   /* [size]: a status, once it is lost */
     struct tcp_card *cards;      /* [size] */
@@ -160,15 +168,15 @@ struct tcp {
     int events; /* an epoll of all connections, edge-triggered */
 
     struct tcp_conn **conns; /* [COLL__CHANNELS * size], NULL until used */
-    /* [COLL__CHANNELS * size], of ranks above this one: who makes the connection */
+    /* [COLL__CHANNELS * size], for higher ranks: which of the two makes the connection */
     _Atomic(unsigned char) *callers;
     struct tcp_active sending[COLL__CHANNELS], receiving[COLL__CHANNELS];
     int n_active;          /* in all of these */
     int n_early;           /* lanes that are acknowledged early */
     int n_calling;         /* connections that are being made by this rank */
-    int is_armed;          /* the next poll() asks the kernel what is new */
+    int is_armed;          /* the next poll() asks epoll */
     double look_at;        /* when to look for silent hosts */
-    double asleep_until;   /* somebody may sleep on `events`; 0: nobody */
+    double asleep_until;   /* until then a thread may sleep on `events`; 0: none does */
     unsigned char *bounce; /* [TCP_BOUNCE]; or NULL before the first use */
     _Atomic(struct tcp_arrival *) arrived;
 };
@@ -180,71 +188,72 @@ void tcp__close(struct coll__tp *tp, int is_orderly);
 
 /* ---- tcp_conn.c, tcp_call.c ---------------------------------------------- */
 
-/* Return the connection, which need not stand; NULL (logged): no memory. */
+/* Return the connection, which need not be connected yet; NULL (logged): no memory. */
 struct tcp_conn *tcp__conn(struct tcp *tcp, int rank, int channel);
 
-/* Count the alike interfaces of a rank's host to which as many of ours lead, alike as
- * well; 1 or more. */
+/* Count the equal interfaces of a rank's host that this host reaches by as many equal
+ * interfaces of its own; 1 or more. */
 int tcp__count_ways(const struct tcp_card *card);
 
-/* Begin to connect, or go on with it; how much was done.  A failure loses it. */
+/* Begin to connect, or go on.  Returns how much was done.  A failure loses the
+ * connection. */
 int tcp__connect(struct tcp *tcp, struct tcp_conn *conn);
 
 /* Take over what has arrived. */
 void tcp__take_arrivals(struct tcp *tcp);
 
-/* The reactor's: a connection has come to that gate. */
+/* Called by the reactor: a connection has come to that gate. */
 void tcp__arrived(struct coll__gate *gate, int fd,
                   const struct coll__hello *hello,
                   const unsigned char *session);
 
-/* Give back what a connection holds that is still being made. */
+/* Free what a connection holds while it is being made. */
 void tcp__end_call(struct tcp *tcp, struct tcp_conn *conn);
 
-/* Have tcp->events tell of that socket; 0 or errno.  From either thread. */
+/* Add the socket to tcp->events; returns 0 or errno.  From either thread. */
 int tcp__watch(struct tcp *tcp, int fd, int rank, int channel);
 
-/* Ask the kernel which lanes need not wait any more; how many it told of.  It does not
- * tell of what is acknowledged early. */
+/* Ask epoll which lanes are ready again; returns how many events came.  It does not
+ * report lanes that acknowledge early. */
 int tcp__hear(struct tcp *tcp);
 
-/* Have what comes acknowledged early, or not. */
+/* Switch early acknowledgement on or off. */
 void tcp__ack_early(struct tcp *tcp, struct tcp_lane *in, int is_early);
 
-/* The connection's rank is lost, logged as "rank 3" and why: all its transfers end,
- * and others will at once. */
+/* Lose the connection's rank, logged as "rank 3" and why: all of its transfers end, and
+ * later ones end at once. */
 void tcp__lose(struct tcp *tcp, const struct tcp_conn *conn, int status,
                const char *why);
 
-/* The same of a connection that has ended, by an errno, or 0. */
+/* Lose the rank because its connection has ended, with an errno or 0. */
 void tcp__broken(struct tcp *tcp, const struct tcp_conn *conn, int err);
 
-/* Now and then: lose ranks whose processes have ended, or whose hosts have fallen
- * silent.  Not 0: the kernel has told of something. */
+/* From time to time, lose ranks whose processes have ended or whose hosts are silent.
+ * Returns not 0 if the kernel has reported anything. */
 int tcp__look(struct tcp *tcp);
 
 /* ---- tcp_send.c, tcp_recv.c ---------------------------------------------- */
 
-/* Move what the kernel takes or has, up to `most` bytes or a little more; how much
- * was done, and *bytes grows. */
+/* Send what the kernel accepts, or receive what it has, up to `most` bytes or a little
+ * more.  Returns how much was done; *bytes grows by the bytes moved. */
 int tcp__push(struct tcp *tcp, struct tcp_lane *out, size_t most,
               size_t *bytes);
 int tcp__pull(struct tcp *tcp, struct tcp_lane *in, size_t most, size_t *bytes);
 
-/* The bytes of a message have come to tcp->bounce, behind in->n_part of them that
- * in->part has: reduce what is whole. */
+/* Reduce whole elements of the n message bytes in tcp->bounce; the first of these bytes
+ * follow the in->n_part bytes in in->part. */
 void tcp__reduce(struct tcp *tcp, struct tcp_lane *in, size_t n);
 
-/* Show the next message's head, if all of it has come: 1 and *wire, or 0. */
+/* Look at the next message's head, if all of it has come: 1 and *wire, or 0. */
 int tcp__peek(struct tcp_lane *in, struct tcp_wire *wire);
 
-/* Have tcp->bounce, if the first receive reduces; 0: the lane is lost. */
+/* Allocate tcp->bounce if the first receive reduces; returns 0 if the lane is lost. */
 int tcp__has_bounce(struct tcp *tcp, struct tcp_lane *in);
 
 /* ---- tcp_seal.c ---------------------------------------------------------- */
 
-/* Make what the lanes of a sealed connection need, of its secret; `calls` says which
- * end this is.  0: no memory. */
+/* Make the state of a sealed connection's lanes from its secret; `calls` says which end
+ * this is.  Returns 0 without memory. */
 int tcp__make_crypts(struct tcp_conn *conn, const unsigned char *session,
                      int calls);
 void tcp__free_crypt(struct tcp_crypt *crypt);
@@ -258,7 +267,7 @@ int tcp__pull_sealed(struct tcp *tcp, struct tcp_lane *in, size_t most,
 /* As tcp__peek(). */
 int tcp__peek_sealed(const struct tcp_lane *in, struct tcp_wire *wire);
 
-/* The first of a lane's transfers has ended. */
+/* End the first transfer of a lane. */
 static inline void tcp_end_first(struct tcp_lane *lane, int status)
 {
     struct coll__xfer *xfer = lane->first;

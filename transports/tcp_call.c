@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tcp_call.c - connections: how they are made, by one of two ranks that may both call. */
+/* tcp_call.c - how connections are made, if both ranks may call. */
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 #include "transports/tcp.h"
@@ -11,10 +11,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* s, until who was not let in calls again: the other one may have died since */
+/* s, after which a rank that was not accepted calls again: the other rank may have died
+ * since */
 #define AGAIN 0.25
 
-/* Who makes the connection with a rank above this one. */
+/* Which rank makes the connection with a higher rank. */
 enum caller { NOBODY, US, THEM };
 
 static _Atomic(unsigned char) *place(const struct tcp *tcp, int rank,
@@ -23,7 +24,7 @@ static _Atomic(unsigned char) *place(const struct tcp *tcp, int rank,
     return &tcp->callers[coll__lane(channel, rank, tcp->base.size)];
 }
 
-/* Put a name there; 0: there is one. */
+/* Store the caller; returns 0 if there is one already. */
 static int claim(struct tcp *tcp, int rank, int channel, enum caller who)
 {
     unsigned char nobody = NOBODY;
@@ -44,8 +45,8 @@ static enum caller caller(const struct tcp *tcp, int rank, int channel)
 #define WORD "come in"
 #define WORD_BYTES (sizeof(WORD) + COLL__SEAL_BYTES)
 
-/* What the one of lower rank lets the other in with; its length.  Where all is
- * sealed it is a record by a key of its own, so there is only one such. */
+/* Make the answer by which the lower rank accepts a call; returns its length.  With
+ * encryption it is a record with a key of its own, used only once. */
 static size_t make_word(const unsigned char *session,
                         unsigned char word[WORD_BYTES])
 {
@@ -61,8 +62,8 @@ static size_t make_word(const unsigned char *session,
     return WORD_BYTES;
 }
 
-/* Has it come: 1; 0: not yet; -1: the connection was closed instead; or -2: what has
- * come is something else. */
+/* Read the answer. 1: it has come; 0: not yet; -1: the connection was closed; -2:
+ * something else has come. */
 static int take_word(int fd, const unsigned char *session)
 {
     unsigned char want[WORD_BYTES], got[WORD_BYTES];
@@ -107,7 +108,7 @@ static void unwatched(struct tcp *tcp, struct tcp_conn *conn)
               "gets no connection: epoll cannot watch it");
 }
 
-/* The socket is there, and what it is sealed with, if it is. */
+/* Mark the connection as connected; session is its key, or NULL without encryption. */
 static void stand(struct tcp *tcp, struct tcp_conn *conn,
                   const struct coll__addr *addr, const unsigned char *session,
                   int calls)
@@ -122,7 +123,7 @@ static void stand(struct tcp *tcp, struct tcp_conn *conn,
         tell(conn, addr);
 }
 
-/* A call of this rank, or what it was for, is over. */
+/* End a call of this rank, which has failed or is not needed any more. */
 void tcp__end_call(struct tcp *tcp, struct tcp_conn *conn)
 {
     if (conn->state != TCP_DIALING && conn->state != TCP_ASKING)
@@ -152,8 +153,8 @@ static int may_begin(struct tcp *tcp, const struct tcp_conn *conn)
     return conn->state == TCP_UNUSED;
 }
 
-/* The last moment to leave it to the other one, if this is the lower rank: up to here
- * this rank may stop, and nobody waits for it. */
+/* May this rank prove itself?  The lower rank claims the connection here.  Before this
+ * point it may still leave the connection to the other rank, and no rank waits for it. */
 static int may_prove(void *arg)
 {
     const struct tcp_conn *conn = arg;
@@ -180,8 +181,8 @@ int tcp__count_ways(const struct tcp_card *card)
     return i > 1 ? i : 1;
 }
 
-/* All of the other one's addresses; which of several ways is the first is that of the
- * lower rank's seat and of the channel, whoever calls. */
+/* List all of the other rank's addresses.  If there are several equal networks, the lower
+ * rank's seat and the channel choose the first, whichever rank calls. */
 static void choose_way(const struct tcp *tcp, struct tcp_conn *conn)
 {
     const struct tcp_card *card = &tcp->cards[conn->rank];
@@ -223,7 +224,7 @@ static void begin(struct tcp *tcp, struct tcp_conn *conn)
     tcp->n_calling++;
 }
 
-/* Has the other one's host given no address by which this one could come? */
+/* Has the other rank's host published only loopback addresses? */
 static int has_loopback_alone(const struct tcp_card *card)
 {
     int i = 0;
@@ -245,7 +246,8 @@ static const char *remedy(const struct tcp *tcp, const struct tcp_conn *conn)
            "choose where it listens)";
 }
 
-/* The deadline's own reason is what came of the addresses, too. */
+/* Lose a rank that cannot be reached; after a deadline too, connector.why says what
+ * became of its addresses. */
 static void unreachable(struct tcp *tcp, struct tcp_conn *conn)
 {
     char why[COLL__DIAL_TEXT + 200];
@@ -294,7 +296,7 @@ static int connector(struct tcp *tcp, struct tcp_conn *conn)
     return 1;
 }
 
-/* The one of lower rank lets the call in, or calls itself. */
+/* Wait for the lower rank to accept the call, or to call itself. */
 static int ask(struct tcp *tcp, struct tcp_conn *conn)
 {
     int is_said = take_word(
@@ -325,9 +327,9 @@ int tcp__connect(struct tcp *tcp, struct tcp_conn *conn)
 
 /* ---- to be called -------------------------------------------------------- */
 
-/* Is it a rank from whom a call is welcome?  One of higher rank hears the word
- * then, and has it before anything else, since nobody knows of the call yet.  Has it
- * been let in before, then it has lost that connection: tcp__take_arrivals(). */
+/* Is the call accepted?  A higher rank is answered at once: the answer is the first thing
+ * sent, since no other thread knows this connection yet.  If that rank was accepted
+ * before, it has lost that connection: see tcp__take_arrivals(). */
 static int lets_in(struct tcp *tcp, const struct tcp_arrival *call)
 {
     unsigned char word[WORD_BYTES];
@@ -341,12 +343,12 @@ static int lets_in(struct tcp *tcp, const struct tcp_arrival *call)
     if (!claim(tcp, call->rank, call->channel, THEM))
         return caller(tcp, call->rank, call->channel) == THEM;
     len = make_word(call->is_sealed ? call->session : NULL, word);
-    /* whoever has gone meanwhile is missed where it is sent something */
+    /* if that rank has gone, the next send to it will fail */
     (void)!send(call->fd, word, len, MSG_NOSIGNAL | MSG_DONTWAIT);
     return 1;
 }
 
-/* It comes into the list before the kernel has anything to say of it. */
+/* Add the connection to the list before epoll can report it. */
 void tcp__arrived(struct coll__gate *gate, int fd,
                   const struct coll__hello *hello, const unsigned char *session)
 {
@@ -377,8 +379,8 @@ void tcp__arrived(struct coll__gate *gate, int fd,
     tcp__watch(tcp, fd, (int)hello->from, (int)gate->generation);
 }
 
-/* Whatever this rank had begun itself is for nothing.  tcp__arrived() has asked for
- * the events already, and could tell nobody if that failed. */
+/* Use another rank's connection, and drop this rank's own attempt. tcp__arrived() has
+ * added the socket to epoll already, but could not report a failure; so do it again. */
 static void adopt(struct tcp *tcp, struct tcp_conn *conn,
                   const struct tcp_arrival *call)
 {
@@ -396,7 +398,7 @@ static void adopt(struct tcp *tcp, struct tcp_conn *conn,
     stand(tcp, conn, &from, call->is_sealed ? call->session : NULL, 0);
 }
 
-/* One that has come twice, or for whom there is no place. */
+/* Refuse a rank that has come twice, or if there is no memory. */
 static void refuse(struct tcp *tcp, const struct tcp_conn *conn,
                    const struct tcp_arrival *call)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tcp_conn.c - connections: which there are, what the kernel says of them, and how
- * they are lost. */
+/* tcp_conn.c - the connections: the table of them, their epoll events, and their loss. */
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 #include "transports/tcp.h"
@@ -52,7 +51,7 @@ static void end_lane(struct tcp_lane *lane, int status)
         tcp_end_first(lane, status);
 }
 
-/* Who has lost one connection to a process has lost all. */
+/* If one connection to a rank is lost, all are. */
 void tcp__lose(struct tcp *tcp, const struct tcp_conn *conn, int status,
                const char *why)
 {
@@ -98,9 +97,9 @@ int tcp__watch(struct tcp *tcp, int fd, int rank, int channel)
     return epoll_ctl(tcp->events, EPOLL_CTL_ADD, fd, &event) ? errno : 0;
 }
 
-/* Both directions may go on, and if the other one has closed its end, the lanes will
- * see that; here it is seen where none of them has anything to do.  What had been sent
- * before is still there to be read. */
+/* Find out whether the other end has closed.  Lanes with transfers find that out
+ * themselves; this is for a connection whose lanes are idle.  Bytes sent before the end
+ * can still be read. */
 static void look_for_end(struct tcp *tcp, const struct tcp_conn *conn)
 {
     ssize_t n;
@@ -134,9 +133,9 @@ int tcp__hear(struct tcp *tcp)
     return n > 0 ? n : 0;
 }
 
-/* The kernel does not let a reader wait that wants so many bytes at least: what the
- * other one sends may hang on it (__tcp_ack_snd_check).  For one that wants any byte it
- * leaves it to the read, once the window is as large as it gets. */
+/* With a minimum of bytes for a read (SO_RCVLOWAT), the kernel acknowledges at once,
+ * since the sender may wait for that (__tcp_ack_snd_check).  Without it, the kernel
+ * acknowledges at the read, once the window is at its largest. */
 void tcp__ack_early(struct tcp *tcp, struct tcp_lane *in, int is_early)
 {
     int least = is_early ? TCP_UNREAD : 1;

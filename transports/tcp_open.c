@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tcp_open.c - the ranks tell each other where their listeners are, and have gates
- * there; connections come with the first messages.  And the end of all that. */
+/* tcp_open.c - open: the ranks exchange their listeners' addresses and open gates there;
+ * connections are made with the first messages.  Also close. */
 #include "lib/net/reactor.h"
 #include "transports/list.h"
 #include "lib/trace/log.h"
@@ -50,7 +50,7 @@ static int make_events(struct tcp *tcp)
     return COLL_ERR_SYSTEM;
 }
 
-/* Whoever proves the secret comes in from now on. */
+/* From now on accept callers that prove the secret. */
 static void open_gates(struct tcp *tcp)
 {
     coll__reactor_lock();
@@ -106,7 +106,7 @@ static int prepare(struct tcp *tcp, const struct coll__tp_env *env,
     return rc;
 }
 
-/* What the others' cards say: is anything wrong with one? */
+/* Check the others' cards: has one of them an error? */
 static int judge(const struct tcp *tcp, int own_status)
 {
     for (int r = 0; r < tcp->base.size; r++) {
@@ -133,7 +133,7 @@ static int judge(const struct tcp *tcp, int own_status)
     return COLL_OK;
 }
 
-/* Every rank comes to the exchange, whatever has failed on it. */
+/* Exchange cards; every rank takes part, whatever has failed on it. */
 static int join(struct tcp *tcp, const struct coll__tp_env *env)
 {
     struct tcp_card mine = {.order = TCP_ORDER};
@@ -193,7 +193,7 @@ int tcp__open(const struct coll__tp_env *env, struct coll__tp **tp)
 
 /* ---- the end ------------------------------------------------------------- */
 
-/* A forked child has no reactor to give back. */
+/* A forked child has no reactor to release. */
 static void close_gates(struct tcp *tcp)
 {
     if (!tcp->has_reactor)

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-/* Where the bytes behind the head go: into place, or behind the beginning of an
+/* Return where the bytes after the head go: into place, or after the beginning of an
  * element. */
 static struct iovec body_of(const struct tcp *tcp, const struct tcp_lane *in,
                             size_t most)
@@ -25,7 +25,7 @@ static struct iovec body_of(const struct tcp *tcp, const struct tcp_lane *in,
     return (struct iovec){tcp->bounce + in->n_part, left};
 }
 
-/* So many bytes of the message have come to where body_of() has had them. */
+/* Note that n bytes of the message have come to where body_of() said. */
 static void take_body(struct tcp *tcp, struct tcp_lane *in, size_t n)
 {
     if (in->first->reduce)
@@ -50,7 +50,7 @@ void tcp__reduce(struct tcp *tcp, struct tcp_lane *in, size_t n)
     xfer->done += whole;
 }
 
-/* So many bytes have come: the rest of the head, and some of the message. */
+/* Note that n bytes have come: the rest of the head, and some of the message. */
 static void account(struct tcp *tcp, struct tcp_lane *in, size_t n)
 {
     size_t head = sizeof(in->wire) - in->n_wire;
@@ -71,7 +71,8 @@ static void account(struct tcp *tcp, struct tcp_lane *in, size_t n)
         tcp_end_first(in, COLL_OK);
 }
 
-/* Add to what is ahead: bytes read, 0 at the end, or -1 and errno.  There is room. */
+/* Read more into `ahead`, which has space.  Returns the bytes read, 0 at the end, or -1
+ * and errno. */
 static ssize_t read_ahead(struct tcp_lane *in)
 {
     struct tcp_ahead *ahead = &in->ahead;
@@ -106,8 +107,8 @@ static int is_short(struct tcp_lane *in, size_t left)
     return in->ahead.bytes != NULL; /* without it goes as well */
 }
 
-/* The rest of the head and some of the body, from what is ahead or from the socket:
- * as recvmsg() says. */
+/* Read the rest of the head and some of the body, from `ahead` or from the socket;
+ * returns as recvmsg() does. */
 static ssize_t read_some(struct tcp *tcp, struct tcp_lane *in, size_t most)
 {
     struct iovec parts[2] = {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tcp_seal.c - lanes whose bytes are encrypted and authenticated.
  *
- * What is sent is sealed into a buffer that stays in the cache; a message's send has
- * ended when its last record has left that.  What comes is read record by record,
- * never beyond the message, and opened where it is wanted; no byte is believed
- * before that, nor any length at all.
+ * Messages are sealed into a buffer that stays in the cache; a send ends when the
+ * message's last record has left that buffer.  Incoming bytes are read record by record,
+ * never beyond the message, and opened into place.  No byte or length is used before its
+ * record has been authenticated.
  */
 #include "transports/tcp.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-/* The directions have keys of their own, named by who sends. */
+/* Each direction has a key of its own, named by the sending end. */
 static struct tcp_crypt *new_crypt(const unsigned char *session, int is_callers,
                                    size_t at)
 {
@@ -42,7 +42,7 @@ void tcp__free_crypt(struct tcp_crypt *crypt)
     free(crypt);
 }
 
-/* The bytes of the next record of a message. */
+/* Return the bytes of a message's next record. */
 static size_t next_piece(const struct coll__xfer *xfer)
 {
     size_t left = xfer->len - xfer->done;
@@ -52,7 +52,7 @@ static size_t next_piece(const struct coll__xfer *xfer)
 
 /* ---- sending ------------------------------------------------------------- */
 
-/* Seal a record, if there is room for it. */
+/* Seal a record, if there is space for it. */
 static int seal(struct tcp_crypt *crypt, const void *bytes, size_t len)
 {
     if (crypt->end + len + COLL__SEAL_BYTES > sizeof(crypt->records))
@@ -62,7 +62,7 @@ static int seal(struct tcp_crypt *crypt, const void *bytes, size_t len)
     return 1;
 }
 
-/* Seal what there is room for of a message; is it all? */
+/* Seal as much of a message as there is space for; is it all? */
 static int seal_message(struct tcp_lane *out, struct coll__xfer *xfer)
 {
     struct tcp_wire wire = {xfer->head, xfer->len};
@@ -91,7 +91,7 @@ static void fill(struct tcp_lane *out)
         crypt->n_whole++;
 }
 
-/* All records have been sent: so the messages that ended there have, too. */
+/* All records have been sent, so end the messages whose last record was among them. */
 static void end_sent(struct tcp_lane *out)
 {
     size_t n_wire = out->n_wire; /* of the message behind them */
@@ -139,7 +139,7 @@ static void lose_changed(struct tcp *tcp, struct tcp_lane *in)
               "changed it");
 }
 
-/* Where the record ends that is being read. */
+/* Return where the record that is being read ends. */
 static size_t record_end(const struct tcp_lane *in)
 {
     size_t n = next_piece(in->first);
@@ -161,7 +161,8 @@ static void open_head(struct tcp *tcp, struct tcp_lane *in)
     in->status = COLL_ERR_MISMATCH;
 }
 
-/* The record is whole: open it into place, or where it is reduced from. */
+/* The record is complete: open it into place, or into the buffer from which it is
+ * reduced. */
 static void open_piece(struct tcp *tcp, struct tcp_lane *in)
 {
     struct tcp_crypt *crypt = in->crypt;

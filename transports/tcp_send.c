@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tcp_send.c - write messages from where they lie, several by one call. */
+/* tcp_send.c - send messages straight from their buffers, several in one call. */
 #include "transports/tcp.h"
 
 #include <errno.h>
@@ -24,8 +24,8 @@ static void add_part(struct batch *batch, void *at, size_t len)
     batch->len += len;
 }
 
-/* Of the first message what has not been sent, and those behind it while there is
- * not enough for once. */
+/* List the unsent part of the first message, and the messages after it until there is
+ * enough for one call. */
 static void fill(struct batch *batch, const struct tcp_lane *out, size_t most)
 {
     const struct coll__xfer *xfer = out->first;
@@ -46,7 +46,7 @@ static void fill(struct batch *batch, const struct tcp_lane *out, size_t most)
 
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
-/* So many bytes more have been sent. */
+/* Note that n more bytes have been sent. */
 static void account(struct tcp_lane *out, size_t n)
 {
     struct coll__xfer *xfer;
