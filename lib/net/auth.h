@@ -55,8 +55,8 @@ struct coll__seal {
     uint64_t n; /* records so far */
 };
 
-#define COLL__SEAL_BYTES 16                  /* by which a record grows */
-#define COLL__SEAL_RECORD ((size_t)64 << 10) /* bytes of the longest one */
+#define COLL__SEAL_BYTES 16                  /* bytes that sealing adds */
+#define COLL__SEAL_RECORD ((size_t)64 << 10) /* most bytes of a record */
 #define COLL__SEAL_PER_KEY 65536u
 
 /* Return how many bytes `len` bytes take once they are sealed in records. */

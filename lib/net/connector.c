@@ -22,15 +22,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define HEAD_START 0.25 /* s, of an address before the next */
-#define CONNECT_TIME (COLL__SILENCE / 2.0) /* s, until it is tried anew */
+#define HEAD_START 0.25 /* s, between two addresses' starts */
+#define CONNECT_TIME (COLL__SILENCE / 2.0) /* s, for one attempt */
 #define UNHEARD 2      /* attempts, and COLL__SILENCE: the host is silent */
 #define PROBE_TIME 2.0 /* s, for one of several candidate ports */
 #define FIRST_PAUSE 0.01
 #define LAST_PAUSE 0.25
 #define FOREIGN_PAUSE 1.0 /* s, after an answer from a stranger */
 #define WARN_AFTER 10.0   /* s */
-#define LOOK_EVERY 0.1    /* s, whether it is over */
+#define LOOK_EVERY 0.1    /* s, between two calls of is_over() */
 
 enum step { STEP_PAUSE, STEP_CONNECT, STEP_ANSWER };
 
@@ -38,7 +38,7 @@ enum step { STEP_PAUSE, STEP_CONNECT, STEP_ANSWER };
 enum heard {
     HEARD_NOTHING,
     HEARD_REFUSED,
-    HEARD_ERROR, /* err says which */
+    HEARD_ERROR, /* err: its errno */
     HEARD_NO_SYN,
     HEARD_NO_WORD,
     HEARD_END,
@@ -50,15 +50,15 @@ enum heard {
 
 struct line {
     const struct coll__addr *addr;
-    int port; /* which of the n_ports */
+    int port; /* 0 to n_ports - 1 */
     enum step step;
     int fd;       /* -1 in a pause */
-    double begun; /* this attempt was */
+    double begun; /* when this attempt began */
     double until; /* when the pause or this attempt ends */
     double pause;
     enum heard heard;
     int err;        /* of HEARD_ERROR */
-    int heard_port; /* where that was */
+    int heard_port; /* its port */
     int n_unheard;  /* attempts in a row without an answer from the host */
     double unheard_since;
     struct coll__hello wire;
@@ -376,7 +376,7 @@ static double run_due(struct coll__call *call, double deadline)
     return call->warn_at < next ? call->warn_at : next;
 }
 
-/* List the sockets; their number. */
+/* List the sockets; returns how many. */
 static int list_files(const struct coll__call *call,
                       struct pollfd fds[COLL__MAX_ADDRS])
 {

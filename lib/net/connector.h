@@ -19,7 +19,7 @@ struct coll__connector {
     int n_ports; /* each address's port and those after it are tried in turn */
     const unsigned char *secret;
     struct coll__hello hello;  /* kind, from, to, size, generation */
-    int is_patient;            /* who awaits us may not be up yet */
+    int is_patient;            /* the listener may not be up yet */
     const char *whom;          /* "rank 0", for a warning when it takes long */
     int (*is_over)(void *arg); /* called now and then: is the connection still
                                 * wanted?  nonzero: no; NULL: always wanted */
@@ -28,7 +28,7 @@ struct coll__connector {
     int (*may_prove)(void *arg);
     void *arg;
     int is_sealed; /* set on success: the connection has a secret of its own */
-    unsigned char session[COLL__SECRET_BYTES]; /* this */
+    unsigned char session[COLL__SECRET_BYTES]; /* the secret */
     int at; /* set on success: which address */
     char why
         [COLL__DIAL_TEXT]; /* set at the end: the result of each address that

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fd_limit.c - see room.h. */
+/* fd_limit.c - see fd_limit.h. */
 #include "lib/net/fd_limit.h"
 #include "lib/net/tree.h"
 #include "lib/trace/log.h"

@@ -50,10 +50,10 @@ void coll__handshake_session(const unsigned char secret[COLL__SECRET_BYTES],
 /* The meaning of the listener's answer to a hello. */
 enum handshake {
     KNOCK_IN,        /* it has proved the secret; answer with our proof */
-    KNOCK_UNKNOWN,   /* it knows no such group */
+    KNOCK_UNKNOWN,   /* the listener does not know the group */
     KNOCK_OTHERWISE, /* only one of the two sides seals */
     KNOCK_EARLY,     /* the group's rendezvous has not begun yet: try again */
-    KNOCK_FALSE      /* it could not prove the secret */
+    KNOCK_FALSE      /* the listener could not prove the secret */
 };
 
 /* Judge the answer; sets *proof for KNOCK_IN. */

@@ -14,15 +14,15 @@
 
 enum coll__link_state {
     LINK_DOWN,     /* not opened yet; or it ended */
-    LINK_EXPECTED, /* the other end is to open it */
+    LINK_EXPECTED, /* awaits that the other end opens it */
     LINK_ASKING,   /* OPEN was sent; no answer yet */
-    LINK_REFUSED,  /* it does not know of it */
+    LINK_REFUSED,  /* the other end does not expect it */
     LINK_UP
 };
 
 struct coll__link {
     int self, peer;              /* the ranks at this end and at the other */
-    const unsigned char *secret; /* the group's; the owner's */
+    const unsigned char *secret; /* the group's; the owner keeps it */
     void *owner;
     /* A frame came; body[len] is the callee's to free (NULL when len is 0).
      * A nonzero result breaks the link. */
@@ -36,13 +36,13 @@ struct coll__link {
     /* All output is in the kernel; after coll__link_shut(). */
     void (*drained)(struct coll__link *link);
 
-    /* The link's own. */
+    /* For link.c only. */
     enum coll__link_state state;
     uint64_t tag;
     int is_shut; /* no more output */
     int is_silent;
     struct coll__wire *wire;
-    struct coll__link *next, **at; /* of the wire, or of those expected */
+    struct coll__link *next, **at; /* in the wire's list, or the expected ones' */
 };
 
 /* Say whether the link is up. */

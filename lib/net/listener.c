@@ -32,7 +32,7 @@
 #define MAX_PAST 8
 
 struct visitor {
-    struct coll__source source;  /* first; ends its patience */
+    struct coll__source source;  /* first; its deadline ends the visit */
     struct visitor *prev, *next; /* by age */
     struct coll__hello hello;    /* as it came */
     unsigned char nonce[COLL__NONCE_BYTES];
@@ -44,7 +44,7 @@ struct visitor {
 static struct {
     struct visitor *oldest, *newest;
     int n_visitors;
-    int is_crowded; /* somebody waits for a seat */
+    int is_crowded; /* a visitor waits for a seat */
     struct coll__gate *gates;
     /* past: finished rendezvous; a hello for a later one of the group is early.  left:
      * communicators that ended here; their ranks may still call and are no strangers. */
@@ -55,7 +55,7 @@ static struct {
     int n_past, n_left;
     struct { /* strangers since the last report of them */
         unsigned n;
-        double told; /* when that line was written */
+        double told; /* when the last report was written */
         char last[COLL__ADDR_TEXT + 80];
     } strangers;
 } listener;
@@ -215,7 +215,7 @@ static void refuse(struct visitor *v, enum challenge_answer answer)
     struct challenge no = {.answer = htole32((uint32_t)answer)};
 
     say(v, &no, sizeof(no));
-    if (answer == ANSWER_EARLY || is_late(&v->hello)) /* ordinary things */
+    if (answer == ANSWER_EARLY || is_late(&v->hello)) /* not worth a report */
         dismiss(v);
     else
         turn_away(v, answer == ANSWER_OTHERWISE

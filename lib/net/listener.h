@@ -49,8 +49,8 @@ struct coll__gate {
     void (*arrived)(struct coll__gate *gate, int fd,
                     const struct coll__hello *hello,
                     const unsigned char *session);
-    void *owner;             /* whose gate it is; for arrived() */
-    struct coll__gate *next; /* the listener's */
+    void *owner;             /* the gate's owner; for arrived() */
+    struct coll__gate *next; /* for the listener only */
 };
 
 /* Add a gate before the listener is opened for it, and remove it again; lock held.  The

@@ -182,7 +182,7 @@ static int take_addrs(const struct addrinfo *list, int is_any, uint16_t port,
     return n;
 }
 
-/* Both, whatever /etc/hosts has. */
+/* Give localhost both its addresses, whatever /etc/hosts has. */
 static int local_addrs(uint16_t port, struct coll__addr addrs[COLL__MAX_ADDRS])
 {
     static const struct coll__addr both[] = {

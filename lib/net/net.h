@@ -17,14 +17,14 @@
 /* After this time, in s, a silent host counts as lost.  All other times that watch over
  * hosts are derived from it.
  *
- * A host was last heard at most two probes before it went.  It is reported
- * COLL__SILENCE after that, by a look that is up to COLL__SILENCE_LOOK late: 7 to 9.5 s
- * after it went.  A host that is back after 5 s is always heard in time: data under way
- * to it is resent with every probe.  Kernels before Linux 6.15 resend it after 0.2 s and
- * the round trip, then after twice that, and so on: on a link of less than 20 ms after
- * some 6.5 s. */
+ * The last packet of a host came at most two probes before the host went.  The loss is
+ * noticed COLL__SILENCE after that packet, by a look that is up to COLL__SILENCE_LOOK
+ * late: 7 to 9.5 s after the host went.  A host that is back after 5 s is always heard
+ * in time: data under way to it is resent with every probe.  Kernels before Linux 6.15
+ * resend it after 0.2 s and the round trip, then after twice that, and so on: on a link
+ * of less than 20 ms after some 6.5 s. */
 #define COLL__SILENCE 9
-#define COLL__SILENCE_PROBE 1  /* s, from one question to the next */
+#define COLL__SILENCE_PROBE 1  /* s, between two keep-alive probes */
 #define COLL__SILENCE_LOOK 0.5 /* s, between two looks at what has been acknowledged */
 
 /* What an error says of a rank on such a host, after its name. */
@@ -40,7 +40,7 @@ struct coll__addr {
     uint8_t unused;
 };
 
-/* Who must be able to connect. */
+/* Which processes must be able to connect. */
 enum coll__reach { REACH_HOST, REACH_NET };
 
 /* Does COLL_NET_FAMILY (4 or 6) allow the address?  An invalid value allows both: it is
@@ -57,7 +57,7 @@ void coll__net_text(const struct coll__addr *addr, char text[COLL__ADDR_TEXT]);
 /* Find the address at the other end of fd: 0; or -1, and *addr is empty. */
 int coll__net_peer(int fd, struct coll__addr *addr);
 
-/* Write that. */
+/* Write the address at the other end of fd. */
 void coll__net_peer_text(int fd, char text[COLL__ADDR_TEXT]);
 
 /* Listen on a port of COLL_NET_PORTS (any free one if it is not set).  The interface is

@@ -7,7 +7,7 @@
 
 #include <sys/socket.h>
 
-/* Fill in *out; return its length. */
+/* Convert to *out; returns its length. */
 socklen_t coll__addr_to_sock(const struct coll__addr *addr,
                              struct sockaddr_storage *out);
 

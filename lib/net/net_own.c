@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_OWN 64        /* addresses that are looked at */
+#define MAX_OWN 64        /* most addresses that are considered */
 #define MOST_LINK_LOCAL 2 /* of those, where there are no others */
 
 int coll__net_wants(int family)
@@ -92,7 +92,7 @@ static int has(const char *name, const char *what)
     return !access(path, F_OK);
 }
 
-/* Mbit/s; 0: nobody knows. */
+/* Return the interface's speed in Mbit/s; 0: not known. */
 static long speed_of(const char *name)
 {
     char dir[128];
@@ -164,7 +164,7 @@ static int by_rank(const void *a, const void *b)
     return x->rank != y->rank ? x->rank - y->rank : x->order - y->order;
 }
 
-/* List those of a kind, IPv4 first. */
+/* List the addresses of a kind, IPv4 first. */
 static int list_own(const struct ifaddrs *list, enum kind kind, int has_six,
                     struct own own[MAX_OWN])
 {

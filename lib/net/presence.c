@@ -43,7 +43,7 @@ int coll__presence_open(unsigned char token[COLL__PRESENCE_BYTES])
 
     coll__auth_random(token, COLL__PRESENCE_BYTES);
     if (fd >= 0) {
-        shutdown(fd, SHUT_RD); /* nothing is to be sent there */
+        shutdown(fd, SHUT_RD); /* it receives nothing */
         if (!bind(fd, (struct sockaddr *)&name, name_of(token, &name)))
             return fd;
         close(fd);

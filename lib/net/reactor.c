@@ -41,7 +41,7 @@ static struct {
     struct coll__task *later;         /* at their times, in any order */
 } reactor = {.epoll_fd = -1, .wake_fd = -1};
 
-/* Set once, by the code that progresses communicators; move is stored last. */
+/* The function that progresses communicators; set once, move last. */
 static struct {
     atomic_int *n_busy;
     _Atomic(void (*)(void)) move;

@@ -25,7 +25,7 @@ struct coll__source {
     void (*expired)(struct coll__source *source); /* deadline is 0 again */
     /* The reactor ends, or this is a forked child: fd is closed, forget it. */
     void (*dropped)(struct coll__source *source);
-    uint32_t slot, serial; /* the reactor's */
+    uint32_t slot, serial; /* for the reactor only */
 };
 
 /* A function to run on the reactor's thread, soon or at a given time, lock held; run()
@@ -33,7 +33,7 @@ struct coll__source {
 struct coll__task {
     void (*run)(struct coll__task *task);
     struct coll__task *next, **at;
-    double when; /* by coll__now(); 0: soon */
+    double when; /* a time of coll__now(); 0: soon */
     int is_queued;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* this_host.c - see host.h. */
+/* this_host.c - see this_host.h. */
 #include "lib/net/this_host.h"
 #include "lib/net/auth.h"
 

@@ -20,8 +20,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define REST_TIME 1.0   /* s, without a link */
-#define FIRST_TIME 10.0 /* s, until the first one comes */
+#define REST_TIME 1.0   /* s, that a wire stays without a link */
+#define FIRST_TIME 10.0 /* s, until the first link comes */
 
 struct coll__wire_chunk {
     struct coll__wire_chunk *next;
@@ -32,7 +32,7 @@ struct coll__wire_chunk {
 /* Encryption: a frame's head and body travel as records; a long body as several. */
 struct coll__wire_crypt {
     struct coll__seal in, out;
-    unsigned char record[COLL__SEAL_RECORD + COLL__SEAL_BYTES]; /* that comes */
+    unsigned char record[COLL__SEAL_RECORD + COLL__SEAL_BYTES]; /* being read */
     size_t n_record;
 };
 

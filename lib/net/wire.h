@@ -37,12 +37,12 @@ struct coll__wire_crypt;
 struct coll__wire {
     struct coll__source source; /* first; fd -1: the wire to this process itself */
     unsigned char process[COLL__PROCESS_BYTES]; /* at the other end */
-    int is_known;                               /* that */
-    struct coll__link *links;                   /* link.c's */
+    int is_known;                               /* is process known? */
+    struct coll__link *links;                   /* for link.c only */
     struct coll__wire *next;
 
-    /* The wire's own. */
-    unsigned char inbox[4096]; /* read and not taken yet */
+    /* For wire.c only. */
+    unsigned char inbox[4096]; /* read from the socket, not yet parsed */
     size_t in_at, in_end;
     int is_drained; /* the socket had no more */
     struct coll__wire_head head;
@@ -51,8 +51,8 @@ struct coll__wire {
     size_t n_body;
     struct coll__wire_chunk *first, **last;
     size_t n_queued; /* bytes of output */
-    double rest_at;  /* when it ends, unless a link comes */
-    int is_silent;   /* the other end's host is */
+    double rest_at;  /* when it closes, unless a link comes */
+    int is_silent;   /* the other end's host has fallen silent */
     struct coll__wire_crypt *crypt; /* NULL: nothing is sealed */
 };
 
