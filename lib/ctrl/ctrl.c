@@ -6,9 +6,10 @@
  * that reaches it.  When an inner rank dies, the tree falls apart, but every part has a
  * neighbour of the dead rank, which sees its connection end.
  *
- * Leaving is an allgather of nothing.  When all ranks have entered it, the root sends the
- * release down.  No rank closes its links before the release has passed.  So a link that
- * ends after the release is in order, and one that ends before it means a death.
+ * Leaving is an allgather of zero bytes.  When all ranks have entered it, the root
+ * sends the release down.  No rank closes its links before the release has passed.  So
+ * a link that ends after the release is in order, and one that ends before it means a
+ * death.
  */
 #include "lib/ctrl/ctrl_int.h"
 #include "lib/trace/log.h"
@@ -65,7 +66,7 @@ const char *coll__ctrl_host(const struct coll__ctrl *ctrl, int rank)
 
 /* ---- failing ------------------------------------------------------------ */
 
-/* Remember it, as a sentence too. */
+/* Keep the reason, also as a sentence. */
 static void note_failure(struct coll__ctrl *ctrl,
                          const struct ctrl_reason *reason)
 {

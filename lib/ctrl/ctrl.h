@@ -21,16 +21,16 @@ struct coll__ctrl;
 
 /* A call in which a rank waits; other ranks judge it in a stall check. */
 struct coll__ctrl_call {
-    int rank;               /* who waits */
+    int rank;               /* the rank that waits */
     int peer;               /* the peer of a send or receive; -1: all ranks */
     int is_blocked;         /* its caller starts no other call before it ends */
     uint64_t n_started;     /* collectives that it has started */
-    struct coll__head head; /* what it waits in */
+    struct coll__head head; /* the signature of the call */
 };
 
 enum coll__verdict {
     VERDICT_HERE,  /* this rank has come to that call */
-    VERDICT_LATE,  /* not yet */
+    VERDICT_LATE,  /* this rank has not yet */
     VERDICT_NEVER, /* it never will: the two ranks disagree */
     N_VERDICTS
 };
@@ -60,7 +60,7 @@ struct coll__ctrl_events {
 struct coll__ctrl_roll {
     int n_late, n_silent;
     int late[COLL__NAMED], silent[COLL__NAMED]; /* ascending */
-    char text[COLL__WHERE_MAX]; /* where late[0], or the peer, is */
+    char text[COLL__WHERE_MAX]; /* what late[0], or the peer, does */
 };
 
 /* Connect the tree over the bootstrap's ranks.  Collective.
@@ -84,7 +84,7 @@ void coll__ctrl_secret(const struct coll__ctrl *ctrl, const char *use,
 struct coll__ctrl_part {
     int rank, size;
     const int *ranks; /* [size]: the part's ranks, by their numbers in the whole */
-    unsigned char tag[COLL__TAG_BYTES]; /* random, alike on the part's ranks */
+    unsigned char tag[COLL__TAG_BYTES]; /* random, the same on the part's ranks */
     int status; /* COLL_OK, or why this rank cannot join; all ranks are told */
 };
 

@@ -156,7 +156,7 @@ static int no_answer(struct coll__ctrl *ctrl, const char *why)
     return COLL_ERR_PEER;
 }
 
-/* It is this process's own affair. */
+/* This process lacks file descriptors. */
 static int lack_files(const struct coll__ctrl *ctrl, const char *why)
 {
     log_error("boot", "rank %d cannot connect to rank %d (%s)",
@@ -275,7 +275,7 @@ static int await_children(struct coll__ctrl *ctrl, double deadline,
         status = COLL_ERR_BOOTSTRAP;
     }
     if (ctrl->has_gate)
-        coll__gate_remove(&ctrl->gate); /* nobody else is to come */
+        coll__gate_remove(&ctrl->gate); /* no more children are to come */
     ctrl->has_gate = 0;
     coll__reactor_unlock();
     return status;

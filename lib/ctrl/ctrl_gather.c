@@ -45,7 +45,7 @@ static void fail_nomem(struct coll__ctrl *ctrl)
     fail_with(ctrl, COLL_ERR_NOMEM, coll_last_error(), 1);
 }
 
-/* The caller's result is there. */
+/* Take the blocks: the gathering is done. */
 static void finish(struct coll__ctrl *ctrl, unsigned char *all)
 {
     struct ctrl_gather *g = &ctrl->gather;

@@ -19,10 +19,10 @@ enum ctrl_frame {
     CTRL_FAILED, /* id = -status, to = the rank that body speaks of, or
                   * NOBODY, body = the reason; to every rank */
     CTRL_ASK,    /* a question from a rank to a rank; id = its number */
-    CTRL_ANSWER, /* from answers to */
+    CTRL_ANSWER, /* the answer to CTRL_ASK */
     CTRL_CALL,   /* a rank wants all ranks asked about its call; to the root */
     CTRL_QUERY,  /* the root's question to all; id = the round's number */
-    CTRL_ROLL,   /* what a subtree says */
+    CTRL_ROLL,   /* a subtree's answers */
     CTRL_RESULT, /* the answers of all ranks, to every rank */
     CTRL_APART   /* a part could not be made; to every rank of the whole */
 };
@@ -41,10 +41,10 @@ struct ctrl_peer {
     char host_name[48];
 };
 
-/* Where a rank awaits its children. */
+/* Where a rank listens for its children. */
 struct ctrl_place {
     int32_t n_addrs; /* 0: a leaf; negative: the status of its failure to listen */
-    int32_t n_lacking; /* descriptors, if that is why */
+    int32_t n_lacking; /* missing descriptors, if that is why */
     struct coll__addr addrs[COLL__MAX_ADDRS];
 };
 
@@ -91,8 +91,8 @@ struct ctrl_call {
 struct ctrl_question {
     uint32_t id;
     struct coll__ctrl_call call;
-    double asked, answered; /* when; answered is 0 before */
-    int is_heard;           /* whoever asked knows the answer */
+    double asked, answered; /* times; answered is 0 until then */
+    int is_heard;           /* the asking thread has read it */
     struct coll__ctrl_roll roll;
 };
 
@@ -102,9 +102,9 @@ struct ctrl_round {
     uint32_t id;
     int is_open;                 /* the result is not here yet */
     int is_head;                 /* this rank leads it: root, or its parent is silent */
-    struct ctrl_call call;       /* what it is about */
+    struct ctrl_call call;       /* the round's call */
     uint32_t missing;            /* bit j: child j has not answered */
-    struct coll__ctrl_roll roll; /* of those that have, and this rank */
+    struct coll__ctrl_roll roll; /* the answers so far, with this rank */
     struct coll__task give_up;   /* on the missing children, or on the parent */
 
     /* The call sent up, until a result comes; at the root, the next round's call. */
@@ -126,9 +126,9 @@ struct coll__ctrl {
     struct coll__ctrl_events events;
 
     unsigned char tag[COLL__TAG_BYTES]; /* tells this part from others */
-    struct coll__ctrl *whole;           /* what it is being made through */
+    struct coll__ctrl *whole;           /* while this part is being made */
     struct coll__ctrl *parts, *next_part; /* being made through this one */
-    int is_dividing;                      /* parts are agreed on, or made */
+    int is_dividing;                      /* between divide_begin and divide_end */
     struct ctrl_news *news; /* of parts that this rank has not made yet */
 
     struct coll__gate gate; /* for the children */
@@ -140,7 +140,7 @@ struct coll__ctrl {
     int n_watches;
     struct coll__launcher_watch launcher;
 
-    pthread_cond_t changed; /* anything below */
+    pthread_cond_t changed; /* any member below has changed */
     int is_open;            /* events may be called */
     int is_leaving;         /* pidfds say nothing any more */
     int is_released;        /* all ranks leave: from now on links end in order */
@@ -148,13 +148,13 @@ struct coll__ctrl {
     struct ctrl_gather gather;
     struct ctrl_question question;
     struct ctrl_round round;
-    uint64_t n_questions; /* messages of questions */
+    uint64_t n_questions; /* messages sent for questions */
 
     int failed_status; /* 0 while the group lives */
     uint32_t failed_subject;
     char failed_words[COLL__TEXT_MAX];
     char failed_text[COLL__TEXT_MAX];
-    int has_notice;          /* failed() is to be called */
+    int has_notice;          /* failed() must be called */
     int n_pins;              /* failed() is being called */
     struct coll__task task;  /* to call it */
 };
@@ -289,13 +289,13 @@ void coll__ctrl_unwatch(struct coll__ctrl *ctrl);
 /* Expect this rank's children over the existing wires. */
 void coll__ctrl_expect(struct coll__ctrl *ctrl);
 
-/* The links' callbacks. */
+/* Set up a link and its callbacks. */
 void coll__ctrl_link_init(struct coll__ctrl *ctrl, struct coll__link *link,
                           int peer);
 
 /* All below: lock not held. */
 
-/* Allocate a tree, of which this rank is not connected yet; NULL: no memory. */
+/* Allocate a tree that is not connected yet; NULL: no memory. */
 struct coll__ctrl *coll__ctrl_new(int rank, int size,
                                   const struct coll__ctrl_events *events);
 
@@ -332,8 +332,8 @@ int coll__ctrl_meet(struct coll__ctrl *ctrl, struct coll__boot *boot);
 void coll__ctrl_fail_parts(struct coll__ctrl *ctrl,
                            const struct ctrl_reason *reason);
 
-/* A part and its whole.  tell: this rank reports that the part fails; got: another rank
- * reports it (lock held); leave: the part is made. */
+/* A part that is being made reports its failure through the whole: tell sends this rank's
+ * report, got takes another rank's (both: lock held).  leave: the part is made. */
 void coll__ctrl_tell_apart(struct coll__ctrl *ctrl,
                            const struct ctrl_reason *reason);
 int coll__ctrl_got_apart(struct coll__ctrl *ctrl, struct coll__link *link,

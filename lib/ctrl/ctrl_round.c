@@ -29,7 +29,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEVEL_TIME 0.1 /* s */
+#define LEVEL_TIME 0.1 /* s, for each level of the tree */
 
 struct roll { /* as it travels, little-endian; text ends with its NUL */
     uint32_t n_late, n_silent, late[COLL__NAMED], silent[COLL__NAMED];
@@ -46,8 +46,8 @@ static int is_before(const struct ctrl_call *a, const struct ctrl_call *b)
                                     : a->of.head.seq < b->of.head.seq;
 }
 
-/* Are they one question?  The rest of the heads may differ: the asked rank compares it,
- * and finds the disagreement. */
+/* Are they the same question?  Their signatures may differ: then the asked rank finds the
+ * disagreement. */
 static int is_about(const struct ctrl_call *a, const struct ctrl_call *b)
 {
     return a->subject == b->subject && a->of.head.seq == b->of.head.seq;
@@ -183,7 +183,7 @@ static void end(struct coll__ctrl *ctrl, const struct coll__ctrl_roll *result)
         begin_raised(ctrl);
 }
 
-/* All that will answer have. */
+/* Pass the answers up, or end the round if this rank leads it. */
 static void hand_in(struct coll__ctrl *ctrl)
 {
     struct ctrl_round *round = &ctrl->round;
@@ -229,7 +229,7 @@ static void give_up(struct coll__task *task)
         begin_raised(ctrl);
 }
 
-/* What this rank says itself. */
+/* Return this rank's own answer. */
 static struct coll__ctrl_roll judge(struct coll__ctrl *ctrl,
                                     const struct ctrl_call *call)
 {

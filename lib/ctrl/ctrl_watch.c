@@ -32,8 +32,8 @@ struct ctrl_process {
     struct coll__source
         source; /* first; fd -1: it has ended, or is not watched */
     uint64_t pid;
-    int is_told;              /* its neighbours have spoken */
-    struct ctrl_watch *first; /* who wants to know */
+    int is_told;              /* trees with it as neighbour were told */
+    struct ctrl_watch *first; /* the watches of it */
     struct ctrl_process *next;
 };
 
