@@ -16,7 +16,7 @@ struct coll__boot;
 
 struct coll__boot_ops {
     const char *name; /* "pmix", the value of COLL_BOOTSTRAP */
-    const char *what; /* one line */
+    const char *what; /* a description in one line */
     /* A variable that only this launcher sets; the job ends with the launcher's process.
      * NULL: the launcher has a connection, or users start ranks this way. */
     const char *given;
@@ -57,13 +57,13 @@ struct coll__boot_news {
 struct coll__boot {
     const struct coll__boot_ops *ops;
     int rank, size;
-    int is_one_host;             /* all ranks are on the same */
+    int is_one_host;             /* all ranks are on the same host */
     struct coll__boot_news news; /* the caller sets it, the reactor locked */
     double timeout;              /* s, for each call */
     /* The ranks prove this secret to each other on sockets.  It comes from the unique id,
      * from COLL_JOB_SECRET, or from rank 0, and then the bootstrap spreads it. */
     unsigned char secret[COLL__SECRET_BYTES];
-    void *state; /* the bootstrap's own */
+    void *state; /* for the bootstrap only */
 };
 
 /* All bootstraps in order of preference, NULL at the end. */
@@ -81,7 +81,7 @@ int coll__boot_open_id(struct coll__boot *boot, const struct coll_unique_id *id,
  * id is zero. */
 void coll__boot_free_id(const struct coll_unique_id *id);
 
-/* Open the caller's own allgather. */
+/* Make a bootstrap of the caller's own allgather. */
 int coll__boot_open_oob(struct coll__boot *boot, const struct coll_oob *oob,
                         double timeout);
 

@@ -19,10 +19,10 @@
 #include <unistd.h>
 
 #define ANSWER 2048    /* bytes of an answer that are kept */
-#define PAUSE_US 50000 /* until rank 0 is asked for again */
+#define PAUSE_US 50000 /* between two requests for the id */
 #define TALK_TIME 5.0  /* s, for a request that begins before the deadline */
 
-static atomic_uint n_opened; /* alike on every rank */
+static atomic_uint n_opened; /* the same on every rank */
 
 static int detect(void)
 {

@@ -16,8 +16,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MARK 64       /* bytes of its name */
-#define MARK_HASH 16  /* bytes of it that are shown */
+#define MARK 64       /* bytes of the mark's name */
+#define MARK_HASH 16  /* bytes of the hash in the name */
 #define MARK_LEN 4096 /* bytes of the mapping */
 
 /* The name holds a hash, so that it does not show the variables to other processes. */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 static struct coll__launcher_watch *watches; /* under the reactor's lock */
-static const char *reason;                   /* NULL: it is there */
+static const char *reason; /* why the launcher has gone; NULL: it has not */
 
 /* The launcher's pidfd.  This process keeps it; the reactor watches a copy. */
 static int process = -1;

@@ -20,8 +20,8 @@ struct coll__launcher_watch {
 void coll__launcher_watch(struct coll__launcher_watch *watch);
 void coll__launcher_unwatch(struct coll__launcher_watch *watch);
 
-/* Find the process that gave this one the variable, and watch for its end, if it is
- * visible; the lock not held. */
+/* Find the launcher, the nearest ancestor that began without the variable, and watch for
+ * its end; it may not be visible.  The lock is not held. */
 void coll__launcher_find(const char *variable);
 
 /* The launcher has gone once fd is readable.  Takes fd over; it replaces an earlier

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILE_MAX 4096 /* bytes of a secret that count */
+#define FILE_MAX 4096 /* bytes of a secret that are used */
 
 const char *coll__launcher_env(const char *name)
 {
@@ -88,7 +88,7 @@ static const char *judge(int fd)
     return st.st_size ? NULL : "it is empty";
 }
 
-/* Read it into text[FILE_MAX + 1]. */
+/* Read the file into text[FILE_MAX + 1]. */
 static int read_file(const char *path, char *text)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -42,8 +42,8 @@ int coll__launcher_env_place(const char *rank_name, const char *size_name,
 int coll__launcher_has_secret(void);
 
 /* Make a secret from these words, which keep jobs apart, and from COLL_JOB_SECRET or the
- * content of COLL_JOB_SECRET_FILE, which keeps strangers out. If neither is
- * set, a rank with says_so logs it.
+ * content of COLL_JOB_SECRET_FILE, which keeps strangers out.  If neither is set, a
+ * rank with says_so logs it.
  *
  * Errors:    COLL_ERR_INVALID, logged: the file cannot be read, is empty, or other users
  *            may read it.

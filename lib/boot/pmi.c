@@ -29,15 +29,15 @@
 #include <unistd.h>
 
 #define LINE 1024 /* bytes of a line, including its newline */
-#define NAME 256  /* of the space of keys */
+#define NAME 256  /* bytes of the key space's name */
 #define WHY 512
 
 static struct {
     int fd, is_open;
     unsigned generation;    /* of the process that has opened it */
-    char space[NAME];       /* of keys */
-    unsigned n_groups;      /* met, alike on every rank */
-    char line[LINE];        /* that is being read */
+    char space[NAME];       /* the key space's name */
+    unsigned n_groups;      /* groups that met; the same on every rank */
+    char line[LINE];        /* the line being read */
     size_t n_line, n_taken; /* bytes read; bytes of them in earlier lines */
 } pmi = {.fd = -1};
 

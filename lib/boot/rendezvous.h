@@ -16,7 +16,7 @@
 
 #define COLL__MAX_PORTS 64
 
-/* Where and as whom to meet. */
+/* Where to meet, and as which rank. */
 struct coll__rendezvous_spec {
     int rank, size;
     uint32_t generation; /* number of earlier rendezvous with this secret */

@@ -35,9 +35,9 @@ struct rendezvous_join {
     struct coll__boot *boot;
     struct coll__rendezvous_spec spec;
     struct tcp_words words;
-    char where[COLL__ADDR_TEXT]; /* rank 0 is */
-    int is_watched;              /* by the reactor */
-    int is_told;                 /* that the job cannot form */
+    char where[COLL__ADDR_TEXT]; /* rank 0's address */
+    int is_watched;              /* does the reactor watch the connection? */
+    int is_told;                 /* both sides know that the job fails */
     struct coll__launcher_watch launcher;
     _Atomic(const char *) why; /* why the launcher has gone; NULL: it has not */
 };

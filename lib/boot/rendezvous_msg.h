@@ -12,14 +12,14 @@
 
 #define TCP_TEXT 512
 #define TCP_BLOCK_MAX 256
-#define TELL_TIME 0.5 /* s, for the last words to one rank */
+#define TELL_TIME 0.5 /* s, to send an error to one rank */
 
 enum tcp_type {
     TCP_HERE = 1,  /* to rank 0: the rank's host */
     TCP_WELCOME,   /* to a rank: all ranks are here; struct tcp_welcome */
     TCP_BLOCK,     /* to rank 0: the rank's block */
     TCP_PARENT,    /* to a rank: its parent's block; keep the connection */
-    TCP_PARENT_GO, /* the same, and end it */
+    TCP_PARENT_GO, /* the same, and close the connection */
     TCP_AGAIN,     /* to a rank: struct tcp_again */
     TCP_BYE,       /* the end of a connection, in order */
     TCP_ERROR      /* a sentence: the job cannot form */
@@ -27,7 +27,7 @@ enum tcp_type {
 
 struct tcp_head {
     uint32_t type;  /* little-endian, like all integers that travel */
-    uint32_t fault; /* of an error: -status */
+    uint32_t fault; /* for TCP_ERROR: -status */
     uint64_t len;
 };
 
@@ -80,7 +80,7 @@ void coll__rendezvous_lost(int rank, const char *where,
 /* Return the status of an error message; its sentence is words->body. */
 int coll__rendezvous_fault(const struct tcp_words *words);
 
-/* Rank 0's and the others' part. */
+/* The two sides: rank 0, and the other ranks. */
 struct rendezvous_root;
 struct rendezvous_join;
 int coll__rendezvous_root_open(struct coll__boot *boot,

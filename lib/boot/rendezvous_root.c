@@ -33,8 +33,8 @@ struct rendezvous_root {
     struct coll__gate gate; /* first */
     struct coll__boot *boot;
     struct rendezvous_table table;
-    struct guest **guests; /* [size]: those that are connected */
-    uint32_t *pids;        /* [size]: of those that have come */
+    struct guest **guests; /* [size]: NULL: not connected */
+    uint32_t *pids;        /* [size]; 0: has not connected yet */
     unsigned char (*blocks)[TCP_BLOCK_MAX]; /* [size] */
     size_t len;                             /* of each block; 0: not known */
     int has_gate, brief_fd;                 /* -1: the listener stays */

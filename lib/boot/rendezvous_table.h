@@ -3,21 +3,21 @@
  * it tells each: decisions only, no sockets.
  *
  * Each rank says that it is here.  When all have, each is welcomed and hands in its
- * block.  Once its parent's block is there too, the rank is handed that block.  A rank that has
- * to wait keeps its connection while a seat is free, so that its death is noticed at
- * once.  Without a free seat the rank is sent away; it comes again and starts over.  So
- * rank 0 holds few sockets, however many ranks there are.
+ * block.  Once its parent's block is there too, the rank is handed that block.  A rank
+ * that has to wait keeps its connection while a seat is free, so that its death is
+ * noticed at once.  Without a free seat the rank is sent away; it comes again and starts
+ * over.  So rank 0 holds few sockets, however many ranks there are.
  */
 #ifndef COLL_LIB_BOOT_RENDEZVOUS_TABLE_H
 #define COLL_LIB_BOOT_RENDEZVOUS_TABLE_H
 
 #define COLL__TCP_SEATS 256
 
-enum tcp_step {             /* how far a rank's connection is */
+enum tcp_step {             /* the state of a rank's connection */
                 STEP_AWAY,  /* it has none */
                 STEP_COME,  /* it has proved the secret */
                 STEP_HERE,  /* it waits for the others */
-                STEP_BLOCK, /* it is welcome and owes its block */
+                STEP_BLOCK, /* it was welcomed and owes its block */
                 STEP_WAIT,  /* it waits for its parent's block */
                 STEP_IN     /* it has all that it needs */
 };
@@ -55,7 +55,7 @@ enum tcp_say coll__rendezvous_table_here(struct rendezvous_table *table,
 enum tcp_say coll__rendezvous_table_block(struct rendezvous_table *table,
                                           int rank);
 
-/* It has been told. */
+/* The rank has been told. */
 void coll__rendezvous_table_said(struct rendezvous_table *table, int rank,
                                  enum tcp_say say);
 
