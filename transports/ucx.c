@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ucx.c - ranks anywhere, through UCX: RDMA where the hosts have it or, where tcp
- * is not allowed, UCX's own TCP.  The transport's calls; communicators are opened
- * in ucx_open.c.  The process's workers are in ucx_worker.c, their endpoints in
- * ucx_link.c; the other ranks are in ucx_peer.c, segments go out in ucx_send.c and
- * come in in ucx_recv.c, and ucx.h says how they travel.
+/* ucx.c - messages between ranks on any hosts through UCX, by RDMA or, where tcp is not
+ * allowed, by UCX's own TCP.  This file has the transport's calls. ucx_open.c opens
+ * communicators, ucx_worker.c has the process's workers, ucx_link.c their endpoints,
+ * ucx_peer.c the other ranks; ucx_send.c sends segments, and ucx_recv.c receives them.
+ * ucx.h describes the protocol.
  */
 #include "transports/ucx.h"
 #include "lib/trace/log.h"
@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUIET_SECONDS 0.5         /* for what is under way to end by itself */
-#define QUIET_FAILED_SECONDS 0.25 /* and where the communicator has failed */
-#define SHARED_SECONDS 5.0        /* and more, where others would suffer */
-#define CANCEL_SECONDS 0.2        /* for UCX to give up what was under way */
+#define QUIET_SECONDS 0.5         /* s, for transfers under way to end by themselves */
+#define QUIET_FAILED_SECONDS 0.25 /* s, if the communicator has failed */
+#define SHARED_SECONDS 5.0        /* s more, if other communicators would suffer */
+#define CANCEL_SECONDS 0.2        /* s, for UCX to cancel what was under way */
 
 /* ---- the transport's calls ---------------------------------------------- */
 
@@ -47,7 +47,7 @@ static int ucx_poll(struct coll__tp *tp)
     return moved;
 }
 
-/* Begin a transfer; its peer, or NULL when it has failed already. */
+/* Begin a transfer.  Returns its peer, or NULL if the transfer has failed already. */
 static struct ucx_peer *begin(struct ucx *ucx, struct coll__xfer *xfer)
 {
     struct ucx_peer *peer = coll__ucx_peer(
@@ -88,7 +88,7 @@ static void ucx_recv(struct coll__tp *tp, struct coll__xfer *xfer)
     peer = begin(ucx, xfer);
     if (peer) {
         coll__ucx_queue_put(&peer->recvs, xfer);
-        coll__ucx_pull(peer); /* what came before the loss still counts */
+        coll__ucx_pull(peer); /* messages that came before the loss still count */
         if (peer->status)
             coll__ucx_spoil(peer, &peer->recvs);
     }
@@ -136,7 +136,7 @@ static int ucx_reaches(struct coll__tp *tp, int rank, struct coll__link *link)
 
 /* ---- closing ------------------------------------------------------------ */
 
-/* Nobody waits for the transfers of this peer any more. */
+/* Forget the transfers of this peer; the communicator closes. */
 static void forget(struct ucx_peer *peer)
 {
     for (unsigned i = 0; i < UCX_WINDOW; i++)
@@ -156,8 +156,8 @@ static void forget_all(struct ucx *ucx)
     coll__ucx_exit(ucx);
 }
 
-/* Make progress until UCX holds nothing of this communicator: 1, or the
- * deadline: 0. */
+/* Make progress until UCX holds nothing of this communicator.  Returns 1, or 0 at the
+ * deadline. */
 static int settle(struct ucx *ucx, double deadline)
 {
     int n;
@@ -173,7 +173,7 @@ static int settle(struct ucx *ucx, double deadline)
     return !n;
 }
 
-/* Say whether UCX holds buffers of transfers with this peer. */
+/* Does UCX hold buffers of transfers with this peer? */
 static int holds_buffers(const struct ucx_peer *peer)
 {
     if (!peer || !peer->link)
@@ -184,7 +184,7 @@ static int holds_buffers(const struct ucx_peer *peer)
     return 0;
 }
 
-/* Say whether other communicators use a link whose peer holds this one up. */
+/* Do other communicators use a link whose peer delays this communicator? */
 static int is_shared(struct ucx *ucx)
 {
     int found = 0;
@@ -197,9 +197,9 @@ static int is_shared(struct ucx *ucx)
     return found;
 }
 
-/* The buffers of what is under way are about to be their owner's again: where a
- * peer does not let go of them, break the link, though other communicators lose
- * it, too.  New ones get new links, of another worker. */
+/* Break the links that still use buffers of this communicator, since the caller is about
+ * to own these again.  Other communicators lose such a link too; new communicators get
+ * new links, of another worker. */
 static void break_off(struct ucx *ucx)
 {
     int n = 0;
@@ -220,9 +220,9 @@ static void break_off(struct ucx *ucx)
     settle(ucx, coll__now() + CANCEL_SECONDS);
 }
 
-/* The ranks of this communicator use its links no more.  Those that no other one
- * uses either are told whether this worker goes on: also where it has failed,
- * since it may have ended in order there. */
+/* Leave this communicator's links.  If no other communicator uses a link, tell its worker
+ * that this one goes on; do so even if this communicator has failed, since it may have
+ * ended in order there. */
 static void leave_links(struct ucx *ucx, int is_orderly, int is_last)
 {
     for (int r = 0; r < ucx->base.size; r++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ucx_context.c - the process's UCP contexts, one for each set of devices: made for
- * the first worker, with what is known to go wrong avoided; ended with the last.
+/* ucx_context.c - the process's UCP contexts, one for each set of devices.  The first
+ * worker makes its context, with settings that avoid known faults; the last one ends it.
  *
- * One for certain devices goes by RDMA alone: UCX then opens no TCP port, which
- * would answer whoever comes.
+ * A context for certain devices uses RDMA alone: then UCX opens no TCP port, which would
+ * answer any caller.
  */
 #include "transports/ucx.h"
 #include "transports/ucx_price.h"
@@ -18,10 +18,10 @@
 
 static struct coll__lock context_lock = COLL__LOCK(NULL);
 static struct ucx_context *contexts; /* these are under context_lock */
-static int was_used;     /* ever, by this process or its parents */
+static int was_used;     /* ever used, by this process or its parents */
 static unsigned used_by; /* the generation of who did */
 
-/* Say whether there is an RDMA device that is not NVIDIA's. */
+/* Is there an RDMA device of another maker than NVIDIA? */
 static int has_plain_verbs(void)
 {
     DIR *dir = opendir("/sys/class/infiniband");
@@ -44,10 +44,10 @@ int coll__ucx_is_fragile(void)
     return major == 1 && minor < 14;
 }
 
-/* UCX makes shared memory with names in /dev/shm, or with System V's keys, and
- * takes those back a moment later; a process that is killed in that moment
- * leaves it behind for good.  Endpoints that are to notice a dead peer do not
- * use such memory anyhow. */
+/* UCX makes shared memory with names in /dev/shm, or with System V keys, and removes the
+ * names a moment later.  A process that is killed in that moment leaves the memory
+ * behind.  Endpoints with error handling do not use such memory anyhow, so it is switched
+ * off. */
 static void avoid_names(ucp_config_t *config)
 {
     const char *tls = getenv("UCX_TLS");
@@ -61,7 +61,7 @@ static void avoid_names(ucp_config_t *config)
                  tls);
 }
 
-/* A setting, and the names by which the user may have set it in part. */
+/* A setting, and the variables by which the user may have set it, or a part of it. */
 struct setting {
     const char *name, *value, *aliases[4];
 };
@@ -95,8 +95,8 @@ static void tune_others(ucp_config_t *config)
     set(config, &check);
 }
 
-/* Soft-RoCE takes the usual count of 7 repeats for endless, and pins the usual 4096
- * buffers of 8 KiB of each queue page by page, for seconds. */
+/* Soft-RoCE takes the usual retry count of 7 as endless.  It also pins the usual 4096
+ * buffers of 8 KiB of each queue page by page, which takes seconds. */
 static void tune_soft(ucp_config_t *config)
 {
     static const struct setting repeats = {
@@ -111,9 +111,9 @@ static void tune_soft(ucp_config_t *config)
     set(config, &queues);
 }
 
-/* Go by these devices, over all of which UCX spreads what is large.  From 32 KiB on
- * it is to go by rendezvous, from memory to memory that is registered once:
- * where UCX reckons by itself it never does so on some (soft-RoCE). */
+/* Use these devices; UCX spreads large messages over all of them.  From 32 KiB on use
+ * rendezvous, between memory that is registered once: by its own estimate UCX never does
+ * so on some devices (soft-RoCE). */
 static void tune_rails(ucp_config_t *config, const struct coll__rails *rails)
 {
     static const struct setting ways = {"TLS", "ib", {NULL}};
@@ -142,9 +142,8 @@ static void tune_any(ucp_config_t *config)
         tune_others(config);
 }
 
-/* Avoid what is known to go wrong; what the user has set stays.  An old UCX is kept
- * from sending eagerly from where the bytes lie, which is no matter to a
- * rendezvous. */
+/* Set what avoids known faults; the user's settings stay.  An old UCX must not send
+ * eagerly without a copy; rendezvous is not affected. */
 static void tune(ucp_config_t *config, const struct coll__rails *rails)
 {
     static const struct setting copies = {"ZCOPY_THRESH", "inf", {NULL}};
@@ -157,9 +156,9 @@ static void tune(ucp_config_t *config, const struct coll__rails *rails)
         set(config, &copies);
 }
 
-/* Say so where it knows of GPUs.  No memory of theirs is handed to it: it copies that
- * in streams of its own, whose turn may come only behind a stream that waits for the
- * very message (CUDA_DEVICE_MAX_CONNECTIONS). */
+/* Log if UCX supports GPUs.  It gets no GPU memory: UCX copies that in its own streams,
+ * which may have to wait for a stream that waits for the same message
+ * (CUDA_DEVICE_MAX_CONNECTIONS). */
 static void tell_memory(ucp_context_h context)
 {
     ucp_context_attr_t attr = {.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES};
@@ -195,7 +194,7 @@ static ucs_status_t make_ucp(const struct coll__rails *rails,
     return rc;
 }
 
-/* The one for these devices, made if need be. */
+/* Return the context for these devices, new if there is none. */
 static ucs_status_t find(const struct coll__rails *rails,
                          struct ucx_context **out)
 {
@@ -221,7 +220,7 @@ static ucs_status_t find(const struct coll__rails *rails,
     return UCS_OK;
 }
 
-/* Load UCX, unless this process is one that UCX does not work in; NULL, or why. */
+/* Load UCX, unless it cannot work in this process.  Returns NULL, or why not. */
 static const char *prepare(void)
 {
     if (was_used && coll__is_inherited(used_by))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ucx_entries.h - what libcoll calls of UCX, as one list of its functions' names;
- * plain text for the preprocessor, and no header of UCX.
+/* ucx_entries.h - the UCX functions that libcoll calls, as one list of names; plain text
+ * for the preprocessor, without any header of UCX.
  */
 #ifndef COLL_TRANSPORTS_UCX_ENTRIES_H
 #define COLL_TRANSPORTS_UCX_ENTRIES_H

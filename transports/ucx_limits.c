@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ucx_limits.c - whether the process has what UCX needs of it.
+/* ucx_limits.c - does the process have the file descriptors and file sizes that UCX
+ * needs?
  *
- * UCX 1.13 aborts where a file descriptor cannot be had, and so may its peers
- * that are connecting to it; a file beyond the limit of lengths ends the process
- * by SIGXFSZ.  So both are looked at before UCX is.  The numbers are those that
- * UCX 1.13 was seen to open, with some to spare.
+ * UCX 1.13 aborts if it cannot get a file descriptor, and so may the peers that are
+ * connecting to it.  A file beyond the size limit kills the process by SIGXFSZ.  So both
+ * limits are checked before UCX starts.  The numbers are those that UCX 1.13 was seen to
+ * open, and some more.
  */
 #include "transports/ucx.h"
 #include "lib/trace/log.h"
@@ -19,10 +20,10 @@
 #include <sys/resource.h>
 
 #define FDS_WORKER 10  /* the event thread's, and for files read on the way */
-#define FDS_NETWORK 2  /* of each network device: a listener and an epoll */
+#define FDS_NETWORK 2  /* for each network device: a listener and an epoll */
 #define FDS_DEVICE 6   /* of each RDMA device */
 #define FDS_LINK 2     /* when both sides connect at the same time */
-#define LINKS_AT_USE 8 /* that a rank of many is in touch with, at least */
+#define LINKS_AT_USE 8 /* links of a rank in a large communicator, at least */
 #define FILE_BYTES ((size_t)64 << 20) /* that UCX's segments may need */
 
 static int n_networks(void)
@@ -39,7 +40,7 @@ static int n_networks(void)
     return n;
 }
 
-/* The entries of a folder; 0 where there is none. */
+/* Count the entries of a folder; 0 if there is no folder. */
 static int n_entries(const char *path)
 {
     DIR *dir = opendir(path);
@@ -83,7 +84,7 @@ int coll__ucx_limits_judge(const struct ucx_limits *room, int rank)
     return COLL_ERR_SYSTEM;
 }
 
-/* Say whether a list of UCX's transports has those that make files. */
+/* Does a list of UCX's transports contain one that makes files? */
 static int makes_files(const char *tls)
 {
     static const char *const names[] = {"all", "mm", "sm", "shm", "posix"};

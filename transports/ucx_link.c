@@ -6,15 +6,15 @@
  * handling by peer is on, which confines UCX to the means that notice a dead
  * peer (RDMA, TCP).
  *
- * A link is never made a second time between the same two workers: after a
- * failure a new communicator takes a new worker, so that both sides know what
- * they connect.
+ * A link between the same two workers is never made a second time: after a failure, a new
+ * communicator takes a new worker, so that both sides know which worker they connect to.
  *
- * UCX 1.13 loses what is under way when one side closes early; so workers that
- * end exchange farewells, and close when they have heard those of all that may
- * still say something.  Where a communicator of both has failed nobody knows who
- * comes, and when: such a link is spoiled, and not waited for.  What was sent over
- * it in other communicators has come, since these ended in order.
+ * UCX 1.13 loses messages under way if one side closes early.  So workers that end
+ * exchange UCX_BYE, and close after they have heard from all workers that may still send.
+ * If a communicator of two workers has failed, nothing tells whether the other will send,
+ * or when: their link is spoiled, and this worker does not wait for it.  Messages of
+ * other communicators over that link have arrived, since those communicators ended in
+ * order.
  */
 #include "transports/ucx.h"
 #include "lib/trace/log.h"
@@ -24,8 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FAREWELL_SECONDS 5.0 /* for the others to come to their close() too */
-#define GRACE_SECONDS 5.0    /* to connect, after the communicator has failed */
+#define FAREWELL_SECONDS 5.0 /* s, for the other ranks to call close() too */
+#define GRACE_SECONDS 5.0    /* s to connect, after the communicator has failed */
 
 int coll__ucx_status(ucs_status_t rc, const char *call)
 {
@@ -172,8 +172,8 @@ void coll__ucx_connect(struct ucx_link *link)
     coll__ucx_break(link, coll__ucx_status(rc, "ucp_ep_create"), rc);
 }
 
-/* UCX is through with flushing or closing an endpoint; arg is the counter.  One
- * that failed is through with it, too. */
+/* UCX has finished flushing or closing an endpoint, with or without success; arg is the
+ * counter. */
 static void on_through(void *request, ucs_status_t rc, void *arg)
 {
     int *n_under_way = arg;
@@ -219,7 +219,7 @@ static void on_noted(void *request, ucs_status_t rc, void *arg)
 {
     struct ucx_link *link = arg;
 
-    (void)rc; /* what failed is told by on_failure() */
+    (void)rc; /* on_failure() reports errors */
     coll__ucx.ucp_request_free(request);
     link->worker->n_under_way--;
     link->is_noting = 0;
@@ -270,7 +270,7 @@ void coll__ucx_heard(struct ucx_worker *worker, const struct ucx_wire *wire)
         list(link); /* to answer */
 }
 
-/* Say what had to wait for another note. */
+/* Send the messages that waited for another one to finish. */
 static void say_due(struct ucx_link *link)
 {
     for (int kind = UCX_HELLO; kind <= UCX_BYE && link->due; kind++)
@@ -278,8 +278,8 @@ static void say_due(struct ucx_link *link)
             coll__ucx_say(link, (enum ucx_kind)kind);
 }
 
-/* Answer who ends that this worker goes on, once no communicator joins us, and
- * close then. */
+/* Answer a worker that ends: this one goes on.  Do so once we share no communicator any
+ * more, then close. */
 static void answer_farewell(struct ucx_link *link)
 {
     if (link->n_users || link->worker->is_ending ||
@@ -314,7 +314,7 @@ void coll__ucx_serve_links(struct ucx_worker *worker)
 
 /* ---- greeting and farewell ---------------------------------------------- */
 
-/* Let the worker work for this communicator, or for none. */
+/* Make the worker progress for this communicator, or for none. */
 static void turn(struct ucx_worker *worker, struct ucx *ucx)
 {
     if (ucx) {
@@ -328,8 +328,8 @@ static void turn(struct ucx_worker *worker, struct ucx *ucx)
     coll__yield();
 }
 
-/* Say a word to each rank of this communicator that has not heard it; the number
- * of those that still have to say or hear it.  *missing is one of them. */
+/* Send a message of this kind to each rank of this communicator that has not got it.
+ * Returns how many ranks have not sent or got it yet; *missing is one of them. */
 static int greet(struct ucx *ucx, enum ucx_kind kind, int *missing)
 {
     int n = 0;
@@ -350,9 +350,8 @@ static int greet(struct ucx *ucx, enum ucx_kind kind, int *missing)
     return n;
 }
 
-/* Is there no more use in waiting?  Where the communicator has failed, ranks that
- * could still be heard may never be; but those that are connecting may suffer if
- * this one gives up, so they have a while to come. */
+/* Is waiting useless?  If the communicator has failed, some ranks may never answer.  But
+ * ranks that are connecting may suffer if this one gives up, so they get some time. */
 static int is_over(const struct ucx *ucx, double *deadline)
 {
     double now = coll__now();
@@ -402,7 +401,7 @@ static void flush_links(struct ucx *ucx)
     coll__ucx_exit(ucx);
 }
 
-/* Say whether a link of this communicator is being flushed; *missing: which. */
+/* Is a link of this communicator being flushed? *missing is its rank. */
 static int is_flushing(struct ucx *ucx, int *missing)
 {
     int found = 0;
@@ -431,9 +430,9 @@ static int flush_until(struct ucx *ucx, double *deadline, int *missing)
     return 1;
 }
 
-/* A rank that has heard a hello is connected to that peer by one lane; when its
- * endpoints are flushed, by all.  Peers need this rank's progress for that, so
- * it goes on until all of them are ready. */
+/* A rank that has got UCX_HELLO is connected to that peer by one lane, and by all lanes
+ * once its endpoints are flushed.  The peers need this rank's progress for that, so it
+ * goes on until all ranks are ready. */
 int coll__ucx_meet(struct ucx *ucx, double timeout)
 {
     double deadline = coll__now() + timeout;
@@ -444,7 +443,7 @@ int coll__ucx_meet(struct ucx *ucx, double timeout)
     if (greet_until(ucx, UCX_HELLO, &deadline, &missing) ||
         !flush_until(ucx, &deadline, &missing) ||
         greet_until(ucx, UCX_READY, &deadline, &missing)) {
-        if (ucx_has_failed(ucx)) /* why, the exchange that follows says */
+        if (ucx_has_failed(ucx)) /* the next exchange tells why */
             return COLL_ERR_PEER;
         log_error("ucx",
                   "no connection to rank %d within %g s; check that no "
@@ -455,8 +454,8 @@ int coll__ucx_meet(struct ucx *ucx, double timeout)
     return connect_all(ucx); /* which says whether one failed */
 }
 
-/* Say farewell; the number of links that have not heard it, or that may still
- * say something, but for those that are spoiled. */
+/* Send UCX_BYE.  Returns how many links have not got it or may still send something,
+ * without the spoiled ones. */
 static int part(struct ucx_worker *worker, int *missing)
 {
     unsigned enough = ucx_bit(UCX_BYE) | ucx_bit(UCX_STAY);
@@ -499,7 +498,7 @@ int coll__ucx_n_flushing(const struct ucx_worker *worker)
     return n;
 }
 
-/* A flush lasts until the other worker has read all that was sent. */
+/* A flush ends when the other worker has read all that was sent. */
 static int is_to_be_flushed(const struct ucx_link *link)
 {
     return ucx_is_parting(link) ||

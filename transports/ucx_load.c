@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ucx_load.c - libucp is loaded when UCX is first used, and never linked.
+/* ucx_load.c - load libucp when UCX is first used; libcoll is not linked with it.
  *
- * UCX acts on its process when it is loaded, not when it is used: it installs handlers
- * of SIGHUP and of the signals that end a program by its own fault, and it aborts on a
- * host whose name is too long for its buffer (UCX 1.13).  So a program that uses
- * another transport has none of it; in one that uses UCX, the signals are its own
- * again once UCX is loaded.
+ * UCX changes the process already when it is loaded: it installs handlers of SIGHUP and
+ * of the signals of program faults, and UCX 1.13 aborts on a host whose name is too long
+ * for its buffer.  A program that uses another transport is spared this.  In a program
+ * that uses UCX, the signal handlers are restored after UCX is loaded.
  */
 #include "transports/ucx.h"
 #include "lib/util/util.h"
@@ -21,13 +20,13 @@
 
 struct ucx_entries coll__ucx;
 
-/* Why it is not loaded; "": it is.  Written once, under `once`. */
+/* Why UCX is not loaded; "": it is loaded.  Written once, under `once`. */
 static char fault[512] = "not loaded";
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* ---- signals ----------------------------------------------------------------- */
 
-/* Of each signal, as the program has it. */
+/* The program's own handler of each signal. */
 struct signals {
     struct sigaction actions[NSIG];
     int is_known[NSIG]; /* else it is the C library's own */
@@ -39,7 +38,7 @@ static void signals_get(struct signals *signals)
         signals->is_known[s] = !sigaction(s, NULL, &signals->actions[s]);
 }
 
-/* Say whether the function lies in the library that has `symbol`. */
+/* Is the function in the library that has `symbol`? */
 static int is_of(const void *function, const void *symbol)
 {
     Dl_info one, other;
@@ -54,8 +53,8 @@ static int are_wanted(void)
     return getenv("UCX_HANDLE_ERRORS") || getenv("UCX_DEBUG_SIGNO");
 }
 
-/* Take UCX's handlers out.  Another thread may have set one of its own meanwhile:
- * that stays. */
+/* Remove UCX's handlers.  If another thread has set a handler of its own meanwhile, it
+ * stays. */
 static void signals_restore(const struct signals *signals, const void *libucs)
 {
     for (int s = 1; s < NSIG; s++) {
@@ -73,7 +72,8 @@ static void signals_restore(const struct signals *signals, const void *libucs)
 
 /* ---- loading ------------------------------------------------------------------- */
 
-/* UCX 1.13 has HOST_NAME_MAX bytes for the name and its end: it aborts at more. */
+/* UCX 1.13 has HOST_NAME_MAX bytes for the host's name and its NUL, and aborts if it is
+ * longer. */
 static int is_name_too_long(void)
 {
     char name[HOST_NAME_MAX + 1];
@@ -93,7 +93,7 @@ static int is_name_too_long(void)
     return 1;
 }
 
-/* Entries are called as functions and found as data: through a union. */
+/* dlsym() returns a data pointer, but entries are functions: convert through a union. */
 static void find_entries(void *library)
 {
     static const char *const names[] = {
@@ -119,7 +119,7 @@ static void find_entries(void *library)
     fault[0] = '\0';
 }
 
-/* It stays: UCX has threads of its own. */
+/* The library stays loaded: UCX has threads of its own. */
 static void load(void)
 {
     struct signals signals;

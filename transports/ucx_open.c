@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ucx_open.c - how the ranks of a communicator join over UCX.
  *
- * Where it is for RDMA alone, they are those that have a port on the network which
- * joins the most hosts, and a UCX that can use it; the others only listen to what
- * is exchanged, and leave their ranks to another transport.
+ * If UCX is used for RDMA alone, the ranks that join are those with a UCX that works and
+ * a port on the network that joins the most hosts.  The other ranks only take part in the
+ * exchanges; another transport reaches them.
  *
- * They exchange the names of their workers; whoever must not use his (a lower
- * rank has the same one, a link has failed) takes another, and they exchange once
- * more.  Addresses are exchanged, and links made, where one is missing: after the
- * first communicator of the same processes none is.
+ * The ranks exchange the names of their workers.  A rank that must not use its worker (a
+ * lower rank has the same one, or a link has failed) takes another one, and they exchange
+ * names again.  If a link is missing, they exchange addresses and make links; after the
+ * first communicator of the same processes none is missing.
  *
- * Endpoints: up to COLL_UCX_MESH ranks are connected all at once in open(), so
- * that nobody has to answer a connection request in the midst of something
- * else; for more ranks that would cost too much, and they connect at their
- * first use.
+ * Endpoints: up to COLL_UCX_MESH ranks are all connected in open(), so that no rank has
+ * to answer a connection request during other work.  For more ranks that would take too
+ * long; they connect at their first message.
  */
 #include "transports/ucx.h"
 #include "transports/list.h"
@@ -27,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the ranks tell each other while they open. */
+/* What the ranks exchange in open(). */
 struct hello {
     int32_t status;
     uint32_t address_len;
@@ -39,7 +38,7 @@ struct hello {
     struct ucx_limits room;
 };
 
-/* The way to another host is that of its network device. */
+/* Price links to other hosts by the network device. */
 static void estimate(struct ucx *ucx, const struct coll__tp_env *env,
                      const struct hello *hellos)
 {
@@ -76,8 +75,8 @@ static int make_tables(struct ucx *ucx)
     return COLL_ERR_NOMEM;
 }
 
-/* Which of the process's workers: the ranks of one process, its threads, take
- * one each, in their order. */
+/* Return the index of this rank's worker: ranks that are threads of one process take one
+ * each, in order. */
 static int own_index(const struct coll__tp_env *env)
 {
     const struct coll__peer *me = &env->peers[env->rank];
@@ -137,14 +136,14 @@ static void come_in(struct ucx *ucx, const struct coll__tp_env *env,
     *mine = (struct hello){.mesh = mine->mesh};
 }
 
-/* Is there to be a link to that rank? */
+/* Does this rank need a link to that rank? */
 static int is_linked(const struct ucx *ucx, const struct hello *hellos,
                      int rank)
 {
     return rank != ucx->base.rank && hellos[rank].is_in;
 }
 
-/* Tell each other how it went so far; the first status that is not well. */
+/* Exchange every rank's status so far; return the first error. */
 static int agree(const struct coll__tp_env *env, struct hello *mine,
                  struct hello *hellos)
 {
@@ -170,8 +169,8 @@ static int is_meshed(const struct hello *hellos, int size)
     return 1;
 }
 
-/* Say whether this worker must not be used: a lower rank has the same one, or
- * a link to one of the others has failed; links are not made a second time. */
+/* Must this worker not be used?  A lower rank has the same one, or a link to one of the
+ * others has failed; links are not made a second time. */
 static int is_unfit(struct ucx *ucx, const struct hello *hellos)
 {
     int is_bad = 0;
@@ -188,7 +187,7 @@ static int is_unfit(struct ucx *ucx, const struct hello *hellos)
     return is_bad;
 }
 
-/* The lower ranks that have the same worker as this one. */
+/* Count the lower ranks with the same worker as this rank. */
 static int n_before(const struct ucx *ucx, const struct hello *hellos)
 {
     int n = 0;
@@ -216,7 +215,7 @@ static int change_worker(struct ucx *ucx, const struct hello *hellos,
     return mine->status;
 }
 
-/* The links that are still to be made or, where all are made at once, to be
+/* Count the links that are still to be made or, if all are made at once, still to be
  * finished. */
 static int n_new_links(struct ucx *ucx, const struct hello *hellos)
 {
@@ -235,7 +234,7 @@ static int n_new_links(struct ucx *ucx, const struct hello *hellos)
     return n;
 }
 
-/* With the others' names: see that this worker will do, and what is missing. */
+/* From the others' names, check this worker, and find the missing links. */
 static int compare(struct ucx *ucx, const struct coll__tp_env *env,
                    struct hello *mine, struct hello *hellos)
 {
@@ -280,7 +279,7 @@ static int exchange(struct ucx *ucx, const struct coll__tp_env *env,
     return rc;
 }
 
-/* Find, or make, the link of a rank; 0 when there is no memory for it. */
+/* Find or make the link to a rank; returns 0 without memory. */
 static int take_link(struct ucx *ucx, int rank, const struct hello *hello,
                      const unsigned char *address)
 {
@@ -342,10 +341,10 @@ static int n_new_of_all(const struct hello *hellos, int size)
     return n;
 }
 
-/* Join the others.  Every rank comes through the same calls of allgather(),
- * whatever failed on it: all of them learn of it in the next.  All ranks are
- * connected while all of them are here, if on none of them they are more than
- * the parameter names; else they connect at their first use. */
+/* Join the others.  Every rank makes the same calls of allgather(), whatever has
+ * failed on it, and the next call tells the others.  All ranks are connected here if
+ * there are at most COLL_UCX_MESH of them on every rank; else they connect at their
+ * first message. */
 static int join(struct ucx *ucx, const struct coll__tp_env *env,
                 struct hello *hellos)
 {
@@ -383,8 +382,8 @@ static void choose(const struct coll__tp_env *env, struct coll__rails *rails)
     coll__ucx_rails(env->peers[env->rank].within[WITHIN_NUMA], fabric, rails);
 }
 
-/* Without these few bytes a rank cannot even tell the others; they learn of it
- * by the deadline of allgather(). */
+/* Without memory for these few bytes a rank cannot tell the others of its failure; they
+ * learn it from the deadline of allgather(). */
 int coll__ucx_open(const struct coll__tp_env *env, struct coll__tp **tp)
 {
     struct coll__rails rails = {.n = 0};
@@ -410,7 +409,7 @@ int coll__ucx_open(const struct coll__tp_env *env, struct coll__tp **tp)
     if (rc == COLL_OK)
         rc = join(ucx, env, hellos);
     if (rc == COLL_OK)
-        estimate(ucx, env, hellos); /* what is connected says by which device */
+        estimate(ucx, env, hellos); /* a connected endpoint tells its device */
     ucx->rails = NULL;
     free(hellos);
     if (rc == COLL_OK)

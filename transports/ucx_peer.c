@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#define SPOILED SIZE_MAX /* in xfer->done: it cannot end well any more */
+#define SPOILED SIZE_MAX /* in xfer->done: the transfer has failed */
 
 /* ---- transfers ---------------------------------------------------------- */
 
@@ -145,7 +145,7 @@ static void lose_link(struct ucx_peer *peer)
     coll__ucx_lose(peer, link->status);
 }
 
-/* Links have failed: so have the peers that they led to. */
+/* Lose the peers whose links have failed. */
 static void lose_all(struct ucx *ucx)
 {
     for (int i = 0; i < ucx->n_lanes; i++) {
@@ -165,8 +165,8 @@ void coll__ucx_reach(struct ucx_peer *peer)
         lose_link(peer);
 }
 
-/* Do what is due for a listed peer; open() lists again those that are heard of
- * before it has the links. */
+/* Do what is due for a listed peer.  A peer that sends before open() has its link is
+ * listed again by open(). */
 static void serve(struct ucx_peer *peer)
 {
     if (peer->fault && !peer->status)
@@ -177,12 +177,12 @@ static void serve(struct ucx_peer *peer)
     coll__ucx_ack(peer);
 }
 
-/* There is no budget of bytes a round, as shm and tcp have one for all channels but
- * the first: it would change nothing.  What takes long, UCX does in its own progress,
- * a few fragments of each endpoint at a time and in an order of its own; to hand a
- * segment over, and to match one, is a few steps.  What keeps a small message from
- * waiting for large ones are the credits: at most UCX_CREDIT and a segment of each
- * channel lie before it. */
+/* There is no limit of bytes for each round, as in shm and tcp for all channels but
+ * the first: it would change nothing.  The long work is in UCX's own progress, a few
+ * fragments of each endpoint at a time in its own order; passing a segment to UCX, or
+ * matching one, takes only a few steps.  Credits keep a small message from waiting
+ * for large ones: at most UCX_CREDIT bytes and one segment of each channel are ahead
+ * of it. */
 static void serve_channel(struct ucx *ucx, int channel)
 {
     struct ucx_peer *work = ucx->work[channel];

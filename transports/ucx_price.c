@@ -2,14 +2,14 @@
 /* ucx_price.c - what a message to another host costs, by the network device that
  * UCX uses for it.
  *
- * UCX chooses the device for each endpoint when it is made (UCX_NET_DEVICES,
- * UCX_TLS, active ports, nearness).  It tells in ucp_ep_print_info(), whose
- * lines for the lanes are alike in all releases that we build with:
+ * UCX chooses the device of each endpoint when it makes the endpoint (UCX_NET_DEVICES,
+ * UCX_TLS, active ports, nearness). ucp_ep_print_info() tells the choice.  Its lines for
+ * lanes look the same in all releases that we build with:
  *
  *     lane[0]:  1:rc_mlx5/mlx5_0:1.0 md[4]   -> addr[0].md[4]/ib/...  am am_bw#0
  *
- * Where no endpoint is connected yet (more ranks than COLL_UCX_MESH), the
- * choice is foreseen by the same rules.
+ * If no endpoint is connected yet (more ranks than COLL_UCX_MESH), the choice is
+ * predicted by the same rules.
  */
 #include "transports/ucx_price.h"
 #include "transports/price.h"
@@ -78,7 +78,7 @@ static int ask(ucp_ep_h ep, char device[32], int *is_rdma)
 
 /* ---- what it would do ---------------------------------------------------- */
 
-/* UCX_TLS leaves RDMA out when it lists others alone, or says so. */
+/* Does UCX_TLS exclude RDMA?  It does if it lists only others, or excludes it by name. */
 static int may_rdma(void)
 {
     static const char *const kinds[] = {"all", "ib", "rc", "dc", "ud"};
@@ -130,7 +130,7 @@ void coll__ucx_far(ucp_ep_h ep, int numa_node, struct coll__link *link)
     coll__price_device(nic, wire, device, link);
 }
 
-/* Where the kernel knows of no such device nobody need look further. */
+/* If the kernel has no such device, there is nothing to search. */
 void coll__ucx_fabrics(int numa_node, uint32_t fabrics[COLL__FABRICS])
 {
     struct coll__carrier_wish wish = wish_of(numa_node);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ucx_recv.c - segments in: arrival, matching in order, landing.
  *
- * A segment that is next in turn and whose receive is posted is copied, or
- * reduced, straight from UCX's memory.  Any other one is held in its slot: as
- * UCX's memory where UCX lets us keep it, else as a copy; of a rendezvous UCX
- * keeps the data at the sender until we fetch it.
+ * A segment that is next in order and whose receive is posted is copied or reduced
+ * straight from UCX's memory.  Any other segment is kept in its slot: in UCX's memory if
+ * UCX allows that, else as a copy.  The data of a rendezvous stay at the sender until
+ * this rank fetches them.
  */
 #include "transports/ucx.h"
 #include "lib/trace/log.h"
@@ -49,7 +49,7 @@ static void store(const struct coll__xfer *xfer, uint64_t offset,
         memcpy(to, from, n);
 }
 
-/* Through with this segment: give back credit for all that are in order. */
+/* Mark this segment as taken, and return credit for all taken segments in order. */
 static void taken(struct ucx_in *in)
 {
     struct ucx_peer *peer = in->peer;
@@ -132,7 +132,7 @@ static void on_fetched(void *request, ucs_status_t rc, size_t len, void *arg)
     fetched(in, rc);
 }
 
-/* Fetch a rendezvous; 0 when it has to wait for a bounce buffer. */
+/* Fetch a rendezvous; returns 0 if it has to wait for a bounce buffer. */
 static int fetch(struct ucx_in *in, struct coll__xfer *xfer)
 {
     struct ucx_peer *peer = in->peer;
@@ -173,9 +173,9 @@ static int fetch(struct ucx_in *in, struct coll__xfer *xfer)
     return 1;
 }
 
-/* Say whether the segment belongs to the first receive.  If not, it is to be
- * dropped, and the receive has ended, or it is the rest of a message whose
- * beginning was dropped. */
+/* Does the segment belong to the first receive?  If not, drop it: either the receive has
+ * ended with an error, or the segment is the rest of a message whose beginning was
+ * dropped. */
 static int belongs(struct ucx_peer *peer, const struct ucx_wire *wire)
 {
     struct coll__xfer *xfer = peer->recvs.first;
@@ -189,7 +189,7 @@ static int belongs(struct ucx_peer *peer, const struct ucx_wire *wire)
     return 0;
 }
 
-/* Move the segment in its slot on; 0 when it has to wait. */
+/* Take the next step for the segment in its slot; returns 0 if it has to wait. */
 static int land(struct ucx_peer *peer, struct ucx_in *in)
 {
     struct coll__xfer *xfer = peer->recvs.first;
@@ -241,7 +241,7 @@ void coll__ucx_drop(struct ucx_peer *peer)
 
 /* ---- arrival ------------------------------------------------------------ */
 
-/* Say whether a rank of this communicator could have sent this. */
+/* Could a rank of this communicator have sent this? */
 static int is_sane(const struct ucx *ucx, const struct ucx_wire *wire, size_t n)
 {
     if (wire->lane < 0 || wire->lane >= ucx->n_lanes ||
@@ -254,7 +254,7 @@ static int is_sane(const struct ucx *ucx, const struct ucx_wire *wire, size_t n)
            (n || !wire->len);
 }
 
-/* Say whether the peer kept to its credits. */
+/* Did the peer stay within its credits? */
 static int is_due(const struct ucx_peer *peer, const struct ucx_wire *wire)
 {
     if (wire->taken > peer->sent)
@@ -275,7 +275,7 @@ static ucs_status_t drop_stray(const struct ucx_wire *wire, size_t n)
     return UCS_OK;
 }
 
-/* Keep the data beyond the callback; what to return to UCX. */
+/* Keep the data after the callback; returns the callback's status for UCX. */
 static ucs_status_t hold(struct ucx_in *in, void *data, uint64_t attr)
 {
     void *copy;
@@ -307,7 +307,8 @@ static ucs_status_t hold(struct ucx_in *in, void *data, uint64_t attr)
     return UCS_OK;
 }
 
-/* The usual case: in turn, in UCX's memory, and waited for. */
+/* The usual case: the segment is next in order, in UCX's memory, and its receive is
+ * posted. */
 static void store_at_once(struct ucx_peer *peer, struct ucx_in *in,
                           const void *data)
 {
@@ -342,7 +343,7 @@ static ucs_status_t arrive(struct ucx_peer *peer, const struct ucx_wire *wire,
     return hold(in, data, attr);
 }
 
-/* For a communicator: what has ended wants nothing any more. */
+/* Pass the message to its communicator; one that has ended ignores it. */
 static ucs_status_t arrive_at(struct ucx *ucx, const struct ucx_wire *wire,
                               void *data, size_t n, uint64_t attr)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ucx_send.c - segments out: credits, hand-over to UCX, acknowledgements. */
+/* ucx_send.c - send segments: credits, UCX's send calls, acknowledgements. */
 #include "transports/ucx.h"
 #include "lib/trace/log.h"
 #include "lib/util/util.h"
 
-/* The segment's memory is the caller's again. */
+/* UCX has released the segment's memory. */
 static void segment_sent(struct ucx_out *out, ucs_status_t rc)
 {
     struct coll__xfer *xfer = out->xfer;
@@ -58,7 +58,7 @@ static int lane_here(const struct ucx_peer *peer)
     return coll__lane(peer->channel, tp->rank, tp->size);
 }
 
-/* Fill the next slot with the next segment of xfer; where its bytes begin. */
+/* Fill the next slot with the next segment of xfer; returns where its bytes begin. */
 static const void *cut_segment(struct ucx_peer *peer, struct ucx_out *out,
                                struct coll__xfer *xfer)
 {

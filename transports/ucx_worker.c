@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ucx_worker.c - the process's workers, and the communicators at each.
  *
- * There is one, which all communicators of the process share; where ranks are
- * threads each has one of its own, since a worker cannot connect to itself under
- * error handling.  A worker lives from the first communicator to the last.
+ * All communicators of a process share one worker.  If ranks are threads, each has a
+ * worker of its own, since a worker with error handling cannot connect to itself.  A
+ * worker lives from the first communicator to the last.
  *
- * Ending one is where UCX 1.13 is delicate: it aborts the process that destroys
- * a worker with requests in it.  Requests to a peer that is stopped or slow last
- * as long as it likes; so a worker that does not come to rest is kept.
+ * UCX 1.13 aborts the process if a worker is destroyed while it has requests.  Requests
+ * to a peer that is stopped or slow may last for any time.  So a worker with unfinished
+ * requests is kept.
  *
- * A worker is SERIALIZED rather than SINGLE, since the calls come from different
- * threads, but never at the same time: so UCX need not lock either.
+ * A worker is SERIALIZED, not SINGLE: calls come from different threads, but never at the
+ * same time, so UCX need not lock.
  */
 #include "transports/ucx.h"
 #include "lib/trace/log.h"
@@ -22,11 +22,12 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define PAUSE_SECONDS 2e-3 /* without any event: nothing will come any more */
-#define TURNS 256          /* of work between two looks for who has failed */
+#define PAUSE_SECONDS 2e-3 /* s without any event, after which none is expected */
+#define TURNS 256          /* rounds of progress between two checks for failed
+                            * communicators */
 
-/* For what was sent to go out, and for UCX to give up what was under way; with
- * those of ucx.c less than a second where the communicator has failed. */
+/* s, for sent messages to leave, and for UCX to cancel what was under way.  With those of
+ * ucx.c, less than a second if the communicator has failed. */
 #define QUIET_SECONDS 0.5
 #define QUIET_FAILED_SECONDS 0.25
 #define CANCEL_SECONDS 0.2
@@ -67,8 +68,8 @@ struct ucx *coll__ucx_find(const struct ucx_worker *worker, uint64_t number)
     return ucx && ucx->number == number ? ucx : NULL;
 }
 
-/* Put the communicator into the table.  Its number is its place there and, above
- * that, a count, so that no number comes twice. */
+/* Add the communicator to the table.  The low half of its number is its index there, the
+ * high half a count, so that no number is used twice. */
 static int seat(struct ucx_worker *worker, struct ucx *ucx)
 {
     uint32_t at = 0, n = worker->n_comms ? 2 * worker->n_comms : 8;
@@ -119,7 +120,7 @@ void coll__ucx_free(struct ucx *ucx)
     free(ucx);
 }
 
-/* Free those that have left, when UCX holds nothing of them any more. */
+/* Free closed communicators once UCX holds nothing of them. */
 static void sweep(struct ucx_worker *worker)
 {
     struct ucx **at = &worker->closed;
@@ -149,8 +150,8 @@ int coll__ucx_forget(struct ucx *ucx)
     return 0;
 }
 
-/* What has come for communicators that have failed keeps its senders waiting,
- * though their owners may not look at them for long. */
+/* Release the segments that came for failed communicators: their senders wait for that,
+ * and the callers may not look at these communicators for long. */
 static void let_go(struct ucx_worker *worker)
 {
     for (uint32_t i = 0; i < worker->n_comms; i++) {
@@ -218,7 +219,7 @@ static int start(struct ucx_worker *worker, const struct coll__rails *rails)
     return coll__ucx_status(rc, "ucp_worker_get_address");
 }
 
-/* Free what there is of it; UCX has to be at rest. */
+/* Free the parts of a worker; UCX must have no requests. */
 static void destroy(struct ucx_worker *worker)
 {
     if (worker->address)
@@ -277,8 +278,8 @@ int coll__ucx_worker_exists(int index, const char *devices)
     return exists;
 }
 
-/* Begin to use the worker of that index: the one that there is or, if any, the
- * new one, which is listed then; NULL: there is none. */
+/* Acquire the worker of that index.  If there is none, list and use the new one, if
+ * given; else return NULL. */
 static struct ucx_worker *use(int index, const char *devices,
                               struct ucx_worker *fresh)
 {
@@ -297,7 +298,7 @@ static struct ucx_worker *use(int index, const char *devices,
     return worker;
 }
 
-/* The same, made if need be: without the lock, since UCX takes its time. */
+/* Acquire that worker, or make one; without the lock, since UCX is slow. */
 static int use_or_make(int index, const struct coll__rails *rails,
                        struct ucx_worker **out)
 {
@@ -366,7 +367,7 @@ static void park(struct ucx_worker *worker)
     coll__unlock(&workers_lock);
 }
 
-/* Make progress until UCX holds no request of ours: 1, or the deadline: 0. */
+/* Make progress until UCX holds no request of ours.  Returns 1, or 0 at the deadline. */
 static int settle(struct ucx_worker *worker, double deadline)
 {
     while (worker->n_under_way || coll__ucx_n_flushing(worker)) {
@@ -378,8 +379,8 @@ static int settle(struct ucx_worker *worker, double deadline)
     return 1;
 }
 
-/* Close all endpoints, by force but for those whose other side works on until
- * that is done; 1 when UCX is through with it, and with all else. */
+/* Close all endpoints: by force, unless the other side makes progress until they are
+ * closed.  Returns 1 if UCX has finished that and all other requests. */
 static int hang_up_all(struct ucx_worker *worker, int is_forced)
 {
     for (struct ucx_link *link = worker->links; link; link = link->next)
@@ -388,7 +389,7 @@ static int hang_up_all(struct ucx_worker *worker, int is_forced)
     return settle(worker, coll__now() + CANCEL_SECONDS);
 }
 
-/* Say whether each endpoint that is there was connected by open(). */
+/* Was every endpoint connected by open()? */
 static int is_meshed(const struct ucx_worker *worker)
 {
     for (struct ucx_link *link = worker->links; link; link = link->next)
@@ -397,7 +398,7 @@ static int is_meshed(const struct ucx_worker *worker)
     return 1;
 }
 
-/* The last communicator has left: nobody else knows this worker. */
+/* The last communicator has left, so no other thread knows this worker. */
 static void end(struct ucx_worker *worker, int is_orderly)
 {
     double quiet = is_orderly ? QUIET_SECONDS : QUIET_FAILED_SECONDS;
