@@ -167,7 +167,7 @@ int coll__ctrl_got_down(struct coll__ctrl *ctrl,
         frame->to != (uint32_t)g->purpose ||
         frame->len != g->len * (size_t)ctrl->size) {
         free(body);
-        /* After a failure it may be for an allgather that this rank has given up. */
+        /* If the group has failed, this rank may have given that allgather up. */
         return ctrl->failed_status ? 0 : -1;
     }
     finish(ctrl, body);

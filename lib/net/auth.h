@@ -38,7 +38,7 @@ void coll__auth_mac(const unsigned char secret[COLL__SECRET_BYTES],
 void coll__auth_group(const unsigned char secret[COLL__SECRET_BYTES],
                       unsigned char group[COLL__GROUP_BYTES]);
 
-/* Say whether two proofs are equal, in constant time. */
+/* Are two proofs equal?  Takes constant time. */
 int coll__auth_equal(const unsigned char a[COLL__MAC_BYTES],
                      const unsigned char b[COLL__MAC_BYTES]);
 

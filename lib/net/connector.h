@@ -21,8 +21,8 @@ struct coll__connector {
     struct coll__hello hello;  /* kind, from, to, size, generation */
     int is_patient;            /* the listener may not be up yet */
     const char *whom;          /* "rank 0", for a warning when it takes long */
-    int (*is_over)(void *arg); /* called now and then: is the connection still
-                                * wanted?  nonzero: no; NULL: always wanted */
+    int (*is_over)(void *arg); /* called now and then; nonzero: the connection is
+                                * no longer wanted.  NULL: it always is */
     /* Called when the peer has proved itself, before this process proves itself: may
      * it go on?  NULL: yes. */
     int (*may_prove)(void *arg);
@@ -46,8 +46,8 @@ struct coll__connector {
  *
  * Result:    the socket, the caller's.
  * Errors:    not logged: COLL_ERR_TIMEOUT at the deadline; COLL_ERR_ABORTED soon after
- *            is_over() returns nonzero.  Before the deadline, if no address has any
- *            hope: COLL_ERR_PEER (strangers listen there, or is_silent),
+ *            is_over() returns nonzero.  Before the deadline, if no address can
+ *            succeed any more: COLL_ERR_PEER (strangers listen there, or is_silent),
  *            COLL_ERR_SYSTEM (no route, or no process listens and is_patient is 0).
  */
 int coll__connector(struct coll__connector *connector, double deadline);

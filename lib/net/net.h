@@ -94,7 +94,7 @@ int coll__net_are_alike(const char *a, const char *b);
  */
 int coll__net_count_alike(const struct coll__addr *addrs, int n);
 
-/* Say whether this is an address of this host. */
+/* Is this an address of this host? */
 int coll__net_is_own(const struct coll__addr *addr);
 
 #define COLL__INTERFACE_NAME 16 /* bytes, with the NUL: IF_NAMESIZE */
@@ -104,7 +104,7 @@ int coll__net_is_own(const struct coll__addr *addr);
 void coll__net_way(const struct coll__addr *to,
                      char name[COLL__INTERFACE_NAME]);
 
-/* Say who can connect to the listening socket fd. */
+/* Return which processes can connect to the listening socket fd. */
 enum coll__reach coll__net_reach(int fd);
 
 /* Look a host name or address up: "node1", "fd00::1", "[fd00::1]" or "fe80::1%eth0".
@@ -116,7 +116,7 @@ int coll__net_resolve(const char *name, uint16_t port,
 
 /* Split "HOST:PORT" or "[ADDRESS]:PORT".
  *
- * Result:    0, or -1 when the text is no such thing.
+ * Result:    0, or -1 if the text has another form.
  */
 int coll__net_split(const char *text, char *host, size_t len, uint16_t *port);
 

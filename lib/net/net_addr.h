@@ -24,7 +24,7 @@ void coll__addr_set_scope(struct coll__addr *addr, uint32_t scope);
  * or the interface that has this address, or the first that has a link-local one. */
 void coll__net_find_scope(struct coll__addr *addr);
 
-/* Say whether this host's loopback interface is down; fd is any socket. */
+/* Is this host's loopback interface down?  fd: any socket. */
 int coll__net_is_loopback_down(int fd);
 
 #endif

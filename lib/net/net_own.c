@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define MAX_OWN 64        /* most addresses that are considered */
-#define MOST_LINK_LOCAL 2 /* of those, where there are no others */
+#define MOST_LINK_LOCAL 2 /* link-local addresses, if there are no others */
 
 int coll__net_wants(int family)
 {
