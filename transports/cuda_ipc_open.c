@@ -295,7 +295,8 @@ static int make_all(struct opening *o)
 
 /* ---- the others ---------------------------------------------------------- */
 
-/* For a rank of this process, its address is enough once its GPU is in reach. */
+/* Use the inbox of a rank of this process by its address, if this GPU can access that
+ * rank's GPU. */
 static int find_own(const struct opening *o, int rank,
                     struct cuda_ipc_peer *peer)
 {

@@ -12,8 +12,8 @@
  */
 #include "transports/shm.h"
 
-/* Bytes moved through one end before the caller may look at what has finished, since
- * other ranks wait for its results. */
+/* Most bytes moved through one end in a round.  Then the caller can use what has
+ * finished, since other ranks wait for its results. */
 #define AT_ONCE ((size_t)64 << 10)
 
 /* Bytes moved through all ends of a channel in one direction; then the first channel,

@@ -142,11 +142,11 @@ struct coll__stream_transport {
     /* Register len bytes of device memory, or forget the registration that begins at ptr.
      * Collective, by env's exchanges alone; all ranks must reach each other.
      *
-     * Errors:    COLL_ERR_INVALID (no memory of this GPU, registered already or
-     *            not), COLL_ERR_MISMATCH (of another length on another rank, or
-     *            other memory), COLL_ERR_UNSUPPORTED (it cannot be mapped),
-     *            COLL_ERR_NOMEM: all ranks have the same one, logged, and nothing
-     *            has changed; or that of an exchange.
+     * Errors:    COLL_ERR_INVALID (not memory of this GPU, or it is already registered,
+     *            or was not registered), COLL_ERR_MISMATCH (the ranks have different
+     *            lengths or registrations), COLL_ERR_UNSUPPORTED (it cannot be mapped),
+     *            COLL_ERR_NOMEM: the same on all ranks, logged, and nothing has changed.
+     *            Or the error of an exchange.
      */
     int (*enroll)(struct coll__stream_tp *tp, const struct coll__tp_env *env,
                   void *ptr, size_t len);

@@ -133,9 +133,10 @@ int tcp__hear(struct tcp *tcp)
     return n > 0 ? n : 0;
 }
 
-/* With a minimum of bytes for a read (SO_RCVLOWAT), the kernel acknowledges at once,
- * since the sender may wait for that (__tcp_ack_snd_check).  Without it, the kernel
- * acknowledges at the read, once the window is at its largest. */
+/* Early acknowledgement is SO_RCVLOWAT: if a reader wants at least so many bytes, the
+ * kernel acknowledges packets at once, since the sender may wait for that
+ * (__tcp_ack_snd_check).  Otherwise the kernel acknowledges when the bytes are read, once
+ * the window has its full size. */
 void tcp__ack_early(struct tcp *tcp, struct tcp_lane *in, int is_early)
 {
     int least = is_early ? TCP_UNREAD : 1;

@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-/* Return where the bytes after the head go: into place, or after the beginning of an
- * element. */
+/* Return where to receive the message's bytes: in its buffer or, if they are reduced, in
+ * tcp->bounce after the part of an element that came before. */
 static struct iovec body_of(const struct tcp *tcp, const struct tcp_lane *in,
                             size_t most)
 {

@@ -53,8 +53,8 @@ static int join(struct coll__topo *topo, const struct coll__gpu_seen *gpus,
     return COLL_OK;
 }
 
-/* Use the values that a plugin of hwloc would use: MB/s, and for a GPU to itself more
- * than any link. */
+/* Fill in the matrix as hwloc's plugins do: MB/s, and on the diagonal a value larger than
+ * any link's. */
 static void fill_matrix(const struct coll__gpu_seen *gpus, int n,
                         const unsigned char *nvlink, hwloc_uint64_t *values)
 {

@@ -41,7 +41,8 @@ static int ask_ranks(const struct coll__peer *peers, int size, int rank,
     return n;
 }
 
-/* Find the processors that no rank is bound to: how many, and the best of them. */
+/* Find processors that no rank is bound to, the best ones if there is a choice.  Returns
+ * how many are free in all. */
 static int find_spare(const struct coll__cores *ranks, int n,
                       struct coll__seat *seat)
 {
