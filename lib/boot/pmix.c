@@ -299,7 +299,7 @@ static void watch_server(void)
 
 static unsigned stays_in; /* the generation of the process that is the client */
 
-/* A forked child cannot join: the connection to the server is its parent's. */
+/* A forked child must not finalize: the connection to the server is its parent's. */
 static void leave(void)
 {
     if (!coll__is_inherited(stays_in))
