@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll_history.c - read what COLL_HISTORY has each rank write, and say in which call
- * ranks are missing, or where they do not call the same.
+/* coll_history.c - read the files that each rank writes for COLL_HISTORY, and report the
+ * call in which ranks are missing or differ.
  *
- * Files know a communicator by an id that its ranks have in common.  Of each of its
- * series of calls: where two ranks differ in a call that both still know, that is it,
- * the first such; else the first call that has not ended on all ranks, to which those
- * that have not begun it have not come.
+ * In the files, all ranks of a communicator have the same id for it.  Each series of its
+ * calls is judged by itself.  If two ranks differ in a call that both files still hold,
+ * the first such call is reported.  Else the first call that has not ended on all ranks
+ * is reported; the ranks that have not begun it are missing.
  */
 #include "tools/common/program.h"
 #include <coll/coll.h>
@@ -19,7 +19,7 @@
 #include <string.h>
 
 #define NAMED 16                   /* ranks that a line names */
-#define MOST ((json_int_t)1 << 53) /* calls that a rank can have counted */
+#define MOST ((json_int_t)1 << 53) /* the most calls that a rank can have counted */
 
 static const struct program_option options[] = {
     {"json", 'j', OPTION_SWITCH, 0, NULL, NULL, .help = "print JSON"},
@@ -38,28 +38,28 @@ static const struct program program = {
     .most_words = -1,
 };
 
-/* What one rank wrote of one communicator. */
+/* One rank's records of one communicator. */
 struct part {
     json_t *comm;
     double clock; /* as it was written, s */
 };
 
-/* A communicator, of as many ranks as there are files of. */
+/* A communicator, with the ranks whose files were read. */
 struct group {
     const char *id;
     int size, n_parts;
     json_t *ranks;
-    struct part *parts; /* [size], comm NULL where there is no file */
+    struct part *parts; /* [size]; comm is NULL for a rank without a file */
 };
 
-/* What is found in a series of calls. */
+/* The finding in a series of calls. */
 enum finding { FOUND_NOTHING, FOUND_MISSING, FOUND_MISMATCH, FOUND_WAITING };
 
 struct verdict {
     enum finding finding;
     const char *series;
     json_int_t seq;
-    double waited; /* s, by the rank that waits longest; 0: not known */
+    double waited; /* s, of the rank that waits longest; 0: not known */
 };
 
 static json_t *files;
@@ -111,7 +111,7 @@ static json_t *series_of(const json_t *comm, const char *name)
     return NULL;
 }
 
-/* The call of that number, or NULL where it is not known any more, or not yet. */
+/* The call with this number, or NULL if the rank has forgotten it or not begun it. */
 static json_t *call_of(const json_t *comm, const char *name, json_int_t seq)
 {
     json_t *last = json_object_get(series_of(comm, name), "last"), *first;
@@ -239,7 +239,7 @@ static int is_same(const json_t *a, const json_t *b)
            whole(a, "way") == whole(b, "way");
 }
 
-/* The first rank's call of that number, of those that know it. */
+/* The call with this number, from the first rank that still knows it. */
 static json_t *first_call(const struct group *g, const char *series,
                           json_int_t seq)
 {
@@ -265,7 +265,7 @@ static int do_differ(const struct group *g, const char *series, json_int_t seq)
     return 0;
 }
 
-/* How long the rank that waits longest has been in that call. */
+/* How long the rank that waits longest has been in this call. */
 static double waited(const struct group *g, const char *series, json_int_t seq)
 {
     double most = 0;
@@ -309,7 +309,7 @@ static struct verdict judge(const struct group *g, const char *series)
 
 /* ---- saying -------------------------------------------------------------------- */
 
-/* A list of ranks by their numbers in the first communicator; `is_in` chooses. */
+/* List the ranks that `is_in` chooses, by their numbers in the first communicator. */
 static void print_ranks(const struct group *g, const struct verdict *v,
                         int (*is_in)(const struct group *, int,
                                      const struct verdict *))
@@ -354,7 +354,7 @@ static const char *call_text(const struct group *g, const struct verdict *v)
     return call ? word(call, "what") : "a call that nobody remembers";
 }
 
-/* The ranks that called something, each call once. */
+/* List each call once, with the ranks that made it. */
 static void print_callers(const struct group *g, const struct verdict *v)
 {
     for (int r = 0; r < g->size; r++) {

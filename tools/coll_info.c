@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll_info.c - what libcoll is built with, what works on this machine, how it
- * can be set, and what the machine looks like.
+/* coll_info.c - show libcoll's build, what works on this machine, the settings, and the
+ * machine's topology.
  *
- * Uses the public API only.  A section is a name, a writer of text and a maker
- * of JSON; without a section asked for, all are shown.
+ * Uses the public API only.  A section has a name, a function that writes text and one
+ * that makes JSON.  If no section is asked for, all are shown.
  */
 #include "tools/common/program.h"
 #include <coll/coll.h>
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* JSON holds UTF-8 only; the environment may hold anything. */
+/* JSON must be UTF-8; the environment may hold any bytes. */
 static json_t *json_text(const char *text)
 {
     json_t *string = json_string(text);
@@ -100,7 +100,7 @@ static json_t *json_transports(void)
 
 /* ---- parameters -------------------------------------------------------- */
 
-/* A secret is in the environment, never in a listing. */
+/* Secrets come from the environment; a listing never shows them. */
 static const char *shown_value(const struct coll_param *p)
 {
     if (p->is_set && strstr(p->name, "SECRET"))
@@ -151,7 +151,7 @@ static int print_topology_as(enum coll_topo_format format)
 
 static int print_topology(void) { return print_topology_as(COLL_TOPO_TEXT); }
 
-/* The lines of the tree; NULL after an error, which is then on stderr. */
+/* The lines of the topology tree; NULL after an error, printed on stderr. */
 static json_t *json_topology(void)
 {
     char *text, *rest, *line;

@@ -18,7 +18,7 @@
      1u << COLL_ALLGATHER | 1u << COLL_REDUCE_SCATTER | 1u << COLL_ALLTOALL |  \
      1u << COLL_GATHER | 1u << COLL_SCATTER | 1u << COLL_BARRIER)
 
-/* A failed operation is explained by the library. */
+/* Report a failed operation with the library's error message. */
 static int explain(int rc)
 {
     fprintf(stderr, "coll_tune: %s\n",
@@ -28,7 +28,7 @@ static int explain(int rc)
 
 /* ---- what is shown ------------------------------------------------------------ */
 
-/* A time that is known, or a dash: never a number that says nothing. */
+/* Print a time, or a dash if it is within the noise. */
 static const char *measured_text(const struct tune_candidate *candidate,
                                  char text[2][24])
 {
@@ -45,7 +45,7 @@ static const char *measured_text(const struct tune_candidate *candidate,
     return text[0];
 }
 
-/* Fill in the cells of a candidate, which stay valid as long as `text`. */
+/* Fill in a candidate's table cells, which point into `text`. */
 static void fill_row(struct table_row *out, const struct tune_row *row,
                      const struct tune_candidate *candidate, char text[2][24])
 {
@@ -110,7 +110,7 @@ static void print_table(const struct coll_comm *comm,
 
 /* ---- the work ------------------------------------------------------------------ */
 
-/* Every rank learns whether rank 0 is well. */
+/* Send rank 0's status to every rank. */
 static int share(struct coll_comm *comm, int *status)
 {
     int32_t shared = *status;
@@ -120,8 +120,8 @@ static int share(struct coll_comm *comm, int *status)
     return rc;
 }
 
-/* Say what could not be told; 0 when there was nothing, or it may be left out,
- * else 1. */
+/* Report the problems without a clear result.  Returns 0 if there are none or --noisy
+ * allows them, else 1. */
 static int warn_of_noise(const struct tune_options *options,
                          const struct tune_table *table)
 {
@@ -166,7 +166,7 @@ static void report(const struct tune_options *options, struct coll_comm *comm,
                options->path);
 }
 
-/* Errors of operations; *status: of the file, the same on every rank. */
+/* Returns errors of operations; *status is that of the file, the same on every rank. */
 static int tune(const struct tune_options *options, struct coll_comm *comm,
                 int *status)
 {
@@ -207,7 +207,7 @@ static int run(const struct tune_options *options)
 
 /* ---- command line --------------------------------------------------------------- */
 
-/* The collective that the first len characters name, if it can be tuned. */
+/* The collective named by the first len characters, if it can be tuned. */
 static int find_collective(const char *text, size_t len)
 {
     for (int k = 0; k < COLL_N_COLLECTIVES; k++) {

@@ -12,15 +12,15 @@ struct tune_options {
     size_t first, last;   /* bytes of the whole vector */
     double factor;
     int rounds;
-    double seconds; /* that one candidate may take in a round, about */
+    double seconds; /* about how long a candidate may take in a round */
     double tolerance; /* of a time, as a part of it */
     const char *path;
     int is_forced; /* --force: the file may be there */
-    int is_noisy;  /* --noisy: write what is known, leave out the rest */
+    int is_noisy;  /* --noisy: write clear results, leave out the rest */
 };
 
-/* One algorithm for one problem; times in seconds.  Below its error, measured
- * says nothing, and may be negative. */
+/* One algorithm for one problem; times in seconds.  A measured time below its error is
+ * noise, and may be negative. */
 struct tune_candidate {
     char algorithm[32];
     double predicted, measured, error;
@@ -30,13 +30,13 @@ struct tune_candidate {
 struct tune_row {
     enum coll_collective collective;
     size_t bytes; /* of the call's count */
-    int runs_ahead; /* ranks may: barriers are measured, and subtracted */
+    int runs_ahead; /* ranks may run ahead: barrier times are subtracted */
     int n, best, rounds;
     int is_noise; /* the best one is not known */
     struct tune_candidate candidates[TUNE_MOST];
 };
 
-/* What a message between two ranks takes: alpha + n beta. */
+/* The time of a message of n bytes between two ranks: alpha + n beta. */
 struct tune_link {
     int is_there, is_noise;
     double alpha, beta; /* s, s a byte */
@@ -52,8 +52,8 @@ struct tune_table {
 
 /* Measure every candidate of every problem that the options ask for.
  *
- * Ownership: table->rows is the caller's, to free, also after an error.
- * Errors:    of the operations; explained by coll_last_error().
+ * Ownership: the caller frees table->rows, also after an error.
+ * Errors:    those of the operations; coll_last_error() explains them.
  */
 int tune_measure(const struct tune_options *options, struct coll_comm *comm,
                  struct tune_table *table);
@@ -63,24 +63,24 @@ int tune_has_parts(enum coll_collective collective);
 
 /* ---- coll_tune_judge.c: pure ------------------------------------------------ */
 
-/* The median of n times, and how well it is known; sorts them. */
+/* Sort n times; return their median and its error. */
 struct tune_spread {
     double median, error; /* s */
 };
 struct tune_spread tune_spread_of(double *times, int n);
 
-/* Write what n rounds say into the row: measured, error, best, is_noise.
+/* Set the row's results from n rounds: measured, error, best, is_noise.
  *
- * Shapes:    times[c * stride + i] of candidate c (row->n: of the barriers, if
- *            it runs ahead) in round i; sorted by the call.
+ * Shapes:    times[c * stride + i] is the time of candidate c in round i (c =
+ *            row->n: of the barriers, if ranks run ahead); sorted by the call.
  */
 void tune_judge(struct tune_row *row, double *times, int n, int stride,
                 double tolerance);
 
 /* ---- coll_tune_file.c: on rank 0 alone -------------------------------------- */
 
-/* Open a new file beside the one that is asked for, and give it that name when
- * it is complete.  Messages go to stderr; 0 or -1. */
+/* Open a new file beside the file asked for; rename it to that name when it is complete.
+ * Messages go to stderr; 0 or -1. */
 struct tune_file {
     char *path, *temporary;
     int fd, is_forced;

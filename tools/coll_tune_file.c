@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll_tune_file.c - the tuning file: whole and under its name, or not there.
+/* coll_tune_file.c - write the tuning file, completely or not at all.
  *
- * It is written beside its place, and moved there when it is on the disk.  For
- * every problem that was measured (noise is left out) it has one entry, which
- * reaches half way (by factors) to the sizes before and behind it.
+ * It is written under another name in the same folder, and renamed when it is on the
+ * disk.  Each measured problem has one entry, unless it is noise.  An entry covers the
+ * sizes up to half way (by factors) to the next smaller and larger measured sizes.
  */
 #include "tools/coll_tune.h"
 
@@ -35,7 +35,7 @@ static int refuse(const struct tune_file *file)
     return -1;
 }
 
-/* A device or a directory must not give way to a file. */
+/* A device or a directory must not be replaced by a file. */
 static int is_special(const char *path)
 {
     struct stat info;
@@ -104,8 +104,8 @@ static json_t *candidates_of(const struct tune_row *row)
     return list;
 }
 
-/* Half way, by factors, from one size to the next of the same collective; -1
- * when there is none. */
+/* The size half way, by factors, to the next size of the same collective; -1 if there is
+ * none. */
 static json_int_t border(const struct tune_table *table, int before, int behind)
 {
     const struct tune_row *a = &table->rows[before], *b = &table->rows[behind];
@@ -160,7 +160,7 @@ static json_t *machine_of(const struct coll_comm *comm)
                      coll_comm_transports(comm));
 }
 
-/* Write a value and let go of it; 0 or -1. */
+/* Write a value and free it; 0 or -1. */
 static int put(FILE *to, const char *before, json_t *value, const char *behind)
 {
     int rc = -1;
@@ -209,7 +209,7 @@ static int put_file(int fd, const struct coll_comm *comm,
 
 /* ---- writing ------------------------------------------------------------------ */
 
-/* Without --force a file that has come meanwhile stays. */
+/* Without --force, do not replace a file that was created meanwhile. */
 static int put_in_place(const struct tune_file *file)
 {
     if (file->is_forced)

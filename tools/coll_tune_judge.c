@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll_tune_judge.c - what the times of some rounds are worth.
+/* coll_tune_judge.c - separate measured times from noise.
  *
- * The median of n times whose middle half spans s is known to 1.57 s / sqrt(n)
- * (the notch of a box plot, 95 %).  A candidate's time is the median of its
- * turns less that of the barriers alone, and its error the sum of both notches:
- * below that there is no time, only noise.
+ * If the middle half of n times spans s, the error of their median is 1.57 s / sqrt(n)
+ * (the notch of a box plot, 95 %).  A candidate's time is the median of its turns less
+ * the median of the barriers alone; its error is the sum of both notches.  A time
+ * below its error is noise.
  *
  * Source: McGill, Tukey and Larsen, "Variations of box plots", The American
  * Statistician 32(1), 1978.
@@ -32,8 +32,8 @@ struct tune_spread tune_spread_of(double *times, int n)
     return (struct tune_spread){times[n / 2], 1.57 * span / sqrt(n)};
 }
 
-/* Is the best one's time known, and above what the clock and the others on the
- * machine make of nothing? */
+/* Is the best candidate's time above its error and above the noise of the clock and of
+ * other programs? */
 static int is_known(const struct tune_candidate *best, struct tune_spread turn,
                     double tolerance)
 {

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_tune_measure.c - the time of each algorithm for each problem.
  *
- * The candidates of a problem take turns: round after round each one runs some
- * iterations, so that what disturbs the machine for a while disturbs them all.
- * The time of a turn is that of its slowest rank; the median of the rounds
- * counts.  Where ranks may run ahead of each other a barrier ends each
- * iteration; barriers alone take their turn too, and are subtracted.  As long
- * as that leaves noise (coll_tune_judge.c) there are as many rounds again, up
- * to MOST_TIMES as many as asked for.
+ * The candidates of a problem take turns: in each round each candidate runs some
+ * iterations, so that a disturbance of the machine hits all of them.  A turn's time
+ * is that of its slowest rank; the result is the median over the rounds.  If ranks may
+ * run ahead of each other, a barrier ends each iteration; barriers alone take a turn
+ * too, and their time is subtracted.  While the result is noise (coll_tune_judge.c),
+ * as many rounds are added again, up to MOST_TIMES the number asked for.
  *
- * A rank that waits for a message looks for it all the time, so with a core of
- * its own it has that core; one that has less than LEAST_CPU of it shares it
- * with another program, whose time slices are what is measured then, however
- * alike they are.
+ * A rank that waits for a message polls, so it uses all of its core.  A rank that gets
+ * less than LEAST_CPU of a core shares it with another program.  Then the times measure
+ * the other program's time slices, even if they agree with each other.
  */
 #include "tools/coll_tune.h"
 #include "tools/common/cores.h"
@@ -35,8 +33,8 @@ struct meter {
     struct coll_comm *comm;
     void *in, *out;
     size_t in_len, out_len;
-    int has_cores;    /* every rank has one, and looks all the time */
-    double wall, cpu; /* of the turns of the problem so far, s */
+    int has_cores;    /* every rank has a core, and polls */
+    double wall, cpu; /* s, in the problem's turns so far */
 };
 
 static double read_clock(clockid_t clock)
@@ -57,7 +55,7 @@ static int slowest(const struct meter *m, double *times, size_t n)
 
 /* ---- cores ------------------------------------------------------------------ */
 
-/* Has every rank a core, and does it look for messages all the time? */
+/* Has every rank a core, and does it poll for messages? */
 static int count_cores(struct meter *m)
 {
     const char *wait = getenv("COLL_WAIT");
@@ -85,7 +83,7 @@ static int count_cores(struct meter *m)
     return rc;
 }
 
-/* Did all ranks have their cores to themselves in the turns so far? */
+/* Did no rank share its core in the turns so far? */
 static int share_cores(const struct meter *m, int *is_shared)
 {
     double part = m->wall > 0 ? m->cpu / m->wall : 1;
@@ -97,7 +95,7 @@ static int share_cores(const struct meter *m, int *is_shared)
 
 /* ---- links ------------------------------------------------------------------ */
 
-/* One message there and one back, n times; half of it. */
+/* Send a message there and back n times; returns half of a round trip. */
 static int ping(const struct meter *m, int peer, int is_first, size_t len,
                 int n, struct tune_spread *spread)
 {
@@ -119,7 +117,7 @@ static int ping(const struct meter *m, int peer, int is_first, size_t len,
     return rc;
 }
 
-/* The first rank that is on rank 0's host, or on another one; or -1. */
+/* The first other rank on rank 0's host, or on another host; or -1. */
 static int find_peer(const struct meter *m, int is_far, int *peer)
 {
     int rank = coll_comm_rank(m->comm), is_host0 = !coll_comm_host(m->comm);
@@ -131,7 +129,7 @@ static int find_peer(const struct meter *m, int is_far, int *peer)
     return rc;
 }
 
-/* Judge a link by its short and its long messages. */
+/* Compute the price of a link from its short and long messages. */
 static void judge_link(const struct tune_spread spread[2], double tolerance,
                        struct tune_link *link)
 {
@@ -188,7 +186,7 @@ struct rounds {
     long iterations[TUNE_MOST + 1];
 };
 
-/* Without a request there are barriers alone. */
+/* Run one turn; without a request it has only barriers. */
 static int run_turn(struct meter *m, struct coll_request *request, int is_ahead,
                     long n, double *seconds)
 {
@@ -226,8 +224,8 @@ static int fit_turn(struct meter *m, struct coll_request *request, int is_ahead,
     return rc;
 }
 
-/* Measure all candidates, and the barrier after them where ranks may run ahead,
- * in turn, for the rounds from first to end - 1. */
+/* Measure all candidates in turn, in the rounds from first to end - 1; then the barrier,
+ * if ranks may run ahead. */
 static int run_rounds(struct meter *m, const struct tune_row *row,
                       struct coll_request **requests, struct rounds *all,
                       int end)
@@ -249,7 +247,7 @@ static int run_rounds(struct meter *m, const struct tune_row *row,
     return rc;
 }
 
-/* As many rounds as it takes.  All ranks see the same times, so they agree. */
+/* Measure until the result is clear.  All ranks see the same times, so they agree. */
 static int run_until_known(struct meter *m, struct tune_row *row,
                            struct coll_request **requests, struct rounds *all)
 {
@@ -290,7 +288,7 @@ static struct coll_args args_of(const struct meter *m,
     };
 }
 
-/* Ask for the candidates and make a request of each. */
+/* Query the candidates and make a request for each. */
 static int make_requests(const struct meter *m, struct tune_row *row,
                          struct coll_request **requests)
 {
@@ -335,7 +333,7 @@ static int measure_row(struct meter *m, struct tune_row *row)
 
 /* ---- all ---------------------------------------------------------------------- */
 
-/* Bytes of the call's count when the whole vector has so many. */
+/* Bytes of the call's count, if the whole vector has `bytes`. */
 static size_t part_bytes(const struct meter *m, enum coll_collective collective,
                          double bytes)
 {
@@ -346,7 +344,7 @@ static size_t part_bytes(const struct meter *m, enum coll_collective collective,
                                       : (size_t)(bytes / parts) / size * size;
 }
 
-/* The problems that the options ask for, in order; their number. */
+/* List the problems that the options ask for, in order; returns their number. */
 static int list_rows(const struct meter *m, struct tune_row *rows)
 {
     const struct tune_options *o = m->options;
@@ -373,7 +371,7 @@ static int list_rows(const struct meter *m, struct tune_row *rows)
     return n;
 }
 
-/* Buffers for the whole vector; all ranks have them, or none goes on. */
+/* Allocate buffers for the whole vector; if a rank cannot, all ranks stop. */
 static int get_buffers(struct meter *m)
 {
     size_t len = m->options->last > LARGE ? m->options->last : LARGE;

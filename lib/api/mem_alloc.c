@@ -23,7 +23,7 @@ int coll_mem_alloc(void **ptr, size_t bytes)
                               : COLL_ERR_INVALID);
 }
 
-/* Allocate from the first kind of devices that can. */
+/* Find the first kind of device that has buffers, or NULL. */
 static const struct coll__buffers *device_buffers(void)
 {
     int i = 0;

@@ -5,8 +5,8 @@
  * Members find each other under the family's lock.  The parent removes all members from
  * the family before it destroys the sub-communicators, so a thread with the lock may use
  * every member that it finds.  A failing member fails the others under the lock; the
- * locks of failures and of the reactor are taken after it.  All enqueued operations end before
- * the members are removed, so that the parent hears of each failure.
+ * locks of failures and of the reactor are taken after it.  All enqueued operations end
+ * before the members are removed, so that the parent hears of each failure.
  */
 #include "lib/stream/subcomms.h"
 #include "lib/stream/calls.h"
