@@ -33,13 +33,13 @@ static int end_output(void)
     return EXIT_FAILURE;
 }
 
-/* After a table: the first that went wrong. */
+/* After a table: the first error counts. */
 static int status_of_output(int status)
 {
     return status ? status : end_output();
 }
 
-/* What needs no program: 1 when that was all. */
+/* Print what needs no program to run: 1 if nothing else is to be done. */
 static int print_only(const struct options *o)
 {
     if (o->only == ONLY_CHECK)
@@ -47,8 +47,8 @@ static int print_only(const struct options *o)
     return o->only != ONLY_NOTHING;
 }
 
-/* Put /dev/null where stdin, stdout or stderr is closed: what the ranks print there
- * must not go to a descriptor of this program's own. */
+/* Open /dev/null if stdin, stdout or stderr is closed, so that no file of collrun's own
+ * gets that descriptor and the ranks' output. */
 static void fill_standard(void)
 {
     int fd;
@@ -62,7 +62,7 @@ static void fill_standard(void)
 
 int main(int argc, char **argv)
 {
-    static struct options o; /* and what it points to: as long as the program */
+    static struct options o; /* it and its strings last as long as the program */
     int status = options_parse(&o, argc, argv);
 
     if (status)

@@ -19,29 +19,29 @@
 
 struct options {
     int n;             /* ranks; 0 before it is known */
-    int n_nodes;       /* hosts, 0: as many as are named */
-    int per_node;      /* ranks of each, 0: as they say */
+    int n_nodes;       /* hosts; 0: all that are named */
+    int per_node;      /* ranks on each; 0: as the host list says */
     int is_plain;      /* no prefix */
     int is_bound;      /* a core for each rank */
     int max_restarts;
     double timeout;    /* s; 0 for none */
-    const char *run_id; /* of the user's, or NULL */
-    /* where the collruns of several hosts meet, each started by itself: NULL, this
-     * one is alone */
-    char endpoint[256]; /* --rdzv-endpoint, whose parts these are: */
+    const char *run_id; /* from the user, or NULL */
+    /* where collruns meet that were started separately on several hosts; NULL: there
+     * is only this one */
+    char endpoint[256]; /* --rdzv-endpoint; its parts: */
     const char *endpoint_host;
     int endpoint_port;
-    int node_rank;           /* of the user's, or -1 */
+    int node_rank;           /* from the user, or -1 */
     const char *master_addr; /* the endpoint in two parts, or NULL */
     int master_port;
     const char *hosts; /* "h1:4,h2:4" or NULL */
     const char *hostfile;
-    const char *include, *exclude; /* of these hosts, "h1@h2:0,2" or NULL */
-    const char *output_folder;     /* for copies of what ranks write, or NULL */
-    int is_within;     /* this is one of so many ranks, which srun or mpirun has
-                        * started; 0: it is not */
-    const char *slots; /* of its hosts, for that one (hosts_write_slots()) */
-    const char *scaling, *csv; /* "1,2,4" or NULL; where the table goes too */
+    const char *include, *exclude; /* hosts and slots, "h1@h2:0,2" or NULL */
+    const char *output_folder;     /* for copies of the ranks' output, or NULL */
+    int is_within;     /* srun or mpirun has started this collrun for one rank of
+                        * this many; 0: not so */
+    const char *slots; /* the hosts' slots, if is_within (hosts_write_slots()) */
+    const char *scaling, *csv; /* "1,2,4" or NULL; the table's file */
     const char *models;        /* a table for each, "cnn,net"; or NULL */
     int n_rounds;              /* of scaling; 0: one */
     const char *variables[MAX_VARIABLES]; /* names, for other hosts' ranks */
@@ -50,7 +50,7 @@ struct options {
     enum { ONLY_NOTHING, ONLY_HELP, ONLY_CHECK } only; /* ONLY_HELP: it is done */
 };
 
-/* Read the command line; 0, or the exit status, and why has been said. */
+/* Read the command line; 0, or the exit status after an error message. */
 int options_parse(struct options *options, int argc, char **argv);
 
 /* s, of CLOCK_MONOTONIC. */
@@ -66,15 +66,15 @@ int scaling_run(const struct options *options);
 /* Run the ranks on this machine; the exit status. */
 int job_run(const struct options *options);
 
-/* Note VAR or VAR=VALUE, or those of a file, for the ranks; 0, or -1, and why has been
- * said. */
+/* Note VAR or VAR=VALUE, or the lines of a file, for the ranks; 0, or -1 after an error
+ * message. */
 int variables_take(struct options *options, const char *text);
 int variables_read(struct options *options, const char *path);
 
 /* Hand over to srun or mpirun; returns only an exit status for failure. */
 int hosts_run(const struct options *options);
 
-/* The first line of a file without the mark that editors on Windows begin it with. */
+/* Skip the byte order mark with which Windows editors begin a file. */
 static inline char *skip_byte_order_mark(char *line)
 {
     return line + (strncmp(line, "\xEF\xBB\xBF", 3) ? 0 : 3);
@@ -83,7 +83,7 @@ static inline char *skip_byte_order_mark(char *line)
 /* Print what this build can do. */
 void check_build(void);
 
-/* Bind the calling process to the rank's core, if there is a way. */
+/* Bind the calling process to the rank's core, if the system can. */
 void bind_to_core(int rank);
 
 /* ---- output: lines of the ranks, with "[rank] " once two have spoken ----- */
@@ -92,37 +92,37 @@ void bind_to_core(int rank);
 struct stream {
     int fd;           /* the pipe's end, or -1 when it has ended */
     int rank, target; /* target: STDOUT_FILENO or STDERR_FILENO */
-    int copy;         /* a file that gets the same, or -1 */
-    char *held; /* the beginning of a line that has not ended yet; grows */
-    size_t n_held, size; /* of `held`, bytes: so far, and allocated */
-    int is_open; /* the beginning of the line has been written already */
+    int copy;         /* a file that gets a copy, or -1 */
+    char *held; /* the beginning of an unfinished line; grows */
+    size_t n_held, size; /* bytes in `held`, and allocated for it */
+    int is_open; /* the line's beginning is already written */
 };
 
-/* A job of n ranks here begins, of which `first` is the first. */
+/* Begin a job with n ranks on this machine; `first` is the lowest. */
 void output_init(int is_plain, int first, int n);
 
-/* The exit status that writing gives: 0 when all was written, that of SIGPIPE
- * when nobody reads it, else 1, after a sentence. */
+/* The exit status of the output: 0 if all was written, that of SIGPIPE if the reader has
+ * gone, else 1 after an error message. */
 int output_status(void);
 
-/* Read what is there and pass on its whole lines; -1 when our own output is
- * closed, else 0. */
+/* Read the available bytes and pass on whole lines; -1 if our own output is closed,
+ * else 0. */
 int stream_pump(struct stream *stream);
 
-/* Pass on a last line without its end, and close. */
+/* Pass on a last line that has no newline, and close. */
 void stream_end(struct stream *stream);
 
 /* ---- files: a copy of what each rank writes ------------------------------ */
 
-/* Ranks of a job of `size` have files in that folder; NULL: they have none. */
+/* Give the ranks of a job of `size` files in the folder; NULL: no files. */
 void files_init(const char *folder, int size);
 int files_are_wanted(void);
 
-/* EXIT_FAILURE when one has not got all, which has been said. */
+/* EXIT_FAILURE if a file is incomplete, which was reported; else 0. */
 int files_status(void);
 
-/* Make a stream's file, if there is to be one, empty unless the job starts again; 0, or
- * -1, and why has been said. */
+/* Open a stream's file, if files are wanted; empty it unless the job starts again.  0, or
+ * -1 after an error message. */
 int files_open(struct stream *stream, int is_again);
 void files_copy(struct stream *stream, const char *text, size_t len);
 void files_close(struct stream *stream);

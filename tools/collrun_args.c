@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* collrun_args.c - collrun's options.
  *
- * They have the names that people type for horovodrun, torchrun and mpirun.  A
- * name may be written with _ for -, and after a single -: "-np 2" is np, and
- * not n with the value "p".
+ * They have the names of horovodrun, torchrun and mpirun.  A name may be written with _
+ * for -, and after a single -: "-np 2" is np, and not n with the value "p".
  */
 #include "tools/collrun.h"
 #include "tools/common/cores.h"
@@ -23,7 +22,7 @@
 #define ENDPOINT_PORT 29400 /* as torchrun has it */
 #define MASTER_PORT 29500   /* the same */
 
-/* What other launchers have, and what to do instead. */
+/* Options of other launchers, and what to do instead. */
 static const struct program_hint foreign[] = {
     {"mpi", "it is for horovodrun; start PROGRAM by mpirun itself"},
     {"bind-to", "say --bind core or --bind none"},
@@ -84,7 +83,7 @@ static int count_gpus(void)
     return n;
 }
 
-/* As torchrun reads it: a number, or what to count. */
+/* Read --nproc-per-node as torchrun does: a number, or what to count. */
 static int parse_per_node(const char *text, int *n)
 {
     int is_auto = !strcmp(text, "auto");
@@ -102,7 +101,7 @@ static int parse_per_node(const char *text, int *n)
     return -1;
 }
 
-/* "2", or torchrun's "1:4" where it may grow. */
+/* Read "2", or torchrun's "1:4" for a job that may grow. */
 static int parse_nodes(const char *text, int *n)
 {
     if (!strchr(text, ':'))
@@ -116,7 +115,7 @@ static int parse_port(const char *option, const char *text, int *port)
     return parse_count(option, text, 65535, port);
 }
 
-/* "h1:3000", "[::1]:3000", or a host alone. */
+/* Read "h1:3000", "[::1]:3000", or a host alone. */
 static int parse_endpoint(struct options *o, const char *text)
 {
     char *host = o->endpoint;
@@ -178,7 +177,7 @@ static int take_env_file(const struct program *p, const char *text, void *into)
     return variables_read(into, text) ? PROGRAM_USAGE : 0;
 }
 
-/* It may be empty: a variable of a batch system that is not set. */
+/* The value may be empty: the user passed an unset variable of the batch system. */
 static int take_run_id(const struct program *p, const char *text, void *into)
 {
     (void)p;
@@ -303,7 +302,7 @@ static const struct program_option options[] = {
     {"within", 0, OPTION_INT, AT(is_within), "N", NULL, .help = NULL,
      .least = 1},
     ALSO("slots", OPTION_TEXT, AT(slots), "LIST"),
-    /* what one collrun on one machine knows by itself */
+    /* other launchers' options that one collrun on one machine ignores */
     ALSO("rdzv-backend", OPTION_NONE, 0, "NAME"),
     ALSO("standalone", OPTION_NONE, 0, NULL),
     ALSO("no-python", OPTION_NONE, 0, NULL),
@@ -358,7 +357,7 @@ static void take_master(struct options *o)
     o->endpoint_port = o->master_port ? o->master_port : MASTER_PORT;
 }
 
-/* A link-local address means something together with an interface alone. */
+/* A link-local address means nothing without an interface. */
 static int needs_interface(const char *host)
 {
     struct in6_addr ip;
@@ -366,8 +365,8 @@ static int needs_interface(const char *host)
     return inet_pton(AF_INET6, host, &ip) == 1 && IN6_IS_ADDR_LINKLOCAL(&ip);
 }
 
-/* Where several collruns meet; torchrun's lines for one host name a place, too, that
- * nobody need go to. */
+/* Check where several collruns meet.  A torchrun command line for one host names an
+ * endpoint too, which is ignored. */
 static int judge_endpoint(struct options *o, int is_far)
 {
     if (o->master_addr && !o->endpoint_host)
@@ -468,7 +467,7 @@ int options_parse(struct options *o, int argc, char **argv)
     o->node_rank = -1;
     first = program_read(&program, argc, argv, o, &status);
     if (first < 0)
-        o->only = ONLY_HELP; /* or what is wrong: it has been said */
+        o->only = ONLY_HELP; /* or an error, already reported */
     if (o->only)
         return status;
     o->command = argv + first;

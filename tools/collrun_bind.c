@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* collrun_bind.c - one core for each rank, round robin over those allowed.  A
- * core is known by the lowest of the CPUs (hardware threads) that share it. */
+/* collrun_bind.c - one core for each rank, round robin over the allowed cores.  A core's
+ * number is that of its lowest CPU (hardware thread). */
 #include "tools/collrun.h"
 #include "tools/common/cores.h"
 
@@ -28,7 +28,7 @@ static int core_of(int cpu)
     return first;
 }
 
-/* List the cores that have an allowed CPU, in order: [most]; their number. */
+/* List the cores that have an allowed CPU, in order: [most]; returns their number. */
 static int list_cores(const struct cores *allowed, int *list, int most)
 {
     int n = 0, cpu = -1;
@@ -44,7 +44,7 @@ static int list_cores(const struct cores *allowed, int *list, int most)
     return n;
 }
 
-/* Choose the rank's core: the CPUs of *allowed that are not of it go. */
+/* Choose the rank's core: remove all CPUs of other cores from *allowed. */
 static int choose_core(struct cores *allowed, int rank)
 {
     int n = CPU_COUNT_S(allowed->len, allowed->set), core;

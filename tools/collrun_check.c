@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* collrun_check.c - what this build can do, laid out as horovodrun does it. */
+/* collrun_check.c - what this build can do, in the layout of horovodrun --check-build. */
 #include "tools/collrun.h"
 
 #include <coll/coll.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* collrun_choose.c - some of the hosts and of their slots, as DeepSpeed chooses them:
- * --include "h1@h2:0,2" has these alone, --exclude all but these.
+/* collrun_choose.c - choose hosts and slots as DeepSpeed does: --include "h1@h2:0,2"
+ * keeps only these, --exclude removes these.
  *
- * A slot is room for a rank, and where slots are chosen by number, that of a GPU: the
- * ranks of that host see those of its GPUs alone.
+ * A slot is a place for one rank.  If slots are chosen by number, the number is that of a
+ * GPU: the ranks of that host see only these GPUs.
  */
 #include "tools/collrun_hosts.h"
 
@@ -41,8 +41,8 @@ static int mark_slot(const struct choice *choice, struct host *host,
     return 0;
 }
 
-/* Cut "h2:0,2", "[fd00::1]:0,2" or a host alone into its name and its slots, NULL where
- * there are none. */
+/* Cut "h2:0,2", "[fd00::1]:0,2" or a host alone into its name and its slots, NULL if it
+ * has none. */
 static char *split(char *part, char **slots)
 {
     char *end = *part == '[' ? strchr(part, ']') : NULL, *colon;
@@ -60,7 +60,7 @@ static char *split(char *part, char **slots)
     return part + !!end;
 }
 
-/* Mark what one part, "h2" or "h2:0,2", names. */
+/* Mark the slots that one item, "h2" or "h2:0,2", names. */
 static int mark(const struct choice *choice, struct hosts *hosts, char *part)
 {
     char *slots, *name = split(part, &slots), *slot;
@@ -96,7 +96,7 @@ static int mark_all(const struct choice *choice, struct hosts *hosts)
     return rc;
 }
 
-/* Keep the slots that are marked, or those that are not. */
+/* Keep the marked slots, or those not marked. */
 static int keep_slots(struct host *host, int is_include)
 {
     int n = 0;
@@ -148,7 +148,7 @@ int hosts_chose_slots(const struct hosts *hosts)
     return 0;
 }
 
-/* "2:@2:0,2@": of each host how many ranks, and which GPUs where that was said. */
+/* "2:@2:0,2@": for each host the number of ranks, and the GPUs if they were chosen. */
 char *hosts_write_slots(const struct hosts *hosts)
 {
     char *list = NULL;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* collrun_files.c - what each rank writes in files of its own, DIR/rank.N/stdout and
- * stderr, as mpirun and horovodrun have them: a copy, made of what came, beside the
- * lines that are passed on.
+/* collrun_files.c - copy each rank's output to files DIR/rank.N/stdout and stderr, as
+ * mpirun and horovodrun do.  The lines are passed on as well.
  *
- * A file that takes no more is given up, with a sentence; the job goes on, also on
- * other nodes, and this collrun's own status says at its end that not all is there.
+ * If a write to a file fails, collrun reports it and stops writing that file.  The job
+ * goes on, also on other nodes; at its end this collrun exits with a failure.
  */
 #include "tools/collrun.h"
 
@@ -19,7 +18,7 @@
 
 static struct {
     const char *folder; /* NULL: there are none */
-    int width;          /* digits of a rank's number, so that they sort */
+    int width;          /* digits of a rank's number, so that names sort */
     int has_failed;     /* in any run of the job */
 } files;
 
@@ -36,7 +35,7 @@ int files_status(void)
     return files.has_failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* "DIR/rank.03", or a file in it; -1 where that is too long. */
+/* "DIR/rank.03", or a file in it; -1 if the path is too long. */
 static int name(char path[PATH_MAX], int rank, const char *file)
 {
     int n = snprintf(path, PATH_MAX, "%s/rank.%0*d%s", files.folder,
@@ -48,7 +47,7 @@ static int name(char path[PATH_MAX], int rank, const char *file)
     return -1;
 }
 
-/* Make the folder and those above it. */
+/* Make the folder and its parents. */
 static int make_folders(char *path)
 {
     for (char *c = path + 1; *c; c++)

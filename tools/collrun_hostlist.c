@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* collrun_hostlist.c - which hosts, and how many ranks on each: from --hosts or
- * a file as mpirun, horovodrun and DeepSpeed read it. */
+/* collrun_hostlist.c - read the hosts and the number of ranks on each, from --hosts or
+ * from a host file of mpirun, horovodrun or DeepSpeed. */
 #include "tools/collrun_hosts.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #define MOST_OF_ONE 100000
 
-/* Read a whole number from 1; 0 where it is none. */
+/* Read a positive whole number; 0 if text is none. */
 static int number(const char *text)
 {
     char *end;
@@ -20,9 +20,9 @@ static int number(const char *text)
     return end == text || *end || n < 1 || n > MOST_OF_ONE ? 0 : (int)n;
 }
 
-/* Add n ranks of a host; n 0: as many as --npernode says, else one.  A host that is
- * named again has more of them, as PBS writes a line a rank, most often those of one host
- * side by side. */
+/* Add n ranks on a host; n 0: as many as --npernode says, else one.  A host named again
+ * gets more ranks: PBS writes a line for each rank, mostly with a host's lines side by
+ * side. */
 static int add(struct hosts *hosts, char *name, int n,
                const struct options *options)
 {
@@ -45,7 +45,7 @@ static int add(struct hosts *hosts, char *name, int n,
 }
 
 /* Cut "h1", "h1:4", "fd00::1", "[fd00::1]" or "[fd00::1]:4" into a name and a number,
- * 0 where there is none; -1: it is nothing of these. */
+ * 0 if it has none; returns -1 if text is none of these. */
 static int split(char *item, char **name, int *n)
 {
     char *end = *item == '[' ? strchr(item, ']') : NULL,
@@ -66,7 +66,7 @@ static int split(char *item, char **name, int *n)
     return *n ? 0 : -1;
 }
 
-/* The item without the space around it. */
+/* Strip the space around an item. */
 static char *strip(char *item)
 {
     size_t len;
@@ -162,7 +162,7 @@ static int read_file(const char *path, struct hosts *hosts,
     return rc;
 }
 
-/* Keep the first n ranks: those of the last host, and the hosts after it, go. */
+/* Keep the first n ranks: drop further ranks of the last host, and later hosts. */
 static void cut(struct hosts *hosts, int n)
 {
     int left = n, i = 0;

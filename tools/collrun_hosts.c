@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* collrun_hosts.c - ranks on several hosts: hand over to the launcher that is
- * there, srun inside a Slurm allocation, else mpirun: Open MPI's, or hydra, as MPICH
- * and Intel MPI have it. */
+/* collrun_hosts.c - ranks on several hosts: hand over to the launcher found: srun inside
+ * a Slurm allocation, else mpirun (Open MPI's, or hydra of MPICH and Intel MPI). */
 #include "tools/collrun_hosts.h"
 
 #include <limits.h>
@@ -11,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* As long as the program, which ends by exec. */
+/* Never freed: the program ends by exec. */
 static struct hosts all_hosts;
 
 /* An argument vector that grows. */
@@ -47,7 +46,7 @@ static char *print(const char *format, const char *text, int n)
     return out;
 }
 
-/* Say whether a program is on the PATH. */
+/* Is the program on the PATH? */
 static int is_there(const char *program)
 {
     const char *path = getenv("PATH");
@@ -63,9 +62,9 @@ static int is_there(const char *program)
     return found;
 }
 
-/* srun sorts a list of nodes, and Intel MPI takes no numbers in one; they keep to a
- * file with a host's name for each rank.  The launcher inherits it: its path, or NULL,
- * and why has been said. */
+/* Write a file with a host name for each rank.  srun would sort a list of nodes, and
+ * Intel MPI takes no rank counts in a list; both keep to a file.  The launcher inherits
+ * it.  Returns its path, or NULL after an error message. */
 static char *write_hostfile(const struct hosts *hosts)
 {
     int fd = memfd_create("hosts", 0);
@@ -94,7 +93,7 @@ static int build_srun(const struct hosts *hosts, struct words *words)
     return file ? setenv("SLURM_HOSTFILE", file, 1) : -1;
 }
 
-/* A name for each rank: mpirun, too, would sort hosts that have room for some. */
+/* List a host name for each rank: mpirun, too, would sort hosts given with counts. */
 static char *list_hosts(const struct hosts *hosts)
 {
     char *list = NULL;
@@ -120,16 +119,16 @@ static int has_addresses(const struct hosts *hosts)
     return 0;
 }
 
-/* Of a variable, be it NAME=VALUE or NAME. */
+/* Does mpirun pass this variable on?  `variable` is NAME=VALUE or NAME. */
 static int goes_along(const char *variable)
 {
     return !strncmp(variable, "COLL_", 5) || !strncmp(variable, "UCX_", 4) ||
            !strncmp(variable, "PATH=", 5) || !strcmp(variable, "PATH");
 }
 
-/* mpirun carries only those variables to other hosts that it is told; by PATH a
- * program is found there whose name is all that is given.  Ranks are not bound, as on
- * one machine; Open MPI 5 would refuse more ranks than a host has cores. */
+/* mpirun passes only the variables that it is told to other hosts.  PATH is needed there
+ * to find a program given by its name alone.  Ranks are not bound, as on one machine;
+ * else Open MPI 5 would refuse more ranks than a host has cores. */
 static int build_open_mpi(const struct options *options,
                           const struct hosts *hosts, struct words *words)
 {
@@ -159,7 +158,7 @@ static int build_open_mpi(const struct options *options,
     return 0;
 }
 
-/* Say whether the mpirun that is there is hydra. */
+/* Is the mpirun on the PATH hydra? */
 static int is_hydra(void)
 {
     FILE *answer = popen("mpirun --version 2>&1 < /dev/null", "r");
@@ -192,8 +191,8 @@ static int build_hydra(const struct hosts *hosts, struct words *words)
     return file ? 0 : -1;
 }
 
-/* Where srun or mpirun cannot do it alike, each rank is started by a collrun beside it:
- * it copies what the rank writes, and has it see the GPUs of its slots. */
+/* srun and mpirun cannot copy output to files and choose GPUs as collrun does.  For these
+ * options they start one collrun for each rank, which does both. */
 static void add_within(const struct options *options, const struct hosts *hosts,
                        struct words *words)
 {

@@ -10,7 +10,7 @@
 struct host {
     char *name;
     int n;           /* ranks */
-    int *slots;      /* [n] which of its slots they take, or NULL: the first */
+    int *slots;      /* [n]: the slots that they take; NULL: the first n */
     int by_number;   /* the user said which ones */
     char *is_marked; /* [n] while they are chosen */
 };
@@ -21,23 +21,24 @@ struct hosts {
     char *text; /* that the names lie in */
 };
 
-/* Read what --hosts or --hostfile say, of which --include or --exclude chooses, cut to
- * -n, --nnodes and --npernode.
+/* Read --hosts or --hostfile, apply --include or --exclude, and cut the list to -n,
+ * --nnodes and --npernode.
  *
  * Shapes:    *hosts is zero.
- * Result:    0, or -1, and why has been said.
+ * Result:    0, or -1 after an error message.
  */
 int hosts_read(const struct options *options, struct hosts *hosts);
 
-/* Leave what --include or --exclude say; 0, or -1, and why has been said. */
+/* Apply --include or --exclude; 0, or -1 after an error message. */
 int hosts_choose(const struct options *options, struct hosts *hosts);
 
-/* Were slots chosen by number?  Then each rank is told its host's, by a text. */
+/* Were slots chosen by number?  Then write a text that tells each rank its host's
+ * slots. */
 int hosts_chose_slots(const struct hosts *hosts);
 char *hosts_write_slots(const struct hosts *hosts);
 
-/* Find those of a rank's host in such a text, which is cut up: "0,2", or "" or NULL
- * where all are to be seen. */
+/* Find the slots of a rank's host in this text, which is cut up: "0,2"; "" or NULL if
+ * the rank sees all GPUs. */
 const char *hosts_find_slots(char *list, int rank);
 
 #endif

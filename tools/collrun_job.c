@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* collrun_job.c - ranks on this machine: start, watch, end.
  *
- * The ranks stay in collrun's process group, as under mpirun and srun: so the terminal
- * is theirs as it is collrun's, and its ^C and ^Z reach all of them.  A job is ended by
- * a mark that all of its processes inherit (collrun_tree.h).  A guard process sleeps on
- * a pipe from collrun: when collrun goes, in any way, it kills what has the mark.
- * Signals that collrun gets go to all processes of the job; SIGUSR2 goes to the ranks
- * alone.
+ * The ranks stay in collrun's process group, as under mpirun and srun.  So they share
+ * collrun's terminal, and its ^C and ^Z reach all of them.  All processes of a job
+ * inherit a mark, by which they are found and ended (collrun_tree.h).  A guard process
+ * sleeps on a pipe from collrun; when collrun exits or is killed, the guard kills every
+ * process that has the mark.  Signals that collrun gets go to all processes of the job,
+ * except SIGUSR2, which goes only to the ranks.
  *
- * A signal that collrun's parent has set to be ignored stays ignored, by collrun and by
- * the ranks.  What collrun needs for itself (SIGCHLD, SIGPIPE), the ranks get as it
- * was.
+ * A signal that collrun's parent ignores stays ignored, by collrun and by the ranks.  The
+ * signals that collrun handles itself (SIGCHLD, SIGPIPE) are restored for the ranks.
  *
- * Rank 0 inherits a socket that listens on a free loopback port already
- * (COLL_ROOT_FD), so that no other program can take the port of COLL_ROOT
- * between our choice and its use.
+ * Rank 0 inherits a socket that already listens on a free loopback port (COLL_ROOT_FD),
+ * so that no other program can take the port of COLL_ROOT before rank 0 uses it.
  */
 #include "tools/collrun.h"
 #include "tools/collrun_hosts.h"
@@ -37,7 +35,7 @@
 #define GRACE 2.0      /* s, to report an error before TERM, then before KILL */
 #define PATIENCE 10.0 /* s, from a TERM to collrun until KILL: ranks may save */
 #define LAST_WORDS 0.1 /* s, for output after the last rank has ended */
-#define NODES_TIME 30.0 /* s, for the other nodes to end their ranks, too */
+#define NODES_TIME 30.0 /* s, for the other nodes to end their ranks */
 
 double now(void)
 {
@@ -54,7 +52,7 @@ static void signal_job(const struct job *job, int signal)
     tree_signal(job->mark, signal);
 }
 
-/* Not what ranks have started, which SIGUSR2 would end. */
+/* Send SIGUSR2 only to the ranks: it would end the programs that they have started. */
 static void signal_ranks(const struct job *job, int signal)
 {
     for (int r = 0; r < job->n; r++)
@@ -80,7 +78,7 @@ static void begin_end(struct job *job, int status, double grace)
     tell_nodes(job, 0);
 }
 
-/* Somebody wants the job to end, and has sent its ranks this signal. */
+/* The user or the batch system ends the job; the ranks have got this signal. */
 static void end_by(struct job *job, int signal)
 {
     job->end = TERMINATED;
@@ -90,7 +88,7 @@ static void end_by(struct job *job, int signal)
     tell_nodes(job, signal);
 }
 
-/* The moment for the next step of ending has come. */
+/* The time for the next step of ending has come. */
 static void go_on_ending(struct job *job)
 {
     if (job->end == ENDING) {
@@ -103,8 +101,8 @@ static void go_on_ending(struct job *job)
     }
 }
 
-/* Stop as the ranks have: a shell sees it, and continues us.  Where no shell watches
- * over our group the kernel ignores it, and all go on. */
+/* Stop as the ranks have stopped, so that the shell sees it and can continue the job.
+ * If no shell watches our group, the kernel ignores the signal and all go on. */
 static void stop_too(const struct job *job)
 {
     sigset_t set, blocked;
@@ -133,7 +131,7 @@ static void take_signal(struct job *job, const struct signalfd_siginfo *info)
         stop_too(job);
         return;
     }
-    if (signal == SIGUSR1) { /* what follows from it is the ranks' affair */
+    if (signal == SIGUSR1) { /* the ranks decide what to do about it */
         job->max_restarts = 0;
         return;
     }
@@ -144,7 +142,7 @@ static void take_signal(struct job *job, const struct signalfd_siginfo *info)
     end_by(job, signal);
 }
 
-/* Another node's ranks end: so do ours. */
+/* Another node ends its ranks: end ours. */
 static void take_news(struct job *job, const struct nodes_news *news)
 {
     if (job->end)
@@ -180,8 +178,8 @@ static void report(const struct job *job, int rank)
                  WEXITSTATUS(r->how));
 }
 
-/* Reap who has ended.  Of several, one that a signal killed is the cause: the
- * others saw it die. */
+/* Reap the ended ranks.  If several have ended, one killed by a signal is the cause: the
+ * others failed because it died. */
 static void reap(struct job *job)
 {
     int culprit = -1;
@@ -236,7 +234,7 @@ static void act_on_time(struct job *job)
     }
 }
 
-/* Wait for something to happen and act on it; the number of open streams. */
+/* Wait for an event and act on it; returns the number of open streams. */
 static int turn(struct job *job)
 {
     struct pollfd *fds = job->fds;
@@ -273,8 +271,8 @@ static void watch(struct job *job)
         if (job->n_alive)
             act_on_time(job);
     }
-    /* What they wrote last is in the pipes; a process that they left behind
-     * and that fled the group may hold these open for ever. */
+    /* The ranks' last output is in the pipes.  Do not wait for their end: a process that
+     * escaped may hold a pipe open for ever. */
     tree_kill(job->mark);
     do
         job->next = now() + LAST_WORDS;
@@ -290,7 +288,7 @@ static int is_ignored(int signal)
     return !sigaction(signal, NULL, &now) && now.sa_handler == SIG_IGN;
 }
 
-/* SIGUSR1 is the batch system's word that time runs out: ranks save and exit. */
+/* The batch system sends SIGUSR1 when time runs out, so that ranks save and exit. */
 static void take_signals(struct job *job, struct inherited *inherited)
 {
     static const int taken[] = {SIGUSR1, SIGUSR2, SIGINT, SIGTERM,
@@ -343,8 +341,8 @@ static int is_settled(const struct job *job)
                                   : nodes_all_done(job->nodes);
 }
 
-/* Our ranks have ended: wait for the other nodes', who may still compute.  Return
- * the job's status, which node 0 decides. */
+/* Our ranks have ended: wait for the other nodes' ranks, which may still compute.
+ * Returns the job's status, which node 0 decides. */
 static int settle(struct job *job, int status)
 {
     struct nodes *nodes = job->nodes;
@@ -393,7 +391,7 @@ static int run_once(struct job *job, const struct options *options)
     return status;
 }
 
-/* What the first run was told, without what it has left. */
+/* Reset the job for a restart: keep its settings, drop the state of the last run. */
 static struct job again(const struct job *job)
 {
     return (struct job){
@@ -411,8 +409,8 @@ static struct job again(const struct job *job)
     };
 }
 
-/* Usage is as wrong the next time; a signal to us means that it is to end, and a
- * node that is gone does not come back.  Of several nodes it is node 0's to say. */
+/* May the job start again?  Not after wrong usage, a signal to collrun or the loss of a
+ * node.  With several nodes, node 0 decides. */
 static int may_restart(const struct job *job, int status)
 {
     if (job->nodes && job->nodes->order.node)
@@ -422,7 +420,7 @@ static int may_restart(const struct job *job, int status)
            job->n_restarts < job->max_restarts;
 }
 
-/* The user's name for the run, or one that no other has; nodes need the same. */
+/* The user's name for the run, or a new unique one; all nodes need the same. */
 static int name_run(const struct options *options, char *name, size_t len)
 {
     const char *given = options->run_id          ? options->run_id
@@ -443,7 +441,7 @@ static int name_run(const struct options *options, char *name, size_t len)
     return 0;
 }
 
-/* A rank that a launcher has started knows its number by it. */
+/* A rank started by another launcher gets its number from that launcher's variables. */
 static int number_by_launcher(void)
 {
     static const char *const names[] = {"PMIX_RANK", "OMPI_COMM_WORLD_RANK",
@@ -455,7 +453,7 @@ static int number_by_launcher(void)
     return text ? atoi(text) : -1;
 }
 
-/* Be one of several ranks, that sees the GPUs of its host's slots. */
+/* Run as one rank started by srun or mpirun, which sees the GPUs of its host's slots. */
 static int find_place_within(struct job *job, const struct options *options)
 {
     char *list = options->slots ? strdup(options->slots) : NULL;
@@ -475,7 +473,7 @@ static int find_place_within(struct job *job, const struct options *options)
     return 0;
 }
 
-/* Find the other nodes, if there are any, and what this one is to start. */
+/* Meet the other nodes, if any, and learn which ranks to start here. */
 static int find_place(struct job *job, const struct options *options)
 {
     int status;
@@ -512,7 +510,7 @@ static void run_often(struct job *job, const struct options *options,
         nodes_end(job->nodes, *status);
 }
 
-/* Try once what all will be waited for by. */
+/* Check that poll(), by which collrun waits, works here. */
 static int can_wait(void)
 {
     if (poll(NULL, 0, 0) == 0)

@@ -17,7 +17,7 @@ struct rank {
 
 struct nodes;
 
-/* What collrun was started with, and gives to the ranks. */
+/* The signal state that collrun was started with, and restores for the ranks. */
 struct inherited {
     sigset_t mask;
     struct sigaction child, pipe; /* of SIGCHLD, SIGPIPE */
@@ -25,12 +25,12 @@ struct inherited {
 
 struct job {
     int n, n_alive, n_streams; /* ranks on this machine, and their streams */
-    int first, size;           /* the first one's number, and all ranks */
+    int first, size;           /* the first rank here, and the number of all ranks */
     struct nodes *nodes;       /* other machines' collruns, or NULL */
     struct rank *ranks;     /* [n] */
     struct stream *streams; /* [2 n], none for a single rank */
     struct pollfd *fds;     /* [2 n + 1 + nodes], scratch */
-    char mark[TREE_MARK]; /* of the job's processes */
+    char mark[TREE_MARK]; /* marks the job's processes */
     pid_t guard;          /* 0 for none */
     int guard_fd;         /* closes when we end */
     int signals;          /* signalfd */
@@ -44,7 +44,7 @@ struct job {
     double timeout;
     const char *run_id; /* the run's name, the same after a restart */
     int n_restarts, max_restarts;
-    int has_failed; /* a rank has, so the job may be started again */
+    int has_failed; /* a rank has failed, so the job may be restarted */
     int is_told;    /* the other nodes know that it ends */
 };
 

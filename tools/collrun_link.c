@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* collrun_link.c - words between the collruns of two hosts. */
+/* collrun_link.c - sealed messages between the collruns of two hosts. */
 #include "tools/collrun_link.h"
 #include "tools/collrun.h"
 
@@ -21,7 +21,7 @@ _Static_assert(LINK_KEY == crypto_secretbox_KEYBYTES &&
 
 /* ---- keys ------------------------------------------------------------------ */
 
-/* The first line of a file that nobody else may read. */
+/* Read the first line of a file that only the user may read. */
 static int read_secret(const char *path, char *text, int len)
 {
     FILE *file = fopen(path, "re");
@@ -109,7 +109,7 @@ int link_put(struct link *link, const char *word)
     crypto_secretbox_easy(sealed, (unsigned char *)text, sizeof(text), nonce,
                           link->key);
     sodium_memzero(text, sizeof(text));
-    /* a few words a run: whoever has no room for one has not read for long */
+    /* a run has few messages, so a full buffer means that the peer no longer reads */
     return send(link->fd, sealed, sizeof(sealed), MSG_NOSIGNAL) ==
                    (ssize_t)sizeof(sealed)
                ? 0

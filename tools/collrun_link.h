@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* collrun_link.h - words between the collruns of two hosts, which nobody else can
- * read or make.
+/* collrun_link.h - encrypted and authenticated messages between the collruns of two
+ * hosts.
  *
- * A word is a line of text.  Both ends know the job's key; of it and of what each
- * end has drawn comes the key of this connection, and a word opens only in the
+ * A message (a "word") is a line of text.  Both ends know the job's key.  The key of a
+ * connection is derived from it and from a nonce of each end.  A word opens only in the
  * order and direction in which it was sealed.
  *
  * Source: libsodium's crypto_generichash (BLAKE2b, RFC 7693) and crypto_secretbox
@@ -21,7 +21,7 @@
 #define LINK_SEALED 176 /* the same on its way */
 
 struct link {
-    int fd;        /* connected, does not block; -1: there is none */
+    int fd;        /* connected and non-blocking; -1: none */
     int is_server; /* it was accepted here */
     unsigned char key[LINK_KEY];
     uint64_t n_put, n_taken;
@@ -29,35 +29,35 @@ struct link {
     unsigned char held[LINK_SEALED];
 };
 
-/* Make the job's key of the run's name and of COLL_JOB_SECRET or what
- * COLL_JOB_SECRET_FILE holds.
+/* Derive the job's key from the run's name and from the secret in COLL_JOB_SECRET or in
+ * the file COLL_JOB_SECRET_FILE.
  *
- * Result:    1: there is such a secret, 0: there is none; -1: it cannot be read, and
- *            why has been said.
+ * Result:    1: there is a secret; 0: there is none; -1: it cannot be read, which was
+ *            reported.
  */
 int link_key(const char *run_id, unsigned char key[LINK_KEY]);
 
-/* Draw what this end adds to the connection's key. */
+/* Draw this end's nonce for the connection's key. */
 void link_draw(unsigned char nonce[LINK_NONCE]);
 
-/* Begin with a socket, which becomes the link's. */
+/* Begin with a connected socket, which the link owns from now on. */
 void link_init(struct link *link, int fd, int is_server,
                const unsigned char key[LINK_KEY],
                const unsigned char server[LINK_NONCE],
                const unsigned char client[LINK_NONCE]);
 
-/* Read until held[0] to held[len - 1] are there: 1, 0 not yet, -1 the other end is
- * gone.  Both ends begin so, before there is a key. */
+/* Read until held[0] to held[len - 1] are there: 1; 0 not yet; -1 the other end is gone.
+ * For the plain bytes with which both ends begin, before there is a key. */
 int link_fill(struct link *link, size_t len);
 
-/* Send a word: 0, or -1 when the other end is gone. */
+/* Send a word: 0, or -1 if the other end is gone. */
 int link_put(struct link *link, const char *word);
 
-/* Take the next word: 1, 0 not yet, -1 the other end is gone, or does not know the
+/* Receive the next word: 1; 0 not yet; -1 the other end is gone or does not know the
  * job's key. */
 int link_take(struct link *link, char word[LINK_WORD]);
 
-/* Wait for it until `deadline` (s, of CLOCK_MONOTONIC); 1 or -1. */
+/* Wait for the next word until `deadline` (s, of CLOCK_MONOTONIC); 1 or -1. */
 int link_await(struct link *link, double deadline, char word[LINK_WORD]);
 
 void link_close(struct link *link);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* collrun_meet.c - how the collruns of a job find each other, and each its number.
+/* collrun_meet.c - how the collruns of a job meet and get their node numbers.
  *
- * Whoever can listen at the endpoint serves: it greets who comes with a number that it
- * draws, the other one draws one too and says which node it is under a key of both and
- * the job's.  Who cannot do that is sent away, and so is who comes too late.
+ * The collrun that can listen at the endpoint is node 0, the server.  It greets each
+ * connection with a nonce.  The client draws a nonce too, and says which node it is, in a
+ * message sealed with a key made from both nonces and the job's key.  A client that
+ * cannot do that is rejected, and so is one that comes too late.
  *
  *   node 0                          another node
  *          <- connects -
@@ -33,7 +34,7 @@
 #define GUEST_TIME 5.0 /* s, to prove oneself */
 #define PAUSE 200      /* ms, between two calls */
 
-/* Who has connected, and is no node yet. */
+/* A client that has connected and is no node yet. */
 struct guest {
     struct link link;
     unsigned char nonce[LINK_NONCE]; /* drawn for it */
@@ -76,8 +77,8 @@ static int listen_at(const struct sockaddr *at, socklen_t len)
     return -1;
 }
 
-/* A host's own name may mean 127.0.1.1 there: the others cannot come to that, so it is
- * every interface unless the endpoint's name says this host alone. */
+/* A host's own name may resolve to 127.0.1.1, which other hosts cannot reach.  So listen
+ * on every interface, unless the endpoint is a loopback name. */
 int nodes_listen(const struct nodes *nodes, int port)
 {
     struct sockaddr_in6 six = {.sin6_family = AF_INET6,
@@ -97,7 +98,7 @@ int nodes_listen(const struct nodes *nodes, int port)
     return fd;
 }
 
-/* Whoever can bind an address has it. */
+/* Is the address on this host?  Only then can it be bound. */
 static int is_mine(const struct addrinfo *a)
 {
     union {
@@ -115,7 +116,7 @@ static int is_mine(const struct addrinfo *a)
     return can_bind;
 }
 
-/* Look the endpoint up; NULL: not now. */
+/* Look the endpoint up; NULL: it cannot be resolved now. */
 static struct addrinfo *look_up(const struct nodes *nodes)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;
@@ -125,7 +126,8 @@ static struct addrinfo *look_up(const struct nodes *nodes)
     return getaddrinfo(nodes->host, port, &hints, &list) ? NULL : list;
 }
 
-/* Serve, if the endpoint is here and nobody does yet; else errno says why not. */
+/* Listen, if the endpoint is on this host and no other collrun listens; else errno says
+ * why not. */
 static void try_to_serve(struct nodes *nodes)
 {
     struct addrinfo *list = look_up(nodes);
@@ -141,7 +143,7 @@ static void try_to_serve(struct nodes *nodes)
         errno = EADDRNOTAVAIL;
 }
 
-/* A host that has lost its power is noticed within a minute. */
+/* Set keepalive, so that a host that lost its power is noticed within a minute. */
 static void prepare(int fd)
 {
     int on = 1, idle = 20, interval = 10, count = 4;
@@ -194,7 +196,7 @@ static void greet(struct meeting *m)
     m->n_guests++;
 }
 
-/* Find a seat, or say why there is none. */
+/* Find a seat (a node number) for a client, or the reason why there is none. */
 static struct seat *find_seat(const struct meeting *m, int rank, int n_nodes,
                               char reason[LINK_WORD])
 {
@@ -216,7 +218,7 @@ static struct seat *find_seat(const struct meeting *m, int rank, int n_nodes,
     return NULL;
 }
 
-/* A guest has proved that it knows the job, and says who it is. */
+/* A client has proved that it knows the job's key, and says which node it is. */
 static int welcome(struct meeting *m, struct guest *guest, const char *word)
 {
     int rank, n_nodes, n;
@@ -238,7 +240,7 @@ static int welcome(struct meeting *m, struct guest *guest, const char *word)
     return 1;
 }
 
-/* 0: not yet; 1: it has a seat; -1: it goes. */
+/* Serve a client.  0: not done yet; 1: it has a seat; -1: it is rejected. */
 static int hear_guest(struct meeting *m, struct guest *guest)
 {
     unsigned char theirs[LINK_NONCE];
@@ -297,7 +299,7 @@ static int n_missing(struct nodes *nodes)
     return n;
 }
 
-/* Wait until somebody comes or says something, a second at most. */
+/* Wait for a connection or a message, a second at most. */
 static void await_any(const struct meeting *m)
 {
     struct pollfd fds[MAX_GUESTS + 1];
@@ -368,7 +370,7 @@ static int dial_all(const struct nodes *nodes)
     return fd;
 }
 
-/* Read node 0's greeting: 1, 0 nothing came, or -1, and what is wrong. */
+/* Read node 0's greeting: 1; 0 nothing came; -1 and the reason. */
 static int hear_greeting(struct link *link, const char **wrong)
 {
     struct pollfd pfd = {.fd = link->fd, .events = POLLIN};
@@ -387,7 +389,7 @@ static int hear_greeting(struct link *link, const char **wrong)
     return -1;
 }
 
-/* Say who we are: 1 there is a seat, 0 to be tried again, or -1, and what is wrong. */
+/* Say which node we are: 1 we have a seat; 0 try again; -1 and the reason. */
 static int introduce(struct meeting *m, struct link *link, const char **wrong)
 {
     static char word[LINK_WORD]; /* *wrong may point there */
@@ -414,7 +416,7 @@ static int introduce(struct meeting *m, struct link *link, const char **wrong)
     return strcmp(word, "seat") ? -1 : 1;
 }
 
-/* Take a seat at node 0's; 1, 0 nobody is there, or -1, and why has been said. */
+/* Get a seat from node 0: 1; 0 no server answers; -1 after an error message. */
 static int join(struct meeting *m)
 {
     struct nodes *nodes = m->nodes;
@@ -483,7 +485,7 @@ static int meet(struct meeting *m)
     return what < 0 ? EXIT_FAILURE : await_order(m);
 }
 
-/* How long ranks wait for each other is how long nodes do. */
+/* Nodes wait for each other as long as ranks do. */
 static double patience(void)
 {
     const char *text = getenv("COLL_TIMEOUT");

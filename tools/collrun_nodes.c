@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* collrun_nodes.c - what the collruns of a job say to each other while it runs; how
- * they meet is in collrun_meet.c. */
+/* collrun_nodes.c - messages between the collruns of a running job; collrun_meet.c has
+ * how they meet. */
 #include "tools/collrun_nodes.h"
 #include "tools/collrun.h"
 
@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The others that a node has links to: node 0 all, the others node 0. */
+/* The nodes that a node has links to: node 0 to all others, each other one to node 0. */
 static int first_other(const struct nodes *nodes)
 {
     return nodes->order.node ? 0 : 1;
@@ -89,7 +89,7 @@ int nodes_fds(const struct nodes *nodes, struct pollfd *fds)
     return n;
 }
 
-/* A node that is gone cannot come back, so nothing is started again. */
+/* A lost node cannot come back, so the job is not restarted. */
 static int lose(struct nodes *nodes, int i, struct nodes_news *news)
 {
     struct seat *seat = &nodes->seats[i];
@@ -116,7 +116,7 @@ int nodes_read_order(const char *word, struct order *o)
                : -1;
 }
 
-/* Act on a word of node i: 1 when it is for the job. */
+/* Act on a word from node i: 1 if the job must act on it, too. */
 static int take(struct nodes *nodes, int i, const char *word,
                 struct nodes_news *news)
 {

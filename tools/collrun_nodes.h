@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* collrun_nodes.h - a job of which one collrun was started on each host.
+/* collrun_nodes.h - a job with one collrun started separately on each host, a node.
  *
- * The collruns meet at an endpoint that all were told.  The first to listen there is
- * node 0, and the others are nodes in the order in which they come, unless --node-rank
- * says which.  Connections stay open for as long as the job: node 0 says when to start
- * the ranks, each says when one of its own has failed, and when all have ended, and
- * node 0 has the last word: the job's status, or to start again.
+ * The collruns meet at an endpoint given to all of them.  The first to listen there is
+ * node 0.  The others are numbered in the order in which they connect, unless
+ * --node-rank gives a number.  Connections stay open as long as the job.  Node 0 says
+ * when to start the ranks.  Each node reports when one of its ranks has failed, and when
+ * all have ended.  Node 0 decides at the end: the job's status, or a restart.
  *
  * Words (collrun_link.h):
- *   node RANK NODES N        to node 0: who comes (RANK -1: as it comes), with N ranks
+ *   node RANK NODES N        to node 0: node RANK (-1: any number) comes with N ranks
  *   seat | no REASON         the answer
- *   go ...                   of node 0: struct order, start the ranks
+ *   go ...                   from node 0: struct order, start the ranks
  *   fail STATUS SIGNAL AGAIN either way: end the ranks; by this signal, if not 0; and
  *                            if AGAIN, they may be started again
  *   done STATUS              to node 0: all ranks have ended
- *   end STATUS               of node 0: with which status each collrun exits
+ *   end STATUS               from node 0: the exit status of each collrun
  */
 #ifndef COLL_TOOLS_COLLRUN_NODES_H
 #define COLL_TOOLS_COLLRUN_NODES_H
@@ -27,7 +27,7 @@ struct options;
 
 /* What a node is told to start. */
 struct order {
-    int node, first, size; /* its number, its first rank, all ranks */
+    int node, first, size; /* its number, its first rank, the number of all ranks */
     int root_port, master_port;
     int n_restarts, max_restarts;
     char secret[65]; /* the ranks' */
@@ -36,27 +36,27 @@ struct order {
 /* The other end of a link. */
 struct seat {
     struct link link;
-    char where[64]; /* it is at */
+    char where[64]; /* its address */
     int n;          /* its ranks */
-    int is_done;    /* its ranks have ended; 1 where there is none */
+    int is_done;    /* its ranks have ended; 1 for an empty seat */
 };
 
 struct nodes {
     int n_nodes, n; /* this node's ranks */
-    char host[256]; /* the endpoint, as this node was told it */
+    char host[256]; /* the endpoint, as given to this node */
     int port;
     unsigned char key[LINK_KEY];
     int listen_fd;      /* node 0's */
-    struct seat *seats; /* [n_nodes]; of the others only node 0's is used */
+    struct seat *seats; /* [n_nodes]; nodes other than 0 use only node 0's */
     struct order order;
-    /* what has been decided: 0 nothing, 1 to end with this status, 2 to go on with
+    /* NODES_UNDECIDED; NODES_END: end with this status; NODES_AGAIN: start again by
      * `order` */
     int decision, status;
 };
 
 enum { NODES_UNDECIDED, NODES_END, NODES_AGAIN };
 
-/* What another node says that the job has to act on. */
+/* News from another node that the job must act on. */
 struct nodes_news {
     int node; /* whose it is */
     const char *where;
@@ -65,39 +65,39 @@ struct nodes_news {
 
 /* Meet the other nodes.
  *
- * Result:    0, and *nodes is the caller's, to close; or the exit status, and why
- *            has been said.
+ * Result:    0, and the caller closes *nodes; or the exit status after an error
+ *            message.
  */
 int nodes_meet(const struct options *options, const char *run_id,
                struct nodes **nodes);
 void nodes_close(struct nodes *nodes);
 
-/* Listen where the endpoint is, at a port that the kernel chooses for 0; -1: errno
- * says why not. */
+/* Listen at the endpoint's address; for port 0 the kernel chooses a port.  -1: errno says
+ * why not. */
 int nodes_listen(const struct nodes *nodes, int port);
 
-/* Tell who has come too late, once the job has all its nodes. */
+/* Reject clients that come after the job has all its nodes. */
 void nodes_turn_away(int fd);
 
 /* Read a "go": 0, or -1 when it is none. */
 int nodes_read_order(const char *word, struct order *order);
 
-/* node 0: have all start their ranks by `order`, each with its own number. */
+/* node 0: tell all nodes to start their ranks by `order`, each with its own number. */
 void nodes_go(struct nodes *nodes);
 
-/* Fill in what to poll; how many, n_nodes at most. */
+/* Fill in the descriptors to poll; returns their number, n_nodes at most. */
 int nodes_fds(const struct nodes *nodes, struct pollfd *fds);
 
-/* Read what has come: 1 there is news for the job, 0 nothing more. */
+/* Read received words: 1 there is news for the job; 0 nothing more. */
 int nodes_hear(struct nodes *nodes, struct nodes_news *news);
 
-/* Tell all others that the ranks here end, and why. */
+/* Tell all other nodes that the ranks here end, and why. */
 void nodes_fail(struct nodes *nodes, int status, int signal, int may_restart);
 
 /* The ranks here have ended. */
 void nodes_done(struct nodes *nodes, int status);
 
-/* node 0: have all others' ranks ended? */
+/* node 0: have the ranks of all other nodes ended? */
 int nodes_all_done(const struct nodes *nodes);
 
 /* node 0: the last word. */
