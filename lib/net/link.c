@@ -329,7 +329,7 @@ void coll__link_expect(struct coll__link *link)
 void coll__link_hold(void)
 {
     if (!is_held())
-        n_holders = 0; /* or it is the parent's, which still has its openings */
+        n_holders = 0; /* a forked child has a copy of the parent's count */
     generation = coll__generation_now();
     n_holders++;
 }
