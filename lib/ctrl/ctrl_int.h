@@ -305,8 +305,8 @@ int coll__ctrl_begin(struct coll__ctrl *ctrl);
 /* Write why this rank cannot join, from its last error. */
 void coll__ctrl_cannot_join(char words[COLL__TEXT_MAX]);
 
-/* End ctrl because this rank cannot join, and tell the ranks that are connected to it.  They
- * get COLL_ERR_PEER if a rank's death is the reason, else COLL_ERR_BOOTSTRAP. */
+/* End ctrl because this rank cannot join, and tell the ranks that are connected to it.
+ * They get COLL_ERR_PEER if a rank's death is the reason, else COLL_ERR_BOOTSTRAP. */
 void coll__ctrl_give_up(struct coll__ctrl *ctrl, int status);
 
 /* Listen for this rank's children from now on; *place gets the addresses. */
