@@ -84,7 +84,7 @@ static struct cuda_ipc_part say(const struct cuda_ipc *tp)
         .misses = cuda_ipc__misses_maps(tp)};
 }
 
-/* ---- all of them ------------------------------------------------------------- */
+/* ---- what all ranks have ----------------------------------------------------- */
 
 /* All ranks fail with the first failed rank's status. */
 static int judge_all(const struct cuda_ipc *tp, const struct cuda_ipc_part *all)
@@ -279,7 +279,7 @@ int cuda_ipc__enroll(struct coll__stream_tp *base,
     return rc;
 }
 
-/* ---- and forgetting --------------------------------------------------------- */
+/* ---- ending registrations --------------------------------------------------- */
 
 static struct coll__stream_area **find(struct cuda_ipc *tp, const void *ptr)
 {

@@ -165,7 +165,7 @@ static void adopt(struct meeting *m)
     }
 }
 
-/* ---- all of it ------------------------------------------------------------------ */
+/* ---- the collective call -------------------------------------------------------- */
 
 static int gather(const struct meeting *m, const void *in, size_t len,
                   void *out)

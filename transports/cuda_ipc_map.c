@@ -29,7 +29,7 @@ struct cuda_ipc_map {
     uint64_t used; /* when it was last registered or deregistered; 0: never */
 };
 
-/* ---- one of them ------------------------------------------------------------ */
+/* ---- one allocation --------------------------------------------------------- */
 
 static int is_other_process(const struct cuda_ipc *tp, int r)
 {

@@ -458,7 +458,7 @@ static void for_peers(struct opening *o, int writes)
     coll__cuda_go_out(was);
 }
 
-/* ---- all of it ----------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------- */
 
 static int gather(const struct opening *o, const void *in, size_t len,
                   void *out)

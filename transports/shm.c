@@ -16,8 +16,8 @@
  * finished, since other ranks wait for its results. */
 #define AT_ONCE ((size_t)64 << 10)
 
-/* Bytes moved through all ends of a channel in one direction; then the first channel,
- * which has no limit, is polled again. */
+/* Most bytes moved through all ends of a channel in one direction in a round; the first
+ * channel has no limit, and is polled again after each round. */
 #define A_ROUND ((size_t)128 << 10)
 
 static void activate_out(struct shm_active *active, struct shm_out *out)

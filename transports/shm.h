@@ -143,7 +143,7 @@ struct shm {
                        * move at the same time */
     size_t fetch_max;
     size_t area_min; /* least length of a message that is read in its area */
-    size_t stream_min; /* from so many bytes moving at the same time on, results are
+    size_t stream_min; /* if at least so many bytes move at the same time, results are
                         * stored past the caches */
 
     struct coll__segment *segment; /* NULL: no rank is in reach */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shm_segment.c - making, finding and leaving the shared segment.
  *
- * The lowest rank of a host makes the segment and offers it to the others (segment.h),
- * who say whether they could map it.
+ * The lowest rank of a host makes the segment and offers it to the others (segment.h);
+ * each of them says whether it could map the segment.
  */
 #include "transports/shm.h"
 #include "transports/list.h"
@@ -337,9 +337,7 @@ static struct shm *new_shm(const struct coll__tp_env *env)
     shm->local_size = me->local_size;
     shm->n_lanes = COLL__CHANNELS * me->local_size;
     /* alpha: a line handed from core to core, or a time slice of each rank if they share
-     * cores; beta: two copies of each byte, the first of which serves all receivers of
-     * each rank where they share cores; two copies of each byte, of which receivers share
-     * the first */
+     * cores; beta: two copies of each byte, the first of which serves all receivers */
     shm->link = (struct coll__link){.alpha = crowd > 1 ? 1.2e-6 * crowd : 0.2e-6,
                                     .beta = 0.2e-9 * (crowd > 1 ? crowd : 1),
                                     .gap = 50e-9,

@@ -17,8 +17,8 @@
 #define ASK_RTT 16   /* long messages to look at before a link may count as short */
 #define SLEEPS 50e-3 /* s; a rank that slept after arm() is awake by then */
 
-/* Bytes moved through one lane before the next one, and through all lanes of a channel
- * and direction in a round; the first channel has no limit. */
+/* Most bytes moved through one lane before the next one, and through all lanes of a
+ * channel and direction in a round.  The first channel has no limit for a round. */
 #define AT_ONCE ((size_t)512 << 10)
 #define A_ROUND ((size_t)64 << 10)
 

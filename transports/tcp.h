@@ -83,8 +83,7 @@ struct tcp_crypt {
     struct coll__seal seal;
     size_t at,
         end;     /* offsets in `records`. at: sent up to here or, on a receiver, where the
-                  * record of the bytes begins; end: filled up to here the bytes' record
-                  * begins; filled up to there */
+                  * record of the bytes begins; end: filled up to here */
     int n_whole; /* messages whose last record is in `records` */
     unsigned char records[TCP_HEAD_RECORD + 2 * TCP_RECORD];
 };

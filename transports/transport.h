@@ -49,7 +49,7 @@ struct coll__ended {
     struct coll__xfer *first, **last;
 };
 
-/* One message under way.  The storage is the caller's, who does not touch it while status
+/* One message under way.  The caller owns the storage, and does not touch it while status
  * is COLL_IN_PROGRESS or while it is in the list of ended transfers. */
 struct coll__xfer {
     int status;
@@ -116,8 +116,8 @@ struct coll__tp {
     int rank, size;
     unsigned generation; /* of the process that opened it (lib/util/lock.h) */
     size_t eager; /* put() and take() accept messages up to this length */
-    int ahead; /* while no transfer is under way, so many put() between two ranks need no
-                * action of the receiver; 0: none do */
+    int ahead; /* how many put() between two ranks need no action of the receiver while no
+                * transfer is under way; 0: none do */
     size_t shared;  /* bytes that the ranks of a host share */
     uint32_t found; /* open()'s findings about the other ranks, for settle() */
     int asks_kernel; /* a poll is a system call, as expensive as a yield */

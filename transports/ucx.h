@@ -27,8 +27,8 @@
  *            that belongs to it, is touched only under its lock, and `caller` is the
  *            communicator whose thread holds the lock.  But the thread that started a
  *            transfer reads its status and buffer without the lock.  So UCX's results for
- *            another communicator than the caller wait in that communicator's lists until
- *            it is the caller.
+ *            a communicator that is not the caller wait in that communicator's lists
+ *            until it is the caller.
  * callbacks for all of them inside the calls of any.  So a worker, and all that
  * hangs on it, is touched under its lock alone, and `caller` is the communicator
  * whose thread holds that.  But a transfer's status and buffer are read without

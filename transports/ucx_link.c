@@ -213,7 +213,7 @@ static void flush_endpoint(struct ucx_link *link)
         link->n_flushing++;
 }
 
-/* ---- notes: what workers say to each other ------------------------------- */
+/* ---- notes: messages between workers ------------------------------------- */
 
 static void on_noted(void *request, ucs_status_t rc, void *arg)
 {

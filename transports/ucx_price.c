@@ -76,7 +76,7 @@ static int ask(ucp_ep_h ep, char device[32], int *is_rdma)
     return found;
 }
 
-/* ---- what it would do ---------------------------------------------------- */
+/* ---- predicting the device ----------------------------------------------- */
 
 /* Does UCX_TLS exclude RDMA?  It does if it lists only others, or excludes it by name. */
 static int may_rdma(void)

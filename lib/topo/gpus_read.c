@@ -163,7 +163,7 @@ static int ask_nvlink(const struct coll__hwloc *hwloc, void *arg)
     return COLL_OK;
 }
 
-/* ---- either ------------------------------------------------------------------ */
+/* ---- from /sys or from a file ------------------------------------------------ */
 
 void coll__gpu_find(const char *bus, struct coll__gpu_place *place)
 {

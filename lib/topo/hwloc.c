@@ -81,7 +81,7 @@ static void describe(struct coll__part *part, hwloc_obj_t obj)
     }
 }
 
-/* Copy what lies below obj (memory first, as hwloc prints it). */
+/* Copy the objects below obj (memory first, as hwloc prints it). */
 static int copy_below(hwloc_obj_t obj, struct coll__part *part, int depth)
 {
     hwloc_obj_t lists[] = {obj->memory_first_child, obj->first_child};

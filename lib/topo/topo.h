@@ -32,7 +32,7 @@ struct coll__topo; /* this machine */
 
 /* Describe this machine, or the one in COLL_TOPO_FILE.
  *
- * Ownership: *topo is the caller's, who ends it by coll__topo_destroy().
+ * Ownership: the caller ends *topo by coll__topo_destroy().
  * Errors:    COLL_ERR_SYSTEM, COLL_ERR_NOMEM, COLL_ERR_INVALID (the file),
  *            logged.
  */
