@@ -32,14 +32,10 @@
  * of a host together use the bandwidth of all interfaces, and one rank does so with
  * several operations at once.  One message uses one interface.
  *
- * Threads:   the communicator's thread owns everything except two members. `arrived`: the
- *            reactor adds to it, and the communicator's thread takes the whole list
- *            (release, acquire). `callers`: the first thread that stores its value wins
- *            (relaxed: the value orders nothing else, since connections come by
- *            `arrived`).
- * the reactor's adds to it and the other takes away, all at once (release, acquire).
- * `callers`: the first of both that puts its name there wins (relaxed: nothing hangs
- * on it but who; a connection itself comes by `arrived`).
+ * Threads: the communicator's thread owns everything except two members.  `arrived`: the
+ * reactor adds to it, and the communicator's thread takes the whole list (release,
+ * acquire).  `callers`: the first thread that stores its value wins (relaxed: the value
+ * orders nothing else, since connections come by `arrived`).
  */
 #ifndef COLL_TRANSPORTS_TCP_H
 #define COLL_TRANSPORTS_TCP_H

@@ -22,18 +22,12 @@
  * All bytes are in host memory, and UCX is told so: a UCX with GPU support would
  * otherwise ask the driver about each buffer.
  *
- * Threads:   each communicator may have its own thread, and UCX runs callbacks for all
- *            communicators inside the calls of any of them.  So a worker, and everything
- *            that belongs to it, is touched only under its lock, and `caller` is the
- *            communicator whose thread holds the lock.  But the thread that started a
- *            transfer reads its status and buffer without the lock.  So UCX's results for
- *            a communicator that is not the caller wait in that communicator's lists
- *            until it is the caller.
- * callbacks for all of them inside the calls of any.  So a worker, and all that
- * hangs on it, is touched under its lock alone, and `caller` is the communicator
- * whose thread holds that.  But a transfer's status and buffer are read without
- * the lock by the thread that started it: so what UCX says of the transfers of
- * another than the caller waits in that one's lists, until it is the caller.
+ * Threads: each communicator may have its own thread, and UCX runs callbacks for all
+ * communicators inside the calls of any of them.  So a worker, and everything that
+ * belongs to it, is touched only under its lock, and `caller` is the communicator whose
+ * thread holds the lock.  But the thread that started a transfer reads its status and
+ * buffer without the lock.  So UCX's results for a communicator that is not the caller
+ * wait in that communicator's lists until it is the caller.
  */
 #ifndef COLL_TRANSPORTS_UCX_H
 #define COLL_TRANSPORTS_UCX_H
