@@ -2,6 +2,7 @@
 /* gpus_read.c - where a GPU is, from the kernel's tree of PCI devices or from a file.
  *
  * The kernel's path of a device lists its bridges, from the root complex down:
+ * /sys/devices/pci0000:10/0000:10:01.0/0000:11:00.0/0000:12:00.0/0000:13:00.0
  */
 #include "lib/topo/gpus.h"
 #include "lib/topo/machine.h"
