@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* collrun_output.c - pass the ranks' lines on, whole and in order of arrival.
  *
- * While only one rank has written to a stream, its lines pass as they are, so
- * that rank 0's JSON stays JSON; from the moment a second one speaks, every
- * line of that stream begins with "[rank] ".  stdout stays stdout and stderr
- * stays stderr, and each of them counts its own speakers.  A line is held until it
- * ends; one of more than 1 MiB goes in pieces, and ends before another rank's line.
+ * While only one rank has written to a stream, its lines pass unchanged, so that rank
+ * 0's JSON stays JSON.  Once a second rank writes to it, every line of that stream begins
+ * with "[rank] ".  stdout and stderr stay apart, also in this count.  A line is held
+ * until it ends.  A line of more than 1 MiB is passed on in pieces, and ends before
+ * another rank's line.
  */
 #include "tools/collrun.h"
 
@@ -26,7 +26,7 @@ static struct {
     struct {
         int first_rank; /* that spoke, or -1 */
         int is_many;
-        struct stream *open; /* whose line has been written in part, or NULL */
+        struct stream *open; /* the stream with an unfinished line, or NULL */
     } target[3];
 } output;
 
@@ -50,7 +50,7 @@ int output_status(void)
     return EXIT_FAILURE;
 }
 
-/* Our stdout may be somebody's pipe that does not block: wait for its reader. */
+/* Our stdout may be a non-blocking pipe: wait for its reader. */
 static int wait_for_room(int fd)
 {
     struct pollfd at = {.fd = fd, .events = POLLOUT};
@@ -90,7 +90,7 @@ static int end_open_line(const struct stream *s)
     return write_all(s->target, "\n", 1);
 }
 
-/* Put into prefix what comes before a line of this rank; its length. */
+/* Write the prefix of this rank's lines; returns its length. */
 static size_t begin_line(const struct stream *s, char *prefix, size_t len)
 {
 
@@ -126,8 +126,7 @@ static int pass_line(struct stream *s, const char *text, size_t len)
     return 0;
 }
 
-/* Pass on every whole line that is held; a line too long to be held goes in
- * pieces. */
+/* Pass on every whole held line; a line that is too long goes in pieces. */
 static int pass_lines(struct stream *s)
 {
     char *from = s->held, *end = s->held + s->n_held, *newline;
@@ -146,7 +145,7 @@ static int pass_lines(struct stream *s)
     return rc;
 }
 
-/* See that there is something to read into. */
+/* Make space in `held` to read into. */
 static int have_room(struct stream *s)
 {
     size_t size = s->size ? 2 * s->size : FIRST_SIZE;
@@ -188,7 +187,7 @@ void stream_end(struct stream *s)
     if (s->n_held)
         pass_line(s, s->held, s->n_held);
     if (s->is_open && output.target[s->target].is_many)
-        write_all(s->target, "\n", 1); /* others' lines must not go on in it */
+        write_all(s->target, "\n", 1); /* end it, so that no other rank continues it */
     if (output.target[s->target].open == s)
         output.target[s->target].open = NULL;
     free(s->held);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* collrun_scaling.c - collrun --scaling 1,2,4: the same program with several
- * numbers of ranks, and a table of what more of them bring.
+/* collrun_scaling.c - collrun --scaling 1,2,4: run a program with several numbers of
+ * ranks, and print a table of its speedup.
  *
  * The program writes coll_train's JSON object to the file that --json names.
- * Rounds go through all numbers by turns, so that a machine that grows slower
- * does so for all; the table has the medians.
+ * Each round runs all numbers of ranks, so that a machine that becomes slower affects all
+ * of them; the table has the medians.
  */
 #include "tools/collrun.h"
 
@@ -184,7 +184,7 @@ static double speed_up(const struct size *size)
     return first > 0 ? size->median[RATE] / first : 0;
 }
 
-/* Against the first number of ranks, which need not be 1. */
+/* Speedup over the first number of ranks, which need not be 1. */
 static double efficiency(const struct size *size)
 {
     return speed_up(size) * table.sizes[0].n / size->n;
@@ -204,7 +204,7 @@ static void print_table(void)
     }
 }
 
-/* Of one model among several: "scaling.cnn.csv" for "scaling.csv". */
+/* The file of one of several models: "scaling.cnn.csv" for "scaling.csv". */
 static void name_csv(const char *given, char *path, size_t len)
 {
     const char *slash = strrchr(given, '/'), *dot = strrchr(given, '.');
@@ -268,7 +268,7 @@ static int make_table(const struct options *options)
     return options->csv ? write_csv(options->csv) : EXIT_SUCCESS;
 }
 
-/* Take the first model's name; what follows it. */
+/* Take the first model's name; returns the rest of the list. */
 static const char *take_model(const char *models)
 {
     size_t len = strcspn(models, ",");

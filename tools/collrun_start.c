@@ -20,7 +20,7 @@
 /* What every rank is told. */
 struct setting {
     int root_fd; /* listens at root; for rank 0 */
-    int port;    /* free a moment ago, for programs that meet at MASTER_PORT */
+    int port;    /* a port that was free, for programs that use MASTER_PORT */
     char host[256], root[300], secret[65], run_id[33];
 };
 
@@ -34,7 +34,7 @@ static void guard(const char *mark, int fd)
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, NULL); /* the job's signals are not for us */
     dup2(fd, 0);
-    close_range(1, ~0U, 0); /* hold nobody's output or sockets open */
+    close_range(1, ~0U, 0); /* so that no output or socket stays open here */
     while (read(0, &byte, 1) < 0 && errno == EINTR)
         ;
     tree_kill(mark);
@@ -50,7 +50,7 @@ static int start_guard(struct job *job)
         return -1;
     pid = fork();
     if (!pid) {
-        setsid(); /* no terminal's signals, and no hang-up */
+        setsid(); /* no signals from the terminal, no hang-up */
         guard(job->mark, ends[0]);
     }
     close(ends[0]);
@@ -63,7 +63,7 @@ static int start_guard(struct job *job)
 
 /* ---- what the ranks are told -------------------------------------------- */
 
-/* Listen at a port of this address, that collrun does not choose. */
+/* Listen at this address and port; for port 0 the kernel chooses. */
 static int listen_at(struct setting *setting, const struct sockaddr *at,
                      socklen_t len)
 {
@@ -98,8 +98,8 @@ static int listen_at_loopback(struct setting *setting)
     return 0;
 }
 
-/* Ask for a port and give it back: another program may take it in between, as
- * with every launcher that names one. */
+/* Find a free port and close it again.  Another program may take it before it is used, as
+ * with every launcher that sets MASTER_PORT. */
 static int free_port(void)
 {
     struct sockaddr_in at = {.sin_family = AF_INET};
@@ -126,7 +126,7 @@ static int draw_secret(struct setting *setting)
     return 0;
 }
 
-/* Of several nodes: rank 0 listens where node 0 does. */
+/* With several nodes: rank 0 listens on node 0's address. */
 static int listen_at_endpoint(struct setting *setting, const struct job *job)
 {
     struct order *order = &job->nodes->order;
@@ -186,8 +186,8 @@ static void set_number(const char *name, int value)
     setenv(name, text, 1);
 }
 
-/* What torchrun and horovodrun tell theirs: programs made for these start here,
- * each in its own way of the three. */
+/* Set the variables of torchrun and horovodrun too, so that programs made for them start
+ * here unchanged. */
 static void set_for_others(const struct setting *setting, const struct job *job,
                            int rank)
 {
@@ -248,15 +248,15 @@ static void set_stdin(int rank)
         dup2(fd, STDIN_FILENO);
 }
 
-/* Rank 0 has a terminal at our stdout itself: it may draw there, and asks its
- * width.  Others' lines come through us, in between. */
+/* If our stdout is a terminal, rank 0 writes to it directly: it may draw there and ask
+ * for the width.  The other ranks' lines pass through collrun. */
 static int has_terminal(int rank)
 {
     return !rank && !files_are_wanted() && isatty(STDOUT_FILENO);
 }
 
-/* Signals as a rank finds them.  A SIGUSR2 that comes before libcoll takes it is not to
- * end the rank. */
+/* Set a rank's signals.  A SIGUSR2 that comes before libcoll handles it must not end the
+ * rank. */
 static void set_signals(const struct job *job)
 {
     const char *history = getenv("COLL_HISTORY");
@@ -278,8 +278,8 @@ static void become_rank(const struct job *job, const struct options *options,
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(EXIT_FAILURE);
-    /* for Yama's ptrace scope 1: what collrun started, which is this job, may
-     * read this rank's memory; nobody else may.  Fails where there is no Yama */
+    /* Under Yama's ptrace scope 1, let descendants of collrun (this job) read this rank's
+     * memory, and no other process.  Fails on a kernel without Yama. */
     prctl(PR_SET_PTRACER, parent);
     set_stdin(job->first + rank);
     if (out[0] >= 0) {
@@ -289,7 +289,7 @@ static void become_rank(const struct job *job, const struct options *options,
     }
     if (options->is_bound)
         bind_to_core(rank);
-    if (!options->is_within) /* else srun or mpirun has set its own */
+    if (!options->is_within) /* else srun or mpirun has set the rank's variables */
         set_variables(setting, job, rank);
     setenv(TREE_VARIABLE, job->mark, 1);
     set_signals(job);
@@ -327,8 +327,8 @@ static int open_streams(struct job *job, int rank, int out[2])
     return 0;
 }
 
-/* Learn whether all ranks could run the program, which closes their ends of
- * the pipe; 0, or the exit status for the first one that could not. */
+/* Wait until all ranks have started the program, which closes their ends of the pipe.  0,
+ * or the exit status for the first rank that could not. */
 static int await_exec(int fd, const char *program)
 {
     int err = 0;
@@ -365,7 +365,7 @@ static int start_rank(struct job *job, const struct options *options,
     return 0;
 }
 
-/* Start them side by side: each takes a while to load its libraries. */
+/* Start the ranks side by side: each takes a while to load its libraries. */
 static int start_ranks(struct job *job, const struct options *options,
                        struct setting *setting)
 {
@@ -411,7 +411,7 @@ int job_start(struct job *job, const struct options *options)
 void job_clean(struct job *job)
 {
     if (job->guard > 0) {
-        tree_kill(job->mark); /* also what the ranks have left behind */
+        tree_kill(job->mark); /* also processes that the ranks have left behind */
         kill(job->guard, SIGKILL);
         waitpid(job->guard, NULL, 0);
         close(job->guard_fd);

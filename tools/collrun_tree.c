@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* collrun_tree.c - all processes of a job, found by a variable that they inherit.
  *
- * Ranks stay in collrun's process group, so that they may use its terminal.  So no
- * process group names the job, and what a rank leaves in the background is a child of
- * another process by then.  But each process of the job has inherited the variable
+ * Ranks stay in collrun's process group, so that they may use its terminal.  So the job
+ * has no process group of its own, and a background process of a rank is no child of the
+ * rank after the rank has ended.  But each process of the job has inherited the variable
  * COLLRUN_JOB, and /proc shows it.  A process that clears its environment gets away.
  */
 #include "tools/collrun_tree.h"
@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define PIECE 65536 /* bytes of an environment that are read at a time */
-#define ROUNDS 200  /* of killing; those that are killed take a moment to go */
+#define ROUNDS 200  /* rounds of killing: a killed process takes a moment to end */
 
 int tree_draw(char mark[TREE_MARK])
 {
@@ -33,7 +33,7 @@ int tree_draw(char mark[TREE_MARK])
     return 0;
 }
 
-/* Is the word, with its end, in what fd has to read? */
+/* Does the file of fd contain the word, with its terminating zero? */
 static int has_word(int fd, const char *word)
 {
     char text[PIECE + 128];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* collrun_tree.h - all processes of a job, whoever started them. */
+/* collrun_tree.h - all processes of a job, whatever process started them. */
 #ifndef COLL_TOOLS_COLLRUN_TREE_H
 #define COLL_TOOLS_COLLRUN_TREE_H
 
@@ -10,14 +10,14 @@
 /* Draw a mark that no other job has; 0, or -1 and errno. */
 int tree_draw(char mark[TREE_MARK]);
 
-/* Send the signal to each process that has the mark, but for the caller.
+/* Send the signal to each process that has the mark, except the caller.
  *
- * Result:    how many there were.
+ * Result:    the number of such processes.
  * Cost:      reads the environment of each process of the user.
  */
 int tree_signal(const char *mark, int signal);
 
-/* Kill all of them, also those that are started meanwhile. */
+/* Kill all marked processes, also those that are started meanwhile. */
 void tree_kill(const char *mark);
 
 #endif

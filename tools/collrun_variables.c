@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Note "VAR" or "VAR=VALUE"; -1 where it is neither, or one too many.  A name alone is
- * for other hosts: ranks here have our environment. */
+/* Note "VAR" or "VAR=VALUE"; -1 if text is neither, or there are too many.  A name alone
+ * matters only for other hosts: ranks here inherit our environment. */
 static int take(struct options *o, const char *text)
 {
     size_t len = strcspn(text, "=");
@@ -32,7 +32,7 @@ int variables_take(struct options *o, const char *text)
     return -1;
 }
 
-/* A line without the space around it; what stands in VALUE stays as it is. */
+/* Strip the space around a line; VALUE is not changed otherwise. */
 static char *strip(char *line)
 {
     size_t n;
@@ -44,7 +44,7 @@ static char *strip(char *line)
     return line;
 }
 
-/* A name has no space: "export A=1" is the shell's. */
+/* A name has no space: "export A=1" is shell syntax. */
 static int take_line(struct options *o, const char *line)
 {
     size_t len = strcspn(line, "=");

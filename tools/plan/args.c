@@ -271,7 +271,7 @@ static int check_sizes(const struct job *job)
     return -1;
 }
 
-/* A bare name has to be one of this collective's. */
+/* A name without a collective must be an algorithm of this collective. */
 static int check_algo(const struct job *job)
 {
     char text[160];

@@ -2,9 +2,8 @@
 /* crossover.c - each algorithm's time from 8 B to 1 GiB, as a picture.
  *
  * gnuplot draws, as a child process: it reads its script and the numbers from a
- * pipe and writes the SVG to its standard output, which is memory.  What is
- * there in the end is copied to the file, since gnuplot says nothing of a full
- * disk.
+ * pipe and writes the SVG to its standard output, which is a memory file.  This is
+ * copied to the file at the end, since gnuplot does not report a full disk.
  */
 #include "tools/plan/tool.h"
 #include "lib/util/util.h"
@@ -49,7 +48,7 @@ static struct curve *curve_of(struct plot *plot, const struct coll__algo *algo)
     return &plot->curves[plot->n_curves++];
 }
 
-/* Simulate where it costs little: some log p messages a rank, or few ranks. */
+/* Is a simulation cheap?  With about log p messages a rank, or with few ranks. */
 static void simulate_point(struct plot *plot, struct curve *curve, int s,
                            const struct coll__problem *pb)
 {
@@ -92,7 +91,7 @@ static int compute_size(struct plot *plot, int s)
 
 /* ---- the picture ---------------------------------------------------------- */
 
-/* gnuplot's underscore makes the next letter small. */
+/* Escape underscores, with which gnuplot makes subscripts. */
 static void write_name(const char *name, FILE *to)
 {
     for (; *name; name++)
@@ -137,8 +136,7 @@ static void write_script(const struct plot *plot, FILE *to)
     }
 }
 
-/* Start gnuplot with its input from a pipe and its output to svg; the pipe's
- * other end is *to. */
+/* Start gnuplot with its output to svg; *to is the writing end of its input pipe. */
 static int start_gnuplot(int svg, pid_t *pid, FILE **to)
 {
     static char name[] = "gnuplot";
@@ -200,7 +198,7 @@ static int copy_file(int from, int to)
     return n ? errno : 0;
 }
 
-/* Write the picture; half a picture in a file of its own is removed. */
+/* Write the picture; after an error, remove a regular file. */
 static int save(const char *path, int picture)
 {
     int svg = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), err;
@@ -229,7 +227,7 @@ static int draw_plot(const struct plot *plot)
     return rc;
 }
 
-/* Where another algorithm becomes the best one. */
+/* List the sizes at which another algorithm becomes the best. */
 static void print_crossovers(const struct plot *plot)
 {
     const struct curve *last = NULL;

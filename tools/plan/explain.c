@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* explain.c - every algorithm with its predicted time, and why one wins.
  *
- * What a time is made of is found by asking for it again on a machine whose
- * latency, bandwidth, shared links or memory cost nothing.
+ * To find the shares of a time, it is predicted again on a machine whose latency,
+ * bandwidth, shared links or memory cost nothing.
  */
 #include "tools/plan/tool.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* json.c - what coll_plan prints for programs. */
+/* json.c - coll_plan's JSON output, for programs. */
 #include "tools/plan/tool.h"
 
 #include <jansson.h>

@@ -89,7 +89,7 @@ void machine_fini(struct machine *m)
 
 /* ---- the problem ---------------------------------------------------------- */
 
-/* Of the v collectives every part has the same count. */
+/* In the v collectives, every part gets the same count. */
 static void set_counts(struct coll__problem *pb, const size_t *counts,
                        const size_t *displs)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* main.c - coll_plan: how an operation would be carried out on this or another
- * machine: which algorithm and why, its plans, their proof and their time. */
+/* main.c - coll_plan: show how an operation would run on this or another machine: the
+ * algorithm and why, its plans, their proof and their time. */
 #include "tools/plan/tool.h"
 
 #include <errno.h>

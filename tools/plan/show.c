@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* show.c - plans as a plan file, as JSON, as a drawing.
+/* show.c - print plans as a plan file, as JSON or as a drawing.
  *
- * Only the plans that are shown are built, so one rank's is quick to have among
- * any number.
+ * Only the shown plans are built, so one rank's plan is quick to print for any number of
+ * ranks.
  */
 #include "tools/plan/tool.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define DRAWN 8 /* ranks, all of them; one's plan can be drawn among more */
+#define DRAWN 8 /* ranks; with more, only one rank's plan can be drawn */
 
 /* The plans that a job shows; the others are empty. */
 struct shown {

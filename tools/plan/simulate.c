@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* simulate.c - all ranks' plans on the links of a machine, beside the price. */
+/* simulate.c - simulate all ranks' plans on the links of a machine, and compare the time
+ * with the predicted one. */
 #include "tools/plan/tool.h"
 #include "lib/algo/algo.h"
 
 #include <stdio.h>
 
-/* More messages than this take too long: the pieces are then larger. */
+/* messages; with more, a simulation takes too long, so pieces are made larger */
 #define MOST_MESSAGES (1 << 20)
 
-/* The most messages that any of some ranks sends. */
+/* The largest number of messages that one of some sampled ranks sends. */
 static double messages_of(const struct coll__algo *algo,
                           const struct coll__problem *pbs, size_t chunk)
 {
@@ -28,7 +29,7 @@ static double messages_of(const struct coll__algo *algo,
     return most;
 }
 
-/* The pipeline's pieces, large enough for a simulation that ends soon. */
+/* Choose the length of the pipeline's pieces, so that the simulation ends soon. */
 static size_t affordable_chunk(const struct coll__algo *algo,
                                const struct coll__problem *pbs, size_t chunk)
 {

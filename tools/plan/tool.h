@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tool.h - what the parts of coll_plan share.
  *
- * Actions return the exit status: 0, 1 for a failure, 2 for wrong usage, after
- * one sentence on stderr.
+ * Actions return the exit status: 0; or, after one sentence on stderr, 1 for a failure or
+ * 2 for wrong usage.
  */
 #ifndef COLL_TOOLS_PLAN_TOOL_H
 #define COLL_TOOLS_PLAN_TOOL_H
@@ -45,7 +45,7 @@ struct machine {
     char what[160];
 };
 
-/* All ranks' problems of a job on a machine. */
+/* The problem of a job on a machine, for all ranks. */
 struct cast {
     struct coll__problem *pbs; /* [ranks] */
     size_t *numbers;           /* counts and displs of the v collectives */
@@ -71,11 +71,11 @@ int cast_init(struct cast *cast, const struct job *job,
               const struct machine *machine);
 void cast_fini(struct cast *cast);
 
-/* The algorithm that --algo or the prices choose; NULL after a sentence. */
+/* The algorithm that --algo or the prices choose; NULL after an error message. */
 const struct coll__algo *choose(const struct job *job,
                                 const struct coll__problem *pb);
 
-/* "64 MiB", "12.3 us": into text[24], which is returned. */
+/* Write "64 MiB" or "12.3 us" into text[24]; returns text. */
 const char *bytes_text(size_t bytes, char text[24]);
 const char *seconds_text(double seconds, char text[24]);
 
@@ -91,7 +91,7 @@ int crossover(const struct job *job);
 
 /* ---- json.c -------------------------------------------------------------- */
 
-/* What an algorithm's predicted time is made of, as shares of it. */
+/* The shares of an algorithm's predicted time. */
 struct parts {
     double latency, bandwidth, shared, work;
 };

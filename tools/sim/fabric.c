@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fabric.c - a fabric's life, its seats and its links by number.
+/* fabric.c - create and destroy a fabric, and number its seats and links.
  *
- * The links: host after host, in each those of the seats (out, in), of the NICs
- * (to the network, from it) and of the edges (each way); then the network's.
+ * The order of links: host after host; in each host the links of the seats (out, in), of
+ * the NICs (to the network, from it) and of the edges (each way); then the network's.
  */
 #include "include/coll/coll.h"
 #include "tools/sim/fabric_int.h"
@@ -24,7 +24,7 @@ static int no_memory(void)
 
 /* ---- counts -------------------------------------------------------------- */
 
-/* What the file says may be far more than we can number. */
+/* A file may describe more than the numbers here can count. */
 static int count_run(struct coll__fabric *fabric, struct run *run)
 {
     const struct graph *kind = &fabric->kinds[run->kind];
@@ -75,7 +75,7 @@ static int refuse(const char *path, const char *why)
     return COLL_ERR_INVALID;
 }
 
-/* Seats must reach each other, and NICs when there is a network. */
+/* Seats must reach each other; with a network, they must reach NICs too. */
 static int check_kind(const struct graph *kind, int has_net, const char *path)
 {
     char why[256];
@@ -186,7 +186,7 @@ static int load_text(struct coll__fabric *fabric, const char *path)
     return rc;
 }
 
-/* The file's name without folders and ending. */
+/* The file's name without folders and extension. */
 static void name_after(struct coll__fabric *fabric, const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -3,7 +3,7 @@
  * and the network between them, as links with prices and routes over them.
  *
  * It is read from a text file (tests/topo/README explains its words) or from a
- * host's hwloc XML.  What is inside a host is a small graph; large networks are
+ * host's hwloc XML.  The inside of a host is a small graph; large networks are
  * made by rule (fat tree, dragonfly, torus), and a route is computed, not
  * stored.  Links have a direction: a cable is two links.
  */
@@ -18,8 +18,8 @@ struct coll__fabric;
 
 /* One direction of a link, perhaps of several cables side by side: a message
  * of n bytes alone passes it in latency + n beta; k messages of n bytes each
- * that pass at the same time need n max(beta, k share).  share == beta where
- * it is one cable. */
+ * that pass at the same time need n max(beta, k share).  For a single cable,
+ * share == beta. */
 struct coll__fabric_link {
     double latency, beta, share; /* s, s a byte, s a byte */
 };
@@ -32,7 +32,7 @@ enum coll__placement {
 
 /* Read a file.
  *
- * Ownership: *fabric is the caller's, to end by coll__fabric_destroy().
+ * Ownership: the caller ends *fabric by coll__fabric_destroy().
  * Errors:    COLL_ERR_INVALID (names file, line and field), COLL_ERR_SYSTEM,
  *            COLL_ERR_NOMEM, logged.
  * Threads:   a fabric never changes; any number may read it.
@@ -48,15 +48,15 @@ int coll__fabric_n_links(const struct coll__fabric *fabric);
 /* The host of a seat; its seats are numbered one after another. */
 int coll__fabric_host(const struct coll__fabric *fabric, int seat);
 
-/* What a link costs; and its name, "host 3: gpu0 to pcie0". */
+/* A link's price; and its name, "host 3: gpu0 to pcie0". */
 struct coll__fabric_link coll__fabric_link(const struct coll__fabric *fabric,
                                            int link);
 #define COLL__LINK_NAME 96
 void coll__fabric_link_name(const struct coll__fabric *fabric, int link,
                             char name[COLL__LINK_NAME]);
 
-/* What software adds to each message (s), the pause between two messages that
- * a rank sends (s), and the work on memory (s a byte). */
+/* The costs of software: the overhead of a message (s), the gap between two messages of
+ * a rank (s), and the work on memory (s a byte). */
 double coll__fabric_overhead(const struct coll__fabric *fabric);
 double coll__fabric_gap(const struct coll__fabric *fabric);
 double coll__fabric_gamma(const struct coll__fabric *fabric);
@@ -72,14 +72,14 @@ int coll__fabric_seats(const struct coll__fabric *fabric, int nranks,
 int coll__fabric_route(const struct coll__fabric *fabric, int from, int to,
                        int *links);
 
-/* The levels of the machine from the inside out, as coll__view has them:
+/* Find the levels of the machine from the inside out, as coll__view has them:
  * color[level][rank] for each level below the last; prices[level] for all.
  *
  * Shapes:    seat[nranks], all different.
  * Result:    prices of messages between neighbouring groups, with the load of
  *            one whole group on its way out; alpha is a mean over the
  *            distances 1, 2, 4, ...  Levels that change nothing are left out.
- * Ownership: *levels is the caller's, to end by coll__fabric_levels_fini().
+ * Ownership: the caller ends *levels by coll__fabric_levels_fini().
  * Errors:    COLL_ERR_INVALID (seats), COLL_ERR_NOMEM, logged.
  * Cost:      linear in nranks.
  */
@@ -98,18 +98,18 @@ int coll__fabric_levels_init(const struct coll__fabric *fabric, int nranks,
                              struct coll__fabric_levels *levels);
 void coll__fabric_levels_fini(struct coll__fabric_levels *levels);
 
-/* A ring through all ranks along the links: ring[nranks] is the rank at each
+/* Make a ring through all ranks along the links: ring[nranks] is the rank at each
  * place.  Host after host, each entered and left once, near an active NIC;
- * inside a host the slowest link is as fast as can be, each link's load
- * counted (exactly for up to 10 ranks in a host, else by improvement).
+ * inside a host the time of the slowest link, with its load, is minimized
+ * (exactly for up to 10 ranks in a host, else by improvement).
  *
  * Errors:    COLL_ERR_INVALID (seats), COLL_ERR_NOMEM, logged.
  */
 int coll__fabric_ring(const struct coll__fabric *fabric, int nranks,
                       const int *seat, int *ring);
 
-/* The rank among `ranks` whose seat is nearest to an active NIC (the lowest of
- * equals): where trees should have their root within a host. */
+/* The rank among `ranks` whose seat is nearest to an active NIC (the lowest of equals): a
+ * good root for a tree within a host. */
 int coll__fabric_root(const struct coll__fabric *fabric, const int *seat,
                       const int *ranks, int n);
 

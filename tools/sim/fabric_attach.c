@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fabric_attach.c - a network of switches and cables named one by one: which
- * network card hangs on which switch. */
+/* fabric_attach.c - a network whose switches and cables are listed one by one: read which
+ * NIC is attached to which switch. */
 #include "include/coll/coll.h"
 #include "tools/sim/fabric_int.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* One line's hosts, as far as they are in this run. */
+/* The hosts of one line that are in this run. */
 static void attach_run(struct net *net, const struct attach *line,
                        const struct run *run, int n_nics)
 {

@@ -10,7 +10,7 @@
 
 #define MAX_KINDS 64
 
-/* Room for one more of `size` bytes, all zeros; NULL: no memory, logged. */
+/* Add a zeroed item of `size` bytes to an array; NULL: no memory, logged. */
 static void *add_item(void **items, int *n, int *cap, size_t size)
 {
     int want = *cap ? 2 * *cap : 8;
@@ -117,7 +117,7 @@ static int read_hosts(struct parser *parser)
 
 /* ---- the network --------------------------------------------------------- */
 
-/* A host's number at the start of text, up to any digit behind; -1 none. */
+/* Read a host's number at the start of text; -1 if there is none. */
 static int read_host_number(const char *text, const char **end)
 {
     int number = -1;
@@ -125,7 +125,7 @@ static int read_host_number(const char *text, const char **end)
     for (; *text >= '0' && *text <= '9'; text++) {
         number = 10 * (number < 0 ? 0 : number) + (*text - '0');
         if (number >= FABRIC_MAX_SEATS)
-            break; /* the digit that is too many is no end */
+            break; /* a further digit: the number is too long */
     }
     *end = text;
     return number;
@@ -177,7 +177,7 @@ static int need(struct parser *parser, double value, const char *key)
                                         key);
 }
 
-/* Switches of `ports` ports each: half of them down, but on the edge. */
+/* Build levels of switches with `ports` ports each. */
 static int tree_of_ports(struct parser *parser, struct net *net, int ports,
                          int levels, int over)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fabric_graph.c - a small graph of parts and its best paths.
  *
- * The idea: most parts of a host (cores) hang on one link.  Paths are stored
- * between the others only, the inner parts, one link each: that by which the
- * path enters its end, so that it is walked backwards.
+ * The idea: most parts of a host (cores) have one link.  Paths are stored only between
+ * the other parts, the inner parts.  For each pair the last link of the path is stored,
+ * so a path is walked backwards.
  */
 #include "include/coll/coll.h"
 #include "tools/sim/fabric_int.h"
@@ -176,7 +176,7 @@ static void ways_fini(struct ways *ways)
     free(ways->reach);
 }
 
-/* The best part not yet done, -1 when none is left. */
+/* The best part that is not done; -1 if all are done. */
 static int nearest(const struct reach *reach, int n)
 {
     int best = -1;
@@ -209,8 +209,8 @@ static void relax(const struct graph *graph, struct ways *ways, int at,
     }
 }
 
-/* Dijkstra from one inner part; seats and NICs are ends, never on the way.
- * Returns the edges of the longest path. */
+/* Dijkstra from one inner part; seats and NICs only end paths.  Returns the number of
+ * edges of the longest path. */
 static int find_paths(const struct graph *graph, struct ways *ways, int from)
 {
     int n = graph->n_inner, *via = graph->via + (size_t)from * (size_t)n;
@@ -264,7 +264,7 @@ int coll__graph_finish(struct graph *graph)
 
 /* ---- walking them -------------------------------------------------------- */
 
-/* Cross an outer part's only link, outwards or inwards; the other end. */
+/* Cross an outer part's only link, outwards or inwards; returns the other end. */
 static int cross(const struct graph *graph, int part, int inwards, int *link)
 {
     int edge = graph->parts[part].edge;
@@ -313,8 +313,8 @@ int coll__graph_path(const struct graph *graph, int from, int to, int *links)
     return n;
 }
 
-/* The inner part through which a seat reaches others: itself, or the one it
- * hangs on; -1: it hangs on another seat. */
+/* The inner part through which a seat reaches others: itself, or the part that its only
+ * link leads to; -1 if that is another seat. */
 static int entry_of(const struct graph *graph, int part)
 {
     if (graph->parts[part].inner >= 0)
@@ -323,7 +323,8 @@ static int entry_of(const struct graph *graph, int part)
     return is_end(graph, part) ? -1 : graph->parts[part].inner;
 }
 
-/* Seats with the same entry are joined by it; the entries must be, too. */
+/* Seats with the same entry reach each other through it; so entries must reach each
+ * other. */
 int coll__graph_is_joined(const struct graph *graph, int *a, int *b)
 {
     int entry[FABRIC_MAX_INNER], seat[FABRIC_MAX_INNER], n = 0;

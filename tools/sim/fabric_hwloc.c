@@ -4,8 +4,8 @@
  * Packages become sockets, groups and further NUMA nodes NUMA nodes, L3 caches
  * caches, PCIe's switches switches; the seats are the GPUs, or the cores where there
  * are none.  NVLink joins pairs of GPUs, or all of them by a switch.  hwloc
- * tells what is inside what and no speeds but NVLink's, so those below are plausible
- * ones of a server of the 2020s: good for orders, not for times.
+ * reports which part contains which, but only NVLink's speed.  The other speeds below are
+ * plausible for a server of the 2020s: good for comparisons, not for times.
  */
 #include "include/coll/coll.h"
 #include "tools/sim/fabric_int.h"
@@ -68,7 +68,7 @@ static int children(const struct coll__part *part, enum coll__part_kind kind)
 /* ---- adding -------------------------------------------------------------- */
 
 /* Add a part in `within` (-1: none), with a link unless link is NULL: then free
- * passage.  Its number, or -1 without memory or room. */
+ * passage.  Returns its number; -1 if memory or numbers run out. */
 static int add(struct reading *reading, struct graph_part *part, int within,
                const struct price *link)
 {
@@ -130,8 +130,8 @@ static int add_gpu(struct reading *reading, const struct coll__part *gpu,
     return part;
 }
 
-/* Where there are RDMA devices, the interfaces are left out: most of them are
- * the same cards again. */
+/* If there are RDMA devices, leave out network interfaces: most belong to the same
+ * cards. */
 static int add_nic(struct reading *reading, const struct coll__nic *nic,
                    int within)
 {
@@ -151,14 +151,15 @@ static int add_nic(struct reading *reading, const struct coll__nic *nic,
 
 /* ---- reading ------------------------------------------------------------- */
 
-/* What this part is for us: where those below it are (-1: no memory). */
+/* Add this hwloc object as a part; returns the part that holds its children (-1: no
+ * memory). */
 static int add_one(struct reading *reading, const struct coll__part *parent,
                    const struct coll__part *part, int within)
 {
     switch (part->kind) {
     case PART_GROUP:
         return add_holder(reading, GRAPH_NUMA, within);
-    case PART_NUMA: /* the memory of what holds it, when it is the only one */
+    case PART_NUMA: /* the only NUMA node belongs to its parent */
         return children(parent, PART_NUMA) == 1
                    ? within
                    : add_holder(reading, GRAPH_NUMA, within);
@@ -182,7 +183,7 @@ static int add_one(struct reading *reading, const struct coll__part *parent,
     return within;
 }
 
-/* Everything below a part; packages only of their own accord. */
+/* Add all objects below a part, except packages. */
 static int read_below(struct reading *reading, const struct coll__part *part,
                       int within)
 {
@@ -198,7 +199,7 @@ static int read_below(struct reading *reading, const struct coll__part *part,
     return 0;
 }
 
-/* All packages, wherever they are; the first socket's part is 0. */
+/* Add all packages at any depth; the first socket is part 0. */
 static int read_packages(struct reading *reading, const struct coll__part *part)
 {
     for (const struct coll__part *p = part->first; p; p = p->next) {
@@ -240,7 +241,7 @@ static int add_cable(struct reading *reading, int a, int b, double gbytes)
     return coll__graph_edge(reading->graph, &edge) < 0 ? -1 : 0;
 }
 
-/* Is each GPU joined to each, as only a switch does for more than a few? */
+/* Is each GPU joined to each other one?  Above a few GPUs only a switch does that. */
 static int has_nvswitch(const struct reading *reading)
 {
     for (int i = 0; i < reading->n_gpus; i++)

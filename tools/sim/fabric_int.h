@@ -36,10 +36,10 @@ struct graph_part {
     int is_down;          /* a NIC's port */
     int number;           /* among the seats, or among the NICs */
     int n_edges, edge;    /* its links, and one of them */
-    int inner;            /* row of via, -1: it has one link only */
+    int inner;            /* row of via; -1: it has only one link */
 };
 
-/* A link both ways; free passage (beta 0) is no link, but joins. */
+/* A link in both directions; with beta 0 it costs nothing and is not numbered. */
 struct graph_edge {
     int a, b;
     double latency, beta, share;
@@ -59,7 +59,7 @@ struct graph {
     int *nic; /* [n_seats]: the NIC (its number) that serves it, -1 none */
 };
 
-/* Add a part or an edge; its number, or -1 without memory. */
+/* Add a part or an edge; returns its number, or -1 without memory. */
 int coll__graph_part(struct graph *graph, const struct graph_part *part);
 int coll__graph_edge(struct graph *graph, const struct graph_edge *edge);
 
@@ -74,7 +74,7 @@ void coll__graph_fini(struct graph *graph);
  * widest, then the quickest; never through a seat or NIC. */
 int coll__graph_path(const struct graph *graph, int from, int to, int *links);
 
-/* Say whether every seat reaches every other one; else name two (parts). */
+/* Does every seat reach every other seat?  If not, set two parts that do not. */
 int coll__graph_is_joined(const struct graph *graph, int *a, int *b);
 
 /* A link of a path, in its own direction. */
@@ -96,7 +96,7 @@ enum net_kind {
     NET_LINKS
 };
 
-/* Which hosts' NICs (all, or the one of a number) hang on a switch. */
+/* The hosts whose NICs (all, or one number) are attached to a switch. */
 struct attach {
     int first, last, nic, part; /* nic -1: all of them */
 };
@@ -153,7 +153,7 @@ struct fabric_place coll__fabric_place(const struct coll__fabric *fabric,
                                        int seat);
 
 /* List the ranks in order of their seats: sorted[nranks].  COLL_ERR_INVALID
- * (logged) when a seat is not there or taken twice, COLL_ERR_NOMEM (logged). */
+ * (logged) if a seat does not exist or is taken twice, COLL_ERR_NOMEM (logged). */
 int coll__fabric_sort(const struct coll__fabric *fabric, int nranks,
                       const int *seat, int *sorted);
 
@@ -179,12 +179,12 @@ int coll__fabric_parse(struct coll__fabric *fabric, const char *path,
                        char *text, size_t len);
 int coll__fabric_of_hwloc(struct coll__fabric *fabric, const char *path);
 
-/* Judge the network's figures for the hosts there are and count its links;
- * NULL, or what is wrong with them and the remedy. */
+/* Check the network's figures against the number of hosts and count its links; NULL, or
+ * a text with the error and the remedy. */
 const char *coll__net_finish(struct net *net, const struct coll__fabric *fabric,
                              char *why, size_t len);
 
-/* The same for a network of links, and to write down who is attached. */
+/* The same for a network of links; also record the attached hosts. */
 const char *coll__attach_finish(struct net *net,
                                 const struct coll__fabric *fabric, char *why,
                                 size_t len);
@@ -213,8 +213,8 @@ int coll__net_group(const struct net *net, int level,
  * none): fewest links, then quickest; equals are shared out evenly. */
 void coll__order_nic(const struct graph *graph, int *nic);
 
-/* How far the network is from a seat by its NIC; and which of two is nearer:
- * < 0 a, 0 equal. */
+/* The distance from a seat to the network through its NIC; and which of two seats is
+ * nearer: < 0 a, 0 equal. */
 struct coll__seat_reach {
     int n_links; /* -1: it has no NIC */
     double latency, beta;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fabric_levels.c - groups within groups on a fabric: what shares a cache, a
- * PCIe switch, a NUMA node, a socket, a host, and the network's own groups.
+/* fabric_levels.c - groups within groups on a fabric: ranks that share a cache, a PCIe
+ * switch, a NUMA node, a socket, a host, or a group of the network.
  *
  * The invariant: a group is known by its leader, the first of its ranks in
  * order of seats; every group lies within one of each level above.  So two
@@ -33,7 +33,7 @@ static int part_of(const struct graph *kind, int local, enum graph_kind level)
     return part;
 }
 
-/* leader[part] of the host that is being looked at, when stamp[part] says so */
+/* leader[part] in the current host; valid if stamp[part] is that host's */
 struct leaders {
     int leader[FABRIC_MAX_PARTS], stamp[FABRIC_MAX_PARTS];
 };
@@ -117,7 +117,7 @@ static void remove_level(struct levels *levels, int l)
     levels->level[levels->n].color = NULL;
 }
 
-/* Append a level, unless its groups are single ranks or those below. */
+/* Append a level, unless its groups are single ranks or equal to those below. */
 static int add_level(struct levels *levels, const char *name, int is_inside,
                      int level, struct leaders *leaders)
 {
@@ -150,7 +150,7 @@ static int add_level(struct levels *levels, const char *name, int is_inside,
     return COLL_OK;
 }
 
-/* All of them from the inside out, until one holds everybody. */
+/* Append all levels from the inside out, until a group holds all ranks. */
 static int find_levels(struct levels *levels, struct leaders *leaders)
 {
     static const char *const inside[] = {
@@ -186,8 +186,8 @@ static int is_same(double a, double b)
     return fabs(a - b) <= SAME * fmax(a, b);
 }
 
-/* How little a level differs from the next one out: 0 not at all.  Where its
- * groups share a narrow way out, it makes a difference. */
+/* How much a level differs from the next outer one; 0: not at all.  It differs if its
+ * groups share a slow link out. */
 static double difference(const struct levels *levels, int l)
 {
     const struct coll__fabric_price *in = &levels->level[l].price;
@@ -200,8 +200,8 @@ static double difference(const struct levels *levels, int l)
     return fabs(log(in->alpha / out->alpha)) + fabs(log(in->beta / out->beta));
 }
 
-/* A level that could go: one inside hosts that makes no difference, or when
- * there are too many, the one that makes the least; -1 for none. */
+/* Choose a level to drop: one inside hosts that makes no difference or, if there are too
+ * many levels, the one that makes the least; -1 for none. */
 static int needless_level(const struct levels *levels)
 {
     double least = 0;

@@ -329,7 +329,7 @@ const char *coll__net_level_name(const struct net *net, int level)
     }
 }
 
-/* With rails the edge switches of all rails of some hosts are one group. */
+/* With rails, the edge switches of all rails of the same hosts are one group. */
 int coll__net_group(const struct net *net, int level,
                     const struct net_end *end)
 {
