@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fabric_price.c - what messages between the groups of a level cost, by sending
- * some: routes of sampled groups to their neighbours, loads counted.
+/* fabric_price.c - the price of messages between the groups of a level, from the routes
+ * of sampled groups to their neighbours and the load on each link.
  *
  * Let each of the k ranks of a group send a byte to the next group at once.  The
- * link that is longest at it needs T s: max over links of load x share.  Then
- * share = T / k, since k messages of n bytes take n k share = n T; of groups
- * that differ, the slowest T and the largest k.  One rank's
- * messages to several others share the links that their routes begin with.
+ * slowest link needs T s: the max over links of load x share.  Then
+ * share = T / k, since k messages of n bytes take n k share = n T.  If groups
+ * differ, the slowest T and the largest k count.  One rank's
+ * messages to several others share the first links of their routes.
  * How much worse far messages are than near ones (`spread`) is counted on one
  * group, all of it.
  */
@@ -101,8 +101,8 @@ static int route(const struct levels *levels, const struct pieces *pieces,
                               levels->seat[pieces->order[to]], links);
 }
 
-/* Every rank of a piece to one of the next; share becomes the T above over their
- * number. */
+/* Send from every rank of a piece to a rank of the next piece; share becomes the T above
+ * over their number. */
 static void price_group(const struct levels *levels, struct pieces *pieces,
                         int p, int next, struct coll__fabric_price *price)
 {
@@ -128,7 +128,7 @@ static void price_group(const struct levels *levels, struct pieces *pieces,
     price->share = max_double(price->share, time / k);
 }
 
-/* One rank to two others: what both routes begin with. */
+/* Price the links that the routes from one rank to two others share. */
 static void price_rank(const struct levels *levels, struct pieces *pieces,
                        int from, int next, int other,
                        struct coll__fabric_price *price)
@@ -160,8 +160,8 @@ static double alpha_of(const struct levels *levels,
     return alpha;
 }
 
-/* The longest that a link is at it when each rank of a group's n pieces, the
- * first one's first, sends a byte to the piece `distance` on. */
+/* The time of the slowest link when each rank of a group's n pieces sends a byte to the
+ * piece `distance` further. */
 static double shift_time(const struct levels *levels, struct pieces *pieces,
                          int n, int distance)
 {
@@ -186,7 +186,7 @@ static double shift_time(const struct levels *levels, struct pieces *pieces,
     return time;
 }
 
-/* Of the first group, which is as good as any. */
+/* Computed on the first group, as an example. */
 static double spread_of(const struct levels *levels, struct pieces *pieces)
 {
     int n = siblings(pieces, 0);
@@ -204,8 +204,8 @@ static double spread_of(const struct levels *levels, struct pieces *pieces)
 
 /* ---- a level ------------------------------------------------------------- */
 
-/* One sample: its alphas are added, and their number returned.  largest: the
- * ranks of the largest piece. */
+/* Add the alphas of one sample; returns their number.  largest: the ranks of the largest
+ * piece. */
 static int price_piece(const struct levels *levels, struct pieces *pieces,
                        int p, int largest, struct coll__fabric_price *price)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fabric_price.h - levels while they are made: more than a view can hold. */
+/* fabric_price.h - levels under construction; there may be more than a view holds. */
 #ifndef COLL_TOOLS_SIM_FABRIC_PRICE_H
 #define COLL_TOOLS_SIM_FABRIC_PRICE_H
 
@@ -8,7 +8,7 @@
 #define MAX_LEVELS (GRAPH_SOCKET + 2 + FABRIC_MAX_TREE + 2)
 
 struct one_level {
-    int *color; /* [nranks]: the group's leader, a rank of its own */
+    int *color; /* [nranks]: the leader of the rank's group */
     int n_groups, is_inside;
     struct coll__fabric_price price;
 };

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The seats of one host that ranks have, in order; and the same for the host
- * before it, with the ring through them: most hosts are alike. */
+/* The used seats of one host, in order; and those of the host before it, with the ring
+ * through them, which is reused: most hosts are alike. */
 struct host_ring {
     const struct graph *kind;
     int n, seats[FABRIC_MAX_PARTS], ring[FABRIC_MAX_PARTS];
@@ -33,7 +33,8 @@ static int order_host(struct host_ring *host, struct host_ring *last,
     return COLL_OK;
 }
 
-/* The ranks of one host, from first on in order of seats; their number. */
+/* Read the ranks of one host, from `first` on in the order of seats; returns their
+ * number. */
 static int read_host(const struct coll__fabric *fabric, int nranks,
                      const int *seat, const int *sorted, int first,
                      struct host_ring *host)

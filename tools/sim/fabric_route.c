@@ -22,7 +22,8 @@ static int nic_link(const struct fabric_place *at, int nic)
     return coll__host_link(at) + 2 * (at->kind->n_seats + nic);
 }
 
-/* Out of one host by its seat's NIC, and into the other by the other's. */
+/* Route out of one host through the seat's NIC, and into the other host through the NIC
+ * of the other seat. */
 static int cross(const struct coll__fabric *fabric,
                  const struct fabric_place *from, const struct fabric_place *to,
                  int *links, int n)

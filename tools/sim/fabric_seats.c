@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fabric_seats.c - where seats are, and who takes them; links by number. */
+/* fabric_seats.c - the places of seats, the seats of ranks, and links by number. */
 #include "include/coll/coll.h"
 #include "tools/sim/fabric_int.h"
 #include "lib/trace/log.h"
@@ -31,7 +31,7 @@ struct fabric_place coll__fabric_place(const struct coll__fabric *fabric,
 
 /* ---- seats --------------------------------------------------------------- */
 
-/* Round after round, one seat of each host that has one left. */
+/* Take seats in rounds: in each round one seat of each host that has one left. */
 static void seat_cyclic(const struct coll__fabric *fabric, int nranks,
                         int *seat)
 {

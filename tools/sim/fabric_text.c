@@ -4,10 +4,10 @@
  *   software overhead 400ns gap 100ns gamma 10GB/s
  *   host KIND ... end        parts and links of one kind of host
  *   hosts 16 KIND            how many of them; in order
- *   network RULE ...         what joins their network cards
+ *   network RULE ...         the network between their NICs
  *
- * tests/topo/README is the reference.  The file comes from outside: counts are
- * bounded before they are believed.
+ * tests/topo/README is the reference.  The file is not trusted: each count is checked
+ * against a limit before it is used.
  */
 #include "include/coll/coll.h"
 #include "tools/sim/fabric_words.h"
@@ -31,7 +31,7 @@ struct part_line {
     char name[FABRIC_NAME];
     int count;         /* 0: one, without a number */
     const char *in;    /* the parts that hold them, or NULL */
-    double beta, latency; /* of the link to these; beta 0: free passage */
+    double beta, latency; /* of the link to these; beta 0: no cost */
     struct graph_part part;
 };
 
@@ -90,7 +90,7 @@ static int add_part(struct parser *parser, struct part_line *line, int i,
     return within < 0 ? COLL_OK : add_edge(parser, &edge);
 }
 
-/* n parts in m others: evenly, in order. */
+/* Place n parts in m others, evenly and in order. */
 static int add_parts(struct parser *parser, struct part_line *line)
 {
     int in[FABRIC_MAX_PARTS], n_in = 0, rc = COLL_OK;
@@ -192,7 +192,7 @@ static int has(const int *parts, int n, int part)
     return 0;
 }
 
-/* Every part of A with every one of B, each pair once. */
+/* Join every part of A with every part of B, each pair once. */
 static int link_all(struct parser *parser, struct link_line *line)
 {
     int rc = COLL_OK;
@@ -213,7 +213,7 @@ static int link_all(struct parser *parser, struct link_line *line)
     return rc;
 }
 
-/* The first of A with the first of B, and so on. */
+/* Join the first of A with the first of B, and so on. */
 static int link_pairs(struct parser *parser, struct link_line *line)
 {
     int rc = COLL_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fabric_words.c - lines, words and values of a topology; every complaint
- * names file, line and word, and says what to write instead. */
+/* fabric_words.c - lines, words and values of a topology; every error message names file,
+ * line and word, and says what to write instead. */
 #include "tools/sim/fabric_words.h"
 #include "include/coll/coll.h"
 #include "lib/trace/log.h"
@@ -22,7 +22,7 @@ int coll__parse_fail(const struct parser *parser, const char *format, ...)
     va_start(args, format);
     vsnprintf(why, sizeof(why), format, args);
     va_end(args);
-    for (char *c = why; *c; c++) /* of the file's bytes, what is printable */
+    for (char *c = why; *c; c++) /* the printable bytes of the file's text */
         if ((unsigned char)*c < ' ' || (unsigned char)*c >= 127)
             *c = '?';
     log_error("topo", "%s:%d: %s", parser->path, parser->line, why);
@@ -81,7 +81,7 @@ static const struct unit rates[] = {
 static const struct unit times[] = {
     {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {NULL, 0}};
 
-/* A number and its unit; -1 when it is none or beyond 1e15. */
+/* Read a number and its unit; -1 if it is no number or above 1e15. */
 static int measure(const char *word, const struct unit *units, double *value)
 {
     size_t len = strspn(word, "0123456789.");
@@ -100,7 +100,7 @@ static int measure(const char *word, const struct unit *units, double *value)
     return -1;
 }
 
-/* A whole number from 1 to max at the start of text; 0 when there is none. */
+/* Read a whole number from 1 to max at the start of text; 0 if there is none. */
 static int whole(const char *text, int max, const char **end)
 {
     int value = 0;
@@ -287,7 +287,7 @@ int coll__parse_name(struct parser *parser, const char *what,
 
 /* ---- parts --------------------------------------------------------------- */
 
-/* NAME[2-5]: where the brackets are and their numbers; -1 not so. */
+/* Read NAME[2-5]: the place of the brackets and the numbers; -1 if it has none. */
 static int read_range(const char *item, int *len, int *first, int *last)
 {
     const char *open = strchr(item, '['), *end;

@@ -18,7 +18,7 @@ struct parser {
     int cap_kinds, cap_runs, cap_attach;
 };
 
-/* Log "FILE:LINE: " and the sentence; COLL_ERR_INVALID. */
+/* Log "FILE:LINE: " and the sentence; returns COLL_ERR_INVALID. */
 int coll__parse_fail(const struct parser *parser, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -38,7 +38,7 @@ enum field_kind {
 struct field {
     const char *key;
     enum field_kind kind;
-    void *value; /* left alone when the key is not there */
+    void *value; /* not changed if the key is missing */
 };
 
 /* Read the rest of the line as keys and values; a NULL key ends fields. */
@@ -52,13 +52,13 @@ int coll__parse_count(struct parser *parser, const char *what, int max,
 int coll__parse_name(struct parser *parser, const char *what,
                      char name[FABRIC_NAME]);
 
-/* The parts of the block that a word means: NAME, NAME* (all that begin so) or
+/* Find the parts of the block that a word names: NAME, NAME* (all that begin so) or
  * NAME[2-5], several separated by commas; parts[FABRIC_MAX_PARTS], *n >= 1. */
 int coll__parse_parts(struct parser *parser, const char *word, int *parts,
                       int *n);
 
-/* Read the lines of a host, or of a network of links, up to its `end`; and of
- * these an `attach`. */
+/* Read the lines of a host, or of a network of links, up to its `end`; read an `attach`
+ * line. */
 int coll__parse_block(struct parser *parser, struct graph *block);
 int coll__parse_attach(struct parser *parser);
 

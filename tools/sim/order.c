@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* order.c - who is near the network: the NIC of each seat, the root of a tree.
+/* order.c - which seats are near the network: the NIC of each seat, the root of a tree.
  * Pure functions of a graph and its paths. */
 #include "tools/sim/fabric_int.h"
 

@@ -5,9 +5,9 @@
  * load on each link: its time is the max over links of load x share (and over
  * messages of beta), its work the sum over all links that the messages pass.
  * Less time is better, then less work, then the lower seats first.  Up to
- * EXACT seats every order is tried, but those that cannot become better than
- * the best so far; above, the order of the parts that hold the seats and a
- * greedy one, improved by reversing pieces (2-opt).
+ * EXACT seats every order is tried, except those that cannot become better than
+ * the best so far.  With more seats, the order of the parts that hold them and a
+ * greedy order are tried and improved by reversing pieces (2-opt).
  */
 #include "include/coll/coll.h"
 #include "tools/sim/fabric_int.h"
@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define EXACT 10
-#define GREEDY 512  /* seats; above, the order of the parts does */
+#define GREEDY 512  /* seats; with more, the order of the parts is taken */
 #define IMPROVE 128
 #define PASSES 8
 #define EPSILON 1e-9 /* differences of sums below this are rounding */
@@ -60,8 +60,8 @@ static const struct path *path_of(const struct search *search, int from,
 
 /* ---- paths --------------------------------------------------------------- */
 
-/* The part at which a message to or from place i ends, the other one being
- * `seat`: for the network the NIC of that seat. */
+/* The part at which a message between place i and `seat` ends; if place i is the network,
+ * the NIC of `seat`. */
 static int end_of(const struct search *search, int i, int other)
 {
     const struct graph *graph = search->graph;
@@ -92,7 +92,7 @@ static void find_path(struct search *search, int i, int j)
         path->work += edge->share;
     }
     if (i == search->n || j == search->n)
-        path->work *= 2; /* of equals, the one that is near the network */
+        path->work *= 2; /* of equals, the seat nearest to the network */
     else if (i != j)
         search->least_work = fmin(search->least_work, path->work);
 }
@@ -119,7 +119,7 @@ static void take_away(struct search *search, const struct path *path)
         search->load[path->links[k]]--;
 }
 
-/* The message that ends at place i of the order (n: that closes it). */
+/* The message that ends at place i of the order (n: the message that closes it). */
 static const struct path *into(const struct search *search, const int *order,
                                int i)
 {
@@ -156,7 +156,7 @@ static void offer(struct search *search, const int *order)
 
 /* ---- every order --------------------------------------------------------- */
 
-/* The last message, which closes the ring or leaves the host. */
+/* Add the last message, which closes the ring or leaves the host. */
 static void close_ring(struct search *search, struct score score)
 {
     int *order = search->order;
@@ -168,7 +168,7 @@ static void close_ring(struct search *search, struct score score)
     keep(search, order, score);
 }
 
-/* Place i and all after it, given what those before it cost. */
+/* Try all seats at place i and after it, given the cost of those before it. */
 static void try_all(struct search *search, int i, struct score before)
 {
     int n = search->n;
@@ -203,7 +203,7 @@ static void try_all(struct search *search, int i, struct score before)
 
 /* ---- good orders --------------------------------------------------------- */
 
-/* The next seat is the one that costs least. */
+/* Build an order greedily: the next seat is always the cheapest. */
 static void try_greedy(struct search *search, int first)
 {
     int n = search->n, *order = search->order;
@@ -330,7 +330,7 @@ static void search_fini(struct search *search)
     free(search->order);
 }
 
-/* From the order of the parts, in best, to a better one where there is one. */
+/* Start with the order of the parts, in best; replace it by a better one, if found. */
 static int search_better(struct search *search)
 {
     int rc = search_init(search);

@@ -41,8 +41,8 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* A message shares links as finely as this, and below SEGMENT_MIN bytes not;
- * many messages are fine enough by themselves. */
+/* A message is cut into up to SEGMENTS segments of at least SEGMENT_MIN bytes.  Many
+ * messages share links finely enough without. */
 #define SEGMENTS 8
 #define SEGMENTS_ALL (4 << 20)
 #define SEGMENT_MIN 4096
@@ -59,19 +59,19 @@ struct link {
     int first, n_cables; /* in sim.free */
 };
 
-/* One that is under way; in the list of free ones, lane is the next. */
+/* A message under way; in the free list, lane is the next entry. */
 struct message {
     int send, recv, lane;
     int n_left; /* segments */
 };
 
-/* In the list of free ones, hop is the next. */
+/* A segment; in the free list, hop is the next entry. */
 struct segment {
     int message, hop;
     double tail; /* when the last byte has passed the links so far */
 };
 
-/* The route of a lane in sim.hops; -1 not asked for yet. */
+/* The route of a lane in sim.hops; -1: not computed yet. */
 struct route {
     int first, n;
 };
@@ -102,7 +102,7 @@ static void put(struct sim *s, double time, int kind, int at)
         s->status = COLL_ERR_NOMEM;
 }
 
-/* Double a full array; the status says so when there is no memory. */
+/* Double a full array; without memory, set the status. */
 static void *grow(struct sim *s, void *items, int n, int *cap, size_t size)
 {
     void *more;
@@ -215,7 +215,7 @@ static int is_ready(const struct sim *s, int step)
     return step >= 0 && !s->all.steps[step].waits;
 }
 
-/* Begin what can begin on a lane: the first ones, as far as both sides go, up
+/* Begin the messages of a lane that can begin: in order, while both sides are ready, up
  * to the send `last`. */
 static void run_lane(struct sim *s, int lane, int last)
 {
@@ -231,7 +231,7 @@ static void run_lane(struct sim *s, int lane, int last)
     }
 }
 
-/* The cable of a link that is free first, the lowest of equals. */
+/* The cable of a link that becomes free first, the lowest of equals. */
 static double *cable_of(struct sim *s, const struct link *link)
 {
     double *best = &s->free[link->first];
@@ -242,7 +242,7 @@ static double *cable_of(struct sim *s, const struct link *link)
     return best;
 }
 
-/* A segment's head is at the link of its hop: send it on. */
+/* A segment's head has reached the link of its hop: send it on. */
 static void hop(struct sim *s, int g)
 {
     struct segment *segment = &s->segments[g];
@@ -296,7 +296,7 @@ static void work(struct sim *s, int rank, int step)
     put(s, s->cpu[rank], EVENT_STEP, step);
 }
 
-/* The message of a receive that is ready is there: reduce, or go on at once. */
+/* A ready receive's message has arrived: reduce it, or finish the step at once. */
 static void take(struct sim *s, int step)
 {
     const struct coll__sim_step *of = &s->all.steps[step];
@@ -307,7 +307,7 @@ static void take(struct sim *s, int step)
         put(s, s->now, EVENT_STEP, step);
 }
 
-/* A step has nothing to wait for any more. */
+/* All steps before this one are finished: begin it. */
 static void ready(struct sim *s, int step)
 {
     const struct coll__sim_step *of = &s->all.steps[step];
@@ -414,7 +414,7 @@ static void fini(struct sim *s)
     free(s->cpu);
 }
 
-/* Begin what waits for nothing, each rank in the order of its list: a receive
+/* Begin the steps that wait for nothing, each rank in the order of its list; a receive
  * begins with its send. */
 static void begin(struct sim *s)
 {

@@ -10,7 +10,7 @@
 
 /* Make the view of nranks ranks on a fabric: groups, ring and prices.
  *
- * Ownership: *view is the caller's, to end by coll__view_fini().
+ * Ownership: the caller ends *view by coll__view_fini().
  * Errors:    COLL_ERR_INVALID (too few seats), COLL_ERR_NOMEM, logged.
  */
 int coll__view_of_fabric(struct coll__view *view,
@@ -26,8 +26,8 @@ struct coll__sim_result {
     int last_rank;     /* the one that ended last */
 };
 
-/* Simulate one operation that begins on all ranks at the same time; sim.c says
- * how.
+/* Simulate one operation that begins on all ranks at the same time; sim.c describes the
+ * model.
  *
  * Shapes:    pb as any rank has it (its rank is ignored, in_place counts for
  *            all) with its view, of a collective whose counts are the same

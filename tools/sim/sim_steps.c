@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sim_steps.c - build one rank's plan after the other and keep its bones. */
+/* sim_steps.c - build each rank's plan in turn, and keep what a simulation needs. */
 #include "tools/sim/sim_steps.h"
 #include "lib/algo/algo.h"
 #include "lib/trace/log.h"
@@ -74,7 +74,7 @@ static int grow_slots(struct packer *k)
     return 1;
 }
 
-/* The lane's number, made if it is not there; -1 without memory. */
+/* Find a lane's number, or add the lane; -1 without memory. */
 static int lane_of(struct packer *k, int from, int to)
 {
     struct coll__sim_steps *all = k->all;
@@ -94,7 +94,7 @@ static int lane_of(struct packer *k, int from, int to)
     return all->n_lanes++;
 }
 
-/* Put a step at the end of its side of the lane. */
+/* Append a step to its side of the lane. */
 static void join_lane(struct coll__sim_steps *all, int i, int is_send)
 {
     struct coll__sim_lane *lane = &all->lanes[all->steps[i].lane];
@@ -121,7 +121,7 @@ static int kind_of(const struct coll__step *step)
         return SIM_RECV_REDUCE;
     case STEP_ORDER:
         return SIM_FREE;
-    case STEP_COPY: /* what a call in place is spared is no one's price */
+    case STEP_COPY: /* a copy that a call in place does not need costs nothing */
         return step->src.buf == BUF_IN && step->dst.buf == BUF_OUT ? SIM_FREE
                                                                    : SIM_WORK;
     default:

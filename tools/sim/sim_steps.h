@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sim_steps.h - all ranks' plans packed for a simulation: what a step takes and
- * what it waits for, some 40 bytes each; what its bytes mean is gone.
+/* sim_steps.h - all ranks' plans packed for a simulation: each step's work and the steps
+ * that it waits for, some 40 bytes each; its data are not kept.
  *
  * A lane is one direction between two ranks: its i-th send goes with its i-th
  * receive.  Steps are numbered through all ranks, rank by rank.
@@ -23,10 +23,10 @@ enum coll__sim_kind {
 
 struct coll__sim_step {
     size_t len;         /* bytes */
-    int lane;           /* of a message; of a local step the rank */
+    int lane;           /* a message's lane; a local step's rank */
     int next;           /* the next one on this side of the lane, -1 last */
     int waits;          /* steps that must finish before this one */
-    int first_after;    /* of those that wait for it, in after[] */
+    int first_after;    /* the steps that wait for it, in after[] */
     unsigned char kind; /* enum coll__sim_kind */
     unsigned char is_here; /* a receive's message, before the receive began */
 };
@@ -48,7 +48,7 @@ struct coll__sim_steps {
 /* Build all ranks' plans, in chunks as pb->view says, and pack them.
  *
  * Shapes:    as coll__sim_run().
- * Ownership: *all is the caller's, to end by coll__sim_steps_fini().
+ * Ownership: the caller ends *all by coll__sim_steps_fini().
  * Errors:    COLL_ERR_NOMEM, COLL_ERR_INVALID (a send and its receive differ
  *            in number or length), logged.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* view_fabric.c - what builders and prices see of a fabric: its levels as it
- * reports them, and its own ring. */
+/* view_fabric.c - the view of a fabric, for plan builders and prices: the fabric's levels
+ * and its ring. */
 #include "tools/sim/sim.h"
 #include "lib/trace/log.h"
 
@@ -13,7 +13,7 @@ static int no_memory(int nranks)
     return COLL_ERR_NOMEM;
 }
 
-/* Put the fabric's ring in place of the one by groups. */
+/* Replace the ring by groups with the fabric's ring. */
 static int set_ring(struct coll__view *view, const struct coll__fabric *fabric,
                     const int *seat)
 {
