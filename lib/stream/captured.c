@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-/* The values that the words take, and are waited for, in each launch; and the value that
- * lets every wait pass: the driver compares modulo 2^32. */
+/* The values that the words take in each launch.  One value lets every wait pass; the
+ * driver compares modulo 2^32. */
 enum { ENDED, ASKS, GOES = ASKS, FIRST, PASSES = 1 << 30 };
 
 /* A stage that several have. */

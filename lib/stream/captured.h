@@ -45,8 +45,8 @@ int coll__captured_put(struct coll_comm *comm, struct coll__batch *batch);
  * NULL. */
 struct coll__job *coll__captured_begin(struct coll_comm *comm);
 
-/* As owner, when the host has done its part of the job: has its stream ended it, too?
- * Then it may be launched again. */
+/* As owner, when the host has done its part of the job: has the stream done its part,
+ * too?  Then let the graph be launched again. */
 int coll__captured_end(struct coll_comm *comm, struct coll__job *job);
 
 /* As owner: let all launches pass from now on. */

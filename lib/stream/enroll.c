@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* enroll.c - GPU memory that a communicator's ranks read from each other in place.
  *
- * All enqueued operations end before.  The driver may wait for the streams while it maps
+ * First all enqueued operations end.  The driver may wait for the streams while it maps
  * and unmaps memory, so the streams must not wait for other ranks then.
  */
 #include "lib/run/owner.h"

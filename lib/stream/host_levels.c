@@ -339,7 +339,8 @@ static int put_reduce(const struct splitting *s)
     return rc || !is_root ? rc : divide(s, a->out, a->count);
 }
 
-/* The places of the blocks of host `host`, or, if -1, of the ranks across. */
+/* Set the places of the blocks of the ranks on `host`; if `host` is -1, of the ranks
+ * across. */
 static void lay_out(const struct splitting *s, int host)
 {
     struct coll__levels *l = s->levels;

@@ -226,9 +226,10 @@ int coll__order_compare(const struct coll__seat_reach *a,
 /* Which of n seats is nearest to an active NIC: its place in seats[]. */
 int coll__order_root(const struct graph *graph, const int *seats, int n);
 
-/* Order n seats as a ring, or with is_open as a way in from the network,
- * through all of them, and out again: seats[n] is reordered so that the
- * slowest link, its load counted, is as fast as can be.  COLL_OK or
+/* Order n seats as a ring, or with is_open as a path from the network through all seats
+ * and back.  seats[n] is reordered so that the slowest link, with its load, takes the
+ * least
+ * time.  COLL_OK or
  * COLL_ERR_NOMEM, not logged. */
 int coll__order_ring(const struct graph *graph, int is_open, int *seats,
                      int n);

@@ -102,7 +102,7 @@ static int route(const struct levels *levels, const struct pieces *pieces,
 }
 
 /* Send from every rank of a piece to a rank of the next piece; share becomes the T above
- * over their number. */
+ * divided by the number of ranks. */
 static void price_group(const struct levels *levels, struct pieces *pieces,
                         int p, int next, struct coll__fabric_price *price)
 {
