@@ -29,7 +29,8 @@ static struct coll__subcomms *family_of(const struct coll_comm *comm)
                         : NULL;
 }
 
-/* Add comm to the family.  Its reactor may fail it at any time from then on. */
+/* Add comm to the family.  Reactor threads may look the family up at any
+ * time from then on. */
 static void take(struct coll_comm *comm, struct coll__subcomms *family)
 {
     atomic_fetch_add(&family->n_users, 1);

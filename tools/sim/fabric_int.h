@@ -228,9 +228,7 @@ int coll__order_root(const struct graph *graph, const int *seats, int n);
 
 /* Order n seats as a ring, or with is_open as a path from the network through all seats
  * and back.  seats[n] is reordered so that the slowest link, with its load, takes the
- * least
- * time.  COLL_OK or
- * COLL_ERR_NOMEM, not logged. */
+ * least time.  COLL_OK or COLL_ERR_NOMEM, not logged. */
 int coll__order_ring(const struct graph *graph, int is_open, int *seats,
                      int n);
 
