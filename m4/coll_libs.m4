@@ -48,6 +48,11 @@ AC_DEFUN([COLL_UCX_AT_RUN_TIME], [
     [coll_ucx_folder=`$PKG_CONFIG --variable=libdir ucx`/])
   AC_DEFINE_UNQUOTED([COLL_UCX_FOLDER], ["$coll_ucx_folder"],
     [the folder of libucp with a slash behind it, or nothing])
+  # The leak sanitizer of gcc 12 crashes at times ("Tracer caught signal 11") in processes
+  # that have loaded UCX at run time: there it is linked, so that it is there from the start.
+  AS_CASE([$enable_sanitizers],
+    [*address*], [COLL_LDFLAGS="$COLL_LDFLAGS `$PKG_CONFIG --libs-only-L ucx`"
+      COLL_LDFLAGS="$COLL_LDFLAGS -Wl,--push-state,--no-as-needed,-lucp,--pop-state"])
 ])
 
 AC_DEFUN([COLL_REQUIRED_LIBS], [
