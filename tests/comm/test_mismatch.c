@@ -113,7 +113,7 @@ static int disagree_polling(struct coll_comm *comm, int is_odd)
                              .in = x,
                              .out = y,
                              .count = 10};
-    struct coll_request *request;
+    struct coll_request *request = NULL;
     int rc = coll_request_create(&args, comm, &request);
 
     if (rc == COLL_OK)
@@ -136,7 +136,7 @@ static int disagree_way(struct coll_comm *comm, int is_odd)
                              .out = y,
                              .count = 4,
                              .algo = is_odd ? "binomial" : "one_shot"};
-    struct coll_request *request;
+    struct coll_request *request = NULL;
     int rc = coll_request_create(&args, comm, &request);
 
     if (rc == COLL_OK)
